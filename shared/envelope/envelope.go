@@ -1,0 +1,81 @@
+// Package envelope is the one way a response leaves Ferry: the standard
+// envelope of the interface specification (section 2.2), errors mapped to
+// status codes, panics recovered, requests logged without anything secret.
+package envelope
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+)
+
+// APIVersion is the apiver of every envelope.
+const APIVersion = "v1 (3.6.0)"
+
+// The success texts of the specification, spelt as it spells them.
+const (
+	Login  = "handlerAuthLogin:succsessfully"
+	List   = "handlerDownloadList:succsessfully"
+	Forget = "handlerAuthForget:succsessfully"
+	First  = "handlerAuthFirst:succsessfully"
+	Health = "handlerHealth:succsessfully"
+)
+
+// File is a file record, specification section 2.3.
+type File struct {
+	ID       int64  `json:"id"`
+	Name     string `json:"name"`
+	Length   int64  `json:"length"`   // bytes
+	Modified int64  `json:"modified"` // Unix milliseconds
+	LinkURL  string `json:"linkURL"`
+}
+
+// Success is what an endpoint has to say; the rest of the envelope is added.
+type Success struct {
+	Description string
+	User        string
+	Bearer      string
+	LinkURL     string
+	Files       []File // nil leaves the field out, an empty list does not
+}
+
+type body struct {
+	Status      int    `json:"status"`
+	Description string `json:"description"`
+	APIVer      string `json:"apiver"`
+	User        string `json:"user,omitempty"`
+	Bearer      string `json:"bearer,omitempty"`
+	LinkURL     string `json:"linkURL,omitempty"`
+	Files       []File `json:"files,omitzero"`
+	Time        string `json:"time"`
+}
+
+// Write sends a success with status 200.
+func Write(w http.ResponseWriter, now time.Time, s Success) error {
+	return WriteJSON(w, http.StatusOK, body{
+		Description: s.Description, APIVer: APIVersion, User: s.User, Bearer: s.Bearer,
+		LinkURL: s.LinkURL, Files: s.Files, Time: now.String(),
+	})
+}
+
+func writeError(w http.ResponseWriter, now time.Time, status int) error {
+	return WriteJSON(w, status, body{
+		Status: status, Description: http.StatusText(status), APIVer: APIVersion, Time: now.String(),
+	})
+}
+
+// WriteJSON sends v with a status. Links in it stay readable: no \u0026.
+func WriteJSON(w http.ResponseWriter, status int, v any) error {
+	h := w.Header()
+	if h.Get("Content-Type") == "" {
+		h.Set("Content-Type", "application/json; charset=utf-8")
+	}
+	if h.Get("Cache-Control") == "" {
+		h.Set("Cache-Control", "no-store")
+	}
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}

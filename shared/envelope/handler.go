@@ -1,0 +1,196 @@
+package envelope
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"ferry/shared/blob"
+	"ferry/shared/fault"
+	"ferry/shared/table"
+)
+
+// DetailHeader carries one sentence on what is wrong with a request. The
+// envelope itself is fixed by the specification and has no room for it.
+const DetailHeader = "Ferry-Error"
+
+// HandlerFunc handles a request. An error that it returns becomes the
+// response, unless bytes of another one have left already.
+type HandlerFunc func(w http.ResponseWriter, r *http.Request) error
+
+// Outlet turns HandlerFuncs into handlers.
+type Outlet struct {
+	Now func() time.Time
+	Log *slog.Logger
+	// WriteError sends an error of this status; nil sends the envelope.
+	WriteError func(w http.ResponseWriter, r *http.Request, status int) error
+}
+
+// Handler returns the handler that every endpoint is: it gives the request an
+// id, recovers panics, always answers, and logs one line.
+func (o Outlet) Handler(f HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rec := &recorder{ResponseWriter: w}
+		start := o.Now()
+		id := requestID(r.Context())
+		w.Header().Set("X-Request-Id", id)
+		err := call(f, rec, r)
+		if err == nil && rec.status == 0 {
+			rec.WriteHeader(http.StatusOK)
+		}
+		if err != nil && rec.status == 0 {
+			o.fail(rec, r, err)
+		}
+		o.log(r, rec, id, start, err)
+		if err != nil && rec.failed == nil && rec.status < 400 {
+			// The response had begun: the client must see that it is cut.
+			panic(http.ErrAbortHandler)
+		}
+	})
+}
+
+// call turns a panic into an error.
+func call(f HandlerFunc, w http.ResponseWriter, r *http.Request) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			if p == http.ErrAbortHandler {
+				panic(p)
+			}
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return f(w, r)
+}
+
+func (o Outlet) fail(w *recorder, r *http.Request, err error) {
+	f := classify(err)
+	status := statusOf(f.Kind)
+	w.failed = f
+	h := w.Header()
+	for _, name := range []string{"Content-Disposition", "Content-Length", "Content-Range", "Content-Type", "ETag", "Last-Modified", "Link", "Repr-Digest", "Accept-Ranges", "Cache-Control"} {
+		h.Del(name) // meant for the success that did not come
+	}
+	if f.Kind != fault.Internal && f.Detail != "" {
+		h.Set(DetailHeader, headerText(f.Detail))
+	}
+	if f.After > 0 {
+		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(f.After.Seconds()))))
+	}
+	if len(f.Allow) > 0 {
+		h.Set("Allow", strings.Join(f.Allow, ", "))
+	}
+	if status == http.StatusUnauthorized {
+		h.Add("WWW-Authenticate", `Basic realm="ferry", charset="UTF-8"`)
+		h.Add("WWW-Authenticate", `Bearer realm="ferry"`)
+	}
+	if o.WriteError != nil {
+		o.WriteError(w, r, status)
+		return
+	}
+	writeError(w, o.Now(), status)
+}
+
+// classify finds the fault in err; the ports' errors that a caller may know
+// of are faults too.
+func classify(err error) *fault.Error {
+	if f := fault.Of(err); f != nil {
+		return f
+	}
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.Is(err, table.ErrBusy):
+		return &fault.Error{Kind: fault.Unavailable, Detail: "the service is busy; try again", After: time.Second}
+	case errors.Is(err, table.ErrFull), errors.Is(err, blob.ErrFull):
+		return fault.New(fault.Full, "the service has no room left for this; nothing was stored")
+	case errors.As(err, &tooLarge):
+		return fault.New(fault.TooLarge, "the body is larger than %d bytes", tooLarge.Limit)
+	case errors.Is(err, context.DeadlineExceeded):
+		return &fault.Error{Kind: fault.Unavailable, Detail: "the request took too long; try again", After: time.Second}
+	}
+	return &fault.Error{Kind: fault.Internal}
+}
+
+func statusOf(k fault.Kind) int {
+	switch k {
+	case fault.Invalid:
+		return http.StatusBadRequest
+	case fault.Unauthorized:
+		return http.StatusUnauthorized
+	case fault.Forbidden:
+		return http.StatusForbidden
+	case fault.NotFound:
+		return http.StatusNotFound
+	case fault.MethodNotAllowed:
+		return http.StatusMethodNotAllowed
+	case fault.Conflict:
+		return http.StatusConflict
+	case fault.TooLarge:
+		return http.StatusRequestEntityTooLarge
+	case fault.Unsupported:
+		return http.StatusUnsupportedMediaType
+	case fault.TooMany:
+		return http.StatusTooManyRequests
+	case fault.Full:
+		return http.StatusInsufficientStorage
+	case fault.Unavailable:
+		return http.StatusServiceUnavailable
+	default:
+		return http.StatusInternalServerError
+	}
+}
+
+// headerText keeps a sentence to what a header field may hold.
+func headerText(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x20 || r > 0x7e {
+			return '?'
+		}
+		return r
+	}, s)
+}
+
+func (o Outlet) log(r *http.Request, w *recorder, id string, start time.Time, err error) {
+	level, attrs := slog.LevelInfo, []slog.Attr{
+		slog.String("id", id),
+		slog.String("method", r.Method),
+		slog.String("path", r.URL.Path), // never the query: it holds tokens
+		slog.Int("status", w.status),
+		slog.Int64("bytes", w.bytes),
+		slog.Duration("took", o.Now().Sub(start)),
+	}
+	if err != nil {
+		attrs = append(attrs, slog.String("error", err.Error()))
+		switch {
+		case r.Context().Err() != nil:
+			attrs = append(attrs, slog.Bool("clientGone", true))
+		case w.status >= 500 || w.failed == nil:
+			level = slog.LevelError
+		}
+	}
+	o.Log.LogAttrs(r.Context(), level, "request", attrs...)
+}
+
+type requestIDKey struct{}
+
+// WithRequestID gives requests under ctx an id made elsewhere, such as Lambda's.
+func WithRequestID(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, requestIDKey{}, id)
+}
+
+func requestID(ctx context.Context) string {
+	if id, ok := ctx.Value(requestIDKey{}).(string); ok {
+		return id
+	}
+	var b [8]byte
+	rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}

@@ -1,0 +1,45 @@
+package envelope
+
+import (
+	"io"
+	"net/http"
+
+	"ferry/shared/fault"
+)
+
+// recorder notes what was sent. It keeps the way from a file to the network
+// through the kernel open: ReadFrom hands on to the server's own.
+type recorder struct {
+	http.ResponseWriter
+	status int
+	bytes  int64
+	failed *fault.Error
+}
+
+func (w *recorder) WriteHeader(status int) {
+	if w.status == 0 && status >= 200 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *recorder) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	n, err := w.ResponseWriter.Write(p)
+	w.bytes += int64(n)
+	return n, err
+}
+
+func (w *recorder) ReadFrom(r io.Reader) (int64, error) {
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	n, err := io.Copy(w.ResponseWriter, r)
+	w.bytes += n
+	return n, err
+}
+
+// Unwrap is for http.ResponseController.
+func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }

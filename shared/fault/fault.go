@@ -1,0 +1,72 @@
+// Package fault names what can go wrong with a request in terms that a caller
+// may be told. Every other error is internal: it is logged and leaves as a 500.
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Kind says what is wrong. Package envelope maps each to an HTTP status.
+type Kind int
+
+// The kinds of fault.
+const (
+	Internal         Kind = iota
+	Invalid               // the request's parameters or body
+	Unauthorized          // no credential, or one that does not hold
+	Forbidden             // a credential that does not reach that far
+	NotFound              // no such resource
+	MethodNotAllowed      // the resource has other methods
+	Conflict              // the resource is not in the state for this
+	TooLarge              // the body, or what it would bring the user to
+	Unsupported           // the body's media type
+	TooMany               // too many requests; After says when again
+	Full                  // the service has no room left
+	Unavailable           // overload that passes; After says when again
+)
+
+// Error is a fault. Detail is one sentence for the caller: it must not hold
+// anything the caller may not know.
+type Error struct {
+	Kind   Kind
+	Detail string
+	After  time.Duration // TooMany and Unavailable: when to try again
+	Allow  []string      // MethodNotAllowed: the methods there are
+	Cause  error         // for the log alone
+}
+
+func (e *Error) Error() string {
+	if e.Cause != nil {
+		return e.Detail + ": " + e.Cause.Error()
+	}
+	return e.Detail
+}
+
+func (e *Error) Unwrap() error { return e.Cause }
+
+// New makes a fault with a detail for the caller.
+func New(kind Kind, format string, args ...any) *Error {
+	return &Error{Kind: kind, Detail: fmt.Sprintf(format, args...)}
+}
+
+// Wait makes a TooMany fault that ends after d.
+func Wait(d time.Duration, format string, args ...any) *Error {
+	return &Error{Kind: TooMany, Detail: fmt.Sprintf(format, args...), After: d}
+}
+
+// Of returns the fault in err's chain, or nil if err is internal.
+func Of(err error) *Error {
+	var f *Error
+	if errors.As(err, &f) {
+		return f
+	}
+	return nil
+}
+
+// Is reports whether err is a fault of this kind.
+func Is(err error, kind Kind) bool {
+	f := Of(err)
+	return f != nil && f.Kind == kind
+}
