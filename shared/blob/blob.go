@@ -84,10 +84,12 @@ type Store interface {
 	// reads. An object deleted while open may go on reading or fail.
 	Open(ctx context.Context, area Area, key string) (io.ReadSeekCloser, error)
 
-	// Copy makes the object appear in another area under the same key, whole
-	// or not at all, without passing through this process where the store
-	// can do that. Copying again is no error. ErrNotFound if it is not in from.
-	Copy(ctx context.Context, from, to Area, key string) error
+	// Copy makes the bytes of one object appear as another, in another area,
+	// whole or not at all, without passing them through this process where
+	// the store can do that. The new key must be one that was never used, as
+	// it is left open whether a taken one is replaced. ErrNotFound if the
+	// first object is missing. The first object stays.
+	Copy(ctx context.Context, from Area, fromKey string, to Area, toKey string) error
 
 	// Delete removes the object; removing a missing one is no error.
 	Delete(ctx context.Context, area Area, key string) error

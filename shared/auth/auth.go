@@ -1,0 +1,188 @@
+// Package auth checks who calls: HTTP Basic, bearers, and the slowing down of
+// guesses; the same code in the cloud and on one machine.
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"ferry/shared/fault"
+	"ferry/shared/table"
+	"ferry/shared/users"
+)
+
+// Lifetime of a bearer.
+const Lifetime = 3600 * time.Second
+
+// layout is the version of the stored forms.
+const layout = 1
+
+// Config is what an Authenticator works with.
+type Config struct {
+	Table  table.Table
+	Hasher *Hasher
+	Random io.Reader
+	Now    func() time.Time
+}
+
+// Authenticator checks credentials. It is safe for concurrent use.
+type Authenticator struct{ Config }
+
+// New returns an Authenticator.
+func New(c Config) *Authenticator { return &Authenticator{c} }
+
+// errDenied is the one answer to all that is wrong with a credential, so that
+// it does not tell a wrong password from an unknown user.
+func errDenied() error {
+	return fault.New(fault.Unauthorized, "the user does not exist or the credential is not valid")
+}
+
+// Request authenticates a request by Basic or Bearer and returns its user,
+// who is active. One call to the table, and one more if a password is wrong.
+func (a *Authenticator) Request(r *http.Request) (users.User, error) {
+	scheme, value, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if strings.EqualFold(scheme, "Bearer") {
+		return a.Bearer(r.Context(), strings.TrimSpace(value))
+	}
+	return a.Basic(r)
+}
+
+// Basic authenticates a request by HTTP Basic alone; the user is active.
+func (a *Authenticator) Basic(r *http.Request) (users.User, error) {
+	u, err := a.BasicAny(r)
+	if err == nil && u.State != users.Active {
+		return users.User{}, fault.New(fault.Unauthorized, "the password is a temporary one: POST /auth/first leads to a password of your own")
+	}
+	return u, err
+}
+
+// BasicAny is Basic for users in first access too.
+func (a *Authenticator) BasicAny(r *http.Request) (users.User, error) {
+	name, password, ok := r.BasicAuth()
+	if !ok {
+		if r.Header.Get("Authorization") == "" {
+			return users.User{}, fault.New(fault.Unauthorized, "an Authorization header is missing")
+		}
+		return users.User{}, fault.New(fault.Unauthorized, "the Authorization header is not valid for this address")
+	}
+	u, _, err := a.Password(r.Context(), name, password, Source(r))
+	return u, err
+}
+
+// Password authenticates by name and password from a source address. The user
+// may be in first access, not disabled. hadFailures tells that there are failed
+// tries on record, which a login clears. One call to the table, and one more
+// if the password is wrong.
+func (a *Authenticator) Password(ctx context.Context, name, password, source string) (u users.User, hadFailures bool, err error) {
+	canonical, valid := users.Canonical(name)
+	if !valid {
+		canonical = "" // no such user; the source is slowed down all the same
+	}
+	t := a.throttle(canonical, source)
+	u, err = a.readUser(ctx, canonical, t)
+	if err != nil {
+		return users.User{}, false, err
+	}
+	if err := t.admit(ctx, password); err != nil {
+		return users.User{}, false, err
+	}
+	hash := u.Password
+	if u.State == users.Disabled {
+		hash = ""
+	}
+	ok, err := a.Hasher.Verify(ctx, hash, password)
+	if err != nil {
+		return users.User{}, false, fmt.Errorf("verifying a password: %w", err)
+	}
+	if !ok {
+		if err := t.failed(ctx, password); err != nil {
+			return users.User{}, false, fmt.Errorf("noting a failed login: %w", err)
+		}
+		return users.User{}, false, errDenied()
+	}
+	return u, t.pair.found, t.succeeded(ctx)
+}
+
+// readUser fetches the user, if the name is not empty, and the throttle's
+// items in one call. A missing user is one without a password.
+func (a *Authenticator) readUser(ctx context.Context, name string, t *throttle) (users.User, error) {
+	keys := t.keys()
+	if name != "" {
+		keys = append(keys, users.Key(name))
+	}
+	items, err := a.Table.GetMany(ctx, keys...)
+	if err != nil {
+		return users.User{}, fmt.Errorf("reading user: %w", err)
+	}
+	if err := t.load(items); err != nil {
+		return users.User{}, err
+	}
+	var u users.User
+	if name == "" {
+		return u, nil
+	}
+	if err := items[len(items)-1].Decode(&u); err != nil && !errors.Is(err, table.ErrNotFound) {
+		return users.User{}, fmt.Errorf("reading user: %w", err)
+	}
+	return u, nil
+}
+
+// Login authenticates by name and password and makes a bearer. Two calls to
+// the table; a third, once, when the hash is renewed with stronger parameters.
+func (a *Authenticator) Login(ctx context.Context, name, password, source string) (u users.User, bearer string, err error) {
+	u, hadFailures, err := a.Password(ctx, name, password, source)
+	if err != nil {
+		return users.User{}, "", err
+	}
+	if u.State != users.Active {
+		return users.User{}, "", fault.New(fault.Unauthorized, "the password is a temporary one: POST /auth/first leads to a password of your own")
+	}
+	bearer, ops, err := a.mint(u)
+	if err != nil {
+		return users.User{}, "", err
+	}
+	if hadFailures {
+		ops = append(ops, table.Delete(a.throttle(u.Name, source).pair.key))
+	}
+	if err := a.Table.Write(ctx, ops...); err != nil {
+		return users.User{}, "", fmt.Errorf("storing a bearer: %w", err)
+	}
+	if a.Hasher.Outdated(u.Password) {
+		if err := a.rehash(ctx, u, password); err != nil {
+			return users.User{}, "", err
+		}
+	}
+	return u, bearer, nil
+}
+
+func (a *Authenticator) rehash(ctx context.Context, u users.User, password string) error {
+	hash, err := a.Hasher.Hash(ctx, password)
+	if err != nil {
+		return err
+	}
+	return users.NewStore(a.Table, a.Now).Rehash(ctx, u.Name, u.Password, hash)
+}
+
+// Source is the address that failed logins are counted by: an IPv4 address or
+// an IPv6 /64, which is what one subscriber gets.
+func Source(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		host = r.RemoteAddr // a gateway gives the address alone
+	}
+	ip := net.ParseIP(strings.Trim(host, "[]"))
+	switch {
+	case ip == nil:
+		return "unknown"
+	case ip.To4() != nil:
+		return ip.To4().String()
+	default:
+		return ip.Mask(net.CIDRMask(64, 128)).String()
+	}
+}

@@ -1,0 +1,201 @@
+package auth
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/argon2"
+	"golang.org/x/text/unicode/norm"
+)
+
+// Params are argon2id's cost parameters (RFC 9106). Their defaults are the
+// smallest of OWASP's password storage cheat sheet.
+type Params struct {
+	Memory  uint32 // KiB
+	Time    uint32 // passes
+	Threads uint8
+}
+
+// DefaultParams cost about 30 ms of one core and 19 MiB for its time.
+func DefaultParams() Params { return Params{Memory: 19 * 1024, Time: 2, Threads: 1} }
+
+const (
+	saltSize = 16
+	hashSize = 32
+	// MaxPassword bounds what is hashed, in bytes: 128 characters of any script.
+	MaxPassword = 128 * 4
+	// remember is how long a password that was right is not hashed again.
+	remember = 60 * time.Second
+	// maxRemembered bounds the memory of it.
+	maxRemembered = 10_000
+)
+
+// Hasher hashes and verifies passwords, at most one per CPU at a time so that
+// a burst of logins cannot exhaust memory. It is safe for concurrent use; a
+// process needs one.
+type Hasher struct {
+	params Params
+	random io.Reader
+	now    func() time.Time
+	slots  chan struct{}
+	dummy  func() (string, error)
+
+	// right remembers passwords that matched a hash. The key covers the
+	// hash, so that a changed password is a miss at once, and is keyed with a
+	// secret of this process.
+	secret []byte
+	mu     sync.Mutex
+	right  map[[sha256.Size]byte]time.Time // until when
+}
+
+// NewHasher returns a Hasher. random is read under a lock of its own.
+func NewHasher(params Params, random io.Reader, now func() time.Time) (*Hasher, error) {
+	h := &Hasher{
+		params: params,
+		random: random,
+		now:    now,
+		slots:  make(chan struct{}, runtime.GOMAXPROCS(0)),
+		secret: make([]byte, sha256.Size),
+		right:  map[[sha256.Size]byte]time.Time{},
+	}
+	if _, err := io.ReadFull(random, h.secret); err != nil {
+		return nil, fmt.Errorf("reading randomness: %w", err)
+	}
+	// An unknown user costs the time of a wrong password: this hash is
+	// verified in place of theirs. No password matches it.
+	h.dummy = sync.OnceValues(func() (string, error) {
+		salt := make([]byte, saltSize)
+		if _, err := io.ReadFull(random, salt); err != nil {
+			return "", err
+		}
+		return phc(params, salt, make([]byte, hashSize)), nil
+	})
+	return h, nil
+}
+
+// Hash returns the PHC string of a password. It waits for a free CPU.
+func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
+	salt := make([]byte, saltSize)
+	if _, err := io.ReadFull(h.random, salt); err != nil {
+		return "", fmt.Errorf("making a salt: %w", err)
+	}
+	sum, err := h.compute(ctx, h.params, password, salt)
+	if err != nil {
+		return "", err
+	}
+	return phc(h.params, salt, sum), nil
+}
+
+// Verify reports whether password matches a PHC string. An empty one stands
+// for an unknown user: the same time passes and the answer is no.
+func (h *Hasher) Verify(ctx context.Context, hash, password string) (bool, error) {
+	unknown := hash == ""
+	if unknown {
+		var err error
+		if hash, err = h.dummy(); err != nil {
+			return false, err
+		}
+	}
+	id := h.memoKey(hash, password)
+	if h.remembered(id) {
+		return true, nil
+	}
+	params, salt, want, err := parsePHC(hash)
+	if err != nil {
+		return false, err
+	}
+	got, err := h.compute(ctx, params, password, salt)
+	if err != nil {
+		return false, err
+	}
+	if subtle.ConstantTimeCompare(got, want) != 1 || unknown {
+		return false, nil
+	}
+	h.keep(id)
+	return true, nil
+}
+
+// Outdated reports whether a hash was made with weaker parameters than today's.
+func (h *Hasher) Outdated(hash string) bool {
+	p, _, _, err := parsePHC(hash)
+	return err == nil && (p.Memory < h.params.Memory || p.Time < h.params.Time)
+}
+
+func (h *Hasher) compute(ctx context.Context, p Params, password string, salt []byte) ([]byte, error) {
+	if len(password) > MaxPassword {
+		password = password[:MaxPassword+1] // cannot match; costs the same
+	}
+	select {
+	case h.slots <- struct{}{}:
+		defer func() { <-h.slots }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("waiting to hash a password: %w", ctx.Err())
+	}
+	// The same password typed on two systems may differ in its code points.
+	return argon2.IDKey(norm.NFC.Bytes([]byte(password)), salt, p.Time, p.Memory, p.Threads, hashSize), nil
+}
+
+func (h *Hasher) memoKey(hash, password string) [sha256.Size]byte {
+	mac := hmac.New(sha256.New, h.secret)
+	io.WriteString(mac, hash)
+	mac.Write([]byte{0})
+	io.WriteString(mac, password)
+	return [sha256.Size]byte(mac.Sum(nil))
+}
+
+func (h *Hasher) remembered(id [sha256.Size]byte) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	until, ok := h.right[id]
+	return ok && h.now().Before(until)
+}
+
+func (h *Hasher) keep(id [sha256.Size]byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.right) >= maxRemembered {
+		clear(h.right)
+	}
+	h.right[id] = h.now().Add(remember)
+}
+
+// phc writes the PHC string format, https://github.com/P-H-C/phc-string-format.
+func phc(p Params, salt, sum []byte) string {
+	b64 := base64.RawStdEncoding
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s",
+		argon2.Version, p.Memory, p.Time, p.Threads, b64.EncodeToString(salt), b64.EncodeToString(sum))
+}
+
+var errPHC = errors.New("the stored password hash is not one of argon2id")
+
+func parsePHC(s string) (p Params, salt, sum []byte, err error) {
+	fields := strings.Split(s, "$")
+	if len(fields) != 6 || fields[1] != "argon2id" {
+		return p, nil, nil, errPHC
+	}
+	var version int
+	if _, err := fmt.Sscanf(fields[2], "v=%d", &version); err != nil || version != argon2.Version {
+		return p, nil, nil, errPHC
+	}
+	if _, err := fmt.Sscanf(fields[3], "m=%d,t=%d,p=%d", &p.Memory, &p.Time, &p.Threads); err != nil || p.Time == 0 || p.Threads == 0 {
+		return p, nil, nil, errPHC
+	}
+	b64 := base64.RawStdEncoding
+	if salt, err = b64.DecodeString(fields[4]); err != nil {
+		return p, nil, nil, errPHC
+	}
+	if sum, err = b64.DecodeString(fields[5]); err != nil || len(sum) != hashSize {
+		return p, nil, nil, errPHC
+	}
+	return p, salt, sum, nil
+}

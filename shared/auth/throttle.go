@@ -1,0 +1,192 @@
+package auth
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"ferry/shared/fault"
+	"ferry/shared/table"
+)
+
+// Failed logins are counted per user and source, and per source. Neither count
+// concerns anybody else, so that nobody can lock another out: past the free
+// tries each next one has to wait, longer and longer but never for good.
+const (
+	freePerPair   = 5
+	freePerSource = 50
+	maxWait       = 5 * time.Minute
+	forgetAfter   = time.Hour // without a failure
+)
+
+type throttleItem struct {
+	V     int64 `json:"v"`
+	Count int64 `json:"count"`
+	Last  int64 `json:"last"` // Unix milliseconds of the last failure
+	// Tag is 16 bits of a salted hash of the last wrong password: enough to
+	// see that a client repeats itself, too little to find the password by.
+	Salt string `json:"salt,omitempty"`
+	Tag  string `json:"tag,omitempty"`
+}
+
+// counter is one count of failures, as it was read.
+type counter struct {
+	key   table.Key
+	free  int64
+	found bool
+	stale bool // so old that it starts anew
+	item  throttleItem
+}
+
+// throttle belongs to one login.
+type throttle struct {
+	a      *Authenticator
+	pair   counter // zero key if the name can belong to nobody
+	source counter
+	// claimed tells that admit has counted this try beforehand.
+	claimed bool
+}
+
+func (a *Authenticator) throttle(name, source string) *throttle {
+	t := &throttle{a: a, source: counter{key: table.Key{PK: "throttle#" + source, SK: "source"}, free: freePerSource}}
+	if name != "" {
+		t.pair = counter{key: table.Key{PK: "throttle#" + source, SK: "user#" + name}, free: freePerPair}
+	}
+	return t
+}
+
+// keys are those that load wants items for, in this order.
+func (t *throttle) keys() []table.Key {
+	keys := []table.Key{t.source.key}
+	if t.pair.key.PK != "" {
+		keys = append(keys, t.pair.key)
+	}
+	return keys
+}
+
+func (t *throttle) load(items []table.Item) error {
+	counters := []*counter{&t.source}
+	if t.pair.key.PK != "" {
+		counters = append(counters, &t.pair)
+	}
+	for i, c := range counters {
+		err := items[i].Decode(&c.item)
+		if errors.Is(err, table.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("reading failed logins: %w", err)
+		}
+		c.found = true
+		if t.a.Now().Sub(time.UnixMilli(c.item.Last)) > forgetAfter {
+			c.stale, c.item = true, throttleItem{}
+		}
+	}
+	return nil
+}
+
+// wait is how long after the last failure the next try may come.
+func (c *counter) wait() time.Duration {
+	over := c.item.Count - c.free
+	if over < 0 {
+		return 0
+	}
+	return min(time.Second<<min(over, 20), maxWait)
+}
+
+// admit refuses a try that comes too early. Once waiting is asked for, only
+// one of several tries at once passes: it counts itself beforehand.
+func (t *throttle) admit(ctx context.Context, password string) error {
+	if t.repeats(password) {
+		return nil
+	}
+	now := t.a.Now()
+	for _, c := range []*counter{&t.source, &t.pair} {
+		if left := time.UnixMilli(c.item.Last).Add(c.wait()).Sub(now); c.wait() > 0 && left > 0 {
+			return fault.Wait(left, "too many failed logins; wait before the next try")
+		}
+	}
+	if t.pair.wait() == 0 {
+		return nil
+	}
+	t.claimed = true
+	op, err := t.count(&t.pair, password)
+	if err != nil {
+		return err
+	}
+	err = t.a.Table.Write(ctx, op.If(table.Equal("count", t.pair.item.Count)))
+	if errors.Is(err, table.ErrCondition) {
+		return fault.Wait(t.pair.wait(), "too many failed logins; wait before the next try")
+	}
+	return err
+}
+
+// failed counts a wrong password. One that the client has just tried counts
+// once: clients of OAuth 2.0 repeat a failed login in the other form.
+func (t *throttle) failed(ctx context.Context, password string) error {
+	if t.repeats(password) {
+		return nil
+	}
+	var ops []table.Op
+	for _, c := range []*counter{&t.source, &t.pair} {
+		if c.key.PK == "" || c == &t.pair && t.claimed {
+			continue
+		}
+		op, err := t.count(c, password)
+		if err != nil {
+			return err
+		}
+		ops = append(ops, op)
+	}
+	return t.a.Table.Write(ctx, ops...)
+}
+
+// succeeded forgets a try that was counted beforehand and was right, with those
+// before it. A login clears the others in its own write.
+func (t *throttle) succeeded(ctx context.Context) error {
+	if !t.claimed {
+		return nil
+	}
+	if err := t.a.Table.Write(ctx, table.Delete(t.pair.key)); err != nil {
+		return fmt.Errorf("clearing failed logins: %w", err)
+	}
+	return nil
+}
+
+// count is the operation that adds a failure. A count that was forgotten
+// starts anew.
+func (t *throttle) count(c *counter, password string) (table.Op, error) {
+	salt := make([]byte, 8)
+	if _, err := io.ReadFull(t.a.Random, salt); err != nil {
+		return table.Op{}, fmt.Errorf("making a salt: %w", err)
+	}
+	now := t.a.Now()
+	text := base64.RawStdEncoding.EncodeToString(salt)
+	op := table.Update(c.key)
+	if c.stale {
+		op = op.Set("count", int64(1))
+	} else {
+		op = op.Add("count", 1)
+	}
+	return op.Set("v", int64(layout)).Set("last", now.UnixMilli()).Set("salt", text).Set("tag", tag(text, password)).
+		Expire(now.Add(forgetAfter)), nil
+}
+
+// repeats reports whether password is the one that failed last.
+func (t *throttle) repeats(password string) bool {
+	c := &t.pair
+	if c.key.PK == "" {
+		c = &t.source
+	}
+	return c.item.Salt != "" && subtle.ConstantTimeCompare([]byte(tag(c.item.Salt, password)), []byte(c.item.Tag)) == 1
+}
+
+func tag(salt, password string) string {
+	sum := sha256.Sum256([]byte(salt + "\x00" + password))
+	return base64.RawStdEncoding.EncodeToString(sum[:2])
+}
