@@ -48,7 +48,7 @@ func (e *ConditionError) Error() string { return fmt.Sprintf("%v (operation %d)"
 func (e *ConditionError) Is(target error) bool { return target == ErrCondition }
 
 // Key names one item. Neither part may be empty; PK holds at most 2048 and SK
-// at most 1024 bytes. Sort keys are ordered by their bytes.
+// at most 1024 bytes, both UTF-8. Sort keys are ordered by their bytes.
 type Key struct{ PK, SK string }
 
 func (k Key) String() string { return k.PK + " " + k.SK }
@@ -77,13 +77,15 @@ func (i Item) Decode(into any) error {
 // Query asks for items of one partition in the order of their sort keys.
 type Query struct {
 	PK         string
-	After      string // exclusive: start behind this sort key, in the direction of the query
+	After      string // exclusive: start behind this sort key, in the direction of the query; no item need have it
 	Descending bool
 	Limit      int // 1 to MaxPage
 }
 
 // Page is one page of a Query. More reports that at least one further item
-// followed the last when the page was read.
+// followed the last when the page was read. A page holds Limit items if there
+// are that many; only items of more than 1 MB together may end it earlier, and
+// then at least one is there and More is true.
 type Page struct {
 	Items []Item
 	More  bool
@@ -91,14 +93,15 @@ type Page struct {
 
 // Table is the port. Reads see every write that was answered before they
 // began (strong consistency). An item whose expiry has passed may still be
-// returned: callers check expiry themselves.
+// returned: callers check expiry themselves. Input outside the stated bounds,
+// or a context that has ended, is an error, and nothing is written.
 type Table interface {
 	// Get decodes the item into the struct that into points to, or returns
 	// ErrNotFound. One call to the store.
 	Get(ctx context.Context, key Key, into any) error
 
-	// GetMany returns an item for each key, in the order of the keys; a
-	// missing one has Found() == false. One call to the store. The items are
+	// GetMany returns an item for each key, in the order of the keys, which
+	// may repeat; a missing one has Found() == false. One call to the store. The items are
 	// each consistent, but not a snapshot of one instant.
 	GetMany(ctx context.Context, keys ...Key) ([]Item, error)
 
@@ -107,8 +110,8 @@ type Table interface {
 	Query(ctx context.Context, q Query) (Page, error)
 
 	// Write does all operations or none, isolated from other writes, in one
-	// call to the store. No two operations may name the same key. A refused
-	// condition is a *ConditionError. When the context ends while a write is
+	// call to the store. Without operations it does nothing. No two
+	// operations may name the same key. A refused condition is a *ConditionError. When the context ends while a write is
 	// under way its outcome is unknown.
 	Write(ctx context.Context, ops ...Op) error
 
@@ -165,7 +168,8 @@ func (o Op) Set(attr string, value any) Op {
 	return o
 }
 
-// Add adds n to an integer attribute; a missing one counts as 0.
+// Add adds n to an integer attribute; a missing one counts as 0, one of
+// another type is an error. The sum must stay an int64.
 func (o Op) Add(attr string, n int64) Op {
 	o.Changes = append(o.Changes[:len(o.Changes):len(o.Changes)], Change{Attr: attr, Value: n, Add: true})
 	return o
@@ -214,7 +218,7 @@ const (
 type Cond struct {
 	Test  Test
 	Attr  string
-	Value any // TestEqual: string, bool or int64. TestAtMost: int64
+	Value any // TestEqual: string, bool or integer. TestAtMost: int64
 }
 
 // Exists holds if the item is there.
@@ -223,9 +227,9 @@ func Exists() Cond { return Cond{Test: TestExists} }
 // NotExists holds if the item is not there.
 func NotExists() Cond { return Cond{Test: TestNotExists} }
 
-// Equal holds if the attribute is there and has this value: a string, bool or int64.
+// Equal holds if the attribute is there and has this value and type: a string, bool or integer.
 func Equal(attr string, value any) Cond { return Cond{Test: TestEqual, Attr: attr, Value: value} }
 
 // AtMost holds if the integer attribute is n or less; a missing attribute, or
-// a missing item, counts as 0.
+// a missing item, counts as 0. It does not hold for an attribute of another type.
 func AtMost(attr string, n int64) Cond { return Cond{Test: TestAtMost, Attr: attr, Value: n} }
