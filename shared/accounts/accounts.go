@@ -1,0 +1,272 @@
+// Package accounts holds the two ways to a new password: the first-access step
+// of a new user, and the forgotten password with its link and PIN.
+package accounts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"ferry/shared/auth"
+	"ferry/shared/fault"
+	"ferry/shared/links"
+	"ferry/shared/notices"
+	"ferry/shared/table"
+	"ferry/shared/users"
+)
+
+const (
+	layout = 1
+
+	// A change link from forget dies after 15 minutes or 5 wrong PINs.
+	forgetLife = 15 * time.Minute
+	maxTries   = 5
+	// One from first access needs no PIN: the temporary password proved enough.
+	firstLife = time.Hour
+
+	maxPerHour = 3
+	maxPerDay  = 10
+)
+
+// Config is what a Service works with.
+type Config struct {
+	Table  table.Table
+	Hasher *auth.Hasher
+	Key    links.Key // needed by Forget alone
+	Random io.Reader
+	Now    func() time.Time
+	// HideUsers makes Forget answer unknown users, disabled ones and those
+	// without an address like any other.
+	HideUsers bool
+}
+
+// Service is safe for concurrent use.
+type Service struct{ Config }
+
+// New returns a Service.
+func New(c Config) *Service { return &Service{c} }
+
+// change is what a change token leads to, stored under its hash.
+type change struct {
+	V       int64  `json:"v"`
+	User    string `json:"user"`
+	Expires int64  `json:"expires"` // Unix seconds
+	// PIN is the hash of the PIN that must come with the token; empty for a
+	// token from first access. It is hashed as slowly as a password: 8
+	// digits would not resist otherwise.
+	PIN   string `json:"pin,omitempty"`
+	Tries int64  `json:"tries"`
+	// Generation of the user when it was made: a password that was changed
+	// since ends the token.
+	Generation int64 `json:"generation"`
+}
+
+func changeKey(token string) table.Key {
+	return table.Key{PK: "change#" + links.Hash(token), SK: "change"}
+}
+
+// First returns a change token for a user in first access; others are
+// Forbidden. One call to the table.
+func (s *Service) First(ctx context.Context, u users.User) (token string, err error) {
+	if u.State != users.FirstAccess {
+		return "", fault.New(fault.Forbidden, "the user is not in first access")
+	}
+	token, put, err := s.newChange(u, "", firstLife)
+	if err != nil {
+		return "", err
+	}
+	if err := s.Table.Write(ctx, put); err != nil {
+		return "", fmt.Errorf("storing a change token: %w", err)
+	}
+	return token, nil
+}
+
+func (s *Service) newChange(u users.User, pin string, life time.Duration) (string, table.Op, error) {
+	token, err := links.Random(s.Random)
+	if err != nil {
+		return "", table.Op{}, err
+	}
+	expires := s.Now().Add(life)
+	c := change{V: layout, User: u.Name, Expires: expires.Unix(), PIN: pin, Generation: u.Generation}
+	return token, table.Put(changeKey(token), c).Expire(expires), nil
+}
+
+// Change is a request to use a change token.
+type Change struct {
+	Token    string
+	PIN      string // may be empty
+	Password string // empty only checks the token, and the PIN if there is one
+}
+
+// Change sets a new password and ends all bearers of the user, who becomes
+// active. Without a new password it checks, and changes nothing. It returns
+// the user's name.
+func (s *Service) Change(ctx context.Context, c Change) (user string, err error) {
+	found, err := s.token(ctx, c.Token)
+	if err != nil {
+		return "", err
+	}
+	if c.Password != "" {
+		if err := CheckPassword(c.Password, found.User); err != nil {
+			return "", err
+		}
+	}
+	if err := s.checkPIN(ctx, c, found); err != nil {
+		return "", err
+	}
+	if c.Password == "" {
+		return found.User, nil
+	}
+	hash, err := s.Hasher.Hash(ctx, c.Password)
+	if err != nil {
+		return "", err
+	}
+	err = s.Table.Write(ctx,
+		table.Delete(changeKey(c.Token)).If(table.Exists()),
+		users.NewPassword(found.User, hash, users.Active).If(table.Equal("generation", found.Generation)),
+	)
+	if errors.Is(err, table.ErrCondition) {
+		return "", errDead()
+	}
+	if err != nil {
+		return "", fmt.Errorf("storing a new password: %w", err)
+	}
+	return found.User, nil
+}
+
+func (s *Service) token(ctx context.Context, token string) (change, error) {
+	var c change
+	err := s.Table.Get(ctx, changeKey(token), &c)
+	if err != nil && !errors.Is(err, table.ErrNotFound) {
+		return change{}, fmt.Errorf("reading a change token: %w", err)
+	}
+	if err != nil || s.Now().Unix() >= c.Expires || c.Tries >= maxTries {
+		return change{}, errDead()
+	}
+	return c, nil
+}
+
+func errDead() error {
+	return fault.New(fault.Unauthorized, "the change link is not known, was used, or has expired; ask for a new one")
+}
+
+// checkPIN counts the try before it compares, so that many at once get no
+// more than maxTries, and takes the count back if the PIN was right.
+func (s *Service) checkPIN(ctx context.Context, c Change, found change) error {
+	if found.PIN == "" {
+		return nil
+	}
+	if c.PIN == "" {
+		return fault.New(fault.Forbidden, "the user is not in first access: the PIN from the mail is needed")
+	}
+	count := table.Update(changeKey(c.Token))
+	err := s.Table.Write(ctx, count.Add("tries", 1).If(table.Exists(), table.AtMost("tries", maxTries-1)))
+	if errors.Is(err, table.ErrCondition) {
+		return errDead()
+	}
+	if err != nil {
+		return fmt.Errorf("counting a PIN: %w", err)
+	}
+	ok, err := s.Hasher.Verify(ctx, found.PIN, c.PIN)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return fault.New(fault.Unauthorized, "the PIN is not right; a link takes %d tries", maxTries)
+	}
+	if c.Password != "" {
+		return nil // the token goes anyway
+	}
+	err = s.Table.Write(ctx, count.Add("tries", -1).If(table.Exists()))
+	if err != nil && !errors.Is(err, table.ErrCondition) {
+		return fmt.Errorf("counting a PIN: %w", err)
+	}
+	return nil
+}
+
+// Forget makes a change token and mails the PIN that it needs. base and lang
+// are those of the mail. Two calls to the table.
+func (s *Service) Forget(ctx context.Context, name, base, lang string) (token, user string, err error) {
+	canonical, valid := users.Canonical(name)
+	if !valid {
+		return s.nobody(fault.New(fault.Unauthorized, "the user does not exist"), name)
+	}
+	for range 3 { // a try fails only if another forget of this user came between
+		token, err = s.forget(ctx, canonical, base, lang)
+		if !errors.Is(err, table.ErrCondition) {
+			break
+		}
+	}
+	if f := fault.Of(err); f != nil && f.Kind != fault.TooMany {
+		return s.nobody(f, canonical)
+	}
+	if errors.Is(err, table.ErrCondition) {
+		err = table.ErrBusy
+	}
+	return token, canonical, err
+}
+
+// nobody answers for a user who cannot get a PIN: openly, or like for any other.
+func (s *Service) nobody(f *fault.Error, name string) (token, user string, err error) {
+	if !s.HideUsers {
+		return "", "", f
+	}
+	token, err = links.Random(s.Random)
+	return token, name, err
+}
+
+func (s *Service) forget(ctx context.Context, name, base, lang string) (string, error) {
+	items, err := s.Table.GetMany(ctx, users.Key(name), requestsKey(name))
+	if err != nil {
+		return "", fmt.Errorf("reading user: %w", err)
+	}
+	var r requests
+	if err := items[1].Decode(&r); err != nil && !errors.Is(err, table.ErrNotFound) {
+		return "", fmt.Errorf("reading a user's requests: %w", err)
+	}
+	var u users.User
+	switch err := items[0].Decode(&u); {
+	case errors.Is(err, table.ErrNotFound):
+		return "", fault.New(fault.Unauthorized, "the user does not exist")
+	case err != nil:
+		return "", fmt.Errorf("reading user: %w", err)
+	case u.State == users.Disabled:
+		return "", fault.New(fault.Forbidden, "the user is disabled")
+	case u.Email == "":
+		return "", fault.New(fault.Forbidden, "the user has no e-mail address that a PIN could go to")
+	}
+	count, err := r.next(name, items[1].Found(), s.Now())
+	if err != nil {
+		return "", err
+	}
+	return s.storeForget(ctx, u, count, base, lang)
+}
+
+func (s *Service) storeForget(ctx context.Context, u users.User, count table.Op, base, lang string) (string, error) {
+	nonce, err := links.Random(s.Random)
+	if err != nil {
+		return "", err
+	}
+	pin, err := s.Hasher.Hash(ctx, s.Key.PIN(nonce))
+	if err != nil {
+		return "", err
+	}
+	token, put, err := s.newChange(u, pin, forgetLife)
+	if err != nil {
+		return "", err
+	}
+	if u.Lang != "" {
+		lang = u.Lang // the mail goes to the user, whoever asked for it
+	}
+	n := notices.Notice{
+		Kind: notices.PIN, Channel: notices.Mail, To: u.Email, Lang: lang, Base: base,
+		User: u.Name, Nonce: nonce, Expires: s.Now().Add(forgetLife).Unix(),
+	}
+	err = s.Table.Write(ctx, count, put, n.Op(s.Now(), nonce[:16]))
+	if err != nil {
+		return "", fmt.Errorf("storing a change token: %w", err)
+	}
+	return token, nil
+}

@@ -1,0 +1,231 @@
+// Package files keeps users' files: a record in the table, the bytes in the
+// blob store, and a link item by which a download finds both in one look-up.
+//
+// The record comes last: bytes are stored before it, and removed after it. So
+// a crash leaves bytes without a record, which the sweeper removes, and never a
+// record without bytes.
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"ferry/shared/blob"
+	"ferry/shared/envelope"
+	"ferry/shared/fault"
+	"ferry/shared/links"
+	"ferry/shared/table"
+	"ferry/shared/users"
+)
+
+// layout is the version of the stored forms.
+const layout = 1
+
+// PageSize is how many files an upload's answer lists.
+const PageSize = 100
+
+// File is a stored file. Owner and Area say where it is.
+type File struct {
+	V        int64     `json:"v"`
+	Owner    string    `json:"owner"`
+	Area     blob.Area `json:"area"`
+	ID       int64     `json:"id"`
+	Name     string    `json:"name"`
+	Length   int64     `json:"length"`         // bytes
+	Type     string    `json:"type,omitempty"` // media type as the uploader stated it
+	Modified int64     `json:"modified"`       // Unix milliseconds
+	Blob     string    `json:"blob"`           // key in the blob store
+	CRC64    string    `json:"crc64"`          // CRC64NVME, 16 hexadecimal digits
+	SHA256   []byte    `json:"sha256,omitempty"`
+	Uploader string    `json:"uploader,omitempty"` // if not the owner
+	Expires  int64     `json:"expires,omitempty"`  // Unix seconds, when it leaves this area; 0 is never
+}
+
+// link is what the token of a download link leads to, stored under its hash.
+type link struct {
+	File      File  `json:"file"`
+	Downloads int64 `json:"downloads,omitempty"`
+	Last      int64 `json:"last,omitempty"` // Unix seconds of the last download
+}
+
+// Config is what a Service works with. A function that mints no link has no Key.
+type Config struct {
+	Table     table.Table
+	Blobs     blob.Store
+	Key       links.Key
+	Random    io.Reader
+	Now       func() time.Time
+	Retention Retention
+}
+
+// Retention is how long files stay, unless their owner has terms of their own.
+// 0 is for ever.
+type Retention struct {
+	KeepDays   int64 // in the user area
+	BackupDays int64 // in the backup area, after it
+}
+
+// Service is safe for concurrent use.
+type Service struct{ Config }
+
+// New returns a Service.
+func New(c Config) *Service { return &Service{c} }
+
+// Key is where the record of a file is stored.
+func Key(area blob.Area, owner string, id int64) table.Key {
+	return table.Key{PK: partition(area, owner), SK: sortKey(id)}
+}
+
+func partition(area blob.Area, owner string) string { return string(area) + "#" + owner }
+
+// sortKey orders ids as numbers.
+func sortKey(id int64) string { return fmt.Sprintf("%016d", id) }
+
+func linkKey(token string) table.Key {
+	return table.Key{PK: "link#" + links.Hash(token), SK: "link"}
+}
+
+func (f File) key() table.Key { return Key(f.Area, f.Owner, f.ID) }
+
+// Expired reports whether the file has left its area, be it swept or not.
+func (f File) Expired(now time.Time) bool { return f.Expires != 0 && now.Unix() >= f.Expires }
+
+// Token returns the token of the file's link.
+func (s *Service) Token(f File) string { return s.Key.File(f.Area, f.Owner, f.ID) }
+
+// Record is the file as a response shows it, with its link. base is the
+// service's address and lang the link's language.
+func (s *Service) Record(f File, base, lang string) envelope.File {
+	return f.Record(base, lang, s.Token(f))
+}
+
+// Record is the file as a response shows it, with a link of this token.
+func (f File) Record(base, lang, token string) envelope.File {
+	return envelope.File{
+		ID: f.ID, Name: f.Name, Length: f.Length, Modified: f.Modified,
+		LinkURL: links.Download(base, lang, f.Area, token),
+	}
+}
+
+// Page is a page of an area, newest first. Next is the id to continue after,
+// 0 if there is nothing more.
+type Page struct {
+	Files []File
+	Next  int64
+}
+
+// List returns a page of up to limit files with ids below after; after 0
+// starts with the newest. One call to the table. A page may be shorter than
+// limit although Next says that there is more: what has expired is left out.
+func (s *Service) List(ctx context.Context, owner string, area blob.Area, after int64, limit int) (Page, error) {
+	q := table.Query{PK: partition(area, owner), Descending: true, Limit: limit}
+	if after > 0 {
+		q.After = sortKey(after)
+	}
+	found, err := s.Table.Query(ctx, q)
+	if err != nil {
+		return Page{}, fmt.Errorf("listing files: %w", err)
+	}
+	page := Page{Files: make([]File, 0, len(found.Items))}
+	var last File
+	for _, item := range found.Items {
+		var f File
+		if err := item.Decode(&f); err != nil {
+			return Page{}, fmt.Errorf("reading a file's record: %w", err)
+		}
+		if last = f; !f.Expired(s.Now()) {
+			page.Files = append(page.Files, f)
+		}
+	}
+	if found.More {
+		page.Next = last.ID
+	}
+	return page, nil
+}
+
+// ByToken returns the file that a download token of this area leads to. One
+// call to the table. A token that is unknown, or whose file is expired or
+// moved, is Unauthorized.
+func (s *Service) ByToken(ctx context.Context, area blob.Area, token string) (File, error) {
+	var l link
+	err := s.Table.Get(ctx, linkKey(token), &l)
+	if err != nil && !errors.Is(err, table.ErrNotFound) {
+		return File{}, fmt.Errorf("reading a link: %w", err)
+	}
+	if err != nil || l.File.Area != area || l.File.Expired(s.Now()) {
+		return File{}, fault.New(fault.Unauthorized, "the download link is not known, or has expired")
+	}
+	return l.File, nil
+}
+
+// Open returns the file's bytes.
+func (s *Service) Open(ctx context.Context, f File) (io.ReadSeekCloser, error) {
+	b, err := s.Blobs.Open(ctx, f.Area, f.Blob)
+	if errors.Is(err, blob.ErrNotFound) {
+		// Between the look-up and now the file was moved or removed.
+		return nil, fault.New(fault.Unauthorized, "the download link is not known, or has expired")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening a file: %w", err)
+	}
+	return b, nil
+}
+
+// CountDownload counts a whole download of the link.
+func (s *Service) CountDownload(ctx context.Context, token string) error {
+	err := s.Table.Write(ctx, table.Update(linkKey(token)).
+		Add("downloads", 1).Set("last", s.Now().Unix()).If(table.Exists()).Relax())
+	if errors.Is(err, table.ErrCondition) {
+		return nil // moved meanwhile
+	}
+	return err
+}
+
+// expiry returns when a file that enters an area now leaves it.
+func (s *Service) expiry(area blob.Area, owner users.User) int64 {
+	days := owner.KeepDays
+	if area == blob.Backup {
+		days = owner.BackupDays
+	}
+	if days == 0 {
+		days = s.Retention.KeepDays
+		if area == blob.Backup {
+			days = s.Retention.BackupDays
+		}
+	}
+	if days == 0 {
+		return 0
+	}
+	return s.Now().AddDate(0, 0, int(days)).Unix()
+}
+
+// blobKey makes a key that was never used and never will be again.
+func (s *Service) blobKey(owner string, id int64) (string, error) {
+	random, err := links.Random(s.Random)
+	if err != nil {
+		return "", err
+	}
+	return owner + "/" + strconv.FormatInt(id, 10) + "-" + random[:22], nil
+}
+
+// place returns the operations that make the file visible: its record and link.
+func (s *Service) place(f File) []table.Op {
+	l := table.Put(linkKey(s.Token(f)), link{File: f})
+	if f.Expires != 0 {
+		l = l.Expire(time.Unix(f.Expires, 0))
+	}
+	return []table.Op{table.Put(f.key(), f).If(table.NotExists()), l}
+}
+
+// unlink returns the operations that make the file invisible. They fail if
+// it is no longer the one that was read.
+func (s *Service) unlink(f File) []table.Op {
+	return []table.Op{
+		table.Delete(f.key()).If(table.Equal("blob", f.Blob)),
+		table.Delete(linkKey(s.Token(f))),
+	}
+}

@@ -1,0 +1,138 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"ferry/shared/blob"
+	"ferry/shared/fault"
+	"ferry/shared/table"
+	"ferry/shared/users"
+)
+
+// Delete moves a file from its owner's user area to the backup area and
+// returns it as it is there. Unknown ids are NotFound.
+func (s *Service) Delete(ctx context.Context, owner users.User, id int64) (File, error) {
+	return s.move(ctx, owner, blob.Files, blob.Backup, id)
+}
+
+// Restore moves a file from the backup area back to the user area.
+func (s *Service) Restore(ctx context.Context, owner users.User, id int64) (File, error) {
+	return s.move(ctx, owner, blob.Backup, blob.Files, id)
+}
+
+func (s *Service) move(ctx context.Context, owner users.User, from, to blob.Area, id int64) (File, error) {
+	f, err := s.get(ctx, from, owner.Name, id)
+	if err != nil {
+		return File{}, err
+	}
+	if f.Expired(s.Now()) {
+		return File{}, errNoFile(from)
+	}
+	return s.Move(ctx, owner, f, to)
+}
+
+func (s *Service) get(ctx context.Context, area blob.Area, owner string, id int64) (File, error) {
+	var f File
+	err := s.Table.Get(ctx, Key(area, owner, id), &f)
+	if errors.Is(err, table.ErrNotFound) {
+		return File{}, errNoFile(area)
+	}
+	if err != nil {
+		return File{}, fmt.Errorf("reading a file's record: %w", err)
+	}
+	return f, nil
+}
+
+func errNoFile(area blob.Area) error {
+	if area == blob.Backup {
+		return fault.New(fault.NotFound, "no file of that id in the backup area")
+	}
+	return fault.New(fault.NotFound, "no file of that id in the user area")
+}
+
+// Move puts a file into the other area. The bytes are copied under a key of
+// their own first, then one transaction moves record and link, then the old
+// bytes go. So at each moment there are bytes for the record that counts, and a
+// move back that comes in between loses nothing. A file that was changed since
+// f was read is a NotFound fault.
+func (s *Service) Move(ctx context.Context, owner users.User, f File, to blob.Area) (File, error) {
+	moved := f
+	moved.Area, moved.Expires = to, s.expiry(to, owner)
+	var err error
+	if moved.Blob, err = s.blobKey(f.Owner, f.ID); err != nil {
+		return File{}, err
+	}
+	switch err := s.Blobs.Copy(ctx, f.Area, f.Blob, to, moved.Blob); {
+	case errors.Is(err, blob.ErrNotFound):
+		return File{}, s.gone(ctx, f)
+	case err != nil:
+		return File{}, fmt.Errorf("copying a file: %w", err)
+	}
+	err = s.Table.Write(ctx, append(s.unlink(f), s.place(moved)...)...)
+	if refused(err) {
+		s.discard(ctx, to, moved.Blob)
+	}
+	if errors.Is(err, table.ErrCondition) {
+		return File{}, errNoFile(f.Area)
+	}
+	if err != nil {
+		return File{}, fmt.Errorf("moving a file's record: %w", err)
+	}
+	s.discard(ctx, f.Area, f.Blob)
+	return moved, nil
+}
+
+// gone tells a file that was moved a moment ago from one whose bytes are lost.
+func (s *Service) gone(ctx context.Context, f File) error {
+	now, err := s.get(ctx, f.Area, f.Owner, f.ID)
+	if err == nil && now.Blob == f.Blob {
+		return fmt.Errorf("the bytes of file %d of %s are missing from the %s area", f.ID, f.Owner, f.Area)
+	}
+	return errNoFile(f.Area)
+}
+
+// Purge removes a file for good: the record first, then the bytes. A file
+// that was moved or purged meanwhile is left alone.
+func (s *Service) Purge(ctx context.Context, f File) error {
+	release, err := s.release(ctx, f)
+	if err != nil {
+		return err
+	}
+	err = s.Table.Write(ctx, append(s.unlink(f), release...)...)
+	if errors.Is(err, table.ErrCondition) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("removing a file's record: %w", err)
+	}
+	s.discard(ctx, f.Area, f.Blob)
+	return nil
+}
+
+// RemoveAll purges all files of a user, who must be disabled, in both areas.
+func (s *Service) RemoveAll(ctx context.Context, owner string) (removed int, err error) {
+	for _, area := range []blob.Area{blob.Files, blob.Backup} {
+		for {
+			page, err := s.Table.Query(ctx, table.Query{PK: partition(area, owner), Limit: PageSize})
+			if err != nil {
+				return removed, fmt.Errorf("listing files: %w", err)
+			}
+			for _, item := range page.Items {
+				var f File
+				if err := item.Decode(&f); err != nil {
+					return removed, fmt.Errorf("reading a file's record: %w", err)
+				}
+				if err := s.Purge(ctx, f); err != nil {
+					return removed, err
+				}
+				removed++
+			}
+			if !page.More {
+				break
+			}
+		}
+	}
+	return removed, nil
+}

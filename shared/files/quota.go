@@ -1,0 +1,170 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"ferry/shared/fault"
+	"ferry/shared/table"
+	"ferry/shared/users"
+)
+
+// A user with a quota pays with one more call per upload: what the request can
+// bring at most is reserved before its bytes are read, so that uploads at once
+// cannot pass the quota together, and settled in the commit. A reservation has
+// an item of its own, so that one left by a crash can be given back.
+
+// reservationLife is longer than any upload may take.
+const reservationLife = 24 * time.Hour
+
+type reservationItem struct {
+	V       int64 `json:"v"`
+	Bytes   int64 `json:"bytes"`
+	Expires int64 `json:"expires"` // Unix seconds
+}
+
+// reservation is nil for an owner without a quota; its methods know that.
+type reservation struct {
+	s     *Service
+	owner string
+	key   table.Key
+	bytes int64
+	left  int64 // of bytes, while the body is read
+}
+
+func reservations(owner string) string { return "reserved#" + owner }
+
+// reserve does so once per upload, if the owner has a quota. A request that
+// does not state its length gets all that is left.
+func (u *Upload) reserve(ctx context.Context) error {
+	if u.quota != nil || u.target.Quota == 0 {
+		return nil
+	}
+	left := u.target.Quota - u.target.Used
+	want := u.max
+	if want < 0 {
+		want = max(left, 0)
+	}
+	unique, err := u.s.unique()
+	if err != nil {
+		return err
+	}
+	r := &reservation{s: u.s, owner: u.owner, bytes: want, left: want, key: table.Key{PK: reservations(u.owner), SK: unique}}
+	expires := u.s.Now().Add(reservationLife)
+	err = u.s.Table.Write(ctx,
+		table.Update(users.Key(u.owner)).Add("used", want).If(table.AtMost("used", u.target.Quota-want)),
+		table.Put(r.key, reservationItem{V: layout, Bytes: want, Expires: expires.Unix()}),
+	)
+	if errors.Is(err, table.ErrCondition) {
+		return errQuota(u.owner == u.uploader, left)
+	}
+	if err != nil {
+		return fmt.Errorf("reserving room: %w", err)
+	}
+	u.quota = r
+	return nil
+}
+
+func errQuota(own bool, left int64) error {
+	if !own { // another user's room is nobody's business
+		return fault.New(fault.TooLarge, "the destination user has no room for this")
+	}
+	return fault.New(fault.TooLarge, "this would exceed the quota: %d bytes are left", max(left, 0))
+}
+
+// limit makes a body fail when it passes what is reserved.
+func (r *reservation) limit(body io.Reader) io.Reader {
+	if r == nil {
+		return body
+	}
+	return &bounded{body, &r.left}
+}
+
+type bounded struct {
+	io.Reader
+	left *int64 // shared by all parts of the upload
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if int64(len(p)) > *b.left {
+		p = p[:*b.left+1] // one more, to see that there is more
+	}
+	n, err := b.Reader.Read(p)
+	if *b.left -= int64(n); *b.left < 0 {
+		return 0, errQuota(true, 0)
+	}
+	return n, err
+}
+
+// settle is the part of the commit that turns the reservation into use.
+func (r *reservation) settle(stored []File) []table.Op {
+	if r == nil {
+		return nil
+	}
+	used := int64(0)
+	for _, f := range stored {
+		used += f.Length
+	}
+	return r.replaceBy(used)
+}
+
+func (r *reservation) replaceBy(used int64) []table.Op {
+	return []table.Op{
+		table.Delete(r.key).If(table.Exists()),
+		table.Update(users.Key(r.owner)).Add("used", used-r.bytes).If(table.Exists()),
+	}
+}
+
+// cancel gives the reservation back; if that fails, expireReservations will.
+func (r *reservation) cancel(ctx context.Context) {
+	if r == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
+	defer cancel()
+	_ = r.s.Table.Write(ctx, r.replaceBy(0)...)
+}
+
+// release gives back the room of a file that goes for good.
+func (s *Service) release(ctx context.Context, f File) ([]table.Op, error) {
+	var owner users.User
+	err := s.Table.Get(ctx, users.Key(f.Owner), &owner)
+	switch {
+	case errors.Is(err, table.ErrNotFound), err == nil && owner.Quota == 0:
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading user: %w", err)
+	}
+	return []table.Op{table.Update(users.Key(f.Owner)).Add("used", -f.Length).If(table.Exists())}, nil
+}
+
+// ExpireReservations gives back what crashed uploads of a user had reserved.
+func (s *Service) ExpireReservations(ctx context.Context, owner string) error {
+	q := table.Query{PK: reservations(owner), Limit: PageSize}
+	for {
+		page, err := s.Table.Query(ctx, q)
+		if err != nil {
+			return fmt.Errorf("listing reservations: %w", err)
+		}
+		for _, item := range page.Items {
+			q.After = item.Key.SK
+			var r reservationItem
+			if err := item.Decode(&r); err != nil {
+				return fmt.Errorf("reading a reservation: %w", err)
+			}
+			if s.Now().Unix() < r.Expires {
+				continue
+			}
+			old := reservation{s: s, owner: owner, key: item.Key, bytes: r.Bytes}
+			if err := s.Table.Write(ctx, old.replaceBy(0)...); err != nil && !errors.Is(err, table.ErrCondition) {
+				return fmt.Errorf("giving back a reservation: %w", err)
+			}
+		}
+		if !page.More {
+			return nil
+		}
+	}
+}

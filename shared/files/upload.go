@@ -1,0 +1,216 @@
+package files
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"time"
+
+	"ferry/shared/blob"
+	"ferry/shared/fault"
+	"ferry/shared/notices"
+	"ferry/shared/table"
+	"ferry/shared/users"
+)
+
+// MaxFiles is the most files in one upload: with link and notices, all their
+// items fit one transaction.
+const MaxFiles = 20
+
+// cleanup bounds the work after a request that has failed or was cut off.
+const cleanup = 20 * time.Second
+
+// Part is one file of an upload.
+type Part struct {
+	Name   string
+	Type   string // media type as stated by the sender
+	Body   io.Reader
+	Size   int64  // bytes, or -1 if not known
+	SHA256 []byte // what the sender says it is, or nil
+}
+
+// Upload is a request's files on their way in. They become visible together,
+// by Commit, or never. It is for one goroutine.
+type Upload struct {
+	s        *Service
+	owner    string
+	uploader string
+	max      int64 // most bytes of the request; -1 is unbounded
+	quota    *reservation
+	target   users.User // the owner, from the first Add on
+	stored   []File
+}
+
+// Begin starts an upload into the area of owner, a canonical name. max is the
+// most bytes that the request can bring, -1 if it does not say.
+func (s *Service) Begin(owner, uploader string, max int64) *Upload {
+	return &Upload{s: s, owner: owner, uploader: uploader, max: max}
+}
+
+// Add stores the bytes of a part under an id of its own. Two calls: the id
+// from the table, the object to the store. An owner who does not exist is an
+// Invalid fault, told before the first byte is read.
+func (u *Upload) Add(ctx context.Context, p Part) error {
+	if len(u.stored) == MaxFiles {
+		return fault.New(fault.Invalid, "one request takes at most %d files", MaxFiles)
+	}
+	id, err := u.nextID(ctx)
+	if err != nil {
+		return err
+	}
+	if err := u.reserve(ctx); err != nil {
+		return err
+	}
+	key, err := u.s.blobKey(u.owner, id)
+	if err != nil {
+		return err
+	}
+	body := u.quota.limit(p.Body)
+	sum := newDigest(body, p.SHA256)
+	written, err := u.s.Blobs.Create(ctx, blob.Files, key, sum, p.Size)
+	if err != nil {
+		return storeError(err)
+	}
+	u.stored = append(u.stored, File{
+		V: layout, Owner: u.owner, Area: blob.Files, ID: id, Name: p.Name, Type: p.Type,
+		Length: written.Size, Modified: u.s.Now().UnixMilli(), Blob: key,
+		CRC64: fmt.Sprintf("%016x", written.CRC64NVME), SHA256: p.SHA256,
+		Uploader: other(u.uploader, u.owner), Expires: u.s.expiry(blob.Files, u.target),
+	})
+	return nil
+}
+
+func other(uploader, owner string) string {
+	if uploader == owner {
+		return ""
+	}
+	return uploader
+}
+
+func storeError(err error) error {
+	if errors.Is(err, blob.ErrLength) {
+		return &fault.Error{Kind: fault.Invalid, Detail: "the body has another length than was stated", Cause: err}
+	}
+	return fmt.Errorf("storing a file: %w", err)
+}
+
+// nextID takes the owner's next file id. It need not be durable by itself:
+// the record that uses it is written later and makes it so.
+func (u *Upload) nextID(ctx context.Context) (int64, error) {
+	err := u.s.Table.Update(ctx, table.Update(users.Key(u.owner)).Add("lastFile", 1).If(table.Exists()).Relax(), &u.target)
+	if errors.Is(err, table.ErrCondition) || err == nil && u.target.State == users.Disabled {
+		return 0, fault.New(fault.Invalid, "the destination user does not exist")
+	}
+	if err != nil {
+		return 0, fmt.Errorf("taking a file id: %w", err)
+	}
+	return u.target.LastFile, nil
+}
+
+// Stored returns the files stored so far.
+func (u *Upload) Stored() []File { return u.stored }
+
+// Rename gives a stored file another name; it is not visible yet.
+func (u *Upload) Rename(i int, name string) { u.stored[i].Name = name }
+
+// Commit makes the files visible and puts a notice in the outbox for each file
+// and each of the given recipients, all in one call to the table. A refused
+// commit has stored nothing; after any other error the outcome is open, and
+// what is not visible is removed by the sweeper.
+func (u *Upload) Commit(ctx context.Context, recipients []notices.Notice) ([]File, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
+	defer cancel()
+	var ops []table.Op
+	for _, f := range u.stored {
+		ops = append(ops, u.s.place(f)...)
+		for _, n := range recipients {
+			op, err := u.s.notice(n, f)
+			if err != nil {
+				u.Abort(ctx)
+				return nil, err
+			}
+			ops = append(ops, op)
+		}
+	}
+	ops = append(ops, u.quota.settle(u.stored)...)
+	err := u.s.Table.Write(ctx, ops...)
+	if refused(err) {
+		u.Abort(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("storing the records: %w", err)
+	}
+	return u.stored, nil
+}
+
+// notice completes a recipient's notice for a file.
+func (s *Service) notice(n notices.Notice, f File) (table.Op, error) {
+	n.Kind, n.Owner, n.Area, n.File, n.Name, n.Length = notices.Link, f.Owner, f.Area, f.ID, f.Name, f.Length
+	n.Expires = f.Expires
+	unique, err := s.unique()
+	if err != nil {
+		return table.Op{}, err
+	}
+	return n.Op(s.Now(), unique), nil
+}
+
+func (s *Service) unique() (string, error) {
+	b := make([]byte, 8)
+	if _, err := io.ReadFull(s.Random, b); err != nil {
+		return "", fmt.Errorf("making an identifier: %w", err)
+	}
+	return fmt.Sprintf("%x", b), nil
+}
+
+// Abort removes what was stored. It works also when ctx has ended.
+func (u *Upload) Abort(ctx context.Context) {
+	for _, f := range u.stored {
+		u.s.discard(ctx, f.Area, f.Blob)
+	}
+	u.stored = nil
+	u.quota.cancel(ctx)
+}
+
+// refused reports whether a write is known not to have happened.
+func refused(err error) bool {
+	return errors.Is(err, table.ErrCondition) || errors.Is(err, table.ErrBusy) || errors.Is(err, table.ErrFull)
+}
+
+// discard removes an object that no record names. If that fails the sweeper
+// removes it later, so that the error concerns nobody.
+func (s *Service) discard(ctx context.Context, area blob.Area, key string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
+	defer cancel()
+	_ = s.Blobs.Delete(ctx, area, key)
+}
+
+// digest is a reader that fails at the end if its bytes are not those that
+// the sender announced. Without an announcement it costs nothing.
+type digest struct {
+	io.Reader
+	sum  hash.Hash
+	want []byte
+}
+
+func newDigest(r io.Reader, want []byte) io.Reader {
+	if want == nil {
+		return r
+	}
+	return &digest{r, sha256.New(), want}
+}
+
+func (d *digest) Read(p []byte) (int, error) {
+	n, err := d.Reader.Read(p)
+	d.sum.Write(p[:n])
+	if err != io.EOF {
+		return n, err
+	}
+	if got := d.sum.Sum(nil); !bytes.Equal(got, d.want) {
+		return n, fault.New(fault.Invalid, "the SHA-256 of the body is %x, announced was %x", got, d.want)
+	}
+	return n, err
+}
