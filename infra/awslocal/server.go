@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	startTimeout = 60 * time.Second // a cold Java on a busy machine takes its time
+	stopTimeout  = 5 * time.Second
+)
+
+// server is a stand-in that runs as a child of this process.
+type server struct {
+	url  string
+	cmd  *exec.Cmd
+	done chan error // gets the result of Wait once
+}
+
+// start runs a server that listens on the given port of the loopback address
+// and returns when it answers. env is added to the environment.
+func start(ctx context.Context, name string, port int, env []string, program string, args ...string) (*server, error) {
+	var output tail
+	cmd := exec.Command(program, args...)
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Stdout, cmd.Stderr = &output, &output
+	cmd.SysProcAttr = childAttr()
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", name, err)
+	}
+	s := &server{url: fmt.Sprintf("http://127.0.0.1:%d", port), cmd: cmd, done: make(chan error, 1)}
+	go func() { s.done <- cmd.Wait() }()
+	if err := s.ready(ctx); err != nil {
+		s.stop()
+		return nil, fmt.Errorf("starting %s: %w\n%s", name, err, &output)
+	}
+	progress("%s answers at %s", name, s.url)
+	return s, nil
+}
+
+// ready returns when the server answers a request, no matter how.
+func (s *server) ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	for {
+		if answers(ctx, s.url) {
+			return nil
+		}
+		select {
+		case err := <-s.done:
+			s.done <- err
+			return fmt.Errorf("it ended: %w", err)
+		case <-ctx.Done():
+			return errors.Join(errors.New("it does not answer"), ctx.Err())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+func answers(ctx context.Context, url string) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return false
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return false
+	}
+	resp.Body.Close()
+	return true
+}
+
+// stop ends the server, by force if it takes long.
+func (s *server) stop() {
+	s.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-s.done:
+	case <-time.After(stopTimeout):
+		s.cmd.Process.Kill()
+		<-s.done
+	}
+}
+
+// freePort returns a port of the loopback address that nobody listens on.
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("finding a free port: %w", err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// tail keeps the last of what is written to it, to show why a server failed.
+type tail struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+const tailSize = 16 << 10
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf.Write(p)
+	if over := t.buf.Len() - tailSize; over > 0 {
+		t.buf.Next(over)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.buf.String()
+}
