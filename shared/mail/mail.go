@@ -1,0 +1,92 @@
+// Package mail is the port to what sends e-mail.
+package mail
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/mail"
+	"strings"
+	"unicode"
+)
+
+// MaxID is the most bytes in a Message's ID.
+const MaxID = 128
+
+// ErrPermanent matches (errors.Is) a failure that sending again will not
+// mend: a malformed address, or a server that refused the recipient or the
+// message for good. Every other failure may pass.
+var ErrPermanent = errors.New("mail: refused for good")
+
+// Message is one e-mail to one recipient.
+type Message struct {
+	// ID names the message: letters, digits and the characters . _ - alone.
+	// Sending it again under the same ID lets the recipient's side know it
+	// for the same one.
+	ID      string
+	From    string // an address, with or without a display name
+	To      string // an address
+	ReplyTo string // an address, or empty
+	Subject string // any text: line breaks and control characters become spaces
+	Text    string
+	HTML    string // the same in HTML, or empty
+}
+
+// Sender is the port. It is safe for concurrent use.
+type Sender interface {
+	// Send hands the message over for delivery. It may deliver twice what it
+	// reported as failed. An error's text may quote what a server said, and
+	// with it parts of the message.
+	Send(ctx context.Context, m Message) error
+}
+
+// Envelope is what a Message's addresses mean. ReplyTo is nil if there is none.
+type Envelope struct{ From, To, ReplyTo *mail.Address }
+
+// Envelope reads the addresses. A recipient, reply address or ID that no
+// server would take is an ErrPermanent. A bad From is not, as it is a mistake
+// in the settings that passes when they are mended.
+func (m Message) Envelope() (Envelope, error) {
+	var e Envelope
+	var err error
+	if !validID(m.ID) {
+		return e, fmt.Errorf("%w: the message's ID has other characters than letters, digits and . _ -", ErrPermanent)
+	}
+	if e.From, err = parse(m.From); err != nil {
+		return e, fmt.Errorf("the sender's address: %w", err)
+	}
+	if e.To, err = parse(m.To); err != nil {
+		return e, fmt.Errorf("%w: the recipient's address: %w", ErrPermanent, err)
+	}
+	if m.ReplyTo == "" {
+		return e, nil
+	}
+	if e.ReplyTo, err = parse(m.ReplyTo); err != nil {
+		return e, fmt.Errorf("%w: the reply address: %w", ErrPermanent, err)
+	}
+	return e, nil
+}
+
+// parse does not quote the address in its errors: they are logged.
+func parse(s string) (*mail.Address, error) {
+	if strings.ContainsFunc(s, unicode.IsControl) {
+		return nil, errors.New("control characters in an address")
+	}
+	a, err := mail.ParseAddress(s)
+	if err != nil || strings.ContainsFunc(a.Name+a.Address, unicode.IsControl) {
+		return nil, errors.New("not an e-mail address")
+	}
+	return a, nil
+}
+
+func validID(id string) bool {
+	if id == "" || len(id) > MaxID || strings.HasPrefix(id, ".") || strings.HasSuffix(id, ".") || strings.Contains(id, "..") {
+		return false
+	}
+	for _, c := range id {
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("._-", c)) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,103 @@
+package smtp
+
+import (
+	"errors"
+	"net"
+	"net/url"
+	"strconv"
+)
+
+// security is how the connection is protected.
+type security int
+
+const (
+	startTLS security = iota
+	implicitTLS
+	noTLS
+)
+
+// server is what an address says.
+type server struct {
+	host           string
+	port           int
+	user, password string
+	security       security
+}
+
+// parse reads an address. Its errors quote nothing of it: where a password
+// has characters that should have been escaped, any part may be the password.
+func parse(address string) (server, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return server{}, errors.New("the mail server's address must look like smtp://user:password@host:587, with special characters in user and password percent-encoded")
+	}
+	s := server{host: u.Hostname()}
+	switch {
+	case u.Scheme != "smtp" && u.Scheme != "smtps":
+		return s, errors.New("the mail server's address must begin with smtp:// or smtps://")
+	case s.host == "":
+		return s, errors.New("the mail server's address names no host")
+	case u.Path != "" && u.Path != "/", u.Fragment != "", u.Opaque != "":
+		return s, errors.New("the mail server's address has something behind the host; special characters in user and password must be percent-encoded")
+	}
+	if err := s.setPort(u); err != nil {
+		return s, err
+	}
+	if err := s.setSecurity(u); err != nil {
+		return s, err
+	}
+	return s, s.setLogin(u)
+}
+
+func (s *server) setPort(u *url.URL) error {
+	s.port = 587
+	if u.Scheme == "smtps" {
+		s.port = 465
+	}
+	if u.Port() == "" {
+		return nil
+	}
+	var err error
+	s.port, err = strconv.Atoi(u.Port())
+	if err != nil || s.port < 1 || s.port > 65535 {
+		return errors.New("the port in the mail server's address is not from 1 to 65535")
+	}
+	return nil
+}
+
+func (s *server) setSecurity(u *url.URL) error {
+	query, err := url.ParseQuery(u.RawQuery)
+	option := query.Get("tls")
+	if err != nil || len(query) > 1 || len(query) == 1 && option != "on" && option != "off" {
+		return errors.New("behind the host of the mail server's address only ?tls=on and ?tls=off are known; special characters in user and password must be percent-encoded")
+	}
+	switch {
+	case u.Scheme == "smtps" && option == "off":
+		return errors.New("smtps:// and tls=off in the mail server's address contradict each other")
+	case u.Scheme == "smtps":
+		s.security = implicitTLS
+	case option == "off", option == "" && loopback(s.host):
+		s.security = noTLS
+	}
+	return nil
+}
+
+func (s *server) setLogin(u *url.URL) error {
+	if u.User == nil {
+		return nil
+	}
+	s.user = u.User.Username()
+	s.password, _ = u.User.Password()
+	switch {
+	case s.user == "" || s.password == "":
+		return errors.New("the mail server's address needs both user and password, or neither")
+	case s.security == noTLS && !loopback(s.host):
+		return errors.New("with tls=off no password is sent to the mail server: it could be read on the way")
+	}
+	return nil
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,68 @@
+package smtp
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestAddress(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name    string
+		address string
+		want    server
+	}{
+		{"smtp means STARTTLS on port 587", "smtp://mx.example.org", server{"mx.example.org", 587, "", "", startTLS}},
+		{"smtps means TLS on port 465", "smtps://mx.example.org/", server{"mx.example.org", 465, "", "", implicitTLS}},
+		{"a port and a login are taken", "smtp://ann%40example.org:p%3Aw%2Fd@mx.example.org:2525", server{"mx.example.org", 2525, "ann@example.org", "p:w/d", startTLS}},
+		{"a loopback host needs no TLS", "smtp://127.0.0.1:1025", server{"127.0.0.1", 1025, "", "", noTLS}},
+		{"a loopback host may be IPv6 and take a password", "smtp://u:p@[::1]:1025", server{"::1", 1025, "u", "p", noTLS}},
+		{"a loopback host may have TLS", "smtp://localhost?tls=on", server{"localhost", 587, "", "", startTLS}},
+		{"TLS can be left out in a closed network", "smtp://relay:25?tls=off", server{"relay", 25, "", "", noTLS}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := parse(tt.address)
+			if err != nil || got != tt.want {
+				t.Errorf("got %+v, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestBadAddress(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, address, says string }{
+		{"an empty one", "", "must begin with smtp://"},
+		{"a host alone", "mx.example.org:587", "must begin with smtp://"},
+		{"another protocol", "https://mx.example.org", "must begin with smtp://"},
+		{"no host", "smtp://:587", "names no host"},
+		{"a port out of range", "smtp://mx.example.org:70000", "not from 1 to 65535"},
+		{"a path", "smtp://mx.example.org/path", "behind the host"},
+		{"an unknown option", "smtp://mx.example.org?starttls=no", "only ?tls=on and ?tls=off"},
+		{"an unknown value", "smtp://mx.example.org?tls=maybe", "only ?tls=on and ?tls=off"},
+		{"smtps without TLS", "smtps://mx.example.org?tls=off", "contradict"},
+		{"a user without password", "smtp://ann@mx.example.org", "both user and password"},
+		{"a password in the open", "smtp://ann:s3cret@mx.example.org?tls=off", "no password is sent"},
+		{"a slash in the password", "smtp://ann:s3/cret@mx.example.org", "percent-encoded"},
+		{"a hash in the password", "smtp://ann:5#s3cret@mx.example.org", "percent-encoded"},
+		{"a question mark in the password", "smtp://ann:5?s3cret@mx.example.org", "percent-encoded"},
+		{"a bad escape in the password", "smtp://ann:s3cret%zz@mx.example.org", "percent-encoded"},
+		{"a space in the password", "smtp://ann:s3 cret@mx.example.org", "percent-encoded"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name+" is refused in one sentence without the password", func(t *testing.T) {
+			t.Parallel()
+			_, err := New(tt.address)
+			if err == nil || !strings.Contains(err.Error(), tt.says) {
+				t.Fatalf("got %v", err)
+			}
+			for _, secret := range []string{"s3", "cret", "ann"} {
+				if strings.Contains(err.Error(), secret) {
+					t.Errorf("%q in the error: %v", secret, err)
+				}
+			}
+		})
+	}
+}
