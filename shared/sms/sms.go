@@ -1,0 +1,47 @@
+// Package sms is the port to what sends text messages to mobile phones.
+package sms
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// ErrPermanent matches (errors.Is) a failure that sending again will not
+// mend, such as a number that no phone can have. Every other failure may pass.
+var ErrPermanent = errors.New("sms: refused for good")
+
+// Message is one text message.
+type Message struct {
+	ID   string // as in mail.Message: the same ID is the same message
+	To   string // E.164: + and up to 15 digits
+	Text string
+}
+
+// Sender is the port. It is safe for concurrent use.
+type Sender interface {
+	// Send hands the message over for delivery. It may deliver twice what it
+	// reported as failed. An error's text may quote what a provider said, and
+	// with it parts of the message.
+	Send(ctx context.Context, m Message) error
+}
+
+// Check returns an ErrPermanent for a message that no provider would take.
+func (m Message) Check() error {
+	if m.ID == "" || m.Text == "" || !e164(m.To) {
+		return fmt.Errorf("%w: a text message needs an ID, a text, and a number of the form +391234567890", ErrPermanent)
+	}
+	return nil
+}
+
+func e164(s string) bool {
+	if len(s) < 3 || len(s) > 16 || s[0] != '+' || s[1] == '0' {
+		return false
+	}
+	for _, c := range s[1:] {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return true
+}
