@@ -23,6 +23,9 @@ const (
 	MaxKeys = 100  // keys in one GetMany
 	MaxOps  = 100  // operations in one Write
 	MaxPage = 1000 // items in one Query
+
+	MaxItem  = 400 << 10 // bytes of one item, its attributes' names included
+	MaxWrite = 4 << 20   // bytes of all items in one Write
 )
 
 var (

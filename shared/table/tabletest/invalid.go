@@ -17,6 +17,7 @@ func invalidTests() map[string]func(*testing.T, suite) {
 		"too many keys are an error":               tooManyKeys,
 		"bad operations are errors and write none": badOperations,
 		"too many operations write nothing":        tooManyOperations,
+		"items that are too large write nothing":   tooLarge,
 		"update takes only updates":                updateOfOtherKinds,
 		"a context that has ended is an error":     endedContext,
 	}
@@ -130,6 +131,18 @@ func tooManyOperations(t *testing.T, s suite) {
 	}
 	s.wantError(s.Write(t.Context(), ops...))
 	s.wantNothing()
+}
+
+func tooLarge(t *testing.T, s suite) {
+	s.wantError(s.Write(t.Context(), table.Put(s.key("a"), row{}), table.Put(s.key("b"), row{Name: fill(table.MaxItem + 1)})))
+	s.wantError(s.Update(t.Context(), table.Update(s.key("b")).Set("name", fill(table.MaxItem+1)), &row{}))
+	s.wantNothing()
+	s.put("c", row{Name: fill(300_000)})
+	s.wantError(s.Write(t.Context(), table.Put(s.key("a"), row{}), table.Update(s.key("c")).Set("note", fill(300_000))))
+	s.wantMissing("a")
+	if s.get("c").Note != "" {
+		t.Error("the item grew beyond its bound")
+	}
 }
 
 func updateOfOtherKinds(t *testing.T, s suite) {

@@ -1,0 +1,156 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver named "sqlite"
+
+	"ferry/shared/table"
+)
+
+// layout is the version of the file's layout, kept in its user_version.
+const layout = 1
+
+// applicationID marks the file as one of this program ("Fery" in ASCII).
+const applicationID = 0x46657279
+
+// A text sorts by its bytes, as the port asks. Expired items are found by an
+// index that holds only items with an expiry.
+const schema = `
+CREATE TABLE items (
+	pk  TEXT NOT NULL,
+	sk  TEXT NOT NULL,
+	doc BLOB NOT NULL,
+	ttl INTEGER,
+	PRIMARY KEY (pk, sk)
+) WITHOUT ROWID;
+CREATE INDEX items_ttl ON items (ttl) WHERE ttl IS NOT NULL;
+PRAGMA application_id = 0x46657279;
+PRAGMA user_version = 1;
+`
+
+// makeFile makes the file and its directory if they are missing, so that they
+// are private from the first moment. It does not open a file that exists: to
+// close it again would drop the locks that other handles of this process hold.
+func makeFile(path string) error {
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return wrapOpening(path, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return wrapOpening(path, err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return wrapOpening(path, err)
+	}
+	return wrapOpening(path, f.Close())
+}
+
+func wrapOpening(path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("opening the table in %s: %w", path, translate(err))
+}
+
+// dataSource names the file to the driver. The path is escaped, as it may hold
+// characters that mean something in a URI.
+func dataSource(path string, busy time.Duration, params string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	u := url.URL{Scheme: "file", Path: path}
+	return fmt.Sprintf("%s?%s&_busy_timeout=%d&_error_rc=1", u.String(), params, busy.Milliseconds())
+}
+
+// prepareFile brings the file into the state that all connections rely on.
+func prepareFile(ctx context.Context, conn *sql.Conn, busy time.Duration) error {
+	if err := checkLayout(ctx, conn); err != nil {
+		return err
+	}
+	if err := useWAL(ctx, conn, busy); err != nil {
+		return fmt.Errorf("switching to a write-ahead log: %w", err)
+	}
+	if err := makeSchema(ctx, conn); err != nil {
+		return fmt.Errorf("making the layout: %w", err)
+	}
+	var one int
+	err := conn.QueryRowContext(ctx, `SELECT 1 FROM items LIMIT 1`).Scan(&one)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return fmt.Errorf("reading the first item: %w", err)
+	}
+	return nil
+}
+
+// checkLayout refuses files of other programs before anything in them is changed.
+func checkLayout(ctx context.Context, conn *sql.Conn) error {
+	var version, application, tables int
+	err := conn.QueryRowContext(ctx, `SELECT
+		(SELECT user_version FROM pragma_user_version),
+		(SELECT application_id FROM pragma_application_id),
+		(SELECT count(*) FROM sqlite_master)`).Scan(&version, &application, &tables)
+	switch {
+	case err != nil:
+		return fmt.Errorf("reading the layout: %w", err)
+	case application == applicationID && version > layout:
+		return ErrNewer
+	case application != applicationID && (tables > 0 || version != 0 || application != 0):
+		return ErrDamaged
+	}
+	return nil
+}
+
+// useWAL repeats the switch while another process is making it too: SQLite
+// does not wait by itself there.
+func useWAL(ctx context.Context, conn *sql.Conn, busy time.Duration) error {
+	deadline := time.Now().Add(busy)
+	for {
+		_, err := conn.ExecContext(ctx, `PRAGMA journal_mode = WAL`)
+		if err == nil || !errors.Is(translate(err), table.ErrBusy) || time.Now().After(deadline) {
+			return err
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// makeSchema lets one process make the layout, and the others find it made.
+func makeSchema(ctx context.Context, conn *sql.Conn) (err error) {
+	if _, err := conn.ExecContext(ctx, `BEGIN IMMEDIATE`); err != nil {
+		return err
+	}
+	var version int
+	if err = conn.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&version); err == nil && version == 0 {
+		_, err = conn.ExecContext(ctx, schema)
+	}
+	if err != nil {
+		_, undo := conn.ExecContext(ctx, `ROLLBACK`)
+		return errors.Join(err, undo)
+	}
+	_, err = conn.ExecContext(ctx, `COMMIT`)
+	return err
+}
+
+// explain says in one sentence why a file could not be opened. What the
+// operating system says about it is plainer than what SQLite makes of it.
+func explain(path string, err error) error {
+	err = translate(err)
+	if !errors.Is(err, ErrNewer) && !errors.Is(err, ErrDamaged) && !errors.Is(err, table.ErrBusy) && !errors.Is(err, table.ErrFull) {
+		f, plain := os.OpenFile(path, os.O_RDWR, 0)
+		if plain != nil {
+			return fmt.Errorf("opening the table: %w", plain)
+		}
+		err = errors.Join(err, f.Close())
+	}
+	return fmt.Errorf("opening the table in %s: %w", path, err)
+}

@@ -1,0 +1,143 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"ferry/shared/table"
+)
+
+// maxPageBytes ends a page early, so that memory stays bounded.
+const maxPageBytes = 1 << 20
+
+// scanPage is the number of items that Scan reads at once.
+const scanPage = 256
+
+// Get implements table.Table.
+func (db *DB) Get(ctx context.Context, key table.Key, into any) error {
+	if err := table.CheckKeys(key); err != nil {
+		return err
+	}
+	doc, err := db.doc(ctx, key)
+	if err != nil {
+		return err
+	}
+	if doc == nil {
+		return table.ErrNotFound
+	}
+	return decode(key, doc, into)
+}
+
+// doc returns nil if the item is missing. A read waits for nobody and is short,
+// so it is not worth a goroutine that watches the context.
+func (db *DB) doc(ctx context.Context, key table.Key) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	var doc []byte
+	err := db.get.QueryRow(key.PK, key.SK).Scan(&doc)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading item %q: %w", key, translate(err))
+	}
+	return doc, nil
+}
+
+func decode(key table.Key, doc []byte, into any) error {
+	if err := json.Unmarshal(doc, into); err != nil {
+		return fmt.Errorf("decoding item %q: %w", key, err)
+	}
+	return nil
+}
+
+func item(key table.Key, doc []byte) table.Item {
+	if doc == nil {
+		return table.NewItem(key, nil)
+	}
+	return table.NewItem(key, func(into any) error { return decode(key, doc, into) })
+}
+
+// GetMany implements table.Table.
+func (db *DB) GetMany(ctx context.Context, keys ...table.Key) ([]table.Item, error) {
+	if err := table.CheckKeys(keys...); err != nil {
+		return nil, err
+	}
+	items := make([]table.Item, len(keys))
+	for i, key := range keys {
+		doc, err := db.doc(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		items[i] = item(key, doc)
+	}
+	return items, nil
+}
+
+// Query implements table.Table.
+func (db *DB) Query(ctx context.Context, q table.Query) (table.Page, error) {
+	if err := table.CheckQuery(q); err != nil {
+		return table.Page{}, err
+	}
+	stmt, after := db.forward, any(q.After)
+	if q.Descending {
+		stmt = db.back
+		if q.After == "" {
+			after = []byte{0} // a blob sorts behind every text
+		}
+	}
+	page, err := readPage(ctx, stmt, q.Limit, q.PK, after)
+	if err != nil {
+		return table.Page{}, fmt.Errorf("querying partition %q: %w", q.PK, translate(err))
+	}
+	return page, nil
+}
+
+// Scan implements table.Table. It reads a page at a time: a long read would
+// keep the log of writes from being folded into the file.
+func (db *DB) Scan(ctx context.Context, yield func(table.Item) error) error {
+	var last table.Key
+	for more := true; more; {
+		page, err := readPage(ctx, db.scan, scanPage, last.PK, last.SK)
+		if err != nil {
+			return fmt.Errorf("scanning the table: %w", translate(err))
+		}
+		for _, item := range page.Items {
+			if err := yield(item); err != nil {
+				return err
+			}
+			last = item.Key
+		}
+		more = page.More
+	}
+	return nil
+}
+
+// readPage runs a statement whose last parameter is the number of rows.
+func readPage(ctx context.Context, stmt *sql.Stmt, limit int, args ...any) (page table.Page, err error) {
+	if err := ctx.Err(); err != nil {
+		return page, err
+	}
+	rows, err := stmt.Query(append(args, limit+1)...)
+	if err != nil {
+		return page, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	var key table.Key
+	var doc sql.RawBytes
+	for size := 0; rows.Next(); size += len(doc) {
+		if len(page.Items) == limit || size > maxPageBytes {
+			page.More = true
+			return page, nil
+		}
+		if err := rows.Scan(&key.PK, &key.SK, &doc); err != nil {
+			return page, err
+		}
+		page.Items = append(page.Items, item(key, append([]byte(nil), doc...)))
+	}
+	return page, rows.Err()
+}

@@ -1,0 +1,104 @@
+// Package sqlite keeps the table in one SQLite file. Other processes may have
+// the file open and write to it at the same time.
+//
+// Writes are committed in groups: one goroutine takes all that wait, and one
+// commit, so one fsync, serves them together.
+package sqlite
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+)
+
+var (
+	// ErrDamaged is returned by Open for a file that is no database of this
+	// program, or no longer a whole one.
+	ErrDamaged = errors.New("the table is damaged or was not made by this program")
+	// ErrNewer is returned by Open for a file whose layout is of a later
+	// version of this program.
+	ErrNewer = errors.New("the table was made by a newer version of this program")
+	// ErrClosed is returned by every write after Close.
+	ErrClosed = errors.New("the table is closed")
+)
+
+// defaultBusy is how long the file may be locked by another process before
+// calls fail with table.ErrBusy.
+const defaultBusy = 10 * time.Second
+
+// Options change how the file is used. The zero value is the safe choice.
+type Options struct {
+	// NoSync never waits for durable storage: a loss of power may take away
+	// what was answered, or damage the file.
+	NoSync bool
+	// Busy is how long to wait for other processes; 0 is 10 seconds.
+	Busy time.Duration
+}
+
+// DB is a table.Table. Its methods are safe for concurrent use.
+type DB struct {
+	readers *sql.DB
+	get     *sql.Stmt
+	forward *sql.Stmt
+	back    *sql.Stmt
+	scan    *sql.Stmt
+	writer  *writer
+}
+
+// Open opens the table in the file at path, and makes it, readable by its owner
+// alone, if it is missing. Its error names the file and matches ErrDamaged,
+// ErrNewer, table.ErrBusy, table.ErrFull or the operating system's error.
+func Open(path string, o Options) (*DB, error) {
+	if o.Busy <= 0 {
+		o.Busy = defaultBusy
+	}
+	if err := makeFile(path); err != nil {
+		return nil, err
+	}
+	w, err := openWriter(path, o)
+	if err != nil {
+		return nil, explain(path, err)
+	}
+	go w.run()
+	db := &DB{writer: w}
+	if err := db.openReaders(path, o); err != nil {
+		return nil, explain(path, errors.Join(err, db.Close()))
+	}
+	return db, nil
+}
+
+// maxReaders is the number of connections that read at once.
+func maxReaders() int { return max(4, 2*runtime.GOMAXPROCS(0)) }
+
+func (db *DB) openReaders(path string, o Options) error {
+	readers, err := sql.Open("sqlite", dataSource(path, o.Busy, "mode=ro"))
+	if err != nil {
+		return err
+	}
+	readers.SetMaxOpenConns(maxReaders())
+	readers.SetMaxIdleConns(maxReaders())
+	db.readers = readers
+	for query, stmt := range map[string]**sql.Stmt{
+		`SELECT doc FROM items WHERE pk = ? AND sk = ?`:                                  &db.get,
+		`SELECT pk, sk, doc FROM items WHERE pk = ? AND sk > ? ORDER BY sk LIMIT ?`:      &db.forward,
+		`SELECT pk, sk, doc FROM items WHERE pk = ? AND sk < ? ORDER BY sk DESC LIMIT ?`: &db.back,
+		`SELECT pk, sk, doc FROM items WHERE (pk, sk) > (?, ?) ORDER BY pk, sk LIMIT ?`:  &db.scan,
+	} {
+		if *stmt, err = readers.Prepare(query); err != nil {
+			return fmt.Errorf("preparing a query: %w", err)
+		}
+	}
+	return nil
+}
+
+// Close waits for the writes that were begun, then closes the file.
+func (db *DB) Close() error {
+	db.writer.stop()
+	var err error
+	if db.readers != nil {
+		err = db.readers.Close()
+	}
+	return errors.Join(err, db.writer.close())
+}

@@ -1,0 +1,42 @@
+package sqlite_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"ferry/shared/table"
+	"ferry/shared/table/sqlite"
+	"ferry/shared/table/tabletest"
+)
+
+func open(t testing.TB, path string, o sqlite.Options) *sqlite.DB {
+	t.Helper()
+	db, err := sqlite.Open(path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Errorf("closing: %v", err)
+		}
+	})
+	return db
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]sqlite.Options{"synced": {}, "not synced": {NoSync: true}} {
+		t.Run("a file for each test, "+name, func(t *testing.T) {
+			t.Parallel()
+			tabletest.Run(t, func(t *testing.T) table.Table {
+				return open(t, filepath.Join(t.TempDir(), "table.db"), o)
+			})
+		})
+	}
+	t.Run("one file for all tests", func(t *testing.T) {
+		db := open(t, filepath.Join(t.TempDir(), "table.db"), sqlite.Options{})
+		t.Run("suite", func(t *testing.T) {
+			tabletest.Run(t, func(*testing.T) table.Table { return db })
+		})
+	})
+}

@@ -1,0 +1,152 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"ferry/shared/table"
+)
+
+// transaction is the writer's connection between begin and commit.
+type transaction struct {
+	beginStmt, commitStmt, rollbackStmt *sql.Stmt
+	read, put, remove, expire           *sql.Stmt
+}
+
+// statementError marks an error after which the transaction must be undone.
+type statementError struct{ error }
+
+func (e *statementError) Unwrap() error { return e.error }
+
+func newTransaction(ctx context.Context, conn *sql.Conn) (*transaction, error) {
+	tx := &transaction{}
+	for query, stmt := range map[string]**sql.Stmt{
+		// IMMEDIATE: another process may have written since the last read,
+		// and a transaction that began as a reader could not become a writer.
+		`BEGIN IMMEDIATE`: &tx.beginStmt,
+		`COMMIT`:          &tx.commitStmt,
+		`ROLLBACK`:        &tx.rollbackStmt,
+
+		`SELECT doc, ttl FROM items WHERE pk = ? AND sk = ?`: &tx.read,
+		`INSERT INTO items (pk, sk, doc, ttl) VALUES (?, ?, ?, ?)
+			ON CONFLICT DO UPDATE SET doc = excluded.doc, ttl = excluded.ttl`: &tx.put,
+		`DELETE FROM items WHERE pk = ? AND sk = ?`: &tx.remove,
+		`DELETE FROM items WHERE (pk, sk) IN
+			(SELECT pk, sk FROM items WHERE ttl IS NOT NULL AND ttl <= ? LIMIT ?)`: &tx.expire,
+	} {
+		var err error
+		if *stmt, err = conn.PrepareContext(ctx, query); err != nil {
+			return nil, fmt.Errorf("preparing %q: %w", query, err)
+		}
+	}
+	return tx, nil
+}
+
+func (tx *transaction) begin() error {
+	_, err := tx.beginStmt.Exec()
+	return err
+}
+
+func (tx *transaction) commit() error {
+	_, err := tx.commitStmt.Exec()
+	return err
+}
+
+// rollback has no error worth telling: SQLite may have rolled back by itself,
+// as it does when the disk is full, and what led here is told already.
+func (tx *transaction) rollback() { _, _ = tx.rollbackStmt.Exec() }
+
+// stored is an item as it is in the table; doc is nil if it is missing.
+type stored struct {
+	doc []byte
+	ttl sql.NullInt64 // Unix seconds
+}
+
+// apply checks all conditions and works out all new items before it writes the
+// first. It returns the first item as it is afterwards. An error that is no
+// *statementError has left everything as it was.
+func (tx *transaction) apply(ops []operation) ([]byte, error) {
+	after := make([]stored, len(ops))
+	for i, op := range ops {
+		before, err := tx.before(op)
+		if err != nil {
+			return nil, err
+		}
+		ok, err := holds(op.conds, before.doc)
+		if err != nil {
+			return nil, fmt.Errorf("decoding item %q: %w", op.Key, err)
+		}
+		if !ok {
+			return nil, &table.ConditionError{Op: i}
+		}
+		if after[i], err = next(op, before); err != nil {
+			return nil, fmt.Errorf("operation %d on %q: %w", i, op.Key, err)
+		}
+	}
+	for i, op := range ops {
+		if err := tx.store(op, after[i]); err != nil {
+			return nil, err
+		}
+	}
+	return after[0].doc, nil
+}
+
+// before reads what an operation depends on, if it does.
+func (tx *transaction) before(op operation) (stored, error) {
+	var s stored
+	if len(op.conds) == 0 && op.Kind != table.KindUpdate {
+		return s, nil
+	}
+	err := tx.read.QueryRow(op.Key.PK, op.Key.SK).Scan(&s.doc, &s.ttl)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return s, &statementError{fmt.Errorf("reading item %q: %w", op.Key, err)}
+	}
+	return s, nil
+}
+
+// next is the item that an operation leaves behind.
+func next(op operation, before stored) (stored, error) {
+	after := stored{ttl: expiry(op.Expires)}
+	switch op.Kind {
+	case table.KindPut:
+		after.doc = op.doc
+	case table.KindUpdate:
+		var err error
+		if after.doc, err = change(op.changes, before.doc); err != nil {
+			return after, err
+		}
+		if !after.ttl.Valid {
+			after.ttl = before.ttl
+		}
+	}
+	return after, checkSize(after.doc)
+}
+
+func expiry(t time.Time) sql.NullInt64 {
+	return sql.NullInt64{Int64: t.Unix(), Valid: !t.IsZero()}
+}
+
+func (tx *transaction) store(op operation, after stored) error {
+	var err error
+	switch op.Kind {
+	case table.KindPut, table.KindUpdate:
+		_, err = tx.put.Exec(op.Key.PK, op.Key.SK, after.doc, after.ttl)
+	case table.KindDelete:
+		_, err = tx.remove.Exec(op.Key.PK, op.Key.SK)
+	}
+	if err != nil {
+		return &statementError{fmt.Errorf("writing item %q: %w", op.Key, err)}
+	}
+	return nil
+}
+
+func (tx *transaction) deleteExpired(now int64, limit int) (int64, error) {
+	result, err := tx.expire.Exec(now, limit)
+	if err != nil {
+		return 0, &statementError{err}
+	}
+	return result.RowsAffected()
+}

@@ -1,0 +1,223 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+
+	"ferry/shared/table"
+)
+
+const (
+	maxQueue      = 1024    // requests that wait; further callers block
+	maxBatch      = 256     // requests in one commit
+	maxBatchBytes = 8 << 20 // of items in one commit; at least one request is taken
+)
+
+// request is one Write on its way to the writer.
+type request struct {
+	ctx     context.Context
+	do      func(*transaction) error // may run again if it is rolled back
+	relaxed bool
+	size    int // bytes
+	done    chan error
+}
+
+func newRequest(ctx context.Context) *request {
+	return &request{ctx: ctx, done: make(chan error, 1)}
+}
+
+// writer owns the one connection that writes.
+type writer struct {
+	db     *sql.DB
+	conn   *sql.Conn
+	tx     *transaction
+	noSync bool
+	synced bool // the connection waits for durable storage
+
+	queue   chan *request
+	drained chan struct{}
+	mu      sync.RWMutex // guards closed, and queue against sending after its close
+	closed  bool
+}
+
+func openWriter(path string, o Options) (_ *writer, err error) {
+	db, err := sql.Open("sqlite", dataSource(path, o.Busy, "mode=rw"))
+	if err != nil {
+		return nil, err
+	}
+	w := &writer{db: db, noSync: o.NoSync, queue: make(chan *request, maxQueue), drained: make(chan struct{})}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.close())
+		}
+	}()
+	ctx := context.Background()
+	if w.conn, err = db.Conn(ctx); err != nil {
+		return nil, err
+	}
+	if err = w.setSync(!o.NoSync); err != nil {
+		return nil, err
+	}
+	if err = prepareFile(ctx, w.conn, o.Busy); err != nil {
+		return nil, err
+	}
+	w.tx, err = newTransaction(ctx, w.conn)
+	return w, err
+}
+
+// submit hands a request over and waits until it is committed or has failed.
+func (w *writer) submit(r *request) error {
+	if err := w.enqueue(r); err != nil {
+		return err
+	}
+	select {
+	case err := <-r.done:
+		return err
+	case <-r.ctx.Done():
+		return r.ctx.Err()
+	}
+}
+
+func (w *writer) enqueue(r *request) error {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if err := r.ctx.Err(); err != nil {
+		return err
+	}
+	if w.closed {
+		return ErrClosed
+	}
+	select {
+	case w.queue <- r:
+		return nil
+	case <-r.ctx.Done():
+		return r.ctx.Err()
+	}
+}
+
+// run commits what is queued until stop has been called and all is answered.
+func (w *writer) run() {
+	defer close(w.drained)
+	for r := range w.queue {
+		w.commitAll(w.batch(r))
+	}
+}
+
+// batch takes what waits behind the first request.
+func (w *writer) batch(first *request) []*request {
+	batch, size := []*request{first}, first.size
+	for len(batch) < maxBatch && size < maxBatchBytes {
+		select {
+		case r, ok := <-w.queue:
+			if !ok {
+				return batch
+			}
+			batch, size = append(batch, r), size+r.size
+		default:
+			return batch
+		}
+	}
+	return batch
+}
+
+// commitAll answers every request of a batch. Conditions are checked before
+// anything of a request is written, so a refused one has nothing to undo. If a
+// statement or the commit fails, the transaction is undone, and each request
+// gets one of its own, so that none fails because of another.
+func (w *writer) commitAll(batch []*request) {
+	answers := make([]error, len(batch))
+	err := w.commit(batch, answers)
+	switch {
+	case err == nil:
+	case len(batch) == 1 || errors.Is(err, table.ErrBusy):
+		for i := range answers {
+			answers[i] = err
+		}
+	default:
+		for i := range batch {
+			if err := w.commit(batch[i:i+1], answers[i:i+1]); err != nil {
+				answers[i] = err
+			}
+		}
+	}
+	for i, r := range batch {
+		r.done <- answers[i]
+	}
+}
+
+// commit runs the requests in one transaction. An error means that nothing
+// happened; refusals are in answers.
+func (w *writer) commit(batch []*request, answers []error) error {
+	if err := w.setSync(!w.noSync && !allRelaxed(batch)); err != nil {
+		return err
+	}
+	if err := w.tx.begin(); err != nil {
+		return fmt.Errorf("beginning a transaction: %w", translate(err))
+	}
+	for i, r := range batch {
+		if answers[i] = r.ctx.Err(); answers[i] != nil {
+			continue
+		}
+		answers[i] = r.do(w.tx)
+		var failed *statementError
+		if errors.As(answers[i], &failed) {
+			w.tx.rollback()
+			return translate(answers[i])
+		}
+	}
+	if err := w.tx.commit(); err != nil {
+		w.tx.rollback()
+		return fmt.Errorf("committing: %w", translate(err))
+	}
+	return nil
+}
+
+func allRelaxed(batch []*request) bool {
+	for _, r := range batch {
+		if !r.relaxed {
+			return false
+		}
+	}
+	return true
+}
+
+// setSync decides whether commits wait for durable storage. A later commit
+// that waits carries the earlier ones, as all are in the same log.
+func (w *writer) setSync(full bool) error {
+	mode := "PRAGMA synchronous = FULL"
+	switch {
+	case w.noSync:
+		mode = "PRAGMA synchronous = OFF"
+	case !full:
+		mode = "PRAGMA synchronous = NORMAL"
+	}
+	if full == w.synced && w.tx != nil {
+		return nil
+	}
+	if _, err := w.conn.ExecContext(context.Background(), mode); err != nil {
+		return fmt.Errorf("setting how commits wait: %w", translate(err))
+	}
+	w.synced = full
+	return nil
+}
+
+// stop answers what is queued and ends run. It may be called again.
+func (w *writer) stop() {
+	w.mu.Lock()
+	if !w.closed {
+		w.closed = true
+		close(w.queue)
+	}
+	w.mu.Unlock()
+	<-w.drained
+}
+
+func (w *writer) close() error {
+	if w.conn == nil {
+		return w.db.Close()
+	}
+	return errors.Join(w.conn.Close(), w.db.Close())
+}
