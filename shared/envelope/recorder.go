@@ -43,3 +43,12 @@ func (w *recorder) ReadFrom(r io.Reader) (int64, error) {
 
 // Unwrap is for http.ResponseController.
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Sent tells how a handler's response has gone so far: its status, 0 if there
+// is none yet, and the bytes of its body.
+func Sent(w http.ResponseWriter) (status int, bytes int64) {
+	if rec, ok := w.(*recorder); ok {
+		return rec.status, rec.bytes
+	}
+	return 0, 0
+}

@@ -41,30 +41,36 @@ type Upload struct {
 	uploader string
 	max      int64 // most bytes of the request; -1 is unbounded
 	quota    *reservation
-	target   users.User // the owner, from the first Add on
+	target   users.User // the owner
+	id       int64      // taken and not used yet, or 0
 	stored   []File
 }
 
-// Begin starts an upload into the area of owner, a canonical name. max is the
-// most bytes that the request can bring, -1 if it does not say.
-func (s *Service) Begin(owner, uploader string, max int64) *Upload {
-	return &Upload{s: s, owner: owner, uploader: uploader, max: max}
+// Begin starts an upload into the area of owner, a canonical name: it takes
+// the first file's id and, for an owner with a quota, reserves room. max is the
+// most bytes that the request can bring, -1 if it does not say. An owner who
+// does not exist is an Invalid fault.
+func (s *Service) Begin(ctx context.Context, owner, uploader string, max int64) (*Upload, error) {
+	u := &Upload{s: s, owner: owner, uploader: uploader, max: max}
+	if err := u.takeID(ctx); err != nil {
+		return nil, err
+	}
+	return u, u.reserve(ctx)
 }
 
-// Add stores the bytes of a part under an id of its own. Two calls: the id
-// from the table, the object to the store. An owner who does not exist is an
-// Invalid fault, told before the first byte is read.
+// Add stores the bytes of a part. One call to the store; for each part after
+// the first, one to the table for its id.
 func (u *Upload) Add(ctx context.Context, p Part) error {
 	if len(u.stored) == MaxFiles {
 		return fault.New(fault.Invalid, "one request takes at most %d files", MaxFiles)
 	}
-	id, err := u.nextID(ctx)
-	if err != nil {
-		return err
+	if u.id == 0 {
+		if err := u.takeID(ctx); err != nil {
+			return err
+		}
 	}
-	if err := u.reserve(ctx); err != nil {
-		return err
-	}
+	id := u.id
+	u.id = 0
 	key, err := u.s.blobKey(u.owner, id)
 	if err != nil {
 		return err
@@ -98,17 +104,18 @@ func storeError(err error) error {
 	return fmt.Errorf("storing a file: %w", err)
 }
 
-// nextID takes the owner's next file id. It need not be durable by itself:
-// the record that uses it is written later and makes it so.
-func (u *Upload) nextID(ctx context.Context) (int64, error) {
+// takeID takes the owner's next file id. It need not be durable by itself: the
+// record that uses it is written later and makes it so.
+func (u *Upload) takeID(ctx context.Context) error {
 	err := u.s.Table.Update(ctx, table.Update(users.Key(u.owner)).Add("lastFile", 1).If(table.Exists()).Relax(), &u.target)
 	if errors.Is(err, table.ErrCondition) || err == nil && u.target.State == users.Disabled {
-		return 0, fault.New(fault.Invalid, "the destination user does not exist")
+		return fault.New(fault.Invalid, "the destination user does not exist")
 	}
 	if err != nil {
-		return 0, fmt.Errorf("taking a file id: %w", err)
+		return fmt.Errorf("taking a file id: %w", err)
 	}
-	return u.target.LastFile, nil
+	u.id = u.target.LastFile
+	return nil
 }
 
 // Stored returns the files stored so far.

@@ -1,0 +1,45 @@
+// Package authforget is GET /auth/forget: specification section 4.6.
+package authforget
+
+import (
+	"net/http"
+
+	"ferry/shared/endpoint"
+	"ferry/shared/envelope"
+	"ferry/shared/fault"
+	"ferry/shared/links"
+	"ferry/shared/users"
+)
+
+// Endpoint names the endpoint and its routes.
+func Endpoint() endpoint.Endpoint {
+	return endpoint.Endpoint{
+		Name:   "authforget",
+		Routes: []endpoint.Route{{Method: "GET", Path: "/auth/forget"}},
+		New:    New,
+	}
+}
+
+// New returns the handler. It needs the port Table and the link key.
+func New(p *endpoint.Ports) http.Handler {
+	service := p.Accounts()
+	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
+		q, err := endpoint.Query(r)
+		if err != nil {
+			return err
+		}
+		name := q.Get("u")
+		if name == "" {
+			return fault.New(fault.Invalid, "the query parameter u, the user's name, is missing")
+		}
+		base, lang := p.Base(r.Context()), endpoint.Lang(r, users.User{})
+		token, user, err := service.Forget(r.Context(), name, base, lang)
+		if err != nil {
+			return err
+		}
+		p.Notify()
+		return envelope.Write(w, p.Now(), envelope.Success{
+			Description: envelope.Forget, User: user, LinkURL: links.Change(base, lang, token),
+		})
+	})
+}

@@ -1,0 +1,37 @@
+// Package notfound answers what no other endpoint does: 404 for an unknown
+// path, 405 for a known one with another method.
+package notfound
+
+import (
+	"net/http"
+	"strings"
+
+	"ferry/shared/endpoint"
+	"ferry/shared/fault"
+	"ferry/shared/openapi"
+)
+
+// Endpoint names the endpoint. It has no routes of its own: it is the
+// gateway's $default route and the local server's fallback.
+func Endpoint() endpoint.Endpoint {
+	return endpoint.Endpoint{Name: "notfound", New: New}
+}
+
+// New returns the handler. It needs no port: which methods a path has it reads
+// from the interface's description, so that it need not know the endpoints.
+func New(p *endpoint.Ports) http.Handler {
+	paths := openapi.Paths()
+	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
+		path, ok := strings.CutPrefix(r.URL.Path, endpoint.Prefix)
+		if allow := paths.Methods(path); ok && len(allow) > 0 {
+			return &fault.Error{
+				Kind: fault.MethodNotAllowed, Allow: allow,
+				Detail: "this address takes " + strings.Join(allow, ", "),
+			}
+		}
+		if !ok {
+			return fault.New(fault.NotFound, "all addresses of this service begin with %s", endpoint.Prefix)
+		}
+		return fault.New(fault.NotFound, "there is nothing at this address; see %s/openapi.json", endpoint.Prefix)
+	})
+}

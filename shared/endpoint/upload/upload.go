@@ -1,0 +1,130 @@
+// Package upload is POST /upload: specification section 4.3. A file comes as a
+// part of multipart/form-data, or as the whole body.
+package upload
+
+import (
+	"context"
+	"net/http"
+
+	"ferry/shared/auth"
+	"ferry/shared/blob"
+	"ferry/shared/endpoint"
+	"ferry/shared/fault"
+	"ferry/shared/files"
+	"ferry/shared/listing"
+	"ferry/shared/users"
+)
+
+// Endpoint names the endpoint and its routes. PUT is for curl -T.
+func Endpoint() endpoint.Endpoint {
+	return endpoint.Endpoint{
+		Name:   "upload",
+		Routes: []endpoint.Route{{Method: "POST", Path: "/upload"}, {Method: "PUT", Path: "/upload"}},
+		New:    New,
+	}
+}
+
+// New returns the handler. It needs the ports Table and Blobs and the link key.
+//
+// After authentication an upload of one file costs four calls: its id, its
+// object, the record with link and notices in one transaction, and the newest
+// page for the answer; with d, three.
+func New(p *endpoint.Ports) http.Handler {
+	h := handler{ports: p, auth: p.Auth(), files: p.Files()}
+	return p.Outlet().Handler(h.upload)
+}
+
+type handler struct {
+	ports *endpoint.Ports
+	auth  *auth.Authenticator
+	files *files.Service
+}
+
+// upload checks all that it can before it reads the first byte of the body.
+func (h handler) upload(w http.ResponseWriter, r *http.Request) error {
+	u, err := h.auth.Request(r)
+	if err != nil {
+		return err
+	}
+	if err := h.bound(w, r); err != nil {
+		return err
+	}
+	p, err := h.params(r, u)
+	if err != nil {
+		return err
+	}
+	incoming, err := open(r, p)
+	if err != nil {
+		return err
+	}
+	up, err := h.files.Begin(r.Context(), p.owner, u.Name, r.ContentLength)
+	if err != nil {
+		return err
+	}
+	stored, err := h.receive(r.Context(), up, incoming, p)
+	if err != nil {
+		return err
+	}
+	if len(p.recipients) > 0 {
+		h.ports.Notify()
+	}
+	return h.answer(w, r, u, p, stored)
+}
+
+// bound refuses a body that is declared too large, and makes one fail that
+// turns out to be.
+func (h handler) bound(w http.ResponseWriter, r *http.Request) error {
+	max := h.ports.MaxBody
+	if max <= 0 {
+		return nil
+	}
+	if r.ContentLength > max {
+		return &http.MaxBytesError{Limit: max}
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, max)
+	return nil
+}
+
+// receive stores the files of the body. If one fails, none is there.
+func (h handler) receive(ctx context.Context, up *files.Upload, in source, p params) ([]files.File, error) {
+	for {
+		part, err := in.next()
+		if err != nil {
+			up.Abort(ctx)
+			return nil, err
+		}
+		if part == nil {
+			break
+		}
+		if err := up.Add(ctx, *part); err != nil {
+			up.Abort(ctx)
+			return nil, bodyError(err)
+		}
+	}
+	switch stored := up.Stored(); {
+	case len(stored) == 0:
+		up.Abort(ctx)
+		return nil, fault.New(fault.Invalid, "the form has no file: send it as a part named file")
+	case len(stored) > 1 && p.digest != nil:
+		up.Abort(ctx)
+		return nil, fault.New(fault.Invalid, "Repr-Digest is for a single file; give each part one of its own")
+	case len(stored) == 1 && p.name != "":
+		up.Rename(0, p.name)
+	}
+	return up.Commit(ctx, p.recipients)
+}
+
+// answer lists the caller's newest files, or after an upload into another
+// user's area what this call stored, and nothing else of that user's.
+func (h handler) answer(w http.ResponseWriter, r *http.Request, u users.User, p params, stored []files.File) error {
+	page := files.Page{Files: stored}
+	if p.owner == u.Name {
+		var err error
+		if page, err = h.files.List(r.Context(), u.Name, blob.Files, 0, files.PageSize); err != nil {
+			return err
+		}
+	}
+	return listing.Write(r.Context(), w, h.ports, h.files, listing.Page{
+		User: u.Name, Area: blob.Files, Lang: p.lang, Page: page, Limit: files.PageSize,
+	})
+}

@@ -1,0 +1,76 @@
+// Package listing answers with a page of a user's area.
+package listing
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/http"
+
+	"ferry/shared/blob"
+	"ferry/shared/endpoint"
+	"ferry/shared/envelope"
+	"ferry/shared/files"
+	"ferry/shared/table"
+)
+
+// defaultLimit is how many files a list has unless the caller says otherwise.
+const defaultLimit = 1000
+
+// New returns the handler that lists an area of the caller. It costs one call
+// to the table for authentication and one for the page.
+func New(p *endpoint.Ports, area blob.Area) http.Handler {
+	check, service := p.Auth(), p.Files()
+	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
+		u, err := check.Request(r)
+		if err != nil {
+			return err
+		}
+		q, err := endpoint.Query(r)
+		if err != nil {
+			return err
+		}
+		limit, err := endpoint.Number(q, "limit", 1, table.MaxPage, defaultLimit)
+		if err != nil {
+			return err
+		}
+		after, err := endpoint.Number(q, "after", 1, math.MaxInt64, 0)
+		if err != nil {
+			return err
+		}
+		page, err := service.List(r.Context(), u.Name, area, after, int(limit))
+		if err != nil {
+			return err
+		}
+		return Write(r.Context(), w, p, service, Page{
+			User: u.Name, Area: area, Lang: endpoint.Lang(r, u), Page: page, Limit: int(limit),
+		})
+	})
+}
+
+// Page is what Write shows.
+type Page struct {
+	User  string
+	Area  blob.Area
+	Lang  string
+	Page  files.Page
+	Limit int
+}
+
+// Write sends the envelope with the page's files. That there are more is told
+// by a Link header (RFC 8288).
+func Write(ctx context.Context, w http.ResponseWriter, p *endpoint.Ports, s *files.Service, l Page) error {
+	base := p.Base(ctx)
+	records := make([]envelope.File, len(l.Page.Files))
+	for i, f := range l.Page.Files {
+		records[i] = s.Record(f, base, l.Lang)
+	}
+	if l.Page.Next != 0 {
+		path := "/download/list"
+		if l.Area == blob.Backup {
+			path += "/backup"
+		}
+		w.Header().Set("Link", fmt.Sprintf(`<%s%s?lang=%s&limit=%d&after=%d>; rel="next"`, base, path, l.Lang, l.Limit, l.Page.Next))
+	}
+	return envelope.Write(w, p.Now(), envelope.Success{Description: envelope.List, User: l.User, Files: records})
+}

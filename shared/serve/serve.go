@@ -1,0 +1,155 @@
+// Package serve answers a download link: with the bytes, with a page for a
+// person in a browser, or with the documented envelope.
+package serve
+
+import (
+	"encoding/base64"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"ferry/shared/blob"
+	"ferry/shared/endpoint"
+	"ferry/shared/envelope"
+	"ferry/shared/fault"
+	"ferry/shared/filename"
+	"ferry/shared/files"
+	"ferry/shared/users"
+)
+
+// signedFor is how long a redirect to the store stays good.
+const signedFor = 60 * time.Second
+
+// New returns the handler of downloads from an area; param is the query
+// parameter that holds the token.
+//
+// A request costs one call to the table, one to the store if bytes leave, and
+// one more to the table to count a whole download.
+func New(p *endpoint.Ports, area blob.Area, param string) http.Handler {
+	s := server{ports: p, files: p.Files(), area: area, param: param}
+	return p.Outlet().Handler(s.serve)
+}
+
+type server struct {
+	ports *endpoint.Ports
+	files *files.Service
+	area  blob.Area
+	param string
+}
+
+func (s server) serve(w http.ResponseWriter, r *http.Request) error {
+	q, err := endpoint.Query(r)
+	if err != nil {
+		return err
+	}
+	token := q.Get(s.param)
+	if token == "" {
+		return fault.New(fault.Invalid, "the query parameter %s, the download token, is missing", s.param)
+	}
+	f, err := s.files.ByToken(r.Context(), s.area, token)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Vary", "Accept")
+	if q.Get("download") == "" {
+		switch endpoint.Prefers(r, "application/json", "text/html") {
+		case "application/json":
+			return s.envelope(w, r, f, token)
+		case "text/html":
+			return s.page(w, r, f, token)
+		}
+	}
+	return s.bytes(w, r, f, token)
+}
+
+func (s server) envelope(w http.ResponseWriter, r *http.Request, f files.File, token string) error {
+	record := f.Record(s.ports.Base(r.Context()), endpoint.Lang(r, users.User{}), token)
+	return envelope.Write(w, s.ports.Now(), envelope.Success{
+		Description: envelope.List, User: f.Owner, Files: []envelope.File{record},
+	})
+}
+
+func (s server) bytes(w http.ResponseWriter, r *http.Request, f files.File, token string) error {
+	if max := s.ports.RedirectOver; max > 0 && f.Length > max {
+		return s.redirect(w, r, f, token)
+	}
+	body, err := s.files.Open(r.Context(), f)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	label(w.Header(), f)
+	// The reader goes through as it is: the kernel can send a file.
+	http.ServeContent(w, r, "", time.UnixMilli(f.Modified), body)
+	s.count(w, r, f, token)
+	return nil
+}
+
+func label(h http.Header, f files.File) {
+	h.Set("Content-Type", contentType(f))
+	h.Set("Content-Disposition", filename.Attachment(f.Name))
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
+	h.Set("Cache-Control", "private, no-cache")
+	h.Set("ETag", fmt.Sprintf(`"%s-%x"`, f.CRC64, f.Length))
+	if f.SHA256 != nil {
+		h.Set("Repr-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(f.SHA256)+":")
+	}
+}
+
+func contentType(f files.File) string {
+	if f.Type == "" {
+		return "application/octet-stream"
+	}
+	return f.Type
+}
+
+func (s server) redirect(w http.ResponseWriter, r *http.Request, f files.File, token string) error {
+	url, err := s.ports.Blobs.SignGet(r.Context(), f.Area, f.Blob, blob.Signed{
+		Expires: signedFor, ContentType: contentType(f), ContentDisposition: filename.Attachment(f.Name),
+	})
+	if err != nil {
+		return fmt.Errorf("signing a download: %w", err)
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Location", url)
+	w.WriteHeader(http.StatusFound)
+	if r.Method == http.MethodGet {
+		s.tally(r, token)
+	}
+	return nil
+}
+
+// count counts a download only if all of the file has left: no page, no HEAD,
+// no part, nothing that was cut off.
+func (s server) count(w http.ResponseWriter, r *http.Request, f files.File, token string) {
+	status, sent := envelope.Sent(w)
+	if r.Method == http.MethodGet && status == http.StatusOK && sent == f.Length {
+		s.tally(r, token)
+	}
+}
+
+func (s server) tally(r *http.Request, token string) {
+	if err := s.files.CountDownload(r.Context(), token); err != nil {
+		s.ports.Log.LogAttrs(r.Context(), slog.LevelWarn, "a download was not counted", slog.String("error", err.Error()))
+	}
+}
+
+func (s server) page(w http.ResponseWriter, r *http.Request, f files.File, token string) error {
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Robots-Tag", "noindex")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	lang := endpoint.Lang(r, users.User{})
+	href := f.Record(s.ports.Base(r.Context()), lang, token).LinkURL + "&download=1"
+	_, err := io.WriteString(w, page(f, lang, href))
+	return err
+}
