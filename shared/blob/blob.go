@@ -87,8 +87,9 @@ type Store interface {
 	// Copy makes the bytes of one object appear as another, in another area,
 	// whole or not at all, without passing them through this process where
 	// the store can do that. The new key must be one that was never used, as
-	// it is left open whether a taken one is replaced. ErrNotFound if the
-	// first object is missing. The first object stays.
+	// it is left open whether a taken one is replaced; but to repeat a copy
+	// is no error. ErrNotFound if the first object is missing. The first
+	// object stays.
 	Copy(ctx context.Context, from Area, fromKey string, to Area, toKey string) error
 
 	// Delete removes the object; removing a missing one is no error.
