@@ -1,0 +1,227 @@
+// Package sweep keeps the promises that time and crashes put on stored files:
+// what has expired moves on or goes, and bytes that no record names are
+// removed. It walks the objects of the store, and so needs no index of its own;
+// see the package table's page for what a walk costs.
+package sweep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"ferry/shared/blob"
+	"ferry/shared/fault"
+	"ferry/shared/files"
+	"ferry/shared/table"
+	"ferry/shared/users"
+)
+
+// Config is what a Sweeper works with.
+type Config struct {
+	Table table.Table
+	Blobs blob.Store
+	Files *files.Service
+	Now   func() time.Time
+	Log   *slog.Logger
+	// Grace is how old an object without a record must be to count as left
+	// over. It must exceed the longest time between the moment from which
+	// the store counts an object's age (on S3 the begin of its upload) and
+	// the writing of its record.
+	Grace time.Duration
+	// Reserve is how long before the context's deadline a run stops, to be
+	// continued by the next.
+	Reserve time.Duration
+}
+
+// Report counts what a run did.
+type Report struct {
+	Seen     int  // objects looked at
+	Moved    int  // files moved to the backup area
+	Purged   int  // files removed for good
+	Orphans  int  // objects without a record removed
+	Failed   int  // objects that could not be dealt with; the log says why
+	Complete bool // the walk reached its end
+}
+
+// Sweeper runs sweeps. Two at once do no harm, only double work.
+type Sweeper struct {
+	Config
+	users  *users.Store
+	owners map[string]users.User // seen in this run; a zero one is missing
+}
+
+// New returns a Sweeper for one run.
+func New(c Config) *Sweeper {
+	return &Sweeper{Config: c, users: users.NewStore(c.Table, c.Now), owners: map[string]users.User{}}
+}
+
+// Run walks both areas, from where the last run stopped if it did not finish.
+// Trouble with one object does not stop it.
+func (s *Sweeper) Run(ctx context.Context) (Report, error) {
+	var r Report
+	// The backup area comes first, so that files which this run moves there
+	// rest; but an area that was left half done comes before it.
+	areas := []blob.Area{blob.Backup, blob.Files}
+	if at, err := s.position(ctx, blob.Files); err != nil {
+		return r, err
+	} else if at.After != "" {
+		areas = []blob.Area{blob.Files, blob.Backup}
+	}
+	for _, area := range areas {
+		if done, err := s.walk(ctx, area, &r); err != nil || !done {
+			return r, err
+		}
+	}
+	if err := s.leftovers(ctx); err != nil {
+		return r, err
+	}
+	r.Complete = true
+	return r, nil
+}
+
+// leftovers removes what no object shows: halves of uploads and reservations.
+func (s *Sweeper) leftovers(ctx context.Context) error {
+	if _, err := s.Blobs.Sweep(ctx, s.Now().Add(-s.Grace)); err != nil {
+		return fmt.Errorf("removing unfinished objects: %w", err)
+	}
+	return s.users.List(ctx, func(u users.User) error {
+		if u.Quota == 0 {
+			return nil
+		}
+		return s.Files.ExpireReservations(ctx, u.Name)
+	})
+}
+
+// position is where a run that ran out of time stopped.
+type position struct {
+	After string `json:"after"`
+}
+
+func positionKey(area blob.Area) table.Key { return table.Key{PK: "sweep", SK: string(area)} }
+
+func (s *Sweeper) position(ctx context.Context, area blob.Area) (at position, err error) {
+	err = s.Table.Get(ctx, positionKey(area), &at)
+	if err != nil && !errors.Is(err, table.ErrNotFound) {
+		return at, fmt.Errorf("reading the sweep's position: %w", err)
+	}
+	return at, nil
+}
+
+func (s *Sweeper) walk(ctx context.Context, area blob.Area, r *Report) (done bool, err error) {
+	at, err := s.position(ctx, area)
+	if err != nil {
+		return false, err
+	}
+	for {
+		if s.outOfTime(ctx) {
+			return false, nil
+		}
+		objects, err := s.Blobs.List(ctx, area, at.After, table.MaxKeys)
+		if err != nil {
+			return false, fmt.Errorf("listing the %s area: %w", area, err)
+		}
+		if err := s.page(ctx, area, objects, r); err != nil {
+			return false, err
+		}
+		if len(objects) < table.MaxKeys {
+			return true, s.Table.Write(ctx, table.Delete(positionKey(area)))
+		}
+		at.After = objects[len(objects)-1].Key
+		if err := s.Table.Write(ctx, table.Put(positionKey(area), at)); err != nil {
+			return false, fmt.Errorf("storing the sweep's position: %w", err)
+		}
+	}
+}
+
+func (s *Sweeper) outOfTime(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ok && time.Until(deadline) < s.Reserve
+}
+
+// page deals with one page of objects: one call to the table for their
+// records, and more only for what must change.
+func (s *Sweeper) page(ctx context.Context, area blob.Area, objects []blob.Object, r *Report) error {
+	var known []blob.Object
+	var keys []table.Key
+	for _, o := range objects {
+		r.Seen++
+		owner, id, ok := parse(o.Key)
+		if !ok { // nothing of ours: an operator's, who may remove it
+			s.Log.Warn("an object has a key that Ferry does not make", "area", area, "key", o.Key)
+			continue
+		}
+		known, keys = append(known, o), append(keys, files.Key(area, owner, id))
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	items, err := s.Table.GetMany(ctx, keys...)
+	if err != nil {
+		return fmt.Errorf("reading records: %w", err)
+	}
+	for i, item := range items {
+		if err := s.object(ctx, area, known[i], item, r); err != nil {
+			if ctx.Err() != nil {
+				return err
+			}
+			r.Failed++
+			s.Log.Error("an object could not be swept", "area", area, "key", known[i].Key, "error", err)
+		}
+	}
+	return nil
+}
+
+func (s *Sweeper) object(ctx context.Context, area blob.Area, o blob.Object, item table.Item, r *Report) error {
+	var f files.File
+	if err := item.Decode(&f); err != nil && !errors.Is(err, table.ErrNotFound) {
+		return fmt.Errorf("reading a record: %w", err)
+	}
+	old := s.Now().Sub(o.Modified) > s.Grace
+	if f.Blob != o.Key {
+		if !old {
+			return nil // its record may be about to come
+		}
+		r.Orphans++
+		return s.Blobs.Delete(ctx, area, o.Key)
+	}
+	owner, err := s.owner(ctx, f.Owner)
+	switch {
+	case err != nil:
+		return err
+	case owner.Name == "" && old, f.Expired(s.Now()) && area == blob.Backup:
+		r.Purged++
+		return s.Files.Purge(ctx, f)
+	case owner.Name != "" && f.Expired(s.Now()):
+		r.Moved++
+		_, err := s.Files.Move(ctx, owner, f, blob.Backup)
+		if fault.Is(err, fault.NotFound) {
+			return nil // its owner was quicker
+		}
+		return err
+	}
+	return nil
+}
+
+func (s *Sweeper) owner(ctx context.Context, name string) (users.User, error) {
+	if u, ok := s.owners[name]; ok {
+		return u, nil
+	}
+	u, err := s.users.Get(ctx, name)
+	if err != nil && !errors.Is(err, users.ErrUnknown) {
+		return users.User{}, err
+	}
+	s.owners[name] = u
+	return u, nil
+}
+
+// parse reads a key that files.Service made: owner/id-random.
+func parse(key string) (owner string, id int64, ok bool) {
+	owner, name, _ := strings.Cut(key, "/")
+	digits, random, ok := strings.Cut(name, "-")
+	id, err := strconv.ParseInt(digits, 10, 64)
+	return owner, id, ok && err == nil && random != ""
+}
