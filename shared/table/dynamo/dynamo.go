@@ -1,0 +1,184 @@
+// Package dynamo keeps a table.Table in DynamoDB. The DynamoDB table has the
+// string keys pk and sk, expires items by the number ttl (Unix seconds), and
+// needs no index.
+//
+// A Write of one operation is one conditional PutItem, UpdateItem or
+// DeleteItem, which costs half of a transaction. When the answer to such a
+// call is lost, the SDK repeats it. A repeated Add may then count twice; a
+// repeated condition is told apart from a refused one, and where that can't be
+// done the error says that the outcome is unknown. A Write of several
+// operations is a transaction that happens once however often it is repeated.
+package dynamo
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ferry/shared/table"
+)
+
+// API is what a Table uses of *dynamodb.Client.
+type API interface {
+	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
+	BatchGetItem(context.Context, *dynamodb.BatchGetItemInput, ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error)
+	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
+	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
+	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
+	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
+	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
+	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
+}
+
+// Table is a table.Table in one DynamoDB table.
+type Table struct {
+	client API
+	name   string
+}
+
+var _ table.Table = (*Table)(nil)
+
+// New returns the table with the given name. It makes no call.
+func New(client API, name string) *Table { return &Table{client: client, name: name} }
+
+// Get is described at table.Table.
+func (t *Table) Get(ctx context.Context, key table.Key, into any) error {
+	if err := table.CheckKeys(key); err != nil {
+		return err
+	}
+	var out *dynamodb.GetItemOutput
+	err := retry(ctx, func() (err error) {
+		out, err = t.client.GetItem(ctx, &dynamodb.GetItemInput{
+			TableName: &t.name, Key: keyAttributes(key), ConsistentRead: aws.Bool(true),
+		})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("getting item %q: %w", key, err)
+	}
+	if out.Item == nil {
+		return table.ErrNotFound
+	}
+	return decode(out.Item, into)
+}
+
+// GetMany is described at table.Table. What DynamoDB leaves out of an answer,
+// because it is busy or the items have more than 16 MB, costs further calls.
+func (t *Table) GetMany(ctx context.Context, keys ...table.Key) ([]table.Item, error) {
+	if err := table.CheckKeys(keys...); err != nil {
+		return nil, err
+	}
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	found := make(map[table.Key]attributes, len(keys))
+	wanted := distinct(keys)
+	err := retry(ctx, func() error {
+		out, err := t.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
+			RequestItems: map[string]types.KeysAndAttributes{t.name: {Keys: wanted, ConsistentRead: aws.Bool(true)}},
+		})
+		if err != nil {
+			return err
+		}
+		for _, item := range out.Responses[t.name] {
+			found[keyOf(item)] = item
+		}
+		if wanted = out.UnprocessedKeys[t.name].Keys; len(wanted) > 0 {
+			return errUnprocessed
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("getting %d items: %w", len(keys), err)
+	}
+	items := make([]table.Item, len(keys))
+	for i, key := range keys {
+		items[i] = newItem(key, found[key])
+	}
+	return items, nil
+}
+
+// distinct returns the keys, each once: DynamoDB refuses a repetition.
+func distinct(keys []table.Key) []attributes {
+	seen := make(map[table.Key]bool, len(keys))
+	var once []attributes
+	for _, key := range keys {
+		if !seen[key] {
+			seen[key] = true
+			once = append(once, keyAttributes(key))
+		}
+	}
+	return once
+}
+
+// Query is described at table.Table. It asks for one item more than the page
+// holds, so that More is exact.
+func (t *Table) Query(ctx context.Context, q table.Query) (table.Page, error) {
+	if err := table.CheckQuery(q); err != nil {
+		return table.Page{}, err
+	}
+	var out *dynamodb.QueryOutput
+	err := retry(ctx, func() (err error) {
+		out, err = t.client.Query(ctx, t.queryInput(q))
+		return err
+	})
+	if err != nil {
+		return table.Page{}, fmt.Errorf("querying partition %q: %w", q.PK, err)
+	}
+	page := table.Page{More: len(out.Items) > q.Limit || out.LastEvaluatedKey != nil}
+	for _, item := range out.Items[:min(len(out.Items), q.Limit)] {
+		page.Items = append(page.Items, newItem(keyOf(item), item))
+	}
+	return page, nil
+}
+
+func (t *Table) queryInput(q table.Query) *dynamodb.QueryInput {
+	condition := "#pk = :pk"
+	names := map[string]string{"#pk": attrPK}
+	values := attributes{":pk": text(q.PK)}
+	if q.After != "" {
+		condition += " AND #sk > :after"
+		if q.Descending {
+			condition = "#pk = :pk AND #sk < :after"
+		}
+		names["#sk"] = attrSK
+		values[":after"] = text(q.After)
+	}
+	return &dynamodb.QueryInput{
+		TableName:                 &t.name,
+		KeyConditionExpression:    &condition,
+		ExpressionAttributeNames:  names,
+		ExpressionAttributeValues: values,
+		ConsistentRead:            aws.Bool(true),
+		ScanIndexForward:          aws.Bool(!q.Descending),
+		Limit:                     aws.Int32(int32(q.Limit) + 1),
+	}
+}
+
+// Scan is described at table.Table. It makes one call for each MB.
+func (t *Table) Scan(ctx context.Context, yield func(table.Item) error) error {
+	var start attributes
+	for {
+		var out *dynamodb.ScanOutput
+		err := retry(ctx, func() (err error) {
+			out, err = t.client.Scan(ctx, &dynamodb.ScanInput{
+				TableName: &t.name, ConsistentRead: aws.Bool(true), ExclusiveStartKey: start,
+			})
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("scanning the table: %w", err)
+		}
+		for _, item := range out.Items {
+			if err := yield(newItem(keyOf(item), item)); err != nil {
+				return err
+			}
+		}
+		if start = out.LastEvaluatedKey; start == nil {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package dynamo_test
+
+import (
+	"context"
+	"crypto/rand"
+	"os"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ferry/shared/table"
+	"ferry/shared/table/dynamo"
+	"ferry/shared/table/tabletest"
+)
+
+// connect returns a client of the stand-in and a new table in it.
+func connect(t *testing.T, options ...func(*dynamodb.Options)) (*dynamodb.Client, string) {
+	t.Helper()
+	if os.Getenv("FERRY_TEST_AWS") == "" {
+		t.Skip("needs DynamoDB Local: go run ./infra/awslocal -- go test ./shared/table/dynamo")
+	}
+	cfg, err := config.LoadDefaultConfig(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := "ferry-" + rand.Text()
+	if err := dynamo.CreateTable(t.Context(), dynamodb.NewFromConfig(cfg), name); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		dynamodb.NewFromConfig(cfg).DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &name})
+	})
+	// Unlike DynamoDB, the stand-in sends no checksum with an error, and the
+	// SDK would warn of each.
+	options = append(options, func(o *dynamodb.Options) { o.DisableValidateResponseChecksum = true })
+	return dynamodb.NewFromConfig(cfg, options...), name
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	client, name := connect(t)
+	tabletest.Run(t, func(*testing.T) table.Table { return dynamo.New(client, name) })
+}
+
+func TestCreateTableMakesWhatTheStackMakes(t *testing.T) {
+	t.Parallel()
+	client, name := connect(t)
+	if err := dynamo.CreateTable(t.Context(), client, name); err != nil {
+		t.Errorf("creating it again: %v", err)
+	}
+	out, err := client.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: &name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream := out.Table.StreamSpecification
+	if stream == nil || stream.StreamViewType != types.StreamViewTypeNewImage {
+		t.Errorf("the stream is %+v, want one of new images", stream)
+	}
+	ttl, err := client.DescribeTimeToLive(t.Context(), &dynamodb.DescribeTimeToLiveInput{TableName: &name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := ttl.TimeToLiveDescription; got.AttributeName == nil || *got.AttributeName != "ttl" {
+		t.Errorf("the expiry is %+v, want that of attribute ttl", got)
+	}
+}
+
+func TestItemsAreStoredAsDocumented(t *testing.T) {
+	t.Parallel()
+	client, name := connect(t)
+	tbl, key := dynamo.New(client, name), table.Key{PK: "p", SK: "s"}
+	type untagged struct {
+		TTL  int64
+		PK   string
+		Name string `json:"name"`
+	}
+	expires := time.Unix(1_900_000_000, 999)
+	if err := tbl.Write(t.Context(), table.Put(key, untagged{TTL: 1, PK: "x", Name: "n"}).Expire(expires)); err != nil {
+		t.Fatal(err)
+	}
+	out, err := client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &name, Key: map[string]types.AttributeValue{
+		"pk": &types.AttributeValueMemberS{Value: "p"}, "sk": &types.AttributeValueMemberS{Value: "s"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]types.AttributeValue{
+		"pk": &types.AttributeValueMemberS{Value: "p"}, "sk": &types.AttributeValueMemberS{Value: "s"},
+		"ttl": &types.AttributeValueMemberN{Value: "1900000000"}, "name": &types.AttributeValueMemberS{Value: "n"},
+		"TTL": &types.AttributeValueMemberN{Value: "1"}, "PK": &types.AttributeValueMemberS{Value: "x"},
+	}
+	if !reflect.DeepEqual(out.Item, want) {
+		t.Errorf("got %v, want %v", out.Item, want)
+	}
+	var got untagged
+	if err := tbl.Get(t.Context(), key, &got); err != nil || got != (untagged{TTL: 1, PK: "x", Name: "n"}) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}

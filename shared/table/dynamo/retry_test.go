@@ -1,0 +1,181 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ferry/shared/table"
+)
+
+// scripted gives answers that a stand-in can't be made to give. Methods that a
+// test does not set are nil, and end it when called.
+type scripted struct {
+	API
+	transact func(*dynamodb.TransactWriteItemsInput) error
+	update   func() error
+	batch    func(*dynamodb.BatchGetItemInput) (*dynamodb.BatchGetItemOutput, error)
+}
+
+func (s *scripted) TransactWriteItems(_ context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	return &dynamodb.TransactWriteItemsOutput{}, s.transact(in)
+}
+
+func (s *scripted) UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	return &dynamodb.UpdateItemOutput{}, s.update()
+}
+
+func (s *scripted) BatchGetItem(_ context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+	return s.batch(in)
+}
+
+func canceled(codes ...string) error {
+	err := &types.TransactionCanceledException{Message: aws.String("canceled")}
+	for _, code := range codes {
+		err.CancellationReasons = append(err.CancellationReasons, types.CancellationReason{Code: aws.String(code)})
+	}
+	return fmt.Errorf("operation error: %w", err)
+}
+
+func twoOps() []table.Op {
+	return []table.Op{table.Put(table.Key{PK: "p", SK: "a"}, struct{}{}), table.Delete(table.Key{PK: "p", SK: "b"})}
+}
+
+func TestCancellationReasonsBecomeErrors(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name    string
+		err     error
+		is      error
+		refused int // operation of the ConditionError
+		calls   int // 0: as many as patience allows
+	}{
+		{"the only refused operation is named", canceled("None", "ConditionalCheckFailed"), table.ErrCondition, 1, 1},
+		{"the first of several refused ones is named", canceled("ConditionalCheckFailed", "ConditionalCheckFailed"), table.ErrCondition, 0, 1},
+		{"a refusal beside a conflict is a refusal", canceled("TransactionConflict", "ConditionalCheckFailed"), table.ErrCondition, 1, 1},
+		{"a lasting conflict is busy", canceled("None", "TransactionConflict"), table.ErrBusy, 0, 0},
+		{"lasting throttling is busy", canceled("ThrottlingError", "None"), table.ErrBusy, 0, 0},
+		{"lasting lack of capacity is busy", &types.ProvisionedThroughputExceededException{}, table.ErrBusy, 0, 0},
+		{"an item too large is neither", canceled("ValidationError", "None"), nil, 0, 1},
+		{"another error is passed on", errors.New("no route"), nil, 0, 1},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				calls := 0
+				fake := &scripted{transact: func(*dynamodb.TransactWriteItemsInput) error { calls++; return tc.err }}
+				err := New(fake, "t").Write(t.Context(), twoOps()...)
+				if err == nil {
+					t.Fatal("got no error")
+				}
+				for _, meaning := range []error{table.ErrCondition, table.ErrBusy} {
+					if errors.Is(err, meaning) != (meaning == tc.is) {
+						t.Errorf("got error %v, want it to match %v alone", err, tc.is)
+					}
+				}
+				if refused, ok := errors.AsType[*table.ConditionError](err); ok && refused.Op != tc.refused {
+					t.Errorf("operation %d was refused, want %d", refused.Op, tc.refused)
+				}
+				if tc.calls > 0 && calls != tc.calls || tc.calls == 0 && calls < 8 {
+					t.Errorf("made %d calls, want %d (0: at least 8)", calls, tc.calls)
+				}
+			})
+		})
+	}
+}
+
+func TestABusyTableIsAskedAgainForABoundedTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began, calls := time.Now(), 0
+		fake := &scripted{update: func() error {
+			if calls++; calls < 5 {
+				return &types.TransactionConflictException{}
+			}
+			return nil
+		}}
+		op := table.Update(table.Key{PK: "p", SK: "a"}).Add("n", 1)
+		if err := New(fake, "t").Write(t.Context(), op); err != nil || calls != 5 {
+			t.Errorf("got %v after %d calls, want success at the fifth", err, calls)
+		}
+		fake.update = func() error { return &types.ThrottlingException{} }
+		if err := New(fake, "t").Write(t.Context(), op); !errors.Is(err, table.ErrBusy) {
+			t.Errorf("got %v, want ErrBusy", err)
+		}
+		if took := time.Since(began); took > 2*patience {
+			t.Errorf("gave up after %s", took)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		if err := New(fake, "t").Write(ctx, op); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, want that of the context", err)
+		}
+	})
+}
+
+func TestATransactionKeepsItsTokenUntilItIsOver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		answers := []error{&types.TransactionInProgressException{}, canceled("TransactionConflict", "None"), nil}
+		var tokens []string
+		fake := &scripted{transact: func(in *dynamodb.TransactWriteItemsInput) error {
+			tokens = append(tokens, *in.ClientRequestToken)
+			return answers[len(tokens)-1]
+		}}
+		if err := New(fake, "t").Write(t.Context(), twoOps()...); err != nil {
+			t.Fatal(err)
+		}
+		if tokens[0] != tokens[1] || tokens[1] == tokens[2] || len(tokens[0]) > 36 {
+			t.Errorf("got the tokens %q, want one of at most 36 characters twice, then another", tokens)
+		}
+	})
+}
+
+func TestUnprocessedKeysAreAskedForAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var asked []int
+		fake := &scripted{batch: func(in *dynamodb.BatchGetItemInput) (*dynamodb.BatchGetItemOutput, error) {
+			keys := in.RequestItems["t"].Keys
+			asked = append(asked, len(keys))
+			return &dynamodb.BatchGetItemOutput{
+				Responses:       map[string][]attributes{"t": keys[:1]},
+				UnprocessedKeys: map[string]types.KeysAndAttributes{"t": {Keys: keys[1:]}},
+			}, nil
+		}}
+		key := func(sk string) table.Key { return table.Key{PK: "p", SK: sk} }
+		items, err := New(fake, "t").GetMany(t.Context(), key("a"), key("b"), key("a"), key("c"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(asked, []int{3, 2, 1}) {
+			t.Errorf("asked for %v keys, want 3, 2 and 1", asked)
+		}
+		for i, item := range items {
+			if !item.Found() {
+				t.Errorf("item %d is missing", i)
+			}
+		}
+	})
+}
+
+func TestKeysThatStayUnprocessedAreBusy(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		fake := &scripted{batch: func(in *dynamodb.BatchGetItemInput) (*dynamodb.BatchGetItemOutput, error) {
+			return &dynamodb.BatchGetItemOutput{UnprocessedKeys: in.RequestItems}, nil
+		}}
+		if _, err := New(fake, "t").GetMany(t.Context(), table.Key{PK: "p", SK: "a"}); !errors.Is(err, table.ErrBusy) {
+			t.Errorf("got %v, want ErrBusy", err)
+		}
+	})
+}
