@@ -67,6 +67,13 @@ func (m Message) Envelope() (Envelope, error) {
 	return e, nil
 }
 
+// Valid reports whether s is one address, with or without a display name,
+// that a Message may have.
+func Valid(s string) bool {
+	_, err := parse(s)
+	return err == nil
+}
+
 // parse does not quote the address in its errors: they are logged.
 func parse(s string) (*mail.Address, error) {
 	if strings.ContainsFunc(s, unicode.IsControl) {

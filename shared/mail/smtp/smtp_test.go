@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"ferry/shared/mail"
+	"ferry/shared/mail/smtptest"
 )
 
 func message() mail.Message {
@@ -26,20 +27,20 @@ func message() mail.Message {
 }
 
 // sender returns a Sender for the server that trusts its certificate.
-func sender(t *testing.T, scheme, login, options string, srv *testServer) *Sender {
+func sender(t *testing.T, scheme, login, options string, srv *smtptest.Server) *Sender {
 	t.Helper()
-	s, err := New(scheme + "://" + login + srv.address + options)
+	s, err := New(scheme + "://" + login + srv.Address + options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.tls.RootCAs = srv.roots
+	s.tls.RootCAs = srv.Roots
 	return s
 }
 
 // only returns the one message the server got.
-func only(t *testing.T, srv *testServer) (*netmail.Message, string) {
+func only(t *testing.T, srv *smtptest.Server) (*netmail.Message, string) {
 	t.Helper()
-	messages, _, _ := srv.received()
+	messages := srv.Talk().Messages
 	if len(messages) != 1 {
 		t.Fatalf("%d messages arrived, want 1", len(messages))
 	}
@@ -88,7 +89,7 @@ func parts(t *testing.T, m *netmail.Message) map[string]string {
 
 func TestAMailArrivesAsTextAndHTML(t *testing.T) {
 	t.Parallel()
-	srv := (&testServer{}).start(t)
+	srv := smtptest.Start(t, smtptest.Options{})
 	m := message()
 	m.Text = "Grüße, 你好 🚢\n" + strings.Repeat("long ", 300) + "\n.\nafter a lone dot\n"
 	m.HTML = "<p>Grüße, 你好 🚢</p>\n"
@@ -119,7 +120,7 @@ func TestAMailArrivesAsTextAndHTML(t *testing.T) {
 			t.Errorf("a line that not every server takes: %q", line)
 		}
 	}
-	_, _, lines := srv.received()
+	lines := srv.Talk().Lines
 	if !slices.Contains(lines, "RCPT TO:<ann@example.com>") || !slices.Contains(lines, "QUIT") {
 		t.Errorf("the talk was %q", lines)
 	}
@@ -127,14 +128,14 @@ func TestAMailArrivesAsTextAndHTML(t *testing.T) {
 
 func TestTheSameIDGivesTheSameMessageID(t *testing.T) {
 	t.Parallel()
-	srv := (&testServer{}).start(t)
+	srv := smtptest.Start(t, smtptest.Options{})
 	s := sender(t, "smtp", "", "", srv)
 	for range 2 {
 		if err := s.Send(t.Context(), message()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	messages, _, _ := srv.received()
+	messages := srv.Talk().Messages
 	for _, m := range messages {
 		if !strings.Contains(m, "Message-ID: <0001-abc@example.org>\n") {
 			t.Errorf("another Message-ID in %s", m)
@@ -164,12 +165,12 @@ func TestUserTextNeverBecomesAHeader(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			srv := (&testServer{}).start(t)
+			srv := smtptest.Start(t, smtptest.Options{})
 			m := message()
 			tt.change(&m)
 			err := sender(t, "smtp", "", "", srv).Send(t.Context(), m)
 			if !tt.sent {
-				if messages, _, _ := srv.received(); !errors.Is(err, mail.ErrPermanent) || len(messages) != 0 {
+				if messages := srv.Talk().Messages; !errors.Is(err, mail.ErrPermanent) || len(messages) != 0 {
 					t.Fatalf("got %v and %d messages", err, len(messages))
 				}
 				return
@@ -196,7 +197,7 @@ func TestUserTextNeverBecomesAHeader(t *testing.T) {
 
 func TestASubjectInAnyScriptArrivesFoldedAndWhole(t *testing.T) {
 	t.Parallel()
-	srv := (&testServer{}).start(t)
+	srv := smtptest.Start(t, smtptest.Options{})
 	m := message()
 	m.Subject = "demo hat dir eine Datei geschickt: " + strings.Repeat("Über 你好 🚢 ", 12) + "Ende"
 	if err := sender(t, "smtp", "", "", srv).Send(t.Context(), m); err != nil {
@@ -233,7 +234,7 @@ func TestFailures(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			srv := (&testServer{replies: tt.replies}).start(t)
+			srv := smtptest.Start(t, smtptest.Options{Replies: tt.replies})
 			err := sender(t, "smtp", "", "", srv).Send(t.Context(), message())
 			if err == nil || errors.Is(err, mail.ErrPermanent) != tt.permanent {
 				t.Fatalf("got %v", err)
@@ -263,7 +264,7 @@ func TestAServerThatIsDownPasses(t *testing.T) {
 
 func TestAFailedFarewellIsNoFailure(t *testing.T) {
 	t.Parallel()
-	srv := (&testServer{replies: map[string]string{"QUIT": "421 no"}}).start(t)
+	srv := smtptest.Start(t, smtptest.Options{Replies: map[string]string{"QUIT": "421 no"}})
 	if err := sender(t, "smtp", "", "", srv).Send(t.Context(), message()); err != nil {
 		t.Fatal(err)
 	}
@@ -272,17 +273,17 @@ func TestAFailedFarewellIsNoFailure(t *testing.T) {
 
 func TestAHungServerIsLeftWhenTheContextEnds(t *testing.T) {
 	t.Parallel()
-	for name, srv := range map[string]*testServer{
-		"at the greeting":      {silent: true},
-		"at EHLO":              {hang: "EHLO"},
-		"at STARTTLS":          {hang: "STARTTLS", offer: []string{"STARTTLS"}},
-		"in the TLS handshake": {silent: true},
-		"at the recipient":     {hang: "RCPT"},
-		"after the message":    {hang: "."},
+	for name, o := range map[string]smtptest.Options{
+		"at the greeting":      {Silent: true},
+		"at EHLO":              {Hang: "EHLO"},
+		"at STARTTLS":          {Hang: "STARTTLS", Offer: []string{"STARTTLS"}},
+		"in the TLS handshake": {Silent: true},
+		"at the recipient":     {Hang: "RCPT"},
+		"after the message":    {Hang: "."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			srv.start(t)
+			srv := smtptest.Start(t, o)
 			scheme, options := "smtp", ""
 			switch name {
 			case "at STARTTLS":
@@ -304,12 +305,12 @@ func TestTLS(t *testing.T) {
 	t.Parallel()
 	t.Run("STARTTLS protects login and message", func(t *testing.T) {
 		t.Parallel()
-		srv := (&testServer{offer: []string{"STARTTLS", "AUTH PLAIN LOGIN"}}).start(t)
+		srv := smtptest.Start(t, smtptest.Options{Offer: []string{"STARTTLS", "AUTH PLAIN LOGIN"}})
 		s := sender(t, "smtp", "ann:s3cret@", "?tls=on", srv)
 		if err := s.Send(t.Context(), message()); err != nil {
 			t.Fatal(err)
 		}
-		_, secure, lines := srv.received()
+		secure, lines := srv.Talk().Secure, srv.Talk().Lines
 		tlsAt := slices.Index(lines, "STARTTLS")
 		authAt := slices.Index(lines, "AUTH PLAIN "+base64.StdEncoding.EncodeToString([]byte("\x00ann\x00s3cret")))
 		if len(secure) != 1 || !secure[0] || tlsAt < 0 || authAt < tlsAt {
@@ -318,17 +319,17 @@ func TestTLS(t *testing.T) {
 	})
 	t.Run("a server without STARTTLS gets neither password nor message", func(t *testing.T) {
 		t.Parallel()
-		srv := (&testServer{offer: []string{"AUTH PLAIN LOGIN"}}).start(t)
+		srv := smtptest.Start(t, smtptest.Options{Offer: []string{"AUTH PLAIN LOGIN"}})
 		s := sender(t, "smtp", "ann:s3cret@", "?tls=on", srv)
 		err := s.Send(t.Context(), message())
-		messages, _, lines := srv.received()
+		messages, lines := srv.Talk().Messages, srv.Talk().Lines
 		if err == nil || errors.Is(err, mail.ErrPermanent) || len(messages) != 0 || strings.Contains(strings.Join(lines, " "), "AUTH") {
 			t.Errorf("got %v, the talk was %q", err, lines)
 		}
 	})
 	t.Run("a certificate that is not trusted stops the mail", func(t *testing.T) {
 		t.Parallel()
-		srv := (&testServer{offer: []string{"STARTTLS"}}).start(t)
+		srv := smtptest.Start(t, smtptest.Options{Offer: []string{"STARTTLS"}})
 		s := sender(t, "smtp", "", "?tls=on", srv)
 		s.tls.RootCAs = nil
 		if err := s.Send(t.Context(), message()); err == nil || errors.Is(err, mail.ErrPermanent) {
@@ -337,17 +338,17 @@ func TestTLS(t *testing.T) {
 	})
 	t.Run("smtps is TLS from the start", func(t *testing.T) {
 		t.Parallel()
-		srv := (&testServer{implicit: true, offer: []string{"AUTH LOGIN PLAIN"}}).start(t)
+		srv := smtptest.Start(t, smtptest.Options{Implicit: true, Offer: []string{"AUTH LOGIN PLAIN"}})
 		if err := sender(t, "smtps", "ann:s3cret@", "", srv).Send(t.Context(), message()); err != nil {
 			t.Fatal(err)
 		}
-		if _, secure, _ := srv.received(); len(secure) != 1 || !secure[0] {
+		if secure := srv.Talk().Secure; len(secure) != 1 || !secure[0] {
 			t.Errorf("over TLS: %v", secure)
 		}
 	})
 	t.Run("a loopback server gets the login without TLS", func(t *testing.T) {
 		t.Parallel()
-		srv := (&testServer{offer: []string{"AUTH PLAIN"}}).start(t)
+		srv := smtptest.Start(t, smtptest.Options{Offer: []string{"AUTH PLAIN"}})
 		if err := sender(t, "smtp", "ann:s3cret@", "", srv).Send(t.Context(), message()); err != nil {
 			t.Fatal(err)
 		}
@@ -355,7 +356,7 @@ func TestTLS(t *testing.T) {
 	})
 	t.Run("a refused login passes and does not show the password", func(t *testing.T) {
 		t.Parallel()
-		srv := (&testServer{offer: []string{"AUTH PLAIN"}, replies: map[string]string{"AUTH": "535 5.7.8 bad credentials"}}).start(t)
+		srv := smtptest.Start(t, smtptest.Options{Offer: []string{"AUTH PLAIN"}, Replies: map[string]string{"AUTH": "535 5.7.8 bad credentials"}})
 		err := sender(t, "smtp", "ann:s3cret@", "", srv).Send(t.Context(), message())
 		if err == nil || errors.Is(err, mail.ErrPermanent) || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("got %v", err)

@@ -1,0 +1,185 @@
+// Package smtptest is an SMTP server on a loopback port, for tests.
+package smtptest
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"net"
+	"net/http/httptest"
+	"net/textproto"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Options make the server behave in other ways than a plain good one.
+type Options struct {
+	Address  string            // host:port to listen on; empty is a free one
+	Implicit bool              // TLS from the start
+	Silent   bool              // not even a greeting
+	Hang     string            // the command that is never answered; "." is the message
+	Offer    []string          // what the answer to EHLO offers
+	Replies  map[string]string // by command, with "." for the message: said instead of the usual
+}
+
+// Server speaks as much SMTP as a client needs that sends mail.
+type Server struct {
+	Address string         // host:port
+	Roots   *x509.CertPool // what its certificate is signed by
+
+	options Options
+	cert    tls.Certificate
+
+	mu    sync.Mutex
+	talk  Talk
+	conns []net.Conn
+}
+
+// Talk is what a server was told. Item i of Secure says if message i came over TLS.
+type Talk struct {
+	Lines    []string
+	Messages []string // lines end with \n
+	Secure   []bool
+}
+
+// Start returns a server that listens until the test ends.
+func Start(t testing.TB, o Options) *Server {
+	t.Helper()
+	if o.Address == "" {
+		o.Address = "127.0.0.1:0"
+	}
+	l, err := net.Listen("tcp", o.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewTLSServer(nil) // for its certificate alone
+	defer web.Close()
+	s := &Server{Address: l.Addr().String(), Roots: x509.NewCertPool(), options: o, cert: web.TLS.Certificates[0]}
+	s.Roots.AddCert(web.Certificate())
+
+	var wg sync.WaitGroup
+	t.Cleanup(func() {
+		l.Close()
+		s.hangUp()
+		wg.Wait()
+	})
+	wg.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			s.mu.Lock()
+			s.conns = append(s.conns, conn)
+			s.mu.Unlock()
+			wg.Go(func() { s.serve(conn) })
+		}
+	})
+	return s
+}
+
+// Talk returns what the server was told so far.
+func (s *Server) Talk() Talk {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.talk
+}
+
+func (s *Server) hangUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.conns {
+		c.Close()
+	}
+}
+
+func (s *Server) serve(conn net.Conn) {
+	defer func() { conn.Close() }()
+	if s.options.Implicit {
+		conn = s.secure(conn)
+	}
+	if s.options.Silent {
+		io.Copy(io.Discard, conn) // until the client goes
+		return
+	}
+	text := textproto.NewConn(conn)
+	text.PrintfLine("220 test ready")
+	for {
+		line, err := text.ReadLine()
+		if err != nil {
+			return
+		}
+		s.mu.Lock()
+		s.talk.Lines = append(s.talk.Lines, line)
+		s.mu.Unlock()
+		verb, _, _ := strings.Cut(strings.ToUpper(line), " ")
+		if verb == s.options.Hang {
+			text.ReadLine() // until the client goes
+			return
+		}
+		if reply := s.options.Replies[verb]; reply != "" {
+			text.PrintfLine("%s", reply)
+			continue
+		}
+		s.reply(verb, text)
+		switch verb {
+		case "STARTTLS":
+			conn = s.secure(conn)
+			text = textproto.NewConn(conn)
+		case "DATA":
+			if !s.receive(text, conn) {
+				return
+			}
+		case "QUIT":
+			return
+		}
+	}
+}
+
+func (s *Server) secure(conn net.Conn) net.Conn {
+	return tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{s.cert}})
+}
+
+func (s *Server) reply(verb string, text *textproto.Conn) {
+	switch verb {
+	case "EHLO":
+		for _, e := range append([]string{"test"}, s.options.Offer...) {
+			text.PrintfLine("250-%s", e)
+		}
+		text.PrintfLine("250 8BITMIME")
+	case "STARTTLS":
+		text.PrintfLine("220 go on")
+	case "AUTH":
+		text.PrintfLine("235 welcome")
+	case "DATA":
+		text.PrintfLine("354 go on")
+	case "QUIT":
+		text.PrintfLine("221 bye")
+	default:
+		text.PrintfLine("250 fine")
+	}
+}
+
+// receive takes a message and reports whether the talk goes on.
+func (s *Server) receive(text *textproto.Conn, conn net.Conn) bool {
+	raw, err := text.ReadDotBytes()
+	if err != nil {
+		return false
+	}
+	if s.options.Hang == "." {
+		text.ReadLine()
+		return false
+	}
+	if reply := s.options.Replies["."]; reply != "" {
+		text.PrintfLine("%s", reply)
+		return true
+	}
+	_, secure := conn.(*tls.Conn)
+	s.mu.Lock()
+	s.talk.Messages = append(s.talk.Messages, string(raw))
+	s.talk.Secure = append(s.talk.Secure, secure)
+	s.mu.Unlock()
+	text.PrintfLine("250 taken")
+	return true
+}
