@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -120,14 +121,16 @@ func (s *Sweeper) walk(ctx context.Context, area blob.Area, r *Report) (done boo
 		if s.outOfTime(ctx) {
 			return false, nil
 		}
-		objects, err := s.Blobs.List(ctx, area, at.After, table.MaxKeys)
+		objects, err := s.Blobs.List(ctx, area, at.After, blob.MaxList)
 		if err != nil {
 			return false, fmt.Errorf("listing the %s area: %w", area, err)
 		}
-		if err := s.page(ctx, area, objects, r); err != nil {
-			return false, err
+		for chunk := range slices.Chunk(objects, table.MaxKeys) {
+			if err := s.page(ctx, area, chunk, r); err != nil {
+				return false, err
+			}
 		}
-		if len(objects) < table.MaxKeys {
+		if len(objects) < blob.MaxList {
 			return true, s.Table.Write(ctx, table.Delete(positionKey(area)))
 		}
 		at.After = objects[len(objects)-1].Key
@@ -142,7 +145,7 @@ func (s *Sweeper) outOfTime(ctx context.Context) bool {
 	return ok && time.Until(deadline) < s.Reserve
 }
 
-// page deals with one page of objects: one call to the table for their
+// page deals with some objects: one call to the table for their
 // records, and more only for what must change.
 func (s *Sweeper) page(ctx context.Context, area blob.Area, objects []blob.Object, r *Report) error {
 	var known []blob.Object

@@ -2,13 +2,11 @@ package upload
 
 import (
 	"net/http"
-	"net/mail"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/nyaruka/phonenumbers"
-
+	"ferry/shared/contact"
 	"ferry/shared/endpoint"
 	"ferry/shared/fault"
 	"ferry/shared/filename"
@@ -62,15 +60,18 @@ func (h handler) recipients(mobile, address, message string) ([]notices.Notice, 
 	}
 	var all []notices.Notice
 	if mobile != "" {
-		to, err := e164(mobile, h.ports.PhoneRegion)
+		if strings.HasPrefix(mobile, " ") { // a + that was not escaped in the URL
+			mobile = "+" + strings.TrimLeft(mobile, " ")
+		}
+		to, err := contact.Mobile(mobile, h.ports.PhoneRegion)
 		if err != nil {
-			return nil, err
+			return nil, fault.New(fault.Invalid, "the query parameter c is %v", err)
 		}
 		all = append(all, notices.Notice{Channel: notices.SMS, To: to, Message: message})
 	}
 	if address != "" {
-		if err := checkAddress(address); err != nil {
-			return nil, err
+		if err := contact.Address(address); err != nil {
+			return nil, fault.New(fault.Invalid, "the query parameter m is %v", err)
 		}
 		all = append(all, notices.Notice{Channel: notices.Mail, To: address, Message: message})
 	}
@@ -83,33 +84,6 @@ func checkMessage(s string) error {
 	}
 	if strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t' }) {
 		return fault.New(fault.Invalid, "the message i has control characters")
-	}
-	return nil
-}
-
-// e164 reads a number as a person of the region would write it.
-func e164(mobile, region string) (string, error) {
-	// A + that was not escaped in the URL arrives as a space.
-	if strings.HasPrefix(mobile, " ") {
-		mobile = "+" + strings.TrimLeft(mobile, " ")
-	}
-	n, err := phonenumbers.Parse(mobile, region)
-	if err != nil || !phonenumbers.IsValidNumber(n) {
-		return "", fault.New(fault.Invalid, "the query parameter c is not a telephone number; write it with its country code, such as %%2B393401234567")
-	}
-	switch phonenumbers.GetNumberType(n) {
-	case phonenumbers.MOBILE, phonenumbers.FIXED_LINE_OR_MOBILE, phonenumbers.PERSONAL_NUMBER, phonenumbers.UNKNOWN:
-		return phonenumbers.Format(n, phonenumbers.E164), nil
-	}
-	return "", fault.New(fault.Invalid, "the query parameter c is not a mobile number")
-}
-
-// checkAddress takes one bare address (RFC 5322 addr-spec), without a name,
-// comment or list around it.
-func checkAddress(s string) error {
-	a, err := mail.ParseAddress(s)
-	if err != nil || a.Address != s || a.Name != "" || len(s) > 254 || !strings.Contains(s[strings.LastIndexByte(s, '@'):], ".") {
-		return fault.New(fault.Invalid, "the query parameter m is not an e-mail address")
 	}
 	return nil
 }

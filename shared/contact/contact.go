@@ -1,0 +1,44 @@
+// Package contact checks the addresses and telephone numbers that people give.
+package contact
+
+import (
+	"errors"
+	"net/mail"
+	"strings"
+
+	"github.com/nyaruka/phonenumbers"
+)
+
+var (
+	// ErrNumber is returned for text that is no telephone number.
+	ErrNumber = errors.New("not a telephone number; write it with its country code, such as +393401234567")
+	// ErrMobile is returned for a number that cannot get text messages.
+	ErrMobile = errors.New("not a mobile number")
+	// ErrAddress is returned for text that is not one e-mail address.
+	ErrAddress = errors.New("not an e-mail address")
+)
+
+// Mobile reads a number as a person of the region (such as IT; may be empty)
+// would write it, and returns it in the form of E.164.
+func Mobile(text, region string) (string, error) {
+	n, err := phonenumbers.Parse(text, region)
+	if err != nil || !phonenumbers.IsValidNumber(n) {
+		return "", ErrNumber
+	}
+	switch phonenumbers.GetNumberType(n) {
+	case phonenumbers.MOBILE, phonenumbers.FIXED_LINE_OR_MOBILE, phonenumbers.PERSONAL_NUMBER, phonenumbers.UNKNOWN:
+		return phonenumbers.Format(n, phonenumbers.E164), nil
+	}
+	return "", ErrMobile
+}
+
+// Address checks one bare address (RFC 5322 addr-spec): no name, comment or
+// list around it, and a domain with a dot.
+func Address(text string) error {
+	a, err := mail.ParseAddress(text)
+	if err != nil || a.Address != text || a.Name != "" || len(text) > 254 ||
+		!strings.Contains(text[strings.LastIndexByte(text, '@'):], ".") {
+		return ErrAddress
+	}
+	return nil
+}
