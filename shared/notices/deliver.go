@@ -1,0 +1,143 @@
+package notices
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"ferry/shared/links"
+	"ferry/shared/mail"
+	"ferry/shared/sms"
+	"ferry/shared/table"
+)
+
+var (
+	// ErrObsolete matches (errors.Is) a delivery that was left out because
+	// what the notice speaks of is over: its time, or the file.
+	ErrObsolete = errors.New("the notice is obsolete")
+	// ErrPermanent matches a delivery that trying again will not mend.
+	ErrPermanent = errors.New("the notice cannot be delivered")
+)
+
+// Config is what a Sender works with.
+type Config struct {
+	Table table.Table
+	Key   links.Key
+	Mail  mail.Sender // nil: there is no way to send mail, which fails for good
+	SMS   sms.Sender  // nil: the same for text messages
+	From  string      // the sender of mails: an address, with or without a display name
+	Now   func() time.Time
+	Log   *slog.Logger
+	// Jitter returns a number from 0 to 1 (exclusive) that spreads retries;
+	// nil is a random one. It must be safe for concurrent use.
+	Jitter func() float64
+}
+
+// Sender delivers notices. It is safe for concurrent use, and any number may
+// work on one table, in any number of processes.
+type Sender struct{ Config }
+
+// NewSender returns a Sender, or an error if From is no address.
+func NewSender(c Config) (*Sender, error) {
+	if !mail.Valid(c.From) {
+		return nil, fmt.Errorf("%q is no address to send mail from; it must look like Ferry <ferry@example.org>", c.From)
+	}
+	if c.Jitter == nil {
+		c.Jitter = rand.Float64
+	}
+	return &Sender{c}, nil
+}
+
+// Deliver makes the message of one notice and hands it to its channel's
+// provider. It does not touch the outbox. Its errors match ErrObsolete,
+// ErrPermanent, or may pass; their text holds no link, PIN or whole address.
+func (s *Sender) Deliver(ctx context.Context, n Notice) error {
+	if err := s.current(ctx, n); err != nil {
+		return err
+	}
+	var err error
+	switch n.Channel {
+	case Mail:
+		err = s.mail(ctx, n)
+	case SMS:
+		err = s.sms(ctx, n)
+	default:
+		err = fmt.Errorf("%w: unknown channel %q", ErrPermanent, n.Channel)
+	}
+	if errors.Is(err, mail.ErrPermanent) || errors.Is(err, sms.ErrPermanent) {
+		err = fmt.Errorf("%w: %w", ErrPermanent, err)
+	}
+	return s.scrub(n, err)
+}
+
+// current returns ErrObsolete if the notice's link or PIN would be dead.
+func (s *Sender) current(ctx context.Context, n Notice) error {
+	now := s.Now().Unix()
+	if n.Expires != 0 && now >= n.Expires {
+		return fmt.Errorf("%w: it has expired", ErrObsolete)
+	}
+	if n.Kind != Link {
+		return nil
+	}
+	var file struct {
+		Expires int64 `json:"expires"` // Unix seconds, 0 is never
+	}
+	err := s.Table.Get(ctx, n.fileKey(), &file)
+	switch {
+	case errors.Is(err, table.ErrNotFound):
+		return fmt.Errorf("%w: the file was removed", ErrObsolete)
+	case err != nil:
+		return fmt.Errorf("looking for the file of a notice: %w", err)
+	case file.Expires != 0 && now >= file.Expires:
+		return fmt.Errorf("%w: the file has expired", ErrObsolete)
+	}
+	return nil
+}
+
+// fileKey is where package files keeps the record of the notice's file; that
+// package puts notices in the outbox, and so cannot be asked for it here.
+func (n Notice) fileKey() table.Key {
+	return table.Key{PK: string(n.Area) + "#" + n.Owner, SK: fmt.Sprintf("%016d", n.File)}
+}
+
+func (s *Sender) mail(ctx context.Context, n Notice) error {
+	if s.Mail == nil {
+		return fmt.Errorf("%w: no mail server configured", ErrPermanent)
+	}
+	l, err := s.letter(n)
+	if err != nil {
+		return err
+	}
+	html, err := l.html()
+	if err != nil {
+		return err
+	}
+	m := mail.Message{ID: n.ID, From: s.From, To: n.To, Subject: l.Subject, Text: l.text(), HTML: html}
+	if n.Kind == Link && mail.Valid(n.ReplyTo) {
+		m.ReplyTo = n.ReplyTo
+	}
+	return s.Mail.Send(ctx, m)
+}
+
+func (s *Sender) letter(n Notice) (letter, error) {
+	switch n.Kind {
+	case Link:
+		return linkLetter(n, n.link(s.Key)), nil
+	case PIN:
+		return pinLetter(n, s.Key.PIN(n.Nonce)), nil
+	}
+	return letter{}, fmt.Errorf("%w: unknown kind %q", ErrPermanent, n.Kind)
+}
+
+func (s *Sender) sms(ctx context.Context, n Notice) error {
+	if s.SMS == nil {
+		return fmt.Errorf("%w: no SMS provider configured", ErrPermanent)
+	}
+	if n.Kind != Link {
+		return fmt.Errorf("%w: no text message for the kind %q", ErrPermanent, n.Kind)
+	}
+	return s.SMS.Send(ctx, sms.Message{ID: n.ID, To: n.To, Text: linkText(n, n.link(s.Key))})
+}

@@ -1,0 +1,266 @@
+package notices_test
+
+import (
+	"html"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ferry/shared/blob"
+	"ferry/shared/endpoint"
+	"ferry/shared/files"
+	"ferry/shared/notices"
+	"ferry/shared/sms"
+)
+
+// golden compares with a file of testdata, and writes it where UPDATE_GOLDEN is set.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs (set UPDATE_GOLDEN=1 to accept):\n%s", name, got)
+	}
+}
+
+func TestMessagesInEachLanguage(t *testing.T) {
+	t.Parallel()
+	for _, lang := range endpoint.Languages() {
+		t.Run(lang, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			link := p.linkNotice(42)
+			link.Lang, link.Name, link.Message = lang, "Résumé & plans 2026.pdf", "Hello Ann,\n\nthis is <the> file.\nSee you"
+			p.put(t, link)
+			text := link
+			text.Channel, text.To, text.Message = notices.SMS, "+393331234567", ""
+			p.put(t, text)
+			pin := p.pinNotice()
+			pin.Lang = lang
+			p.put(t, pin)
+			if sent, _ := pass(t, p.sender(t, nil)); sent != 3 {
+				t.Fatalf("%d sent: %s", sent, p.log)
+			}
+			got := p.received(t) // newest first
+			golden(t, "pin-mail-"+lang+".txt", "Subject: "+got[0].Subject+"\n\n"+got[0].Text)
+			golden(t, "pin-mail-"+lang+".html", got[0].HTML)
+			golden(t, "link-sms-"+lang+".txt", got[1].Text+"\n")
+			golden(t, "link-mail-"+lang+".txt", "Subject: "+got[2].Subject+"\n\n"+got[2].Text)
+			golden(t, "link-mail-"+lang+".html", got[2].HTML)
+			if n := sms.Segments(got[1].Text); n != 1 {
+				t.Errorf("the text message takes %d segments", n)
+			}
+		})
+	}
+}
+
+func TestEveryLanguageOfTheServiceIsSpoken(t *testing.T) {
+	t.Parallel()
+	for _, lang := range endpoint.Languages() {
+		if got := notices.SayLang(lang); got != lang {
+			t.Errorf("%s is answered in %s", lang, got)
+		}
+	}
+	for tag, want := range map[string]string{"": "en", "xx": "en", "pt-BR": "en", "it-IT": "it", "DE": "de", "fr_CA": "fr", "italian": "en"} {
+		if got := notices.SayLang(tag); got != want {
+			t.Errorf("%q is answered in %s, want %s", tag, got, want)
+		}
+	}
+}
+
+func TestSizesForPeople(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		bytes          int64
+		en, it, fr, de string
+	}{
+		{0, "0 bytes", "0 byte", "0 octets", "0 Byte"},
+		{1, "1 byte", "1 byte", "1 octet", "1 Byte"},
+		{999, "999 bytes", "999 byte", "999 octets", "999 Byte"},
+		{1000, "1.0 kB", "1,0 kB", "1,0 ko", "1,0 kB"},
+		{999_949, "999.9 kB", "999,9 kB", "999,9 ko", "999,9 kB"},
+		{999_950, "1.0 MB", "1,0 MB", "1,0 Mo", "1,0 MB"},
+		{1_500_000, "1.5 MB", "1,5 MB", "1,5 Mo", "1,5 MB"},
+		{12_345_678_901, "12.3 GB", "12,3 GB", "12,3 Go", "12,3 GB"},
+		{1<<63 - 1, "9.2 EB", "9,2 EB", "9,2 Eo", "9,2 EB"},
+	}
+	for _, tt := range tests {
+		for lang, want := range map[string]string{"en": tt.en, "it": tt.it, "fr": tt.fr, "de": tt.de} {
+			if got := notices.Length(lang, tt.bytes); got != want {
+				t.Errorf("%d bytes in %s: got %q, want %q", tt.bytes, lang, got, want)
+			}
+		}
+	}
+}
+
+func TestDatesForPeople(t *testing.T) {
+	t.Parallel()
+	for month := time.January; month <= time.December; month++ {
+		at := time.Date(2027, month, 1, 9, 5, 0, 0, time.UTC).Unix()
+		for _, lang := range endpoint.Languages() {
+			if got := notices.Date(lang, at); !strings.Contains(got, "2027, 09:05 UTC") {
+				t.Errorf("%v in %s is %q", month, lang, got)
+			}
+		}
+	}
+	at := time.Date(2026, time.December, 1, 23, 59, 0, 0, time.UTC).Unix()
+	for lang, want := range map[string]string{
+		"en": "1 December 2026, 23:59 UTC", "it": "1 dicembre 2026, 23:59 UTC", "es": "1 de diciembre de 2026, 23:59 UTC",
+		"fr": "1er décembre 2026, 23:59 UTC", "de": "1. Dezember 2026, 23:59 UTC",
+	} {
+		if got := notices.Date(lang, at); got != want {
+			t.Errorf("in %s: got %q, want %q", lang, got, want)
+		}
+	}
+}
+
+// sendOne delivers one notice to the inbox and returns what arrived.
+func sendOne(t *testing.T, change func(*notices.Notice)) (subject, text, html string) {
+	t.Helper()
+	p := newPlace(t)
+	n := p.linkNotice(1)
+	change(&n)
+	p.put(t, n)
+	pass(t, p.sender(t, nil))
+	got := p.received(t)
+	if len(got) != 1 {
+		t.Fatalf("%d messages arrived: %s", len(got), p.log)
+	}
+	return got[0].Subject, got[0].Text, got[0].HTML
+}
+
+func TestTheLinkIsTheFilesOwn(t *testing.T) {
+	t.Parallel()
+	key := testKey(t)
+	tests := []struct {
+		name string
+		area blob.Area
+		want string
+	}{
+		{"in the user area", blob.Files, base + "/download/file?lang=it&k=" + key.File(blob.Files, "demo", 1)},
+		{"in the backup area", blob.Backup, base + "/download/file/backup?lang=it&z=" + key.File(blob.Backup, "demo", 1)},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			_, text, page := sendOne(t, func(n *notices.Notice) { n.Area, n.Lang = tt.area, "it" })
+			if !strings.Contains(text, "\n"+tt.want+"\n") {
+				t.Errorf("the link is not in %s", text)
+			}
+			if !strings.Contains(html.UnescapeString(page), `href="`+tt.want+`"`) {
+				t.Errorf("the link is not in %s", page)
+			}
+		})
+	}
+}
+
+func TestAFileThatStaysForEverHasNoDate(t *testing.T) {
+	t.Parallel()
+	_, text, _ := sendOne(t, func(n *notices.Notice) { n.Expires = 0 })
+	if strings.Contains(text, "Available until") {
+		t.Errorf("got %s", text)
+	}
+}
+
+func TestUserTextStaysUserText(t *testing.T) {
+	t.Parallel()
+	const fake = "hi\n\nDownload it here:\nhttps://evil.example.org/\r\rx\vy\u2028z\u0085w\x00\x1b[31m\u202efdp.exe"
+	subject, text, page := sendOne(t, func(n *notices.Notice) {
+		n.Sender, n.Name = "de\r\nmo\u202e", "a\r\nBcc: b@example.org\r\n\r\n<script>.pdf\u2066"
+		n.Message = fake + `</blockquote><a href="https://evil.example.org/">Download</a>`
+	})
+	if want := "de mo sent you a file: a Bcc: b@example.org <script>.pdf"; subject != want {
+		t.Errorf("the subject is %q, want %q", subject, want)
+	}
+	if strings.ContainsAny(text+page, "\r\v\x00\x1b\u0085\u2028\u202e\u2066") {
+		t.Error("control characters got through")
+	}
+	own := 0
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, "evil") && !strings.HasPrefix(line, "> ") {
+			t.Errorf("a line of the sender's passes for ours: %q", line)
+		}
+		if line == "Download it here:\n" {
+			own++
+		}
+	}
+	if own != 1 {
+		t.Errorf("%d lines announce the link", own)
+	}
+	if strings.Contains(page, "<script>") || strings.Contains(page, `href="https://evil`) || strings.Count(page, "</blockquote>") != 1 {
+		t.Errorf("markup got through: %s", page)
+	}
+}
+
+func TestATextMessageFitsOneSegmentWhereItCan(t *testing.T) {
+	t.Parallel()
+	link := base + "/download/file?lang=en&k=" + testKey(t).File(blob.Files, "demo", 1)
+	long := strings.Repeat("quarterly-report-", 14) + ".pdf"
+	tests := []struct {
+		name, file, message, want string
+		segments                  int
+	}{
+		{"with the name", "report.pdf", "", `demo sent you "report.pdf": ` + link, 1},
+		{"with a long name shortened", long, "", `demo sent you "quarterly-report-quarterly-...eport-.pdf": ` + link, 1},
+		{"without a name that costs a segment", "报告 🚢.pdf", "", "demo sent you a file: " + link, 1},
+		{"with a short message", "a.pdf", "hi", `demo sent you "a.pdf": ` + link + ` "hi"`, 1},
+		{"with the whole message, however long", "a.pdf", strings.Repeat("word ", 100), `demo sent you "a.pdf": ` + link + ` "` + strings.TrimSpace(strings.Repeat("word ", 100)) + `"`, 5},
+		{"with a message that cannot end its quotation", "a\".pdf", "x\" https://evil/\ny", `demo sent you "a'.pdf": ` + link + ` "x' https://evil/ y"`, 1},
+		{"without a name if there is none", "", "", "demo sent you a file: " + link, 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			_, text, _ := sendOne(t, func(n *notices.Notice) {
+				n.Channel, n.To, n.Name, n.Message = notices.SMS, "+393331234567", tt.file, tt.message
+			})
+			if text != tt.want || sms.Segments(text) != tt.segments {
+				t.Errorf("got %q in %d segments (%d characters)\nwant %q in %d", text, sms.Segments(text), len(text), tt.want, tt.segments)
+			}
+		})
+	}
+}
+
+func TestALongNameIsShortenedInTheSubjectAlone(t *testing.T) {
+	t.Parallel()
+	name := strings.Repeat("ü", 120) + ".pdf"
+	subject, text, _ := sendOne(t, func(n *notices.Notice) { n.Name = name })
+	if len([]rune(subject)) > 120 || !strings.HasSuffix(subject, ".pdf") || !strings.Contains(text, "File: "+name+"\n") {
+		t.Errorf("subject %q, text %q", subject, text)
+	}
+}
+
+func TestThePINIsTheNoncesOwnAndNotInTheSubject(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.put(t, p.pinNotice())
+	pass(t, p.sender(t, nil))
+	got := p.received(t)
+	pin := testKey(t).PIN("nonce")
+	if len(got) != 1 || !strings.Contains(got[0].Text, "\n"+pin+"\n") || !strings.Contains(got[0].HTML, ">"+pin+"<") || strings.Contains(got[0].Subject, pin) {
+		t.Errorf("got %+v", got)
+	}
+	if !strings.Contains(got[0].Text, "15 minutes") || !strings.Contains(got[0].Text, "user demo") {
+		t.Errorf("got %s", got[0].Text)
+	}
+}
+
+func TestTheFileIsLookedForWhereItIsKept(t *testing.T) {
+	t.Parallel()
+	for _, area := range []blob.Area{blob.Files, blob.Backup} {
+		n := notices.Notice{Area: area, Owner: "demo", File: 123}
+		if got, want := notices.FileKey(n), files.Key(area, "demo", 123); got != want {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package notices_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"ferry/shared/mail"
+	"ferry/shared/mail/smtptest"
+	"ferry/shared/notices"
+	"ferry/shared/table"
+)
+
+func TestAServerThatHangsHoldsUpNeitherShutdownNorTextMessages(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	srv := smtptest.Start(t, smtptest.Options{Silent: true})
+	mailNotice := p.put(t, p.linkNotice(1))
+	text := p.linkNotice(2)
+	text.Channel, text.To = notices.SMS, "+393331234567"
+	textNotice := p.put(t, text)
+	s := p.sender(t, smtpSender(t, srv.Address))
+
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan error, 1)
+	go func() {
+		_, _, err := s.SendDue(ctx)
+		done <- err
+	}()
+	until(t, func() bool { _, there := p.stored(t, textNotice); return !there })
+	until(t, func() bool { n, _ := p.stored(t, mailNotice); return n.Tries == 1 })
+	if len(p.received(t)) != 1 {
+		t.Error("the text message did not arrive")
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if n, there := p.stored(t, mailNotice); !there || n.LastError == "" || n.NotBefore >= start().Add(notices.Lease).UnixMilli() {
+		t.Errorf("the mail's notice: %+v, %v", n, there)
+	}
+}
+
+// until waits for something that another goroutine does.
+func until(t *testing.T, ok func() bool) {
+	t.Helper()
+	for !ok() {
+		if t.Context().Err() != nil {
+			t.Fatal("the test ended")
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func TestRunSendsWhatComesAndEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	s := p.sender(t, nil)
+	before := p.put(t, p.linkNotice(1)) // from before a restart
+	wake := notices.NewWake()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.Run(ctx, wake)
+	}()
+	until(t, func() bool { _, there := p.stored(t, before); return !there })
+	after := p.put(t, p.linkNotice(2))
+	for range 10 {
+		wake.Signal() // never blocks
+	}
+	until(t, func() bool { _, there := p.stored(t, after); return !there })
+	cancel()
+	<-done
+	if got := p.received(t); len(got) != 2 {
+		t.Errorf("%d messages arrived", len(got))
+	}
+}
+
+func TestRunTriesAgainWhenTheNextNoticeIsDue(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.clock.t = time.Now() // so that Run's pauses and the clock agree
+	n := p.linkNotice(1)
+	n = p.put(t, n)
+	soon := time.Now().Add(300 * time.Millisecond).UnixMilli()
+	if err := p.table.Write(t.Context(), table.Update(n.Key()).Set("notBefore", soon)); err != nil {
+		t.Fatal(err)
+	}
+	s := p.sender(t, nil)
+	s.Now = time.Now
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.Run(ctx, nil)
+	}()
+	until(t, func() bool { _, there := p.stored(t, n); return !there })
+	cancel()
+	<-done
+}
+
+// impatient is a sender that waits less long than the one it is made of.
+type impatient struct{ mail.Sender }
+
+func (s impatient) Send(ctx context.Context, m mail.Message) error {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+	defer cancel()
+	return s.Sender.Send(ctx, m)
+}
+
+func TestAPassDoesNotWaitForAHungServerMoreThanOnce(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	srv := smtptest.Start(t, smtptest.Options{Silent: true})
+	const total = 4 * notices.Parallel
+	all := make([]notices.Notice, total)
+	for i := range all {
+		all[i] = p.put(t, p.linkNotice(int64(i+1)))
+	}
+	sent, next := pass(t, p.sender(t, impatient{smtpSender(t, srv.Address)}))
+	tried := 0
+	for _, n := range all {
+		if now, _ := p.stored(t, n); now.Tries > 0 {
+			tried++
+		}
+	}
+	if sent != 0 || tried == 0 || tried > notices.Parallel || !next.Equal(start()) || p.waiting(t) != total {
+		t.Errorf("%d sent, %d tried, next %v", sent, tried, next)
+	}
+}
