@@ -1,0 +1,273 @@
+package disk_test
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"ferry/shared/blob"
+	"ferry/shared/blob/blobtest"
+	"ferry/shared/blob/disk"
+)
+
+func open(t testing.TB, dir string, o disk.Options) *disk.Store {
+	t.Helper()
+	s, err := disk.Open(dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func create(t testing.TB, s *disk.Store, key, content string) {
+	t.Helper()
+	if _, err := s.Create(t.Context(), blob.Files, key, strings.NewReader(content), int64(len(content))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func names(t testing.TB, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	return all
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	t.Run("a folder for each test, not synced", func(t *testing.T) {
+		t.Parallel()
+		blobtest.Run(t, func(t *testing.T) blob.Store { return open(t, t.TempDir(), disk.Options{NoSync: true}) })
+	})
+	t.Run("one folder for all tests", func(t *testing.T) {
+		t.Parallel()
+		s := open(t, t.TempDir(), disk.Options{})
+		blobtest.Run(t, func(*testing.T) blob.Store { return s })
+	})
+	t.Run("a file system without links", func(t *testing.T) {
+		t.Parallel()
+		s := open(t, t.TempDir(), disk.Options{NoSync: true})
+		s.SetLink(func(from, to string) error {
+			return &os.LinkError{Op: "link", Old: from, New: to, Err: syscall.EPERM}
+		})
+		blobtest.Run(t, func(*testing.T) blob.Store { return s })
+	})
+}
+
+// TestCreateNeedsLittleMemory is not parallel: it counts what all goroutines allocate.
+func TestCreateNeedsLittleMemory(t *testing.T) {
+	s := open(t, t.TempDir(), disk.Options{NoSync: true})
+	for name, tc := range map[string]struct{ size, announced, most int64 }{
+		"small":   {100, 100, 64 << 10},
+		"large":   {64 << 20, 64 << 20, 1 << 20},
+		"unknown": {64 << 20, -1, 1 << 20},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := s.Create(t.Context(), blob.Files, "owner/"+name, &zeros{tc.size}, tc.announced); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		if got := int64(after.TotalAlloc - before.TotalAlloc); got > tc.most {
+			t.Errorf("%s: %d bytes were allocated, want at most %d", name, got, tc.most)
+		}
+	}
+}
+
+type zeros struct{ left int64 }
+
+func (z *zeros) Read(p []byte) (int, error) {
+	n := min(int64(len(p)), z.left)
+	if z.left -= n; n == 0 {
+		return 0, io.EOF
+	}
+	return int(n), nil
+}
+
+func TestFilesAndFoldersArePrivate(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "new", "data")
+	s := open(t, dir, disk.Options{})
+	create(t, s, "owner/name", "x")
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil && info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has mode %s", path, info.Mode())
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestOpenReturnsTheFileItself(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), disk.Options{})
+	create(t, s, "owner/name", "x")
+	r, err := s.Open(t.Context(), blob.Files, "owner/name")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, ok := r.(*os.File); !ok {
+		t.Errorf("got a %T, want an *os.File", r)
+	}
+}
+
+func TestNothingStaysAsideAfterCreatesThatEnd(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := open(t, dir, disk.Options{})
+	create(t, s, "owner/name", "x")
+	if _, err := s.Create(t.Context(), blob.Files, "owner/name", strings.NewReader("y"), 1); !errors.Is(err, blob.ErrExists) {
+		t.Errorf("got error %v, want ErrExists", err)
+	}
+	if _, err := s.Create(t.Context(), blob.Files, "owner/short", strings.NewReader("y"), 2); !errors.Is(err, blob.ErrLength) {
+		t.Errorf("got error %v, want ErrLength", err)
+	}
+	if err := s.Copy(t.Context(), blob.Files, "owner/name", blob.Backup, "owner/name"); err != nil {
+		t.Error(err)
+	}
+	if left := names(t, filepath.Join(dir, "tmp")); len(left) != 0 {
+		t.Errorf("%q lie aside", left)
+	}
+}
+
+func TestSweepRemovesWhatACrashLeft(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := open(t, dir, disk.Options{})
+	create(t, s, "owner/name", "x")
+	now := time.Now()
+	for name, age := range map[string]time.Duration{"old": 2 * time.Hour, "older": 50 * time.Hour, "young": time.Minute} {
+		path := filepath.Join(dir, "tmp", name)
+		if err := os.WriteFile(path, []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, now.Add(-age), now.Add(-age)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []int{2, 0} {
+		if removed, err := s.Sweep(t.Context(), now.Add(-time.Hour)); removed != want || err != nil {
+			t.Errorf("swept %d with error %v, want %d", removed, err, want)
+		}
+	}
+	if left := names(t, filepath.Join(dir, "tmp")); !slices.Equal(left, []string{"young"}) {
+		t.Errorf("%q are left, want young", left)
+	}
+	if left := names(t, filepath.Join(dir, "files", "owner")); !slices.Equal(left, []string{"name"}) {
+		t.Errorf("%q are left of the owner, want name", left)
+	}
+}
+
+func TestACopyCountsAsModifiedWhenItAppears(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := open(t, dir, disk.Options{})
+	create(t, s, "owner/name", "x")
+	old := time.Now().Add(-100 * time.Hour)
+	if err := os.Chtimes(filepath.Join(dir, "files", "owner", "name"), old, old); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Copy(t.Context(), blob.Files, "owner/name", blob.Backup, "owner/copy"); err != nil {
+		t.Fatal(err)
+	}
+	objects, err := s.List(t.Context(), blob.Backup, "", 10)
+	if err != nil || len(objects) != 1 || time.Since(objects[0].Modified) > time.Hour {
+		t.Errorf("got %+v and error %v, want one object of now", objects, err)
+	}
+}
+
+func TestListPassesOverWhatIsNoObject(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := open(t, dir, disk.Options{})
+	create(t, s, "owner/name", "x")
+	files := filepath.Join(dir, "files")
+	for _, path := range []string{filepath.Join(files, "stray"), filepath.Join(files, "owner", ".hidden"), filepath.Join(files, "owner", "with space")} {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, path := range []string{filepath.Join(files, "empty"), filepath.Join(files, "owner", "folder")} {
+		if err := os.Mkdir(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	objects, err := s.List(t.Context(), blob.Files, "", 10)
+	if err != nil || len(objects) != 1 || objects[0].Key != "owner/name" {
+		t.Errorf("got %+v and error %v, want owner/name alone", objects, err)
+	}
+}
+
+func TestObjectsOutliveTheStore(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	create(t, open(t, dir, disk.Options{}), "owner/name", "content")
+	r, err := open(t, dir, disk.Options{}).Open(t.Context(), blob.Files, "owner/name")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	got := make([]byte, 7)
+	if _, err := r.Read(got); err != nil || string(got) != "content" {
+		t.Errorf("got %q and error %v", got, err)
+	}
+}
+
+func TestAFullDiskIsErrFullAndLeavesNothing(t *testing.T) {
+	t.Parallel()
+	for _, code := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT} {
+		dir := t.TempDir()
+		s := open(t, dir, disk.Options{})
+		create(t, s, "owner/there", "x")
+		s.SetLink(func(from, to string) error {
+			return &os.LinkError{Op: "link", Old: from, New: to, Err: code}
+		})
+		if _, err := s.Create(t.Context(), blob.Files, "owner/name", strings.NewReader("x"), 1); !errors.Is(err, blob.ErrFull) {
+			t.Errorf("%v: got error %v, want ErrFull", code, err)
+		}
+		if err := s.Copy(t.Context(), blob.Files, "owner/there", blob.Backup, "owner/name"); !errors.Is(err, blob.ErrFull) {
+			t.Errorf("%v: got error %v, want ErrFull", code, err)
+		}
+		if _, err := s.Open(t.Context(), blob.Files, "owner/name"); !errors.Is(err, blob.ErrNotFound) {
+			t.Errorf("%v: got error %v, want ErrNotFound", code, err)
+		}
+		if left := names(t, filepath.Join(dir, "tmp")); len(left) != 0 {
+			t.Errorf("%v: %q lie aside", code, left)
+		}
+	}
+}
+
+func TestAFolderThatCannotBeUsedIsTold(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{file, filepath.Join(file, "below")} {
+		_, err := disk.Open(dir, disk.Options{})
+		if !errors.Is(err, syscall.ENOTDIR) || !strings.Contains(err.Error(), file) {
+			t.Errorf("got error %v, want one that names %s", err, file)
+		}
+	}
+}

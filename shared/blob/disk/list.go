@@ -1,0 +1,92 @@
+package disk
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"ferry/shared/blob"
+)
+
+// List implements blob.Store. It reads the names of the owners, and of the
+// objects of one owner at a time.
+func (s *Store) List(ctx context.Context, area blob.Area, after string, limit int) ([]blob.Object, error) {
+	if err := checkArea(area); err != nil {
+		return nil, err
+	}
+	if limit < 1 || limit > blob.MaxList {
+		return nil, fmt.Errorf("disk: limit %d is not from 1 to %d", limit, blob.MaxList)
+	}
+	owners, err := readNames(s.folder(area))
+	if err != nil {
+		return nil, fmt.Errorf("listing %s: %w", area, err)
+	}
+	// Keys are compared, and "a-b/x" sorts before "a/x".
+	slices.SortFunc(owners, func(a, b string) int { return cmp.Compare(a+"/", b+"/") })
+	var objects []blob.Object
+	for _, owner := range owners {
+		if prefix := owner + "/"; prefix < after && !strings.HasPrefix(after, prefix) {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		more, err := s.listOwner(area, owner, after, limit-len(objects))
+		if err != nil {
+			return nil, fmt.Errorf("listing %s of %s: %w", area, owner, err)
+		}
+		if objects = append(objects, more...); len(objects) == limit {
+			break
+		}
+	}
+	return objects, ctx.Err()
+}
+
+// listOwner skips what is no object, such as a file that the operating system
+// left among the owners, and what was deleted in the meantime.
+func (s *Store) listOwner(area blob.Area, owner, after string, limit int) ([]blob.Object, error) {
+	dir := filepath.Join(s.folder(area), owner)
+	names, err := readNames(dir)
+	if errors.Is(err, syscall.ENOTDIR) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	names = slices.DeleteFunc(names, func(name string) bool {
+		key := owner + "/" + name
+		return key <= after || blob.CheckKey(key) != nil
+	})
+	slices.Sort(names)
+	var objects []blob.Object
+	for _, name := range names {
+		if len(objects) == limit {
+			break
+		}
+		info, err := os.Lstat(filepath.Join(dir, name))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return nil, err
+		case info.Mode().IsRegular():
+			objects = append(objects, blob.Object{Key: owner + "/" + name, Size: info.Size(), Modified: info.ModTime()})
+		}
+	}
+	return objects, nil
+}
+
+func readNames(dir string) ([]string, error) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	return d.Readdirnames(-1)
+}
