@@ -70,10 +70,13 @@ type Retention struct {
 }
 
 // Service is safe for concurrent use.
-type Service struct{ Config }
+type Service struct {
+	Config
+	memo memo
+}
 
 // New returns a Service.
-func New(c Config) *Service { return &Service{c} }
+func New(c Config) *Service { return &Service{Config: c} }
 
 // Key is where the record of a file is stored.
 func Key(area blob.Area, owner string, id int64) table.Key {
@@ -97,13 +100,8 @@ func (f File) Expired(now time.Time) bool { return f.Expires != 0 && now.Unix() 
 // Token returns the token of the file's link.
 func (s *Service) Token(f File) string { return s.Key.File(f.Area, f.Owner, f.ID) }
 
-// Record is the file as a response shows it, with its link. base is the
-// service's address and lang the link's language.
-func (s *Service) Record(f File, base, lang string) envelope.File {
-	return f.Record(base, lang, s.Token(f))
-}
-
-// Record is the file as a response shows it, with a link of this token.
+// Record is the file as a response shows it, with a link of this token. base is
+// the service's address and lang the link's language.
 func (f File) Record(base, lang, token string) envelope.File {
 	return envelope.File{
 		ID: f.ID, Name: f.Name, Length: f.Length, Modified: f.Modified,
@@ -114,7 +112,7 @@ func (f File) Record(base, lang, token string) envelope.File {
 // Page is a page of an area, newest first. Next is the id to continue after,
 // 0 if there is nothing more.
 type Page struct {
-	Files []File
+	Files []Listed
 	Next  int64
 }
 
@@ -130,15 +128,15 @@ func (s *Service) List(ctx context.Context, owner string, area blob.Area, after 
 	if err != nil {
 		return Page{}, fmt.Errorf("listing files: %w", err)
 	}
-	page := Page{Files: make([]File, 0, len(found.Items))}
-	var last File
+	page := Page{Files: make([]Listed, 0, len(found.Items))}
+	var last Listed
+	now := s.Now()
 	for _, item := range found.Items {
-		var f File
-		if err := item.Decode(&f); err != nil {
-			return Page{}, fmt.Errorf("reading a file's record: %w", err)
+		if last, err = s.listed(item); err != nil {
+			return Page{}, err
 		}
-		if last = f; !f.Expired(s.Now()) {
-			page.Files = append(page.Files, f)
+		if !last.Expired(now) {
+			page.Files = append(page.Files, last)
 		}
 	}
 	if found.More {

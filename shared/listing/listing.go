@@ -42,7 +42,7 @@ func New(p *endpoint.Ports, area blob.Area) http.Handler {
 		if err != nil {
 			return err
 		}
-		return Write(r.Context(), w, p, service, Page{
+		return Write(r.Context(), w, p, Page{
 			User: u.Name, Area: area, Lang: endpoint.Lang(r, u), Page: page, Limit: int(limit),
 		})
 	})
@@ -59,11 +59,11 @@ type Page struct {
 
 // Write sends the envelope with the page's files. That there are more is told
 // by a Link header (RFC 8288).
-func Write(ctx context.Context, w http.ResponseWriter, p *endpoint.Ports, s *files.Service, l Page) error {
+func Write(ctx context.Context, w http.ResponseWriter, p *endpoint.Ports, l Page) error {
 	base := p.Base(ctx)
 	records := make([]envelope.File, len(l.Page.Files))
 	for i, f := range l.Page.Files {
-		records[i] = s.Record(f, base, l.Lang)
+		records[i] = f.Record(base, l.Lang, f.Token)
 	}
 	if l.Page.Next != 0 {
 		path := "/download/list"

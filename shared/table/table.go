@@ -58,12 +58,15 @@ func (k Key) String() string { return k.PK + " " + k.SK }
 
 // Item is a stored item, or the trace of one that was asked for and is missing.
 type Item struct {
-	Key    Key
+	Key Key
+	// Raw is the stored form of the attributes, if the backend has one: items
+	// of equal Raw decode alike. It must not be changed.
+	Raw    []byte
 	decode func(into any) error
 }
 
 // NewItem is for backends.
-func NewItem(key Key, decode func(into any) error) Item { return Item{key, decode} }
+func NewItem(key Key, raw []byte, decode func(into any) error) Item { return Item{key, raw, decode} }
 
 // Found reports whether the item exists.
 func (i Item) Found() bool { return i.decode != nil }

@@ -41,6 +41,7 @@ type User struct {
 	Phone    string `json:"phone,omitempty"` // E.164
 	Lang     string `json:"lang,omitempty"`
 	State    State  `json:"state"`
+	Before   State  `json:"before,omitempty"` // of a disabled user: the state to go back to
 	Password string `json:"password"` // PHC string, see package auth
 	// Generation counts what ends all bearers at once: each holds the number
 	// of its making.
@@ -174,19 +175,26 @@ func (s *Store) yieldAll(ctx context.Context, keys []table.Key, yield func(User)
 	return nil
 }
 
-// Disable ends the user's access and all of the user's bearers at once.
+// Disable ends the user's access and all of the user's bearers at once. One
+// who is disabled already stays so.
 func (s *Store) Disable(ctx context.Context, name string) error {
-	return s.change(ctx, table.Update(Key(name)).Set("state", string(Disabled)).Add("generation", 1))
+	u, err := s.Get(ctx, name)
+	if err != nil || u.State == Disabled {
+		return err
+	}
+	return s.change(ctx, table.Update(Key(name)).Set("state", string(Disabled)).Set("before", string(u.State)).
+		Add("generation", 1).If(table.Equal("generation", u.Generation)))
 }
 
-// Enable gives a disabled user access again, with the password as it was.
-// first puts the user in first access.
-func (s *Store) Enable(ctx context.Context, name string, first bool) error {
-	state := Active
-	if first {
-		state = FirstAccess
+// Enable gives a disabled user access again, in the state and with the
+// password from before. It returns the state; others keep theirs.
+func (s *Store) Enable(ctx context.Context, name string) (State, error) {
+	u, err := s.Get(ctx, name)
+	if err != nil || u.State != Disabled {
+		return u.State, err
 	}
-	return s.change(ctx, table.Update(Key(name)).Set("state", string(state)))
+	return u.Before, s.change(ctx, table.Update(Key(name)).Set("state", string(u.Before)).
+		If(table.Equal("state", string(Disabled))))
 }
 
 // SetPassword stores a new hash, puts the user in a state and ends all bearers.
@@ -213,7 +221,7 @@ func (s *Store) Rehash(ctx context.Context, name, old, hash string) error {
 func (s *Store) change(ctx context.Context, op table.Op) error {
 	err := s.table.Write(ctx, op.If(table.Exists()))
 	if errors.Is(err, table.ErrCondition) {
-		return ErrUnknown
+		return fault.New(fault.Conflict, "the user was changed or removed at the same moment; try again")
 	}
 	if err != nil {
 		return fmt.Errorf("changing user: %w", err)

@@ -36,8 +36,8 @@ func New(p *endpoint.Ports) http.Handler {
 		if err != nil {
 			return err
 		}
-		return listing.Write(r.Context(), w, p, service, listing.Page{
-			User: u.Name, Area: blob.Backup, Lang: endpoint.Lang(r, u), Page: files.Page{Files: []files.File{f}},
+		return listing.Write(r.Context(), w, p, listing.Page{
+			User: u.Name, Area: blob.Backup, Lang: endpoint.Lang(r, u), Page: files.Page{Files: []files.Listed{service.Listed(f)}},
 		})
 	})
 }

@@ -117,14 +117,17 @@ func (h handler) receive(ctx context.Context, up *files.Upload, in source, p par
 // answer lists the caller's newest files, or after an upload into another
 // user's area what this call stored, and nothing else of that user's.
 func (h handler) answer(w http.ResponseWriter, r *http.Request, u users.User, p params, stored []files.File) error {
-	page := files.Page{Files: stored}
+	var page files.Page
+	for _, f := range stored {
+		page.Files = append(page.Files, h.files.Listed(f))
+	}
 	if p.owner == u.Name {
 		var err error
 		if page, err = h.files.List(r.Context(), u.Name, blob.Files, 0, files.PageSize); err != nil {
 			return err
 		}
 	}
-	return listing.Write(r.Context(), w, h.ports, h.files, listing.Page{
+	return listing.Write(r.Context(), w, h.ports, listing.Page{
 		User: u.Name, Area: blob.Files, Lang: p.lang, Page: page, Limit: files.PageSize,
 	})
 }

@@ -46,9 +46,9 @@ func textOf(v types.AttributeValue) string {
 // newItem returns a missing item if attrs is nil.
 func newItem(key table.Key, attrs attributes) table.Item {
 	if attrs == nil {
-		return table.NewItem(key, nil)
+		return table.NewItem(key, nil, nil)
 	}
-	return table.NewItem(key, func(into any) error { return decode(attrs, into) })
+	return table.NewItem(key, nil, func(into any) error { return decode(attrs, into) })
 }
 
 // decode leaves out the table's own attributes: a field without a tag whose

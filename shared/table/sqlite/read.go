@@ -57,9 +57,9 @@ func decode(key table.Key, doc []byte, into any) error {
 
 func item(key table.Key, doc []byte) table.Item {
 	if doc == nil {
-		return table.NewItem(key, nil)
+		return table.NewItem(key, nil, nil)
 	}
-	return table.NewItem(key, func(into any) error { return decode(key, doc, into) })
+	return table.NewItem(key, doc, func(into any) error { return decode(key, doc, into) })
 }
 
 // GetMany implements table.Table.

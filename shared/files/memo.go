@@ -1,0 +1,73 @@
+package files
+
+import (
+	"fmt"
+	"sync"
+
+	"ferry/shared/table"
+)
+
+// Listed is a file with the token of its link.
+type Listed struct {
+	File
+	Token string
+}
+
+// Listed returns the file with its token.
+func (s *Service) Listed(f File) Listed { return Listed{f, s.Token(f)} }
+
+// memoSize is how many records are remembered at most, some 1 KiB each.
+const memoSize = 4096
+
+// memo remembers what records decode to, by their stored form. Decoding a page
+// costs more than reading it, and each upload is answered with one. As the
+// same form always decodes alike nothing ever has to be forgotten, but for
+// room: the older half goes when the younger is full.
+type memo struct {
+	mu         sync.Mutex
+	young, old map[string]Listed
+}
+
+func (m *memo) get(raw []byte) (Listed, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if l, ok := m.young[string(raw)]; ok {
+		return l, true
+	}
+	l, ok := m.old[string(raw)]
+	if ok {
+		m.keep(raw, l)
+	}
+	return l, ok
+}
+
+func (m *memo) put(raw []byte, l Listed) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.keep(raw, l)
+}
+
+func (m *memo) keep(raw []byte, l Listed) {
+	if m.young == nil || len(m.young) >= memoSize/2 {
+		m.young, m.old = map[string]Listed{}, m.young
+	}
+	m.young[string(raw)] = l
+}
+
+// listed decodes a record.
+func (s *Service) listed(item table.Item) (Listed, error) {
+	if item.Raw != nil {
+		if l, ok := s.memo.get(item.Raw); ok {
+			return l, nil
+		}
+	}
+	var f File
+	if err := item.Decode(&f); err != nil {
+		return Listed{}, fmt.Errorf("reading a file's record: %w", err)
+	}
+	l := s.Listed(f)
+	if item.Raw != nil {
+		s.memo.put(item.Raw, l)
+	}
+	return l, nil
+}
