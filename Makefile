@@ -1,0 +1,56 @@
+# Ferry: the commands of those who build it. `make help` lists them.
+
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+
+# A cloud build of a function; template.yaml's build targets use it too.
+CLOUD = CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go build -tags lambda.norpc -trimpath -ldflags "-s -w"
+
+RACE ?= $(if $(shell command -v cc),-race)
+
+FUNCTIONS = $(notdir $(wildcard functions/*))
+LINT = .tmp/lint
+
+.PHONY: help run test test-aws lint build bench deploy clean
+
+help: ## List the commands.
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
+
+run: ## Run the whole service on this machine (data in ./.ferry; FERRY_ADDR, FERRY_DATA ... as in `ferry serve --help`).
+	@echo "building ferry (the first time takes a minute or two) ..." >&2
+	@go build -o bin/ferry ./infra/ferry
+	@exec bin/ferry serve
+
+test: ## Run the tests; they need nothing but Go. With a C compiler the race detector is on.
+	go test $(RACE) ./...
+
+test-aws: ## Run the tests of the cloud's backends against DynamoDB Local and a real S3 server, installed on the way.
+	go run ./infra/awslocal -- go test $(RACE) -count=1 ./shared/table/dynamo ./shared/blob/s3 ./shared/boot/... ./infra/ferry
+
+lint: ## Check format, vet, staticcheck and known vulnerabilities.
+	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }
+	go vet ./...
+	@mkdir -p $(LINT)
+	go build -C infra/lint -o "$(CURDIR)/$(LINT)/" honnef.co/go/tools/cmd/staticcheck golang.org/x/vuln/cmd/govulncheck
+	$(LINT)/staticcheck ./...
+	@out=$$($(LINT)/govulncheck ./... 2>&1) && echo "$$out" | tail -1 || { \
+	  if grep -q "fetching vulnerabilities" <<< "$$out"; then echo "NOT CHECKED for known vulnerabilities: the database cannot be reached from here" >&2; \
+	  else echo "$$out"; exit 1; fi; }
+	go mod verify
+
+build: ## Build ferry into bin/ and every function, as for the cloud, into bin/functions/.
+	go build -trimpath -o bin/ferry ./infra/ferry
+	@for f in $(FUNCTIONS); do echo "$(CLOUD) ./functions/$$f"; $(CLOUD) -o bin/functions/$$f/bootstrap ./functions/$$f; done
+
+bench: ## Measure against controls in the same run and print the tables (10 minutes, 40 GB of disk; QUICK=1 for a look).
+	go run ./infra/bench/serve $(if $(QUICK),-quick)
+
+deploy: ## Build the stack and deploy it with SAM, which asks for what it needs.
+	sam build
+	sam deploy --guided
+
+clean: ## Remove what was built; not the data in ./.ferry.
+	rm -rf bin .tmp .aws-sam
+
+-include infra/stack/functions.mk
