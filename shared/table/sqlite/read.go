@@ -90,7 +90,7 @@ func (db *DB) Query(ctx context.Context, q table.Query) (table.Page, error) {
 			after = []byte{0} // a blob sorts behind every text
 		}
 	}
-	page, err := readPage(ctx, stmt, q.Limit, q.PK, after)
+	page, err := readPage(ctx, stmt, q.PK, q.Limit, q.PK, after)
 	if err != nil {
 		return table.Page{}, fmt.Errorf("querying partition %q: %w", q.PK, translate(err))
 	}
@@ -102,7 +102,7 @@ func (db *DB) Query(ctx context.Context, q table.Query) (table.Page, error) {
 func (db *DB) Scan(ctx context.Context, yield func(table.Item) error) error {
 	var last table.Key
 	for more := true; more; {
-		page, err := readPage(ctx, db.scan, scanPage, last.PK, last.SK)
+		page, err := readPage(ctx, db.scan, "", scanPage, last.PK, last.SK)
 		if err != nil {
 			return fmt.Errorf("scanning the table: %w", translate(err))
 		}
@@ -117,8 +117,10 @@ func (db *DB) Scan(ctx context.Context, yield func(table.Item) error) error {
 	return nil
 }
 
-// readPage runs a statement whose last parameter is the number of rows.
-func readPage(ctx context.Context, stmt *sql.Stmt, limit int, args ...any) (page table.Page, err error) {
+// readPage runs a statement whose last parameter is the number of rows. Its
+// rows hold the sort key and the document, behind the partition key unless pk
+// says which it is.
+func readPage(ctx context.Context, stmt *sql.Stmt, pk string, limit int, args ...any) (page table.Page, err error) {
 	if err := ctx.Err(); err != nil {
 		return page, err
 	}
@@ -127,17 +129,38 @@ func readPage(ctx context.Context, stmt *sql.Stmt, limit int, args ...any) (page
 		return page, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	var key table.Key
-	var doc sql.RawBytes
-	for size := 0; rows.Next(); size += len(doc) {
+	var row struct {
+		key table.Key
+		doc sql.RawBytes
+	}
+	columns := []any{&row.key.PK, &row.key.SK, &row.doc}
+	if pk != "" {
+		row.key.PK, columns = pk, columns[1:]
+	}
+	page.Items = make([]table.Item, 0, min(limit, 128))
+	var docs chunk
+	for size := 0; rows.Next(); size += len(row.doc) {
 		if len(page.Items) == limit || size > maxPageBytes {
 			page.More = true
 			return page, nil
 		}
-		if err := rows.Scan(&key.PK, &key.SK, &doc); err != nil {
+		if err := rows.Scan(columns...); err != nil {
 			return page, err
 		}
-		page.Items = append(page.Items, item(key, append([]byte(nil), doc...)))
+		page.Items = append(page.Items, item(row.key, docs.keep(row.doc)))
 	}
 	return page, rows.Err()
+}
+
+// chunk keeps the bytes of several rows in one allocation.
+type chunk struct{ free []byte }
+
+func (c *chunk) keep(b []byte) []byte {
+	if len(b) > len(c.free) {
+		c.free = make([]byte, max(len(b), 16<<10))
+	}
+	kept := c.free[:len(b):len(b)]
+	c.free = c.free[len(b):]
+	copy(kept, b)
+	return kept
 }

@@ -81,10 +81,10 @@ func (db *DB) openReaders(path string, o Options) error {
 	readers.SetMaxIdleConns(maxReaders())
 	db.readers = readers
 	for query, stmt := range map[string]**sql.Stmt{
-		`SELECT doc FROM items WHERE pk = ? AND sk = ?`:                                  &db.get,
-		`SELECT pk, sk, doc FROM items WHERE pk = ? AND sk > ? ORDER BY sk LIMIT ?`:      &db.forward,
-		`SELECT pk, sk, doc FROM items WHERE pk = ? AND sk < ? ORDER BY sk DESC LIMIT ?`: &db.back,
-		`SELECT pk, sk, doc FROM items WHERE (pk, sk) > (?, ?) ORDER BY pk, sk LIMIT ?`:  &db.scan,
+		`SELECT doc FROM items WHERE pk = ? AND sk = ?`:                                 &db.get,
+		`SELECT sk, doc FROM items WHERE pk = ? AND sk > ? ORDER BY sk LIMIT ?`:         &db.forward,
+		`SELECT sk, doc FROM items WHERE pk = ? AND sk < ? ORDER BY sk DESC LIMIT ?`:    &db.back,
+		`SELECT pk, sk, doc FROM items WHERE (pk, sk) > (?, ?) ORDER BY pk, sk LIMIT ?`: &db.scan,
 	} {
 		if *stmt, err = readers.Prepare(query); err != nil {
 			return fmt.Errorf("preparing a query: %w", err)
@@ -96,9 +96,21 @@ func (db *DB) openReaders(path string, o Options) error {
 // Close waits for the writes that were begun, then closes the file.
 func (db *DB) Close() error {
 	db.writer.stop()
-	var err error
+	errs := []error{closeStatements(db.get, db.forward, db.back, db.scan)}
 	if db.readers != nil {
-		err = db.readers.Close()
+		errs = append(errs, db.readers.Close())
 	}
-	return errors.Join(err, db.writer.close())
+	return errors.Join(append(errs, db.writer.close())...)
+}
+
+// closeStatements is needed as SQLite keeps a connection half open, and its log
+// beside the file, while it has statements.
+func closeStatements(stmts ...*sql.Stmt) error {
+	var errs []error
+	for _, stmt := range stmts {
+		if stmt != nil {
+			errs = append(errs, stmt.Close())
+		}
+	}
+	return errors.Join(errs...)
 }

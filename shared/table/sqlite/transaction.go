@@ -39,10 +39,17 @@ func newTransaction(ctx context.Context, conn *sql.Conn) (*transaction, error) {
 	} {
 		var err error
 		if *stmt, err = conn.PrepareContext(ctx, query); err != nil {
-			return nil, fmt.Errorf("preparing %q: %w", query, err)
+			return tx, fmt.Errorf("preparing %q: %w", query, err)
 		}
 	}
 	return tx, nil
+}
+
+func (tx *transaction) close() error {
+	if tx == nil {
+		return nil
+	}
+	return closeStatements(tx.beginStmt, tx.commitStmt, tx.rollbackStmt, tx.read, tx.put, tx.remove, tx.expire)
 }
 
 func (tx *transaction) begin() error {

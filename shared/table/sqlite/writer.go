@@ -219,5 +219,5 @@ func (w *writer) close() error {
 	if w.conn == nil {
 		return w.db.Close()
 	}
-	return errors.Join(w.conn.Close(), w.db.Close())
+	return errors.Join(w.tx.close(), w.conn.Close(), w.db.Close())
 }

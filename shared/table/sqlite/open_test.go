@@ -1,0 +1,196 @@
+package sqlite_test
+
+import (
+	"bytes"
+	"database/sql"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"ferry/shared/table"
+	"ferry/shared/table/sqlite"
+)
+
+// raw opens the file as another program would.
+func raw(t *testing.T, path string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.SetMaxOpenConns(1)
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+func run(t *testing.T, db *sql.DB, statement string) {
+	t.Helper()
+	if _, err := db.Exec(statement); err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
+}
+
+func TestFilesThatCannotBeUsedAreExplained(t *testing.T) {
+	t.Parallel()
+	write := func(content []byte) func(*testing.T, string) {
+		return func(t *testing.T, path string) {
+			if err := os.WriteFile(path, content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	statement := func(s string) func(*testing.T, string) {
+		return func(t *testing.T, path string) {
+			db := raw(t, path)
+			run(t, db, s)
+			db.Close()
+		}
+	}
+	tests := map[string]struct {
+		prepare func(*testing.T, string)
+		below   string
+		want    error
+	}{
+		"text":                        {write([]byte(strings.Repeat("not a database, but long enough\n", 200))), "", sqlite.ErrDamaged},
+		"the table of other programs": {statement("CREATE TABLE cars (name TEXT)"), "", sqlite.ErrDamaged},
+		"another layout's version":    {statement("PRAGMA user_version = 7"), "", sqlite.ErrDamaged},
+		"a newer layout":              {statement("PRAGMA application_id = 1181053561; PRAGMA user_version = 2"), "", sqlite.ErrNewer},
+		"a folder":                    {func(t *testing.T, path string) { mkdir(t, path) }, "", syscall.EISDIR},
+		"below a file":                {write(nil), "table.db", syscall.ENOTDIR},
+		"a dangling link":             {func(t *testing.T, path string) { symlink(t, path) }, "", fs.ErrNotExist},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "file")
+			tc.prepare(t, path)
+			path = filepath.Join(path, tc.below)
+			db, err := sqlite.Open(path, sqlite.Options{})
+			if err == nil {
+				db.Close()
+			}
+			if !errors.Is(err, tc.want) {
+				t.Fatalf("got error %v, want %v", err, tc.want)
+			}
+			if text := err.Error(); !strings.Contains(text, path) || strings.Contains(text, "\n") {
+				t.Errorf("%q is not one line that names %s", text, path)
+			}
+		})
+	}
+}
+
+func mkdir(t *testing.T, path string) {
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func symlink(t *testing.T, path string) {
+	if err := os.Symlink(filepath.Join(t.TempDir(), "no", "such"), path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAFileOfAnotherProgramIsLeftAsItWas(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "file")
+	db := raw(t, path)
+	run(t, db, "CREATE TABLE cars (name TEXT)")
+	db.Close()
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sqlite.Open(path, sqlite.Options{}); !errors.Is(err, sqlite.ErrDamaged) {
+		t.Errorf("got error %v, want ErrDamaged", err)
+	}
+	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the file changed, or error %v", err)
+	}
+}
+
+func TestDamageIsToldWhenItIsMet(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "table.db")
+	db, err := sqlite.Open(path, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 200 {
+		if err := db.Write(t.Context(), table.Put(numberKey(0, i), number{Text: strings.Repeat("x", 1000)})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 8192; i < len(content); i++ {
+		content[i] = 0xa5
+	}
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	db, err = sqlite.Open(path, sqlite.Options{})
+	if err == nil {
+		defer db.Close()
+		err = db.Scan(t.Context(), func(table.Item) error { return nil })
+	}
+	if !errors.Is(err, sqlite.ErrDamaged) {
+		t.Errorf("got error %v, want ErrDamaged", err)
+	}
+}
+
+func TestTheFileIsPrivate(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "new", "data")
+	db := open(t, filepath.Join(dir, "table.db"), sqlite.Options{})
+	if err := db.Write(t.Context(), table.Put(numberKey(0, 0), number{})); err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if seen++; err == nil && info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has mode %s", path, info.Mode())
+		}
+		return err
+	})
+	if err != nil || seen < 3 {
+		t.Errorf("saw %d files and error %v, want the folder, the table and its log", seen, err)
+	}
+}
+
+func TestAnyPathWorks(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a b?c#d%41é&mode=ro", "table ?x.db")
+	for i := range 2 {
+		db, err := sqlite.Open(path, sqlite.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Write(t.Context(), table.Update(counterKey()).Add("n", 1)); err != nil {
+			t.Error(err)
+		}
+		var got number
+		if err := db.Get(t.Context(), counterKey(), &got); err != nil || got.N != int64(i+1) {
+			t.Errorf("the counter is %d, want %d, error %v", got.N, i+1, err)
+		}
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if files, err := os.ReadDir(filepath.Dir(path)); err != nil || len(files) != 1 || files[0].Name() != filepath.Base(path) {
+		t.Errorf("after closing there are %v, want the table alone, error %v", files, err)
+	}
+}

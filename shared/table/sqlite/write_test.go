@@ -1,0 +1,208 @@
+package sqlite_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ferry/shared/table"
+	"ferry/shared/table/sqlite"
+)
+
+func TestALockHeldTooLongIsErrBusyAndPasses(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "table.db")
+	db := open(t, path, sqlite.Options{Busy: 20 * time.Millisecond})
+	other := raw(t, path)
+	run(t, other, "BEGIN IMMEDIATE")
+	if err := db.Write(t.Context(), table.Put(numberKey(0, 0), number{})); !errors.Is(err, table.ErrBusy) {
+		t.Errorf("got error %v, want ErrBusy", err)
+	}
+	if err := db.Get(t.Context(), numberKey(0, 0), &number{}); !errors.Is(err, table.ErrNotFound) {
+		t.Errorf("reading beside the lock: got error %v, want ErrNotFound", err)
+	}
+	run(t, other, "COMMIT")
+	if err := db.Write(t.Context(), table.Put(numberKey(0, 0), number{})); err != nil {
+		t.Errorf("after the lock: %v", err)
+	}
+}
+
+func TestAFileThatIsLockedAtOpenIsErrBusy(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "table.db")
+	other := raw(t, path)
+	run(t, other, "BEGIN EXCLUSIVE")
+	if _, err := sqlite.Open(path, sqlite.Options{Busy: 20 * time.Millisecond}); !errors.Is(err, table.ErrBusy) {
+		t.Errorf("got error %v, want ErrBusy", err)
+	}
+}
+
+func TestAFullMediumIsErrFullForThoseItConcerns(t *testing.T) {
+	t.Parallel()
+	db := open(t, filepath.Join(t.TempDir(), "table.db"), sqlite.Options{})
+	if err := db.Write(t.Context(), table.Put(numberKey(0, 0), number{})); err != nil {
+		t.Fatal(err)
+	}
+	db.LimitPages(t, 30)
+	large := number{Text: strings.Repeat("x", 300_000)}
+	var wg sync.WaitGroup
+	for i := range 20 {
+		wg.Go(func() {
+			if err := db.Write(t.Context(), table.Put(numberKey(1, i), large)); !errors.Is(err, table.ErrFull) {
+				t.Errorf("large item %d: got error %v, want ErrFull", i, err)
+			}
+		})
+		wg.Go(func() {
+			if err := db.Write(t.Context(), table.Update(numberKey(0, 0)).Add("n", 1)); err != nil {
+				t.Errorf("small update %d: %v", i, err)
+			}
+		})
+	}
+	wg.Wait()
+	var got number
+	if err := db.Get(t.Context(), numberKey(0, 0), &got); err != nil || got.N != 20 {
+		t.Errorf("the counter is %d, want 20, error %v", got.N, err)
+	}
+	page, err := db.Query(t.Context(), table.Query{PK: numberKey(1, 0).PK, Limit: 10})
+	if err != nil || len(page.Items) != 0 {
+		t.Errorf("%d large items are stored, error %v", len(page.Items), err)
+	}
+}
+
+func TestAWriteWhoseContextEndsWhileItWaitsIsNotDone(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "table.db")
+	db := open(t, path, sqlite.Options{})
+	other := raw(t, path)
+	run(t, other, "BEGIN IMMEDIATE")
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	for i := range 10 {
+		wg.Go(func() {
+			if err := db.Write(ctx, table.Put(numberKey(0, i), number{})); !errors.Is(err, context.Canceled) {
+				t.Errorf("got error %v, want context.Canceled", err)
+			}
+		})
+	}
+	cancel()
+	wg.Wait()
+	run(t, other, "COMMIT")
+	if err := db.Write(t.Context(), table.Put(numberKey(1, 0), number{})); err != nil {
+		t.Error(err)
+	}
+	page, err := db.Query(t.Context(), table.Query{PK: numberKey(0, 0).PK, Limit: 100})
+	if err != nil || len(page.Items) != 0 {
+		t.Errorf("%d items were written, error %v", len(page.Items), err)
+	}
+}
+
+func TestCloseAnswersWhatWaitsAndRefusesWhatComesLater(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "table.db")
+	db, err := sqlite.Open(path, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var stored []int
+	for i := range 500 {
+		wg.Go(func() {
+			err := db.Write(t.Context(), table.Put(numberKey(0, i), number{}))
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				stored = append(stored, i)
+			} else if !errors.Is(err, sqlite.ErrClosed) {
+				t.Errorf("got error %v, want none or ErrClosed", err)
+			}
+		})
+	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+	wg.Wait()
+	if err := db.Write(t.Context(), table.Delete(numberKey(0, 0))); !errors.Is(err, sqlite.ErrClosed) {
+		t.Errorf("got error %v, want ErrClosed", err)
+	}
+	again := open(t, path, sqlite.Options{})
+	for _, i := range stored {
+		if err := again.Get(t.Context(), numberKey(0, i), &number{}); err != nil {
+			t.Errorf("item %d was answered, but: %v", i, err)
+		}
+	}
+}
+
+func TestDeleteExpiredRemovesWhatHasExpiredAndNothingElse(t *testing.T) {
+	t.Parallel()
+	db := open(t, filepath.Join(t.TempDir(), "table.db"), sqlite.Options{})
+	now := time.Unix(1_800_000_000, 0)
+	past, future := now.Add(-time.Second), now.Add(time.Second)
+	put := func(name string) table.Op { return table.Put(table.Key{PK: "p", SK: name}, number{}) }
+	update := func(name string) table.Op { return table.Update(table.Key{PK: "p", SK: name}).Add("n", 1) }
+	steps := map[string]struct {
+		ops  []table.Op
+		kept bool
+	}{
+		"put past":               {[]table.Op{put("a").Expire(past)}, false},
+		"put now":                {[]table.Op{put("b").Expire(now)}, false},
+		"put future":             {[]table.Op{put("c").Expire(future)}, true},
+		"put without":            {[]table.Op{put("d")}, true},
+		"update keeps it":        {[]table.Op{put("e").Expire(past), update("e")}, false},
+		"update postpones it":    {[]table.Op{put("f").Expire(past), update("f").Expire(future)}, true},
+		"update gives it":        {[]table.Op{put("g"), update("g").Expire(past)}, false},
+		"put takes it away":      {[]table.Op{put("h").Expire(past), put("h")}, true},
+		"update makes with one":  {[]table.Op{update("i").Expire(past)}, false},
+		"update makes without":   {[]table.Op{update("j")}, true},
+		"update of a future one": {[]table.Op{put("k").Expire(future), update("k")}, true},
+	}
+	gone := 0
+	for _, step := range steps {
+		for _, op := range step.ops {
+			if err := db.Write(t.Context(), op); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !step.kept {
+			gone++
+		}
+	}
+	for _, want := range []int{gone, 0} {
+		if n, err := db.DeleteExpired(t.Context(), now); n != want || err != nil {
+			t.Errorf("removed %d, want %d, error %v", n, want, err)
+		}
+	}
+	for name, step := range steps {
+		err := db.Get(t.Context(), step.ops[0].Key, &number{})
+		if step.kept && err != nil || !step.kept && !errors.Is(err, table.ErrNotFound) {
+			t.Errorf("%s: got error %v, want it kept: %t", name, err, step.kept)
+		}
+	}
+}
+
+func TestDeleteExpiredWorksInBatches(t *testing.T) {
+	t.Parallel()
+	db := open(t, filepath.Join(t.TempDir(), "table.db"), sqlite.Options{NoSync: true})
+	const n = 1234
+	for start := 0; start < n; start += table.MaxOps {
+		var ops []table.Op
+		for i := start; i < min(n, start+table.MaxOps); i++ {
+			ops = append(ops, table.Put(numberKey(0, i), number{}).Expire(time.Unix(int64(i), 1)))
+		}
+		if err := db.Write(t.Context(), ops...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if removed, err := db.DeleteExpired(t.Context(), time.Unix(n, 0)); removed != n || err != nil {
+		t.Errorf("removed %d, want %d, error %v", removed, n, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := db.DeleteExpired(ctx, time.Now()); !errors.Is(err, context.Canceled) {
+		t.Errorf("got error %v, want context.Canceled", err)
+	}
+}
