@@ -1,0 +1,138 @@
+package s3
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go/middleware"
+
+	"ferry/shared/blob"
+)
+
+// calls counts the calls of the SDK by operation, however often each is sent.
+type calls struct {
+	mu sync.Mutex
+	n  map[string]int
+}
+
+func (c *calls) count(o *s3.Options) {
+	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
+		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("CountCalls",
+			func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+				c.mu.Lock()
+				c.n[awsmiddleware.GetOperationName(ctx)]++
+				c.mu.Unlock()
+				return next.HandleInitialize(ctx, in)
+			}), middleware.After)
+	})
+}
+
+func (c *calls) take() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	taken := c.n
+	c.n = map[string]int{}
+	return taken
+}
+
+// read opens an object, seeks to each place and reads a byte there.
+func read(ctx context.Context, store *Store, key string, places ...int64) error {
+	r, err := store.Open(ctx, blob.Files, key)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if _, err := r.Seek(0, io.SeekEnd); err != nil {
+		return err
+	}
+	for _, place := range places {
+		if _, err := r.Seek(place, io.SeekStart); err != nil {
+			return err
+		}
+		if _, err := io.ReadFull(r, make([]byte, 1)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func TestEachMethodMakesTheStatedCalls(t *testing.T) {
+	t.Parallel()
+	counted := &calls{n: map[string]int{}}
+	client, buckets := connect(t, counted.count)
+	store := New(client, buckets)
+	store.sizes.copyPart = 8 * mib
+	// The stand-in takes the checksum of a whole object for that of each part
+	// copied from it, unless the object has one of another kind.
+	if _, err := client.PutObject(t.Context(), &s3.PutObjectInput{
+		Bucket: &buckets.Files, Key: aws.String("o/large"), Body: bytes.NewReader(make([]byte, 30*mib)), ChecksumAlgorithm: types.ChecksumAlgorithmCrc32,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	counted.take()
+	ctx := t.Context()
+	create := func(key string, size int, announced int64) func() error {
+		return func() error {
+			_, err := store.Create(ctx, blob.Files, key, stream(make([]byte, size)), announced)
+			return err
+		}
+	}
+	steps := []struct {
+		name string
+		do   func() error
+		want map[string]int
+	}{
+		{"creating nothing", create("o/empty", 0, 0), map[string]int{"PutObject": 1}},
+		{"creating 8 MiB", create("o/8", 8*mib, 8*mib), map[string]int{"PutObject": 1}},
+		{"creating 8 MiB that were not announced", create("o/8u", 8*mib, -1), map[string]int{"PutObject": 1}},
+		{"creating a taken key", func() error { return expect(create("o/8", 1, 1)(), blob.ErrExists) }, map[string]int{"PutObject": 1}},
+		{"creating one byte more", create("o/9", 8*mib+1, -1), map[string]int{"CreateMultipartUpload": 1, "UploadPart": 2, "CompleteMultipartUpload": 1}},
+		{"creating 30 MiB", create("o/30", 30*mib, 30*mib), map[string]int{"CreateMultipartUpload": 1, "UploadPart": 6, "CompleteMultipartUpload": 1}},
+		{"an upload cut short", func() error { return expect(create("o/cut", 9*mib, 10*mib)(), blob.ErrLength) },
+			map[string]int{"CreateMultipartUpload": 1, "UploadPart": 1, "AbortMultipartUpload": 1}},
+		{"opening", func() error { return read(ctx, store, "o/8") }, map[string]int{"GetObject": 1}},
+		{"reading from the start", func() error { return read(ctx, store, "o/8", 0, 1, 2) }, map[string]int{"GetObject": 1}},
+		{"reading a range", func() error { return read(ctx, store, "o/8", 1000, 1001) }, map[string]int{"GetObject": 2}},
+		{"opening a missing object", func() error { return expect(read(ctx, store, "o/none"), blob.ErrNotFound) }, map[string]int{"GetObject": 1}},
+		{"copying", func() error { return store.Copy(ctx, blob.Files, "o/8", blob.Backup, "o/8") }, map[string]int{"CopyObject": 1}},
+		{"copying what is too large for one call", func() error { return store.Copy(ctx, blob.Files, "o/large", blob.Backup, "o/large") },
+			map[string]int{"CopyObject": 1, "HeadObject": 1, "CreateMultipartUpload": 1, "UploadPartCopy": 4, "CompleteMultipartUpload": 1}},
+		{"copying a missing object", func() error {
+			return expect(store.Copy(ctx, blob.Files, "o/none", blob.Backup, "o/none"), blob.ErrNotFound)
+		}, map[string]int{"CopyObject": 1}},
+		{"deleting", func() error { return store.Delete(ctx, blob.Files, "o/8") }, map[string]int{"DeleteObject": 1}},
+		{"listing", func() error { _, err := store.List(ctx, blob.Files, "", blob.MaxList); return err }, map[string]int{"ListObjectsV2": 1}},
+		{"sweeping", func() error { _, err := store.Sweep(ctx, time.Now()); return err }, map[string]int{"ListMultipartUploads": 2}},
+		{"signing", func() error {
+			_, err := store.SignGet(ctx, blob.Files, "o/8", blob.Signed{Expires: time.Minute})
+			return err
+		}, map[string]int{"GetObject": 1}},
+	}
+	for _, step := range steps {
+		if err := step.do(); err != nil {
+			t.Errorf("%s: %v", step.name, err)
+		}
+		if got := counted.take(); !maps.Equal(got, step.want) {
+			t.Errorf("%s made the calls %v, want %v", step.name, got, step.want)
+		}
+	}
+	wantContent(t, store, blob.Backup, "o/large", make([]byte, 30*mib))
+}
+
+func expect(err, want error) error {
+	if !errors.Is(err, want) {
+		return fmt.Errorf("got error %v, want %w", err, want)
+	}
+	return nil
+}

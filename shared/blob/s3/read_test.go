@@ -1,0 +1,162 @@
+package s3
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"ferry/shared/blob"
+)
+
+// cutting ends the first answers with bytes of an object after some of them.
+func cutting(answers int64, after int64) *wire {
+	var seen atomic.Int64
+	return &wire{after: func(req *http.Request, resp *http.Response) (*http.Response, error) {
+		if req.Method == http.MethodGet && resp.ContentLength > after && seen.Add(1) <= answers {
+			body := resp.Body
+			resp.Body = struct {
+				io.Reader
+				io.Closer
+			}{io.MultiReader(io.LimitReader(body, after), failing{func() error { return io.ErrUnexpectedEOF }}), body}
+		}
+		return resp, nil
+	}}
+}
+
+func TestReadingGoesOnWhereAConnectionBroke(t *testing.T) {
+	t.Parallel()
+	client, buckets := connect(t, cutting(3, 100_000).use)
+	store, data := New(client, buckets), content(t, mib)
+	if _, err := store.Create(t.Context(), blob.Files, "o/k", stream(data), mib); err != nil {
+		t.Fatal(err)
+	}
+	wantContent(t, store, blob.Files, "o/k", data)
+}
+
+func TestReadingGivesUpOnALineThatIsDead(t *testing.T) {
+	t.Parallel()
+	dead := cutting(1000, 0)
+	client, buckets := connect(t, dead.use)
+	store := New(client, buckets)
+	if _, err := store.Create(t.Context(), blob.Files, "o/k", stream([]byte("0123456789")), 10); err != nil {
+		t.Fatal(err)
+	}
+	r, err := store.Open(t.Context(), blob.Files, "o/k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if n, err := r.Read(make([]byte, 10)); n != 0 || !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("got %d bytes and error %v, want none and that of the line", n, err)
+	}
+}
+
+func TestAReaderObeysItsContextAndItsEnd(t *testing.T) {
+	t.Parallel()
+	client, buckets := connect(t)
+	store, data := New(client, buckets), content(t, 4*mib)
+	if _, err := store.Create(t.Context(), blob.Files, "o/k", stream(data), 4*mib); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	r, err := store.Open(ctx, blob.Files, "o/k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(r, make([]byte, 10)); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if _, err := io.Copy(io.Discard, r); !errors.Is(err, context.Canceled) {
+		t.Errorf("reading on after the context ended: got error %v, want context.Canceled", err)
+	}
+	if err := r.Close(); err != nil {
+		t.Errorf("closing: %v", err)
+	}
+	if _, err := r.Read(make([]byte, 1)); err == nil || err == io.EOF {
+		t.Errorf("reading after Close: got error %v", err)
+	}
+}
+
+func TestAnObjectDeletedWhileOpenFailsOrReadsOn(t *testing.T) {
+	t.Parallel()
+	client, buckets := connect(t)
+	store, data := New(client, buckets), content(t, 4*mib)
+	if _, err := store.Create(t.Context(), blob.Files, "o/k", stream(data), 4*mib); err != nil {
+		t.Fatal(err)
+	}
+	r, err := store.Open(t.Context(), blob.Files, "o/k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if err := store.Delete(t.Context(), blob.Files, "o/k"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Seek(mib, io.SeekStart); err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(r)
+	if err == nil && !bytes.Equal(got, data[mib:]) || err != nil && !errors.Is(err, blob.ErrNotFound) {
+		t.Errorf("got %d bytes and error %v", len(got), err)
+	}
+}
+
+// offline is a store that can sign, and nothing else.
+func offline() *Store {
+	return New(s3.New(s3.Options{
+		Region:      "eu-south-1",
+		Credentials: credentials.NewStaticCredentialsProvider("id", "secret", "session"),
+	}), Buckets{"ferry-files", "ferry-backup"})
+}
+
+func TestASignedURLAsksNothingOfWhoeverUsesIt(t *testing.T) {
+	t.Parallel()
+	signed, err := offline().SignGet(t.Context(), blob.Backup, "o+1/k@2", blob.Signed{Expires: time.Minute, ContentType: "text/plain"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(signed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := u.Query()
+	for name, want := range map[string]string{
+		"X-Amz-SignedHeaders": "host", "X-Amz-Expires": "60", "response-content-type": "text/plain",
+		"X-Amz-Checksum-Mode": "", "response-content-disposition": "",
+	} {
+		if got := query.Get(name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	if u.Scheme != "https" || u.Host != "ferry-backup.s3.eu-south-1.amazonaws.com" || u.Path != "/o+1/k@2" {
+		t.Errorf("got the URL %s://%s%s", u.Scheme, u.Host, u.Path)
+	}
+}
+
+func TestASignedURLExpiresWithinAWeek(t *testing.T) {
+	t.Parallel()
+	for expires, ok := range map[time.Duration]bool{
+		-time.Second: false, 0: false, time.Second: true, 7 * 24 * time.Hour: true, 7*24*time.Hour + time.Second: false,
+	} {
+		if _, err := offline().SignGet(t.Context(), blob.Files, "o/k", blob.Signed{Expires: expires}); (err == nil) != ok {
+			t.Errorf("expiring after %s: got error %v, want one: %t", expires, err, !ok)
+		}
+	}
+}
+
+func TestTheSourceOfACopyIsEscaped(t *testing.T) {
+	t.Parallel()
+	if got, want := (place{"bucket", "o+1@x/k+2_-."}).escaped(), "bucket/o%2B1%40x/k%2B2_-."; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

@@ -1,0 +1,212 @@
+// Package s3 keeps a blob.Store in S3, one bucket for each area. Beside the
+// bytes it stores a random mark of their upload, by which a Create whose answer
+// was lost finds out whether it was done.
+//
+// An upload of up to 8 MiB is one call; a larger one, or one of unknown size
+// that turns out larger, is made of parts, two of them on the way at a time,
+// and takes about 30 MiB of memory whatever its size. An upload of unknown
+// size may have 48.8 GiB. One of announced size may have 48.8 TiB: above
+// 48.8 GiB its parts are sent as they come in, without being kept for a second
+// try. S3 gets the checksum of the whole object and refuses to show one that
+// differs.
+//
+// Whoever opens or copies objects needs the permission s3:ListBucket beside
+// s3:GetObject: without it S3 answers 403, not 404, for a missing object.
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go"
+
+	"ferry/shared/blob"
+)
+
+const mib = 1 << 20
+
+// maxExpires is the longest that S3 lets a signed URL live.
+const maxExpires = 7 * 24 * time.Hour
+
+// api is what a Store uses of *s3.Client.
+type api interface {
+	transfermanager.S3APIClient // what uploads use, and GetObject, HeadObject and ListObjectsV2
+	CopyObject(context.Context, *s3.CopyObjectInput, ...func(*s3.Options)) (*s3.CopyObjectOutput, error)
+	UploadPartCopy(context.Context, *s3.UploadPartCopyInput, ...func(*s3.Options)) (*s3.UploadPartCopyOutput, error)
+	DeleteObject(context.Context, *s3.DeleteObjectInput, ...func(*s3.Options)) (*s3.DeleteObjectOutput, error)
+	ListMultipartUploads(context.Context, *s3.ListMultipartUploadsInput, ...func(*s3.Options)) (*s3.ListMultipartUploadsOutput, error)
+}
+
+type presigner interface {
+	PresignGetObject(context.Context, *s3.GetObjectInput, ...func(*s3.PresignOptions)) (*v4.PresignedHTTPRequest, error)
+}
+
+// Buckets are the names of the buckets behind the areas.
+type Buckets struct{ Files, Backup string }
+
+// Store is a blob.Store in S3.
+type Store struct {
+	client  api
+	presign presigner
+	buckets Buckets
+	sizes   sizes
+}
+
+// sizes are in bytes but for parts. Tests use smaller ones.
+type sizes struct {
+	single   int64 // largest upload in one call
+	part     int64 // part of a larger upload
+	parts    int64 // most parts of an upload
+	copyPart int64 // part of a copy that is too large for one call
+}
+
+var _ blob.Store = (*Store)(nil)
+
+// New returns the store in these buckets. It makes no call.
+func New(client *s3.Client, buckets Buckets) *Store {
+	return &Store{
+		client:  client,
+		presign: s3.NewPresignClient(client),
+		buckets: buckets,
+		sizes:   sizes{single: 8 * mib, part: 5 * mib, parts: 10_000, copyPart: 512 * mib},
+	}
+}
+
+func (s *Store) bucket(area blob.Area) (string, error) {
+	switch area {
+	case blob.Files:
+		return s.buckets.Files, nil
+	case blob.Backup:
+		return s.buckets.Backup, nil
+	}
+	return "", fmt.Errorf("blob: unknown area %q", area)
+}
+
+// place names an object to S3.
+type place struct{ bucket, key string }
+
+func (s *Store) place(area blob.Area, key string) (place, error) {
+	bucket, err := s.bucket(area)
+	if err != nil {
+		return place{}, err
+	}
+	return place{bucket, key}, blob.CheckKey(key)
+}
+
+// Open is described at blob.Store. It makes one call, whose answer is what is
+// read if reading begins at the start; one more call follows for each other
+// place that is read from.
+func (s *Store) Open(ctx context.Context, area blob.Area, key string) (io.ReadSeekCloser, error) {
+	at, err := s.place(area, key)
+	if err != nil {
+		return nil, err
+	}
+	return open(ctx, s.client, at)
+}
+
+// Delete is described at blob.Store. It makes one call.
+func (s *Store) Delete(ctx context.Context, area blob.Area, key string) error {
+	at, err := s.place(area, key)
+	if err != nil {
+		return err
+	}
+	if _, err := s.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &at.bucket, Key: &at.key}); err != nil {
+		return fmt.Errorf("deleting object %s: %w", key, err)
+	}
+	return nil
+}
+
+// List is described at blob.Store. It makes one call, more only if S3 ends a
+// page early.
+func (s *Store) List(ctx context.Context, area blob.Area, after string, limit int) ([]blob.Object, error) {
+	bucket, err := s.bucket(area)
+	if err != nil {
+		return nil, err
+	}
+	if limit < 1 || limit > blob.MaxList {
+		return nil, fmt.Errorf("blob: limit %d is not from 1 to %d", limit, blob.MaxList)
+	}
+	input := &s3.ListObjectsV2Input{Bucket: &bucket}
+	if after != "" {
+		input.StartAfter = &after
+	}
+	var objects []blob.Object
+	for {
+		input.MaxKeys = aws.Int32(int32(limit - len(objects)))
+		out, err := s.client.ListObjectsV2(ctx, input)
+		if err != nil {
+			return nil, fmt.Errorf("listing objects in %s: %w", area, err)
+		}
+		for _, o := range out.Contents {
+			objects = append(objects, blob.Object{
+				Key: aws.ToString(o.Key), Size: aws.ToInt64(o.Size), Modified: aws.ToTime(o.LastModified),
+			})
+		}
+		if len(objects) >= limit || !aws.ToBool(out.IsTruncated) || aws.ToString(out.NextContinuationToken) == "" {
+			return objects, nil
+		}
+		input.ContinuationToken = out.NextContinuationToken
+	}
+}
+
+// SignGet is described at blob.Store. A URL may live for 7 days, and lives no
+// longer than the credentials that sign it.
+func (s *Store) SignGet(ctx context.Context, area blob.Area, key string, sig blob.Signed) (string, error) {
+	at, err := s.place(area, key)
+	if err != nil {
+		return "", err
+	}
+	if sig.Expires <= 0 || sig.Expires > maxExpires {
+		return "", fmt.Errorf("blob: a signed URL cannot expire after %s", sig.Expires)
+	}
+	input := &s3.GetObjectInput{Bucket: &at.bucket, Key: &at.key}
+	if sig.ContentType != "" {
+		input.ResponseContentType = &sig.ContentType
+	}
+	if sig.ContentDisposition != "" {
+		input.ResponseContentDisposition = &sig.ContentDisposition
+	}
+	req, err := s.presign.PresignGetObject(ctx, input, s3.WithPresignExpires(sig.Expires), plain)
+	if err != nil {
+		return "", fmt.Errorf("signing the URL of object %s: %w", key, err)
+	}
+	return req.URL, nil
+}
+
+// plain keeps the SDK from signing a request for checksums that a stranger's
+// client would not check.
+func plain(o *s3.PresignOptions) {
+	o.ClientOptions = append(o.ClientOptions, func(o *s3.Options) {
+		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
+	})
+}
+
+// Codes of errors that S3 has no types for, or not in every operation.
+const (
+	codeNoSuchKey      = "NoSuchKey"
+	codeNotFound       = "NotFound" // HeadObject has no body to say more
+	codeNoSuchUpload   = "NoSuchUpload"
+	codePrecondition   = "PreconditionFailed"
+	codeConflict       = "ConditionalRequestConflict" // somebody else creates the object right now
+	codeInvalidRequest = "InvalidRequest"
+)
+
+func hasCode(err error, codes ...string) bool {
+	failure, ok := errors.AsType[smithy.APIError](err)
+	if !ok {
+		return false
+	}
+	for _, code := range codes {
+		if failure.ErrorCode() == code {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,118 @@
+package s3
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"log"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"ferry/shared/blob"
+	"ferry/shared/blob/blobtest"
+)
+
+// connect returns a client of the stand-in and two new buckets in it.
+func connect(t *testing.T, options ...func(*s3.Options)) (*s3.Client, Buckets) {
+	t.Helper()
+	if os.Getenv("FERRY_TEST_AWS") == "" {
+		t.Skip("needs an S3 server: go run ./infra/awslocal -- go test ./shared/blob/s3")
+	}
+	cfg, err := config.LoadDefaultConfig(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	options = append([]func(*s3.Options){func(o *s3.Options) {
+		o.UsePathStyle = true
+		o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff = 50 * time.Millisecond })
+	}}, options...)
+	client := s3.NewFromConfig(cfg, options...)
+	name := "ferry-" + strings.ToLower(rand.Text())
+	buckets := Buckets{Files: name + "-files", Backup: name + "-backup"}
+	for _, bucket := range []string{buckets.Files, buckets.Backup} {
+		if _, err := client.CreateBucket(context.WithoutCancel(t.Context()), &s3.CreateBucketInput{Bucket: &bucket}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return client, buckets
+}
+
+// overTLS makes the client talk TLS with the stand-in, as it does with S3: the
+// SDK then sends checksums behind the bytes and leaves the bytes unsigned.
+func overTLS(t *testing.T) func(*s3.Options) {
+	t.Helper()
+	target, err := url.Parse(os.Getenv("AWS_ENDPOINT_URL_S3"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	forward := httputil.NewSingleHostReverseProxy(target) // it keeps the signed Host header
+	forward.ErrorLog = log.New(io.Discard, "", 0)         // uploads are cut off on purpose
+	proxy := httptest.NewTLSServer(forward)
+	t.Cleanup(proxy.Close)
+	return func(o *s3.Options) {
+		o.BaseEndpoint = &proxy.URL
+		o.HTTPClient = proxy.Client()
+	}
+}
+
+func content(t *testing.T, n int) []byte {
+	t.Helper()
+	data := make([]byte, n)
+	if _, err := rand.Read(data); err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// stream hides all of a reader but Read, as a request's body does.
+func stream(data []byte) io.Reader { return struct{ io.Reader }{bytes.NewReader(data)} }
+
+func wantContent(t *testing.T, store *Store, area blob.Area, key string, want []byte) {
+	t.Helper()
+	r, err := store.Open(t.Context(), area, key)
+	if err != nil {
+		t.Errorf("opening %s: %v", key, err)
+		return
+	}
+	defer r.Close()
+	if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%s holds %d bytes that are not the %d written, or error %v", key, len(got), len(want), err)
+	}
+}
+
+// wantNothing checks that a failed upload left neither an object nor parts.
+func wantNothing(t *testing.T, store *Store, key string) {
+	t.Helper()
+	if r, err := store.Open(t.Context(), blob.Files, key); !errors.Is(err, blob.ErrNotFound) {
+		if err == nil {
+			r.Close()
+		}
+		t.Errorf("opening %s: got error %v, want ErrNotFound", key, err)
+	}
+	out, err := store.client.ListMultipartUploads(t.Context(), &s3.ListMultipartUploadsInput{Bucket: &store.buckets.Files})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range out.Uploads {
+		if *u.Key == key {
+			t.Errorf("the parts of %s are still there", key)
+		}
+	}
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	client, buckets := connect(t)
+	blobtest.Run(t, func(*testing.T) blob.Store { return New(client, buckets) })
+}

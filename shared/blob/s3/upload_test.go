@@ -1,0 +1,256 @@
+package s3
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/minio/crc64nvme"
+
+	"ferry/shared/blob"
+)
+
+// kinds of upload, by how they reach S3: in one call, in parts kept in memory
+// and in parts sent as they come in.
+func kinds() map[string]struct {
+	size, announced int
+	parts           int64
+} {
+	return map[string]struct {
+		size, announced int
+		parts           int64
+	}{
+		"nothing":           {0, 0, 10_000},
+		"one-byte":          {1, 1, 10_000},
+		"one-call":          {8 * mib, 8 * mib, 10_000},
+		"parts":             {9 * mib, 9 * mib, 10_000},
+		"unannounced":       {10*mib + 1, -1, 10_000},
+		"streamed":          {11 * mib, 11 * mib, 2},
+		"streamed-unevenly": {15*mib + 1, 15*mib + 1, 3},
+	}
+}
+
+func TestUploadsOfAllKindsArriveOverTLS(t *testing.T) {
+	t.Parallel()
+	client, buckets := connect(t, overTLS(t))
+	for name, kind := range kinds() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store, data, key := New(client, buckets), content(t, kind.size), "o/"+name
+			store.sizes.parts = kind.parts
+			got, err := store.Create(t.Context(), blob.Files, key, stream(data), int64(kind.announced))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := (blob.Written{Size: int64(kind.size), CRC64NVME: crc64nvme.Checksum(data)}); got != want {
+				t.Errorf("got %+v, want %+v", got, want)
+			}
+			wantContent(t, store, blob.Files, key, data)
+			if _, err := store.Create(t.Context(), blob.Files, key, stream(data), int64(kind.announced)); !errors.Is(err, blob.ErrExists) {
+				t.Errorf("creating it again: got error %v, want ErrExists", err)
+			}
+			wantContent(t, store, blob.Files, key, data)
+		})
+	}
+}
+
+func TestFailedUploadsLeaveNothing(t *testing.T) {
+	t.Parallel()
+	client, buckets := connect(t, overTLS(t))
+	cut := errors.New("line cut")
+	for name, kind := range kinds() {
+		if kind.size == 0 {
+			continue
+		}
+		failures := map[string]struct {
+			r    func(context.CancelFunc, []byte) io.Reader
+			want error
+		}{
+			"too-short": {func(_ context.CancelFunc, data []byte) io.Reader { return stream(data[:len(data)-1]) }, blob.ErrLength},
+			"too-long":  {func(_ context.CancelFunc, data []byte) io.Reader { return stream(append(data, 1)) }, blob.ErrLength},
+			"reader": {func(_ context.CancelFunc, data []byte) io.Reader {
+				return io.MultiReader(stream(data[:len(data)-1]), failing{func() error { return cut }})
+			}, cut},
+			"canceled": {func(cancel context.CancelFunc, data []byte) io.Reader {
+				return io.MultiReader(stream(data[:len(data)/2]), failing{func() error { cancel(); return nil }}, stream(data[len(data)/2:]))
+			}, context.Canceled},
+		}
+		for how, failure := range failures {
+			if kind.announced < 0 && failure.want == blob.ErrLength {
+				continue
+			}
+			t.Run(name+" "+how, func(t *testing.T) {
+				t.Parallel()
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				store, key := New(client, buckets), "o/"+name+"-"+how
+				store.sizes.parts = kind.parts
+				_, err := store.Create(ctx, blob.Files, key, failure.r(cancel, content(t, kind.size)), int64(kind.announced))
+				if !errors.Is(err, failure.want) {
+					t.Errorf("got error %v, want %v", err, failure.want)
+				}
+				wantNothing(t, store, key)
+			})
+		}
+	}
+}
+
+// failing calls a function once, and ends with its error or, without one,
+// with EOF.
+type failing struct{ call func() error }
+
+func (f failing) Read([]byte) (int, error) {
+	if err := f.call(); err != nil {
+		return 0, err
+	}
+	return 0, io.EOF
+}
+
+// wire is an HTTP client in which a test can spoil requests and answers.
+type wire struct {
+	next   *http.Client
+	before func(*http.Request)
+	after  func(*http.Request, *http.Response) (*http.Response, error)
+}
+
+func (w *wire) Do(req *http.Request) (*http.Response, error) {
+	if w.before != nil {
+		w.before(req)
+	}
+	resp, err := w.next.Do(req)
+	if err != nil || w.after == nil {
+		return resp, err
+	}
+	return w.after(req, resp)
+}
+
+func (w *wire) use(o *s3.Options) {
+	w.next = http.DefaultClient
+	if client, ok := o.HTTPClient.(*http.Client); ok {
+		w.next = client
+	}
+	o.HTTPClient = w
+}
+
+func TestBytesChangedOnTheWayAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, kind := range kinds() {
+		if kind.size == 0 {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			spoiling := &wire{before: func(req *http.Request) {
+				if req.Method == http.MethodPut && req.Body != nil && strings.Contains(req.URL.Path, "/o/") {
+					req.Body = &spoiled{ReadCloser: req.Body}
+				}
+			}}
+			client, buckets := connect(t, overTLS(t), spoiling.use)
+			store, key := New(client, buckets), "o/"+name
+			store.sizes.parts = kind.parts
+			data := bytes.Repeat([]byte("payload "), kind.size/8+1)[:kind.size]
+			if _, err := store.Create(t.Context(), blob.Files, key, stream(data), int64(kind.announced)); err == nil {
+				t.Error("got no error")
+			}
+			wantNothing(t, store, key)
+		})
+	}
+}
+
+// spoiled changes the payload's letter p wherever it comes by, and so leaves
+// the chunks around it as they were.
+type spoiled struct{ io.ReadCloser }
+
+func (s *spoiled) Read(p []byte) (int, error) {
+	n, err := s.ReadCloser.Read(p)
+	copy(p, bytes.ReplaceAll(p[:n], []byte("p"), []byte("q")))
+	return n, err
+}
+
+func TestAnUploadWhoseAnswerIsLostIsDone(t *testing.T) {
+	t.Parallel()
+	for name, kind := range kinds() {
+		if name == "streamed-unevenly" || name == "parts" {
+			continue // like others, and slow
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var lost atomic.Int64
+			lossy := &wire{after: func(req *http.Request, resp *http.Response) (*http.Response, error) {
+				query := req.URL.Query()
+				final := strings.Contains(req.URL.Path, "/o/") && (req.Method == http.MethodPost && query.Has("uploadId") || req.Method == http.MethodPut && !query.Has("uploadId"))
+				if final && lost.Add(1) == 1 {
+					io.Copy(io.Discard, resp.Body)
+					resp.Body.Close()
+					return nil, io.ErrUnexpectedEOF
+				}
+				return resp, nil
+			}}
+			client, buckets := connect(t, overTLS(t), lossy.use)
+			store, data, key := New(client, buckets), content(t, kind.size), "o/"+name
+			store.sizes.parts = kind.parts
+			if _, err := store.Create(t.Context(), blob.Files, key, stream(data), int64(kind.announced)); err != nil {
+				t.Errorf("got error %v", err)
+			}
+			if lost.Load() == 0 {
+				t.Error("no answer was lost")
+			}
+			wantContent(t, store, blob.Files, key, data)
+
+			lost.Store(0)
+			if _, err := store.Create(t.Context(), blob.Files, key, stream(data), int64(kind.announced)); !errors.Is(err, blob.ErrExists) {
+				t.Errorf("creating it again: got error %v, want ErrExists", err)
+			}
+			wantContent(t, store, blob.Files, key, data)
+		})
+	}
+}
+
+func TestAnObjectBeyondWhatS3TakesIsRefusedUnread(t *testing.T) {
+	t.Parallel()
+	store := New(s3.New(s3.Options{Region: "us-east-1"}), Buckets{"f", "b"})
+	unread := failing{func() error { t.Error("the reader was read"); return nil }}
+	if _, err := store.Create(t.Context(), blob.Files, "o/k", unread, 10_000*(5<<30)+1); err == nil {
+		t.Error("got no error")
+	}
+}
+
+func TestSweepRemovesOldUnfinishedUploadsInBothAreas(t *testing.T) {
+	t.Parallel()
+	client, buckets := connect(t)
+	store := New(client, buckets)
+	for _, bucket := range []string{buckets.Files, buckets.Backup} {
+		for i := range 3 {
+			at := place{bucket, fmt.Sprintf("o/k%d", i)}
+			id, err := store.begin(t.Context(), at, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			number := int32(1)
+			if _, err := client.UploadPart(t.Context(), &s3.UploadPartInput{
+				Bucket: &at.bucket, Key: &at.key, UploadId: &id, PartNumber: &number, Body: bytes.NewReader([]byte("x")),
+				ChecksumAlgorithm: types.ChecksumAlgorithmCrc64nvme,
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if n, err := store.Sweep(t.Context(), time.Now().Add(-time.Hour)); n != 0 || err != nil {
+		t.Errorf("sweeping older ones: removed %d, %v; want 0", n, err)
+	}
+	if n, err := store.Sweep(t.Context(), time.Now().Add(time.Hour)); n != 6 || err != nil {
+		t.Errorf("sweeping all: removed %d, %v; want 6", n, err)
+	}
+	if n, err := store.Sweep(t.Context(), time.Now().Add(time.Hour)); n != 0 || err != nil {
+		t.Errorf("sweeping again: removed %d, %v; want 0", n, err)
+	}
+}
