@@ -14,6 +14,7 @@ import (
 func failureTests() map[string]func(*testing.T, suite) {
 	return map[string]func(*testing.T, suite){
 		"fewer or more bytes than announced are ErrLength": wrongLength,
+		"a reader without end is cut at the length":        endlessReader,
 		"an error of the reader comes back wrapped":        readerFails,
 		"a context that ends midway leaves no object":      contextEndsMidway,
 		"a context that has ended fails every method":      contextEnded,
@@ -34,6 +35,20 @@ func wrongLength(t *testing.T, s suite) {
 		s.wantNone(blob.Files, key)
 	}
 }
+
+func endlessReader(t *testing.T, s suite) {
+	for _, announced := range []int64{0, 10, 6 * mib} {
+		key := s.key(fmt.Sprint(announced))
+		if _, err := s.Create(t.Context(), blob.Files, key, endless{}, announced); !errors.Is(err, blob.ErrLength) {
+			t.Errorf("%d bytes announced: got error %v, want ErrLength", announced, err)
+		}
+		s.wantNone(blob.Files, key)
+	}
+}
+
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
 func readerFails(t *testing.T, s suite) {
 	failures := map[string]error{"own": errors.New("line cut"), "unexpected": io.ErrUnexpectedEOF}

@@ -192,5 +192,7 @@ func TestAnyPathWorks(t *testing.T) {
 	}
 	if files, err := os.ReadDir(filepath.Dir(path)); err != nil || len(files) != 1 || files[0].Name() != filepath.Base(path) {
 		t.Errorf("after closing there are %v, want the table alone, error %v", files, err)
+	} else if info, err := files[0].Info(); err != nil || info.Size() == 0 {
+		t.Errorf("the file is empty, or error %v", err)
 	}
 }
