@@ -176,7 +176,7 @@ func (s *Service) Open(ctx context.Context, f File) (io.ReadSeekCloser, error) {
 // CountDownload counts a whole download of the link.
 func (s *Service) CountDownload(ctx context.Context, token string) error {
 	err := s.Table.Write(ctx, table.Update(linkKey(token)).
-		Add("downloads", 1).Set("last", s.Now().Unix()).If(table.Exists()).Relax())
+		Add("downloads", 1).Set("last", s.Now().Unix()).If(table.Exists()).Delay())
 	if errors.Is(err, table.ErrCondition) {
 		return nil // moved meanwhile
 	}

@@ -152,6 +152,7 @@ type Op struct {
 	Conds   []Cond    // all must hold
 	Expires time.Time // KindPut and KindUpdate: zero leaves the item without (Put) or with its old (Update) expiry
 	Relaxed bool
+	Delayed bool
 }
 
 // Put stores value under key and replaces what was there.
@@ -199,6 +200,15 @@ func (o Op) Expire(t time.Time) Op {
 // that is not relaxed was answered. For counters whose loss harms nothing.
 func (o Op) Relax() Op {
 	o.Relaxed = true
+	return o
+}
+
+// Delay allows a backend to do an update up to a second later and to merge it
+// with others of the same item, if it is alone in its Write. Then a condition
+// that does not hold is not told, and the update is lost if the process is
+// killed before. For statistics.
+func (o Op) Delay() Op {
+	o.Delayed, o.Relaxed = true, true
 	return o
 }
 

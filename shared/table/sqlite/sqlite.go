@@ -6,11 +6,14 @@
 package sqlite
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"runtime"
 	"time"
+
+	"ferry/shared/table"
 )
 
 var (
@@ -45,6 +48,7 @@ type DB struct {
 	back    *sql.Stmt
 	scan    *sql.Stmt
 	writer  *writer
+	delayed *delayed
 }
 
 // Open opens the table in the file at path, and makes it, readable by its owner
@@ -63,6 +67,10 @@ func Open(path string, o Options) (*DB, error) {
 	}
 	go w.run()
 	db := &DB{writer: w}
+	db.delayed = newDelayed(func(ctx context.Context, op table.Op) error {
+		_, err := db.write(ctx, []table.Op{op})
+		return err
+	})
 	if err := db.openReaders(path, o); err != nil {
 		return nil, explain(path, errors.Join(err, db.Close()))
 	}
@@ -95,6 +103,7 @@ func (db *DB) openReaders(path string, o Options) error {
 
 // Close waits for the writes that were begun, then closes the file.
 func (db *DB) Close() error {
+	db.delayed.stop()
 	db.writer.stop()
 	errs := []error{closeStatements(db.get, db.forward, db.back, db.scan)}
 	if db.readers != nil {

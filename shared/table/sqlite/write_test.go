@@ -206,3 +206,31 @@ func TestDeleteExpiredWorksInBatches(t *testing.T) {
 		t.Errorf("got error %v, want context.Canceled", err)
 	}
 }
+
+func TestCloseDoesWhatWasDelayed(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "table.sqlite")
+	db, err := sqlite.Open(path, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := table.Key{PK: "count", SK: "count"}
+	for range 10 {
+		if err := db.Write(t.Context(), table.Update(key).Add("n", 1).Delay()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if db, err = sqlite.Open(path, sqlite.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var got struct {
+		N int64 `json:"n"`
+	}
+	if err := db.Get(t.Context(), key, &got); err != nil || got.N != 10 {
+		t.Errorf("the count is %d, %v; want 10", got.N, err)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"reflect"
 	"testing"
+	"time"
 
 	"ferry/shared/table"
 )
@@ -22,6 +23,8 @@ func updateTests() map[string]func(*testing.T, suite) {
 		"update returns the item as it is afterwards":     updateReturnsAfter,
 		"a refused update changes nothing":                updateRefused,
 		"attribute names need no care":                    attributeNames,
+		"delayed updates all arrive":                      delayedArrive,
+		"a delayed update of nothing makes nothing":       delayedRefused,
 	}
 }
 
@@ -201,4 +204,45 @@ func attributeNames(t *testing.T, s suite) {
 	if want = (reserved{2, "A", "B", 3, 4, "C", "D", "E", "F"}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
+}
+
+func delayedArrive(t *testing.T, s suite) {
+	s.put("a", row{Name: "kept"})
+	const n = 500
+	for i := range n {
+		s.write(table.Update(s.key("a")).Add("count", 1).Set("done", i == n-1).If(table.Exists()).Delay())
+	}
+	s.write(table.Update(s.key("a")).Set("note", "of another form").Delay())
+	want := row{Name: "kept", Count: n, Done: true, Note: "of another form"}
+	var got row
+	for range 1000 {
+		if err := s.Get(t.Context(), s.key("a"), &got); err != nil {
+			t.Fatal(err)
+		}
+		if reflect.DeepEqual(got, want) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("got %+v, want %+v", got, want)
+}
+
+func delayedRefused(t *testing.T, s suite) {
+	err := s.Table.Write(t.Context(), table.Update(s.key("a")).Add("count", 1).If(table.Exists()).Delay())
+	if err != nil && !errors.Is(err, table.ErrCondition) {
+		t.Fatal(err)
+	}
+	s.put("b", row{})
+	for range 100 { // until one that came later is there
+		s.write(table.Update(s.key("b")).Add("count", 1).If(table.Exists()).Delay())
+		var b row
+		if err := s.Get(t.Context(), s.key("b"), &b); err != nil {
+			t.Fatal(err)
+		}
+		if b.Count > 0 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	s.wantMissing("a")
 }
