@@ -2,7 +2,9 @@
 // the file open and write to it at the same time.
 //
 // Writes are committed in groups: one goroutine takes all that wait, and one
-// commit, so one fsync, serves them together.
+// commit serves them together. Another syncs the log, so that the next group is
+// committed meanwhile; a write is answered when a sync that began after its
+// commit is done. Other readers may see it a moment before.
 package sqlite
 
 import (

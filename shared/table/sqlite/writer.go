@@ -34,8 +34,7 @@ type writer struct {
 	db     *sql.DB
 	conn   *sql.Conn
 	tx     *transaction
-	noSync bool
-	synced bool // the connection waits for durable storage
+	syncer *syncer // nil if nothing waits for the disk
 
 	queue   chan *request
 	drained chan struct{}
@@ -48,7 +47,7 @@ func openWriter(path string, o Options) (_ *writer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{db: db, noSync: o.NoSync, queue: make(chan *request, maxQueue), drained: make(chan struct{})}
+	w := &writer{db: db, queue: make(chan *request, maxQueue), drained: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, w.close())
@@ -58,14 +57,32 @@ func openWriter(path string, o Options) (_ *writer, err error) {
 	if w.conn, err = db.Conn(ctx); err != nil {
 		return nil, err
 	}
-	if err = w.setSync(!o.NoSync); err != nil {
+	if err = w.setSync(o.NoSync); err != nil {
 		return nil, err
 	}
 	if err = prepareFile(ctx, w.conn, o.Busy); err != nil {
 		return nil, err
 	}
-	w.tx, err = newTransaction(ctx, w.conn)
+	if w.tx, err = newTransaction(ctx, w.conn); err != nil {
+		return nil, err
+	}
+	if !o.NoSync {
+		w.syncer, err = newSyncer(path)
+	}
 	return w, err
+}
+
+// setSync has SQLite keep the file whole whatever happens, but leaves it to
+// the syncer to make commits durable.
+func (w *writer) setSync(none bool) error {
+	mode := "PRAGMA synchronous = NORMAL"
+	if none {
+		mode = "PRAGMA synchronous = OFF"
+	}
+	if _, err := w.conn.ExecContext(context.Background(), mode); err != nil {
+		return fmt.Errorf("setting how commits wait: %w", translate(err))
+	}
+	return nil
 }
 
 // submit hands a request over and waits until it is committed or has failed.
@@ -132,7 +149,7 @@ func (w *writer) commitAll(batch []*request) {
 	err := w.commit(batch, answers)
 	switch {
 	case err == nil:
-	case len(batch) == 1 || errors.Is(err, table.ErrBusy):
+	case len(batch) == 1 || errors.Is(err, table.ErrBusy) || w.syncer.error() != nil:
 		for i := range answers {
 			answers[i] = err
 		}
@@ -143,15 +160,21 @@ func (w *writer) commitAll(batch []*request) {
 			}
 		}
 	}
+	var durable []*request
 	for i, r := range batch {
-		r.done <- answers[i]
+		if answers[i] == nil && !r.relaxed && w.syncer != nil {
+			durable = append(durable, r)
+		} else {
+			r.done <- answers[i]
+		}
 	}
+	w.syncer.add(durable)
 }
 
 // commit runs the requests in one transaction. An error means that nothing
 // happened; refusals are in answers.
 func (w *writer) commit(batch []*request, answers []error) error {
-	if err := w.setSync(!w.noSync && !allRelaxed(batch)); err != nil {
+	if err := w.syncer.error(); err != nil {
 		return err
 	}
 	if err := w.tx.begin(); err != nil {
@@ -175,35 +198,6 @@ func (w *writer) commit(batch []*request, answers []error) error {
 	return nil
 }
 
-func allRelaxed(batch []*request) bool {
-	for _, r := range batch {
-		if !r.relaxed {
-			return false
-		}
-	}
-	return true
-}
-
-// setSync decides whether commits wait for durable storage. A later commit
-// that waits carries the earlier ones, as all are in the same log.
-func (w *writer) setSync(full bool) error {
-	mode := "PRAGMA synchronous = FULL"
-	switch {
-	case w.noSync:
-		mode = "PRAGMA synchronous = OFF"
-	case !full:
-		mode = "PRAGMA synchronous = NORMAL"
-	}
-	if full == w.synced && w.tx != nil {
-		return nil
-	}
-	if _, err := w.conn.ExecContext(context.Background(), mode); err != nil {
-		return fmt.Errorf("setting how commits wait: %w", translate(err))
-	}
-	w.synced = full
-	return nil
-}
-
 // stop answers what is queued and ends run. It may be called again.
 func (w *writer) stop() {
 	w.mu.Lock()
@@ -219,5 +213,5 @@ func (w *writer) close() error {
 	if w.conn == nil {
 		return w.db.Close()
 	}
-	return errors.Join(w.tx.close(), w.conn.Close(), w.db.Close())
+	return errors.Join(w.syncer.stop(), w.tx.close(), w.conn.Close(), w.db.Close())
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
+	"time"
 
 	"ferry/shared/table"
 )
@@ -87,38 +89,82 @@ func TestARequestThatFailsTakesNoOtherWithIt(t *testing.T) {
 	}
 }
 
-func TestOnlyABatchOfRelaxedRequestsDoesNotWaitForStorage(t *testing.T) {
+func TestARequestIsAnsweredByASyncThatBeganAfterItsCommit(t *testing.T) {
 	t.Parallel()
-	const off, normal, full = 0, 1, 2
-	tests := map[string]struct {
-		options Options
-		relaxed []bool
-		want    int
-	}{
-		"none relaxed": {Options{}, []bool{false, false}, full},
-		"all relaxed":  {Options{}, []bool{true, true}, normal},
-		"some relaxed": {Options{}, []bool{true, false, true}, full},
-		"no sync":      {Options{NoSync: true}, []bool{false}, off},
+	db := testDB(t, Options{})
+	began, goOn := make(chan struct{}), make(chan struct{})
+	db.writer.syncer.flush = func() error { began <- struct{}{}; <-goOn; return nil }
+	first := make(chan error, 1)
+	go func() { first <- db.Write(t.Context(), table.Put(table.Key{PK: "p", SK: "first"}, struct{}{})) }()
+	<-began // the sync for the first
+	second := make(chan error, 1)
+	go func() { second <- db.Write(t.Context(), table.Put(table.Key{PK: "p", SK: "second"}, struct{}{})) }()
+	relaxed := table.Put(table.Key{PK: "p", SK: "relaxed"}, struct{}{}).Relax()
+	if err := db.Write(t.Context(), relaxed); err != nil { // while the sync goes on
+		t.Fatal(err)
 	}
-	for name, tc := range tests {
+	for len(storedKeys(t, db)) < 3 { // until the second is committed
+		time.Sleep(time.Millisecond)
+	}
+	select {
+	case <-first:
+		t.Error("the first was answered before its sync was done")
+	case <-second:
+		t.Error("the second was answered before its sync began")
+	default:
+	}
+	goOn <- struct{}{}
+	if err := <-first; err != nil {
+		t.Error(err)
+	}
+	<-began // a sync of its own for the second
+	select {
+	case <-second:
+		t.Error("the second was answered by a sync that had begun before its commit")
+	default:
+	}
+	goOn <- struct{}{}
+	if err := <-second; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNothingIsWrittenAfterASyncFailed(t *testing.T) {
+	t.Parallel()
+	db := testDB(t, Options{})
+	db.writer.syncer.flush = func() error { return syscall.EIO }
+	for range 2 {
+		if err := db.Write(t.Context(), table.Put(table.Key{PK: "p", SK: "a"}, struct{}{})); !errors.Is(err, syscall.EIO) {
+			t.Fatalf("got error %v", err)
+		}
+	}
+	db.writer.syncer.flush = func() error { return nil }
+	if err := db.Write(t.Context(), table.Put(table.Key{PK: "p", SK: "b"}, struct{}{})); !errors.Is(err, syscall.EIO) {
+		t.Errorf("a write after that got error %v", err)
+	}
+	if got := storedKeys(t, db); slices.Contains(got, "b") {
+		t.Errorf("stored are %q", got)
+	}
+	if err := db.writer.syncer.error(); err == nil {
+		t.Error("the failure is forgotten")
+	}
+}
+
+func TestNothingSyncsWhereNothingIsToWait(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		options Options
+		want    int
+	}{"synced": {Options{}, 1}, "no sync": {Options{NoSync: true}, 0}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := idle(t, testDB(t, tc.options))
-			for range 2 { // as the mode may have to change and change back
-				var batch []*request
-				for _, relaxed := range tc.relaxed {
-					r := putRequest(t, t.Context(), "k")
-					r.relaxed = relaxed
-					batch = append(batch, r)
-				}
-				w.commitAll(batch)
-				var got int
-				if err := w.conn.QueryRowContext(t.Context(), "PRAGMA synchronous").Scan(&got); err != nil || got != tc.want {
-					t.Errorf("synchronous is %d, want %d, error %v", got, tc.want, err)
-				}
-				opposite := putRequest(t, t.Context(), "k")
-				opposite.relaxed = tc.want == full
-				w.commitAll([]*request{opposite})
+			db := testDB(t, tc.options)
+			var mode int
+			if err := db.writer.conn.QueryRowContext(t.Context(), "PRAGMA synchronous").Scan(&mode); err != nil || mode != tc.want {
+				t.Errorf("synchronous is %d, want %d, error %v", mode, tc.want, err)
+			}
+			if none := db.writer.syncer == nil; none != tc.options.NoSync {
+				t.Errorf("there is no syncer: %v", none)
 			}
 		})
 	}
