@@ -1,0 +1,5 @@
+package main
+
+import "ferry/shared/boot/linkkey"
+
+func main() { linkkey.Run() }

@@ -1,0 +1,10 @@
+package main
+
+import (
+	"ferry/shared/boot/port/dynamotable"
+	"ferry/shared/boot/port/s3blobs"
+	"ferry/shared/boot/port/ssmkey"
+	"ferry/shared/boot/sweeper"
+)
+
+func main() { sweeper.Run(dynamotable.Open, s3blobs.Open, ssmkey.Open) }

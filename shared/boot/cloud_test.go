@@ -1,0 +1,141 @@
+package boot_test
+
+import (
+	"encoding/base64"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"ferry/shared/boot"
+	"ferry/shared/boot/boottest"
+	"ferry/shared/boot/function"
+	"ferry/shared/boot/port/dynamotable"
+	"ferry/shared/boot/port/s3blobs"
+	"ferry/shared/boot/port/ssmkey"
+	"ferry/shared/boot/sweeper"
+	"ferry/shared/endpoint"
+	"ferry/shared/endpoint/all"
+	"ferry/shared/table/dynamo"
+)
+
+// stack makes an empty table and empty buckets in the stand-ins for AWS, and a
+// server in place of the Parameter Store, and returns the environment of a
+// function that works with them.
+func stack(t *testing.T) func(string) string {
+	t.Helper()
+	if os.Getenv("FERRY_TEST_AWS") == "" {
+		t.Skip("needs stand-ins for AWS: go run ./infra/awslocal -- go test ./shared/boot")
+	}
+	cfg, err := config.LoadDefaultConfig(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := "boot-" + strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
+	name = name[len(name)-min(len(name), 50):]
+	name = strings.Trim(name, "-")
+	values := map[string]string{
+		"FERRY_TABLE": name, "FERRY_FILES_BUCKET": name + "-files", "FERRY_BACKUP_BUCKET": name + "-backup",
+		"FERRY_KEY_PARAMETER": "/ferry/link-key",
+	}
+	if err := dynamo.CreateTable(t.Context(), dynamodb.NewFromConfig(cfg), name); err != nil {
+		t.Fatal(err)
+	}
+	s3 := awss3.NewFromConfig(cfg, func(o *awss3.Options) { o.UsePathStyle = true })
+	for _, variable := range []string{"FERRY_FILES_BUCKET", "FERRY_BACKUP_BUCKET"} {
+		bucket := values[variable]
+		if _, err := s3.CreateBucket(t.Context(), &awss3.CreateBucketInput{Bucket: &bucket}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ssm := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, `{"Parameter":{"Value":"`+boottest.Key+`"}}`)
+	}))
+	t.Cleanup(ssm.Close)
+	values["AWS_ENDPOINT_URL_SSM"] = ssm.URL
+	return func(variable string) string {
+		if v, ok := values[variable]; ok {
+			return v
+		}
+		return os.Getenv(variable)
+	}
+}
+
+// opened opens all ports as a function does, and stores the fixtures' data.
+func opened(t *testing.T) *function.Function {
+	t.Helper()
+	f, err := function.New(stack(t), dynamotable.Open, s3blobs.Open, ssmkey.Open)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Ports.Log = boottest.Log(t)
+	if err := f.Begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	boottest.Seed(t, f.Ports)
+	return f
+}
+
+func TestEveryEventGetsItsExpectedResponseOnAWS(t *testing.T) {
+	t.Parallel()
+	for _, e := range all.Endpoints() {
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			f := opened(t)
+			fixture := boottest.Load(t, e.Name)
+			var event events.APIGatewayProxyRequest
+			fixture.Decode(t, &event)
+			r, err := function.Gateway(f.Handler(e), f.Ports)(t.Context(), event)
+			if err != nil || r.StatusCode != fixture.Expect.Status {
+				t.Fatalf("status %d, want %d: %s, %v", r.StatusCode, fixture.Expect.Status, r.Body, err)
+			}
+			fixture.Expect.MatchHeader(t, r.MultiValueHeaders)
+			body := []byte(r.Body)
+			if r.IsBase64Encoded {
+				if body, err = base64.StdEncoding.DecodeString(r.Body); err != nil {
+					t.Fatal(err)
+				}
+			}
+			fixture.Expect.Match(t, body)
+		})
+	}
+}
+
+func TestTheScheduledEventSweepsOnAWS(t *testing.T) {
+	t.Parallel()
+	fixture := boottest.Load(t, "sweep")
+	answer, err := lambda.NewHandler(sweeper.Handler(opened(t))).Invoke(t.Context(), fixture.Event)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fixture.Expect.Match(t, answer)
+}
+
+func TestAProgramOpensTheStacksData(t *testing.T) {
+	t.Parallel()
+	p, err := boot.OpenPorts(t.Context(), endpoint.Settings{PublicURL: "https://files.example.com/v1"}, stack(t), boot.Table, boot.Blobs, boot.LinkKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	boottest.Seed(t, p)
+	page, err := p.Files().List(t.Context(), "alice", "files", 0, 10)
+	if err != nil || len(page.Files) != 2 {
+		t.Errorf("alice has %v, %v", page.Files, err)
+	}
+}
+
+func TestAProgramIsToldWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	_, err := boot.OpenPorts(t.Context(), endpoint.Settings{}, func(string) string { return "" }, boot.Table, boot.Blobs, boot.LinkKey)
+	if err == nil || !strings.Contains(err.Error(), "FERRY_TABLE is not set") {
+		t.Errorf("the error is %v", err)
+	}
+}

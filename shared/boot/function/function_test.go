@@ -1,0 +1,83 @@
+package function_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"ferry/shared/boot/boottest"
+	"ferry/shared/boot/function"
+	"ferry/shared/boot/port"
+	"ferry/shared/endpoint"
+	"ferry/shared/envelope"
+)
+
+func from(values map[string]string) func(string) string {
+	return func(name string) string { return values[name] }
+}
+
+func TestAFunctionWithoutPortsNeedsNothingOfAWS(t *testing.T) {
+	t.Parallel()
+	f, err := function.New(from(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := send(t, f.Handler(named(t, "openapi")), f.Ports, load(t, "openapi"))
+	if r.StatusCode != 200 {
+		t.Errorf("status %d: %s", r.StatusCode, r.Body)
+	}
+}
+
+func TestAFunctionDoesNotStartWithWrongSettings(t *testing.T) {
+	t.Parallel()
+	for name, environment := range map[string]map[string]string{
+		"a setting":   {"FERRY_MAX_BODY": "4 MB"},
+		"credentials": {},
+	} {
+		open := func(*port.Cloud, *endpoint.Ports) error { return nil }
+		if _, err := function.New(from(environment), open); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestAFunctionThatCannotBeginAnswersAndTriesAgain(t *testing.T) {
+	t.Parallel()
+	local := boottest.Ports(t, nil)
+	calls := 0
+	f, err := function.New(from(map[string]string{"AWS_REGION": "r", "AWS_ACCESS_KEY_ID": "i", "AWS_SECRET_ACCESS_KEY": "s"}),
+		func(c *port.Cloud, p *endpoint.Ports) error {
+			p.Table = local.Table
+			c.BeforeUse(func(context.Context) error {
+				if calls++; calls == 1 {
+					return errors.New("the parameter store is not there")
+				}
+				p.Key = local.Key
+				return nil
+			})
+			return nil
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Ports.Log, f.Ports.Hasher = local.Log, local.Hasher
+	h := f.Handler(named(t, "downloadlist"))
+	event := load(t, "downloadlist")
+	if r := send(t, h, f.Ports, event); r.StatusCode != 500 || strings.Contains(r.Body, "parameter") {
+		t.Errorf("the first request: status %d: %s", r.StatusCode, r.Body)
+	}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			if r := send(t, h, f.Ports, event); r.StatusCode != 200 || !strings.Contains(r.Body, envelope.List) {
+				t.Errorf("a later request: status %d: %s", r.StatusCode, r.Body)
+			}
+		})
+	}
+	wg.Wait()
+	if calls != 2 {
+		t.Errorf("%d calls, want 2", calls)
+	}
+}

@@ -1,0 +1,145 @@
+package linkkey_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/cfn"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+
+	"ferry/shared/boot/boottest"
+	"ferry/shared/boot/linkkey"
+	"ferry/shared/links"
+)
+
+// store is a server in place of the Parameter Store: it keeps parameters, and
+// replaces none unless it is told to.
+type store struct {
+	mu     sync.Mutex
+	values map[string]string
+	calls  int
+}
+
+func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls++
+	var in struct {
+		Name, Value, Type string
+		Overwrite         bool
+	}
+	w.Header().Set("Content-Type", "application/x-amz-json-1.1")
+	if err := json.NewDecoder(r.Body).Decode(&in); err != nil || r.Header.Get("X-Amz-Target") != "AmazonSSM.PutParameter" || in.Type != "SecureString" {
+		w.WriteHeader(http.StatusBadRequest)
+		io.WriteString(w, `{"__type":"ValidationException"}`)
+		return
+	}
+	if _, exists := s.values[in.Name]; exists && !in.Overwrite {
+		w.WriteHeader(http.StatusBadRequest)
+		io.WriteString(w, `{"__type":"ParameterAlreadyExists","message":"The parameter already exists."}`)
+		return
+	}
+	s.values[in.Name] = in.Value
+	io.WriteString(w, `{"Version":1,"Tier":"Standard"}`)
+}
+
+func setup(t *testing.T, random io.Reader) (*store, cfn.CustomResourceFunction) {
+	t.Helper()
+	s := &store{values: map[string]string{}}
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	client := ssm.New(ssm.Options{
+		Region: "eu-south-1", BaseEndpoint: &server.URL,
+		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: "id", SecretAccessKey: "secret"}, nil
+		}),
+	})
+	return s, linkkey.Handler(client, "/ferry/link-key", random)
+}
+
+func event(t *testing.T, kind cfn.RequestType) cfn.Event {
+	t.Helper()
+	var e cfn.Event
+	boottest.Load(t, "linkkey").Decode(t, &e)
+	e.RequestType = kind
+	if kind != cfn.RequestCreate {
+		e.PhysicalResourceID = "/ferry/link-key"
+	}
+	return e
+}
+
+func bytesOf(b byte) io.Reader { return bytes.NewReader(bytes.Repeat([]byte{b}, links.Size)) }
+
+func TestANewStackGetsAKey(t *testing.T) {
+	t.Parallel()
+	s, handle := setup(t, bytesOf(7))
+	id, data, err := handle(t.Context(), event(t, cfn.RequestCreate))
+	if err != nil || id != "/ferry/link-key" || len(data) != 0 {
+		t.Errorf("id %q, data %v, %v", id, data, err)
+	}
+	want, err := links.NewKey(bytesOf(7))
+	if err != nil || s.values["/ferry/link-key"] != want {
+		t.Errorf("the key is not the one that was made: %v", err)
+	}
+}
+
+func TestAKeyIsNeverReplaced(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []cfn.RequestType{cfn.RequestCreate, cfn.RequestUpdate, cfn.RequestDelete} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			s, handle := setup(t, bytesOf(7))
+			s.values["/ferry/link-key"] = "the old one"
+			id, _, err := handle(t.Context(), event(t, kind))
+			if err != nil || id != "/ferry/link-key" || s.values["/ferry/link-key"] != "the old one" {
+				t.Errorf("id %q, value %q, %v", id, s.values["/ferry/link-key"], err)
+			}
+			if kind != cfn.RequestCreate && s.calls != 0 {
+				t.Errorf("%d calls", s.calls)
+			}
+		})
+	}
+}
+
+func TestAFailureIsToldWithoutTheKey(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusBadRequest)
+		io.WriteString(w, `{"__type":"AccessDeniedException","message":"not authorized to perform ssm:PutParameter"}`)
+	}))
+	t.Cleanup(server.Close)
+	client := ssm.New(ssm.Options{Region: "eu-south-1", BaseEndpoint: &server.URL, Credentials: aws.AnonymousCredentials{}})
+	_, _, err := linkkey.Handler(client, "/ferry/link-key", bytesOf(7))(t.Context(), event(t, cfn.RequestCreate))
+	secret, _ := links.NewKey(bytesOf(7))
+	if err == nil || !strings.Contains(err.Error(), "not authorized") || strings.Contains(err.Error(), secret) {
+		t.Errorf("the error is %v", err)
+	}
+	if _, _, err := linkkey.Handler(client, "/ferry/link-key", bytes.NewReader(nil))(t.Context(), event(t, cfn.RequestCreate)); err == nil {
+		t.Error("a key was made of nothing")
+	}
+}
+
+func TestCloudFormationGetsItsAnswer(t *testing.T) {
+	t.Parallel()
+	_, handle := setup(t, bytesOf(7))
+	answers := make(chan []byte, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		answers <- body
+	}))
+	t.Cleanup(server.Close)
+	e := event(t, cfn.RequestCreate)
+	e.ResponseURL = server.URL
+	if _, err := cfn.LambdaWrap(handle)(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	boottest.Load(t, "linkkey").Expect.Match(t, <-answers)
+}

@@ -1,0 +1,67 @@
+package settings_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"ferry/shared/boot/settings"
+	"ferry/shared/endpoint"
+	"ferry/shared/files"
+)
+
+func from(values map[string]string) func(string) string {
+	return func(name string) string { return values[name] }
+}
+
+func TestWhatIsNotSetHasItsDefault(t *testing.T) {
+	t.Parallel()
+	got, err := settings.Read(from(nil))
+	want := endpoint.Settings{Retention: files.Retention{KeepDays: 30, BackupDays: 90}}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+}
+
+func TestWhatIsSetIsTaken(t *testing.T) {
+	t.Parallel()
+	got, err := settings.Read(from(map[string]string{
+		"FERRY_PUBLIC_URL": "https://files.example.com/ferry/v1/", "FERRY_PHONE_REGION": "it", "FERRY_HIDE_USERS": "On",
+		"FERRY_KEEP_DAYS": "7", "FERRY_BACKUP_DAYS": "0", "FERRY_MAX_BODY": "4600000", "FERRY_REDIRECT_OVER": "4194304",
+	}))
+	want := endpoint.Settings{
+		PublicURL: "https://files.example.com/ferry/v1", PhoneRegion: "IT", HideUsers: true,
+		MaxBody: 4600000, RedirectOver: 4194304, Retention: files.Retention{KeepDays: 7, BackupDays: 0},
+	}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+}
+
+func TestAllThatIsWrongIsToldAtOnce(t *testing.T) {
+	t.Parallel()
+	wrong := map[string]string{
+		"FERRY_PUBLIC_URL": "files.example.com", "FERRY_PHONE_REGION": "Italy", "FERRY_HIDE_USERS": "maybe",
+		"FERRY_KEEP_DAYS": "a week", "FERRY_BACKUP_DAYS": "-1", "FERRY_MAX_BODY": "4 MB", "FERRY_REDIRECT_OVER": "9999999999999999999",
+	}
+	_, err := settings.Read(from(wrong))
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for name, value := range wrong {
+		if !strings.Contains(err.Error(), name+"=") || !strings.Contains(err.Error(), value) {
+			t.Errorf("nothing about %s in %v", name, err)
+		}
+	}
+}
+
+func TestAPublicAddressIsAnAddressOfTheService(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{
+		"ftp://files.example.com/v1", "https:///v1", "https://files.example.com", "https://files.example.com/v1?x=1", "https://files.example.com/v1#x", "://",
+	} {
+		if _, err := settings.Read(from(map[string]string{"FERRY_PUBLIC_URL": address})); err == nil {
+			t.Errorf("%s is taken", address)
+		}
+	}
+}

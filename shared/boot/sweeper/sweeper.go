@@ -1,0 +1,49 @@
+// Package sweeper runs the sweep as a Lambda function, by a schedule.
+package sweeper
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"ferry/shared/boot/function"
+	"ferry/shared/boot/port"
+	"ferry/shared/sweep"
+)
+
+const (
+	// grace is longer than an upload in parts may lie unfinished: the
+	// buckets' own rule ends it after 7 days, and S3 counts the age of an
+	// object from the begin of its upload.
+	grace = 8 * 24 * time.Hour
+	// reserve is what is left of the function's time when a sweep stops, to
+	// be continued by the next.
+	reserve = 60 * time.Second
+)
+
+// Run sweeps with each event, whatever it says. It does not return.
+func Run(ports ...port.Opener) {
+	lambda.Start(Handler(function.Open(os.Getenv, ports...)))
+}
+
+// Handler returns a function that sweeps once and logs what it did.
+func Handler(f *function.Function) func(context.Context) (sweep.Report, error) {
+	return func(ctx context.Context) (sweep.Report, error) {
+		if err := f.Begin(ctx); err != nil {
+			return sweep.Report{}, fmt.Errorf("preparing the sweep: %w", err)
+		}
+		p := f.Ports
+		r, err := sweep.New(sweep.Config{
+			Table: p.Table, Blobs: p.Blobs, Files: p.Files(), Now: p.Now, Log: p.Log, Grace: grace, Reserve: reserve,
+		}).Run(ctx)
+		if err == nil && r.Failed > 0 {
+			err = fmt.Errorf("%d objects could not be swept", r.Failed)
+		}
+		p.Log.Info("swept", "seen", r.Seen, "moved", r.Moved, "purged", r.Purged, "orphans", r.Orphans,
+			"failed", r.Failed, "complete", r.Complete)
+		return r, err
+	}
+}

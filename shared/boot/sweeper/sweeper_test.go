@@ -1,0 +1,74 @@
+package sweeper_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"ferry/shared/blob"
+	"ferry/shared/boot/boottest"
+	"ferry/shared/boot/function"
+	"ferry/shared/boot/sweeper"
+	"ferry/shared/endpoint"
+	"ferry/shared/files"
+	"ferry/shared/sweep"
+)
+
+func run(t *testing.T, p *endpoint.Ports, left time.Duration) sweep.Report {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), left)
+	defer cancel()
+	r, err := sweeper.Handler(function.With(p))(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestTheScheduledEventSweeps(t *testing.T) {
+	t.Parallel()
+	fixture := boottest.Load(t, "sweep")
+	handler := lambda.NewHandler(sweeper.Handler(function.With(boottest.Ports(t, nil))))
+	answer, err := handler.Invoke(t.Context(), fixture.Event)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fixture.Expect.Match(t, answer)
+}
+
+func TestAnExpiredFileMovesWithTheDefaultRetention(t *testing.T) {
+	t.Parallel()
+	p := boottest.Ports(t, nil)
+	p.Now = func() time.Time { return time.Now().AddDate(0, 0, 31) }
+	if r := run(t, p, 15*time.Minute); r.Moved != 2 || !r.Complete {
+		t.Errorf("%+v", r)
+	}
+	page, err := p.Files().List(t.Context(), "alice", blob.Backup, 0, files.PageSize)
+	if err != nil || len(page.Files) != 3 {
+		t.Errorf("the backup area has %v, %v", page.Files, err)
+	}
+}
+
+func TestBytesWithoutARecordStayForEightDays(t *testing.T) {
+	t.Parallel()
+	for days, orphans := range map[int]int{7: 0, 9: 1} {
+		p := boottest.Ports(t, map[string]string{"FERRY_KEEP_DAYS": "0", "FERRY_BACKUP_DAYS": "0"})
+		if _, err := p.Blobs.Create(t.Context(), blob.Files, "alice/9-leftover", strings.NewReader(""), 0); err != nil {
+			t.Fatal(err)
+		}
+		p.Now = func() time.Time { return time.Now().AddDate(0, 0, days) }
+		if r := run(t, p, 15*time.Minute); r.Orphans != orphans {
+			t.Errorf("after %d days %+v", days, r)
+		}
+	}
+}
+
+func TestASweepStopsInTimeToBeContinued(t *testing.T) {
+	t.Parallel()
+	if r := run(t, boottest.Ports(t, nil), 30*time.Second); r.Complete || r.Seen != 0 {
+		t.Errorf("%+v", r)
+	}
+}
