@@ -34,7 +34,7 @@ func newSyncer(path string) (*syncer, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &syncer{log: log, flush: log.Sync, wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	s := &syncer{log: log, flush: func() error { return syncData(log) }, wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	go s.run()
 	return s, nil
 }
