@@ -4,8 +4,10 @@
 package envelope
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"time"
 )
 
@@ -39,6 +41,7 @@ type Success struct {
 	Files       []File // nil leaves the field out, an empty list does not
 }
 
+// body is an envelope; its tags say what appendBody makes of it.
 type body struct {
 	Status      int    `json:"status"`
 	Description string `json:"description"`
@@ -52,20 +55,35 @@ type body struct {
 
 // Write sends a success with status 200.
 func Write(w http.ResponseWriter, now time.Time, s Success) error {
-	return WriteJSON(w, http.StatusOK, body{
+	return writeBody(w, body{
 		Description: s.Description, APIVer: APIVersion, User: s.User, Bearer: s.Bearer,
 		LinkURL: s.LinkURL, Files: s.Files, Time: now.String(),
 	})
 }
 
 func writeError(w http.ResponseWriter, now time.Time, status int) error {
-	return WriteJSON(w, status, body{
+	return writeBody(w, body{
 		Status: status, Description: http.StatusText(status), APIVer: APIVersion, Time: now.String(),
 	})
 }
 
+func writeBody(w http.ResponseWriter, b body) error {
+	text := appendBody(make([]byte, 0, 256+256*len(b.Files)), b)
+	return writeText(w, max(b.Status, http.StatusOK), text)
+}
+
 // WriteJSON sends v with a status. Links in it stay readable: no \u0026.
 func WriteJSON(w http.ResponseWriter, status int, v any) error {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	return writeText(w, status, buf.Bytes())
+}
+
+func writeText(w http.ResponseWriter, status int, text []byte) error {
 	h := w.Header()
 	if h.Get("Content-Type") == "" {
 		h.Set("Content-Type", "application/json; charset=utf-8")
@@ -74,8 +92,8 @@ func WriteJSON(w http.ResponseWriter, status int, v any) error {
 		h.Set("Cache-Control", "no-store")
 	}
 	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(status)
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
+	_, err := w.Write(text)
+	return err
 }
