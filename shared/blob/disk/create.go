@@ -17,40 +17,36 @@ import (
 
 const bufferSize = 256 << 10
 
-// Create implements blob.Store. The bytes are written aside and synced; only
-// then the file gets its name, and the folder is synced too.
+// Create implements blob.Store. The bytes are written aside, and the file gets
+// its name when all are there. That the object is durable takes two syncs, of
+// the file and then, named, of its folder; where one of the named file does
+// both, it is left at that.
 func (s *Store) Create(ctx context.Context, area blob.Area, key string, r io.Reader, size int64) (blob.Written, error) {
 	path, err := s.path(ctx, area, key)
 	if err != nil {
 		return blob.Written{}, err
 	}
 	aside := filepath.Join(s.tmp(), rand.Text())
-	defer os.Remove(aside)
-	written, err := s.writeAside(ctx, aside, r, size)
+	f, err := os.OpenFile(aside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return blob.Written{}, fmt.Errorf("writing object %s: %w", key, full(err))
 	}
-	if err := s.place(aside, path); err != nil {
+	defer os.Remove(aside)
+	defer f.Close()
+	written, err := s.write(ctx, f, r, size)
+	if err != nil {
+		return blob.Written{}, fmt.Errorf("writing object %s: %w", key, full(err))
+	}
+	if err := s.place(f, path); err != nil {
 		return blob.Written{}, fmt.Errorf("placing object %s: %w", key, full(err))
 	}
 	return written, nil
 }
 
-// writeAside returns when all bytes are in the file and durable.
-func (s *Store) writeAside(ctx context.Context, path string, r io.Reader, size int64) (blob.Written, error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return blob.Written{}, err
-	}
+func (s *Store) write(ctx context.Context, f *os.File, r io.Reader, size int64) (blob.Written, error) {
 	buf, release := s.buffer(size)
+	defer release()
 	written, err := stream(ctx, f, r, size, buf)
-	release()
-	if err == nil && !s.noSync {
-		err = f.Sync()
-	}
-	if closing := f.Close(); err == nil {
-		err = closing
-	}
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -112,17 +108,30 @@ func fill(r io.Reader, buf []byte) (n int, err error) {
 }
 
 // place gives a finished file its name, which must be free, durably.
-func (s *Store) place(aside, path string) error {
+func (s *Store) place(f *os.File, path string) error {
 	if err := s.makeOwner(filepath.Dir(path)); err != nil {
 		return err
 	}
-	if err := s.name(aside, path); err != nil {
+	if !s.ordered && !s.noSync { // else the name might become durable before the bytes
+		if err := f.Sync(); err != nil {
+			return err
+		}
+	}
+	if err := s.name(f.Name(), path); err != nil {
 		return err
 	}
-	if err := s.sync(filepath.Dir(path)); err != nil {
+	if err := s.keep(f, filepath.Dir(path)); err != nil {
 		return errors.Join(err, os.Remove(path))
 	}
 	return nil
+}
+
+// keep makes a file that has its name durable, and the name.
+func (s *Store) keep(f *os.File, dir string) error {
+	if s.ordered && !s.noSync {
+		return f.Sync()
+	}
+	return s.sync(dir)
 }
 
 // name puts a file under a free name. Renaming would replace what is there, so

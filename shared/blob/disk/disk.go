@@ -35,6 +35,7 @@ type Options struct {
 type Store struct {
 	dir     string
 	noSync  bool
+	ordered bool // a sync of a file makes its name durable too
 	buffers sync.Pool
 	syncs   *syncGroup
 	owners  knownOwners
@@ -56,6 +57,7 @@ func Open(dir string, o Options) (*Store, error) {
 			return nil, fmt.Errorf("opening the files: %w", full(err))
 		}
 	}
+	s.ordered = ordered(dir)
 	if err := s.probe(); err != nil {
 		return nil, fmt.Errorf("opening the files: %w", full(err))
 	}

@@ -53,11 +53,14 @@ func TestConformance(t *testing.T) {
 		t.Parallel()
 		blobtest.Run(t, func(t *testing.T) blob.Store { return open(t, t.TempDir(), disk.Options{NoSync: true}) })
 	})
-	t.Run("one folder for all tests", func(t *testing.T) {
-		t.Parallel()
-		s := open(t, t.TempDir(), disk.Options{})
-		blobtest.Run(t, func(*testing.T) blob.Store { return s })
-	})
+	for name, ordered := range map[string]bool{"on a file system that keeps the order": true, "on one that does not": false} {
+		t.Run("one folder for all tests, "+name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t, t.TempDir(), disk.Options{})
+			s.SetOrdered(ordered)
+			blobtest.Run(t, func(*testing.T) blob.Store { return s })
+		})
+	}
 	t.Run("a file system without links", func(t *testing.T) {
 		t.Parallel()
 		s := open(t, t.TempDir(), disk.Options{NoSync: true})

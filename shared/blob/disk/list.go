@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"ferry/shared/blob"
 )
@@ -77,7 +76,7 @@ func (s *Store) listOwner(area blob.Area, owner, after string, limit int) ([]blo
 		case err != nil:
 			return nil, err
 		case info.Mode().IsRegular():
-			objects = append(objects, blob.Object{Key: owner + "/" + name, Size: info.Size(), Modified: appeared(info)})
+			objects = append(objects, blob.Object{Key: owner + "/" + name, Size: info.Size(), Modified: info.ModTime()})
 		}
 	}
 	return objects, nil
@@ -90,13 +89,4 @@ func readNames(dir string) ([]string, error) {
 	}
 	defer d.Close()
 	return d.Readdirnames(-1)
-}
-
-// appeared is when the file got its name. The time of its content would be
-// wrong for a copy, which is a link: it would look as old as the first object.
-func appeared(info fs.FileInfo) time.Time {
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		return changed(stat)
-	}
-	return info.ModTime()
 }

@@ -14,6 +14,10 @@ import (
 type transaction struct {
 	beginStmt, commitStmt, rollbackStmt *sql.Stmt
 	read, put, remove, expire           *sql.Stmt
+
+	// updated holds what updates made of items until the commit: many
+	// requests of a group may count in the same item.
+	updated map[table.Key]stored
 }
 
 // statementError marks an error after which the transaction must be undone.
@@ -22,7 +26,7 @@ type statementError struct{ error }
 func (e *statementError) Unwrap() error { return e.error }
 
 func newTransaction(ctx context.Context, conn *sql.Conn) (*transaction, error) {
-	tx := &transaction{}
+	tx := &transaction{updated: map[table.Key]stored{}}
 	for query, stmt := range map[string]**sql.Stmt{
 		// IMMEDIATE: another process may have written since the last read,
 		// and a transaction that began as a reader could not become a writer.
@@ -58,13 +62,37 @@ func (tx *transaction) begin() error {
 }
 
 func (tx *transaction) commit() error {
+	if err := tx.flush(); err != nil {
+		return err
+	}
 	_, err := tx.commitStmt.Exec()
 	return err
 }
 
+// flush writes what updates made.
+func (tx *transaction) flush() error {
+	for key, item := range tx.updated {
+		if err := tx.write(key, item); err != nil {
+			return err
+		}
+	}
+	clear(tx.updated)
+	return nil
+}
+
+func (tx *transaction) write(key table.Key, item stored) error {
+	if _, err := tx.put.Exec(key.PK, key.SK, item.doc, item.ttl); err != nil {
+		return &statementError{fmt.Errorf("writing item %q: %w", key, err)}
+	}
+	return nil
+}
+
 // rollback has no error worth telling: SQLite may have rolled back by itself,
 // as it does when the disk is full, and what led here is told already.
-func (tx *transaction) rollback() { _, _ = tx.rollbackStmt.Exec() }
+func (tx *transaction) rollback() {
+	clear(tx.updated)
+	_, _ = tx.rollbackStmt.Exec()
+}
 
 // stored is an item as it is in the table; doc is nil if it is missing.
 type stored struct {
@@ -107,6 +135,9 @@ func (tx *transaction) before(op operation) (stored, error) {
 	if len(op.conds) == 0 && op.Kind != table.KindUpdate {
 		return s, nil
 	}
+	if item, ok := tx.updated[op.Key]; ok {
+		return item, nil
+	}
 	err := tx.read.QueryRow(op.Key.PK, op.Key.SK).Scan(&s.doc, &s.ttl)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return s, &statementError{fmt.Errorf("reading item %q: %w", op.Key, err)}
@@ -137,20 +168,26 @@ func expiry(t time.Time) sql.NullInt64 {
 }
 
 func (tx *transaction) store(op operation, after stored) error {
-	var err error
-	switch op.Kind {
-	case table.KindPut, table.KindUpdate:
-		_, err = tx.put.Exec(op.Key.PK, op.Key.SK, after.doc, after.ttl)
-	case table.KindDelete:
-		_, err = tx.remove.Exec(op.Key.PK, op.Key.SK)
+	if op.Kind == table.KindUpdate {
+		tx.updated[op.Key] = after
+		return nil
 	}
-	if err != nil {
-		return &statementError{fmt.Errorf("writing item %q: %w", op.Key, err)}
+	delete(tx.updated, op.Key)
+	switch op.Kind {
+	case table.KindPut:
+		return tx.write(op.Key, after)
+	case table.KindDelete:
+		if _, err := tx.remove.Exec(op.Key.PK, op.Key.SK); err != nil {
+			return &statementError{fmt.Errorf("removing item %q: %w", op.Key, err)}
+		}
 	}
 	return nil
 }
 
 func (tx *transaction) deleteExpired(now int64, limit int) (int64, error) {
+	if err := tx.flush(); err != nil {
+		return 0, err
+	}
 	result, err := tx.expire.Exec(now, limit)
 	if err != nil {
 		return 0, &statementError{err}

@@ -14,6 +14,10 @@ const (
 	maxQueue      = 1024    // requests that wait; further callers block
 	maxBatch      = 256     // requests in one commit
 	maxBatchBytes = 8 << 20 // of items in one commit; at least one request is taken
+
+	// logPages is how long the log grows, in pages of 4 KiB, before it is
+	// folded into the file: a page that many commits touched is folded once.
+	logPages = 4000
 )
 
 // request is one Write on its way to the writer.
@@ -79,8 +83,10 @@ func (w *writer) setSync(none bool) error {
 	if none {
 		mode = "PRAGMA synchronous = OFF"
 	}
-	if _, err := w.conn.ExecContext(context.Background(), mode); err != nil {
-		return fmt.Errorf("setting how commits wait: %w", translate(err))
+	for _, pragma := range []string{mode, fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", logPages)} {
+		if _, err := w.conn.ExecContext(context.Background(), pragma); err != nil {
+			return fmt.Errorf("setting %s: %w", pragma, translate(err))
+		}
 	}
 	return nil
 }

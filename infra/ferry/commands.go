@@ -1,0 +1,117 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+
+	"ferry/shared/boot"
+	"ferry/shared/boot/local"
+	"ferry/shared/endpoint"
+	"ferry/shared/envelope"
+)
+
+type commands struct {
+	Serve   serveCommand   `cmd:"" help:"Run the whole service in this process."`
+	User    userCommands   `cmd:"" help:"Create, show and change users."`
+	Inbox   inboxCommand   `cmd:"" help:"Show the mail and text messages that were sent on this machine."`
+	Sweep   sweepCommand   `cmd:"" help:"Move and remove expired files now, and what crashes left."`
+	Version versionCommand `cmd:"" help:"Print the version."`
+}
+
+// Help is shown below the list of commands.
+func (commands) Help() string { return exitCodes }
+
+// store says where the data are: on this machine, or in the cloud.
+type store struct {
+	Data         string `env:"FERRY_DATA" default:"./.ferry" type:"path" placeholder:"DIR" help:"Directory of the data (default ${default})."`
+	Table        string `env:"FERRY_TABLE" placeholder:"NAME" help:"DynamoDB table to use instead, with the AWS credentials of the environment."`
+	FilesBucket  string `env:"FERRY_FILES_BUCKET" placeholder:"NAME" help:"S3 bucket of the user area, with --table."`
+	BackupBucket string `env:"FERRY_BACKUP_BUCKET" placeholder:"NAME" help:"S3 bucket of the backup area, with --table."`
+	KeyParameter string `env:"FERRY_KEY_PARAMETER" placeholder:"NAME" help:"SSM parameter of the link key, with --table."`
+}
+
+// inCloud tells whether the data are the stack's.
+func (s store) inCloud() bool { return s.Table != "" }
+
+// open opens the ports; done ends their use. In the cloud only the given ones
+// are opened.
+func (s store) open(ctx context.Context, settings endpoint.Settings, o local.Options, ports ...boot.Port) (p *endpoint.Ports, done func() error, err error) {
+	if !s.inCloud() {
+		data, err := local.Open(s.Data, settings, o)
+		if err != nil {
+			return nil, nil, err
+		}
+		return data.Ports, data.Close, nil
+	}
+	names := map[string]string{
+		"FERRY_TABLE": s.Table, "FERRY_FILES_BUCKET": s.FilesBucket,
+		"FERRY_BACKUP_BUCKET": s.BackupBucket, "FERRY_KEY_PARAMETER": s.KeyParameter,
+	}
+	getenv := func(name string) string { return cmp.Or(names[name], os.Getenv(name)) }
+	p, err = boot.OpenPorts(ctx, settings, getenv, ports...)
+	if err != nil {
+		return nil, nil, &coded{exitSettings, err}
+	}
+	if o.Log != nil {
+		p.Log = o.Log
+	}
+	return p, func() error { return nil }, nil
+}
+
+type sweepCommand struct {
+	store
+	Retention retention `embed:""`
+}
+
+type retention struct {
+	KeepDays   string `env:"FERRY_KEEP_DAYS" placeholder:"30" help:"Days that a file stays in the user area; 0 is for ever."`
+	BackupDays string `env:"FERRY_BACKUP_DAYS" placeholder:"90" help:"Days that it stays in the backup area after that; 0 is for ever."`
+}
+
+func (r retention) env() map[string]string {
+	return map[string]string{"FERRY_KEEP_DAYS": r.KeepDays, "FERRY_BACKUP_DAYS": r.BackupDays}
+}
+
+// settings reads the values of flags like those of the environment.
+func settings(values map[string]string) (endpoint.Settings, error) {
+	s, err := boot.Settings(func(name string) string { return values[name] })
+	if err != nil {
+		return s, &coded{exitSettings, err}
+	}
+	return s, nil
+}
+
+func (c sweepCommand) Run(ctx context.Context, out console) (err error) {
+	set, err := settings(c.Retention.env())
+	if err != nil {
+		return err
+	}
+	s, done, err := c.openService(ctx, set)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	r, err := s.Sweep(ctx)
+	fmt.Fprintf(out.Out, "%d objects seen: %d files moved to the backup area, %d removed for good, %d leftovers removed, %d failed\n",
+		r.Seen, r.Moved, r.Purged, r.Orphans, r.Failed)
+	return err
+}
+
+type versionCommand struct{}
+
+func (versionCommand) Run(out console) error {
+	revision := "unknown revision"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				revision = s.Value
+			}
+		}
+	}
+	_, err := fmt.Fprintf(out.Out, "ferry, interface %s, %s\n", envelope.APIVersion, revision)
+	return err
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"ferry/shared/blob"
+	"ferry/shared/service/servicetest"
+)
+
+// answered is an upload whose answer arrived.
+type answered struct {
+	name    string
+	content []byte
+	link    string
+}
+
+// TestNothingAnsweredIsLostByAKill kills the server in the middle of uploads,
+// starts it again on the same data, and looks for every upload that was
+// answered; then the sweeper must leave nothing but them.
+func TestNothingAnsweredIsLostByAKill(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first := serve(t, dir)
+	password := first.password
+	var all []answered
+	for round := range 3 {
+		s := first
+		if round > 0 {
+			s = serve(t, dir)
+		}
+		all = append(all, uploadUntilKilled(t, s, password, round)...)
+	}
+	if len(all) == 0 {
+		t.Fatal("no upload was answered before a kill: the test shows nothing")
+	}
+	wantAll(t, dir, all)
+	wantNothingElse(t, dir, all)
+}
+
+// uploadUntilKilled uploads with several clients at once until the server is
+// killed at a moment by chance.
+func uploadUntilKilled(t *testing.T, s *server, password string, round int) []answered {
+	t.Helper()
+	var mu sync.Mutex
+	var all []answered
+	var wg sync.WaitGroup
+	for worker := range 8 {
+		wg.Go(func() {
+			random := rand.New(rand.NewPCG(uint64(round), uint64(worker)))
+			for i := 0; ; i++ {
+				a := answered{name: fmt.Sprintf("r%d-w%d-%d", round, worker, i), content: make([]byte, random.IntN(300_000))}
+				for j := range a.content {
+					a.content[j] = byte(random.Uint32())
+				}
+				if !post(s, password, &a) {
+					return
+				}
+				mu.Lock()
+				all = append(all, a)
+				mu.Unlock()
+			}
+		})
+	}
+	time.Sleep(time.Duration(300+rand.IntN(500)) * time.Millisecond)
+	if err := s.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	wg.Wait()
+	_ = s.Wait()
+	return all
+}
+
+// post uploads and reports whether the whole answer arrived.
+func post(s *server, password string, a *answered) bool {
+	req, err := http.NewRequest("POST", s.base+"/upload?file="+a.name, bytes.NewReader(a.content))
+	if err != nil {
+		return false
+	}
+	req.SetBasicAuth("demo", password)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+	var e servicetest.Envelope
+	if json.NewDecoder(resp.Body).Decode(&e) != nil || resp.StatusCode != http.StatusOK {
+		return false
+	}
+	for _, f := range e.Files {
+		if f.Name == a.name {
+			a.link = f.LinkURL
+			return true
+		}
+	}
+	return false
+}
+
+func wantAll(t *testing.T, dir string, all []answered) {
+	t.Helper()
+	s := serve(t, dir)
+	for _, a := range all {
+		_, query, _ := bytes.Cut([]byte(a.link), []byte("/v1")) // the port is another now
+		resp, err := http.Get(s.base + string(query))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || resp.StatusCode != http.StatusOK || !bytes.Equal(got, a.content) {
+			t.Errorf("%s was answered and is not there whole: %s, %d bytes of %d, %v", a.name, resp.Status, len(got), len(a.content), err)
+		}
+	}
+	if code := s.stop(t); code != exitOK {
+		t.Errorf("the server ended with code %d: %s", code, s.errs)
+	}
+}
+
+// wantNothingElse sweeps a day later and compares what lies in the store with
+// what the table lists.
+func wantNothingElse(t *testing.T, dir string, all []answered) {
+	t.Helper()
+	s := servicetest.Open(t, dir)
+	s.Clock.Advance(24 * time.Hour)
+	r, err := s.Service.Sweep(t.Context())
+	if err != nil || !r.Complete || r.Failed > 0 {
+		t.Fatalf("the sweep did %+v, %v", r, err)
+	}
+	left, err := s.Data.Disk.Sweep(t.Context(), time.Now().Add(time.Hour))
+	if err != nil || left > 0 {
+		t.Errorf("%d temporary files were left after the sweep, %v", left, err)
+	}
+	objects := 0
+	for after := ""; ; {
+		page, err := s.Data.Disk.List(t.Context(), blob.Files, after, blob.MaxList)
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects += len(page)
+		if len(page) < blob.MaxList {
+			break
+		}
+		after = page[len(page)-1].Key
+	}
+	listed := 0
+	for after := int64(0); ; {
+		page, err := s.Data.Ports.Files().List(t.Context(), "demo", blob.Files, after, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		listed += len(page.Files)
+		if after = page.Next; after == 0 {
+			break
+		}
+	}
+	t.Logf("%d uploads answered, %d visible, %d orphans swept", len(all), listed, r.Orphans)
+	// An upload may have been stored whose answer did not arrive.
+	if objects != listed || listed < len(all) {
+		t.Errorf("%d objects, %d files listed, %d uploads answered", objects, listed, len(all))
+	}
+}

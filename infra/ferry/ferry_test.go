@@ -1,0 +1,306 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// asFerry makes the test's own binary be ferry.
+const asFerry = "FERRY_TEST_AS_FERRY"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asFerry) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// ferry returns a command whose environment names no data but those in dir.
+func ferry(ctx context.Context, dir string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, os.Args[0], args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "FERRY_") {
+			cmd.Env = append(cmd.Env, v)
+		}
+	}
+	cmd.Env = append(cmd.Env, asFerry+"=1", "FERRY_DATA="+dir)
+	return cmd
+}
+
+// result is what a command left behind.
+type result struct {
+	out, err string
+	code     int
+}
+
+func runFerry(t *testing.T, dir, stdin string, args ...string) result {
+	t.Helper()
+	cmd := ferry(t.Context(), dir, args...)
+	var out, errs bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errs
+	_ = cmd.Run() // the code says how it went
+	return result{out.String(), errs.String(), cmd.ProcessState.ExitCode()}
+}
+
+// server is a started ferry serve.
+type server struct {
+	*exec.Cmd
+	base     string
+	password string // of demo, on the first start
+	errs     *bytes.Buffer
+}
+
+func serve(t *testing.T, dir string, args ...string) *server {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	l.Close()
+	s := &server{base: "http://" + addr + "/v1", errs: &bytes.Buffer{}}
+	s.Cmd = ferry(context.Background(), dir, append([]string{"serve", "--addr", addr, "--log", "off"}, args...)...)
+	out, err := os.Create(filepath.Join(t.TempDir(), "out")) // a file has what was printed at once
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	s.Stdout, s.Stderr = out, s.errs
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Process.Kill(); _ = s.Wait() })
+	for range 400 {
+		if resp, err := http.Get(s.base + "/health"); err == nil {
+			resp.Body.Close()
+			greeting, err := os.ReadFile(out.Name())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m := regexp.MustCompile(`with the password (\S+)`).FindSubmatch(greeting); m != nil {
+				s.password = string(m[1])
+			}
+			return s
+		}
+		time.Sleep(25 * time.Millisecond)
+	}
+	t.Fatalf("ferry serve did not start: %s", s.errs)
+	return nil
+}
+
+// stop asks the server to end and returns its exit code.
+func (s *server) stop(t *testing.T) int {
+	t.Helper()
+	if err := s.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.Wait()
+	return s.ProcessState.ExitCode()
+}
+
+func TestOperatorsManageUsers(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	steps := []struct {
+		name, args, stdin string
+		code              int
+		out, err          string // what the outputs contain
+	}{
+		{"a user gets a temporary password", "user add anna --email anna@example.com --lang it", "", exitOK, "temporary password: ", "first access"},
+		{"a name is taken once", "user add Anna", "", exitOther, "", "anna exists already"},
+		{"a password comes from standard input", "user add bob --active --password-stdin", "a long password\n", exitOK, "", "user bob was created"},
+		{"a weak password is refused", "user add eve --active --password-stdin", "password123\n", exitUsage, "", "too easy to guess"},
+		{"a short password is refused", "user add eve --password-stdin", "short\n", exitUsage, "", "10 to 128 characters"},
+		{"an impossible name is refused", "user add .eve", "", exitUsage, "", "cannot be a user's name"},
+		{"a wrong address is refused", "user add eve --email nowhere", "", exitUsage, "", "--email is not an e-mail address"},
+		{"a wrong number is refused", "user add eve --phone 12", "", exitUsage, "", "--phone is not a telephone number"},
+		{"an unknown language is refused", "user add eve --lang tlh", "", exitUsage, "", "--lang is one of en, it, es, fr, de"},
+		{"all are listed", "user list", "", exitOK, "anna  first-access  anna@example.com", ""},
+		{"the list is JSON for programs", "user list --json", "", exitOK, `"name": "bob"`, ""},
+		{"one is shown", "user show anna", "", exitOK, "language      it", ""},
+		{"an unknown one is not", "user show nobody", "", exitUnknown, "", "no such user: nobody"},
+		{"a user is disabled", "user disable bob", "", exitOK, "", "disabled"},
+		{"a disabled one cannot be reset", "user reset bob", "", exitUsage, "", "enable it first"},
+		{"a user is enabled in the state of before", "user enable bob", "", exitOK, "", "in state active"},
+		{"a password is reset", "user reset bob", "", exitOK, "temporary password: ", "all bearers have ended"},
+		{"a removal asks", "user remove bob", "no\n", exitUsage, "", "nothing was removed"},
+		{"a removal goes on when confirmed", "user remove bob", "bob\n", exitOK, "", "user bob and 0 files were removed"},
+		{"a removed one is gone", "user show bob", "", exitUnknown, "", "no such user"},
+		{"an unknown command is explained", "usr", "", exitUsage, "", "Try ferry --help"},
+		{"an empty inbox says how to fill it", "inbox", "", exitOK, "Nothing was sent yet", ""},
+		{"an empty inbox is an empty array", "inbox --json", "", exitOK, "[]", ""},
+		{"help is for everybody", "serve --help", "", exitOK, "FERRY_ADDR", ""},
+	}
+	for _, s := range steps { // each builds on those before
+		r := runFerry(t, dir, s.stdin, strings.Fields(s.args)...)
+		if r.code != s.code || !strings.Contains(r.out, s.out) || !strings.Contains(r.err, s.err) {
+			t.Errorf("%s: ferry %s: code %d, want %d\n%s%s", s.name, s.args, r.code, s.code, r.out, r.err)
+		}
+	}
+}
+
+// wantSentence checks that a failure is one sentence, and no more.
+func wantSentence(t *testing.T, r result, code int, contains string) {
+	t.Helper()
+	if r.code != code || strings.Count(r.err, "\n") != 1 || !strings.HasPrefix(r.err, "ferry: ") || !strings.Contains(r.err, contains) {
+		t.Errorf("code %d, want %d; wanted one sentence with %q, got:\n%s", r.code, code, contains, r.err)
+	}
+}
+
+func TestWhatPreventsServingIsSaidInOneSentence(t *testing.T) {
+	t.Parallel()
+	t.Run("an address in use", func(t *testing.T) {
+		t.Parallel()
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		wantSentence(t, runFerry(t, t.TempDir(), "", "serve", "--addr", l.Addr().String()), exitPort, "in use by another program")
+	})
+	t.Run("an address that is none", func(t *testing.T) {
+		t.Parallel()
+		wantSentence(t, runFerry(t, t.TempDir(), "", "serve", "--addr", "nonsense"), exitPort, "cannot listen on nonsense")
+	})
+	t.Run("a damaged database", func(t *testing.T) {
+		t.Parallel()
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "table.sqlite"), bytes.Repeat([]byte("garbage "), 1000), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		wantSentence(t, runFerry(t, dir, "", "serve", "--addr", "127.0.0.1:0"), exitDamaged, filepath.Join(dir, "table.sqlite"))
+	})
+	t.Run("a directory that is a file", func(t *testing.T) {
+		t.Parallel()
+		file := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		wantSentence(t, runFerry(t, file, "", "serve", "--addr", "127.0.0.1:0"), exitOther, file)
+	})
+	t.Run("a directory that may not be made", func(t *testing.T) {
+		t.Parallel()
+		wantSentence(t, runFerry(t, "/sys/ferry", "", "serve", "--addr", "127.0.0.1:0"), exitPermission, "/sys/ferry")
+	})
+	t.Run("a directory that may not be read", func(t *testing.T) {
+		t.Parallel()
+		if os.Getuid() == 0 {
+			t.Skip("root may read everything")
+		}
+		dir := t.TempDir()
+		if err := os.Chmod(dir, 0); err != nil {
+			t.Fatal(err)
+		}
+		wantSentence(t, runFerry(t, dir, "", "serve", "--addr", "127.0.0.1:0"), exitPermission, dir)
+	})
+	t.Run("settings that make no sense", func(t *testing.T) {
+		t.Parallel()
+		wantSentence(t, runFerry(t, t.TempDir(), "", "serve", "--addr", "127.0.0.1:0", "--public-url", "ftp://x"), exitSettings, "FERRY_PUBLIC_URL")
+		wantSentence(t, runFerry(t, t.TempDir(), "", "serve", "--addr", "127.0.0.1:0", "--smtp", "mail.example.com"), exitSettings, "FERRY_SMTP_URL")
+	})
+}
+
+func TestAFullDiskIsSaidInOneSentence(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=4m"); err != nil {
+		t.Skipf("a small file system to fill cannot be mounted: %v", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
+	s := serve(t, dir)
+	put := func(size int) *http.Response {
+		req, err := http.NewRequest("POST", s.base+"/upload?file=x", bytes.NewReader(make([]byte, size)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.SetBasicAuth("demo", s.password)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		return resp
+	}
+	if resp := put(8 << 20); resp.StatusCode != http.StatusInsufficientStorage || resp.Header.Get("Ferry-Error") == "" {
+		t.Errorf("a file too large for the disk: %s", resp.Status)
+	}
+	if resp := put(1 << 10); resp.StatusCode != http.StatusOK {
+		t.Errorf("a file that fits, after one that did not: %s %s", resp.Status, resp.Header.Get("Ferry-Error"))
+	}
+	if code := s.stop(t); code != exitOK {
+		t.Errorf("the server ended with code %d: %s", code, s.errs)
+	}
+	filler := filepath.Join(dir, "filler")
+	if err := os.WriteFile(filler, make([]byte, 8<<20), 0o600); err == nil {
+		t.Fatal("the file system does not fill up")
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "table.sqlite")); err != nil { // so that the start has to write
+		t.Fatal(err)
+	}
+	fill(t, filler)
+	wantSentence(t, runFerry(t, dir, "", "serve", "--addr", "127.0.0.1:0"), exitFull, "space")
+}
+
+// fill appends to a file until nothing more goes in.
+func fill(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for err == nil {
+		_, err = f.Write(make([]byte, 4096))
+	}
+}
+
+func TestTheServerStopsCleanly(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := serve(t, dir)
+	if s.password == "" {
+		t.Error("the first start made no demo user")
+	}
+	if code := s.stop(t); code != exitOK {
+		t.Errorf("it ended with code %d: %s", code, s.errs)
+	}
+	s = serve(t, dir)
+	if s.password != "" {
+		t.Error("the second start made another demo user")
+	}
+}
+
+func TestUsersAreManagedBesideARunningServer(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := serve(t, dir)
+	for i := range 20 {
+		name := fmt.Sprintf("user%d", i)
+		if r := runFerry(t, dir, "a long password\n", "user", "add", name, "--active", "--password-stdin"); r.code != exitOK {
+			t.Fatalf("adding a user: %s", r.err)
+		}
+		req, _ := http.NewRequest("POST", s.base+"/auth/login", nil)
+		req.SetBasicAuth(name, "a long password")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			t.Fatalf("the new user cannot log in: %s", resp.Status)
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"ferry/shared/endpoint"
+	"ferry/shared/service"
+	"ferry/shared/users"
+)
+
+// greet tells where the service is and, on the first start on empty data,
+// makes a user to try it with.
+func (c serveCommand) greet(ctx context.Context, out console, p *endpoint.Ports, o service.Options) error {
+	where := c.Data
+	if c.inCloud() {
+		where = "DynamoDB table " + c.Table
+	}
+	fmt.Fprintf(out.Out, "Ferry serves %s (data in %s). Ctrl-C stops it.\n", p.PublicURL, where)
+	if o.ShowInbox {
+		fmt.Fprintf(out.Out, "Mail and text messages are not sent: they are shown at %s/inbox\n", strings.TrimSuffix(p.PublicURL, endpoint.Prefix))
+	}
+	if !c.Demo || c.inCloud() {
+		return nil
+	}
+	password, err := demoUser(ctx, p)
+	if err != nil || password == "" {
+		return err
+	}
+	fmt.Fprintf(out.Out, `
+This is the first start: there is a user "demo" now, with the password %[1]s
+(it is not shown again; ferry user reset demo makes a new one). Try it in another terminal:
+
+  echo "Hello, Ferry" > hello.txt
+  curl -u demo:%[1]s -F file=@hello.txt %[2]s/upload
+  curl -u demo:%[1]s %[2]s/download/list
+  curl -OJ "LINK"          # a linkURL from one of the answers
+
+`, password, p.PublicURL)
+	return nil
+}
+
+// demoUser makes the user and returns the password, "" if there are users
+// already.
+func demoUser(ctx context.Context, p *endpoint.Ports) (string, error) {
+	store := users.NewStore(p.Table, p.Now)
+	errFound := errors.New("found")
+	err := store.List(ctx, func(users.User) error { return errFound })
+	if errors.Is(err, errFound) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	password, err := temporaryPassword(rand.Reader)
+	if err != nil {
+		return "", err
+	}
+	hash, err := p.Hasher.Hash(ctx, password)
+	if err != nil {
+		return "", err
+	}
+	return password, store.Add(ctx, users.User{
+		Name: "demo", Email: "demo@example.com", Lang: "en", State: users.Active, Password: hash,
+	})
+}
+
+// temporaryPassword has 80 random bits in letters that are hard to mistake
+// for one another.
+func temporaryPassword(random io.Reader) (string, error) {
+	const letters = "abcdefghjkmnpqrstuvwxyz23456789." // 32
+	b := make([]byte, 16)
+	if _, err := io.ReadFull(random, b); err != nil {
+		return "", fmt.Errorf("making a password: %w", err)
+	}
+	for i := range b {
+		b[i] = letters[:31][int(b[i])%31]
+	}
+	return string(b), nil
+}

@@ -1,0 +1,62 @@
+// Command ferry is Ferry on one machine, and the tool of those who run it
+// there or in the cloud. See ferry --help.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// The first signal asks to end; a second one ends at once.
+	context.AfterFunc(ctx, stop)
+	os.Exit(run(ctx, os.Args[1:], console{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
+}
+
+// console is where a command reads and prints.
+type console struct {
+	In  io.Reader
+	Out io.Writer // what was asked for
+	Err io.Writer // everything else
+}
+
+// run does what the arguments say and returns the exit code.
+func run(ctx context.Context, args []string, c console) int {
+	var cli commands
+	exit := -1
+	parser, err := kong.New(&cli,
+		kong.Name("ferry"),
+		kong.Description("A file-transfer service: upload with one HTTP call, the recipient gets the link."),
+		kong.Writers(c.Out, c.Err),
+		kong.Exit(func(code int) { exit = code }),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Bind(c),
+		kong.UsageOnError(),
+		kong.Vars{"exitcodes": exitCodes},
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+	)
+	if err != nil {
+		fmt.Fprintln(c.Err, "ferry:", err)
+		return exitOther
+	}
+	command, err := parser.Parse(args)
+	if exit >= 0 { // --help was answered
+		return exit
+	}
+	if err != nil {
+		fmt.Fprintf(c.Err, "ferry: %v\nTry ferry --help.\n", err)
+		return exitUsage
+	}
+	if err := command.Run(); err != nil {
+		fmt.Fprintln(c.Err, "ferry:", explain(err))
+		return exitCode(err)
+	}
+	return exitOK
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestTheLinesOfTheREADMEWork starts the service as the README says and runs
+// the README's own blocks of curl lines, one shell for all of them.
+func TestTheLinesOfTheREADMEWork(t *testing.T) {
+	t.Parallel()
+	for _, tool := range []string{"bash", "curl"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("%s is not installed", tool)
+		}
+	}
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)<!-- (?:The lines of this block|So are these)[^>]*-->\n```sh\n(.*?)```").FindAllStringSubmatch(string(text), -1)
+	if len(blocks) != 2 {
+		t.Fatalf("the README has %d blocks to run, want 2", len(blocks))
+	}
+	s := serve(t, t.TempDir())
+	script := "set -eu -o pipefail\n"
+	for _, b := range blocks {
+		script += b[1]
+	}
+	root := strings.TrimSuffix(s.base, "/v1")
+	script = strings.NewReplacer("demo:PASSWORD", "demo:"+s.password, "http://127.0.0.1:8080", root).Replace(script)
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", script)
+	cmd.Dir = t.TempDir()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("the lines failed: %v\n%s", err, out)
+	}
+	for what, want := range map[string]int{
+		`"name":"hello.txt"`: 7, `"name":"raw.txt"`: 1, "Hello, Ferry": 1, "handlerAuthForget:succsessfully": 1,
+		"handlerAuthLogin:succsessfully": 1, `"bearer":`: 1, `"status":0`: 9,
+	} {
+		if got := strings.Count(string(out), what); got < want {
+			t.Errorf("%s was answered %d times, want %d or more:\n%s", what, got, want, out)
+		}
+	}
+	if strings.Contains(string(out), `"status":4`) {
+		t.Errorf("a line was answered with an error:\n%s", out)
+	}
+}

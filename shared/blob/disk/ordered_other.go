@@ -1,0 +1,5 @@
+//go:build !linux
+
+package disk
+
+func ordered(string) bool { return false }
