@@ -46,6 +46,7 @@ type Options struct {
 type DB struct {
 	readers *sql.DB
 	get     *sql.Stmt
+	getTwo  *sql.Stmt
 	forward *sql.Stmt
 	back    *sql.Stmt
 	scan    *sql.Stmt
@@ -79,8 +80,9 @@ func Open(path string, o Options) (*DB, error) {
 	return db, nil
 }
 
-// maxReaders is the number of connections that read at once.
-func maxReaders() int { return max(4, 2*runtime.GOMAXPROCS(0)) }
+// maxReaders is the number of connections that read at once. A read is short,
+// but may be put off by the system in the middle.
+func maxReaders() int { return max(16, 2*runtime.GOMAXPROCS(0)) }
 
 func (db *DB) openReaders(path string, o Options) error {
 	readers, err := sql.Open("sqlite", dataSource(path, o.Busy, "mode=ro"))
@@ -91,10 +93,11 @@ func (db *DB) openReaders(path string, o Options) error {
 	readers.SetMaxIdleConns(maxReaders())
 	db.readers = readers
 	for query, stmt := range map[string]**sql.Stmt{
-		`SELECT doc FROM items WHERE pk = ? AND sk = ?`:                                 &db.get,
-		`SELECT sk, doc FROM items WHERE pk = ? AND sk > ? ORDER BY sk LIMIT ?`:         &db.forward,
-		`SELECT sk, doc FROM items WHERE pk = ? AND sk < ? ORDER BY sk DESC LIMIT ?`:    &db.back,
-		`SELECT pk, sk, doc FROM items WHERE (pk, sk) > (?, ?) ORDER BY pk, sk LIMIT ?`: &db.scan,
+		`SELECT doc FROM items WHERE pk = ? AND sk = ?`:                                                           &db.get,
+		`SELECT (SELECT doc FROM items WHERE pk = ? AND sk = ?), (SELECT doc FROM items WHERE pk = ? AND sk = ?)`: &db.getTwo,
+		`SELECT sk, doc FROM items WHERE pk = ? AND sk > ? ORDER BY sk LIMIT ?`:                                   &db.forward,
+		`SELECT sk, doc FROM items WHERE pk = ? AND sk < ? ORDER BY sk DESC LIMIT ?`:                              &db.back,
+		`SELECT pk, sk, doc FROM items WHERE (pk, sk) > (?, ?) ORDER BY pk, sk LIMIT ?`:                           &db.scan,
 	} {
 		if *stmt, err = readers.Prepare(query); err != nil {
 			return fmt.Errorf("preparing a query: %w", err)
@@ -107,7 +110,7 @@ func (db *DB) openReaders(path string, o Options) error {
 func (db *DB) Close() error {
 	db.delayed.stop()
 	db.writer.stop()
-	errs := []error{closeStatements(db.get, db.forward, db.back, db.scan)}
+	errs := []error{closeStatements(db.get, db.getTwo, db.forward, db.back, db.scan)}
 	if db.readers != nil {
 		errs = append(errs, db.readers.Close())
 	}
