@@ -43,15 +43,20 @@ func Paths() PathMethods {
 	return all
 }
 
+// Template returns the path template that a path fits, "" if it fits none.
+func (p PathMethods) Template(path string) string {
+	for template := range p {
+		if fits(template, path) {
+			return template
+		}
+	}
+	return ""
+}
+
 // Methods returns the methods of the template that a path fits, sorted; nil if
 // it fits none.
 func (p PathMethods) Methods(path string) []string {
-	for template, methods := range p {
-		if fits(template, path) {
-			return slices.Sorted(slices.Values(methods))
-		}
-	}
-	return nil
+	return slices.Sorted(slices.Values(p[p.Template(path)]))
 }
 
 func fits(template, path string) bool {

@@ -1,0 +1,110 @@
+package openapi_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"ferry/shared/endpoint/all"
+	"ferry/shared/openapi"
+)
+
+func document(t *testing.T, base string) *openapi3.T {
+	t.Helper()
+	doc, err := openapi3.NewLoader().LoadFromData([]byte(openapi.For(base)))
+	if err != nil {
+		t.Fatalf("the document cannot be read: %v", err)
+	}
+	return doc
+}
+
+func TestTheDocumentIsValid(t *testing.T) {
+	t.Parallel()
+	doc := document(t, "https://ferry.example.com/v1")
+	if err := doc.Validate(t.Context(), openapi3.EnableExamplesValidation()); err != nil {
+		t.Fatal(err)
+	}
+	if doc.OpenAPI != "3.1.0" {
+		t.Errorf("the document is of version %s", doc.OpenAPI)
+	}
+}
+
+func TestTheDocumentHasTheAddressOfTheService(t *testing.T) {
+	t.Parallel()
+	for _, base := range []string{"https://ferry.example.com/v1", "http://[::1]:8080/v1", `http://a"b\c/v1`} {
+		if got := document(t, base).Servers[0].URL; got != base {
+			t.Errorf("the server is %q, want %q", got, base)
+		}
+	}
+}
+
+func TestTheDocumentDescribesEachRouteAndNoOther(t *testing.T) {
+	t.Parallel()
+	described := map[string]bool{}
+	for path, methods := range openapi.Paths() {
+		for _, m := range methods {
+			described[m+" "+path] = true
+		}
+	}
+	for _, e := range all.Endpoints() {
+		for _, r := range e.Routes {
+			route := r.Method + " " + r.Path
+			if !described[route] {
+				t.Errorf("%s of endpoint %s is not described", route, e.Name)
+			}
+			delete(described, route)
+		}
+	}
+	for route := range described {
+		t.Errorf("%s is described, and there is no such route", route)
+	}
+	for path, item := range document(t, "http://127.0.0.1:8080/v1").Paths.Map() {
+		for method := range item.Operations() {
+			if !slices.Contains(openapi.Paths()[path], method) {
+				t.Errorf("openapi.Paths overlooks %s %s", method, path)
+			}
+		}
+	}
+}
+
+func TestEachOperationSaysWhatAClientMakerNeeds(t *testing.T) {
+	t.Parallel()
+	ids := map[string]bool{}
+	for path, item := range document(t, "http://127.0.0.1:8080/v1").Paths.Map() {
+		for method, op := range item.Operations() {
+			if op.Summary == "" || op.OperationID == "" || len(op.Tags) == 0 || op.Security == nil {
+				t.Errorf("%s %s lacks its summary, id, tag or security", method, path)
+			}
+			if ids[op.OperationID] {
+				t.Errorf("the operation id %s is there twice", op.OperationID)
+			}
+			ids[op.OperationID] = true
+			if op.Responses.Status(200) == nil || op.Responses.Status(500) == nil {
+				t.Errorf("%s %s lacks the response 200 or 500", method, path)
+			}
+		}
+	}
+}
+
+func TestAPathFitsItsTemplate(t *testing.T) {
+	t.Parallel()
+	paths := openapi.Paths()
+	for path, want := range map[string]string{
+		"/upload":            "POST, PUT",
+		"/files/7":           "DELETE",
+		"/files/7/restore":   "POST",
+		"/download/file":     "GET, HEAD",
+		"/files/":            "",
+		"/files":             "",
+		"/files//restore":    "",
+		"/files/7/restore/x": "",
+		"/upload/":           "",
+		"":                   "",
+	} {
+		if got := strings.Join(paths.Methods(path), ", "); got != want {
+			t.Errorf("%q takes %q, want %q", path, got, want)
+		}
+	}
+}
