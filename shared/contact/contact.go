@@ -5,8 +5,6 @@ import (
 	"errors"
 	"net/mail"
 	"strings"
-
-	"github.com/nyaruka/phonenumbers"
 )
 
 var (
@@ -17,20 +15,6 @@ var (
 	// ErrAddress is returned for text that is not one e-mail address.
 	ErrAddress = errors.New("not an e-mail address")
 )
-
-// Mobile reads a number as a person of the region (such as IT; may be empty)
-// would write it, and returns it in the form of E.164.
-func Mobile(text, region string) (string, error) {
-	n, err := phonenumbers.Parse(text, region)
-	if err != nil || !phonenumbers.IsValidNumber(n) {
-		return "", ErrNumber
-	}
-	switch phonenumbers.GetNumberType(n) {
-	case phonenumbers.MOBILE, phonenumbers.FIXED_LINE_OR_MOBILE, phonenumbers.PERSONAL_NUMBER, phonenumbers.UNKNOWN:
-		return phonenumbers.Format(n, phonenumbers.E164), nil
-	}
-	return "", ErrMobile
-}
 
 // Address checks one bare address (RFC 5322 addr-spec): no name, comment or
 // list around it, and a domain with a dot.
