@@ -120,7 +120,7 @@ type Page struct {
 // starts with the newest. One call to the table. A page may be shorter than
 // limit although Next says that there is more: what has expired is left out.
 func (s *Service) List(ctx context.Context, owner string, area blob.Area, after int64, limit int) (Page, error) {
-	q := table.Query{PK: partition(area, owner), Descending: true, Limit: limit}
+	q := newest(owner, area, limit)
 	if after > 0 {
 		q.After = sortKey(after)
 	}
@@ -128,10 +128,19 @@ func (s *Service) List(ctx context.Context, owner string, area blob.Area, after 
 	if err != nil {
 		return Page{}, fmt.Errorf("listing files: %w", err)
 	}
+	return s.page(found)
+}
+
+func newest(owner string, area blob.Area, limit int) table.Query {
+	return table.Query{PK: partition(area, owner), Descending: true, Limit: limit}
+}
+
+func (s *Service) page(found table.Page) (Page, error) {
 	page := Page{Files: make([]Listed, 0, len(found.Items))}
 	var last Listed
 	now := s.Now()
 	for _, item := range found.Items {
+		var err error
 		if last, err = s.listed(item); err != nil {
 			return Page{}, err
 		}

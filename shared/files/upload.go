@@ -127,8 +127,31 @@ func (u *Upload) Rename(i int, name string) { u.stored[i].Name = name }
 // Commit makes the files visible and puts a notice in the outbox for each file
 // and each of the given recipients, all in one call to the table. A refused
 // commit has stored nothing; after any other error the outcome is open, and
-// what is not visible is removed by the sweeper.
-func (u *Upload) Commit(ctx context.Context, recipients []notices.Notice) ([]File, error) {
+// what is not visible is removed by the sweeper. It returns the stored files.
+func (u *Upload) Commit(ctx context.Context, recipients []notices.Notice) ([]Listed, error) {
+	return u.commit(ctx, recipients, func(ctx context.Context, ops []table.Op) error {
+		return u.s.Table.Write(ctx, ops...)
+	})
+}
+
+// CommitAndList is Commit, and then List of the owner's newest files; if they
+// cannot be read, it returns what was stored. Two calls to the table.
+func (u *Upload) CommitAndList(ctx context.Context, recipients []notices.Notice, limit int) (Page, error) {
+	var found table.Page
+	stored, err := u.commit(ctx, recipients, func(ctx context.Context, ops []table.Op) (err error) {
+		found, err = u.s.Table.WriteThenQuery(ctx, newest(u.owner, blob.Files, limit), ops...)
+		return err
+	})
+	if errors.Is(err, table.ErrUnread) {
+		return Page{Files: stored}, nil // better than an error for what was stored
+	}
+	if err != nil {
+		return Page{}, err
+	}
+	return u.s.page(found)
+}
+
+func (u *Upload) commit(ctx context.Context, recipients []notices.Notice, write func(context.Context, []table.Op) error) ([]Listed, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
 	defer cancel()
 	var ops []table.Op
@@ -144,14 +167,18 @@ func (u *Upload) Commit(ctx context.Context, recipients []notices.Notice) ([]Fil
 		}
 	}
 	ops = append(ops, u.quota.settle(u.stored)...)
-	err := u.s.Table.Write(ctx, ops...)
+	err := write(ctx, ops)
 	if refused(err) {
 		u.Abort(ctx)
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, table.ErrUnread) {
 		return nil, fmt.Errorf("storing the records: %w", err)
 	}
-	return u.stored, nil
+	var stored []Listed
+	for _, f := range u.stored {
+		stored = append(stored, u.s.Listed(f))
+	}
+	return stored, err
 }
 
 // notice completes a recipient's notice for a file.

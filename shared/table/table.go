@@ -37,6 +37,9 @@ var (
 	// ErrBusy is returned when contention or throttling lasted longer than
 	// the backend was willing to retry. Nothing of that write happened.
 	ErrBusy = errors.New("table: busy")
+	// ErrUnread is returned by WriteThenQuery when all was written and the
+	// page could not be read.
+	ErrUnread = errors.New("table: written, but not read back")
 	// ErrFull is returned when the medium under the table has no room.
 	ErrFull = errors.New("table: no space left")
 )
@@ -120,6 +123,12 @@ type Table interface {
 	// operations may name the same key. A refused condition is a *ConditionError. When the context ends while a write is
 	// under way its outcome is unknown.
 	Write(ctx context.Context, ops ...Op) error
+
+	// WriteThenQuery does a Write and, if that succeeds, a Query whose page
+	// shows what was written. Two calls; a backend that can do both at once
+	// with less work does. When the write succeeded and the query did not,
+	// the error matches ErrUnread.
+	WriteThenQuery(ctx context.Context, q Query, ops ...Op) (Page, error)
 
 	// Update does one operation made by the function Update and decodes the
 	// item as it is afterwards into the struct that into points to. One call.

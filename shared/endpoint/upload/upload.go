@@ -61,14 +61,19 @@ func (h handler) upload(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	stored, err := h.receive(r.Context(), up, incoming, p)
+	if err := h.receive(r.Context(), up, incoming, p); err != nil {
+		return err
+	}
+	page, err := commit(r.Context(), up, p, u)
 	if err != nil {
 		return err
 	}
 	if len(p.recipients) > 0 {
 		h.ports.Notify()
 	}
-	return h.answer(w, r, u, p, stored)
+	return listing.Write(r.Context(), w, h.ports, listing.Page{
+		User: u.Name, Area: blob.Files, Lang: p.lang, Page: page, Limit: files.PageSize,
+	})
 }
 
 // bound refuses a body that is declared too large, and makes one fail that
@@ -86,48 +91,41 @@ func (h handler) bound(w http.ResponseWriter, r *http.Request) error {
 }
 
 // receive stores the files of the body. If one fails, none is there.
-func (h handler) receive(ctx context.Context, up *files.Upload, in source, p params) ([]files.File, error) {
+func (h handler) receive(ctx context.Context, up *files.Upload, in source, p params) error {
 	for {
 		part, err := in.next()
 		if err != nil {
 			up.Abort(ctx)
-			return nil, err
+			return err
 		}
 		if part == nil {
 			break
 		}
 		if err := up.Add(ctx, *part); err != nil {
 			up.Abort(ctx)
-			return nil, bodyError(err)
+			return bodyError(err)
 		}
 	}
 	switch stored := up.Stored(); {
 	case len(stored) == 0:
 		up.Abort(ctx)
-		return nil, fault.New(fault.Invalid, "the form has no file: send it as a part named file")
+		return fault.New(fault.Invalid, "the form has no file: send it as a part named file")
 	case len(stored) > 1 && p.digest != nil:
 		up.Abort(ctx)
-		return nil, fault.New(fault.Invalid, "Repr-Digest is for a single file; give each part one of its own")
+		return fault.New(fault.Invalid, "Repr-Digest is for a single file; give each part one of its own")
 	case len(stored) == 1 && p.name != "":
 		up.Rename(0, p.name)
 	}
-	return up.Commit(ctx, p.recipients)
+	return nil
 }
 
-// answer lists the caller's newest files, or after an upload into another
-// user's area what this call stored, and nothing else of that user's.
-func (h handler) answer(w http.ResponseWriter, r *http.Request, u users.User, p params, stored []files.File) error {
-	var page files.Page
-	for _, f := range stored {
-		page.Files = append(page.Files, h.files.Listed(f))
-	}
+// commit returns what is answered: the caller's newest files, or after an
+// upload into another user's area what this request stored, and nothing else
+// of that user's.
+func commit(ctx context.Context, up *files.Upload, p params, u users.User) (files.Page, error) {
 	if p.owner == u.Name {
-		var err error
-		if page, err = h.files.List(r.Context(), u.Name, blob.Files, 0, files.PageSize); err != nil {
-			return err
-		}
+		return up.CommitAndList(ctx, p.recipients, files.PageSize)
 	}
-	return listing.Write(r.Context(), w, h.ports, listing.Page{
-		User: u.Name, Area: blob.Files, Lang: p.lang, Page: page, Limit: files.PageSize,
-	})
+	stored, err := up.Commit(ctx, p.recipients)
+	return files.Page{Files: stored}, err
 }

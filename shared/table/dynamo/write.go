@@ -182,3 +182,18 @@ func deleteInput(d *types.Delete) *dynamodb.DeleteItemInput {
 	return &dynamodb.DeleteItemInput{TableName: d.TableName, Key: d.Key, ConditionExpression: d.ConditionExpression,
 		ExpressionAttributeNames: d.ExpressionAttributeNames, ExpressionAttributeValues: d.ExpressionAttributeValues}
 }
+
+// WriteThenQuery implements table.Table.
+func (t *Table) WriteThenQuery(ctx context.Context, q table.Query, ops ...table.Op) (table.Page, error) {
+	if err := table.CheckQuery(q); err != nil {
+		return table.Page{}, err
+	}
+	if err := t.Write(ctx, ops...); err != nil {
+		return table.Page{}, err
+	}
+	page, err := t.Query(ctx, q)
+	if err != nil {
+		return table.Page{}, fmt.Errorf("%w: %w", table.ErrUnread, err)
+	}
+	return page, nil
+}

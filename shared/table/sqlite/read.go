@@ -104,9 +104,19 @@ func (db *DB) Query(ctx context.Context, q table.Query) (table.Page, error) {
 	if err := table.CheckQuery(q); err != nil {
 		return table.Page{}, err
 	}
-	stmt, after := db.forward, any(q.After)
+	return query(ctx, q, db.forward, db.back)
+}
+
+const (
+	forwardQuery = `SELECT sk, doc FROM items WHERE pk = ? AND sk > ? ORDER BY sk LIMIT ?`
+	backQuery    = `SELECT sk, doc FROM items WHERE pk = ? AND sk < ? ORDER BY sk DESC LIMIT ?`
+)
+
+// query reads a page by one of two statements.
+func query(ctx context.Context, q table.Query, forward, back *sql.Stmt) (table.Page, error) {
+	stmt, after := forward, any(q.After)
 	if q.Descending {
-		stmt = db.back
+		stmt = back
 		if q.After == "" {
 			after = []byte{0} // a blob sorts behind every text
 		}

@@ -71,7 +71,7 @@ func Open(path string, o Options) (*DB, error) {
 	go w.run()
 	db := &DB{writer: w}
 	db.delayed = newDelayed(func(ctx context.Context, op table.Op) error {
-		_, err := db.write(ctx, []table.Op{op})
+		_, err := db.write(ctx, []table.Op{op}, nil)
 		return err
 	})
 	if err := db.openReaders(path, o); err != nil {
@@ -95,9 +95,9 @@ func (db *DB) openReaders(path string, o Options) error {
 	for query, stmt := range map[string]**sql.Stmt{
 		`SELECT doc FROM items WHERE pk = ? AND sk = ?`:                                                           &db.get,
 		`SELECT (SELECT doc FROM items WHERE pk = ? AND sk = ?), (SELECT doc FROM items WHERE pk = ? AND sk = ?)`: &db.getTwo,
-		`SELECT sk, doc FROM items WHERE pk = ? AND sk > ? ORDER BY sk LIMIT ?`:                                   &db.forward,
-		`SELECT sk, doc FROM items WHERE pk = ? AND sk < ? ORDER BY sk DESC LIMIT ?`:                              &db.back,
-		`SELECT pk, sk, doc FROM items WHERE (pk, sk) > (?, ?) ORDER BY pk, sk LIMIT ?`:                           &db.scan,
+		forwardQuery: &db.forward,
+		backQuery:    &db.back,
+		`SELECT pk, sk, doc FROM items WHERE (pk, sk) > (?, ?) ORDER BY pk, sk LIMIT ?`: &db.scan,
 	} {
 		if *stmt, err = readers.Prepare(query); err != nil {
 			return fmt.Errorf("preparing a query: %w", err)

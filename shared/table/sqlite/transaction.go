@@ -14,6 +14,7 @@ import (
 type transaction struct {
 	beginStmt, commitStmt, rollbackStmt *sql.Stmt
 	read, put, remove, expire           *sql.Stmt
+	forward, back                       *sql.Stmt
 
 	// updated holds what updates made of items until the commit: many
 	// requests of a group may count in the same item.
@@ -38,6 +39,8 @@ func newTransaction(ctx context.Context, conn *sql.Conn) (*transaction, error) {
 		`INSERT INTO items (pk, sk, doc, ttl) VALUES (?, ?, ?, ?)
 			ON CONFLICT DO UPDATE SET doc = excluded.doc, ttl = excluded.ttl`: &tx.put,
 		`DELETE FROM items WHERE pk = ? AND sk = ?`: &tx.remove,
+		forwardQuery: &tx.forward,
+		backQuery:    &tx.back,
 		`DELETE FROM items WHERE (pk, sk) IN
 			(SELECT pk, sk FROM items WHERE ttl IS NOT NULL AND ttl <= ? LIMIT ?)`: &tx.expire,
 	} {
@@ -53,7 +56,7 @@ func (tx *transaction) close() error {
 	if tx == nil {
 		return nil
 	}
-	return closeStatements(tx.beginStmt, tx.commitStmt, tx.rollbackStmt, tx.read, tx.put, tx.remove, tx.expire)
+	return closeStatements(tx.beginStmt, tx.commitStmt, tx.rollbackStmt, tx.read, tx.put, tx.remove, tx.expire, tx.forward, tx.back)
 }
 
 func (tx *transaction) begin() error {
@@ -193,4 +196,32 @@ func (tx *transaction) deleteExpired(now int64, limit int) (int64, error) {
 		return 0, &statementError{err}
 	}
 	return result.RowsAffected()
+}
+
+// readResult is what became of a request's reading.
+type readResult struct {
+	page table.Page
+	err  error
+}
+
+// readPages reads the pages that the requests which are not refused ask for,
+// by their index, each page once.
+func (tx *transaction) readPages(batch []*request, answers []error) map[int]readResult {
+	results := map[int]readResult{}
+	once := map[table.Query]readResult{}
+	for i, r := range batch {
+		if r.reading == nil || answers[i] != nil {
+			continue
+		}
+		result, ok := once[r.reading.Query]
+		if !ok {
+			result.err = tx.flush()
+			if result.err == nil {
+				result.page, result.err = query(context.Background(), r.reading.Query, tx.forward, tx.back)
+			}
+			once[r.reading.Query] = result
+		}
+		results[i] = result
+	}
+	return results
 }

@@ -68,8 +68,25 @@ func (db *DB) Write(ctx context.Context, ops ...table.Op) error {
 	if len(ops) == 1 && ops[0].Delayed && ops[0].Kind == table.KindUpdate {
 		return db.delayed.add(ctx, ops[0])
 	}
-	_, err := db.write(ctx, ops)
+	_, err := db.write(ctx, ops, nil)
 	return err
+}
+
+// WriteThenQuery implements table.Table. The writer reads the page before it
+// commits: it has the pages of the file at hand that were just changed, and
+// requests of one group that ask for the same page share it.
+func (db *DB) WriteThenQuery(ctx context.Context, q table.Query, ops ...table.Op) (table.Page, error) {
+	if err := table.CheckQuery(q); err != nil {
+		return table.Page{}, err
+	}
+	if len(ops) == 0 {
+		return db.Query(ctx, q)
+	}
+	r := &reading{Query: q}
+	if _, err := db.write(ctx, ops, r); err != nil {
+		return table.Page{}, err // the writer may still be at work
+	}
+	return r.page, nil
 }
 
 // Update implements table.Table.
@@ -77,7 +94,7 @@ func (db *DB) Update(ctx context.Context, op table.Op, into any) error {
 	if err := table.CheckUpdate(op); err != nil {
 		return err
 	}
-	after, err := db.write(ctx, []table.Op{op})
+	after, err := db.write(ctx, []table.Op{op}, nil)
 	if err != nil {
 		return err
 	}
@@ -85,7 +102,7 @@ func (db *DB) Update(ctx context.Context, op table.Op, into any) error {
 }
 
 // write returns the first item as it is afterwards.
-func (db *DB) write(ctx context.Context, ops []table.Op) ([]byte, error) {
+func (db *DB) write(ctx context.Context, ops []table.Op, reading *reading) ([]byte, error) {
 	if err := table.CheckOps(ops...); err != nil {
 		return nil, err
 	}
@@ -93,7 +110,7 @@ func (db *DB) write(ctx context.Context, ops []table.Op) ([]byte, error) {
 		return nil, ctx.Err()
 	}
 	r := newRequest(ctx)
-	r.relaxed = true
+	r.relaxed, r.reading = true, reading
 	encoded := make([]operation, len(ops))
 	for i, op := range ops {
 		var err error

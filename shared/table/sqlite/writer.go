@@ -25,8 +25,15 @@ type request struct {
 	ctx     context.Context
 	do      func(*transaction) error // may run again if it is rolled back
 	relaxed bool
-	size    int // bytes
+	reading *reading // or nil
+	size    int      // bytes
 	done    chan error
+}
+
+// reading is a page to read after a request's write.
+type reading struct {
+	table.Query
+	page table.Page
 }
 
 func newRequest(ctx context.Context) *request {
@@ -197,9 +204,16 @@ func (w *writer) commit(batch []*request, answers []error) error {
 			return translate(answers[i])
 		}
 	}
+	pages := w.tx.readPages(batch, answers)
 	if err := w.tx.commit(); err != nil {
 		w.tx.rollback()
 		return fmt.Errorf("committing: %w", translate(err))
+	}
+	for i, read := range pages {
+		batch[i].reading.page = read.page
+		if read.err != nil {
+			answers[i] = fmt.Errorf("%w: %w", table.ErrUnread, read.err)
+		}
 	}
 	return nil
 }

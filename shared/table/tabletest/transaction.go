@@ -1,6 +1,10 @@
 package tabletest
 
 import (
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
 	"testing"
 
 	"ferry/shared/table"
@@ -8,6 +12,10 @@ import (
 
 func transactionTests() map[string]func(*testing.T, suite) {
 	return map[string]func(*testing.T, suite){
+		"write then query shows what was written":             readBack,
+		"write then query of a refused write reads nothing":   readBackRefused,
+		"write then query without operations is a query":      readBackNothing,
+		"write then query shows each of many its own write":   readBackConcurrent,
 		"all kinds of operation happen together":              allKindsTogether,
 		"a refused operation leaves the others undone":        refusedUndoesAll,
 		"the first refused operation is named":                firstRefusedNamed,
@@ -143,4 +151,69 @@ func spansPartitions(t *testing.T, s suite) {
 	s.write(table.Put(s.key("k"), row{Name: "one"}), table.Put(s.other("k"), row{Name: "two"}))
 	s.wantRefused(s.Write(t.Context(), table.Delete(s.key("k")), table.Delete(s.other("k")).If(table.NotExists())), 1)
 	s.wantRow("k", row{Name: "one"})
+}
+
+func (s suite) readBack(q table.Query, ops ...table.Op) (table.Page, error) {
+	q.PK = s.pk
+	return s.WriteThenQuery(s.Context(), q, ops...)
+}
+
+func readBack(t *testing.T, s suite) {
+	s.put("a", row{Name: "old"})
+	s.put("b", row{Name: "gone"})
+	page, err := s.readBack(table.Query{Descending: true, Limit: 2},
+		table.Put(s.key("c"), row{Name: "c"}), table.Put(s.key("d"), row{Name: "d"}),
+		table.Delete(s.key("b")), table.Update(s.key("a")).Add("count", 7))
+	if err != nil || !page.More {
+		t.Fatalf("more %v, error %v", page.More, err)
+	}
+	if got := sortKeys(page.Items); !reflect.DeepEqual(got, []string{"d", "c"}) {
+		t.Errorf("the page has %q", got)
+	}
+	page, err = s.readBack(table.Query{Limit: 10}, table.Update(s.key("a")).Add("count", 1))
+	if err != nil || page.More || len(page.Items) != 3 {
+		t.Fatalf("the page is %+v, error %v", page, err)
+	}
+	var a row
+	if err := page.Items[0].Decode(&a); err != nil || a.Count != 8 || a.Name != "old" {
+		t.Errorf("the first item is %+v, %v", a, err)
+	}
+}
+
+func readBackRefused(t *testing.T, s suite) {
+	s.put("a", row{})
+	page, err := s.readBack(table.Query{Limit: 10}, table.Put(s.key("b"), row{}), table.Put(s.key("a"), row{}).If(table.NotExists()))
+	s.wantRefused(err, 1)
+	if len(page.Items) != 0 {
+		t.Errorf("the page has %d items", len(page.Items))
+	}
+	s.wantMissing("b")
+	if _, err := s.readBack(table.Query{Limit: 0}, table.Put(s.key("c"), row{})); err == nil {
+		t.Error("a query without limit is no error")
+	}
+	s.wantMissing("c")
+}
+
+func readBackNothing(t *testing.T, s suite) {
+	s.put("a", row{})
+	page, err := s.readBack(table.Query{Limit: 10})
+	if err != nil || len(page.Items) != 1 {
+		t.Errorf("the page is %+v, error %v", page, err)
+	}
+}
+
+func readBackConcurrent(t *testing.T, s suite) {
+	var wg sync.WaitGroup
+	for i := range 40 {
+		wg.Go(func() {
+			sk := fmt.Sprintf("%03d", i)
+			page, err := s.readBack(table.Query{Limit: 100}, table.Put(s.key(sk), row{}))
+			if err != nil {
+				t.Error(err)
+			} else if !slices.Contains(sortKeys(page.Items), sk) {
+				t.Errorf("the page after the write of %s has %q", sk, sortKeys(page.Items))
+			}
+		})
+	}
+	wg.Wait()
 }
