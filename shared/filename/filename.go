@@ -15,28 +15,26 @@ import (
 const MaxBytes = 255
 
 // Clean makes one path element of a name: the last of it, in NFC, without
-// control or formatting characters that could disguise it, at most MaxBytes
-// long with its extension kept. It returns "" if nothing is left.
+// control characters and those that could disguise it, at most MaxBytes long
+// with its extension kept. It returns "" if nothing is left.
 func Clean(name string) string {
-	name = norm.NFC.String(strings.ToValidUTF8(name, "\uFFFD"))
-	name = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || bidi(r) || r == '\u2028' || r == '\u2029' {
-			return -1
-		}
-		return r
-	}, name)
+	name = strings.Map(visible, strings.ToValidUTF8(name, "\uFFFD"))
+	name = norm.NFC.String(name) // now that nothing stands between letter and accent
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
-	name = strings.TrimSpace(name)
+	name = strings.TrimSpace(shorten(strings.TrimSpace(name)))
 	if strings.Trim(name, ".") == "" {
-		return "" // "..", and what the trimming made of it
+		return "" // "..", and what the cutting made of it
 	}
-	return shorten(name)
+	return name
 }
 
-// bidi tells the characters that reorder text, by which photo_gpj.exe can be
-// made to look like photo_exe.jpg.
-func bidi(r rune) bool {
-	return r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' || r == '\u200e' || r == '\u200f'
+// visible drops control characters, line ends, and the characters that reorder
+// text, by which photo_gpj.exe can be made to look like photo_exe.jpg.
+func visible(r rune) rune {
+	if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029' || r == '\ufeff' {
+		return -1
+	}
+	return r
 }
 
 func shorten(name string) string {
@@ -74,9 +72,10 @@ func ascii(name string) string {
 			b.WriteRune(r)
 		}
 	}
-	if s := b.String(); strings.Trim(s, "._ ") != "" {
+	s := shorten(b.String()) // one character may have become many
+	if strings.Trim(s, "._ ") != "" {
 		return s
 	}
 	// Nothing of the name is left, or an extension alone.
-	return "file" + strings.TrimLeft(strings.ReplaceAll(b.String(), " ", "_"), "_")
+	return shorten("file" + strings.TrimLeft(strings.ReplaceAll(s, " ", "_"), "_"))
 }

@@ -42,7 +42,7 @@ type User struct {
 	Lang     string `json:"lang,omitempty"`
 	State    State  `json:"state"`
 	Before   State  `json:"before,omitempty"` // of a disabled user: the state to go back to
-	Password string `json:"password"` // PHC string, see package auth
+	Password string `json:"password"`         // PHC string, see package auth
 	// Generation counts what ends all bearers at once: each holds the number
 	// of its making.
 	Generation int64 `json:"generation"`
