@@ -1,0 +1,182 @@
+package stack
+
+import (
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"ferry/shared/boot/boottest"
+	"ferry/shared/endpoint"
+	"ferry/shared/endpoint/all"
+)
+
+// others are the functions that are no endpoints.
+func others() []string { return []string{"linkkey", "sweep"} }
+
+func names() []string {
+	names := others()
+	for _, e := range all.Endpoints() {
+		names = append(names, e.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// same tells what one list has and the other lacks.
+func same(t *testing.T, what string, got, want []string) {
+	t.Helper()
+	for _, name := range want {
+		if !slices.Contains(got, name) {
+			t.Errorf("%s: %s is missing", what, name)
+		}
+	}
+	for _, name := range got {
+		if !slices.Contains(want, name) {
+			t.Errorf("%s: %s is too much", what, name)
+		}
+	}
+}
+
+func entries(t *testing.T, dir, suffix string) []string {
+	t.Helper()
+	found, err := os.ReadDir(filepath.Join(boottest.Root(t), dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range found {
+		names = append(names, strings.TrimSuffix(e.Name(), suffix))
+	}
+	return names
+}
+
+func TestEachEndpointHasItsFunctionResourceAndEvent(t *testing.T) {
+	t.Parallel()
+	same(t, "functions/", entries(t, "functions", ""), names())
+	same(t, "events/", entries(t, "events", ".json"), names())
+	same(t, "the functions of template.yaml", slices.Sorted(maps.Keys(read(t).functions())), names())
+}
+
+func TestRoutesAreThoseOfTheEndpoints(t *testing.T) {
+	t.Parallel()
+	functions := read(t).functions()
+	for _, e := range all.Endpoints() {
+		var got []string
+		for _, p := range functions[e.Name].events("HttpApi") {
+			got = append(got, show(p["Method"])+" "+show(p["Path"]))
+		}
+		same(t, "the routes of "+e.Name, got, routes(e))
+	}
+	for _, name := range others() {
+		if n := len(functions[name].events("HttpApi")); n > 0 {
+			t.Errorf("%s has %d routes", name, n)
+		}
+	}
+}
+
+// routes are an endpoint's as net/http understands them, where GET is HEAD
+// too. The endpoint without any gets what is left over.
+func routes(e endpoint.Endpoint) []string {
+	if len(e.Routes) == 0 {
+		return []string{"<nil> <nil>"}
+	}
+	var all []string
+	for _, r := range e.Routes {
+		all = append(all, r.Method+" "+endpoint.Prefix+r.Path)
+		if head := "HEAD " + endpoint.Prefix + r.Path; r.Method == "GET" && !slices.Contains(e.Routes, endpoint.Route{Method: "HEAD", Path: r.Path}) {
+			all = append(all, head)
+		}
+	}
+	return all
+}
+
+func TestEachEventIsOneOfItsFunctionsRoute(t *testing.T) {
+	t.Parallel()
+	for _, e := range all.Endpoints() {
+		var event struct {
+			Version, Resource, Path, HTTPMethod string
+			RequestContext                      struct{ DomainName, Stage, ResourcePath, HTTPMethod, Path string }
+			MultiValueHeaders                   map[string][]string
+		}
+		boottest.Load(t, e.Name).Decode(t, &event)
+		route := event.HTTPMethod + " " + event.Resource
+		if event.Resource != "$default" && !slices.Contains(routes(e), route) || (event.Resource == "$default") != (len(e.Routes) == 0) {
+			t.Errorf("events/%s.json is for the route %s, not one of %v", e.Name, route, routes(e))
+		}
+		c := event.RequestContext
+		if event.Version != "1.0" || c.DomainName == "" || c.Stage != "$default" || c.ResourcePath != event.Resource || c.Path != event.Path || len(event.MultiValueHeaders) == 0 {
+			t.Errorf("events/%s.json is not whole: %+v", e.Name, event)
+		}
+	}
+}
+
+// main is what functions/NAME/main.go says.
+type main struct {
+	imports []string
+	lines   int
+}
+
+func readMain(t *testing.T, name string) main {
+	t.Helper()
+	path := filepath.Join(boottest.Root(t), "functions", name, "main.go")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.ImportsOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := main{lines: strings.Count(string(text), "\n")}
+	for _, spec := range file.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.imports = append(m.imports, imported)
+	}
+	return m
+}
+
+// ports are the ports that the function opens, by the names of their packages.
+func (m main) ports() []string {
+	var names []string
+	for _, i := range m.imports {
+		if name, ok := strings.CutPrefix(i, "ferry/shared/boot/port/"); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func TestAMainIsNamesNotCode(t *testing.T) {
+	t.Parallel()
+	for _, name := range names() {
+		m := readMain(t, name)
+		if m.lines > 15 {
+			t.Errorf("functions/%s/main.go has %d lines", name, m.lines)
+		}
+		var served []string
+		for _, i := range m.imports {
+			if e, ok := strings.CutPrefix(i, "ferry/shared/endpoint/"); ok {
+				served = append(served, e)
+			}
+		}
+		want := []string{name}
+		if slices.Contains(others(), name) {
+			want = nil
+		}
+		if !slices.Equal(served, want) {
+			t.Errorf("functions/%s serves %v", name, served)
+		}
+		if entries := entries(t, "functions/"+name, ""); !slices.Equal(entries, []string{"main.go"}) {
+			t.Errorf("functions/%s holds %v", name, entries)
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package stack
+
+import (
+	"maps"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"ferry/shared/boot/boottest"
+	"ferry/shared/boot/port"
+	"ferry/shared/boot/port/dynamotable"
+	"ferry/shared/boot/port/s3blobs"
+	"ferry/shared/boot/port/ssmkey"
+	"ferry/shared/boot/settings"
+	"ferry/shared/endpoint"
+)
+
+// asked returns a getenv that notes what it is asked for, in Ferry's names.
+func asked() (getenv func(string) string, names func() []string) {
+	seen := map[string]bool{}
+	return func(name string) string {
+			if strings.HasPrefix(name, "FERRY_") {
+				seen[name] = true
+			}
+			return ""
+		}, func() []string {
+			return slices.Sorted(maps.Keys(seen))
+		}
+}
+
+// variables are those that opening a port reads.
+func variables(t *testing.T, name string) []string {
+	t.Helper()
+	open := map[string]port.Opener{"dynamotable": dynamotable.Open, "s3blobs": s3blobs.Open, "ssmkey": ssmkey.Open}[name]
+	if open == nil {
+		t.Fatalf("the port %s is new: say here what it is", name)
+	}
+	getenv, names := asked()
+	if err := open(&port.Cloud{Getenv: getenv}, &endpoint.Ports{}); err == nil {
+		t.Errorf("the port %s opens without a name", name)
+	}
+	return names()
+}
+
+// used are the settings that a function acts on.
+func used() map[string][]string {
+	public := []string{"FERRY_PUBLIC_URL"}
+	return map[string][]string{
+		"authchange":         public,
+		"authfirst":          public,
+		"authforget":         {"FERRY_PUBLIC_URL", "FERRY_HIDE_USERS"},
+		"downloadfile":       {"FERRY_PUBLIC_URL", "FERRY_REDIRECT_OVER"},
+		"downloadfilebackup": {"FERRY_PUBLIC_URL", "FERRY_REDIRECT_OVER"},
+		"downloadlist":       public,
+		"downloadlistbackup": public,
+		"filesdelete":        {"FERRY_PUBLIC_URL", "FERRY_BACKUP_DAYS"},
+		"filesrestore":       {"FERRY_PUBLIC_URL", "FERRY_KEEP_DAYS"},
+		"linkkey":            {"FERRY_KEY_PARAMETER"},
+		"oauthtoken":         public,
+		"openapi":            public,
+		"sweep":              {"FERRY_KEEP_DAYS", "FERRY_BACKUP_DAYS"},
+		"upload":             {"FERRY_PUBLIC_URL", "FERRY_PHONE_REGION", "FERRY_KEEP_DAYS", "FERRY_MAX_BODY"},
+	}
+}
+
+func TestAFunctionIsToldWhatItsPortsAndSettingsRead(t *testing.T) {
+	t.Parallel()
+	for name, f := range read(t).functions() {
+		want := slices.Clone(used()[name])
+		for _, p := range readMain(t, name).ports() {
+			want = append(want, variables(t, p)...)
+		}
+		environment, _ := at(f.Props, "Environment", "Variables").(object)
+		same(t, "the environment of "+name, slices.Sorted(maps.Keys(environment)), want)
+	}
+}
+
+func TestEachSettingReachesAFunction(t *testing.T) {
+	t.Parallel()
+	getenv, names := asked()
+	if _, err := settings.Read(getenv); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names() {
+		if !slices.ContainsFunc(slices.Collect(maps.Values(used())), func(all []string) bool { return slices.Contains(all, name) }) {
+			t.Errorf("no function is told %s", name)
+		}
+	}
+}
+
+func TestAVariableMeansTheSameInEachFunction(t *testing.T) {
+	t.Parallel()
+	values := map[string]string{}
+	for _, f := range read(t).functions() {
+		environment, _ := at(f.Props, "Environment", "Variables").(object)
+		for name, v := range environment {
+			if first, ok := values[name]; ok && first != show(v) {
+				t.Errorf("%s is %s, and %s in %s", name, first, show(v), f.ID)
+			}
+			values[name] = show(v)
+		}
+	}
+}
+
+// TestAFunctionLinksOnlyWhatItsPortsNeed holds start and size down: each
+// package costs a function some of both, used or not.
+func TestAFunctionLinksOnlyWhatItsPortsNeed(t *testing.T) {
+	t.Parallel()
+	const sdk = "github.com/aws/aws-sdk-go-v2/"
+	services := map[string]string{"dynamotable": "dynamodb", "s3blobs": "s3"}
+	for _, name := range names() {
+		want := map[string]bool{}
+		for _, p := range readMain(t, name).ports() {
+			want[services[p]] = true
+		}
+		want["ssm"] = name == "linkkey"
+		for _, i := range dependencies(t, name) {
+			service, isService := strings.CutPrefix(i, sdk+"service/")
+			whole := isService && !strings.Contains(service, "/") // types alone cost nothing
+			forbidden := slices.Contains([]string{
+				sdk + "config", sdk + "credentials", "modernc.org/sqlite", "net/smtp",
+				"ferry/shared/endpoint/all", "ferry/shared/table/sqlite", "ferry/shared/blob/disk", "ferry/shared/service",
+				"github.com/nyaruka/phonenumbers", "google.golang.org/protobuf/proto",
+			}, i)
+			if whole && !want[service] || forbidden {
+				t.Errorf("%s links %s", name, i)
+			}
+		}
+	}
+}
+
+func dependencies(t *testing.T, name string) []string {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-tags", "lambda.norpc", "./functions/"+name)
+	list.Dir = boottest.Root(t)
+	out, err := list.Output()
+	if err != nil {
+		t.Fatalf("listing what %s links: %v", name, err)
+	}
+	return strings.Fields(string(out))
+}

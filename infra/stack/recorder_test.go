@@ -1,0 +1,167 @@
+package stack
+
+import (
+	"context"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"ferry/shared/blob"
+	"ferry/shared/table"
+)
+
+// uses is what ports were used for, as permissions of AWS: the action, and the
+// partition of the table or the resource.
+type uses struct {
+	mu  sync.Mutex
+	all map[string]bool
+}
+
+func newUses() *uses { return &uses{all: map[string]bool{}} }
+
+func (u *uses) note(resource string, actions ...string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, a := range actions {
+		u.all[a+" "+resource] = true
+	}
+}
+
+func (u *uses) sorted() []string { return slices.Sorted(maps.Keys(u.all)) }
+
+// recordedTable is a table that notes what it is used for on DynamoDB.
+type recordedTable struct {
+	table.Table
+	*uses
+}
+
+func (r recordedTable) key(action string, keys ...table.Key) {
+	for _, k := range keys {
+		partition, _, named := strings.Cut(k.PK, "#")
+		if named {
+			partition += "#*"
+		}
+		r.note(partition, "dynamodb:"+action)
+	}
+}
+
+func (r recordedTable) Get(ctx context.Context, key table.Key, into any) error {
+	r.key("GetItem", key)
+	return r.Table.Get(ctx, key, into)
+}
+
+func (r recordedTable) GetMany(ctx context.Context, keys ...table.Key) ([]table.Item, error) {
+	r.key("BatchGetItem", keys...)
+	return r.Table.GetMany(ctx, keys...)
+}
+
+func (r recordedTable) Query(ctx context.Context, q table.Query) (table.Page, error) {
+	r.key("Query", table.Key{PK: q.PK})
+	return r.Table.Query(ctx, q)
+}
+
+func (r recordedTable) Scan(ctx context.Context, yield func(table.Item) error) error {
+	r.note("!GetAtt Table.Arn", "dynamodb:Scan")
+	return r.Table.Scan(ctx, yield)
+}
+
+func (r recordedTable) Write(ctx context.Context, ops ...table.Op) error {
+	for _, op := range ops {
+		r.op(op)
+	}
+	return r.Table.Write(ctx, ops...)
+}
+
+func (r recordedTable) WriteThenQuery(ctx context.Context, q table.Query, ops ...table.Op) (table.Page, error) {
+	r.key("Query", table.Key{PK: q.PK})
+	for _, op := range ops {
+		r.op(op)
+	}
+	return r.Table.WriteThenQuery(ctx, q, ops...)
+}
+
+func (r recordedTable) Update(ctx context.Context, op table.Op, into any) error {
+	r.op(op)
+	return r.Table.Update(ctx, op, into)
+}
+
+// op notes an operation. One of a transaction needs the same as one by itself.
+func (r recordedTable) op(op table.Op) {
+	action := map[table.Kind]string{
+		table.KindPut: "PutItem", table.KindUpdate: "UpdateItem", table.KindDelete: "DeleteItem", table.KindCheck: "ConditionCheckItem",
+	}[op.Kind]
+	r.key(action, op.Key)
+}
+
+// interlopers are callers who come in between, each once.
+type interlopers struct{ beforeCopy, afterCopy func() }
+
+func (interlopers) once(f *func()) {
+	if g := *f; g != nil {
+		*f = nil
+		g()
+	}
+}
+
+// recordedBlobs is a store that notes what it is used for on S3.
+type recordedBlobs struct {
+	blob.Store
+	*uses
+	*interlopers
+}
+
+func bucket(area blob.Area) string {
+	return map[blob.Area]string{blob.Files: "FilesBucket", blob.Backup: "BackupBucket"}[area]
+}
+
+// Create is a PutObject, or an upload in parts. What went wrong is looked into
+// (HeadObject, which is GetObject) and cleaned up.
+func (r recordedBlobs) Create(ctx context.Context, area blob.Area, key string, b io.Reader, size int64) (blob.Written, error) {
+	r.note(bucket(area)+"/*", "s3:PutObject", "s3:GetObject", "s3:DeleteObject", "s3:AbortMultipartUpload")
+	return r.Store.Create(ctx, area, key, b, size)
+}
+
+// Open learns that an object is missing only if it may list the bucket.
+func (r recordedBlobs) Open(ctx context.Context, area blob.Area, key string) (io.ReadSeekCloser, error) {
+	r.note(bucket(area)+"/*", "s3:GetObject")
+	r.note(bucket(area), "s3:ListBucket")
+	return r.Store.Open(ctx, area, key)
+}
+
+// Copy makes a large object of parts, and learns that one is missing like Open.
+func (r recordedBlobs) Copy(ctx context.Context, from blob.Area, fromKey string, to blob.Area, toKey string) error {
+	r.note(bucket(from)+"/*", "s3:GetObject")
+	r.note(bucket(from), "s3:ListBucket")
+	r.note(bucket(to)+"/*", "s3:PutObject", "s3:AbortMultipartUpload")
+	r.once(&r.beforeCopy)
+	err := r.Store.Copy(ctx, from, fromKey, to, toKey)
+	r.once(&r.afterCopy)
+	return err
+}
+
+func (r recordedBlobs) Delete(ctx context.Context, area blob.Area, key string) error {
+	r.note(bucket(area)+"/*", "s3:DeleteObject")
+	return r.Store.Delete(ctx, area, key)
+}
+
+func (r recordedBlobs) List(ctx context.Context, area blob.Area, after string, limit int) ([]blob.Object, error) {
+	r.note(bucket(area), "s3:ListBucket")
+	return r.Store.List(ctx, area, after, limit)
+}
+
+// SignGet signs with the function's own permission. A disk cannot.
+func (r recordedBlobs) SignGet(_ context.Context, area blob.Area, key string, _ blob.Signed) (string, error) {
+	r.note(bucket(area)+"/*", "s3:GetObject")
+	return "https://" + bucket(area) + ".example/" + key, nil
+}
+
+func (r recordedBlobs) Sweep(ctx context.Context, before time.Time) (int, error) {
+	for _, area := range []blob.Area{blob.Files, blob.Backup} {
+		r.note(bucket(area), "s3:ListBucketMultipartUploads")
+		r.note(bucket(area)+"/*", "s3:AbortMultipartUpload")
+	}
+	return r.Store.Sweep(ctx, before)
+}

@@ -1,0 +1,265 @@
+package stack
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"ferry/shared/auth"
+	"ferry/shared/blob"
+	"ferry/shared/boot/boottest"
+	"ferry/shared/boot/function"
+	"ferry/shared/boot/sweeper"
+	"ferry/shared/endpoint"
+	"ferry/shared/endpoint/all"
+	"ferry/shared/notices"
+	"ferry/shared/table"
+	"ferry/shared/users"
+)
+
+func scenarios() map[string]func(*stage) {
+	return map[string]func(*stage){
+		"authlogin":          authLogin,
+		"authfirst":          authFirst,
+		"authforget":         authForget,
+		"authchange":         authChange,
+		"oauthtoken":         oauthToken,
+		"oauthrevoke":        oauthRevoke,
+		"upload":             upload,
+		"downloadlist":       func(s *stage) { listing(s, "/download/list") },
+		"downloadlistbackup": func(s *stage) { listing(s, "/download/list/backup") },
+		"downloadfile":       func(s *stage) { download(s, "/download/file?k=", blob.Files, 1) },
+		"downloadfilebackup": func(s *stage) { download(s, "/download/file/backup?z=", blob.Backup, 2) },
+		"filesdelete":        filesDelete,
+		"filesrestore":       filesRestore,
+		"health":             func(s *stage) { s.must(200, "GET", "/health") },
+		"openapi":            func(s *stage) { s.must(200, "GET", "/openapi.json") },
+		"notfound":           func(s *stage) { s.must(404, "GET", "/nothing") },
+		"sweep":              sweepAll,
+		"linkkey":            func(*stage) {}, // its one call is proven where it is written
+	}
+}
+
+// outdated adds a user whose hash will be renewed at the next login.
+func (s *stage) outdated() {
+	s.Helper()
+	weak, err := auth.NewHasher(auth.Params{Memory: 32, Time: 1, Threads: 1}, s.real.Random, s.real.Now)
+	s.check(err)
+	hash, err := weak.Hash(s.Context(), boottest.Password)
+	s.check(err)
+	s.user("carol", func(u *users.User) { u.Password = hash })
+}
+
+func authLogin(s *stage) {
+	s.outdated()
+	login := func(name string) func(string) int {
+		return func(password string) int { return s.do("POST", "/auth/login", basic(name, password)) }
+	}
+	s.guesses(login("alice"), boottest.Password)
+	s.must(401, "POST", "/auth/login", basic("nobody", "no-password"))
+	s.must(200, "POST", "/auth/login", basic("carol", boottest.Password))
+}
+
+func oauthToken(s *stage) {
+	s.outdated()
+	login := func(name string) func(string) int {
+		return func(password string) int {
+			return s.do("POST", "/oauth2/token", form(url.Values{"grant_type": {"password"}, "username": {name}, "password": {password}}))
+		}
+	}
+	s.guesses(login("alice"), boottest.Password)
+	if status := login("carol")(boottest.Password); status != 200 {
+		s.Fatalf("carol's login: status %d", status)
+	}
+}
+
+func oauthRevoke(s *stage) {
+	s.must(200, "POST", "/oauth2/revoke", form(url.Values{"token": {"unknown"}}))
+}
+
+func authFirst(s *stage) {
+	s.guesses(func(password string) int { return s.do("POST", "/auth/first", basic("bob", password)) }, boottest.Temporary)
+	s.must(403, "POST", "/auth/first", basic("alice", boottest.Password))
+}
+
+func authForget(s *stage) {
+	s.must(200, "GET", "/auth/forget?u=alice")
+	s.must(200, "GET", "/auth/forget?u=alice") // there is a count to go on from
+	s.must(401, "GET", "/auth/forget?u=nobody")
+}
+
+func authChange(s *stage) {
+	first, err := s.real.Accounts().First(s.Context(), s.get("bob"))
+	s.check(err)
+	change := func(values ...string) int {
+		v := url.Values{}
+		for i, name := range []string{"k", "p", "z"}[:len(values)] {
+			v.Set(name, values[i])
+		}
+		return s.do("POST", "/auth/change", form(v))
+	}
+	forgotten, _, err := s.real.Accounts().Forget(s.Context(), "alice", s.real.PublicURL, "en")
+	s.check(err)
+	for _, c := range []struct {
+		values []string
+		status int
+	}{
+		{[]string{first}, 200},
+		{[]string{first, "", "a new way to go"}, 200},
+		{[]string{"unknown"}, 401},
+		{[]string{forgotten, "00000000x"}, 401},
+		{[]string{forgotten, s.pin()}, 200},
+		{[]string{forgotten, s.pin(), "another way to go"}, 200},
+	} {
+		if got := change(c.values...); got != c.status {
+			s.Fatalf("changing with %d values: status %d, want %d", len(c.values), got, c.status)
+		}
+	}
+}
+
+func (s *stage) get(name string) users.User {
+	s.Helper()
+	u, err := users.NewStore(s.real.Table, s.real.Now).Get(s.Context(), name)
+	s.check(err)
+	return u
+}
+
+// pin is the one that was mailed.
+func (s *stage) pin() (pin string) {
+	s.Helper()
+	s.check(s.real.Table.Scan(s.Context(), func(item table.Item) error {
+		var n notices.Notice
+		if strings.HasPrefix(item.Key.PK, "outbox#") && item.Decode(&n) == nil {
+			pin = s.real.Key.PIN(n.Nonce)
+		}
+		return nil
+	}))
+	return pin
+}
+
+func listing(s *stage, path string) {
+	s.authenticated("GET", path, 200)
+	s.guesses(func(password string) int { return s.do("GET", path, basic("alice", password)) }, boottest.Password)
+}
+
+func upload(s *stage) {
+	s.user("dave", func(u *users.User) { u.Quota = 1000 })
+	text := content("text/plain", "abc")
+	s.must(200, "POST", "/upload?file=a.txt&m=carla@example.com&i=hello", bearer(), text)
+	s.must(200, "POST", "/upload?file=a.txt&d=dave", bearer(), text)
+	s.must(413, "POST", "/upload?file=a.txt", basic("dave", boottest.Password), content("text/plain", strings.Repeat("a", 1001)))
+	s.must(401, "PUT", "/upload?file=a.txt", header("Authorization", "Bearer none"), text)
+	s.must(400, "PUT", "/upload?file=a.txt&d=nobody", bearer(), text)
+	s.must(400, "POST", "/upload", bearer(), broken())
+	s.guesses(func(password string) int {
+		return s.do("POST", "/upload?file=b.txt", basic("dave", password), text)
+	}, boottest.Password)
+}
+
+// broken is a form whose first file is whole and whose second is cut off.
+func broken() func(*http.Request) {
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	for range 2 {
+		part, _ := w.CreateFormFile("file", "a.txt") // a buffer takes all
+		io.WriteString(part, "abc")
+	}
+	return content(w.FormDataContentType(), b.String())
+}
+
+func download(s *stage, path string, area blob.Area, id int64) {
+	token := s.real.Key.File(area, "alice", id)
+	s.must(200, "GET", path+token)
+	s.must(200, "HEAD", path+token)
+	s.must(200, "GET", path+token, header("Accept", "text/html"))
+	s.must(200, "GET", path+token, header("Accept", "application/json"))
+	s.must(401, "GET", path+"unknown")
+	s.ports.RedirectOver = 1
+	s.h = function.With(s.ports).Handler(s.endpoint())
+	s.must(302, "GET", path+token)
+}
+
+func (s *stage) endpoint() endpoint.Endpoint {
+	s.Helper()
+	name := s.Name()[strings.LastIndexByte(s.Name(), '/')+1:]
+	i := slices.IndexFunc(all.Endpoints(), func(e endpoint.Endpoint) bool { return e.Name == name })
+	return all.Endpoints()[i]
+}
+
+func filesDelete(s *stage) {
+	s.authenticated("DELETE", "/files/1", 200)
+	s.must(404, "DELETE", "/files/1", bearer())
+	s.others.afterCopy = func() { // somebody is quicker
+		_, err := s.real.Files().Delete(s.Context(), s.get("alice"), 3)
+		s.check(err)
+	}
+	s.must(404, "DELETE", "/files/3", bearer())
+	s.put("alice")
+	s.guesses(func(password string) int { return s.do("DELETE", "/files/4", basic("alice", password)) }, boottest.Password)
+}
+
+func filesRestore(s *stage) {
+	s.authenticated("POST", "/files/2/restore", 200)
+	s.must(404, "POST", "/files/2/restore", bearer())
+	for _, id := range []int64{1, 3} {
+		_, err := s.real.Files().Delete(s.Context(), s.get("alice"), id)
+		s.check(err)
+	}
+	s.others.afterCopy = func() { // somebody is quicker
+		_, err := s.real.Files().Restore(s.Context(), s.get("alice"), 3)
+		s.check(err)
+	}
+	s.must(404, "POST", "/files/3/restore", bearer())
+	s.guesses(func(password string) int { return s.do("POST", "/files/1/restore", basic("alice", password)) }, boottest.Password)
+}
+
+func sweepAll(s *stage) {
+	s.user("dave", func(u *users.User) { u.Quota = 1000 })
+	s.user("erin", nil)
+	for _, name := range []string{"dave", "erin", "alice"} {
+		s.put(name)
+	}
+	_, err := s.real.Files().Begin(s.Context(), "dave", "dave", 10) // a crash leaves its reservation
+	s.check(err)
+	s.check(s.real.Table.Write(s.Context(), table.Delete(users.Key("erin")))) // a removal that was cut off
+	for i := range blob.MaxList + 1 {                                         // more than one page
+		_, err := s.real.Blobs.Create(s.Context(), blob.Files, fmt.Sprintf("zoe/%d-left", i), strings.NewReader(""), 0)
+		s.check(err)
+	}
+	s.sweep(31)
+	s.put("alice")
+	s.others.beforeCopy = func() { // another sweep is quicker
+		_, err := sweeper.Handler(function.With(s.real))(s.Context())
+		s.check(err)
+	}
+	s.sweep(62)
+	if s.others.beforeCopy != nil {
+		s.Fatal("nothing was moved")
+	}
+	s.sweep(200)
+	left := map[blob.Area]int{}
+	for _, area := range []blob.Area{blob.Files, blob.Backup} {
+		objects, err := s.real.Blobs.List(s.Context(), area, "", blob.MaxList)
+		s.check(err)
+		left[area] = len(objects)
+	}
+	if !maps.Equal(left, map[blob.Area]int{blob.Files: 0, blob.Backup: 0}) {
+		s.Fatalf("left are %v", left)
+	}
+}
+
+// sweep sweeps so many days from now.
+func (s *stage) sweep(days int) {
+	s.Helper()
+	s.ahead = time.Duration(days) * 24 * time.Hour
+	if r, err := sweeper.Handler(function.With(s.ports))(s.Context()); err != nil || !r.Complete {
+		s.Fatalf("after %d days: %+v, %v", days, r, err)
+	}
+}

@@ -1,0 +1,34 @@
+package stack
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"ferry/shared/boot/boottest"
+)
+
+// maxSize is the most bytes of a function's program. Lambda takes more; but a
+// larger one takes longer to load.
+const maxSize = 12_000_000
+
+func TestSizeOfEachFunction(t *testing.T) {
+	t.Parallel()
+	built := filepath.Join(boottest.Root(t), "bin", "functions")
+	if _, err := os.Stat(built); errors.Is(err, fs.ErrNotExist) {
+		t.Skip("the functions are not built: make build")
+	}
+	for _, name := range names() {
+		info, err := os.Stat(filepath.Join(built, name, "bootstrap"))
+		if err != nil {
+			t.Errorf("%s is not built: %v", name, err)
+			continue
+		}
+		t.Logf("%-20s %10d bytes", name, info.Size())
+		if info.Size() > maxSize {
+			t.Errorf("%s has %d bytes, more than %d", name, info.Size(), maxSize)
+		}
+	}
+}

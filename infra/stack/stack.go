@@ -1,0 +1,4 @@
+// Package stack holds the tests of template.yaml, the description of Ferry in
+// AWS: that it fits the endpoints, that each function may do what it does and
+// nothing else, and that nothing is left open. README.md explains the stack.
+package stack

@@ -1,0 +1,164 @@
+package stack
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"ferry/shared/auth"
+	"ferry/shared/boot/boottest"
+	"ferry/shared/boot/function"
+	"ferry/shared/endpoint"
+	"ferry/shared/endpoint/all"
+	"ferry/shared/files"
+	"ferry/shared/links"
+	"ferry/shared/users"
+)
+
+// stage is a function with the ports that its main names, recorded; the others
+// are not there. real are the same data, all open and not recorded.
+type stage struct {
+	*testing.T
+	uses   *uses
+	real   *endpoint.Ports
+	ports  *endpoint.Ports
+	others *interlopers
+	h      http.Handler
+	ahead  time.Duration // of the clock
+}
+
+func newStage(t *testing.T, name string) *stage {
+	t.Helper()
+	s := &stage{T: t, uses: newUses(), others: &interlopers{}}
+	s.real = boottest.Ports(t, nil)
+	s.real.Now = func() time.Time { return time.Now().Add(s.ahead) }
+	s.real.PublicURL = "https://files.example.com/v1"
+	hash, err := auth.NewHasher(auth.Params{Memory: 64, Time: 1, Threads: 1}, s.real.Random, s.real.Now)
+	s.check(err)
+	s.real.Hasher = hash
+
+	p := *s.real
+	p.Table, p.Blobs, p.Key = nil, nil, links.Key{}
+	for _, port := range readMain(t, name).ports() {
+		switch port {
+		case "dynamotable":
+			p.Table = recordedTable{s.real.Table, s.uses}
+		case "s3blobs":
+			p.Blobs = recordedBlobs{s.real.Blobs, s.uses, s.others}
+		case "ssmkey":
+			p.Key = s.real.Key
+		default:
+			t.Fatalf("the port %s is new: say here what it is", port)
+		}
+	}
+	s.ports = &p
+	for _, e := range all.Endpoints() {
+		if e.Name == name {
+			s.h = function.With(&p).Handler(e)
+		}
+	}
+	return s
+}
+
+func (s *stage) check(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// do sends a request. None may fail for want of a port.
+func (s *stage) do(method, path string, options ...func(*http.Request)) int {
+	s.Helper()
+	r := httptest.NewRequestWithContext(s.Context(), method, "https://gateway.example/v1"+path, nil)
+	for _, o := range options {
+		o(r)
+	}
+	w := httptest.NewRecorder()
+	s.h.ServeHTTP(w, r)
+	if w.Code >= 500 {
+		s.Fatalf("%s %s: status %d", method, path, w.Code)
+	}
+	return w.Code
+}
+
+// must is do with a status that must come.
+func (s *stage) must(status int, method, path string, options ...func(*http.Request)) {
+	s.Helper()
+	if got := s.do(method, path, options...); got != status {
+		s.Fatalf("%s %s: status %d, want %d", method, path, got, status)
+	}
+}
+
+func basic(name, password string) func(*http.Request) {
+	return func(r *http.Request) { r.SetBasicAuth(name, password) }
+}
+
+func header(name, value string) func(*http.Request) {
+	return func(r *http.Request) { r.Header.Set(name, value) }
+}
+
+func content(kind, text string) func(*http.Request) {
+	return func(r *http.Request) {
+		r.Header.Set("Content-Type", kind)
+		r.Body, r.ContentLength = io.NopCloser(strings.NewReader(text)), int64(len(text))
+	}
+}
+
+func form(values url.Values) func(*http.Request) {
+	return content("application/x-www-form-urlencoded", values.Encode())
+}
+
+// bearer is alice's.
+func bearer() func(*http.Request) {
+	return header("Authorization", "Bearer AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQFhbGljZQ")
+}
+
+// user adds a user with the password of alice.
+func (s *stage) user(name string, change func(*users.User)) users.User {
+	s.Helper()
+	hash, err := s.real.Hasher.Hash(s.Context(), boottest.Password)
+	s.check(err)
+	u := users.User{Name: name, State: users.Active, Password: hash}
+	if change != nil {
+		change(&u)
+	}
+	s.check(users.NewStore(s.real.Table, s.real.Now).Add(s.Context(), u))
+	return u
+}
+
+// put stores a file.
+func (s *stage) put(owner string) {
+	s.Helper()
+	up, err := s.real.Files().Begin(s.Context(), owner, owner, 3)
+	s.check(err)
+	s.check(up.Add(s.Context(), files.Part{Name: "abc", Body: strings.NewReader("abc"), Size: 3}))
+	_, err = up.Commit(s.Context(), nil)
+	s.check(err)
+}
+
+// guesses sends wrong passwords until one has to wait, and then the right one,
+// which comes in time and is counted beforehand.
+func (s *stage) guesses(try func(password string) int, right string) {
+	s.Helper()
+	for i := range 7 {
+		try(fmt.Sprintf("wrong-password-%d", i))
+	}
+	s.ahead += 10 * time.Minute
+	if status := try(right); status != 200 {
+		s.Fatalf("the right password: status %d", status)
+	}
+}
+
+// authenticated are the ways to be known to the endpoints that take both.
+func (s *stage) authenticated(method, path string, status int) {
+	s.Helper()
+	s.must(status, method, path, bearer())
+	s.must(401, method, path, header("Authorization", "Bearer none"))
+	s.must(401, method, path, basic("nobody", "no-password"))
+}
