@@ -134,7 +134,7 @@ func Lang(r *http.Request, u users.User) string {
 			return lang
 		}
 	}
-	for _, v := range preferences(r.Header.Get("Accept-Language")) {
+	for _, v := range preferences(r.Header, "Accept-Language") {
 		if lang, ok := supported(v.value); ok {
 			return lang
 		}

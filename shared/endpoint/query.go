@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"errors"
 	"mime"
 	"net/http"
 	"net/url"
@@ -20,8 +21,14 @@ func Form(w http.ResponseWriter, r *http.Request) (form url.Values, ok bool, err
 		return url.Values{}, false, nil
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	if err := r.ParseForm(); err != nil {
-		return nil, true, &fault.Error{Kind: fault.Invalid, Detail: "the form in the body cannot be read", Cause: err}
+	err = r.ParseForm()
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return nil, true, err
+	}
+	if err != nil {
+		// The error may quote a password, and so is not even for the log.
+		return nil, true, fault.New(fault.Invalid, "the form in the body cannot be read")
 	}
 	return r.PostForm, true, nil
 }

@@ -1,0 +1,73 @@
+package endpoint_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"ferry/shared/endpoint"
+	"ferry/shared/fault"
+)
+
+func TestAFormIsReadFromTheBodyAlone(t *testing.T) {
+	t.Parallel()
+	const urlencoded = "application/x-www-form-urlencoded"
+	for _, c := range []struct {
+		what, kind, body string
+		ok               bool
+		value            string
+		kindOfFault      fault.Kind
+	}{
+		{"a form", urlencoded, "name=a+b%21", true, "a b!", fault.Internal},
+		{"a form with its charset", urlencoded + "; charset=UTF-8", "name=x", true, "x", fault.Internal},
+		{"JSON is no form", "application/json", `{"name":"x"}`, false, "", fault.Internal},
+		{"a body without a type is no form", "", "name=x", false, "", fault.Internal},
+		{"broken percent signs", urlencoded, "name=%zz", true, "", fault.Invalid},
+		{"semicolons", urlencoded, "name=x;y=z", true, "", fault.Invalid},
+	} {
+		r := httptest.NewRequest("POST", "/?name=query", strings.NewReader(c.body))
+		r.Header.Set("Content-Type", c.kind)
+		form, ok, err := endpoint.Form(httptest.NewRecorder(), r)
+		if ok != c.ok || form.Get("name") != c.value {
+			t.Errorf("%s: %q, %v", c.what, form.Get("name"), ok)
+		}
+		if got := fault.Of(err); (err != nil) != (c.kindOfFault != fault.Internal) || got != nil && got.Kind != c.kindOfFault {
+			t.Errorf("%s: error %v", c.what, err)
+		}
+		if err != nil && strings.Contains(err.Error(), "%zz") {
+			t.Errorf("%s: the error quotes the form: %v", c.what, err)
+		}
+	}
+}
+
+func TestAFormMayNotBeLong(t *testing.T) {
+	t.Parallel()
+	r := httptest.NewRequest("POST", "/", strings.NewReader("name="+strings.Repeat("x", 16<<10)))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	_, _, err := endpoint.Form(httptest.NewRecorder(), r)
+	var tooLarge *http.MaxBytesError
+	if !errors.As(err, &tooLarge) {
+		t.Errorf("error %v, want one of the length", err)
+	}
+}
+
+func TestANumberOfTheQueryIsWithinItsBounds(t *testing.T) {
+	t.Parallel()
+	for query, want := range map[string]int64{
+		"": 7, "n=": 7, "n=1": 1, "n=10": 10, "n=0": -1, "n=11": -1, "n=-1": -1, "n=x": -1, "n=1.5": -1, "n=+3": 3,
+		"n=99999999999999999999": -1, "n=1e1": -1, "n=%201": -1, "n=4;m=5": -1, "n=%zz": -1,
+	} {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.URL.RawQuery = query
+		q, err := endpoint.Query(r)
+		var n int64
+		if err == nil {
+			n, err = endpoint.Number(q, "n", 1, 10, 7)
+		}
+		if want < 0 && !fault.Is(err, fault.Invalid) || want >= 0 && (err != nil || n != want) {
+			t.Errorf("%q gives %d, %v", query, n, err)
+		}
+	}
+}
