@@ -2,9 +2,8 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
+	"database/sql/driver"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"ferry/shared/table"
@@ -31,17 +30,14 @@ func (db *DB) Get(ctx context.Context, key table.Key, into any) error {
 	return decode(key, doc, into)
 }
 
-// doc returns nil if the item is missing. A read waits for nobody and is short,
-// so it is not worth a goroutine that watches the context.
-func (db *DB) doc(ctx context.Context, key table.Key) ([]byte, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	var doc []byte
-	err := db.get.QueryRow(key.PK, key.SK).Scan(&doc)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
-	}
+// doc returns nil if the item is missing.
+func (db *DB) doc(ctx context.Context, key table.Key) (doc []byte, err error) {
+	err = db.readers.use(ctx, func(r *reader) error {
+		return r.get.each(func(row []driver.Value) bool {
+			doc = bytesOf(row[0])
+			return false
+		}, key.PK, key.SK)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("reading item %q: %w", key, translate(err))
 	}
@@ -90,42 +86,43 @@ func (db *DB) GetMany(ctx context.Context, keys ...table.Key) ([]table.Item, err
 
 // pair reads two items; a missing one is nil.
 func (db *DB) pair(ctx context.Context, a, b table.Key) (docs [2][]byte, err error) {
-	if err := ctx.Err(); err != nil {
-		return docs, err
-	}
-	if err := db.getTwo.QueryRow(a.PK, a.SK, b.PK, b.SK).Scan(&docs[0], &docs[1]); err != nil {
+	err = db.readers.use(ctx, func(r *reader) error {
+		return r.getTwo.each(func(row []driver.Value) bool {
+			docs[0], docs[1] = bytesOf(row[0]), bytesOf(row[1])
+			return false
+		}, a.PK, a.SK, b.PK, b.SK)
+	})
+	if err != nil {
 		return docs, fmt.Errorf("reading items %q and %q: %w", a, b, translate(err))
 	}
 	return docs, nil
 }
 
 // Query implements table.Table.
-func (db *DB) Query(ctx context.Context, q table.Query) (table.Page, error) {
+func (db *DB) Query(ctx context.Context, q table.Query) (page table.Page, err error) {
 	if err := table.CheckQuery(q); err != nil {
 		return table.Page{}, err
 	}
-	return query(ctx, q, db.forward, db.back)
-}
-
-const (
-	forwardQuery = `SELECT sk, doc FROM items WHERE pk = ? AND sk > ? ORDER BY sk LIMIT ?`
-	backQuery    = `SELECT sk, doc FROM items WHERE pk = ? AND sk < ? ORDER BY sk DESC LIMIT ?`
-)
-
-// query reads a page by one of two statements.
-func query(ctx context.Context, q table.Query, forward, back *sql.Stmt) (table.Page, error) {
-	stmt, after := forward, any(q.After)
-	if q.Descending {
-		stmt = back
-		if q.After == "" {
-			after = []byte{0} // a blob sorts behind every text
-		}
-	}
-	page, err := readPage(ctx, stmt, q.PK, q.Limit, q.PK, after)
+	err = db.readers.use(ctx, func(r *reader) error {
+		page, err = query(q, r.forward, r.back)
+		return err
+	})
 	if err != nil {
 		return table.Page{}, fmt.Errorf("querying partition %q: %w", q.PK, translate(err))
 	}
 	return page, nil
+}
+
+// query reads a page by one of two statements.
+func query(q table.Query, forward, back statement) (table.Page, error) {
+	s, after := forward, driver.Value(q.After)
+	if q.Descending {
+		s = back
+		if q.After == "" {
+			after = []byte{0} // a blob sorts behind every text
+		}
+	}
+	return readPage(s, q.PK, q.Limit, q.PK, after)
 }
 
 // Scan implements table.Table. It reads a page at a time: a long read would
@@ -133,7 +130,11 @@ func query(ctx context.Context, q table.Query, forward, back *sql.Stmt) (table.P
 func (db *DB) Scan(ctx context.Context, yield func(table.Item) error) error {
 	var last table.Key
 	for more := true; more; {
-		page, err := readPage(ctx, db.scan, "", scanPage, last.PK, last.SK)
+		var page table.Page
+		err := db.readers.use(ctx, func(r *reader) (err error) {
+			page, err = readPage(r.scan, "", scanPage, last.PK, last.SK)
+			return err
+		})
 		if err != nil {
 			return fmt.Errorf("scanning the table: %w", translate(err))
 		}
@@ -149,49 +150,25 @@ func (db *DB) Scan(ctx context.Context, yield func(table.Item) error) error {
 }
 
 // readPage runs a statement whose last parameter is the number of rows. Its
-// rows hold the sort key and the document, behind the partition key unless pk
-// says which it is.
-func readPage(ctx context.Context, stmt *sql.Stmt, pk string, limit int, args ...any) (page table.Page, err error) {
-	if err := ctx.Err(); err != nil {
-		return page, err
-	}
-	rows, err := stmt.Query(append(args, limit+1)...)
-	if err != nil {
-		return page, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	var row struct {
-		key table.Key
-		doc sql.RawBytes
-	}
-	columns := []any{&row.key.PK, &row.key.SK, &row.doc}
-	if pk != "" {
-		row.key.PK, columns = pk, columns[1:]
-	}
-	page.Items = make([]table.Item, 0, min(limit, 128))
-	var docs chunk
-	for size := 0; rows.Next(); size += len(row.doc) {
+// rows hold the sort key, the document, and the partition key unless pk says
+// which it is.
+func readPage(s statement, pk string, limit int, args ...driver.Value) (table.Page, error) {
+	page := table.Page{Items: make([]table.Item, 0, min(limit, 128))}
+	size := 0
+	err := s.each(func(row []driver.Value) bool {
 		if len(page.Items) == limit || size > maxPageBytes {
 			page.More = true
-			return page, nil
+			return false
 		}
-		if err := rows.Scan(columns...); err != nil {
-			return page, err
+		key := table.Key{PK: pk}
+		key.SK, _ = row[0].(string)
+		if pk == "" {
+			key.PK, _ = row[2].(string)
 		}
-		page.Items = append(page.Items, item(row.key, docs.keep(row.doc)))
-	}
-	return page, rows.Err()
-}
-
-// chunk keeps the bytes of several rows in one allocation.
-type chunk struct{ free []byte }
-
-func (c *chunk) keep(b []byte) []byte {
-	if len(b) > len(c.free) {
-		c.free = make([]byte, max(len(b), 16<<10))
-	}
-	kept := c.free[:len(b):len(b)]
-	c.free = c.free[len(b):]
-	copy(kept, b)
-	return kept
+		doc := bytesOf(row[1])
+		size += len(doc)
+		page.Items = append(page.Items, item(key, doc))
+		return true
+	}, append(args, int64(limit+1))...)
+	return page, err
 }

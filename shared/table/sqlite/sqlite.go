@@ -11,8 +11,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"runtime"
+	"sync"
 	"time"
 
 	"ferry/shared/table"
@@ -44,14 +44,11 @@ type Options struct {
 
 // DB is a table.Table. Its methods are safe for concurrent use.
 type DB struct {
-	readers *sql.DB
-	get     *sql.Stmt
-	getTwo  *sql.Stmt
-	forward *sql.Stmt
-	back    *sql.Stmt
-	scan    *sql.Stmt
+	readers *readers
 	writer  *writer
 	delayed *delayed
+	closing sync.Once
+	closed  error
 }
 
 // Open opens the table in the file at path, and makes it, readable by its owner
@@ -74,7 +71,7 @@ func Open(path string, o Options) (*DB, error) {
 		_, err := db.write(ctx, []table.Op{op}, nil)
 		return err
 	})
-	if err := db.openReaders(path, o); err != nil {
+	if db.readers, err = openReaders(path, o.Busy, maxReaders()); err != nil {
 		return nil, explain(path, errors.Join(err, db.Close()))
 	}
 	return db, nil
@@ -82,39 +79,19 @@ func Open(path string, o Options) (*DB, error) {
 
 // maxReaders is the number of connections that read at once. A read is short,
 // but may be put off by the system in the middle.
-func maxReaders() int { return max(16, 2*runtime.GOMAXPROCS(0)) }
-
-func (db *DB) openReaders(path string, o Options) error {
-	readers, err := sql.Open("sqlite", dataSource(path, o.Busy, "mode=ro"))
-	if err != nil {
-		return err
-	}
-	readers.SetMaxOpenConns(maxReaders())
-	readers.SetMaxIdleConns(maxReaders())
-	db.readers = readers
-	for query, stmt := range map[string]**sql.Stmt{
-		`SELECT doc FROM items WHERE pk = ? AND sk = ?`:                                                           &db.get,
-		`SELECT (SELECT doc FROM items WHERE pk = ? AND sk = ?), (SELECT doc FROM items WHERE pk = ? AND sk = ?)`: &db.getTwo,
-		forwardQuery: &db.forward,
-		backQuery:    &db.back,
-		`SELECT pk, sk, doc FROM items WHERE (pk, sk) > (?, ?) ORDER BY pk, sk LIMIT ?`: &db.scan,
-	} {
-		if *stmt, err = readers.Prepare(query); err != nil {
-			return fmt.Errorf("preparing a query: %w", err)
-		}
-	}
-	return nil
-}
+func maxReaders() int { return max(8, 2*runtime.GOMAXPROCS(0)) }
 
 // Close waits for the writes that were begun, then closes the file.
 func (db *DB) Close() error {
 	db.delayed.stop()
 	db.writer.stop()
-	errs := []error{closeStatements(db.get, db.getTwo, db.forward, db.back, db.scan)}
-	if db.readers != nil {
-		errs = append(errs, db.readers.Close())
-	}
-	return errors.Join(append(errs, db.writer.close())...)
+	db.closing.Do(func() {
+		if db.readers != nil {
+			db.closed = db.readers.close()
+		}
+		db.closed = errors.Join(db.closed, db.writer.close())
+	})
+	return db.closed
 }
 
 // closeStatements is needed as SQLite keeps a connection half open, and its log

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"time"
@@ -14,7 +15,7 @@ import (
 type transaction struct {
 	beginStmt, commitStmt, rollbackStmt *sql.Stmt
 	read, put, remove, expire           *sql.Stmt
-	forward, back                       *sql.Stmt
+	forward, back                       statement
 
 	// updated holds what updates made of items until the commit: many
 	// requests of a group may count in the same item.
@@ -39,8 +40,6 @@ func newTransaction(ctx context.Context, conn *sql.Conn) (*transaction, error) {
 		`INSERT INTO items (pk, sk, doc, ttl) VALUES (?, ?, ?, ?)
 			ON CONFLICT DO UPDATE SET doc = excluded.doc, ttl = excluded.ttl`: &tx.put,
 		`DELETE FROM items WHERE pk = ? AND sk = ?`: &tx.remove,
-		forwardQuery: &tx.forward,
-		backQuery:    &tx.back,
 		`DELETE FROM items WHERE (pk, sk) IN
 			(SELECT pk, sk FROM items WHERE ttl IS NOT NULL AND ttl <= ? LIMIT ?)`: &tx.expire,
 	} {
@@ -49,14 +48,33 @@ func newTransaction(ctx context.Context, conn *sql.Conn) (*transaction, error) {
 			return tx, fmt.Errorf("preparing %q: %w", query, err)
 		}
 	}
-	return tx, nil
+	// The connection is the writer's alone, so that it may be spoken to directly.
+	err := conn.Raw(func(direct any) (err error) {
+		if tx.forward, err = prepare(direct.(driver.Conn), forwardQuery); err != nil {
+			return err
+		}
+		tx.back, err = prepare(direct.(driver.Conn), backQuery)
+		return err
+	})
+	return tx, err
 }
 
 func (tx *transaction) close() error {
 	if tx == nil {
 		return nil
 	}
-	return closeStatements(tx.beginStmt, tx.commitStmt, tx.rollbackStmt, tx.read, tx.put, tx.remove, tx.expire, tx.forward, tx.back)
+	var errs []error
+	for _, s := range []statement{tx.forward, tx.back} {
+		if s.Stmt != nil {
+			errs = append(errs, s.Close())
+		}
+	}
+	for _, stmt := range []*sql.Stmt{tx.beginStmt, tx.commitStmt, tx.rollbackStmt, tx.read, tx.put, tx.remove, tx.expire} {
+		if stmt != nil {
+			errs = append(errs, stmt.Close())
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func (tx *transaction) begin() error {
@@ -217,7 +235,7 @@ func (tx *transaction) readPages(batch []*request, answers []error) map[int]read
 		if !ok {
 			result.err = tx.flush()
 			if result.err == nil {
-				result.page, result.err = query(context.Background(), r.reading.Query, tx.forward, tx.back)
+				result.page, result.err = query(r.reading.Query, tx.forward, tx.back)
 			}
 			once[r.reading.Query] = result
 		}
