@@ -3,6 +3,7 @@
 package servicetest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -42,6 +44,11 @@ type Server struct {
 	Service *service.Service
 	Users   *users.Store
 	HTTP    *httptest.Server
+	Calls   *Calls // to the stores, by requests
+	Log     *Log
+
+	contract contract
+	close    func()
 }
 
 // Option changes how the service is started.
@@ -68,28 +75,38 @@ func Open(t testing.TB, dir string, options ...Option) *Server {
 	for _, o := range options {
 		o(&settings, &so)
 	}
-	clock := &Clock{}
-	data, err := local.Open(dir, settings, local.Options{Hash: Cheap(), Now: clock.Now, NoSync: true, Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))})
+	c, err := readContract()
+	if err != nil {
+		t.Fatalf("reading the interface's description: %v", err)
+	}
+	clock, calls, log := &Clock{}, &Calls{count: map[string]int{}, before: map[string]func() error{}}, &Log{out: t.Output()}
+	data, err := local.Open(dir, settings, local.Options{Hash: Cheap(), Now: clock.Now, NoSync: true, Log: slog.New(slog.NewTextHandler(log, nil))})
 	if err != nil {
 		t.Fatalf("opening the data: %v", err)
 	}
+	data.Ports.Table = countedTable{data.Table, calls}
+	data.Ports.Blobs = countedStore{data.Disk, calls}
 	s, err := service.New(data.Ports, so)
 	if err != nil {
 		t.Fatalf("making the service: %v", err)
 	}
 	unstarted.Config.Handler = s.Handler()
 	unstarted.Start()
-	t.Cleanup(func() {
+	end := sync.OnceFunc(func() {
 		unstarted.Close()
 		if err := data.Close(); err != nil {
 			t.Errorf("closing the data: %v", err)
 		}
 	})
+	t.Cleanup(end)
 	return &Server{
 		TB: t, Base: settings.PublicURL, Root: root, Dir: dir, Clock: clock, Data: data, Service: s,
-		Users: users.NewStore(data.Table, clock.Now), HTTP: unstarted,
+		Users: users.NewStore(data.Table, clock.Now), HTTP: unstarted, Calls: calls, Log: log, contract: c, close: end,
 	}
 }
+
+// Close ends the service before the test does, so that it can be opened again.
+func (s *Server) Close() { s.close() }
 
 // AddUser adds an active user with a password; change may alter it before.
 func (s *Server) AddUser(name, password string, change ...func(*users.User)) {
@@ -130,17 +147,31 @@ func (s *Server) Request(method, path string, body io.Reader, headers ...string)
 	return s.Do(r)
 }
 
-// Do sends a request and does not follow redirects.
+// Do sends a request, does not follow redirects, and holds the response, which
+// it reads whole, to the description of the interface.
 func (s *Server) Do(r *http.Request) *http.Response {
 	s.Helper()
-	client := *s.HTTP.Client()
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	resp, err := client.Do(r)
+	resp, err := s.Client().Do(r)
 	if err != nil {
 		s.Fatalf("%s %s: %v", r.Method, r.URL.Path, err)
 	}
-	s.Cleanup(func() { resp.Body.Close() })
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.Fatalf("%s %s: reading the response: %v", r.Method, r.URL.Path, err)
+	}
+	if err := s.contract.check(r, resp, body); err != nil {
+		s.Errorf("%v\n%s", err, body)
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
 	return resp
+}
+
+// Client is a client that does not follow redirects.
+func (s *Server) Client() *http.Client {
+	client := *s.HTTP.Client()
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &client
 }
 
 // Basic is the value of an Authorization header.

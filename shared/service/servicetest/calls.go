@@ -1,0 +1,151 @@
+package servicetest
+
+import (
+	"context"
+	"io"
+	"maps"
+	"sync"
+	"time"
+
+	"ferry/shared/blob"
+	"ferry/shared/table"
+)
+
+// Calls counts the calls to the stores, "table.Get", "blob.Create" and so on,
+// and lets tests come between. It is safe for concurrent use.
+type Calls struct {
+	mu     sync.Mutex
+	count  map[string]int
+	before map[string]func() error
+}
+
+// Before lets f run before each call of a name; if it returns an error the call
+// is not made and fails with it. A nil f ends that.
+func (c *Calls) Before(name string, f func() error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.before[name] = f
+}
+
+// Reset returns what was counted since the last time.
+func (c *Calls) Reset() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	was := maps.Clone(c.count)
+	c.count = map[string]int{}
+	return was
+}
+
+func (c *Calls) add(name string) error {
+	c.mu.Lock()
+	c.count[name]++
+	f := c.before[name]
+	c.mu.Unlock()
+	if f == nil {
+		return nil
+	}
+	return f()
+}
+
+// countedTable is a table whose calls are counted.
+type countedTable struct {
+	table.Table
+	calls *Calls
+}
+
+func (t countedTable) Get(ctx context.Context, key table.Key, into any) error {
+	if err := t.calls.add("table.Get"); err != nil {
+		return err
+	}
+	return t.Table.Get(ctx, key, into)
+}
+
+func (t countedTable) GetMany(ctx context.Context, keys ...table.Key) ([]table.Item, error) {
+	if err := t.calls.add("table.GetMany"); err != nil {
+		return nil, err
+	}
+	return t.Table.GetMany(ctx, keys...)
+}
+
+func (t countedTable) Query(ctx context.Context, q table.Query) (table.Page, error) {
+	if err := t.calls.add("table.Query"); err != nil {
+		return table.Page{}, err
+	}
+	return t.Table.Query(ctx, q)
+}
+
+func (t countedTable) Write(ctx context.Context, ops ...table.Op) error {
+	if err := t.calls.add("table.Write"); err != nil {
+		return err
+	}
+	return t.Table.Write(ctx, ops...)
+}
+
+func (t countedTable) Update(ctx context.Context, op table.Op, into any) error {
+	if err := t.calls.add("table.Update"); err != nil {
+		return err
+	}
+	return t.Table.Update(ctx, op, into)
+}
+
+func (t countedTable) Scan(ctx context.Context, yield func(table.Item) error) error {
+	if err := t.calls.add("table.Scan"); err != nil {
+		return err
+	}
+	return t.Table.Scan(ctx, yield)
+}
+
+// countedStore is a store whose calls are counted.
+type countedStore struct {
+	blob.Store
+	calls *Calls
+}
+
+func (s countedStore) Create(ctx context.Context, area blob.Area, key string, r io.Reader, size int64) (blob.Written, error) {
+	if err := s.calls.add("blob.Create"); err != nil {
+		return blob.Written{}, err
+	}
+	return s.Store.Create(ctx, area, key, r, size)
+}
+
+func (s countedStore) Open(ctx context.Context, area blob.Area, key string) (io.ReadSeekCloser, error) {
+	if err := s.calls.add("blob.Open"); err != nil {
+		return nil, err
+	}
+	return s.Store.Open(ctx, area, key)
+}
+
+func (s countedStore) Copy(ctx context.Context, from blob.Area, fromKey string, to blob.Area, toKey string) error {
+	if err := s.calls.add("blob.Copy"); err != nil {
+		return err
+	}
+	return s.Store.Copy(ctx, from, fromKey, to, toKey)
+}
+
+func (s countedStore) Delete(ctx context.Context, area blob.Area, key string) error {
+	if err := s.calls.add("blob.Delete"); err != nil {
+		return err
+	}
+	return s.Store.Delete(ctx, area, key)
+}
+
+func (s countedStore) List(ctx context.Context, area blob.Area, after string, limit int) ([]blob.Object, error) {
+	if err := s.calls.add("blob.List"); err != nil {
+		return nil, err
+	}
+	return s.Store.List(ctx, area, after, limit)
+}
+
+func (s countedStore) SignGet(ctx context.Context, area blob.Area, key string, signed blob.Signed) (string, error) {
+	if err := s.calls.add("blob.SignGet"); err != nil {
+		return "", err
+	}
+	return s.Store.SignGet(ctx, area, key, signed)
+}
+
+func (s countedStore) Sweep(ctx context.Context, before time.Time) (int, error) {
+	if err := s.calls.add("blob.Sweep"); err != nil {
+		return 0, err
+	}
+	return s.Store.Sweep(ctx, before)
+}

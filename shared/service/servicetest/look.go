@@ -1,0 +1,96 @@
+package servicetest
+
+import (
+	"bytes"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"ferry/shared/blob"
+	"ferry/shared/table"
+)
+
+// Log keeps what the service logs and shows what is an error.
+type Log struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	out  io.Writer
+}
+
+// Write takes one line.
+func (l *Log) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if bytes.Contains(line, []byte("level=ERROR")) {
+		l.out.Write(line)
+	}
+	return l.text.Write(line)
+}
+
+// String returns all that was logged.
+func (l *Log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// Objects returns the keys of the objects in an area.
+func (s *Server) Objects(area blob.Area) []string {
+	s.Helper()
+	objects, err := s.Data.Disk.List(s.Context(), area, "", blob.MaxList)
+	if err != nil {
+		s.Fatalf("listing the %s area: %v", area, err)
+	}
+	keys := make([]string, len(objects))
+	for i, o := range objects {
+		keys[i] = o.Key
+	}
+	return keys
+}
+
+// Files returns the paths, below Dir, of all files of users, halves included.
+func (s *Server) Files() []string {
+	s.Helper()
+	var all []string
+	for _, sub := range []string{"files", "backup", "tmp"} {
+		err := filepath.WalkDir(filepath.Join(s.Dir, sub), func(path string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() {
+				all = append(all, strings.TrimPrefix(path, s.Dir+"/"))
+			}
+			return err
+		})
+		if err != nil {
+			s.Fatalf("looking for files: %v", err)
+		}
+	}
+	return all
+}
+
+// Items returns the stored items, in text, by their key. Delayed updates may
+// be missing until Close.
+func (s *Server) Items() map[string]string {
+	s.Helper()
+	items := map[string]string{}
+	err := s.Data.Table.Scan(s.Context(), func(i table.Item) error {
+		items[i.Key.String()] = string(i.Raw)
+		return nil
+	})
+	if err != nil {
+		s.Fatalf("reading the table: %v", err)
+	}
+	return items
+}
+
+// Partitions returns the items whose keys begin with prefix.
+func (s *Server) Partitions(prefix string) map[string]string {
+	s.Helper()
+	items := s.Items()
+	for key := range items {
+		if !strings.HasPrefix(key, prefix) {
+			delete(items, key)
+		}
+	}
+	return items
+}
