@@ -32,11 +32,14 @@ func (u *uses) note(resource string, actions ...string) {
 
 func (u *uses) sorted() []string { return slices.Sorted(maps.Keys(u.all)) }
 
-// recordedTable is a table that notes what it is used for on DynamoDB.
+// recordedTable is a table that notes what it is used for on DynamoDB. The
+// real one is not embedded: a method that is new to the port must be added here.
 type recordedTable struct {
-	table.Table
+	real table.Table
 	*uses
 }
+
+var _ table.Table = recordedTable{}
 
 func (r recordedTable) key(action string, keys ...table.Key) {
 	for _, k := range keys {
@@ -50,29 +53,29 @@ func (r recordedTable) key(action string, keys ...table.Key) {
 
 func (r recordedTable) Get(ctx context.Context, key table.Key, into any) error {
 	r.key("GetItem", key)
-	return r.Table.Get(ctx, key, into)
+	return r.real.Get(ctx, key, into)
 }
 
 func (r recordedTable) GetMany(ctx context.Context, keys ...table.Key) ([]table.Item, error) {
 	r.key("BatchGetItem", keys...)
-	return r.Table.GetMany(ctx, keys...)
+	return r.real.GetMany(ctx, keys...)
 }
 
 func (r recordedTable) Query(ctx context.Context, q table.Query) (table.Page, error) {
 	r.key("Query", table.Key{PK: q.PK})
-	return r.Table.Query(ctx, q)
+	return r.real.Query(ctx, q)
 }
 
 func (r recordedTable) Scan(ctx context.Context, yield func(table.Item) error) error {
 	r.note("!GetAtt Table.Arn", "dynamodb:Scan")
-	return r.Table.Scan(ctx, yield)
+	return r.real.Scan(ctx, yield)
 }
 
 func (r recordedTable) Write(ctx context.Context, ops ...table.Op) error {
 	for _, op := range ops {
 		r.op(op)
 	}
-	return r.Table.Write(ctx, ops...)
+	return r.real.Write(ctx, ops...)
 }
 
 func (r recordedTable) WriteThenQuery(ctx context.Context, q table.Query, ops ...table.Op) (table.Page, error) {
@@ -80,12 +83,12 @@ func (r recordedTable) WriteThenQuery(ctx context.Context, q table.Query, ops ..
 	for _, op := range ops {
 		r.op(op)
 	}
-	return r.Table.WriteThenQuery(ctx, q, ops...)
+	return r.real.WriteThenQuery(ctx, q, ops...)
 }
 
 func (r recordedTable) Update(ctx context.Context, op table.Op, into any) error {
 	r.op(op)
-	return r.Table.Update(ctx, op, into)
+	return r.real.Update(ctx, op, into)
 }
 
 // op notes an operation. One of a transaction needs the same as one by itself.
@@ -108,10 +111,12 @@ func (interlopers) once(f *func()) {
 
 // recordedBlobs is a store that notes what it is used for on S3.
 type recordedBlobs struct {
-	blob.Store
+	real blob.Store
 	*uses
 	*interlopers
 }
+
+var _ blob.Store = recordedBlobs{}
 
 func bucket(area blob.Area) string {
 	return map[blob.Area]string{blob.Files: "FilesBucket", blob.Backup: "BackupBucket"}[area]
@@ -121,14 +126,14 @@ func bucket(area blob.Area) string {
 // (HeadObject, which is GetObject) and cleaned up.
 func (r recordedBlobs) Create(ctx context.Context, area blob.Area, key string, b io.Reader, size int64) (blob.Written, error) {
 	r.note(bucket(area)+"/*", "s3:PutObject", "s3:GetObject", "s3:DeleteObject", "s3:AbortMultipartUpload")
-	return r.Store.Create(ctx, area, key, b, size)
+	return r.real.Create(ctx, area, key, b, size)
 }
 
 // Open learns that an object is missing only if it may list the bucket.
 func (r recordedBlobs) Open(ctx context.Context, area blob.Area, key string) (io.ReadSeekCloser, error) {
 	r.note(bucket(area)+"/*", "s3:GetObject")
 	r.note(bucket(area), "s3:ListBucket")
-	return r.Store.Open(ctx, area, key)
+	return r.real.Open(ctx, area, key)
 }
 
 // Copy makes a large object of parts, and learns that one is missing like Open.
@@ -137,19 +142,19 @@ func (r recordedBlobs) Copy(ctx context.Context, from blob.Area, fromKey string,
 	r.note(bucket(from), "s3:ListBucket")
 	r.note(bucket(to)+"/*", "s3:PutObject", "s3:AbortMultipartUpload")
 	r.once(&r.beforeCopy)
-	err := r.Store.Copy(ctx, from, fromKey, to, toKey)
+	err := r.real.Copy(ctx, from, fromKey, to, toKey)
 	r.once(&r.afterCopy)
 	return err
 }
 
 func (r recordedBlobs) Delete(ctx context.Context, area blob.Area, key string) error {
 	r.note(bucket(area)+"/*", "s3:DeleteObject")
-	return r.Store.Delete(ctx, area, key)
+	return r.real.Delete(ctx, area, key)
 }
 
 func (r recordedBlobs) List(ctx context.Context, area blob.Area, after string, limit int) ([]blob.Object, error) {
 	r.note(bucket(area), "s3:ListBucket")
-	return r.Store.List(ctx, area, after, limit)
+	return r.real.List(ctx, area, after, limit)
 }
 
 // SignGet signs with the function's own permission. A disk cannot.
@@ -163,5 +168,5 @@ func (r recordedBlobs) Sweep(ctx context.Context, before time.Time) (int, error)
 		r.note(bucket(area), "s3:ListBucketMultipartUploads")
 		r.note(bucket(area)+"/*", "s3:AbortMultipartUpload")
 	}
-	return r.Store.Sweep(ctx, before)
+	return r.real.Sweep(ctx, before)
 }

@@ -72,7 +72,14 @@ func stack(t *testing.T) func(string) string {
 // opened opens all ports as a function does, and stores the fixtures' data.
 func opened(t *testing.T) *function.Function {
 	t.Helper()
-	f, err := function.New(stack(t), dynamotable.Open, s3blobs.Open, ssmkey.Open)
+	f := openedOn(t, stack(t))
+	boottest.Seed(t, f.Ports)
+	return f
+}
+
+func openedOn(t *testing.T, getenv func(string) string) *function.Function {
+	t.Helper()
+	f, err := function.New(getenv, dynamotable.Open, s3blobs.Open, ssmkey.Open)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +87,6 @@ func opened(t *testing.T) *function.Function {
 	if err := f.Begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	boottest.Seed(t, f.Ports)
 	return f
 }
 

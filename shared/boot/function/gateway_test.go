@@ -264,3 +264,15 @@ func TestLinksHaveTheGatewaysAddressAndNeverTheCallers(t *testing.T) {
 		})
 	}
 }
+
+func TestABodyBeyondTheFunctionsBoundIsRefused(t *testing.T) {
+	t.Parallel()
+	p := boottest.Ports(t, map[string]string{"FERRY_MAX_BODY": "100"})
+	r := call(t, named(t, "upload"), p, load(t, "upload"))
+	if r.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(r.MultiValueHeaders["Ferry-Error"][0], "larger than 100 bytes") {
+		t.Errorf("status %d, headers %v", r.StatusCode, r.MultiValueHeaders)
+	}
+	if page, err := p.Files().List(t.Context(), "alice", "files", 0, 1); err != nil || page.Files[0].ID != 3 {
+		t.Errorf("the newest file is %v, %v", page.Files, err)
+	}
+}
