@@ -76,7 +76,10 @@ func (o Outlet) fail(w *recorder, r *http.Request, err error) {
 	status := statusOf(f.Kind)
 	w.failed = f
 	h := w.Header()
-	for _, name := range []string{"Content-Disposition", "Content-Length", "Content-Range", "Content-Type", "ETag", "Last-Modified", "Link", "Repr-Digest", "Accept-Ranges", "Cache-Control"} {
+	if f.Kind != fault.Unsatisfiable {
+		h.Del("Content-Range") // which tells the length there is
+	}
+	for _, name := range []string{"Content-Disposition", "Content-Length", "Content-Type", "ETag", "Last-Modified", "Link", "Repr-Digest", "Accept-Ranges", "Cache-Control"} {
 		h.Del(name) // meant for the success that did not come
 	}
 	if f.Kind != fault.Internal && f.Detail != "" {
@@ -137,6 +140,8 @@ func statusOf(k fault.Kind) int {
 		return http.StatusRequestEntityTooLarge
 	case fault.Unsupported:
 		return http.StatusUnsupportedMediaType
+	case fault.Unsatisfiable:
+		return http.StatusRequestedRangeNotSatisfiable
 	case fault.TooMany:
 		return http.StatusTooManyRequests
 	case fault.Full:

@@ -22,6 +22,7 @@ const (
 	Conflict              // the resource is not in the state for this
 	TooLarge              // the body, or what it would bring the user to
 	Unsupported           // the body's media type
+	Unsatisfiable         // the range of a download
 	TooMany               // too many requests; After says when again
 	Full                  // the service has no room left
 	Unavailable           // overload that passes; After says when again

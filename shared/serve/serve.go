@@ -82,10 +82,39 @@ func (s server) bytes(w http.ResponseWriter, r *http.Request, f files.File, toke
 	defer body.Close()
 	label(w.Header(), f)
 	// The reader goes through as it is: the kernel can send a file.
-	http.ServeContent(w, r, "", time.UnixMilli(f.Modified), body)
+	refusal := &refusal{ResponseWriter: w}
+	http.ServeContent(refusal, r, "", time.UnixMilli(f.Modified), body)
+	if refusal.refused {
+		return fault.New(fault.Unsatisfiable, "the range lies outside the file, which has %d bytes", f.Length)
+	}
 	s.count(w, r, f, token)
 	return nil
 }
+
+// refusal holds back the response to a range that cannot be satisfied, which
+// http.ServeContent would answer with a text of its own.
+type refusal struct {
+	http.ResponseWriter
+	refused bool
+}
+
+func (w *refusal) WriteHeader(status int) {
+	if status == http.StatusRequestedRangeNotSatisfiable {
+		w.refused = true
+		return
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *refusal) Write(p []byte) (int, error) {
+	if w.refused {
+		return len(p), nil
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+// ReadFrom hands on, so that the kernel can send a file.
+func (w *refusal) ReadFrom(r io.Reader) (int64, error) { return io.Copy(w.ResponseWriter, r) }
 
 func label(h http.Header, f files.File) {
 	h.Set("Content-Type", contentType(f))

@@ -149,3 +149,14 @@ func (s countedStore) Sweep(ctx context.Context, before time.Time) (int, error) 
 	}
 	return s.Store.Sweep(ctx, before)
 }
+
+// WriteThenQuery counts as the two calls that it is in the cloud.
+func (t countedTable) WriteThenQuery(ctx context.Context, q table.Query, ops ...table.Op) (table.Page, error) {
+	if err := t.calls.add("table.Write"); err != nil {
+		return table.Page{}, err
+	}
+	if err := t.calls.add("table.Query"); err != nil {
+		return table.Page{}, err
+	}
+	return t.Table.WriteThenQuery(ctx, q, ops...)
+}
