@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
 # A cloud build of a function; template.yaml's build targets use it too.
-CLOUD = CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go build -tags lambda.norpc -trimpath -ldflags "-s -w"
+CLOUD = CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go build -tags lambda.norpc -trimpath -buildvcs=false -ldflags "-s -w"
 
 RACE ?= $(if $(shell command -v cc),-race)
 
@@ -45,6 +45,7 @@ build: ## Build ferry into bin/ and every function, as for the cloud, into bin/f
 
 bench: ## Measure against controls in the same run and print the tables (10 minutes, 40 GB of disk; QUICK=1 for a look).
 	go run ./infra/bench/serve $(if $(QUICK),-quick)
+	go run ./infra/bench/start $(if $(QUICK),-quick)
 
 deploy: ## Build the stack and deploy it with SAM, which asks for what it needs.
 	sam build
