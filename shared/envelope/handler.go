@@ -43,12 +43,15 @@ func (o Outlet) Handler(f HandlerFunc) http.Handler {
 		start := o.Now()
 		id := requestID(r.Context())
 		w.Header().Set("X-Request-Id", id)
+		r, body := watch(r)
 		err := call(f, rec, r)
 		if err == nil && rec.status == 0 {
 			rec.WriteHeader(http.StatusOK)
 		}
 		if err != nil && rec.status == 0 {
+			body.early(w, r)
 			o.fail(rec, r, err)
+			defer body.hearOut(w, r)
 		}
 		o.log(r, rec, id, start, err)
 		if err != nil && rec.failed == nil && rec.status < 400 {

@@ -1,0 +1,64 @@
+package envelope
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// lingering is how long a client that was refused may go on sending. Many read
+// no answer before they are done, and lose it if the connection ends before.
+const lingering = 5 * time.Second
+
+// incoming is a request's body.
+type incoming struct {
+	io.ReadCloser
+	begun bool // something of it was asked for
+}
+
+func (b *incoming) Read(p []byte) (int, error) {
+	b.begun = true
+	return b.ReadCloser.Read(p)
+}
+
+// watch returns the request with a body that is watched, or nil if it has none.
+// The request is a copy: a server that finds its own one's body replaced reads
+// from it before it answers, also where the client waits for the answer.
+func watch(r *http.Request) (*http.Request, *incoming) {
+	if r.ContentLength == 0 || r.Body == nil {
+		return r, nil
+	}
+	body := &incoming{ReadCloser: r.Body}
+	r = r.WithContext(r.Context())
+	r.Body = body
+	return r, body
+}
+
+// asksFirst reports whether the client waits to be told to send its body.
+func asksFirst(r *http.Request) bool { return strings.EqualFold(r.Header.Get("Expect"), "100-continue") }
+
+// early lets an error leave at once, however much of the body is yet to come.
+func (b *incoming) early(w http.ResponseWriter, r *http.Request) {
+	if b == nil {
+		return
+	}
+	_ = http.NewResponseController(w).EnableFullDuplex() // Lambda has it not, nor needs it
+	if asksFirst(r) {
+		w.Header().Set("Connection", "close") // it is open whether the body still comes
+	}
+}
+
+// hearOut takes in what a refused client still sends.
+func (b *incoming) hearOut(w http.ResponseWriter, r *http.Request) {
+	if b == nil {
+		return
+	}
+	c := http.NewResponseController(w)
+	if c.Flush() != nil || c.SetReadDeadline(time.Now().Add(lingering)) != nil {
+		return
+	}
+	if b.begun || !asksFirst(r) {
+		_, _ = io.Copy(io.Discard, b.ReadCloser)
+	}
+}
