@@ -25,6 +25,22 @@ const (
 	maxParts = 200
 )
 
+// sent is a request's body whose errors can be told from those of the store
+// that it is written to: cut off, too slow, or in broken chunks.
+type sent struct{ io.ReadCloser }
+
+func (b sent) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF {
+		err = broken(err)
+	}
+	return n, err
+}
+
+func broken(cause error) error {
+	return &fault.Error{Kind: fault.Invalid, Detail: "the body ends too early, or is broken", Cause: cause}
+}
+
 // source gives the files of a body one by one, nil at the end. A file must be
 // read before the next is asked for.
 type source interface {
@@ -144,14 +160,14 @@ func mediaType(kind string) string {
 	return kind
 }
 
-// bodyError tells a body that is broken, which is the client's, from the rest.
+// bodyError tells a form that is broken, which is the client's, from the rest.
 func bodyError(err error) error {
 	var tooLarge *http.MaxBytesError
 	switch {
 	case fault.Of(err) != nil, errors.As(err, &tooLarge), errors.Is(err, table.ErrBusy):
 		return err
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), isMultipart(err):
-		return &fault.Error{Kind: fault.Invalid, Detail: "the body ends too early, or is no form", Cause: err}
+		return broken(err)
 	}
 	return err
 }

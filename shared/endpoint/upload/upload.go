@@ -77,8 +77,9 @@ func (h handler) upload(w http.ResponseWriter, r *http.Request) error {
 }
 
 // bound refuses a body that is declared too large, and makes one fail that
-// turns out to be.
+// turns out to be. What else fails in reading it is the client's.
 func (h handler) bound(w http.ResponseWriter, r *http.Request) error {
+	r.Body = sent{r.Body}
 	max := h.ports.MaxBody
 	if max <= 0 {
 		return nil
