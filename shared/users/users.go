@@ -75,13 +75,15 @@ func Canonical(name string) (canonical string, ok bool) {
 // Key is where the user with this canonical name is stored.
 func Key(name string) table.Key { return table.Key{PK: "user#" + name, SK: "profile"} }
 
-// index lists all users, and keeps the name and last file id of removed ones.
+// index lists all users, and keeps of removed ones what a later user of the
+// same name goes on from, so that nothing of the first is good for the second.
 const index = "users"
 
 type indexEntry struct {
-	V        int64 `json:"v"`
-	Removed  bool  `json:"removed,omitempty"`
-	LastFile int64 `json:"lastFile,omitempty"`
+	V          int64 `json:"v"`
+	Removed    bool  `json:"removed,omitempty"`
+	LastFile   int64 `json:"lastFile,omitempty"`
+	Generation int64 `json:"generation,omitempty"`
 }
 
 // Store reads and changes accounts. It is safe for concurrent use.
@@ -116,10 +118,11 @@ func (s *Store) Add(ctx context.Context, u User) error {
 	case err != nil:
 		return fmt.Errorf("reading the list of users: %w", err)
 	}
-	u.V, u.Created, u.LastFile = layout, s.now().Unix(), old.LastFile
+	u.V, u.Created, u.LastFile, u.Generation = layout, s.now().Unix(), old.LastFile, old.Generation
+	old.V, old.Removed = layout, false
 	err := s.table.Write(ctx,
 		table.Put(Key(u.Name), u).If(table.NotExists()),
-		table.Put(entryKey, indexEntry{V: layout, LastFile: old.LastFile}),
+		table.Put(entryKey, old),
 	)
 	if errors.Is(err, table.ErrCondition) {
 		return fault.New(fault.Conflict, "user %s exists already", u.Name)
@@ -230,15 +233,18 @@ func (s *Store) change(ctx context.Context, op table.Op) error {
 }
 
 // Remove deletes the account. The user must have been disabled before and the
-// files removed: see files.RemoveAll. What stays is the name's last file id.
+// files removed: see files.RemoveAll. What stays is the name's last file id and
+// generation.
 func (s *Store) Remove(ctx context.Context, name string) error {
 	u, err := s.Get(ctx, name)
 	if err != nil {
 		return err
 	}
 	err = s.table.Write(ctx,
-		table.Delete(Key(name)).If(table.Equal("state", string(Disabled)), table.Equal("lastFile", u.LastFile)),
-		table.Put(table.Key{PK: index, SK: name}, indexEntry{V: layout, Removed: true, LastFile: u.LastFile}),
+		table.Delete(Key(name)).If(table.Equal("state", string(Disabled)),
+			table.Equal("lastFile", u.LastFile), table.Equal("generation", u.Generation)),
+		table.Put(table.Key{PK: index, SK: name},
+			indexEntry{V: layout, Removed: true, LastFile: u.LastFile, Generation: u.Generation}),
 	)
 	if errors.Is(err, table.ErrCondition) {
 		return fault.New(fault.Conflict, "user %s was changed or got a file at the same moment; try again", name)

@@ -1,0 +1,113 @@
+package service_test
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"ferry/shared/service/servicetest"
+	"ferry/shared/users"
+)
+
+type calls = map[string]int
+
+// plus adds up calls.
+func plus(all ...calls) calls {
+	sum := calls{}
+	for _, c := range all {
+		for name, n := range c {
+			sum[name] += n
+		}
+	}
+	return sum
+}
+
+// TestARequestCostsAFixedNumberOfCalls holds what the table's page promises,
+// with few users and files and with many.
+func TestARequestCostsAFixedNumberOfCalls(t *testing.T) {
+	t.Parallel()
+	for what, n := range map[string]int{"an empty service": 0, "a service in use": 130} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			s := servicetest.New(t)
+			s.AddUser("alice", password)
+			s.AddUser("bob", password, func(u *users.User) { u.Quota = 1 << 20 })
+			s.AddUser("new", password, func(u *users.User) { u.State = users.FirstAccess })
+			bearer := s.Login("alice", password)
+			for i := range n {
+				s.AddUser(fmt.Sprintf("user%d", i), password)
+				s.Put(bearer, "file=x", "x")
+			}
+			countCalls(t, s, bearer)
+		})
+	}
+}
+
+func countCalls(t *testing.T, s *servicetest.Server, token string) {
+	bearer, basic := "Bearer "+token, servicetest.Basic("alice", password)
+	check := calls{"table.GetMany": 1} // a bearer, or a password
+	id, object, commit, page := calls{"table.Update": 1}, calls{"blob.Create": 1}, calls{"table.Write": 1}, calls{"table.Query": 1}
+	up := plus(check, id, object, commit, page)
+	file := s.Put(token, "file=x", "hello").Files[0]
+	s.Put(token, "file=y", "hello")
+	link := strings.TrimPrefix(file.LinkURL, s.Base)
+	forget := s.Decode(s.Request("GET", "/auth/forget?u=alice", nil), 200)
+	change := strings.TrimPrefix(forget.LinkURL, s.Base)
+	const form = "--b\r\nContent-Disposition: form-data; name=f; filename=1\r\n\r\n1\r\n--b\r\nContent-Disposition: form-data; name=f; filename=2\r\n\r\n2\r\n--b--\r\n"
+	for _, c := range []struct {
+		what, method, path, auth, body string
+		want                           calls
+	}{
+		{"health", "GET", "/health", "", "", calls{"table.Get": 1}},
+		{"the description", "GET", "/openapi.json", "", "", calls{}},
+		{"an unknown path", "GET", "/nothing", "", "", calls{}},
+		{"login", "POST", "/auth/login", basic, "", plus(check, calls{"table.Write": 1})},
+		{"a first page", "GET", "/download/list", bearer, "", plus(check, page)},
+		{"a page with a password", "GET", "/download/list", basic, "", plus(check, page)},
+		{"a later page", "GET", "/download/list?limit=10&after=100", bearer, "", plus(check, page)},
+		{"the backup area", "GET", "/download/list/backup", bearer, "", plus(check, page)},
+		{"an upload", "POST", "/upload?file=x", bearer, "hello", up},
+		{"an upload with a password", "PUT", "/upload?file=x", basic, "hello", up},
+		{"an upload with notices", "POST", "/upload?file=x&m=bob@example.com&c=%2B393401234567", bearer, "hello", up},
+		{"an upload to another", "POST", "/upload?file=x&d=new", bearer, "hello", plus(check, id, object, commit)},
+		{"an upload under a quota", "POST", "/upload?file=x&d=bob", bearer, "hello", plus(check, id, commit, object, commit)},
+		{"an upload of two", "POST", "/upload", bearer, form, plus(up, id, object)},
+		{"an upload with a wrong bearer", "POST", "/upload?file=x", "Bearer x", "hello", calls{}},
+		{"an upload with a bearer that is none", "POST", "/upload?file=x", bearer[:7] + "AAAAAAAA" + bearer[15:], "hello", check},
+		{"a download", "GET", link, "", "", plus(calls{"table.Get": 1, "blob.Open": 1}, commit)},
+		{"a part of a download", "GET", link, "range", "", calls{"table.Get": 1, "blob.Open": 1}},
+		{"the head of a download", "HEAD", link, "", "", calls{"table.Get": 1, "blob.Open": 1}},
+		{"a page of a download", "GET", link, "html", "", calls{"table.Get": 1}},
+		{"a record of a download", "GET", link, "json", "", calls{"table.Get": 1}},
+		{"a wrong link", "GET", "/download/file?k=x", "", "", calls{"table.Get": 1}},
+		{"a deletion", "DELETE", fmt.Sprintf("/files/%d", file.ID), bearer, "", plus(check, calls{"table.Get": 1, "blob.Copy": 1, "table.Write": 1, "blob.Delete": 1})},
+		{"a restoration", "POST", fmt.Sprintf("/files/%d/restore", file.ID), bearer, "", plus(check, calls{"table.Get": 1, "blob.Copy": 1, "table.Write": 1, "blob.Delete": 1})},
+		{"forget", "GET", "/auth/forget?u=alice", "", "", plus(check, commit)},
+		{"a check of a change", "POST", change + "&p=00000000", "", "", calls{"table.Get": 1, "table.Write": 1}},
+		{"first access", "POST", "/auth/first", servicetest.Basic("new", password), "", plus(check, commit)},
+		{"a revocation", "POST", "/oauth2/revoke", "form", "token=x", commit},
+		{"a wrong password", "POST", "/auth/login", servicetest.Basic("alice", "wrong"), "", plus(check, commit)},
+		{"a password with failures on record", "POST", "/auth/login", basic, "", plus(check, commit)},
+	} {
+		headers := []string{"Authorization", c.auth}
+		switch c.auth {
+		case "range":
+			headers = []string{"Range", "bytes=1-2"}
+		case "html":
+			headers = []string{"Accept", "text/html"}
+		case "json":
+			headers = []string{"Accept", "application/json"}
+		case "form":
+			headers = []string{"Content-Type", "application/x-www-form-urlencoded"}
+		}
+		if c.body == form {
+			headers = append(headers, "Content-Type", "multipart/form-data; boundary=b")
+		}
+		s.Calls.Reset()
+		resp := s.Request(c.method, c.path, strings.NewReader(c.body), headers...)
+		if got := s.Calls.Reset(); !maps.Equal(got, c.want) {
+			t.Errorf("%s (status %d) costs %v, want %v", c.what, resp.StatusCode, got, c.want)
+		}
+	}
+}
