@@ -107,11 +107,13 @@ func (s *form) next() (*files.Part, error) {
 		if s.parts++; s.parts > maxParts {
 			return nil, fault.New(fault.Invalid, "the form has more than %d parts", maxParts)
 		}
-		name, isFile := fileName(part)
-		if !isFile {
-			continue
+		name, isFile, err := fileName(part)
+		if err != nil {
+			return nil, err
 		}
-		return s.file(part, name)
+		if isFile {
+			return s.file(part, name)
+		}
 	}
 }
 
@@ -129,19 +131,20 @@ func (s *form) file(part *multipart.Part, name string) (*files.Part, error) {
 
 // fileName reads the part's Content-Disposition as clients write it: browsers
 // and curl escape a quote as %22 or \", and send UTF-8 as it is (RFC 7578).
-func fileName(part *multipart.Part) (name string, isFile bool) {
-	_, p, err := mime.ParseMediaType(part.Header.Get("Content-Disposition"))
-	if err != nil {
-		return "file", part.FormName() == "file"
+func fileName(part *multipart.Part) (name string, isFile bool, err error) {
+	header := part.Header.Get("Content-Disposition")
+	_, p, err := mime.ParseMediaType(header)
+	if header != "" && err != nil {
+		return "", false, fault.New(fault.Invalid, "the Content-Disposition of a part cannot be read: check the quotes around its file name")
 	}
 	raw, has := p["filename"]
 	if has && raw == "" || !has && p["name"] != "file" {
-		return "", false // a form sent without choosing a file has an empty name
+		return "", false, nil // a form sent without choosing a file has an empty name
 	}
 	if clean := filename.Clean(unescape(raw)); clean != "" {
-		return clean, true
+		return clean, true, nil
 	}
-	return "file", true
+	return "file", true, nil
 }
 
 // unescape undoes what clients do to names in a form (WHATWG HTML, "multipart/

@@ -150,3 +150,15 @@ func tempFile(t *testing.T, name, content string) string {
 	}
 	return path
 }
+
+// wantStatus fails if a response has another status, or no envelope of it.
+func (c caller) wantStatus(what string, resp *http.Response, status int) {
+	c.Helper()
+	if resp.StatusCode != status {
+		c.Errorf("%s: status %d, want %d (%s)", what, resp.StatusCode, status, resp.Header.Get("Ferry-Error"))
+		return
+	}
+	if e := c.Decode(resp, status); e.Status != status || e.Description != http.StatusText(status) || len(e.Files) > 0 {
+		c.Errorf("%s: the envelope is %+v", what, e)
+	}
+}
