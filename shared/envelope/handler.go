@@ -167,6 +167,9 @@ func headerText(s string) string {
 }
 
 func (o Outlet) log(r *http.Request, w *recorder, id string, start time.Time, err error) {
+	if err == nil && !o.Log.Enabled(r.Context(), slog.LevelInfo) {
+		return
+	}
 	level, attrs := slog.LevelInfo, []slog.Attr{
 		slog.String("id", id),
 		slog.String("method", r.Method),

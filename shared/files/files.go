@@ -8,6 +8,7 @@ package files
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -50,6 +51,24 @@ type link struct {
 	File      File  `json:"file"`
 	Downloads int64 `json:"downloads,omitempty"`
 	Last      int64 `json:"last,omitempty"` // Unix seconds of the last download
+
+	memo *memo // for UnmarshalJSON
+}
+
+// UnmarshalJSON reads the file alone. It is called where the table keeps JSON,
+// and there saves a download the decoding of a link that was just used.
+func (l *link) UnmarshalJSON(raw []byte) error {
+	if seen, ok := l.memo.get(raw); ok {
+		l.File = seen.File
+		return nil
+	}
+	var stored struct{ File File }
+	if err := json.Unmarshal(raw, &stored); err != nil {
+		return err
+	}
+	l.File = stored.File
+	l.memo.put(raw, Listed{File: stored.File})
+	return nil
 }
 
 // Config is what a Service works with. A function that mints no link has no Key.
@@ -72,7 +91,8 @@ type Retention struct {
 // Service is safe for concurrent use.
 type Service struct {
 	Config
-	memo memo
+	memo  memo // of records
+	links memo // of links, without tokens
 }
 
 // New returns a Service.
@@ -158,7 +178,7 @@ func (s *Service) page(found table.Page) (Page, error) {
 // call to the table. A token that is unknown, or whose file is expired or
 // moved, is Unauthorized.
 func (s *Service) ByToken(ctx context.Context, area blob.Area, token string) (File, error) {
-	var l link
+	l := link{memo: &s.links}
 	err := s.Table.Get(ctx, linkKey(token), &l)
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
 		return File{}, fmt.Errorf("reading a link: %w", err)
