@@ -57,7 +57,7 @@ func (c caller) post(query, contentType string, body io.Reader, headers ...strin
 }
 
 // form sends parts as multipart/form-data.
-func (c caller) form(query string, parts ...part) *http.Response {
+func (c caller) form(query string, parts ...formPart) *http.Response {
 	c.Helper()
 	kind, body := encode(parts...)
 	return c.post(query, kind, strings.NewReader(body))
@@ -99,6 +99,15 @@ func (c caller) wantNothing(what string) {
 	}
 }
 
+// wantNoneCreated fails if bytes were stored, be it for a moment, since the
+// calls to the stores were counted last.
+func (c caller) wantNoneCreated(what string) {
+	c.Helper()
+	if n := c.Calls.Reset()["blob.Create"]; n > 0 {
+		c.Errorf("%s: %d objects were made before the request was refused", what, n)
+	}
+}
+
 // answered waits until n uploads have been logged: handlers outlive clients
 // that went away.
 func (c caller) answered(n int) {
@@ -113,20 +122,20 @@ func (c caller) answered(n int) {
 	}
 }
 
-// part is one part of a form; a file if it has a header with a file name.
-type part struct {
+// formPart is one part of a form; a file if it has a header with a file name.
+type formPart struct {
 	disposition string // after form-data;
 	headers     []string
 	content     string
 }
 
 // aFile is a part as curl -F sends it.
-func aFile(field, name, content string, headers ...string) part {
-	return part{fmt.Sprintf(`name="%s"; filename="%s"`, field, name), headers, content}
+func aFile(field, name, content string, headers ...string) formPart {
+	return formPart{fmt.Sprintf(`name="%s"; filename="%s"`, field, name), headers, content}
 }
 
 // encode returns the Content-Type and body of a form.
-func encode(parts ...part) (contentType, body string) {
+func encode(parts ...formPart) (contentType, body string) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
 	for _, p := range parts {

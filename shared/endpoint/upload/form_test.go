@@ -12,30 +12,30 @@ import (
 func TestTheFilesOfAFormAreFound(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	text := func(field, content string) part { return part{fmt.Sprintf(`name="%s"`, field), nil, content} }
+	text := func(field, content string) formPart { return formPart{fmt.Sprintf(`name="%s"`, field), nil, content} }
 	for _, k := range []struct {
 		what, query string
-		parts       []part
+		parts       []formPart
 		want        map[string]string // content by name
 	}{
-		{"one file", "", []part{aFile("file", "a", "1")}, map[string]string{"a": "1"}},
-		{"a file of 0 bytes", "", []part{aFile("file", "empty", "")}, map[string]string{"empty": ""}},
-		{"several files", "", []part{aFile("file", "b", "1"), aFile("file", "c", "2"), aFile("other", "d", "3")},
+		{"one file", "", []formPart{aFile("file", "a", "1")}, map[string]string{"a": "1"}},
+		{"a file of 0 bytes", "", []formPart{aFile("file", "empty", "")}, map[string]string{"empty": ""}},
+		{"several files", "", []formPart{aFile("file", "b", "1"), aFile("file", "c", "2"), aFile("other", "d", "3")},
 			map[string]string{"b": "1", "c": "2", "d": "3"}},
-		{"fields before, between and after", "", []part{text("x", "no"), aFile("file", "e", "1"), text("file2", "no"), aFile("file", "f", "2"), text("y", "no")},
+		{"fields before, between and after", "", []formPart{text("x", "no"), aFile("file", "e", "1"), text("file2", "no"), aFile("file", "f", "2"), text("y", "no")},
 			map[string]string{"e": "1", "f": "2"}},
-		{"a field of another name that is a file", "", []part{text("comment", "no"), aFile("document", "g", "1")}, map[string]string{"g": "1"}},
-		{"a part named file without a file name", "", []part{text("file", "plain")}, map[string]string{"file": "plain"}},
-		{"a part named file without one, named by the query", "file=named.txt", []part{text("file", "plain")}, map[string]string{"named.txt": "plain"}},
-		{"a file named by the query", "file=better.txt", []part{aFile("file", "worse.txt", "1")}, map[string]string{"better.txt": "1"}},
-		{"several files, which the query cannot name", "file=ignored", []part{aFile("file", "h", "1"), aFile("file", "i", "2")}, map[string]string{"h": "1", "i": "2"}},
-		{"a file beside an input without a choice", "", []part{aFile("first", "", ""), aFile("second", "j", "1")}, map[string]string{"j": "1"}},
-		{"a name in the encoding of RFC 5987", "", []part{{`name="file"; filename="_.txt"; filename*=UTF-8''%C3%A9.txt`, nil, "1"}}, map[string]string{"é.txt": "1"}},
-		{"a name without quotes", "", []part{{`name=file; filename=plain.txt`, nil, "1"}}, map[string]string{"plain.txt": "1"}},
-		{"a name that cannot be one", "", []part{aFile("file", "..", "1")}, map[string]string{"file": "1"}},
-		{"a content that looks like a boundary", "", []part{aFile("file", "k", "\r\n--b\r\n--b--\r\n")}, map[string]string{"k": "\r\n--b\r\n--b--\r\n"}},
-		{"a transfer encoding that is only claimed", "", []part{aFile("file", "l", "=41=42", "Content-Transfer-Encoding", "quoted-printable")}, map[string]string{"l": "=41=42"}},
-		{"two files of one name", "", []part{aFile("file", "m", "1"), aFile("file", "m", "1")}, map[string]string{"m": "1"}},
+		{"a field of another name that is a file", "", []formPart{text("comment", "no"), aFile("document", "g", "1")}, map[string]string{"g": "1"}},
+		{"a part named file without a file name", "", []formPart{text("file", "plain")}, map[string]string{"file": "plain"}},
+		{"a part named file without one, named by the query", "file=named.txt", []formPart{text("file", "plain")}, map[string]string{"named.txt": "plain"}},
+		{"a file named by the query", "file=better.txt", []formPart{aFile("file", "worse.txt", "1")}, map[string]string{"better.txt": "1"}},
+		{"several files, which the query cannot name", "file=ignored", []formPart{aFile("file", "h", "1"), aFile("file", "i", "2")}, map[string]string{"h": "1", "i": "2"}},
+		{"a file beside an input without a choice", "", []formPart{aFile("first", "", ""), aFile("second", "j", "1")}, map[string]string{"j": "1"}},
+		{"a name in the encoding of RFC 5987", "", []formPart{{`name="file"; filename="_.txt"; filename*=UTF-8''%C3%A9.txt`, nil, "1"}}, map[string]string{"é.txt": "1"}},
+		{"a name without quotes", "", []formPart{{`name=file; filename=plain.txt`, nil, "1"}}, map[string]string{"plain.txt": "1"}},
+		{"a name that cannot be one", "", []formPart{aFile("file", "..", "1")}, map[string]string{"file": "1"}},
+		{"a content that looks like a boundary", "", []formPart{aFile("file", "k", "\r\n--b\r\n--b--\r\n")}, map[string]string{"k": "\r\n--b\r\n--b--\r\n"}},
+		{"a transfer encoding that is only claimed", "", []formPart{aFile("file", "l", "=41=42", "Content-Transfer-Encoding", "quoted-printable")}, map[string]string{"l": "=41=42"}},
+		{"two files of one name", "", []formPart{aFile("file", "m", "1"), aFile("file", "m", "1")}, map[string]string{"m": "1"}},
 	} {
 		before := len(c.names())
 		e := c.Decode(c.form(k.query, k.parts...), 200)
@@ -61,8 +61,8 @@ func TestABodyThatIsNoUploadIsRefusedAndLeavesNothing(t *testing.T) {
 	c := begin(t)
 	const form = "multipart/form-data; boundary=b"
 	const head = "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n"
-	tooMany := slices.Repeat([]part{aFile("file", "a", "1")}, files.MaxFiles+1)
-	manyFields := slices.Repeat([]part{{`name="x"`, nil, "1"}}, 201)
+	tooMany := slices.Repeat([]formPart{aFile("file", "a", "1")}, files.MaxFiles+1)
+	manyFields := slices.Repeat([]formPart{{`name="x"`, nil, "1"}}, 201)
 	_, one := encode(aFile("file", "a", "1"))
 	for _, k := range []struct {
 		what, query, kind, body string
@@ -100,11 +100,11 @@ func TestABodyThatIsNoUploadIsRefusedAndLeavesNothing(t *testing.T) {
 	}
 	for _, k := range []struct {
 		what  string
-		parts []part
+		parts []formPart
 	}{
 		{"no parts", nil},
-		{"fields alone", []part{{`name="x"`, nil, "1"}}},
-		{"no file chosen", []part{aFile("file", "", "")}},
+		{"fields alone", []formPart{{`name="x"`, nil, "1"}}},
+		{"no file chosen", []formPart{aFile("file", "", "")}},
 		{"too many files", tooMany},
 		{"too many fields", manyFields},
 	} {
@@ -116,7 +116,7 @@ func TestABodyThatIsNoUploadIsRefusedAndLeavesNothing(t *testing.T) {
 func TestTwentyFilesFitInOneForm(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	e := c.Decode(c.form("m=bob@example.com&c=%2B393471234567", slices.Repeat([]part{aFile("file", "a", "1")}, files.MaxFiles)...), 200)
+	e := c.Decode(c.form("m=bob@example.com&c=%2B393471234567", slices.Repeat([]formPart{aFile("file", "a", "1")}, files.MaxFiles)...), 200)
 	if len(e.Files) != files.MaxFiles || len(c.Partitions("outbox#")) != 2*files.MaxFiles {
 		t.Errorf("there are %d files and %d notices", len(e.Files), len(c.Partitions("outbox#")))
 	}

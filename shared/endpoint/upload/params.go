@@ -61,7 +61,7 @@ func (h handler) recipients(mobile, address, message string) ([]notices.Notice, 
 	var all []notices.Notice
 	if mobile != "" {
 		if strings.HasPrefix(mobile, " ") { // a + that was not escaped in the URL
-			mobile = "+" + strings.TrimLeft(mobile, " ")
+			mobile = "+" + strings.TrimLeft(mobile, " +")
 		}
 		to, err := contact.Mobile(mobile, h.ports.PhoneRegion)
 		if err != nil {
