@@ -49,6 +49,7 @@ type Hasher struct {
 	now    func() time.Time
 	slots  chan struct{}
 	dummy  func() (string, error)
+	idKey  func(password, salt []byte, time, memory uint32, threads uint8, size uint32) []byte
 
 	// right remembers passwords that matched a hash. The key covers the
 	// hash, so that a changed password is a miss at once, and is keyed with a
@@ -67,6 +68,7 @@ func NewHasher(params Params, random io.Reader, now func() time.Time) (*Hasher, 
 		slots:  make(chan struct{}, runtime.GOMAXPROCS(0)),
 		secret: make([]byte, sha256.Size),
 		right:  map[[sha256.Size]byte]time.Time{},
+		idKey:  argon2.IDKey,
 	}
 	if _, err := io.ReadFull(random, h.secret); err != nil {
 		return nil, fmt.Errorf("reading randomness: %w", err)
@@ -132,8 +134,10 @@ func (h *Hasher) Outdated(hash string) bool {
 }
 
 func (h *Hasher) compute(ctx context.Context, p Params, password string, salt []byte) ([]byte, error) {
-	if len(password) > MaxPassword {
-		password = password[:MaxPassword+1] // cannot match; costs the same
+	// The same password typed on two systems may differ in its code points.
+	text := norm.NFC.Bytes([]byte(password))
+	if len(text) > MaxPassword {
+		text = text[:MaxPassword+1] // cannot match; costs the same
 	}
 	select {
 	case h.slots <- struct{}{}:
@@ -141,8 +145,7 @@ func (h *Hasher) compute(ctx context.Context, p Params, password string, salt []
 	case <-ctx.Done():
 		return nil, fmt.Errorf("waiting to hash a password: %w", ctx.Err())
 	}
-	// The same password typed on two systems may differ in its code points.
-	return argon2.IDKey(norm.NFC.Bytes([]byte(password)), salt, p.Time, p.Memory, p.Threads, hashSize), nil
+	return h.idKey(text, salt, p.Time, p.Memory, p.Threads, hashSize), nil
 }
 
 func (h *Hasher) memoKey(hash, password string) [sha256.Size]byte {

@@ -93,7 +93,7 @@ func (t *throttle) load(items []table.Item) error {
 // wait is how long after the last failure the next try may come.
 func (c *counter) wait() time.Duration {
 	over := c.item.Count - c.free
-	if over < 0 {
+	if over < 0 || c.key.PK == "" {
 		return 0
 	}
 	return min(time.Second<<min(over, 20), maxWait)

@@ -1,0 +1,185 @@
+package auth_test
+
+import (
+	"crypto/rand"
+	mathrand "math/rand/v2"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ferry/shared/auth"
+	"ferry/shared/fault"
+	"ferry/shared/links"
+	"ferry/shared/table/sqlite"
+	"ferry/shared/users"
+)
+
+const (
+	right  = "the right password"
+	source = "192.0.2.1"
+)
+
+// check is an Authenticator on a table with the users alice, new and off.
+type check struct {
+	*auth.Authenticator
+	*clock
+	users *users.Store
+}
+
+func begin(t *testing.T) check {
+	t.Helper()
+	db, err := sqlite.Open(filepath.Join(t.TempDir(), "table.sqlite"), sqlite.Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	h, c, _ := hasher(t)
+	s := users.NewStore(db, c.now)
+	for name, state := range map[string]users.State{"alice": users.Active, "new": users.FirstAccess, "off": users.Disabled} {
+		if err := s.Add(t.Context(), users.User{Name: name, State: state, Password: hash(t, h, right)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return check{auth.New(auth.Config{Table: db, Hasher: h, Random: &salts{from: mathrand.NewChaCha8([32]byte{})}, Now: c.now}), c, s}
+}
+
+// salts are the same in each run: two wrong passwords are taken for one when
+// 16 bits of their hashes are alike, which must not happen now and then.
+type salts struct {
+	mu   sync.Mutex
+	from *mathrand.ChaCha8
+}
+
+func (s *salts) Read(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.from.Read(p)
+}
+
+// try logs in, and returns the fault's kind and when to try again.
+func (c check) try(t *testing.T, name, password, from string) (fault.Kind, time.Duration) {
+	t.Helper()
+	_, _, err := c.Login(t.Context(), name, password, from)
+	if err == nil {
+		return okay, 0
+	}
+	f := fault.Of(err)
+	if f == nil {
+		t.Fatalf("the login fails with %v", err)
+	}
+	return f.Kind, f.After
+}
+
+const okay fault.Kind = -1
+
+func TestALoginTellsNobodyMoreThanItMust(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	said := map[string]bool{}
+	for _, k := range []struct{ name, password string }{{"alice", "wrong"}, {"nobody", right}, {"off", right}, {"off", "wrong"}, {"../x", right}, {"", ""}, {"new", "wrong"}} {
+		_, _, err := c.Login(t.Context(), k.name, k.password, source)
+		if !fault.Is(err, fault.Unauthorized) {
+			t.Fatalf("%q with %q: %v", k.name, k.password, err)
+		}
+		said[fault.Of(err).Detail] = true
+	}
+	if len(said) != 1 {
+		t.Errorf("the answers differ: %v", said)
+	}
+	if _, _, err := c.Login(t.Context(), "new", right, source); !fault.Is(err, fault.Unauthorized) || !strings.Contains(err.Error(), "/auth/first") {
+		t.Errorf("a temporary password is answered with %v", err)
+	}
+}
+
+func TestABearerHoldsForItsTimeAndItsUser(t *testing.T) {
+	t.Parallel()
+	for what, k := range map[string]struct {
+		change func(t *testing.T, c check, bearer string) string // returns what is then shown
+		holds  bool
+	}{
+		"at once":             {func(_ *testing.T, _ check, b string) string { return b }, true},
+		"after 3599 s":        {func(_ *testing.T, c check, b string) string { c.advance(3599 * time.Second); return b }, true},
+		"after 3600 s":        {func(_ *testing.T, c check, b string) string { c.advance(3600 * time.Second); return b }, false},
+		"with a letter more":  {func(_ *testing.T, _ check, b string) string { return b + "A" }, false},
+		"with another secret": {func(_ *testing.T, _ check, b string) string { return "AAAA" + b[4:] }, false},
+		"for another user": {func(t *testing.T, _ check, b string) string {
+			other, err := links.RandomFor(strings.NewReader(strings.Repeat("x", 32)), "new")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return b[:40] + other[40:]
+		}, false},
+		"revoked":                   {func(t *testing.T, c check, b string) string { must(t, c.Revoke(t.Context(), b)); return b }, false},
+		"after another was revoked": {func(t *testing.T, c check, b string) string { must(t, c.Revoke(t.Context(), "x"+b)); return b }, true},
+		"after a new password": {func(t *testing.T, c check, b string) string {
+			must(t, c.users.SetPassword(t.Context(), "alice", "x", users.Active))
+			return b
+		}, false},
+		"of a disabled user": {func(t *testing.T, c check, b string) string { must(t, c.users.Disable(t.Context(), "alice")); return b }, false},
+		"of a user enabled again": {func(t *testing.T, c check, b string) string {
+			must(t, c.users.Disable(t.Context(), "alice"))
+			_, err := c.users.Enable(t.Context(), "alice")
+			must(t, err)
+			return b
+		}, false},
+		"of a removed user": {func(t *testing.T, c check, b string) string {
+			must(t, c.users.Disable(t.Context(), "alice"))
+			must(t, c.users.Remove(t.Context(), "alice"))
+			return b
+		}, false},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			c := begin(t)
+			_, bearer, err := c.Login(t.Context(), "ALICE", right, source)
+			must(t, err)
+			u, err := c.Bearer(t.Context(), k.change(t, c, bearer))
+			if k.holds && (err != nil || u.Name != "alice") || !k.holds && !fault.Is(err, fault.Unauthorized) {
+				t.Errorf("the bearer gives %q, %v", u.Name, err)
+			}
+		})
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestALoginRenewsAHashOfWeakerParameters(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	weak, err := auth.NewHasher(auth.Params{Memory: 32, Time: 1, Threads: 1}, rand.Reader, c.now)
+	must(t, err)
+	must(t, c.users.SetPassword(t.Context(), "alice", hash(t, weak, right), users.Active))
+	_, bearer, err := c.Login(t.Context(), "alice", right, source)
+	must(t, err)
+	u, err := c.users.Get(t.Context(), "alice")
+	must(t, err)
+	if !strings.Contains(u.Password, "$m=64,t=1,p=1$") {
+		t.Errorf("the hash is still %q", u.Password)
+	}
+	if _, err := c.Bearer(t.Context(), bearer); err != nil {
+		t.Errorf("renewing the hash ended the bearer: %v", err)
+	}
+	if k, _ := c.try(t, "alice", right, source); k != okay {
+		t.Errorf("the next login fails with %v", k)
+	}
+}
+
+func TestTheSourceIsAnAddressOrASubscribersNetwork(t *testing.T) {
+	t.Parallel()
+	for addr, want := range map[string]string{
+		"192.0.2.1:1234": "192.0.2.1", "192.0.2.1": "192.0.2.1", "[::ffff:192.0.2.1]:80": "192.0.2.1",
+		"[2001:db8:1:2:3:4:5:6]:80": "2001:db8:1:2::", "2001:db8:1:2::7": "2001:db8:1:2::", "": "unknown", "@": "unknown",
+	} {
+		if got := auth.Source(&http.Request{RemoteAddr: addr}); got != want {
+			t.Errorf("%q gives %q, want %q", addr, got, want)
+		}
+	}
+}

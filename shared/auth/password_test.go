@@ -1,0 +1,227 @@
+package auth_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ferry/shared/auth"
+)
+
+// clock is moved by tests.
+type clock struct{ ahead atomic.Int64 }
+
+func (c *clock) now() time.Time {
+	return time.Unix(1_800_000_000, 0).Add(time.Duration(c.ahead.Load()))
+}
+func (c *clock) advance(d time.Duration) { c.ahead.Add(int64(d)) }
+
+func cheap() auth.Params { return auth.Params{Memory: 64, Time: 1, Threads: 1} }
+
+// hasher returns a Hasher, its clock, and a count of the hashes it computes.
+func hasher(t *testing.T) (*auth.Hasher, *clock, *atomic.Int64) {
+	t.Helper()
+	c, n := &clock{}, &atomic.Int64{}
+	h, err := auth.NewHasher(cheap(), rand.Reader, c.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Watch(func(compute func()) {
+		n.Add(1)
+		compute()
+	})
+	return h, c, n
+}
+
+func hash(t *testing.T, h *auth.Hasher, password string) string {
+	t.Helper()
+	s, err := h.Hash(t.Context(), password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func verify(t *testing.T, h *auth.Hasher, hash, password string) bool {
+	t.Helper()
+	ok, err := h.Verify(t.Context(), hash, password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ok
+}
+
+func TestAHashIsOfItsPasswordAlone(t *testing.T) {
+	t.Parallel()
+	h, _, _ := hasher(t)
+	longest := strings.Repeat("🎉", 128)
+	for _, c := range []struct {
+		what, password, typed string
+		want                  bool
+	}{
+		{"the same", "a password", "a password", true},
+		{"another", "a password", "a passwore", false},
+		{"an empty one", "a password", "", false},
+		{"a shorter one", "a password", "a passwor", false},
+		{"a longer one", "a password", "a password ", false},
+		{"the same in other code points", "pässwörd", "pa\u0308sswo\u0308rd", true},
+		{"the longest", longest, longest, true},
+		{"one longer than the longest", longest, longest + "x", false},
+		{"the longest, typed in code points that take more bytes", strings.Repeat("ṩ", 128), strings.Repeat("s\u0323\u0307", 128), true},
+		{"a very long one", longest, strings.Repeat("x", 1<<20), false},
+		{"a zero byte behind", "a password", "a password\x00", false},
+	} {
+		if got := verify(t, h, hash(t, h, c.password), c.typed); got != c.want {
+			t.Errorf("%s: %v", c.what, got)
+		}
+	}
+	if a, b := hash(t, h, "a password"), hash(t, h, "a password"); a == b {
+		t.Error("two hashes of a password are the same: there is no salt")
+	}
+	if s := hash(t, h, "a password"); !strings.HasPrefix(s, "$argon2id$v=19$m=64,t=1,p=1$") {
+		t.Errorf("the hash is %q", s)
+	}
+}
+
+func TestAHashThatCannotBeReadIsAnError(t *testing.T) {
+	t.Parallel()
+	h, _, _ := hasher(t)
+	good := hash(t, h, "a password")
+	for _, bad := range []string{
+		"x", "$", strings.Replace(good, "argon2id", "argon2i", 1), strings.Replace(good, "v=19", "v=18", 1), strings.Replace(good, "t=1", "t=0", 1),
+		strings.Replace(good, "p=1", "p=0", 1), good[:len(good)-4], good + "$", strings.Replace(good, "m=64", "m=x", 1), good[:strings.LastIndexByte(good, '$')] + "$%",
+	} {
+		if ok, err := h.Verify(t.Context(), bad, "a password"); ok || err == nil {
+			t.Errorf("%q gives %v, %v", bad, ok, err)
+		}
+		if h.Outdated(bad) {
+			t.Errorf("%q is said to be outdated", bad)
+		}
+	}
+}
+
+func TestAnUnknownUserCostsAHashAndNeverMatches(t *testing.T) {
+	t.Parallel()
+	h, _, n := hasher(t)
+	for _, password := range []string{"a password", "a password", "", strings.Repeat("\x00", 32)} {
+		before := n.Load()
+		if verify(t, h, "", password) {
+			t.Errorf("%q matches", password)
+		}
+		if n.Load() != before+1 {
+			t.Errorf("%d hashes were computed, want 1", n.Load()-before)
+		}
+	}
+}
+
+func TestARightPasswordIsRememberedForAMinuteAndNotLonger(t *testing.T) {
+	t.Parallel()
+	h, c, n := hasher(t)
+	stored := hash(t, h, "a password")
+	steps := []struct {
+		what           string
+		after          time.Duration
+		hash, password string
+		ok             bool
+		computes       int64
+	}{
+		{"the first time", 0, stored, "a password", true, 1},
+		{"at once again", 0, stored, "a password", true, 0},
+		{"a wrong one", 0, stored, "another one", false, 1},
+		{"the wrong one again", 0, stored, "another one", false, 1},
+		{"a minute later, nearly", 60*time.Second - 1, stored, "a password", true, 0},
+		{"a minute later", 1, stored, "a password", true, 1},
+		{"with another hash of it", 0, hash(t, h, "a password"), "a password", true, 1},
+		{"with the hash of another", 0, hash(t, h, "another one"), "a password", false, 1},
+	}
+	for _, s := range steps {
+		c.advance(s.after)
+		before := n.Load()
+		if got := verify(t, h, s.hash, s.password); got != s.ok || n.Load()-before != s.computes {
+			t.Errorf("%s: %v, %d hashes computed; want %v, %d", s.what, got, n.Load()-before, s.ok, s.computes)
+		}
+	}
+}
+
+func TestNoMoreHashesRunAtOnceThanThereAreCPUs(t *testing.T) {
+	t.Parallel()
+	h, err := auth.NewHasher(cheap(), rand.Reader, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cpus := runtime.GOMAXPROCS(0)
+	stored := hash(t, h, "a password")
+	var running, most atomic.Int64
+	full, release := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	h.Watch(func(compute func()) {
+		n := running.Add(1)
+		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		}
+		if n == int64(cpus) {
+			once.Do(func() { close(full) })
+		}
+		<-release
+		compute()
+		running.Add(-1)
+	})
+	var wg sync.WaitGroup
+	for range cpus {
+		wg.Go(func() { verify(t, h, stored, "a password") })
+	}
+	<-full
+	// All CPUs are taken: who comes now waits, and may give up.
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 8 * cpus {
+		if _, err := h.Verify(ended, stored, "another"); !errors.Is(err, context.Canceled) {
+			t.Errorf("a hash that waits for a CPU ends with %v", err)
+		}
+	}
+	for range 8 * cpus {
+		wg.Go(func() { verify(t, h, stored, "yet another") })
+	}
+	close(release)
+	wg.Wait()
+	if got := most.Load(); got != int64(cpus) {
+		t.Errorf("%d hashes ran at once, want %d", got, cpus)
+	}
+}
+
+func TestAHashOfWeakerParametersIsOutdated(t *testing.T) {
+	t.Parallel()
+	make := func(p auth.Params) *auth.Hasher {
+		h, err := auth.NewHasher(p, rand.Reader, time.Now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	now := make(auth.Params{Memory: 128, Time: 2, Threads: 1})
+	for what, c := range map[string]struct {
+		p    auth.Params
+		want bool
+	}{
+		"the same":     {auth.Params{Memory: 128, Time: 2, Threads: 1}, false},
+		"less memory":  {auth.Params{Memory: 64, Time: 2, Threads: 1}, true},
+		"less time":    {auth.Params{Memory: 128, Time: 1, Threads: 1}, true},
+		"more of both": {auth.Params{Memory: 256, Time: 3, Threads: 1}, false},
+	} {
+		old := hash(t, make(c.p), "a password")
+		if got := now.Outdated(old); got != c.want {
+			t.Errorf("%s: outdated is %v", what, got)
+		}
+		if !verify(t, now, old, "a password") {
+			t.Errorf("%s: the password does not match any more", what)
+		}
+	}
+	if p := auth.DefaultParams(); p.Memory != 19*1024 || p.Time != 2 || p.Threads != 1 {
+		t.Errorf("the default costs are %+v", p)
+	}
+}

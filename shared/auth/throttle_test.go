@@ -1,0 +1,180 @@
+package auth_test
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ferry/shared/fault"
+)
+
+func TestFiveFailuresAreFreeThenEachNextTryWaitsLonger(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	for i := range 5 {
+		if k, _ := c.try(t, "alice", fmt.Sprint("wrong", i), source); k != fault.Unauthorized {
+			t.Fatalf("the free try %d is answered with %v", i, k)
+		}
+	}
+	for i, want := range []time.Duration{1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300} {
+		want *= time.Second
+		k, after := c.try(t, "alice", fmt.Sprint("early", i), source)
+		if k != fault.TooMany || after != want {
+			t.Fatalf("after %d failures: %v, wait %v, want %v", 5+i, k, after, want)
+		}
+		c.advance(want - time.Millisecond)
+		if k, after := c.try(t, "alice", right, source); k != fault.TooMany || after != time.Millisecond {
+			t.Fatalf("a moment too early: %v, %v", k, after)
+		}
+		c.advance(time.Millisecond)
+		if k, _ := c.try(t, "alice", fmt.Sprint("late", i), source); k != fault.Unauthorized {
+			t.Fatalf("after the wait of %v: %v", want, k)
+		}
+	}
+	// Never for good: the right password counts after the longest wait.
+	c.advance(300 * time.Second)
+	if k, _ := c.try(t, "alice", right, source); k != okay {
+		t.Fatalf("the right password is answered with %v", k)
+	}
+	for i := range 5 {
+		if k, _ := c.try(t, "alice", fmt.Sprint("again", i), source); k != fault.Unauthorized {
+			t.Errorf("a login did not clear the failures: %v", k)
+		}
+	}
+}
+
+func TestFailuresConcernTheirUserAndSourceAlone(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	for i := range 6 {
+		c.try(t, "alice", fmt.Sprint("wrong", i), source)
+	}
+	if k, _ := c.try(t, "alice", right, source); k != fault.TooMany {
+		t.Fatalf("the user is not slowed down: %v", k)
+	}
+	if k, _ := c.try(t, "alice", right, "192.0.2.2"); k != okay {
+		t.Errorf("from elsewhere: %v", k)
+	}
+	if k, _ := c.try(t, "new", "wrong", source); k != fault.Unauthorized {
+		t.Errorf("another user: %v", k)
+	}
+	if k, _ := c.try(t, "alice", right, source); k != fault.TooMany {
+		t.Errorf("a login from elsewhere cleared the failures: %v", k)
+	}
+}
+
+func TestASourceThatTriesManyUsersIsSlowedDown(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	for i := range 50 {
+		name := fmt.Sprint("user", i)
+		if i%10 == 0 {
+			name = "no/user" // nobody can have that name
+		}
+		if k, _ := c.try(t, name, fmt.Sprint("wrong", i), source); k != fault.Unauthorized {
+			t.Fatalf("try %d: %v", i, k)
+		}
+	}
+	if k, after := c.try(t, "alice", right, source); k != fault.TooMany || after != time.Second {
+		t.Errorf("the next try is answered with %v, %v", k, after)
+	}
+	if k, _ := c.try(t, "alice", right, "192.0.2.2"); k != okay {
+		t.Errorf("from elsewhere: %v", k)
+	}
+	c.advance(time.Second)
+	if k, _ := c.try(t, "alice", right, source); k != okay {
+		t.Errorf("after the wait: %v", k)
+	}
+}
+
+func TestAnHourWithoutFailuresForgetsThem(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	for i := range 6 {
+		c.try(t, "alice", fmt.Sprint("wrong", i), source)
+	}
+	c.advance(time.Hour + time.Second)
+	for i := range 5 {
+		if k, _ := c.try(t, "alice", fmt.Sprint("again", i), source); k != fault.Unauthorized {
+			t.Fatalf("try %d: %v", i, k)
+		}
+	}
+	if k, _ := c.try(t, "alice", "one more", source); k != fault.TooMany {
+		t.Errorf("the failures after the hour do not count: %v", k)
+	}
+}
+
+func TestTheSameWrongPasswordCountsOnce(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	for range 20 {
+		if k, _ := c.try(t, "alice", "wrong", source); k != fault.Unauthorized {
+			t.Fatalf("a repetition: %v", k)
+		}
+		if k, _ := c.try(t, "no/user", "wrong", source); k != fault.Unauthorized {
+			t.Fatalf("a repetition for nobody: %v", k)
+		}
+	}
+	if k, _ := c.try(t, "alice", right, source); k != okay {
+		t.Errorf("the right password: %v", k)
+	}
+	for i := range 6 {
+		c.try(t, "alice", fmt.Sprint("wrong", i%2), source)
+	}
+	if k, _ := c.try(t, "alice", right, source); k != fault.TooMany {
+		t.Errorf("two in turns do not count: %v", k)
+	}
+}
+
+func TestOnceWaitingIsAskedForOneTryAtATimePasses(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	for i := range 5 {
+		c.try(t, "alice", fmt.Sprint("wrong", i), source)
+	}
+	c.advance(time.Second)
+	var passed, waited atomic.Int64
+	var wg sync.WaitGroup
+	const tries = 8
+	for i := range tries {
+		wg.Go(func() {
+			switch k, _ := c.try(t, "alice", fmt.Sprint("at once", i), source); k {
+			case fault.Unauthorized:
+				passed.Add(1)
+			case fault.TooMany:
+				waited.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if passed.Load() != 1 || waited.Load() != tries-1 {
+		t.Errorf("%d tries passed and %d waited, want 1 and %d", passed.Load(), waited.Load(), tries-1)
+	}
+}
+
+func TestARightPasswordAmongTriesAtOnceIsLetIn(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	for i := range 5 {
+		c.try(t, "alice", fmt.Sprint("wrong", i), source)
+	}
+	c.advance(time.Second)
+	var in atomic.Int64
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			if k, _ := c.try(t, "alice", right, source); k == okay {
+				in.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if in.Load() == 0 {
+		t.Error("nobody was let in")
+	}
+	if k, _ := c.try(t, "alice", right, source); k != okay {
+		t.Errorf("afterwards: %v", k)
+	}
+}
