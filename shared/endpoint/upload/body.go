@@ -2,6 +2,7 @@ package upload
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
@@ -122,7 +123,10 @@ func (s *form) file(part *multipart.Part, name string) (*files.Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.digest != nil && digest == nil {
+	if s.digest != nil {
+		if digest != nil && !bytes.Equal(digest, s.digest) {
+			return nil, fault.New(fault.Invalid, "the Repr-Digest of the request and that of its part differ")
+		}
 		digest, s.digest = s.digest, nil
 	}
 	kind, _, _ := mime.ParseMediaType(part.Header.Get("Content-Type"))

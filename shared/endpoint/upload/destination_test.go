@@ -7,6 +7,31 @@ import (
 	"ferry/shared/users"
 )
 
+func TestAFileGoesToAnotherUsersArea(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	bob := c.as("bob")
+	bob.Put(bob.bearer, "file=private.txt", "bob's own")
+	c.Put(c.bearer, "file=mine.txt", "ann's own")
+	for _, d := range []string{"bob", "BOB"} {
+		e := c.Decode(c.form("d="+d, aFile("file", "one", "1"), aFile("file", "two", "22")), 200)
+		if e.User != "ann" || len(e.Files) != 2 || e.Files[0].Name == e.Files[1].Name {
+			t.Fatalf("the answer is %+v, want the two files of this call alone", e)
+		}
+		for _, f := range e.Files {
+			if got := c.get(f.LinkURL); int64(len(got)) != f.Length {
+				t.Errorf("the link of %s gives %q", f.Name, got)
+			}
+		}
+	}
+	if got := strings.Join(bob.names(), " "); got != "private.txt one two one two" {
+		t.Errorf("bob has %q", got)
+	}
+	if got := strings.Join(c.names(), " "); got != "mine.txt" {
+		t.Errorf("ann has %q", got)
+	}
+}
+
 func TestAFileForOneselfIsAnsweredWithOnesOwnList(t *testing.T) {
 	t.Parallel()
 	c := begin(t)

@@ -13,6 +13,53 @@ func digestOf(content string) string {
 	return "sha-256=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":"
 }
 
+func TestADigestThatIsRightIsKept(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	want := digestOf("content")
+	one := []formPart{aFile("file", "x", "content")}
+	ofPart := []formPart{aFile("file", "x", "content", "Repr-Digest", want)}
+	for _, k := range []struct {
+		what, header string
+		parts        []formPart // none is a raw body
+		want         string
+	}{
+		{"of a raw body", want, nil, want},
+		{"of a raw body, beside one of another kind", "sha-512=:AAAA:, " + want, nil, want},
+		{"of a raw body, with a parameter", want + ";x=1", nil, want},
+		{"of another kind alone", "sha-512=:AAAA:", nil, ""},
+		{"that was not sent", "", nil, ""},
+		{"of a part", "", ofPart, want},
+		{"of a form with one file", want, one, want},
+		{"of a form, and of its part", want, ofPart, want},
+	} {
+		body, kind := "content", ""
+		if k.parts != nil {
+			kind, body = encode(k.parts...)
+		}
+		link := c.Decode(c.post("file=x", kind, strings.NewReader(body), "Repr-Digest", k.header), 200).Files[0].LinkURL
+		if got := c.Request("GET", strings.TrimPrefix(link, c.Base), nil).Header.Get("Repr-Digest"); got != k.want {
+			t.Errorf("a digest %s comes back as %q", k.what, got)
+		}
+	}
+}
+
+func TestOneDigestCannotBeThatOfSeveralFiles(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	kind, body := encode(aFile("file", "x", "content"), aFile("file", "y", "content"))
+	c.wantStatus("two files", c.post("", kind, strings.NewReader(body), "Repr-Digest", digestOf("content")), 400)
+	c.wantNothing("two files")
+}
+
+func TestTheDigestsOfAFormAndItsPartMustAgree(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	kind, body := encode(aFile("file", "x", "content", "Repr-Digest", digestOf("content")))
+	c.wantStatus("two digests", c.post("", kind, strings.NewReader(body), "Repr-Digest", digestOf("other")), 400)
+	c.wantNothing("two digests")
+}
+
 func TestADigestThatIsWrongStoresNothing(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
