@@ -38,7 +38,8 @@ type Config struct {
 	Random io.Reader
 	Now    func() time.Time
 	// HideUsers makes Forget answer unknown users, disabled ones and those
-	// without an address like any other.
+	// without an address like any other, and their tokens behave like others:
+	// each such request stores two small items for up to a day.
 	HideUsers bool
 }
 
@@ -190,31 +191,24 @@ func (s *Service) checkPIN(ctx context.Context, c Change, found change) error {
 // are those of the mail. Two calls to the table.
 func (s *Service) Forget(ctx context.Context, name, base, lang string) (token, user string, err error) {
 	canonical, valid := users.Canonical(name)
-	if !valid {
-		return s.nobody(fault.New(fault.Unauthorized, "the user does not exist"), name)
+	switch {
+	case !valid && s.HideUsers: // that nobody has this name is no secret
+		token, err = links.Random(s.Random)
+		return token, name, err
+	case !valid:
+		return "", "", errUnknown()
 	}
 	for range 3 { // a try fails only if another forget of this user came between
 		token, err = s.forget(ctx, canonical, base, lang)
 		if !errors.Is(err, table.ErrCondition) {
-			break
+			return token, canonical, err
 		}
 	}
-	if f := fault.Of(err); f != nil && f.Kind != fault.TooMany {
-		return s.nobody(f, canonical)
-	}
-	if errors.Is(err, table.ErrCondition) {
-		err = table.ErrBusy
-	}
-	return token, canonical, err
+	return "", "", table.ErrBusy
 }
 
-// nobody answers for a user who cannot get a PIN: openly, or like for any other.
-func (s *Service) nobody(f *fault.Error, name string) (token, user string, err error) {
-	if !s.HideUsers {
-		return "", "", f
-	}
-	token, err = links.Random(s.Random)
-	return token, name, err
+func errUnknown() *fault.Error {
+	return fault.New(fault.Unauthorized, "the user does not exist")
 }
 
 func (s *Service) forget(ctx context.Context, name, base, lang string) (string, error) {
@@ -226,16 +220,13 @@ func (s *Service) forget(ctx context.Context, name, base, lang string) (string, 
 	if err := items[1].Decode(&r); err != nil && !errors.Is(err, table.ErrNotFound) {
 		return "", fmt.Errorf("reading a user's requests: %w", err)
 	}
-	var u users.User
-	switch err := items[0].Decode(&u); {
-	case errors.Is(err, table.ErrNotFound):
-		return "", fault.New(fault.Unauthorized, "the user does not exist")
-	case err != nil:
-		return "", fmt.Errorf("reading user: %w", err)
-	case u.State == users.Disabled:
-		return "", fault.New(fault.Forbidden, "the user is disabled")
-	case u.Email == "":
-		return "", fault.New(fault.Forbidden, "the user has no e-mail address that a PIN could go to")
+	u, err := recipient(items[0])
+	if f := fault.Of(err); f != nil && s.HideUsers {
+		// All goes on as for others, but for the mail; no PIN fits such a token.
+		u, err = users.User{Name: name, Generation: -1}, nil
+	}
+	if err != nil {
+		return "", err
 	}
 	count, err := r.next(name, items[1].Found(), s.Now())
 	if err != nil {
@@ -244,6 +235,23 @@ func (s *Service) forget(ctx context.Context, name, base, lang string) (string, 
 	return s.storeForget(ctx, u, count, base, lang)
 }
 
+// recipient returns the user, or a fault if no PIN can be sent to this one.
+func recipient(item table.Item) (u users.User, err error) {
+	switch err := item.Decode(&u); {
+	case errors.Is(err, table.ErrNotFound):
+		return u, errUnknown()
+	case err != nil:
+		return u, fmt.Errorf("reading user: %w", err)
+	case u.State == users.Disabled:
+		return u, fault.New(fault.Forbidden, "the user is disabled")
+	case u.Email == "":
+		return u, fault.New(fault.Forbidden, "the user has no e-mail address that a PIN could go to")
+	}
+	return u, nil
+}
+
+// storeForget stores a change token, and a mail with its PIN if the user has
+// an address.
 func (s *Service) storeForget(ctx context.Context, u users.User, count table.Op, base, lang string) (string, error) {
 	nonce, err := links.Random(s.Random)
 	if err != nil {
@@ -257,6 +265,17 @@ func (s *Service) storeForget(ctx context.Context, u users.User, count table.Op,
 	if err != nil {
 		return "", err
 	}
+	ops := []table.Op{count, put}
+	if u.Email != "" {
+		ops = append(ops, s.mail(u, nonce, base, lang))
+	}
+	if err := s.Table.Write(ctx, ops...); err != nil {
+		return "", fmt.Errorf("storing a change token: %w", err)
+	}
+	return token, nil
+}
+
+func (s *Service) mail(u users.User, nonce, base, lang string) table.Op {
 	if u.Lang != "" {
 		lang = u.Lang // the mail goes to the user, whoever asked for it
 	}
@@ -264,9 +283,5 @@ func (s *Service) storeForget(ctx context.Context, u users.User, count table.Op,
 		Kind: notices.PIN, Channel: notices.Mail, To: u.Email, Lang: lang, Base: base,
 		User: u.Name, Nonce: nonce, Expires: s.Now().Add(forgetLife).Unix(),
 	}
-	err = s.Table.Write(ctx, count, put, n.Op(s.Now(), nonce[:16]))
-	if err != nil {
-		return "", fmt.Errorf("storing a change token: %w", err)
-	}
-	return token, nil
+	return n.Op(s.Now(), nonce[:16])
 }

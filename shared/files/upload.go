@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"slices"
 	"time"
 
 	"ferry/shared/blob"
@@ -134,8 +135,9 @@ func (u *Upload) Commit(ctx context.Context, recipients []notices.Notice) ([]Lis
 	})
 }
 
-// CommitAndList is Commit, and then List of the owner's newest files; if they
-// cannot be read, it returns what was stored. Two calls to the table.
+// CommitAndList is Commit, and then List of the owner's newest files with what
+// was stored at their end, if so many came in between; if they cannot be read,
+// it returns what was stored. Two calls to the table.
 func (u *Upload) CommitAndList(ctx context.Context, recipients []notices.Notice, limit int) (Page, error) {
 	var found table.Page
 	stored, err := u.commit(ctx, recipients, func(ctx context.Context, ops []table.Op) (err error) {
@@ -148,7 +150,15 @@ func (u *Upload) CommitAndList(ctx context.Context, recipients []notices.Notice,
 	if err != nil {
 		return Page{}, err
 	}
-	return u.s.page(found)
+	page, err := u.s.page(found)
+	if err == nil && page.Next != 0 {
+		for _, f := range slices.Backward(stored) {
+			if f.ID < page.Next {
+				page.Files = append(page.Files, f)
+			}
+		}
+	}
+	return page, err
 }
 
 func (u *Upload) commit(ctx context.Context, recipients []notices.Notice, write func(context.Context, []table.Op) error) ([]Listed, error) {
