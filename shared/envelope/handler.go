@@ -143,6 +143,8 @@ func statusOf(k fault.Kind) int {
 		return http.StatusRequestEntityTooLarge
 	case fault.Unsupported:
 		return http.StatusUnsupportedMediaType
+	case fault.Precondition:
+		return http.StatusPreconditionFailed
 	case fault.Unsatisfiable:
 		return http.StatusRequestedRangeNotSatisfiable
 	case fault.TooMany:

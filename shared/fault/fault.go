@@ -23,6 +23,7 @@ const (
 	TooLarge              // the body, or what it would bring the user to
 	Unsupported           // the body's media type
 	Unsatisfiable         // the range of a download
+	Precondition          // the file is not the one that the request expects
 	TooMany               // too many requests; After says when again
 	Full                  // the service has no room left
 	Unavailable           // overload that passes; After says when again

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"ferry/shared/blob"
@@ -82,6 +83,7 @@ func (s server) bytes(w http.ResponseWriter, r *http.Request, f files.File, toke
 	}
 	defer body.Close()
 	label(w.Header(), f)
+	r = inBytes(r)
 	if plain(r) && f.Length <= smallFile {
 		if err := small(w, f, body); err != nil {
 			return err
@@ -92,8 +94,8 @@ func (s server) bytes(w http.ResponseWriter, r *http.Request, f files.File, toke
 	// The reader goes through as it is: the kernel can send a file.
 	refusal := &refusal{ResponseWriter: w}
 	http.ServeContent(refusal, r, "", time.UnixMilli(f.Modified), body)
-	if refusal.refused {
-		return fault.New(fault.Unsatisfiable, "the range lies outside the file, which has %d bytes", f.Length)
+	if err := refusal.fault(w.Header(), f); err != nil {
+		return err
 	}
 	s.count(w, r, f, token)
 	return nil
@@ -102,6 +104,16 @@ func (s server) bytes(w http.ResponseWriter, r *http.Request, f files.File, toke
 // smallFile is the size in bytes up to which a file is read and written rather
 // than sent by the kernel, which takes more calls to it.
 const smallFile = 16 << 10
+
+// inBytes ignores a range in a unit other than bytes, as RFC 9110 wants it
+// (section 14.2); http.ServeContent would refuse it.
+func inBytes(r *http.Request) *http.Request {
+	if unit := r.Header.Get("Range"); unit != "" && !strings.HasPrefix(unit, "bytes=") {
+		r = r.Clone(r.Context())
+		r.Header.Del("Range")
+	}
+	return r
+}
 
 // plain reports whether a request asks for all of a file, whatever its client has.
 func plain(r *http.Request) bool {
@@ -127,26 +139,38 @@ func small(w http.ResponseWriter, f files.File, body io.Reader) error {
 	return err
 }
 
-// refusal holds back the response to a range that cannot be satisfied, which
-// http.ServeContent would answer with a text of its own.
+// refusal holds back the response to a request that cannot be fulfilled, which
+// http.ServeContent would answer with a text of its own, or none.
 type refusal struct {
 	http.ResponseWriter
-	refused bool
+	status int // 0 if there is no refusal
 }
 
 func (w *refusal) WriteHeader(status int) {
-	if status == http.StatusRequestedRangeNotSatisfiable {
-		w.refused = true
+	if status == http.StatusRequestedRangeNotSatisfiable || status == http.StatusPreconditionFailed {
+		w.status = status
 		return
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
 
 func (w *refusal) Write(p []byte) (int, error) {
-	if w.refused {
+	if w.status != 0 {
 		return len(p), nil
 	}
 	return w.ResponseWriter.Write(p)
+}
+
+// fault is what was held back, or nil.
+func (w *refusal) fault(h http.Header, f files.File) error {
+	switch w.status {
+	case http.StatusPreconditionFailed:
+		return fault.New(fault.Precondition, "the file is not the one that the request's condition names")
+	case http.StatusRequestedRangeNotSatisfiable:
+		h.Set("Content-Range", fmt.Sprintf("bytes */%d", f.Length))
+		return fault.New(fault.Unsatisfiable, "the range cannot be read, or lies outside the file, which has %d bytes", f.Length)
+	}
+	return nil
 }
 
 // ReadFrom hands on, so that the kernel can send a file.
