@@ -36,7 +36,9 @@ func watch(r *http.Request) (*http.Request, *incoming) {
 }
 
 // asksFirst reports whether the client waits to be told to send its body.
-func asksFirst(r *http.Request) bool { return strings.EqualFold(r.Header.Get("Expect"), "100-continue") }
+func asksFirst(r *http.Request) bool {
+	return strings.EqualFold(r.Header.Get("Expect"), "100-continue")
+}
 
 // early lets an error leave at once, however much of the body is yet to come.
 func (b *incoming) early(w http.ResponseWriter, r *http.Request) {
