@@ -118,26 +118,33 @@ func (s *Sweeper) walk(ctx context.Context, area blob.Area, r *Report) (done boo
 		return false, err
 	}
 	for {
-		if s.outOfTime(ctx) {
-			return false, nil
-		}
 		objects, err := s.Blobs.List(ctx, area, at.After, blob.MaxList)
 		if err != nil {
 			return false, fmt.Errorf("listing the %s area: %w", area, err)
 		}
 		for chunk := range slices.Chunk(objects, table.MaxKeys) {
-			if err := s.page(ctx, area, chunk, r); err != nil {
+			inTime, err := s.page(ctx, area, chunk, &at, r)
+			if err != nil {
 				return false, err
+			}
+			if !inTime {
+				return false, s.keep(ctx, area, at)
 			}
 		}
 		if len(objects) < blob.MaxList {
 			return true, s.Table.Write(ctx, table.Delete(positionKey(area)))
 		}
-		at.After = objects[len(objects)-1].Key
-		if err := s.Table.Write(ctx, table.Put(positionKey(area), at)); err != nil {
-			return false, fmt.Errorf("storing the sweep's position: %w", err)
+		if err := s.keep(ctx, area, at); err != nil {
+			return false, err
 		}
 	}
+}
+
+func (s *Sweeper) keep(ctx context.Context, area blob.Area, at position) error {
+	if err := s.Table.Write(ctx, table.Put(positionKey(area), at)); err != nil {
+		return fmt.Errorf("storing the sweep's position: %w", err)
+	}
+	return nil
 }
 
 func (s *Sweeper) outOfTime(ctx context.Context) bool {
@@ -145,37 +152,58 @@ func (s *Sweeper) outOfTime(ctx context.Context) bool {
 	return ok && time.Until(deadline) < s.Reserve
 }
 
-// page deals with some objects: one call to the table for their
-// records, and more only for what must change.
-func (s *Sweeper) page(ctx context.Context, area blob.Area, objects []blob.Object, r *Report) error {
-	var known []blob.Object
-	var keys []table.Key
+// page deals with some objects: one call to the table for their records, and
+// more only for what must change. It moves at to the last object that it has
+// dealt with; a move may take long, so that time may be up before each.
+func (s *Sweeper) page(ctx context.Context, area blob.Area, objects []blob.Object, at *position, r *Report) (inTime bool, err error) {
+	items, err := s.records(ctx, area, objects)
+	if err != nil {
+		return false, err
+	}
 	for _, o := range objects {
+		if s.outOfTime(ctx) {
+			return false, nil
+		}
 		r.Seen++
-		owner, id, ok := parse(o.Key)
-		if !ok { // nothing of ours: an operator's, who may remove it
+		at.After = o.Key
+		item, ours := items[o.Key]
+		if !ours { // an operator's, who may remove it
 			s.Log.Warn("an object has a key that Ferry does not make", "area", area, "key", o.Key)
 			continue
 		}
-		known, keys = append(known, o), append(keys, files.Key(area, owner, id))
-	}
-	if len(keys) == 0 {
-		return nil
-	}
-	items, err := s.Table.GetMany(ctx, keys...)
-	if err != nil {
-		return fmt.Errorf("reading records: %w", err)
-	}
-	for i, item := range items {
-		if err := s.object(ctx, area, known[i], item, r); err != nil {
+		if err := s.object(ctx, area, o, item, r); err != nil {
 			if ctx.Err() != nil {
-				return err
+				return false, err
 			}
 			r.Failed++
-			s.Log.Error("an object could not be swept", "area", area, "key", known[i].Key, "error", err)
+			s.Log.Error("an object could not be swept", "area", area, "key", o.Key, "error", err)
 		}
 	}
-	return nil
+	return true, nil
+}
+
+// records returns, for each object whose key is one of Ferry's, the item that
+// its record would be.
+func (s *Sweeper) records(ctx context.Context, area blob.Area, objects []blob.Object) (map[string]table.Item, error) {
+	var known []string
+	var keys []table.Key
+	for _, o := range objects {
+		if owner, id, ok := parse(o.Key); ok {
+			known, keys = append(known, o.Key), append(keys, files.Key(area, owner, id))
+		}
+	}
+	items := map[string]table.Item{}
+	if len(keys) == 0 {
+		return items, nil
+	}
+	found, err := s.Table.GetMany(ctx, keys...)
+	if err != nil {
+		return nil, fmt.Errorf("reading records: %w", err)
+	}
+	for i, item := range found {
+		items[known[i]] = item
+	}
+	return items, nil
 }
 
 func (s *Sweeper) object(ctx context.Context, area blob.Area, o blob.Object, item table.Item, r *Report) error {
@@ -188,25 +216,30 @@ func (s *Sweeper) object(ctx context.Context, area blob.Area, o blob.Object, ite
 		if !old {
 			return nil // its record may be about to come
 		}
-		r.Orphans++
-		return s.Blobs.Delete(ctx, area, o.Key)
+		return count(&r.Orphans, s.Blobs.Delete(ctx, area, o.Key))
 	}
 	owner, err := s.owner(ctx, f.Owner)
 	switch {
 	case err != nil:
 		return err
 	case owner.Name == "" && old, f.Expired(s.Now()) && area == blob.Backup:
-		r.Purged++
-		return s.Files.Purge(ctx, f)
+		return count(&r.Purged, s.Files.Purge(ctx, f))
 	case owner.Name != "" && f.Expired(s.Now()):
-		r.Moved++
 		_, err := s.Files.Move(ctx, owner, f, blob.Backup)
 		if fault.Is(err, fault.NotFound) {
 			return nil // its owner was quicker
 		}
-		return err
+		return count(&r.Moved, err)
 	}
 	return nil
+}
+
+// count adds what was done without an error.
+func count(n *int, err error) error {
+	if err == nil {
+		*n++
+	}
+	return err
 }
 
 func (s *Sweeper) owner(ctx context.Context, name string) (users.User, error) {

@@ -1,0 +1,91 @@
+package sweep_test
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"ferry/shared/blob"
+	"ferry/shared/files"
+	"ferry/shared/service/servicetest"
+	"ferry/shared/sweep"
+	"ferry/shared/users"
+)
+
+const day = 24 * time.Hour
+
+// server is a service whose clock tests move, with the user alice.
+type server struct {
+	*servicetest.Server
+	start time.Time
+}
+
+func begin(t *testing.T) server {
+	t.Helper()
+	s := server{servicetest.New(t), time.Now()}
+	s.AddUser("alice", "a password of alice")
+	return s
+}
+
+// sweeper returns a Sweeper for one run; objects without a record may be an hour old.
+func (s server) sweeper() *sweep.Sweeper {
+	p := s.Data.Ports
+	return sweep.New(sweep.Config{
+		Table: p.Table, Blobs: p.Blobs, Files: p.Files(), Now: p.Now, Log: slog.New(slog.DiscardHandler), Grace: time.Hour,
+	})
+}
+
+// sweep runs to the end and returns what was done.
+func (s server) sweep() sweep.Report {
+	s.Helper()
+	r, err := s.sweeper().Run(s.Context())
+	if err != nil || !r.Complete {
+		s.Fatalf("the sweep did %+v, %v", r, err)
+	}
+	return r
+}
+
+// put stores a file in the user area and returns it.
+func (s server) put(owner, content string) files.File {
+	s.Helper()
+	u, err := s.Data.Ports.Files().Begin(s.Context(), owner, owner, int64(len(content)))
+	if err == nil {
+		err = u.Add(s.Context(), files.Part{Name: "a file", Body: strings.NewReader(content), Size: int64(len(content))})
+	}
+	if err != nil {
+		s.Fatalf("storing a file: %v", err)
+	}
+	stored, err := u.Commit(s.Context(), nil)
+	if err != nil {
+		s.Fatalf("storing a file: %v", err)
+	}
+	return stored[0].File
+}
+
+// user returns a user as stored.
+func (s server) user(name string) users.User {
+	s.Helper()
+	u, err := s.Users.Get(s.Context(), name)
+	if err != nil {
+		s.Fatalf("reading %s: %v", name, err)
+	}
+	return u
+}
+
+// orphan puts an object without a record into an area.
+func (s server) orphan(area blob.Area, key string) {
+	s.Helper()
+	if _, err := s.Data.Disk.Create(s.Context(), area, key, strings.NewReader("left over"), -1); err != nil {
+		s.Fatalf("putting an object: %v", err)
+	}
+}
+
+// holds checks which objects there are, and that each record has its own.
+func (s server) holds(area blob.Area, want ...string) {
+	s.Helper()
+	if got := s.Objects(area); fmt.Sprint(got) != fmt.Sprint(want) {
+		s.Errorf("the %s area holds %v, want %v", area, got, want)
+	}
+}
