@@ -8,11 +8,23 @@ import (
 	"strings"
 	"testing"
 
+	"ferry/shared/endpoint"
+	"ferry/shared/service"
 	"ferry/shared/service/servicetest"
 )
 
 // curl runs the real program and returns the answer, which must be a success.
 func (c caller) curl(args ...string) servicetest.Envelope {
+	c.Helper()
+	e := c.tryCurl(args...)
+	if e.Status != 0 || len(e.Files) == 0 {
+		c.Fatalf("curl printed %+v", e)
+	}
+	return e
+}
+
+// tryCurl runs the real program and returns the answer.
+func (c caller) tryCurl(args ...string) servicetest.Envelope {
 	c.Helper()
 	path, err := exec.LookPath("curl")
 	if err != nil {
@@ -26,10 +38,36 @@ func (c caller) curl(args ...string) servicetest.Envelope {
 		c.Fatalf("curl: %v: %s", err, errs.String())
 	}
 	var e servicetest.Envelope
-	if err := json.Unmarshal(out.Bytes(), &e); err != nil || e.Status != 0 || len(e.Files) == 0 {
+	if err := json.Unmarshal(out.Bytes(), &e); err != nil {
 		c.Fatalf("curl printed %s (%v)", out.String(), err)
 	}
 	return e
+}
+
+func TestCurlIsToldWhyAFileIsRefused(t *testing.T) {
+	t.Parallel()
+	c := begin(t, func(s *endpoint.Settings, _ *service.Options) { s.MaxBody = 1 << 20 })
+	path := tempFile(t, "large.bin", strings.Repeat("0123456789abcdef", 1<<20))
+	for _, k := range []struct {
+		what     string
+		password string
+		status   int
+	}{
+		{"a wrong password", "not the password", 401},
+		{"a file that is too large", c.password, 413},
+	} {
+		for how, args := range map[string][]string{
+			"asking first":              {"-H", "Expect: 100-continue", "-F", "file=@" + path, c.Base + "/upload"},
+			"without asking":            {"-H", "Expect:", "-F", "file=@" + path, c.Base + "/upload"},
+			"in chunks":                 {"-H", "Transfer-Encoding: chunked", "-F", "file=@" + path, c.Base + "/upload"},
+			"in chunks, without asking": {"-H", "Transfer-Encoding: chunked", "-H", "Expect:", "-T", path, c.Base + "/upload?file=x"},
+		} {
+			if e := c.tryCurl(append([]string{"-u", c.name + ":" + k.password}, args...)...); e.Status != k.status {
+				t.Errorf("%s, %s: the answer is %+v, want %d", k.what, how, e, k.status)
+			}
+		}
+	}
+	c.wantNothing("what was refused")
 }
 
 func TestCurlUploadsAFile(t *testing.T) {

@@ -37,6 +37,8 @@ for a in answers:
 bearer = session.post(base + "/auth/login", auth=auth).json()["bearer"]
 refused = session.post(base + "/upload", headers={"Authorization": "Bearer " + bearer}, data=b"content")
 files.append({"id": refused.status_code})
+refused = session.post(base + "/upload", auth=(user, "wrong"), files={"file": (name, b"x" * 20_000_000)})
+files.append({"id": refused.status_code})
 print(json.dumps(files))
 `
 
@@ -59,11 +61,11 @@ func TestPythonRequestsUploadsAFile(t *testing.T) {
 		servicetest.File
 		Content string
 	}
-	if err := json.Unmarshal(out, &stored); err != nil || len(stored) != 8 {
+	if err := json.Unmarshal(out, &stored); err != nil || len(stored) != 9 {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if last := stored[7]; last.ID != 400 {
-		t.Errorf("a body without a name is answered with %d, want 400", last.ID)
+	if stored[7].ID != 400 || stored[8].ID != 401 {
+		t.Errorf("a body without a name is answered with %d, want 400, and a wrong password with %d, want 401", stored[7].ID, stored[8].ID)
 	}
 	for i, f := range stored[:7] {
 		if f.Name != name || f.Content != "content" || f.ID != int64(i+1) {
