@@ -9,7 +9,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"runtime"
 	"sync"
@@ -92,16 +91,4 @@ func (db *DB) Close() error {
 		db.closed = errors.Join(db.closed, db.writer.close())
 	})
 	return db.closed
-}
-
-// closeStatements is needed as SQLite keeps a connection half open, and its log
-// beside the file, while it has statements.
-func closeStatements(stmts ...*sql.Stmt) error {
-	var errs []error
-	for _, stmt := range stmts {
-		if stmt != nil {
-			errs = append(errs, stmt.Close())
-		}
-	}
-	return errors.Join(errs...)
 }
