@@ -38,3 +38,18 @@ func TestACopyIsAsOldAsItself(t *testing.T) {
 		t.Errorf("the copy counts as %s old", age)
 	}
 }
+
+func TestAnObjectRemovedWhileItIsCopiedIsNotFound(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), disk.Options{NoSync: true})
+	create(t, s, "demo/1-a", "x")
+	s.SetLink(func(from, to string) error {
+		if err := os.Remove(from); err != nil {
+			t.Error(err)
+		}
+		return os.Link(from, to)
+	})
+	if err := s.Copy(t.Context(), blob.Files, "demo/1-a", blob.Backup, "demo/1-b"); err != blob.ErrNotFound {
+		t.Errorf("the copy ends with %v", err)
+	}
+}

@@ -39,6 +39,8 @@ func (s *Store) Copy(ctx context.Context, from blob.Area, fromKey string, to blo
 	switch {
 	case unsupported(err):
 		return s.copyBytes(ctx, from, fromKey, to, toKey)
+	case errors.Is(err, fs.ErrNotExist) && missing(source): // removed since its time was set
+		return blob.ErrNotFound
 	case err == nil || errors.Is(err, fs.ErrExist): // it was copied before
 		err = s.sync(filepath.Dir(target))
 	}
@@ -46,6 +48,11 @@ func (s *Store) Copy(ctx context.Context, from blob.Area, fromKey string, to blo
 		return fmt.Errorf("copying object %s: %w", fromKey, full(err))
 	}
 	return nil
+}
+
+func missing(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 func (s *Store) copyBytes(ctx context.Context, from blob.Area, fromKey string, to blob.Area, toKey string) error {
