@@ -4,12 +4,16 @@ package health
 import (
 	"errors"
 	"net/http"
+	"time"
 
 	"ferry/shared/endpoint"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/table"
 )
+
+// retry is when to look again after trouble.
+const retry = 5 * time.Second
 
 // Endpoint names the endpoint and its routes.
 func Endpoint() endpoint.Endpoint {
@@ -26,7 +30,7 @@ func New(p *endpoint.Ports) http.Handler {
 		var none struct{}
 		err := p.Table.Get(r.Context(), table.Key{PK: "health", SK: "health"}, &none)
 		if err != nil && !errors.Is(err, table.ErrNotFound) {
-			return &fault.Error{Kind: fault.Unavailable, Detail: "the table does not answer", Cause: err}
+			return &fault.Error{Kind: fault.Unavailable, Detail: "the table does not answer", After: retry, Cause: err}
 		}
 		return envelope.Write(w, p.Now(), envelope.Success{Description: envelope.Health})
 	})

@@ -32,7 +32,7 @@ var readContract = sync.OnceValues(func() (contract, error) {
 // check returns an error for a response that the description does not allow.
 // What lies outside of the interface, such as the inbox, is not looked at.
 func (c contract) check(r *http.Request, resp *http.Response, body []byte) error {
-	path, ok := strings.CutPrefix(r.URL.Path, endpoint.Prefix)
+	path, ok := strings.CutPrefix(r.URL.EscapedPath(), endpoint.Prefix)
 	if !ok && resp.StatusCode != http.StatusNotFound {
 		return nil
 	}

@@ -1,0 +1,50 @@
+package notfound_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"ferry/shared/endpoint/all"
+	"ferry/shared/service/servicetest"
+)
+
+func TestUnknownPathsAreNotFound(t *testing.T) {
+	t.Parallel()
+	s := servicetest.New(t)
+	for _, path := range []string{"/", "/nothing", "/upload/", "/upload/x", "/files", "/files/1/2", "/auth", "/oauth2/authorize", "/Upload", "/%2e%2e/x", "/download/file/backup/x"} {
+		for _, method := range []string{"GET", "POST", "DELETE"} {
+			resp := s.Request(method, path, nil)
+			if says := resp.Header.Get("Ferry-Error"); !strings.Contains(says, "/v1/openapi.json") {
+				t.Errorf("%s %s says %q", method, path, says)
+			}
+			s.Decode(resp, 404)
+		}
+	}
+}
+
+func TestOtherMethodsOfAPathAreNamed(t *testing.T) {
+	t.Parallel()
+	s := servicetest.New(t)
+	methods := map[string][]string{}
+	for _, e := range all.Endpoints() {
+		for _, r := range e.Routes {
+			methods[r.Path] = append(methods[r.Path], r.Method)
+		}
+	}
+	for path, allowed := range methods {
+		slices.Sort(allowed)
+		for _, method := range []string{"PATCH", "DELETE", "PUT", "POST", "GET", "OPTIONS"} {
+			if slices.Contains(allowed, method) {
+				continue
+			}
+			resp := s.Request(method, strings.ReplaceAll(path, "{id}", "7"), nil)
+			if got := resp.Header.Get("Allow"); got != strings.Join(allowed, ", ") {
+				t.Errorf("%s %s: Allow is %q, want %q", method, path, got, allowed)
+			}
+			if e := s.Decode(resp, 405); e.Status != 405 || !strings.Contains(resp.Header.Get("Ferry-Error"), allowed[0]) {
+				t.Errorf("%s %s: the answer is %+v, %q", method, path, e, resp.Header.Get("Ferry-Error"))
+			}
+		}
+	}
+}
