@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"ferry/shared/endpoint"
@@ -127,5 +128,26 @@ func TestNoNoticeIsThereWithoutItsFile(t *testing.T) {
 		if n := len(c.outbox()); n > 0 {
 			t.Errorf("%s fails, and there are %d notices", call, n)
 		}
+	}
+}
+
+func TestTheSenderIsWokenOnceThereIsANotice(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	var woken atomic.Int32
+	c.Data.Ports.Notify = func() {
+		if len(c.outbox()) == 0 {
+			t.Error("the sender is woken before there is a notice")
+		}
+		woken.Add(1)
+	}
+	c.Put(c.bearer, "file=x", "1")
+	c.post("file=x&m=bob", "", strings.NewReader("1"))
+	if n := woken.Load(); n != 0 {
+		t.Errorf("without a notice the sender is woken %d times", n)
+	}
+	c.Put(c.bearer, "file=x&m=bob@example.com&c=%2B393471234567", "1")
+	if n := woken.Load(); n != 1 {
+		t.Errorf("the sender is woken %d times, want once", n)
 	}
 }
