@@ -30,6 +30,7 @@ type reservationItem struct {
 type reservation struct {
 	s     *Service
 	owner string
+	own   bool // the uploader's own
 	key   table.Key
 	bytes int64
 	left  int64 // of bytes, while the body is read
@@ -52,14 +53,17 @@ func (u *Upload) reserve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r := &reservation{s: u.s, owner: u.owner, bytes: want, left: want, key: table.Key{PK: reservations(u.owner), SK: unique}}
+	r := &reservation{
+		s: u.s, owner: u.owner, own: u.owner == u.uploader, bytes: want, left: want,
+		key: table.Key{PK: reservations(u.owner), SK: unique},
+	}
 	expires := u.s.Now().Add(reservationLife)
 	err = u.s.Table.Write(ctx,
 		table.Update(users.Key(u.owner)).Add("used", want).If(table.AtMost("used", u.target.Quota-want)),
 		table.Put(r.key, reservationItem{V: layout, Bytes: want, Expires: expires.Unix()}),
 	)
 	if errors.Is(err, table.ErrCondition) {
-		return errQuota(u.owner == u.uploader, left)
+		return errQuota(r.own, left)
 	}
 	if err != nil {
 		return fmt.Errorf("reserving room: %w", err)
@@ -80,21 +84,22 @@ func (r *reservation) limit(body io.Reader) io.Reader {
 	if r == nil {
 		return body
 	}
-	return &bounded{body, &r.left}
+	return &bounded{body, r}
 }
 
+// bounded is the body of one part; all parts of an upload share its reservation.
 type bounded struct {
 	io.Reader
-	left *int64 // shared by all parts of the upload
+	r *reservation
 }
 
 func (b *bounded) Read(p []byte) (int, error) {
-	if int64(len(p)) > *b.left {
-		p = p[:*b.left+1] // one more, to see that there is more
+	if int64(len(p)) > b.r.left {
+		p = p[:b.r.left+1] // one more, to see that there is more
 	}
 	n, err := b.Reader.Read(p)
-	if *b.left -= int64(n); *b.left < 0 {
-		return 0, errQuota(true, 0)
+	if b.r.left -= int64(n); b.r.left < 0 {
+		return 0, errQuota(b.r.own, b.r.bytes)
 	}
 	return n, err
 }

@@ -1,0 +1,114 @@
+package files_test
+
+import (
+	"fmt"
+	"io"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"ferry/shared/blob"
+	"ferry/shared/endpoint"
+	"ferry/shared/files"
+	"ferry/shared/service"
+	"ferry/shared/service/servicetest"
+	"ferry/shared/users"
+)
+
+const password = "a password for tests"
+
+// caller is a user of a service of the test's own.
+type caller struct {
+	*servicetest.Server
+	name, bearer string
+}
+
+// begin starts a service with the active user alice.
+func begin(t *testing.T, change ...func(*users.User)) caller {
+	t.Helper()
+	s := servicetest.New(t)
+	s.AddUser("alice", password, change...)
+	return caller{s, "alice", s.Login("alice", password)}
+}
+
+// call sends a request with the caller's bearer, and returns its status.
+func (c caller) call(method, path string) (int, servicetest.Envelope) {
+	c.Helper()
+	resp := c.Request(method, path, nil, "Authorization", "Bearer "+c.bearer)
+	return resp.StatusCode, c.Decode(resp, resp.StatusCode)
+}
+
+// get returns what a link gives.
+func (c caller) get(link string) (int, string) {
+	c.Helper()
+	resp := c.Request("GET", strings.TrimPrefix(link, c.Base), nil)
+	return resp.StatusCode, c.Text(resp)
+}
+
+// upload sends a body to the handler itself, so that the request has ended, in
+// whatever way, when upload returns. A length of -1 is an unknown one.
+func (c caller) upload(query string, body io.Reader, length int64) *httptest.ResponseRecorder {
+	c.Helper()
+	r := httptest.NewRequestWithContext(c.Context(), "POST", "/v1/upload?"+query, body)
+	r.ContentLength = length
+	r.Header.Set("Authorization", "Bearer "+c.bearer)
+	w := httptest.NewRecorder()
+	c.HTTP.Config.Handler.ServeHTTP(w, r)
+	return w
+}
+
+// user returns the caller as stored.
+func (c caller) user() users.User {
+	c.Helper()
+	u, err := c.Users.Get(c.Context(), c.name)
+	if err != nil {
+		c.Fatalf("reading the user: %v", err)
+	}
+	return u
+}
+
+// stored returns the files of both areas by their records.
+func (c caller) stored() []files.Listed {
+	c.Helper()
+	var all []files.Listed
+	for _, area := range []blob.Area{blob.Files, blob.Backup} {
+		page, err := c.Data.Ports.Files().List(c.Context(), c.name, area, 0, 1000)
+		if err != nil {
+			c.Fatalf("listing: %v", err)
+		}
+		all = append(all, page.Files...)
+	}
+	return all
+}
+
+// sum is how many bytes the caller's files have.
+func (c caller) sum() (bytes int64) {
+	c.Helper()
+	for _, f := range c.stored() {
+		bytes += f.Length
+	}
+	return bytes
+}
+
+// sound checks that there are records, links and objects one for each other,
+// as many as wanted.
+func (c caller) sound(want int) {
+	c.Helper()
+	all, objects := c.stored(), map[string]bool{}
+	for _, area := range []blob.Area{blob.Files, blob.Backup} {
+		for _, key := range c.Objects(area) {
+			objects[fmt.Sprint(area, " ", key)] = true
+		}
+	}
+	if len(all) != want || len(objects) != want || len(c.Partitions("link#")) != want {
+		c.Fatalf("there are %d records, %d objects and %d links, want %d of each", len(all), len(objects), len(c.Partitions("link#")), want)
+	}
+	for _, f := range all {
+		if !objects[fmt.Sprint(f.Area, " ", f.Blob)] {
+			c.Errorf("the bytes of %+v are missing from %v", f.File, objects)
+		}
+	}
+}
+
+// fixedURL makes links that are the same whatever port a test's server gets.
+func fixedURL(s *endpoint.Settings, _ *service.Options) { s.PublicURL = "https://ferry.example/v1" }
