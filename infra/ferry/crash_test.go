@@ -69,7 +69,15 @@ func uploadUntilKilled(t *testing.T, s *server, password string, round int) []an
 			}
 		})
 	}
-	time.Sleep(time.Duration(300+rand.IntN(500)) * time.Millisecond)
+	answeredSoFar := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(all)
+	}
+	for i := 0; answeredSoFar() < 10 && i < 6000; i++ { // slow machines take their time to begin
+		time.Sleep(10 * time.Millisecond)
+	}
+	time.Sleep(time.Duration(rand.IntN(500)) * time.Millisecond)
 	if err := s.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
