@@ -56,11 +56,18 @@ func (b *incoming) hearOut(w http.ResponseWriter, r *http.Request) {
 	if b == nil {
 		return
 	}
-	c := http.NewResponseController(w)
-	if c.Flush() != nil || c.SetReadDeadline(time.Now().Add(lingering)) != nil {
+	c, end := http.NewResponseController(w), time.Now().Add(lingering)
+	if c.Flush() != nil || c.SetReadDeadline(end) != nil {
 		return
 	}
-	if b.begun || !asksFirst(r) {
-		_, _ = io.Copy(io.Discard, b.ReadCloser)
+	if !b.begun && asksFirst(r) {
+		return // what it was not told to send does not come
 	}
+	buffer := make([]byte, 32<<10)
+	for time.Now().Before(end) {
+		if _, err := b.ReadCloser.Read(buffer); err != nil {
+			return
+		}
+	}
+	_ = c.SetReadDeadline(end) // again: a reader in between may have moved it
 }

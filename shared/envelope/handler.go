@@ -33,6 +33,9 @@ type Outlet struct {
 	Log *slog.Logger
 	// WriteError sends an error of this status; nil sends the envelope.
 	WriteError func(w http.ResponseWriter, r *http.Request, status int) error
+	// Links is for addresses that take a token in their query and no password,
+	// which a browser must not ask for when the token is none.
+	Links bool
 }
 
 // Handler returns the handler that every endpoint is: it gives the request an
@@ -94,8 +97,10 @@ func (o Outlet) fail(w *recorder, r *http.Request, err error) {
 	if len(f.Allow) > 0 {
 		h.Set("Allow", strings.Join(f.Allow, ", "))
 	}
-	if status == http.StatusUnauthorized {
+	if status == http.StatusUnauthorized && !o.Links {
 		h.Add("WWW-Authenticate", `Basic realm="ferry", charset="UTF-8"`)
+	}
+	if status == http.StatusUnauthorized {
 		h.Add("WWW-Authenticate", `Bearer realm="ferry"`)
 	}
 	if o.WriteError != nil {

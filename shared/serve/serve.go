@@ -31,7 +31,9 @@ const signedFor = 60 * time.Second
 // one more to the table to count a whole download.
 func New(p *endpoint.Ports, area blob.Area, param string) http.Handler {
 	s := server{ports: p, files: p.Files(), area: area, param: param}
-	return p.Outlet().Handler(s.serve)
+	outlet := p.Outlet()
+	outlet.Links = true
+	return outlet.Handler(s.serve)
 }
 
 type server struct {
@@ -74,7 +76,7 @@ func (s server) envelope(w http.ResponseWriter, r *http.Request, f files.File, t
 }
 
 func (s server) bytes(w http.ResponseWriter, r *http.Request, f files.File, token string) error {
-	if max := s.ports.RedirectOver; max > 0 && f.Length > max {
+	if max := s.ports.RedirectOver; max > 0 && f.Length > max && r.Method != http.MethodHead { // the store's address is for GET alone
 		return s.redirect(w, r, f, token)
 	}
 	body, err := s.files.Open(r.Context(), f)

@@ -23,8 +23,9 @@ func Endpoint() endpoint.Endpoint {
 
 // New returns the handler. It needs the port Table.
 func New(p *endpoint.Ports) http.Handler {
-	service := p.Accounts()
-	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
+	service, outlet := p.Accounts(), p.Outlet()
+	outlet.Links = true
+	return outlet.Handler(func(w http.ResponseWriter, r *http.Request) error {
 		c, err := read(w, r)
 		if err != nil {
 			return err

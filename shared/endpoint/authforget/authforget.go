@@ -22,8 +22,9 @@ func Endpoint() endpoint.Endpoint {
 
 // New returns the handler. It needs the port Table and the link key.
 func New(p *endpoint.Ports) http.Handler {
-	service := p.Accounts()
-	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
+	service, outlet := p.Accounts(), p.Outlet()
+	outlet.Links = true
+	return outlet.Handler(func(w http.ResponseWriter, r *http.Request) error {
 		q, err := endpoint.Query(r)
 		if err != nil {
 			return err

@@ -1,0 +1,226 @@
+package envelope_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"ferry/shared/blob"
+	"ferry/shared/envelope"
+	"ferry/shared/fault"
+	"ferry/shared/table"
+)
+
+// serve answers one request by f, and returns what was logged.
+func serve(t *testing.T, o envelope.Outlet, f envelope.HandlerFunc, method string) (*httptest.ResponseRecorder, string) {
+	t.Helper()
+	var log bytes.Buffer
+	o.Now, o.Log = time.Now, slog.New(slog.NewTextHandler(&log, nil))
+	rec := httptest.NewRecorder()
+	o.Handler(f).ServeHTTP(rec, httptest.NewRequest(method, "/v1/path?query=secret", nil))
+	return rec, log.String()
+}
+
+func TestEachKindOfErrorHasItsResponse(t *testing.T) {
+	t.Parallel()
+	const detail = "a sentence on what is wrong"
+	for _, c := range []struct {
+		what    string
+		err     error
+		status  int
+		says    string
+		headers map[string]string
+		level   string
+	}{
+		{"bad parameters", fault.New(fault.Invalid, detail), 400, detail, nil, "INFO"},
+		{"no credential", fault.New(fault.Unauthorized, detail), 401, detail, map[string]string{"WWW-Authenticate": `Basic realm="ferry", charset="UTF-8"`}, "INFO"},
+		{"not allowed", fault.New(fault.Forbidden, detail), 403, detail, nil, "INFO"},
+		{"not found", fault.New(fault.NotFound, detail), 404, detail, nil, "INFO"},
+		{"another method", &fault.Error{Kind: fault.MethodNotAllowed, Detail: detail, Allow: []string{"GET", "PUT"}}, 405, detail, map[string]string{"Allow": "GET, PUT"}, "INFO"},
+		{"a conflict", fault.New(fault.Conflict, detail), 409, detail, nil, "INFO"},
+		{"another file", fault.New(fault.Precondition, detail), 412, detail, nil, "INFO"},
+		{"too large", fault.New(fault.TooLarge, detail), 413, detail, nil, "INFO"},
+		{"too large a body", &http.MaxBytesError{Limit: 5}, 413, "the body is larger than 5 bytes", nil, "INFO"},
+		{"another type", fault.New(fault.Unsupported, detail), 415, detail, nil, "INFO"},
+		{"a range", fault.New(fault.Unsatisfiable, detail), 416, detail, nil, "INFO"},
+		{"too many", fault.Wait(1500*time.Millisecond, detail), 429, detail, map[string]string{"Retry-After": "2"}, "INFO"},
+		{"a wrapped fault", fmt.Errorf("doing: %w", fault.New(fault.Conflict, detail)), 409, detail, nil, "INFO"},
+		{"a fault with a cause", &fault.Error{Kind: fault.Invalid, Detail: detail, Cause: errors.New("the cause")}, 400, detail, nil, "INFO"},
+		{"what no header may hold", fault.New(fault.Invalid, "a\r\nb: é"), 400, "a??b: ?", nil, "INFO"},
+		{"a busy table", fmt.Errorf("writing: %w", table.ErrBusy), 503, "the service is busy; try again", map[string]string{"Retry-After": "1"}, "ERROR"},
+		{"time that ran out", context.DeadlineExceeded, 503, "the request took too long; try again", map[string]string{"Retry-After": "1"}, "ERROR"},
+		{"a full table", table.ErrFull, 507, "the service has no room left for this; nothing was stored", nil, "ERROR"},
+		{"a full store", fmt.Errorf("storing: %w", blob.ErrFull), 507, "the service has no room left for this; nothing was stored", nil, "ERROR"},
+		{"an unknown error", errors.New("the cause"), 500, "", nil, "ERROR"},
+		{"an internal fault", &fault.Error{Detail: "the cause"}, 500, "", nil, "ERROR"},
+	} {
+		rec, log := serve(t, envelope.Outlet{}, func(w http.ResponseWriter, _ *http.Request) error {
+			for _, name := range []string{"ETag", "Link", "Content-Disposition", "Cache-Control", "Repr-Digest"} {
+				w.Header().Set(name, "of a success")
+			}
+			return c.err
+		}, "GET")
+		want := fmt.Sprintf(`{"status":%d,"description":%q,"apiver":"v1 (3.6.0)","time":"`, c.status, http.StatusText(c.status))
+		if rec.Code != c.status || !strings.HasPrefix(rec.Body.String(), want) {
+			t.Errorf("%s: status %d, %s", c.what, rec.Code, rec.Body)
+		}
+		if got := rec.Header().Get("Ferry-Error"); got != c.says {
+			t.Errorf("%s: Ferry-Error is %q, want %q", c.what, got, c.says)
+		}
+		for name, value := range c.headers {
+			if got := rec.Header().Get(name); got != value {
+				t.Errorf("%s: %s is %q, want %q", c.what, name, got, value)
+			}
+		}
+		if all := fmt.Sprint(rec.Header()); strings.Contains(all, "of a success") || strings.Contains(all+rec.Body.String(), "the cause") {
+			t.Errorf("%s: the response says too much: %s", c.what, all)
+		}
+		if !strings.Contains(log, "level="+c.level) || strings.Contains(log, "secret") || !strings.Contains(log, rec.Header().Get("X-Request-Id")) {
+			t.Errorf("%s: logged is %s", c.what, log)
+		}
+	}
+}
+
+func TestAPanicIsAnsweredAndLogged(t *testing.T) {
+	t.Parallel()
+	rec, log := serve(t, envelope.Outlet{}, func(http.ResponseWriter, *http.Request) error { panic("the cause") }, "GET")
+	if rec.Code != 500 || strings.Contains(rec.Body.String(), "cause") || !strings.Contains(log, "the cause") || !strings.Contains(log, "handler_test.go") {
+		t.Errorf("status %d, %s, logged %s", rec.Code, rec.Body, log)
+	}
+}
+
+func TestAHandlerThatWritesNothingIsAnswered(t *testing.T) {
+	t.Parallel()
+	if rec, _ := serve(t, envelope.Outlet{}, func(http.ResponseWriter, *http.Request) error { return nil }, "GET"); rec.Code != 200 || rec.Body.Len() != 0 {
+		t.Errorf("status %d, %s", rec.Code, rec.Body)
+	}
+}
+
+func TestAResponseThatBreaksOffIsSeenToBeCut(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	o := envelope.Outlet{Now: time.Now, Log: slog.New(slog.NewTextHandler(&log, nil))}
+	ended := make(chan struct{})
+	handler := o.Handler(func(w http.ResponseWriter, _ *http.Request) error {
+		w.Header().Set("Content-Length", "100")
+		io.WriteString(w, "half")
+		return errors.New("the disk is gone")
+	})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer close(ended)
+		handler.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	resp, err := http.Get(server.URL)
+	if err == nil {
+		defer resp.Body.Close()
+		var text []byte
+		if text, err = io.ReadAll(resp.Body); err == nil {
+			t.Errorf("the response looks whole: %q", text)
+		}
+	}
+	<-ended
+	if !strings.Contains(log.String(), "level=ERROR") || !strings.Contains(log.String(), "the disk is gone") {
+		t.Errorf("logged is %s", log.String())
+	}
+}
+
+func TestAnErrorAfterAnErrorWasWrittenStays(t *testing.T) {
+	t.Parallel()
+	rec, _ := serve(t, envelope.Outlet{}, func(w http.ResponseWriter, _ *http.Request) error {
+		w.WriteHeader(http.StatusTeapot)
+		return errors.New("too late")
+	}, "GET")
+	if rec.Code != http.StatusTeapot {
+		t.Errorf("status %d", rec.Code)
+	}
+}
+
+func TestTheIDOfARequestMayComeFromOutside(t *testing.T) {
+	t.Parallel()
+	o := envelope.Outlet{Now: time.Now, Log: slog.New(slog.DiscardHandler)}
+	h := o.Handler(func(http.ResponseWriter, *http.Request) error { return nil })
+	rec := httptest.NewRecorder()
+	r := httptest.NewRequest("GET", "/", nil)
+	h.ServeHTTP(rec, r.WithContext(envelope.WithRequestID(r.Context(), "from-lambda")))
+	if got := rec.Header().Get("X-Request-Id"); got != "from-lambda" {
+		t.Errorf("the id is %q", got)
+	}
+}
+
+func TestSentTellsWhatHasLeft(t *testing.T) {
+	t.Parallel()
+	var before, after [2]int64
+	note := func(w http.ResponseWriter) [2]int64 {
+		status, n := envelope.Sent(w)
+		return [2]int64{int64(status), n}
+	}
+	serve(t, envelope.Outlet{}, func(w http.ResponseWriter, _ *http.Request) error {
+		before = note(w)
+		w.WriteHeader(http.StatusPartialContent)
+		io.WriteString(w, "abc")
+		w.(io.ReaderFrom).ReadFrom(strings.NewReader("defg"))
+		after = note(w)
+		return nil
+	}, "GET")
+	if before != [2]int64{0, 0} || after != [2]int64{206, 7} {
+		t.Errorf("sent were %v and then %v", before, after)
+	}
+	if status, n := envelope.Sent(httptest.NewRecorder()); status != 0 || n != 0 {
+		t.Errorf("of another writer it tells %d, %d", status, n)
+	}
+}
+
+func TestLinksAreWrittenAsTheyAre(t *testing.T) {
+	t.Parallel()
+	rec := httptest.NewRecorder()
+	err := envelope.WriteJSON(rec, 201, struct {
+		Link string `json:"link"`
+	}{"http://h/?a=1&b=<2>"})
+	if err != nil || rec.Code != 201 || rec.Body.String() != `{"link":"http://h/?a=1&b=<2>"}`+"\n" {
+		t.Errorf("%d %s, %v", rec.Code, rec.Body, err)
+	}
+	if err := envelope.WriteJSON(httptest.NewRecorder(), 200, make(chan int)); err == nil {
+		t.Error("what cannot be encoded is no error")
+	}
+}
+
+// A connection outlives an error if the whole body was read.
+func TestAnErrorKeepsTheConnection(t *testing.T) {
+	t.Parallel()
+	o := envelope.Outlet{Now: time.Now, Log: slog.New(slog.DiscardHandler)}
+	server := httptest.NewServer(o.Handler(func(_ http.ResponseWriter, r *http.Request) error {
+		if r.URL.Path == "/read" {
+			io.Copy(io.Discard, r.Body)
+		}
+		return fault.New(fault.Invalid, "no")
+	}))
+	defer server.Close()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	in := bufio.NewReader(conn)
+	for _, path := range []string{"/read", "/unread", "/read", "/unread"} {
+		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello", path)
+		resp, err := http.ReadResponse(in, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		io.Copy(io.Discard, resp.Body)
+		if resp.StatusCode != 400 || resp.Close {
+			t.Errorf("%s: status %d, closed %v", path, resp.StatusCode, resp.Close)
+		}
+	}
+}
