@@ -112,20 +112,27 @@ func (s *Store) Get(ctx context.Context, name string) (User, error) {
 // name that is taken is a Conflict fault.
 func (s *Store) Add(ctx context.Context, u User) error {
 	entryKey := table.Key{PK: index, SK: u.Name}
-	var old indexEntry
-	switch err := s.table.Get(ctx, entryKey, &old); {
+	exists := fault.New(fault.Conflict, "user %s exists already", u.Name)
+	var entry indexEntry
+	// An earlier user of the name who is removed only now must not be missed.
+	unchanged := []table.Cond{table.NotExists()}
+	switch err := s.table.Get(ctx, entryKey, &entry); {
 	case errors.Is(err, table.ErrNotFound):
 	case err != nil:
 		return fmt.Errorf("reading the list of users: %w", err)
+	case !entry.Removed:
+		return exists
+	default:
+		unchanged = []table.Cond{table.AtMost("lastFile", entry.LastFile), table.AtMost("generation", entry.Generation)}
 	}
-	u.V, u.Created, u.LastFile, u.Generation = layout, s.now().Unix(), old.LastFile, old.Generation
-	old.V, old.Removed = layout, false
+	u.V, u.Created, u.LastFile, u.Generation = layout, s.now().Unix(), entry.LastFile, entry.Generation
+	entry.V, entry.Removed = layout, false
 	err := s.table.Write(ctx,
 		table.Put(Key(u.Name), u).If(table.NotExists()),
-		table.Put(entryKey, old),
+		table.Put(entryKey, entry).If(unchanged...),
 	)
 	if errors.Is(err, table.ErrCondition) {
-		return fault.New(fault.Conflict, "user %s exists already", u.Name)
+		return exists
 	}
 	if err != nil {
 		return fmt.Errorf("storing user: %w", err)
