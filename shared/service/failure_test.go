@@ -1,0 +1,165 @@
+package service_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"ferry/shared/blob"
+	"ferry/shared/service/servicetest"
+	"ferry/shared/users"
+)
+
+// TestEachCallMayFail lets, of each request's calls to the stores, one after the
+// other fail. The answer is a 500 that tells nothing of it, or the success if
+// the call was only to clear up; and a request that failed can be made again.
+func TestEachCallMayFail(t *testing.T) {
+	t.Parallel()
+	const form = "application/x-www-form-urlencoded"
+	for what, request := range map[string]func(s failing) *http.Response{
+		"login":  func(s failing) *http.Response { return s.ask("POST", "/auth/login", "", s.basic("alice")) },
+		"token":  func(s failing) *http.Response { return s.ask("POST", "/oauth2/token", tokenForm, form) },
+		"list":   func(s failing) *http.Response { return s.ask("GET", "/download/list", "", s.basic("alice")) },
+		"revoke": func(s failing) *http.Response { return s.ask("POST", "/oauth2/revoke", "token=x", form) },
+		"forget": func(s failing) *http.Response { return s.ask("GET", "/auth/forget?u=alice", "", "") },
+		"first":  func(s failing) *http.Response { return s.ask("POST", "/auth/first", "", s.basic("new")) },
+		"upload": func(s failing) *http.Response {
+			return s.ask("POST", "/upload?file=a&m=bob@example.com", "content", s.basic("alice"))
+		},
+		"upload to another": func(s failing) *http.Response {
+			return s.ask("POST", "/upload?file=a&d=new", "content", s.basic("alice"))
+		},
+		"delete":   func(s failing) *http.Response { return s.ask("DELETE", "/files/1", "", s.basic("alice")) },
+		"restore":  func(s failing) *http.Response { return s.ask("POST", "/files/2/restore", "", s.basic("alice")) },
+		"download": func(s failing) *http.Response { return s.ask("GET", s.link, "", "") },
+		"change": func(s failing) *http.Response {
+			return s.ask("POST", s.change+"&p="+s.pin+"&z=a+password+of+her+own", "", "")
+		},
+		"check of a change": func(s failing) *http.Response { return s.ask("POST", s.change+"&p="+s.pin, "", "") },
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			failed := 0
+			for n := 1; ; n++ {
+				s := beginFailing(t)
+				name := s.failAt(n)
+				resp := request(s)
+				s.failAt(0)
+				if *name == "" { // there are less than n calls
+					break
+				}
+				failed++
+				s.answered(fmt.Sprintf("without call %d, %s", n, *name), *name, resp, request)
+			}
+			if failed == 0 {
+				t.Error("the request made no call")
+			}
+		})
+	}
+}
+
+const tokenForm = "grant_type=password&username=alice&password=a+password+to+try"
+
+// failing is a service with a file in each area and a change link that waits.
+type failing struct {
+	*servicetest.Server
+	link, change, pin string
+}
+
+func beginFailing(t *testing.T) failing {
+	t.Helper()
+	s := failing{Server: servicetest.New(t)}
+	s.AddUser("alice", password, func(u *users.User) { u.Quota = 100 })
+	s.AddUser("new", password, func(u *users.User) { u.State = users.FirstAccess })
+	bearer := s.Login("alice", password)
+	s.link = strings.TrimPrefix(s.Put(bearer, "file=kept", "content").Files[0].LinkURL, s.Base)
+	s.Put(bearer, "file=deleted", "content")
+	s.Decode(s.Request("DELETE", "/files/2", nil, "Authorization", "Bearer "+bearer), 200)
+	s.change = strings.TrimPrefix(s.Decode(s.Request("GET", "/auth/forget?u=alice", nil), 200).LinkURL, s.Base)
+	s.Deliver()
+	messages, err := s.Service.Inbox.List(t.Context(), 1)
+	if err != nil || len(messages) != 1 {
+		t.Fatalf("%d messages, %v", len(messages), err)
+	}
+	s.pin = pin(t, messages[0].Text)
+	return s
+}
+
+func (s failing) basic(name string) string { return servicetest.Basic(name, password) }
+
+// ask sends a request; credential is an Authorization, or a Content-Type.
+func (s failing) ask(method, path, body, credential string) *http.Response {
+	header := "Authorization"
+	if strings.HasPrefix(credential, "application/") {
+		header = "Content-Type"
+	}
+	return s.Request(method, path, strings.NewReader(body), header, credential)
+}
+
+// failAt makes the n-th call to the stores from now on fail, and later tells
+// its name; 0 ends that.
+func (s failing) failAt(n int) (name *string) {
+	name = new(string)
+	for _, call := range []string{
+		"table.Get", "table.GetMany", "table.Query", "table.Write", "table.Update",
+		"blob.Create", "blob.Open", "blob.Copy", "blob.Delete",
+	} {
+		s.Calls.Before(call, func() error {
+			if n--; n != 0 {
+				return nil
+			}
+			*name = call
+			return errors.New("the text of a failure")
+		})
+	}
+	return name
+}
+
+func (s failing) answered(what, call string, resp *http.Response, request func(failing) *http.Response) {
+	s.Helper()
+	clearing := call == "blob.Delete" || call == "table.Write" && strings.HasPrefix(resp.Request.URL.Path, "/v1/download/")
+	if body := s.Text(resp); strings.Contains(body, "failure") || strings.Contains(fmt.Sprint(resp.Header), "failure") {
+		s.Errorf("%s the answer is %v %s", what, resp.Header, body)
+	}
+	switch {
+	case clearing && resp.StatusCode != 200, !clearing && resp.StatusCode != 500:
+		s.Errorf("%s the status is %d", what, resp.StatusCode)
+	case !clearing:
+		if again := request(s); again.StatusCode != 200 {
+			s.Errorf("%s, and then again with it, the status is %d: %s", what, again.StatusCode, s.Text(again))
+		}
+	}
+	s.Clock.Advance(25 * time.Hour) // more than a reservation lasts
+	if r, err := s.Service.Sweep(s.Context()); err != nil || r.Failed != 0 {
+		s.Errorf("%s the sweep did %+v, %v", what, r, err)
+	}
+	s.settled(what)
+}
+
+// settled checks that there is an object, and a link, for each record, and
+// nothing more, and that alice's use is the sum of her files.
+func (s failing) settled(what string) {
+	s.Helper()
+	sum := int64(0)
+	records := len(s.Partitions("files#new"))
+	for _, area := range []blob.Area{blob.Files, blob.Backup} {
+		page, err := s.Data.Ports.Files().List(s.Context(), "alice", area, 0, 100)
+		if err != nil {
+			s.Fatalf("listing: %v", err)
+		}
+		for _, f := range page.Files {
+			sum += f.Length
+		}
+		records += len(page.Files)
+	}
+	objects, links := len(s.Objects(blob.Files))+len(s.Objects(blob.Backup)), len(s.Partitions("link#"))
+	if objects != records || links != records || len(s.Partitions("reserved#")) != 0 {
+		s.Errorf("%s there are %d records, %d objects, %d links", what, records, objects, links)
+	}
+	if u, err := s.Users.Get(s.Context(), "alice"); err != nil || u.Used != sum {
+		s.Errorf("%s %d bytes are said to be used, %v, and %d are", what, u.Used, err, sum)
+	}
+}
