@@ -37,8 +37,8 @@ func TestARequestCostsAFixedNumberOfCalls(t *testing.T) {
 			bearer := s.Login("alice", password)
 			for i := range n {
 				s.AddUser(fmt.Sprintf("user%d", i), password)
-				s.Put(bearer, "file=x", "x")
 			}
+			s.Fill(bearer, n)
 			countCalls(t, s, bearer)
 		})
 	}

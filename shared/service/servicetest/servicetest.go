@@ -237,3 +237,25 @@ func (s *Server) Put(bearer, query, content string) Envelope {
 	s.Helper()
 	return s.Decode(s.Request("POST", "/upload?"+query, strings.NewReader(content), "Authorization", "Bearer "+bearer), 200)
 }
+
+// Fill uploads n small files. Their answers are not held to the description of
+// the interface, which takes its time.
+func (s *Server) Fill(bearer string, n int) {
+	s.Helper()
+	for range n {
+		r, err := http.NewRequestWithContext(s.Context(), "POST", s.Base+"/upload?file=x", strings.NewReader("x"))
+		if err != nil {
+			s.Fatalf("making a request: %v", err)
+		}
+		r.Header.Set("Authorization", "Bearer "+bearer)
+		resp, err := s.Client().Do(r)
+		if err != nil {
+			s.Fatalf("uploading: %v", err)
+		}
+		io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			s.Fatalf("an upload is answered with %d", resp.StatusCode)
+		}
+	}
+}
