@@ -178,3 +178,25 @@ func TestARightPasswordAmongTriesAtOnceIsLetIn(t *testing.T) {
 		t.Errorf("afterwards: %v", k)
 	}
 }
+
+// TestTheWaitTellsNotWhoExists has all kinds of names wait alike.
+func TestTheWaitTellsNotWhoExists(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	for _, name := range []string{"alice", "ALICE@x", "nobody", "off", "new"} {
+		for i := range 5 {
+			if k, _ := c.try(t, name, fmt.Sprint("wrong", i), source); k != fault.Unauthorized {
+				t.Errorf("try %d of %s is answered with %v", i, name, k)
+			}
+		}
+		if k, after := c.try(t, name, right, source); k != fault.TooMany || after != time.Second {
+			t.Errorf("then %s is answered with %v, wait %v", name, k, after)
+		}
+	}
+	c.advance(time.Second)
+	for name, want := range map[string]fault.Kind{"alice": okay, "nobody": fault.Unauthorized, "off": fault.Unauthorized, "new": fault.Unauthorized} {
+		if k, _ := c.try(t, name, right, source); k != want {
+			t.Errorf("after the wait %s is answered with %v", name, k)
+		}
+	}
+}
