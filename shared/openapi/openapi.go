@@ -53,10 +53,14 @@ func (p PathMethods) Template(path string) string {
 	return ""
 }
 
-// Methods returns the methods of the template that a path fits, sorted; nil if
-// it fits none.
+// Methods returns the methods of the template that a path fits, sorted, with
+// HEAD where there is GET, as net/http has it; nil if it fits none.
 func (p PathMethods) Methods(path string) []string {
-	return slices.Sorted(slices.Values(p[p.Template(path)]))
+	methods := slices.Sorted(slices.Values(p[p.Template(path)]))
+	if slices.Contains(methods, "GET") && !slices.Contains(methods, "HEAD") {
+		methods = slices.Sorted(slices.Values(append(methods, "HEAD")))
+	}
+	return methods
 }
 
 func fits(template, path string) bool {

@@ -96,6 +96,7 @@ func TestAPathFitsItsTemplate(t *testing.T) {
 		"/files/7":           "DELETE",
 		"/files/7/restore":   "POST",
 		"/download/file":     "GET, HEAD",
+		"/health":            "GET, HEAD",
 		"/files/":            "",
 		"/files":             "",
 		"/files//restore":    "",

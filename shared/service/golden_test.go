@@ -203,3 +203,16 @@ func TestEachResponseIsLabelled(t *testing.T) {
 		t.Errorf("another version: %+v, %v", resp, err)
 	}
 }
+
+func TestHEADHasTheHeadersOfGET(t *testing.T) {
+	t.Parallel()
+	s := servicetest.New(t)
+	s.AddUser("alice", password)
+	for _, path := range []string{"/health", "/openapi.json", "/download/list", "/download/list/backup", "/download/file?k=x", "/nothing"} {
+		get := s.Request("GET", path, nil, "Authorization", servicetest.Basic("alice", password))
+		head := s.Request("HEAD", path, nil, "Authorization", servicetest.Basic("alice", password))
+		if body := s.Text(head); head.StatusCode != get.StatusCode || body != "" || head.Header.Get("Content-Type") != get.Header.Get("Content-Type") {
+			t.Errorf("HEAD %s is answered with %d, %q, %v; GET with %d", path, head.StatusCode, body, head.Header, get.StatusCode)
+		}
+	}
+}

@@ -33,6 +33,9 @@ func TestOtherMethodsOfAPathAreNamed(t *testing.T) {
 		}
 	}
 	for path, allowed := range methods {
+		if slices.Contains(allowed, "GET") && !slices.Contains(allowed, "HEAD") {
+			allowed = append(allowed, "HEAD")
+		}
 		slices.Sort(allowed)
 		for _, method := range []string{"PATCH", "DELETE", "PUT", "POST", "GET", "OPTIONS"} {
 			if slices.Contains(allowed, method) {

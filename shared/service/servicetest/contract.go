@@ -65,7 +65,10 @@ func (c contract) operation(method, path string) *openapi3.Operation {
 	if item == nil {
 		return nil
 	}
-	return item.GetOperation(method)
+	if op := item.GetOperation(method); op != nil || method != http.MethodHead {
+		return op
+	}
+	return item.Get // whose headers HEAD has
 }
 
 // fallback is an operation of what no route answers.
