@@ -128,7 +128,7 @@ func TestARefusedCommitLeavesNothing(t *testing.T) {
 				}
 				return nil
 			})
-			if w := c.upload("file=a", endless(60), 60); w.Code < 500 {
+			if w := c.upload("file=a", endless(60), 60); w.Code < 400 {
 				t.Errorf("the upload gives %d", w.Code)
 			}
 			c.uses("at once", 0)

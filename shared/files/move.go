@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"ferry/shared/blob"
 	"ferry/shared/fault"
@@ -111,8 +112,13 @@ func (s *Service) Purge(ctx context.Context, f File) error {
 	return nil
 }
 
-// RemoveAll purges all files of a user, who must be disabled, in both areas.
+// RemoveAll purges all files of a user, who must be disabled, in both areas. It
+// ends reservations first, so that nothing of them is left to a later user of
+// the name, neither the room nor a file that is still on its way in.
 func (s *Service) RemoveAll(ctx context.Context, owner string) (removed int, err error) {
+	if err := s.endReservations(ctx, owner, math.MaxInt64); err != nil {
+		return 0, err
+	}
 	for _, area := range []blob.Area{blob.Files, blob.Backup} {
 		for {
 			page, err := s.Table.Query(ctx, table.Query{PK: partition(area, owner), Limit: PageSize})

@@ -148,6 +148,12 @@ func (s *Service) release(ctx context.Context, f File) ([]table.Op, error) {
 
 // ExpireReservations gives back what crashed uploads of a user had reserved.
 func (s *Service) ExpireReservations(ctx context.Context, owner string) error {
+	return s.endReservations(ctx, owner, s.Now().Unix())
+}
+
+// endReservations gives back what expires until then. The commit of an upload
+// whose reservation is gone is refused.
+func (s *Service) endReservations(ctx context.Context, owner string, until int64) error {
 	q := table.Query{PK: reservations(owner), Limit: PageSize}
 	for {
 		page, err := s.Table.Query(ctx, q)
@@ -160,7 +166,7 @@ func (s *Service) ExpireReservations(ctx context.Context, owner string) error {
 			if err := item.Decode(&r); err != nil {
 				return fmt.Errorf("reading a reservation: %w", err)
 			}
-			if s.Now().Unix() < r.Expires {
+			if until < r.Expires {
 				continue
 			}
 			old := reservation{s: s, owner: owner, key: item.Key, bytes: r.Bytes}

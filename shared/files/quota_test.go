@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/fault"
+	"ferry/shared/files"
 	"ferry/shared/users"
 )
 
@@ -211,4 +213,44 @@ func TestAnothersRoomIsNobodysBusiness(t *testing.T) {
 	if u, err := c.Users.Get(t.Context(), "bob"); err != nil || u.Used != 100 || fmt.Sprint(c.user().Used) != "0" {
 		t.Errorf("bob uses %d, %v; alice %d", u.Used, err, c.user().Used)
 	}
+}
+
+// TestARemovedUsersReservationsAreNotTheNextOnes has an upload begun for a user
+// who is removed, and whose name another gets.
+func TestARemovedUsersReservationsAreNotTheNextOnes(t *testing.T) {
+	t.Parallel()
+	c := begin(t, quota(100))
+	c.AddUser("bob", password)
+	service := c.Data.Ports.Files()
+	if _, err := service.Begin(t.Context(), "alice", "bob", 30); err != nil { // of a process that crashed
+		t.Fatal(err)
+	}
+	slow, err := service.Begin(t.Context(), "alice", "bob", 7)
+	if err == nil {
+		err = slow.Add(t.Context(), files.Part{Name: "a", Body: strings.NewReader("content"), Size: 7})
+	}
+	if err == nil {
+		err = c.Users.Disable(t.Context(), "alice")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := service.RemoveAll(t.Context(), "alice"); err != nil {
+		t.Fatal(err)
+	}
+	if u := c.user(); u.Used != 0 {
+		t.Errorf("with all removed %d bytes are used", u.Used)
+	}
+	if err := c.Users.Remove(t.Context(), "alice"); err != nil {
+		t.Fatal(err)
+	}
+	c.AddUser("alice", password, quota(50))
+	if _, err := slow.Commit(t.Context(), nil); !fault.Is(err, fault.Invalid) {
+		t.Errorf("an upload to the removed user ends with %v", err)
+	}
+	c.uses("at first", 0)
+	c.Clock.Advance(25 * time.Hour)
+	c.sweep(time.Hour)
+	c.uses("after a day", 0)
+	c.sound(0)
 }

@@ -181,6 +181,9 @@ func (u *Upload) commit(ctx context.Context, recipients []notices.Notice, write 
 	if refused(err) {
 		u.Abort(ctx)
 	}
+	if errors.Is(err, table.ErrCondition) && u.quota != nil {
+		return nil, &fault.Error{Kind: fault.Invalid, Detail: "the upload took too long, or its user was removed", Cause: err}
+	}
 	if err != nil && !errors.Is(err, table.ErrUnread) {
 		return nil, fmt.Errorf("storing the records: %w", err)
 	}
