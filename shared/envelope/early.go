@@ -14,12 +14,14 @@ const lingering = 5 * time.Second
 // incoming is a request's body.
 type incoming struct {
 	io.ReadCloser
-	begun bool // something of it was asked for
+	begun bool  // something of it was asked for
+	err   error // of the last read
 }
 
-func (b *incoming) Read(p []byte) (int, error) {
+func (b *incoming) Read(p []byte) (n int, err error) {
 	b.begun = true
-	return b.ReadCloser.Read(p)
+	n, b.err = b.ReadCloser.Read(p)
+	return n, b.err
 }
 
 // watch returns the request with a body that is watched, or nil if it has none.
@@ -41,19 +43,19 @@ func asksFirst(r *http.Request) bool {
 }
 
 // early lets an error leave at once, however much of the body is yet to come.
-func (b *incoming) early(w http.ResponseWriter, r *http.Request) {
-	if b == nil {
+// What then comes must not be taken for a next request.
+func (b *incoming) early(w http.ResponseWriter) {
+	if b == nil || b.err == io.EOF {
 		return
 	}
-	_ = http.NewResponseController(w).EnableFullDuplex() // Lambda has it not, nor needs it
-	if asksFirst(r) {
-		w.Header().Set("Connection", "close") // it is open whether the body still comes
+	if http.NewResponseController(w).EnableFullDuplex() == nil { // Lambda has it not, nor needs it
+		w.Header().Set("Connection", "close")
 	}
 }
 
 // hearOut takes in what a refused client still sends.
 func (b *incoming) hearOut(w http.ResponseWriter, r *http.Request) {
-	if b == nil {
+	if b == nil || b.err == io.EOF {
 		return
 	}
 	c, end := http.NewResponseController(w), time.Now().Add(lingering)
@@ -64,10 +66,8 @@ func (b *incoming) hearOut(w http.ResponseWriter, r *http.Request) {
 		return // what it was not told to send does not come
 	}
 	buffer := make([]byte, 32<<10)
-	for time.Now().Before(end) {
-		if _, err := b.ReadCloser.Read(buffer); err != nil {
-			return
-		}
+	for b.err == nil && time.Now().Before(end) {
+		_, _ = b.Read(buffer)
 	}
-	_ = c.SetReadDeadline(end) // again: a reader in between may have moved it
+	_ = c.SetReadDeadline(time.Now()) // or the server waits for the rest itself
 }

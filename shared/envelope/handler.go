@@ -52,7 +52,7 @@ func (o Outlet) Handler(f HandlerFunc) http.Handler {
 			rec.WriteHeader(http.StatusOK)
 		}
 		if err != nil && rec.status == 0 {
-			body.early(w, r)
+			body.early(w)
 			o.fail(rec, r, err)
 			defer body.hearOut(w, r)
 		}

@@ -195,8 +195,8 @@ func TestLinksAreWrittenAsTheyAre(t *testing.T) {
 	}
 }
 
-// A connection outlives an error if the whole body was read.
-func TestAnErrorKeepsTheConnection(t *testing.T) {
+// What is left of a body must not be taken for a request of its own.
+func TestAnErrorKeepsTheConnectionIfTheBodyWasRead(t *testing.T) {
 	t.Parallel()
 	o := envelope.Outlet{Now: time.Now, Log: slog.New(slog.DiscardHandler)}
 	server := httptest.NewServer(o.Handler(func(_ http.ResponseWriter, r *http.Request) error {
@@ -211,16 +211,47 @@ func TestAnErrorKeepsTheConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(20 * time.Second))
 	in := bufio.NewReader(conn)
-	for _, path := range []string{"/read", "/unread", "/read", "/unread"} {
-		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello", path)
+	const smuggled = "GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
+	for _, path := range []string{"/read", "/read", "/unread"} {
+		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", path, len(smuggled), smuggled)
 		resp, err := http.ReadResponse(in, nil)
 		if err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}
 		io.Copy(io.Discard, resp.Body)
-		if resp.StatusCode != 400 || resp.Close {
+		if resp.StatusCode != 400 || resp.Close != (path == "/unread") {
 			t.Errorf("%s: status %d, closed %v", path, resp.StatusCode, resp.Close)
 		}
+	}
+	if rest, err := io.ReadAll(in); err != nil || len(rest) > 0 {
+		t.Errorf("then comes %q, %v", rest, err)
+	}
+}
+
+// A server waits for the rest of a body when the handler is done, without end
+// if nobody sets one.
+func TestAConnectionWhoseBodyStallsIsClosed(t *testing.T) {
+	t.Parallel()
+	o := envelope.Outlet{Now: time.Now, Log: slog.New(slog.DiscardHandler)}
+	server := httptest.NewServer(o.Handler(func(w http.ResponseWriter, r *http.Request) error {
+		c := http.NewResponseController(w)
+		c.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+		_, err := io.Copy(io.Discard, r.Body)
+		c.SetReadDeadline(time.Time{})
+		return &fault.Error{Kind: fault.Invalid, Detail: "it stalled", Cause: err}
+	}))
+	defer server.Close()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(20 * time.Second))
+	io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhello")
+	all, err := io.ReadAll(conn)
+	if err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 400 ") {
+		t.Errorf("the connection ends with %v after %q", err, all)
 	}
 }
