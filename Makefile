@@ -23,7 +23,7 @@ run: ## Run the whole service on this machine (data in ./.ferry; FERRY_ADDR, FER
 	@exec bin/ferry serve
 
 test: ## Run the tests; they need nothing but Go. With a C compiler the race detector is on.
-	go test $(RACE) ./...
+	GORACE=atexit_sleep_ms=10 go test $(RACE) ./...
 
 test-aws: ## Run the tests of the cloud's backends against DynamoDB Local and a real S3 server, installed on the way.
 	go run ./infra/awslocal -- go test $(RACE) -count=1 ./shared/table/dynamo ./shared/blob/s3 ./shared/boot/... ./infra/ferry

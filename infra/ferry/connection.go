@@ -16,6 +16,9 @@ const patience = time.Minute
 func patient(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body != http.NoBody && r.ContentLength != 0 {
+			// A copy: a server that finds its own request's body replaced
+			// reads from it before it answers, also where the client waits.
+			r = r.WithContext(r.Context())
 			r.Body = &patientBody{ReadCloser: r.Body, control: http.NewResponseController(w)}
 		}
 		next.ServeHTTP(w, r)
@@ -34,7 +37,7 @@ func (b *patientBody) Read(p []byte) (int, error) {
 		_ = b.control.SetReadDeadline(now.Add(patience)) // not every connection has one
 	}
 	n, err := b.ReadCloser.Read(p)
-	if err != nil {
+	if err == io.EOF {
 		_ = b.control.SetReadDeadline(time.Time{})
 	}
 	return n, err
