@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"path"
 	"strings"
 	"time"
 
@@ -40,7 +41,25 @@ func (e Endpoint) Handler(p *Ports, fallback http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	e.Mount(mux, p)
 	mux.Handle("/", fallback)
-	return mux
+	return Exact(mux, fallback)
+}
+
+// Exact answers by fallback what an http.ServeMux would redirect: paths with
+// empty or dotted segments. A redirect has no envelope, and a client that does
+// not follow it takes an upload for done.
+func Exact(mux *http.ServeMux, fallback http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !isClean(r.URL.EscapedPath()) {
+			fallback.ServeHTTP(w, r)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+func isClean(p string) bool {
+	clean := path.Clean(p)
+	return path.IsAbs(p) && (p == clean || p == clean+"/" && clean != "/")
 }
 
 // Mount adds the endpoint's routes to a mux.

@@ -56,10 +56,12 @@ func Number(q url.Values, name string, lowest, highest, fallback int64) (int64, 
 	return n, nil
 }
 
-// FileID reads the {id} of a path.
+// FileID reads the {id} of a path. A file has one address: neither +1 nor 01
+// is that of file 1.
 func FileID(r *http.Request) (int64, error) {
-	n, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
-	if err != nil || n < 1 {
+	text := r.PathValue("id")
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 || strconv.FormatInt(n, 10) != text {
 		return 0, fault.New(fault.Invalid, "a file's id is a number from 1")
 	}
 	return n, nil

@@ -71,3 +71,37 @@ func TestANumberOfTheQueryIsWithinItsBounds(t *testing.T) {
 		}
 	}
 }
+
+func TestAFileHasOneID(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int64{
+		"1": 1, "10": 10, "9223372036854775807": 9223372036854775807,
+		"": 0, "0": 0, "-1": 0, "+1": 0, "01": 0, " 1": 0, "1 ": 0, "1e0": 0, "1_0": 0, "\uff11": 0, "1\x00": 0, "9223372036854775808": 0,
+	} {
+		r := httptest.NewRequest("DELETE", "/", nil)
+		r.SetPathValue("id", text)
+		n, err := endpoint.FileID(r)
+		if want == 0 && !fault.Is(err, fault.Invalid) || want > 0 && (err != nil || n != want) {
+			t.Errorf("%q gives %d, %v", text, n, err)
+		}
+	}
+}
+
+func TestAPathIsNotCleanedByARedirect(t *testing.T) {
+	t.Parallel()
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	h := endpoint.Exact(mux, http.NotFoundHandler())
+	for path, want := range map[string]int{
+		"/": 200, "/v1": 200, "/v1/": 200, "/v1/upload": 200, "/v1/upload/": 200, "/v1/a%2f%2fb": 200, "/v1/%2e%2e/x": 200, "/v1/..x": 200,
+		"//": 404, "//v1/upload": 404, "/v1//upload": 404, "/v1/upload//": 404, "/v1/./upload": 404, "/v1/../upload": 404, "/v1/upload/..": 404, "/v1/upload/.": 404,
+	} {
+		for _, method := range []string{"GET", "POST"} {
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, httptest.NewRequest(method, "http://localhost"+path, nil))
+			if w.Code != want {
+				t.Errorf("%s %s is %d, want %d", method, path, w.Code, want)
+			}
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 
 	"ferry/shared/endpoint"
 	"ferry/shared/endpoint/all"
+	"ferry/shared/endpoint/notfound"
 	"ferry/shared/inbox"
 	"ferry/shared/mail"
 	"ferry/shared/notices"
@@ -73,7 +74,7 @@ func (s *Service) Handler() http.Handler {
 	if s.options.ShowInbox {
 		mux.Handle("/inbox", inbox.Handler(s.ports.Outlet(), s.Inbox))
 	}
-	return mux
+	return endpoint.Exact(mux, notfound.New(s.ports))
 }
 
 func (s *Service) welcome() string {
