@@ -80,8 +80,7 @@ func TestRoutesAreThoseOfTheEndpoints(t *testing.T) {
 	}
 }
 
-// routes are an endpoint's as net/http understands them, where GET is HEAD
-// too. The endpoint without any gets what is left over.
+// routes are an endpoint's. The one without any gets what is left over.
 func routes(e endpoint.Endpoint) []string {
 	if len(e.Routes) == 0 {
 		return []string{"<nil> <nil>"}
@@ -89,9 +88,6 @@ func routes(e endpoint.Endpoint) []string {
 	var all []string
 	for _, r := range e.Routes {
 		all = append(all, r.Method+" "+endpoint.Prefix+r.Path)
-		if head := "HEAD " + endpoint.Prefix + r.Path; r.Method == "GET" && !slices.Contains(e.Routes, endpoint.Route{Method: "HEAD", Path: r.Path}) {
-			all = append(all, head)
-		}
 	}
 	return all
 }

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,7 +40,7 @@ type Endpoint struct {
 // answered by fallback.
 func (e Endpoint) Handler(p *Ports, fallback http.Handler) http.Handler {
 	mux := http.NewServeMux()
-	e.Mount(mux, p)
+	e.Mount(mux, p, fallback)
 	mux.Handle("/", fallback)
 	return Exact(mux, fallback)
 }
@@ -62,11 +63,15 @@ func isClean(p string) bool {
 	return path.IsAbs(p) && (p == clean || p == clean+"/" && clean != "/")
 }
 
-// Mount adds the endpoint's routes to a mux.
-func (e Endpoint) Mount(mux *http.ServeMux, p *Ports) {
+// Mount adds the endpoint's routes to a mux. HEAD for a path that has GET alone
+// is answered by fallback: a mux would take it for a GET, with its effects.
+func (e Endpoint) Mount(mux *http.ServeMux, p *Ports, fallback http.Handler) {
 	h := e.New(p)
 	for _, r := range e.Routes {
 		mux.Handle(r.Method+" "+Prefix+r.Path, h)
+		if r.Method == http.MethodGet && !slices.Contains(e.Routes, Route{http.MethodHead, r.Path}) {
+			mux.Handle(http.MethodHead+" "+Prefix+r.Path, fallback)
+		}
 	}
 }
 

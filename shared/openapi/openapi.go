@@ -53,14 +53,10 @@ func (p PathMethods) Template(path string) string {
 	return ""
 }
 
-// Methods returns the methods of the template that a path fits, sorted, with
-// HEAD where there is GET, as net/http has it; nil if it fits none.
+// Methods returns the methods of the template that a path fits, sorted; nil if
+// it fits none.
 func (p PathMethods) Methods(path string) []string {
-	methods := slices.Sorted(slices.Values(p[p.Template(path)]))
-	if slices.Contains(methods, "GET") && !slices.Contains(methods, "HEAD") {
-		methods = slices.Sorted(slices.Values(append(methods, "HEAD")))
-	}
-	return methods
+	return slices.Sorted(slices.Values(p[p.Template(path)]))
 }
 
 func fits(template, path string) bool {

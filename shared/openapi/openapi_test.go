@@ -97,6 +97,7 @@ func TestAPathFitsItsTemplate(t *testing.T) {
 		"/files/7/restore":   "POST",
 		"/download/file":     "GET, HEAD",
 		"/health":            "GET, HEAD",
+		"/auth/forget":       "GET",
 		"/files/":            "",
 		"/files":             "",
 		"/files//restore":    "",

@@ -48,10 +48,10 @@ func Endpoints() []endpoint.Endpoint {
 
 // Handler returns all endpoints as one handler.
 func Handler(p *endpoint.Ports) *http.ServeMux {
-	mux := http.NewServeMux()
+	mux, fallback := http.NewServeMux(), notfound.New(p)
 	for _, e := range Endpoints() {
-		e.Mount(mux, p)
+		e.Mount(mux, p, fallback)
 	}
-	mux.Handle("/", notfound.New(p))
+	mux.Handle("/", fallback)
 	return mux
 }

@@ -201,3 +201,16 @@ func TestHiddenUsersCannotBeToldFromOthers(t *testing.T) {
 		t.Errorf("the disabled user is %+v, %v", u, err)
 	}
 }
+
+// What looks at links before people do asks for their heads.
+func TestHEADSendsNoPIN(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	resp := s.Request("HEAD", "/auth/forget?u=alice", nil)
+	if resp.StatusCode != http.StatusMethodNotAllowed || resp.Header.Get("Allow") != "GET" {
+		t.Errorf("it is answered with %d, Allow %q", resp.StatusCode, resp.Header.Get("Allow"))
+	}
+	if n := s.Deliver(); n != 0 {
+		t.Errorf("%d mails were sent", n)
+	}
+}

@@ -13,7 +13,7 @@ import (
 func Endpoint() endpoint.Endpoint {
 	return endpoint.Endpoint{
 		Name:   "downloadlist",
-		Routes: []endpoint.Route{{Method: "GET", Path: "/download/list"}},
+		Routes: []endpoint.Route{{Method: "GET", Path: "/download/list"}, {Method: "HEAD", Path: "/download/list"}},
 		New:    New,
 	}
 }

@@ -14,7 +14,7 @@ import (
 func Endpoint() endpoint.Endpoint {
 	return endpoint.Endpoint{
 		Name:   "downloadlistbackup",
-		Routes: []endpoint.Route{{Method: "GET", Path: "/download/list/backup"}},
+		Routes: []endpoint.Route{{Method: "GET", Path: "/download/list/backup"}, {Method: "HEAD", Path: "/download/list/backup"}},
 		New:    New,
 	}
 }

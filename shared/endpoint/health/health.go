@@ -19,7 +19,7 @@ const retry = 5 * time.Second
 func Endpoint() endpoint.Endpoint {
 	return endpoint.Endpoint{
 		Name:   "health",
-		Routes: []endpoint.Route{{Method: "GET", Path: "/health"}},
+		Routes: []endpoint.Route{{Method: "GET", Path: "/health"}, {Method: "HEAD", Path: "/health"}},
 		New:    New,
 	}
 }

@@ -14,7 +14,7 @@ import (
 func Endpoint() endpoint.Endpoint {
 	return endpoint.Endpoint{
 		Name:   "openapi",
-		Routes: []endpoint.Route{{Method: "GET", Path: "/openapi.json"}},
+		Routes: []endpoint.Route{{Method: "GET", Path: "/openapi.json"}, {Method: "HEAD", Path: "/openapi.json"}},
 		New:    New,
 	}
 }

@@ -65,10 +65,7 @@ func (c contract) operation(method, path string) *openapi3.Operation {
 	if item == nil {
 		return nil
 	}
-	if op := item.GetOperation(method); op != nil || method != http.MethodHead {
-		return op
-	}
-	return item.Get // whose headers HEAD has
+	return item.GetOperation(method)
 }
 
 // fallback is an operation of what no route answers.
