@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// patience is how long a client may pause in the middle of a body.
+// patience is how long a client may pause in the middle of a body, be it one
+// that it sends or one that it gets.
 const patience = time.Minute
 
 // patient ends requests whose body stops coming, however long a body that

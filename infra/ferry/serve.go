@@ -175,7 +175,7 @@ func (c serveCommand) serve(ctx context.Context, l net.Listener, s *service.Serv
 	defer func() { stop(); <-finished }()
 
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(l) }()
+	go func() { failed <- server.Serve(patientListener{l, patience / tries, tries}) }()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serving: %w", err)
