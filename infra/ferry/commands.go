@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"runtime/debug"
 
@@ -40,6 +41,9 @@ func (s store) inCloud() bool { return s.Table != "" }
 // open opens the ports; done ends their use. In the cloud only the given ones
 // are opened.
 func (s store) open(ctx context.Context, settings endpoint.Settings, o local.Options, ports ...boot.Port) (p *endpoint.Ports, done func() error, err error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	}
 	if !s.inCloud() {
 		data, err := local.Open(s.Data, settings, o)
 		if err != nil {
@@ -56,9 +60,7 @@ func (s store) open(ctx context.Context, settings endpoint.Settings, o local.Opt
 	if err != nil {
 		return nil, nil, &coded{exitSettings, err}
 	}
-	if o.Log != nil {
-		p.Log = o.Log
-	}
+	p.Log = o.Log
 	return p, func() error { return nil }, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"ferry/shared/blob"
+	"ferry/shared/boot/local"
 	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
 	"ferry/shared/users"
@@ -44,7 +45,7 @@ func exitCode(err error) int {
 	switch {
 	case errors.As(err, &c):
 		return c.code
-	case errors.Is(err, sqlite.ErrDamaged), errors.Is(err, sqlite.ErrNewer):
+	case errors.Is(err, sqlite.ErrDamaged), errors.Is(err, sqlite.ErrNewer), errors.Is(err, local.ErrKey):
 		return exitDamaged
 	case errors.Is(err, users.ErrUnknown):
 		return exitUnknown
@@ -54,6 +55,8 @@ func exitCode(err error) int {
 		return exitBusy
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return exitPermission
+	case errors.Is(err, local.ErrNoData), errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return exitSettings // a directory of the data that cannot be one
 	}
 	return exitOther
 }
@@ -65,5 +68,16 @@ func explain(err error) string {
 		prefix := strings.TrimSuffix(err.Error(), path.Error())
 		return prefix + path.Path + ": " + path.Err.Error()
 	}
+	if errors.Is(err, local.ErrNoData) {
+		return err.Error() + "; say where they are with --data or FERRY_DATA"
+	}
+	if errors.Is(err, sqlite.ErrDamaged) {
+		return once(err.Error(), sqlite.ErrDamaged.Error())
+	}
 	return err.Error()
+}
+
+// once leaves out what an error says between two mentions of its kind.
+func once(text, kind string) string {
+	return text[:strings.Index(text, kind)] + text[strings.LastIndex(text, kind):]
 }

@@ -173,7 +173,9 @@ func TestWhatPreventsServingIsSaidInOneSentence(t *testing.T) {
 	})
 	t.Run("an address that is none", func(t *testing.T) {
 		t.Parallel()
-		wantSentence(t, runFerry(t, t.TempDir(), "", "serve", "--addr", "nonsense"), exitPort, "cannot listen on nonsense")
+		for _, addr := range []string{"nonsense", "127.0.0.1:nonsense", "127.0.0.1:99999", "[::1:80"} {
+			wantSentence(t, runFerry(t, t.TempDir(), "", "serve", "--addr", addr), exitSettings, addr+" is not an address to listen on")
+		}
 	})
 	t.Run("a damaged database", func(t *testing.T) {
 		t.Parallel()
@@ -189,7 +191,7 @@ func TestWhatPreventsServingIsSaidInOneSentence(t *testing.T) {
 		if err := os.WriteFile(file, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		wantSentence(t, runFerry(t, file, "", "serve", "--addr", "127.0.0.1:0"), exitOther, file)
+		wantSentence(t, runFerry(t, file, "", "serve", "--addr", "127.0.0.1:0"), exitSettings, file)
 	})
 	t.Run("a directory that may not be made", func(t *testing.T) {
 		t.Parallel()

@@ -23,7 +23,7 @@ func (c inboxCommand) Run(ctx context.Context, out console) (err error) {
 	if c.Limit < 1 || c.Limit > inbox.MaxList {
 		return &coded{exitUsage, fmt.Errorf("--limit is a number from 1 to %d", inbox.MaxList)}
 	}
-	p, done, err := c.open(ctx, endpoint.Settings{}, local.Options{}, boot.Table)
+	p, done, err := c.open(ctx, endpoint.Settings{}, local.Options{Existing: true}, boot.Table)
 	if err != nil {
 		return err
 	}

@@ -98,6 +98,8 @@ func listen(addr string) (net.Listener, error) {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, &coded{exitPort, fmt.Errorf("%s is in use by another program; choose another address with --addr or FERRY_ADDR", addr)}
+	case errors.As(err, new(*net.AddrError)), errors.As(err, new(*net.DNSError)):
+		return nil, &coded{exitSettings, fmt.Errorf("%s is not an address to listen on, such as 127.0.0.1:8080: %w", addr, errors.Unwrap(err))}
 	case err != nil:
 		return nil, &coded{exitPort, fmt.Errorf("cannot listen on %s: %w", addr, err)}
 	}
@@ -193,7 +195,7 @@ func (c serveCommand) serve(ctx context.Context, l net.Listener, s *service.Serv
 
 // openService opens a service that serves nobody, for single tasks.
 func (s store) openService(ctx context.Context, set endpoint.Settings) (*service.Service, func() error, error) {
-	p, done, err := s.open(ctx, set, local.Options{Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}, boot.Table, boot.Blobs, boot.LinkKey)
+	p, done, err := s.open(ctx, set, local.Options{Existing: true}, boot.Table, boot.Blobs, boot.LinkKey)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -31,9 +31,9 @@ type userCommands struct {
 	Remove  userRemove  `cmd:"" help:"Remove a user and all of the user's files for good."`
 }
 
-// accountsOf opens what the commands on users need.
-func (s store) accounts(ctx context.Context, ports ...boot.Port) (*endpoint.Ports, *users.Store, func() error, error) {
-	p, done, err := s.open(ctx, endpoint.Settings{}, local.Options{}, append(ports, boot.Table)...)
+// accounts opens what the commands on users need.
+func (s store) accounts(ctx context.Context, o local.Options, ports ...boot.Port) (*endpoint.Ports, *users.Store, func() error, error) {
+	p, done, err := s.open(ctx, endpoint.Settings{}, o, append(ports, boot.Table)...)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -113,7 +113,7 @@ func (c userAdd) Run(ctx context.Context, out console) (err error) {
 	if err != nil {
 		return err
 	}
-	p, store, done, err := c.accounts(ctx)
+	p, store, done, err := c.accounts(ctx, local.Options{}) // the first user may come before the first start
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ type userList struct {
 }
 
 func (c userList) Run(ctx context.Context, out console) (err error) {
-	_, store, done, err := c.accounts(ctx)
+	_, store, done, err := c.accounts(ctx, local.Options{Existing: true})
 	if err != nil {
 		return err
 	}
@@ -229,7 +229,7 @@ func (c named) on(ctx context.Context, f func(*endpoint.Ports, *users.Store, use
 	if err != nil {
 		return err
 	}
-	p, store, done, err := c.accounts(ctx, ports...)
+	p, store, done, err := c.accounts(ctx, local.Options{Existing: true}, ports...)
 	if err != nil {
 		return err
 	}

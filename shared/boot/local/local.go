@@ -21,8 +21,23 @@ import (
 	"ferry/shared/table/sqlite"
 )
 
+// The names of files in the folder.
+const (
+	tableName = "table.sqlite"
+	keyName   = "link.key"
+)
+
+var (
+	// ErrNoData is returned by Open for a folder without data that must have some.
+	ErrNoData = errors.New("there are no data of Ferry here")
+	// ErrKey is returned by Open for a link key that is damaged.
+	ErrKey = errors.New("the file is damaged")
+)
+
 // Options say how the data are opened.
 type Options struct {
+	// Existing makes nothing: what is not there is ErrNoData.
+	Existing bool
 	// NoSync never waits for the disk: a loss of power loses what was
 	// answered. For comparisons with servers that never do.
 	NoSync bool
@@ -39,7 +54,8 @@ type Data struct {
 	Disk  *disk.Store
 }
 
-// Open opens the data in a folder, which it makes if it is missing.
+// Open opens the data in a folder, which it makes if it is missing. A link key
+// that has gone is made anew, and the log warned: the links sent before are dead.
 func Open(dir string, settings endpoint.Settings, o Options) (*Data, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -50,11 +66,8 @@ func Open(dir string, settings endpoint.Settings, o Options) (*Data, error) {
 	if o.Hash == (auth.Params{}) {
 		o.Hash = auth.DefaultParams()
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("making the data directory: %w", err)
-	}
-	key, err := linkKey(filepath.Join(dir, "link.key"), rand.Reader)
-	if err != nil {
+	keyPath, tablePath := filepath.Join(dir, keyName), filepath.Join(dir, tableName)
+	if err := prepare(dir, o.Existing); err != nil {
 		return nil, err
 	}
 	hasher, err := auth.NewHasher(o.Hash, rand.Reader, o.Now)
@@ -65,9 +78,17 @@ func Open(dir string, settings endpoint.Settings, o Options) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, err := sqlite.Open(filepath.Join(dir, "table.sqlite"), sqlite.Options{NoSync: o.NoSync})
+	db, err := sqlite.Open(tablePath, sqlite.Options{NoSync: o.NoSync})
 	if err != nil {
 		return nil, err
+	}
+	key, made, err := linkKey(keyPath, rand.Reader)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	if made {
+		o.Log.Warn("the link key was missing beside existing data and is a new one now: all links that were sent before are dead; "+
+			"to have them back, stop Ferry and put the old file in its place", "file", keyPath)
 	}
 	return &Data{
 		Table: db,
@@ -82,24 +103,43 @@ func Open(dir string, settings endpoint.Settings, o Options) (*Data, error) {
 // Close ends the use of the data. What was answered is safe without it.
 func (d *Data) Close() error { return d.Table.Close() }
 
+// prepare makes the folder and, in one without a table, the link key: first the
+// key, so that a table without one tells that it was lost.
+func prepare(dir string, existing bool) error {
+	_, err := os.Stat(filepath.Join(dir, tableName))
+	switch {
+	case err == nil:
+		return nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("opening the data directory: %w", err)
+	case existing:
+		return fmt.Errorf("%s: %w", dir, ErrNoData)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("making the data directory: %w", err)
+	}
+	_, _, err = linkKey(filepath.Join(dir, keyName), rand.Reader)
+	return err
+}
+
 // linkKey reads the key's file, or makes it. Two processes that start at once
 // agree: the file is linked into place, and only one link is made.
-func linkKey(path string, random io.Reader) (links.Key, error) {
+func linkKey(path string, random io.Reader) (key links.Key, made bool, err error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := makeKey(path, random); err != nil {
-			return links.Key{}, fmt.Errorf("making the link key: %w", err)
+			return key, false, fmt.Errorf("making the link key: %w", err)
 		}
+		made = true
 		text, err = os.ReadFile(path)
 	}
 	if err != nil {
-		return links.Key{}, fmt.Errorf("reading the link key: %w", err)
+		return key, false, fmt.Errorf("reading the link key: %w", err)
 	}
-	key, err := links.ParseKey(string(text))
-	if err != nil {
-		return links.Key{}, fmt.Errorf("%s: %w", path, err)
+	if key, err = links.ParseKey(string(text)); err != nil {
+		return key, false, fmt.Errorf("%s: %w: %w", path, ErrKey, err)
 	}
-	return key, nil
+	return key, made, nil
 }
 
 func makeKey(path string, random io.Reader) error {

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestOnlyWhatBeginsMakesData(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{
+		"user list", "user show anna", "user disable anna", "user enable anna", "user reset anna", "user remove anna --yes", "inbox", "sweep",
+	} {
+		missing := filepath.Join(t.TempDir(), "typo")
+		wantSentence(t, runFerry(t, missing, "", strings.Fields(command)...), exitSettings, missing+": there are no data of Ferry here")
+		if _, err := os.Stat(missing); err == nil {
+			t.Errorf("ferry %s made a directory", command)
+		}
+		empty := t.TempDir()
+		wantSentence(t, runFerry(t, empty, "", strings.Fields(command)...), exitSettings, "--data or FERRY_DATA")
+		if left, err := os.ReadDir(empty); err != nil || len(left) > 0 {
+			t.Errorf("ferry %s left %v in an empty directory, %v", command, left, err)
+		}
+		wantSentence(t, runFerry(t, file, "", strings.Fields(command)...), exitSettings, file)
+	}
+	begun := filepath.Join(t.TempDir(), "new")
+	for _, command := range []string{"user add anna", "user list"} {
+		if r := runFerry(t, begun, "", strings.Fields(command)...); r.code != exitOK {
+			t.Errorf("ferry %s: code %d: %s", command, r.code, r.err)
+		}
+	}
+}
+
+func TestADirectoryThatCannotBeIsAWrongSetting(t *testing.T) {
+	t.Parallel()
+	for _, dir := range []string{"/proc/ferry", "/dev/null", "/dev/null/ferry"} {
+		for _, args := range [][]string{{"serve", "--addr", "127.0.0.1:0"}, {"user", "add", "anna"}} {
+			wantSentence(t, runFerry(t, dir, "", args...), exitSettings, dir)
+		}
+	}
+}
+
+func TestADamagedLinkKeyIsDamage(t *testing.T) {
+	t.Parallel()
+	for what, text := range map[string]string{"empty": "", "cut off": "abcdef", "too long": strings.Repeat("a", 50), "no text": "\x00\xff"} {
+		for _, args := range [][]string{{"serve", "--addr", "127.0.0.1:0"}, {"user", "add", "bob"}} {
+			dir := t.TempDir()
+			key := filepath.Join(dir, "link.key")
+			if r := runFerry(t, dir, "", "user", "add", "anna"); r.code != exitOK {
+				t.Fatal(r.err)
+			}
+			if err := os.WriteFile(key, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			r := runFerry(t, dir, "", args...)
+			wantSentence(t, r, exitDamaged, key)
+			if got, err := os.ReadFile(key); err != nil || string(got) != text {
+				t.Errorf("%s: the file was changed, %v", what, err)
+			}
+		}
+	}
+}
+
+func TestALostLinkKeyIsToldOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	key := filepath.Join(dir, "link.key")
+	if r := runFerry(t, dir, "", "user", "add", "anna"); r.code != exitOK || strings.Contains(r.err, "key") {
+		t.Fatalf("code %d: %s", r.code, r.err)
+	}
+	if err := os.Remove(key); err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, dir, "--log", "text")
+	if code := s.stop(t); code != exitOK || !strings.Contains(s.errs.String(), "all links that were sent before are dead") || !strings.Contains(s.errs.String(), key) {
+		t.Errorf("code %d: %s", code, s.errs)
+	}
+	if r := runFerry(t, dir, "", "user", "list"); r.code != exitOK || r.err != "" {
+		t.Errorf("a second time: code %d: %s", r.code, r.err)
+	}
+}
+
+func TestADamagedTableIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "table.sqlite"), bytes.Repeat([]byte("garbage "), 1000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := runFerry(t, dir, "", "user", "list")
+	wantSentence(t, r, exitDamaged, dir)
+	if strings.Count(r.err, "damaged") != 1 || strings.Contains(r.err, "PRAGMA") {
+		t.Error(r.err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "link.key")); err == nil {
+		t.Error("a link key was made")
+	}
+}
