@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -213,6 +214,41 @@ func TestWhatPreventsServingIsSaidInOneSentence(t *testing.T) {
 		wantSentence(t, runFerry(t, t.TempDir(), "", "serve", "--addr", "127.0.0.1:0", "--public-url", "ftp://x"), exitSettings, "FERRY_PUBLIC_URL")
 		wantSentence(t, runFerry(t, t.TempDir(), "", "serve", "--addr", "127.0.0.1:0", "--smtp", "mail.example.com"), exitSettings, "FERRY_SMTP_URL")
 	})
+}
+
+func TestTheNumberOfUploadsCanBeSet(t *testing.T) {
+	t.Parallel()
+	if r := runFerry(t, t.TempDir(), "", "serve", "--help"); !strings.Contains(r.out, "--max-uploads=N") || !strings.Contains(r.out, "(default 500)") {
+		t.Error(r.out)
+	}
+	if r := runFerry(t, t.TempDir(), "", "serve", "--max-uploads=-1"); r.code != exitUsage {
+		t.Errorf("code %d: %s", r.code, r.err)
+	}
+	s := serve(t, t.TempDir(), "--max-uploads", "1")
+	client := &http.Client{Transport: &http.Transport{ExpectContinueTimeout: time.Minute}}
+	upload := func(body io.Reader) *http.Response {
+		req, _ := http.NewRequest("POST", s.base+"/upload?file=x", body)
+		req.SetBasicAuth("demo", s.password)
+		req.Header.Set("Expect", "100-continue")
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Error(err)
+			return &http.Response{}
+		}
+		resp.Body.Close()
+		return resp
+	}
+	read, write := io.Pipe()
+	first := make(chan int, 1)
+	go func() { first <- upload(read).StatusCode }()
+	io.WriteString(write, "it is under way") // read when the server asks for it
+	if resp := upload(strings.NewReader("one more")); resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") == "" {
+		t.Errorf("one more is answered with %s", resp.Status)
+	}
+	write.Close()
+	if status := <-first; status != http.StatusOK {
+		t.Errorf("the first is answered with %d", status)
+	}
 }
 
 func TestAFullDiskIsSaidInOneSentence(t *testing.T) {

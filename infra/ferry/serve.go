@@ -45,6 +45,7 @@ type serveCommand struct {
 	PhoneRegion  string    `env:"FERRY_PHONE_REGION" placeholder:"IT" help:"Region of mobile numbers without a country code."`
 	HideUsers    bool      `env:"FERRY_HIDE_USERS" help:"Answer GET /auth/forget for unknown users like for known ones."`
 	MaxBody      string    `env:"FERRY_MAX_BODY" placeholder:"BYTES" help:"Most bytes of a request; 0 is unbounded."`
+	MaxUploads   uint16    `env:"FERRY_MAX_UPLOADS" placeholder:"N" default:"500" help:"Most uploads at once, each of which takes up to 512 KiB of memory; more are answered 503 with Retry-After (default ${default}); 0 is unbounded."`
 	RedirectOver string    `env:"FERRY_REDIRECT_OVER" placeholder:"BYTES" help:"With --table: size from which a download is a redirect to S3; 0 is never."`
 	Retention    retention `embed:""`
 	SMTP         string    `env:"FERRY_SMTP_URL" placeholder:"URL" help:"Mail server, such as smtp://user:password@mail.example.com:587; without one mail goes to the inbox."`
@@ -118,7 +119,7 @@ func (c serveCommand) settings(addr string) (endpoint.Settings, error) {
 		values["FERRY_REDIRECT_OVER"] = c.RedirectOver
 	}
 	set, err := settings(values)
-	set.HideUsers = c.HideUsers
+	set.HideUsers, set.MaxUploads = c.HideUsers, int(c.MaxUploads)
 	return set, err
 }
 

@@ -87,6 +87,9 @@ type Settings struct {
 	HideUsers   bool
 	// MaxBody is the most bytes of a request's body; 0 is unbounded.
 	MaxBody int64
+	// MaxUploads is the most uploads at once in a process; 0 is unbounded,
+	// as it is for a function, which has one request at a time.
+	MaxUploads int
 	// RedirectOver is the size in bytes from which a download is a redirect
 	// to the store; 0 is never.
 	RedirectOver int64

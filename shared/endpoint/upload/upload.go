@@ -5,6 +5,7 @@ package upload
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"ferry/shared/auth"
 	"ferry/shared/blob"
@@ -31,13 +32,20 @@ func Endpoint() endpoint.Endpoint {
 // page for the answer; with d, three.
 func New(p *endpoint.Ports) http.Handler {
 	h := handler{ports: p, auth: p.Auth(), files: p.Files()}
+	if p.MaxUploads > 0 {
+		h.places = make(chan struct{}, p.MaxUploads)
+	}
 	return p.Outlet().Handler(h.upload)
 }
 
+// busyFor is when a client shall come again that found all places taken.
+const busyFor = 5 * time.Second
+
 type handler struct {
-	ports *endpoint.Ports
-	auth  *auth.Authenticator
-	files *files.Service
+	ports  *endpoint.Ports
+	auth   *auth.Authenticator
+	files  *files.Service
+	places chan struct{} // one for each upload under way; nil is no bound
 }
 
 // upload checks all that it can before it reads the first byte of the body.
@@ -53,18 +61,7 @@ func (h handler) upload(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	incoming, err := open(r, p)
-	if err != nil {
-		return err
-	}
-	up, err := h.files.Begin(r.Context(), p.owner, u.Name, r.ContentLength)
-	if err != nil {
-		return err
-	}
-	if err := h.receive(r.Context(), up, incoming, p); err != nil {
-		return err
-	}
-	page, err := commit(r.Context(), up, p, u)
+	page, err := h.store(r, p, u)
 	if err != nil {
 		return err
 	}
@@ -74,6 +71,30 @@ func (h handler) upload(w http.ResponseWriter, r *http.Request) error {
 	return listing.Write(r.Context(), w, h.ports, listing.Page{
 		User: u.Name, Area: blob.Files, Lang: p.lang, Page: page, Limit: files.PageSize,
 	})
+}
+
+// store takes a place for as long as it reads the body, which takes memory.
+func (h handler) store(r *http.Request, p params, u users.User) (files.Page, error) {
+	if h.places != nil {
+		select {
+		case h.places <- struct{}{}:
+			defer func() { <-h.places }()
+		default:
+			return files.Page{}, &fault.Error{Kind: fault.Unavailable, Detail: "too many uploads are under way; try again", After: busyFor}
+		}
+	}
+	incoming, err := open(r, p)
+	if err != nil {
+		return files.Page{}, err
+	}
+	up, err := h.files.Begin(r.Context(), p.owner, u.Name, r.ContentLength)
+	if err != nil {
+		return files.Page{}, err
+	}
+	if err := h.receive(r.Context(), up, incoming, p); err != nil {
+		return files.Page{}, err
+	}
+	return commit(r.Context(), up, p, u)
 }
 
 // bound refuses a body that is declared too large, and makes one fail that
