@@ -26,9 +26,12 @@ type commands struct {
 // Help is shown below the list of commands.
 func (commands) Help() string { return exitCodes }
 
+// usualData is the default of --data.
+const usualData = "./.ferry"
+
 // store says where the data are: on this machine, or in the cloud.
 type store struct {
-	Data         string `env:"FERRY_DATA" default:"./.ferry" type:"path" placeholder:"DIR" help:"Directory of the data (default ${default})."`
+	Data         string `env:"FERRY_DATA" default:"${usual_data}" type:"path" placeholder:"DIR" help:"Directory of the data (default ${default})."`
 	Table        string `env:"FERRY_TABLE" placeholder:"NAME" help:"DynamoDB table to use instead, with the AWS credentials of the environment."`
 	FilesBucket  string `env:"FERRY_FILES_BUCKET" placeholder:"NAME" help:"S3 bucket of the user area, with --table."`
 	BackupBucket string `env:"FERRY_BACKUP_BUCKET" placeholder:"NAME" help:"S3 bucket of the backup area, with --table."`

@@ -60,6 +60,7 @@ func runFerry(t *testing.T, dir, stdin string, args ...string) result {
 type server struct {
 	*exec.Cmd
 	base     string
+	greeting string
 	password string // of demo, on the first start
 	errs     *bytes.Buffer
 }
@@ -91,6 +92,7 @@ func serve(t *testing.T, dir string, args ...string) *server {
 			if err != nil {
 				t.Fatal(err)
 			}
+			s.greeting = string(greeting)
 			if m := regexp.MustCompile(`with the password (\S+)`).FindSubmatch(greeting); m != nil {
 				s.password = string(m[1])
 			}
@@ -125,6 +127,7 @@ func TestOperatorsManageUsers(t *testing.T) {
 		{"a password comes from standard input", "user add bob --active --password-stdin", "a long password\n", exitOK, "", "user bob was created"},
 		{"a weak password is refused", "user add eve --active --password-stdin", "password123\n", exitUsage, "", "too easy to guess"},
 		{"a short password is refused", "user add eve --password-stdin", "short\n", exitUsage, "", "10 to 128 characters"},
+		{"a long name is not repeated whole", "user add " + strings.Repeat("a", 300), "", exitUsage, "", `ferry: "` + strings.Repeat("a", 32) + `"... cannot be`},
 		{"an impossible name is refused", "user add .eve", "", exitUsage, "", "cannot be a user's name"},
 		{"a wrong address is refused", "user add eve --email nowhere", "", exitUsage, "", "--email is not an e-mail address"},
 		{"a wrong number is refused", "user add eve --phone 12", "", exitUsage, "", "--phone is not a telephone number"},
@@ -137,7 +140,7 @@ func TestOperatorsManageUsers(t *testing.T) {
 		{"a disabled one cannot be reset", "user reset bob", "", exitUsage, "", "enable it first"},
 		{"a user is enabled in the state of before", "user enable bob", "", exitOK, "", "in state active"},
 		{"a password is reset", "user reset bob", "", exitOK, "temporary password: ", "all bearers have ended"},
-		{"a removal asks", "user remove bob", "no\n", exitUsage, "", "nothing was removed"},
+		{"a removal asks", "user remove bob", "no\n", exitUsage, "", "Type the name to go on: \nferry: nothing was removed"},
 		{"a removal goes on when confirmed", "user remove bob", "bob\n", exitOK, "", "user bob and 0 files were removed"},
 		{"a removed one is gone", "user show bob", "", exitUnknown, "", "no such user"},
 		{"an unknown command is explained", "usr", "", exitUsage, "", "Try ferry --help"},

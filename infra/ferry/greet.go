@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 
 	"ferry/shared/endpoint"
@@ -33,16 +34,33 @@ func (c serveCommand) greet(ctx context.Context, out console, p *endpoint.Ports,
 	}
 	fmt.Fprintf(out.Out, `
 This is the first start: there is a user "demo" now, with the password %[1]s
-(it is not shown again; ferry user reset demo makes a new one). Try it in another terminal:
+(it is not shown again; %[3]s makes a new one). Try it in another terminal:
 
   echo "Hello, Ferry" > hello.txt
   curl -u demo:%[1]s -F file=@hello.txt %[2]s/upload
   curl -u demo:%[1]s %[2]s/download/list
   curl -OJ "LINK"          # a linkURL from one of the answers
 
-`, password, p.PublicURL)
+`, password, p.PublicURL, c.command(out, "user", "reset", "demo"))
 	return nil
 }
+
+// command is how one who sees the greeting calls this program for these data.
+func (c serveCommand) command(out console, args ...string) string {
+	words := append([]string{out.Program}, args...)
+	if usual, err := filepath.Abs(usualData); err != nil || c.Data != usual {
+		words = append(words, "--data", c.Data)
+	}
+	for i, word := range words {
+		if strings.Trim(word, plain) != "" {
+			words[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// plain are what a word for the shell may have without quotes.
+const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789./_-"
 
 // demoUser makes the user and returns the password, "" if there are users
 // already.

@@ -17,14 +17,15 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// The first signal asks to end; a second one ends at once.
 	context.AfterFunc(ctx, stop)
-	os.Exit(run(ctx, os.Args[1:], console{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
+	os.Exit(run(ctx, os.Args[1:], console{Program: os.Args[0], In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 }
 
 // console is where a command reads and prints.
 type console struct {
-	In  io.Reader
-	Out io.Writer // what was asked for
-	Err io.Writer // everything else
+	Program string // as it was called
+	In      io.Reader
+	Out     io.Writer // what was asked for
+	Err     io.Writer // everything else
 }
 
 // run does what the arguments say and returns the exit code.
@@ -39,7 +40,7 @@ func run(ctx context.Context, args []string, c console) int {
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(c),
 		kong.UsageOnError(),
-		kong.Vars{"exitcodes": exitCodes},
+		kong.Vars{"usual_data": usualData},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 	)
 	if err != nil {

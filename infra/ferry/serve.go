@@ -41,7 +41,7 @@ type serveCommand struct {
 	store
 	Addr         string    `env:"FERRY_ADDR" default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address to listen on (default ${default})."`
 	PublicURL    string    `env:"FERRY_PUBLIC_URL" placeholder:"URL" help:"Address of the service as links show it, such as https://files.example.com/v1 (default http://ADDR/v1)."`
-	TrustProxy   bool      `env:"FERRY_TRUST_PROXY" help:"Take the caller's address from the last entry of X-Forwarded-For; for a server behind one proxy."`
+	TrustProxy   bool      `env:"FERRY_TRUST_PROXY" help:"Take the caller's address from the last entry of X-Forwarded-For; for a server behind one proxy. Without it failed logins slow down all who come through the proxy."`
 	PhoneRegion  string    `env:"FERRY_PHONE_REGION" placeholder:"IT" help:"Region of mobile numbers without a country code."`
 	HideUsers    bool      `env:"FERRY_HIDE_USERS" help:"Answer GET /auth/forget for unknown users like for known ones."`
 	MaxBody      string    `env:"FERRY_MAX_BODY" placeholder:"BYTES" help:"Most bytes of a request; 0 is unbounded."`
@@ -75,6 +75,9 @@ func (c serveCommand) Run(ctx context.Context, out console) (err error) {
 		return err
 	}
 	log := c.logger(out)
+	if c.PublicURL != "" && !c.TrustProxy {
+		log.Warn("FERRY_PUBLIC_URL is set and FERRY_TRUST_PROXY is not: behind a proxy all callers count as one address, and failed logins of one slow down the logins of all")
+	}
 	p, done, err := c.open(ctx, set, local.Options{NoSync: c.Fsync == "off", Log: log}, boot.Table, boot.Blobs, boot.LinkKey)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -43,9 +44,17 @@ func (s store) accounts(ctx context.Context, o local.Options, ports ...boot.Port
 func canonical(name string) (string, error) {
 	c, ok := users.Canonical(name)
 	if !ok {
-		return "", &coded{exitUsage, fmt.Errorf("%q cannot be a user's name: it has 1 to %d of the letters a to z, digits and . _ - @ +, and does not begin with a dot", name, users.MaxName)}
+		return "", &coded{exitUsage, fmt.Errorf("%s cannot be a user's name: it has 1 to %d of the letters a to z, digits and . _ - @ +, and does not begin with a dot", quote(name), users.MaxName)}
 	}
 	return c, nil
+}
+
+// quote shows enough of a text to recognise it by.
+func quote(text string) string {
+	if r := []rune(text); len(r) > users.MaxName {
+		return fmt.Sprintf("%q...", string(r[:users.MaxName/2]))
+	}
+	return fmt.Sprintf("%q", text)
 }
 
 // passwordFlags are those of commands that set a password.
@@ -356,5 +365,18 @@ func (c userRemove) Run(ctx context.Context, out console) error {
 func confirmed(out console, name string) bool {
 	fmt.Fprintf(out.Err, "This removes %s and all of the user's files for good. Type the name to go on: ", name)
 	line, _ := bufio.NewReader(io.LimitReader(out.In, 1024)).ReadString('\n')
+	if !echoes(out.In) || !strings.HasSuffix(line, "\n") {
+		fmt.Fprintln(out.Err) // nobody's return key ended the line of the question
+	}
 	return strings.TrimSpace(line) == name
+}
+
+// echoes reports whether what is read was typed, and so is to be seen.
+func echoes(in io.Reader) bool {
+	f, ok := in.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
