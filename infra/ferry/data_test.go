@@ -48,13 +48,13 @@ func TestADirectoryThatCannotBeIsAWrongSetting(t *testing.T) {
 
 func TestADamagedLinkKeyIsDamage(t *testing.T) {
 	t.Parallel()
+	dir := t.TempDir()
+	key := filepath.Join(dir, "link.key")
+	if r := runFerry(t, dir, "", "user", "add", "anna"); r.code != exitOK {
+		t.Fatal(r.err)
+	}
 	for what, text := range map[string]string{"empty": "", "cut off": "abcdef", "too long": strings.Repeat("a", 50), "no text": "\x00\xff"} {
 		for _, args := range [][]string{{"serve", "--addr", "127.0.0.1:0"}, {"user", "add", "bob"}} {
-			dir := t.TempDir()
-			key := filepath.Join(dir, "link.key")
-			if r := runFerry(t, dir, "", "user", "add", "anna"); r.code != exitOK {
-				t.Fatal(r.err)
-			}
 			if err := os.WriteFile(key, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}

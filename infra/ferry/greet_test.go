@@ -36,7 +36,7 @@ func TestAStartTellsWhatAProxyNeeds(t *testing.T) {
 		false: {{}, {url, "--trust-proxy"}},
 	} {
 		for _, a := range args {
-			s := serve(t, t.TempDir(), append(a, "--log", "text")...)
+			s := serve(t, t.TempDir(), append(a, "--log", "text", "--no-demo")...)
 			if code := s.stop(t); code != exitOK || strings.Contains(s.errs.String(), warning) != want {
 				t.Errorf("%v: code %d, and it says %s", a, code, s.errs)
 			}
