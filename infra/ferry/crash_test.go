@@ -13,6 +13,7 @@ import (
 
 	"ferry/shared/blob"
 	"ferry/shared/service/servicetest"
+	"ferry/shared/users"
 )
 
 // answered is an upload whose answer arrived.
@@ -159,7 +160,7 @@ func wantNothingElse(t *testing.T, dir string, all []answered) {
 	}
 	listed := 0
 	for after := int64(0); ; {
-		page, err := s.Data.Ports.Files().List(t.Context(), "demo", blob.Files, after, 1000)
+		page, err := s.Data.Ports.Files().List(t.Context(), users.User{Name: "demo"}, blob.Files, after, 1000)
 		if err != nil {
 			t.Fatal(err)
 		}

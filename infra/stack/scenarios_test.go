@@ -226,7 +226,7 @@ func sweepAll(s *stage) {
 	for _, name := range []string{"dave", "erin", "alice"} {
 		s.put(name)
 	}
-	_, err := s.real.Files().Begin(s.Context(), "dave", "dave", 10) // a crash leaves its reservation
+	_, err := s.real.Files().Begin(s.Context(), "dave", users.User{Name: "dave"}, 10) // a crash leaves its reservation
 	s.check(err)
 	s.check(s.real.Table.Write(s.Context(), table.Delete(users.Key("erin")))) // a removal that was cut off
 	for i := range blob.MaxList + 1 {                                         // more than one page

@@ -135,7 +135,7 @@ func (s *stage) user(name string, change func(*users.User)) users.User {
 // put stores a file.
 func (s *stage) put(owner string) {
 	s.Helper()
-	up, err := s.real.Files().Begin(s.Context(), owner, owner, 3)
+	up, err := s.real.Files().Begin(s.Context(), owner, users.User{Name: owner}, 3)
 	s.check(err)
 	s.check(up.Add(s.Context(), files.Part{Name: "abc", Body: strings.NewReader("abc"), Size: 3}))
 	_, err = up.Commit(s.Context(), nil)

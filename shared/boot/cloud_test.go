@@ -25,6 +25,7 @@ import (
 	"ferry/shared/endpoint"
 	"ferry/shared/endpoint/all"
 	"ferry/shared/table/dynamo"
+	"ferry/shared/users"
 )
 
 // stack makes an empty table and empty buckets in the stand-ins for AWS, and a
@@ -132,7 +133,7 @@ func TestAProgramOpensTheStacksData(t *testing.T) {
 		t.Fatal(err)
 	}
 	boottest.Seed(t, p)
-	page, err := p.Files().List(t.Context(), "alice", "files", 0, 10)
+	page, err := p.Files().List(t.Context(), users.User{Name: "alice"}, "files", 0, 10)
 	if err != nil || len(page.Files) != 2 {
 		t.Errorf("alice has %v, %v", page.Files, err)
 	}

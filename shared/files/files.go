@@ -29,21 +29,24 @@ const layout = 1
 // PageSize is how many files an upload's answer lists.
 const PageSize = 100
 
-// File is a stored file. Owner and Area say where it is.
+// File is a stored file. Owner and Area say where it is. An upload that goes on
+// while its owner is removed leaves a file of an earlier Incarnation of that
+// name: to a later user it does not exist, and the sweep removes it.
 type File struct {
-	V        int64     `json:"v"`
-	Owner    string    `json:"owner"`
-	Area     blob.Area `json:"area"`
-	ID       int64     `json:"id"`
-	Name     string    `json:"name"`
-	Length   int64     `json:"length"`         // bytes
-	Type     string    `json:"type,omitempty"` // media type as the uploader stated it
-	Modified int64     `json:"modified"`       // Unix milliseconds
-	Blob     string    `json:"blob"`           // key in the blob store
-	CRC64    string    `json:"crc64"`          // CRC64NVME, 16 hexadecimal digits
-	SHA256   []byte    `json:"sha256,omitempty"`
-	Uploader string    `json:"uploader,omitempty"` // if not the owner
-	Expires  int64     `json:"expires,omitempty"`  // Unix seconds, when it leaves this area; 0 is never
+	V           int64     `json:"v"`
+	Owner       string    `json:"owner"`
+	Incarnation int64     `json:"incarnation,omitempty"` // of the owner
+	Area        blob.Area `json:"area"`
+	ID          int64     `json:"id"`
+	Name        string    `json:"name"`
+	Length      int64     `json:"length"`         // bytes
+	Type        string    `json:"type,omitempty"` // media type as the uploader stated it
+	Modified    int64     `json:"modified"`       // Unix milliseconds
+	Blob        string    `json:"blob"`           // key in the blob store
+	CRC64       string    `json:"crc64"`          // CRC64NVME, 16 hexadecimal digits
+	SHA256      []byte    `json:"sha256,omitempty"`
+	Uploader    string    `json:"uploader,omitempty"` // if not the owner
+	Expires     int64     `json:"expires,omitempty"`  // Unix seconds, when it leaves this area; 0 is never
 }
 
 // link is what the token of a download link leads to, stored under its hash.
@@ -138,9 +141,10 @@ type Page struct {
 
 // List returns a page of up to limit files with ids below after; after 0
 // starts with the newest. One call to the table. A page may be shorter than
-// limit although Next says that there is more: what has expired is left out.
-func (s *Service) List(ctx context.Context, owner string, area blob.Area, after int64, limit int) (Page, error) {
-	q := newest(owner, area, limit)
+// limit although Next says that there is more: what has expired, or is of
+// another incarnation of the owner, is left out.
+func (s *Service) List(ctx context.Context, owner users.User, area blob.Area, after int64, limit int) (Page, error) {
+	q := newest(owner.Name, area, limit)
 	if after > 0 {
 		q.After = sortKey(after)
 	}
@@ -148,14 +152,14 @@ func (s *Service) List(ctx context.Context, owner string, area blob.Area, after 
 	if err != nil {
 		return Page{}, fmt.Errorf("listing files: %w", err)
 	}
-	return s.page(found)
+	return s.page(found, owner)
 }
 
 func newest(owner string, area blob.Area, limit int) table.Query {
 	return table.Query{PK: partition(area, owner), Descending: true, Limit: limit}
 }
 
-func (s *Service) page(found table.Page) (Page, error) {
+func (s *Service) page(found table.Page, owner users.User) (Page, error) {
 	page := Page{Files: make([]Listed, 0, len(found.Items))}
 	var last Listed
 	now := s.Now()
@@ -164,7 +168,7 @@ func (s *Service) page(found table.Page) (Page, error) {
 		if last, err = s.listed(item); err != nil {
 			return Page{}, err
 		}
-		if !last.Expired(now) {
+		if !last.Expired(now) && last.Incarnation == owner.Incarnation {
 			page.Files = append(page.Files, last)
 		}
 	}

@@ -67,7 +67,7 @@ func TestAWriteWhoseAnswerGotLostLosesNoBytes(t *testing.T) {
 // commit stores a file, whose answer gets lost.
 func (c caller) commit(t *testing.T, list bool) {
 	t.Helper()
-	u, err := c.service(lossy{c.Data.Table}).Begin(t.Context(), c.name, c.name, 7)
+	u, err := c.service(lossy{c.Data.Table}).Begin(t.Context(), c.name, c.user(), 7)
 	if err == nil {
 		err = u.Add(t.Context(), files.Part{Name: "a", Body: strings.NewReader("content"), Size: 7})
 	}

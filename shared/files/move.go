@@ -28,7 +28,7 @@ func (s *Service) move(ctx context.Context, owner users.User, from, to blob.Area
 	if err != nil {
 		return File{}, err
 	}
-	if f.Expired(s.Now()) {
+	if f.Expired(s.Now()) || f.Incarnation != owner.Incarnation {
 		return File{}, errNoFile(from)
 	}
 	return s.Move(ctx, owner, f, to)
@@ -113,8 +113,7 @@ func (s *Service) Purge(ctx context.Context, f File) error {
 }
 
 // RemoveAll purges all files of a user, who must be disabled, in both areas. It
-// ends reservations first, so that nothing of them is left to a later user of
-// the name, neither the room nor a file that is still on its way in.
+// ends reservations first, so that a later user of the name is charged for none.
 func (s *Service) RemoveAll(ctx context.Context, owner string) (removed int, err error) {
 	if err := s.endReservations(ctx, owner, math.MaxInt64); err != nil {
 		return 0, err

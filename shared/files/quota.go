@@ -54,12 +54,15 @@ func (u *Upload) reserve(ctx context.Context) error {
 		return err
 	}
 	r := &reservation{
-		s: u.s, owner: u.owner, own: u.owner == u.uploader, bytes: want, left: want,
+		s: u.s, owner: u.owner, own: u.own(), bytes: want, left: want,
 		key: table.Key{PK: reservations(u.owner), SK: unique},
 	}
 	expires := u.s.Now().Add(reservationLife)
 	err = u.s.Table.Write(ctx,
-		table.Update(users.Key(u.owner)).Add("used", want).If(table.AtMost("used", u.target.Quota-want)),
+		// The generation tells an owner who is disabled by now, be it to be
+		// removed, and a later user of the name.
+		table.Update(users.Key(u.owner)).Add("used", want).
+			If(table.AtMost("used", u.target.Quota-want), table.Equal("generation", u.target.Generation)),
 		table.Put(r.key, reservationItem{V: layout, Bytes: want, Expires: expires.Unix()}),
 	)
 	if errors.Is(err, table.ErrCondition) {
@@ -138,12 +141,13 @@ func (s *Service) release(ctx context.Context, f File) ([]table.Op, error) {
 	var owner users.User
 	err := s.Table.Get(ctx, users.Key(f.Owner), &owner)
 	switch {
-	case errors.Is(err, table.ErrNotFound), err == nil && owner.Quota == 0:
+	case errors.Is(err, table.ErrNotFound), err == nil && (owner.Quota == 0 || owner.Incarnation > f.Incarnation):
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("reading user: %w", err)
 	}
-	return []table.Op{table.Update(users.Key(f.Owner)).Add("used", -f.Length).If(table.Exists())}, nil
+	return []table.Op{table.Update(users.Key(f.Owner)).Add("used", -f.Length).
+		If(table.Exists(), table.AtMost("incarnation", f.Incarnation))}, nil
 }
 
 // ExpireReservations gives back what crashed uploads of a user had reserved.

@@ -222,10 +222,10 @@ func TestARemovedUsersReservationsAreNotTheNextOnes(t *testing.T) {
 	c := begin(t, quota(100))
 	c.AddUser("bob", password)
 	service := c.Data.Ports.Files()
-	if _, err := service.Begin(t.Context(), "alice", "bob", 30); err != nil { // of a process that crashed
+	if _, err := service.Begin(t.Context(), "alice", users.User{Name: "bob"}, 30); err != nil { // of a process that crashed
 		t.Fatal(err)
 	}
-	slow, err := service.Begin(t.Context(), "alice", "bob", 7)
+	slow, err := service.Begin(t.Context(), "alice", users.User{Name: "bob"}, 7)
 	if err == nil {
 		err = slow.Add(t.Context(), files.Part{Name: "a", Body: strings.NewReader("content"), Size: 7})
 	}

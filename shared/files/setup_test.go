@@ -72,7 +72,7 @@ func (c caller) stored() []files.Listed {
 	c.Helper()
 	var all []files.Listed
 	for _, area := range []blob.Area{blob.Files, blob.Backup} {
-		page, err := c.Data.Ports.Files().List(c.Context(), c.name, area, 0, 1000)
+		page, err := c.Data.Ports.Files().List(c.Context(), c.user(), area, 0, 1000)
 		if err != nil {
 			c.Fatalf("listing: %v", err)
 		}

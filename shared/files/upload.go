@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"math"
 	"slices"
 	"time"
 
@@ -39,10 +40,11 @@ type Part struct {
 type Upload struct {
 	s        *Service
 	owner    string
-	uploader string
+	uploader users.User
 	max      int64 // most bytes of the request; -1 is unbounded
 	quota    *reservation
 	target   users.User // the owner
+	latest   int64      // the latest incarnation of the owner that this upload may be for
 	id       int64      // taken and not used yet, or 0
 	stored   []File
 }
@@ -50,9 +52,13 @@ type Upload struct {
 // Begin starts an upload into the area of owner, a canonical name: it takes
 // the first file's id and, for an owner with a quota, reserves room. max is the
 // most bytes that the request can bring, -1 if it does not say. An owner who
-// does not exist is an Invalid fault.
-func (s *Service) Begin(ctx context.Context, owner, uploader string, max int64) (*Upload, error) {
-	u := &Upload{s: s, owner: owner, uploader: uploader, max: max}
+// does not exist is an Invalid fault, or Unauthorized if it was to be the
+// uploader.
+func (s *Service) Begin(ctx context.Context, owner string, uploader users.User, max int64) (*Upload, error) {
+	u := &Upload{s: s, owner: owner, uploader: uploader, max: max, latest: math.MaxInt64}
+	if u.own() {
+		u.latest = uploader.Incarnation
+	}
 	if err := u.takeID(ctx); err != nil {
 		return nil, err
 	}
@@ -83,19 +89,23 @@ func (u *Upload) Add(ctx context.Context, p Part) error {
 		return storeError(err)
 	}
 	u.stored = append(u.stored, File{
-		V: layout, Owner: u.owner, Area: blob.Files, ID: id, Name: p.Name, Type: p.Type,
+		V: layout, Owner: u.owner, Incarnation: u.latest, Area: blob.Files, ID: id, Name: p.Name, Type: p.Type,
 		Length: written.Size, Modified: u.s.Now().UnixMilli(), Blob: key,
 		CRC64: fmt.Sprintf("%016x", written.CRC64NVME), SHA256: p.SHA256,
-		Uploader: other(u.uploader, u.owner), Expires: u.s.expiry(blob.Files, u.target),
+		Uploader: u.other(), Expires: u.s.expiry(blob.Files, u.target),
 	})
 	return nil
 }
 
-func other(uploader, owner string) string {
-	if uploader == owner {
+// own reports whether the uploader's own area is uploaded to.
+func (u *Upload) own() bool { return u.uploader.Name == u.owner }
+
+// other is the uploader who is not the owner.
+func (u *Upload) other() string {
+	if u.own() {
 		return ""
 	}
-	return uploader
+	return u.uploader.Name
 }
 
 func storeError(err error) error {
@@ -106,17 +116,26 @@ func storeError(err error) error {
 }
 
 // takeID takes the owner's next file id. It need not be durable by itself: the
-// record that uses it is written later and makes it so.
+// record that uses it is written later and makes it so. All ids of an upload
+// are of one incarnation of the owner.
 func (u *Upload) takeID(ctx context.Context) error {
-	err := u.s.Table.Update(ctx, table.Update(users.Key(u.owner)).Add("lastFile", 1).If(table.Exists()).Relax(), &u.target)
+	op := table.Update(users.Key(u.owner)).Add("lastFile", 1).If(table.Exists(), table.AtMost("incarnation", u.latest))
+	err := u.s.Table.Update(ctx, op.Relax(), &u.target)
 	if errors.Is(err, table.ErrCondition) || err == nil && u.target.State == users.Disabled {
-		return fault.New(fault.Invalid, "the destination user does not exist")
+		return u.gone()
 	}
 	if err != nil {
 		return fmt.Errorf("taking a file id: %w", err)
 	}
-	u.id = u.target.LastFile
+	u.id, u.latest = u.target.LastFile, u.target.Incarnation
 	return nil
+}
+
+func (u *Upload) gone() error {
+	if u.own() {
+		return fault.New(fault.Unauthorized, "the user was disabled or removed at this moment")
+	}
+	return fault.New(fault.Invalid, "the destination user does not exist")
 }
 
 // Stored returns the files stored so far.
@@ -150,7 +169,7 @@ func (u *Upload) CommitAndList(ctx context.Context, recipients []notices.Notice,
 	if err != nil {
 		return Page{}, err
 	}
-	page, err := u.s.page(found)
+	page, err := u.s.page(found, u.target)
 	if err == nil && page.Next != 0 {
 		for _, f := range slices.Backward(stored) {
 			if f.ID < page.Next {

@@ -38,7 +38,7 @@ func New(p *endpoint.Ports, area blob.Area) http.Handler {
 		if err != nil {
 			return err
 		}
-		page, err := service.List(r.Context(), u.Name, area, after, int(limit))
+		page, err := service.List(r.Context(), u, area, after, int(limit))
 		if err != nil {
 			return err
 		}

@@ -146,7 +146,7 @@ func (s failing) settled(what string) {
 	sum := int64(0)
 	records := len(s.Partitions("files#new"))
 	for _, area := range []blob.Area{blob.Files, blob.Backup} {
-		page, err := s.Data.Ports.Files().List(s.Context(), "alice", area, 0, 100)
+		page, err := s.Data.Ports.Files().List(s.Context(), users.User{Name: "alice"}, area, 0, 100)
 		if err != nil {
 			s.Fatalf("listing: %v", err)
 		}

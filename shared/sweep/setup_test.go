@@ -50,7 +50,7 @@ func (s server) sweep() sweep.Report {
 // put stores a file in the user area and returns it.
 func (s server) put(owner, content string) files.File {
 	s.Helper()
-	u, err := s.Data.Ports.Files().Begin(s.Context(), owner, owner, int64(len(content)))
+	u, err := s.Data.Ports.Files().Begin(s.Context(), owner, users.User{Name: owner}, int64(len(content)))
 	if err == nil {
 		err = u.Add(s.Context(), files.Part{Name: "a file", Body: strings.NewReader(content), Size: int64(len(content))})
 	}

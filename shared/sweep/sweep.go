@@ -219,12 +219,15 @@ func (s *Sweeper) object(ctx context.Context, area blob.Area, o blob.Object, ite
 		return count(&r.Orphans, s.Blobs.Delete(ctx, area, o.Key))
 	}
 	owner, err := s.owner(ctx, f.Owner)
+	// A user who was added during this run may be known by an earlier user
+	// of the name; then the file is of the later incarnation, and stays.
+	gone := owner.Name == "" || owner.Incarnation > f.Incarnation
 	switch {
 	case err != nil:
 		return err
-	case owner.Name == "" && old, f.Expired(s.Now()) && area == blob.Backup:
+	case gone && old, f.Expired(s.Now()) && area == blob.Backup:
 		return count(&r.Purged, s.Files.Purge(ctx, f))
-	case owner.Name != "" && f.Expired(s.Now()):
+	case !gone && f.Expired(s.Now()):
 		_, err := s.Files.Move(ctx, owner, f, blob.Backup)
 		if fault.Is(err, fault.NotFound) {
 			return nil // its owner was quicker

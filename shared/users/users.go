@@ -49,6 +49,9 @@ type User struct {
 	// LastFile is the highest file id given out. Ids are never reused, also
 	// not by a later user of the same name.
 	LastFile int64 `json:"lastFile"`
+	// Incarnation counts the earlier users of the name. Each file belongs to
+	// one incarnation, so that none of an earlier one is a later one's.
+	Incarnation int64 `json:"incarnation,omitempty"`
 	// Quota bounds Used, the bytes held and reserved in both areas; 0 is no bound.
 	Quota      int64 `json:"quota,omitempty"`
 	Used       int64 `json:"used,omitempty"`
@@ -80,10 +83,11 @@ func Key(name string) table.Key { return table.Key{PK: "user#" + name, SK: "prof
 const index = "users"
 
 type indexEntry struct {
-	V          int64 `json:"v"`
-	Removed    bool  `json:"removed,omitempty"`
-	LastFile   int64 `json:"lastFile,omitempty"`
-	Generation int64 `json:"generation,omitempty"`
+	V           int64 `json:"v"`
+	Removed     bool  `json:"removed,omitempty"`
+	LastFile    int64 `json:"lastFile,omitempty"`
+	Generation  int64 `json:"generation,omitempty"`
+	Incarnation int64 `json:"incarnation,omitempty"`
 }
 
 // Store reads and changes accounts. It is safe for concurrent use.
@@ -124,8 +128,10 @@ func (s *Store) Add(ctx context.Context, u User) error {
 		return exists
 	default:
 		unchanged = []table.Cond{table.AtMost("lastFile", entry.LastFile), table.AtMost("generation", entry.Generation)}
+		entry.Incarnation++
 	}
-	u.V, u.Created, u.LastFile, u.Generation = layout, s.now().Unix(), entry.LastFile, entry.Generation
+	u.V, u.Created = layout, s.now().Unix()
+	u.LastFile, u.Generation, u.Incarnation = entry.LastFile, entry.Generation, entry.Incarnation
 	entry.V, entry.Removed = layout, false
 	err := s.table.Write(ctx,
 		table.Put(Key(u.Name), u).If(table.NotExists()),
@@ -240,8 +246,8 @@ func (s *Store) change(ctx context.Context, op table.Op) error {
 }
 
 // Remove deletes the account. The user must have been disabled before and the
-// files removed: see files.RemoveAll. What stays is the name's last file id and
-// generation.
+// files removed: see files.RemoveAll. What stays is the name's last file id,
+// generation and incarnation.
 func (s *Store) Remove(ctx context.Context, name string) error {
 	u, err := s.Get(ctx, name)
 	if err != nil {
@@ -251,7 +257,7 @@ func (s *Store) Remove(ctx context.Context, name string) error {
 		table.Delete(Key(name)).If(table.Equal("state", string(Disabled)),
 			table.Equal("lastFile", u.LastFile), table.Equal("generation", u.Generation)),
 		table.Put(table.Key{PK: index, SK: name},
-			indexEntry{V: layout, Removed: true, LastFile: u.LastFile, Generation: u.Generation}),
+			indexEntry{V: layout, Removed: true, LastFile: u.LastFile, Generation: u.Generation, Incarnation: u.Incarnation}),
 	)
 	if errors.Is(err, table.ErrCondition) {
 		return fault.New(fault.Conflict, "user %s was changed or got a file at the same moment; try again", name)

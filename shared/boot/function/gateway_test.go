@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"ferry/shared/boot/boottest"
+	"ferry/shared/users"
 )
 
 // load reads the event of a fixture, for a test to change.
@@ -229,7 +230,7 @@ func TestTextIsTakenOnlyAsItWasSent(t *testing.T) {
 			if r.StatusCode != c.status {
 				t.Fatalf("status %d, want %d: %s", r.StatusCode, c.status, r.Body)
 			}
-			if page, err := p.Files().List(t.Context(), "alice", "files", 0, 1); err != nil || (page.Files[0].Name == "note.txt") != (c.status == 200) {
+			if page, err := p.Files().List(t.Context(), users.User{Name: "alice"}, "files", 0, 1); err != nil || (page.Files[0].Name == "note.txt") != (c.status == 200) {
 				t.Errorf("the newest file is %v, %v", page.Files, err)
 			}
 		})
@@ -272,7 +273,7 @@ func TestABodyBeyondTheFunctionsBoundIsRefused(t *testing.T) {
 	if r.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(r.MultiValueHeaders["Ferry-Error"][0], "larger than 100 bytes") {
 		t.Errorf("status %d, headers %v", r.StatusCode, r.MultiValueHeaders)
 	}
-	if page, err := p.Files().List(t.Context(), "alice", "files", 0, 1); err != nil || page.Files[0].ID != 3 {
+	if page, err := p.Files().List(t.Context(), users.User{Name: "alice"}, "files", 0, 1); err != nil || page.Files[0].ID != 3 {
 		t.Errorf("the newest file is %v, %v", page.Files, err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"ferry/shared/endpoint"
 	"ferry/shared/files"
 	"ferry/shared/sweep"
+	"ferry/shared/users"
 )
 
 func run(t *testing.T, p *endpoint.Ports, left time.Duration) sweep.Report {
@@ -46,7 +47,7 @@ func TestAnExpiredFileMovesWithTheDefaultRetention(t *testing.T) {
 	if r := run(t, p, 15*time.Minute); r.Moved != 2 || !r.Complete {
 		t.Errorf("%+v", r)
 	}
-	page, err := p.Files().List(t.Context(), "alice", blob.Backup, 0, files.PageSize)
+	page, err := p.Files().List(t.Context(), users.User{Name: "alice"}, blob.Backup, 0, files.PageSize)
 	if err != nil || len(page.Files) != 3 {
 		t.Errorf("the backup area has %v, %v", page.Files, err)
 	}

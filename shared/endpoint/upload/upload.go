@@ -87,7 +87,7 @@ func (h handler) store(r *http.Request, p params, u users.User) (files.Page, err
 	if err != nil {
 		return files.Page{}, err
 	}
-	up, err := h.files.Begin(r.Context(), p.owner, u.Name, r.ContentLength)
+	up, err := h.files.Begin(r.Context(), p.owner, u, r.ContentLength)
 	if err != nil {
 		return files.Page{}, err
 	}
