@@ -78,18 +78,17 @@ func (a *Authenticator) BasicAny(r *http.Request) (users.User, error) {
 // Password authenticates by name and password from a source address. The user
 // may be in first access, not disabled. hadFailures tells that there are failed
 // tries on record, which a login clears. One call to the table, and one more
-// if the password is wrong.
+// if the password is wrong; another for each wrong password that is tried beside it.
 func (a *Authenticator) Password(ctx context.Context, name, password, source string) (u users.User, hadFailures bool, err error) {
 	canonical, valid := users.Canonical(name)
 	if !valid {
 		canonical = "" // no such user; the source is slowed down all the same
 	}
 	t := a.throttle(canonical, source)
-	u, err = a.readUser(ctx, canonical, t)
+	t.enter()
+	defer t.leave()
+	u, err = t.admit(ctx, canonical, password)
 	if err != nil {
-		return users.User{}, false, err
-	}
-	if err := t.admit(ctx, password); err != nil {
 		return users.User{}, false, err
 	}
 	hash := u.Password

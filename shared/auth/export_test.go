@@ -8,3 +8,10 @@ func (h *Hasher) Watch(f func(compute func())) {
 		return sum
 	}
 }
+
+// Lanes is how many counters of failures somebody is busy with.
+func (h *Hasher) Lanes() int {
+	h.lanes.mu.Lock()
+	defer h.lanes.mu.Unlock()
+	return len(h.lanes.at)
+}

@@ -16,6 +16,8 @@ import (
 
 	"golang.org/x/crypto/argon2"
 	"golang.org/x/text/unicode/norm"
+
+	"ferry/shared/table"
 )
 
 // Params are argon2id's cost parameters (RFC 9106). Their defaults are the
@@ -57,6 +59,8 @@ type Hasher struct {
 	secret []byte
 	mu     sync.Mutex
 	right  map[[sha256.Size]byte]time.Time // until when
+
+	lanes lanes // of the passwords under way
 }
 
 // NewHasher returns a Hasher. random is read under a lock of its own.
@@ -68,6 +72,7 @@ func NewHasher(params Params, random io.Reader, now func() time.Time) (*Hasher, 
 		slots:  make(chan struct{}, runtime.GOMAXPROCS(0)),
 		secret: make([]byte, sha256.Size),
 		right:  map[[sha256.Size]byte]time.Time{},
+		lanes:  lanes{at: map[table.Key]*lane{}},
 		idKey:  argon2.IDKey,
 	}
 	if _, err := io.ReadFull(random, h.secret); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"ferry/shared/fault"
 	"ferry/shared/table"
+	"ferry/shared/users"
 )
 
 // Failed logins are counted per user and source, and per source. Neither count
@@ -41,6 +42,8 @@ type counter struct {
 	found bool
 	stale bool // so old that it starts anew
 	item  throttleItem
+	lane  *lane
+	seen  int64 // the lane's changes before the item was read
 }
 
 // throttle belongs to one login.
@@ -50,6 +53,8 @@ type throttle struct {
 	source counter
 	// claimed tells that admit has counted this try beforehand.
 	claimed bool
+	placed  bool // it has a place in the lanes
+	changed bool // it may have changed a stored count
 }
 
 func (a *Authenticator) throttle(name, source string) *throttle {
@@ -60,21 +65,25 @@ func (a *Authenticator) throttle(name, source string) *throttle {
 	return t
 }
 
+func (t *throttle) counters() []*counter {
+	if t.pair.key.PK == "" {
+		return []*counter{&t.source}
+	}
+	return []*counter{&t.source, &t.pair}
+}
+
 // keys are those that load wants items for, in this order.
 func (t *throttle) keys() []table.Key {
-	keys := []table.Key{t.source.key}
-	if t.pair.key.PK != "" {
-		keys = append(keys, t.pair.key)
+	var keys []table.Key
+	for _, c := range t.counters() {
+		keys = append(keys, c.key)
 	}
 	return keys
 }
 
 func (t *throttle) load(items []table.Item) error {
-	counters := []*counter{&t.source}
-	if t.pair.key.PK != "" {
-		counters = append(counters, &t.pair)
-	}
-	for i, c := range counters {
+	for i, c := range t.counters() {
+		c.found, c.stale, c.item = false, false, throttleItem{}
 		err := items[i].Decode(&c.item)
 		if errors.Is(err, table.ErrNotFound) {
 			continue
@@ -99,22 +108,44 @@ func (c *counter) wait() time.Duration {
 	return min(time.Second<<min(over, 20), maxWait)
 }
 
-// admit refuses a try that comes too early. Once waiting is asked for, only
-// one of several tries at once passes: it counts itself beforehand.
-func (t *throttle) admit(ctx context.Context, password string) error {
-	if t.repeats(password) {
-		return nil
+// admit reads the user and refuses a try that comes too early.
+func (t *throttle) admit(ctx context.Context, name, password string) (users.User, error) {
+	for {
+		t.look()
+		u, err := t.a.readUser(ctx, name, t)
+		if err != nil || t.repeats(password) {
+			return u, err
+		}
+		if err := t.early(); err != nil {
+			return users.User{}, err
+		}
+		outdated, err := t.place(ctx)
+		if err != nil {
+			return users.User{}, err
+		}
+		if !outdated {
+			return u, t.claim(ctx, password)
+		}
 	}
+}
+
+func (t *throttle) early() error {
 	now := t.a.Now()
-	for _, c := range []*counter{&t.source, &t.pair} {
+	for _, c := range t.counters() {
 		if left := time.UnixMilli(c.item.Last).Add(c.wait()).Sub(now); c.wait() > 0 && left > 0 {
 			return fault.Wait(left, "too many failed logins; wait before the next try")
 		}
 	}
+	return nil
+}
+
+// claim counts a try beforehand, once waiting is asked for. So of several at
+// once, in whatever processes, only one passes.
+func (t *throttle) claim(ctx context.Context, password string) error {
 	if t.pair.wait() == 0 {
 		return nil
 	}
-	t.claimed = true
+	t.claimed, t.changed = true, true
 	op, err := t.count(&t.pair, password)
 	if err != nil {
 		return err
@@ -132,9 +163,10 @@ func (t *throttle) failed(ctx context.Context, password string) error {
 	if t.repeats(password) {
 		return nil
 	}
+	t.changed = true
 	var ops []table.Op
-	for _, c := range []*counter{&t.source, &t.pair} {
-		if c.key.PK == "" || c == &t.pair && t.claimed {
+	for _, c := range t.counters() {
+		if c == &t.pair && t.claimed {
 			continue
 		}
 		op, err := t.count(c, password)

@@ -1,0 +1,207 @@
+package auth_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ferry/shared/auth"
+	"ferry/shared/fault"
+	"ferry/shared/table"
+)
+
+// guess is one of several tries at once.
+type guess struct{ name, password string }
+
+// atOnce makes all tries at the same time, by an Authenticator each of two
+// that share a Hasher as endpoints do, and counts how they are answered. It
+// also returns how many passwords were looked at.
+func (c check) atOnce(t *testing.T, from string, tries ...guess) (answers map[fault.Kind]int, hashed int64) {
+	t.Helper()
+	var n atomic.Int64
+	c.Hasher.Watch(func(compute func()) {
+		n.Add(1)
+		compute()
+	})
+	two := []check{c, {auth.New(c.Config), c.clock, c.users}}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	answers = map[fault.Kind]int{}
+	for i, g := range tries {
+		wg.Go(func() {
+			k, _ := two[i%2].try(t, g.name, g.password, from)
+			mu.Lock()
+			defer mu.Unlock()
+			answers[k]++
+		})
+	}
+	wg.Wait()
+	if left := c.Hasher.Lanes(); left != 0 {
+		t.Errorf("%d lanes are kept though nobody tries", left)
+	}
+	return answers, n.Load()
+}
+
+// wrong are n tries for a name, each with a password of its own.
+func wrong(name string, n int) []guess {
+	tries := make([]guess, n)
+	for i := range tries {
+		tries[i] = guess{name, fmt.Sprint("guess ", i)}
+	}
+	return tries
+}
+
+func TestManyWrongPasswordsAtOnceHaveNoMoreFreeTriesThanOneAfterTheOther(t *testing.T) {
+	t.Parallel()
+	for what, before := range map[string]int{"nothing before": 0, "three before": 3, "all but one before": 4, "the wait over": 5} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			c := begin(t)
+			for i := range before {
+				c.try(t, "alice", fmt.Sprint("wrong", i), source)
+			}
+			if before == 5 {
+				c.advance(time.Second)
+			}
+			free := max(5-before, 1)
+			answers, hashed := c.atOnce(t, source, wrong("alice", 60)...)
+			if answers[fault.Unauthorized] != free || answers[fault.TooMany] != 60-free || hashed != int64(free) {
+				t.Errorf("the answers are %v after %d hashes, want %d refused", answers, hashed, free)
+			}
+		})
+	}
+}
+
+// readTable tells of each read that is over.
+type readTable struct {
+	table.Table
+	read func()
+}
+
+func (r readTable) GetMany(ctx context.Context, keys ...table.Key) ([]table.Item, error) {
+	defer r.read()
+	return r.Table.GetMany(ctx, keys...)
+}
+
+// TestARightGuessBesideTheLastFreeOneIsNotLetIn has the right password known
+// to the process already, so that it would be through before the wrong one is
+// counted.
+func TestARightGuessBesideTheLastFreeOneIsNotLetIn(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	c.try(t, "alice", right, "192.0.2.2")
+	for i := range 4 {
+		c.try(t, "alice", fmt.Sprint("wrong", i), source)
+	}
+	held, release := make(chan struct{}), make(chan struct{})
+	c.Hasher.Watch(func(compute func()) {
+		close(held) // there is only one to be looked at
+		<-release
+		compute()
+	})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if k, _ := c.try(t, "alice", "the last free guess", source); k != fault.Unauthorized {
+			t.Errorf("the wrong guess is answered with %v", k)
+		}
+	})
+	<-held
+	config := c.Config
+	config.Table = readTable{c.Table, sync.OnceFunc(func() { close(release) })}
+	beside := check{auth.New(config), c.clock, c.users}
+	if k, _ := beside.try(t, "alice", right, source); k != fault.TooMany {
+		t.Errorf("the right guess is answered with %v", k)
+	}
+	wg.Wait()
+}
+
+func TestManyNamesAtOnceHaveNoMoreFreeTriesOfTheirSource(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	var tries []guess
+	for i := range 100 {
+		name := fmt.Sprint("user", i)
+		if i%10 == 0 {
+			name = "no/user"
+		}
+		tries = append(tries, guess{name, fmt.Sprint("guess ", i)})
+	}
+	if answers, hashed := c.atOnce(t, source, tries...); answers[fault.Unauthorized] != 50 || answers[fault.TooMany] != 50 || hashed != 50 {
+		t.Errorf("the answers are %v after %d hashes", answers, hashed)
+	}
+}
+
+func TestARightPasswordBesideAFewWrongOnesIsLetIn(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	for i := range 20 {
+		from := fmt.Sprint("192.0.2.", 10+i)
+		if answers, _ := c.atOnce(t, from, append(wrong("alice", 4), guess{"alice", right})...); answers[okay] != 1 || answers[fault.Unauthorized] != 4 {
+			t.Errorf("from %s the answers are %v", from, answers)
+		}
+	}
+}
+
+func TestRightPasswordsAtOnceAreAllLetIn(t *testing.T) {
+	t.Parallel()
+	for what, before := range map[string]int{"nothing before": 0, "all but one before": 4, "the wait over": 5} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			c := begin(t)
+			for i := range before {
+				c.try(t, "alice", fmt.Sprint("wrong", i), source)
+			}
+			tries := make([]guess, 40)
+			for i := range tries {
+				tries[i] = guess{"alice", right}
+			}
+			want := len(tries)
+			if before == 5 {
+				c.advance(time.Second)
+				want = 1 // those that come while it is looked at are asked to wait
+			}
+			if answers, _ := c.atOnce(t, source, tries...); answers[okay] < want {
+				t.Errorf("the answers are %v", answers)
+			}
+		})
+	}
+}
+
+// TestATryThatWaitsForOthersEndsWithItsRequest holds the one that is let
+// through up until the other has given up.
+func TestATryThatWaitsForOthersEndsWithItsRequest(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	for i := range 4 {
+		c.try(t, "alice", fmt.Sprint("wrong", i), source)
+	}
+	held, release := make(chan struct{}), make(chan struct{})
+	c.Hasher.Watch(func(compute func()) {
+		close(held) // a second one would panic
+		<-release
+		compute()
+	})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if k, _ := c.try(t, "alice", right, source); k != okay {
+			t.Errorf("the one that others waited for is answered with %v", k)
+		}
+	})
+	<-held
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		_, _, err := c.Login(ctx, "alice", right, source)
+		ended <- err
+	}()
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the one that waits ends with %v", err)
+	}
+	close(release)
+	wg.Wait()
+}
