@@ -42,12 +42,28 @@ func (s *Store) Copy(ctx context.Context, from blob.Area, fromKey string, to blo
 	case errors.Is(err, fs.ErrNotExist) && missing(source): // removed since its time was set
 		return blob.ErrNotFound
 	case err == nil || errors.Is(err, fs.ErrExist): // it was copied before
-		err = s.sync(filepath.Dir(target))
+		err = s.keepCopy(target)
 	}
 	if err != nil {
 		return fmt.Errorf("copying object %s: %w", fromKey, full(err))
 	}
 	return nil
+}
+
+// keepCopy makes a copy's name durable, and its bytes, which so far the journal
+// may know alone, and under the first name.
+func (s *Store) keepCopy(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if !s.ordered && !s.noSync {
+		if err := f.Sync(); err != nil {
+			return err
+		}
+	}
+	return s.keep(f, filepath.Dir(path))
 }
 
 func missing(path string) bool {

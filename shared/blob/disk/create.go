@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"os"
@@ -17,40 +18,84 @@ import (
 
 const bufferSize = 256 << 10
 
-// Create implements blob.Store. The bytes are written aside, and the file gets
-// its name when all are there. That the object is durable takes two syncs, of
-// the file and then, named, of its folder; where one of the named file does
-// both, it is left at that.
+// Create implements blob.Store. An object that fits into one buffer is written
+// under its name, others aside first.
 func (s *Store) Create(ctx context.Context, area blob.Area, key string, r io.Reader, size int64) (blob.Written, error) {
 	path, err := s.path(ctx, area, key)
 	if err != nil {
 		return blob.Written{}, err
 	}
+	buf, release := s.buffer(size)
+	defer release()
+	in := &input{r: r, announced: size, buf: buf, sum: crc64nvme.New()}
+	first, err := in.next(ctx)
+	var j *journal
+	if err == nil && in.ended && len(first) <= maxJournaled {
+		j, err = s.journal.get()
+	}
+	switch {
+	case err != nil:
+	case j != nil:
+		err = s.createSmall(j, area, key, path, first)
+	default:
+		err = s.createLarge(ctx, path, first, in)
+	}
+	if err != nil {
+		return blob.Written{}, fmt.Errorf("writing object %s: %w", key, full(err))
+	}
+	return blob.Written{Size: in.size, CRC64NVME: in.sum.Sum64()}, nil
+}
+
+// createSmall writes an object at once and leaves it to the journal to make it
+// durable. A kill in between can leave a file that is empty or cut off, which
+// nothing refers to yet.
+func (s *Store) createSmall(j *journal, area blob.Area, key, path string, content []byte) error {
+	if err := s.makeOwner(filepath.Dir(path)); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return blob.ErrExists
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err = f.Write(content); err == nil {
+		err = j.add(area, key, content)
+	}
+	if errors.Is(err, errNoJournal) {
+		err = f.Sync()
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(path))
+	}
+	return nil
+}
+
+// createLarge writes an object aside, and gives the file its name when all
+// bytes are there. That the object is durable takes two syncs, of the file and
+// then, named, of its folder; where one of the named file does both, it is left
+// at that.
+func (s *Store) createLarge(ctx context.Context, path string, first []byte, in *input) error {
 	aside := filepath.Join(s.tmp(), rand.Text())
 	f, err := os.OpenFile(aside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return blob.Written{}, fmt.Errorf("writing object %s: %w", key, full(err))
+		return err
 	}
 	defer os.Remove(aside)
 	defer f.Close()
-	written, err := s.write(ctx, f, r, size)
+	_, err = f.Write(first)
+	for err == nil && !in.ended {
+		var more []byte
+		if more, err = in.next(ctx); err == nil {
+			_, err = f.Write(more)
+		}
+	}
 	if err != nil {
-		return blob.Written{}, fmt.Errorf("writing object %s: %w", key, full(err))
+		return err
 	}
-	if err := s.place(f, path); err != nil {
-		return blob.Written{}, fmt.Errorf("placing object %s: %w", key, full(err))
-	}
-	return written, nil
-}
-
-func (s *Store) write(ctx context.Context, f *os.File, r io.Reader, size int64) (blob.Written, error) {
-	buf, release := s.buffer(size)
-	defer release()
-	written, err := stream(ctx, f, r, size, buf)
-	if err == nil {
-		err = ctx.Err()
-	}
-	return written, err
+	return s.place(f, path)
 }
 
 // buffer is never larger than an object of known size, but for one byte, which
@@ -63,31 +108,32 @@ func (s *Store) buffer(size int64) (buf []byte, release func()) {
 	return *pooled, func() { s.buffers.Put(pooled) }
 }
 
-// stream copies r to w through buf and checks the length.
-func stream(ctx context.Context, w io.Writer, r io.Reader, size int64, buf []byte) (blob.Written, error) {
-	var written blob.Written
-	sum := crc64nvme.New()
-	for more := true; more; {
-		n, err := fill(r, buf)
-		if more = err == nil; err != nil && err != io.EOF {
-			return written, err
-		}
-		if err := ctx.Err(); err != nil {
-			return written, err
-		}
-		if written.Size += int64(n); size >= 0 && written.Size > size {
-			return written, blob.ErrLength
-		}
-		sum.Write(buf[:n])
-		if _, err := w.Write(buf[:n]); err != nil {
-			return written, err
-		}
+// input gives the bytes of an object a buffer at a time, sums them up, and
+// checks that they are as many as announced.
+type input struct {
+	r         io.Reader
+	announced int64 // or -1
+	buf       []byte
+	size      int64 // so far
+	sum       hash.Hash64
+	ended     bool
+}
+
+// next returns the next bytes, which are good until it is called again.
+func (in *input) next(ctx context.Context) ([]byte, error) {
+	n, err := fill(in.r, in.buf)
+	if in.ended = err == io.EOF; err != nil && !in.ended {
+		return nil, err
 	}
-	if size >= 0 && written.Size != size {
-		return written, blob.ErrLength
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
-	written.CRC64NVME = sum.Sum64()
-	return written, nil
+	in.size += int64(n)
+	if in.announced >= 0 && (in.size > in.announced || in.ended && in.size != in.announced) {
+		return nil, blob.ErrLength
+	}
+	in.sum.Write(in.buf[:n])
+	return in.buf[:n], nil
 }
 
 // fill reads until buf is full or the reader has an error. Unlike io.ReadFull

@@ -2,10 +2,11 @@
 //
 //	files/<owner>/<name>    the user area
 //	backup/<owner>/<name>   the backup area
-//	tmp/                    objects that are being written
+//	tmp/                    large objects that are being written
+//	journal                 small objects that the system has not written yet
 //
-// A file appears under its name only when all of it is there. One process at a
-// time uses the folder. Folders of owners stay when they become empty: there
+// One process at a time creates objects in the folder at full speed; others may
+// use it too. Folders of owners stay when they become empty: there
 // are few, and to remove one would race with a create in it.
 package disk
 
@@ -41,6 +42,7 @@ type Store struct {
 	owners  knownOwners
 	placing sync.Mutex                  // where link is not supported
 	link    func(from, to string) error // os.Link
+	journal lazyJournal                 // of small objects
 }
 
 // Open opens the store in the folder dir, and makes it, readable by its owner
@@ -63,7 +65,17 @@ func Open(dir string, o Options) (*Store, error) {
 	}
 	// The folder may be new itself. Not everyone may read the one around it.
 	_ = s.sync(filepath.Dir(dir))
-	return s, nil
+	return s, s.prepareJournal()
+}
+
+// Close ends the use of the store. What was answered is safe without it.
+func (s *Store) Close() error {
+	var closed error
+	s.journal.once.Do(func() {}) // none is opened any more
+	if s.journal.j != nil {
+		closed = s.journal.j.close()
+	}
+	return closed
 }
 
 // probe finds out now, not at the first upload, that the folder is read-only.

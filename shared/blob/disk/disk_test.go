@@ -246,7 +246,8 @@ func TestAFullDiskIsErrFullAndLeavesNothing(t *testing.T) {
 		s.SetLink(func(from, to string) error {
 			return &os.LinkError{Op: "link", Old: from, New: to, Err: code}
 		})
-		if _, err := s.Create(t.Context(), blob.Files, "owner/name", strings.NewReader("x"), 1); !errors.Is(err, blob.ErrFull) {
+		large := strings.NewReader(strings.Repeat("x", 100<<10))
+		if _, err := s.Create(t.Context(), blob.Files, "owner/name", large, large.Size()); !errors.Is(err, blob.ErrFull) {
 			t.Errorf("%v: got error %v, want ErrFull", code, err)
 		}
 		if err := s.Copy(t.Context(), blob.Files, "owner/there", blob.Backup, "owner/name"); !errors.Is(err, blob.ErrFull) {

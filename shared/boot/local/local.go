@@ -101,7 +101,7 @@ func Open(dir string, settings endpoint.Settings, o Options) (*Data, error) {
 }
 
 // Close ends the use of the data. What was answered is safe without it.
-func (d *Data) Close() error { return d.Table.Close() }
+func (d *Data) Close() error { return errors.Join(d.Table.Close(), d.Disk.Close()) }
 
 // prepare makes the folder and, in one without a table, the link key: first the
 // key, so that a table without one tells that it was lost.
