@@ -155,6 +155,10 @@ func upload(s *stage) {
 	s.must(200, "POST", "/upload?file=a.txt&m=carla@example.com&i=hello", bearer(), text)
 	s.must(200, "POST", "/upload?file=a.txt&d=dave", bearer(), text)
 	s.must(413, "POST", "/upload?file=a.txt", basic("dave", boottest.Password), content("text/plain", strings.Repeat("a", 1001)))
+	for range 2 {
+		s.must(200, "POST", "/upload?file=a.txt", bearer(), text, header("Idempotency-Key", "k"))
+	}
+	s.must(400, "PUT", "/upload?file=a.txt&d=nobody", bearer(), text, header("Idempotency-Key", "another"))
 	s.must(401, "PUT", "/upload?file=a.txt", header("Authorization", "Bearer none"), text)
 	s.must(400, "PUT", "/upload?file=a.txt&d=nobody", bearer(), text)
 	s.must(400, "POST", "/upload", bearer(), broken())

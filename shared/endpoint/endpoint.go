@@ -18,6 +18,7 @@ import (
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
 	"ferry/shared/files"
+	"ferry/shared/idempotency"
 	"ferry/shared/links"
 	"ferry/shared/table"
 	"ferry/shared/users"
@@ -124,6 +125,11 @@ func (p *Ports) Files() *files.Service {
 	return files.New(files.Config{
 		Table: p.Table, Blobs: p.Blobs, Key: p.Key, Random: p.Random, Now: p.Now, Retention: p.Retention,
 	})
+}
+
+// Keys returns the keys of requests that may be repeated.
+func (p *Ports) Keys() *idempotency.Store {
+	return idempotency.New(idempotency.Config{Table: p.Table, Random: p.Random, Now: p.Now})
 }
 
 // Accounts returns the ways to a new password.

@@ -14,6 +14,7 @@ import (
 
 	"ferry/shared/blob"
 	"ferry/shared/fault"
+	"ferry/shared/idempotency"
 	"ferry/shared/notices"
 	"ferry/shared/table"
 	"ferry/shared/users"
@@ -43,6 +44,7 @@ type Upload struct {
 	uploader users.User
 	max      int64 // most bytes of the request; -1 is unbounded
 	quota    *reservation
+	claim    *idempotency.Claim
 	target   users.User // the owner
 	latest   int64      // the latest incarnation of the owner that this upload may be for
 	id       int64      // taken and not used yet, or 0
@@ -64,6 +66,9 @@ func (s *Service) Begin(ctx context.Context, owner string, uploader users.User, 
 	}
 	return u, u.reserve(ctx)
 }
+
+// Claim makes the commit remember its result under the claim's key, for Repeat.
+func (u *Upload) Claim(c *idempotency.Claim) { u.claim = c }
 
 // Add stores the bytes of a part. One call to the store; for each part after
 // the first, one to the table for its id.
@@ -170,20 +175,31 @@ func (u *Upload) CommitAndList(ctx context.Context, recipients []notices.Notice,
 		return Page{}, err
 	}
 	page, err := u.s.page(found, u.target)
-	if err == nil && page.Next != 0 {
-		for _, f := range slices.Backward(stored) {
-			if f.ID < page.Next {
-				page.Files = append(page.Files, f)
-			}
+	return page.with(stored), err
+}
+
+// with adds at its end those of the given files, in the order of their ids,
+// that come after the page.
+func (p Page) with(stored []Listed) Page {
+	if p.Next == 0 {
+		return p
+	}
+	for _, f := range slices.Backward(stored) {
+		if f.ID < p.Next {
+			p.Files = append(p.Files, f)
 		}
 	}
-	return page, err
+	return p
 }
 
 func (u *Upload) commit(ctx context.Context, recipients []notices.Notice, write func(context.Context, []table.Op) error) ([]Listed, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
 	defer cancel()
-	var ops []table.Op
+	ops, err := remember(u.claim, u.stored)
+	if err != nil {
+		u.Abort(ctx)
+		return nil, err
+	}
 	for _, f := range u.stored {
 		ops = append(ops, u.s.place(f)...)
 		for _, n := range recipients {
@@ -196,9 +212,12 @@ func (u *Upload) commit(ctx context.Context, recipients []notices.Notice, write 
 		}
 	}
 	ops = append(ops, u.quota.settle(u.stored)...)
-	err := write(ctx, ops)
+	err = write(ctx, ops)
 	if refused(err) {
 		u.Abort(ctx)
+	}
+	if lost := u.claim.Lost(err); fault.Is(lost, fault.Conflict) {
+		return nil, lost
 	}
 	if errors.Is(err, table.ErrCondition) && u.quota != nil {
 		return nil, &fault.Error{Kind: fault.Invalid, Detail: "the upload took too long, or its user was removed", Cause: err}

@@ -49,6 +49,7 @@ func countCalls(t *testing.T, s *servicetest.Server, token string) {
 	check := calls{"table.GetMany": 1} // a bearer, or a password
 	id, object, commit, page := calls{"table.Update": 1}, calls{"blob.Create": 1}, calls{"table.Write": 1}, calls{"table.Query": 1}
 	up := plus(check, id, object, commit, page)
+	claim := calls{"table.Write": 1}
 	file := s.Put(token, "file=x", "hello").Files[0]
 	s.Put(token, "file=y", "hello")
 	link := strings.TrimPrefix(file.LinkURL, s.Base)
@@ -73,6 +74,13 @@ func countCalls(t *testing.T, s *servicetest.Server, token string) {
 		{"an upload to another", "POST", "/upload?file=x&d=new", bearer, "hello", plus(check, id, object, commit)},
 		{"an upload under a quota", "POST", "/upload?file=x&d=bob", bearer, "hello", plus(check, id, commit, object, commit)},
 		{"an upload of two", "POST", "/upload", bearer, form, plus(up, id, object)},
+		{"an upload with a key", "POST", "/upload?file=x&key=1", bearer, "hello", plus(up, claim)},
+		{"the same upload again", "POST", "/upload?file=x&key=1", bearer, "hello", plus(check, claim, calls{"table.Get": 1}, page)},
+		{"another upload with its key", "POST", "/upload?file=y&key=1", bearer, "hello", plus(check, claim, calls{"table.Get": 1})},
+		{"an upload to another with a key", "POST", "/upload?file=x&d=new&key=2", bearer, "hello", plus(check, claim, id, object, commit)},
+		{"the same upload to another again", "POST", "/upload?file=x&d=new&key=2", bearer, "hello", plus(check, claim, calls{"table.Get": 1})},
+		{"an upload under a quota with a key", "POST", "/upload?file=x&d=bob&key=3", bearer, "hello", plus(check, claim, id, commit, object, commit)},
+		{"an upload that fails with a key", "POST", "/upload?file=x&d=nobody&key=4", bearer, "hello", plus(check, claim, id, calls{"table.Write": 1})},
 		{"an upload with a wrong bearer", "POST", "/upload?file=x", "Bearer x", "hello", calls{}},
 		{"an upload with a bearer that is none", "POST", "/upload?file=x", bearer[:7] + "AAAAAAAA" + bearer[15:], "hello", check},
 		{"a download", "GET", link, "", "", plus(calls{"table.Get": 1, "blob.Open": 1}, commit)},
@@ -100,6 +108,9 @@ func countCalls(t *testing.T, s *servicetest.Server, token string) {
 			headers = []string{"Accept", "application/json"}
 		case "form":
 			headers = []string{"Content-Type", "application/x-www-form-urlencoded"}
+		}
+		if _, key, ok := strings.Cut(c.path, "&key="); ok {
+			headers = append(headers, "Idempotency-Key", key)
 		}
 		if c.body == form {
 			headers = append(headers, "Content-Type", "multipart/form-data; boundary=b")

@@ -12,6 +12,7 @@ import (
 	"ferry/shared/endpoint"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/idempotency"
 	"ferry/shared/listing"
 	"ferry/shared/users"
 )
@@ -29,9 +30,9 @@ func Endpoint() endpoint.Endpoint {
 //
 // After authentication an upload of one file costs four calls: its id, its
 // object, the record with link and notices in one transaction, and the newest
-// page for the answer; with d, three.
+// page for the answer; with d, three. An Idempotency-Key costs one more.
 func New(p *endpoint.Ports) http.Handler {
-	h := handler{ports: p, auth: p.Auth(), files: p.Files()}
+	h := handler{ports: p, auth: p.Auth(), files: p.Files(), keys: p.Keys()}
 	if p.MaxUploads > 0 {
 		h.places = make(chan struct{}, p.MaxUploads)
 	}
@@ -43,6 +44,7 @@ const busyFor = 5 * time.Second
 
 type handler struct {
 	ports  *endpoint.Ports
+	keys   *idempotency.Store
 	auth   *auth.Authenticator
 	files  *files.Service
 	places chan struct{} // one for each upload under way; nil is no bound
@@ -87,14 +89,30 @@ func (h handler) store(r *http.Request, p params, u users.User) (files.Page, err
 	if err != nil {
 		return files.Page{}, err
 	}
+	claim, err := h.claim(r, u)
+	if err != nil {
+		return files.Page{}, err
+	}
+	if result, ok := claim.Result(); ok {
+		return h.repeat(r.Context(), incoming, p, u, result)
+	}
+	done := false
+	defer func() {
+		if !done {
+			claim.Release(r.Context())
+		}
+	}()
 	up, err := h.files.Begin(r.Context(), p.owner, u, r.ContentLength)
 	if err != nil {
 		return files.Page{}, err
 	}
-	if err := h.receive(r.Context(), up, incoming, p); err != nil {
+	up.Claim(claim)
+	if err := receive(r.Context(), up, incoming, p); err != nil {
 		return files.Page{}, err
 	}
-	return commit(r.Context(), up, p, u)
+	page, err := commit(r.Context(), up, p, u)
+	done = err == nil
+	return page, err
 }
 
 // bound refuses a body that is declared too large, and makes one fail that
@@ -112,8 +130,16 @@ func (h handler) bound(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// receiver is a files.Upload, or a files.Repeat.
+type receiver interface {
+	Add(context.Context, files.Part) error
+	Stored() []files.File
+	Rename(i int, name string)
+	Abort(context.Context)
+}
+
 // receive stores the files of the body. If one fails, none is there.
-func (h handler) receive(ctx context.Context, up *files.Upload, in source, p params) error {
+func receive(ctx context.Context, up receiver, in source, p params) error {
 	for {
 		part, err := in.next()
 		if err != nil {

@@ -1,0 +1,117 @@
+package files
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/minio/crc64nvme"
+
+	"ferry/shared/blob"
+	"ferry/shared/idempotency"
+	"ferry/shared/table"
+	"ferry/shared/users"
+)
+
+// receipt is what is remembered of a file that an upload with a key has stored:
+// enough to answer a repeat, and to know it from another upload.
+type receipt struct {
+	ID       int64  `json:"id"`
+	Name     string `json:"name"`
+	Length   int64  `json:"length"`
+	Modified int64  `json:"modified"`
+	CRC64    string `json:"crc64"`
+}
+
+// remember returns what makes a commit remember what it stores, if a key was given.
+func remember(c *idempotency.Claim, stored []File) ([]table.Op, error) {
+	if c == nil {
+		return nil, nil
+	}
+	all := make([]receipt, len(stored))
+	for i, f := range stored {
+		all[i] = receipt{ID: f.ID, Name: f.Name, Length: f.Length, Modified: f.Modified, CRC64: f.CRC64}
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		return nil, fmt.Errorf("encoding what was stored: %w", err)
+	}
+	return c.Done(string(text)), nil
+}
+
+// Repeat is an upload that was carried out before. It takes the files as an
+// Upload does, and stores nothing. It is for one goroutine.
+type Repeat struct {
+	s     *Service
+	first []Listed
+	seen  []File
+}
+
+// Repeat returns the repeat of an upload into the area of owner that had this
+// result.
+func (s *Service) Repeat(owner, result string) (*Repeat, error) {
+	var all []receipt
+	if err := json.Unmarshal([]byte(result), &all); err != nil {
+		return nil, fmt.Errorf("reading the result of an upload: %w", err)
+	}
+	r := &Repeat{s: s}
+	for _, f := range all {
+		r.first = append(r.first, s.Listed(File{
+			Owner: owner, Area: blob.Files, ID: f.ID, Name: f.Name, Length: f.Length, Modified: f.Modified, CRC64: f.CRC64,
+		}))
+	}
+	return r, nil
+}
+
+// Add reads the bytes of a part.
+func (r *Repeat) Add(ctx context.Context, p Part) error {
+	if len(r.seen) == len(r.first) {
+		return idempotency.ErrOther()
+	}
+	sum := crc64nvme.New()
+	n, err := io.Copy(sum, newDigest(p.Body, p.SHA256))
+	if err != nil {
+		return fmt.Errorf("reading a file again: %w", err)
+	}
+	if p.Size >= 0 && n != p.Size {
+		return storeError(blob.ErrLength)
+	}
+	r.seen = append(r.seen, File{Name: p.Name, Length: n, CRC64: fmt.Sprintf("%016x", sum.Sum64())})
+	return ctx.Err()
+}
+
+// Stored returns the files read so far, of which only name, length and
+// checksum are known.
+func (r *Repeat) Stored() []File { return r.seen }
+
+// Rename gives a file another name.
+func (r *Repeat) Rename(i int, name string) { r.seen[i].Name = name }
+
+// Abort does nothing, as nothing was stored.
+func (r *Repeat) Abort(context.Context) {}
+
+// Files returns the files that the first upload has stored. That the repeat
+// brought others is a Conflict fault.
+func (r *Repeat) Files() ([]Listed, error) {
+	if len(r.seen) != len(r.first) {
+		return nil, idempotency.ErrOther()
+	}
+	for i, f := range r.first {
+		if s := r.seen[i]; s.Name != f.Name || s.Length != f.Length || s.CRC64 != f.CRC64 {
+			return nil, idempotency.ErrOther()
+		}
+	}
+	return r.first, nil
+}
+
+// FilesAndList is Files, and then List of the owner's newest files with them at
+// their end, if so many came since. One call to the table.
+func (r *Repeat) FilesAndList(ctx context.Context, owner users.User, limit int) (Page, error) {
+	stored, err := r.Files()
+	if err != nil {
+		return Page{}, err
+	}
+	page, err := r.s.List(ctx, owner, blob.Files, 0, limit)
+	return page.with(stored), err
+}
