@@ -55,6 +55,7 @@ func used() map[string][]string {
 		"downloadlist":       public,
 		"downloadlistbackup": public,
 		"filesdelete":        {"FERRY_PUBLIC_URL", "FERRY_BACKUP_DAYS"},
+		"filesget":           public,
 		"filesrestore":       {"FERRY_PUBLIC_URL", "FERRY_KEEP_DAYS"},
 		"linkkey":            {"FERRY_KEY_PARAMETER"},
 		"oauthtoken":         public,

@@ -38,6 +38,7 @@ func scenarios() map[string]func(*stage) {
 		"downloadfile":       func(s *stage) { download(s, "/download/file?k=", blob.Files, 1) },
 		"downloadfilebackup": func(s *stage) { download(s, "/download/file/backup?z=", blob.Backup, 2) },
 		"filesdelete":        filesDelete,
+		"filesget":           filesGet,
 		"filesrestore":       filesRestore,
 		"health":             func(s *stage) { s.must(200, "GET", "/health") },
 		"openapi":            func(s *stage) { s.must(200, "GET", "/openapi.json") },
@@ -207,6 +208,13 @@ func filesDelete(s *stage) {
 	s.must(404, "DELETE", "/files/3", bearer())
 	s.put("alice")
 	s.guesses(func(password string) int { return s.do("DELETE", "/files/4", basic("alice", password)) }, boottest.Password)
+}
+
+func filesGet(s *stage) {
+	s.authenticated("GET", "/files/1", 200)
+	s.must(200, "GET", "/files/2?area=backup", bearer())
+	s.must(404, "GET", "/files/2", bearer())
+	s.guesses(func(password string) int { return s.do("GET", "/files/1", basic("alice", password)) }, boottest.Password)
 }
 
 func filesRestore(s *stage) {

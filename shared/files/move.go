@@ -24,14 +24,21 @@ func (s *Service) Restore(ctx context.Context, owner users.User, id int64) (File
 }
 
 func (s *Service) move(ctx context.Context, owner users.User, from, to blob.Area, id int64) (File, error) {
-	f, err := s.get(ctx, from, owner.Name, id)
+	f, err := s.Get(ctx, owner, from, id)
 	if err != nil {
 		return File{}, err
 	}
-	if f.Expired(s.Now()) || f.Incarnation != owner.Incarnation {
-		return File{}, errNoFile(from)
-	}
 	return s.Move(ctx, owner, f, to)
+}
+
+// Get returns a file of its owner's, in this area. One call to the table.
+// Unknown ids are NotFound.
+func (s *Service) Get(ctx context.Context, owner users.User, area blob.Area, id int64) (File, error) {
+	f, err := s.get(ctx, area, owner.Name, id)
+	if err == nil && (f.Expired(s.Now()) || f.Incarnation != owner.Incarnation) {
+		return File{}, errNoFile(area)
+	}
+	return f, err
 }
 
 func (s *Service) get(ctx context.Context, area blob.Area, owner string, id int64) (File, error) {

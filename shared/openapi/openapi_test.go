@@ -93,7 +93,7 @@ func TestAPathFitsItsTemplate(t *testing.T) {
 	paths := openapi.Paths()
 	for path, want := range map[string]string{
 		"/upload":            "POST, PUT",
-		"/files/7":           "DELETE",
+		"/files/7":           "DELETE, GET, HEAD",
 		"/files/7/restore":   "POST",
 		"/download/file":     "GET, HEAD",
 		"/health":            "GET, HEAD",

@@ -89,6 +89,7 @@ func countCalls(t *testing.T, s *servicetest.Server, token string) {
 		{"a page of a download", "GET", link, "html", "", calls{"table.Get": 1}},
 		{"a record of a download", "GET", link, "json", "", calls{"table.Get": 1}},
 		{"a wrong link", "GET", "/download/file?k=x", "", "", calls{"table.Get": 1}},
+		{"what is known of a file", "GET", fmt.Sprintf("/files/%d", file.ID), bearer, "", plus(check, calls{"table.Get": 1})},
 		{"a deletion", "DELETE", fmt.Sprintf("/files/%d", file.ID), bearer, "", plus(check, calls{"table.Get": 1, "blob.Copy": 1, "table.Write": 1, "blob.Delete": 1})},
 		{"a restoration", "POST", fmt.Sprintf("/files/%d/restore", file.ID), bearer, "", plus(check, calls{"table.Get": 1, "blob.Copy": 1, "table.Write": 1, "blob.Delete": 1})},
 		{"forget", "GET", "/auth/forget?u=alice", "", "", plus(check, commit)},

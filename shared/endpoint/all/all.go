@@ -15,6 +15,7 @@ import (
 	"ferry/shared/endpoint/downloadlist"
 	"ferry/shared/endpoint/downloadlistbackup"
 	"ferry/shared/endpoint/filesdelete"
+	"ferry/shared/endpoint/filesget"
 	"ferry/shared/endpoint/filesrestore"
 	"ferry/shared/endpoint/health"
 	"ferry/shared/endpoint/notfound"
@@ -36,6 +37,7 @@ func Endpoints() []endpoint.Endpoint {
 		downloadlist.Endpoint(),
 		downloadlistbackup.Endpoint(),
 		filesdelete.Endpoint(),
+		filesget.Endpoint(),
 		filesrestore.Endpoint(),
 		health.Endpoint(),
 		notfound.Endpoint(),
