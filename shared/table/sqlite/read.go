@@ -44,8 +44,15 @@ func (db *DB) doc(ctx context.Context, key table.Key) (doc []byte, err error) {
 	return doc, nil
 }
 
-func decode(key table.Key, doc []byte, into any) error {
-	if err := json.Unmarshal(doc, into); err != nil {
+// decode leaves a value that decodes itself to do so: what was stored as JSON
+// need not be checked to be some before.
+func decode(key table.Key, doc []byte, into any) (err error) {
+	if u, ok := into.(json.Unmarshaler); ok {
+		err = u.UnmarshalJSON(doc)
+	} else {
+		err = json.Unmarshal(doc, into)
+	}
+	if err != nil {
 		return fmt.Errorf("decoding item %q: %w", key, err)
 	}
 	return nil
