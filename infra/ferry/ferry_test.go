@@ -215,6 +215,7 @@ func TestWhatPreventsServingIsSaidInOneSentence(t *testing.T) {
 	t.Run("settings that make no sense", func(t *testing.T) {
 		t.Parallel()
 		wantSentence(t, runFerry(t, t.TempDir(), "", "serve", "--addr", "127.0.0.1:0", "--public-url", "ftp://x"), exitSettings, "FERRY_PUBLIC_URL")
+		wantSentence(t, runFerry(t, t.TempDir(), "", "serve", "--addr", "127.0.0.1:0", "--cors-origins", "app.example.com"), exitSettings, "FERRY_CORS_ORIGINS")
 		wantSentence(t, runFerry(t, t.TempDir(), "", "serve", "--addr", "127.0.0.1:0", "--smtp", "mail.example.com"), exitSettings, "FERRY_SMTP_URL")
 	})
 }

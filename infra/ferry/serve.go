@@ -14,6 +14,7 @@ import (
 
 	"ferry/shared/boot"
 	"ferry/shared/boot/local"
+	"ferry/shared/cors"
 	"ferry/shared/endpoint"
 	"ferry/shared/mail"
 	"ferry/shared/mail/smtp"
@@ -47,6 +48,7 @@ type serveCommand struct {
 	MaxBody      string    `env:"FERRY_MAX_BODY" placeholder:"BYTES" help:"Most bytes of a request; 0 is unbounded."`
 	MaxUploads   uint16    `env:"FERRY_MAX_UPLOADS" placeholder:"N" default:"500" help:"Most uploads at once, each of which takes up to 512 KiB of memory; more are answered 503 with Retry-After (default ${default}); 0 is unbounded."`
 	RedirectOver string    `env:"FERRY_REDIRECT_OVER" placeholder:"BYTES" help:"With --table: size from which a download is a redirect to S3; 0 is never."`
+	CORSOrigins  string    `name:"cors-origins" env:"FERRY_CORS_ORIGINS" placeholder:"ORIGIN,..." help:"Origins whose web pages may use the interface, such as https://app.example.com; * is all."`
 	Retention    retention `embed:""`
 	SMTP         string    `env:"FERRY_SMTP_URL" placeholder:"URL" help:"Mail server, such as smtp://user:password@mail.example.com:587; without one mail goes to the inbox."`
 	MailFrom     string    `env:"FERRY_MAIL_FROM" placeholder:"ADDRESS" default:"Ferry <ferry@localhost>" help:"Sender of mail (default ${default})."`
@@ -138,6 +140,10 @@ func (c serveCommand) logger(out console) *slog.Logger {
 
 func (c serveCommand) options(addr net.Addr, p *endpoint.Ports) (service.Options, error) {
 	o := service.Options{From: c.MailFrom, SweepEvery: sweepEvery, Grace: graceLocal}
+	var err error
+	if o.Origins, err = cors.Parse(c.CORSOrigins); err != nil {
+		return o, &coded{exitSettings, fmt.Errorf("FERRY_CORS_ORIGINS: %w", err)}
+	}
 	if c.SMTP != "" {
 		sender, err := smtp.New(c.SMTP)
 		if err != nil {

@@ -291,3 +291,20 @@ func TestBodiesFitThroughLambda(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatSAMMakesOfEventsHasNamesOfItsOwn: it calls a rule by the names of its
+// function and event, and CloudFormation takes no template in which a resource
+// and a parameter have the same.
+func TestWhatSAMMakesOfEventsHasNamesOfItsOwn(t *testing.T) {
+	t.Parallel()
+	tpl := read(t)
+	for _, f := range tpl.functions() {
+		events, _ := f.Props["Events"].(object)
+		for event := range events {
+			name := f.ID + event
+			if tpl.Parameters[name] != nil || tpl.Resources[name] != nil {
+				t.Errorf("%s is there already", name)
+			}
+		}
+	}
+}

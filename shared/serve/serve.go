@@ -56,7 +56,7 @@ func (s server) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Vary", "Accept")
+	w.Header().Add("Vary", "Accept")
 	if q.Get("download") == "" {
 		switch endpoint.Prefers(r, "application/json", "text/html") {
 		case "application/json":

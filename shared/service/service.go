@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"ferry/shared/cors"
 	"ferry/shared/endpoint"
 	"ferry/shared/endpoint/all"
 	"ferry/shared/endpoint/notfound"
@@ -29,6 +30,8 @@ type Options struct {
 	// ShowInbox serves the inbox at /inbox. It shows links and PINs of all
 	// users to whoever reaches it.
 	ShowInbox bool
+	// Origins are those whose web pages may use the interface.
+	Origins cors.Origins
 	// SweepEvery is the time between sweeps; 0 never sweeps.
 	SweepEvery time.Duration
 	// Grace is how old an object without a record must be to be removed.
@@ -74,7 +77,7 @@ func (s *Service) Handler() http.Handler {
 	if s.options.ShowInbox {
 		mux.Handle("/inbox", inbox.Handler(s.ports.Outlet(), s.Inbox))
 	}
-	return endpoint.Exact(mux, notfound.New(s.ports))
+	return s.options.Origins.Handler(endpoint.Prefix, endpoint.Exact(mux, notfound.New(s.ports)))
 }
 
 func (s *Service) welcome() string {

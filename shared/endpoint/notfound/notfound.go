@@ -17,13 +17,25 @@ func Endpoint() endpoint.Endpoint {
 	return endpoint.Endpoint{Name: "notfound", New: New}
 }
 
+// isPreflight tells a browser's question whether a page of another origin may
+// use an address. A gateway may send it on to its $default route; to the answer
+// it adds the headers that say yes, and without these it is a no.
+func isPreflight(r *http.Request) bool {
+	return r.Method == http.MethodOptions && r.Header.Get("Origin") != "" && r.Header.Get("Access-Control-Request-Method") != ""
+}
+
 // New returns the handler. It needs no port: which methods a path has it reads
 // from the interface's description, so that it need not know the endpoints.
 func New(p *endpoint.Ports) http.Handler {
 	paths := openapi.Paths()
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
 		path, ok := strings.CutPrefix(r.URL.Path, endpoint.Prefix)
-		if allow := paths.Methods(path); ok && len(allow) > 0 {
+		allow := paths.Methods(path)
+		if ok && len(allow) > 0 && isPreflight(r) {
+			w.WriteHeader(http.StatusNoContent)
+			return nil
+		}
+		if ok && len(allow) > 0 {
 			return &fault.Error{
 				Kind: fault.MethodNotAllowed, Allow: allow,
 				Detail: "this address takes " + strings.Join(allow, ", "),

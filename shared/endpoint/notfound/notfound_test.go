@@ -54,3 +54,21 @@ func TestOtherMethodsOfAPathAreNamed(t *testing.T) {
 		}
 	}
 }
+
+// TestAPreflightIsAnsweredAndPromisesNothing: the gateway adds to the answer
+// what its origins may do.
+func TestAPreflightIsAnsweredAndPromisesNothing(t *testing.T) {
+	t.Parallel()
+	s := servicetest.New(t)
+	for path, status := range map[string]int{"/upload": 204, "/files/7": 204, "/nothing": 404} {
+		resp := s.Request("OPTIONS", path, nil, "Origin", "https://app.example.com", "Access-Control-Request-Method", "PUT")
+		if resp.StatusCode != status || resp.Header.Get("Access-Control-Allow-Origin") != "" {
+			t.Errorf("%s: status %d, %v", path, resp.StatusCode, resp.Header)
+		}
+		for _, missing := range []string{"Origin", "Access-Control-Request-Method"} {
+			if resp := s.Request("OPTIONS", path, nil, missing, "https://app.example.com"); resp.StatusCode < 404 {
+				t.Errorf("%s: what is no preflight has status %d", path, resp.StatusCode)
+			}
+		}
+	}
+}
