@@ -29,6 +29,9 @@ func TestEachCallMayFail(t *testing.T) {
 		"upload": func(s failing) *http.Response {
 			return s.ask("POST", "/upload?file=a&m=bob@example.com", "content", s.basic("alice"))
 		},
+		"upload with a key": func(s failing) *http.Response {
+			return s.Request("POST", "/upload?file=a", strings.NewReader("content"), "Authorization", s.basic("alice"), "Idempotency-Key", "k")
+		},
 		"upload to another": func(s failing) *http.Response {
 			return s.ask("POST", "/upload?file=a&d=new", "content", s.basic("alice"))
 		},
