@@ -1,0 +1,219 @@
+package client_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/minio/crc64nvme"
+
+	"ferry/shared/client"
+)
+
+func TestADownloadComesThroughCutConnections(t *testing.T) {
+	t.Parallel()
+	s, up := start(t)
+	content := bytesOf(1, 3<<20)
+	f, err := up.Upload(t.Context(), "big", "", content, client.Delivery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, fetch := range map[string]func(c *client.Client) ([]byte, error){
+		"into a file": func(c *client.Client) ([]byte, error) {
+			path := filepath.Join(t.TempDir(), "out")
+			got, err := c.Fetch(t.Context(), f.Link, client.FetchOptions{Path: path})
+			if err != nil || strings.Join(got.Verified, " ") != "sha-256" {
+				return nil, fmt.Errorf("%+v: %w", got, err)
+			}
+			return os.ReadFile(path)
+		},
+		"into a stream": func(c *client.Client) ([]byte, error) {
+			var b bytes.Buffer
+			_, err := c.Copy(t.Context(), f.Link, &b, client.Verify{})
+			return b.Bytes(), err
+		},
+	} {
+		cut := cutter(1<<20, 20)
+		c := connect(t, s, "", func(o *client.Options) { o.HTTP, o.Retry.Tries = cut.client(), 30 })
+		if got, err := fetch(c); err != nil || !bytes.Equal(got, content) || cut.cuts < 2 {
+			t.Errorf("%s: %d of %d bytes after %d cuts: %v", what, len(got), len(content), cut.cuts, err)
+		}
+	}
+}
+
+func TestADownloadGoesOnWhereAnotherEnded(t *testing.T) {
+	t.Parallel()
+	s, up := start(t)
+	content := bytesOf(2, 3<<20)
+	f, err := up.Upload(t.Context(), "big", "", content, client.Delivery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	weak := connect(t, s, "", func(o *client.Options) { o.HTTP, o.Retry.Tries = cutter(1<<20, 1000).client(), 1 })
+	rounds := 0
+	for ; ; rounds++ {
+		_, err := weak.Fetch(t.Context(), f.Link, client.FetchOptions{Path: dir})
+		if err == nil {
+			break
+		}
+		if !client.IsNetwork(err) || rounds > 100 {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(filepath.Join(dir, "big"))
+	if err != nil || !bytes.Equal(got, content) || rounds == 0 {
+		t.Errorf("%d bytes after %d rounds: %v", len(got), rounds, err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 1 {
+		t.Errorf("more is left than the file: %v", left)
+	}
+}
+
+func TestAnotherFilesPartIsNotGoneOnWith(t *testing.T) {
+	t.Parallel()
+	_, c := start(t)
+	dir := t.TempDir()
+	one, err := c.Upload(t.Context(), "a", "", []byte("first content"), client.Delivery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"a.part": "other content", "a.part.json": `{"etag":"\"x\"","length":13,"missing":[{"From":5,"To":13}]}`} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := c.Fetch(t.Context(), one.Link, client.FetchOptions{Path: dir}); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := os.ReadFile(filepath.Join(dir, "a")); string(got) != "first content" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestNothingIsOverwrittenUnlessForced(t *testing.T) {
+	t.Parallel()
+	_, c := start(t)
+	f, err := c.Upload(t.Context(), "a", "", []byte("new"), client.Delivery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "mine")
+	if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Fetch(t.Context(), f.Link, client.FetchOptions{Path: path}); !errors.Is(err, client.ErrExists) {
+		t.Errorf("%v", err)
+	}
+	if got, _ := os.ReadFile(path); string(got) != "old" {
+		t.Errorf("the file is now %q", got)
+	}
+	if _, err := c.Fetch(t.Context(), f.Link, client.FetchOptions{Path: path, Force: true}); err != nil {
+		t.Error(err)
+	}
+	if got, _ := os.ReadFile(path); string(got) != "new" {
+		t.Errorf("the file is %q", got)
+	}
+}
+
+func TestWrongBytesAreNotKept(t *testing.T) {
+	t.Parallel()
+	_, c := start(t)
+	f, err := c.Upload(t.Context(), "a", "", []byte("content"), client.Delivery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	other := client.Verify{CRC64NVME: client.FormatCRC(1)}
+	if _, err := c.Fetch(t.Context(), f.Link, client.FetchOptions{Path: dir, Verify: other}); !errors.Is(err, client.ErrDigest) {
+		t.Errorf("%v", err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 0 {
+		t.Errorf("what is left: %v", left)
+	}
+	if _, err := c.Copy(t.Context(), f.Link, &bytes.Buffer{}, other); !errors.Is(err, client.ErrDigest) {
+		t.Errorf("%v", err)
+	}
+}
+
+// store answers like the service in the cloud: HEAD itself, GET by a reference
+// to a store, whose addresses end after some uses.
+type store struct {
+	*httptest.Server
+	content  []byte
+	signed   atomic.Int64
+	mu       sync.Mutex
+	uses     map[string]int
+	together atomic.Int64
+	most     atomic.Int64
+}
+
+func newStore(t *testing.T, content []byte) *store {
+	s := &store{content: content, uses: map[string]int{}}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/v1/download/file", func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			w.Header().Set("Location", fmt.Sprintf("/store?signature=%d", s.signed.Add(1)))
+			w.WriteHeader(http.StatusFound)
+			return
+		}
+		sum := sha256.Sum256(content)
+		w.Header().Set("ETag", `"service"`)
+		w.Header().Set("Content-Disposition", `attachment; filename="../../big"`)
+		w.Header().Set("Repr-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(sum[:])+":")
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
+	})
+	mux.HandleFunc("/store", func(w http.ResponseWriter, r *http.Request) {
+		s.most.Store(max(s.most.Load(), s.together.Add(1)))
+		defer s.together.Add(-1)
+		s.mu.Lock()
+		signature := r.URL.Query().Get("signature")
+		s.uses[signature]++
+		ended := s.uses[signature] > 2
+		s.mu.Unlock()
+		if ended || r.Header.Get("Authorization") != "" {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		w.Header().Set("ETag", `"store-3"`)
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
+	})
+	s.Server = httptest.NewServer(mux)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func TestRangesComeAtOnceFromAStoreWhoseAddressesEnd(t *testing.T) {
+	t.Parallel()
+	content := bytesOf(3, 90<<20)
+	s := newStore(t, content)
+	c, err := client.New(client.Options{URL: s.URL, User: "x", Password: "y", Retry: quick()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	var have atomic.Int64
+	got, err := c.Fetch(t.Context(), s.URL+"/v1/download/file?k=x", client.FetchOptions{Path: dir, Verify: client.Verify{
+		CRC64NVME: client.FormatCRC(crc64nvme.Checksum(content)), Progress: func(n int64) { have.Add(n) },
+	}})
+	if err != nil || got.Path != filepath.Join(dir, "big") || len(got.Verified) != 2 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if b, err := os.ReadFile(got.Path); err != nil || !bytes.Equal(b, content) {
+		t.Errorf("other bytes have come: %v", err)
+	}
+	if have.Load() != int64(len(content)) || s.signed.Load() < 3 || s.most.Load() < 2 {
+		t.Errorf("%d bytes of progress, %d addresses, %d connections at once", have.Load(), s.signed.Load(), s.most.Load())
+	}
+}

@@ -1,0 +1,146 @@
+package client_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"log/slog"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"time"
+
+	"ferry/shared/auth"
+	"ferry/shared/boot/local"
+	"ferry/shared/client"
+	"ferry/shared/endpoint"
+	"ferry/shared/service"
+	"ferry/shared/users"
+)
+
+// serve runs a service with the user ann in a temporary folder.
+func serve() (url, dir string, end func()) {
+	dir, err := os.MkdirTemp("", "ferry-example-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(nil)
+	url = "http://" + server.Listener.Addr().String() + "/v1"
+	data, err := local.Open(filepath.Join(dir, "data"), endpoint.Settings{PublicURL: url}, local.Options{
+		Hash: auth.Params{Memory: 64, Time: 1, Threads: 1}, Now: time.Now, NoSync: true, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	s, err := service.New(data.Ports, service.Options{From: "Ferry <ferry@localhost>", Grace: time.Hour})
+	if err != nil {
+		log.Fatal(err)
+	}
+	hash, err := data.Ports.Hasher.Hash(context.Background(), password)
+	if err != nil {
+		log.Fatal(err)
+	}
+	ann := users.User{Name: "ann", Password: hash, State: users.Active, Lang: "en"}
+	if err := users.NewStore(data.Table, time.Now).Add(context.Background(), ann); err != nil {
+		log.Fatal(err)
+	}
+	server.Config.Handler = s.Handler()
+	server.Start()
+	return url, dir, func() {
+		server.Close()
+		_ = data.Close()
+		_ = os.RemoveAll(dir)
+	}
+}
+
+// Upload a small file, and download it by its link, which needs no login.
+func Example() {
+	url, _, end := serve()
+	defer end()
+	ctx := context.Background()
+
+	c, err := client.New(client.Options{URL: url, User: "ann", Password: "a long password"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	file, err := c.Upload(ctx, "hello.txt", "text/plain", []byte("Hello, Ferry\n"), client.Delivery{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(file.Name, file.Length)
+
+	if _, err := c.Copy(ctx, file.Link, os.Stdout, client.Verify{}); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// hello.txt 13
+	// Hello, Ferry
+}
+
+// List an area, newest first. Pages are fetched as they are needed.
+func ExampleClient_Files() {
+	url, _, end := serve()
+	defer end()
+	ctx := context.Background()
+	c, err := client.New(client.Options{URL: url, User: "ann", Password: "a long password"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, name := range []string{"one", "two", "three"} {
+		if _, err := c.Upload(ctx, name, "", []byte(name), client.Delivery{}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	if _, err := c.Delete(ctx, 2); err != nil { // to the backup area
+		log.Fatal(err)
+	}
+
+	for _, area := range []client.Area{client.UserArea, client.BackupArea} {
+		for f, err := range c.Files(ctx, area) {
+			if err != nil {
+				log.Fatal(err)
+			}
+			fmt.Println(area, f.ID, f.Name)
+		}
+	}
+	// Output:
+	// files 3 three
+	// files 1 one
+	// backup 2 two
+}
+
+// Download into a folder. Fetch goes on with what an earlier one has left.
+func ExampleClient_Fetch() {
+	url, dir, end := serve()
+	defer end()
+	ctx := context.Background()
+	c, err := client.New(client.Options{URL: url, User: "ann", Password: "a long password"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	file, err := c.Upload(ctx, "report.txt", "", []byte("all is well\n"), client.Delivery{})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	got, err := c.Fetch(ctx, file.Link, client.FetchOptions{Path: dir})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(filepath.Base(got.Path), "verified by", got.Verified)
+	// Output: report.txt verified by [sha-256]
+}
+
+// Errors of the service are of type *Error.
+func ExampleError() {
+	url, _, end := serve()
+	defer end()
+	c, err := client.New(client.Options{URL: url, User: "ann", Password: "a long password"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = c.Upload(context.Background(), "a.txt", "", []byte("a"), client.Delivery{To: "nobody"})
+	fmt.Println(client.StatusOf(err), err)
+	// Output: 400 the destination user does not exist
+}
+

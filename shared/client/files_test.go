@@ -1,0 +1,191 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"ferry/shared/client"
+	"ferry/shared/service/servicetest"
+	"ferry/shared/users"
+)
+
+func TestAFileGoesUpIsListedDeletedAndRestored(t *testing.T) {
+	t.Parallel()
+	_, c := start(t)
+	ctx := t.Context()
+	f, err := c.Upload(ctx, "some/folder/fe\u0301te.txt", "text/plain", []byte("hello"), client.Delivery{})
+	if err != nil || f.Name != "f\u00e9te.txt" || f.Length != 5 || f.ID != 1 || f.Link == "" {
+		t.Fatalf("%+v, %v", f, err)
+	}
+	d, err := c.File(ctx, client.UserArea, f.ID)
+	if err != nil || d.Name != f.Name || d.Type != "text/plain" || d.Area != "files" || d.SHA256 == "" || d.CRC64NVME == "" {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	gone, err := c.Delete(ctx, f.ID)
+	if err != nil || !strings.Contains(gone.Link, "/backup") {
+		t.Fatalf("%+v, %v", gone, err)
+	}
+	if _, err := c.File(ctx, client.UserArea, f.ID); !errors.Is(err, client.ErrNotFound) {
+		t.Errorf("a deleted file: %v", err)
+	}
+	found, err := c.Named(ctx, client.BackupArea, f.Name, 2)
+	if err != nil || len(found) != 1 || found[0].ID != f.ID {
+		t.Errorf("%+v, %v", found, err)
+	}
+	if _, err := c.Named(ctx, client.UserArea, f.Name, 1); !errors.Is(err, client.ErrNotFound) {
+		t.Errorf("a deleted file: %v", err)
+	}
+	if back, err := c.Restore(ctx, f.ID); err != nil || back.Name != f.Name {
+		t.Errorf("%+v, %v", back, err)
+	}
+}
+
+func TestAllPagesOfAListAreRead(t *testing.T) {
+	t.Parallel()
+	s, c := start(t)
+	const files = 1010
+	s.Fill(s.Login("ann", password), files)
+	next := int64(files)
+	for f, err := range c.Files(t.Context(), client.UserArea) {
+		if err != nil || f.ID != next {
+			t.Fatalf("%+v, %v, want id %d", f, err, next)
+		}
+		next--
+	}
+	if next != 0 {
+		t.Errorf("%d files are missing", next)
+	}
+}
+
+func TestABearerThatHasEndedIsRenewed(t *testing.T) {
+	t.Parallel()
+	s, c := start(t)
+	for range 3 {
+		if _, err := c.Upload(t.Context(), "a", "", nil, client.Delivery{}); err != nil {
+			t.Fatal(err)
+		}
+		s.Clock.Advance(2 * time.Hour)
+	}
+}
+
+func TestWhoHasNoLoginIsTold(t *testing.T) {
+	t.Parallel()
+	s, c := start(t)
+	nobody := connect(t, s, "")
+	if _, err := nobody.File(t.Context(), client.UserArea, 1); !errors.Is(err, client.ErrNoLogin) {
+		t.Error(err)
+	}
+	if _, err := c.Login(t.Context(), "ann", "wrong"); client.StatusOf(err) != http.StatusUnauthorized {
+		t.Error(err)
+	}
+	bearer, err := c.Login(t.Context(), "ann", password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Logout(t.Context(), bearer); err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	mine := connect(t, s, "", func(o *client.Options) {
+		o.Bearer = func(_ context.Context, refused string) (string, error) {
+			if asked++; refused != "" {
+				return "", client.ErrNoLogin
+			}
+			return bearer, nil
+		}
+	})
+	if _, err := mine.File(t.Context(), client.UserArea, 1); !errors.Is(err, client.ErrNoLogin) || asked != 2 {
+		t.Errorf("after %d questions: %v", asked, err)
+	}
+}
+
+func TestTheServicesRefusalIsTheError(t *testing.T) {
+	t.Parallel()
+	_, c := start(t)
+	for what, d := range map[string]client.Delivery{
+		"the destination user does not exist": {To: "nobody"}, "parameter c is not a telephone number": {SMS: "12"}, "parameter m is not an e-mail": {Mail: "x"},
+	} {
+		_, err := c.Upload(t.Context(), "a", "", []byte("x"), d)
+		if err == nil || !strings.Contains(err.Error(), what) || client.StatusOf(err) != http.StatusBadRequest {
+			t.Errorf("%v, want %q", err, what)
+		}
+	}
+	if _, err := c.Upload(t.Context(), "..", "", nil, client.Delivery{}); err == nil {
+		t.Error("a file named .. was uploaded")
+	}
+}
+
+func TestAnUploadWhoseAnswersGetLostIsStoredOnce(t *testing.T) {
+	t.Parallel()
+	cut := cutter(3000, 25)
+	s, c := start(t, func(o *client.Options) { o.HTTP, o.Retry.Tries = cut.client(), 40 })
+	for i := range 10 {
+		f, err := c.Upload(t.Context(), "a", "", bytesOf(uint64(i), 1000), client.Delivery{})
+		if err != nil || f.ID == 0 {
+			t.Fatal(err)
+		}
+	}
+	stored := 0
+	for _, err := range connect(t, s, "ann").Files(t.Context(), client.UserArea) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored++
+	}
+	if cut.cuts == 0 || stored != 10 {
+		t.Errorf("%d files are stored after %d cuts, want 10", stored, cut.cuts)
+	}
+}
+
+func TestAPasswordIsChanged(t *testing.T) {
+	t.Parallel()
+	s, c := start(t)
+	s.AddUser("new", "temporary password", func(u *users.User) { u.State = users.FirstAccess })
+	ctx := t.Context()
+	link, err := c.First(ctx, "new", "temporary password")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Change(ctx, link, "", "short"); client.StatusOf(err) != http.StatusBadRequest {
+		t.Errorf("a short password: %v", err)
+	}
+	if err := c.Change(ctx, link, "", "one of my own"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Login(ctx, "new", "one of my own"); err != nil {
+		t.Error(err)
+	}
+	if link, err = c.Forgot(ctx, "ann"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Change(ctx, link, "00000000", "my other password"); client.StatusOf(err) != http.StatusUnauthorized {
+		t.Errorf("a wrong PIN: %v", err)
+	}
+}
+
+func TestAnAddressThatIsNoServiceIsToldApart(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "files.example.com", "ftp://x", "http://", "http://x/?a=b", "http://user:pass@x/v1"} {
+		if _, err := client.New(client.Options{URL: text}); err == nil {
+			t.Errorf("%q is taken for a service", text)
+		}
+	}
+	for text, want := range map[string]string{"http://x": "http://x/v1", "https://x:1/v1/": "https://x:1/v1", "http://x/a/v1": "http://x/a/v1"} {
+		if got, err := client.BaseURL(text); got != want || err != nil {
+			t.Errorf("%q is %q, %v", text, got, err)
+		}
+	}
+	s := servicetest.New(t)
+	c := connect(t, s, "x", func(o *client.Options) { o.URL = s.Root + "/inbox" })
+	if _, err := c.Login(t.Context(), "x", "y"); err == nil {
+		t.Error("another page is taken for a service")
+	}
+	s.Close()
+	if _, err := connect(t, s, "x").Login(t.Context(), "x", "y"); !client.IsNetwork(err) {
+		t.Errorf("a service that has ended: %v", err)
+	}
+}

@@ -1,0 +1,178 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Source is a file to upload. Content is read at several places at once, and
+// twice: first for the checksum of a part.
+type Source struct {
+	Name    string
+	Type    string // a media type, or empty
+	Length  int64  // in bytes
+	SHA256  string // in hexadecimal, if known
+	Content io.ReaderAt
+}
+
+// PutOptions say how to upload, and what to go on with.
+type PutOptions struct {
+	Delivery
+	Connections int   // parts at once; 4 if 0
+	PartSize    int64 // a wish; 0 leaves it to the service
+
+	// Session is the id of a session to go on with. If it has ended, or is of
+	// another length, a new one is begun. Parts of it are compared with Content.
+	Session string
+	// Key is the Idempotency-Key of a new session: with the same one a Put that
+	// was ended before it got an answer goes on with the session that it began.
+	Key string
+	// Began is told the session before the first part is sent.
+	Began func(Session) error
+	// Progress is told how many bytes more are there; fewer, negatively, when a
+	// part is sent again. It is called from several goroutines.
+	Progress func(delta int64)
+}
+
+// Put uploads a file of any size in parts, several at once, and goes on where
+// an earlier Put has ended. Each part and the whole are compared by CRC64NVME.
+// After an error the session stays, for a Put with it in PutOptions.Session.
+func (c *Client) Put(ctx context.Context, src Source, o PutOptions) (File, error) {
+	if o.Progress == nil {
+		o.Progress = func(int64) {}
+	}
+	st, err := c.resume(ctx, src, o)
+	if err != nil {
+		return File{}, err
+	}
+	if st.State == "done" {
+		o.Progress(src.Length)
+		return c.Complete(ctx, st.Session, nil)
+	}
+	if o.Began != nil {
+		if err := o.Began(st.Session); err != nil {
+			return File{}, &local{err}
+		}
+	}
+	p := &put{client: c, session: st.Session, content: src.Content, options: o, arrived: map[int]Arrived{}, sums: make([]uint64, st.Parts)}
+	for _, a := range st.Arrived {
+		p.arrived[a.Number] = a
+	}
+	if err := p.parts(ctx); err != nil {
+		return File{}, err
+	}
+	sum := p.whole()
+	return c.Complete(ctx, st.Session, &sum)
+}
+
+// resume finds the session to go on with, or begins one.
+func (c *Client) resume(ctx context.Context, src Source, o PutOptions) (Status, error) {
+	id := o.Session
+	if id == "" {
+		s, err := c.begin(ctx, src, o, cmp.Or(o.Key, rand.Text()))
+		if err != nil || o.Key == "" {
+			return Status{Session: s}, err
+		}
+		id = s.ID // perhaps of a session that has been gone on with, or ended
+	}
+	st, err := c.Status(ctx, id)
+	if err == nil && st.check(src.Length) == nil {
+		return st, nil
+	}
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return Status{}, err
+	}
+	s, err := c.begin(ctx, src, o, rand.Text())
+	return Status{Session: s}, err
+}
+
+func (c *Client) begin(ctx context.Context, src Source, o PutOptions, key string) (Session, error) {
+	return c.Begin(ctx, BeginOptions{
+		Delivery: o.Delivery, Name: src.Name, Type: src.Type, Length: src.Length, SHA256: src.SHA256, PartSize: o.PartSize, Key: key,
+	})
+}
+
+// put is one upload under way.
+type put struct {
+	client  *Client
+	session Session
+	content io.ReaderAt
+	options PutOptions
+	arrived map[int]Arrived
+	sums    []uint64 // CRC64NVME of each part, in order
+}
+
+// parts sends all parts, the first error ends it.
+func (p *put) parts(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(max(1, cmp.Or(p.options.Connections, 4)))
+	for number := 1; number <= p.session.Parts && ctx.Err() == nil; number++ {
+		g.Go(func() error { return p.part(ctx, number) })
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	return context.Cause(ctx)
+}
+
+// part sends one part, unless it is there.
+func (p *put) part(ctx context.Context, number int) error {
+	sum, err := p.sum(ctx, number)
+	if err != nil {
+		return err
+	}
+	p.sums[number-1] = sum
+	if a, ok := p.arrived[number]; ok && a.Size == p.session.size(number) && a.CRC64NVME == FormatCRC(sum) {
+		p.options.Progress(a.Size)
+		return nil
+	}
+	return p.client.retry.do(ctx, func() error {
+		err := p.send(ctx, number, sum)
+		if StatusOf(err) == 400 { // not what was announced: changed here, or on the way
+			if now, readErr := p.sum(ctx, number); readErr != nil || now != sum {
+				return errors.Join(ErrChanged, readErr)
+			}
+		}
+		return err
+	})
+}
+
+func (p *put) send(ctx context.Context, number int, sum uint64) error {
+	signed, err := p.client.sign(ctx, p.session.ID, map[int]uint64{number: sum})
+	if err != nil {
+		return err
+	}
+	return p.client.sendPart(ctx, signed[0], p.section(number), p.options.Progress)
+}
+
+func (p *put) section(number int) *io.SectionReader {
+	return io.NewSectionReader(p.content, int64(number-1)*p.session.PartSize, p.session.size(number))
+}
+
+// sum is the CRC64NVME of a part.
+func (p *put) sum(ctx context.Context, number int) (uint64, error) {
+	section := p.section(number)
+	sum, n, err := checksum(ctx, section)
+	if err != nil {
+		return 0, &local{fmt.Errorf("reading %s: %w", p.session.Name, err)}
+	}
+	if n != section.Size() {
+		return 0, fmt.Errorf("%w: it has become shorter", ErrChanged)
+	}
+	return sum, nil
+}
+
+// whole is the sum of all parts together.
+func (p *put) whole() uint64 {
+	var all uint64
+	for i, sum := range p.sums {
+		all = combine(all, sum, p.session.size(i+1))
+	}
+	return all
+}

@@ -1,0 +1,128 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"ferry/shared/client"
+	"ferry/shared/service/servicetest"
+)
+
+const password = "a long password"
+
+// quick waits no longer than tests want to.
+func quick() client.Retry {
+	return client.Retry{Tries: 10, Min: time.Millisecond, Max: 5 * time.Millisecond}
+}
+
+// start runs a service with the user ann, and returns her client.
+func start(t *testing.T, change ...func(*client.Options)) (*servicetest.Server, *client.Client) {
+	t.Helper()
+	s := servicetest.New(t)
+	s.AddUser("ann", password)
+	return s, connect(t, s, "ann", change...)
+}
+
+func connect(t *testing.T, s *servicetest.Server, user string, change ...func(*client.Options)) *client.Client {
+	t.Helper()
+	o := client.Options{URL: s.Base, User: user, Password: password, Retry: quick()}
+	for _, c := range change {
+		c(&o)
+	}
+	c, err := client.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func bytesOf(seed uint64, n int) []byte {
+	r := rand.New(rand.NewPCG(seed, 1))
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	return b
+}
+
+// cutting makes connections that break after up to most bytes in a direction,
+// until it has broken enough of them.
+type cutting struct {
+	most int64
+
+	mu     sync.Mutex
+	random *rand.Rand
+	left   int
+	cuts   int
+}
+
+func cutter(most int64, times int) *cutting {
+	return &cutting{most: most, left: times, random: rand.New(rand.NewPCG(7, 7))}
+}
+
+func (c *cutting) client() *http.Client {
+	return &http.Client{Transport: &http.Transport{DialContext: c.dial}}
+}
+
+func (c *cutting) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.left == 0 {
+		return conn, nil
+	}
+	c.left--
+	return &cutConn{Conn: conn, cutting: c, left: c.random.Int64N(c.most)}, nil
+}
+
+var errCut = errors.New("the line was cut")
+
+type cutConn struct {
+	net.Conn
+	cutting *cutting
+
+	mu   sync.Mutex
+	left int64
+	cut  bool
+}
+
+func (c *cutConn) spend(n int) (allowed int, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if int64(n) <= c.left {
+		c.left -= int64(n)
+		return n, nil
+	}
+	if !c.cut {
+		c.cut = true
+		c.cutting.mu.Lock()
+		c.cutting.cuts++
+		c.cutting.mu.Unlock()
+		c.Conn.Close()
+	}
+	return 0, errCut
+}
+
+func (c *cutConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if err != nil {
+		return n, err
+	}
+	return c.spend(n)
+}
+
+func (c *cutConn) Write(b []byte) (int, error) {
+	if _, err := c.spend(len(b)); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(b)
+}
