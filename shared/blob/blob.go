@@ -106,7 +106,8 @@ type Store interface {
 	SignGet(ctx context.Context, area Area, key string, s Signed) (string, error)
 
 	// Sweep removes what interrupted Creates and Copies left behind and that
-	// no List shows, if it began before the given time.
+	// no List shows, if it began before the given time, and sessions of
+	// parts that began PartsLife before that.
 	Sweep(ctx context.Context, before time.Time) (removed int, err error)
 }
 

@@ -3,6 +3,7 @@
 //	files/<owner>/<name>    the user area
 //	backup/<owner>/<name>   the backup area
 //	tmp/                    large objects that are being written
+//	parts/<session>/        objects that arrive in parts
 //	journal                 small objects that the system has not written yet
 //
 // One process at a time creates objects in the folder at full speed; others may
@@ -34,15 +35,16 @@ type Options struct {
 
 // Store is a blob.Store. Its methods are safe for concurrent use.
 type Store struct {
-	dir     string
-	noSync  bool
-	ordered bool // a sync of a file makes its name durable too
-	buffers sync.Pool
-	syncs   *syncGroup
-	owners  knownOwners
-	placing sync.Mutex                  // where link is not supported
-	link    func(from, to string) error // os.Link
-	journal lazyJournal                 // of small objects
+	dir      string
+	noSync   bool
+	ordered  bool // a sync of a file makes its name durable too
+	buffers  sync.Pool
+	syncs    *syncGroup
+	owners   knownOwners
+	placing  sync.Mutex                  // where link is not supported
+	link     func(from, to string) error // os.Link
+	journal  lazyJournal                 // of small objects
+	sessions sessions
 }
 
 // Open opens the store in the folder dir, and makes it, readable by its owner
@@ -153,8 +155,11 @@ func (s *Store) SignGet(ctx context.Context, area blob.Area, key string, _ blob.
 // last written to, so that a slow create is not taken for an interrupted one.
 func (s *Store) Sweep(ctx context.Context, before time.Time) (removed int, err error) {
 	names, err := readNames(s.tmp())
+	if err == nil {
+		removed, err = s.sweepParts(ctx, before.Add(-blob.PartsLife))
+	}
 	if err != nil {
-		return 0, fmt.Errorf("sweeping: %w", err)
+		return removed, fmt.Errorf("sweeping: %w", err)
 	}
 	for _, name := range names {
 		if err := ctx.Err(); err != nil {

@@ -12,11 +12,13 @@ import (
 )
 
 // Sweep is described at blob.Store. What it removes are uploads in parts that
-// were neither completed nor aborted, which S3 charges for.
+// were neither completed nor aborted, which S3 charges for. It cannot tell
+// those of a Create from sessions of parts, and so gives all of them the time
+// of a session.
 func (s *Store) Sweep(ctx context.Context, before time.Time) (int, error) {
 	removed := 0
 	for _, area := range []blob.Area{blob.Files, blob.Backup} {
-		n, err := s.sweepArea(ctx, area, before)
+		n, err := s.sweepArea(ctx, area, before.Add(-blob.PartsLife))
 		removed += n
 		if err != nil {
 			return removed, fmt.Errorf("sweeping %s: %w", area, err)

@@ -1,0 +1,170 @@
+package disk_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/minio/crc64nvme"
+
+	"ferry/shared/blob"
+	"ferry/shared/blob/blobtest"
+	"ferry/shared/blob/disk"
+)
+
+func TestPartsConformance(t *testing.T) {
+	t.Parallel()
+	t.Run("synced", func(t *testing.T) {
+		t.Parallel()
+		blobtest.RunParts(t, func(t *testing.T) blobtest.PartsStore { return open(t, t.TempDir(), disk.Options{}) }, false)
+	})
+	t.Run("one folder, not synced", func(t *testing.T) {
+		t.Parallel()
+		s := open(t, t.TempDir(), disk.Options{NoSync: true})
+		blobtest.RunParts(t, func(t *testing.T) blobtest.PartsStore { return s }, false)
+	})
+}
+
+// session is an object of three parts of 4 bytes, the last of 2.
+func session(t testing.TB, s *disk.Store) (upload string, l blob.Layout) {
+	t.Helper()
+	l = blob.Layout{Length: 10, PartSize: 4}
+	upload, err := s.BeginParts(t.Context(), blob.Files, "owner/1-a", l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return upload, l
+}
+
+func TestASessionOutlivesTheProcess(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := open(t, dir, disk.Options{})
+	upload, l := session(t, s)
+	for n, text := range map[int]string{1: "aaaa", 3: "cc"} {
+		if _, err := s.WritePart(t.Context(), blob.Files, "owner/1-a", upload, l, n, strings.NewReader(text), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s = open(t, dir, disk.Options{})
+	there, err := s.ListParts(t.Context(), blob.Files, "owner/1-a", upload, 0, 10)
+	if err != nil || len(there) != 2 || there[0].Number != 1 || there[1].Number != 3 || there[1].Sum != crc64nvme.Checksum([]byte("cc")) {
+		t.Fatalf("there are %+v, %v", there, err)
+	}
+	if _, err := s.WritePart(t.Context(), blob.Files, "owner/1-a", upload, l, 2, strings.NewReader("bbbb"), nil); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.CompleteParts(t.Context(), blob.Files, "owner/1-a", upload, l, nil)
+	if err != nil || got.CRC64NVME != crc64nvme.Checksum([]byte("aaaabbbbcc")) {
+		t.Fatalf("completing gives %+v, %v", got, err)
+	}
+	if text := content(t, s, blob.Files, "owner/1-a"); text != "aaaabbbbcc" {
+		t.Errorf("the object reads %q", text)
+	}
+}
+
+func TestAPartThatIsCutOffIsMissing(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), disk.Options{})
+	upload, l := session(t, s)
+	cut := io.MultiReader(strings.NewReader("bb"), errorReader{})
+	for _, r := range []io.Reader{strings.NewReader("aaaa"), cut} {
+		_, _ = s.WritePart(t.Context(), blob.Files, "owner/1-a", upload, l, 1, r, nil)
+	}
+	if there, err := s.ListParts(t.Context(), blob.Files, "owner/1-a", upload, 0, 10); err != nil || len(there) != 0 {
+		t.Errorf("there are %+v, %v: a part is listed of which half was replaced", there, err)
+	}
+}
+
+type errorReader struct{}
+
+func (errorReader) Read([]byte) (int, error) { return 0, errors.New("cut off") }
+
+// TestTheLaterWriterOfAPartWins: the earlier may hang on a connection that was lost.
+func TestTheLaterWriterOfAPartWins(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), disk.Options{})
+	upload, l := session(t, s)
+	r, w := io.Pipe()
+	earlier := make(chan error)
+	go func() {
+		_, err := s.WritePart(t.Context(), blob.Files, "owner/1-a", upload, l, 1, r, nil)
+		earlier <- err
+	}()
+	if _, err := w.Write([]byte("xx")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.WritePart(t.Context(), blob.Files, "owner/1-a", upload, l, 1, strings.NewReader("aaaa"), nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write([]byte("xx")); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	if err := <-earlier; !errors.Is(err, blob.ErrSuperseded) {
+		t.Errorf("the earlier ends with %v, want ErrSuperseded", err)
+	}
+	for n, text := range map[int]string{2: "bbbb", 3: "cc"} {
+		if _, err := s.WritePart(t.Context(), blob.Files, "owner/1-a", upload, l, n, strings.NewReader(text), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.CompleteParts(t.Context(), blob.Files, "owner/1-a", upload, l, nil); err != nil {
+		t.Fatal(err)
+	}
+	if text := content(t, s, blob.Files, "owner/1-a"); text != "aaaabbbbcc" {
+		t.Errorf("the object reads %q", text)
+	}
+}
+
+// TestAMarkThatWasCutOffIsNone: the rest of a session stays usable.
+func TestAMarkThatWasCutOffIsNone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := open(t, dir, disk.Options{})
+	upload, l := session(t, s)
+	for n, text := range map[int]string{1: "aaaa", 2: "bbbb"} {
+		if _, err := s.WritePart(t.Context(), blob.Files, "owner/1-a", upload, l, n, strings.NewReader(text), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(dir, "parts", upload, "marks")
+	marks, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(marks[20:24], bytes.Repeat([]byte{0}, 4))
+	if err := os.WriteFile(path, marks, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	there, err := s.ListParts(t.Context(), blob.Files, "owner/1-a", upload, 0, 10)
+	if err != nil || len(there) != 1 || there[0].Number != 2 {
+		t.Errorf("there are %+v, %v", there, err)
+	}
+}
+
+func TestSweepRemovesOldSessions(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := open(t, dir, disk.Options{NoSync: true})
+	old, _ := session(t, s)
+	young, l := session(t, s)
+	then := time.Now().Add(-blob.PartsLife - time.Hour)
+	if err := os.Chtimes(filepath.Join(dir, "parts", old, "begun"), then, then); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := s.Sweep(t.Context(), time.Now().Add(-time.Minute)); n != 1 || err != nil {
+		t.Errorf("swept %d, %v", n, err)
+	}
+	if _, err := s.ListParts(t.Context(), blob.Files, "owner/1-a", young, 0, 10); err != nil {
+		t.Errorf("the young session: %v", err)
+	}
+	if _, err := s.WritePart(t.Context(), blob.Files, "owner/1-a", old, l, 1, strings.NewReader("aaaa"), nil); !errors.Is(err, blob.ErrNoUpload) {
+		t.Errorf("the old session: %v", err)
+	}
+}

@@ -1,0 +1,240 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"ferry/shared/blob"
+	"ferry/shared/crc64"
+)
+
+// BeginParts is described at blob.Parts. It makes one call.
+func (s *Store) BeginParts(ctx context.Context, area blob.Area, key string, l blob.Layout) (string, error) {
+	at, err := s.place(area, key)
+	if err == nil {
+		err = l.Check()
+	}
+	if err != nil {
+		return "", err
+	}
+	return s.begin(ctx, at, nil)
+}
+
+// SignPart is described at blob.Parts. It makes no call. The headers that carry
+// the size and the checksum are signed as headers: S3 ignores a checksum that
+// is signed as a part of the query.
+func (s *Store) SignPart(ctx context.Context, area blob.Area, key, upload string, l blob.Layout, number int, sum *uint64, expires time.Duration) (blob.SignedPart, error) {
+	at, err := s.place(area, key)
+	if err == nil {
+		err = l.CheckNumber(number)
+	}
+	if err == nil && (expires <= 0 || expires > maxExpires) {
+		err = fmt.Errorf("blob: a signed URL cannot expire after %s", expires)
+	}
+	if err != nil {
+		return blob.SignedPart{}, err
+	}
+	input := &s3.UploadPartInput{
+		Bucket: &at.bucket, Key: &at.key, UploadId: &upload,
+		PartNumber: aws.Int32(int32(number)), ContentLength: aws.Int64(l.Size(number)),
+	}
+	if sum != nil {
+		input.ChecksumCRC64NVME = aws.String(crc64.Text(*sum))
+	}
+	req, err := s.presign.PresignUploadPart(ctx, input, s3.WithPresignExpires(expires), unhoisted)
+	if err != nil {
+		return blob.SignedPart{}, fmt.Errorf("signing part %d of object %s: %w", number, key, err)
+	}
+	signed := blob.SignedPart{Method: req.Method, URL: req.URL, Header: map[string]string{}}
+	for name, values := range req.SignedHeader {
+		switch http.CanonicalHeaderKey(name) {
+		case "Host", "Content-Length": // every client sends them as they are
+		default:
+			signed.Header[http.CanonicalHeaderKey(name)] = values[0]
+		}
+	}
+	return signed, nil
+}
+
+// unhoisted has the SDK sign what is stated, and add no checksum of its own,
+// which it could only compute of an empty body.
+func unhoisted(o *s3.PresignOptions) {
+	o.ClientOptions = append(o.ClientOptions, func(o *s3.Options) {
+		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
+	})
+	o.Presigner = v4.NewSigner(func(o *v4.SignerOptions) {
+		o.DisableHeaderHoisting = true
+		o.DisableURIPathEscaping = true
+	})
+}
+
+// WritePart is described at blob.Parts: bytes go to S3 directly.
+func (s *Store) WritePart(_ context.Context, area blob.Area, key, _ string, l blob.Layout, number int, _ io.Reader, _ *uint64) (blob.Part, error) {
+	if _, err := s.place(area, key); err != nil {
+		return blob.Part{}, err
+	}
+	if err := l.CheckNumber(number); err != nil {
+		return blob.Part{}, err
+	}
+	return blob.Part{}, blob.ErrUnsupported
+}
+
+// ListParts is described at blob.Parts. It makes one call, more only if S3 ends
+// a page early.
+func (s *Store) ListParts(ctx context.Context, area blob.Area, key, upload string, after, limit int) ([]blob.Part, error) {
+	at, err := s.place(area, key)
+	if err != nil {
+		return nil, err
+	}
+	if limit < 1 || limit > blob.MaxList || after < 0 {
+		return nil, fmt.Errorf("blob: %d parts after %d cannot be listed", limit, after)
+	}
+	input := &s3.ListPartsInput{Bucket: &at.bucket, Key: &at.key, UploadId: &upload}
+	if after > 0 {
+		input.PartNumberMarker = aws.String(strconv.Itoa(after))
+	}
+	var parts []blob.Part
+	for {
+		input.MaxParts = aws.Int32(int32(limit - len(parts)))
+		out, err := s.client.ListParts(ctx, input)
+		if hasCode(err, codeNoSuchUpload) {
+			return nil, blob.ErrNoUpload
+		}
+		if err != nil {
+			return nil, fmt.Errorf("listing the parts of object %s: %w", key, err)
+		}
+		for _, p := range out.Parts {
+			parts = append(parts, partOf(p))
+		}
+		if len(parts) >= limit || !aws.ToBool(out.IsTruncated) || aws.ToString(out.NextPartNumberMarker) == "" {
+			return parts, nil
+		}
+		input.PartNumberMarker = out.NextPartNumberMarker
+	}
+}
+
+func partOf(p types.Part) blob.Part {
+	part := blob.Part{Number: int(aws.ToInt32(p.PartNumber)), Size: aws.ToInt64(p.Size), Tag: aws.ToString(p.ETag)}
+	if sum, err := crc64.Parse(aws.ToString(p.ChecksumCRC64NVME)); err == nil {
+		part.Sum, part.HasSum = sum, true
+	}
+	return part
+}
+
+// CompleteParts is described at blob.Parts. It makes one call for each 1,000
+// parts and one more; a repetition makes two.
+func (s *Store) CompleteParts(ctx context.Context, area blob.Area, key, upload string, l blob.Layout, sum *uint64) (blob.Written, error) {
+	at, err := s.place(area, key)
+	if err == nil {
+		err = l.Check()
+	}
+	if err != nil {
+		return blob.Written{}, err
+	}
+	parts, err := blob.AllParts(ctx, s, area, key, upload)
+	if errors.Is(err, blob.ErrNoUpload) {
+		return s.completed(ctx, at, l)
+	}
+	if err == nil {
+		err = l.Missing(parts)
+	}
+	if err != nil {
+		return blob.Written{}, err
+	}
+	whole, known := combine(parts)
+	if known && sum != nil && *sum != whole {
+		return blob.Written{}, &blob.SumError{Got: whole, Stated: *sum}
+	}
+	if !known && sum != nil {
+		whole, known = *sum, true
+	}
+	written, err := s.complete(ctx, at, upload, l, parts, whole, known)
+	if hasCode(err, codeNoSuchUpload) { // another was faster, or an answer was lost
+		return s.completed(ctx, at, l)
+	}
+	if err != nil {
+		return blob.Written{}, fmt.Errorf("completing object %s: %w", key, err)
+	}
+	return written, nil
+}
+
+// complete has S3 compare the object with the size, and the checksum if it is
+// known.
+func (s *Store) complete(ctx context.Context, at place, upload string, l blob.Layout, parts []blob.Part, sum uint64, known bool) (blob.Written, error) {
+	input := &s3.CompleteMultipartUploadInput{
+		Bucket: &at.bucket, Key: &at.key, UploadId: &upload,
+		MultipartUpload: &types.CompletedMultipartUpload{Parts: make([]types.CompletedPart, len(parts))},
+		MpuObjectSize:   &l.Length, ChecksumType: types.ChecksumTypeFullObject,
+	}
+	for i, p := range parts {
+		named := types.CompletedPart{PartNumber: aws.Int32(int32(p.Number)), ETag: aws.String(p.Tag)}
+		if p.HasSum {
+			named.ChecksumCRC64NVME = aws.String(crc64.Text(p.Sum))
+		}
+		input.MultipartUpload.Parts[i] = named
+	}
+	if known {
+		input.ChecksumCRC64NVME = aws.String(crc64.Text(sum))
+	}
+	out, err := s.client.CompleteMultipartUpload(ctx, input)
+	if err != nil {
+		return blob.Written{}, err
+	}
+	stored, err := crc64.Parse(aws.ToString(out.ChecksumCRC64NVME))
+	if err != nil {
+		stored = sum
+	}
+	return blob.Written{Size: l.Length, CRC64NVME: stored}, nil
+}
+
+// completed describes the object that the session became, if it did.
+func (s *Store) completed(ctx context.Context, at place, l blob.Layout) (blob.Written, error) {
+	head, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{
+		Bucket: &at.bucket, Key: &at.key, ChecksumMode: types.ChecksumModeEnabled,
+	})
+	if hasCode(err, codeNoSuchKey, codeNotFound) || err == nil && aws.ToInt64(head.ContentLength) != l.Length {
+		return blob.Written{}, blob.ErrNoUpload
+	}
+	if err != nil {
+		return blob.Written{}, fmt.Errorf("looking for object %s: %w", at.key, err)
+	}
+	sum, err := crc64.Parse(aws.ToString(head.ChecksumCRC64NVME))
+	if err != nil {
+		return blob.Written{}, fmt.Errorf("the checksum of object %s: %w", at.key, err)
+	}
+	return blob.Written{Size: l.Length, CRC64NVME: sum}, nil
+}
+
+// combine puts the parts' checksums together, if all are known.
+func combine(parts []blob.Part) (sum uint64, known bool) {
+	for i, p := range parts {
+		switch {
+		case !p.HasSum:
+			return 0, false
+		case i == 0:
+			sum = p.Sum
+		default:
+			sum = crc64.Combine(sum, p.Sum, p.Size)
+		}
+	}
+	return sum, true
+}
+
+// AbortParts is described at blob.Parts. It makes one call.
+func (s *Store) AbortParts(ctx context.Context, area blob.Area, key, upload string) error {
+	at, err := s.place(area, key)
+	if err != nil {
+		return err
+	}
+	return abort(ctx, s.client, at, upload)
+}
