@@ -183,9 +183,10 @@ func (s *Store) Sweep(ctx context.Context, before time.Time) (removed int, err e
 	return removed, nil
 }
 
-// full gives the errors of a medium without room the name that callers know.
+// full gives the errors of a medium without room, or none for a file so large,
+// the name that callers know.
 func full(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
 		return fmt.Errorf("%w: %w", blob.ErrFull, err)
 	}
 	return err

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,23 +12,21 @@ import (
 	"sync"
 	"time"
 
-	"github.com/minio/crc64nvme"
-
 	"ferry/shared/blob"
 	"ferry/shared/crc64"
 )
 
-// A session is a folder parts/<upload> with two files that matter. Each part is written to
-// its place in "data", which in the end gets the object's name, so that no byte
-// is copied. "marks" tells which parts are there: it never says so of one whose
-// bytes are not durable.
+// A session is a folder parts/<upload>. Each part is written to its place in
+// the file "data", which in the end gets the object's name, so that no byte is
+// copied. "marks" tells which parts are there: it never says so of one whose
+// bytes are not durable. "begun" is as old as the session.
 
 // session is what the writers of one session share.
 type session struct {
 	users int // guarded by the map's mutex
 
 	mu      sync.RWMutex // held to read while bytes are written
-	sealed  bool         // it is being made an object
+	sealed  bool         // it has become an object, or was ended
 	writers map[int]*partWriter
 }
 
@@ -117,153 +114,6 @@ func (s *Store) SignPart(ctx context.Context, area blob.Area, key, upload string
 	return blob.SignedPart{}, blob.ErrUnsupported
 }
 
-// WritePart implements blob.Parts.
-func (s *Store) WritePart(ctx context.Context, area blob.Area, key, upload string, l blob.Layout, number int, r io.Reader, sum *uint64) (blob.Part, error) {
-	dir, _, err := s.sessionPath(ctx, area, key, upload)
-	if err == nil {
-		err = l.CheckNumber(number)
-	}
-	if err != nil {
-		return blob.Part{}, err
-	}
-	shared, release := s.sessions.use(upload)
-	defer release()
-	w := &partWriter{store: s, session: shared, layout: l, number: number}
-	if err := w.open(dir); err != nil {
-		return blob.Part{}, err
-	}
-	defer w.close()
-	part, err := w.write(ctx, r, sum)
-	if err != nil {
-		return blob.Part{}, fmt.Errorf("writing part %d of object %s: %w", number, key, full(err))
-	}
-	return part, nil
-}
-
-// partWriter writes one part.
-type partWriter struct {
-	store       *Store
-	session     *session
-	layout      blob.Layout
-	number      int
-	data, marks *os.File
-}
-
-func (w *partWriter) open(dir string) (err error) {
-	if w.data, err = os.OpenFile(filepath.Join(dir, "data"), os.O_WRONLY, 0); err == nil {
-		w.marks, err = os.OpenFile(filepath.Join(dir, "marks"), os.O_RDWR, 0)
-	}
-	if err != nil {
-		w.close()
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return blob.ErrNoUpload
-	}
-	return err
-}
-
-func (w *partWriter) close() {
-	for _, f := range []*os.File{w.data, w.marks} {
-		if f != nil {
-			f.Close()
-		}
-	}
-}
-
-func (w *partWriter) write(ctx context.Context, r io.Reader, sum *uint64) (blob.Part, error) {
-	if err := w.begin(); err != nil {
-		return blob.Part{}, err
-	}
-	defer w.end()
-	size := w.layout.Size(w.number)
-	buf, release := w.store.buffer(size)
-	defer release()
-	in := &input{r: r, announced: size, buf: buf, sum: crc64nvme.New()}
-	for at := w.layout.Offset(w.number); !in.ended; {
-		b, err := in.next(ctx)
-		if err != nil {
-			return blob.Part{}, err
-		}
-		if err := w.put(b, at); err != nil {
-			return blob.Part{}, err
-		}
-		at += int64(len(b))
-	}
-	got := in.sum.Sum64()
-	if sum != nil && *sum != got {
-		return blob.Part{}, &blob.SumError{Got: got, Stated: *sum}
-	}
-	if !w.store.noSync {
-		if err := syncData(w.data); err != nil {
-			return blob.Part{}, err
-		}
-	}
-	return partOf(w.number, size, got), w.mark(size, got)
-}
-
-// begin makes this the part's writer, and the part missing: durably so if it
-// was there, as its bytes will soon be others.
-func (w *partWriter) begin() error {
-	w.session.mu.Lock()
-	defer w.session.mu.Unlock()
-	if w.session.sealed {
-		return blob.ErrNoUpload
-	}
-	w.session.writers[w.number] = w
-	var old [markSize]byte
-	if _, err := w.marks.ReadAt(old[:], markAt(w.number)); err != nil {
-		return err
-	}
-	if old == [markSize]byte{} {
-		return nil
-	}
-	if _, err := w.marks.WriteAt(make([]byte, markSize), markAt(w.number)); err != nil || w.store.noSync {
-		return err
-	}
-	return syncData(w.marks)
-}
-
-func (w *partWriter) end() {
-	w.session.mu.Lock()
-	defer w.session.mu.Unlock()
-	if w.session.writers[w.number] == w {
-		delete(w.session.writers, w.number)
-	}
-}
-
-// allowed must be called with the session locked.
-func (w *partWriter) allowed() error {
-	switch {
-	case w.session.sealed:
-		return blob.ErrNoUpload
-	case w.session.writers[w.number] != w:
-		return blob.ErrSuperseded
-	}
-	return nil
-}
-
-func (w *partWriter) put(b []byte, at int64) error {
-	w.session.mu.RLock()
-	defer w.session.mu.RUnlock()
-	if err := w.allowed(); err != nil {
-		return err
-	}
-	_, err := w.data.WriteAt(b, at)
-	return err
-}
-
-// mark says that the part is there. It need not be durable: without it, the
-// part is sent once more.
-func (w *partWriter) mark(size int64, sum uint64) error {
-	w.session.mu.Lock()
-	defer w.session.mu.Unlock()
-	if err := w.allowed(); err != nil {
-		return err
-	}
-	_, err := w.marks.WriteAt(mark(size, sum), markAt(w.number))
-	return err
-}
-
 // ListParts implements blob.Parts.
 func (s *Store) ListParts(ctx context.Context, area blob.Area, key, upload string, after, limit int) ([]blob.Part, error) {
 	dir, _, err := s.sessionPath(ctx, area, key, upload)
@@ -277,7 +127,7 @@ func (s *Store) ListParts(ctx context.Context, area blob.Area, key, upload strin
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, blob.ErrNoUpload
 	}
-	if err == nil && !exists(filepath.Join(dir, "data")) {
+	if err == nil && missing(filepath.Join(dir, "data")) {
 		return nil, blob.ErrNoUpload
 	}
 	if err != nil {
@@ -285,8 +135,6 @@ func (s *Store) ListParts(ctx context.Context, area blob.Area, key, upload strin
 	}
 	return parts, nil
 }
-
-func exists(path string) bool { return !missing(path) }
 
 // CompleteParts implements blob.Parts.
 func (s *Store) CompleteParts(ctx context.Context, area blob.Area, key, upload string, l blob.Layout, sum *uint64) (blob.Written, error) {
@@ -302,14 +150,13 @@ func (s *Store) CompleteParts(ctx context.Context, area blob.Area, key, upload s
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
 	written, err := s.complete(dir, object, l, sum)
-	switch {
-	case err == nil:
-		shared.sealed = true // to those who are still writing
-	case errors.Is(err, fs.ErrNotExist):
+	if errors.Is(err, fs.ErrNotExist) {
 		return blob.Written{}, blob.ErrNoUpload
-	default:
+	}
+	if err != nil {
 		return blob.Written{}, fmt.Errorf("completing object %s: %w", key, full(err))
 	}
+	shared.sealed = true // to those who are still writing
 	return written, nil
 }
 
@@ -327,26 +174,41 @@ func (s *Store) complete(dir, object string, l blob.Layout, sum *uint64) (blob.W
 	if sum != nil && *sum != written.CRC64NVME {
 		return blob.Written{}, &blob.SumError{Got: written.CRC64NVME, Stated: *sum}
 	}
+	return written, s.placeData(dir, object, l)
+}
+
+// placeData also finishes what an earlier try began, which may have been killed
+// before the name was durable. The marks are made durable too: without them a
+// repetition could not be answered.
+func (s *Store) placeData(dir, object string, l blob.Layout) error {
 	data := filepath.Join(dir, "data")
 	f, err := os.OpenFile(data, os.O_RDWR, 0)
-	if errors.Is(err, fs.ErrNotExist) && exists(object) { // it was completed before
-		return written, nil
+	if errors.Is(err, fs.ErrNotExist) {
+		return s.keepCopy(object)
 	}
 	if err != nil {
-		return blob.Written{}, err
+		return err
 	}
 	defer f.Close()
-	now := time.Now() // from which on it counts as an object
-	if err := os.Chtimes(data, now, now); err != nil {
-		return blob.Written{}, err
+	if info, err := f.Stat(); err != nil || info.Size() != l.Length {
+		return errors.Join(err, fmt.Errorf("the session is not one of %d bytes", l.Length))
 	}
-	if err := s.place(f, object); err != nil && !(errors.Is(err, blob.ErrExists) && same(f, object)) {
-		return blob.Written{}, err
+	now := time.Now() // from which on it counts as an object
+	err = errors.Join(s.keepMarks(dir), os.Chtimes(data, now, now))
+	if err != nil {
+		return err
+	}
+	err = s.place(f, object)
+	if errors.Is(err, blob.ErrExists) && same(f, object) {
+		err = s.keepCopy(object)
+	}
+	if err != nil {
+		return err
 	}
 	if err := os.Remove(data); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return blob.Written{}, err
+		return err
 	}
-	return written, nil
+	return nil
 }
 
 // same reports whether an earlier try gave the file its name already.
@@ -374,12 +236,22 @@ func (s *Store) AbortParts(ctx context.Context, area blob.Area, key, upload stri
 		return nil
 	}
 	if err == nil {
-		err = os.RemoveAll(dir)
+		err = s.endSession(dir)
 	}
 	if err != nil {
 		return fmt.Errorf("ending the upload of object %s: %w", key, err)
 	}
 	return nil
+}
+
+// endSession lets those who are still writing fail.
+func (s *Store) endSession(dir string) error {
+	shared, release := s.sessions.use(filepath.Base(dir))
+	defer release()
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	shared.sealed = true
+	return os.RemoveAll(dir)
 }
 
 // sweepParts removes sessions that began before a time: that of an empty file
@@ -404,7 +276,7 @@ func (s *Store) sweepParts(ctx context.Context, before time.Time) (removed int, 
 		if stat != nil || !info.ModTime().Before(before) {
 			continue
 		}
-		if err = os.RemoveAll(dir); err == nil {
+		if err = s.endSession(dir); err == nil {
 			removed++
 		}
 	}

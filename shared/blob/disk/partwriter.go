@@ -1,0 +1,165 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/minio/crc64nvme"
+
+	"ferry/shared/blob"
+)
+
+// WritePart implements blob.Parts.
+func (s *Store) WritePart(ctx context.Context, area blob.Area, key, upload string, l blob.Layout, number int, r io.Reader, sum *uint64) (blob.Part, error) {
+	dir, object, err := s.sessionPath(ctx, area, key, upload)
+	if err == nil {
+		err = l.CheckNumber(number)
+	}
+	if err != nil {
+		return blob.Part{}, err
+	}
+	shared, release := s.sessions.use(upload)
+	defer release()
+	w := &partWriter{store: s, session: shared, layout: l, number: number}
+	if err := w.open(dir); err != nil {
+		return blob.Part{}, err
+	}
+	defer w.close()
+	if same(w.data, object) { // a complete was killed when the object was there
+		return blob.Part{}, blob.ErrNoUpload
+	}
+	part, err := w.write(ctx, r, sum)
+	if err != nil {
+		return blob.Part{}, fmt.Errorf("writing part %d of object %s: %w", number, key, full(err))
+	}
+	return part, nil
+}
+
+// partWriter writes one part.
+type partWriter struct {
+	store       *Store
+	session     *session
+	layout      blob.Layout
+	number      int
+	data, marks *os.File
+}
+
+func (w *partWriter) open(dir string) (err error) {
+	if w.data, err = os.OpenFile(filepath.Join(dir, "data"), os.O_WRONLY, 0); err == nil {
+		w.marks, err = os.OpenFile(filepath.Join(dir, "marks"), os.O_RDWR, 0)
+	}
+	if err != nil {
+		w.close()
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return blob.ErrNoUpload
+	}
+	return err
+}
+
+func (w *partWriter) close() {
+	for _, f := range []*os.File{w.data, w.marks} {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
+
+func (w *partWriter) write(ctx context.Context, r io.Reader, sum *uint64) (blob.Part, error) {
+	if err := w.begin(); err != nil {
+		return blob.Part{}, err
+	}
+	defer w.end()
+	size := w.layout.Size(w.number)
+	buf, release := w.store.buffer(size)
+	defer release()
+	in := &input{r: r, announced: size, buf: buf, sum: crc64nvme.New()}
+	for at := w.layout.Offset(w.number); !in.ended; {
+		b, err := in.next(ctx)
+		if err != nil {
+			return blob.Part{}, err
+		}
+		if err := w.put(b, at); err != nil {
+			return blob.Part{}, err
+		}
+		at += int64(len(b))
+	}
+	got := in.sum.Sum64()
+	if sum != nil && *sum != got {
+		return blob.Part{}, &blob.SumError{Got: got, Stated: *sum}
+	}
+	if !w.store.noSync {
+		if err := syncData(w.data); err != nil {
+			return blob.Part{}, err
+		}
+	}
+	return partOf(w.number, size, got), w.mark(size, got)
+}
+
+// begin makes this the part's writer, and the part missing: durably so if it
+// was there, as its bytes will soon be others.
+func (w *partWriter) begin() error {
+	w.session.mu.Lock()
+	defer w.session.mu.Unlock()
+	if w.session.sealed {
+		return blob.ErrNoUpload
+	}
+	w.session.writers[w.number] = w
+	var old [markSize]byte
+	if _, err := w.marks.ReadAt(old[:], markAt(w.number)); err != nil {
+		return err
+	}
+	if old == [markSize]byte{} {
+		return nil
+	}
+	if _, err := w.marks.WriteAt(make([]byte, markSize), markAt(w.number)); err != nil || w.store.noSync {
+		return err
+	}
+	return syncData(w.marks)
+}
+
+func (w *partWriter) end() {
+	w.session.mu.Lock()
+	defer w.session.mu.Unlock()
+	if w.session.writers[w.number] == w {
+		delete(w.session.writers, w.number)
+	}
+}
+
+// allowed must be called with the session locked.
+func (w *partWriter) allowed() error {
+	switch {
+	case w.session.sealed:
+		return blob.ErrNoUpload
+	case w.session.writers[w.number] != w:
+		return blob.ErrSuperseded
+	}
+	return nil
+}
+
+func (w *partWriter) put(b []byte, at int64) error {
+	w.session.mu.RLock()
+	defer w.session.mu.RUnlock()
+	if err := w.allowed(); err != nil {
+		return err
+	}
+	_, err := w.data.WriteAt(b, at)
+	return err
+}
+
+// mark says that the part is there. It need not be durable: without it, the
+// part is sent once more.
+func (w *partWriter) mark(size int64, sum uint64) error {
+	w.session.mu.Lock()
+	defer w.session.mu.Unlock()
+	if err := w.allowed(); err != nil {
+		return err
+	}
+	_, err := w.marks.WriteAt(mark(size, sum), markAt(w.number))
+	return err
+}
