@@ -16,11 +16,23 @@ import (
 )
 
 type commands struct {
-	Serve   serveCommand   `cmd:"" help:"Run the whole service in this process."`
-	User    userCommands   `cmd:"" help:"Create, show and change users."`
-	Inbox   inboxCommand   `cmd:"" help:"Show the mail and text messages that were sent on this machine."`
-	Sweep   sweepCommand   `cmd:"" help:"Move and remove expired files now, and what crashes left."`
-	Version versionCommand `cmd:"" help:"Print the version."`
+	Login   loginCommand   `cmd:"" group:"Files:" help:"Log in to a service, for the commands below."`
+	Logout  logoutCommand  `cmd:"" group:"Files:" help:"End the login."`
+	Up      upCommand      `cmd:"" group:"Files:" help:"Upload files, folders or standard input."`
+	Ls      lsCommand      `cmd:"" group:"Files:" help:"List your files."`
+	Get     getCommand     `cmd:"" group:"Files:" help:"Download files."`
+	Rm      rmCommand      `cmd:"" group:"Files:" help:"Delete files: they stay in the backup area for a while."`
+	Restore restoreCommand `cmd:"" group:"Files:" help:"Bring files back from the backup area."`
+	Uploads uploadsCommand `cmd:"" group:"Files:" help:"List or end uploads that are under way."`
+	Passwd  passwdCommand  `cmd:"" group:"Files:" help:"Change the password."`
+
+	Serve serveCommand `cmd:"" group:"Service:" help:"Run the whole service in this process."`
+	User  userCommands `cmd:"" group:"Service:" help:"Create, show and change users."`
+	Inbox inboxCommand `cmd:"" group:"Service:" help:"Show the mail and text messages that were sent on this machine."`
+	Sweep sweepCommand `cmd:"" group:"Service:" help:"Move and remove expired files now, and what crashes left."`
+
+	Completion completionCommand `cmd:"" group:"This program:" help:"Print the completion for a shell."`
+	Version    versionCommand    `cmd:"" group:"This program:" help:"Print the version."`
 }
 
 // Help is shown below the list of commands.

@@ -3,12 +3,14 @@ package main
 import (
 	"errors"
 	"io/fs"
+	"net/http"
 	"os"
 	"strings"
 	"syscall"
 
 	"ferry/shared/blob"
 	"ferry/shared/boot/local"
+	"ferry/shared/client"
 	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
 	"ferry/shared/users"
@@ -20,16 +22,24 @@ const (
 	exitOther      = 1
 	exitUsage      = 64
 	exitDamaged    = 65
+	exitNoFile     = 66
 	exitUnknown    = 67
 	exitPort       = 69
+	exitExists     = 73
 	exitFull       = 74
 	exitBusy       = 75
+	exitRefused    = 76
 	exitPermission = 77
 	exitSettings   = 78
+	exitInterrupt  = 130 // as shells have it
 )
 
-const exitCodes = `Exit codes: 0 done, 64 wrong usage, 65 data damaged or of a newer version, 67 no such user, 69 address cannot be used,
-74 disk full or failing, 75 data busy, 77 no permission, 78 wrong settings, 1 anything else.`
+const exitCodes = `Exit codes: 0 done, 64 wrong usage, 65 data damaged or of a newer version, or wrong bytes in a transfer, 66 no such file, 67 no such user,
+69 address cannot be used or service not reached, 73 a file is in the way, 74 disk full or failing, 75 busy: try again, 76 the service refuses the request,
+77 no permission or no login, 78 wrong settings, 130 interrupted, 1 anything else. Of several failures the first counts.`
+
+// errInterrupted is the end by Ctrl-C of what can be gone on with.
+var errInterrupted = errors.New("interrupted; run the same command again to go on")
 
 // coded is an error whose exit code is known where it arises.
 type coded struct {
@@ -45,6 +55,10 @@ func exitCode(err error) int {
 	switch {
 	case errors.As(err, &c):
 		return c.code
+	case errors.Is(err, errInterrupted):
+		return exitInterrupt
+	case isRemote(err):
+		return remoteCode(err)
 	case errors.Is(err, sqlite.ErrDamaged), errors.Is(err, sqlite.ErrNewer), errors.Is(err, local.ErrKey):
 		return exitDamaged
 	case errors.Is(err, users.ErrUnknown):
@@ -71,6 +85,9 @@ func explain(err error) string {
 	if errors.Is(err, local.ErrNoData) {
 		return err.Error() + "; say where they are with --data or FERRY_DATA"
 	}
+	if client.IsNetwork(err) {
+		return err.Error() + "; run the same command again to go on"
+	}
 	if errors.Is(err, sqlite.ErrDamaged) {
 		return once(err.Error(), sqlite.ErrDamaged.Error())
 	}
@@ -80,4 +97,40 @@ func explain(err error) string {
 // once leaves out what an error says between two mentions of its kind.
 func once(text, kind string) string {
 	return text[:strings.Index(text, kind)] + text[strings.LastIndex(text, kind):]
+}
+
+// isRemote tells errors of talking to a service.
+func isRemote(err error) bool {
+	for _, kind := range []error{client.ErrNoLogin, client.ErrDigest, client.ErrChanged, client.ErrExists, client.ErrNotFound, client.ErrAnswer} {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	return client.IsNetwork(err) || client.StatusOf(err) != 0
+}
+
+func remoteCode(err error) int {
+	switch {
+	case errors.Is(err, client.ErrNoLogin):
+		return exitPermission
+	case errors.Is(err, client.ErrDigest):
+		return exitDamaged
+	case errors.Is(err, client.ErrNotFound):
+		return exitNoFile
+	case errors.Is(err, client.ErrExists):
+		return exitExists
+	case errors.Is(err, client.ErrChanged):
+		return exitBusy
+	case client.IsNetwork(err):
+		return exitPort
+	}
+	switch client.StatusOf(err) {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return exitPermission
+	case http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return exitBusy
+	case http.StatusInsufficientStorage:
+		return exitFull
+	}
+	return exitRefused
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -55,7 +56,10 @@ func run(ctx context.Context, args []string, c console) int {
 		fmt.Fprintf(c.Err, "ferry: %v\nTry ferry --help.\n", err)
 		return exitUsage
 	}
-	if err := command.Run(); err != nil {
+	if err := command.Run(parser); err != nil {
+		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+			err = errInterrupted
+		}
 		fmt.Fprintln(c.Err, "ferry:", explain(err))
 		return exitCode(err)
 	}

@@ -143,4 +143,3 @@ func ExampleError() {
 	fmt.Println(client.StatusOf(err), err)
 	// Output: 400 the destination user does not exist
 }
-

@@ -9,6 +9,8 @@ import (
 	"io"
 
 	"golang.org/x/sync/errgroup"
+
+	"ferry/shared/crc64"
 )
 
 // Source is a file to upload. Content is read at several places at once, and
@@ -19,6 +21,10 @@ type Source struct {
 	Length  int64  // in bytes
 	SHA256  string // in hexadecimal, if known
 	Content io.ReaderAt
+
+	// Check is asked when all has been read, before the file is made; it may be
+	// nil. Its error, such as ErrChanged, ends the upload.
+	Check func() error
 }
 
 // PutOptions say how to upload, and what to go on with.
@@ -66,6 +72,11 @@ func (c *Client) Put(ctx context.Context, src Source, o PutOptions) (File, error
 	}
 	if err := p.parts(ctx); err != nil {
 		return File{}, err
+	}
+	if src.Check != nil {
+		if err := src.Check(); err != nil {
+			return File{}, &local{err}
+		}
 	}
 	sum := p.whole()
 	return c.Complete(ctx, st.Session, &sum)
@@ -172,7 +183,7 @@ func (p *put) sum(ctx context.Context, number int) (uint64, error) {
 func (p *put) whole() uint64 {
 	var all uint64
 	for i, sum := range p.sums {
-		all = combine(all, sum, p.session.size(i+1))
+		all = crc64.Combine(all, sum, p.session.size(i+1))
 	}
 	return all
 }

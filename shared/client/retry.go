@@ -16,13 +16,19 @@ import (
 type Retry struct {
 	Tries    int // in all, without one that got anywhere; 1 never repeats
 	Min, Max time.Duration
+
+	// Told hears of each failure before the wait for the next try; it may be
+	// nil. It is called from several goroutines.
+	Told func(err error, wait time.Duration)
 }
 
 // longestWait is the longest Retry-After that is waited for without asking.
 const longestWait = 2 * time.Minute
 
 func (r Retry) withDefaults() Retry {
-	return Retry{Tries: max(1, cmp.Or(r.Tries, 10)), Min: cmp.Or(r.Min, 500*time.Millisecond), Max: cmp.Or(r.Max, 30*time.Second)}
+	r.Tries = max(1, cmp.Or(r.Tries, 10))
+	r.Min, r.Max = cmp.Or(r.Min, 500*time.Millisecond), cmp.Or(r.Max, 30*time.Second)
+	return r
 }
 
 // progress is an error of a try that got somewhere, so that tries count anew.
@@ -49,6 +55,9 @@ func (r Retry) do(ctx context.Context, f func() error) error {
 		wait, again := r.wait(err, failed)
 		if !again || ctx.Err() != nil {
 			return cause(ctx, err)
+		}
+		if r.Told != nil {
+			r.Told(err, wait)
 		}
 		if err := sleep(ctx, wait); err != nil {
 			return err

@@ -1,0 +1,297 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"ferry/shared/service/servicetest"
+	"ferry/shared/users"
+)
+
+const annsPassword = "a long password"
+
+// home is a person's account on a machine: settings, cache and a folder to be in.
+type home struct {
+	t   *testing.T
+	dir string
+	env []string
+}
+
+func newHome(t *testing.T, env ...string) *home {
+	dir := t.TempDir()
+	return &home{t, dir, append(env, "HOME="+dir, "XDG_CONFIG_HOME="+filepath.Join(dir, "config"), "XDG_CACHE_HOME="+filepath.Join(dir, "cache"))}
+}
+
+// command is a ferry that this person calls.
+func (h *home) command(stdin string, args ...string) *exec.Cmd {
+	cmd := ferry(h.t.Context(), h.dir, args...)
+	cmd.Env = append(cmd.Env, h.env...)
+	cmd.Dir, cmd.Stdin = h.dir, strings.NewReader(stdin)
+	return cmd
+}
+
+func (h *home) run(stdin string, args ...string) result {
+	h.t.Helper()
+	cmd := h.command(stdin, args...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	_ = cmd.Run() // the code says how it went
+	return result{out.String(), errs.String(), cmd.ProcessState.ExitCode()}
+}
+
+func (h *home) write(name string, content []byte) {
+	h.t.Helper()
+	path := filepath.Join(h.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		h.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h *home) read(name string) string {
+	h.t.Helper()
+	b, err := os.ReadFile(filepath.Join(h.dir, name))
+	if err != nil {
+		h.t.Error(err)
+	}
+	return string(b)
+}
+
+// annsService runs a service with the user ann, whose home is returned.
+func annsService(t *testing.T) (*servicetest.Server, *home) {
+	t.Helper()
+	s := servicetest.New(t)
+	s.AddUser("ann", annsPassword)
+	h := newHome(t)
+	if r := h.run(annsPassword, "login", s.Root, "--user", "ann", "--password-stdin"); r.code != exitOK {
+		t.Fatalf("logging in: %s", r.err)
+	}
+	return s, h
+}
+
+func TestPeopleUseTheServiceByCommands(t *testing.T) {
+	t.Parallel()
+	_, h := annsService(t)
+	h.write("a.txt", []byte("first"))
+	h.write("b/a.txt", []byte("second"))
+	h.write("b/c/d.txt", []byte("third"))
+	if err := os.Symlink("/etc/passwd", filepath.Join(h.dir, "b", "link")); err != nil {
+		t.Fatal(err)
+	}
+	steps := []struct {
+		name, args, stdin string
+		code              int
+		out, err          string // what the outputs contain
+	}{
+		{"an area is empty at first", "ls", "", exitOK, "no files", ""},
+		{"an empty area is an empty array", "ls --json", "", exitOK, "[]", ""},
+		{"a file goes up", "up a.txt", "", exitOK, "/v1/download/file?lang=en&k=", "a.txt: 5 B (id 1)"},
+		{"a folder goes up, without what is no file", "up b --connections 1", "", exitOK, "http", "skipped b/link, which is not a regular file"},
+		{"standard input goes up", "up - --name in.txt", "from a pipe", exitOK, "http", "in.txt: 11 B (id 4)"},
+		{"a file that is not there is told apart", "up missing.txt", "", exitNoFile, "", "ferry: missing.txt: "},
+		{"the others go up all the same", "up missing.txt a.txt --json", "", exitNoFile, `"id": 5`, "missing.txt"},
+		{"a device is refused", "up /dev/null", "", exitUsage, "", "it is not a file"},
+		{"an unknown destination is refused", "up a.txt --to nobody", "", exitRefused, "", "the destination user does not exist"},
+		{"a wrong number is refused", "up a.txt --sms 12", "", exitRefused, "", "not a telephone number"},
+		{"one name is for one file", "up a.txt b --name x", "", exitUsage, "", "one file alone"},
+		{"files are listed", "ls", "", exitOK, "d.txt\n", ""},
+		{"and with their links", "ls --links --json", "", exitOK, `"linkURL":"http`, ""},
+		{"a file is fetched by its id", "get 1 -o got", "", exitOK, "", "verified by sha-256 and crc64nvme"},
+		{"and by its name, the newest", "get in.txt -o -", "", exitOK, "from a pipe", ""},
+		{"nothing is overwritten", "get 1 -o got", "", exitExists, "", "exists already: got"},
+		{"unless forced", "get 3 -o got -f", "", exitOK, "", "got: 5 B"},
+		{"a file that is not there is not fetched", "get nothing.txt", "", exitNoFile, "", "there is no such file"},
+		{"an unknown id neither", "get 99", "", exitNoFile, "", "ferry: 99: "},
+		{"a wrong link neither", "get http://127.0.0.1:1/v1/download/file?k=x --tries 1", "", exitPort, "", "cannot be reached"},
+		{"an ambiguous name is not deleted", "rm a.txt", "", exitUsage, "", "several files are named a.txt; say which id: 5, "},
+		{"an id is", "rm 1", "", exitOK, "", "a.txt (id 1) is in the backup area"},
+		{"a name is", "rm d.txt in.txt --json", "", exitOK, `"name": "in.txt"`, "d.txt"},
+		{"what is deleted is in the backup area", "ls --backup", "", exitOK, "in.txt", ""},
+		{"and can be fetched there", "get --backup in.txt -o -", "", exitOK, "from a pipe", ""},
+		{"it comes back", "restore in.txt 1", "", exitOK, "", "a.txt (id 1) is restored"},
+		{"what is not there does not", "restore 77", "", exitNoFile, "", "ferry: 77: "},
+		{"help names the exit codes", "up --help", "", exitOK, "Exit codes", ""},
+		{"the login ends", "logout", "", exitOK, "", "logged out"},
+		{"and then there is none", "ls", "", exitSettings, "", "ferry login"},
+	}
+	for _, s := range steps { // each builds on those before
+		r := h.run(s.stdin, strings.Fields(s.args)...)
+		if r.code != s.code || !strings.Contains(r.out, s.out) || !strings.Contains(r.err, s.err) {
+			t.Errorf("%s: ferry %s: code %d, want %d\n%s%s", s.name, s.args, r.code, s.code, r.out, r.err)
+		}
+	}
+	if got := h.read("got"); got != "third" && got != "second" {
+		t.Errorf("got has %q", got)
+	}
+}
+
+func TestALinkIsEnoughToDownload(t *testing.T) {
+	t.Parallel()
+	_, h := annsService(t)
+	h.write("fête.txt", []byte("content"))
+	link := strings.TrimSpace(h.run("", "up", "fête.txt", "-q").out)
+	stranger := newHome(t)
+	r := stranger.run("", "get", link, "--json")
+	var got []downloaded
+	if err := json.Unmarshal([]byte(r.out), &got); err != nil || r.code != exitOK || len(got) != 1 || got[0].Path != "fête.txt" || got[0].Length != 7 {
+		t.Fatalf("code %d: %s%s", r.code, r.out, r.err)
+	}
+	if text := stranger.read("fête.txt"); text != "content" {
+		t.Errorf("it has %q", text)
+	}
+	if _, err := os.Stat(filepath.Join(stranger.dir, "config")); err == nil {
+		t.Error("a stranger got settings")
+	}
+	for what, link := range map[string]string{"an unknown token": link + "x", "no token": strings.Split(link, "?")[0]} {
+		if r := stranger.run("", "get", link); r.code != exitPermission && r.code != exitRefused || strings.Contains(r.err, "k=") && what == "" {
+			t.Errorf("%s: code %d: %s", what, r.code, r.err)
+		}
+	}
+}
+
+func TestTheLoginIsForItsOwnerAndItsServiceAlone(t *testing.T) {
+	t.Parallel()
+	s, h := annsService(t)
+	dir := filepath.Join(h.dir, "config", "ferry")
+	for path, mode := range map[string]os.FileMode{dir: 0o700, filepath.Join(dir, "login.json"): 0o600} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != mode {
+			t.Errorf("%s: %v, %v", path, info.Mode(), err)
+		}
+	}
+	text := h.read("config/ferry/login.json")
+	if strings.Contains(text, annsPassword) || !strings.Contains(text, `"bearer":"`) {
+		t.Error("the password is kept, or no bearer")
+	}
+	other := servicetest.New(t)
+	h.env = append(h.env, "FERRY_URL="+other.Root)
+	if r := h.run("", "ls"); r.code != exitPermission || !strings.Contains(r.err, "not logged in to "+other.Base) {
+		t.Errorf("another service: code %d: %s", r.code, r.err)
+	}
+	bearer := regexp.MustCompile(`"bearer":"([^"]+)"`).FindStringSubmatch(text)[1]
+	if strings.Contains(other.Log.String(), bearer) {
+		t.Error("the bearer went to another service")
+	}
+	h.env = h.env[:len(h.env)-1]
+	s.Clock.Advance(2 * time.Hour)
+	if r := h.run("", "ls"); r.code != exitPermission || !strings.Contains(r.err, "has run out; run ferry login") {
+		t.Errorf("a bearer that has ended: code %d: %s", r.code, r.err)
+	}
+	h.env = append(h.env, "FERRY_PASSWORD="+annsPassword)
+	if r := h.run("", "ls"); r.code != exitOK {
+		t.Errorf("with the password in the environment: code %d: %s", r.code, r.err)
+	}
+}
+
+func TestLoginsThatFailHaveTheirCode(t *testing.T) {
+	t.Parallel()
+	s := servicetest.New(t)
+	s.AddUser("ann", annsPassword)
+	s.AddUser("new", "temporary password", func(u *users.User) { u.State = users.FirstAccess })
+	h := newHome(t)
+	for _, k := range []struct {
+		what, stdin string
+		args        []string
+		code        int
+		err         string
+	}{
+		{"no service", "x", []string{"--user", "ann", "--password-stdin"}, exitSettings, "which service"},
+		{"no address of one", "x", []string{"nonsense", "--user", "ann", "--password-stdin"}, exitSettings, "is not the URL"},
+		{"no user", "x", []string{s.Root, "--password-stdin"}, exitUsage, "--user"},
+		{"nobody to ask", "x", []string{s.Root, "--user", "ann"}, exitUsage, "no terminal"},
+		{"a wrong password", "wrong", []string{s.Root, "--user", "ann", "--password-stdin"}, exitPermission, "not valid"},
+		{"a temporary password", "temporary password", []string{s.Root, "--user", "new", "--password-stdin"}, exitPermission, "temporary"},
+	} {
+		if r := h.run(k.stdin, append([]string{"login"}, k.args...)...); r.code != k.code || !strings.Contains(r.err, k.err) {
+			t.Errorf("%s: code %d, want %d: %s", k.what, r.code, k.code, r.err)
+		}
+	}
+}
+
+func TestAPasswordIsChangedByCommand(t *testing.T) {
+	t.Parallel()
+	s, h := annsService(t)
+	s.AddUser("new", "temporary password", func(u *users.User) { u.State = users.FirstAccess })
+	r := h.run("temporary password\none of my own\none of my own\n", "passwd", "--first", "--user", "new")
+	if r.code != exitOK || !strings.Contains(r.err, "the password of new is changed") {
+		t.Fatalf("first access: code %d: %s", r.code, r.err)
+	}
+	if r := h.run("", "ls"); r.code != exitOK {
+		t.Errorf("and then: %s", r.err)
+	}
+	if r := h.run("temporary password\none\ntwo\n", "passwd", "--first", "--user", "new"); r.code == exitOK {
+		t.Errorf("two other passwords: %s", r.err)
+	}
+
+	cmd := h.command("", "passwd", "--user", "ann")
+	cmd.Stdin = nil
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pin := ""
+	for range 400 {
+		if s.Deliver() > 0 {
+			req, _ := http.NewRequest("GET", s.Root+"/inbox", nil)
+			req.Header.Set("Accept", "application/json")
+			pin = regexp.MustCompile(`\b[0-9]{8}\b`).FindString(s.Text(s.Do(req)))
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if _, err := in.Write([]byte(pin + "\nmy other password\nmy other password\n")); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v: %s", err, errs.String())
+	}
+	s.Login("ann", "my other password")
+}
+
+func TestTheShellsCompletionIsThatOfTheCommands(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	script := h.run("", "completion", "bash").out
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("bash is not installed")
+	}
+	h.write("afile", nil)
+	for line, want := range map[string]string{
+		"ferry u": "up uploads user", "ferry user di": "disable", "ferry up --me": "--message", "ferry completion f": "fish",
+		"ferry up af": "afile", "ferry up --to bob af": "afile", "ferry ls --b": "--backup",
+	} {
+		cmd := exec.CommandContext(t.Context(), "bash", "-c", script+`
+COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _ferry; printf '%s\n' "${COMPREPLY[@]}" | sort | paste -sd' '`, "bash")
+		cmd.Args = append(cmd.Args, strings.Split(line, " ")...)
+		cmd.Dir = h.dir
+		if out, err := cmd.CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != want {
+			t.Errorf("%q is completed to %q, %v, want %q", line, out, err, want)
+		}
+	}
+	for shell, check := range map[string][]string{"zsh": {"zsh", "-n"}, "fish": {"fish", "--no-execute"}} {
+		out := h.run("", "completion", shell)
+		if out.code != exitOK || !strings.Contains(out.out, "uploads") {
+			t.Errorf("%s: code %d: %s", shell, out.code, out.err)
+		}
+		if path, err := exec.LookPath(check[0]); err == nil {
+			h.write("script", []byte(out.out))
+			if text, err := exec.CommandContext(t.Context(), path, check[1], filepath.Join(h.dir, "script")).CombinedOutput(); err != nil {
+				t.Errorf("%s does not take it: %s", shell, text)
+			}
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+	"time"
+
+	"ferry/shared/client"
+)
+
+type getCommand struct {
+	remote
+	What   []string `arg:"" name:"file" help:"Link, id, or name; of several files with a name the newest."`
+	Output string   `short:"o" placeholder:"PATH" help:"File or folder to write to, or - for standard output. Without this the file's own name, here."`
+	Force  bool     `short:"f" help:"Replace a file that is there."`
+	Backup bool     `help:"Ids and names are of the backup area."`
+	transfer
+}
+
+func (getCommand) Help() string {
+	return `A link needs no login. Until a file is whole it is named NAME.part; run the same command again after Ctrl-C, a crash or a lost network and it goes on where it was.
+The bytes are compared with the SHA-256 that the service states, and with its CRC64NVME for your own files.
+
+` + exitCodes
+}
+
+// downloaded is what is told of one file.
+type downloaded struct {
+	What     string   `json:"what"`
+	Path     string   `json:"path,omitempty"`
+	Name     string   `json:"name,omitempty"`
+	Length   int64    `json:"length"`
+	Verified []string `json:"verified,omitempty"`
+	Error    string   `json:"error,omitempty"`
+}
+
+func (c getCommand) Run(ctx context.Context, out console) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	switch {
+	case c.Output == "-" && c.JSON:
+		return &coded{exitUsage, errors.New("-o - and --json both want standard output")}
+	case len(c.What) > 1 && c.Output != "" && c.Output != "-" && !isFolder(c.Output):
+		return &coded{exitUsage, errors.New("-o is a folder or - where several files are wanted")}
+	}
+	results, failed := []downloaded{}, failures{out: out}
+	for _, what := range c.What {
+		r, err := c.one(ctx, out, what)
+		if err != nil {
+			r.Error = explain(err)
+		}
+		results = append(results, r)
+		if ctx.Err() != nil {
+			break
+		}
+		failed.add(what, err)
+	}
+	if c.JSON {
+		if err := printJSON(out, results); err != nil {
+			return err
+		}
+	}
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
+	return failed.err()
+}
+
+// one downloads one file.
+func (c getCommand) one(ctx context.Context, out console, what string) (downloaded, error) {
+	r, begin := downloaded{What: what}, time.Now()
+	m := newMeter(out, c.Quiet)
+	c.patient(&c.remote, m)
+	cl, link, crc, err := c.find(ctx, out, what)
+	if err != nil {
+		return r, err
+	}
+	m.start(nil)
+	defer m.end()
+	v := client.Verify{CRC64NVME: crc, Progress: m.add, Started: func(f client.Remote, have int64) {
+		m.name(f.Name)
+		m.expect(f.Length)
+		m.add(have)
+		if have > 0 {
+			m.say("going on with the download of %s", printable(f.Name))
+		}
+	}}
+	if c.Output == "-" {
+		f, err := cl.Copy(ctx, link, out.Out, v)
+		r.Name, r.Length = f.Name, f.Length
+		return r, err
+	}
+	got, err := cl.Fetch(ctx, link, client.FetchOptions{Verify: v, Path: c.Output, Force: c.Force, Connections: c.Connections})
+	r.Name, r.Length, r.Path, r.Verified = got.Name, got.Length, got.Path, got.Verified
+	if err != nil {
+		return r, err
+	}
+	verified := "there is no digest to compare with"
+	if len(got.Verified) > 0 {
+		verified = "verified by " + strings.Join(got.Verified, " and ")
+	}
+	m.say("%s: %s, %s", printable(got.Path), took(got.Length, time.Since(begin)), verified)
+	return r, nil
+}
+
+// find returns the link of what is wanted, and its CRC64NVME if known.
+func (c getCommand) find(ctx context.Context, out console, what string) (cl *client.Client, link, crc string, err error) {
+	if u, err := url.Parse(what); err == nil && strings.Contains(what, "://") {
+		cl, err := client.New(client.Options{URL: u.Scheme + "://" + u.Host, Retry: c.retry})
+		if err != nil {
+			err = &coded{exitUsage, err}
+		}
+		return cl, what, "", err
+	}
+	if cl, _, err = c.client(out); err != nil {
+		return nil, "", "", err
+	}
+	id, ok := fileID(what)
+	if !ok {
+		found, err := cl.Named(ctx, area(c.Backup), what, 1)
+		if err != nil {
+			return nil, "", "", err
+		}
+		id = found[0].ID
+	}
+	d, err := cl.File(ctx, area(c.Backup), id)
+	return cl, d.Link, d.CRC64NVME, err
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"ferry/shared/client"
+)
+
+// remote says which service a command talks to, and as whom.
+type remote struct {
+	URL  string `env:"FERRY_URL" placeholder:"URL" help:"Address of the service; without it that of the saved login."`
+	User string `env:"FERRY_USER" placeholder:"NAME" help:"User to log in as, with the password of FERRY_PASSWORD; without it that of the saved login."`
+
+	retry client.Retry
+}
+
+// fewTries is for commands that a person waits for.
+const fewTries = 3
+
+// transfer are flags of commands that last.
+type transfer struct {
+	Connections int  `default:"4" placeholder:"N" help:"Pieces, or small files, at once (default ${default})."`
+	Tries       int  `default:"10" placeholder:"N" help:"How often to try what gets nowhere before giving up (default ${default})."`
+	JSON        bool `name:"json" help:"Print a JSON array of what was done and what failed."`
+	Quiet       bool `short:"q" help:"Show no progress."`
+}
+
+func (t transfer) check() error {
+	if t.Connections < 1 || t.Connections > 64 || t.Tries < 1 {
+		return &coded{exitUsage, errors.New("--connections is 1 to 64, and --tries at least 1")}
+	}
+	return nil
+}
+
+// patient makes the remote try again as often as wanted, and say so.
+func (t transfer) patient(r *remote, m *meter) {
+	r.retry = client.Retry{Tries: t.Tries, Told: func(err error, wait time.Duration) {
+		if wait >= time.Second {
+			m.say("%s; trying again in %s", err, span(wait))
+		}
+	}}
+}
+
+// nobody is a client without a login.
+func (r remote) nobody() (*client.Client, error) {
+	return r.open(nil)
+}
+
+func (r remote) open(bearer client.BearerFunc) (*client.Client, error) {
+	if r.retry.Tries == 0 {
+		r.retry.Tries = fewTries
+	}
+	if r.URL == "" {
+		return nil, &coded{exitSettings, errors.New("which service? Run ferry login URL first, or say it with --url or FERRY_URL")}
+	}
+	c, err := client.New(client.Options{URL: r.URL, Bearer: bearer, Retry: r.retry})
+	if err != nil {
+		return nil, &coded{exitSettings, err}
+	}
+	return c, nil
+}
+
+// client is a client that logs in when it has to.
+func (r remote) client(out console) (*client.Client, *identity, error) {
+	s, err := readLogin()
+	if err != nil {
+		return nil, nil, err
+	}
+	if r.URL = cmp.Or(r.URL, s.URL); r.URL == "" {
+		_, err := r.nobody()
+		return nil, nil, err
+	}
+	base, err := client.BaseURL(r.URL)
+	if err != nil {
+		return nil, nil, &coded{exitSettings, err}
+	}
+	if s.URL != base || r.User != "" && r.User != s.User {
+		s = saved{URL: base} // a bearer goes to its own service alone
+	}
+	i := &identity{saved: s, user: cmp.Or(r.User, s.User), password: os.Getenv("FERRY_PASSWORD"), out: out}
+	i.nobody, err = r.nobody()
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := r.open(i.bearer)
+	return c, i, err
+}
+
+// identity finds bearers: the saved one, then one by the environment's
+// password, then one by a password that is asked for.
+type identity struct {
+	saved    saved
+	user     string
+	password string
+	out      console
+	nobody   *client.Client
+
+	mu sync.Mutex // progress is not to write while a password is asked for
+}
+
+func (i *identity) bearer(ctx context.Context, refused string) (string, error) {
+	if i.saved.Bearer != "" && refused == "" {
+		return i.saved.Bearer, nil
+	}
+	if i.user != "" && i.password != "" {
+		bearer, err := i.nobody.Login(ctx, i.user, i.password)
+		return bearer, refusedLogin(err)
+	}
+	if i.user == "" {
+		return "", fmt.Errorf("%w to %s: run ferry login, or set FERRY_USER and FERRY_PASSWORD", client.ErrNoLogin, i.saved.URL)
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	ask := asker(i.out)
+	if !ask.possible() {
+		return "", fmt.Errorf("%w: the login to %s has run out; run ferry login, or set FERRY_USER and FERRY_PASSWORD", client.ErrNoLogin, i.saved.URL)
+	}
+	password, err := ask.secret(fmt.Sprintf("The login has run out. Password of %s: ", i.user))
+	if err != nil {
+		return "", err
+	}
+	bearer, err := i.nobody.Login(ctx, i.user, password)
+	if err != nil {
+		return "", refusedLogin(err)
+	}
+	i.saved.User, i.saved.Bearer = i.user, bearer
+	return bearer, writeLogin(i.saved)
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}

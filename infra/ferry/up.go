@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ferry/shared/client"
+)
+
+type upCommand struct {
+	remote
+	Paths    []string `arg:"" name:"path" help:"File, folder (each file in it), or - for standard input."`
+	To       string   `placeholder:"USER" help:"Put it into this user's area."`
+	SMS      string   `name:"sms" placeholder:"NUMBER" help:"Send the link to this mobile number."`
+	Mail     string   `placeholder:"ADDRESS" help:"Send the link to this mail address."`
+	Message  string   `placeholder:"TEXT" help:"Say this with the link."`
+	Lang     string   `placeholder:"LANG" help:"Language of the link and of messages."`
+	Name     string   `placeholder:"NAME" help:"Name of the file, when there is one; that of standard input is stdin without this."`
+	SHA256   bool     `name:"sha256" help:"Have the SHA-256 of large files kept too, which reads them once more."`
+	PartSize int64    `placeholder:"BYTES" help:"Size of the parts of large files; the service chooses without this."`
+	transfer
+}
+
+func (upCommand) Help() string {
+	return `Prints the link of each file. A file of more than 4 MiB goes up in parts; after Ctrl-C, a crash or a lost network run the same command again within seven days:
+it goes on where it was. Standard input of more than 4 MiB is first copied to the cache folder, and cannot be gone on with.
+
+` + exitCodes
+}
+
+// uploaded is what is told of one file.
+type uploaded struct {
+	Path   string `json:"path"`
+	ID     int64  `json:"id,omitempty"`
+	Name   string `json:"name,omitempty"`
+	Length int64  `json:"length"`
+	Link   string `json:"link,omitempty"`
+	Error  string `json:"error,omitempty"`
+}
+
+// uploader is one ferry up.
+type uploader struct {
+	upCommand
+	out    console
+	client *client.Client
+	user   string
+	meter  *meter
+
+	mu      sync.Mutex
+	results []uploaded
+	failed  failures
+}
+
+func (c upCommand) Run(ctx context.Context, out console) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	m := newMeter(out, c.Quiet)
+	c.patient(&c.remote, m)
+	cl, who, err := c.client(out)
+	if err != nil {
+		return err
+	}
+	m.start(&who.mu)
+	u := &uploader{upCommand: c, out: out, client: cl, user: who.user, meter: m}
+	u.failed = failures{out: out, meter: u.meter}
+	items := u.collect()
+	if c.Name != "" && len(items) > 1 {
+		u.meter.end()
+		return &coded{exitUsage, errors.New("--name is for one file alone")}
+	}
+	forgetOldStates(time.Now())
+	u.results = make([]uploaded, len(items))
+	u.all(ctx, items)
+	u.meter.end()
+	if err := u.report(); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
+	return u.failed.err()
+}
+
+func (u *uploader) report() error {
+	if u.JSON {
+		return printJSON(u.out, append([]uploaded{}, u.results...))
+	}
+	for _, r := range u.results {
+		if r.Link != "" {
+			if _, err := fmt.Fprintln(u.out.Out, r.Link); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// all uploads small files several at once, and large ones one by one, as each
+// of them uses several connections.
+func (u *uploader) all(ctx context.Context, items []item) {
+	var small errgroup.Group
+	small.SetLimit(u.Connections)
+	for i, it := range items {
+		if ctx.Err() != nil {
+			break
+		}
+		if it.size >= 0 && it.size <= client.SmallFile {
+			small.Go(func() error { u.one(ctx, i, it); return nil })
+			continue
+		}
+		_ = small.Wait()
+		u.one(ctx, i, it)
+	}
+	_ = small.Wait()
+}
+
+// one uploads one file and notes how that went.
+func (u *uploader) one(ctx context.Context, i int, it item) {
+	begin := time.Now()
+	u.meter.name(it.name)
+	f, err := u.upload(ctx, it)
+	r := uploaded{Path: it.path, ID: f.ID, Name: f.Name, Length: f.Length, Link: f.Link}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if err != nil {
+		r.Error = explain(err)
+		if ctx.Err() == nil {
+			u.failed.add(it.path, err)
+		}
+	} else {
+		u.meter.say("%s: %s (id %d)", printable(f.Name), took(f.Length, time.Since(begin)), f.ID)
+	}
+	u.results[i] = r
+}
+
+func (u *uploader) upload(ctx context.Context, it item) (client.File, error) {
+	if it.path == "-" {
+		return u.stdin(ctx, it)
+	}
+	file, err := os.Open(it.path)
+	if err != nil {
+		return client.File{}, noInput(err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return client.File{}, err
+	}
+	if info.Size() > client.SmallFile {
+		return u.large(ctx, it.name, file, info)
+	}
+	content, err := io.ReadAll(io.LimitReader(file, client.SmallFile+1))
+	if err != nil {
+		return client.File{}, err
+	}
+	if len(content) > client.SmallFile {
+		return client.File{}, client.ErrChanged
+	}
+	return u.small(ctx, it.name, content)
+}
+
+func (u *uploader) small(ctx context.Context, name string, content []byte) (client.File, error) {
+	f, err := u.client.Upload(ctx, name, kind(name), content, u.delivery())
+	if err == nil {
+		u.meter.add(int64(len(content)))
+	}
+	return f, err
+}
+
+func (u *uploader) delivery() client.Delivery {
+	return client.Delivery{To: u.To, SMS: u.SMS, Mail: u.Mail, Message: u.Message, Lang: u.Lang}
+}
+
+// kind is the media type that a file's name tells; empty if none.
+func kind(name string) string {
+	k := mime.TypeByExtension(filepath.Ext(name))
+	if strings.HasPrefix(k, "multipart/") {
+		return ""
+	}
+	return k
+}

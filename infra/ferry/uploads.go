@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"ferry/shared/client"
+)
+
+type uploadsCommand struct {
+	remote
+	Abort []string `placeholder:"ID" help:"End this upload and remove what has arrived of it; may be repeated."`
+	JSON  bool     `name:"json" help:"Print a JSON array."`
+}
+
+func (uploadsCommand) Help() string {
+	return "Lists uploads in parts that have not ended. To go on with one run the same ferry up again."
+}
+
+func (c uploadsCommand) Run(ctx context.Context, out console) error {
+	cl, _, err := c.client(out)
+	if err != nil {
+		return err
+	}
+	if len(c.Abort) > 0 {
+		return c.abort(ctx, out, cl)
+	}
+	rows := newRows(out.Out, c.JSON)
+	rows.head("%-36s  %10s  %-16s  %s\n", "ID", "SIZE", "EXPIRES", "NAME")
+	for s, err := range cl.Sessions(ctx) {
+		if err != nil {
+			return err
+		}
+		if err := rows.row(s, fmt.Sprintf("%-36s  %10s  %-16s  %s\n", s.ID, size(s.Length), when(s.Expires), printable(s.Name))); err != nil {
+			return err
+		}
+	}
+	return rows.end("no uploads are under way")
+}
+
+func (c uploadsCommand) abort(ctx context.Context, out console, cl *client.Client) error {
+	failed := failures{out: out}
+	for _, id := range c.Abort {
+		err := cl.Abort(ctx, id)
+		if err == nil {
+			forgetSession(id)
+			fmt.Fprintf(out.Err, "upload %s has ended\n", id)
+		}
+		failed.add(id, err)
+	}
+	return failed.err()
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
