@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -23,14 +24,14 @@ type PartsStore interface {
 }
 
 // Truncates says of a stand-in that it takes fewer bytes of a part than were
-// signed and announced.
+// signed and announced, unless they have a checksum.
 type Truncates bool
 
 // RunParts runs the suite of the port blob.Parts. A part goes through the store
 // where it takes some, else by plain HTTP as the store's signed request says.
 func RunParts(t *testing.T, open func(t *testing.T) PartsStore, truncates Truncates) {
 	t.Helper()
-	for name, test := range map[string]func(*testing.T, parts){
+	tests := map[string]func(*testing.T, parts){
 		"parts in any order and at once become the object":          testAnyOrder,
 		"an empty object has one empty part":                        testEmpty,
 		"parts that have arrived are listed in pages":               testPages,
@@ -44,7 +45,9 @@ func RunParts(t *testing.T, open func(t *testing.T) PartsStore, truncates Trunca
 		"a session that is not known is told":                       testUnknown,
 		"numbers and layouts out of range are refused":              testRange,
 		"a part of another length is refused":                       testLength,
-	} {
+	}
+	maps.Copy(tests, badPartsTests())
+	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := parts{T: t, PartsStore: open(t), key: "test-" + rand.Text() + "/1-" + rand.Text(), truncates: bool(truncates)}
@@ -293,7 +296,7 @@ func testUnknown(_ *testing.T, p parts) {
 	if err := p.AbortParts(p.Context(), blob.Files, p.key, ended); err != nil {
 		p.Fatal(err)
 	}
-	p.upload = strings.Map(func(r rune) rune { return r }, ended[:len(ended)-4]) + "AAAA"
+	p.upload = ended[:len(ended)-4] + "AAAA"
 	p.wantEnded()
 }
 

@@ -143,7 +143,7 @@ func (s *Store) CompleteParts(ctx context.Context, area blob.Area, key, upload s
 	}
 	parts, err := blob.AllParts(ctx, s, area, key, upload)
 	if errors.Is(err, blob.ErrNoUpload) {
-		return s.completed(ctx, at, l)
+		return s.completed(ctx, at, l, sum)
 	}
 	if err == nil {
 		err = l.Missing(parts)
@@ -160,7 +160,7 @@ func (s *Store) CompleteParts(ctx context.Context, area blob.Area, key, upload s
 	}
 	written, err := s.complete(ctx, at, upload, l, parts, whole, known)
 	if hasCode(err, codeNoSuchUpload) { // another was faster, or an answer was lost
-		return s.completed(ctx, at, l)
+		return s.completed(ctx, at, l, sum)
 	}
 	if err != nil {
 		return blob.Written{}, fmt.Errorf("completing object %s: %w", key, err)
@@ -191,19 +191,46 @@ func (s *Store) complete(ctx context.Context, at place, upload string, l blob.La
 		return blob.Written{}, err
 	}
 	stored, err := crc64.Parse(aws.ToString(out.ChecksumCRC64NVME))
+	if err != nil && !known {
+		return s.completed(ctx, at, l, nil)
+	}
 	if err != nil {
 		stored = sum
 	}
 	return blob.Written{Size: l.Length, CRC64NVME: stored}, nil
 }
 
-// completed describes the object that the session became, if it did.
-func (s *Store) completed(ctx context.Context, at place, l blob.Layout) (blob.Written, error) {
+// completed describes the object that the session became, if it did. When
+// another completes it right now, a server may have forgotten the session
+// already and not yet show the object, so it is looked for again for a second.
+func (s *Store) completed(ctx context.Context, at place, l blob.Layout, stated *uint64) (blob.Written, error) {
+	for wait := time.Second / 32; ; wait *= 2 {
+		written, err := s.head(ctx, at)
+		switch {
+		case err == nil && written.Size != l.Length:
+			return blob.Written{}, blob.ErrNoUpload
+		case err == nil && stated != nil && *stated != written.CRC64NVME:
+			return blob.Written{}, &blob.SumError{Got: written.CRC64NVME, Stated: *stated}
+		case !errors.Is(err, blob.ErrNotFound):
+			return written, err
+		case wait >= time.Second:
+			return blob.Written{}, blob.ErrNoUpload
+		}
+		select {
+		case <-ctx.Done():
+			return blob.Written{}, ctx.Err()
+		case <-time.After(wait):
+		}
+	}
+}
+
+// head describes an object, or returns ErrNotFound.
+func (s *Store) head(ctx context.Context, at place) (blob.Written, error) {
 	head, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{
 		Bucket: &at.bucket, Key: &at.key, ChecksumMode: types.ChecksumModeEnabled,
 	})
-	if hasCode(err, codeNoSuchKey, codeNotFound) || err == nil && aws.ToInt64(head.ContentLength) != l.Length {
-		return blob.Written{}, blob.ErrNoUpload
+	if hasCode(err, codeNoSuchKey, codeNotFound) {
+		return blob.Written{}, blob.ErrNotFound
 	}
 	if err != nil {
 		return blob.Written{}, fmt.Errorf("looking for object %s: %w", at.key, err)
@@ -212,7 +239,7 @@ func (s *Store) completed(ctx context.Context, at place, l blob.Layout) (blob.Wr
 	if err != nil {
 		return blob.Written{}, fmt.Errorf("the checksum of object %s: %w", at.key, err)
 	}
-	return blob.Written{Size: l.Length, CRC64NVME: sum}, nil
+	return blob.Written{Size: aws.ToInt64(head.ContentLength), CRC64NVME: sum}, nil
 }
 
 // combine puts the parts' checksums together, if all are known.
