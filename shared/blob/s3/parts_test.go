@@ -1,0 +1,199 @@
+package s3
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/minio/crc64nvme"
+
+	"ferry/shared/blob"
+	"ferry/shared/crc64"
+)
+
+// session is an object of two parts.
+type session struct {
+	*testing.T
+	store  *Store
+	layout blob.Layout
+	data   []byte
+	upload string
+}
+
+func begin(t *testing.T, store *Store) session {
+	t.Helper()
+	l := blob.Layout{Length: 5*mib + 10, PartSize: 5 * mib}
+	upload, err := store.BeginParts(t.Context(), blob.Files, "o/k", l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return session{t, store, l, content(t, int(l.Length)), upload}
+}
+
+func (s session) part(number int) []byte {
+	from := s.layout.Offset(number)
+	return s.data[from : from+s.layout.Size(number)]
+}
+
+func (s session) sign(number int, sum *uint64) blob.SignedPart {
+	s.Helper()
+	signed, err := s.store.SignPart(s.Context(), blob.Files, "o/k", s.upload, s.layout, number, sum, time.Minute)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return signed
+}
+
+// send sends a part with net/http alone.
+func (s session) send(number int) {
+	s.Helper()
+	sum := crc64nvme.Checksum(s.part(number))
+	signed := s.sign(number, &sum)
+	req, err := http.NewRequestWithContext(s.Context(), signed.Method, signed.URL, bytes.NewReader(s.part(number)))
+	if err != nil {
+		s.Fatal(err)
+	}
+	for name, value := range signed.Header {
+		req.Header.Set(name, value)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if text, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != http.StatusOK {
+		s.Fatalf("part %d: %s, %s, %v", number, resp.Status, text, err)
+	}
+}
+
+func (s session) complete() (blob.Written, error) {
+	return s.store.CompleteParts(s.Context(), blob.Files, "o/k", s.upload, s.layout, nil)
+}
+
+func (s session) want() blob.Written {
+	return blob.Written{Size: s.layout.Length, CRC64NVME: crc64nvme.Checksum(s.data)}
+}
+
+func TestEachMethodOfPartsMakesTheStatedCalls(t *testing.T) {
+	t.Parallel()
+	counted := &calls{n: map[string]int{}}
+	client, buckets := connect(t, counted.count)
+	store := New(client, buckets)
+	counted.take()
+	var s session
+	for _, step := range []struct {
+		name string
+		do   func() error
+		want map[string]int
+	}{
+		{"beginning", func() error { s = begin(t, store); return nil }, map[string]int{"CreateMultipartUpload": 1}},
+		{"signing and sending", func() error { s.send(1); s.send(2); return nil }, map[string]int{}},
+		{"listing", func() error {
+			_, err := store.ListParts(t.Context(), blob.Files, "o/k", s.upload, 0, blob.MaxList)
+			return err
+		}, map[string]int{"ListParts": 1}},
+		{"completing", func() error { _, err := s.complete(); return err }, map[string]int{"ListParts": 1, "CompleteMultipartUpload": 1}},
+		{"completing again", func() error { _, err := s.complete(); return err }, map[string]int{"ListParts": 1, "HeadObject": 1}},
+		{"ending", func() error { return store.AbortParts(t.Context(), blob.Files, "o/k", s.upload) }, map[string]int{"AbortMultipartUpload": 1}},
+	} {
+		if err := step.do(); err != nil {
+			t.Errorf("%s: %v", step.name, err)
+		}
+		if got := counted.take(); !maps.Equal(got, step.want) {
+			t.Errorf("%s made the calls %v, want %v", step.name, got, step.want)
+		}
+	}
+	wantContent(t, store, blob.Files, "o/k", s.data)
+}
+
+func TestACompleteWhoseAnswerIsLostIsDone(t *testing.T) {
+	t.Parallel()
+	var lost atomic.Int64
+	lossy := &wire{after: func(req *http.Request, resp *http.Response) (*http.Response, error) {
+		if req.Method == http.MethodPost && req.URL.Query().Has("uploadId") && lost.Add(1) == 1 {
+			io.Copy(io.Discard, resp.Body)
+			resp.Body.Close()
+			return nil, io.ErrUnexpectedEOF
+		}
+		return resp, nil
+	}}
+	client, buckets := connect(t, lossy.use)
+	s := begin(t, New(client, buckets))
+	s.send(1)
+	s.send(2)
+	if got, err := s.complete(); got != s.want() || err != nil {
+		t.Errorf("completing gives %+v and %v, want %+v", got, err, s.want())
+	}
+	if lost.Load() == 0 {
+		t.Error("no answer was lost")
+	}
+	wantContent(t, s.store, blob.Files, "o/k", s.data)
+}
+
+// TestTheChecksumOfTheWholeIsSentAlong with the size, so that
+// S3 compares them with its own.
+func TestTheChecksumOfTheWholeIsSentAlong(t *testing.T) {
+	t.Parallel()
+	var sent atomic.Value
+	watching := &wire{before: func(req *http.Request) {
+		if req.Method == http.MethodPost && req.URL.Query().Has("uploadId") {
+			sent.Store(req.Header.Clone())
+		}
+	}}
+	client, buckets := connect(t, watching.use)
+	s := begin(t, New(client, buckets))
+	s.send(1)
+	s.send(2)
+	if _, err := s.complete(); err != nil {
+		t.Fatal(err)
+	}
+	header, _ := sent.Load().(http.Header)
+	for name, want := range map[string]string{
+		"X-Amz-Checksum-Crc64nvme": crc64.Text(s.want().CRC64NVME),
+		"X-Amz-Checksum-Type":      string(types.ChecksumTypeFullObject),
+		"X-Amz-Mp-Object-Size":     "5242890",
+	} {
+		if got := header.Get(name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestASignedPartNeedsNothingButItsHeaders(t *testing.T) {
+	t.Parallel()
+	store := New(s3.New(s3.Options{
+		Region: "eu-central-1", Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: "none"}, nil
+		}),
+	}), Buckets{"ferry-files", "ferry-backup"})
+	s := session{t, store, blob.Layout{Length: 5*mib + 10, PartSize: 5 * mib}, nil, "UPLOAD"}
+	sum := uint64(0xae8b14860a799888)
+	signed := s.sign(2, &sum)
+	if want := map[string]string{"X-Amz-Checksum-Crc64nvme": "rosUhgp5mIg="}; signed.Method != http.MethodPut || !maps.Equal(signed.Header, want) {
+		t.Errorf("%s with %v, want PUT with %v", signed.Method, signed.Header, want)
+	}
+	for _, part := range []string{
+		"https://ferry-files.s3.eu-central-1.amazonaws.com/o/k?", "X-Amz-SignedHeaders=content-length%3Bhost%3Bx-amz-checksum-crc64nvme&",
+		"X-Amz-Expires=60&", "partNumber=2&", "uploadId=UPLOAD&",
+	} {
+		if !strings.Contains(signed.URL, part) {
+			t.Errorf("%s does not have %s", signed.URL, part)
+		}
+	}
+	if bare := s.sign(1, nil); len(bare.Header) != 0 || strings.Contains(strings.ToLower(bare.URL), "checksum") {
+		t.Errorf("without a checksum it is %s with %v", bare.URL, bare.Header)
+	}
+	if _, err := store.WritePart(t.Context(), blob.Files, "o/k", "UPLOAD", s.layout, 1, bytes.NewReader(nil), nil); !errors.Is(err, blob.ErrUnsupported) {
+		t.Errorf("writing a part gives %v, want ErrUnsupported", err)
+	}
+}
