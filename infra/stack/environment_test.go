@@ -61,6 +61,7 @@ func used() map[string][]string {
 		"oauthtoken":         public,
 		"openapi":            public,
 		"sweep":              {"FERRY_KEEP_DAYS", "FERRY_BACKUP_DAYS"},
+		"uploads":            {"FERRY_PUBLIC_URL", "FERRY_PHONE_REGION", "FERRY_KEEP_DAYS"},
 		"upload":             {"FERRY_PUBLIC_URL", "FERRY_PHONE_REGION", "FERRY_KEEP_DAYS", "FERRY_MAX_BODY"},
 	}
 }

@@ -170,3 +170,42 @@ func (r recordedBlobs) Sweep(ctx context.Context, before time.Time) (int, error)
 	}
 	return r.real.Sweep(ctx, before)
 }
+
+// recordedParts are sessions of parts that note what they are used for on S3.
+// Through a disk parts pass; to S3 they are signed by the function's own
+// permission.
+type recordedParts struct {
+	blob.Parts
+	*uses
+}
+
+func (r recordedParts) note(actions ...string) {
+	r.uses.note(bucket(blob.Files)+"/*", actions...)
+}
+
+func (r recordedParts) BeginParts(ctx context.Context, area blob.Area, key string, l blob.Layout) (string, error) {
+	r.note("s3:PutObject")
+	return r.Parts.BeginParts(ctx, area, key, l)
+}
+
+func (r recordedParts) SignPart(ctx context.Context, area blob.Area, key, upload string, l blob.Layout, number int, sum *uint64, expires time.Duration) (blob.SignedPart, error) {
+	r.note("s3:PutObject")
+	return r.Parts.SignPart(ctx, area, key, upload, l, number, sum, expires)
+}
+
+func (r recordedParts) ListParts(ctx context.Context, area blob.Area, key, upload string, after, limit int) ([]blob.Part, error) {
+	r.note("s3:ListMultipartUploadParts")
+	return r.Parts.ListParts(ctx, area, key, upload, after, limit)
+}
+
+// CompleteParts looks for the object if the session is gone.
+func (r recordedParts) CompleteParts(ctx context.Context, area blob.Area, key, upload string, l blob.Layout, sum *uint64) (blob.Written, error) {
+	r.note("s3:ListMultipartUploadParts", "s3:PutObject", "s3:GetObject")
+	r.uses.note(bucket(area), "s3:ListBucket")
+	return r.Parts.CompleteParts(ctx, area, key, upload, l, sum)
+}
+
+func (r recordedParts) AbortParts(ctx context.Context, area blob.Area, key, upload string) error {
+	r.note("s3:AbortMultipartUpload")
+	return r.Parts.AbortParts(ctx, area, key, upload)
+}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"mime/multipart"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
@@ -33,6 +34,7 @@ func scenarios() map[string]func(*stage) {
 		"oauthtoken":         oauthToken,
 		"oauthrevoke":        oauthRevoke,
 		"upload":             upload,
+		"uploads":            uploads,
 		"downloadlist":       func(s *stage) { listing(s, "/download/list") },
 		"downloadlistbackup": func(s *stage) { listing(s, "/download/list/backup") },
 		"downloadfile":       func(s *stage) { download(s, "/download/file?k=", blob.Files, 1) },
@@ -177,6 +179,51 @@ func broken() func(*http.Request) {
 		io.WriteString(part, "abc")
 	}
 	return content(w.FormDataContentType(), b.String())
+}
+
+// uploads has a session that is completed, one that is ended, one for another
+// user with a quota, and one whose bytes are not what they were said to be.
+func uploads(s *stage) {
+	s.user("dave", func(u *users.User) { u.Quota = 1000 })
+	plan := func(fields string, status int, options ...func(*http.Request)) string {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequestWithContext(s.Context(), "POST", "https://gateway.example/v1/uploads", nil)
+		for _, o := range append(options, bearer(), content("application/json", `{"name":"a.txt","length":3`+fields+`}`)) {
+			o(r)
+		}
+		if s.h.ServeHTTP(w, r); w.Code != status {
+			s.Fatalf("beginning with %q: status %d, want %d", fields, w.Code, status)
+		}
+		return strings.TrimPrefix(w.Header().Get("Location"), "https://files.example.com/v1")
+	}
+	send := func(path string) {
+		_, err := s.real.Files().WritePart(s.Context(), strings.TrimPrefix(path, "/uploads/"), 1, strings.NewReader("abc"), nil)
+		s.check(err)
+	}
+	numbers := content("application/json", `{"numbers":[1]}`)
+	own := plan(`,"m":"carla@example.com"`, 201)
+	s.must(200, "POST", own+"/parts", bearer(), numbers)
+	s.must(400, "POST", own+"/complete", bearer())
+	send(own)
+	s.must(200, "GET", own, bearer())
+	s.must(200, "HEAD", "/uploads", bearer())
+	for range 2 {
+		s.must(200, "POST", own+"/complete", bearer())
+	}
+	s.must(409, "DELETE", own, bearer())
+	another := plan(`,"d":"dave"`, 201)
+	send(another)
+	s.must(200, "POST", another+"/complete", bearer())
+	s.must(204, "DELETE", plan(`,"d":"dave"`, 201), bearer())
+	wrong := plan(fmt.Sprintf(`,"sha256":"%064d"`, 0), 201)
+	send(wrong)
+	s.must(400, "POST", wrong+"/complete", bearer())
+	for range 2 {
+		plan("", 201, header("Idempotency-Key", "k"))
+	}
+	plan(`,"d":"nobody"`, 400, header("Idempotency-Key", "another"))
+	s.must(401, "GET", "/uploads", header("Authorization", "Bearer none"))
+	s.guesses(func(password string) int { return s.do("GET", "/uploads", basic("dave", password)) }, boottest.Password)
 }
 
 func download(s *stage, path string, area blob.Area, id int64) {

@@ -43,13 +43,14 @@ func newStage(t *testing.T, name string) *stage {
 	s.real.Hasher = hash
 
 	p := *s.real
-	p.Table, p.Blobs, p.Key = nil, nil, links.Key{}
+	p.Table, p.Blobs, p.Parts, p.Key = nil, nil, nil, links.Key{}
 	for _, port := range readMain(t, name).ports() {
 		switch port {
 		case "dynamotable":
 			p.Table = recordedTable{s.real.Table, s.uses}
 		case "s3blobs":
 			p.Blobs = recordedBlobs{s.real.Blobs, s.uses, s.others}
+			p.Parts = recordedParts{s.real.Parts, s.uses}
 		case "ssmkey":
 			p.Key = s.real.Key
 		default:

@@ -102,6 +102,7 @@ type Settings struct {
 type Ports struct {
 	Table  table.Table
 	Blobs  blob.Store
+	Parts  blob.Parts // of the same store
 	Key    links.Key
 	Hasher *auth.Hasher
 	Random io.Reader
@@ -123,7 +124,7 @@ func (p *Ports) Auth() *auth.Authenticator {
 // Files returns the users' files.
 func (p *Ports) Files() *files.Service {
 	return files.New(files.Config{
-		Table: p.Table, Blobs: p.Blobs, Key: p.Key, Random: p.Random, Now: p.Now, Retention: p.Retention,
+		Table: p.Table, Blobs: p.Blobs, Parts: p.Parts, Key: p.Key, Random: p.Random, Now: p.Now, Retention: p.Retention,
 	})
 }
 
@@ -161,8 +162,11 @@ func Languages() []string { return []string{"en", "it", "es", "fr", "de"} }
 
 // Lang is the language for a request: that of its lang parameter, else the
 // user's, else the best of Accept-Language, else English.
-func Lang(r *http.Request, u users.User) string {
-	for _, tag := range []string{r.URL.Query().Get("lang"), u.Lang} {
+func Lang(r *http.Request, u users.User) string { return LangOf(r.URL.Query().Get("lang"), r, u) }
+
+// LangOf is Lang for a request that says its lang elsewhere than in the query.
+func LangOf(lang string, r *http.Request, u users.User) string {
+	for _, tag := range []string{lang, u.Lang} {
 		if lang, ok := supported(tag); ok {
 			return lang
 		}

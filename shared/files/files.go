@@ -78,6 +78,7 @@ func (l *link) UnmarshalJSON(raw []byte) error {
 type Config struct {
 	Table     table.Table
 	Blobs     blob.Store
+	Parts     blob.Parts // of the same store
 	Key       links.Key
 	Random    io.Reader
 	Now       func() time.Time

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,7 +58,7 @@ func (u *Upload) reserve(ctx context.Context) error {
 		s: u.s, owner: u.owner, own: u.own(), bytes: want, left: want,
 		key: table.Key{PK: reservations(u.owner), SK: unique},
 	}
-	expires := u.s.Now().Add(reservationLife)
+	expires := u.s.Now().Add(cmp.Or(u.life, reservationLife))
 	err = u.s.Table.Write(ctx,
 		// The generation tells an owner who is disabled by now, be it to be
 		// removed, and a later user of the name.

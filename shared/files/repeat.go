@@ -113,5 +113,5 @@ func (r *Repeat) FilesAndList(ctx context.Context, owner users.User, limit int) 
 		return Page{}, err
 	}
 	page, err := r.s.List(ctx, owner, blob.Files, 0, limit)
-	return page.with(stored), err
+	return page.With(stored...), err
 }

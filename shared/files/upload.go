@@ -42,7 +42,8 @@ type Upload struct {
 	s        *Service
 	owner    string
 	uploader users.User
-	max      int64 // most bytes of the request; -1 is unbounded
+	max      int64         // most bytes of the request; -1 is unbounded
+	life     time.Duration // of a reservation; 0 is reservationLife
 	quota    *reservation
 	claim    *idempotency.Claim
 	target   users.User // the owner
@@ -57,14 +58,21 @@ type Upload struct {
 // does not exist is an Invalid fault, or Unauthorized if it was to be the
 // uploader.
 func (s *Service) Begin(ctx context.Context, owner string, uploader users.User, max int64) (*Upload, error) {
-	u := &Upload{s: s, owner: owner, uploader: uploader, max: max, latest: math.MaxInt64}
-	if u.own() {
-		u.latest = uploader.Incarnation
-	}
+	u := &Upload{s: s, owner: owner, uploader: uploader, max: max}
+	u.anyIncarnation()
 	if err := u.takeID(ctx); err != nil {
 		return nil, err
 	}
 	return u, u.reserve(ctx)
+}
+
+// anyIncarnation of another owner is good, and of an uploader's own area the one
+// that was authenticated.
+func (u *Upload) anyIncarnation() {
+	u.latest = math.MaxInt64
+	if u.own() {
+		u.latest = u.uploader.Incarnation
+	}
 }
 
 // Claim makes the commit remember its result under the claim's key, for Repeat.
@@ -175,12 +183,12 @@ func (u *Upload) CommitAndList(ctx context.Context, recipients []notices.Notice,
 		return Page{}, err
 	}
 	page, err := u.s.page(found, u.target)
-	return page.with(stored), err
+	return page.With(stored...), err
 }
 
-// with adds at its end those of the given files, in the order of their ids,
+// With adds at its end those of the given files, in the order of their ids,
 // that come after the page.
-func (p Page) with(stored []Listed) Page {
+func (p Page) With(stored ...Listed) Page {
 	if p.Next == 0 {
 		return p
 	}

@@ -51,6 +51,12 @@ func (k Key) File(area blob.Area, owner string, id int64) string {
 	return encode(k.derive("file", string(area), owner, strconv.FormatInt(id, 10)))
 }
 
+// Part returns the signature of a request that brings one part of an upload
+// session. what says all that the request is bound to.
+func (k Key) Part(what ...string) string {
+	return encode(k.derive(append([]string{"part"}, what...)...))
+}
+
 // PIN returns the 8 digits that belong to a nonce.
 func (k Key) PIN(nonce string) string {
 	n := binary.BigEndian.Uint64(k.derive("pin", nonce))

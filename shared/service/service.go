@@ -13,6 +13,7 @@ import (
 	"ferry/shared/endpoint"
 	"ferry/shared/endpoint/all"
 	"ferry/shared/endpoint/notfound"
+	"ferry/shared/endpoint/uploads"
 	"ferry/shared/inbox"
 	"ferry/shared/mail"
 	"ferry/shared/notices"
@@ -70,6 +71,9 @@ func New(p *endpoint.Ports, o Options) (*Service, error) {
 // root, and the inbox if it is to be shown.
 func (s *Service) Handler() http.Handler {
 	mux := all.Handler(s.ports)
+	// In the cloud parts go to S3, and this is no function's.
+	receive := uploads.ReceiveRoute()
+	mux.Handle(receive.Method+" "+endpoint.Prefix+receive.Path, uploads.Receive(s.ports))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		io.WriteString(w, s.welcome())

@@ -216,6 +216,9 @@ func (s *Sweeper) object(ctx context.Context, area blob.Area, o blob.Object, ite
 		if !old {
 			return nil // its record may be about to come
 		}
+		if waits, err := s.Files.Awaits(ctx, o.Key); err != nil || waits {
+			return err
+		}
 		return count(&r.Orphans, s.Blobs.Delete(ctx, area, o.Key))
 	}
 	owner, err := s.owner(ctx, f.Owner)

@@ -94,7 +94,7 @@ func Open(dir string, settings endpoint.Settings, o Options) (*Data, error) {
 		Table: db,
 		Disk:  store,
 		Ports: &endpoint.Ports{
-			Table: db, Blobs: store, Key: key, Hasher: hasher,
+			Table: db, Blobs: store, Parts: store, Key: key, Hasher: hasher,
 			Random: rand.Reader, Now: o.Now, Log: o.Log, Notify: func() {}, Settings: settings,
 		},
 	}, nil

@@ -23,6 +23,7 @@ import (
 	"ferry/shared/endpoint/oauthtoken"
 	"ferry/shared/endpoint/openapi"
 	"ferry/shared/endpoint/upload"
+	"ferry/shared/endpoint/uploads"
 )
 
 // Endpoints returns every endpoint, the fallback included.
@@ -45,6 +46,7 @@ func Endpoints() []endpoint.Endpoint {
 		oauthtoken.Endpoint(),
 		openapi.Endpoint(),
 		upload.Endpoint(),
+		uploads.Endpoint(),
 	}
 }
 

@@ -24,6 +24,7 @@ func Open(c *port.Cloud, p *endpoint.Ports) error {
 			o.UsePathStyle = true // stand-ins have no host per bucket
 		}
 	})
-	p.Blobs = s3.New(client, s3.Buckets{Files: files, Backup: backup})
+	store := s3.New(client, s3.Buckets{Files: files, Backup: backup})
+	p.Blobs, p.Parts = store, store
 	return nil
 }
