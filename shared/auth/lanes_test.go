@@ -135,6 +135,59 @@ func TestManyNamesAtOnceHaveNoMoreFreeTriesOfTheirSource(t *testing.T) {
 	}
 }
 
+// TestForgottenFailuresGiveNoMoreFreeTriesAtOnce has a count that is to start
+// anew still be there, as each of several tries finds it.
+func TestForgottenFailuresGiveNoMoreFreeTriesAtOnce(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	for i := range 5 {
+		from := fmt.Sprint("192.0.2.", 10+i)
+		c.try(t, "alice", "long ago", from)
+		c.advance(time.Hour + time.Second)
+		if answers, hashed := c.atOnce(t, from, wrong("alice", 60)...); answers[fault.Unauthorized] != 5 || hashed != 5 {
+			t.Errorf("from %s the answers are %v after %d hashes", from, answers, hashed)
+		}
+	}
+}
+
+// TestProcessesThatStartACountAnewAtOnceLoseNoFailure has two look at a
+// password each before either has recorded its failure.
+func TestProcessesThatStartACountAnewAtOnceLoseNoFailure(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	c.try(t, "alice", "long ago", source)
+	c.advance(time.Hour + time.Second)
+	config := c.Config
+	config.Hasher, _, _ = hasher(t)
+	other := check{auth.New(config), c.clock, c.users}
+	var both, ended sync.WaitGroup
+	both.Add(2)
+	for i, process := range []check{c, other} {
+		var once sync.Once
+		process.Hasher.Watch(func(compute func()) {
+			once.Do(func() {
+				both.Done()
+				both.Wait()
+			})
+			compute()
+		})
+		ended.Go(func() {
+			if k, _ := process.try(t, "alice", fmt.Sprint("guess ", i), source); k != fault.Unauthorized {
+				t.Errorf("a guess of process %d is answered with %v", i, k)
+			}
+		})
+	}
+	ended.Wait()
+	for i := range 3 {
+		if k, _ := c.try(t, "alice", fmt.Sprint("wrong", i), source); k != fault.Unauthorized {
+			t.Errorf("the free try %d is answered with %v", 3+i, k)
+		}
+	}
+	if k, after := c.try(t, "alice", "one more", source); k != fault.TooMany || after != time.Second {
+		t.Errorf("after five failures: %v, wait %v", k, after)
+	}
+}
+
 func TestARightPasswordBesideAFewWrongOnesIsLetIn(t *testing.T) {
 	t.Parallel()
 	c := begin(t)

@@ -93,7 +93,7 @@ func (t *throttle) load(items []table.Item) error {
 		}
 		c.found = true
 		if t.a.Now().Sub(time.UnixMilli(c.item.Last)) > forgetAfter {
-			c.stale, c.item = true, throttleItem{}
+			c.stale, c.item = true, throttleItem{Last: c.item.Last}
 		}
 	}
 	return nil
@@ -158,12 +158,30 @@ func (t *throttle) claim(ctx context.Context, password string) error {
 }
 
 // failed counts a wrong password. One that the client has just tried counts
-// once: clients of OAuth 2.0 repeat a failed login in the other form.
+// once: clients of OAuth 2.0 repeat a failed login in the other form. One call
+// to the table, and two more if another try has just started a count anew.
 func (t *throttle) failed(ctx context.Context, password string) error {
 	if t.repeats(password) {
 		return nil
 	}
 	t.changed = true
+	for {
+		err := t.record(ctx, password)
+		if !errors.Is(err, table.ErrCondition) {
+			return err
+		}
+		items, err := t.a.Table.GetMany(ctx, t.keys()...)
+		if err != nil {
+			return err
+		}
+		if err := t.load(items); err != nil {
+			return err
+		}
+	}
+}
+
+// record adds a failure to the counts, but to one that claim has added it to.
+func (t *throttle) record(ctx context.Context, password string) error {
 	var ops []table.Op
 	for _, c := range t.counters() {
 		if c == &t.pair && t.claimed {
@@ -191,7 +209,7 @@ func (t *throttle) succeeded(ctx context.Context) error {
 }
 
 // count is the operation that adds a failure. A count that was forgotten
-// starts anew.
+// starts anew, unless another try was quicker, whose failure must not be lost.
 func (t *throttle) count(c *counter, password string) (table.Op, error) {
 	salt := make([]byte, 8)
 	if _, err := io.ReadFull(t.a.Random, salt); err != nil {
@@ -201,7 +219,7 @@ func (t *throttle) count(c *counter, password string) (table.Op, error) {
 	text := base64.RawStdEncoding.EncodeToString(salt)
 	op := table.Update(c.key)
 	if c.stale {
-		op = op.Set("count", int64(1))
+		op = op.Set("count", int64(1)).If(table.AtMost("last", c.item.Last))
 	} else {
 		op = op.Add("count", 1)
 	}
