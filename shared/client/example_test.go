@@ -77,6 +77,45 @@ func Example() {
 	// Hello, Ferry
 }
 
+// Upload a file of any size so that it can be resumed: keep the session's id,
+// and give it to the next Put if one fails.
+func ExampleClient_Put() {
+	url, dir, end := serve()
+	defer end()
+	ctx := context.Background()
+	c, err := client.New(client.Options{URL: url, User: "ann", Password: "a long password"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	path := filepath.Join(dir, "disk.img")
+	if err := os.WriteFile(path, make([]byte, 12_000_000), 0o600); err != nil {
+		log.Fatal(err)
+	}
+
+	disk, err := os.Open(path)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer disk.Close()
+	session := "" // from where it was kept
+	file, err := c.Put(ctx, client.Source{Name: "disk.img", Length: 12_000_000, Content: disk}, client.PutOptions{
+		Session:  session,
+		PartSize: 5 << 20,
+		Began: func(s client.Session) error {
+			fmt.Println(s.Parts, "parts")
+			session = s.ID // keep it
+			return nil
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(file.Name, file.Length)
+	// Output:
+	// 3 parts
+	// disk.img 12000000
+}
+
 // List an area, newest first. Pages are fetched as they are needed.
 func ExampleClient_Files() {
 	url, _, end := serve()

@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -57,16 +60,57 @@ func (c *Client) Put(ctx context.Context, src Source, o PutOptions) (File, error
 	if err != nil {
 		return File{}, err
 	}
-	if st.State == "done" {
-		o.Progress(src.Length)
-		return c.Complete(ctx, st.Session, nil)
-	}
-	if o.Began != nil {
+	if o.Began != nil && st.State != "done" {
 		if err := o.Began(st.Session); err != nil {
 			return File{}, &local{err}
 		}
 	}
+	f, err := c.attempt(ctx, src, o, st)
+	for tries := range rivals {
+		if !rivalled(err) || sleep(ctx, time.Duration(tries)*rivalWait) != nil {
+			break
+		}
+		now, statusErr := c.Status(ctx, st.ID)
+		if statusErr != nil {
+			break
+		}
+		next, nextErr := c.attempt(ctx, src, o, now)
+		if StatusOf(nextErr) != http.StatusNotFound { // else what was before tells more
+			f, err = next, nextErr
+		}
+	}
+	return f, err
+}
+
+const (
+	// rivals is how often a Put goes on after another of the same session has
+	// come between.
+	rivals    = 5
+	rivalWait = 50 * time.Millisecond
+)
+
+// rivalled tells whether another Put of the session may be the reason: it has
+// completed it, is about to, or is sending a part that was there before.
+func rivalled(err error) bool {
+	switch StatusOf(err) {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusConflict:
+		return true
+	}
+	return false
+}
+
+// attempt sends what has not arrived, and completes the session.
+func (c *Client) attempt(ctx context.Context, src Source, o PutOptions, st Status) (f File, err error) {
+	if st.State == "done" {
+		o.Progress(src.Length)
+		return c.Complete(ctx, st.Session, nil)
+	}
 	p := &put{client: c, session: st.Session, content: src.Content, options: o, arrived: map[int]Arrived{}, sums: make([]uint64, st.Parts)}
+	defer func() {
+		if err != nil {
+			o.Progress(-p.counted.Load())
+		}
+	}()
 	for _, a := range st.Arrived {
 		p.arrived[a.Number] = a
 	}
@@ -117,19 +161,25 @@ type put struct {
 	options PutOptions
 	arrived map[int]Arrived
 	sums    []uint64 // CRC64NVME of each part, in order
+	counted atomic.Int64
+}
+
+func (p *put) progress(delta int64) {
+	p.counted.Add(delta)
+	p.options.Progress(delta)
 }
 
 // parts sends all parts, the first error ends it.
 func (p *put) parts(ctx context.Context) error {
-	g, ctx := errgroup.WithContext(ctx)
+	g, inner := errgroup.WithContext(ctx)
 	g.SetLimit(max(1, cmp.Or(p.options.Connections, 4)))
-	for number := 1; number <= p.session.Parts && ctx.Err() == nil; number++ {
-		g.Go(func() error { return p.part(ctx, number) })
+	for number := 1; number <= p.session.Parts && inner.Err() == nil; number++ {
+		g.Go(func() error { return p.part(inner, number) })
 	}
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	return context.Cause(ctx)
+	return context.Cause(ctx) // ended before all parts were begun
 }
 
 // part sends one part, unless it is there.
@@ -140,12 +190,12 @@ func (p *put) part(ctx context.Context, number int) error {
 	}
 	p.sums[number-1] = sum
 	if a, ok := p.arrived[number]; ok && a.Size == p.session.size(number) && a.CRC64NVME == FormatCRC(sum) {
-		p.options.Progress(a.Size)
+		p.progress(a.Size)
 		return nil
 	}
 	return p.client.retry.do(ctx, func() error {
 		err := p.send(ctx, number, sum)
-		if StatusOf(err) == 400 { // not what was announced: changed here, or on the way
+		if StatusOf(err) == http.StatusBadRequest { // not what was announced: changed here, or on the way
 			if now, readErr := p.sum(ctx, number); readErr != nil || now != sum {
 				return errors.Join(ErrChanged, readErr)
 			}
@@ -159,7 +209,7 @@ func (p *put) send(ctx context.Context, number int, sum uint64) error {
 	if err != nil {
 		return err
 	}
-	return p.client.sendPart(ctx, signed[0], p.section(number), p.options.Progress)
+	return p.client.sendPart(ctx, signed[0], p.section(number), p.progress)
 }
 
 func (p *put) section(number int) *io.SectionReader {

@@ -1,17 +1,29 @@
 // Package crc64 is the checksum CRC-64/NVME, which S3 keeps of whole objects:
 // its written form, and the checksum of two pieces put together from theirs.
-// The sums themselves are computed by github.com/minio/crc64nvme.
+// The sums themselves are computed by github.com/minio/crc64nvme. Functions
+// are safe for concurrent use.
 package crc64
 
 import (
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
+	"io"
+
+	"github.com/minio/crc64nvme"
 )
 
 // poly is the polynomial 0xad93d23594c93659 with its bits reflected; the
 // lowest power stands in the highest bit.
 const poly = 0x9a6c9329ac4bc9b5
+
+// Sum reads to the end and returns the checksum of the bytes, and their number.
+// An error of the reader comes back as it is.
+func Sum(r io.Reader) (sum uint64, n int64, err error) {
+	h := crc64nvme.New()
+	n, err = io.Copy(h, r)
+	return h.Sum64(), n, err
+}
 
 // Combine returns the checksum of two pieces, the second of n bytes, one after
 // the other. It takes as long for a terabyte as for a few bytes: the first sum

@@ -2,7 +2,11 @@ package crc64_test
 
 import (
 	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
 	"testing"
+	"testing/iotest"
 
 	"github.com/minio/crc64nvme"
 
@@ -21,6 +25,61 @@ func FuzzCombineGivesTheSumOfTheWhole(f *testing.F) {
 			t.Errorf("%d and %d bytes: %016x, want %016x", len(a), len(b), got, whole)
 		}
 	})
+}
+
+func TestManyPiecesCombineToTheSumOfTheWhole(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2))
+	data := make([]byte, 1<<20)
+	for i := range data {
+		data[i] = byte(random.Uint32())
+	}
+	sum := crc64nvme.Checksum(nil)
+	for rest := data; len(rest) > 0; {
+		n := min(len(rest), random.IntN(5000))
+		sum = crc64.Combine(sum, crc64nvme.Checksum(rest[:n]), int64(n))
+		rest = rest[n:]
+	}
+	if want := crc64nvme.Checksum(data); sum != want {
+		t.Errorf("it is %016x, want %016x", sum, want)
+	}
+}
+
+// TestCombineOfSizesBeyondMemory: pieces of zeros of any size, each sum made of
+// those of its halves in another order, give the same.
+func TestCombineOfSizesBeyondMemory(t *testing.T) {
+	t.Parallel()
+	zeros := crc64nvme.Checksum(make([]byte, 1<<20))
+	sum, n := zeros, int64(1<<20)
+	for range 26 { // to 64 TiB
+		sum, n = crc64.Combine(sum, sum, n), 2*n
+	}
+	longer := crc64.Combine(sum, zeros, 1<<20)
+	if other := crc64.Combine(zeros, sum, n); other != longer {
+		t.Errorf("a MiB behind %d bytes gives %016x, in front of them %016x", n, longer, other)
+	}
+}
+
+func TestSumReadsToTheEnd(t *testing.T) {
+	t.Parallel()
+	data := bytes.Repeat([]byte("0123456789"), 10_000)
+	for name, r := range map[string]io.Reader{"at once": bytes.NewReader(data), "byte by byte": iotest.OneByteReader(bytes.NewReader(data))} {
+		if sum, n, err := crc64.Sum(r); sum != crc64nvme.Checksum(data) || n != int64(len(data)) || err != nil {
+			t.Errorf("%s: %016x of %d bytes, %v", name, sum, n, err)
+		}
+	}
+	cut := errors.New("line cut")
+	if _, _, err := crc64.Sum(io.MultiReader(bytes.NewReader(data), iotest.ErrReader(cut))); !errors.Is(err, cut) {
+		t.Errorf("got error %v, want %v", err, cut)
+	}
+}
+
+// BenchmarkCombine is of one part of 5 GiB.
+func BenchmarkCombine(b *testing.B) {
+	sum := uint64(1)
+	for b.Loop() {
+		sum = crc64.Combine(sum, 0x9a6c9329ac4bc9b5, 5<<30)
+	}
 }
 
 func TestTextIsWhatS3Writes(t *testing.T) {

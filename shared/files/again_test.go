@@ -102,6 +102,30 @@ func TestAFileThatOutlivesItsUserIsNotMoved(t *testing.T) {
 	}
 }
 
+// TestASweepKeepsFilesOfAUserWhoCameDuringIt has a sweep that lasts longer than
+// the grace know its user by the earlier one of the name.
+func TestASweepKeepsFilesOfAUserWhoCameDuringIt(t *testing.T) {
+	t.Parallel()
+	first := begin(t)
+	first.Put(first.bearer, "file=a", "of the first")
+	first.call("DELETE", "/files/1") // the backup area is swept first
+	var second caller
+	lists := 0
+	first.Calls.Before("blob.List", func() error {
+		if lists++; lists == 2 {
+			second = first.again()
+			second.Put(second.bearer, "file=b", "of the second")
+			second.Clock.Advance(2 * time.Hour)
+		}
+		return nil
+	})
+	first.sweep(time.Hour)
+	if lists != 2 {
+		t.Fatalf("the sweep made %d lists", lists)
+	}
+	second.sound(1)
+}
+
 // TestAnUploadTakesNoIDOfTheNextUser has its user replaced between two of its
 // files, and before its first.
 func TestAnUploadTakesNoIDOfTheNextUser(t *testing.T) {

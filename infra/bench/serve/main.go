@@ -40,13 +40,16 @@ type scale struct {
 	Requests int   // small requests in a round
 	Workers  int
 	Area     int // files in the large area of the list
+
+	Huge       int64 // bytes of a file that goes up in parts
+	HugeRounds int
 }
 
 func scaleOf(quick bool) scale {
 	if quick {
-		return scale{Rounds: 2, Large: 64 << 20, Requests: 300, Workers: 16, Area: 5_000}
+		return scale{Rounds: 2, Large: 64 << 20, Requests: 300, Workers: 16, Area: 5_000, Huge: 256 << 20, HugeRounds: 1}
 	}
-	return scale{Rounds: 5, Large: 1 << 30, Requests: 3000, Workers: 16, Area: 100_000}
+	return scale{Rounds: 5, Large: 1 << 30, Requests: 3000, Workers: 16, Area: 100_000, Huge: 4 << 30, HugeRounds: 3}
 }
 
 // row is a line of the table that is printed.
@@ -73,6 +76,7 @@ func measure(ctx context.Context, quick bool, only string) error {
 		{"small", b.small},
 		{"list", b.list},
 		{"nosync", b.nosync},
+		{"sessions", b.sessions},
 	}
 	var rows []row
 	for _, m := range all {

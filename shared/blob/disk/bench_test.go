@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
+
 	"ferry/shared/blob"
 	"ferry/shared/blob/disk"
 )
@@ -69,6 +71,99 @@ func BenchmarkLarge(b *testing.B) {
 		b.SetBytes(size)
 		for b.Loop() {
 			if _, err := s.Create(b.Context(), blob.Files, "owner/file", io.LimitReader(pattern{}, size), size); err != nil {
+				b.Fatal(err)
+			}
+			b.StopTimer()
+			if err := s.Delete(b.Context(), blob.Files, "owner/file"); err != nil {
+				b.Fatal(err)
+			}
+			b.StartTimer()
+		}
+	})
+}
+
+// BenchmarkMostParts is of a session with as many parts as there can be.
+func BenchmarkMostParts(b *testing.B) {
+	const size = 4096
+	l := blob.Layout{Length: blob.MaxParts * size, PartSize: size}
+	begin := func(b *testing.B, dir string, n int) (key, upload string) {
+		s := open(b, dir, disk.Options{NoSync: true})
+		key = fmt.Sprintf("owner/%d-a", n)
+		upload, err := s.BeginParts(b.Context(), blob.Files, key, l)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for number := 1; number <= l.Count(); number++ {
+			if _, err := s.WritePart(b.Context(), blob.Files, key, upload, l, number, io.LimitReader(pattern{}, size), nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+		return key, upload
+	}
+	dir := b.TempDir()
+	s := open(b, dir, disk.Options{})
+	b.Run("list", func(b *testing.B) {
+		key, upload := begin(b, dir, 0)
+		b.ReportAllocs()
+		for b.Loop() {
+			if all, err := blob.AllParts(b.Context(), s, blob.Files, key, upload); err != nil || len(all) != blob.MaxParts {
+				b.Fatalf("%d parts, %v", len(all), err)
+			}
+		}
+	})
+	b.Run("complete", func(b *testing.B) {
+		b.ReportAllocs()
+		for n := 1; b.Loop(); n++ {
+			b.StopTimer()
+			key, upload := begin(b, dir, n)
+			b.StartTimer()
+			if _, err := s.CompleteParts(b.Context(), blob.Files, key, upload, l, nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// BenchmarkParts sends 1 GiB in 64 parts, 4 at once, beside one file of 1 GiB
+// written through a buffer of 256 KiB and synced once.
+func BenchmarkParts(b *testing.B) {
+	l := blob.Layout{Length: 1 << 30, PartSize: 16 << 20}
+	b.Run("control", func(b *testing.B) {
+		path := filepath.Join(b.TempDir(), "file")
+		b.SetBytes(l.Length)
+		for b.Loop() {
+			if err := writeFile(path, io.LimitReader(pattern{}, l.Length), make([]byte, 256<<10)); err != nil {
+				b.Fatal(err)
+			}
+			b.StopTimer()
+			os.Remove(path)
+			b.StartTimer()
+		}
+	})
+	b.Run("session", func(b *testing.B) {
+		s := open(b, b.TempDir(), disk.Options{})
+		b.SetBytes(l.Length)
+		for b.Loop() {
+			upload, err := s.BeginParts(b.Context(), blob.Files, "owner/file", l)
+			if err != nil {
+				b.Fatal(err)
+			}
+			var next atomic.Int64
+			var group errgroup.Group
+			for range 4 {
+				group.Go(func() error {
+					for number := int(next.Add(1)); number <= l.Count(); number = int(next.Add(1)) {
+						if _, err := s.WritePart(b.Context(), blob.Files, "owner/file", upload, l, number, io.LimitReader(pattern{}, l.Size(number)), nil); err != nil {
+							return err
+						}
+					}
+					return nil
+				})
+			}
+			if err := group.Wait(); err != nil {
+				b.Fatal(err)
+			}
+			if _, err := s.CompleteParts(b.Context(), blob.Files, "owner/file", upload, l, nil); err != nil {
 				b.Fatal(err)
 			}
 			b.StopTimer()

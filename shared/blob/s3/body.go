@@ -2,14 +2,13 @@ package s3
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/binary"
 	"hash"
 	"io"
 
 	"github.com/minio/crc64nvme"
 
 	"ferry/shared/blob"
+	"ferry/shared/crc64"
 )
 
 // body passes on the bytes of an upload while it counts and sums them. It
@@ -57,5 +56,5 @@ func (b *body) written() blob.Written {
 
 // checksum is the sum of what was read as S3 writes it.
 func (b *body) checksum() string {
-	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint64(nil, b.crc.Sum64()))
+	return crc64.Text(b.crc.Sum64())
 }

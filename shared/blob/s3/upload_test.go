@@ -244,13 +244,14 @@ func TestSweepRemovesOldUnfinishedUploadsInBothAreas(t *testing.T) {
 			}
 		}
 	}
-	if n, err := store.Sweep(t.Context(), time.Now().Add(-time.Hour)); n != 0 || err != nil {
+	if n, err := store.Sweep(t.Context(), time.Now().Add(blob.PartsLife-time.Hour)); n != 0 || err != nil {
 		t.Errorf("sweeping older ones: removed %d, %v; want 0", n, err)
 	}
-	if n, err := store.Sweep(t.Context(), time.Now().Add(time.Hour)); n != 6 || err != nil {
+	ended := time.Now().Add(blob.PartsLife + time.Hour)
+	if n, err := store.Sweep(t.Context(), ended); n != 6 || err != nil {
 		t.Errorf("sweeping all: removed %d, %v; want 6", n, err)
 	}
-	if n, err := store.Sweep(t.Context(), time.Now().Add(time.Hour)); n != 0 || err != nil {
+	if n, err := store.Sweep(t.Context(), ended); n != 0 || err != nil {
 		t.Errorf("sweeping again: removed %d, %v; want 0", n, err)
 	}
 }

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"bytes"
+	"testing"
+	"time"
+)
+
+func TestProgressIsToldInFewWords(t *testing.T) {
+	t.Parallel()
+	at := time.Unix(0, 0)
+	var out bytes.Buffer
+	m := &meter{out: &out, terminal: true, columns: 90, now: func() time.Time { return at }}
+	m.name("big\x1b.iso")
+	m.expect(4_000_000_000)
+	for _, k := range []struct {
+		after time.Duration
+		more  int64
+		want  string
+	}{
+		{0, 0, "big\uFFFD.iso [                        ] 0% of 4.0 GB"},
+		{time.Second, 40_000_000, "big\uFFFD.iso [                        ] 1% of 4.0 GB, 40.0 MB/s, 1:39 left"},
+		{time.Second, 1_960_000_000, "big\uFFFD.iso [============            ] 50% of 4.0 GB, 1.0 GB/s, 0:02 left"},
+		{time.Second, -500_000_000, "big\uFFFD.iso [=========               ] 37% of 4.0 GB, 500 MB/s, 0:05 left"},
+		{time.Second, 2_500_000_000, "big\uFFFD.iso [========================] 100% of 4.0 GB, 1.0 GB/s"},
+	} {
+		at = at.Add(k.after)
+		m.add(k.more)
+		out.Reset()
+		m.show()
+		if want := "\r" + k.want + "\x1b[K"; out.String() != want {
+			t.Errorf("%q, want %q", out.String(), want)
+		}
+	}
+	m.columns = 30
+	out.Reset()
+	m.show()
+	if n := len([]rune(out.String())) - len("\r\x1b[K"); n > 29 {
+		t.Errorf("%d columns are taken of 30", n)
+	}
+	m.terminal = false
+	out.Reset()
+	m.show()
+	if want := "big\uFFFD.iso: 100% of 4.0 GB, 1.0 GB/s\n"; out.String() != want {
+		t.Errorf("a line is %q, want %q", out.String(), want)
+	}
+}
+
+func TestSizesAndTimesAreRounded(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 99_949: "99.9 kB", 99_950: "100 kB", 999_499: "999 kB", 999_500: "1.0 MB", 53_687_091_200_000: "53.7 TB"} {
+		if got := size(n); got != want {
+			t.Errorf("%d is %q, want %q", n, got, want)
+		}
+	}
+	for d, want := range map[time.Duration]string{0: "0:00", 65 * time.Second: "1:05", 2*time.Hour + 3*time.Minute: "2:03:00", 240 * time.Hour: "10 days"} {
+		if got := span(d); got != want {
+			t.Errorf("%v is %q, want %q", d, got, want)
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// gate is an address that stays while the server behind it is another.
+type gate struct {
+	net.Listener
+	target atomic.Value // string
+	in     atomic.Int64 // bytes towards the server
+}
+
+func openGate(t *testing.T) *gate {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &gate{Listener: l}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go g.pass(conn)
+		}
+	}()
+	return g
+}
+
+func (g *gate) pass(conn net.Conn) {
+	defer conn.Close()
+	server, err := net.Dial("tcp", g.target.Load().(string))
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	go func() {
+		_, _ = io.Copy(conn, server)
+		conn.Close()
+	}()
+	_, _ = io.Copy(counted{server, &g.in}, conn)
+}
+
+type counted struct {
+	io.Writer
+	n *atomic.Int64
+}
+
+func (c counted) Write(b []byte) (int, error) {
+	n, err := c.Writer.Write(b)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+// TestAKilledUploadGoesOn kills client and server again and again, with no
+// chance to clean up.
+func TestAKilledUploadGoesOn(t *testing.T) {
+	t.Parallel()
+	const (
+		size, part  = 96 << 20, 5 << 20
+		connections = 2
+		kills       = 6
+	)
+	g, data := openGate(t), t.TempDir()
+	url := "http://" + g.Addr().String() + "/v1"
+	serveAgain := func() *server {
+		s := serve(t, data, "--public-url", url, "--fsync", "off")
+		g.target.Store(strings.TrimSuffix(strings.TrimPrefix(s.base, "http://"), "/v1"))
+		return s
+	}
+	s := serveAgain()
+	h := newHome(t, "FERRY_URL="+url, "FERRY_USER=demo", "FERRY_PASSWORD="+s.password)
+	content := make([]byte, size)
+	random := rand.NewChaCha8([32]byte{1})
+	_, _ = random.Read(content)
+	h.write("big", content)
+	args := []string{"up", "big", "--part-size", "5242880", "--connections", "2", "--json"}
+	done := false
+	for i := 0; i < kills && !done; i++ {
+		cmd := h.command("", args...)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		before := g.in.Load()
+		for wait := int64(random.Uint64()%8+1) * 1 << 20; g.in.Load()-before < wait; time.Sleep(time.Millisecond) {
+			if processEnded(cmd.Process.Pid) {
+				break
+			}
+		}
+		if i%2 == 1 {
+			_ = s.Process.Kill()
+			_ = s.Wait()
+			s = serveAgain()
+			done = cmd.Wait() == nil // it has gone on by itself
+			continue
+		}
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+	r := h.run("", args...)
+	var results []uploaded
+	if err := json.Unmarshal([]byte(r.out), &results); err != nil || r.code != exitOK || len(results) != 1 {
+		t.Fatalf("code %d: %s%s", r.code, r.out, r.err)
+	}
+	if most := int64(size+kills*connections*part) + 1<<20; !done && g.in.Load() > most {
+		t.Errorf("%d bytes were sent, want at most %d", g.in.Load(), most)
+	}
+	if r := h.run("", "get", "big", "-o", "copy"); r.code != exitOK || !strings.Contains(r.err, "crc64nvme") {
+		t.Fatalf("code %d: %s", r.code, r.err)
+	}
+	if got, err := os.ReadFile(filepath.Join(h.dir, "copy")); err != nil || !bytes.Equal(got, content) {
+		t.Errorf("%d bytes have come back, or others: %v", len(got), err)
+	}
+	if left, _ := os.ReadDir(filepath.Join(h.dir, "cache", "ferry", "uploads")); len(left) != 0 {
+		t.Errorf("what is left in the cache: %v", left)
+	}
+	if r := h.run("", "uploads"); !strings.Contains(r.out, "no uploads") {
+		t.Errorf("what is left in the service: %s", r.out)
+	}
+}
+
+// processEnded tells of a child that was not waited for.
+func processEnded(pid int) bool {
+	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return true
+	}
+	_, after, _ := strings.Cut(string(text), ") ")
+	return strings.HasPrefix(after, "Z")
+}

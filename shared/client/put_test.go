@@ -1,0 +1,304 @@
+package client_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/minio/crc64nvme"
+
+	"ferry/shared/client"
+	"ferry/shared/service/servicetest"
+)
+
+// partSize is the smallest that there is.
+const partSize = 5 << 20
+
+func source(content []byte) client.Source {
+	return client.Source{Name: "big.bin", Type: "application/x-big", Length: int64(len(content)), Content: bytes.NewReader(content)}
+}
+
+// wantStored checks that a file has arrived as it was sent.
+func wantStored(t *testing.T, c *client.Client, f client.File, content []byte) {
+	t.Helper()
+	d, err := c.File(t.Context(), client.UserArea, f.ID)
+	if err != nil || d.Name != "big.bin" || d.Type != "application/x-big" || d.CRC64NVME != client.FormatCRC(crc64nvme.Checksum(content)) {
+		t.Errorf("%+v, %v", d, err)
+	}
+	var got bytes.Buffer
+	if _, err := c.Copy(t.Context(), f.Link, &got, client.Verify{CRC64NVME: d.CRC64NVME}); err != nil || !bytes.Equal(got.Bytes(), content) {
+		t.Errorf("%d of %d bytes come back, or others: %v", got.Len(), len(content), err)
+	}
+}
+
+// wantNoSessions checks that none is left.
+func wantNoSessions(t *testing.T, c *client.Client) {
+	t.Helper()
+	for s, err := range c.Sessions(t.Context()) {
+		t.Errorf("a session is left: %+v, %v", s, err)
+	}
+}
+
+func TestAFileInPartsComesThroughCutConnections(t *testing.T) {
+	t.Parallel()
+	cut := cutter(6<<20, 30)
+	s, whole := start(t)
+	c := connect(t, s, "ann", func(o *client.Options) { o.HTTP, o.Retry.Tries = cut.client(), 40 })
+	content := bytesOf(1, 3*partSize+12345)
+	var sent atomic.Int64
+	f, err := c.Put(t.Context(), source(content), client.PutOptions{PartSize: partSize, Connections: 3, Progress: func(n int64) { sent.Add(n) }})
+	if err != nil || cut.cuts < 3 {
+		t.Fatalf("after %d cuts: %v", cut.cuts, err)
+	}
+	if sent.Load() != int64(len(content)) {
+		t.Errorf("the progress ends at %d of %d bytes", sent.Load(), len(content))
+	}
+	wantStored(t, whole, f, content)
+	wantNoSessions(t, whole)
+}
+
+func TestAnUploadGoesOnWhereAnotherEnded(t *testing.T) {
+	t.Parallel()
+	s, whole := start(t)
+	content := bytesOf(2, 4*partSize)
+	session, rounds := "", 0
+	for ; ; rounds++ {
+		weak := connect(t, s, "ann", func(o *client.Options) { o.HTTP, o.Retry.Tries = cutter(20<<20, 3).client(), 1 })
+		f, err := weak.Put(t.Context(), source(content), client.PutOptions{PartSize: partSize, Connections: 2, Key: "a-key", Session: session, Began: func(s client.Session) error {
+			if session != "" && s.ID != session {
+				t.Errorf("another session is begun: %s", s.ID)
+			}
+			session = s.ID
+			return nil
+		}})
+		if err == nil {
+			wantStored(t, whole, f, content)
+			break
+		}
+		if !client.IsNetwork(err) || rounds > 50 {
+			t.Fatal(err)
+		}
+	}
+	if rounds == 0 {
+		t.Error("nothing was cut")
+	}
+	wantNoSessions(t, whole)
+}
+
+func TestPartsThatHaveArrivedAreNotSentAgain(t *testing.T) {
+	t.Parallel()
+	_, c := start(t)
+	content := bytesOf(3, 4*partSize)
+	session := stopAfter(t, c, content, 2*partSize)
+	st, err := c.Status(t.Context(), session)
+	if err != nil || len(st.Arrived) < 2 || st.State != "open" || st.Parts != 4 {
+		t.Fatalf("%+v, %v", st, err)
+	}
+	var sent counter
+	f, err := c.Put(t.Context(), client.Source{Name: "big.bin", Length: int64(len(content)), Content: &reading{ReaderAt: bytes.NewReader(content), count: &sent}},
+		client.PutOptions{Session: session})
+	if err != nil || f.ID != st.FileID() {
+		t.Fatalf("%+v, %v", f, err)
+	}
+	// All is read for the checksums, and what was missing once more.
+	if most := int64(len(content) + 2*partSize); sent.n.Load() > most {
+		t.Errorf("%d bytes were read, want at most %d", sent.n.Load(), most)
+	}
+}
+
+type counter struct{ n atomic.Int64 }
+
+// reading counts what is read.
+type reading struct {
+	io.ReaderAt
+	count *counter
+}
+
+func (r *reading) ReadAt(b []byte, at int64) (int, error) {
+	n, err := r.ReaderAt.ReadAt(b, at)
+	r.count.n.Add(int64(n))
+	return n, err
+}
+
+// stopAfter ends an upload when some bytes of it have gone, and returns its session.
+func stopAfter(t *testing.T, c *client.Client, content []byte, after int64) (session string) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var gone atomic.Int64
+	_, err := c.Put(ctx, source(content), client.PutOptions{
+		PartSize: partSize, Connections: 1, Began: func(s client.Session) error { session = s.ID; return nil },
+		Progress: func(n int64) {
+			if gone.Add(n) > after {
+				stop()
+			}
+		},
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("an upload that was stopped: %v", err)
+	}
+	return session
+}
+
+func TestAFileThatHasChangedSinceIsSentAsItIsNow(t *testing.T) {
+	t.Parallel()
+	_, c := start(t)
+	content := bytesOf(4, 3*partSize)
+	session := stopAfter(t, c, content, 2*partSize)
+	content[0]++
+	f, err := c.Put(t.Context(), source(content), client.PutOptions{Session: session})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantStored(t, c, f, content)
+}
+
+func TestAnotherSessionIsBegunForOneThatHasEnded(t *testing.T) {
+	t.Parallel()
+	for what, end := range map[string]func(*servicetest.Server, *client.Client, string) error{
+		"that was aborted": func(_ *servicetest.Server, c *client.Client, id string) error { return c.Abort(t.Context(), id) },
+		"that has expired": func(s *servicetest.Server, _ *client.Client, _ string) error {
+			s.Clock.Advance(8 * 24 * time.Hour)
+			return nil
+		},
+		"of another length":     nil,
+		"that was never anyone": nil,
+	} {
+		s, c := start(t)
+		content := bytesOf(5, partSize+1)
+		id := stopAfter(t, c, content, partSize)
+		switch {
+		case end != nil:
+			if err := end(s, c, id); err != nil {
+				t.Fatal(err)
+			}
+		case what == "of another length":
+			content = content[:partSize-1]
+		default:
+			id = "77-abcdefghijklmnopqrstuv"
+		}
+		f, err := c.Put(t.Context(), source(content), client.PutOptions{Session: id, PartSize: partSize})
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+			continue
+		}
+		wantStored(t, c, f, content)
+	}
+}
+
+func TestAnUploadThatEndedBeforeItWasToldItsSessionFindsIt(t *testing.T) {
+	t.Parallel()
+	_, c := start(t)
+	content := bytesOf(6, partSize+1)
+	crash := errors.New("the machine stops")
+	first, second := "", ""
+	_, err := c.Put(t.Context(), source(content), client.PutOptions{Key: "one", Began: func(s client.Session) error { first = s.ID; return crash }})
+	if !errors.Is(err, crash) {
+		t.Fatal(err)
+	}
+	f, err := c.Put(t.Context(), source(content), client.PutOptions{Key: "one", Began: func(s client.Session) error { second = s.ID; return nil }})
+	if err != nil || first != second {
+		t.Fatalf("sessions %s and %s: %v", first, second, err)
+	}
+	again, err := c.Put(t.Context(), source(content), client.PutOptions{Key: "one"}) // the answer of complete was lost
+	if err != nil || again.ID != f.ID {
+		t.Errorf("%+v, then %+v, %v", f, again, err)
+	}
+}
+
+// restless has other bytes each time that it is read.
+type restless struct{ n atomic.Int64 }
+
+func (r *restless) ReadAt(b []byte, _ int64) (int, error) {
+	for i := range b {
+		b[i] = byte(r.n.Add(1) % 251)
+	}
+	return len(b), nil
+}
+
+func TestAFileThatChangesWhileItIsSentIsNotStored(t *testing.T) {
+	t.Parallel()
+	_, c := start(t)
+	for what, src := range map[string]client.Source{
+		"other bytes each time": {Name: "a", Length: partSize, Content: &restless{}},
+		"shorter than it was":   {Name: "a", Length: partSize, Content: bytes.NewReader(make([]byte, partSize-1))},
+		"changed at the end": {Name: "a", Length: partSize, Content: bytes.NewReader(make([]byte, partSize)), Check: func() error {
+			return client.ErrChanged
+		}},
+	} {
+		if _, err := c.Put(t.Context(), src, client.PutOptions{}); !errors.Is(err, client.ErrChanged) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if _, err := c.Named(t.Context(), client.UserArea, "a", 1); !errors.Is(err, client.ErrNotFound) {
+		t.Errorf("something was stored: %v", err)
+	}
+}
+
+func TestALoginThatRunsOutMidwayIsRenewed(t *testing.T) {
+	t.Parallel()
+	s, c := start(t)
+	content := bytesOf(7, 2*partSize)
+	var once sync.Once
+	f, err := c.Put(t.Context(), source(content), client.PutOptions{PartSize: partSize, Connections: 1, Progress: func(int64) {
+		once.Do(func() { s.Clock.Advance(2 * time.Hour) }) // the address of the part under way ends too
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantStored(t, c, f, content)
+}
+
+func TestTwoWhoGoOnWithOneUploadGetOneFile(t *testing.T) {
+	t.Parallel()
+	_, c := start(t)
+	content := bytesOf(8, 3*partSize)
+	session := stopAfter(t, c, content, partSize)
+	var ids [2]int64
+	var both sync.WaitGroup
+	for i := range ids {
+		both.Go(func() {
+			f, err := c.Put(t.Context(), source(content), client.PutOptions{Session: session})
+			if err != nil {
+				t.Error(err)
+			}
+			ids[i] = f.ID
+		})
+	}
+	both.Wait()
+	if ids[0] != ids[1] {
+		t.Errorf("files %v", ids)
+	}
+}
+
+func TestAFileOfAnySizeGoesToAnotherUser(t *testing.T) {
+	t.Parallel()
+	s, c := start(t)
+	s.AddUser("bob", password)
+	for _, n := range []int{0, 1, partSize} {
+		content := bytesOf(9, n)
+		f, err := c.Put(t.Context(), source(content), client.PutOptions{Delivery: client.Delivery{To: "bob", Mail: "bob@example.com", Message: "for you"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantStored(t, connect(t, s, "bob"), f, content)
+	}
+	if sent := s.Deliver(); sent != 3 {
+		t.Errorf("%d messages were sent, want 3", sent)
+	}
+}
+
+func TestARefusedSessionIsNotBegun(t *testing.T) {
+	t.Parallel()
+	_, c := start(t)
+	_, err := c.Put(t.Context(), source([]byte("x")), client.PutOptions{Delivery: client.Delivery{To: "nobody"}})
+	if client.StatusOf(err) != 400 {
+		t.Error(err)
+	}
+	wantNoSessions(t, c)
+}
