@@ -39,6 +39,7 @@ type Store struct {
 	noSync   bool
 	ordered  bool // a sync of a file makes its name durable too
 	buffers  sync.Pool
+	direct   *directBuffers
 	syncs    *syncGroup
 	owners   knownOwners
 	placing  sync.Mutex                  // where link is not supported
@@ -54,7 +55,7 @@ func Open(dir string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the files: %w", err)
 	}
-	s := &Store{dir: dir, noSync: o.NoSync, link: os.Link, syncs: newSyncGroup(syncFolder)}
+	s := &Store{dir: dir, noSync: o.NoSync, link: os.Link, syncs: newSyncGroup(syncFolder), direct: newDirectBuffers()}
 	s.buffers.New = func() any { b := make([]byte, bufferSize); return &b }
 	for _, sub := range []string{s.tmp(), s.folder(blob.Files), s.folder(blob.Backup)} {
 		if err := os.MkdirAll(sub, 0o700); err != nil {

@@ -30,7 +30,7 @@ func (s *Store) WritePart(ctx context.Context, area blob.Area, key, upload strin
 		return blob.Part{}, err
 	}
 	defer w.close()
-	if same(w.data, object) { // a complete was killed when the object was there
+	if same(w.data.File, object) { // a complete was killed when the object was there
 		return blob.Part{}, blob.ErrNoUpload
 	}
 	part, err := w.write(ctx, r, sum)
@@ -46,11 +46,14 @@ type partWriter struct {
 	session     *session
 	layout      blob.Layout
 	number      int
-	data, marks *os.File
+	data        *dataFile
+	marks       *os.File
 }
 
-func (w *partWriter) open(dir string) (err error) {
-	if w.data, err = os.OpenFile(filepath.Join(dir, "data"), os.O_WRONLY, 0); err == nil {
+func (w *partWriter) open(dir string) error {
+	data, err := os.OpenFile(filepath.Join(dir, "data"), os.O_WRONLY, 0)
+	if err == nil {
+		w.data = &dataFile{File: data}
 		w.marks, err = os.OpenFile(filepath.Join(dir, "marks"), os.O_RDWR, 0)
 	}
 	if err != nil {
@@ -63,11 +66,24 @@ func (w *partWriter) open(dir string) (err error) {
 }
 
 func (w *partWriter) close() {
-	for _, f := range []*os.File{w.data, w.marks} {
-		if f != nil {
-			f.Close()
+	if w.data != nil {
+		w.data.Close()
+	}
+	if w.marks != nil {
+		w.marks.Close()
+	}
+}
+
+// buffer is a large one, for writes past the cache, if the part is large and
+// one is free.
+func (w *partWriter) buffer(size int64) (buf []byte, release func()) {
+	if size >= directSize {
+		if buf, release = w.store.direct.take(); buf != nil {
+			w.data.direct = openDirect(w.data.Name())
+			return buf, release
 		}
 	}
+	return w.store.buffer(size)
 }
 
 func (w *partWriter) write(ctx context.Context, r io.Reader, sum *uint64) (blob.Part, error) {
@@ -76,7 +92,7 @@ func (w *partWriter) write(ctx context.Context, r io.Reader, sum *uint64) (blob.
 	}
 	defer w.end()
 	size := w.layout.Size(w.number)
-	buf, release := w.store.buffer(size)
+	buf, release := w.buffer(size)
 	defer release()
 	in := &input{r: r, announced: size, buf: buf, sum: crc64nvme.New()}
 	for at := w.layout.Offset(w.number); !in.ended; {
@@ -94,7 +110,7 @@ func (w *partWriter) write(ctx context.Context, r io.Reader, sum *uint64) (blob.
 		return blob.Part{}, &blob.SumError{Got: got, Stated: *sum}
 	}
 	if !w.store.noSync {
-		if err := syncData(w.data); err != nil {
+		if err := syncData(w.data.File); err != nil {
 			return blob.Part{}, err
 		}
 	}

@@ -1,0 +1,15 @@
+package disk
+
+import (
+	"os"
+	"syscall"
+)
+
+// openDirect opens a file for writes past the system's cache, or returns nil.
+func openDirect(path string) *os.File {
+	f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_DIRECT, 0)
+	if err != nil {
+		return nil
+	}
+	return f
+}

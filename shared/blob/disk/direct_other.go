@@ -1,0 +1,7 @@
+//go:build !linux
+
+package disk
+
+import "os"
+
+func openDirect(string) *os.File { return nil }
