@@ -42,12 +42,12 @@ func (s *Store) WritePart(ctx context.Context, area blob.Area, key, upload strin
 
 // partWriter writes one part.
 type partWriter struct {
-	store       *Store
-	session     *session
-	layout      blob.Layout
-	number      int
-	data        *dataFile
-	marks       *os.File
+	store   *Store
+	session *session
+	layout  blob.Layout
+	number  int
+	data    *dataFile
+	marks   *os.File
 }
 
 func (w *partWriter) open(dir string) error {
