@@ -224,9 +224,6 @@ func TestTheBucketsAreClosed(t *testing.T) {
 		if got := show(at(props, "BucketEncryption", "ServerSideEncryptionConfiguration")); !strings.Contains(got, "SSEAlgorithm:AES256") {
 			t.Errorf("%s: encryption is %s", id, got)
 		}
-		if got := show(at(props, "LifecycleConfiguration", "Rules")); !strings.Contains(got, "AbortIncompleteMultipartUpload:map[DaysAfterInitiation:7]") {
-			t.Errorf("%s: the lifecycle is %s", id, got)
-		}
 		checkTLS(t, tpl, id)
 	}
 }

@@ -25,7 +25,7 @@ const (
 	// sessionMemory is how long a session is still known after its end, so
 	// that it can be told from one that never was. What the store keeps of
 	// it is swept after that.
-	sessionMemory = 24 * time.Hour
+	sessionMemory = blob.PartsLife - SessionLife
 	// MaxLength is the largest file: 10,000 parts of 5 GiB.
 	MaxLength = blob.MaxParts * blob.MaxPartSize
 	// usualPartSize is large enough to use a connection well and small enough

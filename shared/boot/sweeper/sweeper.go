@@ -9,16 +9,16 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"ferry/shared/blob"
 	"ferry/shared/boot/function"
 	"ferry/shared/boot/port"
 	"ferry/shared/sweep"
 )
 
 const (
-	// grace is longer than an upload in parts may lie unfinished: the
-	// buckets' own rule ends it after 7 days, and S3 counts the age of an
-	// object from the begin of its upload.
-	grace = 8 * 24 * time.Hour
+	// grace is longer than an upload session is open: S3 counts the age of
+	// an object from the begin of its upload.
+	grace = blob.PartsLife
 	// reserve is what is left of the function's time when a sweep stops, to
 	// be continued by the next.
 	reserve = 60 * time.Second
