@@ -1,6 +1,8 @@
 package service_test
 
 import (
+	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"strings"
@@ -50,11 +52,19 @@ func countCalls(t *testing.T, s *servicetest.Server, token string) {
 	id, object, commit, page := calls{"table.Update": 1}, calls{"blob.Create": 1}, calls{"table.Write": 1}, calls{"table.Query": 1}
 	up := plus(check, id, object, commit, page)
 	claim := calls{"table.Write": 1}
+	read, open, written, complete, ended := calls{"table.Get": 1}, calls{"parts.Begin": 1}, calls{"parts.Write": 1}, calls{"parts.Complete": 1}, calls{"parts.Abort": 1}
 	file := s.Put(token, "file=x", "hello").Files[0]
 	s.Put(token, "file=y", "hello")
 	link := strings.TrimPrefix(file.LinkURL, s.Base)
 	forget := s.Decode(s.Request("GET", "/auth/forget?u=alice", nil), 200)
 	change := strings.TrimPrefix(forget.LinkURL, s.Base)
+	own := begun(s, token, `{"name":"x","length":5}`)
+	hashed := begun(s, token, fmt.Sprintf(`{"name":"x","length":5,"sha256":"%x"}`, sha256.Sum256([]byte("hello"))))
+	another, limited, ending := begun(s, token, `{"name":"x","length":5,"d":"new"}`), begun(s, token, `{"name":"x","length":5,"d":"bob"}`), begun(s, token, `{"name":"x","length":5,"d":"bob"}`)
+	for _, id := range []string{hashed, another, limited} {
+		s.Text(s.Request("PUT", partOf(s, token, id), strings.NewReader("hello")))
+	}
+	part := partOf(s, token, own)
 	const form = "--b\r\nContent-Disposition: form-data; name=f; filename=1\r\n\r\n1\r\n--b\r\nContent-Disposition: form-data; name=f; filename=2\r\n\r\n2\r\n--b--\r\n"
 	for _, c := range []struct {
 		what, method, path, auth, body string
@@ -83,6 +93,34 @@ func countCalls(t *testing.T, s *servicetest.Server, token string) {
 		{"an upload that fails with a key", "POST", "/upload?file=x&d=nobody&key=4", bearer, "hello", plus(check, claim, id, calls{"table.Write": 1})},
 		{"an upload with a wrong bearer", "POST", "/upload?file=x", "Bearer x", "hello", calls{}},
 		{"an upload with a bearer that is none", "POST", "/upload?file=x", bearer[:7] + "AAAAAAAA" + bearer[15:], "hello", check},
+		{"a session's begin", "POST", "/uploads", bearer, `{"name":"x","length":5}`, plus(check, id, open, commit)},
+		{"a session's begin with a notice", "POST", "/uploads", bearer, `{"name":"x","length":5,"m":"bob@example.com"}`, plus(check, id, open, commit)},
+		{"a session's begin for another", "POST", "/uploads", bearer, `{"name":"x","length":5,"d":"new"}`, plus(check, id, open, commit)},
+		{"a session's begin under a quota", "POST", "/uploads", bearer, `{"name":"x","length":5,"d":"bob"}`, plus(check, id, commit, open, commit)},
+		{"a session's begin beyond a quota", "POST", "/uploads", bearer, `{"name":"x","length":5000000,"d":"bob"}`, plus(check, id, commit)},
+		{"a session's begin with a key", "POST", "/uploads?&key=5", bearer, `{"name":"x","length":5}`, plus(check, claim, id, open, commit)},
+		{"the same begin again", "POST", "/uploads?&key=5", bearer, `{"name":"x","length":5}`, plus(check, claim, read, read)},
+		{"another begin with its key", "POST", "/uploads?&key=5", bearer, `{"name":"x","length":6}`, plus(check, claim, read)},
+		{"a session's begin that fails with a key", "POST", "/uploads?&key=6", bearer, `{"name":"x","length":5,"d":"nobody"}`, plus(check, claim, id, calls{"table.Write": 1})},
+		{"a session's begin that is wrong", "POST", "/uploads", bearer, `{"name":"x"}`, check},
+		{"a part's URL", "POST", own + "/parts", bearer, `{"numbers":[1]}`, plus(check, read, calls{"parts.Sign": 1})},
+		{"a complete without its part", "POST", own + "/complete", bearer, "", plus(check, read, read, complete)},
+		{"a part", "PUT", part, "", "hello", plus(read, written)},
+		{"a part that is too short", "PUT", part, "", "hell", plus(read, written)},
+		{"a part with another signature", "PUT", part + "x", "", "hello", calls{}},
+		{"the part again", "PUT", part, "", "hello", plus(read, written)},
+		{"a session", "GET", own, bearer, "", plus(check, read, calls{"parts.List": 1})},
+		{"the sessions", "GET", "/uploads", bearer, "", plus(check, page)},
+		{"a complete", "POST", own + "/complete", bearer, "", plus(check, read, read, complete, commit, ended, page)},
+		{"the complete again", "POST", own + "/complete", bearer, "", plus(check, read, read, page)},
+		{"a session that is complete", "GET", own, bearer, "", plus(check, read)},
+		{"the end of one that is complete", "DELETE", own, bearer, "", plus(check, read)},
+		{"a complete with a hash", "POST", hashed + "/complete", bearer, "", plus(check, read, read, complete, calls{"blob.Open": 1}, commit, ended, page)},
+		{"a complete for another", "POST", another + "/complete", bearer, "", plus(check, read, read, complete, commit, ended)},
+		{"that complete again", "POST", another + "/complete", bearer, "", plus(check, read, read)},
+		{"a complete under a quota", "POST", limited + "/complete", bearer, "", plus(check, read, read, complete, commit, ended)},
+		{"a session's end under a quota", "DELETE", ending, bearer, "", plus(check, read, commit, ended)},
+		{"a session that has ended", "GET", ending, bearer, "", plus(check, read)},
 		{"a download", "GET", link, "", "", plus(calls{"table.Get": 1, "blob.Open": 1}, commit)},
 		{"a part of a download", "GET", link, "range", "", calls{"table.Get": 1, "blob.Open": 1}},
 		{"the head of a download", "HEAD", link, "", "", calls{"table.Get": 1, "blob.Open": 1}},
@@ -122,4 +160,25 @@ func countCalls(t *testing.T, s *servicetest.Server, token string) {
 			t.Errorf("%s (status %d) costs %v, want %v", c.what, resp.StatusCode, got, c.want)
 		}
 	}
+}
+
+// begun begins a session and returns its path.
+func begun(s *servicetest.Server, bearer, plan string) string {
+	s.Helper()
+	resp := s.Request("POST", "/uploads", strings.NewReader(plan), "Authorization", "Bearer "+bearer)
+	if resp.StatusCode != 201 {
+		s.Fatalf("beginning a session: status %d (%s)", resp.StatusCode, resp.Header.Get("Ferry-Error"))
+	}
+	return strings.TrimPrefix(resp.Header.Get("Location"), s.Base)
+}
+
+// partOf returns the path that the only part of a session is sent to.
+func partOf(s *servicetest.Server, bearer, session string) string {
+	s.Helper()
+	var out struct{ Parts []struct{ URL string } }
+	resp := s.Request("POST", session+"/parts", strings.NewReader(`{"numbers":[1]}`), "Authorization", "Bearer "+bearer)
+	if err := json.Unmarshal([]byte(s.Text(resp)), &out); err != nil || len(out.Parts) != 1 {
+		s.Fatalf("asking for a part: status %d, %v", resp.StatusCode, err)
+	}
+	return strings.TrimPrefix(out.Parts[0].URL, s.Base)
 }

@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/http"
@@ -45,22 +46,67 @@ func TestEachCallMayFail(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			failed := 0
-			for n := 1; ; n++ {
-				s := beginFailing(t)
-				name := s.failAt(n)
-				resp := request(s)
-				s.failAt(0)
-				if *name == "" { // there are less than n calls
-					break
-				}
-				failed++
-				s.answered(fmt.Sprintf("without call %d, %s", n, *name), *name, resp, request)
-			}
-			if failed == 0 {
-				t.Error("the request made no call")
-			}
+			eachFails(t, beginFailing, request, true)
 		})
+	}
+}
+
+// TestEachCallOfASessionMayFail does so with upload sessions, and also with
+// clients who do not come again.
+func TestEachCallOfASessionMayFail(t *testing.T) {
+	t.Parallel()
+	for what, request := range map[string]func(s failing) *http.Response{
+		"begin": func(s failing) *http.Response {
+			return s.ask("POST", "/uploads", `{"name":"a","length":7,"m":"bob@example.com"}`, s.basic("alice"))
+		},
+		"begin for another": func(s failing) *http.Response {
+			return s.ask("POST", "/uploads", `{"name":"a","length":7,"d":"new"}`, s.basic("alice"))
+		},
+		"begin with a key": func(s failing) *http.Response {
+			return s.Request("POST", "/uploads", strings.NewReader(`{"name":"a","length":7}`), "Authorization", s.basic("alice"), "Idempotency-Key", "k")
+		},
+		"list":  func(s failing) *http.Response { return s.ask("GET", "/uploads", "", s.basic("alice")) },
+		"state": func(s failing) *http.Response { return s.ask("GET", s.open, "", s.basic("alice")) },
+		"part's URL": func(s failing) *http.Response {
+			return s.ask("POST", s.open+"/parts", `{"numbers":[1]}`, s.basic("alice"))
+		},
+		"part":             func(s failing) *http.Response { return s.ask("PUT", s.part, "content", "") },
+		"complete":         func(s failing) *http.Response { return s.ask("POST", s.open+"/complete", "", s.basic("alice")) },
+		"another complete": func(s failing) *http.Response { return s.ask("POST", s.done+"/complete", "", s.basic("alice")) },
+		"end":              func(s failing) *http.Response { return s.ask("DELETE", s.open, "", s.basic("alice")) },
+	} {
+		for again, name := range map[bool]string{true: "", false: " and no repeat"} {
+			t.Run(what+name, func(t *testing.T) {
+				t.Parallel()
+				eachFails(t, beginSessions, request, again)
+			})
+		}
+	}
+}
+
+// eachFails makes a request with each of its calls failing in turn, and then
+// again without a failure, or not.
+func eachFails(t *testing.T, begin func(*testing.T) failing, request func(failing) *http.Response, again bool) {
+	failed := 0
+	for n := 1; ; n++ {
+		s := begin(t)
+		name := s.failAt(n)
+		resp := request(s)
+		s.failAt(0)
+		if *name == "" { // there are less than n calls
+			break
+		}
+		failed++
+		what := fmt.Sprintf("without call %d, %s", n, *name)
+		if done := s.answered(what, *name, resp); !done && again {
+			if resp := request(s); resp.StatusCode >= 300 {
+				s.Errorf("%s, and then again with it, the status is %d: %s", what, resp.StatusCode, s.Text(resp))
+			}
+		}
+		s.settles(what)
+	}
+	if failed == 0 {
+		t.Error("the request made no call")
 	}
 }
 
@@ -70,11 +116,13 @@ const tokenForm = "grant_type=password&username=alice&password=a+password+to+try
 type failing struct {
 	*servicetest.Server
 	link, change, pin string
+	open, done, part  string        // paths of sessions, and of a part of the open one
+	life              time.Duration // of what an interrupted upload leaves
 }
 
 func beginFailing(t *testing.T) failing {
 	t.Helper()
-	s := failing{Server: servicetest.New(t)}
+	s := failing{Server: servicetest.New(t), life: 25 * time.Hour}
 	s.AddUser("alice", password, func(u *users.User) { u.Quota = 100 })
 	s.AddUser("new", password, func(u *users.User) { u.State = users.FirstAccess })
 	bearer := s.Login("alice", password)
@@ -88,6 +136,25 @@ func beginFailing(t *testing.T) failing {
 		t.Fatalf("%d messages, %v", len(messages), err)
 	}
 	s.pin = pin(t, messages[0].Text)
+	return s
+}
+
+// beginSessions adds a session that lacks nothing but its completion, and one
+// that has become a file.
+func beginSessions(t *testing.T) failing {
+	t.Helper()
+	s := beginFailing(t)
+	s.life = blob.PartsLife + 25*time.Hour
+	bearer := s.Login("alice", password)
+	plan := fmt.Sprintf(`{"name":"a","length":7,"m":"bob@example.com","sha256":"%x"}`, sha256.Sum256([]byte("content")))
+	for _, path := range []*string{&s.done, &s.open} {
+		*path = begun(s.Server, bearer, plan)
+		s.part = partOf(s.Server, bearer, *path)
+		if resp := s.ask("PUT", s.part, "content", ""); resp.StatusCode != 200 {
+			t.Fatalf("sending a part: status %d", resp.StatusCode)
+		}
+	}
+	s.Decode(s.ask("POST", s.done+"/complete", "", s.basic("alice")), 200)
 	return s
 }
 
@@ -109,6 +176,7 @@ func (s failing) failAt(n int) (name *string) {
 	for _, call := range []string{
 		"table.Get", "table.GetMany", "table.Query", "table.Write", "table.Update",
 		"blob.Create", "blob.Open", "blob.Copy", "blob.Delete",
+		"parts.Begin", "parts.Sign", "parts.Write", "parts.List", "parts.Complete", "parts.Abort",
 	} {
 		s.Calls.Before(call, func() error {
 			if n--; n != 0 {
@@ -121,29 +189,36 @@ func (s failing) failAt(n int) (name *string) {
 	return name
 }
 
-func (s failing) answered(what, call string, resp *http.Response, request func(failing) *http.Response) {
+// answered checks the answer to a request of which a call has failed, and
+// reports whether that was only to clear up.
+func (s failing) answered(what, call string, resp *http.Response) (done bool) {
 	s.Helper()
-	clearing := call == "blob.Delete" || call == "table.Write" && strings.HasPrefix(resp.Request.URL.Path, "/v1/download/")
+	clearing := call == "blob.Delete" || call == "parts.Abort" || call == "table.Write" && strings.HasPrefix(resp.Request.URL.Path, "/v1/download/")
 	if body := s.Text(resp); strings.Contains(body, "failure") || strings.Contains(fmt.Sprint(resp.Header), "failure") {
 		s.Errorf("%s the answer is %v %s", what, resp.Header, body)
 	}
-	switch {
-	case clearing && resp.StatusCode != 200, !clearing && resp.StatusCode != 500:
+	if clearing && resp.StatusCode >= 300 || !clearing && resp.StatusCode != 500 {
 		s.Errorf("%s the status is %d", what, resp.StatusCode)
-	case !clearing:
-		if again := request(s); again.StatusCode != 200 {
-			s.Errorf("%s, and then again with it, the status is %d: %s", what, again.StatusCode, s.Text(again))
-		}
 	}
-	s.Clock.Advance(25 * time.Hour) // more than a reservation lasts
+	return clearing
+}
+
+// settles sweeps when all is over that may have been left.
+func (s failing) settles(what string) {
+	s.Helper()
+	s.Clock.Advance(s.life)
 	if r, err := s.Service.Sweep(s.Context()); err != nil || r.Failed != 0 {
 		s.Errorf("%s the sweep did %+v, %v", what, r, err)
+	}
+	if _, err := s.Data.Table.DeleteExpired(s.Context(), s.Clock.Now()); err != nil {
+		s.Error(err)
 	}
 	s.settled(what)
 }
 
 // settled checks that there is an object, and a link, for each record, and
-// nothing more, and that alice's use is the sum of her files.
+// nothing more, of sessions neither, and that alice's use is the sum of her
+// files.
 func (s failing) settled(what string) {
 	s.Helper()
 	sum := int64(0)
@@ -161,6 +236,9 @@ func (s failing) settled(what string) {
 	objects, links := len(s.Objects(blob.Files))+len(s.Objects(blob.Backup)), len(s.Partitions("link#"))
 	if objects != records || links != records || len(s.Partitions("reserved#")) != 0 {
 		s.Errorf("%s there are %d records, %d objects, %d links", what, records, objects, links)
+	}
+	if items, kept := s.Partitions("upload"), s.Sessions(); len(items) != 0 || len(kept) != 0 {
+		s.Errorf("%s of sessions there are %v and, in the store, %v", what, items, kept)
 	}
 	if u, err := s.Users.Get(s.Context(), "alice"); err != nil || u.Used != sum {
 		s.Errorf("%s %d bytes are said to be used, %v, and %d are", what, u.Used, err, sum)

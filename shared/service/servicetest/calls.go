@@ -11,7 +11,8 @@ import (
 	"ferry/shared/table"
 )
 
-// Calls counts the calls to the stores, "table.Get", "blob.Create" and so on,
+// Calls counts the calls to the stores, "table.Get", "blob.Create", "parts.List"
+// and so on,
 // and lets tests come between. It is safe for concurrent use.
 type Calls struct {
 	mu     sync.Mutex
@@ -159,4 +160,52 @@ func (t countedTable) WriteThenQuery(ctx context.Context, q table.Query, ops ...
 		return table.Page{}, err
 	}
 	return t.Table.WriteThenQuery(ctx, q, ops...)
+}
+
+// countedParts are sessions of parts whose calls are counted.
+type countedParts struct {
+	blob.Parts
+	calls *Calls
+}
+
+func (p countedParts) BeginParts(ctx context.Context, area blob.Area, key string, l blob.Layout) (string, error) {
+	if err := p.calls.add("parts.Begin"); err != nil {
+		return "", err
+	}
+	return p.Parts.BeginParts(ctx, area, key, l)
+}
+
+func (p countedParts) SignPart(ctx context.Context, area blob.Area, key, upload string, l blob.Layout, number int, sum *uint64, expires time.Duration) (blob.SignedPart, error) {
+	if err := p.calls.add("parts.Sign"); err != nil {
+		return blob.SignedPart{}, err
+	}
+	return p.Parts.SignPart(ctx, area, key, upload, l, number, sum, expires)
+}
+
+func (p countedParts) WritePart(ctx context.Context, area blob.Area, key, upload string, l blob.Layout, number int, r io.Reader, sum *uint64) (blob.Part, error) {
+	if err := p.calls.add("parts.Write"); err != nil {
+		return blob.Part{}, err
+	}
+	return p.Parts.WritePart(ctx, area, key, upload, l, number, r, sum)
+}
+
+func (p countedParts) ListParts(ctx context.Context, area blob.Area, key, upload string, after, limit int) ([]blob.Part, error) {
+	if err := p.calls.add("parts.List"); err != nil {
+		return nil, err
+	}
+	return p.Parts.ListParts(ctx, area, key, upload, after, limit)
+}
+
+func (p countedParts) CompleteParts(ctx context.Context, area blob.Area, key, upload string, l blob.Layout, sum *uint64) (blob.Written, error) {
+	if err := p.calls.add("parts.Complete"); err != nil {
+		return blob.Written{}, err
+	}
+	return p.Parts.CompleteParts(ctx, area, key, upload, l, sum)
+}
+
+func (p countedParts) AbortParts(ctx context.Context, area blob.Area, key, upload string) error {
+	if err := p.calls.add("parts.Abort"); err != nil {
+		return err
+	}
+	return p.Parts.AbortParts(ctx, area, key, upload)
 }

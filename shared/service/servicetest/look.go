@@ -2,8 +2,10 @@ package servicetest
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -66,6 +68,20 @@ func (s *Server) Files() []string {
 		}
 	}
 	return all
+}
+
+// Sessions returns the names of the sessions whose parts are kept.
+func (s *Server) Sessions() []string {
+	s.Helper()
+	entries, err := os.ReadDir(filepath.Join(s.Dir, "parts"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.Fatalf("looking for sessions: %v", err)
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return names
 }
 
 // Items returns the stored items, in text, by their key. Delayed updates may

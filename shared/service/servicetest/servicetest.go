@@ -86,6 +86,7 @@ func Open(t testing.TB, dir string, options ...Option) *Server {
 	}
 	data.Ports.Table = countedTable{data.Table, calls}
 	data.Ports.Blobs = countedStore{data.Disk, calls}
+	data.Ports.Parts = countedParts{data.Disk, calls}
 	s, err := service.New(data.Ports, so)
 	if err != nil {
 		t.Fatalf("making the service: %v", err)
