@@ -31,6 +31,9 @@ type commands struct {
 	Inbox inboxCommand `cmd:"" group:"Service:" help:"Show the mail and text messages that were sent on this machine."`
 	Sweep sweepCommand `cmd:"" group:"Service:" help:"Move and remove expired files now, and what crashes left."`
 
+	Backup      backupCommand      `cmd:"" group:"Service:" help:"Copy all data of this machine to another directory, also while the service runs."`
+	RestoreData restoreDataCommand `cmd:"" group:"Service:" help:"Begin anew with the data of a backup."`
+
 	Completion completionCommand `cmd:"" group:"This program:" help:"Print the completion for a shell."`
 	Version    versionCommand    `cmd:"" group:"This program:" help:"Print the version."`
 }

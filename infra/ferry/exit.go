@@ -61,6 +61,10 @@ func exitCode(err error) int {
 		return remoteCode(err)
 	case errors.Is(err, sqlite.ErrDamaged), errors.Is(err, sqlite.ErrNewer), errors.Is(err, local.ErrKey):
 		return exitDamaged
+	case errors.Is(err, local.ErrHasData):
+		return exitExists
+	case errors.Is(err, local.ErrInside):
+		return exitUsage
 	case errors.Is(err, users.ErrUnknown):
 		return exitUnknown
 	case errors.Is(err, table.ErrFull), errors.Is(err, blob.ErrFull), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EIO):

@@ -10,8 +10,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"ferry/shared/blob"
@@ -188,7 +186,7 @@ func (s *Sweeper) records(ctx context.Context, area blob.Area, objects []blob.Ob
 	var known []string
 	var keys []table.Key
 	for _, o := range objects {
-		if owner, id, ok := parse(o.Key); ok {
+		if owner, id, ok := files.ParseBlobKey(o.Key); ok {
 			known, keys = append(known, o.Key), append(keys, files.Key(area, owner, id))
 		}
 	}
@@ -258,12 +256,4 @@ func (s *Sweeper) owner(ctx context.Context, name string) (users.User, error) {
 	}
 	s.owners[name] = u
 	return u, nil
-}
-
-// parse reads a key that files.Service made: owner/id-random.
-func parse(key string) (owner string, id int64, ok bool) {
-	owner, name, _ := strings.Cut(key, "/")
-	digits, random, ok := strings.Cut(name, "-")
-	id, err := strconv.ParseInt(digits, 10, 64)
-	return owner, id, ok && err == nil && random != ""
 }

@@ -52,6 +52,7 @@ type Data struct {
 	Ports *endpoint.Ports
 	Table *sqlite.DB
 	Disk  *disk.Store
+	dir   string
 }
 
 // Open opens the data in a folder, which it makes if it is missing. A link key
@@ -65,6 +66,10 @@ func Open(dir string, settings endpoint.Settings, o Options) (*Data, error) {
 	}
 	if o.Hash == (auth.Params{}) {
 		o.Hash = auth.DefaultParams()
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening the data directory: %w", err)
 	}
 	keyPath, tablePath := filepath.Join(dir, keyName), filepath.Join(dir, tableName)
 	if err := prepare(dir, o.Existing); err != nil {
@@ -93,6 +98,7 @@ func Open(dir string, settings endpoint.Settings, o Options) (*Data, error) {
 	return &Data{
 		Table: db,
 		Disk:  store,
+		dir:   dir,
 		Ports: &endpoint.Ports{
 			Table: db, Blobs: store, Parts: store, Key: key, Hasher: hasher,
 			Random: rand.Reader, Now: o.Now, Log: o.Log, Notify: func() {}, Settings: settings,

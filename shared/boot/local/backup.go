@@ -1,0 +1,401 @@
+package local
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"ferry/shared/blob"
+	"ferry/shared/blob/disk"
+	"ferry/shared/files"
+	"ferry/shared/table"
+	"ferry/shared/table/sqlite"
+)
+
+const (
+	// copiesAtOnce lets small objects share the waits for the disk.
+	copiesAtOnce = 16
+	// copyTries bounds how often a file is looked for that is moved again and
+	// again between the areas.
+	copyTries = 10
+)
+
+var (
+	// ErrHasData is returned by Restore for a folder that has data already.
+	ErrHasData = errors.New("there are data of Ferry here already")
+	// ErrInside is returned for a copy within what is copied, or around it.
+	ErrInside = errors.New("a copy cannot lie within the data, nor the data in it")
+)
+
+// Copied tells what a Backup or Restore did.
+type Copied struct {
+	Files   int      // all that the copy has
+	New     int      // of those, copied now; the others were there
+	Bytes   int64    // of the new ones
+	Removed int      // files of an earlier backup that are no more
+	Damaged []string // "USER/ID NAME" of files whose bytes are missing or have another checksum
+}
+
+// Progress hears how a Backup or Restore goes on. Its functions, which may be
+// nil, are called from several goroutines.
+type Progress struct {
+	Expect func(n int64) // so many bytes more are to be copied
+	Done   func(n int64) // so many bytes more were copied
+}
+
+func (p Progress) withDefaults() Progress {
+	if p.Expect == nil {
+		p.Expect = func(int64) {}
+	}
+	if p.Done == nil {
+		p.Done = func(int64) {}
+	}
+	return p
+}
+
+// Backup copies all data to a folder, which then is one that Open takes; they
+// may be in use meanwhile, by other processes too. The copy is of one moment:
+// each record in it has its bytes, compared by CRC64NVME. A folder that has an
+// earlier backup gets what is new, and keeps that one until the new is whole.
+// Unfinished upload sessions are not copied.
+func (d *Data) Backup(ctx context.Context, to string, p Progress) (Copied, error) {
+	to, err := filepath.Abs(to)
+	if err != nil {
+		return Copied{}, fmt.Errorf("backing up: %w", err)
+	}
+	if within(d.dir, to) || within(to, d.dir) {
+		return Copied{}, fmt.Errorf("%s: %w", to, ErrInside)
+	}
+	target, err := disk.Open(to, disk.Options{})
+	if err != nil {
+		return Copied{}, err
+	}
+	c := &copying{from: d.Disk, live: d.Table, to: target, progress: p.withDefaults()}
+	err = c.run(ctx, d.dir, to)
+	return c.copied, errors.Join(err, target.Close())
+}
+
+// within reports whether a path is a folder or in it, symbolic links aside.
+func within(folder, path string) bool {
+	rel, err := filepath.Rel(folder, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// Restore copies a backup to a folder that has no data yet.
+func Restore(ctx context.Context, from, to string, p Progress) (Copied, error) {
+	if _, err := os.Stat(filepath.Join(to, tableName)); !errors.Is(err, fs.ErrNotExist) {
+		if err == nil {
+			err = ErrHasData
+		}
+		return Copied{}, fmt.Errorf("%s: %w", to, err)
+	}
+	d, err := openCopy(from)
+	if err != nil {
+		return Copied{}, err
+	}
+	copied, err := d.Backup(ctx, to, p)
+	return copied, errors.Join(err, d.Close())
+}
+
+// openCopy opens just what is copied.
+func openCopy(dir string) (*Data, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening the backup: %w", err)
+	}
+	if err := prepare(dir, true); err != nil {
+		return nil, err
+	}
+	store, err := disk.Open(dir, disk.Options{})
+	if err != nil {
+		return nil, err
+	}
+	db, err := sqlite.Open(filepath.Join(dir, tableName), sqlite.Options{})
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	return &Data{Table: db, Disk: store, dir: dir}, nil
+}
+
+// copying is one backup under way.
+type copying struct {
+	from, to *disk.Store
+	live     table.Table // of what is copied, as it is now
+	progress Progress
+
+	mu     sync.Mutex
+	copied Copied
+	purged []table.Key // records whose files were removed for good meanwhile
+}
+
+// run copies the table, then the bytes that it names.
+func (c *copying) run(ctx context.Context, from, to string) error {
+	aside := filepath.Join(to, tableName+".new")
+	if err := c.copyTo(ctx, filepath.Join(from, tableName), aside); err != nil {
+		return errors.Join(err, removeTable(aside))
+	}
+	if err := copyKey(from, to); err != nil {
+		return err
+	}
+	// From here on it is this backup. What follows an earlier one's table in
+	// its log would be taken for changes of this one.
+	if err := removeLogs(filepath.Join(to, tableName)); err != nil {
+		return fmt.Errorf("replacing the earlier backup: %w", err)
+	}
+	if err := os.Rename(aside, filepath.Join(to, tableName)); err != nil {
+		return fmt.Errorf("finishing the backup: %w", err)
+	}
+	if err := syncFolder(to); err != nil {
+		return fmt.Errorf("finishing the backup: %w", err)
+	}
+	return c.prune(ctx, filepath.Join(to, tableName))
+}
+
+func (c *copying) copyTo(ctx context.Context, from, aside string) error {
+	if err := removeTable(aside); err != nil {
+		return fmt.Errorf("removing an unfinished backup: %w", err)
+	}
+	if err := sqlite.CopyFile(ctx, from, aside); err != nil {
+		return err
+	}
+	snapshot, err := sqlite.Open(aside, sqlite.Options{})
+	if err != nil {
+		return err
+	}
+	err = c.copy(ctx, snapshot)
+	for _, key := range c.purged {
+		err = cmp.Or(err, snapshot.Write(ctx, table.Delete(key)))
+	}
+	return errors.Join(err, snapshot.Close())
+}
+
+// copy copies what is not there of the files that a table names.
+func (c *copying) copy(ctx context.Context, snapshot *sqlite.DB) error {
+	var expected int64
+	err := eachFile(ctx, snapshot, func(f files.File) {
+		if !c.there(ctx, f) {
+			expected += f.Length
+		}
+	})
+	if err != nil {
+		return err
+	}
+	c.progress.Expect(expected)
+	g, inner := errgroup.WithContext(ctx)
+	g.SetLimit(copiesAtOnce)
+	err = eachFile(inner, snapshot, func(f files.File) {
+		g.Go(func() error { return c.file(inner, f) })
+	})
+	return cmp.Or(g.Wait(), err)
+}
+
+// eachFile yields the files of both areas until the context ends.
+func eachFile(ctx context.Context, t table.Table, yield func(files.File)) error {
+	return t.Scan(ctx, func(item table.Item) error {
+		f, ok, err := record(item)
+		if ok && err == nil {
+			yield(f)
+		}
+		return errors.Join(err, ctx.Err())
+	})
+}
+
+// record reads an item if it is that of a file.
+func record(item table.Item) (f files.File, ok bool, err error) {
+	area, _, _ := strings.Cut(item.Key.PK, "#")
+	if blob.Area(area) != blob.Files && blob.Area(area) != blob.Backup {
+		return f, false, nil
+	}
+	if err := item.Decode(&f); err != nil {
+		return f, false, fmt.Errorf("reading the record of a file: %w", err)
+	}
+	return f, true, nil
+}
+
+// file copies the bytes of one file, unless they are there.
+func (c *copying) file(ctx context.Context, f files.File) error {
+	if c.there(ctx, f) {
+		c.note(func() { c.copied.Files++ })
+		return nil
+	}
+	r, err := c.find(ctx, f)
+	switch {
+	case errors.Is(err, errPurged):
+		c.note(func() { c.purged = append(c.purged, files.Key(f.Area, f.Owner, f.ID)) })
+		return nil
+	case errors.Is(err, blob.ErrNotFound):
+		c.note(func() { c.copied.Files++; c.copied.Damaged = append(c.copied.Damaged, name(f)) })
+		return nil
+	case err != nil:
+		return fmt.Errorf("copying %s: %w", name(f), err)
+	}
+	defer r.Close()
+	written, err := c.to.Create(ctx, f.Area, f.Blob, &told{r, c.progress.Done}, -1)
+	if err != nil && !errors.Is(err, blob.ErrExists) {
+		return fmt.Errorf("copying %s: %w", name(f), err)
+	}
+	if err == nil && (written.Size != f.Length || fmt.Sprintf("%016x", written.CRC64NVME) != f.CRC64) {
+		c.note(func() { c.copied.Damaged = append(c.copied.Damaged, name(f)) })
+	}
+	c.note(func() { c.copied.Files++; c.copied.New++; c.copied.Bytes += written.Size })
+	return nil
+}
+
+var errPurged = errors.New("the file was removed meanwhile")
+
+// find opens the bytes of a file, also if it was moved to the other area since
+// its record was copied, which gives them another key. ErrNotFound is damage.
+func (c *copying) find(ctx context.Context, f files.File) (io.ReadSeekCloser, error) {
+	at := f
+	for try := 0; ; try++ {
+		r, err := c.from.Open(ctx, at.Area, at.Blob)
+		if !errors.Is(err, blob.ErrNotFound) {
+			return r, err
+		}
+		now, there, err := c.now(ctx, f)
+		switch {
+		case err != nil:
+			return nil, err
+		case !there && try > 0: // looked for twice, as it may have moved between the two areas' looks
+			return nil, errPurged
+		case !there:
+			continue
+		case now.Blob == at.Blob || try == copyTries:
+			return nil, blob.ErrNotFound
+		}
+		at = now
+	}
+}
+
+// now is the record that a file has now, in whichever area.
+func (c *copying) now(ctx context.Context, f files.File) (now files.File, there bool, err error) {
+	items, err := c.live.GetMany(ctx, files.Key(blob.Files, f.Owner, f.ID), files.Key(blob.Backup, f.Owner, f.ID))
+	if err != nil {
+		return now, false, err
+	}
+	for _, item := range items {
+		if err := item.Decode(&now); err == nil && now.CRC64 == f.CRC64 {
+			return now, true, nil
+		}
+	}
+	return now, false, nil
+}
+
+func name(f files.File) string { return fmt.Sprintf("%s/%d %s", f.Owner, f.ID, f.Name) }
+
+// there reports whether an earlier backup has the bytes, which never change.
+func (c *copying) there(ctx context.Context, f files.File) bool {
+	r, err := c.to.Open(ctx, f.Area, f.Blob)
+	if err != nil {
+		return false
+	}
+	defer r.Close()
+	size, err := r.Seek(0, io.SeekEnd)
+	return err == nil && size == f.Length
+}
+
+func (c *copying) note(change func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change()
+}
+
+// told is a reader that tells how much was read.
+type told struct {
+	io.Reader
+	told func(int64)
+}
+
+func (t *told) Read(b []byte) (int, error) {
+	n, err := t.Reader.Read(b)
+	t.told(int64(n))
+	return n, err
+}
+
+// prune removes objects that no record of the backup names.
+func (c *copying) prune(ctx context.Context, path string) error {
+	db, err := sqlite.Open(path, sqlite.Options{})
+	if err != nil {
+		return err
+	}
+	for _, area := range []blob.Area{blob.Files, blob.Backup} {
+		err = errors.Join(err, c.pruneArea(ctx, db, area))
+	}
+	return errors.Join(err, db.Close())
+}
+
+func (c *copying) pruneArea(ctx context.Context, db *sqlite.DB, area blob.Area) error {
+	for after := ""; ; {
+		page, err := c.to.List(ctx, area, after, table.MaxKeys)
+		if err != nil {
+			return fmt.Errorf("looking for what an earlier backup left: %w", err)
+		}
+		if len(page) == 0 {
+			return nil
+		}
+		keys := make([]table.Key, len(page))
+		for i, o := range page {
+			owner, id, _ := files.ParseBlobKey(o.Key) // another form's names no record
+			keys[i] = files.Key(area, owner, id)
+		}
+		items, err := db.GetMany(ctx, keys...)
+		if err != nil {
+			return err
+		}
+		for i, item := range items {
+			var f files.File
+			if err := item.Decode(&f); err == nil && f.Blob == page[i].Key {
+				continue
+			}
+			if err := c.to.Delete(ctx, area, page[i].Key); err != nil {
+				return fmt.Errorf("removing what an earlier backup left: %w", err)
+			}
+			c.copied.Removed++
+		}
+		after = page[len(page)-1].Key
+	}
+}
+
+// copyKey copies the link key; without one, links would be dead.
+func copyKey(from, to string) error {
+	text, err := os.ReadFile(filepath.Join(from, keyName))
+	if err != nil {
+		return fmt.Errorf("copying the link key: %w", err)
+	}
+	f, err := os.CreateTemp(to, ".link.key-*") // mode 0600
+	if err != nil {
+		return fmt.Errorf("copying the link key: %w", err)
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), filepath.Join(to, keyName))
+	}
+	if err != nil {
+		return fmt.Errorf("copying the link key: %w", err)
+	}
+	return nil
+}
+
+func removeTable(path string) error { return errors.Join(removeLogs(path), os.RemoveAll(path)) }
+
+func removeLogs(path string) error {
+	return errors.Join(os.RemoveAll(path+"-wal"), os.RemoveAll(path+"-shm"))
+}
+
+func syncFolder(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
