@@ -17,6 +17,7 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
+	"ferry/shared/events"
 	"ferry/shared/files"
 	"ferry/shared/idempotency"
 	"ferry/shared/links"
@@ -95,6 +96,8 @@ type Settings struct {
 	// to the store; 0 is never.
 	RedirectOver int64
 	Retention    files.Retention
+	// Events records public events: somebody listens.
+	Events bool
 }
 
 // Ports are what a handler may reach. Those that an endpoint does not ask for
@@ -126,6 +129,14 @@ func (p *Ports) Files() *files.Service {
 	return files.New(files.Config{
 		Table: p.Table, Blobs: p.Blobs, Parts: p.Parts, Key: p.Key, Random: p.Random, Now: p.Now, Retention: p.Retention,
 	})
+}
+
+// Recorder records public events; it is nil, and records none, if nobody listens.
+func (p *Ports) Recorder() *events.Recorder {
+	if !p.Events {
+		return nil
+	}
+	return &events.Recorder{Source: p.PublicURL, Now: p.Now}
 }
 
 // Keys returns the keys of requests that may be repeated.

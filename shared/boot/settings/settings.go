@@ -27,6 +27,7 @@ const (
 //	FERRY_KEEP_DAYS       days in the user area; 0 is for ever; default 30
 //	FERRY_BACKUP_DAYS     days in the backup area after that; 0 is for ever; default 90
 //	FERRY_MAX_BODY        most bytes of a request; 0 is unbounded
+//	FERRY_EVENTS          on: public events are recorded, for the stack's topic
 //	FERRY_REDIRECT_OVER   bytes from which a download is a redirect to the store; 0 is never
 func Read(getenv func(string) string) (endpoint.Settings, error) {
 	e := env{getenv: getenv}
@@ -34,6 +35,7 @@ func Read(getenv func(string) string) (endpoint.Settings, error) {
 		PublicURL:    e.address("FERRY_PUBLIC_URL"),
 		PhoneRegion:  e.region("FERRY_PHONE_REGION"),
 		HideUsers:    e.flag("FERRY_HIDE_USERS"),
+		Events:       e.flag("FERRY_EVENTS"),
 		MaxBody:      e.number("FERRY_MAX_BODY", 0),
 		RedirectOver: e.number("FERRY_REDIRECT_OVER", 0),
 		Retention: files.Retention{

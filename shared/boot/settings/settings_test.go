@@ -28,9 +28,10 @@ func TestWhatIsSetIsTaken(t *testing.T) {
 	got, err := settings.Read(from(map[string]string{
 		"FERRY_PUBLIC_URL": "https://files.example.com/ferry/v1/", "FERRY_PHONE_REGION": "it", "FERRY_HIDE_USERS": "On",
 		"FERRY_KEEP_DAYS": "7", "FERRY_BACKUP_DAYS": "0", "FERRY_MAX_BODY": "4600000", "FERRY_REDIRECT_OVER": "4194304",
+		"FERRY_EVENTS": "on",
 	}))
 	want := endpoint.Settings{
-		PublicURL: "https://files.example.com/ferry/v1", PhoneRegion: "IT", HideUsers: true,
+		PublicURL: "https://files.example.com/ferry/v1", PhoneRegion: "IT", HideUsers: true, Events: true,
 		MaxBody: 4600000, RedirectOver: 4194304, Retention: files.Retention{KeepDays: 7, BackupDays: 0},
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
@@ -43,6 +44,7 @@ func TestAllThatIsWrongIsToldAtOnce(t *testing.T) {
 	wrong := map[string]string{
 		"FERRY_PUBLIC_URL": "files.example.com", "FERRY_PHONE_REGION": "Italy", "FERRY_HIDE_USERS": "maybe",
 		"FERRY_KEEP_DAYS": "a week", "FERRY_BACKUP_DAYS": "-1", "FERRY_MAX_BODY": "4 MB", "FERRY_REDIRECT_OVER": "9999999999999999999",
+		"FERRY_EVENTS": "some",
 	}
 	_, err := settings.Read(from(wrong))
 	if err == nil {

@@ -1,0 +1,138 @@
+// Package events makes public what happens to files, links and passwords: each
+// event is a CloudEvent (version 1.0, JSON) that is written in the transaction
+// of what it tells of, so that there is none of what did not happen, and none
+// is missing. In the cloud the table's stream brings it to a topic, on one
+// machine package webhooks to whoever is configured.
+//
+// An event holds no link, token or PIN, and no whole address of a recipient.
+// The webhooks of shared/openapi describe each type; tests hold every event
+// that is recorded to that description.
+package events
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// Type is what has happened.
+type Type string
+
+// The types.
+const (
+	FileUploaded    Type = "file.uploaded"
+	FileDownloaded  Type = "file.downloaded"
+	FileDeleted     Type = "file.deleted"
+	FileRestored    Type = "file.restored"
+	LinkSent        Type = "link.sent"
+	LinkFailed      Type = "link.failed"
+	PasswordChanged Type = "user.password-changed"
+)
+
+// Types are all types.
+func Types() []Type {
+	return []Type{FileUploaded, FileDownloaded, FileDeleted, FileRestored, LinkSent, LinkFailed, PasswordChanged}
+}
+
+// Reason is why a file was deleted.
+type Reason string
+
+// The reasons. A file that was moved to the backup area can be restored, until
+// it is purged.
+const (
+	ByUser    Reason = "user"      // its owner has deleted it
+	Retention Reason = "retention" // its time in the user area is over
+	Purge     Reason = "purge"     // it is gone for good
+)
+
+// Event is one event before it is recorded.
+type Event struct {
+	Type    Type
+	Subject string
+	Data    any
+	// Once tells the event from all others of its type: it makes the
+	// event's id, by which receivers know what they have seen.
+	Once string
+}
+
+// File is a file as an event shows it. The fields are those of GET /files/{id}.
+type File struct {
+	Owner     string `json:"owner"`
+	ID        int64  `json:"id"`
+	Name      string `json:"name"`
+	Length    int64  `json:"length"` // bytes
+	Type      string `json:"type,omitempty"`
+	Modified  int64  `json:"modified"`          // Unix milliseconds
+	Expires   string `json:"expires,omitempty"` // RFC 3339, UTC: when it leaves the area; missing if never
+	Area      string `json:"area"`              // where it is now, or was last
+	CRC64NVME string `json:"crc64nvme"`         // base64 of 8 bytes, big endian
+	SHA256    string `json:"sha256,omitempty"`  // hexadecimal
+	Uploader  string `json:"uploader,omitempty"`
+}
+
+func (f File) subject() string { return fileSubject(f.Owner, f.ID) }
+
+func fileSubject(owner string, id int64) string {
+	return "files/" + owner + "/" + strconv.FormatInt(id, 10)
+}
+
+// Uploaded tells that a file has become visible. once names this placing of it.
+func Uploaded(f File, once string) Event {
+	return Event{Type: FileUploaded, Subject: f.subject(), Data: f, Once: once}
+}
+
+// Restored tells that a file is back from the backup area.
+func Restored(f File, once string) Event {
+	return Event{Type: FileRestored, Subject: f.subject(), Data: f, Once: once}
+}
+
+type deleted struct {
+	File
+	Reason Reason `json:"reason"`
+}
+
+// Deleted tells that a file has left an area, for the backup area or for good.
+func Deleted(f File, reason Reason, once string) Event {
+	return Event{Type: FileDeleted, Subject: f.subject(), Data: deleted{f, reason}, Once: string(reason) + " " + once}
+}
+
+type downloaded struct {
+	File
+	Notification string `json:"notification,omitempty"`
+}
+
+// Downloaded tells that all of a file was sent to a person, by the link of the
+// recipient whose notification is named, or by the file's own if none is.
+func Downloaded(f File, notification, once string) Event {
+	return Event{Type: FileDownloaded, Subject: f.subject(), Data: downloaded{f, notification}, Once: once}
+}
+
+// Link is what events tell of a recipient's link.
+type Link struct {
+	Notification string `json:"notification"` // as GET /files/{id} names it
+	Channel      string `json:"channel"`      // mail or sms
+	To           string `json:"to"`           // masked
+	Owner        string `json:"owner"`        // of the file
+	ID           int64  `json:"id"`           // of the file
+	Name         string `json:"name"`         // of the file
+	Sender       string `json:"sender,omitempty"`
+	Error        string `json:"error,omitempty"` // LinkFailed alone
+}
+
+// Sent tells that a provider has taken the message with a link.
+func Sent(l Link) Event {
+	return Event{Type: LinkSent, Subject: fileSubject(l.Owner, l.ID), Data: l, Once: l.Notification}
+}
+
+// Failed tells that a link did not reach its recipient, and will not.
+func Failed(l Link) Event {
+	return Event{Type: LinkFailed, Subject: fileSubject(l.Owner, l.ID), Data: l, Once: l.Notification}
+}
+
+type password struct {
+	User string `json:"user"`
+}
+
+// NewPassword tells that a user has chosen a password; generation counts them.
+func NewPassword(user string, generation int64) Event {
+	return Event{Type: PasswordChanged, Subject: "users/" + user, Data: password{user}, Once: fmt.Sprint(user, "#", generation)}
+}
