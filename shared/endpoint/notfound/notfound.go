@@ -4,6 +4,7 @@ package notfound
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"ferry/shared/endpoint"
@@ -34,6 +35,9 @@ func New(p *endpoint.Ports) http.Handler {
 		if ok && len(allow) > 0 && isPreflight(r) {
 			w.WriteHeader(http.StatusNoContent)
 			return nil
+		}
+		if ok && slices.Contains(allow, r.Method) { // described, and not there: a part in the cloud
+			return fault.New(fault.NotFound, "there is nothing at this address; the parts of an upload go to the URLs that were given out")
 		}
 		if ok && len(allow) > 0 {
 			return &fault.Error{
