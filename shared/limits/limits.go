@@ -1,0 +1,111 @@
+// Package limits bounds how many messages users can make Ferry send, so that it
+// is no means of flooding anybody: per user and hour, per user and day, and per
+// recipient and day, whoever sends.
+//
+// They are counted in fixed windows, hours and days of UTC: one item for each,
+// and one transaction for all of a request's. What is refused counts nothing.
+package limits
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"ferry/shared/fault"
+	"ferry/shared/table"
+)
+
+const (
+	hour = time.Hour
+	day  = 24 * time.Hour
+)
+
+// Notices are the most messages of each kind of window. 0 is no bound.
+type Notices struct {
+	PerHour      int64 // of a user
+	PerDay       int64 // of a user
+	PerRecipient int64 // to an address or number, a day
+}
+
+// Counter counts. It is safe for concurrent use, and any number may work on
+// one table.
+type Counter struct {
+	Table table.Table
+	Now   func() time.Time
+	Most  Notices
+}
+
+// window is a count that a request adds to.
+type window struct {
+	pk     string
+	length time.Duration
+	add    int64
+	most   int64
+	what   string
+}
+
+// Take counts a message of the user to each of the given addresses and numbers,
+// which differ. One call to the table; none if nothing is bounded. A TooMany
+// fault tells when there is room again, an Invalid one that there never will be;
+// then none of them was counted.
+func (c *Counter) Take(ctx context.Context, user string, to ...string) error {
+	now := c.Now()
+	var open []window
+	var ops []table.Op
+	for _, w := range c.windows(user, to) {
+		if w.most == 0 {
+			continue
+		}
+		if w.add > w.most {
+			return fault.New(fault.Invalid, "at most %d notifications %s, and this asks for %d at once", w.most, w.what, w.add)
+		}
+		open, ops = append(open, w), append(ops, w.op(now))
+	}
+	err := c.Table.Write(ctx, ops...)
+	var refused *table.ConditionError
+	if errors.As(err, &refused) {
+		return tooMany(open[refused.Op], now)
+	}
+	if err != nil {
+		return fmt.Errorf("counting notices: %w", err)
+	}
+	return nil
+}
+
+// windows has the longest first: if several are full, that is the one to wait for.
+func (c *Counter) windows(user string, to []string) []window {
+	if len(to) == 0 {
+		return nil
+	}
+	var all []window
+	for _, address := range to {
+		all = append(all, window{"limit#to#" + hash(address), day, 1, c.Most.PerRecipient, "to a recipient a day"})
+	}
+	n := int64(len(to))
+	return append(all,
+		window{"limit#user#" + user, day, n, c.Most.PerDay, "of a user a day"},
+		window{"limit#user#" + user, hour, n, c.Most.PerHour, "of a user an hour"})
+}
+
+// op adds to the window of now. The item is needed no longer than it lasts.
+func (w window) op(now time.Time) table.Op {
+	key := table.Key{PK: w.pk, SK: strconv.Itoa(int(w.length.Hours())) + "h#" + w.begin(now).Format(time.RFC3339)}
+	return table.Update(key).Add("n", w.add).If(table.AtMost("n", w.most-w.add)).Expire(w.begin(now).Add(w.length)).Relax()
+}
+
+func (w window) begin(now time.Time) time.Time { return now.UTC().Truncate(w.length) }
+
+func tooMany(w window, now time.Time) error {
+	return fault.Wait(w.begin(now).Add(w.length).Sub(now), "at most %d notifications %s", w.most, w.what)
+}
+
+// hash keeps the addresses out of keys; it is the same however one is written.
+func hash(address string) string {
+	sum := sha256.Sum256([]byte(strings.ToLower(address)))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}

@@ -1,0 +1,151 @@
+package limits_test
+
+import (
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ferry/shared/fault"
+	"ferry/shared/limits"
+	"ferry/shared/table"
+	"ferry/shared/table/sqlite"
+)
+
+func TestNoticesAreBoundedInEachWindow(t *testing.T) {
+	t.Parallel()
+	const ann, bob, number = "ann@example.com", "bob@example.com", "+393401234567"
+	type step struct {
+		at   string // days from the first, and the time of day
+		user string
+		to   []string
+		wait time.Duration // 0 passes
+	}
+	for name, c := range map[string]struct {
+		most  limits.Notices
+		steps []step
+	}{
+		"nothing is bounded unless that was set": {limits.Notices{}, []step{
+			{"0 10:00", "alice", []string{ann}, 0}, {"0 10:00", "alice", []string{ann}, 0},
+		}},
+		"an hour has room for so many, and the next again": {limits.Notices{PerHour: 2}, []step{
+			{"0 10:10", "alice", []string{ann}, 0}, {"0 10:20", "alice", []string{bob}, 0},
+			{"0 10:45", "alice", []string{ann}, 15 * time.Minute}, {"0 11:00", "alice", []string{ann}, 0},
+		}},
+		"a day has room for so many, and the next again": {limits.Notices{PerDay: 1}, []step{
+			{"0 10:00", "alice", []string{ann}, 0}, {"0 22:00", "alice", []string{bob}, 2 * time.Hour}, {"1 00:00", "alice", []string{bob}, 0},
+		}},
+		"users have windows of their own": {limits.Notices{PerHour: 1, PerDay: 1}, []step{
+			{"0 10:00", "alice", []string{ann}, 0}, {"0 10:00", "bob", []string{ann}, 0}, {"0 10:00", "bob", []string{ann}, 14 * time.Hour},
+		}},
+		"a recipient gets so many a day, whoever sends": {limits.Notices{PerRecipient: 1}, []step{
+			{"0 10:00", "alice", []string{ann}, 0}, {"0 23:00", "bob", []string{ann}, time.Hour}, {"0 23:00", "bob", []string{bob}, 0}, {"1 00:00", "bob", []string{ann}, 0},
+		}},
+		"an address is one however it is written": {limits.Notices{PerRecipient: 1}, []step{
+			{"0 23:00", "alice", []string{ann}, 0}, {"0 23:00", "alice", []string{"Ann@Example.COM"}, time.Hour},
+		}},
+		"each recipient counts for the user": {limits.Notices{PerHour: 3}, []step{
+			{"0 10:30", "alice", []string{ann, number}, 0}, {"0 10:30", "alice", []string{ann, number}, 30 * time.Minute}, {"0 10:30", "alice", []string{ann}, 0},
+		}},
+		"what is refused counts for none": {limits.Notices{PerHour: 2, PerRecipient: 1}, []step{
+			{"0 10:30", "alice", []string{ann}, 0}, {"0 10:30", "alice", []string{bob, ann}, 13*time.Hour + 30*time.Minute}, {"0 10:30", "alice", []string{bob}, 0},
+		}},
+		"of several full windows the longest is waited for": {limits.Notices{PerHour: 1, PerDay: 1}, []step{
+			{"0 10:30", "alice", []string{ann}, 0}, {"0 10:30", "alice", []string{bob}, 13*time.Hour + 30*time.Minute},
+		}},
+		"without a recipient nothing is counted": {limits.Notices{PerHour: 1}, []step{
+			{"0 10:30", "alice", nil, 0}, {"0 10:30", "alice", nil, 0}, {"0 10:30", "alice", []string{ann}, 0},
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var now time.Time
+			counter := limits.Counter{Table: open(t), Now: func() time.Time { return now }, Most: c.most}
+			for i, s := range c.steps {
+				now = at(s.at)
+				err := counter.Take(t.Context(), s.user, s.to...)
+				if s.wait == 0 && err != nil {
+					t.Fatalf("step %d: %v", i, err)
+				}
+				if s.wait != 0 && (!fault.Is(err, fault.TooMany) || fault.Of(err).After != s.wait) {
+					t.Fatalf("step %d: %+v, want to wait for %v", i, err, s.wait)
+				}
+			}
+		})
+	}
+}
+
+func TestMoreAtOnceThanThereEverIsRoomForIsNoMatterOfWaiting(t *testing.T) {
+	t.Parallel()
+	counter := limits.Counter{Table: open(t), Now: time.Now, Most: limits.Notices{PerHour: 1}}
+	if err := counter.Take(t.Context(), "alice", "ann@example.com", "+393401234567"); !fault.Is(err, fault.Invalid) {
+		t.Errorf("got %v, want an Invalid fault", err)
+	}
+}
+
+func TestManyAtOncePassNoBound(t *testing.T) {
+	t.Parallel()
+	now := at("0 10:00")
+	counter := limits.Counter{Table: open(t), Now: func() time.Time { return now }, Most: limits.Notices{PerHour: 20, PerRecipient: 100}}
+	var passed atomic.Int64
+	var wg sync.WaitGroup
+	for range 50 {
+		wg.Go(func() {
+			err := counter.Take(t.Context(), "alice", "ann@example.com")
+			if err == nil {
+				passed.Add(1)
+			} else if !fault.Is(err, fault.TooMany) {
+				t.Error(err)
+			}
+		})
+	}
+	if wg.Wait(); passed.Load() != 20 {
+		t.Errorf("%d passed, want 20", passed.Load())
+	}
+}
+
+func TestCountsHoldNoAddressAndGoWithTheirWindow(t *testing.T) {
+	t.Parallel()
+	db, now := open(t), at("0 10:00")
+	counter := limits.Counter{Table: db, Now: func() time.Time { return now }, Most: limits.Notices{PerHour: 5, PerDay: 5, PerRecipient: 5}}
+	if err := counter.Take(t.Context(), "alice", "ann@example.com"); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		when string
+		left int
+	}{{"0 10:59", 3}, {"0 12:00", 2}, {"1 00:01", 0}} {
+		if _, err := db.DeleteExpired(t.Context(), at(c.when)); err != nil {
+			t.Fatal(err)
+		}
+		left := 0
+		err := db.Scan(t.Context(), func(item table.Item) error {
+			left++
+			if strings.Contains(item.Key.String()+string(item.Raw), "example") {
+				t.Errorf("%v holds an address", item.Key)
+			}
+			return nil
+		})
+		if err != nil || left != c.left {
+			t.Errorf("at %s there are %d counts, %v, want %d", c.when, left, err, c.left)
+		}
+	}
+}
+
+// at is a time of a day in November, or of the one so many days later.
+func at(text string) time.Time {
+	clock, _ := time.Parse("15:04", text[2:])
+	return time.Date(2026, 11, 21+int(text[0]-'0'), clock.Hour(), clock.Minute(), 0, 0, time.UTC)
+}
+
+func open(t *testing.T) *sqlite.DB {
+	t.Helper()
+	db, err := sqlite.Open(filepath.Join(t.TempDir(), "table.sqlite"), sqlite.Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
