@@ -46,7 +46,9 @@ var errNoJournal = errors.New("disk: the journal takes nothing")
 // which the sweeper removes.
 //
 // A half is a row of batches, of which each says its epoch: the first batch
-// with another epoch than the one before ends the row.
+// with another epoch than the one before ends the row. What lies behind it is
+// of earlier times, and the content of an object may look like a batch; so
+// epochs are numbers that were never used and that nobody can guess.
 type journal struct {
 	file      *os.File // locked: one process has it
 	flush     func() error
@@ -91,17 +93,18 @@ func openJournal(path string, restore func(area blob.Area, key string, content [
 	if lock(f) != nil { // another process has it
 		return nil, errNoJournal
 	}
-	j := &journal{file: f, next: newBatch(nil), epoch: 1}
+	j := &journal{file: f, next: newBatch(nil), epoch: newEpoch()}
 	j.flush = func() error { return syncData(f) }
 	j.flushTree = func() error { return syncFileSystem(f) }
+	held := false
 	for half := range 2 {
-		epoch, err := replay(io.NewSectionReader(f, int64(half)*halfSize, halfSize), restore)
+		some, err := replay(io.NewSectionReader(f, int64(half)*halfSize, halfSize), restore)
 		if err != nil {
 			return nil, fmt.Errorf("restoring objects from the journal: %w", err)
 		}
-		j.epoch = max(j.epoch, epoch+1)
+		held = held || some
 	}
-	if j.epoch > 1 {
+	if held {
 		if err := errors.Join(j.flushTree(), j.clear()); err != nil {
 			return nil, err
 		}
@@ -109,15 +112,24 @@ func openJournal(path string, restore func(area blob.Area, key string, content [
 	return j, j.allocate()
 }
 
+func newEpoch() uint64 {
+	var b [8]byte
+	rand.Read(b[:]) // never fails
+	return binary.LittleEndian.Uint64(b[:])
+}
+
 // allocate gives the file all its blocks, written, so that a later sync has
-// only bytes to write.
+// only bytes to write. One of another size may have holes.
 func (j *journal) allocate() error {
 	info, err := j.file.Stat()
 	if err != nil || info.Size() == 2*halfSize {
 		return err
 	}
+	if err := j.file.Truncate(0); err != nil {
+		return err
+	}
 	zeros := make([]byte, 1<<20)
-	for at := info.Size(); at < 2*halfSize; at += int64(len(zeros)) {
+	for at := int64(0); at < 2*halfSize; at += int64(len(zeros)) {
 		if _, err := j.file.WriteAt(zeros, at); err != nil {
 			return errors.Join(errNoJournal, err, j.file.Truncate(0)) // no room
 		}
@@ -262,16 +274,17 @@ func checksum(b []byte) uint64 {
 	return sum.Sum64()
 }
 
-// replay hands all objects of a half to restore and returns its epoch, or 0.
-func replay(r io.Reader, restore func(area blob.Area, key string, content []byte) error) (epoch uint64, err error) {
+// replay hands all objects of a half to restore; held tells that it has some.
+func replay(r io.Reader, restore func(area blob.Area, key string, content []byte) error) (held bool, err error) {
+	var epoch uint64
 	for {
 		b, its, err := readBatch(r)
-		if err != nil || b == nil || epoch != 0 && its != epoch {
-			return epoch, err
+		if err != nil || b == nil || held && its != epoch {
+			return held, err
 		}
-		epoch = its
+		held, epoch = true, its
 		if err := replayBatch(b, restore); err != nil {
-			return epoch, err
+			return held, err
 		}
 	}
 }
@@ -346,23 +359,23 @@ func (l *lazyJournal) get() (*journal, error) {
 	return l.j, l.err
 }
 
-// prepareJournal restores at once what a journal holds. Where none can be had
-// each object is synced by itself.
+// prepareJournal restores at once what a journal holds, also where none is used:
+// the folder may have been used otherwise before. Where none can be had each
+// object is synced by itself.
 func (s *Store) prepareJournal() error {
 	path := filepath.Join(s.dir, "journal")
-	s.journal.open = func() (*journal, error) {
-		if s.noSync || !s.ordered {
-			return nil, errNoJournal
+	s.journal.open = func() (*journal, error) { return openJournal(path, s.restore) }
+	if _, err := os.Lstat(path); err == nil {
+		if _, err := s.journal.get(); err != nil {
+			return fmt.Errorf("opening the files: %w", full(err))
 		}
-		return openJournal(path, s.restore)
 	}
-	if _, err := os.Lstat(path); err != nil {
+	if !s.noSync && s.ordered {
 		return nil
 	}
-	if _, err := s.journal.get(); err != nil {
-		return fmt.Errorf("opening the files: %w", full(err))
-	}
-	return nil
+	err := s.Close() // nothing else begins one
+	s.journal.j = nil
+	return err
 }
 
 // restore makes an object again if the disk has lost it, or its bytes.

@@ -173,6 +173,72 @@ func TestAClosedStoreLeavesNothingInTheJournal(t *testing.T) {
 	}
 }
 
+// TestWhatAnEarlierRunLeftInTheJournalIsNotRestored has a batch of that run
+// follow the last one of this run, as it does where objects are of one size.
+func TestWhatAnEarlierRunLeftInTheJournalIsNotRestored(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := withJournal(t, dir)
+	create(t, s, "owner/a", "1")
+	create(t, s, "owner/b", "2")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	create(t, withJournal(t, dir), "owner/c", "3")
+	s = withJournal(t, afterPowerLoss(t, dir))
+	if got := content(t, s, blob.Files, "owner/c"); got != "3" {
+		t.Errorf("the object of this run reads %q", got)
+	}
+	if _, err := s.Open(t.Context(), blob.Files, "owner/b"); err != blob.ErrNotFound {
+		t.Errorf("the object of the earlier run gives %v", err)
+	}
+}
+
+// TestTheContentOfAnObjectIsNotTakenForTheJournal has an object be a journal
+// itself, and one of a later run end where it begins.
+func TestTheContentOfAnObjectIsNotTakenForTheJournal(t *testing.T) {
+	t.Parallel()
+	other := t.TempDir()
+	create(t, withJournal(t, other), "victim/name", "forged")
+	forged, err := os.ReadFile(filepath.Join(other, "journal"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	s := withJournal(t, dir)
+	create(t, s, "owner/a", string(forged[:1000]))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	create(t, withJournal(t, dir), "owner/b", "")
+	s = withJournal(t, afterPowerLoss(t, dir))
+	if _, err := s.Open(t.Context(), blob.Files, "victim/name"); err != blob.ErrNotFound {
+		t.Errorf("an object of the forged journal gives %v", err)
+	}
+}
+
+// TestAJournalIsRestoredWhereNoneIsUsed: what it holds may be nowhere else.
+func TestAJournalIsRestoredWhereNoneIsUsed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	create(t, withJournal(t, dir), "owner/name", "content")
+	lost := afterPowerLoss(t, dir)
+	s := open(t, lost, disk.Options{NoSync: true})
+	if got := content(t, s, blob.Files, "owner/name"); got != "content" {
+		t.Errorf("the object reads %q", got)
+	}
+	if s.HasJournal() {
+		t.Error("a store that never syncs has a journal")
+	}
+	create(t, s, "owner/unsynced", "content")
+	if err := errors.Join(s.Delete(t.Context(), blob.Files, "owner/name"), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := withJournal(t, lost).Open(t.Context(), blob.Files, "owner/name"); err != blob.ErrNotFound {
+		t.Errorf("the object that was deleted since gives %v", err)
+	}
+}
+
 func TestASecondProcessDoesWithoutTheJournal(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
