@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ferry/shared/auth"
+	"ferry/shared/events"
 	"ferry/shared/fault"
 	"ferry/shared/links"
 	"ferry/shared/notices"
@@ -41,6 +42,7 @@ type Config struct {
 	// without an address like any other, and their tokens behave like others:
 	// each such request stores two small items for up to a day.
 	HideUsers bool
+	Events    *events.Recorder // nil records none
 }
 
 // Service is safe for concurrent use.
@@ -62,6 +64,15 @@ type change struct {
 	// Generation of the user when it was made: a password that was changed
 	// since ends the token.
 	Generation int64 `json:"generation"`
+}
+
+// event tells that the token was used.
+func (c change) event() events.Event {
+	how := events.Forgotten
+	if c.PIN == "" {
+		how = events.FirstAccess
+	}
+	return events.NewPassword(c.User, how, c.Generation)
 }
 
 func changeKey(token string) table.Key {
@@ -124,10 +135,10 @@ func (s *Service) Change(ctx context.Context, c Change) (user string, err error)
 	if err != nil {
 		return "", err
 	}
-	err = s.Table.Write(ctx,
+	err = s.Table.Write(ctx, append(s.Events.Ops(found.event()),
 		table.Delete(changeKey(c.Token)).If(table.Exists()),
 		users.NewPassword(found.User, hash, users.Active).If(table.Equal("generation", found.Generation)),
-	)
+	)...)
 	if errors.Is(err, table.ErrCondition) {
 		return "", errDead()
 	}

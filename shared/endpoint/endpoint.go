@@ -127,7 +127,7 @@ func (p *Ports) Auth() *auth.Authenticator {
 // Files returns the users' files.
 func (p *Ports) Files() *files.Service {
 	return files.New(files.Config{
-		Table: p.Table, Blobs: p.Blobs, Parts: p.Parts, Key: p.Key, Random: p.Random, Now: p.Now, Retention: p.Retention,
+		Table: p.Table, Blobs: p.Blobs, Parts: p.Parts, Key: p.Key, Random: p.Random, Now: p.Now, Retention: p.Retention, Events: p.Recorder(),
 	})
 }
 
@@ -147,7 +147,7 @@ func (p *Ports) Keys() *idempotency.Store {
 // Accounts returns the ways to a new password.
 func (p *Ports) Accounts() *accounts.Service {
 	return accounts.New(accounts.Config{
-		Table: p.Table, Hasher: p.Hasher, Key: p.Key, Random: p.Random, Now: p.Now, HideUsers: p.HideUsers,
+		Table: p.Table, Hasher: p.Hasher, Key: p.Key, Random: p.Random, Now: p.Now, HideUsers: p.HideUsers, Events: p.Recorder(),
 	})
 }
 

@@ -128,11 +128,22 @@ func Failed(l Link) Event {
 	return Event{Type: LinkFailed, Subject: fileSubject(l.Owner, l.ID), Data: l, Once: l.Notification}
 }
 
+// How a user has come to a new password.
+type How string
+
+// The ways.
+const (
+	Forgotten   How = "forgotten"    // by a link and the PIN from the mail
+	FirstAccess How = "first-access" // in place of a temporary one
+)
+
 type password struct {
 	User string `json:"user"`
+	How  How    `json:"how"`
 }
 
-// NewPassword tells that a user has chosen a password; generation counts them.
-func NewPassword(user string, generation int64) Event {
-	return Event{Type: PasswordChanged, Subject: "users/" + user, Data: password{user}, Once: fmt.Sprint(user, "#", generation)}
+// NewPassword tells that a user has chosen a password; generation is that of
+// the user until then.
+func NewPassword(user string, how How, generation int64) Event {
+	return Event{Type: PasswordChanged, Subject: "users/" + user, Data: password{user, how}, Once: fmt.Sprint(user, "#", generation)}
 }

@@ -75,7 +75,7 @@ func TestARecordedEventIsACloudEvent(t *testing.T) {
 
 func TestAServiceWithoutAnAddressHasASourceAllTheSame(t *testing.T) {
 	t.Parallel()
-	if got := record(t, recorder(""), events.NewPassword("alice", 3)); !strings.Contains(got.Body, `"source":"ferry"`) {
+	if got := record(t, recorder(""), events.NewPassword("alice", events.Forgotten, 3)); !strings.Contains(got.Body, `"source":"ferry"`) {
 		t.Error(got.Body)
 	}
 }
@@ -86,7 +86,7 @@ func TestWhatHappensOnceHasOneIDAndElseAnother(t *testing.T) {
 	all := []events.Event{
 		events.Uploaded(file(), "a"), events.Uploaded(file(), "b"), events.Restored(file(), "a"), events.Downloaded(file(), "", "a"),
 		events.Deleted(file(), events.ByUser, "a"), events.Deleted(file(), events.Purge, "a"), events.Deleted(file(), events.Purge, "b"),
-		events.Sent(link), events.Failed(link), events.NewPassword("alice", 1), events.NewPassword("alice", 2), events.NewPassword("bob", 1),
+		events.Sent(link), events.Failed(link), events.NewPassword("alice", events.Forgotten, 1), events.NewPassword("alice", events.Forgotten, 2), events.NewPassword("bob", events.Forgotten, 1),
 	}
 	seen := map[table.Key]int{}
 	for i, e := range all {
@@ -104,7 +104,7 @@ func TestWhatHappensOnceHasOneIDAndElseAnother(t *testing.T) {
 func TestNobodyListensAndNothingIsRecorded(t *testing.T) {
 	t.Parallel()
 	var off *events.Recorder
-	if ops := off.Ops(events.NewPassword("alice", 1)); len(ops) != 0 {
+	if ops := off.Ops(events.NewPassword("alice", events.Forgotten, 1)); len(ops) != 0 {
 		t.Errorf("%d operations", len(ops))
 	}
 }
@@ -113,7 +113,7 @@ func TestEventsAreSpreadOverAllPartitions(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for i := range 1000 {
-		seen[recorder("").Ops(events.NewPassword("alice", int64(i)))[0].Key.PK] = true
+		seen[recorder("").Ops(events.NewPassword("alice", events.Forgotten, int64(i)))[0].Key.PK] = true
 	}
 	for shard := range events.Shards {
 		if !seen[events.Partition(shard)] {

@@ -17,6 +17,7 @@ import (
 
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
+	"ferry/shared/events"
 	"ferry/shared/fault"
 	"ferry/shared/links"
 	"ferry/shared/table"
@@ -83,6 +84,7 @@ type Config struct {
 	Random    io.Reader
 	Now       func() time.Time
 	Retention Retention
+	Events    *events.Recorder // nil records none
 }
 
 // Retention is how long files stay, unless their owner has terms of their own.

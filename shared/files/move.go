@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"ferry/shared/blob"
+	"ferry/shared/events"
 	"ferry/shared/fault"
 	"ferry/shared/table"
 	"ferry/shared/users"
@@ -15,20 +17,26 @@ import (
 // Delete moves a file from its owner's user area to the backup area and
 // returns it as it is there. Unknown ids are NotFound.
 func (s *Service) Delete(ctx context.Context, owner users.User, id int64) (File, error) {
-	return s.move(ctx, owner, blob.Files, blob.Backup, id)
+	f, err := s.Get(ctx, owner, blob.Files, id)
+	if err != nil {
+		return File{}, err
+	}
+	return s.move(ctx, owner, f, blob.Backup, deleted(events.ByUser))
 }
 
 // Restore moves a file from the backup area back to the user area.
 func (s *Service) Restore(ctx context.Context, owner users.User, id int64) (File, error) {
-	return s.move(ctx, owner, blob.Backup, blob.Files, id)
-}
-
-func (s *Service) move(ctx context.Context, owner users.User, from, to blob.Area, id int64) (File, error) {
-	f, err := s.Get(ctx, owner, from, id)
+	f, err := s.Get(ctx, owner, blob.Backup, id)
 	if err != nil {
 		return File{}, err
 	}
-	return s.Move(ctx, owner, f, to)
+	return s.move(ctx, owner, f, blob.Files, restored)
+}
+
+// Retire moves a file whose time in the user area is over to the backup area.
+// One that was changed since f was read is a NotFound fault.
+func (s *Service) Retire(ctx context.Context, owner users.User, f File) (File, error) {
+	return s.move(ctx, owner, f, blob.Backup, deleted(events.Retention))
 }
 
 // Get returns a file of its owner's, in this area. One call to the table.
@@ -60,12 +68,12 @@ func errNoFile(area blob.Area) error {
 	return fault.New(fault.NotFound, "no file of that id in the user area")
 }
 
-// Move puts a file into the other area. The bytes are copied under a key of
+// move puts a file into the other area. The bytes are copied under a key of
 // their own first, then one transaction moves record and link, then the old
 // bytes go. So at each moment there are bytes for the record that counts, and a
 // move back that comes in between loses nothing. A file that was changed since
-// f was read is a NotFound fault.
-func (s *Service) Move(ctx context.Context, owner users.User, f File, to blob.Area) (File, error) {
+// f was read is a NotFound fault. event tells what has become of it.
+func (s *Service) move(ctx context.Context, owner users.User, f File, to blob.Area, event func(File) events.Event) (File, error) {
 	moved := f
 	moved.Area, moved.Expires = to, s.expiry(to, owner)
 	var err error
@@ -78,7 +86,7 @@ func (s *Service) Move(ctx context.Context, owner users.User, f File, to blob.Ar
 	case err != nil:
 		return File{}, fmt.Errorf("copying a file: %w", err)
 	}
-	err = s.Table.Write(ctx, append(s.unlink(f), s.place(moved)...)...)
+	err = s.Table.Write(ctx, slices.Concat(s.unlink(f), s.place(moved), s.Events.Ops(event(moved)))...)
 	if refused(err) {
 		s.discard(ctx, to, moved.Blob)
 	}
@@ -108,7 +116,8 @@ func (s *Service) Purge(ctx context.Context, f File) error {
 	if err != nil {
 		return err
 	}
-	err = s.Table.Write(ctx, append(s.unlink(f), release...)...)
+	gone := s.Events.Ops(deleted(events.Purge)(f))
+	err = s.Table.Write(ctx, slices.Concat(s.unlink(f), release, gone)...)
 	if errors.Is(err, table.ErrCondition) {
 		return nil
 	}

@@ -315,7 +315,7 @@ func (s *Service) finish(ctx context.Context, it Session, f File) (Listed, error
 		}
 		ops = append(ops, op)
 	}
-	ops = append(ops, s.reservation(it).settle([]File{f})...)
+	ops = slices.Concat(ops, s.reservation(it).settle([]File{f}), s.Events.Ops(uploaded(f)))
 	err := s.Table.Write(ctx, ops...)
 	if errors.Is(err, table.ErrCondition) {
 		return s.overtaken(ctx, it, &fault.Error{Kind: fault.Conflict, Detail: "the upload was ended, or its user removed", Cause: err})

@@ -210,6 +210,7 @@ func (u *Upload) commit(ctx context.Context, recipients []notices.Notice, write 
 	}
 	for _, f := range u.stored {
 		ops = append(ops, u.s.place(f)...)
+		ops = append(ops, u.s.Events.Ops(uploaded(f))...)
 		for _, n := range recipients {
 			op, err := u.s.notice(n, f)
 			if err != nil {

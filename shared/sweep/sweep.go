@@ -229,7 +229,7 @@ func (s *Sweeper) object(ctx context.Context, area blob.Area, o blob.Object, ite
 	case gone && old, f.Expired(s.Now()) && area == blob.Backup:
 		return count(&r.Purged, s.Files.Purge(ctx, f))
 	case !gone && f.Expired(s.Now()):
-		_, err := s.Files.Move(ctx, owner, f, blob.Backup)
+		_, err := s.Files.Retire(ctx, owner, f)
 		if fault.Is(err, fault.NotFound) {
 			return nil // its owner was quicker
 		}

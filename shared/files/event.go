@@ -1,0 +1,33 @@
+package files
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"time"
+
+	"ferry/shared/events"
+)
+
+// public is the file as events show it.
+func (f File) public() events.File {
+	crc, _ := hex.DecodeString(f.CRC64) // of this package's making
+	out := events.File{
+		Owner: f.Owner, ID: f.ID, Name: f.Name, Length: f.Length, Type: f.Type, Modified: f.Modified, Area: string(f.Area),
+		CRC64NVME: base64.StdEncoding.EncodeToString(crc), SHA256: hex.EncodeToString(f.SHA256), Uploader: f.Uploader,
+	}
+	if f.Expires != 0 {
+		out.Expires = time.Unix(f.Expires, 0).UTC().Format(time.RFC3339)
+	}
+	return out
+}
+
+// The key of a file's bytes is made anew each time that it is placed in an
+// area, so that it tells this event from the next of the same file.
+
+func uploaded(f File) events.Event { return events.Uploaded(f.public(), f.Blob) }
+
+func restored(f File) events.Event { return events.Restored(f.public(), f.Blob) }
+
+func deleted(reason events.Reason) func(File) events.Event {
+	return func(f File) events.Event { return events.Deleted(f.public(), reason, f.Blob) }
+}
