@@ -3,68 +3,16 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"io"
 	"math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
+
+	"ferry/infra/bench/gate"
 )
-
-// gate is an address that stays while the server behind it is another.
-type gate struct {
-	net.Listener
-	target atomic.Value // string
-	in     atomic.Int64 // bytes towards the server
-}
-
-func openGate(t *testing.T) *gate {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := &gate{Listener: l}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go g.pass(conn)
-		}
-	}()
-	return g
-}
-
-func (g *gate) pass(conn net.Conn) {
-	defer conn.Close()
-	server, err := net.Dial("tcp", g.target.Load().(string))
-	if err != nil {
-		return
-	}
-	defer server.Close()
-	go func() {
-		_, _ = io.Copy(conn, server)
-		conn.Close()
-	}()
-	_, _ = io.Copy(counted{server, &g.in}, conn)
-}
-
-type counted struct {
-	io.Writer
-	n *atomic.Int64
-}
-
-func (c counted) Write(b []byte) (int, error) {
-	n, err := c.Writer.Write(b)
-	c.n.Add(int64(n))
-	return n, err
-}
 
 // TestAKilledUploadGoesOn kills client and server again and again, with no
 // chance to clean up.
@@ -75,11 +23,15 @@ func TestAKilledUploadGoesOn(t *testing.T) {
 		connections = 2
 		kills       = 6
 	)
-	g, data := openGate(t), t.TempDir()
-	url := "http://" + g.Addr().String() + "/v1"
+	g, err := gate.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { g.Close() })
+	data, url := t.TempDir(), "http://"+g.Addr()+"/v1"
 	serveAgain := func() *server {
 		s := serve(t, data, "--public-url", url, "--fsync", "off")
-		g.target.Store(strings.TrimSuffix(strings.TrimPrefix(s.base, "http://"), "/v1"))
+		g.Lead(strings.TrimSuffix(strings.TrimPrefix(s.base, "http://"), "/v1"))
 		return s
 	}
 	s := serveAgain()
@@ -95,8 +47,8 @@ func TestAKilledUploadGoesOn(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		before := g.in.Load()
-		for wait := int64(random.Uint64()%8+1) * 1 << 20; g.in.Load()-before < wait; time.Sleep(time.Millisecond) {
+		before := g.In()
+		for wait := int64(random.Uint64()%8+1) * 1 << 20; g.In()-before < wait; time.Sleep(time.Millisecond) {
 			if processEnded(cmd.Process.Pid) {
 				break
 			}
@@ -116,8 +68,8 @@ func TestAKilledUploadGoesOn(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.out), &results); err != nil || r.code != exitOK || len(results) != 1 {
 		t.Fatalf("code %d: %s%s", r.code, r.out, r.err)
 	}
-	if most := int64(size+kills*connections*part) + 1<<20; !done && g.in.Load() > most {
-		t.Errorf("%d bytes were sent, want at most %d", g.in.Load(), most)
+	if most := int64(size+kills*connections*part) + 1<<20; !done && g.In() > most {
+		t.Errorf("%d bytes were sent, want at most %d", g.In(), most)
 	}
 	if r := h.run("", "get", "big", "-o", "copy"); r.code != exitOK || !strings.Contains(r.err, "crc64nvme") {
 		t.Fatalf("code %d: %s", r.code, r.err)

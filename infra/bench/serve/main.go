@@ -43,13 +43,15 @@ type scale struct {
 
 	Huge       int64 // bytes of a file that goes up in parts
 	HugeRounds int
+	Killed     int64 // bytes of a file whose upload is interrupted
+	Kills      int
 }
 
 func scaleOf(quick bool) scale {
 	if quick {
-		return scale{Rounds: 2, Large: 64 << 20, Requests: 300, Workers: 16, Area: 5_000, Huge: 256 << 20, HugeRounds: 1}
+		return scale{Rounds: 2, Large: 64 << 20, Requests: 300, Workers: 16, Area: 5_000, Huge: 256 << 20, HugeRounds: 1, Killed: 256 << 20, Kills: 4}
 	}
-	return scale{Rounds: 5, Large: 1 << 30, Requests: 3000, Workers: 16, Area: 100_000, Huge: 4 << 30, HugeRounds: 3}
+	return scale{Rounds: 5, Large: 1 << 30, Requests: 3000, Workers: 16, Area: 100_000, Huge: 4 << 30, HugeRounds: 3, Killed: 2 << 30, Kills: 10}
 }
 
 // row is a line of the table that is printed.
@@ -77,6 +79,7 @@ func measure(ctx context.Context, quick bool, only string) error {
 		{"list", b.list},
 		{"nosync", b.nosync},
 		{"sessions", b.sessions},
+		{"kills", b.kills},
 	}
 	var rows []row
 	for _, m := range all {

@@ -109,7 +109,7 @@ func (b *bench) control(sync bool) (*process, error) {
 }
 
 // ferry starts ferry serve on the data in a folder, with a user.
-func (b *bench) ferry(dir string, sync bool) (*process, error) {
+func (b *bench) ferry(dir string, sync bool, env ...string) (*process, error) {
 	add := exec.CommandContext(b.ctx, b.tool, "user", "add", user, "--active", "--password-stdin", "--data", dir)
 	add.Stdin = strings.NewReader(password + "\n")
 	if out, err := add.CombinedOutput(); err != nil && !bytes.Contains(out, []byte("exists already")) {
@@ -123,7 +123,7 @@ func (b *bench) ferry(dir string, sync bool) (*process, error) {
 	if sync {
 		fsync = "on"
 	}
-	env := []string{"FERRY_DATA=" + dir, "FERRY_ADDR=" + addr, "FERRY_FSYNC=" + fsync, "FERRY_LOG=off"}
+	env = append(env, "FERRY_DATA="+dir, "FERRY_ADDR="+addr, "FERRY_FSYNC="+fsync, "FERRY_LOG=off")
 	return b.start(addr, "/v1/health", env, b.tool, "serve")
 }
 

@@ -24,7 +24,7 @@ func (b *bench) sessions() ([]row, error) {
 	}
 	r := row{what: fmt.Sprintf("ferry up of %d MiB", b.Huge>>20), unit: "MB/s", target: ">= 0.70"}
 	client := row{what: "  its client", unit: "MB/s"}
-	sources, err := b.files(b.HugeRounds + 1)
+	sources, err := b.files(b.HugeRounds+1, b.Huge)
 	if err != nil {
 		f.stop()
 		return nil, err
@@ -45,18 +45,18 @@ func (b *bench) sessions() ([]row, error) {
 }
 
 // files makes files of as many bytes: the client goes on with one that it knows.
-func (b *bench) files(n int) (paths []string, err error) {
+func (b *bench) files(n int, size int64) (paths []string, err error) {
 	random := make([]byte, 1<<20)
 	if _, err := rand.Read(random); err != nil {
 		return nil, err
 	}
 	for i := range n {
-		path := filepath.Join(b.dir, fmt.Sprint("huge-", i))
+		path := filepath.Join(b.dir, fmt.Sprintf("file-%d-%d", size, i))
 		f, err := os.Create(path)
 		if err != nil {
 			return nil, err
 		}
-		for at := int64(0); at < b.Huge && err == nil; at += int64(len(random)) {
+		for at := int64(0); at < size && err == nil; at += int64(len(random)) {
 			copy(random, fmt.Sprintf("%020d", at))
 			_, err = f.Write(random)
 		}
@@ -73,10 +73,7 @@ func (b *bench) files(n int) (paths []string, err error) {
 
 // up returns the speed, and the client's peak memory in bytes.
 func (b *bench) up(f *process, path string) (speed float64, peak int64, err error) {
-	home := filepath.Join(b.dir, "home")
-	cmd := exec.CommandContext(b.ctx, b.tool, "up", "--url", f.url+"/v1", path)
-	cmd.Env = append(os.Environ(), "FERRY_USER="+user, "FERRY_PASSWORD="+password, "HOME="+home, "XDG_CACHE_HOME="+home, "XDG_CONFIG_HOME="+home)
-	cmd.Stdout, cmd.Stderr = io.Discard, os.Stderr
+	cmd := b.client(f.url, "up", path)
 	start := time.Now()
 	if err := cmd.Run(); err != nil {
 		return 0, 0, fmt.Errorf("ferry up: %w", err)
@@ -86,6 +83,16 @@ func (b *bench) up(f *process, path string) (speed float64, peak int64, err erro
 		peak = used.Maxrss << 10
 	}
 	return float64(b.Huge) / 1e6 / took, peak, nil
+}
+
+// client is the command with the bench's user, against the server at a URL.
+func (b *bench) client(url string, args ...string) *exec.Cmd {
+	home := filepath.Join(b.dir, "home")
+	cmd := exec.CommandContext(b.ctx, b.tool, append(args, "--url", url+"/v1")...)
+	cmd.Env = append(os.Environ(), "FERRY_USER="+user, "FERRY_PASSWORD="+password, "HOME="+home, "XDG_CACHE_HOME="+home, "XDG_CONFIG_HOME="+home)
+	cmd.Stdout, cmd.Stderr = io.Discard, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return cmd
 }
 
 // copy is cp and then sync of the copy.

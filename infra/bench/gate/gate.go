@@ -1,0 +1,76 @@
+// Package gate has an address that stays while the servers behind it come and
+// go, and counts the bytes sent to them.
+package gate
+
+import (
+	"io"
+	"net"
+	"sync/atomic"
+)
+
+// Gate passes connections on. It is safe for concurrent use.
+type Gate struct {
+	listener net.Listener
+	target   atomic.Value // string
+	in       atomic.Int64
+}
+
+// Open listens on a free port of the loopback address. Connections are closed
+// at once until Lead has been called.
+func Open() (*Gate, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	g := &Gate{listener: l}
+	g.target.Store("")
+	go g.accept()
+	return g, nil
+}
+
+// Addr is the address that stays.
+func (g *Gate) Addr() string { return g.listener.Addr().String() }
+
+// Lead lets the next connections go to the server at an address.
+func (g *Gate) Lead(addr string) { g.target.Store(addr) }
+
+// In is how many bytes servers were sent.
+func (g *Gate) In() int64 { return g.in.Load() }
+
+// Close takes no more connections.
+func (g *Gate) Close() error { return g.listener.Close() }
+
+func (g *Gate) accept() {
+	for {
+		conn, err := g.listener.Accept()
+		if err != nil {
+			return
+		}
+		go g.pass(conn)
+	}
+}
+
+func (g *Gate) pass(conn net.Conn) {
+	defer conn.Close()
+	server, err := net.Dial("tcp", g.target.Load().(string))
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	go func() {
+		_, _ = io.Copy(conn, server)
+		conn.Close()
+	}()
+	_, _ = io.Copy(counted{server, &g.in}, conn)
+}
+
+type counted struct {
+	io.Writer
+	n *atomic.Int64
+}
+
+func (c counted) Write(b []byte) (int, error) {
+	n, err := c.Writer.Write(b)
+	c.n.Add(int64(n))
+	return n, err
+}
