@@ -1,0 +1,187 @@
+package lambdahost
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+)
+
+const (
+	// maxBody is the most bytes of a body that an HTTP API takes
+	// (https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-quotas.html).
+	maxBody = 10 << 20
+	// integrationTimeout is how long it waits for a function.
+	integrationTimeout = 30 * time.Second
+	// defaultRoute takes what fits no other.
+	defaultRoute = "$default"
+)
+
+// Route leads requests to a function. Path has {name} for what varies.
+type Route struct {
+	Method, Path string
+	Host         *Host
+}
+
+// Gateway is an HTTP API with the $default stage: it makes an event of payload
+// format 1.0 of each request, and a response of each answer
+// (https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html).
+func Gateway(routes []Route) http.Handler {
+	mux := http.NewServeMux()
+	fallback := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { refuse(w, http.StatusNotFound, "Not Found") }))
+	for _, r := range routes {
+		handler := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { forward(w, req, r) })
+		if r.Path == defaultRoute {
+			fallback = handler
+			continue
+		}
+		mux.Handle(r.Method+" "+r.Path, handler)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		h, pattern := mux.Handler(req)
+		// Unlike Go, the gateway takes HEAD for no GET, and a path as it is.
+		method, _, _ := strings.Cut(pattern, " ")
+		if pattern == "" || method != req.Method {
+			h = fallback
+		} else {
+			h = mux // which also reads the path's values
+		}
+		h.ServeHTTP(w, req)
+	})
+}
+
+func forward(w http.ResponseWriter, r *http.Request, route Route) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		refuse(w, http.StatusRequestEntityTooLarge, "Request Entity Too Large")
+		return
+	}
+	if err != nil {
+		refuse(w, http.StatusBadRequest, "Bad Request")
+		return
+	}
+	event, err := json.Marshal(Event(r, route.Path, body))
+	if err != nil {
+		refuse(w, http.StatusInternalServerError, "Internal Server Error")
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), integrationTimeout)
+	defer cancel()
+	result, err := route.Host.Invoke(ctx, event)
+	switch {
+	case errors.Is(err, ErrEventTooLarge):
+		refuse(w, http.StatusRequestEntityTooLarge, "Request Entity Too Large")
+	case ctx.Err() != nil:
+		refuse(w, http.StatusServiceUnavailable, "Service Unavailable")
+	case err != nil || result.Failed != "":
+		refuse(w, http.StatusInternalServerError, "Internal Server Error")
+	default:
+		respond(w, r, result.Payload)
+	}
+}
+
+// refuse answers as the gateway does itself.
+func refuse(w http.ResponseWriter, status int, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	fmt.Fprintf(w, `{"message":%q}`, message)
+}
+
+func respond(w http.ResponseWriter, r *http.Request, payload []byte) {
+	var answer events.APIGatewayProxyResponse
+	if err := json.Unmarshal(payload, &answer); err != nil || answer.StatusCode == 0 {
+		refuse(w, http.StatusInternalServerError, "Internal Server Error")
+		return
+	}
+	body := []byte(answer.Body)
+	if answer.IsBase64Encoded {
+		var err error
+		if body, err = base64.StdEncoding.DecodeString(answer.Body); err != nil {
+			refuse(w, http.StatusInternalServerError, "Internal Server Error")
+			return
+		}
+	}
+	for name, values := range answer.MultiValueHeaders {
+		for _, v := range values {
+			w.Header().Add(name, v)
+		}
+	}
+	for name, v := range answer.Headers {
+		if w.Header().Get(name) == "" {
+			w.Header().Set(name, v)
+		}
+	}
+	w.WriteHeader(answer.StatusCode)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(body) // a client that has gone needs no answer
+	}
+}
+
+// Event is the event of a request, whose body was read, on a route.
+func Event(r *http.Request, resource string, body []byte) events.APIGatewayProxyRequest {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		host = r.RemoteAddr
+	}
+	header := r.Header.Clone()
+	header.Set("Host", r.Host)
+	header.Set("X-Forwarded-For", host)
+	header.Set("X-Forwarded-Proto", "http")
+	header.Set("Content-Length", fmt.Sprint(len(body)))
+	header.Del("Expect")
+	now := time.Now()
+	e := events.APIGatewayProxyRequest{
+		Resource: resource, Path: r.URL.Path, HTTPMethod: r.Method,
+		Headers: first(header), MultiValueHeaders: header,
+		QueryStringParameters: first(r.URL.Query()), MultiValueQueryStringParameters: r.URL.Query(),
+		PathParameters: pathValues(r, resource),
+		RequestContext: events.APIGatewayProxyRequestContext{
+			AccountID: "123456789012", APIID: "local", Stage: "$default", ResourcePath: resource, HTTPMethod: r.Method, Path: r.URL.Path,
+			Protocol: r.Proto, RequestID: rand.Text(), ExtendedRequestID: rand.Text(), RequestTime: now.Format("02/Jan/2006:15:04:05 -0700"), RequestTimeEpoch: now.UnixMilli(),
+			Identity: events.APIGatewayRequestIdentity{SourceIP: host, UserAgent: r.UserAgent()},
+		},
+	}
+	e.Body = string(body)
+	if !isText(r.Header.Get("Content-Type")) { // what is no UTF-8 is damaged then, as it is by the gateway
+		e.Body, e.IsBase64Encoded = base64.StdEncoding.EncodeToString(body), true
+	}
+	return e
+}
+
+func first[M ~map[string][]string](all M) map[string]string {
+	out := map[string]string{}
+	for name, values := range all {
+		out[name] = values[len(values)-1]
+	}
+	return out
+}
+
+func pathValues(r *http.Request, resource string) map[string]string {
+	out := map[string]string{}
+	for _, segment := range strings.Split(resource, "/") {
+		if name, ok := strings.CutPrefix(segment, "{"); ok {
+			name = strings.TrimRight(name, "+}")
+			out[name], _ = url.PathUnescape(r.PathValue(name)) // it was unescaped to be matched
+		}
+	}
+	return out
+}
+
+// isText tells which bodies the gateway passes on as a string.
+func isText(contentType string) bool {
+	kind, _, _ := mime.ParseMediaType(contentType)
+	return strings.HasPrefix(kind, "text/") || kind == "application/json" || kind == "application/xml" || kind == "application/javascript" ||
+		strings.HasSuffix(kind, "+json") || strings.HasSuffix(kind, "+xml")
+}
