@@ -80,6 +80,7 @@ func measure(ctx context.Context, quick bool, only string) error {
 		{"nosync", b.nosync},
 		{"sessions", b.sessions},
 		{"kills", b.kills},
+		{"parts", b.parts},
 	}
 	var rows []row
 	for _, m := range all {
