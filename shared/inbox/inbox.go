@@ -67,20 +67,20 @@ func (in *Inbox) SMS() sms.Sender { return smsSender{in} }
 
 type mailSender struct{ in *Inbox }
 
-func (s mailSender) Send(ctx context.Context, m mail.Message) error {
+func (s mailSender) Send(ctx context.Context, m mail.Message) (string, error) {
 	if _, err := m.Envelope(); err != nil {
-		return fmt.Errorf("keeping a mail: %w", err)
+		return "", fmt.Errorf("keeping a mail: %w", err)
 	}
-	return s.in.keep(ctx, m.ID, stored{Channel: "mail", To: m.To, Subject: m.Subject, Text: m.Text, HTML: m.HTML})
+	return m.ID, s.in.keep(ctx, m.ID, stored{Channel: "mail", To: m.To, Subject: m.Subject, Text: m.Text, HTML: m.HTML})
 }
 
 type smsSender struct{ in *Inbox }
 
-func (s smsSender) Send(ctx context.Context, m sms.Message) error {
+func (s smsSender) Send(ctx context.Context, m sms.Message) (string, error) {
 	if err := m.Check(); err != nil {
-		return fmt.Errorf("keeping a text message: %w", err)
+		return "", fmt.Errorf("keeping a text message: %w", err)
 	}
-	return s.in.keep(ctx, m.ID, stored{Channel: "sms", To: m.To, Text: m.Text})
+	return m.ID, s.in.keep(ctx, m.ID, stored{Channel: "sms", To: m.To, Text: m.Text})
 }
 
 func (in *Inbox) keep(ctx context.Context, id string, s stored) error {

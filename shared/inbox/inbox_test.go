@@ -45,7 +45,7 @@ func aMail(id string) mail.Message {
 
 func sendMail(t *testing.T, in *inbox.Inbox, m mail.Message) {
 	t.Helper()
-	if err := in.Mail().Send(t.Context(), m); err != nil {
+	if _, err := in.Mail().Send(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -64,7 +64,7 @@ func TestMessagesAreListedNewestFirst(t *testing.T) {
 	in, clock := open(t)
 	sendMail(t, in, aMail("0001-a"))
 	clock.Time = clock.Add(time.Minute)
-	if err := in.SMS().Send(t.Context(), sms.Message{ID: "0002-b", To: "+393331234567", Text: "hello"}); err != nil {
+	if _, err := in.SMS().Send(t.Context(), sms.Message{ID: "0002-b", To: "+393331234567", Text: "hello"}); err != nil {
 		t.Fatal(err)
 	}
 	got := list(t, in, 10)
@@ -126,10 +126,10 @@ func TestWhatNoProviderWouldTakeIsRefused(t *testing.T) {
 	in, _ := open(t)
 	m := aMail("0001-a")
 	m.To = "nobody"
-	if err := in.Mail().Send(t.Context(), m); !errors.Is(err, mail.ErrPermanent) {
+	if _, err := in.Mail().Send(t.Context(), m); !errors.Is(err, mail.ErrPermanent) {
 		t.Errorf("a bad address gave %v", err)
 	}
-	if err := in.SMS().Send(t.Context(), sms.Message{ID: "1", To: "333", Text: "x"}); !errors.Is(err, sms.ErrPermanent) {
+	if _, err := in.SMS().Send(t.Context(), sms.Message{ID: "1", To: "333", Text: "x"}); !errors.Is(err, sms.ErrPermanent) {
 		t.Errorf("a bad number gave %v", err)
 	}
 	if len(list(t, in, 10)) != 0 {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/mail"
+	"net/url"
 	"strings"
 	"unicode"
 )
@@ -30,14 +31,21 @@ type Message struct {
 	Subject string // any text: line breaks and control characters become spaces
 	Text    string
 	HTML    string // the same in HTML, or empty
+	// Unsubscribe is the address where one POST ends such mail to this
+	// recipient (RFC 8058), or empty.
+	Unsubscribe string
+	// Tags come back with the provider's feedback, if it gives any: letters,
+	// digits, _ and - alone.
+	Tags map[string]string
 }
 
 // Sender is the port. It is safe for concurrent use.
 type Sender interface {
-	// Send hands the message over for delivery. It may deliver twice what it
-	// reported as failed. An error's text may quote what a server said, and
-	// with it parts of the message.
-	Send(ctx context.Context, m Message) error
+	// Send hands the message over for delivery and returns the name that the
+	// provider knows it by. It may deliver what it reported as failed. An
+	// error's text may quote what a server said, and with it parts of the
+	// message.
+	Send(ctx context.Context, m Message) (provider string, err error)
 }
 
 // Envelope is what a Message's addresses mean. ReplyTo is nil if there is none.
@@ -57,6 +65,9 @@ func (m Message) Envelope() (Envelope, error) {
 	}
 	if e.To, err = parse(m.To); err != nil {
 		return e, fmt.Errorf("%w: the recipient's address: %w", ErrPermanent, err)
+	}
+	if !validLink(m.Unsubscribe) {
+		return e, fmt.Errorf("%w: the address to end such mail is none", ErrPermanent)
 	}
 	if m.ReplyTo == "" {
 		return e, nil
@@ -84,6 +95,16 @@ func parse(s string) (*mail.Address, error) {
 		return nil, errors.New("not an e-mail address")
 	}
 	return a, nil
+}
+
+// validLink accepts nothing that could end the header it stands in.
+func validLink(s string) bool {
+	if s == "" {
+		return true
+	}
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" &&
+		!strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == '<' || r == '>' })
 }
 
 func validID(id string) bool {

@@ -22,6 +22,9 @@ var (
 	ErrPermanent = errors.New("the notice cannot be delivered")
 )
 
+// Tag is the tag of a mail that holds its notice's ID.
+const Tag = "notice"
+
 // Config is what a Sender works with.
 type Config struct {
 	Table table.Table
@@ -34,6 +37,9 @@ type Config struct {
 	// Jitter returns a number from 0 to 1 (exclusive) that spreads retries;
 	// nil is a random one. It must be safe for concurrent use.
 	Jitter func() float64
+	// Settled returns what else is written in the transaction that ends a
+	// notice as Sent or Failed; nil is nothing.
+	Settled Settled
 }
 
 // Sender delivers notices. It is safe for concurrent use, and any number may
@@ -52,25 +58,25 @@ func NewSender(c Config) (*Sender, error) {
 }
 
 // Deliver makes the message of one notice and hands it to its channel's
-// provider. It does not touch the outbox. Its errors match ErrObsolete,
-// ErrPermanent, or may pass; their text holds no link, PIN or whole address.
-func (s *Sender) Deliver(ctx context.Context, n Notice) error {
+// provider, whose name of it is returned. It does not touch the outbox. Its
+// errors match ErrObsolete, ErrPermanent, or may pass; their text holds no
+// link, PIN or whole address.
+func (s *Sender) Deliver(ctx context.Context, n Notice) (provider string, err error) {
 	if err := s.current(ctx, n); err != nil {
-		return err
+		return "", err
 	}
-	var err error
 	switch n.Channel {
 	case Mail:
-		err = s.mail(ctx, n)
+		provider, err = s.mail(ctx, n)
 	case SMS:
-		err = s.sms(ctx, n)
+		provider, err = s.sms(ctx, n)
 	default:
 		err = fmt.Errorf("%w: unknown channel %q", ErrPermanent, n.Channel)
 	}
 	if errors.Is(err, mail.ErrPermanent) || errors.Is(err, sms.ErrPermanent) {
 		err = fmt.Errorf("%w: %w", ErrPermanent, err)
 	}
-	return s.scrub(n, err)
+	return provider, s.scrub(n, err)
 }
 
 // current returns ErrObsolete if the notice's link or PIN would be dead.
@@ -103,41 +109,34 @@ func (n Notice) fileKey() table.Key {
 	return table.Key{PK: string(n.Area) + "#" + n.Owner, SK: fmt.Sprintf("%016d", n.File)}
 }
 
-func (s *Sender) mail(ctx context.Context, n Notice) error {
+func (s *Sender) mail(ctx context.Context, n Notice) (string, error) {
 	if s.Mail == nil {
-		return fmt.Errorf("%w: no mail server configured", ErrPermanent)
+		return "", fmt.Errorf("%w: no mail server configured", ErrPermanent)
 	}
 	l, err := s.letter(n)
 	if err != nil {
-		return err
+		return "", err
 	}
 	html, err := l.html()
 	if err != nil {
-		return err
+		return "", err
 	}
-	m := mail.Message{ID: n.ID, From: s.From, To: n.To, Subject: l.Subject, Text: l.text(), HTML: html}
+	m := mail.Message{
+		ID: n.ID, From: s.From, To: n.To, Subject: l.Subject, Text: l.text(), HTML: html,
+		Unsubscribe: l.Unsubscribe, Tags: map[string]string{Tag: n.ID},
+	}
 	if n.Kind == Link && mail.Valid(n.ReplyTo) {
 		m.ReplyTo = n.ReplyTo
 	}
 	return s.Mail.Send(ctx, m)
 }
 
-func (s *Sender) letter(n Notice) (letter, error) {
-	switch n.Kind {
-	case Link:
-		return linkLetter(n, n.link(s.Key)), nil
-	case PIN:
-		return pinLetter(n, s.Key.PIN(n.Nonce)), nil
-	}
-	return letter{}, fmt.Errorf("%w: unknown kind %q", ErrPermanent, n.Kind)
-}
-
-func (s *Sender) sms(ctx context.Context, n Notice) error {
+func (s *Sender) sms(ctx context.Context, n Notice) (string, error) {
 	if s.SMS == nil {
-		return fmt.Errorf("%w: no SMS provider configured", ErrPermanent)
+		return "", fmt.Errorf("%w: no SMS provider configured", ErrPermanent)
 	}
 	if n.Kind != Link {
-		return fmt.Errorf("%w: no text message for the kind %q", ErrPermanent, n.Kind)
+		return "", fmt.Errorf("%w: no text message for the kind %q", ErrPermanent, n.Kind)
 	}
 	return s.SMS.Send(ctx, sms.Message{ID: n.ID, To: n.To, Text: linkText(n, n.link(s.Key))})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -49,27 +50,20 @@ func (s *Sender) waiting(ctx context.Context) (due []Notice, next time.Time, err
 }
 
 func (s *Sender) scan(ctx context.Context, pk string, yield func(Notice)) error {
-	q := table.Query{PK: pk, Limit: table.MaxPage}
-	for {
-		page, err := s.Table.Query(ctx, q)
+	for item, err := range items(ctx, s.Table, pk) {
 		if err != nil {
-			return fmt.Errorf("reading the outbox: %w", err)
+			return err
 		}
-		for _, item := range page.Items {
-			q.After = item.Key.SK
-			n, err := read(item)
-			if err == nil {
-				yield(n)
-				continue
-			}
-			if err := s.discard(ctx, item.Key, n, err); err != nil {
-				return err
-			}
+		n, err := read(item)
+		if err == nil {
+			yield(n)
+			continue
 		}
-		if !page.More {
-			return nil
+		if err := s.discard(ctx, item.Key, n, err); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 func read(item table.Item) (Notice, error) {
@@ -96,7 +90,7 @@ func (s *Sender) claim(ctx context.Context, n *Notice) (bool, error) {
 	// Each claim counts one try, so the number of tries names the claim. It
 	// is compared by AtMost as a missing attribute must not block the outbox.
 	op := table.Update(n.Key()).If(table.Exists(), table.AtMost("tries", n.Tries)).
-		Set("notBefore", s.Now().Add(lease).UnixMilli()).Add("tries", 1)
+		Set("notBefore", s.Now().Add(lease).UnixMilli()).Set("sending", true).Add("tries", 1)
 	err := s.Table.Write(ctx, op.Relax()) // lost with the power it is only sent sooner
 	if errors.Is(err, table.ErrCondition) {
 		return false, nil
@@ -111,25 +105,48 @@ func (s *Sender) claim(ctx context.Context, n *Notice) (bool, error) {
 // held is the condition that the claim is still this sender's.
 func held(n Notice) table.Cond { return table.Equal("tries", n.Tries) }
 
-func (s *Sender) remove(ctx context.Context, n Notice) error {
-	return settled("removing a notice", s.Table.Write(ctx, table.Delete(n.Key()).If(held(n))))
+// succeed keeps of the notice what the uploader may see of it. Of a PIN, which
+// nobody may, nothing stays.
+func (s *Sender) succeed(ctx context.Context, n Notice) error {
+	n.Outcome, n.SentAt = Sent, s.Now().UnixMilli()
+	return s.conclude(ctx, n)
+}
+
+// drop ends a notice without a message: for the uploader it has failed, an
+// operator has nothing to do about it.
+func (s *Sender) drop(ctx context.Context, n Notice, reason error) error {
+	n.Outcome, n.FailedAt, n.LastError = Failed, s.Now().UnixMilli(), brief(reason)
+	return s.conclude(ctx, n)
+}
+
+func (s *Sender) conclude(ctx context.Context, n Notice) error {
+	ops := []table.Op{table.Delete(n.Key()).If(held(n))}
+	if n.Kind != PIN {
+		ops = append(ops, n.keep(s.Now()))
+		ops = append(ops, s.Settled.ops(n)...)
+	}
+	return settled("settling a notice", s.Table.Write(ctx, ops...))
 }
 
 func (s *Sender) postpone(ctx context.Context, n Notice, until time.Time, reason error) error {
 	op := table.Update(n.Key()).If(held(n)).
-		Set("notBefore", until.UnixMilli()).Set("lastError", brief(reason))
+		Set("notBefore", until.UnixMilli()).Set("lastError", brief(reason)).Set("sending", false)
 	return settled("postponing a notice", s.Table.Write(ctx, op))
 }
 
 // fail moves the notice to where an operator sees it.
 func (s *Sender) fail(ctx context.Context, key table.Key, n Notice, reason error, cond table.Cond) error {
-	n.LastError = brief(reason)
-	failed := table.Key{PK: failedPartition, SK: n.ID}
-	return settled("giving a notice up", s.Table.Write(ctx,
+	now := s.Now()
+	n.Outcome, n.FailedAt, n.LastError = Failed, now.UnixMilli(), brief(reason)
+	ops := []table.Op{
 		table.Delete(key).If(cond),
-		table.Put(failed, n).Expire(s.Now().Add(keepFailed)),
-	))
+		table.Put(failedKey(n.ID), n).Expire(now.Add(keepFailed)),
+	}
+	return settled("giving a notice up", s.Table.Write(ctx, append(ops, s.Settled.ops(n)...)...))
 }
+
+// since is when the day begins after which a notice is given up.
+func (n Notice) since() time.Time { return time.Unix(max(n.Created, n.Retried), 0) }
 
 // settled wraps the error of a write that ends a claim. A refused condition is
 // none: the lease ran out, and the notice is another sender's now.
@@ -140,9 +157,9 @@ func settled(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// Failed returns up to limit (1 to table.MaxPage) notices that were given up
+// GivenUp returns up to limit (1 to table.MaxPage) notices that were given up
 // in the last 30 days, newest first. LastError says why.
-func Failed(ctx context.Context, t table.Table, limit int) ([]Notice, error) {
+func GivenUp(ctx context.Context, t table.Table, limit int) ([]Notice, error) {
 	page, err := t.Query(ctx, table.Query{PK: failedPartition, Descending: true, Limit: limit})
 	if err != nil {
 		return nil, fmt.Errorf("reading the failed notices: %w", err)
@@ -154,6 +171,49 @@ func Failed(ctx context.Context, t table.Table, limit int) ([]Notice, error) {
 		}
 	}
 	return failed, nil
+}
+
+// Overdue yields the keys of notices that have been due for an age, which a
+// sender that works would have settled or postponed. It reads the whole outbox.
+func Overdue(ctx context.Context, t table.Table, now time.Time, age time.Duration) iter.Seq2[table.Key, error] {
+	return func(yield func(table.Key, error) bool) {
+		for shard := range shards {
+			for item, err := range items(ctx, t, partition(shard)) {
+				if err != nil {
+					yield(table.Key{}, err)
+					return
+				}
+				n, err := read(item)
+				late := err != nil || now.Sub(time.UnixMilli(n.NotBefore)) >= age
+				if late && !yield(item.Key, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// items yields the items of a partition, one call to the table for each 1000.
+func items(ctx context.Context, t table.Table, pk string) iter.Seq2[table.Item, error] {
+	return func(yield func(table.Item, error) bool) {
+		q := table.Query{PK: pk, Limit: table.MaxPage}
+		for {
+			page, err := t.Query(ctx, q)
+			if err != nil {
+				yield(table.Item{}, fmt.Errorf("reading the outbox: %w", err))
+				return
+			}
+			for _, item := range page.Items {
+				q.After = item.Key.SK
+				if !yield(item, nil) {
+					return
+				}
+			}
+			if !page.More {
+				return
+			}
+		}
+	}
 }
 
 // earlier is the earlier of two times, of which zero is none.

@@ -26,6 +26,7 @@ type letter struct {
 	Writes               string
 	Quote                []string // the sender's message, line by line
 	Footer               string
+	Unsubscribe          string // where the recipient ends such mail, or empty
 }
 
 type fact struct{ Label, Value string }
@@ -64,6 +65,16 @@ func pinLetter(n Notice, pin string) letter {
 		Valid:   fmt.Sprintf(p.pinValid, minutes),
 		Footer:  p.pinFooter,
 	}
+}
+
+func (s *Sender) letter(n Notice) (letter, error) {
+	switch n.Kind {
+	case Link:
+		return linkLetter(n, n.link(s.Key)), nil
+	case PIN:
+		return pinLetter(n, s.Key.PIN(n.Nonce)), nil
+	}
+	return letter{}, fmt.Errorf("%w: unknown kind %q", ErrPermanent, n.Kind)
 }
 
 // text is the letter as plain text. Every line of the sender's message begins

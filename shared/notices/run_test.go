@@ -104,7 +104,7 @@ func TestRunTriesAgainWhenTheNextNoticeIsDue(t *testing.T) {
 // impatient is a sender that waits less long than the one it is made of.
 type impatient struct{ mail.Sender }
 
-func (s impatient) Send(ctx context.Context, m mail.Message) error {
+func (s impatient) Send(ctx context.Context, m mail.Message) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
 	defer cancel()
 	return s.Sender.Send(ctx, m)

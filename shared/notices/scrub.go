@@ -30,12 +30,15 @@ func (s *Sender) scrub(n Notice, err error) error {
 	if err == nil {
 		return nil
 	}
-	text := oneLine(err.Error())
-	text = strings.ReplaceAll(text, s.Key.File(n.Area, n.Owner, n.File), "[token]")
+	text := strings.ReplaceAll(err.Error(), s.Key.File(n.Area, n.Owner, n.File), "[token]")
+	return &scrubbed{scrubText(text), err}
+}
+
+func scrubText(text string) string {
+	text = oneLine(text)
 	text = urls.ReplaceAllString(text, "[link]")
 	text = numbers.ReplaceAllString(text, "[number]")
-	text = addresses.ReplaceAllStringFunc(text, mask)
-	return &scrubbed{text, err}
+	return addresses.ReplaceAllStringFunc(text, Mask)
 }
 
 // brief is err's text as it is stored.
@@ -47,8 +50,8 @@ func brief(err error) string {
 	return text
 }
 
-// mask keeps of an address or number what an operator needs to recognise it.
-func mask(to string) string {
+// Mask keeps of an address or number what is needed to recognise it.
+func Mask(to string) string {
 	local, domain, isMail := strings.Cut(to, "@")
 	if isMail {
 		_, first := utf8.DecodeRuneInString(local)

@@ -3,10 +3,13 @@ package notices
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"ferry/shared/table"
 )
 
 const (
@@ -144,14 +147,55 @@ func (p *pass) try(ctx context.Context, n Notice) error {
 		p.note(false, time.Time{}, err)
 		return nil
 	}
-	delivering, done := lasting(ctx, deliveryTimeout)
-	defer done()
-	outcome := s.Deliver(delivering, n)
-	settling, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
-	defer cancel()
-	retry, err := s.settle(settling, n, outcome)
+	retry, outcome, err := s.carryOut(ctx, n)
 	p.note(outcome == nil, retry, err)
 	return outcome
+}
+
+// carryOut delivers a claimed notice and writes down how that went. err is the
+// table's: the notice is as it was, and due again when the lease ends.
+func (s *Sender) carryOut(ctx context.Context, n Notice) (retry time.Time, outcome, err error) {
+	delivering, done := lasting(ctx, deliveryTimeout)
+	defer done()
+	n.Provider, outcome = s.Deliver(delivering, n)
+	settling, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	defer cancel()
+	retry, err = s.settle(settling, n, outcome)
+	return retry, outcome, err
+}
+
+// Handle does what is due of the notice at key: it claims, delivers and settles
+// it, as SendDue does for all. again is how long to wait before handling it
+// once more, and 0 when there is no more to do, as for a notice that was
+// settled before. Handling it too early, too often or at once by several
+// harms nothing. An error is the table's: then nothing is settled.
+func (s *Sender) Handle(ctx context.Context, key table.Key) (again time.Duration, err error) {
+	items, err := s.Table.GetMany(ctx, key)
+	if err != nil {
+		return 0, fmt.Errorf("reading a notice: %w", err)
+	}
+	if !items[0].Found() {
+		return 0, nil
+	}
+	n, err := read(items[0])
+	if err != nil {
+		return 0, s.discard(ctx, key, n, err)
+	}
+	if wait := time.UnixMilli(n.NotBefore).Sub(s.Now()); wait > 0 {
+		return wait, nil
+	}
+	mine, err := s.claim(ctx, &n)
+	if err != nil {
+		return 0, err
+	}
+	if !mine {
+		return lease, nil // another sender was faster, and may die yet
+	}
+	retry, _, err := s.carryOut(ctx, n)
+	if err != nil || retry.IsZero() {
+		return 0, err
+	}
+	return retry.Sub(s.Now()), nil
 }
 
 func (p *pass) note(sent bool, retry time.Time, err error) {
@@ -171,16 +215,16 @@ func (p *pass) note(sent bool, retry time.Time, err error) {
 // settle ends a claim by what came of the delivery. retry is when the notice
 // is due again, zero if it is not.
 func (s *Sender) settle(ctx context.Context, n Notice, outcome error) (retry time.Time, err error) {
-	log := s.Log.With("id", n.ID, "kind", n.Kind, "channel", n.Channel, "to", mask(n.To), "try", n.Tries)
+	log := s.Log.With("id", n.ID, "kind", n.Kind, "channel", n.Channel, "to", Mask(n.To), "try", n.Tries)
 	now := s.Now()
 	switch {
 	case outcome == nil:
-		log.Info("notice sent")
-		return time.Time{}, s.remove(ctx, n)
+		log.Info("notice sent", "provider", n.Provider)
+		return time.Time{}, s.succeed(ctx, n)
 	case errors.Is(outcome, ErrObsolete):
 		log.Info("notice dropped", "reason", outcome)
-		return time.Time{}, s.remove(ctx, n)
-	case errors.Is(outcome, ErrPermanent), now.Sub(time.Unix(n.Created, 0)) >= giveUp:
+		return time.Time{}, s.drop(ctx, n, outcome)
+	case errors.Is(outcome, ErrPermanent), now.Sub(n.since()) >= giveUp:
 		log.Error("notice given up", "error", outcome)
 		return time.Time{}, s.fail(ctx, n.Key(), n, outcome, held(n))
 	}

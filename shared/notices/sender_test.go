@@ -130,7 +130,7 @@ func TestASenderThatDiedAfterItsClaimIsSucceededWhenTheLeaseEnds(t *testing.T) {
 				t.Fatalf("claim: %v, %v", mine, err)
 			}
 			if sent {
-				if err := dead.Deliver(t.Context(), n); err != nil {
+				if _, err := dead.Deliver(t.Context(), n); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -317,7 +317,7 @@ func TestWhatIsOverIsNotSent(t *testing.T) {
 			n = p.put(t, n)
 			tt.change(t, p, n)
 			s := p.sender(t, nil)
-			if err := s.Deliver(t.Context(), n); !errors.Is(err, notices.ErrObsolete) {
+			if _, err := s.Deliver(t.Context(), n); !errors.Is(err, notices.ErrObsolete) {
 				t.Errorf("Deliver gives %v", err)
 			}
 			if sent, next := pass(t, s); sent != 0 || !next.IsZero() {
@@ -349,7 +349,7 @@ func TestARefusalForGoodIsKeptForTheOperator(t *testing.T) {
 	srv := smtptest.Start(t, smtptest.Options{Replies: map[string]string{"RCPT": "550 5.1.1 no such user"}})
 	n := p.put(t, p.linkNotice(1))
 	s := p.sender(t, smtpSender(t, srv.Address))
-	if err := s.Deliver(t.Context(), n); !errors.Is(err, notices.ErrPermanent) || !errors.Is(err, mail.ErrPermanent) {
+	if _, err := s.Deliver(t.Context(), n); !errors.Is(err, notices.ErrPermanent) || !errors.Is(err, mail.ErrPermanent) {
 		t.Errorf("Deliver gives %v", err)
 	}
 	if sent, next := pass(t, s); sent != 0 || !next.IsZero() || p.waiting(t) != 0 {

@@ -180,7 +180,7 @@ func (p *place) received(t *testing.T) []inbox.Message {
 
 func (p *place) failed(t *testing.T) []notices.Notice {
 	t.Helper()
-	failed, err := notices.Failed(t.Context(), p.table, 100)
+	failed, err := notices.GivenUp(t.Context(), p.table, 100)
 	if err != nil {
 		t.Fatal(err)
 	}

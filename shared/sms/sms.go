@@ -20,10 +20,11 @@ type Message struct {
 
 // Sender is the port. It is safe for concurrent use.
 type Sender interface {
-	// Send hands the message over for delivery. It may deliver twice what it
-	// reported as failed. An error's text may quote what a provider said, and
-	// with it parts of the message.
-	Send(ctx context.Context, m Message) error
+	// Send hands the message over for delivery and returns the name that the
+	// provider knows it by. It may deliver what it reported as failed. An
+	// error's text may quote what a provider said, and with it parts of the
+	// message.
+	Send(ctx context.Context, m Message) (provider string, err error)
 }
 
 // Check returns an ErrPermanent for a message that no provider would take.

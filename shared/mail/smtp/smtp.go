@@ -47,31 +47,32 @@ func New(address string) (*Sender, error) {
 	return &Sender{s, &tls.Config{ServerName: s.host, MinVersion: tls.VersionTLS12}}, nil
 }
 
-// Send implements mail.Sender. When the context ends, so does the connection.
-func (s *Sender) Send(ctx context.Context, m mail.Message) error {
+// Send implements mail.Sender: a server knows the message by its Message-ID.
+// When the context ends, so does the connection.
+func (s *Sender) Send(ctx context.Context, m mail.Message) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel() // closes the connection too
 	env, err := m.Envelope()
 	if err != nil {
-		return fmt.Errorf("sending mail: %w", err)
+		return "", fmt.Errorf("sending mail: %w", err)
 	}
 	client, err := s.client(ctx, env)
 	if err != nil {
-		return fmt.Errorf("preparing to send mail: %w", err)
+		return "", fmt.Errorf("preparing to send mail: %w", err)
 	}
 	conn, err := client.DialToSMTPClientWithContext(ctx)
 	if err != nil {
-		return fmt.Errorf("connecting to the mail server: %w", because(ctx, err))
+		return "", fmt.Errorf("connecting to the mail server: %w", because(ctx, err))
 	}
 	msg := compose(m, env)
 	err = client.SendWithSMTPClient(conn, msg)
 	if err != nil && !msg.IsDelivered() {
-		return fmt.Errorf("sending mail: %w", because(ctx, classify(err)))
+		return "", fmt.Errorf("sending mail: %w", because(ctx, classify(err)))
 	}
 	if conn.UpdateDeadline(quitTimeout) == nil {
 		conn.Quit()
 	}
-	return nil
+	return msg.GetMessageID(), nil
 }
 
 // because tells that the time was up, where the error is but a closed connection.
@@ -163,6 +164,10 @@ func compose(m mail.Message, env mail.Envelope) *gomail.Msg {
 	domain := env.From.Address[strings.LastIndex(env.From.Address, "@"):]
 	msg.SetMessageIDWithValue(m.ID + domain)
 	msg.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no vacation notices, please
+	if m.Unsubscribe != "" {
+		msg.SetGenHeaderPreformatted("List-Unsubscribe", "<"+m.Unsubscribe+">") // encoded it would be no address
+		msg.SetGenHeader("List-Unsubscribe-Post", "List-Unsubscribe=One-Click")
+	}
 	msg.Subject(oneLine(m.Subject))
 	msg.SetBodyString(gomail.TypeTextPlain, m.Text)
 	if m.HTML != "" {

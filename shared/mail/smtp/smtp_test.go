@@ -93,7 +93,7 @@ func TestAMailArrivesAsTextAndHTML(t *testing.T) {
 	m := message()
 	m.Text = "Grüße, 你好 🚢\n" + strings.Repeat("long ", 300) + "\n.\nafter a lone dot\n"
 	m.HTML = "<p>Grüße, 你好 🚢</p>\n"
-	if err := sender(t, "smtp", "", "", srv).Send(t.Context(), m); err != nil {
+	if _, err := sender(t, "smtp", "", "", srv).Send(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
 	got, raw := only(t, srv)
@@ -131,7 +131,7 @@ func TestTheSameIDGivesTheSameMessageID(t *testing.T) {
 	srv := smtptest.Start(t, smtptest.Options{})
 	s := sender(t, "smtp", "", "", srv)
 	for range 2 {
-		if err := s.Send(t.Context(), message()); err != nil {
+		if _, err := s.Send(t.Context(), message()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -168,7 +168,7 @@ func TestUserTextNeverBecomesAHeader(t *testing.T) {
 			srv := smtptest.Start(t, smtptest.Options{})
 			m := message()
 			tt.change(&m)
-			err := sender(t, "smtp", "", "", srv).Send(t.Context(), m)
+			_, err := sender(t, "smtp", "", "", srv).Send(t.Context(), m)
 			if !tt.sent {
 				if messages := srv.Talk().Messages; !errors.Is(err, mail.ErrPermanent) || len(messages) != 0 {
 					t.Fatalf("got %v and %d messages", err, len(messages))
@@ -200,7 +200,7 @@ func TestASubjectInAnyScriptArrivesFoldedAndWhole(t *testing.T) {
 	srv := smtptest.Start(t, smtptest.Options{})
 	m := message()
 	m.Subject = "demo hat dir eine Datei geschickt: " + strings.Repeat("Über 你好 🚢 ", 12) + "Ende"
-	if err := sender(t, "smtp", "", "", srv).Send(t.Context(), m); err != nil {
+	if _, err := sender(t, "smtp", "", "", srv).Send(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
 	got, raw := only(t, srv)
@@ -235,7 +235,7 @@ func TestFailures(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			srv := smtptest.Start(t, smtptest.Options{Replies: tt.replies})
-			err := sender(t, "smtp", "", "", srv).Send(t.Context(), message())
+			_, err := sender(t, "smtp", "", "", srv).Send(t.Context(), message())
 			if err == nil || errors.Is(err, mail.ErrPermanent) != tt.permanent {
 				t.Fatalf("got %v", err)
 			}
@@ -257,7 +257,7 @@ func TestAServerThatIsDownPasses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Send(t.Context(), message()); err == nil || errors.Is(err, mail.ErrPermanent) {
+	if _, err := s.Send(t.Context(), message()); err == nil || errors.Is(err, mail.ErrPermanent) {
 		t.Fatalf("got %v", err)
 	}
 }
@@ -265,7 +265,7 @@ func TestAServerThatIsDownPasses(t *testing.T) {
 func TestAFailedFarewellIsNoFailure(t *testing.T) {
 	t.Parallel()
 	srv := smtptest.Start(t, smtptest.Options{Replies: map[string]string{"QUIT": "421 no"}})
-	if err := sender(t, "smtp", "", "", srv).Send(t.Context(), message()); err != nil {
+	if _, err := sender(t, "smtp", "", "", srv).Send(t.Context(), message()); err != nil {
 		t.Fatal(err)
 	}
 	only(t, srv)
@@ -293,7 +293,7 @@ func TestAHungServerIsLeftWhenTheContextEnds(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
-			err := sender(t, scheme, "", options, srv).Send(ctx, message())
+			_, err := sender(t, scheme, "", options, srv).Send(ctx, message())
 			if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, mail.ErrPermanent) {
 				t.Fatalf("got %v", err)
 			}
@@ -307,7 +307,7 @@ func TestTLS(t *testing.T) {
 		t.Parallel()
 		srv := smtptest.Start(t, smtptest.Options{Offer: []string{"STARTTLS", "AUTH PLAIN LOGIN"}})
 		s := sender(t, "smtp", "ann:s3cret@", "?tls=on", srv)
-		if err := s.Send(t.Context(), message()); err != nil {
+		if _, err := s.Send(t.Context(), message()); err != nil {
 			t.Fatal(err)
 		}
 		secure, lines := srv.Talk().Secure, srv.Talk().Lines
@@ -321,7 +321,7 @@ func TestTLS(t *testing.T) {
 		t.Parallel()
 		srv := smtptest.Start(t, smtptest.Options{Offer: []string{"AUTH PLAIN LOGIN"}})
 		s := sender(t, "smtp", "ann:s3cret@", "?tls=on", srv)
-		err := s.Send(t.Context(), message())
+		_, err := s.Send(t.Context(), message())
 		messages, lines := srv.Talk().Messages, srv.Talk().Lines
 		if err == nil || errors.Is(err, mail.ErrPermanent) || len(messages) != 0 || strings.Contains(strings.Join(lines, " "), "AUTH") {
 			t.Errorf("got %v, the talk was %q", err, lines)
@@ -332,14 +332,14 @@ func TestTLS(t *testing.T) {
 		srv := smtptest.Start(t, smtptest.Options{Offer: []string{"STARTTLS"}})
 		s := sender(t, "smtp", "", "?tls=on", srv)
 		s.tls.RootCAs = nil
-		if err := s.Send(t.Context(), message()); err == nil || errors.Is(err, mail.ErrPermanent) {
+		if _, err := s.Send(t.Context(), message()); err == nil || errors.Is(err, mail.ErrPermanent) {
 			t.Errorf("got %v", err)
 		}
 	})
 	t.Run("smtps is TLS from the start", func(t *testing.T) {
 		t.Parallel()
 		srv := smtptest.Start(t, smtptest.Options{Implicit: true, Offer: []string{"AUTH LOGIN PLAIN"}})
-		if err := sender(t, "smtps", "ann:s3cret@", "", srv).Send(t.Context(), message()); err != nil {
+		if _, err := sender(t, "smtps", "ann:s3cret@", "", srv).Send(t.Context(), message()); err != nil {
 			t.Fatal(err)
 		}
 		if secure := srv.Talk().Secure; len(secure) != 1 || !secure[0] {
@@ -349,7 +349,7 @@ func TestTLS(t *testing.T) {
 	t.Run("a loopback server gets the login without TLS", func(t *testing.T) {
 		t.Parallel()
 		srv := smtptest.Start(t, smtptest.Options{Offer: []string{"AUTH PLAIN"}})
-		if err := sender(t, "smtp", "ann:s3cret@", "", srv).Send(t.Context(), message()); err != nil {
+		if _, err := sender(t, "smtp", "ann:s3cret@", "", srv).Send(t.Context(), message()); err != nil {
 			t.Fatal(err)
 		}
 		only(t, srv)
@@ -357,7 +357,7 @@ func TestTLS(t *testing.T) {
 	t.Run("a refused login passes and does not show the password", func(t *testing.T) {
 		t.Parallel()
 		srv := smtptest.Start(t, smtptest.Options{Offer: []string{"AUTH PLAIN"}, Replies: map[string]string{"AUTH": "535 5.7.8 bad credentials"}})
-		err := sender(t, "smtp", "ann:s3cret@", "", srv).Send(t.Context(), message())
+		_, err := sender(t, "smtp", "ann:s3cret@", "", srv).Send(t.Context(), message())
 		if err == nil || errors.Is(err, mail.ErrPermanent) || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("got %v", err)
 		}

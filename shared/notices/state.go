@@ -1,0 +1,123 @@
+package notices
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"ferry/shared/table"
+)
+
+// State is where a notice is on its way.
+type State string
+
+// The states.
+const (
+	Queued  State = "queued"  // waits for its first or next try
+	Sending State = "sending" // a sender has it
+	Sent    State = "sent"    // a provider has taken it
+	Failed  State = "failed"  // it did not arrive, and is not tried again
+)
+
+// State returns where the notice is on its way.
+func (n Notice) State() State {
+	switch {
+	case n.Outcome != "":
+		return n.Outcome
+	case n.Sending:
+		return Sending
+	}
+	return Queued
+}
+
+// Settled returns what else is written in the transaction that ends a notice
+// in a state. It may be called several times for one notice.
+type Settled func(n Notice, s State) []table.Op
+
+func (f Settled) ops(n Notice) []table.Op {
+	if f == nil {
+		return nil
+	}
+	return f(n, n.Outcome)
+}
+
+const (
+	// What is known of a settled notice stays as long as its file, within bounds.
+	keepLeast = 3 * 24 * time.Hour
+	keepMost  = 90 * 24 * time.Hour
+)
+
+// keep is the operation that stores a settled notice.
+func (n Notice) keep(now time.Time) table.Op {
+	until := now.Add(keepMost)
+	if expires := time.Unix(n.Expires, 0); n.Expires != 0 && expires.Before(until) {
+		until = expires
+	}
+	if least := now.Add(keepLeast); until.Before(least) {
+		until = least
+	}
+	return table.Put(settledKey(n.ID), n).Expire(until)
+}
+
+func settledKey(id string) table.Key { return table.Key{PK: "notice#" + id, SK: "notice"} }
+
+func failedKey(id string) table.Key { return table.Key{PK: failedPartition, SK: id} }
+
+// idsPerCall is of how many notices one call to the table reads the states.
+const idsPerCall = table.MaxKeys / 3
+
+// States returns the notices with these IDs as they are now, in this order,
+// without those of which nothing is known any more. One call to the table for
+// each 33.
+func States(ctx context.Context, t table.Table, ids []string) ([]Notice, error) {
+	var all []Notice
+	for len(ids) > 0 {
+		count := min(len(ids), idsPerCall)
+		some, err := states(ctx, t, ids[:count])
+		if err != nil {
+			return nil, err
+		}
+		all, ids = append(all, some...), ids[count:]
+	}
+	return all, nil
+}
+
+func states(ctx context.Context, t table.Table, ids []string) ([]Notice, error) {
+	var keys []table.Key
+	for _, id := range ids {
+		// A notice may move while it is looked for, from the first to another.
+		keys = append(keys, Notice{ID: id}.Key(), failedKey(id), settledKey(id))
+	}
+	items, err := t.GetMany(ctx, keys...)
+	if err != nil {
+		return nil, fmt.Errorf("reading the states of notices: %w", err)
+	}
+	var found []Notice
+	for i := range ids {
+		n, err := latest(items[3*i : 3*i+3])
+		if err != nil {
+			return nil, err
+		}
+		if n.ID != "" {
+			found = append(found, n)
+		}
+	}
+	return found, nil
+}
+
+// latest is the last of the items that was found.
+func latest(items []table.Item) (n Notice, err error) {
+	for _, item := range slices.Backward(items) {
+		if !item.Found() {
+			continue
+		}
+		if err := item.Decode(&n); err != nil {
+			return n, fmt.Errorf("reading the state of a notice: %w", err)
+		}
+		n.ID = cmp.Or(n.ID, item.Key.SK)
+		return n, nil
+	}
+	return n, nil
+}
