@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -99,5 +100,47 @@ func TestADamagedTableIsSaidOnce(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "link.key")); err == nil {
 		t.Error("a link key was made")
+	}
+}
+
+// TestFilesWithoutTheirTableAreKept: all of them would be leftovers to the
+// sweeper of a new one.
+func TestFilesWithoutTheirTableAreKept(t *testing.T) {
+	t.Parallel()
+	for what, harm := range map[string]func(path string) error{
+		"missing": os.Remove,
+		"empty":   func(path string) error { return os.Truncate(path, 0) },
+	} {
+		for _, area := range []string{"files", "backup"} {
+			t.Run(what+" beside "+area, func(t *testing.T) {
+				t.Parallel()
+				dir := t.TempDir()
+				if r := runFerry(t, dir, "", "user", "add", "anna"); r.code != exitOK {
+					t.Fatal(r.err)
+				}
+				file := filepath.Join(dir, area, "anna", "1-x")
+				if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte("x"), 0o600)); err != nil {
+					t.Fatal(err)
+				}
+				if err := errors.Join(harm(filepath.Join(dir, "table.sqlite")), os.Remove(filepath.Join(dir, "link.key"))); err != nil {
+					t.Fatal(err)
+				}
+				for _, args := range [][]string{{"serve", "--addr", "127.0.0.1:0"}, {"sweep"}, {"user", "add", "bob"}} {
+					wantSentence(t, runFerry(t, dir, "", args...), exitDamaged, dir+": table.sqlite is missing or empty")
+				}
+				if _, err := os.Stat(file); err != nil {
+					t.Error(err)
+				}
+				if _, err := os.Stat(filepath.Join(dir, "link.key")); err == nil {
+					t.Error("a link key was made")
+				}
+				if err := os.RemoveAll(filepath.Dir(file)); err != nil {
+					t.Fatal(err)
+				}
+				if r := runFerry(t, dir, "", "user", "add", "bob"); r.code != exitOK {
+					t.Errorf("without the file: code %d: %s", r.code, r.err)
+				}
+			})
+		}
 	}
 }

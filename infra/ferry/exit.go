@@ -59,7 +59,7 @@ func exitCode(err error) int {
 		return exitInterrupt
 	case isRemote(err):
 		return remoteCode(err)
-	case errors.Is(err, sqlite.ErrDamaged), errors.Is(err, sqlite.ErrNewer), errors.Is(err, local.ErrKey):
+	case errors.Is(err, sqlite.ErrDamaged), errors.Is(err, sqlite.ErrNewer), errors.Is(err, local.ErrNoTable), errors.Is(err, local.ErrKey):
 		return exitDamaged
 	case errors.Is(err, local.ErrHasData):
 		return exitExists

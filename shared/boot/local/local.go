@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"ferry/shared/auth"
+	"ferry/shared/blob"
 	"ferry/shared/blob/disk"
 	"ferry/shared/endpoint"
 	"ferry/shared/links"
@@ -30,6 +31,10 @@ const (
 var (
 	// ErrNoData is returned by Open for a folder without data that must have some.
 	ErrNoData = errors.New("there are no data of Ferry here")
+	// ErrNoTable is returned by Open for files of users without their table:
+	// beside a new one all would count as leftovers and be removed.
+	ErrNoTable = errors.New(tableName + " is missing or empty, and the files of users are here; " +
+		"put it back from a backup, or begin anew in another directory")
 	// ErrKey is returned by Open for a link key that is damaged.
 	ErrKey = errors.New("the file is damaged")
 )
@@ -85,11 +90,11 @@ func Open(dir string, settings endpoint.Settings, o Options) (*Data, error) {
 	}
 	db, err := sqlite.Open(tablePath, sqlite.Options{NoSync: o.NoSync})
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, store.Close())
 	}
 	key, made, err := linkKey(keyPath, rand.Reader)
 	if err != nil {
-		return nil, errors.Join(err, db.Close())
+		return nil, errors.Join(err, db.Close(), store.Close())
 	}
 	if made {
 		o.Log.Warn("the link key was missing beside existing data and is a new one now: all links that were sent before are dead; "+
@@ -112,12 +117,20 @@ func (d *Data) Close() error { return errors.Join(d.Table.Close(), d.Disk.Close(
 // prepare makes the folder and, in one without a table, the link key: first the
 // key, so that a table without one tells that it was lost.
 func prepare(dir string, existing bool) error {
-	_, err := os.Stat(filepath.Join(dir, tableName))
-	switch {
-	case err == nil:
+	info, err := os.Stat(filepath.Join(dir, tableName))
+	if err == nil && info.Size() > 0 {
 		return nil
-	case !errors.Is(err, fs.ErrNotExist):
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("opening the data directory: %w", err)
+	}
+	switch left, err := hasFiles(dir); {
+	case err != nil:
+		return fmt.Errorf("opening the data directory: %w", err)
+	case left:
+		return fmt.Errorf("%s: %w", dir, ErrNoTable)
+	case info != nil: // the first start was killed
+		return nil
 	case existing:
 		return fmt.Errorf("%s: %w", dir, ErrNoData)
 	}
@@ -126,6 +139,39 @@ func prepare(dir string, existing bool) error {
 	}
 	_, _, err = linkKey(filepath.Join(dir, keyName), rand.Reader)
 	return err
+}
+
+// hasFiles reports whether files of users are stored.
+func hasFiles(dir string) (bool, error) {
+	for _, area := range []blob.Area{blob.Files, blob.Backup} {
+		folder := filepath.Join(dir, string(area))
+		owners, err := os.ReadDir(folder)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return false, err
+		}
+		for _, o := range owners {
+			if o.IsDir() {
+				some, err := hasNames(filepath.Join(folder, o.Name()))
+				if some || err != nil {
+					return some, err
+				}
+			}
+		}
+	}
+	return false, nil
+}
+
+func hasNames(dir string) (bool, error) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return false, err
+	}
+	defer d.Close()
+	_, err = d.Readdirnames(1)
+	if err == io.EOF {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // linkKey reads the key's file, or makes it. Two processes that start at once
