@@ -11,6 +11,7 @@ import (
 	"ferry/shared/links"
 	"ferry/shared/mail"
 	"ferry/shared/sms"
+	"ferry/shared/suppressed"
 	"ferry/shared/table"
 )
 
@@ -79,28 +80,61 @@ func (s *Sender) Deliver(ctx context.Context, n Notice) (provider string, err er
 	return provider, s.scrub(n, err)
 }
 
-// current returns ErrObsolete if the notice's link or PIN would be dead.
+// current returns ErrObsolete if the notice's link or PIN would be dead, and
+// ErrPermanent if its recipient takes no such mail.
 func (s *Sender) current(ctx context.Context, n Notice) error {
-	now := s.Now().Unix()
-	if n.Expires != 0 && now >= n.Expires {
+	if n.Expires != 0 && s.Now().Unix() >= n.Expires {
 		return fmt.Errorf("%w: it has expired", ErrObsolete)
 	}
-	if n.Kind != Link {
-		return nil
+	var keys []table.Key
+	var checks []func(table.Item) error
+	if n.Kind == Link {
+		keys, checks = append(keys, n.fileKey()), append(checks, s.checkFile)
 	}
+	if n.Channel == Mail {
+		keys, checks = append(keys, suppressed.Key(n.To)), append(checks, n.checkAddress)
+	}
+	items, err := s.Table.GetMany(ctx, keys...)
+	if err != nil {
+		return fmt.Errorf("looking for the file and the recipient of a notice: %w", err)
+	}
+	for i, check := range checks {
+		if err := check(items[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkFile returns ErrObsolete if the file is gone.
+func (s *Sender) checkFile(item table.Item) error {
 	var file struct {
 		Expires int64 `json:"expires"` // Unix seconds, 0 is never
 	}
-	err := s.Table.Get(ctx, n.fileKey(), &file)
+	err := item.Decode(&file)
 	switch {
 	case errors.Is(err, table.ErrNotFound):
 		return fmt.Errorf("%w: the file was removed", ErrObsolete)
 	case err != nil:
-		return fmt.Errorf("looking for the file of a notice: %w", err)
-	case file.Expires != 0 && now >= file.Expires:
+		return fmt.Errorf("reading the file of a notice: %w", err)
+	case file.Expires != 0 && s.Now().Unix() >= file.Expires:
 		return fmt.Errorf("%w: the file has expired", ErrObsolete)
 	}
 	return nil
+}
+
+// checkAddress returns ErrPermanent if the address is suppressed. Who wants no
+// notifications can still change the password.
+func (n Notice) checkAddress(item table.Item) error {
+	var e suppressed.Entry
+	err := item.Decode(&e)
+	switch {
+	case errors.Is(err, table.ErrNotFound), n.Kind == PIN && e.Reason == suppressed.Stopped:
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading whether an address is suppressed: %w", err)
+	}
+	return fmt.Errorf("%w: the address takes no mail from here: %s", ErrPermanent, e.Reason.Sentence())
 }
 
 // fileKey is where package files keeps the record of the notice's file; that

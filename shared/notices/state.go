@@ -33,11 +33,12 @@ func (n Notice) State() State {
 }
 
 // Settled returns what else is written in the transaction that ends a notice
-// in a state. It may be called several times for one notice.
+// of kind Link as Sent or Failed. It may be called several times for one
+// notice: feedback can end as failed what was sent.
 type Settled func(n Notice, s State) []table.Op
 
 func (f Settled) ops(n Notice) []table.Op {
-	if f == nil {
+	if f == nil || n.Kind != Link || n.V != layout {
 		return nil
 	}
 	return f(n, n.Outcome)

@@ -26,6 +26,17 @@ const (
 	Stopped    Reason = "stopped"    // its owner used the link that ends notifications
 )
 
+// Sentence says what happened, of the address as "it".
+func (r Reason) Sentence() string {
+	switch r {
+	case Bounced:
+		return "it bounced"
+	case Complained:
+		return "its owner called a mail spam"
+	}
+	return "its owner wants none"
+}
+
 const (
 	layout = 1
 	// shards is over how many partitions the list is spread. All can be read

@@ -126,6 +126,30 @@ func TestAMailArrivesAsTextAndHTML(t *testing.T) {
 	}
 }
 
+func TestAMailOffersToBeTheLast(t *testing.T) {
+	t.Parallel()
+	const address = "https://ferry.example.org/v1/notifications/stop?lang=en&t=0123456789_-0123456789_-0123456789_-0123456789"
+	for unsubscribe, want := range map[string][2]string{
+		"":      {"", ""},
+		address: {"<" + address + ">", "List-Unsubscribe=One-Click"},
+	} {
+		srv := smtptest.Start(t, smtptest.Options{})
+		m := message()
+		m.Unsubscribe = unsubscribe
+		provider, err := sender(t, "smtp", "", "", srv).Send(t.Context(), m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _ := only(t, srv)
+		if is := [2]string{got.Header.Get("List-Unsubscribe"), got.Header.Get("List-Unsubscribe-Post")}; is != want {
+			t.Errorf("got %q, want %q", is, want)
+		}
+		if id := got.Header.Get("Message-Id"); provider != id {
+			t.Errorf("it is known as %s, and went as %s", provider, id)
+		}
+	}
+}
+
 func TestTheSameIDGivesTheSameMessageID(t *testing.T) {
 	t.Parallel()
 	srv := smtptest.Start(t, smtptest.Options{})

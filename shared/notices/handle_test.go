@@ -1,0 +1,200 @@
+package notices_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"ferry/shared/mail"
+	"ferry/shared/notices"
+	"ferry/shared/table"
+)
+
+// flaky is a provider that fails as it is told.
+type flaky struct {
+	fail error
+
+	mu    sync.Mutex
+	taken []mail.Message
+}
+
+func (f *flaky) Send(_ context.Context, m mail.Message) (string, error) {
+	if f.fail != nil {
+		return "", f.fail
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.taken = append(f.taken, m)
+	return "provider-" + m.ID, nil
+}
+
+func handle(t *testing.T, s *notices.Sender, n notices.Notice) time.Duration {
+	t.Helper()
+	again, err := s.Handle(t.Context(), n.Key())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return again
+}
+
+func TestOneNoticeIsHandledOnceHoweverOftenItsEventComes(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	n := p.put(t, p.linkNotice(1))
+	f := &flaky{}
+	s := p.sender(t, f)
+	for range 5 {
+		if again := handle(t, s, n); again != 0 {
+			t.Errorf("again after %v", again)
+		}
+	}
+	if len(f.taken) != 1 || f.taken[0].Tags[notices.Tag] != n.ID {
+		t.Errorf("taken: %+v", f.taken)
+	}
+	if got := p.state(t, n.ID); got.State() != notices.Sent || got.Provider != "provider-"+n.ID || p.waiting(t) != 0 {
+		t.Errorf("state: %+v", got)
+	}
+}
+
+func TestANoticeThatWasNeverWrittenIsNotSent(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	f := &flaky{}
+	n := p.linkNotice(1).Op(start(), "rolled-back").Value.(notices.Notice)
+	if again := handle(t, p.sender(t, f), n); again != 0 || len(f.taken) != 0 || p.waiting(t) != 0 {
+		t.Errorf("again after %v, %d taken", again, len(f.taken))
+	}
+}
+
+func TestAnEventThatComesTooEarlyIsToldWhenToComeAgain(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	n := p.put(t, p.linkNotice(1))
+	down := p.sender(t, &flaky{fail: errors.New("down")})
+	if again := handle(t, down, n); again != 750*time.Millisecond {
+		t.Errorf("a failed try is due again after %v", again)
+	}
+	f := &flaky{}
+	s := p.sender(t, f)
+	p.clock.advance(250 * time.Millisecond)
+	if again := handle(t, s, n); again != 500*time.Millisecond || len(f.taken) != 0 {
+		t.Errorf("too early: again after %v, %d taken", again, len(f.taken))
+	}
+	p.clock.advance(500 * time.Millisecond)
+	if again := handle(t, s, n); again != 0 || len(f.taken) != 1 {
+		t.Errorf("in time: again after %v, %d taken", again, len(f.taken))
+	}
+}
+
+func TestAnEventOfANoticeThatAnotherSenderHoldsComesAgainWhenTheLeaseEnds(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	n := p.put(t, p.linkNotice(1))
+	f := &flaky{}
+	s := p.sender(t, f)
+	if mine, err := s.Claim(t.Context(), n); err != nil || !mine {
+		t.Fatal(err)
+	}
+	p.clock.advance(time.Second)
+	if again := handle(t, s, n); again != notices.Lease-time.Second || len(f.taken) != 0 {
+		t.Errorf("again after %v, %d taken", again, len(f.taken))
+	}
+	p.clock.advance(notices.Lease - time.Second)
+	if again := handle(t, s, n); again != 0 || len(f.taken) != 1 {
+		t.Errorf("after the lease: again after %v, %d taken", again, len(f.taken))
+	}
+}
+
+func TestTheSameEventAtOnceInManyFunctionsSendsOnce(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	f := &flaky{}
+	const total = 20
+	var all []notices.Notice
+	for i := range total {
+		all = append(all, p.put(t, p.linkNotice(int64(i+1))))
+	}
+	var wg sync.WaitGroup
+	for worker := range 6 {
+		s := p.senderOn(t, p.open(t), f, nil)
+		order := rand.New(rand.NewPCG(uint64(worker), 1)).Perm(total)
+		wg.Go(func() {
+			for _, i := range order {
+				if again, err := s.Handle(t.Context(), all[i].Key()); err != nil || again < 0 || again > notices.Lease {
+					t.Errorf("again after %v, %v", again, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	seen := map[string]bool{}
+	for _, m := range f.taken {
+		if seen[m.ID] {
+			t.Errorf("%s was sent twice", m.ID)
+		}
+		seen[m.ID] = true
+	}
+	if len(seen) != total || p.waiting(t) != 0 {
+		t.Errorf("%d of %d sent, %d waiting", len(seen), total, p.waiting(t))
+	}
+}
+
+func TestPoisonThatAnEventPointsAtGoesToTheFailedOnes(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	key := table.Key{PK: notices.Partition(0), SK: "0000000000000-poison"}
+	if err := p.table.Write(t.Context(), table.Put(key, odd{V: 1, ID: key.SK, Tries: "many"})); err != nil {
+		t.Fatal(err)
+	}
+	s := p.sender(t, nil)
+	if again, err := s.Handle(t.Context(), key); err != nil || again != 0 {
+		t.Errorf("again after %v, %v", again, err)
+	}
+	if failed := p.failed(t); len(failed) != 1 || failed[0].ID != key.SK || p.waiting(t) != 0 {
+		t.Errorf("failed: %+v", failed)
+	}
+}
+
+func TestAnUnreachableTableSettlesNothing(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	n := p.put(t, p.linkNotice(1))
+	f := &flaky{}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := p.sender(t, f).Handle(ctx, n.Key()); err == nil {
+		t.Error("no error")
+	}
+	if got, there := p.stored(t, n); !there || got != n || len(f.taken) != 0 {
+		t.Errorf("stored: %+v", got)
+	}
+}
+
+func TestWhatHasBeenDueForLongIsOverdue(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	lost := p.put(t, p.linkNotice(1))
+	p.clock.advance(30 * time.Minute)
+	p.put(t, p.linkNotice(2))
+	held := p.put(t, p.linkNotice(3))
+	if err := p.table.Write(t.Context(), table.Update(held.Key()).Set("notBefore", start().Add(2*time.Hour).UnixMilli())); err != nil {
+		t.Fatal(err)
+	}
+	poison := table.Key{PK: notices.Partition(0), SK: "0000000000000-poison"}
+	if err := p.table.Write(t.Context(), table.Put(poison, odd{V: 1})); err != nil {
+		t.Fatal(err)
+	}
+	got := map[table.Key]bool{}
+	for key, err := range notices.Overdue(t.Context(), p.table, start().Add(time.Hour), time.Hour) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[key] = true
+	}
+	if len(got) != 2 || !got[lost.Key()] || !got[poison] {
+		t.Errorf("got %v", got)
+	}
+}

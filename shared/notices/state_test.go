@@ -1,0 +1,268 @@
+package notices_test
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"ferry/shared/notices"
+	"ferry/shared/suppressed"
+	"ferry/shared/table"
+)
+
+// state returns what is known of one notice.
+func (p *place) state(t *testing.T, id string) notices.Notice {
+	t.Helper()
+	all, err := notices.States(t.Context(), p.table, []string{id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) == 0 {
+		return notices.Notice{}
+	}
+	return all[0]
+}
+
+func TestAStateFollowsTheNotice(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	n := p.put(t, p.linkNotice(1))
+	if got := p.state(t, n.ID); got.State() != notices.Queued || got.Tries != 0 {
+		t.Errorf("at first: %+v", got)
+	}
+	s := p.sender(t, &flaky{fail: errors.New("not now")})
+	if mine, err := s.Claim(t.Context(), n); err != nil || !mine {
+		t.Fatal(err)
+	}
+	if got := p.state(t, n.ID); got.State() != notices.Sending || got.Tries != 1 {
+		t.Errorf("in the hands of a sender: %+v", got)
+	}
+	p.clock.advance(notices.Lease)
+	pass(t, s)
+	if got := p.state(t, n.ID); got.State() != notices.Queued || got.Tries != 2 || got.LastError != "not now" {
+		t.Errorf("after a failed try: %+v", got)
+	}
+	p.clock.advance(time.Hour)
+	pass(t, p.sender(t, nil))
+	got := p.state(t, n.ID)
+	if got.State() != notices.Sent || got.Tries != 3 || got.Provider != n.ID || got.SentAt != p.clock.now().UnixMilli() || got.LastError != "not now" {
+		t.Errorf("at last: %+v", got)
+	}
+}
+
+func TestWhatFailsIsShownAsFailed(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		change func(t *testing.T, p *place, n notices.Notice)
+		says   string
+	}{
+		{"when the address is suppressed", func(t *testing.T, p *place, n notices.Notice) {
+			if err := p.table.Write(t.Context(), suppressed.Add(n.To, suppressed.Bounced, "", p.clock.now())); err != nil {
+				t.Fatal(err)
+			}
+		}, "the notice cannot be delivered: the address takes no mail from here: it bounced"},
+		{"when the file has gone before", func(t *testing.T, p *place, n notices.Notice) {
+			if err := p.table.Write(t.Context(), table.Delete(notices.FileKey(n))); err != nil {
+				t.Fatal(err)
+			}
+		}, "the notice is obsolete: the file was removed"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			n := p.put(t, p.linkNotice(1))
+			tt.change(t, p, n)
+			pass(t, p.sender(t, nil))
+			got := p.state(t, n.ID)
+			if got.State() != notices.Failed || got.LastError != tt.says || got.FailedAt != start().UnixMilli() || len(p.received(t)) != 0 {
+				t.Errorf("got %+v, %d messages", got, len(p.received(t)))
+			}
+		})
+	}
+}
+
+func TestASuppressedAddressGetsNothingButItsOwnPIN(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		reason  suppressed.Reason
+		pin     bool
+		arrives bool
+	}{
+		{suppressed.Bounced, false, false}, {suppressed.Bounced, true, false},
+		{suppressed.Complained, false, false}, {suppressed.Complained, true, false},
+		{suppressed.Stopped, false, false}, {suppressed.Stopped, true, true},
+	}
+	for _, tt := range tests {
+		t.Run(fmt.Sprintf("%s, a PIN: %v", tt.reason, tt.pin), func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			n := p.linkNotice(1)
+			if tt.pin {
+				n = p.pinNotice()
+			}
+			n = p.put(t, n)
+			if err := p.table.Write(t.Context(), suppressed.Add("ANN@Example.com", tt.reason, "", start()), suppressed.Add("Demo@example.net", tt.reason, "", start())); err != nil {
+				t.Fatal(err)
+			}
+			pass(t, p.sender(t, nil))
+			if got := len(p.received(t)) == 1; got != tt.arrives {
+				t.Errorf("arrived: %v", got)
+			}
+		})
+	}
+}
+
+func TestATextMessageGoesToASuppressedMailAddressesOwner(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	n := p.linkNotice(1)
+	n.Channel, n.To = notices.SMS, "+393331234567"
+	p.put(t, n)
+	if err := p.table.Write(t.Context(), suppressed.Add(n.To, suppressed.Bounced, "", start())); err != nil {
+		t.Fatal(err)
+	}
+	if sent, _ := pass(t, p.sender(t, nil)); sent != 1 {
+		t.Errorf("%d sent", sent)
+	}
+}
+
+func TestOfAPINNothingStaysWhenItWasSent(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	n := p.put(t, p.pinNotice())
+	pass(t, p.sender(t, nil))
+	if got := p.state(t, n.ID); len(p.received(t)) != 1 || got.ID != "" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestStatesComeInTheOrderAskedForAndLeaveOutTheUnknown(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	var ids, want []string
+	for i := range 70 { // more than one call takes
+		ids = append(ids, fmt.Sprintf("nobody-%d", i))
+		if i%2 == 0 {
+			n := p.put(t, p.linkNotice(int64(i+1)))
+			ids, want = append(ids, n.ID), append(want, n.ID)
+		}
+	}
+	all, err := notices.States(t.Context(), p.table, ids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, n := range all {
+		got = append(got, n.ID)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestWhatIsKnownOfASettledNoticeIsKeptAsLongAsTheFileWithinBounds(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	for name, tt := range map[string]struct{ expires, keeps time.Duration }{
+		"as the file":                  {10 * day, 10 * day},
+		"a file that goes tomorrow":    {day, 3 * day},
+		"a file that stays for a year": {365 * day, 90 * day},
+		"a file that stays for ever":   {0, 90 * day},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			n := p.linkNotice(1)
+			n.Expires = 0
+			if tt.expires > 0 {
+				n.Expires = start().Add(tt.expires).Unix()
+			}
+			n = p.put(t, n)
+			pass(t, p.sender(t, nil))
+			for _, at := range []time.Duration{tt.keeps - time.Second, tt.keeps + time.Second} {
+				if _, err := p.table.DeleteExpired(t.Context(), start().Add(at)); err != nil {
+					t.Fatal(err)
+				}
+				if got := p.state(t, n.ID).ID != ""; got != (at < tt.keeps) {
+					t.Errorf("after %v it is there: %v", at, got)
+				}
+			}
+		})
+	}
+}
+
+func TestTheTransactionThatSettlesALinkTakesMoreOperations(t *testing.T) {
+	t.Parallel()
+	type witness struct {
+		State string `json:"state"`
+	}
+	at := table.Key{PK: "witness", SK: "1"}
+	settled := func(n notices.Notice, s notices.State) []table.Op {
+		return []table.Op{table.Put(at, witness{string(s) + " " + n.Name + " " + n.LastError})}
+	}
+	tests := []struct {
+		name   string
+		notice func(p *place) notices.Notice
+		fail   error
+		want   string
+	}{
+		{"when it was sent", func(p *place) notices.Notice { return p.linkNotice(1) }, nil, "sent report.pdf "},
+		{"when it was given up", func(p *place) notices.Notice { return p.linkNotice(1) }, notices.ErrPermanent, "failed report.pdf the notice cannot be delivered"},
+		{"but not when it is tried again", func(p *place) notices.Notice { return p.linkNotice(1) }, errors.New("later"), ""},
+		{"but not for a PIN", func(p *place) notices.Notice { return p.pinNotice() }, nil, ""},
+		{"but not for a PIN that fails", func(p *place) notices.Notice { return p.pinNotice() }, notices.ErrPermanent, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			p.put(t, tt.notice(p))
+			s := p.sender(t, &flaky{fail: tt.fail})
+			s.Settled = settled
+			pass(t, s)
+			var got witness
+			err := p.table.Get(t.Context(), at, &got)
+			if err != nil && !errors.Is(err, table.ErrNotFound) || got.State != tt.want {
+				t.Errorf("got %q, %v", got.State, err)
+			}
+		})
+	}
+}
+
+// Fallback: a number and an address were given, and one of them is no good.
+func TestIfOneOfTwoChannelsFailsForGoodTheOtherStillGoesAndBothAreShown(t *testing.T) {
+	t.Parallel()
+	for _, bad := range []notices.Channel{notices.Mail, notices.SMS} {
+		t.Run(string(bad)+" fails", func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			letter := p.linkNotice(1)
+			text := letter
+			text.Channel, text.To = notices.SMS, "+393331234567"
+			switch bad {
+			case notices.Mail:
+				letter.To = "no address"
+			case notices.SMS:
+				text.To = "+0"
+			}
+			both := map[notices.Channel]notices.Notice{notices.Mail: p.put(t, letter), notices.SMS: p.put(t, text)}
+			pass(t, p.sender(t, nil))
+			for channel, n := range both {
+				want := notices.Sent
+				if channel == bad {
+					want = notices.Failed
+				}
+				if got := p.state(t, n.ID); got.State() != want || (got.LastError != "") != (channel == bad) {
+					t.Errorf("%s: %+v", channel, got)
+				}
+			}
+			if got := p.received(t); len(got) != 1 || got[0].Channel == string(bad) {
+				t.Errorf("arrived: %+v", got)
+			}
+		})
+	}
+}
