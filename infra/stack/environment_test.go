@@ -61,8 +61,8 @@ func used() map[string][]string {
 		"oauthtoken":         public,
 		"openapi":            public,
 		"sweep":              {"FERRY_KEEP_DAYS", "FERRY_BACKUP_DAYS"},
-		"uploads":            {"FERRY_PUBLIC_URL", "FERRY_PHONE_REGION", "FERRY_KEEP_DAYS"},
-		"upload":             {"FERRY_PUBLIC_URL", "FERRY_PHONE_REGION", "FERRY_KEEP_DAYS", "FERRY_MAX_BODY"},
+		"uploads":            {"FERRY_PUBLIC_URL", "FERRY_PHONE_REGION", "FERRY_KEEP_DAYS", "FERRY_NOTICES_PER_HOUR", "FERRY_NOTICES_PER_DAY", "FERRY_NOTICES_PER_RECIPIENT"},
+		"upload":             {"FERRY_PUBLIC_URL", "FERRY_PHONE_REGION", "FERRY_KEEP_DAYS", "FERRY_MAX_BODY", "FERRY_NOTICES_PER_HOUR", "FERRY_NOTICES_PER_DAY", "FERRY_NOTICES_PER_RECIPIENT"},
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"ferry/shared/boot/sweeper"
 	"ferry/shared/endpoint"
 	"ferry/shared/endpoint/all"
+	"ferry/shared/files"
 	"ferry/shared/notices"
 	"ferry/shared/table"
 	"ferry/shared/users"
@@ -37,7 +38,7 @@ func scenarios() map[string]func(*stage) {
 		"uploads":            uploads,
 		"downloadlist":       func(s *stage) { listing(s, "/download/list") },
 		"downloadlistbackup": func(s *stage) { listing(s, "/download/list/backup") },
-		"downloadfile":       func(s *stage) { download(s, "/download/file?k=", blob.Files, 1) },
+		"downloadfile":       downloadFile,
 		"downloadfilebackup": func(s *stage) { download(s, "/download/file/backup?z=", blob.Backup, 2) },
 		"filesdelete":        filesDelete,
 		"filesget":           filesGet,
@@ -155,7 +156,7 @@ func listing(s *stage, path string) {
 func upload(s *stage) {
 	s.user("dave", func(u *users.User) { u.Quota = 1000 })
 	text := content("text/plain", "abc")
-	s.must(200, "POST", "/upload?file=a.txt&m=carla@example.com&i=hello", bearer(), text)
+	s.must(200, "POST", "/upload?file=a.txt&m=carla@example.com&i=hello&notify=1", bearer(), text)
 	s.must(200, "POST", "/upload?file=a.txt&d=dave", bearer(), text)
 	s.must(413, "POST", "/upload?file=a.txt", basic("dave", boottest.Password), content("text/plain", strings.Repeat("a", 1001)))
 	for range 2 {
@@ -201,7 +202,7 @@ func uploads(s *stage) {
 		s.check(err)
 	}
 	numbers := content("application/json", `{"numbers":[1]}`)
-	own := plan(`,"m":"carla@example.com"`, 201)
+	own := plan(`,"m":"carla@example.com","notify":true`, 201)
 	s.must(200, "POST", own+"/parts", bearer(), numbers)
 	s.must(400, "POST", own+"/complete", bearer())
 	send(own)
@@ -236,6 +237,15 @@ func download(s *stage, path string, area blob.Area, id int64) {
 	s.ports.RedirectOver = 1
 	s.h = function.With(s.ports).Handler(s.endpoint())
 	s.must(302, "GET", path+token)
+}
+
+// downloadFile has a file too whose uploader wants to hear of its first download.
+func downloadFile(s *stage) {
+	s.send("alice", files.Sending{Receipt: files.Receipt{To: "alice@example.com"}})
+	for range 2 {
+		s.must(200, "GET", "/download/file?k="+s.real.Key.File(blob.Files, "alice", 4), header("User-Agent", "curl/8"))
+	}
+	download(s, "/download/file?k=", blob.Files, 1)
 }
 
 func (s *stage) endpoint() endpoint.Endpoint {
@@ -285,7 +295,8 @@ func sweepAll(s *stage) {
 	for _, name := range []string{"dave", "erin", "alice"} {
 		s.put(name)
 	}
-	_, err := s.real.Files().Begin(s.Context(), "dave", users.User{Name: "dave"}, 10) // a crash leaves its reservation
+	s.send("alice", files.Sending{Receipt: files.Receipt{To: "alice@example.com"}, Recipients: []notices.Notice{{Channel: notices.Mail, To: "carla@example.com"}}})
+	_, err := s.real.Files().Begin(s.Context(), "dave", users.User{Name: "dave"}, 10, files.Sending{}) // a crash leaves its reservation
 	s.check(err)
 	s.check(s.real.Table.Write(s.Context(), table.Delete(users.Key("erin")))) // a removal that was cut off
 	for i := range blob.MaxList + 1 {                                         // more than one page

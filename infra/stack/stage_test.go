@@ -134,12 +134,15 @@ func (s *stage) user(name string, change func(*users.User)) users.User {
 }
 
 // put stores a file.
-func (s *stage) put(owner string) {
+func (s *stage) put(owner string) { s.Helper(); s.send(owner, files.Sending{}) }
+
+// send stores one of which somebody is to hear.
+func (s *stage) send(owner string, sending files.Sending) {
 	s.Helper()
-	up, err := s.real.Files().Begin(s.Context(), owner, users.User{Name: owner}, 3)
+	up, err := s.real.Files().Begin(s.Context(), owner, users.User{Name: owner}, 3, sending)
 	s.check(err)
 	s.check(up.Add(s.Context(), files.Part{Name: "abc", Body: strings.NewReader("abc"), Size: 3}))
-	_, err = up.Commit(s.Context(), nil)
+	_, err = up.Commit(s.Context())
 	s.check(err)
 }
 

@@ -20,6 +20,7 @@ import (
 	"ferry/shared/events"
 	"ferry/shared/files"
 	"ferry/shared/idempotency"
+	"ferry/shared/limits"
 	"ferry/shared/links"
 	"ferry/shared/table"
 	"ferry/shared/users"
@@ -96,6 +97,7 @@ type Settings struct {
 	// to the store; 0 is never.
 	RedirectOver int64
 	Retention    files.Retention
+	Notices      limits.Notices
 	// Events records public events: somebody listens.
 	Events bool
 }
@@ -127,7 +129,8 @@ func (p *Ports) Auth() *auth.Authenticator {
 // Files returns the users' files.
 func (p *Ports) Files() *files.Service {
 	return files.New(files.Config{
-		Table: p.Table, Blobs: p.Blobs, Parts: p.Parts, Key: p.Key, Random: p.Random, Now: p.Now, Retention: p.Retention, Events: p.Recorder(),
+		Table: p.Table, Blobs: p.Blobs, Parts: p.Parts, Key: p.Key, Random: p.Random, Now: p.Now, Retention: p.Retention,
+		Events: p.Recorder(), Notices: p.Notices,
 	})
 }
 

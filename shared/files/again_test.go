@@ -39,7 +39,7 @@ func (c caller) again(change ...func(*users.User)) caller {
 // slow begins an upload whose bytes are stored and whose records are not.
 func (c caller) slow(content string) *files.Upload {
 	c.Helper()
-	u, err := c.Data.Ports.Files().Begin(c.Context(), c.name, c.user(), int64(len(content)))
+	u, err := c.Data.Ports.Files().Begin(c.Context(), c.name, c.user(), int64(len(content)), files.Sending{})
 	if err == nil {
 		err = u.Add(c.Context(), files.Part{Name: "slow", Body: strings.NewReader(content), Size: int64(len(content))})
 	}
@@ -61,7 +61,7 @@ func TestAnUploadThatOutlivesItsUserIsNotTheNextOnes(t *testing.T) {
 	third.Put(third.bearer, "file=own", "of the third")
 
 	for of, u := range map[string]*files.Upload{"the first": ofFirst, "the second": ofSecond} {
-		page, err := u.CommitAndList(t.Context(), nil, files.PageSize)
+		page, err := u.CommitAndList(t.Context(), files.PageSize)
 		if err != nil || len(page.Files) != 1 || page.Files[0].Name != "slow" {
 			t.Errorf("the upload of %s is answered with %+v, %v", of, page, err)
 		}
@@ -91,7 +91,7 @@ func TestAFileThatOutlivesItsUserIsNotMoved(t *testing.T) {
 	first := begin(t)
 	u := first.slow("content")
 	second := first.again()
-	if _, err := u.Commit(t.Context(), nil); err != nil {
+	if _, err := u.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	second.Clock.Advance(31 * 24 * time.Hour)
@@ -138,7 +138,7 @@ func TestAnUploadTakesNoIDOfTheNextUser(t *testing.T) {
 		t.Errorf("the next file ends with %v", err)
 	}
 	u.Abort(t.Context())
-	if _, err := second.Data.Ports.Files().Begin(t.Context(), "alice", before, 1); !fault.Is(err, fault.Unauthorized) {
+	if _, err := second.Data.Ports.Files().Begin(t.Context(), "alice", before, 1, files.Sending{}); !fault.Is(err, fault.Unauthorized) {
 		t.Errorf("an upload with what was true before ends with %v", err)
 	}
 	second.sound(0)

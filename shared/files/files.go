@@ -8,7 +8,6 @@ package files
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +18,7 @@ import (
 	"ferry/shared/envelope"
 	"ferry/shared/events"
 	"ferry/shared/fault"
+	"ferry/shared/limits"
 	"ferry/shared/links"
 	"ferry/shared/table"
 	"ferry/shared/users"
@@ -46,33 +46,11 @@ type File struct {
 	Blob        string    `json:"blob"`           // key in the blob store
 	CRC64       string    `json:"crc64"`          // CRC64NVME, 16 hexadecimal digits
 	SHA256      []byte    `json:"sha256,omitempty"`
-	Uploader    string    `json:"uploader,omitempty"` // if not the owner
-	Expires     int64     `json:"expires,omitempty"`  // Unix seconds, when it leaves this area; 0 is never
-}
-
-// link is what the token of a download link leads to, stored under its hash.
-type link struct {
-	File      File  `json:"file"`
-	Downloads int64 `json:"downloads,omitempty"`
-	Last      int64 `json:"last,omitempty"` // Unix seconds of the last download
-
-	memo *memo // for UnmarshalJSON
-}
-
-// UnmarshalJSON reads the file alone. It is called where the table keeps JSON,
-// and there saves a download the decoding of a link that was just used.
-func (l *link) UnmarshalJSON(raw []byte) error {
-	if seen, ok := l.memo.get(raw); ok {
-		l.File = seen.File
-		return nil
-	}
-	var stored struct{ File File }
-	if err := json.Unmarshal(raw, &stored); err != nil {
-		return err
-	}
-	l.File = stored.File
-	l.memo.put(raw, Listed{File: stored.File})
-	return nil
+	Uploader    string    `json:"uploader,omitempty"`   // if not the owner
+	ByWhich     int64     `json:"byWhich,omitempty"`    // that uploader's incarnation
+	Recipients  []string  `json:"recipients,omitempty"` // the notices that bring each recipient's link
+	Notify      bool      `json:"notify,omitempty"`     // the first download is to be told of
+	Expires     int64     `json:"expires,omitempty"`    // Unix seconds, when it leaves this area; 0 is never
 }
 
 // Config is what a Service works with. A function that mints no link has no Key.
@@ -85,6 +63,7 @@ type Config struct {
 	Now       func() time.Time
 	Retention Retention
 	Events    *events.Recorder // nil records none
+	Notices   limits.Notices
 }
 
 // Retention is how long files stay, unless their owner has terms of their own.
@@ -97,8 +76,8 @@ type Retention struct {
 // Service is safe for concurrent use.
 type Service struct {
 	Config
-	memo  memo // of records
-	links memo // of links, without tokens
+	memo  memo[Listed] // of records
+	links memo[link]
 }
 
 // New returns a Service.
@@ -114,17 +93,10 @@ func partition(area blob.Area, owner string) string { return string(area) + "#" 
 // sortKey orders ids as numbers.
 func sortKey(id int64) string { return fmt.Sprintf("%016d", id) }
 
-func linkKey(token string) table.Key {
-	return table.Key{PK: "link#" + links.Hash(token), SK: "link"}
-}
-
 func (f File) key() table.Key { return Key(f.Area, f.Owner, f.ID) }
 
 // Expired reports whether the file has left its area, be it swept or not.
 func (f File) Expired(now time.Time) bool { return f.Expires != 0 && now.Unix() >= f.Expires }
-
-// Token returns the token of the file's link.
-func (s *Service) Token(f File) string { return s.Key.File(f.Area, f.Owner, f.ID) }
 
 // Record is the file as a response shows it, with a link of this token. base is
 // the service's address and lang the link's language.
@@ -181,21 +153,6 @@ func (s *Service) page(found table.Page, owner users.User) (Page, error) {
 	return page, nil
 }
 
-// ByToken returns the file that a download token of this area leads to. One
-// call to the table. A token that is unknown, or whose file is expired or
-// moved, is Unauthorized.
-func (s *Service) ByToken(ctx context.Context, area blob.Area, token string) (File, error) {
-	l := link{memo: &s.links}
-	err := s.Table.Get(ctx, linkKey(token), &l)
-	if err != nil && !errors.Is(err, table.ErrNotFound) {
-		return File{}, fmt.Errorf("reading a link: %w", err)
-	}
-	if err != nil || l.File.Area != area || l.File.Expired(s.Now()) {
-		return File{}, fault.New(fault.Unauthorized, "the download link is not known, or has expired")
-	}
-	return l.File, nil
-}
-
 // Open returns the file's bytes.
 func (s *Service) Open(ctx context.Context, f File) (io.ReadSeekCloser, error) {
 	b, err := s.Blobs.Open(ctx, f.Area, f.Blob)
@@ -207,16 +164,6 @@ func (s *Service) Open(ctx context.Context, f File) (io.ReadSeekCloser, error) {
 		return nil, fmt.Errorf("opening a file: %w", err)
 	}
 	return b, nil
-}
-
-// CountDownload counts a whole download of the link.
-func (s *Service) CountDownload(ctx context.Context, token string) error {
-	err := s.Table.Write(ctx, table.Update(linkKey(token)).
-		Add("downloads", 1).Set("last", s.Now().Unix()).If(table.Exists()).Delay())
-	if errors.Is(err, table.ErrCondition) {
-		return nil // moved meanwhile
-	}
-	return err
 }
 
 // expiry returns when a file that enters an area now leaves it.
@@ -244,22 +191,4 @@ func (s *Service) blobKey(owner string, id int64) (string, error) {
 		return "", err
 	}
 	return owner + "/" + strconv.FormatInt(id, 10) + "-" + random[:22], nil
-}
-
-// place returns the operations that make the file visible: its record and link.
-func (s *Service) place(f File) []table.Op {
-	l := table.Put(linkKey(s.Token(f)), link{File: f})
-	if f.Expires != 0 {
-		l = l.Expire(time.Unix(f.Expires, 0))
-	}
-	return []table.Op{table.Put(f.key(), f).If(table.NotExists()), l}
-}
-
-// unlink returns the operations that make the file invisible. They fail if
-// it is no longer the one that was read.
-func (s *Service) unlink(f File) []table.Op {
-	return []table.Op{
-		table.Delete(f.key()).If(table.Equal("blob", f.Blob)),
-		table.Delete(linkKey(s.Token(f))),
-	}
 }

@@ -67,7 +67,7 @@ func TestAWriteWhoseAnswerGotLostLosesNoBytes(t *testing.T) {
 // commit stores a file, whose answer gets lost.
 func (c caller) commit(t *testing.T, list bool) {
 	t.Helper()
-	u, err := c.service(lossy{c.Data.Table}).Begin(t.Context(), c.name, c.user(), 7)
+	u, err := c.service(lossy{c.Data.Table}).Begin(t.Context(), c.name, c.user(), 7, files.Sending{})
 	if err == nil {
 		err = u.Add(t.Context(), files.Part{Name: "a", Body: strings.NewReader("content"), Size: 7})
 	}
@@ -75,9 +75,9 @@ func (c caller) commit(t *testing.T, list bool) {
 		t.Fatal(err)
 	}
 	if list {
-		_, err = u.CommitAndList(t.Context(), nil, files.PageSize)
+		_, err = u.CommitAndList(t.Context(), files.PageSize)
 	} else {
-		_, err = u.Commit(t.Context(), nil)
+		_, err = u.Commit(t.Context())
 	}
 	if !errors.Is(err, errLost) {
 		t.Errorf("it ends with %v", err)

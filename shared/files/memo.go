@@ -19,39 +19,39 @@ func (s *Service) Listed(f File) Listed { return Listed{f, s.Token(f)} }
 // memoSize is how many records are remembered at most, some 1 KiB each.
 const memoSize = 4096
 
-// memo remembers what records decode to, by their stored form. Decoding a page
+// memo remembers what items decode to, by their stored form. Decoding a page
 // costs more than reading it, and each upload is answered with one. As the
 // same form always decodes alike nothing ever has to be forgotten, but for
 // room: the older half goes when the younger is full.
-type memo struct {
+type memo[T any] struct {
 	mu         sync.Mutex
-	young, old map[string]Listed
+	young, old map[string]T
 }
 
-func (m *memo) get(raw []byte) (Listed, bool) {
+func (m *memo[T]) get(raw []byte) (T, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if l, ok := m.young[string(raw)]; ok {
-		return l, true
+	if value, ok := m.young[string(raw)]; ok {
+		return value, true
 	}
-	l, ok := m.old[string(raw)]
+	value, ok := m.old[string(raw)]
 	if ok {
-		m.keep(raw, l)
+		m.keep(raw, value)
 	}
-	return l, ok
+	return value, ok
 }
 
-func (m *memo) put(raw []byte, l Listed) {
+func (m *memo[T]) put(raw []byte, value T) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.keep(raw, l)
+	m.keep(raw, value)
 }
 
-func (m *memo) keep(raw []byte, l Listed) {
+func (m *memo[T]) keep(raw []byte, value T) {
 	if m.young == nil || len(m.young) >= memoSize/2 {
-		m.young, m.old = map[string]Listed{}, m.young
+		m.young, m.old = map[string]T{}, m.young
 	}
-	m.young[string(raw)] = l
+	m.young[string(raw)] = value
 }
 
 // listed decodes a record.

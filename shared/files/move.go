@@ -69,7 +69,7 @@ func errNoFile(area blob.Area) error {
 }
 
 // move puts a file into the other area. The bytes are copied under a key of
-// their own first, then one transaction moves record and link, then the old
+// their own first, then one transaction moves record and links, then the old
 // bytes go. So at each moment there are bytes for the record that counts, and a
 // move back that comes in between loses nothing. A file that was changed since
 // f was read is a NotFound fault. event tells what has become of it.
@@ -86,7 +86,12 @@ func (s *Service) move(ctx context.Context, owner users.User, f File, to blob.Ar
 	case err != nil:
 		return File{}, fmt.Errorf("copying a file: %w", err)
 	}
-	err = s.Table.Write(ctx, slices.Concat(s.unlink(f), s.place(moved), s.Events.Ops(event(moved)))...)
+	before, err := s.linksOf(ctx, f)
+	if err != nil {
+		s.discard(ctx, to, moved.Blob)
+		return File{}, err
+	}
+	err = s.Table.Write(ctx, slices.Concat(s.unlink(f), s.place(moved, before), s.Events.Ops(event(moved)))...)
 	if refused(err) {
 		s.discard(ctx, to, moved.Blob)
 	}
@@ -117,7 +122,7 @@ func (s *Service) Purge(ctx context.Context, f File) error {
 		return err
 	}
 	gone := s.Events.Ops(deleted(events.Purge)(f))
-	err = s.Table.Write(ctx, slices.Concat(s.unlink(f), release, gone)...)
+	err = s.Table.Write(ctx, slices.Concat(s.unlink(f), f.forget(), release, gone)...)
 	if errors.Is(err, table.ErrCondition) {
 		return nil
 	}

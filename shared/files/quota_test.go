@@ -222,10 +222,10 @@ func TestARemovedUsersReservationsAreNotTheNextOnes(t *testing.T) {
 	c := begin(t, quota(100))
 	c.AddUser("bob", password)
 	service := c.Data.Ports.Files()
-	if _, err := service.Begin(t.Context(), "alice", users.User{Name: "bob"}, 30); err != nil { // of a process that crashed
+	if _, err := service.Begin(t.Context(), "alice", users.User{Name: "bob"}, 30, files.Sending{}); err != nil { // of a process that crashed
 		t.Fatal(err)
 	}
-	slow, err := service.Begin(t.Context(), "alice", users.User{Name: "bob"}, 7)
+	slow, err := service.Begin(t.Context(), "alice", users.User{Name: "bob"}, 7, files.Sending{})
 	if err == nil {
 		err = slow.Add(t.Context(), files.Part{Name: "a", Body: strings.NewReader("content"), Size: 7})
 	}
@@ -245,7 +245,7 @@ func TestARemovedUsersReservationsAreNotTheNextOnes(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.AddUser("alice", password, quota(50))
-	if _, err := slow.Commit(t.Context(), nil); !fault.Is(err, fault.Invalid) {
+	if _, err := slow.Commit(t.Context()); !fault.Is(err, fault.Invalid) {
 		t.Errorf("an upload to the removed user ends with %v", err)
 	}
 	c.uses("at first", 0)

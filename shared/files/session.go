@@ -52,6 +52,7 @@ type Session struct {
 	PartSize    int64            `json:"partSize"`
 	SHA256      []byte           `json:"sha256,omitempty"`
 	Notices     []notices.Notice `json:"notices,omitempty"`
+	Receipt     Receipt          `json:"receipt"`
 	Upload      string           `json:"upload"` // the store's name for it
 	FileID      int64            `json:"fileId"`
 	Reserved    string           `json:"reserved,omitempty"` // of the owner's quota
@@ -94,15 +95,21 @@ type Plan struct {
 	Length   int64
 	PartSize int64 // wished; 0 leaves it open
 	SHA256   []byte
-	Notices  []notices.Notice
+	Sending
 }
 
 // BeginSession opens a session. Three calls: the file's id, the store's
-// session, the record; one more for an owner with a quota, whose room is
-// reserved for as long as the session lives.
+// session, the record; one more if there are recipients, whose notices count
+// from now; and one more for an owner with a quota, whose room is reserved for
+// as long as the session lives.
 func (s *Service) BeginSession(ctx context.Context, uploader users.User, p Plan, claim *idempotency.Claim) (Session, error) {
-	u := &Upload{s: s, owner: p.Owner, uploader: uploader, max: p.Length, life: SessionLife + sessionMemory}
+	u := &Upload{
+		s: s, owner: p.Owner, uploader: uploader, sending: p.Sending, max: p.Length, life: SessionLife + sessionMemory,
+	}
 	u.anyIncarnation()
+	if err := u.allow(ctx); err != nil {
+		return Session{}, err
+	}
 	if err := u.takeID(ctx); err != nil {
 		return Session{}, err
 	}
@@ -117,7 +124,7 @@ func (s *Service) BeginSession(ctx context.Context, uploader users.User, p Plan,
 	it := Session{
 		V: layout, ID: strings.TrimPrefix(key, u.owner+"/"), Owner: u.owner, Incarnation: u.latest,
 		Uploader: uploader.Name, ByWhich: uploader.Incarnation, Name: p.Name, Type: p.Type, Length: p.Length,
-		PartSize: PartSize(p.Length, p.PartSize), SHA256: p.SHA256, Notices: p.Notices, FileID: u.id,
+		PartSize: PartSize(p.Length, p.PartSize), SHA256: p.SHA256, Notices: p.Recipients, Receipt: p.Receipt, FileID: u.id,
 		Created: now.UnixMilli(), Expires: now.Add(SessionLife).Unix(),
 	}
 	if u.quota != nil {
@@ -294,7 +301,7 @@ func (s *Service) Complete(ctx context.Context, it Session, sum *uint64) (Listed
 		CRC64: fmt.Sprintf("%016x", written.CRC64NVME), SHA256: it.SHA256, Expires: s.expiry(blob.Files, owner),
 	}
 	if it.Uploader != it.Owner {
-		f.Uploader = it.Uploader
+		f.Uploader, f.ByWhich = it.Uploader, it.ByWhich
 	}
 	return s.finish(ctx, it, f)
 }
@@ -304,19 +311,16 @@ func (s *Service) finish(ctx context.Context, it Session, f File) (Listed, error
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
 	defer cancel()
 	done := it
-	done.Done, done.Notices = true, nil
-	ops := append(s.place(f),
+	done.Done, done.Notices, done.Receipt = true, nil, Receipt{}
+	ops, err := s.appear(&f, Sending{it.Notices, it.Receipt})
+	if err != nil {
+		return Listed{}, err
+	}
+	ops = append(ops,
 		table.Put(sessionKey(it.ID), done).If(table.Equal("done", false)).Expire(time.Unix(it.Expires, 0).Add(sessionMemory)),
 		table.Delete(it.indexKey()))
-	for _, n := range it.Notices {
-		op, err := s.notice(n, f)
-		if err != nil {
-			return Listed{}, err
-		}
-		ops = append(ops, op)
-	}
-	ops = slices.Concat(ops, s.reservation(it).settle([]File{f}), s.Events.Ops(uploaded(f)))
-	err := s.Table.Write(ctx, ops...)
+	ops = append(ops, s.reservation(it).settle([]File{f})...)
+	err = s.Table.Write(ctx, ops...)
 	if errors.Is(err, table.ErrCondition) {
 		return s.overtaken(ctx, it, &fault.Error{Kind: fault.Conflict, Detail: "the upload was ended, or its user removed", Cause: err})
 	}

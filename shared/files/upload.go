@@ -15,14 +15,34 @@ import (
 	"ferry/shared/blob"
 	"ferry/shared/fault"
 	"ferry/shared/idempotency"
+	"ferry/shared/limits"
 	"ferry/shared/notices"
 	"ferry/shared/table"
 	"ferry/shared/users"
 )
 
-// MaxFiles is the most files in one upload: with link and notices, all their
-// items fit one transaction.
+// MaxFiles is the most files in one upload that nobody is notified of. See
+// Sending for others.
 const MaxFiles = 20
+
+const (
+	// perFile is how many items a file has at most: record, link, event, and
+	// the wish for a receipt. Each recipient has two, a link and a notice.
+	perFile, perRecipient = 4, 2
+	// perUpload are those of a claim and of a quota.
+	perUpload = 3
+)
+
+// Sending says who is to hear of the files of an upload.
+type Sending struct {
+	Recipients []notices.Notice // each gets, for each file, a notice with a link of their own
+	Receipt    Receipt
+}
+
+// MaxFiles is the most files in one upload: all their items fit one transaction.
+func (s Sending) MaxFiles() int {
+	return min(MaxFiles, (table.MaxOps-perUpload)/(perFile+perRecipient*len(s.Recipients)))
+}
 
 // cleanup bounds the work after a request that has failed or was cut off.
 const cleanup = 20 * time.Second
@@ -42,6 +62,7 @@ type Upload struct {
 	s        *Service
 	owner    string
 	uploader users.User
+	sending  Sending
 	max      int64         // most bytes of the request; -1 is unbounded
 	life     time.Duration // of a reservation; 0 is reservationLife
 	quota    *reservation
@@ -52,14 +73,18 @@ type Upload struct {
 	stored   []File
 }
 
-// Begin starts an upload into the area of owner, a canonical name: it takes
-// the first file's id and, for an owner with a quota, reserves room. max is the
-// most bytes that the request can bring, -1 if it does not say. An owner who
-// does not exist is an Invalid fault, or Unauthorized if it was to be the
-// uploader.
-func (s *Service) Begin(ctx context.Context, owner string, uploader users.User, max int64) (*Upload, error) {
-	u := &Upload{s: s, owner: owner, uploader: uploader, max: max}
+// Begin starts an upload into the area of owner, a canonical name: it counts
+// its notices, takes the first file's id and, for an owner with a quota,
+// reserves room. max is the most bytes that the request can bring, -1 if it
+// does not say. An owner who does not exist is an Invalid fault, or
+// Unauthorized if it was to be the uploader; more notices than the uploader or
+// a recipient may have is TooMany.
+func (s *Service) Begin(ctx context.Context, owner string, uploader users.User, max int64, sending Sending) (*Upload, error) {
+	u := &Upload{s: s, owner: owner, uploader: uploader, max: max, sending: sending}
 	u.anyIncarnation()
+	if err := u.allow(ctx); err != nil {
+		return nil, err
+	}
 	if err := u.takeID(ctx); err != nil {
 		return nil, err
 	}
@@ -78,13 +103,26 @@ func (u *Upload) anyIncarnation() {
 // Claim makes the commit remember its result under the claim's key, for Repeat.
 func (u *Upload) Claim(c *idempotency.Claim) { u.claim = c }
 
+// allow counts the notices of one file. One call to the table, if there are any.
+func (u *Upload) allow(ctx context.Context) error {
+	to := make([]string, len(u.sending.Recipients))
+	for i, n := range u.sending.Recipients {
+		to[i] = n.To
+	}
+	counter := limits.Counter{Table: u.s.Table, Now: u.s.Now, Most: u.s.Notices}
+	return counter.Take(ctx, u.uploader.Name, to...)
+}
+
 // Add stores the bytes of a part. One call to the store; for each part after
-// the first, one to the table for its id.
+// the first, one to the table for its id, and one if there are recipients.
 func (u *Upload) Add(ctx context.Context, p Part) error {
-	if len(u.stored) == MaxFiles {
-		return fault.New(fault.Invalid, "one request takes at most %d files", MaxFiles)
+	if most := u.sending.MaxFiles(); len(u.stored) == most {
+		return fault.New(fault.Invalid, "one request with %d recipients takes at most %d files", len(u.sending.Recipients), most)
 	}
 	if u.id == 0 {
+		if err := u.allow(ctx); err != nil {
+			return err
+		}
 		if err := u.takeID(ctx); err != nil {
 			return err
 		}
@@ -105,7 +143,7 @@ func (u *Upload) Add(ctx context.Context, p Part) error {
 		V: layout, Owner: u.owner, Incarnation: u.latest, Area: blob.Files, ID: id, Name: p.Name, Type: p.Type,
 		Length: written.Size, Modified: u.s.Now().UnixMilli(), Blob: key,
 		CRC64: fmt.Sprintf("%016x", written.CRC64NVME), SHA256: p.SHA256,
-		Uploader: u.other(), Expires: u.s.expiry(blob.Files, u.target),
+		Uploader: u.other(), ByWhich: u.which(), Expires: u.s.expiry(blob.Files, u.target),
 	})
 	return nil
 }
@@ -119,6 +157,14 @@ func (u *Upload) other() string {
 		return ""
 	}
 	return u.uploader.Name
+}
+
+// which is that uploader's incarnation.
+func (u *Upload) which() int64 {
+	if u.own() {
+		return 0
+	}
+	return u.uploader.Incarnation
 }
 
 func storeError(err error) error {
@@ -158,11 +204,11 @@ func (u *Upload) Stored() []File { return u.stored }
 func (u *Upload) Rename(i int, name string) { u.stored[i].Name = name }
 
 // Commit makes the files visible and puts a notice in the outbox for each file
-// and each of the given recipients, all in one call to the table. A refused
+// and each recipient, all in one call to the table. A refused
 // commit has stored nothing; after any other error the outcome is open, and
 // what is not visible is removed by the sweeper. It returns the stored files.
-func (u *Upload) Commit(ctx context.Context, recipients []notices.Notice) ([]Listed, error) {
-	return u.commit(ctx, recipients, func(ctx context.Context, ops []table.Op) error {
+func (u *Upload) Commit(ctx context.Context) ([]Listed, error) {
+	return u.commit(ctx, func(ctx context.Context, ops []table.Op) error {
 		return u.s.Table.Write(ctx, ops...)
 	})
 }
@@ -170,9 +216,9 @@ func (u *Upload) Commit(ctx context.Context, recipients []notices.Notice) ([]Lis
 // CommitAndList is Commit, and then List of the owner's newest files with what
 // was stored at their end, if so many came in between; if they cannot be read,
 // it returns what was stored. Two calls to the table.
-func (u *Upload) CommitAndList(ctx context.Context, recipients []notices.Notice, limit int) (Page, error) {
+func (u *Upload) CommitAndList(ctx context.Context, limit int) (Page, error) {
 	var found table.Page
-	stored, err := u.commit(ctx, recipients, func(ctx context.Context, ops []table.Op) (err error) {
+	stored, err := u.commit(ctx, func(ctx context.Context, ops []table.Op) (err error) {
 		found, err = u.s.Table.WriteThenQuery(ctx, newest(u.owner, blob.Files, limit), ops...)
 		return err
 	})
@@ -200,7 +246,7 @@ func (p Page) With(stored ...Listed) Page {
 	return p
 }
 
-func (u *Upload) commit(ctx context.Context, recipients []notices.Notice, write func(context.Context, []table.Op) error) ([]Listed, error) {
+func (u *Upload) commit(ctx context.Context, write func(context.Context, []table.Op) error) ([]Listed, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
 	defer cancel()
 	ops, err := remember(u.claim, u.stored)
@@ -208,17 +254,13 @@ func (u *Upload) commit(ctx context.Context, recipients []notices.Notice, write 
 		u.Abort(ctx)
 		return nil, err
 	}
-	for _, f := range u.stored {
-		ops = append(ops, u.s.place(f)...)
-		ops = append(ops, u.s.Events.Ops(uploaded(f))...)
-		for _, n := range recipients {
-			op, err := u.s.notice(n, f)
-			if err != nil {
-				u.Abort(ctx)
-				return nil, err
-			}
-			ops = append(ops, op)
+	for i := range u.stored {
+		added, err := u.s.appear(&u.stored[i], u.sending)
+		if err != nil {
+			u.Abort(ctx)
+			return nil, err
 		}
+		ops = append(ops, added...)
 	}
 	ops = append(ops, u.quota.settle(u.stored)...)
 	err = write(ctx, ops)
@@ -241,7 +283,24 @@ func (u *Upload) commit(ctx context.Context, recipients []notices.Notice, write 
 	return stored, err
 }
 
-// notice completes a recipient's notice for a file.
+// appear returns the operations that make a new file visible and tell of it,
+// and completes its record.
+func (s *Service) appear(f *File, sending Sending) ([]table.Op, error) {
+	var sent []table.Op
+	known := []link{{}} // of its own link there is nothing to know
+	for _, n := range sending.Recipients {
+		op, err := s.notice(n, *f)
+		if err != nil {
+			return nil, err
+		}
+		sent, known = append(sent, op), append(known, link{To: n.To})
+		f.Recipients = append(f.Recipients, op.Key.SK)
+	}
+	f.Notify = sending.Receipt.To != ""
+	return slices.Concat(s.place(*f, known), sent, sending.Receipt.await(*f), s.Events.Ops(uploaded(*f))), nil
+}
+
+// notice completes a recipient's notice for a file. Its item's sort key is its ID.
 func (s *Service) notice(n notices.Notice, f File) (table.Op, error) {
 	n.Kind, n.Owner, n.Area, n.File, n.Name, n.Length = notices.Link, f.Owner, f.Area, f.ID, f.Name, f.Length
 	n.Expires = f.Expires

@@ -53,7 +53,7 @@ type window struct {
 // which differ. One call to the table; none if nothing is bounded. A TooMany
 // fault tells when there is room again, an Invalid one that there never will be;
 // then none of them was counted.
-func (c *Counter) Take(ctx context.Context, user string, to ...string) error {
+func (c Counter) Take(ctx context.Context, user string, to ...string) error {
 	now := c.Now()
 	var open []window
 	var ops []table.Op
@@ -65,6 +65,9 @@ func (c *Counter) Take(ctx context.Context, user string, to ...string) error {
 			return fault.New(fault.Invalid, "at most %d notifications %s, and this asks for %d at once", w.most, w.what, w.add)
 		}
 		open, ops = append(open, w), append(ops, w.op(now))
+	}
+	if len(ops) == 0 {
+		return nil
 	}
 	err := c.Table.Write(ctx, ops...)
 	var refused *table.ConditionError
@@ -78,7 +81,7 @@ func (c *Counter) Take(ctx context.Context, user string, to ...string) error {
 }
 
 // windows has the longest first: if several are full, that is the one to wait for.
-func (c *Counter) windows(user string, to []string) []window {
+func (c Counter) windows(user string, to []string) []window {
 	if len(to) == 0 {
 		return nil
 	}

@@ -51,6 +51,12 @@ func (k Key) File(area blob.Area, owner string, id int64) string {
 	return encode(k.derive("file", string(area), owner, strconv.FormatInt(id, 10)))
 }
 
+// Recipient returns the token of the link to a file that one of its recipients
+// gets, whom a notice names.
+func (k Key) Recipient(area blob.Area, owner string, id int64, notice string) string {
+	return encode(k.derive("recipient", string(area), owner, strconv.FormatInt(id, 10), notice))
+}
+
 // Part returns the signature of a request that brings one part of an upload
 // session. what says all that the request is bound to.
 func (k Key) Part(what ...string) string {

@@ -1,5 +1,6 @@
 // Package recipients reads to whom an upload's link is to be sent: c, m and i of
-// the specification, section 4.3.
+// the specification, section 4.3; and whether its uploader is to hear of the
+// first download.
 package recipients
 
 import (
@@ -9,7 +10,9 @@ import (
 
 	"ferry/shared/contact"
 	"ferry/shared/fault"
+	"ferry/shared/files"
 	"ferry/shared/notices"
+	"ferry/shared/users"
 )
 
 // maxMessage is the longest message to a recipient, in characters.
@@ -39,6 +42,18 @@ func Parse(mobile, address, message, region string) ([]notices.Notice, error) {
 		all = append(all, notices.Notice{Channel: notices.Mail, To: address, Message: message})
 	}
 	return all, nil
+}
+
+// Receipt says where an uploader hears of the first download, if that is
+// wanted. A user without an address cannot; that is an Invalid fault.
+func Receipt(wanted bool, u users.User, lang, base string) (files.Receipt, error) {
+	if !wanted {
+		return files.Receipt{}, nil
+	}
+	if u.Email == "" {
+		return files.Receipt{}, fault.New(fault.Invalid, "notify sends you a mail, and no address of yours is registered")
+	}
+	return files.Receipt{To: u.Email, Lang: lang, Base: base}, nil
 }
 
 func checkMessage(s string) error {

@@ -18,6 +18,7 @@ import (
 	"ferry/shared/fault"
 	"ferry/shared/filename"
 	"ferry/shared/files"
+	"ferry/shared/robots"
 	"ferry/shared/users"
 )
 
@@ -28,7 +29,8 @@ const signedFor = 60 * time.Second
 // parameter that holds the token.
 //
 // A request costs one call to the table, one to the store if bytes leave, and
-// one more to the table to count a whole download.
+// one more to the table to count a whole download, or a robot's look. A file
+// whose uploader wants to hear of its first download costs two for that.
 func New(p *endpoint.Ports, area blob.Area, param string) http.Handler {
 	s := server{ports: p, files: p.Files(), area: area, param: param}
 	outlet := p.Outlet()
@@ -52,32 +54,36 @@ func (s server) serve(w http.ResponseWriter, r *http.Request) error {
 	if token == "" {
 		return fault.New(fault.Invalid, "the query parameter %s, the download token, is missing", s.param)
 	}
-	f, err := s.files.ByToken(r.Context(), s.area, token)
+	link, err := s.files.ByToken(r.Context(), s.area, token)
 	if err != nil {
 		return err
 	}
 	w.Header().Add("Vary", "Accept")
+	if robots.Made(r) && r.Method == http.MethodGet {
+		defer s.preview(r, link)
+	}
 	if q.Get("download") == "" {
 		switch endpoint.Prefers(r, "application/json", "text/html") {
 		case "application/json":
-			return s.envelope(w, r, f, token)
+			return s.envelope(w, r, link)
 		case "text/html":
-			return s.page(w, r, f, token)
+			return s.page(w, r, link)
 		}
 	}
-	return s.bytes(w, r, f, token)
+	return s.bytes(w, r, link)
 }
 
-func (s server) envelope(w http.ResponseWriter, r *http.Request, f files.File, token string) error {
-	record := f.Record(s.ports.Base(r.Context()), endpoint.Lang(r, users.User{}), token)
+func (s server) envelope(w http.ResponseWriter, r *http.Request, link files.Link) error {
+	record := link.File.Record(s.ports.Base(r.Context()), endpoint.Lang(r, users.User{}), link.Token)
 	return envelope.Write(w, s.ports.Now(), envelope.Success{
-		Description: envelope.List, User: f.Owner, Files: []envelope.File{record},
+		Description: envelope.List, User: link.File.Owner, Files: []envelope.File{record},
 	})
 }
 
-func (s server) bytes(w http.ResponseWriter, r *http.Request, f files.File, token string) error {
+func (s server) bytes(w http.ResponseWriter, r *http.Request, link files.Link) error {
+	f := link.File
 	if max := s.ports.RedirectOver; max > 0 && f.Length > max && r.Method != http.MethodHead { // the store's address is for GET alone
-		return s.redirect(w, r, f, token)
+		return s.redirect(w, r, link)
 	}
 	body, err := s.files.Open(r.Context(), f)
 	if err != nil {
@@ -90,7 +96,7 @@ func (s server) bytes(w http.ResponseWriter, r *http.Request, f files.File, toke
 		if err := small(w, f, body); err != nil {
 			return err
 		}
-		s.count(w, r, f, token)
+		s.count(w, r, link)
 		return nil
 	}
 	// The reader goes through as it is: the kernel can send a file.
@@ -99,7 +105,7 @@ func (s server) bytes(w http.ResponseWriter, r *http.Request, f files.File, toke
 	if err := refusal.fault(w.Header(), f); err != nil {
 		return err
 	}
-	s.count(w, r, f, token)
+	s.count(w, r, link)
 	return nil
 }
 
@@ -197,7 +203,8 @@ func contentType(f files.File) string {
 	return f.Type
 }
 
-func (s server) redirect(w http.ResponseWriter, r *http.Request, f files.File, token string) error {
+func (s server) redirect(w http.ResponseWriter, r *http.Request, link files.Link) error {
+	f := link.File
 	url, err := s.ports.Blobs.SignGet(r.Context(), f.Area, f.Blob, blob.Signed{
 		Expires: signedFor, ContentType: contentType(f), ContentDisposition: filename.Attachment(f.Name),
 	})
@@ -208,27 +215,42 @@ func (s server) redirect(w http.ResponseWriter, r *http.Request, f files.File, t
 	w.Header().Set("Location", url)
 	w.WriteHeader(http.StatusFound)
 	if r.Method == http.MethodGet {
-		s.tally(r, token)
+		s.tally(r, link)
 	}
 	return nil
 }
 
 // count counts a download only if all of the file has left: no page, no HEAD,
 // no part, nothing that was cut off.
-func (s server) count(w http.ResponseWriter, r *http.Request, f files.File, token string) {
+func (s server) count(w http.ResponseWriter, r *http.Request, link files.Link) {
 	status, sent := envelope.Sent(w)
-	if r.Method == http.MethodGet && status == http.StatusOK && sent == f.Length {
-		s.tally(r, token)
+	if r.Method == http.MethodGet && status == http.StatusOK && sent == link.File.Length {
+		s.tally(r, link)
 	}
 }
 
-func (s server) tally(r *http.Request, token string) {
-	if err := s.files.CountDownload(r.Context(), token); err != nil {
+// tally counts the download of a person.
+func (s server) tally(r *http.Request, link files.Link) {
+	if robots.Made(r) {
+		return // see preview
+	}
+	told, err := s.files.CountDownload(r.Context(), link)
+	if err != nil {
 		s.ports.Log.LogAttrs(r.Context(), slog.LevelWarn, "a download was not counted", slog.String("error", err.Error()))
 	}
+	if told {
+		s.ports.Notify()
+	}
 }
 
-func (s server) page(w http.ResponseWriter, r *http.Request, f files.File, token string) error {
+// preview counts what a robot has asked for, be it the page, or a part.
+func (s server) preview(r *http.Request, link files.Link) {
+	if err := s.files.CountPreview(r.Context(), link); err != nil {
+		s.ports.Log.LogAttrs(r.Context(), slog.LevelWarn, "a preview was not counted", slog.String("error", err.Error()))
+	}
+}
+
+func (s server) page(w http.ResponseWriter, r *http.Request, link files.Link) error {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Cache-Control", "no-store")
@@ -240,7 +262,7 @@ func (s server) page(w http.ResponseWriter, r *http.Request, f files.File, token
 		return nil
 	}
 	lang := endpoint.Lang(r, users.User{})
-	href := f.Record(s.ports.Base(r.Context()), lang, token).LinkURL + "&download=1"
-	_, err := io.WriteString(w, page(f, lang, href))
+	href := link.File.Record(s.ports.Base(r.Context()), lang, link.Token).LinkURL + "&download=1"
+	_, err := io.WriteString(w, page(link.File, lang, href))
 	return err
 }

@@ -51,11 +51,12 @@ func countCalls(t *testing.T, s *servicetest.Server, token string) {
 	check := calls{"table.GetMany": 1} // a bearer, or a password
 	id, object, commit, page := calls{"table.Update": 1}, calls{"blob.Create": 1}, calls{"table.Write": 1}, calls{"table.Query": 1}
 	up := plus(check, id, object, commit, page)
-	claim := calls{"table.Write": 1}
+	claim, allowed := calls{"table.Write": 1}, calls{"table.Write": 1}
 	read, open, written, complete, ended := calls{"table.Get": 1}, calls{"parts.Begin": 1}, calls{"parts.Write": 1}, calls{"parts.Complete": 1}, calls{"parts.Abort": 1}
 	file := s.Put(token, "file=x", "hello").Files[0]
 	s.Put(token, "file=y", "hello")
 	link := strings.TrimPrefix(file.LinkURL, s.Base)
+	awaited := strings.TrimPrefix(s.Put(token, "file=z&notify=1", "hello").Files[0].LinkURL, s.Base)
 	forget := s.Decode(s.Request("GET", "/auth/forget?u=alice", nil), 200)
 	change := strings.TrimPrefix(forget.LinkURL, s.Base)
 	own := begun(s, token, `{"name":"x","length":5}`)
@@ -80,10 +81,12 @@ func countCalls(t *testing.T, s *servicetest.Server, token string) {
 		{"the backup area", "GET", "/download/list/backup", bearer, "", plus(check, page)},
 		{"an upload", "POST", "/upload?file=x", bearer, "hello", up},
 		{"an upload with a password", "PUT", "/upload?file=x", basic, "hello", up},
-		{"an upload with notices", "POST", "/upload?file=x&m=bob@example.com&c=%2B393401234567", bearer, "hello", up},
+		{"an upload with notices", "POST", "/upload?file=x&m=bob@example.com&c=%2B393401234567", bearer, "hello", plus(up, allowed)},
+		{"an upload with a receipt", "POST", "/upload?file=x&notify=1", bearer, "hello", up},
 		{"an upload to another", "POST", "/upload?file=x&d=new", bearer, "hello", plus(check, id, object, commit)},
 		{"an upload under a quota", "POST", "/upload?file=x&d=bob", bearer, "hello", plus(check, id, commit, object, commit)},
 		{"an upload of two", "POST", "/upload", bearer, form, plus(up, id, object)},
+		{"an upload of two with a notice of each", "POST", "/upload?m=bob@example.com", bearer, form, plus(up, allowed, id, object, allowed)},
 		{"an upload with a key", "POST", "/upload?file=x&key=1", bearer, "hello", plus(up, claim)},
 		{"the same upload again", "POST", "/upload?file=x&key=1", bearer, "hello", plus(check, claim, calls{"table.Get": 1}, page)},
 		{"another upload with its key", "POST", "/upload?file=y&key=1", bearer, "hello", plus(check, claim, calls{"table.Get": 1})},
@@ -94,7 +97,7 @@ func countCalls(t *testing.T, s *servicetest.Server, token string) {
 		{"an upload with a wrong bearer", "POST", "/upload?file=x", "Bearer x", "hello", calls{}},
 		{"an upload with a bearer that is none", "POST", "/upload?file=x", bearer[:7] + "AAAAAAAA" + bearer[15:], "hello", check},
 		{"a session's begin", "POST", "/uploads", bearer, `{"name":"x","length":5}`, plus(check, id, open, commit)},
-		{"a session's begin with a notice", "POST", "/uploads", bearer, `{"name":"x","length":5,"m":"bob@example.com"}`, plus(check, id, open, commit)},
+		{"a session's begin with a notice", "POST", "/uploads", bearer, `{"name":"x","length":5,"m":"bob@example.com"}`, plus(check, allowed, id, open, commit)},
 		{"a session's begin for another", "POST", "/uploads", bearer, `{"name":"x","length":5,"d":"new"}`, plus(check, id, open, commit)},
 		{"a session's begin under a quota", "POST", "/uploads", bearer, `{"name":"x","length":5,"d":"bob"}`, plus(check, id, commit, open, commit)},
 		{"a session's begin beyond a quota", "POST", "/uploads", bearer, `{"name":"x","length":5000000,"d":"bob"}`, plus(check, id, commit)},
@@ -122,14 +125,18 @@ func countCalls(t *testing.T, s *servicetest.Server, token string) {
 		{"a session's end under a quota", "DELETE", ending, bearer, "", plus(check, read, commit, ended)},
 		{"a session that has ended", "GET", ending, bearer, "", plus(check, read)},
 		{"a download", "GET", link, "", "", plus(calls{"table.Get": 1, "blob.Open": 1}, commit)},
+		{"a first download that is told of", "GET", awaited, "", "", plus(calls{"table.Get": 2, "blob.Open": 1}, commit)},
+		{"a next download of it", "GET", awaited, "", "", plus(calls{"table.Get": 1, "blob.Open": 1}, commit)},
+		{"a robot's download", "GET", awaited, "robot", "", plus(calls{"table.Get": 1, "blob.Open": 1}, commit)},
+		{"a robot's page", "GET", awaited + "&page", "robot html", "", plus(calls{"table.Get": 1}, commit)},
 		{"a part of a download", "GET", link, "range", "", calls{"table.Get": 1, "blob.Open": 1}},
 		{"the head of a download", "HEAD", link, "", "", calls{"table.Get": 1, "blob.Open": 1}},
 		{"a page of a download", "GET", link, "html", "", calls{"table.Get": 1}},
 		{"a record of a download", "GET", link, "json", "", calls{"table.Get": 1}},
 		{"a wrong link", "GET", "/download/file?k=x", "", "", calls{"table.Get": 1}},
 		{"what is known of a file", "GET", fmt.Sprintf("/files/%d", file.ID), bearer, "", plus(check, calls{"table.Get": 1})},
-		{"a deletion", "DELETE", fmt.Sprintf("/files/%d", file.ID), bearer, "", plus(check, calls{"table.Get": 1, "blob.Copy": 1, "table.Write": 1, "blob.Delete": 1})},
-		{"a restoration", "POST", fmt.Sprintf("/files/%d/restore", file.ID), bearer, "", plus(check, calls{"table.Get": 1, "blob.Copy": 1, "table.Write": 1, "blob.Delete": 1})},
+		{"a deletion", "DELETE", fmt.Sprintf("/files/%d", file.ID), bearer, "", plus(check, calls{"table.Get": 1, "blob.Copy": 1, "table.GetMany": 1, "table.Write": 1, "blob.Delete": 1})},
+		{"a restoration", "POST", fmt.Sprintf("/files/%d/restore", file.ID), bearer, "", plus(check, calls{"table.Get": 1, "blob.Copy": 1, "table.GetMany": 1, "table.Write": 1, "blob.Delete": 1})},
 		{"forget", "GET", "/auth/forget?u=alice", "", "", plus(check, commit)},
 		{"a check of a change", "POST", change + "&p=00000000", "", "", calls{"table.Get": 1, "table.Write": 1}},
 		{"first access", "POST", "/auth/first", servicetest.Basic("new", password), "", plus(check, commit)},
@@ -141,6 +148,10 @@ func countCalls(t *testing.T, s *servicetest.Server, token string) {
 		switch c.auth {
 		case "range":
 			headers = []string{"Range", "bytes=1-2"}
+		case "robot":
+			headers = []string{"User-Agent", "Slackbot 1.0"}
+		case "robot html":
+			headers = []string{"User-Agent", "Slackbot 1.0", "Accept", "text/html"}
 		case "html":
 			headers = []string{"Accept", "text/html"}
 		case "json":

@@ -28,7 +28,7 @@ func TestEachCallMayFail(t *testing.T) {
 		"forget": func(s failing) *http.Response { return s.ask("GET", "/auth/forget?u=alice", "", "") },
 		"first":  func(s failing) *http.Response { return s.ask("POST", "/auth/first", "", s.basic("new")) },
 		"upload": func(s failing) *http.Response {
-			return s.ask("POST", "/upload?file=a&m=bob@example.com", "content", s.basic("alice"))
+			return s.ask("POST", "/upload?file=a&m=bob@example.com&notify=1", "content", s.basic("alice"))
 		},
 		"upload with a key": func(s failing) *http.Response {
 			return s.Request("POST", "/upload?file=a", strings.NewReader("content"), "Authorization", s.basic("alice"), "Idempotency-Key", "k")
@@ -57,7 +57,7 @@ func TestEachCallOfASessionMayFail(t *testing.T) {
 	t.Parallel()
 	for what, request := range map[string]func(s failing) *http.Response{
 		"begin": func(s failing) *http.Response {
-			return s.ask("POST", "/uploads", `{"name":"a","length":7,"m":"bob@example.com"}`, s.basic("alice"))
+			return s.ask("POST", "/uploads", `{"name":"a","length":7,"m":"bob@example.com","notify":true}`, s.basic("alice"))
 		},
 		"begin for another": func(s failing) *http.Response {
 			return s.ask("POST", "/uploads", `{"name":"a","length":7,"d":"new"}`, s.basic("alice"))
@@ -127,7 +127,7 @@ func beginFailing(t *testing.T) failing {
 	s.AddUser("new", password, func(u *users.User) { u.State = users.FirstAccess })
 	bearer := s.Login("alice", password)
 	s.link = strings.TrimPrefix(s.Put(bearer, "file=kept", "content").Files[0].LinkURL, s.Base)
-	s.Put(bearer, "file=deleted", "content")
+	s.Put(bearer, "file=deleted&m=bob@example.com&notify=1", "content")
 	s.Decode(s.Request("DELETE", "/files/2", nil, "Authorization", "Bearer "+bearer), 200)
 	s.change = strings.TrimPrefix(s.Decode(s.Request("GET", "/auth/forget?u=alice", nil), 200).LinkURL, s.Base)
 	s.Deliver()
@@ -146,7 +146,7 @@ func beginSessions(t *testing.T) failing {
 	s := beginFailing(t)
 	s.life = blob.PartsLife + 25*time.Hour
 	bearer := s.Login("alice", password)
-	plan := fmt.Sprintf(`{"name":"a","length":7,"m":"bob@example.com","sha256":"%x"}`, sha256.Sum256([]byte("content")))
+	plan := fmt.Sprintf(`{"name":"a","length":7,"m":"bob@example.com","notify":true,"sha256":"%x"}`, sha256.Sum256([]byte("content")))
 	for _, path := range []*string{&s.done, &s.open} {
 		*path = begun(s.Server, bearer, plan)
 		s.part = partOf(s.Server, bearer, *path)
@@ -216,26 +216,38 @@ func (s failing) settles(what string) {
 	s.settled(what)
 }
 
-// settled checks that there is an object, and a link, for each record, and
-// nothing more, of sessions neither, and that alice's use is the sum of her
+// settled checks that there is an object, and the links and the wish for a
+// receipt, of each record, and nothing more, of sessions neither, and that alice's use is the sum of her
 // files.
 func (s failing) settled(what string) {
 	s.Helper()
 	sum := int64(0)
-	records := len(s.Partitions("files#new"))
-	for _, area := range []blob.Area{blob.Files, blob.Backup} {
-		page, err := s.Data.Ports.Files().List(s.Context(), users.User{Name: "alice"}, area, 0, 100)
+	records, linked, awaited := 0, 0, 0
+	for _, list := range []struct {
+		owner string
+		area  blob.Area
+	}{{"alice", blob.Files}, {"alice", blob.Backup}, {"new", blob.Files}} {
+		page, err := s.Data.Ports.Files().List(s.Context(), users.User{Name: list.owner}, list.area, 0, 100)
 		if err != nil {
 			s.Fatalf("listing: %v", err)
 		}
 		for _, f := range page.Files {
-			sum += f.Length
+			if list.owner == "alice" {
+				sum += f.Length
+			}
+			records++
+			linked += 1 + len(f.Recipients)
+			if f.Notify {
+				awaited++
+			}
 		}
-		records += len(page.Files)
 	}
 	objects, links := len(s.Objects(blob.Files))+len(s.Objects(blob.Backup)), len(s.Partitions("link#"))
-	if objects != records || links != records || len(s.Partitions("reserved#")) != 0 {
-		s.Errorf("%s there are %d records, %d objects, %d links", what, records, objects, links)
+	if objects != records || links != linked || len(s.Partitions("reserved#")) != 0 {
+		s.Errorf("%s there are %d records, %d objects, %d links for %d", what, records, objects, links, linked)
+	}
+	if receipts := len(s.Partitions("receipt#")); receipts != awaited {
+		s.Errorf("%s there are %d receipts to come, and %d are awaited", what, receipts, awaited)
 	}
 	if items, kept := s.Partitions("upload"), s.Sessions(); len(items) != 0 || len(kept) != 0 {
 		s.Errorf("%s of sessions there are %v and, in the store, %v", what, items, kept)

@@ -50,14 +50,14 @@ func (s server) sweep() sweep.Report {
 // put stores a file in the user area and returns it.
 func (s server) put(owner, content string) files.File {
 	s.Helper()
-	u, err := s.Data.Ports.Files().Begin(s.Context(), owner, users.User{Name: owner}, int64(len(content)))
+	u, err := s.Data.Ports.Files().Begin(s.Context(), owner, users.User{Name: owner}, int64(len(content)), files.Sending{})
 	if err == nil {
 		err = u.Add(s.Context(), files.Part{Name: "a file", Body: strings.NewReader(content), Size: int64(len(content))})
 	}
 	if err != nil {
 		s.Fatalf("storing a file: %v", err)
 	}
-	stored, err := u.Commit(s.Context(), nil)
+	stored, err := u.Commit(s.Context())
 	if err != nil {
 		s.Fatalf("storing a file: %v", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ferry/shared/blob"
+	"ferry/shared/files"
 	"ferry/shared/sweep"
 	"ferry/shared/table"
 	"ferry/shared/users"
@@ -154,7 +155,7 @@ func TestReservationsOfUploadsThatCrashedAreGivenBack(t *testing.T) {
 	s.AddUser("bound", "a password of bound", func(u *users.User) { u.Quota = 100 })
 	s.put("bound", "12345")
 	for _, n := range []int64{20, 30, -1} { // begun and never ended; the last takes all that is left
-		if _, err := s.Data.Ports.Files().Begin(t.Context(), "bound", users.User{Name: "bound"}, n); err != nil {
+		if _, err := s.Data.Ports.Files().Begin(t.Context(), "bound", users.User{Name: "bound"}, n, files.Sending{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -191,10 +191,10 @@ func hash(t testing.TB, p *endpoint.Ports, password string) string {
 
 func put(t testing.TB, p *endpoint.Ports, name, kind, content string) {
 	t.Helper()
-	up, err := p.Files().Begin(t.Context(), "alice", users.User{Name: "alice"}, int64(len(content)))
+	up, err := p.Files().Begin(t.Context(), "alice", users.User{Name: "alice"}, int64(len(content)), files.Sending{})
 	check(t, err)
 	check(t, up.Add(t.Context(), files.Part{Name: name, Type: kind, Body: strings.NewReader(content), Size: int64(len(content))}))
-	_, err = up.Commit(t.Context(), nil)
+	_, err = up.Commit(t.Context())
 	check(t, err)
 }
 

@@ -10,12 +10,17 @@ import (
 
 	"ferry/shared/endpoint"
 	"ferry/shared/files"
+	"ferry/shared/limits"
 )
 
 // Defaults of the settings.
 const (
 	DefaultKeepDays   = 30
 	DefaultBackupDays = 90
+
+	DefaultNoticesPerHour      = 100
+	DefaultNoticesPerDay       = 500
+	DefaultNoticesPerRecipient = 50
 )
 
 // Read reads the settings from the environment, given by a function like
@@ -28,6 +33,9 @@ const (
 //	FERRY_BACKUP_DAYS     days in the backup area after that; 0 is for ever; default 90
 //	FERRY_MAX_BODY        most bytes of a request; 0 is unbounded
 //	FERRY_EVENTS          on: public events are recorded, for the stack's topic
+//	FERRY_NOTICES_PER_HOUR      most notifications by a user in an hour; 0 is unbounded; default 100
+//	FERRY_NOTICES_PER_DAY       most by a user in a day; 0 is unbounded; default 500
+//	FERRY_NOTICES_PER_RECIPIENT most to an address or number in a day; 0 is unbounded; default 50
 //	FERRY_REDIRECT_OVER   bytes from which a download is a redirect to the store; 0 is never
 func Read(getenv func(string) string) (endpoint.Settings, error) {
 	e := env{getenv: getenv}
@@ -41,6 +49,11 @@ func Read(getenv func(string) string) (endpoint.Settings, error) {
 		Retention: files.Retention{
 			KeepDays:   e.number("FERRY_KEEP_DAYS", DefaultKeepDays),
 			BackupDays: e.number("FERRY_BACKUP_DAYS", DefaultBackupDays),
+		},
+		Notices: limits.Notices{
+			PerHour:      e.number("FERRY_NOTICES_PER_HOUR", DefaultNoticesPerHour),
+			PerDay:       e.number("FERRY_NOTICES_PER_DAY", DefaultNoticesPerDay),
+			PerRecipient: e.number("FERRY_NOTICES_PER_RECIPIENT", DefaultNoticesPerRecipient),
 		},
 	}
 	return s, errors.Join(e.errs...)

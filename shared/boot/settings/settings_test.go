@@ -8,6 +8,7 @@ import (
 	"ferry/shared/boot/settings"
 	"ferry/shared/endpoint"
 	"ferry/shared/files"
+	"ferry/shared/limits"
 )
 
 func from(values map[string]string) func(string) string {
@@ -17,7 +18,10 @@ func from(values map[string]string) func(string) string {
 func TestWhatIsNotSetHasItsDefault(t *testing.T) {
 	t.Parallel()
 	got, err := settings.Read(from(nil))
-	want := endpoint.Settings{Retention: files.Retention{KeepDays: 30, BackupDays: 90}}
+	want := endpoint.Settings{
+		Retention: files.Retention{KeepDays: 30, BackupDays: 90},
+		Notices:   limits.Notices{PerHour: 100, PerDay: 500, PerRecipient: 50},
+	}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
@@ -27,12 +31,14 @@ func TestWhatIsSetIsTaken(t *testing.T) {
 	t.Parallel()
 	got, err := settings.Read(from(map[string]string{
 		"FERRY_PUBLIC_URL": "https://files.example.com/ferry/v1/", "FERRY_PHONE_REGION": "it", "FERRY_HIDE_USERS": "On",
+		"FERRY_NOTICES_PER_HOUR": "10", "FERRY_NOTICES_PER_DAY": "0", "FERRY_NOTICES_PER_RECIPIENT": "3",
 		"FERRY_KEEP_DAYS": "7", "FERRY_BACKUP_DAYS": "0", "FERRY_MAX_BODY": "4600000", "FERRY_REDIRECT_OVER": "4194304",
 		"FERRY_EVENTS": "on",
 	}))
 	want := endpoint.Settings{
 		PublicURL: "https://files.example.com/ferry/v1", PhoneRegion: "IT", HideUsers: true, Events: true,
 		MaxBody: 4600000, RedirectOver: 4194304, Retention: files.Retention{KeepDays: 7, BackupDays: 0},
+		Notices: limits.Notices{PerHour: 10, PerDay: 0, PerRecipient: 3},
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
@@ -43,6 +49,7 @@ func TestAllThatIsWrongIsToldAtOnce(t *testing.T) {
 	t.Parallel()
 	wrong := map[string]string{
 		"FERRY_PUBLIC_URL": "files.example.com", "FERRY_PHONE_REGION": "Italy", "FERRY_HIDE_USERS": "maybe",
+		"FERRY_NOTICES_PER_HOUR": "-1", "FERRY_NOTICES_PER_DAY": "many", "FERRY_NOTICES_PER_RECIPIENT": "1.5",
 		"FERRY_KEEP_DAYS": "a week", "FERRY_BACKUP_DAYS": "-1", "FERRY_MAX_BODY": "4 MB", "FERRY_REDIRECT_OVER": "9999999999999999999",
 		"FERRY_EVENTS": "some",
 	}

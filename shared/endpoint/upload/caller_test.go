@@ -91,7 +91,7 @@ func (c caller) wantNothing(what string) {
 		c.Errorf("%s: there are files %q", what, left)
 	}
 	for key := range c.Items() {
-		for _, prefix := range []string{"files#", "backup#", "link#", "outbox#", "reserved#"} {
+		for _, prefix := range []string{"files#", "backup#", "link#", "outbox#", "receipt#", "event#", "reserved#"} {
 			if strings.HasPrefix(key, prefix) {
 				c.Errorf("%s: there is an item %q", what, key)
 			}

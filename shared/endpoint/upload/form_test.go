@@ -2,11 +2,16 @@ package upload_test
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
+	"ferry/shared/endpoint"
 	"ferry/shared/files"
+	"ferry/shared/idempotency"
+	"ferry/shared/service"
+	"ferry/shared/users"
 )
 
 func TestTheFilesOfAFormAreFound(t *testing.T) {
@@ -113,12 +118,35 @@ func TestABodyThatIsNoUploadIsRefusedAndLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestTwentyFilesFitInOneForm(t *testing.T) {
+// The table takes a hundred operations in one transaction. Recipients take
+// their share of them, and so do events, a receipt, a key and a quota.
+func TestAFormHasAsManyFilesAsOneTransactionTakes(t *testing.T) {
 	t.Parallel()
-	c := begin(t)
-	e := c.Decode(c.form("m=bob@example.com&c=%2B393471234567", slices.Repeat([]formPart{aFile("file", "a", "1")}, files.MaxFiles)...), 200)
-	if len(e.Files) != files.MaxFiles || len(c.Partitions("outbox#")) != 2*files.MaxFiles {
-		t.Errorf("there are %d files and %d notices", len(e.Files), len(c.Partitions("outbox#")))
+	for name, k := range map[string]struct {
+		query                 string
+		files, notices, links int
+	}{
+		"without recipients":  {"notify=1", 20, 0, 20},
+		"with a recipient":    {"notify=1&m=bob@example.com", 16, 16, 32},
+		"with two recipients": {"notify=1&m=bob@example.com&c=%2B393471234567", 12, 24, 36},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := begin(t, func(s *endpoint.Settings, _ *service.Options) { s.Events = true })
+			c.AddUser("zoe", c.password, func(u *users.User) { u.Quota = 100_000 })
+			send := func(files int) *http.Response {
+				kind, body := encode(slices.Repeat([]formPart{aFile("file", "a", "1")}, files)...)
+				return c.post(k.query+"&d=zoe", kind, strings.NewReader(body), idempotency.Header, "k")
+			}
+			c.wantStatus("one more", send(k.files+1), 400)
+			c.wantNothing("one more")
+			c.Decode(send(k.files), 200)
+			for item, want := range map[string]int{"files#zoe": k.files, "outbox#": k.notices, "link#": k.links, "receipt#": k.files, "event#": k.files} {
+				if got := len(c.Partitions(item)); got != want {
+					t.Errorf("there are %d %s, want %d", got, item, want)
+				}
+			}
+		})
 	}
 }
 

@@ -39,7 +39,7 @@ func (c caller) wantFiles(owner string, n int) {
 func TestARepeatedUploadIsStoredOnceAndAnsweredAlike(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	const query = "file=a.txt&m=carla@example.com&i=hello"
+	const query = "file=a.txt&m=carla@example.com&i=hello&notify=1"
 	first := c.Decode(c.keyed(query, "hello"), 200)
 	for range 3 {
 		again := c.Decode(c.keyed(query, "hello"), 200)
@@ -47,9 +47,10 @@ func TestARepeatedUploadIsStoredOnceAndAnsweredAlike(t *testing.T) {
 			t.Errorf("the answer is %+v, and was %+v", again, first)
 		}
 	}
-	c.wantFiles("ann", 1)
-	if n := len(c.Partitions("outbox#")); n != 1 {
-		t.Errorf("%d notices are to be sent", n)
+	for item, want := range map[string]int{"files#ann": 1, "link#": 2, "outbox#": 1, "receipt#": 1} {
+		if n := len(c.Partitions(item)); n != want {
+			t.Errorf("there are %d %s, want %d", n, item, want)
+		}
 	}
 	if got := c.get(first.Files[0].LinkURL); got != "hello" {
 		t.Errorf("the link gives %q", got)

@@ -30,7 +30,8 @@ func Endpoint() endpoint.Endpoint {
 //
 // After authentication an upload of one file costs four calls: its id, its
 // object, the record with link and notices in one transaction, and the newest
-// page for the answer; with d, three. An Idempotency-Key costs one more.
+// page for the answer; with d, three. An Idempotency-Key costs one more, and
+// so do recipients.
 func New(p *endpoint.Ports) http.Handler {
 	h := handler{ports: p, auth: p.Auth(), files: p.Files(), keys: p.Keys()}
 	if p.MaxUploads > 0 {
@@ -67,7 +68,7 @@ func (h handler) upload(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if len(p.recipients) > 0 {
+	if len(p.sending.Recipients) > 0 {
 		h.ports.Notify()
 	}
 	return listing.Write(r.Context(), w, h.ports, listing.Page{
@@ -102,7 +103,7 @@ func (h handler) store(r *http.Request, p params, u users.User) (files.Page, err
 			claim.Release(r.Context())
 		}
 	}()
-	up, err := h.files.Begin(r.Context(), p.owner, u, r.ContentLength)
+	up, err := h.files.Begin(r.Context(), p.owner, u, r.ContentLength, p.sending)
 	if err != nil {
 		return files.Page{}, err
 	}
@@ -172,8 +173,8 @@ func receive(ctx context.Context, up receiver, in source, p params) error {
 // of that user's.
 func commit(ctx context.Context, up *files.Upload, p params, u users.User) (files.Page, error) {
 	if p.owner == u.Name {
-		return up.CommitAndList(ctx, p.recipients, files.PageSize)
+		return up.CommitAndList(ctx, files.PageSize)
 	}
-	stored, err := up.Commit(ctx, p.recipients)
+	stored, err := up.Commit(ctx)
 	return files.Page{Files: stored}, err
 }

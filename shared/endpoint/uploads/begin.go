@@ -34,13 +34,14 @@ type request struct {
 	C        string `json:"c"`
 	M        string `json:"m"`
 	I        string `json:"i"`
+	Notify   bool   `json:"notify"`
 	Lang     string `json:"lang"`
 	SHA256   string `json:"sha256"`
 	PartSize int64  `json:"partSize"`
 }
 
 // begin opens a session. After authentication it costs three calls, one more
-// with a key, and one more for an owner with a quota.
+// with a key, one more with recipients, and one more for an owner with a quota.
 func (h handler) begin(w http.ResponseWriter, r *http.Request, u users.User) error {
 	var in request
 	if err := decode(w, r, &in, false); err != nil {
@@ -117,12 +118,21 @@ func (h handler) plan(r *http.Request, u users.User, in request) (files.Plan, er
 		p.SHA256 = sum
 	}
 	var err error
-	p.Notices, err = recipients.Parse(in.C, in.M, in.I, h.ports.PhoneRegion)
-	for i := range p.Notices {
-		n := &p.Notices[i]
-		n.Lang, n.Base, n.Sender, n.ReplyTo = endpoint.LangOf(in.Lang, r, u), h.ports.Base(r.Context()), u.Name, u.Email
-	}
+	p.Sending, err = h.sending(r, u, in)
 	return p, err
+}
+
+func (h handler) sending(r *http.Request, u users.User, in request) (s files.Sending, err error) {
+	lang, base := endpoint.LangOf(in.Lang, r, u), h.ports.Base(r.Context())
+	if s.Receipt, err = recipients.Receipt(in.Notify, u, lang, base); err != nil {
+		return s, err
+	}
+	s.Recipients, err = recipients.Parse(in.C, in.M, in.I, h.ports.PhoneRegion)
+	for i := range s.Recipients {
+		n := &s.Recipients[i]
+		n.Lang, n.Base, n.Sender, n.ReplyTo = lang, base, u.Name, u.Email
+	}
+	return s, err
 }
 
 func mediaType(kind string) string {

@@ -19,6 +19,7 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/boot/local"
 	"ferry/shared/endpoint"
+	"ferry/shared/limits"
 	"ferry/shared/service"
 	"ferry/shared/users"
 )
@@ -71,6 +72,7 @@ func Open(t testing.TB, dir string, options ...Option) *Server {
 	root := "http://" + unstarted.Listener.Addr().String()
 	settings := endpoint.Settings{PublicURL: root + endpoint.Prefix}
 	settings.Retention.KeepDays, settings.Retention.BackupDays = 30, 90
+	settings.Notices = limits.Notices{PerHour: 1000, PerDay: 1000, PerRecipient: 1000}
 	so := service.Options{From: "Ferry <ferry@localhost>", ShowInbox: true, Grace: time.Hour}
 	for _, o := range options {
 		o(&settings, &so)

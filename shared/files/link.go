@@ -1,0 +1,201 @@
+package files
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"ferry/shared/blob"
+	"ferry/shared/fault"
+	"ferry/shared/links"
+	"ferry/shared/table"
+)
+
+// link is what the token of a download link leads to, stored under its hash. A
+// file has a link of its own, and one for each recipient.
+type link struct {
+	File      File   `json:"file"`
+	Recipient string `json:"recipient,omitempty"` // the notice that brought the link; empty for the file's own
+	To        string `json:"to,omitempty"`        // whom it was sent to: an address or number
+	Told      bool   `json:"told,omitempty"`      // no receipt is due for the file any more
+	Downloads int64  `json:"downloads,omitempty"` // whole ones, by people
+	First     int64  `json:"first,omitempty"`     // Unix seconds of the first download
+	Last      int64  `json:"last,omitempty"`      // and of the last
+	Previews  int64  `json:"previews,omitempty"`  // by robots
+	Seen      int64  `json:"seen,omitempty"`      // Unix seconds of the last preview
+
+	memo *memo[link] // for UnmarshalJSON
+}
+
+// UnmarshalJSON is called where the table keeps JSON, and there saves a
+// download the decoding of a link that was just used.
+func (l *link) UnmarshalJSON(raw []byte) error {
+	memo := l.memo
+	if seen, ok := memo.get(raw); ok {
+		*l = seen
+		return nil
+	}
+	type plain link
+	if err := json.Unmarshal(raw, (*plain)(l)); err != nil {
+		return err
+	}
+	l.memo = nil
+	memo.put(raw, *l)
+	return nil
+}
+
+func linkKey(token string) table.Key {
+	return table.Key{PK: "link#" + links.Hash(token), SK: "link"}
+}
+
+// Token returns the token of the file's own link.
+func (s *Service) Token(f File) string { return s.Key.File(f.Area, f.Owner, f.ID) }
+
+// tokens returns the token of the file's own link, and then those of its
+// recipients' in their order.
+func (s *Service) tokens(f File) []string {
+	all := []string{s.Token(f)}
+	for _, id := range f.Recipients {
+		all = append(all, s.Key.Recipient(f.Area, f.Owner, f.ID, id))
+	}
+	return all
+}
+
+func (s *Service) linkKeys(f File) []table.Key {
+	tokens := s.tokens(f)
+	keys := make([]table.Key, len(tokens))
+	for i, token := range tokens {
+		keys[i] = linkKey(token)
+	}
+	return keys
+}
+
+// linksOf reads what is stored of a file's links, in the order of tokens; a
+// missing one is zero. One call to the table.
+func (s *Service) linksOf(ctx context.Context, f File) ([]link, error) {
+	items, err := s.Table.GetMany(ctx, s.linkKeys(f)...)
+	if err != nil {
+		return nil, fmt.Errorf("reading a file's links: %w", err)
+	}
+	all := make([]link, len(items))
+	for i, item := range items {
+		all[i].memo = &s.links
+		if err := item.Decode(&all[i]); err != nil && !errors.Is(err, table.ErrNotFound) {
+			return nil, fmt.Errorf("reading a file's link: %w", err)
+		}
+	}
+	return all, nil
+}
+
+// place returns the operations that make the file visible: its record and its
+// links, in the order of tokens, with what was known of each before.
+func (s *Service) place(f File, before []link) []table.Op {
+	ops := []table.Op{table.Put(f.key(), f).If(table.NotExists())}
+	for i, key := range s.linkKeys(f) {
+		l := before[i]
+		if l.File = f; i > 0 {
+			l.Recipient = f.Recipients[i-1]
+		}
+		op := table.Put(key, l)
+		if f.Expires != 0 {
+			op = op.Expire(time.Unix(f.Expires, 0))
+		}
+		ops = append(ops, op)
+	}
+	return ops
+}
+
+// unlink returns the operations that make the file invisible. They fail if
+// it is no longer the one that was read.
+func (s *Service) unlink(f File) []table.Op {
+	ops := []table.Op{table.Delete(f.key()).If(table.Equal("blob", f.Blob))}
+	for _, key := range s.linkKeys(f) {
+		ops = append(ops, table.Delete(key))
+	}
+	return ops
+}
+
+// Link is a download link, and the file that it leads to.
+type Link struct {
+	File  File
+	Token string
+	item  link
+}
+
+// ByToken returns the link of a download token of this area. One call to the
+// table. A token that is unknown, or whose file is expired or moved, is
+// Unauthorized.
+func (s *Service) ByToken(ctx context.Context, area blob.Area, token string) (Link, error) {
+	l := link{memo: &s.links}
+	err := s.Table.Get(ctx, linkKey(token), &l)
+	if err != nil && !errors.Is(err, table.ErrNotFound) {
+		return Link{}, fmt.Errorf("reading a link: %w", err)
+	}
+	if err != nil || l.File.Area != area || l.File.Expired(s.Now()) {
+		return Link{}, fault.New(fault.Unauthorized, "the download link is not known, or has expired")
+	}
+	return Link{File: l.File, Token: token, item: l}, nil
+}
+
+// CountDownload counts a whole download by a person. If it is the first of a
+// file whose uploader wants to hear of that, the same transaction puts the
+// receipt in the outbox, which told reports: once for each file, by whatever
+// links and however many at once it is downloaded. That costs a call more, as
+// does the first download by each other link after it.
+func (s *Service) CountDownload(ctx context.Context, l Link) (told bool, err error) {
+	op := table.Update(linkKey(l.Token)).Add("downloads", 1).Set("last", s.Now().Unix()).If(table.Exists())
+	if l.item.Downloads == 0 {
+		op = op.Set("first", s.Now().Unix())
+	}
+	if l.File.Notify && !l.item.Told && l.File.Area == blob.Files {
+		op = op.Set("told", true)
+		if told, err := s.tell(ctx, l, op); told || err != nil {
+			return told, err
+		}
+	}
+	return false, s.count(ctx, op)
+}
+
+// CountPreview counts what a robot fetched by itself.
+func (s *Service) CountPreview(ctx context.Context, l Link) error {
+	return s.count(ctx, table.Update(linkKey(l.Token)).Add("previews", 1).Set("seen", s.Now().Unix()).If(table.Exists()))
+}
+
+func (s *Service) count(ctx context.Context, op table.Op) error {
+	err := s.Table.Write(ctx, op.Delay())
+	if errors.Is(err, table.ErrCondition) {
+		return nil // moved meanwhile
+	}
+	return err
+}
+
+// Use is what is known of the use of a link.
+type Use struct {
+	Recipient string // the notice that brought the link; empty for the file's own
+	To        string // whom it was sent to
+	Downloads int64  // whole ones, by people
+	First     int64  // Unix seconds of the first download
+	Last      int64  // and of the last
+	Previews  int64  // by robots
+	Seen      int64  // Unix seconds of the last preview
+}
+
+// Uses returns the use of a file's own link, and then that of each recipient's.
+// One call to the table.
+func (s *Service) Uses(ctx context.Context, f File) ([]Use, error) {
+	all, err := s.linksOf(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	uses := make([]Use, len(all))
+	for i, l := range all {
+		uses[i] = Use{l.Recipient, l.To, l.Downloads, l.First, l.Last, l.Previews, l.Seen}
+	}
+	for i, id := range slices.All(f.Recipients) {
+		uses[i+1].Recipient = id
+	}
+	return uses, nil
+}
