@@ -1,9 +1,9 @@
 package boot_test
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -12,66 +12,114 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 
 	"ferry/shared/boot/boottest"
 )
 
-// invoke builds a function, runs it like Lambda does, with no environment but
-// the given one, sends it one event and returns its answer.
-func invoke(t *testing.T, name string, event []byte, environment map[string]string) []byte {
+// program is a function that runs like in Lambda.
+type program struct {
+	*testing.T
+	cmd          *exec.Cmd
+	limit        time.Duration // of an invocation
+	next, answer chan []byte
+	exited       chan error
+}
+
+// start builds a function and runs it, with no environment but the given one.
+// within is a command of the shell that the program is run by, or empty.
+func start(t *testing.T, name string, environment map[string]string, within string) *program {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), name)
-	build := exec.CommandContext(t.Context(), "go", "build", "-tags", "lambda.norpc", "-o", program, "./functions/"+name)
+	binary := filepath.Join(t.TempDir(), name)
+	build := exec.CommandContext(t.Context(), "go", "build", "-tags", "lambda.norpc", "-o", binary, "./functions/"+name)
 	build.Dir = boottest.Root(t)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building %s: %v: %s", name, err, out)
 	}
-	answer := make(chan []byte, 1)
-	next := make(chan []byte, 1)
-	next <- event
-	runtime := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/2018-06-01/runtime/invocation/next":
-			select {
-			case e := <-next:
-				w.Header().Set("Lambda-Runtime-Aws-Request-Id", "1")
-				w.Header().Set("Lambda-Runtime-Deadline-Ms", "32503680000000")
-				w.Header().Set("Lambda-Runtime-Invoked-Function-Arn", "arn:aws:lambda:eu-south-1:123456789012:function:"+name)
-				w.Write(e)
-			case <-r.Context().Done():
-			}
-		default: // the answer, or an error
-			body, _ := io.ReadAll(r.Body)
-			w.WriteHeader(http.StatusAccepted)
-			answer <- body
-		}
-	}))
+	p := &program{T: t, limit: 15 * time.Minute, next: make(chan []byte, 1), answer: make(chan []byte, 1), exited: make(chan error, 1)}
+	runtime := httptest.NewServer(http.HandlerFunc(p.runtime))
 	t.Cleanup(runtime.Close)
-	ctx, stop := context.WithCancel(t.Context())
-	c := exec.CommandContext(ctx, program)
-	c.Env = []string{"AWS_LAMBDA_RUNTIME_API=" + strings.TrimPrefix(runtime.URL, "http://")}
-	for _, k := range slices.Sorted(maps.Keys(environment)) {
-		c.Env = append(c.Env, k+"="+environment[k])
+	p.cmd = exec.CommandContext(t.Context(), binary)
+	if within != "" {
+		p.cmd = exec.CommandContext(t.Context(), "sh", "-c", within+` && exec "$0"`, binary)
 	}
-	c.Stdout, c.Stderr = t.Output(), t.Output()
-	if err := c.Start(); err != nil {
+	p.cmd.Env = []string{"AWS_LAMBDA_RUNTIME_API=" + strings.TrimPrefix(runtime.URL, "http://")}
+	for _, k := range slices.Sorted(maps.Keys(environment)) {
+		p.cmd.Env = append(p.cmd.Env, k+"="+environment[k])
+	}
+	p.cmd.Stdout, p.cmd.Stderr = t.Output(), t.Output()
+	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	exited := make(chan error, 1)
-	go func() { exited <- c.Wait() }()
-	t.Cleanup(func() { stop(); <-exited })
+	go func() { p.exited <- p.cmd.Wait() }()
+	t.Cleanup(p.stop)
+	return p
+}
+
+// runtime is the interface by which a program gets events and gives answers.
+func (p *program) runtime(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != "/2018-06-01/runtime/invocation/next" { // the answer, or an error
+		body, _ := io.ReadAll(r.Body)
+		w.WriteHeader(http.StatusAccepted)
+		p.answer <- body
+		return
+	}
 	select {
-	case a := <-answer:
+	case e := <-p.next:
+		w.Header().Set("Lambda-Runtime-Aws-Request-Id", "1")
+		w.Header().Set("Lambda-Runtime-Deadline-Ms", fmt.Sprint(time.Now().Add(p.limit).UnixMilli()))
+		w.Header().Set("Lambda-Runtime-Invoked-Function-Arn", "arn:aws:lambda:eu-south-1:123456789012:function:ferry")
+		w.Write(e)
+	case <-r.Context().Done():
+	}
+}
+
+// invoke sends one event and returns the answer.
+func (p *program) invoke(event []byte) []byte {
+	p.Helper()
+	p.next <- event
+	select {
+	case a := <-p.answer:
 		return a
-	case err := <-exited:
-		exited <- err
-		t.Fatalf("%s ended: %v", name, err)
+	case err := <-p.exited:
+		p.exited <- err
+		p.Fatalf("the program ended: %v", err)
 		return nil
 	}
+}
+
+// peak is the most memory so far, in KiB. That of a process which has ended
+// would not do: it begins with what its parent had.
+func (p *program) peak() int {
+	p.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		p.Skipf("only Linux tells the memory of a process: %v", err)
+	}
+	_, after, _ := strings.Cut(string(text), "VmHWM:")
+	kb, err := strconv.Atoi(strings.Fields(after)[0])
+	if err != nil {
+		p.Fatal(err)
+	}
+	return kb
+}
+
+// stop ends the program, if it runs.
+func (p *program) stop() {
+	_ = p.cmd.Process.Kill()
+	p.exited <- <-p.exited
+}
+
+// invoke runs a function for one event.
+func invoke(t *testing.T, name string, event []byte, environment map[string]string) []byte {
+	t.Helper()
+	return start(t, name, environment, "").invoke(event)
 }
 
 // environment is what a function with all ports gets.

@@ -43,11 +43,11 @@ func openGateway(t *testing.T) gateway {
 	return gateway{t, f, function.Gateway(f.Handler(uploads.Endpoint()), f.Ports)}
 }
 
-// ask sends alice's request. Headers are pairs.
-func (g gateway) ask(method, path, body string, headers ...string) events.APIGatewayProxyResponse {
-	g.Helper()
+// event is alice's request. Headers are pairs.
+func event(t *testing.T, method, path, body string, headers ...string) events.APIGatewayProxyRequest {
+	t.Helper()
 	var e events.APIGatewayProxyRequest
-	boottest.Load(g, "uploads").Decode(g, &e)
+	boottest.Load(t, "uploads").Decode(t, &e)
 	path, query, _ := strings.Cut(path, "?")
 	e.HTTPMethod, e.Path, e.Body = method, "/v1"+path, body
 	e.MultiValueHeaders["Content-Length"] = []string{strconv.Itoa(len(body))}
@@ -56,36 +56,46 @@ func (g gateway) ask(method, path, body string, headers ...string) events.APIGat
 	}
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		g.Fatal(err)
+		t.Fatal(err)
 	}
 	e.MultiValueQueryStringParameters = values
-	r, err := g.handle(g.Context(), e)
+	return e
+}
+
+func (g gateway) ask(method, path, body string, headers ...string) events.APIGatewayProxyResponse {
+	g.Helper()
+	r, err := g.handle(g.Context(), event(g.T, method, path, body, headers...))
 	if err != nil {
 		g.Fatalf("%s %s: %v", method, path, err)
 	}
 	return r
 }
 
-// must is ask with a status that must come, and decodes the answer.
-func (g gateway) must(status int, into any, method, path, body string, headers ...string) {
-	g.Helper()
-	r := g.ask(method, path, body, headers...)
-	if r.StatusCode != status {
-		g.Fatalf("%s %s: status %d, want %d: %v", method, path, r.StatusCode, status, r.MultiValueHeaders["Ferry-Error"])
-	}
+// decode checks the status of an answer and decodes its body, if into is not nil.
+func decode(t *testing.T, r events.APIGatewayProxyResponse, status int, into any) {
+	t.Helper()
 	text := []byte(r.Body)
 	if r.IsBase64Encoded {
 		var err error
 		if text, err = base64.StdEncoding.DecodeString(r.Body); err != nil {
-			g.Fatal(err)
+			t.Fatal(err)
 		}
+	}
+	if r.StatusCode != status {
+		t.Fatalf("status %d, want %d: %v %s", r.StatusCode, status, r.MultiValueHeaders["Ferry-Error"], text)
 	}
 	if into == nil {
 		return
 	}
 	if err := json.Unmarshal(text, into); err != nil {
-		g.Fatalf("%s %s: %v: %s", method, path, err, text)
+		t.Fatalf("%v: %s", err, text)
 	}
+}
+
+// must is ask with a status that must come, and decodes the answer.
+func (g gateway) must(status int, into any, method, path, body string, headers ...string) {
+	g.Helper()
+	decode(g.T, g.ask(method, path, body, headers...), status, into)
 }
 
 // refused checks a request's refusal, and that the reason has these words.
