@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"path"
 	"strings"
 	"time"
 
@@ -52,7 +53,7 @@ func Gateway(routes []Route) http.Handler {
 		h, pattern := mux.Handler(req)
 		// Unlike Go, the gateway takes HEAD for no GET, and a path as it is.
 		method, _, _ := strings.Cut(pattern, " ")
-		if pattern == "" || method != req.Method {
+		if pattern == "" || method != req.Method || path.Clean(req.URL.Path) != req.URL.Path {
 			h = fallback
 		} else {
 			h = mux // which also reads the path's values
@@ -141,11 +142,11 @@ func Event(r *http.Request, resource string, body []byte) events.APIGatewayProxy
 	header.Set("X-Forwarded-Proto", "http")
 	header.Set("Content-Length", fmt.Sprint(len(body)))
 	header.Del("Expect")
-	now := time.Now()
+	now, query := time.Now(), parameters(r.URL.RawQuery)
 	e := events.APIGatewayProxyRequest{
 		Resource: resource, Path: r.URL.Path, HTTPMethod: r.Method,
 		Headers: first(header), MultiValueHeaders: header,
-		QueryStringParameters: first(r.URL.Query()), MultiValueQueryStringParameters: r.URL.Query(),
+		QueryStringParameters: first(query), MultiValueQueryStringParameters: query,
 		PathParameters: pathValues(r, resource),
 		RequestContext: events.APIGatewayProxyRequestContext{
 			AccountID: "123456789012", APIID: "local", Stage: "$default", ResourcePath: resource, HTTPMethod: r.Method, Path: r.URL.Path,
@@ -166,6 +167,26 @@ func first[M ~map[string][]string](all M) map[string]string {
 		out[name] = values[len(values)-1]
 	}
 	return out
+}
+
+// parameters reads a query. Only & divides it, and what cannot be unescaped
+// stays as it is.
+func parameters(query string) url.Values {
+	all := url.Values{}
+	for _, pair := range strings.Split(query, "&") {
+		name, value, _ := strings.Cut(pair, "=")
+		if name = unescaped(name); name != "" {
+			all.Add(name, unescaped(value))
+		}
+	}
+	return all
+}
+
+func unescaped(s string) string {
+	if plain, err := url.QueryUnescape(s); err == nil {
+		return plain
+	}
+	return s
 }
 
 func pathValues(r *http.Request, resource string) map[string]string {

@@ -29,7 +29,7 @@ func CheckPassword(password, user string) error {
 	password = norm.NFC.String(password)
 	n := utf8.RuneCountInString(password)
 	switch {
-	case !utf8.ValidString(password) || strings.ContainsFunc(password, unicode.IsControl):
+	case strings.ContainsRune(password, utf8.RuneError) || strings.ContainsFunc(password, unicode.IsControl):
 		return fault.New(fault.Invalid, "a password is text without control characters")
 	case n < MinPassword || n > MaxPassword:
 		return fault.New(fault.Invalid, "a password has %d to %d characters; this one has %d", MinPassword, MaxPassword, n)

@@ -50,6 +50,9 @@ func TestForgetAnswersByTheStateOfTheUser(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			t.Parallel()
 			s := start(t)
+			if strings.Contains(c.query, "%zz") {
+				s.InProcess("the gateway reads queries")
+			}
 			resp := s.Request("GET", "/auth/forget?"+c.query, nil)
 			if c.status != 200 && resp.Header.Get("Ferry-Error") == "" {
 				t.Error("Ferry-Error is missing")

@@ -40,12 +40,16 @@ func TestOnlyAnOwnFileIsDeleted(t *testing.T) {
 	s.AddUser("bob", password)
 	alice, bob := servicetest.Basic("alice", password), servicetest.Basic("bob", password)
 	s.Put(s.Login("alice", password), "file=x", "content")
+	slash := 400
+	if s.InStack() { // the gateway decodes the path, which then has no such route
+		slash = 404
+	}
 	for _, c := range []struct {
 		path, auth string
 		status     int
 	}{
 		{"/files/1", "", 401}, {"/files/1", servicetest.Basic("alice", "x"), 401}, {"/files/1", bob, 404}, {"/files/2", alice, 404},
-		{"/files/0", alice, 400}, {"/files/-1", alice, 400}, {"/files/x", alice, 400}, {"/files/99999999999999999999", alice, 400}, {"/files/1%2F2", alice, 400},
+		{"/files/0", alice, 400}, {"/files/-1", alice, 400}, {"/files/x", alice, 400}, {"/files/99999999999999999999", alice, 400}, {"/files/1%2F2", alice, slash},
 		{"/files/", alice, 404}, {"/files", alice, 404}, {"/files/1", alice, 200}, {"/files/1", alice, 404},
 	} {
 		resp := s.Request("DELETE", c.path, nil, "Authorization", c.auth)

@@ -116,12 +116,16 @@ func TestOnlyAnOwnFileThatIsThereIsToldOf(t *testing.T) {
 	s := begin(t)
 	alice, bob := servicetest.Basic("alice", password), servicetest.Basic("bob", password)
 	s.Put(s.Login("alice", password), "file=x", "content")
+	slash := 400
+	if s.InStack() { // the gateway decodes the path, which then has no such route
+		slash = 404
+	}
 	for _, c := range []struct {
 		path, auth string
 		status     int
 	}{
 		{"/files/1", "", 401}, {"/files/1", servicetest.Basic("alice", "x"), 401}, {"/files/1", bob, 404}, {"/files/2", alice, 404},
-		{"/files/0", alice, 400}, {"/files/-1", alice, 400}, {"/files/01", alice, 400}, {"/files/x", alice, 400}, {"/files/1%2F2", alice, 400},
+		{"/files/0", alice, 400}, {"/files/-1", alice, 400}, {"/files/01", alice, 400}, {"/files/x", alice, 400}, {"/files/1%2F2", alice, slash},
 		{"/files/1?area=all", alice, 400}, {"/files/1?area=Files", alice, 400}, {"/files/1?area=%", alice, 400}, {"/files/1?area=backup", alice, 404},
 		{"/files/", alice, 404}, {"/files", alice, 404},
 	} {

@@ -25,12 +25,18 @@ type caller struct {
 // begin starts a service with the active users ann, who calls, and bob.
 func begin(t *testing.T, options ...servicetest.Option) caller {
 	t.Helper()
-	return beginIn(t, t.TempDir(), options...)
+	return with(servicetest.New(t, options...))
 }
 
-func beginIn(t *testing.T, dir string, options ...servicetest.Option) caller {
+// beginIn is begin with data that may be there already.
+func beginIn(t *testing.T, dir string) caller {
 	t.Helper()
-	c := caller{Server: servicetest.Open(t, dir, options...), name: "ann", password: "a password for a test"}
+	return with(servicetest.Open(t, dir))
+}
+
+func with(s *servicetest.Server) caller {
+	s.Helper()
+	c := caller{Server: s, name: "ann", password: "a password for a test"}
 	if len(c.Partitions("user#")) == 0 {
 		c.AddUser(c.name, c.password)
 		c.AddUser("bob", c.password)

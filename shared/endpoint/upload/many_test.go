@@ -168,6 +168,9 @@ func TestAPageThatCannotBeIsRefused(t *testing.T) {
 	auth := []string{"Authorization", "Bearer " + c.bearer}
 	for _, path := range []string{"/download/list", "/download/list/backup"} {
 		for _, query := range []string{"limit=0", "limit=-1", "limit=1001", "limit=x", "limit=1.5", "limit=99999999999999999999", "after=0", "after=-1", "after=x", "after=99999999999999999999", "%zz"} {
+			if c.InStack() && query == "%zz" {
+				continue // the gateway reads queries
+			}
 			c.wantStatus(path+"?"+query, c.Request("GET", path+"?"+query, nil, auth...), 400)
 		}
 		for _, query := range []string{"limit=1", "limit=1000", "after=1", "after=9223372036854775807", "limit=&after="} {

@@ -134,6 +134,7 @@ func TestNoNoticeIsThereWithoutItsFile(t *testing.T) {
 func TestTheSenderIsWokenOnceThereIsANotice(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
+	c.InProcess("in a stack it is the table's stream that wakes the senders")
 	var woken atomic.Int32
 	c.Data.Ports.Notify = func() {
 		if len(c.outbox()) == 0 {

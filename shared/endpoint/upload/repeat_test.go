@@ -242,6 +242,7 @@ func TestAnUploadThatWasCutOffIsCarriedOutWhenRepeated(t *testing.T) {
 func TestARepeatThatIsCutOffHarmsNothing(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
+	c.InProcess("the gateway sends no body that was cut off")
 	c.Decode(c.keyed("file=a", "hello"), 200)
 	conn, err := net.Dial("tcp", c.HTTP.Listener.Addr().String())
 	if err != nil {

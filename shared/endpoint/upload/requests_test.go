@@ -64,8 +64,12 @@ func TestPythonRequestsUploadsAFile(t *testing.T) {
 	if err := json.Unmarshal(out, &stored); err != nil || len(stored) != 9 {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if stored[7].ID != 400 || stored[8].ID != 401 {
-		t.Errorf("a body without a name is answered with %d, want 400, and a wrong password with %d, want 401", stored[7].ID, stored[8].ID)
+	refusal := int64(401)
+	if c.InStack() { // the gateway takes no such body
+		refusal = 413
+	}
+	if stored[7].ID != 400 || stored[8].ID != refusal {
+		t.Errorf("a body without a name is answered with %d, want 400, and a wrong password with %d, want %d", stored[7].ID, stored[8].ID, refusal)
 	}
 	for i, f := range stored[:7] {
 		if f.Name != name || f.Content != "content" || f.ID != int64(i+1) {

@@ -94,6 +94,7 @@ func TestAPartThatIsSentAgainReplacesTheFirst(t *testing.T) {
 func TestAPartWhoseLengthIsNotAnnouncedIsMeasured(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
+	c.InProcess("parts go to the store itself, whose answers are its own")
 	data := content(t, 1000)
 	s := c.plan("", len(data))
 	p := c.sign(s.ID, `{"numbers":[1]}`)[0]
@@ -212,6 +213,7 @@ func TestAnExpiredSessionTakesNothingMore(t *testing.T) {
 func TestASessionThatIsDoneTakesNoParts(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
+	c.InProcess("parts go to the store itself, whose answers are its own")
 	data := content(t, 1000)
 	s := c.plan("", len(data))
 	p := c.sign(s.ID, `{"numbers":[1]}`)[0]

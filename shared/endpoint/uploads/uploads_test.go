@@ -148,6 +148,13 @@ func (c caller) wantFile(e servicetest.Envelope, data []byte) {
 		c.Fatalf("the answer lists %+v", e.Files)
 	}
 	resp := c.Request("GET", strings.TrimPrefix(e.Files[0].LinkURL, c.Base), nil)
+	if resp.StatusCode == http.StatusFound { // in a stack, a large file comes from the store itself
+		r, err := http.NewRequest("GET", resp.Header.Get("Location"), nil)
+		if err != nil {
+			c.Fatal(err)
+		}
+		resp = c.Do(r)
+	}
 	if got := c.Text(resp); got != string(data) {
 		c.Errorf("the link gives %d bytes that are not the %d sent", len(got), len(data))
 	}
@@ -167,7 +174,7 @@ func TestAFileArrivesInParts(t *testing.T) {
 			from := int64(p.Number-1) * partSize
 			resp := c.put(p, data[from:from+p.Size])
 			sum := crc64nvme.Checksum(data[from : from+p.Size])
-			if resp.StatusCode != 200 || resp.Header.Get("ETag") != fmt.Sprintf(`"%016x"`, sum) {
+			if tag := resp.Header.Get("ETag"); resp.StatusCode != 200 || tag == "" || !c.InStack() && tag != fmt.Sprintf(`"%016x"`, sum) {
 				t.Errorf("part %d: status %d, ETag %s", p.Number, resp.StatusCode, resp.Header.Get("ETag"))
 			}
 		})
@@ -282,6 +289,7 @@ func TestWhatIsWrongWithARequestIsSaid(t *testing.T) {
 func TestWhatIsWrongWithAPartIsSaidAndLeavesItMissing(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
+	c.InProcess("parts go to the store itself, whose answers are its own")
 	data := content(t, 1000)
 	s := c.plan("", len(data))
 	wrong := crc64.Text(crc64nvme.Checksum(data) + 1)

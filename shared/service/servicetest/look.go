@@ -2,6 +2,7 @@ package servicetest
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -41,7 +42,7 @@ func (l *Log) String() string {
 // Objects returns the keys of the objects in an area.
 func (s *Server) Objects(area blob.Area) []string {
 	s.Helper()
-	objects, err := s.Data.Disk.List(s.Context(), area, "", blob.MaxList)
+	objects, err := s.store().List(s.Context(), area, "", blob.MaxList)
 	if err != nil {
 		s.Fatalf("listing the %s area: %v", area, err)
 	}
@@ -52,10 +53,26 @@ func (s *Server) Objects(area blob.Area) []string {
 	return keys
 }
 
+// store is the blob store behind what counts its calls.
+func (s *Server) store() blob.Store {
+	if s.InStack() {
+		return s.Data.Ports.Blobs
+	}
+	return s.Data.Disk
+}
+
 // Files returns the paths, below Dir, of all files of users, halves included.
 func (s *Server) Files() []string {
 	s.Helper()
 	var all []string
+	if s.InStack() {
+		for _, area := range []blob.Area{blob.Files, blob.Backup} {
+			for _, key := range s.Objects(area) {
+				all = append(all, string(area)+"/"+key)
+			}
+		}
+		return all
+	}
 	for _, sub := range []string{"files", "backup", "tmp"} {
 		err := filepath.WalkDir(filepath.Join(s.Dir, sub), func(path string, d fs.DirEntry, err error) error {
 			if err == nil && !d.IsDir() {
@@ -73,6 +90,9 @@ func (s *Server) Files() []string {
 // Sessions returns the names of the sessions whose parts are kept.
 func (s *Server) Sessions() []string {
 	s.Helper()
+	if s.InStack() {
+		s.Skip("it looks into the folder of sessions")
+	}
 	entries, err := os.ReadDir(filepath.Join(s.Dir, "parts"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		s.Fatalf("looking for sessions: %v", err)
@@ -89,14 +109,32 @@ func (s *Server) Sessions() []string {
 func (s *Server) Items() map[string]string {
 	s.Helper()
 	items := map[string]string{}
-	err := s.Data.Table.Scan(s.Context(), func(i table.Item) error {
-		items[i.Key.String()] = string(i.Raw)
-		return nil
+	t := s.Data.Ports.Table
+	if !s.InStack() {
+		t = s.Data.Table // behind what counts its calls
+	}
+	err := t.Scan(s.Context(), func(i table.Item) error {
+		text, err := stored(i)
+		items[i.Key.String()] = text
+		return err
 	})
 	if err != nil {
 		s.Fatalf("reading the table: %v", err)
 	}
 	return items
+}
+
+// stored is an item's text, made if the table keeps none.
+func stored(i table.Item) (string, error) {
+	if i.Raw != nil {
+		return string(i.Raw), nil
+	}
+	var all map[string]any
+	if err := i.Decode(&all); err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(all)
+	return string(text), err
 }
 
 // Partitions returns the items whose keys begin with prefix.

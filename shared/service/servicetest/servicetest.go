@@ -26,13 +26,21 @@ import (
 
 // Clock is a clock that tests move. It keeps the monotonic part that an
 // envelope's time shows.
-type Clock struct{ ahead atomic.Int64 }
+type Clock struct {
+	ahead atomic.Int64
+	fixed func(why string) // ends a test where the clock cannot be moved
+}
 
 // Now is the real time, moved ahead.
 func (c *Clock) Now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
 
 // Advance moves the clock.
-func (c *Clock) Advance(d time.Duration) { c.ahead.Add(int64(d)) }
+func (c *Clock) Advance(d time.Duration) {
+	if c.fixed != nil {
+		c.fixed("it moves the clock")
+	}
+	c.ahead.Add(int64(d))
+}
 
 // Server is a running service.
 type Server struct {
@@ -60,8 +68,13 @@ func Cheap() auth.Params { return auth.Params{Memory: 64, Time: 1, Threads: 1} }
 
 // New starts a service, which ends with the test. Its background work does not
 // run: call Deliver and Service.Sweep.
+//
+// With the build tag stack it is the real programs of the functions that answer.
 func New(t testing.TB, options ...Option) *Server {
 	t.Helper()
+	if s := remote(t, len(options)); s != nil {
+		return s
+	}
 	return Open(t, t.TempDir(), options...)
 }
 
@@ -105,6 +118,17 @@ func Open(t testing.TB, dir string, options ...Option) *Server {
 	return &Server{
 		TB: t, Base: settings.PublicURL, Root: root, Dir: dir, Clock: clock, Data: data, Service: s,
 		Users: users.NewStore(data.Table, clock.Now), HTTP: unstarted, Calls: calls, Log: log, contract: c, close: end,
+	}
+}
+
+// InStack reports whether it is the functions of a stack that answer.
+func (s *Server) InStack() bool { return s.HTTP == nil }
+
+// InProcess skips the test where the functions of a stack answer.
+func (s *Server) InProcess(why string) {
+	s.Helper()
+	if s.InStack() {
+		s.Skip(why)
 	}
 }
 
@@ -172,7 +196,10 @@ func (s *Server) Do(r *http.Request) *http.Response {
 
 // Client is a client that does not follow redirects.
 func (s *Server) Client() *http.Client {
-	client := *s.HTTP.Client()
+	client := http.Client{}
+	if s.HTTP != nil {
+		client = *s.HTTP.Client()
+	}
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &client
 }
