@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -17,12 +18,13 @@ import (
 )
 
 const (
-	user     = "bench"
-	password = "a password for the bench"
+	user      = "bench"
+	password  = "a password for the bench"
+	clearSize = 64 << 20 // bytes of the smallest large file
 )
 
-// bench holds what the measurements share. Everything that is written stays
-// until the end: deleting many files slows a file system down for a while.
+// bench holds what the measurements share. Small files stay until the end:
+// deleting many slows a file system down for a while.
 type bench struct {
 	scale
 	ctx  context.Context
@@ -48,6 +50,20 @@ func newBench(ctx context.Context, s scale) (*bench, error) {
 }
 
 func (b *bench) close() { os.RemoveAll(b.dir) }
+
+// clear removes the large files.
+func (b *bench) clear() error {
+	return filepath.WalkDir(b.dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || path == b.tool {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil && info.Size() >= clearSize {
+			err = os.Remove(path)
+		}
+		return err
+	})
+}
 
 // folder makes a new folder.
 func (b *bench) folder(name string) (string, error) {
