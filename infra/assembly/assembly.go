@@ -31,6 +31,19 @@ type Config struct {
 type Assembly struct {
 	Functions []template.Function
 	Hosts     map[string]*lambdahost.Host // by the function's name
+	aws       map[string]string
+}
+
+// Environment is what a function's process gets, but for what Lambda adds.
+func (a *Assembly) Environment(name string) (map[string]string, error) {
+	for _, f := range a.Functions {
+		if f.Name == name {
+			all := maps.Clone(a.aws)
+			maps.Copy(all, f.Environment)
+			return all, nil
+		}
+	}
+	return nil, fmt.Errorf("the template has no function %s", name)
 }
 
 // Build builds all functions for this machine into a folder.
@@ -54,10 +67,12 @@ func New(c Config) (*Assembly, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Assembly{Functions: functions, Hosts: map[string]*lambdahost.Host{}}
+	a := &Assembly{Functions: functions, Hosts: map[string]*lambdahost.Host{}, aws: c.AWS}
 	for _, f := range functions {
-		environment := maps.Clone(c.AWS)
-		maps.Copy(environment, f.Environment)
+		environment, err := a.Environment(f.Name)
+		if err != nil {
+			return nil, err
+		}
 		a.Hosts[f.Name] = lambdahost.New(lambdahost.Function{
 			Name: f.Name, Program: filepath.Join(c.Programs, f.Name), Environment: environment,
 			Timeout: f.Timeout, Memory: f.Memory, Log: c.Log,

@@ -13,28 +13,30 @@ import (
 	"time"
 )
 
-// installation is where the two programs are.
+// installation is where the programs are.
 type installation struct {
 	dynamo    string // folder with lib and Loopback.java
 	versitygw string // folder with the program
+	rie       string // folder with AWS's runtime interface emulator
 }
 
-// install brings both programs into the cache, side by side in time because
-// one waits for the network and the other for the compiler.
+// install brings all programs into the cache, side by side in time because
+// some wait for the network and one for the compiler.
 func install(ctx context.Context) (installation, error) {
 	cache, err := cacheDir()
 	if err != nil {
 		return installation{}, err
 	}
 	var (
-		in         installation
-		dErr, vErr error
-		wg         sync.WaitGroup
+		in               installation
+		dErr, vErr, rErr error
+		wg               sync.WaitGroup
 	)
 	wg.Go(func() { in.dynamo, dErr = installDynamoDB(ctx, cache) })
 	wg.Go(func() { in.versitygw, vErr = installVersitygw(ctx, cache) })
+	wg.Go(func() { in.rie, rErr = installRIE(ctx, cache) })
 	wg.Wait()
-	return in, errors.Join(dErr, vErr)
+	return in, errors.Join(dErr, vErr, rErr)
 }
 
 func cacheDir() (string, error) {

@@ -19,6 +19,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
@@ -70,7 +71,7 @@ func run(ctx context.Context, args []string) (int, error) {
 	}
 	defer s3.stop()
 
-	env := environment(dynamo.url, s3.url)
+	env := append(environment(dynamo.url, s3.url), "FERRY_TEST_RIE="+filepath.Join(installed.rie, rieProgram))
 	if len(args) == 0 {
 		for _, e := range env {
 			fmt.Println("export", e)

@@ -1,0 +1,83 @@
+package assembly_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"ferry/shared/boot/boottest"
+	"ferry/shared/endpoint/all"
+)
+
+// TestEachProgramAnswersUnderAWSsOwnEmulator runs the programs under the Lambda
+// runtime interface emulator, which is what SAM and AWS's base images run them
+// under.
+func TestEachProgramAnswersUnderAWSsOwnEmulator(t *testing.T) {
+	t.Parallel()
+	for _, e := range all.Endpoints() {
+		t.Run(e.Name, func(t *testing.T) { // one after the other: the emulator chooses no free port itself
+			it := stack(t)
+			fixture := boottest.Load(t, e.Name)
+			environment, err := it.Environment(e.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantAnswer(t, fixture.Expect, emulate(t, e.Name, environment, fixture.Event))
+		})
+	}
+}
+
+// emulate sends one event to a program under the emulator.
+func emulate(t *testing.T, name string, environment map[string]string, event []byte) []byte {
+	t.Helper()
+	rie := os.Getenv("FERRY_TEST_RIE")
+	if rie == "" {
+		t.Skip("needs the emulator: go run ./infra/awslocal -- go test ./infra/assembly")
+	}
+	front, api := free(t), free(t)
+	c := exec.CommandContext(t.Context(), rie, "--runtime-interface-emulator-address", front, "--runtime-api-address", api, filepath.Join(programs(), name))
+	for k, v := range environment {
+		c.Env = append(c.Env, k+"="+v)
+	}
+	c.Stdout, c.Stderr = t.Output(), t.Output()
+	c.WaitDelay = time.Second
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer c.Wait()
+	defer c.Process.Signal(os.Interrupt) // so that it ends the program too
+	url := "http://" + front + "/2015-03-31/functions/function/invocations"
+	for range 200 {
+		resp, err := http.Post(url, "application/json", bytes.NewReader(event))
+		if err != nil {
+			time.Sleep(50 * time.Millisecond)
+			continue
+		}
+		defer resp.Body.Close()
+		answer, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer
+	}
+	t.Fatal("the emulator does not answer")
+	return nil
+}
+
+// free returns an address on loopback that nobody listens at.
+func free(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return fmt.Sprint(l.Addr())
+}
