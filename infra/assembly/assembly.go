@@ -47,8 +47,11 @@ func (a *Assembly) Environment(name string) (map[string]string, error) {
 }
 
 // Build builds all functions for this machine into a folder.
-func Build(ctx context.Context, root, into string) error {
-	c := exec.CommandContext(ctx, "go", "build", "-tags", "lambda.norpc", "-o", into+string(filepath.Separator), "./functions/...")
+func Build(ctx context.Context, root, into string) error { return BuildOne(ctx, root, "...", into) }
+
+// BuildOne builds one function.
+func BuildOne(ctx context.Context, root, name, into string) error {
+	c := exec.CommandContext(ctx, "go", "build", "-tags", "lambda.norpc", "-o", into+string(filepath.Separator), "./functions/"+name)
 	c.Dir = root
 	c.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := c.CombinedOutput(); err != nil {

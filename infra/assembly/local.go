@@ -105,7 +105,9 @@ func (it *Local) start(c LocalConfig) (err error) {
 		"Table": it.Table, "FilesBucket": it.FilesBucket, "BackupBucket": it.BackupBucket, "PublicUrl": it.Base,
 	}
 	maps.Copy(values, c.Values)
-	it.Assembly, err = New(Config{Root: c.Root, Programs: c.Programs, Values: values, AWS: it.aws(), Log: c.Log})
+	aws := AWSVariables()
+	aws["AWS_ENDPOINT_URL_SSM"] = it.Parameters
+	it.Assembly, err = New(Config{Root: c.Root, Programs: c.Programs, Values: values, AWS: aws, Log: c.Log})
 	if err != nil {
 		return err
 	}
@@ -113,16 +115,17 @@ func (it *Local) start(c LocalConfig) (err error) {
 	return nil
 }
 
-// aws are the SDK's variables, of which only those for stand-ins are passed on.
-func (it *Local) aws() map[string]string {
+// AWSVariables are those of the AWS SDK in this process's environment that a
+// function needs in place of what Lambda gives it.
+func AWSVariables() map[string]string {
 	all := map[string]string{}
 	for _, e := range os.Environ() {
 		name, value, _ := strings.Cut(e, "=")
-		if strings.HasPrefix(name, "AWS_ENDPOINT_URL") || name == "AWS_REGION" || name == "AWS_ACCESS_KEY_ID" || name == "AWS_SECRET_ACCESS_KEY" {
+		switch {
+		case strings.HasPrefix(name, "AWS_ENDPOINT_URL"), name == "AWS_REGION", name == "AWS_ACCESS_KEY_ID", name == "AWS_SECRET_ACCESS_KEY", name == "AWS_SESSION_TOKEN":
 			all[name] = value
 		}
 	}
-	all["AWS_ENDPOINT_URL_SSM"] = it.Parameters
 	return all
 }
 
