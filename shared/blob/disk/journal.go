@@ -79,8 +79,9 @@ func newBatch(buffer []byte) *batch {
 }
 
 // openJournal opens or makes the journal and hands what it holds to restore,
-// after which it is empty. It fails if another process has it.
-func openJournal(path string, restore func(area blob.Area, key string, content []byte) error) (_ *journal, err error) {
+// after which it is empty. It fails if another process has it. flushTree makes
+// durable all that the file system of a file was given.
+func openJournal(path string, flushTree func(*os.File) error, restore func(area blob.Area, key string, content []byte) error) (_ *journal, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
@@ -95,7 +96,7 @@ func openJournal(path string, restore func(area blob.Area, key string, content [
 	}
 	j := &journal{file: f, next: newBatch(nil), epoch: newEpoch()}
 	j.flush = func() error { return syncData(f) }
-	j.flushTree = func() error { return syncFileSystem(f) }
+	j.flushTree = func() error { return flushTree(f) }
 	held := false
 	for half := range 2 {
 		some, err := replay(io.NewSectionReader(f, int64(half)*halfSize, halfSize), restore)
@@ -105,7 +106,7 @@ func openJournal(path string, restore func(area blob.Area, key string, content [
 		held = held || some
 	}
 	if held {
-		if err := errors.Join(j.flushTree(), j.clear()); err != nil {
+		if err := j.empty(); err != nil {
 			return nil, err
 		}
 	}
@@ -137,8 +138,11 @@ func (j *journal) allocate() error {
 	return j.file.Sync()
 }
 
-// clear makes both halves empty.
-func (j *journal) clear() error {
+// empty makes all files durable, and only then both halves empty.
+func (j *journal) empty() error {
+	if err := j.flushTree(); err != nil {
+		return err
+	}
 	for half := range 2 {
 		if _, err := j.file.WriteAt(make([]byte, batchHeader), int64(half)*halfSize); err != nil {
 			return err
@@ -242,10 +246,7 @@ func (j *journal) close() error {
 	j.failed = os.ErrClosed
 	j.mu.Unlock()
 	if failed == nil {
-		failed = j.flushTree()
-	}
-	if failed == nil {
-		failed = j.clear()
+		failed = j.empty()
 	}
 	return errors.Join(failed, j.file.Close())
 }
@@ -364,7 +365,7 @@ func (l *lazyJournal) get() (*journal, error) {
 // object is synced by itself.
 func (s *Store) prepareJournal() error {
 	path := filepath.Join(s.dir, "journal")
-	s.journal.open = func() (*journal, error) { return openJournal(path, s.restore) }
+	s.journal.open = func() (*journal, error) { return openJournal(path, syncFileSystem, s.restore) }
 	if _, err := os.Lstat(path); err == nil {
 		if _, err := s.journal.get(); err != nil {
 			return fmt.Errorf("opening the files: %w", full(err))
