@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ferry/shared/events"
+	"ferry/shared/table"
 )
 
 // public is the file as events show it.
@@ -30,4 +31,16 @@ func restored(f File) events.Event { return events.Restored(f.public(), f.Blob) 
 
 func deleted(reason events.Reason) func(File) events.Event {
 	return func(f File) events.Event { return events.Deleted(f.public(), reason, f.Blob) }
+}
+
+// downloaded returns the operation that records a download by a person.
+func (s *Service) downloaded(l Link) ([]table.Op, error) {
+	if s.Events == nil {
+		return nil, nil
+	}
+	unique, err := s.unique()
+	if err != nil {
+		return nil, err
+	}
+	return s.Events.Ops(events.Downloaded(l.File.public(), l.item.Recipient, unique)), nil
 }

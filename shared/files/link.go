@@ -150,13 +150,17 @@ func (s *Service) CountDownload(ctx context.Context, l Link) (told bool, err err
 	if l.item.Downloads == 0 {
 		op = op.Set("first", s.Now().Unix())
 	}
+	event, err := s.downloaded(l)
+	if err != nil {
+		return false, err
+	}
 	if l.File.Notify && !l.item.Told && l.File.Area == blob.Files {
 		op = op.Set("told", true)
-		if told, err := s.tell(ctx, l, op); told || err != nil {
+		if told, err := s.tell(ctx, l, append(event, op)); told || err != nil {
 			return told, err
 		}
 	}
-	return false, s.count(ctx, op)
+	return false, s.count(ctx, append(event, op)...)
 }
 
 // CountPreview counts what a robot fetched by itself.
@@ -164,8 +168,13 @@ func (s *Service) CountPreview(ctx context.Context, l Link) error {
 	return s.count(ctx, table.Update(linkKey(l.Token)).Add("previews", 1).Set("seen", s.Now().Unix()).If(table.Exists()))
 }
 
-func (s *Service) count(ctx context.Context, op table.Op) error {
-	err := s.Table.Write(ctx, op.Delay())
+// count may be late, for it is only a statistic; an event with it is written at
+// once, but need not wait for the disk.
+func (s *Service) count(ctx context.Context, ops ...table.Op) error {
+	for i, op := range ops {
+		ops[i] = op.Delay()
+	}
+	err := s.Table.Write(ctx, ops...)
 	if errors.Is(err, table.ErrCondition) {
 		return nil // moved meanwhile
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"ferry/shared/notices"
 	"ferry/shared/table"
@@ -45,9 +46,9 @@ func (f File) forget() []table.Op {
 	return []table.Op{table.Delete(receiptKey(f))}
 }
 
-// tell does the counting op and puts the receipt in the outbox, if it is still
+// tell does the counting ops and puts the receipt in the outbox, if it is still
 // due. If not, or if the link is gone meanwhile, it does nothing.
-func (s *Service) tell(ctx context.Context, l Link, op table.Op) (told bool, err error) {
+func (s *Service) tell(ctx context.Context, l Link, counting []table.Op) (told bool, err error) {
 	var due receiptItem
 	err = s.Table.Get(ctx, receiptKey(l.File), &due)
 	if errors.Is(err, table.ErrNotFound) {
@@ -60,7 +61,7 @@ func (s *Service) tell(ctx context.Context, l Link, op table.Op) (told bool, err
 	if err != nil {
 		return false, err
 	}
-	err = s.Table.Write(ctx, op, table.Delete(receiptKey(l.File)).If(table.Exists()), notice)
+	err = s.Table.Write(ctx, append(slices.Clip(counting), table.Delete(receiptKey(l.File)).If(table.Exists()), notice)...)
 	if errors.Is(err, table.ErrCondition) {
 		return false, nil
 	}

@@ -29,10 +29,18 @@ func plus(all ...calls) calls {
 // with few users and files and with many.
 func TestARequestCostsAFixedNumberOfCalls(t *testing.T) {
 	t.Parallel()
-	for what, n := range map[string]int{"an empty service": 0, "a service in use": 130} {
-		t.Run(what, func(t *testing.T) {
+	for _, c := range []struct {
+		what    string
+		n       int
+		options []servicetest.Option
+	}{
+		{"an empty service", 0, nil},
+		{"a service in use", 130, nil},
+		{"a service whose events are recorded", 0, []servicetest.Option{servicetest.Listening}},
+	} {
+		t.Run(c.what, func(t *testing.T) {
 			t.Parallel()
-			s := servicetest.New(t)
+			n, s := c.n, servicetest.New(t, c.options...)
 			s.AddUser("alice", password)
 			s.AddUser("bob", password, func(u *users.User) { u.Quota = 1 << 20 })
 			s.AddUser("new", password, func(u *users.User) { u.State = users.FirstAccess })

@@ -13,7 +13,7 @@ import (
 // TestWhoReadsTheTableCanUseNothingOfIt looks for each secret in all items.
 func TestWhoReadsTheTableCanUseNothingOfIt(t *testing.T) {
 	t.Parallel()
-	s := servicetest.New(t)
+	s := servicetest.New(t, servicetest.Listening)
 	s.AddUser("alice", password)
 	s.AddUser("new", "temporary one", func(u *users.User) { u.State = users.FirstAccess })
 	bearer := s.Login("alice", password)

@@ -19,6 +19,7 @@ import (
 	"ferry/shared/notices"
 	"ferry/shared/sms"
 	"ferry/shared/sweep"
+	"ferry/shared/webhooks"
 )
 
 // Options say what a Service does besides answering requests.
@@ -37,6 +38,10 @@ type Options struct {
 	SweepEvery time.Duration
 	// Grace is how old an object without a record must be to be removed.
 	Grace time.Duration
+	// Webhooks are addresses that events go to, signed with each of the
+	// secrets. The ports' Events must be on for there to be any.
+	Webhooks []string
+	Secrets  []webhooks.Secret
 	// Housekeep is called with each sweep, for what a backend needs.
 	Housekeep func(context.Context) error
 }
@@ -47,6 +52,7 @@ type Service struct {
 	options Options
 	Inbox   *inbox.Inbox
 	Sender  *notices.Sender
+	Hooks   *webhooks.Dispatcher // nil if there are no webhooks
 	wake    notices.Wake
 }
 
@@ -63,7 +69,12 @@ func New(p *endpoint.Ports, o Options) (*Service, error) {
 	var err error
 	s.Sender, err = notices.NewSender(notices.Config{
 		Table: p.Table, Key: p.Key, Mail: o.Mail, SMS: o.SMS, From: o.From, Now: p.Now, Log: p.Log,
+		Settled: notices.Events(p.Recorder()),
 	})
+	if err != nil || len(o.Webhooks) == 0 {
+		return s, err
+	}
+	s.Hooks, err = webhooks.New(webhooks.Config{Table: p.Table, URLs: o.Webhooks, Secrets: o.Secrets, Now: p.Now, Log: p.Log})
 	return s, err
 }
 
@@ -96,10 +107,14 @@ func (s *Service) welcome() string {
 	return text
 }
 
-// Run does the background work until ctx ends: it sends notices and sweeps.
+// Run does the background work until ctx ends: it sends notices and events, and
+// sweeps.
 func (s *Service) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	wg.Go(func() { s.Sender.Run(ctx, s.wake) })
+	if s.Hooks != nil {
+		wg.Go(func() { s.Hooks.Run(ctx) })
+	}
 	if s.options.SweepEvery > 0 {
 		wg.Go(func() { s.sweepOften(ctx) })
 	}
