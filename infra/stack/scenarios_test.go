@@ -271,6 +271,9 @@ func filesGet(s *stage) {
 	s.authenticated("GET", "/files/1", 200)
 	s.must(200, "GET", "/files/2?area=backup", bearer())
 	s.must(404, "GET", "/files/2", bearer())
+	s.send("alice", files.Sending{Recipients: []notices.Notice{{Channel: notices.Mail, To: "carla@example.com"}}})
+	s.must(200, "GET", "/files/4", bearer())
+	s.must(404, "GET", "/files/1?d=bob", bearer())
 	s.guesses(func(password string) int { return s.do("GET", "/files/1", basic("alice", password)) }, boottest.Password)
 }
 

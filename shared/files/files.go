@@ -95,6 +95,14 @@ func sortKey(id int64) string { return fmt.Sprintf("%016d", id) }
 
 func (f File) key() table.Key { return Key(f.Area, f.Owner, f.ID) }
 
+// UploadedBy reports whether it was this user who has uploaded the file.
+func (f File) UploadedBy(u users.User) bool {
+	if f.Uploader == "" {
+		return f.Owner == u.Name && f.Incarnation == u.Incarnation
+	}
+	return f.Uploader == u.Name && f.ByWhich == u.Incarnation
+}
+
 // Expired reports whether the file has left its area, be it swept or not.
 func (f File) Expired(now time.Time) bool { return f.Expires != 0 && now.Unix() >= f.Expires }
 

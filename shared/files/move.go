@@ -49,6 +49,16 @@ func (s *Service) Get(ctx context.Context, owner users.User, area blob.Area, id 
 	return f, err
 }
 
+// Sent returns a file in the user area of owner, a canonical name, that the
+// uploader has sent there. One call to the table. Files of others are NotFound.
+func (s *Service) Sent(ctx context.Context, uploader users.User, owner string, id int64) (File, error) {
+	f, err := s.get(ctx, blob.Files, owner, id)
+	if fault.Is(err, fault.NotFound) || err == nil && (f.Expired(s.Now()) || !f.UploadedBy(uploader)) {
+		return File{}, fault.New(fault.NotFound, "no file of that id that you have sent to that user")
+	}
+	return f, err
+}
+
 func (s *Service) get(ctx context.Context, area blob.Area, owner string, id int64) (File, error) {
 	var f File
 	err := s.Table.Get(ctx, Key(area, owner, id), &f)

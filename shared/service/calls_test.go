@@ -64,6 +64,7 @@ func countCalls(t *testing.T, s *servicetest.Server, token string) {
 	file := s.Put(token, "file=x", "hello").Files[0]
 	s.Put(token, "file=y", "hello")
 	link := strings.TrimPrefix(file.LinkURL, s.Base)
+	notified := fmt.Sprintf("/files/%d", s.Put(token, "file=n&m=bob@example.com", "hello").Files[0].ID)
 	awaited := strings.TrimPrefix(s.Put(token, "file=z&notify=1", "hello").Files[0].LinkURL, s.Base)
 	forget := s.Decode(s.Request("GET", "/auth/forget?u=alice", nil), 200)
 	change := strings.TrimPrefix(forget.LinkURL, s.Base)
@@ -142,7 +143,9 @@ func countCalls(t *testing.T, s *servicetest.Server, token string) {
 		{"a page of a download", "GET", link, "html", "", calls{"table.Get": 1}},
 		{"a record of a download", "GET", link, "json", "", calls{"table.Get": 1}},
 		{"a wrong link", "GET", "/download/file?k=x", "", "", calls{"table.Get": 1}},
-		{"what is known of a file", "GET", fmt.Sprintf("/files/%d", file.ID), bearer, "", plus(check, calls{"table.Get": 1})},
+		{"what is known of a file", "GET", fmt.Sprintf("/files/%d", file.ID), bearer, "", plus(check, calls{"table.Get": 1, "table.GetMany": 1})},
+		{"what is known of a file and its notices", "GET", notified, bearer, "", plus(check, calls{"table.Get": 1, "table.GetMany": 2})},
+		{"what is known of a file that was sent", "GET", "/files/1?d=new", bearer, "", plus(check, calls{"table.Get": 1, "table.GetMany": 1})},
 		{"a deletion", "DELETE", fmt.Sprintf("/files/%d", file.ID), bearer, "", plus(check, calls{"table.Get": 1, "blob.Copy": 1, "table.GetMany": 1, "table.Write": 1, "blob.Delete": 1})},
 		{"a restoration", "POST", fmt.Sprintf("/files/%d/restore", file.ID), bearer, "", plus(check, calls{"table.Get": 1, "blob.Copy": 1, "table.GetMany": 1, "table.Write": 1, "blob.Delete": 1})},
 		{"forget", "GET", "/auth/forget?u=alice", "", "", plus(check, commit)},

@@ -1,0 +1,385 @@
+package files_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ferry/shared/blob"
+	"ferry/shared/files"
+	"ferry/shared/notices"
+	"ferry/shared/table"
+	"ferry/shared/users"
+)
+
+// newest is the caller's newest file in the user area.
+func (c caller) newest() files.File {
+	c.Helper()
+	page, err := c.Data.Ports.Files().List(c.Context(), c.user(), blob.Files, 0, 1)
+	if err != nil || len(page.Files) != 1 {
+		c.Fatalf("listing: %v, %v", page, err)
+	}
+	return page.Files[0].File
+}
+
+// send uploads for two recipients.
+func (c caller) send(query string) files.File {
+	c.Helper()
+	c.Put(c.bearer, "file=a&c=%2B393401234567&m=carla@example.com"+query, "content")
+	return c.newest()
+}
+
+// links are the paths of all links of a file: its own, and the recipients'.
+func (c caller) links(f files.File) []string {
+	all := []string{"/download/file?k=" + c.Data.Ports.Key.File(f.Area, f.Owner, f.ID)}
+	for _, id := range f.Recipients {
+		all = append(all, "/download/file?k="+c.Data.Ports.Key.Recipient(f.Area, f.Owner, f.ID, id))
+	}
+	return all
+}
+
+func (c caller) wantStatuses(when string, paths []string, status int) {
+	c.Helper()
+	for i, path := range paths {
+		if got, _ := c.get(path); got != status {
+			c.Errorf("%s link %d answers %d, want %d", when, i, got, status)
+		}
+	}
+}
+
+// receipts are the receipts in the outbox.
+func (c caller) receipts() (all []notices.Notice) {
+	c.Helper()
+	for shard := range 8 {
+		page, err := c.Data.Table.Query(c.Context(), table.Query{PK: fmt.Sprint("outbox#", shard), Limit: table.MaxPage})
+		if err != nil {
+			c.Fatal(err)
+		}
+		for _, item := range page.Items {
+			var n notices.Notice
+			if err := item.Decode(&n); err != nil {
+				c.Fatal(err)
+			}
+			if n.Kind == notices.Receipt {
+				all = append(all, n)
+			}
+		}
+	}
+	return all
+}
+
+func TestEachRecipientHasALinkThatLivesWithTheFile(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	f := c.send("")
+	all := c.links(f)
+	if slices.Sort(all); len(slices.Compact(slices.Clone(all))) != 3 {
+		t.Fatalf("the links are %q", all)
+	}
+	c.wantStatuses("at first", all, 200)
+	c.call("DELETE", "/files/1")
+	c.wantStatuses("deleted", all, 401)
+	if n := len(c.Partitions("link#")); n != 3 {
+		t.Errorf("in the backup area there are %d links", n)
+	}
+	c.call("POST", "/files/1/restore")
+	c.wantStatuses("restored", all, 200)
+	c.Clock.Advance(31 * 24 * time.Hour)
+	c.wantStatuses("expired", all, 401)
+}
+
+func TestNothingIsLeftOfAFilesLinks(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(caller){
+		"when it is swept": func(c caller) {
+			for _, days := range []time.Duration{31, 91} {
+				c.Clock.Advance(days * 24 * time.Hour)
+				if r, err := c.Service.Sweep(c.Context()); err != nil || r.Failed != 0 {
+					c.Fatalf("sweeping: %+v, %v", r, err)
+				}
+			}
+		},
+		"when its owner is removed": func(c caller) {
+			if err := c.Users.Disable(c.Context(), c.name); err != nil {
+				c.Fatal(err)
+			}
+			if n, err := c.Data.Ports.Files().RemoveAll(c.Context(), c.name); n != 2 || err != nil {
+				c.Fatalf("removing: %d, %v", n, err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := begin(t)
+			c.send("&notify=1")
+			c.call("DELETE", "/files/1")
+			c.send("&notify=1")
+			for item, want := range map[string]int{"link#": 6, "receipt#": 2} {
+				if n := len(c.Partitions(item)); n != want {
+					t.Fatalf("there are %d %s, want %d", n, item, want)
+				}
+			}
+			end(c)
+			for _, item := range []string{"link#", "receipt#", "files#", "backup#"} {
+				if left := c.Partitions(item); len(left) != 0 {
+					t.Errorf("left is %v", left)
+				}
+			}
+		})
+	}
+}
+
+func TestASessionsFileHasTheSameLinks(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	service := c.Data.Ports.Files()
+	it, err := service.BeginSession(t.Context(), c.user(), files.Plan{Owner: c.name, Name: "a", Length: 1, Sending: files.Sending{
+		Recipients: []notices.Notice{{Channel: notices.Mail, To: "carla@example.com"}}, Receipt: files.Receipt{To: "alice@example.com"},
+	}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := service.WritePart(t.Context(), it.ID, 1, strings.NewReader("x"), nil); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // to repeat it changes nothing
+		if it, err = service.Session(t.Context(), c.user(), it.ID); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := service.Complete(t.Context(), it, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := c.links(c.newest())
+	if len(all) != 2 || len(c.Partitions("link#")) != 2 || len(c.Partitions("outbox#")) != 1 {
+		t.Errorf("the links are %q", all)
+	}
+	c.wantStatuses("completed", all, 200)
+	if got := c.receipts(); len(got) != 1 {
+		t.Errorf("there are %d receipts", len(got))
+	}
+}
+
+func TestTheFirstDownloadIsToldOfOnce(t *testing.T) {
+	t.Parallel()
+	const many = 50
+	for name, k := range map[string]struct {
+		links  []int // by which of them it is downloaded
+		robots bool
+		want   int
+	}{
+		"by the file's own link":   {[]int{0}, false, 1},
+		"by a recipient's":         {[]int{2}, false, 1},
+		"by all its links at once": {[]int{0, 1, 2}, false, 1},
+		"and not that of a robot":  {[]int{0, 1, 2}, true, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := begin(t)
+			all, agent := c.links(c.send("&notify=1")), "curl/8"
+			if k.robots {
+				agent = "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)"
+			}
+			var wg sync.WaitGroup
+			start := make(chan struct{})
+			for i := range many {
+				wg.Go(func() {
+					<-start
+					resp := c.Request("GET", all[k.links[i%len(k.links)]], nil, "User-Agent", agent)
+					if resp.StatusCode != 200 {
+						t.Errorf("status %d", resp.StatusCode)
+					}
+				})
+			}
+			close(start)
+			wg.Wait()
+			if got := c.receipts(); len(got) != k.want {
+				t.Fatalf("there are %d receipts, want %d", len(got), k.want)
+			}
+			if left := len(c.Partitions("receipt#")); left != 1-k.want {
+				t.Errorf("%d receipts are still due", left)
+			}
+		})
+	}
+}
+
+func TestAReceiptSaysWhatWasDownloadedAndByWhom(t *testing.T) {
+	t.Parallel()
+	c := begin(t, func(u *users.User) { u.Lang = "it" })
+	f := c.send("&notify=1")
+	c.get(c.links(f)[2])
+	got := c.receipts()
+	if len(got) != 1 {
+		t.Fatalf("there are %d receipts", len(got))
+	}
+	n := got[0]
+	if n.Channel != notices.Mail || n.To != "alice@example.com" || n.Lang != "it" || n.Base != c.Base || n.Owner != "alice" ||
+		n.File != f.ID || n.Name != "a" || n.Length != 7 || n.Recipient != "carla@example.com" {
+		t.Errorf("the receipt is %+v", n)
+	}
+}
+
+func TestWhoWantsNoReceiptGetsNone(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	c.get(c.links(c.send(""))[0])
+	c.get(c.links(c.send("&notify=0"))[0])
+	if got := c.receipts(); len(got) != 0 {
+		t.Errorf("there are %d receipts", len(got))
+	}
+}
+
+// TestAFileThatWasMovedIsToldOfOnce has the first download before, or after, the
+// file was away. In the backup area it is its owner who looks at it.
+func TestAFileThatWasMovedIsToldOfOnce(t *testing.T) {
+	t.Parallel()
+	for name, before := range map[string]bool{"downloaded before": true, "downloaded after": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := begin(t)
+			all := c.links(c.send("&notify=1"))
+			if before {
+				c.get(all[1])
+			}
+			_, moved := c.call("DELETE", "/files/1")
+			if status, _ := c.get(moved.Files[0].LinkURL); status != 200 {
+				t.Fatalf("the backup link answers %d", status)
+			}
+			if got, want := len(c.receipts()), map[bool]int{true: 1}[before]; got != want {
+				t.Errorf("before the restoration there are %d receipts, want %d", got, want)
+			}
+			c.call("POST", "/files/1/restore")
+			for _, link := range all {
+				c.get(link)
+			}
+			if got := len(c.receipts()); got != 1 {
+				t.Errorf("there are %d receipts, want 1", got)
+			}
+		})
+	}
+}
+
+// TestAFirstDownloadOfWhichACallFails is told of by the next, and not twice.
+func TestAFirstDownloadOfWhichACallFails(t *testing.T) {
+	t.Parallel()
+	for n := 1; ; n++ {
+		c := begin(t)
+		link := c.links(c.send("&notify=1"))[1]
+		left, failed := n, false
+		for _, call := range []string{"table.Get", "table.Write", "blob.Open"} {
+			c.Calls.Before(call, func() error {
+				if left--; left != 0 {
+					return nil
+				}
+				failed = true
+				return errors.New("away")
+			})
+		}
+		first, _ := c.get(link)
+		for _, call := range []string{"table.Get", "table.Write", "blob.Open"} {
+			c.Calls.Before(call, nil)
+		}
+		if !failed {
+			if n != 5 || first != 200 {
+				t.Errorf("a first download takes %d calls, want 4", n-1)
+			}
+			break
+		}
+		if got := len(c.receipts()); got != 0 {
+			t.Errorf("without call %d there are %d receipts at once", n, got)
+		}
+		for range 2 {
+			if status, _ := c.get(link); status != 200 {
+				t.Errorf("after call %d has failed, the next download answers %d", n, status)
+			}
+		}
+		if got := len(c.receipts()); got != 1 {
+			t.Errorf("without call %d there are %d receipts, want 1", n, got)
+		}
+	}
+}
+
+// TestAReceiptWhoseAnswerGotLostIsNotSentAgain has the transaction done and
+// reported as failed.
+func TestAReceiptWhoseAnswerGotLostIsNotSentAgain(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	f := c.send("&notify=1")
+	token := c.Data.Ports.Key.File(f.Area, f.Owner, f.ID)
+	service := c.service(lossy{c.Data.Table})
+	for range 2 {
+		link, err := service.ByToken(t.Context(), blob.Files, token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := service.CountDownload(t.Context(), link); !errors.Is(err, errLost) {
+			t.Errorf("it ends with %v", err)
+		}
+	}
+	if got := len(c.receipts()); got != 1 {
+		t.Errorf("there are %d receipts, want 1", got)
+	}
+}
+
+// failing is a table that delays nothing, and whose call number n fails.
+type failing struct {
+	table.Table
+	n *int
+}
+
+func (f failing) fails() error {
+	if *f.n--; *f.n == 0 {
+		return errors.New("away")
+	}
+	return nil
+}
+
+func (f failing) Get(ctx context.Context, key table.Key, into any) error {
+	if err := f.fails(); err != nil {
+		return err
+	}
+	return f.Table.Get(ctx, key, into)
+}
+
+func (f failing) Write(ctx context.Context, ops ...table.Op) error {
+	for i := range ops {
+		ops[i].Delayed = false
+	}
+	if err := f.fails(); err != nil {
+		return err
+	}
+	return f.Table.Write(ctx, ops...)
+}
+
+// TestALinkIsNotTakenForToldOfBeforeItIs has the counting fail, and the same
+// link used again when all is written.
+func TestALinkIsNotTakenForToldOfBeforeItIs(t *testing.T) {
+	t.Parallel()
+	for n := 1; n <= 2; n++ {
+		c := begin(t)
+		f := c.send("&notify=1")
+		left := 0
+		service := c.service(failing{c.Data.Table, &left})
+		count := func() (bool, error) {
+			link, err := c.service(c.Data.Table).ByToken(t.Context(), blob.Files, c.Data.Ports.Key.File(f.Area, f.Owner, f.ID))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return service.CountDownload(t.Context(), link)
+		}
+		left = n
+		if told, err := count(); told || err == nil {
+			t.Errorf("with call %d failing the count is told of: %v, %v", n, told, err)
+		}
+		for _, want := range []bool{true, false} {
+			if told, err := count(); told != want || err != nil {
+				t.Errorf("then it is told of: %v, %v, want %v", told, err, want)
+			}
+		}
+	}
+}
