@@ -33,6 +33,12 @@ var Backoff = (*Sender).backoff
 // SayLang is the language that speaks for a tag.
 func SayLang(tag string) string { return say(tag).lang }
 
+// Display is how a text by a user is shown.
+func Display(s string) string { return display(oneLine(s)) }
+
+// Shorten takes the middle out of a name.
+var Shorten = shorten
+
 // Length is a number of bytes in a language.
 func Length(lang string, n int64) string { return say(lang).length(n) }
 

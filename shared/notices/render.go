@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ferry/shared/links"
+	"ferry/shared/mail"
 	"ferry/shared/sms"
 )
 
@@ -22,36 +23,64 @@ type letter struct {
 	Colon                string
 	LinkHere, Link       string
 	Button               string
+	NoLogin              string
 	PIN, Valid           string
 	Writes               string
 	Quote                []string // the sender's message, line by line
 	Footer               string
+	Stop                 string
 	Unsubscribe          string // where the recipient ends such mail, or empty
 }
 
 type fact struct{ Label, Value string }
 
-// longestName is the most characters of a file's name in a subject.
-const longestName = 80
+// The most characters of names in a subject.
+const (
+	longestName   = 80
+	longestSender = 40
+)
 
 func linkLetter(n Notice, link string) letter {
-	p, sender, name := say(n.Lang), n.sender(), oneLine(n.Name)
+	p, sender := say(n.Lang), n.sender()
 	l := letter{
 		Lang:    p.lang,
-		Subject: fmt.Sprintf(p.linkSubject, sender, shorten(name, longestName)),
+		Subject: subject(p.linkSubject, shorten(sender, longestSender), n.Name),
 		Intro:   fmt.Sprintf(p.linkIntro, sender),
-		Facts:   []fact{{p.file, name}, {p.size, p.length(n.Length)}},
+		Facts:   n.facts(p),
 		Colon:   p.colon,
 
-		LinkHere: p.linkHere, Link: link, Button: p.download,
+		LinkHere: p.linkHere, Link: link, Button: p.download, NoLogin: p.noLogin,
 		Writes: fmt.Sprintf(p.writes, sender),
-		Quote:  lines(n.Message),
+		Quote:  quote(n.Message),
 		Footer: fmt.Sprintf(p.linkFooter, sender),
+		Stop:   p.stop,
+	}
+	if isAddress(n.ReplyTo) && n.ReplyTo != sender {
+		l.Facts = append([]fact{{p.from, n.ReplyTo}}, l.Facts...)
 	}
 	if n.Expires != 0 {
 		l.Facts = append(l.Facts, fact{p.until, p.day(n.Expires)})
 	}
 	return l
+}
+
+// receiptLetter tells the uploader of the first download, which was when the
+// notice was made.
+func receiptLetter(n Notice) letter {
+	p := say(n.Lang)
+	which := p.ownLink
+	if n.Recipient != "" {
+		which = fmt.Sprintf(p.sentTo, oneLine(n.Recipient))
+	}
+	return letter{
+		Lang:    p.lang,
+		Subject: subject(p.receiptSubject, n.Name),
+		Intro:   p.receiptIntro,
+		Facts:   append(n.facts(p), fact{p.when, p.day(n.Created)}, fact{p.link, which}),
+		Colon:   p.colon,
+		Footer:  p.receiptFooter,
+		Stop:    p.stop,
+	}
 }
 
 func pinLetter(n Notice, pin string) letter {
@@ -62,19 +91,69 @@ func pinLetter(n Notice, pin string) letter {
 		Subject: p.pinSubject,
 		Intro:   fmt.Sprintf(p.pinIntro, oneLine(n.User)),
 		PIN:     pin,
-		Valid:   fmt.Sprintf(p.pinValid, minutes),
+		Valid:   fmt.Sprintf(p.pinValid, p.count(minutes, p.minutes)),
 		Footer:  p.pinFooter,
 	}
+}
+
+// subject is a phrase that ends in a file's name; where that is empty, so is
+// what leads to it.
+func subject(phrase string, values ...string) string {
+	last := len(values) - 1
+	all := make([]any, 0, len(values))
+	for _, v := range values[:last] {
+		all = append(all, v)
+	}
+	all = append(all, display(shorten(oneLine(values[last]), longestName)))
+	return strings.TrimRight(fmt.Sprintf(phrase, all...), ": \u00a0")
+}
+
+// facts are what both sides want to know of the file.
+func (n Notice) facts(p phrases) []fact {
+	size := fact{p.size, p.length(n.Length)}
+	if name := display(oneLine(n.Name)); name != "" {
+		return []fact{{p.file, name}, size}
+	}
+	return []fact{size}
+}
+
+// display makes a user's text on one line fit to stand among words of ours.
+func display(s string) string { return isolated(unlinked(s)) }
+
+// quote is the sender's message, line by line.
+func quote(message string) []string {
+	all := lines(message)
+	for i, line := range all {
+		all[i] = unlinked(line)
+	}
+	return all
+}
+
+// isAddress reports whether s is a bare address of plain characters, which may
+// be shown as one.
+func isAddress(s string) bool {
+	odd := func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._+-@", r))
+	}
+	return mail.Valid(s) && !strings.ContainsFunc(s, odd)
 }
 
 func (s *Sender) letter(n Notice) (letter, error) {
 	switch n.Kind {
 	case Link:
-		return linkLetter(n, n.link(s.Key)), nil
+		return s.stoppable(n, linkLetter(n, n.link(s.Key))), nil
+	case Receipt:
+		return s.stoppable(n, receiptLetter(n)), nil
 	case PIN:
 		return pinLetter(n, s.Key.PIN(n.Nonce)), nil
 	}
 	return letter{}, fmt.Errorf("%w: unknown kind %q", ErrPermanent, n.Kind)
+}
+
+// stoppable gives the recipient a way to end such mail.
+func (s *Sender) stoppable(n Notice, l letter) letter {
+	l.Unsubscribe = links.StopLink(n.Base, l.Lang, s.Key.Stop(n.To))
+	return l
 }
 
 // text is the letter as plain text. Every line of the sender's message begins
@@ -86,15 +165,18 @@ func (l letter) text() string {
 		fmt.Fprintf(&b, "%s%s%s\n", f.Label, l.Colon, f.Value)
 	}
 	if l.Link != "" {
-		fmt.Fprintf(&b, "\n%s\n%s\n\n", l.LinkHere, l.Link)
+		fmt.Fprintf(&b, "\n%s\n%s\n\n%s\n", l.LinkHere, l.Link, l.NoLogin)
 	}
 	if l.PIN != "" {
-		fmt.Fprintf(&b, "%s\n\n%s\n\n", l.PIN, l.Valid)
+		fmt.Fprintf(&b, "%s\n\n%s\n", l.PIN, l.Valid)
 	}
 	if len(l.Quote) > 0 {
-		fmt.Fprintf(&b, "%s\n\n> %s\n\n", l.Writes, strings.Join(l.Quote, "\n> "))
+		fmt.Fprintf(&b, "\n%s\n\n> %s\n", l.Writes, strings.Join(l.Quote, "\n> "))
 	}
-	fmt.Fprintf(&b, "-- \n%s\n", l.Footer)
+	fmt.Fprintf(&b, "\n-- \n%s\n", l.Footer)
+	if l.Unsubscribe != "" {
+		fmt.Fprintf(&b, "\n%s%s\n%s\n", l.Stop, strings.TrimRight(l.Colon, " "), l.Unsubscribe)
+	}
 	return b.String()
 }
 
@@ -110,33 +192,49 @@ func (l letter) html() (string, error) {
 // that take the fewest segments. The sender's message is part of each, in
 // quotation marks that it cannot close.
 func linkText(n Notice, link string) string {
-	p, sender, name := say(n.Lang), n.sender(), unquoted(n.Name)
-	end := " " + link
-	if m := unquoted(n.Message); m != "" {
-		end += ` "` + m + `"`
-	}
 	best := ""
-	for _, longest := range []int{len(name), 40, 24, 12, 0} {
-		text := fmt.Sprintf(p.shared, sender, shorten(name, longest)) + end
-		if longest == 0 { // no name, or no room for one
-			text = fmt.Sprintf(p.sharedShort, sender) + end
-		}
-		if best == "" || sms.Segments(text) < sms.Segments(best) {
-			best = text
+	for _, longest := range []int{maxText, 40, 24, 12, 0} {
+		for _, spell := range []func(string) string{asIs, sms.GSM} {
+			text := linkTextOf(n, link, longest, spell)
+			if best == "" || sms.Segments(text) < sms.Segments(best) {
+				best = text
+			}
 		}
 	}
 	return best
 }
 
-// link is the download link that the notice is about.
-func (n Notice) link(key links.Key) string {
-	return links.Download(n.Base, n.Lang, n.Area, key.File(n.Area, n.Owner, n.File))
+func asIs(s string) string { return s }
+
+// linkTextOf is the text message with so much of the file's name.
+func linkTextOf(n Notice, link string, longest int, spell func(string) string) string {
+	p := say(n.Lang)
+	said := func(s string) string { return display(unquoted(spell(s))) }
+	sender, name, message := n.sender(), said(shorten(oneLine(n.Name), longest)), said(n.Message)
+	text := fmt.Sprintf(p.shared, sender, name)
+	if name == "" || longest == 0 { // no name, or no room for one
+		text = fmt.Sprintf(p.sharedShort, sender)
+	}
+	text += " " + link
+	if message != "" {
+		text += ` "` + message + `"`
+	}
+	return text
 }
 
-// sender is the uploader's name.
+// link is the recipient's own download link of the file that the notice is about.
+func (n Notice) link(key links.Key) string {
+	return links.Download(n.Base, n.Lang, n.Area, key.Recipient(n.Area, n.Owner, n.File, n.ID))
+}
+
+// sender is the uploader's name. One that is an address is shown as such.
 func (n Notice) sender() string {
-	if name := oneLine(n.Sender); name != "" {
+	name := oneLine(n.Sender)
+	if name == "" {
+		name = oneLine(n.Owner)
+	}
+	if isAddress(name) {
 		return name
 	}
-	return oneLine(n.Owner)
+	return display(name)
 }

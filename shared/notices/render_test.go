@@ -1,6 +1,7 @@
 package notices_test
 
 import (
+	"context"
 	"html"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"ferry/shared/blob"
 	"ferry/shared/endpoint"
 	"ferry/shared/files"
+	"ferry/shared/mail"
 	"ferry/shared/notices"
 	"ferry/shared/sms"
 )
@@ -48,16 +50,19 @@ func TestMessagesInEachLanguage(t *testing.T) {
 			pin := p.pinNotice()
 			pin.Lang = lang
 			p.put(t, pin)
-			if sent, _ := pass(t, p.sender(t, nil)); sent != 3 {
+			receipt := p.receiptNotice(42)
+			receipt.Lang, receipt.Name = lang, link.Name
+			p.put(t, receipt)
+			if sent, _ := pass(t, p.sender(t, nil)); sent != 4 {
 				t.Fatalf("%d sent: %s", sent, p.log)
 			}
 			got := p.received(t) // newest first
-			golden(t, "pin-mail-"+lang+".txt", "Subject: "+got[0].Subject+"\n\n"+got[0].Text)
-			golden(t, "pin-mail-"+lang+".html", got[0].HTML)
-			golden(t, "link-sms-"+lang+".txt", got[1].Text+"\n")
-			golden(t, "link-mail-"+lang+".txt", "Subject: "+got[2].Subject+"\n\n"+got[2].Text)
-			golden(t, "link-mail-"+lang+".html", got[2].HTML)
-			if n := sms.Segments(got[1].Text); n != 1 {
+			for i, name := range map[int]string{0: "receipt-mail-", 1: "pin-mail-", 3: "link-mail-"} {
+				golden(t, name+lang+".txt", "Subject: "+got[i].Subject+"\n\n"+got[i].Text)
+				golden(t, name+lang+".html", got[i].HTML)
+			}
+			golden(t, "link-sms-"+lang+".txt", got[2].Text+"\n")
+			if n := sms.Segments(got[2].Text); n != 1 {
 				t.Errorf("the text message takes %d segments", n)
 			}
 		})
@@ -84,7 +89,7 @@ func TestSizesForPeople(t *testing.T) {
 		bytes          int64
 		en, it, fr, de string
 	}{
-		{0, "0 bytes", "0 byte", "0 octets", "0 Byte"},
+		{0, "0 bytes", "0 byte", "0 octet", "0 Byte"},
 		{1, "1 byte", "1 byte", "1 octet", "1 Byte"},
 		{999, "999 bytes", "999 byte", "999 octets", "999 Byte"},
 		{1000, "1.0 kB", "1,0 kB", "1,0 ko", "1,0 kB"},
@@ -96,6 +101,7 @@ func TestSizesForPeople(t *testing.T) {
 	}
 	for _, tt := range tests {
 		for lang, want := range map[string]string{"en": tt.en, "it": tt.it, "fr": tt.fr, "de": tt.de} {
+			want = strings.ReplaceAll(want, " ", "\u00a0")
 			if got := notices.Length(lang, tt.bytes); got != want {
 				t.Errorf("%d bytes in %s: got %q, want %q", tt.bytes, lang, got, want)
 			}
@@ -139,7 +145,7 @@ func sendOne(t *testing.T, change func(*notices.Notice)) (subject, text, html st
 	return got[0].Subject, got[0].Text, got[0].HTML
 }
 
-func TestTheLinkIsTheFilesOwn(t *testing.T) {
+func TestTheLinkIsTheRecipientsOwn(t *testing.T) {
 	t.Parallel()
 	key := testKey(t)
 	tests := []struct {
@@ -147,8 +153,8 @@ func TestTheLinkIsTheFilesOwn(t *testing.T) {
 		area blob.Area
 		want string
 	}{
-		{"in the user area", blob.Files, base + "/download/file?lang=it&k=" + key.File(blob.Files, "demo", 1)},
-		{"in the backup area", blob.Backup, base + "/download/file/backup?lang=it&z=" + key.File(blob.Backup, "demo", 1)},
+		{"in the user area", blob.Files, base + "/download/file?lang=it&k=" + key.Recipient(blob.Files, "demo", 1, onlyID())},
+		{"in the backup area", blob.Backup, base + "/download/file/backup?lang=it&z=" + key.Recipient(blob.Backup, "demo", 1, onlyID())},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -179,7 +185,7 @@ func TestUserTextStaysUserText(t *testing.T) {
 		n.Sender, n.Name = "de\r\nmo\u202e", "a\r\nBcc: b@example.org\r\n\r\n<script>.pdf\u2066"
 		n.Message = fake + `</blockquote><a href="https://evil.example.org/">Download</a>`
 	})
-	if want := "de mo sent you a file: a Bcc: b@example.org <script>.pdf"; subject != want {
+	if want := "de mo sent you a file: a Bcc: b @example .org <script>.pdf"; subject != want {
 		t.Errorf("the subject is %q, want %q", subject, want)
 	}
 	if strings.ContainsAny(text+page, "\r\v\x00\x1b\u0085\u2028\u202e\u2066") {
@@ -197,14 +203,14 @@ func TestUserTextStaysUserText(t *testing.T) {
 	if own != 1 {
 		t.Errorf("%d lines announce the link", own)
 	}
-	if strings.Contains(page, "<script>") || strings.Contains(page, `href="https://evil`) || strings.Count(page, "</blockquote>") != 1 {
+	if strings.Contains(page, "<script>") || strings.Contains(page, `href="https://evil`) || strings.Count(page, "</blockquote>") != 1 || strings.Contains(page+text, "evil.") {
 		t.Errorf("markup got through: %s", page)
 	}
 }
 
 func TestATextMessageFitsOneSegmentWhereItCan(t *testing.T) {
 	t.Parallel()
-	link := base + "/download/file?lang=en&k=" + testKey(t).File(blob.Files, "demo", 1)
+	link := base + "/download/file?lang=en&k=" + testKey(t).Recipient(blob.Files, "demo", 1, onlyID())
 	long := strings.Repeat("quarterly-report-", 14) + ".pdf"
 	tests := []struct {
 		name, file, message, want string
@@ -215,7 +221,13 @@ func TestATextMessageFitsOneSegmentWhereItCan(t *testing.T) {
 		{"without a name that costs a segment", "报告 🚢.pdf", "", "demo sent you a file: " + link, 1},
 		{"with a short message", "a.pdf", "hi", `demo sent you "a.pdf": ` + link + ` "hi"`, 1},
 		{"with the whole message, however long", "a.pdf", strings.Repeat("word ", 100), `demo sent you "a.pdf": ` + link + ` "` + strings.TrimSpace(strings.Repeat("word ", 100)) + `"`, 5},
-		{"with a message that cannot end its quotation", "a\".pdf", "x\" https://evil/\ny", `demo sent you "a'.pdf": ` + link + ` "x' https://evil/ y"`, 1},
+		{"with a message that cannot end its quotation", "a\".pdf", "x\" https://evil/\ny", `demo sent you "a'.pdf": ` + link + ` "x' https ://evil/ y"`, 1},
+		{"with a message that seems to end its quotation", "a”.pdf", "“x”", `demo sent you "a'.pdf": ` + link + ` "'x'"`, 1},
+		{"with plain quotes and dashes where that saves a segment", "l’été – fin….pdf", "", `demo sent you "l'été - fin....pdf": ` + link, 1},
+		{"without accents that cost a segment", "información.pdf", "", `demo sent you "informacion.pdf": ` + link, 1},
+		{"with them if they cost none", "información.pdf", "🚢", `demo sent you "información.pdf": ` + link + ` "🚢"`, 2},
+		{"with a name from right to left", "תקציר.pdf", "🚢", "demo sent you \"\u2068תקציר.pdf\u2069\": " + link + ` "🚢"`, 2},
+		{"without what would be a link", "evil.com", "see evil.co.uk", `demo sent you "evil .com": ` + link + ` "see evil .co .uk"`, 1},
 		{"without a name if there is none", "", "", "demo sent you a file: " + link, 1},
 	}
 	for _, tt := range tests {
@@ -250,8 +262,86 @@ func TestThePINIsTheNoncesOwnAndNotInTheSubject(t *testing.T) {
 	if len(got) != 1 || !strings.Contains(got[0].Text, "\n"+pin+"\n") || !strings.Contains(got[0].HTML, ">"+pin+"<") || strings.Contains(got[0].Subject, pin) {
 		t.Errorf("got %+v", got)
 	}
-	if !strings.Contains(got[0].Text, "15 minutes") || !strings.Contains(got[0].Text, "user demo") {
+	if !strings.Contains(got[0].Text, "15\u00a0minutes") || !strings.Contains(got[0].Text, "user demo") {
 		t.Errorf("got %s", got[0].Text)
+	}
+}
+
+func TestAReceiptSaysWhoseLinkWasUsed(t *testing.T) {
+	t.Parallel()
+	for recipient, want := range map[string]string{
+		"":                "\nLink: the one in your list of files\n",
+		"ann@example.com": "\nLink: sent to ann@example.com\n",
+		"+393331234567":   "\nLink: sent to +393331234567\n",
+	} {
+		p := newPlace(t)
+		n := p.receiptNotice(1)
+		n.Recipient, n.Name = recipient, "evil.com"
+		p.put(t, n)
+		pass(t, p.sender(t, nil))
+		got := p.received(t)
+		if len(got) != 1 || got[0].Subject != "Your file was downloaded: evil .com" ||
+			!strings.Contains(got[0].Text, want) || !strings.Contains(got[0].Text, "\nDownloaded: 1 August 2026, 14:30 UTC\n") {
+			t.Errorf("got %+v: %s", got, p.log)
+		}
+	}
+}
+
+func TestAMailSaysHowToEndSuchMail(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	for _, n := range []notices.Notice{p.linkNotice(1), p.receiptNotice(1), p.pinNotice()} {
+		sent := &lastMail{}
+		p.put(t, n)
+		pass(t, p.sender(t, sent))
+		want := base + "/notifications/stop?lang=en&t=" + testKey(t).Stop(n.To)
+		shown := strings.Contains(sent.Text, "\nStop e-mails like this one:\n"+want+"\n")
+		if n.Kind == notices.PIN { // who cannot log in needs it
+			want = ""
+		}
+		if sent.Unsubscribe != want || shown != (want != "") || strings.Contains(html.UnescapeString(sent.HTML), base+"/notifications/stop") != shown {
+			t.Errorf("%s: %q, in\n%s", n.Kind, sent.Unsubscribe, sent.Text)
+		}
+	}
+}
+
+type lastMail struct{ mail.Message }
+
+func (l *lastMail) Send(_ context.Context, m mail.Message) (string, error) {
+	l.Message = m
+	return m.ID, nil
+}
+
+func TestTheSendersAddressIsShown(t *testing.T) {
+	t.Parallel()
+	for _, k := range []struct{ sender, replyTo, shown string }{
+		{"demo", "demo@example.net", "\nFrom: demo@example.net\nFile"},
+		{"demo@example.net", "demo@example.net", "demo@example.net sent you a file.\n\nFile"},
+		{"demo", "", "demo sent you a file.\n\nFile"},
+		{"evil.com", `"https://evil.com"@example.net`, "evil .com sent you a file.\n\nFile"},
+	} {
+		_, text, _ := sendOne(t, func(n *notices.Notice) { n.Sender, n.ReplyTo = k.sender, k.replyTo })
+		if !strings.Contains(text, k.shown) {
+			t.Errorf("%s with the address %s: %s", k.sender, k.replyTo, text)
+		}
+	}
+}
+
+func TestAMailAboutAFileWithoutANameNamesNone(t *testing.T) {
+	t.Parallel()
+	subject, text, page := sendOne(t, func(n *notices.Notice) { n.Name = "\u200b\u202e" })
+	if subject != "demo sent you a file" || strings.Contains(text, "File:") || strings.Contains(page, "File:") {
+		t.Errorf("subject %q, text %s", subject, text)
+	}
+}
+
+func TestAMailFetchesNothing(t *testing.T) {
+	t.Parallel()
+	_, _, page := sendOne(t, func(n *notices.Notice) { n.Message = "<img src=x><link rel=stylesheet href=x><style>@import x" })
+	for _, bad := range []string{"<img", "<link", "<script", "<iframe", "<style>@", "url(", "src=\""} {
+		if strings.Contains(page, bad) {
+			t.Errorf("%q is in %s", bad, page)
+		}
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 func TestTheLogHoldsNoSecretAndNoWholeAddress(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	token, pin := p.key.File("files", "demo", 1), p.key.PIN("nonce")
+	token, pin := p.key.Recipient("files", "demo", 1, onlyID()), p.key.PIN("nonce")
 	link := base + "/download/file?lang=en&k=" + token
 	for _, tt := range []struct {
 		n      notices.Notice

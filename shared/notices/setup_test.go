@@ -142,6 +142,13 @@ func (p *place) pinNotice() notices.Notice {
 	}
 }
 
+func (p *place) receiptNotice(id int64) notices.Notice {
+	return notices.Notice{
+		Kind: notices.Receipt, Channel: notices.Mail, To: "demo@example.net", Lang: "en", Base: base,
+		Owner: "demo", Area: blob.Files, File: id, Name: "report.pdf", Length: 1_500_000, Recipient: "ann@example.com",
+	}
+}
+
 // put writes the file's record and the notice in one transaction, as an
 // upload does, and returns the notice as stored.
 func (p *place) put(t *testing.T, n notices.Notice) notices.Notice {
@@ -158,6 +165,9 @@ func (p *place) put(t *testing.T, n notices.Notice) notices.Notice {
 	}
 	return op.Value.(notices.Notice)
 }
+
+// onlyID is the ID of the first notice that is put.
+func onlyID() string { return notices.ID(start(), "000001") }
 
 // pass runs one SendDue that must not fail.
 func pass(t *testing.T, s *notices.Sender) (sent int, next time.Time) {
