@@ -8,6 +8,16 @@ import (
 	"ferry/shared/service/servicetest"
 )
 
+// linkIn returns the path and query of the download link in a mail's text.
+func linkIn(text, base string) string {
+	_, rest, _ := strings.Cut(text, "\n"+base+"/download/file?")
+	query, _, _ := strings.Cut(rest, "\n")
+	if query == "" {
+		return ""
+	}
+	return "/download/file?" + query
+}
+
 // TestANewcomersFirstTenMinutes walks the way that the README describes.
 func TestANewcomersFirstTenMinutes(t *testing.T) {
 	t.Parallel()
@@ -28,8 +38,15 @@ func TestANewcomersFirstTenMinutes(t *testing.T) {
 		t.Fatalf("%d notices were sent, want 1", n)
 	}
 	messages, err := s.Service.Inbox.List(t.Context(), 10)
-	if err != nil || len(messages) != 1 || !strings.Contains(messages[0].Text, stored.Files[0].LinkURL) {
-		t.Fatalf("the inbox holds %+v, %v; want a mail with the link", messages, err)
+	if err != nil || len(messages) != 1 {
+		t.Fatalf("the inbox holds %+v, %v; want a mail", messages, err)
+	}
+	sent := linkIn(messages[0].Text, s.Base)
+	if sent == "" || sent == link {
+		t.Fatalf("the mail has the link %q; want one of its recipient's own: %s", sent, messages[0].Text)
+	}
+	if got := s.Text(s.Request("GET", sent, nil)); got != "the content" {
+		t.Fatalf("the link in the mail gave %q", got)
 	}
 
 	gone := s.Decode(s.Request("DELETE", "/files/1", nil, "Authorization", "Bearer "+bearer), 200)

@@ -61,16 +61,18 @@ func TestEachRecipientGetsANoticeOfEachFile(t *testing.T) {
 	if err != nil {
 		t.Fatalf("reading the inbox: %v", err)
 	}
-	for _, f := range e.Files {
-		links := 0
-		for _, m := range messages {
+	links := map[string]bool{}
+	for _, m := range messages {
+		_, link, _ := strings.Cut(m.Text, "&k=")
+		links[strings.Fields(link)[0]] = true
+		for _, f := range e.Files {
 			if strings.Contains(m.Text, f.LinkURL) {
-				links++
+				t.Errorf("a message has the link of %s's owner", f.Name)
 			}
 		}
-		if links != 2 {
-			t.Errorf("%d messages have the link of %s, want 2", links, f.Name)
-		}
+	}
+	if len(links) != 4 {
+		t.Errorf("4 messages have %d links, want one each", len(links))
 	}
 }
 
