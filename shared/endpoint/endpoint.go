@@ -22,6 +22,9 @@ import (
 	"ferry/shared/idempotency"
 	"ferry/shared/limits"
 	"ferry/shared/links"
+	"ferry/shared/mail"
+	"ferry/shared/relay"
+	"ferry/shared/sms"
 	"ferry/shared/table"
 	"ferry/shared/users"
 )
@@ -115,6 +118,14 @@ type Ports struct {
 	Log    *slog.Logger
 	// Notify is called after something was put in the outbox; never nil.
 	Notify func()
+
+	// Those of the functions that are no endpoints, alone.
+	Topics   relay.Topics
+	Queue    relay.Queue
+	Mail     mail.Sender
+	MailFrom string // the sender of mails
+	SMS      sms.Sender
+
 	Settings
 }
 

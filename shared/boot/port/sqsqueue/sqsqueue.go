@@ -1,0 +1,25 @@
+// Package sqsqueue opens the port Queue on SQS.
+package sqsqueue
+
+import (
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"ferry/shared/boot/port"
+	"ferry/shared/endpoint"
+	sqsrelay "ferry/shared/relay/sqs"
+)
+
+// Open opens the queue that FERRY_QUEUE names by its URL.
+func Open(c *port.Cloud, p *endpoint.Ports) error {
+	url, err := c.Name("FERRY_QUEUE")
+	if err != nil {
+		return err
+	}
+	client := sqs.NewFromConfig(c.Config, func(o *sqs.Options) {
+		if address := c.Endpoint("SQS"); address != nil {
+			o.BaseEndpoint = address
+		}
+	})
+	p.Queue = sqsrelay.Queue{Client: client, URL: url}
+	return nil
+}

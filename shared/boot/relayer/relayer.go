@@ -1,0 +1,62 @@
+// Package relayer passes on what the table's stream brings.
+package relayer
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"ferry/shared/boot/function"
+	"ferry/shared/boot/port"
+	"ferry/shared/relay"
+	"ferry/shared/table"
+)
+
+// Run passes on the records of each event. It does not return.
+func Run(ports ...port.Opener) {
+	lambda.Start(Handler(function.Open(os.Getenv, ports...)))
+}
+
+// Handler returns a function that names the records which could not be passed
+// on. The stream brings these, and those after them, again.
+func Handler(f *function.Function) func(context.Context, events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
+	return func(ctx context.Context, e events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
+		if err := f.Begin(ctx); err != nil {
+			return events.DynamoDBEventResponse{}, fmt.Errorf("preparing to pass records on: %w", err)
+		}
+		records := make([]relay.Record, len(e.Records))
+		for i, r := range e.Records {
+			records[i] = record(r)
+		}
+		again := events.DynamoDBEventResponse{BatchItemFailures: []events.DynamoDBBatchItemFailure{}}
+		for i, err := range relay.Pass(ctx, f.Ports.Topics, records) {
+			if err != nil {
+				f.Ports.Log.Error("a record was not passed on", "key", records[i].Key.String(), "error", err)
+				again.BatchItemFailures = append(again.BatchItemFailures, events.DynamoDBBatchItemFailure{ItemIdentifier: e.Records[i].Change.SequenceNumber})
+			}
+		}
+		return again, nil
+	}
+}
+
+// record reads a new item. The filter of the stream lets no others through.
+func record(r events.DynamoDBEventRecord) relay.Record {
+	if r.EventName != string(events.DynamoDBOperationTypeInsert) {
+		return relay.Record{}
+	}
+	return relay.Record{
+		Key:     table.Key{PK: text(r.Change.Keys, "pk"), SK: text(r.Change.Keys, "sk")},
+		Channel: text(r.Change.NewImage, "channel"), Type: text(r.Change.NewImage, "type"), Body: text(r.Change.NewImage, "body"),
+	}
+}
+
+// text is an attribute that is text, or empty.
+func text(all map[string]events.DynamoDBAttributeValue, name string) string {
+	if v, ok := all[name]; ok && v.DataType() == events.DataTypeString {
+		return v.String()
+	}
+	return ""
+}

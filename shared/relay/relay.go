@@ -1,0 +1,150 @@
+// Package relay passes on what is written in the table: of a notice, where it
+// is, to the topic of those who send them; a public event, whole, to the topic
+// that anybody may subscribe to.
+//
+// A message to the senders only points at the notice, and the table alone knows
+// how it is with it. So a message may come twice, late or in any order, and one
+// that is lost is made again by package overdue.
+package relay
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"ferry/shared/table"
+)
+
+// Topic is where messages are published.
+type Topic string
+
+// The topics.
+const (
+	Notices Topic = "notices"
+	Events  Topic = "events"
+)
+
+// The attributes that subscribers may filter by: that of notices and that of events.
+const (
+	ChannelAttribute = "channel"
+	TypeAttribute    = "type"
+)
+
+// The beginnings of the partitions that are passed on, as in the filter of the
+// table's stream.
+const (
+	OutboxPrefix = "outbox#"
+	EventPrefix  = "event#"
+)
+
+// MaxBatch is the most messages of one Publish.
+const MaxBatch = 10
+
+// Message is one of a topic, with one attribute.
+type Message struct{ Body, Attribute, Value string }
+
+// Topics is the port to the topics. It is safe for concurrent use.
+type Topics interface {
+	// Publish sends up to MaxBatch messages and returns an error for each,
+	// nil for one that the topic has taken. It may have taken others too.
+	Publish(ctx context.Context, to Topic, messages []Message) []error
+}
+
+// Record is an item that was written. Of its fields only those that the item
+// has are not empty.
+type Record struct {
+	Key     table.Key
+	Channel string // of a notice
+	Type    string // of an event
+	Body    string // of an event
+}
+
+// message is what is published of the record; ok is false if it is nothing.
+func (r Record) message() (to Topic, m Message, ok bool) {
+	switch {
+	case strings.HasPrefix(r.Key.PK, OutboxPrefix):
+		return Notices, Pointer(r.Key, r.Channel), true
+	case strings.HasPrefix(r.Key.PK, EventPrefix) && r.Body != "" && r.Type != "":
+		return Events, Message{r.Body, TypeAttribute, r.Type}, true
+	}
+	return "", Message{}, false
+}
+
+// place is the body of a message that points at a notice.
+type place struct {
+	PK string `json:"pk"`
+	SK string `json:"sk"`
+}
+
+// The channels, as notices have them. This package does not
+// use theirs: it would take with it all that writes messages.
+const (
+	mailChannel = "mail"
+	smsChannel  = "sms"
+)
+
+// Pointer is the message that leads a sender to a notice. One of an unknown
+// channel goes the way of mails, where it fails and is seen.
+func Pointer(key table.Key, channel string) Message {
+	if channel != smsChannel {
+		channel = mailChannel
+	}
+	body, _ := json.Marshal(place(key)) // two texts always marshal
+	return Message{string(body), ChannelAttribute, channel}
+}
+
+// Key is the place that a message points at.
+func Key(body string) (table.Key, error) {
+	var p place
+	if err := json.Unmarshal([]byte(body), &p); err != nil {
+		return table.Key{}, fmt.Errorf("reading which notice a message is about: %w", err)
+	}
+	if !strings.HasPrefix(p.PK, OutboxPrefix) || p.SK == "" {
+		return table.Key{}, errors.New("reading which notice a message is about: it names none")
+	}
+	return table.Key(p), nil
+}
+
+// Pass publishes what records ask for. It returns an error for each record,
+// nil for those that need no more, and tries all.
+func Pass(ctx context.Context, topics Topics, records []Record) []error {
+	errs := make([]error, len(records))
+	waiting := map[Topic]*batch{Notices: {}, Events: {}}
+	for i, r := range records {
+		to, m, ok := r.message()
+		if !ok {
+			continue
+		}
+		b := waiting[to]
+		b.add(i, m)
+		if len(b.messages) == MaxBatch {
+			b.publish(ctx, topics, to, errs)
+		}
+	}
+	for _, to := range []Topic{Notices, Events} {
+		waiting[to].publish(ctx, topics, to, errs)
+	}
+	return errs
+}
+
+// batch is messages that are published together, and the records they are of.
+type batch struct {
+	messages []Message
+	records  []int
+}
+
+func (b *batch) add(record int, m Message) {
+	b.messages, b.records = append(b.messages, m), append(b.records, record)
+}
+
+func (b *batch) publish(ctx context.Context, topics Topics, to Topic, errs []error) {
+	if len(b.messages) == 0 {
+		return
+	}
+	for i, err := range topics.Publish(ctx, to, b.messages) {
+		errs[b.records[i]] = err
+	}
+	*b = batch{}
+}

@@ -1,0 +1,64 @@
+// Package sns publishes to topics of SNS.
+package sns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
+	"github.com/aws/aws-sdk-go-v2/service/sns/types"
+
+	"ferry/shared/relay"
+)
+
+// API is what Topics uses of *sns.Client.
+type API interface {
+	PublishBatch(context.Context, *sns.PublishBatchInput, ...func(*sns.Options)) (*sns.PublishBatchOutput, error)
+}
+
+// Topics publishes to the topics with these ARNs.
+type Topics struct {
+	Client API
+	ARNs   map[relay.Topic]string
+}
+
+var _ relay.Topics = Topics{}
+
+// Publish implements relay.Topics in one call.
+func (t Topics) Publish(ctx context.Context, to relay.Topic, messages []relay.Message) []error {
+	errs := make([]error, len(messages))
+	in := &sns.PublishBatchInput{TopicArn: aws.String(t.ARNs[to])}
+	for i, m := range messages {
+		errs[i] = errors.New("publishing: the answer says nothing of the message")
+		in.PublishBatchRequestEntries = append(in.PublishBatchRequestEntries, types.PublishBatchRequestEntry{
+			Id: aws.String(strconv.Itoa(i)), Message: aws.String(m.Body),
+			MessageAttributes: map[string]types.MessageAttributeValue{
+				m.Attribute: {DataType: aws.String("String"), StringValue: aws.String(m.Value)},
+			},
+		})
+	}
+	out, err := t.Client.PublishBatch(ctx, in)
+	if err != nil {
+		for i := range errs {
+			errs[i] = fmt.Errorf("publishing %d messages: %w", len(messages), err)
+		}
+		return errs
+	}
+	for _, e := range out.Successful {
+		note(errs, e.Id, nil)
+	}
+	for _, e := range out.Failed {
+		note(errs, e.Id, fmt.Errorf("publishing: %s: %s", aws.ToString(e.Code), aws.ToString(e.Message)))
+	}
+	return errs
+}
+
+// note keeps what became of the message with an ID.
+func note(errs []error, id *string, err error) {
+	if i, bad := strconv.Atoi(aws.ToString(id)); bad == nil && i >= 0 && i < len(errs) {
+		errs[i] = err
+	}
+}
