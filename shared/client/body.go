@@ -1,6 +1,7 @@
 package client
 
 import (
+	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -30,7 +31,9 @@ func (s *sending) Read(b []byte) (int, error) {
 	}
 	s.sent += int64(n)
 	s.progress(int64(n))
-	if err != nil && err != io.EOF {
+	if err == io.EOF && s.sent < s.size {
+		s.err = fmt.Errorf("%w: it has become shorter", ErrChanged)
+	} else if err != nil && err != io.EOF {
 		s.err = err
 	}
 	if s.sent < s.size {

@@ -42,8 +42,8 @@ func (c *Client) Fetch(ctx context.Context, link string, o FetchOptions) (Fetche
 		return Fetched{}, err
 	}
 	got := Fetched{Remote: remote, Path: target(o.Path, remote.Name)}
-	if _, err := os.Lstat(got.Path); err == nil && !o.Force {
-		return got, fmt.Errorf("%w: %s", ErrExists, got.Path)
+	if err := replaceable(got.Path, o.Force); err != nil {
+		return got, err
 	}
 	p, err := openPartial(got.Path, remote)
 	if err != nil {
@@ -68,6 +68,22 @@ func (c *Client) Fetch(ctx context.Context, link string, o FetchOptions) (Fetche
 	return got, p.finish(got.Path, o.Force)
 }
 
+// replaceable tells whether a file may get this name. A device or a folder is
+// never replaced.
+func replaceable(path string, force bool) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil // opening it tells more
+	}
+	if mode := info.Mode().Type(); mode != 0 && mode != os.ModeSymlink {
+		return fmt.Errorf("%w, and is not a regular one: %s", ErrExists, path)
+	}
+	if !force {
+		return fmt.Errorf("%w: %s", ErrExists, path)
+	}
+	return nil
+}
+
 // target is where a file goes.
 func target(path, name string) string {
 	if path == "" {
@@ -86,7 +102,7 @@ func (c *Client) fill(ctx context.Context, o *origin, p *partial, opts FetchOpti
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, p.save())
+			_ = p.save() // or the next one fetches more again
 		}
 	}()
 	connections, size := 1, o.remote.Length

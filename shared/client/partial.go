@@ -137,6 +137,7 @@ func (p *partial) save() error {
 		return &local{err}
 	}
 	if err := os.WriteFile(p.path+".json.new", text, 0o600); err != nil {
+		_ = os.Remove(p.path + ".json.new")
 		return &local{err}
 	}
 	if err := os.Rename(p.path+".json.new", p.path+".json"); err != nil {

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 )
 
 // request is one call of the interface, which can be sent several times.
@@ -163,8 +165,23 @@ type network struct {
 	err  error
 }
 
-func (n *network) Error() string { return fmt.Sprintf("%s cannot be reached: %v", n.host, n.err) }
+func (n *network) Error() string { return n.host + " cannot be reached: " + reason(n.err) }
 func (n *network) Unwrap() error { return n.err }
+
+// reason leaves out which calls failed at which addresses.
+func reason(err error) string {
+	var name *net.DNSError
+	var number syscall.Errno
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "the connection ended too early"
+	case errors.As(err, &name):
+		return name.Err
+	case errors.As(err, &number):
+		return number.Error()
+	}
+	return err.Error()
+}
 
 func isNetwork(err error) bool {
 	var n *network
