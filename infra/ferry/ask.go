@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 // asking puts questions to a person on a terminal, and otherwise takes answers
 // from standard input, a line each, if stdin allows that.
 type asking struct {
+	ctx      context.Context // of the command that asks
 	out      console
 	terminal *os.File // nil if there is none
 	lines    *bufio.Reader
@@ -21,8 +23,8 @@ type asking struct {
 
 // asker uses the terminal on standard input, or that of the process if standard
 // input is something else, and a person sees standard error.
-func asker(out console) *asking {
-	a := &asking{out: out}
+func asker(ctx context.Context, out console) *asking {
+	a := &asking{ctx: ctx, out: out}
 	if isTerminal(out.In) {
 		a.terminal = out.In.(*os.File)
 	} else if isTerminal(out.Err) {
@@ -57,7 +59,10 @@ func (a *asking) line(question string) (string, error) {
 		return "", &coded{exitUsage, errors.New("there is no terminal to ask on: use --user and --password-stdin, or FERRY_USER and FERRY_PASSWORD")}
 	}
 	fmt.Fprint(a.out.Err, question)
-	text, err := a.lines.ReadString('\n')
+	text, err := await(a.ctx, func() (string, error) { return a.lines.ReadString('\n') })
+	if a.ctx.Err() != nil {
+		return "", err
+	}
 	if err != nil && (err != io.EOF || text == "") {
 		return "", &coded{exitUsage, errors.New("there was no answer")}
 	}
@@ -72,9 +77,18 @@ func (a *asking) secret(question string) (string, error) {
 	if a.terminal == nil {
 		return a.line(question)
 	}
+	fd := int(a.terminal.Fd())
+	before, err := term.GetState(fd)
+	if err != nil {
+		return "", fmt.Errorf("asking on the terminal: %w", err)
+	}
 	fmt.Fprint(a.out.Err, question)
-	text, err := term.ReadPassword(int(a.terminal.Fd()))
+	text, err := await(a.ctx, func() ([]byte, error) { return term.ReadPassword(fd) })
 	fmt.Fprintln(a.out.Err)
+	if a.ctx.Err() != nil {
+		_ = term.Restore(fd, before) // or it would go on showing nothing
+		return "", err
+	}
 	if err != nil {
 		return "", fmt.Errorf("reading an answer: %w", err)
 	}
@@ -82,10 +96,31 @@ func (a *asking) secret(question string) (string, error) {
 }
 
 // readLine reads one line that is a password.
-func readLine(in io.Reader) (string, error) {
-	line, err := bufio.NewReader(io.LimitReader(in, 4096)).ReadString('\n')
+func readLine(ctx context.Context, in io.Reader) (string, error) {
+	line, err := bufio.NewReader(io.LimitReader(interruptible{ctx, in}, 4096)).ReadString('\n')
 	if err != nil && err != io.EOF {
 		return "", fmt.Errorf("reading the password: %w", err)
 	}
 	return strings.TrimRight(line, "\r\n"), nil
+}
+
+// await is f, or the context's error as soon as that has ended: a read from a
+// terminal or a pipe cannot be stopped, and is left to the end of the process.
+func await[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	got := make(chan result, 1)
+	go func() {
+		v, err := f()
+		got <- result{v, err}
+	}()
+	select {
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	case r := <-got:
+		return r.value, r.err
+	}
 }

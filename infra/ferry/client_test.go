@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -88,6 +89,9 @@ func TestPeopleUseTheServiceByCommands(t *testing.T) {
 	if err := os.Symlink("/etc/passwd", filepath.Join(h.dir, "b", "link")); err != nil {
 		t.Fatal(err)
 	}
+	if err := syscall.Mkfifo(filepath.Join(h.dir, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	steps := []struct {
 		name, args, stdin string
 		code              int
@@ -103,6 +107,8 @@ func TestPeopleUseTheServiceByCommands(t *testing.T) {
 		{"a device is refused", "up /dev/null", "", exitUsage, "", "it is not a file"},
 		{"an unknown destination is refused", "up a.txt --to nobody", "", exitRefused, "", "the destination user does not exist"},
 		{"a wrong number is refused", "up a.txt --sms 12", "", exitRefused, "", "not a telephone number"},
+		{"a path that is not there is told in JSON too", "up missing.txt --json", "", exitNoFile, `"error": "missing.txt: no such file`, "ferry: missing.txt: no such file"},
+		{"standard input cannot go up twice", "up - -", "", exitUsage, "", "- is there several times"},
 		{"one name is for one file", "up a.txt b --name x", "", exitUsage, "", "one file alone"},
 		{"files are listed", "ls", "", exitOK, "d.txt\n", ""},
 		{"and with their links", "ls --links --json", "", exitOK, `"linkURL":"http`, ""},
@@ -110,12 +116,15 @@ func TestPeopleUseTheServiceByCommands(t *testing.T) {
 		{"and by its name, the newest", "get in.txt -o -", "", exitOK, "from a pipe", ""},
 		{"nothing is overwritten", "get 1 -o got", "", exitExists, "", "exists already: got"},
 		{"unless forced", "get 3 -o got -f", "", exitOK, "", "got: 5 B"},
+		{"what is no regular file is not replaced by force either", "get 3 -o pipe -f", "", exitExists, "", "not a regular one: pipe"},
+		{"a folder that is not there is told apart", "get 3 -o no/folder/got", "", exitNoFile, "", "there is no folder no/folder"},
 		{"a file that is not there is not fetched", "get nothing.txt", "", exitNoFile, "", "there is no such file"},
 		{"an unknown id neither", "get 99", "", exitNoFile, "", "ferry: 99: "},
 		{"a wrong link neither", "get http://127.0.0.1:1/v1/download/file?k=x --tries 1", "", exitPort, "", "cannot be reached"},
 		{"an ambiguous name is not deleted", "rm a.txt", "", exitUsage, "", "several files are named a.txt; say which id: 5, "},
 		{"an id is", "rm 1", "", exitOK, "", "a.txt (id 1) is in the backup area"},
 		{"a name is", "rm d.txt in.txt --json", "", exitOK, `"name": "in.txt"`, "d.txt"},
+		{"what cannot be deleted is told in JSON too", "rm 99 --json", "", exitNoFile, `"what": "99",`, "ferry: 99: "},
 		{"what is deleted is in the backup area", "ls --backup", "", exitOK, "in.txt", ""},
 		{"and can be fetched there", "get --backup in.txt -o -", "", exitOK, "from a pipe", ""},
 		{"it comes back", "restore in.txt 1", "", exitOK, "", "a.txt (id 1) is restored"},
@@ -208,6 +217,9 @@ func TestLoginsThatFailHaveTheirCode(t *testing.T) {
 		{"no address of one", "x", []string{"nonsense", "--user", "ann", "--password-stdin"}, exitSettings, "is not the URL"},
 		{"no user", "x", []string{s.Root, "--password-stdin"}, exitUsage, "--user"},
 		{"nobody to ask", "x", []string{s.Root, "--user", "ann"}, exitUsage, "no terminal"},
+		{"an empty password", "", []string{s.Root, "--user", "ann", "--password-stdin"}, exitUsage, "empty"},
+		{"an address that is not the service's", "x", []string{s.Root + "/v2", "--user", "ann", "--password-stdin"}, exitSettings, "is not the address of a Ferry service"},
+		{"a service that does not answer", "x", []string{"http://127.0.0.1:1", "--user", "ann", "--password-stdin"}, exitPort, "cannot be reached: connection refused\n"},
 		{"a wrong password", "wrong", []string{s.Root, "--user", "ann", "--password-stdin"}, exitPermission, "not valid"},
 		{"a temporary password", "temporary password", []string{s.Root, "--user", "new", "--password-stdin"}, exitPermission, "temporary"},
 	} {
@@ -270,9 +282,10 @@ func TestTheShellsCompletionIsThatOfTheCommands(t *testing.T) {
 		t.Skip("bash is not installed")
 	}
 	h.write("afile", nil)
+	h.write("two words", nil)
 	for line, want := range map[string]string{
 		"ferry u": "up uploads user", "ferry user di": "disable", "ferry up --me": "--message", "ferry completion f": "fish",
-		"ferry up af": "afile", "ferry up --to bob af": "afile", "ferry ls --b": "--backup",
+		"ferry up af": "afile", "ferry up --to bob af": "afile", "ferry up two": "two words", "ferry ls --b": "--backup",
 	} {
 		cmd := exec.CommandContext(t.Context(), "bash", "-c", script+`
 COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _ferry; printf '%s\n' "${COMPREPLY[@]}" | sort | paste -sd' '`, "bash")

@@ -14,9 +14,11 @@ type completionCommand struct {
 }
 
 func (completionCommand) Help() string {
-	return `bash: source <(ferry completion bash)
-zsh:  source <(ferry completion zsh)
-fish: ferry completion fish | source`
+	return `To use it, put the line of your shell into its start file:
+
+	bash: source <(ferry completion bash)
+	zsh:  source <(ferry completion zsh)
+	fish: ferry completion fish | source`
 }
 
 func (c completionCommand) Run(k *kong.Kong, out console) error {
@@ -97,7 +99,8 @@ func bash(out io.Writer, nodes []choices) error {
 	}
 	b.WriteString("\tesac\n\t[[ $current == -* ]] && words=$flags files=\n")
 	b.WriteString("\tCOMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n")
-	b.WriteString("\t[[ -n $files ]] && COMPREPLY+=($(compgen -f -- \"$current\"))\n\treturn 0\n}\ncomplete -o filenames -F _ferry ferry\n")
+	b.WriteString("\t[[ -n $files ]] && while IFS= read -r word; do COMPREPLY+=(\"$word\"); done < <(compgen -f -- \"$current\")\n" +
+		"\treturn 0\n}\ncomplete -o filenames -F _ferry ferry\n")
 	_, err := io.WriteString(out, b.String())
 	return err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"os"
@@ -38,8 +39,22 @@ const exitCodes = `Exit codes: 0 done, 64 wrong usage, 65 data damaged or of a n
 69 address cannot be used or service not reached, 73 a file is in the way, 74 disk full or failing, 75 busy: try again, 76 the service refuses the request,
 77 no permission or no login, 78 wrong settings, 130 interrupted, 1 anything else. Of several failures the first counts.`
 
-// errInterrupted is the end by Ctrl-C of what can be gone on with.
-var errInterrupted = errors.New("interrupted; run the same command again to go on")
+var (
+	// errInterrupted is the end by Ctrl-C, and errPaused that of what can be
+	// gone on with.
+	errInterrupted = errors.New("interrupted")
+	errPaused      = fmt.Errorf("%w; %s", errInterrupted, toGoOn)
+)
+
+const toGoOn = "run the same command again to go on"
+
+// pausing says of a transfer that the network has ended how to go on.
+func pausing(err error) error {
+	if client.IsNetwork(err) {
+		return fmt.Errorf("%w; %s", err, toGoOn)
+	}
+	return err
+}
 
 // coded is an error whose exit code is known where it arises.
 type coded struct {
@@ -88,9 +103,6 @@ func explain(err error) string {
 	}
 	if errors.Is(err, local.ErrNoData) {
 		return err.Error() + "; say where they are with --data or FERRY_DATA"
-	}
-	if client.IsNetwork(err) {
-		return err.Error() + "; run the same command again to go on"
 	}
 	if errors.Is(err, sqlite.ErrDamaged) {
 		return once(err.Error(), sqlite.ErrDamaged.Error())

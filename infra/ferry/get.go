@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -45,10 +47,16 @@ func (c getCommand) Run(ctx context.Context, out console) error {
 		return &coded{exitUsage, errors.New("-o - and --json both want standard output")}
 	case len(c.What) > 1 && c.Output != "" && c.Output != "-" && !isFolder(c.Output):
 		return &coded{exitUsage, errors.New("-o is a folder or - where several files are wanted")}
+	case c.Output != "" && !isFolder(filepath.Dir(c.Output)):
+		return &coded{exitNoFile, fmt.Errorf("there is no folder %s", filepath.Dir(c.Output))}
 	}
 	results, failed := []downloaded{}, failures{out: out}
 	for _, what := range c.What {
 		r, err := c.one(ctx, out, what)
+		err = pausing(err)
+		if ctx.Err() != nil && err != nil {
+			err = errPaused
+		}
 		if err != nil {
 			r.Error = explain(err)
 		}
@@ -64,7 +72,7 @@ func (c getCommand) Run(ctx context.Context, out console) error {
 		}
 	}
 	if ctx.Err() != nil {
-		return errInterrupted
+		return errPaused
 	}
 	return failed.err()
 }

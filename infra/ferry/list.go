@@ -80,7 +80,7 @@ func size(n int64) string {
 type rmCommand struct {
 	remote
 	Files []string `arg:"" name:"file" help:"Id or name. A name that several files have is refused."`
-	JSON  bool     `name:"json" help:"Print a JSON array of the files as they are in the backup area."`
+	JSON  bool     `name:"json" help:"Print a JSON array of the files, as they are in the backup area, and what failed."`
 }
 
 func (c rmCommand) Run(ctx context.Context, out console) error {
@@ -90,11 +90,18 @@ func (c rmCommand) Run(ctx context.Context, out console) error {
 type restoreCommand struct {
 	remote
 	Files []string `arg:"" name:"file" help:"Id or name in the backup area."`
-	JSON  bool     `name:"json" help:"Print a JSON array of the files."`
+	JSON  bool     `name:"json" help:"Print a JSON array of the files, and what failed."`
 }
 
 func (c restoreCommand) Run(ctx context.Context, out console) error {
 	return moveEach(ctx, out, c.remote, c.Files, c.JSON, client.BackupArea, "restored", (*client.Client).Restore)
+}
+
+// moved is what is told of one file.
+type moved struct {
+	What string `json:"what"`
+	*client.File
+	Error string `json:"error,omitempty"`
 }
 
 // moveEach moves the named files out of an area, as many as it can.
@@ -105,22 +112,27 @@ func moveEach(ctx context.Context, out console, r remote, names []string, asJSON
 	if err != nil {
 		return err
 	}
-	moved, failed := []client.File{}, failures{out: out}
+	results, failed := []moved{}, failures{out: out}
 	for _, name := range names {
+		r := moved{What: name}
 		id, err := one(ctx, cl, from, name)
 		if err == nil {
 			var f client.File
 			if f, err = move(cl, ctx, id); err == nil {
-				moved = append(moved, f)
+				r.File = &f
 				fmt.Fprintf(out.Err, "%s (id %d) is %s\n", printable(f.Name), f.ID, done)
 			}
 		}
+		if err != nil {
+			r.Error = explain(err)
+		}
+		results = append(results, r)
 		if failed.add(name, err); ctx.Err() != nil {
 			break
 		}
 	}
 	if asJSON {
-		if err := printJSON(out, moved); err != nil {
+		if err := printJSON(out, results); err != nil {
 			return err
 		}
 	}

@@ -30,13 +30,17 @@ func loginFile() (string, error) {
 	return filepath.Join(dir, "ferry", "login.json"), nil
 }
 
-// readLogin returns an empty login if none is saved.
-func readLogin() (saved, error) {
+// readLogin returns an empty login if none is saved, or there is no place where
+// it could be. A file that others may read is closed to them.
+func readLogin(out console) (saved, error) {
 	path, err := loginFile()
 	if err != nil {
-		return saved{}, err
+		return saved{}, nil
 	}
 	text, err := os.ReadFile(path)
+	if err == nil {
+		err = closeToOthers(out, path)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return saved{}, nil
 	}
@@ -48,6 +52,15 @@ func readLogin() (saved, error) {
 		return saved{}, &coded{exitSettings, fmt.Errorf("%s is damaged: run ferry login", path)}
 	}
 	return s, nil
+}
+
+func closeToOthers(out console, path string) error {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm()&0o077 == 0 {
+		return err
+	}
+	fmt.Fprintf(out.Err, "ferry: warning: others could read %s, which holds your login; now they cannot. Run ferry logout if somebody may have.\n", path)
+	return os.Chmod(path, 0o600)
 }
 
 // writeLogin saves a login for its owner alone.
@@ -95,11 +108,11 @@ type loginCommand struct {
 
 func (loginCommand) Help() string {
 	return `Keeps a bearer, which is good for an hour, and the service's address in the folder for settings, readable by you alone. The password is not kept:
-a later command asks for it on a terminal, or takes FERRY_USER and FERRY_PASSWORD, when the bearer has run out.`
+a later command asks for it on a terminal, or takes FERRY_USER and FERRY_PASSWORD, when the bearer has run out. Who has a temporary password runs ferry passwd --first instead.`
 }
 
 func (c loginCommand) Run(ctx context.Context, out console) error {
-	before, err := readLogin()
+	before, err := readLogin(out)
 	if err != nil && exitCode(err) != exitSettings {
 		return err
 	}
@@ -113,7 +126,7 @@ func (c loginCommand) Run(ctx context.Context, out console) error {
 	if user == "" && c.PasswordStdin {
 		return &coded{exitUsage, errors.New("say who you are with --user or FERRY_USER")}
 	}
-	ask := asker(out)
+	ask := asker(ctx, out)
 	if user == "" {
 		if user, err = ask.line("user: "); err != nil {
 			return err
@@ -121,19 +134,25 @@ func (c loginCommand) Run(ctx context.Context, out console) error {
 	}
 	password := os.Getenv("FERRY_PASSWORD")
 	if c.PasswordStdin {
-		password, err = readLine(out.In)
+		password, err = readLine(ctx, out.In)
 	} else if password == "" {
 		password, err = ask.secret(fmt.Sprintf("password of %s: ", user))
 	}
 	if err != nil {
 		return err
 	}
+	if password == "" {
+		return &coded{exitUsage, errors.New("the password is empty")}
+	}
 	bearer, err := cl.Login(ctx, user, password)
+	if errors.Is(err, client.ErrNotFound) {
+		return &coded{exitSettings, fmt.Errorf("%s is not the address of a Ferry service: %w", cl.URL(), err)}
+	}
 	if err != nil {
 		return refusedLogin(err)
 	}
 	if err := writeLogin(saved{URL: cl.URL(), User: user, Bearer: bearer}); err != nil {
-		return err
+		return fmt.Errorf("keeping the login: %w; without one, FERRY_URL, FERRY_USER and FERRY_PASSWORD do for each command", err)
 	}
 	fmt.Fprintf(out.Err, "logged in to %s as %s\n", cl.URL(), user)
 	return nil
@@ -159,7 +178,7 @@ func warnPlain(out console, base string) {
 type logoutCommand struct{}
 
 func (logoutCommand) Run(ctx context.Context, out console) error {
-	s, err := readLogin()
+	s, err := readLogin(out)
 	if err != nil && exitCode(err) != exitSettings {
 		return err
 	}

@@ -57,7 +57,7 @@ func run(ctx context.Context, args []string, c console) int {
 		return exitUsage
 	}
 	if err := command.Run(parser); err != nil {
-		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		if ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx))) {
 			err = errInterrupted
 		}
 		fmt.Fprintln(c.Err, "ferry:", explain(err))

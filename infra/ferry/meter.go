@@ -43,7 +43,7 @@ type mark struct {
 func newMeter(out console, quiet bool) *meter {
 	m := &meter{out: out.Err, quiet: quiet, terminal: isTerminal(out.Err), columns: 80, now: time.Now, stop: make(chan struct{})}
 	if f, ok := out.Err.(interface{ Fd() uintptr }); ok && m.terminal {
-		if w, _, err := term.GetSize(int(f.Fd())); err == nil {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
 			m.columns = w
 		}
 	}
@@ -104,14 +104,15 @@ func (m *meter) show() {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.total == 0 { // it is not known yet, or there is nothing to show
+		return
+	}
 	m.marks = append(m.marks, mark{m.now(), m.done})
 	if len(m.marks) > 50 {
 		m.marks = m.marks[1:]
 	}
 	if !m.terminal {
-		if m.total > 0 {
-			fmt.Fprintf(m.out, "%s: %s\n", m.label, m.numbers())
-		}
+		fmt.Fprintf(m.out, "%s: %s\n", m.label, m.numbers())
 		return
 	}
 	m.drawn = true

@@ -21,7 +21,7 @@ Without a terminal the answers are lines on standard input: the temporary passwo
 }
 
 func (c passwdCommand) Run(ctx context.Context, out console) error {
-	s, err := readLogin()
+	s, err := readLogin(out)
 	if err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (c passwdCommand) Run(ctx context.Context, out console) error {
 		return &coded{exitUsage, errors.New("say whose password with --user or FERRY_USER")}
 	}
 	warnPlain(out, cl.URL())
-	ask := asker(out).fromStdin()
+	ask := asker(ctx, out).fromStdin()
 	link, pin, err := c.permission(ctx, out, cl, ask, user)
 	if err != nil {
 		return refusedLogin(err)

@@ -24,6 +24,9 @@ type remote struct {
 // fewTries is for commands that a person waits for.
 const fewTries = 3
 
+// tellAgain is how long a failure that is tried again is not told anew.
+const tellAgain = 5 * time.Second
+
 // transfer are flags of commands that last.
 type transfer struct {
 	Connections int  `default:"4" placeholder:"N" help:"Pieces, or small files, at once (default ${default})."`
@@ -41,9 +44,14 @@ func (t transfer) check() error {
 
 // patient makes the remote try again as often as wanted, and say so.
 func (t transfer) patient(r *remote, m *meter) {
+	var mu sync.Mutex
+	var told time.Time // several connections fail for the same reason
 	r.retry = client.Retry{Tries: t.Tries, Told: func(err error, wait time.Duration) {
-		if wait >= time.Second {
-			m.say("%s; trying again in %s", err, span(wait))
+		mu.Lock()
+		defer mu.Unlock()
+		if wait >= time.Second && time.Since(told) >= tellAgain {
+			told = time.Now()
+			m.say("%s; trying again", err)
 		}
 	}}
 }
@@ -69,7 +77,7 @@ func (r remote) open(bearer client.BearerFunc) (*client.Client, error) {
 
 // client is a client that logs in when it has to.
 func (r remote) client(out console) (*client.Client, *identity, error) {
-	s, err := readLogin()
+	s, err := readLogin(out)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -118,7 +126,7 @@ func (i *identity) bearer(ctx context.Context, refused string) (string, error) {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	ask := asker(i.out)
+	ask := asker(ctx, i.out)
 	if !ask.possible() {
 		return "", fmt.Errorf("%w: the login to %s has run out; run ferry login, or set FERRY_USER and FERRY_PASSWORD", client.ErrNoLogin, i.saved.URL)
 	}
@@ -131,7 +139,10 @@ func (i *identity) bearer(ctx context.Context, refused string) (string, error) {
 		return "", refusedLogin(err)
 	}
 	i.saved.User, i.saved.Bearer = i.user, bearer
-	return bearer, writeLogin(i.saved)
+	if err := writeLogin(i.saved); err != nil {
+		fmt.Fprintln(i.out.Err, "ferry: warning: the login is not kept:", explain(err))
+	}
+	return bearer, nil
 }
 
 func isLoopback(host string) bool {

@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // rows prints a table, or a JSON array, row by row.
@@ -63,7 +65,6 @@ type failures struct {
 	out   console
 	meter *meter // which is drawn meanwhile; may be nil
 	first error
-	count int
 }
 
 // add prints the error and keeps the first; nil is none.
@@ -71,8 +72,9 @@ func (f *failures) add(name string, err error) {
 	if err == nil {
 		return
 	}
-	if f.count++; f.first == nil {
-		f.first = fmt.Errorf("%s: %w", printable(name), err)
+	err = &failure{name, err}
+	if f.first == nil {
+		f.first = err
 		return
 	}
 	if f.meter != nil {
@@ -80,8 +82,25 @@ func (f *failures) add(name string, err error) {
 		defer f.meter.mu.Unlock()
 		f.meter.clear()
 	}
-	fmt.Fprintf(f.out.Err, "ferry: %s: %s\n", printable(name), explain(err))
+	fmt.Fprintln(f.out.Err, "ferry:", err)
 }
 
 // err is the first error, which its caller prints.
 func (f *failures) err() error { return f.first }
+
+// failure is the error of one of several things.
+type failure struct {
+	name string
+	err  error
+}
+
+// Error names the thing, once.
+func (f *failure) Error() string {
+	text, name := explain(f.err), cmp.Or(printable(f.name), `""`)
+	if strings.HasPrefix(text, name+": ") || strings.HasSuffix(text, ": "+name) {
+		return text
+	}
+	return name + ": " + text
+}
+
+func (f *failure) Unwrap() error { return f.err }

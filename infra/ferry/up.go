@@ -57,7 +57,8 @@ type uploader struct {
 	meter  *meter
 
 	mu      sync.Mutex
-	results []uploaded
+	results []uploaded // of the files
+	refused []uploaded // of paths that lead to none
 	failed  failures
 }
 
@@ -75,9 +76,9 @@ func (c upCommand) Run(ctx context.Context, out console) error {
 	u := &uploader{upCommand: c, out: out, client: cl, user: who.user, meter: m}
 	u.failed = failures{out: out, meter: u.meter}
 	items := u.collect()
-	if c.Name != "" && len(items) > 1 {
+	if err := c.checkItems(items); err != nil {
 		u.meter.end()
-		return &coded{exitUsage, errors.New("--name is for one file alone")}
+		return err
 	}
 	forgetOldStates(time.Now())
 	u.results = make([]uploaded, len(items))
@@ -87,14 +88,36 @@ func (c upCommand) Run(ctx context.Context, out console) error {
 		return err
 	}
 	if ctx.Err() != nil {
-		return errInterrupted
+		return errPaused
 	}
 	return u.failed.err()
 }
 
+func (c upCommand) checkItems(items []item) error {
+	stdin := 0
+	for _, it := range items {
+		if it.path == "-" {
+			stdin++
+		}
+	}
+	switch {
+	case c.Name != "" && len(items) > 1:
+		return &coded{exitUsage, errors.New("--name is for one file alone")}
+	case stdin > 1:
+		return &coded{exitUsage, errors.New("standard input can go up once; - is there several times")}
+	}
+	return nil
+}
+
+// refuse notes that a path cannot go up.
+func (u *uploader) refuse(path string, err error) {
+	u.failed.add(path, err)
+	u.refused = append(u.refused, uploaded{Path: path, Error: explain(err)})
+}
+
 func (u *uploader) report() error {
 	if u.JSON {
-		return printJSON(u.out, append([]uploaded{}, u.results...))
+		return printJSON(u.out, append(append([]uploaded{}, u.results...), u.refused...))
 	}
 	for _, r := range u.results {
 		if r.Link != "" {
@@ -130,6 +153,7 @@ func (u *uploader) one(ctx context.Context, i int, it item) {
 	begin := time.Now()
 	u.meter.name(it.name)
 	f, err := u.upload(ctx, it)
+	err = pausing(err)
 	r := uploaded{Path: it.path, ID: f.ID, Name: f.Name, Length: f.Length, Link: f.Link}
 	u.mu.Lock()
 	defer u.mu.Unlock()

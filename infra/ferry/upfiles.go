@@ -42,11 +42,11 @@ func (u *uploader) collect() []item {
 		info, err := os.Stat(path) // of what a link leads to, as its name was given
 		switch {
 		case err != nil:
-			u.failed.add(path, noInput(err))
+			u.refuse(path, noInput(err))
 		case info.IsDir():
 			all = append(all, u.folder(path)...)
 		case !info.Mode().IsRegular():
-			u.failed.add(path, &coded{exitUsage, fmt.Errorf("it is not a file; give a pipe or device as standard input: %s up - < %s", u.out.Program, path)})
+			u.refuse(path, &coded{exitUsage, fmt.Errorf("it is not a file; give a pipe or device as standard input: %s up - < %s", u.out.Program, path)})
 		default:
 			all = u.take(all, path, cmp.Or(u.Name, filepath.Base(path)), info.Size())
 		}
@@ -59,7 +59,7 @@ func (u *uploader) folder(root string) []item {
 	var all []item
 	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
-			u.failed.add(path, err)
+			u.refuse(path, err)
 			return nil
 		}
 		if d.IsDir() {
@@ -67,7 +67,7 @@ func (u *uploader) folder(root string) []item {
 		}
 		info, err := d.Info()
 		if err != nil {
-			u.failed.add(path, noInput(err))
+			u.refuse(path, noInput(err))
 			return nil
 		}
 		if !info.Mode().IsRegular() {
@@ -86,7 +86,7 @@ func (u *uploader) folder(root string) []item {
 func (u *uploader) take(all []item, path, name string, size int64) []item {
 	clean := filename.Clean(name)
 	if clean == "" {
-		u.failed.add(path, &coded{exitUsage, errors.New("that is no name for a file; give one with --name")})
+		u.refuse(path, &coded{exitUsage, errors.New("that is no name for a file; give one with --name")})
 		return all
 	}
 	u.meter.expect(size)
@@ -97,7 +97,8 @@ func (u *uploader) take(all []item, path, name string, size int64) []item {
 // of a file in the cache folder, as a session has to know the length.
 func (u *uploader) stdin(ctx context.Context, it item) (client.File, error) {
 	var first bytes.Buffer
-	n, err := io.CopyN(&first, u.out.In, client.SmallFile+1)
+	in := interruptible{ctx, u.out.In}
+	n, err := io.CopyN(&first, in, client.SmallFile+1)
 	if err != nil && err != io.EOF {
 		return client.File{}, fmt.Errorf("reading standard input: %w", err)
 	}
@@ -107,7 +108,7 @@ func (u *uploader) stdin(ctx context.Context, it item) (client.File, error) {
 	}
 	dir, err := cacheFolder("spool")
 	if err != nil {
-		return client.File{}, err
+		dir = os.TempDir()
 	}
 	file, err := os.CreateTemp(dir, "stdin-*")
 	if err != nil {
@@ -116,7 +117,7 @@ func (u *uploader) stdin(ctx context.Context, it item) (client.File, error) {
 	defer os.Remove(file.Name())
 	defer file.Close()
 	u.meter.say("copying standard input to %s first", file.Name())
-	if _, err := io.Copy(file, io.MultiReader(&first, interruptible{ctx, u.out.In})); err != nil {
+	if _, err := io.Copy(file, io.MultiReader(&first, in)); err != nil {
 		return client.File{}, fmt.Errorf("copying standard input: %w", err)
 	}
 	info, err := file.Stat()
@@ -127,15 +128,13 @@ func (u *uploader) stdin(ctx context.Context, it item) (client.File, error) {
 	return u.put(ctx, it.name, file, info, nil)
 }
 
-// interruptible is a reader that ends with its context, between two reads.
+// interruptible is a reader that ends with its context, also while it waits.
+// What it is then given may be written to later.
 type interruptible struct {
 	ctx context.Context
 	r   io.Reader
 }
 
 func (i interruptible) Read(b []byte) (int, error) {
-	if err := i.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return i.r.Read(b)
+	return await(i.ctx, func() (int, error) { return i.r.Read(b) })
 }

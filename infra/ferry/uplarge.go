@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -101,10 +102,17 @@ func forgetSession(id string) {
 func (u *uploader) large(ctx context.Context, name string, file *os.File, info fs.FileInfo) (client.File, error) {
 	s, err := u.readState(file.Name(), info)
 	if err != nil {
-		return client.File{}, err
+		u.meter.say("the upload of %s could not be gone on with: %s", printable(name), explain(err))
+		s = nil
 	}
 	f, err := u.put(ctx, name, file, info, s)
-	if err == nil {
+	if s == nil {
+		return f, err
+	}
+	if errors.Is(err, client.ErrChanged) && s.Session != "" {
+		_ = u.client.Abort(ctx, s.Session) // or it ends with its time: nobody can go on with it
+	}
+	if err == nil || errors.Is(err, client.ErrChanged) {
 		_ = os.Remove(s.path) // or it goes with its age
 	}
 	return f, err

@@ -96,7 +96,7 @@ func (f passwordFlags) report(out console, user, password string, show bool) {
 		fmt.Fprintf(out.Out, "%s: %s\n", kind, password)
 	}
 	if !f.Active {
-		fmt.Fprintf(out.Err, "%s is in first access: POST /auth/first with this password leads to one of the user's own.\n", user)
+		fmt.Fprintf(out.Err, "%s is in first access: ferry passwd --first, or POST /auth/first, with this password leads to one of the user's own.\n", user)
 	}
 }
 

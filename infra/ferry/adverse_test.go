@@ -1,0 +1,210 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"ferry/shared/client"
+)
+
+func TestALoginThatOthersCouldReadIsClosedToThem(t *testing.T) {
+	t.Parallel()
+	_, h := annsService(t)
+	path := filepath.Join(h.dir, "config", "ferry", "login.json")
+	if err := os.Chmod(path, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"ferry: warning: others could read " + path, ""} {
+		r := h.run("", "ls")
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 || r.code != exitOK || !strings.HasPrefix(r.err, want) || want == "" && r.err != "" {
+			t.Errorf("%v, %v: code %d: %s", info.Mode(), err, r.code, r.err)
+		}
+	}
+}
+
+// Containers and cron jobs often have no home, or one that cannot be written to.
+func TestCommandsDoWithoutAHome(t *testing.T) {
+	t.Parallel()
+	s, h := annsService(t)
+	h.write("small", []byte("small"))
+	large := bytes.Repeat([]byte("0123456789abcdef"), 5<<16)
+	h.write("large", large)
+	none := []string{"HOME=", "XDG_CONFIG_HOME=", "XDG_CACHE_HOME="}
+	unusable := filepath.Join(h.dir, "small") // a file, in which there can be no folder
+	for what, env := range map[string][]string{
+		"none":                          none,
+		"one that cannot be written to": {"HOME=" + unusable, "XDG_CONFIG_HOME=" + h.dir, "XDG_CACHE_HOME=" + unusable},
+	} {
+		h := &home{t, h.dir, append(env, "FERRY_URL="+s.Root, "FERRY_USER=ann", "FERRY_PASSWORD="+annsPassword, "TMPDIR="+h.dir)}
+		if r := h.run("", "up", "small", "large"); r.code != exitOK || strings.Count(r.out, "http") != 2 || !strings.Contains(r.err, "could not be gone on with") {
+			t.Errorf("%s: files: code %d: %s%s", what, r.code, r.out, r.err)
+		}
+		if r := h.run(string(large), "up", "-"); r.code != exitOK {
+			t.Errorf("%s: standard input: code %d: %s", what, r.code, r.err)
+		}
+		if r := h.run("", "get", "stdin", "-o", "-"); r.code != exitOK || r.out != string(large) {
+			t.Errorf("%s: get: code %d, %d bytes: %s", what, r.code, len(r.out), r.err)
+		}
+	}
+	h.env = append(h.env, none...)
+	if r := h.run("x", "login", s.Root, "--user", "ann", "--password-stdin"); r.code != exitPermission {
+		t.Errorf("a wrong password: code %d: %s", r.code, r.err)
+	}
+	if r := h.run(annsPassword, "login", s.Root, "--user", "ann", "--password-stdin"); r.code != exitSettings || !strings.Contains(r.err, "keeping the login: there is no folder for settings") {
+		t.Errorf("login: code %d: %s", r.code, r.err)
+	}
+}
+
+func TestWhatWaitsForInputEndsByCtrlC(t *testing.T) {
+	t.Parallel()
+	_, h := annsService(t)
+	for _, k := range []struct{ args, input, says string }{
+		{"up -", strings.Repeat("x", client.SmallFile+1), "copying standard input to "},
+		{"passwd --first --user ann", "", "temporary password: "},
+		{"login http://files.invalid --user ann --password-stdin", "", "ferry: warning: "},
+	} {
+		cmd := h.command("", strings.Fields(k.args)...)
+		cmd.Stdin = nil
+		in, err := cmd.StdinPipe() // which stays open
+		if err != nil {
+			t.Fatal(err)
+		}
+		errs, err := cmd.StderrPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.WriteString(in, k.input)
+		if _, err := io.ReadFull(errs, make([]byte, len(k.says))); err != nil {
+			t.Errorf("ferry %s: %v", k.args, err)
+		}
+		_ = cmd.Process.Signal(os.Interrupt)
+		text, _ := io.ReadAll(errs)
+		if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != exitInterrupt || !strings.Contains(string(text), "ferry: interrupted") {
+			t.Errorf("ferry %s: code %d: %s", k.args, cmd.ProcessState.ExitCode(), text)
+		}
+	}
+}
+
+func TestATerminalShowsWhatIsTypedAgainAfterCtrlCAtAPassword(t *testing.T) {
+	t.Parallel()
+	s, h := annsService(t)
+	ours, theirs := terminal(t)
+	cmd := h.command("", "login", s.Root, "--user", "ann")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs, theirs, theirs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(ours, make([]byte, len("password of ann: "))); err != nil {
+		t.Fatal(err)
+	}
+	for range 1000 {
+		if !shown(t, theirs) {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	_ = cmd.Process.Signal(os.Interrupt)
+	if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != exitInterrupt || !shown(t, theirs) {
+		t.Errorf("code %d, echo %v", cmd.ProcessState.ExitCode(), shown(t, theirs))
+	}
+}
+
+// terminal is a pseudo-terminal, seen from its two sides.
+func terminal(t *testing.T) (ours, theirs *os.File) {
+	t.Helper()
+	ours, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skipf("there are no pseudo-terminals: %v", err)
+	}
+	t.Cleanup(func() { ours.Close() })
+	number, err := unix.IoctlGetInt(int(ours.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(ours.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err == nil {
+		theirs, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	}
+	if err != nil {
+		t.Skipf("there are no pseudo-terminals: %v", err)
+	}
+	t.Cleanup(func() { theirs.Close() })
+	return ours, theirs
+}
+
+func shown(t *testing.T, f *os.File) bool {
+	t.Helper()
+	state, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state.Lflag&unix.ECHO != 0
+}
+
+// Nobody can go on with what was sent of a file that is another one now.
+func TestAFileThatChangesLeavesNoSession(t *testing.T) {
+	s, h := annsService(t)
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(h.dir, "cache"))
+	h.write("large", make([]byte, client.SmallFile+1))
+	file, err := os.Open(filepath.Join(h.dir, "large"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(file.Name(), time.Time{}, info.ModTime().Add(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	cl, err := client.New(client.Options{URL: s.Base, User: "ann", Password: annsPassword})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &uploader{client: cl, user: "ann", meter: newMeter(console{Err: io.Discard}, true)}
+	if _, err := u.large(t.Context(), "large", file, info); !errors.Is(err, client.ErrChanged) {
+		t.Errorf("it went up: %v", err)
+	}
+	for session, err := range cl.Sessions(t.Context()) {
+		t.Errorf("there is still %v, %v", session, err)
+	}
+	if left, err := os.ReadDir(filepath.Join(h.dir, "cache", "ferry", "uploads")); err != nil || len(left) > 0 {
+		t.Errorf("what is kept: %v, %v", left, err)
+	}
+}
+
+func TestWhatIsTypedWrongIsJSONAllTheSame(t *testing.T) {
+	t.Parallel()
+	_, h := annsService(t)
+	h.write("a.txt", []byte("a"))
+	h.run("", "up", "a.txt")
+	for _, args := range []string{"up missing a.txt", "up missing", "up a.txt --to nobody", "get missing a.txt", "rm missing a.txt", "restore missing a.txt", "ls", "uploads"} {
+		r := h.run("", append(strings.Fields(args), "--json")...)
+		var all []map[string]any
+		if err := json.Unmarshal([]byte(r.out), &all); err != nil {
+			t.Errorf("ferry %s: %v: %s", args, err, r.out)
+		}
+		failed := 0
+		for _, one := range all {
+			if one["error"] != nil {
+				failed++
+			}
+		}
+		if (failed > 0) != (r.code != exitOK) {
+			t.Errorf("ferry %s: code %d, %d failures in %s", args, r.code, failed, r.out)
+		}
+	}
+}
