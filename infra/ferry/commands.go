@@ -98,6 +98,19 @@ func (r retention) env() map[string]string {
 	return map[string]string{"FERRY_KEEP_DAYS": r.KeepDays, "FERRY_BACKUP_DAYS": r.BackupDays}
 }
 
+// bounds are those of what a server sends.
+type bounds struct {
+	PerHour      string `name:"notices-per-hour" env:"FERRY_NOTICES_PER_HOUR" placeholder:"100" help:"Most notifications that a user may cause in an hour; 0 is unbounded."`
+	PerDay       string `name:"notices-per-day" env:"FERRY_NOTICES_PER_DAY" placeholder:"500" help:"Most that a user may cause in a day; 0 is unbounded."`
+	PerRecipient string `name:"notices-per-recipient" env:"FERRY_NOTICES_PER_RECIPIENT" placeholder:"50" help:"Most that an address or number gets in a day, whoever causes them; 0 is unbounded."`
+}
+
+func (b bounds) env() map[string]string {
+	return map[string]string{
+		"FERRY_NOTICES_PER_HOUR": b.PerHour, "FERRY_NOTICES_PER_DAY": b.PerDay, "FERRY_NOTICES_PER_RECIPIENT": b.PerRecipient,
+	}
+}
+
 // settings reads the values of flags like those of the environment.
 func settings(values map[string]string) (endpoint.Settings, error) {
 	s, err := boot.Settings(func(name string) string { return values[name] })

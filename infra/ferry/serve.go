@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -49,6 +50,7 @@ type serveCommand struct {
 	MaxUploads   uint16    `env:"FERRY_MAX_UPLOADS" placeholder:"N" default:"500" help:"Most uploads at once, each of which takes up to 512 KiB of memory; more are answered 503 with Retry-After (default ${default}); 0 is unbounded."`
 	RedirectOver string    `env:"FERRY_REDIRECT_OVER" placeholder:"BYTES" help:"With --table: size from which a download is a redirect to S3; 0 is never."`
 	CORSOrigins  string    `name:"cors-origins" env:"FERRY_CORS_ORIGINS" placeholder:"ORIGIN,..." help:"Origins whose web pages may use the interface, such as https://app.example.com; * is all."`
+	Notices      bounds    `embed:""`
 	Retention    retention `embed:""`
 	SMTP         string    `env:"FERRY_SMTP_URL" placeholder:"URL" help:"Mail server, such as smtp://user:password@mail.example.com:587; without one mail goes to the inbox."`
 	MailFrom     string    `env:"FERRY_MAIL_FROM" placeholder:"ADDRESS" default:"Ferry <ferry@localhost>" help:"Sender of mail (default ${default})."`
@@ -114,6 +116,7 @@ func listen(addr string) (net.Listener, error) {
 
 func (c serveCommand) settings(addr string) (endpoint.Settings, error) {
 	values := c.Retention.env()
+	maps.Copy(values, c.Notices.env())
 	values["FERRY_PUBLIC_URL"] = c.PublicURL
 	if c.PublicURL == "" {
 		values["FERRY_PUBLIC_URL"] = "http://" + addr + endpoint.Prefix
