@@ -148,6 +148,7 @@ func (s *Store) Claim(ctx context.Context, r Request) (*Claim, error) {
 		return c.again(ctx)
 	}
 	if err != nil {
+		c.Release(ctx) // it may be that the answer alone is lost
 		return nil, fmt.Errorf("claiming a key: %w", err)
 	}
 	return c, nil

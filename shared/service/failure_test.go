@@ -46,16 +46,39 @@ func TestEachCallMayFail(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			eachFails(t, beginFailing, request, true)
+			injection{errFails, true}.inTurn(t, beginFailing, request)
 		})
 	}
 }
 
-// TestEachCallOfASessionMayFail does so with upload sessions, and also with
-// clients who do not come again.
+// TestEachCallOfASessionMayFail does so with upload sessions.
 func TestEachCallOfASessionMayFail(t *testing.T) {
 	t.Parallel()
-	for what, request := range map[string]func(s failing) *http.Response{
+	for what, request := range sessionRequests() {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			injection{errFails, true}.inTurn(t, beginSessions, request)
+		})
+	}
+}
+
+// TestAFailureInASessionMayBeTheLastOfIt has clients who do not come again, and
+// calls that are made and of which the answers are lost.
+func TestAFailureInASessionMayBeTheLastOfIt(t *testing.T) {
+	t.Parallel()
+	for _, what := range []string{"begin", "begin with a key", "part", "complete", "end"} {
+		for how, f := range map[string]injection{"no repeat": {errFails, false}, "lost answers": {servicetest.ErrLost, true}} {
+			t.Run(what+" and "+how, func(t *testing.T) {
+				t.Parallel()
+				f.inTurn(t, beginSessions, sessionRequests()[what])
+			})
+		}
+	}
+}
+
+// sessionRequests are the requests of upload sessions.
+func sessionRequests() map[string]func(failing) *http.Response {
+	return map[string]func(failing) *http.Response{
 		"begin": func(s failing) *http.Response {
 			return s.ask("POST", "/uploads", `{"name":"a","length":7,"m":"bob@example.com","notify":true}`, s.basic("alice"))
 		},
@@ -74,32 +97,33 @@ func TestEachCallOfASessionMayFail(t *testing.T) {
 		"complete":         func(s failing) *http.Response { return s.ask("POST", s.open+"/complete", "", s.basic("alice")) },
 		"another complete": func(s failing) *http.Response { return s.ask("POST", s.done+"/complete", "", s.basic("alice")) },
 		"end":              func(s failing) *http.Response { return s.ask("DELETE", s.open, "", s.basic("alice")) },
-	} {
-		for again, name := range map[bool]string{true: "", false: " and no repeat"} {
-			t.Run(what+name, func(t *testing.T) {
-				t.Parallel()
-				eachFails(t, beginSessions, request, again)
-			})
-		}
 	}
 }
 
-// eachFails makes a request with each of its calls failing in turn, and then
-// again without a failure, or not.
-func eachFails(t *testing.T, begin func(*testing.T) failing, request func(failing) *http.Response, again bool) {
+var errFails = errors.New("the text of a failure")
+
+// injection is how calls fail, and whether the request is then made again.
+type injection struct {
+	err   error
+	again bool
+}
+
+// inTurn makes a request with each of its calls failing in turn.
+func (f injection) inTurn(t *testing.T, begin func(*testing.T) failing, request func(failing) *http.Response) {
 	failed := 0
 	for n := 1; ; n++ {
 		s := begin(t)
-		name := s.failAt(n)
+		name := s.failAt(n, f.err)
 		resp := request(s)
-		s.failAt(0)
+		s.failAt(0, nil)
 		if *name == "" { // there are less than n calls
 			break
 		}
 		failed++
 		what := fmt.Sprintf("without call %d, %s", n, *name)
-		if done := s.answered(what, *name, resp); !done && again {
-			if resp := request(s); resp.StatusCode >= 300 {
+		if done := s.answered(what, *name, resp); !done && f.again {
+			gone := f.err == servicetest.ErrLost && resp.Request.Method == "DELETE" // what had been done
+			if resp := request(s); resp.StatusCode >= 300 && !(gone && resp.StatusCode == 404) {
 				s.Errorf("%s, and then again with it, the status is %d: %s", what, resp.StatusCode, s.Text(resp))
 			}
 		}
@@ -171,7 +195,7 @@ func (s failing) ask(method, path, body, credential string) *http.Response {
 
 // failAt makes the n-th call to the stores from now on fail, and later tells
 // its name; 0 ends that.
-func (s failing) failAt(n int) (name *string) {
+func (s failing) failAt(n int, err error) (name *string) {
 	name = new(string)
 	for _, call := range []string{
 		"table.Get", "table.GetMany", "table.Query", "table.Write", "table.Update",
@@ -183,7 +207,7 @@ func (s failing) failAt(n int) (name *string) {
 				return nil
 			}
 			*name = call
-			return errors.New("the text of a failure")
+			return err
 		})
 	}
 	return name
@@ -194,7 +218,7 @@ func (s failing) failAt(n int) (name *string) {
 func (s failing) answered(what, call string, resp *http.Response) (done bool) {
 	s.Helper()
 	clearing := call == "blob.Delete" || call == "parts.Abort" || call == "table.Write" && strings.HasPrefix(resp.Request.URL.Path, "/v1/download/")
-	if body := s.Text(resp); strings.Contains(body, "failure") || strings.Contains(fmt.Sprint(resp.Header), "failure") {
+	if body := s.Text(resp); strings.Contains(body+fmt.Sprint(resp.Header), "failure") {
 		s.Errorf("%s the answer is %v %s", what, resp.Header, body)
 	}
 	if clearing && resp.StatusCode >= 300 || !clearing && resp.StatusCode != 500 {

@@ -2,6 +2,7 @@ package servicetest
 
 import (
 	"context"
+	"errors"
 	"io"
 	"maps"
 	"sync"
@@ -21,6 +22,9 @@ type Calls struct {
 
 	uncounted func(why string) // ends a test where calls cannot be counted
 }
+
+// ErrLost is for Before: the call is made, and its answer is lost.
+var ErrLost = errors.New("servicetest: a failure has lost the answer")
 
 // Before lets f run before each call of a name; if it returns an error the call
 // is not made and fails with it. A nil f ends that.
@@ -56,6 +60,15 @@ func (c *Calls) add(name string) error {
 	return f()
 }
 
+// change counts a call that changes something, and makes it.
+func (c *Calls) change(name string, call func() error) error {
+	err := c.add(name)
+	if err != nil && !errors.Is(err, ErrLost) {
+		return err
+	}
+	return errors.Join(call(), err)
+}
+
 // countedTable is a table whose calls are counted.
 type countedTable struct {
 	table.Table
@@ -84,17 +97,11 @@ func (t countedTable) Query(ctx context.Context, q table.Query) (table.Page, err
 }
 
 func (t countedTable) Write(ctx context.Context, ops ...table.Op) error {
-	if err := t.calls.add("table.Write"); err != nil {
-		return err
-	}
-	return t.Table.Write(ctx, ops...)
+	return t.calls.change("table.Write", func() error { return t.Table.Write(ctx, ops...) })
 }
 
 func (t countedTable) Update(ctx context.Context, op table.Op, into any) error {
-	if err := t.calls.add("table.Update"); err != nil {
-		return err
-	}
-	return t.Table.Update(ctx, op, into)
+	return t.calls.change("table.Update", func() error { return t.Table.Update(ctx, op, into) })
 }
 
 func (t countedTable) Scan(ctx context.Context, yield func(table.Item) error) error {
@@ -110,11 +117,12 @@ type countedStore struct {
 	calls *Calls
 }
 
-func (s countedStore) Create(ctx context.Context, area blob.Area, key string, r io.Reader, size int64) (blob.Written, error) {
-	if err := s.calls.add("blob.Create"); err != nil {
-		return blob.Written{}, err
-	}
-	return s.Store.Create(ctx, area, key, r, size)
+func (s countedStore) Create(ctx context.Context, area blob.Area, key string, r io.Reader, size int64) (written blob.Written, err error) {
+	err = s.calls.change("blob.Create", func() (err error) {
+		written, err = s.Store.Create(ctx, area, key, r, size)
+		return err
+	})
+	return written, err
 }
 
 func (s countedStore) Open(ctx context.Context, area blob.Area, key string) (io.ReadSeekCloser, error) {
@@ -125,17 +133,11 @@ func (s countedStore) Open(ctx context.Context, area blob.Area, key string) (io.
 }
 
 func (s countedStore) Copy(ctx context.Context, from blob.Area, fromKey string, to blob.Area, toKey string) error {
-	if err := s.calls.add("blob.Copy"); err != nil {
-		return err
-	}
-	return s.Store.Copy(ctx, from, fromKey, to, toKey)
+	return s.calls.change("blob.Copy", func() error { return s.Store.Copy(ctx, from, fromKey, to, toKey) })
 }
 
 func (s countedStore) Delete(ctx context.Context, area blob.Area, key string) error {
-	if err := s.calls.add("blob.Delete"); err != nil {
-		return err
-	}
-	return s.Store.Delete(ctx, area, key)
+	return s.calls.change("blob.Delete", func() error { return s.Store.Delete(ctx, area, key) })
 }
 
 func (s countedStore) List(ctx context.Context, area blob.Area, after string, limit int) ([]blob.Object, error) {
@@ -176,11 +178,12 @@ type countedParts struct {
 	calls *Calls
 }
 
-func (p countedParts) BeginParts(ctx context.Context, area blob.Area, key string, l blob.Layout) (string, error) {
-	if err := p.calls.add("parts.Begin"); err != nil {
-		return "", err
-	}
-	return p.Parts.BeginParts(ctx, area, key, l)
+func (p countedParts) BeginParts(ctx context.Context, area blob.Area, key string, l blob.Layout) (upload string, err error) {
+	err = p.calls.change("parts.Begin", func() (err error) {
+		upload, err = p.Parts.BeginParts(ctx, area, key, l)
+		return err
+	})
+	return upload, err
 }
 
 func (p countedParts) SignPart(ctx context.Context, area blob.Area, key, upload string, l blob.Layout, number int, sum *uint64, expires time.Duration) (blob.SignedPart, error) {
@@ -190,11 +193,12 @@ func (p countedParts) SignPart(ctx context.Context, area blob.Area, key, upload 
 	return p.Parts.SignPart(ctx, area, key, upload, l, number, sum, expires)
 }
 
-func (p countedParts) WritePart(ctx context.Context, area blob.Area, key, upload string, l blob.Layout, number int, r io.Reader, sum *uint64) (blob.Part, error) {
-	if err := p.calls.add("parts.Write"); err != nil {
-		return blob.Part{}, err
-	}
-	return p.Parts.WritePart(ctx, area, key, upload, l, number, r, sum)
+func (p countedParts) WritePart(ctx context.Context, area blob.Area, key, upload string, l blob.Layout, number int, r io.Reader, sum *uint64) (part blob.Part, err error) {
+	err = p.calls.change("parts.Write", func() (err error) {
+		part, err = p.Parts.WritePart(ctx, area, key, upload, l, number, r, sum)
+		return err
+	})
+	return part, err
 }
 
 func (p countedParts) ListParts(ctx context.Context, area blob.Area, key, upload string, after, limit int) ([]blob.Part, error) {
@@ -204,16 +208,14 @@ func (p countedParts) ListParts(ctx context.Context, area blob.Area, key, upload
 	return p.Parts.ListParts(ctx, area, key, upload, after, limit)
 }
 
-func (p countedParts) CompleteParts(ctx context.Context, area blob.Area, key, upload string, l blob.Layout, sum *uint64) (blob.Written, error) {
-	if err := p.calls.add("parts.Complete"); err != nil {
-		return blob.Written{}, err
-	}
-	return p.Parts.CompleteParts(ctx, area, key, upload, l, sum)
+func (p countedParts) CompleteParts(ctx context.Context, area blob.Area, key, upload string, l blob.Layout, sum *uint64) (written blob.Written, err error) {
+	err = p.calls.change("parts.Complete", func() (err error) {
+		written, err = p.Parts.CompleteParts(ctx, area, key, upload, l, sum)
+		return err
+	})
+	return written, err
 }
 
 func (p countedParts) AbortParts(ctx context.Context, area blob.Area, key, upload string) error {
-	if err := p.calls.add("parts.Abort"); err != nil {
-		return err
-	}
-	return p.Parts.AbortParts(ctx, area, key, upload)
+	return p.calls.change("parts.Abort", func() error { return p.Parts.AbortParts(ctx, area, key, upload) })
 }
