@@ -25,6 +25,9 @@ func (c serveCommand) greet(ctx context.Context, out console, p *endpoint.Ports,
 	if o.ShowInbox {
 		fmt.Fprintf(out.Out, "Mail and text messages are not sent: they are shown at %s/inbox\n", strings.TrimSuffix(p.PublicURL, endpoint.Prefix))
 	}
+	if n := len(o.Webhooks); n > 0 && c.Secret == "" {
+		fmt.Fprintf(out.Out, "Events are posted to %d webhooks, signed with the secret in %s\n", n, filepath.Join(c.Data, "webhook.secret"))
+	}
 	if !c.Demo || c.inCloud() {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
+	"strings"
 	"syscall"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"ferry/shared/mail/smtp"
 	"ferry/shared/service"
 	"ferry/shared/table/sqlite"
+	"ferry/shared/webhooks"
 )
 
 const (
@@ -54,6 +56,9 @@ type serveCommand struct {
 	Retention    retention `embed:""`
 	SMTP         string    `env:"FERRY_SMTP_URL" placeholder:"URL" help:"Mail server, such as smtp://user:password@mail.example.com:587; without one mail goes to the inbox."`
 	MailFrom     string    `env:"FERRY_MAIL_FROM" placeholder:"ADDRESS" default:"Ferry <ferry@localhost>" help:"Sender of mail (default ${default})."`
+	Webhooks     []string  `name:"webhook" env:"FERRY_WEBHOOKS" sep:" " placeholder:"URL" help:"Address that events are posted to, such as https://example.com/ferry-events; may be given up to 10 times, in the variable with spaces between."`
+	Secret       string    `name:"webhook-secret" env:"FERRY_WEBHOOK_SECRET" placeholder:"whsec_..." help:"Secret that events are signed with, or several with spaces between while it changes; better in the variable than on the command line. Without one it is made, in webhook.secret among the data."`
+	Events       bool      `env:"FERRY_EVENTS" help:"With --table: record events, for the stack's topic."`
 	Inbox        string    `env:"FERRY_INBOX" enum:"auto,on,off" default:"auto" help:"Show sent messages at /inbox to whoever reaches it: on, off, or auto, which is on for a server on a loopback address without --public-url and --smtp."`
 	Demo         bool      `env:"FERRY_DEMO" default:"true" negatable:"" help:"Make the user demo on the first start on empty data."`
 	Fsync        string    `env:"FERRY_FSYNC" enum:"on,off" default:"on" help:"off never waits for the disk, and a loss of power loses files that were answered; for comparison with servers that never do."`
@@ -128,6 +133,13 @@ func (c serveCommand) settings(addr string) (endpoint.Settings, error) {
 	}
 	set, err := settings(values)
 	set.HideUsers, set.MaxUploads = c.HideUsers, int(c.MaxUploads)
+	set.Events = len(c.addresses()) > 0
+	if c.inCloud() {
+		if set.Events {
+			return set, &coded{exitSettings, errors.New("FERRY_WEBHOOKS is for data on this machine; with FERRY_TABLE and FERRY_EVENTS events go to the stack's topic")}
+		}
+		set.Events = c.Events
+	}
 	return set, err
 }
 
@@ -154,6 +166,11 @@ func (c serveCommand) options(addr net.Addr, p *endpoint.Ports) (service.Options
 		}
 		o.Mail = mail.Sender(sender)
 	}
+	if len(c.addresses()) > 0 {
+		if o.Webhooks, o.Secrets, err = c.webhooks(); err != nil {
+			return o, err
+		}
+	}
 	tcp, _ := addr.(*net.TCPAddr)
 	private := tcp != nil && tcp.IP.IsLoopback() && c.PublicURL == "" && c.SMTP == "" && !c.inCloud()
 	o.ShowInbox = c.Inbox == "on" || c.Inbox == "auto" && private
@@ -165,6 +182,25 @@ func (c serveCommand) options(addr net.Addr, p *endpoint.Ports) (service.Options
 	}
 	return o, nil
 }
+
+// webhooks returns the addresses that events go to, and what signs them.
+func (c serveCommand) webhooks() ([]string, []webhooks.Secret, error) {
+	text, where := c.Secret, "FERRY_WEBHOOK_SECRET"
+	if text == "" {
+		var err error
+		if text, where, err = local.WebhookSecret(c.Data); err != nil {
+			return nil, nil, err
+		}
+	}
+	secrets, err := webhooks.ParseSecrets(text)
+	if err != nil {
+		return nil, nil, &coded{exitSettings, fmt.Errorf("%s: %w", where, err)}
+	}
+	return c.addresses(), secrets, nil
+}
+
+// addresses are the webhooks; spaces between them may be many.
+func (c serveCommand) addresses() []string { return strings.Fields(strings.Join(c.Webhooks, " ")) }
 
 // serve answers requests until ctx ends, then lets those under way finish.
 func (c serveCommand) serve(ctx context.Context, l net.Listener, s *service.Service, p *endpoint.Ports) error {

@@ -143,7 +143,7 @@ func (c *copying) run(ctx context.Context, from, to string) error {
 	if err := c.copyTo(ctx, filepath.Join(from, tableName), aside); err != nil {
 		return errors.Join(err, removeTable(aside))
 	}
-	if err := copyKey(from, to); err != nil {
+	if err := copySecrets(from, to); err != nil {
 		return err
 	}
 	// From here on it is this backup. What follows an earlier one's table in
@@ -365,25 +365,33 @@ func (c *copying) pruneArea(ctx context.Context, db *sqlite.DB, area blob.Area) 
 	}
 }
 
-// copyKey copies the link key; without one, links would be dead.
-func copyKey(from, to string) error {
-	text, err := os.ReadFile(filepath.Join(from, keyName))
-	if err != nil {
+// copySecrets copies the link key, without which links would be dead, and the
+// secret of webhooks, if there is one.
+func copySecrets(from, to string) error {
+	if err := copySecret(from, to, keyName); err != nil {
 		return fmt.Errorf("copying the link key: %w", err)
 	}
-	f, err := os.CreateTemp(to, ".link.key-*") // mode 0600
+	if err := copySecret(from, to, secretName); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("copying the webhook secret: %w", err)
+	}
+	return nil
+}
+
+func copySecret(from, to, name string) error {
+	text, err := os.ReadFile(filepath.Join(from, name))
 	if err != nil {
-		return fmt.Errorf("copying the link key: %w", err)
+		return err
+	}
+	f, err := os.CreateTemp(to, "."+name+"-*") // mode 0600
+	if err != nil {
+		return err
 	}
 	defer os.Remove(f.Name())
 	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), filepath.Join(to, keyName))
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("copying the link key: %w", err)
-	}
-	return nil
+	return os.Rename(f.Name(), filepath.Join(to, name))
 }
 
 func removeTable(path string) error { return errors.Join(removeLogs(path), os.RemoveAll(path)) }

@@ -24,8 +24,9 @@ import (
 
 // The names of files in the folder.
 const (
-	tableName = "table.sqlite"
-	keyName   = "link.key"
+	tableName  = "table.sqlite"
+	keyName    = "link.key"
+	secretName = "webhook.secret"
 )
 
 var (
@@ -174,8 +175,7 @@ func hasNames(dir string) (bool, error) {
 	return err == nil, err
 }
 
-// linkKey reads the key's file, or makes it. Two processes that start at once
-// agree: the file is linked into place, and only one link is made.
+// linkKey reads the key's file, or makes it.
 func linkKey(path string, random io.Reader) (key links.Key, made bool, err error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -199,7 +199,14 @@ func makeKey(path string, random io.Reader) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".link.key-*") // mode 0600
+	return makeFile(path, text)
+}
+
+// makeFile makes a file that only its owner can read, unless there is one. Two
+// processes at once agree: the file is linked into place, and only one link is
+// made.
+func makeFile(path, text string) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // mode 0600
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestTheReceiverInTheREADMEGetsWhatHappened compiles the program, lets things
+// happen while it does not run and the server is killed, and then starts it.
+func TestTheReceiverInTheREADMEGetsWhatHappened(t *testing.T) {
+	t.Parallel()
+	addr := freeAddress(t)
+	program := buildReceiver(t, addr)
+	dir := t.TempDir()
+	hook := "http://" + addr + "/ferry-events"
+	s := serve(t, dir, "--webhook", hook)
+	secret, err := os.ReadFile(filepath.Join(dir, "webhook.secret"))
+	if err != nil || !strings.Contains(s.greeting, filepath.Join(dir, "webhook.secret")) {
+		t.Fatalf("the greeting does not tell where the secret is: %s, %v", s.greeting, err)
+	}
+	for i := range 3 {
+		a := answered{name: fmt.Sprint(i), content: []byte("x")}
+		if !post(s, s.password, &a) {
+			t.Fatal("an upload failed")
+		}
+	}
+	if err := s.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.Wait()
+	serve(t, dir, "--webhook", hook)
+
+	receiver := exec.CommandContext(t.Context(), program)
+	receiver.Env = append(os.Environ(), "FERRY_WEBHOOK_SECRET="+string(secret))
+	receiver.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	var errs bytes.Buffer
+	receiver.Stdout, receiver.Stderr = out, &errs
+	if err := receiver.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = receiver.Process.Kill(); _ = receiver.Wait() }()
+	var got string
+	for range 1200 {
+		text, err := os.ReadFile(out.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got = string(text); strings.Count(got, "\n") >= 3 {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	for i := range 3 {
+		if want := fmt.Sprintf("file.uploaded files/demo/%d ", i+1); !strings.Contains(got, want) {
+			t.Errorf("nothing of %s in %q, %s", want, got, errs.String())
+		}
+	}
+	forged := `{"id":"1","type":"file.deleted","subject":"files/demo/1"}`
+	for _, signature := range []string{"", "v1,", "v1,AAAA"} {
+		r, err := http.NewRequestWithContext(t.Context(), "POST", hook, strings.NewReader(forged))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("webhook-id", "1")
+		r.Header.Set("webhook-timestamp", fmt.Sprint(time.Now().Unix()))
+		r.Header.Set("webhook-signature", signature)
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusUnauthorized {
+			t.Errorf("the signature %q is answered %d", signature, resp.StatusCode)
+		}
+	}
+}
+
+// buildReceiver compiles the program that the README shows, for an address.
+func buildReceiver(t *testing.T, addr string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := regexp.MustCompile("(?s)<!-- A test runs this program. -->\n```go\n(.*?)```").FindSubmatch(text)
+	if block == nil {
+		t.Fatal("the README shows no receiver")
+	}
+	source := filepath.Join(t.TempDir(), "main.go")
+	if err := os.WriteFile(source, bytes.ReplaceAll(block[1], []byte("127.0.0.1:9000"), []byte(addr)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(t.TempDir(), "receiver")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, source).CombinedOutput(); err != nil {
+		t.Fatalf("the receiver cannot be built: %v\n%s", err, out)
+	}
+	return program
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func TestWebhooksThatMakeNoSenseAreRefusedInOneSentence(t *testing.T) {
+	t.Parallel()
+	cases := [][]string{
+		{"a webhook is not an address", "--webhook", "example.com/S3CR3T"},
+		{"FERRY_WEBHOOK_SECRET", "--webhook", "http://127.0.0.1:9/S3CR3T", "--webhook-secret", "S3CR3T"},
+		{"FERRY_WEBHOOKS is for data on this machine", "--webhook", "http://127.0.0.1:9/S3CR3T", "--table", "t", "--files-bucket", "f", "--backup-bucket", "b", "--key-parameter", "k"},
+	}
+	for _, c := range cases {
+		r := runFerry(t, t.TempDir(), "", append([]string{"serve", "--addr", "127.0.0.1:0"}, c[1:]...)...)
+		wantSentence(t, r, exitSettings, c[0])
+		if strings.Contains(r.err+r.out, "S3CR3T") {
+			t.Errorf("a secret is shown: %s", r.err)
+		}
+	}
+	if r := runFerry(t, t.TempDir(), "", "serve", "--help"); !strings.Contains(r.out, "--webhook=URL") || !strings.Contains(r.out, "$FERRY_WEBHOOKS") {
+		t.Errorf("the help tells nothing of webhooks:\n%s", r.out)
+	}
+}
