@@ -43,9 +43,9 @@ type Feedback struct {
 // more an address is suppressed all the same. also is for the operations that
 // belong to a notice that has failed.
 func Record(ctx context.Context, t table.Table, now time.Time, f Feedback, also ...Settled) error {
-	items, err := t.GetMany(ctx, Notice{ID: f.ID}.Key(), failedKey(f.ID), settledKey(f.ID))
+	items, err := lookUp(ctx, t, f.ID)
 	if err != nil {
-		return fmt.Errorf("looking for the notice of a provider's feedback: %w", err)
+		return err
 	}
 	if items[0].Found() && !items[2].Found() {
 		return ErrUnsettled

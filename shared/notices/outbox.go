@@ -50,7 +50,7 @@ func (s *Sender) waiting(ctx context.Context) (due []Notice, next time.Time, err
 }
 
 func (s *Sender) scan(ctx context.Context, pk string, yield func(Notice)) error {
-	for item, err := range items(ctx, s.Table, pk) {
+	for item, err := range items(ctx, s.Table, table.Query{PK: pk}) {
 		if err != nil {
 			return err
 		}
@@ -67,12 +67,19 @@ func (s *Sender) scan(ctx context.Context, pk string, yield func(Notice)) error 
 }
 
 func read(item table.Item) (Notice, error) {
-	var n Notice
-	if err := item.Decode(&n); err != nil {
-		return Notice{}, fmt.Errorf("it cannot be read: %w", err)
+	n, err := decode(item)
+	if err != nil {
+		return n, err
 	}
 	if n.V != layout || n.Key() != item.Key {
 		return n, errors.New("it is not of this version's form")
+	}
+	return n, nil
+}
+
+func decode(item table.Item) (n Notice, err error) {
+	if err := item.Decode(&n); err != nil {
+		return Notice{}, fmt.Errorf("it cannot be read: %w", err)
 	}
 	return n, nil
 }
@@ -157,28 +164,12 @@ func settled(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// GivenUp returns up to limit (1 to table.MaxPage) notices that were given up
-// in the last 30 days, newest first. LastError says why.
-func GivenUp(ctx context.Context, t table.Table, limit int) ([]Notice, error) {
-	page, err := t.Query(ctx, table.Query{PK: failedPartition, Descending: true, Limit: limit})
-	if err != nil {
-		return nil, fmt.Errorf("reading the failed notices: %w", err)
-	}
-	failed := make([]Notice, len(page.Items))
-	for i, item := range page.Items {
-		if err := item.Decode(&failed[i]); err != nil {
-			return nil, fmt.Errorf("reading a failed notice: %w", err)
-		}
-	}
-	return failed, nil
-}
-
 // Overdue yields the keys of notices that have been due for an age, which a
 // sender that works would have settled or postponed. It reads the whole outbox.
 func Overdue(ctx context.Context, t table.Table, now time.Time, age time.Duration) iter.Seq2[table.Key, error] {
 	return func(yield func(table.Key, error) bool) {
 		for shard := range shards {
-			for item, err := range items(ctx, t, partition(shard)) {
+			for item, err := range items(ctx, t, table.Query{PK: partition(shard)}) {
 				if err != nil {
 					yield(table.Key{}, err)
 					return
@@ -193,10 +184,11 @@ func Overdue(ctx context.Context, t table.Table, now time.Time, age time.Duratio
 	}
 }
 
-// items yields the items of a partition, one call to the table for each 1000.
-func items(ctx context.Context, t table.Table, pk string) iter.Seq2[table.Item, error] {
+// items yields what a query finds on all its pages, one call to the table for each 1000.
+func items(ctx context.Context, t table.Table, q table.Query) iter.Seq2[table.Item, error] {
 	return func(yield func(table.Item, error) bool) {
-		q := table.Query{PK: pk, Limit: table.MaxPage}
+		q := q
+		q.Limit = table.MaxPage
 		for {
 			page, err := t.Query(ctx, q)
 			if err != nil {

@@ -375,7 +375,7 @@ func TestWithoutAProviderTheNoticeFailsForGood(t *testing.T) {
 func TestASenderNeedsAnAddressToSendFrom(t *testing.T) {
 	t.Parallel()
 	for _, from := range []string{"", "ferry", "ferry@example.org\r\nBcc: x@example.org"} {
-		if _, err := notices.NewSender(notices.Config{From: from}); err == nil {
+		if _, err := notices.NewSender(notices.Config{Mail: &flaky{}, From: from}); err == nil {
 			t.Errorf("%q was accepted", from)
 		}
 	}

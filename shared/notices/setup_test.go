@@ -190,9 +190,12 @@ func (p *place) received(t *testing.T) []inbox.Message {
 
 func (p *place) failed(t *testing.T) []notices.Notice {
 	t.Helper()
-	failed, err := notices.GivenUp(t.Context(), p.table, 100)
-	if err != nil {
-		t.Fatal(err)
+	var failed []notices.Notice
+	for n, err := range notices.GivenUp(t.Context(), p.table) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		failed = append(failed, n)
 	}
 	return failed
 }

@@ -85,15 +85,25 @@ func States(ctx context.Context, t table.Table, ids []string) ([]Notice, error) 
 	return all, nil
 }
 
-func states(ctx context.Context, t table.Table, ids []string) ([]Notice, error) {
+// lookUp returns three items for each ID: where the notice is while it waits,
+// when it was given up, and when it was settled otherwise. It may move from the
+// first to another while it is looked for.
+func lookUp(ctx context.Context, t table.Table, ids ...string) ([]table.Item, error) {
 	var keys []table.Key
 	for _, id := range ids {
-		// A notice may move while it is looked for, from the first to another.
 		keys = append(keys, Notice{ID: id}.Key(), failedKey(id), settledKey(id))
 	}
 	items, err := t.GetMany(ctx, keys...)
 	if err != nil {
 		return nil, fmt.Errorf("reading the states of notices: %w", err)
+	}
+	return items, nil
+}
+
+func states(ctx context.Context, t table.Table, ids []string) ([]Notice, error) {
+	items, err := lookUp(ctx, t, ids...)
+	if err != nil {
+		return nil, err
 	}
 	var found []Notice
 	for i := range ids {
