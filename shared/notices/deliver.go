@@ -47,9 +47,10 @@ type Config struct {
 // work on one table, in any number of processes.
 type Sender struct{ Config }
 
-// NewSender returns a Sender, or an error if From is no address.
+// NewSender returns a Sender, or an error if it has a way to send mail and From
+// is no address.
 func NewSender(c Config) (*Sender, error) {
-	if !mail.Valid(c.From) {
+	if c.Mail != nil && !mail.Valid(c.From) {
 		return nil, fmt.Errorf("%q is no address to send mail from; it must look like Ferry <ferry@example.org>", c.From)
 	}
 	if c.Jitter == nil {
