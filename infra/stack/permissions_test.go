@@ -86,6 +86,6 @@ func TestTheKeyIsReadByThoseWhoMintLinks(t *testing.T) {
 		}
 	}
 	same(t, "readers of the key", readers, []string{
-		"authforget", "downloadlist", "downloadlistbackup", "filesdelete", "filesget", "filesrestore", "sweep", "upload", "uploads",
+		"authforget", "downloadlist", "downloadlistbackup", "filesdelete", "filesget", "filesrestore", "notificationsstop", "sweep", "upload", "uploads",
 	})
 }

@@ -45,6 +45,7 @@ func scenarios() map[string]func(*stage) {
 		"filesrestore":       filesRestore,
 		"health":             func(s *stage) { s.must(200, "GET", "/health") },
 		"openapi":            func(s *stage) { s.must(200, "GET", "/openapi.json") },
+		"notificationsstop":  notificationsStop,
 		"notfound":           func(s *stage) { s.must(404, "GET", "/nothing") },
 		"sweep":              sweepAll,
 		"linkkey":            func(*stage) {}, // its one call is proven where it is written
@@ -290,6 +291,18 @@ func filesRestore(s *stage) {
 	}
 	s.must(404, "POST", "/files/3/restore", bearer())
 	s.guesses(func(password string) int { return s.do("POST", "/files/1/restore", basic("alice", password)) }, boottest.Password)
+}
+
+func notificationsStop(s *stage) {
+	path := "/notifications/stop?t=" + s.real.Key.Stop("ann@example.com")
+	s.must(200, "GET", path)
+	for range 2 {
+		s.must(200, "POST", path, form(url.Values{"List-Unsubscribe": {"One-Click"}}))
+	}
+	for range 2 {
+		s.must(200, "POST", path, form(url.Values{"undo": {"1"}}))
+	}
+	s.must(401, "GET", "/notifications/stop?t=unknown")
 }
 
 func sweepAll(s *stage) {

@@ -21,6 +21,7 @@ const (
 	Forget = "handlerAuthForget:succsessfully"
 	First  = "handlerAuthFirst:succsessfully"
 	Health = "handlerHealth:succsessfully"
+	Stop   = "handlerNotificationsStop:succsessfully"
 )
 
 // File is a file record, specification section 2.3.

@@ -19,6 +19,7 @@ import (
 	"ferry/shared/endpoint/filesrestore"
 	"ferry/shared/endpoint/health"
 	"ferry/shared/endpoint/notfound"
+	"ferry/shared/endpoint/notificationsstop"
 	"ferry/shared/endpoint/oauthrevoke"
 	"ferry/shared/endpoint/oauthtoken"
 	"ferry/shared/endpoint/openapi"
@@ -42,6 +43,7 @@ func Endpoints() []endpoint.Endpoint {
 		filesrestore.Endpoint(),
 		health.Endpoint(),
 		notfound.Endpoint(),
+		notificationsstop.Endpoint(),
 		oauthrevoke.Endpoint(),
 		oauthtoken.Endpoint(),
 		openapi.Endpoint(),

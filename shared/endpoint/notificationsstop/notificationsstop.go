@@ -1,0 +1,146 @@
+// Package notificationsstop is GET and POST /notifications/stop: with the link
+// at the end of a mail its recipient ends such mails, and lets them come again.
+package notificationsstop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"ferry/shared/endpoint"
+	"ferry/shared/envelope"
+	"ferry/shared/fault"
+	"ferry/shared/suppressed"
+	"ferry/shared/table"
+	"ferry/shared/users"
+)
+
+// Endpoint names the endpoint and its routes.
+func Endpoint() endpoint.Endpoint {
+	return endpoint.Endpoint{
+		Name:   "notificationsstop",
+		Routes: []endpoint.Route{{Method: "GET", Path: "/notifications/stop"}, {Method: "POST", Path: "/notifications/stop"}},
+		New:    New,
+	}
+}
+
+// New returns the handler. It needs the ports Table and Key. A browser gets
+// pages, anything else the envelope.
+//
+// Only a POST changes something: mail scanners open every link. It needs no
+// more than the address of the link (RFC 8058: mail programs send it when
+// their user presses their own button), and may come any number of times. A
+// request costs one call to the table, and none if the token is wrong.
+func New(p *endpoint.Ports) http.Handler {
+	s := server{p}
+	programs := p.Outlet()
+	programs.Links = true
+	people := programs
+	people.WriteError = s.errorPage
+	forPrograms, forPeople := programs.Handler(s.serve), people.Handler(s.serve)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Add("Vary", "Accept")
+		if isPerson(r) {
+			forPeople.ServeHTTP(w, r)
+		} else {
+			forPrograms.ServeHTTP(w, r)
+		}
+	})
+}
+
+func isPerson(r *http.Request) bool { return endpoint.Prefers(r, "text/html") != "" }
+
+type server struct{ ports *endpoint.Ports }
+
+// state is how things stand for an address.
+type state int
+
+const (
+	coming  state = iota // mails are sent to it
+	stopped              // its owner wants none
+	refused              // mail to it came back, or was called spam
+)
+
+func (s server) serve(w http.ResponseWriter, r *http.Request) error {
+	address, err := s.address(r)
+	if err != nil {
+		return err
+	}
+	var now state
+	switch {
+	case r.Method == http.MethodGet:
+		now, err = s.look(r.Context(), address)
+	default:
+		now, err = s.change(w, r, address)
+	}
+	if err != nil {
+		return err
+	}
+	if isPerson(r) {
+		return writePage(w, http.StatusOK, wordsOf(endpoint.Lang(r, users.User{})).page(now, address))
+	}
+	return envelope.Write(w, s.ports.Now(), envelope.Success{Description: envelope.Stop})
+}
+
+// address is the one that the request's token is for.
+func (s server) address(r *http.Request) (string, error) {
+	q, err := endpoint.Query(r)
+	if err != nil {
+		return "", err
+	}
+	token := q.Get("t")
+	if token == "" {
+		return "", fault.New(fault.Invalid, "the query parameter t, the token at the end of a mail, is missing")
+	}
+	address, ok := s.ports.Key.StopAddress(token)
+	if !ok {
+		return "", fault.New(fault.Unauthorized, "the token is not one of a mail from here")
+	}
+	return address, nil
+}
+
+func (s server) look(ctx context.Context, address string) (state, error) {
+	e, ok, err := suppressed.Get(ctx, s.ports.Table, address)
+	switch {
+	case err != nil:
+		return 0, err
+	case !ok:
+		return coming, nil
+	case e.Reason == suppressed.Stopped:
+		return stopped, nil
+	}
+	return refused, nil
+}
+
+// change stops the mails or, with undo in a form, lets them come again. An
+// address that is on the list for another reason stays there for it.
+func (s server) change(w http.ResponseWriter, r *http.Request, address string) (state, error) {
+	form, _, err := endpoint.Form(w, r)
+	if err != nil {
+		return 0, err
+	}
+	now := stopped
+	op := suppressed.Add(address, suppressed.Stopped, "", s.ports.Now()).If(table.NotExists())
+	if form.Get("undo") != "" {
+		now = coming
+		op = table.Delete(suppressed.Key(address)).If(table.Equal("reason", string(suppressed.Stopped)))
+	}
+	err = s.ports.Table.Write(r.Context(), op)
+	if errors.Is(err, table.ErrCondition) { // it was so before, or there is another reason
+		return s.look(r.Context(), address)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("changing whether an address gets mail: %w", err)
+	}
+	return now, nil
+}
+
+// errorPage tells a person who followed a link that it is none.
+func (s server) errorPage(w http.ResponseWriter, r *http.Request, status int) error {
+	words := wordsOf(endpoint.Lang(r, users.User{}))
+	if status >= http.StatusInternalServerError || status == http.StatusTooManyRequests {
+		return writePage(w, status, page{Lang: words.lang, Title: words.sorry, Text: words.later})
+	}
+	return writePage(w, status, page{Lang: words.lang, Title: words.noLink, Text: words.whole})
+}

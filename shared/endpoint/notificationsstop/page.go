@@ -1,0 +1,135 @@
+package notificationsstop
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+//go:embed page.html
+var pageSource string
+
+var pageHTML = template.Must(template.New("page").Parse(pageSource))
+
+// page is one page: what it says and, unless Button is empty, what can be done.
+type page struct {
+	Lang, Title, Text, Button string
+	Undo                      bool // what the button does
+}
+
+// words are what the pages say in one language. Each %s stands for an address.
+type words struct {
+	lang string
+
+	ask, asked, stop     string
+	stopped, none, again string
+	refused, unreachable string
+	noLink, whole        string
+	sorry, later         string
+}
+
+func (w words) page(s state, address string) page {
+	p := page{Lang: w.lang}
+	switch s {
+	case coming:
+		p.Title, p.Text, p.Button = w.ask, fmt.Sprintf(w.asked, address), w.stop
+	case stopped:
+		p.Title, p.Text, p.Button, p.Undo = w.stopped, fmt.Sprintf(w.none, address), w.again, true
+	case refused:
+		p.Title, p.Text = w.refused, fmt.Sprintf(w.unreachable, address)
+	}
+	return p
+}
+
+func writePage(w http.ResponseWriter, status int, p page) error {
+	var b bytes.Buffer
+	if err := pageHTML.Execute(&b, p); err != nil {
+		return fmt.Errorf("writing the page about ending mails: %w", err)
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Length", strconv.Itoa(b.Len()))
+	h.Set("Content-Language", p.Lang)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer") // the address has the token in it
+	h.Set("X-Robots-Tag", "noindex")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+	w.WriteHeader(status)
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func wordsOf(lang string) words {
+	switch strings.ToLower(lang) {
+	case "it":
+		return words{
+			lang:    "it",
+			ask:     "Non ricevere più queste e-mail?",
+			asked:   "%s non riceverà più da qui e-mail sui file. I codici per una nuova password arrivano comunque.",
+			stop:    "Non inviarmene più",
+			stopped: "Nessun’altra e-mail",
+			none:    "%s non riceve più da qui e-mail sui file. Chi ti invia un file viene a saperlo.",
+			again:   "Annulla: voglio riceverle di nuovo",
+			refused: "Nessuna e-mail a questo indirizzo", unreachable: "%s non riceve e-mail da qui: sono tornate indietro o sono state segnalate come spam.",
+			noLink: "Questo link non è valido", whole: "Apri il link intero, così come sta in fondo all’e-mail.",
+			sorry: "Qualcosa è andato storto", later: "Riprova tra qualche minuto.",
+		}
+	case "es":
+		return words{
+			lang:    "es",
+			ask:     "¿Dejar de recibir estos correos?",
+			asked:   "%s no recibirá más correos sobre archivos desde aquí. Los códigos para una nueva contraseña seguirán llegando.",
+			stop:    "No enviarme más",
+			stopped: "No habrá más correos",
+			none:    "%s ya no recibe correos sobre archivos desde aquí. Quien te envíe un archivo lo sabrá.",
+			again:   "Deshacer: quiero recibirlos de nuevo",
+			refused: "Ningún correo a esta dirección", unreachable: "%s no recibe correos desde aquí: fueron devueltos o marcados como no deseados.",
+			noLink: "Este enlace no es válido", whole: "Abre el enlace completo, tal como está al final del correo.",
+			sorry: "Algo ha salido mal", later: "Vuelve a intentarlo en unos minutos.",
+		}
+	case "fr":
+		return words{
+			lang:    "fr",
+			ask:     "Ne plus recevoir ces e-mails\u00a0?",
+			asked:   "%s ne recevra plus d’ici d’e-mails au sujet de fichiers. Les codes pour un nouveau mot de passe arrivent toujours.",
+			stop:    "Ne plus m’en envoyer",
+			stopped: "Plus aucun e-mail",
+			none:    "%s ne reçoit plus d’ici d’e-mails au sujet de fichiers. Qui vous envoie un fichier en est averti.",
+			again:   "Annuler\u00a0: je veux les recevoir à nouveau",
+			refused: "Aucun e-mail à cette adresse", unreachable: "%s ne reçoit pas d’e-mails d’ici\u00a0: ils ont été renvoyés ou signalés comme indésirables.",
+			noLink: "Ce lien n’est pas valable", whole: "Ouvrez le lien entier, tel qu’il figure à la fin de l’e-mail.",
+			sorry: "Une erreur s’est produite", later: "Réessayez dans quelques minutes.",
+		}
+	case "de":
+		return words{
+			lang:    "de",
+			ask:     "Keine solchen E-Mails mehr?",
+			asked:   "%s bekommt dann von hier keine E-Mails über Dateien mehr. Codes für ein neues Passwort kommen weiterhin an.",
+			stop:    "Keine mehr schicken",
+			stopped: "Es kommen keine E-Mails mehr",
+			none:    "%s bekommt von hier keine E-Mails über Dateien mehr. Wer dir eine Datei schickt, erfährt das.",
+			again:   "Rückgängig: Ich möchte sie wieder bekommen",
+			refused: "Keine E-Mails an diese Adresse", unreachable: "%s bekommt von hier keine E-Mails: Sie kamen zurück oder wurden als Spam gemeldet.",
+			noLink: "Dieser Link ist ungültig", whole: "Öffne den ganzen Link, so wie er am Ende der E-Mail steht.",
+			sorry: "Etwas ist schiefgegangen", later: "Versuche es in ein paar Minuten noch einmal.",
+		}
+	default:
+		return words{
+			lang:    "en",
+			ask:     "Stop these e-mails?",
+			asked:   "%s will get no more e-mails about files from here. Codes for a new password still arrive.",
+			stop:    "Send me no more",
+			stopped: "No more e-mails",
+			none:    "%s gets no e-mails about files from here any more. Whoever sends you a file is told so.",
+			again:   "Undo: I want them again",
+			refused: "No e-mails to this address", unreachable: "%s gets no e-mails from here: they came back, or were reported as spam.",
+			noLink: "This link is not valid", whole: "Open the whole link, as it stands at the end of the e-mail.",
+			sorry: "Something went wrong", later: "Try again in a few minutes.",
+		}
+	}
+}
