@@ -289,8 +289,10 @@ func TestAFullDiskIsSaidInOneSentence(t *testing.T) {
 	if err := os.WriteFile(filler, make([]byte, 8<<20), 0o600); err == nil {
 		t.Fatal("the file system does not fill up")
 	}
-	if err := os.RemoveAll(filepath.Join(dir, "table.sqlite")); err != nil { // so that the start has to write
-		t.Fatal(err)
+	for _, name := range []string{"table.sqlite", "files"} { // so that the start has to write
+		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	fill(t, filler)
 	wantSentence(t, runFerry(t, dir, "", "serve", "--addr", "127.0.0.1:0"), exitFull, "space")

@@ -14,7 +14,7 @@ import (
 
 type getCommand struct {
 	remote
-	What   []string `arg:"" name:"file" help:"Link, id, or name; of several files with a name the newest."`
+	What   []string `arg:"" name:"file" help:"Link, id, or name; of several files with a name the newest. A number is an id."`
 	Output string   `short:"o" placeholder:"PATH" help:"File or folder to write to, or - for standard output. Without this the file's own name, here."`
 	Force  bool     `short:"f" help:"Replace a file that is there."`
 	Backup bool     `help:"Ids and names are of the backup area."`

@@ -44,7 +44,12 @@ This is the first start: there is a user "demo" now, with the password %[1]s
   curl -u demo:%[1]s %[2]s/download/list
   curl -OJ "LINK"          # a linkURL from one of the answers
 
-`, password, p.PublicURL, c.command(out, "user", "reset", "demo"))
+or with this program, for files of any size:
+
+  %[4]s login %[2]s --user demo
+  %[4]s up hello.txt
+
+`, password, p.PublicURL, c.command(out, "user", "reset", "demo"), quoted(out.Program))
 	return nil
 }
 
@@ -55,11 +60,17 @@ func (c serveCommand) command(out console, args ...string) string {
 		words = append(words, "--data", c.Data)
 	}
 	for i, word := range words {
-		if strings.Trim(word, plain) != "" {
-			words[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-		}
+		words[i] = quoted(word)
 	}
 	return strings.Join(words, " ")
+}
+
+// quoted is a word as a shell takes it.
+func quoted(word string) string {
+	if strings.Trim(word, plain) == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // plain are what a word for the shell may have without quotes.

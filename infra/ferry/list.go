@@ -79,7 +79,7 @@ func size(n int64) string {
 
 type rmCommand struct {
 	remote
-	Files []string `arg:"" name:"file" help:"Id or name. A name that several files have is refused."`
+	Files []string `arg:"" name:"file" help:"Id or name. A name that several files have is refused, and a number is an id."`
 	JSON  bool     `name:"json" help:"Print a JSON array of the files, as they are in the backup area, and what failed."`
 }
 
@@ -89,7 +89,7 @@ func (c rmCommand) Run(ctx context.Context, out console) error {
 
 type restoreCommand struct {
 	remote
-	Files []string `arg:"" name:"file" help:"Id or name in the backup area."`
+	Files []string `arg:"" name:"file" help:"Id or name in the backup area. A number is an id."`
 	JSON  bool     `name:"json" help:"Print a JSON array of the files, and what failed."`
 }
 

@@ -3,8 +3,15 @@
 //
 // A Client is made by New and is safe for concurrent use. Its calls retry what
 // can be repeated (connections that fail, answers that ask to come again) and
-// return an *Error for what the service refuses. Nothing here holds a whole
-// file in memory.
+// return an *Error for what the service refuses; IsNetwork tells what a later
+// try may mend. A login that has run out is renewed, also midway.
+//
+// Upload sends what fits one request (SmallFile) and is held in memory, Put a
+// file of any size in parts, and Fetch or Copy download: those hold no whole
+// file. Uploads state checksums that the service compares: SHA-256 with Upload,
+// CRC64NVME of each part and of the whole with Put. The SHA-256 that a Source
+// states is compared by the service up to 256 MiB, and above that kept as it
+// was stated.
 package client
 
 import (

@@ -22,7 +22,7 @@ type Source struct {
 	Name    string
 	Type    string // a media type, or empty
 	Length  int64  // in bytes
-	SHA256  string // in hexadecimal, if known
+	SHA256  string // in hexadecimal, if known; see the package on who compares it
 	Content io.ReaderAt
 
 	// Check is asked when all has been read, before the file is made; it may be
