@@ -92,7 +92,7 @@ func TestTheUploaderSeesWhatBecameOfEachNotification(t *testing.T) {
 			t.Errorf("after sending it is %+v", n)
 		}
 	}
-	err := notices.Record(t.Context(), s.Data.Table, s.Clock.Now(), notices.Feedback{ID: f.Recipients[1], Kind: notices.Bounced, Detail: "no such mailbox"})
+	err := notices.Record(t.Context(), s.Data.Ports.Table, s.Clock.Now(), notices.Feedback{ID: f.Recipients[1], Kind: notices.Bounced, Detail: "no such mailbox"})
 	if err != nil {
 		t.Fatal(err)
 	}
