@@ -20,6 +20,7 @@ type commands struct {
 	Logout  logoutCommand  `cmd:"" group:"Files:" help:"End the login."`
 	Up      upCommand      `cmd:"" group:"Files:" help:"Upload files, folders or standard input."`
 	Ls      lsCommand      `cmd:"" group:"Files:" help:"List your files."`
+	Show    showCommand    `cmd:"" group:"Files:" help:"Show all that is known of a file: who was told of it, and the downloads."`
 	Get     getCommand     `cmd:"" group:"Files:" help:"Download files."`
 	Rm      rmCommand      `cmd:"" group:"Files:" help:"Delete files: they stay in the backup area for a while."`
 	Restore restoreCommand `cmd:"" group:"Files:" help:"Bring files back from the backup area."`

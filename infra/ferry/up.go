@@ -24,6 +24,7 @@ type upCommand struct {
 	SMS      string   `name:"sms" placeholder:"NUMBER" help:"Send the link to this mobile number."`
 	Mail     string   `placeholder:"ADDRESS" help:"Send the link to this mail address."`
 	Message  string   `placeholder:"TEXT" help:"Say this with the link."`
+	Notify   bool     `help:"Get a mail when the file is downloaded for the first time."`
 	Lang     string   `placeholder:"LANG" help:"Language of the link and of messages."`
 	Name     string   `placeholder:"NAME" help:"Name of the file, when there is one; that of standard input is stdin without this."`
 	SHA256   bool     `name:"sha256" help:"Have the SHA-256 of large files kept too, which reads them once more."`
@@ -203,7 +204,7 @@ func (u *uploader) small(ctx context.Context, name string, content []byte) (clie
 }
 
 func (u *uploader) delivery() client.Delivery {
-	return client.Delivery{To: u.To, SMS: u.SMS, Mail: u.Mail, Message: u.Message, Lang: u.Lang}
+	return client.Delivery{To: u.To, SMS: u.SMS, Mail: u.Mail, Message: u.Message, Lang: u.Lang, Notify: u.Notify}
 }
 
 // kind is the media type that a file's name tells; empty if none.

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // File is a file in one of the user's areas.
@@ -28,6 +29,36 @@ type Details struct {
 	CRC64NVME string `json:"crc64nvme"` // base64 of 8 bytes, big endian
 	SHA256    string `json:"sha256"`    // in hexadecimal; empty if not known
 	Uploader  string `json:"uploader"`
+
+	Downloads     Downloads      `json:"downloads"`     // by Link
+	Notify        bool           `json:"notify"`        // the caller will hear, or has heard, of the first download
+	Notifications []Notification `json:"notifications"` // of the caller's recipients
+}
+
+// Downloads are those by one link. Times are zero if there were none.
+type Downloads struct {
+	Count       int64     `json:"count"` // whole ones, by people
+	First       time.Time `json:"first,omitzero"`
+	Last        time.Time `json:"last,omitzero"`
+	Previews    int64     `json:"previews"` // fetched by programs of themselves
+	LastPreview time.Time `json:"lastPreview,omitzero"`
+}
+
+// Notification is what became of the message to one recipient, and of the link
+// in it.
+type Notification struct {
+	ID        string    `json:"id"`
+	Channel   string    `json:"channel,omitempty"` // mail or sms
+	To        string    `json:"to"`
+	State     string    `json:"state,omitempty"` // queued, sending, sent or failed; empty if not known any more
+	Created   time.Time `json:"created,omitzero"`
+	Tries     int       `json:"tries"`
+	LastError string    `json:"lastError,omitempty"`
+	Provider  string    `json:"provider,omitempty"` // the provider's name of the message
+	Sent      time.Time `json:"sent,omitzero"`
+	Delivered time.Time `json:"delivered,omitzero"`
+	Failed    time.Time `json:"failed,omitzero"`
+	Downloads Downloads `json:"downloads"` // by the recipient's link
 }
 
 // Area is one of a user's two areas.
@@ -85,6 +116,15 @@ func (c *Client) File(ctx context.Context, a Area, id int64) (Details, error) {
 	if a == BackupArea {
 		r.query = url.Values{"area": {string(a)}}
 	}
+	err := c.call(ctx, r, &d)
+	return d, err
+}
+
+// Sent tells all about a file that the caller has sent to another user. An
+// unknown id is an ErrNotFound.
+func (c *Client) Sent(ctx context.Context, to string, id int64) (Details, error) {
+	var d Details
+	r := request{method: "GET", path: fmt.Sprintf("/files/%d", id), query: url.Values{"d": {to}}, login: true}
 	err := c.call(ctx, r, &d)
 	return d, err
 }

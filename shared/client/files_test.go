@@ -189,3 +189,32 @@ func TestAnAddressThatIsNoServiceIsToldApart(t *testing.T) {
 		t.Errorf("a service that has ended: %v", err)
 	}
 }
+
+func TestWhoWasToldOfAFileIsShownToItsSender(t *testing.T) {
+	t.Parallel()
+	s, c := start(t)
+	s.AddUser("bob", password)
+	f, err := c.Upload(t.Context(), "a", "", []byte("content"), client.Delivery{To: "bob", Mail: "carla@example.com", Notify: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := c.Sent(t.Context(), "bob", f.ID)
+	if err != nil || !d.Notify || len(d.Notifications) != 1 {
+		t.Fatalf("told is %+v, %v", d, err)
+	}
+	if n := d.Notifications[0]; n.To != "carla@example.com" || n.Channel != "mail" || n.State != "queued" || n.Created.IsZero() || !n.Sent.IsZero() {
+		t.Errorf("the notification is %+v", n)
+	}
+	f, err = c.Put(t.Context(), client.Source{Name: "b", Length: 1, Content: strings.NewReader("x")}, client.PutOptions{
+		Delivery: client.Delivery{SMS: "+393401234567", Notify: true},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, err := c.File(t.Context(), client.UserArea, f.ID); err != nil || !d.Notify || len(d.Notifications) != 1 || d.Notifications[0].Channel != "sms" {
+		t.Errorf("of a session's file it is told %+v, %v", d, err)
+	}
+	if _, err := c.Sent(t.Context(), "bob", 99); !errors.Is(err, client.ErrNotFound) {
+		t.Errorf("of one that was not sent: %v", err)
+	}
+}

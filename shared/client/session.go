@@ -83,10 +83,11 @@ func (c *Client) Begin(ctx context.Context, o BeginOptions) (Session, error) {
 		SMS      string `json:"c,omitempty"`
 		Mail     string `json:"m,omitempty"`
 		Message  string `json:"i,omitempty"`
+		Notify   bool   `json:"notify,omitempty"`
 		Lang     string `json:"lang,omitempty"`
 		SHA256   string `json:"sha256,omitempty"`
 		PartSize int64  `json:"partSize,omitempty"`
-	}{o.Name, o.Length, o.Type, o.To, o.SMS, o.Mail, o.Message, o.Lang, o.SHA256, o.PartSize}
+	}{o.Name, o.Length, o.Type, o.To, o.SMS, o.Mail, o.Message, o.Notify, o.Lang, o.SHA256, o.PartSize}
 	r := request{method: "POST", path: "/uploads", json: body, login: true}
 	if o.Key != "" {
 		r.header = http.Header{"Idempotency-Key": {o.Key}}

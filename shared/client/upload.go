@@ -23,6 +23,9 @@ type Delivery struct {
 	Mail    string // an address that gets the link
 	Message string // sent with the link
 	Lang    string // of the link and the messages
+	// Notify has a mail sent to the caller when a person has downloaded the
+	// file for the first time.
+	Notify bool `json:",omitempty"`
 }
 
 func (d Delivery) query() url.Values {
@@ -31,6 +34,9 @@ func (d Delivery) query() url.Values {
 		if value != "" {
 			q.Set(name, value)
 		}
+	}
+	if d.Notify {
+		q.Set("notify", "1")
 	}
 	return q
 }
