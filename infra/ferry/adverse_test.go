@@ -191,7 +191,7 @@ func TestWhatIsTypedWrongIsJSONAllTheSame(t *testing.T) {
 	_, h := annsService(t)
 	h.write("a.txt", []byte("a"))
 	h.run("", "up", "a.txt")
-	for _, args := range []string{"up missing a.txt", "up missing", "up a.txt --to nobody", "get missing a.txt", "rm missing a.txt", "restore missing a.txt", "ls", "uploads"} {
+	for _, args := range []string{"up missing a.txt", "up missing", "up a.txt --to nobody", "get missing a.txt", "rm missing a.txt", "restore missing a.txt", "ls", "uploads", "uploads --abort 1-x"} {
 		r := h.run("", append(strings.Fields(args), "--json")...)
 		var all []map[string]any
 		if err := json.Unmarshal([]byte(r.out), &all); err != nil {

@@ -11,7 +11,7 @@ import (
 type uploadsCommand struct {
 	remote
 	Abort []string `placeholder:"ID" help:"End this upload and remove what has arrived of it; may be repeated."`
-	JSON  bool     `name:"json" help:"Print a JSON array."`
+	JSON  bool     `name:"json" help:"Print a JSON array, with --abort of what failed too."`
 }
 
 func (uploadsCommand) Help() string {
@@ -39,15 +39,30 @@ func (c uploadsCommand) Run(ctx context.Context, out console) error {
 	return rows.end("no uploads are under way")
 }
 
+// ended is what is told of an upload that was to end.
+type ended struct {
+	ID    string `json:"id"`
+	Error string `json:"error,omitempty"`
+}
+
 func (c uploadsCommand) abort(ctx context.Context, out console, cl *client.Client) error {
-	failed := failures{out: out}
+	results, failed := []ended{}, failures{out: out}
 	for _, id := range c.Abort {
-		err := cl.Abort(ctx, id)
+		r, err := ended{ID: id}, cl.Abort(ctx, id)
 		if err == nil {
 			forgetSession(id)
 			fmt.Fprintf(out.Err, "upload %s has ended\n", id)
 		}
+		if err != nil {
+			r.Error = explain(err)
+		}
+		results = append(results, r)
 		failed.add(id, err)
+	}
+	if c.JSON {
+		if err := printJSON(out, results); err != nil {
+			return err
+		}
 	}
 	return failed.err()
 }
