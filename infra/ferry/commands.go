@@ -13,6 +13,7 @@ import (
 	"ferry/shared/boot/local"
 	"ferry/shared/endpoint"
 	"ferry/shared/envelope"
+	"ferry/shared/events"
 )
 
 type commands struct {
@@ -54,6 +55,7 @@ type store struct {
 	FilesBucket  string `env:"FERRY_FILES_BUCKET" placeholder:"NAME" help:"S3 bucket of the user area, with --table."`
 	BackupBucket string `env:"FERRY_BACKUP_BUCKET" placeholder:"NAME" help:"S3 bucket of the backup area, with --table."`
 	KeyParameter string `env:"FERRY_KEY_PARAMETER" placeholder:"NAME" help:"SSM parameter of the link key, with --table."`
+	Events       bool   `env:"FERRY_EVENTS" help:"With --table: record events, for the stack's topic."`
 }
 
 // inCloud tells whether the data are the stack's.
@@ -70,8 +72,12 @@ func (s store) open(ctx context.Context, settings endpoint.Settings, o local.Opt
 		if err != nil {
 			return nil, nil, err
 		}
+		if data.Ports.Events, err = events.Noted(ctx, data.Table); err != nil {
+			return nil, nil, errors.Join(err, data.Close())
+		}
 		return data.Ports, data.Close, nil
 	}
+	settings.Events = s.Events
 	names := map[string]string{
 		"FERRY_TABLE": s.Table, "FERRY_FILES_BUCKET": s.FilesBucket,
 		"FERRY_BACKUP_BUCKET": s.BackupBucket, "FERRY_KEY_PARAMETER": s.KeyParameter,

@@ -18,6 +18,7 @@ import (
 	"ferry/shared/boot/local"
 	"ferry/shared/cors"
 	"ferry/shared/endpoint"
+	"ferry/shared/events"
 	"ferry/shared/mail"
 	"ferry/shared/mail/smtp"
 	"ferry/shared/service"
@@ -58,7 +59,6 @@ type serveCommand struct {
 	MailFrom     string    `env:"FERRY_MAIL_FROM" placeholder:"ADDRESS" default:"Ferry <ferry@localhost>" help:"Sender of mail (default ${default})."`
 	Webhooks     []string  `name:"webhook" env:"FERRY_WEBHOOKS" sep:" " placeholder:"URL" help:"Address that events are posted to, such as https://example.com/ferry-events; may be given up to 10 times, in the variable with spaces between."`
 	Secret       string    `name:"webhook-secret" env:"FERRY_WEBHOOK_SECRET" placeholder:"whsec_..." help:"Secret that events are signed with, or several with spaces between while it changes; better in the variable than on the command line. Without one it is made, in webhook.secret among the data."`
-	Events       bool      `env:"FERRY_EVENTS" help:"With --table: record events, for the stack's topic."`
 	Inbox        string    `env:"FERRY_INBOX" enum:"auto,on,off" default:"auto" help:"Show sent messages at /inbox to whoever reaches it: on, off, or auto, which is on for a server on a loopback address without --public-url and --smtp."`
 	Demo         bool      `env:"FERRY_DEMO" default:"true" negatable:"" help:"Make the user demo on the first start on empty data."`
 	Fsync        string    `env:"FERRY_FSYNC" enum:"on,off" default:"on" help:"off never waits for the disk, and a loss of power loses files that were answered; for comparison with servers that never do."`
@@ -92,6 +92,9 @@ func (c serveCommand) Run(ctx context.Context, out console) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, done()) }()
+	if err := c.listen(ctx, p); err != nil {
+		return err
+	}
 	options, err := c.options(listener.Addr(), p)
 	if err != nil {
 		return err
@@ -133,12 +136,8 @@ func (c serveCommand) settings(addr string) (endpoint.Settings, error) {
 	}
 	set, err := settings(values)
 	set.HideUsers, set.MaxUploads = c.HideUsers, int(c.MaxUploads)
-	set.Events = len(c.addresses()) > 0
-	if c.inCloud() {
-		if set.Events {
-			return set, &coded{exitSettings, errors.New("FERRY_WEBHOOKS is for data on this machine; with FERRY_TABLE and FERRY_EVENTS events go to the stack's topic")}
-		}
-		set.Events = c.Events
+	if c.inCloud() && len(c.addresses()) > 0 {
+		return set, &coded{exitSettings, errors.New("FERRY_WEBHOOKS is for data on this machine; with FERRY_TABLE and FERRY_EVENTS events go to the stack's topic")}
 	}
 	return set, err
 }
@@ -181,6 +180,16 @@ func (c serveCommand) options(addr net.Addr, p *endpoint.Ports) (service.Options
 		}
 	}
 	return o, nil
+}
+
+// listen makes what happens be recorded if there are webhooks. In the cloud a
+// setting says so.
+func (c serveCommand) listen(ctx context.Context, p *endpoint.Ports) error {
+	if c.inCloud() {
+		return nil
+	}
+	p.Events = len(c.addresses()) > 0
+	return events.Note(ctx, p.Table, p.Events)
 }
 
 // webhooks returns the addresses that events go to, and what signs them.

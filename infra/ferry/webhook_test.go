@@ -16,7 +16,8 @@ import (
 )
 
 // TestTheReceiverInTheREADMEGetsWhatHappened compiles the program, lets things
-// happen while it does not run and the server is killed, and then starts it.
+// happen while it does not run, to a server that is killed and by commands, and
+// then starts it.
 func TestTheReceiverInTheREADMEGetsWhatHappened(t *testing.T) {
 	t.Parallel()
 	addr := freeAddress(t)
@@ -38,6 +39,11 @@ func TestTheReceiverInTheREADMEGetsWhatHappened(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = s.Wait()
+	for _, args := range [][]string{{"user", "disable", "demo"}, {"user", "remove", "demo", "--yes"}} {
+		if r := runFerry(t, dir, "", args...); r.code != exitOK {
+			t.Fatalf("%v ends with %d: %s", args, r.code, r.err)
+		}
+	}
 	serve(t, dir, "--webhook", hook)
 
 	receiver := exec.CommandContext(t.Context(), program)
@@ -60,14 +66,16 @@ func TestTheReceiverInTheREADMEGetsWhatHappened(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got = string(text); strings.Count(got, "\n") >= 3 {
+		if got = string(text); strings.Count(got, "\n") >= 6 {
 			break
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
 	for i := range 3 {
-		if want := fmt.Sprintf("file.uploaded files/demo/%d ", i+1); !strings.Contains(got, want) {
-			t.Errorf("nothing of %s in %q, %s", want, got, errs.String())
+		for _, what := range []string{"file.uploaded", "file.deleted"} {
+			if want := fmt.Sprintf("%s files/demo/%d ", what, i+1); !strings.Contains(got, want) {
+				t.Errorf("nothing of %s in %q, %s", want, got, errs.String())
+			}
 		}
 	}
 	forged := `{"id":"1","type":"file.deleted","subject":"files/demo/1"}`

@@ -124,3 +124,23 @@ func TestEventsAreSpreadOverAllPartitions(t *testing.T) {
 		t.Errorf("the partitions are %v", seen)
 	}
 }
+
+func TestWhetherSomebodyListensIsNoted(t *testing.T) {
+	t.Parallel()
+	db, err := sqlite.Open(filepath.Join(t.TempDir(), "table.sqlite"), sqlite.Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if on, err := events.Noted(t.Context(), db); on || err != nil {
+		t.Errorf("at first it is %v, %v", on, err)
+	}
+	for _, want := range []bool{true, true, false, false, true} {
+		if err := events.Note(t.Context(), db, want); err != nil {
+			t.Fatal(err)
+		}
+		if on, err := events.Noted(t.Context(), db); on != want || err != nil {
+			t.Errorf("noted is %v, %v, want %v", on, err, want)
+		}
+	}
+}
