@@ -152,12 +152,8 @@ func (s *Sender) mail(ctx context.Context, n Notice) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	html, err := l.html()
-	if err != nil {
-		return "", err
-	}
 	m := mail.Message{
-		ID: n.ID, From: s.From, To: n.To, Subject: l.Subject, Text: l.text(), HTML: html,
+		ID: n.ID, From: s.From, To: n.To, Subject: l.Subject, Text: l.text(), HTML: l.html(),
 		Unsubscribe: l.Unsubscribe, Tags: map[string]string{Tag: n.ID},
 	}
 	if n.Kind == Link && mail.Valid(n.ReplyTo) {

@@ -1,20 +1,13 @@
 package notices
 
 import (
-	_ "embed"
 	"fmt"
-	"html/template"
 	"strings"
 
 	"ferry/shared/links"
 	"ferry/shared/mail"
 	"ferry/shared/sms"
 )
-
-//go:embed message.html
-var messageSource string
-
-var messageHTML = template.Must(template.New("message").Parse(messageSource))
 
 // letter is what a mail says. Text and HTML are two ways to write it.
 type letter struct {
@@ -178,14 +171,6 @@ func (l letter) text() string {
 		fmt.Fprintf(&b, "\n%s%s\n%s\n", l.Stop, strings.TrimRight(l.Colon, " "), l.Unsubscribe)
 	}
 	return b.String()
-}
-
-func (l letter) html() (string, error) {
-	var b strings.Builder
-	if err := messageHTML.Execute(&b, l); err != nil {
-		return "", fmt.Errorf("writing a mail as HTML: %w", err)
-	}
-	return b.String(), nil
 }
 
 // linkText is the text message of a link: the one that tells most among those

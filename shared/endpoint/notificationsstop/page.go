@@ -1,19 +1,39 @@
 package notificationsstop
 
 import (
-	"bytes"
-	_ "embed"
 	"fmt"
-	"html/template"
+	"html"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
 )
 
-//go:embed page.html
-var pageSource string
-
-var pageHTML = template.Must(template.New("page").Parse(pageSource))
+const pageHTML = `<!doctype html>
+<html lang="{lang}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{title}</title>
+<style>
+body { font: 1rem/1.5 system-ui, sans-serif; margin: 0; min-height: 100vh; display: grid; place-items: center; background: #f3f5f7; color: #17212b }
+main { background: #fff; padding: 2.5rem; border-radius: .75rem; max-width: 32rem; margin: 1rem; box-shadow: 0 1px 4px #0002; text-align: center }
+h1 { font-size: 1.25rem; margin: 0 0 .5rem }
+p { margin: 0; color: #55626f; overflow-wrap: anywhere }
+button { margin-top: 1.5rem; padding: .75rem 2rem; border: 0; border-radius: .5rem; background: #0b5cad; color: #fff; font: inherit; font-weight: 600; cursor: pointer }
+button:hover, button:focus-visible { background: #084a8c }
+@media (prefers-color-scheme: dark) { body { background: #10161c; color: #e6ebf0 } main { background: #1b242d } p { color: #a3b0bd } }
+</style>
+</head>
+<body>
+<main>
+<h1>{title}</h1>
+<p role="status">{text}</p>
+{form}</main>
+</body>
+</html>
+`
 
 // page is one page: what it says and, unless Button is empty, what can be done.
 type page struct {
@@ -45,14 +65,24 @@ func (w words) page(s state, address string) page {
 	return p
 }
 
-func writePage(w http.ResponseWriter, status int, p page) error {
-	var b bytes.Buffer
-	if err := pageHTML.Execute(&b, p); err != nil {
-		return fmt.Errorf("writing the page about ending mails: %w", err)
+// html is the page. What is not ours, the address in its text, is but text.
+func (p page) html() string {
+	form := ""
+	if p.Button != "" {
+		undo := ""
+		if p.Undo {
+			undo = `<input type="hidden" name="undo" value="1">`
+		}
+		form = `<form method="post">` + undo + "<button>" + p.Button + "</button></form>\n"
 	}
+	return strings.NewReplacer("{lang}", p.Lang, "{title}", p.Title, "{text}", html.EscapeString(p.Text), "{form}", form).Replace(pageHTML)
+}
+
+func writePage(w http.ResponseWriter, status int, p page) error {
+	text := p.html()
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Length", strconv.Itoa(b.Len()))
+	h.Set("Content-Length", strconv.Itoa(len(text)))
 	h.Set("Content-Language", p.Lang)
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -60,7 +90,7 @@ func writePage(w http.ResponseWriter, status int, p page) error {
 	h.Set("X-Robots-Tag", "noindex")
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
 	w.WriteHeader(status)
-	_, err := w.Write(b.Bytes())
+	_, err := io.WriteString(w, text)
 	return err
 }
 
