@@ -8,12 +8,11 @@ package robots
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 )
 
-// words are those of a User-Agent, in lower case, that only robots have. Where
-// their makers say so:
+// listed reports whether a word of a User-Agent, in lower case, is one that only
+// robots have. Where their makers say so:
 //
 //	slackbot, slack-imgproxy     https://api.slack.com/robots
 //	facebookexternalhit, facebookcatalog, meta-externalagent, meta-externalfetcher
@@ -30,19 +29,24 @@ import (
 // The others, and the mail gateways of Barracuda, Proofpoint, Mimecast, Cisco,
 // Trend Micro, FireEye and Symantec, publish no list. The words are those under
 // which operators of sites and mailing lists see them, where they do not hide.
-func words() []string {
-	return []string{
-		"slack-imgproxy", "facebookexternalhit", "facebookcatalog", "facebot", "meta-externalagent", "meta-externalfetcher",
-		"skypeuripreview", "bingpreview", "google-inspectiontool", "apis-google", "google-safety", "feedfetcher-google",
-		"google-read-aloud", "googleimageproxy", "googleother", "mediapartners-google", "iframely", "embedly", "mastodon", "line-poker", "kakaotalk-scrap",
+func listed(word string) bool {
+	switch word {
+	case "slack-imgproxy", "facebookexternalhit", "facebookcatalog", "facebot", "meta-externalagent", "meta-externalfetcher",
+		"skypeuripreview", "bingpreview", "google-inspectiontool", "apis-google", "google-safety", "feedfetcher-google", "google-read-aloud",
+		"googleimageproxy", "googleother", "mediapartners-google", "iframely", "embedly", "mastodon", "line-poker", "kakaotalk-scrap",
 		"ms-office", "msoffice", "safelinks", "barracuda", "barracudacentral", "proofpoint", "urldefense", "mimecast", "ciscosecureemail",
-		"ironport", "tmes", "trendmicro", "fireeye", "symantec", "messagelabs", "virustotal", "urlscan", "zscaler", "mailguard", "headlesschrome",
+		"ironport", "tmes", "trendmicro", "fireeye", "symantec", "messagelabs", "virustotal", "urlscan", "zscaler", "mailguard", "headlesschrome":
+		return true
 	}
+	return false
 }
 
-// discovery are what Office calls itself when it asks what a link leads to.
-func discovery() []string {
-	return []string{"microsoft office", "microsoft outlook", "microsoft-webdav-miniredir", "safe links"}
+// discovers reports whether it is Office or Outlook that asks what a link leads to.
+func discovers(agent string) bool {
+	if !strings.Contains(agent, "microsoft") {
+		return strings.Contains(agent, "safe links")
+	}
+	return strings.Contains(agent, "microsoft office") || strings.Contains(agent, "microsoft outlook") || strings.Contains(agent, "microsoft-webdav-miniredir")
 }
 
 // Made reports whether a program made the request on its own: by its
@@ -69,15 +73,11 @@ func named(agent string) bool {
 	if strings.TrimSpace(agent) == "" {
 		return true // Safe Links among others; programs that people use have a name
 	}
-	if strings.HasPrefix(agent, "whatsapp/") { // in the midst it would be a browser within
+	if discovers(agent) || strings.HasPrefix(agent, "whatsapp/") { // in the midst that would be a browser within
 		return true
 	}
-	if slices.ContainsFunc(discovery(), func(s string) bool { return strings.Contains(agent, s) }) {
-		return true
-	}
-	known := words()
 	for word := range strings.FieldsFuncSeq(agent, func(c rune) bool { return (c < 'a' || c > 'z') && c != '-' }) {
-		if slices.Contains(known, word) || robotic(word) {
+		if listed(word) || robotic(word) {
 			return true
 		}
 	}

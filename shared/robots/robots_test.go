@@ -99,3 +99,19 @@ func request(name, value string) *http.Request {
 	r.Header.Set(name, value)
 	return r
 }
+
+// BenchmarkMade is what each download pays.
+func BenchmarkMade(b *testing.B) {
+	for name, agent := range map[string]string{
+		"a browser": "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36",
+		"curl":      "curl/8.14.1",
+	} {
+		b.Run(name, func(b *testing.B) {
+			r := request("User-Agent", agent)
+			b.ReportAllocs()
+			for b.Loop() {
+				robots.Made(r)
+			}
+		})
+	}
+}

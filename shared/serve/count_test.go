@@ -31,6 +31,10 @@ func TestOnlyAWholeDownloadCounts(t *testing.T) {
 			{"GET", []string{"Accept", "text/html"}, "", 0},
 			{"GET", []string{"Accept", "application/json"}, "", 0},
 			{"HEAD", []string{"Accept", "text/html"}, "&download=1", 0},
+			{"GET", []string{"User-Agent", "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)"}, "", 0},
+			{"GET", []string{"User-Agent", "facebookexternalhit/1.1", "Accept", "text/html"}, "&download=1", 0},
+			{"GET", []string{"User-Agent", ""}, "", 0},
+			{"GET", []string{"Sec-Purpose", "prefetch;prerender"}, "&download=1", 0},
 			{"GET", nil, "", 1},
 			{"GET", []string{"Accept", "text/html"}, "&download=1", 1},
 			{"GET", []string{"If-Match", "*"}, "", 1},
@@ -58,7 +62,7 @@ func TestADownloadThatIsCutOffDoesNotCount(t *testing.T) {
 		t.Fatalf("connecting: %v", err)
 	}
 	defer conn.Close()
-	fmt.Fprintf(conn, "GET /v1%s HTTP/1.1\r\nHost: x\r\n\r\n", link)
+	fmt.Fprintf(conn, "GET /v1%s HTTP/1.1\r\nHost: x\r\nUser-Agent: curl/8\r\n\r\n", link)
 	if _, err := io.CopyN(io.Discard, conn, 100_000); err != nil {
 		t.Fatalf("reading the beginning: %v", err)
 	}
@@ -70,6 +74,35 @@ func TestADownloadThatIsCutOffDoesNotCount(t *testing.T) {
 	}
 	s.Request("GET", link, nil)
 	s.wantDownloads("a download that was cut off, and a whole one", link, 1)
+}
+
+// TestWhatRobotsFetchCountsAsPreviews has each look at another link.
+func TestWhatRobotsFetchCountsAsPreviews(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	for what, k := range map[string]struct {
+		method  string
+		headers []string
+		want    int
+	}{
+		"the page":             {"GET", []string{"User-Agent", "Twitterbot/1.0", "Accept", "text/html"}, 1},
+		"the record":           {"GET", []string{"User-Agent", "Twitterbot/1.0", "Accept", "application/json"}, 1},
+		"the bytes":            {"GET", []string{"User-Agent", "Twitterbot/1.0"}, 1},
+		"some of the bytes":    {"GET", []string{"User-Agent", "Twitterbot/1.0", "Range", "bytes=0-1"}, 1},
+		"the headers":          {"HEAD", []string{"User-Agent", "Twitterbot/1.0"}, 0},
+		"a page to a person":   {"GET", []string{"Accept", "text/html"}, 0},
+		"the bytes to persons": {"GET", nil, 0},
+	} {
+		link := s.put("a.txt", "0123456789")
+		s.Request(k.method, link, nil, k.headers...)
+		s.Request("GET", link, nil, "User-Agent", "WhatsApp/2.23.20.0 A") // which counts
+		for end := time.Now().Add(10 * time.Second); s.kept(link).Previews < k.want+1 && time.Now().Before(end); {
+			time.Sleep(5 * time.Millisecond)
+		}
+		if got := s.kept(link).Previews; got != k.want+1 {
+			t.Errorf("%s: %d previews are counted, want %d", what, got, k.want+1)
+		}
+	}
 }
 
 func TestAnEmptyFilesDownloadCounts(t *testing.T) {

@@ -41,18 +41,20 @@ func (s shelf) backUp(id string) string {
 }
 
 // downloads is how many are counted of a link.
-func (s shelf) downloads(link string) int {
+func (s shelf) downloads(link string) int { s.Helper(); return s.kept(link).Downloads }
+
+// kept is what is kept of a link's use.
+func (s shelf) kept(link string) (item struct{ Downloads, Previews int }) {
 	s.Helper()
 	u, err := url.Parse(link)
 	if err != nil {
 		s.Fatalf("reading a link: %v", err)
 	}
 	text, found := s.Items()["link#"+links.Hash(u.Query().Get("k"))+" link"]
-	var item struct{ Downloads int }
 	if err := json.Unmarshal([]byte(text), &item); err != nil || !found {
 		s.Fatalf("reading what is kept of a link: %v", err)
 	}
-	return item.Downloads
+	return item
 }
 
 // wantDownloads waits until n downloads are counted, which takes a moment, and

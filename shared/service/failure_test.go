@@ -36,8 +36,11 @@ func TestEachCallMayFail(t *testing.T) {
 		"upload to another": func(s failing) *http.Response {
 			return s.ask("POST", "/upload?file=a&d=new", "content", s.basic("alice"))
 		},
-		"delete":   func(s failing) *http.Response { return s.ask("DELETE", "/files/1", "", s.basic("alice")) },
-		"restore":  func(s failing) *http.Response { return s.ask("POST", "/files/2/restore", "", s.basic("alice")) },
+		"delete":  func(s failing) *http.Response { return s.ask("DELETE", "/files/1", "", s.basic("alice")) },
+		"restore": func(s failing) *http.Response { return s.ask("POST", "/files/2/restore", "", s.basic("alice")) },
+		"file": func(s failing) *http.Response {
+			return s.ask("GET", "/files/2?area=backup", "", s.basic("alice"))
+		},
 		"download": func(s failing) *http.Response { return s.ask("GET", s.link, "", "") },
 		"change": func(s failing) *http.Response {
 			return s.ask("POST", s.change+"&p="+s.pin+"&z=a+password+of+her+own", "", "")
