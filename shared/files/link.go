@@ -175,10 +175,23 @@ func (s *Service) count(ctx context.Context, ops ...table.Op) error {
 		ops[i] = op.Delay()
 	}
 	err := s.Table.Write(ctx, ops...)
+	if errors.Is(err, table.ErrBusy) && len(ops) > 1 {
+		err = s.countApart(ctx, ops)
+	}
 	if errors.Is(err, table.ErrCondition) {
 		return nil // moved meanwhile
 	}
 	return err
+}
+
+// countApart is for a link that so many use at once that the transactions of
+// its count stand in each other's way; single updates do not.
+func (s *Service) countApart(ctx context.Context, ops []table.Op) error {
+	var errs []error
+	for _, op := range ops {
+		errs = append(errs, s.Table.Write(ctx, op))
+	}
+	return errors.Join(errs...)
 }
 
 // Use is what is known of the use of a link.

@@ -15,6 +15,7 @@ import (
 	"ferry/shared/notices"
 	"ferry/shared/service"
 	"ferry/shared/service/servicetest"
+	"ferry/shared/table"
 	"ferry/shared/users"
 )
 
@@ -180,6 +181,31 @@ func TestWhatDoesNotHappenIsNotRecorded(t *testing.T) {
 	s.Text(s.Request("POST", "/files/9/restore", nil, "Authorization", "Bearer "+bearer))
 	s.Text(s.Request("GET", "/download/file?k=x", nil))
 	happened{s, map[string]bool{}}.now()
+}
+
+func TestADownloadOfABusyLinkIsCountedAndRecorded(t *testing.T) {
+	t.Parallel()
+	s := servicetest.New(t, servicetest.Listening)
+	s.AddUser("alice", password)
+	file := s.Put(s.Login("alice", password), "file=x", "x").Files[0]
+	h := happened{s, map[string]bool{}}
+	h.now("file.uploaded files/alice/1 area=files")
+	tries := 0
+	s.Calls.Before("table.Write", func() error {
+		if tries++; tries == 1 {
+			return table.ErrBusy
+		}
+		return nil
+	})
+	s.Text(s.Request("GET", strings.TrimPrefix(file.LinkURL, s.Base), nil))
+	h.now("file.downloaded files/alice/1 area=files")
+	s.Close() // writes counts that wait
+	s = servicetest.Open(t, s.Dir)
+	for _, link := range s.Partitions("link#") {
+		if !strings.Contains(link, `"downloads":1`) {
+			t.Errorf("the link is %s", link)
+		}
+	}
 }
 
 func TestNothingIsRecordedUnlessSomebodyListens(t *testing.T) {
