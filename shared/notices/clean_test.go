@@ -10,7 +10,7 @@ import (
 func TestUserTextIsNoLink(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, text, want string }{
-		{"a web address", "see https://evil.example.com/a?b=c#d now", "see https ://evil .example .com/a?b=c#d now"},
+		{"a web address", "see https://evil.example.com/a?b=c#d now", "see https ://evil.example .com/a?b=c#d now"},
 		{"one in capitals", "HTTPS://EVIL.COM", "HTTPS ://EVIL .COM"},
 		{"one without dots", "http://localhost/x", "http ://localhost/x"},
 		{"a domain alone", "evil.com", "evil .com"},
@@ -28,10 +28,15 @@ func TestUserTextIsNoLink(t *testing.T) {
 		{"a share", `\\evil\share`, `\ \evil\share`},
 		{"a file that could be a domain", "photos.zip film.mov README.md", "photos .zip film .mov README .md"},
 
-		{"a file stays", "report.pdf, Übersicht.xlsx, a.tar.gz, video.mp4, x.7z, photo.JPG", "report.pdf, Übersicht.xlsx, a.tar.gz, video.mp4, x.7z, photo.JPG"},
+		{"a domain among the newer ones", "evil.app evil.bank", "evil .app evil .bank"},
+		{"a domain of several lands", "evil.co.uk evil.ck", "evil .co .uk evil .ck"},
+		{"a domain with letters that look like ours", "evil.сom évil.vermögensberater", "evil .сom évil .vermögensberater"},
+
+		{"names of people stay", "anna.rossi, josé.muñoz, max.muster-frau", "anna.rossi, josé.muñoz, max.muster-frau"},
+		{"a file stays", "summary.final.v2.docx, Übersicht.März.xlsx, part.sldprt, report.pdf, Übersicht.xlsx, a.tar.gz, video.mp4, x.7z, photo.JPG", "summary.final.v2.docx, Übersicht.März.xlsx, part.sldprt, report.pdf, Übersicht.xlsx, a.tar.gz, video.mp4, x.7z, photo.JPG"},
 		{"dates, prices and versions stay", "21.11.2026, 3.50 EUR, v1.26, 1.234.567,89", "21.11.2026, 3.50 EUR, v1.26, 1.234.567,89"},
 		{"abbreviations stay", "z.B. e.g. a.m. d.h. i.e.", "z.B. e.g. a.m. d.h. i.e."},
-		{"sentences stay", "Here it is. See you... wait...it is (done). 12:30, a:b, @ann, 5 @ 3, C:\\x", "Here it is. See you... wait...it is (done). 12:30, a:b, @ann, 5 @ 3, C:\\x"},
+		{"sentences stay", "usw.Das Here it is. See you... wait...it is (done). 12:30, a:b, @ann, 5 @ 3, C:\\x", "usw.Das Here it is. See you... wait...it is (done). 12:30, a:b, @ann, 5 @ 3, C:\\x"},
 		{"nothing stays nothing", "", ""},
 	}
 	for _, tt := range tests {

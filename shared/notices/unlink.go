@@ -5,10 +5,12 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/net/publicsuffix"
 )
 
 // unlinked puts a space where a mail program or a phone would begin to take a
-// user's text for an address, and make a link of it: "evil .example .com",
+// user's text for an address, and make a link of it: "evil .com",
 // "https ://host". A space ends an address for every one of them; characters
 // that nobody sees would not, and are what spam filters look for. What a
 // sender writes stays readable, and nobody goes there by one touch.
@@ -55,34 +57,27 @@ func isDomain(left, right string) bool {
 	if ip, err := netip.ParseAddr(strings.Trim(left+"."+right, ".")); err == nil && ip.Is4() {
 		return true
 	}
-	label, _, _ := strings.Cut(right, ".")
-	return mayEndDomain(label)
+	if i := strings.IndexAny(right, "._"); i >= 0 {
+		right = right[:i]
+	}
+	return mayEndDomain(right)
 }
 
 func isNoDomain(r rune) bool { return !isWord(r) && r != '-' && r != '_' && r != '.' }
 
 func isWord(r rune) bool { return unicode.In(r, unicode.L, unicode.M, unicode.N) }
 
-// mayEndDomain reports whether a label may be a top-level domain. There are
-// thousands, with more to come; so it is one unless it cannot be.
+// mayEndDomain reports whether a label is, or begins like, a top-level domain.
 func mayEndDomain(label string) bool {
 	label = strings.ToLower(label)
-	if utf8.RuneCountInString(label) < 2 {
-		return false
-	}
 	if first, _, found := strings.Cut(label, "-"); found && first != "xn" {
 		return mayEndDomain(first)
 	}
-	if strings.HasPrefix(label, "xn--") {
-		return true
+	if strings.ContainsFunc(label, isForeign) || strings.HasPrefix(label, "vermögensberat") {
+		return true // all but two of the domains with other letters than ours are in other scripts
 	}
-	return !strings.ContainsFunc(label, unicode.IsDigit) && !strings.Contains(endings, " "+label+" ")
+	_, known := publicsuffix.PublicSuffix("x." + label)
+	return known
 }
 
-// endings are those of files that are no top-level domains, so that the names
-// of most files stay as they are. Others are both, such as zip and mov.
-const endings = " aac accdb aif aiff apk asc avi avif bak bat bin bmp bzip cer cfg conf crt css csv dat db deb dll dmg dng doc docm docx dwg dxf eml eps" +
-	" epub exe flac gif gz gzip heic heif htm html iges img ini ipynb iso jar jpeg jpg js json jsonl key log mdb mid mkv mpeg mpg mpp msg msi" +
-	" numbers obj odg odp ods odt ogg opus otf parquet pcap pdf pem php pkg plist png pot pps ppsx ppt pptm pptx psd pst rar raw rpm rtf sig" +
-	" skp sql srt stl stp svg tar tex tgz tif tiff tmp torrent tsv ttf txt vcf vsd vsdx war wav webm webp wma wmv woff xls xlsb xlsm xlsx xml xps" +
-	" xsd xz yaml yml zst "
+func isForeign(r rune) bool { return unicode.IsLetter(r) && !unicode.Is(unicode.Latin, r) }
