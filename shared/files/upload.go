@@ -103,7 +103,8 @@ func (u *Upload) anyIncarnation() {
 // Claim makes the commit remember its result under the claim's key, for Repeat.
 func (u *Upload) Claim(c *idempotency.Claim) { u.claim = c }
 
-// allow counts the notices of one file. One call to the table, if there are any.
+// allow counts the notices of one file, whatever becomes of it after that. One
+// call to the table, if there are any.
 func (u *Upload) allow(ctx context.Context) error {
 	to := make([]string, len(u.sending.Recipients))
 	for i, n := range u.sending.Recipients {
