@@ -33,7 +33,7 @@ func TestUserTextIsNoLink(t *testing.T) {
 		{"a domain with letters that look like ours", "evil.сom évil.vermögensberater", "evil .сom évil .vermögensberater"},
 
 		{"names of people stay", "anna.rossi, josé.muñoz, max.muster-frau", "anna.rossi, josé.muñoz, max.muster-frau"},
-		{"a file stays", "summary.final.v2.docx, Übersicht.März.xlsx, part.sldprt, report.pdf, Übersicht.xlsx, a.tar.gz, video.mp4, x.7z, photo.JPG", "summary.final.v2.docx, Übersicht.März.xlsx, part.sldprt, report.pdf, Übersicht.xlsx, a.tar.gz, video.mp4, x.7z, photo.JPG"},
+		{"a file stays", "bericht.entwurf.v2.docx, Übersicht.März.xlsx, part.sldprt, report.pdf, Übersicht.xlsx, a.tar.gz, video.mp4, x.7z, photo.JPG", "bericht.entwurf.v2.docx, Übersicht.März.xlsx, part.sldprt, report.pdf, Übersicht.xlsx, a.tar.gz, video.mp4, x.7z, photo.JPG"},
 		{"dates, prices and versions stay", "21.11.2026, 3.50 EUR, v1.26, 1.234.567,89", "21.11.2026, 3.50 EUR, v1.26, 1.234.567,89"},
 		{"abbreviations stay", "z.B. e.g. a.m. d.h. i.e.", "z.B. e.g. a.m. d.h. i.e."},
 		{"sentences stay", "usw.Das Here it is. See you... wait...it is (done). 12:30, a:b, @ann, 5 @ 3, C:\\x", "usw.Das Here it is. See you... wait...it is (done). 12:30, a:b, @ann, 5 @ 3, C:\\x"},
