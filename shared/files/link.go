@@ -155,9 +155,13 @@ func (s *Service) CountDownload(ctx context.Context, l Link) (told bool, err err
 		return false, err
 	}
 	if l.File.Notify && !l.item.Told && l.File.Area == blob.Files {
-		op = op.Set("told", true)
-		if told, err := s.tell(ctx, l, append(event, op)); told || err != nil {
+		final := op.Set("told", true)
+		told, err := s.tell(ctx, l, append(event, final))
+		if told || err != nil && !errors.Is(err, table.ErrBusy) {
 			return told, err
+		}
+		if err == nil { // else another of many at once tells of it, or the next
+			op = final
 		}
 	}
 	return false, s.count(ctx, append(event, op)...)

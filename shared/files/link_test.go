@@ -383,3 +383,39 @@ func TestALinkIsNotTakenForToldOfBeforeItIs(t *testing.T) {
 		}
 	}
 }
+
+// busy is a table on which transactions meet others, and that delays nothing.
+type busy struct{ table.Table }
+
+func (b busy) Write(ctx context.Context, ops ...table.Op) error {
+	if len(ops) > 1 {
+		return table.ErrBusy
+	}
+	return b.Table.Write(ctx, table.Op{Kind: ops[0].Kind, Key: ops[0].Key, Changes: ops[0].Changes, Conds: ops[0].Conds})
+}
+
+func TestADownloadCountsThoughManyAreTheFirstAtOnce(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	f := c.send("&notify=1")
+	count := func(s *files.Service) bool {
+		link, err := s.ByToken(t.Context(), blob.Files, c.Data.Ports.Key.File(f.Area, f.Owner, f.ID))
+		if err != nil {
+			t.Fatal(err)
+		}
+		told, err := s.CountDownload(t.Context(), link)
+		if err != nil {
+			t.Error(err)
+		}
+		return told
+	}
+	if count(c.service(busy{c.Data.Table})) {
+		t.Error("it is told of, though nothing was written")
+	}
+	if uses, err := c.Data.Ports.Files().Uses(t.Context(), f); err != nil || uses[0].Downloads != 1 {
+		t.Errorf("the use is %+v, %v", uses, err)
+	}
+	if !count(c.service(c.Data.Table)) {
+		t.Error("the next is not told of")
+	}
+}
