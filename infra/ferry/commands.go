@@ -28,10 +28,11 @@ type commands struct {
 	Uploads uploadsCommand `cmd:"" group:"Files:" help:"List or end uploads that are under way."`
 	Passwd  passwdCommand  `cmd:"" group:"Files:" help:"Change the password."`
 
-	Serve serveCommand `cmd:"" group:"Service:" help:"Run the whole service in this process."`
-	User  userCommands `cmd:"" group:"Service:" help:"Create, show and change users."`
-	Inbox inboxCommand `cmd:"" group:"Service:" help:"Show the mail and text messages that were sent on this machine."`
-	Sweep sweepCommand `cmd:"" group:"Service:" help:"Move and remove expired files now, and what crashes left."`
+	Serve  serveCommand   `cmd:"" group:"Service:" help:"Run the whole service in this process."`
+	User   userCommands   `cmd:"" group:"Service:" help:"Create, show and change users."`
+	Inbox  inboxCommand   `cmd:"" group:"Service:" help:"Show the mail and text messages that were sent on this machine."`
+	Outbox outboxCommands `cmd:"" group:"Service:" help:"Show, retry and cancel notifications, and see who gets no mail."`
+	Sweep  sweepCommand   `cmd:"" group:"Service:" help:"Move and remove expired files now, and what crashes left."`
 
 	Backup      backupCommand      `cmd:"" group:"Service:" help:"Copy all data of this machine to another directory, also while the service runs."`
 	RestoreData restoreDataCommand `cmd:"" group:"Service:" help:"Begin anew with the data of a backup."`

@@ -16,7 +16,7 @@ func TestOnlyWhatBeginsMakesData(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, command := range []string{
-		"user list", "user show anna", "user disable anna", "user enable anna", "user reset anna", "user remove anna --yes", "inbox", "sweep",
+		"user list", "user show anna", "user disable anna", "user enable anna", "user reset anna", "user remove anna --yes", "inbox", "sweep", "outbox list", "outbox show a", "outbox retry a", "outbox cancel a", "outbox suppressed", "outbox allow a",
 	} {
 		missing := filepath.Join(t.TempDir(), "typo")
 		wantSentence(t, runFerry(t, missing, "", strings.Fields(command)...), exitSettings, missing+": there are no data of Ferry here")

@@ -105,7 +105,7 @@ func Retry(ctx context.Context, t table.Table, now time.Time, id string) error {
 // with the one that removes it from where it is. Its tries go on counting:
 // they name the claims of senders.
 func (n Notice) revive(failed table.Op, now time.Time) []table.Op {
-	n.Outcome, n.FailedAt, n.SentAt, n.Delivered, n.Provider = "", 0, 0, 0, ""
+	n.Outcome, n.FailedAt, n.SentAt, n.Delivered, n.Provider, n.LastError = "", 0, 0, 0, "", ""
 	n.NotBefore, n.Retried, n.Sending = now.UnixMilli(), now.Unix(), false
 	return []table.Op{failed, table.Put(n.Key(), n).If(table.NotExists())}
 }

@@ -70,7 +70,7 @@ func TestAnOperatorRetriesWhatHasNotArrived(t *testing.T) {
 			if sent, _ := pass(t, p.sender(t, f)); sent != 1 || len(f.taken) != 1 || len(p.failed(t)) != 0 {
 				t.Errorf("%d sent, %d taken", sent, len(f.taken))
 			}
-			if got := p.state(t, n.ID); got.State() != notices.Sent || got.FailedAt != 0 || got.Tries != before.Tries+1 {
+			if got := p.state(t, n.ID); got.State() != notices.Sent || got.FailedAt != 0 || before.State() == notices.Failed && got.LastError != "" || got.Tries != before.Tries+1 {
 				t.Errorf("it is %+v now", got)
 			}
 		})

@@ -1,0 +1,294 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ferry/shared/blob"
+	"ferry/shared/links"
+	"ferry/shared/mail/smtptest"
+	"ferry/shared/notices"
+	"ferry/shared/suppressed"
+	"ferry/shared/table"
+	"ferry/shared/table/dynamo"
+	"ferry/shared/table/sqlite"
+)
+
+// request is one of demo's.
+func (s *server) request(t *testing.T, method, path string) *http.Request {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, s.base+path, strings.NewReader("content"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.SetBasicAuth("demo", s.password)
+	return req
+}
+
+// notifications is what the uploader sees of a file's recipients: by channel,
+// the state and the last error.
+func notifications(t *testing.T, s *server, file int) map[string]string {
+	t.Helper()
+	resp, err := http.DefaultClient.Do(s.request(t, "GET", fmt.Sprint("/files/", file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var answer struct {
+		Notifications []struct{ Channel, State, LastError string }
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %+v, %v", resp.Status, answer, err)
+	}
+	got := map[string]string{}
+	for _, n := range answer.Notifications {
+		got[n.Channel] = strings.TrimSpace(n.State + " " + n.LastError)
+	}
+	return got
+}
+
+// wait waits for what another process does.
+func wait(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for range 3000 {
+		if ok() {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("in vain: %s", what)
+}
+
+func outboxOf(t *testing.T, dir string, args ...string) (all []notification) {
+	t.Helper()
+	r := runFerry(t, dir, "", append([]string{"outbox", "list", "--json"}, args...)...)
+	if err := json.Unmarshal([]byte(r.out), &all); err != nil || r.code != exitOK {
+		t.Fatalf("code %d, %v: %s%s", r.code, err, r.out, r.err)
+	}
+	return all
+}
+
+func TestAnOperatorCancelsAndRetriesBesideARunningServer(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close() // the mail server is down
+	s := serve(t, dir, "--smtp", "smtp://"+address)
+	upload := func(query string) {
+		t.Helper()
+		resp, err := http.DefaultClient.Do(s.request(t, "POST", "/upload?"+query))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			t.Fatal(resp.Status)
+		}
+	}
+	upload("file=a&c=%2B393331234567&m=ann@example.com")
+	var waiting []notification
+	wait(t, "the mail is tried", func() bool {
+		waiting = outboxOf(t, dir)
+		return len(waiting) == 1 && waiting[0].State == notices.Queued && waiting[0].Tries > 0
+	})
+	id := waiting[0].ID
+	if w := waiting[0]; w.To != "ann@example.com" || w.Kind != notices.Link || w.Name != "a" || w.NextTry.IsZero() || !strings.Contains(w.LastError, "refused") {
+		t.Errorf("listed: %+v", w)
+	}
+	var r result
+	wait(t, "the notification is free to be cancelled", func() bool {
+		r = runFerry(t, dir, "", "outbox", "cancel", id)
+		return r.code != exitBusy
+	})
+	if r.code != exitOK || !strings.Contains(r.err, "is cancelled") {
+		t.Fatalf("code %d: %s", r.code, r.err)
+	}
+	if got := notifications(t, s, 1); got["mail"] != "failed cancelled" || got["sms"] != "sent" {
+		t.Errorf("the uploader sees %v", got)
+	}
+	wantSentence(t, runFerry(t, dir, "", "outbox", "cancel", id), exitRefused, "it has failed before")
+	if left := outboxOf(t, dir); len(left) != 0 {
+		t.Errorf("left: %+v", left)
+	}
+
+	mails := smtptest.Start(t, smtptest.Options{Address: address})
+	if r := runFerry(t, dir, "", "outbox", "retry", id); r.code != exitOK || !strings.Contains(r.err, "is due") {
+		t.Errorf("code %d: %s", r.code, r.err)
+	}
+	upload("file=b&c=%2B393331234567") // has the server look at once
+	defer func() {
+		if t.Failed() {
+			t.Logf("the outbox: %+v; the talk: %q", outboxOf(t, dir), mails.Talk().Lines)
+		}
+	}()
+	wait(t, "the mail is sent", func() bool { return notifications(t, s, 1)["mail"] == "sent" || len(mails.Talk().Messages) > 1 })
+	if got := mails.Talk().Messages; len(got) != 1 {
+		t.Errorf("%d mails arrived", len(got))
+	}
+	wantSentence(t, runFerry(t, dir, "", "outbox", "retry", id), exitRefused, "it was sent before")
+	shown := runFerry(t, dir, "", "outbox", "show", id)
+	var n notification
+	if err := json.Unmarshal([]byte(shown.out), &n); err != nil || n.State != notices.Sent || n.Sent.IsZero() || n.Provider == "" || !n.Failed.IsZero() {
+		t.Errorf("shown: %s%s", shown.out, shown.err)
+	}
+}
+
+// fillOutbox puts a notice that waits, one that was given up, a PIN, and two
+// suppressed addresses in a table.
+func fillOutbox(t *testing.T, db table.Table) (waiting, failed, pin string) {
+	t.Helper()
+	ctx, now := t.Context(), time.Now()
+	link := notices.Notice{
+		Kind: notices.Link, Channel: notices.Mail, To: "ann@example.com", Expires: now.Add(time.Hour).Unix(),
+		Owner: "demo", Area: blob.Files, File: 1, Name: "re\tport.pdf",
+	}
+	code := notices.Notice{Kind: notices.PIN, Channel: notices.Mail, To: "demo@example.net", Expires: now.Add(time.Hour).Unix(), User: "demo", Nonce: "the-nonce"}
+	failing := link
+	failing.Channel = "fax"
+	err := db.Write(ctx, link.Op(now, "waiting"), failing.Op(now, "failed"), code.Op(now, "pin"),
+		table.Put(table.Key{PK: "files#demo", SK: fmt.Sprintf("%016d", 1)}, struct {
+			V int64 `json:"v"`
+		}{1}),
+		suppressed.Add("Bob@example.com", suppressed.Bounced, "550 no", now), suppressed.Add("eve@example.com", suppressed.Stopped, "", now))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := links.NewKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := links.ParseKey(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sender, err := notices.NewSender(notices.Config{Table: db, Key: key, From: "ferry@example.org", Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	failing.ID = notices.ID(now, "failed")
+	if _, err := sender.Handle(ctx, failing.Key()); err != nil {
+		t.Fatal(err)
+	}
+	return notices.ID(now, "waiting"), failing.ID, notices.ID(now, "pin")
+}
+
+// testOutbox goes through the commands on the data that an environment names.
+func testOutbox(t *testing.T, db table.Table, run func(args ...string) result) {
+	waiting, failed, pin := fillOutbox(t, db)
+	ids := func(args ...string) (ids []string) {
+		r := run(append([]string{"outbox", "list", "--json"}, args...)...)
+		var all []notification
+		if err := json.Unmarshal([]byte(r.out), &all); err != nil || r.code != exitOK {
+			t.Fatalf("code %d, %v: %s%s", r.code, err, r.out, r.err)
+		}
+		if strings.Contains(r.out, "nonce") {
+			t.Errorf("a PIN can be made of %s", r.out)
+		}
+		for _, n := range all {
+			ids = append(ids, n.ID)
+		}
+		slices.Sort(ids)
+		return ids
+	}
+	want := []string{failed, pin, waiting}
+	slices.Sort(want)
+	if got := ids(); !slices.Equal(got, want) {
+		t.Errorf("listed: %v, want %v", got, want)
+	}
+	if got := ids("--failed"); !slices.Equal(got, []string{failed}) {
+		t.Errorf("failed: %v", got)
+	}
+	if got := ids("--limit", "1"); len(got) != 2 { // of each kind
+		t.Errorf("with a limit: %v", got)
+	}
+	for _, step := range []struct {
+		args     string
+		code     int
+		out, err string
+	}{
+		{"list", exitOK, failed, ""},
+		{"list", exitOK, "fax", ""},
+		{"show " + waiting, exitOK, `"state": "queued"`, ""},
+		{"show " + failed, exitOK, `unknown channel`, ""},
+		{"show nobody", exitNoFile, "", "nothing is known of such a notice"},
+		{"retry", exitUsage, "", "--all-failed"},
+		{"retry --all-failed " + failed, exitUsage, "", "--all-failed"},
+		{"retry --all-failed", exitOK, "", failed + " is due"},
+		{"list --failed", exitOK, "no notification", ""},
+		{"retry nobody " + waiting, exitNoFile, "", waiting + " is due"},
+		{"cancel " + waiting + " " + pin, exitOK, "", pin + " is cancelled"},
+		{"show " + waiting, exitOK, `"lastError": "cancelled"`, ""},
+		{"cancel " + waiting, exitRefused, "", "it has failed before"},
+		{"retry " + waiting, exitOK, "", "is due"},
+		{"suppressed", exitOK, "bob@example.com", ""},
+		{"suppressed --json EVE@example.com", exitOK, `"reason":"stopped"`, ""},
+		{"suppressed ann@example.com", exitUnknown, "", "not suppressed"},
+		{"allow BOB@example.com", exitOK, "", "gets mail again"},
+		{"allow bob@example.com", exitUnknown, "", "not suppressed"},
+		{"allow eve@example.com", exitOK, "", "gets mail again"},
+		{"suppressed", exitOK, "no address is suppressed", ""},
+		{"suppressed --json", exitOK, "[]", ""},
+		{"list --limit 0", exitUsage, "", "--limit"},
+		{"--help", exitOK, "Exit codes", ""},
+		{"retry --help", exitOK, "another day", ""},
+	} {
+		r := run(append([]string{"outbox"}, strings.Fields(step.args)...)...)
+		if r.code != step.code || !strings.Contains(r.out, step.out) || !strings.Contains(r.err, step.err) {
+			t.Errorf("ferry outbox %s: code %d, want %d: %s%s", step.args, r.code, step.code, r.out, r.err)
+		}
+		if strings.Contains(r.out, "\t") {
+			t.Errorf("ferry outbox %s prints what a file's name holds: %q", step.args, r.out)
+		}
+	}
+}
+
+func TestTheOutboxOfThisMachine(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if r := runFerry(t, dir, "", "user", "add", "demo"); r.code != exitOK {
+		t.Fatal(r.err)
+	}
+	db, err := sqlite.Open(filepath.Join(dir, "table.sqlite"), sqlite.Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	testOutbox(t, db, func(args ...string) result { return runFerry(t, dir, "", args...) })
+}
+
+func TestTheOutboxOfAStack(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("FERRY_TEST_AWS") == "" {
+		t.Skip("needs stand-ins for AWS: go run ./infra/awslocal -- go test ./infra/ferry")
+	}
+	cfg, err := config.LoadDefaultConfig(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, name := dynamodb.NewFromConfig(cfg), "ferry-"+rand.Text()
+	if err := dynamo.CreateTable(t.Context(), client, name); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &name}) })
+	testOutbox(t, dynamo.New(client, name), func(args ...string) result {
+		return runFerry(t, t.TempDir(), "", append(args, "--table", name)...)
+	})
+}
