@@ -1,6 +1,7 @@
 package sweep_test
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"ferry/shared/files"
 	"ferry/shared/service/servicetest"
 	"ferry/shared/sweep"
+	"ferry/shared/table"
 	"ferry/shared/users"
 )
 
@@ -74,8 +76,24 @@ func (s server) user(name string) users.User {
 	return u
 }
 
-// orphan puts an object without a record into an area.
+// orphan puts an object without a record into an area, as of an upload whose
+// id was given out.
 func (s server) orphan(area blob.Area, key string) {
+	s.Helper()
+	if name, id, ok := files.ParseBlobKey(key); ok {
+		u, err := s.Users.Get(s.Context(), name)
+		if err == nil && u.LastFile < id {
+			err = s.Data.Table.Write(s.Context(), table.Update(users.Key(name)).Set("lastFile", id))
+		}
+		if err != nil && !errors.Is(err, users.ErrUnknown) {
+			s.Fatalf("giving out an id: %v", err)
+		}
+	}
+	s.object(area, key)
+}
+
+// object puts an object into an area.
+func (s server) object(area blob.Area, key string) {
 	s.Helper()
 	if _, err := s.Data.Disk.Create(s.Context(), area, key, strings.NewReader("left over"), -1); err != nil {
 		s.Fatalf("putting an object: %v", err)

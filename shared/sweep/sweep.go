@@ -217,6 +217,9 @@ func (s *Sweeper) object(ctx context.Context, area blob.Area, o blob.Object, ite
 		if waits, err := s.Files.Awaits(ctx, o.Key); err != nil || waits {
 			return err
 		}
+		if newer, err := s.newer(ctx, area, o.Key); err != nil || newer {
+			return err
+		}
 		return count(&r.Orphans, s.Blobs.Delete(ctx, area, o.Key))
 	}
 	owner, err := s.owner(ctx, f.Owner)
@@ -236,6 +239,18 @@ func (s *Sweeper) object(ctx context.Context, area blob.Area, o blob.Object, ite
 		return count(&r.Moved, err)
 	}
 	return nil
+}
+
+// newer reports whether an object is of a file whose id was not given out yet,
+// as after an older table was put back: it is not for a sweep to remove it.
+func (s *Sweeper) newer(ctx context.Context, area blob.Area, key string) (bool, error) {
+	name, id, _ := files.ParseBlobKey(key)
+	owner, err := s.owner(ctx, name)
+	if err != nil || owner.Name == "" || id <= owner.LastFile {
+		return false, err
+	}
+	s.Log.Warn("an object is of a file that the table does not know of yet; was an older table put back? it is kept", "area", area, "key", key)
+	return true, nil
 }
 
 // count adds what was done without an error.

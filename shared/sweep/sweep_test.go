@@ -36,6 +36,19 @@ func TestAnObjectWithoutARecordGoesWhenItIsOld(t *testing.T) {
 	s.holds(blob.Backup, "alice/readme.txt")
 }
 
+// TestAnObjectNewerThanTheTableStays has a table of before an upload put back.
+func TestAnObjectNewerThanTheTableStays(t *testing.T) {
+	t.Parallel()
+	s := begin(t)
+	kept := s.put("alice", "of before").Blob
+	s.object(blob.Files, "alice/2-later")
+	s.Clock.Advance(2 * time.Hour)
+	if r := s.sweep(); r.Orphans != 0 {
+		t.Errorf("the sweep did %+v", r)
+	}
+	s.holds(blob.Files, kept, "alice/2-later")
+}
+
 func TestHalvesOfUploadsGoWhenTheyAreOld(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
