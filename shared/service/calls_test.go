@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"ferry/shared/links"
 	"ferry/shared/service/servicetest"
 	"ferry/shared/users"
 )
@@ -75,6 +76,7 @@ func countCalls(t *testing.T, s *servicetest.Server, token string) {
 		s.Text(s.Request("PUT", partOf(s, token, id), strings.NewReader("hello")))
 	}
 	part := partOf(s, token, own)
+	stop := links.StopLink("", "en", s.Data.Ports.Key.Stop("ann@example.com"))
 	const form = "--b\r\nContent-Disposition: form-data; name=f; filename=1\r\n\r\n1\r\n--b\r\nContent-Disposition: form-data; name=f; filename=2\r\n\r\n2\r\n--b--\r\n"
 	for _, c := range []struct {
 		what, method, path, auth, body string
@@ -83,6 +85,10 @@ func countCalls(t *testing.T, s *servicetest.Server, token string) {
 		{"health", "GET", "/health", "", "", calls{"table.Get": 1}},
 		{"the description", "GET", "/openapi.json", "", "", calls{}},
 		{"an unknown path", "GET", "/nothing", "", "", calls{}},
+		{"the page that stops mails", "GET", stop, "", "", calls{"table.Get": 1}},
+		{"stopping mails", "POST", stop, "", "", calls{"table.Write": 1}},
+		{"stopping them again", "POST", stop, "", "", calls{"table.Write": 1, "table.Get": 1}},
+		{"stopping with a wrong token", "POST", stop + "x", "", "", calls{}},
 		{"login", "POST", "/auth/login", basic, "", plus(check, calls{"table.Write": 1})},
 		{"a first page", "GET", "/download/list", bearer, "", plus(check, page)},
 		{"a page with a password", "GET", "/download/list", basic, "", plus(check, page)},

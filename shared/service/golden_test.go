@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"ferry/shared/links"
 	"ferry/shared/service/servicetest"
 	"ferry/shared/users"
 )
@@ -65,6 +66,7 @@ func TestResponsesAreThoseOfTheSpecificationToTheLetter(t *testing.T) {
 		{"forget", "GET", "/auth/forget?u=Alice", "", "application/json", "", 200, success("handlerAuthForget:succsessfully", fmt.Sprintf(change, "alice"))},
 		{"first access", "POST", "/auth/first", servicetest.Basic("new", password), "", "", 200, success("handlerAuthFirst:succsessfully", fmt.Sprintf(change, "new"))},
 		{"health", "GET", "/health", "", "", "", 200, fmt.Sprintf(`\{"status":0,"description":"handlerHealth:succsessfully",%s,%s\}\n`, head, moment)},
+		{"mails that end", "POST", links.StopLink("", "en", s.Data.Ports.Key.Stop("ann@example.com")), "", "", "", 200, fmt.Sprintf(`\{"status":0,"description":"handlerNotificationsStop:succsessfully",%s,%s\}\n`, head, moment)},
 		{"a wrong password", "POST", "/auth/login", servicetest.Basic("alice", "x"), "", "", 401, failure(401, "Unauthorized")},
 		{"no parameter", "GET", "/auth/forget", "", "", "", 400, failure(400, "Bad Request")},
 		{"a user who is disabled", "GET", "/auth/forget?u=gone", "", "", "", 403, failure(403, "Forbidden")},

@@ -91,7 +91,7 @@ func TestStoppedMailsComeAgainForWhoWantsThem(t *testing.T) {
 	t.Parallel()
 	s := servicetest.New(t)
 	link := path(s, "en")
-	const stop, undo = "<button>Send me no more<", `name="undo" value="1"><button>Undo: I want them again<`
+	const stop, undo = "<button>Send me no more<", `name="undo" value="1"><button>Undo: get them again<`
 	for _, k := range []struct {
 		form string
 		want suppressed.Reason
