@@ -18,14 +18,46 @@ import (
 // maxMessage is the longest message to a recipient, in characters.
 const maxMessage = 500
 
-// Parse makes a notice for each given address, which must be good; what is
-// wrong is an Invalid fault. region is that of numbers without a country code.
-func Parse(mobile, address, message, region string) ([]notices.Notice, error) {
-	if err := checkMessage(message); err != nil {
+// Request is what an upload says of whom to tell; empty is nobody.
+type Request struct {
+	Mobile, Address, Message string
+	Notify                   bool // the uploader, of the first download
+}
+
+// Context is what it says besides, or what is known of it.
+type Context struct {
+	Uploader users.User
+	Lang     string
+	Base     string // the service's address
+	Region   string // of numbers without a country code
+}
+
+// Read makes a notice for each given address, and the receipt. What is wrong is
+// an Invalid fault.
+func Read(r Request, c Context) (s files.Sending, err error) {
+	if s.Recipients, err = parse(r, c.Region); err != nil {
+		return s, err
+	}
+	for i := range s.Recipients {
+		n := &s.Recipients[i]
+		n.Lang, n.Base, n.Sender, n.ReplyTo = c.Lang, c.Base, c.Uploader.Name, c.Uploader.Email
+	}
+	if !r.Notify {
+		return s, nil
+	}
+	if c.Uploader.Email == "" {
+		return s, fault.New(fault.Invalid, "notify sends you a mail, and no address of yours is registered")
+	}
+	s.Receipt = files.Receipt{To: c.Uploader.Email, Lang: c.Lang, Base: c.Base}
+	return s, nil
+}
+
+func parse(r Request, region string) ([]notices.Notice, error) {
+	if err := checkMessage(r.Message); err != nil {
 		return nil, err
 	}
 	var all []notices.Notice
-	if mobile != "" {
+	if mobile := r.Mobile; mobile != "" {
 		if strings.HasPrefix(mobile, " ") { // a + that was not escaped in the URL
 			mobile = "+" + strings.TrimLeft(mobile, " +")
 		}
@@ -33,27 +65,15 @@ func Parse(mobile, address, message, region string) ([]notices.Notice, error) {
 		if err != nil {
 			return nil, fault.New(fault.Invalid, "the parameter c is %v", err)
 		}
-		all = append(all, notices.Notice{Channel: notices.SMS, To: to, Message: message})
+		all = append(all, notices.Notice{Channel: notices.SMS, To: to, Message: r.Message})
 	}
-	if address != "" {
-		if err := contact.Address(address); err != nil {
+	if r.Address != "" {
+		if err := contact.Address(r.Address); err != nil {
 			return nil, fault.New(fault.Invalid, "the parameter m is %v", err)
 		}
-		all = append(all, notices.Notice{Channel: notices.Mail, To: address, Message: message})
+		all = append(all, notices.Notice{Channel: notices.Mail, To: r.Address, Message: r.Message})
 	}
 	return all, nil
-}
-
-// Receipt says where an uploader hears of the first download, if that is
-// wanted. A user without an address cannot; that is an Invalid fault.
-func Receipt(wanted bool, u users.User, lang, base string) (files.Receipt, error) {
-	if !wanted {
-		return files.Receipt{}, nil
-	}
-	if u.Email == "" {
-		return files.Receipt{}, fault.New(fault.Invalid, "notify sends you a mail, and no address of yours is registered")
-	}
-	return files.Receipt{To: u.Email, Lang: lang, Base: base}, nil
 }
 
 func checkMessage(s string) error {

@@ -2,7 +2,6 @@ package upload
 
 import (
 	"net/http"
-	"net/url"
 
 	"ferry/shared/endpoint"
 	"ferry/shared/fault"
@@ -40,22 +39,12 @@ func (h handler) params(r *http.Request, u users.User) (params, error) {
 	if p.digest, err = reprDigest(r.Header.Get("Repr-Digest")); err != nil {
 		return params{}, err
 	}
-	p.sending, err = h.sending(r, q, u, p.lang)
+	notify := q.Get("notify")
+	if notify != "" && notify != "0" && notify != "1" {
+		return params{}, fault.New(fault.Invalid, "the query parameter notify is 1 or 0")
+	}
+	p.sending, err = recipients.Read(
+		recipients.Request{Mobile: q.Get("c"), Address: q.Get("m"), Message: q.Get("i"), Notify: notify == "1"},
+		recipients.Context{Uploader: u, Lang: p.lang, Base: h.ports.Base(r.Context()), Region: h.ports.PhoneRegion})
 	return p, err
-}
-
-func (h handler) sending(r *http.Request, q url.Values, u users.User, lang string) (s files.Sending, err error) {
-	wanted, base := q.Get("notify"), h.ports.Base(r.Context())
-	if wanted != "" && wanted != "0" && wanted != "1" {
-		return s, fault.New(fault.Invalid, "the query parameter notify is 1 or 0")
-	}
-	if s.Receipt, err = recipients.Receipt(wanted == "1", u, lang, base); err != nil {
-		return s, err
-	}
-	s.Recipients, err = recipients.Parse(q.Get("c"), q.Get("m"), q.Get("i"), h.ports.PhoneRegion)
-	for i := range s.Recipients {
-		n := &s.Recipients[i]
-		n.Lang, n.Base, n.Sender, n.ReplyTo = lang, base, u.Name, u.Email
-	}
-	return s, err
 }

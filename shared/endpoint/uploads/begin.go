@@ -118,21 +118,10 @@ func (h handler) plan(r *http.Request, u users.User, in request) (files.Plan, er
 		p.SHA256 = sum
 	}
 	var err error
-	p.Sending, err = h.sending(r, u, in)
+	p.Sending, err = recipients.Read(
+		recipients.Request{Mobile: in.C, Address: in.M, Message: in.I, Notify: in.Notify},
+		recipients.Context{Uploader: u, Lang: endpoint.LangOf(in.Lang, r, u), Base: h.ports.Base(r.Context()), Region: h.ports.PhoneRegion})
 	return p, err
-}
-
-func (h handler) sending(r *http.Request, u users.User, in request) (s files.Sending, err error) {
-	lang, base := endpoint.LangOf(in.Lang, r, u), h.ports.Base(r.Context())
-	if s.Receipt, err = recipients.Receipt(in.Notify, u, lang, base); err != nil {
-		return s, err
-	}
-	s.Recipients, err = recipients.Parse(in.C, in.M, in.I, h.ports.PhoneRegion)
-	for i := range s.Recipients {
-		n := &s.Recipients[i]
-		n.Lang, n.Base, n.Sender, n.ReplyTo = lang, base, u.Name, u.Email
-	}
-	return s, err
 }
 
 func mediaType(kind string) string {
