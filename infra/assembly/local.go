@@ -104,6 +104,10 @@ func (it *Local) start(c LocalConfig) (err error) {
 		"AWS::StackName": c.Name, "AWS::Region": os.Getenv("AWS_REGION"), "AWS::Partition": "aws", "AWS::AccountId": "123456789012", "AWS::URLSuffix": "amazonaws.com",
 		"Table": it.Table, "FilesBucket": it.FilesBucket, "BackupBucket": it.BackupBucket, "PublicUrl": it.Base,
 	}
+	// There are no topics and queues: what would go to them stays in the table.
+	for _, name := range []string{"NoticesTopic", "EventsTopic", "MailQueue", "SmsQueue", "MailEvents"} {
+		values[name] = c.Name + "-" + strings.ToLower(name)
+	}
 	maps.Copy(values, c.Values)
 	aws := AWSVariables()
 	aws["AWS_ENDPOINT_URL_SSM"] = it.Parameters

@@ -17,7 +17,7 @@ import (
 )
 
 // others are the functions that are no endpoints.
-func others() []string { return []string{"linkkey", "sweep"} }
+func others() []string { return []string{"email", "feedback", "linkkey", "relay", "sms", "sweep"} }
 
 func names() []string {
 	names := others()
@@ -59,7 +59,8 @@ func entries(t *testing.T, dir, suffix string) []string {
 func TestEachEndpointHasItsFunctionResourceAndEvent(t *testing.T) {
 	t.Parallel()
 	same(t, "functions/", entries(t, "functions", ""), names())
-	same(t, "events/", entries(t, "events", ".json"), names())
+	// What the status of text messages is told by is another kind of event.
+	same(t, "events/", entries(t, "events", ".json"), append(names(), "feedbacksms"))
 	same(t, "the functions of template.yaml", slices.Sorted(maps.Keys(read(t).functions())), names())
 }
 

@@ -11,6 +11,10 @@ import (
 	"ferry/shared/boot/port"
 	"ferry/shared/boot/port/dynamotable"
 	"ferry/shared/boot/port/s3blobs"
+	"ferry/shared/boot/port/sesmail"
+	"ferry/shared/boot/port/smstext"
+	"ferry/shared/boot/port/snstopics"
+	"ferry/shared/boot/port/sqsqueue"
 	"ferry/shared/boot/port/ssmkey"
 	"ferry/shared/boot/settings"
 	"ferry/shared/endpoint"
@@ -32,12 +36,15 @@ func asked() (getenv func(string) string, names func() []string) {
 // variables are those that opening a port reads.
 func variables(t *testing.T, name string) []string {
 	t.Helper()
-	open := map[string]port.Opener{"dynamotable": dynamotable.Open, "s3blobs": s3blobs.Open, "ssmkey": ssmkey.Open}[name]
+	open := map[string]port.Opener{
+		"dynamotable": dynamotable.Open, "s3blobs": s3blobs.Open, "ssmkey": ssmkey.Open, "snstopics": snstopics.Open,
+		"sqsqueue": sqsqueue.Open, "sesmail": sesmail.Open, "smstext": smstext.Open,
+	}[name]
 	if open == nil {
 		t.Fatalf("the port %s is new: say here what it is", name)
 	}
 	getenv, names := asked()
-	if err := open(&port.Cloud{Getenv: getenv}, &endpoint.Ports{}); err == nil {
+	if err := open(&port.Cloud{Getenv: getenv}, &endpoint.Ports{}); err == nil && name != "smstext" {
 		t.Errorf("the port %s opens without a name", name)
 	}
 	return names()
@@ -46,23 +53,27 @@ func variables(t *testing.T, name string) []string {
 // used are the settings that a function acts on.
 func used() map[string][]string {
 	public := []string{"FERRY_PUBLIC_URL"}
+	events := slices.Clip([]string{"FERRY_PUBLIC_URL", "FERRY_EVENTS"}) // whose source is that address
 	return map[string][]string{
-		"authchange":         public,
+		"authchange":         events,
 		"authfirst":          public,
 		"authforget":         {"FERRY_PUBLIC_URL", "FERRY_HIDE_USERS"},
-		"downloadfile":       {"FERRY_PUBLIC_URL", "FERRY_REDIRECT_OVER"},
-		"downloadfilebackup": {"FERRY_PUBLIC_URL", "FERRY_REDIRECT_OVER"},
+		"downloadfile":       append(events, "FERRY_REDIRECT_OVER"),
+		"downloadfilebackup": append(events, "FERRY_REDIRECT_OVER"),
 		"downloadlist":       public,
 		"downloadlistbackup": public,
-		"filesdelete":        {"FERRY_PUBLIC_URL", "FERRY_BACKUP_DAYS"},
+		"email":              events,
+		"feedback":           events,
+		"filesdelete":        append(events, "FERRY_BACKUP_DAYS"),
 		"filesget":           public,
-		"filesrestore":       {"FERRY_PUBLIC_URL", "FERRY_KEEP_DAYS"},
+		"filesrestore":       append(events, "FERRY_KEEP_DAYS"),
 		"linkkey":            {"FERRY_KEY_PARAMETER"},
 		"oauthtoken":         public,
 		"openapi":            public,
-		"sweep":              {"FERRY_KEEP_DAYS", "FERRY_BACKUP_DAYS"},
-		"uploads":            {"FERRY_PUBLIC_URL", "FERRY_PHONE_REGION", "FERRY_KEEP_DAYS", "FERRY_NOTICES_PER_HOUR", "FERRY_NOTICES_PER_DAY", "FERRY_NOTICES_PER_RECIPIENT"},
-		"upload":             {"FERRY_PUBLIC_URL", "FERRY_PHONE_REGION", "FERRY_KEEP_DAYS", "FERRY_MAX_BODY", "FERRY_NOTICES_PER_HOUR", "FERRY_NOTICES_PER_DAY", "FERRY_NOTICES_PER_RECIPIENT"},
+		"sms":                events,
+		"sweep":              append(events, "FERRY_KEEP_DAYS", "FERRY_BACKUP_DAYS"),
+		"uploads":            {"FERRY_PUBLIC_URL", "FERRY_EVENTS", "FERRY_PHONE_REGION", "FERRY_KEEP_DAYS", "FERRY_NOTICES_PER_HOUR", "FERRY_NOTICES_PER_DAY", "FERRY_NOTICES_PER_RECIPIENT"},
+		"upload":             {"FERRY_PUBLIC_URL", "FERRY_EVENTS", "FERRY_PHONE_REGION", "FERRY_KEEP_DAYS", "FERRY_MAX_BODY", "FERRY_NOTICES_PER_HOUR", "FERRY_NOTICES_PER_DAY", "FERRY_NOTICES_PER_RECIPIENT"},
 	}
 }
 
@@ -97,6 +108,9 @@ func TestAVariableMeansTheSameInEachFunction(t *testing.T) {
 	for _, f := range read(t).functions() {
 		environment, _ := at(f.Props, "Environment", "Variables").(object)
 		for name, v := range environment {
+			if name == "FERRY_QUEUE" { // each sender has its own
+				continue
+			}
 			if first, ok := values[name]; ok && first != show(v) {
 				t.Errorf("%s is %s, and %s in %s", name, first, show(v), f.ID)
 			}
@@ -110,7 +124,7 @@ func TestAVariableMeansTheSameInEachFunction(t *testing.T) {
 func TestAFunctionLinksOnlyWhatItsPortsNeed(t *testing.T) {
 	t.Parallel()
 	const sdk = "github.com/aws/aws-sdk-go-v2/"
-	services := map[string]string{"dynamotable": "dynamodb", "s3blobs": "s3"}
+	services := map[string]string{"dynamotable": "dynamodb", "s3blobs": "s3", "snstopics": "sns", "smstext": "sns", "sqsqueue": "sqs", "sesmail": "sesv2"}
 	for _, name := range names() {
 		want := map[string]bool{}
 		for _, p := range readMain(t, name).ports() {

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"ferry/shared/blob"
+	"ferry/shared/mail"
+	"ferry/shared/relay"
+	"ferry/shared/sms"
 	"ferry/shared/table"
 )
 
@@ -97,6 +100,50 @@ func (r recordedTable) op(op table.Op) {
 		table.KindPut: "PutItem", table.KindUpdate: "UpdateItem", table.KindDelete: "DeleteItem", table.KindCheck: "ConditionCheckItem",
 	}[op.Kind]
 	r.key(action, op.Key)
+}
+
+// recordedTopics are topics that note what they are used for on SNS, where a
+// batch needs the same as one message.
+type recordedTopics struct {
+	real relay.Topics
+	*uses
+}
+
+func (r recordedTopics) Publish(ctx context.Context, to relay.Topic, messages []relay.Message) []error {
+	r.note("!Ref "+map[relay.Topic]string{relay.Notices: "NoticesTopic", relay.Events: "EventsTopic"}[to], "sns:Publish")
+	return r.real.Publish(ctx, to, messages)
+}
+
+type recordedQueue struct {
+	real relay.Queue
+	*uses
+}
+
+func (r recordedQueue) Delay(ctx context.Context, receipt string, wait time.Duration) error {
+	r.note("queue", "sqs:ChangeMessageVisibility")
+	return r.real.Delay(ctx, receipt, wait)
+}
+
+type recordedMail struct {
+	mail.Sender
+	*uses
+}
+
+// Send needs a permission for the sender's identity and one for the configuration set.
+func (r recordedMail) Send(ctx context.Context, m mail.Message) (string, error) {
+	r.note("identity", "ses:SendEmail")
+	r.note("configuration-set", "ses:SendEmail")
+	return r.Sender.Send(ctx, m)
+}
+
+type recordedSMS struct {
+	sms.Sender
+	*uses
+}
+
+func (r recordedSMS) Send(ctx context.Context, m sms.Message) (string, error) {
+	r.note("number", "sns:Publish")
+	return r.Sender.Send(ctx, m)
 }
 
 // interlopers are callers who come in between, each once.

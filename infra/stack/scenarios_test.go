@@ -47,6 +47,10 @@ func scenarios() map[string]func(*stage) {
 		"openapi":            func(s *stage) { s.must(200, "GET", "/openapi.json") },
 		"notificationsstop":  notificationsStop,
 		"notfound":           func(s *stage) { s.must(404, "GET", "/nothing") },
+		"relay":              relayAll,
+		"email":              func(s *stage) { sendAll(s, notices.Mail, "ann@example.com") },
+		"sms":                func(s *stage) { sendAll(s, notices.SMS, "+393331234567") },
+		"feedback":           feedbackAll,
 		"sweep":              sweepAll,
 		"linkkey":            func(*stage) {}, // its one call is proven where it is written
 	}
@@ -231,6 +235,7 @@ func uploads(s *stage) {
 func download(s *stage, path string, area blob.Area, id int64) {
 	token := s.real.Key.File(area, "alice", id)
 	s.must(200, "GET", path+token)
+	s.must(200, "GET", path+token, header("User-Agent", "curl/8")) // a person's
 	s.must(200, "HEAD", path+token)
 	s.must(200, "GET", path+token, header("Accept", "text/html"))
 	s.must(200, "GET", path+token, header("Accept", "application/json"))

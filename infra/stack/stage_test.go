@@ -28,6 +28,7 @@ type stage struct {
 	real   *endpoint.Ports
 	ports  *endpoint.Ports
 	others *interlopers
+	cloud  boottest.Cloud
 	h      http.Handler
 	ahead  time.Duration // of the clock
 }
@@ -37,13 +38,15 @@ func newStage(t *testing.T, name string) *stage {
 	s := &stage{T: t, uses: newUses(), others: &interlopers{}}
 	s.real = boottest.Ports(t, nil)
 	s.real.Now = func() time.Time { return time.Now().Add(s.ahead) }
-	s.real.PublicURL = "https://files.example.com/v1"
+	s.real.PublicURL, s.real.Events = "https://files.example.com/v1", true
+	s.cloud.Put(s.real)
 	hash, err := auth.NewHasher(auth.Params{Memory: 64, Time: 1, Threads: 1}, s.real.Random, s.real.Now)
 	s.check(err)
 	s.real.Hasher = hash
 
 	p := *s.real
 	p.Table, p.Blobs, p.Parts, p.Key = nil, nil, nil, links.Key{}
+	p.Topics, p.Queue, p.Mail, p.SMS, p.MailFrom = nil, nil, nil, nil, ""
 	for _, port := range readMain(t, name).ports() {
 		switch port {
 		case "dynamotable":
@@ -53,6 +56,14 @@ func newStage(t *testing.T, name string) *stage {
 			p.Parts = recordedParts{s.real.Parts, s.uses}
 		case "ssmkey":
 			p.Key = s.real.Key
+		case "snstopics":
+			p.Topics = recordedTopics{s.real.Topics, s.uses}
+		case "sqsqueue":
+			p.Queue = recordedQueue{s.real.Queue, s.uses}
+		case "sesmail":
+			p.Mail, p.MailFrom = recordedMail{s.real.Mail, s.uses}, s.real.MailFrom
+		case "smstext":
+			p.SMS = recordedSMS{s.real.SMS, s.uses}
 		default:
 			t.Fatalf("the port %s is new: say here what it is", port)
 		}

@@ -165,6 +165,7 @@ type statement struct {
 	Effect    string
 	Actions   []string
 	Resources []string
+	Not       bool     // it is for all but these
 	Keys      []string // partition keys of the table that it is for; nil is any
 	Condition object
 }
@@ -176,7 +177,8 @@ func statements(policy any) []statement {
 		for _, a := range list(at(s, "Action")) {
 			st.Actions = append(st.Actions, show(a))
 		}
-		for _, r := range list(at(s, "Resource")) {
+		st.Not = at(s, "NotResource") != nil
+		for _, r := range append(list(at(s, "Resource")), list(at(s, "NotResource"))...) {
 			st.Resources = append(st.Resources, show(r))
 		}
 		st.Condition, _ = at(s, "Condition").(object)

@@ -46,6 +46,7 @@ func stack(t *testing.T) func(string) string {
 	values := map[string]string{
 		"FERRY_TABLE": name, "FERRY_FILES_BUCKET": name + "-files", "FERRY_BACKUP_BUCKET": name + "-backup",
 		"FERRY_KEY_PARAMETER": "/ferry/link-key",
+		"FERRY_NOTICES_TOPIC": "arn:aws:sns:us-east-1:123456789012:notices", "FERRY_EVENTS_TOPIC": "arn:aws:sns:us-east-1:123456789012:events",
 	}
 	if err := dynamo.CreateTable(t.Context(), dynamodb.NewFromConfig(cfg), name); err != nil {
 		t.Fatal(err)
@@ -84,7 +85,7 @@ func openedOn(t *testing.T, getenv func(string) string) *function.Function {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Ports.Log = boottest.Log(t)
+	f.Ports.Log, f.Ports.Topics = boottest.Log(t), &boottest.Cloud{}
 	if err := f.Begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -126,7 +126,7 @@ func invoke(t *testing.T, name string, event []byte, environment map[string]stri
 func environment(getenv func(string) string) map[string]string {
 	all := map[string]string{}
 	for _, name := range []string{
-		"FERRY_TABLE", "FERRY_FILES_BUCKET", "FERRY_BACKUP_BUCKET", "FERRY_KEY_PARAMETER",
+		"FERRY_TABLE", "FERRY_FILES_BUCKET", "FERRY_BACKUP_BUCKET", "FERRY_KEY_PARAMETER", "FERRY_NOTICES_TOPIC", "FERRY_EVENTS_TOPIC",
 		"AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
 		"AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL_SSM",
 	} {

@@ -139,6 +139,7 @@ func Ports(t testing.TB, environment map[string]string) *endpoint.Ports {
 	check(t, err)
 	t.Cleanup(func() { check(t, data.Close()) })
 	Seed(t, data.Ports)
+	new(Cloud).Put(data.Ports)
 	return data.Ports
 }
 

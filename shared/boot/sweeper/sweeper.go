@@ -3,6 +3,7 @@ package sweeper
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"ferry/shared/blob"
 	"ferry/shared/boot/function"
 	"ferry/shared/boot/port"
+	"ferry/shared/relay/overdue"
 	"ferry/shared/sweep"
 )
 
@@ -24,26 +26,29 @@ const (
 	reserve = 60 * time.Second
 )
 
-// Run sweeps with each event, whatever it says. It does not return.
+// Run sweeps, and reminds the senders of what is overdue, with each event, whatever it says. It does not return.
 func Run(ports ...port.Opener) {
 	lambda.Start(Handler(function.Open(os.Getenv, ports...)))
 }
 
-// Handler returns a function that sweeps once and logs what it did.
+// Handler returns a function that sweeps once and logs what it did. Trouble
+// with notices does not keep it from sweeping.
 func Handler(f *function.Function) func(context.Context) (sweep.Report, error) {
 	return func(ctx context.Context) (sweep.Report, error) {
 		if err := f.Begin(ctx); err != nil {
 			return sweep.Report{}, fmt.Errorf("preparing the sweep: %w", err)
 		}
 		p := f.Ports
+		overdue, late := overdue.Remind(ctx, p.Table, p.Topics, p.Now())
 		r, err := sweep.New(sweep.Config{
 			Table: p.Table, Blobs: p.Blobs, Files: p.Files(), Now: p.Now, Log: p.Log, Grace: grace, Reserve: reserve,
 		}).Run(ctx)
 		if err == nil && r.Failed > 0 {
 			err = fmt.Errorf("%d objects could not be swept", r.Failed)
 		}
+		err = errors.Join(late, err)
 		p.Log.Info("swept", "seen", r.Seen, "moved", r.Moved, "purged", r.Purged, "orphans", r.Orphans,
-			"failed", r.Failed, "complete", r.Complete)
+			"failed", r.Failed, "complete", r.Complete, "overdue", overdue)
 		return r, err
 	}
 }

@@ -2,6 +2,8 @@ package sweeper_test
 
 import (
 	"context"
+	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +16,8 @@ import (
 	"ferry/shared/boot/sweeper"
 	"ferry/shared/endpoint"
 	"ferry/shared/files"
+	"ferry/shared/notices"
+	"ferry/shared/relay"
 	"ferry/shared/sweep"
 	"ferry/shared/users"
 )
@@ -57,7 +61,7 @@ func TestBytesWithoutARecordStayForEightDays(t *testing.T) {
 	t.Parallel()
 	for days, orphans := range map[int]int{7: 0, 9: 1} {
 		p := boottest.Ports(t, map[string]string{"FERRY_KEEP_DAYS": "0", "FERRY_BACKUP_DAYS": "0"})
-		if _, err := p.Blobs.Create(t.Context(), blob.Files, "alice/9-leftover", strings.NewReader(""), 0); err != nil {
+		if _, err := p.Blobs.Create(t.Context(), blob.Files, "alice/3-leftover", strings.NewReader(""), 0); err != nil {
 			t.Fatal(err)
 		}
 		p.Now = func() time.Time { return time.Now().AddDate(0, 0, days) }
@@ -71,5 +75,25 @@ func TestASweepStopsInTimeToBeContinued(t *testing.T) {
 	t.Parallel()
 	if r := run(t, boottest.Ports(t, nil), 30*time.Second); r.Complete || r.Seen != 0 {
 		t.Errorf("%+v", r)
+	}
+}
+
+func TestASweepPointsTheSendersAtWhatIsOverdue(t *testing.T) {
+	t.Parallel()
+	p := boottest.Ports(t, nil)
+	var cloud boottest.Cloud
+	cloud.Put(p)
+	op := notices.Notice{Channel: notices.SMS}.Op(time.Now().Add(-2*time.Hour), "x")
+	if err := p.Table.Write(t.Context(), op); err != nil {
+		t.Fatal(err)
+	}
+	run(t, p, 15*time.Minute)
+	if want := []relay.Message{relay.Pointer(op.Key, "sms")}; !reflect.DeepEqual(cloud.Published[relay.Notices], want) {
+		t.Errorf("published was %v, want %v", cloud.Published, want)
+	}
+	cloud.TopicsErr = errors.New("no topic")
+	r, err := sweeper.Handler(function.With(p))(t.Context())
+	if !errors.Is(err, cloud.TopicsErr) || !r.Complete {
+		t.Errorf("without a topic %+v, %v", r, err)
 	}
 }

@@ -1,0 +1,316 @@
+package stack
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"ferry/shared/relay"
+)
+
+// allows reports whether a policy lets a service do something to a resource,
+// for a source and no other.
+func allows(policy any, service, action, resource, source string) bool {
+	for _, s := range list(at(policy, "Statement")) {
+		if at(s, "Effect") == "Allow" && show(at(s, "Principal", "Service")) == service && show(at(s, "Action")) == action &&
+			show(at(s, "Resource")) == resource && show(at(s, "Condition", "ArnEquals", "aws:SourceArn")) == source {
+			return true
+		}
+	}
+	return false
+}
+
+// onlyTLS reports whether a policy refuses everybody else.
+func onlyTLS(policy any, action, resource string) bool {
+	for _, s := range list(at(policy, "Statement")) {
+		if at(s, "Effect") == "Deny" && at(s, "Principal") == "*" && show(at(s, "Action")) == action && show(at(s, "Resource")) == resource &&
+			show(at(s, "Condition", "Bool", "aws:SecureTransport")) == "false" {
+			return true
+		}
+	}
+	return false
+}
+
+// policyOf is the one document of the policies that are for a topic or queue.
+func (t template) policyOf(kind, property, id string) any {
+	var found []any
+	for _, p := range t.ofType(kind) {
+		for _, of := range list(at(t.Resources[p], "Properties", property)) {
+			if show(of) == "!Ref "+id {
+				found = append(found, at(t.Resources[p], "Properties", "PolicyDocument"))
+			}
+		}
+	}
+	if len(found) != 1 { // of several the last one made would hold
+		return nil
+	}
+	return found[0]
+}
+
+func (t template) queuePolicy(id string) any {
+	return t.policyOf("AWS::SQS::QueuePolicy", "Queues", id)
+}
+func (t template) topicPolicy(id string) any {
+	return t.policyOf("AWS::SNS::TopicPolicy", "Topics", id)
+}
+
+// named is the resource that an ARN is of.
+func named(arn any) string {
+	return strings.NewReplacer("!GetAtt ", "", "!Ref ", "", ".Arn", "").Replace(show(arn))
+}
+
+// mayCall reports whether a function may be invoked by a service for a source.
+func (t template) mayCall(function, service, source string) bool {
+	return slices.ContainsFunc(t.ofType("AWS::Lambda::Permission"), func(id string) bool {
+		p := at(t.Resources[id], "Properties")
+		return show(at(p, "FunctionName")) == "!Ref "+function && at(p, "Principal") == service && show(at(p, "SourceArn")) == source &&
+			at(p, "Action") == "lambda:InvokeFunction"
+	})
+}
+
+// TestEachSubscriptionMayDeliver: a subscription whose target does not let it
+// in is made without a complaint, and delivers nothing.
+func TestEachSubscriptionMayDeliver(t *testing.T) {
+	t.Parallel()
+	tpl := read(t)
+	for _, id := range tpl.ofType("AWS::SNS::Subscription") {
+		p := at(tpl.Resources[id], "Properties")
+		topic, endpoint := show(at(p, "TopicArn")), named(at(p, "Endpoint"))
+		switch at(p, "Protocol") {
+		case "sqs":
+			if !allows(tpl.queuePolicy(endpoint), "sns.amazonaws.com", "sqs:SendMessage", "!GetAtt "+endpoint+".Arn", topic) {
+				t.Errorf("%s may not deliver to %s", id, endpoint)
+			}
+			if at(p, "RawMessageDelivery") != true {
+				t.Errorf("%s wraps its messages", id)
+			}
+		case "lambda":
+			if !tpl.mayCall(endpoint, "sns.amazonaws.com", topic) {
+				t.Errorf("%s may not call %s", id, endpoint)
+			}
+		default:
+			t.Errorf("%s is by %v: say here what lets it deliver", id, at(p, "Protocol"))
+		}
+		dead := named(at(p, "RedrivePolicy", "deadLetterTargetArn"))
+		if !allows(tpl.queuePolicy(dead), "sns.amazonaws.com", "sqs:SendMessage", "!GetAtt "+dead+".Arn", topic) {
+			t.Errorf("%s may not leave what it cannot deliver in %s", id, dead)
+		}
+	}
+}
+
+func TestEachLogThatIsReadMayCall(t *testing.T) {
+	t.Parallel()
+	tpl := read(t)
+	const logs = "!Sub arn:${AWS::Partition}:logs:${AWS::Region}:${AWS::AccountId}:log-group:sns/${AWS::Region}/${AWS::AccountId}/DirectPublishToPhoneNumber*:*"
+	for _, id := range tpl.ofType("AWS::Logs::SubscriptionFilter") {
+		r := tpl.Resources[id]
+		function := named(at(r, "Properties", "DestinationArn"))
+		if !tpl.mayCall(function, "logs.amazonaws.com", logs) || at(r, "DependsOn") != "SmsStatusPermission" || at(r, "Condition") != "HasSmsStatus" {
+			t.Errorf("%s may not call %s from the beginning", id, function)
+		}
+		group := strings.TrimPrefix(show(at(r, "Properties", "LogGroupName")), "!Sub ")
+		if !strings.Contains(logs, ":log-group:"+strings.TrimSuffix(group, "/Failure")+"*") {
+			t.Errorf("%s reads %s", id, group)
+		}
+	}
+}
+
+func TestSESMayTellOfMails(t *testing.T) {
+	t.Parallel()
+	tpl := read(t)
+	for _, id := range tpl.ofType("AWS::SES::ConfigurationSetEventDestination") {
+		p := at(tpl.Resources[id], "Properties")
+		set := strings.TrimPrefix(show(at(tpl.Resources[named(at(p, "ConfigurationSetName"))], "Properties", "Name")), "!Sub ")
+		topic := named(at(p, "EventDestination", "SnsDestination", "TopicARN"))
+		source := "!Sub arn:${AWS::Partition}:ses:${AWS::Region}:${AWS::AccountId}:configuration-set/" + set
+		if !allows(tpl.topicPolicy(topic), "ses.amazonaws.com", "sns:Publish", "!Ref "+topic, source) || at(tpl.Resources[id], "DependsOn") != topic+"Policy" {
+			t.Errorf("SES may not publish to %s from the beginning", topic)
+		}
+		if got := show(at(p, "EventDestination", "MatchingEventTypes")); got != "[delivery bounce complaint reject]" || at(p, "EventDestination", "Enabled") != true {
+			t.Errorf("SES tells of %s", got)
+		}
+	}
+}
+
+func TestTopicsAndQueuesTakeTLSAlone(t *testing.T) {
+	t.Parallel()
+	tpl := read(t)
+	for _, id := range tpl.ofType("AWS::SNS::Topic") {
+		if id != "AlarmTopic" && !onlyTLS(tpl.topicPolicy(id), "sns:Publish", "!Ref "+id) {
+			t.Errorf("%s takes more", id)
+		}
+	}
+	for _, id := range tpl.ofType("AWS::SQS::Queue") {
+		if !onlyTLS(tpl.queuePolicy(id), "sqs:*", "!GetAtt "+id+".Arn") {
+			t.Errorf("%s takes more", id)
+		}
+	}
+}
+
+// TestNobodyButServicesIsLetIn: who is of the account is let in by a policy of
+// their own.
+func TestNobodyButServicesIsLetIn(t *testing.T) {
+	t.Parallel()
+	tpl := read(t)
+	for _, id := range append(tpl.ofType("AWS::SNS::TopicPolicy"), tpl.ofType("AWS::SQS::QueuePolicy")...) {
+		for _, s := range list(at(tpl.Resources[id], "Properties", "PolicyDocument", "Statement")) {
+			if at(s, "Effect") == "Allow" && (at(s, "Principal", "Service") == nil || at(s, "Condition", "ArnEquals", "aws:SourceArn") == nil) {
+				t.Errorf("%s: %v", id, s)
+			}
+		}
+	}
+}
+
+// works are the queues that a function reads; all others are of the dead.
+func (t template) works() map[string]fn {
+	all := map[string]fn{}
+	for _, f := range t.functions() {
+		for _, e := range f.events("SQS") {
+			all[named(e["Queue"])] = f
+		}
+	}
+	return all
+}
+
+// TestEachStageHasItsDead: what goes wrong for good lies there for 14 days, and
+// an alarm tells of it.
+func TestEachStageHasItsDead(t *testing.T) {
+	t.Parallel()
+	tpl := read(t)
+	works := tpl.works()
+	same(t, "the queues that are read", keysOf(works), []string{"MailQueue", "SmsQueue"})
+	var watched, dead []string
+	for _, m := range list(at(tpl.Resources["DeadLettersAlarm"], "Properties", "Metrics")) {
+		for _, d := range list(at(m, "MetricStat", "Metric", "Dimensions")) {
+			watched = append(watched, strings.TrimSuffix(strings.TrimPrefix(show(at(d, "Value")), "!GetAtt "), ".QueueName"))
+		}
+	}
+	for _, id := range tpl.ofType("AWS::SQS::Queue") {
+		p := at(tpl.Resources[id], "Properties")
+		if at(p, "SqsManagedSseEnabled") != true { // SNS can write to it, with no key of KMS
+			t.Errorf("%s is not encrypted", id)
+		}
+		f, read := works[id]
+		if !read {
+			dead = append(dead, id)
+			if at(p, "MessageRetentionPeriod") != 14*24*3600 {
+				t.Errorf("%s forgets after %v s", id, at(p, "MessageRetentionPeriod"))
+			}
+			continue
+		}
+		timeout, _ := f.Props["Timeout"].(int)
+		if hidden, _ := at(p, "VisibilityTimeout").(int); hidden < 6*timeout {
+			t.Errorf("%s hides messages for %d s, and %s takes %d s", id, hidden, f.Name, timeout)
+		}
+		// A notice is tried for a day: 12 tries in the first hour or so, and
+		// then at least one each hour and at most one each half.
+		if tries, _ := at(p, "RedrivePolicy", "maxReceiveCount").(int); tries < 100 || tpl.Resources[named(at(p, "RedrivePolicy", "deadLetterTargetArn"))] == nil {
+			t.Errorf("%s gives messages up after %d receipts", id, tries)
+		}
+	}
+	same(t, "the dead that are watched", watched, dead)
+	same(t, "the dead", dead, []string{"RelayDeadLetters", "MailDeadLetters", "SmsDeadLetters", "FeedbackDeadLetters"})
+}
+
+func keysOf(m map[string]fn) (keys []string) {
+	for k := range m {
+		keys = append(keys, k)
+	}
+	return keys
+}
+
+func TestSendersAnswerForEachMessageAndAreBounded(t *testing.T) {
+	t.Parallel()
+	for queue, f := range read(t).works() {
+		for _, e := range f.events("SQS") {
+			if show(e["FunctionResponseTypes"]) != "[ReportBatchItemFailures]" || !strings.HasPrefix(show(at(e, "ScalingConfig", "MaximumConcurrency")), "!Ref ") {
+				t.Errorf("%s: %v", queue, e)
+			}
+			if !strings.HasPrefix(show(e["Enabled"]), "!If ") { // polling costs, used or not
+				t.Errorf("%s is always polled", queue)
+			}
+		}
+	}
+}
+
+// TestEachChannelHasOneQueue looks at the filters with text messages and without.
+func TestEachChannelHasOneQueue(t *testing.T) {
+	t.Parallel()
+	tpl := read(t)
+	for sms, want := range map[bool]map[string]string{
+		true:  {"mail": "MailQueue", "sms": "SmsQueue"},
+		false: {"mail": "MailQueue", "sms": "MailQueue"},
+	} {
+		got := map[string]string{}
+		for _, id := range tpl.ofType("AWS::SNS::Subscription") {
+			r := tpl.Resources[id]
+			p := at(r, "Properties")
+			if at(r, "Condition") == "HasSms" && !sms || show(at(p, "TopicArn")) != "!Ref NoticesTopic" {
+				continue
+			}
+			for _, c := range chosen(at(p, "FilterPolicy", relay.ChannelAttribute), sms) {
+				got[show(c)] += named(at(p, "Endpoint"))
+			}
+		}
+		for _, channel := range []string{"mail", "sms"} {
+			if got[channel] != want[channel] {
+				t.Errorf("with text messages %v, %s goes to %q", sms, channel, got[channel])
+			}
+		}
+	}
+}
+
+// chosen is a list, or what is chosen by the condition HasSms.
+func chosen(v any, sms bool) []any {
+	choice := list(at(v, "Fn::If"))
+	if len(choice) != 3 || choice[0] != "HasSms" {
+		return list(v)
+	}
+	if sms {
+		return list(choice[1])
+	}
+	return list(choice[2])
+}
+
+func TestTheStreamBringsWhatIsRelayedAndNoMore(t *testing.T) {
+	t.Parallel()
+	all := read(t).functions()["relay"].events("DynamoDB")
+	if len(all) != 1 {
+		t.Fatalf("%d streams", len(all))
+	}
+	e := all[0]
+	for key, want := range map[string]string{
+		"Stream": "!GetAtt Table.StreamArn", "StartingPosition": "TRIM_HORIZON", "FunctionResponseTypes": "[ReportBatchItemFailures]",
+		"BisectBatchOnFunctionError": "true", "MaximumRecordAgeInSeconds": "43200", "MaximumRetryAttempts": "<nil>",
+	} {
+		if got := show(e[key]); got != want {
+			t.Errorf("%s is %s, want %s", key, got, want)
+		}
+	}
+	var pattern struct {
+		EventName []string `json:"eventName"`
+		DynamoDB  struct {
+			Keys struct {
+				PK struct {
+					S []struct{ Prefix string }
+				} `json:"pk"`
+			}
+		} `json:"dynamodb"`
+	}
+	filters := list(at(e, "FilterCriteria", "Filters"))
+	if len(filters) != 1 {
+		t.Fatalf("%d filters", len(filters))
+	}
+	d := json.NewDecoder(strings.NewReader(show(at(filters[0], "Pattern"))))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&pattern); err != nil {
+		t.Fatal(err)
+	}
+	var prefixes []string
+	for _, p := range pattern.DynamoDB.Keys.PK.S {
+		prefixes = append(prefixes, p.Prefix)
+	}
+	same(t, "the partitions", prefixes, []string{relay.OutboxPrefix, relay.EventPrefix})
+	same(t, "the changes", pattern.EventName, []string{"INSERT"})
+}

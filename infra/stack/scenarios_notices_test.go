@@ -1,0 +1,100 @@
+package stack
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"ferry/shared/blob"
+	"ferry/shared/boot/boottest"
+	"ferry/shared/boot/courier"
+	"ferry/shared/boot/feedback"
+	"ferry/shared/boot/function"
+	"ferry/shared/boot/relayer"
+	known "ferry/shared/feedback"
+	"ferry/shared/notices"
+	"ferry/shared/relay"
+	"ferry/shared/table"
+)
+
+func relayAll(s *stage) {
+	var e events.DynamoDBEvent
+	boottest.Load(s, "relay").Decode(s, &e)
+	answer, err := relayer.Handler(function.With(s.ports))(s.Context(), e)
+	s.check(err)
+	if len(answer.BatchItemFailures) > 0 {
+		s.Fatalf("not passed on are %v", answer.BatchItemFailures)
+	}
+}
+
+// sendAll sends a notice of each kind that a channel has: one at once, one
+// after a while, one never, one too late, and one that cannot be read.
+func sendAll(s *stage, channel notices.Channel, to string) {
+	notice := func(n notices.Notice) table.Key {
+		n.Channel, n.Lang, n.Base, n.Owner, n.Area, n.Name, n.Sender = channel, "en", s.real.PublicURL, "alice", blob.Files, "a.txt", "alice"
+		if n.To == "" {
+			n.To = to
+		}
+		op := n.Op(s.real.Now(), s.unique())
+		s.check(s.real.Table.Write(s.Context(), op))
+		return op.Key
+	}
+	link := notices.Notice{Kind: notices.Link, File: 1}
+	first := notice(link)
+	s.deliver(first)
+	s.deliver(first)
+	down := errors.New("down")
+	s.cloud.MailErr, s.cloud.SMSErr = down, down
+	late := notice(link)
+	s.deliver(late)
+	s.cloud.MailErr, s.cloud.SMSErr = nil, nil
+	s.ahead += time.Hour
+	s.deliver(late)
+	s.deliver(notice(notices.Notice{Kind: notices.Link, File: 99}))
+	s.deliver(notice(notices.Notice{Kind: notices.Link, File: 1, To: "nobody"}))
+	s.deliver(notice(notices.Notice{Kind: notices.Receipt, File: 1}))
+	s.deliver(notice(notices.Notice{Kind: notices.PIN, User: "alice", Nonce: "x"}))
+	s.check(s.real.Table.Write(s.Context(), table.Put(table.Key{PK: "outbox#0", SK: "new"}, struct {
+		V int `json:"v"`
+	}{99})))
+	s.deliver(table.Key{PK: "outbox#0", SK: "new"})
+}
+
+func (s *stage) unique() string {
+	s.ahead += time.Second
+	return "x"
+}
+
+// deliver brings a message of the queue.
+func (s *stage) deliver(key table.Key) {
+	s.Helper()
+	m := events.SQSMessage{MessageId: "1", ReceiptHandle: "1", Body: relay.Pointer(key, "").Body}
+	_, err := courier.Handler(function.With(s.ports))(s.Context(), events.SQSEvent{Records: []events.SQSMessage{m}})
+	s.check(err)
+}
+
+// feedbackAll tells of a mail that was sent and came back, and of a text message
+// that arrived.
+func feedbackAll(s *stage) {
+	sender, err := notices.NewSender(notices.Config{
+		Table: s.real.Table, Key: s.real.Key, Mail: s.real.Mail, SMS: s.real.SMS, From: s.real.MailFrom, Now: s.real.Now, Log: s.real.Log,
+	})
+	s.check(err)
+	n := notices.Notice{V: 1, ID: "1759460400000-0a1b2c3d4e5f6071", Kind: notices.Link, Channel: notices.Mail, To: "carla@example.com", Owner: "alice", Area: blob.Files, File: 1}
+	tell := func(name string) {
+		s.check(feedback.Handler(function.With(s.ports))(s.Context(), json.RawMessage(boottest.Load(s, name).Event)))
+	}
+	s.check(s.real.Table.Write(s.Context(), table.Put(n.Key(), n)))
+	_, err = sender.Handle(s.Context(), n.Key())
+	s.check(err)
+	tell("feedback")
+	n.ID, n.Channel, n.To = "2-x", notices.SMS, "+393331234567"
+	s.check(s.real.Table.Write(s.Context(), table.Put(n.Key(), n)))
+	n.Provider = "34d9b400-c6dd-5444-820d-fbeb0f1f54cf" // as in the event
+	s.check(s.real.Table.Write(s.Context(), known.Remember(s.real.Now)(n, notices.Sent)...))
+	_, err = sender.Handle(s.Context(), n.Key())
+	s.check(err)
+	tell("feedbacksms")
+}

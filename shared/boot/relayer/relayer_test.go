@@ -1,0 +1,64 @@
+package relayer_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"ferry/shared/boot/boottest"
+	"ferry/shared/boot/function"
+	"ferry/shared/boot/relayer"
+	"ferry/shared/endpoint"
+	"ferry/shared/relay"
+)
+
+func ports(t *testing.T, c *boottest.Cloud) *endpoint.Ports {
+	return &endpoint.Ports{Topics: c, Log: boottest.Log(t)}
+}
+
+func TestTheStreamsRecordsReachTheirTopics(t *testing.T) {
+	t.Parallel()
+	fixture := boottest.Load(t, "relay")
+	var cloud boottest.Cloud
+	answer, err := lambda.NewHandler(relayer.Handler(function.With(ports(t, &cloud)))).Invoke(t.Context(), fixture.Event)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fixture.Expect.Match(t, answer)
+	notice, event := cloud.Published[relay.Notices], cloud.Published[relay.Events]
+	if len(notice) != 1 || notice[0].Value != "mail" || strings.Contains(notice[0].Body, "carla") {
+		t.Errorf("of the notice %v was published", notice)
+	}
+	if len(event) != 1 || event[0].Value != "file.uploaded" || !json.Valid([]byte(event[0].Body)) {
+		t.Errorf("of the event %v was published", event)
+	}
+}
+
+func TestTheStreamBringsAgainWhatATopicDidNotTake(t *testing.T) {
+	t.Parallel()
+	var e events.DynamoDBEvent
+	boottest.Load(t, "relay").Decode(t, &e)
+	cloud := boottest.Cloud{TopicsErr: errors.New("no topic")}
+	answer, err := relayer.Handler(function.With(ports(t, &cloud)))(t.Context(), e)
+	if err != nil || len(answer.BatchItemFailures) != 2 || answer.BatchItemFailures[0].ItemIdentifier != e.Records[0].Change.SequenceNumber {
+		t.Errorf("the answer is %+v, %v", answer, err)
+	}
+}
+
+func TestOnlyNewItemsArePassedOn(t *testing.T) {
+	t.Parallel()
+	var e events.DynamoDBEvent
+	boottest.Load(t, "relay").Decode(t, &e)
+	for i, change := range []string{"MODIFY", "REMOVE"} {
+		e.Records[i].EventName = change
+	}
+	var cloud boottest.Cloud
+	answer, err := relayer.Handler(function.With(ports(t, &cloud)))(t.Context(), e)
+	if err != nil || len(answer.BatchItemFailures) != 0 || cloud.Published != nil {
+		t.Errorf("the answer is %+v, %v, and %v was published", answer, err, cloud.Published)
+	}
+}
