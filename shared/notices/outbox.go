@@ -19,44 +19,51 @@ const (
 	// lease is how long a claim holds a notice, unless it is settled before.
 	// It is longer than a delivery may take with all that goes with it.
 	lease = 2 * time.Minute
-	// batch is the most notices that one pass delivers: new ones get their
-	// turn in between, however many wait for a server that does not answer.
+	// batch is the most notices that one pass takes of each shard: its memory
+	// is bounded, and no pass reads much more than it delivers.
 	batch = 64
 )
 
-// waiting returns the notices that are due, the longest due first, and when
-// the next one is. What cannot be read goes to the failed ones. It reads the
-// whole outbox: one call for each shard, and for each 1000 notices in it.
+// waiting returns notices that are due, the longest due first, and when the
+// next one is: at once if there are more. What cannot be read goes to the
+// failed ones. It makes one call for each shard, and for each 256 notices there
+// that are not due.
 func (s *Sender) waiting(ctx context.Context) (due []Notice, next time.Time, err error) {
 	now := s.Now()
 	for shard := range shards {
-		err := s.scan(ctx, partition(shard), func(n Notice) {
+		room := batch
+		err := s.scan(ctx, partition(shard), func(n Notice) (goOn bool) {
 			at := time.UnixMilli(n.NotBefore)
-			if !at.After(now) {
-				due = append(due, n)
-			} else {
+			switch {
+			case at.After(now):
 				next = earlier(next, at)
+			case room == 0:
+				next = earlier(next, now)
+				return false
+			default:
+				due, room = append(due, n), room-1
 			}
+			return true
 		})
 		if err != nil {
 			return nil, time.Time{}, err
 		}
 	}
 	slices.SortFunc(due, func(a, b Notice) int { return cmp.Compare(a.NotBefore, b.NotBefore) })
-	if len(due) > batch {
-		return due[:batch], now, nil
-	}
 	return due, next, nil
 }
 
-func (s *Sender) scan(ctx context.Context, pk string, yield func(Notice)) error {
-	for item, err := range items(ctx, s.Table, table.Query{PK: pk}) {
+// scan yields the notices of a shard, the oldest first.
+func (s *Sender) scan(ctx context.Context, pk string, yield func(Notice) (goOn bool)) error {
+	for item, err := range items(ctx, s.Table, table.Query{PK: pk, Limit: 4 * batch}) {
 		if err != nil {
 			return err
 		}
 		n, err := read(item)
 		if err == nil {
-			yield(n)
+			if !yield(n) {
+				return nil
+			}
 			continue
 		}
 		if err := s.discard(ctx, item.Key, n, err); err != nil {
@@ -184,11 +191,11 @@ func Overdue(ctx context.Context, t table.Table, now time.Time, age time.Duratio
 	}
 }
 
-// items yields what a query finds on all its pages, one call to the table for each 1000.
+// items yields what a query finds on all its pages, one call to the table for each.
 func items(ctx context.Context, t table.Table, q table.Query) iter.Seq2[table.Item, error] {
 	return func(yield func(table.Item, error) bool) {
 		q := q
-		q.Limit = table.MaxPage
+		q.Limit = cmp.Or(q.Limit, table.MaxPage)
 		for {
 			page, err := t.Query(ctx, q)
 			if err != nil {

@@ -82,6 +82,7 @@ func measure(ctx context.Context, quick bool, only string) error {
 		{"sessions", b.sessions, true},
 		{"kills", b.kills, true},
 		{"parts", b.parts, false},
+		{"notices", b.notices, false},
 	}
 	var rows []row
 	for _, m := range all {
