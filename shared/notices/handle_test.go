@@ -108,6 +108,21 @@ func TestAnEventOfANoticeThatAnotherSenderHoldsComesAgainWhenTheLeaseEnds(t *tes
 	}
 }
 
+func TestAnEventWhoseNoticeIsClaimedAtTheSameMomentComesAgain(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	n := p.put(t, p.linkNotice(1))
+	f := &flaky{}
+	beside := overtaken{p.table, func() {
+		if _, err := p.sender(t, nil).Claim(t.Context(), n); err != nil {
+			t.Error(err)
+		}
+	}}
+	if again := handle(t, p.senderOn(t, beside, f, nil), n); again != notices.Lease || len(f.taken) != 0 {
+		t.Errorf("again after %v, %d taken", again, len(f.taken))
+	}
+}
+
 func TestTheSameEventAtOnceInManyFunctionsSendsOnce(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
