@@ -108,7 +108,7 @@ func pack(t *testing.T, archive string, files map[string]string) {
 func TestCommandGivesItsCodeAndGetsTheEnvironment(t *testing.T) {
 	t.Parallel()
 	code, err := command(t.Context(), []string{"sh", "-c", `test "$AWS_ENDPOINT_URL_S3" = http://s3 && exit 7`},
-		environment("http://dynamodb", "http://s3"))
+		environment("http://dynamodb", "http://s3", "http://moto"))
 	if err != nil || code != 7 {
 		t.Errorf("got code %d, %v; want 7", code, err)
 	}

@@ -18,6 +18,7 @@ type installation struct {
 	dynamo    string // folder with lib and Loopback.java
 	versitygw string // folder with the program
 	rie       string // folder with AWS's runtime interface emulator
+	moto      string // folder of its Python environment
 }
 
 // install brings all programs into the cache, side by side in time because
@@ -28,15 +29,16 @@ func install(ctx context.Context) (installation, error) {
 		return installation{}, err
 	}
 	var (
-		in               installation
-		dErr, vErr, rErr error
-		wg               sync.WaitGroup
+		in                     installation
+		dErr, vErr, rErr, mErr error
+		wg                     sync.WaitGroup
 	)
 	wg.Go(func() { in.dynamo, dErr = installDynamoDB(ctx, cache) })
 	wg.Go(func() { in.versitygw, vErr = installVersitygw(ctx, cache) })
 	wg.Go(func() { in.rie, rErr = installRIE(ctx, cache) })
+	wg.Go(func() { in.moto, mErr = installMoto(ctx, cache) })
 	wg.Wait()
-	return in, errors.Join(dErr, vErr, rErr)
+	return in, errors.Join(dErr, vErr, rErr, mErr)
 }
 
 func cacheDir() (string, error) {

@@ -1,5 +1,6 @@
 // Command awslocal runs a command next to stand-ins for AWS on this machine:
-// DynamoDB Local, which is Amazon's own, and versitygw, an S3 server.
+// DynamoDB Local, which is Amazon's own, versitygw, an S3 server, and moto, of
+// which SNS, SQS and SES are used.
 //
 //	go run ./infra/awslocal -- go test ./shared/table/dynamo ./shared/blob/s3
 //	go run ./infra/awslocal
@@ -9,7 +10,7 @@
 // environment for a shell and stays until Ctrl-C. Both keep data only as long
 // as they run. What has to be installed goes to a cache (FERRY_CACHE, by
 // default the user's cache folder) at the first run; Java 17, Maven or npm,
-// and Go must be there.
+// Python 3 with venv, and Go must be there.
 package main
 
 import (
@@ -71,7 +72,13 @@ func run(ctx context.Context, args []string) (int, error) {
 	}
 	defer s3.stop()
 
-	env := append(environment(dynamo.url, s3.url), "FERRY_TEST_RIE="+filepath.Join(installed.rie, rieProgram))
+	moto, err := startMoto(ctx, installed.moto)
+	if err != nil {
+		return 1, err
+	}
+	defer moto.stop()
+
+	env := append(environment(dynamo.url, s3.url, moto.url), "FERRY_TEST_RIE="+filepath.Join(installed.rie, rieProgram))
 	if len(args) == 0 {
 		for _, e := range env {
 			fmt.Println("export", e)
@@ -85,11 +92,14 @@ func run(ctx context.Context, args []string) (int, error) {
 
 // environment is what makes the AWS SDK, and the tests, use the stand-ins, and
 // keeps a person's own AWS profile out of them.
-func environment(dynamoURL, s3URL string) []string {
+func environment(dynamoURL, s3URL, motoURL string) []string {
 	return []string{
 		"AWS_ENDPOINT_URL_DYNAMODB=" + dynamoURL,
 		"AWS_ENDPOINT_URL_DYNAMODB_STREAMS=" + dynamoURL,
 		"AWS_ENDPOINT_URL_S3=" + s3URL,
+		"AWS_ENDPOINT_URL_SNS=" + motoURL,
+		"AWS_ENDPOINT_URL_SQS=" + motoURL,
+		"AWS_ENDPOINT_URL_SESV2=" + motoURL,
 		"AWS_REGION=" + region,
 		"AWS_ACCESS_KEY_ID=" + accessKey,
 		"AWS_SECRET_ACCESS_KEY=" + secretKey,
