@@ -29,7 +29,7 @@ func TestEachMessageHasItsOwnOutcome(t *testing.T) {
 			Failed:     []types.BatchResultErrorEntry{{Id: aws.String("2"), Code: aws.String("InternalError")}, {Id: aws.String("9")}, {Id: aws.String("x")}},
 		}, nil
 	})}
-	errs := topics.Publish(t.Context(), relay.Notices, []relay.Message{{"a", "channel", "mail"}, {"b", "channel", "sms"}, {"c", "channel", "mail"}})
+	errs := topics.Publish(t.Context(), relay.Notices, []relay.Message{{Body: "a", Attribute: "channel", Value: "mail"}, {Body: "b", Attribute: "channel", Value: "sms"}, {Body: "c", Attribute: "channel", Value: "mail"}})
 	if len(errs) != 3 || errs[0] != nil || errs[1] == nil || errs[2] == nil {
 		t.Errorf("the outcomes are %v", errs)
 	}
