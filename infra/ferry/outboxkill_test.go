@@ -1,0 +1,117 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ferry/shared/blob"
+	"ferry/shared/files"
+	"ferry/shared/mail/smtptest"
+	"ferry/shared/notices"
+	"ferry/shared/table"
+	"ferry/shared/table/sqlite"
+)
+
+// inFlight is how many mails a server sends at once: as many can come twice
+// when it is killed, and no more.
+const inFlight = 4
+
+// TestAKilledServerSendsNothingTwiceButWhatItWasSending kills the server again
+// and again while it empties its outbox.
+func TestAKilledServerSendsNothingTwiceButWhatItWasSending(t *testing.T) {
+	t.Parallel()
+	const total, kills = 300, 5
+	dir := t.TempDir()
+	if r := runFerry(t, dir, "", "user", "add", "demo"); r.code != exitOK {
+		t.Fatal(r.err)
+	}
+	db, err := sqlite.Open(filepath.Join(dir, "table.sqlite"), sqlite.Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	ids := manyNotices(t, db, total)
+	mails := smtptest.Start(t, smtptest.Options{})
+	for round := range kills {
+		s := serve(t, dir, "--smtp", "smtp://"+mails.Address)
+		wait(t, "mails are sent", func() bool { return len(mails.Talk().Messages) > round*total/(kills+1) })
+		if err := s.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = s.Wait()
+		endLeases(t, db)
+	}
+	serve(t, dir, "--smtp", "smtp://"+mails.Address)
+	wait(t, "the outbox is empty", func() bool { return left(t, db) == 0 })
+
+	came := map[string]int{}
+	for _, m := range mails.Talk().Messages {
+		_, rest, _ := strings.Cut(m, "Message-ID: <")
+		id, _, _ := strings.Cut(rest, "@")
+		came[id]++
+	}
+	twice := 0
+	for _, id := range ids {
+		if came[id] == 0 {
+			t.Errorf("%s never came", id)
+		}
+		twice += max(came[id]-1, 0)
+	}
+	if len(came) != total || twice > kills*inFlight {
+		t.Errorf("%d notices came, want %d; %d mails more than one each after %d kills, want %d at most", len(came), total, twice, kills, kills*inFlight)
+	}
+	t.Logf("%d mails more than one each after %d kills", twice, kills)
+}
+
+// manyNotices fills the outbox with notices of one file.
+func manyNotices(t *testing.T, db table.Table, count int) (ids []string) {
+	t.Helper()
+	now := time.Now()
+	f := files.File{V: 1, Owner: "demo", Area: blob.Files, ID: 1, Name: "report.pdf", Expires: now.Add(time.Hour).Unix()}
+	if err := db.Write(t.Context(), table.Put(files.Key(f.Area, f.Owner, f.ID), f)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range count {
+		n := notices.Notice{
+			Kind: notices.Link, Channel: notices.Mail, To: fmt.Sprintf("ann%d@example.com", i), Lang: "en", Base: "https://ferry.example.org/v1",
+			Expires: f.Expires, Owner: f.Owner, Area: f.Area, File: f.ID, Name: f.Name,
+		}
+		op := n.Op(now, fmt.Sprintf("%04d", i))
+		if err := db.Write(t.Context(), op); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, op.Key.SK)
+	}
+	return ids
+}
+
+// endLeases makes what a killed server held due, as two minutes would.
+func endLeases(t *testing.T, db table.Table) {
+	t.Helper()
+	for n, err := range notices.Waiting(t.Context(), db) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n.State() != notices.Sending {
+			continue
+		}
+		if err := db.Write(t.Context(), table.Update(n.Key()).Set("notBefore", time.Now().UnixMilli())); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// left counts the outbox.
+func left(t *testing.T, db table.Table) (count int) {
+	t.Helper()
+	for _, err := range notices.Waiting(t.Context(), db) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		count++
+	}
+	return count
+}
