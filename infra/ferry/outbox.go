@@ -31,13 +31,17 @@ func (outboxCommands) Help() string {
 }
 
 // onTable runs f on the table of the data.
-func (s store) onTable(ctx context.Context, f func(table.Table, time.Time) error) (err error) {
+func (s store) onTable(ctx context.Context, f func(table.Table, time.Time) error) error {
+	return s.onPorts(ctx, func(p *endpoint.Ports) error { return f(p.Table, p.Now()) })
+}
+
+func (s store) onPorts(ctx context.Context, f func(*endpoint.Ports) error) (err error) {
 	p, done, err := s.open(ctx, endpoint.Settings{}, local.Options{Existing: true}, boot.Table)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, done()) }()
-	return f(p.Table, p.Now())
+	return f(p)
 }
 
 // notification is what an operator sees of a notice: no PIN can be made of it.
@@ -230,8 +234,10 @@ type outboxCancel struct {
 }
 
 func (c outboxCancel) Run(ctx context.Context, out console) error {
-	return c.onTable(ctx, func(t table.Table, now time.Time) error {
-		return each(out, c.IDs, "is cancelled", func(id string) error { return notices.Cancel(ctx, t, now, id) })
+	return c.onPorts(ctx, func(p *endpoint.Ports) error {
+		return each(out, c.IDs, "is cancelled", func(id string) error {
+			return notices.Cancel(ctx, p.Table, p.Now(), id, notices.Events(p.Recorder()))
+		})
 	})
 }
 

@@ -112,7 +112,8 @@ func (n Notice) revive(failed table.Op, now time.Time) []table.Op {
 
 // Cancel takes a notice out of the outbox: its sender sees it as failed. It
 // returns ErrUnknown, ErrHeld, ErrSent or ErrFailed if that is not possible.
-func Cancel(ctx context.Context, t table.Table, now time.Time, id string) error {
+// also is for the operations that belong to a notice that has failed.
+func Cancel(ctx context.Context, t table.Table, now time.Time, id string, also ...Settled) error {
 	n, err := Find(ctx, t, id)
 	switch {
 	case err != nil:
@@ -128,6 +129,9 @@ func Cancel(ctx context.Context, t table.Table, now time.Time, id string) error 
 	if n.Kind != PIN {
 		n.Outcome, n.FailedAt, n.LastError = Failed, now.UnixMilli(), Cancelled
 		ops = append(ops, n.keep(now))
+	}
+	for _, settled := range also {
+		ops = append(ops, settled.ops(n)...)
 	}
 	return operated("cancelling", t.Write(ctx, ops...))
 }

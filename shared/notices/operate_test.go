@@ -134,6 +134,26 @@ func TestAnOperatorCancelsWhatWaits(t *testing.T) {
 	}
 }
 
+func TestACancelledLinkIsTold(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	at := table.Key{PK: "witness", SK: "1"}
+	told := func(n notices.Notice, s notices.State) []table.Op {
+		return []table.Op{table.Put(at, struct {
+			Text string `json:"text"`
+		}{string(s) + " " + n.LastError})}
+	}
+	if err := notices.Cancel(t.Context(), p.table, start(), p.bring(t, "new").ID, told); err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Text string `json:"text"`
+	}
+	if err := p.table.Get(t.Context(), at, &got); err != nil || got.Text != "failed cancelled" {
+		t.Errorf("got %q, %v", got.Text, err)
+	}
+}
+
 func TestOfACancelledPINNothingStays(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -159,7 +179,12 @@ func (o overtaken) Write(ctx context.Context, ops ...table.Op) error {
 
 func TestAnOperatorNeverOvertakesASender(t *testing.T) {
 	t.Parallel()
-	operations := map[string]func(context.Context, table.Table, time.Time, string) error{"retry": notices.Retry, "cancel": notices.Cancel}
+	operations := map[string]func(context.Context, table.Table, time.Time, string) error{
+		"retry": notices.Retry,
+		"cancel": func(ctx context.Context, t table.Table, now time.Time, id string) error {
+			return notices.Cancel(ctx, t, now, id)
+		},
+	}
 	for name, operate := range operations {
 		t.Run("a "+name+" beside a claim", func(t *testing.T) {
 			t.Parallel()

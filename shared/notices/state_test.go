@@ -104,7 +104,7 @@ func TestASuppressedAddressGetsNothingButItsOwnPIN(t *testing.T) {
 			if tt.pin {
 				n = p.pinNotice()
 			}
-			n = p.put(t, n)
+			p.put(t, n)
 			if err := p.table.Write(t.Context(), suppressed.Add("ANN@Example.com", tt.reason, "", start()), suppressed.Add("Demo@example.net", tt.reason, "", start())); err != nil {
 				t.Fatal(err)
 			}
