@@ -228,7 +228,7 @@ func testOutbox(t *testing.T, db table.Table, run func(args ...string) result) {
 		{"list", exitOK, "fax", ""},
 		{"show " + waiting, exitOK, `"state": "queued"`, ""},
 		{"show " + failed, exitOK, `unknown channel`, ""},
-		{"show nobody", exitNoFile, "", "nothing is known of such a notice"},
+		{"show nobody", exitNoFile, "", "no such notification is known"},
 		{"retry", exitUsage, "", "--all-failed"},
 		{"retry --all-failed " + failed, exitUsage, "", "--all-failed"},
 		{"retry --all-failed", exitOK, "", failed + " is due"},

@@ -12,7 +12,7 @@ import (
 
 // What can stand in an operator's way.
 var (
-	ErrUnknown = errors.New("nothing is known of such a notice")
+	ErrUnknown = errors.New("no such notification is known")
 	ErrHeld    = errors.New("it is being sent right now; if its sender has died, it is free in 2 minutes")
 	ErrSent    = errors.New("it was sent before")
 	ErrFailed  = errors.New("it has failed before")
