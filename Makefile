@@ -47,6 +47,7 @@ build: ## Build ferry into bin/ and every function, as for the cloud, into bin/f
 bench: ## Measure against controls in the same run and print the tables (10 minutes, 40 GB of disk; QUICK=1 for a look).
 	go run ./infra/bench/serve $(if $(QUICK),-quick)
 	go run ./infra/bench/start $(if $(QUICK),-quick)
+	go run ./infra/cost
 
 deploy: ## Build the stack and deploy it with SAM, which asks for what it needs.
 	sam build
