@@ -213,3 +213,33 @@ func TestWhatHasBeenDueForLongIsOverdue(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 }
+
+// unsettled is a table that takes claims alone.
+type unsettled struct{ table.Table }
+
+func (u unsettled) Write(ctx context.Context, ops ...table.Op) error {
+	if ops[0].Kind == table.KindUpdate && len(ops[0].Conds) == 2 { // a claim
+		return u.Table.Write(ctx, ops...)
+	}
+	return table.ErrBusy
+}
+
+func TestAnEventWhoseNoticeIsNotSettledFailsAndComesAgain(t *testing.T) {
+	t.Parallel()
+	for name, fail := range map[string]error{
+		"when it was sent": nil, "when it failed for now": errors.New("down"), "when it failed for good": notices.ErrPermanent, "when it was over": notices.ErrObsolete,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			n := p.put(t, p.linkNotice(1))
+			s := p.senderOn(t, unsettled{p.table}, &flaky{fail: fail}, nil)
+			if _, err := s.Handle(t.Context(), n.Key()); !errors.Is(err, table.ErrBusy) {
+				t.Errorf("got %v", err)
+			}
+			if got := p.state(t, n.ID); got.State() != notices.Sending || got.NotBefore != start().Add(notices.Lease).UnixMilli() {
+				t.Errorf("it is %+v", got)
+			}
+		})
+	}
+}
