@@ -50,15 +50,14 @@ func Gateway(routes []Route) http.Handler {
 		mux.Handle(r.Method+" "+r.Path, handler)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		h, pattern := mux.Handler(req)
+		_, pattern := mux.Handler(req)
 		// Unlike Go, the gateway takes HEAD for no GET, and a path as it is.
 		method, _, _ := strings.Cut(pattern, " ")
 		if pattern == "" || method != req.Method || path.Clean(req.URL.Path) != req.URL.Path {
-			h = fallback
-		} else {
-			h = mux // which also reads the path's values
+			fallback.ServeHTTP(w, req)
+			return
 		}
-		h.ServeHTTP(w, req)
+		mux.ServeHTTP(w, req) // which also reads the path's values
 	})
 }
 
