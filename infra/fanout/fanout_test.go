@@ -69,7 +69,7 @@ func TestAnUploadReachesEachRecipientOnceHoweverOftenTheStreamTells(t *testing.T
 	t.Parallel()
 	s := begin(t, map[string]string{"SmsSending": "on"})
 	s.verify()
-	ids := s.send(to(notices.Mail, "ann-once@example.com"), to(notices.SMS, "+393330000001"))
+	ids := s.send(to(notices.Mail, s.ann), to(notices.SMS, s.phone))
 	s.relayAll(s.records())
 	if n, failed := s.deliver("MailQueue", s.email, 1); n != 1 || failed != 0 {
 		t.Errorf("the queue of mails had %d messages, of which %d failed", n, failed)
@@ -94,7 +94,7 @@ func TestAnUploadReachesEachRecipientOnceHoweverOftenTheStreamTells(t *testing.T
 		s.deliver("MailQueue", s.email, 1)
 		s.deliver("SmsQueue", s.sms, 1)
 	}
-	for _, address := range []string{"ann-once@example.com", "+393330000001"} {
+	for _, address := range []string{s.ann, s.phone} {
 		if texts := s.sent(address); len(texts) != 1 || !strings.Contains(texts[0], "https://files.example.com/v1/download/file") {
 			t.Errorf("%s got %d messages: %v", address, len(texts), texts)
 		}
@@ -105,7 +105,7 @@ func TestWithoutTextMessagesTheSenderSeesThatTheyFail(t *testing.T) {
 	t.Parallel()
 	s := begin(t, nil)
 	s.verify()
-	ids := s.send(to(notices.Mail, "ann-off@example.com"), to(notices.SMS, "+393330000002"))
+	ids := s.send(to(notices.Mail, s.ann), to(notices.SMS, s.phone))
 	s.relayAll(s.records())
 	if n, failed := s.deliver("MailQueue", s.email, 1); n != 2 || failed != 0 {
 		t.Errorf("the queue of mails had %d messages, of which %d failed", n, failed)
@@ -114,7 +114,7 @@ func TestWithoutTextMessagesTheSenderSeesThatTheyFail(t *testing.T) {
 		t.Errorf("the queue that nobody reads has %d messages", n)
 	}
 	by := s.states(ids)
-	if by[notices.Mail].State() != notices.Sent || by[notices.SMS].State() != notices.Failed || len(s.sent("+393330000002")) != 0 {
+	if by[notices.Mail].State() != notices.Sent || by[notices.SMS].State() != notices.Failed || len(s.sent(s.phone)) != 0 {
 		t.Errorf("the states are %+v", by)
 	}
 }
@@ -129,7 +129,7 @@ func (s *stack) depth(queue string, which types.QueueAttributeName) string {
 func TestARetryIsTheSameMessageThatTheQueueHides(t *testing.T) {
 	t.Parallel()
 	s := begin(t, nil)
-	ids := s.send(to(notices.Mail, "ann-retry@example.com"))
+	ids := s.send(to(notices.Mail, s.ann))
 	s.relayAll(s.records())
 	if n, failed := s.deliver("MailQueue", s.email, 1); n != 1 || failed != 1 { // the sender is not verified
 		t.Fatalf("the queue had %d messages, of which %d failed", n, failed)
@@ -144,7 +144,7 @@ func TestARetryIsTheSameMessageThatTheQueueHides(t *testing.T) {
 	if n, failed := s.deliver("MailQueue", s.email, 10); n != 1 || failed != 0 { // it comes within a second, not after the 12 minutes of the queue
 		t.Errorf("the queue had %d messages, of which %d failed", n, failed)
 	}
-	if n := s.states(ids)[notices.Mail]; n.State() != notices.Sent || n.Tries != 2 || len(s.sent("ann-retry@example.com")) != 1 {
+	if n := s.states(ids)[notices.Mail]; n.State() != notices.Sent || n.Tries != 2 || len(s.sent(s.ann)) != 1 {
 		t.Errorf("the notice is %+v", n)
 	}
 }
@@ -157,7 +157,7 @@ func TestAMessageThatIsNeverDoneWithEndsAmongTheDeadAndCanComeBack(t *testing.T)
 		"RedrivePolicy": fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":2}`, s.Values["MailDeadLetters.Arn"]), "VisibilityTimeout": "0",
 	}})
 	check(t, err)
-	ids := s.send(to(notices.Mail, "ann-dead@example.com"))
+	ids := s.send(to(notices.Mail, s.ann))
 	s.relayAll(s.records())
 	for range 3 { // as by a function that is killed
 		s.receive("MailQueue", 1)
@@ -180,7 +180,7 @@ func TestWhatTheStreamLostTheSweepFinds(t *testing.T) {
 	t.Parallel()
 	s := begin(t, nil)
 	s.verify()
-	s.send(to(notices.Mail, "ann-lost@example.com"))
+	s.send(to(notices.Mail, s.ann))
 	s.upload.Ports.Topics = s.relay.Ports.Topics
 	_, err := sweeper.Handler(s.upload)(t.Context())
 	check(t, err)
@@ -191,7 +191,7 @@ func TestWhatTheStreamLostTheSweepFinds(t *testing.T) {
 	_, err = sweeper.Handler(s.upload)(t.Context())
 	check(t, err)
 	s.deliver("MailQueue", s.email, 1)
-	if n := len(s.sent("ann-lost@example.com")); n != 1 {
+	if n := len(s.sent(s.ann)); n != 1 {
 		t.Errorf("%d mails were sent", n)
 	}
 }
@@ -200,14 +200,14 @@ func TestABounceReachesTheSenderOfTheFile(t *testing.T) {
 	t.Parallel()
 	s := begin(t, nil)
 	s.verify()
-	ids := s.send(to(notices.Mail, "ann-bounce@example.com"))
+	ids := s.send(to(notices.Mail, s.ann))
 	s.relayAll(s.records())
 	s.deliver("MailQueue", s.email, 1)
 	var event struct {
 		Records []struct{ Sns struct{ Message string } }
 	}
 	boottest.Load(t, "feedback").Decode(t, &event)
-	message := strings.NewReplacer("carla@example.com", "ann-bounce@example.com", "1759460400000-0a1b2c3d4e5f6071", ids[0]).Replace(event.Records[0].Sns.Message)
+	message := strings.NewReplacer("carla@example.com", s.ann, "1759460400000-0a1b2c3d4e5f6071", ids[0]).Replace(event.Records[0].Sns.Message)
 	for range 2 {
 		_, err := s.sns.Publish(s.Context(), &sns.PublishInput{TopicArn: aws.String(s.Values["FeedbackTopic"]), Message: &message})
 		check(t, err)
@@ -218,7 +218,7 @@ func TestABounceReachesTheSenderOfTheFile(t *testing.T) {
 	if n := s.states(ids)[notices.Mail]; n.State() != notices.Failed || !strings.Contains(n.LastError, "user unknown") {
 		t.Errorf("the notice is %+v", n)
 	}
-	if _, ok, err := suppressed.Get(t.Context(), s.email.Ports.Table, "ann-bounce@example.com"); err != nil || !ok {
+	if _, ok, err := suppressed.Get(t.Context(), s.email.Ports.Table, s.ann); err != nil || !ok {
 		t.Errorf("the address is suppressed: %v, %v", ok, err)
 	}
 	s.relayAll(s.records())

@@ -46,6 +46,8 @@ type stack struct {
 	*testing.T
 	template.Stack
 	name    string
+	ann     string        // who gets mail
+	phone   string        // who gets text messages
 	ahead   time.Duration // of the functions' clocks
 	aws     map[string]string
 	streams *dynamodbstreams.Client
@@ -66,9 +68,12 @@ func begin(t *testing.T, parameters map[string]string) *stack {
 	check(t, err)
 	tpl, err := template.Read(filepath.Join(boottest.Root(t), "template.yaml"))
 	check(t, err)
-	name := strings.ToLower(strings.ReplaceAll(t.Name(), "_", "-"))
+	run := time.Now().UnixNano() % 1e7 // another for each run against the same stand-ins
+	name := strings.ToLower(t.Name())
+	name = fmt.Sprintf("%s-%07d", name[:min(len(name), 40)], run)
 	s := &stack{
-		T: t, name: name[:min(len(name), 50)], aws: map[string]string{},
+		T: t, name: name, aws: map[string]string{},
+		ann: "ann@" + name + ".example.com", phone: fmt.Sprintf("+39333%07d", run),
 		streams: dynamodbstreams.NewFromConfig(cfg), sns: sns.NewFromConfig(cfg), sqs: sqs.NewFromConfig(cfg), ses: sesv2.NewFromConfig(cfg),
 	}
 	s.Stack = template.Stack{Template: tpl, Values: map[string]string{
