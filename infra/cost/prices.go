@@ -24,8 +24,9 @@ const (
 	mails       unit = "SES: mails"
 )
 
-// pricesDate is when the prices were compared with what articles of 2025 and
-// 2026 state of them. The source of each is AWS's own page, which is what holds.
+// pricesDate is when the prices were looked up: those of SNS, SQS, DynamoDB and
+// the HTTP API in articles of 2025 and 2026, those of Lambda, SES and S3 in
+// undated ones. What holds is AWS's own page, which is named with each.
 const pricesDate = "2026-11-21"
 
 func prices() []price {
