@@ -1,6 +1,7 @@
 package assembly_test
 
 import (
+	"crypto/rand"
 	"os"
 	"strings"
 	"testing"
@@ -20,13 +21,18 @@ func TestMain(m *testing.M) {
 // stack makes a stack with the data of the fixtures.
 func stack(t *testing.T) *assembly.Local {
 	t.Helper()
+	name := strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
+	return stackWith(t, name, map[string]string{"PublicUrl": ""}) // the fixtures' links have the gateway's own address
+}
+
+func stackWith(t *testing.T, name string, values map[string]string) *assembly.Local {
+	t.Helper()
 	if os.Getenv("FERRY_TEST_AWS") == "" {
 		t.Skip("needs stand-ins for AWS: go run ./infra/awslocal -- go test ./infra/assembly")
 	}
-	name := strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
 	it, err := assembly.Start(t.Context(), assembly.LocalConfig{
-		Root: boottest.Root(t), Programs: programs(), Name: strings.Trim("asm-"+name[len(name)-min(len(name), 40):], "-"), Key: boottest.Key, Log: t.Output(),
-		Values: map[string]string{"PublicUrl": ""}, // the fixtures' links have the gateway's own address
+		Root: boottest.Root(t), Programs: programs(), Name: "asm-" + strings.Trim(name[len(name)-min(len(name), 30):], "-") + "-" + strings.ToLower(rand.Text()[:6]), Key: boottest.Key, Log: t.Output(),
+		Values: values,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,16 +1,21 @@
 package assembly_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/aws/aws-lambda-go/events"
 
 	"ferry/infra/assembly"
+	"ferry/infra/lambdahost"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/endpoint/all"
 )
@@ -53,6 +58,46 @@ func TestEachProgramAnswersItsFixture(t *testing.T) {
 			t.Logf("init %s, answer %s, %d bytes, peak memory %d MiB", result.Init, result.Took, len(result.Payload), result.Peak>>20)
 		})
 	}
+}
+
+func TestTheLogHasMetricsWhereTheyAreAskedFor(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]bool{"on": true, "off": false} {
+		it := stackWith(t, "metrics-"+value, map[string]string{"Metrics": value})
+		environment, err := it.Environment("health")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var log safeBuffer
+		host := lambdahost.New(lambdahost.Function{Name: "health", Program: filepath.Join(programs(), "health"), Environment: environment, Log: &log})
+		if _, err := host.Invoke(t.Context(), boottest.Load(t, "health").Event); err != nil {
+			t.Fatal(err)
+		}
+		if err := host.Close(); err != nil { // now all is written
+			t.Fatal(err)
+		}
+		if got := strings.Contains(log.String(), `"Requests":1,`) && strings.Contains(log.String(), `"Namespace":"Ferry"`); got != want {
+			t.Errorf("with Metrics %s the log is %s", value, log.String())
+		}
+	}
+}
+
+// safeBuffer takes what a process writes.
+type safeBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *safeBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }
 
 func wantAnswer(t *testing.T, want boottest.Expect, payload []byte) {

@@ -34,40 +34,60 @@ func TestEachProgramAnswersUnderAWSsOwnEmulator(t *testing.T) {
 	}
 }
 
-// emulate sends one event to a program under the emulator.
+// emulate sends one event to a program under the emulator. The emulator chooses
+// no free port itself, and another may take one before it does: then it ends,
+// and is started anew.
 func emulate(t *testing.T, name string, environment map[string]string, event []byte) []byte {
 	t.Helper()
 	rie := os.Getenv("FERRY_TEST_RIE")
 	if rie == "" {
 		t.Skip("needs the emulator: go run ./infra/awslocal -- go test ./infra/assembly")
 	}
+	for range 5 {
+		if answer := emulateOnce(t, rie, name, environment, event); answer != nil {
+			return answer
+		}
+	}
+	t.Fatal("the emulator does not answer")
+	return nil
+}
+
+func emulateOnce(t *testing.T, rie, name string, environment map[string]string, event []byte) []byte {
+	t.Helper()
 	front, api := free(t), free(t)
 	c := exec.CommandContext(t.Context(), rie, "--runtime-interface-emulator-address", front, "--runtime-api-address", api, filepath.Join(programs(), name))
 	for k, v := range environment {
 		c.Env = append(c.Env, k+"="+v)
 	}
-	c.Stdout, c.Stderr = t.Output(), t.Output()
 	c.WaitDelay = time.Second
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer c.Wait()
-	defer c.Process.Signal(os.Interrupt) // so that it ends the program too
-	url := "http://" + front + "/2015-03-31/functions/function/invocations"
+	ended := make(chan struct{})
+	go func() {
+		_ = c.Wait() // it is interrupted, or could not start
+		close(ended)
+	}()
+	defer func() {
+		_ = c.Process.Signal(os.Interrupt) // so that it ends the program too; it may have ended
+		<-ended
+	}()
 	for range 200 {
-		resp, err := http.Post(url, "application/json", bytes.NewReader(event))
-		if err != nil {
-			time.Sleep(50 * time.Millisecond)
-			continue
+		resp, err := http.Post("http://"+front+"/2015-03-31/functions/function/invocations", "application/json", bytes.NewReader(event))
+		if err == nil {
+			defer resp.Body.Close()
+			answer, err := io.ReadAll(resp.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return answer
 		}
-		defer resp.Body.Close()
-		answer, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
+		select {
+		case <-ended:
+			return nil
+		case <-time.After(50 * time.Millisecond):
 		}
-		return answer
 	}
-	t.Fatal("the emulator does not answer")
 	return nil
 }
 

@@ -89,6 +89,12 @@ func TestAFunctionIsToldWhatItsPortsAndSettingsRead(t *testing.T) {
 	}
 }
 
+func TestAllFunctionsAreToldOfMetricsAlike(t *testing.T) {
+	t.Parallel()
+	environment, _ := at(read(t).Globals, "Function", "Environment", "Variables").(object)
+	same(t, "the environment of all functions", slices.Sorted(maps.Keys(environment)), []string{"FERRY_METRICS"})
+}
+
 func TestEachSettingReachesAFunction(t *testing.T) {
 	t.Parallel()
 	getenv, names := asked()

@@ -219,7 +219,7 @@ func (s *Sender) settle(ctx context.Context, n Notice, outcome error) (retry tim
 	now := s.Now()
 	switch {
 	case outcome == nil:
-		log.Info("notice sent", "provider", n.Provider)
+		log.Info("notice sent", "provider", n.Provider, "age", now.Sub(time.Unix(n.Created, 0)))
 		return time.Time{}, s.succeed(ctx, n)
 	case errors.Is(outcome, ErrObsolete):
 		log.Info("notice dropped", "reason", outcome)

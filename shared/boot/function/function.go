@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"ferry/shared/boot/metrics"
 	"ferry/shared/boot/port"
 	"ferry/shared/boot/settings"
 	"ferry/shared/endpoint"
@@ -42,7 +43,7 @@ func Open(getenv func(string) string, ports ...port.Opener) *Function {
 }
 
 // New opens the ports of a function, given the environment by a function like
-// os.Getenv. It makes no call, so that a function is ready for its first event
+// os.Getenv. FERRY_METRICS is the stack's name if the log is to have metrics. It makes no call, so that a function is ready for its first event
 // as early as can be.
 func New(getenv func(string) string, ports ...port.Opener) (*Function, error) {
 	set, err := settings.Read(getenv)
@@ -52,6 +53,9 @@ func New(getenv func(string) string, ports ...port.Opener) (*Function, error) {
 	p, err := port.Base(set)
 	if err != nil {
 		return nil, err
+	}
+	if stack := getenv("FERRY_METRICS"); stack != "" {
+		p.Log = slog.New(metrics.NewHandler(p.Log.Handler(), stack))
 	}
 	cloud := &port.Cloud{Getenv: getenv}
 	if len(ports) > 0 {
