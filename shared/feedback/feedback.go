@@ -4,6 +4,7 @@
 package feedback
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,9 +46,16 @@ type recipient struct {
 	Diagnostic string `json:"diagnosticCode"`
 }
 
+// trial is how the message begins by which SES tries a topic when a
+// configuration set is to tell it of events. It is no JSON.
+const trial = "Successfully validated SNS topic"
+
 // Mail reads an event of SES. ok is false if it is of no notice, or tells
 // nothing that is recorded.
 func Mail(text []byte) (f notices.Feedback, ok bool, err error) {
+	if bytes.HasPrefix(text, []byte(trial)) {
+		return f, false, nil
+	}
 	var e mailEvent
 	if err := json.Unmarshal(text, &e); err != nil {
 		return f, false, fmt.Errorf("reading an event of SES: %w", err)

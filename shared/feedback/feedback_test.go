@@ -30,6 +30,7 @@ func TestEventsOfSES(t *testing.T) {
 			notices.Feedback{ID: "1-a", Kind: notices.Complained, Detail: "abuse", To: "ann@example.com"}, true},
 		{"a mail that SES found bad", `{"eventType":"Reject","reject":{"reason":"Bad content"},` + tagged + `}`, notices.Feedback{ID: "1-a", Kind: notices.Undelivered, Detail: "Bad content"}, true},
 		{"an opening, which is nobody's concern", `{"eventType":"Open",` + tagged + `}`, notices.Feedback{}, false},
+		{"SES's trial of the topic, when its configuration set is made", "Successfully validated SNS topic for Amazon SES event publishing.", notices.Feedback{}, false},
 		{"a mail of others", `{"eventType":"Bounce","mail":{"tags":{}}}`, notices.Feedback{}, false},
 		{"a mail with two of the tag", `{"eventType":"Delivery","mail":{"tags":{"notice":["a","b"]}}}`, notices.Feedback{}, false},
 	}
