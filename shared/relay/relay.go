@@ -67,9 +67,16 @@ func (r Record) message() (to Topic, m Message, ok bool) {
 	case strings.HasPrefix(r.Key.PK, OutboxPrefix):
 		return Notices, Pointer(r.Key, r.Channel), true
 	case strings.HasPrefix(r.Key.PK, EventPrefix) && r.Body != "" && r.Type != "":
-		return Events, Message{r.Body, TypeAttribute, r.Type}, true
+		return Events, Message{writable(r.Body), TypeAttribute, r.Type}, true
 	}
 	return "", Message{}, false
+}
+
+// writable escapes in JSON the two characters that a message of SQS, like XML,
+// may not have. A file's name may: without this one such event would be refused
+// each time, and all that comes after it in the stream would wait behind it.
+func writable(body string) string {
+	return strings.NewReplacer("\ufffe", `\ufffe`, "\uffff", `\uffff`).Replace(body)
 }
 
 // place is the body of a message that points at a notice.

@@ -51,6 +51,7 @@ func TestARecordBecomesTheMessageOfItsKind(t *testing.T) {
 		{"so is a text message's", relay.Record{Key: key("outbox#3", "id"), Channel: "sms"}, relay.Notices, relay.Message{`{"pk":"outbox#3","sk":"id"}`, "channel", "sms"}},
 		{"a notice of an unknown channel goes where it fails", relay.Record{Key: key("outbox#3", "id"), Channel: "pigeon"}, relay.Notices, relay.Message{`{"pk":"outbox#3","sk":"id"}`, "channel", "mail"}},
 		{"an event is published as it is", relay.Record{Key: key("event#3", "id"), Type: "file.uploaded", Body: `{"a":1}`}, relay.Events, relay.Message{`{"a":1}`, "type", "file.uploaded"}},
+		{"what SQS refuses in a message is written in ASCII", relay.Record{Key: key("event#3", "id"), Type: "file.uploaded", Body: `{"name":"` + "\ufffe\uffff\U0001f600" + `"}`}, relay.Events, relay.Message{`{"name":"\ufffe\uffff` + "\U0001f600" + `"}`, "type", "file.uploaded"}},
 		{"an event without a body is none", relay.Record{Key: key("event#3", "id"), Type: "file.uploaded"}, "", relay.Message{}},
 		{"a failed notice is no concern", relay.Record{Key: key("outbox-failed", "id"), Channel: "mail"}, "", relay.Message{}},
 		{"nor is any other item", relay.Record{Key: key("user#alice", "user")}, "", relay.Message{}},
