@@ -213,6 +213,29 @@ func TestEachStageHasItsDead(t *testing.T) {
 	same(t, "the dead", dead, []string{"RelayDeadLetters", "MailDeadLetters", "SmsDeadLetters", "FeedbackDeadLetters"})
 }
 
+// TestWhatWaitsIsSeen: the age of a queue's oldest message leaves out what was
+// received three times, so that it shows what nobody takes, but not what is
+// tried again and again. That is hidden nearly all the time.
+func TestWhatWaitsIsSeen(t *testing.T) {
+	t.Parallel()
+	tpl := read(t)
+	for alarm, want := range map[string]string{
+		"QueueAgeAlarm": "ApproximateAgeOfOldestMessage Maximum",
+		"RetriesAlarm":  "ApproximateNumberOfMessagesNotVisible Minimum",
+	} {
+		var watched []string
+		for _, m := range list(at(tpl.Resources[alarm], "Properties", "Metrics")) {
+			for _, d := range list(at(m, "MetricStat", "Metric", "Dimensions")) {
+				if got := show(at(m, "MetricStat", "Metric", "MetricName")) + " " + show(at(m, "MetricStat", "Stat")); got != want {
+					t.Errorf("%s watches %s, want %s", alarm, got, want)
+				}
+				watched = append(watched, strings.TrimSuffix(named(at(d, "Value")), ".QueueName"))
+			}
+		}
+		same(t, alarm+" watches", watched, keysOf(tpl.works()))
+	}
+}
+
 func keysOf(m map[string]fn) (keys []string) {
 	for k := range m {
 		keys = append(keys, k)

@@ -42,7 +42,7 @@ func TestAlarmsReachSomebodyAndCostNothingWithout(t *testing.T) {
 	t.Parallel()
 	tpl := read(t)
 	alarms := tpl.ofType("AWS::CloudWatch::Alarm")
-	for _, id := range []string{"ApiAlarm", "TableAlarm", "DeadLettersAlarm", "QueueAgeAlarm", "StreamAgeAlarm", "SweepMissedAlarm", "ConcurrencyAlarm"} {
+	for _, id := range []string{"ApiAlarm", "TableAlarm", "DeadLettersAlarm", "QueueAgeAlarm", "RetriesAlarm", "StreamAgeAlarm", "SweepMissedAlarm", "ConcurrencyAlarm"} {
 		if !slices.Contains(alarms, id) {
 			t.Errorf("there is no %s", id)
 		}
