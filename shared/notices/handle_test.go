@@ -69,6 +69,24 @@ func TestANoticeThatWasNeverWrittenIsNotSent(t *testing.T) {
 	}
 }
 
+// TestANoticeThatWaitedForDaysIsNotGivenUpAtItsFirstTry: it may have waited for
+// an operator to set a sender, or for the sweep to find it.
+func TestANoticeThatWaitedForDaysIsNotGivenUpAtItsFirstTry(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	n := p.put(t, p.linkNotice(1))
+	p.clock.advance(3 * 24 * time.Hour)
+	busy := p.sender(t, &flaky{fail: errors.New("too many requests")})
+	begin, tries := p.clock.now(), 0
+	for again := handle(t, busy, n); again > 0; again = handle(t, busy, n) {
+		p.clock.advance(again)
+		tries++
+	}
+	if waited := p.clock.now().Sub(begin); waited < 20*time.Minute || waited > 3*time.Hour || p.state(t, n.ID).State() != notices.Failed {
+		t.Errorf("given up after %v and %d tries", waited, tries)
+	}
+}
+
 func TestAnEventThatComesTooEarlyIsToldWhenToComeAgain(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

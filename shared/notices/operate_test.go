@@ -90,8 +90,11 @@ func TestARetryGivesANoticeAnotherDay(t *testing.T) {
 	if got := p.state(t, n.ID); got.State() != notices.Queued {
 		t.Errorf("after the first try: %+v", got)
 	}
-	p.clock.advance(notices.GiveUp)
-	pass(t, down)
+	p.clock.advance(notices.GiveUp - 12*time.Hour)
+	for range 12 {
+		p.clock.advance(time.Hour)
+		pass(t, down)
+	}
 	if got := p.state(t, n.ID); got.State() != notices.Failed {
 		t.Errorf("after another day: %+v", got)
 	}

@@ -26,6 +26,9 @@ const (
 	firstRetry = time.Second
 	lastRetry  = time.Hour
 	giveUp     = 24 * time.Hour
+	// leastTries are made however old a notice is. It may have waited for days
+	// for its first, and they take about half an hour.
+	leastTries = 12
 
 	// poll is how often the outbox is read without a reason: other processes
 	// put notices in it too.
@@ -224,7 +227,7 @@ func (s *Sender) settle(ctx context.Context, n Notice, outcome error) (retry tim
 	case errors.Is(outcome, ErrObsolete):
 		log.Info("notice dropped", "reason", outcome)
 		return time.Time{}, s.drop(ctx, n, outcome)
-	case errors.Is(outcome, ErrPermanent), now.Sub(n.since()) >= giveUp:
+	case errors.Is(outcome, ErrPermanent), now.Sub(n.since()) >= giveUp && n.Tries >= leastTries:
 		log.Error("notice given up", "error", outcome)
 		return time.Time{}, s.fail(ctx, n.Key(), n, outcome, held(n))
 	}
