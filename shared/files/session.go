@@ -362,7 +362,8 @@ func completeFault(err error) error {
 }
 
 // checkHash compares the stated SHA-256 with the object's. An object that
-// differs is none: it is removed, and the session has no parts any more.
+// differs is none: it is removed, and so is the session, which has no parts any
+// more and would only hold its room.
 func (s *Service) checkHash(ctx context.Context, it Session) error {
 	if it.SHA256 == nil || it.Length > maxHashed {
 		return nil
@@ -377,9 +378,23 @@ func (s *Service) checkHash(ctx context.Context, it Session) error {
 		return fmt.Errorf("reading the object: %w", err)
 	}
 	if got := sum.Sum(nil); !bytes.Equal(got, it.SHA256) {
-		s.discard(ctx, blob.Files, it.blobKey())
+		if err := s.endWrong(ctx, it); err != nil {
+			return err
+		}
 		return fault.New(fault.Invalid, "the SHA-256 of the file is %x, stated was %x; begin the upload anew", got, it.SHA256)
 	}
+	return nil
+}
+
+// endWrong ends the session first: if that fails, a repetition still finds the
+// object to compare.
+func (s *Service) endWrong(ctx context.Context, it Session) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
+	defer cancel()
+	if err := s.EndSession(ctx, it); err != nil && !fault.Is(err, fault.Conflict) { // another complete has ended it
+		return err
+	}
+	s.discard(ctx, blob.Files, it.blobKey())
 	return nil
 }
 

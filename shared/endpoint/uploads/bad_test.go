@@ -249,6 +249,26 @@ func TestAQuotaHoldsWhileASessionIsOpen(t *testing.T) {
 	}
 }
 
+// TestAFileThatIsNotTheStatedOneEndsItsSession: nothing can be done with it any
+// more, so that the room it holds is the owner's again.
+func TestAFileThatIsNotTheStatedOneEndsItsSession(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	c.AddUser("eve", password, func(u *users.User) { u.Quota = 10_000 })
+	eve := c.as("eve")
+	data := content(t, 9_000)
+	for range 2 { // the room is free for the second
+		s := eve.plan(fmt.Sprintf(`,"sha256":%q`, strings.Repeat("00", 32)), len(data))
+		eve.sendAll(s, data)
+		eve.refused("POST", "/uploads/"+s.ID+"/complete", "", 400, "SHA-256", "begin the upload anew")
+		eve.refused("GET", "/uploads/"+s.ID, "", 404)
+	}
+	if n := len(c.Sessions()); n != 0 {
+		t.Errorf("%d sessions are kept", n)
+	}
+	c.leavesNothing()
+}
+
 // TestADestinationThatGoesMidwayGetsNothing has the user to whom a file is sent
 // disabled, removed, and replaced by another of the same name.
 func TestADestinationThatGoesMidwayGetsNothing(t *testing.T) {
