@@ -131,6 +131,9 @@ func (c *Client) resume(ctx context.Context, src Source, o PutOptions) (Status, 
 	id := o.Session
 	if id == "" {
 		s, err := c.begin(ctx, src, o, cmp.Or(o.Key, rand.Text()))
+		if o.Key != "" && errors.Is(err, ErrNotFound) { // the key's session has ended
+			s, err = c.begin(ctx, src, o, rand.Text())
+		}
 		if err != nil || o.Key == "" {
 			return Status{Session: s}, err
 		}

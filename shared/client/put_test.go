@@ -211,6 +211,24 @@ func TestAnUploadThatEndedBeforeItWasToldItsSessionFindsIt(t *testing.T) {
 	}
 }
 
+func TestAKeyWhoseSessionHasEndedStandsInNobodysWay(t *testing.T) {
+	t.Parallel()
+	_, c := start(t)
+	content := bytesOf(6, partSize+1)
+	crash := errors.New("the machine stops")
+	_, err := c.Put(t.Context(), source(content), client.PutOptions{Key: "one", Began: func(s client.Session) error {
+		return errors.Join(crash, c.Abort(t.Context(), s.ID)) // from elsewhere
+	}})
+	if !errors.Is(err, crash) {
+		t.Fatal(err)
+	}
+	f, err := c.Put(t.Context(), source(content), client.PutOptions{Key: "one"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantStored(t, c, f, content)
+}
+
 // restless has other bytes each time that it is read.
 type restless struct{ n atomic.Int64 }
 
