@@ -203,6 +203,9 @@ func TestEachStageHasItsDead(t *testing.T) {
 		if hidden, _ := at(p, "VisibilityTimeout").(int); hidden < 6*timeout {
 			t.Errorf("%s hides messages for %d s, and %s takes %d s", id, hidden, f.Name, timeout)
 		}
+		if kept, _ := at(p, "MessageRetentionPeriod").(int); kept < 2*24*3600 || kept >= 14*24*3600 { // it goes on aging among the dead
+			t.Errorf("%s forgets after %d s", id, kept)
+		}
 		// A notice is tried for a day: 12 tries in the first hour or so, and
 		// then at least one each hour and at most one each half.
 		if tries, _ := at(p, "RedrivePolicy", "maxReceiveCount").(int); tries < 100 || tpl.Resources[named(at(p, "RedrivePolicy", "deadLetterTargetArn"))] == nil {
@@ -250,8 +253,8 @@ func TestSendersAnswerForEachMessageAndAreBounded(t *testing.T) {
 			if show(e["FunctionResponseTypes"]) != "[ReportBatchItemFailures]" || !strings.HasPrefix(show(at(e, "ScalingConfig", "MaximumConcurrency")), "!Ref ") {
 				t.Errorf("%s: %v", queue, e)
 			}
-			if !strings.HasPrefix(show(e["Enabled"]), "!If ") { // polling costs, used or not
-				t.Errorf("%s is always polled", queue)
+			if got, want := show(at(e["Enabled"], "Fn::If")), map[string]string{"MailQueue": "[HasSender true false]", "SmsQueue": "[HasSms true false]"}[queue]; got != want { // polling costs, used or not
+				t.Errorf("%s is polled if %s, want %s", queue, got, want)
 			}
 		}
 	}
