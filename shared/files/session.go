@@ -398,15 +398,16 @@ func (s *Service) endWrong(ctx context.Context, it Session) error {
 	return nil
 }
 
-// EndSession removes a session that is not done, and its parts.
+// EndSession removes a session that is not done, and its parts: these first if
+// there is no room to write otherwise, as it may be they that take it.
 func (s *Service) EndSession(ctx context.Context, it Session) error {
 	if it.Done {
 		return errDone()
 	}
-	ops := []table.Op{table.Delete(sessionKey(it.ID)).If(table.Equal("done", false)), table.Delete(it.indexKey())}
-	err := s.Table.Write(ctx, slices.Concat(ops, s.reservation(it).settle(nil))...)
-	if errors.Is(err, table.ErrCondition) { // the reservation may be gone, or the session
-		err = s.Table.Write(ctx, ops...)
+	err := s.endRecord(ctx, it)
+	if errors.Is(err, table.ErrFull) {
+		s.endParts(ctx, it)
+		err = s.endRecord(ctx, it)
 	}
 	if errors.Is(err, table.ErrCondition) {
 		return errDone()
@@ -416,6 +417,15 @@ func (s *Service) EndSession(ctx context.Context, it Session) error {
 	}
 	s.endParts(ctx, it)
 	return nil
+}
+
+func (s *Service) endRecord(ctx context.Context, it Session) error {
+	ops := []table.Op{table.Delete(sessionKey(it.ID)).If(table.Equal("done", false)), table.Delete(it.indexKey())}
+	err := s.Table.Write(ctx, slices.Concat(ops, s.reservation(it).settle(nil))...)
+	if errors.Is(err, table.ErrCondition) { // the reservation may be gone, or the session
+		err = s.Table.Write(ctx, ops...)
+	}
+	return err
 }
 
 // reservation is what the session holds of its owner's quota; nil if nothing.

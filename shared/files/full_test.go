@@ -1,0 +1,50 @@
+package files_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"ferry/shared/blob"
+	"ferry/shared/fault"
+	"ferry/shared/files"
+	"ferry/shared/table"
+)
+
+// cramped is a table on a medium that the parts of a session have filled.
+type cramped struct {
+	table.Table
+	parts   blob.Parts
+	session *files.Session
+}
+
+func (c cramped) Write(ctx context.Context, ops ...table.Op) error {
+	if c.session.ID != "" {
+		_, err := blob.AllParts(ctx, c.parts, blob.Files, c.session.Owner+"/"+c.session.ID, c.session.Upload)
+		if !errors.Is(err, blob.ErrNoUpload) {
+			return errors.Join(err, table.ErrFull)
+		}
+	}
+	return c.Table.Write(ctx, ops...)
+}
+
+func TestTheEndOfASessionMakesRoomOnAFullMedium(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	p := c.Data.Ports
+	var it files.Session
+	service := files.New(files.Config{
+		Table: cramped{p.Table, p.Parts, &it}, Blobs: p.Blobs, Parts: p.Parts, Key: p.Key, Random: p.Random, Now: p.Now, Retention: p.Retention,
+	})
+	var err error
+	it, err = service.BeginSession(t.Context(), c.user(), files.Plan{Owner: c.name, Name: "a", Length: 1}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := service.EndSession(t.Context(), it); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := service.Session(t.Context(), c.user(), it.ID); !fault.Is(err, fault.NotFound) {
+		t.Errorf("the session that was ended: %v", err)
+	}
+}
