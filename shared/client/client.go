@@ -9,9 +9,8 @@
 // Upload sends what fits one request (SmallFile) and is held in memory, Put a
 // file of any size in parts, and Fetch or Copy download: those hold no whole
 // file. Uploads state checksums that the service compares: SHA-256 with Upload,
-// CRC64NVME of each part and of the whole with Put. The SHA-256 that a Source
-// states is compared by the service up to 256 MiB, and above that kept as it
-// was stated.
+// CRC64NVME of each part and of the whole with Put, and the SHA-256 that a
+// Source states.
 package client
 
 import (

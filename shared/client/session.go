@@ -164,7 +164,7 @@ func (c *Client) Complete(ctx context.Context, s Session, sum *uint64) (File, er
 	}
 	var e envelope
 	r := request{method: "POST", path: "/uploads/" + url.PathEscape(s.ID) + "/complete", json: body, login: true}
-	if err := c.call(ctx, r, &e); err != nil {
+	if err := c.callOn(ctx, r, &e); err != nil {
 		return File{}, err
 	}
 	for _, f := range e.Files {
@@ -174,6 +174,21 @@ func (c *Client) Complete(ctx context.Context, s Session, sum *uint64) (File, er
 	}
 	d, err := c.File(ctx, UserArea, s.FileID()) // a repetition after a hundred others
 	return d.File, err
+}
+
+// callOn is call for a request of which each try may come further and still be
+// answered with 503, as when a large file's SHA-256 is compared: as long as what
+// the service says changes, the tries are not used up.
+func (c *Client) callOn(ctx context.Context, r request, into any) error {
+	said := ""
+	return c.retry.do(ctx, func() error {
+		err := c.once(ctx, r, into)
+		if StatusOf(err) == http.StatusServiceUnavailable && err.Error() != said {
+			said = err.Error()
+			return progress{err}
+		}
+		return err
+	})
 }
 
 // Abort ends a session and removes its parts.

@@ -62,6 +62,7 @@ type Config struct {
 	Random    io.Reader
 	Now       func() time.Time
 	Retention Retention
+	HashStep  int64            // bytes of a SHA-256 that one completion of a session compares; 0 is 512 MiB
 	Events    *events.Recorder // nil records none
 	Notices   limits.Notices
 }

@@ -2,10 +2,13 @@ package files
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"slices"
 	"strings"
@@ -31,10 +34,9 @@ const (
 	// usualPartSize is large enough to use a connection well and small enough
 	// to be sent again.
 	usualPartSize = 16 << 20
-	// maxHashed is the largest file of a session whose SHA-256 is compared
-	// with the stated one: what a function reads in a few seconds. That of a
-	// larger one is kept as its sender's word.
-	maxHashed = 256 << 20
+	// hashStep is how much of a file one request reads to compare its SHA-256
+	// with the stated one: what a function reads in a few seconds.
+	hashStep = 512 << 20
 )
 
 // Session is an upload that arrives in parts: all that there is of it, but for
@@ -59,7 +61,12 @@ type Session struct {
 	Created     int64            `json:"created"`            // Unix milliseconds
 	Expires     int64            `json:"expires"`            // Unix seconds
 	Done        bool             `json:"done"`
+	Hashed      int64            `json:"hashed,omitempty"` // bytes of the object whose SHA-256 is Hash
+	Hash        []byte           `json:"hash,omitempty"`   // the state of crypto/sha256
 }
+
+// gone is when the session is forgotten.
+func (s Session) gone() time.Time { return time.Unix(s.Expires, 0).Add(sessionMemory) }
 
 // Layout is how its bytes are cut.
 func (s Session) Layout() blob.Layout { return blob.Layout{Length: s.Length, PartSize: s.PartSize} }
@@ -134,7 +141,7 @@ func (s *Service) BeginSession(ctx context.Context, uploader users.User, p Plan,
 		u.quota.cancel(ctx)
 		return Session{}, fmt.Errorf("beginning an upload: %w", err)
 	}
-	gone := time.Unix(it.Expires, 0).Add(sessionMemory)
+	gone := it.gone()
 	ops := append(claim.Done(it.ID),
 		table.Put(sessionKey(it.ID), it).If(table.NotExists()).Expire(gone),
 		table.Put(it.indexKey(), it).Expire(gone))
@@ -311,13 +318,13 @@ func (s *Service) finish(ctx context.Context, it Session, f File) (Listed, error
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
 	defer cancel()
 	done := it
-	done.Done, done.Notices, done.Receipt = true, nil, Receipt{}
+	done.Done, done.Notices, done.Receipt, done.Hashed, done.Hash = true, nil, Receipt{}, 0, nil
 	ops, err := s.appear(&f, Sending{it.Notices, it.Receipt})
 	if err != nil {
 		return Listed{}, err
 	}
 	ops = append(ops,
-		table.Put(sessionKey(it.ID), done).If(table.Equal("done", false)).Expire(time.Unix(it.Expires, 0).Add(sessionMemory)),
+		table.Put(sessionKey(it.ID), done).If(table.Equal("done", false)).Expire(it.gone()),
 		table.Delete(it.indexKey()))
 	ops = append(ops, s.reservation(it).settle([]File{f})...)
 	err = s.Table.Write(ctx, ops...)
@@ -361,21 +368,23 @@ func completeFault(err error) error {
 	return sumFault(err, "the file")
 }
 
-// checkHash compares the stated SHA-256 with the object's. An object that
-// differs is none: it is removed, and so is the session, which has no parts any
-// more and would only hold its room.
+// checkHash compares the stated SHA-256 with the object's. One request reads
+// only so much of it, keeps how far it came with the session, and has the
+// caller ask again: there is no size at which the answer comes too late.
 func (s *Service) checkHash(ctx context.Context, it Session) error {
-	if it.SHA256 == nil || it.Length > maxHashed {
+	if it.SHA256 == nil {
 		return nil
 	}
-	r, err := s.Blobs.Open(ctx, blob.Files, it.blobKey())
+	sum, err := hashOf(it)
+	if err != nil {
+		return err
+	}
+	n, err := s.hashMore(ctx, it, sum)
 	if err != nil {
 		return fmt.Errorf("reading the object: %w", err)
 	}
-	defer r.Close()
-	sum := sha256.New()
-	if _, err := io.CopyBuffer(sum, struct{ io.Reader }{r}, make([]byte, 256<<10)); err != nil {
-		return fmt.Errorf("reading the object: %w", err)
+	if it.Hashed += n; it.Hashed < it.Length {
+		return s.keepHash(ctx, it, sum)
 	}
 	if got := sum.Sum(nil); !bytes.Equal(got, it.SHA256) {
 		if err := s.endWrong(ctx, it); err != nil {
@@ -384,6 +393,44 @@ func (s *Service) checkHash(ctx context.Context, it Session) error {
 		return fault.New(fault.Invalid, "the SHA-256 of the file is %x, stated was %x; begin the upload anew", got, it.SHA256)
 	}
 	return nil
+}
+
+// hashOf is the hash as far as an earlier request came.
+func hashOf(it Session) (hash.Hash, error) {
+	sum := sha256.New()
+	if it.Hashed == 0 {
+		return sum, nil
+	}
+	if err := sum.(encoding.BinaryUnmarshaler).UnmarshalBinary(it.Hash); err != nil {
+		return nil, fmt.Errorf("going on with a SHA-256: %w", err)
+	}
+	return sum, nil
+}
+
+func (s *Service) hashMore(ctx context.Context, it Session, sum hash.Hash) (int64, error) {
+	r, err := s.Blobs.Open(ctx, blob.Files, it.blobKey())
+	if err != nil {
+		return 0, err
+	}
+	defer r.Close()
+	if _, err := r.Seek(it.Hashed, io.SeekStart); err != nil {
+		return 0, err
+	}
+	part := io.LimitReader(r, cmp.Or(s.HashStep, hashStep))
+	return io.CopyBuffer(sum, struct{ io.Reader }{part}, make([]byte, 256<<10))
+}
+
+// keepHash records how far a hash has come, and asks the caller to come again.
+func (s *Service) keepHash(ctx context.Context, it Session, sum hash.Hash) (err error) {
+	if it.Hash, err = sum.(encoding.BinaryMarshaler).MarshalBinary(); err != nil {
+		return fmt.Errorf("keeping a SHA-256: %w", err)
+	}
+	err = s.Table.Write(ctx, table.Put(sessionKey(it.ID), it).If(table.Equal("done", false)).Expire(it.gone()))
+	if err != nil && !errors.Is(err, table.ErrCondition) { // another request was quicker, or ended it
+		return fmt.Errorf("storing an upload session: %w", err)
+	}
+	return &fault.Error{Kind: fault.Unavailable, After: time.Second,
+		Detail: fmt.Sprintf("the SHA-256 is being compared, %d of %d bytes so far; complete the upload again to go on", it.Hashed, it.Length)}
 }
 
 // endWrong ends the session first: if that fails, a repetition still finds the
