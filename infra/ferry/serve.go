@@ -106,6 +106,7 @@ func (c serveCommand) Run(ctx context.Context, out console) (err error) {
 	if err := c.greet(ctx, out, p, options); err != nil {
 		return err
 	}
+	debug.FreeOSMemory() // what the start alone needed, such as a password's hash
 	return c.serve(ctx, listener, s, p)
 }
 
