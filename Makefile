@@ -9,6 +9,9 @@ CLOUD = CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go build -tags lambda.norpc -trimp
 
 RACE ?= $(if $(shell command -v cc),-race)
 
+# The command ferry: one file that needs no library of the system.
+FERRY = CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/ferry ./infra/ferry
+
 FUNCTIONS = $(notdir $(wildcard functions/*))
 LINT = .tmp/lint
 
@@ -19,7 +22,7 @@ help: ## List the commands.
 
 run: ## Run the whole service on this machine (data in ./.ferry; FERRY_ADDR, FERRY_DATA ... as in `ferry serve --help`).
 	@echo "building ferry (the first time takes a minute or two) ..." >&2
-	@go build -o bin/ferry ./infra/ferry
+	@$(FERRY)
 	@exec bin/ferry serve
 
 test: ## Run the tests; they need nothing but Go. With a C compiler the race detector is on.
@@ -41,7 +44,7 @@ lint: ## Check format, vet, staticcheck and known vulnerabilities.
 	go mod verify
 
 build: ## Build ferry into bin/ and every function, as for the cloud, into bin/functions/.
-	go build -trimpath -o bin/ferry ./infra/ferry
+	$(FERRY)
 	@for f in $(FUNCTIONS); do echo "$(CLOUD) ./functions/$$f"; $(CLOUD) -o bin/functions/$$f/bootstrap ./functions/$$f; done
 
 bench: ## Measure against controls in the same run and print the tables (10 minutes, 40 GB of disk; QUICK=1 for a look).

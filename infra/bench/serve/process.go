@@ -40,7 +40,8 @@ func newBench(ctx context.Context, s scale) (*bench, error) {
 	}
 	b := &bench{scale: s, ctx: ctx, dir: dir, tool: filepath.Join(dir, "ferry")}
 	fmt.Fprintln(os.Stderr, "building ferry ...")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", b.tool, "./infra/ferry")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", b.tool, "./infra/ferry")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as make builds it
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
 		b.close()
