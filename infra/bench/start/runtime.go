@@ -53,6 +53,8 @@ func (a *runtimeAPI) start(ctx context.Context, path string) (time.Duration, err
 		"AWS_LAMBDA_RUNTIME_API=" + a.listener.Addr().String(),
 		"AWS_REGION=eu-south-1", "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=secret", "AWS_SESSION_TOKEN=session",
 		"FERRY_TABLE=table", "FERRY_FILES_BUCKET=files", "FERRY_BACKUP_BUCKET=backup", "FERRY_KEY_PARAMETER=/ferry/link-key",
+		"FERRY_NOTICES_TOPIC=arn:aws:sns:eu-south-1:123456789012:notices", "FERRY_EVENTS_TOPIC=arn:aws:sns:eu-south-1:123456789012:events",
+		"FERRY_QUEUE=https://sqs.eu-south-1.amazonaws.com/123456789012/mail", "FERRY_MAIL_FROM=ferry@example.com", "FERRY_MAIL_EVENTS=ferry-mail",
 	}
 	c.Stderr = os.Stderr
 	began := time.Now()
