@@ -132,7 +132,7 @@ func partOf(p types.Part) blob.Part {
 }
 
 // CompleteParts is described at blob.Parts. It makes one call for each 1,000
-// parts and one more; a repetition makes two.
+// parts and one more; a repetition makes two. What is missing is looked for five times.
 func (s *Store) CompleteParts(ctx context.Context, area blob.Area, key, upload string, l blob.Layout, sum *uint64) (blob.Written, error) {
 	at, err := s.place(area, key)
 	if err == nil {
@@ -141,12 +141,9 @@ func (s *Store) CompleteParts(ctx context.Context, area blob.Area, key, upload s
 	if err != nil {
 		return blob.Written{}, err
 	}
-	parts, err := blob.AllParts(ctx, s, area, key, upload)
+	parts, err := s.allParts(ctx, area, key, upload, l)
 	if errors.Is(err, blob.ErrNoUpload) {
 		return s.completed(ctx, at, l, sum)
-	}
-	if err == nil {
-		err = l.Missing(parts)
 	}
 	if err != nil {
 		return blob.Written{}, err
@@ -166,6 +163,27 @@ func (s *Store) CompleteParts(ctx context.Context, area blob.Area, key, upload s
 		return blob.Written{}, fmt.Errorf("completing object %s: %w", key, err)
 	}
 	return written, nil
+}
+
+// allParts lists the parts, of which none may be missing. When another completes
+// the session right now, a server other than S3 may take them for its object one
+// by one, so what is missing is looked for again for a moment.
+func (s *Store) allParts(ctx context.Context, area blob.Area, key, upload string, l blob.Layout) ([]blob.Part, error) {
+	var missing *blob.MissingError
+	for wait := 50 * time.Millisecond; ; wait *= 2 {
+		parts, err := blob.AllParts(ctx, s, area, key, upload)
+		if err == nil {
+			err = l.Missing(parts)
+		}
+		if !errors.As(err, &missing) || wait > 400*time.Millisecond {
+			return parts, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(wait):
+		}
+	}
 }
 
 // complete has S3 compare the object with the size, and the checksum if it is
