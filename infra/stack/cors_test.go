@@ -32,7 +32,7 @@ const origins = "!Split [, map[Ref:CorsOrigins]]"
 
 // ifAsked returns what a resource says of pages of other origins, which is
 // nothing as long as no origin is given.
-func ifAsked(t *testing.T, tpl template, id string) any {
+func ifAsked(t *testing.T, tpl document, id string) any {
 	t.Helper()
 	choice := list(at(tpl.Resources[id], "Properties", "CorsConfiguration", "Fn::If"))
 	if len(choice) != 3 || choice[0] != "HasCors" || show(choice[2]) != "!Ref AWS::NoValue" {

@@ -5,24 +5,20 @@ import (
 	"strings"
 	"testing"
 
-	parsed "ferry/infra/template"
-	"ferry/shared/boot/boottest"
+	"ferry/infra/template"
 	"ferry/shared/boot/metrics"
 )
 
 // TestTheDashboardIsOneAndItsOwnMetricsAreMade resolves it as CloudFormation would.
 func TestTheDashboardIsOneAndItsOwnMetricsAreMade(t *testing.T) {
 	t.Parallel()
-	all, err := parsed.Read(boottest.Root(t) + "/template.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := read(t)
 	values := map[string]string{"AWS::StackName": "ferry", "AWS::Region": "eu-south-1"}
 	for id := range all.Resources {
 		values[id], values[id+".QueueName"] = id, id
 	}
 	dashboard, _ := all.Resources["OverviewDashboard"].(object)
-	body, err := parsed.Stack{Template: all, Values: values}.Text(at(dashboard, "Properties", "DashboardBody"))
+	body, err := template.Stack{Template: all.Template, Values: values}.Text(at(dashboard, "Properties", "DashboardBody"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,12 +33,12 @@ func onlyTLS(policy any, action, resource string) bool {
 }
 
 // policyOf is the one document of the policies that are for a topic or queue.
-func (t template) policyOf(kind, property, id string) any {
+func (d document) policyOf(kind, property, id string) any {
 	var found []any
-	for _, p := range t.ofType(kind) {
-		for _, of := range list(at(t.Resources[p], "Properties", property)) {
+	for _, p := range d.ofType(kind) {
+		for _, of := range list(at(d.Resources[p], "Properties", property)) {
 			if show(of) == "!Ref "+id {
-				found = append(found, at(t.Resources[p], "Properties", "PolicyDocument"))
+				found = append(found, at(d.Resources[p], "Properties", "PolicyDocument"))
 			}
 		}
 	}
@@ -48,11 +48,11 @@ func (t template) policyOf(kind, property, id string) any {
 	return found[0]
 }
 
-func (t template) queuePolicy(id string) any {
-	return t.policyOf("AWS::SQS::QueuePolicy", "Queues", id)
+func (d document) queuePolicy(id string) any {
+	return d.policyOf("AWS::SQS::QueuePolicy", "Queues", id)
 }
-func (t template) topicPolicy(id string) any {
-	return t.policyOf("AWS::SNS::TopicPolicy", "Topics", id)
+func (d document) topicPolicy(id string) any {
+	return d.policyOf("AWS::SNS::TopicPolicy", "Topics", id)
 }
 
 // named is the resource that an ARN is of.
@@ -61,9 +61,9 @@ func named(arn any) string {
 }
 
 // mayCall reports whether a function may be invoked by a service for a source.
-func (t template) mayCall(function, service, source string) bool {
-	return slices.ContainsFunc(t.ofType("AWS::Lambda::Permission"), func(id string) bool {
-		p := at(t.Resources[id], "Properties")
+func (d document) mayCall(function, service, source string) bool {
+	return slices.ContainsFunc(d.ofType("AWS::Lambda::Permission"), func(id string) bool {
+		p := at(d.Resources[id], "Properties")
 		return show(at(p, "FunctionName")) == "!Ref "+function && at(p, "Principal") == service && show(at(p, "SourceArn")) == source &&
 			at(p, "Action") == "lambda:InvokeFunction"
 	})
@@ -163,9 +163,9 @@ func TestNobodyButServicesIsLetIn(t *testing.T) {
 }
 
 // works are the queues that a function reads; all others are of the dead.
-func (t template) works() map[string]fn {
+func (d document) works() map[string]fn {
 	all := map[string]fn{}
-	for _, f := range t.functions() {
+	for _, f := range d.functions() {
 		for _, e := range f.events("SQS") {
 			all[named(e["Queue"])] = f
 		}

@@ -24,7 +24,7 @@ func TestEachFunctionHasALogARoleAndAnAlarmOfItsOwn(t *testing.T) {
 	}
 }
 
-func checkAlarm(t *testing.T, tpl template, f fn) {
+func checkAlarm(t *testing.T, tpl document, f fn) {
 	t.Helper()
 	var watched []string
 	for _, m := range list(at(tpl.Resources[f.ID+"Alarm"], "Properties", "Metrics")) {
@@ -240,7 +240,7 @@ func TestTheBucketsAreClosed(t *testing.T) {
 	}
 }
 
-func checkTLS(t *testing.T, tpl template, bucket string) {
+func checkTLS(t *testing.T, tpl document, bucket string) {
 	t.Helper()
 	props := at(tpl.Resources[bucket+"Policy"], "Properties")
 	if got := show(at(props, "Bucket")); got != "!Ref "+bucket {

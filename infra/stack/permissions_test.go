@@ -7,7 +7,7 @@ import (
 )
 
 // granted are the permissions of a function in the form of uses, but for its log.
-func granted(t *testing.T, tpl template, f fn) []string {
+func granted(t *testing.T, tpl document, f fn) []string {
 	t.Helper()
 	var all []string
 	for _, s := range tpl.policies(f) {

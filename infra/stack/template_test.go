@@ -2,85 +2,27 @@ package stack
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"go.yaml.in/yaml/v4"
-
+	"ferry/infra/template"
 	"ferry/shared/boot/boottest"
 )
 
-// template is template.yaml, its short intrinsic functions written out: !Ref X
-// is {Ref: X}.
-type template struct {
-	Parameters, Conditions, Resources, Globals, Outputs object
-}
+// document is a template: template.yaml, or what SAM makes of it.
+type document struct{ template.Template }
 
-type object = map[string]any
+type object = template.Object
 
-func read(t testing.TB) template {
+func read(t testing.TB) document {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(boottest.Root(t), "template.yaml"))
+	all, err := template.Read(filepath.Join(boottest.Root(t), "template.yaml"))
 	if err != nil {
-		t.Fatalf("reading the template: %v", err)
+		t.Fatal(err)
 	}
-	var doc yaml.Node
-	if err := yaml.Unmarshal(text, &doc); err != nil {
-		t.Fatalf("template.yaml: %v", err)
-	}
-	all, ok := value(t, doc.Content[0]).(object)
-	if !ok {
-		t.Fatal("template.yaml is no mapping")
-	}
-	section := func(name string) object { o, _ := all[name].(object); return o }
-	return template{section("Parameters"), section("Conditions"), section("Resources"), section("Globals"), section("Outputs")}
-}
-
-func value(t testing.TB, n *yaml.Node) any {
-	t.Helper()
-	name, intrinsic := strings.CutPrefix(n.Tag, "!")
-	intrinsic = intrinsic && !strings.HasPrefix(name, "!")
-	plain := plainValue(t, n, intrinsic)
-	switch {
-	case !intrinsic:
-		return plain
-	case name == "Ref" || name == "Condition":
-		return object{name: plain}
-	}
-	return object{"Fn::" + name: plain}
-}
-
-func plainValue(t testing.TB, n *yaml.Node, text bool) any {
-	t.Helper()
-	switch n.Kind {
-	case yaml.MappingNode:
-		o := object{}
-		for i := 0; i < len(n.Content); i += 2 {
-			key := n.Content[i].Value
-			if _, twice := o[key]; twice {
-				t.Errorf("line %d: %s stands twice", n.Content[i].Line, key)
-			}
-			o[key] = value(t, n.Content[i+1])
-		}
-		return o
-	case yaml.SequenceNode:
-		list := make([]any, len(n.Content))
-		for i, c := range n.Content {
-			list[i] = value(t, c)
-		}
-		return list
-	}
-	if text {
-		return n.Value
-	}
-	var v any
-	if err := n.Decode(&v); err != nil {
-		t.Fatalf("line %d: %v", n.Line, err)
-	}
-	return v
+	return document{all}
 }
 
 // at follows keys into nested mappings; nil if there is nothing.
@@ -99,6 +41,9 @@ func show(v any) string {
 		return fmt.Sprint(v)
 	}
 	for k, inner := range o {
+		if parts := list(inner); k == "Fn::GetAtt" && len(parts) == 2 { // as JSON has it
+			inner = fmt.Sprintf("%v.%v", parts[0], parts[1])
+		}
 		if k == "Ref" || strings.HasPrefix(k, "Fn::") {
 			return "!" + strings.TrimPrefix(k, "Fn::") + " " + show(inner)
 		}
@@ -119,9 +64,9 @@ func list(v any) []any {
 }
 
 // ofType returns the names of the resources of a type, sorted.
-func (t template) ofType(kind string) []string {
+func (d document) ofType(kind string) []string {
 	var names []string
-	for name, r := range t.Resources {
+	for name, r := range d.Resources {
 		if at(r, "Type") == kind {
 			names = append(names, name)
 		}
@@ -138,10 +83,10 @@ type fn struct {
 }
 
 // functions returns the functions of the template by name.
-func (t template) functions() map[string]fn {
+func (d document) functions() map[string]fn {
 	all := map[string]fn{}
-	for _, id := range t.ofType("AWS::Serverless::Function") {
-		props, _ := at(t.Resources[id], "Properties").(object)
+	for _, id := range d.ofType("AWS::Serverless::Function") {
+		props, _ := at(d.Resources[id], "Properties").(object)
 		all[strings.ToLower(id)] = fn{ID: id, Name: strings.ToLower(id), Props: props}
 	}
 	return all
@@ -191,9 +136,9 @@ func statements(policy any) []statement {
 }
 
 // policies returns the statements of a function's role.
-func (t template) policies(f fn) []statement {
+func (d document) policies(f fn) []statement {
 	var all []statement
-	for _, p := range list(at(t.Resources[f.ID+"Role"], "Properties", "Policies")) {
+	for _, p := range list(at(d.Resources[f.ID+"Role"], "Properties", "Policies")) {
 		all = append(all, statements(at(p, "PolicyDocument"))...)
 	}
 	return all

@@ -1,4 +1,4 @@
-"""Prints what AWS's SAM transform makes of a template, as JSON."""
+"""Prints what AWS's SAM transform makes of a template, as JSON: transform.py FILE [PARAMETER=VALUE ...]"""
 
 import json
 import os
@@ -19,4 +19,5 @@ with open(sys.argv[1], encoding="utf-8") as f:
 for resource in template["Resources"].values():
     if resource["Type"] == "AWS::Serverless::Function":
         resource["Properties"]["CodeUri"] = "s3://bucket/key"  # where `sam deploy` puts what was built
-json.dump(transform(template, {}, NoManagedPolicies()), sys.stdout)
+parameters = dict(p.split("=", 1) for p in sys.argv[2:])
+json.dump(transform(template, parameters, NoManagedPolicies()), sys.stdout)

@@ -1,65 +1,49 @@
 package stack
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"ferry/infra/template"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/endpoint"
 	"ferry/shared/endpoint/all"
 )
 
 // transformed is the template as CloudFormation gets it, made by the same code
-// that AWS runs: the SAM translator, which comes with the SAM command.
-func transformed(t *testing.T) map[string]resource {
+// that AWS runs: the SAM translator, which comes with the SAM command. Some of it
+// depends on parameters, each NAME=VALUE.
+func transformed(t *testing.T, parameters ...string) document {
 	t.Helper()
 	sam, err := exec.LookPath("sam")
 	if err != nil {
 		t.Skip("SAM is not installed: pip install -r infra/ci/requirements.txt")
 	}
 	root := boottest.Root(t)
-	c := exec.CommandContext(t.Context(), filepath.Join(filepath.Dir(sam), "python3"), filepath.Join(root, "infra", "stack", "transform.py"), filepath.Join(root, "template.yaml"))
-	text, err := c.Output()
+	args := append([]string{filepath.Join(root, "infra", "stack", "transform.py"), filepath.Join(root, "template.yaml")}, parameters...)
+	text, err := exec.CommandContext(t.Context(), filepath.Join(filepath.Dir(sam), "python3"), args...).Output()
 	if err != nil {
 		t.Fatalf("transforming the template: %v", err)
 	}
-	var doc struct{ Resources map[string]resource }
-	if err := json.Unmarshal(text, &doc); err != nil {
-		t.Fatalf("reading the transformed template: %v", err)
+	all, err := template.Parse(text) // JSON is YAML
+	if err != nil {
+		t.Fatal(err)
 	}
-	return doc.Resources
-}
-
-type resource struct {
-	Type, Condition, DeletionPolicy, UpdateReplacePolicy string
-	Properties                                           object
-}
-
-func ofType(all map[string]resource, kind string) []string {
-	var ids []string
-	for _, id := range slices.Sorted(maps.Keys(all)) {
-		if all[id].Type == kind {
-			ids = append(ids, id)
-		}
-	}
-	return ids
+	return document{all}
 }
 
 func TestTheTransformedAPIHasEachRouteAndMayCallItsFunction(t *testing.T) {
 	t.Parallel()
 	stack := transformed(t)
-	apis := ofType(stack, "AWS::ApiGatewayV2::Api")
+	apis := stack.ofType("AWS::ApiGatewayV2::Api")
 	if len(apis) != 1 {
 		t.Fatalf("there are the APIs %v", apis)
 	}
-	body, _ := stack[apis[0]].Properties["Body"].(object)
-	paths, _ := body["paths"].(object)
+	paths, _ := at(stack.Resources[apis[0]], "Properties", "Body", "paths").(object)
 	var got, want []string
 	for path, methods := range paths {
 		for method, operation := range methods.(object) {
@@ -90,20 +74,20 @@ func calls(uri any) string {
 }
 
 // permitted are the routes from which the gateway may call a function.
-func permitted(all map[string]resource) []string {
+func permitted(all document) []string {
 	var routes []string
-	for _, id := range ofType(all, "AWS::Lambda::Permission") {
-		p := all[id].Properties
-		if p["Principal"] != "apigateway.amazonaws.com" {
+	for _, id := range all.ofType("AWS::Lambda::Permission") {
+		p := at(all.Resources[id], "Properties")
+		if at(p, "Principal") != "apigateway.amazonaws.com" {
 			continue
 		}
-		source, _ := p["SourceArn"].(object)["Fn::Sub"].([]any)
+		source := list(at(p, "SourceArn", "Fn::Sub"))
 		_, route, _ := strings.Cut(fmt.Sprint(source[0]), "${__Stage__}/")
 		method, path, _ := strings.Cut(route, "/")
 		if method == "*" { // any route of the API
 			method, path = "X-AMAZON-APIGATEWAY-ANY-METHOD", "$default"
 		}
-		function, _ := p["FunctionName"].(object)["Ref"].(string)
+		function, _ := at(p, "FunctionName", "Ref").(string)
 		routes = append(routes, method+" /"+strings.ReplaceAll(path, "*", "{id}")+" "+strings.ToLower(function))
 	}
 	return routes
@@ -112,20 +96,20 @@ func permitted(all map[string]resource) []string {
 func TestTheTransformedFunctionsHaveTheirOwnRolesAndLogs(t *testing.T) {
 	t.Parallel()
 	all := transformed(t)
-	for _, id := range ofType(all, "AWS::Lambda::Function") {
-		p := all[id].Properties
-		if p["Runtime"] != "provided.al2023" || fmt.Sprint(p["Architectures"]) != "[arm64]" || p["Handler"] != "bootstrap" {
-			t.Errorf("%s runs as %v on %v", id, p["Runtime"], p["Architectures"])
+	for _, id := range all.ofType("AWS::Lambda::Function") {
+		p := at(all.Resources[id], "Properties")
+		if at(p, "Runtime") != "provided.al2023" || fmt.Sprint(at(p, "Architectures")) != "[arm64]" || at(p, "Handler") != "bootstrap" {
+			t.Errorf("%s runs as %v on %v", id, at(p, "Runtime"), at(p, "Architectures"))
 		}
-		if role := fmt.Sprint(p["Role"]); role != "map[Fn::GetAtt:["+id+"Role Arn]]" {
+		if role := show(at(p, "Role")); role != "!GetAtt "+id+"Role.Arn" {
 			t.Errorf("%s has the role %s", id, role)
 		}
-		if group, _ := p["LoggingConfig"].(object); fmt.Sprint(group["LogGroup"]) != "map[Ref:"+id+"Logs]" || all[id+"Logs"].Properties["RetentionInDays"] == nil {
-			t.Errorf("%s logs to %v", id, group)
+		if group := show(at(p, "LoggingConfig", "LogGroup")); group != "!Ref "+id+"Logs" || show(at(all.Resources[id+"Logs"], "Properties", "RetentionInDays")) != "!Ref LogRetentionDays" {
+			t.Errorf("%s logs to %s", id, group)
 		}
 	}
-	for _, id := range ofType(all, "AWS::IAM::Role") {
-		if managed := all[id].Properties["ManagedPolicyArns"]; managed != nil {
+	for _, id := range all.ofType("AWS::IAM::Role") {
+		if managed := at(all.Resources[id], "Properties", "ManagedPolicyArns"); managed != nil {
 			t.Errorf("%s has the policies %v besides its own", id, managed)
 		}
 	}
@@ -134,22 +118,21 @@ func TestTheTransformedFunctionsHaveTheirOwnRolesAndLogs(t *testing.T) {
 func TestTheTransformedDataStayWhenTheStackGoes(t *testing.T) {
 	t.Parallel()
 	all := transformed(t)
-	holds := map[string]bool{"AWS::DynamoDB::Table": true, "AWS::S3::Bucket": true, "AWS::S3::BucketPolicy": true}
 	seen := 0
-	for id, r := range all {
-		if !holds[r.Type] {
+	for id, r := range all.Resources {
+		if !slices.Contains([]any{"AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::S3::BucketPolicy"}, at(r, "Type")) {
 			continue
 		}
 		seen++
-		if r.DeletionPolicy != "Retain" || r.UpdateReplacePolicy != "Retain" {
-			t.Errorf("%s goes with the stack: %q, %q", id, r.DeletionPolicy, r.UpdateReplacePolicy)
+		if at(r, "DeletionPolicy") != "Retain" || at(r, "UpdateReplacePolicy") != "Retain" {
+			t.Errorf("%s goes with the stack: %v, %v", id, at(r, "DeletionPolicy"), at(r, "UpdateReplacePolicy"))
 		}
 	}
 	if seen != 5 {
 		t.Errorf("there are %d resources that hold data", seen)
 	}
-	table := all["Table"].Properties
-	if table["BillingMode"] != "PAY_PER_REQUEST" || table["DeletionProtectionEnabled"] != true {
+	table := at(all.Resources["Table"], "Properties")
+	if at(table, "BillingMode") != "PAY_PER_REQUEST" || at(table, "DeletionProtectionEnabled") != true {
 		t.Errorf("the table is %v", table)
 	}
 }
@@ -168,12 +151,13 @@ func TestAnIdleStackCostsOnlyItsStorage(t *testing.T) {
 		"AWS::CodeDeploy::Application", "AWS::CodeDeploy::DeploymentGroup",
 	}
 	chosen := []string{"AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard"}
-	for id, r := range transformed(t) {
+	for id, r := range transformed(t).Resources {
+		kind, condition := show(at(r, "Type")), at(r, "Condition")
 		switch {
-		case slices.Contains(free, r.Type):
-		case slices.Contains(chosen, r.Type) && r.Condition != "":
+		case slices.Contains(free, kind):
+		case slices.Contains(chosen, kind) && condition != nil:
 		default:
-			t.Errorf("%s is of the type %s, with the condition %q: what does it cost while nobody uses it?", id, r.Type, r.Condition)
+			t.Errorf("%s is of the type %s, with the condition %v: what does it cost while nobody uses it?", id, kind, condition)
 		}
 	}
 }
