@@ -21,13 +21,13 @@ type outboxCommands struct {
 	Retry      outboxRetry      `cmd:"" help:"Send notifications now that wait for their next try, or have failed."`
 	Cancel     outboxCancel     `cmd:"" help:"End notifications that wait: whoever uploaded sees them as failed."`
 	Suppressed outboxSuppressed `cmd:"" help:"List the addresses that get no mail."`
-	Allow      outboxAllow      `cmd:"" help:"Let addresses get mail again."`
+	Allow      outboxAllow      `cmd:"" help:"Let addresses get mail again that bounced or complained."`
 }
 
 // Help is shown by ferry outbox --help.
 func (outboxCommands) Help() string {
 	return "A notification can be sent twice only if a retry follows a message that was taken and reported as failed.\n\n" +
-		"Exit codes: 66 no such notification, 67 the address is not suppressed, 75 it is being sent right now, 76 it was sent, or has failed, before."
+		"Exit codes: 66 no such notification, 67 the address is not suppressed, 75 it is being sent right now, 76 it was sent, or has failed, before, or the owner of the address wants no mail."
 }
 
 // onTable runs f on the table of the data.
@@ -241,7 +241,7 @@ func (c outboxCancel) Run(ctx context.Context, out console) error {
 	})
 }
 
-// suppression is an address that gets no mail.
+// suppression is one reason why an address gets no mail.
 type suppression struct {
 	To     string            `json:"to"`
 	Reason suppressed.Reason `json:"reason"`
@@ -269,10 +269,12 @@ func (c outboxSuppressed) Run(ctx context.Context, out console) error {
 			if err != nil {
 				return err
 			}
-			s := suppression{e.To, e.Reason, e.Detail, milliseconds(e.At)}
-			line := fmt.Sprintf("%-40s  %-10s  %-16s  %s\n", printable(s.To), s.Reason, s.At.Local().Format("2006-01-02 15:04"), printable(s.Detail))
-			if err := rows.row(s, line); err != nil {
-				return err
+			for _, cause := range e.Causes() {
+				s := suppression{e.To, cause.Reason, cause.Detail, milliseconds(cause.At)}
+				line := fmt.Sprintf("%-40s  %-10s  %-16s  %s\n", printable(s.To), s.Reason, s.At.Local().Format("2006-01-02 15:04"), printable(s.Detail))
+				if err := rows.row(s, line); err != nil {
+					return err
+				}
 			}
 		}
 		if failed.err() != nil && !c.JSON {
@@ -300,7 +302,10 @@ func (c outboxSuppressed) entries(ctx context.Context, t table.Table) iter.Seq2[
 	}
 }
 
-var errNotSuppressed = &coded{exitUnknown, errors.New("the address is not suppressed")}
+var (
+	errNotSuppressed = &coded{exitUnknown, errors.New("the address is not suppressed")}
+	errStopped       = &coded{exitRefused, errors.New("its owner has stopped the e-mails about files, and alone can undo that, with the link at the end of any of them")}
+)
 
 type outboxAllow struct {
 	store
@@ -311,15 +316,28 @@ func (c outboxAllow) Run(ctx context.Context, out console) error {
 	return c.onTable(ctx, func(t table.Table, _ time.Time) error {
 		failed := failures{out: out}
 		for _, address := range c.Addresses {
-			was, err := suppressed.Allow(ctx, t, address)
-			if err == nil && !was {
-				err = errNotSuppressed
-			}
+			told, err := allow(ctx, t, address)
 			if err == nil {
-				fmt.Fprintf(out.Err, "%s gets mail again\n", printable(address))
+				fmt.Fprintf(out.Err, "%s %s\n", printable(address), told)
 			}
 			failed.add(address, err)
 		}
 		return failed.err()
 	})
+}
+
+// allow says what an address gets then, or why that does not change.
+func allow(ctx context.Context, t table.Table, address string) (told string, err error) {
+	was, left, err := suppressed.Allow(ctx, t, address)
+	switch {
+	case err != nil:
+		return "", err
+	case !was && left.Stopped != 0:
+		return "", errStopped
+	case !was:
+		return "", errNotSuppressed
+	case left.Stopped != 0:
+		return "gets codes for a new password again, and no more: " + errStopped.Error(), nil
+	}
+	return "gets mail again", nil
 }

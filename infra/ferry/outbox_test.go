@@ -151,7 +151,7 @@ func TestAnOperatorCancelsAndRetriesBesideARunningServer(t *testing.T) {
 	}
 }
 
-// fillOutbox puts a notice that waits, one that was given up, a PIN, and two
+// fillOutbox puts a notice that waits, one that was given up, a PIN, and three
 // suppressed addresses in a table.
 func fillOutbox(t *testing.T, db table.Table) (waiting, failed, pin string) {
 	t.Helper()
@@ -167,7 +167,11 @@ func fillOutbox(t *testing.T, db table.Table) (waiting, failed, pin string) {
 		table.Put(table.Key{PK: "files#demo", SK: fmt.Sprintf("%016d", 1)}, struct {
 			V int64 `json:"v"`
 		}{1}),
-		suppressed.Add("Bob@example.com", suppressed.Bounced, "550 no", now), suppressed.Add("eve@example.com", suppressed.Stopped, "", now))
+		suppressed.Add("Bob@example.com", suppressed.Bounced, "550 no", now), suppressed.Add("eve@example.com", suppressed.Stopped, "", now),
+		suppressed.Add("kim@example.com", suppressed.Complained, "abuse", now))
+	if err == nil {
+		err = db.Write(ctx, suppressed.Add("kim@example.com", suppressed.Stopped, "", now))
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,9 +247,14 @@ func testOutbox(t *testing.T, db table.Table, run func(args ...string) result) {
 		{"suppressed ann@example.com", exitUnknown, "", "not suppressed"},
 		{"allow BOB@example.com", exitOK, "", "gets mail again"},
 		{"allow bob@example.com", exitUnknown, "", "not suppressed"},
-		{"allow eve@example.com", exitOK, "", "gets mail again"},
-		{"suppressed", exitOK, "no address is suppressed", ""},
-		{"suppressed --json", exitOK, "[]", ""},
+		{"allow eve@example.com", exitRefused, "", "its owner has stopped"},
+		{"suppressed eve@example.com", exitOK, "stopped", ""},
+		{"suppressed --json kim@example.com", exitOK, `"reason":"complained","detail":"abuse"`, ""},
+		{"suppressed --json kim@example.com", exitOK, `"reason":"stopped"`, ""},
+		{"allow kim@example.com", exitOK, "", "codes for a new password again, and no more: its owner has stopped"},
+		{"allow kim@example.com", exitRefused, "", "its owner has stopped"},
+		{"suppressed kim@example.com", exitOK, "stopped", ""},
+		{"allow nobody@example.com", exitUnknown, "", "not suppressed"},
 		{"list --limit 0", exitUsage, "", "--limit"},
 		{"list --help", exitOK, "have failed", ""},
 		{"retry --help", exitOK, "another day", ""},

@@ -22,6 +22,7 @@ import (
 	"ferry/shared/endpoint/all"
 	"ferry/shared/files"
 	"ferry/shared/notices"
+	"ferry/shared/suppressed"
 	"ferry/shared/table"
 	"ferry/shared/users"
 )
@@ -307,6 +308,9 @@ func notificationsStop(s *stage) {
 	for range 2 {
 		s.must(200, "POST", path, form(url.Values{"undo": {"1"}}))
 	}
+	s.must(200, "POST", path)
+	s.check(s.real.Table.Write(s.Context(), suppressed.Add("ann@example.com", suppressed.Bounced, "", s.real.Now())))
+	s.must(200, "POST", path, form(url.Values{"undo": {"1"}})) // of the wish alone
 	s.must(401, "GET", "/notifications/stop?t=unknown")
 }
 

@@ -127,15 +127,16 @@ func (s *Sender) checkFile(item table.Item) error {
 // checkAddress returns ErrPermanent if the address is suppressed. Who wants no
 // notifications can still change the password.
 func (n Notice) checkAddress(item table.Item) error {
-	var e suppressed.Entry
-	err := item.Decode(&e)
-	switch {
-	case errors.Is(err, table.ErrNotFound), n.Kind == PIN && e.Reason == suppressed.Stopped:
-		return nil
-	case err != nil:
-		return fmt.Errorf("reading whether an address is suppressed: %w", err)
+	e, _, err := suppressed.Read(item)
+	if err != nil {
+		return err
 	}
-	return fmt.Errorf("%w: the address takes no mail from here: %s", ErrPermanent, e.Reason.Sentence())
+	for _, cause := range e.Causes() {
+		if n.Kind != PIN || cause.Reason != suppressed.Stopped {
+			return fmt.Errorf("%w: the address takes no mail from here: %s", ErrPermanent, cause.Reason.Sentence())
+		}
+	}
+	return nil
 }
 
 // fileKey is where package files keeps the record of the notice's file; that

@@ -27,7 +27,7 @@ func (p *place) suppressed(t *testing.T, address string) suppressed.Reason {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return e.Reason
+	return e.Refused
 }
 
 func TestFeedbackInAnyOrderEndsAlike(t *testing.T) {

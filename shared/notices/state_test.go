@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -85,32 +86,79 @@ func TestWhatFailsIsShownAsFailed(t *testing.T) {
 	}
 }
 
-func TestASuppressedAddressGetsNothingButItsOwnPIN(t *testing.T) {
+// What arrives at an address that bounced, or complained, or is stopped by its
+// owner, in any order, and after one of these was ended.
+func TestASuppressedAddressGetsNothingButThePINsOfWhoOnlyStoppedNotices(t *testing.T) {
 	t.Parallel()
+	type step = func(p *place, address string) error
+	add := func(why suppressed.Reason) step {
+		return func(p *place, address string) error {
+			return p.table.Write(t.Context(), suppressed.Add(strings.ToUpper(address), why, "", start()))
+		}
+	}
+	undo := func(p *place, address string) error {
+		_, err := suppressed.Resume(t.Context(), p.table, address)
+		return err
+	}
+	allow := func(p *place, address string) error {
+		_, _, err := suppressed.Allow(t.Context(), p.table, address)
+		return err
+	}
+	bounced, complained, stopped := add(suppressed.Bounced), add(suppressed.Complained), add(suppressed.Stopped)
+	old := func(reason string) step {
+		return func(p *place, address string) error {
+			return p.table.Write(t.Context(), table.Put(suppressed.Key(address), struct {
+				V      int64  `json:"v"`
+				To     string `json:"to"`
+				Reason string `json:"reason"`
+				At     int64  `json:"at"`
+			}{1, address, reason, start().UnixMilli()}))
+		}
+	}
 	tests := []struct {
-		reason  suppressed.Reason
-		pin     bool
-		arrives bool
+		name      string
+		steps     []step
+		link, pin bool
 	}{
-		{suppressed.Bounced, false, false}, {suppressed.Bounced, true, false},
-		{suppressed.Complained, false, false}, {suppressed.Complained, true, false},
-		{suppressed.Stopped, false, false}, {suppressed.Stopped, true, true},
+		{"no more than an address", nil, true, true},
+		{"bounced", []step{bounced}, false, false},
+		{"complained", []step{complained}, false, false},
+		{"stopped", []step{stopped}, false, true},
+		{"stopped, then bounced", []step{stopped, bounced}, false, false},
+		{"bounced, then stopped", []step{bounced, stopped}, false, false},
+		{"stopped, bounced, allowed", []step{stopped, bounced, allow}, false, true},
+		{"bounced, stopped, allowed", []step{bounced, stopped, allow}, false, true},
+		{"stopped, bounced, undone", []step{stopped, bounced, undo}, false, false},
+		{"bounced, stopped, undone", []step{bounced, stopped, undo}, false, false},
+		{"bounced, undone", []step{bounced, undo}, false, false},
+		{"stopped, allowed", []step{stopped, allow}, false, true},
+		{"bounced, allowed", []step{bounced, allow}, true, true},
+		{"stopped, undone", []step{stopped, undo}, true, true},
+		{"both ended", []step{stopped, complained, undo, allow}, true, true},
+		{"bounced, of the old form", []step{old("bounced")}, false, false},
+		{"stopped, of the old form", []step{old("stopped")}, false, true},
+		{"stopped, of the old form, bounced, allowed", []step{old("stopped"), bounced, allow}, false, true},
+		{"bounced, of the old form, stopped, undone", []step{old("bounced"), stopped, undo}, false, false},
 	}
 	for _, tt := range tests {
-		t.Run(fmt.Sprintf("%s, a PIN: %v", tt.reason, tt.pin), func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
-			n := p.linkNotice(1)
-			if tt.pin {
-				n = p.pinNotice()
-			}
-			p.put(t, n)
-			if err := p.table.Write(t.Context(), suppressed.Add("ANN@Example.com", tt.reason, "", start()), suppressed.Add("Demo@example.net", tt.reason, "", start())); err != nil {
-				t.Fatal(err)
+			all := []notices.Notice{p.put(t, p.linkNotice(1)), p.put(t, p.pinNotice())}
+			for _, step := range tt.steps {
+				for _, n := range all {
+					if err := step(p, n.To); err != nil {
+						t.Fatal(err)
+					}
+				}
 			}
 			pass(t, p.sender(t, nil))
-			if got := len(p.received(t)) == 1; got != tt.arrives {
-				t.Errorf("arrived: %v", got)
+			arrived := map[string]bool{}
+			for _, m := range p.received(t) {
+				arrived[m.To] = true
+			}
+			if arrived[all[0].To] != tt.link || arrived[all[1].To] != tt.pin {
+				t.Errorf("the link arrived: %v, the PIN: %v", arrived[all[0].To], arrived[all[1].To])
 			}
 		})
 	}

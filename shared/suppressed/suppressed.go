@@ -38,19 +38,84 @@ func (r Reason) Sentence() string {
 }
 
 const (
-	layout = 1
+	layout = 2
 	// shards is over how many partitions the list is spread. All can be read
 	// with few calls, and one by its key.
 	shards = 8
+	// attempts bound how often a change is made anew as another came between.
+	attempts = 5
 )
 
-// Entry is one address on the list.
+// Entry is one address on the list. Its provider's reason and its owner's wish
+// come and go each by itself: neither hides nor ends the other.
 type Entry struct {
-	V      int64  `json:"v"`
-	To     string `json:"to"`
-	Reason Reason `json:"reason"`
-	Detail string `json:"detail,omitempty"` // what the provider said
-	At     int64  `json:"at"`               // Unix milliseconds
+	To        string
+	Refused   Reason // Bounced, Complained, or empty
+	Detail    string // what the provider said
+	RefusedAt int64  // Unix milliseconds
+	Stopped   int64  // since when its owner wants none, in Unix milliseconds, or 0
+}
+
+// Cause is one of the reasons why an address is on the list.
+type Cause struct {
+	Reason Reason
+	Detail string
+	At     int64 // Unix milliseconds
+}
+
+// Causes are all reasons, the provider's first; none if the address gets mail.
+func (e Entry) Causes() []Cause {
+	var all []Cause
+	if e.Refused != "" {
+		all = append(all, Cause{e.Refused, e.Detail, e.RefusedAt})
+	}
+	if e.Stopped != 0 {
+		all = append(all, Cause{Reason: Stopped, At: e.Stopped})
+	}
+	return all
+}
+
+// stored is an entry in the table. The first layout had one reason for all, and
+// when it came, which is left as it is until the entry is rewritten.
+type stored struct {
+	V         int64  `json:"v"`
+	To        string `json:"to"`
+	Refused   Reason `json:"refused,omitempty"`
+	Detail    string `json:"detail,omitempty"`
+	RefusedAt int64  `json:"refusedAt,omitempty"`
+	Stopped   int64  `json:"stopped,omitempty"`
+
+	OldReason Reason `json:"reason,omitempty"`
+	OldAt     int64  `json:"at,omitempty"`
+}
+
+// entry is what is stored, in whatever layout.
+func (s stored) entry() Entry {
+	e := Entry{s.To, s.Refused, s.Detail, s.RefusedAt, s.Stopped}
+	switch {
+	case s.OldReason == Stopped:
+		e.Stopped = s.OldAt
+	case s.OldReason != "" && e.Refused == "":
+		e.Refused, e.RefusedAt = s.OldReason, s.OldAt
+	}
+	return e
+}
+
+// unchanged are the conditions that the item is as it was read.
+func (s stored) unchanged() []table.Cond {
+	all := []table.Cond{table.Exists(), same("refusedAt", s.RefusedAt), same("stopped", s.Stopped)}
+	if s.OldReason != "" {
+		all = append(all, table.Equal("reason", string(s.OldReason)))
+	}
+	return all
+}
+
+// same holds if a number is n; one that is missing is 0.
+func same(attr string, n int64) table.Cond {
+	if n == 0 {
+		return table.AtMost(attr, 0)
+	}
+	return table.Equal(attr, n)
 }
 
 // Key is where an address is found.
@@ -64,33 +129,101 @@ func partition(shard int) string { return "suppressed#" + strconv.Itoa(shard) }
 // canonical leaves out what no server tells addresses apart by.
 func canonical(address string) string { return strings.ToLower(strings.TrimSpace(address)) }
 
-// Add is the operation that puts an address on the list.
+// Add is the operation that puts an address on the list. A wish of its owner
+// stays when a provider refuses it, and the other way round.
 func Add(address string, reason Reason, detail string, now time.Time) table.Op {
-	return table.Put(Key(address), Entry{layout, canonical(address), reason, detail, now.UnixMilli()})
+	op := table.Update(Key(address)).Set("v", int64(layout)).Set("to", canonical(address))
+	if reason == Stopped {
+		return op.Set("stopped", now.UnixMilli())
+	}
+	return op.Set("refused", string(reason)).Set("detail", detail).Set("refusedAt", now.UnixMilli())
 }
 
-// Get returns an address's entry; ok is false if there is none.
+// Read reads the item under an address's Key; ok is false if the address gets mail.
+func Read(item table.Item) (e Entry, ok bool, err error) {
+	var s stored
+	if err := item.Decode(&s); err != nil && !errors.Is(err, table.ErrNotFound) {
+		return Entry{}, false, fmt.Errorf("reading a suppressed address: %w", err)
+	}
+	e = s.entry()
+	return e, len(e.Causes()) > 0, nil
+}
+
+// Get returns an address's entry; ok is false if it gets mail. One call to the table.
 func Get(ctx context.Context, t table.Table, address string) (e Entry, ok bool, err error) {
-	err = t.Get(ctx, Key(address), &e)
-	switch {
-	case errors.Is(err, table.ErrNotFound):
-		return e, false, nil
-	case err != nil:
-		return e, false, fmt.Errorf("looking for a suppressed address: %w", err)
-	}
-	return e, true, nil
+	s, err := get(ctx, t, address)
+	e = s.entry()
+	return e, len(e.Causes()) > 0, err
 }
 
-// Allow takes an address off the list; was is false if it was not there.
-func Allow(ctx context.Context, t table.Table, address string) (was bool, err error) {
-	err = t.Write(ctx, table.Delete(Key(address)).If(table.Exists()))
-	switch {
-	case errors.Is(err, table.ErrCondition):
-		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("allowing an address: %w", err)
+func get(ctx context.Context, t table.Table, address string) (s stored, err error) {
+	err = t.Get(ctx, Key(address), &s)
+	if err != nil && !errors.Is(err, table.ErrNotFound) {
+		return stored{}, fmt.Errorf("looking for a suppressed address: %w", err)
 	}
-	return true, nil
+	return s, nil
+}
+
+// Stop notes that an address's owner wants no mail, and returns how it is with
+// the address now. One call to the table, two if it was so before.
+func Stop(ctx context.Context, t table.Table, address string, now time.Time) (Entry, error) {
+	var s stored
+	err := t.Update(ctx, Add(address, Stopped, "", now).If(table.AtMost("stopped", 0)), &s)
+	if errors.Is(err, table.ErrCondition) { // the time of the first wish stays
+		s, err = get(ctx, t, address)
+	}
+	if err != nil {
+		return Entry{}, fmt.Errorf("stopping the mail to an address: %w", err)
+	}
+	return s.entry(), nil
+}
+
+// Resume ends the owner's wish alone, and returns how it is with the address
+// then. Two calls to the table, one if there was no wish.
+func Resume(ctx context.Context, t table.Table, address string) (Entry, error) {
+	_, left, err := lift(ctx, t, address, func(e *Entry) bool {
+		was := e.Stopped != 0
+		e.Stopped = 0
+		return was
+	})
+	return left, err
+}
+
+// Allow ends the provider's reason alone, and returns how it is with the
+// address then; was is false if there was no such reason.
+func Allow(ctx context.Context, t table.Table, address string) (was bool, left Entry, err error) {
+	return lift(ctx, t, address, func(e *Entry) bool {
+		was := e.Refused != ""
+		e.Refused, e.Detail, e.RefusedAt = "", "", 0
+		return was
+	})
+}
+
+// lift takes from an address's entry what change does, which is false if that
+// is nothing. An entry without a reason is none.
+func lift(ctx context.Context, t table.Table, address string, change func(*Entry) bool) (was bool, left Entry, err error) {
+	for range attempts {
+		before, err := get(ctx, t, address)
+		if err != nil {
+			return false, Entry{}, err
+		}
+		left = before.entry()
+		if !change(&left) {
+			return false, left, nil
+		}
+		op := table.Delete(Key(address))
+		if len(left.Causes()) > 0 {
+			op = table.Put(Key(address), stored{V: layout, To: left.To, Refused: left.Refused, Detail: left.Detail, RefusedAt: left.RefusedAt, Stopped: left.Stopped})
+		}
+		err = t.Write(ctx, op.If(before.unchanged()...))
+		if err == nil {
+			return true, left, nil
+		}
+		if !errors.Is(err, table.ErrCondition) {
+			return false, Entry{}, fmt.Errorf("allowing mail to an address: %w", err)
+		}
+	}
+	return false, Entry{}, fmt.Errorf("allowing mail to an address: %w", table.ErrBusy)
 }
 
 // All yields the whole list, in no order: one call to the table for each
@@ -115,12 +248,12 @@ func page(ctx context.Context, t table.Table, pk string, yield func(Entry, error
 		}
 		for _, item := range page.Items {
 			q.After = item.Key.SK
-			var e Entry
-			if err := item.Decode(&e); err != nil {
-				yield(Entry{}, fmt.Errorf("reading a suppressed address: %w", err))
+			e, ok, err := Read(item)
+			if err != nil {
+				yield(Entry{}, err)
 				return false
 			}
-			if !yield(e, nil) {
+			if ok && !yield(e, nil) {
 				return false
 			}
 		}

@@ -4,15 +4,12 @@ package notificationsstop
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 
 	"ferry/shared/endpoint"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/suppressed"
-	"ferry/shared/table"
 	"ferry/shared/users"
 )
 
@@ -31,7 +28,8 @@ func Endpoint() endpoint.Endpoint {
 // Only a POST changes something: mail scanners open every link. It needs no
 // more than the address of the link (RFC 8058: mail programs send it when
 // their user presses their own button), and may come any number of times. A
-// request costs one call to the table, and none if the token is wrong.
+// request costs one call to the table, or two if it ends a wish or repeats one,
+// and none if the token is wrong.
 func New(p *endpoint.Ports) http.Handler {
 	s := server{p}
 	programs := p.Outlet()
@@ -101,16 +99,19 @@ func (s server) address(r *http.Request) (string, error) {
 }
 
 func (s server) look(ctx context.Context, address string) (state, error) {
-	e, ok, err := suppressed.Get(ctx, s.ports.Table, address)
+	e, _, err := suppressed.Get(ctx, s.ports.Table, address)
+	return stateOf(e), err
+}
+
+// stateOf is how things stand, the owner's wish first: it is what a page can change.
+func stateOf(e suppressed.Entry) state {
 	switch {
-	case err != nil:
-		return 0, err
-	case !ok:
-		return coming, nil
-	case e.Reason == suppressed.Stopped:
-		return stopped, nil
+	case e.Stopped != 0:
+		return stopped
+	case e.Refused != "":
+		return refused
 	}
-	return refused, nil
+	return coming
 }
 
 // change stops the mails or, with undo in a form, lets them come again. An
@@ -120,20 +121,13 @@ func (s server) change(w http.ResponseWriter, r *http.Request, address string) (
 	if err != nil {
 		return 0, err
 	}
-	now := stopped
-	op := suppressed.Add(address, suppressed.Stopped, "", s.ports.Now()).If(table.NotExists())
+	var e suppressed.Entry
 	if form.Get("undo") != "" {
-		now = coming
-		op = table.Delete(suppressed.Key(address)).If(table.Equal("reason", string(suppressed.Stopped)))
+		e, err = suppressed.Resume(r.Context(), s.ports.Table, address)
+	} else {
+		e, err = suppressed.Stop(r.Context(), s.ports.Table, address, s.ports.Now())
 	}
-	err = s.ports.Table.Write(r.Context(), op)
-	if errors.Is(err, table.ErrCondition) { // it was so before, or there is another reason
-		return s.look(r.Context(), address)
-	}
-	if err != nil {
-		return 0, fmt.Errorf("changing whether an address gets mail: %w", err)
-	}
-	return now, nil
+	return stateOf(e), err
 }
 
 // errorPage tells a person who followed a link that it is none.

@@ -44,7 +44,11 @@ func reason(s *servicetest.Server) suppressed.Reason {
 	if err != nil {
 		s.Fatal(err)
 	}
-	return e.Reason
+	var all []string
+	for _, cause := range e.Causes() {
+		all = append(all, string(cause.Reason))
+	}
+	return suppressed.Reason(strings.Join(all, " and "))
 }
 
 func TestOnlyAPostStopsTheMails(t *testing.T) {
@@ -112,17 +116,28 @@ func TestStoppedMailsComeAgainForWhoWantsThem(t *testing.T) {
 	}
 }
 
-func TestAnAddressThatBouncedStaysOnTheListForThat(t *testing.T) {
+func TestAnAddressThatBouncedStaysOnTheListForThatWithOrWithoutItsOwnersWish(t *testing.T) {
 	t.Parallel()
+	const back, none, stop, undo = "came back, or were reported", "gets no e-mails from Ferry about files", "<button>Send me no more<", "<button>Undo"
 	for _, why := range []suppressed.Reason{suppressed.Bounced, suppressed.Complained} {
 		s := servicetest.New(t)
 		if err := s.Data.Ports.Table.Write(t.Context(), suppressed.Add(address, why, "", time.Now())); err != nil {
 			t.Fatal(err)
 		}
-		for _, form := range []string{"", "x=", "undo=1"} {
-			resp, got := page(s, path(s, "en"), form)
-			if resp.StatusCode != 200 || reason(s) != why || !strings.Contains(got, "came back, or were reported") || strings.Contains(got, "<button") {
-				t.Errorf("%s, after %q: status %d, the address is %q, and the page\n%s", why, form, resp.StatusCode, reason(s), got)
+		for _, k := range []struct {
+			form       string
+			want       suppressed.Reason
+			text, next string
+		}{
+			{"", why, back, stop},
+			{"undo=1", why, back, stop},
+			{"x=", why + " and stopped", none, undo},
+			{"", why + " and stopped", none, undo},
+			{"undo=1", why, back, stop},
+		} {
+			resp, got := page(s, path(s, "en"), k.form)
+			if resp.StatusCode != 200 || reason(s) != k.want || !strings.Contains(got, k.text) || !strings.Contains(got, k.next) {
+				t.Errorf("%s, after %q: status %d, the address is %q, and the page\n%s", why, k.form, resp.StatusCode, reason(s), got)
 			}
 		}
 	}
@@ -211,7 +226,7 @@ func TestAnAddressIsTextOnThePage(t *testing.T) {
 func TestTroubleIsToldOnAPageToo(t *testing.T) {
 	t.Parallel()
 	s := servicetest.New(t)
-	s.Calls.Before("table.Write", func() error { return errors.New("the disk is gone") })
+	s.Calls.Before("table.Update", func() error { return errors.New("the disk is gone") })
 	resp, got := page(s, path(s, "de"), "x=")
 	if resp.StatusCode != 500 || !strings.Contains(got, "Etwas ist schiefgegangen") || strings.Contains(got, "disk") {
 		t.Errorf("status %d: %s", resp.StatusCode, got)

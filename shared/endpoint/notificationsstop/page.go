@@ -60,7 +60,7 @@ func (w words) page(s state, address string) page {
 	case stopped:
 		p.Title, p.Text, p.Button, p.Undo = w.stopped, fmt.Sprintf(w.none, address), w.again, true
 	case refused:
-		p.Title, p.Text = w.refused, fmt.Sprintf(w.unreachable, address)
+		p.Title, p.Text, p.Button = w.refused, fmt.Sprintf(w.unreachable, address), w.stop // an operator may let them come again
 	}
 	return p
 }
