@@ -38,7 +38,7 @@ func checkAlarm(t *testing.T, tpl document, f fn) {
 	}
 }
 
-func TestAlarmsReachSomebodyAndCostNothingWithout(t *testing.T) {
+func TestAlarmsAreDescribed(t *testing.T) {
 	t.Parallel()
 	tpl := read(t)
 	alarms := tpl.ofType("AWS::CloudWatch::Alarm")
@@ -49,9 +49,6 @@ func TestAlarmsReachSomebodyAndCostNothingWithout(t *testing.T) {
 	}
 	for _, id := range alarms {
 		r := tpl.Resources[id]
-		if show(at(r, "Properties", "AlarmActions")) != "[map[Ref:AlarmTopic]]" || at(r, "Condition") != "HasAlarms" {
-			t.Errorf("%s: action %v, condition %v", id, at(r, "Properties", "AlarmActions"), at(r, "Condition"))
-		}
 		if at(r, "Properties", "AlarmDescription") == nil || at(r, "Properties", "TreatMissingData") == nil {
 			t.Errorf("%s: description or treatment of missing data is missing", id)
 		}

@@ -69,7 +69,7 @@ func TestTheTransformedAPIHasEachRouteAndMayCallItsFunction(t *testing.T) {
 // calls is the name of the function that an integration's address leads to.
 func calls(uri any) string {
 	_, rest, _ := strings.Cut(fmt.Sprint(uri), "functions/${")
-	id, _, _ := strings.Cut(rest, ".Arn}")
+	id, _, _ := strings.Cut(rest, "Aliaslive}")
 	return strings.ToLower(id)
 }
 
@@ -87,7 +87,7 @@ func permitted(all document) []string {
 		if method == "*" { // any route of the API
 			method, path = "X-AMAZON-APIGATEWAY-ANY-METHOD", "$default"
 		}
-		function, _ := at(p, "FunctionName", "Ref").(string)
+		function := strings.TrimSuffix(strings.TrimPrefix(show(at(p, "FunctionName")), "!Ref "), "Aliaslive")
 		routes = append(routes, method+" /"+strings.ReplaceAll(path, "*", "{id}")+" "+strings.ToLower(function))
 	}
 	return routes

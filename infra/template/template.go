@@ -17,7 +17,7 @@ type Object = map[string]any
 // Template is a template whose short intrinsic functions are written out: !Ref
 // X is {Ref: X}, and !Sub X is {Fn::Sub: X}.
 type Template struct {
-	Parameters, Conditions, Rules, Globals, Resources, Outputs Object
+	Parameters, Mappings, Conditions, Rules, Globals, Resources, Outputs Object
 }
 
 // Read reads a file.
@@ -45,7 +45,7 @@ func Parse(text []byte) (Template, error) {
 	all, _ := v.(Object)
 	section := func(name string) Object { o, _ := all[name].(Object); return o }
 	return Template{
-		section("Parameters"), section("Conditions"), section("Rules"), section("Globals"), section("Resources"), section("Outputs"),
+		section("Parameters"), section("Mappings"), section("Conditions"), section("Rules"), section("Globals"), section("Resources"), section("Outputs"),
 	}, nil
 }
 
