@@ -232,8 +232,8 @@ func (d document) longest(without string) template.Stack {
 			values[name] = strings.Repeat("x", most)
 		case len(allowed) > 0:
 			values[name] = slices.MaxFunc(allowed, func(a, b string) int { return len(a) - len(b) })
-		case at(p, "Type") == "Number":
-			values[name] = "999999999"
+		case at(p, "MaxValue") != nil:
+			values[name] = show(at(p, "MaxValue"))
 		}
 	}
 	return template.Stack{Template: template.Template{Conditions: d.Conditions}, Values: values}

@@ -1,0 +1,250 @@
+package stack
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"ferry/infra/template"
+	"ferry/shared/boot/boottest"
+)
+
+// profile is one of samconfig.toml: parameters by command.
+type profile = map[string]struct {
+	Parameters map[string]any
+}
+
+func profiles(t *testing.T) map[string]profile {
+	t.Helper()
+	sam, err := exec.LookPath("sam")
+	if err != nil {
+		t.Skip("SAM is not installed: pip install -r infra/ci/requirements.txt")
+	}
+	const program = `import json, sys, tomllib; print(json.dumps({k: v for k, v in tomllib.load(sys.stdin.buffer).items() if k != "version"}))`
+	c := exec.CommandContext(t.Context(), "sh", "-c", `exec "$0" -c "$1" < "$2"`,
+		filepath.Join(filepath.Dir(sam), "python3"), program, filepath.Join(boottest.Root(t), "samconfig.toml"))
+	text, err := c.Output()
+	if err != nil {
+		t.Fatalf("reading samconfig.toml: %v", err)
+	}
+	var all map[string]profile
+	if err := json.Unmarshal(text, &all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestEachProfileDeploysAStackOfItsOwn(t *testing.T) {
+	t.Parallel()
+	tpl := read(t)
+	all := profiles(t)
+	same(t, "the profiles", slices.Collect(keys(all)), []string{"default", "dev", "production"})
+	stacks := map[any]string{}
+	for name, p := range all {
+		for command, want := range map[string]map[string]any{
+			"build":    {"build_in_source": true},
+			"deploy":   {"capabilities": "CAPABILITY_IAM", "resolve_s3": true, "confirm_changeset": true},
+			"validate": {"lint": true},
+		} {
+			for key, value := range want {
+				if got := p[command].Parameters[key]; got != value {
+					t.Errorf("%s: %s of %s is %v, want %v", name, key, command, got, value)
+				}
+			}
+		}
+		stack := p["global"].Parameters["stack_name"]
+		if name == "default" { // asks for it
+			if stack != nil {
+				t.Errorf("%s is for the stack %v", name, stack)
+			}
+			continue
+		}
+		if stack == nil || stacks[stack] != "" {
+			t.Errorf("%s and %s are for the same stack %v", name, stacks[stack], stack)
+		}
+		stacks[stack] = name
+		overrides, _ := p["deploy"].Parameters["parameter_overrides"].([]any)
+		if len(overrides) == 0 {
+			t.Errorf("%s is as if it were not", name)
+		}
+		for _, o := range overrides {
+			if err := tpl.takes(fmt.Sprint(o)); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
+func keys[V any](m map[string]V) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// takes tells what is wrong with NAME=VALUE as a parameter.
+func (d document) takes(parameter string) error {
+	name, value, _ := strings.Cut(parameter, "=")
+	p, _ := d.Parameters[name].(object)
+	if p == nil {
+		return fmt.Errorf("there is no parameter %s", name)
+	}
+	if allowed := texts(p["AllowedValues"]); len(allowed) > 0 && !slices.Contains(allowed, value) {
+		return fmt.Errorf("%s may not be %s", name, value)
+	}
+	if pattern, ok := p["AllowedPattern"].(string); ok && !regexp.MustCompile("^(?:"+pattern+")$").MatchString(value) {
+		return fmt.Errorf("%s may not be %s", name, value)
+	}
+	if most, ok := p["MaxLength"].(int); ok && len(value) > most {
+		return fmt.Errorf("%s may not be %s", name, value)
+	}
+	if p["Type"] == "Number" {
+		n, err := strconv.Atoi(value)
+		least, _ := p["MinValue"].(int)
+		most, bounded := p["MaxValue"].(int)
+		if err != nil || n < least || bounded && n > most {
+			return fmt.Errorf("%s may not be %s", name, value)
+		}
+	}
+	return nil
+}
+
+// TestAParameterTakesWhatItIsForAndNothingElse tries what people write.
+func TestAParameterTakesWhatItIsForAndNothingElse(t *testing.T) {
+	t.Parallel()
+	tpl := read(t)
+	for _, good := range []string{
+		"PublicUrl=https://files.example.com/v1", "PublicUrl=", "DomainName=files.example.com", "DomainName=",
+		"CertificateArn=arn:aws:acm:eu-south-1:123456789012:certificate/6c1e0a9e-0000-4000-8000-000000000000", "PhoneRegion=IT", "HideUsers=on",
+		"KeepDays=0", "BackupDays=3650", "NoticesPerHour=0", "MaxBody=4600000", "CorsOrigins=*", "CorsOrigins=https://a.example.com,http://localhost:3000", "CorsOrigins=",
+		"SenderAddress=ferry@example.com", "SenderName=Ferry & Co.", "SmsSenderId=Ferry", "SweepSchedule=rate(1 day)", "SweepSchedule=cron(0 3 * * ? *)",
+		"LogRetentionDays=90", "Metrics=on", "Deployment=Linear10PercentEvery1Minute", "AlarmEmail=ops@example.com", "AlarmEmail=",
+	} {
+		if err := tpl.takes(good); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, bad := range []string{
+		"PublicUrl=https://files.example.com", "PublicUrl=files.example.com/v1", "DomainName=https://files.example.com", "DomainName=files", "DomainName=files.example.com/v1",
+		"CertificateArn=6c1e0a9e", "PhoneRegion=39", "HideUsers=yes", "KeepDays=-1", "KeepDays=40000", "NoticesPerHour=-1", "MaxBody=5000000",
+		"CorsOrigins=https://a.example.com, https://b.example.com", "CorsOrigins=a.example.com", "CorsOrigins=https://a.example.com/",
+		"SenderAddress=Ferry <ferry@example.com>", "SenderName=", `SenderName="Ferry"`, "SmsSenderId=+39333", "SweepSchedule=daily", "LogRetentionDays=31",
+		"Metrics=true", "Deployment=Canary", "AlarmEmail=ops",
+	} {
+		if tpl.takes(bad) == nil {
+			t.Errorf("%s is taken", bad)
+		}
+	}
+}
+
+func TestEachParameterIsBoundedAndSaysHow(t *testing.T) {
+	t.Parallel()
+	for name, p := range read(t).Parameters {
+		if at(p, "AllowedValues") != nil {
+			continue
+		}
+		if at(p, "Type") == "Number" {
+			if at(p, "MinValue") == nil || at(p, "MaxValue") == nil {
+				t.Errorf("%s is not bounded", name)
+			}
+			continue
+		}
+		if at(p, "AllowedPattern") == nil || at(p, "MaxLength") == nil || at(p, "ConstraintDescription") == nil {
+			t.Errorf("%s has no pattern, no bound or no description of them", name)
+		}
+	}
+}
+
+// TestTheOutputsSayWhatIsMissing resolves them as CloudFormation would.
+func TestTheOutputsSayWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	tpl := read(t)
+	always := []string{"BaseUrl", "TableName", "FilesBucketName", "BackupBucketName", "KeyParameterName", "EventsTopicArn"}
+	for _, c := range []struct {
+		name   string
+		values map[string]string
+		base   string
+		more   []string
+		says   map[string]string
+	}{
+		{
+			"nothing is given", nil, "https://API.execute-api.eu-south-1.amazonaws.com/v1", []string{"DomainMissing", "MailMissing", "SmsMissing"},
+			map[string]string{"DomainMissing": "DomainName", "MailMissing": "SenderAddress", "SmsMissing": "SmsSending"},
+		},
+		{
+			"a domain", map[string]string{"DomainName": "files.example.com", "CertificateArn": "arn:aws:acm:x"}, "https://files.example.com/v1",
+			[]string{"DomainTarget", "MailMissing", "SmsMissing"}, map[string]string{"DomainTarget": "target.example"},
+		},
+		{
+			"an address in front", map[string]string{"PublicUrl": "https://cdn.example.com/v1"}, "https://cdn.example.com/v1", []string{"MailMissing", "SmsMissing"}, nil,
+		},
+		{
+			"a sender", map[string]string{"SenderAddress": "ferry@example.com"}, "https://API.execute-api.eu-south-1.amazonaws.com/v1",
+			[]string{"DomainMissing", "MailLimit", "SmsMissing"}, map[string]string{"MailLimit": "ferry@example.com"},
+		},
+		{
+			"text messages and alarms", map[string]string{"SmsSending": "on", "AlarmEmail": "ops@example.com"}, "https://API.execute-api.eu-south-1.amazonaws.com/v1",
+			[]string{"DomainMissing", "MailMissing", "SmsLimit", "AlarmTopicArn"}, map[string]string{"SmsLimit": "spending limit"},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			got, says := tpl.told(t, c.values)
+			same(t, "the outputs", got, append(c.more, always...))
+			if says["BaseUrl"] != c.base {
+				t.Errorf("the address is %s, want %s", says["BaseUrl"], c.base)
+			}
+			for id, part := range c.says {
+				if !strings.Contains(says[id], part) {
+					t.Errorf("%s says %q, not of %s", id, says[id], part)
+				}
+			}
+		})
+	}
+}
+
+// told are the outputs of a stack with parameters.
+func (d document) told(t *testing.T, parameters map[string]string) (names []string, says map[string]string) {
+	t.Helper()
+	values := map[string]string{"AWS::Region": "eu-south-1", "AWS::URLSuffix": "amazonaws.com", "Api": "API", "ApiDomain.RegionalDomainName": "target.example"}
+	for id := range d.Resources {
+		if values[id] == "" {
+			values[id] = id
+		}
+	}
+	for name, v := range parameters {
+		if err := d.takes(name + "=" + v); err != nil {
+			t.Fatal(err)
+		}
+		values[name] = v
+	}
+	s := template.Stack{Template: d.Template, Values: values}
+	says = map[string]string{}
+	for id, o := range d.Outputs {
+		if c, ok := at(o, "Condition").(string); ok {
+			holds, err := s.Condition(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !holds {
+				continue
+			}
+		}
+		text, err := s.Text(at(o, "Value"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, id)
+		says[id] = text
+	}
+	return names, says
+}
