@@ -328,7 +328,8 @@ func sweepAll(s *stage) {
 		_, err := s.real.Blobs.Create(s.Context(), blob.Files, fmt.Sprintf("zoe/%d-left", i), strings.NewReader(""), 0)
 		s.check(err)
 	}
-	s.sweep(31)
+	s.check(s.real.Table.Write(s.Context(), notices.Notice{Kind: notices.Link, Channel: notices.SMS}.Op(s.real.Now(), "late")))
+	s.sweep(31) // the mail's link is dead by then
 	s.put("alice")
 	s.others.beforeCopy = func() { // another sweep is quicker
 		_, err := sweeper.Handler(function.With(s.real))(s.Context())

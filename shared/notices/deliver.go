@@ -84,7 +84,7 @@ func (s *Sender) Deliver(ctx context.Context, n Notice) (provider string, err er
 // current returns ErrObsolete if the notice's link or PIN would be dead, and
 // ErrPermanent if its recipient takes no such mail.
 func (s *Sender) current(ctx context.Context, n Notice) error {
-	if n.Expires != 0 && s.Now().Unix() >= n.Expires {
+	if n.expired(s.Now()) {
 		return fmt.Errorf("%w: it has expired", ErrObsolete)
 	}
 	var keys []table.Key

@@ -174,11 +174,11 @@ func (w *world) stream(all []notices.Notice) []event {
 func (w *world) overdue(t *testing.T) (out []event) {
 	t.Helper()
 	now := w.place.clock.now()
-	for key, err := range notices.Overdue(t.Context(), w.place.table, now, time.Hour) {
+	for late, err := range notices.Overdue(t.Context(), w.place.table, now, time.Hour) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out = append(out, event{key, now})
+		out = append(out, event{late.Key, now})
 	}
 	return out
 }

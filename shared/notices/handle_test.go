@@ -221,11 +221,11 @@ func TestWhatHasBeenDueForLongIsOverdue(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := map[table.Key]bool{}
-	for key, err := range notices.Overdue(t.Context(), p.table, start().Add(time.Hour), time.Hour) {
+	for late, err := range notices.Overdue(t.Context(), p.table, start().Add(time.Hour), time.Hour) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got[key] = true
+		got[late.Key] = true
 	}
 	if len(got) != 2 || !got[lost.Key()] || !got[poison] {
 		t.Errorf("got %v", got)

@@ -125,15 +125,21 @@ func Cancel(ctx context.Context, t table.Table, now time.Time, id string, also .
 	case n.held(now):
 		return ErrHeld
 	}
+	return operated("cancelling", t.Write(ctx, n.end(now, Cancelled, also)...))
+}
+
+// end returns the operations that take a notice which waits out of the outbox
+// as failed.
+func (n Notice) end(now time.Time, why string, also []Settled) []table.Op {
 	ops := []table.Op{table.Delete(n.Key()).If(untouched(n)...)}
+	n.Outcome, n.FailedAt, n.LastError = Failed, now.UnixMilli(), why
 	if n.Kind != PIN {
-		n.Outcome, n.FailedAt, n.LastError = Failed, now.UnixMilli(), Cancelled
 		ops = append(ops, n.keep(now))
 	}
 	for _, settled := range also {
 		ops = append(ops, settled.ops(n)...)
 	}
-	return operated("cancelling", t.Write(ctx, ops...))
+	return ops
 }
 
 // held reports whether a sender has the notice now.

@@ -171,24 +171,53 @@ func settled(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// Overdue yields the keys of notices that have been due for an age, which a
-// sender that works would have settled or postponed. It reads the whole outbox.
-func Overdue(ctx context.Context, t table.Table, now time.Time, age time.Duration) iter.Seq2[table.Key, error] {
-	return func(yield func(table.Key, error) bool) {
+// Late is a notice that has been due for long.
+type Late struct {
+	Key    table.Key
+	Notice Notice // zero if the item is none
+}
+
+// Overdue yields the notices that have been due for an age, which a sender that
+// works would have settled or postponed. It reads the whole outbox.
+func Overdue(ctx context.Context, t table.Table, now time.Time, age time.Duration) iter.Seq2[Late, error] {
+	return func(yield func(Late, error) bool) {
 		for shard := range shards {
 			for item, err := range items(ctx, t, table.Query{PK: partition(shard)}) {
 				if err != nil {
-					yield(table.Key{}, err)
+					yield(Late{}, err)
 					return
 				}
 				n, err := read(item)
-				late := err != nil || now.Sub(time.UnixMilli(n.NotBefore)) >= age
-				if late && !yield(item.Key, nil) {
+				if err != nil {
+					n = Notice{}
+				}
+				if now.Sub(time.UnixMilli(n.NotBefore)) >= age && !yield(Late{item.Key, n}, nil) {
 					return
 				}
 			}
 		}
 	}
+}
+
+// Over reports whether there is no sense in sending an overdue notice any more:
+// it has expired, or has waited for 90 days as no sender was there to try it.
+func (l Late) Over(now time.Time) bool {
+	n := l.Notice
+	return n.ID != "" && (n.expired(now) || now.Sub(n.since()) >= keepMost)
+}
+
+// expired reports whether the notice's link or PIN would be dead.
+func (n Notice) expired(now time.Time) bool { return n.Expires != 0 && now.Unix() >= n.Expires }
+
+// EndLate ends a notice that is Over as one that has failed, as a sender would,
+// unless a sender has taken it meanwhile. also is for the operations that belong
+// to a notice that has failed.
+func EndLate(ctx context.Context, t table.Table, now time.Time, l Late, also ...Settled) error {
+	why := fmt.Errorf("%w: it has expired", ErrObsolete)
+	if !l.Notice.expired(now) {
+		why = fmt.Errorf("%w: it has waited too long", ErrObsolete)
+	}
+	return settled("ending a late notice", t.Write(ctx, l.Notice.end(now, brief(why), also)...))
 }
 
 // items yields what a query finds on all its pages, one call to the table for each.

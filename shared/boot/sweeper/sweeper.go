@@ -13,6 +13,7 @@ import (
 	"ferry/shared/blob"
 	"ferry/shared/boot/function"
 	"ferry/shared/boot/port"
+	"ferry/shared/notices"
 	"ferry/shared/relay/overdue"
 	"ferry/shared/sweep"
 )
@@ -26,7 +27,8 @@ const (
 	reserve = 60 * time.Second
 )
 
-// Run sweeps, and reminds the senders of what is overdue, with each event, whatever it says. It does not return.
+// Run sweeps, and reminds the senders of what is overdue or ends it, with each
+// event, whatever it says. It does not return.
 func Run(ports ...port.Opener) {
 	lambda.Start(Handler(function.Open(os.Getenv, ports...)))
 }
@@ -39,7 +41,7 @@ func Handler(f *function.Function) func(context.Context) (sweep.Report, error) {
 			return sweep.Report{}, fmt.Errorf("preparing the sweep: %w", err)
 		}
 		p := f.Ports
-		overdue, late := overdue.Remind(ctx, p.Table, p.Topics, p.Now())
+		reminded, late := overdue.Remind(ctx, p.Table, p.Topics, p.Now(), notices.Events(p.Recorder()))
 		r, err := sweep.New(sweep.Config{
 			Table: p.Table, Blobs: p.Blobs, Files: p.Files(), Now: p.Now, Log: p.Log, Grace: grace, Reserve: reserve,
 		}).Run(ctx)
@@ -48,7 +50,7 @@ func Handler(f *function.Function) func(context.Context) (sweep.Report, error) {
 		}
 		err = errors.Join(late, err)
 		p.Log.Info("swept", "seen", r.Seen, "moved", r.Moved, "purged", r.Purged, "orphans", r.Orphans,
-			"failed", r.Failed, "complete", r.Complete, "overdue", overdue)
+			"failed", r.Failed, "complete", r.Complete, "overdue", reminded.Pointed, "ended", reminded.Ended)
 		return r, err
 	}
 }

@@ -1,11 +1,11 @@
-// Package overdue finds the notices whose message to the senders was lost.
+// Package overdue finds the notices that no sender has dealt with: their message
+// to the senders was lost, or no sender is there.
 package overdue
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"ferry/shared/notices"
@@ -17,53 +17,59 @@ import (
 // have dealt with it.
 const Age = time.Hour
 
-// Remind points the senders again at notices that are overdue, and returns at
-// how many. It stops at the first error.
-func Remind(ctx context.Context, t table.Table, topics relay.Topics, now time.Time) (count int, err error) {
-	var keys []table.Key
-	for key, err := range notices.Overdue(ctx, t, now, Age) {
-		if err != nil {
-			return 0, fmt.Errorf("looking for overdue notices: %w", err)
-		}
-		keys = append(keys, key)
-	}
-	for some := range slices.Chunk(keys, relay.MaxBatch) {
-		messages, err := pointers(ctx, t, some)
-		if err != nil {
-			return count, err
-		}
-		if err := publish(ctx, topics, messages); err != nil {
-			return count, err
-		}
-		count += len(messages)
-	}
-	return count, nil
+// MaxEnded is the most notices that one run ends: each is a write of its own,
+// and a run has other things to do. The rest is for the next.
+const MaxEnded = 5000
+
+// Report counts what a run did.
+type Report struct {
+	Pointed int // notices that the senders were pointed at again
+	Ended   int // notices that it was too late to send
 }
 
-// pointers leaves out what was settled in the meantime.
-func pointers(ctx context.Context, t table.Table, keys []table.Key) (messages []relay.Message, err error) {
-	items, err := t.GetMany(ctx, keys...)
-	if err != nil {
-		return nil, fmt.Errorf("reading overdue notices: %w", err)
-	}
-	for _, item := range items {
-		var n struct {
-			Channel string `json:"channel"`
+// Remind points the senders again at notices that are overdue, and ends those
+// that it is too late to send: where no sender is set up, nobody else does. It
+// stops at the first error. also is for the operations that belong to a notice
+// that has failed.
+func Remind(ctx context.Context, t table.Table, topics relay.Topics, now time.Time, also ...notices.Settled) (r Report, err error) {
+	var waiting []relay.Message
+	for late, err := range notices.Overdue(ctx, t, now, Age) {
+		if err != nil {
+			return r, fmt.Errorf("looking for overdue notices: %w", err)
 		}
-		if item.Found() {
-			_ = item.Decode(&n) // what cannot be read is for a sender to give up
-			messages = append(messages, relay.Pointer(item.Key, n.Channel))
+		if late.Over(now) {
+			if err := r.end(ctx, t, now, late, also); err != nil {
+				return r, err
+			}
+			continue
+		}
+		// What cannot be read is for a sender to give up.
+		waiting = append(waiting, relay.Pointer(late.Key, string(late.Notice.Channel)))
+		if len(waiting) == relay.MaxBatch {
+			if err := r.point(ctx, topics, waiting); err != nil {
+				return r, err
+			}
+			waiting = nil
 		}
 	}
-	return messages, nil
+	return r, r.point(ctx, topics, waiting)
 }
 
-func publish(ctx context.Context, topics relay.Topics, messages []relay.Message) error {
+func (r *Report) end(ctx context.Context, t table.Table, now time.Time, late notices.Late, also []notices.Settled) error {
+	if r.Ended == MaxEnded {
+		return nil
+	}
+	r.Ended++
+	return notices.EndLate(ctx, t, now, late, also...)
+}
+
+func (r *Report) point(ctx context.Context, topics relay.Topics, messages []relay.Message) error {
 	if len(messages) == 0 {
 		return nil
 	}
 	if err := errors.Join(topics.Publish(ctx, relay.Notices, messages)...); err != nil {
 		return fmt.Errorf("pointing at overdue notices: %w", err)
 	}
+	r.Pointed += len(messages)
 	return nil
 }

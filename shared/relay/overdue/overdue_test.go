@@ -12,6 +12,7 @@ import (
 	"ferry/shared/notices"
 	"ferry/shared/relay"
 	"ferry/shared/relay/overdue"
+	"ferry/shared/table"
 )
 
 type topics struct {
@@ -50,9 +51,9 @@ func TestWhatIsOverdueIsPointedAtAgain(t *testing.T) {
 		}
 	}
 	var s topics
-	count, err := overdue.Remind(t.Context(), p.Table, &s, now)
-	if err != nil || count != 23 || len(s.sent) != 23 {
-		t.Fatalf("pointed at %d by %d messages, %v", count, len(s.sent), err)
+	r, err := overdue.Remind(t.Context(), p.Table, &s, now)
+	if err != nil || r != (overdue.Report{Pointed: 23}) || len(s.sent) != 23 {
+		t.Fatalf("%+v by %d messages, %v", r, len(s.sent), err)
 	}
 	for _, m := range want {
 		if !slices.Contains(s.sent, m) {
@@ -62,5 +63,102 @@ func TestWhatIsOverdueIsPointedAtAgain(t *testing.T) {
 	s.err = errors.New("no topic")
 	if _, err := overdue.Remind(t.Context(), p.Table, &s, now); !errors.Is(err, s.err) {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestWhatItIsTooLateToSendIsEndedAndNotPointedAt(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	now := time.Now()
+	tests := []struct {
+		name         string
+		kind         notices.Kind
+		made, lasts  time.Duration // ago; how long from then, 0 is for ever
+		claimed      bool          // by a sender, since it was found
+		points, ends int
+		says         string // the notice's last error
+	}{
+		{"a link that lives", notices.Link, 2 * time.Hour, day, false, 1, 0, ""},
+		{"a link that is dead", notices.Link, 2 * day, day, false, 0, 1, "the notice is obsolete: it has expired"},
+		{"a receipt whose file is gone", notices.Receipt, 2 * day, day, false, 0, 1, "the notice is obsolete: it has expired"},
+		{"a PIN that is dead", notices.PIN, 2 * day, time.Hour, false, 0, 1, ""},
+		{"a link that lives for ever and waits for weeks", notices.Link, 89 * day, 0, false, 1, 0, ""},
+		{"a link that lives for ever and waits for months", notices.Link, 91 * day, 0, false, 0, 1, "the notice is obsolete: it has waited too long"},
+		{"a dead link that a sender has just taken", notices.Link, 2 * day, day, true, 0, 1, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := boottest.Ports(t, nil)
+			n := notices.Notice{Kind: tt.kind, Channel: notices.Mail, To: "ann@example.com"}
+			if tt.lasts != 0 {
+				n.Expires = now.Add(tt.lasts - tt.made).Unix()
+			}
+			op := n.Op(now.Add(-tt.made), "x")
+			if err := p.Table.Write(t.Context(), op); err != nil {
+				t.Fatal(err)
+			}
+			tab := p.Table
+			if tt.claimed {
+				tab = &claiming{Table: tab, key: op.Key}
+			}
+			var s topics
+			var failed []notices.State
+			also := func(_ notices.Notice, s notices.State) []table.Op { failed = append(failed, s); return nil }
+			r, err := overdue.Remind(t.Context(), tab, &s, now, also)
+			if err != nil || r.Pointed != tt.points || r.Ended != tt.ends || len(s.sent) != tt.points {
+				t.Errorf("%+v by %d messages, %v", r, len(s.sent), err)
+			}
+			var there notices.Notice
+			if err := p.Table.Get(t.Context(), op.Key, &there); (err == nil) != (tt.points == 1 || tt.claimed) {
+				t.Errorf("in the outbox: %v", err)
+			}
+			states, err := notices.States(t.Context(), p.Table, []string{op.Key.SK})
+			if err != nil || tt.says != "" && (len(states) != 1 || states[0].State() != notices.Failed || states[0].LastError != tt.says) {
+				t.Errorf("its sender sees %+v, %v", states, err)
+			}
+			if (len(failed) == 1 && failed[0] == notices.Failed) != (tt.ends == 1 && tt.kind == notices.Link) {
+				t.Errorf("told were %v", failed)
+			}
+			if r, err := overdue.Remind(t.Context(), p.Table, &s, now); err != nil || r.Ended != 0 {
+				t.Errorf("once more: %+v, %v", r, err)
+			}
+		})
+	}
+}
+
+// claiming is a table whose notice is taken by a sender as soon as it was read.
+type claiming struct {
+	table.Table
+	key table.Key
+}
+
+func (c *claiming) Query(ctx context.Context, q table.Query) (table.Page, error) {
+	page, err := c.Table.Query(ctx, q)
+	if len(page.Items) > 0 {
+		err = errors.Join(err, c.Write(ctx, table.Update(c.key).Add("tries", 1).Set("notBefore", time.Now().Add(time.Minute).UnixMilli())))
+	}
+	return page, err
+}
+
+func TestOneRunEndsABoundedNumber(t *testing.T) {
+	t.Parallel()
+	p := boottest.Ports(t, nil)
+	now := time.Now()
+	n := notices.Notice{Kind: notices.PIN, Channel: notices.Mail, Expires: now.Add(-time.Hour).Unix()}
+	var ops []table.Op
+	for i := range overdue.MaxEnded + 7 {
+		ops = append(ops, n.Op(now.Add(-2*time.Hour), fmt.Sprint(i)))
+	}
+	for some := range slices.Chunk(ops, table.MaxOps) {
+		if err := p.Table.Write(t.Context(), some...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var s topics
+	for _, want := range []int{overdue.MaxEnded, 7, 0} {
+		if r, err := overdue.Remind(t.Context(), p.Table, &s, now); err != nil || r.Ended != want || len(s.sent) != 0 {
+			t.Errorf("%+v, want %d, %v", r, want, err)
+		}
 	}
 }
