@@ -2,6 +2,9 @@ package notices_test
 
 import (
 	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -129,4 +132,107 @@ func TestAPassDoesNotWaitForAHungServerMoreThanOnce(t *testing.T) {
 	if sent != 0 || tried == 0 || tried > notices.Parallel || !next.Equal(start()) || p.waiting(t) != total {
 		t.Errorf("%d sent, %d tried, next %v", sent, tried, next)
 	}
+}
+
+// stuck is a sender of mails that keeps those to addresses of one kind until it
+// is told to go on.
+type stuck struct {
+	mail.Sender
+	goOn chan struct{}
+}
+
+func (s stuck) Send(ctx context.Context, m mail.Message) (string, error) {
+	if strings.HasPrefix(m.To, "stuck") {
+		select {
+		case <-s.goOn:
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
+	return s.Sender.Send(ctx, m)
+}
+
+func TestRunHoldsNothingUpForWhatTakesLong(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		stuck int // mails
+		then  notices.Channel
+	}{
+		"a mail behind one that takes long":              {1, notices.Mail},
+		"a text message behind one mail":                 {1, notices.SMS},
+		"a text message while no mail leaves at all":     {notices.Parallel, notices.SMS},
+		"a text message while mails wait for the others": {3 * notices.Parallel, notices.SMS},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			var slow []notices.Notice
+			for i := range tt.stuck {
+				n := p.linkNotice(int64(i + 1))
+				n.To = "stuck@example.com"
+				slow = append(slow, p.put(t, n))
+				p.clock.advance(time.Millisecond) // the first is due first
+			}
+			goOn := make(chan struct{})
+			s := p.sender(t, stuck{p.inbox.Mail(), goOn})
+			wake := notices.NewWake()
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				s.Run(ctx, wake)
+			}()
+			defer func() { close(goOn); cancel(); <-done }()
+			until(t, func() bool { n, _ := p.stored(t, slow[0]); return n.Sending })
+			quick := p.linkNotice(100)
+			if quick.Channel = tt.then; quick.Channel == notices.SMS {
+				quick.To = "+393331234567"
+			}
+			quick = p.put(t, quick)
+			wake.Signal()
+			until(t, func() bool { _, there := p.stored(t, quick); return !there })
+			if n, there := p.stored(t, slow[0]); !there || !n.Sending || n.Tries != 1 {
+				t.Errorf("what takes long was not waited for: %+v, %v", n, there)
+			}
+		})
+	}
+}
+
+func TestRunTriesAgainWhatHasFailedWhileOthersAreUnderWay(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.clock.t = time.Now() // so that Run's pauses and the clock agree
+	slow, failing := p.linkNotice(1), p.linkNotice(2)
+	slow.To, failing.To = "stuck@example.com", "failing@example.com"
+	slow, failing = p.put(t, slow), p.put(t, failing)
+	goOn := make(chan struct{})
+	s := p.sender(t, stuck{&failingOnce{Sender: p.inbox.Mail()}, goOn})
+	s.Now = time.Now
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.Run(ctx, nil)
+	}()
+	until(t, func() bool { _, there := p.stored(t, failing); return !there })
+	close(goOn)
+	until(t, func() bool { _, there := p.stored(t, slow); return !there })
+	cancel()
+	<-done
+	if got := p.received(t); len(got) != 2 {
+		t.Errorf("%d messages arrived", len(got))
+	}
+}
+
+// failingOnce refuses the first message to an address.
+type failingOnce struct {
+	mail.Sender
+	failed atomic.Bool
+}
+
+func (s *failingOnce) Send(ctx context.Context, m mail.Message) (string, error) {
+	if strings.HasPrefix(m.To, "failing") && !s.failed.Swap(true) {
+		return "", errors.New("not yet")
+	}
+	return s.Sender.Send(ctx, m)
 }

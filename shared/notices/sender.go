@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,6 +34,10 @@ const (
 	// poll is how often the outbox is read without a reason: other processes
 	// put notices in it too.
 	poll = 30 * time.Second
+	// stint is how long Run waits for places for what it has read.
+	stint = time.Second
+	// forever is longer than any process lives.
+	forever = time.Duration(math.MaxInt64)
 	// breather is the least time between two passes that nobody asked for.
 	breather = 100 * time.Millisecond
 )
@@ -54,23 +59,40 @@ func (w Wake) Signal() {
 
 // Run sends what is due until the context ends, and lets deliveries under way
 // end for a few seconds. It looks again when the next notice is due, when
-// woken, and every 30 s in any case.
+// woken, and every 30 s in any case. A delivery that takes long takes one of
+// its channel's places, and holds up nothing else.
 func (s *Sender) Run(ctx context.Context, wake <-chan struct{}) {
+	r := s.newRound()
+	defer r.under.Wait()
 	for {
-		_, next, err := s.SendDue(ctx)
+		err := r.look(ctx, stint)
 		if ctx.Err() != nil {
 			return
 		}
 		if err != nil {
 			s.Log.Error("sending notices", "error", err)
 		}
-		timer := time.NewTimer(s.pause(next))
+		r.pause(ctx, wake)
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// pause waits until there is a reason to look again.
+func (r *round) pause(ctx context.Context, wake <-chan struct{}) {
+	for {
+		timer := time.NewTimer(r.sender.pause(r.upcoming()))
 		select {
+		case <-r.ended:
+			timer.Stop()
+			continue // what was not sent may be due before all else
 		case <-ctx.Done():
 		case <-wake:
 		case <-timer.C:
 		}
 		timer.Stop()
+		return
 	}
 }
 
@@ -85,11 +107,43 @@ func (s *Sender) pause(next time.Time) time.Duration {
 // and when the next one is due, zero if none is known of. An error is the
 // table's: what was claimed is tried again when its lease ends, 2 minutes later.
 func (s *Sender) SendDue(ctx context.Context) (sent int, next time.Time, err error) {
-	due, next, err := s.waiting(ctx)
+	r := s.newRound()
+	err = r.look(ctx, forever)
+	r.under.Wait()
+	return r.sent, r.next, errors.Join(err, r.failures())
+}
+
+// round is a look at the outbox, and another, and the deliveries that come of
+// them. They may outlast the look.
+type round struct {
+	sender *Sender
+	under  sync.WaitGroup // deliveries
+	ended  Wake           // one that was not sent
+	mails  chan struct{}  // a place for each delivery at once
+	others chan struct{}
+
+	mu   sync.Mutex
+	sent int
+	next time.Time
+	errs []error
+}
+
+func (s *Sender) newRound() *round {
+	return &round{sender: s, ended: NewWake(), mails: make(chan struct{}, parallel), others: make(chan struct{}, parallel)}
+}
+
+// look reads what is due and begins to deliver it, for no longer than a while
+// if there are no places: what has come since gets its turn then. An error is
+// the table's, be it of a delivery of an earlier look.
+func (r *round) look(ctx context.Context, while time.Duration) error {
+	r.mu.Lock()
+	r.next = time.Time{} // before the outbox is read: deliveries that end meanwhile add to it
+	r.mu.Unlock()
+	due, next, err := r.sender.waiting(ctx)
 	if err != nil {
-		return 0, time.Time{}, err
+		return errors.Join(err, r.failures())
 	}
-	p := pass{sender: s, next: next}
+	r.note(false, next, nil)
 	var mails, others []Notice
 	for _, n := range due {
 		if n.Channel == Mail {
@@ -98,60 +152,54 @@ func (s *Sender) SendDue(ctx context.Context) (sent int, next time.Time, err err
 			others = append(others, n)
 		}
 	}
+	offering, cancel := context.WithTimeout(ctx, while)
+	defer cancel()
 	var wg sync.WaitGroup
-	wg.Go(func() { p.work(ctx, mails) }) // each channel at its own pace
-	wg.Go(func() { p.work(ctx, others) })
+	wg.Go(func() { r.deliver(ctx, offering, r.mails, mails) }) // each channel at its own pace
+	wg.Go(func() { r.deliver(ctx, offering, r.others, others) })
 	wg.Wait()
-	return p.sent, p.next, errors.Join(p.errs...)
+	return r.failures()
 }
 
-// pass is one SendDue under way.
-type pass struct {
-	sender *Sender
-
-	mu   sync.Mutex
-	sent int
-	next time.Time
-	errs []error
-}
-
-// work tries the notices, some at once, until the context ends or the provider
-// lets one wait for ever: the rest would take as long, each, and is due still.
-func (p *pass) work(ctx context.Context, due []Notice) {
-	queue := make(chan Notice, len(due))
-	for _, n := range due {
-		queue <- n
-	}
-	close(queue)
-	var wg sync.WaitGroup
+// deliver tries the notices as places get free, until offering ends or the
+// provider lets one wait for ever: the rest would take as long, each, and is
+// due still.
+func (r *round) deliver(ctx, offering context.Context, places chan struct{}, due []Notice) {
 	var hangs atomic.Bool
-	for range min(parallel, len(due)) {
-		wg.Go(func() {
-			for n := range queue {
-				if ctx.Err() != nil || hangs.Load() {
-					p.note(false, p.sender.Now(), nil)
-					return
-				}
-				if outcome := p.try(ctx, n); errors.Is(outcome, context.DeadlineExceeded) {
-					hangs.Store(true)
-				}
+	for _, n := range due {
+		select {
+		case places <- struct{}{}:
+		case <-offering.Done():
+			r.note(false, r.sender.Now(), nil)
+			return
+		}
+		if offering.Err() != nil || hangs.Load() {
+			<-places
+			r.note(false, r.sender.Now(), nil)
+			return
+		}
+		r.under.Go(func() {
+			if outcome := r.try(ctx, n); errors.Is(outcome, context.DeadlineExceeded) {
+				hangs.Store(true)
 			}
+			<-places
 		})
 	}
-	wg.Wait()
 }
 
 // try claims a notice, delivers it, writes down how that went, and returns the
 // delivery's error.
-func (p *pass) try(ctx context.Context, n Notice) error {
-	s := p.sender
-	mine, err := s.claim(ctx, &n)
+func (r *round) try(ctx context.Context, n Notice) error {
+	mine, err := r.sender.claim(ctx, &n)
 	if err != nil || !mine {
-		p.note(false, time.Time{}, err)
+		r.note(false, time.Time{}, err)
 		return nil
 	}
-	retry, outcome, err := s.carryOut(ctx, n)
-	p.note(outcome == nil, retry, err)
+	retry, outcome, err := r.sender.carryOut(ctx, n)
+	r.note(outcome == nil, retry, err)
+	if outcome != nil {
+		r.ended.Signal()
+	}
 	return outcome
 }
 
@@ -201,24 +249,40 @@ func (s *Sender) Handle(ctx context.Context, key table.Key) (again time.Duration
 	return retry.Sub(s.Now()), nil
 }
 
-func (p *pass) note(sent bool, retry time.Time, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (r *round) note(sent bool, due time.Time, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if sent {
-		p.sent++
+		r.sent++
 	}
-	if !retry.IsZero() {
-		p.next = earlier(p.next, retry)
+	if !due.IsZero() {
+		r.next = earlier(r.next, due)
 	}
 	if err != nil {
-		p.errs = append(p.errs, err)
+		r.errs = append(r.errs, err)
 	}
+}
+
+// upcoming is when the next notice is due, as far as is known.
+func (r *round) upcoming() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.next
+}
+
+// failures returns the table's errors that were not returned before.
+func (r *round) failures() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := r.errs
+	r.errs = nil
+	return errors.Join(all...)
 }
 
 // settle ends a claim by what came of the delivery. retry is when the notice
 // is due again, zero if it is not.
 func (s *Sender) settle(ctx context.Context, n Notice, outcome error) (retry time.Time, err error) {
-	log := s.Log.With("id", n.ID, "kind", n.Kind, "channel", n.Channel, "to", Mask(n.To), "try", n.Tries)
+	log := s.Log.With("id", n.ID, "request", n.Request, "kind", n.Kind, "channel", n.Channel, "to", Mask(n.To), "try", n.Tries)
 	now := s.Now()
 	switch {
 	case outcome == nil:
