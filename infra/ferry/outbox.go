@@ -64,6 +64,7 @@ type notification struct {
 	Delivered time.Time       `json:"delivered,omitzero"`
 	Failed    time.Time       `json:"failed,omitzero"`
 	Provider  string          `json:"provider,omitempty"`
+	Request   string          `json:"request,omitempty"` // id of the request that made it
 	LastError string          `json:"lastError,omitempty"`
 }
 
@@ -72,7 +73,7 @@ func showNotice(n notices.Notice) notification {
 		ID: n.ID, State: n.State(), Kind: n.Kind, Channel: n.Channel, To: n.To, Owner: n.Owner, File: n.File, Name: n.Name,
 		Sender: n.Sender, User: n.User, Tries: n.Tries, Created: milliseconds(n.Created * 1000), Expires: milliseconds(n.Expires * 1000),
 		Sent: milliseconds(n.SentAt), Delivered: milliseconds(n.Delivered), Failed: milliseconds(n.FailedAt),
-		Provider: n.Provider, LastError: n.LastError,
+		Provider: n.Provider, Request: n.Request, LastError: n.LastError,
 	}
 	if out.State == notices.Queued || out.State == notices.Sending {
 		out.NextTry = milliseconds(n.NotBefore)

@@ -14,6 +14,7 @@ import (
 	"ferry/shared/fault"
 	"ferry/shared/links"
 	"ferry/shared/notices"
+	"ferry/shared/requestid"
 	"ferry/shared/table"
 	"ferry/shared/users"
 )
@@ -135,7 +136,7 @@ func (s *Service) Change(ctx context.Context, c Change) (user string, err error)
 	if err != nil {
 		return "", err
 	}
-	err = s.Table.Write(ctx, append(s.Events.Ops(found.event()),
+	err = s.Table.Write(ctx, append(s.Events.Ops(requestid.From(ctx), found.event()),
 		table.Delete(changeKey(c.Token)).If(table.Exists()),
 		users.NewPassword(found.User, hash, users.Active).If(table.Equal("generation", found.Generation)),
 	)...)
@@ -278,7 +279,7 @@ func (s *Service) storeForget(ctx context.Context, u users.User, count table.Op,
 	}
 	ops := []table.Op{count, put}
 	if u.Email != "" {
-		ops = append(ops, s.mail(u, nonce, base, lang))
+		ops = append(ops, s.mail(ctx, u, nonce, base, lang))
 	}
 	if err := s.Table.Write(ctx, ops...); err != nil {
 		return "", fmt.Errorf("storing a change token: %w", err)
@@ -286,13 +287,13 @@ func (s *Service) storeForget(ctx context.Context, u users.User, count table.Op,
 	return token, nil
 }
 
-func (s *Service) mail(u users.User, nonce, base, lang string) table.Op {
+func (s *Service) mail(ctx context.Context, u users.User, nonce, base, lang string) table.Op {
 	if u.Lang != "" {
 		lang = u.Lang // the mail goes to the user, whoever asked for it
 	}
 	n := notices.Notice{
 		Kind: notices.PIN, Channel: notices.Mail, To: u.Email, Lang: lang, Base: base,
-		User: u.Name, Nonce: nonce, Expires: s.Now().Add(forgetLife).Unix(),
+		User: u.Name, Nonce: nonce, Expires: s.Now().Add(forgetLife).Unix(), Request: requestid.From(ctx),
 	}
 	return n.Op(s.Now(), nonce[:16])
 }

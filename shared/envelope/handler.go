@@ -2,8 +2,6 @@ package envelope
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -16,6 +14,7 @@ import (
 
 	"ferry/shared/blob"
 	"ferry/shared/fault"
+	"ferry/shared/requestid"
 	"ferry/shared/table"
 )
 
@@ -44,7 +43,11 @@ func (o Outlet) Handler(f HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec := &recorder{ResponseWriter: w}
 		start := o.Now()
-		id := requestID(r.Context())
+		id := requestid.From(r.Context())
+		if id == "" {
+			id = requestid.New()
+			r = r.WithContext(requestid.With(r.Context(), id))
+		}
 		w.Header().Set("X-Request-Id", id)
 		r, body := watch(r)
 		err := call(f, rec, r)
@@ -195,20 +198,4 @@ func (o Outlet) log(r *http.Request, w *recorder, id string, start time.Time, er
 		}
 	}
 	o.Log.LogAttrs(r.Context(), level, "request", attrs...)
-}
-
-type requestIDKey struct{}
-
-// WithRequestID gives requests under ctx an id made elsewhere, such as Lambda's.
-func WithRequestID(ctx context.Context, id string) context.Context {
-	return context.WithValue(ctx, requestIDKey{}, id)
-}
-
-func requestID(ctx context.Context) string {
-	if id, ok := ctx.Value(requestIDKey{}).(string); ok {
-		return id
-	}
-	var b [8]byte
-	rand.Read(b[:])
-	return hex.EncodeToString(b[:])
 }

@@ -18,6 +18,7 @@ import (
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
+	"ferry/shared/requestid"
 	"ferry/shared/table"
 )
 
@@ -152,7 +153,7 @@ func TestTheIDOfARequestMayComeFromOutside(t *testing.T) {
 	h := o.Handler(func(http.ResponseWriter, *http.Request) error { return nil })
 	rec := httptest.NewRecorder()
 	r := httptest.NewRequest("GET", "/", nil)
-	h.ServeHTTP(rec, r.WithContext(envelope.WithRequestID(r.Context(), "from-lambda")))
+	h.ServeHTTP(rec, r.WithContext(requestid.With(r.Context(), "from-lambda")))
 	if got := rec.Header().Get("X-Request-Id"); got != "from-lambda" {
 		t.Errorf("the id is %q", got)
 	}

@@ -30,7 +30,7 @@ func record(t *testing.T, r *events.Recorder, e events.Event) events.Recorded {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	ops := r.Ops(e)
+	ops := r.Ops("request-1", e)
 	if err := db.Write(t.Context(), ops...); err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestARecordedEventIsACloudEvent(t *testing.T) {
 	delete(body, "data")
 	want := map[string]any{
 		"specversion": "1.0", "id": got.ID, "source": "https://files.example.com/v1", "type": "file.deleted",
-		"subject": "files/alice/7", "time": "2026-11-21T09:00:00.123456789Z", "datacontenttype": "application/json",
+		"subject": "files/alice/7", "time": "2026-11-21T09:00:00.123456789Z", "datacontenttype": "application/json", "requestid": "request-1",
 	}
 	if len(body) != len(want) {
 		t.Errorf("the attributes are %v", body)
@@ -90,7 +90,7 @@ func TestWhatHappensOnceHasOneIDAndElseAnother(t *testing.T) {
 	}
 	seen := map[table.Key]int{}
 	for i, e := range all {
-		first, again := recorder("").Ops(e)[0].Key, recorder("").Ops(e)[0].Key
+		first, again := recorder("").Ops("", e)[0].Key, recorder("").Ops("", e)[0].Key
 		if first != again {
 			t.Errorf("event %d has the keys %v and %v", i, first, again)
 		}
@@ -104,7 +104,7 @@ func TestWhatHappensOnceHasOneIDAndElseAnother(t *testing.T) {
 func TestNobodyListensAndNothingIsRecorded(t *testing.T) {
 	t.Parallel()
 	var off *events.Recorder
-	if ops := off.Ops(events.NewPassword("alice", events.Forgotten, 1)); len(ops) != 0 {
+	if ops := off.Ops("", events.NewPassword("alice", events.Forgotten, 1)); len(ops) != 0 {
 		t.Errorf("%d operations", len(ops))
 	}
 }
@@ -113,7 +113,7 @@ func TestEventsAreSpreadOverAllPartitions(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for i := range 1000 {
-		seen[recorder("").Ops(events.NewPassword("alice", events.Forgotten, int64(i)))[0].Key.PK] = true
+		seen[recorder("").Ops("", events.NewPassword("alice", events.Forgotten, int64(i)))[0].Key.PK] = true
 	}
 	for shard := range events.Shards {
 		if !seen[events.Partition(shard)] {

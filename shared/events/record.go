@@ -39,6 +39,8 @@ type Recorded struct {
 	Type Type   `json:"type"`
 	Time int64  `json:"time"` // Unix milliseconds
 	Body string `json:"body"` // the CloudEvent, as it is sent
+	// Request is the id of the request that it comes of, empty if of none.
+	Request string `json:"request,omitempty"`
 }
 
 // cloudEvent is the JSON form of CloudEvents 1.0.
@@ -50,32 +52,34 @@ type cloudEvent struct {
 	Subject     string `json:"subject"`
 	Time        string `json:"time"`
 	ContentType string `json:"datacontenttype"`
+	Request     string `json:"requestid,omitempty"` // an extension attribute
 	Data        any    `json:"data"`
 }
 
 // Ops returns the operations for the transaction that the events tell of: one
-// for each event, none if r is nil.
-func (r *Recorder) Ops(all ...Event) []table.Op {
+// for each event, none if r is nil. request is the id of the request that they
+// come of, empty if of none.
+func (r *Recorder) Ops(request string, all ...Event) []table.Op {
 	if r == nil {
 		return nil
 	}
 	ops := make([]table.Op, len(all))
 	for i, e := range all {
 		now := r.Now().UTC()
-		stored := r.record(e, now)
+		stored := r.record(e, request, now)
 		ops[i] = table.Put(stored.Key(), stored).Expire(now.Add(life))
 	}
 	return ops
 }
 
-func (r *Recorder) record(e Event, now time.Time) Recorded {
+func (r *Recorder) record(e Event, request string, now time.Time) Recorded {
 	sum := sha256.Sum256([]byte(string(e.Type) + "\x00" + e.Once))
 	id := fmt.Sprintf("%013d-%x", now.UnixMilli(), sum[:8])
 	body, _ := json.Marshal(cloudEvent{ // its data are structs of text and numbers, which always marshal
 		SpecVersion: "1.0", ID: id, Source: cmp.Or(r.Source, anonymous), Type: e.Type, Subject: e.Subject,
-		Time: now.Format(time.RFC3339Nano), ContentType: "application/json", Data: e.Data,
+		Time: now.Format(time.RFC3339Nano), ContentType: "application/json", Request: request, Data: e.Data,
 	})
-	return Recorded{V: layout, ID: id, Type: e.Type, Time: now.UnixMilli(), Body: string(body)}
+	return Recorded{V: layout, ID: id, Type: e.Type, Time: now.UnixMilli(), Body: string(body), Request: request}
 }
 
 // Key is where the event is stored.

@@ -1,11 +1,13 @@
 package files
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/hex"
 	"time"
 
 	"ferry/shared/events"
+	"ferry/shared/requestid"
 	"ferry/shared/table"
 )
 
@@ -34,7 +36,7 @@ func deleted(reason events.Reason) func(File) events.Event {
 }
 
 // downloaded returns the operation that records a download by a person.
-func (s *Service) downloaded(l Link) ([]table.Op, error) {
+func (s *Service) downloaded(ctx context.Context, l Link) ([]table.Op, error) {
 	if s.Events == nil {
 		return nil, nil
 	}
@@ -42,5 +44,5 @@ func (s *Service) downloaded(l Link) ([]table.Op, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.Events.Ops(events.Downloaded(l.File.public(), l.item.Recipient, unique)), nil
+	return s.Events.Ops(requestid.From(ctx), events.Downloaded(l.File.public(), l.item.Recipient, unique)), nil
 }

@@ -150,7 +150,7 @@ func (s *Service) CountDownload(ctx context.Context, l Link) (told bool, err err
 	if l.item.Downloads == 0 {
 		op = op.Set("first", s.Now().Unix())
 	}
-	event, err := s.downloaded(l)
+	event, err := s.downloaded(ctx, l)
 	if err != nil {
 		return false, err
 	}

@@ -10,6 +10,7 @@ import (
 	"ferry/shared/blob"
 	"ferry/shared/events"
 	"ferry/shared/fault"
+	"ferry/shared/requestid"
 	"ferry/shared/table"
 	"ferry/shared/users"
 )
@@ -101,7 +102,7 @@ func (s *Service) move(ctx context.Context, owner users.User, f File, to blob.Ar
 		s.discard(ctx, to, moved.Blob)
 		return File{}, err
 	}
-	err = s.Table.Write(ctx, slices.Concat(s.unlink(f), s.place(moved, before), s.Events.Ops(event(moved)))...)
+	err = s.Table.Write(ctx, slices.Concat(s.unlink(f), s.place(moved, before), s.Events.Ops(requestid.From(ctx), event(moved)))...)
 	if refused(err) {
 		s.discard(ctx, to, moved.Blob)
 	}
@@ -131,7 +132,7 @@ func (s *Service) Purge(ctx context.Context, f File) error {
 	if err != nil {
 		return err
 	}
-	gone := s.Events.Ops(deleted(events.Purge)(f))
+	gone := s.Events.Ops(requestid.From(ctx), deleted(events.Purge)(f))
 	err = s.Table.Write(ctx, slices.Concat(s.unlink(f), f.forget(), release, gone)...)
 	if errors.Is(err, table.ErrCondition) {
 		return nil

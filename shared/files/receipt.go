@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"ferry/shared/notices"
+	"ferry/shared/requestid"
 	"ferry/shared/table"
 )
 
@@ -57,7 +58,7 @@ func (s *Service) tell(ctx context.Context, l Link, counting []table.Op) (told b
 	if err != nil {
 		return false, fmt.Errorf("reading whether a receipt is due: %w", err)
 	}
-	notice, err := s.receipt(l, due)
+	notice, err := s.receipt(ctx, l, due)
 	if err != nil {
 		return false, err
 	}
@@ -72,7 +73,7 @@ func (s *Service) tell(ctx context.Context, l Link, counting []table.Op) (told b
 }
 
 // receipt is the notice to the uploader.
-func (s *Service) receipt(l Link, r receiptItem) (table.Op, error) {
+func (s *Service) receipt(ctx context.Context, l Link, r receiptItem) (table.Op, error) {
 	unique, err := s.unique()
 	if err != nil {
 		return table.Op{}, err
@@ -81,6 +82,6 @@ func (s *Service) receipt(l Link, r receiptItem) (table.Op, error) {
 	return notices.Notice{
 		Kind: notices.Receipt, Channel: notices.Mail, To: r.To, Lang: r.Lang, Base: r.Base,
 		Owner: f.Owner, Area: f.Area, File: f.ID, Name: f.Name, Length: f.Length,
-		Recipient: l.item.To,
+		Recipient: l.item.To, Request: requestid.From(ctx),
 	}.Op(s.Now(), unique), nil
 }

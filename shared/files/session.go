@@ -319,7 +319,7 @@ func (s *Service) finish(ctx context.Context, it Session, f File) (Listed, error
 	defer cancel()
 	done := it
 	done.Done, done.Notices, done.Receipt, done.Hashed, done.Hash = true, nil, Receipt{}, 0, nil
-	ops, err := s.appear(&f, Sending{it.Notices, it.Receipt})
+	ops, err := s.appear(ctx, &f, Sending{it.Notices, it.Receipt})
 	if err != nil {
 		return Listed{}, err
 	}

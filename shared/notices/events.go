@@ -18,9 +18,9 @@ func Events(r *events.Recorder) Settled {
 			Notification: n.ID, Channel: string(n.Channel), To: Mask(n.To), Owner: n.Owner, ID: n.File, Name: n.Name, Sender: n.Sender,
 		}
 		if s == Sent {
-			return r.Ops(events.Sent(l))
+			return r.Ops(n.Request, events.Sent(l))
 		}
 		l.Error = cmp.Or(n.LastError, "unknown")
-		return r.Ops(events.Failed(l))
+		return r.Ops(n.Request, events.Failed(l))
 	}
 }

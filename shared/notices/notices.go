@@ -49,9 +49,10 @@ type Notice struct {
 	Channel Channel `json:"channel"`
 	To      string  `json:"to"` // an e-mail address or an E.164 number
 	Lang    string  `json:"lang"`
-	Base    string  `json:"base"`    // the service's address, for the link
-	Created int64   `json:"created"` // Unix seconds
-	Expires int64   `json:"expires"` // Unix seconds: not sent from then on, as link or PIN would be dead
+	Base    string  `json:"base"`              // the service's address, for the link
+	Created int64   `json:"created"`           // Unix seconds
+	Expires int64   `json:"expires"`           // Unix seconds: not sent from then on, as link or PIN would be dead
+	Request string  `json:"request,omitempty"` // id of the request that made it
 
 	// Kinds Link and Receipt.
 	Owner   string    `json:"owner,omitempty"` // in whose area the file is

@@ -59,6 +59,7 @@ type Record struct {
 	Channel string // of a notice
 	Type    string // of an event
 	Body    string // of an event
+	Request string // id of the request that it comes of
 }
 
 // message is what is published of the record; ok is false if it is nothing.

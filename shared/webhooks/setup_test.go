@@ -93,7 +93,7 @@ func (b *bench) happen(n int) {
 	r := events.Recorder{Source: "https://files.example.com/v1", Now: b.now}
 	for range n {
 		b.seq++
-		if err := b.table.Write(b.Context(), r.Ops(events.NewPassword("alice", events.Forgotten, b.seq))...); err != nil {
+		if err := b.table.Write(b.Context(), r.Ops("", events.NewPassword("alice", events.Forgotten, b.seq))...); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/awslabs/aws-lambda-go-api-proxy/httpadapter"
 
 	"ferry/shared/endpoint"
-	"ferry/shared/envelope"
 	"ferry/shared/fault"
+	"ferry/shared/requestid"
 )
 
 // maxPlain is the size in bytes from which a response's body travels as base64
@@ -33,7 +33,7 @@ type Handler func(context.Context, events.APIGatewayProxyRequest) (events.APIGat
 func Gateway(h http.Handler, p *endpoint.Ports) Handler {
 	adapter := httpadapter.New(h)
 	return func(ctx context.Context, e events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error) {
-		ctx = envelope.WithRequestID(ctx, e.RequestContext.RequestID)
+		ctx = requestid.With(ctx, e.RequestContext.RequestID)
 		ctx = endpoint.WithBase(ctx, address(e.RequestContext))
 		e.Path = escaped(e.Path)
 		if err := checkBody(e); err != nil {

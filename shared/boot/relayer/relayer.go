@@ -33,8 +33,11 @@ func Handler(f *function.Function) func(context.Context, events.DynamoDBEvent) (
 		}
 		again := events.DynamoDBEventResponse{BatchItemFailures: []events.DynamoDBBatchItemFailure{}}
 		for i, err := range relay.Pass(ctx, f.Ports.Topics, records) {
-			if err != nil {
-				f.Ports.Log.Error("a record was not passed on", "key", records[i].Key.String(), "error", err)
+			log := f.Ports.Log.With("key", records[i].Key.String(), "request", records[i].Request)
+			if err == nil {
+				log.Info("a record was passed on")
+			} else {
+				log.Error("a record was not passed on", "error", err)
 				again.BatchItemFailures = append(again.BatchItemFailures, events.DynamoDBBatchItemFailure{ItemIdentifier: e.Records[i].Change.SequenceNumber})
 			}
 		}
@@ -50,6 +53,7 @@ func record(r events.DynamoDBEventRecord) relay.Record {
 	return relay.Record{
 		Key:     table.Key{PK: text(r.Change.Keys, "pk"), SK: text(r.Change.Keys, "sk")},
 		Channel: text(r.Change.NewImage, "channel"), Type: text(r.Change.NewImage, "type"), Body: text(r.Change.NewImage, "body"),
+		Request: text(r.Change.NewImage, "request"),
 	}
 }
 

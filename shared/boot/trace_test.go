@@ -1,0 +1,126 @@
+package boot_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"ferry/shared/boot/boottest"
+	"ferry/shared/boot/courier"
+	"ferry/shared/boot/function"
+	"ferry/shared/boot/relayer"
+	"ferry/shared/endpoint/upload"
+	public "ferry/shared/events"
+	"ferry/shared/notices"
+	"ferry/shared/relay"
+	"ferry/shared/table"
+)
+
+// TestTheIDOfARequestIsFoundAtEachStage follows one from the gateway's event to
+// the mail: the function's log, the answer, the outbox, the event, the stream's
+// function, the queue's.
+func TestTheIDOfARequestIsFoundAtEachStage(t *testing.T) {
+	t.Parallel()
+	const id = "JKJaXmPLvHcESHA="
+	ports := boottest.Ports(t, map[string]string{"FERRY_EVENTS": "on"})
+	var cloud boottest.Cloud
+	cloud.Put(ports)
+	var log bytes.Buffer
+	ports.Log = slog.New(slog.NewJSONHandler(&log, nil))
+	f := function.With(ports)
+
+	var e events.APIGatewayProxyRequest
+	boottest.Load(t, "upload").Decode(t, &e)
+	e.RequestContext.RequestID = id
+	e.MultiValueQueryStringParameters["m"] = []string{"carla@example.com"}
+	delete(e.MultiValueQueryStringParameters, "d")
+	answer, err := function.Gateway(f.Handler(upload.Endpoint()), ports)(t.Context(), e)
+	if err != nil || answer.StatusCode != 200 {
+		t.Fatalf("status %d, %v: %s", answer.StatusCode, err, answer.Body)
+	}
+	if got := answer.MultiValueHeaders["X-Request-Id"]; len(got) != 1 || got[0] != id {
+		t.Errorf("the answer's id is %v", got)
+	}
+	logged(t, &log, "request", "id", id)
+
+	var stream events.DynamoDBEvent
+	var n notices.Notice
+	newest(t, ports.Table, "outbox#", &n)
+	stream.Records = append(stream.Records, inserted(n.Key(), n.Request, map[string]string{"channel": string(n.Channel)}))
+	var p public.Recorded
+	newest(t, ports.Table, public.PartitionPrefix, &p)
+	stream.Records = append(stream.Records, inserted(p.Key(), p.Request, map[string]string{"type": string(p.Type), "body": p.Body}))
+	if n.Request != id || p.Request != id {
+		t.Errorf("the notice is of %q, the event of %q", n.Request, p.Request)
+	}
+	log.Reset()
+	if _, err := relayer.Handler(f)(t.Context(), stream); err != nil {
+		t.Fatal(err)
+	}
+	logged(t, &log, "a record was passed on", "request", id)
+	for _, m := range cloud.Published[relay.Events] {
+		var body struct{ RequestID string }
+		if err := json.Unmarshal([]byte(m.Body), &body); err != nil || body.RequestID != id {
+			t.Errorf("the event is %s, %v", m.Body, err)
+		}
+	}
+
+	log.Reset()
+	for _, m := range cloud.Published[relay.Notices] {
+		message := events.SQSMessage{MessageId: "1", ReceiptHandle: "1", Body: m.Body}
+		if _, err := courier.Handler(f)(t.Context(), events.SQSEvent{Records: []events.SQSMessage{message}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	logged(t, &log, "notice sent", "request", id)
+}
+
+// newest reads the newest item of the partitions that begin so.
+func newest(t *testing.T, all table.Table, prefix string, into any) {
+	t.Helper()
+	var found table.Item
+	err := all.Scan(t.Context(), func(item table.Item) error {
+		if len(item.Key.PK) > len(prefix) && item.Key.PK[:len(prefix)] == prefix && item.Key.SK > found.Key.SK {
+			found = item
+		}
+		return nil
+	})
+	if err != nil || found.Decode(into) != nil {
+		t.Fatalf("nothing is in %s: %v", prefix, err)
+	}
+}
+
+func inserted(key table.Key, request string, image map[string]string) events.DynamoDBEventRecord {
+	r := events.DynamoDBEventRecord{EventName: "INSERT"}
+	r.Change.Keys = map[string]events.DynamoDBAttributeValue{"pk": events.NewStringAttribute(key.PK), "sk": events.NewStringAttribute(key.SK)}
+	r.Change.NewImage = map[string]events.DynamoDBAttributeValue{"request": events.NewStringAttribute(request)}
+	for name, v := range image {
+		r.Change.NewImage[name] = events.NewStringAttribute(v)
+	}
+	return r
+}
+
+// logged fails the test unless there are such lines, and each has the value.
+func logged(t *testing.T, log *bytes.Buffer, message, name, want string) {
+	t.Helper()
+	found := false
+	for line := range bytes.Lines(log.Bytes()) {
+		var fields map[string]any
+		if err := json.Unmarshal(line, &fields); err != nil {
+			t.Fatal(err)
+		}
+		if fields["msg"] != message {
+			continue
+		}
+		found = true
+		if fields[name] != want {
+			t.Errorf("%s of the line is %v: %s", name, fields[name], line)
+		}
+	}
+	if !found {
+		t.Errorf("there is no line %q in\n%s", message, log)
+	}
+}

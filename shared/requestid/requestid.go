@@ -1,0 +1,44 @@
+// Package requestid carries the id of a request to all that comes of it: the
+// lines of the log, the notices and events that it makes, and through these the
+// lines of those who send them.
+package requestid
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"strings"
+)
+
+// maxLength bounds an id that was made elsewhere: it is stored with each notice.
+const maxLength = 64
+
+type key struct{}
+
+// With gives what is done under ctx the id of a request. What cannot be one is
+// left out.
+func With(ctx context.Context, id string) context.Context {
+	if !valid(id) {
+		return ctx
+	}
+	return context.WithValue(ctx, key{}, id)
+}
+
+// From returns the id of the request that ctx is of, empty if it is of none.
+func From(ctx context.Context) string {
+	id, _ := ctx.Value(key{}).(string)
+	return id
+}
+
+// New makes an id.
+func New() string {
+	var b [8]byte
+	rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+// valid knows the ids of API gateways, UUIDs and those of New.
+func valid(id string) bool {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=+/.:"
+	return id != "" && len(id) <= maxLength && strings.Trim(id, letters) == ""
+}
