@@ -45,10 +45,15 @@ const MaxBatch = 10
 // Message is one of a topic, with one attribute.
 type Message struct{ Body, Attribute, Value string }
 
+// ErrRefused matches a message that the topic would refuse each time, such as
+// one that is too long.
+var ErrRefused = errors.New("the topic takes no such message")
+
 // Topics is the port to the topics. It is safe for concurrent use.
 type Topics interface {
 	// Publish sends up to MaxBatch messages and returns an error for each,
-	// nil for one that the topic has taken. It may have taken others too.
+	// nil for one that the topic has taken. It may have taken others too. No
+	// message is the reason that another one fails with ErrRefused.
 	Publish(ctx context.Context, to Topic, messages []Message) []error
 }
 

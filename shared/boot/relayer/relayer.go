@@ -3,6 +3,7 @@ package relayer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -21,7 +22,9 @@ func Run(ports ...port.Opener) {
 }
 
 // Handler returns a function that names the records which could not be passed
-// on. The stream brings these, and those after them, again.
+// on. The stream brings these, and those after them, again; so one that a topic
+// refuses for good is left out: all behind it would wait for as long as the
+// stream tries. The table still has it.
 func Handler(f *function.Function) func(context.Context, events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
 	return func(ctx context.Context, e events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
 		if err := f.Begin(ctx); err != nil {
@@ -34,9 +37,12 @@ func Handler(f *function.Function) func(context.Context, events.DynamoDBEvent) (
 		again := events.DynamoDBEventResponse{BatchItemFailures: []events.DynamoDBBatchItemFailure{}}
 		for i, err := range relay.Pass(ctx, f.Ports.Topics, records) {
 			log := f.Ports.Log.With("key", records[i].Key.String(), "request", records[i].Request)
-			if err == nil {
+			switch {
+			case err == nil:
 				log.Info("a record was passed on")
-			} else {
+			case errors.Is(err, relay.ErrRefused):
+				log.Error("a record is given up: its topic takes no such message", "error", err)
+			default:
 				log.Error("a record was not passed on", "error", err)
 				again.BatchItemFailures = append(again.BatchItemFailures, events.DynamoDBBatchItemFailure{ItemIdentifier: e.Records[i].Change.SequenceNumber})
 			}

@@ -3,6 +3,8 @@ package relayer_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -46,6 +48,23 @@ func TestTheStreamBringsAgainWhatATopicDidNotTake(t *testing.T) {
 	answer, err := relayer.Handler(function.With(ports(t, &cloud)))(t.Context(), e)
 	if err != nil || len(answer.BatchItemFailures) != 2 || answer.BatchItemFailures[0].ItemIdentifier != e.Records[0].Change.SequenceNumber {
 		t.Errorf("the answer is %+v, %v", answer, err)
+	}
+}
+
+func TestWhatATopicRefusesForGoodHoldsNothingUp(t *testing.T) {
+	t.Parallel()
+	var e events.DynamoDBEvent
+	boottest.Load(t, "relay").Decode(t, &e)
+	cloud := boottest.Cloud{TopicsErr: fmt.Errorf("%w: too long", relay.ErrRefused)}
+	p := ports(t, &cloud)
+	var log strings.Builder
+	p.Log = slog.New(slog.NewTextHandler(&log, nil))
+	answer, err := relayer.Handler(function.With(p))(t.Context(), e)
+	if err != nil || len(answer.BatchItemFailures) != 0 {
+		t.Errorf("the answer is %+v, %v", answer, err)
+	}
+	if said := log.String(); strings.Count(said, "level=ERROR") != 2 || !strings.Contains(said, "too long") || !strings.Contains(said, "event#") {
+		t.Errorf("the log says %s", said)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
@@ -27,7 +28,8 @@ type Topics struct {
 
 var _ relay.Topics = Topics{}
 
-// Publish implements relay.Topics in one call.
+// Publish implements relay.Topics in one call, unless that is refused as a
+// whole: then it looks for the messages that are to blame.
 func (t Topics) Publish(ctx context.Context, to relay.Topic, messages []relay.Message) []error {
 	errs := make([]error, len(messages))
 	in := &sns.PublishBatchInput{TopicArn: aws.String(t.ARNs[to])}
@@ -41,6 +43,12 @@ func (t Topics) Publish(ctx context.Context, to relay.Topic, messages []relay.Me
 		})
 	}
 	out, err := t.Client.PublishBatch(ctx, in)
+	if half := len(messages) / 2; half > 0 && blames(err) {
+		return append(t.Publish(ctx, to, messages[:half]), t.Publish(ctx, to, messages[half:])...)
+	}
+	if blames(err) {
+		err = fmt.Errorf("%w: %w", relay.ErrRefused, err)
+	}
 	if err != nil {
 		for i := range errs {
 			errs[i] = fmt.Errorf("publishing %d messages: %w", len(messages), err)
@@ -51,9 +59,34 @@ func (t Topics) Publish(ctx context.Context, to relay.Topic, messages []relay.Me
 		note(errs, e.Id, nil)
 	}
 	for _, e := range out.Failed {
-		note(errs, e.Id, fmt.Errorf("publishing: %s: %s", aws.ToString(e.Code), aws.ToString(e.Message)))
+		note(errs, e.Id, failure(e))
 	}
 	return errs
+}
+
+// blames reports whether a call was refused because of a message in it. What is
+// said of the topic's name is about the setting; all else, such as a missing
+// right, a limit or an outage, may pass.
+func blames(err error) bool {
+	var (
+		long      *types.BatchRequestTooLongException
+		parameter *types.InvalidParameterException
+		value     *types.InvalidParameterValueException
+	)
+	if errors.As(err, &parameter) {
+		return !strings.Contains(parameter.ErrorMessage(), "TopicArn")
+	}
+	return errors.As(err, &long) || errors.As(err, &value)
+}
+
+// failure is why one message of a call was not taken.
+func failure(e types.BatchResultErrorEntry) error {
+	err := fmt.Errorf("publishing: %s: %s", aws.ToString(e.Code), aws.ToString(e.Message))
+	parameter, value := types.InvalidParameterException{}, types.InvalidParameterValueException{}
+	if code := aws.ToString(e.Code); e.SenderFault && (code == parameter.ErrorCode() || code == value.ErrorCode()) {
+		return fmt.Errorf("%w: %w", relay.ErrRefused, err)
+	}
+	return err
 }
 
 // note keeps what became of the message with an ID.
