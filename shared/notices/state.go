@@ -71,7 +71,7 @@ const idsPerCall = table.MaxKeys / 3
 
 // States returns the notices with these IDs as they are now, in this order,
 // without those of which nothing is known any more. One call to the table for
-// each 33.
+// each 33, and one more if some of these are not found.
 func States(ctx context.Context, t table.Table, ids []string) ([]Notice, error) {
 	var all []Notice
 	for len(ids) > 0 {
@@ -86,9 +86,35 @@ func States(ctx context.Context, t table.Table, ids []string) ([]Notice, error) 
 }
 
 // lookUp returns three items for each ID: where the notice is while it waits,
-// when it was given up, and when it was settled otherwise. It may move from the
-// first to another while it is looked for.
+// when it was given up, and when it was settled otherwise. It may move from one
+// to another while they are read, each at a moment of its own, and be missed in
+// all; what is not found is therefore looked for once more.
 func lookUp(ctx context.Context, t table.Table, ids ...string) ([]table.Item, error) {
+	items, err := places(ctx, t, ids)
+	if err != nil {
+		return nil, err
+	}
+	var missing []string
+	var at []int
+	for i, id := range ids {
+		if three := items[3*i : 3*i+3]; !slices.ContainsFunc(three, table.Item.Found) {
+			missing, at = append(missing, id), append(at, 3*i)
+		}
+	}
+	again, err := places(ctx, t, missing)
+	if err != nil {
+		return nil, err
+	}
+	for i, place := range at {
+		copy(items[place:], again[3*i:3*i+3])
+	}
+	return items, nil
+}
+
+func places(ctx context.Context, t table.Table, ids []string) ([]table.Item, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
 	var keys []table.Key
 	for _, id := range ids {
 		keys = append(keys, Notice{ID: id}.Key(), failedKey(id), settledKey(id))

@@ -1,6 +1,7 @@
 package notices_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -209,6 +210,78 @@ func TestStatesComeInTheOrderAskedForAndLeaveOutTheUnknown(t *testing.T) {
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// torn is a table whose GetMany reads the places where notices wait at last, and
+// in between lets something happen.
+type torn struct {
+	counted
+	between func()
+}
+
+func (t *torn) GetMany(ctx context.Context, keys ...table.Key) ([]table.Item, error) {
+	before, err := t.counted.GetMany(ctx, keys...)
+	if t.between == nil || err != nil {
+		return before, err
+	}
+	t.between()
+	t.between = nil
+	after, err := t.Table.GetMany(ctx, keys...)
+	for i, key := range keys {
+		if strings.HasPrefix(key.PK, "outbox#") {
+			before[i] = after[i]
+		}
+	}
+	return before, err
+}
+
+func TestANoticeThatMovesWhileItIsLookedForIsFound(t *testing.T) {
+	t.Parallel()
+	sends := func(t *testing.T, p *place) { pass(t, p.sender(t, nil)) }
+	tests := []struct {
+		name  string
+		moves func(*testing.T, *place)
+		want  notices.State
+		calls string
+	}{
+		{"it is sent", sends, notices.Sent, "get 9, get 3"},
+		{"it is given up", func(t *testing.T, p *place) { pass(t, p.sender(t, &flaky{fail: notices.ErrPermanent})) }, notices.Failed, "get 9, get 3"},
+		{"it stays", func(*testing.T, *place) {}, notices.Queued, "get 9"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			first := p.put(t, p.linkNotice(1))
+			sends(t, p)
+			moving := p.put(t, p.linkNotice(2))
+			last := p.put(t, p.linkNotice(3))
+			if err := p.table.Write(t.Context(), table.Update(last.Key()).Set("notBefore", start().AddDate(1, 0, 0).UnixMilli())); err != nil {
+				t.Fatal(err)
+			}
+			tab := &torn{counted: counted{Table: p.table}, between: func() { tt.moves(t, p) }}
+			all, err := notices.States(t.Context(), tab, []string{first.ID, moving.ID, last.ID})
+			if err != nil || len(all) != 3 || all[1].ID != moving.ID || all[1].State() != tt.want {
+				t.Errorf("got %+v, %v", all, err)
+			}
+			if got := strings.Join(tab.calls, ", "); got != tt.calls {
+				t.Errorf("it costs %s, want %s", got, tt.calls)
+			}
+		})
+	}
+}
+
+func TestABounceOfANoticeThatMovesWhileItIsLookedForIsRecorded(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	n := p.put(t, p.linkNotice(1))
+	tab := &torn{counted: counted{Table: p.table}, between: func() { pass(t, p.sender(t, nil)) }}
+	if err := notices.Record(t.Context(), tab, start(), notices.Feedback{ID: n.ID, Kind: notices.Bounced}); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.state(t, n.ID); got.State() != notices.Failed {
+		t.Errorf("it is %s", got.State())
 	}
 }
 
