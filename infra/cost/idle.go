@@ -19,8 +19,8 @@ type idle struct {
 // such as a key of one's own, a load balancer or a NAT gateway, is none of them.
 func idles() []idle {
 	return []idle{
-		{"AWS::DynamoDB::Table", nil, "on demand: its storage alone, 0.25 USD for a GB-month and 0.20 for its recovery to any second of 35 days; AWS's key for it costs by the request, and none comes"},
-		{"AWS::S3::Bucket", nil, "its storage alone, 0.023 USD for a GB-month; no versions are kept, and halves of uploads go after 9 days"},
+		{"AWS::DynamoDB::Table", nil, "on demand: its storage alone, and the same for its recovery to any second of 35 days; AWS's key for it costs by the request, and none comes"},
+		{"AWS::S3::Bucket", nil, "its storage alone; no versions are kept, and halves of uploads go after 9 days"},
 		{"AWS::S3::BucketPolicy", nil, "free"},
 		{"AWS::Serverless::HttpApi", nil, "by the request"},
 		{"AWS::ApiGatewayV2::DomainName", nil, "free, as its certificate is"},
@@ -28,7 +28,7 @@ func idles() []idle {
 		{"AWS::Serverless::Function", nil, "by the event, with no concurrency kept ready; so are versions, aliases and the stream's reading, and the schedule of the sweep is free"},
 		{"AWS::Lambda::Permission", nil, "free"},
 		{"AWS::IAM::Role", nil, "free"},
-		{"AWS::Logs::LogGroup", nil, "by bytes that come in, and 0.03 USD for a GB-month of those that are kept"},
+		{"AWS::Logs::LogGroup", nil, "by bytes that come in, and for those that are kept"},
 		{"AWS::Logs::SubscriptionFilter", nil, "free"},
 		{"AWS::SNS::Topic", nil, "by the message"},
 		{"AWS::SNS::TopicPolicy", nil, "free"},

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"ferry/infra/template"
+	"ferry/shared/boot/settings"
 )
 
 // report is the page of what all costs.
@@ -58,8 +59,8 @@ func (b *book) uploads(w io.Writer) {
 		}
 	}
 	fmt.Fprintf(w, "\nThe functions of an upload with one mail make %d calls to AWS. A text message has a price for each country and carrier; the one above is without carriers' fees. "+
-		"What leaves is the answer, with its list.\n\nA file that stays its 30 and 90 days is looked at by 120 daily sweeps, moved and removed: %s USD for 1,000 files, beside their storage.\n",
-		calls, money(1000*b.life(30, 90)))
+		"What leaves is the answer, with its list.\n\nA file that stays its %d and %d days is looked at by a sweep each day, moved and removed: %s USD for 1,000 files, beside their storage.\n",
+		calls, settings.DefaultKeepDays, settings.DefaultBackupDays, money(1000*b.life(settings.DefaultKeepDays, settings.DefaultBackupDays)))
 }
 
 // gigabyte is what a GB costs.
@@ -88,8 +89,9 @@ func (b *book) idleMonth(w io.Writer, t template.Template) error {
 		return err
 	}
 	fmt.Fprintf(w, "\n## A month in which nobody calls\n\nWith the parameters' defaults: storage, %s USD for what the resources are, and %s USD for the daily sweep of a stack without files.\n"+
-		"Outside of the stack, SAM's bucket keeps the code of each deployment, some 100 MB.\n\n"+
-		"| resources | number | USD a month | |\n|---|---|---|---|\n", money(usd), money(daysPerMonth*b.usd(sweepEmpty)))
+		"Storage is %s USD for a GB-month of files, %s of the table, %s of its recovery, and %s of logs, compressed. Outside of the stack, SAM's bucket keeps the code of each deployment, some 100 MB.\n\n"+
+		"| resources | number | USD a month | |\n|---|---|---|---|\n", money(usd), money(daysPerMonth*b.usd(sweepEmpty)),
+		money(b.rates[objectMonths]), money(b.rates[tableMonths]), money(b.rates[recoverMonths]), money(b.rates[logMonths]))
 	for _, i := range idles() {
 		if n := len(all[i.kind]); n > 0 {
 			fmt.Fprintf(w, "| `%s` | %d | 0 | %s |\n", i.kind, n, i.why)
@@ -201,7 +203,10 @@ func times(name string, n int) string {
 
 // money shows what is far below a dollar.
 func money(usd float64) string {
-	if usd != 0 && usd < 0.00005 {
+	switch {
+	case usd == 0:
+		return "0"
+	case usd < 0.00005:
 		return fmt.Sprintf("%.6f", usd)
 	}
 	return fmt.Sprintf("%.4f", usd)
