@@ -117,14 +117,13 @@ func (s *Service) BeginSession(ctx context.Context, uploader users.User, p Plan,
 	if err := u.allow(ctx); err != nil {
 		return Session{}, err
 	}
-	if err := u.takeID(ctx); err != nil {
+	if err := u.enter(ctx); err != nil {
+		u.Abort(ctx)
 		return Session{}, err
 	}
 	key, err := s.blobKey(u.owner, u.id)
 	if err != nil {
-		return Session{}, err
-	}
-	if err := u.reserve(ctx); err != nil {
+		u.Abort(ctx)
 		return Session{}, err
 	}
 	now := s.Now()
@@ -138,7 +137,7 @@ func (s *Service) BeginSession(ctx context.Context, uploader users.User, p Plan,
 		it.Reserved = u.quota.key.SK
 	}
 	if it.Upload, err = s.Parts.BeginParts(ctx, blob.Files, key, it.Layout()); err != nil {
-		u.quota.cancel(ctx)
+		u.Abort(ctx)
 		return Session{}, fmt.Errorf("beginning an upload: %w", err)
 	}
 	gone := it.gone()
@@ -147,7 +146,7 @@ func (s *Service) BeginSession(ctx context.Context, uploader users.User, p Plan,
 		table.Put(it.indexKey(), it).Expire(gone))
 	err = s.Table.Write(ctx, ops...)
 	if refused(err) {
-		u.quota.cancel(ctx)
+		u.Abort(ctx)
 		s.endParts(ctx, it)
 	}
 	if lost := claim.Lost(err); fault.Is(lost, fault.Conflict) {

@@ -45,6 +45,15 @@ func (s Sending) MaxFiles() int {
 	return min(MaxFiles, (table.MaxOps-perUpload)/(perFile+perRecipient*len(s.Recipients)))
 }
 
+// to are the addresses and numbers of the recipients.
+func (s Sending) to() []string {
+	all := make([]string, len(s.Recipients))
+	for i, n := range s.Recipients {
+		all[i] = n.To
+	}
+	return all
+}
+
 // cleanup bounds the work after a request that has failed or was cut off.
 const cleanup = 20 * time.Second
 
@@ -72,6 +81,7 @@ type Upload struct {
 	latest   int64      // the latest incarnation of the owner that this upload may be for
 	id       int64      // taken and not used yet, or 0
 	stored   []File
+	counted  []time.Time // when the notices of a file were counted
 }
 
 // Begin starts an upload into the area of owner, a canonical name: it counts
@@ -86,10 +96,19 @@ func (s *Service) Begin(ctx context.Context, owner string, uploader users.User, 
 	if err := u.allow(ctx); err != nil {
 		return nil, err
 	}
-	if err := u.takeID(ctx); err != nil {
+	if err := u.enter(ctx); err != nil {
+		u.Abort(ctx)
 		return nil, err
 	}
-	return u, u.reserve(ctx)
+	return u, nil
+}
+
+// enter takes the first file's id and reserves room.
+func (u *Upload) enter(ctx context.Context) error {
+	if err := u.takeID(ctx); err != nil {
+		return err
+	}
+	return u.reserve(ctx)
 }
 
 // anyIncarnation of another owner is good, and of an uploader's own area the one
@@ -104,15 +123,26 @@ func (u *Upload) anyIncarnation() {
 // Claim makes the commit remember its result under the claim's key, for Repeat.
 func (u *Upload) Claim(c *idempotency.Claim) { u.claim = c }
 
-// allow counts the notices of one file, whatever becomes of it after that. One
-// call to the table, if there are any.
+// allow counts the notices of one file. One call to the table, if there are any.
 func (u *Upload) allow(ctx context.Context) error {
-	to := make([]string, len(u.sending.Recipients))
-	for i, n := range u.sending.Recipients {
-		to[i] = n.To
+	now := u.s.Now()
+	counter := limits.Counter{Table: u.s.Table, Now: func() time.Time { return now }, Most: u.s.Notices}
+	if err := counter.Take(ctx, u.uploader.Name, u.sending.to()...); err != nil {
+		return err
 	}
+	u.counted = append(u.counted, now)
+	return nil
+}
+
+// uncount gives back what allow has counted, as nothing will be sent. If that
+// fails, or the process ends before, less can be sent for as long as the
+// windows last.
+func (u *Upload) uncount(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
+	defer cancel()
 	counter := limits.Counter{Table: u.s.Table, Now: u.s.Now, Most: u.s.Notices}
-	return counter.Take(ctx, u.uploader.Name, to...)
+	_ = counter.Return(ctx, u.counted, u.uploader.Name, u.sending.to()...)
+	u.counted = nil
 }
 
 // Add stores the bytes of a part. One call to the store; for each part after
@@ -321,13 +351,15 @@ func (s *Service) unique() (string, error) {
 	return fmt.Sprintf("%x", b), nil
 }
 
-// Abort removes what was stored. It works also when ctx has ended.
+// Abort removes what was stored, and counts none of its notices. It works also
+// when ctx has ended.
 func (u *Upload) Abort(ctx context.Context) {
 	for _, f := range u.stored {
 		u.s.discard(ctx, f.Area, f.Blob)
 	}
 	u.stored = nil
 	u.quota.cancel(ctx)
+	u.uncount(ctx)
 }
 
 // refused reports whether a write is known not to have happened.

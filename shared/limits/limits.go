@@ -80,6 +80,31 @@ func (c Counter) Take(ctx context.Context, user string, to ...string) error {
 	return nil
 }
 
+// Return gives back what Take has counted at these times, for messages that are
+// not sent after all. One call to the table; none if nothing is bounded. What
+// lies in a window that is over matters to nobody any more.
+func (c Counter) Return(ctx context.Context, taken []time.Time, user string, to ...string) error {
+	counts := map[table.Key]int64{}
+	for _, at := range taken {
+		for _, w := range c.windows(user, to) {
+			if w.most > 0 && w.begin(at).Add(w.length).After(c.Now()) {
+				counts[w.key(at)] += w.add
+			}
+		}
+	}
+	var ops []table.Op
+	for key, n := range counts {
+		ops = append(ops, table.Update(key).Add("n", -n).If(table.Exists()).Relax())
+	}
+	if len(ops) == 0 {
+		return nil
+	}
+	if err := c.Table.Write(ctx, ops...); err != nil {
+		return fmt.Errorf("giving back the count of notices: %w", err)
+	}
+	return nil
+}
+
 // windows has the longest first: if several are full, that is the one to wait for.
 func (c Counter) windows(user string, to []string) []window {
 	if len(to) == 0 {
@@ -97,8 +122,11 @@ func (c Counter) windows(user string, to []string) []window {
 
 // op adds to the window of now. The item is needed no longer than it lasts.
 func (w window) op(now time.Time) table.Op {
-	key := table.Key{PK: w.pk, SK: strconv.Itoa(int(w.length.Hours())) + "h#" + w.begin(now).Format(time.RFC3339)}
-	return table.Update(key).Add("n", w.add).If(table.AtMost("n", w.most-w.add)).Expire(w.begin(now).Add(w.length)).Relax()
+	return table.Update(w.key(now)).Add("n", w.add).If(table.AtMost("n", w.most-w.add)).Expire(w.begin(now).Add(w.length)).Relax()
+}
+
+func (w window) key(now time.Time) table.Key {
+	return table.Key{PK: w.pk, SK: strconv.Itoa(int(w.length.Hours())) + "h#" + w.begin(now).Format(time.RFC3339)}
 }
 
 func (w window) begin(now time.Time) time.Time { return now.UTC().Truncate(w.length) }

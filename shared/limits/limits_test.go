@@ -1,6 +1,7 @@
 package limits_test
 
 import (
+	"errors"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -74,6 +75,47 @@ func TestNoticesAreBoundedInEachWindow(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestWhatIsGivenBackIsNotCounted(t *testing.T) {
+	t.Parallel()
+	const ann, bob = "ann@example.com", "bob@example.com"
+	now := at("0 10:50")
+	counter := limits.Counter{Table: open(t), Now: func() time.Time { return now }, Most: limits.Notices{PerHour: 2, PerDay: 3, PerRecipient: 2}}
+	take := func(to string) error { return counter.Take(t.Context(), "alice", to) }
+	if err := errors.Join(take(ann), take(ann)); err != nil {
+		t.Fatal(err)
+	}
+	if err := take(bob); !fault.Is(err, fault.TooMany) {
+		t.Fatalf("a third in the hour: %v", err)
+	}
+	if err := counter.Return(t.Context(), []time.Time{now, now}, "alice", ann); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(take(ann), take(bob)); err != nil {
+		t.Fatalf("two, after as many were given back: %v", err)
+	}
+	if err := take(bob); !fault.Is(err, fault.TooMany) {
+		t.Fatalf("a third in the hour: %v", err)
+	}
+	taken := now
+	now = at("0 11:10") // the hour is over, and the day is not
+	if err := counter.Return(t.Context(), []time.Time{taken}, "alice", bob); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(take(bob), take(bob)); err != nil {
+		t.Fatalf("two in the next hour, with one given back to the day: %v", err)
+	}
+	if err := take(ann); !fault.Is(err, fault.TooMany) {
+		t.Fatalf("a fourth in the day: %v", err)
+	}
+	now = at("2 00:00")
+	if err := counter.Return(t.Context(), []time.Time{taken}, "alice", bob); err != nil {
+		t.Fatalf("when the day is over: %v", err)
+	}
+	if err := (limits.Counter{Table: counter.Table, Now: counter.Now}).Return(t.Context(), []time.Time{now}, "alice", bob); err != nil {
+		t.Fatalf("where nothing is bounded: %v", err)
 	}
 }
 

@@ -88,6 +88,45 @@ func TestEachFileOfAFormCounts(t *testing.T) {
 	}
 }
 
+// TestAnUploadThatFailsCountsNoNotification has room for one after each.
+func TestAnUploadThatFailsCountsNoNotification(t *testing.T) {
+	t.Parallel()
+	for name, fail := range map[string]func(caller){
+		"a form of which one file more than allowed is refused": func(c caller) {
+			kind, body := encode(aFile("file", "a", "1"), aFile("file", "b", "2"))
+			c.wantStatus("the form", c.post("m=bob@example.com", kind, strings.NewReader(body)), 429)
+		},
+		"a form without a file": func(c caller) {
+			c.wantStatus("the form", c.form("m=bob@example.com"), 400)
+		},
+		"a body that is not what was stated": func(c caller) {
+			c.wantStatus("the body", c.post("file=a&m=bob@example.com", "", strings.NewReader("x"), "Repr-Digest", "sha-256=:"+strings.Repeat("A", 43)+"=:"), 400)
+		},
+		"a file into the area of somebody unknown": func(c caller) {
+			c.wantStatus("the upload", c.post("file=a&m=bob@example.com&d=nobody", "", strings.NewReader("x")), 400)
+		},
+		"a file that the quota has no room for": func(c caller) {
+			c.as("small").wantStatus("the upload", c.as("small").post("file=a&m=bob@example.com", "", strings.NewReader("xx")), 413)
+		},
+		"a session that the quota has no room for": func(c caller) {
+			small := c.as("small")
+			small.wantStatus("the session", small.Request("POST", "/uploads", strings.NewReader(`{"name":"a","length":2,"m":"bob@example.com"}`),
+				"Authorization", "Bearer "+small.bearer), 413)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := begin(t, most(limits.Notices{PerDay: 1, PerRecipient: 1}))
+			c.AddUser("small", c.password, func(u *users.User) { u.Quota = 1 })
+			c.Clock.Advance(day - time.Duration(c.Clock.Now().UnixNano())%day + time.Minute) // all in one window
+			c = c.as("ann")
+			fail(c)
+			c.Decode(c.post("file=a&m=bob@example.com", "", strings.NewReader("x")), 200)
+			c.wantStatus("and another", c.post("file=a&m=bob@example.com", "", strings.NewReader("x")), 429)
+		})
+	}
+}
+
 func TestARepeatDoesNotCountAgain(t *testing.T) {
 	t.Parallel()
 	c := begin(t, most(limits.Notices{PerDay: 1}))
