@@ -2,7 +2,6 @@ package stack
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 
 	"ferry/infra/template"
@@ -33,17 +32,33 @@ func TestTheDashboardIsOneAndItsOwnMetricsAreMade(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &doc); err != nil || len(doc.Widgets) == 0 {
 		t.Fatalf("the dashboard is no JSON: %v: %s", err, body)
 	}
-	made := strings.Join([]string{
-		metrics.Requests, metrics.ClientErrors, metrics.ServerErrors, metrics.Bytes, metrics.LoginsFailed,
-		metrics.NoticesSent, metrics.NoticesDelayed, metrics.NoticesFailed, metrics.NoticeSeconds,
-	}, " ")
+	var shown []string
 	for _, w := range doc.Widgets {
 		own := false
 		for _, m := range w.Properties.Metrics {
 			own = m[0] == metrics.Namespace || own && m[0] == "."
-			if name, _ := m[1].(string); own && !strings.Contains(made, name) {
-				t.Errorf("%s shows %s, which is not made", w.Properties.Title, name)
+			if name, _ := m[1].(string); own {
+				shown = append(shown, name)
 			}
+		}
+	}
+	same(t, "the metrics that are shown", shown, []string{
+		metrics.Requests, metrics.ClientErrors, metrics.ServerErrors, metrics.Bytes, metrics.LoginsFailed,
+		metrics.NoticesSent, metrics.NoticesDelayed, metrics.NoticesFailed, metrics.NoticeSeconds,
+	})
+}
+
+func TestMetricsAreMadeOnlyIfAsked(t *testing.T) {
+	t.Parallel()
+	all := read(t)
+	v := at(all.Globals, "Function", "Environment", "Variables", "FERRY_METRICS")
+	for metrics, want := range map[string]string{"": "", "off": "", "on": "ferry"} {
+		values := map[string]string{"AWS::StackName": "ferry", "Metrics": metrics}
+		if metrics == "" { // as by default
+			delete(values, "Metrics")
+		}
+		if got, err := (template.Stack{Template: all.Template, Values: values}).Text(v); err != nil || got != want {
+			t.Errorf("with Metrics %q functions are told %q, %v", metrics, got, err)
 		}
 	}
 }

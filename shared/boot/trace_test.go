@@ -3,17 +3,24 @@ package boot_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/courier"
 	"ferry/shared/boot/function"
+	"ferry/shared/boot/metrics"
 	"ferry/shared/boot/relayer"
+	"ferry/shared/endpoint"
+	"ferry/shared/endpoint/authlogin"
 	"ferry/shared/endpoint/upload"
 	public "ferry/shared/events"
+	"ferry/shared/mail"
 	"ferry/shared/notices"
 	"ferry/shared/relay"
 	"ferry/shared/table"
@@ -78,6 +85,61 @@ func TestTheIDOfARequestIsFoundAtEachStage(t *testing.T) {
 	logged(t, &log, "notice sent", "request", id)
 }
 
+// TestTheMetricsAreOfLinesThatAreLogged makes each of those that are counted, as
+// functions log them.
+func TestTheMetricsAreOfLinesThatAreLogged(t *testing.T) {
+	t.Parallel()
+	ports := boottest.Ports(t, nil)
+	var cloud boottest.Cloud
+	cloud.Put(ports)
+	var log bytes.Buffer
+	ports.Log = slog.New(metrics.NewHandler(slog.NewJSONHandler(&log, nil), "ferry"))
+	f := function.With(ports)
+
+	var e events.APIGatewayProxyRequest
+	boottest.Load(t, "authlogin").Decode(t, &e)
+	e.MultiValueHeaders["authorization"] = []string{"Basic YWxpY2U6d3Jvbmc="} // alice:wrong
+	answer, err := function.Gateway(f.Handler(authlogin.Endpoint()), ports)(t.Context(), e)
+	if err != nil || answer.StatusCode != 401 {
+		t.Fatalf("status %d, %v", answer.StatusCode, err)
+	}
+	for _, name := range []string{metrics.Requests, metrics.ClientErrors, metrics.LoginsFailed} {
+		logged(t, &log, "request", name, 1.0)
+	}
+	logged(t, &log, "request", metrics.Bytes, float64(len(answer.Body)))
+
+	broken := function.With(&endpoint.Ports{Settings: ports.Settings, Now: ports.Now, Log: ports.Log})
+	log.Reset()
+	if answer, err = function.Gateway(broken.Handler(authlogin.Endpoint()), broken.Ports)(t.Context(), e); err != nil || answer.StatusCode != 500 {
+		t.Fatalf("status %d, %v", answer.StatusCode, err)
+	}
+	logged(t, &log, "request", metrics.ServerErrors, 1.0)
+
+	for _, c := range []struct {
+		err           error
+		message, name string
+	}{
+		{nil, "notice sent", metrics.NoticesSent},
+		{errors.New("busy"), "notice not sent yet", metrics.NoticesDelayed},
+		{mail.ErrPermanent, "notice given up", metrics.NoticesFailed},
+	} {
+		op := notices.Notice{Kind: notices.Link, Channel: notices.Mail, To: "carla@example.com", Owner: "alice", Area: blob.Files, File: 1}.Op(ports.Now(), c.name)
+		if err := ports.Table.Write(t.Context(), op); err != nil {
+			t.Fatal(err)
+		}
+		cloud.MailErr = c.err
+		log.Reset()
+		message := events.SQSMessage{MessageId: "1", ReceiptHandle: "1", Body: relay.Pointer(op.Key, "mail").Body}
+		if _, err := courier.Handler(f)(t.Context(), events.SQSEvent{Records: []events.SQSMessage{message}}); err != nil {
+			t.Fatal(err)
+		}
+		logged(t, &log, c.message, c.name, 1.0)
+		if c.name != metrics.NoticesFailed && !strings.Contains(log.String(), `"NoticeSeconds":`) {
+			t.Errorf("%s has no age: %s", c.message, &log)
+		}
+	}
+}
+
 // newest reads the newest item of the partitions that begin so.
 func newest(t *testing.T, all table.Table, prefix string, into any) {
 	t.Helper()
@@ -104,7 +166,7 @@ func inserted(key table.Key, request string, image map[string]string) events.Dyn
 }
 
 // logged fails the test unless there are such lines, and each has the value.
-func logged(t *testing.T, log *bytes.Buffer, message, name, want string) {
+func logged(t *testing.T, log *bytes.Buffer, message, name string, want any) {
 	t.Helper()
 	found := false
 	for line := range bytes.Lines(log.Bytes()) {

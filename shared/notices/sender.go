@@ -296,7 +296,7 @@ func (s *Sender) settle(ctx context.Context, n Notice, outcome error) (retry tim
 		return time.Time{}, s.fail(ctx, n.Key(), n, outcome, held(n))
 	}
 	retry = now.Add(s.backoff(n.Tries))
-	log.LogAttrs(ctx, slog.LevelWarn, "notice not sent yet", slog.Any("error", outcome), slog.Time("retry", retry))
+	log.LogAttrs(ctx, slog.LevelWarn, "notice not sent yet", slog.Any("error", outcome), slog.Time("retry", retry), slog.Duration("age", now.Sub(time.Unix(n.Created, 0))))
 	return retry, s.postpone(ctx, n, retry, outcome)
 }
 

@@ -43,8 +43,8 @@ func Open(getenv func(string) string, ports ...port.Opener) *Function {
 }
 
 // New opens the ports of a function, given the environment by a function like
-// os.Getenv. FERRY_METRICS is the stack's name if the log is to have metrics. It makes no call, so that a function is ready for its first event
-// as early as can be.
+// os.Getenv. FERRY_METRICS is the stack's name if the log is to have metrics. It
+// makes no call, so that a function is ready for its first event as early as can be.
 func New(getenv func(string) string, ports ...port.Opener) (*Function, error) {
 	set, err := settings.Read(getenv)
 	if err != nil {

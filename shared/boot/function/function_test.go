@@ -9,6 +9,7 @@ import (
 
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/function"
+	"ferry/shared/boot/metrics"
 	"ferry/shared/boot/port"
 	"ferry/shared/endpoint"
 	"ferry/shared/envelope"
@@ -27,6 +28,19 @@ func TestAFunctionWithoutPortsNeedsNothingOfAWS(t *testing.T) {
 	r := send(t, f.Handler(named(t, "openapi")), f.Ports, load(t, "openapi"))
 	if r.StatusCode != 200 {
 		t.Errorf("status %d: %s", r.StatusCode, r.Body)
+	}
+}
+
+func TestTheLogHasMetricsOnlyIfAsked(t *testing.T) {
+	t.Parallel()
+	for stack, want := range map[string]bool{"": false, "ferry": true} {
+		f, err := function.New(from(map[string]string{"FERRY_METRICS": stack}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, got := f.Ports.Log.Handler().(*metrics.Handler); got != want {
+			t.Errorf("for the stack %q the log has metrics: %v", stack, got)
+		}
 	}
 }
 

@@ -27,7 +27,7 @@ const (
 	NoticesSent    = "NoticesSent"
 	NoticesDelayed = "NoticesDelayed" // not sent yet, to be tried again
 	NoticesFailed  = "NoticesFailed"  // given up
-	NoticeSeconds  = "NoticeSeconds"  // from the making of a notice to its being sent
+	NoticeSeconds  = "NoticeSeconds"  // from the making of a notice to its being sent, or tried in vain
 )
 
 // Handler is a slog.Handler that adds metrics to the lines of another one.
@@ -66,17 +66,21 @@ func of(r slog.Record) []slog.Attr {
 	case "request":
 		return ofRequest(r)
 	case "notice sent":
-		sent := []slog.Attr{slog.Int64(NoticesSent, 1)}
-		if age, ok := attr(r, "age"); ok {
-			sent = append(sent, slog.Float64(NoticeSeconds, age.Duration().Seconds()))
-		}
-		return sent
+		return aged(r, slog.Int64(NoticesSent, 1))
 	case "notice not sent yet":
-		return []slog.Attr{slog.Int64(NoticesDelayed, 1)}
+		return aged(r, slog.Int64(NoticesDelayed, 1))
 	case "notice given up":
 		return []slog.Attr{slog.Int64(NoticesFailed, 1)}
 	}
 	return nil
+}
+
+// aged adds how old the notice of a line is: the highest is the age of the outbox.
+func aged(r slog.Record, count slog.Attr) []slog.Attr {
+	if age, ok := attr(r, "age"); ok {
+		return []slog.Attr{count, slog.Float64(NoticeSeconds, age.Duration().Seconds())}
+	}
+	return []slog.Attr{count}
 }
 
 func ofRequest(r slog.Record) []slog.Attr {

@@ -24,7 +24,7 @@ func TestLinesHaveTheirMetrics(t *testing.T) {
 		{"a failed login", "request", []any{"path", "/v1/auth/login", "status", 401, "bytes", int64(1)}, map[string]float64{"Requests": 1, "Bytes": 1, "ClientErrors": 1, "LoginsFailed": 1}},
 		{"a failed grant", "request", []any{"path", "/v1/oauth2/token", "status", 400, "bytes", int64(1)}, map[string]float64{"Requests": 1, "Bytes": 1, "ClientErrors": 1, "LoginsFailed": 1}},
 		{"a notice that was sent", "notice sent", []any{"age", 1500 * time.Millisecond}, map[string]float64{"NoticesSent": 1, "NoticeSeconds": 1.5}},
-		{"one that waits", "notice not sent yet", nil, map[string]float64{"NoticesDelayed": 1}},
+		{"one that waits", "notice not sent yet", []any{"age", 90 * time.Second}, map[string]float64{"NoticesDelayed": 1, "NoticeSeconds": 90}},
 		{"one given up", "notice given up", nil, map[string]float64{"NoticesFailed": 1}},
 		{"anything else", "swept", []any{"status", 500}, nil},
 	} {
