@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -130,4 +131,40 @@ func TestTheKeyIsReadByThoseWhoMintLinks(t *testing.T) {
 	same(t, "readers of the key", readers, []string{
 		"authforget", "downloadlist", "downloadlistbackup", "email", "filesdelete", "filesget", "filesrestore", "notificationsstop", "sms", "sweep", "upload", "uploads",
 	})
+}
+
+// TestTheRolesAreThoseThatAreChecked: SAM changes nothing of a function's role,
+// and nothing else gives it permissions.
+func TestTheRolesAreThoseThatAreChecked(t *testing.T) {
+	t.Parallel()
+	tpl, all := read(t), transformed(t, gradually)
+	want := []string{"CodeDeployServiceRole"} // SAM's, for what deploys
+	for _, f := range tpl.functions() {
+		id := f.ID + "Role"
+		want = append(want, id)
+		if got, checked := showAll(all.policies(f)), showAll(tpl.policies(f)); !slices.Equal(got, checked) {
+			t.Errorf("%s has the statements %v, and %v are checked", id, got, checked)
+		}
+		role := at(all.Resources[id], "Properties")
+		if at(role, "PermissionsBoundary") != nil || at(role, "ManagedPolicyArns") != nil {
+			t.Errorf("%s has more than its own policies", id)
+		}
+		if trusts := statements(at(role, "AssumeRolePolicyDocument")); len(trusts) != 1 || !slices.Equal(trusts[0].Actions, []string{"sts:AssumeRole"}) ||
+			show(at(list(at(role, "AssumeRolePolicyDocument", "Statement"))[0], "Principal")) != "map[Service:lambda.amazonaws.com]" {
+			t.Errorf("%s may be assumed as %+v", id, trusts)
+		}
+	}
+	same(t, "the roles", all.ofType("AWS::IAM::Role"), want)
+	for _, kind := range []string{"AWS::IAM::Policy", "AWS::IAM::ManagedPolicy", "AWS::IAM::RolePolicy", "AWS::IAM::User", "AWS::IAM::Group"} {
+		if more := all.ofType(kind); len(more) > 0 {
+			t.Errorf("%v give permissions too", more)
+		}
+	}
+}
+
+func showAll(all []statement) (lines []string) {
+	for _, s := range all {
+		lines = append(lines, fmt.Sprintf("%+v", s))
+	}
+	return lines
 }
