@@ -8,7 +8,8 @@ import (
 )
 
 // html is the letter in HTML, with styles in each element, as many mail
-// programs know no others, and nothing to fetch. It does without a package for
+// programs know no others, and nothing to fetch. On a phone that knows more the
+// facts stand below their labels, so that no address is parted. It does without a package for
 // templates: that would make each program a third larger.
 func (l letter) html() string {
 	var m markup
@@ -63,14 +64,17 @@ const (
 <meta name="supported-color-schemes" content="light dark">
 <meta name="format-detection" content="telephone=no, date=no, address=no, email=no, url=no">
 <title>%s</title>
-<style>:root { color-scheme: light dark; supported-color-schemes: light dark; }</style>
+<style>
+:root { color-scheme: light dark; supported-color-schemes: light dark; }
+@media (max-width: 480px) { .label, .value { display: block; padding: 0 !important } .value { padding-bottom: 8px !important } }
+</style>
 </head>
 <body style="margin: 0; padding: 24px; font-family: system-ui, -apple-system, 'Segoe UI', Roboto, Arial, sans-serif; font-size: 16px; line-height: 1.5;">
 <div style="max-width: 560px; margin: 0 auto; word-break: break-word; overflow-wrap: anywhere;">
 <p style="margin: 0 0 16px; font-size: 18px;">%s</p>
 `
-	htmlFact = `<tr><td style="padding: 2px 16px 2px 0; vertical-align: top; word-break: normal; overflow-wrap: normal;">%s</td>` +
-		`<td style="padding: 2px 0; vertical-align: top;"><strong style="font-weight: 600;">%s</strong></td></tr>
+	htmlFact = `<tr><td class="label" style="padding: 2px 16px 2px 0; vertical-align: top; word-break: normal; overflow-wrap: normal;">%s</td>` +
+		`<td class="value" style="padding: 2px 0; vertical-align: top;"><strong style="font-weight: 600;">%s</strong></td></tr>
 `
 	htmlLink = `<table role="presentation" cellpadding="0" cellspacing="0" style="margin: 0 0 16px;"><tr><td style="border-radius: 6px; background: #1a5fb4; mso-padding-alt: 12px 24px;">` +
 		`<a href="%s" style="display: inline-block; padding: 12px 24px; border-radius: 6px; background: #1a5fb4; color: #ffffff; text-decoration: none; font-weight: 600;">%s</a></td></tr></table>

@@ -118,7 +118,7 @@ func wordsOf(lang string) words {
 			stopped: "No habrá más correos",
 			none:    "%s ya no recibe correos de Ferry sobre archivos. Quien te envíe un archivo lo sabrá.",
 			again:   "Deshacer: recibirlos de nuevo",
-			refused: "Ningún correo a esta dirección", unreachable: "%s no recibe correos de Ferry: fueron devueltos o marcados como no deseados.",
+			refused: "No se envían correos a esta dirección", unreachable: "%s no recibe correos de Ferry: fueron devueltos o marcados como no deseados.",
 			noLink: "Este enlace no es válido", whole: "Abre el enlace completo, tal como está al final del correo.",
 			sorry: "Algo ha salido mal", later: "Vuelve a intentarlo en unos minutos.",
 		}
@@ -141,7 +141,7 @@ func wordsOf(lang string) words {
 			ask:     "Keine solchen E-Mails mehr?",
 			asked:   "%s bekommt dann keine E-Mails von Ferry über Dateien mehr. Codes für ein neues Passwort kommen weiterhin an.",
 			stop:    "Keine mehr schicken",
-			stopped: "Es kommen keine E-Mails mehr",
+			stopped: "Keine E-Mails mehr",
 			none:    "%s bekommt keine E-Mails von Ferry über Dateien mehr. Wer dir eine Datei schickt, erfährt das.",
 			again:   "Rückgängig: wieder bekommen",
 			refused: "Keine E-Mails an diese Adresse", unreachable: "%s bekommt keine E-Mails von Ferry: Sie kamen zurück oder wurden als Spam gemeldet.",
