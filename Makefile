@@ -29,7 +29,7 @@ test: ## Run the tests; they need nothing but Go. With a C compiler the race det
 	GORACE=atexit_sleep_ms=10 go test $(RACE) ./...
 
 test-aws: ## Run the tests of the cloud's backends against DynamoDB Local, a real S3 server and moto, installed on the way.
-	go run ./infra/awslocal -- go test $(RACE) -count=1 ./shared/table/dynamo ./shared/suppressed ./shared/blob/s3 ./shared/boot/... ./infra/ferry ./infra/assembly ./infra/fanout ./infra/cost
+	go run ./infra/awslocal -- go test $(RACE) -count=1 ./shared/table/dynamo ./shared/suppressed ./shared/blob/s3 ./shared/boot/... ./infra/ferry ./infra/assembly ./infra/fanout ./infra/stack ./infra/cost
 	go run ./infra/awslocal -- go run ./infra/assembly/serve -- go test -tags stack -count=1 ./shared/endpoint/...
 
 lint: ## Check format, vet, staticcheck and known vulnerabilities.
