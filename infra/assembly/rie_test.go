@@ -11,9 +11,6 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
-
-	"ferry/shared/boot/boottest"
-	"ferry/shared/endpoint/all"
 )
 
 // TestEachProgramAnswersUnderAWSsOwnEmulator runs the programs under the Lambda
@@ -21,15 +18,16 @@ import (
 // under.
 func TestEachProgramAnswersUnderAWSsOwnEmulator(t *testing.T) {
 	t.Parallel()
-	for _, e := range all.Endpoints() {
-		t.Run(e.Name, func(t *testing.T) { // one after the other: the emulator chooses no free port itself
-			it := stack(t)
-			fixture := boottest.Load(t, e.Name)
-			environment, err := it.Environment(e.Name)
+	for _, f := range fixtures(t) {
+		t.Run(f.Name, func(t *testing.T) { // one after the other: the emulator chooses no free port itself
+			it := fixtureStack(t, f)
+			environment, err := it.Environment(f.Function)
 			if err != nil {
 				t.Fatal(err)
 			}
-			wantAnswer(t, fixture.Expect, emulate(t, e.Name, environment, fixture.Event))
+			if err := it.Check(emulate(t, f.Function, environment, it.Event())); err != nil {
+				t.Error(err)
+			}
 		})
 	}
 }

@@ -121,7 +121,7 @@ func TestWithoutTextMessagesTheSenderSeesThatTheyFail(t *testing.T) {
 
 func (s *stack) depth(queue string, which types.QueueAttributeName) string {
 	s.Helper()
-	a, err := s.sqs.GetQueueAttributes(s.Context(), &sqs.GetQueueAttributesInput{QueueUrl: aws.String(s.Values[queue]), AttributeNames: []types.QueueAttributeName{which}})
+	a, err := s.SQS.GetQueueAttributes(s.Context(), &sqs.GetQueueAttributesInput{QueueUrl: aws.String(s.Values[queue]), AttributeNames: []types.QueueAttributeName{which}})
 	check(s, err)
 	return a.Attributes[string(which)]
 }
@@ -153,7 +153,7 @@ func TestAMessageThatIsNeverDoneWithEndsAmongTheDeadAndCanComeBack(t *testing.T)
 	t.Parallel()
 	s := begin(t, nil)
 	s.verify()
-	_, err := s.sqs.SetQueueAttributes(s.Context(), &sqs.SetQueueAttributesInput{QueueUrl: aws.String(s.Values["MailQueue"]), Attributes: map[string]string{
+	_, err := s.SQS.SetQueueAttributes(s.Context(), &sqs.SetQueueAttributesInput{QueueUrl: aws.String(s.Values["MailQueue"]), Attributes: map[string]string{
 		"RedrivePolicy": fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":2}`, s.Values["MailDeadLetters.Arn"]), "VisibilityTimeout": "0",
 	}})
 	check(t, err)
@@ -166,7 +166,7 @@ func TestAMessageThatIsNeverDoneWithEndsAmongTheDeadAndCanComeBack(t *testing.T)
 		t.Fatalf("%s messages are dead", n)
 	}
 	for _, m := range s.receive("MailDeadLetters", 0) { // the operator's redrive
-		_, err := s.sqs.SendMessage(s.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(s.Values["MailQueue"]), MessageBody: m.Body})
+		_, err := s.SQS.SendMessage(s.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(s.Values["MailQueue"]), MessageBody: m.Body})
 		check(t, err)
 		s.remove("MailDeadLetters", m)
 	}
@@ -209,7 +209,7 @@ func TestABounceReachesTheSenderOfTheFile(t *testing.T) {
 	boottest.Load(t, "feedback").Decode(t, &event)
 	message := strings.NewReplacer("carla@example.com", s.ann, "1759460400000-0a1b2c3d4e5f6071", ids[0]).Replace(event.Records[0].Sns.Message)
 	for range 2 {
-		_, err := s.sns.Publish(s.Context(), &sns.PublishInput{TopicArn: aws.String(s.Values["FeedbackTopic"]), Message: &message})
+		_, err := s.SNS.Publish(s.Context(), &sns.PublishInput{TopicArn: aws.String(s.Values["FeedbackTopic"]), Message: &message})
 		check(t, err)
 	}
 	if n := s.tell(); n != 2 {

@@ -96,7 +96,7 @@ func (s *stack) relayAll(records []events.DynamoDBEventRecord) {
 // receive takes up to 10 messages, and waits for so many seconds for the first.
 func (s *stack) receive(queue string, seconds int32) []types.Message {
 	s.Helper()
-	out, err := s.sqs.ReceiveMessage(s.Context(), &sqs.ReceiveMessageInput{
+	out, err := s.SQS.ReceiveMessage(s.Context(), &sqs.ReceiveMessageInput{
 		QueueUrl: aws.String(s.Values[queue]), MaxNumberOfMessages: 10, WaitTimeSeconds: seconds,
 		MessageSystemAttributeNames: []types.MessageSystemAttributeName{"All"}, MessageAttributeNames: []string{"All"},
 	})
@@ -106,7 +106,7 @@ func (s *stack) receive(queue string, seconds int32) []types.Message {
 
 func (s *stack) remove(queue string, m types.Message) {
 	s.Helper()
-	_, err := s.sqs.DeleteMessage(s.Context(), &sqs.DeleteMessageInput{QueueUrl: aws.String(s.Values[queue]), ReceiptHandle: m.ReceiptHandle})
+	_, err := s.SQS.DeleteMessage(s.Context(), &sqs.DeleteMessageInput{QueueUrl: aws.String(s.Values[queue]), ReceiptHandle: m.ReceiptHandle})
 	check(s, err)
 }
 
