@@ -89,7 +89,7 @@ func (a *Assembly) Handler() http.Handler {
 	var routes []lambdahost.Route
 	for _, f := range a.Functions {
 		for _, r := range f.Routes {
-			routes = append(routes, lambdahost.Route{Method: r.Method, Path: r.Path, Host: a.Hosts[f.Name]})
+			routes = append(routes, lambdahost.Route{Method: r.Method, Path: r.Path, Function: a.Hosts[f.Name]})
 		}
 	}
 	return lambdahost.Gateway(routes)

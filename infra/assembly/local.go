@@ -41,6 +41,7 @@ type Description struct {
 	FilesBucket  string `json:"filesBucket"`
 	BackupBucket string `json:"backupBucket"`
 	KeyParameter string `json:"keyParameter"`
+	Endpoint     string `json:"endpoint"`   // the address of AWS's services, if it is not that of the environment
 	Parameters   string `json:"parameters"` // the address of what stands for the Parameter Store
 }
 
@@ -145,20 +146,36 @@ func (it *Local) serve(h http.Handler) (address string, err error) {
 	return "http://" + l.Addr().String(), nil
 }
 
+// Describe returns the description.
+func (d Description) Describe() Description { return d }
+
+// Getenv is what a program that works with the stack's data finds in its
+// environment.
+func (d Description) Getenv(name string) string {
+	switch name {
+	case "FERRY_TABLE":
+		return d.Table
+	case "FERRY_FILES_BUCKET":
+		return d.FilesBucket
+	case "FERRY_BACKUP_BUCKET":
+		return d.BackupBucket
+	case "FERRY_KEY_PARAMETER":
+		return d.KeyParameter
+	}
+	switch {
+	case name == "AWS_ENDPOINT_URL_SSM" && d.Parameters != "":
+		return d.Parameters
+	case d.Endpoint != "" && strings.HasPrefix(name, "AWS_ENDPOINT_URL_"):
+		return d.Endpoint
+	}
+	return os.Getenv(name)
+}
+
 // Ports opens the stack's data in this process, as an operator's commands do.
 func (d Description) Ports(ctx context.Context) (*endpoint.Ports, error) {
-	own := map[string]string{
-		"FERRY_TABLE": d.Table, "FERRY_FILES_BUCKET": d.FilesBucket, "FERRY_BACKUP_BUCKET": d.BackupBucket,
-		"FERRY_KEY_PARAMETER": d.KeyParameter, "AWS_ENDPOINT_URL_SSM": d.Parameters,
-	}
 	settings := endpoint.Settings{PublicURL: d.Base}
 	settings.Retention.KeepDays, settings.Retention.BackupDays = 30, 90 // as the template has it
-	return boot.OpenPorts(ctx, settings, func(name string) string {
-		if v, ok := own[name]; ok {
-			return v
-		}
-		return os.Getenv(name)
-	}, boot.Table, boot.Blobs, boot.LinkKey)
+	return boot.OpenPorts(ctx, settings, d.Getenv, boot.Table, boot.Blobs, boot.LinkKey)
 }
 
 // Close ends the API and all processes.

@@ -1,6 +1,7 @@
 // Command awslocal runs a command next to stand-ins for AWS on this machine:
-// DynamoDB Local, which is Amazon's own, versitygw, an S3 server, and moto, of
-// which SNS, SQS and SES are used.
+// DynamoDB Local, which is Amazon's own, versitygw, an S3 server, moto, of
+// which SNS, SQS and SES are used, and ministack, to which whole stacks are
+// deployed.
 //
 //	go run ./infra/awslocal -- go test ./shared/table/dynamo ./shared/blob/s3
 //	go run ./infra/awslocal
@@ -77,8 +78,14 @@ func run(ctx context.Context, args []string) (int, error) {
 		return 1, err
 	}
 	defer moto.stop()
+	ministack, err := startMinistack(ctx, installed.ministack)
+	if err != nil {
+		return 1, err
+	}
+	defer ministack.stop()
 
-	env := append(environment(dynamo.url, s3.url, moto.url), "FERRY_TEST_RIE="+filepath.Join(installed.rie, rieProgram))
+	env := append(environment(dynamo.url, s3.url, moto.url), "FERRY_TEST_RIE="+filepath.Join(installed.rie, rieProgram),
+		"FERRY_TEST_CLOUD="+ministack.url, "FERRY_TEST_SAM="+pythonOf(installed.ministack))
 	if len(args) == 0 {
 		for _, e := range env {
 			fmt.Println("export", e)

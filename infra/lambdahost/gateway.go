@@ -29,10 +29,16 @@ const (
 	defaultRoute = "$default"
 )
 
+// Invoker sends a function an event and waits for the answer. An error is the
+// sender's own; those of the function are in the Result.
+type Invoker interface {
+	Invoke(ctx context.Context, event []byte) (Result, error)
+}
+
 // Route leads requests to a function. Path has {name} for what varies.
 type Route struct {
 	Method, Path string
-	Host         *Host
+	Function     Invoker
 }
 
 // Gateway is an HTTP API with the $default stage: it makes an event of payload
@@ -79,7 +85,7 @@ func forward(w http.ResponseWriter, r *http.Request, route Route) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), integrationTimeout)
 	defer cancel()
-	result, err := route.Host.Invoke(ctx, event)
+	result, err := route.Function.Invoke(ctx, event)
 	switch {
 	case errors.Is(err, ErrEventTooLarge):
 		refuse(w, http.StatusRequestEntityTooLarge, "Request Entity Too Large")

@@ -8,12 +8,19 @@
 // the password "demo password", and stays until Ctrl-C. The second gives the
 // command an address in FERRY_TEST_STACKS at which each POST makes a stack with
 // an empty table, and DELETE ends it.
+//
+// With -deployed, each stack is deployed to an emulator of all of AWS, where
+// its stream, topics, queues and schedule work too and its roles are enforced;
+// see infra/cloud. Without, the functions run by themselves on DynamoDB Local
+// and a real S3 server, which are nearer to AWS's, and faster.
 package main
 
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -23,12 +30,15 @@ import (
 	"time"
 
 	"ferry/infra/assembly"
+	"ferry/infra/cloud"
 	"ferry/shared/users"
 )
 
 func main() {
+	deployed := flag.Bool("deployed", false, "deploy each stack to an emulator of all of AWS")
+	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code, err := run(ctx, os.Args[1:])
+	code, err := run(ctx, *deployed, flag.Args())
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "serve:", err)
@@ -36,10 +46,7 @@ func main() {
 	os.Exit(code)
 }
 
-func run(ctx context.Context, args []string) (int, error) {
-	if len(args) > 0 && args[0] == "--" {
-		args = args[1:]
-	}
+func run(ctx context.Context, deployed bool, args []string) (int, error) {
 	if os.Getenv("AWS_ENDPOINT_URL_DYNAMODB") == "" {
 		return 1, errors.New("there are no stand-ins for AWS: go run ./infra/awslocal -- go run ./infra/assembly/serve")
 	}
@@ -52,22 +59,34 @@ func run(ctx context.Context, args []string) (int, error) {
 	if err := assembly.Build(ctx, ".", programs); err != nil {
 		return 1, err
 	}
-	stacks := &stacks{programs: programs, all: map[string]*assembly.Local{}}
-	defer stacks.close()
+	log := io.Discard // there are many stacks at once
 	if len(args) == 0 {
-		return 0, stacks.one(ctx)
+		log = os.Stderr
 	}
-	return stacks.command(ctx, args)
+	s := &stacks{all: map[string]stack{}, start: func(ctx context.Context, name string) (stack, error) {
+		return assembly.Start(ctx, assembly.LocalConfig{Root: ".", Programs: programs, Name: name, Log: log})
+	}}
+	if deployed {
+		c, err := cloud.Open(ctx, ".", programs)
+		if err != nil {
+			return 1, err
+		}
+		s.start = func(ctx context.Context, name string) (stack, error) { return c.Deploy(ctx, name, nil) }
+	}
+	defer s.close()
+	if len(args) == 0 {
+		return 0, s.one(ctx)
+	}
+	return s.command(ctx, args)
 }
 
 // one runs a stack until the context ends.
 func (s *stacks) one(ctx context.Context) error {
-	it, err := assembly.Start(ctx, assembly.LocalConfig{Root: ".", Programs: s.programs, Name: "ferry", Log: os.Stderr})
+	d, err := s.add(ctx, "ferry")
 	if err != nil {
 		return err
 	}
-	s.add(it)
-	p, err := it.Ports(ctx)
+	p, err := d.Ports(ctx)
 	if err != nil {
 		return err
 	}
@@ -79,7 +98,7 @@ func (s *stacks) one(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("making the user demo: %w", err)
 	}
-	fmt.Printf("the stack answers at %s; its user is demo, with the password %q; Ctrl-C ends it\n", it.Base, password)
+	fmt.Printf("the stack answers at %s; its user is demo, with the password %q; Ctrl-C ends it\n", d.Base, password)
 	<-ctx.Done()
 	return nil
 }

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"path"
 	"sync"
@@ -11,27 +11,32 @@ import (
 	"ferry/infra/assembly"
 )
 
+// stack is one that runs.
+type stack interface {
+	Describe() assembly.Description
+	Close() error
+}
+
 // stacks makes a stack for each POST and ends it for DELETE of its name.
 type stacks struct {
-	programs string
+	start func(ctx context.Context, name string) (stack, error)
 
 	mu    sync.Mutex
 	count int
-	all   map[string]*assembly.Local
+	all   map[string]stack
 }
 
 // ServeHTTP implements http.Handler.
 func (s *stacks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.Method {
 	case http.MethodPost:
-		it, err := assembly.Start(r.Context(), assembly.LocalConfig{Root: ".", Programs: s.programs, Name: s.name(), Log: io.Discard})
+		d, err := s.add(r.Context(), s.name())
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
-		s.add(it)
 		w.WriteHeader(http.StatusCreated)
-		_ = json.NewEncoder(w).Encode(it.Description) // who has gone needs no answer
+		_ = json.NewEncoder(w).Encode(d) // who has gone needs no answer
 	case http.MethodDelete:
 		s.mu.Lock()
 		it := s.all[path.Base(r.URL.Path)]
@@ -53,10 +58,16 @@ func (s *stacks) name() string {
 	return fmt.Sprintf("stack-%d", s.count)
 }
 
-func (s *stacks) add(it *assembly.Local) {
+// add starts a stack, which close ends.
+func (s *stacks) add(ctx context.Context, name string) (assembly.Description, error) {
+	it, err := s.start(ctx, name)
+	if err != nil {
+		return assembly.Description{}, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.all[it.Name] = it
+	s.all[name] = it
+	return it.Describe(), nil
 }
 
 func (s *stacks) close() {

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/boot"
+	"ferry/infra/assembly"
 	"ferry/shared/boot/local"
 	"ferry/shared/endpoint"
 	"ferry/shared/service"
@@ -27,7 +27,10 @@ func remote(t testing.TB, options int) *Server {
 		t.Skip("the stack has its own settings")
 	}
 	d := startStack(t)
-	p := openStack(t, d)
+	p, err := d.Ports(t.Context())
+	if err != nil {
+		t.Fatalf("opening the stack's data: %v", err)
+	}
 	c, err := readContract()
 	if err != nil {
 		t.Fatalf("reading the interface's description: %v", err)
@@ -46,12 +49,7 @@ func remote(t testing.TB, options int) *Server {
 	}
 }
 
-// description is what infra/assembly/serve tells of a stack.
-type description struct {
-	Name, Base, Table, FilesBucket, BackupBucket, KeyParameter, Parameters string
-}
-
-func startStack(t testing.TB) (d description) {
+func startStack(t testing.TB) (d assembly.Description) {
 	t.Helper()
 	stacks := os.Getenv("FERRY_TEST_STACKS")
 	if stacks == "" {
@@ -75,24 +73,4 @@ func startStack(t testing.TB) (d description) {
 		}
 	})
 	return d
-}
-
-func openStack(t testing.TB, d description) *endpoint.Ports {
-	t.Helper()
-	own := map[string]string{
-		"FERRY_TABLE": d.Table, "FERRY_FILES_BUCKET": d.FilesBucket, "FERRY_BACKUP_BUCKET": d.BackupBucket,
-		"FERRY_KEY_PARAMETER": d.KeyParameter, "AWS_ENDPOINT_URL_SSM": d.Parameters,
-	}
-	settings := endpoint.Settings{PublicURL: d.Base}
-	settings.Retention.KeepDays, settings.Retention.BackupDays = 30, 90
-	p, err := boot.OpenPorts(t.Context(), settings, func(name string) string {
-		if v, ok := own[name]; ok {
-			return v
-		}
-		return os.Getenv(name)
-	}, boot.Table, boot.Blobs, boot.LinkKey)
-	if err != nil {
-		t.Fatalf("opening the stack's data: %v", err)
-	}
-	return p
 }
