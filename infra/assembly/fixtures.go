@@ -110,13 +110,18 @@ func (it *Fixtures) Event() []byte {
 	return responseURL.ReplaceAll(it.fixture.Event, []byte("${1}"+it.address+`"`))
 }
 
-// Check compares a function's answer with the one that is expected. One that was
-// put where CloudFormation waits for it counts in place of what was returned.
-func (it *Fixtures) Check(returned []byte) error {
+// Answer is what a function has answered: what it returned or, for one that was
+// put where CloudFormation waits for it, that.
+func (it *Fixtures) Answer(returned []byte) []byte {
 	select {
 	case put := <-it.answers:
-		return it.fixture.Expect.Check(put)
+		return put
 	default:
-		return it.fixture.Expect.Check(returned)
+		return returned
 	}
+}
+
+// Check compares a function's answer with the one that is expected.
+func (it *Fixtures) Check(returned []byte) error {
+	return it.fixture.Expect.Check(it.Answer(returned))
 }

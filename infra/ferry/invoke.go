@@ -20,6 +20,9 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"ferry/infra/assembly"
+	"ferry/infra/lambdahost"
+	"ferry/infra/template"
+	"ferry/shared/boot/fixture"
 )
 
 type invokeCommand struct {
@@ -31,26 +34,23 @@ type invokeCommand struct {
 // Help is shown by ferry invoke --help.
 func (invokeCommand) Help() string {
 	return `Run it in the project's root. The function is built, started as Lambda starts it, with the environment that template.yaml gives it, and sent the event.
-Its data are new ones in stand-ins for AWS, which the environment must name:
+Next to stand-ins for AWS its data are new ones that events/ speak of, with topics, queues and a sender of mail, and the answer is held to the one that the event expects, if it says so:
 
-    go run ./infra/awslocal -- bin/ferry invoke health
+    go run ./infra/awslocal -- bin/ferry invoke downloadlist
+    go run ./infra/awslocal -- bin/ferry invoke feedback events/feedbacksms.json
 
-or those of a stack, with FERRY_TABLE, FERRY_FILES_BUCKET, FERRY_BACKUP_BUCKET, FERRY_KEY_PARAMETER and AWS credentials in the environment.`
+With FERRY_TABLE, FERRY_FILES_BUCKET, FERRY_BACKUP_BUCKET, FERRY_KEY_PARAMETER and AWS credentials in the environment it works with the data of that stack, and does there what the event says.
+What else the function takes from its environment, as template.yaml has it, such as FERRY_QUEUE, it takes from yours.`
 }
 
 func (c invokeCommand) Run(ctx context.Context, out console) error {
-	if _, err := os.Stat(filepath.Join("functions", c.Name, "main.go")); err != nil {
-		return &coded{exitUsage, fmt.Errorf("there is no functions/%s here: run it in the project's root, with the name of a directory of functions/", c.Name)}
-	}
-	if c.Event == "" {
-		c.Event = filepath.Join("events", c.Name+".json")
-	}
-	event, err := os.ReadFile(c.Event)
-	if errors.Is(err, fs.ErrNotExist) {
-		return &coded{exitNoFile, fmt.Errorf("there is no event %s", c.Event)}
-	}
+	event, err := c.read()
 	if err != nil {
-		return fmt.Errorf("reading the event: %w", err)
+		return err
+	}
+	onStack := os.Getenv("FERRY_TABLE") != ""
+	if !onStack && os.Getenv("AWS_ENDPOINT_URL_DYNAMODB") == "" {
+		return &coded{exitSettings, fmt.Errorf("there are neither stand-ins for AWS (go run ./infra/awslocal -- bin/ferry invoke %s) nor a stack's data (FERRY_TABLE ...): see ferry invoke --help", c.Name)}
 	}
 	programs, err := os.MkdirTemp("", "ferry-invoke-")
 	if err != nil {
@@ -61,49 +61,109 @@ func (c invokeCommand) Run(ctx context.Context, out console) error {
 	if err := assembly.BuildOne(ctx, ".", c.Name, programs); err != nil {
 		return err
 	}
-	it, done, err := c.stack(ctx, programs, out.Err)
-	if err != nil {
-		return err
+	if onStack {
+		return c.onStack(ctx, programs, event, out)
 	}
-	defer done()
-	host := it.Hosts[c.Name]
-	if host == nil {
-		return &coded{exitUsage, fmt.Errorf("template.yaml has no function %s", c.Name)}
-	}
-	r, err := host.Invoke(ctx, event)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(out.Err, "started in %s, answered in %s, %s, at most %s of memory\n", r.Init.Round(time.Millisecond), r.Took.Round(time.Millisecond), size(int64(len(r.Payload))), size(r.Peak))
-	if r.Failed != "" {
-		fmt.Fprintf(out.Out, "%s\n", r.Payload)
-		return fmt.Errorf("the function failed: %s", r.Failed)
-	}
-	return c.print(out.Out, r.Payload)
+	return c.onStandIns(ctx, programs, event, out)
 }
 
-// stack is a new one in stand-ins for AWS, or the one that the environment names.
-func (c invokeCommand) stack(ctx context.Context, programs string, log io.Writer) (it *assembly.Assembly, done func() error, err error) {
-	if os.Getenv("AWS_ENDPOINT_URL_DYNAMODB") != "" && os.Getenv("FERRY_TABLE") == "" {
-		local, err := assembly.Start(ctx, assembly.LocalConfig{Root: ".", Programs: programs, Name: "invoke-" + strings.ToLower(rand.Text()), Log: log})
-		if err != nil {
-			return nil, nil, err
-		}
-		return local.Assembly, local.Close, nil
+// read reads the event.
+func (c invokeCommand) read() (fixture.Fixture, error) {
+	if _, err := os.Stat(filepath.Join("functions", c.Name, "main.go")); err != nil {
+		return fixture.Fixture{}, &coded{exitUsage, fmt.Errorf("there is no functions/%s here: run it in the project's root, with the name of a directory of functions/", c.Name)}
 	}
+	path := c.Event
+	if path == "" {
+		path = filepath.Join("events", c.Name+".json")
+	}
+	f, err := fixture.Read(c.Name, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, &coded{exitNoFile, fmt.Errorf("there is no event %s", path)}
+	}
+	return f, err
+}
+
+// onStandIns invokes the function on new data in stand-ins for AWS.
+func (c invokeCommand) onStandIns(ctx context.Context, programs string, f fixture.Fixture, out console) error {
+	it, err := assembly.StartFixtures(ctx, assembly.LocalConfig{Root: ".", Programs: programs, Name: "invoke-" + strings.ToLower(rand.Text()), Log: out.Err}, f)
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	host := it.Hosts[c.Name]
+	if host == nil {
+		return c.unknown()
+	}
+	payload, err := c.invoke(ctx, host, it.Event(), out)
+	if err != nil {
+		return err
+	}
+	answer := it.Answer(payload)
+	if err := c.print(out.Out, answer); err != nil || f.Expect.Empty() {
+		return err
+	}
+	if err := f.Expect.Check(answer); err != nil {
+		return fmt.Errorf("the answer is not the one that the event expects: %w", err)
+	}
+	fmt.Fprintln(out.Err, "the answer is as the event expects")
+	return nil
+}
+
+// onStack invokes the function on the data that the environment names.
+func (c invokeCommand) onStack(ctx context.Context, programs string, f fixture.Fixture, out console) error {
 	values := map[string]string{
 		"AWS::StackName": strings.TrimSuffix(strings.TrimPrefix(os.Getenv("FERRY_KEY_PARAMETER"), "/"), "/link-key"),
 		"AWS::Region":    os.Getenv("AWS_REGION"), "AWS::Partition": "aws", "AWS::AccountId": "", "AWS::URLSuffix": "amazonaws.com",
 		"Table": os.Getenv("FERRY_TABLE"), "FilesBucket": os.Getenv("FERRY_FILES_BUCKET"), "BackupBucket": os.Getenv("FERRY_BACKUP_BUCKET"),
 	}
-	if values["Table"] == "" {
-		return nil, nil, &coded{exitSettings, errors.New("there are no data to work with: see ferry invoke --help")}
+	for _, name := range []string{"NoticesTopic", "EventsTopic", "MailQueue", "SmsQueue", "MailEvents"} {
+		values[name] = "" // only a function that uses it needs it, and names its variable
 	}
-	it, err = assembly.New(assembly.Config{Root: ".", Programs: programs, Values: values, AWS: assembly.AWSVariables(), Log: log})
+	it, err := assembly.New(assembly.Config{Root: ".", Programs: programs, Values: values, AWS: assembly.AWSVariables()})
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	return it, it.Close, nil
+	i := slices.IndexFunc(it.Functions, func(f template.Function) bool { return f.Name == c.Name })
+	if i < 0 {
+		return c.unknown()
+	}
+	environment, err := it.Environment(c.Name)
+	if err != nil {
+		return err
+	}
+	for name := range environment {
+		if own, ok := os.LookupEnv(name); ok {
+			environment[name] = own
+		}
+	}
+	host := lambdahost.New(lambdahost.Function{
+		Name: c.Name, Program: filepath.Join(programs, c.Name), Environment: environment,
+		Timeout: it.Functions[i].Timeout, Memory: it.Functions[i].Memory, Log: out.Err,
+	})
+	defer host.Close()
+	payload, err := c.invoke(ctx, host, f.Event, out)
+	if err != nil {
+		return err
+	}
+	return c.print(out.Out, payload)
+}
+
+func (c invokeCommand) unknown() error {
+	return &coded{exitUsage, fmt.Errorf("template.yaml has no function %s", c.Name)}
+}
+
+// invoke sends the event, tells what that took, and returns the answer.
+func (c invokeCommand) invoke(ctx context.Context, host *lambdahost.Host, event []byte, out console) ([]byte, error) {
+	r, err := host.Invoke(ctx, event)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(out.Err, "started in %s, answered in %s, %s, at most %s of memory\n", r.Init.Round(time.Millisecond), r.Took.Round(time.Millisecond), size(int64(len(r.Payload))), size(r.Peak))
+	if r.Failed != "" {
+		fmt.Fprintf(out.Out, "%s\n", r.Payload)
+		return nil, fmt.Errorf("the function failed: %s", r.Failed)
+	}
+	return r.Payload, nil
 }
 
 func sortedHeader(all map[string][]string) iter.Seq2[string, []string] {
