@@ -53,7 +53,7 @@ func TestAnAnswerThatIsNotTheExpectedOneIsShownAndFails(t *testing.T) {
 
 func TestAFunctionIsInvokedOnTheDataOfAStack(t *testing.T) {
 	t.Parallel()
-	stack := []string{"FERRY_TABLE=t", "FERRY_FILES_BUCKET=f", "FERRY_BACKUP_BUCKET=b", "FERRY_KEY_PARAMETER=/ferry/link-key", "AWS_REGION=eu-south-1", "AWS_EC2_METADATA_DISABLED=true"}
+	stack := []string{"FERRY_TABLE=t", "FERRY_FILES_BUCKET=f", "FERRY_BACKUP_BUCKET=b", "FERRY_KEY_PARAMETER=/ferry/link-key", "AWS_REGION=eu-south-1", "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=secret"}
 	out, errs, err := invoke(t, stack, "openapi")
 	if err != nil || !strings.HasPrefix(out, "200\n") {
 		t.Errorf("%v: %.200s%s", err, out, errs)
