@@ -103,6 +103,17 @@ func (h *Host) Invoke(ctx context.Context, event []byte) (Result, error) {
 	return r, nil
 }
 
+// Start starts a process ahead of its first event, and returns how long it took
+// to its first poll.
+func (h *Host) Start(ctx context.Context) (init time.Duration, err error) {
+	i, init, err := h.take(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("starting %s: %w", h.function.Name, err)
+	}
+	h.give(i)
+	return init, nil
+}
+
 func (h *Host) id() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,6 +22,8 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/minio/crc64nvme"
 
+	"ferry/infra/assembly"
+	"ferry/infra/lambdahost"
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/function"
@@ -29,11 +32,11 @@ import (
 	"ferry/shared/table"
 )
 
-// memory is what a session of any size may take of a function, in KiB.
-const memory = 256 << 10
+// memory is what a session of any size may take of a function, in bytes.
+const memory = 128 << 20
 
 // TestASessionOf10000PartsFitsASmallFunction runs the program of the function,
-// with a function's time and no more than 256 MiB of data, on a session of as
+// with a function's time and no more than 128 MiB, on a session of as
 // many parts as there can be. They are true ones in the S3 server, of one byte.
 // It is no parallel test, as others would take of its time.
 func TestASessionOf10000PartsFitsASmallFunction(t *testing.T) {
@@ -55,19 +58,19 @@ func TestASessionOf10000PartsFitsASmallFunction(t *testing.T) {
 	g.check(f.Ports.Table.Write(t.Context(), table.Update(table.Key{PK: "upload#" + s.ID, SK: "upload"}).Set("partSize", int64(1))))
 	s3.etags = g.sendTiny(s.ID, s3.data)
 
-	p := start(t, "uploads", environment, fmt.Sprintf("ulimit -d %d", memory))
-	p.limit = 28 * time.Second // as in template.yaml
+	host := program(t, "uploads", environment)
+	var used int64
 	ask := func(method, path, body string, into any) time.Duration {
 		t.Helper()
 		text, err := json.Marshal(event(t, method, path, body))
 		g.check(err)
-		began := time.Now()
-		answer := p.invoke(text)
-		took := time.Since(began)
+		answer, err := host.Invoke(t.Context(), text)
+		g.check(err)
 		var r events.APIGatewayProxyResponse
-		g.check(json.Unmarshal(answer, &r))
+		g.check(json.Unmarshal(answer.Payload, &r))
 		decode(t, r, 200, into)
-		return took
+		used = answer.Peak
+		return answer.Took
 	}
 	state := ask("GET", "/uploads/"+s.ID, "", &s)
 	if s.Parts != blob.MaxParts || len(s.Arrived) != blob.MaxParts || s.Arrived[blob.MaxParts-1].Number != blob.MaxParts {
@@ -80,11 +83,41 @@ func TestASessionOf10000PartsFitsASmallFunction(t *testing.T) {
 	if len(first.Files) != 3 || first.Files[0] != again.Files[0] || first.Files[0].Length != blob.MaxParts {
 		t.Errorf("the answers are %+v and %+v", first, again)
 	}
-	used := p.peak()
 	if used > memory {
-		t.Errorf("the function took %d KiB", used)
+		t.Errorf("the function took %d bytes", used)
 	}
-	t.Logf("the state took %s, the completion %s, and both %d MiB of memory", state, complete, used>>10)
+	t.Logf("the state took %s, the completion %s, and both %d MiB of memory", state, complete, used>>20)
+}
+
+// program builds a function, for a host that runs it with this environment.
+func program(t *testing.T, name string, environment map[string]string) *lambdahost.Host {
+	t.Helper()
+	dir := t.TempDir()
+	if err := assembly.BuildOne(t.Context(), boottest.Root(t), name, dir); err != nil {
+		t.Fatal(err)
+	}
+	host := lambdahost.New(lambdahost.Function{
+		Name: name, Program: filepath.Join(dir, name), Environment: environment, Timeout: 28 * time.Second, Log: t.Output(), // as in template.yaml
+	})
+	t.Cleanup(func() {
+		if err := host.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return host
+}
+
+// environment is what a function with all ports gets.
+func environment(getenv func(string) string) map[string]string {
+	all := map[string]string{}
+	for _, name := range []string{
+		"FERRY_TABLE", "FERRY_FILES_BUCKET", "FERRY_BACKUP_BUCKET", "FERRY_KEY_PARAMETER", "FERRY_NOTICES_TOPIC", "FERRY_EVENTS_TOPIC",
+		"AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
+		"AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL_SSM",
+	} {
+		all[name] = getenv(name)
+	}
+	return all
 }
 
 func (g gateway) check(err error) {
