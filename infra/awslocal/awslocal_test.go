@@ -128,3 +128,23 @@ func TestAServerThatEndsAtOnceIsReportedWithItsWords(t *testing.T) {
 		t.Errorf("got %v, want an error with the server's output", err)
 	}
 }
+
+func TestWhatMinistackWritesGoesWithTheData(t *testing.T) {
+	t.Parallel()
+	dir, data := t.TempDir(), t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	script := `#!/bin/sh
+touch "${TMPDIR:?}/program"
+`
+	if err := os.WriteFile(pythonOf(dir), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := startMinistack(t.Context(), dir, data); err == nil {
+		t.Error("what has ended is said to run")
+	}
+	if written, err := filepath.Glob(filepath.Join(data, "*", "program")); err != nil || len(written) != 1 {
+		t.Errorf("among the data there is %v, %v", written, err)
+	}
+}

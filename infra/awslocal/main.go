@@ -78,7 +78,7 @@ func run(ctx context.Context, args []string) (int, error) {
 		return 1, err
 	}
 	defer moto.stop()
-	ministack, err := startMinistack(ctx, installed.ministack)
+	ministack, err := startMinistack(ctx, installed.ministack, data)
 	if err != nil {
 		return 1, err
 	}
