@@ -17,6 +17,7 @@ import (
 	"ferry/shared/blob"
 	"ferry/shared/fault"
 	"ferry/shared/idempotency"
+	"ferry/shared/limits"
 	"ferry/shared/notices"
 	"ferry/shared/table"
 	"ferry/shared/users"
@@ -54,6 +55,7 @@ type Session struct {
 	PartSize    int64            `json:"partSize"`
 	SHA256      []byte           `json:"sha256,omitempty"`
 	Notices     []notices.Notice `json:"notices,omitempty"`
+	Counted     int64            `json:"counted,omitempty"` // Unix milliseconds: when these counted again, after Created
 	Receipt     Receipt          `json:"receipt"`
 	Upload      string           `json:"upload"` // the store's name for it
 	FileID      int64            `json:"fileId"`
@@ -278,7 +280,8 @@ func sumFault(err error, what string) error {
 // repeat it gives the same file. sum is the CRC64NVME of the whole, or nil.
 //
 // After the session is read it costs the owner's profile, the store's calls,
-// and one transaction.
+// and one transaction; and one more if it has recipients and was begun in
+// another hour.
 func (s *Service) Complete(ctx context.Context, it Session, sum *uint64) (Listed, error) {
 	if it.Done {
 		return s.completed(ctx, it)
@@ -290,6 +293,9 @@ func (s *Service) Complete(ctx context.Context, it Session, sum *uint64) (Listed
 	}
 	if err != nil || owner.Incarnation != it.Incarnation || owner.State == users.Disabled {
 		return Listed{}, fault.New(fault.Invalid, "the destination user does not exist any more")
+	}
+	if err := s.recount(ctx, &it); err != nil {
+		return Listed{}, err
 	}
 	written, err := s.Parts.CompleteParts(ctx, blob.Files, it.blobKey(), it.Upload, it.Layout(), sum)
 	if errors.Is(err, blob.ErrNoUpload) {
@@ -310,6 +316,25 @@ func (s *Service) Complete(ctx context.Context, it Session, sum *uint64) (Listed
 		f.Uploader, f.ByWhich = it.Uploader, it.ByWhich
 	}
 	return s.finish(ctx, it, f)
+}
+
+// recount counts a session's notices in the hour and the day of its completion
+// too, before anything changes: else those of a week could come on one day. The
+// session remembers it, so that to complete it once more counts nothing more.
+func (s *Service) recount(ctx context.Context, it *Session) error {
+	now := s.Now()
+	counter := limits.Counter{Table: s.Table, Now: func() time.Time { return now }, Most: s.Notices}
+	last := time.UnixMilli(cmp.Or(it.Counted, it.Created))
+	mark := table.Update(sessionKey(it.ID)).Set("counted", now.UnixMilli()).
+		If(table.Equal("done", false), table.AtMost("counted", it.Counted))
+	err := counter.TakeAgain(ctx, last, mark, it.Uploader, Sending{it.Notices, it.Receipt}.to()...)
+	if errors.Is(err, table.ErrCondition) {
+		return nil // another request has counted them, or completed or ended the session
+	}
+	if err == nil {
+		it.Counted = now.UnixMilli()
+	}
+	return err
 }
 
 // finish is the transaction that makes a session a file.

@@ -54,10 +54,30 @@ type window struct {
 // fault tells when there is room again, an Invalid one that there never will be;
 // then none of them was counted.
 func (c Counter) Take(ctx context.Context, user string, to ...string) error {
+	return c.count(ctx, c.windows(user, to))
+}
+
+// TakeAgain counts what Take has counted at that time, in the windows that have
+// begun since, for messages that are sent only now. mark is written in the same
+// call; its refused condition is a table.ErrCondition, and nothing was counted.
+// No call is made, and mark not written, if there is no such window.
+func (c Counter) TakeAgain(ctx context.Context, taken time.Time, mark table.Op, user string, to ...string) error {
+	now := c.Now()
+	var begun []window
+	for _, w := range c.windows(user, to) {
+		if w.begin(taken).Before(w.begin(now)) {
+			begun = append(begun, w)
+		}
+	}
+	return c.count(ctx, begun, mark)
+}
+
+// count adds to the windows that are bounded, and writes marks if there are any.
+func (c Counter) count(ctx context.Context, all []window, marks ...table.Op) error {
 	now := c.Now()
 	var open []window
-	var ops []table.Op
-	for _, w := range c.windows(user, to) {
+	ops := marks
+	for _, w := range all {
 		if w.most == 0 {
 			continue
 		}
@@ -66,13 +86,13 @@ func (c Counter) Take(ctx context.Context, user string, to ...string) error {
 		}
 		open, ops = append(open, w), append(ops, w.op(now))
 	}
-	if len(ops) == 0 {
+	if len(open) == 0 {
 		return nil
 	}
 	err := c.Table.Write(ctx, ops...)
 	var refused *table.ConditionError
-	if errors.As(err, &refused) {
-		return tooMany(open[refused.Op], now)
+	if errors.As(err, &refused) && refused.Op >= len(marks) {
+		return tooMany(open[refused.Op-len(marks)], now)
 	}
 	if err != nil {
 		return fmt.Errorf("counting notices: %w", err)

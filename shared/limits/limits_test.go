@@ -78,6 +78,55 @@ func TestNoticesAreBoundedInEachWindow(t *testing.T) {
 	}
 }
 
+func TestWhatIsSentLaterCountsInTheWindowsThatHaveBegunSince(t *testing.T) {
+	t.Parallel()
+	const ann = "ann@example.com"
+	var now time.Time
+	tab := open(t)
+	counter := limits.Counter{Table: tab, Now: func() time.Time { return now }, Most: limits.Notices{PerHour: 2, PerDay: 2}}
+	type flag struct {
+		N int64 `json:"n"`
+	}
+	mark := table.Update(table.Key{PK: "mark", SK: "mark"}).Add("n", 1)
+	marked := func(want int64) {
+		t.Helper()
+		var f flag
+		if err := tab.Get(t.Context(), mark.Key, &f); f.N != want {
+			t.Fatalf("it is marked %d times, want %d (%v)", f.N, want, err)
+		}
+	}
+	begun := at("0 10:50")
+	for _, later := range []string{"0 10:59", "0 10:50"} {
+		now = at(later)
+		if err := counter.TakeAgain(t.Context(), begun, mark, "alice", ann); err != nil {
+			t.Fatal(err)
+		}
+		marked(0)
+	}
+	now = at("0 11:00") // another hour of the same day
+	for i := range int64(2) {
+		if err := counter.TakeAgain(t.Context(), begun, mark, "alice", ann); err != nil {
+			t.Fatal(err)
+		}
+		marked(i + 1)
+	}
+	if err := counter.TakeAgain(t.Context(), begun, mark, "alice", ann); !fault.Is(err, fault.TooMany) || fault.Of(err).After != time.Hour {
+		t.Fatalf("the third of an hour: %+v", err)
+	}
+	marked(2)
+	now = at("0 12:00")
+	if err := counter.Take(t.Context(), "alice", ann, "bob@example.com"); err != nil {
+		t.Fatalf("the day has counted what was only sent in it: %v", err)
+	}
+	now = at("1 12:00")
+	if err := counter.TakeAgain(t.Context(), begun, mark.If(table.AtMost("n", 1)), "alice", ann); !errors.Is(err, table.ErrCondition) {
+		t.Fatalf("with a mark that is refused: %v", err)
+	}
+	if err := counter.Take(t.Context(), "alice", ann, "bob@example.com"); err != nil {
+		t.Fatalf("what was refused has counted: %v", err)
+	}
+}
+
 func TestWhatIsGivenBackIsNotCounted(t *testing.T) {
 	t.Parallel()
 	const ann, bob = "ann@example.com", "bob@example.com"

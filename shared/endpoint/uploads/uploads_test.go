@@ -34,9 +34,9 @@ type caller struct {
 	bearer string
 }
 
-func begin(t *testing.T) caller {
+func begin(t *testing.T, options ...servicetest.Option) caller {
 	t.Helper()
-	s := servicetest.New(t)
+	s := servicetest.New(t, options...)
 	for _, name := range []string{"ann", "bob"} {
 		s.AddUser(name, password)
 	}
