@@ -67,10 +67,13 @@ type Record struct {
 	Request string // id of the request that it comes of
 }
 
+// Notice reports whether the item is a notice.
+func (r Record) Notice() bool { return strings.HasPrefix(r.Key.PK, OutboxPrefix) }
+
 // message is what is published of the record; ok is false if it is nothing.
 func (r Record) message() (to Topic, m Message, ok bool) {
 	switch {
-	case strings.HasPrefix(r.Key.PK, OutboxPrefix):
+	case r.Notice():
 		return Notices, Pointer(r.Key, r.Channel), true
 	case strings.HasPrefix(r.Key.PK, EventPrefix) && r.Body != "" && r.Type != "":
 		return Events, Message{writable(r.Body), TypeAttribute, r.Type}, true

@@ -22,9 +22,10 @@ func Run(ports ...port.Opener) {
 }
 
 // Handler returns a function that names the records which could not be passed
-// on. The stream brings these, and those after them, again; so one that a topic
-// refuses for good is left out: all behind it would wait for as long as the
-// stream tries. The table still has it.
+// on. The stream brings these, and those after them, again; so an event that its
+// topic refuses for good is left out: all behind it would wait for as long as
+// the stream tries. The table still has it. Of a notice nothing is published
+// that a topic could refuse, and so none is ever left out.
 func Handler(f *function.Function) func(context.Context, events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
 	return func(ctx context.Context, e events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
 		if err := f.Begin(ctx); err != nil {
@@ -40,7 +41,7 @@ func Handler(f *function.Function) func(context.Context, events.DynamoDBEvent) (
 			switch {
 			case err == nil:
 				log.Info("a record was passed on")
-			case errors.Is(err, relay.ErrRefused):
+			case errors.Is(err, relay.ErrRefused) && !records[i].Notice():
 				log.Error("a record is given up: its topic takes no such message", "error", err)
 			default:
 				log.Error("a record was not passed on", "error", err)
