@@ -13,6 +13,7 @@ import (
 	"ferry/shared/blob"
 	"ferry/shared/boot/function"
 	"ferry/shared/boot/port"
+	"ferry/shared/endpoint"
 	"ferry/shared/notices"
 	"ferry/shared/relay/overdue"
 	"ferry/shared/sweep"
@@ -33,15 +34,15 @@ func Run(ports ...port.Opener) {
 	lambda.Start(Handler(function.Open(os.Getenv, ports...)))
 }
 
-// Handler returns a function that sweeps once and logs what it did. Trouble
-// with notices does not keep it from sweeping.
+// Handler returns a function that sweeps once and logs what it did. Neither
+// trouble with notices nor their number keeps it from sweeping.
 func Handler(f *function.Function) func(context.Context) (sweep.Report, error) {
 	return func(ctx context.Context) (sweep.Report, error) {
 		if err := f.Begin(ctx); err != nil {
 			return sweep.Report{}, fmt.Errorf("preparing the sweep: %w", err)
 		}
 		p := f.Ports
-		reminded, late := overdue.Remind(ctx, p.Table, p.Topics, p.Now(), notices.Events(p.Recorder()))
+		reminded, late := remind(ctx, p)
 		r, err := sweep.New(sweep.Config{
 			Table: p.Table, Blobs: p.Blobs, Files: p.Files(), Now: p.Now, Log: p.Log, Grace: grace, Reserve: reserve,
 		}).Run(ctx)
@@ -53,4 +54,14 @@ func Handler(f *function.Function) func(context.Context) (sweep.Report, error) {
 			"failed", r.Failed, "complete", r.Complete, "overdue", reminded.Pointed, "ended", reminded.Ended)
 		return r, err
 	}
+}
+
+// remind deals with overdue notices, in half of the time at most.
+func remind(ctx context.Context, p *endpoint.Ports) (overdue.Report, error) {
+	if until, ok := ctx.Deadline(); ok {
+		half, cancel := context.WithTimeout(ctx, time.Until(until)/2)
+		defer cancel()
+		ctx = half
+	}
+	return overdue.Remind(ctx, p.Table, p.Topics, p.Now(), notices.Events(p.Recorder()))
 }

@@ -97,3 +97,28 @@ func TestASweepPointsTheSendersAtWhatIsOverdue(t *testing.T) {
 		t.Errorf("without a topic %+v, %v", r, err)
 	}
 }
+
+// hurried notes until when a publication may take.
+type hurried struct{ until time.Time }
+
+func (h *hurried) Publish(ctx context.Context, _ relay.Topic, messages []relay.Message) []error {
+	h.until, _ = ctx.Deadline()
+	return make([]error, len(messages))
+}
+
+// TestNoticesThatWaitLeaveTimeToSweep: without a sender there can be so many
+// that a run is over before all were pointed at.
+func TestNoticesThatWaitLeaveTimeToSweep(t *testing.T) {
+	t.Parallel()
+	p := boottest.Ports(t, nil)
+	var h hurried
+	p.Topics = &h
+	if err := p.Table.Write(t.Context(), notices.Notice{Channel: notices.Mail}.Op(time.Now().Add(-2*time.Hour), "x")); err != nil {
+		t.Fatal(err)
+	}
+	half := time.Now().Add(7*time.Minute + 30*time.Second)
+	run(t, p, 15*time.Minute)
+	if late := h.until.Sub(half); h.until.IsZero() || late > time.Minute {
+		t.Errorf("notices may take %v more than half of the time", late)
+	}
+}
