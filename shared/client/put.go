@@ -114,16 +114,26 @@ func (c *Client) attempt(ctx context.Context, src Source, o PutOptions, st Statu
 	for _, a := range st.Arrived {
 		p.arrived[a.Number] = a
 	}
-	if err := p.parts(ctx); err != nil {
+	err = p.parts(ctx)
+	gone := errors.Is(err, ErrNotFound)
+	if err != nil && !gone {
 		return File{}, err
+	}
+	sum := p.whole()
+	if gone { // or one object already, that is no file yet
+		if sum, _, err = checksum(ctx, io.NewSectionReader(src.Content, 0, src.Length)); err != nil {
+			return File{}, &local{fmt.Errorf("reading %s: %w", src.Name, err)}
+		}
 	}
 	if src.Check != nil {
 		if err := src.Check(); err != nil {
 			return File{}, &local{err}
 		}
 	}
-	sum := p.whole()
-	return c.Complete(ctx, st.Session, &sum)
+	if f, err = c.Complete(ctx, st.Session, &sum); err == nil {
+		p.progress(src.Length - p.counted.Load())
+	}
+	return f, err
 }
 
 // resume finds the session to go on with, or begins one.

@@ -158,6 +158,31 @@ func TestAFileThatHasChangedSinceIsSentAsItIsNow(t *testing.T) {
 	wantStored(t, c, f, content)
 }
 
+// TestAnUploadGoesOnWhoseObjectIsWholeAndNoFileYet: the service was ended in
+// between, or the client as it waited for a long comparison.
+func TestAnUploadGoesOnWhoseObjectIsWholeAndNoFileYet(t *testing.T) {
+	t.Parallel()
+	s, whole := start(t)
+	content := bytesOf(9, 2*partSize+1)
+	first := connect(t, s, "ann", func(o *client.Options) { o.Retry.Tries = 1 })
+	session := ""
+	_, err := first.Put(t.Context(), source(content), client.PutOptions{PartSize: partSize, Began: func(begun client.Session) error {
+		session = begun.ID
+		s.Calls.Before("table.Write", func() error { return io.ErrUnexpectedEOF }) // that of the record is the next
+		return nil
+	}})
+	if s.Calls.Before("table.Write", nil); client.StatusOf(err) != 500 {
+		t.Fatalf("the first ends by %v", err)
+	}
+	var sent int64
+	f, err := whole.Put(t.Context(), source(content), client.PutOptions{Connections: 1, Session: session, Progress: func(n int64) { sent += n }})
+	if err != nil || sent != int64(len(content)) {
+		t.Fatalf("the progress ends at %d of %d bytes, %v", sent, len(content), err)
+	}
+	wantStored(t, whole, f, content)
+	wantNoSessions(t, whole)
+}
+
 func TestAnotherSessionIsBegunForOneThatHasEnded(t *testing.T) {
 	t.Parallel()
 	for what, end := range map[string]func(*servicetest.Server, *client.Client, string) error{
