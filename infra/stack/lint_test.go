@@ -172,6 +172,10 @@ func checkStatement(t *testing.T, f fn, s statement) {
 			t.Errorf("%s: %s on items of any partition", f.ID, action)
 		}
 	}
+	from := show(at(s.Condition, "StringEquals", "ses:FromAddress"))
+	if strings.Contains(s.Resources[0], ":identity/*") && from != "!Ref SenderAddress" {
+		t.Errorf("%s: %v as any sender", f.ID, s.Actions)
+	}
 	if slices.Contains(s.Keys, "*") {
 		t.Errorf("%s: %v on items of any partition", f.ID, s.Actions)
 	}
