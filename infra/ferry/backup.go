@@ -18,7 +18,7 @@ type backupCommand struct {
 // Help is shown by ferry backup --help.
 func (backupCommand) Help() string {
 	return `The service may run meanwhile. The backup is of one moment, each file compared with its checksum, and is itself a directory of data:
-"ferry serve --data DIR" would serve it. It holds the key of all links: keep it where only you can read it. For a stack on AWS see infra/stack/README.md.`
+"ferry serve --data DIR" would serve it. It holds the key of all links: keep it where only you can read it. For a stack on AWS see infra/runbook/README.md.`
 }
 
 func (c backupCommand) Run(ctx context.Context, out console) (err error) {
