@@ -32,8 +32,13 @@ type Stack struct {
 	parameters map[string]string
 	front      *http.Server
 
+	// Quiet, if there is one, returns when no event is under way that must not be
+	// lost. Update calls it while no call reaches a function.
+	Quiet func(context.Context) error
+
 	// The emulator ends a process in the midst of a call if its program is
-	// replaced, which Lambda does not: calls wait for that.
+	// replaced, which Lambda does not: calls wait for that. So it does with
+	// events, and a queue brings such a one again only minutes later.
 	replacing sync.RWMutex
 	api       http.Handler
 }
@@ -82,6 +87,11 @@ func (s *Stack) create(ctx context.Context) error {
 func (s *Stack) Update(ctx context.Context, c *Cloud) error {
 	s.replacing.Lock()
 	defer s.replacing.Unlock()
+	if s.Quiet != nil {
+		if err := s.Quiet(ctx); err != nil {
+			return err
+		}
+	}
 	_, err := c.stacks.UpdateStack(ctx, &cloudformation.UpdateStackInput{
 		StackName: &s.Name, TemplateURL: &c.url, Parameters: s.values(), Capabilities: []types.Capability{types.CapabilityCapabilityIam},
 	})

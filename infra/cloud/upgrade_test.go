@@ -15,6 +15,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
@@ -23,6 +24,7 @@ import (
 	"ferry/infra/cloud"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/envelope"
+	"ferry/shared/notices"
 )
 
 // previous is the commit of the version before this one.
@@ -33,19 +35,50 @@ const previous = "6740bf3aca0c6618d3ff1265b50289dfffae0a76"
 func upgrade(t *testing.T, now *cloud.Cloud) {
 	before := open(t, source(t, previous))
 	d := deploy(t, before, map[string]string{"SenderAddress": "ferry@upgrade.example.com", "NoticesPerHour": "10000", "NoticesPerDay": "10000"})
+	d.Quiet = d.sent
 	clients := d.clients(3)
 	clients.more(10)
-	check(t, d.Update(t.Context(), now))
+	check(t, d.update(now))
 	clients.more(10)
 	check(t, d.Mix(t.Context(), before))
 	if now, then := d.program("Upload", "live"), d.program("Upload", "$LATEST"); now == then {
 		t.Error("both versions have the same program")
 	}
 	clients.more(30)
-	check(t, d.Update(t.Context(), before))
+	check(t, d.update(before))
 	clients.more(10)
 	clients.end()
 	clients.check()
+}
+
+// update deploys another version, if the events before it come to their end.
+func (d *deployed) update(c *cloud.Cloud) error {
+	ctx, cancel := context.WithTimeout(d.Context(), patience)
+	defer cancel()
+	return d.Update(ctx, c)
+}
+
+// sent returns when no notice waits for its mail.
+func (d *deployed) sent(ctx context.Context) error {
+	for {
+		waiting := 0
+		for n, err := range notices.Waiting(ctx, d.ports.Table) {
+			if err != nil {
+				return err
+			}
+			if strings.HasSuffix(n.To, d.name+".example.com") {
+				waiting++
+			}
+		}
+		if waiting == 0 {
+			return nil
+		}
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // program is the hash of what a version of a function runs.
