@@ -29,6 +29,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/sesv2"
 
 	"ferry/infra/template"
 )
@@ -119,6 +120,14 @@ func packed(program string) ([]byte, error) {
 	}
 	err = errors.Join(err, z.Close()) // which writes the end
 	return out.Bytes(), err
+}
+
+// Verify lets the emulator's SES send from an address.
+func (c *Cloud) Verify(ctx context.Context, address string) error {
+	if _, err := sesv2.NewFromConfig(c.Config).CreateEmailIdentity(ctx, &sesv2.CreateEmailIdentityInput{EmailIdentity: &address}); err != nil {
+		return fmt.Errorf("verifying %s: %w", address, err)
+	}
+	return nil
 }
 
 //go:embed transform.py

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/sesv2"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"ferry/infra/cloud"
@@ -56,7 +55,7 @@ func deploy(t *testing.T, c *cloud.Cloud, parameters map[string]string) *deploye
 	t.Helper()
 	name := strings.ToLower("cloud-" + rand.Text()[:8])
 	if parameters["SenderAddress"] != "" {
-		verify(t, c.Config, parameters["SenderAddress"])
+		check(t, c.Verify(t.Context(), parameters["SenderAddress"]))
 	}
 	s, err := c.Deploy(t.Context(), name, parameters)
 	check(t, err)
@@ -78,12 +77,6 @@ func (d *deployed) knownKey() {
 	d.Helper()
 	_, err := ssm.NewFromConfig(d.config).PutParameter(d.Context(), &ssm.PutParameterInput{Name: &d.KeyParameter, Value: aws.String(boottest.Key), Overwrite: aws.Bool(true)})
 	check(d, err)
-}
-
-func verify(t *testing.T, cfg aws.Config, address string) {
-	t.Helper()
-	_, err := sesv2.NewFromConfig(cfg).CreateEmailIdentity(t.Context(), &sesv2.CreateEmailIdentityInput{EmailIdentity: &address})
-	check(t, err)
 }
 
 func check(t testing.TB, err error) {

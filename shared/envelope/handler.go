@@ -197,5 +197,8 @@ func (o Outlet) log(r *http.Request, w *recorder, id string, start time.Time, er
 			level = slog.LevelError
 		}
 	}
+	if _, _, basic := r.BasicAuth(); basic && w.status == http.StatusUnauthorized {
+		attrs = append(attrs, slog.String("auth", "Basic")) // a password was refused
+	}
 	o.Log.LogAttrs(r.Context(), level, "request", attrs...)
 }

@@ -71,7 +71,16 @@ func run(ctx context.Context, deployed bool, args []string) (int, error) {
 		if err != nil {
 			return 1, err
 		}
-		s.start = func(ctx context.Context, name string) (stack, error) { return c.Deploy(ctx, name, nil) }
+		var parameters map[string]string
+		if len(args) == 0 { // a person's, who wants to see what is sent
+			const sender = "ferry@example.com"
+			if err := c.Verify(ctx, sender); err != nil {
+				return 1, err
+			}
+			parameters = map[string]string{"SenderAddress": sender, "SmsSending": "on"}
+			fmt.Printf("mail will be shown at %s/_ministack/ses/messages, text messages at %s/_ministack/sns/sms-messages\n", c.Address, c.Address)
+		}
+		s.start = func(ctx context.Context, name string) (stack, error) { return c.Deploy(ctx, name, parameters) }
 	}
 	defer s.close()
 	if len(args) == 0 {

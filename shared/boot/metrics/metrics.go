@@ -23,7 +23,7 @@ const (
 	ClientErrors   = "ClientErrors" // answers with 4xx
 	ServerErrors   = "ServerErrors" // answers with 5xx
 	Bytes          = "Bytes"        // of answers
-	LoginsFailed   = "LoginsFailed"
+	LoginsFailed   = "LoginsFailed" // passwords refused, by any endpoint
 	NoticesSent    = "NoticesSent"
 	NoticesDelayed = "NoticesDelayed" // not sent yet, to be tried again
 	NoticesFailed  = "NoticesFailed"  // given up
@@ -93,8 +93,9 @@ func ofRequest(r slog.Record) []slog.Attr {
 		values = append(values, slog.Int64(ServerErrors, 1))
 	case code >= 400:
 		values = append(values, slog.Int64(ClientErrors, 1))
-		login := strings.HasSuffix(path.String(), "/auth/login") || strings.HasSuffix(path.String(), "/oauth2/token")
-		if login && (code == 401 || code == 400) {
+		auth, _ := attr(r, "auth")
+		grant := strings.HasSuffix(path.String(), "/oauth2/token") && (code == 400 || code == 401) // its password is in the body
+		if grant || code == 401 && auth.String() == "Basic" {
 			values = append(values, slog.Int64(LoginsFailed, 1))
 		}
 	}

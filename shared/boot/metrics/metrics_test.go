@@ -21,7 +21,7 @@ func TestLinesHaveTheirMetrics(t *testing.T) {
 		{"a request", "request", []any{"path", "/v1/upload", "status", 200, "bytes", int64(123)}, map[string]float64{"Requests": 1, "Bytes": 123}},
 		{"a request that failed", "request", []any{"status", 500, "bytes", int64(1)}, map[string]float64{"Requests": 1, "Bytes": 1, "ServerErrors": 1}},
 		{"a wrong request", "request", []any{"path", "/v1/upload", "status", 401, "bytes", int64(1)}, map[string]float64{"Requests": 1, "Bytes": 1, "ClientErrors": 1}},
-		{"a failed login", "request", []any{"path", "/v1/auth/login", "status", 401, "bytes", int64(1)}, map[string]float64{"Requests": 1, "Bytes": 1, "ClientErrors": 1, "LoginsFailed": 1}},
+		{"a refused password", "request", []any{"path", "/v1/upload", "status", 401, "bytes", int64(1), "auth", "Basic"}, map[string]float64{"Requests": 1, "Bytes": 1, "ClientErrors": 1, "LoginsFailed": 1}},
 		{"a failed grant", "request", []any{"path", "/v1/oauth2/token", "status", 400, "bytes", int64(1)}, map[string]float64{"Requests": 1, "Bytes": 1, "ClientErrors": 1, "LoginsFailed": 1}},
 		{"a notice that was sent", "notice sent", []any{"age", 1500 * time.Millisecond}, map[string]float64{"NoticesSent": 1, "NoticeSeconds": 1.5}},
 		{"one that waits", "notice not sent yet", []any{"age", 90 * time.Second}, map[string]float64{"NoticesDelayed": 1, "NoticeSeconds": 90}},
