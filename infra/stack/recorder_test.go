@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+
 	"ferry/shared/blob"
 	"ferry/shared/mail"
 	"ferry/shared/relay"
@@ -144,6 +146,14 @@ type recordedSMS struct {
 func (r recordedSMS) Send(ctx context.Context, m sms.Message) (string, error) {
 	r.note("number", "sns:Publish")
 	return r.Sender.Send(ctx, m)
+}
+
+// recordedKeys is where the link key is written.
+type recordedKeys struct{ *uses }
+
+func (r recordedKeys) PutParameter(context.Context, *ssm.PutParameterInput, ...func(*ssm.Options)) (*ssm.PutParameterOutput, error) {
+	r.note("link-key", "ssm:PutParameter")
+	return &ssm.PutParameterOutput{}, nil
 }
 
 // interlopers are callers who come in between, each once.

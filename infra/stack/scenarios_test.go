@@ -2,6 +2,7 @@ package stack
 
 import (
 	"bytes"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"maps"
@@ -13,10 +14,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-lambda-go/cfn"
+
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/function"
+	"ferry/shared/boot/linkkey"
 	"ferry/shared/boot/sweeper"
 	"ferry/shared/endpoint"
 	"ferry/shared/endpoint/all"
@@ -53,8 +57,16 @@ func scenarios() map[string]func(*stage) {
 		"sms":                func(s *stage) { sendAll(s, notices.SMS, "+393331234567") },
 		"feedback":           feedbackAll,
 		"sweep":              sweepAll,
-		"linkkey":            func(*stage) {}, // its one call is proven where it is written
+		"linkkey":            makeKey,
 	}
+}
+
+// keyParameter is the name of the link key's parameter.
+const keyParameter = "/stack/link-key"
+
+func makeKey(s *stage) {
+	_, _, err := linkkey.Handler(s.keys, keyParameter, rand.Reader)(s.Context(), cfn.Event{RequestType: cfn.RequestCreate})
+	s.check(err)
 }
 
 // outdated adds a user whose hash will be renewed at the next login.
@@ -229,6 +241,10 @@ func uploads(s *stage) {
 		plan("", 201, header("Idempotency-Key", "k"))
 	}
 	plan(`,"d":"nobody"`, 400, header("Idempotency-Key", "another"))
+	gone := plan("", 201) // swept away
+	_, err := s.real.Blobs.Sweep(s.Context(), s.real.Now().Add(2*blob.PartsLife))
+	s.check(err)
+	s.must(404, "POST", gone+"/complete", bearer())
 	s.must(401, "GET", "/uploads", header("Authorization", "Bearer none"))
 	s.guesses(func(password string) int { return s.do("GET", "/uploads", basic("dave", password)) }, boottest.Password)
 }
@@ -244,6 +260,10 @@ func download(s *stage, path string, area blob.Area, id int64) {
 	s.ports.RedirectOver = 1
 	s.h = function.With(s.ports).Handler(s.endpoint())
 	s.must(302, "GET", path+token)
+	s.ports.RedirectOver = 0
+	s.h = function.With(s.ports).Handler(s.endpoint())
+	s.lose(area)
+	s.must(401, "GET", path+token, header("User-Agent", "curl/8"))
 }
 
 // downloadFile has a file too whose uploader wants to hear of its first download.
@@ -272,6 +292,9 @@ func filesDelete(s *stage) {
 	s.must(404, "DELETE", "/files/3", bearer())
 	s.put("alice")
 	s.guesses(func(password string) int { return s.do("DELETE", "/files/4", basic("alice", password)) }, boottest.Password)
+	s.put("alice")
+	s.lose(blob.Files)
+	s.mustFail("DELETE", "/files/5", bearer())
 }
 
 func filesGet(s *stage) {
@@ -297,6 +320,11 @@ func filesRestore(s *stage) {
 	}
 	s.must(404, "POST", "/files/3/restore", bearer())
 	s.guesses(func(password string) int { return s.do("POST", "/files/1/restore", basic("alice", password)) }, boottest.Password)
+	s.put("alice")
+	_, err := s.real.Files().Delete(s.Context(), s.get("alice"), 4)
+	s.check(err)
+	s.lose(blob.Backup)
+	s.mustFail("POST", "/files/4/restore", bearer())
 }
 
 func notificationsStop(s *stage) {
@@ -329,6 +357,10 @@ func sweepAll(s *stage) {
 		s.check(err)
 	}
 	s.check(s.real.Table.Write(s.Context(), notices.Notice{Kind: notices.Link, Channel: notices.SMS}.Op(s.real.Now(), "late")))
+	for _, area := range []blob.Area{blob.Files, blob.Backup} { // a crash leaves its parts
+		_, err := s.real.Parts.BeginParts(s.Context(), area, "zoe/1-parts", blob.Layout{Length: 3, PartSize: 3})
+		s.check(err)
+	}
 	s.sweep(31) // the mail's link is dead by then
 	s.put("alice")
 	s.others.beforeCopy = func() { // another sweep is quicker

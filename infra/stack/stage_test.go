@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"ferry/shared/auth"
+	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/function"
+	"ferry/shared/boot/linkkey"
 	"ferry/shared/endpoint"
 	"ferry/shared/endpoint/all"
 	"ferry/shared/files"
@@ -27,6 +29,7 @@ type stage struct {
 	uses   *uses
 	real   *endpoint.Ports
 	ports  *endpoint.Ports
+	keys   linkkey.Store
 	others *interlopers
 	cloud  boottest.Cloud
 	h      http.Handler
@@ -36,6 +39,7 @@ type stage struct {
 func newStage(t *testing.T, name string) *stage {
 	t.Helper()
 	s := &stage{T: t, uses: newUses(), others: &interlopers{}}
+	s.keys = recordedKeys{s.uses}
 	s.real = boottest.Ports(t, nil)
 	s.real.Now = func() time.Time { return time.Now().Add(s.ahead) }
 	s.real.PublicURL, s.real.Events = "https://files.example.com/v1", true
@@ -84,19 +88,25 @@ func (s *stage) check(err error) {
 	}
 }
 
-// do sends a request. None may fail for want of a port.
-func (s *stage) do(method, path string, options ...func(*http.Request)) int {
-	s.Helper()
+// try sends a request that may fail in any way.
+func (s *stage) try(method, path string, options ...func(*http.Request)) int {
 	r := httptest.NewRequestWithContext(s.Context(), method, "https://gateway.example/v1"+path, nil)
 	for _, o := range options {
 		o(r)
 	}
 	w := httptest.NewRecorder()
 	s.h.ServeHTTP(w, r)
-	if w.Code >= 500 {
-		s.Fatalf("%s %s: status %d", method, path, w.Code)
-	}
 	return w.Code
+}
+
+// do sends a request. None may fail for want of a port.
+func (s *stage) do(method, path string, options ...func(*http.Request)) int {
+	s.Helper()
+	status := s.try(method, path, options...)
+	if status >= 500 {
+		s.Fatalf("%s %s: status %d", method, path, status)
+	}
+	return status
 }
 
 // must is do with a status that must come.
@@ -104,6 +114,14 @@ func (s *stage) must(status int, method, path string, options ...func(*http.Requ
 	s.Helper()
 	if got := s.do(method, path, options...); got != status {
 		s.Fatalf("%s %s: status %d, want %d", method, path, got, status)
+	}
+}
+
+// mustFail sends a request that is answered with an error of the server.
+func (s *stage) mustFail(method, path string, options ...func(*http.Request)) {
+	s.Helper()
+	if got := s.try(method, path, options...); got < 500 {
+		s.Fatalf("%s %s: status %d, want an error", method, path, got)
 	}
 }
 
@@ -167,6 +185,16 @@ func (s *stage) guesses(try func(password string) int, right string) {
 	s.ahead += 10 * time.Minute
 	if status := try(right); status != 200 {
 		s.Fatalf("the right password: status %d", status)
+	}
+}
+
+// lose removes all objects of an area and leaves the files that they belong to.
+func (s *stage) lose(area blob.Area) {
+	s.Helper()
+	objects, err := s.real.Blobs.List(s.Context(), area, "", blob.MaxList)
+	s.check(err)
+	for _, o := range objects {
+		s.check(s.real.Blobs.Delete(s.Context(), area, o.Key))
 	}
 }
 

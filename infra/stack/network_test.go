@@ -1,0 +1,192 @@
+package stack
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+
+	"ferry/shared/boot/boottest"
+)
+
+// What the function's environment names.
+const (
+	noticesTopic = "arn:aws:sns:us-east-1:123456789012:notices"
+	eventsTopic  = "arn:aws:sns:us-east-1:123456789012:events"
+	queueURL     = "https://sqs.us-east-1.amazonaws.com/123456789012/queue"
+	mailFrom     = `"Ferry" <ferry@example.com>`
+	mailEvents   = "stack-mail"
+)
+
+// network is what the function's calls pass. Those to the table and the
+// buckets go on to the stand-ins; the others, of which only what is sent
+// matters, are answered here. Each fault is for the next call of an operation.
+type network struct {
+	*uses
+	next   aws.HTTPClient
+	cloud  *boottest.Cloud
+	faults map[string]fault
+}
+
+// fault makes of a call, which it may pass on, what goes wrong.
+type fault func(r *http.Request, next aws.HTTPClient) (*http.Response, error)
+
+// Do implements aws.HTTPClient.
+func (n *network) Do(r *http.Request) (*http.Response, error) {
+	operation := awsmiddleware.GetOperationName(r.Context())
+	if operation == "" { // it is not the SDK's
+		operation = n.noteTarget(r)
+	}
+	if f, ok := n.fault(operation); ok {
+		return f(r, n.next)
+	}
+	answer, err := n.answer(operation, r)
+	if err != nil {
+		return nil, err
+	}
+	n.noteMissing(operation, r, answer.StatusCode)
+	return answer, nil
+}
+
+func (n *network) fault(operation string) (fault, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	f, ok := n.faults[operation]
+	delete(n.faults, operation)
+	return f, ok
+}
+
+func (n *network) answer(operation string, r *http.Request) (*http.Response, error) {
+	switch operation {
+	case "SendEmail":
+		return answer(200, `{"MessageId":"mail-1"}`), n.cloud.MailErr
+	case "Publish":
+		return answer(200, "<PublishResponse><PublishResult><MessageId>sms-1</MessageId></PublishResult></PublishResponse>"), n.cloud.SMSErr
+	case "PublishBatch":
+		return published(r)
+	case "ChangeMessageVisibility", "PutParameter":
+		return answer(200, "{}"), nil
+	case "GetParameter":
+		return answer(200, fmt.Sprintf(`{"Parameter":{"Value":%q}}`, boottest.Key)), nil
+	}
+	return n.next.Do(r)
+}
+
+func answer(status int, body string) *http.Response {
+	return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}
+}
+
+// published says of each message that it is taken.
+func published(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		return nil, err
+	}
+	var taken strings.Builder
+	for i := 1; ; i++ {
+		id := form.Get(fmt.Sprintf("PublishBatchRequestEntries.member.%d.Id", i))
+		if id == "" {
+			break
+		}
+		fmt.Fprintf(&taken, "<member><Id>%s</Id></member>", id)
+	}
+	return answer(200, "<PublishBatchResponse><PublishBatchResult><Successful>"+taken.String()+"</Successful></PublishBatchResult></PublishBatchResponse>"), nil
+}
+
+// noteTarget notes a call of the small client that reads the link key.
+func (n *network) noteTarget(r *http.Request) (operation string) {
+	_, operation, _ = strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	var asked struct{ Name string }
+	if err := json.NewDecoder(r.Body).Decode(&asked); err == nil && operation == "GetParameter" && asked.Name == keyParameter {
+		n.note("link-key", "ssm:GetParameter")
+	} else {
+		n.note("an unknown call", operation)
+	}
+	return operation
+}
+
+// noteMissing notes an answer that S3 gives only to who may list the bucket;
+// others hear that they have no access.
+func (n *network) noteMissing(operation string, r *http.Request, status int) {
+	if status != http.StatusNotFound {
+		return
+	}
+	at := r.URL.Path
+	switch operation {
+	case "CopyObject":
+		at = r.Header.Get("X-Amz-Copy-Source")
+	case "GetObject", "HeadObject":
+	default:
+		return
+	}
+	name, _, _ := strings.Cut(strings.TrimPrefix(at, "/"), "/")
+	n.note(areaOf(name), "s3:ListBucket")
+}
+
+// refused is an answer of S3.
+func refused(status int, code string) fault {
+	return func(*http.Request, aws.HTTPClient) (*http.Response, error) {
+		return answer(status, "<Error><Code>"+code+"</Code></Error>"), nil
+	}
+}
+
+// lost is a call that is carried out and whose answer is lost.
+func lost(r *http.Request, next aws.HTTPClient) (*http.Response, error) {
+	answer, err := next.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	answer.Body.Close()
+	return nil, errors.New("connection reset")
+}
+
+// huge is the head of an object that is too large for one call.
+func huge(r *http.Request, next aws.HTTPClient) (*http.Response, error) {
+	answer, err := next.Do(r)
+	if err == nil {
+		answer.Header.Set("Content-Length", fmt.Sprint(1<<30))
+	}
+	return answer, err
+}
+
+// failures are what functions meet on AWS and nowhere else.
+func failures() map[string]func(*stage, *network) {
+	return map[string]func(*stage, *network){
+		"upload": func(s *stage, n *network) {
+			n.faults["PutObject"] = lost
+			s.must(200, "POST", "/upload?file=a.txt", bearer(), content("text/plain", "abc"))
+			// The template's MaxBody lets no body in that is sent in parts; the code would.
+			n.faults["UploadPart"] = refused(403, "AccessDenied")
+			s.mustFail("POST", "/upload?file=a.txt", bearer(), content("text/plain", strings.Repeat("a", 9<<20)))
+		},
+		"filesdelete": func(s *stage, n *network) {
+			s.put("alice")
+			n.largeCopyFails()
+			s.mustFail("DELETE", "/files/6", bearer())
+		},
+		"filesrestore": func(s *stage, n *network) {
+			s.put("alice")
+			_, err := s.real.Files().Delete(s.Context(), s.get("alice"), 5)
+			s.check(err)
+			n.largeCopyFails()
+			s.mustFail("POST", "/files/5/restore", bearer())
+		},
+	}
+}
+
+// largeCopyFails lets the next copy be one in parts, of which one fails.
+func (n *network) largeCopyFails() {
+	n.faults["CopyObject"] = refused(400, "InvalidRequest")
+	n.faults["HeadObject"] = huge
+	n.faults["UploadPartCopy"] = refused(403, "AccessDenied")
+}
