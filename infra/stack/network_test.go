@@ -165,9 +165,6 @@ func failures() map[string]func(*stage, *network) {
 		"upload": func(s *stage, n *network) {
 			n.faults["PutObject"] = lost
 			s.must(200, "POST", "/upload?file=a.txt", bearer(), content("text/plain", "abc"))
-			// The template's MaxBody lets no body in that is sent in parts; the code would.
-			n.faults["UploadPart"] = refused(403, "AccessDenied")
-			s.mustFail("POST", "/upload?file=a.txt", bearer(), content("text/plain", strings.Repeat("a", 9<<20)))
 		},
 		"filesdelete": func(s *stage, n *network) {
 			s.put("alice")
