@@ -25,13 +25,13 @@ func TestADeployedStack(t *testing.T) {
 	}
 	c := open(t, root)
 	for name, test := range map[string]func(*testing.T, *cloud.Cloud){
-		"brings a link to its recipients by itself":                       links,
-		"tells the sender of a file that a mail bounced":                  bounce,
-		"is swept on its schedule":                                        sweep,
-		"without a sender says what is missing and keeps the mail":        noSender,
-		"works on while its functions are replaced and put back":          upgrade,
-		"leaves its data when it is deleted":                              deletion,
-		"lets each function do what its fixture asks, as its role allows": fixtures,
+		"brings a link to its recipients by itself":                links,
+		"tells the sender of a file that a mail bounced":           bounce,
+		"is swept on its schedule":                                 sweep,
+		"without a sender says what is missing and keeps the mail": noSender,
+		"works on while its functions are replaced and put back":   upgrade,
+		"leaves its data when it is deleted":                       deletion,
+		"answers each fixture as its functions' roles allow":       fixtures,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,12 +1,12 @@
 package cloud_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,6 +22,7 @@ import (
 	"ferry/infra/cloud"
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
+	"ferry/shared/boot/fixture"
 	"ferry/shared/files"
 	"ferry/shared/users"
 )
@@ -244,34 +245,40 @@ func deletion(t *testing.T, c *cloud.Cloud) {
 }
 
 // fixtures sends each function its event of events/, under the role that the
-// template gives it.
+// template gives it, and compares the answer: a call that the role does not
+// allow makes it another one.
 func fixtures(t *testing.T, c *cloud.Cloud) {
-	d := deploy(t, c, map[string]string{"PublicUrl": "", "SenderAddress": "ferry@fixtures.example.com", "SmsSending": "on"}) // the fixtures' links have the gateway's own address
-	paths, err := filepath.Glob(filepath.Join(root, "events", "*.json"))
+	names, err := fixture.Names(root)
 	check(t, err)
-	if len(paths) == 0 {
+	if len(names) == 0 {
 		t.Fatal("there are no events")
 	}
-	for _, path := range paths {
-		name := strings.TrimSuffix(filepath.Base(path), ".json")
+	for _, name := range names {
 		if name == "linkkey" { // answers to an address of AWS; the deployment has called it
 			continue
 		}
-		fixture := boottest.Load(t, name)
-		got, err := d.Invoke(t.Context(), d.id(name), fixture.Event)
-		if err != nil || got.Failed != "" {
-			t.Errorf("%s: %v, %s: %s", name, err, got.Failed, got.Payload)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, err := fixture.Load(root, name)
+			check(t, err)
+			d := deploy(t, c, map[string]string{"PublicUrl": "", "SenderAddress": "ferry@fixtures.example.com", "SmsSending": "on"}) // the fixtures' links have the gateway's own address
+			check(t, f.Notices(t.Context(), d.ports))
+			check(t, d.sent(t.Context(), "")) // the stream brings them to email and sms by itself
+			got, err := d.Invoke(t.Context(), d.id(f.Function), f.Event)
+			check(t, err)
+			if got.Failed != "" {
+				t.Fatalf("%s: %s", got.Failed, got.Payload)
+			}
+			var answer bytes.Buffer
+			check(t, json.Compact(&answer, got.Payload)) // the emulator writes JSON anew
+			check(t, f.Expect.Check(answer.Bytes()))
+		})
 	}
 }
 
-// id is the template's name of the function that an event is for.
-func (d *deployed) id(event string) string {
+// id is the template's name of a function.
+func (d *deployed) id(function string) string {
 	d.Helper()
-	function := strings.TrimSuffix(event, "sms")
-	if function == "" {
-		function = event
-	}
 	for id := range d.IDs {
 		if strings.ToLower(id) == function {
 			return id

@@ -280,7 +280,7 @@ func (s *Stack) serve(h http.Handler) (address string, err error) {
 	if err != nil {
 		return "", err
 	}
-	s.front = &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ErrorLog: nil}
+	s.front = &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
 	go s.front.Serve(l) // until Close
 	return "http://" + l.Addr().String(), nil
 }

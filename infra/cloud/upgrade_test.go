@@ -35,7 +35,7 @@ const previous = "6740bf3aca0c6618d3ff1265b50289dfffae0a76"
 func upgrade(t *testing.T, now *cloud.Cloud) {
 	before := open(t, source(t, previous))
 	d := deploy(t, before, map[string]string{"SenderAddress": "ferry@upgrade.example.com", "NoticesPerHour": "10000", "NoticesPerDay": "10000"})
-	d.Quiet = d.sent
+	d.Quiet = func(ctx context.Context) error { return d.sent(ctx, d.name+".example.com") }
 	clients := d.clients(3)
 	clients.more(10)
 	check(t, d.update(now))
@@ -58,15 +58,15 @@ func (d *deployed) update(c *cloud.Cloud) error {
 	return d.Update(ctx, c)
 }
 
-// sent returns when no notice waits for its mail.
-func (d *deployed) sent(ctx context.Context) error {
+// sent returns when no notice waits whose recipient ends in to.
+func (d *deployed) sent(ctx context.Context, to string) error {
 	for {
 		waiting := 0
 		for n, err := range notices.Waiting(ctx, d.ports.Table) {
 			if err != nil {
 				return err
 			}
-			if strings.HasSuffix(n.To, d.name+".example.com") {
+			if strings.HasSuffix(n.To, to) {
 				waiting++
 			}
 		}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+
+	"ferry/shared/blob"
+	"ferry/shared/files"
+	"ferry/shared/users"
+)
+
+// stage is a stack with users and files.
+type stage struct {
+	*lab
+	bearer string
+	users  int
+}
+
+func newStage(ctx context.Context, l *lab) (*stage, error) {
+	s := &stage{lab: l}
+	err := s.user(ctx, users.User{Name: alice, State: users.Active, Email: "alice@example.com"})
+	if err != nil {
+		return nil, err
+	}
+	_, s.bearer, err = l.raw.Auth().Login(ctx, alice, password, "203.0.113.7")
+	return s, err
+}
+
+// fill fills alice's area, and the backup area if asked to.
+func (s *stage) fill(ctx context.Context, areas ...blob.Area) error {
+	for range areaSize {
+		if _, err := s.put(ctx, small, files.Sending{}); err != nil {
+			return err
+		}
+	}
+	for range areas {
+		for range areaSize {
+			if _, err := s.putAway(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *stage) user(ctx context.Context, u users.User) (err error) {
+	if u.Password, err = s.raw.Hasher.Hash(ctx, password); err != nil {
+		return err
+	}
+	return users.NewStore(s.raw.Table, s.raw.Now).Add(ctx, u)
+}
+
+// another adds a user of whom there was none.
+func (s *stage) another(ctx context.Context, state users.State) (string, error) {
+	s.users++
+	name := fmt.Sprintf("user%d", s.users)
+	return name, s.user(ctx, users.User{Name: name, State: state, Email: name + "@example.com"})
+}
+
+// put stores a file of alice.
+func (s *stage) put(ctx context.Context, size int64, sending files.Sending) (id int64, err error) {
+	up, err := s.raw.Files().Begin(ctx, alice, users.User{Name: alice}, size, sending)
+	if err != nil {
+		return 0, err
+	}
+	if err := up.Add(ctx, files.Part{Name: "report.pdf", Type: "application/pdf", Body: io.LimitReader(zeros{}, size), Size: size}); err != nil {
+		return 0, err
+	}
+	stored, err := up.Commit(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return stored[0].ID, nil
+}
+
+// putAway stores one in the backup area.
+func (s *stage) putAway(ctx context.Context) (id int64, err error) {
+	if id, err = s.put(ctx, small, files.Sending{}); err != nil {
+		return 0, err
+	}
+	owner, err := users.NewStore(s.raw.Table, s.raw.Now).Get(ctx, alice)
+	if err != nil {
+		return 0, err
+	}
+	_, err = s.raw.Files().Delete(ctx, owner, id)
+	return id, err
+}
+
+// zeros are the bytes of all files.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+func (zeros) ReadAt(p []byte, _ int64) (int, error) { clear(p); return len(p), nil }
+
+// ask sends a request to the API. A header whose value is bearer gets alice's.
+func (s *stage) ask(ctx context.Context, status int, method, path string, body io.Reader, headers ...string) (*http.Response, error) {
+	r := httptest.NewRequestWithContext(ctx, method, "https://gateway.example/v1"+path, body)
+	for i := 0; i < len(headers); i += 2 {
+		value := headers[i+1]
+		if value == "bearer" {
+			value = "Bearer " + s.bearer
+		}
+		r.Header.Set(headers[i], value)
+	}
+	w := httptest.NewRecorder()
+	s.mux.ServeHTTP(w, r)
+	if w.Code != status {
+		return nil, fmt.Errorf("%s %s: status %d (%s)", method, path, w.Code, w.Header().Get("Ferry-Error"))
+	}
+	return w.Result(), nil
+}
+
+func basic(name string) string {
+	r := http.Request{Header: http.Header{}}
+	r.SetBasicAuth(name, password)
+	return r.Header.Get("Authorization")
+}
