@@ -1,9 +1,10 @@
 package main
 
 import (
-	"ferry/shared/boot/function"
 	"ferry/shared/boot/port/dynamotable"
-	"ferry/shared/endpoint/authchange"
+
+	"ferry/shared/api/account"
+	"ferry/shared/boot/lambda"
 )
 
-func main() { function.Run(authchange.Endpoint(), dynamotable.Open) }
+func main() { lambda.Run(account.Change(), dynamotable.Open) }

@@ -1,9 +1,10 @@
 package main
 
 import (
-	"ferry/shared/boot/function"
 	"ferry/shared/boot/port/dynamotable"
-	"ferry/shared/endpoint/authfirst"
+
+	"ferry/shared/api/account"
+	"ferry/shared/boot/lambda"
 )
 
-func main() { function.Run(authfirst.Endpoint(), dynamotable.Open) }
+func main() { lambda.Run(account.First(), dynamotable.Open) }

@@ -1,10 +1,10 @@
 package main
 
 import (
-	"ferry/shared/boot/function"
 	"ferry/shared/boot/port/dynamotable"
-	"ferry/shared/boot/port/ssmkey"
-	"ferry/shared/endpoint/authforget"
+
+	"ferry/shared/api/account"
+	"ferry/shared/boot/lambda"
 )
 
-func main() { function.Run(authforget.Endpoint(), dynamotable.Open, ssmkey.Open) }
+func main() { lambda.Run(account.Forget(), dynamotable.Open, lambda.LinkKey) }

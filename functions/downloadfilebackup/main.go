@@ -1,10 +1,11 @@
 package main
 
 import (
-	"ferry/shared/boot/function"
 	"ferry/shared/boot/port/dynamotable"
 	"ferry/shared/boot/port/s3blobs"
-	"ferry/shared/endpoint/downloadfilebackup"
+
+	"ferry/shared/api/file"
+	"ferry/shared/boot/lambda"
 )
 
-func main() { function.Run(downloadfilebackup.Endpoint(), dynamotable.Open, s3blobs.Open) }
+func main() { lambda.Run(file.DownloadBackup(), dynamotable.Open, s3blobs.Open) }

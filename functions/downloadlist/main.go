@@ -1,10 +1,10 @@
 package main
 
 import (
-	"ferry/shared/boot/function"
 	"ferry/shared/boot/port/dynamotable"
-	"ferry/shared/boot/port/ssmkey"
-	"ferry/shared/endpoint/downloadlist"
+
+	"ferry/shared/api/file"
+	"ferry/shared/boot/lambda"
 )
 
-func main() { function.Run(downloadlist.Endpoint(), dynamotable.Open, ssmkey.Open) }
+func main() { lambda.Run(file.List(), dynamotable.Open, lambda.LinkKey) }

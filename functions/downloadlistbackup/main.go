@@ -1,10 +1,10 @@
 package main
 
 import (
-	"ferry/shared/boot/function"
 	"ferry/shared/boot/port/dynamotable"
-	"ferry/shared/boot/port/ssmkey"
-	"ferry/shared/endpoint/downloadlistbackup"
+
+	"ferry/shared/api/file"
+	"ferry/shared/boot/lambda"
 )
 
-func main() { function.Run(downloadlistbackup.Endpoint(), dynamotable.Open, ssmkey.Open) }
+func main() { lambda.Run(file.ListBackup(), dynamotable.Open, lambda.LinkKey) }

@@ -1,11 +1,12 @@
 package main
 
 import (
-	"ferry/shared/boot/courier"
 	"ferry/shared/boot/port/dynamotable"
 	"ferry/shared/boot/port/sesmail"
 	"ferry/shared/boot/port/sqsqueue"
-	"ferry/shared/boot/port/ssmkey"
+
+	"ferry/shared/boot/lambda"
+	"ferry/shared/boot/worker"
 )
 
-func main() { courier.Run(dynamotable.Open, ssmkey.Open, sqsqueue.Open, sesmail.Open) }
+func main() { worker.RunCourier(dynamotable.Open, lambda.LinkKey, sqsqueue.Open, sesmail.Open) }

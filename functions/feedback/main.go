@@ -1,8 +1,9 @@
 package main
 
 import (
-	"ferry/shared/boot/feedback"
 	"ferry/shared/boot/port/dynamotable"
+
+	"ferry/shared/boot/worker"
 )
 
-func main() { feedback.Run(dynamotable.Open) }
+func main() { worker.RunFeedback(dynamotable.Open) }

@@ -1,10 +1,10 @@
 package main
 
 import (
-	"ferry/shared/boot/function"
 	"ferry/shared/boot/port/dynamotable"
-	"ferry/shared/boot/port/ssmkey"
-	"ferry/shared/endpoint/filesget"
+
+	"ferry/shared/api/file"
+	"ferry/shared/boot/lambda"
 )
 
-func main() { function.Run(filesget.Endpoint(), dynamotable.Open, ssmkey.Open) }
+func main() { lambda.Run(file.Get(), dynamotable.Open, lambda.LinkKey) }

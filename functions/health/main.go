@@ -1,9 +1,10 @@
 package main
 
 import (
-	"ferry/shared/boot/function"
 	"ferry/shared/boot/port/dynamotable"
-	"ferry/shared/endpoint/health"
+
+	"ferry/shared/api/endpoint"
+	"ferry/shared/boot/lambda"
 )
 
-func main() { function.Run(health.Endpoint(), dynamotable.Open) }
+func main() { lambda.Run(endpoint.Health(), dynamotable.Open) }

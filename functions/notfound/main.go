@@ -1,8 +1,8 @@
 package main
 
 import (
-	"ferry/shared/boot/function"
-	"ferry/shared/endpoint/notfound"
+	"ferry/shared/boot/lambda"
+	"ferry/shared/openapi"
 )
 
-func main() { function.Run(notfound.Endpoint()) }
+func main() { lambda.Run(openapi.NotFound()) }

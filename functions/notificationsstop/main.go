@@ -1,10 +1,10 @@
 package main
 
 import (
-	"ferry/shared/boot/function"
 	"ferry/shared/boot/port/dynamotable"
-	"ferry/shared/boot/port/ssmkey"
-	"ferry/shared/endpoint/notificationsstop"
+
+	"ferry/shared/api/account"
+	"ferry/shared/boot/lambda"
 )
 
-func main() { function.Run(notificationsstop.Endpoint(), dynamotable.Open, ssmkey.Open) }
+func main() { lambda.Run(account.Stop(), dynamotable.Open, lambda.LinkKey) }

@@ -1,8 +1,8 @@
 package main
 
 import (
-	"ferry/shared/boot/function"
-	"ferry/shared/endpoint/openapi"
+	"ferry/shared/boot/lambda"
+	"ferry/shared/openapi"
 )
 
-func main() { function.Run(openapi.Endpoint()) }
+func main() { lambda.Run(openapi.Endpoint()) }

@@ -2,7 +2,8 @@ package main
 
 import (
 	"ferry/shared/boot/port/snstopics"
-	"ferry/shared/boot/relayer"
+
+	"ferry/shared/boot/worker"
 )
 
-func main() { relayer.Run(snstopics.Open) }
+func main() { worker.RunRelayer(snstopics.Open) }

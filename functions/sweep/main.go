@@ -4,8 +4,9 @@ import (
 	"ferry/shared/boot/port/dynamotable"
 	"ferry/shared/boot/port/s3blobs"
 	"ferry/shared/boot/port/snstopics"
-	"ferry/shared/boot/port/ssmkey"
-	"ferry/shared/boot/sweeper"
+
+	"ferry/shared/boot/lambda"
+	"ferry/shared/boot/worker"
 )
 
-func main() { sweeper.Run(dynamotable.Open, s3blobs.Open, ssmkey.Open, snstopics.Open) }
+func main() { worker.RunSweeper(dynamotable.Open, s3blobs.Open, lambda.LinkKey, snstopics.Open) }

@@ -1,11 +1,11 @@
 package main
 
 import (
-	"ferry/shared/boot/function"
 	"ferry/shared/boot/port/dynamotable"
 	"ferry/shared/boot/port/s3blobs"
-	"ferry/shared/boot/port/ssmkey"
-	"ferry/shared/endpoint/upload"
+
+	"ferry/shared/api/upload"
+	"ferry/shared/boot/lambda"
 )
 
-func main() { function.Run(upload.Endpoint(), dynamotable.Open, s3blobs.Open, ssmkey.Open) }
+func main() { lambda.Run(upload.Upload(), dynamotable.Open, s3blobs.Open, lambda.LinkKey) }

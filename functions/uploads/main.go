@@ -1,11 +1,11 @@
 package main
 
 import (
-	"ferry/shared/boot/function"
 	"ferry/shared/boot/port/dynamotable"
 	"ferry/shared/boot/port/s3blobs"
-	"ferry/shared/boot/port/ssmkey"
-	"ferry/shared/endpoint/uploads"
+
+	"ferry/shared/api/upload"
+	"ferry/shared/boot/lambda"
 )
 
-func main() { function.Run(uploads.Endpoint(), dynamotable.Open, s3blobs.Open, ssmkey.Open) }
+func main() { lambda.Run(upload.Sessions(), dynamotable.Open, s3blobs.Open, lambda.LinkKey) }

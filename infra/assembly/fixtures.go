@@ -18,7 +18,8 @@ import (
 	"ferry/infra/messaging"
 	"ferry/infra/template"
 	"ferry/shared/boot/fixture"
-	"ferry/shared/endpoint"
+
+	"ferry/shared/api/endpoint"
 )
 
 // responseURL is where a custom resource's event says to put the answer.

@@ -18,9 +18,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"ferry/shared/boot"
-	"ferry/shared/endpoint"
-	"ferry/shared/links"
 	"ferry/shared/table/dynamo"
+
+	"ferry/shared/api/endpoint"
+	"ferry/shared/auth"
 )
 
 // LocalConfig says how a stack is made on stand-ins for AWS, which the
@@ -86,7 +87,7 @@ func (it *Local) make(ctx context.Context) error {
 
 func (it *Local) start(c LocalConfig) (err error) {
 	if c.Key == "" {
-		if c.Key, err = links.NewKey(rand.Reader); err != nil {
+		if c.Key, err = auth.NewLinkKey(rand.Reader); err != nil {
 			return err
 		}
 	}

@@ -20,7 +20,8 @@ import (
 	"ferry/infra/lambdahost"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/fixture"
-	"ferry/shared/notices"
+
+	"ferry/shared/notify"
 )
 
 // programsVariable tells the tests where TestMain has put the programs.
@@ -71,22 +72,22 @@ func TestEachProgramAnswersItsFixture(t *testing.T) {
 func effects() map[string]func(*testing.T, *assembly.Fixtures) {
 	return map[string]func(*testing.T, *assembly.Fixtures){
 		"relay": isQueued,
-		"email": func(t *testing.T, it *assembly.Fixtures) { wantNotice(t, it, fixture.MailNotice, notices.Sent) },
-		"sms":   func(t *testing.T, it *assembly.Fixtures) { wantNotice(t, it, fixture.TextNotice, notices.Sent) },
+		"email": func(t *testing.T, it *assembly.Fixtures) { wantNotice(t, it, fixture.MailNotice, notify.Sent) },
+		"sms":   func(t *testing.T, it *assembly.Fixtures) { wantNotice(t, it, fixture.TextNotice, notify.Sent) },
 		"feedback": func(t *testing.T, it *assembly.Fixtures) {
-			wantNotice(t, it, fixture.MailNotice, notices.Failed)
+			wantNotice(t, it, fixture.MailNotice, notify.Failed)
 		},
 		"feedbacksms": func(t *testing.T, it *assembly.Fixtures) {
-			if n := wantNotice(t, it, fixture.TextNotice, notices.Sent); n.Delivered == 0 {
+			if n := wantNotice(t, it, fixture.TextNotice, notify.Sent); n.Delivered == 0 {
 				t.Error("it was not delivered")
 			}
 		},
 	}
 }
 
-func wantNotice(t *testing.T, it *assembly.Fixtures, id string, want notices.State) notices.Notice {
+func wantNotice(t *testing.T, it *assembly.Fixtures, id string, want notify.State) notify.Notice {
 	t.Helper()
-	found, err := notices.States(t.Context(), it.Data.Table, []string{id})
+	found, err := notify.States(t.Context(), it.Data.Table, []string{id})
 	if err != nil || len(found) != 1 || found[0].State() != want || found[0].Provider == "" {
 		t.Fatalf("the notice is %+v, %v, want %s", found, err, want)
 	}

@@ -11,7 +11,8 @@ import (
 
 	"ferry/infra/cloud"
 	"ferry/shared/boot/boottest"
-	"ferry/shared/endpoint"
+
+	"ferry/shared/api/endpoint"
 )
 
 // root is that of the module.

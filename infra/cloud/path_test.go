@@ -24,7 +24,8 @@ import (
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/fixture"
 	"ferry/shared/files"
-	"ferry/shared/users"
+
+	"ferry/shared/auth"
 )
 
 // patience is how long a test waits for what comes by itself.
@@ -194,7 +195,7 @@ var noticeID = regexp.MustCompile(`\d{13}-[0-9A-Za-z_-]{16}`)
 // file reads a file of alice as it is in the table.
 func (d *deployed) file(id int64) (files.File, error) {
 	d.Helper()
-	alice, err := users.NewStore(d.ports.Table, time.Now).Get(d.Context(), "alice")
+	alice, err := auth.NewUsers(d.ports.Table, time.Now).Get(d.Context(), "alice")
 	check(d, err)
 	return d.ports.Files().Get(d.Context(), alice, blob.Files, id)
 }
@@ -203,7 +204,7 @@ func sweep(t *testing.T, c *cloud.Cloud) {
 	d := deploy(t, c, map[string]string{"SweepSchedule": "rate(1 minute)"})
 	now := d.ports.Now
 	d.ports.Now = func() time.Time { return now().AddDate(0, 0, -31) } // a file is kept for 30 days
-	up, err := d.ports.Files().Begin(t.Context(), "alice", users.User{Name: "alice"}, 3, files.Sending{})
+	up, err := d.ports.Files().Begin(t.Context(), "alice", auth.User{Name: "alice"}, 3, files.Sending{})
 	check(t, err)
 	check(t, up.Add(t.Context(), files.Part{Name: "old", Body: strings.NewReader("old"), Size: 3}))
 	_, err = up.Commit(t.Context())

@@ -19,7 +19,8 @@ import (
 	"ferry/infra/assembly"
 	"ferry/infra/lambdahost"
 	"ferry/infra/template"
-	"ferry/shared/endpoint"
+
+	"ferry/shared/api/endpoint"
 )
 
 // Stack is one that was deployed, behind an API on loopback.

@@ -24,7 +24,8 @@ import (
 	"ferry/infra/cloud"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/envelope"
-	"ferry/shared/notices"
+
+	"ferry/shared/notify"
 )
 
 // previous is the commit of the version before this one.
@@ -62,7 +63,7 @@ func (d *deployed) update(c *cloud.Cloud) error {
 func (d *deployed) sent(ctx context.Context, to string) error {
 	for {
 		waiting := 0
-		for n, err := range notices.Waiting(ctx, d.ports.Table) {
+		for n, err := range notify.Waiting(ctx, d.ports.Table) {
 			if err != nil {
 				return err
 			}

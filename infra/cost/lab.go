@@ -25,26 +25,21 @@ import (
 
 	"ferry/infra/lambdahost"
 	"ferry/infra/template"
-	"ferry/shared/boot/courier"
-	"ferry/shared/boot/feedback"
-	"ferry/shared/boot/function"
-	"ferry/shared/boot/port"
 	"ferry/shared/boot/port/dynamotable"
 	"ferry/shared/boot/port/s3blobs"
 	"ferry/shared/boot/port/sesmail"
 	"ferry/shared/boot/port/smstext"
 	"ferry/shared/boot/port/snstopics"
 	"ferry/shared/boot/port/sqsqueue"
-	"ferry/shared/boot/relayer"
-	"ferry/shared/boot/settings"
-	"ferry/shared/boot/sweeper"
-	"ferry/shared/endpoint"
-	"ferry/shared/endpoint/all"
-	"ferry/shared/links"
-	"ferry/shared/notices"
-	"ferry/shared/relay"
 	"ferry/shared/table"
 	"ferry/shared/table/dynamo"
+
+	"ferry/shared/api"
+	"ferry/shared/api/endpoint"
+	"ferry/shared/auth"
+	"ferry/shared/boot/lambda"
+	"ferry/shared/boot/worker"
+	"ferry/shared/notify"
 )
 
 // errNoStandIns is returned where there is nothing to count with.
@@ -69,7 +64,7 @@ func newLab(ctx context.Context, t template.Template) (*lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, err := links.NewKey(rand.Reader)
+	key, err := auth.NewLinkKey(rand.Reader)
 	if err != nil {
 		return nil, err
 	}
@@ -162,15 +157,15 @@ func (l *lab) open(environment map[string]string, key string, transport http.Rou
 		}
 		return os.Getenv(name)
 	}
-	set, err := settings.Read(getenv)
+	set, err := lambda.ReadSettings(getenv)
 	if err != nil {
 		return nil, err
 	}
-	p, err := port.Base(set)
+	p, err := lambda.Base(set)
 	if err != nil {
 		return nil, err
 	}
-	cloud, err := port.Lambda(getenv)
+	cloud, err := lambda.LambdaCloud(getenv)
 	if err != nil {
 		return nil, err
 	}
@@ -180,15 +175,15 @@ func (l *lab) open(environment map[string]string, key string, transport http.Rou
 	}
 	p.Now = func() time.Time { return time.Now().Add(l.ahead) }
 	p.Log = slog.New(slog.NewJSONHandler(log, nil))
-	p.Key, err = links.ParseKey(key)
+	p.Key, err = auth.ParseLinkKey(key)
 	return p, err
 }
 
 // route makes the API.
 func (l *lab) route() {
 	l.mux = http.NewServeMux()
-	for _, e := range all.Endpoints() {
-		handle := function.Gateway(function.With(l.ports).Handler(e), l.ports)
+	for _, e := range api.Endpoints() {
+		handle := lambda.Gateway(lambda.With(l.ports).Handler(e), l.ports)
 		for _, r := range e.Routes {
 			resource := endpoint.Prefix + r.Path
 			l.mux.HandleFunc(r.Method+" "+resource, func(w http.ResponseWriter, r *http.Request) { l.forward(w, r, e.Name, resource, handle) })
@@ -200,7 +195,7 @@ func (l *lab) route() {
 }
 
 // forward is what the gateway does with a request.
-func (l *lab) forward(w http.ResponseWriter, r *http.Request, name, resource string, handle function.Handler) {
+func (l *lab) forward(w http.ResponseWriter, r *http.Request, name, resource string, handle lambda.EventHandler) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -248,22 +243,22 @@ func (l *lab) settled(ctx context.Context) error {
 }
 
 // fresh are the records that the stream's filter lets through, each once.
-func (l *lab) fresh(ctx context.Context) (found []relay.Record, err error) {
+func (l *lab) fresh(ctx context.Context) (found []notify.StreamRecord, err error) {
 	err = l.raw.Table.Scan(ctx, func(item table.Item) error {
-		outbox := strings.HasPrefix(item.Key.PK, relay.OutboxPrefix)
-		if l.seen[item.Key] || !outbox && !strings.HasPrefix(item.Key.PK, relay.EventPrefix) {
+		outbox := strings.HasPrefix(item.Key.PK, notify.OutboxPrefix)
+		if l.seen[item.Key] || !outbox && !strings.HasPrefix(item.Key.PK, notify.EventPrefix) {
 			return nil
 		}
 		l.seen[item.Key] = true
 		var v struct{ Channel, Type, Body string }
 		err := item.Decode(&v)
-		found = append(found, relay.Record{Key: item.Key, Channel: v.Channel, Type: v.Type, Body: v.Body})
+		found = append(found, notify.StreamRecord{Key: item.Key, Channel: v.Channel, Type: v.Type, Body: v.Body})
 		return err
 	})
 	return found, err
 }
 
-func (l *lab) pass(ctx context.Context, r relay.Record) error {
+func (l *lab) pass(ctx context.Context, r notify.StreamRecord) error {
 	image := map[string]events.DynamoDBAttributeValue{}
 	for name, v := range map[string]string{"channel": r.Channel, "type": r.Type, "body": r.Body} {
 		image[name] = events.NewStringAttribute(v)
@@ -273,13 +268,13 @@ func (l *lab) pass(ctx context.Context, r relay.Record) error {
 		EventName: string(events.DynamoDBOperationTypeInsert), Change: events.DynamoDBStreamRecord{Keys: keys, NewImage: image},
 	}}}
 	err := l.as("relay", func() error {
-		again, err := relayer.Handler(function.With(l.ports))(ctx, e)
+		again, err := worker.RelayerHandler(lambda.With(l.ports))(ctx, e)
 		if err == nil && len(again.BatchItemFailures) > 0 {
 			err = errors.New("a record was not passed on")
 		}
 		return err
 	})
-	if err != nil || !strings.HasPrefix(r.Key.PK, relay.OutboxPrefix) {
+	if err != nil || !strings.HasPrefix(r.Key.PK, notify.OutboxPrefix) {
 		return err
 	}
 	return l.deliver(ctx, r)
@@ -287,17 +282,17 @@ func (l *lab) pass(ctx context.Context, r relay.Record) error {
 
 // deliver brings a notice by its queue: SNS sends it there, Lambda receives and
 // removes it, each by a request of its own.
-func (l *lab) deliver(ctx context.Context, r relay.Record) error {
+func (l *lab) deliver(ctx context.Context, r notify.StreamRecord) error {
 	for _, call := range []string{"SendMessage by SNS", "ReceiveMessage by Lambda", "DeleteMessage by Lambda"} {
 		l.beside("SQS "+call, queueCalls)
 	}
 	name := "email"
-	if r.Channel == string(notices.SMS) {
+	if r.Channel == string(notify.SMS) {
 		name = "sms"
 	}
 	err := l.as(name, func() error {
-		e := events.SQSEvent{Records: []events.SQSMessage{{MessageId: "1", ReceiptHandle: "1", Body: relay.Pointer(r.Key, r.Channel).Body}}}
-		again, err := courier.Handler(function.With(l.ports))(ctx, e)
+		e := events.SQSEvent{Records: []events.SQSMessage{{MessageId: "1", ReceiptHandle: "1", Body: notify.Pointer(r.Key, r.Channel).Body}}}
+		again, err := worker.CourierHandler(lambda.With(l.ports))(ctx, e)
 		if err == nil && len(again.BatchItemFailures) > 0 {
 			err = errors.New("a notice was not sent")
 		}
@@ -312,13 +307,13 @@ func (l *lab) deliver(ctx context.Context, r relay.Record) error {
 		return fmt.Errorf("making an event of SES: %w", err)
 	}
 	l.beside("SNS Publish by SES", publishes)
-	return l.as("feedback", func() error { return feedback.Handler(function.With(l.ports))(ctx, event) })
+	return l.as("feedback", func() error { return worker.FeedbackHandler(lambda.With(l.ports))(ctx, event) })
 }
 
 // sweep runs the sweep once.
 func (l *lab) sweep(ctx context.Context) error {
 	return l.as("sweep", func() error {
-		r, err := sweeper.Handler(function.With(l.ports))(ctx)
+		r, err := worker.SweeperHandler(lambda.With(l.ports))(ctx)
 		if err == nil && !r.Complete {
 			err = errors.New("the sweep did not come to its end")
 		}

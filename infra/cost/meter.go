@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"ferry/shared/sms"
+	"ferry/shared/notify/sms"
 )
 
 // run is what the events of one function do.

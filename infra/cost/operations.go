@@ -14,11 +14,10 @@ import (
 	"ferry/shared/blob"
 	"ferry/shared/client"
 	"ferry/shared/files"
-	"ferry/shared/links"
-	"ferry/shared/notices"
-	"ferry/shared/relay"
 	"ferry/shared/table"
-	"ferry/shared/users"
+
+	"ferry/shared/auth"
+	"ferry/shared/notify"
 )
 
 // The sizes of the files that are counted, in bytes.
@@ -136,7 +135,7 @@ func asking(status int, method, path, body string, headers ...string) preparatio
 // login is one by a user of whom this process knows nothing yet: within one, the
 // slow hash of a password that was just checked is not made again.
 func login(ctx context.Context, s *stage) (func() error, error) {
-	name, err := s.another(ctx, users.Active)
+	name, err := s.another(ctx, auth.Active)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +143,7 @@ func login(ctx context.Context, s *stage) (func() error, error) {
 }
 
 func oauthToken(ctx context.Context, s *stage) (func() error, error) {
-	name, err := s.another(ctx, users.Active)
+	name, err := s.another(ctx, auth.Active)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +161,7 @@ func revoke(ctx context.Context, s *stage) (func() error, error) {
 }
 
 func firstAccess(ctx context.Context, s *stage) (func() error, error) {
-	name, err := s.another(ctx, users.FirstAccess)
+	name, err := s.another(ctx, auth.FirstAccess)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +169,7 @@ func firstAccess(ctx context.Context, s *stage) (func() error, error) {
 }
 
 func forget(ctx context.Context, s *stage) (func() error, error) {
-	name, err := s.another(ctx, users.Active)
+	name, err := s.another(ctx, auth.Active)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +177,7 @@ func forget(ctx context.Context, s *stage) (func() error, error) {
 }
 
 func change(ctx context.Context, s *stage) (func() error, error) {
-	name, err := s.another(ctx, users.Active)
+	name, err := s.another(ctx, auth.Active)
 	if err != nil {
 		return nil, err
 	}
@@ -188,8 +187,8 @@ func change(ctx context.Context, s *stage) (func() error, error) {
 	}
 	pin := ""
 	err = s.raw.Table.Scan(ctx, func(item table.Item) error {
-		var n notices.Notice
-		if strings.HasPrefix(item.Key.PK, relay.OutboxPrefix) && item.Decode(&n) == nil && n.User == name {
+		var n notify.Notice
+		if strings.HasPrefix(item.Key.PK, notify.OutboxPrefix) && item.Decode(&n) == nil && n.User == name {
 			pin = s.raw.Key.PIN(n.Nonce)
 		}
 		return nil
@@ -235,7 +234,7 @@ func uploadLarge(ctx context.Context, s *stage) (func() error, error) {
 
 // session is one that was begun.
 func (s *stage) session(ctx context.Context, length int64) (files.Session, error) {
-	owner, err := users.NewStore(s.raw.Table, s.raw.Now).Get(ctx, alice)
+	owner, err := auth.NewUsers(s.raw.Table, s.raw.Now).Get(ctx, alice)
 	if err != nil {
 		return files.Session{}, err
 	}
@@ -300,8 +299,8 @@ func send(ctx context.Context, p blob.SignedPart) error {
 	return nil
 }
 
-func carla() []notices.Notice {
-	return []notices.Notice{{Kind: notices.Link, Channel: notices.Mail, To: "carla@example.com", Lang: "en"}}
+func carla() []notify.Notice {
+	return []notify.Notice{{Kind: notify.Link, Channel: notify.Mail, To: "carla@example.com", Lang: "en"}}
 }
 
 func recordOf(ctx context.Context, s *stage) (func() error, error) {
@@ -395,7 +394,7 @@ func restore(ctx context.Context, s *stage) (func() error, error) {
 func stopping(method string) preparation {
 	return func(ctx context.Context, s *stage) (func() error, error) {
 		s.users++
-		path := strings.TrimPrefix(links.StopLink(s.raw.PublicURL, "en", s.raw.Key.Stop(fmt.Sprintf("user%d@example.com", s.users))), s.raw.PublicURL)
+		path := strings.TrimPrefix(auth.StopLink(s.raw.PublicURL, "en", s.raw.Key.Stop(fmt.Sprintf("user%d@example.com", s.users))), s.raw.PublicURL)
 		body := url.Values{"List-Unsubscribe": {"One-Click"}}.Encode()
 		return asking(200, method, path, body, "Content-Type", formType)(ctx, s)
 	}

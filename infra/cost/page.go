@@ -10,7 +10,8 @@ import (
 	"strings"
 
 	"ferry/infra/template"
-	"ferry/shared/boot/settings"
+
+	"ferry/shared/boot/lambda"
 )
 
 // report is the page of what all costs.
@@ -60,7 +61,7 @@ func (b *book) uploads(w io.Writer) {
 	}
 	fmt.Fprintf(w, "\nThe functions of an upload with one mail make %d calls to AWS. A text message has a price for each country and carrier; the one above is without carriers' fees. "+
 		"What leaves is the answer, with its list.\n\nA file that stays its %d and %d days is looked at by a sweep each day, moved and removed: %s USD for 1,000 files, beside their storage.\n",
-		calls, settings.DefaultKeepDays, settings.DefaultBackupDays, money(1000*b.life(settings.DefaultKeepDays, settings.DefaultBackupDays)))
+		calls, lambda.DefaultKeepDays, lambda.DefaultBackupDays, money(1000*b.life(lambda.DefaultKeepDays, lambda.DefaultBackupDays)))
 }
 
 // gigabyte is what a GB costs.

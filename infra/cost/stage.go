@@ -9,7 +9,8 @@ import (
 
 	"ferry/shared/blob"
 	"ferry/shared/files"
-	"ferry/shared/users"
+
+	"ferry/shared/auth"
 )
 
 // stage is a stack with users and files.
@@ -21,7 +22,7 @@ type stage struct {
 
 func newStage(ctx context.Context, l *lab) (*stage, error) {
 	s := &stage{lab: l}
-	err := s.user(ctx, users.User{Name: alice, State: users.Active, Email: "alice@example.com"})
+	err := s.user(ctx, auth.User{Name: alice, State: auth.Active, Email: "alice@example.com"})
 	if err != nil {
 		return nil, err
 	}
@@ -46,23 +47,23 @@ func (s *stage) fill(ctx context.Context, areas ...blob.Area) error {
 	return nil
 }
 
-func (s *stage) user(ctx context.Context, u users.User) (err error) {
+func (s *stage) user(ctx context.Context, u auth.User) (err error) {
 	if u.Password, err = s.raw.Hasher.Hash(ctx, password); err != nil {
 		return err
 	}
-	return users.NewStore(s.raw.Table, s.raw.Now).Add(ctx, u)
+	return auth.NewUsers(s.raw.Table, s.raw.Now).Add(ctx, u)
 }
 
 // another adds a user of whom there was none.
-func (s *stage) another(ctx context.Context, state users.State) (string, error) {
+func (s *stage) another(ctx context.Context, state auth.UserState) (string, error) {
 	s.users++
 	name := fmt.Sprintf("user%d", s.users)
-	return name, s.user(ctx, users.User{Name: name, State: state, Email: name + "@example.com"})
+	return name, s.user(ctx, auth.User{Name: name, State: state, Email: name + "@example.com"})
 }
 
 // put stores a file of alice.
 func (s *stage) put(ctx context.Context, size int64, sending files.Sending) (id int64, err error) {
-	up, err := s.raw.Files().Begin(ctx, alice, users.User{Name: alice}, size, sending)
+	up, err := s.raw.Files().Begin(ctx, alice, auth.User{Name: alice}, size, sending)
 	if err != nil {
 		return 0, err
 	}
@@ -81,7 +82,7 @@ func (s *stage) putAway(ctx context.Context) (id int64, err error) {
 	if id, err = s.put(ctx, small, files.Sending{}); err != nil {
 		return 0, err
 	}
-	owner, err := users.NewStore(s.raw.Table, s.raw.Now).Get(ctx, alice)
+	owner, err := auth.NewUsers(s.raw.Table, s.raw.Now).Get(ctx, alice)
 	if err != nil {
 		return 0, err
 	}

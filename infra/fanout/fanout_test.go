@@ -15,21 +15,21 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"ferry/shared/boot/boottest"
-	"ferry/shared/boot/sweeper"
 	"ferry/shared/files"
-	"ferry/shared/notices"
-	"ferry/shared/suppressed"
-	"ferry/shared/users"
+
+	"ferry/shared/auth"
+	"ferry/shared/boot/worker"
+	"ferry/shared/notify"
 )
 
 // send uploads a file of which recipients are to hear, and returns the IDs of
 // their notices.
-func (s *stack) send(recipients ...notices.Notice) (ids []string) {
+func (s *stack) send(recipients ...notify.Notice) (ids []string) {
 	s.Helper()
 	for i := range recipients {
-		recipients[i].Kind, recipients[i].Lang, recipients[i].Base = notices.Link, "en", s.Values["PublicUrl"]
+		recipients[i].Kind, recipients[i].Lang, recipients[i].Base = notify.Link, "en", s.Values["PublicUrl"]
 	}
-	up, err := s.upload.Ports.Files().Begin(s.Context(), "alice", users.User{Name: "alice"}, 3, files.Sending{Recipients: recipients})
+	up, err := s.upload.Ports.Files().Begin(s.Context(), "alice", auth.User{Name: "alice"}, 3, files.Sending{Recipients: recipients})
 	check(s, err)
 	check(s, up.Add(s.Context(), files.Part{Name: "abc", Body: strings.NewReader("abc"), Size: 3}))
 	stored, err := up.Commit(s.Context())
@@ -37,16 +37,16 @@ func (s *stack) send(recipients ...notices.Notice) (ids []string) {
 	return stored[0].Recipients
 }
 
-func to(channel notices.Channel, address string) notices.Notice {
-	return notices.Notice{Channel: channel, To: address}
+func to(channel notify.Channel, address string) notify.Notice {
+	return notify.Notice{Channel: channel, To: address}
 }
 
 // states are those of notices, by their channels.
-func (s *stack) states(ids []string) map[notices.Channel]notices.Notice {
+func (s *stack) states(ids []string) map[notify.Channel]notify.Notice {
 	s.Helper()
-	all, err := notices.States(s.Context(), s.email.Ports.Table, ids)
+	all, err := notify.States(s.Context(), s.email.Ports.Table, ids)
 	check(s, err)
-	by := map[notices.Channel]notices.Notice{}
+	by := map[notify.Channel]notify.Notice{}
 	for _, n := range all {
 		by[n.Channel] = n
 	}
@@ -69,7 +69,7 @@ func TestAnUploadReachesEachRecipientOnceHoweverOftenTheStreamTells(t *testing.T
 	t.Parallel()
 	s := begin(t, map[string]string{"SmsSending": "on"})
 	s.verify()
-	ids := s.send(to(notices.Mail, s.ann), to(notices.SMS, s.phone))
+	ids := s.send(to(notify.Mail, s.ann), to(notify.SMS, s.phone))
 	s.relayAll(s.records())
 	if n, failed := s.deliver("MailQueue", s.email, 1); n != 1 || failed != 0 {
 		t.Errorf("the queue of mails had %d messages, of which %d failed", n, failed)
@@ -78,7 +78,7 @@ func TestAnUploadReachesEachRecipientOnceHoweverOftenTheStreamTells(t *testing.T
 		t.Errorf("the queue of text messages had %d messages, of which %d failed", n, failed)
 	}
 	for channel, n := range s.states(ids) {
-		if n.State() != notices.Sent || n.Provider == "" {
+		if n.State() != notify.Sent || n.Provider == "" {
 			t.Errorf("%s is %s, as %q", channel, n.State(), n.Provider)
 		}
 	}
@@ -105,7 +105,7 @@ func TestWithoutTextMessagesTheSenderSeesThatTheyFail(t *testing.T) {
 	t.Parallel()
 	s := begin(t, nil)
 	s.verify()
-	ids := s.send(to(notices.Mail, s.ann), to(notices.SMS, s.phone))
+	ids := s.send(to(notify.Mail, s.ann), to(notify.SMS, s.phone))
 	s.relayAll(s.records())
 	if n, failed := s.deliver("MailQueue", s.email, 1); n != 2 || failed != 0 {
 		t.Errorf("the queue of mails had %d messages, of which %d failed", n, failed)
@@ -114,7 +114,7 @@ func TestWithoutTextMessagesTheSenderSeesThatTheyFail(t *testing.T) {
 		t.Errorf("the queue that nobody reads has %d messages", n)
 	}
 	by := s.states(ids)
-	if by[notices.Mail].State() != notices.Sent || by[notices.SMS].State() != notices.Failed || len(s.sent(s.phone)) != 0 {
+	if by[notify.Mail].State() != notify.Sent || by[notify.SMS].State() != notify.Failed || len(s.sent(s.phone)) != 0 {
 		t.Errorf("the states are %+v", by)
 	}
 }
@@ -129,12 +129,12 @@ func (s *stack) depth(queue string, which types.QueueAttributeName) string {
 func TestARetryIsTheSameMessageThatTheQueueHides(t *testing.T) {
 	t.Parallel()
 	s := begin(t, nil)
-	ids := s.send(to(notices.Mail, s.ann))
+	ids := s.send(to(notify.Mail, s.ann))
 	s.relayAll(s.records())
 	if n, failed := s.deliver("MailQueue", s.email, 1); n != 1 || failed != 1 { // the sender is not verified
 		t.Fatalf("the queue had %d messages, of which %d failed", n, failed)
 	}
-	if n := s.states(ids)[notices.Mail]; n.State() != notices.Queued || n.Tries != 1 || n.LastError == "" {
+	if n := s.states(ids)[notify.Mail]; n.State() != notify.Queued || n.Tries != 1 || n.LastError == "" {
 		t.Errorf("the notice is %+v", n)
 	}
 	if hidden := s.depth("MailQueue", "ApproximateNumberOfMessagesNotVisible"); hidden != "1" {
@@ -144,7 +144,7 @@ func TestARetryIsTheSameMessageThatTheQueueHides(t *testing.T) {
 	if n, failed := s.deliver("MailQueue", s.email, 10); n != 1 || failed != 0 { // it comes within a second, not after the 12 minutes of the queue
 		t.Errorf("the queue had %d messages, of which %d failed", n, failed)
 	}
-	if n := s.states(ids)[notices.Mail]; n.State() != notices.Sent || n.Tries != 2 || len(s.sent(s.ann)) != 1 {
+	if n := s.states(ids)[notify.Mail]; n.State() != notify.Sent || n.Tries != 2 || len(s.sent(s.ann)) != 1 {
 		t.Errorf("the notice is %+v", n)
 	}
 }
@@ -157,7 +157,7 @@ func TestAMessageThatIsNeverDoneWithEndsAmongTheDeadAndCanComeBack(t *testing.T)
 		"RedrivePolicy": fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":2}`, s.Values["MailDeadLetters.Arn"]), "VisibilityTimeout": "0",
 	}})
 	check(t, err)
-	ids := s.send(to(notices.Mail, s.ann))
+	ids := s.send(to(notify.Mail, s.ann))
 	s.relayAll(s.records())
 	for range 3 { // as by a function that is killed
 		s.receive("MailQueue", 1)
@@ -171,7 +171,7 @@ func TestAMessageThatIsNeverDoneWithEndsAmongTheDeadAndCanComeBack(t *testing.T)
 		s.remove("MailDeadLetters", m)
 	}
 	s.deliver("MailQueue", s.email, 1)
-	if n := s.states(ids)[notices.Mail]; n.State() != notices.Sent {
+	if n := s.states(ids)[notify.Mail]; n.State() != notify.Sent {
 		t.Errorf("the notice is %+v", n)
 	}
 }
@@ -180,15 +180,15 @@ func TestWhatTheStreamLostTheSweepFinds(t *testing.T) {
 	t.Parallel()
 	s := begin(t, nil)
 	s.verify()
-	s.send(to(notices.Mail, s.ann))
+	s.send(to(notify.Mail, s.ann))
 	s.upload.Ports.Topics = s.relay.Ports.Topics
-	_, err := sweeper.Handler(s.upload)(t.Context())
+	_, err := worker.SweeperHandler(s.upload)(t.Context())
 	check(t, err)
 	if n, _ := s.deliver("MailQueue", s.email, 0); n != 0 {
 		t.Errorf("%d messages came at once", n)
 	}
 	s.ahead = 2 * time.Hour
-	_, err = sweeper.Handler(s.upload)(t.Context())
+	_, err = worker.SweeperHandler(s.upload)(t.Context())
 	check(t, err)
 	s.deliver("MailQueue", s.email, 1)
 	if n := len(s.sent(s.ann)); n != 1 {
@@ -200,7 +200,7 @@ func TestABounceReachesTheSenderOfTheFile(t *testing.T) {
 	t.Parallel()
 	s := begin(t, nil)
 	s.verify()
-	ids := s.send(to(notices.Mail, s.ann))
+	ids := s.send(to(notify.Mail, s.ann))
 	s.relayAll(s.records())
 	s.deliver("MailQueue", s.email, 1)
 	var event struct {
@@ -215,10 +215,10 @@ func TestABounceReachesTheSenderOfTheFile(t *testing.T) {
 	if n := s.tell(); n != 2 {
 		t.Errorf("%d events came", n)
 	}
-	if n := s.states(ids)[notices.Mail]; n.State() != notices.Failed || !strings.Contains(n.LastError, "user unknown") {
+	if n := s.states(ids)[notify.Mail]; n.State() != notify.Failed || !strings.Contains(n.LastError, "user unknown") {
 		t.Errorf("the notice is %+v", n)
 	}
-	if _, ok, err := suppressed.Get(t.Context(), s.email.Ports.Table, s.ann); err != nil || !ok {
+	if _, ok, err := notify.Suppressed(t.Context(), s.email.Ports.Table, s.ann); err != nil || !ok {
 		t.Errorf("the address is suppressed: %v, %v", ok, err)
 	}
 	s.relayAll(s.records())

@@ -15,11 +15,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"ferry/shared/boot/courier"
-	"ferry/shared/boot/feedback"
-	"ferry/shared/boot/function"
-	"ferry/shared/boot/relayer"
-	"ferry/shared/relay"
+	"ferry/shared/boot/lambda"
+	"ferry/shared/boot/worker"
+	"ferry/shared/notify"
 )
 
 // records reads the whole stream of the table, as Lambda shows it to a function
@@ -54,7 +52,7 @@ func (s *stack) records() (all []events.DynamoDBEventRecord) {
 // passes is the filter of the template, to which infra/stack holds its words.
 func passes(r events.DynamoDBEventRecord) bool {
 	pk := r.Change.Keys["pk"].String()
-	return r.EventName == "INSERT" && (strings.HasPrefix(pk, relay.OutboxPrefix) || strings.HasPrefix(pk, relay.EventPrefix))
+	return r.EventName == "INSERT" && (strings.HasPrefix(pk, notify.OutboxPrefix) || strings.HasPrefix(pk, notify.EventPrefix))
 }
 
 func record(r streamtypes.Record) events.DynamoDBEventRecord {
@@ -86,7 +84,7 @@ func attributes(all map[string]streamtypes.AttributeValue) map[string]events.Dyn
 func (s *stack) relayAll(records []events.DynamoDBEventRecord) {
 	s.Helper()
 	for batch := range slices.Chunk(records, 100) {
-		answer, err := relayer.Handler(s.relay)(s.Context(), events.DynamoDBEvent{Records: batch})
+		answer, err := worker.RelayerHandler(s.relay)(s.Context(), events.DynamoDBEvent{Records: batch})
 		if err != nil || len(answer.BatchItemFailures) > 0 {
 			s.Fatalf("relaying: %+v, %v", answer, err)
 		}
@@ -113,7 +111,7 @@ func (s *stack) remove(queue string, m types.Message) {
 // deliver brings what is in a queue to its function, as Lambda does: what the
 // function does not name as failed is removed. It returns how many messages
 // there were, and how many failed.
-func (s *stack) deliver(queue string, f *function.Function, seconds int32) (count, failed int) {
+func (s *stack) deliver(queue string, f *lambda.Function, seconds int32) (count, failed int) {
 	s.Helper()
 	for {
 		messages := s.receive(queue, seconds)
@@ -126,7 +124,7 @@ func (s *stack) deliver(queue string, f *function.Function, seconds int32) (coun
 				MessageId: *m.MessageId, ReceiptHandle: *m.ReceiptHandle, Body: *m.Body, Attributes: m.Attributes, EventSource: "aws:sqs",
 			})
 		}
-		answer, err := courier.Handler(f)(s.Context(), e)
+		answer, err := worker.CourierHandler(f)(s.Context(), e)
 		check(s, err)
 		again := map[string]bool{}
 		for _, m := range answer.BatchItemFailures {
@@ -164,7 +162,7 @@ func (s *stack) tell() (count int) {
 	for _, body := range s.look("FeedbackTopic") {
 		event, err := json.Marshal(events.SNSEvent{Records: []events.SNSEventRecord{{EventSource: "aws:sns", SNS: events.SNSEntity{Type: "Notification", Message: body}}}})
 		check(s, err)
-		check(s, feedback.Handler(s.feedback)(s.Context(), event))
+		check(s, worker.FeedbackHandler(s.feedback)(s.Context(), event))
 		count++
 	}
 	return count

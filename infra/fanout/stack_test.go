@@ -25,17 +25,16 @@ import (
 	"ferry/infra/messaging"
 	"ferry/infra/template"
 	"ferry/shared/boot/boottest"
-	"ferry/shared/boot/function"
-	"ferry/shared/boot/port"
 	"ferry/shared/boot/port/dynamotable"
 	"ferry/shared/boot/port/s3blobs"
 	"ferry/shared/boot/port/sesmail"
 	"ferry/shared/boot/port/smstext"
 	"ferry/shared/boot/port/snstopics"
 	"ferry/shared/boot/port/sqsqueue"
-	"ferry/shared/boot/port/ssmkey"
 	"ferry/shared/table/dynamo"
-	"ferry/shared/users"
+
+	"ferry/shared/auth"
+	"ferry/shared/boot/lambda"
 )
 
 // stack is what the template says, on the stand-ins.
@@ -49,7 +48,7 @@ type stack struct {
 	aws     map[string]string
 	streams *dynamodbstreams.Client
 
-	relay, email, sms, feedback, upload *function.Function
+	relay, email, sms, feedback, upload *lambda.Function
 }
 
 // begin makes a stack with these parameters.
@@ -79,7 +78,7 @@ func begin(t *testing.T, parameters map[string]string) *stack {
 	s.data(cfg)
 	s.lookAt("EventsTopic", "FeedbackTopic")
 	s.functions()
-	check(t, users.NewStore(s.upload.Ports.Table, time.Now).Add(t.Context(), users.User{Name: "alice", State: users.Active}))
+	check(t, auth.NewUsers(s.upload.Ports.Table, time.Now).Add(t.Context(), auth.User{Name: "alice", State: auth.Active}))
 	return s
 }
 
@@ -129,8 +128,8 @@ func (s *stack) functions() {
 	all, err := s.Functions()
 	check(s, err)
 	for _, f := range all {
-		open := func(ports ...port.Opener) *function.Function {
-			opened, err := function.New(func(name string) string {
+		open := func(ports ...lambda.Opener) *lambda.Function {
+			opened, err := lambda.New(func(name string) string {
 				for _, from := range []map[string]string{f.Environment, s.aws} {
 					if v, ok := from[name]; ok {
 						return v
@@ -148,13 +147,13 @@ func (s *stack) functions() {
 		case "relay":
 			s.relay = open(snstopics.Open)
 		case "email":
-			s.email = open(dynamotable.Open, ssmkey.Open, sqsqueue.Open, sesmail.Open)
+			s.email = open(dynamotable.Open, lambda.LinkKey, sqsqueue.Open, sesmail.Open)
 		case "sms":
-			s.sms = open(dynamotable.Open, ssmkey.Open, sqsqueue.Open, smstext.Open)
+			s.sms = open(dynamotable.Open, lambda.LinkKey, sqsqueue.Open, smstext.Open)
 		case "feedback":
 			s.feedback = open(dynamotable.Open)
 		case "upload":
-			s.upload = open(dynamotable.Open, s3blobs.Open, ssmkey.Open)
+			s.upload = open(dynamotable.Open, s3blobs.Open, lambda.LinkKey)
 		}
 	}
 }

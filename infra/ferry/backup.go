@@ -6,7 +6,8 @@ import (
 	"fmt"
 
 	"ferry/shared/boot/local"
-	"ferry/shared/endpoint"
+
+	"ferry/shared/api/endpoint"
 )
 
 type backupCommand struct {

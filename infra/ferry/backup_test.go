@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"ferry/shared/service/servicetest"
+	"ferry/shared/api/apitest"
 )
 
 // TestABackupOfARunningServiceIsWhole backs up while files come, go to the
@@ -86,8 +86,8 @@ func requestAs(s *server, password, method, path string) (body []byte, status in
 	return body, resp.StatusCode
 }
 
-func listed(s *server, password, path string) []servicetest.File {
-	var e servicetest.Envelope
+func listed(s *server, password, path string) []apitest.File {
+	var e apitest.Envelope
 	body, _ := requestAs(s, password, "GET", path)
 	_ = json.Unmarshal(body, &e)
 	return e.Files

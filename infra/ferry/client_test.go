@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/service/servicetest"
-	"ferry/shared/users"
+	"ferry/shared/api/apitest"
+	"ferry/shared/auth"
 )
 
 const annsPassword = "a long password"
@@ -69,9 +69,9 @@ func (h *home) read(name string) string {
 }
 
 // annsService runs a service with the user ann, whose home is returned.
-func annsService(t *testing.T) (*servicetest.Server, *home) {
+func annsService(t *testing.T) (*apitest.Server, *home) {
 	t.Helper()
-	s := servicetest.New(t)
+	s := apitest.New(t)
 	s.AddUser("ann", annsPassword)
 	h := newHome(t)
 	if r := h.run(annsPassword, "login", s.Root, "--user", "ann", "--password-stdin"); r.code != exitOK {
@@ -188,7 +188,7 @@ func TestTheLoginIsForItsOwnerAndItsServiceAlone(t *testing.T) {
 	if strings.Contains(text, annsPassword) || !strings.Contains(text, `"bearer":"`) {
 		t.Error("the password is kept, or no bearer")
 	}
-	other := servicetest.New(t)
+	other := apitest.New(t)
 	h.env = append(h.env, "FERRY_URL="+other.Root)
 	if r := h.run("", "ls"); r.code != exitPermission || !strings.Contains(r.err, "not logged in to "+other.Base) {
 		t.Errorf("another service: code %d: %s", r.code, r.err)
@@ -210,9 +210,9 @@ func TestTheLoginIsForItsOwnerAndItsServiceAlone(t *testing.T) {
 
 func TestLoginsThatFailHaveTheirCode(t *testing.T) {
 	t.Parallel()
-	s := servicetest.New(t)
+	s := apitest.New(t)
 	s.AddUser("ann", annsPassword)
-	s.AddUser("new", "temporary password", func(u *users.User) { u.State = users.FirstAccess })
+	s.AddUser("new", "temporary password", func(u *auth.User) { u.State = auth.FirstAccess })
 	h := newHome(t)
 	for _, k := range []struct {
 		what, stdin string
@@ -239,7 +239,7 @@ func TestLoginsThatFailHaveTheirCode(t *testing.T) {
 func TestAPasswordIsChangedByCommand(t *testing.T) {
 	t.Parallel()
 	s, h := annsService(t)
-	s.AddUser("new", "temporary password", func(u *users.User) { u.State = users.FirstAccess })
+	s.AddUser("new", "temporary password", func(u *auth.User) { u.State = auth.FirstAccess })
 	r := h.run("temporary password\none of my own\none of my own\n", "passwd", "--first", "--user", "new")
 	if r.code != exitOK || !strings.Contains(r.err, "the password of new is changed") {
 		t.Fatalf("first access: code %d: %s", r.code, r.err)

@@ -11,9 +11,10 @@ import (
 
 	"ferry/shared/boot"
 	"ferry/shared/boot/local"
-	"ferry/shared/endpoint"
 	"ferry/shared/envelope"
-	"ferry/shared/events"
+
+	"ferry/shared/api/endpoint"
+	"ferry/shared/notify"
 )
 
 type commands struct {
@@ -73,7 +74,7 @@ func (s store) open(ctx context.Context, settings endpoint.Settings, o local.Opt
 		if err != nil {
 			return nil, nil, err
 		}
-		if data.Ports.Events, err = events.Noted(ctx, data.Table); err != nil {
+		if data.Ports.Events, err = notify.Listening(ctx, data.Table); err != nil {
 			return nil, nil, errors.Join(err, data.Close())
 		}
 		return data.Ports, data.Close, nil

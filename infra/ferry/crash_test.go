@@ -12,8 +12,9 @@ import (
 	"time"
 
 	"ferry/shared/blob"
-	"ferry/shared/service/servicetest"
-	"ferry/shared/users"
+
+	"ferry/shared/api/apitest"
+	"ferry/shared/auth"
 )
 
 // answered is an upload whose answer arrived.
@@ -99,7 +100,7 @@ func post(s *server, password string, a *answered) bool {
 		return false
 	}
 	defer resp.Body.Close()
-	var e servicetest.Envelope
+	var e apitest.Envelope
 	if json.NewDecoder(resp.Body).Decode(&e) != nil || resp.StatusCode != http.StatusOK {
 		return false
 	}
@@ -136,7 +137,7 @@ func wantAll(t *testing.T, dir string, all []answered) {
 // what the table lists.
 func wantNothingElse(t *testing.T, dir string, all []answered) {
 	t.Helper()
-	s := servicetest.Open(t, dir)
+	s := apitest.Open(t, dir)
 	s.Clock.Advance(24 * time.Hour)
 	r, err := s.Service.Sweep(t.Context())
 	if err != nil || !r.Complete || r.Failed > 0 {
@@ -160,7 +161,7 @@ func wantNothingElse(t *testing.T, dir string, all []answered) {
 	}
 	listed := 0
 	for after := int64(0); ; {
-		page, err := s.Data.Ports.Files().List(t.Context(), users.User{Name: "demo"}, blob.Files, after, 1000)
+		page, err := s.Data.Ports.Files().List(t.Context(), auth.User{Name: "demo"}, blob.Files, after, 1000)
 		if err != nil {
 			t.Fatal(err)
 		}

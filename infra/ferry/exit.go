@@ -14,7 +14,8 @@ import (
 	"ferry/shared/client"
 	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
-	"ferry/shared/users"
+
+	"ferry/shared/auth"
 )
 
 // The exit codes are those of BSD's sysexits.
@@ -80,7 +81,7 @@ func exitCode(err error) int {
 		return exitExists
 	case errors.Is(err, local.ErrInside):
 		return exitUsage
-	case errors.Is(err, users.ErrUnknown):
+	case errors.Is(err, auth.ErrUnknownUser):
 		return exitUnknown
 	case errors.Is(err, table.ErrFull), errors.Is(err, blob.ErrFull), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EIO):
 		return exitFull

@@ -9,14 +9,14 @@ import (
 	"path/filepath"
 	"strings"
 
-	"ferry/shared/endpoint"
-	"ferry/shared/service"
-	"ferry/shared/users"
+	"ferry/shared/api"
+	"ferry/shared/api/endpoint"
+	"ferry/shared/auth"
 )
 
 // greet tells where the service is and, on the first start on empty data,
 // makes a user to try it with.
-func (c serveCommand) greet(ctx context.Context, out console, p *endpoint.Ports, o service.Options) error {
+func (c serveCommand) greet(ctx context.Context, out console, p *endpoint.Ports, o api.Options) error {
 	where := c.Data
 	if c.inCloud() {
 		where = "DynamoDB table " + c.Table
@@ -79,9 +79,9 @@ const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789./_
 // demoUser makes the user and returns the password, "" if there are users
 // already.
 func demoUser(ctx context.Context, p *endpoint.Ports) (string, error) {
-	store := users.NewStore(p.Table, p.Now)
+	store := auth.NewUsers(p.Table, p.Now)
 	errFound := errors.New("found")
-	err := store.List(ctx, func(users.User) error { return errFound })
+	err := store.List(ctx, func(auth.User) error { return errFound })
 	if errors.Is(err, errFound) {
 		return "", nil
 	}
@@ -96,8 +96,8 @@ func demoUser(ctx context.Context, p *endpoint.Ports) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return password, store.Add(ctx, users.User{
-		Name: "demo", Email: "demo@example.com", Lang: "en", State: users.Active, Password: hash,
+	return password, store.Add(ctx, auth.User{
+		Name: "demo", Email: "demo@example.com", Lang: "en", State: auth.Active, Password: hash,
 	})
 }
 

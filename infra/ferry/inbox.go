@@ -9,8 +9,9 @@ import (
 
 	"ferry/shared/boot"
 	"ferry/shared/boot/local"
-	"ferry/shared/endpoint"
-	"ferry/shared/inbox"
+
+	"ferry/shared/api/endpoint"
+	"ferry/shared/notify/inbox"
 )
 
 type inboxCommand struct {

@@ -9,10 +9,10 @@ import (
 
 	"ferry/shared/boot"
 	"ferry/shared/boot/local"
-	"ferry/shared/endpoint"
-	"ferry/shared/notices"
-	"ferry/shared/suppressed"
 	"ferry/shared/table"
+
+	"ferry/shared/api/endpoint"
+	"ferry/shared/notify"
 )
 
 type outboxCommands struct {
@@ -46,36 +46,36 @@ func (s store) onPorts(ctx context.Context, f func(*endpoint.Ports) error) (err 
 
 // notification is what an operator sees of a notice: no PIN can be made of it.
 type notification struct {
-	ID        string          `json:"id"`
-	State     notices.State   `json:"state"`
-	Kind      notices.Kind    `json:"kind"`
-	Channel   notices.Channel `json:"channel"`
-	To        string          `json:"to"`
-	Owner     string          `json:"owner,omitempty"`
-	File      int64           `json:"file,omitempty"`
-	Name      string          `json:"name,omitempty"`
-	Sender    string          `json:"sender,omitempty"`
-	User      string          `json:"user,omitempty"`
-	Tries     int64           `json:"tries"`
-	Created   time.Time       `json:"created"`
-	Expires   time.Time       `json:"expires,omitzero"`
-	NextTry   time.Time       `json:"nextTry,omitzero"`
-	Sent      time.Time       `json:"sent,omitzero"`
-	Delivered time.Time       `json:"delivered,omitzero"`
-	Failed    time.Time       `json:"failed,omitzero"`
-	Provider  string          `json:"provider,omitempty"`
-	Request   string          `json:"request,omitempty"` // id of the request that made it
-	LastError string          `json:"lastError,omitempty"`
+	ID        string         `json:"id"`
+	State     notify.State   `json:"state"`
+	Kind      notify.Kind    `json:"kind"`
+	Channel   notify.Channel `json:"channel"`
+	To        string         `json:"to"`
+	Owner     string         `json:"owner,omitempty"`
+	File      int64          `json:"file,omitempty"`
+	Name      string         `json:"name,omitempty"`
+	Sender    string         `json:"sender,omitempty"`
+	User      string         `json:"user,omitempty"`
+	Tries     int64          `json:"tries"`
+	Created   time.Time      `json:"created"`
+	Expires   time.Time      `json:"expires,omitzero"`
+	NextTry   time.Time      `json:"nextTry,omitzero"`
+	Sent      time.Time      `json:"sent,omitzero"`
+	Delivered time.Time      `json:"delivered,omitzero"`
+	Failed    time.Time      `json:"failed,omitzero"`
+	Provider  string         `json:"provider,omitempty"`
+	Request   string         `json:"request,omitempty"` // id of the request that made it
+	LastError string         `json:"lastError,omitempty"`
 }
 
-func showNotice(n notices.Notice) notification {
+func showNotice(n notify.Notice) notification {
 	out := notification{
 		ID: n.ID, State: n.State(), Kind: n.Kind, Channel: n.Channel, To: n.To, Owner: n.Owner, File: n.File, Name: n.Name,
 		Sender: n.Sender, User: n.User, Tries: n.Tries, Created: milliseconds(n.Created * 1000), Expires: milliseconds(n.Expires * 1000),
 		Sent: milliseconds(n.SentAt), Delivered: milliseconds(n.Delivered), Failed: milliseconds(n.FailedAt),
 		Provider: n.Provider, Request: n.Request, LastError: n.LastError,
 	}
-	if out.State == notices.Queued || out.State == notices.Sending {
+	if out.State == notify.Queued || out.State == notify.Sending {
 		out.NextTry = milliseconds(n.NotBefore)
 	}
 	return out
@@ -104,18 +104,18 @@ func (c outboxList) Run(ctx context.Context, out console) error {
 		rows := newRows(out.Out, c.JSON)
 		rows.head("%-40s  %-7s  %-7s  %-7s  %5s  %-16s  %s\n", "ID", "STATE", "KIND", "CHANNEL", "TRIES", "CREATED", "TO, LAST ERROR")
 		if !c.Failed {
-			if err := c.print(rows, notices.Waiting(ctx, t)); err != nil {
+			if err := c.print(rows, notify.Waiting(ctx, t)); err != nil {
 				return err
 			}
 		}
-		if err := c.print(rows, notices.GivenUp(ctx, t)); err != nil {
+		if err := c.print(rows, notify.GivenUp(ctx, t)); err != nil {
 			return err
 		}
 		return rows.end("no notification waits or has failed")
 	})
 }
 
-func (c outboxList) print(rows *rows, all iter.Seq2[notices.Notice, error]) error {
+func (c outboxList) print(rows *rows, all iter.Seq2[notify.Notice, error]) error {
 	printed := 0
 	for n, err := range all {
 		if err != nil {
@@ -147,7 +147,7 @@ func (c outboxShow) Run(ctx context.Context, out console) error {
 		if err := checkNotice(c.ID); err != nil {
 			return err
 		}
-		n, err := notices.Find(ctx, t, c.ID)
+		n, err := notify.Find(ctx, t, c.ID)
 		if err != nil {
 			return fmt.Errorf("%s: %w", printable(c.ID), operatorError(err))
 		}
@@ -160,7 +160,7 @@ const maxNotice = 200
 
 func checkNotice(id string) error {
 	if id == "" || len(id) > maxNotice {
-		return &coded{exitNoFile, notices.ErrUnknown}
+		return &coded{exitNoFile, notify.ErrUnknown}
 	}
 	return nil
 }
@@ -168,7 +168,7 @@ func checkNotice(id string) error {
 // operatorError gives an error of package notices its exit code.
 func operatorError(err error) error {
 	codes := map[error]int{
-		notices.ErrUnknown: exitNoFile, notices.ErrHeld: exitBusy, notices.ErrSent: exitRefused, notices.ErrFailed: exitRefused,
+		notify.ErrUnknown: exitNoFile, notify.ErrHeld: exitBusy, notify.ErrSent: exitRefused, notify.ErrFailed: exitRefused,
 	}
 	if code := codes[err]; code != 0 {
 		return &coded{code, err}
@@ -215,12 +215,12 @@ func (c outboxRetry) Run(ctx context.Context, out console) error {
 				return err
 			}
 		}
-		return each(out, ids, "is due", func(id string) error { return notices.Retry(ctx, t, now, id) })
+		return each(out, ids, "is due", func(id string) error { return notify.Retry(ctx, t, now, id) })
 	})
 }
 
 func failedIDs(ctx context.Context, t table.Table) (ids []string, err error) {
-	for n, err := range notices.GivenUp(ctx, t) {
+	for n, err := range notify.GivenUp(ctx, t) {
 		if err != nil {
 			return nil, err
 		}
@@ -237,17 +237,17 @@ type outboxCancel struct {
 func (c outboxCancel) Run(ctx context.Context, out console) error {
 	return c.onPorts(ctx, func(p *endpoint.Ports) error {
 		return each(out, c.IDs, "is cancelled", func(id string) error {
-			return notices.Cancel(ctx, p.Table, p.Now(), id, notices.Events(p.Recorder()))
+			return notify.Cancel(ctx, p.Table, p.Now(), id, notify.Events(p.Recorder()))
 		})
 	})
 }
 
 // suppression is one reason why an address gets no mail.
 type suppression struct {
-	To     string            `json:"to"`
-	Reason suppressed.Reason `json:"reason"`
-	Detail string            `json:"detail,omitempty"`
-	At     time.Time         `json:"at"`
+	To     string                `json:"to"`
+	Reason notify.SuppressReason `json:"reason"`
+	Detail string                `json:"detail,omitempty"`
+	At     time.Time             `json:"at"`
 }
 
 type outboxSuppressed struct {
@@ -286,13 +286,13 @@ func (c outboxSuppressed) Run(ctx context.Context, out console) error {
 }
 
 // entries yields those asked for, or all.
-func (c outboxSuppressed) entries(ctx context.Context, t table.Table) iter.Seq2[suppressed.Entry, error] {
+func (c outboxSuppressed) entries(ctx context.Context, t table.Table) iter.Seq2[notify.Suppression, error] {
 	if len(c.Addresses) == 0 {
-		return suppressed.All(ctx, t)
+		return notify.AllSuppressed(ctx, t)
 	}
-	return func(yield func(suppressed.Entry, error) bool) {
+	return func(yield func(notify.Suppression, error) bool) {
 		for _, address := range c.Addresses {
-			e, ok, err := suppressed.Get(ctx, t, address)
+			e, ok, err := notify.Suppressed(ctx, t, address)
 			if err == nil && !ok {
 				e.To, err = address, errNotSuppressed
 			}
@@ -329,7 +329,7 @@ func (c outboxAllow) Run(ctx context.Context, out console) error {
 
 // allow says what an address gets then, or why that does not change.
 func allow(ctx context.Context, t table.Table, address string) (told string, err error) {
-	was, left, err := suppressed.Allow(ctx, t, address)
+	was, left, err := notify.AllowMail(ctx, t, address)
 	switch {
 	case err != nil:
 		return "", err

@@ -19,13 +19,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ferry/shared/blob"
-	"ferry/shared/links"
-	"ferry/shared/mail/smtptest"
-	"ferry/shared/notices"
-	"ferry/shared/suppressed"
 	"ferry/shared/table"
 	"ferry/shared/table/dynamo"
 	"ferry/shared/table/sqlite"
+
+	"ferry/shared/auth"
+	"ferry/shared/notify"
+	"ferry/shared/notify/mail/smtptest"
 )
 
 // request is one of demo's.
@@ -107,10 +107,10 @@ func TestAnOperatorCancelsAndRetriesBesideARunningServer(t *testing.T) {
 	var waiting []notification
 	wait(t, "the mail is tried", func() bool {
 		waiting = outboxOf(t, dir)
-		return len(waiting) == 1 && waiting[0].State == notices.Queued && waiting[0].Tries > 0
+		return len(waiting) == 1 && waiting[0].State == notify.Queued && waiting[0].Tries > 0
 	})
 	id := waiting[0].ID
-	if w := waiting[0]; w.To != "ann@example.com" || w.Kind != notices.Link || w.Name != "a" || w.NextTry.IsZero() || !strings.Contains(w.LastError, "refused") {
+	if w := waiting[0]; w.To != "ann@example.com" || w.Kind != notify.Link || w.Name != "a" || w.NextTry.IsZero() || !strings.Contains(w.LastError, "refused") {
 		t.Errorf("listed: %+v", w)
 	}
 	var r result
@@ -146,7 +146,7 @@ func TestAnOperatorCancelsAndRetriesBesideARunningServer(t *testing.T) {
 	wantSentence(t, runFerry(t, dir, "", "outbox", "retry", id), exitRefused, "it was sent before")
 	shown := runFerry(t, dir, "", "outbox", "show", id)
 	var n notification
-	if err := json.Unmarshal([]byte(shown.out), &n); err != nil || n.State != notices.Sent || n.Sent.IsZero() || n.Provider == "" || !n.Failed.IsZero() {
+	if err := json.Unmarshal([]byte(shown.out), &n); err != nil || n.State != notify.Sent || n.Sent.IsZero() || n.Provider == "" || !n.Failed.IsZero() {
 		t.Errorf("shown: %s%s", shown.out, shown.err)
 	}
 }
@@ -156,42 +156,42 @@ func TestAnOperatorCancelsAndRetriesBesideARunningServer(t *testing.T) {
 func fillOutbox(t *testing.T, db table.Table) (waiting, failed, pin string) {
 	t.Helper()
 	ctx, now := t.Context(), time.Now()
-	link := notices.Notice{
-		Kind: notices.Link, Channel: notices.Mail, To: "ann@example.com", Expires: now.Add(time.Hour).Unix(),
+	link := notify.Notice{
+		Kind: notify.Link, Channel: notify.Mail, To: "ann@example.com", Expires: now.Add(time.Hour).Unix(),
 		Owner: "demo", Area: blob.Files, File: 1, Name: "re\tport.pdf",
 	}
-	code := notices.Notice{Kind: notices.PIN, Channel: notices.Mail, To: "demo@example.net", Expires: now.Add(time.Hour).Unix(), User: "demo", Nonce: "the-nonce"}
+	code := notify.Notice{Kind: notify.PIN, Channel: notify.Mail, To: "demo@example.net", Expires: now.Add(time.Hour).Unix(), User: "demo", Nonce: "the-nonce"}
 	failing := link
 	failing.Channel = "fax"
 	err := db.Write(ctx, link.Op(now, "waiting"), failing.Op(now, "failed"), code.Op(now, "pin"),
 		table.Put(table.Key{PK: "files#demo", SK: fmt.Sprintf("%016d", 1)}, struct {
 			V int64 `json:"v"`
 		}{1}),
-		suppressed.Add("Bob@example.com", suppressed.Bounced, "550 no", now), suppressed.Add("eve@example.com", suppressed.Stopped, "", now),
-		suppressed.Add("kim@example.com", suppressed.Complained, "abuse", now))
+		notify.Suppress("Bob@example.com", notify.AddressBounced, "550 no", now), notify.Suppress("eve@example.com", notify.AddressStopped, "", now),
+		notify.Suppress("kim@example.com", notify.AddressComplained, "abuse", now))
 	if err == nil {
-		err = db.Write(ctx, suppressed.Add("kim@example.com", suppressed.Stopped, "", now))
+		err = db.Write(ctx, notify.Suppress("kim@example.com", notify.AddressStopped, "", now))
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := links.NewKey(rand.Reader)
+	text, err := auth.NewLinkKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := links.ParseKey(text)
+	key, err := auth.ParseLinkKey(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sender, err := notices.NewSender(notices.Config{Table: db, Key: key, From: "ferry@example.org", Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	sender, err := notify.NewSender(notify.Config{Table: db, Key: key, From: "ferry@example.org", Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	failing.ID = notices.ID(now, "failed")
+	failing.ID = notify.ID(now, "failed")
 	if _, err := sender.Handle(ctx, failing.Key()); err != nil {
 		t.Fatal(err)
 	}
-	return notices.ID(now, "waiting"), failing.ID, notices.ID(now, "pin")
+	return notify.ID(now, "waiting"), failing.ID, notify.ID(now, "pin")
 }
 
 // testOutbox goes through the commands on the data that an environment names.

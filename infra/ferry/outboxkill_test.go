@@ -9,10 +9,11 @@ import (
 
 	"ferry/shared/blob"
 	"ferry/shared/files"
-	"ferry/shared/mail/smtptest"
-	"ferry/shared/notices"
 	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
+
+	"ferry/shared/notify"
+	"ferry/shared/notify/mail/smtptest"
 )
 
 // inFlight is how many mails a server sends at once: as many can come twice
@@ -75,8 +76,8 @@ func manyNotices(t *testing.T, db table.Table, count int) (ids []string) {
 		t.Fatal(err)
 	}
 	for i := range count {
-		n := notices.Notice{
-			Kind: notices.Link, Channel: notices.Mail, To: fmt.Sprintf("ann%d@example.com", i), Lang: "en", Base: "https://ferry.example.org/v1",
+		n := notify.Notice{
+			Kind: notify.Link, Channel: notify.Mail, To: fmt.Sprintf("ann%d@example.com", i), Lang: "en", Base: "https://ferry.example.org/v1",
 			Expires: f.Expires, Owner: f.Owner, Area: f.Area, File: f.ID, Name: f.Name,
 		}
 		op := n.Op(now, fmt.Sprintf("%04d", i))
@@ -91,11 +92,11 @@ func manyNotices(t *testing.T, db table.Table, count int) (ids []string) {
 // endLeases makes what a killed server held due, as two minutes would.
 func endLeases(t *testing.T, db table.Table) {
 	t.Helper()
-	for n, err := range notices.Waiting(t.Context(), db) {
+	for n, err := range notify.Waiting(t.Context(), db) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n.State() != notices.Sending {
+		if n.State() != notify.Sending {
 			continue
 		}
 		if err := db.Write(t.Context(), table.Update(n.Key()).Set("notBefore", time.Now().UnixMilli())); err != nil {
@@ -107,7 +108,7 @@ func endLeases(t *testing.T, db table.Table) {
 // left counts the outbox.
 func left(t *testing.T, db table.Table) (count int) {
 	t.Helper()
-	for _, err := range notices.Waiting(t.Context(), db) {
+	for _, err := range notify.Waiting(t.Context(), db) {
 		if err != nil {
 			t.Fatal(err)
 		}

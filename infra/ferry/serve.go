@@ -16,14 +16,15 @@ import (
 
 	"ferry/shared/boot"
 	"ferry/shared/boot/local"
-	"ferry/shared/cors"
-	"ferry/shared/endpoint"
-	"ferry/shared/events"
-	"ferry/shared/mail"
-	"ferry/shared/mail/smtp"
-	"ferry/shared/service"
 	"ferry/shared/table/sqlite"
-	"ferry/shared/webhooks"
+
+	"ferry/shared/api"
+	"ferry/shared/api/endpoint"
+	"ferry/shared/envelope"
+	"ferry/shared/notify"
+	"ferry/shared/notify/mail"
+	"ferry/shared/notify/mail/smtp"
+	"ferry/shared/notify/webhook"
 )
 
 const (
@@ -99,7 +100,7 @@ func (c serveCommand) Run(ctx context.Context, out console) (err error) {
 	if err != nil {
 		return err
 	}
-	s, err := service.New(p, options)
+	s, err := api.New(p, options)
 	if err != nil {
 		return &coded{exitSettings, err}
 	}
@@ -153,10 +154,10 @@ func (c serveCommand) logger(out console) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(out.Err, nil))
 }
 
-func (c serveCommand) options(addr net.Addr, p *endpoint.Ports) (service.Options, error) {
-	o := service.Options{From: c.MailFrom, SweepEvery: sweepEvery, Grace: graceLocal}
+func (c serveCommand) options(addr net.Addr, p *endpoint.Ports) (api.Options, error) {
+	o := api.Options{From: c.MailFrom, SweepEvery: sweepEvery, Grace: graceLocal}
 	var err error
-	if o.Origins, err = cors.Parse(c.CORSOrigins); err != nil {
+	if o.Origins, err = envelope.ParseOrigins(c.CORSOrigins); err != nil {
 		return o, &coded{exitSettings, fmt.Errorf("FERRY_CORS_ORIGINS: %w", err)}
 	}
 	if c.SMTP != "" {
@@ -190,11 +191,11 @@ func (c serveCommand) listen(ctx context.Context, p *endpoint.Ports) error {
 		return nil
 	}
 	p.Events = len(c.addresses()) > 0
-	return events.Note(ctx, p.Table, p.Events)
+	return notify.NoteListening(ctx, p.Table, p.Events)
 }
 
 // webhooks returns the addresses that events go to, and what signs them.
-func (c serveCommand) webhooks() ([]string, []webhooks.Secret, error) {
+func (c serveCommand) webhooks() ([]string, []webhook.Secret, error) {
 	text, where := c.Secret, "FERRY_WEBHOOK_SECRET"
 	if text == "" {
 		var err error
@@ -202,7 +203,7 @@ func (c serveCommand) webhooks() ([]string, []webhooks.Secret, error) {
 			return nil, nil, err
 		}
 	}
-	secrets, err := webhooks.ParseSecrets(text)
+	secrets, err := webhook.ParseSecrets(text)
 	if err != nil {
 		return nil, nil, &coded{exitSettings, fmt.Errorf("%s: %w", where, err)}
 	}
@@ -213,7 +214,7 @@ func (c serveCommand) webhooks() ([]string, []webhooks.Secret, error) {
 func (c serveCommand) addresses() []string { return strings.Fields(strings.Join(c.Webhooks, " ")) }
 
 // serve answers requests until ctx ends, then lets those under way finish.
-func (c serveCommand) serve(ctx context.Context, l net.Listener, s *service.Service, p *endpoint.Ports) error {
+func (c serveCommand) serve(ctx context.Context, l net.Listener, s *api.Service, p *endpoint.Ports) error {
 	handler := patient(s.Handler())
 	if c.TrustProxy {
 		handler = forwarded(handler)
@@ -253,7 +254,7 @@ func (c serveCommand) serve(ctx context.Context, l net.Listener, s *service.Serv
 }
 
 // openService opens a service that serves nobody, for single tasks.
-func (s store) openService(ctx context.Context, set endpoint.Settings) (*service.Service, func() error, error) {
+func (s store) openService(ctx context.Context, set endpoint.Settings) (*api.Service, func() error, error) {
 	p, done, err := s.open(ctx, set, local.Options{Existing: true}, boot.Table, boot.Blobs, boot.LinkKey)
 	if err != nil {
 		return nil, nil, err
@@ -262,6 +263,6 @@ func (s store) openService(ctx context.Context, set endpoint.Settings) (*service
 	if s.inCloud() {
 		grace = graceCloud
 	}
-	sv, err := service.New(p, service.Options{From: "ferry@localhost", Grace: grace})
+	sv, err := api.New(p, api.Options{From: "ferry@localhost", Grace: grace})
 	return sv, done, err
 }

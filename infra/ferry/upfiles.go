@@ -12,7 +12,8 @@ import (
 	"path/filepath"
 
 	"ferry/shared/client"
-	"ferry/shared/filename"
+
+	"ferry/shared/wire"
 )
 
 // item is a file to upload.
@@ -84,7 +85,7 @@ func (u *uploader) folder(root string) []item {
 }
 
 func (u *uploader) take(all []item, path, name string, size int64) []item {
-	clean := filename.Clean(name)
+	clean := wire.CleanFileName(name)
 	if clean == "" {
 		u.refuse(path, &coded{exitUsage, errors.New("that is no name for a file; give one with --name")})
 		return all

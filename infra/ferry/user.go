@@ -17,9 +17,10 @@ import (
 	"ferry/shared/accounts"
 	"ferry/shared/boot"
 	"ferry/shared/boot/local"
-	"ferry/shared/contact"
-	"ferry/shared/endpoint"
-	"ferry/shared/users"
+
+	"ferry/shared/api/endpoint"
+	"ferry/shared/auth"
+	"ferry/shared/notify"
 )
 
 type userCommands struct {
@@ -33,26 +34,26 @@ type userCommands struct {
 }
 
 // accounts opens what the commands on users need.
-func (s store) accounts(ctx context.Context, o local.Options, ports ...boot.Port) (*endpoint.Ports, *users.Store, func() error, error) {
+func (s store) accounts(ctx context.Context, o local.Options, ports ...boot.Port) (*endpoint.Ports, *auth.Users, func() error, error) {
 	p, done, err := s.open(ctx, endpoint.Settings{}, o, append(ports, boot.Table)...)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	return p, users.NewStore(p.Table, p.Now), done, nil
+	return p, auth.NewUsers(p.Table, p.Now), done, nil
 }
 
 func canonical(name string) (string, error) {
-	c, ok := users.Canonical(name)
+	c, ok := auth.CanonicalName(name)
 	if !ok {
-		return "", &coded{exitUsage, fmt.Errorf("%s cannot be a user's name: it has 1 to %d of the letters a to z, digits and . _ - @ +, and does not begin with a dot", quote(name), users.MaxName)}
+		return "", &coded{exitUsage, fmt.Errorf("%s cannot be a user's name: it has 1 to %d of the letters a to z, digits and . _ - @ +, and does not begin with a dot", quote(name), auth.MaxName)}
 	}
 	return c, nil
 }
 
 // quote shows enough of a text to recognise it by.
 func quote(text string) string {
-	if r := []rune(text); len(r) > users.MaxName {
-		return fmt.Sprintf("%q...", string(r[:users.MaxName/2]))
+	if r := []rune(text); len(r) > auth.MaxName {
+		return fmt.Sprintf("%q...", string(r[:auth.MaxName/2]))
 	}
 	return fmt.Sprintf("%q", text)
 }
@@ -63,11 +64,11 @@ type passwordFlags struct {
 	Active        bool `help:"The password is the user's own: skip the first-access step."`
 }
 
-func (f passwordFlags) state() users.State {
+func (f passwordFlags) state() auth.UserState {
 	if f.Active {
-		return users.Active
+		return auth.Active
 	}
-	return users.FirstAccess
+	return auth.FirstAccess
 }
 
 // password returns the password to set, and whether it must be shown.
@@ -139,22 +140,22 @@ func (c userAdd) Run(ctx context.Context, out console) (err error) {
 }
 
 // user checks the flags.
-func (c userAdd) user() (users.User, error) {
+func (c userAdd) user() (auth.User, error) {
 	name, err := canonical(c.Name)
 	if err != nil {
-		return users.User{}, err
+		return auth.User{}, err
 	}
-	u := users.User{
+	u := auth.User{
 		Name: name, Email: c.Email, Lang: strings.ToLower(c.Lang), State: c.state(),
 		Quota: c.Quota, KeepDays: c.KeepDays, BackupDays: c.BackupDays,
 	}
 	if c.Email != "" {
-		if err := contact.Address(c.Email); err != nil {
+		if err := notify.CheckAddress(c.Email); err != nil {
 			return u, &coded{exitUsage, fmt.Errorf("--email is %w", err)}
 		}
 	}
 	if c.Phone != "" {
-		if u.Phone, err = contact.Mobile(c.Phone, c.PhoneRegion); err != nil {
+		if u.Phone, err = notify.ParseMobile(c.Phone, c.PhoneRegion); err != nil {
 			return u, &coded{exitUsage, fmt.Errorf("--phone is %w", err)}
 		}
 	}
@@ -179,7 +180,7 @@ func (c userList) Run(ctx context.Context, out console) (err error) {
 	}
 	defer func() { err = errors.Join(err, done()) }()
 	all := []account{}
-	err = store.List(ctx, func(u users.User) error {
+	err = store.List(ctx, func(u auth.User) error {
 		all = append(all, show(u))
 		return nil
 	})
@@ -199,20 +200,20 @@ func (c userList) Run(ctx context.Context, out console) (err error) {
 
 // account is what an operator sees of a user.
 type account struct {
-	Name       string      `json:"name"`
-	State      users.State `json:"state"`
-	Email      string      `json:"email"`
-	Phone      string      `json:"phone"`
-	Lang       string      `json:"lang"`
-	Quota      int64       `json:"quota"`
-	Used       int64       `json:"used"` // kept for users with a quota
-	KeepDays   int64       `json:"keepDays"`
-	BackupDays int64       `json:"backupDays"`
-	LastFile   int64       `json:"lastFile"`
-	Created    time.Time   `json:"created"`
+	Name       string         `json:"name"`
+	State      auth.UserState `json:"state"`
+	Email      string         `json:"email"`
+	Phone      string         `json:"phone"`
+	Lang       string         `json:"lang"`
+	Quota      int64          `json:"quota"`
+	Used       int64          `json:"used"` // kept for users with a quota
+	KeepDays   int64          `json:"keepDays"`
+	BackupDays int64          `json:"backupDays"`
+	LastFile   int64          `json:"lastFile"`
+	Created    time.Time      `json:"created"`
 }
 
-func show(u users.User) account {
+func show(u auth.User) account {
 	return account{
 		Name: u.Name, State: u.State, Email: u.Email, Phone: u.Phone, Lang: u.Lang, Quota: u.Quota, Used: u.Used,
 		KeepDays: u.KeepDays, BackupDays: u.BackupDays, LastFile: u.LastFile, Created: time.Unix(u.Created, 0).UTC(),
@@ -233,7 +234,7 @@ type named struct {
 }
 
 // on runs f on the user, with its errors naming the user.
-func (c named) on(ctx context.Context, f func(*endpoint.Ports, *users.Store, users.User) error, ports ...boot.Port) (err error) {
+func (c named) on(ctx context.Context, f func(*endpoint.Ports, *auth.Users, auth.User) error, ports ...boot.Port) (err error) {
 	name, err := canonical(c.Name)
 	if err != nil {
 		return err
@@ -247,7 +248,7 @@ func (c named) on(ctx context.Context, f func(*endpoint.Ports, *users.Store, use
 	if err == nil {
 		err = f(p, store, u)
 	}
-	if errors.Is(err, users.ErrUnknown) {
+	if errors.Is(err, auth.ErrUnknownUser) {
 		return fmt.Errorf("%w: %s", err, name)
 	}
 	return err
@@ -259,7 +260,7 @@ type userShow struct {
 }
 
 func (c userShow) Run(ctx context.Context, out console) error {
-	return c.on(ctx, func(_ *endpoint.Ports, _ *users.Store, u users.User) error {
+	return c.on(ctx, func(_ *endpoint.Ports, _ *auth.Users, u auth.User) error {
 		a := show(u)
 		if c.JSON {
 			return printJSON(out, a)
@@ -283,7 +284,7 @@ func (c userShow) Run(ctx context.Context, out console) error {
 type userDisable struct{ named }
 
 func (c userDisable) Run(ctx context.Context, out console) error {
-	return c.on(ctx, func(_ *endpoint.Ports, s *users.Store, u users.User) error {
+	return c.on(ctx, func(_ *endpoint.Ports, s *auth.Users, u auth.User) error {
 		if err := s.Disable(ctx, u.Name); err != nil {
 			return err
 		}
@@ -295,8 +296,8 @@ func (c userDisable) Run(ctx context.Context, out console) error {
 type userEnable struct{ named }
 
 func (c userEnable) Run(ctx context.Context, out console) error {
-	return c.on(ctx, func(_ *endpoint.Ports, s *users.Store, u users.User) error {
-		if u.State != users.Disabled {
+	return c.on(ctx, func(_ *endpoint.Ports, s *auth.Users, u auth.User) error {
+		if u.State != auth.Disabled {
 			fmt.Fprintf(out.Err, "user %s is not disabled\n", u.Name)
 			return nil
 		}
@@ -315,8 +316,8 @@ type userReset struct {
 }
 
 func (c userReset) Run(ctx context.Context, out console) error {
-	return c.on(ctx, func(p *endpoint.Ports, s *users.Store, u users.User) error {
-		if u.State == users.Disabled {
+	return c.on(ctx, func(p *endpoint.Ports, s *auth.Users, u auth.User) error {
+		if u.State == auth.Disabled {
 			return &coded{exitUsage, fmt.Errorf("user %s is disabled; enable it first", u.Name)}
 		}
 		password, show, err := c.password(u.Name, out.In)
@@ -342,7 +343,7 @@ type userRemove struct {
 }
 
 func (c userRemove) Run(ctx context.Context, out console) error {
-	return c.on(ctx, func(p *endpoint.Ports, s *users.Store, u users.User) error {
+	return c.on(ctx, func(p *endpoint.Ports, s *auth.Users, u auth.User) error {
 		if !c.Yes && !confirmed(out, u.Name) {
 			return &coded{exitUsage, errors.New("nothing was removed; type the name, or use --yes")}
 		}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"ferry/shared/cors"
+	"ferry/shared/envelope"
 )
 
 // TestTheGatewayLetsPagesDoWhatTheServerLetsThem compares with package cors.
@@ -12,13 +12,13 @@ func TestTheGatewayLetsPagesDoWhatTheServerLetsThem(t *testing.T) {
 	t.Parallel()
 	c := ifAsked(t, read(t), "Api")
 	for name, want := range map[string][]string{
-		"AllowMethods": cors.Methods(), "AllowHeaders": cors.Headers(), "ExposeHeaders": cors.Exposed(),
+		"AllowMethods": envelope.Methods(), "AllowHeaders": envelope.Headers(), "ExposeHeaders": envelope.Exposed(),
 	} {
 		if got := texts(at(c, name)); !slices.Equal(got, want) {
 			t.Errorf("%s is %v, want %v", name, got, want)
 		}
 	}
-	if got := at(c, "MaxAge"); got != int(cors.MaxAge.Seconds()) {
+	if got := at(c, "MaxAge"); got != int(envelope.MaxAge.Seconds()) {
 		t.Errorf("MaxAge is %v", got)
 	}
 	if got, want := show(at(c, "AllowOrigins")), origins; got != want || at(c, "AllowCredentials") != nil {

@@ -5,7 +5,8 @@ import (
 	"testing"
 
 	"ferry/infra/template"
-	"ferry/shared/boot/metrics"
+
+	"ferry/shared/boot/lambda"
 )
 
 // TestTheDashboardIsOneAndItsOwnMetricsAreMade resolves it as CloudFormation would.
@@ -36,15 +37,15 @@ func TestTheDashboardIsOneAndItsOwnMetricsAreMade(t *testing.T) {
 	for _, w := range doc.Widgets {
 		own := false
 		for _, m := range w.Properties.Metrics {
-			own = m[0] == metrics.Namespace || own && m[0] == "."
+			own = m[0] == lambda.MetricsNamespace || own && m[0] == "."
 			if name, _ := m[1].(string); own {
 				shown = append(shown, name)
 			}
 		}
 	}
 	same(t, "the metrics that are shown", shown, []string{
-		metrics.Requests, metrics.ClientErrors, metrics.ServerErrors, metrics.Bytes, metrics.LoginsFailed,
-		metrics.NoticesSent, metrics.NoticesDelayed, metrics.NoticesFailed, metrics.NoticeSeconds,
+		lambda.Requests, lambda.ClientErrors, lambda.ServerErrors, lambda.Bytes, lambda.LoginsFailed,
+		lambda.NoticesSent, lambda.NoticesDelayed, lambda.NoticesFailed, lambda.NoticeSeconds,
 	})
 }
 

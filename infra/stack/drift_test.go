@@ -12,8 +12,9 @@ import (
 	"testing"
 
 	"ferry/shared/boot/boottest"
-	"ferry/shared/endpoint"
-	"ferry/shared/endpoint/all"
+
+	"ferry/shared/api"
+	"ferry/shared/api/endpoint"
 )
 
 // others are the functions that are no endpoints.
@@ -21,7 +22,7 @@ func others() []string { return []string{"email", "feedback", "linkkey", "relay"
 
 func names() []string {
 	names := others()
-	for _, e := range all.Endpoints() {
+	for _, e := range api.Endpoints() {
 		names = append(names, e.Name)
 	}
 	slices.Sort(names)
@@ -67,7 +68,7 @@ func TestEachEndpointHasItsFunctionResourceAndEvent(t *testing.T) {
 func TestRoutesAreThoseOfTheEndpoints(t *testing.T) {
 	t.Parallel()
 	functions := read(t).functions()
-	for _, e := range all.Endpoints() {
+	for _, e := range api.Endpoints() {
 		var got []string
 		for _, p := range functions[e.Name].events("HttpApi") {
 			got = append(got, show(p["Method"])+" "+show(p["Path"]))
@@ -95,7 +96,7 @@ func routes(e endpoint.Endpoint) []string {
 
 func TestEachEventIsOneOfItsFunctionsRoute(t *testing.T) {
 	t.Parallel()
-	for _, e := range all.Endpoints() {
+	for _, e := range api.Endpoints() {
 		var event struct {
 			Version, Resource, Path, HTTPMethod string
 			RequestContext                      struct{ DomainName, Stage, ResourcePath, HTTPMethod, Path string }

@@ -8,16 +8,15 @@ import (
 	"testing"
 
 	"ferry/shared/boot/boottest"
-	"ferry/shared/boot/port"
 	"ferry/shared/boot/port/dynamotable"
 	"ferry/shared/boot/port/s3blobs"
 	"ferry/shared/boot/port/sesmail"
 	"ferry/shared/boot/port/smstext"
 	"ferry/shared/boot/port/snstopics"
 	"ferry/shared/boot/port/sqsqueue"
-	"ferry/shared/boot/port/ssmkey"
-	"ferry/shared/boot/settings"
-	"ferry/shared/endpoint"
+
+	"ferry/shared/api/endpoint"
+	"ferry/shared/boot/lambda"
 )
 
 // asked returns a getenv that notes what it is asked for, in Ferry's names.
@@ -36,15 +35,15 @@ func asked() (getenv func(string) string, names func() []string) {
 // variables are those that opening a port reads.
 func variables(t *testing.T, name string) []string {
 	t.Helper()
-	open := map[string]port.Opener{
-		"dynamotable": dynamotable.Open, "s3blobs": s3blobs.Open, "ssmkey": ssmkey.Open, "snstopics": snstopics.Open,
+	open := map[string]lambda.Opener{
+		"dynamotable": dynamotable.Open, "s3blobs": s3blobs.Open, "ssmkey": lambda.LinkKey, "snstopics": snstopics.Open,
 		"sqsqueue": sqsqueue.Open, "sesmail": sesmail.Open, "smstext": smstext.Open,
 	}[name]
 	if open == nil {
 		t.Fatalf("the port %s is new: say here what it is", name)
 	}
 	getenv, names := asked()
-	if err := open(&port.Cloud{Getenv: getenv}, &endpoint.Ports{}); err == nil && name != "smstext" {
+	if err := open(&lambda.Cloud{Getenv: getenv}, &endpoint.Ports{}); err == nil && name != "smstext" {
 		t.Errorf("the port %s opens without a name", name)
 	}
 	return names()
@@ -98,7 +97,7 @@ func TestAllFunctionsAreToldOfMetricsAlike(t *testing.T) {
 func TestEachSettingReachesAFunction(t *testing.T) {
 	t.Parallel()
 	getenv, names := asked()
-	if _, err := settings.Read(getenv); err != nil {
+	if _, err := lambda.ReadSettings(getenv); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range names() {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/relay"
+	"ferry/shared/notify"
 )
 
 // allows reports whether a policy lets a service do something to a resource,
@@ -275,7 +275,7 @@ func TestEachChannelHasOneQueue(t *testing.T) {
 			if at(r, "Condition") == "HasSms" && !sms || show(at(p, "TopicArn")) != "!Ref NoticesTopic" {
 				continue
 			}
-			for _, c := range chosen(at(p, "FilterPolicy", relay.ChannelAttribute), sms) {
+			for _, c := range chosen(at(p, "FilterPolicy", notify.ChannelAttribute), sms) {
 				got[show(c)] += named(at(p, "Endpoint"))
 			}
 		}
@@ -337,6 +337,6 @@ func TestTheStreamBringsWhatIsRelayedAndNoMore(t *testing.T) {
 	for _, p := range pattern.DynamoDB.Keys.PK.S {
 		prefixes = append(prefixes, p.Prefix)
 	}
-	same(t, "the partitions", prefixes, []string{relay.OutboxPrefix, relay.EventPrefix})
+	same(t, "the partitions", prefixes, []string{notify.OutboxPrefix, notify.EventPrefix})
 	same(t, "the changes", pattern.EventName, []string{"INSERT"})
 }

@@ -12,10 +12,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"ferry/shared/blob"
-	"ferry/shared/mail"
-	"ferry/shared/relay"
-	"ferry/shared/sms"
 	"ferry/shared/table"
+
+	"ferry/shared/notify"
+	"ferry/shared/notify/mail"
+	"ferry/shared/notify/sms"
 )
 
 // uses is what ports were used for, as permissions of AWS: the action, and the
@@ -107,17 +108,17 @@ func (r recordedTable) op(op table.Op) {
 // recordedTopics are topics that note what they are used for on SNS, where a
 // batch needs the same as one message.
 type recordedTopics struct {
-	real relay.Topics
+	real notify.Topics
 	*uses
 }
 
-func (r recordedTopics) Publish(ctx context.Context, to relay.Topic, messages []relay.Message) []error {
-	r.note("!Ref "+map[relay.Topic]string{relay.Notices: "NoticesTopic", relay.Events: "EventsTopic"}[to], "sns:Publish")
+func (r recordedTopics) Publish(ctx context.Context, to notify.Topic, messages []notify.TopicMessage) []error {
+	r.note("!Ref "+map[notify.Topic]string{notify.NoticesTopic: "NoticesTopic", notify.EventsTopic: "EventsTopic"}[to], "sns:Publish")
 	return r.real.Publish(ctx, to, messages)
 }
 
 type recordedQueue struct {
-	real relay.Queue
+	real notify.Queue
 	*uses
 }
 

@@ -9,20 +9,17 @@ import (
 
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
-	"ferry/shared/boot/courier"
-	"ferry/shared/boot/feedback"
-	"ferry/shared/boot/function"
-	"ferry/shared/boot/relayer"
-	known "ferry/shared/feedback"
-	"ferry/shared/notices"
-	"ferry/shared/relay"
 	"ferry/shared/table"
+
+	"ferry/shared/boot/lambda"
+	"ferry/shared/boot/worker"
+	"ferry/shared/notify"
 )
 
 func relayAll(s *stage) {
 	var e events.DynamoDBEvent
 	boottest.Load(s, "relay").Decode(s, &e)
-	answer, err := relayer.Handler(function.With(s.ports))(s.Context(), e)
+	answer, err := worker.RelayerHandler(lambda.With(s.ports))(s.Context(), e)
 	s.check(err)
 	if len(answer.BatchItemFailures) > 0 {
 		s.Fatalf("not passed on are %v", answer.BatchItemFailures)
@@ -31,8 +28,8 @@ func relayAll(s *stage) {
 
 // sendAll sends a notice of each kind that a channel has: one at once, one
 // after a while, one never, one too late, and one that cannot be read.
-func sendAll(s *stage, channel notices.Channel, to string) {
-	notice := func(n notices.Notice) table.Key {
+func sendAll(s *stage, channel notify.Channel, to string) {
+	notice := func(n notify.Notice) table.Key {
 		n.Channel, n.Lang, n.Base, n.Owner, n.Area, n.Name, n.Sender = channel, "en", s.real.PublicURL, "alice", blob.Files, "a.txt", "alice"
 		if n.To == "" {
 			n.To = to
@@ -41,7 +38,7 @@ func sendAll(s *stage, channel notices.Channel, to string) {
 		s.check(s.real.Table.Write(s.Context(), op))
 		return op.Key
 	}
-	link := notices.Notice{Kind: notices.Link, File: 1}
+	link := notify.Notice{Kind: notify.Link, File: 1}
 	first := notice(link)
 	s.deliver(first)
 	s.deliver(first)
@@ -52,10 +49,10 @@ func sendAll(s *stage, channel notices.Channel, to string) {
 	s.cloud.MailErr, s.cloud.SMSErr = nil, nil
 	s.ahead += time.Hour
 	s.deliver(late)
-	s.deliver(notice(notices.Notice{Kind: notices.Link, File: 99}))
-	s.deliver(notice(notices.Notice{Kind: notices.Link, File: 1, To: "nobody"}))
-	s.deliver(notice(notices.Notice{Kind: notices.Receipt, File: 1}))
-	s.deliver(notice(notices.Notice{Kind: notices.PIN, User: "alice", Nonce: "x"}))
+	s.deliver(notice(notify.Notice{Kind: notify.Link, File: 99}))
+	s.deliver(notice(notify.Notice{Kind: notify.Link, File: 1, To: "nobody"}))
+	s.deliver(notice(notify.Notice{Kind: notify.Receipt, File: 1}))
+	s.deliver(notice(notify.Notice{Kind: notify.PIN, User: "alice", Nonce: "x"}))
 	s.check(s.real.Table.Write(s.Context(), table.Put(table.Key{PK: "outbox#0", SK: "new"}, struct {
 		V int `json:"v"`
 	}{99})))
@@ -70,30 +67,30 @@ func (s *stage) unique() string {
 // deliver brings a message of the queue.
 func (s *stage) deliver(key table.Key) {
 	s.Helper()
-	m := events.SQSMessage{MessageId: "1", ReceiptHandle: "1", Body: relay.Pointer(key, "").Body}
-	_, err := courier.Handler(function.With(s.ports))(s.Context(), events.SQSEvent{Records: []events.SQSMessage{m}})
+	m := events.SQSMessage{MessageId: "1", ReceiptHandle: "1", Body: notify.Pointer(key, "").Body}
+	_, err := worker.CourierHandler(lambda.With(s.ports))(s.Context(), events.SQSEvent{Records: []events.SQSMessage{m}})
 	s.check(err)
 }
 
 // feedbackAll tells of a mail that was sent and came back, and of a text message
 // that arrived.
 func feedbackAll(s *stage) {
-	sender, err := notices.NewSender(notices.Config{
+	sender, err := notify.NewSender(notify.Config{
 		Table: s.real.Table, Key: s.real.Key, Mail: s.real.Mail, SMS: s.real.SMS, From: s.real.MailFrom, Now: s.real.Now, Log: s.real.Log,
 	})
 	s.check(err)
-	n := notices.Notice{V: 1, ID: "1759460400000-0a1b2c3d4e5f6071", Kind: notices.Link, Channel: notices.Mail, To: "carla@example.com", Owner: "alice", Area: blob.Files, File: 1}
+	n := notify.Notice{V: 1, ID: "1759460400000-0a1b2c3d4e5f6071", Kind: notify.Link, Channel: notify.Mail, To: "carla@example.com", Owner: "alice", Area: blob.Files, File: 1}
 	tell := func(name string) {
-		s.check(feedback.Handler(function.With(s.ports))(s.Context(), json.RawMessage(boottest.Load(s, name).Event)))
+		s.check(worker.FeedbackHandler(lambda.With(s.ports))(s.Context(), json.RawMessage(boottest.Load(s, name).Event)))
 	}
 	s.check(s.real.Table.Write(s.Context(), table.Put(n.Key(), n)))
 	_, err = sender.Handle(s.Context(), n.Key())
 	s.check(err)
 	tell("feedback")
-	n.ID, n.Channel, n.To = "2-x", notices.SMS, "+393331234567"
+	n.ID, n.Channel, n.To = "2-x", notify.SMS, "+393331234567"
 	s.check(s.real.Table.Write(s.Context(), table.Put(n.Key(), n)))
 	n.Provider = "34d9b400-c6dd-5444-820d-fbeb0f1f54cf" // as in the event
-	s.check(s.real.Table.Write(s.Context(), known.Remember(s.real.Now)(n, notices.Sent)...))
+	s.check(s.real.Table.Write(s.Context(), notify.Remember(s.real.Now)(n, notify.Sent)...))
 	_, err = sender.Handle(s.Context(), n.Key())
 	s.check(err)
 	tell("feedbacksms")

@@ -19,16 +19,15 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
-	"ferry/shared/boot/function"
 	"ferry/shared/boot/linkkey"
-	"ferry/shared/boot/sweeper"
-	"ferry/shared/endpoint"
-	"ferry/shared/endpoint/all"
 	"ferry/shared/files"
-	"ferry/shared/notices"
-	"ferry/shared/suppressed"
 	"ferry/shared/table"
-	"ferry/shared/users"
+
+	"ferry/shared/api"
+	"ferry/shared/api/endpoint"
+	"ferry/shared/boot/lambda"
+	"ferry/shared/boot/worker"
+	"ferry/shared/notify"
 )
 
 func scenarios() map[string]func(*stage) {
@@ -53,8 +52,8 @@ func scenarios() map[string]func(*stage) {
 		"notificationsstop":  notificationsStop,
 		"notfound":           func(s *stage) { s.must(404, "GET", "/nothing") },
 		"relay":              relayAll,
-		"email":              func(s *stage) { sendAll(s, notices.Mail, "ann@example.com") },
-		"sms":                func(s *stage) { sendAll(s, notices.SMS, "+393331234567") },
+		"email":              func(s *stage) { sendAll(s, notify.Mail, "ann@example.com") },
+		"sms":                func(s *stage) { sendAll(s, notify.SMS, "+393331234567") },
 		"feedback":           feedbackAll,
 		"sweep":              sweepAll,
 		"linkkey":            makeKey,
@@ -76,7 +75,7 @@ func (s *stage) outdated() {
 	s.check(err)
 	hash, err := weak.Hash(s.Context(), boottest.Password)
 	s.check(err)
-	s.user("carol", func(u *users.User) { u.Password = hash })
+	s.user("carol", func(u *auth.User) { u.Password = hash })
 }
 
 func authLogin(s *stage) {
@@ -146,9 +145,9 @@ func authChange(s *stage) {
 	}
 }
 
-func (s *stage) get(name string) users.User {
+func (s *stage) get(name string) auth.User {
 	s.Helper()
-	u, err := users.NewStore(s.real.Table, s.real.Now).Get(s.Context(), name)
+	u, err := auth.NewUsers(s.real.Table, s.real.Now).Get(s.Context(), name)
 	s.check(err)
 	return u
 }
@@ -157,7 +156,7 @@ func (s *stage) get(name string) users.User {
 func (s *stage) pin() (pin string) {
 	s.Helper()
 	s.check(s.real.Table.Scan(s.Context(), func(item table.Item) error {
-		var n notices.Notice
+		var n notify.Notice
 		if strings.HasPrefix(item.Key.PK, "outbox#") && item.Decode(&n) == nil {
 			pin = s.real.Key.PIN(n.Nonce)
 		}
@@ -172,7 +171,7 @@ func listing(s *stage, path string) {
 }
 
 func upload(s *stage) {
-	s.user("dave", func(u *users.User) { u.Quota = 1000 })
+	s.user("dave", func(u *auth.User) { u.Quota = 1000 })
 	text := content("text/plain", "abc")
 	s.must(200, "POST", "/upload?file=a.txt&m=carla@example.com&i=hello&notify=1", bearer(), text)
 	s.must(200, "POST", "/upload?file=a.txt&d=dave", bearer(), text)
@@ -203,7 +202,7 @@ func broken() func(*http.Request) {
 // uploads has a session that is completed, one that is ended, one for another
 // user with a quota, and one whose bytes are not what they were said to be.
 func uploads(s *stage) {
-	s.user("dave", func(u *users.User) { u.Quota = 1000 })
+	s.user("dave", func(u *auth.User) { u.Quota = 1000 })
 	plan := func(fields string, status int, options ...func(*http.Request)) string {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequestWithContext(s.Context(), "POST", "https://gateway.example/v1/uploads", nil)
@@ -258,10 +257,10 @@ func download(s *stage, path string, area blob.Area, id int64) {
 	s.must(200, "GET", path+token, header("Accept", "application/json"))
 	s.must(401, "GET", path+"unknown")
 	s.ports.RedirectOver = 1
-	s.h = function.With(s.ports).Handler(s.endpoint())
+	s.h = lambda.With(s.ports).Handler(s.endpoint())
 	s.must(302, "GET", path+token)
 	s.ports.RedirectOver = 0
-	s.h = function.With(s.ports).Handler(s.endpoint())
+	s.h = lambda.With(s.ports).Handler(s.endpoint())
 	s.lose(area)
 	s.must(401, "GET", path+token, header("User-Agent", "curl/8"))
 }
@@ -278,8 +277,8 @@ func downloadFile(s *stage) {
 func (s *stage) endpoint() endpoint.Endpoint {
 	s.Helper()
 	name := s.Name()[strings.LastIndexByte(s.Name(), '/')+1:]
-	i := slices.IndexFunc(all.Endpoints(), func(e endpoint.Endpoint) bool { return e.Name == name })
-	return all.Endpoints()[i]
+	i := slices.IndexFunc(api.Endpoints(), func(e endpoint.Endpoint) bool { return e.Name == name })
+	return api.Endpoints()[i]
 }
 
 func filesDelete(s *stage) {
@@ -301,7 +300,7 @@ func filesGet(s *stage) {
 	s.authenticated("GET", "/files/1", 200)
 	s.must(200, "GET", "/files/2?area=backup", bearer())
 	s.must(404, "GET", "/files/2", bearer())
-	s.send("alice", files.Sending{Recipients: []notices.Notice{{Channel: notices.Mail, To: "carla@example.com"}}})
+	s.send("alice", files.Sending{Recipients: []notify.Notice{{Channel: notify.Mail, To: "carla@example.com"}}})
 	s.must(200, "GET", "/files/4", bearer())
 	s.must(404, "GET", "/files/1?d=bob", bearer())
 	s.guesses(func(password string) int { return s.do("GET", "/files/1", basic("alice", password)) }, boottest.Password)
@@ -337,26 +336,26 @@ func notificationsStop(s *stage) {
 		s.must(200, "POST", path, form(url.Values{"undo": {"1"}}))
 	}
 	s.must(200, "POST", path)
-	s.check(s.real.Table.Write(s.Context(), suppressed.Add("ann@example.com", suppressed.Bounced, "", s.real.Now())))
+	s.check(s.real.Table.Write(s.Context(), notify.Suppress("ann@example.com", notify.AddressBounced, "", s.real.Now())))
 	s.must(200, "POST", path, form(url.Values{"undo": {"1"}})) // of the wish alone
 	s.must(401, "GET", "/notifications/stop?t=unknown")
 }
 
 func sweepAll(s *stage) {
-	s.user("dave", func(u *users.User) { u.Quota = 1000 })
+	s.user("dave", func(u *auth.User) { u.Quota = 1000 })
 	s.user("erin", nil)
 	for _, name := range []string{"dave", "erin", "alice"} {
 		s.put(name)
 	}
-	s.send("alice", files.Sending{Receipt: files.Receipt{To: "alice@example.com"}, Recipients: []notices.Notice{{Channel: notices.Mail, To: "carla@example.com"}}})
-	_, err := s.real.Files().Begin(s.Context(), "dave", users.User{Name: "dave"}, 10, files.Sending{}) // a crash leaves its reservation
+	s.send("alice", files.Sending{Receipt: files.Receipt{To: "alice@example.com"}, Recipients: []notify.Notice{{Channel: notify.Mail, To: "carla@example.com"}}})
+	_, err := s.real.Files().Begin(s.Context(), "dave", auth.User{Name: "dave"}, 10, files.Sending{}) // a crash leaves its reservation
 	s.check(err)
-	s.check(s.real.Table.Write(s.Context(), table.Delete(users.Key("erin")))) // a removal that was cut off
-	for i := range blob.MaxList + 1 {                                         // more than one page
+	s.check(s.real.Table.Write(s.Context(), table.Delete(auth.UserKey("erin")))) // a removal that was cut off
+	for i := range blob.MaxList + 1 {                                            // more than one page
 		_, err := s.real.Blobs.Create(s.Context(), blob.Files, fmt.Sprintf("zoe/%d-left", i), strings.NewReader(""), 0)
 		s.check(err)
 	}
-	s.check(s.real.Table.Write(s.Context(), notices.Notice{Kind: notices.Link, Channel: notices.SMS}.Op(s.real.Now(), "late")))
+	s.check(s.real.Table.Write(s.Context(), notify.Notice{Kind: notify.Link, Channel: notify.SMS}.Op(s.real.Now(), "late")))
 	for _, area := range []blob.Area{blob.Files, blob.Backup} { // a crash leaves its parts
 		_, err := s.real.Parts.BeginParts(s.Context(), area, "zoe/1-parts", blob.Layout{Length: 3, PartSize: 3})
 		s.check(err)
@@ -364,7 +363,7 @@ func sweepAll(s *stage) {
 	s.sweep(31) // the mail's link is dead by then
 	s.put("alice")
 	s.others.beforeCopy = func() { // another sweep is quicker
-		_, err := sweeper.Handler(function.With(s.real))(s.Context())
+		_, err := worker.SweeperHandler(lambda.With(s.real))(s.Context())
 		s.check(err)
 	}
 	s.sweep(62)
@@ -387,7 +386,7 @@ func sweepAll(s *stage) {
 func (s *stage) sweep(days int) {
 	s.Helper()
 	s.ahead = time.Duration(days) * 24 * time.Hour
-	if r, err := sweeper.Handler(function.With(s.ports))(s.Context()); err != nil || !r.Complete {
+	if r, err := worker.SweeperHandler(lambda.With(s.ports))(s.Context()); err != nil || !r.Complete {
 		s.Fatalf("after %d days: %+v, %v", days, r, err)
 	}
 }

@@ -26,17 +26,17 @@ import (
 
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
-	"ferry/shared/boot/port"
 	"ferry/shared/boot/port/dynamotable"
 	"ferry/shared/boot/port/s3blobs"
 	"ferry/shared/boot/port/sesmail"
 	"ferry/shared/boot/port/smstext"
 	"ferry/shared/boot/port/snstopics"
 	"ferry/shared/boot/port/sqsqueue"
-	"ferry/shared/boot/port/ssmkey"
-	"ferry/shared/endpoint"
 	"ferry/shared/table"
 	"ferry/shared/table/dynamo"
+
+	"ferry/shared/api/endpoint"
+	"ferry/shared/boot/lambda"
 )
 
 // TestEachCallOfTheSDKIsAllowed drives the functions as the test of their
@@ -85,8 +85,8 @@ func (s *stage) onAWS(name string) *network {
 		_, err := client.CreateBucket(s.Context(), &awss3.CreateBucketInput{Bucket: &bucket})
 		s.check(err)
 	}
-	open := func(cfg aws.Config, p *endpoint.Ports, ports ...port.Opener) {
-		c := &port.Cloud{Config: cfg, Getenv: func(variable string) string {
+	open := func(cfg aws.Config, p *endpoint.Ports, ports ...lambda.Opener) {
+		c := &lambda.Cloud{Config: cfg, Getenv: func(variable string) string {
 			if v, ok := names[variable]; ok {
 				return v
 			}
@@ -116,9 +116,9 @@ func (s *stage) onAWS(name string) *network {
 }
 
 // openers open the ports by the names of their packages.
-func openers() map[string]port.Opener {
-	return map[string]port.Opener{
-		"dynamotable": dynamotable.Open, "s3blobs": s3blobs.Open, "ssmkey": ssmkey.Open, "snstopics": snstopics.Open,
+func openers() map[string]lambda.Opener {
+	return map[string]lambda.Opener{
+		"dynamotable": dynamotable.Open, "s3blobs": s3blobs.Open, "ssmkey": lambda.LinkKey, "snstopics": snstopics.Open,
 		"sqsqueue": sqsqueue.Open, "sesmail": sesmail.Open, "smstext": smstext.Open,
 	}
 }

@@ -13,13 +13,12 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
-	"ferry/shared/boot/function"
 	"ferry/shared/boot/linkkey"
-	"ferry/shared/endpoint"
-	"ferry/shared/endpoint/all"
 	"ferry/shared/files"
-	"ferry/shared/links"
-	"ferry/shared/users"
+
+	"ferry/shared/api"
+	"ferry/shared/api/endpoint"
+	"ferry/shared/boot/lambda"
 )
 
 // stage is a function with the ports that its main names, recorded; the others
@@ -49,7 +48,7 @@ func newStage(t *testing.T, name string) *stage {
 	s.real.Hasher = hash
 
 	p := *s.real
-	p.Table, p.Blobs, p.Parts, p.Key = nil, nil, nil, links.Key{}
+	p.Table, p.Blobs, p.Parts, p.Key = nil, nil, nil, auth.LinkKey{}
 	p.Topics, p.Queue, p.Mail, p.SMS, p.MailFrom = nil, nil, nil, nil, ""
 	for _, port := range readMain(t, name).ports() {
 		switch port {
@@ -73,9 +72,9 @@ func newStage(t *testing.T, name string) *stage {
 		}
 	}
 	s.ports = &p
-	for _, e := range all.Endpoints() {
+	for _, e := range api.Endpoints() {
 		if e.Name == name {
-			s.h = function.With(&p).Handler(e)
+			s.h = lambda.With(&p).Handler(e)
 		}
 	}
 	return s
@@ -150,15 +149,15 @@ func bearer() func(*http.Request) {
 }
 
 // user adds a user with the password of alice.
-func (s *stage) user(name string, change func(*users.User)) users.User {
+func (s *stage) user(name string, change func(*auth.User)) auth.User {
 	s.Helper()
 	hash, err := s.real.Hasher.Hash(s.Context(), boottest.Password)
 	s.check(err)
-	u := users.User{Name: name, State: users.Active, Password: hash}
+	u := auth.User{Name: name, State: auth.Active, Password: hash}
 	if change != nil {
 		change(&u)
 	}
-	s.check(users.NewStore(s.real.Table, s.real.Now).Add(s.Context(), u))
+	s.check(auth.NewUsers(s.real.Table, s.real.Now).Add(s.Context(), u))
 	return u
 }
 
@@ -168,7 +167,7 @@ func (s *stage) put(owner string) { s.Helper(); s.send(owner, files.Sending{}) }
 // send stores one of which somebody is to hear.
 func (s *stage) send(owner string, sending files.Sending) {
 	s.Helper()
-	up, err := s.real.Files().Begin(s.Context(), owner, users.User{Name: owner}, 3, sending)
+	up, err := s.real.Files().Begin(s.Context(), owner, auth.User{Name: owner}, 3, sending)
 	s.check(err)
 	s.check(up.Add(s.Context(), files.Part{Name: "abc", Body: strings.NewReader("abc"), Size: 3}))
 	_, err = up.Commit(s.Context())

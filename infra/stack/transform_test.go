@@ -10,8 +10,9 @@ import (
 
 	"ferry/infra/template"
 	"ferry/shared/boot/boottest"
-	"ferry/shared/endpoint"
-	"ferry/shared/endpoint/all"
+
+	"ferry/shared/api"
+	"ferry/shared/api/endpoint"
 )
 
 // transformed is the template as CloudFormation gets it, made by the same code
@@ -54,7 +55,7 @@ func TestTheTransformedAPIHasEachRouteAndMayCallItsFunction(t *testing.T) {
 			got = append(got, strings.ToUpper(method)+" "+path+" "+calls(integration["uri"]))
 		}
 	}
-	for _, e := range all.Endpoints() {
+	for _, e := range api.Endpoints() {
 		for _, r := range e.Routes {
 			want = append(want, r.Method+" "+endpoint.Prefix+r.Path+" "+e.Name)
 		}

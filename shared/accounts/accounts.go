@@ -10,13 +10,10 @@ import (
 	"time"
 
 	"ferry/shared/auth"
-	"ferry/shared/events"
-	"ferry/shared/fault"
-	"ferry/shared/links"
-	"ferry/shared/notices"
-	"ferry/shared/requestid"
 	"ferry/shared/table"
-	"ferry/shared/users"
+
+	"ferry/shared/envelope"
+	"ferry/shared/notify"
 )
 
 const (
@@ -36,14 +33,14 @@ const (
 type Config struct {
 	Table  table.Table
 	Hasher *auth.Hasher
-	Key    links.Key // needed by Forget alone
+	Key    auth.LinkKey // needed by Forget alone
 	Random io.Reader
 	Now    func() time.Time
 	// HideUsers makes Forget answer unknown users, disabled ones and those
 	// without an address like any other, and their tokens behave like others:
 	// each such request stores two small items for up to a day.
 	HideUsers bool
-	Events    *events.Recorder // nil records none
+	Events    *notify.EventRecorder // nil records none
 }
 
 // Service is safe for concurrent use.
@@ -68,23 +65,23 @@ type change struct {
 }
 
 // event tells that the token was used.
-func (c change) event() events.Event {
-	how := events.Forgotten
+func (c change) event() notify.Event {
+	how := notify.Forgotten
 	if c.PIN == "" {
-		how = events.FirstAccess
+		how = notify.FirstAccess
 	}
-	return events.NewPassword(c.User, how, c.Generation)
+	return notify.NewPassword(c.User, how, c.Generation)
 }
 
 func changeKey(token string) table.Key {
-	return table.Key{PK: "change#" + links.Hash(token), SK: "change"}
+	return table.Key{PK: "change#" + auth.HashToken(token), SK: "change"}
 }
 
 // First returns a change token for a user in first access; others are
 // Forbidden. One call to the table.
-func (s *Service) First(ctx context.Context, u users.User) (token string, err error) {
-	if u.State != users.FirstAccess {
-		return "", fault.New(fault.Forbidden, "the user is not in first access")
+func (s *Service) First(ctx context.Context, u auth.User) (token string, err error) {
+	if u.State != auth.FirstAccess {
+		return "", envelope.NewFault(envelope.Forbidden, "the user is not in first access")
 	}
 	token, put, err := s.newChange(u, "", firstLife)
 	if err != nil {
@@ -96,8 +93,8 @@ func (s *Service) First(ctx context.Context, u users.User) (token string, err er
 	return token, nil
 }
 
-func (s *Service) newChange(u users.User, pin string, life time.Duration) (string, table.Op, error) {
-	token, err := links.Random(s.Random)
+func (s *Service) newChange(u auth.User, pin string, life time.Duration) (string, table.Op, error) {
+	token, err := auth.RandomToken(s.Random)
 	if err != nil {
 		return "", table.Op{}, err
 	}
@@ -136,9 +133,9 @@ func (s *Service) Change(ctx context.Context, c Change) (user string, err error)
 	if err != nil {
 		return "", err
 	}
-	err = s.Table.Write(ctx, append(s.Events.Ops(requestid.From(ctx), found.event()),
+	err = s.Table.Write(ctx, append(s.Events.Ops(envelope.RequestID(ctx), found.event()),
 		table.Delete(changeKey(c.Token)).If(table.Exists()),
-		users.NewPassword(found.User, hash, users.Active).If(table.Equal("generation", found.Generation)),
+		auth.SetPassword(found.User, hash, auth.Active).If(table.Equal("generation", found.Generation)),
 	)...)
 	if errors.Is(err, table.ErrCondition) {
 		return "", errDead()
@@ -162,7 +159,7 @@ func (s *Service) token(ctx context.Context, token string) (change, error) {
 }
 
 func errDead() error {
-	return fault.New(fault.Unauthorized, "the change link is not known, was used, or has expired; ask for a new one")
+	return envelope.NewFault(envelope.Unauthorized, "the change link is not known, was used, or has expired; ask for a new one")
 }
 
 // checkPIN counts the try before it compares, so that many at once get no
@@ -172,7 +169,7 @@ func (s *Service) checkPIN(ctx context.Context, c Change, found change) error {
 		return nil
 	}
 	if c.PIN == "" {
-		return fault.New(fault.Forbidden, "the user is not in first access: the PIN from the mail is needed")
+		return envelope.NewFault(envelope.Forbidden, "the user is not in first access: the PIN from the mail is needed")
 	}
 	count := table.Update(changeKey(c.Token))
 	err := s.Table.Write(ctx, count.Add("tries", 1).If(table.Exists(), table.AtMost("tries", maxTries-1)))
@@ -187,7 +184,7 @@ func (s *Service) checkPIN(ctx context.Context, c Change, found change) error {
 		return err
 	}
 	if !ok {
-		return fault.New(fault.Unauthorized, "the PIN is not right; a link takes %d tries", maxTries)
+		return envelope.NewFault(envelope.Unauthorized, "the PIN is not right; a link takes %d tries", maxTries)
 	}
 	if c.Password != "" {
 		return nil // the token goes anyway
@@ -202,10 +199,10 @@ func (s *Service) checkPIN(ctx context.Context, c Change, found change) error {
 // Forget makes a change token and mails the PIN that it needs. base and lang
 // are those of the mail. Two calls to the table.
 func (s *Service) Forget(ctx context.Context, name, base, lang string) (token, user string, err error) {
-	canonical, valid := users.Canonical(name)
+	canonical, valid := auth.CanonicalName(name)
 	switch {
 	case !valid && s.HideUsers: // that nobody has this name is no secret
-		token, err = links.Random(s.Random)
+		token, err = auth.RandomToken(s.Random)
 		return token, name, err
 	case !valid:
 		return "", "", errUnknown()
@@ -219,12 +216,12 @@ func (s *Service) Forget(ctx context.Context, name, base, lang string) (token, u
 	return "", "", table.ErrBusy
 }
 
-func errUnknown() *fault.Error {
-	return fault.New(fault.Unauthorized, "the user does not exist")
+func errUnknown() *envelope.Fault {
+	return envelope.NewFault(envelope.Unauthorized, "the user does not exist")
 }
 
 func (s *Service) forget(ctx context.Context, name, base, lang string) (string, error) {
-	items, err := s.Table.GetMany(ctx, users.Key(name), requestsKey(name))
+	items, err := s.Table.GetMany(ctx, auth.UserKey(name), requestsKey(name))
 	if err != nil {
 		return "", fmt.Errorf("reading user: %w", err)
 	}
@@ -233,9 +230,9 @@ func (s *Service) forget(ctx context.Context, name, base, lang string) (string, 
 		return "", fmt.Errorf("reading a user's requests: %w", err)
 	}
 	u, err := recipient(items[0])
-	if f := fault.Of(err); f != nil && s.HideUsers {
+	if f := envelope.FaultOf(err); f != nil && s.HideUsers {
 		// All goes on as for others, but for the mail; no PIN fits such a token.
-		u, err = users.User{Name: name, Generation: -1}, nil
+		u, err = auth.User{Name: name, Generation: -1}, nil
 	}
 	if err != nil {
 		return "", err
@@ -248,24 +245,24 @@ func (s *Service) forget(ctx context.Context, name, base, lang string) (string, 
 }
 
 // recipient returns the user, or a fault if no PIN can be sent to this one.
-func recipient(item table.Item) (u users.User, err error) {
+func recipient(item table.Item) (u auth.User, err error) {
 	switch err := item.Decode(&u); {
 	case errors.Is(err, table.ErrNotFound):
 		return u, errUnknown()
 	case err != nil:
 		return u, fmt.Errorf("reading user: %w", err)
-	case u.State == users.Disabled:
-		return u, fault.New(fault.Forbidden, "the user is disabled")
+	case u.State == auth.Disabled:
+		return u, envelope.NewFault(envelope.Forbidden, "the user is disabled")
 	case u.Email == "":
-		return u, fault.New(fault.Forbidden, "the user has no e-mail address that a PIN could go to")
+		return u, envelope.NewFault(envelope.Forbidden, "the user has no e-mail address that a PIN could go to")
 	}
 	return u, nil
 }
 
 // storeForget stores a change token, and a mail with its PIN if the user has
 // an address.
-func (s *Service) storeForget(ctx context.Context, u users.User, count table.Op, base, lang string) (string, error) {
-	nonce, err := links.Random(s.Random)
+func (s *Service) storeForget(ctx context.Context, u auth.User, count table.Op, base, lang string) (string, error) {
+	nonce, err := auth.RandomToken(s.Random)
 	if err != nil {
 		return "", err
 	}
@@ -287,13 +284,13 @@ func (s *Service) storeForget(ctx context.Context, u users.User, count table.Op,
 	return token, nil
 }
 
-func (s *Service) mail(ctx context.Context, u users.User, nonce, base, lang string) table.Op {
+func (s *Service) mail(ctx context.Context, u auth.User, nonce, base, lang string) table.Op {
 	if u.Lang != "" {
 		lang = u.Lang // the mail goes to the user, whoever asked for it
 	}
-	n := notices.Notice{
-		Kind: notices.PIN, Channel: notices.Mail, To: u.Email, Lang: lang, Base: base,
-		User: u.Name, Nonce: nonce, Expires: s.Now().Add(forgetLife).Unix(), Request: requestid.From(ctx),
+	n := notify.Notice{
+		Kind: notify.PIN, Channel: notify.Mail, To: u.Email, Lang: lang, Base: base,
+		User: u.Name, Nonce: nonce, Expires: s.Now().Add(forgetLife).Unix(), Request: envelope.RequestID(ctx),
 	}
 	return n.Op(s.Now(), nonce[:16])
 }

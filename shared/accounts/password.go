@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"ferry/shared/fault"
+	"ferry/shared/envelope"
 )
 
 // The length of a password, in characters.
@@ -30,11 +30,11 @@ func CheckPassword(password, user string) error {
 	n := utf8.RuneCountInString(password)
 	switch {
 	case strings.ContainsRune(password, utf8.RuneError) || strings.ContainsFunc(password, unicode.IsControl):
-		return fault.New(fault.Invalid, "a password is text without control characters")
+		return envelope.NewFault(envelope.Invalid, "a password is text without control characters")
 	case n < MinPassword || n > MaxPassword:
-		return fault.New(fault.Invalid, "a password has %d to %d characters; this one has %d", MinPassword, MaxPassword, n)
+		return envelope.NewFault(envelope.Invalid, "a password has %d to %d characters; this one has %d", MinPassword, MaxPassword, n)
 	case isCommon(password) || distinct(password) < 4 || madeOf(password, user):
-		return fault.New(fault.Invalid, "the password is too easy to guess; choose another")
+		return envelope.NewFault(envelope.Invalid, "the password is too easy to guess; choose another")
 	}
 	return nil
 }

@@ -5,7 +5,8 @@ import (
 	"testing"
 
 	"ferry/shared/accounts"
-	"ferry/shared/fault"
+
+	"ferry/shared/envelope"
 )
 
 func TestPasswordsThatMayBeChosen(t *testing.T) {
@@ -43,7 +44,7 @@ func TestPasswordsThatMayNotBeChosen(t *testing.T) {
 		"the user's name and little":     {"Alice-alice1", "easy to guess"},
 	} {
 		err := accounts.CheckPassword(c.password, "alice")
-		if !fault.Is(err, fault.Invalid) || !strings.Contains(fault.Of(err).Detail, c.says) {
+		if !envelope.IsFault(err, envelope.Invalid) || !strings.Contains(envelope.FaultOf(err).Detail, c.says) {
 			t.Errorf("%s: %v, want something about %q", what, err, c.says)
 		}
 	}

@@ -3,8 +3,9 @@ package accounts
 import (
 	"time"
 
-	"ferry/shared/fault"
 	"ferry/shared/table"
+
+	"ferry/shared/envelope"
 )
 
 // requests remembers when a user's forget requests of the last day came. It is
@@ -39,7 +40,7 @@ func (r requests) next(name string, found bool, now time.Time) (table.Op, error)
 }
 
 func tooMany(oldest int64, window time.Duration, now time.Time) error {
-	return fault.Wait(time.Unix(oldest, 0).Add(window).Sub(now),
+	return envelope.WaitFault(time.Unix(oldest, 0).Add(window).Sub(now),
 		"at most %d requests an hour and %d a day for a user", maxPerHour, maxPerDay)
 }
 

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"ferry/shared/fault"
 	"ferry/shared/table"
-	"ferry/shared/users"
+
+	"ferry/shared/envelope"
 )
 
 // Lifetime of a bearer.
@@ -40,12 +40,12 @@ func New(c Config) *Authenticator { return &Authenticator{c} }
 // errDenied is the one answer to all that is wrong with a credential, so that
 // it does not tell a wrong password from an unknown user.
 func errDenied() error {
-	return fault.New(fault.Unauthorized, "the user does not exist or the credential is not valid")
+	return envelope.NewFault(envelope.Unauthorized, "the user does not exist or the credential is not valid")
 }
 
 // Request authenticates a request by Basic or Bearer and returns its user,
 // who is active. One call to the table, and one more if a password is wrong.
-func (a *Authenticator) Request(r *http.Request) (users.User, error) {
+func (a *Authenticator) Request(r *http.Request) (User, error) {
 	scheme, value, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if strings.EqualFold(scheme, "Bearer") {
 		return a.Bearer(r.Context(), strings.TrimSpace(value))
@@ -54,22 +54,22 @@ func (a *Authenticator) Request(r *http.Request) (users.User, error) {
 }
 
 // Basic authenticates a request by HTTP Basic alone; the user is active.
-func (a *Authenticator) Basic(r *http.Request) (users.User, error) {
+func (a *Authenticator) Basic(r *http.Request) (User, error) {
 	u, err := a.BasicAny(r)
-	if err == nil && u.State != users.Active {
-		return users.User{}, fault.New(fault.Unauthorized, "the password is a temporary one: POST /auth/first leads to a password of your own")
+	if err == nil && u.State != Active {
+		return User{}, envelope.NewFault(envelope.Unauthorized, "the password is a temporary one: POST /auth/first leads to a password of your own")
 	}
 	return u, err
 }
 
 // BasicAny is Basic for users in first access too.
-func (a *Authenticator) BasicAny(r *http.Request) (users.User, error) {
+func (a *Authenticator) BasicAny(r *http.Request) (User, error) {
 	name, password, ok := r.BasicAuth()
 	if !ok {
 		if r.Header.Get("Authorization") == "" {
-			return users.User{}, fault.New(fault.Unauthorized, "an Authorization header is missing")
+			return User{}, envelope.NewFault(envelope.Unauthorized, "an Authorization header is missing")
 		}
-		return users.User{}, fault.New(fault.Unauthorized, "the Authorization header is not valid for this address")
+		return User{}, envelope.NewFault(envelope.Unauthorized, "the Authorization header is not valid for this address")
 	}
 	u, _, err := a.Password(r.Context(), name, password, Source(r))
 	return u, err
@@ -79,8 +79,8 @@ func (a *Authenticator) BasicAny(r *http.Request) (users.User, error) {
 // may be in first access, not disabled. hadFailures tells that there are failed
 // tries on record, which a login clears. One call to the table, and one more
 // if the password is wrong; another for each wrong password that is tried beside it.
-func (a *Authenticator) Password(ctx context.Context, name, password, source string) (u users.User, hadFailures bool, err error) {
-	canonical, valid := users.Canonical(name)
+func (a *Authenticator) Password(ctx context.Context, name, password, source string) (u User, hadFailures bool, err error) {
+	canonical, valid := CanonicalName(name)
 	if !valid {
 		canonical = "" // no such user; the source is slowed down all the same
 	}
@@ -89,83 +89,83 @@ func (a *Authenticator) Password(ctx context.Context, name, password, source str
 	defer t.leave()
 	u, err = t.admit(ctx, canonical, password)
 	if err != nil {
-		return users.User{}, false, err
+		return User{}, false, err
 	}
 	hash := u.Password
-	if u.State == users.Disabled {
+	if u.State == Disabled {
 		hash = ""
 	}
 	ok, err := a.Hasher.Verify(ctx, hash, password)
 	if err != nil {
-		return users.User{}, false, fmt.Errorf("verifying a password: %w", err)
+		return User{}, false, fmt.Errorf("verifying a password: %w", err)
 	}
 	if !ok {
 		if err := t.failed(ctx, password); err != nil {
-			return users.User{}, false, fmt.Errorf("noting a failed login: %w", err)
+			return User{}, false, fmt.Errorf("noting a failed login: %w", err)
 		}
-		return users.User{}, false, errDenied()
+		return User{}, false, errDenied()
 	}
 	return u, t.pair.found, t.succeeded(ctx)
 }
 
 // readUser fetches the user, if the name is not empty, and the throttle's
 // items in one call. A missing user is one without a password.
-func (a *Authenticator) readUser(ctx context.Context, name string, t *throttle) (users.User, error) {
+func (a *Authenticator) readUser(ctx context.Context, name string, t *throttle) (User, error) {
 	keys := t.keys()
 	if name != "" {
-		keys = append(keys, users.Key(name))
+		keys = append(keys, UserKey(name))
 	}
 	items, err := a.Table.GetMany(ctx, keys...)
 	if err != nil {
-		return users.User{}, fmt.Errorf("reading user: %w", err)
+		return User{}, fmt.Errorf("reading user: %w", err)
 	}
 	if err := t.load(items); err != nil {
-		return users.User{}, err
+		return User{}, err
 	}
-	var u users.User
+	var u User
 	if name == "" {
 		return u, nil
 	}
 	if err := items[len(items)-1].Decode(&u); err != nil && !errors.Is(err, table.ErrNotFound) {
-		return users.User{}, fmt.Errorf("reading user: %w", err)
+		return User{}, fmt.Errorf("reading user: %w", err)
 	}
 	return u, nil
 }
 
 // Login authenticates by name and password and makes a bearer. Two calls to
 // the table; a third, once, when the hash is renewed with stronger parameters.
-func (a *Authenticator) Login(ctx context.Context, name, password, source string) (u users.User, bearer string, err error) {
+func (a *Authenticator) Login(ctx context.Context, name, password, source string) (u User, bearer string, err error) {
 	u, hadFailures, err := a.Password(ctx, name, password, source)
 	if err != nil {
-		return users.User{}, "", err
+		return User{}, "", err
 	}
-	if u.State != users.Active {
-		return users.User{}, "", fault.New(fault.Unauthorized, "the password is a temporary one: POST /auth/first leads to a password of your own")
+	if u.State != Active {
+		return User{}, "", envelope.NewFault(envelope.Unauthorized, "the password is a temporary one: POST /auth/first leads to a password of your own")
 	}
 	bearer, ops, err := a.mint(u)
 	if err != nil {
-		return users.User{}, "", err
+		return User{}, "", err
 	}
 	if hadFailures {
 		ops = append(ops, table.Delete(a.throttle(u.Name, source).pair.key))
 	}
 	if err := a.Table.Write(ctx, ops...); err != nil {
-		return users.User{}, "", fmt.Errorf("storing a bearer: %w", err)
+		return User{}, "", fmt.Errorf("storing a bearer: %w", err)
 	}
 	if a.Hasher.Outdated(u.Password) {
 		if err := a.rehash(ctx, u, password); err != nil {
-			return users.User{}, "", err
+			return User{}, "", err
 		}
 	}
 	return u, bearer, nil
 }
 
-func (a *Authenticator) rehash(ctx context.Context, u users.User, password string) error {
+func (a *Authenticator) rehash(ctx context.Context, u User, password string) error {
 	hash, err := a.Hasher.Hash(ctx, password)
 	if err != nil {
 		return err
 	}
-	return users.NewStore(a.Table, a.Now).Rehash(ctx, u.Name, u.Password, hash)
+	return NewUsers(a.Table, a.Now).Rehash(ctx, u.Name, u.Password, hash)
 }
 
 // Source is the address that failed logins are counted by: an IPv4 address or

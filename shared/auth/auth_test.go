@@ -11,10 +11,9 @@ import (
 	"time"
 
 	"ferry/shared/auth"
-	"ferry/shared/fault"
-	"ferry/shared/links"
 	"ferry/shared/table/sqlite"
-	"ferry/shared/users"
+
+	"ferry/shared/envelope"
 )
 
 const (
@@ -26,7 +25,7 @@ const (
 type check struct {
 	*auth.Authenticator
 	*clock
-	users *users.Store
+	users *auth.Users
 }
 
 func begin(t *testing.T) check {
@@ -37,9 +36,9 @@ func begin(t *testing.T) check {
 	}
 	t.Cleanup(func() { db.Close() })
 	h, c, _ := hasher(t)
-	s := users.NewStore(db, c.now)
-	for name, state := range map[string]users.State{"alice": users.Active, "new": users.FirstAccess, "off": users.Disabled} {
-		if err := s.Add(t.Context(), users.User{Name: name, State: state, Password: hash(t, h, right)}); err != nil {
+	s := auth.NewUsers(db, c.now)
+	for name, state := range map[string]auth.UserState{"alice": auth.Active, "new": auth.FirstAccess, "off": auth.Disabled} {
+		if err := s.Add(t.Context(), auth.User{Name: name, State: state, Password: hash(t, h, right)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -60,20 +59,20 @@ func (s *salts) Read(p []byte) (int, error) {
 }
 
 // try logs in, and returns the fault's kind and when to try again.
-func (c check) try(t *testing.T, name, password, from string) (fault.Kind, time.Duration) {
+func (c check) try(t *testing.T, name, password, from string) (envelope.FaultKind, time.Duration) {
 	t.Helper()
 	_, _, err := c.Login(t.Context(), name, password, from)
 	if err == nil {
 		return okay, 0
 	}
-	f := fault.Of(err)
+	f := envelope.FaultOf(err)
 	if f == nil {
 		t.Fatalf("the login fails with %v", err)
 	}
 	return f.Kind, f.After
 }
 
-const okay fault.Kind = -1
+const okay envelope.FaultKind = -1
 
 func TestALoginTellsNobodyMoreThanItMust(t *testing.T) {
 	t.Parallel()
@@ -81,15 +80,15 @@ func TestALoginTellsNobodyMoreThanItMust(t *testing.T) {
 	said := map[string]bool{}
 	for _, k := range []struct{ name, password string }{{"alice", "wrong"}, {"nobody", right}, {"off", right}, {"off", "wrong"}, {"../x", right}, {"", ""}, {"new", "wrong"}} {
 		_, _, err := c.Login(t.Context(), k.name, k.password, source)
-		if !fault.Is(err, fault.Unauthorized) {
+		if !envelope.IsFault(err, envelope.Unauthorized) {
 			t.Fatalf("%q with %q: %v", k.name, k.password, err)
 		}
-		said[fault.Of(err).Detail] = true
+		said[envelope.FaultOf(err).Detail] = true
 	}
 	if len(said) != 1 {
 		t.Errorf("the answers differ: %v", said)
 	}
-	if _, _, err := c.Login(t.Context(), "new", right, source); !fault.Is(err, fault.Unauthorized) || !strings.Contains(err.Error(), "/auth/first") {
+	if _, _, err := c.Login(t.Context(), "new", right, source); !envelope.IsFault(err, envelope.Unauthorized) || !strings.Contains(err.Error(), "/auth/first") {
 		t.Errorf("a temporary password is answered with %v", err)
 	}
 }
@@ -106,7 +105,7 @@ func TestABearerHoldsForItsTimeAndItsUser(t *testing.T) {
 		"with a letter more":  {func(_ *testing.T, _ check, b string) string { return b + "A" }, false},
 		"with another secret": {func(_ *testing.T, _ check, b string) string { return "AAAA" + b[4:] }, false},
 		"for another user": {func(t *testing.T, _ check, b string) string {
-			other, err := links.RandomFor(strings.NewReader(strings.Repeat("x", 32)), "new")
+			other, err := auth.RandomTokenFor(strings.NewReader(strings.Repeat("x", 32)), "new")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -115,7 +114,7 @@ func TestABearerHoldsForItsTimeAndItsUser(t *testing.T) {
 		"revoked":                   {func(t *testing.T, c check, b string) string { must(t, c.Revoke(t.Context(), b)); return b }, false},
 		"after another was revoked": {func(t *testing.T, c check, b string) string { must(t, c.Revoke(t.Context(), "x"+b)); return b }, true},
 		"after a new password": {func(t *testing.T, c check, b string) string {
-			must(t, c.users.SetPassword(t.Context(), "alice", "x", users.Active))
+			must(t, c.users.SetPassword(t.Context(), "alice", "x", auth.Active))
 			return b
 		}, false},
 		"of a disabled user": {func(t *testing.T, c check, b string) string { must(t, c.users.Disable(t.Context(), "alice")); return b }, false},
@@ -137,7 +136,7 @@ func TestABearerHoldsForItsTimeAndItsUser(t *testing.T) {
 			_, bearer, err := c.Login(t.Context(), "ALICE", right, source)
 			must(t, err)
 			u, err := c.Bearer(t.Context(), k.change(t, c, bearer))
-			if k.holds && (err != nil || u.Name != "alice") || !k.holds && !fault.Is(err, fault.Unauthorized) {
+			if k.holds && (err != nil || u.Name != "alice") || !k.holds && !envelope.IsFault(err, envelope.Unauthorized) {
 				t.Errorf("the bearer gives %q, %v", u.Name, err)
 			}
 		})
@@ -156,7 +155,7 @@ func TestALoginRenewsAHashOfWeakerParameters(t *testing.T) {
 	c := begin(t)
 	weak, err := auth.NewHasher(auth.Params{Memory: 32, Time: 1, Threads: 1}, rand.Reader, c.now)
 	must(t, err)
-	must(t, c.users.SetPassword(t.Context(), "alice", hash(t, weak, right), users.Active))
+	must(t, c.users.SetPassword(t.Context(), "alice", hash(t, weak, right), auth.Active))
 	_, bearer, err := c.Login(t.Context(), "alice", right, source)
 	must(t, err)
 	u, err := c.users.Get(t.Context(), "alice")

@@ -5,9 +5,7 @@ import (
 	"crypto/subtle"
 	"fmt"
 
-	"ferry/shared/links"
 	"ferry/shared/table"
-	"ferry/shared/users"
 )
 
 // bearerItem is what is kept of a bearer, under its hash.
@@ -19,12 +17,12 @@ type bearerItem struct {
 }
 
 func bearerKey(token string) table.Key {
-	return table.Key{PK: "bearer#" + links.Hash(token), SK: "bearer"}
+	return table.Key{PK: "bearer#" + HashToken(token), SK: "bearer"}
 }
 
 // mint makes a bearer and the operation that stores it.
-func (a *Authenticator) mint(u users.User) (string, []table.Op, error) {
-	token, err := links.RandomFor(a.Random, u.Name)
+func (a *Authenticator) mint(u User) (string, []table.Op, error) {
+	token, err := RandomTokenFor(a.Random, u.Name)
 	if err != nil {
 		return "", nil, err
 	}
@@ -35,32 +33,32 @@ func (a *Authenticator) mint(u users.User) (string, []table.Op, error) {
 
 // Bearer returns the user of a bearer. The token carries the user's name, so
 // that one call to the table fetches both items.
-func (a *Authenticator) Bearer(ctx context.Context, token string) (users.User, error) {
-	name, ok := links.Name(token)
+func (a *Authenticator) Bearer(ctx context.Context, token string) (User, error) {
+	name, ok := TokenName(token)
 	if !ok {
-		return users.User{}, errDenied()
+		return User{}, errDenied()
 	}
-	if canonical, valid := users.Canonical(name); !valid || canonical != name {
-		return users.User{}, errDenied()
+	if canonical, valid := CanonicalName(name); !valid || canonical != name {
+		return User{}, errDenied()
 	}
-	items, err := a.Table.GetMany(ctx, bearerKey(token), users.Key(name))
+	items, err := a.Table.GetMany(ctx, bearerKey(token), UserKey(name))
 	if err != nil {
-		return users.User{}, fmt.Errorf("reading a bearer: %w", err)
+		return User{}, fmt.Errorf("reading a bearer: %w", err)
 	}
 	var b bearerItem
-	var u users.User
+	var u User
 	if !items[0].Found() || !items[1].Found() {
-		return users.User{}, errDenied()
+		return User{}, errDenied()
 	}
 	if err := items[0].Decode(&b); err != nil {
-		return users.User{}, fmt.Errorf("reading a bearer: %w", err)
+		return User{}, fmt.Errorf("reading a bearer: %w", err)
 	}
 	if err := items[1].Decode(&u); err != nil {
-		return users.User{}, fmt.Errorf("reading a bearer's user: %w", err)
+		return User{}, fmt.Errorf("reading a bearer's user: %w", err)
 	}
 	if subtle.ConstantTimeCompare([]byte(b.User), []byte(name)) != 1 ||
-		a.Now().Unix() >= b.Expires || b.Generation != u.Generation || u.State != users.Active {
-		return users.User{}, errDenied()
+		a.Now().Unix() >= b.Expires || b.Generation != u.Generation || u.State != Active {
+		return User{}, errDenied()
 	}
 	return u, nil
 }

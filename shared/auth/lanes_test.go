@@ -10,8 +10,9 @@ import (
 	"time"
 
 	"ferry/shared/auth"
-	"ferry/shared/fault"
 	"ferry/shared/table"
+
+	"ferry/shared/envelope"
 )
 
 // guess is one of several tries at once.
@@ -20,7 +21,7 @@ type guess struct{ name, password string }
 // atOnce makes all tries at the same time, by an Authenticator each of two
 // that share a Hasher as endpoints do, and counts how they are answered. It
 // also returns how many passwords were looked at.
-func (c check) atOnce(t *testing.T, from string, tries ...guess) (answers map[fault.Kind]int, hashed int64) {
+func (c check) atOnce(t *testing.T, from string, tries ...guess) (answers map[envelope.FaultKind]int, hashed int64) {
 	t.Helper()
 	var n atomic.Int64
 	c.Hasher.Watch(func(compute func()) {
@@ -30,7 +31,7 @@ func (c check) atOnce(t *testing.T, from string, tries ...guess) (answers map[fa
 	two := []check{c, {auth.New(c.Config), c.clock, c.users}}
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	answers = map[fault.Kind]int{}
+	answers = map[envelope.FaultKind]int{}
 	for i, g := range tries {
 		wg.Go(func() {
 			k, _ := two[i%2].try(t, g.name, g.password, from)
@@ -69,7 +70,7 @@ func TestManyWrongPasswordsAtOnceHaveNoMoreFreeTriesThanOneAfterTheOther(t *test
 			}
 			free := max(5-before, 1)
 			answers, hashed := c.atOnce(t, source, wrong("alice", 60)...)
-			if answers[fault.Unauthorized] != free || answers[fault.TooMany] != 60-free || hashed != int64(free) {
+			if answers[envelope.Unauthorized] != free || answers[envelope.TooMany] != 60-free || hashed != int64(free) {
 				t.Errorf("the answers are %v after %d hashes, want %d refused", answers, hashed, free)
 			}
 		})
@@ -105,7 +106,7 @@ func TestARightGuessBesideTheLastFreeOneIsNotLetIn(t *testing.T) {
 	})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if k, _ := c.try(t, "alice", "the last free guess", source); k != fault.Unauthorized {
+		if k, _ := c.try(t, "alice", "the last free guess", source); k != envelope.Unauthorized {
 			t.Errorf("the wrong guess is answered with %v", k)
 		}
 	})
@@ -113,7 +114,7 @@ func TestARightGuessBesideTheLastFreeOneIsNotLetIn(t *testing.T) {
 	config := c.Config
 	config.Table = readTable{c.Table, sync.OnceFunc(func() { close(release) })}
 	beside := check{auth.New(config), c.clock, c.users}
-	if k, _ := beside.try(t, "alice", right, source); k != fault.TooMany {
+	if k, _ := beside.try(t, "alice", right, source); k != envelope.TooMany {
 		t.Errorf("the right guess is answered with %v", k)
 	}
 	wg.Wait()
@@ -130,7 +131,7 @@ func TestManyNamesAtOnceHaveNoMoreFreeTriesOfTheirSource(t *testing.T) {
 		}
 		tries = append(tries, guess{name, fmt.Sprint("guess ", i)})
 	}
-	if answers, hashed := c.atOnce(t, source, tries...); answers[fault.Unauthorized] != 50 || answers[fault.TooMany] != 50 || hashed != 50 {
+	if answers, hashed := c.atOnce(t, source, tries...); answers[envelope.Unauthorized] != 50 || answers[envelope.TooMany] != 50 || hashed != 50 {
 		t.Errorf("the answers are %v after %d hashes", answers, hashed)
 	}
 }
@@ -144,7 +145,7 @@ func TestForgottenFailuresGiveNoMoreFreeTriesAtOnce(t *testing.T) {
 		from := fmt.Sprint("192.0.2.", 10+i)
 		c.try(t, "alice", "long ago", from)
 		c.advance(time.Hour + time.Second)
-		if answers, hashed := c.atOnce(t, from, wrong("alice", 60)...); answers[fault.Unauthorized] != 5 || hashed != 5 {
+		if answers, hashed := c.atOnce(t, from, wrong("alice", 60)...); answers[envelope.Unauthorized] != 5 || hashed != 5 {
 			t.Errorf("from %s the answers are %v after %d hashes", from, answers, hashed)
 		}
 	}
@@ -172,18 +173,18 @@ func TestProcessesThatStartACountAnewAtOnceLoseNoFailure(t *testing.T) {
 			compute()
 		})
 		ended.Go(func() {
-			if k, _ := process.try(t, "alice", fmt.Sprint("guess ", i), source); k != fault.Unauthorized {
+			if k, _ := process.try(t, "alice", fmt.Sprint("guess ", i), source); k != envelope.Unauthorized {
 				t.Errorf("a guess of process %d is answered with %v", i, k)
 			}
 		})
 	}
 	ended.Wait()
 	for i := range 3 {
-		if k, _ := c.try(t, "alice", fmt.Sprint("wrong", i), source); k != fault.Unauthorized {
+		if k, _ := c.try(t, "alice", fmt.Sprint("wrong", i), source); k != envelope.Unauthorized {
 			t.Errorf("the free try %d is answered with %v", 3+i, k)
 		}
 	}
-	if k, after := c.try(t, "alice", "one more", source); k != fault.TooMany || after != time.Second {
+	if k, after := c.try(t, "alice", "one more", source); k != envelope.TooMany || after != time.Second {
 		t.Errorf("after five failures: %v, wait %v", k, after)
 	}
 }
@@ -193,7 +194,7 @@ func TestARightPasswordBesideAFewWrongOnesIsLetIn(t *testing.T) {
 	c := begin(t)
 	for i := range 20 {
 		from := fmt.Sprint("192.0.2.", 10+i)
-		if answers, _ := c.atOnce(t, from, append(wrong("alice", 4), guess{"alice", right})...); answers[okay] != 1 || answers[fault.Unauthorized] != 4 {
+		if answers, _ := c.atOnce(t, from, append(wrong("alice", 4), guess{"alice", right})...); answers[okay] != 1 || answers[envelope.Unauthorized] != 4 {
 			t.Errorf("from %s the answers are %v", from, answers)
 		}
 	}

@@ -10,9 +10,9 @@ import (
 	"io"
 	"time"
 
-	"ferry/shared/fault"
 	"ferry/shared/table"
-	"ferry/shared/users"
+
+	"ferry/shared/envelope"
 )
 
 // Failed logins are counted per user and source, and per source. Neither count
@@ -109,7 +109,7 @@ func (c *counter) wait() time.Duration {
 }
 
 // admit reads the user and refuses a try that comes too early.
-func (t *throttle) admit(ctx context.Context, name, password string) (users.User, error) {
+func (t *throttle) admit(ctx context.Context, name, password string) (User, error) {
 	for {
 		t.look()
 		u, err := t.a.readUser(ctx, name, t)
@@ -117,11 +117,11 @@ func (t *throttle) admit(ctx context.Context, name, password string) (users.User
 			return u, err
 		}
 		if err := t.early(); err != nil {
-			return users.User{}, err
+			return User{}, err
 		}
 		outdated, err := t.place(ctx)
 		if err != nil {
-			return users.User{}, err
+			return User{}, err
 		}
 		if !outdated {
 			return u, t.claim(ctx, password)
@@ -133,7 +133,7 @@ func (t *throttle) early() error {
 	now := t.a.Now()
 	for _, c := range t.counters() {
 		if left := time.UnixMilli(c.item.Last).Add(c.wait()).Sub(now); c.wait() > 0 && left > 0 {
-			return fault.Wait(left, "too many failed logins; wait before the next try")
+			return envelope.WaitFault(left, "too many failed logins; wait before the next try")
 		}
 	}
 	return nil
@@ -152,7 +152,7 @@ func (t *throttle) claim(ctx context.Context, password string) error {
 	}
 	err = t.a.Table.Write(ctx, op.If(table.Equal("count", t.pair.item.Count)))
 	if errors.Is(err, table.ErrCondition) {
-		return fault.Wait(t.pair.wait(), "too many failed logins; wait before the next try")
+		return envelope.WaitFault(t.pair.wait(), "too many failed logins; wait before the next try")
 	}
 	return err
 }

@@ -7,29 +7,29 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/fault"
+	"ferry/shared/envelope"
 )
 
 func TestFiveFailuresAreFreeThenEachNextTryWaitsLonger(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	for i := range 5 {
-		if k, _ := c.try(t, "alice", fmt.Sprint("wrong", i), source); k != fault.Unauthorized {
+		if k, _ := c.try(t, "alice", fmt.Sprint("wrong", i), source); k != envelope.Unauthorized {
 			t.Fatalf("the free try %d is answered with %v", i, k)
 		}
 	}
 	for i, want := range []time.Duration{1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300} {
 		want *= time.Second
 		k, after := c.try(t, "alice", fmt.Sprint("early", i), source)
-		if k != fault.TooMany || after != want {
+		if k != envelope.TooMany || after != want {
 			t.Fatalf("after %d failures: %v, wait %v, want %v", 5+i, k, after, want)
 		}
 		c.advance(want - time.Millisecond)
-		if k, after := c.try(t, "alice", right, source); k != fault.TooMany || after != time.Millisecond {
+		if k, after := c.try(t, "alice", right, source); k != envelope.TooMany || after != time.Millisecond {
 			t.Fatalf("a moment too early: %v, %v", k, after)
 		}
 		c.advance(time.Millisecond)
-		if k, _ := c.try(t, "alice", fmt.Sprint("late", i), source); k != fault.Unauthorized {
+		if k, _ := c.try(t, "alice", fmt.Sprint("late", i), source); k != envelope.Unauthorized {
 			t.Fatalf("after the wait of %v: %v", want, k)
 		}
 	}
@@ -39,7 +39,7 @@ func TestFiveFailuresAreFreeThenEachNextTryWaitsLonger(t *testing.T) {
 		t.Fatalf("the right password is answered with %v", k)
 	}
 	for i := range 5 {
-		if k, _ := c.try(t, "alice", fmt.Sprint("again", i), source); k != fault.Unauthorized {
+		if k, _ := c.try(t, "alice", fmt.Sprint("again", i), source); k != envelope.Unauthorized {
 			t.Errorf("a login did not clear the failures: %v", k)
 		}
 	}
@@ -51,16 +51,16 @@ func TestFailuresConcernTheirUserAndSourceAlone(t *testing.T) {
 	for i := range 6 {
 		c.try(t, "alice", fmt.Sprint("wrong", i), source)
 	}
-	if k, _ := c.try(t, "alice", right, source); k != fault.TooMany {
+	if k, _ := c.try(t, "alice", right, source); k != envelope.TooMany {
 		t.Fatalf("the user is not slowed down: %v", k)
 	}
 	if k, _ := c.try(t, "alice", right, "192.0.2.2"); k != okay {
 		t.Errorf("from elsewhere: %v", k)
 	}
-	if k, _ := c.try(t, "new", "wrong", source); k != fault.Unauthorized {
+	if k, _ := c.try(t, "new", "wrong", source); k != envelope.Unauthorized {
 		t.Errorf("another user: %v", k)
 	}
-	if k, _ := c.try(t, "alice", right, source); k != fault.TooMany {
+	if k, _ := c.try(t, "alice", right, source); k != envelope.TooMany {
 		t.Errorf("a login from elsewhere cleared the failures: %v", k)
 	}
 }
@@ -73,11 +73,11 @@ func TestASourceThatTriesManyUsersIsSlowedDown(t *testing.T) {
 		if i%10 == 0 {
 			name = "no/user" // nobody can have that name
 		}
-		if k, _ := c.try(t, name, fmt.Sprint("wrong", i), source); k != fault.Unauthorized {
+		if k, _ := c.try(t, name, fmt.Sprint("wrong", i), source); k != envelope.Unauthorized {
 			t.Fatalf("try %d: %v", i, k)
 		}
 	}
-	if k, after := c.try(t, "alice", right, source); k != fault.TooMany || after != time.Second {
+	if k, after := c.try(t, "alice", right, source); k != envelope.TooMany || after != time.Second {
 		t.Errorf("the next try is answered with %v, %v", k, after)
 	}
 	if k, _ := c.try(t, "alice", right, "192.0.2.2"); k != okay {
@@ -97,11 +97,11 @@ func TestAnHourWithoutFailuresForgetsThem(t *testing.T) {
 	}
 	c.advance(time.Hour + time.Second)
 	for i := range 5 {
-		if k, _ := c.try(t, "alice", fmt.Sprint("again", i), source); k != fault.Unauthorized {
+		if k, _ := c.try(t, "alice", fmt.Sprint("again", i), source); k != envelope.Unauthorized {
 			t.Fatalf("try %d: %v", i, k)
 		}
 	}
-	if k, _ := c.try(t, "alice", "one more", source); k != fault.TooMany {
+	if k, _ := c.try(t, "alice", "one more", source); k != envelope.TooMany {
 		t.Errorf("the failures after the hour do not count: %v", k)
 	}
 }
@@ -110,10 +110,10 @@ func TestTheSameWrongPasswordCountsOnce(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	for range 20 {
-		if k, _ := c.try(t, "alice", "wrong", source); k != fault.Unauthorized {
+		if k, _ := c.try(t, "alice", "wrong", source); k != envelope.Unauthorized {
 			t.Fatalf("a repetition: %v", k)
 		}
-		if k, _ := c.try(t, "no/user", "wrong", source); k != fault.Unauthorized {
+		if k, _ := c.try(t, "no/user", "wrong", source); k != envelope.Unauthorized {
 			t.Fatalf("a repetition for nobody: %v", k)
 		}
 	}
@@ -123,7 +123,7 @@ func TestTheSameWrongPasswordCountsOnce(t *testing.T) {
 	for i := range 6 {
 		c.try(t, "alice", fmt.Sprint("wrong", i%2), source)
 	}
-	if k, _ := c.try(t, "alice", right, source); k != fault.TooMany {
+	if k, _ := c.try(t, "alice", right, source); k != envelope.TooMany {
 		t.Errorf("two in turns do not count: %v", k)
 	}
 }
@@ -141,9 +141,9 @@ func TestOnceWaitingIsAskedForOneTryAtATimePasses(t *testing.T) {
 	for i := range tries {
 		wg.Go(func() {
 			switch k, _ := c.try(t, "alice", fmt.Sprint("at once", i), source); k {
-			case fault.Unauthorized:
+			case envelope.Unauthorized:
 				passed.Add(1)
-			case fault.TooMany:
+			case envelope.TooMany:
 				waited.Add(1)
 			}
 		})
@@ -185,16 +185,16 @@ func TestTheWaitTellsNotWhoExists(t *testing.T) {
 	c := begin(t)
 	for _, name := range []string{"alice", "ALICE@x", "nobody", "off", "new"} {
 		for i := range 5 {
-			if k, _ := c.try(t, name, fmt.Sprint("wrong", i), source); k != fault.Unauthorized {
+			if k, _ := c.try(t, name, fmt.Sprint("wrong", i), source); k != envelope.Unauthorized {
 				t.Errorf("try %d of %s is answered with %v", i, name, k)
 			}
 		}
-		if k, after := c.try(t, name, right, source); k != fault.TooMany || after != time.Second {
+		if k, after := c.try(t, name, right, source); k != envelope.TooMany || after != time.Second {
 			t.Errorf("then %s is answered with %v, wait %v", name, k, after)
 		}
 	}
 	c.advance(time.Second)
-	for name, want := range map[string]fault.Kind{"alice": okay, "nobody": fault.Unauthorized, "off": fault.Unauthorized, "new": fault.Unauthorized} {
+	for name, want := range map[string]envelope.FaultKind{"alice": okay, "nobody": envelope.Unauthorized, "off": envelope.Unauthorized, "new": envelope.Unauthorized} {
 		if k, _ := c.try(t, name, right, source); k != want {
 			t.Errorf("after the wait %s is answered with %v", name, k)
 		}

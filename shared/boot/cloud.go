@@ -8,30 +8,30 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/config"
 
-	"ferry/shared/boot/port"
 	"ferry/shared/boot/port/dynamotable"
 	"ferry/shared/boot/port/s3blobs"
-	"ferry/shared/boot/port/ssmkey"
-	"ferry/shared/endpoint"
+
+	"ferry/shared/api/endpoint"
+	"ferry/shared/boot/lambda"
 )
 
 // Port opens one port and puts it in place.
-type Port = port.Opener
+type Port = lambda.Opener
 
 // Table opens the table that FERRY_TABLE names.
-func Table(c *port.Cloud, p *endpoint.Ports) error { return dynamotable.Open(c, p) }
+func Table(c *lambda.Cloud, p *endpoint.Ports) error { return dynamotable.Open(c, p) }
 
 // Blobs opens the buckets that FERRY_FILES_BUCKET and FERRY_BACKUP_BUCKET name.
-func Blobs(c *port.Cloud, p *endpoint.Ports) error { return s3blobs.Open(c, p) }
+func Blobs(c *lambda.Cloud, p *endpoint.Ports) error { return s3blobs.Open(c, p) }
 
 // LinkKey reads the key that links are made with from the parameter that
 // FERRY_KEY_PARAMETER names.
-func LinkKey(c *port.Cloud, p *endpoint.Ports) error { return ssmkey.Open(c, p) }
+func LinkKey(c *lambda.Cloud, p *endpoint.Ports) error { return lambda.LinkKey(c, p) }
 
 // OpenPorts opens ports on AWS. The SDK's own configuration is honoured: its
 // variables, such as AWS_PROFILE, AWS_REGION and AWS_ENDPOINT_URL, and its files.
 func OpenPorts(ctx context.Context, settings endpoint.Settings, getenv func(string) string, ports ...Port) (*endpoint.Ports, error) {
-	p, err := port.Base(settings)
+	p, err := lambda.Base(settings)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func OpenPorts(ctx context.Context, settings endpoint.Settings, getenv func(stri
 	if err != nil {
 		return nil, fmt.Errorf("reading the AWS configuration: %w", err)
 	}
-	cloud := &port.Cloud{Getenv: getenv, Config: cfg}
+	cloud := &lambda.Cloud{Getenv: getenv, Config: cfg}
 	if err := cloud.Open(p, ports...); err != nil {
 		return nil, err
 	}

@@ -17,15 +17,15 @@ import (
 
 	"ferry/shared/boot"
 	"ferry/shared/boot/boottest"
-	"ferry/shared/boot/function"
 	"ferry/shared/boot/port/dynamotable"
 	"ferry/shared/boot/port/s3blobs"
-	"ferry/shared/boot/port/ssmkey"
-	"ferry/shared/boot/sweeper"
-	"ferry/shared/endpoint"
-	"ferry/shared/endpoint/all"
 	"ferry/shared/table/dynamo"
-	"ferry/shared/users"
+
+	"ferry/shared/api"
+	"ferry/shared/api/endpoint"
+	"ferry/shared/auth"
+	ferrylambda "ferry/shared/boot/lambda"
+	"ferry/shared/boot/worker"
 )
 
 // stack makes an empty table and empty buckets in the stand-ins for AWS, and a
@@ -72,16 +72,16 @@ func stack(t *testing.T) func(string) string {
 }
 
 // opened opens all ports as a function does, and stores the fixtures' data.
-func opened(t *testing.T) *function.Function {
+func opened(t *testing.T) *ferrylambda.Function {
 	t.Helper()
 	f := openedOn(t, stack(t))
 	boottest.Seed(t, f.Ports)
 	return f
 }
 
-func openedOn(t *testing.T, getenv func(string) string) *function.Function {
+func openedOn(t *testing.T, getenv func(string) string) *ferrylambda.Function {
 	t.Helper()
-	f, err := function.New(getenv, dynamotable.Open, s3blobs.Open, ssmkey.Open)
+	f, err := ferrylambda.New(getenv, dynamotable.Open, s3blobs.Open, ferrylambda.LinkKey)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,14 +94,14 @@ func openedOn(t *testing.T, getenv func(string) string) *function.Function {
 
 func TestEveryEventGetsItsExpectedResponseOnAWS(t *testing.T) {
 	t.Parallel()
-	for _, e := range all.Endpoints() {
+	for _, e := range api.Endpoints() {
 		t.Run(e.Name, func(t *testing.T) {
 			t.Parallel()
 			f := opened(t)
 			fixture := boottest.Load(t, e.Name)
 			var event events.APIGatewayProxyRequest
 			fixture.Decode(t, &event)
-			r, err := function.Gateway(f.Handler(e), f.Ports)(t.Context(), event)
+			r, err := ferrylambda.Gateway(f.Handler(e), f.Ports)(t.Context(), event)
 			if err != nil || r.StatusCode != fixture.Expect.Status {
 				t.Fatalf("status %d, want %d: %s, %v", r.StatusCode, fixture.Expect.Status, r.Body, err)
 			}
@@ -120,7 +120,7 @@ func TestEveryEventGetsItsExpectedResponseOnAWS(t *testing.T) {
 func TestTheScheduledEventSweepsOnAWS(t *testing.T) {
 	t.Parallel()
 	fixture := boottest.Load(t, "sweep")
-	answer, err := lambda.NewHandler(sweeper.Handler(opened(t))).Invoke(t.Context(), fixture.Event)
+	answer, err := lambda.NewHandler(worker.SweeperHandler(opened(t))).Invoke(t.Context(), fixture.Event)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestAProgramOpensTheStacksData(t *testing.T) {
 		t.Fatal(err)
 	}
 	boottest.Seed(t, p)
-	page, err := p.Files().List(t.Context(), users.User{Name: "alice"}, "files", 0, 10)
+	page, err := p.Files().List(t.Context(), auth.User{Name: "alice"}, "files", 0, 10)
 	if err != nil || len(page.Files) != 2 {
 		t.Errorf("alice has %v, %v", page.Files, err)
 	}

@@ -26,10 +26,11 @@ import (
 	"ferry/infra/lambdahost"
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
-	"ferry/shared/boot/function"
-	"ferry/shared/crc64"
-	"ferry/shared/endpoint/uploads"
 	"ferry/shared/table"
+
+	"ferry/shared/api/upload"
+	"ferry/shared/boot/lambda"
+	"ferry/shared/wire"
 )
 
 // memory is what a session of any size may take of a function, in bytes.
@@ -51,7 +52,7 @@ func TestASessionOf10000PartsFitsASmallFunction(t *testing.T) {
 		return getenv(name)
 	})
 	boottest.Seed(t, f.Ports)
-	g := gateway{t, f, function.Gateway(f.Handler(uploads.Endpoint()), f.Ports)}
+	g := gateway{t, f, lambda.Gateway(f.Handler(upload.Sessions()), f.Ports)}
 	s3.data = random(t, blob.MaxParts)
 	var s session
 	g.must(201, &s, "POST", "/uploads", fmt.Sprintf(`{"name":"many","length":%d}`, blob.MaxParts))
@@ -77,7 +78,7 @@ func TestASessionOf10000PartsFitsASmallFunction(t *testing.T) {
 		t.Errorf("of %d parts %d have arrived", s.Parts, len(s.Arrived))
 	}
 	var first, again answer
-	whole := fmt.Sprintf(`{"crc64nvme":%q}`, crc64.Text(crc64nvme.Checksum(s3.data)))
+	whole := fmt.Sprintf(`{"crc64nvme":%q}`, wire.CRC64Text(crc64nvme.Checksum(s3.data)))
 	complete := ask("POST", "/uploads/"+s.ID+"/complete", whole, &first)
 	ask("POST", "/uploads/"+s.ID+"/complete", "", &again)
 	if len(first.Files) != 3 || first.Files[0] != again.Files[0] || first.Files[0].Length != blob.MaxParts {
@@ -143,7 +144,7 @@ func (g gateway) sendTiny(id string, data []byte) []string {
 		in.CRC64NVME = map[string]string{}
 		for i := from; i < from+each; i++ {
 			in.Numbers = append(in.Numbers, i+1)
-			in.CRC64NVME[strconv.Itoa(i+1)] = crc64.Text(crc64nvme.Checksum(data[i : i+1]))
+			in.CRC64NVME[strconv.Itoa(i+1)] = wire.CRC64Text(crc64nvme.Checksum(data[i : i+1]))
 		}
 		body, err := json.Marshal(in)
 		g.check(err)
@@ -202,7 +203,7 @@ func openTinyParts(t *testing.T, getenv func(string) string) *tinyParts {
 
 func (s *tinyParts) complete(w http.ResponseWriter, r *http.Request) {
 	bucket, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-	whole := crc64.Text(crc64nvme.Checksum(s.data))
+	whole := wire.CRC64Text(crc64nvme.Checksum(s.data))
 	if err := s.checkRequest(r, whole); err != nil {
 		s.Errorf("the request to complete: %v", err)
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -242,7 +243,7 @@ func (s *tinyParts) checkRequest(r *http.Request, whole string) error {
 		return fmt.Errorf("%d parts are named and %d have arrived", len(asked.Part), len(s.data))
 	}
 	for i, p := range asked.Part {
-		if p.PartNumber != i+1 || p.ETag != s.etags[i] || p.ChecksumCRC64NVME != crc64.Text(crc64nvme.Checksum(s.data[i:i+1])) {
+		if p.PartNumber != i+1 || p.ETag != s.etags[i] || p.ChecksumCRC64NVME != wire.CRC64Text(crc64nvme.Checksum(s.data[i:i+1])) {
 			return fmt.Errorf("part %d is not as it has arrived", i+1)
 		}
 	}

@@ -22,25 +22,26 @@ import (
 
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
-	"ferry/shared/boot/function"
-	"ferry/shared/crc64"
-	"ferry/shared/endpoint/uploads"
-	"ferry/shared/notices"
 	"ferry/shared/table"
-	"ferry/shared/users"
+
+	"ferry/shared/api/upload"
+	"ferry/shared/auth"
+	"ferry/shared/boot/lambda"
+	"ferry/shared/notify"
+	"ferry/shared/wire"
 )
 
 // gateway sends the function of upload sessions what the API gateway would.
 type gateway struct {
 	*testing.T
-	f      *function.Function
-	handle function.Handler
+	f      *lambda.Function
+	handle lambda.EventHandler
 }
 
 func openGateway(t *testing.T) gateway {
 	t.Helper()
 	f := opened(t)
-	return gateway{t, f, function.Gateway(f.Handler(uploads.Endpoint()), f.Ports)}
+	return gateway{t, f, lambda.Gateway(f.Handler(upload.Sessions()), f.Ports)}
 }
 
 // event is alice's request. Headers are pairs.
@@ -160,7 +161,7 @@ func (g gateway) sendAll(s session, data []byte) {
 	g.Helper()
 	for n := 1; n <= s.Parts; n++ {
 		b := data[int64(n-1)*s.PartSize : min(int64(n)*s.PartSize, int64(len(data)))]
-		p := g.sign(s.ID, fmt.Sprintf(`{"numbers":[%d],"crc64nvme":{"%d":%q}}`, n, n, crc64.Text(crc64nvme.Checksum(b))))[0]
+		p := g.sign(s.ID, fmt.Sprintf(`{"numbers":[%d],"crc64nvme":{"%d":%q}}`, n, n, wire.CRC64Text(crc64nvme.Checksum(b))))[0]
 		if resp := g.send(p, b); resp.StatusCode != 200 || resp.Header.Get("ETag") == "" {
 			g.Fatalf("part %d: %s", n, resp.Status)
 		}
@@ -226,7 +227,7 @@ func TestAWholeSessionOnAWS(t *testing.T) {
 	}
 	g.must(200, &again, "GET", "/uploads/"+s.ID, "")
 	if len(again.Arrived) != 2 || again.Arrived[0].Number != 1 || again.Arrived[1].Number != 3 || again.Arrived[1].Size != 1000 ||
-		again.Arrived[1].CRC64NVME != crc64.Text(crc64nvme.Checksum(of(3))) {
+		again.Arrived[1].CRC64NVME != wire.CRC64Text(crc64nvme.Checksum(of(3))) {
 		t.Errorf("what has arrived is %+v", again.Arrived)
 	}
 	g.refused(400, "POST", "/uploads/"+s.ID+"/complete", "", "parts are missing", "2")
@@ -234,7 +235,7 @@ func TestAWholeSessionOnAWS(t *testing.T) {
 	if resp := g.send(wrong, of(2)); resp.StatusCode != 400 {
 		t.Errorf("a part with another checksum: %s", resp.Status)
 	}
-	sum := crc64.Text(crc64nvme.Checksum(of(2)))
+	sum := wire.CRC64Text(crc64nvme.Checksum(of(2)))
 	p := g.sign(s.ID, fmt.Sprintf(`{"numbers":[2],"crc64nvme":{"2":%q}}`, sum))[0]
 	if want := map[string]string{"X-Amz-Checksum-Crc64nvme": sum}; !maps.Equal(p.Headers, want) {
 		t.Errorf("the headers are %v, want %v", p.Headers, want)
@@ -251,7 +252,7 @@ func TestAWholeSessionOnAWS(t *testing.T) {
 	}
 
 	var first, second answer
-	g.must(200, &first, "POST", "/uploads/"+s.ID+"/complete", fmt.Sprintf(`{"crc64nvme":%q}`, crc64.Text(whole)))
+	g.must(200, &first, "POST", "/uploads/"+s.ID+"/complete", fmt.Sprintf(`{"crc64nvme":%q}`, wire.CRC64Text(whole)))
 	g.must(200, &second, "POST", "/uploads/"+s.ID+"/complete", "")
 	if len(first.Files) != 3 || first.Files[0].Length != int64(len(data)) || !slices.Equal(first.Files, second.Files) {
 		t.Errorf("completing gives %+v, and then %+v", first, second)
@@ -271,7 +272,7 @@ func TestAWholeSessionOnAWS(t *testing.T) {
 // stored checks the record, the bytes and the notices of the session's file.
 func (g gateway) stored(id int64, data, hash []byte) {
 	g.Helper()
-	f, err := g.f.Ports.Files().Get(g.Context(), users.User{Name: "alice"}, blob.Files, id)
+	f, err := g.f.Ports.Files().Get(g.Context(), auth.User{Name: "alice"}, blob.Files, id)
 	if err != nil {
 		g.Fatal(err)
 	}
@@ -288,7 +289,7 @@ func (g gateway) stored(id int64, data, hash []byte) {
 	}
 	var to []string
 	for _, item := range g.partition("outbox#") {
-		var n notices.Notice
+		var n notify.Notice
 		if err := item.Decode(&n); err != nil || n.File != id || n.Name != f.Name || n.Message != "look" {
 			g.Errorf("a notice is %+v, %v", n, err)
 		}
@@ -315,7 +316,7 @@ func TestTwoCompletesAtOnceGiveOneFileOnAWS(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	page, err := g.f.Ports.Files().List(t.Context(), users.User{Name: "alice"}, blob.Files, 0, 10)
+	page, err := g.f.Ports.Files().List(t.Context(), auth.User{Name: "alice"}, blob.Files, 0, 10)
 	if err != nil || len(page.Files) != 3 {
 		t.Errorf("alice has %d files, want the 2 she had and 1, %v", len(page.Files), err)
 	}
@@ -327,8 +328,8 @@ func TestTwoCompletesAtOnceGiveOneFileOnAWS(t *testing.T) {
 func TestAnEndedSessionLeavesNothingOnAWS(t *testing.T) {
 	t.Parallel()
 	g := openGateway(t)
-	store := users.NewStore(g.f.Ports.Table, g.f.Ports.Now)
-	if err := store.Add(t.Context(), users.User{Name: "dave", State: users.Active, Quota: 1000}); err != nil {
+	store := auth.NewUsers(g.f.Ports.Table, g.f.Ports.Now)
+	if err := store.Add(t.Context(), auth.User{Name: "dave", State: auth.Active, Quota: 1000}); err != nil {
 		t.Fatal(err)
 	}
 	var s session

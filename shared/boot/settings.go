@@ -1,9 +1,11 @@
 package boot
 
 import (
-	"ferry/shared/boot/settings"
-	"ferry/shared/endpoint"
+	"ferry/shared/api/endpoint"
+	"ferry/shared/boot/lambda"
 )
 
 // Settings reads the settings from the environment; see settings.Read.
-func Settings(getenv func(string) string) (endpoint.Settings, error) { return settings.Read(getenv) }
+func Settings(getenv func(string) string) (endpoint.Settings, error) {
+	return lambda.ReadSettings(getenv)
+}

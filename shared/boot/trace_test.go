@@ -12,18 +12,15 @@ import (
 
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
-	"ferry/shared/boot/courier"
-	"ferry/shared/boot/function"
-	"ferry/shared/boot/metrics"
-	"ferry/shared/boot/relayer"
-	"ferry/shared/endpoint"
-	"ferry/shared/endpoint/authlogin"
-	"ferry/shared/endpoint/upload"
-	public "ferry/shared/events"
-	"ferry/shared/mail"
-	"ferry/shared/notices"
-	"ferry/shared/relay"
 	"ferry/shared/table"
+
+	"ferry/shared/api/account"
+	"ferry/shared/api/endpoint"
+	"ferry/shared/api/upload"
+	"ferry/shared/boot/lambda"
+	"ferry/shared/boot/worker"
+	"ferry/shared/notify"
+	"ferry/shared/notify/mail"
 )
 
 // TestTheIDOfARequestIsFoundAtEachStage follows one from the gateway's event to
@@ -37,14 +34,14 @@ func TestTheIDOfARequestIsFoundAtEachStage(t *testing.T) {
 	cloud.Put(ports)
 	var log bytes.Buffer
 	ports.Log = slog.New(slog.NewJSONHandler(&log, nil))
-	f := function.With(ports)
+	f := lambda.With(ports)
 
 	var e events.APIGatewayProxyRequest
 	boottest.Load(t, "upload").Decode(t, &e)
 	e.RequestContext.RequestID = id
 	e.MultiValueQueryStringParameters["m"] = []string{"carla@example.com"}
 	delete(e.MultiValueQueryStringParameters, "d")
-	answer, err := function.Gateway(f.Handler(upload.Endpoint()), ports)(t.Context(), e)
+	answer, err := lambda.Gateway(f.Handler(upload.Upload()), ports)(t.Context(), e)
 	if err != nil || answer.StatusCode != 200 {
 		t.Fatalf("status %d, %v: %s", answer.StatusCode, err, answer.Body)
 	}
@@ -54,21 +51,21 @@ func TestTheIDOfARequestIsFoundAtEachStage(t *testing.T) {
 	logged(t, &log, "request", "id", id)
 
 	var stream events.DynamoDBEvent
-	var n notices.Notice
+	var n notify.Notice
 	newest(t, ports.Table, "outbox#", &n)
 	stream.Records = append(stream.Records, inserted(n.Key(), n.Request, map[string]string{"channel": string(n.Channel)}))
-	var p public.Recorded
-	newest(t, ports.Table, public.PartitionPrefix, &p)
+	var p notify.RecordedEvent
+	newest(t, ports.Table, notify.EventPartitionPrefix, &p)
 	stream.Records = append(stream.Records, inserted(p.Key(), p.Request, map[string]string{"type": string(p.Type), "body": p.Body}))
 	if n.Request != id || p.Request != id {
 		t.Errorf("the notice is of %q, the event of %q", n.Request, p.Request)
 	}
 	log.Reset()
-	if _, err := relayer.Handler(f)(t.Context(), stream); err != nil {
+	if _, err := worker.RelayerHandler(f)(t.Context(), stream); err != nil {
 		t.Fatal(err)
 	}
 	logged(t, &log, "a record was passed on", "request", id)
-	for _, m := range cloud.Published[relay.Events] {
+	for _, m := range cloud.Published[notify.EventsTopic] {
 		var body struct{ RequestID string }
 		if err := json.Unmarshal([]byte(m.Body), &body); err != nil || body.RequestID != id {
 			t.Errorf("the event is %s, %v", m.Body, err)
@@ -76,9 +73,9 @@ func TestTheIDOfARequestIsFoundAtEachStage(t *testing.T) {
 	}
 
 	log.Reset()
-	for _, m := range cloud.Published[relay.Notices] {
+	for _, m := range cloud.Published[notify.NoticesTopic] {
 		message := events.SQSMessage{MessageId: "1", ReceiptHandle: "1", Body: m.Body}
-		if _, err := courier.Handler(f)(t.Context(), events.SQSEvent{Records: []events.SQSMessage{message}}); err != nil {
+		if _, err := worker.CourierHandler(f)(t.Context(), events.SQSEvent{Records: []events.SQSMessage{message}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -93,48 +90,48 @@ func TestTheMetricsAreOfLinesThatAreLogged(t *testing.T) {
 	var cloud boottest.Cloud
 	cloud.Put(ports)
 	var log bytes.Buffer
-	ports.Log = slog.New(metrics.NewHandler(slog.NewJSONHandler(&log, nil), "ferry"))
-	f := function.With(ports)
+	ports.Log = slog.New(lambda.NewMetricsHandler(slog.NewJSONHandler(&log, nil), "ferry"))
+	f := lambda.With(ports)
 
 	var e events.APIGatewayProxyRequest
 	boottest.Load(t, "authlogin").Decode(t, &e)
 	e.MultiValueHeaders["authorization"] = []string{"Basic YWxpY2U6d3Jvbmc="} // alice:wrong
-	answer, err := function.Gateway(f.Handler(authlogin.Endpoint()), ports)(t.Context(), e)
+	answer, err := lambda.Gateway(f.Handler(account.Login()), ports)(t.Context(), e)
 	if err != nil || answer.StatusCode != 401 {
 		t.Fatalf("status %d, %v", answer.StatusCode, err)
 	}
-	for _, name := range []string{metrics.Requests, metrics.ClientErrors, metrics.LoginsFailed} {
+	for _, name := range []string{lambda.Requests, lambda.ClientErrors, lambda.LoginsFailed} {
 		logged(t, &log, "request", name, 1.0)
 	}
-	logged(t, &log, "request", metrics.Bytes, float64(len(answer.Body)))
+	logged(t, &log, "request", lambda.Bytes, float64(len(answer.Body)))
 
-	broken := function.With(&endpoint.Ports{Settings: ports.Settings, Now: ports.Now, Log: ports.Log})
+	broken := lambda.With(&endpoint.Ports{Settings: ports.Settings, Now: ports.Now, Log: ports.Log})
 	log.Reset()
-	if answer, err = function.Gateway(broken.Handler(authlogin.Endpoint()), broken.Ports)(t.Context(), e); err != nil || answer.StatusCode != 500 {
+	if answer, err = lambda.Gateway(broken.Handler(account.Login()), broken.Ports)(t.Context(), e); err != nil || answer.StatusCode != 500 {
 		t.Fatalf("status %d, %v", answer.StatusCode, err)
 	}
-	logged(t, &log, "request", metrics.ServerErrors, 1.0)
+	logged(t, &log, "request", lambda.ServerErrors, 1.0)
 
 	for _, c := range []struct {
 		err           error
 		message, name string
 	}{
-		{nil, "notice sent", metrics.NoticesSent},
-		{errors.New("busy"), "notice not sent yet", metrics.NoticesDelayed},
-		{mail.ErrPermanent, "notice given up", metrics.NoticesFailed},
+		{nil, "notice sent", lambda.NoticesSent},
+		{errors.New("busy"), "notice not sent yet", lambda.NoticesDelayed},
+		{mail.ErrPermanent, "notice given up", lambda.NoticesFailed},
 	} {
-		op := notices.Notice{Kind: notices.Link, Channel: notices.Mail, To: "carla@example.com", Owner: "alice", Area: blob.Files, File: 1}.Op(ports.Now(), c.name)
+		op := notify.Notice{Kind: notify.Link, Channel: notify.Mail, To: "carla@example.com", Owner: "alice", Area: blob.Files, File: 1}.Op(ports.Now(), c.name)
 		if err := ports.Table.Write(t.Context(), op); err != nil {
 			t.Fatal(err)
 		}
 		cloud.MailErr = c.err
 		log.Reset()
-		message := events.SQSMessage{MessageId: "1", ReceiptHandle: "1", Body: relay.Pointer(op.Key, "mail").Body}
-		if _, err := courier.Handler(f)(t.Context(), events.SQSEvent{Records: []events.SQSMessage{message}}); err != nil {
+		message := events.SQSMessage{MessageId: "1", ReceiptHandle: "1", Body: notify.Pointer(op.Key, "mail").Body}
+		if _, err := worker.CourierHandler(f)(t.Context(), events.SQSEvent{Records: []events.SQSMessage{message}}); err != nil {
 			t.Fatal(err)
 		}
 		logged(t, &log, c.message, c.name, 1.0)
-		if c.name != metrics.NoticesFailed && !strings.Contains(log.String(), `"NoticeSeconds":`) {
+		if c.name != lambda.NoticesFailed && !strings.Contains(log.String(), `"NoticeSeconds":`) {
 			t.Errorf("%s has no age: %s", c.message, &log)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"net/url"
 	"strings"
 
-	"ferry/shared/filename"
+	"ferry/shared/wire"
 )
 
 // Remote is a file as its link shows it before its bytes are fetched.
@@ -72,7 +72,7 @@ func attachment(h http.Header) string {
 	if err != nil {
 		return "download"
 	}
-	if name := filename.Clean(params["filename"]); name != "" {
+	if name := wire.CleanFileName(params["filename"]); name != "" {
 		return name
 	}
 	return "download"

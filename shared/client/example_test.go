@@ -13,9 +13,9 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/boot/local"
 	"ferry/shared/client"
-	"ferry/shared/endpoint"
-	"ferry/shared/service"
-	"ferry/shared/users"
+
+	"ferry/shared/api"
+	"ferry/shared/api/endpoint"
 )
 
 // serve runs a service with the user ann in a temporary folder.
@@ -32,7 +32,7 @@ func serve() (url, dir string, end func()) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	s, err := service.New(data.Ports, service.Options{From: "Ferry <ferry@localhost>", Grace: time.Hour})
+	s, err := api.New(data.Ports, api.Options{From: "Ferry <ferry@localhost>", Grace: time.Hour})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -40,8 +40,8 @@ func serve() (url, dir string, end func()) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	ann := users.User{Name: "ann", Password: hash, State: users.Active, Lang: "en"}
-	if err := users.NewStore(data.Table, time.Now).Add(context.Background(), ann); err != nil {
+	ann := auth.User{Name: "ann", Password: hash, State: auth.Active, Lang: "en"}
+	if err := auth.NewUsers(data.Table, time.Now).Add(context.Background(), ann); err != nil {
 		log.Fatal(err)
 	}
 	server.Config.Handler = s.Handler()

@@ -9,8 +9,9 @@ import (
 	"time"
 
 	"ferry/shared/client"
-	"ferry/shared/service/servicetest"
-	"ferry/shared/users"
+
+	"ferry/shared/api/apitest"
+	"ferry/shared/auth"
 )
 
 func TestAFileGoesUpIsListedDeletedAndRestored(t *testing.T) {
@@ -144,7 +145,7 @@ func TestAnUploadWhoseAnswersGetLostIsStoredOnce(t *testing.T) {
 func TestAPasswordIsChanged(t *testing.T) {
 	t.Parallel()
 	s, c := start(t)
-	s.AddUser("new", "temporary password", func(u *users.User) { u.State = users.FirstAccess })
+	s.AddUser("new", "temporary password", func(u *auth.User) { u.State = auth.FirstAccess })
 	ctx := t.Context()
 	link, err := c.First(ctx, "new", "temporary password")
 	if err != nil {
@@ -179,7 +180,7 @@ func TestAnAddressThatIsNoServiceIsToldApart(t *testing.T) {
 			t.Errorf("%q is %q, %v", text, got, err)
 		}
 	}
-	s := servicetest.New(t)
+	s := apitest.New(t)
 	c := connect(t, s, "x", func(o *client.Options) { o.URL = s.Root + "/inbox" })
 	if _, err := c.Login(t.Context(), "x", "y"); err == nil {
 		t.Error("another page is taken for a service")

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"ferry/shared/crc64"
+	"ferry/shared/wire"
 )
 
 // Source is a file to upload. Content is read at several places at once, and
@@ -246,7 +246,7 @@ func (p *put) sum(ctx context.Context, number int) (uint64, error) {
 func (p *put) whole() uint64 {
 	var all uint64
 	for i, sum := range p.sums {
-		all = crc64.Combine(all, sum, p.session.size(i+1))
+		all = wire.CombineCRC64(all, sum, p.session.size(i+1))
 	}
 	return all
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/minio/crc64nvme"
 
 	"ferry/shared/client"
-	"ferry/shared/service/servicetest"
+
+	"ferry/shared/api/apitest"
 )
 
 // partSize is the smallest that there is.
@@ -185,9 +186,9 @@ func TestAnUploadGoesOnWhoseObjectIsWholeAndNoFileYet(t *testing.T) {
 
 func TestAnotherSessionIsBegunForOneThatHasEnded(t *testing.T) {
 	t.Parallel()
-	for what, end := range map[string]func(*servicetest.Server, *client.Client, string) error{
-		"that was aborted": func(_ *servicetest.Server, c *client.Client, id string) error { return c.Abort(t.Context(), id) },
-		"that has expired": func(s *servicetest.Server, _ *client.Client, _ string) error {
+	for what, end := range map[string]func(*apitest.Server, *client.Client, string) error{
+		"that was aborted": func(_ *apitest.Server, c *client.Client, id string) error { return c.Abort(t.Context(), id) },
+		"that has expired": func(s *apitest.Server, _ *client.Client, _ string) error {
 			s.Clock.Advance(8 * 24 * time.Hour)
 			return nil
 		},

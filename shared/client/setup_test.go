@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"ferry/shared/client"
-	"ferry/shared/service/servicetest"
+
+	"ferry/shared/api/apitest"
 )
 
 const password = "a long password"
@@ -22,14 +23,14 @@ func quick() client.Retry {
 }
 
 // start runs a service with the user ann, and returns her client.
-func start(t *testing.T, change ...func(*client.Options)) (*servicetest.Server, *client.Client) {
+func start(t *testing.T, change ...func(*client.Options)) (*apitest.Server, *client.Client) {
 	t.Helper()
-	s := servicetest.New(t)
+	s := apitest.New(t)
 	s.AddUser("ann", password)
 	return s, connect(t, s, "ann", change...)
 }
 
-func connect(t *testing.T, s *servicetest.Server, user string, change ...func(*client.Options)) *client.Client {
+func connect(t *testing.T, s *apitest.Server, user string, change ...func(*client.Options)) *client.Client {
 	t.Helper()
 	o := client.Options{URL: s.Base, User: user, Password: password, Retry: quick()}
 	for _, c := range change {

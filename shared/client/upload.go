@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"ferry/shared/filename"
+	"ferry/shared/wire"
 )
 
 // SmallFile is the size in bytes up to which a file is best sent by Upload: what
@@ -44,7 +44,7 @@ func (d Delivery) query() url.Values {
 // Upload sends a small file by one request, with its SHA-256. A repetition after
 // a lost answer stores nothing twice. kind is a media type, or empty.
 func (c *Client) Upload(ctx context.Context, name, kind string, content []byte, d Delivery) (File, error) {
-	clean := filename.Clean(name)
+	clean := wire.CleanFileName(name)
 	if clean == "" {
 		return File{}, fmt.Errorf("%q is not the name of a file", name)
 	}

@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"ferry/shared/blob"
-	"ferry/shared/fault"
-	"ferry/shared/requestid"
 	"ferry/shared/table"
 )
 
@@ -43,10 +41,10 @@ func (o Outlet) Handler(f HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec := &recorder{ResponseWriter: w}
 		start := o.Now()
-		id := requestid.From(r.Context())
+		id := RequestID(r.Context())
 		if id == "" {
-			id = requestid.New()
-			r = r.WithContext(requestid.With(r.Context(), id))
+			id = NewRequestID()
+			r = r.WithContext(WithRequestID(r.Context(), id))
 		}
 		w.Header().Set("X-Request-Id", id)
 		r, body := watch(r)
@@ -85,13 +83,13 @@ func (o Outlet) fail(w *recorder, r *http.Request, err error) {
 	status := statusOf(f.Kind)
 	w.failed = f
 	h := w.Header()
-	if f.Kind != fault.Unsatisfiable {
+	if f.Kind != Unsatisfiable {
 		h.Del("Content-Range") // which tells the length there is
 	}
 	for _, name := range []string{"Content-Disposition", "Content-Length", "Content-Type", "ETag", "Last-Modified", "Link", "Repr-Digest", "Accept-Ranges", "Cache-Control"} {
 		h.Del(name) // meant for the success that did not come
 	}
-	if f.Kind != fault.Internal && f.Detail != "" {
+	if f.Kind != Internal && f.Detail != "" {
 		h.Set(DetailHeader, headerText(f.Detail))
 	}
 	if f.After > 0 {
@@ -115,51 +113,51 @@ func (o Outlet) fail(w *recorder, r *http.Request, err error) {
 
 // classify finds the fault in err; the ports' errors that a caller may know
 // of are faults too.
-func classify(err error) *fault.Error {
-	if f := fault.Of(err); f != nil {
+func classify(err error) *Fault {
+	if f := FaultOf(err); f != nil {
 		return f
 	}
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.Is(err, table.ErrBusy):
-		return &fault.Error{Kind: fault.Unavailable, Detail: "the service is busy; try again", After: time.Second}
+		return &Fault{Kind: Unavailable, Detail: "the service is busy; try again", After: time.Second}
 	case errors.Is(err, table.ErrFull), errors.Is(err, blob.ErrFull):
-		return fault.New(fault.Full, "the service has no room left for this; nothing was stored")
+		return NewFault(Full, "the service has no room left for this; nothing was stored")
 	case errors.As(err, &tooLarge):
-		return fault.New(fault.TooLarge, "the body is larger than %d bytes", tooLarge.Limit)
+		return NewFault(TooLarge, "the body is larger than %d bytes", tooLarge.Limit)
 	case errors.Is(err, context.DeadlineExceeded):
-		return &fault.Error{Kind: fault.Unavailable, Detail: "the request took too long; try again", After: time.Second}
+		return &Fault{Kind: Unavailable, Detail: "the request took too long; try again", After: time.Second}
 	}
-	return &fault.Error{Kind: fault.Internal}
+	return &Fault{Kind: Internal}
 }
 
-func statusOf(k fault.Kind) int {
+func statusOf(k FaultKind) int {
 	switch k {
-	case fault.Invalid:
+	case Invalid:
 		return http.StatusBadRequest
-	case fault.Unauthorized:
+	case Unauthorized:
 		return http.StatusUnauthorized
-	case fault.Forbidden:
+	case Forbidden:
 		return http.StatusForbidden
-	case fault.NotFound:
+	case NotFound:
 		return http.StatusNotFound
-	case fault.MethodNotAllowed:
+	case MethodNotAllowed:
 		return http.StatusMethodNotAllowed
-	case fault.Conflict:
+	case Conflict:
 		return http.StatusConflict
-	case fault.TooLarge:
+	case TooLarge:
 		return http.StatusRequestEntityTooLarge
-	case fault.Unsupported:
+	case Unsupported:
 		return http.StatusUnsupportedMediaType
-	case fault.Precondition:
+	case Precondition:
 		return http.StatusPreconditionFailed
-	case fault.Unsatisfiable:
+	case Unsatisfiable:
 		return http.StatusRequestedRangeNotSatisfiable
-	case fault.TooMany:
+	case TooMany:
 		return http.StatusTooManyRequests
-	case fault.Full:
+	case Full:
 		return http.StatusInsufficientStorage
-	case fault.Unavailable:
+	case Unavailable:
 		return http.StatusServiceUnavailable
 	default:
 		return http.StatusInternalServerError

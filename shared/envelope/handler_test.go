@@ -17,8 +17,6 @@ import (
 
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
-	"ferry/shared/fault"
-	"ferry/shared/requestid"
 	"ferry/shared/table"
 )
 
@@ -43,27 +41,27 @@ func TestEachKindOfErrorHasItsResponse(t *testing.T) {
 		headers map[string]string
 		level   string
 	}{
-		{"bad parameters", fault.New(fault.Invalid, detail), 400, detail, nil, "INFO"},
-		{"no credential", fault.New(fault.Unauthorized, detail), 401, detail, map[string]string{"WWW-Authenticate": `Basic realm="ferry", charset="UTF-8"`}, "INFO"},
-		{"not allowed", fault.New(fault.Forbidden, detail), 403, detail, nil, "INFO"},
-		{"not found", fault.New(fault.NotFound, detail), 404, detail, nil, "INFO"},
-		{"another method", &fault.Error{Kind: fault.MethodNotAllowed, Detail: detail, Allow: []string{"GET", "PUT"}}, 405, detail, map[string]string{"Allow": "GET, PUT"}, "INFO"},
-		{"a conflict", fault.New(fault.Conflict, detail), 409, detail, nil, "INFO"},
-		{"another file", fault.New(fault.Precondition, detail), 412, detail, nil, "INFO"},
-		{"too large", fault.New(fault.TooLarge, detail), 413, detail, nil, "INFO"},
+		{"bad parameters", envelope.NewFault(envelope.Invalid, detail), 400, detail, nil, "INFO"},
+		{"no credential", envelope.NewFault(envelope.Unauthorized, detail), 401, detail, map[string]string{"WWW-Authenticate": `Basic realm="ferry", charset="UTF-8"`}, "INFO"},
+		{"not allowed", envelope.NewFault(envelope.Forbidden, detail), 403, detail, nil, "INFO"},
+		{"not found", envelope.NewFault(envelope.NotFound, detail), 404, detail, nil, "INFO"},
+		{"another method", &envelope.Fault{Kind: envelope.MethodNotAllowed, Detail: detail, Allow: []string{"GET", "PUT"}}, 405, detail, map[string]string{"Allow": "GET, PUT"}, "INFO"},
+		{"a conflict", envelope.NewFault(envelope.Conflict, detail), 409, detail, nil, "INFO"},
+		{"another file", envelope.NewFault(envelope.Precondition, detail), 412, detail, nil, "INFO"},
+		{"too large", envelope.NewFault(envelope.TooLarge, detail), 413, detail, nil, "INFO"},
 		{"too large a body", &http.MaxBytesError{Limit: 5}, 413, "the body is larger than 5 bytes", nil, "INFO"},
-		{"another type", fault.New(fault.Unsupported, detail), 415, detail, nil, "INFO"},
-		{"a range", fault.New(fault.Unsatisfiable, detail), 416, detail, nil, "INFO"},
-		{"too many", fault.Wait(1500*time.Millisecond, detail), 429, detail, map[string]string{"Retry-After": "2"}, "INFO"},
-		{"a wrapped fault", fmt.Errorf("doing: %w", fault.New(fault.Conflict, detail)), 409, detail, nil, "INFO"},
-		{"a fault with a cause", &fault.Error{Kind: fault.Invalid, Detail: detail, Cause: errors.New("the cause")}, 400, detail, nil, "INFO"},
-		{"what no header may hold", fault.New(fault.Invalid, "a\r\nb: é"), 400, "a??b: ?", nil, "INFO"},
+		{"another type", envelope.NewFault(envelope.Unsupported, detail), 415, detail, nil, "INFO"},
+		{"a range", envelope.NewFault(envelope.Unsatisfiable, detail), 416, detail, nil, "INFO"},
+		{"too many", envelope.WaitFault(1500*time.Millisecond, detail), 429, detail, map[string]string{"Retry-After": "2"}, "INFO"},
+		{"a wrapped fault", fmt.Errorf("doing: %w", envelope.NewFault(envelope.Conflict, detail)), 409, detail, nil, "INFO"},
+		{"a fault with a cause", &envelope.Fault{Kind: envelope.Invalid, Detail: detail, Cause: errors.New("the cause")}, 400, detail, nil, "INFO"},
+		{"what no header may hold", envelope.NewFault(envelope.Invalid, "a\r\nb: é"), 400, "a??b: ?", nil, "INFO"},
 		{"a busy table", fmt.Errorf("writing: %w", table.ErrBusy), 503, "the service is busy; try again", map[string]string{"Retry-After": "1"}, "ERROR"},
 		{"time that ran out", context.DeadlineExceeded, 503, "the request took too long; try again", map[string]string{"Retry-After": "1"}, "ERROR"},
 		{"a full table", table.ErrFull, 507, "the service has no room left for this; nothing was stored", nil, "ERROR"},
 		{"a full store", fmt.Errorf("storing: %w", blob.ErrFull), 507, "the service has no room left for this; nothing was stored", nil, "ERROR"},
 		{"an unknown error", errors.New("the cause"), 500, "", nil, "ERROR"},
-		{"an internal fault", &fault.Error{Detail: "the cause"}, 500, "", nil, "ERROR"},
+		{"an internal fault", &envelope.Fault{Detail: "the cause"}, 500, "", nil, "ERROR"},
 	} {
 		rec, log := serve(t, envelope.Outlet{}, func(w http.ResponseWriter, _ *http.Request) error {
 			for _, name := range []string{"ETag", "Link", "Content-Disposition", "Cache-Control", "Repr-Digest"} {
@@ -153,7 +151,7 @@ func TestTheIDOfARequestMayComeFromOutside(t *testing.T) {
 	h := o.Handler(func(http.ResponseWriter, *http.Request) error { return nil })
 	rec := httptest.NewRecorder()
 	r := httptest.NewRequest("GET", "/", nil)
-	h.ServeHTTP(rec, r.WithContext(requestid.With(r.Context(), "from-lambda")))
+	h.ServeHTTP(rec, r.WithContext(envelope.WithRequestID(r.Context(), "from-lambda")))
 	if got := rec.Header().Get("X-Request-Id"); got != "from-lambda" {
 		t.Errorf("the id is %q", got)
 	}
@@ -204,7 +202,7 @@ func TestAnErrorKeepsTheConnectionIfTheBodyWasRead(t *testing.T) {
 		if r.URL.Path == "/read" {
 			io.Copy(io.Discard, r.Body)
 		}
-		return fault.New(fault.Invalid, "no")
+		return envelope.NewFault(envelope.Invalid, "no")
 	}))
 	defer server.Close()
 	conn, err := net.Dial("tcp", server.Listener.Addr().String())
@@ -241,7 +239,7 @@ func TestAConnectionWhoseBodyStallsIsClosed(t *testing.T) {
 		c.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
 		_, err := io.Copy(io.Discard, r.Body)
 		c.SetReadDeadline(time.Time{})
-		return &fault.Error{Kind: fault.Invalid, Detail: "it stalled", Cause: err}
+		return &envelope.Fault{Kind: envelope.Invalid, Detail: "it stalled", Cause: err}
 	}))
 	defer server.Close()
 	conn, err := net.Dial("tcp", server.Listener.Addr().String())

@@ -3,8 +3,6 @@ package envelope
 import (
 	"io"
 	"net/http"
-
-	"ferry/shared/fault"
 )
 
 // recorder notes what was sent. It keeps the way from a file to the network
@@ -13,7 +11,7 @@ type recorder struct {
 	http.ResponseWriter
 	status int
 	bytes  int64
-	failed *fault.Error
+	failed *Fault
 }
 
 func (w *recorder) WriteHeader(status int) {

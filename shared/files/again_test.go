@@ -8,9 +8,10 @@ import (
 	"time"
 
 	"ferry/shared/blob"
-	"ferry/shared/fault"
 	"ferry/shared/files"
-	"ferry/shared/users"
+
+	"ferry/shared/auth"
+	"ferry/shared/envelope"
 )
 
 // remove does what removing a user does.
@@ -29,7 +30,7 @@ func (c caller) remove() {
 }
 
 // again removes the caller and returns the next of the name.
-func (c caller) again(change ...func(*users.User)) caller {
+func (c caller) again(change ...func(*auth.User)) caller {
 	c.Helper()
 	c.remove()
 	c.AddUser(c.name, password, change...)
@@ -134,11 +135,11 @@ func TestAnUploadTakesNoIDOfTheNextUser(t *testing.T) {
 	u, before := first.slow("one"), first.user()
 	second := first.again()
 	err := u.Add(t.Context(), files.Part{Name: "b", Body: strings.NewReader("two"), Size: 3})
-	if !fault.Is(err, fault.Unauthorized) {
+	if !envelope.IsFault(err, envelope.Unauthorized) {
 		t.Errorf("the next file ends with %v", err)
 	}
 	u.Abort(t.Context())
-	if _, err := second.Data.Ports.Files().Begin(t.Context(), "alice", before, 1, files.Sending{}); !fault.Is(err, fault.Unauthorized) {
+	if _, err := second.Data.Ports.Files().Begin(t.Context(), "alice", before, 1, files.Sending{}); !envelope.IsFault(err, envelope.Unauthorized) {
 		t.Errorf("an upload with what was true before ends with %v", err)
 	}
 	second.sound(0)
@@ -159,7 +160,7 @@ func TestAListThatWasAllowedToOneUserShowsNothingOfTheNext(t *testing.T) {
 	if err != nil || len(page.Files) != 0 {
 		t.Errorf("the list is %+v, %v", page, err)
 	}
-	if _, err := second.Data.Ports.Files().Delete(t.Context(), before, second.user().LastFile); !fault.Is(err, fault.NotFound) {
+	if _, err := second.Data.Ports.Files().Delete(t.Context(), before, second.user().LastFile); !envelope.IsFault(err, envelope.NotFound) {
 		t.Errorf("the deletion ends with %v", err)
 	}
 	second.sound(1)

@@ -14,10 +14,11 @@ import (
 	"time"
 
 	"ferry/shared/blob"
-	"ferry/shared/fault"
-	"ferry/shared/limits"
 	"ferry/shared/table"
-	"ferry/shared/users"
+
+	"ferry/shared/auth"
+	"ferry/shared/envelope"
+	"ferry/shared/notify"
 )
 
 // Complete makes the file of a session visible, or tells what is missing. To
@@ -30,20 +31,20 @@ func (s *Service) Complete(ctx context.Context, it Session, sum *uint64) (Listed
 	if it.Done {
 		return s.completed(ctx, it)
 	}
-	var owner users.User
-	err := s.Table.Get(ctx, users.Key(it.Owner), &owner)
+	var owner auth.User
+	err := s.Table.Get(ctx, auth.UserKey(it.Owner), &owner)
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
 		return Listed{}, fmt.Errorf("reading a user: %w", err)
 	}
-	if err != nil || owner.Incarnation != it.Incarnation || owner.State == users.Disabled {
-		return Listed{}, fault.New(fault.Invalid, "the destination user does not exist any more")
+	if err != nil || owner.Incarnation != it.Incarnation || owner.State == auth.Disabled {
+		return Listed{}, envelope.NewFault(envelope.Invalid, "the destination user does not exist any more")
 	}
 	if err := s.recount(ctx, &it); err != nil {
 		return Listed{}, err
 	}
 	written, err := s.Parts.CompleteParts(ctx, blob.Files, it.blobKey(), it.Upload, it.Layout(), sum)
 	if errors.Is(err, blob.ErrNoUpload) {
-		return s.overtaken(ctx, it, fault.New(fault.NotFound, "the parts of the upload are gone; begin it anew"))
+		return s.overtaken(ctx, it, envelope.NewFault(envelope.NotFound, "the parts of the upload are gone; begin it anew"))
 	}
 	if err == nil {
 		err = s.checkHash(ctx, it)
@@ -67,7 +68,7 @@ func (s *Service) Complete(ctx context.Context, it Session, sum *uint64) (Listed
 // session remembers it, so that to complete it once more counts nothing more.
 func (s *Service) recount(ctx context.Context, it *Session) error {
 	now := s.Now()
-	counter := limits.Counter{Table: s.Table, Now: func() time.Time { return now }, Most: s.Notices}
+	counter := notify.LimitCounter{Table: s.Table, Now: func() time.Time { return now }, Most: s.Notices}
 	last := time.UnixMilli(cmp.Or(it.Counted, it.Created))
 	mark := table.Update(sessionKey(it.ID)).Set("counted", now.UnixMilli()).
 		If(table.Equal("done", false), table.AtMost("counted", it.Counted))
@@ -97,7 +98,7 @@ func (s *Service) finish(ctx context.Context, it Session, f File) (Listed, error
 	ops = append(ops, s.reservation(it).settle([]File{f})...)
 	err = s.Table.Write(ctx, ops...)
 	if errors.Is(err, table.ErrCondition) {
-		return s.overtaken(ctx, it, &fault.Error{Kind: fault.Conflict, Detail: "the upload was ended, or its user removed", Cause: err})
+		return s.overtaken(ctx, it, &envelope.Fault{Kind: envelope.Conflict, Detail: "the upload was ended, or its user removed", Cause: err})
 	}
 	if err != nil {
 		return Listed{}, fmt.Errorf("storing the record: %w", err)
@@ -110,7 +111,7 @@ func (s *Service) finish(ctx context.Context, it Session, f File) (Listed, error
 // with a fault.
 func (s *Service) overtaken(ctx context.Context, it Session, otherwise error) (Listed, error) {
 	now, err := s.session(ctx, it.ID)
-	if fault.Is(err, fault.NotFound) { // ended: nothing will name its object
+	if envelope.IsFault(err, envelope.NotFound) { // ended: nothing will name its object
 		s.discard(ctx, blob.Files, it.blobKey())
 		return Listed{}, otherwise
 	}
@@ -131,7 +132,7 @@ func (s *Service) completed(ctx context.Context, it Session) (Listed, error) {
 func completeFault(err error) error {
 	var missing *blob.MissingError
 	if errors.As(err, &missing) {
-		return &fault.Error{Kind: fault.Invalid, Cause: err, Detail: fmt.Sprintf("parts are missing: %s ...", strings.Trim(fmt.Sprint(missing.Numbers), "[]"))}
+		return &envelope.Fault{Kind: envelope.Invalid, Cause: err, Detail: fmt.Sprintf("parts are missing: %s ...", strings.Trim(fmt.Sprint(missing.Numbers), "[]"))}
 	}
 	return sumFault(err, "the file")
 }
@@ -158,7 +159,7 @@ func (s *Service) checkHash(ctx context.Context, it Session) error {
 		if err := s.endWrong(ctx, it); err != nil {
 			return err
 		}
-		return fault.New(fault.Invalid, "the SHA-256 of the file is %x, stated was %x; begin the upload anew", got, it.SHA256)
+		return envelope.NewFault(envelope.Invalid, "the SHA-256 of the file is %x, stated was %x; begin the upload anew", got, it.SHA256)
 	}
 	return nil
 }
@@ -197,7 +198,7 @@ func (s *Service) keepHash(ctx context.Context, it Session, sum hash.Hash) (err 
 	if err != nil && !errors.Is(err, table.ErrCondition) { // another request was quicker, or ended it
 		return fmt.Errorf("storing an upload session: %w", err)
 	}
-	return &fault.Error{Kind: fault.Unavailable, After: time.Second,
+	return &envelope.Fault{Kind: envelope.Unavailable, After: time.Second,
 		Detail: fmt.Sprintf("the SHA-256 is being compared, %d of %d bytes so far; complete the upload again to go on", it.Hashed, it.Length)}
 }
 
@@ -206,7 +207,7 @@ func (s *Service) keepHash(ctx context.Context, it Session, sum hash.Hash) (err 
 func (s *Service) endWrong(ctx context.Context, it Session) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
 	defer cancel()
-	if err := s.EndSession(ctx, it); err != nil && !fault.Is(err, fault.Conflict) { // another complete has ended it
+	if err := s.EndSession(ctx, it); err != nil && !envelope.IsFault(err, envelope.Conflict) { // another complete has ended it
 		return err
 	}
 	s.discard(ctx, blob.Files, it.blobKey())

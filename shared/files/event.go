@@ -6,15 +6,16 @@ import (
 	"encoding/hex"
 	"time"
 
-	"ferry/shared/events"
-	"ferry/shared/requestid"
 	"ferry/shared/table"
+
+	"ferry/shared/envelope"
+	"ferry/shared/notify"
 )
 
 // public is the file as events show it.
-func (f File) public() events.File {
+func (f File) public() notify.EventFile {
 	crc, _ := hex.DecodeString(f.CRC64) // of this package's making
-	out := events.File{
+	out := notify.EventFile{
 		Owner: f.Owner, ID: f.ID, Name: f.Name, Length: f.Length, Type: f.Type, Modified: f.Modified, Area: string(f.Area),
 		CRC64NVME: base64.StdEncoding.EncodeToString(crc), SHA256: hex.EncodeToString(f.SHA256), Uploader: f.Uploader,
 	}
@@ -27,12 +28,12 @@ func (f File) public() events.File {
 // The key of a file's bytes is made anew each time that it is placed in an
 // area, so that it tells this event from the next of the same file.
 
-func uploaded(f File) events.Event { return events.Uploaded(f.public(), f.Blob) }
+func uploaded(f File) notify.Event { return notify.Uploaded(f.public(), f.Blob) }
 
-func restored(f File) events.Event { return events.Restored(f.public(), f.Blob) }
+func restored(f File) notify.Event { return notify.Restored(f.public(), f.Blob) }
 
-func deleted(reason events.Reason) func(File) events.Event {
-	return func(f File) events.Event { return events.Deleted(f.public(), reason, f.Blob) }
+func deleted(reason notify.DeleteReason) func(File) notify.Event {
+	return func(f File) notify.Event { return notify.Deleted(f.public(), reason, f.Blob) }
 }
 
 // downloaded returns the operation that records a download by a person.
@@ -44,5 +45,5 @@ func (s *Service) downloaded(ctx context.Context, l Link) ([]table.Op, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.Events.Ops(requestid.From(ctx), events.Downloaded(l.File.public(), l.item.Recipient, unique)), nil
+	return s.Events.Ops(envelope.RequestID(ctx), notify.Downloaded(l.File.public(), l.item.Recipient, unique)), nil
 }

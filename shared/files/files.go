@@ -16,12 +16,10 @@ import (
 
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
-	"ferry/shared/events"
-	"ferry/shared/fault"
-	"ferry/shared/limits"
-	"ferry/shared/links"
 	"ferry/shared/table"
-	"ferry/shared/users"
+
+	"ferry/shared/auth"
+	"ferry/shared/notify"
 )
 
 // layout is the version of the stored forms.
@@ -58,13 +56,13 @@ type Config struct {
 	Table     table.Table
 	Blobs     blob.Store
 	Parts     blob.Parts // of the same store
-	Key       links.Key
+	Key       auth.LinkKey
 	Random    io.Reader
 	Now       func() time.Time
 	Retention Retention
-	HashStep  int64            // bytes of a SHA-256 that one completion of a session compares; 0 is 512 MiB
-	Events    *events.Recorder // nil records none
-	Notices   limits.Notices
+	HashStep  int64                 // bytes of a SHA-256 that one completion of a session compares; 0 is 512 MiB
+	Events    *notify.EventRecorder // nil records none
+	Notices   notify.Limits
 }
 
 // Retention is how long files stay, unless their owner has terms of their own.
@@ -97,7 +95,7 @@ func sortKey(id int64) string { return fmt.Sprintf("%016d", id) }
 func (f File) key() table.Key { return Key(f.Area, f.Owner, f.ID) }
 
 // UploadedBy reports whether it was this user who has uploaded the file.
-func (f File) UploadedBy(u users.User) bool {
+func (f File) UploadedBy(u auth.User) bool {
 	if f.Uploader == "" {
 		return f.Owner == u.Name && f.Incarnation == u.Incarnation
 	}
@@ -112,7 +110,7 @@ func (f File) Expired(now time.Time) bool { return f.Expires != 0 && now.Unix() 
 func (f File) Record(base, lang, token string) envelope.File {
 	return envelope.File{
 		ID: f.ID, Name: f.Name, Length: f.Length, Modified: f.Modified,
-		LinkURL: links.Download(base, lang, f.Area, token),
+		LinkURL: auth.DownloadLink(base, lang, f.Area, token),
 	}
 }
 
@@ -127,7 +125,7 @@ type Page struct {
 // starts with the newest. One call to the table. A page may be shorter than
 // limit although Next says that there is more: what has expired, or is of
 // another incarnation of the owner, is left out.
-func (s *Service) List(ctx context.Context, owner users.User, area blob.Area, after int64, limit int) (Page, error) {
+func (s *Service) List(ctx context.Context, owner auth.User, area blob.Area, after int64, limit int) (Page, error) {
 	q := newest(owner.Name, area, limit)
 	if after > 0 {
 		q.After = sortKey(after)
@@ -143,7 +141,7 @@ func newest(owner string, area blob.Area, limit int) table.Query {
 	return table.Query{PK: partition(area, owner), Descending: true, Limit: limit}
 }
 
-func (s *Service) page(found table.Page, owner users.User) (Page, error) {
+func (s *Service) page(found table.Page, owner auth.User) (Page, error) {
 	page := Page{Files: make([]Listed, 0, len(found.Items))}
 	var last Listed
 	now := s.Now()
@@ -167,7 +165,7 @@ func (s *Service) Open(ctx context.Context, f File) (io.ReadSeekCloser, error) {
 	b, err := s.Blobs.Open(ctx, f.Area, f.Blob)
 	if errors.Is(err, blob.ErrNotFound) {
 		// Between the look-up and now the file was moved or removed.
-		return nil, fault.New(fault.Unauthorized, "the download link is not known, or has expired")
+		return nil, envelope.NewFault(envelope.Unauthorized, "the download link is not known, or has expired")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening a file: %w", err)
@@ -176,7 +174,7 @@ func (s *Service) Open(ctx context.Context, f File) (io.ReadSeekCloser, error) {
 }
 
 // expiry returns when a file that enters an area now leaves it.
-func (s *Service) expiry(area blob.Area, owner users.User) int64 {
+func (s *Service) expiry(area blob.Area, owner auth.User) int64 {
 	days := owner.KeepDays
 	if area == blob.Backup {
 		days = owner.BackupDays
@@ -195,7 +193,7 @@ func (s *Service) expiry(area blob.Area, owner users.User) int64 {
 
 // blobKey makes a key that was never used and never will be again.
 func (s *Service) blobKey(owner string, id int64) (string, error) {
-	random, err := links.Random(s.Random)
+	random, err := auth.RandomToken(s.Random)
 	if err != nil {
 		return "", err
 	}

@@ -6,9 +6,10 @@ import (
 	"testing"
 
 	"ferry/shared/blob"
-	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/table"
+
+	"ferry/shared/envelope"
 )
 
 // cramped is a table on a medium that the parts of a session have filled.
@@ -44,7 +45,7 @@ func TestTheEndOfASessionMakesRoomOnAFullMedium(t *testing.T) {
 	if err := service.EndSession(t.Context(), it); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := service.Session(t.Context(), c.user(), it.ID); !fault.Is(err, fault.NotFound) {
+	if _, err := service.Session(t.Context(), c.user(), it.ID); !envelope.IsFault(err, envelope.NotFound) {
 		t.Errorf("the session that was ended: %v", err)
 	}
 }

@@ -8,8 +8,9 @@ import (
 	"testing"
 
 	"ferry/shared/blob"
-	"ferry/shared/fault"
 	"ferry/shared/files"
+
+	"ferry/shared/envelope"
 )
 
 // TestALargeFilesHashIsComparedOverSeveralRequests completes again until the
@@ -43,7 +44,7 @@ func TestALargeFilesHashIsComparedOverSeveralRequests(t *testing.T) {
 					t.Fatal(err)
 				}
 				_, err = service().Complete(t.Context(), now, nil)
-				if fault.Is(err, fault.Unavailable) && waits < 10 {
+				if envelope.IsFault(err, envelope.Unavailable) && waits < 10 {
 					waits++
 					if want := fmt.Sprintf("%d of %d bytes", waits*2<<20, len(content)); !strings.Contains(err.Error(), want) {
 						t.Fatalf("it says %v, want %q", err, want)
@@ -69,7 +70,7 @@ func wantHashed(t *testing.T, c caller, err error, right bool, stated []byte) {
 		}
 		return
 	}
-	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), fmt.Sprintf("%x", stated)) || listed != 0 {
+	if !envelope.IsFault(err, envelope.Invalid) || !strings.Contains(err.Error(), fmt.Sprintf("%x", stated)) || listed != 0 {
 		t.Errorf("completing says %v, and there are %d objects", err, listed)
 	}
 }

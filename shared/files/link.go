@@ -9,9 +9,10 @@ import (
 	"time"
 
 	"ferry/shared/blob"
-	"ferry/shared/fault"
-	"ferry/shared/links"
 	"ferry/shared/table"
+
+	"ferry/shared/auth"
+	"ferry/shared/envelope"
 )
 
 // link is what the token of a download link leads to, stored under its hash. A
@@ -48,7 +49,7 @@ func (l *link) UnmarshalJSON(raw []byte) error {
 }
 
 func linkKey(token string) table.Key {
-	return table.Key{PK: "link#" + links.Hash(token), SK: "link"}
+	return table.Key{PK: "link#" + auth.HashToken(token), SK: "link"}
 }
 
 // Token returns the token of the file's own link.
@@ -135,7 +136,7 @@ func (s *Service) ByToken(ctx context.Context, area blob.Area, token string) (Li
 		return Link{}, fmt.Errorf("reading a link: %w", err)
 	}
 	if err != nil || l.File.Area != area || l.File.Expired(s.Now()) {
-		return Link{}, fault.New(fault.Unauthorized, "the download link is not known, or has expired")
+		return Link{}, envelope.NewFault(envelope.Unauthorized, "the download link is not known, or has expired")
 	}
 	return Link{File: l.File, Token: token, item: l}, nil
 }

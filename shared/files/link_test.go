@@ -12,9 +12,10 @@ import (
 
 	"ferry/shared/blob"
 	"ferry/shared/files"
-	"ferry/shared/notices"
 	"ferry/shared/table"
-	"ferry/shared/users"
+
+	"ferry/shared/auth"
+	"ferry/shared/notify"
 )
 
 // newest is the caller's newest file in the user area.
@@ -53,7 +54,7 @@ func (c caller) wantStatuses(when string, paths []string, status int) {
 }
 
 // receipts are the receipts in the outbox.
-func (c caller) receipts() (all []notices.Notice) {
+func (c caller) receipts() (all []notify.Notice) {
 	c.Helper()
 	for shard := range 8 {
 		page, err := c.Data.Table.Query(c.Context(), table.Query{PK: fmt.Sprint("outbox#", shard), Limit: table.MaxPage})
@@ -61,11 +62,11 @@ func (c caller) receipts() (all []notices.Notice) {
 			c.Fatal(err)
 		}
 		for _, item := range page.Items {
-			var n notices.Notice
+			var n notify.Notice
 			if err := item.Decode(&n); err != nil {
 				c.Fatal(err)
 			}
-			if n.Kind == notices.Receipt {
+			if n.Kind == notify.Receipt {
 				all = append(all, n)
 			}
 		}
@@ -139,7 +140,7 @@ func TestASessionsFileHasTheSameLinks(t *testing.T) {
 	c := begin(t)
 	service := c.Data.Ports.Files()
 	it, err := service.BeginSession(t.Context(), c.user(), files.Plan{Owner: c.name, Name: "a", Length: 1, Sending: files.Sending{
-		Recipients: []notices.Notice{{Channel: notices.Mail, To: "carla@example.com"}}, Receipt: files.Receipt{To: "alice@example.com"},
+		Recipients: []notify.Notice{{Channel: notify.Mail, To: "carla@example.com"}}, Receipt: files.Receipt{To: "alice@example.com"},
 	}}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -210,7 +211,7 @@ func TestTheFirstDownloadIsToldOfOnce(t *testing.T) {
 
 func TestAReceiptSaysWhatWasDownloadedAndByWhom(t *testing.T) {
 	t.Parallel()
-	c := begin(t, func(u *users.User) { u.Lang = "it" })
+	c := begin(t, func(u *auth.User) { u.Lang = "it" })
 	f := c.send("&notify=1")
 	c.get(c.links(f)[2])
 	got := c.receipts()
@@ -218,7 +219,7 @@ func TestAReceiptSaysWhatWasDownloadedAndByWhom(t *testing.T) {
 		t.Fatalf("there are %d receipts", len(got))
 	}
 	n := got[0]
-	if n.Channel != notices.Mail || n.To != "alice@example.com" || n.Lang != "it" || n.Base != c.Base || n.Owner != "alice" ||
+	if n.Channel != notify.Mail || n.To != "alice@example.com" || n.Lang != "it" || n.Base != c.Base || n.Owner != "alice" ||
 		n.File != f.ID || n.Name != "a" || n.Length != 7 || n.Recipient != "carla@example.com" {
 		t.Errorf("the receipt is %+v", n)
 	}

@@ -8,25 +8,25 @@ import (
 	"slices"
 
 	"ferry/shared/blob"
-	"ferry/shared/events"
-	"ferry/shared/fault"
-	"ferry/shared/requestid"
 	"ferry/shared/table"
-	"ferry/shared/users"
+
+	"ferry/shared/auth"
+	"ferry/shared/envelope"
+	"ferry/shared/notify"
 )
 
 // Delete moves a file from its owner's user area to the backup area and
 // returns it as it is there. Unknown ids are NotFound.
-func (s *Service) Delete(ctx context.Context, owner users.User, id int64) (File, error) {
+func (s *Service) Delete(ctx context.Context, owner auth.User, id int64) (File, error) {
 	f, err := s.Get(ctx, owner, blob.Files, id)
 	if err != nil {
 		return File{}, err
 	}
-	return s.move(ctx, owner, f, blob.Backup, deleted(events.ByUser))
+	return s.move(ctx, owner, f, blob.Backup, deleted(notify.ByUser))
 }
 
 // Restore moves a file from the backup area back to the user area.
-func (s *Service) Restore(ctx context.Context, owner users.User, id int64) (File, error) {
+func (s *Service) Restore(ctx context.Context, owner auth.User, id int64) (File, error) {
 	f, err := s.Get(ctx, owner, blob.Backup, id)
 	if err != nil {
 		return File{}, err
@@ -36,13 +36,13 @@ func (s *Service) Restore(ctx context.Context, owner users.User, id int64) (File
 
 // Retire moves a file whose time in the user area is over to the backup area.
 // One that was changed since f was read is a NotFound fault.
-func (s *Service) Retire(ctx context.Context, owner users.User, f File) (File, error) {
-	return s.move(ctx, owner, f, blob.Backup, deleted(events.Retention))
+func (s *Service) Retire(ctx context.Context, owner auth.User, f File) (File, error) {
+	return s.move(ctx, owner, f, blob.Backup, deleted(notify.ByRetention))
 }
 
 // Get returns a file of its owner's, in this area. One call to the table.
 // Unknown ids are NotFound.
-func (s *Service) Get(ctx context.Context, owner users.User, area blob.Area, id int64) (File, error) {
+func (s *Service) Get(ctx context.Context, owner auth.User, area blob.Area, id int64) (File, error) {
 	f, err := s.get(ctx, area, owner.Name, id)
 	if err == nil && (f.Expired(s.Now()) || f.Incarnation != owner.Incarnation) {
 		return File{}, errNoFile(area)
@@ -52,10 +52,10 @@ func (s *Service) Get(ctx context.Context, owner users.User, area blob.Area, id 
 
 // Sent returns a file in the user area of owner, a canonical name, that the
 // uploader has sent there. One call to the table. Files of others are NotFound.
-func (s *Service) Sent(ctx context.Context, uploader users.User, owner string, id int64) (File, error) {
+func (s *Service) Sent(ctx context.Context, uploader auth.User, owner string, id int64) (File, error) {
 	f, err := s.get(ctx, blob.Files, owner, id)
-	if fault.Is(err, fault.NotFound) || err == nil && (f.Expired(s.Now()) || !f.UploadedBy(uploader)) {
-		return File{}, fault.New(fault.NotFound, "no file of that id that you have sent to that user")
+	if envelope.IsFault(err, envelope.NotFound) || err == nil && (f.Expired(s.Now()) || !f.UploadedBy(uploader)) {
+		return File{}, envelope.NewFault(envelope.NotFound, "no file of that id that you have sent to that user")
 	}
 	return f, err
 }
@@ -74,9 +74,9 @@ func (s *Service) get(ctx context.Context, area blob.Area, owner string, id int6
 
 func errNoFile(area blob.Area) error {
 	if area == blob.Backup {
-		return fault.New(fault.NotFound, "no file of that id in the backup area")
+		return envelope.NewFault(envelope.NotFound, "no file of that id in the backup area")
 	}
-	return fault.New(fault.NotFound, "no file of that id in the user area")
+	return envelope.NewFault(envelope.NotFound, "no file of that id in the user area")
 }
 
 // move puts a file into the other area. The bytes are copied under a key of
@@ -84,7 +84,7 @@ func errNoFile(area blob.Area) error {
 // bytes go. So at each moment there are bytes for the record that counts, and a
 // move back that comes in between loses nothing. A file that was changed since
 // f was read is a NotFound fault. event tells what has become of it.
-func (s *Service) move(ctx context.Context, owner users.User, f File, to blob.Area, event func(File) events.Event) (File, error) {
+func (s *Service) move(ctx context.Context, owner auth.User, f File, to blob.Area, event func(File) notify.Event) (File, error) {
 	moved := f
 	moved.Area, moved.Expires = to, s.expiry(to, owner)
 	var err error
@@ -102,7 +102,7 @@ func (s *Service) move(ctx context.Context, owner users.User, f File, to blob.Ar
 		s.discard(ctx, to, moved.Blob)
 		return File{}, err
 	}
-	err = s.Table.Write(ctx, slices.Concat(s.unlink(f), s.place(moved, before), s.Events.Ops(requestid.From(ctx), event(moved)))...)
+	err = s.Table.Write(ctx, slices.Concat(s.unlink(f), s.place(moved, before), s.Events.Ops(envelope.RequestID(ctx), event(moved)))...)
 	if refused(err) {
 		s.discard(ctx, to, moved.Blob)
 	}
@@ -132,7 +132,7 @@ func (s *Service) Purge(ctx context.Context, f File) error {
 	if err != nil {
 		return err
 	}
-	gone := s.Events.Ops(requestid.From(ctx), deleted(events.Purge)(f))
+	gone := s.Events.Ops(envelope.RequestID(ctx), deleted(notify.ByPurge)(f))
 	err = s.Table.Write(ctx, slices.Concat(s.unlink(f), f.forget(), release, gone)...)
 	if errors.Is(err, table.ErrCondition) {
 		return nil

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"ferry/shared/blob"
-	"ferry/shared/endpoint"
 	"ferry/shared/files"
-	"ferry/shared/service/servicetest"
-	"ferry/shared/sweep"
-	"ferry/shared/users"
+
+	"ferry/shared/api/apitest"
+	"ferry/shared/api/endpoint"
+	"ferry/shared/auth"
 )
 
 const day = 24 * time.Hour
@@ -61,7 +61,7 @@ func TestALinkLivesAsLongAsItsFileIsInItsArea(t *testing.T) {
 func TestLinksStayTheSameFromListToList(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := servicetest.Open(t, dir, fixedURL)
+	s := apitest.Open(t, dir, fixedURL)
 	s.Base = s.Root + endpoint.Prefix
 	s.AddUser("alice", password)
 	bearer := s.Login("alice", password)
@@ -76,7 +76,7 @@ func TestLinksStayTheSameFromListToList(t *testing.T) {
 		}
 	}
 	s.Close()
-	s = servicetest.Open(t, dir, fixedURL)
+	s = apitest.Open(t, dir, fixedURL)
 	s.Base = s.Root + endpoint.Prefix
 	if got := list(); got != want {
 		t.Fatalf("after a restart the list is %s, want %s", got, want)
@@ -86,12 +86,12 @@ func TestLinksStayTheSameFromListToList(t *testing.T) {
 func TestAFileHasTheTermsOfItsOwner(t *testing.T) {
 	t.Parallel()
 	for what, k := range map[string]struct {
-		change             func(*users.User)
+		change             func(*auth.User)
 		keep, keepInBackup time.Duration
 	}{
-		"the service's":    {func(*users.User) {}, 30 * day, 90 * day},
-		"the user's own":   {func(u *users.User) { u.KeepDays, u.BackupDays = 2, 3 }, 2 * day, 3 * day},
-		"one of each kind": {func(u *users.User) { u.BackupDays = 365 }, 30 * day, 365 * day},
+		"the service's":    {func(*auth.User) {}, 30 * day, 90 * day},
+		"the user's own":   {func(u *auth.User) { u.KeepDays, u.BackupDays = 2, 3 }, 2 * day, 3 * day},
+		"one of each kind": {func(u *auth.User) { u.BackupDays = 365 }, 30 * day, 365 * day},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -203,7 +203,7 @@ func (c caller) move(moved *atomic.Int64, method, path string) {
 // grace that is longer than that tells new ones.
 func (c caller) sweep(grace time.Duration) {
 	p := c.Data.Ports
-	r, err := sweep.New(sweep.Config{Table: p.Table, Blobs: p.Blobs, Files: p.Files(), Now: p.Now, Log: p.Log, Grace: grace}).Run(c.Context())
+	r, err := files.NewSweeper(files.SweepConfig{Table: p.Table, Blobs: p.Blobs, Files: p.Files(), Now: p.Now, Log: p.Log, Grace: grace}).Run(c.Context())
 	if err != nil || r.Failed != 0 {
 		c.Errorf("a sweep did %+v, %v", r, err)
 	}

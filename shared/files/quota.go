@@ -8,9 +8,10 @@ import (
 	"io"
 	"time"
 
-	"ferry/shared/fault"
 	"ferry/shared/table"
-	"ferry/shared/users"
+
+	"ferry/shared/auth"
+	"ferry/shared/envelope"
 )
 
 // A user with a quota pays with one more call per upload: what the request can
@@ -62,7 +63,7 @@ func (u *Upload) reserve(ctx context.Context) error {
 	err = u.s.Table.Write(ctx,
 		// The generation tells an owner who is disabled by now, be it to be
 		// removed, and a later user of the name.
-		table.Update(users.Key(u.owner)).Add("used", want).
+		table.Update(auth.UserKey(u.owner)).Add("used", want).
 			If(table.AtMost("used", u.target.Quota-want), table.Equal("generation", u.target.Generation)),
 		table.Put(r.key, reservationItem{V: layout, Bytes: want, Expires: expires.Unix()}),
 	)
@@ -78,9 +79,9 @@ func (u *Upload) reserve(ctx context.Context) error {
 
 func errQuota(own bool, left int64) error {
 	if !own { // another user's room is nobody's business
-		return fault.New(fault.TooLarge, "the destination user has no room for this")
+		return envelope.NewFault(envelope.TooLarge, "the destination user has no room for this")
 	}
-	return fault.New(fault.TooLarge, "this would exceed the quota: %d bytes are left", max(left, 0))
+	return envelope.NewFault(envelope.TooLarge, "this would exceed the quota: %d bytes are left", max(left, 0))
 }
 
 // limit makes a body fail when it passes what is reserved.
@@ -123,7 +124,7 @@ func (r *reservation) settle(stored []File) []table.Op {
 func (r *reservation) replaceBy(used int64) []table.Op {
 	return []table.Op{
 		table.Delete(r.key).If(table.Exists()),
-		table.Update(users.Key(r.owner)).Add("used", used-r.bytes).If(table.Exists()),
+		table.Update(auth.UserKey(r.owner)).Add("used", used-r.bytes).If(table.Exists()),
 	}
 }
 
@@ -139,15 +140,15 @@ func (r *reservation) cancel(ctx context.Context) {
 
 // release gives back the room of a file that goes for good.
 func (s *Service) release(ctx context.Context, f File) ([]table.Op, error) {
-	var owner users.User
-	err := s.Table.Get(ctx, users.Key(f.Owner), &owner)
+	var owner auth.User
+	err := s.Table.Get(ctx, auth.UserKey(f.Owner), &owner)
 	switch {
 	case errors.Is(err, table.ErrNotFound), err == nil && (owner.Quota == 0 || owner.Incarnation > f.Incarnation):
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("reading user: %w", err)
 	}
-	return []table.Op{table.Update(users.Key(f.Owner)).Add("used", -f.Length).
+	return []table.Op{table.Update(auth.UserKey(f.Owner)).Add("used", -f.Length).
 		If(table.Exists(), table.AtMost("incarnation", f.Incarnation))}, nil
 }
 

@@ -10,12 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/fault"
 	"ferry/shared/files"
-	"ferry/shared/users"
+
+	"ferry/shared/auth"
+	"ferry/shared/envelope"
 )
 
-func quota(n int64) func(*users.User) { return func(u *users.User) { u.Quota = n } }
+func quota(n int64) func(*auth.User) { return func(u *auth.User) { u.Quota = n } }
 
 // uses checks what the caller's use says and that the files come to it.
 func (c caller) uses(what string, want int64) {
@@ -222,10 +223,10 @@ func TestARemovedUsersReservationsAreNotTheNextOnes(t *testing.T) {
 	c := begin(t, quota(100))
 	c.AddUser("bob", password)
 	service := c.Data.Ports.Files()
-	if _, err := service.Begin(t.Context(), "alice", users.User{Name: "bob"}, 30, files.Sending{}); err != nil { // of a process that crashed
+	if _, err := service.Begin(t.Context(), "alice", auth.User{Name: "bob"}, 30, files.Sending{}); err != nil { // of a process that crashed
 		t.Fatal(err)
 	}
-	slow, err := service.Begin(t.Context(), "alice", users.User{Name: "bob"}, 7, files.Sending{})
+	slow, err := service.Begin(t.Context(), "alice", auth.User{Name: "bob"}, 7, files.Sending{})
 	if err == nil {
 		err = slow.Add(t.Context(), files.Part{Name: "a", Body: strings.NewReader("content"), Size: 7})
 	}
@@ -245,7 +246,7 @@ func TestARemovedUsersReservationsAreNotTheNextOnes(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.AddUser("alice", password, quota(50))
-	if _, err := slow.Commit(t.Context()); !fault.Is(err, fault.Invalid) {
+	if _, err := slow.Commit(t.Context()); !envelope.IsFault(err, envelope.Invalid) {
 		t.Errorf("an upload to the removed user ends with %v", err)
 	}
 	c.uses("at first", 0)

@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"slices"
 
-	"ferry/shared/notices"
-	"ferry/shared/requestid"
 	"ferry/shared/table"
+
+	"ferry/shared/envelope"
+	"ferry/shared/notify"
 )
 
 // Receipt says where an uploader wants to hear of the first download of a
@@ -79,9 +80,9 @@ func (s *Service) receipt(ctx context.Context, l Link, r receiptItem) (table.Op,
 		return table.Op{}, err
 	}
 	f := l.File
-	return notices.Notice{
-		Kind: notices.Receipt, Channel: notices.Mail, To: r.To, Lang: r.Lang, Base: r.Base,
+	return notify.Notice{
+		Kind: notify.Receipt, Channel: notify.Mail, To: r.To, Lang: r.Lang, Base: r.Base,
 		Owner: f.Owner, Area: f.Area, File: f.ID, Name: f.Name, Length: f.Length,
-		Recipient: l.item.To, Request: requestid.From(ctx),
+		Recipient: l.item.To, Request: envelope.RequestID(ctx),
 	}.Op(s.Now(), unique), nil
 }

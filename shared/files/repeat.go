@@ -9,9 +9,9 @@ import (
 	"github.com/minio/crc64nvme"
 
 	"ferry/shared/blob"
-	"ferry/shared/idempotency"
 	"ferry/shared/table"
-	"ferry/shared/users"
+
+	"ferry/shared/auth"
 )
 
 // receipt is what is remembered of a file that an upload with a key has stored:
@@ -25,7 +25,7 @@ type receipt struct {
 }
 
 // remember returns what makes a commit remember what it stores, if a key was given.
-func remember(c *idempotency.Claim, stored []File) ([]table.Op, error) {
+func remember(c *Claim, stored []File) ([]table.Op, error) {
 	if c == nil {
 		return nil, nil
 	}
@@ -67,7 +67,7 @@ func (s *Service) Repeat(owner, result string) (*Repeat, error) {
 // Add reads the bytes of a part.
 func (r *Repeat) Add(ctx context.Context, p Part) error {
 	if len(r.seen) == len(r.first) {
-		return idempotency.ErrOther()
+		return ErrOtherRequest()
 	}
 	sum := crc64nvme.New()
 	n, err := io.Copy(sum, newDigest(p.Body, p.SHA256))
@@ -95,11 +95,11 @@ func (r *Repeat) Abort(context.Context) {}
 // brought others is a Conflict fault.
 func (r *Repeat) Files() ([]Listed, error) {
 	if len(r.seen) != len(r.first) {
-		return nil, idempotency.ErrOther()
+		return nil, ErrOtherRequest()
 	}
 	for i, f := range r.first {
 		if s := r.seen[i]; s.Name != f.Name || s.Length != f.Length || s.CRC64 != f.CRC64 {
-			return nil, idempotency.ErrOther()
+			return nil, ErrOtherRequest()
 		}
 	}
 	return r.first, nil
@@ -107,7 +107,7 @@ func (r *Repeat) Files() ([]Listed, error) {
 
 // FilesAndList is Files, and then List of the owner's newest files with them at
 // their end, if so many came since. One call to the table.
-func (r *Repeat) FilesAndList(ctx context.Context, owner users.User, limit int) (Page, error) {
+func (r *Repeat) FilesAndList(ctx context.Context, owner auth.User, limit int) (Page, error) {
 	stored, err := r.Files()
 	if err != nil {
 		return Page{}, err

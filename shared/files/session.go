@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"ferry/shared/blob"
-	"ferry/shared/fault"
-	"ferry/shared/idempotency"
-	"ferry/shared/notices"
 	"ferry/shared/table"
-	"ferry/shared/users"
+
+	"ferry/shared/auth"
+	"ferry/shared/envelope"
+	"ferry/shared/notify"
 )
 
 const (
@@ -37,28 +37,28 @@ const (
 // Session is an upload that arrives in parts: all that there is of it, but for
 // what the store knows of its parts.
 type Session struct {
-	V           int64            `json:"v"`
-	ID          string           `json:"id"` // as the name in the key of its object
-	Owner       string           `json:"owner"`
-	Incarnation int64            `json:"incarnation,omitempty"` // the owner's
-	Uploader    string           `json:"uploader"`
-	ByWhich     int64            `json:"byWhich,omitempty"` // the uploader's incarnation
-	Name        string           `json:"name"`
-	Type        string           `json:"type,omitempty"`
-	Length      int64            `json:"length"`
-	PartSize    int64            `json:"partSize"`
-	SHA256      []byte           `json:"sha256,omitempty"`
-	Notices     []notices.Notice `json:"notices,omitempty"`
-	Counted     int64            `json:"counted,omitempty"` // Unix milliseconds: when these counted again, after Created
-	Receipt     Receipt          `json:"receipt"`
-	Upload      string           `json:"upload"` // the store's name for it
-	FileID      int64            `json:"fileId"`
-	Reserved    string           `json:"reserved,omitempty"` // of the owner's quota
-	Created     int64            `json:"created"`            // Unix milliseconds
-	Expires     int64            `json:"expires"`            // Unix seconds
-	Done        bool             `json:"done"`
-	Hashed      int64            `json:"hashed,omitempty"` // bytes of the object whose SHA-256 is Hash
-	Hash        []byte           `json:"hash,omitempty"`   // the state of crypto/sha256
+	V           int64           `json:"v"`
+	ID          string          `json:"id"` // as the name in the key of its object
+	Owner       string          `json:"owner"`
+	Incarnation int64           `json:"incarnation,omitempty"` // the owner's
+	Uploader    string          `json:"uploader"`
+	ByWhich     int64           `json:"byWhich,omitempty"` // the uploader's incarnation
+	Name        string          `json:"name"`
+	Type        string          `json:"type,omitempty"`
+	Length      int64           `json:"length"`
+	PartSize    int64           `json:"partSize"`
+	SHA256      []byte          `json:"sha256,omitempty"`
+	Notices     []notify.Notice `json:"notices,omitempty"`
+	Counted     int64           `json:"counted,omitempty"` // Unix milliseconds: when these counted again, after Created
+	Receipt     Receipt         `json:"receipt"`
+	Upload      string          `json:"upload"` // the store's name for it
+	FileID      int64           `json:"fileId"`
+	Reserved    string          `json:"reserved,omitempty"` // of the owner's quota
+	Created     int64           `json:"created"`            // Unix milliseconds
+	Expires     int64           `json:"expires"`            // Unix seconds
+	Done        bool            `json:"done"`
+	Hashed      int64           `json:"hashed,omitempty"` // bytes of the object whose SHA-256 is Hash
+	Hash        []byte          `json:"hash,omitempty"`   // the state of crypto/sha256
 }
 
 // gone is when the session is forgotten.
@@ -105,7 +105,7 @@ type Plan struct {
 // session, the record; one more if there are recipients, whose notices count
 // from now; and one more for an owner with a quota, whose room is reserved for
 // as long as the session lives.
-func (s *Service) BeginSession(ctx context.Context, uploader users.User, p Plan, claim *idempotency.Claim) (Session, error) {
+func (s *Service) BeginSession(ctx context.Context, uploader auth.User, p Plan, claim *Claim) (Session, error) {
 	u := &Upload{
 		s: s, owner: p.Owner, uploader: uploader, sending: p.Sending, max: p.Length, life: SessionLife + sessionMemory,
 	}
@@ -145,7 +145,7 @@ func (s *Service) BeginSession(ctx context.Context, uploader users.User, p Plan,
 		u.Abort(ctx)
 		s.endParts(ctx, it)
 	}
-	if lost := claim.Lost(err); fault.Is(lost, fault.Conflict) {
+	if lost := claim.Lost(err); envelope.IsFault(lost, envelope.Conflict) {
 		return Session{}, lost
 	}
 	if err != nil {
@@ -161,10 +161,12 @@ func (s *Service) endParts(ctx context.Context, it Session) {
 	_ = s.Parts.AbortParts(ctx, blob.Files, it.blobKey(), it.Upload)
 }
 
-func errNoSession() error { return fault.New(fault.NotFound, "no upload session of that id") }
+func errNoSession() error {
+	return envelope.NewFault(envelope.NotFound, "no upload session of that id")
+}
 
 // Session returns the session that this user has begun. One call.
-func (s *Service) Session(ctx context.Context, u users.User, id string) (Session, error) {
+func (s *Service) Session(ctx context.Context, u auth.User, id string) (Session, error) {
 	it, err := s.session(ctx, id)
 	if err == nil && (it.Uploader != u.Name || it.ByWhich != u.Incarnation) {
 		return Session{}, errNoSession()
@@ -184,14 +186,14 @@ func (s *Service) session(ctx context.Context, id string) (it Session, err error
 	case err != nil:
 		return it, fmt.Errorf("reading an upload session: %w", err)
 	case !it.Done && s.Now().Unix() >= it.Expires:
-		return it, fault.New(fault.NotFound, "the upload session has expired")
+		return it, envelope.NewFault(envelope.NotFound, "the upload session has expired")
 	}
 	return it, nil
 }
 
 // Sessions is a page of a user's open sessions, newest first. Next is what to
 // continue after, empty if there is nothing more.
-func (s *Service) Sessions(ctx context.Context, u users.User, after string, limit int) (page []Session, next string, err error) {
+func (s *Service) Sessions(ctx context.Context, u auth.User, after string, limit int) (page []Session, next string, err error) {
 	found, err := s.Table.Query(ctx, table.Query{PK: sessions(u.Name), Descending: true, After: after, Limit: limit})
 	if err != nil {
 		return nil, "", fmt.Errorf("listing upload sessions: %w", err)
@@ -243,28 +245,28 @@ func (s *Service) WritePart(ctx context.Context, id string, number int, r io.Rea
 		return blob.Part{}, errDone()
 	}
 	if err := it.Layout().CheckNumber(number); err != nil {
-		return blob.Part{}, fault.New(fault.Invalid, "the file has parts 1 to %d", it.Layout().Count())
+		return blob.Part{}, envelope.NewFault(envelope.Invalid, "the file has parts 1 to %d", it.Layout().Count())
 	}
 	part, err := s.Parts.WritePart(ctx, blob.Files, it.blobKey(), it.Upload, it.Layout(), number, r, sum)
 	switch {
 	case errors.Is(err, blob.ErrLength):
-		return part, &fault.Error{Kind: fault.Invalid, Cause: err,
+		return part, &envelope.Fault{Kind: envelope.Invalid, Cause: err,
 			Detail: fmt.Sprintf("part %d has %d bytes, and other than that were sent", number, it.Layout().Size(number))}
 	case errors.Is(err, blob.ErrSuperseded):
-		return part, &fault.Error{Kind: fault.Conflict, Detail: "the part is being sent a second time", Cause: err}
+		return part, &envelope.Fault{Kind: envelope.Conflict, Detail: "the part is being sent a second time", Cause: err}
 	case errors.Is(err, blob.ErrNoUpload):
 		return part, errNoSession()
 	}
 	return part, sumFault(err, fmt.Sprintf("part %d", number))
 }
 
-func errDone() error { return fault.New(fault.Conflict, "the upload is complete") }
+func errDone() error { return envelope.NewFault(envelope.Conflict, "the upload is complete") }
 
 // sumFault tells a checksum that is wrong.
 func sumFault(err error, what string) error {
 	var sum *blob.SumError
 	if errors.As(err, &sum) {
-		return &fault.Error{Kind: fault.Invalid, Cause: err,
+		return &envelope.Fault{Kind: envelope.Invalid, Cause: err,
 			Detail: fmt.Sprintf("the CRC64NVME of %s is %016x, stated was %016x", what, sum.Got, sum.Stated)}
 	}
 	return err
@@ -316,7 +318,7 @@ func (s *Service) reservation(it Session) *reservation {
 func (s *Service) Awaits(ctx context.Context, key string) (bool, error) {
 	_, id, _ := strings.Cut(key, "/")
 	it, err := s.session(ctx, id)
-	if fault.Is(err, fault.NotFound) {
+	if envelope.IsFault(err, envelope.NotFound) {
 		return false, nil
 	}
 	return err == nil && !it.Done, err

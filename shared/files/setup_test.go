@@ -8,31 +8,32 @@ import (
 	"testing"
 
 	"ferry/shared/blob"
-	"ferry/shared/endpoint"
 	"ferry/shared/files"
-	"ferry/shared/service"
-	"ferry/shared/service/servicetest"
-	"ferry/shared/users"
+
+	"ferry/shared/api"
+	"ferry/shared/api/apitest"
+	"ferry/shared/api/endpoint"
+	"ferry/shared/auth"
 )
 
 const password = "a password for tests"
 
 // caller is a user of a service of the test's own.
 type caller struct {
-	*servicetest.Server
+	*apitest.Server
 	name, bearer string
 }
 
 // begin starts a service with the active user alice.
-func begin(t *testing.T, change ...func(*users.User)) caller {
+func begin(t *testing.T, change ...func(*auth.User)) caller {
 	t.Helper()
-	s := servicetest.New(t)
+	s := apitest.New(t)
 	s.AddUser("alice", password, change...)
 	return caller{s, "alice", s.Login("alice", password)}
 }
 
 // call sends a request with the caller's bearer, and returns its status.
-func (c caller) call(method, path string) (int, servicetest.Envelope) {
+func (c caller) call(method, path string) (int, apitest.Envelope) {
 	c.Helper()
 	resp := c.Request(method, path, nil, "Authorization", "Bearer "+c.bearer)
 	return resp.StatusCode, c.Decode(resp, resp.StatusCode)
@@ -58,7 +59,7 @@ func (c caller) upload(query string, body io.Reader, length int64) *httptest.Res
 }
 
 // user returns the caller as stored.
-func (c caller) user() users.User {
+func (c caller) user() auth.User {
 	c.Helper()
 	u, err := c.Users.Get(c.Context(), c.name)
 	if err != nil {
@@ -111,4 +112,4 @@ func (c caller) sound(want int) {
 }
 
 // fixedURL makes links that are the same whatever port a test's server gets.
-func fixedURL(s *endpoint.Settings, _ *service.Options) { s.PublicURL = "https://ferry.example/v1" }
+func fixedURL(s *endpoint.Settings, _ *api.Options) { s.PublicURL = "https://ferry.example/v1" }

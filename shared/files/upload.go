@@ -13,13 +13,11 @@ import (
 	"time"
 
 	"ferry/shared/blob"
-	"ferry/shared/fault"
-	"ferry/shared/idempotency"
-	"ferry/shared/limits"
-	"ferry/shared/notices"
-	"ferry/shared/requestid"
 	"ferry/shared/table"
-	"ferry/shared/users"
+
+	"ferry/shared/auth"
+	"ferry/shared/envelope"
+	"ferry/shared/notify"
 )
 
 // MaxFiles is the most files in one upload that nobody is notified of. See
@@ -36,7 +34,7 @@ const (
 
 // Sending says who is to hear of the files of an upload.
 type Sending struct {
-	Recipients []notices.Notice // each gets, for each file, a notice with a link of their own
+	Recipients []notify.Notice // each gets, for each file, a notice with a link of their own
 	Receipt    Receipt
 }
 
@@ -71,15 +69,15 @@ type Part struct {
 type Upload struct {
 	s        *Service
 	owner    string
-	uploader users.User
+	uploader auth.User
 	sending  Sending
 	max      int64         // most bytes of the request; -1 is unbounded
 	life     time.Duration // of a reservation; 0 is reservationLife
 	quota    *reservation
-	claim    *idempotency.Claim
-	target   users.User // the owner
-	latest   int64      // the latest incarnation of the owner that this upload may be for
-	id       int64      // taken and not used yet, or 0
+	claim    *Claim
+	target   auth.User // the owner
+	latest   int64     // the latest incarnation of the owner that this upload may be for
+	id       int64     // taken and not used yet, or 0
 	stored   []File
 	counted  []time.Time // when the notices of a file were counted
 }
@@ -90,7 +88,7 @@ type Upload struct {
 // does not say. An owner who does not exist is an Invalid fault, or
 // Unauthorized if it was to be the uploader; more notices than the uploader or
 // a recipient may have is TooMany.
-func (s *Service) Begin(ctx context.Context, owner string, uploader users.User, max int64, sending Sending) (*Upload, error) {
+func (s *Service) Begin(ctx context.Context, owner string, uploader auth.User, max int64, sending Sending) (*Upload, error) {
 	u := &Upload{s: s, owner: owner, uploader: uploader, max: max, sending: sending}
 	u.anyIncarnation()
 	if err := u.allow(ctx); err != nil {
@@ -121,12 +119,12 @@ func (u *Upload) anyIncarnation() {
 }
 
 // Claim makes the commit remember its result under the claim's key, for Repeat.
-func (u *Upload) Claim(c *idempotency.Claim) { u.claim = c }
+func (u *Upload) Claim(c *Claim) { u.claim = c }
 
 // allow counts the notices of one file. One call to the table, if there are any.
 func (u *Upload) allow(ctx context.Context) error {
 	now := u.s.Now()
-	counter := limits.Counter{Table: u.s.Table, Now: func() time.Time { return now }, Most: u.s.Notices}
+	counter := notify.LimitCounter{Table: u.s.Table, Now: func() time.Time { return now }, Most: u.s.Notices}
 	if err := counter.Take(ctx, u.uploader.Name, u.sending.to()...); err != nil {
 		return err
 	}
@@ -140,7 +138,7 @@ func (u *Upload) allow(ctx context.Context) error {
 func (u *Upload) uncount(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
 	defer cancel()
-	counter := limits.Counter{Table: u.s.Table, Now: u.s.Now, Most: u.s.Notices}
+	counter := notify.LimitCounter{Table: u.s.Table, Now: u.s.Now, Most: u.s.Notices}
 	_ = counter.Return(ctx, u.counted, u.uploader.Name, u.sending.to()...)
 	u.counted = nil
 }
@@ -149,7 +147,7 @@ func (u *Upload) uncount(ctx context.Context) {
 // the first, one to the table for its id, and one if there are recipients.
 func (u *Upload) Add(ctx context.Context, p Part) error {
 	if most := u.sending.MaxFiles(); len(u.stored) == most {
-		return fault.New(fault.Invalid, "one request with %d recipients takes at most %d files", len(u.sending.Recipients), most)
+		return envelope.NewFault(envelope.Invalid, "one request with %d recipients takes at most %d files", len(u.sending.Recipients), most)
 	}
 	if u.id == 0 {
 		if err := u.allow(ctx); err != nil {
@@ -201,7 +199,7 @@ func (u *Upload) which() int64 {
 
 func storeError(err error) error {
 	if errors.Is(err, blob.ErrLength) {
-		return &fault.Error{Kind: fault.Invalid, Detail: "the body has another length than was stated", Cause: err}
+		return &envelope.Fault{Kind: envelope.Invalid, Detail: "the body has another length than was stated", Cause: err}
 	}
 	return fmt.Errorf("storing a file: %w", err)
 }
@@ -210,9 +208,9 @@ func storeError(err error) error {
 // record that uses it is written later and makes it so. All ids of an upload
 // are of one incarnation of the owner.
 func (u *Upload) takeID(ctx context.Context) error {
-	op := table.Update(users.Key(u.owner)).Add("lastFile", 1).If(table.Exists(), table.AtMost("incarnation", u.latest))
+	op := table.Update(auth.UserKey(u.owner)).Add("lastFile", 1).If(table.Exists(), table.AtMost("incarnation", u.latest))
 	err := u.s.Table.Update(ctx, op.Relax(), &u.target)
-	if errors.Is(err, table.ErrCondition) || err == nil && u.target.State == users.Disabled {
+	if errors.Is(err, table.ErrCondition) || err == nil && u.target.State == auth.Disabled {
 		return u.gone()
 	}
 	if err != nil {
@@ -224,9 +222,9 @@ func (u *Upload) takeID(ctx context.Context) error {
 
 func (u *Upload) gone() error {
 	if u.own() {
-		return fault.New(fault.Unauthorized, "the user was disabled or removed at this moment")
+		return envelope.NewFault(envelope.Unauthorized, "the user was disabled or removed at this moment")
 	}
-	return fault.New(fault.Invalid, "the destination user does not exist")
+	return envelope.NewFault(envelope.Invalid, "the destination user does not exist")
 }
 
 // Stored returns the files stored so far.
@@ -299,11 +297,11 @@ func (u *Upload) commit(ctx context.Context, write func(context.Context, []table
 	if refused(err) {
 		u.Abort(ctx)
 	}
-	if lost := u.claim.Lost(err); fault.Is(lost, fault.Conflict) {
+	if lost := u.claim.Lost(err); envelope.IsFault(lost, envelope.Conflict) {
 		return nil, lost
 	}
 	if errors.Is(err, table.ErrCondition) && u.quota != nil {
-		return nil, &fault.Error{Kind: fault.Invalid, Detail: "the upload took too long, or its user was removed", Cause: err}
+		return nil, &envelope.Fault{Kind: envelope.Invalid, Detail: "the upload took too long, or its user was removed", Cause: err}
 	}
 	if err != nil && !errors.Is(err, table.ErrUnread) {
 		return nil, fmt.Errorf("storing the records: %w", err)
@@ -329,13 +327,13 @@ func (s *Service) appear(ctx context.Context, f *File, sending Sending) ([]table
 		f.Recipients = append(f.Recipients, op.Key.SK)
 	}
 	f.Notify = sending.Receipt.To != ""
-	return slices.Concat(s.place(*f, known), sent, sending.Receipt.await(*f), s.Events.Ops(requestid.From(ctx), uploaded(*f))), nil
+	return slices.Concat(s.place(*f, known), sent, sending.Receipt.await(*f), s.Events.Ops(envelope.RequestID(ctx), uploaded(*f))), nil
 }
 
 // notice completes a recipient's notice for a file. Its item's sort key is its ID.
-func (s *Service) notice(ctx context.Context, n notices.Notice, f File) (table.Op, error) {
-	n.Kind, n.Owner, n.Area, n.File, n.Name, n.Length = notices.Link, f.Owner, f.Area, f.ID, f.Name, f.Length
-	n.Expires, n.Request = f.Expires, requestid.From(ctx)
+func (s *Service) notice(ctx context.Context, n notify.Notice, f File) (table.Op, error) {
+	n.Kind, n.Owner, n.Area, n.File, n.Name, n.Length = notify.Link, f.Owner, f.Area, f.ID, f.Name, f.Length
+	n.Expires, n.Request = f.Expires, envelope.RequestID(ctx)
 	unique, err := s.unique()
 	if err != nil {
 		return table.Op{}, err
@@ -397,7 +395,7 @@ func (d *digest) Read(p []byte) (int, error) {
 		return n, err
 	}
 	if got := d.sum.Sum(nil); !bytes.Equal(got, d.want) {
-		return n, fault.New(fault.Invalid, "the SHA-256 of the body is %x, announced was %x", got, d.want)
+		return n, envelope.NewFault(envelope.Invalid, "the SHA-256 of the body is %x, announced was %x", got, d.want)
 	}
 	return n, err
 }

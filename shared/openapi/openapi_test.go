@@ -7,9 +7,10 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"ferry/shared/endpoint/all"
-	"ferry/shared/endpoint/uploads"
 	"ferry/shared/openapi"
+
+	"ferry/shared/api"
+	"ferry/shared/api/upload"
 )
 
 func document(t *testing.T, base string) *openapi3.T {
@@ -49,7 +50,7 @@ func TestTheDocumentDescribesEachRouteAndNoOther(t *testing.T) {
 			described[m+" "+path] = true
 		}
 	}
-	for _, e := range all.Endpoints() {
+	for _, e := range api.Endpoints() {
 		for _, r := range e.Routes {
 			route := r.Method + " " + r.Path
 			if !described[route] {
@@ -58,7 +59,7 @@ func TestTheDocumentDescribesEachRouteAndNoOther(t *testing.T) {
 			delete(described, route)
 		}
 	}
-	receive := uploads.ReceiveRoute() // the one of a single machine, in no function
+	receive := upload.ReceiveRoute() // the one of a single machine, in no function
 	if route := receive.Method + " " + receive.Path; !described[route] {
 		t.Errorf("%s is not described", route)
 	} else {

@@ -2,7 +2,7 @@
 // programs of its functions behind an API, with stand-ins for AWS beneath.
 //
 //	go run ./infra/awslocal -- go run ./infra/assembly/serve
-//	go run ./infra/awslocal -- go run ./infra/assembly/serve -- go test -tags stack ./shared/endpoint/...
+//	go run ./infra/awslocal -- go run ./infra/assembly/serve -- go test -tags stack ./shared/api/...
 //
 // The first form prints the address of one stack, in which the user demo has
 // the password "demo password", and stays until Ctrl-C. The second gives the
@@ -31,7 +31,8 @@ import (
 
 	"ferry/infra/assembly"
 	"ferry/infra/cloud"
-	"ferry/shared/users"
+
+	"ferry/shared/auth"
 )
 
 func main() {
@@ -102,7 +103,7 @@ func (s *stacks) one(ctx context.Context) error {
 	const password = "demo password"
 	hash, err := p.Hasher.Hash(ctx, password)
 	if err == nil {
-		err = users.NewStore(p.Table, p.Now).Add(ctx, users.User{Name: "demo", Password: hash, State: users.Active, Email: "demo@example.com"})
+		err = auth.NewUsers(p.Table, p.Now).Add(ctx, auth.User{Name: "demo", Password: hash, State: auth.Active, Email: "demo@example.com"})
 	}
 	if err != nil {
 		return fmt.Errorf("making the user demo: %w", err)

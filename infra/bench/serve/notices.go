@@ -15,10 +15,11 @@ import (
 
 	"ferry/shared/blob"
 	"ferry/shared/boot/local"
-	"ferry/shared/endpoint"
 	"ferry/shared/files"
-	"ferry/shared/notices"
 	"ferry/shared/table"
+
+	"ferry/shared/api/endpoint"
+	"ferry/shared/notify"
 )
 
 // mailsAtOnce is how many mails ferry serve sends at once.
@@ -75,8 +76,8 @@ func fillOutbox(ctx context.Context, dir string, count int) error {
 	f := files.File{V: 1, Owner: user, Area: blob.Files, ID: 1, Name: "report.pdf", Length: smallSize, Expires: now.Add(time.Hour).Unix()}
 	ops := []table.Op{table.Put(files.Key(f.Area, f.Owner, f.ID), f)}
 	for i := range count {
-		n := notices.Notice{
-			Kind: notices.Link, Channel: notices.Mail, To: fmt.Sprintf("ann%d@example.com", i), Lang: "en", Base: "https://ferry.example.org/v1",
+		n := notify.Notice{
+			Kind: notify.Link, Channel: notify.Mail, To: fmt.Sprintf("ann%d@example.com", i), Lang: "en", Base: "https://ferry.example.org/v1",
 			Expires: f.Expires, Owner: f.Owner, Area: f.Area, File: f.ID, Name: f.Name, Length: f.Length, Sender: user, Message: "Here it is.",
 		}
 		if ops = append(ops, n.Op(now, fmt.Sprintf("%06d", i))); len(ops) == table.MaxOps || i == count-1 {

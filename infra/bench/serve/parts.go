@@ -14,7 +14,8 @@ import (
 	"github.com/minio/crc64nvme"
 
 	"ferry/shared/blob"
-	"ferry/shared/crc64"
+
+	"ferry/shared/wire"
 )
 
 // parts asks for the state of a session that has as many parts as there can
@@ -111,9 +112,9 @@ func (s *manyParts) state() (float64, error) {
 func (s *manyParts) complete() (float64, error) {
 	whole := s.sum
 	for range blob.MaxParts - 1 {
-		whole = crc64.Combine(whole, s.sum, blob.MinPartSize)
+		whole = wire.CombineCRC64(whole, s.sum, blob.MinPartSize)
 	}
-	body := fmt.Sprintf(`{"crc64nvme":%q}`, crc64.Text(whole))
+	body := fmt.Sprintf(`{"crc64nvme":%q}`, wire.CRC64Text(whole))
 	start := time.Now()
 	err := s.ask("POST", s.url+"/uploads/"+s.id+"/complete", []byte(body), nil)
 	return time.Since(start).Seconds() * 1000, err

@@ -13,7 +13,8 @@ import (
 	"time"
 
 	"ferry/shared/blob"
-	"ferry/shared/crc64"
+
+	"ferry/shared/wire"
 )
 
 // A session is a folder parts/<upload>. Each part is written to its place in
@@ -224,7 +225,7 @@ func same(f *os.File, path string) bool {
 func combine(parts []blob.Part) uint64 {
 	sum := parts[0].Sum
 	for _, p := range parts[1:] {
-		sum = crc64.Combine(sum, p.Sum, p.Size)
+		sum = wire.CombineCRC64(sum, p.Sum, p.Size)
 	}
 	return sum
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/minio/crc64nvme"
 
 	"ferry/shared/blob"
-	"ferry/shared/crc64"
+
+	"ferry/shared/wire"
 )
 
 // body passes on the bytes of an upload while it counts and sums them. It
@@ -56,5 +57,5 @@ func (b *body) written() blob.Written {
 
 // checksum is the sum of what was read as S3 writes it.
 func (b *body) checksum() string {
-	return crc64.Text(b.crc.Sum64())
+	return wire.CRC64Text(b.crc.Sum64())
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"ferry/shared/blob"
-	"ferry/shared/crc64"
+
+	"ferry/shared/wire"
 )
 
 // BeginParts is described at blob.Parts. It makes one call.
@@ -49,7 +50,7 @@ func (s *Store) SignPart(ctx context.Context, area blob.Area, key, upload string
 		PartNumber: aws.Int32(int32(number)), ContentLength: aws.Int64(l.Size(number)),
 	}
 	if sum != nil {
-		input.ChecksumCRC64NVME = aws.String(crc64.Text(*sum))
+		input.ChecksumCRC64NVME = aws.String(wire.CRC64Text(*sum))
 	}
 	req, err := s.presign.PresignUploadPart(ctx, input, s3.WithPresignExpires(expires), unhoisted)
 	if err != nil {
@@ -125,7 +126,7 @@ func (s *Store) ListParts(ctx context.Context, area blob.Area, key, upload strin
 
 func partOf(p types.Part) blob.Part {
 	part := blob.Part{Number: int(aws.ToInt32(p.PartNumber)), Size: aws.ToInt64(p.Size), Tag: aws.ToString(p.ETag)}
-	if sum, err := crc64.Parse(aws.ToString(p.ChecksumCRC64NVME)); err == nil {
+	if sum, err := wire.ParseCRC64(aws.ToString(p.ChecksumCRC64NVME)); err == nil {
 		part.Sum, part.HasSum = sum, true
 	}
 	return part
@@ -197,18 +198,18 @@ func (s *Store) complete(ctx context.Context, at place, upload string, l blob.La
 	for i, p := range parts {
 		named := types.CompletedPart{PartNumber: aws.Int32(int32(p.Number)), ETag: aws.String(p.Tag)}
 		if p.HasSum {
-			named.ChecksumCRC64NVME = aws.String(crc64.Text(p.Sum))
+			named.ChecksumCRC64NVME = aws.String(wire.CRC64Text(p.Sum))
 		}
 		input.MultipartUpload.Parts[i] = named
 	}
 	if known {
-		input.ChecksumCRC64NVME = aws.String(crc64.Text(sum))
+		input.ChecksumCRC64NVME = aws.String(wire.CRC64Text(sum))
 	}
 	out, err := s.client.CompleteMultipartUpload(ctx, input)
 	if err != nil {
 		return blob.Written{}, err
 	}
-	stored, err := crc64.Parse(aws.ToString(out.ChecksumCRC64NVME))
+	stored, err := wire.ParseCRC64(aws.ToString(out.ChecksumCRC64NVME))
 	if err != nil && !known {
 		return s.completed(ctx, at, l, nil)
 	}
@@ -253,7 +254,7 @@ func (s *Store) head(ctx context.Context, at place) (blob.Written, error) {
 	if err != nil {
 		return blob.Written{}, fmt.Errorf("looking for object %s: %w", at.key, err)
 	}
-	sum, err := crc64.Parse(aws.ToString(head.ChecksumCRC64NVME))
+	sum, err := wire.ParseCRC64(aws.ToString(head.ChecksumCRC64NVME))
 	if err != nil {
 		return blob.Written{}, fmt.Errorf("the checksum of object %s: %w", at.key, err)
 	}
@@ -269,7 +270,7 @@ func combine(parts []blob.Part) (sum uint64, known bool) {
 		case i == 0:
 			sum = p.Sum
 		default:
-			sum = crc64.Combine(sum, p.Sum, p.Size)
+			sum = wire.CombineCRC64(sum, p.Sum, p.Size)
 		}
 	}
 	return sum, true

@@ -18,7 +18,8 @@ import (
 	"github.com/minio/crc64nvme"
 
 	"ferry/shared/blob"
-	"ferry/shared/crc64"
+
+	"ferry/shared/wire"
 )
 
 // session is an object of two parts.
@@ -119,7 +120,7 @@ func TestEachMethodOfPartsMakesTheStatedCalls(t *testing.T) {
 func TestACompleteWhoseAnswerIsLostIsDone(t *testing.T) {
 	t.Parallel()
 	var lost atomic.Int64
-	lossy := &wire{after: func(req *http.Request, resp *http.Response) (*http.Response, error) {
+	lossy := &spoiler{after: func(req *http.Request, resp *http.Response) (*http.Response, error) {
 		if req.Method == http.MethodPost && req.URL.Query().Has("uploadId") && lost.Add(1) == 1 {
 			io.Copy(io.Discard, resp.Body)
 			resp.Body.Close()
@@ -145,7 +146,7 @@ func TestACompleteWhoseAnswerIsLostIsDone(t *testing.T) {
 func TestTheChecksumOfTheWholeIsSentAlong(t *testing.T) {
 	t.Parallel()
 	var sent atomic.Value
-	watching := &wire{before: func(req *http.Request) {
+	watching := &spoiler{before: func(req *http.Request) {
 		if req.Method == http.MethodPost && req.URL.Query().Has("uploadId") {
 			sent.Store(req.Header.Clone())
 		}
@@ -159,7 +160,7 @@ func TestTheChecksumOfTheWholeIsSentAlong(t *testing.T) {
 	}
 	header, _ := sent.Load().(http.Header)
 	for name, want := range map[string]string{
-		"X-Amz-Checksum-Crc64nvme": crc64.Text(s.want().CRC64NVME),
+		"X-Amz-Checksum-Crc64nvme": wire.CRC64Text(s.want().CRC64NVME),
 		"X-Amz-Checksum-Type":      string(types.ChecksumTypeFullObject),
 		"X-Amz-Mp-Object-Size":     "5242890",
 	} {

@@ -18,9 +18,9 @@ import (
 )
 
 // cutting ends the first answers with bytes of an object after some of them.
-func cutting(answers int64, after int64) *wire {
+func cutting(answers int64, after int64) *spoiler {
 	var seen atomic.Int64
-	return &wire{after: func(req *http.Request, resp *http.Response) (*http.Response, error) {
+	return &spoiler{after: func(req *http.Request, resp *http.Response) (*http.Response, error) {
 		if req.Method == http.MethodGet && resp.ContentLength > after && seen.Add(1) <= answers {
 			body := resp.Body
 			resp.Body = struct {

@@ -115,14 +115,14 @@ func (f failing) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// wire is an HTTP client in which a test can spoil requests and answers.
-type wire struct {
+// spoiler is an HTTP client in which a test can spoil requests and answers.
+type spoiler struct {
 	next   *http.Client
 	before func(*http.Request)
 	after  func(*http.Request, *http.Response) (*http.Response, error)
 }
 
-func (w *wire) Do(req *http.Request) (*http.Response, error) {
+func (w *spoiler) Do(req *http.Request) (*http.Response, error) {
 	if w.before != nil {
 		w.before(req)
 	}
@@ -133,7 +133,7 @@ func (w *wire) Do(req *http.Request) (*http.Response, error) {
 	return w.after(req, resp)
 }
 
-func (w *wire) use(o *s3.Options) {
+func (w *spoiler) use(o *s3.Options) {
 	w.next = http.DefaultClient
 	if client, ok := o.HTTPClient.(*http.Client); ok {
 		w.next = client
@@ -149,7 +149,7 @@ func TestBytesChangedOnTheWayAreRefused(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			spoiling := &wire{before: func(req *http.Request) {
+			spoiling := &spoiler{before: func(req *http.Request) {
 				if req.Method == http.MethodPut && req.Body != nil && strings.Contains(req.URL.Path, "/o/") {
 					req.Body = &spoiled{ReadCloser: req.Body}
 				}
@@ -185,7 +185,7 @@ func TestAnUploadWhoseAnswerIsLostIsDone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var lost atomic.Int64
-			lossy := &wire{after: func(req *http.Request, resp *http.Response) (*http.Response, error) {
+			lossy := &spoiler{after: func(req *http.Request, resp *http.Response) (*http.Response, error) {
 				query := req.URL.Query()
 				final := strings.Contains(req.URL.Path, "/o/") && (req.Method == http.MethodPost && query.Has("uploadId") || req.Method == http.MethodPut && !query.Has("uploadId"))
 				if final && lost.Add(1) == 1 {

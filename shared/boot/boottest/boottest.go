@@ -12,8 +12,9 @@ import (
 
 	"ferry/shared/boot/fixture"
 	"ferry/shared/boot/local"
-	"ferry/shared/boot/settings"
-	"ferry/shared/endpoint"
+
+	"ferry/shared/api/endpoint"
+	"ferry/shared/boot/lambda"
 )
 
 // What the data are; see package fixture.
@@ -83,7 +84,7 @@ func (e Expect) MatchHeader(t testing.TB, header map[string][]string) {
 // data of Seed.
 func Ports(t testing.TB, environment map[string]string) *endpoint.Ports {
 	t.Helper()
-	set, err := settings.Read(func(name string) string { return environment[name] })
+	set, err := lambda.ReadSettings(func(name string) string { return environment[name] })
 	check(t, err)
 	dir := t.TempDir()
 	check(t, os.WriteFile(filepath.Join(dir, "link.key"), []byte(Key), 0o600))

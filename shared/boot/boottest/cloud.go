@@ -7,10 +7,10 @@ import (
 	"sync"
 	"time"
 
-	"ferry/shared/endpoint"
-	"ferry/shared/mail"
-	"ferry/shared/relay"
-	"ferry/shared/sms"
+	"ferry/shared/api/endpoint"
+	"ferry/shared/notify"
+	"ferry/shared/notify/mail"
+	"ferry/shared/notify/sms"
 )
 
 // Cloud stands for what functions reach besides table and buckets: topics, a
@@ -18,7 +18,7 @@ import (
 // and fails with the errors that it is given.
 type Cloud struct {
 	mu        sync.Mutex
-	Published map[relay.Topic][]relay.Message
+	Published map[notify.Topic][]notify.TopicMessage
 	Delayed   map[string]time.Duration // by the message's receipt
 	Mails     []mail.Message
 	Texts     []sms.Message
@@ -32,19 +32,19 @@ func (c *Cloud) Put(p *endpoint.Ports) {
 }
 
 // Publish implements relay.Topics.
-func (c *Cloud) Publish(_ context.Context, to relay.Topic, messages []relay.Message) []error {
+func (c *Cloud) Publish(_ context.Context, to notify.Topic, messages []notify.TopicMessage) []error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	errs := make([]error, len(messages))
 	for i := range errs {
 		errs[i] = c.TopicsErr
 	}
-	if len(messages) > relay.MaxBatch {
+	if len(messages) > notify.MaxBatch {
 		errs[0] = errors.New("too many messages at once")
 	}
 	if c.TopicsErr == nil {
 		if c.Published == nil {
-			c.Published = map[relay.Topic][]relay.Message{}
+			c.Published = map[notify.Topic][]notify.TopicMessage{}
 		}
 		c.Published[to] = append(c.Published[to], messages...)
 	}

@@ -17,16 +17,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
-	"ferry/shared/boot/function"
-	"ferry/shared/boot/port"
-	"ferry/shared/endpoint"
-	"ferry/shared/links"
+	"ferry/shared/api/endpoint"
+	"ferry/shared/auth"
+	ferrylambda "ferry/shared/boot/lambda"
 )
 
 // Run answers CloudFormation's requests as a Lambda function. It does not return.
 func Run() {
 	var h cfn.CustomResourceFunction
-	function.Open(os.Getenv, func(c *port.Cloud, _ *endpoint.Ports) error {
+	ferrylambda.Open(os.Getenv, func(c *ferrylambda.Cloud, _ *endpoint.Ports) error {
 		name, err := c.Name("FERRY_KEY_PARAMETER")
 		h = Handler(client(c), name, rand.Reader)
 		return err
@@ -34,7 +33,7 @@ func Run() {
 	lambda.Start(cfn.LambdaWrap(h))
 }
 
-func client(c *port.Cloud) *ssm.Client {
+func client(c *ferrylambda.Cloud) *ssm.Client {
 	return ssm.NewFromConfig(c.Config, func(o *ssm.Options) {
 		if address := c.Endpoint("SSM"); address != nil {
 			o.BaseEndpoint = address
@@ -56,7 +55,7 @@ func Handler(store Store, name string, random io.Reader) cfn.CustomResourceFunct
 		if e.RequestType != cfn.RequestCreate {
 			return e.PhysicalResourceID, nil, nil
 		}
-		key, err := links.NewKey(random)
+		key, err := auth.NewLinkKey(random)
 		if err != nil {
 			return name, nil, err
 		}

@@ -17,7 +17,8 @@ import (
 
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/linkkey"
-	"ferry/shared/links"
+
+	"ferry/shared/auth"
 )
 
 // store is a server in place of the Parameter Store: it keeps parameters, and
@@ -76,7 +77,7 @@ func event(t *testing.T, kind cfn.RequestType) cfn.Event {
 	return e
 }
 
-func bytesOf(b byte) io.Reader { return bytes.NewReader(bytes.Repeat([]byte{b}, links.Size)) }
+func bytesOf(b byte) io.Reader { return bytes.NewReader(bytes.Repeat([]byte{b}, auth.TokenSize)) }
 
 func TestANewStackGetsAKey(t *testing.T) {
 	t.Parallel()
@@ -85,7 +86,7 @@ func TestANewStackGetsAKey(t *testing.T) {
 	if err != nil || id != "/ferry/link-key" || len(data) != 0 {
 		t.Errorf("id %q, data %v, %v", id, data, err)
 	}
-	want, err := links.NewKey(bytesOf(7))
+	want, err := auth.NewLinkKey(bytesOf(7))
 	if err != nil || s.values["/ferry/link-key"] != want {
 		t.Errorf("the key is not the one that was made: %v", err)
 	}
@@ -118,7 +119,7 @@ func TestAFailureIsToldWithoutTheKey(t *testing.T) {
 	t.Cleanup(server.Close)
 	client := ssm.New(ssm.Options{Region: "eu-south-1", BaseEndpoint: &server.URL, Credentials: aws.AnonymousCredentials{}})
 	_, _, err := linkkey.Handler(client, "/ferry/link-key", bytesOf(7))(t.Context(), event(t, cfn.RequestCreate))
-	secret, _ := links.NewKey(bytesOf(7))
+	secret, _ := auth.NewLinkKey(bytesOf(7))
 	if err == nil || !strings.Contains(err.Error(), "not authorized") || strings.Contains(err.Error(), secret) {
 		t.Errorf("the error is %v", err)
 	}

@@ -17,9 +17,9 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/blob/disk"
-	"ferry/shared/endpoint"
-	"ferry/shared/links"
 	"ferry/shared/table/sqlite"
+
+	"ferry/shared/api/endpoint"
 )
 
 // The names of files in the folder.
@@ -176,7 +176,7 @@ func hasNames(dir string) (bool, error) {
 }
 
 // linkKey reads the key's file, or makes it.
-func linkKey(path string, random io.Reader) (key links.Key, made bool, err error) {
+func linkKey(path string, random io.Reader) (key auth.LinkKey, made bool, err error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := makeKey(path, random); err != nil {
@@ -188,14 +188,14 @@ func linkKey(path string, random io.Reader) (key links.Key, made bool, err error
 	if err != nil {
 		return key, false, fmt.Errorf("reading the link key: %w", err)
 	}
-	if key, err = links.ParseKey(string(text)); err != nil {
+	if key, err = auth.ParseLinkKey(string(text)); err != nil {
 		return key, false, fmt.Errorf("%s: %w: %w", path, ErrKey, err)
 	}
 	return key, made, nil
 }
 
 func makeKey(path string, random io.Reader) error {
-	text, err := links.NewKey(random)
+	text, err := auth.NewLinkKey(random)
 	if err != nil {
 		return err
 	}

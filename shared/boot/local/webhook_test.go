@@ -7,8 +7,9 @@ import (
 	"testing"
 
 	"ferry/shared/boot/local"
-	"ferry/shared/endpoint"
-	"ferry/shared/webhooks"
+
+	"ferry/shared/api/endpoint"
+	"ferry/shared/notify/webhook"
 )
 
 func TestTheWebhookSecretIsMadeOnceAndForItsOwnerAlone(t *testing.T) {
@@ -27,7 +28,7 @@ func TestTheWebhookSecretIsMadeOnceAndForItsOwnerAlone(t *testing.T) {
 	}
 	wg.Wait()
 	for _, text := range all {
-		if _, err := webhooks.ParseSecrets(text); err != nil || text != all[0] {
+		if _, err := webhook.ParseSecrets(text); err != nil || text != all[0] {
 			t.Errorf("%q, %v", text, err)
 		}
 	}

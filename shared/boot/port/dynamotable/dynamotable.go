@@ -4,13 +4,14 @@ package dynamotable
 import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"ferry/shared/boot/port"
-	"ferry/shared/endpoint"
 	"ferry/shared/table/dynamo"
+
+	"ferry/shared/api/endpoint"
+	"ferry/shared/boot/lambda"
 )
 
 // Open opens the table that FERRY_TABLE names.
-func Open(c *port.Cloud, p *endpoint.Ports) error {
+func Open(c *lambda.Cloud, p *endpoint.Ports) error {
 	name, err := c.Name("FERRY_TABLE")
 	if err != nil {
 		return err

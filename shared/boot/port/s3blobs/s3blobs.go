@@ -7,12 +7,13 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"ferry/shared/blob/s3"
-	"ferry/shared/boot/port"
-	"ferry/shared/endpoint"
+
+	"ferry/shared/api/endpoint"
+	"ferry/shared/boot/lambda"
 )
 
 // Open opens the buckets that FERRY_FILES_BUCKET and FERRY_BACKUP_BUCKET name.
-func Open(c *port.Cloud, p *endpoint.Ports) error {
+func Open(c *lambda.Cloud, p *endpoint.Ports) error {
 	files, err1 := c.Name("FERRY_FILES_BUCKET")
 	backup, err2 := c.Name("FERRY_BACKUP_BUCKET")
 	if err := errors.Join(err1, err2); err != nil {

@@ -6,14 +6,14 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sesv2"
 
-	"ferry/shared/boot/port"
-	"ferry/shared/endpoint"
-	"ferry/shared/mail/ses"
+	"ferry/shared/api/endpoint"
+	"ferry/shared/boot/lambda"
+	"ferry/shared/notify/mail/ses"
 )
 
 // Open opens SES with the sender that FERRY_MAIL_FROM names and the
 // configuration set that FERRY_MAIL_EVENTS names.
-func Open(c *port.Cloud, p *endpoint.Ports) error {
+func Open(c *lambda.Cloud, p *endpoint.Ports) error {
 	from, err1 := c.Name("FERRY_MAIL_FROM")
 	set, err2 := c.Name("FERRY_MAIL_EVENTS")
 	if err := errors.Join(err1, err2); err != nil {

@@ -4,19 +4,19 @@ package smstext
 import (
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 
-	"ferry/shared/boot/port"
-	"ferry/shared/endpoint"
-	"ferry/shared/sms/snssms"
+	"ferry/shared/api/endpoint"
+	"ferry/shared/boot/lambda"
+	ferrysns "ferry/shared/notify/sns"
 )
 
 // Open opens SNS for text messages, with the sender that FERRY_SMS_SENDER names
 // if it is set.
-func Open(c *port.Cloud, p *endpoint.Ports) error {
+func Open(c *lambda.Cloud, p *endpoint.Ports) error {
 	client := sns.NewFromConfig(c.Config, func(o *sns.Options) {
 		if address := c.Endpoint("SNS"); address != nil {
 			o.BaseEndpoint = address
 		}
 	})
-	p.SMS = snssms.Sender{Client: client, SenderID: c.Getenv("FERRY_SMS_SENDER")}
+	p.SMS = ferrysns.Sender{Client: client, SenderID: c.Getenv("FERRY_SMS_SENDER")}
 	return nil
 }

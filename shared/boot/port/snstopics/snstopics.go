@@ -6,15 +6,15 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 
-	"ferry/shared/boot/port"
-	"ferry/shared/endpoint"
-	"ferry/shared/relay"
-	snsrelay "ferry/shared/relay/sns"
+	"ferry/shared/api/endpoint"
+	"ferry/shared/boot/lambda"
+	"ferry/shared/notify"
+	ferrysns "ferry/shared/notify/sns"
 )
 
 // Open opens the topics that FERRY_NOTICES_TOPIC and FERRY_EVENTS_TOPIC name
 // by their ARNs.
-func Open(c *port.Cloud, p *endpoint.Ports) error {
+func Open(c *lambda.Cloud, p *endpoint.Ports) error {
 	notices, err1 := c.Name("FERRY_NOTICES_TOPIC")
 	events, err2 := c.Name("FERRY_EVENTS_TOPIC")
 	if err := errors.Join(err1, err2); err != nil {
@@ -25,6 +25,6 @@ func Open(c *port.Cloud, p *endpoint.Ports) error {
 			o.BaseEndpoint = address
 		}
 	})
-	p.Topics = snsrelay.Topics{Client: client, ARNs: map[relay.Topic]string{relay.Notices: notices, relay.Events: events}}
+	p.Topics = ferrysns.Topics{Client: client, ARNs: map[notify.Topic]string{notify.NoticesTopic: notices, notify.EventsTopic: events}}
 	return nil
 }

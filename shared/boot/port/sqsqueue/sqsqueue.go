@@ -4,13 +4,13 @@ package sqsqueue
 import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"ferry/shared/boot/port"
-	"ferry/shared/endpoint"
-	sqsrelay "ferry/shared/relay/sqs"
+	"ferry/shared/api/endpoint"
+	"ferry/shared/boot/lambda"
+	ferrysqs "ferry/shared/notify/sqs"
 )
 
 // Open opens the queue that FERRY_QUEUE names by its URL.
-func Open(c *port.Cloud, p *endpoint.Ports) error {
+func Open(c *lambda.Cloud, p *endpoint.Ports) error {
 	url, err := c.Name("FERRY_QUEUE")
 	if err != nil {
 		return err
@@ -20,6 +20,6 @@ func Open(c *port.Cloud, p *endpoint.Ports) error {
 			o.BaseEndpoint = address
 		}
 	})
-	p.Queue = sqsrelay.Queue{Client: client, URL: url}
+	p.Queue = ferrysqs.Queue{Client: client, URL: url}
 	return nil
 }

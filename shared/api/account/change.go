@@ -1,0 +1,66 @@
+// Package authchange is POST /auth/change: specification section 4.7.
+
+package account
+
+import (
+	"net/http"
+
+	"ferry/shared/accounts"
+	"ferry/shared/envelope"
+
+	"ferry/shared/api/endpoint"
+	"ferry/shared/auth"
+)
+
+// Endpoint names the endpoint and its routes.
+func Change() endpoint.Endpoint {
+	return endpoint.Endpoint{
+		Name:   "authchange",
+		Routes: []endpoint.Route{{Method: "POST", Path: "/auth/change"}},
+		New:    NewChange,
+	}
+}
+
+// New returns the handler. It needs the port Table.
+func NewChange(p *endpoint.Ports) http.Handler {
+	service, outlet := p.Accounts(), p.Outlet()
+	outlet.Links = true
+	return outlet.Handler(func(w http.ResponseWriter, r *http.Request) error {
+		c, err := read(w, r)
+		if err != nil {
+			return err
+		}
+		user, err := service.Change(r.Context(), c)
+		if err != nil {
+			return err
+		}
+		return envelope.Write(w, p.Now(), envelope.Success{
+			Description: envelope.Forget, User: user,
+			LinkURL: auth.ChangeLink(p.Base(r.Context()), endpoint.Lang(r, auth.User{}), c.Token),
+		})
+	})
+}
+
+// read takes PIN and password from the query or from a form, so that they
+// need not stand in a URL.
+func read(w http.ResponseWriter, r *http.Request) (accounts.Change, error) {
+	q, err := endpoint.Query(r)
+	if err != nil {
+		return accounts.Change{}, err
+	}
+	form, _, err := endpoint.Form(w, r)
+	if err != nil {
+		return accounts.Change{}, err
+	}
+	value := func(name string) string {
+		if v := form.Get(name); v != "" {
+			return v
+		}
+		return q.Get(name)
+	}
+	c := accounts.Change{Token: value("k"), PIN: value("p"), Password: value("z")}
+	if c.Token == "" {
+		return accounts.Change{}, envelope.NewFault(envelope.Invalid, "the query parameter k, the change token, is missing")
+	}
+	return c, nil
+}

@@ -1,0 +1,306 @@
+package account_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ferry/shared/api/apitest"
+	"ferry/shared/auth"
+)
+
+const (
+	old   = "the old password"
+	fresh = "a new password"
+)
+
+// way is a change link on its way to a new password.
+type way struct {
+	*apitest.Server
+	path, pin, bearer string
+}
+
+// forgot is alice, who asked for a link and got her PIN.
+func forgot(t *testing.T) way {
+	t.Helper()
+	s := apitest.New(t)
+	s.AddUser("alice", old)
+	bearer := s.Login("alice", old)
+	e := s.Decode(s.Request("GET", "/auth/forget?u=alice", nil), 200)
+	s.Deliver()
+	messages, err := s.Service.Inbox.List(t.Context(), 1)
+	if err != nil || len(messages) != 1 {
+		t.Fatalf("%d messages, %v", len(messages), err)
+	}
+	return way{s, strings.TrimPrefix(e.LinkURL, s.Base), digits(t, messages[0].Text), bearer}
+}
+
+// first is alice with her temporary password.
+func first(t *testing.T) way {
+	t.Helper()
+	s := apitest.New(t)
+	s.AddUser("alice", old, func(u *auth.User) { u.State = auth.FirstAccess })
+	e := s.Decode(s.Request("POST", "/auth/first", nil, "Authorization", apitest.Basic("alice", old)), 200)
+	return way{s, strings.TrimPrefix(e.LinkURL, s.Base), "", ""}
+}
+
+// digits finds the PIN in a mail.
+func digits(t *testing.T, text string) string {
+	t.Helper()
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r < '0' || r > '9' }) {
+		if len(word) == 8 {
+			return word
+		}
+	}
+	t.Fatal("the mail has no PIN")
+	return ""
+}
+
+// wrong is a PIN that differs from the right one.
+func (w way) wrong() string {
+	if w.pin[0] == '0' {
+		return "1" + w.pin[1:]
+	}
+	return "0" + w.pin[1:]
+}
+
+func (w way) post(query string) *http.Response {
+	w.Helper()
+	return w.Request("POST", w.path+query, nil)
+}
+
+// holds checks which of the passwords lets in.
+func (w way) holds(t *testing.T, password string) {
+	t.Helper()
+	for p, status := range map[string]int{old: 401, fresh: 401, password: 200} {
+		resp := w.Request("POST", "/auth/login", nil, "Authorization", apitest.Basic("alice", p))
+		if resp.StatusCode != status {
+			t.Errorf("a login with %q is answered with %d, want %d", p, resp.StatusCode, status)
+		}
+	}
+}
+
+func TestAForgottenPasswordIsChanged(t *testing.T) {
+	t.Parallel()
+	for what, send := range map[string]func(w way) *http.Response{
+		"by the query": func(w way) *http.Response { return w.post("&p=" + w.pin + "&z=" + url.QueryEscape(fresh)) },
+		"by a form": func(w way) *http.Response {
+			return w.Request("POST", w.path, strings.NewReader(url.Values{"p": {w.pin}, "z": {fresh}}.Encode()), "Content-Type", "application/x-www-form-urlencoded")
+		},
+		"by a form alone": func(w way) *http.Response {
+			_, token, _ := strings.Cut(w.path, "k=")
+			body := url.Values{"k": {token}, "p": {w.pin}, "z": {fresh}}.Encode()
+			return w.Request("POST", "/auth/change", strings.NewReader(body), "Content-Type", "application/x-www-form-urlencoded")
+		},
+		"by a form that goes over the query": func(w way) *http.Response {
+			return w.Request("POST", w.path+"&p=00000000&z=the+one+in+the+query", strings.NewReader(url.Values{"p": {w.pin}, "z": {fresh}}.Encode()), "Content-Type", "application/x-www-form-urlencoded")
+		},
+		"with the type of the specification": func(w way) *http.Response {
+			return w.Request("POST", w.path+"&p="+w.pin+"&z="+url.QueryEscape(fresh), strings.NewReader("{}"), "Content-Type", "application/json")
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			w := forgot(t)
+			e := w.Decode(send(w), 200)
+			if e.User != "alice" || e.LinkURL != w.Base+w.path && !strings.Contains(e.LinkURL, "/auth/change?lang=en&k=") {
+				t.Errorf("the answer is %+v", e)
+			}
+			w.holds(t, fresh)
+			w.Decode(w.Request("GET", "/download/list", nil, "Authorization", "Bearer "+w.bearer), 401)
+			w.Decode(w.post("&p="+w.pin+"&z=yet+another+one"), 401)
+			w.holds(t, fresh)
+		})
+	}
+}
+
+func TestWhatCannotChangeAPasswordChangesNothing(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		what, query string // PIN and WRONG are replaced
+		status      int
+		says        string
+	}{
+		{"without a PIN", "&z=a+new+password", 403, "first access"},
+		{"with a wrong PIN", "&p=WRONG&z=a+new+password", 401, "PIN"},
+		{"with half a PIN", "&p=1234&z=a+new+password", 401, "PIN"},
+		{"with a short password", "&p=PIN&z=short", 400, "10 to 128"},
+		{"with a long password", "&p=PIN&z=" + strings.Repeat("abcd", 33), 400, "10 to 128"},
+		{"with a common password", "&p=PIN&z=1234567890", 400, "guess"},
+		{"with the user's name", "&p=PIN&z=AliceAlice", 400, "guess"},
+		{"with control characters", "&p=PIN&z=a+new+%07+password", 400, "control"},
+		{"with a password that is no text", "&p=PIN&z=a+new+%FF+password", 400, "text"},
+		{"with a short password and a wrong PIN", "&p=WRONG&z=short", 400, "10 to 128"},
+		{"with another token", "x&p=PIN&z=a+new+password", 401, "not known"},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			t.Parallel()
+			w := forgot(t)
+			resp := w.post(strings.NewReplacer("PIN", w.pin, "WRONG", w.wrong()).Replace(c.query))
+			if says := resp.Header.Get("Ferry-Error"); !strings.Contains(says, c.says) {
+				t.Errorf("Ferry-Error is %q, want something about %q", says, c.says)
+			}
+			w.Decode(resp, c.status)
+			w.holds(t, old)
+			w.Decode(w.Request("GET", "/download/list", nil, "Authorization", "Bearer "+w.bearer), 200)
+			// The link still works: nothing of this was a wrong PIN too many.
+			w.Decode(w.post("&p="+w.pin+"&z=a+new+password"), 200)
+		})
+	}
+}
+
+func TestWithoutANewPasswordALinkIsOnlyChecked(t *testing.T) {
+	t.Parallel()
+	w := forgot(t)
+	for range 8 { // more often than there are tries
+		w.Decode(w.post("&p="+w.pin), 200)
+	}
+	w.Decode(w.post(""), 403)
+	w.Decode(w.post("&p="+w.wrong()), 401)
+	w.holds(t, old)
+	w.Decode(w.Request("POST", "/auth/change", nil), 400)
+	w.Decode(w.Request("POST", "/auth/change?k=unknown", nil), 401)
+}
+
+func TestFiveWrongPINsEndALink(t *testing.T) {
+	t.Parallel()
+	w := forgot(t)
+	for range 5 {
+		w.Decode(w.post("&p="+w.wrong()+"&z=a+new+password"), 401)
+	}
+	w.Decode(w.post("&p="+w.pin+"&z=a+new+password"), 401)
+	w.holds(t, old)
+}
+
+func TestTheFifthPINMayBeRight(t *testing.T) {
+	t.Parallel()
+	w := forgot(t)
+	for range 4 {
+		w.Decode(w.post("&p="+w.wrong()+"&z=a+new+password"), 401)
+	}
+	w.Decode(w.post("&p="+w.pin+"&z=a+new+password"), 200)
+	w.holds(t, fresh)
+}
+
+func TestTriesAtOnceAreNoMoreThanFive(t *testing.T) {
+	t.Parallel()
+	w := forgot(t)
+	var tried, refused atomic.Int64
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			resp := w.post("&p=" + w.wrong() + "&z=a+new+password")
+			if strings.Contains(resp.Header.Get("Ferry-Error"), "PIN is not right") {
+				tried.Add(1)
+			} else if resp.StatusCode == 401 {
+				refused.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if tried.Load() != 5 || refused.Load() != 15 {
+		t.Errorf("%d PINs were tried and %d refused, want 5 and 15", tried.Load(), refused.Load())
+	}
+}
+
+func TestALinkIsUsedOnce(t *testing.T) {
+	t.Parallel()
+	w := forgot(t)
+	var changed atomic.Int64
+	var wg sync.WaitGroup
+	for range 5 {
+		wg.Go(func() {
+			if w.post("&p="+w.pin+"&z=a+new+password").StatusCode == 200 {
+				changed.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if changed.Load() != 1 {
+		t.Errorf("the password was changed %d times", changed.Load())
+	}
+	w.holds(t, fresh)
+}
+
+func TestALinkEndsWithItsTime(t *testing.T) {
+	t.Parallel()
+	for what, c := range map[string]struct {
+		begin  func(*testing.T) way
+		after  time.Duration
+		status int
+	}{
+		"a forgotten password in time":  {forgot, 14 * time.Minute, 200},
+		"a forgotten password too late": {forgot, 15 * time.Minute, 401},
+		"a first access in time":        {first, 59 * time.Minute, 200},
+		"a first access too late":       {first, time.Hour, 401},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			w := c.begin(t)
+			w.Clock.Advance(c.after)
+			w.Decode(w.post("&p="+w.pin+"&z=a+new+password"), c.status)
+		})
+	}
+}
+
+func TestALinkEndsWithWhatElseChangesTheUser(t *testing.T) {
+	t.Parallel()
+	for what, change := range map[string]func(t *testing.T, w way){
+		"a newer password": func(t *testing.T, w way) {
+			hash, err := w.Data.Ports.Hasher.Hash(t.Context(), "one by the operator")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Users.SetPassword(t.Context(), "alice", hash, auth.Active); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"a disabled user": func(t *testing.T, w way) {
+			if err := w.Users.Disable(t.Context(), "alice"); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"a user enabled again": func(t *testing.T, w way) {
+			if err := w.Users.Disable(t.Context(), "alice"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.Users.Enable(t.Context(), "alice"); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"another link that was used": func(t *testing.T, w way) {
+			e := w.Decode(w.Request("GET", "/auth/forget?u=alice", nil), 200)
+			w.Deliver()
+			messages, err := w.Service.Inbox.List(t.Context(), 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.Decode(w.Request("POST", strings.TrimPrefix(e.LinkURL, w.Base)+"&p="+digits(t, messages[0].Text)+"&z=the+newest+of+all", nil), 200)
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			w := forgot(t)
+			change(t, w)
+			w.Decode(w.post("&p="+w.pin+"&z=a+new+password"), 401)
+			if resp := w.Request("POST", "/auth/login", nil, "Authorization", apitest.Basic("alice", fresh)); resp.StatusCode != 401 {
+				t.Errorf("the new password lets in: %d", resp.StatusCode)
+			}
+		})
+	}
+}
+
+func TestAFirstAccessNeedsNoPIN(t *testing.T) {
+	t.Parallel()
+	w := first(t)
+	w.Decode(w.post(""), 200)
+	w.Decode(w.post("&z=short"), 400)
+	w.Decode(w.post("&z=a+new+password&p=ignored"), 200)
+	w.holds(t, fresh)
+	w.Decode(w.Request("POST", "/auth/first", nil, "Authorization", apitest.Basic("alice", fresh)), 403)
+	w.Decode(w.post("&z=yet+another+one"), 401)
+}

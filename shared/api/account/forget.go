@@ -1,0 +1,46 @@
+// Package authforget is GET /auth/forget: specification section 4.6.
+
+package account
+
+import (
+	"net/http"
+
+	"ferry/shared/envelope"
+
+	"ferry/shared/api/endpoint"
+	"ferry/shared/auth"
+)
+
+// Endpoint names the endpoint and its routes.
+func Forget() endpoint.Endpoint {
+	return endpoint.Endpoint{
+		Name:   "authforget",
+		Routes: []endpoint.Route{{Method: "GET", Path: "/auth/forget"}},
+		New:    NewForget,
+	}
+}
+
+// New returns the handler. It needs the port Table and the link key.
+func NewForget(p *endpoint.Ports) http.Handler {
+	service, outlet := p.Accounts(), p.Outlet()
+	outlet.Links = true
+	return outlet.Handler(func(w http.ResponseWriter, r *http.Request) error {
+		q, err := endpoint.Query(r)
+		if err != nil {
+			return err
+		}
+		name := q.Get("u")
+		if name == "" {
+			return envelope.NewFault(envelope.Invalid, "the query parameter u, the user's name, is missing")
+		}
+		base, lang := p.Base(r.Context()), endpoint.Lang(r, auth.User{})
+		token, user, err := service.Forget(r.Context(), name, base, lang)
+		if err != nil {
+			return err
+		}
+		p.Notify()
+		return envelope.Write(w, p.Now(), envelope.Success{
+			Description: envelope.Forget, User: user, LinkURL: auth.ChangeLink(base, lang, token),
+		})
+	})
+}

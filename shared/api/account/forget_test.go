@@ -1,0 +1,219 @@
+package account_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ferry/shared/api"
+	"ferry/shared/api/apitest"
+	"ferry/shared/api/endpoint"
+	"ferry/shared/auth"
+)
+
+const authforgetPassword = "a password to try"
+
+func authforgetStart(t *testing.T, options ...apitest.Option) *apitest.Server {
+	t.Helper()
+	s := apitest.New(t, options...)
+	s.AddUser("alice", authforgetPassword, func(u *auth.User) { u.Lang = "it" })
+	s.AddUser("new", authforgetPassword, func(u *auth.User) { u.State = auth.FirstAccess })
+	s.AddUser("off", authforgetPassword, func(u *auth.User) { u.State = auth.Disabled })
+	s.AddUser("unreached", authforgetPassword, func(u *auth.User) { u.Email = "" })
+	return s
+}
+
+func hiding(set *endpoint.Settings, _ *api.Options) { set.HideUsers = true }
+
+func TestForgetAnswersByTheStateOfTheUser(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		what, query string
+		status      int
+		user        string
+		mails       int
+	}{
+		{"an active user", "u=alice", 200, "alice", 1},
+		{"a name in capitals", "u=ALICE", 200, "alice", 1},
+		{"a user in first access", "u=new", 200, "new", 1},
+		{"an unknown user", "u=nobody", 401, "", 0},
+		{"a name that nobody can have", "u=..%2Fx", 401, "", 0},
+		{"a disabled user", "u=off", 403, "", 0},
+		{"a user without an address", "u=unreached", 403, "", 0},
+		{"no name", "", 400, "", 0},
+		{"an empty name", "u=", 400, "", 0},
+		{"a query that cannot be read", "u=%zz", 400, "", 0},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			t.Parallel()
+			s := authforgetStart(t)
+			if strings.Contains(c.query, "%zz") {
+				s.InProcess("the gateway reads queries")
+			}
+			resp := s.Request("GET", "/auth/forget?"+c.query, nil)
+			if c.status != 200 && resp.Header.Get("Ferry-Error") == "" {
+				t.Error("Ferry-Error is missing")
+			}
+			if e := s.Decode(resp, c.status); e.User != c.user {
+				t.Errorf("the user is %q, want %q", e.User, c.user)
+			}
+			if n := s.Deliver(); n != c.mails {
+				t.Errorf("%d mails were sent, want %d", n, c.mails)
+			}
+		})
+	}
+}
+
+func TestTheMailIsInTheUsersLanguageAndTheLinkInTheAskers(t *testing.T) {
+	t.Parallel()
+	s := authforgetStart(t)
+	e := s.Decode(s.Request("GET", "/auth/forget?u=alice&lang=fr", nil), 200)
+	if !strings.HasPrefix(e.LinkURL, s.Base+"/auth/change?lang=fr&k=") {
+		t.Errorf("the link is %q", e.LinkURL)
+	}
+	s.Deliver()
+	messages, err := s.Service.Inbox.List(t.Context(), 1)
+	if err != nil || len(messages) != 1 {
+		t.Fatalf("%d messages, %v", len(messages), err)
+	}
+	m := messages[0]
+	if m.To != "alice@example.com" || !strings.Contains(m.HTML, `lang="it"`) {
+		t.Errorf("the mail to %s is %s", m.To, m.HTML)
+	}
+	if _, token, _ := strings.Cut(e.LinkURL, "k="); strings.Contains(m.Text+m.HTML, token) {
+		t.Error("the mail with the PIN holds the link too: who reads it needs nothing else")
+	}
+}
+
+func TestThreeRequestsAnHourAndTenADayAreAnswered(t *testing.T) {
+	t.Parallel()
+	for what, c := range map[string]struct {
+		options []apitest.Option
+		user    string
+	}{
+		"a user": {nil, "alice"}, "a hidden user": {[]apitest.Option{hiding}, "alice"}, "a user who does not exist": {[]apitest.Option{hiding}, "nobody"},
+		"a hidden disabled user": {[]apitest.Option{hiding}, "off"}, "a hidden user without an address": {[]apitest.Option{hiding}, "unreached"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			s := authforgetStart(t, c.options...)
+			ask := func(status int) *http.Response {
+				t.Helper()
+				resp := s.Request("GET", "/auth/forget?u="+c.user, nil)
+				s.Decode(resp, status)
+				return resp
+			}
+			for range 3 { // hours
+				for range 3 {
+					ask(200)
+				}
+				resp := ask(429)
+				if after := resp.Header.Get("Retry-After"); len(after) != 4 || after < "3500" || after > "3600" {
+					t.Errorf("Retry-After is %s", after)
+				}
+				s.Clock.Advance(time.Hour + time.Second)
+			}
+			ask(200)
+			resp := ask(429)
+			if after := resp.Header.Get("Retry-After"); len(after) != 5 {
+				t.Errorf("Retry-After is %s, want most of a day", after)
+			}
+			s.Clock.Advance(21*time.Hour + time.Minute)
+			for range 3 {
+				ask(200)
+			}
+			ask(429)
+		})
+	}
+}
+
+func TestTheLimitHoldsForManyAtOnce(t *testing.T) {
+	t.Parallel()
+	s := authforgetStart(t)
+	var mu sync.Mutex
+	statuses := map[int]int{}
+	var wg sync.WaitGroup
+	for range 24 {
+		wg.Go(func() {
+			resp := s.Request("GET", "/auth/forget?u=alice", nil)
+			mu.Lock()
+			defer mu.Unlock()
+			statuses[resp.StatusCode]++
+		})
+	}
+	wg.Wait()
+	for statuses[200] < 3 { // those who found the user busy may try again
+		resp := s.Request("GET", "/auth/forget?u=alice", nil)
+		if statuses[resp.StatusCode]++; resp.StatusCode != 200 {
+			break
+		}
+	}
+	if statuses[200] != 3 || statuses[429] == 0 || statuses[200]+statuses[429]+statuses[503] < 24 {
+		t.Errorf("the answers are %v, want three of 200", statuses)
+	}
+	if n := s.Deliver(); n != 3 {
+		t.Errorf("%d mails were sent, want 3", n)
+	}
+}
+
+// TestHiddenUsersCannotBeToldFromOthers compares all that a caller sees on the
+// way to a new password, without the PIN.
+func TestHiddenUsersCannotBeToldFromOthers(t *testing.T) {
+	t.Parallel()
+	s := authforgetStart(t, hiding)
+	see := func(user string) []string {
+		var seen []string
+		note := func(resp *http.Response) apitest.Envelope {
+			e := s.Decode(resp, resp.StatusCode)
+			seen = append(seen, fmt.Sprint(resp.StatusCode, e.Status, e.Description, e.User == user, len(e.LinkURL), resp.Header.Get("Ferry-Error"), resp.Header.Get("Content-Length") != ""))
+			return e
+		}
+		e := note(s.Request("GET", "/auth/forget?u="+user, nil))
+		change := strings.TrimPrefix(e.LinkURL, s.Base)
+		note(s.Request("POST", change, nil))
+		note(s.Request("POST", change+"&z=a+new+password", nil))
+		note(s.Request("POST", change+"&p=00000000&z=short", nil))
+		for i := range 6 {
+			note(s.Request("POST", change+fmt.Sprintf("&p=0000000%d&z=a+new+password", i), nil))
+		}
+		s.Clock.Advance(time.Minute)
+		note(s.Request("POST", strings.TrimPrefix(note(s.Request("GET", "/auth/forget?u="+user, nil)).LinkURL, s.Base), nil))
+		return seen
+	}
+	want := see("alice")
+	for _, user := range []string{"nobody", "off", "unreached"} {
+		got := see(user)
+		for i := range want {
+			if got[i] != want[i] {
+				t.Errorf("%s: answer %d is\n%s, and for alice\n%s", user, i, got[i], want[i])
+			}
+		}
+	}
+	s.Deliver()
+	messages, err := s.Service.Inbox.List(t.Context(), 10)
+	if err != nil || len(messages) != 2 {
+		t.Errorf("%d mails, %v; want the 2 to alice", len(messages), err)
+	}
+	if e := s.Decode(s.Request("GET", "/auth/forget?u=no/body", nil), 200); e.User != "no/body" {
+		t.Errorf("a name that nobody can have is answered for %q", e.User)
+	}
+	if u, err := s.Users.Get(t.Context(), "off"); err != nil || u.State != auth.Disabled {
+		t.Errorf("the disabled user is %+v, %v", u, err)
+	}
+}
+
+// What looks at links before people do asks for their heads.
+func TestHEADSendsNoPIN(t *testing.T) {
+	t.Parallel()
+	s := authforgetStart(t)
+	resp := s.Request("HEAD", "/auth/forget?u=alice", nil)
+	if resp.StatusCode != http.StatusMethodNotAllowed || resp.Header.Get("Allow") != "GET" {
+		t.Errorf("it is answered with %d, Allow %q", resp.StatusCode, resp.Header.Get("Allow"))
+	}
+	if n := s.Deliver(); n != 0 {
+		t.Errorf("%d mails were sent", n)
+	}
+}

@@ -1,0 +1,37 @@
+// Package authlogin is POST /auth/login: specification section 4.2.
+
+package account
+
+import (
+	"net/http"
+
+	"ferry/shared/auth"
+	"ferry/shared/envelope"
+
+	"ferry/shared/api/endpoint"
+)
+
+// Endpoint names the endpoint and its routes.
+func Login() endpoint.Endpoint {
+	return endpoint.Endpoint{
+		Name:   "authlogin",
+		Routes: []endpoint.Route{{Method: "POST", Path: "/auth/login"}},
+		New:    NewLogin,
+	}
+}
+
+// New returns the handler. It needs the port Table.
+func NewLogin(p *endpoint.Ports) http.Handler {
+	check := p.Auth()
+	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
+		name, password, ok := r.BasicAuth()
+		if !ok {
+			return envelope.NewFault(envelope.Unauthorized, "an Authorization header of the form Basic is missing")
+		}
+		u, bearer, err := check.Login(r.Context(), name, password, auth.Source(r))
+		if err != nil {
+			return err
+		}
+		return envelope.Write(w, p.Now(), envelope.Success{Description: envelope.Login, User: u.Name, Bearer: bearer})
+	})
+}

@@ -1,0 +1,141 @@
+// Package notificationsstop is GET and POST /notifications/stop: with the link
+// at the end of a mail its recipient ends such mails, and lets them come again.
+
+package account
+
+import (
+	"context"
+	"net/http"
+
+	"ferry/shared/envelope"
+
+	"ferry/shared/api/endpoint"
+	"ferry/shared/auth"
+	"ferry/shared/notify"
+)
+
+// Endpoint names the endpoint and its routes.
+func Stop() endpoint.Endpoint {
+	return endpoint.Endpoint{
+		Name:   "notificationsstop",
+		Routes: []endpoint.Route{{Method: "GET", Path: "/notifications/stop"}, {Method: "POST", Path: "/notifications/stop"}},
+		New:    NewStop,
+	}
+}
+
+// New returns the handler. It needs the ports Table and Key. A browser gets
+// pages, anything else the envelope.
+//
+// Only a POST changes something: mail scanners open every link. It needs no
+// more than the address of the link (RFC 8058: mail programs send it when
+// their user presses their own button), and may come any number of times. A
+// request costs one call to the table, or two if it ends a wish or repeats one,
+// and none if the token is wrong.
+func NewStop(p *endpoint.Ports) http.Handler {
+	s := server{p}
+	programs := p.Outlet()
+	programs.Links = true
+	people := programs
+	people.WriteError = s.errorPage
+	forPrograms, forPeople := programs.Handler(s.serve), people.Handler(s.serve)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Add("Vary", "Accept")
+		if isPerson(r) {
+			forPeople.ServeHTTP(w, r)
+		} else {
+			forPrograms.ServeHTTP(w, r)
+		}
+	})
+}
+
+func isPerson(r *http.Request) bool { return endpoint.Prefers(r, "text/html") != "" }
+
+type server struct{ ports *endpoint.Ports }
+
+// state is how things stand for an address.
+type state int
+
+const (
+	coming  state = iota // mails are sent to it
+	stopped              // its owner wants none
+	refused              // mail to it came back, or was called spam
+)
+
+func (s server) serve(w http.ResponseWriter, r *http.Request) error {
+	address, err := s.address(r)
+	if err != nil {
+		return err
+	}
+	var now state
+	switch {
+	case r.Method == http.MethodGet:
+		now, err = s.look(r.Context(), address)
+	default:
+		now, err = s.change(w, r, address)
+	}
+	if err != nil {
+		return err
+	}
+	if isPerson(r) {
+		return writePage(w, http.StatusOK, wordsOf(endpoint.Lang(r, auth.User{})).page(now, address))
+	}
+	return envelope.Write(w, s.ports.Now(), envelope.Success{Description: envelope.Stop})
+}
+
+// address is the one that the request's token is for.
+func (s server) address(r *http.Request) (string, error) {
+	q, err := endpoint.Query(r)
+	if err != nil {
+		return "", err
+	}
+	token := q.Get("t")
+	if token == "" {
+		return "", envelope.NewFault(envelope.Invalid, "the query parameter t, the token at the end of a mail, is missing")
+	}
+	address, ok := s.ports.Key.StopAddress(token)
+	if !ok {
+		return "", envelope.NewFault(envelope.Unauthorized, "the token is not one of a mail from here")
+	}
+	return address, nil
+}
+
+func (s server) look(ctx context.Context, address string) (state, error) {
+	e, _, err := notify.Suppressed(ctx, s.ports.Table, address)
+	return stateOf(e), err
+}
+
+// stateOf is how things stand, the owner's wish first: it is what a page can change.
+func stateOf(e notify.Suppression) state {
+	switch {
+	case e.Stopped != 0:
+		return stopped
+	case e.Refused != "":
+		return refused
+	}
+	return coming
+}
+
+// change stops the mails or, with undo in a form, lets them come again. An
+// address that is on the list for another reason stays there for it.
+func (s server) change(w http.ResponseWriter, r *http.Request, address string) (state, error) {
+	form, _, err := endpoint.Form(w, r)
+	if err != nil {
+		return 0, err
+	}
+	var e notify.Suppression
+	if form.Get("undo") != "" {
+		e, err = notify.ResumeMail(r.Context(), s.ports.Table, address)
+	} else {
+		e, err = notify.StopMail(r.Context(), s.ports.Table, address, s.ports.Now())
+	}
+	return stateOf(e), err
+}
+
+// errorPage tells a person who followed a link that it is none.
+func (s server) errorPage(w http.ResponseWriter, r *http.Request, status int) error {
+	words := wordsOf(endpoint.Lang(r, auth.User{}))
+	if status >= http.StatusInternalServerError || status == http.StatusTooManyRequests {
+		return writePage(w, status, page{Lang: words.lang, Title: words.sorry, Text: words.later})
+	}
+	return writePage(w, status, page{Lang: words.lang, Title: words.noLink, Text: words.whole})
+}

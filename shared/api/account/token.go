@@ -1,0 +1,81 @@
+// Package oauthtoken is POST /oauth2/token: specification section 4.1, the
+// password grant of OAuth 2.0 (RFC 6749, section 4.3).
+
+package account
+
+import (
+	"net/http"
+
+	"ferry/shared/auth"
+	"ferry/shared/envelope"
+
+	"ferry/shared/api/endpoint"
+)
+
+// Endpoint names the endpoint and its routes.
+func Token() endpoint.Endpoint {
+	return endpoint.Endpoint{
+		Name:   "oauthtoken",
+		Routes: []endpoint.Route{{Method: "POST", Path: "/oauth2/token"}},
+		New:    NewToken,
+	}
+}
+
+type token struct {
+	AccessToken string `json:"access_token"`
+	TokenType   string `json:"token_type"`
+	ExpiresIn   int    `json:"expires_in"` // seconds
+	Scope       string `json:"scope"`
+}
+
+type failure struct {
+	Error       int    `json:"error"`
+	Description string `json:"error_description"`
+	URI         string `json:"error_uri"`
+}
+
+// New returns the handler. It needs the port Table.
+func NewToken(p *endpoint.Ports) http.Handler {
+	check, outlet := p.Auth(), p.Outlet()
+	outlet.WriteError = func(w http.ResponseWriter, r *http.Request, status int) error {
+		return write(w, status, failure{status, phrase(status), p.Base(r.Context())})
+	}
+	return outlet.Handler(func(w http.ResponseWriter, r *http.Request) error {
+		form, ok, err := endpoint.Form(w, r)
+		if err != nil {
+			return err
+		}
+		// Clients also send client_id, or Basic with it: there are no
+		// clients here to tell apart, so both are left unread.
+		name, password := form.Get("username"), form.Get("password")
+		switch {
+		case !ok:
+			return envelope.NewFault(envelope.Invalid, "the body must be application/x-www-form-urlencoded")
+		case form.Get("grant_type") != "password":
+			return envelope.NewFault(envelope.Invalid, "grant_type must be password")
+		case name == "" || password == "":
+			return envelope.NewFault(envelope.Invalid, "username and password are needed")
+		}
+		_, bearer, err := check.Login(r.Context(), name, password, auth.Source(r))
+		if err != nil {
+			return err
+		}
+		return write(w, http.StatusOK, token{bearer, "Bearer", int(auth.Lifetime.Seconds()), p.Base(r.Context())})
+	})
+}
+
+func write(w http.ResponseWriter, status int, v any) error {
+	h := w.Header()
+	h.Set("Content-Type", "application/json;charset=UTF-8")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Pragma", "no-cache")
+	return envelope.WriteJSON(w, status, v)
+}
+
+// phrase is that of specification section 7.2, whose 500 differs in case.
+func phrase(status int) string {
+	if status == http.StatusInternalServerError {
+		return "Internal server error"
+	}
+	return http.StatusText(status)
+}

@@ -1,0 +1,67 @@
+package apitest
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"ferry/shared/api"
+	"ferry/shared/api/endpoint"
+	"ferry/shared/notify"
+)
+
+// Listening makes a service record public events.
+func Listening(s *endpoint.Settings, _ *api.Options) { s.Events = true }
+
+// Event is a recorded event, read loosely.
+type Event struct {
+	Type, Subject, Source string
+	Data                  map[string]any
+	Text                  string
+}
+
+// Events returns the recorded events that nobody has taken, in the order of
+// their times, and holds each to the description of the interface.
+func (s *Server) Events() []Event {
+	s.Helper()
+	var stored []notify.RecordedEvent
+	for key, text := range s.Partitions(notify.EventPartitionPrefix) {
+		var e notify.RecordedEvent
+		if err := json.Unmarshal([]byte(text), &e); err != nil || e.Key().String() != key {
+			s.Fatalf("the item %s is no event: %s, %v", key, text, err)
+		}
+		stored = append(stored, e)
+	}
+	slices.SortFunc(stored, func(a, b notify.RecordedEvent) int { return strings.Compare(a.ID, b.ID) })
+	all := make([]Event, len(stored))
+	for i, e := range stored {
+		if err := s.contract.event(string(e.Type), e.Body); err != nil {
+			s.Errorf("%v\n%s", err, e.Body)
+		}
+		all[i].Text = e.Body
+		if err := json.Unmarshal([]byte(e.Body), &all[i]); err != nil {
+			s.Fatalf("reading an event: %v", err)
+		}
+	}
+	return all
+}
+
+// event returns an error for an event that the description does not allow.
+func (c contract) event(name, body string) error {
+	hook := c.doc.Webhooks[name]
+	if hook == nil || hook.Post == nil {
+		return fmt.Errorf("the event %s is not described", name)
+	}
+	var value any
+	if err := json.Unmarshal([]byte(body), &value); err != nil {
+		return fmt.Errorf("the event %s cannot be read: %w", name, err)
+	}
+	schema := hook.Post.RequestBody.Value.Content["application/cloudevents+json"].Schema.Value
+	if err := schema.VisitJSON(value, openapi3.EnableJSONSchema2020(), openapi3.EnableFormatValidation()); err != nil {
+		return fmt.Errorf("the event %s breaks its description: %w", name, err)
+	}
+	return nil
+}

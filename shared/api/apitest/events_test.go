@@ -1,0 +1,55 @@
+package apitest
+
+import (
+	"strings"
+	"testing"
+
+	"ferry/shared/notify"
+)
+
+// TestTheDescriptionOfEventsIsBroken shows what the check of each event finds.
+func TestTheDescriptionOfEventsIsBroken(t *testing.T) {
+	t.Parallel()
+	c, err := readContract()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const (
+		head = `{"specversion":"1.0","id":"1759482770123-89abcdef01234567","source":"https://ferry.example.com/v1","type":"file.deleted","subject":"files/alice/7","time":"2025-10-03T09:12:50.123Z","datacontenttype":"application/json","data":`
+		good = head + `{"owner":"alice","id":7,"name":"x","length":5,"modified":1,"area":"backup","crc64nvme":"xLtyZIRLp3M=","reason":"user"}}`
+	)
+	if err := c.event("file.deleted", good); err != nil {
+		t.Error(err)
+	}
+	for _, change := range [][2]string{
+		{`"specversion":"1.0",`, ``}, {`"1.0"`, `"0.3"`}, {`89abcdef`, `x`}, {`"subject":"files/`, `"subject":"file/`}, {`T09:12`, ` 09:12`},
+		{`"file.deleted"`, `"file.uploaded"`}, {`,"reason":"user"`, ``}, {`"reason":"user"`, `"reason":"whim"`}, {`"id":7`, `"id":"7"`},
+		{`"id":7`, `"id":7,"linkURL":"https://x"`}, {`"data":`, `"token":"x","data":`}, {`"name":"x",`, ``},
+	} {
+		bad := strings.Replace(good, change[0], change[1], 1)
+		if err := c.event("file.deleted", bad); bad == good || err == nil {
+			t.Errorf("%s passes", bad)
+		}
+	}
+	for _, name := range []string{"file.uploaded", "file.renamed"} {
+		if err := c.event(name, good); err == nil {
+			t.Errorf("it passes as %s", name)
+		}
+	}
+}
+
+func TestEachTypeOfEventIsDescribedAndNoOther(t *testing.T) {
+	t.Parallel()
+	c, err := readContract()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range notify.EventTypes() {
+		if c.doc.Webhooks[string(name)] == nil {
+			t.Errorf("%s is not described", name)
+		}
+	}
+	if len(c.doc.Webhooks) != len(notify.EventTypes()) {
+		t.Errorf("%d events are described, and there are %d types", len(c.doc.Webhooks), len(notify.EventTypes()))
+	}
+}

@@ -1,0 +1,150 @@
+package apitest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"ferry/shared/blob"
+	"ferry/shared/table"
+)
+
+// Log keeps what the service logs and shows what is an error.
+type Log struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	out  io.Writer
+}
+
+// Write takes one line.
+func (l *Log) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if bytes.Contains(line, []byte("level=ERROR")) {
+		l.out.Write(line)
+	}
+	return l.text.Write(line)
+}
+
+// String returns all that was logged.
+func (l *Log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// Objects returns the keys of the objects in an area.
+func (s *Server) Objects(area blob.Area) []string {
+	s.Helper()
+	objects, err := s.store().List(s.Context(), area, "", blob.MaxList)
+	if err != nil {
+		s.Fatalf("listing the %s area: %v", area, err)
+	}
+	keys := make([]string, len(objects))
+	for i, o := range objects {
+		keys[i] = o.Key
+	}
+	return keys
+}
+
+// store is the blob store behind what counts its calls.
+func (s *Server) store() blob.Store {
+	if s.InStack() {
+		return s.Data.Ports.Blobs
+	}
+	return s.Data.Disk
+}
+
+// Files returns the paths, below Dir, of all files of users, halves included.
+func (s *Server) Files() []string {
+	s.Helper()
+	var all []string
+	if s.InStack() {
+		for _, area := range []blob.Area{blob.Files, blob.Backup} {
+			for _, key := range s.Objects(area) {
+				all = append(all, string(area)+"/"+key)
+			}
+		}
+		return all
+	}
+	for _, sub := range []string{"files", "backup", "tmp"} {
+		err := filepath.WalkDir(filepath.Join(s.Dir, sub), func(path string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() {
+				all = append(all, strings.TrimPrefix(path, s.Dir+"/"))
+			}
+			return err
+		})
+		if err != nil {
+			s.Fatalf("looking for files: %v", err)
+		}
+	}
+	return all
+}
+
+// Sessions returns the names of the sessions whose parts are kept.
+func (s *Server) Sessions() []string {
+	s.Helper()
+	if s.InStack() {
+		s.Skip("it looks into the folder of sessions")
+	}
+	entries, err := os.ReadDir(filepath.Join(s.Dir, "parts"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.Fatalf("looking for sessions: %v", err)
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return names
+}
+
+// Items returns the stored items, in text, by their key. Delayed updates may
+// be missing until Close.
+func (s *Server) Items() map[string]string {
+	s.Helper()
+	items := map[string]string{}
+	t := s.Data.Ports.Table
+	if !s.InStack() {
+		t = s.Data.Table // behind what counts its calls
+	}
+	err := t.Scan(s.Context(), func(i table.Item) error {
+		text, err := stored(i)
+		items[i.Key.String()] = text
+		return err
+	})
+	if err != nil {
+		s.Fatalf("reading the table: %v", err)
+	}
+	return items
+}
+
+// stored is an item's text, made if the table keeps none.
+func stored(i table.Item) (string, error) {
+	if i.Raw != nil {
+		return string(i.Raw), nil
+	}
+	var all map[string]any
+	if err := i.Decode(&all); err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(all)
+	return string(text), err
+}
+
+// Partitions returns the items whose keys begin with prefix.
+func (s *Server) Partitions(prefix string) map[string]string {
+	s.Helper()
+	items := s.Items()
+	for key := range items {
+		if !strings.HasPrefix(key, prefix) {
+			delete(items, key)
+		}
+	}
+	return items
+}

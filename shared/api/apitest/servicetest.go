@@ -1,0 +1,292 @@
+// Package servicetest starts the whole service on real stores in a temporary
+// folder, for tests that speak HTTP to it.
+
+package apitest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ferry/shared/auth"
+	"ferry/shared/boot/local"
+
+	"ferry/shared/api"
+	"ferry/shared/api/endpoint"
+	"ferry/shared/notify"
+)
+
+// Clock is a clock that tests move. It keeps the monotonic part that an
+// envelope's time shows.
+type Clock struct {
+	ahead atomic.Int64
+	fixed func(why string) // ends a test where the clock cannot be moved
+}
+
+// Now is the real time, moved ahead.
+func (c *Clock) Now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
+
+// Advance moves the clock.
+func (c *Clock) Advance(d time.Duration) {
+	if c.fixed != nil {
+		c.fixed("it moves the clock")
+	}
+	c.ahead.Add(int64(d))
+}
+
+// Server is a running service.
+type Server struct {
+	testing.TB
+	Base    string // address with prefix
+	Root    string // address without
+	Dir     string // its data
+	Clock   *Clock
+	Data    *local.Data
+	Service *api.Service
+	Users   *auth.Users
+	HTTP    *httptest.Server
+	Calls   *Calls // to the stores, by requests
+	Log     *Log
+
+	contract contract
+	close    func()
+}
+
+// Option changes how the service is started.
+type Option func(*endpoint.Settings, *api.Options)
+
+// Cheap are password costs for tests.
+func Cheap() auth.Params { return auth.Params{Memory: 64, Time: 1, Threads: 1} }
+
+// New starts a service, which ends with the test. Its background work does not
+// run: call Deliver and Service.Sweep.
+//
+// With the build tag stack it is the real programs of the functions that answer.
+func New(t testing.TB, options ...Option) *Server {
+	t.Helper()
+	if s := remote(t, len(options)); s != nil {
+		return s
+	}
+	return Open(t, t.TempDir(), options...)
+}
+
+// Open starts a service on the data of a folder.
+func Open(t testing.TB, dir string, options ...Option) *Server {
+	t.Helper()
+	unstarted := httptest.NewUnstartedServer(nil)
+	root := "http://" + unstarted.Listener.Addr().String()
+	settings := endpoint.Settings{PublicURL: root + endpoint.Prefix}
+	settings.Retention.KeepDays, settings.Retention.BackupDays = 30, 90
+	settings.Notices = notify.Limits{PerHour: 1000, PerDay: 1000, PerRecipient: 1000}
+	so := api.Options{From: "Ferry <ferry@localhost>", ShowInbox: true, Grace: time.Hour}
+	for _, o := range options {
+		o(&settings, &so)
+	}
+	c, err := readContract()
+	if err != nil {
+		t.Fatalf("reading the interface's description: %v", err)
+	}
+	clock, calls, log := &Clock{}, &Calls{count: map[string]int{}, before: map[string]func() error{}}, &Log{out: t.Output()}
+	data, err := local.Open(dir, settings, local.Options{Hash: Cheap(), Now: clock.Now, NoSync: true, Log: slog.New(slog.NewTextHandler(log, nil))})
+	if err != nil {
+		t.Fatalf("opening the data: %v", err)
+	}
+	data.Ports.Table = countedTable{data.Table, calls}
+	data.Ports.Blobs = countedStore{data.Disk, calls}
+	data.Ports.Parts = countedParts{data.Disk, calls}
+	s, err := api.New(data.Ports, so)
+	if err != nil {
+		t.Fatalf("making the service: %v", err)
+	}
+	unstarted.Config.Handler = s.Handler()
+	unstarted.Start()
+	end := sync.OnceFunc(func() {
+		unstarted.Close()
+		if err := data.Close(); err != nil {
+			t.Errorf("closing the data: %v", err)
+		}
+	})
+	t.Cleanup(end)
+	return &Server{
+		TB: t, Base: settings.PublicURL, Root: root, Dir: dir, Clock: clock, Data: data, Service: s,
+		Users: auth.NewUsers(data.Table, clock.Now), HTTP: unstarted, Calls: calls, Log: log, contract: c, close: end,
+	}
+}
+
+// InStack reports whether it is the functions of a stack that answer.
+func (s *Server) InStack() bool { return s.HTTP == nil }
+
+// InProcess skips the test where the functions of a stack answer.
+func (s *Server) InProcess(why string) {
+	s.Helper()
+	if s.InStack() {
+		s.Skip(why)
+	}
+}
+
+// Close ends the service before the test does, so that it can be opened again.
+func (s *Server) Close() { s.close() }
+
+// AddUser adds an active user with a password; change may alter it before.
+func (s *Server) AddUser(name, password string, change ...func(*auth.User)) {
+	s.Helper()
+	hash, err := s.Data.Ports.Hasher.Hash(s.Context(), password)
+	if err != nil {
+		s.Fatalf("hashing: %v", err)
+	}
+	u := auth.User{Name: name, Password: hash, State: auth.Active, Email: name + "@example.com", Lang: "en"}
+	for _, c := range change {
+		c(&u)
+	}
+	if err := s.Users.Add(s.Context(), u); err != nil {
+		s.Fatalf("adding user %s: %v", name, err)
+	}
+}
+
+// Deliver sends the notices that are due.
+func (s *Server) Deliver() (sent int) {
+	s.Helper()
+	sent, _, err := s.Service.Sender.SendDue(context.Background())
+	if err != nil {
+		s.Errorf("sending notices: %v", err)
+	}
+	return sent
+}
+
+// Request sends a request to a path below Base. Headers are pairs.
+func (s *Server) Request(method, path string, body io.Reader, headers ...string) *http.Response {
+	s.Helper()
+	r, err := http.NewRequestWithContext(s.Context(), method, s.Base+path, body)
+	if err != nil {
+		s.Fatalf("making a request: %v", err)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	return s.Do(r)
+}
+
+// Do sends a request, does not follow redirects, and holds the response, which
+// it reads whole, to the description of the interface.
+func (s *Server) Do(r *http.Request) *http.Response {
+	s.Helper()
+	resp, err := s.Client().Do(r)
+	if err != nil {
+		s.Fatalf("%s %s: %v", r.Method, r.URL.Path, err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.Fatalf("%s %s: reading the response: %v", r.Method, r.URL.Path, err)
+	}
+	if err := s.contract.check(r, resp, body); err != nil {
+		s.Errorf("%v\n%s", err, body)
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	return resp
+}
+
+// Client is a client that does not follow redirects.
+func (s *Server) Client() *http.Client {
+	client := http.Client{}
+	if s.HTTP != nil {
+		client = *s.HTTP.Client()
+	}
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &client
+}
+
+// Basic is the value of an Authorization header.
+func Basic(name, password string) string {
+	r := http.Request{Header: http.Header{}}
+	r.SetBasicAuth(name, password)
+	return r.Header.Get("Authorization")
+}
+
+// Envelope is a response's body, read loosely.
+type Envelope struct {
+	Status      int
+	Description string
+	APIVer      string
+	User        string
+	Bearer      string
+	LinkURL     string
+	Files       []File
+	Time        string
+}
+
+// File is a file record of an Envelope.
+type File struct {
+	ID       int64
+	Name     string
+	Length   int64
+	Modified int64
+	LinkURL  string
+}
+
+// Decode reads a response that must have this status.
+func (s *Server) Decode(resp *http.Response, status int) Envelope {
+	s.Helper()
+	text := s.Text(resp)
+	if resp.StatusCode != status {
+		s.Fatalf("status %d, want %d: %s (%s)", resp.StatusCode, status, text, resp.Header.Get("Ferry-Error"))
+	}
+	var e Envelope
+	if err := json.Unmarshal([]byte(text), &e); err != nil {
+		s.Fatalf("the body is no envelope: %v: %s", err, text)
+	}
+	return e
+}
+
+// Text reads a response's body.
+func (s *Server) Text(resp *http.Response) string {
+	s.Helper()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.Fatalf("reading the body: %v", err)
+	}
+	return string(b)
+}
+
+// Login returns a bearer.
+func (s *Server) Login(name, password string) string {
+	s.Helper()
+	return s.Decode(s.Request("POST", "/auth/login", nil, "Authorization", Basic(name, password)), 200).Bearer
+}
+
+// Put uploads content under a name as a raw body, and returns the answer.
+func (s *Server) Put(bearer, query, content string) Envelope {
+	s.Helper()
+	return s.Decode(s.Request("POST", "/upload?"+query, strings.NewReader(content), "Authorization", "Bearer "+bearer), 200)
+}
+
+// Fill uploads n small files. Their answers are not held to the description of
+// the interface, which takes its time.
+func (s *Server) Fill(bearer string, n int) {
+	s.Helper()
+	for range n {
+		r, err := http.NewRequestWithContext(s.Context(), "POST", s.Base+"/upload?file=x", strings.NewReader("x"))
+		if err != nil {
+			s.Fatalf("making a request: %v", err)
+		}
+		r.Header.Set("Authorization", "Bearer "+bearer)
+		resp, err := s.Client().Do(r)
+		if err != nil {
+			s.Fatalf("uploading: %v", err)
+		}
+		io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			s.Fatalf("an upload is answered with %d", resp.StatusCode)
+		}
+	}
+}

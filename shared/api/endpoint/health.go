@@ -1,0 +1,36 @@
+// Package health is GET /health: whether the service can do its work.
+
+package endpoint
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"ferry/shared/envelope"
+	"ferry/shared/table"
+)
+
+// retry is when to look again after trouble.
+const healthRetry = 5 * time.Second
+
+// Endpoint names the endpoint and its routes.
+func Health() Endpoint {
+	return Endpoint{
+		Name:   "health",
+		Routes: []Route{{Method: "GET", Path: "/health"}, {Method: "HEAD", Path: "/health"}},
+		New:    NewHealth,
+	}
+}
+
+// New returns the handler. It needs the port Table, which it reads once.
+func NewHealth(p *Ports) http.Handler {
+	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
+		var none struct{}
+		err := p.Table.Get(r.Context(), table.Key{PK: "health", SK: "health"}, &none)
+		if err != nil && !errors.Is(err, table.ErrNotFound) {
+			return &envelope.Fault{Kind: envelope.Unavailable, Detail: "the table does not answer", After: healthRetry, Cause: err}
+		}
+		return envelope.Write(w, p.Now(), envelope.Success{Description: envelope.Health})
+	})
+}

@@ -1,0 +1,68 @@
+package endpoint
+
+import (
+	"errors"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"ferry/shared/envelope"
+)
+
+// maxForm bounds a form body: far more than any of its fields may have.
+const maxForm = 16 << 10
+
+// Form reads a body of type application/x-www-form-urlencoded, which may not
+// be longer than 16 KiB. Any other body gives an empty form and ok false.
+func Form(w http.ResponseWriter, r *http.Request) (form url.Values, ok bool, err error) {
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if kind != "application/x-www-form-urlencoded" {
+		return url.Values{}, false, nil
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	err = r.ParseForm()
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return nil, true, err
+	}
+	if err != nil {
+		// The error may quote a password, and so is not even for the log.
+		return nil, true, envelope.NewFault(envelope.Invalid, "the form in the body cannot be read")
+	}
+	return r.PostForm, true, nil
+}
+
+// Query reads the query, which must be well formed.
+func Query(r *http.Request) (url.Values, error) {
+	q, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, envelope.NewFault(envelope.Invalid, "the query cannot be read: check its percent signs and semicolons")
+	}
+	return q, nil
+}
+
+// Number reads a whole number of the query between lowest and highest, or
+// returns fallback if it is not there.
+func Number(q url.Values, name string, lowest, highest, fallback int64) (int64, error) {
+	text := q.Get(name)
+	if text == "" {
+		return fallback, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < lowest || n > highest {
+		return 0, envelope.NewFault(envelope.Invalid, "the query parameter %s must be a number from %d to %d", name, lowest, highest)
+	}
+	return n, nil
+}
+
+// FileID reads the {id} of a path. A file has one address: neither +1 nor 01
+// is that of file 1.
+func FileID(r *http.Request) (int64, error) {
+	text := r.PathValue("id")
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 || strconv.FormatInt(n, 10) != text {
+		return 0, envelope.NewFault(envelope.Invalid, "a file's id is a number from 1")
+	}
+	return n, nil
+}

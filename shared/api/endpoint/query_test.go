@@ -1,0 +1,107 @@
+package endpoint_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"ferry/shared/api/endpoint"
+	"ferry/shared/envelope"
+)
+
+func TestAFormIsReadFromTheBodyAlone(t *testing.T) {
+	t.Parallel()
+	const urlencoded = "application/x-www-form-urlencoded"
+	for _, c := range []struct {
+		what, kind, body string
+		ok               bool
+		value            string
+		kindOfFault      envelope.FaultKind
+	}{
+		{"a form", urlencoded, "name=a+b%21", true, "a b!", envelope.Internal},
+		{"a form with its charset", urlencoded + "; charset=UTF-8", "name=x", true, "x", envelope.Internal},
+		{"JSON is no form", "application/json", `{"name":"x"}`, false, "", envelope.Internal},
+		{"a body without a type is no form", "", "name=x", false, "", envelope.Internal},
+		{"broken percent signs", urlencoded, "name=%zz", true, "", envelope.Invalid},
+		{"semicolons", urlencoded, "name=x;y=z", true, "", envelope.Invalid},
+	} {
+		r := httptest.NewRequest("POST", "/?name=query", strings.NewReader(c.body))
+		r.Header.Set("Content-Type", c.kind)
+		form, ok, err := endpoint.Form(httptest.NewRecorder(), r)
+		if ok != c.ok || form.Get("name") != c.value {
+			t.Errorf("%s: %q, %v", c.what, form.Get("name"), ok)
+		}
+		if got := envelope.FaultOf(err); (err != nil) != (c.kindOfFault != envelope.Internal) || got != nil && got.Kind != c.kindOfFault {
+			t.Errorf("%s: error %v", c.what, err)
+		}
+		if err != nil && strings.Contains(err.Error(), "%zz") {
+			t.Errorf("%s: the error quotes the form: %v", c.what, err)
+		}
+	}
+}
+
+func TestAFormMayNotBeLong(t *testing.T) {
+	t.Parallel()
+	r := httptest.NewRequest("POST", "/", strings.NewReader("name="+strings.Repeat("x", 16<<10)))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	_, _, err := endpoint.Form(httptest.NewRecorder(), r)
+	var tooLarge *http.MaxBytesError
+	if !errors.As(err, &tooLarge) {
+		t.Errorf("error %v, want one of the length", err)
+	}
+}
+
+func TestANumberOfTheQueryIsWithinItsBounds(t *testing.T) {
+	t.Parallel()
+	for query, want := range map[string]int64{
+		"": 7, "n=": 7, "n=1": 1, "n=10": 10, "n=0": -1, "n=11": -1, "n=-1": -1, "n=x": -1, "n=1.5": -1, "n=+3": -1, "n=%2B3": 3,
+		"n=99999999999999999999": -1, "n=1e1": -1, "n=%201": -1, "n=4;m=5": -1, "n=%zz": -1,
+	} {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.URL.RawQuery = query
+		q, err := endpoint.Query(r)
+		var n int64
+		if err == nil {
+			n, err = endpoint.Number(q, "n", 1, 10, 7)
+		}
+		if want < 0 && !envelope.IsFault(err, envelope.Invalid) || want >= 0 && (err != nil || n != want) {
+			t.Errorf("%q gives %d, %v", query, n, err)
+		}
+	}
+}
+
+func TestAFileHasOneID(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int64{
+		"1": 1, "10": 10, "9223372036854775807": 9223372036854775807,
+		"": 0, "0": 0, "-1": 0, "+1": 0, "01": 0, " 1": 0, "1 ": 0, "1e0": 0, "1_0": 0, "\uff11": 0, "1\x00": 0, "9223372036854775808": 0,
+	} {
+		r := httptest.NewRequest("DELETE", "/", nil)
+		r.SetPathValue("id", text)
+		n, err := endpoint.FileID(r)
+		if want == 0 && !envelope.IsFault(err, envelope.Invalid) || want > 0 && (err != nil || n != want) {
+			t.Errorf("%q gives %d, %v", text, n, err)
+		}
+	}
+}
+
+func TestAPathIsNotCleanedByARedirect(t *testing.T) {
+	t.Parallel()
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	h := endpoint.Exact(mux, http.NotFoundHandler())
+	for path, want := range map[string]int{
+		"/": 200, "/v1": 200, "/v1/": 200, "/v1/upload": 200, "/v1/upload/": 200, "/v1/a%2f%2fb": 200, "/v1/%2e%2e/x": 200, "/v1/..x": 200,
+		"//": 404, "//v1/upload": 404, "/v1//upload": 404, "/v1/upload//": 404, "/v1/./upload": 404, "/v1/../upload": 404, "/v1/upload/..": 404, "/v1/upload/.": 404,
+	} {
+		for _, method := range []string{"GET", "POST"} {
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, httptest.NewRequest(method, "http://localhost"+path, nil))
+			if w.Code != want {
+				t.Errorf("%s %s is %d, want %d", method, path, w.Code, want)
+			}
+		}
+	}
+}

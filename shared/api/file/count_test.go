@@ -1,0 +1,117 @@
+package file_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestOnlyAWholeDownloadCounts(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	counted := map[string]int{}
+	whats := map[string]string{}
+	for size, text := range map[string]string{"a small file": "0123456789", "a large file": content()} {
+		for _, k := range []struct {
+			method  string
+			headers []string
+			query   string
+			counts  int
+		}{
+			{"HEAD", nil, "", 0},
+			{"GET", []string{"Range", "bytes=0-1"}, "", 0},
+			{"GET", []string{"Range", "bytes=0-"}, "", 0},
+			{"GET", []string{"Range", "bytes=0-1,3-4"}, "", 0},
+			{"GET", []string{"Range", "bytes=99999999-"}, "", 0},
+			{"GET", []string{"If-None-Match", "*"}, "", 0},
+			{"GET", []string{"If-Match", `"another"`}, "", 0},
+			{"GET", []string{"Accept", "text/html"}, "", 0},
+			{"GET", []string{"Accept", "application/json"}, "", 0},
+			{"HEAD", []string{"Accept", "text/html"}, "&download=1", 0},
+			{"GET", []string{"User-Agent", "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)"}, "", 0},
+			{"GET", []string{"User-Agent", "facebookexternalhit/1.1", "Accept", "text/html"}, "&download=1", 0},
+			{"GET", []string{"User-Agent", ""}, "", 0},
+			{"GET", []string{"Sec-Purpose", "prefetch;prerender"}, "&download=1", 0},
+			{"GET", nil, "", 1},
+			{"GET", []string{"Accept", "text/html"}, "&download=1", 1},
+			{"GET", []string{"If-Match", "*"}, "", 1},
+			{"GET", []string{"Range", "bytes=0-1", "If-Range", `"another"`}, "", 1},
+		} {
+			link := s.put("a.txt", text)
+			resp := s.Request(k.method, link+k.query, nil, k.headers...)
+			s.Request("GET", link, nil) // which counts
+			counted[link] = k.counts + 1
+			whats[link] = fmt.Sprintf("%s, %s %v%s (%d)", size, k.method, k.headers, k.query, resp.StatusCode)
+		}
+	}
+	for link, n := range counted {
+		s.wantDownloads(whats[link], link, n)
+	}
+}
+
+func TestADownloadThatIsCutOffDoesNotCount(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	const size = 16 << 20 // more than the buffers between server and client take
+	link := s.put("big", strings.Repeat("x", size))
+	conn, err := net.Dial("tcp", s.HTTP.Listener.Addr().String())
+	if err != nil {
+		t.Fatalf("connecting: %v", err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "GET /v1%s HTTP/1.1\r\nHost: x\r\nUser-Agent: curl/8\r\n\r\n", link)
+	if _, err := io.CopyN(io.Discard, conn, 100_000); err != nil {
+		t.Fatalf("reading the beginning: %v", err)
+	}
+	conn.Close()
+	for end := time.Now().Add(10 * time.Second); !strings.Contains(s.Log.String(), "path=/v1/download/file "); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("the download has not ended; the log:\n%s", s.Log)
+		}
+	}
+	s.Request("GET", link, nil)
+	s.wantDownloads("a download that was cut off, and a whole one", link, 1)
+}
+
+// TestWhatRobotsFetchCountsAsPreviews has each look at another link.
+func TestWhatRobotsFetchCountsAsPreviews(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	for what, k := range map[string]struct {
+		method  string
+		headers []string
+		want    int
+	}{
+		"the page":             {"GET", []string{"User-Agent", "Twitterbot/1.0", "Accept", "text/html"}, 1},
+		"the record":           {"GET", []string{"User-Agent", "Twitterbot/1.0", "Accept", "application/json"}, 1},
+		"the bytes":            {"GET", []string{"User-Agent", "Twitterbot/1.0"}, 1},
+		"some of the bytes":    {"GET", []string{"User-Agent", "Twitterbot/1.0", "Range", "bytes=0-1"}, 1},
+		"the headers":          {"HEAD", []string{"User-Agent", "Twitterbot/1.0"}, 0},
+		"a page to a person":   {"GET", []string{"Accept", "text/html"}, 0},
+		"the bytes to persons": {"GET", nil, 0},
+	} {
+		link := s.put("a.txt", "0123456789")
+		s.Request(k.method, link, nil, k.headers...)
+		s.Request("GET", link, nil, "User-Agent", "WhatsApp/2.23.20.0 A") // which counts
+		for end := time.Now().Add(10 * time.Second); s.kept(link).Previews < k.want+1 && time.Now().Before(end); {
+			time.Sleep(5 * time.Millisecond)
+		}
+		if got := s.kept(link).Previews; got != k.want+1 {
+			t.Errorf("%s: %d previews are counted, want %d", what, got, k.want+1)
+		}
+	}
+}
+
+func TestAnEmptyFilesDownloadCounts(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	link := s.put("empty", "")
+	s.Request("HEAD", link, nil) // which does not
+	if resp := s.Request("GET", link, nil); resp.StatusCode != 200 || s.Text(resp) != "" {
+		t.Errorf("status %d", resp.StatusCode)
+	}
+	s.wantDownloads("a file of 0 bytes", link, 1)
+}

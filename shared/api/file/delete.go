@@ -1,0 +1,44 @@
+// Package filesdelete is DELETE /files/{id}: it moves a file of the caller to
+// the backup area and answers with the file as it is there.
+
+package file
+
+import (
+	"net/http"
+
+	"ferry/shared/blob"
+	"ferry/shared/files"
+
+	"ferry/shared/api/endpoint"
+)
+
+// Endpoint names the endpoint and its routes.
+func Delete() endpoint.Endpoint {
+	return endpoint.Endpoint{
+		Name:   "filesdelete",
+		Routes: []endpoint.Route{{Method: "DELETE", Path: "/files/{id}"}},
+		New:    NewDelete,
+	}
+}
+
+// New returns the handler. It needs the ports Table and Blobs and the link key.
+func NewDelete(p *endpoint.Ports) http.Handler {
+	check, service := p.Auth(), p.Files()
+	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
+		u, err := check.Request(r)
+		if err != nil {
+			return err
+		}
+		id, err := endpoint.FileID(r)
+		if err != nil {
+			return err
+		}
+		f, err := service.Delete(r.Context(), u, id)
+		if err != nil {
+			return err
+		}
+		return WriteList(r.Context(), w, p, ListPage{
+			User: u.Name, Area: blob.Backup, Lang: endpoint.Lang(r, u), Page: files.Page{Files: []files.Listed{service.Listed(f)}},
+		})
+	})
+}

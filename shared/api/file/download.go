@@ -1,0 +1,268 @@
+// Package serve answers a download link: with the bytes, with a page for a
+// person in a browser, or with the documented envelope.
+
+package file
+
+import (
+	"encoding/base64"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"ferry/shared/blob"
+	"ferry/shared/envelope"
+	"ferry/shared/files"
+
+	"ferry/shared/api/endpoint"
+	"ferry/shared/auth"
+	"ferry/shared/wire"
+)
+
+// signedFor is how long a redirect to the store stays good.
+const signedFor = 60 * time.Second
+
+// New returns the handler of downloads from an area; param is the query
+// parameter that holds the token.
+//
+// A request costs one call to the table, one to the store if bytes leave, and
+// one more to the table to count a whole download, or a robot's look. A file
+// whose uploader wants to hear of its first download costs two for that.
+func newDownload(p *endpoint.Ports, area blob.Area, param string) http.Handler {
+	s := server{ports: p, files: p.Files(), area: area, param: param}
+	outlet := p.Outlet()
+	outlet.Links = true
+	return outlet.Handler(s.serve)
+}
+
+type server struct {
+	ports *endpoint.Ports
+	files *files.Service
+	area  blob.Area
+	param string
+}
+
+func (s server) serve(w http.ResponseWriter, r *http.Request) error {
+	q, err := endpoint.Query(r)
+	if err != nil {
+		return err
+	}
+	token := q.Get(s.param)
+	if token == "" {
+		return envelope.NewFault(envelope.Invalid, "the query parameter %s, the download token, is missing", s.param)
+	}
+	link, err := s.files.ByToken(r.Context(), s.area, token)
+	if err != nil {
+		return err
+	}
+	w.Header().Add("Vary", "Accept")
+	if MadeByRobot(r) && r.Method == http.MethodGet {
+		defer s.preview(r, link)
+	}
+	if q.Get("download") == "" {
+		switch endpoint.Prefers(r, "application/json", "text/html") {
+		case "application/json":
+			return s.envelope(w, r, link)
+		case "text/html":
+			return s.page(w, r, link)
+		}
+	}
+	return s.bytes(w, r, link)
+}
+
+func (s server) envelope(w http.ResponseWriter, r *http.Request, link files.Link) error {
+	record := link.File.Record(s.ports.Base(r.Context()), endpoint.Lang(r, auth.User{}), link.Token)
+	return envelope.Write(w, s.ports.Now(), envelope.Success{
+		Description: envelope.List, User: link.File.Owner, Files: []envelope.File{record},
+	})
+}
+
+func (s server) bytes(w http.ResponseWriter, r *http.Request, link files.Link) error {
+	f := link.File
+	if max := s.ports.RedirectOver; max > 0 && f.Length > max && r.Method != http.MethodHead { // the store's address is for GET alone
+		return s.redirect(w, r, link)
+	}
+	body, err := s.files.Open(r.Context(), f)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	label(w.Header(), f)
+	r = inBytes(r)
+	if plain(r) && f.Length <= smallFile {
+		if err := small(w, f, body); err != nil {
+			return err
+		}
+		s.count(w, r, link)
+		return nil
+	}
+	// The reader goes through as it is: the kernel can send a file.
+	refusal := &refusal{ResponseWriter: w}
+	http.ServeContent(refusal, r, "", time.UnixMilli(f.Modified), body)
+	if err := refusal.fault(w.Header(), f); err != nil {
+		return err
+	}
+	s.count(w, r, link)
+	return nil
+}
+
+// smallFile is the size in bytes up to which a file is read and written rather
+// than sent by the kernel, which takes more calls to it.
+const smallFile = 16 << 10
+
+// inBytes ignores a range in a unit other than bytes, as RFC 9110 wants it
+// (section 14.2); http.ServeContent would refuse it.
+func inBytes(r *http.Request) *http.Request {
+	if unit := r.Header.Get("Range"); unit != "" && !strings.HasPrefix(unit, "bytes=") {
+		r = r.Clone(r.Context())
+		r.Header.Del("Range")
+	}
+	return r
+}
+
+// plain reports whether a request asks for all of a file, whatever its client has.
+func plain(r *http.Request) bool {
+	for _, name := range []string{"Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since"} {
+		if _, ok := r.Header[name]; ok {
+			return false
+		}
+	}
+	return r.Method == http.MethodGet
+}
+
+// small sends what http.ServeContent would send for a plain request.
+func small(w http.ResponseWriter, f files.File, body io.Reader) error {
+	text := make([]byte, f.Length)
+	if _, err := io.ReadFull(body, text); err != nil {
+		return fmt.Errorf("reading a file: %w", err)
+	}
+	h := w.Header()
+	h.Set("Accept-Ranges", "bytes")
+	h.Set("Last-Modified", time.UnixMilli(f.Modified).UTC().Format(http.TimeFormat))
+	h.Set("Content-Length", strconv.FormatInt(f.Length, 10))
+	_, err := w.Write(text)
+	return err
+}
+
+// refusal holds back the response to a request that cannot be fulfilled, which
+// http.ServeContent would answer with a text of its own, or none.
+type refusal struct {
+	http.ResponseWriter
+	status int // 0 if there is no refusal
+}
+
+func (w *refusal) WriteHeader(status int) {
+	if status == http.StatusRequestedRangeNotSatisfiable || status == http.StatusPreconditionFailed {
+		w.status = status
+		return
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *refusal) Write(p []byte) (int, error) {
+	if w.status != 0 {
+		return len(p), nil
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+// fault is what was held back, or nil.
+func (w *refusal) fault(h http.Header, f files.File) error {
+	switch w.status {
+	case http.StatusPreconditionFailed:
+		return envelope.NewFault(envelope.Precondition, "the file is not the one that the request's condition names")
+	case http.StatusRequestedRangeNotSatisfiable:
+		h.Set("Content-Range", fmt.Sprintf("bytes */%d", f.Length))
+		return envelope.NewFault(envelope.Unsatisfiable, "the range cannot be read, or lies outside the file, which has %d bytes", f.Length)
+	}
+	return nil
+}
+
+// ReadFrom hands on, so that the kernel can send a file.
+func (w *refusal) ReadFrom(r io.Reader) (int64, error) { return io.Copy(w.ResponseWriter, r) }
+
+func label(h http.Header, f files.File) {
+	h.Set("Content-Type", contentType(f))
+	h.Set("Content-Disposition", wire.Attachment(f.Name))
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
+	h.Set("Cache-Control", "private, no-cache")
+	h.Set("ETag", fmt.Sprintf(`"%s-%x"`, f.CRC64, f.Length))
+	if f.SHA256 != nil {
+		h.Set("Repr-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(f.SHA256)+":")
+	}
+}
+
+func contentType(f files.File) string {
+	if f.Type == "" {
+		return "application/octet-stream"
+	}
+	return f.Type
+}
+
+func (s server) redirect(w http.ResponseWriter, r *http.Request, link files.Link) error {
+	f := link.File
+	url, err := s.ports.Blobs.SignGet(r.Context(), f.Area, f.Blob, blob.Signed{
+		Expires: signedFor, ContentType: contentType(f), ContentDisposition: wire.Attachment(f.Name),
+	})
+	if err != nil {
+		return fmt.Errorf("signing a download: %w", err)
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Location", url)
+	w.WriteHeader(http.StatusFound)
+	if r.Method == http.MethodGet {
+		s.tally(r, link)
+	}
+	return nil
+}
+
+// count counts a download only if all of the file has left: no page, no HEAD,
+// no part, nothing that was cut off.
+func (s server) count(w http.ResponseWriter, r *http.Request, link files.Link) {
+	status, sent := envelope.Sent(w)
+	if r.Method == http.MethodGet && status == http.StatusOK && sent == link.File.Length {
+		s.tally(r, link)
+	}
+}
+
+// tally counts the download of a person.
+func (s server) tally(r *http.Request, link files.Link) {
+	if MadeByRobot(r) {
+		return // see preview
+	}
+	told, err := s.files.CountDownload(r.Context(), link)
+	if err != nil {
+		s.ports.Log.LogAttrs(r.Context(), slog.LevelWarn, "a download was not counted", slog.String("error", err.Error()))
+	}
+	if told {
+		s.ports.Notify()
+	}
+}
+
+// preview counts what a robot has asked for, be it the page, or a part.
+func (s server) preview(r *http.Request, link files.Link) {
+	if err := s.files.CountPreview(r.Context(), link); err != nil {
+		s.ports.Log.LogAttrs(r.Context(), slog.LevelWarn, "a preview was not counted", slog.String("error", err.Error()))
+	}
+}
+
+func (s server) page(w http.ResponseWriter, r *http.Request, link files.Link) error {
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Robots-Tag", "noindex")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	lang := endpoint.Lang(r, auth.User{})
+	href := link.File.Record(s.ports.Base(r.Context()), lang, link.Token).LinkURL + "&download=1"
+	_, err := io.WriteString(w, page(link.File, lang, href))
+	return err
+}

@@ -1,0 +1,23 @@
+// Package downloadfile is GET /download/file: specification section 4.4.
+
+package file
+
+import (
+	"net/http"
+
+	"ferry/shared/blob"
+
+	"ferry/shared/api/endpoint"
+)
+
+// Endpoint names the endpoint and its routes.
+func Download() endpoint.Endpoint {
+	return endpoint.Endpoint{
+		Name:   "downloadfile",
+		Routes: []endpoint.Route{{Method: "GET", Path: "/download/file"}, {Method: "HEAD", Path: "/download/file"}},
+		New:    NewDownload,
+	}
+}
+
+// New returns the handler. It needs the ports Table and Blobs.
+func NewDownload(p *endpoint.Ports) http.Handler { return newDownload(p, blob.Files, "k") }

@@ -1,0 +1,24 @@
+// Package downloadfilebackup is GET /download/file/backup: specification
+// section 4.5.
+
+package file
+
+import (
+	"net/http"
+
+	"ferry/shared/blob"
+
+	"ferry/shared/api/endpoint"
+)
+
+// Endpoint names the endpoint and its routes.
+func DownloadBackup() endpoint.Endpoint {
+	return endpoint.Endpoint{
+		Name:   "downloadfilebackup",
+		Routes: []endpoint.Route{{Method: "GET", Path: "/download/file/backup"}, {Method: "HEAD", Path: "/download/file/backup"}},
+		New:    NewDownloadBackup,
+	}
+}
+
+// New returns the handler. It needs the ports Table and Blobs.
+func NewDownloadBackup(p *endpoint.Ports) http.Handler { return newDownload(p, blob.Backup, "z") }

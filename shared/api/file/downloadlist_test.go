@@ -1,0 +1,180 @@
+package file_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"ferry/shared/api/apitest"
+	"ferry/shared/auth"
+)
+
+const downloadlistPassword = "a password to try"
+
+// start is a service where alice has n files, and her bearer.
+func start(t *testing.T, n int) (*apitest.Server, string) {
+	t.Helper()
+	s := apitest.New(t)
+	s.AddUser("alice", downloadlistPassword)
+	bearer := s.Login("alice", downloadlistPassword)
+	for i := range n {
+		s.Put(bearer, fmt.Sprintf("file=%d", i+1), "x")
+	}
+	return s, "Bearer " + bearer
+}
+
+// ids writes the ids of a list in a row.
+func ids(e apitest.Envelope) string {
+	all := make([]string, len(e.Files))
+	for i, f := range e.Files {
+		all[i] = fmt.Sprint(f.ID)
+	}
+	return strings.Join(all, " ")
+}
+
+// next is the path of the next page, "" if there is none.
+func next(t *testing.T, s *apitest.Server, link string) string {
+	t.Helper()
+	if link == "" {
+		return ""
+	}
+	path, ok := strings.CutPrefix(link, "<"+s.Base)
+	path, ok2 := strings.CutSuffix(path, `>; rel="next"`)
+	if !ok || !ok2 {
+		t.Fatalf("Link is %q", link)
+	}
+	return path
+}
+
+func TestPagesFollowEachOtherToTheEnd(t *testing.T) {
+	t.Parallel()
+	s, credential := start(t, 7)
+	for _, c := range []struct {
+		query string
+		want  []string
+	}{
+		{"", []string{"7 6 5 4 3 2 1"}},
+		{"?limit=3", []string{"7 6 5", "4 3 2", "1"}},
+		{"?limit=7", []string{"7 6 5 4 3 2 1"}},
+		{"?limit=6", []string{"7 6 5 4 3 2", "1"}},
+		{"?limit=1000", []string{"7 6 5 4 3 2 1"}},
+		{"?limit=2&after=4", []string{"3 2", "1"}},
+		{"?after=1", []string{""}},
+		{"?after=8", []string{"7 6 5 4 3 2 1"}},
+		{"?after=9223372036854775807", []string{"7 6 5 4 3 2 1"}},
+	} {
+		path := "/download/list" + c.query
+		for i, want := range c.want {
+			resp := s.Request("GET", path, nil, "Authorization", credential)
+			path = next(t, s, resp.Header.Get("Link"))
+			if got := ids(s.Decode(resp, 200)); got != want {
+				t.Errorf("page %d of %q is %q, want %q", i+1, c.query, got, want)
+			}
+			if (path == "") != (i == len(c.want)-1) {
+				t.Fatalf("page %d of %q leads on to %q", i+1, c.query, path)
+			}
+		}
+	}
+}
+
+func TestTheNextPageKeepsLimitAndLanguage(t *testing.T) {
+	t.Parallel()
+	s, credential := start(t, 3)
+	resp := s.Request("GET", "/download/list?limit=1&lang=de-AT", nil, "Authorization", credential)
+	want := "<" + s.Base + `/download/list?lang=de&limit=1&after=3>; rel="next"`
+	if got := resp.Header.Get("Link"); got != want {
+		t.Errorf("Link is %q, want %q", got, want)
+	}
+	if link := s.Decode(resp, 200).Files[0].LinkURL; !strings.HasPrefix(link, s.Base+"/download/file?lang=de&k=") {
+		t.Errorf("the link is %q", link)
+	}
+}
+
+func TestAListNeedsGoodParametersAndACredential(t *testing.T) {
+	t.Parallel()
+	s, credential := start(t, 0)
+	s.AddUser("off", downloadlistPassword, func(u *auth.User) { u.State = auth.Disabled })
+	for _, c := range []struct {
+		query, credential string
+		status      int
+	}{
+		{"?limit=0", credential, 400}, {"?limit=1001", credential, 400}, {"?limit=-1", credential, 400}, {"?limit=many", credential, 400},
+		{"?after=0", credential, 400}, {"?after=-1", credential, 400}, {"?after=x", credential, 400}, {"?limit=%zz", credential, 400}, {"?limit=1;after=1", credential, 400},
+		{"", "", 401}, {"", "Bearer x", 401}, {"", apitest.Basic("alice", "x"), 401}, {"", apitest.Basic("off", downloadlistPassword), 401},
+		{"", apitest.Basic("alice", downloadlistPassword), 200}, {"?limit=&after=", credential, 200}, {"?unknown=1", credential, 200},
+	} {
+		resp := s.Request("GET", "/download/list"+c.query, nil, "Authorization", c.credential)
+		if s.Decode(resp, c.status); c.status != 200 && resp.Header.Get("Ferry-Error") == "" {
+			t.Errorf("%q: Ferry-Error is missing", c.query)
+		}
+	}
+}
+
+func TestTheLanguageOfLinks(t *testing.T) {
+	t.Parallel()
+	s, credential := start(t, 0)
+	s.AddUser("ugo", downloadlistPassword, func(u *auth.User) { u.Lang = "it" })
+	s.AddUser("nils", downloadlistPassword, func(u *auth.User) { u.Lang = "" })
+	for _, name := range []string{"ugo", "nils"} {
+		s.Put(s.Login(name, downloadlistPassword), "file=x", "x")
+	}
+	s.Decode(s.Request("GET", "/download/list?lang=fr", nil, "Authorization", credential), 200)
+	for _, c := range []struct{ user, query, accept, want string }{
+		{"ugo", "", "de", "it"}, {"ugo", "?lang=es", "de", "es"}, {"nils", "", "de", "de"}, {"nils", "", "", "en"}, {"nils", "?lang=x", "", "en"},
+	} {
+		resp := s.Request("GET", "/download/list"+c.query, nil, "Authorization", apitest.Basic(c.user, downloadlistPassword), "Accept-Language", c.accept)
+		if link := s.Decode(resp, 200).Files[0].LinkURL; !strings.Contains(link, "?lang="+c.want+"&") {
+			t.Errorf("%s with %q and %q gets %q", c.user, c.query, c.accept, link)
+		}
+	}
+}
+
+func TestLinksStayTheSame(t *testing.T) {
+	t.Parallel()
+	s, credential := start(t, 2)
+	list := func() string {
+		return fmt.Sprint(s.Decode(s.Request("GET", "/download/list", nil, "Authorization", credential), 200).Files)
+	}
+	before := list()
+	if again := list(); again != before {
+		t.Errorf("the second list is %s, the first was %s", again, before)
+	}
+	s.Decode(s.Request("DELETE", "/files/1", nil, "Authorization", credential), 200)
+	s.Decode(s.Request("POST", "/files/1/restore", nil, "Authorization", credential), 200)
+	if again := list(); again != before {
+		t.Errorf("the list after a restore is %s, before it was %s", again, before)
+	}
+}
+
+func TestWhatHasExpiredIsNotListedThoughItWasNotSweptYet(t *testing.T) {
+	t.Parallel()
+	s, _ := start(t, 3)
+	s.Clock.Advance(15 * 24 * time.Hour)
+	credential := apitest.Basic("alice", downloadlistPassword)
+	bearer := s.Login("alice", downloadlistPassword)
+	s.Put(bearer, "file=4", "x")
+	s.Clock.Advance(15*24*time.Hour + time.Hour)
+	resp := s.Request("GET", "/download/list?limit=2", nil, "Authorization", credential)
+	path := next(t, s, resp.Header.Get("Link"))
+	if got := ids(s.Decode(resp, 200)); got != "4" || path == "" {
+		t.Errorf("the first page is %q, and leads on to %q", got, path)
+	}
+	resp = s.Request("GET", path, nil, "Authorization", credential)
+	if got := ids(s.Decode(resp, 200)); got != "" || resp.Header.Get("Link") != "" {
+		t.Errorf("the second page is %q, and leads on to %q", got, resp.Header.Get("Link"))
+	}
+}
+
+func TestUsersSeeTheirOwnFilesAlone(t *testing.T) {
+	t.Parallel()
+	s, _ := start(t, 2)
+	s.AddUser("alice2", downloadlistPassword)
+	s.AddUser("al", downloadlistPassword)
+	for _, name := range []string{"alice2", "al"} {
+		e := s.Decode(s.Request("GET", "/download/list", nil, "Authorization", apitest.Basic(name, downloadlistPassword)), 200)
+		if len(e.Files) != 0 || e.User != name {
+			t.Errorf("%s sees %+v", name, e)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package file_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"ferry/shared/blob"
+
+	"ferry/shared/api/apitest"
+)
+
+const filesrestorePassword = "a password to try"
+
+func TestARestoredFileIsAsItWas(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	s.AddUser("alice", filesrestorePassword)
+	bearer := s.Login("alice", filesrestorePassword)
+	auth := "Bearer " + bearer
+	before := s.Put(bearer, "file=x", "content").Files[0]
+	head := s.Request("HEAD", strings.TrimPrefix(before.LinkURL, s.Base), nil).Header
+	s.Decode(s.Request("POST", "/files/1/restore", nil, "Authorization", auth), 404)
+	for range 3 {
+		gone := s.Decode(s.Request("DELETE", "/files/1", nil, "Authorization", auth), 200).Files[0]
+		e := s.Decode(s.Request("POST", "/files/1/restore", nil, "Authorization", auth), 200)
+		if len(e.Files) != 1 || e.Files[0] != before {
+			t.Errorf("the file is %+v, and was %+v", e.Files, before)
+		}
+		s.Decode(s.Request("GET", strings.TrimPrefix(gone.LinkURL, s.Base), nil), 401)
+		resp := s.Request("GET", strings.TrimPrefix(before.LinkURL, s.Base), nil)
+		if got := s.Text(resp); got != "content" || resp.Header.Get("ETag") != head.Get("ETag") || resp.Header.Get("Last-Modified") != head.Get("Last-Modified") {
+			t.Errorf("the link gives %q with %v, before with %v", got, resp.Header, head)
+		}
+	}
+	s.Decode(s.Request("POST", "/files/1/restore", nil, "Authorization", auth), 404)
+	s.Decode(s.Request("POST", "/files/x/restore", nil, "Authorization", auth), 400)
+	s.Decode(s.Request("POST", "/files/1/restore", nil), 401)
+}
+
+// TestMovesAtOnceNeverLoseTheFile lets deletions and restorations of one file
+// run into each other.
+func TestMovesAtOnceNeverLoseTheFile(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	s.AddUser("alice", filesrestorePassword)
+	bearer := s.Login("alice", filesrestorePassword)
+	auth := "Bearer " + bearer
+	s.Put(bearer, "file=x", "content")
+	move := map[bool][2]string{false: {"DELETE", "/files/1"}, true: {"POST", "/files/1/restore"}}
+	for round := range 12 {
+		var wg sync.WaitGroup
+		for i := range 8 {
+			wg.Go(func() {
+				m := move[i%2 == 0]
+				if resp := s.Request(m[0], m[1], nil, "Authorization", auth); resp.StatusCode != 200 && resp.StatusCode != 404 {
+					t.Errorf("round %d: %s is answered with %d", round, m[0], resp.StatusCode)
+				}
+			})
+		}
+		wg.Wait()
+		once(t, s, auth)
+	}
+}
+
+// once checks that the file is in one area, whole, and nothing else is left.
+func once(t *testing.T, s *apitest.Server, auth string) {
+	t.Helper()
+	var found []apitest.File
+	for _, list := range []string{"/download/list", "/download/list/backup"} {
+		found = append(found, s.Decode(s.Request("GET", list, nil, "Authorization", auth), 200).Files...)
+	}
+	if len(found) != 1 {
+		t.Fatalf("the file is there %d times: %+v", len(found), found)
+	}
+	if got := s.Text(s.Request("GET", strings.TrimPrefix(found[0].LinkURL, s.Base), nil)); got != "content" {
+		t.Fatalf("the link gives %q", got)
+	}
+	if n := len(s.Objects(blob.Files)) + len(s.Objects(blob.Backup)); n != 1 || len(s.Files()) != 1 {
+		t.Errorf("there are %d objects and the files %q", n, s.Files())
+	}
+	if n := len(s.Partitions("link#")); n != 1 {
+		t.Errorf("there are %d links", n)
+	}
+}
+
+func TestAMoveThatFailsLeavesTheFileWhereItWas(t *testing.T) {
+	t.Parallel()
+	for _, call := range []string{"blob.Copy", "table.Write"} {
+		t.Run(call, func(t *testing.T) {
+			t.Parallel()
+			s := apitest.New(t)
+			s.AddUser("alice", filesrestorePassword)
+			bearer := s.Login("alice", filesrestorePassword)
+			s.Put(bearer, "file=x", "content")
+			s.Calls.Before(call, func() error { return errors.New("the store is gone") })
+			for _, path := range []string{"DELETE /files/1", "POST /files/1/restore"} {
+				method, path, _ := strings.Cut(path, " ")
+				want := map[string]int{"DELETE": 500, "POST": 404}[method]
+				if resp := s.Request(method, path, nil, "Authorization", "Bearer "+bearer); resp.StatusCode != want {
+					t.Errorf("%s is answered with %d, want %d", method, resp.StatusCode, want)
+				}
+			}
+			s.Calls.Before(call, nil)
+			e := s.Decode(s.Request("GET", "/download/list", nil, "Authorization", "Bearer "+bearer), 200)
+			if fmt.Sprint(len(e.Files)) != "1" || s.Text(s.Request("GET", strings.TrimPrefix(e.Files[0].LinkURL, s.Base), nil)) != "content" {
+				t.Errorf("the list has %+v", e.Files)
+			}
+		})
+	}
+}

@@ -1,0 +1,134 @@
+// Package filesget is GET /files/{id}: all that is known of a file of the
+// caller, or one sent by the caller: its checksums, who was notified and how
+// that went, and the downloads by each link.
+
+package file
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"ferry/shared/auth"
+	"ferry/shared/blob"
+	"ferry/shared/envelope"
+	"ferry/shared/files"
+
+	"ferry/shared/api/endpoint"
+)
+
+// Endpoint names the endpoint and its routes.
+func Get() endpoint.Endpoint {
+	return endpoint.Endpoint{
+		Name:   "filesget",
+		Routes: []endpoint.Route{{Method: "GET", Path: "/files/{id}"}, {Method: "HEAD", Path: "/files/{id}"}},
+		New:    NewGet,
+	}
+}
+
+// record is a file as the answer shows it. The fields that a list has too are
+// as there.
+type record struct {
+	ID        int64     `json:"id"`
+	Name      string    `json:"name"`
+	Length    int64     `json:"length"` // bytes
+	Type      string    `json:"type,omitempty"`
+	Modified  int64     `json:"modified"`          // Unix milliseconds
+	Expires   string    `json:"expires,omitempty"` // RFC 3339, UTC; missing if never
+	Area      blob.Area `json:"area"`
+	CRC64NVME string    `json:"crc64nvme"`          // base64 of 8 bytes, big endian, as S3 has it
+	SHA256    string    `json:"sha256,omitempty"`   // hexadecimal; missing if no upload stated it
+	Uploader  string    `json:"uploader,omitempty"` // if not the owner
+	LinkURL   string    `json:"linkURL"`
+	Downloads downloads `json:"downloads"` // by that link
+	// Notifications are for the uploader alone.
+	Notify        bool           `json:"notify,omitempty"` // the uploader gets a mail of the first download
+	Notifications []notification `json:"notifications,omitzero"`
+}
+
+// New returns the handler. It needs the port Table and the link key.
+//
+// After authentication a request costs two calls, and for a file whose
+// uploader has notified somebody three.
+func NewGet(p *endpoint.Ports) http.Handler {
+	h := handler{ports: p, auth: p.Auth(), files: p.Files()}
+	return p.Outlet().Handler(h.get)
+}
+
+type handler struct {
+	ports *endpoint.Ports
+	auth  *auth.Authenticator
+	files *files.Service
+}
+
+func (h handler) get(w http.ResponseWriter, r *http.Request) error {
+	u, err := h.auth.Request(r)
+	if err != nil {
+		return err
+	}
+	f, err := h.find(r, u)
+	if err != nil {
+		return err
+	}
+	out, err := show(f)
+	if err != nil {
+		return err
+	}
+	out.LinkURL = f.Record(h.ports.Base(r.Context()), endpoint.Lang(r, u), h.files.Token(f)).LinkURL
+	if err := h.used(r.Context(), f, f.UploadedBy(u), &out); err != nil {
+		return err
+	}
+	return envelope.WriteJSON(w, http.StatusOK, out)
+}
+
+// find reads the record: of a file of the caller, or with d of one that the
+// caller has sent to another.
+func (h handler) find(r *http.Request, u auth.User) (files.File, error) {
+	id, err := endpoint.FileID(r)
+	if err != nil {
+		return files.File{}, err
+	}
+	q, err := endpoint.Query(r)
+	if err != nil {
+		return files.File{}, err
+	}
+	area, err := areaOf(q)
+	if err != nil {
+		return files.File{}, err
+	}
+	d, ok := auth.CanonicalName(q.Get("d"))
+	switch {
+	case q.Get("d") == "" || d == u.Name:
+		return h.files.Get(r.Context(), u, area, id)
+	case area == blob.Backup:
+		return files.File{}, envelope.NewFault(envelope.Invalid, "the backup area is its owner's alone")
+	case !ok:
+		return files.File{}, envelope.NewFault(envelope.NotFound, "no file of that id that you have sent to that user")
+	}
+	return h.files.Sent(r.Context(), u, d, id)
+}
+
+// areaOf reads the query parameter area.
+func areaOf(q url.Values) (blob.Area, error) {
+	switch area := blob.Area(q.Get("area")); area {
+	case "":
+		return blob.Files, nil
+	case blob.Files, blob.Backup:
+		return area, nil
+	}
+	return "", envelope.NewFault(envelope.Invalid, "the query parameter area is %s or %s", blob.Files, blob.Backup)
+}
+
+// show is all but what the links tell.
+func show(f files.File) (record, error) {
+	crc, err := hex.DecodeString(f.CRC64)
+	if err != nil {
+		return record{}, fmt.Errorf("reading the checksum of file %d of %s: %w", f.ID, f.Owner, err)
+	}
+	return record{
+		ID: f.ID, Name: f.Name, Length: f.Length, Type: f.Type, Modified: f.Modified, Area: f.Area, Expires: stamp(f.Expires),
+		CRC64NVME: base64.StdEncoding.EncodeToString(crc), SHA256: hex.EncodeToString(f.SHA256), Uploader: f.Uploader,
+	}, nil
+}

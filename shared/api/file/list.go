@@ -1,0 +1,78 @@
+// Package listing answers with a page of a user's area.
+
+package file
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/http"
+
+	"ferry/shared/blob"
+	"ferry/shared/envelope"
+	"ferry/shared/files"
+	"ferry/shared/table"
+
+	"ferry/shared/api/endpoint"
+)
+
+// defaultLimit is how many files a list has unless the caller says otherwise.
+const defaultLimit = 1000
+
+// New returns the handler that lists an area of the caller. It costs one call
+// to the table for authentication and one for the page.
+func newList(p *endpoint.Ports, area blob.Area) http.Handler {
+	check, service := p.Auth(), p.Files()
+	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
+		u, err := check.Request(r)
+		if err != nil {
+			return err
+		}
+		q, err := endpoint.Query(r)
+		if err != nil {
+			return err
+		}
+		limit, err := endpoint.Number(q, "limit", 1, table.MaxPage, defaultLimit)
+		if err != nil {
+			return err
+		}
+		after, err := endpoint.Number(q, "after", 1, math.MaxInt64, 0)
+		if err != nil {
+			return err
+		}
+		page, err := service.List(r.Context(), u, area, after, int(limit))
+		if err != nil {
+			return err
+		}
+		return WriteList(r.Context(), w, p, ListPage{
+			User: u.Name, Area: area, Lang: endpoint.Lang(r, u), Page: page, Limit: int(limit),
+		})
+	})
+}
+
+// Page is what Write shows.
+type ListPage struct {
+	User  string
+	Area  blob.Area
+	Lang  string
+	Page  files.Page
+	Limit int
+}
+
+// Write sends the envelope with the page's files. That there are more is told
+// by a Link header (RFC 8288).
+func WriteList(ctx context.Context, w http.ResponseWriter, p *endpoint.Ports, l ListPage) error {
+	base := p.Base(ctx)
+	records := make([]envelope.File, len(l.Page.Files))
+	for i, f := range l.Page.Files {
+		records[i] = f.Record(base, l.Lang, f.Token)
+	}
+	if l.Page.Next != 0 {
+		path := "/download/list"
+		if l.Area == blob.Backup {
+			path += "/backup"
+		}
+		w.Header().Set("Link", fmt.Sprintf(`<%s%s?lang=%s&limit=%d&after=%d>; rel="next"`, base, path, l.Lang, l.Limit, l.Page.Next))
+	}
+	return envelope.Write(w, p.Now(), envelope.Success{Description: envelope.List, User: l.User, Files: records})
+}

@@ -1,0 +1,44 @@
+// Package filesrestore is POST /files/{id}/restore: it brings a file of the
+// caller back from the backup area and answers with the file as it is then.
+
+package file
+
+import (
+	"net/http"
+
+	"ferry/shared/blob"
+	"ferry/shared/files"
+
+	"ferry/shared/api/endpoint"
+)
+
+// Endpoint names the endpoint and its routes.
+func Restore() endpoint.Endpoint {
+	return endpoint.Endpoint{
+		Name:   "filesrestore",
+		Routes: []endpoint.Route{{Method: "POST", Path: "/files/{id}/restore"}},
+		New:    NewRestore,
+	}
+}
+
+// New returns the handler. It needs the ports Table and Blobs and the link key.
+func NewRestore(p *endpoint.Ports) http.Handler {
+	check, service := p.Auth(), p.Files()
+	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
+		u, err := check.Request(r)
+		if err != nil {
+			return err
+		}
+		id, err := endpoint.FileID(r)
+		if err != nil {
+			return err
+		}
+		f, err := service.Restore(r.Context(), u, id)
+		if err != nil {
+			return err
+		}
+		return WriteList(r.Context(), w, p, ListPage{
+			User: u.Name, Area: blob.Files, Lang: endpoint.Lang(r, u), Page: files.Page{Files: []files.Listed{service.Listed(f)}},
+		})
+	})
+}

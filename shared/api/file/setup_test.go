@@ -1,0 +1,80 @@
+package file_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"ferry/shared/api/apitest"
+	"ferry/shared/auth"
+)
+
+// shelf is a service with a user who uploads.
+type shelf struct {
+	*apitest.Server
+	bearer string
+}
+
+func newShelf(t *testing.T, options ...apitest.Option) shelf {
+	t.Helper()
+	s := apitest.New(t, options...)
+	s.AddUser("ann", "a password for a test")
+	return shelf{s, s.Login("ann", "a password for a test")}
+}
+
+// put stores a file and returns the path of its link.
+func (s shelf) put(name, content string, headers ...string) string {
+	s.Helper()
+	headers = append(headers, "Authorization", "Bearer "+s.bearer)
+	e := s.Decode(s.Request("POST", "/upload?file="+url.QueryEscape(name), strings.NewReader(content), headers...), 200)
+	return strings.TrimPrefix(e.Files[0].LinkURL, s.Base)
+}
+
+// backUp deletes a file and returns the path of its backup link.
+func (s shelf) backUp(id string) string {
+	s.Helper()
+	e := s.Decode(s.Request("DELETE", "/files/"+id, nil, "Authorization", "Bearer "+s.bearer), 200)
+	return strings.TrimPrefix(e.Files[0].LinkURL, s.Base)
+}
+
+// downloads is how many are counted of a link.
+func (s shelf) downloads(link string) int { s.Helper(); return s.kept(link).Downloads }
+
+// kept is what is kept of a link's use.
+func (s shelf) kept(link string) (item struct{ Downloads, Previews int }) {
+	s.Helper()
+	u, err := url.Parse(link)
+	if err != nil {
+		s.Fatalf("reading a link: %v", err)
+	}
+	text, found := s.Items()["link#"+auth.HashToken(u.Query().Get("k"))+" link"]
+	if err := json.Unmarshal([]byte(text), &item); err != nil || !found {
+		s.Fatalf("reading what is kept of a link: %v", err)
+	}
+	return item
+}
+
+// wantDownloads waits until n downloads are counted, which takes a moment, and
+// fails if it becomes another number. Counts are added up: one that ought not
+// to be is not late where a download that counts has followed.
+func (s shelf) wantDownloads(what, link string, n int) {
+	s.Helper()
+	for end := time.Now().Add(10 * time.Second); s.downloads(link) < n && time.Now().Before(end); {
+		time.Sleep(5 * time.Millisecond)
+	}
+	if got := s.downloads(link); got != n {
+		s.Errorf("%s: %d downloads are counted, want %d", what, got, n)
+	}
+}
+
+func serveWant(t *testing.T, what string, h http.Header, pairs ...string) {
+	t.Helper()
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if got := h.Get(pairs[i]); got != pairs[i+1] {
+			t.Errorf("%s: %s is %q, want %q", what, pairs[i], got, pairs[i+1])
+		}
+	}
+}

@@ -1,0 +1,155 @@
+// Package service puts all endpoints and the background work into one process.
+
+package api
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"ferry/shared/api/endpoint"
+	"ferry/shared/api/upload"
+	"ferry/shared/envelope"
+	"ferry/shared/files"
+	"ferry/shared/notify"
+	"ferry/shared/notify/inbox"
+	"ferry/shared/notify/mail"
+	"ferry/shared/notify/sms"
+	"ferry/shared/notify/webhook"
+	"ferry/shared/openapi"
+)
+
+// Options say what a Service does besides answering requests.
+type Options struct {
+	// Mail and SMS send notices; nil leaves them to the inbox.
+	Mail mail.Sender
+	SMS  sms.Sender
+	// From is the address that mail comes from.
+	From string
+	// ShowInbox serves the inbox at /inbox. It shows links and PINs of all
+	// users to whoever reaches it.
+	ShowInbox bool
+	// Origins are those whose web pages may use the interface.
+	Origins envelope.Origins
+	// SweepEvery is the time between sweeps; 0 never sweeps.
+	SweepEvery time.Duration
+	// Grace is how old an object without a record must be to be removed.
+	Grace time.Duration
+	// Webhooks are addresses that events go to, signed with each of the
+	// secrets. The ports' Events must be on for there to be any.
+	Webhooks []string
+	Secrets  []webhook.Secret
+	// Housekeep is called with each sweep, for what a backend needs.
+	Housekeep func(context.Context) error
+}
+
+// Service is all of Ferry in one process.
+type Service struct {
+	ports   *endpoint.Ports
+	options Options
+	Inbox   *inbox.Inbox
+	Sender  *notify.Sender
+	Hooks   *webhook.Dispatcher // nil if there are no webhooks
+	wake    notify.Wake
+}
+
+// New returns a Service. It makes the ports' Notify wake its sender.
+func New(p *endpoint.Ports, o Options) (*Service, error) {
+	s := &Service{ports: p, options: o, Inbox: inbox.New(p.Table, p.Now), wake: notify.NewWake()}
+	if o.Mail == nil {
+		o.Mail = s.Inbox.Mail()
+	}
+	if o.SMS == nil {
+		o.SMS = s.Inbox.SMS()
+	}
+	p.Notify = s.wake.Signal
+	var err error
+	s.Sender, err = notify.NewSender(notify.Config{
+		Table: p.Table, Key: p.Key, Mail: o.Mail, SMS: o.SMS, From: o.From, Now: p.Now, Log: p.Log,
+		Settled: notify.Events(p.Recorder()),
+	})
+	if err != nil || len(o.Webhooks) == 0 {
+		return s, err
+	}
+	s.Hooks, err = webhook.New(webhook.Config{Table: p.Table, URLs: o.Webhooks, Secrets: o.Secrets, Now: p.Now, Log: p.Log})
+	return s, err
+}
+
+// Handler serves the interface under endpoint.Prefix, a word of welcome at the
+// root, and the inbox if it is to be shown.
+func (s *Service) Handler() http.Handler {
+	mux := Handler(s.ports)
+	// In the cloud parts go to S3, and this is no function's.
+	receive := upload.ReceiveRoute()
+	mux.Handle(receive.Method+" "+endpoint.Prefix+receive.Path, upload.Receive(s.ports))
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		io.WriteString(w, s.welcome())
+	})
+	if s.options.ShowInbox {
+		mux.Handle("/inbox", inbox.Handler(s.ports.Outlet(), s.Inbox))
+	}
+	return s.options.Origins.Handler(endpoint.Prefix, endpoint.Exact(mux, openapi.NewNotFound(s.ports)))
+}
+
+func (s *Service) welcome() string {
+	base := s.ports.PublicURL
+	text := "This is Ferry, a file-transfer service.\n\n" +
+		"Upload:    curl -u USER -F file=@FILE " + base + "/upload\n" +
+		"List:      curl -u USER " + base + "/download/list\n" +
+		"Interface: " + base + "/openapi.json\n"
+	if s.options.ShowInbox {
+		text += "Messages:  /inbox\n"
+	}
+	return text
+}
+
+// Run does the background work until ctx ends: it sends notices and events, and
+// sweeps.
+func (s *Service) Run(ctx context.Context) {
+	var wg sync.WaitGroup
+	wg.Go(func() { s.Sender.Run(ctx, s.wake) })
+	if s.Hooks != nil {
+		wg.Go(func() { s.Hooks.Run(ctx) })
+	}
+	if s.options.SweepEvery > 0 {
+		wg.Go(func() { s.sweepOften(ctx) })
+	}
+	wg.Wait()
+}
+
+func (s *Service) sweepOften(ctx context.Context) {
+	tick := time.NewTicker(s.options.SweepEvery)
+	defer tick.Stop()
+	for {
+		if _, err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
+			s.ports.Log.LogAttrs(ctx, slog.LevelError, "a sweep failed", slog.String("error", err.Error()))
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Sweep does one sweep.
+func (s *Service) Sweep(ctx context.Context) (files.SweepReport, error) {
+	if s.options.Housekeep != nil {
+		if err := s.options.Housekeep(ctx); err != nil {
+			return files.SweepReport{}, err
+		}
+	}
+	r, err := files.NewSweeper(files.SweepConfig{
+		Table: s.ports.Table, Blobs: s.ports.Blobs, Files: s.ports.Files(), Now: s.ports.Now, Log: s.ports.Log,
+		Grace: s.options.Grace,
+	}).Run(ctx)
+	if r.Moved+r.Purged+r.Orphans+r.Failed > 0 {
+		s.ports.Log.LogAttrs(ctx, slog.LevelInfo, "swept", slog.Int("seen", r.Seen), slog.Int("moved", r.Moved),
+			slog.Int("purged", r.Purged), slog.Int("orphans", r.Orphans), slog.Int("failed", r.Failed))
+	}
+	return r, err
+}

@@ -1,0 +1,53 @@
+package api_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"ferry/shared/api/apitest"
+	"ferry/shared/notify"
+)
+
+// TestTheOutboxNamesTheRequest: the answer, the log's line and what comes of a
+// request have one id, which is never the caller's.
+func TestTheOutboxNamesTheRequest(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t, apitest.Listening)
+	s.InProcess("the log is of one process")
+	s.AddUser("alice", password)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.Base+"/upload?file=a.txt&m=carla@example.com", strings.NewReader("abc"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.SetBasicAuth("alice", password)
+	r.Header.Set("X-Request-Id", "the-callers-own")
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	id := answer.Header.Get("X-Request-Id")
+	if answer.StatusCode != http.StatusOK || len(id) != 16 {
+		t.Fatalf("status %d, id %q", answer.StatusCode, id)
+	}
+	for _, prefix := range []string{"outbox#", notify.EventPartitionPrefix} {
+		items := s.Partitions(prefix)
+		if len(items) != 1 {
+			t.Errorf("there are %d items in %s", len(items), prefix)
+		}
+		for key, text := range items {
+			var item struct{ Request string }
+			if err := json.Unmarshal([]byte(text), &item); err != nil || item.Request != id {
+				t.Errorf("%s is of the request %q, not %q, %v", key, item.Request, id, err)
+			}
+		}
+	}
+	s.Deliver()
+	for _, line := range []string{"msg=request id=" + id, "request=" + id + " kind=link"} {
+		if !strings.Contains(s.Log.String(), line) {
+			t.Errorf("the log has no line with %q:\n%s", line, s.Log)
+		}
+	}
+}

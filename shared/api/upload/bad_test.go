@@ -1,0 +1,388 @@
+package upload_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/minio/crc64nvme"
+
+	"ferry/shared/blob"
+	"ferry/shared/files"
+
+	"ferry/shared/api"
+	"ferry/shared/api/apitest"
+	"ferry/shared/api/endpoint"
+	"ferry/shared/auth"
+	"ferry/shared/envelope"
+	"ferry/shared/wire"
+)
+
+// remove does what removing a user does.
+func (c uploadsCaller) remove(name string) {
+	c.Helper()
+	err := c.Users.Disable(c.Context(), name)
+	if err == nil {
+		_, err = c.Data.Ports.Files().RemoveAll(c.Context(), name)
+	}
+	if err == nil {
+		err = c.Users.Remove(c.Context(), name)
+	}
+	if err != nil {
+		c.Fatalf("removing %s: %v", name, err)
+	}
+}
+
+// leavesNothing sweeps when the store no longer waits for any session.
+func (c uploadsCaller) leavesNothing() {
+	c.Helper()
+	c.Clock.Advance(blob.PartsLife + 2*time.Hour)
+	if r, err := c.Service.Sweep(c.Context()); err != nil || r.Failed != 0 {
+		c.Errorf("the sweep did %+v, %v", r, err)
+	}
+	if left := c.Objects(blob.Files); len(left) != 0 {
+		c.Errorf("of objects are left %v", left)
+	}
+	if left := c.Sessions(); len(left) != 0 {
+		c.Errorf("of sessions are left %v", left)
+	}
+	if left := c.Partitions("reserved#"); len(left) != 0 {
+		c.Errorf("of reservations are left %v", left)
+	}
+}
+
+func TestANameWithAPathIsTheLastOfIt(t *testing.T) {
+	t.Parallel()
+	c := uploadsBegin(t)
+	for name, want := range map[string]string{
+		"/etc/passwd": "passwd", "../../a.txt": "a.txt", `C:\\temp\\b.txt`: "b.txt", `c\u0000\n.txt`: "c.txt", "d/../e": "e",
+	} {
+		var s session
+		c.call("POST", "/uploads", fmt.Sprintf(`{"name":"%s","length":1}`, name), 201, &s)
+		c.sendAll(s, []byte("x"))
+		if got := c.complete(s.ID, "").Files[0].Name; s.Name != want || got != want {
+			t.Errorf("%s is %q in the session, and then %q, want %q", name, s.Name, got, want)
+		}
+	}
+	for _, name := range []string{"", ".", "..", "/", "a/", `a\\`, `\u0000`} {
+		c.refused("POST", "/uploads", fmt.Sprintf(`{"name":"%s","length":1}`, name), 400, "name")
+	}
+}
+
+func TestAPartThatIsSentAgainReplacesTheFirst(t *testing.T) {
+	t.Parallel()
+	c := uploadsBegin(t)
+	first, second := content(t, partSize+9), content(t, partSize+9)
+	s := c.plan("", len(second))
+	c.sendAll(s, first)
+	for _, p := range c.sign(s.ID, `{"numbers":[1,2]}`) {
+		from := int64(p.Number-1) * partSize
+		if resp := c.put(p, second[from:from+p.Size]); resp.StatusCode != 200 {
+			t.Fatalf("part %d again: status %d", p.Number, resp.StatusCode)
+		}
+	}
+	whole := fmt.Sprintf(`{"crc64nvme":%q}`, wire.CRC64Text(crc64nvme.Checksum(first)))
+	c.refused("POST", "/uploads/"+s.ID+"/complete", whole, 400, fmt.Sprintf("%016x", crc64nvme.Checksum(second)))
+	c.wantFile(c.complete(s.ID, ""), second)
+}
+
+// TestAPartWhoseLengthIsNotAnnouncedIsMeasured sends parts in chunks.
+func TestAPartWhoseLengthIsNotAnnouncedIsMeasured(t *testing.T) {
+	t.Parallel()
+	c := uploadsBegin(t)
+	c.InProcess("parts go to the store itself, whose answers are its own")
+	data := content(t, 1000)
+	s := c.plan("", len(data))
+	p := c.sign(s.ID, `{"numbers":[1]}`)[0]
+	for _, tc := range []struct {
+		data   []byte
+		status int
+	}{{data[:999], 400}, {append(bytes.Clone(data), 1), 400}, {nil, 400}, {data, 200}} {
+		r, err := http.NewRequest(p.Method, p.URL, io.MultiReader(bytes.NewReader(tc.data)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp := c.Do(r); resp.StatusCode != tc.status {
+			t.Errorf("%d bytes: status %d, want %d", len(tc.data), resp.StatusCode, tc.status)
+		}
+		if tc.status != 200 {
+			c.refused("POST", "/uploads/"+s.ID+"/complete", "", 400, "missing: 1")
+		}
+	}
+	c.wantFile(c.complete(s.ID, ""), data)
+}
+
+func TestAHundredPartsMayBeAskedForAtOnce(t *testing.T) {
+	t.Parallel()
+	c := uploadsBegin(t)
+	s := c.plan("", 101*partSize)
+	numbers := make([]string, 101)
+	for i := range numbers {
+		numbers[i] = strconv.Itoa(i + 1)
+	}
+	signed := c.sign(s.ID, `{"numbers":[`+strings.Join(numbers[:100], ",")+`]}`)
+	if len(signed) != 100 || signed[99].Number != 100 || signed[99].Size != partSize {
+		t.Errorf("%d parts are told, the last as %+v", len(signed), signed[len(signed)-1])
+	}
+	c.refused("POST", "/uploads/"+s.ID+"/parts", `{"numbers":[`+strings.Join(numbers, ",")+`]}`, 400, "1 to 100")
+}
+
+func TestNumbersThatAreNoPartsAreRefused(t *testing.T) {
+	t.Parallel()
+	c := uploadsBegin(t)
+	s := c.plan("", 2*partSize)
+	for _, numbers := range []string{"-1", "0", "3", "10001", "9223372036854775807", "9223372036854775808", "1.5", `"1"`, "null", "[1]", "1e99"} {
+		c.refused("POST", "/uploads/"+s.ID+"/parts", `{"numbers":[`+numbers+`]}`, 400)
+	}
+	for _, body := range []string{`{}`, `{"numbers":null}`, `{"numbers":1}`, `{"numbers":[1],"number":[1]}`, `[1]`, ``} {
+		c.refused("POST", "/uploads/"+s.ID+"/parts", body, 400)
+	}
+	signed := c.sign(s.ID, `{"numbers":[1]}`)[0]
+	for _, number := range []string{"0", "3", "-1", "01", "x", "1%2f2"} {
+		p := signed
+		p.URL = strings.Replace(p.URL, "/parts/1?", "/parts/"+number+"?", 1)
+		if resp := c.put(p, nil); resp.StatusCode != 403 && resp.StatusCode != 404 {
+			t.Errorf("a URL changed to part %s: status %d", number, resp.StatusCode)
+		}
+	}
+}
+
+func TestALengthOfAnySizeBeginsOrIsRefused(t *testing.T) {
+	t.Parallel()
+	c := uploadsBegin(t)
+	var s session
+	c.call("POST", "/uploads", fmt.Sprintf(`{"name":"x","length":%d}`, 1<<40), 201, &s)
+	if s.Parts > blob.MaxParts || int64(s.Parts)*s.PartSize < 1<<40 {
+		t.Errorf("a TiB has %d parts of %d bytes", s.Parts, s.PartSize)
+	}
+	if l := (blob.Layout{Length: files.MaxLength, PartSize: files.PartSize(files.MaxLength, 0)}); l.Check() != nil || l.Count() != blob.MaxParts {
+		t.Errorf("the largest file has %d parts of %d bytes", l.Count(), l.PartSize)
+	}
+	for _, length := range []string{fmt.Sprint(int64(files.MaxLength) + 1), "9223372036854775807", "9223372036854775808", "-1", "1.5", `"1"`, "null", "1e99"} {
+		c.refused("POST", "/uploads", fmt.Sprintf(`{"name":"x","length":%s}`, length), 400, "length")
+	}
+	if n := len(c.Sessions()); n != 1 {
+		t.Errorf("%d sessions are kept, want 1", n)
+	}
+	c.refused("POST", "/uploads", `{"name":"`+strings.Repeat("x", 64<<10)+`","length":1}`, 413)
+}
+
+func TestASessionsPathIsAnIdOrNotFound(t *testing.T) {
+	t.Parallel()
+	c := uploadsBegin(t)
+	for _, id := range []string{"x", "1", "%2e%2e", "a%2Fb", "%00", strings.Repeat("x", 65), strings.Repeat("x", 2000), "upload%231"} {
+		for _, what := range []struct{ method, rest, body string }{
+			{"GET", "", ""}, {"DELETE", "", ""}, {"POST", "/complete", ""}, {"POST", "/parts", `{"numbers":[1]}`},
+		} {
+			c.refused(what.method, "/uploads/"+id+what.rest, what.body, 404)
+		}
+	}
+}
+
+func TestAnExpiredSessionTakesNothingMore(t *testing.T) {
+	t.Parallel()
+	c := uploadsBegin(t)
+	data := content(t, 1000)
+	s := c.plan("", len(data))
+	c.Clock.Advance(files.SessionLife - time.Minute)
+	c = c.as("ann")
+	p := c.sign(s.ID, `{"numbers":[1]}`)[0]
+	if resp := c.put(p, data); resp.StatusCode != 200 {
+		t.Fatalf("a part in the last minute: status %d", resp.StatusCode)
+	}
+	c.Clock.Advance(time.Minute + time.Second)
+	if resp := c.put(p, data); resp.StatusCode != 403 {
+		t.Errorf("a part after it: status %d", resp.StatusCode)
+	}
+	for _, what := range []struct{ method, rest, body string }{
+		{"GET", "", ""}, {"DELETE", "", ""}, {"POST", "/complete", ""}, {"POST", "/parts", `{"numbers":[1]}`},
+	} {
+		c.refused(what.method, "/uploads/"+s.ID+what.rest, what.body, 404, "expired")
+	}
+	var list struct{ Uploads []session }
+	if c.call("GET", "/uploads", "", 200, &list); len(list.Uploads) != 0 {
+		t.Errorf("open are %+v", list.Uploads)
+	}
+	c.leavesNothing()
+}
+
+func TestASessionThatIsDoneTakesNoParts(t *testing.T) {
+	t.Parallel()
+	c := uploadsBegin(t)
+	c.InProcess("parts go to the store itself, whose answers are its own")
+	data := content(t, 1000)
+	s := c.plan("", len(data))
+	p := c.sign(s.ID, `{"numbers":[1]}`)[0]
+	c.put(p, data)
+	c.complete(s.ID, "")
+	c.refused("POST", "/uploads/"+s.ID+"/parts", `{"numbers":[1]}`, 409, "complete")
+	if resp := c.put(p, content(t, 1000)); resp.StatusCode != 409 {
+		t.Errorf("a part: status %d", resp.StatusCode)
+	}
+	c.wantFile(c.complete(s.ID, ""), data)
+}
+
+// TestAQuotaHoldsWhileASessionIsOpen: its room is taken from its begin on.
+func TestAQuotaHoldsWhileASessionIsOpen(t *testing.T) {
+	t.Parallel()
+	c := uploadsBegin(t)
+	c.AddUser("eve", uploadsPassword, func(u *auth.User) { u.Quota = 10_000 })
+	eve := c.as("eve")
+	s, data := eve.plan("", 9_000), content(t, 9_000)
+	eve.refused("POST", "/upload?file=x", strings.Repeat("x", 1001), 413, "1000 bytes are left")
+	c.refused("POST", "/uploads", `{"name":"x","length":1001,"d":"eve"}`, 413, "no room")
+	eve.sendAll(s, data)
+	eve.Put(eve.bearer, "file=x", strings.Repeat("x", 1000))
+	eve.refused("POST", "/upload?file=x", "x", 413)
+	for range 2 {
+		if e := eve.complete(s.ID, ""); len(e.Files) != 2 {
+			t.Errorf("eve has %+v", e.Files)
+		}
+	}
+	eve.refused("POST", "/uploads", `{"name":"x","length":1}`, 413, "0 bytes are left")
+	if u, err := c.Users.Get(t.Context(), "eve"); err != nil || u.Used != 10_000 {
+		t.Errorf("eve uses %d bytes, %v", u.Used, err)
+	}
+}
+
+// TestAFileThatIsNotTheStatedOneEndsItsSession: nothing can be done with it any
+// more, so that the room it holds is the owner's again.
+func TestAFileThatIsNotTheStatedOneEndsItsSession(t *testing.T) {
+	t.Parallel()
+	c := uploadsBegin(t)
+	c.AddUser("eve", uploadsPassword, func(u *auth.User) { u.Quota = 10_000 })
+	eve := c.as("eve")
+	data := content(t, 9_000)
+	for range 2 { // the room is free for the second
+		s := eve.plan(fmt.Sprintf(`,"sha256":%q`, strings.Repeat("00", 32)), len(data))
+		eve.sendAll(s, data)
+		eve.refused("POST", "/uploads/"+s.ID+"/complete", "", 400, "SHA-256", "begin the upload anew")
+		eve.refused("GET", "/uploads/"+s.ID, "", 404)
+	}
+	if n := len(c.Sessions()); n != 0 {
+		t.Errorf("%d sessions are kept", n)
+	}
+	c.leavesNothing()
+}
+
+// TestADestinationThatGoesMidwayGetsNothing has the user to whom a file is sent
+// disabled, removed, and replaced by another of the same name.
+func TestADestinationThatGoesMidwayGetsNothing(t *testing.T) {
+	t.Parallel()
+	for what, goes := range map[string]func(uploadsCaller){
+		"disabled": func(c uploadsCaller) {
+			if err := c.Users.Disable(c.Context(), "dave"); err != nil {
+				c.Fatal(err)
+			}
+		},
+		"removed":  func(c uploadsCaller) { c.remove("dave") },
+		"replaced": func(c uploadsCaller) { c.remove("dave"); c.AddUser("dave", uploadsPassword) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			c := uploadsBegin(t)
+			c.AddUser("dave", uploadsPassword, func(u *auth.User) { u.Quota = 5000 })
+			data := content(t, 1000)
+			s := c.plan(`,"d":"dave"`, len(data))
+			c.sendAll(s, data)
+			goes(c)
+			for range 2 {
+				c.refused("POST", "/uploads/"+s.ID+"/complete", "", 400, "destination user")
+			}
+			c.leavesNothing()
+		})
+	}
+}
+
+// TestAnUploaderThatGoesTakesTheSessionsAlong: a later user of the name has no
+// part in them.
+func TestAnUploaderThatGoesTakesTheSessionsAlong(t *testing.T) {
+	t.Parallel()
+	c := uploadsBegin(t)
+	c.AddUser("eve", uploadsPassword, func(u *auth.User) { u.Quota = 5000 })
+	eve := c.as("eve")
+	data := content(t, 1000)
+	own, forBob := eve.plan("", len(data)), eve.plan(`,"d":"bob"`, len(data))
+	eve.sendAll(own, data)
+	eve.sendAll(forBob, data)
+	c.remove("eve")
+	eve.refused("GET", "/uploads/"+own.ID, "", 401)
+	c.AddUser("eve", uploadsPassword)
+	eve = c.as("eve")
+	for _, s := range []session{own, forBob} {
+		eve.refused("GET", "/uploads/"+s.ID, "", 404)
+		eve.refused("POST", "/uploads/"+s.ID+"/complete", "", 404)
+		eve.refused("DELETE", "/uploads/"+s.ID, "", 404)
+	}
+	var list struct{ Uploads []session }
+	if eve.call("GET", "/uploads", "", 200, &list); len(list.Uploads) != 0 {
+		t.Errorf("the second eve has %+v", list.Uploads)
+	}
+	c.leavesNothing()
+}
+
+func TestADisabledUserBeginsNothing(t *testing.T) {
+	t.Parallel()
+	c := uploadsBegin(t)
+	if err := c.Users.Disable(t.Context(), "bob"); err != nil {
+		t.Fatal(err)
+	}
+	c.refused("POST", "/uploads", `{"name":"x","length":1,"d":"bob"}`, 400, "destination user")
+	if err := c.Users.Disable(t.Context(), "ann"); err != nil {
+		t.Fatal(err)
+	}
+	c.refused("POST", "/uploads", `{"name":"x","length":1}`, 401)
+	if n := len(c.Sessions()); n != 0 {
+		t.Errorf("%d sessions are kept", n)
+	}
+}
+
+// TestPagesOfListedOriginsMaySendParts asks for each route of sessions as a
+// browser does.
+func TestPagesOfListedOriginsMaySendParts(t *testing.T) {
+	t.Parallel()
+	const app = "https://app.example.com"
+	origins, err := envelope.ParseOrigins(app)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := apitest.New(t, func(_ *endpoint.Settings, o *api.Options) { o.Origins = origins })
+	s.AddUser("ann", uploadsPassword)
+	c := uploadsCaller{s, s.Login("ann", uploadsPassword)}
+	one := c.plan("", 3)
+	p := c.sign(one.ID, `{"numbers":[1]}`)[0]
+	for _, route := range [][2]string{
+		{"POST", "/uploads"}, {"GET", "/uploads"}, {"GET", "/uploads/" + one.ID}, {"DELETE", "/uploads/" + one.ID},
+		{"POST", "/uploads/" + one.ID + "/parts"}, {"POST", "/uploads/" + one.ID + "/complete"},
+		{"PUT", strings.TrimPrefix(p.URL, c.Base)},
+	} {
+		for origin, allowed := range map[string]bool{app: true, "https://evil.example.com": false, app + ".evil.com": false, "null": false} {
+			resp := c.Request("OPTIONS", route[1], nil, "Origin", origin, "Access-Control-Request-Method", route[0],
+				"Access-Control-Request-Headers", "authorization,content-type,x-amz-checksum-crc64nvme")
+			h := resp.Header
+			if !allowed {
+				if h.Get("Access-Control-Allow-Origin") != "" {
+					t.Errorf("%s %s lets %s in", route[0], route[1], origin)
+				}
+				continue
+			}
+			headers := strings.ToLower(h.Get("Access-Control-Allow-Headers"))
+			if resp.StatusCode != 204 || h.Get("Access-Control-Allow-Origin") != app || !strings.Contains(h.Get("Access-Control-Allow-Methods"), route[0]) ||
+				!strings.Contains(headers, "authorization") || !strings.Contains(headers, "x-amz-checksum-crc64nvme") {
+				t.Errorf("%s %s: status %d, %v", route[0], route[1], resp.StatusCode, h)
+			}
+		}
+	}
+	for origin, want := range map[string]string{app: app, "https://evil.example.com": ""} {
+		resp := c.Request("PUT", strings.TrimPrefix(p.URL, c.Base), strings.NewReader("abc"), "Origin", origin)
+		exposed := strings.Contains(resp.Header.Get("Access-Control-Expose-Headers"), "ETag")
+		if resp.StatusCode != 200 || resp.Header.Get("ETag") == "" || resp.Header.Get("Access-Control-Allow-Origin") != want || exposed != (want != "") {
+			t.Errorf("a part from %s: status %d, %v", origin, resp.StatusCode, resp.Header)
+		}
+	}
+}

@@ -1,0 +1,187 @@
+package upload
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"ferry/shared/blob"
+	"ferry/shared/envelope"
+	"ferry/shared/files"
+
+	"ferry/shared/api/endpoint"
+	"ferry/shared/auth"
+	"ferry/shared/wire"
+)
+
+// maxBody bounds the JSON of a request.
+const maxBody = 64 << 10
+
+// request is what a session is begun with.
+type request struct {
+	Name     string `json:"name"`
+	Length   *int64 `json:"length"`
+	Type     string `json:"type"`
+	D        string `json:"d"`
+	C        string `json:"c"`
+	M        string `json:"m"`
+	I        string `json:"i"`
+	Notify   bool   `json:"notify"`
+	Lang     string `json:"lang"`
+	SHA256   string `json:"sha256"`
+	PartSize int64  `json:"partSize"`
+}
+
+// begin opens a session. After authentication it costs three calls, one more
+// with a key, one more with recipients, and one more for an owner with a quota.
+func (h sessionHandler) begin(w http.ResponseWriter, r *http.Request, u auth.User) error {
+	var in request
+	if err := decode(w, r, &in, false); err != nil {
+		return err
+	}
+	plan, err := h.plan(r, u, in)
+	if err != nil {
+		return err
+	}
+	claim, err := h.claim(r, u, in)
+	if err != nil {
+		return err
+	}
+	if id, ok := claim.Result(); ok {
+		it, err := h.files.Session(r.Context(), u, id)
+		if err != nil {
+			return err
+		}
+		return h.begun(w, r, it)
+	}
+	it, err := h.files.BeginSession(r.Context(), u, plan, claim)
+	if err != nil {
+		claim.Release(r.Context())
+		return err
+	}
+	return h.begun(w, r, it)
+}
+
+func (h sessionHandler) begun(w http.ResponseWriter, r *http.Request, it files.Session) error {
+	w.Header().Set("Location", h.ports.Base(r.Context())+"/uploads/"+it.ID)
+	return envelope.WriteJSON(w, http.StatusCreated, show(it))
+}
+
+func (h sessionHandler) claim(r *http.Request, u auth.User, in request) (*files.Claim, error) {
+	key, err := files.ReadKey(r.Header)
+	if err != nil || key == "" {
+		return nil, err
+	}
+	body, err := json.Marshal(in)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a request: %w", err)
+	}
+	return h.keys.Claim(r.Context(), files.KeyRequest{
+		User: u, Key: key, Fingerprint: files.Fingerprint(r.Method, r.URL.Path, string(body)), Lease: files.Lease(0),
+	})
+}
+
+// plan checks a request as POST /upload would.
+func (h sessionHandler) plan(r *http.Request, u auth.User, in request) (files.Plan, error) {
+	p := files.Plan{Owner: u.Name, Name: wire.CleanFileName(in.Name), Type: statedType(in.Type), PartSize: in.PartSize}
+	switch {
+	case p.Name == "":
+		return p, envelope.NewFault(envelope.Invalid, "name is missing, or is not a file name")
+	case in.Length == nil:
+		return p, envelope.NewFault(envelope.Invalid, "length is missing")
+	case *in.Length < 0 || *in.Length > files.MaxLength:
+		return p, envelope.NewFault(envelope.Invalid, "length is from 0 to %d bytes", int64(files.MaxLength))
+	case in.PartSize < 0 || in.PartSize > blob.MaxPartSize:
+		return p, envelope.NewFault(envelope.Invalid, "partSize is at most %d bytes", int64(blob.MaxPartSize))
+	}
+	p.Length = *in.Length
+	if in.D != "" {
+		owner, ok := auth.CanonicalName(in.D)
+		if !ok {
+			return p, envelope.NewFault(envelope.Invalid, "the destination user does not exist")
+		}
+		p.Owner = owner
+	}
+	if in.SHA256 != "" {
+		sum, err := hex.DecodeString(in.SHA256)
+		if err != nil || len(sum) != 32 {
+			return p, envelope.NewFault(envelope.Invalid, "sha256 is 64 hexadecimal digits")
+		}
+		p.SHA256 = sum
+	}
+	var err error
+	p.Sending, err = readRecipients(
+		recipientsRequest{Mobile: in.C, Address: in.M, Message: in.I, Notify: in.Notify},
+		recipientsContext{Uploader: u, Lang: endpoint.LangOf(in.Lang, r, u), Base: h.ports.Base(r.Context()), Region: h.ports.PhoneRegion})
+	return p, err
+}
+
+func statedType(kind string) string {
+	if len(kind) > 127 || !strings.Contains(kind, "/") || strings.ContainsAny(kind, "\r\n") {
+		return ""
+	}
+	return kind
+}
+
+// decode reads the JSON of a request. A field that is not known is one
+// misspelt, and an error.
+func decode(w http.ResponseWriter, r *http.Request, into any, mayBeEmpty bool) error {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return err
+	case err != nil:
+		return &envelope.Fault{Kind: envelope.Invalid, Detail: "the body ends too early", Cause: err}
+	case mayBeEmpty && len(bytes.TrimSpace(body)) == 0:
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return &envelope.Fault{Kind: envelope.Invalid, Detail: "the body is not the JSON that is expected here: " + plain(err), Cause: err}
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return envelope.NewFault(envelope.Invalid, "the body goes on after its JSON")
+	}
+	return nil
+}
+
+// plain says what is wrong with JSON without naming types of Go.
+func plain(err error) string {
+	var wrong *json.UnmarshalTypeError
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(err, &wrong):
+		return fmt.Sprintf("%q cannot be a %s", wrong.Field, wrong.Value)
+	case errors.As(err, &syntax):
+		return fmt.Sprintf("it breaks at byte %d", syntax.Offset)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "it is empty or ends too early"
+	}
+	return strings.TrimPrefix(err.Error(), "json: ")
+}
+
+// parseSum reads a CRC64NVME; an empty one is none.
+func parseSum(s string) (*uint64, error) {
+	if s == "" {
+		return nil, nil
+	}
+	sum, err := wire.ParseCRC64(s)
+	if err != nil {
+		return nil, &envelope.Fault{Kind: envelope.Invalid, Detail: "crc64nvme is base64 of 8 bytes, the highest first", Cause: err}
+	}
+	return &sum, nil
+}
+
+func text(p blob.Part) string {
+	if !p.HasSum {
+		return ""
+	}
+	return wire.CRC64Text(p.Sum)
+}

@@ -1,0 +1,211 @@
+package upload
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"strings"
+
+	"ferry/shared/files"
+	"ferry/shared/table"
+
+	"ferry/shared/envelope"
+	"ferry/shared/wire"
+)
+
+const (
+	// readAhead is how much of a body is read at once: mime/multipart over
+	// a bare body reads in pieces of 4 KiB, at half the speed.
+	readAhead = 256 << 10
+	// maxParts bounds a form's parts that are no files.
+	maxParts = 200
+)
+
+// sent is a request's body whose errors can be told from those of the store
+// that it is written to: cut off, too slow, or in broken chunks.
+type sent struct{ io.ReadCloser }
+
+func (b sent) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF {
+		err = broken(err)
+	}
+	return n, err
+}
+
+func broken(cause error) error {
+	return &envelope.Fault{Kind: envelope.Invalid, Detail: "the body ends too early, or is broken", Cause: cause}
+}
+
+// source gives the files of a body one by one, nil at the end. A file must be
+// read before the next is asked for.
+type source interface {
+	next() (*files.Part, error)
+}
+
+// open looks at the request's head alone.
+func open(r *http.Request, p params) (source, error) {
+	kind, typeParams, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch {
+	case err != nil && r.Header.Get("Content-Type") != "":
+		return nil, envelope.NewFault(envelope.Unsupported, "the Content-Type cannot be read")
+	case kind == "multipart/form-data":
+		boundary := typeParams["boundary"]
+		if boundary == "" {
+			return nil, envelope.NewFault(envelope.Invalid, "the Content-Type multipart/form-data lacks its boundary")
+		}
+		size := readAhead
+		if r.ContentLength >= 0 && r.ContentLength < readAhead {
+			size = int(r.ContentLength) + 1
+		}
+		return &form{reader: multipart.NewReader(bufio.NewReaderSize(r.Body, size), boundary), digest: p.digest}, nil
+	case strings.HasPrefix(kind, "multipart/"):
+		return nil, envelope.NewFault(envelope.Unsupported, "the Content-Type of a form with files is multipart/form-data")
+	case p.name == "":
+		return nil, envelope.NewFault(envelope.Invalid, "the body is no multipart/form-data and the query parameter file, which would name it, is missing")
+	}
+	return &whole{r: r, p: p, kind: mediaType(kind)}, nil
+}
+
+// whole is a body that is one file.
+type whole struct {
+	r    *http.Request
+	p    params
+	kind string
+	done bool
+}
+
+func (s *whole) next() (*files.Part, error) {
+	if s.done {
+		return nil, nil
+	}
+	s.done = true
+	return &files.Part{Name: s.p.name, Type: s.kind, Body: s.r.Body, Size: s.r.ContentLength, SHA256: s.p.digest}, nil
+}
+
+// form is a multipart/form-data body. Its files are the parts that have a file
+// name, and one named file without; other parts are passed over.
+type form struct {
+	reader *multipart.Reader
+	parts  int
+	digest []byte // of the first file
+}
+
+func (s *form) next() (*files.Part, error) {
+	for {
+		part, err := s.reader.NextRawPart()
+		if err == io.EOF {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, bodyError(err)
+		}
+		if s.parts++; s.parts > maxParts {
+			return nil, envelope.NewFault(envelope.Invalid, "the form has more than %d parts", maxParts)
+		}
+		name, isFile, err := fileName(part)
+		if err != nil {
+			return nil, err
+		}
+		if isFile {
+			return s.file(part, name)
+		}
+	}
+}
+
+func (s *form) file(part *multipart.Part, name string) (*files.Part, error) {
+	digest, err := reprDigest(part.Header.Get("Repr-Digest"))
+	if err != nil {
+		return nil, err
+	}
+	if s.digest != nil {
+		if digest != nil && !bytes.Equal(digest, s.digest) {
+			return nil, envelope.NewFault(envelope.Invalid, "the Repr-Digest of the request and that of its part differ")
+		}
+		digest, s.digest = s.digest, nil
+	}
+	kind, _, _ := mime.ParseMediaType(part.Header.Get("Content-Type"))
+	return &files.Part{Name: name, Type: mediaType(kind), Body: part, Size: -1, SHA256: digest}, nil
+}
+
+// fileName reads the part's Content-Disposition as clients write it: browsers
+// and curl escape a quote as %22 or \", and send UTF-8 as it is (RFC 7578).
+func fileName(part *multipart.Part) (name string, isFile bool, err error) {
+	header := part.Header.Get("Content-Disposition")
+	_, p, err := mime.ParseMediaType(header)
+	if header != "" && err != nil {
+		return "", false, envelope.NewFault(envelope.Invalid, "the Content-Disposition of a part cannot be read: check the quotes around its file name")
+	}
+	raw, has := p["filename"]
+	if has && raw == "" || !has && p["name"] != "file" {
+		return "", false, nil // a form sent without choosing a file has an empty name
+	}
+	if clean := wire.CleanFileName(unescape(raw)); clean != "" {
+		return clean, true, nil
+	}
+	return "file", true, nil
+}
+
+// unescape undoes what clients do to names in a form (WHATWG HTML, "multipart/
+// form-data encoding algorithm"); nothing else of theirs is percent-encoded.
+func unescape(name string) string {
+	return strings.NewReplacer("%22", `"`, "%0D", "", "%0A", "").Replace(name)
+}
+
+// mediaType keeps what a client says a file is if it can stand in a header.
+// What browsers would run is kept too: it is only ever sent as an attachment.
+func mediaType(kind string) string {
+	switch {
+	case kind == "application/x-www-form-urlencoded", len(kind) > 127, !strings.Contains(kind, "/"):
+		return "" // curl --data-binary says the first of anything
+	}
+	return kind
+}
+
+// bodyError tells a form that is broken, which is the client's, from the rest.
+func bodyError(err error) error {
+	var tooLarge *http.MaxBytesError
+	switch {
+	case envelope.FaultOf(err) != nil, errors.As(err, &tooLarge), errors.Is(err, table.ErrBusy):
+		return err
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), isMultipart(err):
+		return broken(err)
+	}
+	return err
+}
+
+// isMultipart recognises the errors of mime/multipart, which have no type.
+func isMultipart(err error) bool {
+	for ; err != nil; err = errors.Unwrap(err) {
+		if strings.HasPrefix(err.Error(), "multipart:") || strings.HasPrefix(err.Error(), "malformed MIME header") {
+			return true
+		}
+	}
+	return false
+}
+
+// reprDigest reads the SHA-256 of a Repr-Digest field (RFC 9530); nil if it
+// has none.
+func reprDigest(header string) ([]byte, error) {
+	for member := range strings.SplitSeq(header, ",") {
+		value, ok := strings.CutPrefix(strings.TrimSpace(member), "sha-256=")
+		if !ok {
+			continue
+		}
+		value, _, _ = strings.Cut(value, ";")
+		inner, opened := strings.CutPrefix(strings.TrimSpace(value), ":")
+		inner, closed := strings.CutSuffix(inner, ":")
+		sum, err := base64.StdEncoding.DecodeString(inner)
+		if !opened || !closed || err != nil || len(sum) != sha256.Size {
+			return nil, envelope.NewFault(envelope.Invalid, "Repr-Digest must read sha-256=:BASE64: as in RFC 9530")
+		}
+		return sum, nil
+	}
+	return nil, nil
+}

@@ -1,0 +1,179 @@
+package upload_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/textproto"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ferry/shared/api/apitest"
+)
+
+// caller is a user of a service of the test's own.
+type uploadCaller struct {
+	*apitest.Server
+	name, password, bearer string
+}
+
+// begin starts a service with the active users ann, who calls, and bob.
+func uploadBegin(t *testing.T, options ...apitest.Option) uploadCaller {
+	t.Helper()
+	return with(apitest.New(t, options...))
+}
+
+// beginIn is begin with data that may be there already.
+func beginIn(t *testing.T, dir string) uploadCaller {
+	t.Helper()
+	return with(apitest.Open(t, dir))
+}
+
+func with(s *apitest.Server) uploadCaller {
+	s.Helper()
+	c := uploadCaller{Server: s, name: "ann", password: "a password for a test"}
+	if len(c.Partitions("user#")) == 0 {
+		c.AddUser(c.name, c.password)
+		c.AddUser("bob", c.password)
+	}
+	c.bearer = c.Login(c.name, c.password)
+	return c
+}
+
+// as is the same service seen by another user.
+func (c uploadCaller) as(name string) uploadCaller {
+	c.Helper()
+	c.name, c.bearer = name, c.Login(name, c.password)
+	return c
+}
+
+// post sends a body to /upload; headers are pairs.
+func (c uploadCaller) post(query, contentType string, body io.Reader, headers ...string) *http.Response {
+	c.Helper()
+	headers = append(headers, "Authorization", "Bearer "+c.bearer)
+	if contentType != "" {
+		headers = append(headers, "Content-Type", contentType)
+	}
+	return c.Request("POST", "/upload?"+query, body, headers...)
+}
+
+// form sends parts as multipart/form-data.
+func (c uploadCaller) form(query string, parts ...formPart) *http.Response {
+	c.Helper()
+	kind, body := encode(parts...)
+	return c.post(query, kind, strings.NewReader(body))
+}
+
+// names lists the names in the caller's area, oldest first.
+func (c uploadCaller) names() []string {
+	c.Helper()
+	listed := c.Decode(c.Request("GET", "/download/list", nil, "Authorization", "Bearer "+c.bearer), 200).Files
+	names := make([]string, len(listed))
+	for i, f := range listed {
+		names[len(names)-1-i] = f.Name
+	}
+	return names
+}
+
+// get returns what a link gives.
+func (c uploadCaller) get(link string) string {
+	c.Helper()
+	resp := c.Request("GET", strings.TrimPrefix(link, c.Base), nil)
+	if resp.StatusCode != 200 {
+		c.Fatalf("the link answers %d", resp.StatusCode)
+	}
+	return c.Text(resp)
+}
+
+// wantNothing fails if an upload has left anything at all.
+func (c uploadCaller) wantNothing(what string) {
+	c.Helper()
+	if left := c.Server.Files(); len(left) > 0 {
+		c.Errorf("%s: there are files %q", what, left)
+	}
+	for key := range c.Items() {
+		for _, prefix := range []string{"files#", "backup#", "link#", "outbox#", "receipt#", "event#", "reserved#"} {
+			if strings.HasPrefix(key, prefix) {
+				c.Errorf("%s: there is an item %q", what, key)
+			}
+		}
+	}
+}
+
+// wantNoneCreated fails if bytes were stored, be it for a moment, since the
+// calls to the stores were counted last.
+func (c uploadCaller) wantNoneCreated(what string) {
+	c.Helper()
+	if n := c.Calls.Reset()["blob.Create"]; n > 0 {
+		c.Errorf("%s: %d objects were made before the request was refused", what, n)
+	}
+}
+
+// answered waits until n uploads have been logged: handlers outlive clients
+// that went away.
+func (c uploadCaller) answered(n int) {
+	c.Helper()
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+		if strings.Count(c.Log.String(), "path=/v1/upload") >= n {
+			return
+		}
+		if time.Now().After(end) {
+			c.Fatalf("the upload has not ended; the log:\n%s", c.Log)
+		}
+	}
+}
+
+// formPart is one part of a form; a file if it has a header with a file name.
+type formPart struct {
+	disposition string // after form-data;
+	headers     []string
+	content     string
+}
+
+// aFile is a part as curl -F sends it.
+func aFile(field, name, content string, headers ...string) formPart {
+	return formPart{fmt.Sprintf(`name="%s"; filename="%s"`, field, name), headers, content}
+}
+
+// encode returns the Content-Type and body of a form.
+func encode(parts ...formPart) (contentType, body string) {
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	for _, p := range parts {
+		h := textproto.MIMEHeader{"Content-Disposition": {"form-data; " + p.disposition}}
+		for i := 0; i+1 < len(p.headers); i += 2 {
+			h.Set(p.headers[i], p.headers[i+1])
+		}
+		to, _ := w.CreatePart(h)
+		io.WriteString(to, p.content)
+	}
+	w.Close()
+	return w.FormDataContentType(), b.String()
+}
+
+// tempFile writes a file of any name in a folder of its own.
+func tempFile(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatalf("writing a file to send: %v", err)
+	}
+	return path
+}
+
+// wantStatus fails if a response has another status, or no envelope of it.
+func (c uploadCaller) wantStatus(what string, resp *http.Response, status int) {
+	c.Helper()
+	if resp.StatusCode != status {
+		c.Errorf("%s: status %d, want %d (%s)", what, resp.StatusCode, status, resp.Header.Get("Ferry-Error"))
+		return
+	}
+	if e := c.Decode(resp, status); e.Status != status || e.Description != http.StatusText(status) || len(e.Files) > 0 {
+		c.Errorf("%s: the envelope is %+v", what, e)
+	}
+}

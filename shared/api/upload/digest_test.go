@@ -1,0 +1,99 @@
+package upload_test
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"strings"
+	"testing"
+)
+
+func digestOf(content string) string {
+	sum := sha256.Sum256([]byte(content))
+	return "sha-256=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":"
+}
+
+func TestADigestThatIsRightIsKept(t *testing.T) {
+	t.Parallel()
+	c := uploadBegin(t)
+	want := digestOf("content")
+	one := []formPart{aFile("file", "x", "content")}
+	ofPart := []formPart{aFile("file", "x", "content", "Repr-Digest", want)}
+	for _, k := range []struct {
+		what, header string
+		parts        []formPart // none is a raw body
+		want         string
+	}{
+		{"of a raw body", want, nil, want},
+		{"of a raw body, beside one of another kind", "sha-512=:AAAA:, " + want, nil, want},
+		{"of a raw body, with a parameter", want + ";x=1", nil, want},
+		{"of another kind alone", "sha-512=:AAAA:", nil, ""},
+		{"that was not sent", "", nil, ""},
+		{"of a part", "", ofPart, want},
+		{"of a form with one file", want, one, want},
+		{"of a form, and of its part", want, ofPart, want},
+	} {
+		body, kind := "content", ""
+		if k.parts != nil {
+			kind, body = encode(k.parts...)
+		}
+		link := c.Decode(c.post("file=x", kind, strings.NewReader(body), "Repr-Digest", k.header), 200).Files[0].LinkURL
+		if got := c.Request("GET", strings.TrimPrefix(link, c.Base), nil).Header.Get("Repr-Digest"); got != k.want {
+			t.Errorf("a digest %s comes back as %q", k.what, got)
+		}
+	}
+}
+
+func TestOneDigestCannotBeThatOfSeveralFiles(t *testing.T) {
+	t.Parallel()
+	c := uploadBegin(t)
+	kind, body := encode(aFile("file", "x", "content"), aFile("file", "y", "content"))
+	c.wantStatus("two files", c.post("", kind, strings.NewReader(body), "Repr-Digest", digestOf("content")), 400)
+	c.wantNothing("two files")
+}
+
+func TestTheDigestsOfAFormAndItsPartMustAgree(t *testing.T) {
+	t.Parallel()
+	c := uploadBegin(t)
+	kind, body := encode(aFile("file", "x", "content", "Repr-Digest", digestOf("content")))
+	c.wantStatus("two digests", c.post("", kind, strings.NewReader(body), "Repr-Digest", digestOf("other")), 400)
+	c.wantNothing("two digests")
+}
+
+func TestADigestThatIsWrongStoresNothing(t *testing.T) {
+	t.Parallel()
+	c := uploadBegin(t)
+	wrong := digestOf("another content")
+	check := func(what, body, kind string, headers ...string) {
+		resp := c.post("file=x", kind, strings.NewReader(body), headers...)
+		says := resp.Header.Get("Ferry-Error")
+		c.wantStatus(what, resp, 400)
+		for _, content := range []string{"content", "another content"} {
+			sum := sha256.Sum256([]byte(content))
+			if !strings.Contains(says, hex.EncodeToString(sum[:])) {
+				t.Errorf("%s: it says %q without the digest of %q", what, says, content)
+			}
+		}
+		c.wantNothing(what)
+	}
+	check("a raw body", "content", "", "Repr-Digest", wrong)
+	kind, body := encode(aFile("file", "x", "content", "Repr-Digest", wrong))
+	check("a part", body, kind)
+	kind, body = encode(aFile("file", "x", "content"))
+	check("a form", body, kind, "Repr-Digest", wrong)
+	kind, body = encode(aFile("file", "x", "fine"), aFile("file", "y", "content", "Repr-Digest", wrong))
+	check("the second of two parts", body, kind)
+	kind, body = encode(aFile("file", "x", "content", "Repr-Digest", wrong), aFile("file", "y", "fine"))
+	check("the first of two parts", body, kind)
+}
+
+func TestADigestThatCannotBeReadIsRefused(t *testing.T) {
+	t.Parallel()
+	c := uploadBegin(t)
+	for _, header := range []string{"sha-256=abc", "sha-256=::", "sha-256=:abc:", "sha-256=:AAAA:", "sha-256=", strings.TrimSuffix(digestOf("x"), ":")} {
+		c.wantStatus(header, c.post("file=x", "", strings.NewReader("x"), "Repr-Digest", header), 400)
+		c.wantNoneCreated(header)
+		c.wantStatus(header, c.form("", aFile("file", "x", "1", "Repr-Digest", header)), 400)
+		c.wantNothing(header)
+	}
+}

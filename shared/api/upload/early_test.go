@@ -1,0 +1,155 @@
+package upload_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"ferry/shared/api"
+	"ferry/shared/api/apitest"
+	"ferry/shared/api/endpoint"
+)
+
+const uploadPassword = "a password to try"
+
+// patience is when a test gives up on a server that ought to answer at once.
+const patience = 20 * time.Second
+
+// refused are uploads that must be refused by what their heads say.
+var refused = []struct {
+	what, query, password string
+	length                int64
+	status                int
+}{
+	{"a wrong password", "file=x", "another password", 1 << 20, 401},
+	{"a body that is declared too large", "file=x", uploadPassword, 3 << 20, 413},
+	{"no name for the file", "", uploadPassword, 1 << 20, 400},
+	{"an unknown destination", "file=x&d=nobody", uploadPassword, 1 << 20, 400},
+	{"a number that is none", "file=x&c=123", uploadPassword, 1 << 20, 400},
+	{"an address that is none", "file=x&m=bob", uploadPassword, 1 << 20, 400},
+	{"a long message", "file=x&m=bob@example.com&i=" + strings.Repeat("x", 501), uploadPassword, 1 << 20, 400},
+	{"a query that cannot be read", "file=%zz", uploadPassword, 1 << 20, 400},
+	{"more than the quota has room for", "file=x", uploadPassword, 2<<20 - 1, 413},
+}
+
+func refusing(t *testing.T) *apitest.Server {
+	s := apitest.New(t, func(set *endpoint.Settings, _ *api.Options) { set.MaxBody = 2 << 20 })
+	s.AddUser("alice", uploadPassword, quota(3<<19))
+	return s
+}
+
+// send writes the head of an upload and returns the connection.
+func send(t *testing.T, s *apitest.Server, query, password, headers string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", s.HTTP.Listener.Addr().String())
+	if err != nil {
+		t.Fatalf("connecting: %v", err)
+	}
+	t.Cleanup(func() { c.Close() })
+	c.SetDeadline(time.Now().Add(patience))
+	fmt.Fprintf(c, "POST /v1/upload?%s HTTP/1.1\r\nHost: x\r\nAuthorization: %s\r\n%s\r\n", query, apitest.Basic("alice", password), headers)
+	return c
+}
+
+// answer reads a response, and whether 100 (Continue) came before it.
+func answer(t *testing.T, c net.Conn) (status int, continued bool) {
+	t.Helper()
+	in := bufio.NewReader(c)
+	for {
+		resp, err := http.ReadResponse(in, nil)
+		if err != nil {
+			t.Fatalf("no answer: %v", err)
+		}
+		if resp.StatusCode == http.StatusContinue {
+			continued = true
+			continue
+		}
+		if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+			t.Fatalf("half an answer: %v", err)
+		}
+		return resp.StatusCode, continued
+	}
+}
+
+func TestAnUploadIsRefusedBeforeItsBodyIsSent(t *testing.T) {
+	t.Parallel()
+	s := refusing(t)
+	for _, k := range refused {
+		for what, headers := range map[string]string{
+			"a client that asks first":  fmt.Sprintf("Content-Length: %d\r\nExpect: 100-continue\r\n", k.length),
+			"a client that hesitates":   fmt.Sprintf("Content-Length: %d\r\n", k.length),
+			"a client with few bytes":   "Content-Length: 10\r\n",
+			"a client without a length": "Transfer-Encoding: chunked\r\n",
+		} {
+			if k.status == 413 && !strings.Contains(headers, fmt.Sprint(k.length)) {
+				continue
+			}
+			t.Run(k.what+" from "+what, func(t *testing.T) {
+				t.Parallel()
+				status, continued := answer(t, send(t, s, k.query, k.password, headers))
+				if status != k.status || continued {
+					t.Errorf("status %d, want %d; asked to go on: %v", status, k.status, continued)
+				}
+			})
+		}
+	}
+}
+
+func TestAClientThatAsksFirstIsToldToGoOn(t *testing.T) {
+	t.Parallel()
+	s := refusing(t)
+	c := send(t, s, "file=x", uploadPassword, "Content-Length: 5\r\nExpect: 100-continue\r\n")
+	in := bufio.NewReader(c)
+	if line, err := in.ReadString('\n'); err != nil || !strings.HasPrefix(line, "HTTP/1.1 100 ") {
+		t.Fatalf("the first line is %q, %v", line, err)
+	}
+	in.ReadString('\n')
+	io.WriteString(c, "hello")
+	resp, err := http.ReadResponse(in, nil)
+	if err != nil || resp.StatusCode != 200 {
+		t.Fatalf("the answer is %+v, %v", resp, err)
+	}
+}
+
+// Many clients read nothing before they have sent all of their body.
+func TestAClientThatSendsAllOfItsBodyFirstGetsTheAnswer(t *testing.T) {
+	t.Parallel()
+	s := refusing(t)
+	const length = 48 << 20
+	block := strings.Repeat("x", 1<<20)
+	for what, k := range map[string]struct {
+		headers, password string
+		status            int
+	}{
+		"wrong password, known length":   {fmt.Sprintf("Content-Length: %d\r\n", length), "wrong password", 401},
+		"wrong password, chunked":        {"Transfer-Encoding: chunked\r\n", "wrong password", 401},
+		"too large by its length":        {fmt.Sprintf("Content-Length: %d\r\n", length), uploadPassword, 413},
+		"too large as it turns out":      {"Transfer-Encoding: chunked\r\n", uploadPassword, 413},
+		"too large, told to go on first": {"Transfer-Encoding: chunked\r\nExpect: 100-continue\r\n", uploadPassword, 413},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			c := send(t, s, "file=x", k.password, k.headers)
+			for range length >> 20 {
+				text := block
+				if strings.Contains(k.headers, "chunked") {
+					text = fmt.Sprintf("%x\r\n%s\r\n", len(block), block)
+				}
+				if _, err := io.WriteString(c, text); err != nil {
+					t.Fatalf("the server did not take the body: %v", err)
+				}
+			}
+			if status, _ := answer(t, c); status != k.status {
+				t.Errorf("status %d, want %d", status, k.status)
+			}
+		})
+	}
+	if left := s.Files(); len(left) > 0 {
+		t.Errorf("there are %q", left)
+	}
+}

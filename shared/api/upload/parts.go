@@ -1,0 +1,157 @@
+package upload
+
+import (
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"ferry/shared/blob"
+	"ferry/shared/envelope"
+	"ferry/shared/files"
+
+	"ferry/shared/api/endpoint"
+	"ferry/shared/auth"
+)
+
+const (
+	// maxNumbers is how many parts one request may ask for.
+	maxNumbers = 100
+	// signedLife is how long a request for a part is good.
+	signedLife = time.Hour
+	// checksumHeader is S3's, and of this server too.
+	checksumHeader = "X-Amz-Checksum-Crc64nvme"
+)
+
+// signed is a request by which a part is sent.
+type signed struct {
+	Number  int               `json:"number"`
+	Size    int64             `json:"size"`
+	URL     string            `json:"url"`
+	Method  string            `json:"method"`
+	Headers map[string]string `json:"headers"`
+	Expires string            `json:"expires"`
+}
+
+// parts tells for each number asked for where to send that part. One call.
+func (h sessionHandler) parts(w http.ResponseWriter, r *http.Request, u auth.User) error {
+	var in struct {
+		Numbers   []int             `json:"numbers"`
+		CRC64NVME map[string]string `json:"crc64nvme"`
+	}
+	if err := decode(w, r, &in, false); err != nil {
+		return err
+	}
+	if len(in.Numbers) == 0 || len(in.Numbers) > maxNumbers {
+		return envelope.NewFault(envelope.Invalid, "numbers are 1 to %d numbers of parts", maxNumbers)
+	}
+	it, err := h.files.Session(r.Context(), u, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if it.Done {
+		return envelope.NewFault(envelope.Conflict, "the upload is complete")
+	}
+	out := make([]signed, 0, len(in.Numbers))
+	seen := map[int]bool{}
+	for _, n := range in.Numbers {
+		if n < 1 || n > it.Layout().Count() || seen[n] {
+			return envelope.NewFault(envelope.Invalid, "the file has parts 1 to %d; each may be asked for once", it.Layout().Count())
+		}
+		seen[n] = true
+		s, err := h.sign(r, it, n, in.CRC64NVME[strconv.Itoa(n)])
+		if err != nil {
+			return err
+		}
+		out = append(out, s)
+	}
+	for n := range in.CRC64NVME {
+		if number, err := strconv.Atoi(n); err != nil || !seen[number] {
+			return envelope.NewFault(envelope.Invalid, "crc64nvme has a part that is not among numbers")
+		}
+	}
+	return envelope.WriteJSON(w, http.StatusOK, struct {
+		Parts []signed `json:"parts"`
+	}{out})
+}
+
+func (h sessionHandler) sign(r *http.Request, it files.Session, number int, sum string) (signed, error) {
+	value, err := parseSum(sum)
+	if err != nil {
+		return signed{}, err
+	}
+	expires := min(h.ports.Now().Add(signedLife).Unix(), it.Expires)
+	life := time.Duration(expires-h.ports.Now().Unix()) * time.Second
+	out := signed{Number: number, Size: it.Layout().Size(number), Expires: stamp(time.Unix(expires, 0))}
+	part, err := h.files.SignPart(r.Context(), it, number, value, life)
+	if errors.Is(err, blob.ErrUnsupported) {
+		out.Method, out.Headers = http.MethodPut, map[string]string{}
+		if sum != "" {
+			out.Headers[checksumHeader] = sum
+		}
+		out.URL = h.local(h.ports.Base(r.Context()), it.ID, number, sum, expires)
+		return out, nil
+	}
+	if err != nil {
+		return signed{}, fmt.Errorf("signing part %d: %w", number, err)
+	}
+	out.Method, out.URL, out.Headers = part.Method, part.URL, part.Header
+	return out, nil
+}
+
+// local is a part's URL at this server, for Receive.
+func (h sessionHandler) local(base, id string, number int, sum string, expires int64) string {
+	q := url.Values{"e": {strconv.FormatInt(expires, 10)}}
+	q.Set("s", signature(h.ports, id, strconv.Itoa(number), sum, q.Get("e")))
+	return fmt.Sprintf("%s/uploads/%s/parts/%d?%s", base, id, number, q.Encode())
+}
+
+func signature(p *endpoint.Ports, id, number, sum, expires string) string {
+	return p.Key.Part(id, number, sum, expires)
+}
+
+// ReceiveRoute is the route of Receive, which no function has.
+func ReceiveRoute() endpoint.Route {
+	return endpoint.Route{Method: http.MethodPut, Path: "/uploads/{id}/parts/{number}"}
+}
+
+// Receive returns the handler of ReceiveRoute, which takes
+// the bytes of a part where they must pass through this process. It is no
+// function's: in the cloud parts go to S3. Who has the URL needs no login.
+func Receive(p *endpoint.Ports) http.Handler {
+	service := p.Files()
+	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
+		q, err := endpoint.Query(r)
+		if err != nil {
+			return err
+		}
+		id, number, sum := r.PathValue("id"), r.PathValue("number"), r.Header.Get(checksumHeader)
+		want := signature(p, id, number, sum, q.Get("e"))
+		expires, err := strconv.ParseInt(q.Get("e"), 10, 64)
+		if err != nil || subtle.ConstantTimeCompare([]byte(want), []byte(q.Get("s"))) != 1 {
+			return envelope.NewFault(envelope.Forbidden, "the URL or the headers of the part are not as they were given out")
+		}
+		if p.Now().Unix() >= expires {
+			return envelope.NewFault(envelope.Forbidden, "the URL of the part has expired; ask for a new one")
+		}
+		value, err := parseSum(sum)
+		if err != nil {
+			return err
+		}
+		n, err := strconv.Atoi(number)
+		if err != nil {
+			return envelope.NewFault(envelope.NotFound, "no such part")
+		}
+		part, err := service.WritePart(r.Context(), id, n, body{r.Body}, value)
+		if err != nil {
+			return err
+		}
+		w.Header().Set("ETag", fmt.Sprintf(`"%016x"`, part.Sum))
+		w.Header().Set("Cache-Control", "no-store")
+		w.WriteHeader(http.StatusOK)
+		return nil
+	})
+}

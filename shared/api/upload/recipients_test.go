@@ -1,0 +1,156 @@
+package upload_test
+
+import (
+	"encoding/json"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"ferry/shared/api"
+	"ferry/shared/api/endpoint"
+	"ferry/shared/notify"
+)
+
+// outbox returns the notices that wait.
+func (c uploadCaller) outbox() []notify.Notice {
+	c.Helper()
+	var all []notify.Notice
+	for key, text := range c.Partitions("outbox#") {
+		var n notify.Notice
+		if err := json.Unmarshal([]byte(text), &n); err != nil {
+			c.Fatalf("reading the notice %s: %v", key, err)
+		}
+		all = append(all, n)
+	}
+	slices.SortFunc(all, func(a, b notify.Notice) int {
+		return strings.Compare(string(a.Channel)+a.Name, string(b.Channel)+b.Name)
+	})
+	return all
+}
+
+func TestEachRecipientGetsANoticeOfEachFile(t *testing.T) {
+	t.Parallel()
+	c := uploadBegin(t)
+	query := url.Values{"c": {"+39 347 123 4567"}, "m": {"bob@example.com"}, "i": {"Ciao & <b>bye</b> 🎉\nline"}, "lang": {"it"}}
+	e := c.Decode(c.form(query.Encode(), aFile("file", "one", "1"), aFile("file", "two", "22")), 200)
+	got := c.outbox()
+	if len(got) != 4 {
+		t.Fatalf("there are %d notices, want 4: %+v", len(got), got)
+	}
+	for i, want := range []struct {
+		channel notify.Channel
+		to      string
+		name    string
+	}{
+		{notify.Mail, "bob@example.com", "one"}, {notify.Mail, "bob@example.com", "two"},
+		{notify.SMS, "+393471234567", "one"}, {notify.SMS, "+393471234567", "two"},
+	} {
+		n := got[i]
+		if n.Channel != want.channel || n.To != want.to || n.Name != want.name || n.Message != query.Get("i") ||
+			n.Lang != "it" || n.Sender != "ann" || n.ReplyTo != "ann@example.com" || n.Kind != notify.Link || n.Owner != "ann" {
+			t.Errorf("notice %d is %+v", i, n)
+		}
+	}
+	if sent := c.Deliver(); sent != 4 {
+		t.Errorf("%d notices were sent, want 4", sent)
+	}
+	messages, err := c.Service.Inbox.List(t.Context(), 10)
+	if err != nil {
+		t.Fatalf("reading the inbox: %v", err)
+	}
+	links := map[string]bool{}
+	for _, m := range messages {
+		_, link, _ := strings.Cut(m.Text, "&k=")
+		links[strings.Fields(link)[0]] = true
+		for _, f := range e.Files {
+			if strings.Contains(m.Text, f.LinkURL) {
+				t.Errorf("a message has the link of %s's owner", f.Name)
+			}
+		}
+	}
+	if len(links) != 4 {
+		t.Errorf("4 messages have %d links, want one each", len(links))
+	}
+}
+
+func TestAMobileNumberIsReadAsPeopleWriteIt(t *testing.T) {
+	t.Parallel()
+	c := uploadBegin(t, func(s *endpoint.Settings, _ *api.Options) { s.PhoneRegion = "IT" })
+	for i, query := range []string{"c=%2B393471234567", "c=+393471234567", "c=00393471234567", "c=347+123-45.67", "c=%20%2B39%20347%201234567"} {
+		c.Put(c.bearer, "file=x&"+query, "1")
+		all := c.outbox()
+		if len(all) != i+1 || all[i].To != "+393471234567" {
+			t.Errorf("%s gives %+v", query, all)
+		}
+	}
+}
+
+func TestABadRecipientIsRefusedBeforeAnythingIsStored(t *testing.T) {
+	t.Parallel()
+	c := uploadBegin(t)
+	long := strings.Repeat("é", 501)
+	for _, query := range []string{
+		"c=123", "c=bob", "c=%2B39061234567", "c=3471234567", "c=%2B393471234567,%2B393471234568", "c=%2B39347123456789012345",
+		"m=bob", "m=bob@", "m=@example.com", "m=bob@example.com,ann@example.com", "m=Bob+%3Cbob@example.com%3E", "m=bob@example.com%0D%0ABcc:x@example.com",
+		"m=" + strings.Repeat("x", 250) + "@example.com",
+		"m=bob@example.com&i=" + long, "m=bob@example.com&i=%00", "m=bob@example.com&i=%ff", "i=" + long,
+		"c=%2B393471234567&m=bob",
+	} {
+		resp := c.post("file=x&"+query, "", strings.NewReader("content"))
+		c.wantStatus(query, resp, 400)
+		if says := resp.Header.Get("Ferry-Error"); says == "" {
+			t.Errorf("%s: it does not say what is wrong", query)
+		}
+		c.wantNothing(query)
+		c.wantNoneCreated(query)
+	}
+	c.Put(c.bearer, "file=x&m=bob@example.com&i="+strings.Repeat("é", 500), "a message of the greatest length")
+}
+
+func TestNoNoticeIsThereWithoutItsFile(t *testing.T) {
+	t.Parallel()
+	c := uploadBegin(t)
+	c.Calls.Before("blob.Create", func() error {
+		if n := len(c.Partitions("outbox#")); n > 0 {
+			t.Errorf("there are %d notices before the file is stored", n)
+		}
+		return nil
+	})
+	c.Put(c.bearer, "file=x&m=bob@example.com", "1")
+	if n := len(c.outbox()); n != 1 {
+		t.Errorf("there are %d notices, want 1", n)
+	}
+	for _, call := range []string{"blob.Create", "table.Write"} {
+		c := uploadBegin(t)
+		c.Calls.Before(call, func() error { return errors.New("the store is out of order") })
+		c.Decode(c.post("file=x&m=bob@example.com", "", strings.NewReader("1")), 500)
+		if n := len(c.outbox()); n > 0 {
+			t.Errorf("%s fails, and there are %d notices", call, n)
+		}
+	}
+}
+
+func TestTheSenderIsWokenOnceThereIsANotice(t *testing.T) {
+	t.Parallel()
+	c := uploadBegin(t)
+	c.InProcess("in a stack it is the table's stream that wakes the senders")
+	var woken atomic.Int32
+	c.Data.Ports.Notify = func() {
+		if len(c.outbox()) == 0 {
+			t.Error("the sender is woken before there is a notice")
+		}
+		woken.Add(1)
+	}
+	c.Put(c.bearer, "file=x", "1")
+	c.post("file=x&m=bob", "", strings.NewReader("1"))
+	if n := woken.Load(); n != 0 {
+		t.Errorf("without a notice the sender is woken %d times", n)
+	}
+	c.Put(c.bearer, "file=x&m=bob@example.com&c=%2B393471234567", "1")
+	if n := woken.Load(); n != 1 {
+		t.Errorf("the sender is woken %d times, want once", n)
+	}
+}

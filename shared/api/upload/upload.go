@@ -1,0 +1,179 @@
+// Package upload is POST /upload: specification section 4.3. A file comes as a
+// part of multipart/form-data, or as the whole body.
+package upload
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"ferry/shared/auth"
+	"ferry/shared/blob"
+	"ferry/shared/files"
+
+	"ferry/shared/api/endpoint"
+	"ferry/shared/api/file"
+	"ferry/shared/envelope"
+)
+
+// Endpoint names the endpoint and its routes. PUT is for curl -T.
+func Upload() endpoint.Endpoint {
+	return endpoint.Endpoint{
+		Name:   "upload",
+		Routes: []endpoint.Route{{Method: "POST", Path: "/upload"}, {Method: "PUT", Path: "/upload"}},
+		New:    NewUpload,
+	}
+}
+
+// New returns the handler. It needs the ports Table and Blobs and the link key.
+//
+// After authentication an upload of one file costs four calls: its id, its
+// object, the record with link and notices in one transaction, and the newest
+// page for the answer; with d, three. An Idempotency-Key costs one more, and
+// so do recipients.
+func NewUpload(p *endpoint.Ports) http.Handler {
+	h := uploadHandler{ports: p, auth: p.Auth(), files: p.Files(), keys: p.Keys()}
+	if p.MaxUploads > 0 {
+		h.places = make(chan struct{}, p.MaxUploads)
+	}
+	return p.Outlet().Handler(h.upload)
+}
+
+// busyFor is when a client shall come again that found all places taken.
+const busyFor = 5 * time.Second
+
+type uploadHandler struct {
+	ports  *endpoint.Ports
+	keys   *files.Keys
+	auth   *auth.Authenticator
+	files  *files.Service
+	places chan struct{} // one for each upload under way; nil is no bound
+}
+
+// upload checks all that it can before it reads the first byte of the body.
+func (h uploadHandler) upload(w http.ResponseWriter, r *http.Request) error {
+	u, err := h.auth.Request(r)
+	if err != nil {
+		return err
+	}
+	if err := h.bound(w, r); err != nil {
+		return err
+	}
+	p, err := h.params(r, u)
+	if err != nil {
+		return err
+	}
+	page, err := h.store(r, p, u)
+	if err != nil {
+		return err
+	}
+	if len(p.sending.Recipients) > 0 {
+		h.ports.Notify()
+	}
+	return file.WriteList(r.Context(), w, h.ports, file.ListPage{
+		User: u.Name, Area: blob.Files, Lang: p.lang, Page: page, Limit: files.PageSize,
+	})
+}
+
+// store takes a place for as long as it reads the body, which takes memory.
+func (h uploadHandler) store(r *http.Request, p params, u auth.User) (files.Page, error) {
+	if h.places != nil {
+		select {
+		case h.places <- struct{}{}:
+			defer func() { <-h.places }()
+		default:
+			return files.Page{}, &envelope.Fault{Kind: envelope.Unavailable, Detail: "too many uploads are under way; try again", After: busyFor}
+		}
+	}
+	incoming, err := open(r, p)
+	if err != nil {
+		return files.Page{}, err
+	}
+	claim, err := h.claim(r, u)
+	if err != nil {
+		return files.Page{}, err
+	}
+	if result, ok := claim.Result(); ok {
+		return h.repeat(r.Context(), incoming, p, u, result)
+	}
+	done := false
+	defer func() {
+		if !done {
+			claim.Release(r.Context())
+		}
+	}()
+	up, err := h.files.Begin(r.Context(), p.owner, u, r.ContentLength, p.sending)
+	if err != nil {
+		return files.Page{}, err
+	}
+	up.Claim(claim)
+	if err := receive(r.Context(), up, incoming, p); err != nil {
+		return files.Page{}, err
+	}
+	page, err := commit(r.Context(), up, p, u)
+	done = err == nil
+	return page, err
+}
+
+// bound refuses a body that is declared too large, and makes one fail that
+// turns out to be. What else fails in reading it is the client's.
+func (h uploadHandler) bound(w http.ResponseWriter, r *http.Request) error {
+	r.Body = sent{r.Body}
+	max := h.ports.MaxBody
+	if max <= 0 {
+		return nil
+	}
+	if r.ContentLength > max {
+		return &http.MaxBytesError{Limit: max}
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, max)
+	return nil
+}
+
+// receiver is a files.Upload, or a files.Repeat.
+type receiver interface {
+	Add(context.Context, files.Part) error
+	Stored() []files.File
+	Rename(i int, name string)
+	Abort(context.Context)
+}
+
+// receive stores the files of the body. If one fails, none is there.
+func receive(ctx context.Context, up receiver, in source, p params) error {
+	for {
+		part, err := in.next()
+		if err != nil {
+			up.Abort(ctx)
+			return err
+		}
+		if part == nil {
+			break
+		}
+		if err := up.Add(ctx, *part); err != nil {
+			up.Abort(ctx)
+			return bodyError(err)
+		}
+	}
+	switch stored := up.Stored(); {
+	case len(stored) == 0:
+		up.Abort(ctx)
+		return envelope.NewFault(envelope.Invalid, "the form has no file: send it as a part named file")
+	case len(stored) > 1 && p.digest != nil:
+		up.Abort(ctx)
+		return envelope.NewFault(envelope.Invalid, "Repr-Digest is for a single file; give each part one of its own")
+	case len(stored) == 1 && p.name != "":
+		up.Rename(0, p.name)
+	}
+	return nil
+}
+
+// commit returns what is answered: the caller's newest files, or after an
+// upload into another user's area what this request stored, and nothing else
+// of that user's.
+func commit(ctx context.Context, up *files.Upload, p params, u auth.User) (files.Page, error) {
+	if p.owner == u.Name {
+		return up.CommitAndList(ctx, files.PageSize)
+	}
+	stored, err := up.Commit(ctx)
+	return files.Page{Files: stored}, err
+}

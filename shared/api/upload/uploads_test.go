@@ -1,0 +1,503 @@
+package upload_test
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/minio/crc64nvme"
+
+	"ferry/shared/blob"
+	"ferry/shared/files"
+
+	"ferry/shared/api/apitest"
+	"ferry/shared/auth"
+	"ferry/shared/wire"
+)
+
+const (
+	uploadsPassword = "a password for a test"
+	partSize        = blob.MinPartSize
+)
+
+// caller is a user of a service with sessions.
+type uploadsCaller struct {
+	*apitest.Server
+	bearer string
+}
+
+func uploadsBegin(t *testing.T, options ...apitest.Option) uploadsCaller {
+	t.Helper()
+	s := apitest.New(t, options...)
+	for _, name := range []string{"ann", "bob"} {
+		s.AddUser(name, uploadsPassword)
+	}
+	return uploadsCaller{s, s.Login("ann", uploadsPassword)}
+}
+
+func (c uploadsCaller) as(name string) uploadsCaller {
+	return uploadsCaller{c.Server, c.Login(name, uploadsPassword)}
+}
+
+// call sends JSON and decodes what comes back.
+func (c uploadsCaller) call(method, path, body string, status int, into any, headers ...string) *http.Response {
+	c.Helper()
+	resp := c.Request(method, path, strings.NewReader(body), append(headers, "Authorization", "Bearer "+c.bearer)...)
+	if resp.StatusCode != status {
+		c.Fatalf("%s %s: status %d, want %d (%s)", method, path, resp.StatusCode, status, resp.Header.Get("Ferry-Error"))
+	}
+	if into != nil {
+		if err := json.Unmarshal([]byte(c.Text(resp)), into); err != nil {
+			c.Fatal(err)
+		}
+	}
+	return resp
+}
+
+type session struct {
+	ID, Name, State, D string
+	Length, PartSize   int64
+	Parts              int
+	Arrived            []struct {
+		Number    int
+		Size      int64
+		CRC64NVME string
+	}
+}
+
+type part struct {
+	Number  int
+	Size    int64
+	URL     string
+	Method  string
+	Headers map[string]string
+}
+
+func content(t *testing.T, n int) []byte {
+	t.Helper()
+	b := make([]byte, n)
+	if _, err := rand.Read(b); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (c uploadsCaller) plan(fields string, length int) session {
+	c.Helper()
+	var s session
+	c.call("POST", "/uploads", fmt.Sprintf(`{"name":"film.mp4","length":%d,"partSize":%d%s}`, length, partSize, fields), 201, &s)
+	return s
+}
+
+func (c uploadsCaller) sign(id string, body string) []part {
+	c.Helper()
+	var out struct{ Parts []part }
+	c.call("POST", "/uploads/"+id+"/parts", body, 200, &out)
+	return out.Parts
+}
+
+// put sends bytes as a signed part says, and nothing else.
+func (c uploadsCaller) put(p part, data []byte) *http.Response {
+	c.Helper()
+	r, err := http.NewRequest(p.Method, p.URL, bytes.NewReader(data))
+	if err != nil {
+		c.Fatal(err)
+	}
+	for name, value := range p.Headers {
+		r.Header.Set(name, value)
+	}
+	return c.Do(r)
+}
+
+func (c uploadsCaller) sendAll(s session, data []byte) {
+	c.Helper()
+	for n := 1; n <= s.Parts; n++ {
+		p := c.sign(s.ID, fmt.Sprintf(`{"numbers":[%d]}`, n))[0]
+		from := int64(n-1) * s.PartSize
+		if resp := c.put(p, data[from:from+p.Size]); resp.StatusCode != 200 {
+			c.Fatalf("part %d: status %d (%s)", n, resp.StatusCode, resp.Header.Get("Ferry-Error"))
+		}
+	}
+}
+
+func (c uploadsCaller) complete(id, body string) apitest.Envelope {
+	c.Helper()
+	return c.Decode(c.Request("POST", "/uploads/"+id+"/complete", strings.NewReader(body), "Authorization", "Bearer "+c.bearer), 200)
+}
+
+// refused checks that a request is refused for a reason which has these words.
+func (c uploadsCaller) refused(method, path, body string, status int, words ...string) {
+	c.Helper()
+	resp := c.call(method, path, body, status, nil)
+	for _, w := range words {
+		if !strings.Contains(resp.Header.Get("Ferry-Error"), w) {
+			c.Errorf("%s %s: %q does not say %q", method, path, resp.Header.Get("Ferry-Error"), w)
+		}
+	}
+}
+
+func (c uploadsCaller) wantFile(e apitest.Envelope, data []byte) {
+	c.Helper()
+	if len(e.Files) == 0 || e.Files[0].Length != int64(len(data)) {
+		c.Fatalf("the answer lists %+v", e.Files)
+	}
+	resp := c.Request("GET", strings.TrimPrefix(e.Files[0].LinkURL, c.Base), nil)
+	if resp.StatusCode == http.StatusFound { // in a stack, a large file comes from the store itself
+		r, err := http.NewRequest("GET", resp.Header.Get("Location"), nil)
+		if err != nil {
+			c.Fatal(err)
+		}
+		resp = c.Do(r)
+	}
+	if got := c.Text(resp); got != string(data) {
+		c.Errorf("the link gives %d bytes that are not the %d sent", len(got), len(data))
+	}
+}
+
+func TestAFileArrivesInParts(t *testing.T) {
+	t.Parallel()
+	c := uploadsBegin(t)
+	data := content(t, 2*partSize+1000)
+	s := c.plan(`,"type":"video/mp4"`, len(data))
+	if s.Parts != 3 || s.PartSize != partSize || s.State != "open" {
+		t.Fatalf("the session is %+v", s)
+	}
+	var wg sync.WaitGroup
+	for _, p := range c.sign(s.ID, `{"numbers":[3,1]}`) {
+		wg.Go(func() {
+			from := int64(p.Number-1) * partSize
+			resp := c.put(p, data[from:from+p.Size])
+			sum := crc64nvme.Checksum(data[from : from+p.Size])
+			if tag := resp.Header.Get("ETag"); resp.StatusCode != 200 || tag == "" || !c.InStack() && tag != fmt.Sprintf(`"%016x"`, sum) {
+				t.Errorf("part %d: status %d, ETag %s", p.Number, resp.StatusCode, resp.Header.Get("ETag"))
+			}
+		})
+	}
+	wg.Wait()
+	c.refused("POST", "/uploads/"+s.ID+"/complete", "", 400, "missing", "2")
+	if len(c.Decode(c.Request("GET", "/download/list", nil, "Authorization", "Bearer "+c.bearer), 200).Files) != 0 {
+		t.Error("a file is listed before it is whole")
+	}
+	var now session
+	c.call("GET", "/uploads/"+s.ID, "", 200, &now)
+	if len(now.Arrived) != 2 || now.Arrived[0].Number != 1 || now.Arrived[1].Number != 3 || now.Arrived[1].Size != 1000 {
+		t.Errorf("what has arrived is %+v", now.Arrived)
+	}
+	second := data[partSize : 2*partSize]
+	sum := wire.CRC64Text(crc64nvme.Checksum(second))
+	p := c.sign(s.ID, fmt.Sprintf(`{"numbers":[2],"crc64nvme":{"2":%q}}`, sum))[0]
+	if resp := c.put(p, second); resp.StatusCode != 200 {
+		t.Fatalf("part 2: status %d (%s)", resp.StatusCode, resp.Header.Get("Ferry-Error"))
+	}
+	whole := fmt.Sprintf(`{"crc64nvme":%q}`, wire.CRC64Text(crc64nvme.Checksum(data)))
+	c.wantFile(c.complete(s.ID, whole), data)
+	c.wantFile(c.complete(s.ID, ""), data) // twice gives the same
+	c.call("GET", "/uploads/"+s.ID, "", 200, &now)
+	var list struct{ Uploads []session }
+	c.call("GET", "/uploads", "", 200, &list)
+	if now.State != "done" || len(list.Uploads) != 0 {
+		t.Errorf("afterwards the session is %s, and open are %+v", now.State, list.Uploads)
+	}
+	c.refused("DELETE", "/uploads/"+s.ID, "", 409)
+	var f struct{ Type, CRC64NVME string }
+	c.call("GET", "/files/1", "", 200, &f)
+	if f.Type != "video/mp4" || f.CRC64NVME != wire.CRC64Text(crc64nvme.Checksum(data)) {
+		t.Errorf("of the file is known %+v", f)
+	}
+}
+
+func TestAnEmptyFileIsAFile(t *testing.T) {
+	t.Parallel()
+	c := uploadsBegin(t)
+	s := c.plan("", 0)
+	c.sendAll(s, nil)
+	c.wantFile(c.complete(s.ID, "{}"), nil)
+}
+
+func TestTwoCompletesAtOnceGiveOneFile(t *testing.T) {
+	t.Parallel()
+	c := uploadsBegin(t)
+	data := content(t, 1000)
+	s := c.plan(`,"m":"carla@example.com"`, len(data))
+	c.sendAll(s, data)
+	var wg sync.WaitGroup
+	for range 6 {
+		wg.Go(func() { c.wantFile(c.complete(s.ID, ""), data) })
+	}
+	wg.Wait()
+	if n := len(c.Partitions("outbox#")); n != 1 {
+		t.Errorf("%d notices are in the outbox, want 1", n)
+	}
+	if n := len(c.Objects(blob.Files)); n != 1 {
+		t.Errorf("there are %d objects, want 1", n)
+	}
+	if sent := c.Deliver(); sent != 1 {
+		t.Errorf("%d notices were sent", sent)
+	}
+}
+
+func TestWhatIsWrongWithARequestIsSaid(t *testing.T) {
+	t.Parallel()
+	c := uploadsBegin(t)
+	s := c.plan("", 2*partSize+10)
+	id := "/uploads/" + s.ID
+	for name, tc := range map[string]struct {
+		method, path, body string
+		status             int
+		words              string
+	}{
+		"no JSON":                    {"POST", "/uploads", "name=x", 400, "JSON"},
+		"an empty body":              {"POST", "/uploads", "", 400, "empty"},
+		"a field that is not known":  {"POST", "/uploads", `{"name":"x","length":1,"size":2}`, 400, "size"},
+		"a field of another type":    {"POST", "/uploads", `{"name":"x","length":"1"}`, 400, "length"},
+		"two bodies":                 {"POST", "/uploads", `{"name":"x","length":1}{}`, 400, "goes on"},
+		"no name":                    {"POST", "/uploads", `{"length":1}`, 400, "name"},
+		"a name that is a folder":    {"POST", "/uploads", `{"name":"../","length":1}`, 400, "name"},
+		"no length":                  {"POST", "/uploads", `{"name":"x"}`, 400, "length"},
+		"a negative length":          {"POST", "/uploads", `{"name":"x","length":-1}`, 400, "length"},
+		"more than a store takes":    {"POST", "/uploads", `{"name":"x","length":53687091200001}`, 400, "length"},
+		"an unknown user":            {"POST", "/uploads", `{"name":"x","length":1,"d":"nobody"}`, 400, "destination user"},
+		"no address":                 {"POST", "/uploads", `{"name":"x","length":1,"m":"nowhere"}`, 400, " m "},
+		"no number":                  {"POST", "/uploads", `{"name":"x","length":1,"c":"12"}`, 400, " c "},
+		"a hash that is none":        {"POST", "/uploads", `{"name":"x","length":1,"sha256":"12"}`, 400, "sha256"},
+		"a part size too large":      {"POST", "/uploads", `{"name":"x","length":1,"partSize":5368709121}`, 400, "partSize"},
+		"no numbers":                 {"POST", id + "/parts", `{"numbers":[]}`, 400, "numbers"},
+		"part 0":                     {"POST", id + "/parts", `{"numbers":[0]}`, 400, "1 to 3"},
+		"a part behind the last":     {"POST", id + "/parts", `{"numbers":[4]}`, 400, "1 to 3"},
+		"a number twice":             {"POST", id + "/parts", `{"numbers":[1,1]}`, 400, "once"},
+		"too many numbers":           {"POST", id + "/parts", `{"numbers":[` + strings.Repeat("1,", 100) + `2]}`, 400, "100"},
+		"a checksum that is none":    {"POST", id + "/parts", `{"numbers":[1],"crc64nvme":{"1":"xx"}}`, 400, "crc64nvme"},
+		"a checksum of another part": {"POST", id + "/parts", `{"numbers":[1],"crc64nvme":{"2":"AAAAAAAAAAA="}}`, 400, "crc64nvme"},
+		"nothing has arrived":        {"POST", id + "/complete", "", 400, "missing: 1 2 3"},
+		"an unknown session":         {"GET", "/uploads/1-unknown", "", 404, "no upload session"},
+		"a limit that is none":       {"GET", "/uploads?limit=0", "", 400, "limit"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := c
+			c.TB = t
+			c.refused(tc.method, tc.path, tc.body, tc.status, tc.words)
+		})
+	}
+}
+
+func TestWhatIsWrongWithAPartIsSaidAndLeavesItMissing(t *testing.T) {
+	t.Parallel()
+	c := uploadsBegin(t)
+	c.InProcess("parts go to the store itself, whose answers are its own")
+	data := content(t, 1000)
+	s := c.plan("", len(data))
+	wrong := wire.CRC64Text(crc64nvme.Checksum(data) + 1)
+	good := c.sign(s.ID, `{"numbers":[1]}`)[0]
+	summed := c.sign(s.ID, fmt.Sprintf(`{"numbers":[1],"crc64nvme":{"1":%q}}`, wrong))[0]
+	alter := func(p part, from, to string) part {
+		p.URL = strings.Replace(p.URL, from, to, 1)
+		return p
+	}
+	for name, tc := range map[string]struct {
+		part   part
+		data   []byte
+		status int
+		words  []string
+	}{
+		"too short":         {good, data[:999], 400, []string{"1000 bytes"}},
+		"too long":          {good, append(bytes.Clone(data), 1), 400, []string{"1000 bytes"}},
+		"another checksum":  {summed, data, 400, []string{fmt.Sprintf("%016x", crc64nvme.Checksum(data)), fmt.Sprintf("%016x", crc64nvme.Checksum(data)+1)}},
+		"another number":    {alter(good, "/parts/1?", "/parts/2?"), data, 403, nil},
+		"another session":   {alter(good, s.ID, "1-x"), data, 403, nil},
+		"a later end":       {alter(good, "?e=", "?e=9"), data, 403, nil},
+		"no signature":      {alter(good, "&s=", "&x="), data, 403, nil},
+		"a header left out": {part{Method: "PUT", URL: summed.URL}, data, 403, nil},
+		"a header too much": {part{Method: "PUT", URL: good.URL, Headers: map[string]string{"X-Amz-Checksum-Crc64nvme": wrong}}, data, 403, nil},
+	} {
+		resp := c.put(tc.part, tc.data)
+		if resp.StatusCode != tc.status {
+			t.Errorf("%s: status %d, want %d (%s)", name, resp.StatusCode, tc.status, resp.Header.Get("Ferry-Error"))
+		}
+		for _, w := range tc.words {
+			if !strings.Contains(resp.Header.Get("Ferry-Error"), w) {
+				t.Errorf("%s: %q does not say %q", name, resp.Header.Get("Ferry-Error"), w)
+			}
+		}
+		c.refused("POST", "/uploads/"+s.ID+"/complete", "", 400, "missing: 1")
+	}
+	c.Clock.Advance(2 * time.Hour)
+	if resp := c.put(good, data); resp.StatusCode != 403 {
+		t.Errorf("a URL that has expired: status %d", resp.StatusCode)
+	}
+}
+
+func TestAWholeWithAnotherChecksumIsRefusedAndNothingIsVisible(t *testing.T) {
+	t.Parallel()
+	c := uploadsBegin(t)
+	data := content(t, 1000)
+	s := c.plan("", len(data))
+	c.sendAll(s, data)
+	c.refused("POST", "/uploads/"+s.ID+"/complete", `{"crc64nvme":"AAAAAAAAAAA="}`, 400,
+		fmt.Sprintf("%016x", crc64nvme.Checksum(data)), "0000000000000000")
+	c.wantFile(c.complete(s.ID, ""), data) // the session is as it was
+
+	other := sha256.Sum256([]byte("other bytes"))
+	s = c.plan(fmt.Sprintf(`,"sha256":%q`, hex.EncodeToString(other[:])), len(data))
+	c.sendAll(s, data)
+	sum := sha256.Sum256(data)
+	c.refused("POST", "/uploads/"+s.ID+"/complete", "", 400, hex.EncodeToString(sum[:]), hex.EncodeToString(other[:]))
+	if n := len(c.Objects(blob.Files)); n != 1 {
+		t.Errorf("there are %d objects, want that of the first alone", n)
+	}
+	s = c.plan(fmt.Sprintf(`,"sha256":%q`, hex.EncodeToString(sum[:])), len(data))
+	c.sendAll(s, data)
+	e := c.complete(s.ID, "")
+	resp := c.Request("HEAD", strings.TrimPrefix(e.Files[0].LinkURL, c.Base), nil)
+	if !strings.HasPrefix(resp.Header.Get("Repr-Digest"), "sha-256=:") {
+		t.Errorf("the download's Repr-Digest is %q", resp.Header.Get("Repr-Digest"))
+	}
+}
+
+func TestASessionIsItsCallersAlone(t *testing.T) {
+	t.Parallel()
+	c := uploadsBegin(t)
+	s := c.plan(`,"d":"bob"`, 1000)
+	if s.D != "bob" {
+		t.Errorf("the session is for %q", s.D)
+	}
+	bob := c.as("bob")
+	for _, tc := range [][2]string{{"GET", ""}, {"DELETE", ""}, {"POST", "/complete"}} {
+		bob.refused(tc[0], "/uploads/"+s.ID+tc[1], "", 404)
+	}
+	bob.refused("POST", "/uploads/"+s.ID+"/parts", `{"numbers":[1]}`, 404)
+	data := content(t, 1000)
+	c.sendAll(s, data)
+	c.plan("", 5) // another's file must not be listed with this one
+	e := c.complete(s.ID, "")
+	if len(e.Files) != 1 {
+		t.Errorf("the answer lists %d files", len(e.Files))
+	}
+	c.wantFile(e, data)
+	if n := len(bob.Decode(bob.Request("GET", "/download/list", nil, "Authorization", "Bearer "+bob.bearer), 200).Files); n != 1 {
+		t.Errorf("bob has %d files", n)
+	}
+}
+
+func TestAnEndedSessionIsGone(t *testing.T) {
+	t.Parallel()
+	c := uploadsBegin(t)
+	data := content(t, 1000)
+	s := c.plan("", len(data))
+	p := c.sign(s.ID, `{"numbers":[1]}`)[0]
+	c.call("DELETE", "/uploads/"+s.ID, "", 204, nil)
+	c.refused("DELETE", "/uploads/"+s.ID, "", 404)
+	c.refused("POST", "/uploads/"+s.ID+"/complete", "", 404)
+	if resp := c.put(p, data); resp.StatusCode != 404 {
+		t.Errorf("a part of it: status %d", resp.StatusCode)
+	}
+	if left := c.Partitions("upload"); len(left) != 0 {
+		t.Errorf("left are %v", left)
+	}
+}
+
+func TestSessionsAreListedNewestFirstInPages(t *testing.T) {
+	t.Parallel()
+	c := uploadsBegin(t)
+	for n := range 5 {
+		c.plan("", n+1)
+		c.Clock.Advance(time.Second)
+	}
+	var got []int64
+	for path := "/uploads?limit=2"; path != ""; {
+		var list struct{ Uploads []session }
+		resp := c.call("GET", path, "", 200, &list)
+		for _, s := range list.Uploads {
+			got = append(got, s.Length)
+		}
+		link, _, _ := strings.Cut(strings.TrimPrefix(resp.Header.Get("Link"), "<"+c.Base), ">")
+		path = link
+	}
+	if fmt.Sprint(got) != "[5 4 3 2 1]" {
+		t.Errorf("listed were those of %v bytes", got)
+	}
+}
+
+func TestASessionExpiresAndGivesItsRoomBack(t *testing.T) {
+	t.Parallel()
+	c := uploadsBegin(t)
+	c.AddUser("eve", uploadsPassword, func(u *auth.User) { u.Quota = 10_000 })
+	eve := c.as("eve")
+	s := eve.plan("", 9_000)
+	eve.refused("POST", "/uploads", `{"name":"x","length":2000}`, 413, "1000 bytes are left")
+	p := eve.sign(s.ID, `{"numbers":[1]}`)[0]
+	if resp := eve.put(p, content(t, 9_000)); resp.StatusCode != 200 {
+		t.Fatalf("the part: status %d", resp.StatusCode)
+	}
+	c.Clock.Advance(files.SessionLife + time.Minute)
+	eve = c.as("eve")
+	eve.refused("POST", "/uploads/"+s.ID+"/complete", "", 404, "expired")
+	c.Clock.Advance(25 * time.Hour)
+	if _, err := c.Service.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	eve = c.as("eve")
+	s = eve.plan("", 10_000)
+	data := content(t, 10_000)
+	eve.sendAll(s, data)
+	eve.wantFile(eve.complete(s.ID, ""), data)
+	eve.refused("POST", "/uploads", `{"name":"x","length":1}`, 413, "0 bytes are left")
+}
+
+func TestARepeatedBeginGivesTheFirstSession(t *testing.T) {
+	t.Parallel()
+	c := uploadsBegin(t)
+	var first, again session
+	body := `{"name":"x","length":7}`
+	c.call("POST", "/uploads", body, 201, &first, "Idempotency-Key", "k-1")
+	c.call("POST", "/uploads", body, 201, &again, "Idempotency-Key", "k-1")
+	if first.ID != again.ID {
+		t.Errorf("the repeat has session %s, the first %s", again.ID, first.ID)
+	}
+	c.call("POST", "/uploads", `{"name":"x","length":8}`, 409, nil, "Idempotency-Key", "k-1")
+}
+
+func TestALogInThatRanOutHasOnlyToBeRenewed(t *testing.T) {
+	t.Parallel()
+	c := uploadsBegin(t)
+	data := content(t, partSize+1)
+	s := c.plan("", len(data))
+	p := c.sign(s.ID, `{"numbers":[1]}`)[0]
+	c.put(p, data[:partSize])
+	c.Clock.Advance(2 * time.Hour)
+	c.refused("GET", "/uploads/"+s.ID, "", 401)
+	c = c.as("ann")
+	p = c.sign(s.ID, `{"numbers":[2]}`)[0]
+	c.put(p, data[partSize:])
+	c.wantFile(c.complete(s.ID, ""), data)
+}
+
+// TestACrashBetweenObjectAndRecordLosesNothing: to complete once more is all
+// that it takes, and the sweep waits for it.
+func TestACrashBetweenObjectAndRecordLosesNothing(t *testing.T) {
+	t.Parallel()
+	c := uploadsBegin(t)
+	data := content(t, 1000)
+	s := c.plan("", len(data))
+	c.sendAll(s, data)
+	c.Calls.Before("table.Write", func() error { return io.ErrUnexpectedEOF })
+	c.refused("POST", "/uploads/"+s.ID+"/complete", "", 500)
+	c.Calls.Before("table.Write", nil)
+	if len(c.Objects(blob.Files)) != 1 {
+		t.Fatal("there is no object")
+	}
+	c.Clock.Advance(5 * time.Hour)
+	if _, err := c.Service.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c = c.as("ann")
+	c.wantFile(c.complete(s.ID, ""), data)
+}

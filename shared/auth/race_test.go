@@ -1,0 +1,104 @@
+package auth_test
+
+import (
+	"sync"
+	"testing"
+
+	"ferry/shared/table"
+
+	"ferry/shared/api/apitest"
+	"ferry/shared/auth"
+	"ferry/shared/envelope"
+)
+
+// TestAUserWhoComesAndGoesMeanwhileIsNotMissed lets an earlier user of the name
+// get files and go between what an Add reads and what it writes.
+func TestAUserWhoComesAndGoesMeanwhileIsNotMissed(t *testing.T) {
+	t.Parallel()
+	for what, rounds := range map[string][]string{
+		"a user who is there":        {"add"},
+		"a user who was there":       {"add", "remove"},
+		"a user who was never there": {},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			s := apitest.New(t)
+			exists := false
+			comesOrGoes := func(step string) {
+				if exists == (step == "add") {
+					return
+				}
+				exists = !exists
+				if step == "add" {
+					s.AddUser("alice", "an earlier password")
+					return
+				}
+				if err := s.Data.Table.Write(t.Context(), table.Update(auth.UserKey("alice")).Add("lastFile", 3)); err != nil {
+					t.Fatal(err)
+				}
+				if err := s.Users.Disable(t.Context(), "alice"); err != nil {
+					t.Fatal(err)
+				}
+				if err := s.Users.Remove(t.Context(), "alice"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, step := range rounds {
+				comesOrGoes(step)
+			}
+			s.Calls.Before("table.Write", func() error {
+				s.Calls.Before("table.Write", nil)
+				comesOrGoes("add")
+				comesOrGoes("remove")
+				return nil
+			})
+			store := auth.NewUsers(s.Data.Ports.Table, s.Clock.Now)
+			late := auth.User{Name: "alice", State: auth.Active, Password: "hash"}
+			if err := store.Add(t.Context(), late); !envelope.IsFault(err, envelope.Conflict) {
+				t.Errorf("the addition ends with %v", err)
+			}
+			s.Calls.Before("table.Write", nil)
+			comesOrGoes("remove")
+			if err := store.Add(t.Context(), late); err != nil {
+				t.Fatal(err)
+			}
+			before, err := s.Users.Get(t.Context(), "alice")
+			if err != nil || before.LastFile < 3 || before.Generation < 1 {
+				t.Errorf("the new user has the last file %d and the generation %d, %v", before.LastFile, before.Generation, err)
+			}
+		})
+	}
+}
+
+// TestUsersThatComeAndGoAtOnceShareNoID has several add, use and remove users
+// of one name; no file id may be given out twice.
+func TestUsersThatComeAndGoAtOnceShareNoID(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	var mu sync.Mutex
+	given := map[int64]bool{}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 25 {
+				// Whatever another was quicker at is refused; that is checked elsewhere.
+				_ = s.Users.Add(t.Context(), auth.User{Name: "alice", State: auth.Active, Password: "hash"})
+				var u auth.User
+				if s.Data.Table.Update(t.Context(), table.Update(auth.UserKey("alice")).Add("lastFile", 1).If(table.Exists()), &u) == nil {
+					mu.Lock()
+					if given[u.LastFile] {
+						t.Errorf("the id %d was given out twice", u.LastFile)
+					}
+					given[u.LastFile] = true
+					mu.Unlock()
+				}
+				_ = s.Users.Disable(t.Context(), "alice")
+				_ = s.Users.Remove(t.Context(), "alice")
+			}
+		})
+	}
+	wg.Wait()
+	if len(given) < 4 {
+		t.Errorf("only %d ids were given out", len(given))
+	}
+}

@@ -1,0 +1,63 @@
+package auth_test
+
+import (
+	"strings"
+	"testing"
+
+	"ferry/shared/blob"
+
+	"ferry/shared/auth"
+)
+
+func TestAStopTokenIsItsAddresssAlone(t *testing.T) {
+	t.Parallel()
+	k := key(t, "A")
+	token := k.Stop(" Ann@Example.com")
+	if other := k.Stop("ann@example.COM"); other != token {
+		t.Errorf("the token of one address is %q and %q", token, other)
+	}
+	if got, ok := k.StopAddress(token); !ok || got != "ann@example.com" {
+		t.Errorf("the token is for %q, %v", got, ok)
+	}
+	for what, wrong := range map[string]string{
+		"another key's":                 key(t, "B").Stop("ann@example.com"),
+		"no token":                      "",
+		"not base64url":                 "%" + token,
+		"a token with a line break":     token[:10] + "\n" + token[10:],
+		"a shortened token":             token[:len(token)-4],
+		"a token with more behind":      token + "AAAA",
+		"a token of another spelling":   strings.ReplaceAll(token, token[:1], "_"),
+		"a file's token":                k.File(blob.Files, "alice", 1),
+		"a bearer of the address":       bearer(t, "ann@example.com"),
+		"the token of no address":       k.Stop(""),
+		"a file's token and an address": k.File(blob.Files, "alice", 1) + token[43:],
+	} {
+		if got, ok := k.StopAddress(wrong); ok || got != "" {
+			t.Errorf("%s is taken for a token of %q", what, got)
+		}
+	}
+}
+
+func bearer(t *testing.T, name string) string {
+	t.Helper()
+	token, err := auth.RandomTokenFor(strings.NewReader(strings.Repeat("x", auth.TokenSize)), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+func TestAStopTokenStaysTheSameForEver(t *testing.T) {
+	t.Parallel()
+	const want = "GUx2aONtPgWWmu0Z00yoB33uSrRgp-GUWCvHuG4xl3Jhbm5AZXhhbXBsZS5jb20"
+	if got := key(t, "A").Stop("ann@example.com"); got != want {
+		t.Errorf("derived is %q, want %q", got, want)
+	}
+}
+
+func TestTheStopLinkHasItsShape(t *testing.T) {
+	t.Parallel()
+	if got, want := auth.StopLink("https://h/v1", "it", "T"), "https://h/v1/notifications/stop?lang=it&t=T"; got != want {
+		t.Errorf("the link is %q, want %q", got, want)
+	}
+}

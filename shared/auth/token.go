@@ -1,0 +1,130 @@
+// Package links makes the tokens in Ferry's links and the links themselves.
+//
+// A file's token is derived from a secret key and the file's place, so that a
+// list can show the same link each time while the table keeps only the token's
+// hash: who reads the table can open no link. Tokens of change links and
+// bearers are random.
+
+package auth
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"ferry/shared/blob"
+)
+
+// Size is the number of bytes of a key and of a token.
+const TokenSize = 32
+
+// Key derives what must be reproducible and secret: the tokens of files and
+// the PINs that travel by mail. Only the code that makes links holds one.
+type LinkKey struct{ secret []byte }
+
+// NewKey returns a fresh key's text form, read from random.
+func NewLinkKey(random io.Reader) (string, error) {
+	b := make([]byte, TokenSize)
+	if _, err := io.ReadFull(random, b); err != nil {
+		return "", fmt.Errorf("making a link key: %w", err)
+	}
+	return encode(b), nil
+}
+
+// ParseKey reads the text form of a key.
+func ParseLinkKey(text string) (LinkKey, error) {
+	b, err := base64.RawURLEncoding.DecodeString(strings.TrimSpace(text))
+	if err != nil || len(b) != TokenSize {
+		return LinkKey{}, errors.New("the link key is not 43 characters of base64url")
+	}
+	return LinkKey{secret: b}, nil
+}
+
+// File returns the token of a file in one of its owner's areas.
+func (k LinkKey) File(area blob.Area, owner string, id int64) string {
+	return encode(k.derive("file", string(area), owner, strconv.FormatInt(id, 10)))
+}
+
+// Recipient returns the token of the link to a file that one of its recipients
+// gets, whom a notice names.
+func (k LinkKey) Recipient(area blob.Area, owner string, id int64, notice string) string {
+	return encode(k.derive("recipient", string(area), owner, strconv.FormatInt(id, 10), notice))
+}
+
+// Part returns the signature of a request that brings one part of an upload
+// session. what says all that the request is bound to.
+func (k LinkKey) Part(what ...string) string {
+	return encode(k.derive(append([]string{"part"}, what...)...))
+}
+
+// PIN returns the 8 digits that belong to a nonce.
+func (k LinkKey) PIN(nonce string) string {
+	n := binary.BigEndian.Uint64(k.derive("pin", nonce))
+	return fmt.Sprintf("%08d", n%100_000_000)
+}
+
+// derive is HMAC-SHA256 over the parts, each ended by a byte that none contains.
+func (k LinkKey) derive(parts ...string) []byte {
+	if len(k.secret) != TokenSize {
+		panic("links: key not set") // a function that was not given the key must not mint links from nothing
+	}
+	mac := hmac.New(sha256.New, k.secret)
+	for _, p := range parts {
+		io.WriteString(mac, p)
+		mac.Write([]byte{0})
+	}
+	return mac.Sum(nil)
+}
+
+// Random returns a token of 256 random bits.
+func RandomToken(random io.Reader) (string, error) {
+	return RandomTokenFor(random, "")
+}
+
+// RandomFor returns a token of 256 random bits that also carries a name, which
+// Name reads back, so that one look-up can fetch the token's item and its user's.
+func RandomTokenFor(random io.Reader, name string) (string, error) {
+	b := make([]byte, TokenSize, TokenSize+len(name))
+	if _, err := io.ReadFull(random, b); err != nil {
+		return "", fmt.Errorf("making a token: %w", err)
+	}
+	return encode(append(b, name...)), nil
+}
+
+// Name returns the name that a token made by RandomFor carries.
+func TokenName(token string) (string, bool) {
+	b, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil || len(b) <= TokenSize {
+		return "", false
+	}
+	return string(b[TokenSize:]), true
+}
+
+// Hash is what is stored of a token: SHA-256, base64url. Tokens have 256 bits
+// of entropy, so that a fast hash is enough.
+func HashToken(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return encode(sum[:])
+}
+
+func encode(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
+
+// Download returns the link of a file in an area; base has no trailing slash.
+func DownloadLink(base, lang string, area blob.Area, token string) string {
+	if area == blob.Backup {
+		return base + "/download/file/backup?lang=" + url.QueryEscape(lang) + "&z=" + token
+	}
+	return base + "/download/file?lang=" + url.QueryEscape(lang) + "&k=" + token
+}
+
+// Change returns the link that changes a password.
+func ChangeLink(base, lang, token string) string {
+	return base + "/auth/change?lang=" + url.QueryEscape(lang) + "&k=" + token
+}

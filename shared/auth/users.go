@@ -1,0 +1,271 @@
+// Package users keeps the accounts: who exists, in which state, with which
+// password hash, and the counter that numbers a user's files.
+
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"ferry/shared/table"
+
+	"ferry/shared/envelope"
+)
+
+// State of an account.
+type UserState string
+
+// The states. A new user is in first access: the temporary password works for
+// POST /auth/first alone, which leads to a password of the user's own.
+const (
+	FirstAccess UserState = "first-access"
+	Active      UserState = "active"
+	Disabled    UserState = "disabled"
+)
+
+// ErrUnknown is returned for a user who does not exist.
+var ErrUnknownUser = errors.New("no such user")
+
+// layout is the version of the stored form.
+const userLayout = 1
+
+// MaxName is the most bytes in a user's name.
+const MaxName = 64
+
+// User is an account as stored.
+type User struct {
+	V        int64     `json:"v"`
+	Name     string    `json:"name"`
+	Email    string    `json:"email,omitempty"`
+	Phone    string    `json:"phone,omitempty"` // E.164
+	Lang     string    `json:"lang,omitempty"`
+	State    UserState `json:"state"`
+	Before   UserState `json:"before,omitempty"` // of a disabled user: the state to go back to
+	Password string    `json:"password"`         // PHC string, see package auth
+	// Generation counts what ends all bearers at once: each holds the number
+	// of its making.
+	Generation int64 `json:"generation"`
+	// LastFile is the highest file id given out. Ids are never reused, also
+	// not by a later user of the same name.
+	LastFile int64 `json:"lastFile"`
+	// Incarnation counts the earlier users of the name. Each file belongs to
+	// one incarnation, so that none of an earlier one is a later one's.
+	Incarnation int64 `json:"incarnation,omitempty"`
+	// Quota bounds Used, the bytes held and reserved in both areas; 0 is no bound.
+	Quota      int64 `json:"quota,omitempty"`
+	Used       int64 `json:"used,omitempty"`
+	KeepDays   int64 `json:"keepDays,omitempty"`   // in the user area; 0 is the service's default
+	BackupDays int64 `json:"backupDays,omitempty"` // in the backup area; 0 is the service's default
+	Created    int64 `json:"created"`              // Unix seconds
+}
+
+// Canonical folds a name as typed to the form that is stored: names differ by
+// more than case. ok is false if no user can have that name.
+func CanonicalName(name string) (canonical string, ok bool) {
+	name = strings.ToLower(name)
+	if name == "" || len(name) > MaxName || name[0] == '.' {
+		return "", false
+	}
+	for _, c := range name {
+		if !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || strings.ContainsRune("._-@+", c)) {
+			return "", false
+		}
+	}
+	return name, true
+}
+
+// Key is where the user with this canonical name is stored.
+func UserKey(name string) table.Key { return table.Key{PK: "user#" + name, SK: "profile"} }
+
+// index lists all users, and keeps of removed ones what a later user of the
+// same name goes on from, so that nothing of the first is good for the second.
+const index = "users"
+
+type indexEntry struct {
+	V           int64 `json:"v"`
+	Removed     bool  `json:"removed,omitempty"`
+	LastFile    int64 `json:"lastFile,omitempty"`
+	Generation  int64 `json:"generation,omitempty"`
+	Incarnation int64 `json:"incarnation,omitempty"`
+}
+
+// Store reads and changes accounts. It is safe for concurrent use.
+type Users struct {
+	table table.Table
+	now   func() time.Time
+}
+
+// NewStore returns a Store on a table.
+func NewUsers(t table.Table, now func() time.Time) *Users { return &Users{t, now} }
+
+// Get returns the user with a canonical name, or ErrUnknown.
+func (s *Users) Get(ctx context.Context, name string) (User, error) {
+	var u User
+	err := s.table.Get(ctx, UserKey(name), &u)
+	if errors.Is(err, table.ErrNotFound) {
+		return User{}, ErrUnknownUser
+	}
+	if err != nil {
+		return User{}, fmt.Errorf("reading user: %w", err)
+	}
+	return u, nil
+}
+
+// Add stores a new user. The name must be canonical, the password a hash. A
+// name that is taken is a Conflict fault.
+func (s *Users) Add(ctx context.Context, u User) error {
+	entryKey := table.Key{PK: index, SK: u.Name}
+	exists := envelope.NewFault(envelope.Conflict, "user %s exists already", u.Name)
+	var entry indexEntry
+	// An earlier user of the name who is removed only now must not be missed.
+	unchanged := []table.Cond{table.NotExists()}
+	switch err := s.table.Get(ctx, entryKey, &entry); {
+	case errors.Is(err, table.ErrNotFound):
+	case err != nil:
+		return fmt.Errorf("reading the list of users: %w", err)
+	case !entry.Removed:
+		return exists
+	default:
+		unchanged = []table.Cond{table.AtMost("lastFile", entry.LastFile), table.AtMost("generation", entry.Generation)}
+		entry.Incarnation++
+	}
+	u.V, u.Created = userLayout, s.now().Unix()
+	u.LastFile, u.Generation, u.Incarnation = entry.LastFile, entry.Generation, entry.Incarnation
+	entry.V, entry.Removed = userLayout, false
+	err := s.table.Write(ctx,
+		table.Put(UserKey(u.Name), u).If(table.NotExists()),
+		table.Put(entryKey, entry).If(unchanged...),
+	)
+	if errors.Is(err, table.ErrCondition) {
+		return exists
+	}
+	if err != nil {
+		return fmt.Errorf("storing user: %w", err)
+	}
+	return nil
+}
+
+// List calls yield for each user in the order of names until yield returns an error.
+func (s *Users) List(ctx context.Context, yield func(User) error) error {
+	q := table.Query{PK: index, Limit: table.MaxKeys}
+	for {
+		page, err := s.table.Query(ctx, q)
+		if err != nil {
+			return fmt.Errorf("listing users: %w", err)
+		}
+		keys := make([]table.Key, len(page.Items))
+		for i, item := range page.Items {
+			keys[i] = UserKey(item.Key.SK)
+			q.After = item.Key.SK
+		}
+		if err := s.yieldAll(ctx, keys, yield); err != nil {
+			return err
+		}
+		if !page.More {
+			return nil
+		}
+	}
+}
+
+func (s *Users) yieldAll(ctx context.Context, keys []table.Key, yield func(User) error) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	items, err := s.table.GetMany(ctx, keys...)
+	if err != nil {
+		return fmt.Errorf("reading users: %w", err)
+	}
+	for _, item := range items {
+		var u User
+		if !item.Found() { // removed: only its entry in the list is left
+			continue
+		}
+		if err := item.Decode(&u); err != nil {
+			return fmt.Errorf("reading user: %w", err)
+		}
+		if err := yield(u); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Disable ends the user's access and all of the user's bearers at once. One
+// who is disabled already stays so.
+func (s *Users) Disable(ctx context.Context, name string) error {
+	u, err := s.Get(ctx, name)
+	if err != nil || u.State == Disabled {
+		return err
+	}
+	return s.change(ctx, table.Update(UserKey(name)).Set("state", string(Disabled)).Set("before", string(u.State)).
+		Add("generation", 1).If(table.Equal("generation", u.Generation)))
+}
+
+// Enable gives a disabled user access again, in the state and with the
+// password from before. It returns the state; others keep theirs.
+func (s *Users) Enable(ctx context.Context, name string) (UserState, error) {
+	u, err := s.Get(ctx, name)
+	if err != nil || u.State != Disabled {
+		return u.State, err
+	}
+	return u.Before, s.change(ctx, table.Update(UserKey(name)).Set("state", string(u.Before)).
+		If(table.Equal("state", string(Disabled))))
+}
+
+// SetPassword stores a new hash, puts the user in a state and ends all bearers.
+func (s *Users) SetPassword(ctx context.Context, name, hash string, state UserState) error {
+	return s.change(ctx, SetPassword(name, hash, state))
+}
+
+// NewPassword is the operation behind SetPassword, for a larger transaction.
+func SetPassword(name, hash string, state UserState) table.Op {
+	return table.Update(UserKey(name)).Set("password", hash).Set("state", string(state)).
+		Add("generation", 1).If(table.Exists())
+}
+
+// Rehash replaces a hash by one of the same password with stronger
+// parameters, unless the password was changed in the meantime.
+func (s *Users) Rehash(ctx context.Context, name, old, hash string) error {
+	err := s.table.Write(ctx, table.Update(UserKey(name)).Set("password", hash).If(table.Equal("password", old)))
+	if errors.Is(err, table.ErrCondition) {
+		return nil
+	}
+	return err
+}
+
+func (s *Users) change(ctx context.Context, op table.Op) error {
+	err := s.table.Write(ctx, op.If(table.Exists()))
+	if errors.Is(err, table.ErrCondition) {
+		return envelope.NewFault(envelope.Conflict, "the user was changed or removed at the same moment; try again")
+	}
+	if err != nil {
+		return fmt.Errorf("changing user: %w", err)
+	}
+	return nil
+}
+
+// Remove deletes the account. The user must have been disabled before and the
+// files removed: see files.RemoveAll. What stays is the name's last file id,
+// generation and incarnation.
+func (s *Users) Remove(ctx context.Context, name string) error {
+	u, err := s.Get(ctx, name)
+	if err != nil {
+		return err
+	}
+	err = s.table.Write(ctx,
+		table.Delete(UserKey(name)).If(table.Equal("state", string(Disabled)),
+			table.Equal("lastFile", u.LastFile), table.Equal("generation", u.Generation)),
+		table.Put(table.Key{PK: index, SK: name},
+			indexEntry{V: userLayout, Removed: true, LastFile: u.LastFile, Generation: u.Generation, Incarnation: u.Incarnation}),
+	)
+	if errors.Is(err, table.ErrCondition) {
+		return envelope.NewFault(envelope.Conflict, "user %s was changed or got a file at the same moment; try again", name)
+	}
+	if err != nil {
+		return fmt.Errorf("removing user: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,192 @@
+package auth_test
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ferry/shared/table/sqlite"
+
+	"ferry/shared/auth"
+	"ferry/shared/envelope"
+)
+
+func store(t *testing.T) *auth.Users {
+	t.Helper()
+	db, err := sqlite.Open(filepath.Join(t.TempDir(), "table.sqlite"), sqlite.Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return auth.NewUsers(db, time.Now)
+}
+
+func add(t *testing.T, s *auth.Users, name string, state auth.UserState) {
+	t.Helper()
+	if err := s.Add(t.Context(), auth.User{Name: name, State: state, Password: "hash"}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func get(t *testing.T, s *auth.Users, name string) auth.User {
+	t.Helper()
+	u, err := s.Get(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func TestNamesDifferByMoreThanCase(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"alice": "alice", "Alice": "alice", "a.b-c_d@example.com+x": "a.b-c_d@example.com+x", "7": "7", strings.Repeat("a", 64): strings.Repeat("a", 64),
+		"": "", ".hidden": "", "a b": "", "a/b": "", "é": "", "a\n": "", "a#b": "", strings.Repeat("a", 65): "", "\u212a": "k",
+	} {
+		got, ok := auth.CanonicalName(name)
+		if ok != (want != "") || ok && got != want {
+			t.Errorf("%q gives %q, %v", name, got, ok)
+		}
+	}
+}
+
+func TestAUserIsAddedOnce(t *testing.T) {
+	t.Parallel()
+	s := store(t)
+	var added atomic.Int64
+	var wg sync.WaitGroup
+	for range 10 {
+		wg.Go(func() {
+			err := s.Add(t.Context(), auth.User{Name: "alice", State: auth.Active})
+			if err == nil {
+				added.Add(1)
+			} else if !envelope.IsFault(err, envelope.Conflict) {
+				t.Errorf("adding: %v", err)
+			}
+		})
+	}
+	wg.Wait()
+	if added.Load() != 1 {
+		t.Errorf("the user was added %d times", added.Load())
+	}
+}
+
+func TestUsersAreListedInOrderWithoutThoseRemoved(t *testing.T) {
+	t.Parallel()
+	s := store(t)
+	var want []string
+	for i := range 230 { // more than two pages
+		name := fmt.Sprintf("user%03d", i)
+		add(t, s, name, auth.Disabled)
+		if i%50 == 0 {
+			if err := s.Remove(t.Context(), name); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		want = append(want, name)
+	}
+	var got []string
+	if err := s.List(t.Context(), func(u auth.User) error { got = append(got, u.Name); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("listed are %q", got)
+	}
+	stop := errors.New("stop")
+	if err := s.List(t.Context(), func(auth.User) error { return stop }); !errors.Is(err, stop) {
+		t.Errorf("a yield's error ends the list with %v", err)
+	}
+}
+
+func TestAStateIsKeptOverDisabling(t *testing.T) {
+	t.Parallel()
+	for _, state := range []auth.UserState{auth.FirstAccess, auth.Active} {
+		s := store(t)
+		add(t, s, "alice", state)
+		for range 2 { // the second time nothing happens
+			if err := s.Disable(t.Context(), "alice"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if u := get(t, s, "alice"); u.State != auth.Disabled || u.Generation != 1 || u.Password != "hash" {
+			t.Errorf("disabled she is %+v", u)
+		}
+		for range 2 {
+			if got, err := s.Enable(t.Context(), "alice"); err != nil || got != state {
+				t.Errorf("enabling gives %q, %v; want %q", got, err, state)
+			}
+		}
+		if u := get(t, s, "alice"); u.State != state || u.Generation != 1 {
+			t.Errorf("enabled she is %+v", u)
+		}
+	}
+}
+
+func TestAPasswordIsSetWithItsStateAndGeneration(t *testing.T) {
+	t.Parallel()
+	s := store(t)
+	add(t, s, "alice", auth.FirstAccess)
+	if err := s.SetPassword(t.Context(), "alice", "new", auth.Active); err != nil {
+		t.Fatal(err)
+	}
+	if u := get(t, s, "alice"); u.Password != "new" || u.State != auth.Active || u.Generation != 1 {
+		t.Errorf("she is %+v", u)
+	}
+	for _, old := range []string{"another", "new"} {
+		if err := s.Rehash(t.Context(), "alice", old, "stronger"); err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]string{"another": "new", "new": "stronger"}[old]
+		if u := get(t, s, "alice"); u.Password != want || u.Generation != 1 {
+			t.Errorf("after a rehash of %q she is %+v", old, u)
+		}
+	}
+}
+
+func TestWhatConcernsNobodyIsRefused(t *testing.T) {
+	t.Parallel()
+	s := store(t)
+	add(t, s, "active", auth.Active)
+	if _, err := s.Get(t.Context(), "nobody"); !errors.Is(err, auth.ErrUnknownUser) {
+		t.Errorf("getting: %v", err)
+	}
+	if err := s.Disable(t.Context(), "nobody"); !errors.Is(err, auth.ErrUnknownUser) {
+		t.Errorf("disabling: %v", err)
+	}
+	if _, err := s.Enable(t.Context(), "nobody"); !errors.Is(err, auth.ErrUnknownUser) {
+		t.Errorf("enabling: %v", err)
+	}
+	if err := s.Remove(t.Context(), "nobody"); !errors.Is(err, auth.ErrUnknownUser) {
+		t.Errorf("removing: %v", err)
+	}
+	if err := s.SetPassword(t.Context(), "nobody", "x", auth.Active); !envelope.IsFault(err, envelope.Conflict) {
+		t.Errorf("setting a password: %v", err)
+	}
+	if err := s.Remove(t.Context(), "active"); !envelope.IsFault(err, envelope.Conflict) {
+		t.Errorf("removing a user who is not disabled: %v", err)
+	}
+}
+
+func TestALaterUserOfTheNameGoesOnFromTheOldOne(t *testing.T) {
+	t.Parallel()
+	s := store(t)
+	for round := range int64(3) {
+		add(t, s, "alice", auth.Active)
+		if u := get(t, s, "alice"); u.Generation != round {
+			t.Errorf("the generation begins with %d, want %d", u.Generation, round)
+		}
+		if err := s.Disable(t.Context(), "alice"); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Remove(t.Context(), "alice"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+// Package function runs an endpoint as a Lambda function: the environment gives
+// settings and ports, and the API gateway's events become requests.
+
+package lambda
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"sync"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"ferry/shared/api/endpoint"
+	"ferry/shared/envelope"
+)
+
+// Run serves an endpoint with the ports that it asks for. It does not return.
+func Run(e endpoint.Endpoint, ports ...Opener) {
+	f := Open(os.Getenv, ports...)
+	lambda.Start(Gateway(f.Handler(e), f.Ports))
+}
+
+// Function has the ports of a Lambda function, which can be used after Begin.
+type Function struct {
+	Ports *endpoint.Ports
+	cloud *Cloud
+	mu    sync.Mutex
+}
+
+// Open is New for a main: it ends the process if the function cannot start.
+func Open(getenv func(string) string, ports ...Opener) *Function {
+	f, err := New(getenv, ports...)
+	if err != nil {
+		slog.New(slog.NewJSONHandler(os.Stdout, nil)).Error("the function cannot start", "error", err.Error())
+		os.Exit(1)
+	}
+	return f
+}
+
+// New opens the ports of a function, given the environment by a function like
+// os.Getenv. FERRY_METRICS is the stack's name if the log is to have metrics. It
+// makes no call, so that a function is ready for its first event as early as can be.
+func New(getenv func(string) string, ports ...Opener) (*Function, error) {
+	set, err := ReadSettings(getenv)
+	if err != nil {
+		return nil, err
+	}
+	p, err := Base(set)
+	if err != nil {
+		return nil, err
+	}
+	if stack := getenv("FERRY_METRICS"); stack != "" {
+		p.Log = slog.New(NewMetricsHandler(p.Log.Handler(), stack))
+	}
+	cloud := &Cloud{Getenv: getenv}
+	if len(ports) > 0 {
+		if cloud, err = LambdaCloud(getenv); err != nil {
+			return nil, err
+		}
+	}
+	return &Function{Ports: p, cloud: cloud}, cloud.Open(p, ports...)
+}
+
+// With returns a Function whose ports were opened elsewhere, such as for tests.
+func With(p *endpoint.Ports) *Function { return &Function{Ports: p, cloud: &Cloud{}} }
+
+// Begin makes the calls that must come before the ports are used. When it has
+// returned nil it does no more; after an error the next call tries again.
+func (f *Function) Begin(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.cloud.Begin(ctx)
+}
+
+// Handler returns the endpoint's handler, which is made when Begin has
+// succeeded, with the first request.
+func (f *Function) Handler(e endpoint.Endpoint) http.Handler {
+	made := sync.OnceValue(func() http.Handler { return routed(e, f.Ports) })
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := f.Begin(r.Context()); err != nil {
+			answer(f.Ports, fmt.Errorf("preparing the function: %w", err)).ServeHTTP(w, r)
+			return
+		}
+		made().ServeHTTP(w, r)
+	})
+}
+
+// routed leaves out the fallback that other ways of running have: the gateway
+// has routed already, and what fits no route goes to a function of its own,
+// the one whose endpoint has none.
+func routed(e endpoint.Endpoint, p *endpoint.Ports) http.Handler {
+	if len(e.Routes) == 0 {
+		return e.New(p)
+	}
+	return e.Handler(p, answer(p, envelope.NewFault(envelope.NotFound, "there is nothing at this address")))
+}
+
+// answer returns a handler that answers with an error, in the endpoints' own way.
+func answer(p *endpoint.Ports, err error) http.Handler {
+	return p.Outlet().Handler(func(http.ResponseWriter, *http.Request) error { return err })
+}

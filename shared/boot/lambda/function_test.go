@@ -1,0 +1,96 @@
+package lambda_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"ferry/shared/boot/boottest"
+	"ferry/shared/envelope"
+
+	"ferry/shared/api/endpoint"
+	"ferry/shared/boot/lambda"
+)
+
+func functionFrom(values map[string]string) func(string) string {
+	return func(name string) string { return values[name] }
+}
+
+func TestAFunctionWithoutPortsNeedsNothingOfAWS(t *testing.T) {
+	t.Parallel()
+	f, err := lambda.New(functionFrom(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := send(t, f.Handler(named(t, "openapi")), f.Ports, load(t, "openapi"))
+	if r.StatusCode != 200 {
+		t.Errorf("status %d: %s", r.StatusCode, r.Body)
+	}
+}
+
+func TestTheLogHasMetricsOnlyIfAsked(t *testing.T) {
+	t.Parallel()
+	for stack, want := range map[string]bool{"": false, "ferry": true} {
+		f, err := lambda.New(functionFrom(map[string]string{"FERRY_METRICS": stack}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, got := f.Ports.Log.Handler().(*lambda.MetricsHandler); got != want {
+			t.Errorf("for the stack %q the log has metrics: %v", stack, got)
+		}
+	}
+}
+
+func TestAFunctionDoesNotStartWithWrongSettings(t *testing.T) {
+	t.Parallel()
+	for name, environment := range map[string]map[string]string{
+		"a setting":   {"FERRY_MAX_BODY": "4 MB"},
+		"credentials": {},
+	} {
+		open := func(*lambda.Cloud, *endpoint.Ports) error { return nil }
+		if _, err := lambda.New(functionFrom(environment), open); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestAFunctionThatCannotBeginAnswersAndTriesAgain(t *testing.T) {
+	t.Parallel()
+	local := boottest.Ports(t, nil)
+	calls := 0
+	f, err := lambda.New(functionFrom(map[string]string{"AWS_REGION": "r", "AWS_ACCESS_KEY_ID": "i", "AWS_SECRET_ACCESS_KEY": "s"}),
+		func(c *lambda.Cloud, p *endpoint.Ports) error {
+			p.Table = local.Table
+			c.BeforeUse(func(context.Context) error {
+				if calls++; calls == 1 {
+					return errors.New("the parameter store is not there")
+				}
+				p.Key = local.Key
+				return nil
+			})
+			return nil
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Ports.Log, f.Ports.Hasher = local.Log, local.Hasher
+	h := f.Handler(named(t, "downloadlist"))
+	event := load(t, "downloadlist")
+	if r := send(t, h, f.Ports, event); r.StatusCode != 500 || strings.Contains(r.Body, "parameter") {
+		t.Errorf("the first request: status %d: %s", r.StatusCode, r.Body)
+	}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			if r := send(t, h, f.Ports, event); r.StatusCode != 200 || !strings.Contains(r.Body, envelope.List) {
+				t.Errorf("a later request: status %d: %s", r.StatusCode, r.Body)
+			}
+		})
+	}
+	wg.Wait()
+	if calls != 2 {
+		t.Errorf("%d calls, want 2", calls)
+	}
+}

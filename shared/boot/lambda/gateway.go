@@ -1,0 +1,131 @@
+package lambda
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/awslabs/aws-lambda-go-api-proxy/httpadapter"
+
+	"ferry/shared/api/endpoint"
+	"ferry/shared/envelope"
+)
+
+// maxPlain is the size in bytes from which a response's body travels as base64
+// whatever it is. As text, a file of 4 MB may grow sixfold on its way through
+// JSON, beyond the 6 MB that Lambda takes.
+const maxPlain = 16 << 10
+
+// Handler of an event of the API gateway, payload format 1.0.
+type EventHandler func(context.Context, events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error)
+
+// Gateway adapts an http.Handler to the gateway's events. It always answers: a
+// panic, also the one by which a handler says that its response broke off,
+// becomes the 500 envelope.
+func Gateway(h http.Handler, p *endpoint.Ports) EventHandler {
+	adapter := httpadapter.New(h)
+	return func(ctx context.Context, e events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error) {
+		ctx = envelope.WithRequestID(ctx, e.RequestContext.RequestID)
+		ctx = endpoint.WithBase(ctx, address(e.RequestContext))
+		e.Path = escaped(e.Path)
+		if err := checkBody(e); err != nil {
+			return failed(ctx, p, e, err)
+		}
+		response, err := recovered(ctx, adapter, e)
+		if err != nil {
+			return failed(ctx, p, e, err)
+		}
+		return packed(e.HTTPMethod, response), nil
+	}
+}
+
+// failed answers with an error, in the endpoints' own way.
+func failed(ctx context.Context, p *endpoint.Ports, e events.APIGatewayProxyRequest, err error) (events.APIGatewayProxyResponse, error) {
+	e.Body, e.IsBase64Encoded = "", false
+	a := httpadapter.New(answer(p, err))
+	response, again := a.ProxyWithContext(ctx, e)
+	if again != nil { // not even a request can be made of the event
+		return a.ProxyWithContext(ctx, events.APIGatewayProxyRequest{HTTPMethod: http.MethodGet, Path: e.Path})
+	}
+	return packed(e.HTTPMethod, response), nil
+}
+
+func recovered(ctx context.Context, a *httpadapter.HandlerAdapter, e events.APIGatewayProxyRequest) (response events.APIGatewayProxyResponse, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	response, err = a.ProxyWithContext(ctx, e)
+	if err == nil && response.StatusCode < 200 {
+		err = fmt.Errorf("the handler answered with status %d", response.StatusCode)
+	}
+	return response, err
+}
+
+// address is where the gateway is reached: a host name of its own, which no
+// caller can choose, and the stage unless it is the default one.
+func address(r events.APIGatewayProxyRequestContext) string {
+	if r.DomainName == "" {
+		return ""
+	}
+	base := "https://" + r.DomainName
+	if r.Stage != "" && r.Stage != "$default" {
+		base += "/" + r.Stage
+	}
+	return base + endpoint.Prefix
+}
+
+// escaped undoes what an HTTP API does to a path: it sends it decoded. The
+// adapter would take a question mark in it for the begin of a query, fail at a
+// percent sign, and write the address with its query, which holds tokens, to
+// the log.
+func escaped(path string) string {
+	return (&url.URL{Path: "/" + strings.TrimPrefix(path, "/")}).EscapedPath()
+}
+
+// checkBody refuses a body that the gateway has damaged: it passes text on as a
+// string of JSON, where bytes that are no UTF-8 become others.
+func checkBody(e events.APIGatewayProxyRequest) error {
+	if e.IsBase64Encoded {
+		if _, err := base64.StdEncoding.DecodeString(e.Body); err != nil {
+			return errors.New("the gateway's event has a body that is not base64")
+		}
+		return nil
+	}
+	damaged := strings.ContainsRune(e.Body, utf8.RuneError)
+	if length, err := strconv.Atoi(header(e, "Content-Length")); err == nil {
+		damaged = length != len(e.Body)
+	}
+	if damaged {
+		return envelope.NewFault(envelope.Unsupported, "a body of this Content-Type must be UTF-8; send it as application/octet-stream or as a form")
+	}
+	return nil
+}
+
+func header(e events.APIGatewayProxyRequest, name string) string {
+	for k, values := range e.MultiValueHeaders {
+		if strings.EqualFold(k, name) && len(values) > 0 {
+			return values[0]
+		}
+	}
+	return ""
+}
+
+// packed makes a response fit for its way through Lambda and the gateway.
+func packed(method string, r events.APIGatewayProxyResponse) events.APIGatewayProxyResponse {
+	if method == http.MethodHead {
+		r.Body, r.IsBase64Encoded = "", false
+	}
+	if !r.IsBase64Encoded && len(r.Body) > maxPlain {
+		r.Body, r.IsBase64Encoded = base64.StdEncoding.EncodeToString([]byte(r.Body)), true
+	}
+	return r
+}

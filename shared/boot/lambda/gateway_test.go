@@ -1,0 +1,280 @@
+package lambda_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"ferry/shared/boot/boottest"
+
+	"ferry/shared/auth"
+)
+
+// load reads the event of a fixture, for a test to change.
+func load(t testing.TB, name string) events.APIGatewayProxyRequest {
+	t.Helper()
+	var e events.APIGatewayProxyRequest
+	boottest.Load(t, name).Decode(t, &e)
+	return e
+}
+
+func TestARequestArrivesAsItWasSent(t *testing.T) {
+	t.Parallel()
+	binary := make([]byte, 256)
+	for i := range binary {
+		binary[i] = byte(i)
+	}
+	var got *http.Request
+	var content []byte
+	spy := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = r
+		content, _ = io.ReadAll(r.Body)
+		w.WriteHeader(http.StatusNoContent)
+	})
+	event := load(t, "upload")
+	event.MultiValueHeaders["x-several"] = []string{"one, with a comma", "two"}
+	event.MultiValueHeaders["cookie"] = []string{"session=4f1c; theme=dark"}
+	event.MultiValueQueryStringParameters = map[string][]string{"tag": {"a&b=c", "100%", "#1 + ü"}}
+	event.Body, event.IsBase64Encoded = base64.StdEncoding.EncodeToString(binary), true
+	if r := send(t, spy, boottest.Ports(t, nil), event); r.StatusCode != http.StatusNoContent {
+		t.Fatalf("status %d: %s", r.StatusCode, r.Body)
+	}
+	if want := []string{"one, with a comma", "two"}; !slices.Equal(got.Header.Values("X-Several"), want) {
+		t.Errorf("the header's values are %q, want %q", got.Header.Values("X-Several"), want)
+	}
+	if c, err := got.Cookie("theme"); err != nil || c.Value != "dark" {
+		t.Errorf("cookie %v, %v", c, err)
+	}
+	if want := (url.Values{"tag": {"a&b=c", "100%", "#1 + ü"}}); !reflect.DeepEqual(got.URL.Query(), want) {
+		t.Errorf("the query is %q, want %q", got.URL.Query(), want)
+	}
+	if !bytes.Equal(content, binary) || got.ContentLength != int64(len(binary)) {
+		t.Errorf("the body is %x of length %d", content, got.ContentLength)
+	}
+	if got.RemoteAddr != "203.0.113.7" {
+		t.Errorf("the caller's address is %q", got.RemoteAddr)
+	}
+}
+
+func TestAPathArrivesDecodedOnce(t *testing.T) {
+	t.Parallel()
+	p := boottest.Ports(t, nil)
+	for _, path := range []string{
+		"/v1/100%", "/v1/100%25", "/v1/a b", "/v1/a+b", "/v1/a#b", "/v1/a?k=b", "/v1/Łódź", "/v1/\x01\n", "/v1//x", "/v1/a;b", "/v1/../x", "v1/x", "*", "",
+	} {
+		var got string
+		spy := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			got = r.URL.Path
+			if r.URL.Query().Get("k") != "token" || len(r.URL.Query()) != 1 {
+				t.Errorf("%q: the query is %q", path, r.URL.RawQuery)
+			}
+			w.WriteHeader(http.StatusNoContent)
+		})
+		event := load(t, "downloadfile")
+		event.Path = path
+		event.MultiValueQueryStringParameters = map[string][]string{"k": {"token"}}
+		if r := send(t, spy, p, event); r.StatusCode != http.StatusNoContent {
+			t.Errorf("%q: status %d", path, r.StatusCode)
+		}
+		if want := "/" + strings.TrimPrefix(path, "/"); got != want {
+			t.Errorf("the path %q arrives as %q", path, got)
+		}
+	}
+}
+
+func TestTheFunctionAlwaysAnswers(t *testing.T) {
+	t.Parallel()
+	p := boottest.Ports(t, nil)
+	through := func(f func(http.ResponseWriter) error) http.Handler {
+		return p.Outlet().Handler(func(w http.ResponseWriter, _ *http.Request) error { return f(w) })
+	}
+	plain := func(f func(http.ResponseWriter)) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { f(w) })
+	}
+	cases := map[string]struct {
+		handler http.Handler
+		status  int
+	}{
+		"a panic":                      {through(func(http.ResponseWriter) error { panic("secret") }), 500},
+		"a panic outside the envelope": {plain(func(http.ResponseWriter) { panic("secret") }), 500},
+		"an unknown error":             {through(func(http.ResponseWriter) error { return errors.New("secret") }), 500},
+		"a response that breaks off": {through(func(w http.ResponseWriter) error {
+			io.WriteString(w, "secret")
+			return errors.New("the disk is gone")
+		}), 500},
+		"a panic in a response": {through(func(w http.ResponseWriter) error {
+			io.WriteString(w, "secret")
+			panic("secret")
+		}), 500},
+		"nothing written":                      {through(func(http.ResponseWriter) error { return nil }), 200},
+		"nothing written outside the envelope": {plain(func(http.ResponseWriter) {}), 500},
+		"only headers":                         {through(func(w http.ResponseWriter) error { w.WriteHeader(204); return nil }), 204},
+	}
+	envelope := regexp.MustCompile(`^\{"status":500,"description":"Internal Server Error","apiver":"v1 \(3\.6\.0\)","time":"[^"]+"\}\n$`)
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := send(t, c.handler, p, load(t, "health"))
+			if r.StatusCode != c.status {
+				t.Errorf("status %d, want %d", r.StatusCode, c.status)
+			}
+			if c.status == 500 && !envelope.MatchString(r.Body) || c.status != 500 && r.Body != "" {
+				t.Errorf("the body is %q", r.Body)
+			}
+		})
+	}
+}
+
+func TestAnEventThatIsNoRequestIsAnswered(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*events.APIGatewayProxyRequest){
+		"a method that is none":    func(e *events.APIGatewayProxyRequest) { e.HTTPMethod = "GE T" },
+		"a body that is no base64": func(e *events.APIGatewayProxyRequest) { e.Body, e.IsBase64Encoded = "%%%", true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			event := load(t, "health")
+			change(&event)
+			if r := call(t, named(t, "health"), boottest.Ports(t, nil), event); r.StatusCode != 500 || !strings.Contains(r.Body, `"status":500`) {
+				t.Errorf("status %d: %s", r.StatusCode, r.Body)
+			}
+		})
+	}
+}
+
+func TestAResponseKeepsEachValueOfAHeader(t *testing.T) {
+	t.Parallel()
+	event := load(t, "authlogin")
+	event.MultiValueHeaders["authorization"] = []string{"Basic " + base64.StdEncoding.EncodeToString([]byte("alice:wrong"))}
+	r := call(t, named(t, "authlogin"), boottest.Ports(t, nil), event)
+	if r.StatusCode != 401 || len(r.MultiValueHeaders["Www-Authenticate"]) != 2 {
+		t.Errorf("status %d, headers %v", r.StatusCode, r.MultiValueHeaders)
+	}
+}
+
+func TestAResponseFitsThroughLambdaWhateverItsBytes(t *testing.T) {
+	t.Parallel()
+	const limit = 6 << 20 // bytes, of Lambda
+	for name, unit := range map[string]string{"zeros": "\x00", "markup": "<&>", "text": "text ", "binary": "\xff\xfe"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want := strings.Repeat(unit, (4<<20)/len(unit))
+			h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, want) })
+			r := send(t, h, boottest.Ports(t, nil), load(t, "downloadfile"))
+			if string(body(t, r)) != want {
+				t.Error("the body is another")
+			}
+			encoded, err := json.Marshal(r)
+			if err != nil || len(encoded) > limit {
+				t.Errorf("the response has %d bytes, %v", len(encoded), err)
+			}
+		})
+	}
+}
+
+func TestHeadHasNoBody(t *testing.T) {
+	t.Parallel()
+	for name, token := range map[string]string{"of a file": "", "of an error": "unknown"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			event := load(t, "downloadfile")
+			event.HTTPMethod = http.MethodHead
+			if token != "" {
+				event.MultiValueQueryStringParameters["k"] = []string{token}
+			}
+			r := call(t, named(t, "downloadfile"), boottest.Ports(t, nil), event)
+			if r.Body != "" || r.IsBase64Encoded {
+				t.Errorf("the body is %q", r.Body)
+			}
+			if token == "" && (r.StatusCode != 200 || r.MultiValueHeaders["Content-Length"][0] != "16") {
+				t.Errorf("status %d, headers %v", r.StatusCode, r.MultiValueHeaders)
+			}
+		})
+	}
+}
+
+func TestTextIsTakenOnlyAsItWasSent(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		body   string
+		length string // as sent; empty for a body in chunks
+		status int
+	}{
+		{"UTF-8", "Grüße\n", "8", 200},
+		{"UTF-8 with a replacement character of its own", "a\ufffdb", "5", 200},
+		{"UTF-8 in chunks", "Grüße\n", "", 200},
+		{"Latin-1 that the gateway has replaced", "Gr\ufffd\ufffde\n", "6", 415},
+		{"Latin-1 that the gateway has converted", "Grüße\n", "6", 415},
+		{"Latin-1 in chunks", "Gr\ufffd\ufffde\n", "", 415},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := boottest.Ports(t, nil)
+			event := load(t, "upload")
+			event.MultiValueQueryStringParameters = map[string][]string{"file": {"note.txt"}}
+			event.MultiValueHeaders["Content-Type"] = []string{"text/plain"}
+			event.MultiValueHeaders["Content-Length"] = []string{c.length}
+			event.Body, event.IsBase64Encoded = c.body, false
+			r := call(t, named(t, "upload"), p, event)
+			if r.StatusCode != c.status {
+				t.Fatalf("status %d, want %d: %s", r.StatusCode, c.status, r.Body)
+			}
+			if page, err := p.Files().List(t.Context(), auth.User{Name: "alice"}, "files", 0, 1); err != nil || (page.Files[0].Name == "note.txt") != (c.status == 200) {
+				t.Errorf("the newest file is %v, %v", page.Files, err)
+			}
+		})
+	}
+}
+
+func TestLinksHaveTheGatewaysAddressAndNeverTheCallers(t *testing.T) {
+	t.Parallel()
+	const domain = "https://a1b2c3d4e5.execute-api.eu-south-1.amazonaws.com"
+	for _, c := range []struct {
+		name, public, stage, want string
+	}{
+		{"the gateway's own", "", "$default", domain + "/v1/"},
+		{"with a stage", "", "test", domain + "/test/v1/"},
+		{"the configured one", "https://files.example.com/v1", "$default", "https://files.example.com/v1/"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			event := load(t, "downloadlist")
+			event.RequestContext.Stage = c.stage
+			for _, name := range []string{"Host", "X-Forwarded-Host", "Forwarded", "X-Original-Host"} {
+				event.Headers[name] = "evil.example"
+				event.MultiValueHeaders[name] = []string{"evil.example"}
+			}
+			r := call(t, named(t, "downloadlist"), boottest.Ports(t, map[string]string{"FERRY_PUBLIC_URL": c.public}), event)
+			if !strings.Contains(r.Body, `"linkURL":"`+c.want+"download/file?") || !strings.HasPrefix(r.MultiValueHeaders["Link"][0], "<"+c.want) {
+				t.Errorf("links are not to %s: %s %v", c.want, r.Body, r.MultiValueHeaders["Link"])
+			}
+			if strings.Contains(r.Body+strings.Join(r.MultiValueHeaders["Link"], ""), "evil") {
+				t.Errorf("a link is the caller's: %s", r.Body)
+			}
+		})
+	}
+}
+
+func TestABodyBeyondTheFunctionsBoundIsRefused(t *testing.T) {
+	t.Parallel()
+	p := boottest.Ports(t, map[string]string{"FERRY_MAX_BODY": "100"})
+	r := call(t, named(t, "upload"), p, load(t, "upload"))
+	if r.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(r.MultiValueHeaders["Ferry-Error"][0], "larger than 100 bytes") {
+		t.Errorf("status %d, headers %v", r.StatusCode, r.MultiValueHeaders)
+	}
+	if page, err := p.Files().List(t.Context(), auth.User{Name: "alice"}, "files", 0, 1); err != nil || page.Files[0].ID != 3 {
+		t.Errorf("the newest file is %v, %v", page.Files, err)
+	}
+}

@@ -1,0 +1,84 @@
+package lambda_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"ferry/shared/boot/lambda"
+)
+
+func TestLinesHaveTheirMetrics(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, message string
+		attrs         []any
+		want          map[string]float64
+	}{
+		{"a request", "request", []any{"path", "/v1/upload", "status", 200, "bytes", int64(123)}, map[string]float64{"Requests": 1, "Bytes": 123}},
+		{"a request that failed", "request", []any{"status", 500, "bytes", int64(1)}, map[string]float64{"Requests": 1, "Bytes": 1, "ServerErrors": 1}},
+		{"a wrong request", "request", []any{"path", "/v1/upload", "status", 401, "bytes", int64(1)}, map[string]float64{"Requests": 1, "Bytes": 1, "ClientErrors": 1}},
+		{"a refused password", "request", []any{"path", "/v1/upload", "status", 401, "bytes", int64(1), "auth", "Basic"}, map[string]float64{"Requests": 1, "Bytes": 1, "ClientErrors": 1, "LoginsFailed": 1}},
+		{"a failed grant", "request", []any{"path", "/v1/oauth2/token", "status", 400, "bytes", int64(1)}, map[string]float64{"Requests": 1, "Bytes": 1, "ClientErrors": 1, "LoginsFailed": 1}},
+		{"a notice that was sent", "notice sent", []any{"age", 1500 * time.Millisecond}, map[string]float64{"NoticesSent": 1, "NoticeSeconds": 1.5}},
+		{"one that waits", "notice not sent yet", []any{"age", 90 * time.Second}, map[string]float64{"NoticesDelayed": 1, "NoticeSeconds": 90}},
+		{"one given up", "notice given up", nil, map[string]float64{"NoticesFailed": 1}},
+		{"anything else", "swept", []any{"status", 500}, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			slog.New(lambda.NewMetricsHandler(slog.NewJSONHandler(&out, nil), "ferry")).With("id", "1").Info(test.message, test.attrs...)
+			var line map[string]any
+			if err := json.Unmarshal(out.Bytes(), &line); err != nil || line["id"] != "1" {
+				t.Fatalf("the line is %s, %v", &out, err)
+			}
+			for name, want := range test.want {
+				if line[name] != want {
+					t.Errorf("%s is %v, want %v", name, line[name], want)
+				}
+			}
+			wantDescribed(t, out.Bytes(), test.want)
+		})
+	}
+}
+
+// wantDescribed reads the line as CloudWatch does.
+func wantDescribed(t *testing.T, line []byte, want map[string]float64) {
+	t.Helper()
+	var got struct {
+		Stack string
+		AWS   *struct {
+			Timestamp         int64
+			CloudWatchMetrics []struct {
+				Namespace  string
+				Dimensions [][]string
+				Metrics    []struct{ Name, Unit string }
+			}
+		} `json:"_aws"`
+	}
+	if err := json.Unmarshal(line, &got); err != nil {
+		t.Fatal(err)
+	}
+	if want == nil {
+		if got.AWS != nil {
+			t.Errorf("the line has metrics: %s", line)
+		}
+		return
+	}
+	if got.AWS == nil || len(got.AWS.CloudWatchMetrics) != 1 || got.Stack != "ferry" || time.Since(time.UnixMilli(got.AWS.Timestamp)).Abs() > time.Minute {
+		t.Fatalf("the line is %s", line)
+	}
+	d := got.AWS.CloudWatchMetrics[0]
+	if d.Namespace != "Ferry" || len(d.Dimensions) != 1 || !slices.Equal(d.Dimensions[0], []string{"Stack"}) || len(d.Metrics) != len(want) {
+		t.Errorf("described is %+v", d)
+	}
+	for _, m := range d.Metrics {
+		if _, ok := want[m.Name]; !ok || m.Unit == "" {
+			t.Errorf("the metric %+v is described", m)
+		}
+	}
+}

@@ -1,0 +1,22 @@
+package lambda_test
+
+import (
+	"net/http"
+	"testing"
+
+	"ferry/shared/boot/boottest"
+)
+
+// TestAPartSentToTheGatewayIsToldWhereItGoes: the route by which a server of
+// one machine takes parts is no function's, so that nothing is there.
+func TestAPartSentToTheGatewayIsToldWhereItGoes(t *testing.T) {
+	t.Parallel()
+	p := boottest.Ports(t, nil)
+	event := load(t, "notfound")
+	event.HTTPMethod, event.Path, event.Body = http.MethodPut, "/v1/uploads/1-x/parts/1", "bytes"
+	event.MultiValueHeaders["Content-Length"] = []string{"5"}
+	r := call(t, named(t, "notfound"), p, event)
+	if r.StatusCode != http.StatusNotFound || len(r.MultiValueHeaders["Allow"]) != 0 {
+		t.Errorf("status %d, %v", r.StatusCode, r.MultiValueHeaders)
+	}
+}

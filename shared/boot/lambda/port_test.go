@@ -1,0 +1,100 @@
+package lambda_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"ferry/shared/boot/port/dynamotable"
+	"ferry/shared/boot/port/s3blobs"
+
+	"ferry/shared/api/endpoint"
+	"ferry/shared/boot/lambda"
+)
+
+func portFrom(values map[string]string) func(string) string {
+	return func(name string) string { return values[name] }
+}
+
+func credentials() map[string]string {
+	return map[string]string{"AWS_REGION": "eu-south-1", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret"}
+}
+
+func TestEachPortNamesWhatItMisses(t *testing.T) {
+	t.Parallel()
+	cloud, err := lambda.LambdaCloud(portFrom(credentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = cloud.Open(&endpoint.Ports{}, dynamotable.Open, s3blobs.Open, lambda.LinkKey)
+	for _, name := range []string{"FERRY_TABLE", "FERRY_FILES_BUCKET", "FERRY_BACKUP_BUCKET", "FERRY_KEY_PARAMETER"} {
+		if err == nil || !strings.Contains(err.Error(), name+" is not set") {
+			t.Errorf("nothing about %s in %v", name, err)
+		}
+	}
+}
+
+func TestOnlyTheAskedPortsAreOpened(t *testing.T) {
+	t.Parallel()
+	environment := credentials()
+	environment["FERRY_TABLE"] = "table"
+	cloud, err := lambda.LambdaCloud(portFrom(environment))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &endpoint.Ports{}
+	if err := cloud.Open(p, dynamotable.Open); err != nil {
+		t.Fatal(err)
+	}
+	if p.Table == nil || p.Blobs != nil {
+		t.Errorf("opened are %+v", p)
+	}
+}
+
+func TestAFunctionNeedsRegionAndCredentials(t *testing.T) {
+	t.Parallel()
+	_, err := lambda.LambdaCloud(portFrom(nil))
+	for name := range credentials() {
+		if err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("nothing about %s in %v", name, err)
+		}
+	}
+}
+
+func TestTheCredentialsAreTheEnvironments(t *testing.T) {
+	t.Parallel()
+	environment := credentials()
+	environment["AWS_SESSION_TOKEN"] = "session"
+	cloud, err := lambda.LambdaCloud(portFrom(environment))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := cloud.Config.Credentials.Retrieve(t.Context())
+	if err != nil || got.AccessKeyID != "id" || got.SecretAccessKey != "secret" || got.SessionToken != "session" || cloud.Config.Region != "eu-south-1" {
+		t.Errorf("region %s, credentials of %s, %v", cloud.Config.Region, got.AccessKeyID, err)
+	}
+}
+
+func TestAServicesAddressComesBeforeTheCommonOne(t *testing.T) {
+	t.Parallel()
+	cloud := &lambda.Cloud{Getenv: portFrom(map[string]string{"AWS_ENDPOINT_URL": "http://all", "AWS_ENDPOINT_URL_S3": "http://s3"})}
+	if got := aws.ToString(cloud.Endpoint("S3")); got != "http://s3" {
+		t.Errorf("the address of S3 is %s", got)
+	}
+	if got := aws.ToString(cloud.Endpoint("DYNAMODB")); got != "http://all" {
+		t.Errorf("the address of DynamoDB is %s", got)
+	}
+	none := &lambda.Cloud{Getenv: portFrom(nil)}
+	if got := none.Endpoint("S3"); got != nil {
+		t.Errorf("the address of S3 is %s, want none", *got)
+	}
+}
+
+func TestBaseComesWithoutPorts(t *testing.T) {
+	t.Parallel()
+	p, err := lambda.Base(endpoint.Settings{PhoneRegion: "IT"})
+	if err != nil || p.Table != nil || p.Blobs != nil || p.PhoneRegion != "IT" || p.Hasher == nil || p.Notify == nil {
+		t.Errorf("%+v, %v", p, err)
+	}
+}

@@ -1,0 +1,71 @@
+package lambda_test
+
+import (
+	"encoding/base64"
+	"net/http"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"ferry/shared/boot/boottest"
+
+	"ferry/shared/api"
+	"ferry/shared/api/endpoint"
+	"ferry/shared/boot/lambda"
+)
+
+func TestEveryEventGetsItsExpectedResponse(t *testing.T) {
+	t.Parallel()
+	for _, e := range api.Endpoints() {
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			fixture := boottest.Load(t, e.Name)
+			var event events.APIGatewayProxyRequest
+			fixture.Decode(t, &event)
+			response := call(t, e, boottest.Ports(t, nil), event)
+			if response.StatusCode != fixture.Expect.Status {
+				t.Errorf("status %d, want %d: %s", response.StatusCode, fixture.Expect.Status, response.Body)
+			}
+			fixture.Expect.MatchHeader(t, response.MultiValueHeaders)
+			fixture.Expect.Match(t, body(t, response))
+		})
+	}
+}
+
+// call sends an event to an endpoint as its function would get it.
+func call(t testing.TB, e endpoint.Endpoint, p *endpoint.Ports, event events.APIGatewayProxyRequest) events.APIGatewayProxyResponse {
+	t.Helper()
+	return send(t, lambda.With(p).Handler(e), p, event)
+}
+
+func send(t testing.TB, h http.Handler, p *endpoint.Ports, event events.APIGatewayProxyRequest) events.APIGatewayProxyResponse {
+	t.Helper()
+	response, err := lambda.Gateway(h, p)(t.Context(), event)
+	if err != nil {
+		t.Fatalf("the function failed: %v", err)
+	}
+	return response
+}
+
+func body(t testing.TB, r events.APIGatewayProxyResponse) []byte {
+	t.Helper()
+	if !r.IsBase64Encoded {
+		return []byte(r.Body)
+	}
+	b, err := base64.StdEncoding.DecodeString(r.Body)
+	if err != nil {
+		t.Fatalf("the body is not base64: %v", err)
+	}
+	return b
+}
+
+func named(t testing.TB, name string) endpoint.Endpoint {
+	t.Helper()
+	for _, e := range api.Endpoints() {
+		if e.Name == name {
+			return e
+		}
+	}
+	t.Fatalf("there is no endpoint %s", name)
+	return endpoint.Endpoint{}
+}

@@ -1,0 +1,120 @@
+// Package settings reads the settings that every way of running Ferry shares.
+
+package lambda
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"ferry/shared/files"
+
+	"ferry/shared/api/endpoint"
+	"ferry/shared/notify"
+)
+
+// Defaults of the settings.
+const (
+	DefaultKeepDays   = 30
+	DefaultBackupDays = 90
+
+	DefaultNoticesPerHour      = 100
+	DefaultNoticesPerDay       = 500
+	DefaultNoticesPerRecipient = 50
+)
+
+// Read reads the settings from the environment, given by a function like
+// os.Getenv. All that is wrong is told at once.
+//
+//	FERRY_PUBLIC_URL      address of the service in links, such as https://files.example.com/v1
+//	FERRY_PHONE_REGION    region of mobile numbers without a country code, such as IT
+//	FERRY_HIDE_USERS      on: GET /auth/forget answers unknown users like known ones
+//	FERRY_KEEP_DAYS       days in the user area; 0 is for ever; default 30
+//	FERRY_BACKUP_DAYS     days in the backup area after that; 0 is for ever; default 90
+//	FERRY_MAX_BODY        most bytes of a request; 0 is unbounded
+//	FERRY_EVENTS          on: public events are recorded, for the stack's topic
+//	FERRY_NOTICES_PER_HOUR      most notifications by a user in an hour; 0 is unbounded; default 100
+//	FERRY_NOTICES_PER_DAY       most by a user in a day; 0 is unbounded; default 500
+//	FERRY_NOTICES_PER_RECIPIENT most to an address or number in a day; 0 is unbounded; default 50
+//	FERRY_REDIRECT_OVER   bytes from which a download is a redirect to the store; 0 is never
+func ReadSettings(getenv func(string) string) (endpoint.Settings, error) {
+	e := env{getenv: getenv}
+	s := endpoint.Settings{
+		PublicURL:    e.address("FERRY_PUBLIC_URL"),
+		PhoneRegion:  e.region("FERRY_PHONE_REGION"),
+		HideUsers:    e.flag("FERRY_HIDE_USERS"),
+		Events:       e.flag("FERRY_EVENTS"),
+		MaxBody:      e.number("FERRY_MAX_BODY", 0),
+		RedirectOver: e.number("FERRY_REDIRECT_OVER", 0),
+		Retention: files.Retention{
+			KeepDays:   e.number("FERRY_KEEP_DAYS", DefaultKeepDays),
+			BackupDays: e.number("FERRY_BACKUP_DAYS", DefaultBackupDays),
+		},
+		Notices: notify.Limits{
+			PerHour:      e.number("FERRY_NOTICES_PER_HOUR", DefaultNoticesPerHour),
+			PerDay:       e.number("FERRY_NOTICES_PER_DAY", DefaultNoticesPerDay),
+			PerRecipient: e.number("FERRY_NOTICES_PER_RECIPIENT", DefaultNoticesPerRecipient),
+		},
+	}
+	return s, errors.Join(e.errs...)
+}
+
+type env struct {
+	getenv func(string) string
+	errs   []error
+}
+
+func (e *env) fail(name, what string) {
+	e.errs = append(e.errs, fmt.Errorf("%s=%q: %s", name, e.getenv(name), what))
+}
+
+func (e *env) address(name string) string {
+	text := strings.TrimRight(e.getenv(name), "/")
+	if text == "" {
+		return ""
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+		e.fail(name, "not an address such as https://files.example.com/v1")
+		return ""
+	}
+	if !strings.HasSuffix(u.Path, endpoint.Prefix) {
+		e.fail(name, "an address of the service ends in "+endpoint.Prefix)
+		return ""
+	}
+	return text
+}
+
+func (e *env) region(name string) string {
+	text := strings.ToUpper(e.getenv(name))
+	if text != "" && (len(text) != 2 || strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "") {
+		e.fail(name, "not a two-letter region such as IT")
+	}
+	return text
+}
+
+func (e *env) flag(name string) bool {
+	switch strings.ToLower(e.getenv(name)) {
+	case "on", "true", "1", "yes":
+		return true
+	case "", "off", "false", "0", "no":
+		return false
+	}
+	e.fail(name, "neither on nor off")
+	return false
+}
+
+func (e *env) number(name string, fallback int64) int64 {
+	text := e.getenv(name)
+	if text == "" {
+		return fallback
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		e.fail(name, "not a number from 0")
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,77 @@
+package lambda_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"ferry/shared/files"
+
+	"ferry/shared/api/endpoint"
+	"ferry/shared/boot/lambda"
+	"ferry/shared/notify"
+)
+
+func settingsFrom(values map[string]string) func(string) string {
+	return func(name string) string { return values[name] }
+}
+
+func TestWhatIsNotSetHasItsDefault(t *testing.T) {
+	t.Parallel()
+	got, err := lambda.ReadSettings(settingsFrom(nil))
+	want := endpoint.Settings{
+		Retention: files.Retention{KeepDays: 30, BackupDays: 90},
+		Notices:   notify.Limits{PerHour: 100, PerDay: 500, PerRecipient: 50},
+	}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+}
+
+func TestWhatIsSetIsTaken(t *testing.T) {
+	t.Parallel()
+	got, err := lambda.ReadSettings(settingsFrom(map[string]string{
+		"FERRY_PUBLIC_URL": "https://files.example.com/ferry/v1/", "FERRY_PHONE_REGION": "it", "FERRY_HIDE_USERS": "On",
+		"FERRY_NOTICES_PER_HOUR": "10", "FERRY_NOTICES_PER_DAY": "0", "FERRY_NOTICES_PER_RECIPIENT": "3",
+		"FERRY_KEEP_DAYS": "7", "FERRY_BACKUP_DAYS": "0", "FERRY_MAX_BODY": "4600000", "FERRY_REDIRECT_OVER": "4194304",
+		"FERRY_EVENTS": "on",
+	}))
+	want := endpoint.Settings{
+		PublicURL: "https://files.example.com/ferry/v1", PhoneRegion: "IT", HideUsers: true, Events: true,
+		MaxBody: 4600000, RedirectOver: 4194304, Retention: files.Retention{KeepDays: 7, BackupDays: 0},
+		Notices: notify.Limits{PerHour: 10, PerDay: 0, PerRecipient: 3},
+	}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+}
+
+func TestAllThatIsWrongIsToldAtOnce(t *testing.T) {
+	t.Parallel()
+	wrong := map[string]string{
+		"FERRY_PUBLIC_URL": "files.example.com", "FERRY_PHONE_REGION": "Italy", "FERRY_HIDE_USERS": "maybe",
+		"FERRY_NOTICES_PER_HOUR": "-1", "FERRY_NOTICES_PER_DAY": "many", "FERRY_NOTICES_PER_RECIPIENT": "1.5",
+		"FERRY_KEEP_DAYS": "a week", "FERRY_BACKUP_DAYS": "-1", "FERRY_MAX_BODY": "4 MB", "FERRY_REDIRECT_OVER": "9999999999999999999",
+		"FERRY_EVENTS": "some",
+	}
+	_, err := lambda.ReadSettings(settingsFrom(wrong))
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for name, value := range wrong {
+		if !strings.Contains(err.Error(), name+"=") || !strings.Contains(err.Error(), value) {
+			t.Errorf("nothing about %s in %v", name, err)
+		}
+	}
+}
+
+func TestAPublicAddressIsAnAddressOfTheService(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{
+		"ftp://files.example.com/v1", "https:///v1", "https://files.example.com", "https://files.example.com/v1?x=1", "https://files.example.com/v1#x", "://",
+	} {
+		if _, err := lambda.ReadSettings(settingsFrom(map[string]string{"FERRY_PUBLIC_URL": address})); err == nil {
+			t.Errorf("%s is taken", address)
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package lambda_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"ferry/shared/blob"
+
+	"ferry/shared/api/endpoint"
+	"ferry/shared/auth"
+	"ferry/shared/boot/lambda"
+)
+
+const key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"
+
+// open opens the key at a server in place of the Parameter Store.
+func open(t *testing.T, answer http.HandlerFunc) (*lambda.Cloud, *endpoint.Ports) {
+	t.Helper()
+	server := httptest.NewServer(answer)
+	t.Cleanup(server.Close)
+	environment := map[string]string{
+		"AWS_REGION": "eu-south-1", "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_SESSION_TOKEN": "session",
+		"AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_ENDPOINT_URL_SSM": server.URL, "FERRY_KEY_PARAMETER": "/ferry/link-key",
+	}
+	cloud, err := lambda.LambdaCloud(func(name string) string { return environment[name] })
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &endpoint.Ports{}
+	if err := cloud.Open(p, lambda.LinkKey); err != nil {
+		t.Fatal(err)
+	}
+	return cloud, p
+}
+
+func parameter(value string) string {
+	b, _ := json.Marshal(map[string]any{"Parameter": map[string]any{"Name": "/ferry/link-key", "Type": "SecureString", "Value": value, "Version": 1}})
+	return string(b)
+}
+
+func TestTheKeyIsReadOnceAndDecrypted(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int32
+	cloud, p := open(t, func(w http.ResponseWriter, r *http.Request) {
+		calls.Add(1)
+		body, _ := io.ReadAll(r.Body)
+		if string(body) != `{"Name":"/ferry/link-key","WithDecryption":true}` || r.Method != "POST" || r.URL.Path != "/" {
+			t.Errorf("%s %s: %s", r.Method, r.URL.Path, body)
+		}
+		h := r.Header
+		if h.Get("X-Amz-Target") != "AmazonSSM.GetParameter" || h.Get("Content-Type") != "application/x-amz-json-1.1" || h.Get("X-Amz-Security-Token") != "session" {
+			t.Errorf("headers %v", h)
+		}
+		signed := regexp.MustCompile(`^AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/\d{8}/eu-south-1/ssm/aws4_request, SignedHeaders=content-length;content-type;host;x-amz-date;x-amz-security-token;x-amz-target, Signature=[0-9a-f]{64}$`)
+		if !signed.MatchString(h.Get("Authorization")) {
+			t.Errorf("Authorization: %s", h.Get("Authorization"))
+		}
+		io.WriteString(w, parameter(key))
+	})
+	for range 2 {
+		if err := cloud.Begin(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := auth.ParseLinkKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Key.File(blob.Files, "alice", 1) != want.File(blob.Files, "alice", 1) {
+		t.Error("the key is another")
+	}
+	if calls.Load() != 1 {
+		t.Errorf("%d calls, want 1", calls.Load())
+	}
+}
+
+func TestABusyStoreIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int32
+	cloud, _ := open(t, func(w http.ResponseWriter, r *http.Request) {
+		switch calls.Add(1) {
+		case 1:
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case 2:
+			w.WriteHeader(http.StatusBadRequest)
+			io.WriteString(w, `{"__type":"ThrottlingException","message":"Rate exceeded"}`)
+		case 3:
+			panic(http.ErrAbortHandler) // no answer
+		default:
+			io.WriteString(w, parameter(key))
+		}
+	})
+	if err := cloud.Begin(t.Context()); err != nil || calls.Load() != 4 {
+		t.Errorf("%d calls, %v", calls.Load(), err)
+	}
+}
+
+func TestAnErrorIsToldAndNotRemembered(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ status, text, want string }{
+		"a missing parameter":       {"400", `{"__type":"ParameterNotFound"}`, "ParameterNotFound"},
+		"no permission":             {"400", `{"__type":"AccessDeniedException","message":"not authorized to perform ssm:GetParameter"}`, "not authorized"},
+		"a value that is no key":    {"200", parameter("sesame"), "43 characters"},
+		"an answer that is no JSON": {"200", "<html>sesame", "no JSON"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var calls atomic.Int32
+			cloud, p := open(t, func(w http.ResponseWriter, _ *http.Request) {
+				if calls.Add(1) > 1 {
+					io.WriteString(w, parameter(key))
+					return
+				}
+				if c.status == "400" {
+					w.WriteHeader(http.StatusBadRequest)
+				}
+				io.WriteString(w, c.text)
+			})
+			err := cloud.Begin(t.Context())
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "sesame") {
+				t.Errorf("the error is %v, want one with %q and nothing of the value", err, c.want)
+			}
+			if err := cloud.Begin(t.Context()); err != nil {
+				t.Errorf("the next try: %v", err)
+			}
+			p.Key.File(blob.Files, "alice", 1) // panics without a key
+		})
+	}
+}

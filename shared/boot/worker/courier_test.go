@@ -1,0 +1,180 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"ferry/shared/blob"
+	"ferry/shared/boot/boottest"
+	"ferry/shared/table"
+
+	"ferry/shared/api/endpoint"
+	ferrylambda "ferry/shared/boot/lambda"
+	"ferry/shared/boot/worker"
+	"ferry/shared/notify"
+)
+
+// post is the ports of one machine with a clock, and notices in the outbox.
+type post struct {
+	*testing.T
+	*endpoint.Ports
+	cloud boottest.Cloud
+	ahead time.Duration
+}
+
+func begin(t *testing.T) *post {
+	t.Helper()
+	p := &post{T: t, Ports: boottest.Ports(t, nil)}
+	p.Events, p.Now = true, func() time.Time { return time.Now().Add(p.ahead) }
+	p.cloud.Put(p.Ports)
+	return p
+}
+
+// notice puts one about alice's first file in the outbox.
+func (p *post) notice(unique string, channel notify.Channel, to string) table.Key {
+	p.Helper()
+	op := notify.Notice{
+		Kind: notify.Link, Channel: channel, To: to, Lang: "en", Base: "https://files.example.com/v1",
+		Owner: "alice", Area: blob.Files, File: 1, Name: "a.txt", Sender: "alice",
+	}.Op(p.Now(), unique)
+	if err := p.Table.Write(p.Context(), op); err != nil {
+		p.Fatal(err)
+	}
+	return op.Key
+}
+
+func message(id string, key table.Key) events.SQSMessage {
+	return events.SQSMessage{MessageId: id, ReceiptHandle: "receipt-" + id, Body: notify.Pointer(key, "mail").Body}
+}
+
+// handle returns the names of the messages that are not done with.
+func (p *post) handle(ctx context.Context, messages ...events.SQSMessage) (again []string) {
+	p.Helper()
+	answer, err := worker.CourierHandler(ferrylambda.With(p.Ports))(ctx, events.SQSEvent{Records: messages})
+	if err != nil {
+		p.Fatal(err)
+	}
+	for _, f := range answer.BatchItemFailures {
+		again = append(again, f.ItemIdentifier)
+	}
+	return again
+}
+
+func (p *post) state(key table.Key) notify.State {
+	p.Helper()
+	found, err := notify.States(p.Context(), p.Table, []string{key.SK})
+	if err != nil || len(found) != 1 {
+		p.Fatalf("the states are %v, %v", found, err)
+	}
+	return found[0].State()
+}
+
+func TestTheQueuesEventsAreThoseOfTheirFunctions(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"email", "sms"} {
+		fixture := boottest.Load(t, name)
+		answer, err := lambda.NewHandler(worker.CourierHandler(ferrylambda.With(begin(t).Ports))).Invoke(t.Context(), fixture.Event)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fixture.Expect.Match(t, answer)
+	}
+}
+
+func TestEachChannelHasItsProvider(t *testing.T) {
+	t.Parallel()
+	p := begin(t)
+	mail, text := p.notice("a", notify.Mail, "ann@example.com"), p.notice("b", notify.SMS, "+393331234567")
+	if again := p.handle(t.Context(), message("1", mail), message("2", text)); again != nil {
+		t.Errorf("again are %v", again)
+	}
+	if len(p.cloud.Mails) != 1 || p.cloud.Mails[0].To != "ann@example.com" || len(p.cloud.Texts) != 1 || p.cloud.Texts[0].To != "+393331234567" {
+		t.Errorf("sent were %v and %v", p.cloud.Mails, p.cloud.Texts)
+	}
+	if p.state(mail) != notify.Sent || p.state(text) != notify.Sent {
+		t.Errorf("they are %s and %s", p.state(mail), p.state(text))
+	}
+}
+
+func TestAMessageThatComesTwiceIsSentOnce(t *testing.T) {
+	t.Parallel()
+	p := begin(t)
+	m := message("1", p.notice("a", notify.Mail, "ann@example.com"))
+	for range 3 {
+		if again := p.handle(t.Context(), m, m); again != nil {
+			t.Errorf("again are %v", again)
+		}
+	}
+	if len(p.cloud.Mails) != 1 {
+		t.Errorf("%d mails were sent", len(p.cloud.Mails))
+	}
+}
+
+func TestAFailureHidesTheMessageUntilTheNextTry(t *testing.T) {
+	t.Parallel()
+	p := begin(t)
+	key := p.notice("a", notify.Mail, "ann@example.com")
+	p.cloud.MailErr = errors.New("down")
+	var waits []time.Duration
+	for range 4 {
+		if again := p.handle(t.Context(), message("1", key)); len(again) != 1 || again[0] != "1" {
+			t.Fatalf("again are %v", again)
+		}
+		waits = append(waits, p.cloud.Delayed["receipt-1"])
+		p.ahead += p.cloud.Delayed["receipt-1"]
+	}
+	for i, wait := range waits {
+		if most := time.Second << i; wait < most/2-100*time.Millisecond || wait > most {
+			t.Errorf("the waits are %v", waits)
+		}
+	}
+	p.cloud.MailErr = nil
+	if again := p.handle(t.Context(), message("1", key)); again != nil || p.state(key) != notify.Sent {
+		t.Errorf("again are %v, and the notice is %s", again, p.state(key))
+	}
+}
+
+func TestATextMessageWithoutAProviderFailsForGood(t *testing.T) {
+	t.Parallel()
+	p := begin(t)
+	p.SMS = nil
+	key := p.notice("a", notify.SMS, "+393331234567")
+	if again := p.handle(t.Context(), message("1", key)); again != nil || p.state(key) != notify.Failed {
+		t.Errorf("again are %v, and the notice is %s", again, p.state(key))
+	}
+}
+
+func TestAMessageThatPointsAtNothingIsDropped(t *testing.T) {
+	t.Parallel()
+	p := begin(t)
+	if again := p.handle(t.Context(), events.SQSMessage{MessageId: "1", Body: `{"pk":"user#alice","sk":"user"}`}, events.SQSMessage{MessageId: "2"}); again != nil {
+		t.Errorf("again are %v", again)
+	}
+}
+
+func TestWhatThereIsNoTimeForComesAgainAtOnce(t *testing.T) {
+	t.Parallel()
+	p := begin(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	again := p.handle(ctx, message("1", p.notice("a", notify.Mail, "ann@example.com")))
+	if wait, ok := p.cloud.Delayed["receipt-1"]; len(again) != 1 || !ok || wait != 0 || len(p.cloud.Mails) != 0 {
+		t.Errorf("again are %v after %v, and %v were sent", again, p.cloud.Delayed, p.cloud.Mails)
+	}
+}
+
+func TestAQueueThatDoesNotAnswerLosesNothing(t *testing.T) {
+	t.Parallel()
+	p := begin(t)
+	p.cloud.MailErr, p.cloud.QueueErr = errors.New("down"), errors.New("no queue")
+	key := p.notice("a", notify.Mail, "ann@example.com")
+	if again := p.handle(t.Context(), message("1", key)); fmt.Sprint(again) != "[1]" || p.state(key) != notify.Queued {
+		t.Errorf("again are %v, and the notice is %s", again, p.state(key))
+	}
+}

@@ -1,0 +1,81 @@
+// Package feedback records what providers tell of messages that they have taken.
+
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"ferry/shared/api/endpoint"
+	ferrylambda "ferry/shared/boot/lambda"
+	"ferry/shared/notify"
+)
+
+// Run records what each event tells. It does not return.
+func RunFeedback(ports ...ferrylambda.Opener) {
+	lambda.Start(FeedbackHandler(ferrylambda.Open(os.Getenv, ports...)))
+}
+
+// event is one of a topic or one of a log group.
+type event struct {
+	Records []events.SNSEventRecord
+	AWSLogs events.CloudwatchLogsRawData `json:"awslogs"`
+}
+
+// Handler returns a function that fails if something is to be told again, a
+// little later: when the sender has not yet written down what it has sent, or
+// the table does not answer.
+func FeedbackHandler(f *ferrylambda.Function) func(context.Context, json.RawMessage) error {
+	return func(ctx context.Context, text json.RawMessage) error {
+		if err := f.Begin(ctx); err != nil {
+			return fmt.Errorf("preparing to record feedback: %w", err)
+		}
+		var e event
+		if err := json.Unmarshal(text, &e); err != nil {
+			return fmt.Errorf("reading an event: %w", err)
+		}
+		return errors.Join(mails(ctx, f.Ports, e.Records), texts(ctx, f.Ports, e.AWSLogs))
+	}
+}
+
+func mails(ctx context.Context, p *endpoint.Ports, records []events.SNSEventRecord) error {
+	var errs []error
+	for _, r := range records {
+		f, ok, err := notify.MailFeedback([]byte(r.SNS.Message))
+		errs = append(errs, feedbackRecord(ctx, p, f, ok, err))
+	}
+	return errors.Join(errs...)
+}
+
+func texts(ctx context.Context, p *endpoint.Ports, raw events.CloudwatchLogsRawData) error {
+	if raw.Data == "" {
+		return nil
+	}
+	data, err := raw.Parse()
+	if err != nil {
+		return fmt.Errorf("reading a log of text messages: %w", err)
+	}
+	var errs []error
+	for _, line := range data.LogEvents {
+		f, ok, err := notify.SMSFeedback(ctx, p.Table, []byte(line.Message))
+		errs = append(errs, feedbackRecord(ctx, p, f, ok, err))
+	}
+	return errors.Join(errs...)
+}
+
+func feedbackRecord(ctx context.Context, p *endpoint.Ports, f notify.Feedback, ok bool, err error) error {
+	if err != nil || !ok {
+		return err
+	}
+	if err := notify.Record(ctx, p.Table, p.Now(), f, notify.Events(p.Recorder())); err != nil {
+		return err
+	}
+	p.Log.Info("feedback recorded", "id", f.ID, "kind", f.Kind)
+	return nil
+}

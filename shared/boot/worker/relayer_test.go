@@ -1,0 +1,86 @@
+package worker_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"ferry/shared/boot/boottest"
+
+	"ferry/shared/api/endpoint"
+	ferrylambda "ferry/shared/boot/lambda"
+	"ferry/shared/boot/worker"
+	"ferry/shared/notify"
+)
+
+func ports(t *testing.T, c *boottest.Cloud) *endpoint.Ports {
+	return &endpoint.Ports{Topics: c, Log: boottest.Log(t)}
+}
+
+func TestTheStreamsRecordsReachTheirTopics(t *testing.T) {
+	t.Parallel()
+	fixture := boottest.Load(t, "relay")
+	var cloud boottest.Cloud
+	answer, err := lambda.NewHandler(worker.RelayerHandler(ferrylambda.With(ports(t, &cloud)))).Invoke(t.Context(), fixture.Event)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fixture.Expect.Match(t, answer)
+	notice, event := cloud.Published[notify.NoticesTopic], cloud.Published[notify.EventsTopic]
+	if len(notice) != 1 || notice[0].Value != "mail" || strings.Contains(notice[0].Body, "carla") {
+		t.Errorf("of the notice %v was published", notice)
+	}
+	if len(event) != 1 || event[0].Value != "file.uploaded" || !json.Valid([]byte(event[0].Body)) {
+		t.Errorf("of the event %v was published", event)
+	}
+}
+
+func TestTheStreamBringsAgainWhatATopicDidNotTake(t *testing.T) {
+	t.Parallel()
+	var e events.DynamoDBEvent
+	boottest.Load(t, "relay").Decode(t, &e)
+	cloud := boottest.Cloud{TopicsErr: errors.New("no topic")}
+	answer, err := worker.RelayerHandler(ferrylambda.With(ports(t, &cloud)))(t.Context(), e)
+	if err != nil || len(answer.BatchItemFailures) != 2 || answer.BatchItemFailures[0].ItemIdentifier != e.Records[0].Change.SequenceNumber {
+		t.Errorf("the answer is %+v, %v", answer, err)
+	}
+}
+
+// TestAnEventThatItsTopicRefusesForGoodHoldsNothingUp: nothing in a notice's
+// message can be the reason, so that it comes again like after any other error.
+func TestAnEventThatItsTopicRefusesForGoodHoldsNothingUp(t *testing.T) {
+	t.Parallel()
+	var e events.DynamoDBEvent
+	boottest.Load(t, "relay").Decode(t, &e)
+	cloud := boottest.Cloud{TopicsErr: fmt.Errorf("%w: too long", notify.ErrRefused)}
+	p := ports(t, &cloud)
+	var log strings.Builder
+	p.Log = slog.New(slog.NewTextHandler(&log, nil))
+	answer, err := worker.RelayerHandler(ferrylambda.With(p))(t.Context(), e)
+	if err != nil || len(answer.BatchItemFailures) != 1 || answer.BatchItemFailures[0].ItemIdentifier != e.Records[0].Change.SequenceNumber {
+		t.Errorf("the answer is %+v, %v", answer, err)
+	}
+	if said := log.String(); strings.Count(said, "level=ERROR") != 2 || strings.Count(said, "given up") != 1 || !strings.Contains(said, "too long") || !strings.Contains(said, "event#") {
+		t.Errorf("the log says %s", said)
+	}
+}
+
+func TestOnlyNewItemsArePassedOn(t *testing.T) {
+	t.Parallel()
+	var e events.DynamoDBEvent
+	boottest.Load(t, "relay").Decode(t, &e)
+	for i, change := range []string{"MODIFY", "REMOVE"} {
+		e.Records[i].EventName = change
+	}
+	var cloud boottest.Cloud
+	answer, err := worker.RelayerHandler(ferrylambda.With(ports(t, &cloud)))(t.Context(), e)
+	if err != nil || len(answer.BatchItemFailures) != 0 || cloud.Published != nil {
+		t.Errorf("the answer is %+v, %v, and %v was published", answer, err, cloud.Published)
+	}
+}

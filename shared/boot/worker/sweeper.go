@@ -1,0 +1,67 @@
+// Package sweeper runs the sweep as a Lambda function, by a schedule.
+
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"ferry/shared/blob"
+
+	"ferry/shared/api/endpoint"
+	ferrylambda "ferry/shared/boot/lambda"
+	"ferry/shared/files"
+	"ferry/shared/notify"
+)
+
+const (
+	// grace is longer than an upload session is open: S3 counts the age of
+	// an object from the begin of its upload.
+	grace = blob.PartsLife
+	// reserve is what is left of the function's time when a sweep stops, to
+	// be continued by the next.
+	sweeperReserve = 60 * time.Second
+)
+
+// Run sweeps, and reminds the senders of what is overdue or ends it, with each
+// event, whatever it says. It does not return.
+func RunSweeper(ports ...ferrylambda.Opener) {
+	lambda.Start(SweeperHandler(ferrylambda.Open(os.Getenv, ports...)))
+}
+
+// Handler returns a function that sweeps once and logs what it did. Neither
+// trouble with notices nor their number keeps it from sweeping.
+func SweeperHandler(f *ferrylambda.Function) func(context.Context) (files.SweepReport, error) {
+	return func(ctx context.Context) (files.SweepReport, error) {
+		if err := f.Begin(ctx); err != nil {
+			return files.SweepReport{}, fmt.Errorf("preparing the sweep: %w", err)
+		}
+		p := f.Ports
+		reminded, late := remind(ctx, p)
+		r, err := files.NewSweeper(files.SweepConfig{
+			Table: p.Table, Blobs: p.Blobs, Files: p.Files(), Now: p.Now, Log: p.Log, Grace: grace, Reserve: sweeperReserve,
+		}).Run(ctx)
+		if err == nil && r.Failed > 0 {
+			err = fmt.Errorf("%d objects could not be swept", r.Failed)
+		}
+		err = errors.Join(late, err)
+		p.Log.Info("swept", "seen", r.Seen, "moved", r.Moved, "purged", r.Purged, "orphans", r.Orphans,
+			"failed", r.Failed, "complete", r.Complete, "overdue", reminded.Pointed, "ended", reminded.Ended)
+		return r, err
+	}
+}
+
+// remind deals with overdue notices, in half of the time at most.
+func remind(ctx context.Context, p *endpoint.Ports) (notify.RemindReport, error) {
+	if until, ok := ctx.Deadline(); ok {
+		half, cancel := context.WithTimeout(ctx, time.Until(until)/2)
+		defer cancel()
+		ctx = half
+	}
+	return notify.Remind(ctx, p.Table, p.Topics, p.Now(), notify.Events(p.Recorder()))
+}

@@ -1,0 +1,192 @@
+package envelope_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"ferry/shared/api"
+	"ferry/shared/api/apitest"
+	"ferry/shared/api/endpoint"
+	"ferry/shared/envelope"
+)
+
+const (
+	password = "a password to try"
+	app      = "https://app.example.com"
+)
+
+// begin starts a service that these origins may use, with the user alice.
+func begin(t *testing.T, origins string) *apitest.Server {
+	t.Helper()
+	o, err := envelope.ParseOrigins(origins)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := apitest.New(t, func(_ *endpoint.Settings, so *api.Options) { so.Origins = o })
+	s.AddUser("alice", password)
+	return s
+}
+
+// preflight asks as a browser does before a page's request.
+func preflight(s *apitest.Server, path, origin, method string) *http.Response {
+	s.Helper()
+	return s.Request("OPTIONS", path, nil, "Origin", origin, "Access-Control-Request-Method", method,
+		"Access-Control-Request-Headers", "authorization,content-type,idempotency-key,x-amz-checksum-crc64nvme")
+}
+
+// has reports whether a list in a header has an entry, however it is written.
+func has(h http.Header, name, entry string) bool {
+	for e := range strings.SplitSeq(strings.Join(h.Values(name), ","), ",") {
+		if strings.EqualFold(strings.TrimSpace(e), entry) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestAPreflightOfAListedOriginIsLetIn(t *testing.T) {
+	t.Parallel()
+	s := begin(t, "https://other.example.com, "+app)
+	for path, method := range map[string]string{
+		"/upload": "POST", "/files/1": "DELETE", "/download/list": "GET", "/download/file?k=x": "GET", "/oauth2/token": "POST",
+	} {
+		s.Calls.Reset()
+		resp := preflight(s, path, app, method)
+		h := resp.Header
+		if resp.StatusCode != 204 || h.Get("Access-Control-Allow-Origin") != app || h.Get("Access-Control-Max-Age") != "600" || !has(h, "Vary", "Origin") {
+			t.Errorf("%s: status %d, %v", path, resp.StatusCode, h)
+		}
+		for _, name := range []string{"authorization", "content-type", "idempotency-key", "range", "repr-digest", "x-amz-checksum-crc64nvme"} {
+			if !has(h, "Access-Control-Allow-Headers", name) {
+				t.Errorf("%s: the header %s is not let in", path, name)
+			}
+		}
+		if !has(h, "Access-Control-Allow-Methods", method) || h.Get("Access-Control-Allow-Credentials") != "" {
+			t.Errorf("%s: %v", path, h)
+		}
+		if calls := s.Calls.Reset(); len(calls) > 0 {
+			t.Errorf("%s: a preflight costs %v", path, calls)
+		}
+	}
+}
+
+func TestAPreflightOfAnotherOriginIsNotLetIn(t *testing.T) {
+	t.Parallel()
+	s := begin(t, app)
+	for _, origin := range []string{"https://evil.example.com", "http://app.example.com", app + ":8443", app + ".evil.com", "https://xapp.example.com", "null", app + "/"} {
+		resp := preflight(s, "/upload", origin, "POST")
+		wantNone(t, origin, resp.Header)
+		resp = s.Request("GET", "/health", nil, "Origin", origin)
+		wantNone(t, origin, resp.Header)
+		if resp.StatusCode != 200 || !has(resp.Header, "Vary", "Origin") {
+			t.Errorf("%s: status %d, %v", origin, resp.StatusCode, resp.Header)
+		}
+	}
+}
+
+func wantNone(t *testing.T, what string, h http.Header) {
+	t.Helper()
+	for name := range h {
+		if strings.HasPrefix(name, "Access-Control-") {
+			t.Errorf("%s: %s is %q", what, name, h.Get(name))
+		}
+	}
+}
+
+func TestWithoutOriginsNothingIsSaid(t *testing.T) {
+	t.Parallel()
+	s := begin(t, "")
+	for _, resp := range []*http.Response{preflight(s, "/upload", app, "POST"), s.Request("GET", "/health", nil, "Origin", app)} {
+		wantNone(t, resp.Request.Method, resp.Header)
+		if has(resp.Header, "Vary", "Origin") {
+			t.Errorf("%v", resp.Header)
+		}
+	}
+}
+
+func TestAPageReadsAnswersAndErrors(t *testing.T) {
+	t.Parallel()
+	s := begin(t, app)
+	auth := apitest.Basic("alice", password)
+	file := s.Put(s.Login("alice", password), "file=x", "content").Files[0]
+	for what, resp := range map[string]*http.Response{
+		"a list":              s.Request("GET", "/download/list", nil, "Origin", app, "Authorization", auth),
+		"a download":          s.Request("GET", strings.TrimPrefix(file.LinkURL, s.Base), nil, "Origin", app),
+		"a refusal":           s.Request("GET", "/download/list", nil, "Origin", app),
+		"an upload":           s.Request("PUT", "/upload?file=y", strings.NewReader("x"), "Origin", app, "Authorization", auth),
+		"an unknown path":     s.Request("GET", "/nothing", nil, "Origin", app),
+		"another method":      s.Request("DELETE", "/upload", nil, "Origin", app),
+		"OPTIONS by the page": s.Request("OPTIONS", "/upload", nil, "Origin", app),
+	} {
+		h := resp.Header
+		if h.Get("Access-Control-Allow-Origin") != app || !has(h, "Vary", "Origin") {
+			t.Errorf("%s: %v", what, h)
+		}
+		for _, name := range []string{"ETag", "Ferry-Error", "Link", "Location", "Retry-After", "Content-Disposition", "Repr-Digest"} {
+			if !has(h, "Access-Control-Expose-Headers", name) {
+				t.Errorf("%s: %s cannot be read", what, name)
+			}
+		}
+	}
+}
+
+func TestAllOriginsAreLetInByAStar(t *testing.T) {
+	t.Parallel()
+	s := begin(t, "*")
+	resp := preflight(s, "/upload", "https://anybody.example.com", "PUT")
+	if resp.StatusCode != 204 || resp.Header.Get("Access-Control-Allow-Origin") != "*" {
+		t.Errorf("status %d, %v", resp.StatusCode, resp.Header)
+	}
+	wantNone(t, "no page", s.Request("GET", "/health", nil).Header)
+}
+
+// TestTheInboxIsForNoOtherPage: it shows links and PINs of all users.
+func TestTheInboxIsForNoOtherPage(t *testing.T) {
+	t.Parallel()
+	s := begin(t, "*")
+	for _, path := range []string{"/inbox", "/", "/v1x"} {
+		r, err := http.NewRequestWithContext(t.Context(), "GET", s.Root+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Origin", app)
+		wantNone(t, path, s.Do(r).Header)
+	}
+}
+
+func TestAnOriginIsReadAsABrowserWritesIt(t *testing.T) {
+	t.Parallel()
+	for text, origin := range map[string]string{
+		"https://APP.example.com/": app, "https://app.example.com:443": app, " , https://app.example.com ,": app,
+		"http://127.0.0.1:80": "http://127.0.0.1", "http://[::1]:5173": "http://[::1]:5173", "capacitor://localhost": "capacitor://localhost",
+		"http://localhost:443": "http://localhost:443",
+	} {
+		o, err := envelope.ParseOrigins(text)
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		r := httptest.NewRequest("GET", "/v1/health", nil)
+		r.Header.Set("Origin", origin)
+		w := httptest.NewRecorder()
+		o.Handler("/v1", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "x") })).ServeHTTP(w, r)
+		if got := w.Header().Get("Access-Control-Allow-Origin"); got != origin || w.Body.String() != "x" {
+			t.Errorf("%q lets in %q, want %q", text, got, origin)
+		}
+	}
+}
+
+func TestWhatIsNoOriginIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"app.example.com", "https://", "https://app.example.com/path", "https://app.example.com?x", "https://app.example.com#x",
+		"https://user@app.example.com", "null", "https://*.example.com", "https://münchen.example", "://", app + ",nonsense",
+	} {
+		if o, err := envelope.ParseOrigins(text); err == nil {
+			t.Errorf("%q is taken: %+v", text, o)
+		}
+	}
+}

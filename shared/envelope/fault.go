@@ -1,0 +1,75 @@
+// Package fault names what can go wrong with a request in terms that a caller
+// may be told. Every other error is internal: it is logged and leaves as a 500.
+
+package envelope
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Kind says what is wrong. Package envelope maps each to an HTTP status.
+type FaultKind int
+
+// The kinds of fault.
+const (
+	Internal         FaultKind = iota
+	Invalid                    // the request's parameters or body
+	Unauthorized               // no credential, or one that does not hold
+	Forbidden                  // a credential that does not reach that far
+	NotFound                   // no such resource
+	MethodNotAllowed           // the resource has other methods
+	Conflict                   // the resource is not in the state for this
+	TooLarge                   // the body, or what it would bring the user to
+	Unsupported                // the body's media type
+	Unsatisfiable              // the range of a download
+	Precondition               // the file is not the one that the request expects
+	TooMany                    // too many requests; After says when again
+	Full                       // the service has no room left
+	Unavailable                // overload that passes; After says when again
+)
+
+// Error is a fault. Detail is one sentence for the caller: it must not hold
+// anything the caller may not know.
+type Fault struct {
+	Kind   FaultKind
+	Detail string
+	After  time.Duration // TooMany and Unavailable: when to try again
+	Allow  []string      // MethodNotAllowed: the methods there are
+	Cause  error         // for the log alone
+}
+
+func (e *Fault) Error() string {
+	if e.Cause != nil {
+		return e.Detail + ": " + e.Cause.Error()
+	}
+	return e.Detail
+}
+
+func (e *Fault) Unwrap() error { return e.Cause }
+
+// New makes a fault with a detail for the caller.
+func NewFault(kind FaultKind, format string, args ...any) *Fault {
+	return &Fault{Kind: kind, Detail: fmt.Sprintf(format, args...)}
+}
+
+// Wait makes a TooMany fault that ends after d.
+func WaitFault(d time.Duration, format string, args ...any) *Fault {
+	return &Fault{Kind: TooMany, Detail: fmt.Sprintf(format, args...), After: d}
+}
+
+// Of returns the fault in err's chain, or nil if err is internal.
+func FaultOf(err error) *Fault {
+	var f *Fault
+	if errors.As(err, &f) {
+		return f
+	}
+	return nil
+}
+
+// Is reports whether err is a fault of this kind.
+func IsFault(err error, kind FaultKind) bool {
+	f := FaultOf(err)
+	return f != nil && f.Kind == kind
+}

@@ -1,0 +1,109 @@
+package files_test
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"ferry/shared/blob"
+	"ferry/shared/files"
+	"ferry/shared/table"
+
+	"ferry/shared/api/apitest"
+	"ferry/shared/auth"
+)
+
+const sweepDay = 24 * time.Hour
+
+// server is a service whose clock tests move, with the user alice.
+type server struct {
+	*apitest.Server
+	start time.Time
+}
+
+func sweepBegin(t *testing.T) server {
+	t.Helper()
+	s := server{apitest.New(t), time.Now()}
+	s.AddUser("alice", "a password of alice")
+	return s
+}
+
+// sweeper returns a Sweeper for one run; objects without a record may be an hour old.
+func (s server) sweeper() *files.Sweeper {
+	p := s.Data.Ports
+	return files.NewSweeper(files.SweepConfig{
+		Table: p.Table, Blobs: p.Blobs, Files: p.Files(), Now: p.Now, Log: slog.New(slog.DiscardHandler), Grace: time.Hour,
+	})
+}
+
+// sweep runs to the end and returns what was done.
+func (s server) sweep() files.SweepReport {
+	s.Helper()
+	r, err := s.sweeper().Run(s.Context())
+	if err != nil || !r.Complete {
+		s.Fatalf("the sweep did %+v, %v", r, err)
+	}
+	return r
+}
+
+// put stores a file in the user area and returns it.
+func (s server) put(owner, content string) files.File {
+	s.Helper()
+	u, err := s.Data.Ports.Files().Begin(s.Context(), owner, auth.User{Name: owner}, int64(len(content)), files.Sending{})
+	if err == nil {
+		err = u.Add(s.Context(), files.Part{Name: "a file", Body: strings.NewReader(content), Size: int64(len(content))})
+	}
+	if err != nil {
+		s.Fatalf("storing a file: %v", err)
+	}
+	stored, err := u.Commit(s.Context())
+	if err != nil {
+		s.Fatalf("storing a file: %v", err)
+	}
+	return stored[0].File
+}
+
+// user returns a user as stored.
+func (s server) user(name string) auth.User {
+	s.Helper()
+	u, err := s.Users.Get(s.Context(), name)
+	if err != nil {
+		s.Fatalf("reading %s: %v", name, err)
+	}
+	return u
+}
+
+// orphan puts an object without a record into an area, as of an upload whose
+// id was given out.
+func (s server) orphan(area blob.Area, key string) {
+	s.Helper()
+	if name, id, ok := files.ParseBlobKey(key); ok {
+		u, err := s.Users.Get(s.Context(), name)
+		if err == nil && u.LastFile < id {
+			err = s.Data.Table.Write(s.Context(), table.Update(auth.UserKey(name)).Set("lastFile", id))
+		}
+		if err != nil && !errors.Is(err, auth.ErrUnknownUser) {
+			s.Fatalf("giving out an id: %v", err)
+		}
+	}
+	s.object(area, key)
+}
+
+// object puts an object into an area.
+func (s server) object(area blob.Area, key string) {
+	s.Helper()
+	if _, err := s.Data.Disk.Create(s.Context(), area, key, strings.NewReader("left over"), -1); err != nil {
+		s.Fatalf("putting an object: %v", err)
+	}
+}
+
+// holds checks which objects there are, and that each record has its own.
+func (s server) holds(area blob.Area, want ...string) {
+	s.Helper()
+	if got := s.Objects(area); fmt.Sprint(got) != fmt.Sprint(want) {
+		s.Errorf("the %s area holds %v, want %v", area, got, want)
+	}
+}

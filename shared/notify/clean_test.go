@@ -1,0 +1,115 @@
+package notify_test
+
+import (
+	"strings"
+	"testing"
+
+	"ferry/shared/notify"
+)
+
+func TestUserTextIsNoLink(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, text, want string }{
+		{"a web address", "see https://evil.example.com/a?b=c#d now", "see https ://evil.example .com/a?b=c#d now"},
+		{"one in capitals", "HTTPS://EVIL.COM", "HTTPS ://EVIL .COM"},
+		{"one without dots", "http://localhost/x", "http ://localhost/x"},
+		{"a domain alone", "evil.com", "evil .com"},
+		{"a domain with www and an unknown end", "www.evil.docx", "www .evil .docx"},
+		{"a domain in another script", "пример.рф, 例子.中国", "пример .рф, 例子 .中国"},
+		{"a domain in ASCII for another script", "evil.xn--p1ai", "evil .xn--p1ai"},
+		{"a domain with other dots", "evil．com evil․com", "evil ．com evil ․com"},
+		{"a domain before a port, a comma, a stop", "evil.com:80 evil.com, evil.com.", "evil .com:80 evil .com, evil .com."},
+		{"a domain before a hyphen or an underscore", "evil.co-x evil.co_x", "evil .co-x evil .co_x"},
+		{"a domain of one letter", "x.y.com", "x.y .com"},
+		{"a domain that is parted for programs alone", "evil\u200b.\u2060com e\u00advil.c\u200dom evil.\ufe0fcom", "evil .com evil .com evil .com"},
+		{"an address of a machine", "192.0.2.1 and 192.0.2.1:8080/x", "192 .0 .2 .1 and 192 .0 .2 .1:8080/x"},
+		{"an e-mail address", "a.b@example.com, mailto:a@b.de", "a.b @example .com, mailto:a @b .de"},
+		{"one of a machine without a domain", "root@localhost", "root @localhost"},
+		{"a share", `\\evil\share`, `\ \evil\share`},
+		{"a file that could be a domain", "photos.zip film.mov README.md", "photos .zip film .mov README .md"},
+
+		{"a domain among the newer ones", "evil.app evil.bank", "evil .app evil .bank"},
+		{"a domain of several lands", "evil.co.uk evil.ck", "evil .co .uk evil .ck"},
+		{"a domain with letters that look like ours", "evil.сom évil.vermögensberater", "evil .сom évil .vermögensberater"},
+
+		{"names of people stay", "anna.rossi, josé.muñoz, max.muster-frau", "anna.rossi, josé.muñoz, max.muster-frau"},
+		{"a file stays", "bericht.entwurf.v2.docx, Übersicht.März.xlsx, part.sldprt, report.pdf, Übersicht.xlsx, a.tar.gz, video.mp4, x.7z, photo.JPG", "bericht.entwurf.v2.docx, Übersicht.März.xlsx, part.sldprt, report.pdf, Übersicht.xlsx, a.tar.gz, video.mp4, x.7z, photo.JPG"},
+		{"dates, prices and versions stay", "21.11.2026, 3.50 EUR, v1.26, 1.234.567,89", "21.11.2026, 3.50 EUR, v1.26, 1.234.567,89"},
+		{"abbreviations stay", "z.B. e.g. a.m. d.h. i.e.", "z.B. e.g. a.m. d.h. i.e."},
+		{"sentences stay", "usw.Das Here it is. See you... wait...it is (done). 12:30, a:b, @ann, 5 @ 3, C:\\x", "usw.Das Here it is. See you... wait...it is (done). 12:30, a:b, @ann, 5 @ 3, C:\\x"},
+		{"nothing stays nothing", "", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if got := notify.Display(tt.text); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+			if twice := notify.Display(notify.Display(tt.text)); twice != tt.want {
+				t.Errorf("done twice it is %q", twice)
+			}
+		})
+	}
+}
+
+func TestWhatIsNotSeenIsLeftOut(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, text, want string }{
+		{"reordering", "a\u202efdp.exe\u202c \u200fb\u2066c\u2069\u061c", "afdp.exe bc"},
+		{"zero widths", "pay\u200bpal \ufeffx\u2060y \u00adz\u180e\u034f\u115f\u3164", "paypal xy z"},
+		{"tags", "x\U000e0041\U000e007fy", "xy"},
+		{"joiners and variants among our letters", "pay\u200dpal\u200c\ufe0f", "paypal"},
+		{"too many accents", "Z" + strings.Repeat("\u0310", 50) + "a", "Z" + strings.Repeat("\u0310", 6) + "a"},
+		{"an emoji of several stays", "👩\u200d👩\u200d👧 1\ufe0f\u20e3 ❤\ufe0f 🇮🇹", "👩\u200d👩\u200d👧 1\ufe0f\u20e3 ❤\ufe0f 🇮🇹"},
+		{"Persian and Hindi stay", "می\u200cخواهم क्\u200dष", "\u2068می\u200cخواهم क्\u200dष\u2069"},
+		{"accents stay", "e\u0301 Việt", "e\u0301 Việt"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if got := notify.Display(tt.text); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestATextFromRightToLeftStaysByItself(t *testing.T) {
+	t.Parallel()
+	subject, text, page := sendOne(t, func(n *notify.Notice) { n.Sender, n.Name = "דנה", "تقرير 2026.pdf" })
+	const name, sender = "\u2068تقرير 2026.pdf\u2069", "\u2068דנה\u2069"
+	if subject != sender+" sent you a file: "+name || !strings.Contains(text, "File: "+name+"\n") || !strings.Contains(page, ">"+name+"<") {
+		t.Errorf("subject %q, text %q", subject, text)
+	}
+}
+
+func TestAShortenedNameEndsBetweenCharacters(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"abcdefghijklmnop.pdf":           "abcde...pdf",
+		"ab\u0301cdefghijklmn.pdf":       "ab\u0301cd...pdf",
+		"abcde\u0301ghijklmnop.pdf":      "abcde...pdf",
+		"abcd\U0001f469\u200d\U0001f467": "abcd\U0001f469\u200d\U0001f467",
+		"abcdefghijklmno\u0301pd":        "abcde...pd",
+	} {
+		if got := notify.Shorten(name, 11); got != want {
+			t.Errorf("%q becomes %q, want %q", name, got, want)
+		}
+	}
+}
+
+func FuzzUserTextIsNoLink(f *testing.F) {
+	f.Add("see https://evil.example.com/")
+	f.Add("a\u200b.\u202ecom")
+	f.Fuzz(func(t *testing.T, text string) {
+		got := notify.Display(text)
+		if again := notify.Display(got); again != got {
+			t.Errorf("%q is %q, and done again %q", text, got, again)
+		}
+		for _, link := range []string{"://", "www.e", ".com", "\u202e", "\u200b", "\r", "\n"} {
+			if _, after, found := strings.Cut(got, "x"+link); found && !strings.HasPrefix(after, ".") {
+				t.Errorf("%q has a link: %q", text, got)
+			}
+		}
+	})
+}

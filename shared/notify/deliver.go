@@ -1,0 +1,174 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"ferry/shared/table"
+
+	"ferry/shared/auth"
+	"ferry/shared/notify/mail"
+	"ferry/shared/notify/sms"
+)
+
+var (
+	// ErrObsolete matches (errors.Is) a delivery that was left out because
+	// what the notice speaks of is over: its time, or the file.
+	ErrObsolete = errors.New("the notice is obsolete")
+	// ErrPermanent matches a delivery that trying again will not mend.
+	ErrPermanent = errors.New("the notice cannot be delivered")
+)
+
+// Tag is the tag of a mail that holds its notice's ID.
+const Tag = "notice"
+
+// Config is what a Sender works with.
+type Config struct {
+	Table table.Table
+	Key   auth.LinkKey
+	Mail  mail.Sender // nil: there is no way to send mail, which fails for good
+	SMS   sms.Sender  // nil: the same for text messages
+	From  string      // the sender of mails: an address, with or without a display name
+	Now   func() time.Time
+	Log   *slog.Logger
+	// Jitter returns a number from 0 to 1 (exclusive) that spreads retries;
+	// nil is a random one. It must be safe for concurrent use.
+	Jitter func() float64
+	// Settled returns what else is written in the transaction that ends a
+	// notice as Sent or Failed; nil is nothing.
+	Settled Settled
+}
+
+// Sender delivers notices. It is safe for concurrent use, and any number may
+// work on one table, in any number of processes.
+type Sender struct{ Config }
+
+// NewSender returns a Sender, or an error if it has a way to send mail and From
+// is no address.
+func NewSender(c Config) (*Sender, error) {
+	if c.Mail != nil && !mail.Valid(c.From) {
+		return nil, fmt.Errorf("%q is no address to send mail from; it must look like Ferry <ferry@example.org>", c.From)
+	}
+	if c.Jitter == nil {
+		c.Jitter = rand.Float64
+	}
+	return &Sender{c}, nil
+}
+
+// Deliver makes the message of one notice and hands it to its channel's
+// provider, whose name of it is returned. It does not touch the outbox. Its
+// errors match ErrObsolete, ErrPermanent, or may pass; their text holds no
+// link, PIN or whole address.
+func (s *Sender) Deliver(ctx context.Context, n Notice) (provider string, err error) {
+	if err := s.current(ctx, n); err != nil {
+		return "", err
+	}
+	switch n.Channel {
+	case Mail:
+		provider, err = s.mail(ctx, n)
+	case SMS:
+		provider, err = s.sms(ctx, n)
+	default:
+		err = fmt.Errorf("%w: unknown channel %q", ErrPermanent, n.Channel)
+	}
+	if errors.Is(err, mail.ErrPermanent) || errors.Is(err, sms.ErrPermanent) {
+		err = fmt.Errorf("%w: %w", ErrPermanent, err)
+	}
+	return provider, s.scrub(n, err)
+}
+
+// current returns ErrObsolete if the notice's link or PIN would be dead, and
+// ErrPermanent if its recipient takes no such mail.
+func (s *Sender) current(ctx context.Context, n Notice) error {
+	if n.expired(s.Now()) {
+		return fmt.Errorf("%w: it has expired", ErrObsolete)
+	}
+	var keys []table.Key
+	var checks []func(table.Item) error
+	if n.Kind == Link {
+		keys, checks = append(keys, n.fileKey()), append(checks, s.checkFile)
+	}
+	if n.Channel == Mail {
+		keys, checks = append(keys, SuppressedKey(n.To)), append(checks, n.checkAddress)
+	}
+	items, err := s.Table.GetMany(ctx, keys...)
+	if err != nil {
+		return fmt.Errorf("looking for the file and the recipient of a notice: %w", err)
+	}
+	for i, check := range checks {
+		if err := check(items[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkFile returns ErrObsolete if the file is gone.
+func (s *Sender) checkFile(item table.Item) error {
+	var file struct {
+		Expires int64 `json:"expires"` // Unix seconds, 0 is never
+	}
+	err := item.Decode(&file)
+	switch {
+	case errors.Is(err, table.ErrNotFound):
+		return fmt.Errorf("%w: the file was removed", ErrObsolete)
+	case err != nil:
+		return fmt.Errorf("reading the file of a notice: %w", err)
+	case file.Expires != 0 && s.Now().Unix() >= file.Expires:
+		return fmt.Errorf("%w: the file has expired", ErrObsolete)
+	}
+	return nil
+}
+
+// checkAddress returns ErrPermanent if the address is suppressed. Who wants no
+// notifications can still change the password.
+func (n Notice) checkAddress(item table.Item) error {
+	e, _, err := ReadSuppressed(item)
+	if err != nil {
+		return err
+	}
+	for _, cause := range e.Causes() {
+		if n.Kind != PIN || cause.Reason != AddressStopped {
+			return fmt.Errorf("%w: the address takes no mail from here: %s", ErrPermanent, cause.Reason.Sentence())
+		}
+	}
+	return nil
+}
+
+// fileKey is where package files keeps the record of the notice's file; that
+// package puts notices in the outbox, and so cannot be asked for it here.
+func (n Notice) fileKey() table.Key {
+	return table.Key{PK: string(n.Area) + "#" + n.Owner, SK: fmt.Sprintf("%016d", n.File)}
+}
+
+func (s *Sender) mail(ctx context.Context, n Notice) (string, error) {
+	if s.Mail == nil {
+		return "", fmt.Errorf("%w: no mail server configured", ErrPermanent)
+	}
+	l, err := s.letter(n)
+	if err != nil {
+		return "", err
+	}
+	m := mail.Message{
+		ID: n.ID, From: s.From, To: n.To, Subject: l.Subject, Text: l.text(), HTML: l.html(),
+		Unsubscribe: l.Unsubscribe, Tags: map[string]string{Tag: n.ID},
+	}
+	if n.Kind == Link && mail.Valid(n.ReplyTo) {
+		m.ReplyTo = n.ReplyTo
+	}
+	return s.Mail.Send(ctx, m)
+}
+
+func (s *Sender) sms(ctx context.Context, n Notice) (string, error) {
+	if s.SMS == nil {
+		return "", fmt.Errorf("%w: no SMS provider configured", ErrPermanent)
+	}
+	if n.Kind != Link {
+		return "", fmt.Errorf("%w: no text message for the kind %q", ErrPermanent, n.Kind)
+	}
+	return s.SMS.Send(ctx, sms.Message{ID: n.ID, To: n.To, Text: linkText(n, n.link(s.Key))})
+}

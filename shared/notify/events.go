@@ -1,0 +1,150 @@
+// Package events makes public what happens to files, links and passwords: each
+// event is a CloudEvent (version 1.0, JSON) that is written in the transaction
+// of what it tells of, so that there is none of what did not happen, and none
+// is missing. In the cloud the table's stream brings it to a topic, on one
+// machine package webhooks to whoever is configured.
+//
+// An event holds no link, token or PIN, and no whole address of a recipient.
+// The webhooks of shared/openapi describe each type; tests hold every event
+// that is recorded to that description.
+
+package notify
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// Type is what has happened.
+type EventType string
+
+// The types.
+const (
+	FileUploaded    EventType = "file.uploaded"
+	FileDownloaded  EventType = "file.downloaded"
+	FileDeleted     EventType = "file.deleted"
+	FileRestored    EventType = "file.restored"
+	LinkSent        EventType = "link.sent"
+	LinkFailed      EventType = "link.failed"
+	PasswordChanged EventType = "user.password-changed"
+)
+
+// Types are all types.
+func EventTypes() []EventType {
+	return []EventType{FileUploaded, FileDownloaded, FileDeleted, FileRestored, LinkSent, LinkFailed, PasswordChanged}
+}
+
+// Reason is why a file was deleted.
+type DeleteReason string
+
+// The reasons. A file that was moved to the backup area can be restored, until
+// it is purged.
+const (
+	ByUser      DeleteReason = "user"      // its owner has deleted it
+	ByRetention DeleteReason = "retention" // its time in the user area is over
+	ByPurge     DeleteReason = "purge"     // it is gone for good
+)
+
+// Event is one event before it is recorded.
+type Event struct {
+	Type    EventType
+	Subject string
+	Data    any
+	// Once tells the event from all others of its type: it makes the
+	// event's id, by which receivers know what they have seen.
+	Once string
+}
+
+// File is a file as an event shows it. The fields are those of GET /files/{id}.
+type EventFile struct {
+	Owner     string `json:"owner"`
+	ID        int64  `json:"id"`
+	Name      string `json:"name"`
+	Length    int64  `json:"length"` // bytes
+	Type      string `json:"type,omitempty"`
+	Modified  int64  `json:"modified"`          // Unix milliseconds
+	Expires   string `json:"expires,omitempty"` // RFC 3339, UTC: when it leaves the area; missing if never
+	Area      string `json:"area"`              // where it is now, or was last
+	CRC64NVME string `json:"crc64nvme"`         // base64 of 8 bytes, big endian
+	SHA256    string `json:"sha256,omitempty"`  // hexadecimal
+	Uploader  string `json:"uploader,omitempty"`
+}
+
+func (f EventFile) subject() string { return fileSubject(f.Owner, f.ID) }
+
+func fileSubject(owner string, id int64) string {
+	return "files/" + owner + "/" + strconv.FormatInt(id, 10)
+}
+
+// Uploaded tells that a file has become visible. once names this placing of it.
+func Uploaded(f EventFile, once string) Event {
+	return Event{Type: FileUploaded, Subject: f.subject(), Data: f, Once: once}
+}
+
+// Restored tells that a file is back from the backup area.
+func Restored(f EventFile, once string) Event {
+	return Event{Type: FileRestored, Subject: f.subject(), Data: f, Once: once}
+}
+
+type deletedData struct {
+	EventFile
+	Reason DeleteReason `json:"reason"`
+}
+
+// Deleted tells that a file has left an area, for the backup area or for good.
+func Deleted(f EventFile, reason DeleteReason, once string) Event {
+	return Event{Type: FileDeleted, Subject: f.subject(), Data: deletedData{f, reason}, Once: string(reason) + " " + once}
+}
+
+type downloadedData struct {
+	EventFile
+	Notification string `json:"notification,omitempty"`
+}
+
+// Downloaded tells that all of a file was sent to a person, by the link of the
+// recipient whose notification is named, or by the file's own if none is.
+func Downloaded(f EventFile, notification, once string) Event {
+	return Event{Type: FileDownloaded, Subject: f.subject(), Data: downloadedData{f, notification}, Once: once}
+}
+
+// Link is what events tell of a recipient's link.
+type EventLink struct {
+	Notification string `json:"notification"` // as GET /files/{id} names it
+	Channel      string `json:"channel"`      // mail or sms
+	To           string `json:"to"`           // masked
+	Owner        string `json:"owner"`        // of the file
+	ID           int64  `json:"id"`           // of the file
+	Name         string `json:"name"`         // of the file
+	Sender       string `json:"sender,omitempty"`
+	Error        string `json:"error,omitempty"` // LinkFailed alone
+}
+
+// Sent tells that a provider has taken the message with a link.
+func LinkSentEvent(l EventLink) Event {
+	return Event{Type: LinkSent, Subject: fileSubject(l.Owner, l.ID), Data: l, Once: l.Notification}
+}
+
+// Failed tells that a link did not reach its recipient, and will not.
+func LinkFailedEvent(l EventLink) Event {
+	return Event{Type: LinkFailed, Subject: fileSubject(l.Owner, l.ID), Data: l, Once: l.Notification}
+}
+
+// How a user has come to a new password.
+type How string
+
+// The ways.
+const (
+	Forgotten   How = "forgotten"    // by a link and the PIN from the mail
+	FirstAccess How = "first-access" // in place of a temporary one
+)
+
+type passwordData struct {
+	User string `json:"user"`
+	How  How    `json:"how"`
+}
+
+// NewPassword tells that a user has chosen a password; generation is that of
+// the user until then.
+func NewPassword(user string, how How, generation int64) Event {
+	return Event{Type: PasswordChanged, Subject: "users/" + user, Data: passwordData{user, how}, Once: fmt.Sprint(user, "#", generation)}
+}

@@ -1,0 +1,147 @@
+package notify_test
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ferry/shared/table"
+	"ferry/shared/table/sqlite"
+
+	"ferry/shared/notify"
+)
+
+var moment = time.Date(2026, 11, 21, 10, 0, 0, 123456789, time.FixedZone("CET", 3600))
+
+func recorder(source string) *notify.EventRecorder {
+	return &notify.EventRecorder{Source: source, Now: func() time.Time { return moment }}
+}
+
+func file() notify.EventFile {
+	return notify.EventFile{Owner: "alice", ID: 7, Name: `a "<b>".txt`, Length: 5, Modified: 1, Area: "files", CRC64NVME: "xLtyZIRLp3M="}
+}
+
+// record writes one event and reads what is stored of it.
+func eventsRecord(t *testing.T, r *notify.EventRecorder, e notify.Event) notify.RecordedEvent {
+	t.Helper()
+	db, err := sqlite.Open(filepath.Join(t.TempDir(), "table.sqlite"), sqlite.Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	ops := r.Ops("request-1", e)
+	if err := db.Write(t.Context(), ops...); err != nil {
+		t.Fatal(err)
+	}
+	var got notify.RecordedEvent
+	if err := db.Get(t.Context(), ops[0].Key, &got); err != nil {
+		t.Fatal(err)
+	}
+	if want := moment.Add(7 * 24 * time.Hour); !ops[0].Expires.Equal(want) {
+		t.Errorf("it is kept until %v, want %v", ops[0].Expires, want)
+	}
+	return got
+}
+
+func TestARecordedEventIsACloudEvent(t *testing.T) {
+	t.Parallel()
+	got := eventsRecord(t, recorder("https://files.example.com/v1"), notify.Deleted(file(), notify.ByUser, "alice/7-x"))
+	var body map[string]any
+	if err := json.Unmarshal([]byte(got.Body), &body); err != nil {
+		t.Fatal(err)
+	}
+	data, _ := body["data"].(map[string]any)
+	delete(body, "data")
+	want := map[string]any{
+		"specversion": "1.0", "id": got.ID, "source": "https://files.example.com/v1", "type": "file.deleted",
+		"subject": "files/alice/7", "time": "2026-11-21T09:00:00.123456789Z", "datacontenttype": "application/json", "requestid": "request-1",
+	}
+	if len(body) != len(want) {
+		t.Errorf("the attributes are %v", body)
+	}
+	for name, value := range want {
+		if body[name] != value {
+			t.Errorf("%s is %v, want %v", name, body[name], value)
+		}
+	}
+	if data["name"] != `a "<b>".txt` || data["reason"] != "user" || data["id"] != 7.0 {
+		t.Errorf("the data are %v", data)
+	}
+	if got.Type != notify.FileDeleted || got.Time != moment.UnixMilli() || got.V != 1 {
+		t.Errorf("stored is %+v", got)
+	}
+}
+
+func TestAServiceWithoutAnAddressHasASourceAllTheSame(t *testing.T) {
+	t.Parallel()
+	if got := eventsRecord(t, recorder(""), notify.NewPassword("alice", notify.Forgotten, 3)); !strings.Contains(got.Body, `"source":"ferry"`) {
+		t.Error(got.Body)
+	}
+}
+
+func TestWhatHappensOnceHasOneIDAndElseAnother(t *testing.T) {
+	t.Parallel()
+	link := notify.EventLink{Notification: "1"}
+	all := []notify.Event{
+		notify.Uploaded(file(), "a"), notify.Uploaded(file(), "b"), notify.Restored(file(), "a"), notify.Downloaded(file(), "", "a"),
+		notify.Deleted(file(), notify.ByUser, "a"), notify.Deleted(file(), notify.ByPurge, "a"), notify.Deleted(file(), notify.ByPurge, "b"),
+		notify.LinkSentEvent(link), notify.LinkFailedEvent(link), notify.NewPassword("alice", notify.Forgotten, 1), notify.NewPassword("alice", notify.Forgotten, 2), notify.NewPassword("bob", notify.Forgotten, 1),
+	}
+	seen := map[table.Key]int{}
+	for i, e := range all {
+		first, again := recorder("").Ops("", e)[0].Key, recorder("").Ops("", e)[0].Key
+		if first != again {
+			t.Errorf("event %d has the keys %v and %v", i, first, again)
+		}
+		if other, ok := seen[first]; ok {
+			t.Errorf("the events %d and %d have the same key", other, i)
+		}
+		seen[first] = i
+	}
+}
+
+func TestNobodyListensAndNothingIsRecorded(t *testing.T) {
+	t.Parallel()
+	var off *notify.EventRecorder
+	if ops := off.Ops("", notify.NewPassword("alice", notify.Forgotten, 1)); len(ops) != 0 {
+		t.Errorf("%d operations", len(ops))
+	}
+}
+
+func TestEventsAreSpreadOverAllPartitions(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for i := range 1000 {
+		seen[recorder("").Ops("", notify.NewPassword("alice", notify.Forgotten, int64(i)))[0].Key.PK] = true
+	}
+	for shard := range notify.EventShards {
+		if !seen[notify.EventPartition(shard)] {
+			t.Errorf("nothing in %s", notify.EventPartition(shard))
+		}
+	}
+	if len(seen) != notify.EventShards {
+		t.Errorf("the partitions are %v", seen)
+	}
+}
+
+func TestWhetherSomebodyListensIsNoted(t *testing.T) {
+	t.Parallel()
+	db, err := sqlite.Open(filepath.Join(t.TempDir(), "table.sqlite"), sqlite.Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if on, err := notify.Listening(t.Context(), db); on || err != nil {
+		t.Errorf("at first it is %v, %v", on, err)
+	}
+	for _, want := range []bool{true, true, false, false, true} {
+		if err := notify.NoteListening(t.Context(), db, want); err != nil {
+			t.Fatal(err)
+		}
+		if on, err := notify.Listening(t.Context(), db); on != want || err != nil {
+			t.Errorf("noted is %v, %v, want %v", on, err, want)
+		}
+	}
+}

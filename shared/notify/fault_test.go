@@ -1,0 +1,364 @@
+package notify_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ferry/shared/files"
+	"ferry/shared/table"
+
+	"ferry/shared/notify"
+	"ferry/shared/notify/mail"
+	"ferry/shared/notify/sms"
+)
+
+// Everything that can go wrong at once: the provider fails before, while and
+// after it takes a message, the table does around each write, processes die at
+// any of these moments, events come several times, in any order, too early or
+// never, and some speak of uploads that were rolled back.
+//
+// A message can go out twice only if something fails in the crash window: after
+// the provider has taken it, and before the outbox says so. Each such failure
+// costs one message more at most, and nothing else does.
+func TestNoFaultLosesANoticeAndOnlyTheCrashWindowDoublesOne(t *testing.T) {
+	t.Parallel()
+	const uploads, workers = 2200, 16 // of which some are rolled back
+	p := newPlace(t)
+	w := &world{place: p, taken: map[string]int{}, windows: map[string]int{}, random: rand.New(rand.NewPCG(4, 2026))}
+	stored, rolledBack := w.upload(t, uploads)
+	if len(stored) < 1900 || len(rolledBack) < 100 {
+		t.Fatalf("%d uploads, %d rolled back", len(stored), len(rolledBack))
+	}
+	w.deliver(t, w.stream(append(stored[:len(stored):len(stored)], rolledBack...)), workers)
+	for {
+		p.clock.advance(time.Hour)
+		lost := w.overdue(t)
+		if len(lost) == 0 {
+			break
+		}
+		w.deliver(t, lost, workers)
+	}
+
+	doubled, windows := 0, 0
+	for _, n := range stored {
+		taken, allowed := w.taken[n.ID], 1+w.windows[n.ID]
+		if taken < 1 || taken > allowed {
+			t.Errorf("%s came %d times, with %d failures in the crash window", n.ID, taken, allowed-1)
+		}
+		doubled, windows = doubled+taken-1, windows+allowed-1
+	}
+	for _, n := range rolledBack {
+		if w.taken[n.ID] != 0 {
+			t.Errorf("%s was rolled back, and came %d times", n.ID, w.taken[n.ID])
+		}
+	}
+	for _, n := range w.states(t, stored, len(stored)) {
+		if n.State() != notify.Sent || n.Provider == "" {
+			t.Errorf("state %+v", n)
+		}
+	}
+	w.states(t, rolledBack, 0)
+	if p.waiting(t) != 0 || len(p.failed(t)) != 0 {
+		t.Errorf("%d are left in the outbox, %d failed", p.waiting(t), len(p.failed(t)))
+	}
+	if doubled == 0 || doubled > windows || w.kills.Load() < 100 {
+		t.Errorf("%d doubled, %d failures in the crash window, %d kills: the test shows nothing", doubled, windows, w.kills.Load())
+	}
+	t.Logf("%d notices; %d messages more than one each, of at most %d (the failures in the crash window); %d processes killed", len(stored), doubled, windows, w.kills.Load())
+
+	w.quiet = true
+	before := w.total()
+	w.deliver(t, w.stream(append(stored[:len(stored):len(stored)], rolledBack...)), workers)
+	if again := w.total() - before; again != 0 {
+		t.Errorf("a replay of the whole stream sent %d messages", again)
+	}
+}
+
+// world is where the faults come from.
+type world struct {
+	place *place
+	quiet bool // nothing fails any more
+	kills atomic.Int64
+
+	mu      sync.Mutex
+	random  *rand.Rand
+	taken   map[string]int // by the provider, by notice
+	windows map[string]int // failures after that and before the mark
+}
+
+// upload writes files with a notice each, and returns those that were stored
+// and those that were not.
+func (w *world) upload(t *testing.T, count int) (stored, rolledBack []notify.Notice) {
+	t.Helper()
+	var mu sync.Mutex
+	inParallel(count, func(i int) {
+		n := w.place.linkNotice(int64(i + 1))
+		n.To = fmt.Sprintf("ann%d@example.com", i)
+		if i%4 == 0 {
+			n.Channel, n.To = notify.SMS, fmt.Sprintf("+3933312%05d", i)
+		}
+		op := n.Op(start(), fmt.Sprintf("%06d", i))
+		n = op.Value.(notify.Notice)
+		f := files.File{V: 1, Owner: n.Owner, Area: n.Area, ID: n.File, Name: n.Name, Length: n.Length, Expires: n.Expires}
+		ops := []table.Op{op, table.Put(files.Key(f.Area, f.Owner, f.ID), f)}
+		undone := i%11 == 5
+		if undone {
+			ops = append(ops, table.Check(table.Key{PK: "nobody", SK: "nothing"}, table.Exists()))
+		}
+		err := w.place.table.Write(t.Context(), ops...)
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case undone && errors.Is(err, table.ErrCondition):
+			rolledBack = append(rolledBack, n)
+		case err != nil || undone:
+			t.Error(err)
+		default:
+			stored = append(stored, n)
+		}
+	})
+	return stored, rolledBack
+}
+
+func inParallel(count int, f func(i int)) {
+	var wg sync.WaitGroup
+	var next atomic.Int64
+	for range 16 {
+		wg.Go(func() {
+			for i := next.Add(1); i <= int64(count); i = next.Add(1) {
+				f(int(i))
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// states returns what is known of the notices, which must be so many.
+func (w *world) states(t *testing.T, all []notify.Notice, want int) []notify.Notice {
+	t.Helper()
+	var ids []string
+	for _, n := range all {
+		ids = append(ids, n.ID)
+	}
+	found, err := notify.States(t.Context(), w.place.table, ids)
+	if err != nil || len(found) != want {
+		t.Errorf("%d of %d notices are known, want %d: %v", len(found), len(ids), want, err)
+	}
+	return found
+}
+
+// event points at a notice, and is seen from a time on.
+type event struct {
+	key table.Key
+	at  time.Time
+}
+
+// stream returns up to three events for each notice, shuffled.
+func (w *world) stream(all []notify.Notice) []event {
+	var out []event
+	for _, n := range all {
+		for range w.random.IntN(4) {
+			out = append(out, event{n.Key(), w.place.clock.now()})
+		}
+	}
+	w.random.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+	return out
+}
+
+// overdue returns an event for each notice that none came of.
+func (w *world) overdue(t *testing.T) (out []event) {
+	t.Helper()
+	now := w.place.clock.now()
+	for late, err := range notify.Overdue(t.Context(), w.place.table, now, time.Hour) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, event{late.Key, now})
+	}
+	return out
+}
+
+// deliver is a queue with several functions behind it: an event that was not
+// done with comes again. It ends when all events are done with.
+func (w *world) deliver(t *testing.T, queue []event, workers int) {
+	t.Helper()
+	processes := make([]*process, workers)
+	for round := 0; len(queue) > 0; round++ {
+		if round > 5000 {
+			t.Fatalf("%d events never end", len(queue))
+		}
+		now, visible, later := w.place.clock.now(), make(chan event, len(queue)), []event(nil)
+		for _, e := range queue {
+			if e.at.After(now) {
+				later = append(later, e)
+			} else {
+				visible <- e
+			}
+		}
+		close(visible)
+		if len(visible) == 0 {
+			w.place.clock.advance(earliest(later).Sub(now))
+			continue
+		}
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		for i := range processes {
+			wg.Go(func() {
+				for e := range visible {
+					if processes[i] == nil || processes[i].dead.Load() {
+						processes[i] = w.start(t)
+					}
+					if again := processes[i].handle(t, e.key); again > 0 {
+						mu.Lock()
+						later = append(later, event{e.key, now.Add(again)})
+						mu.Unlock()
+					}
+				}
+			})
+		}
+		wg.Wait()
+		queue = later
+	}
+}
+
+func earliest(events []event) time.Time {
+	first := events[0].at
+	for _, e := range events {
+		if e.at.Before(first) {
+			first = e.at
+		}
+	}
+	return first
+}
+
+// chance is true in so many of 1000 cases.
+func (w *world) chance(perMille int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.quiet && w.random.IntN(1000) < perMille
+}
+
+func (w *world) count(counts map[string]int, id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	counts[id]++
+}
+
+func (w *world) total() (sum int) {
+	for _, n := range w.taken {
+		sum += n
+	}
+	return sum
+}
+
+// process is one run of a function, or of ferry serve: when it is dead, nothing
+// that it does has an effect any more.
+type process struct {
+	table.Table
+	world  *world
+	sender *notify.Sender
+	dead   atomic.Bool
+}
+
+func (w *world) start(t *testing.T) *process {
+	p := &process{Table: w.place.table, world: w}
+	p.sender = w.place.senderOn(t, p, mailer{p}, texter{p})
+	return p
+}
+
+// visibility is when a queue shows an event again that nobody has answered.
+const visibility = 90 * time.Second
+
+// handle returns when the event is to come again, 0 if never.
+func (p *process) handle(t *testing.T, key table.Key) time.Duration {
+	if p.world.chance(4) { // ferry serve looks by itself
+		_, _, _ = p.sender.SendDue(t.Context())
+	}
+	again, err := p.sender.Handle(t.Context(), key)
+	if err != nil || p.dead.Load() {
+		return visibility
+	}
+	return again
+}
+
+func (p *process) kill() {
+	p.dead.Store(true)
+	p.world.kills.Add(1)
+}
+
+var errFault = errors.New("a fault of the test's")
+
+// Write fails before or after it has written, with or without its process.
+func (p *process) Write(ctx context.Context, ops ...table.Op) error {
+	if !p.dead.Load() && p.world.chance(20) {
+		p.kill()
+	}
+	if p.dead.Load() || p.world.chance(20) {
+		p.unmarked(ops)
+		return errFault
+	}
+	err := p.Table.Write(ctx, ops...)
+	if p.world.chance(20) {
+		p.kill()
+	}
+	if p.dead.Load() || p.world.chance(20) {
+		return errFault
+	}
+	return err
+}
+
+// unmarked notes that a message was taken by the provider and not marked so.
+func (p *process) unmarked(ops []table.Op) {
+	for _, op := range ops {
+		if n, ok := op.Value.(notify.Notice); ok && n.Outcome == notify.Sent {
+			p.world.count(p.world.windows, n.ID)
+		}
+	}
+}
+
+func (p *process) GetMany(ctx context.Context, keys ...table.Key) ([]table.Item, error) {
+	if p.dead.Load() || p.world.chance(10) {
+		return nil, errFault
+	}
+	return p.Table.GetMany(ctx, keys...)
+}
+
+func (p *process) Query(ctx context.Context, q table.Query) (table.Page, error) {
+	if p.dead.Load() || p.world.chance(10) {
+		return table.Page{}, errFault
+	}
+	return p.Table.Query(ctx, q)
+}
+
+// send is the provider: it fails before, while and after it takes a message.
+func (p *process) send(id string) (string, error) {
+	if !p.dead.Load() && p.world.chance(20) {
+		p.kill()
+	}
+	if p.dead.Load() || p.world.chance(100) {
+		return "", errFault
+	}
+	p.world.count(p.world.taken, id)
+	if p.world.chance(50) { // it was taken, and nobody knows
+		p.world.count(p.world.windows, id)
+		return "", errFault
+	}
+	if p.world.chance(20) {
+		p.kill()
+	}
+	return "provider-" + id, nil
+}
+
+type mailer struct{ *process }
+
+func (m mailer) Send(_ context.Context, msg mail.Message) (string, error) { return m.send(msg.ID) }
+
+type texter struct{ *process }
+
+func (m texter) Send(_ context.Context, msg sms.Message) (string, error) { return m.send(msg.ID) }

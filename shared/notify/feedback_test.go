@@ -1,0 +1,100 @@
+package notify_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"ferry/shared/boot/boottest"
+
+	"ferry/shared/notify"
+)
+
+const tagged = `"mail":{"messageId":"m","destination":["ann@example.com"],"tags":{"notice":["1-a"],"ses:from-domain":["example.org"]}}`
+
+func TestEventsOfSES(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, text string
+		want       notify.Feedback
+		ok         bool
+	}{
+		{"a delivery", `{"eventType":"Delivery",` + tagged + `}`, notify.Feedback{ID: "1-a", Kind: notify.Delivered}, true},
+		{"an address that is none", `{"eventType":"Bounce","bounce":{"bounceType":"Permanent","bounceSubType":"General","bouncedRecipients":[{"emailAddress":"ann@example.com","diagnosticCode":"smtp; 550 5.1.1 user unknown"}]},` + tagged + `}`,
+			notify.Feedback{ID: "1-a", Kind: notify.Bounced, Detail: "smtp; 550 5.1.1 user unknown", To: "ann@example.com"}, true},
+		{"one that SES itself suppresses", `{"eventType":"Bounce","bounce":{"bounceType":"Permanent","bounceSubType":"OnAccountSuppressionList","bouncedRecipients":[{"emailAddress":"ann@example.com"}]},` + tagged + `}`,
+			notify.Feedback{ID: "1-a", Kind: notify.Bounced, Detail: "Permanent, OnAccountSuppressionList", To: "ann@example.com"}, true},
+		{"a mailbox that stayed full", `{"eventType":"Bounce","bounce":{"bounceType":"Transient","bounceSubType":"MailboxFull"},` + tagged + `}`,
+			notify.Feedback{ID: "1-a", Kind: notify.Undelivered, Detail: "Transient, MailboxFull"}, true},
+		{"a complaint", `{"eventType":"Complaint","complaint":{"complaintFeedbackType":"abuse","complainedRecipients":[{"emailAddress":"ann@example.com"}]},` + tagged + `}`,
+			notify.Feedback{ID: "1-a", Kind: notify.Complained, Detail: "abuse", To: "ann@example.com"}, true},
+		{"a mail that SES found bad", `{"eventType":"Reject","reject":{"reason":"Bad content"},` + tagged + `}`, notify.Feedback{ID: "1-a", Kind: notify.Undelivered, Detail: "Bad content"}, true},
+		{"an opening, which is nobody's concern", `{"eventType":"Open",` + tagged + `}`, notify.Feedback{}, false},
+		{"SES's trial of the topic, when its configuration set is made", "Successfully validated SNS topic for Amazon SES event publishing.", notify.Feedback{}, false},
+		{"a mail of others", `{"eventType":"Bounce","mail":{"tags":{}}}`, notify.Feedback{}, false},
+		{"a mail with two of the tag", `{"eventType":"Delivery","mail":{"tags":{"notice":["a","b"]}}}`, notify.Feedback{}, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got, ok, err := notify.MailFeedback([]byte(tt.text))
+			if err != nil || ok != tt.ok || ok && got != tt.want {
+				t.Errorf("got %+v, %v, %v", got, ok, err)
+			}
+		})
+	}
+	if _, _, err := notify.MailFeedback([]byte("hello")); err == nil {
+		t.Error("what is no event is taken for one")
+	}
+	long := `{"eventType":"Reject","reject":{"reason":"` + strings.Repeat("x", 9000) + `"},` + tagged + `}`
+	if f, _, err := notify.MailFeedback([]byte(long)); err != nil || len(f.Detail) > 500 {
+		t.Errorf("a detail has %d bytes, %v", len(f.Detail), err)
+	}
+}
+
+func TestTheStatusOfATextMessageFindsItsNotice(t *testing.T) {
+	t.Parallel()
+	p := boottest.Ports(t, nil)
+	remember := notify.Remember(p.Now)
+	n := notify.Notice{ID: "1-a", Channel: notify.SMS, Provider: "sns-1"}
+	if err := p.Table.Write(t.Context(), remember(n, notify.Sent)...); err != nil {
+		t.Fatal(err)
+	}
+	line := func(id, status string) string {
+		return `{"notification":{"messageId":"` + id + `","timestamp":"2025-10-03 03:00:00.000"},"delivery":{"destination":"+39333XXXX567","providerResponse":"Unreachable"},"status":"` + status + `"}`
+	}
+	tests := []struct {
+		name, text string
+		want       notify.Feedback
+		ok         bool
+	}{
+		{"one that arrived", line("sns-1", "SUCCESS"), notify.Feedback{ID: "1-a", Kind: notify.Delivered}, true},
+		{"one that did not", line("sns-1", "FAILURE"), notify.Feedback{ID: "1-a", Kind: notify.Undelivered, Detail: "Unreachable"}, true},
+		{"one of others", line("sns-2", "SUCCESS"), notify.Feedback{}, false},
+		{"a line of something else", "START", notify.Feedback{}, false},
+		{"a line without a name", "{}", notify.Feedback{}, false},
+	}
+	for _, tt := range tests {
+		got, ok, err := notify.SMSFeedback(t.Context(), p.Table, []byte(tt.text))
+		if err != nil || ok != tt.ok || got != tt.want {
+			t.Errorf("%s: got %+v, %v, %v", tt.name, got, ok, err)
+		}
+	}
+}
+
+func TestOnlyTextMessagesThatWereSentAreRemembered(t *testing.T) {
+	t.Parallel()
+	remember := notify.Remember(time.Now)
+	for _, tt := range []struct {
+		n notify.Notice
+		s notify.State
+	}{
+		{notify.Notice{Channel: notify.Mail, Provider: "x"}, notify.Sent},
+		{notify.Notice{Channel: notify.SMS, Provider: "x"}, notify.Failed},
+		{notify.Notice{Channel: notify.SMS}, notify.Sent},
+	} {
+		if ops := remember(tt.n, tt.s); ops != nil {
+			t.Errorf("%+v as %s is remembered", tt.n, tt.s)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+// Package inbox stands in for mail and phone providers where there are none:
+// it keeps what was sent in the table and shows it.
+//
+// What it keeps has PINs and download links in it, which the rest of the table
+// does not. It is for trying Ferry out and for tests, not for other people's files.
+package inbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"ferry/shared/table"
+
+	"ferry/shared/notify/mail"
+	"ferry/shared/notify/sms"
+)
+
+// Keep is how long a message stays.
+const Keep = 7 * 24 * time.Hour
+
+// MaxList is the most messages in one List.
+const MaxList = 100
+
+const (
+	partition = "inbox"
+	layout    = 1
+)
+
+// Message is a message that was sent.
+type Message struct {
+	ID      string    `json:"id"`
+	Channel string    `json:"channel"` // "mail" or "sms"
+	To      string    `json:"to"`
+	Subject string    `json:"subject"`
+	Text    string    `json:"text"`
+	HTML    string    `json:"html"`
+	Sent    time.Time `json:"sent"`
+}
+
+// stored is a Message in the table. Its sort key is the ID: those of notices
+// sort by time, and one that is sent again finds itself there.
+type stored struct {
+	V       int64  `json:"v"`
+	Channel string `json:"channel"`
+	To      string `json:"to"`
+	Subject string `json:"subject,omitempty"`
+	Text    string `json:"text,omitempty"`
+	HTML    string `json:"html,omitempty"`
+	Sent    int64  `json:"sent"` // Unix milliseconds
+}
+
+// Inbox is safe for concurrent use.
+type Inbox struct {
+	table table.Table
+	now   func() time.Time
+}
+
+// New returns the Inbox of a table.
+func New(t table.Table, now func() time.Time) *Inbox { return &Inbox{t, now} }
+
+// Mail returns the Inbox as a sender of e-mail.
+func (in *Inbox) Mail() mail.Sender { return mailSender{in} }
+
+// SMS returns the Inbox as a sender of text messages.
+func (in *Inbox) SMS() sms.Sender { return smsSender{in} }
+
+type mailSender struct{ in *Inbox }
+
+func (s mailSender) Send(ctx context.Context, m mail.Message) (string, error) {
+	if _, err := m.Envelope(); err != nil {
+		return "", fmt.Errorf("keeping a mail: %w", err)
+	}
+	return m.ID, s.in.keep(ctx, m.ID, stored{Channel: "mail", To: m.To, Subject: m.Subject, Text: m.Text, HTML: m.HTML})
+}
+
+type smsSender struct{ in *Inbox }
+
+func (s smsSender) Send(ctx context.Context, m sms.Message) (string, error) {
+	if err := m.Check(); err != nil {
+		return "", fmt.Errorf("keeping a text message: %w", err)
+	}
+	return m.ID, s.in.keep(ctx, m.ID, stored{Channel: "sms", To: m.To, Text: m.Text})
+}
+
+func (in *Inbox) keep(ctx context.Context, id string, s stored) error {
+	now := in.now()
+	s.V, s.Sent = layout, now.UnixMilli()
+	key := table.Key{PK: partition, SK: id}
+	err := in.table.Write(ctx, table.Put(key, s).If(table.NotExists()).Expire(now.Add(Keep)))
+	if err != nil && !errors.Is(err, table.ErrCondition) { // the condition fails for what is here already
+		return fmt.Errorf("keeping a message in the inbox: %w", err)
+	}
+	return nil
+}
+
+// List returns up to limit (1 to MaxList) messages, newest first. One call to
+// the table.
+func (in *Inbox) List(ctx context.Context, limit int) ([]Message, error) {
+	limit = max(1, min(limit, MaxList))
+	page, err := in.table.Query(ctx, table.Query{PK: partition, Descending: true, Limit: limit})
+	if err != nil {
+		return nil, fmt.Errorf("reading the inbox: %w", err)
+	}
+	messages := make([]Message, 0, len(page.Items))
+	for _, item := range page.Items {
+		var s stored
+		if err := item.Decode(&s); err != nil {
+			return nil, fmt.Errorf("reading a message of the inbox: %w", err)
+		}
+		sent := time.UnixMilli(s.Sent).UTC()
+		if in.now().Sub(sent) >= Keep {
+			continue
+		}
+		messages = append(messages, Message{item.Key.SK, s.Channel, s.To, s.Subject, s.Text, s.HTML, sent})
+	}
+	return messages, nil
+}

@@ -1,0 +1,124 @@
+package inbox
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"net"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"ferry/shared/envelope"
+
+	"ferry/shared/api/endpoint"
+)
+
+//go:embed page.html
+var pageSource string
+
+// What is compiled once.
+var (
+	page = template.Must(template.New("inbox").Parse(pageSource))
+	// notable is what one looks for in a message: a link, or a PIN on a line of its own.
+	notable = regexp.MustCompile(`https?://[^\s<>"']+|(?m:^[0-9]{8}$)`)
+)
+
+// policy lets the page show itself and nothing else: no script, nothing from
+// elsewhere, no form. Styles are allowed inline for the mails, which inherit
+// this policy in their frames.
+const policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// Handler shows the newest messages as a page, or as JSON to whom prefers
+// that. It asks for no password, and so answers requests alone whose Host
+// header names a loopback address, localhost or one of hosts: a page of some
+// other site in the user's browser, whose name was made to resolve to this
+// machine, learns nothing.
+func Handler(o envelope.Outlet, in *Inbox, hosts ...string) http.Handler {
+	allowed := map[string]bool{"localhost": true}
+	for _, h := range hosts {
+		allowed[hostname(h)] = true
+	}
+	return o.Handler(func(w http.ResponseWriter, r *http.Request) error {
+		host := hostname(r.Host)
+		if ip := net.ParseIP(host); !allowed[host] && (ip == nil || !ip.IsLoopback()) {
+			return envelope.NewFault(envelope.Forbidden, "the inbox is shown under this machine's own name alone, such as localhost")
+		}
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			return &envelope.Fault{Kind: envelope.MethodNotAllowed, Detail: "the inbox can only be read", Allow: []string{"GET", "HEAD"}}
+		}
+		messages, err := in.List(r.Context(), MaxList)
+		if err != nil {
+			return err
+		}
+		return show(w, r, messages)
+	})
+}
+
+// hostname is the host without port, brackets and case.
+func hostname(hostport string) string {
+	host, _, err := net.SplitHostPort(hostport)
+	if err != nil {
+		host = strings.TrimSuffix(strings.TrimPrefix(hostport, "["), "]")
+	}
+	return strings.ToLower(strings.TrimSuffix(host, "."))
+}
+
+func show(w http.ResponseWriter, r *http.Request, messages []Message) error {
+	h := w.Header()
+	h.Set("Vary", "Accept")
+	h.Set("Cache-Control", "no-store")
+	if endpoint.Prefers(r, "application/json", "text/html") == "application/json" {
+		return envelope.WriteJSON(w, http.StatusOK, messages)
+	}
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Security-Policy", policy)
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("X-Content-Type-Options", "nosniff")
+	var views []view
+	for _, m := range messages {
+		views = append(views, view{m})
+	}
+	if err := page.Execute(w, views); err != nil {
+		return fmt.Errorf("writing the inbox page: %w", err)
+	}
+	return nil
+}
+
+// view is a Message as the page shows it.
+type view struct{ Message }
+
+// piece is a part of a text: a link, a PIN, or neither.
+type piece struct {
+	Text      string
+	Link, PIN bool
+}
+
+// Pieces divides the text. Lines that quote somebody have no links.
+func (v view) Pieces() []piece {
+	var pieces []piece
+	for line := range strings.Lines(v.Text) {
+		if strings.HasPrefix(line, ">") {
+			pieces = append(pieces, piece{Text: line})
+			continue
+		}
+		pieces = append(pieces, divide(line)...)
+	}
+	return pieces
+}
+
+func divide(line string) []piece {
+	var pieces []piece
+	from := 0
+	for _, at := range notable.FindAllStringIndex(line, -1) {
+		found := strings.TrimRight(line[at[0]:at[1]], ".,;:)")
+		link := strings.HasPrefix(found, "http")
+		pieces = append(pieces, piece{Text: line[from:at[0]]}, piece{Text: found, Link: link, PIN: !link})
+		from = at[0] + len(found)
+	}
+	return append(pieces, piece{Text: line[from:]})
+}
+
+// Framed is the mail's HTML for a frame, in which links open pages of their own.
+func (v view) Framed() string { return `<base target="_blank">` + v.HTML }

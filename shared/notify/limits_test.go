@@ -1,0 +1,243 @@
+package notify_test
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ferry/shared/table"
+	"ferry/shared/table/sqlite"
+
+	"ferry/shared/envelope"
+	"ferry/shared/notify"
+)
+
+func TestNoticesAreBoundedInEachWindow(t *testing.T) {
+	t.Parallel()
+	const ann, bob, number = "ann@example.com", "bob@example.com", "+393401234567"
+	type step struct {
+		at   string // days from the first, and the time of day
+		user string
+		to   []string
+		wait time.Duration // 0 passes
+	}
+	for name, c := range map[string]struct {
+		most  notify.Limits
+		steps []step
+	}{
+		"nothing is bounded unless that was set": {notify.Limits{}, []step{
+			{"0 10:00", "alice", []string{ann}, 0}, {"0 10:00", "alice", []string{ann}, 0},
+		}},
+		"an hour has room for so many, and the next again": {notify.Limits{PerHour: 2}, []step{
+			{"0 10:10", "alice", []string{ann}, 0}, {"0 10:20", "alice", []string{bob}, 0},
+			{"0 10:45", "alice", []string{ann}, 15 * time.Minute}, {"0 11:00", "alice", []string{ann}, 0},
+		}},
+		"a day has room for so many, and the next again": {notify.Limits{PerDay: 1}, []step{
+			{"0 10:00", "alice", []string{ann}, 0}, {"0 22:00", "alice", []string{bob}, 2 * time.Hour}, {"1 00:00", "alice", []string{bob}, 0},
+		}},
+		"users have windows of their own": {notify.Limits{PerHour: 1, PerDay: 1}, []step{
+			{"0 10:00", "alice", []string{ann}, 0}, {"0 10:00", "bob", []string{ann}, 0}, {"0 10:00", "bob", []string{ann}, 14 * time.Hour},
+		}},
+		"a recipient gets so many a day, whoever sends": {notify.Limits{PerRecipient: 1}, []step{
+			{"0 10:00", "alice", []string{ann}, 0}, {"0 23:00", "bob", []string{ann}, time.Hour}, {"0 23:00", "bob", []string{bob}, 0}, {"1 00:00", "bob", []string{ann}, 0},
+		}},
+		"an address is one however it is written": {notify.Limits{PerRecipient: 1}, []step{
+			{"0 23:00", "alice", []string{ann}, 0}, {"0 23:00", "alice", []string{"Ann@Example.COM"}, time.Hour},
+		}},
+		"each recipient counts for the user": {notify.Limits{PerHour: 3}, []step{
+			{"0 10:30", "alice", []string{ann, number}, 0}, {"0 10:30", "alice", []string{ann, number}, 30 * time.Minute}, {"0 10:30", "alice", []string{ann}, 0},
+		}},
+		"what is refused counts for none": {notify.Limits{PerHour: 2, PerRecipient: 1}, []step{
+			{"0 10:30", "alice", []string{ann}, 0}, {"0 10:30", "alice", []string{bob, ann}, 13*time.Hour + 30*time.Minute}, {"0 10:30", "alice", []string{bob}, 0},
+		}},
+		"of several full windows the longest is waited for": {notify.Limits{PerHour: 1, PerDay: 1}, []step{
+			{"0 10:30", "alice", []string{ann}, 0}, {"0 10:30", "alice", []string{bob}, 13*time.Hour + 30*time.Minute},
+		}},
+		"without a recipient nothing is counted": {notify.Limits{PerHour: 1}, []step{
+			{"0 10:30", "alice", nil, 0}, {"0 10:30", "alice", nil, 0}, {"0 10:30", "alice", []string{ann}, 0},
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var now time.Time
+			counter := notify.LimitCounter{Table: open(t), Now: func() time.Time { return now }, Most: c.most}
+			for i, s := range c.steps {
+				now = limitsAt(s.at)
+				err := counter.Take(t.Context(), s.user, s.to...)
+				if s.wait == 0 && err != nil {
+					t.Fatalf("step %d: %v", i, err)
+				}
+				if s.wait != 0 && (!envelope.IsFault(err, envelope.TooMany) || envelope.FaultOf(err).After != s.wait) {
+					t.Fatalf("step %d: %+v, want to wait for %v", i, err, s.wait)
+				}
+			}
+		})
+	}
+}
+
+func TestWhatIsSentLaterCountsInTheWindowsThatHaveBegunSince(t *testing.T) {
+	t.Parallel()
+	const ann = "ann@example.com"
+	var now time.Time
+	tab := open(t)
+	counter := notify.LimitCounter{Table: tab, Now: func() time.Time { return now }, Most: notify.Limits{PerHour: 2, PerDay: 2}}
+	type flag struct {
+		N int64 `json:"n"`
+	}
+	mark := table.Update(table.Key{PK: "mark", SK: "mark"}).Add("n", 1)
+	marked := func(want int64) {
+		t.Helper()
+		var f flag
+		if err := tab.Get(t.Context(), mark.Key, &f); f.N != want {
+			t.Fatalf("it is marked %d times, want %d (%v)", f.N, want, err)
+		}
+	}
+	begun := limitsAt("0 10:50")
+	for _, later := range []string{"0 10:59", "0 10:50"} {
+		now = limitsAt(later)
+		if err := counter.TakeAgain(t.Context(), begun, mark, "alice", ann); err != nil {
+			t.Fatal(err)
+		}
+		marked(0)
+	}
+	now = limitsAt("0 11:00") // another hour of the same day
+	for i := range int64(2) {
+		if err := counter.TakeAgain(t.Context(), begun, mark, "alice", ann); err != nil {
+			t.Fatal(err)
+		}
+		marked(i + 1)
+	}
+	if err := counter.TakeAgain(t.Context(), begun, mark, "alice", ann); !envelope.IsFault(err, envelope.TooMany) || envelope.FaultOf(err).After != time.Hour {
+		t.Fatalf("the third of an hour: %+v", err)
+	}
+	marked(2)
+	now = limitsAt("0 12:00")
+	if err := counter.Take(t.Context(), "alice", ann, "bob@example.com"); err != nil {
+		t.Fatalf("the day has counted what was only sent in it: %v", err)
+	}
+	now = limitsAt("1 12:00")
+	if err := counter.TakeAgain(t.Context(), begun, mark.If(table.AtMost("n", 1)), "alice", ann); !errors.Is(err, table.ErrCondition) {
+		t.Fatalf("with a mark that is refused: %v", err)
+	}
+	if err := counter.Take(t.Context(), "alice", ann, "bob@example.com"); err != nil {
+		t.Fatalf("what was refused has counted: %v", err)
+	}
+}
+
+func TestWhatIsGivenBackIsNotCounted(t *testing.T) {
+	t.Parallel()
+	const ann, bob = "ann@example.com", "bob@example.com"
+	now := limitsAt("0 10:50")
+	counter := notify.LimitCounter{Table: open(t), Now: func() time.Time { return now }, Most: notify.Limits{PerHour: 2, PerDay: 3, PerRecipient: 2}}
+	take := func(to string) error { return counter.Take(t.Context(), "alice", to) }
+	if err := errors.Join(take(ann), take(ann)); err != nil {
+		t.Fatal(err)
+	}
+	if err := take(bob); !envelope.IsFault(err, envelope.TooMany) {
+		t.Fatalf("a third in the hour: %v", err)
+	}
+	if err := counter.Return(t.Context(), []time.Time{now, now}, "alice", ann); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(take(ann), take(bob)); err != nil {
+		t.Fatalf("two, after as many were given back: %v", err)
+	}
+	if err := take(bob); !envelope.IsFault(err, envelope.TooMany) {
+		t.Fatalf("a third in the hour: %v", err)
+	}
+	taken := now
+	now = limitsAt("0 11:10") // the hour is over, and the day is not
+	if err := counter.Return(t.Context(), []time.Time{taken}, "alice", bob); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(take(bob), take(bob)); err != nil {
+		t.Fatalf("two in the next hour, with one given back to the day: %v", err)
+	}
+	if err := take(ann); !envelope.IsFault(err, envelope.TooMany) {
+		t.Fatalf("a fourth in the day: %v", err)
+	}
+	now = limitsAt("2 00:00")
+	if err := counter.Return(t.Context(), []time.Time{taken}, "alice", bob); err != nil {
+		t.Fatalf("when the day is over: %v", err)
+	}
+	if err := (notify.LimitCounter{Table: counter.Table, Now: counter.Now}).Return(t.Context(), []time.Time{now}, "alice", bob); err != nil {
+		t.Fatalf("where nothing is bounded: %v", err)
+	}
+}
+
+func TestMoreAtOnceThanThereEverIsRoomForIsNoMatterOfWaiting(t *testing.T) {
+	t.Parallel()
+	counter := notify.LimitCounter{Table: open(t), Now: time.Now, Most: notify.Limits{PerHour: 1}}
+	if err := counter.Take(t.Context(), "alice", "ann@example.com", "+393401234567"); !envelope.IsFault(err, envelope.Invalid) {
+		t.Errorf("got %v, want an Invalid fault", err)
+	}
+}
+
+func TestManyAtOncePassNoBound(t *testing.T) {
+	t.Parallel()
+	now := limitsAt("0 10:00")
+	counter := notify.LimitCounter{Table: open(t), Now: func() time.Time { return now }, Most: notify.Limits{PerHour: 20, PerRecipient: 100}}
+	var passed atomic.Int64
+	var wg sync.WaitGroup
+	for range 50 {
+		wg.Go(func() {
+			err := counter.Take(t.Context(), "alice", "ann@example.com")
+			if err == nil {
+				passed.Add(1)
+			} else if !envelope.IsFault(err, envelope.TooMany) {
+				t.Error(err)
+			}
+		})
+	}
+	if wg.Wait(); passed.Load() != 20 {
+		t.Errorf("%d passed, want 20", passed.Load())
+	}
+}
+
+func TestCountsHoldNoAddressAndGoWithTheirWindow(t *testing.T) {
+	t.Parallel()
+	db, now := open(t), limitsAt("0 10:00")
+	counter := notify.LimitCounter{Table: db, Now: func() time.Time { return now }, Most: notify.Limits{PerHour: 5, PerDay: 5, PerRecipient: 5}}
+	if err := counter.Take(t.Context(), "alice", "ann@example.com"); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		when string
+		left int
+	}{{"0 10:59", 3}, {"0 12:00", 2}, {"1 00:01", 0}} {
+		if _, err := db.DeleteExpired(t.Context(), limitsAt(c.when)); err != nil {
+			t.Fatal(err)
+		}
+		left := 0
+		err := db.Scan(t.Context(), func(item table.Item) error {
+			left++
+			if strings.Contains(item.Key.String()+string(item.Raw), "example") {
+				t.Errorf("%v holds an address", item.Key)
+			}
+			return nil
+		})
+		if err != nil || left != c.left {
+			t.Errorf("at %s there are %d counts, %v, want %d", c.when, left, err, c.left)
+		}
+	}
+}
+
+// at is a time of a day in November, or of the one so many days later.
+func limitsAt(text string) time.Time {
+	clock, _ := time.Parse("15:04", text[2:])
+	return time.Date(2026, 11, 21+int(text[0]-'0'), clock.Hour(), clock.Minute(), 0, 0, time.UTC)
+}
+
+func open(t *testing.T) *sqlite.DB {
+	t.Helper()
+	db, err := sqlite.Open(filepath.Join(t.TempDir(), "table.sqlite"), sqlite.Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}

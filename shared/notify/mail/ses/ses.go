@@ -1,0 +1,108 @@
+// Package ses sends e-mail through Amazon SES.
+package ses
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	netmail "net/mail"
+	"strings"
+	"unicode"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sesv2"
+	"github.com/aws/aws-sdk-go-v2/service/sesv2/types"
+
+	"ferry/shared/notify/mail"
+)
+
+// API is what Sender uses of *sesv2.Client.
+type API interface {
+	SendEmail(context.Context, *sesv2.SendEmailInput, ...func(*sesv2.Options)) (*sesv2.SendEmailOutput, error)
+}
+
+// Sender sends through SES. It is safe for concurrent use.
+type Sender struct {
+	Client API
+	// ConfigurationSet names the one whose events tell how it goes on with
+	// each mail; empty is none.
+	ConfigurationSet string
+}
+
+var _ mail.Sender = Sender{}
+
+// Send implements mail.Sender: SES knows the message by its own ID.
+func (s Sender) Send(ctx context.Context, m mail.Message) (string, error) {
+	env, err := m.Envelope()
+	if err != nil {
+		return "", fmt.Errorf("sending mail: %w", err)
+	}
+	out, err := s.Client.SendEmail(ctx, s.input(m, env))
+	if err != nil {
+		return "", fmt.Errorf("sending mail: %w", classify(err))
+	}
+	return aws.ToString(out.MessageId), nil
+}
+
+func (s Sender) input(m mail.Message, env mail.Envelope) *sesv2.SendEmailInput {
+	in := &sesv2.SendEmailInput{
+		FromEmailAddress: aws.String(env.From.String()),
+		Destination:      &types.Destination{ToAddresses: []string{address(env.To)}},
+		Content: &types.EmailContent{Simple: &types.Message{
+			Subject: content(oneLine(m.Subject)), Body: &types.Body{Text: content(m.Text)}, Headers: headers(m),
+		}},
+	}
+	if m.HTML != "" {
+		in.Content.Simple.Body.Html = content(m.HTML)
+	}
+	if env.ReplyTo != nil {
+		in.ReplyToAddresses = []string{env.ReplyTo.String()}
+	}
+	if s.ConfigurationSet != "" {
+		in.ConfigurationSetName = aws.String(s.ConfigurationSet)
+	}
+	for name, value := range m.Tags {
+		in.EmailTags = append(in.EmailTags, types.MessageTag{Name: aws.String(name), Value: aws.String(value)})
+	}
+	return in
+}
+
+// address is the bare one, quoted where it must be.
+func address(a *netmail.Address) string {
+	return strings.Trim((&netmail.Address{Address: a.Address}).String(), "<>")
+}
+
+func headers(m mail.Message) []types.MessageHeader {
+	header := func(name, value string) types.MessageHeader {
+		return types.MessageHeader{Name: aws.String(name), Value: aws.String(value)}
+	}
+	all := []types.MessageHeader{header("Auto-Submitted", "auto-generated")} // RFC 3834: no vacation notices, please
+	if m.Unsubscribe != "" {
+		all = append(all, header("List-Unsubscribe", "<"+m.Unsubscribe+">"), header("List-Unsubscribe-Post", "List-Unsubscribe=One-Click"))
+	}
+	return all
+}
+
+func content(text string) *types.Content {
+	return &types.Content{Data: aws.String(text), Charset: aws.String("UTF-8")}
+}
+
+// classify tells what SES refuses for good: a request that it cannot read, as
+// with an address that is none, or a message whose content it rejects. That the
+// sender's address is not verified is a mistake in the settings, which passes.
+func classify(err error) error {
+	var refused *types.MessageRejected
+	var bad *types.BadRequestException
+	unverified := strings.Contains(err.Error(), "not verified")
+	if (errors.As(err, &refused) || errors.As(err, &bad)) && !unverified {
+		return fmt.Errorf("%w: %w", mail.ErrPermanent, err)
+	}
+	return err
+}
+
+// oneLine makes each run of white space and control characters one space, and
+// breaks what looks like an encoded word (RFC 2047).
+func oneLine(s string) string {
+	words := strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+	return strings.ReplaceAll(strings.Join(words, " "), "=?", "= ?")
+}

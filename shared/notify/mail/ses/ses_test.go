@@ -1,0 +1,97 @@
+package ses_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sesv2"
+	"github.com/aws/aws-sdk-go-v2/service/sesv2/types"
+
+	"ferry/shared/notify/mail"
+	"ferry/shared/notify/mail/ses"
+)
+
+type client struct {
+	asked *sesv2.SendEmailInput
+	err   error
+}
+
+func (c *client) SendEmail(_ context.Context, in *sesv2.SendEmailInput, _ ...func(*sesv2.Options)) (*sesv2.SendEmailOutput, error) {
+	c.asked = in
+	return &sesv2.SendEmailOutput{MessageId: aws.String("from-ses")}, c.err
+}
+
+func message() mail.Message {
+	return mail.Message{
+		ID: "1-a", From: "Ferry <ferry@example.org>", To: "Ann <ann@example.com>", ReplyTo: "Zoë <zoe@example.org>",
+		Subject: "a file\r\nBcc: eve@example.org =?utf-8?q?=0D?=", Text: "text", HTML: "<p>text</p>",
+		Unsubscribe: "https://files.example.com/v1/stop?t=x", Tags: map[string]string{"notice": "1-a"},
+	}
+}
+
+func TestAMailReachesSESWhole(t *testing.T) {
+	t.Parallel()
+	var c client
+	id, err := ses.Sender{Client: &c, ConfigurationSet: "set"}.Send(t.Context(), message())
+	if err != nil || id != "from-ses" {
+		t.Fatalf("sent as %q, %v", id, err)
+	}
+	in, m := c.asked, c.asked.Content.Simple
+	for what, pair := range map[string][2]string{
+		"the sender":            {*in.FromEmailAddress, `"Ferry" <ferry@example.org>`},
+		"the recipient":         {in.Destination.ToAddresses[0], "ann@example.com"},
+		"the reply address":     {in.ReplyToAddresses[0], "=?utf-8?q?Zo=C3=AB?= <zoe@example.org>"},
+		"the configuration set": {*in.ConfigurationSetName, "set"},
+		"the tag":               {*in.EmailTags[0].Name + *in.EmailTags[0].Value, "notice1-a"},
+		"the subject":           {*m.Subject.Data, "a file Bcc: eve@example.org = ?utf-8?q?=0D?="},
+		"the text":              {*m.Body.Text.Data, "text"},
+		"the HTML":              {*m.Body.Html.Data, "<p>text</p>"},
+		"the first header":      {*m.Headers[0].Name + ": " + *m.Headers[0].Value, "Auto-Submitted: auto-generated"},
+		"the second":            {*m.Headers[1].Name + ": " + *m.Headers[1].Value, "List-Unsubscribe: <https://files.example.com/v1/stop?t=x>"},
+		"the third":             {*m.Headers[2].Name + ": " + *m.Headers[2].Value, "List-Unsubscribe-Post: List-Unsubscribe=One-Click"},
+	} {
+		if pair[0] != pair[1] {
+			t.Errorf("%s is %q, want %q", what, pair[0], pair[1])
+		}
+	}
+}
+
+func TestAMailHasNoMoreThanItsMessage(t *testing.T) {
+	t.Parallel()
+	var c client
+	if _, err := (ses.Sender{Client: &c}).Send(t.Context(), mail.Message{ID: "1", From: "a@example.org", To: "b@example.org"}); err != nil {
+		t.Fatal(err)
+	}
+	in := c.asked
+	if in.ReplyToAddresses != nil || in.ConfigurationSetName != nil || in.EmailTags != nil || in.Content.Simple.Body.Html != nil || len(in.Content.Simple.Headers) != 1 {
+		t.Errorf("asked was %+v", in)
+	}
+}
+
+func TestOnlyARefusalOfTheMessageIsForGood(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name      string
+		err       error
+		permanent bool
+	}{
+		{"a message that is rejected", &types.MessageRejected{Message: aws.String("Virus")}, true},
+		{"an address that is none", &types.BadRequestException{Message: aws.String("Missing final '@domain'")}, true},
+		{"a sender that is not verified yet", &types.MessageRejected{Message: aws.String("Email address is not verified. The following identities failed the check in region EU-SOUTH-1: a@example.org")}, false},
+		{"too many requests", &types.TooManyRequestsException{}, false},
+		{"an account that is paused", &types.SendingPausedException{}, false},
+		{"an account that is suspended", &types.AccountSuspendedException{}, false},
+		{"a missing configuration set", &types.NotFoundException{}, false},
+		{"no network", errors.New("no route"), false},
+	} {
+		_, err := ses.Sender{Client: &client{err: tt.err}}.Send(t.Context(), message())
+		if err == nil || errors.Is(err, mail.ErrPermanent) != tt.permanent {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+	}
+	if _, err := (ses.Sender{Client: &client{}}).Send(t.Context(), mail.Message{ID: "1", From: "a@example.org", To: "none"}); !errors.Is(err, mail.ErrPermanent) {
+		t.Errorf("an address that is none: %v", err)
+	}
+}

@@ -1,0 +1,189 @@
+// Package smtp sends e-mail through an SMTP server.
+package smtp
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	netmail "net/mail"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	gomail "github.com/wneessen/go-mail"
+
+	"ferry/shared/notify/mail"
+)
+
+const (
+	// timeout bounds one Send, however much time the caller's context leaves.
+	timeout = 30 * time.Second
+	// quitTimeout bounds the farewell, which nothing depends on any more.
+	quitTimeout = 2 * time.Second
+)
+
+// Sender sends through one server, with a connection per message. It is safe
+// for concurrent use.
+type Sender struct {
+	server server
+	tls    *tls.Config
+}
+
+var _ mail.Sender = (*Sender)(nil)
+
+// New returns a Sender for the server at an address: smtp://host (STARTTLS,
+// port 587) or smtps://host (TLS from the start, port 465), with user:password@
+// before and :port behind the host as needed. STARTTLS is mandatory, except
+// on a loopback host or with ?tls=off; ?tls=on asks for it there too. Without
+// TLS a password goes to a loopback host alone. No connection is made yet.
+func New(address string) (*Sender, error) {
+	s, err := parse(address)
+	if err != nil {
+		return nil, err
+	}
+	return &Sender{s, &tls.Config{ServerName: s.host, MinVersion: tls.VersionTLS12}}, nil
+}
+
+// Send implements mail.Sender: a server knows the message by its Message-ID.
+// When the context ends, so does the connection.
+func (s *Sender) Send(ctx context.Context, m mail.Message) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel() // closes the connection too
+	env, err := m.Envelope()
+	if err != nil {
+		return "", fmt.Errorf("sending mail: %w", err)
+	}
+	client, err := s.client(ctx, env)
+	if err != nil {
+		return "", fmt.Errorf("preparing to send mail: %w", err)
+	}
+	conn, err := client.DialToSMTPClientWithContext(ctx)
+	if err != nil {
+		return "", fmt.Errorf("connecting to the mail server: %w", because(ctx, err))
+	}
+	msg := compose(m, env)
+	err = client.SendWithSMTPClient(conn, msg)
+	if err != nil && !msg.IsDelivered() {
+		return "", fmt.Errorf("sending mail: %w", because(ctx, classify(err)))
+	}
+	if conn.UpdateDeadline(quitTimeout) == nil {
+		conn.Quit()
+	}
+	return msg.GetMessageID(), nil
+}
+
+// because tells that the time was up, where the error is but a closed connection.
+func because(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+// client makes a client for one message: it dials under that message's context.
+func (s *Sender) client(ctx context.Context, env mail.Envelope) (*gomail.Client, error) {
+	opts := []gomail.Option{
+		gomail.WithPort(s.server.port),
+		gomail.WithTimeout(timeout),
+		gomail.WithTLSConfig(s.tls),
+		gomail.WithDialContextFunc(s.dial(ctx)),
+		gomail.WithoutNoop(),
+		gomail.WithoutRset(),
+	}
+	logins := []gomail.SMTPAuthType{gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthPlain, gomail.SMTPAuthLogin}
+	switch s.server.security {
+	case startTLS:
+		opts = append(opts, gomail.WithTLSPolicy(gomail.TLSMandatory))
+	case implicitTLS:
+		opts = append(opts, gomail.WithSSL())
+	case noTLS:
+		opts = append(opts, gomail.WithTLSPolicy(gomail.NoTLS))
+		logins = []gomail.SMTPAuthType{gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthPlainNoEnc, gomail.SMTPAuthLoginNoEnc}
+	}
+	if s.server.user != "" {
+		opts = append(opts, gomail.WithUsername(s.server.user), gomail.WithPassword(s.server.password),
+			gomail.WithOpportunisticSMTPAuth(logins...))
+	}
+	if ascii(env.From.Address) && ascii(env.To.Address) {
+		// Asked for without need it makes some servers bounce the message on
+		// its way through an older one.
+		opts = append(opts, gomail.WithoutSMTPUTF8())
+	}
+	return gomail.NewClient(s.server.host, opts...)
+}
+
+// dial connects and ties the connection to ctx: the client itself heeds the
+// context while it dials, and no more while it talks.
+func (s *Sender) dial(ctx context.Context) gomail.DialContextFunc {
+	return func(dialing context.Context, network, _ string) (net.Conn, error) {
+		var d net.Dialer
+		conn, err := d.DialContext(dialing, network, net.JoinHostPort(s.server.host, strconv.Itoa(s.server.port)))
+		if err != nil {
+			return nil, err
+		}
+		context.AfterFunc(ctx, func() { conn.Close() })
+		if s.server.security != implicitTLS {
+			return conn, nil
+		}
+		secure := tls.Client(conn, s.tls)
+		if err := secure.HandshakeContext(dialing); err != nil {
+			return nil, err
+		}
+		return secure, nil
+	}
+}
+
+// classify tells what the server refused for good. Replies about the sender's
+// address or the login are about our settings, and so pass when these are mended.
+func classify(err error) error {
+	var refused *gomail.SendError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	text, _, _ := strings.Cut(refused.Error(), ", affected ") // what follows repeats the recipient
+	err = errors.New(text)
+	code := refused.ErrorCode()
+	about := refused.Reason == gomail.ErrSMTPRcptTo || refused.Reason == gomail.ErrSMTPData || refused.Reason == gomail.ErrSMTPDataClose
+	login := code == 530 || code == 534 || code == 535 || code == 538
+	if about && code >= 500 && !login {
+		return fmt.Errorf("%w: %w", mail.ErrPermanent, err)
+	}
+	return err
+}
+
+func compose(m mail.Message, env mail.Envelope) *gomail.Msg {
+	msg := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
+	msg.FromMailAddress(env.From)
+	msg.ToMailAddress(&netmail.Address{Address: env.To.Address})
+	if env.ReplyTo != nil {
+		msg.ReplyToMailAddress(env.ReplyTo)
+	}
+	domain := env.From.Address[strings.LastIndex(env.From.Address, "@"):]
+	msg.SetMessageIDWithValue(m.ID + domain)
+	msg.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no vacation notices, please
+	if m.Unsubscribe != "" {
+		msg.SetGenHeaderPreformatted("List-Unsubscribe", "<"+m.Unsubscribe+">") // encoded it would be no address
+		msg.SetGenHeader("List-Unsubscribe-Post", "List-Unsubscribe=One-Click")
+	}
+	msg.Subject(oneLine(m.Subject))
+	msg.SetBodyString(gomail.TypeTextPlain, m.Text)
+	if m.HTML != "" {
+		msg.AddAlternativeString(gomail.TypeTextHTML, m.HTML)
+	}
+	return msg
+}
+
+// oneLine makes each run of white space and control characters one space. It
+// also breaks what looks like an encoded word (RFC 2047), which could bring
+// such characters back when the recipient's program decodes it.
+func oneLine(s string) string {
+	words := strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+	return strings.ReplaceAll(strings.Join(words, " "), "=?", "= ?")
+}
+
+func ascii(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII })
+}

@@ -1,0 +1,389 @@
+package smtp
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"mime/quotedprintable"
+	"net"
+	netmail "net/mail"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ferry/shared/notify/mail"
+	"ferry/shared/notify/mail/smtptest"
+)
+
+func message() mail.Message {
+	return mail.Message{
+		ID: "0001-abc", From: "Ferry <ferry@example.org>", To: "ann@example.com", ReplyTo: "demo@example.net",
+		Subject: "A file", Text: "text of the mail\n", HTML: "<p>HTML of the mail</p>\n",
+	}
+}
+
+// sender returns a Sender for the server that trusts its certificate.
+func sender(t *testing.T, scheme, login, options string, srv *smtptest.Server) *Sender {
+	t.Helper()
+	s, err := New(scheme + "://" + login + srv.Address + options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.tls.RootCAs = srv.Roots
+	return s
+}
+
+// only returns the one message the server got.
+func only(t *testing.T, srv *smtptest.Server) (*netmail.Message, string) {
+	t.Helper()
+	messages := srv.Talk().Messages
+	if len(messages) != 1 {
+		t.Fatalf("%d messages arrived, want 1", len(messages))
+	}
+	m, err := netmail.ReadMessage(strings.NewReader(messages[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, messages[0]
+}
+
+func decoded(t *testing.T, header string) string {
+	t.Helper()
+	s, err := new(mime.WordDecoder).DecodeHeader(header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func parts(t *testing.T, m *netmail.Message) map[string]string {
+	t.Helper()
+	kind, params, err := mime.ParseMediaType(m.Header.Get("Content-Type"))
+	if err != nil || kind != "multipart/alternative" {
+		t.Fatalf("the message is %s, %v", kind, err)
+	}
+	found := map[string]string{}
+	r := multipart.NewReader(m.Body, params["boundary"])
+	for {
+		p, err := r.NextRawPart()
+		if err == io.EOF {
+			return found
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if enc := p.Header.Get("Content-Transfer-Encoding"); enc != "quoted-printable" {
+			t.Errorf("a part's encoding is %s", enc)
+		}
+		body, err := io.ReadAll(quotedprintable.NewReader(p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[p.Header.Get("Content-Type")] = string(body)
+	}
+}
+
+func TestAMailArrivesAsTextAndHTML(t *testing.T) {
+	t.Parallel()
+	srv := smtptest.Start(t, smtptest.Options{})
+	m := message()
+	m.Text = "Grüße, 你好 🚢\n" + strings.Repeat("long ", 300) + "\n.\nafter a lone dot\n"
+	m.HTML = "<p>Grüße, 你好 🚢</p>\n"
+	if _, err := sender(t, "smtp", "", "", srv).Send(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	got, raw := only(t, srv)
+	for header, want := range map[string]string{
+		"From": `"Ferry" <ferry@example.org>`, "To": "<ann@example.com>", "Reply-To": "<demo@example.net>",
+		"Subject": "A file", "Message-Id": "<0001-abc@example.org>", "Auto-Submitted": "auto-generated", "Mime-Version": "1.0",
+	} {
+		if got.Header.Get(header) != want {
+			t.Errorf("%s is %q, want %q", header, got.Header.Get(header), want)
+		}
+	}
+	if _, err := got.Header.Date(); err != nil {
+		t.Errorf("the date: %v", err)
+	}
+	bodies := parts(t, got)
+	if b := bodies["text/plain; charset=UTF-8"]; b != m.Text {
+		t.Errorf("the text arrived as %q", b)
+	}
+	if b := bodies["text/html; charset=UTF-8"]; b != m.HTML {
+		t.Errorf("the HTML arrived as %q", b)
+	}
+	for line := range strings.Lines(raw) {
+		if len(line) > 79 || !ascii(line) {
+			t.Errorf("a line that not every server takes: %q", line)
+		}
+	}
+	lines := srv.Talk().Lines
+	if !slices.Contains(lines, "RCPT TO:<ann@example.com>") || !slices.Contains(lines, "QUIT") {
+		t.Errorf("the talk was %q", lines)
+	}
+}
+
+func TestAMailOffersToBeTheLast(t *testing.T) {
+	t.Parallel()
+	const address = "https://ferry.example.org/v1/notifications/stop?lang=en&t=0123456789_-0123456789_-0123456789_-0123456789"
+	for unsubscribe, want := range map[string][2]string{
+		"":      {"", ""},
+		address: {"<" + address + ">", "List-Unsubscribe=One-Click"},
+	} {
+		srv := smtptest.Start(t, smtptest.Options{})
+		m := message()
+		m.Unsubscribe = unsubscribe
+		provider, err := sender(t, "smtp", "", "", srv).Send(t.Context(), m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _ := only(t, srv)
+		if is := [2]string{got.Header.Get("List-Unsubscribe"), got.Header.Get("List-Unsubscribe-Post")}; is != want {
+			t.Errorf("got %q, want %q", is, want)
+		}
+		if id := got.Header.Get("Message-Id"); provider != id {
+			t.Errorf("it is known as %s, and went as %s", provider, id)
+		}
+	}
+}
+
+func TestTheSameIDGivesTheSameMessageID(t *testing.T) {
+	t.Parallel()
+	srv := smtptest.Start(t, smtptest.Options{})
+	s := sender(t, "smtp", "", "", srv)
+	for range 2 {
+		if _, err := s.Send(t.Context(), message()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	messages := srv.Talk().Messages
+	for _, m := range messages {
+		if !strings.Contains(m, "Message-ID: <0001-abc@example.org>\n") {
+			t.Errorf("another Message-ID in %s", m)
+		}
+	}
+	if len(messages) != 2 {
+		t.Errorf("%d messages", len(messages))
+	}
+}
+
+func TestUserTextNeverBecomesAHeader(t *testing.T) {
+	t.Parallel()
+	const evil = "Hi\r\nBcc: spy@example.org\r\n\r\n<b>body</b>\x00\x1b\u2028end"
+	tests := []struct {
+		name   string
+		change func(*mail.Message)
+		sent   bool
+	}{
+		{"in the subject", func(m *mail.Message) { m.Subject = evil }, true},
+		{"in a long subject of another script", func(m *mail.Message) { m.Subject = strings.Repeat("ü你", 100) + evil }, true},
+		{"in the subject without a space", func(m *mail.Message) { m.Subject = strings.Repeat("x", 500) + "\nBcc:y" }, true},
+		{"as an encoded word", func(m *mail.Message) { m.Subject = "=?utf-8?q?Hi=0D=0ABcc:_spy@example.org?=" }, true},
+		{"in the bodies", func(m *mail.Message) { m.Text, m.HTML = evil, evil }, true},
+		{"in the recipient", func(m *mail.Message) { m.To += "\r\nBcc: spy@example.org" }, false},
+		{"in the name of the reply address", func(m *mail.Message) { m.ReplyTo = "\"a\r\nBcc: x\" <a@example.org>" }, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			srv := smtptest.Start(t, smtptest.Options{})
+			m := message()
+			tt.change(&m)
+			_, err := sender(t, "smtp", "", "", srv).Send(t.Context(), m)
+			if !tt.sent {
+				if messages := srv.Talk().Messages; !errors.Is(err, mail.ErrPermanent) || len(messages) != 0 {
+					t.Fatalf("got %v and %d messages", err, len(messages))
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, raw := only(t, srv)
+			if got.Header.Get("Bcc") != "" || len(got.Header) != 9 {
+				t.Errorf("headers %v", got.Header)
+			}
+			head, _, _ := strings.Cut(raw, "\n\n")
+			for line := range strings.Lines(head) {
+				if len(line) > 998 {
+					t.Errorf("a header line of %d bytes", len(line))
+				}
+			}
+			if s := decoded(t, got.Header.Get("Subject")); strings.ContainsAny(s, "\r\n\x00\x1b\u2028") {
+				t.Errorf("the subject arrived as %q", s)
+			}
+		})
+	}
+}
+
+func TestASubjectInAnyScriptArrivesFoldedAndWhole(t *testing.T) {
+	t.Parallel()
+	srv := smtptest.Start(t, smtptest.Options{})
+	m := message()
+	m.Subject = "demo hat dir eine Datei geschickt: " + strings.Repeat("Über 你好 🚢 ", 12) + "Ende"
+	if _, err := sender(t, "smtp", "", "", srv).Send(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	got, raw := only(t, srv)
+	if s := decoded(t, got.Header.Get("Subject")); s != m.Subject {
+		t.Errorf("the subject arrived as %q", s)
+	}
+	head, _, _ := strings.Cut(raw, "\n\n")
+	for line := range strings.Lines(head) {
+		if len(line) > 79 {
+			t.Errorf("a header line of %d bytes: %q", len(line), line)
+		}
+	}
+}
+
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name      string
+		replies   map[string]string
+		permanent bool
+	}{
+		{"an unknown recipient is refused for good", map[string]string{"RCPT": "550 5.1.1 no such user ann@example.com"}, true},
+		{"a refused message is refused for good", map[string]string{".": "554 5.7.1 looks like spam"}, true},
+		{"a refused DATA is refused for good", map[string]string{"DATA": "554 5.5.1 no valid recipients"}, true},
+		{"greylisting passes", map[string]string{"RCPT": "450 4.2.0 greylisted"}, false},
+		{"a full disk at the server passes", map[string]string{".": "452 4.3.1 no space"}, false},
+		{"a refused sender passes when the settings are mended", map[string]string{"MAIL": "553 5.7.1 not yours"}, false},
+		{"a missing login passes when the settings are mended", map[string]string{"RCPT": "530 5.7.0 authentication required"}, false},
+		{"a server that refuses to talk passes", map[string]string{"EHLO": "554 go away", "HELO": "554 go away"}, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			srv := smtptest.Start(t, smtptest.Options{Replies: tt.replies})
+			_, err := sender(t, "smtp", "", "", srv).Send(t.Context(), message())
+			if err == nil || errors.Is(err, mail.ErrPermanent) != tt.permanent {
+				t.Fatalf("got %v", err)
+			}
+			if strings.Contains(err.Error(), "affected") {
+				t.Errorf("the error repeats the recipient: %v", err)
+			}
+		})
+	}
+}
+
+func TestAServerThatIsDownPasses(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	s, err := New("smtp://" + l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Send(t.Context(), message()); err == nil || errors.Is(err, mail.ErrPermanent) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestAFailedFarewellIsNoFailure(t *testing.T) {
+	t.Parallel()
+	srv := smtptest.Start(t, smtptest.Options{Replies: map[string]string{"QUIT": "421 no"}})
+	if _, err := sender(t, "smtp", "", "", srv).Send(t.Context(), message()); err != nil {
+		t.Fatal(err)
+	}
+	only(t, srv)
+}
+
+func TestAHungServerIsLeftWhenTheContextEnds(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]smtptest.Options{
+		"at the greeting":      {Silent: true},
+		"at EHLO":              {Hang: "EHLO"},
+		"at STARTTLS":          {Hang: "STARTTLS", Offer: []string{"STARTTLS"}},
+		"in the TLS handshake": {Silent: true},
+		"at the recipient":     {Hang: "RCPT"},
+		"after the message":    {Hang: "."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv := smtptest.Start(t, o)
+			scheme, options := "smtp", ""
+			switch name {
+			case "at STARTTLS":
+				options = "?tls=on"
+			case "in the TLS handshake":
+				scheme = "smtps"
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			_, err := sender(t, scheme, "", options, srv).Send(ctx, message())
+			if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, mail.ErrPermanent) {
+				t.Fatalf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	t.Run("STARTTLS protects login and message", func(t *testing.T) {
+		t.Parallel()
+		srv := smtptest.Start(t, smtptest.Options{Offer: []string{"STARTTLS", "AUTH PLAIN LOGIN"}})
+		s := sender(t, "smtp", "ann:s3cret@", "?tls=on", srv)
+		if _, err := s.Send(t.Context(), message()); err != nil {
+			t.Fatal(err)
+		}
+		secure, lines := srv.Talk().Secure, srv.Talk().Lines
+		tlsAt := slices.Index(lines, "STARTTLS")
+		authAt := slices.Index(lines, "AUTH PLAIN "+base64.StdEncoding.EncodeToString([]byte("\x00ann\x00s3cret")))
+		if len(secure) != 1 || !secure[0] || tlsAt < 0 || authAt < tlsAt {
+			t.Errorf("over TLS %v, the talk was %q", secure, lines)
+		}
+	})
+	t.Run("a server without STARTTLS gets neither password nor message", func(t *testing.T) {
+		t.Parallel()
+		srv := smtptest.Start(t, smtptest.Options{Offer: []string{"AUTH PLAIN LOGIN"}})
+		s := sender(t, "smtp", "ann:s3cret@", "?tls=on", srv)
+		_, err := s.Send(t.Context(), message())
+		messages, lines := srv.Talk().Messages, srv.Talk().Lines
+		if err == nil || errors.Is(err, mail.ErrPermanent) || len(messages) != 0 || strings.Contains(strings.Join(lines, " "), "AUTH") {
+			t.Errorf("got %v, the talk was %q", err, lines)
+		}
+	})
+	t.Run("a certificate that is not trusted stops the mail", func(t *testing.T) {
+		t.Parallel()
+		srv := smtptest.Start(t, smtptest.Options{Offer: []string{"STARTTLS"}})
+		s := sender(t, "smtp", "", "?tls=on", srv)
+		s.tls.RootCAs = nil
+		if _, err := s.Send(t.Context(), message()); err == nil || errors.Is(err, mail.ErrPermanent) {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("smtps is TLS from the start", func(t *testing.T) {
+		t.Parallel()
+		srv := smtptest.Start(t, smtptest.Options{Implicit: true, Offer: []string{"AUTH LOGIN PLAIN"}})
+		if _, err := sender(t, "smtps", "ann:s3cret@", "", srv).Send(t.Context(), message()); err != nil {
+			t.Fatal(err)
+		}
+		if secure := srv.Talk().Secure; len(secure) != 1 || !secure[0] {
+			t.Errorf("over TLS: %v", secure)
+		}
+	})
+	t.Run("a loopback server gets the login without TLS", func(t *testing.T) {
+		t.Parallel()
+		srv := smtptest.Start(t, smtptest.Options{Offer: []string{"AUTH PLAIN"}})
+		if _, err := sender(t, "smtp", "ann:s3cret@", "", srv).Send(t.Context(), message()); err != nil {
+			t.Fatal(err)
+		}
+		only(t, srv)
+	})
+	t.Run("a refused login passes and does not show the password", func(t *testing.T) {
+		t.Parallel()
+		srv := smtptest.Start(t, smtptest.Options{Offer: []string{"AUTH PLAIN"}, Replies: map[string]string{"AUTH": "535 5.7.8 bad credentials"}})
+		_, err := sender(t, "smtp", "ann:s3cret@", "", srv).Send(t.Context(), message())
+		if err == nil || errors.Is(err, mail.ErrPermanent) || strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("got %v", err)
+		}
+	})
+}

@@ -1,0 +1,163 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"ferry/shared/table"
+)
+
+// What can stand in an operator's way.
+var (
+	ErrUnknown = errors.New("no such notification is known")
+	ErrHeld    = errors.New("it is being sent right now; if its sender has died, it is free in 2 minutes")
+	ErrSent    = errors.New("it was sent before")
+	ErrFailed  = errors.New("it has failed before")
+)
+
+// Cancelled is the last error of a notice that an operator has ended.
+const Cancelled = "cancelled"
+
+// Waiting yields what is in the outbox. An item that is no notice has an ID and
+// says so in LastError.
+func Waiting(ctx context.Context, t table.Table) iter.Seq2[Notice, error] {
+	return func(yield func(Notice, error) bool) {
+		for shard := range shards {
+			for item, err := range items(ctx, t, table.Query{PK: partition(shard)}) {
+				if !yield(shown(item, err)) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// GivenUp yields the notices that were given up in the last 30 days, newest
+// first. LastError says why.
+func GivenUp(ctx context.Context, t table.Table) iter.Seq2[Notice, error] {
+	return func(yield func(Notice, error) bool) {
+		for item, err := range items(ctx, t, table.Query{PK: failedPartition, Descending: true}) {
+			if !yield(shown(item, err)) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func shown(item table.Item, err error) (Notice, error) {
+	if err != nil {
+		return Notice{}, err
+	}
+	n, err := decode(item)
+	if err != nil {
+		return Notice{ID: item.Key.SK, LastError: err.Error()}, nil
+	}
+	return n, nil
+}
+
+// Find returns what is known of a notice, or ErrUnknown.
+func Find(ctx context.Context, t table.Table, id string) (Notice, error) {
+	found, err := States(ctx, t, []string{id})
+	switch {
+	case err != nil:
+		return Notice{}, err
+	case len(found) == 0:
+		return Notice{}, ErrUnknown
+	}
+	return found[0], nil
+}
+
+// Retry makes a notice due now, one that has failed too, and gives it another
+// day. It returns ErrUnknown, ErrHeld, or ErrSent if there is no sense in it.
+func Retry(ctx context.Context, t table.Table, now time.Time, id string) error {
+	items, err := lookUp(ctx, t, id)
+	if err != nil {
+		return err
+	}
+	n, err := latest(items)
+	if err != nil {
+		return err
+	}
+	failed := table.Delete(failedKey(id)).If(table.Exists())
+	if items[2].Found() {
+		failed = table.Delete(settledKey(id)).If(table.Equal("state", string(Failed)))
+	}
+	var ops []table.Op
+	switch {
+	case n.ID == "":
+		return ErrUnknown
+	case n.Outcome == Sent:
+		return ErrSent
+	case n.Outcome == Failed:
+		ops = n.revive(failed, now)
+	case n.held(now):
+		return ErrHeld
+	default:
+		ops = []table.Op{table.Update(n.Key()).If(untouched(n)...).Set("notBefore", now.UnixMilli()).Set("retried", now.Unix()).Set("sending", false)}
+	}
+	return operated("retrying", t.Write(ctx, ops...))
+}
+
+// revive returns the operations that put a failed notice in the outbox again,
+// with the one that removes it from where it is. Its tries go on counting:
+// they name the claims of senders.
+func (n Notice) revive(failed table.Op, now time.Time) []table.Op {
+	n.Outcome, n.FailedAt, n.SentAt, n.Delivered, n.Provider, n.LastError = "", 0, 0, 0, "", ""
+	n.NotBefore, n.Retried, n.Sending = now.UnixMilli(), now.Unix(), false
+	return []table.Op{failed, table.Put(n.Key(), n).If(table.NotExists())}
+}
+
+// Cancel takes a notice out of the outbox: its sender sees it as failed. It
+// returns ErrUnknown, ErrHeld, ErrSent or ErrFailed if that is not possible.
+// also is for the operations that belong to a notice that has failed.
+func Cancel(ctx context.Context, t table.Table, now time.Time, id string, also ...Settled) error {
+	n, err := Find(ctx, t, id)
+	switch {
+	case err != nil:
+		return err
+	case n.Outcome == Sent:
+		return ErrSent
+	case n.Outcome == Failed:
+		return ErrFailed
+	case n.held(now):
+		return ErrHeld
+	}
+	return operated("cancelling", t.Write(ctx, n.end(now, Cancelled, also)...))
+}
+
+// end returns the operations that take a notice which waits out of the outbox
+// as failed.
+func (n Notice) end(now time.Time, why string, also []Settled) []table.Op {
+	ops := []table.Op{table.Delete(n.Key()).If(untouched(n)...)}
+	n.Outcome, n.FailedAt, n.LastError = Failed, now.UnixMilli(), why
+	if n.Kind != PIN {
+		ops = append(ops, n.keep(now))
+	}
+	for _, settled := range also {
+		ops = append(ops, settled.ops(n)...)
+	}
+	return ops
+}
+
+// held reports whether a sender has the notice now.
+func (n Notice) held(now time.Time) bool { return n.Sending && n.NotBefore > now.UnixMilli() }
+
+// untouched are the conditions that no sender has claimed the notice since.
+func untouched(n Notice) []table.Cond {
+	return []table.Cond{table.Exists(), table.AtMost("tries", n.Tries)}
+}
+
+// operated wraps the error of an operator's write. A refused condition means
+// that a sender was faster.
+func operated(what string, err error) error {
+	if errors.Is(err, table.ErrCondition) {
+		return ErrHeld
+	}
+	if err != nil {
+		return fmt.Errorf("%s a notice: %w", what, err)
+	}
+	return nil
+}

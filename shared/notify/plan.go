@@ -1,0 +1,165 @@
+package notify
+
+import (
+	_ "embed"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// planText has a line for each country: its code, its region, and its plan in
+// JSON. Countries that share a code stand in the order in which they are tried.
+// The test of this file writes it.
+//
+//go:embed plans.txt
+var planText string
+
+// plan is a country's numbering plan.
+type plan struct {
+	Code   string `json:"-"`
+	Region string `json:"-"`
+	// Abroad and Within match what is dialled before the code of another
+	// country, and before a number in the same one; Instead is what the
+	// latter is replaced by, mostly by nothing.
+	Abroad  string `json:"abroad,omitempty"`
+	Within  string `json:"within,omitempty"`
+	Instead string `json:"instead,omitempty"`
+	// Begin matches the begin of the country's numbers, if that is enough to
+	// tell them from those of others with the same code.
+	Begin string `json:"begin,omitempty"`
+	All   desc   `json:"all"`
+	// What is neither mobile nor fixed, in the order in which it is looked at.
+	First    []desc `json:"first,omitempty"` // premium rate, toll free, shared cost, voice over IP
+	Personal *desc  `json:"personal,omitempty"`
+	Second   []desc `json:"second,omitempty"` // pagers, company numbers, voice mail
+	Fixed    *desc  `json:"fixed,omitempty"`
+	Mobile   *desc  `json:"mobile,omitempty"`
+	Same     bool   `json:"same,omitempty"` // fixed and mobile numbers look alike
+}
+
+// desc describes numbers of one kind.
+type desc struct {
+	Pattern string `json:"pattern"`
+	Lengths []int  `json:"lengths,omitempty"`
+	Local   []int  `json:"local,omitempty"` // lengths within an area
+}
+
+// matches reports whether the number is of the kind; none is of a nil kind.
+func (d *desc) matches(number string) bool {
+	return d != nil && (len(d.Lengths) == 0 || slices.Contains(d.Lengths, len(number))) && d.fits(number)
+}
+
+// fits is matches whatever the length.
+func (d *desc) fits(number string) bool {
+	return regexp.MustCompile("^(?:" + d.Pattern + ")$").MatchString(number)
+}
+
+// fit of a number's length.
+type fit int
+
+const (
+	possible fit = iota
+	tooShort
+	tooLong
+	impossible
+)
+
+func (p plan) length(number string) fit {
+	n, lengths := len(number), p.All.Lengths
+	switch {
+	case slices.Contains(lengths, n):
+		return possible
+	case slices.Contains(p.All.Local, n), len(lengths) == 0:
+		return impossible
+	case n < lengths[0]:
+		return tooShort
+	case n > lengths[len(lengths)-1]:
+		return tooLong
+	}
+	return impossible
+}
+
+// kind is what a number is for.
+type kind int
+
+const (
+	unknown kind = iota // no number of the plan
+	mobile
+	other
+)
+
+// kindOf looks for the country of a number among those that share its code.
+func kindOf(number string, plans []plan) kind {
+	for _, p := range plans {
+		if p.Begin != "" && len(plans) > 1 {
+			if regexp.MustCompile("^(?:" + p.Begin + ")").MatchString(number) {
+				return p.kind(number)
+			}
+			continue
+		}
+		if k := p.kind(number); k != unknown {
+			return k
+		}
+	}
+	return unknown
+}
+
+func (p plan) kind(number string) kind {
+	matches := func(d desc) bool { return d.matches(number) }
+	switch {
+	case !p.All.matches(number):
+		return unknown
+	case slices.ContainsFunc(p.First, matches):
+		return other
+	case p.Personal.matches(number):
+		return mobile
+	case slices.ContainsFunc(p.Second, matches):
+		return other
+	case p.Fixed.matches(number) && (p.Same || p.Mobile.matches(number)):
+		return mobile // a number of either kind
+	case p.Fixed.matches(number):
+		return other
+	case !p.Same && p.Mobile.matches(number):
+		return mobile
+	}
+	return unknown
+}
+
+// planOf returns the plan of a region.
+func planOf(region string) (plan, bool) {
+	if region == "" || region == world {
+		return plan{}, false
+	}
+	found := find(func(_, r string) bool { return r == region })
+	if len(found) == 0 {
+		return plan{}, false
+	}
+	return found[0], true
+}
+
+// world is the region of codes that belong to no country.
+const world = "001"
+
+// plansOf returns the plans of the countries with this code.
+func plansOf(code string) []plan {
+	return find(func(c, _ string) bool { return c == code })
+}
+
+// find reads only the lines that are wanted.
+func find(want func(code, region string) bool) []plan {
+	var found []plan
+	for line := range strings.Lines(planText) {
+		code, rest, _ := strings.Cut(line, " ")
+		region, text, _ := strings.Cut(rest, " ")
+		if code == "#" || !want(code, region) {
+			continue
+		}
+		p := plan{Code: code, Region: region}
+		if err := json.Unmarshal([]byte(text), &p); err != nil {
+			panic("plans.txt: " + err.Error()) // a test reads each line
+		}
+		found = append(found, p)
+	}
+	return found
+}

@@ -1,0 +1,137 @@
+package notify
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/nyaruka/phonenumbers"
+)
+
+func updating() bool {
+	f := flag.Lookup("update")
+	return f != nil && f.Value.String() == "true"
+}
+
+func TestMain(m *testing.M) {
+	flag.Bool("update", false, "write plans.txt anew")
+	flag.Parse()
+	os.Exit(m.Run())
+}
+
+const heading = `# The numbering plans of the world, from Google's libphonenumber (https://github.com/google/libphonenumber,
+# Apache License 2.0) by way of github.com/nyaruka/phonenumbers; no comments but these lines.
+# Written by: go test ./shared/notify -run Plans -update
+`
+
+// TestPlansAreThoseOfTheLibrary fails when a newer version of the library has
+// newer plans.
+func TestPlansAreThoseOfTheLibrary(t *testing.T) {
+	want := heading + generate(t)
+	if updating() {
+		if err := os.WriteFile("plans.txt", []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if planText != want {
+		t.Error("plans.txt is out of date: go test ./shared/notify -run Plans -update")
+	}
+}
+
+func TestEachPlanCanBeRead(t *testing.T) {
+	t.Parallel()
+	all := find(func(string, string) bool { return true })
+	if len(all) < 240 {
+		t.Errorf("%d plans", len(all))
+	}
+	for _, p := range all {
+		if len(p.All.Lengths) == 0 || !slices.IsSorted(p.All.Lengths) || p.All.Pattern == "" {
+			t.Errorf("%s %s: %+v", p.Code, p.Region, p.All)
+		}
+	}
+}
+
+func generate(t *testing.T) string {
+	t.Helper()
+	collection, err := phonenumbers.MetadataCollection()
+	if err != nil {
+		t.Fatal(err)
+	}
+	byRegion := map[string]*phonenumbers.PhoneMetadata{}
+	for _, m := range collection.GetMetadata() {
+		byRegion[regionKey(m.GetId(), int(m.GetCountryCode()))] = m
+	}
+	var codes []int
+	for code := range phonenumbers.GetSupportedCallingCodes() {
+		codes = append(codes, code)
+	}
+	slices.Sort(codes)
+	var b strings.Builder
+	for _, code := range codes {
+		for _, region := range phonenumbers.GetRegionCodesForCountryCode(code) {
+			text, err := json.Marshal(convert(byRegion[regionKey(region, code)]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&b, "%d %s %s\n", code, region, plainHTML(string(text)))
+		}
+	}
+	return b.String()
+}
+
+// plainHTML undoes what encoding/json does for the sake of HTML.
+func plainHTML(text string) string {
+	return strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(text)
+}
+
+func regionKey(region string, code int) string {
+	if region == world {
+		return region + strconv.Itoa(code)
+	}
+	return region
+}
+
+func convert(m *phonenumbers.PhoneMetadata) plan {
+	return plan{
+		Abroad: m.GetInternationalPrefix(), Within: m.GetNationalPrefixForParsing(), Instead: m.GetNationalPrefixTransformRule(),
+		Begin: m.GetLeadingDigits(), Same: m.GetSameMobileAndFixedLinePattern(),
+		All:      *description(m.GetGeneralDesc(), true),
+		First:    descriptions(m.GetPremiumRate(), m.GetTollFree(), m.GetSharedCost(), m.GetVoip()),
+		Personal: description(m.GetPersonalNumber(), false),
+		Second:   descriptions(m.GetPager(), m.GetUan(), m.GetVoicemail()),
+		Fixed:    description(m.GetFixedLine(), false),
+		Mobile:   description(m.GetMobile(), false),
+	}
+}
+
+func descriptions(all ...*phonenumbers.PhoneNumberDesc) []desc {
+	var found []desc
+	for _, d := range all {
+		if c := description(d, false); c != nil {
+			found = append(found, *c)
+		}
+	}
+	return found
+}
+
+func description(d *phonenumbers.PhoneNumberDesc, local bool) *desc {
+	if p := d.GetNationalNumberPattern(); p == "" || p == "NA" { // there are none
+		return nil
+	}
+	c := &desc{Pattern: d.GetNationalNumberPattern()}
+	for _, n := range d.GetPossibleLength() {
+		c.Lengths = append(c.Lengths, int(n))
+	}
+	if local {
+		for _, n := range d.GetPossibleLengthLocalOnly() {
+			c.Local = append(c.Local, int(n))
+		}
+	}
+	return c
+}

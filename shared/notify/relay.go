@@ -1,0 +1,167 @@
+// Package relay passes on what is written in the table: of a notice, where it
+// is, to the topic of those who send them; a public event, whole, to the topic
+// that anybody may subscribe to.
+//
+// A message to the senders only points at the notice, and the table alone knows
+// how it is with it. So a message may come twice, late or in any order, and one
+// that is lost is made again by package overdue.
+
+package notify
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"ferry/shared/table"
+)
+
+// Topic is where messages are published.
+type Topic string
+
+// The topics.
+const (
+	NoticesTopic Topic = "notices"
+	EventsTopic  Topic = "events"
+)
+
+// The attributes that subscribers may filter by: that of notices and that of events.
+const (
+	ChannelAttribute = "channel"
+	TypeAttribute    = "type"
+)
+
+// The beginnings of the partitions that are passed on, as in the filter of the
+// table's stream.
+const (
+	OutboxPrefix = "outbox#"
+	EventPrefix  = "event#"
+)
+
+// MaxBatch is the most messages of one Publish.
+const MaxBatch = 10
+
+// Message is one of a topic, with one attribute.
+type TopicMessage struct{ Body, Attribute, Value string }
+
+// ErrRefused matches a message that the topic would refuse each time, such as
+// one that is too long.
+var ErrRefused = errors.New("the topic takes no such message")
+
+// Topics is the port to the topics. It is safe for concurrent use.
+type Topics interface {
+	// Publish sends up to MaxBatch messages and returns an error for each,
+	// nil for one that the topic has taken. It may have taken others too. No
+	// message is the reason that another one fails with ErrRefused.
+	Publish(ctx context.Context, to Topic, messages []TopicMessage) []error
+}
+
+// Record is an item that was written. Of its fields only those that the item
+// has are not empty.
+type StreamRecord struct {
+	Key     table.Key
+	Channel string // of a notice
+	Type    string // of an event
+	Body    string // of an event
+	Request string // id of the request that it comes of
+}
+
+// Notice reports whether the item is a notice.
+func (r StreamRecord) Notice() bool { return strings.HasPrefix(r.Key.PK, OutboxPrefix) }
+
+// message is what is published of the record; ok is false if it is nothing.
+func (r StreamRecord) message() (to Topic, m TopicMessage, ok bool) {
+	switch {
+	case r.Notice():
+		return NoticesTopic, Pointer(r.Key, r.Channel), true
+	case strings.HasPrefix(r.Key.PK, EventPrefix) && r.Body != "" && r.Type != "":
+		return EventsTopic, TopicMessage{writable(r.Body), TypeAttribute, r.Type}, true
+	}
+	return "", TopicMessage{}, false
+}
+
+// writable escapes in JSON the two characters that a message of SQS, like XML,
+// may not have. A file's name may: without this one such event would be refused
+// each time, and all that comes after it in the stream would wait behind it.
+func writable(body string) string {
+	return strings.NewReplacer("\ufffe", `\ufffe`, "\uffff", `\uffff`).Replace(body)
+}
+
+// place is the body of a message that points at a notice.
+type place struct {
+	PK string `json:"pk"`
+	SK string `json:"sk"`
+}
+
+// The channels, as notices have them. This package does not
+// use theirs: it would take with it all that writes messages.
+const (
+	mailChannel = "mail"
+	smsChannel  = "sms"
+)
+
+// Pointer is the message that leads a sender to a notice. One of an unknown
+// channel goes the way of mails, where it fails and is seen.
+func Pointer(key table.Key, channel string) TopicMessage {
+	if channel != smsChannel {
+		channel = mailChannel
+	}
+	body, _ := json.Marshal(place(key)) // two texts always marshal
+	return TopicMessage{string(body), ChannelAttribute, channel}
+}
+
+// Key is the place that a message points at.
+func PointerKey(body string) (table.Key, error) {
+	var p place
+	if err := json.Unmarshal([]byte(body), &p); err != nil {
+		return table.Key{}, fmt.Errorf("reading which notice a message is about: %w", err)
+	}
+	if !strings.HasPrefix(p.PK, OutboxPrefix) || p.SK == "" {
+		return table.Key{}, errors.New("reading which notice a message is about: it names none")
+	}
+	return table.Key(p), nil
+}
+
+// Pass publishes what records ask for. It returns an error for each record,
+// nil for those that need no more, and tries all.
+func Relay(ctx context.Context, topics Topics, records []StreamRecord) []error {
+	errs := make([]error, len(records))
+	waiting := map[Topic]*relayBatch{NoticesTopic: {}, EventsTopic: {}}
+	for i, r := range records {
+		to, m, ok := r.message()
+		if !ok {
+			continue
+		}
+		b := waiting[to]
+		b.add(i, m)
+		if len(b.messages) == MaxBatch {
+			b.publish(ctx, topics, to, errs)
+		}
+	}
+	for _, to := range []Topic{NoticesTopic, EventsTopic} {
+		waiting[to].publish(ctx, topics, to, errs)
+	}
+	return errs
+}
+
+// batch is messages that are published together, and the records they are of.
+type relayBatch struct {
+	messages []TopicMessage
+	records  []int
+}
+
+func (b *relayBatch) add(record int, m TopicMessage) {
+	b.messages, b.records = append(b.messages, m), append(b.records, record)
+}
+
+func (b *relayBatch) publish(ctx context.Context, topics Topics, to Topic, errs []error) {
+	if len(b.messages) == 0 {
+		return
+	}
+	for i, err := range topics.Publish(ctx, to, b.messages) {
+		errs[b.records[i]] = err
+	}
+	*b = relayBatch{}
+}

@@ -1,0 +1,225 @@
+package notify
+
+import (
+	"fmt"
+	"strings"
+
+	"ferry/shared/auth"
+	"ferry/shared/notify/mail"
+	"ferry/shared/notify/sms"
+)
+
+// letter is what a mail says. Text and HTML are two ways to write it.
+type letter struct {
+	Lang, Subject, Intro string
+	Facts                []fact
+	Colon                string
+	LinkHere, Link       string
+	Button               string
+	NoLogin              string
+	PIN, Valid           string
+	Writes               string
+	Quote                []string // the sender's message, line by line
+	Footer               string
+	Stop                 string
+	Unsubscribe          string // where the recipient ends such mail, or empty
+}
+
+type fact struct{ Label, Value string }
+
+// The most characters of names in a subject.
+const (
+	longestName   = 80
+	longestSender = 40
+)
+
+func linkLetter(n Notice, link string) letter {
+	p, sender := say(n.Lang), n.sender()
+	l := letter{
+		Lang:    p.lang,
+		Subject: subject(p.linkSubject, shorten(sender, longestSender), n.Name),
+		Intro:   fmt.Sprintf(p.linkIntro, sender),
+		Facts:   n.facts(p),
+		Colon:   p.colon,
+
+		LinkHere: p.linkHere, Link: link, Button: p.download, NoLogin: p.noLogin,
+		Writes: fmt.Sprintf(p.writes, sender),
+		Quote:  quote(n.Message),
+		Footer: fmt.Sprintf(p.linkFooter, sender),
+		Stop:   p.stop,
+	}
+	if isAddress(n.ReplyTo) && n.ReplyTo != sender {
+		l.Facts = append([]fact{{p.from, n.ReplyTo}}, l.Facts...)
+	}
+	if n.Expires != 0 {
+		l.Facts = append(l.Facts, fact{p.until, p.day(n.Expires)})
+	}
+	return l
+}
+
+// receiptLetter tells the uploader of the first download, which was when the
+// notice was made.
+func receiptLetter(n Notice) letter {
+	p := say(n.Lang)
+	which := p.ownLink
+	if n.Recipient != "" {
+		which = fmt.Sprintf(p.sentTo, oneLine(n.Recipient))
+	}
+	return letter{
+		Lang:    p.lang,
+		Subject: subject(p.receiptSubject, n.Name),
+		Intro:   p.receiptIntro,
+		Facts:   append(n.facts(p), fact{p.when, p.day(n.Created)}, fact{p.link, which}),
+		Colon:   p.colon,
+		Footer:  p.receiptFooter,
+		Stop:    p.stop,
+	}
+}
+
+func pinLetter(n Notice, pin string) letter {
+	p := say(n.Lang)
+	minutes := (n.Expires - n.Created) / 60
+	return letter{
+		Lang:    p.lang,
+		Subject: p.pinSubject,
+		Intro:   fmt.Sprintf(p.pinIntro, oneLine(n.User)),
+		PIN:     pin,
+		Valid:   fmt.Sprintf(p.pinValid, p.count(minutes, p.minutes)),
+		Footer:  p.pinFooter,
+	}
+}
+
+// subject is a phrase that ends in a file's name; where that is empty, so is
+// what leads to it.
+func subject(phrase string, values ...string) string {
+	last := len(values) - 1
+	all := make([]any, 0, len(values))
+	for _, v := range values[:last] {
+		all = append(all, v)
+	}
+	all = append(all, display(shorten(oneLine(values[last]), longestName)))
+	return strings.TrimRight(fmt.Sprintf(phrase, all...), ": \u00a0")
+}
+
+// facts are what both sides want to know of the file.
+func (n Notice) facts(p phrases) []fact {
+	size := fact{p.size, p.length(n.Length)}
+	if name := display(oneLine(n.Name)); name != "" {
+		return []fact{{p.file, name}, size}
+	}
+	return []fact{size}
+}
+
+// display makes a user's text on one line fit to stand among words of ours.
+func display(s string) string { return isolated(unlinked(s)) }
+
+// quote is the sender's message, line by line.
+func quote(message string) []string {
+	all := lines(message)
+	for i, line := range all {
+		all[i] = unlinked(line)
+	}
+	return all
+}
+
+// isAddress reports whether s is a bare address of plain characters, which may
+// be shown as one.
+func isAddress(s string) bool {
+	odd := func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._+-@", r))
+	}
+	return mail.Valid(s) && !strings.ContainsFunc(s, odd)
+}
+
+func (s *Sender) letter(n Notice) (letter, error) {
+	switch n.Kind {
+	case Link:
+		return s.stoppable(n, linkLetter(n, n.link(s.Key))), nil
+	case Receipt:
+		return s.stoppable(n, receiptLetter(n)), nil
+	case PIN:
+		return pinLetter(n, s.Key.PIN(n.Nonce)), nil
+	}
+	return letter{}, fmt.Errorf("%w: unknown kind %q", ErrPermanent, n.Kind)
+}
+
+// stoppable gives the recipient a way to end such mail.
+func (s *Sender) stoppable(n Notice, l letter) letter {
+	l.Unsubscribe = auth.StopLink(n.Base, l.Lang, s.Key.Stop(n.To))
+	return l
+}
+
+// text is the letter as plain text. Every line of the sender's message begins
+// with "> ", so that none can pass for a line of ours.
+func (l letter) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\n", l.Intro)
+	for _, f := range l.Facts {
+		fmt.Fprintf(&b, "%s%s%s\n", f.Label, l.Colon, f.Value)
+	}
+	if l.Link != "" {
+		fmt.Fprintf(&b, "\n%s\n%s\n\n%s\n", l.LinkHere, l.Link, l.NoLogin)
+	}
+	if l.PIN != "" {
+		fmt.Fprintf(&b, "%s\n\n%s\n", l.PIN, l.Valid)
+	}
+	if len(l.Quote) > 0 {
+		fmt.Fprintf(&b, "\n%s\n\n> %s\n", l.Writes, strings.Join(l.Quote, "\n> "))
+	}
+	fmt.Fprintf(&b, "\n-- \n%s\n", l.Footer)
+	if l.Unsubscribe != "" {
+		fmt.Fprintf(&b, "\n%s%s\n%s\n", l.Stop, strings.TrimRight(l.Colon, " "), l.Unsubscribe)
+	}
+	return b.String()
+}
+
+// linkText is the text message of a link: the one that tells most among those
+// that take the fewest segments. The sender's message is part of each, in
+// quotation marks that it cannot close.
+func linkText(n Notice, link string) string {
+	best := ""
+	for _, longest := range []int{maxText, 40, 24, 12, 0} {
+		for _, spell := range []func(string) string{asIs, sms.GSM} {
+			text := linkTextOf(n, link, longest, spell)
+			if best == "" || sms.Segments(text) < sms.Segments(best) {
+				best = text
+			}
+		}
+	}
+	return best
+}
+
+func asIs(s string) string { return s }
+
+// linkTextOf is the text message with so much of the file's name.
+func linkTextOf(n Notice, link string, longest int, spell func(string) string) string {
+	p := say(n.Lang)
+	said := func(s string) string { return display(unquoted(spell(s))) }
+	sender, name, message := n.sender(), said(shorten(oneLine(n.Name), longest)), said(n.Message)
+	text := fmt.Sprintf(p.shared, sender, name)
+	if name == "" || longest == 0 { // no name, or no room for one
+		text = fmt.Sprintf(p.sharedShort, sender)
+	}
+	text += " " + link
+	if message != "" {
+		text += ` "` + message + `"`
+	}
+	return text
+}
+
+// link is the recipient's own download link of the file that the notice is about.
+func (n Notice) link(key auth.LinkKey) string {
+	return auth.DownloadLink(n.Base, n.Lang, n.Area, key.Recipient(n.Area, n.Owner, n.File, n.ID))
+}
+
+// sender is the uploader's name. One that is an address is shown as such.
+func (n Notice) sender() string {
+	name := oneLine(n.Sender)
+	if name == "" {
+		name = oneLine(n.Owner)
+	}
+	if isAddress(name) {
+		return name
+	}
+	return display(name)
+}

@@ -1,0 +1,357 @@
+package notify_test
+
+import (
+	"context"
+	"html"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ferry/shared/blob"
+	"ferry/shared/files"
+
+	"ferry/shared/api/endpoint"
+	"ferry/shared/notify"
+	"ferry/shared/notify/mail"
+	"ferry/shared/notify/sms"
+)
+
+// golden compares with a file of testdata, and writes it where UPDATE_GOLDEN is set.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs (set UPDATE_GOLDEN=1 to accept):\n%s", name, got)
+	}
+}
+
+func TestMessagesInEachLanguage(t *testing.T) {
+	t.Parallel()
+	for _, lang := range endpoint.Languages() {
+		t.Run(lang, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			link := p.linkNotice(42)
+			link.Lang, link.Name, link.Message = lang, "Résumé & plans 2026.pdf", "Hello Ann,\n\nthis is <the> file.\nSee you"
+			p.put(t, link)
+			text := link
+			text.Channel, text.To, text.Message = notify.SMS, "+393331234567", ""
+			p.put(t, text)
+			pin := p.pinNotice()
+			pin.Lang = lang
+			p.put(t, pin)
+			receipt := p.receiptNotice(42)
+			receipt.Lang, receipt.Name = lang, link.Name
+			p.put(t, receipt)
+			if sent, _ := pass(t, p.sender(t, nil)); sent != 4 {
+				t.Fatalf("%d sent: %s", sent, p.log)
+			}
+			got := p.received(t) // newest first
+			for i, name := range map[int]string{0: "receipt-mail-", 1: "pin-mail-", 3: "link-mail-"} {
+				golden(t, name+lang+".txt", "Subject: "+got[i].Subject+"\n\n"+got[i].Text)
+				golden(t, name+lang+".html", got[i].HTML)
+			}
+			golden(t, "link-sms-"+lang+".txt", got[2].Text+"\n")
+			if n := sms.Segments(got[2].Text); n != 1 {
+				t.Errorf("the text message takes %d segments", n)
+			}
+		})
+	}
+}
+
+func TestEveryLanguageOfTheServiceIsSpoken(t *testing.T) {
+	t.Parallel()
+	for _, lang := range endpoint.Languages() {
+		if got := notify.SayLang(lang); got != lang {
+			t.Errorf("%s is answered in %s", lang, got)
+		}
+	}
+	for tag, want := range map[string]string{"": "en", "xx": "en", "pt-BR": "en", "it-IT": "it", "DE": "de", "fr_CA": "fr", "italian": "en"} {
+		if got := notify.SayLang(tag); got != want {
+			t.Errorf("%q is answered in %s, want %s", tag, got, want)
+		}
+	}
+}
+
+func TestSizesForPeople(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		bytes          int64
+		en, it, fr, de string
+	}{
+		{0, "0 bytes", "0 byte", "0 octet", "0 Byte"},
+		{1, "1 byte", "1 byte", "1 octet", "1 Byte"},
+		{999, "999 bytes", "999 byte", "999 octets", "999 Byte"},
+		{1000, "1.0 kB", "1,0 kB", "1,0 ko", "1,0 kB"},
+		{999_949, "999.9 kB", "999,9 kB", "999,9 ko", "999,9 kB"},
+		{999_950, "1.0 MB", "1,0 MB", "1,0 Mo", "1,0 MB"},
+		{1_500_000, "1.5 MB", "1,5 MB", "1,5 Mo", "1,5 MB"},
+		{12_345_678_901, "12.3 GB", "12,3 GB", "12,3 Go", "12,3 GB"},
+		{1<<63 - 1, "9.2 EB", "9,2 EB", "9,2 Eo", "9,2 EB"},
+	}
+	for _, tt := range tests {
+		for lang, want := range map[string]string{"en": tt.en, "it": tt.it, "fr": tt.fr, "de": tt.de} {
+			want = strings.ReplaceAll(want, " ", "\u00a0")
+			if got := notify.Length(lang, tt.bytes); got != want {
+				t.Errorf("%d bytes in %s: got %q, want %q", tt.bytes, lang, got, want)
+			}
+		}
+	}
+}
+
+func TestDatesForPeople(t *testing.T) {
+	t.Parallel()
+	for month := time.January; month <= time.December; month++ {
+		at := time.Date(2027, month, 1, 9, 5, 0, 0, time.UTC).Unix()
+		for _, lang := range endpoint.Languages() {
+			if got := notify.Date(lang, at); !strings.Contains(got, "2027, 09:05 UTC") {
+				t.Errorf("%v in %s is %q", month, lang, got)
+			}
+		}
+	}
+	at := time.Date(2026, time.December, 1, 23, 59, 0, 0, time.UTC).Unix()
+	for lang, want := range map[string]string{
+		"en": "1 December 2026, 23:59 UTC", "it": "1 dicembre 2026, 23:59 UTC", "es": "1 de diciembre de 2026, 23:59 UTC",
+		"fr": "1er décembre 2026, 23:59 UTC", "de": "1. Dezember 2026, 23:59 UTC",
+	} {
+		if got := notify.Date(lang, at); got != want {
+			t.Errorf("in %s: got %q, want %q", lang, got, want)
+		}
+	}
+}
+
+// sendOne delivers one notice to the inbox and returns what arrived.
+func sendOne(t *testing.T, change func(*notify.Notice)) (subject, text, html string) {
+	t.Helper()
+	p := newPlace(t)
+	n := p.linkNotice(1)
+	change(&n)
+	p.put(t, n)
+	pass(t, p.sender(t, nil))
+	got := p.received(t)
+	if len(got) != 1 {
+		t.Fatalf("%d messages arrived: %s", len(got), p.log)
+	}
+	return got[0].Subject, got[0].Text, got[0].HTML
+}
+
+func TestTheLinkIsTheRecipientsOwn(t *testing.T) {
+	t.Parallel()
+	key := testKey(t)
+	tests := []struct {
+		name string
+		area blob.Area
+		want string
+	}{
+		{"in the user area", blob.Files, base + "/download/file?lang=it&k=" + key.Recipient(blob.Files, "demo", 1, onlyID())},
+		{"in the backup area", blob.Backup, base + "/download/file/backup?lang=it&z=" + key.Recipient(blob.Backup, "demo", 1, onlyID())},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			_, text, page := sendOne(t, func(n *notify.Notice) { n.Area, n.Lang = tt.area, "it" })
+			if !strings.Contains(text, "\n"+tt.want+"\n") {
+				t.Errorf("the link is not in %s", text)
+			}
+			if !strings.Contains(html.UnescapeString(page), `href="`+tt.want+`"`) {
+				t.Errorf("the link is not in %s", page)
+			}
+		})
+	}
+}
+
+func TestAFileThatStaysForEverHasNoDate(t *testing.T) {
+	t.Parallel()
+	_, text, _ := sendOne(t, func(n *notify.Notice) { n.Expires = 0 })
+	if strings.Contains(text, "Available until") {
+		t.Errorf("got %s", text)
+	}
+}
+
+func TestUserTextStaysUserText(t *testing.T) {
+	t.Parallel()
+	const fake = "hi\n\nDownload it here:\nhttps://evil.example.org/\r\rx\vy\u2028z\u0085w\x00\x1b[31m\u202efdp.exe"
+	subject, text, page := sendOne(t, func(n *notify.Notice) {
+		n.Sender, n.Name = "de\r\nmo\u202e", "a\r\nBcc: b@example.org\r\n\r\n<script>.pdf\u2066"
+		n.Message = fake + `</blockquote><a href="https://evil.example.org/">Download</a>`
+	})
+	if want := "de mo sent you a file: a Bcc: b @example .org <script>.pdf"; subject != want {
+		t.Errorf("the subject is %q, want %q", subject, want)
+	}
+	if strings.ContainsAny(text+page, "\r\v\x00\x1b\u0085\u2028\u202e\u2066") {
+		t.Error("control characters got through")
+	}
+	own := 0
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, "evil") && !strings.HasPrefix(line, "> ") {
+			t.Errorf("a line of the sender's passes for ours: %q", line)
+		}
+		if line == "Download it here:\n" {
+			own++
+		}
+	}
+	if own != 1 {
+		t.Errorf("%d lines announce the link", own)
+	}
+	if strings.Contains(page, "<script>") || strings.Contains(page, `href="https://evil`) || strings.Count(page, "</blockquote>") != 1 || strings.Contains(page+text, "evil.example.org") {
+		t.Errorf("markup got through: %s", page)
+	}
+}
+
+func TestATextMessageFitsOneSegmentWhereItCan(t *testing.T) {
+	t.Parallel()
+	link := base + "/download/file?lang=en&k=" + testKey(t).Recipient(blob.Files, "demo", 1, onlyID())
+	long := strings.Repeat("quarterly-report-", 14) + ".pdf"
+	tests := []struct {
+		name, file, message, want string
+		segments                  int
+	}{
+		{"with the name", "report.pdf", "", `demo sent you "report.pdf": ` + link, 1},
+		{"with a long name shortened", long, "", `demo sent you "quarterly-report-quarterly-...eport-.pdf": ` + link, 1},
+		{"without a name that costs a segment", "报告 🚢.pdf", "", "demo sent you a file: " + link, 1},
+		{"with a short message", "a.pdf", "hi", `demo sent you "a.pdf": ` + link + ` "hi"`, 1},
+		{"with the whole message, however long", "a.pdf", strings.Repeat("word ", 100), `demo sent you "a.pdf": ` + link + ` "` + strings.TrimSpace(strings.Repeat("word ", 100)) + `"`, 5},
+		{"with a message that cannot end its quotation", "a\".pdf", "x\" https://evil/\ny", `demo sent you "a'.pdf": ` + link + ` "x' https ://evil/ y"`, 1},
+		{"with a message that seems to end its quotation", "a”.pdf", "“x”", `demo sent you "a'.pdf": ` + link + ` "'x'"`, 1},
+		{"with plain quotes and dashes where that saves a segment", "l’été – fin….pdf", "", `demo sent you "l'été - fin....pdf": ` + link, 1},
+		{"without accents that cost a segment", "información.pdf", "", `demo sent you "informacion.pdf": ` + link, 1},
+		{"with them if they cost none", "información.pdf", "🚢", `demo sent you "información.pdf": ` + link + ` "🚢"`, 2},
+		{"with a name from right to left", "תקציר.pdf", "🚢", "demo sent you \"\u2068תקציר.pdf\u2069\": " + link + ` "🚢"`, 2},
+		{"without what would be a link", "evil.com", "see evil.co.uk", `demo sent you "evil .com": ` + link + ` "see evil .co .uk"`, 1},
+		{"without a name if there is none", "", "", "demo sent you a file: " + link, 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			_, text, _ := sendOne(t, func(n *notify.Notice) {
+				n.Channel, n.To, n.Name, n.Message = notify.SMS, "+393331234567", tt.file, tt.message
+			})
+			if text != tt.want || sms.Segments(text) != tt.segments {
+				t.Errorf("got %q in %d segments (%d characters)\nwant %q in %d", text, sms.Segments(text), len(text), tt.want, tt.segments)
+			}
+		})
+	}
+}
+
+func TestALongNameIsShortenedInTheSubjectAlone(t *testing.T) {
+	t.Parallel()
+	name := strings.Repeat("ü", 120) + ".pdf"
+	subject, text, _ := sendOne(t, func(n *notify.Notice) { n.Name = name })
+	if len([]rune(subject)) > 120 || !strings.HasSuffix(subject, ".pdf") || !strings.Contains(text, "File: "+name+"\n") {
+		t.Errorf("subject %q, text %q", subject, text)
+	}
+}
+
+func TestThePINIsTheNoncesOwnAndNotInTheSubject(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.put(t, p.pinNotice())
+	pass(t, p.sender(t, nil))
+	got := p.received(t)
+	pin := testKey(t).PIN("nonce")
+	if len(got) != 1 || !strings.Contains(got[0].Text, "\n"+pin+"\n") || !strings.Contains(got[0].HTML, ">"+pin+"<") || strings.Contains(got[0].Subject, pin) {
+		t.Errorf("got %+v", got)
+	}
+	if !strings.Contains(got[0].Text, "15\u00a0minutes") || !strings.Contains(got[0].Text, "user demo") {
+		t.Errorf("got %s", got[0].Text)
+	}
+}
+
+func TestAReceiptSaysWhoseLinkWasUsed(t *testing.T) {
+	t.Parallel()
+	for recipient, want := range map[string]string{
+		"":                "\nLink: the one in your list of files\n",
+		"ann@example.com": "\nLink: sent to ann@example.com\n",
+		"+393331234567":   "\nLink: sent to +393331234567\n",
+	} {
+		p := newPlace(t)
+		n := p.receiptNotice(1)
+		n.Recipient, n.Name = recipient, "evil.com"
+		p.put(t, n)
+		pass(t, p.sender(t, nil))
+		got := p.received(t)
+		if len(got) != 1 || got[0].Subject != "Your file was downloaded: evil .com" ||
+			!strings.Contains(got[0].Text, want) || !strings.Contains(got[0].Text, "\nDownloaded: 1 August 2026, 14:30 UTC\n") {
+			t.Errorf("got %+v: %s", got, p.log)
+		}
+	}
+}
+
+func TestAMailSaysHowToEndSuchMail(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	for _, n := range []notify.Notice{p.linkNotice(1), p.receiptNotice(1), p.pinNotice()} {
+		sent := &lastMail{}
+		p.put(t, n)
+		pass(t, p.sender(t, sent))
+		want := base + "/notifications/stop?lang=en&t=" + testKey(t).Stop(n.To)
+		shown := strings.Contains(sent.Text, "\nStop e-mails like this one:\n"+want+"\n")
+		if n.Kind == notify.PIN { // who cannot log in needs it
+			want = ""
+		}
+		if sent.Unsubscribe != want || shown != (want != "") || strings.Contains(html.UnescapeString(sent.HTML), base+"/notifications/stop") != shown {
+			t.Errorf("%s: %q, in\n%s", n.Kind, sent.Unsubscribe, sent.Text)
+		}
+	}
+}
+
+type lastMail struct{ mail.Message }
+
+func (l *lastMail) Send(_ context.Context, m mail.Message) (string, error) {
+	l.Message = m
+	return m.ID, nil
+}
+
+func TestTheSendersAddressIsShown(t *testing.T) {
+	t.Parallel()
+	for _, k := range []struct{ sender, replyTo, shown string }{
+		{"demo", "demo@example.net", "\nFrom: demo@example.net\nFile"},
+		{"demo@example.net", "demo@example.net", "demo@example.net sent you a file.\n\nFile"},
+		{"demo", "", "demo sent you a file.\n\nFile"},
+		{"evil.com", `"https://evil.com"@example.net`, "evil .com sent you a file.\n\nFile"},
+	} {
+		_, text, _ := sendOne(t, func(n *notify.Notice) { n.Sender, n.ReplyTo = k.sender, k.replyTo })
+		if !strings.Contains(text, k.shown) {
+			t.Errorf("%s with the address %s: %s", k.sender, k.replyTo, text)
+		}
+	}
+}
+
+func TestAMailAboutAFileWithoutANameNamesNone(t *testing.T) {
+	t.Parallel()
+	subject, text, page := sendOne(t, func(n *notify.Notice) { n.Name = "\u200b\u202e" })
+	if subject != "demo sent you a file" || strings.Contains(text, "File:") || strings.Contains(page, "File:") {
+		t.Errorf("subject %q, text %s", subject, text)
+	}
+}
+
+func TestAMailFetchesNothing(t *testing.T) {
+	t.Parallel()
+	_, _, page := sendOne(t, func(n *notify.Notice) { n.Message = "<img src=x><link rel=stylesheet href=x><style>@import x" })
+	for _, bad := range []string{"<img", "<link", "<script", "<iframe", "<style>@", "url(", "src=\""} {
+		if strings.Contains(page, bad) {
+			t.Errorf("%q is in %s", bad, page)
+		}
+	}
+}
+
+func TestTheFileIsLookedForWhereItIsKept(t *testing.T) {
+	t.Parallel()
+	for _, area := range []blob.Area{blob.Files, blob.Backup} {
+		n := notify.Notice{Area: area, Owner: "demo", File: 123}
+		if got, want := notify.FileKey(n), files.Key(area, "demo", 123); got != want {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	}
+}

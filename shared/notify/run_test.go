@@ -1,0 +1,239 @@
+package notify_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ferry/shared/table"
+
+	"ferry/shared/notify"
+	"ferry/shared/notify/mail"
+	"ferry/shared/notify/mail/smtptest"
+)
+
+func TestAServerThatHangsHoldsUpNeitherShutdownNorTextMessages(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	srv := smtptest.Start(t, smtptest.Options{Silent: true})
+	mailNotice := p.put(t, p.linkNotice(1))
+	text := p.linkNotice(2)
+	text.Channel, text.To = notify.SMS, "+393331234567"
+	textNotice := p.put(t, text)
+	s := p.sender(t, smtpSender(t, srv.Address))
+
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan error, 1)
+	go func() {
+		_, _, err := s.SendDue(ctx)
+		done <- err
+	}()
+	until(t, func() bool { _, there := p.stored(t, textNotice); return !there })
+	until(t, func() bool { n, _ := p.stored(t, mailNotice); return n.Tries == 1 })
+	if len(p.received(t)) != 1 {
+		t.Error("the text message did not arrive")
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if n, there := p.stored(t, mailNotice); !there || n.LastError == "" || n.NotBefore >= start().Add(notify.Lease).UnixMilli() {
+		t.Errorf("the mail's notice: %+v, %v", n, there)
+	}
+}
+
+// until waits for something that another goroutine does.
+func until(t *testing.T, ok func() bool) {
+	t.Helper()
+	for !ok() {
+		if t.Context().Err() != nil {
+			t.Fatal("the test ended")
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func TestRunSendsWhatComesAndEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	s := p.sender(t, nil)
+	before := p.put(t, p.linkNotice(1)) // from before a restart
+	wake := notify.NewWake()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.Run(ctx, wake)
+	}()
+	until(t, func() bool { _, there := p.stored(t, before); return !there })
+	after := p.put(t, p.linkNotice(2))
+	for range 10 {
+		wake.Signal() // never blocks
+	}
+	until(t, func() bool { _, there := p.stored(t, after); return !there })
+	cancel()
+	<-done
+	if got := p.received(t); len(got) != 2 {
+		t.Errorf("%d messages arrived", len(got))
+	}
+}
+
+func TestRunTriesAgainWhenTheNextNoticeIsDue(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.clock.t = time.Now() // so that Run's pauses and the clock agree
+	n := p.linkNotice(1)
+	n = p.put(t, n)
+	soon := time.Now().Add(300 * time.Millisecond).UnixMilli()
+	if err := p.table.Write(t.Context(), table.Update(n.Key()).Set("notBefore", soon)); err != nil {
+		t.Fatal(err)
+	}
+	s := p.sender(t, nil)
+	s.Now = time.Now
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.Run(ctx, nil)
+	}()
+	until(t, func() bool { _, there := p.stored(t, n); return !there })
+	cancel()
+	<-done
+}
+
+// impatient is a sender that waits less long than the one it is made of.
+type impatient struct{ mail.Sender }
+
+func (s impatient) Send(ctx context.Context, m mail.Message) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+	defer cancel()
+	return s.Sender.Send(ctx, m)
+}
+
+func TestAPassDoesNotWaitForAHungServerMoreThanOnce(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	srv := smtptest.Start(t, smtptest.Options{Silent: true})
+	const total = 4 * notify.Parallel
+	all := make([]notify.Notice, total)
+	for i := range all {
+		all[i] = p.put(t, p.linkNotice(int64(i+1)))
+	}
+	sent, next := pass(t, p.sender(t, impatient{smtpSender(t, srv.Address)}))
+	tried := 0
+	for _, n := range all {
+		if now, _ := p.stored(t, n); now.Tries > 0 {
+			tried++
+		}
+	}
+	if sent != 0 || tried == 0 || tried > notify.Parallel || !next.Equal(start()) || p.waiting(t) != total {
+		t.Errorf("%d sent, %d tried, next %v", sent, tried, next)
+	}
+}
+
+// stuck is a sender of mails that keeps those to addresses of one kind until it
+// is told to go on.
+type stuck struct {
+	mail.Sender
+	goOn chan struct{}
+}
+
+func (s stuck) Send(ctx context.Context, m mail.Message) (string, error) {
+	if strings.HasPrefix(m.To, "stuck") {
+		select {
+		case <-s.goOn:
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
+	return s.Sender.Send(ctx, m)
+}
+
+func TestRunHoldsNothingUpForWhatTakesLong(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		stuck int // mails
+		then  notify.Channel
+	}{
+		"a mail behind one that takes long":              {1, notify.Mail},
+		"a text message behind one mail":                 {1, notify.SMS},
+		"a text message while no mail leaves at all":     {notify.Parallel, notify.SMS},
+		"a text message while mails wait for the others": {3 * notify.Parallel, notify.SMS},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			var slow []notify.Notice
+			for i := range tt.stuck {
+				n := p.linkNotice(int64(i + 1))
+				n.To = "stuck@example.com"
+				slow = append(slow, p.put(t, n))
+				p.clock.advance(time.Millisecond) // the first is due first
+			}
+			goOn := make(chan struct{})
+			s := p.sender(t, stuck{p.inbox.Mail(), goOn})
+			wake := notify.NewWake()
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				s.Run(ctx, wake)
+			}()
+			defer func() { close(goOn); cancel(); <-done }()
+			until(t, func() bool { n, _ := p.stored(t, slow[0]); return n.Sending })
+			quick := p.linkNotice(100)
+			if quick.Channel = tt.then; quick.Channel == notify.SMS {
+				quick.To = "+393331234567"
+			}
+			quick = p.put(t, quick)
+			wake.Signal()
+			until(t, func() bool { _, there := p.stored(t, quick); return !there })
+			if n, there := p.stored(t, slow[0]); !there || !n.Sending || n.Tries != 1 {
+				t.Errorf("what takes long was not waited for: %+v, %v", n, there)
+			}
+		})
+	}
+}
+
+func TestRunTriesAgainWhatHasFailedWhileOthersAreUnderWay(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.clock.t = time.Now() // so that Run's pauses and the clock agree
+	slow, failing := p.linkNotice(1), p.linkNotice(2)
+	slow.To, failing.To = "stuck@example.com", "failing@example.com"
+	slow, failing = p.put(t, slow), p.put(t, failing)
+	goOn := make(chan struct{})
+	s := p.sender(t, stuck{&failingOnce{Sender: p.inbox.Mail()}, goOn})
+	s.Now = time.Now
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.Run(ctx, nil)
+	}()
+	until(t, func() bool { _, there := p.stored(t, failing); return !there })
+	close(goOn)
+	until(t, func() bool { _, there := p.stored(t, slow); return !there })
+	cancel()
+	<-done
+	if got := p.received(t); len(got) != 2 {
+		t.Errorf("%d messages arrived", len(got))
+	}
+}
+
+// failingOnce refuses the first message to an address.
+type failingOnce struct {
+	mail.Sender
+	failed atomic.Bool
+}
+
+func (s *failingOnce) Send(ctx context.Context, m mail.Message) (string, error) {
+	if strings.HasPrefix(m.To, "failing") && !s.failed.Swap(true) {
+		return "", errors.New("not yet")
+	}
+	return s.Sender.Send(ctx, m)
+}

@@ -1,0 +1,227 @@
+package notify_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"ferry/shared/blob"
+	"ferry/shared/files"
+	"ferry/shared/table"
+	"ferry/shared/table/sqlite"
+
+	"ferry/shared/auth"
+	"ferry/shared/notify"
+	"ferry/shared/notify/inbox"
+	"ferry/shared/notify/mail"
+	"ferry/shared/notify/sms"
+)
+
+const base = "https://ferry.example.org/v1"
+
+func start() time.Time { return time.Date(2026, 8, 1, 14, 30, 0, 0, time.UTC) }
+
+// clock is a clock that tests set.
+type clock struct {
+	mu sync.Mutex
+	t  time.Time
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.t
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.t = c.t.Add(d)
+}
+
+// buffer is a log that many goroutines write.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+func testKey(t *testing.T) auth.LinkKey {
+	t.Helper()
+	text, err := auth.NewLinkKey(bytes.NewReader(bytes.Repeat([]byte{7}, auth.TokenSize)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := auth.ParseLinkKey(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// place is a machine: a table on disk, a clock and an inbox.
+type place struct {
+	path  string
+	table *sqlite.DB
+	clock *clock
+	inbox *inbox.Inbox
+	log   *buffer
+	key   auth.LinkKey
+	made  int
+}
+
+func newPlace(t *testing.T) *place {
+	t.Helper()
+	p := &place{path: filepath.Join(t.TempDir(), "ferry.db"), clock: &clock{t: start()}, log: &buffer{}, key: testKey(t)}
+	p.table = p.open(t)
+	p.inbox = inbox.New(p.table, p.clock.now)
+	return p
+}
+
+func (p *place) open(t *testing.T) *sqlite.DB {
+	t.Helper()
+	db, err := sqlite.Open(p.path, sqlite.Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// sender returns a Sender of mails by m, to the inbox if that is nil.
+func (p *place) sender(t *testing.T, m mail.Sender) *notify.Sender {
+	t.Helper()
+	return p.senderOn(t, p.table, m, p.inbox.SMS())
+}
+
+func (p *place) senderOn(t *testing.T, tab table.Table, m mail.Sender, s sms.Sender) *notify.Sender {
+	t.Helper()
+	if m == nil {
+		m = p.inbox.Mail()
+	}
+	sender, err := notify.NewSender(notify.Config{
+		Table: tab, Key: p.key, Mail: m, SMS: s, From: "Ferry <ferry@example.org>", Now: p.clock.now,
+		Log: slog.New(slog.NewTextHandler(p.log, nil)), Jitter: func() float64 { return 0.5 },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sender
+}
+
+// linkNotice is a notice of a file of demo's that is there for a week.
+func (p *place) linkNotice(id int64) notify.Notice {
+	return notify.Notice{
+		Kind: notify.Link, Channel: notify.Mail, To: "ann@example.com", Lang: "en", Base: base,
+		Expires: p.clock.now().Add(7 * 24 * time.Hour).Unix(),
+		Owner:   "demo", Area: blob.Files, File: id, Name: "report.pdf", Length: 1_500_000,
+		Sender: "demo", ReplyTo: "demo@example.net", Message: "Here it is.",
+	}
+}
+
+func (p *place) pinNotice() notify.Notice {
+	return notify.Notice{
+		Kind: notify.PIN, Channel: notify.Mail, To: "demo@example.net", Lang: "en", Base: base,
+		Expires: p.clock.now().Add(15 * time.Minute).Unix(), User: "demo", Nonce: "nonce",
+	}
+}
+
+func (p *place) receiptNotice(id int64) notify.Notice {
+	return notify.Notice{
+		Kind: notify.Receipt, Channel: notify.Mail, To: "demo@example.net", Lang: "en", Base: base,
+		Owner: "demo", Area: blob.Files, File: id, Name: "report.pdf", Length: 1_500_000, Recipient: "ann@example.com",
+	}
+}
+
+// put writes the file's record and the notice in one transaction, as an
+// upload does, and returns the notice as stored.
+func (p *place) put(t *testing.T, n notify.Notice) notify.Notice {
+	t.Helper()
+	p.made++
+	op := n.Op(p.clock.now(), fmt.Sprintf("%06d", p.made))
+	ops := []table.Op{op}
+	if n.Kind == notify.Link {
+		f := files.File{V: 1, Owner: n.Owner, Area: n.Area, ID: n.File, Name: n.Name, Length: n.Length, Expires: n.Expires}
+		ops = append(ops, table.Put(files.Key(f.Area, f.Owner, f.ID), f))
+	}
+	if err := p.table.Write(context.Background(), ops...); err != nil {
+		t.Fatal(err)
+	}
+	return op.Value.(notify.Notice)
+}
+
+// onlyID is the ID of the first notice that is put.
+func onlyID() string { return notify.ID(start(), "000001") }
+
+// pass runs one SendDue that must not fail.
+func pass(t *testing.T, s *notify.Sender) (sent int, next time.Time) {
+	t.Helper()
+	sent, next, err := s.SendDue(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sent, next
+}
+
+func (p *place) received(t *testing.T) []inbox.Message {
+	t.Helper()
+	messages, err := p.inbox.List(t.Context(), inbox.MaxList)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return messages
+}
+
+func (p *place) failed(t *testing.T) []notify.Notice {
+	t.Helper()
+	var failed []notify.Notice
+	for n, err := range notify.GivenUp(t.Context(), p.table) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		failed = append(failed, n)
+	}
+	return failed
+}
+
+// stored returns the notice as it is in the outbox now.
+func (p *place) stored(t *testing.T, n notify.Notice) (notify.Notice, bool) {
+	t.Helper()
+	var now notify.Notice
+	err := p.table.Get(t.Context(), n.Key(), &now)
+	if err != nil && !errors.Is(err, table.ErrNotFound) {
+		t.Fatal(err)
+	}
+	return now, err == nil
+}
+
+// waiting counts what is in the outbox.
+func (p *place) waiting(t *testing.T) int {
+	t.Helper()
+	count := 0
+	for shard := range notify.Shards {
+		page, err := p.table.Query(t.Context(), table.Query{PK: notify.Partition(shard), Limit: table.MaxPage})
+		if err != nil {
+			t.Fatal(err)
+		}
+		count += len(page.Items)
+	}
+	return count
+}

@@ -1,0 +1,125 @@
+package sns_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssns "github.com/aws/aws-sdk-go-v2/service/sns"
+	"github.com/aws/aws-sdk-go-v2/service/sns/types"
+	"github.com/aws/smithy-go"
+
+	"ferry/shared/notify"
+	"ferry/shared/notify/sns"
+)
+
+type snsClient func(*awssns.PublishBatchInput) (*awssns.PublishBatchOutput, error)
+
+func (c snsClient) PublishBatch(_ context.Context, in *awssns.PublishBatchInput, _ ...func(*awssns.Options)) (*awssns.PublishBatchOutput, error) {
+	return c(in)
+}
+
+func TestEachMessageHasItsOwnOutcome(t *testing.T) {
+	t.Parallel()
+	var asked *awssns.PublishBatchInput
+	topics := sns.Topics{ARNs: map[notify.Topic]string{notify.NoticesTopic: "arn:notices"}, Client: snsClient(func(in *awssns.PublishBatchInput) (*awssns.PublishBatchOutput, error) {
+		asked = in
+		return &awssns.PublishBatchOutput{
+			Successful: []types.PublishBatchResultEntry{{Id: aws.String("0")}},
+			Failed:     []types.BatchResultErrorEntry{{Id: aws.String("2"), Code: aws.String("InternalError")}, {Id: aws.String("9")}, {Id: aws.String("x")}},
+		}, nil
+	})}
+	errs := topics.Publish(t.Context(), notify.NoticesTopic, []notify.TopicMessage{{Body: "a", Attribute: "channel", Value: "mail"}, {Body: "b", Attribute: "channel", Value: "sms"}, {Body: "c", Attribute: "channel", Value: "mail"}})
+	if len(errs) != 3 || errs[0] != nil || errs[1] == nil || errs[2] == nil {
+		t.Errorf("the outcomes are %v", errs)
+	}
+	if *asked.TopicArn != "arn:notices" || *asked.PublishBatchRequestEntries[1].Message != "b" ||
+		*asked.PublishBatchRequestEntries[1].MessageAttributes["channel"].StringValue != "sms" {
+		t.Errorf("asked was %+v", asked)
+	}
+}
+
+func TestACallThatFailsFailsForAll(t *testing.T) {
+	t.Parallel()
+	down := errors.New("down")
+	topics := sns.Topics{Client: snsClient(func(*awssns.PublishBatchInput) (*awssns.PublishBatchOutput, error) { return nil, down })}
+	for _, err := range topics.Publish(t.Context(), notify.EventsTopic, make([]notify.TopicMessage, 2)) {
+		if !errors.Is(err, down) {
+			t.Errorf("the outcome is %v", err)
+		}
+	}
+}
+
+// TestWhatIsRefusedForGoodIsToldFromWhatMayPass gives messages to a topic that
+// does not like the word "bad".
+func TestWhatIsRefusedForGoodIsToldFromWhatMayPass(t *testing.T) {
+	t.Parallel()
+	text := aws.String("why")
+	tests := []struct {
+		name    string
+		whole   error  // of each call that has the bad message
+		code    string // of the bad message, if the call is taken
+		sender  bool
+		refused bool // the bad one
+		others  bool // they are taken
+	}{
+		{"a message that is too long", &types.BatchRequestTooLongException{Message: text}, "", false, true, true},
+		{"a parameter that is refused in the call", &types.InvalidParameterException{Message: aws.String("Invalid parameter: Message too long")}, "", false, true, true},
+		{"a value that is refused in the call", &types.InvalidParameterValueException{Message: text}, "", false, true, true},
+		{"a topic of a wrong name", &types.InvalidParameterException{Message: aws.String("Invalid parameter: TopicArn Reason: no")}, "", false, false, false},
+		{"a topic that is not there", &types.NotFoundException{Message: text}, "", false, false, false},
+		{"a right that is missing", &types.AuthorizationErrorException{Message: text}, "", false, false, false},
+		{"a limit", &types.ThrottledException{Message: text}, "", false, false, false},
+		{"a limit of the key", &types.KMSThrottlingException{Message: text}, "", false, false, false},
+		{"an outage", &types.InternalErrorException{Message: text}, "", false, false, false},
+		{"a line that is cut", errors.New("connection reset"), "", false, false, false},
+		{"a parameter of one message", nil, "InvalidParameter", true, true, true},
+		{"a value of one message", nil, "ParameterValueInvalid", true, true, true},
+		{"an outage for one message", nil, "InternalError", false, false, true},
+		{"a limit for one message", nil, "Throttled", true, false, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			taken, calls := map[string]int{}, 0
+			topics := sns.Topics{Client: snsClient(func(in *awssns.PublishBatchInput) (*awssns.PublishBatchOutput, error) {
+				calls++
+				var out awssns.PublishBatchOutput
+				for _, e := range in.PublishBatchRequestEntries {
+					if *e.Message != "bad" {
+						out.Successful = append(out.Successful, types.PublishBatchResultEntry{Id: e.Id})
+					} else if tt.whole != nil {
+						return nil, &smithy.OperationError{ServiceID: "SNS", OperationName: "PublishBatch", Err: tt.whole}
+					} else {
+						out.Failed = append(out.Failed, types.BatchResultErrorEntry{Id: e.Id, Code: aws.String(tt.code), Message: text, SenderFault: tt.sender})
+					}
+				}
+				for _, e := range in.PublishBatchRequestEntries {
+					taken[*e.Message]++
+				}
+				return &out, nil
+			})}
+			messages := make([]notify.TopicMessage, notify.MaxBatch)
+			for i := range messages {
+				messages[i] = notify.TopicMessage{Body: strconv.Itoa(i), Attribute: "type", Value: "x"}
+			}
+			messages[6].Body = "bad"
+			errs := topics.Publish(t.Context(), notify.EventsTopic, messages)
+			if len(errs) != len(messages) || calls > 10 {
+				t.Fatalf("%d outcomes of %d calls", len(errs), calls)
+			}
+			for i, err := range errs {
+				switch {
+				case i == 6 && (err == nil || errors.Is(err, notify.ErrRefused) != tt.refused):
+					t.Errorf("the bad one: %v", err)
+				case i != 6 && (err == nil) != tt.others, i != 6 && errors.Is(err, notify.ErrRefused):
+					t.Errorf("message %d: %v", i, err)
+				case i != 6 && tt.others && taken[messages[i].Body] != 1:
+					t.Errorf("message %d was taken %d times", i, taken[messages[i].Body])
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,62 @@
+package sns_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
+	"github.com/aws/aws-sdk-go-v2/service/sns/types"
+
+	"ferry/shared/notify/sms"
+	ferrysns "ferry/shared/notify/sns"
+)
+
+type snssmsClient struct {
+	asked *sns.PublishInput
+	err   error
+}
+
+func (c *snssmsClient) Publish(_ context.Context, in *sns.PublishInput, _ ...func(*sns.Options)) (*sns.PublishOutput, error) {
+	c.asked = in
+	return &sns.PublishOutput{MessageId: aws.String("from-sns")}, c.err
+}
+
+func TestATextMessageReachesSNSWhole(t *testing.T) {
+	t.Parallel()
+	var c snssmsClient
+	id, err := ferrysns.Sender{Client: &c, SenderID: "Ferry"}.Send(t.Context(), sms.Message{ID: "1", To: "+393331234567", Text: "hi"})
+	if err != nil || id != "from-sns" {
+		t.Fatalf("sent as %q, %v", id, err)
+	}
+	a := c.asked.MessageAttributes
+	if *c.asked.PhoneNumber != "+393331234567" || *c.asked.Message != "hi" || c.asked.TopicArn != nil ||
+		*a["AWS.SNS.SMS.SenderID"].StringValue != "Ferry" || *a["AWS.SNS.SMS.SMSType"].StringValue != "Transactional" {
+		t.Errorf("asked was %+v", c.asked)
+	}
+	if _, err := (ferrysns.Sender{Client: &c}).Send(t.Context(), sms.Message{ID: "1", To: "+393331234567", Text: "hi"}); err != nil || len(c.asked.MessageAttributes) != 1 {
+		t.Errorf("without a sender %+v, %v", c.asked, err)
+	}
+}
+
+func TestOnlyARefusalOfTheNumberIsForGood(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name      string
+		to        string
+		err       error
+		permanent bool
+	}{
+		{"a number that is none", "123", nil, true},
+		{"a number that SNS does not take", "+393331234567", &types.InvalidParameterException{}, true},
+		{"too many requests", "+393331234567", &types.ThrottledException{}, false},
+		{"a missing permission", "+393331234567", &types.AuthorizationErrorException{}, false},
+		{"no network", "+393331234567", errors.New("no route"), false},
+	} {
+		_, err := ferrysns.Sender{Client: &snssmsClient{err: tt.err}}.Send(t.Context(), sms.Message{ID: "1", To: tt.to, Text: "hi"})
+		if err == nil || errors.Is(err, sms.ErrPermanent) != tt.permanent {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+	}
+}

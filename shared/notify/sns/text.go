@@ -1,0 +1,61 @@
+// Package snssms sends text messages through Amazon SNS.
+
+package sns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
+	"github.com/aws/aws-sdk-go-v2/service/sns/types"
+
+	"ferry/shared/notify/sms"
+)
+
+// API is what Sender uses of *sns.Client.
+type TextAPI interface {
+	Publish(context.Context, *sns.PublishInput, ...func(*sns.Options)) (*sns.PublishOutput, error)
+}
+
+// Sender sends through SNS. It is safe for concurrent use.
+type Sender struct {
+	Client TextAPI
+	// SenderID is shown as the sender, where the recipient's country allows
+	// it: 1 to 11 letters and digits. Empty leaves it to SNS.
+	SenderID string
+}
+
+var _ sms.Sender = Sender{}
+
+// Send implements sms.Sender: SNS knows the message by its own ID.
+func (s Sender) Send(ctx context.Context, m sms.Message) (string, error) {
+	if err := m.Check(); err != nil {
+		return "", fmt.Errorf("sending a text message: %w", err)
+	}
+	attributes := map[string]types.MessageAttributeValue{"AWS.SNS.SMS.SMSType": text("Transactional")}
+	if s.SenderID != "" {
+		attributes["AWS.SNS.SMS.SenderID"] = text(s.SenderID)
+	}
+	out, err := s.Client.Publish(ctx, &sns.PublishInput{PhoneNumber: &m.To, Message: &m.Text, MessageAttributes: attributes})
+	if err != nil {
+		return "", fmt.Errorf("sending a text message: %w", classify(err))
+	}
+	return aws.ToString(out.MessageId), nil
+}
+
+func text(s string) types.MessageAttributeValue {
+	return types.MessageAttributeValue{DataType: aws.String("String"), StringValue: &s}
+}
+
+// classify tells what SNS refuses for good: a number that is none, or whose
+// owner wants no messages.
+func classify(err error) error {
+	var bad *types.InvalidParameterException
+	var value *types.InvalidParameterValueException
+	if errors.As(err, &bad) || errors.As(err, &value) {
+		return fmt.Errorf("%w: %w", sms.ErrPermanent, err)
+	}
+	return err
+}

@@ -1,0 +1,97 @@
+// Package sns publishes to topics of SNS.
+package sns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
+	"github.com/aws/aws-sdk-go-v2/service/sns/types"
+
+	"ferry/shared/notify"
+)
+
+// API is what Topics uses of *sns.Client.
+type TopicsAPI interface {
+	PublishBatch(context.Context, *sns.PublishBatchInput, ...func(*sns.Options)) (*sns.PublishBatchOutput, error)
+}
+
+// Topics publishes to the topics with these ARNs.
+type Topics struct {
+	Client TopicsAPI
+	ARNs   map[notify.Topic]string
+}
+
+var _ notify.Topics = Topics{}
+
+// Publish implements relay.Topics in one call, unless that is refused as a
+// whole: then it looks for the messages that are to blame.
+func (t Topics) Publish(ctx context.Context, to notify.Topic, messages []notify.TopicMessage) []error {
+	errs := make([]error, len(messages))
+	in := &sns.PublishBatchInput{TopicArn: aws.String(t.ARNs[to])}
+	for i, m := range messages {
+		errs[i] = errors.New("publishing: the answer says nothing of the message")
+		in.PublishBatchRequestEntries = append(in.PublishBatchRequestEntries, types.PublishBatchRequestEntry{
+			Id: aws.String(strconv.Itoa(i)), Message: aws.String(m.Body),
+			MessageAttributes: map[string]types.MessageAttributeValue{
+				m.Attribute: {DataType: aws.String("String"), StringValue: aws.String(m.Value)},
+			},
+		})
+	}
+	out, err := t.Client.PublishBatch(ctx, in)
+	if half := len(messages) / 2; half > 0 && blames(err) {
+		return append(t.Publish(ctx, to, messages[:half]), t.Publish(ctx, to, messages[half:])...)
+	}
+	if blames(err) {
+		err = fmt.Errorf("%w: %w", notify.ErrRefused, err)
+	}
+	if err != nil {
+		for i := range errs {
+			errs[i] = fmt.Errorf("publishing %d messages: %w", len(messages), err)
+		}
+		return errs
+	}
+	for _, e := range out.Successful {
+		note(errs, e.Id, nil)
+	}
+	for _, e := range out.Failed {
+		note(errs, e.Id, failure(e))
+	}
+	return errs
+}
+
+// blames reports whether a call was refused because of a message in it. What is
+// said of the topic's name is about the setting; all else, such as a missing
+// right, a limit or an outage, may pass.
+func blames(err error) bool {
+	var (
+		long      *types.BatchRequestTooLongException
+		parameter *types.InvalidParameterException
+		value     *types.InvalidParameterValueException
+	)
+	if errors.As(err, &parameter) {
+		return !strings.Contains(parameter.ErrorMessage(), "TopicArn")
+	}
+	return errors.As(err, &long) || errors.As(err, &value)
+}
+
+// failure is why one message of a call was not taken.
+func failure(e types.BatchResultErrorEntry) error {
+	err := fmt.Errorf("publishing: %s: %s", aws.ToString(e.Code), aws.ToString(e.Message))
+	parameter, value := types.InvalidParameterException{}, types.InvalidParameterValueException{}
+	if code := aws.ToString(e.Code); e.SenderFault && (code == parameter.ErrorCode() || code == value.ErrorCode()) {
+		return fmt.Errorf("%w: %w", notify.ErrRefused, err)
+	}
+	return err
+}
+
+// note keeps what became of the message with an ID.
+func note(errs []error, id *string, err error) {
+	if i, bad := strconv.Atoi(aws.ToString(id)); bad == nil && i >= 0 && i < len(errs) {
+		errs[i] = err
+	}
+}

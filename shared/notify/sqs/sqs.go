@@ -1,0 +1,42 @@
+// Package sqs hides messages of a queue of SQS.
+package sqs
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"ferry/shared/notify"
+)
+
+// API is what Queue uses of *sqs.Client.
+type API interface {
+	ChangeMessageVisibility(context.Context, *sqs.ChangeMessageVisibilityInput, ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityOutput, error)
+}
+
+// margin is left for the time that has passed since the message was received.
+const margin = 15 * time.Minute
+
+// Queue is the queue with a URL.
+type Queue struct {
+	Client API
+	URL    string
+}
+
+var _ notify.Queue = Queue{}
+
+// Delay implements relay.Queue.
+func (q Queue) Delay(ctx context.Context, receipt string, wait time.Duration) error {
+	wait = min(max(wait, 0), notify.MaxDelay-margin)
+	seconds := int32((wait + time.Second - 1) / time.Second)
+	_, err := q.Client.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{
+		QueueUrl: aws.String(q.URL), ReceiptHandle: aws.String(receipt), VisibilityTimeout: seconds,
+	})
+	if err != nil {
+		return fmt.Errorf("delaying a message: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,160 @@
+package notify
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"ferry/shared/table"
+)
+
+// State is where a notice is on its way.
+type State string
+
+// The states.
+const (
+	Queued  State = "queued"  // waits for its first or next try
+	Sending State = "sending" // a sender has it
+	Sent    State = "sent"    // a provider has taken it
+	Failed  State = "failed"  // it did not arrive, and is not tried again
+)
+
+// State returns where the notice is on its way.
+func (n Notice) State() State {
+	switch {
+	case n.Outcome != "":
+		return n.Outcome
+	case n.Sending:
+		return Sending
+	}
+	return Queued
+}
+
+// Settled returns what else is written in the transaction that ends a notice
+// of kind Link as Sent or Failed. It may be called several times for one
+// notice: feedback can end as failed what was sent.
+type Settled func(n Notice, s State) []table.Op
+
+func (f Settled) ops(n Notice) []table.Op {
+	if f == nil || n.Kind != Link || n.V != layout {
+		return nil
+	}
+	return f(n, n.Outcome)
+}
+
+const (
+	// What is known of a settled notice stays as long as its file, within bounds.
+	keepLeast = 3 * 24 * time.Hour
+	keepMost  = 90 * 24 * time.Hour
+)
+
+// keep is the operation that stores a settled notice.
+func (n Notice) keep(now time.Time) table.Op {
+	until := now.Add(keepMost)
+	if expires := time.Unix(n.Expires, 0); n.Expires != 0 && expires.Before(until) {
+		until = expires
+	}
+	if least := now.Add(keepLeast); until.Before(least) {
+		until = least
+	}
+	return table.Put(settledKey(n.ID), n).Expire(until)
+}
+
+func settledKey(id string) table.Key { return table.Key{PK: "notice#" + id, SK: "notice"} }
+
+func failedKey(id string) table.Key { return table.Key{PK: failedPartition, SK: id} }
+
+// idsPerCall is of how many notices one call to the table reads the states.
+const idsPerCall = table.MaxKeys / 3
+
+// States returns the notices with these IDs as they are now, in this order,
+// without those of which nothing is known any more. One call to the table for
+// each 33, and one more if some of these are not found.
+func States(ctx context.Context, t table.Table, ids []string) ([]Notice, error) {
+	var all []Notice
+	for len(ids) > 0 {
+		count := min(len(ids), idsPerCall)
+		some, err := states(ctx, t, ids[:count])
+		if err != nil {
+			return nil, err
+		}
+		all, ids = append(all, some...), ids[count:]
+	}
+	return all, nil
+}
+
+// lookUp returns three items for each ID: where the notice is while it waits,
+// when it was given up, and when it was settled otherwise. It may move from one
+// to another while they are read, each at a moment of its own, and be missed in
+// all; what is not found is therefore looked for once more.
+func lookUp(ctx context.Context, t table.Table, ids ...string) ([]table.Item, error) {
+	items, err := places(ctx, t, ids)
+	if err != nil {
+		return nil, err
+	}
+	var missing []string
+	var at []int
+	for i, id := range ids {
+		if three := items[3*i : 3*i+3]; !slices.ContainsFunc(three, table.Item.Found) {
+			missing, at = append(missing, id), append(at, 3*i)
+		}
+	}
+	again, err := places(ctx, t, missing)
+	if err != nil {
+		return nil, err
+	}
+	for i, place := range at {
+		copy(items[place:], again[3*i:3*i+3])
+	}
+	return items, nil
+}
+
+func places(ctx context.Context, t table.Table, ids []string) ([]table.Item, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	var keys []table.Key
+	for _, id := range ids {
+		keys = append(keys, Notice{ID: id}.Key(), failedKey(id), settledKey(id))
+	}
+	items, err := t.GetMany(ctx, keys...)
+	if err != nil {
+		return nil, fmt.Errorf("reading the states of notices: %w", err)
+	}
+	return items, nil
+}
+
+func states(ctx context.Context, t table.Table, ids []string) ([]Notice, error) {
+	items, err := lookUp(ctx, t, ids...)
+	if err != nil {
+		return nil, err
+	}
+	var found []Notice
+	for i := range ids {
+		n, err := latest(items[3*i : 3*i+3])
+		if err != nil {
+			return nil, err
+		}
+		if n.ID != "" {
+			found = append(found, n)
+		}
+	}
+	return found, nil
+}
+
+// latest is the last of the items that was found.
+func latest(items []table.Item) (n Notice, err error) {
+	for _, item := range slices.Backward(items) {
+		if !item.Found() {
+			continue
+		}
+		if err := item.Decode(&n); err != nil {
+			return n, fmt.Errorf("reading the state of a notice: %w", err)
+		}
+		n.ID = cmp.Or(n.ID, item.Key.SK)
+		return n, nil
+	}
+	return n, nil
+}

@@ -1,0 +1,265 @@
+// Package suppressed is the list of e-mail addresses that get no mail: those
+// that bounced, and those whose owners want none.
+
+package notify
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+	"time"
+
+	"ferry/shared/table"
+)
+
+// Reason is why an address is on the list.
+type SuppressReason string
+
+// The reasons.
+const (
+	AddressBounced    SuppressReason = "bounced"    // its server refuses it for good
+	AddressComplained SuppressReason = "complained" // its owner called a mail spam
+	AddressStopped    SuppressReason = "stopped"    // its owner used the link that ends notifications
+)
+
+// Sentence says what happened, of the address as "it".
+func (r SuppressReason) Sentence() string {
+	switch r {
+	case AddressBounced:
+		return "it bounced"
+	case AddressComplained:
+		return "its owner called a mail spam"
+	}
+	return "its owner wants none"
+}
+
+const (
+	suppressedLayout = 2
+	// shards is over how many partitions the list is spread. All can be read
+	// with few calls, and one by its key.
+	suppressedShards = 8
+	// attempts bound how often a change is made anew as another came between.
+	attempts = 5
+)
+
+// Entry is one address on the list. Its provider's reason and its owner's wish
+// come and go each by itself: neither hides nor ends the other.
+type Suppression struct {
+	To        string
+	Refused   SuppressReason // Bounced, Complained, or empty
+	Detail    string         // what the provider said
+	RefusedAt int64          // Unix milliseconds
+	Stopped   int64          // since when its owner wants none, in Unix milliseconds, or 0
+}
+
+// Cause is one of the reasons why an address is on the list.
+type SuppressCause struct {
+	Reason SuppressReason
+	Detail string
+	At     int64 // Unix milliseconds
+}
+
+// Causes are all reasons, the provider's first; none if the address gets mail.
+func (e Suppression) Causes() []SuppressCause {
+	var all []SuppressCause
+	if e.Refused != "" {
+		all = append(all, SuppressCause{e.Refused, e.Detail, e.RefusedAt})
+	}
+	if e.Stopped != 0 {
+		all = append(all, SuppressCause{Reason: AddressStopped, At: e.Stopped})
+	}
+	return all
+}
+
+// stored is an entry in the table. The first layout had one reason for all, and
+// when it came, which is left as it is until the entry is rewritten.
+type stored struct {
+	V         int64          `json:"v"`
+	To        string         `json:"to"`
+	Refused   SuppressReason `json:"refused,omitempty"`
+	Detail    string         `json:"detail,omitempty"`
+	RefusedAt int64          `json:"refusedAt,omitempty"`
+	Stopped   int64          `json:"stopped,omitempty"`
+
+	OldReason SuppressReason `json:"reason,omitempty"`
+	OldAt     int64          `json:"at,omitempty"`
+}
+
+// entry is what is stored, in whatever layout.
+func (s stored) entry() Suppression {
+	e := Suppression{s.To, s.Refused, s.Detail, s.RefusedAt, s.Stopped}
+	switch {
+	case s.OldReason == AddressStopped:
+		e.Stopped = s.OldAt
+	case s.OldReason != "" && e.Refused == "":
+		e.Refused, e.RefusedAt = s.OldReason, s.OldAt
+	}
+	return e
+}
+
+// unchanged are the conditions that the item is as it was read.
+func (s stored) unchanged() []table.Cond {
+	all := []table.Cond{table.Exists(), same("refusedAt", s.RefusedAt), same("stopped", s.Stopped)}
+	if s.OldReason != "" {
+		all = append(all, table.Equal("reason", string(s.OldReason)))
+	}
+	return all
+}
+
+// same holds if a number is n; one that is missing is 0.
+func same(attr string, n int64) table.Cond {
+	if n == 0 {
+		return table.AtMost(attr, 0)
+	}
+	return table.Equal(attr, n)
+}
+
+// Key is where an address is found.
+func SuppressedKey(address string) table.Key {
+	sum := sha256.Sum256([]byte(canonical(address)))
+	return table.Key{PK: suppressedPartition(int(sum[0] % suppressedShards)), SK: base64.RawURLEncoding.EncodeToString(sum[:])}
+}
+
+func suppressedPartition(shard int) string { return "suppressed#" + strconv.Itoa(shard) }
+
+// canonical leaves out what no server tells addresses apart by.
+func canonical(address string) string { return strings.ToLower(strings.TrimSpace(address)) }
+
+// Add is the operation that puts an address on the list. A wish of its owner
+// stays when a provider refuses it, and the other way round.
+func Suppress(address string, reason SuppressReason, detail string, now time.Time) table.Op {
+	op := table.Update(SuppressedKey(address)).Set("v", int64(suppressedLayout)).Set("to", canonical(address))
+	if reason == AddressStopped {
+		return op.Set("stopped", now.UnixMilli())
+	}
+	return op.Set("refused", string(reason)).Set("detail", detail).Set("refusedAt", now.UnixMilli())
+}
+
+// Read reads the item under an address's Key; ok is false if the address gets mail.
+func ReadSuppressed(item table.Item) (e Suppression, ok bool, err error) {
+	var s stored
+	if err := item.Decode(&s); err != nil && !errors.Is(err, table.ErrNotFound) {
+		return Suppression{}, false, fmt.Errorf("reading a suppressed address: %w", err)
+	}
+	e = s.entry()
+	return e, len(e.Causes()) > 0, nil
+}
+
+// Get returns an address's entry; ok is false if it gets mail. One call to the table.
+func Suppressed(ctx context.Context, t table.Table, address string) (e Suppression, ok bool, err error) {
+	s, err := get(ctx, t, address)
+	e = s.entry()
+	return e, len(e.Causes()) > 0, err
+}
+
+func get(ctx context.Context, t table.Table, address string) (s stored, err error) {
+	err = t.Get(ctx, SuppressedKey(address), &s)
+	if err != nil && !errors.Is(err, table.ErrNotFound) {
+		return stored{}, fmt.Errorf("looking for a suppressed address: %w", err)
+	}
+	return s, nil
+}
+
+// Stop notes that an address's owner wants no mail, and returns how it is with
+// the address now. One call to the table, two if it was so before.
+func StopMail(ctx context.Context, t table.Table, address string, now time.Time) (Suppression, error) {
+	var s stored
+	err := t.Update(ctx, Suppress(address, AddressStopped, "", now).If(table.AtMost("stopped", 0)), &s)
+	if errors.Is(err, table.ErrCondition) { // the time of the first wish stays
+		s, err = get(ctx, t, address)
+	}
+	if err != nil {
+		return Suppression{}, fmt.Errorf("stopping the mail to an address: %w", err)
+	}
+	return s.entry(), nil
+}
+
+// Resume ends the owner's wish alone, and returns how it is with the address
+// then. Two calls to the table, one if there was no wish.
+func ResumeMail(ctx context.Context, t table.Table, address string) (Suppression, error) {
+	_, left, err := lift(ctx, t, address, func(e *Suppression) bool {
+		was := e.Stopped != 0
+		e.Stopped = 0
+		return was
+	})
+	return left, err
+}
+
+// Allow ends the provider's reason alone, and returns how it is with the
+// address then; was is false if there was no such reason.
+func AllowMail(ctx context.Context, t table.Table, address string) (was bool, left Suppression, err error) {
+	return lift(ctx, t, address, func(e *Suppression) bool {
+		was := e.Refused != ""
+		e.Refused, e.Detail, e.RefusedAt = "", "", 0
+		return was
+	})
+}
+
+// lift takes from an address's entry what change does, which is false if that
+// is nothing. An entry without a reason is none.
+func lift(ctx context.Context, t table.Table, address string, change func(*Suppression) bool) (was bool, left Suppression, err error) {
+	for range attempts {
+		before, err := get(ctx, t, address)
+		if err != nil {
+			return false, Suppression{}, err
+		}
+		left = before.entry()
+		if !change(&left) {
+			return false, left, nil
+		}
+		op := table.Delete(SuppressedKey(address))
+		if len(left.Causes()) > 0 {
+			op = table.Put(SuppressedKey(address), stored{V: suppressedLayout, To: left.To, Refused: left.Refused, Detail: left.Detail, RefusedAt: left.RefusedAt, Stopped: left.Stopped})
+		}
+		err = t.Write(ctx, op.If(before.unchanged()...))
+		if err == nil {
+			return true, left, nil
+		}
+		if !errors.Is(err, table.ErrCondition) {
+			return false, Suppression{}, fmt.Errorf("allowing mail to an address: %w", err)
+		}
+	}
+	return false, Suppression{}, fmt.Errorf("allowing mail to an address: %w", table.ErrBusy)
+}
+
+// All yields the whole list, in no order: one call to the table for each
+// partition, and for each 1000 entries in it.
+func AllSuppressed(ctx context.Context, t table.Table) iter.Seq2[Suppression, error] {
+	return func(yield func(Suppression, error) bool) {
+		for shard := range suppressedShards {
+			if !page(ctx, t, suppressedPartition(shard), yield) {
+				return
+			}
+		}
+	}
+}
+
+func page(ctx context.Context, t table.Table, pk string, yield func(Suppression, error) bool) (goOn bool) {
+	q := table.Query{PK: pk, Limit: table.MaxPage}
+	for {
+		page, err := t.Query(ctx, q)
+		if err != nil {
+			yield(Suppression{}, fmt.Errorf("reading the suppressed addresses: %w", err))
+			return false
+		}
+		for _, item := range page.Items {
+			q.After = item.Key.SK
+			e, ok, err := ReadSuppressed(item)
+			if err != nil {
+				yield(Suppression{}, err)
+				return false
+			}
+			if ok && !yield(e, nil) {
+				return false
+			}
+		}
+		if !page.More {
+			return true
+		}
+	}
+}

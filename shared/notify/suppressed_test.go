@@ -1,0 +1,267 @@
+package notify_test
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ferry/shared/table"
+	"ferry/shared/table/dynamo"
+	"ferry/shared/table/sqlite"
+
+	"ferry/shared/notify"
+)
+
+// onTables runs a test on each store that there is.
+func onTables(t *testing.T, test func(*testing.T, table.Table)) {
+	t.Run("SQLite", func(t *testing.T) {
+		t.Parallel()
+		db, err := sqlite.Open(filepath.Join(t.TempDir(), "ferry.db"), sqlite.Options{NoSync: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { db.Close() })
+		test(t, db)
+	})
+	t.Run("DynamoDB", func(t *testing.T) {
+		t.Parallel()
+		if os.Getenv("FERRY_TEST_AWS") == "" {
+			t.Skip("needs stand-ins for AWS: go run ./infra/awslocal -- go test ./shared/notify")
+		}
+		cfg, err := config.LoadDefaultConfig(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		client, name := dynamodb.NewFromConfig(cfg), "ferry-"+rand.Text()
+		if err := dynamo.CreateTable(t.Context(), client, name); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { client.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &name}) })
+		test(t, dynamo.New(client, name))
+	})
+}
+
+const ann = "ann@example.com"
+
+func suppressedAt() time.Time { return time.Date(2026, 8, 7, 14, 30, 0, 0, time.UTC) }
+
+func TestAnAddressIsSuppressedUntilItIsAllowed(t *testing.T) {
+	t.Parallel()
+	onTables(t, func(t *testing.T, db table.Table) {
+		if _, ok, err := notify.Suppressed(t.Context(), db, ann); err != nil || ok {
+			t.Fatalf("at first: %v, %v", ok, err)
+		}
+		if err := db.Write(t.Context(), notify.Suppress(" Ann@Example.COM", notify.AddressBounced, "550", suppressedAt())); err != nil {
+			t.Fatal(err)
+		}
+		want := notify.Suppression{To: ann, Refused: notify.AddressBounced, Detail: "550", RefusedAt: suppressedAt().UnixMilli()}
+		for _, address := range []string{ann, "ANN@example.com "} {
+			if got, ok, err := notify.Suppressed(t.Context(), db, address); err != nil || !ok || got != want {
+				t.Errorf("%s: %+v, %v, %v", address, got, ok, err)
+			}
+		}
+		for i, want := range []bool{true, false} {
+			if was, left, err := notify.AllowMail(t.Context(), db, "aNN@example.com"); err != nil || was != want || left.Causes() != nil {
+				t.Errorf("allowing it, time %d: %v, %+v, %v", i+1, was, left, err)
+			}
+		}
+		if items, err := db.GetMany(t.Context(), notify.SuppressedKey(ann)); err != nil || items[0].Found() {
+			t.Errorf("at last the address is kept, %v", err)
+		}
+	})
+}
+
+// step is what happens to ann's address.
+type step func(context.Context, table.Table) error
+
+func add(why notify.SuppressReason, after time.Duration) step {
+	return func(ctx context.Context, db table.Table) error {
+		return db.Write(ctx, notify.Suppress(ann, why, "said", suppressedAt().Add(after)))
+	}
+}
+
+func stop(after time.Duration) step {
+	return func(ctx context.Context, db table.Table) error {
+		_, err := notify.StopMail(ctx, db, ann, suppressedAt().Add(after))
+		return err
+	}
+}
+
+func undo(ctx context.Context, db table.Table) error {
+	_, err := notify.ResumeMail(ctx, db, ann)
+	return err
+}
+
+func allow(ctx context.Context, db table.Table) error {
+	_, _, err := notify.AllowMail(ctx, db, ann)
+	return err
+}
+
+// old writes an entry as the first layout had it.
+func old(reason string) step {
+	return func(ctx context.Context, db table.Table) error {
+		return db.Write(ctx, table.Put(notify.SuppressedKey(ann), struct {
+			V      int64  `json:"v"`
+			To     string `json:"to"`
+			Reason string `json:"reason"`
+			Detail string `json:"detail,omitempty"`
+			At     int64  `json:"at"`
+		}{1, ann, reason, "said", suppressedAt().UnixMilli()}))
+	}
+}
+
+func TestTheProvidersReasonAndTheOwnersWishComeAndGoByThemselves(t *testing.T) {
+	t.Parallel()
+	const later = time.Hour
+	bounced := notify.SuppressCause{Reason: notify.AddressBounced, Detail: "said", At: suppressedAt().UnixMilli()}
+	complained := notify.SuppressCause{Reason: notify.AddressComplained, Detail: "said", At: suppressedAt().Add(later).UnixMilli()}
+	stopped := notify.SuppressCause{Reason: notify.AddressStopped, At: suppressedAt().UnixMilli()}
+	stoppedLater := notify.SuppressCause{Reason: notify.AddressStopped, At: suppressedAt().Add(later).UnixMilli()}
+	tests := []struct {
+		name  string
+		steps []step
+		want  []notify.SuppressCause
+	}{
+		{"a bounce over a wish", []step{stop(0), add(notify.AddressBounced, 0)}, []notify.SuppressCause{bounced, stopped}},
+		{"a wish over a bounce", []step{add(notify.AddressBounced, 0), stop(later)}, []notify.SuppressCause{bounced, stoppedLater}},
+		{"a wish that is repeated keeps its time", []step{stop(0), stop(later)}, []notify.SuppressCause{stopped}},
+		{"a complaint takes a bounce's place", []step{add(notify.AddressBounced, 0), stop(0), add(notify.AddressComplained, later)}, []notify.SuppressCause{complained, stopped}},
+		{"an undo leaves the bounce", []step{stop(0), add(notify.AddressBounced, 0), undo}, []notify.SuppressCause{bounced}},
+		{"an undo of no wish leaves the bounce", []step{add(notify.AddressBounced, 0), undo}, []notify.SuppressCause{bounced}},
+		{"allowing leaves the wish", []step{stop(0), add(notify.AddressBounced, 0), allow}, []notify.SuppressCause{stopped}},
+		{"allowing what is only stopped leaves the wish", []step{stop(0), allow}, []notify.SuppressCause{stopped}},
+		{"both ended, the wish first", []step{stop(0), add(notify.AddressBounced, 0), undo, allow}, nil},
+		{"both ended, the reason first", []step{stop(0), add(notify.AddressBounced, 0), allow, undo}, nil},
+		{"a bounce of the old form", []step{old("bounced")}, []notify.SuppressCause{bounced}},
+		{"a wish of the old form", []step{old("stopped")}, []notify.SuppressCause{stopped}},
+		{"a bounce over a wish of the old form", []step{old("stopped"), add(notify.AddressComplained, later)}, []notify.SuppressCause{complained, stopped}},
+		{"a wish over a bounce of the old form", []step{old("bounced"), stop(later)}, []notify.SuppressCause{bounced, stoppedLater}},
+		{"a complaint over a bounce of the old form", []step{old("bounced"), add(notify.AddressComplained, later)}, []notify.SuppressCause{complained}},
+		{"a wish over one of the old form keeps its time", []step{old("stopped"), stop(later)}, []notify.SuppressCause{stopped}},
+		{"an undo of the old form", []step{old("stopped"), undo}, nil},
+		{"an undo of the old form leaves a later bounce", []step{old("stopped"), add(notify.AddressComplained, later), undo}, []notify.SuppressCause{complained}},
+		{"an undo leaves a bounce of the old form", []step{old("bounced"), stop(0), undo}, []notify.SuppressCause{bounced}},
+		{"allowing a bounce of the old form", []step{old("bounced"), allow}, nil},
+		{"allowing a bounce of the old form leaves the wish", []step{old("bounced"), stop(later), allow}, []notify.SuppressCause{stoppedLater}},
+		{"allowing leaves a wish of the old form", []step{old("stopped"), add(notify.AddressComplained, later), allow}, []notify.SuppressCause{stopped}},
+	}
+	onTables(t, func(t *testing.T, db table.Table) {
+		for _, tt := range tests { // one after another: all are of one address
+			if err := db.Write(t.Context(), table.Delete(notify.SuppressedKey(ann))); err != nil {
+				t.Fatal(err)
+			}
+			for _, do := range tt.steps {
+				if err := do(t.Context(), db); err != nil {
+					t.Fatalf("%s: %v", tt.name, err)
+				}
+			}
+			e, ok, err := notify.Suppressed(t.Context(), db, ann)
+			if err != nil || ok != (tt.want != nil) || !slices.Equal(e.Causes(), tt.want) {
+				t.Errorf("%s: %+v, %v, %v", tt.name, e, ok, err)
+			}
+			var listed []notify.SuppressCause
+			for e, err := range notify.AllSuppressed(t.Context(), db) {
+				if err != nil || e.To != ann {
+					t.Fatalf("%s: %+v, %v", tt.name, e, err)
+				}
+				listed = append(listed, e.Causes()...)
+			}
+			if !slices.Equal(listed, tt.want) {
+				t.Errorf("%s: listed is %+v", tt.name, listed)
+			}
+		}
+	})
+}
+
+// between does something when an entry was read, once.
+type between struct {
+	table.Table
+	do func()
+}
+
+func (b *between) Get(ctx context.Context, key table.Key, into any) error {
+	err := b.Table.Get(ctx, key, into)
+	if do := b.do; do != nil {
+		b.do = nil
+		do()
+	}
+	return err
+}
+
+func TestNothingIsLostThatComesWhileTheOtherEnds(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name               string
+		begin, comes, ends step
+		want               notify.SuppressReason
+	}{
+		{"a wish, while a bounce is allowed", add(notify.AddressBounced, 0), stop(0), allow, notify.AddressStopped},
+		{"a bounce, while a wish is undone", stop(0), add(notify.AddressBounced, 0), undo, notify.AddressBounced},
+		{"a wish, while a bounce of the old form is allowed", old("bounced"), stop(0), allow, notify.AddressStopped},
+		{"a bounce, while a wish of the old form is undone", old("stopped"), add(notify.AddressBounced, 0), undo, notify.AddressBounced},
+	}
+	onTables(t, func(t *testing.T, db table.Table) {
+		for _, tt := range tests {
+			if err := db.Write(t.Context(), table.Delete(notify.SuppressedKey(ann))); err != nil {
+				t.Fatal(err)
+			}
+			if err := tt.begin(t.Context(), db); err != nil {
+				t.Fatal(err)
+			}
+			b := &between{Table: db, do: func() {
+				if err := tt.comes(t.Context(), db); err != nil {
+					t.Error(err)
+				}
+			}}
+			if err := tt.ends(t.Context(), b); err != nil {
+				t.Fatal(err)
+			}
+			e, _, err := notify.Suppressed(t.Context(), db, ann)
+			if all := e.Causes(); err != nil || len(all) != 1 || all[0].Reason != tt.want {
+				t.Errorf("%s: %+v, %v", tt.name, e, err)
+			}
+		}
+	})
+}
+
+func TestTheListHasEachAddressOnce(t *testing.T) {
+	t.Parallel()
+	onTables(t, func(t *testing.T, db table.Table) {
+		var want, got []string
+		for i := range 30 {
+			address := fmt.Sprintf("user%02d@example.com", i)
+			want = append(want, address)
+			for _, a := range []string{address, strings.ToUpper(address)} {
+				if err := db.Write(t.Context(), notify.Suppress(a, notify.AddressStopped, "", suppressedAt())); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for e, err := range notify.AllSuppressed(t.Context(), db) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, e.To)
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("got %v", got)
+		}
+	})
+}
+
+func TestAKeyHoldsNoAddress(t *testing.T) {
+	t.Parallel()
+	if key := notify.SuppressedKey("ann@example.com"); strings.Contains(key.String(), "ann") || len(key.SK) != 43 {
+		t.Errorf("got %v", key)
+	}
+}

@@ -1,0 +1,69 @@
+package webhook
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The size of a secret in bytes, as Standard Webhooks wants it; minSecret is
+// that of those made here.
+const (
+	minSecret = 24
+	maxSecret = 64
+
+	secretPrefix = "whsec_"
+)
+
+// Secret is a key that receivers share with Ferry to know its events by. It
+// does not show when printed.
+type Secret struct{ key []byte }
+
+// String hides the secret.
+func (Secret) String() string { return "[secret]" }
+
+// GoString hides it too.
+func (s Secret) GoString() string { return s.String() }
+
+// NewSecret returns a fresh secret's text form, read from random.
+func NewSecret(random io.Reader) (string, error) {
+	key := make([]byte, minSecret)
+	if _, err := io.ReadFull(random, key); err != nil {
+		return "", fmt.Errorf("making a webhook secret: %w", err)
+	}
+	return secretPrefix + base64.StdEncoding.EncodeToString(key), nil
+}
+
+// ParseSecrets reads one secret or, while receivers change over to a new one,
+// several with spaces between: events are signed with each.
+func ParseSecrets(text string) ([]Secret, error) {
+	var all []Secret
+	for _, word := range strings.Fields(text) {
+		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(word, secretPrefix))
+		if err != nil || len(key) < minSecret || len(key) > maxSecret { // the text stays out of the error
+			return nil, fmt.Errorf("a webhook secret is %s and the base64 of %d to %d bytes", secretPrefix, minSecret, maxSecret)
+		}
+		all = append(all, Secret{key})
+	}
+	if len(all) == 0 {
+		return nil, errors.New("there is no webhook secret")
+	}
+	return all, nil
+}
+
+// signatures is the header webhook-signature of Standard Webhooks.
+func signatures(secrets []Secret, id string, at time.Time, body string) string {
+	all := make([]string, len(secrets))
+	for i, s := range secrets {
+		mac := hmac.New(sha256.New, s.key)
+		io.WriteString(mac, id+"."+strconv.FormatInt(at.Unix(), 10)+"."+body)
+		all[i] = "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
+	}
+	return strings.Join(all, " ")
+}

@@ -1,0 +1,75 @@
+package webhook_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"ferry/shared/notify/webhook"
+)
+
+// TestTheSpecificationsVectorIsMet uses the vector that the libraries of
+// Standard Webhooks are tested with.
+func TestTheSpecificationsVectorIsMet(t *testing.T) {
+	t.Parallel()
+	secrets, err := webhook.ParseSecrets("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := webhook.Signatures(secrets, "msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), `{"test": 2432232314}`)
+	if want := "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="; got != want {
+		t.Errorf("the signature is %s, want %s", got, want)
+	}
+}
+
+func TestWhileASecretChangesEventsAreSignedWithBoth(t *testing.T) {
+	t.Parallel()
+	one, two := "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
+	sign := func(text string) string {
+		secrets, err := webhook.ParseSecrets(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return webhook.Signatures(secrets, "1", time.Unix(1, 0), "x")
+	}
+	if got, want := sign(two+" "+one+"\n"), sign(two)+" "+sign(one); got != want || sign(one) == sign(two) {
+		t.Errorf("the signatures are %s, want %s", got, want)
+	}
+}
+
+func TestASecretHasTheFormOfTheSpecification(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("QUJD", 30)
+	for text, good := range map[string]bool{
+		"whsec_" + long[:32]: true, long[:32]: true, "whsec_" + long[:84]: true,
+		"whsec_" + long[:28]: false, "whsec_" + long: false, "": false, " ": false, "whsec_": false, "whsec_a secret of mine, in words!": false,
+		"whsec_" + long[:32] + " x": false,
+	} {
+		_, err := webhook.ParseSecrets(text)
+		if (err == nil) != good {
+			t.Errorf("%q: %v", text, err)
+		}
+		if err != nil && len(text) > 6 && strings.Contains(err.Error(), text[6:]) {
+			t.Errorf("the secret stands in the error %v", err)
+		}
+	}
+}
+
+func TestAFreshSecretIsOneAndIsNotPrinted(t *testing.T) {
+	t.Parallel()
+	text, err := webhook.NewSecret(bytes.NewReader(bytes.Repeat([]byte{255}, 24)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	secrets, err := webhook.ParseSecrets(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%q"} {
+		if printed := fmt.Sprintf(format, secrets); strings.Contains(printed, "255") || strings.Contains(printed, "ff") {
+			t.Errorf("%s shows %s", format, printed)
+		}
+	}
+}

@@ -1,0 +1,53 @@
+// Package notfound answers what no other endpoint does: 404 for an unknown
+// path, 405 for a known one with another method.
+
+package openapi
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"ferry/shared/api/endpoint"
+	"ferry/shared/envelope"
+)
+
+// Endpoint names the endpoint. It has no routes of its own: it is the
+// gateway's $default route and the local server's fallback.
+func NotFound() endpoint.Endpoint {
+	return endpoint.Endpoint{Name: "notfound", New: NewNotFound}
+}
+
+// isPreflight tells a browser's question whether a page of another origin may
+// use an address. A gateway may send it on to its $default route; to the answer
+// it adds the headers that say yes, and without these it is a no.
+func isPreflight(r *http.Request) bool {
+	return r.Method == http.MethodOptions && r.Header.Get("Origin") != "" && r.Header.Get("Access-Control-Request-Method") != ""
+}
+
+// New returns the handler. It needs no port: which methods a path has it reads
+// from the interface's description, so that it need not know the endpoints.
+func NewNotFound(p *endpoint.Ports) http.Handler {
+	paths := Paths()
+	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
+		path, ok := strings.CutPrefix(r.URL.Path, endpoint.Prefix)
+		allow := paths.Methods(path)
+		if ok && len(allow) > 0 && isPreflight(r) {
+			w.WriteHeader(http.StatusNoContent)
+			return nil
+		}
+		if ok && slices.Contains(allow, r.Method) { // described, and not there: a part in the cloud
+			return envelope.NewFault(envelope.NotFound, "there is nothing at this address; the parts of an upload go to the URLs that were given out")
+		}
+		if ok && len(allow) > 0 {
+			return &envelope.Fault{
+				Kind: envelope.MethodNotAllowed, Allow: allow,
+				Detail: "this address takes " + strings.Join(allow, ", "),
+			}
+		}
+		if !ok {
+			return envelope.NewFault(envelope.NotFound, "all addresses of this service begin with %s", endpoint.Prefix)
+		}
+		return envelope.NewFault(envelope.NotFound, "there is nothing at this address; see %s/openapi.json", endpoint.Prefix)
+	})
+}

@@ -1,0 +1,77 @@
+// Package crc64 is the checksum CRC-64/NVME, which S3 keeps of whole objects:
+// its written form, and the checksum of two pieces put together from theirs.
+// The sums themselves are computed by github.com/minio/crc64nvme. Functions
+// are safe for concurrent use.
+
+package wire
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"io"
+
+	"github.com/minio/crc64nvme"
+)
+
+// poly is the polynomial 0xad93d23594c93659 with its bits reflected; the
+// lowest power stands in the highest bit.
+const poly = 0x9a6c9329ac4bc9b5
+
+// Sum reads to the end and returns the checksum of the bytes, and their number.
+// An error of the reader comes back as it is.
+func CRC64NVME(r io.Reader) (sum uint64, n int64, err error) {
+	h := crc64nvme.New()
+	n, err = io.Copy(h, r)
+	return h.Sum64(), n, err
+}
+
+// Combine returns the checksum of two pieces, the second of n bytes, one after
+// the other. It takes as long for a terabyte as for a few bytes: the first sum
+// is multiplied by x to the number of bits that follow it.
+func CombineCRC64(first, second uint64, n int64) uint64 {
+	return multiply(power(uint64(n)), first) ^ second
+}
+
+// power returns x to the power of 8n, modulo the polynomial.
+func power(n uint64) uint64 {
+	product := uint64(1) << 63 // 1
+	square := uint64(1) << 55  // x^8
+	for ; n > 0; n >>= 1 {
+		if n&1 != 0 {
+			product = multiply(product, square)
+		}
+		square = multiply(square, square)
+	}
+	return product
+}
+
+// multiply multiplies two polynomials modulo the one of the checksum.
+func multiply(a, b uint64) (product uint64) {
+	for bit := uint64(1) << 63; bit != 0 && a != 0; bit >>= 1 {
+		if a&bit != 0 {
+			product ^= b
+			a ^= bit
+		}
+		if b&1 != 0 {
+			b = b>>1 ^ poly
+		} else {
+			b >>= 1
+		}
+	}
+	return product
+}
+
+// Text writes a checksum as S3 does: base64 of its eight bytes, the highest first.
+func CRC64Text(sum uint64) string {
+	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint64(nil, sum))
+}
+
+// Parse reads what Text writes.
+func ParseCRC64(text string) (uint64, error) {
+	b, err := base64.StdEncoding.Strict().DecodeString(text)
+	if err != nil || len(b) != 8 {
+		return 0, fmt.Errorf("%.20q is not a CRC64NVME: base64 of 8 bytes", text)
+	}
+	return binary.BigEndian.Uint64(b), nil
+}

@@ -1,0 +1,130 @@
+package wire_test
+
+import (
+	"mime"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"ferry/shared/wire"
+)
+
+func TestANameIsCleanedToOnePathElement(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ what, name, want string }{
+		{"an ordinary name stays", "report.pdf", "report.pdf"},
+		{"spaces within stay", "my report.pdf", "my report.pdf"},
+		{"spaces around go", "  report.pdf \t", "report.pdf"},
+		{"any script is welcome", "写真 фото صورة.jpg", "写真 фото صورة.jpg"},
+		{"emoji stay, joined ones too", "👩\u200d💻 🎉.txt", "👩\u200d💻 🎉.txt"},
+		{"quotes stay", `the "best" one's.txt`, `the "best" one's.txt`},
+		{"folders go", "a/b/report.pdf", "report.pdf"},
+		{"folders of Windows go", `C:\Users\me\report.pdf`, "report.pdf"},
+		{"steps up go", "../../etc/passwd", "passwd"},
+		{"steps up alone leave nothing", "..", ""},
+		{"a folder leaves nothing", "photos/", ""},
+		{"dots leave nothing", "a/...", ""},
+		{"dots between spaces leave nothing", " .. ", ""},
+		{"an empty name is nothing", "", ""},
+		{"a hidden name stays", ".bashrc", ".bashrc"},
+		{"control characters go", "a\x00b\r\nc\x7f.txt\u0085", "abc.txt"},
+		{"what reorders text goes", "photo_\u202egpj.exe\u061c\u200f", "photo_gpj.exe"},
+		{"what ends a line goes", "a\u2028b\u2029.txt", "ab.txt"},
+		{"a byte order mark goes", "\ufeffa.txt", "a.txt"},
+		{"composed form is made", "e\u0301te\u0301.txt", "été.txt"},
+		{"composed form is made also over what goes", "e\u200e\u0301.txt", "é.txt"},
+		{"broken UTF-8 is replaced", "a\xff.txt", "a\uFFFD.txt"},
+	} {
+		if got := wire.CleanFileName(c.name); got != c.want {
+			t.Errorf("%s: %q gives %q, want %q", c.what, c.name, got, c.want)
+		}
+	}
+}
+
+func TestALongNameKeepsItsExtension(t *testing.T) {
+	t.Parallel()
+	for what, c := range map[string]struct{ name, suffix string }{
+		"ASCII":              {strings.Repeat("a", 300) + ".pdf", "a.pdf"},
+		"three-byte runes":   {strings.Repeat("写", 100) + ".jpg", "写.jpg"},
+		"emoji":              {strings.Repeat("🎉", 80) + ".txt", "🎉.txt"},
+		"no extension":       {strings.Repeat("b", 300), "bb"},
+		"a long extension":   {"a." + strings.Repeat("c", 300), "cc"},
+		"a space at the cut": {strings.Repeat("d", 254) + " e" + strings.Repeat("f", 50), "dd"},
+		"only dots at first": {strings.Repeat(".", 300) + strings.Repeat("g", 40), ""},
+	} {
+		got := wire.CleanFileName(c.name)
+		if len(got) > wire.MaxFileName || !strings.HasSuffix(got, c.suffix) || c.suffix == "" && got != "" {
+			t.Errorf("%s: %d bytes, %q", what, len(got), got)
+		}
+	}
+}
+
+func TestAnAttachmentHasANameThatEveryClientCanUse(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, want string }{
+		{"report.pdf", `attachment; filename="report.pdf"; filename*=UTF-8''report.pdf`},
+		{"my report.pdf", `attachment; filename="my report.pdf"; filename*=UTF-8''my%20report.pdf`},
+		{`a"b\c.txt`, `attachment; filename="a_b_c.txt"; filename*=UTF-8''a%22b%5Cc.txt`},
+		{"Grüße aus Łódź.txt", `attachment; filename="Gru_e aus _odz.txt"; filename*=UTF-8''Gr%C3%BC%C3%9Fe%20aus%20%C5%81%C3%B3d%C5%BA.txt`},
+		{"写真.jpg", `attachment; filename="__.jpg"; filename*=UTF-8''%E5%86%99%E7%9C%9F.jpg`},
+		{"写真", `attachment; filename="file"; filename*=UTF-8''%E5%86%99%E7%9C%9F`},
+		{"🎉.写", `attachment; filename="file._"; filename*=UTF-8''%F0%9F%8E%89.%E5%86%99`},
+		{"100%.txt", `attachment; filename="100_.txt"; filename*=UTF-8''100%25.txt`},
+		{"a；b／c.txt", `attachment; filename="a_b_c.txt"; filename*=UTF-8''a%EF%BC%9Bb%EF%BC%8Fc.txt`},
+		{"a+b~c-d_e.txt", `attachment; filename="a+b~c-d_e.txt"; filename*=UTF-8''a%2Bb~c-d_e.txt`},
+	} {
+		if got := wire.Attachment(c.name); got != c.want {
+			t.Errorf("%q gives\n%s, want\n%s", c.name, got, c.want)
+		}
+	}
+}
+
+func FuzzACleanNameIsSafe(f *testing.F) {
+	for _, seed := range []string{
+		"report.pdf", "../x", "a\\b", "e\u0301", "e\u200e\u0301", "\xff", strings.Repeat("é.", 200), strings.Repeat(" .", 150) + "a",
+		"\u0958" + strings.Repeat("\ufdfa", 85), "\u202e", "a\u2028", ". .", "\u1100\u1161\u11a8",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		clean := wire.CleanFileName(name)
+		if again := wire.CleanFileName(clean); again != clean {
+			t.Errorf("cleaned twice %q becomes %q", clean, again)
+		}
+		if len(clean) > wire.MaxFileName || !utf8.ValidString(clean) || !norm.NFC.IsNormalString(clean) {
+			t.Errorf("%q is too long, no UTF-8 or not NFC", clean)
+		}
+		if strings.ContainsAny(clean, `/\`) || clean == "." || clean == ".." || strings.TrimSpace(clean) != clean {
+			t.Errorf("%q is no plain name", clean)
+		}
+		if strings.ContainsFunc(clean, unicode.IsControl) {
+			t.Errorf("%q has control characters", clean)
+		}
+		attachment(t, clean)
+	})
+}
+
+// attachment reads a header back as a client does.
+func attachment(t *testing.T, name string) {
+	if name == "" {
+		return
+	}
+	header := wire.Attachment(name)
+	kind, params, err := mime.ParseMediaType(header)
+	if err != nil || kind != "attachment" || params["filename"] != name {
+		t.Errorf("%q reads back as %q %q, %v", header, kind, params["filename"], err)
+	}
+	_, quoted, _ := strings.Cut(header, `filename="`)
+	ascii, _, _ := strings.Cut(quoted, `"`)
+	if len(ascii) == 0 || len(ascii) > wire.MaxFileName || strings.Trim(ascii, ". ") == "" || strings.ContainsAny(ascii, `\/%`) {
+		t.Errorf("%q is no name for old clients", ascii)
+	}
+	for i := range len(header) {
+		if header[i] < 0x20 || header[i] > 0x7e {
+			t.Fatalf("%q has a byte that no header may have", header)
+		}
+	}
+}
