@@ -141,7 +141,7 @@ func TestAFunctionLinksOnlyWhatItsPortsNeed(t *testing.T) {
 			whole := isService && !strings.Contains(service, "/") // types alone cost nothing
 			forbidden := slices.Contains([]string{
 				sdk + "config", sdk + "credentials", "modernc.org/sqlite", "net/smtp",
-				"ferry/shared/endpoint/all", "ferry/shared/table/sqlite", "ferry/shared/blob/disk", "ferry/shared/service",
+				"ferry/shared/table/sqlite", "ferry/shared/blob/disk", "ferry/shared/api",
 				"github.com/nyaruka/phonenumbers", "google.golang.org/protobuf/proto",
 			}, i)
 			if whole && !want[service] || forbidden {
