@@ -1,10 +1,9 @@
 package main
 
 import (
-	"ferry/shared/boot/port/dynamotable"
-
 	"ferry/shared/api/account"
 	"ferry/shared/boot/lambda"
+	"ferry/shared/table/dynamo"
 )
 
-func main() { lambda.Run(account.First(), dynamotable.Open) }
+func main() { lambda.Run(account.First(), lambda.Table(dynamo.Open)) }

@@ -1,11 +1,10 @@
 package main
 
 import (
-	"ferry/shared/boot/port/dynamotable"
-	"ferry/shared/boot/port/s3blobs"
-
 	"ferry/shared/api/file"
+	"ferry/shared/blob/s3"
 	"ferry/shared/boot/lambda"
+	"ferry/shared/table/dynamo"
 )
 
-func main() { lambda.Run(file.Download(), dynamotable.Open, s3blobs.Open) }
+func main() { lambda.Run(file.Download(), lambda.Table(dynamo.Open), lambda.Blobs(s3.Open)) }

@@ -1,12 +1,13 @@
 package main
 
 import (
-	"ferry/shared/boot/port/dynamotable"
-	"ferry/shared/boot/port/sesmail"
-	"ferry/shared/boot/port/sqsqueue"
-
 	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/worker"
+	"ferry/shared/notify/mail/ses"
+	"ferry/shared/notify/sqs"
+	"ferry/shared/table/dynamo"
 )
 
-func main() { worker.RunCourier(dynamotable.Open, lambda.LinkKey, sqsqueue.Open, sesmail.Open) }
+func main() {
+	worker.RunCourier(worker.Backends{Queue: sqs.Open, Mail: ses.Open}, lambda.Table(dynamo.Open), lambda.LinkKey)
+}

@@ -1,9 +1,9 @@
 package main
 
 import (
-	"ferry/shared/boot/port/dynamotable"
-
+	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/worker"
+	"ferry/shared/table/dynamo"
 )
 
-func main() { worker.RunFeedback(dynamotable.Open) }
+func main() { worker.RunFeedback(worker.Backends{}, lambda.Table(dynamo.Open)) }

@@ -1,11 +1,12 @@
 package main
 
 import (
-	"ferry/shared/boot/port/dynamotable"
-	"ferry/shared/boot/port/s3blobs"
-
 	"ferry/shared/api/file"
+	"ferry/shared/blob/s3"
 	"ferry/shared/boot/lambda"
+	"ferry/shared/table/dynamo"
 )
 
-func main() { lambda.Run(file.Delete(), dynamotable.Open, s3blobs.Open, lambda.LinkKey) }
+func main() {
+	lambda.Run(file.Delete(), lambda.Table(dynamo.Open), lambda.Blobs(s3.Open), lambda.LinkKey)
+}

@@ -1,10 +1,9 @@
 package main
 
 import (
-	"ferry/shared/boot/port/dynamotable"
-
 	"ferry/shared/api/file"
 	"ferry/shared/boot/lambda"
+	"ferry/shared/table/dynamo"
 )
 
-func main() { lambda.Run(file.Get(), dynamotable.Open, lambda.LinkKey) }
+func main() { lambda.Run(file.Get(), lambda.Table(dynamo.Open), lambda.LinkKey) }

@@ -1,10 +1,9 @@
 package main
 
 import (
-	"ferry/shared/boot/port/dynamotable"
-
 	"ferry/shared/api/endpoint"
 	"ferry/shared/boot/lambda"
+	"ferry/shared/table/dynamo"
 )
 
-func main() { lambda.Run(endpoint.Health(), dynamotable.Open) }
+func main() { lambda.Run(endpoint.Health(), lambda.Table(dynamo.Open)) }

@@ -1,5 +1,5 @@
 package main
 
-import "ferry/shared/boot/linkkey"
+import "ferry/shared/boot/worker"
 
-func main() { linkkey.Run() }
+func main() { worker.RunLinkKey() }

@@ -1,9 +1,8 @@
 package main
 
 import (
-	"ferry/shared/boot/port/snstopics"
-
 	"ferry/shared/boot/worker"
+	"ferry/shared/notify/sns"
 )
 
-func main() { worker.RunRelayer(snstopics.Open) }
+func main() { worker.RunRelayer(worker.Backends{Topics: sns.OpenTopics}) }

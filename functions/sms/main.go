@@ -1,12 +1,13 @@
 package main
 
 import (
-	"ferry/shared/boot/port/dynamotable"
-	"ferry/shared/boot/port/smstext"
-	"ferry/shared/boot/port/sqsqueue"
-
 	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/worker"
+	"ferry/shared/notify/sns"
+	"ferry/shared/notify/sqs"
+	"ferry/shared/table/dynamo"
 )
 
-func main() { worker.RunCourier(dynamotable.Open, lambda.LinkKey, sqsqueue.Open, smstext.Open) }
+func main() {
+	worker.RunCourier(worker.Backends{Queue: sqs.Open, SMS: sns.OpenText}, lambda.Table(dynamo.Open), lambda.LinkKey)
+}

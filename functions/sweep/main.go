@@ -1,12 +1,13 @@
 package main
 
 import (
-	"ferry/shared/boot/port/dynamotable"
-	"ferry/shared/boot/port/s3blobs"
-	"ferry/shared/boot/port/snstopics"
-
+	"ferry/shared/blob/s3"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/worker"
+	"ferry/shared/notify/sns"
+	"ferry/shared/table/dynamo"
 )
 
-func main() { worker.RunSweeper(dynamotable.Open, s3blobs.Open, lambda.LinkKey, snstopics.Open) }
+func main() {
+	worker.RunSweeper(worker.Backends{Topics: sns.OpenTopics}, lambda.Table(dynamo.Open), lambda.Blobs(s3.Open), lambda.LinkKey)
+}

@@ -20,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"ferry/infra/cloud"
+	"ferry/shared/api/file"
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/fixture"
@@ -197,14 +198,14 @@ func (d *deployed) file(id int64) (files.File, error) {
 	d.Helper()
 	alice, err := auth.NewUsers(d.ports.Table, time.Now).Get(d.Context(), "alice")
 	check(d, err)
-	return d.ports.Files().Get(d.Context(), alice, blob.Files, id)
+	return file.Service(d.ports).Get(d.Context(), alice, blob.Files, id)
 }
 
 func sweep(t *testing.T, c *cloud.Cloud) {
 	d := deploy(t, c, map[string]string{"SweepSchedule": "rate(1 minute)"})
 	now := d.ports.Now
 	d.ports.Now = func() time.Time { return now().AddDate(0, 0, -31) } // a file is kept for 30 days
-	up, err := d.ports.Files().Begin(t.Context(), "alice", auth.User{Name: "alice"}, 3, files.Sending{})
+	up, err := file.Service(d.ports).Begin(t.Context(), "alice", auth.User{Name: "alice"}, 3, files.Sending{})
 	check(t, err)
 	check(t, up.Add(t.Context(), files.Part{Name: "old", Body: strings.NewReader("old"), Size: 3}))
 	_, err = up.Commit(t.Context())

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"ferry/shared/api/file"
 	"ferry/shared/blob"
 	"ferry/shared/client"
 	"ferry/shared/files"
@@ -152,7 +153,7 @@ func oauthToken(ctx context.Context, s *stage) (func() error, error) {
 }
 
 func revoke(ctx context.Context, s *stage) (func() error, error) {
-	_, token, err := s.raw.Auth().Login(ctx, alice, password, "203.0.113.7")
+	_, token, err := auth.New(s.raw.Ports).Login(ctx, alice, password, "203.0.113.7")
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +182,7 @@ func change(ctx context.Context, s *stage) (func() error, error) {
 	if err != nil {
 		return nil, err
 	}
-	token, _, err := s.raw.Accounts().Forget(ctx, name, s.raw.PublicURL, "en")
+	token, _, err := accounts_New(s.raw).Forget(ctx, name, s.raw.PublicURL, "en")
 	if err != nil {
 		return nil, err
 	}
@@ -238,7 +239,7 @@ func (s *stage) session(ctx context.Context, length int64) (files.Session, error
 	if err != nil {
 		return files.Session{}, err
 	}
-	return s.raw.Files().BeginSession(ctx, owner, files.Plan{Owner: alice, Name: "film.mp4", Length: length, PartSize: partSize}, nil)
+	return file.Service(s.raw).BeginSession(ctx, owner, files.Plan{Owner: alice, Name: "film.mp4", Length: length, PartSize: partSize}, nil)
 }
 
 func beginSession(ctx context.Context, s *stage) (func() error, error) {
@@ -268,7 +269,7 @@ func completeSession(ctx context.Context, s *stage) (func() error, error) {
 		return nil, err
 	}
 	for number := range 2 {
-		signed, err := s.raw.Files().SignPart(ctx, it, number+1, nil, time.Hour)
+		signed, err := file.Service(s.raw).SignPart(ctx, it, number+1, nil, time.Hour)
 		if err != nil {
 			return nil, err
 		}

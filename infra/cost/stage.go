@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 
+	"ferry/shared/api/file"
 	"ferry/shared/blob"
 	"ferry/shared/files"
 
@@ -26,7 +27,7 @@ func newStage(ctx context.Context, l *lab) (*stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, s.bearer, err = l.raw.Auth().Login(ctx, alice, password, "203.0.113.7")
+	_, s.bearer, err = auth.New(l.raw.Ports).Login(ctx, alice, password, "203.0.113.7")
 	return s, err
 }
 
@@ -63,7 +64,7 @@ func (s *stage) another(ctx context.Context, state auth.UserState) (string, erro
 
 // put stores a file of alice.
 func (s *stage) put(ctx context.Context, size int64, sending files.Sending) (id int64, err error) {
-	up, err := s.raw.Files().Begin(ctx, alice, auth.User{Name: alice}, size, sending)
+	up, err := file.Service(s.raw).Begin(ctx, alice, auth.User{Name: alice}, size, sending)
 	if err != nil {
 		return 0, err
 	}
@@ -86,7 +87,7 @@ func (s *stage) putAway(ctx context.Context) (id int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	_, err = s.raw.Files().Delete(ctx, owner, id)
+	_, err = file.Service(s.raw).Delete(ctx, owner, id)
 	return id, err
 }
 

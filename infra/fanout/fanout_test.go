@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
+	"ferry/shared/api/file"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/files"
 
@@ -29,7 +30,7 @@ func (s *stack) send(recipients ...notify.Notice) (ids []string) {
 	for i := range recipients {
 		recipients[i].Kind, recipients[i].Lang, recipients[i].Base = notify.Link, "en", s.Values["PublicUrl"]
 	}
-	up, err := s.upload.Ports.Files().Begin(s.Context(), "alice", auth.User{Name: "alice"}, 3, files.Sending{Recipients: recipients})
+	up, err := file.Service(s.upload.Ports).Begin(s.Context(), "alice", auth.User{Name: "alice"}, 3, files.Sending{Recipients: recipients})
 	check(s, err)
 	check(s, up.Add(s.Context(), files.Part{Name: "abc", Body: strings.NewReader("abc"), Size: 3}))
 	stored, err := up.Commit(s.Context())

@@ -9,7 +9,7 @@ import (
 	"os"
 	"runtime/debug"
 
-	"ferry/shared/boot"
+	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/local"
 	"ferry/shared/envelope"
 
@@ -65,7 +65,7 @@ func (s store) inCloud() bool { return s.Table != "" }
 
 // open opens the ports; done ends their use. In the cloud only the given ones
 // are opened.
-func (s store) open(ctx context.Context, settings endpoint.Settings, o local.Options, ports ...boot.Port) (p *endpoint.Ports, done func() error, err error) {
+func (s store) open(ctx context.Context, settings endpoint.Settings, o local.Options, ports ...lambda.Opener) (p *endpoint.Ports, done func() error, err error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
@@ -85,7 +85,7 @@ func (s store) open(ctx context.Context, settings endpoint.Settings, o local.Opt
 		"FERRY_BACKUP_BUCKET": s.BackupBucket, "FERRY_KEY_PARAMETER": s.KeyParameter,
 	}
 	getenv := func(name string) string { return cmp.Or(names[name], os.Getenv(name)) }
-	p, err = boot.OpenPorts(ctx, settings, getenv, ports...)
+	p, err = openStack(ctx, settings, getenv, ports...)
 	if err != nil {
 		return nil, nil, &coded{exitSettings, err}
 	}
@@ -122,7 +122,7 @@ func (b bounds) env() map[string]string {
 
 // settings reads the values of flags like those of the environment.
 func settings(values map[string]string) (endpoint.Settings, error) {
-	s, err := boot.Settings(func(name string) string { return values[name] })
+	s, err := endpoint.ReadSettings(func(name string) string { return values[name] })
 	if err != nil {
 		return s, &coded{exitSettings, err}
 	}

@@ -14,6 +14,7 @@ import (
 	"ferry/shared/blob"
 
 	"ferry/shared/api/apitest"
+	"ferry/shared/api/file"
 	"ferry/shared/auth"
 )
 
@@ -161,7 +162,7 @@ func wantNothingElse(t *testing.T, dir string, all []answered) {
 	}
 	listed := 0
 	for after := int64(0); ; {
-		page, err := s.Data.Ports.Files().List(t.Context(), auth.User{Name: "demo"}, blob.Files, after, 1000)
+		page, err := file.Service(s.Data.Ports).List(t.Context(), auth.User{Name: "demo"}, blob.Files, after, 1000)
 		if err != nil {
 			t.Fatal(err)
 		}

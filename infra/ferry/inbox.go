@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"ferry/shared/boot"
 	"ferry/shared/boot/local"
 
 	"ferry/shared/api/endpoint"
@@ -24,7 +23,7 @@ func (c inboxCommand) Run(ctx context.Context, out console) (err error) {
 	if c.Limit < 1 || c.Limit > inbox.MaxList {
 		return &coded{exitUsage, fmt.Errorf("--limit is a number from 1 to %d", inbox.MaxList)}
 	}
-	p, done, err := c.open(ctx, endpoint.Settings{}, local.Options{Existing: true}, boot.Table)
+	p, done, err := c.open(ctx, endpoint.Settings{}, local.Options{Existing: true}, tablePort())
 	if err != nil {
 		return err
 	}

@@ -7,11 +7,11 @@ import (
 	"iter"
 	"time"
 
-	"ferry/shared/boot"
 	"ferry/shared/boot/local"
 	"ferry/shared/table"
 
 	"ferry/shared/api/endpoint"
+	"ferry/shared/api/file"
 	"ferry/shared/notify"
 )
 
@@ -36,7 +36,7 @@ func (s store) onTable(ctx context.Context, f func(table.Table, time.Time) error
 }
 
 func (s store) onPorts(ctx context.Context, f func(*endpoint.Ports) error) (err error) {
-	p, done, err := s.open(ctx, endpoint.Settings{}, local.Options{Existing: true}, boot.Table)
+	p, done, err := s.open(ctx, endpoint.Settings{}, local.Options{Existing: true}, tablePort())
 	if err != nil {
 		return err
 	}
@@ -237,7 +237,7 @@ type outboxCancel struct {
 func (c outboxCancel) Run(ctx context.Context, out console) error {
 	return c.onPorts(ctx, func(p *endpoint.Ports) error {
 		return each(out, c.IDs, "is cancelled", func(id string) error {
-			return notify.Cancel(ctx, p.Table, p.Now(), id, notify.Events(p.Recorder()))
+			return notify.Cancel(ctx, p.Table, p.Now(), id, notify.Events(file.Outbox(p).Events))
 		})
 	})
 }

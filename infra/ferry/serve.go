@@ -14,7 +14,6 @@ import (
 	"syscall"
 	"time"
 
-	"ferry/shared/boot"
 	"ferry/shared/boot/local"
 	"ferry/shared/table/sqlite"
 
@@ -88,7 +87,7 @@ func (c serveCommand) Run(ctx context.Context, out console) (err error) {
 	if c.PublicURL != "" && !c.TrustProxy {
 		log.Warn("FERRY_PUBLIC_URL is set and FERRY_TRUST_PROXY is not: behind a proxy all callers count as one address, and failed logins of one slow down the logins of all")
 	}
-	p, done, err := c.open(ctx, set, local.Options{NoSync: c.Fsync == "off", Log: log}, boot.Table, boot.Blobs, boot.LinkKey)
+	p, done, err := c.open(ctx, set, local.Options{NoSync: c.Fsync == "off", Log: log}, allPorts()...)
 	if err != nil {
 		return err
 	}
@@ -255,7 +254,7 @@ func (c serveCommand) serve(ctx context.Context, l net.Listener, s *api.Service,
 
 // openService opens a service that serves nobody, for single tasks.
 func (s store) openService(ctx context.Context, set endpoint.Settings) (*api.Service, func() error, error) {
-	p, done, err := s.open(ctx, set, local.Options{Existing: true}, boot.Table, boot.Blobs, boot.LinkKey)
+	p, done, err := s.open(ctx, set, local.Options{Existing: true}, allPorts()...)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -15,10 +15,12 @@ import (
 	"time"
 
 	"ferry/shared/accounts"
-	"ferry/shared/boot"
+	"ferry/shared/blob/s3"
+	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/local"
 
 	"ferry/shared/api/endpoint"
+	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/notify"
 )
@@ -34,8 +36,8 @@ type userCommands struct {
 }
 
 // accounts opens what the commands on users need.
-func (s store) accounts(ctx context.Context, o local.Options, ports ...boot.Port) (*endpoint.Ports, *auth.Users, func() error, error) {
-	p, done, err := s.open(ctx, endpoint.Settings{}, o, append(ports, boot.Table)...)
+func (s store) accounts(ctx context.Context, o local.Options, ports ...lambda.Opener) (*endpoint.Ports, *auth.Users, func() error, error) {
+	p, done, err := s.open(ctx, endpoint.Settings{}, o, append(ports, tablePort())...)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -234,7 +236,7 @@ type named struct {
 }
 
 // on runs f on the user, with its errors naming the user.
-func (c named) on(ctx context.Context, f func(*endpoint.Ports, *auth.Users, auth.User) error, ports ...boot.Port) (err error) {
+func (c named) on(ctx context.Context, f func(*endpoint.Ports, *auth.Users, auth.User) error, ports ...lambda.Opener) (err error) {
 	name, err := canonical(c.Name)
 	if err != nil {
 		return err
@@ -351,7 +353,7 @@ func (c userRemove) Run(ctx context.Context, out console) error {
 		if err := s.Disable(ctx, u.Name); err != nil {
 			return err
 		}
-		removed, err := p.Files().RemoveAll(ctx, u.Name)
+		removed, err := file.Service(p).RemoveAll(ctx, u.Name)
 		if err != nil {
 			return fmt.Errorf("%d files were removed, then: %w", removed, err)
 		}
@@ -360,7 +362,7 @@ func (c userRemove) Run(ctx context.Context, out console) error {
 		}
 		fmt.Fprintf(out.Err, "user %s and %d files were removed\n", u.Name, removed)
 		return nil
-	}, boot.Blobs, boot.LinkKey)
+	}, lambda.Blobs(s3.Open), lambda.LinkKey)
 }
 
 func confirmed(out console, name string) bool {

@@ -6,14 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"ferry/shared/auth"
 	"ferry/shared/table"
 
 	"ferry/shared/envelope"
-	"ferry/shared/notify"
 )
 
 const (
@@ -29,18 +27,25 @@ const (
 	maxPerDay  = 10
 )
 
+// Outbox is who is told of what happens to a user's password. Its operations
+// belong into the transaction that they tell of.
+type Outbox interface {
+	// PIN mails a user the PIN that a nonce stands for, until it expires. base
+	// is the service's address, and lang the mail's language.
+	PIN(ctx context.Context, u auth.User, nonce, base, lang string, expires time.Time) table.Op
+	// PasswordChanged tells programs of a new password, if any listen.
+	// generation is the user's until then.
+	PasswordChanged(ctx context.Context, user string, forgotten bool, generation int64) []table.Op
+}
+
 // Config is what a Service works with.
 type Config struct {
-	Table  table.Table
-	Hasher *auth.Hasher
-	Key    auth.LinkKey // needed by Forget alone
-	Random io.Reader
-	Now    func() time.Time
+	auth.Ports
 	// HideUsers makes Forget answer unknown users, disabled ones and those
 	// without an address like any other, and their tokens behave like others:
 	// each such request stores two small items for up to a day.
 	HideUsers bool
-	Events    *notify.EventRecorder // nil records none
+	Outbox    Outbox
 }
 
 // Service is safe for concurrent use.
@@ -62,15 +67,6 @@ type change struct {
 	// Generation of the user when it was made: a password that was changed
 	// since ends the token.
 	Generation int64 `json:"generation"`
-}
-
-// event tells that the token was used.
-func (c change) event() notify.Event {
-	how := notify.Forgotten
-	if c.PIN == "" {
-		how = notify.FirstAccess
-	}
-	return notify.NewPassword(c.User, how, c.Generation)
 }
 
 func changeKey(token string) table.Key {
@@ -133,7 +129,7 @@ func (s *Service) Change(ctx context.Context, c Change) (user string, err error)
 	if err != nil {
 		return "", err
 	}
-	err = s.Table.Write(ctx, append(s.Events.Ops(envelope.RequestID(ctx), found.event()),
+	err = s.Table.Write(ctx, append(s.Outbox.PasswordChanged(ctx, found.User, found.PIN != "", found.Generation),
 		table.Delete(changeKey(c.Token)).If(table.Exists()),
 		auth.SetPassword(found.User, hash, auth.Active).If(table.Equal("generation", found.Generation)),
 	)...)
@@ -276,21 +272,13 @@ func (s *Service) storeForget(ctx context.Context, u auth.User, count table.Op, 
 	}
 	ops := []table.Op{count, put}
 	if u.Email != "" {
-		ops = append(ops, s.mail(ctx, u, nonce, base, lang))
+		if u.Lang != "" {
+			lang = u.Lang // the mail goes to the user, not to who asked for it
+		}
+		ops = append(ops, s.Outbox.PIN(ctx, u, nonce, base, lang, s.Now().Add(forgetLife)))
 	}
 	if err := s.Table.Write(ctx, ops...); err != nil {
 		return "", fmt.Errorf("storing a change token: %w", err)
 	}
 	return token, nil
-}
-
-func (s *Service) mail(ctx context.Context, u auth.User, nonce, base, lang string) table.Op {
-	if u.Lang != "" {
-		lang = u.Lang // the mail goes to the user, whoever asked for it
-	}
-	n := notify.Notice{
-		Kind: notify.PIN, Channel: notify.Mail, To: u.Email, Lang: lang, Base: base,
-		User: u.Name, Nonce: nonce, Expires: s.Now().Add(forgetLife).Unix(), Request: envelope.RequestID(ctx),
-	}
-	return n.Op(s.Now(), nonce[:16])
 }

@@ -12,6 +12,7 @@ import (
 	"ferry/shared/blob"
 
 	"ferry/shared/api/apitest"
+	"ferry/shared/api/file"
 	"ferry/shared/auth"
 )
 
@@ -255,7 +256,7 @@ func (s failing) settled(what string) {
 		owner string
 		area  blob.Area
 	}{{"alice", blob.Files}, {"alice", blob.Backup}, {"new", blob.Files}} {
-		page, err := s.Data.Ports.Files().List(s.Context(), auth.User{Name: list.owner}, list.area, 0, 100)
+		page, err := file.Service(s.Data.Ports).List(s.Context(), auth.User{Name: list.owner}, list.area, 0, 100)
 		if err != nil {
 			s.Fatalf("listing: %v", err)
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ferry/shared/api/apitest"
+	"ferry/shared/api/file"
 	"ferry/shared/auth"
 )
 
@@ -57,7 +58,7 @@ func TestANewUserOfAnOldNameGetsNothingOfTheOldOnes(t *testing.T) {
 	if err := s.Users.Disable(t.Context(), "alice"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Data.Ports.Files().RemoveAll(t.Context(), "alice"); err != nil {
+	if _, err := file.Service(s.Data.Ports).RemoveAll(t.Context(), "alice"); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Users.Remove(t.Context(), "alice"); err != nil {

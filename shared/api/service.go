@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ferry/shared/api/endpoint"
+	"ferry/shared/api/file"
 	"ferry/shared/api/upload"
 	"ferry/shared/envelope"
 	"ferry/shared/files"
@@ -69,7 +70,7 @@ func New(p *endpoint.Ports, o Options) (*Service, error) {
 	var err error
 	s.Sender, err = notify.NewSender(notify.Config{
 		Table: p.Table, Key: p.Key, Mail: o.Mail, SMS: o.SMS, From: o.From, Now: p.Now, Log: p.Log,
-		Settled: notify.Events(p.Recorder()),
+		Settled: notify.Events(file.Outbox(p).Events),
 	})
 	if err != nil || len(o.Webhooks) == 0 {
 		return s, err
@@ -144,7 +145,7 @@ func (s *Service) Sweep(ctx context.Context) (files.SweepReport, error) {
 		}
 	}
 	r, err := files.NewSweeper(files.SweepConfig{
-		Table: s.ports.Table, Blobs: s.ports.Blobs, Files: s.ports.Files(), Now: s.ports.Now, Log: s.ports.Log,
+		Table: s.ports.Table, Blobs: s.ports.Blobs, Files: file.Service(s.ports), Now: s.ports.Now, Log: s.ports.Log,
 		Grace: s.options.Grace,
 	}).Run(ctx)
 	if r.Moved+r.Purged+r.Orphans+r.Failed > 0 {

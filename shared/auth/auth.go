@@ -23,19 +23,21 @@ const Lifetime = 3600 * time.Second
 // layout is the version of the stored forms.
 const layout = 1
 
-// Config is what an Authenticator works with.
-type Config struct {
+// Ports are what every domain works with. A function that mints no link has no
+// Key, and one that checks no password no Hasher.
+type Ports struct {
 	Table  table.Table
+	Key    LinkKey
 	Hasher *Hasher
 	Random io.Reader
 	Now    func() time.Time
 }
 
 // Authenticator checks credentials. It is safe for concurrent use.
-type Authenticator struct{ Config }
+type Authenticator struct{ Ports }
 
 // New returns an Authenticator.
-func New(c Config) *Authenticator { return &Authenticator{c} }
+func New(p Ports) *Authenticator { return &Authenticator{p} }
 
 // errDenied is the one answer to all that is wrong with a credential, so that
 // it does not tell a wrong password from an unknown user.

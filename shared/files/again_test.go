@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/api/file"
 	"ferry/shared/blob"
 	"ferry/shared/files"
 
@@ -19,7 +20,7 @@ func (c caller) remove() {
 	c.Helper()
 	err := c.Users.Disable(c.Context(), c.name)
 	if err == nil {
-		_, err = c.Data.Ports.Files().RemoveAll(c.Context(), c.name)
+		_, err = file.Service(c.Data.Ports).RemoveAll(c.Context(), c.name)
 	}
 	if err == nil {
 		err = c.Users.Remove(c.Context(), c.name)
@@ -40,7 +41,7 @@ func (c caller) again(change ...func(*auth.User)) caller {
 // slow begins an upload whose bytes are stored and whose records are not.
 func (c caller) slow(content string) *files.Upload {
 	c.Helper()
-	u, err := c.Data.Ports.Files().Begin(c.Context(), c.name, c.user(), int64(len(content)), files.Sending{})
+	u, err := file.Service(c.Data.Ports).Begin(c.Context(), c.name, c.user(), int64(len(content)), files.Sending{})
 	if err == nil {
 		err = u.Add(c.Context(), files.Part{Name: "slow", Body: strings.NewReader(content), Size: int64(len(content))})
 	}
@@ -139,7 +140,7 @@ func TestAnUploadTakesNoIDOfTheNextUser(t *testing.T) {
 		t.Errorf("the next file ends with %v", err)
 	}
 	u.Abort(t.Context())
-	if _, err := second.Data.Ports.Files().Begin(t.Context(), "alice", before, 1, files.Sending{}); !envelope.IsFault(err, envelope.Unauthorized) {
+	if _, err := file.Service(second.Data.Ports).Begin(t.Context(), "alice", before, 1, files.Sending{}); !envelope.IsFault(err, envelope.Unauthorized) {
 		t.Errorf("an upload with what was true before ends with %v", err)
 	}
 	second.sound(0)
@@ -156,11 +157,11 @@ func TestAListThatWasAllowedToOneUserShowsNothingOfTheNext(t *testing.T) {
 	before := first.user()
 	second := first.again()
 	second.Put(second.bearer, "file=a", "content")
-	page, err := second.Data.Ports.Files().List(t.Context(), before, blob.Files, 0, 10)
+	page, err := file.Service(second.Data.Ports).List(t.Context(), before, blob.Files, 0, 10)
 	if err != nil || len(page.Files) != 0 {
 		t.Errorf("the list is %+v, %v", page, err)
 	}
-	if _, err := second.Data.Ports.Files().Delete(t.Context(), before, second.user().LastFile); !envelope.IsFault(err, envelope.NotFound) {
+	if _, err := file.Service(second.Data.Ports).Delete(t.Context(), before, second.user().LastFile); !envelope.IsFault(err, envelope.NotFound) {
 		t.Errorf("the deletion ends with %v", err)
 	}
 	second.sound(1)

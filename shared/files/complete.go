@@ -18,7 +18,6 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
-	"ferry/shared/notify"
 )
 
 // Complete makes the file of a session visible, or tells what is missing. To
@@ -67,17 +66,17 @@ func (s *Service) Complete(ctx context.Context, it Session, sum *uint64) (Listed
 // too, before anything changes: else those of a week could come on one day. The
 // session remembers it, so that to complete it once more counts nothing more.
 func (s *Service) recount(ctx context.Context, it *Session) error {
-	now := s.Now()
-	counter := notify.LimitCounter{Table: s.Table, Now: func() time.Time { return now }, Most: s.Notices}
 	last := time.UnixMilli(cmp.Or(it.Counted, it.Created))
-	mark := table.Update(sessionKey(it.ID)).Set("counted", now.UnixMilli()).
-		If(table.Equal("done", false), table.AtMost("counted", it.Counted))
-	err := counter.TakeAgain(ctx, last, mark, it.Uploader, Sending{it.Notices, it.Receipt}.to()...)
+	mark := func(at time.Time) table.Op {
+		return table.Update(sessionKey(it.ID)).Set("counted", at.UnixMilli()).
+			If(table.Equal("done", false), table.AtMost("counted", it.Counted))
+	}
+	at, err := s.Outbox.ReserveAgain(ctx, last, mark, it.Uploader, Sending{it.Notices, it.Receipt}.to())
 	if errors.Is(err, table.ErrCondition) {
 		return nil // another request has counted them, or completed or ended the session
 	}
 	if err == nil {
-		it.Counted = now.UnixMilli()
+		it.Counted = at.UnixMilli()
 	}
 	return err
 }

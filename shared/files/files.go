@@ -19,7 +19,6 @@ import (
 	"ferry/shared/table"
 
 	"ferry/shared/auth"
-	"ferry/shared/notify"
 )
 
 // layout is the version of the stored forms.
@@ -51,18 +50,14 @@ type File struct {
 	Expires     int64     `json:"expires,omitempty"`    // Unix seconds, when it leaves this area; 0 is never
 }
 
-// Config is what a Service works with. A function that mints no link has no Key.
+// Config is what a Service works with.
 type Config struct {
-	Table     table.Table
+	auth.Ports
 	Blobs     blob.Store
 	Parts     blob.Parts // of the same store
-	Key       auth.LinkKey
-	Random    io.Reader
-	Now       func() time.Time
+	Outbox    Outbox
 	Retention Retention
-	HashStep  int64                 // bytes of a SHA-256 that one completion of a session compares; 0 is 512 MiB
-	Events    *notify.EventRecorder // nil records none
-	Notices   notify.Limits
+	HashStep  int64 // bytes of a SHA-256 that one completion of a session compares; 0 is 512 MiB
 }
 
 // Retention is how long files stay, unless their owner has terms of their own.

@@ -63,18 +63,11 @@ type claimItem struct {
 	Expires     int64  `json:"expires"` // Unix seconds: of the lease, or of the result
 }
 
-// Config is what a Store works with.
-type KeyConfig struct {
-	Table  table.Table
-	Random io.Reader
-	Now    func() time.Time
-}
-
 // Store keeps claims and results. It is safe for concurrent use.
-type Keys struct{ KeyConfig }
+type Keys struct{ auth.Ports }
 
 // New returns a Store.
-func NewKeys(c KeyConfig) *Keys { return &Keys{c} }
+func NewKeys(p auth.Ports) *Keys { return &Keys{p} }
 
 // Request is what a claim is for.
 type KeyRequest struct {

@@ -151,7 +151,7 @@ func (s *Service) CountDownload(ctx context.Context, l Link) (told bool, err err
 	if l.item.Downloads == 0 {
 		op = op.Set("first", s.Now().Unix())
 	}
-	event, err := s.downloaded(ctx, l)
+	event, err := s.Outbox.Event(ctx, Event{What: Downloaded, File: l.File, Link: l.item.Recipient})
 	if err != nil {
 		return false, err
 	}

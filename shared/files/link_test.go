@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/api/file"
 	"ferry/shared/blob"
 	"ferry/shared/files"
 	"ferry/shared/table"
@@ -21,7 +22,7 @@ import (
 // newest is the caller's newest file in the user area.
 func (c caller) newest() files.File {
 	c.Helper()
-	page, err := c.Data.Ports.Files().List(c.Context(), c.user(), blob.Files, 0, 1)
+	page, err := file.Service(c.Data.Ports).List(c.Context(), c.user(), blob.Files, 0, 1)
 	if err != nil || len(page.Files) != 1 {
 		c.Fatalf("listing: %v, %v", page, err)
 	}
@@ -109,7 +110,7 @@ func TestNothingIsLeftOfAFilesLinks(t *testing.T) {
 			if err := c.Users.Disable(c.Context(), c.name); err != nil {
 				c.Fatal(err)
 			}
-			if n, err := c.Data.Ports.Files().RemoveAll(c.Context(), c.name); n != 2 || err != nil {
+			if n, err := file.Service(c.Data.Ports).RemoveAll(c.Context(), c.name); n != 2 || err != nil {
 				c.Fatalf("removing: %d, %v", n, err)
 			}
 		},
@@ -138,7 +139,7 @@ func TestNothingIsLeftOfAFilesLinks(t *testing.T) {
 func TestASessionsFileHasTheSameLinks(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	service := c.Data.Ports.Files()
+	service := file.Service(c.Data.Ports)
 	it, err := service.BeginSession(t.Context(), c.user(), files.Plan{Owner: c.name, Name: "a", Length: 1, Sending: files.Sending{
 		Recipients: []notify.Notice{{Channel: notify.Mail, To: "carla@example.com"}}, Receipt: files.Receipt{To: "alice@example.com"},
 	}}, nil)
@@ -413,7 +414,7 @@ func TestADownloadCountsThoughManyAreTheFirstAtOnce(t *testing.T) {
 	if count(c.service(busy{c.Data.Table})) {
 		t.Error("it is told of, though nothing was written")
 	}
-	if uses, err := c.Data.Ports.Files().Uses(t.Context(), f); err != nil || uses[0].Downloads != 1 {
+	if uses, err := file.Service(c.Data.Ports).Uses(t.Context(), f); err != nil || uses[0].Downloads != 1 {
 		t.Errorf("the use is %+v, %v", uses, err)
 	}
 	if !count(c.service(c.Data.Table)) {

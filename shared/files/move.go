@@ -12,7 +12,6 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
-	"ferry/shared/notify"
 )
 
 // Delete moves a file from its owner's user area to the backup area and
@@ -22,7 +21,7 @@ func (s *Service) Delete(ctx context.Context, owner auth.User, id int64) (File, 
 	if err != nil {
 		return File{}, err
 	}
-	return s.move(ctx, owner, f, blob.Backup, deleted(notify.ByUser))
+	return s.move(ctx, owner, f, blob.Backup, Event{What: Deleted, Reason: ByUser})
 }
 
 // Restore moves a file from the backup area back to the user area.
@@ -31,13 +30,13 @@ func (s *Service) Restore(ctx context.Context, owner auth.User, id int64) (File,
 	if err != nil {
 		return File{}, err
 	}
-	return s.move(ctx, owner, f, blob.Files, restored)
+	return s.move(ctx, owner, f, blob.Files, Event{What: Restored})
 }
 
 // Retire moves a file whose time in the user area is over to the backup area.
 // One that was changed since f was read is a NotFound fault.
 func (s *Service) Retire(ctx context.Context, owner auth.User, f File) (File, error) {
-	return s.move(ctx, owner, f, blob.Backup, deleted(notify.ByRetention))
+	return s.move(ctx, owner, f, blob.Backup, Event{What: Deleted, Reason: ByRetention})
 }
 
 // Get returns a file of its owner's, in this area. One call to the table.
@@ -84,7 +83,7 @@ func errNoFile(area blob.Area) error {
 // bytes go. So at each moment there are bytes for the record that counts, and a
 // move back that comes in between loses nothing. A file that was changed since
 // f was read is a NotFound fault. event tells what has become of it.
-func (s *Service) move(ctx context.Context, owner auth.User, f File, to blob.Area, event func(File) notify.Event) (File, error) {
+func (s *Service) move(ctx context.Context, owner auth.User, f File, to blob.Area, event Event) (File, error) {
 	moved := f
 	moved.Area, moved.Expires = to, s.expiry(to, owner)
 	var err error
@@ -102,7 +101,11 @@ func (s *Service) move(ctx context.Context, owner auth.User, f File, to blob.Are
 		s.discard(ctx, to, moved.Blob)
 		return File{}, err
 	}
-	err = s.Table.Write(ctx, slices.Concat(s.unlink(f), s.place(moved, before), s.Events.Ops(envelope.RequestID(ctx), event(moved)))...)
+	event.File = moved
+	told, err := s.Outbox.Event(ctx, event)
+	if err == nil {
+		err = s.Table.Write(ctx, slices.Concat(s.unlink(f), s.place(moved, before), told)...)
+	}
 	if refused(err) {
 		s.discard(ctx, to, moved.Blob)
 	}
@@ -132,7 +135,10 @@ func (s *Service) Purge(ctx context.Context, f File) error {
 	if err != nil {
 		return err
 	}
-	gone := s.Events.Ops(envelope.RequestID(ctx), deleted(notify.ByPurge)(f))
+	gone, err := s.Outbox.Event(ctx, Event{What: Deleted, File: f, Reason: ByPurge})
+	if err != nil {
+		return err
+	}
 	err = s.Table.Write(ctx, slices.Concat(s.unlink(f), f.forget(), release, gone)...)
 	if errors.Is(err, table.ErrCondition) {
 		return nil

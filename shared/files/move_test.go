@@ -14,6 +14,7 @@ import (
 
 	"ferry/shared/api/apitest"
 	"ferry/shared/api/endpoint"
+	"ferry/shared/api/file"
 	"ferry/shared/auth"
 )
 
@@ -203,7 +204,7 @@ func (c caller) move(moved *atomic.Int64, method, path string) {
 // grace that is longer than that tells new ones.
 func (c caller) sweep(grace time.Duration) {
 	p := c.Data.Ports
-	r, err := files.NewSweeper(files.SweepConfig{Table: p.Table, Blobs: p.Blobs, Files: p.Files(), Now: p.Now, Log: p.Log, Grace: grace}).Run(c.Context())
+	r, err := files.NewSweeper(files.SweepConfig{Table: p.Table, Blobs: p.Blobs, Files: file.Service(p), Now: p.Now, Log: p.Log, Grace: grace}).Run(c.Context())
 	if err != nil || r.Failed != 0 {
 		c.Errorf("a sweep did %+v, %v", r, err)
 	}
@@ -259,7 +260,7 @@ func TestRemovingAUserTakesAllFiles(t *testing.T) {
 		c.call("DELETE", fmt.Sprintf("/files/%d", 2*id+1))
 	}
 	c.Clock.Advance(31 * day) // what has expired goes, too
-	removed, err := c.Data.Ports.Files().RemoveAll(t.Context(), "alice")
+	removed, err := file.Service(c.Data.Ports).RemoveAll(t.Context(), "alice")
 	if err != nil || removed != stored {
 		t.Fatalf("%d files were removed, %v", removed, err)
 	}
@@ -273,7 +274,7 @@ func TestRemovingAUserTakesAllFiles(t *testing.T) {
 	if _, text := c.get(other); text != "2" {
 		t.Errorf("another user's link gives %q", text)
 	}
-	if removed, err := c.Data.Ports.Files().RemoveAll(t.Context(), "alice"); err != nil || removed != 0 {
+	if removed, err := file.Service(c.Data.Ports).RemoveAll(t.Context(), "alice"); err != nil || removed != 0 {
 		t.Errorf("a second time %d files were removed, %v", removed, err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/api/file"
 	"ferry/shared/files"
 
 	"ferry/shared/auth"
@@ -222,7 +223,7 @@ func TestARemovedUsersReservationsAreNotTheNextOnes(t *testing.T) {
 	t.Parallel()
 	c := begin(t, quota(100))
 	c.AddUser("bob", password)
-	service := c.Data.Ports.Files()
+	service := file.Service(c.Data.Ports)
 	if _, err := service.Begin(t.Context(), "alice", auth.User{Name: "bob"}, 30, files.Sending{}); err != nil { // of a process that crashed
 		t.Fatal(err)
 	}

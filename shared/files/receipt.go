@@ -7,9 +7,6 @@ import (
 	"slices"
 
 	"ferry/shared/table"
-
-	"ferry/shared/envelope"
-	"ferry/shared/notify"
 )
 
 // Receipt says where an uploader wants to hear of the first download of a
@@ -59,7 +56,9 @@ func (s *Service) tell(ctx context.Context, l Link, counting []table.Op) (told b
 	if err != nil {
 		return false, fmt.Errorf("reading whether a receipt is due: %w", err)
 	}
-	notice, err := s.receipt(ctx, l, due)
+	notice, err := s.Outbox.Message(ctx, Message{
+		Channel: Mail, To: due.To, Lang: due.Lang, Base: due.Base, Receipt: true, Recipient: l.item.To,
+	}, l.File)
 	if err != nil {
 		return false, err
 	}
@@ -71,18 +70,4 @@ func (s *Service) tell(ctx context.Context, l Link, counting []table.Op) (told b
 		return false, fmt.Errorf("counting the first download: %w", err)
 	}
 	return true, nil
-}
-
-// receipt is the notice to the uploader.
-func (s *Service) receipt(ctx context.Context, l Link, r receiptItem) (table.Op, error) {
-	unique, err := s.unique()
-	if err != nil {
-		return table.Op{}, err
-	}
-	f := l.File
-	return notify.Notice{
-		Kind: notify.Receipt, Channel: notify.Mail, To: r.To, Lang: r.Lang, Base: r.Base,
-		Owner: f.Owner, Area: f.Area, File: f.ID, Name: f.Name, Length: f.Length,
-		Recipient: l.item.To, Request: envelope.RequestID(ctx),
-	}.Op(s.Now(), unique), nil
 }

@@ -14,7 +14,6 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
-	"ferry/shared/notify"
 )
 
 const (
@@ -37,28 +36,28 @@ const (
 // Session is an upload that arrives in parts: all that there is of it, but for
 // what the store knows of its parts.
 type Session struct {
-	V           int64           `json:"v"`
-	ID          string          `json:"id"` // as the name in the key of its object
-	Owner       string          `json:"owner"`
-	Incarnation int64           `json:"incarnation,omitempty"` // the owner's
-	Uploader    string          `json:"uploader"`
-	ByWhich     int64           `json:"byWhich,omitempty"` // the uploader's incarnation
-	Name        string          `json:"name"`
-	Type        string          `json:"type,omitempty"`
-	Length      int64           `json:"length"`
-	PartSize    int64           `json:"partSize"`
-	SHA256      []byte          `json:"sha256,omitempty"`
-	Notices     []notify.Notice `json:"notices,omitempty"`
-	Counted     int64           `json:"counted,omitempty"` // Unix milliseconds: when these counted again, after Created
-	Receipt     Receipt         `json:"receipt"`
-	Upload      string          `json:"upload"` // the store's name for it
-	FileID      int64           `json:"fileId"`
-	Reserved    string          `json:"reserved,omitempty"` // of the owner's quota
-	Created     int64           `json:"created"`            // Unix milliseconds
-	Expires     int64           `json:"expires"`            // Unix seconds
-	Done        bool            `json:"done"`
-	Hashed      int64           `json:"hashed,omitempty"` // bytes of the object whose SHA-256 is Hash
-	Hash        []byte          `json:"hash,omitempty"`   // the state of crypto/sha256
+	V           int64     `json:"v"`
+	ID          string    `json:"id"` // as the name in the key of its object
+	Owner       string    `json:"owner"`
+	Incarnation int64     `json:"incarnation,omitempty"` // the owner's
+	Uploader    string    `json:"uploader"`
+	ByWhich     int64     `json:"byWhich,omitempty"` // the uploader's incarnation
+	Name        string    `json:"name"`
+	Type        string    `json:"type,omitempty"`
+	Length      int64     `json:"length"`
+	PartSize    int64     `json:"partSize"`
+	SHA256      []byte    `json:"sha256,omitempty"`
+	Notices     []Message `json:"notices,omitempty"`
+	Counted     int64     `json:"counted,omitempty"` // Unix milliseconds: when these counted again, after Created
+	Receipt     Receipt   `json:"receipt"`
+	Upload      string    `json:"upload"` // the store's name for it
+	FileID      int64     `json:"fileId"`
+	Reserved    string    `json:"reserved,omitempty"` // of the owner's quota
+	Created     int64     `json:"created"`            // Unix milliseconds
+	Expires     int64     `json:"expires"`            // Unix seconds
+	Done        bool      `json:"done"`
+	Hashed      int64     `json:"hashed,omitempty"` // bytes of the object whose SHA-256 is Hash
+	Hash        []byte    `json:"hash,omitempty"`   // the state of crypto/sha256
 }
 
 // gone is when the session is forgotten.

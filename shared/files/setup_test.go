@@ -13,6 +13,7 @@ import (
 	"ferry/shared/api"
 	"ferry/shared/api/apitest"
 	"ferry/shared/api/endpoint"
+	"ferry/shared/api/file"
 	"ferry/shared/auth"
 )
 
@@ -73,7 +74,7 @@ func (c caller) stored() []files.Listed {
 	c.Helper()
 	var all []files.Listed
 	for _, area := range []blob.Area{blob.Files, blob.Backup} {
-		page, err := c.Data.Ports.Files().List(c.Context(), c.user(), area, 0, 1000)
+		page, err := file.Service(c.Data.Ports).List(c.Context(), c.user(), area, 0, 1000)
 		if err != nil {
 			c.Fatalf("listing: %v", err)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/api/file"
 	"ferry/shared/blob"
 	"ferry/shared/files"
 	"ferry/shared/table"
@@ -168,7 +169,7 @@ func TestReservationsOfUploadsThatCrashedAreGivenBack(t *testing.T) {
 	s.AddUser("bound", "a password of bound", func(u *auth.User) { u.Quota = 100 })
 	s.put("bound", "12345")
 	for _, n := range []int64{20, 30, -1} { // begun and never ended; the last takes all that is left
-		if _, err := s.Data.Ports.Files().Begin(t.Context(), "bound", auth.User{Name: "bound"}, n, files.Sending{}); err != nil {
+		if _, err := file.Service(s.Data.Ports).Begin(t.Context(), "bound", auth.User{Name: "bound"}, n, files.Sending{}); err != nil {
 			t.Fatal(err)
 		}
 	}

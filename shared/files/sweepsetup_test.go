@@ -13,6 +13,7 @@ import (
 	"ferry/shared/table"
 
 	"ferry/shared/api/apitest"
+	"ferry/shared/api/file"
 	"ferry/shared/auth"
 )
 
@@ -35,7 +36,7 @@ func sweepBegin(t *testing.T) server {
 func (s server) sweeper() *files.Sweeper {
 	p := s.Data.Ports
 	return files.NewSweeper(files.SweepConfig{
-		Table: p.Table, Blobs: p.Blobs, Files: p.Files(), Now: p.Now, Log: slog.New(slog.DiscardHandler), Grace: time.Hour,
+		Table: p.Table, Blobs: p.Blobs, Files: file.Service(p), Now: p.Now, Log: slog.New(slog.DiscardHandler), Grace: time.Hour,
 	})
 }
 
@@ -52,7 +53,7 @@ func (s server) sweep() files.SweepReport {
 // put stores a file in the user area and returns it.
 func (s server) put(owner, content string) files.File {
 	s.Helper()
-	u, err := s.Data.Ports.Files().Begin(s.Context(), owner, auth.User{Name: owner}, int64(len(content)), files.Sending{})
+	u, err := file.Service(s.Data.Ports).Begin(s.Context(), owner, auth.User{Name: owner}, int64(len(content)), files.Sending{})
 	if err == nil {
 		err = u.Add(s.Context(), files.Part{Name: "a file", Body: strings.NewReader(content), Size: int64(len(content))})
 	}

@@ -17,7 +17,6 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
-	"ferry/shared/notify"
 )
 
 // MaxFiles is the most files in one upload that nobody is notified of. See
@@ -34,7 +33,7 @@ const (
 
 // Sending says who is to hear of the files of an upload.
 type Sending struct {
-	Recipients []notify.Notice // each gets, for each file, a notice with a link of their own
+	Recipients []Message // each gets, for each file, a message with a link of their own
 	Receipt    Receipt
 }
 
@@ -123,13 +122,11 @@ func (u *Upload) Claim(c *Claim) { u.claim = c }
 
 // allow counts the notices of one file. One call to the table, if there are any.
 func (u *Upload) allow(ctx context.Context) error {
-	now := u.s.Now()
-	counter := notify.LimitCounter{Table: u.s.Table, Now: func() time.Time { return now }, Most: u.s.Notices}
-	if err := counter.Take(ctx, u.uploader.Name, u.sending.to()...); err != nil {
-		return err
+	at, err := u.s.Outbox.Reserve(ctx, u.uploader.Name, u.sending.to())
+	if err == nil {
+		u.counted = append(u.counted, at)
 	}
-	u.counted = append(u.counted, now)
-	return nil
+	return err
 }
 
 // uncount gives back what allow has counted, as nothing will be sent. If that
@@ -138,8 +135,7 @@ func (u *Upload) allow(ctx context.Context) error {
 func (u *Upload) uncount(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
 	defer cancel()
-	counter := notify.LimitCounter{Table: u.s.Table, Now: u.s.Now, Most: u.s.Notices}
-	_ = counter.Return(ctx, u.counted, u.uploader.Name, u.sending.to()...)
+	_ = u.s.Outbox.Release(ctx, u.counted, u.uploader.Name, u.sending.to())
 	u.counted = nil
 }
 
@@ -318,27 +314,17 @@ func (u *Upload) commit(ctx context.Context, write func(context.Context, []table
 func (s *Service) appear(ctx context.Context, f *File, sending Sending) ([]table.Op, error) {
 	var sent []table.Op
 	known := []link{{}} // of its own link there is nothing to know
-	for _, n := range sending.Recipients {
-		op, err := s.notice(ctx, n, *f)
+	for _, m := range sending.Recipients {
+		op, err := s.Outbox.Message(ctx, m, *f)
 		if err != nil {
 			return nil, err
 		}
-		sent, known = append(sent, op), append(known, link{To: n.To})
+		sent, known = append(sent, op), append(known, link{To: m.To})
 		f.Recipients = append(f.Recipients, op.Key.SK)
 	}
 	f.Notify = sending.Receipt.To != ""
-	return slices.Concat(s.place(*f, known), sent, sending.Receipt.await(*f), s.Events.Ops(envelope.RequestID(ctx), uploaded(*f))), nil
-}
-
-// notice completes a recipient's notice for a file. Its item's sort key is its ID.
-func (s *Service) notice(ctx context.Context, n notify.Notice, f File) (table.Op, error) {
-	n.Kind, n.Owner, n.Area, n.File, n.Name, n.Length = notify.Link, f.Owner, f.Area, f.ID, f.Name, f.Length
-	n.Expires, n.Request = f.Expires, envelope.RequestID(ctx)
-	unique, err := s.unique()
-	if err != nil {
-		return table.Op{}, err
-	}
-	return n.Op(s.Now(), unique), nil
+	event, err := s.Outbox.Event(ctx, Event{What: Uploaded, File: *f})
+	return slices.Concat(s.place(*f, known), sent, sending.Receipt.await(*f), event), err
 }
 
 func (s *Service) unique() (string, error) {

@@ -11,6 +11,7 @@
 package notify
 
 import (
+	"ferry/shared/files"
 	"fmt"
 	"strconv"
 )
@@ -33,17 +34,6 @@ const (
 func EventTypes() []EventType {
 	return []EventType{FileUploaded, FileDownloaded, FileDeleted, FileRestored, LinkSent, LinkFailed, PasswordChanged}
 }
-
-// Reason is why a file was deleted.
-type DeleteReason string
-
-// The reasons. A file that was moved to the backup area can be restored, until
-// it is purged.
-const (
-	ByUser      DeleteReason = "user"      // its owner has deleted it
-	ByRetention DeleteReason = "retention" // its time in the user area is over
-	ByPurge     DeleteReason = "purge"     // it is gone for good
-)
 
 // Event is one event before it is recorded.
 type Event struct {
@@ -88,11 +78,11 @@ func Restored(f EventFile, once string) Event {
 
 type deletedData struct {
 	EventFile
-	Reason DeleteReason `json:"reason"`
+	Reason files.Reason `json:"reason"`
 }
 
 // Deleted tells that a file has left an area, for the backup area or for good.
-func Deleted(f EventFile, reason DeleteReason, once string) Event {
+func Deleted(f EventFile, reason files.Reason, once string) Event {
 	return Event{Type: FileDeleted, Subject: f.subject(), Data: deletedData{f, reason}, Once: string(reason) + " " + once}
 }
 

@@ -42,6 +42,12 @@ type LimitCounter struct {
 	Most  Limits
 }
 
+// at returns a counter whose time stands still.
+func (c LimitCounter) at(now time.Time) LimitCounter {
+	c.Now = func() time.Time { return now }
+	return c
+}
+
 // window is a count that a request adds to.
 type limitWindow struct {
 	pk     string

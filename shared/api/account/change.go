@@ -23,7 +23,7 @@ func Change() endpoint.Endpoint {
 
 // New returns the handler. It needs the port Table.
 func NewChange(p *endpoint.Ports) http.Handler {
-	service, outlet := p.Accounts(), p.Outlet()
+	service, outlet := passwords(p), p.Outlet()
 	outlet.Links = true
 	return outlet.Handler(func(w http.ResponseWriter, r *http.Request) error {
 		c, err := read(w, r)

@@ -23,7 +23,7 @@ func First() endpoint.Endpoint {
 
 // New returns the handler. It needs the port Table.
 func NewFirst(p *endpoint.Ports) http.Handler {
-	check, service := p.Auth(), p.Accounts()
+	check, service := auth.New(p.Ports), passwords(p)
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
 		u, err := check.BasicAny(r)
 		if err != nil {

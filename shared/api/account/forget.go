@@ -22,7 +22,7 @@ func Forget() endpoint.Endpoint {
 
 // New returns the handler. It needs the port Table and the link key.
 func NewForget(p *endpoint.Ports) http.Handler {
-	service, outlet := p.Accounts(), p.Outlet()
+	service, outlet := passwords(p), p.Outlet()
 	outlet.Links = true
 	return outlet.Handler(func(w http.ResponseWriter, r *http.Request) error {
 		q, err := endpoint.Query(r)

@@ -22,7 +22,7 @@ func Login() endpoint.Endpoint {
 
 // New returns the handler. It needs the port Table.
 func NewLogin(p *endpoint.Ports) http.Handler {
-	check := p.Auth()
+	check := auth.New(p.Ports)
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
 		name, password, ok := r.BasicAuth()
 		if !ok {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"ferry/shared/api/endpoint"
+	"ferry/shared/auth"
 	"ferry/shared/envelope"
 )
 
@@ -21,7 +22,7 @@ func Revoke() endpoint.Endpoint {
 // New returns the handler. It needs the port Table. Who has a token may end
 // it; a token that is none is answered alike.
 func NewRevoke(p *endpoint.Ports) http.Handler {
-	check := p.Auth()
+	check := auth.New(p.Ports)
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
 		form, ok, err := endpoint.Form(w, r)
 		if err != nil {

@@ -36,7 +36,7 @@ type failure struct {
 
 // New returns the handler. It needs the port Table.
 func NewToken(p *endpoint.Ports) http.Handler {
-	check, outlet := p.Auth(), p.Outlet()
+	check, outlet := auth.New(p.Ports), p.Outlet()
 	outlet.WriteError = func(w http.ResponseWriter, r *http.Request, status int) error {
 		return write(w, status, failure{status, phrase(status), p.Base(r.Context())})
 	}

@@ -5,24 +5,15 @@ package endpoint
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"net/http"
 	"path"
 	"slices"
 	"strings"
-	"time"
 
-	"ferry/shared/accounts"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
-	"ferry/shared/files"
-	"ferry/shared/table"
-
-	"ferry/shared/notify"
-	"ferry/shared/notify/mail"
-	"ferry/shared/notify/sms"
 )
 
 // Prefix is before every path.
@@ -95,8 +86,12 @@ type Settings struct {
 	// RedirectOver is the size in bytes from which a download is a redirect
 	// to the store; 0 is never.
 	RedirectOver int64
-	Retention    files.Retention
-	Notices      notify.Limits
+	// KeepDays are those in the user area, BackupDays those in the backup
+	// area after that; 0 is for ever.
+	KeepDays, BackupDays int64
+	// Notifications are the most of a user in an hour and in a day, and to one
+	// recipient in a day; 0 is unbounded.
+	NoticesPerHour, NoticesPerDay, NoticesPerRecipient int64
 	// Events records public events: somebody listens.
 	Events bool
 }
@@ -104,62 +99,17 @@ type Settings struct {
 // Ports are what a handler may reach. Those that an endpoint does not ask for
 // are nil.
 type Ports struct {
-	Table  table.Table
-	Blobs  blob.Store
-	Parts  blob.Parts // of the same store
-	Key    auth.LinkKey
-	Hasher *auth.Hasher
-	Random io.Reader
-	Now    func() time.Time
-	Log    *slog.Logger
+	auth.Ports
+	Blobs blob.Store
+	Parts blob.Parts // of the same store
+	Log   *slog.Logger
 	// Notify is called after something was put in the outbox; never nil.
 	Notify func()
-
-	// Those of the functions that are no endpoints, alone.
-	Topics   notify.Topics
-	Queue    notify.Queue
-	Mail     mail.Sender
-	MailFrom string // the sender of mails
-	SMS      sms.Sender
-
 	Settings
 }
 
 // Outlet is the way a response leaves.
 func (p *Ports) Outlet() envelope.Outlet { return envelope.Outlet{Now: p.Now, Log: p.Log} }
-
-// Auth returns the check of credentials.
-func (p *Ports) Auth() *auth.Authenticator {
-	return auth.New(auth.Config{Table: p.Table, Hasher: p.Hasher, Random: p.Random, Now: p.Now})
-}
-
-// Files returns the users' files.
-func (p *Ports) Files() *files.Service {
-	return files.New(files.Config{
-		Table: p.Table, Blobs: p.Blobs, Parts: p.Parts, Key: p.Key, Random: p.Random, Now: p.Now, Retention: p.Retention,
-		Events: p.Recorder(), Notices: p.Notices,
-	})
-}
-
-// Recorder records public events; it is nil, and records none, if nobody listens.
-func (p *Ports) Recorder() *notify.EventRecorder {
-	if !p.Events {
-		return nil
-	}
-	return &notify.EventRecorder{Source: p.PublicURL, Now: p.Now}
-}
-
-// Keys returns the keys of requests that may be repeated.
-func (p *Ports) Keys() *files.Keys {
-	return files.NewKeys(files.KeyConfig{Table: p.Table, Random: p.Random, Now: p.Now})
-}
-
-// Accounts returns the ways to a new password.
-func (p *Ports) Accounts() *accounts.Service {
-	return accounts.New(accounts.Config{
-		Table: p.Table, Hasher: p.Hasher, Key: p.Key, Random: p.Random, Now: p.Now, HideUsers: p.HideUsers, Events: p.Recorder(),
-	})
-}
 
 type baseKey struct{}
 

@@ -6,6 +6,7 @@ package file
 import (
 	"net/http"
 
+	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/files"
 
@@ -23,7 +24,7 @@ func Delete() endpoint.Endpoint {
 
 // New returns the handler. It needs the ports Table and Blobs and the link key.
 func NewDelete(p *endpoint.Ports) http.Handler {
-	check, service := p.Auth(), p.Files()
+	check, service := auth.New(p.Ports), Service(p)
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
 		u, err := check.Request(r)
 		if err != nil {

@@ -32,7 +32,7 @@ const signedFor = 60 * time.Second
 // one more to the table to count a whole download, or a robot's look. A file
 // whose uploader wants to hear of its first download costs two for that.
 func newDownload(p *endpoint.Ports, area blob.Area, param string) http.Handler {
-	s := server{ports: p, files: p.Files(), area: area, param: param}
+	s := server{ports: p, files: Service(p), area: area, param: param}
 	outlet := p.Outlet()
 	outlet.Links = true
 	return outlet.Handler(s.serve)

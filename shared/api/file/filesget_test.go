@@ -16,6 +16,7 @@ import (
 	"ferry/shared/api"
 	"ferry/shared/api/apitest"
 	"ferry/shared/api/endpoint"
+	"ferry/shared/api/file"
 	"ferry/shared/auth"
 )
 
@@ -156,7 +157,7 @@ func TestAFileOfAnEarlierUserOfTheNameIsNotToldOf(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
 	s.Put(s.Login("alice", filesgetPassword), "file=x", "content")
-	if _, err := s.Data.Ports.Files().Get(t.Context(), auth.User{Name: "alice", Incarnation: 1}, "files", 1); err == nil {
+	if _, err := file.Service(s.Data.Ports).Get(t.Context(), auth.User{Name: "alice", Incarnation: 1}, "files", 1); err == nil {
 		t.Error("it is told of")
 	}
 }

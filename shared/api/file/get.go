@@ -53,7 +53,7 @@ type record struct {
 // After authentication a request costs two calls, and for a file whose
 // uploader has notified somebody three.
 func NewGet(p *endpoint.Ports) http.Handler {
-	h := handler{ports: p, auth: p.Auth(), files: p.Files()}
+	h := handler{ports: p, auth: auth.New(p.Ports), files: Service(p)}
 	return p.Outlet().Handler(h.get)
 }
 

@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/http"
 
+	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
 	"ferry/shared/files"
@@ -22,7 +23,7 @@ const defaultLimit = 1000
 // New returns the handler that lists an area of the caller. It costs one call
 // to the table for authentication and one for the page.
 func newList(p *endpoint.Ports, area blob.Area) http.Handler {
-	check, service := p.Auth(), p.Files()
+	check, service := auth.New(p.Ports), Service(p)
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
 		u, err := check.Request(r)
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"ferry/shared/api"
 	"ferry/shared/api/apitest"
 	"ferry/shared/api/endpoint"
+	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/notify"
 )
@@ -47,7 +48,7 @@ func told(s *apitest.Server, path, user string) (a answer) {
 func send(s *apitest.Server, from, query, owner string) files.File {
 	s.Helper()
 	s.Put(s.Login(from, filesgetPassword), "file=x&"+query, "content")
-	page, err := s.Data.Ports.Files().List(s.Context(), auth.User{Name: owner}, blob.Files, 0, 1)
+	page, err := file.Service(s.Data.Ports).List(s.Context(), auth.User{Name: owner}, blob.Files, 0, 1)
 	if err != nil || len(page.Files) != 1 {
 		s.Fatalf("listing: %v, %v", page, err)
 	}
@@ -112,7 +113,7 @@ func TestTheDownloadsOfEachLinkAreTold(t *testing.T) {
 	fetch(s, f, 1, person)
 	fetch(s, f, 1, robot)
 	fetch(s, f, 0, robot)
-	s.Request("GET", "/download/file?k="+s.Data.Ports.Files().Token(f), nil)
+	s.Request("GET", "/download/file?k="+file.Service(s.Data.Ports).Token(f), nil)
 	var got answer
 	eventually(t, "the last count", func() bool {
 		got = told(s, "/files/1", "alice")
@@ -175,7 +176,7 @@ func TestWhoWasNotifiedIsTheUploadersAlone(t *testing.T) {
 	if got := told(s, "/files/1?d=ALICE", "alice"); got.Notifications != nil {
 		t.Errorf("the owner who names herself is told %+v", got)
 	}
-	if _, err := s.Data.Ports.Files().Sent(t.Context(), auth.User{Name: "bob", Incarnation: 1}, "alice", 1); err == nil {
+	if _, err := file.Service(s.Data.Ports).Sent(t.Context(), auth.User{Name: "bob", Incarnation: 1}, "alice", 1); err == nil {
 		t.Error("a later user of the uploader's name is told")
 	}
 	s.Decode(s.Request("DELETE", "/files/1", nil, "Authorization", apitest.Basic("alice", filesgetPassword)), 200)

@@ -18,6 +18,7 @@ import (
 	"ferry/shared/api"
 	"ferry/shared/api/apitest"
 	"ferry/shared/api/endpoint"
+	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
 	"ferry/shared/wire"
@@ -28,7 +29,7 @@ func (c uploadsCaller) remove(name string) {
 	c.Helper()
 	err := c.Users.Disable(c.Context(), name)
 	if err == nil {
-		_, err = c.Data.Ports.Files().RemoveAll(c.Context(), name)
+		_, err = file.Service(c.Data.Ports).RemoveAll(c.Context(), name)
 	}
 	if err == nil {
 		err = c.Users.Remove(c.Context(), name)

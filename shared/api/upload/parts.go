@@ -14,6 +14,7 @@ import (
 	"ferry/shared/files"
 
 	"ferry/shared/api/endpoint"
+	"ferry/shared/api/file"
 	"ferry/shared/auth"
 )
 
@@ -122,7 +123,7 @@ func ReceiveRoute() endpoint.Route {
 // the bytes of a part where they must pass through this process. It is no
 // function's: in the cloud parts go to S3. Who has the URL needs no login.
 func Receive(p *endpoint.Ports) http.Handler {
-	service := p.Files()
+	service := file.Service(p)
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
 		q, err := endpoint.Query(r)
 		if err != nil {

@@ -53,11 +53,11 @@ func readRecipients(r recipientsRequest, c recipientsContext) (s files.Sending, 
 	return s, nil
 }
 
-func parseRecipients(r recipientsRequest, region string) ([]notify.Notice, error) {
+func parseRecipients(r recipientsRequest, region string) ([]files.Message, error) {
 	if err := checkMessage(r.Message); err != nil {
 		return nil, err
 	}
-	var all []notify.Notice
+	var all []files.Message
 	if mobile := r.Mobile; mobile != "" {
 		if strings.HasPrefix(mobile, " ") { // a + that was not escaped in the URL
 			mobile = "+" + strings.TrimLeft(mobile, " +")
@@ -66,13 +66,13 @@ func parseRecipients(r recipientsRequest, region string) ([]notify.Notice, error
 		if err != nil {
 			return nil, envelope.NewFault(envelope.Invalid, "the parameter c is %v", err)
 		}
-		all = append(all, notify.Notice{Channel: notify.SMS, To: to, Message: r.Message})
+		all = append(all, files.Message{Channel: files.SMS, To: to, Text: r.Message})
 	}
 	if r.Address != "" {
 		if err := notify.CheckAddress(r.Address); err != nil {
 			return nil, envelope.NewFault(envelope.Invalid, "the parameter m is %v", err)
 		}
-		all = append(all, notify.Notice{Channel: notify.Mail, To: r.Address, Message: r.Message})
+		all = append(all, files.Message{Channel: files.Mail, To: r.Address, Text: r.Message})
 	}
 	return all, nil
 }

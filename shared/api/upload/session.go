@@ -43,7 +43,7 @@ func Sessions() endpoint.Endpoint {
 // New returns the handler. It needs the ports Table, Blobs and Parts and the
 // link key.
 func NewSessions(p *endpoint.Ports) http.Handler {
-	h := sessionHandler{ports: p, auth: p.Auth(), keys: p.Keys(), files: p.Files()}
+	h := sessionHandler{ports: p, auth: auth.New(p.Ports), keys: files.NewKeys(p.Ports), files: file.Service(p)}
 	mux := http.NewServeMux()
 	for route, f := range map[string]func(http.ResponseWriter, *http.Request, auth.User) error{
 		"POST /uploads":               h.begin,

@@ -32,7 +32,7 @@ func Upload() endpoint.Endpoint {
 // page for the answer; with d, three. An Idempotency-Key costs one more, and
 // so do recipients.
 func NewUpload(p *endpoint.Ports) http.Handler {
-	h := uploadHandler{ports: p, auth: p.Auth(), files: p.Files(), keys: p.Keys()}
+	h := uploadHandler{ports: p, auth: auth.New(p.Ports), files: file.Service(p), keys: files.NewKeys(p.Ports)}
 	if p.MaxUploads > 0 {
 		h.places = make(chan struct{}, p.MaxUploads)
 	}

@@ -215,3 +215,10 @@ func hasCode(err error, codes ...string) bool {
 	}
 	return false
 }
+
+// Open returns the store in these buckets. One with an address of its own is a
+// stand-in, which has no host for each bucket.
+func Open(c aws.Config, files, backup string) *Store {
+	client := s3.NewFromConfig(c, func(o *s3.Options) { o.UsePathStyle = o.BaseEndpoint != nil })
+	return New(client, Buckets{Files: files, Backup: backup})
+}

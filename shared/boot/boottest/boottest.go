@@ -14,7 +14,6 @@ import (
 	"ferry/shared/boot/local"
 
 	"ferry/shared/api/endpoint"
-	"ferry/shared/boot/lambda"
 )
 
 // What the data are; see package fixture.
@@ -84,7 +83,7 @@ func (e Expect) MatchHeader(t testing.TB, header map[string][]string) {
 // data of Seed.
 func Ports(t testing.TB, environment map[string]string) *endpoint.Ports {
 	t.Helper()
-	set, err := lambda.ReadSettings(func(name string) string { return environment[name] })
+	set, err := endpoint.ReadSettings(func(name string) string { return environment[name] })
 	check(t, err)
 	dir := t.TempDir()
 	check(t, os.WriteFile(filepath.Join(dir, "link.key"), []byte(Key), 0o600))
@@ -92,7 +91,6 @@ func Ports(t testing.TB, environment map[string]string) *endpoint.Ports {
 	check(t, err)
 	t.Cleanup(func() { check(t, data.Close()) })
 	Seed(t, data.Ports)
-	new(Cloud).Put(data.Ports)
 	return data.Ports
 }
 

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"ferry/shared/api/endpoint"
+	"ferry/shared/boot/worker"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
 	"ferry/shared/notify/sms"
@@ -26,9 +26,9 @@ type Cloud struct {
 	TopicsErr, QueueErr, MailErr, SMSErr error
 }
 
-// Put makes it part of ports.
-func (c *Cloud) Put(p *endpoint.Ports) {
-	p.Topics, p.Queue, p.Mail, p.SMS, p.MailFrom = c, c, c.Mail(), c.SMS(), "Ferry <ferry@example.com>"
+// Providers returns it as a worker's.
+func (c *Cloud) Providers() worker.Providers {
+	return worker.Providers{Topics: c, Queue: c, Mail: c.Mail(), SMS: c.SMS(), MailFrom: "Ferry <ferry@example.com>"}
 }
 
 // Publish implements relay.Topics.

@@ -2,15 +2,79 @@ package lambda
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"ferry/shared/api/endpoint"
+	"ferry/shared/auth"
+	"ferry/shared/blob"
+	"ferry/shared/table"
 )
 
-// Lambda returns the Cloud of a Lambda function, from the variables that Lambda
+// Opener opens one port on AWS and puts it in place.
+type Opener func(*Cloud, *endpoint.Ports) error
+
+// Table opens the table that FERRY_TABLE names. The backend is named where a
+// program is put together, so that a function links no more than it uses.
+func Table(open func(aws.Config, string) table.Table) Opener {
+	return func(c *Cloud, p *endpoint.Ports) error {
+		name, err := c.Name("FERRY_TABLE")
+		p.Table = open(c.Service("DYNAMODB"), name)
+		return err
+	}
+}
+
+// Blobs opens the buckets that FERRY_FILES_BUCKET and FERRY_BACKUP_BUCKET name.
+func Blobs[Store interface {
+	blob.Store
+	blob.Parts
+}](open func(c aws.Config, files, backup string) Store) Opener {
+	return func(c *Cloud, p *endpoint.Ports) error {
+		files, err1 := c.Name("FERRY_FILES_BUCKET")
+		backup, err2 := c.Name("FERRY_BACKUP_BUCKET")
+		store := open(c.Service("S3"), files, backup)
+		p.Blobs, p.Parts = store, store
+		return errors.Join(err1, err2)
+	}
+}
+
+// LinkKey reads the key that links are made with from the parameter that
+// FERRY_KEY_PARAMETER names, before it is used.
+func LinkKey(c *Cloud, p *endpoint.Ports) error {
+	name, err := c.Name("FERRY_KEY_PARAMETER")
+	if err != nil {
+		return err
+	}
+	c.first = append(c.first, func(ctx context.Context) error {
+		text, err := newParameters(c).get(ctx, name)
+		if err == nil {
+			p.Key, err = auth.ParseLinkKey(text)
+		}
+		if err != nil {
+			return fmt.Errorf("reading the link key: %w", err)
+		}
+		return nil
+	})
+	return nil
+}
+
+// Cloud is what an Opener works with.
+type Cloud struct {
+	Getenv func(string) string
+	Config aws.Config
+	first  []func(context.Context) error // what must be done before a port is used
+}
+
+// NewCloud returns the Cloud of a Lambda function, from the variables that Lambda
 // sets. The SDK's own reading of its configuration knows many more sources; in
 // a function there are none of them, and their code costs a good part of its start.
-func LambdaCloud(getenv func(string) string) (*Cloud, error) {
+func NewCloud(getenv func(string) string) (*Cloud, error) {
 	c := &Cloud{Getenv: getenv, Config: aws.Config{
 		// The SDK's defaults, which the zero values are not.
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenSupported,
@@ -28,4 +92,52 @@ func LambdaCloud(getenv func(string) string) (*Cloud, error) {
 	c.Config.Region = region
 	c.Config.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return found, nil })
 	return c, nil
+}
+
+// Ports opens ports. It makes no call: what only a call tells comes with Begin.
+func (c *Cloud) Ports(settings endpoint.Settings, openers ...Opener) (*endpoint.Ports, error) {
+	hasher, err := auth.NewHasher(auth.DefaultParams(), rand.Reader, time.Now)
+	p := &endpoint.Ports{
+		Ports:    auth.Ports{Hasher: hasher, Random: rand.Reader, Now: time.Now},
+		Log:      slog.New(slog.NewJSONHandler(os.Stdout, nil)),
+		Notify:   func() {}, // the table's stream tells of what is in the outbox
+		Settings: settings,
+	}
+	errs := []error{err}
+	for _, open := range openers {
+		errs = append(errs, open(c, p))
+	}
+	return p, errors.Join(errs...)
+}
+
+// Begin makes the calls that must come before the ports are used, which they
+// can be when it has returned nil; until then it can be called again.
+func (c *Cloud) Begin(ctx context.Context) error {
+	for len(c.first) > 0 {
+		if err := c.first[0](ctx); err != nil {
+			return err
+		}
+		c.first = c.first[1:]
+	}
+	return nil
+}
+
+// Name reads a variable of the environment that must be set.
+func (c *Cloud) Name(variable string) (string, error) {
+	if v := c.Getenv(variable); v != "" {
+		return v, nil
+	}
+	return "", fmt.Errorf("%s is not set", variable)
+}
+
+// Service returns the configuration of a service, such as S3: with the address
+// of AWS_ENDPOINT_URL_S3, or else of AWS_ENDPOINT_URL, if one is set.
+func (c *Cloud) Service(name string) aws.Config {
+	cfg := c.Config.Copy()
+	for _, variable := range []string{"AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_" + name} {
+		if v := c.Getenv(variable); v != "" {
+			cfg.BaseEndpoint = &v
+		}
+	}
+	return cfg
 }

@@ -44,24 +44,21 @@ func Open(getenv func(string) string, ports ...Opener) *Function {
 // os.Getenv. FERRY_METRICS is the stack's name if the log is to have metrics. It
 // makes no call, so that a function is ready for its first event as early as can be.
 func New(getenv func(string) string, ports ...Opener) (*Function, error) {
-	set, err := ReadSettings(getenv)
+	set, err := endpoint.ReadSettings(getenv)
 	if err != nil {
 		return nil, err
-	}
-	p, err := Base(set)
-	if err != nil {
-		return nil, err
-	}
-	if stack := getenv("FERRY_METRICS"); stack != "" {
-		p.Log = slog.New(NewMetricsHandler(p.Log.Handler(), stack))
 	}
 	cloud := &Cloud{Getenv: getenv}
 	if len(ports) > 0 {
-		if cloud, err = LambdaCloud(getenv); err != nil {
+		if cloud, err = NewCloud(getenv); err != nil {
 			return nil, err
 		}
 	}
-	return &Function{Ports: p, cloud: cloud}, cloud.Open(p, ports...)
+	p, err := cloud.Ports(set, ports...)
+	if stack := getenv("FERRY_METRICS"); stack != "" {
+		p.Log = slog.New(NewMetricsHandler(p.Log.Handler(), stack))
+	}
+	return &Function{Ports: p, cloud: cloud}, err
 }
 
 // With returns a Function whose ports were opened elsewhere, such as for tests.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"ferry/shared/api/file"
 	"ferry/shared/boot/boottest"
 
 	"ferry/shared/auth"
@@ -231,7 +232,7 @@ func TestTextIsTakenOnlyAsItWasSent(t *testing.T) {
 			if r.StatusCode != c.status {
 				t.Fatalf("status %d, want %d: %s", r.StatusCode, c.status, r.Body)
 			}
-			if page, err := p.Files().List(t.Context(), auth.User{Name: "alice"}, "files", 0, 1); err != nil || (page.Files[0].Name == "note.txt") != (c.status == 200) {
+			if page, err := file.Service(p).List(t.Context(), auth.User{Name: "alice"}, "files", 0, 1); err != nil || (page.Files[0].Name == "note.txt") != (c.status == 200) {
 				t.Errorf("the newest file is %v, %v", page.Files, err)
 			}
 		})
@@ -274,7 +275,7 @@ func TestABodyBeyondTheFunctionsBoundIsRefused(t *testing.T) {
 	if r.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(r.MultiValueHeaders["Ferry-Error"][0], "larger than 100 bytes") {
 		t.Errorf("status %d, headers %v", r.StatusCode, r.MultiValueHeaders)
 	}
-	if page, err := p.Files().List(t.Context(), auth.User{Name: "alice"}, "files", 0, 1); err != nil || page.Files[0].ID != 3 {
+	if page, err := file.Service(p).List(t.Context(), auth.User{Name: "alice"}, "files", 0, 1); err != nil || page.Files[0].ID != 3 {
 		t.Errorf("the newest file is %v, %v", page.Files, err)
 	}
 }

@@ -2,10 +2,12 @@ package lambda
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -35,7 +37,7 @@ type parameters struct {
 }
 
 func newParameters(c *Cloud) parameters {
-	p := parameters{config: c.Config, client: c.Config.HTTPClient, pause: 100 * time.Millisecond}
+	p := parameters{config: c.Service("SSM"), client: c.Config.HTTPClient, pause: 100 * time.Millisecond}
 	if p.client == nil {
 		p.client = &http.Client{Timeout: patience}
 	}
@@ -43,66 +45,96 @@ func newParameters(c *Cloud) parameters {
 	if strings.HasPrefix(c.Config.Region, "cn-") {
 		domain += ".cn"
 	}
-	p.address = "https://ssm." + c.Config.Region + "." + domain
-	if address := c.Endpoint("SSM"); address != nil {
-		p.address = *address
-	}
+	p.address = cmp.Or(aws.ToString(p.config.BaseEndpoint), "https://ssm."+c.Config.Region+"."+domain)
 	return p
 }
 
-// get returns the value of a parameter, decrypted. It tries again where the
-// service is busy: many functions may start at once.
+// StoreLinkKey stores the key of links under a name, unless it has one already.
+func StoreLinkKey(ctx context.Context, c *Cloud, name, key string) error {
+	_, err := newParameters(c).call(ctx, "PutParameter", parameter{
+		Name: name, Value: key, Type: "SecureString",
+		Description: "Key of Ferry's download links. With another one all links that were sent are dead.",
+	})
+	if failed, ok := errors.AsType[*parameterError](err); ok && failed.kind == "ParameterAlreadyExists" {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("storing the link key: %w", err)
+	}
+	return nil
+}
+
+// parameter is what the requests and answers say of one.
+type parameter struct {
+	Name           string
+	WithDecryption bool   `json:",omitempty"`
+	Value          string `json:",omitempty"`
+	Type           string `json:",omitempty"`
+	Description    string `json:",omitempty"`
+}
+
+type parameterError struct{ status, kind, message string }
+
+func (e *parameterError) Error() string { return e.status + " " + e.kind + " " + e.message }
+
+// get returns the value of a parameter, decrypted.
 func (p parameters) get(ctx context.Context, name string) (string, error) {
+	text, err := p.call(ctx, "GetParameter", parameter{Name: name, WithDecryption: true})
+	if err != nil {
+		return "", fmt.Errorf("asking for parameter %s: %w", name, err)
+	}
+	var answer struct{ Parameter parameter }
+	if err := json.Unmarshal(text, &answer); err != nil {
+		return "", fmt.Errorf("asking for parameter %s: the answer is no JSON", name) // err would show it
+	}
+	return answer.Parameter.Value, nil
+}
+
+// call makes a request. It tries again where the service is busy: many functions
+// may start at once.
+func (p parameters) call(ctx context.Context, action string, in parameter) ([]byte, error) {
 	for try, pause := 1, p.pause; ; try, pause = try+1, 2*pause {
-		value, again, err := p.ask(ctx, name)
+		text, again, err := p.ask(ctx, action, in)
 		if err == nil || !again || try == tries {
-			return value, err
+			return text, err
 		}
 		select {
 		case <-time.After(pause/2 + rand.N(pause)):
 		case <-ctx.Done():
-			return "", ctx.Err()
+			return nil, ctx.Err()
 		}
 	}
 }
 
 // ask makes one call; again tells whether a failed one is worth repeating.
-func (p parameters) ask(ctx context.Context, name string) (value string, again bool, err error) {
-	r, err := p.request(ctx, name)
+func (p parameters) ask(ctx context.Context, action string, in parameter) (text []byte, again bool, err error) {
+	r, err := p.request(ctx, action, in)
 	if err != nil {
-		return "", false, err
+		return nil, false, err
 	}
 	response, err := p.client.Do(r)
 	if err != nil {
-		return "", true, fmt.Errorf("asking for parameter %s: %w", name, err)
+		return nil, true, err
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-	if err != nil {
-		return "", true, fmt.Errorf("asking for parameter %s: %w", name, err)
+	text, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if err != nil || response.StatusCode == http.StatusOK {
+		return text, true, err
 	}
-	var answer struct {
-		Parameter struct{ Value string }
-		Type      string `json:"__type"`
-		Message   string `json:"message"`
+	var failed struct {
+		Type    string `json:"__type"`
+		Message string `json:"message"`
 	}
-	err = json.Unmarshal(body, &answer) // an error of a proxy in between may be no JSON
-	if response.StatusCode != http.StatusOK {
-		busy := response.StatusCode >= 500 || response.StatusCode == http.StatusTooManyRequests || strings.Contains(answer.Type, "Throttl")
-		return "", busy, fmt.Errorf("asking for parameter %s: %s %s %s", name, response.Status, answer.Type, answer.Message)
-	}
-	if err != nil {
-		return "", false, fmt.Errorf("asking for parameter %s: the answer is no JSON", name) // err would show it
-	}
-	return answer.Parameter.Value, false, nil
+	_ = json.Unmarshal(text, &failed) // an error of a proxy in between may be no JSON
+	busy := response.StatusCode >= 500 || response.StatusCode == http.StatusTooManyRequests || strings.Contains(failed.Type, "Throttl")
+	return nil, busy, &parameterError{response.Status, failed.Type, failed.Message}
 }
 
-// request makes a signed request: https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_GetParameter.html
-func (p parameters) request(ctx context.Context, name string) (*http.Request, error) {
-	body, err := json.Marshal(struct {
-		Name           string
-		WithDecryption bool
-	}{name, true})
+// request makes a signed request, as
+// https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_GetParameter.html
+// and API_PutParameter.html there describe.
+func (p parameters) request(ctx context.Context, action string, in parameter) (*http.Request, error) {
+	body, err := json.Marshal(in)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +143,7 @@ func (p parameters) request(ctx context.Context, name string) (*http.Request, er
 		return nil, err
 	}
 	r.Header.Set("Content-Type", "application/x-amz-json-1.1")
-	r.Header.Set("X-Amz-Target", "AmazonSSM.GetParameter")
+	r.Header.Set("X-Amz-Target", "AmazonSSM."+action)
 	credentials, err := p.config.Credentials.Retrieve(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("finding AWS credentials: %w", err)

@@ -106,8 +106,8 @@ func Open(dir string, settings endpoint.Settings, o Options) (*Data, error) {
 		Disk:  store,
 		dir:   dir,
 		Ports: &endpoint.Ports{
-			Table: db, Blobs: store, Parts: store, Key: key, Hasher: hasher,
-			Random: rand.Reader, Now: o.Now, Log: o.Log, Notify: func() {}, Settings: settings,
+			Ports: auth.Ports{Table: db, Key: key, Hasher: hasher, Random: rand.Reader, Now: o.Now},
+			Blobs: store, Parts: store, Log: o.Log, Notify: func() {}, Settings: settings,
 		},
 	}, nil
 }

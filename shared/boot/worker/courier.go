@@ -5,7 +5,6 @@ package worker
 import (
 	"context"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -13,7 +12,7 @@ import (
 
 	"ferry/shared/table"
 
-	"ferry/shared/api/endpoint"
+	"ferry/shared/api/file"
 	ferrylambda "ferry/shared/boot/lambda"
 	"ferry/shared/notify"
 )
@@ -23,25 +22,25 @@ import (
 const courierReserve = 50 * time.Second
 
 // Run sends what each event's messages point at. It does not return.
-func RunCourier(ports ...ferrylambda.Opener) {
-	lambda.Start(CourierHandler(ferrylambda.Open(os.Getenv, ports...)))
+func RunCourier(b Backends, ports ...ferrylambda.Opener) {
+	lambda.Start(CourierHandler(Open(b, ports...)))
 }
 
 // Handler returns a function that names the messages which are not done with.
 // Each of these it hides for as long as its notice has to wait: the queue
 // brings it again then, and no timer has to run in between.
-func CourierHandler(f *ferrylambda.Function) func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {
+func CourierHandler(w *Worker) func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {
 	return func(ctx context.Context, e events.SQSEvent) (events.SQSEventResponse, error) {
-		if err := f.Begin(ctx); err != nil {
+		if err := w.Begin(ctx); err != nil {
 			return events.SQSEventResponse{}, fmt.Errorf("preparing to send notices: %w", err)
 		}
-		sender, err := sender(f.Ports)
+		sender, err := w.sender()
 		if err != nil {
 			return events.SQSEventResponse{}, err
 		}
 		again := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
 		for _, m := range e.Records {
-			if !handle(ctx, f.Ports, sender, m) {
+			if !w.handle(ctx, sender, m) {
 				again.BatchItemFailures = append(again.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: m.MessageId})
 			}
 		}
@@ -49,10 +48,11 @@ func CourierHandler(f *ferrylambda.Function) func(context.Context, events.SQSEve
 	}
 }
 
-func sender(p *endpoint.Ports) (*notify.Sender, error) {
-	public, remember := notify.Events(p.Recorder()), notify.Remember(p.Now)
+func (w *Worker) sender() (*notify.Sender, error) {
+	p := w.Function.Ports
+	public, remember := notify.Events(file.Outbox(p).Events), notify.Remember(p.Now)
 	s, err := notify.NewSender(notify.Config{
-		Table: p.Table, Key: p.Key, Mail: p.Mail, SMS: p.SMS, From: p.MailFrom, Now: p.Now, Log: p.Log,
+		Table: p.Table, Key: p.Key, Mail: w.Mail, SMS: w.SMS, From: w.MailFrom, Now: p.Now, Log: p.Log,
 		Settled: func(n notify.Notice, state notify.State) []table.Op {
 			ops := remember(n, state)
 			if public != nil {
@@ -69,14 +69,15 @@ func sender(p *endpoint.Ports) (*notify.Sender, error) {
 
 // handle deals with one message. done is false if it is to come again. A
 // message that points at nothing is dropped: only the table knows of notices.
-func handle(ctx context.Context, p *endpoint.Ports, s *notify.Sender, m events.SQSMessage) (done bool) {
+func (w *Worker) handle(ctx context.Context, s *notify.Sender, m events.SQSMessage) (done bool) {
+	p := w.Function.Ports
 	key, err := notify.PointerKey(m.Body)
 	if err != nil {
 		p.Log.Error("a message was dropped", "message", m.MessageId, "error", err)
 		return true
 	}
 	if until, ok := ctx.Deadline(); ok && time.Until(until) < courierReserve {
-		delay(ctx, p, m, 0)
+		w.delay(ctx, m, 0)
 		return false
 	}
 	again, err := s.Handle(ctx, key)
@@ -85,15 +86,15 @@ func handle(ctx context.Context, p *endpoint.Ports, s *notify.Sender, m events.S
 		return false
 	}
 	if again > 0 {
-		delay(ctx, p, m, again)
+		w.delay(ctx, m, again)
 	}
 	return again <= 0
 }
 
 // delay may fail: then the message comes again after the queue's usual time,
 // too early or too late.
-func delay(ctx context.Context, p *endpoint.Ports, m events.SQSMessage, wait time.Duration) {
-	if err := p.Queue.Delay(ctx, m.ReceiptHandle, wait); err != nil {
-		p.Log.Warn("a message comes again at the queue's pace", "message", m.MessageId, "error", err)
+func (w *Worker) delay(ctx context.Context, m events.SQSMessage, wait time.Duration) {
+	if err := w.Queue.Delay(ctx, m.ReceiptHandle, wait); err != nil {
+		w.Function.Ports.Log.Warn("a message comes again at the queue's pace", "message", m.MessageId, "error", err)
 	}
 }

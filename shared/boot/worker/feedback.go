@@ -7,19 +7,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"ferry/shared/api/endpoint"
+	"ferry/shared/api/file"
 	ferrylambda "ferry/shared/boot/lambda"
 	"ferry/shared/notify"
 )
 
 // Run records what each event tells. It does not return.
-func RunFeedback(ports ...ferrylambda.Opener) {
-	lambda.Start(FeedbackHandler(ferrylambda.Open(os.Getenv, ports...)))
+func RunFeedback(b Backends, ports ...ferrylambda.Opener) {
+	lambda.Start(FeedbackHandler(Open(b, ports...)))
 }
 
 // event is one of a topic or one of a log group.
@@ -31,16 +31,16 @@ type event struct {
 // Handler returns a function that fails if something is to be told again, a
 // little later: when the sender has not yet written down what it has sent, or
 // the table does not answer.
-func FeedbackHandler(f *ferrylambda.Function) func(context.Context, json.RawMessage) error {
+func FeedbackHandler(w *Worker) func(context.Context, json.RawMessage) error {
 	return func(ctx context.Context, text json.RawMessage) error {
-		if err := f.Begin(ctx); err != nil {
+		if err := w.Begin(ctx); err != nil {
 			return fmt.Errorf("preparing to record feedback: %w", err)
 		}
 		var e event
 		if err := json.Unmarshal(text, &e); err != nil {
 			return fmt.Errorf("reading an event: %w", err)
 		}
-		return errors.Join(mails(ctx, f.Ports, e.Records), texts(ctx, f.Ports, e.AWSLogs))
+		return errors.Join(mails(ctx, w.Function.Ports, e.Records), texts(ctx, w.Function.Ports, e.AWSLogs))
 	}
 }
 
@@ -73,7 +73,7 @@ func feedbackRecord(ctx context.Context, p *endpoint.Ports, f notify.Feedback, o
 	if err != nil || !ok {
 		return err
 	}
-	if err := notify.Record(ctx, p.Table, p.Now(), f, notify.Events(p.Recorder())); err != nil {
+	if err := notify.Record(ctx, p.Table, p.Now(), f, notify.Events(file.Outbox(p).Events)); err != nil {
 		return err
 	}
 	p.Log.Info("feedback recorded", "id", f.ID, "kind", f.Kind)

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
@@ -18,8 +17,8 @@ import (
 )
 
 // Run passes on the records of each event. It does not return.
-func RunRelayer(ports ...ferrylambda.Opener) {
-	lambda.Start(RelayerHandler(ferrylambda.Open(os.Getenv, ports...)))
+func RunRelayer(b Backends, ports ...ferrylambda.Opener) {
+	lambda.Start(RelayerHandler(Open(b, ports...)))
 }
 
 // Handler returns a function that names the records which could not be passed
@@ -27,9 +26,9 @@ func RunRelayer(ports ...ferrylambda.Opener) {
 // topic refuses for good is left out: all behind it would wait for as long as
 // the stream tries. The table still has it. Of a notice nothing is published
 // that a topic could refuse, and so none is ever left out.
-func RelayerHandler(f *ferrylambda.Function) func(context.Context, events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
+func RelayerHandler(w *Worker) func(context.Context, events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
 	return func(ctx context.Context, e events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
-		if err := f.Begin(ctx); err != nil {
+		if err := w.Begin(ctx); err != nil {
 			return events.DynamoDBEventResponse{}, fmt.Errorf("preparing to pass records on: %w", err)
 		}
 		records := make([]notify.StreamRecord, len(e.Records))
@@ -37,8 +36,8 @@ func RelayerHandler(f *ferrylambda.Function) func(context.Context, events.Dynamo
 			records[i] = relayerRecord(r)
 		}
 		again := events.DynamoDBEventResponse{BatchItemFailures: []events.DynamoDBBatchItemFailure{}}
-		for i, err := range notify.Relay(ctx, f.Ports.Topics, records) {
-			log := f.Ports.Log.With("key", records[i].Key.String(), "request", records[i].Request)
+		for i, err := range notify.Relay(ctx, w.Topics, records) {
+			log := w.Function.Ports.Log.With("key", records[i].Key.String(), "request", records[i].Request)
 			switch {
 			case err == nil:
 				log.Info("a record was passed on")

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
@@ -14,6 +13,7 @@ import (
 	"ferry/shared/blob"
 
 	"ferry/shared/api/endpoint"
+	"ferry/shared/api/file"
 	ferrylambda "ferry/shared/boot/lambda"
 	"ferry/shared/files"
 	"ferry/shared/notify"
@@ -30,21 +30,21 @@ const (
 
 // Run sweeps, and reminds the senders of what is overdue or ends it, with each
 // event, whatever it says. It does not return.
-func RunSweeper(ports ...ferrylambda.Opener) {
-	lambda.Start(SweeperHandler(ferrylambda.Open(os.Getenv, ports...)))
+func RunSweeper(b Backends, ports ...ferrylambda.Opener) {
+	lambda.Start(SweeperHandler(Open(b, ports...)))
 }
 
 // Handler returns a function that sweeps once and logs what it did. Neither
 // trouble with notices nor their number keeps it from sweeping.
-func SweeperHandler(f *ferrylambda.Function) func(context.Context) (files.SweepReport, error) {
+func SweeperHandler(w *Worker) func(context.Context) (files.SweepReport, error) {
 	return func(ctx context.Context) (files.SweepReport, error) {
-		if err := f.Begin(ctx); err != nil {
+		if err := w.Begin(ctx); err != nil {
 			return files.SweepReport{}, fmt.Errorf("preparing the sweep: %w", err)
 		}
-		p := f.Ports
-		reminded, late := remind(ctx, p)
+		p := w.Function.Ports
+		reminded, late := remind(ctx, p, w.Topics)
 		r, err := files.NewSweeper(files.SweepConfig{
-			Table: p.Table, Blobs: p.Blobs, Files: p.Files(), Now: p.Now, Log: p.Log, Grace: grace, Reserve: sweeperReserve,
+			Table: p.Table, Blobs: p.Blobs, Files: file.Service(p), Now: p.Now, Log: p.Log, Grace: grace, Reserve: sweeperReserve,
 		}).Run(ctx)
 		if err == nil && r.Failed > 0 {
 			err = fmt.Errorf("%d objects could not be swept", r.Failed)
@@ -57,11 +57,11 @@ func SweeperHandler(f *ferrylambda.Function) func(context.Context) (files.SweepR
 }
 
 // remind deals with overdue notices, in half of the time at most.
-func remind(ctx context.Context, p *endpoint.Ports) (notify.RemindReport, error) {
+func remind(ctx context.Context, p *endpoint.Ports, topics notify.Topics) (notify.RemindReport, error) {
 	if until, ok := ctx.Deadline(); ok {
 		half, cancel := context.WithTimeout(ctx, time.Until(until)/2)
 		defer cancel()
 		ctx = half
 	}
-	return notify.Remind(ctx, p.Table, p.Topics, p.Now(), notify.Events(p.Recorder()))
+	return notify.Remind(ctx, p.Table, topics, p.Now(), notify.Events(file.Outbox(p).Events))
 }

@@ -15,6 +15,7 @@ import (
 	"ferry/shared/files"
 
 	"ferry/shared/api/endpoint"
+	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	ferrylambda "ferry/shared/boot/lambda"
 	"ferry/shared/boot/worker"
@@ -50,7 +51,7 @@ func TestAnExpiredFileMovesWithTheDefaultRetention(t *testing.T) {
 	if r := run(t, p, 15*time.Minute); r.Moved != 2 || !r.Complete {
 		t.Errorf("%+v", r)
 	}
-	page, err := p.Files().List(t.Context(), auth.User{Name: "alice"}, blob.Backup, 0, files.PageSize)
+	page, err := file.Service(p).List(t.Context(), auth.User{Name: "alice"}, blob.Backup, 0, files.PageSize)
 	if err != nil || len(page.Files) != 3 {
 		t.Errorf("the backup area has %v, %v", page.Files, err)
 	}

@@ -59,3 +59,9 @@ func classify(err error) error {
 	}
 	return err
 }
+
+// OpenText returns the sender of text messages that come from this name; empty
+// leaves it to SNS.
+func OpenText(c aws.Config, from string) sms.Sender {
+	return Sender{Client: sns.NewFromConfig(c), SenderID: from}
+}

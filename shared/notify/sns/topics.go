@@ -95,3 +95,8 @@ func note(errs []error, id *string, err error) {
 		errs[i] = err
 	}
 }
+
+// OpenTopics returns the topics with these ARNs.
+func OpenTopics(c aws.Config, arns map[notify.Topic]string) notify.Topics {
+	return Topics{Client: sns.NewFromConfig(c), ARNs: arns}
+}

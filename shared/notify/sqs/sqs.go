@@ -40,3 +40,8 @@ func (q Queue) Delay(ctx context.Context, receipt string, wait time.Duration) er
 	}
 	return nil
 }
+
+// Open returns the queue with a URL.
+func Open(c aws.Config, url string) notify.Queue {
+	return Queue{Client: sqs.NewFromConfig(c), URL: url}
+}

@@ -182,3 +182,6 @@ func (t *Table) Scan(ctx context.Context, yield func(table.Item) error) error {
 		}
 	}
 }
+
+// Open returns the table of this name.
+func Open(c aws.Config, name string) table.Table { return New(dynamodb.NewFromConfig(c), name) }

@@ -106,3 +106,8 @@ func oneLine(s string) string {
 	words := strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
 	return strings.ReplaceAll(strings.Join(words, " "), "=?", "= ?")
 }
+
+// Open returns the sender of a configuration set.
+func Open(c aws.Config, set string) mail.Sender {
+	return Sender{Client: sesv2.NewFromConfig(c), ConfigurationSet: set}
+}

@@ -1,4 +1,4 @@
-package boot_test
+package lambda_test
 
 import (
 	"bytes"
@@ -24,6 +24,7 @@ import (
 	"ferry/shared/boot/boottest"
 	"ferry/shared/table"
 
+	"ferry/shared/api/file"
 	"ferry/shared/api/upload"
 	"ferry/shared/auth"
 	"ferry/shared/boot/lambda"
@@ -272,7 +273,7 @@ func TestAWholeSessionOnAWS(t *testing.T) {
 // stored checks the record, the bytes and the notices of the session's file.
 func (g gateway) stored(id int64, data, hash []byte) {
 	g.Helper()
-	f, err := g.f.Ports.Files().Get(g.Context(), auth.User{Name: "alice"}, blob.Files, id)
+	f, err := file.Service(g.f.Ports).Get(g.Context(), auth.User{Name: "alice"}, blob.Files, id)
 	if err != nil {
 		g.Fatal(err)
 	}
@@ -316,7 +317,7 @@ func TestTwoCompletesAtOnceGiveOneFileOnAWS(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	page, err := g.f.Ports.Files().List(t.Context(), auth.User{Name: "alice"}, blob.Files, 0, 10)
+	page, err := file.Service(g.f.Ports).List(t.Context(), auth.User{Name: "alice"}, blob.Files, 0, 10)
 	if err != nil || len(page.Files) != 3 {
 		t.Errorf("alice has %d files, want the 2 she had and 1, %v", len(page.Files), err)
 	}

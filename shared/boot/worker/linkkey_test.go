@@ -1,4 +1,4 @@
-package linkkey_test
+package worker_test
 
 import (
 	"bytes"
@@ -7,29 +7,31 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
 
+	"ferry/shared/boot/lambda"
+
 	"github.com/aws/aws-lambda-go/cfn"
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"ferry/shared/boot/boottest"
-	"ferry/shared/boot/linkkey"
+	"ferry/shared/boot/worker"
 
 	"ferry/shared/auth"
 )
 
-// store is a server in place of the Parameter Store: it keeps parameters, and
+// keyStore is a server in place of the Parameter Store: it keeps parameters, and
 // replaces none unless it is told to.
-type store struct {
+type keyStore struct {
 	mu     sync.Mutex
 	values map[string]string
 	calls  int
 }
 
-func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *keyStore) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls++
@@ -52,21 +54,22 @@ func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, `{"Version":1,"Tier":"Standard"}`)
 }
 
-func setup(t *testing.T, random io.Reader) (*store, cfn.CustomResourceFunction) {
+func keySetup(t *testing.T, random io.Reader) (*keyStore, cfn.CustomResourceFunction) {
 	t.Helper()
-	s := &store{values: map[string]string{}}
+	s := &keyStore{values: map[string]string{}}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
-	client := ssm.New(ssm.Options{
-		Region: "eu-south-1", BaseEndpoint: &server.URL,
-		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-			return aws.Credentials{AccessKeyID: "id", SecretAccessKey: "secret"}, nil
-		}),
-	})
-	return s, linkkey.Handler(client, "/ferry/link-key", random)
+	return s, worker.LinkKeyHandler(parameterStore(server.URL), "/ferry/link-key", random)
 }
 
-func event(t *testing.T, kind cfn.RequestType) cfn.Event {
+func parameterStore(address string) *lambda.Cloud {
+	none := aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+		return aws.Credentials{AccessKeyID: "id", SecretAccessKey: "secret"}, nil
+	})
+	return &lambda.Cloud{Getenv: os.Getenv, Config: aws.Config{Region: "eu-south-1", BaseEndpoint: &address, Credentials: none}}
+}
+
+func keyEvent(t *testing.T, kind cfn.RequestType) cfn.Event {
 	t.Helper()
 	var e cfn.Event
 	boottest.Load(t, "linkkey").Decode(t, &e)
@@ -81,8 +84,8 @@ func bytesOf(b byte) io.Reader { return bytes.NewReader(bytes.Repeat([]byte{b}, 
 
 func TestANewStackGetsAKey(t *testing.T) {
 	t.Parallel()
-	s, handle := setup(t, bytesOf(7))
-	id, data, err := handle(t.Context(), event(t, cfn.RequestCreate))
+	s, handle := keySetup(t, bytesOf(7))
+	id, data, err := handle(t.Context(), keyEvent(t, cfn.RequestCreate))
 	if err != nil || id != "/ferry/link-key" || len(data) != 0 {
 		t.Errorf("id %q, data %v, %v", id, data, err)
 	}
@@ -97,9 +100,9 @@ func TestAKeyIsNeverReplaced(t *testing.T) {
 	for _, kind := range []cfn.RequestType{cfn.RequestCreate, cfn.RequestUpdate, cfn.RequestDelete} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
-			s, handle := setup(t, bytesOf(7))
+			s, handle := keySetup(t, bytesOf(7))
 			s.values["/ferry/link-key"] = "the old one"
-			id, _, err := handle(t.Context(), event(t, kind))
+			id, _, err := handle(t.Context(), keyEvent(t, kind))
 			if err != nil || id != "/ferry/link-key" || s.values["/ferry/link-key"] != "the old one" {
 				t.Errorf("id %q, value %q, %v", id, s.values["/ferry/link-key"], err)
 			}
@@ -117,27 +120,27 @@ func TestAFailureIsToldWithoutTheKey(t *testing.T) {
 		io.WriteString(w, `{"__type":"AccessDeniedException","message":"not authorized to perform ssm:PutParameter"}`)
 	}))
 	t.Cleanup(server.Close)
-	client := ssm.New(ssm.Options{Region: "eu-south-1", BaseEndpoint: &server.URL, Credentials: aws.AnonymousCredentials{}})
-	_, _, err := linkkey.Handler(client, "/ferry/link-key", bytesOf(7))(t.Context(), event(t, cfn.RequestCreate))
+	client := parameterStore(server.URL)
+	_, _, err := worker.LinkKeyHandler(client, "/ferry/link-key", bytesOf(7))(t.Context(), keyEvent(t, cfn.RequestCreate))
 	secret, _ := auth.NewLinkKey(bytesOf(7))
 	if err == nil || !strings.Contains(err.Error(), "not authorized") || strings.Contains(err.Error(), secret) {
 		t.Errorf("the error is %v", err)
 	}
-	if _, _, err := linkkey.Handler(client, "/ferry/link-key", bytes.NewReader(nil))(t.Context(), event(t, cfn.RequestCreate)); err == nil {
+	if _, _, err := worker.LinkKeyHandler(client, "/ferry/link-key", bytes.NewReader(nil))(t.Context(), keyEvent(t, cfn.RequestCreate)); err == nil {
 		t.Error("a key was made of nothing")
 	}
 }
 
 func TestCloudFormationGetsItsAnswer(t *testing.T) {
 	t.Parallel()
-	_, handle := setup(t, bytesOf(7))
+	_, handle := keySetup(t, bytesOf(7))
 	answers := make(chan []byte, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		answers <- body
 	}))
 	t.Cleanup(server.Close)
-	e := event(t, cfn.RequestCreate)
+	e := keyEvent(t, cfn.RequestCreate)
 	e.ResponseURL = server.URL
 	if _, err := cfn.LambdaWrap(handle)(t.Context(), e); err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package boot_test
+package lambda_test
 
 import (
 	"encoding/base64"
@@ -23,6 +23,7 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/api/endpoint"
+	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	ferrylambda "ferry/shared/boot/lambda"
 	"ferry/shared/boot/worker"
@@ -134,7 +135,7 @@ func TestAProgramOpensTheStacksData(t *testing.T) {
 		t.Fatal(err)
 	}
 	boottest.Seed(t, p)
-	page, err := p.Files().List(t.Context(), auth.User{Name: "alice"}, "files", 0, 10)
+	page, err := file.Service(p).List(t.Context(), auth.User{Name: "alice"}, "files", 0, 10)
 	if err != nil || len(page.Files) != 2 {
 		t.Errorf("alice has %v, %v", page.Files, err)
 	}

@@ -1,4 +1,4 @@
-package lambda_test
+package endpoint_test
 
 import (
 	"reflect"
@@ -8,7 +8,6 @@ import (
 	"ferry/shared/files"
 
 	"ferry/shared/api/endpoint"
-	"ferry/shared/boot/lambda"
 	"ferry/shared/notify"
 )
 
@@ -18,7 +17,7 @@ func settingsFrom(values map[string]string) func(string) string {
 
 func TestWhatIsNotSetHasItsDefault(t *testing.T) {
 	t.Parallel()
-	got, err := lambda.ReadSettings(settingsFrom(nil))
+	got, err := endpoint.ReadSettings(settingsFrom(nil))
 	want := endpoint.Settings{
 		Retention: files.Retention{KeepDays: 30, BackupDays: 90},
 		Notices:   notify.Limits{PerHour: 100, PerDay: 500, PerRecipient: 50},
@@ -30,7 +29,7 @@ func TestWhatIsNotSetHasItsDefault(t *testing.T) {
 
 func TestWhatIsSetIsTaken(t *testing.T) {
 	t.Parallel()
-	got, err := lambda.ReadSettings(settingsFrom(map[string]string{
+	got, err := endpoint.ReadSettings(settingsFrom(map[string]string{
 		"FERRY_PUBLIC_URL": "https://files.example.com/ferry/v1/", "FERRY_PHONE_REGION": "it", "FERRY_HIDE_USERS": "On",
 		"FERRY_NOTICES_PER_HOUR": "10", "FERRY_NOTICES_PER_DAY": "0", "FERRY_NOTICES_PER_RECIPIENT": "3",
 		"FERRY_KEEP_DAYS": "7", "FERRY_BACKUP_DAYS": "0", "FERRY_MAX_BODY": "4600000", "FERRY_REDIRECT_OVER": "4194304",
@@ -54,7 +53,7 @@ func TestAllThatIsWrongIsToldAtOnce(t *testing.T) {
 		"FERRY_KEEP_DAYS": "a week", "FERRY_BACKUP_DAYS": "-1", "FERRY_MAX_BODY": "4 MB", "FERRY_REDIRECT_OVER": "9999999999999999999",
 		"FERRY_EVENTS": "some",
 	}
-	_, err := lambda.ReadSettings(settingsFrom(wrong))
+	_, err := endpoint.ReadSettings(settingsFrom(wrong))
 	if err == nil {
 		t.Fatal("no error")
 	}
@@ -70,7 +69,7 @@ func TestAPublicAddressIsAnAddressOfTheService(t *testing.T) {
 	for _, address := range []string{
 		"ftp://files.example.com/v1", "https:///v1", "https://files.example.com", "https://files.example.com/v1?x=1", "https://files.example.com/v1#x", "://",
 	} {
-		if _, err := lambda.ReadSettings(settingsFrom(map[string]string{"FERRY_PUBLIC_URL": address})); err == nil {
+		if _, err := endpoint.ReadSettings(settingsFrom(map[string]string{"FERRY_PUBLIC_URL": address})); err == nil {
 			t.Errorf("%s is taken", address)
 		}
 	}

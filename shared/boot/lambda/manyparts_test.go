@@ -1,4 +1,4 @@
-package boot_test
+package lambda_test
 
 import (
 	"bytes"

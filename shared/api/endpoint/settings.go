@@ -1,6 +1,6 @@
 // Package settings reads the settings that every way of running Ferry shares.
 
-package lambda
+package endpoint
 
 import (
 	"errors"
@@ -8,11 +8,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-
-	"ferry/shared/files"
-
-	"ferry/shared/api/endpoint"
-	"ferry/shared/notify"
 )
 
 // Defaults of the settings.
@@ -39,24 +34,21 @@ const (
 //	FERRY_NOTICES_PER_DAY       most by a user in a day; 0 is unbounded; default 500
 //	FERRY_NOTICES_PER_RECIPIENT most to an address or number in a day; 0 is unbounded; default 50
 //	FERRY_REDIRECT_OVER   bytes from which a download is a redirect to the store; 0 is never
-func ReadSettings(getenv func(string) string) (endpoint.Settings, error) {
+func ReadSettings(getenv func(string) string) (Settings, error) {
 	e := env{getenv: getenv}
-	s := endpoint.Settings{
+	s := Settings{
 		PublicURL:    e.address("FERRY_PUBLIC_URL"),
 		PhoneRegion:  e.region("FERRY_PHONE_REGION"),
 		HideUsers:    e.flag("FERRY_HIDE_USERS"),
 		Events:       e.flag("FERRY_EVENTS"),
 		MaxBody:      e.number("FERRY_MAX_BODY", 0),
 		RedirectOver: e.number("FERRY_REDIRECT_OVER", 0),
-		Retention: files.Retention{
-			KeepDays:   e.number("FERRY_KEEP_DAYS", DefaultKeepDays),
-			BackupDays: e.number("FERRY_BACKUP_DAYS", DefaultBackupDays),
-		},
-		Notices: notify.Limits{
-			PerHour:      e.number("FERRY_NOTICES_PER_HOUR", DefaultNoticesPerHour),
-			PerDay:       e.number("FERRY_NOTICES_PER_DAY", DefaultNoticesPerDay),
-			PerRecipient: e.number("FERRY_NOTICES_PER_RECIPIENT", DefaultNoticesPerRecipient),
-		},
+		KeepDays:     e.number("FERRY_KEEP_DAYS", DefaultKeepDays),
+		BackupDays:   e.number("FERRY_BACKUP_DAYS", DefaultBackupDays),
+
+		NoticesPerHour:      e.number("FERRY_NOTICES_PER_HOUR", DefaultNoticesPerHour),
+		NoticesPerDay:       e.number("FERRY_NOTICES_PER_DAY", DefaultNoticesPerDay),
+		NoticesPerRecipient: e.number("FERRY_NOTICES_PER_RECIPIENT", DefaultNoticesPerRecipient),
 	}
 	return s, errors.Join(e.errs...)
 }
@@ -80,8 +72,8 @@ func (e *env) address(name string) string {
 		e.fail(name, "not an address such as https://files.example.com/v1")
 		return ""
 	}
-	if !strings.HasSuffix(u.Path, endpoint.Prefix) {
-		e.fail(name, "an address of the service ends in "+endpoint.Prefix)
+	if !strings.HasSuffix(u.Path, Prefix) {
+		e.fail(name, "an address of the service ends in "+Prefix)
 		return ""
 	}
 	return text

@@ -1,0 +1,16 @@
+// Package account has the endpoints of credentials: log in and out, a new
+// password, and the end of mail to an address. It may import the domains. Start
+// with token.go.
+package account
+
+import (
+	"ferry/shared/accounts"
+	"ferry/shared/api/endpoint"
+	"ferry/shared/notify"
+)
+
+func passwords(p *endpoint.Ports) *accounts.Service {
+	return accounts.New(accounts.Config{
+		Ports: p.Ports, HideUsers: p.HideUsers, Outbox: notify.NewOutbox(p.Ports, notify.Limits{}, p.PublicURL, p.Events),
+	})
+}

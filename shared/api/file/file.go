@@ -1,0 +1,24 @@
+// Package file has the endpoints of files that are there: download, list,
+// delete, restore, and what is known of one. It may import the domains. Start
+// with download.go.
+package file
+
+import (
+	"ferry/shared/api/endpoint"
+	"ferry/shared/files"
+	"ferry/shared/notify"
+)
+
+// Service returns the users' files.
+func Service(p *endpoint.Ports) *files.Service {
+	return files.New(files.Config{
+		Ports: p.Ports, Blobs: p.Blobs, Parts: p.Parts, Outbox: Outbox(p),
+		Retention: files.Retention{KeepDays: p.KeepDays, BackupDays: p.BackupDays},
+	})
+}
+
+// Outbox returns the outbox that tells of files.
+func Outbox(p *endpoint.Ports) notify.Outbox {
+	most := notify.Limits{PerHour: p.NoticesPerHour, PerDay: p.NoticesPerDay, PerRecipient: p.NoticesPerRecipient}
+	return notify.NewOutbox(p.Ports, most, p.PublicURL, p.Events)
+}

@@ -1,0 +1,46 @@
+package worker
+
+import (
+	"context"
+	"crypto/rand"
+	"io"
+	"os"
+
+	"github.com/aws/aws-lambda-go/cfn"
+	awslambda "github.com/aws/aws-lambda-go/lambda"
+
+	"ferry/shared/api/endpoint"
+	"ferry/shared/auth"
+	"ferry/shared/boot/lambda"
+)
+
+// RunLinkKey answers CloudFormation's requests for the key of a stack's links.
+// It is a resource of the template without a type of AWS's own: a random secret
+// that neither the template nor a function's environment ever holds. It does
+// not return.
+func RunLinkKey() {
+	var h cfn.CustomResourceFunction
+	lambda.Open(os.Getenv, func(c *lambda.Cloud, _ *endpoint.Ports) error {
+		name, err := c.Name("FERRY_KEY_PARAMETER")
+		h = LinkKeyHandler(c, name, rand.Reader)
+		return err
+	})
+	awslambda.Start(cfn.LambdaWrap(h))
+}
+
+// LinkKeyHandler makes the parameter of this name when the resource is created,
+// with a fresh key read from random. One that is there stays as it is: with
+// another key all links that were ever sent would be dead. So it stays too when
+// the resource is changed or deleted.
+func LinkKeyHandler(c *lambda.Cloud, name string, random io.Reader) cfn.CustomResourceFunction {
+	return func(ctx context.Context, e cfn.Event) (id string, data map[string]any, err error) {
+		if e.RequestType != cfn.RequestCreate {
+			return e.PhysicalResourceID, nil, nil
+		}
+		key, err := auth.NewLinkKey(random)
+		if err != nil {
+			return name, nil, err
+		}
+		return name, nil, lambda.StoreLinkKey(ctx, c, name, key)
+	}
+}

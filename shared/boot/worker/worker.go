@@ -1,0 +1,78 @@
+// Package worker runs what is no endpoint as a Lambda function: it relays what
+// the table's stream brings, sends notices, records feedback, sweeps, and makes
+// the link key. It may import the domains and boot/lambda. Start with courier.go.
+package worker
+
+import (
+	"errors"
+	"os"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"ferry/shared/api/endpoint"
+	"ferry/shared/boot/lambda"
+	"ferry/shared/notify"
+	"ferry/shared/notify/mail"
+	"ferry/shared/notify/sms"
+)
+
+// Backends open what a worker reaches besides table and buckets. A main names
+// those that it needs.
+type Backends struct {
+	Topics func(aws.Config, map[notify.Topic]string) notify.Topics // FERRY_NOTICES_TOPIC and FERRY_EVENTS_TOPIC
+	Queue  func(c aws.Config, url string) notify.Queue             // FERRY_QUEUE
+	Mail   func(c aws.Config, set string) mail.Sender              // FERRY_MAIL_EVENTS, and FERRY_MAIL_FROM
+	SMS    func(c aws.Config, from string) sms.Sender              // FERRY_SMS_SENDER, which may be empty
+}
+
+// Providers are what a worker may reach besides table and buckets.
+type Providers struct {
+	Topics   notify.Topics
+	Queue    notify.Queue
+	Mail     mail.Sender
+	MailFrom string // the sender of mails
+	SMS      sms.Sender
+}
+
+// Worker is a function with its ports.
+type Worker struct {
+	*lambda.Function
+	Providers
+}
+
+// With returns a Worker whose ports were opened elsewhere, such as for tests.
+func With(p *endpoint.Ports, with Providers) *Worker { return &Worker{lambda.With(p), with} }
+
+// Open opens the ports of a main. It ends the process if the function cannot start.
+func Open(b Backends, ports ...lambda.Opener) *Worker {
+	w := &Worker{}
+	w.Function = lambda.Open(os.Getenv, append(ports, w.Opener(b))...)
+	return w
+}
+
+// Opener returns what opens a worker's own ports.
+func (w *Worker) Opener(b Backends) lambda.Opener {
+	return func(c *lambda.Cloud, _ *endpoint.Ports) error {
+		var errs []error
+		name := func(variable string) string {
+			v, err := c.Name(variable)
+			errs = append(errs, err)
+			return v
+		}
+		if b.Topics != nil {
+			w.Topics = b.Topics(c.Service("SNS"), map[notify.Topic]string{
+				notify.NoticesTopic: name("FERRY_NOTICES_TOPIC"), notify.EventsTopic: name("FERRY_EVENTS_TOPIC"),
+			})
+		}
+		if b.Queue != nil {
+			w.Queue = b.Queue(c.Service("SQS"), name("FERRY_QUEUE"))
+		}
+		if b.Mail != nil {
+			w.Mail, w.MailFrom = b.Mail(c.Service("SESV2"), name("FERRY_MAIL_EVENTS")), name("FERRY_MAIL_FROM")
+		}
+		if b.SMS != nil {
+			w.SMS = b.SMS(c.Service("SNS"), c.Getenv("FERRY_SMS_SENDER"))
+		}
+		return errors.Join(errs...)
+	}
+}

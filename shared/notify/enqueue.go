@@ -1,0 +1,139 @@
+package notify
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"time"
+
+	"ferry/shared/accounts"
+	"ferry/shared/auth"
+	"ferry/shared/envelope"
+	"ferry/shared/files"
+	"ferry/shared/table"
+)
+
+// Outbox puts into the outbox, and among the events, what people and programs
+// are to hear of. It is the Outbox of packages auth and files.
+type Outbox struct {
+	Limits LimitCounter
+	Events *EventRecorder // nil records none
+	Random io.Reader
+}
+
+var (
+	_ accounts.Outbox = Outbox{}
+	_ files.Outbox    = Outbox{}
+)
+
+// NewOutbox returns the Outbox of a service with this address. Events are
+// recorded if somebody listens to them.
+func NewOutbox(p auth.Ports, most Limits, address string, listening bool) Outbox {
+	o := Outbox{Limits: LimitCounter{Table: p.Table, Now: p.Now, Most: most}, Random: p.Random}
+	if listening {
+		o.Events = &EventRecorder{Source: address, Now: p.Now}
+	}
+	return o
+}
+
+// Reserve implements files.Outbox.
+func (o Outbox) Reserve(ctx context.Context, user string, to []string) (time.Time, error) {
+	counter := o.Limits.at(o.Limits.Now())
+	return counter.Now(), counter.Take(ctx, user, to...)
+}
+
+// ReserveAgain implements files.Outbox.
+func (o Outbox) ReserveAgain(ctx context.Context, reserved time.Time, mark func(time.Time) table.Op, user string, to []string) (time.Time, error) {
+	counter := o.Limits.at(o.Limits.Now())
+	return counter.Now(), counter.TakeAgain(ctx, reserved, mark(counter.Now()), user, to...)
+}
+
+// Release implements files.Outbox.
+func (o Outbox) Release(ctx context.Context, reserved []time.Time, user string, to []string) error {
+	return o.Limits.Return(ctx, reserved, user, to...)
+}
+
+// Message implements files.Outbox.
+func (o Outbox) Message(ctx context.Context, m files.Message, f files.File) (table.Op, error) {
+	unique, err := o.unique()
+	if err != nil {
+		return table.Op{}, err
+	}
+	n := Notice{
+		Kind: Link, Channel: Channel(m.Channel), To: m.To, Lang: m.Lang, Base: m.Base, Expires: f.Expires,
+		Request: envelope.RequestID(ctx), Owner: f.Owner, Area: f.Area, File: f.ID, Name: f.Name, Length: f.Length,
+		Sender: m.Sender, ReplyTo: m.ReplyTo, Message: m.Text, Recipient: m.Recipient,
+	}
+	if m.Receipt { // it tells of what was, and so does not expire
+		n.Kind, n.Expires = Receipt, 0
+	}
+	return n.Op(o.Limits.Now(), unique), nil
+}
+
+// Event implements files.Outbox.
+func (o Outbox) Event(ctx context.Context, e files.Event) ([]table.Op, error) {
+	if o.Events == nil {
+		return nil, nil
+	}
+	f := eventFile(e.File)
+	// The key of a file's bytes is made anew each time that it is placed in an
+	// area, so that it tells this event from the next of the same file.
+	once := e.File.Blob
+	var event Event
+	switch e.What {
+	case files.Uploaded:
+		event = Uploaded(f, once)
+	case files.Restored:
+		event = Restored(f, once)
+	case files.Deleted:
+		event = Deleted(f, e.Reason, once)
+	case files.Downloaded:
+		unique, err := o.unique()
+		if err != nil {
+			return nil, err
+		}
+		event = Downloaded(f, e.Link, unique)
+	}
+	return o.Events.Ops(envelope.RequestID(ctx), event), nil
+}
+
+// PIN implements auth.Outbox.
+func (o Outbox) PIN(ctx context.Context, u auth.User, nonce, base, lang string, expires time.Time) table.Op {
+	n := Notice{
+		Kind: PIN, Channel: Mail, To: u.Email, Lang: lang, Base: base,
+		User: u.Name, Nonce: nonce, Expires: expires.Unix(), Request: envelope.RequestID(ctx),
+	}
+	return n.Op(o.Limits.Now(), nonce[:16])
+}
+
+// PasswordChanged implements auth.Outbox.
+func (o Outbox) PasswordChanged(ctx context.Context, user string, forgotten bool, generation int64) []table.Op {
+	how := FirstAccess
+	if forgotten {
+		how = Forgotten
+	}
+	return o.Events.Ops(envelope.RequestID(ctx), NewPassword(user, how, generation))
+}
+
+func (o Outbox) unique() (string, error) {
+	b := make([]byte, 8)
+	if _, err := io.ReadFull(o.Random, b); err != nil {
+		return "", fmt.Errorf("making an identifier: %w", err)
+	}
+	return hex.EncodeToString(b), nil
+}
+
+// eventFile is a file as events show it.
+func eventFile(f files.File) EventFile {
+	crc, _ := hex.DecodeString(f.CRC64) // it was encoded by package files
+	out := EventFile{
+		Owner: f.Owner, ID: f.ID, Name: f.Name, Length: f.Length, Type: f.Type, Modified: f.Modified, Area: string(f.Area),
+		CRC64NVME: base64.StdEncoding.EncodeToString(crc), SHA256: hex.EncodeToString(f.SHA256), Uploader: f.Uploader,
+	}
+	if f.Expires != 0 {
+		out.Expires = time.Unix(f.Expires, 0).UTC().Format(time.RFC3339)
+	}
+	return out
+}
