@@ -17,11 +17,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"ferry/shared/boot"
 	"ferry/shared/table/dynamo"
 
 	"ferry/shared/api/endpoint"
 	"ferry/shared/auth"
+	ferrys3 "ferry/shared/blob/s3"
+	"ferry/shared/boot/lambda"
 )
 
 // LocalConfig says how a stack is made on stand-ins for AWS, which the
@@ -176,7 +177,16 @@ func (d Description) Getenv(name string) string {
 func (d Description) Ports(ctx context.Context) (*endpoint.Ports, error) {
 	settings := endpoint.Settings{PublicURL: d.Base}
 	settings.Retention.KeepDays, settings.Retention.BackupDays = 30, 90 // as the template has it
-	return boot.OpenPorts(ctx, settings, d.Getenv, boot.Table, boot.Blobs, boot.LinkKey)
+	cfg, err := config.LoadDefaultConfig(ctx)
+	if err != nil {
+		return nil, err
+	}
+	cloud := &lambda.Cloud{Getenv: d.Getenv, Config: cfg}
+	p, err := cloud.Ports(settings, lambda.Table(dynamo.Open), lambda.Blobs(ferrys3.Open), lambda.LinkKey)
+	if err != nil {
+		return nil, err
+	}
+	return p, cloud.Begin(ctx)
 }
 
 // Close ends the API and all processes.

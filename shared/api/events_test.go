@@ -12,7 +12,6 @@ import (
 
 	"ferry/shared/api/apitest"
 	"ferry/shared/auth"
-	"ferry/shared/notify"
 )
 
 // happened returns the events that have come since the last time, without the
@@ -55,7 +54,7 @@ func TestTheLargestUploadFitsOneTransactionWithItsEvents(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Listening)
 	s.AddUser("alice", password, func(u *auth.User) { u.Quota = 1 << 20 })
-	most := files.Sending{Recipients: make([]notify.Notice, 2)}.MaxFiles()
+	most := files.Sending{Recipients: make([]files.Message, 2)}.MaxFiles()
 	var form strings.Builder
 	for i := range most {
 		fmt.Fprintf(&form, "--b\r\nContent-Disposition: form-data; name=f; filename=%d\r\n\r\nx\r\n", i)

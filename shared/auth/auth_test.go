@@ -42,7 +42,7 @@ func begin(t *testing.T) check {
 			t.Fatal(err)
 		}
 	}
-	return check{auth.New(auth.Config{Table: db, Hasher: h, Random: &salts{from: mathrand.NewChaCha8([32]byte{})}, Now: c.now}), c, s}
+	return check{auth.New(auth.Ports{Table: db, Hasher: h, Random: &salts{from: mathrand.NewChaCha8([32]byte{})}, Now: c.now}), c, s}
 }
 
 // salts are the same in each run: two wrong passwords are taken for one when

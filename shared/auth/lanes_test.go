@@ -28,7 +28,7 @@ func (c check) atOnce(t *testing.T, from string, tries ...guess) (answers map[en
 		n.Add(1)
 		compute()
 	})
-	two := []check{c, {auth.New(c.Config), c.clock, c.users}}
+	two := []check{c, {auth.New(c.Ports), c.clock, c.users}}
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	answers = map[envelope.FaultKind]int{}
@@ -111,7 +111,7 @@ func TestARightGuessBesideTheLastFreeOneIsNotLetIn(t *testing.T) {
 		}
 	})
 	<-held
-	config := c.Config
+	config := c.Ports
 	config.Table = readTable{c.Table, sync.OnceFunc(func() { close(release) })}
 	beside := check{auth.New(config), c.clock, c.users}
 	if k, _ := beside.try(t, "alice", right, source); k != envelope.TooMany {
@@ -158,7 +158,7 @@ func TestProcessesThatStartACountAnewAtOnceLoseNoFailure(t *testing.T) {
 	c := begin(t)
 	c.try(t, "alice", "long ago", source)
 	c.advance(time.Hour + time.Second)
-	config := c.Config
+	config := c.Ports
 	config.Hasher, _, _ = hasher(t)
 	other := check{auth.New(config), c.clock, c.users}
 	var both, ended sync.WaitGroup

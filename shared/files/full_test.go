@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 
+	"ferry/shared/api/file"
+	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/files"
 	"ferry/shared/table"
@@ -35,7 +37,8 @@ func TestTheEndOfASessionMakesRoomOnAFullMedium(t *testing.T) {
 	p := c.Data.Ports
 	var it files.Session
 	service := files.New(files.Config{
-		Table: cramped{p.Table, p.Parts, &it}, Blobs: p.Blobs, Parts: p.Parts, Key: p.Key, Random: p.Random, Now: p.Now, Retention: p.Retention,
+		Ports: auth.Ports{Table: cramped{p.Table, p.Parts, &it}, Key: p.Key, Random: p.Random, Now: p.Now},
+		Blobs: p.Blobs, Parts: p.Parts, Outbox: file.Outbox(p), Retention: p.Retention,
 	})
 	var err error
 	it, err = service.BeginSession(t.Context(), c.user(), files.Plan{Owner: c.name, Name: "a", Length: 1}, nil)

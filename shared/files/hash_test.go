@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"ferry/shared/api/file"
 	"ferry/shared/blob"
 	"ferry/shared/files"
 
@@ -25,7 +26,7 @@ func TestALargeFilesHashIsComparedOverSeveralRequests(t *testing.T) {
 			c := begin(t)
 			service := func() *files.Service {
 				p := c.Data.Ports
-				return files.New(files.Config{Table: p.Table, Blobs: p.Blobs, Parts: p.Parts, Key: p.Key, Random: p.Random, Now: p.Now, HashStep: 2 << 20})
+				return files.New(files.Config{Ports: p.Ports, Blobs: p.Blobs, Parts: p.Parts, Outbox: file.Outbox(p), HashStep: 2 << 20})
 			}
 			it, err := service().BeginSession(t.Context(), c.user(), files.Plan{Owner: "alice", Name: "large", Length: int64(len(content)), SHA256: stated}, nil)
 			if err != nil {

@@ -34,7 +34,7 @@ func newWorld(t *testing.T) *world {
 	}
 	t.Cleanup(func() { db.Close() })
 	w := &world{T: t}
-	w.Keys = files.NewKeys(files.KeyConfig{
+	w.Keys = files.NewKeys(auth.Ports{
 		Table: db, Random: rand.Reader,
 		Now: func() time.Time { return time.Unix(1_700_000_000, w.ahead.Load()) },
 	})

@@ -141,7 +141,7 @@ func TestASessionsFileHasTheSameLinks(t *testing.T) {
 	c := begin(t)
 	service := file.Service(c.Data.Ports)
 	it, err := service.BeginSession(t.Context(), c.user(), files.Plan{Owner: c.name, Name: "a", Length: 1, Sending: files.Sending{
-		Recipients: []notify.Notice{{Channel: notify.Mail, To: "carla@example.com"}}, Receipt: files.Receipt{To: "alice@example.com"},
+		Recipients: []files.Message{{Channel: files.Mail, To: "carla@example.com"}}, Receipt: files.Receipt{To: "alice@example.com"},
 	}}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/api/file"
 	"ferry/shared/blob"
 	"ferry/shared/files"
 	"ferry/shared/table"
@@ -30,7 +31,9 @@ func (l lossy) WriteThenQuery(ctx context.Context, q table.Query, ops ...table.O
 // service returns the files on another table.
 func (c caller) service(t table.Table) *files.Service {
 	p := c.Data.Ports
-	return files.New(files.Config{Table: t, Blobs: p.Blobs, Key: p.Key, Random: p.Random, Now: p.Now, Retention: p.Retention})
+	ports := p.Ports
+	ports.Table = t
+	return files.New(files.Config{Ports: ports, Blobs: p.Blobs, Outbox: file.Outbox(p), Retention: p.Retention})
 }
 
 func TestAWriteWhoseAnswerGotLostLosesNoBytes(t *testing.T) {

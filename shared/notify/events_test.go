@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/files"
 	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
 
@@ -47,7 +48,7 @@ func eventsRecord(t *testing.T, r *notify.EventRecorder, e notify.Event) notify.
 
 func TestARecordedEventIsACloudEvent(t *testing.T) {
 	t.Parallel()
-	got := eventsRecord(t, recorder("https://files.example.com/v1"), notify.Deleted(file(), notify.ByUser, "alice/7-x"))
+	got := eventsRecord(t, recorder("https://files.example.com/v1"), notify.Deleted(file(), files.ByUser, "alice/7-x"))
 	var body map[string]any
 	if err := json.Unmarshal([]byte(got.Body), &body); err != nil {
 		t.Fatal(err)
@@ -86,7 +87,7 @@ func TestWhatHappensOnceHasOneIDAndElseAnother(t *testing.T) {
 	link := notify.EventLink{Notification: "1"}
 	all := []notify.Event{
 		notify.Uploaded(file(), "a"), notify.Uploaded(file(), "b"), notify.Restored(file(), "a"), notify.Downloaded(file(), "", "a"),
-		notify.Deleted(file(), notify.ByUser, "a"), notify.Deleted(file(), notify.ByPurge, "a"), notify.Deleted(file(), notify.ByPurge, "b"),
+		notify.Deleted(file(), files.ByUser, "a"), notify.Deleted(file(), files.ByPurge, "a"), notify.Deleted(file(), files.ByPurge, "b"),
 		notify.LinkSentEvent(link), notify.LinkFailedEvent(link), notify.NewPassword("alice", notify.Forgotten, 1), notify.NewPassword("alice", notify.Forgotten, 2), notify.NewPassword("bob", notify.Forgotten, 1),
 	}
 	seen := map[table.Key]int{}

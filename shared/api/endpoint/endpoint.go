@@ -86,12 +86,12 @@ type Settings struct {
 	// RedirectOver is the size in bytes from which a download is a redirect
 	// to the store; 0 is never.
 	RedirectOver int64
-	// KeepDays are those in the user area, BackupDays those in the backup
-	// area after that; 0 is for ever.
-	KeepDays, BackupDays int64
-	// Notifications are the most of a user in an hour and in a day, and to one
+	// Retention is for how many days files stay in the user area, and then in
+	// the backup area; 0 is for ever.
+	Retention struct{ KeepDays, BackupDays int64 }
+	// Notices are the most of a user in an hour and in a day, and to one
 	// recipient in a day; 0 is unbounded.
-	NoticesPerHour, NoticesPerDay, NoticesPerRecipient int64
+	Notices struct{ PerHour, PerDay, PerRecipient int64 }
 	// Events records public events: somebody listens.
 	Events bool
 }

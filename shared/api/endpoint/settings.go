@@ -43,13 +43,12 @@ func ReadSettings(getenv func(string) string) (Settings, error) {
 		Events:       e.flag("FERRY_EVENTS"),
 		MaxBody:      e.number("FERRY_MAX_BODY", 0),
 		RedirectOver: e.number("FERRY_REDIRECT_OVER", 0),
-		KeepDays:     e.number("FERRY_KEEP_DAYS", DefaultKeepDays),
-		BackupDays:   e.number("FERRY_BACKUP_DAYS", DefaultBackupDays),
-
-		NoticesPerHour:      e.number("FERRY_NOTICES_PER_HOUR", DefaultNoticesPerHour),
-		NoticesPerDay:       e.number("FERRY_NOTICES_PER_DAY", DefaultNoticesPerDay),
-		NoticesPerRecipient: e.number("FERRY_NOTICES_PER_RECIPIENT", DefaultNoticesPerRecipient),
 	}
+	s.Retention.KeepDays = e.number("FERRY_KEEP_DAYS", DefaultKeepDays)
+	s.Retention.BackupDays = e.number("FERRY_BACKUP_DAYS", DefaultBackupDays)
+	s.Notices.PerHour = e.number("FERRY_NOTICES_PER_HOUR", DefaultNoticesPerHour)
+	s.Notices.PerDay = e.number("FERRY_NOTICES_PER_DAY", DefaultNoticesPerDay)
+	s.Notices.PerRecipient = e.number("FERRY_NOTICES_PER_RECIPIENT", DefaultNoticesPerRecipient)
 	return s, errors.Join(e.errs...)
 }
 

@@ -13,12 +13,11 @@ import (
 func Service(p *endpoint.Ports) *files.Service {
 	return files.New(files.Config{
 		Ports: p.Ports, Blobs: p.Blobs, Parts: p.Parts, Outbox: Outbox(p),
-		Retention: files.Retention{KeepDays: p.KeepDays, BackupDays: p.BackupDays},
+		Retention: p.Retention,
 	})
 }
 
 // Outbox returns the outbox that tells of files.
 func Outbox(p *endpoint.Ports) notify.Outbox {
-	most := notify.Limits{PerHour: p.NoticesPerHour, PerDay: p.NoticesPerDay, PerRecipient: p.NoticesPerRecipient}
-	return notify.NewOutbox(p.Ports, most, p.PublicURL, p.Events)
+	return notify.NewOutbox(p.Ports, p.Notices, p.PublicURL, p.Events)
 }

@@ -51,7 +51,7 @@ func LinkKey(c *Cloud, p *endpoint.Ports) error {
 	if err != nil {
 		return err
 	}
-	c.first = append(c.first, func(ctx context.Context) error {
+	c.First(func(ctx context.Context) error {
 		text, err := newParameters(c).get(ctx, name)
 		if err == nil {
 			p.Key, err = auth.ParseLinkKey(text)
@@ -109,6 +109,9 @@ func (c *Cloud) Ports(settings endpoint.Settings, openers ...Opener) (*endpoint.
 	}
 	return p, errors.Join(errs...)
 }
+
+// First registers what must be done before a port is used.
+func (c *Cloud) First(f func(context.Context) error) { c.first = append(c.first, f) }
 
 // Begin makes the calls that must come before the ports are used, which they
 // can be when it has returned nil; until then it can be called again.

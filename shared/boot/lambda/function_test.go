@@ -63,7 +63,7 @@ func TestAFunctionThatCannotBeginAnswersAndTriesAgain(t *testing.T) {
 	f, err := lambda.New(functionFrom(map[string]string{"AWS_REGION": "r", "AWS_ACCESS_KEY_ID": "i", "AWS_SECRET_ACCESS_KEY": "s"}),
 		func(c *lambda.Cloud, p *endpoint.Ports) error {
 			p.Table = local.Table
-			c.BeforeUse(func(context.Context) error {
+			c.First(func(context.Context) error {
 				if calls++; calls == 1 {
 					return errors.New("the parameter store is not there")
 				}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"ferry/shared/boot/port/dynamotable"
-	"ferry/shared/boot/port/s3blobs"
+	"ferry/shared/blob/s3"
+	"ferry/shared/table/dynamo"
 
 	"ferry/shared/api/endpoint"
 	"ferry/shared/boot/lambda"
@@ -23,11 +23,11 @@ func credentials() map[string]string {
 
 func TestEachPortNamesWhatItMisses(t *testing.T) {
 	t.Parallel()
-	cloud, err := lambda.LambdaCloud(portFrom(credentials()))
+	cloud, err := lambda.NewCloud(portFrom(credentials()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = cloud.Open(&endpoint.Ports{}, dynamotable.Open, s3blobs.Open, lambda.LinkKey)
+	_, err = cloud.Ports(endpoint.Settings{}, lambda.Table(dynamo.Open), lambda.Blobs(s3.Open), lambda.LinkKey)
 	for _, name := range []string{"FERRY_TABLE", "FERRY_FILES_BUCKET", "FERRY_BACKUP_BUCKET", "FERRY_KEY_PARAMETER"} {
 		if err == nil || !strings.Contains(err.Error(), name+" is not set") {
 			t.Errorf("nothing about %s in %v", name, err)
@@ -39,12 +39,12 @@ func TestOnlyTheAskedPortsAreOpened(t *testing.T) {
 	t.Parallel()
 	environment := credentials()
 	environment["FERRY_TABLE"] = "table"
-	cloud, err := lambda.LambdaCloud(portFrom(environment))
+	cloud, err := lambda.NewCloud(portFrom(environment))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &endpoint.Ports{}
-	if err := cloud.Open(p, dynamotable.Open); err != nil {
+	p, err := cloud.Ports(endpoint.Settings{}, lambda.Table(dynamo.Open))
+	if err != nil {
 		t.Fatal(err)
 	}
 	if p.Table == nil || p.Blobs != nil {
@@ -54,7 +54,7 @@ func TestOnlyTheAskedPortsAreOpened(t *testing.T) {
 
 func TestAFunctionNeedsRegionAndCredentials(t *testing.T) {
 	t.Parallel()
-	_, err := lambda.LambdaCloud(portFrom(nil))
+	_, err := lambda.NewCloud(portFrom(nil))
 	for name := range credentials() {
 		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("nothing about %s in %v", name, err)
@@ -66,7 +66,7 @@ func TestTheCredentialsAreTheEnvironments(t *testing.T) {
 	t.Parallel()
 	environment := credentials()
 	environment["AWS_SESSION_TOKEN"] = "session"
-	cloud, err := lambda.LambdaCloud(portFrom(environment))
+	cloud, err := lambda.NewCloud(portFrom(environment))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,21 +79,21 @@ func TestTheCredentialsAreTheEnvironments(t *testing.T) {
 func TestAServicesAddressComesBeforeTheCommonOne(t *testing.T) {
 	t.Parallel()
 	cloud := &lambda.Cloud{Getenv: portFrom(map[string]string{"AWS_ENDPOINT_URL": "http://all", "AWS_ENDPOINT_URL_S3": "http://s3"})}
-	if got := aws.ToString(cloud.Endpoint("S3")); got != "http://s3" {
+	if got := aws.ToString(cloud.Service("S3").BaseEndpoint); got != "http://s3" {
 		t.Errorf("the address of S3 is %s", got)
 	}
-	if got := aws.ToString(cloud.Endpoint("DYNAMODB")); got != "http://all" {
+	if got := aws.ToString(cloud.Service("DYNAMODB").BaseEndpoint); got != "http://all" {
 		t.Errorf("the address of DynamoDB is %s", got)
 	}
 	none := &lambda.Cloud{Getenv: portFrom(nil)}
-	if got := none.Endpoint("S3"); got != nil {
+	if got := none.Service("S3").BaseEndpoint; got != nil {
 		t.Errorf("the address of S3 is %s, want none", *got)
 	}
 }
 
 func TestBaseComesWithoutPorts(t *testing.T) {
 	t.Parallel()
-	p, err := lambda.Base(endpoint.Settings{PhoneRegion: "IT"})
+	p, err := new(lambda.Cloud).Ports(endpoint.Settings{PhoneRegion: "IT"})
 	if err != nil || p.Table != nil || p.Blobs != nil || p.PhoneRegion != "IT" || p.Hasher == nil || p.Notify == nil {
 		t.Errorf("%+v, %v", p, err)
 	}

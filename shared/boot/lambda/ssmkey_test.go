@@ -28,12 +28,12 @@ func open(t *testing.T, answer http.HandlerFunc) (*lambda.Cloud, *endpoint.Ports
 		"AWS_REGION": "eu-south-1", "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_SESSION_TOKEN": "session",
 		"AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_ENDPOINT_URL_SSM": server.URL, "FERRY_KEY_PARAMETER": "/ferry/link-key",
 	}
-	cloud, err := lambda.LambdaCloud(func(name string) string { return environment[name] })
+	cloud, err := lambda.NewCloud(func(name string) string { return environment[name] })
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &endpoint.Ports{}
-	if err := cloud.Open(p, lambda.LinkKey); err != nil {
+	p, err := cloud.Ports(endpoint.Settings{}, lambda.LinkKey)
+	if err != nil {
 		t.Fatal(err)
 	}
 	return cloud, p

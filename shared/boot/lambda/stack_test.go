@@ -15,16 +15,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"ferry/shared/boot"
+	"ferry/shared/blob/s3"
 	"ferry/shared/boot/boottest"
-	"ferry/shared/boot/port/dynamotable"
-	"ferry/shared/boot/port/s3blobs"
 	"ferry/shared/table/dynamo"
 
 	"ferry/shared/api"
-	"ferry/shared/api/endpoint"
-	"ferry/shared/api/file"
-	"ferry/shared/auth"
 	ferrylambda "ferry/shared/boot/lambda"
 	"ferry/shared/boot/worker"
 )
@@ -52,10 +47,10 @@ func stack(t *testing.T) func(string) string {
 	if err := dynamo.CreateTable(t.Context(), dynamodb.NewFromConfig(cfg), name); err != nil {
 		t.Fatal(err)
 	}
-	s3 := awss3.NewFromConfig(cfg, func(o *awss3.Options) { o.UsePathStyle = true })
+	buckets := awss3.NewFromConfig(cfg, func(o *awss3.Options) { o.UsePathStyle = true })
 	for _, variable := range []string{"FERRY_FILES_BUCKET", "FERRY_BACKUP_BUCKET"} {
 		bucket := values[variable]
-		if _, err := s3.CreateBucket(t.Context(), &awss3.CreateBucketInput{Bucket: &bucket}); err != nil {
+		if _, err := buckets.CreateBucket(t.Context(), &awss3.CreateBucketInput{Bucket: &bucket}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -82,11 +77,11 @@ func opened(t *testing.T) *ferrylambda.Function {
 
 func openedOn(t *testing.T, getenv func(string) string) *ferrylambda.Function {
 	t.Helper()
-	f, err := ferrylambda.New(getenv, dynamotable.Open, s3blobs.Open, ferrylambda.LinkKey)
+	f, err := ferrylambda.New(getenv, ferrylambda.Table(dynamo.Open), ferrylambda.Blobs(s3.Open), ferrylambda.LinkKey)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Ports.Log, f.Ports.Topics = boottest.Log(t), &boottest.Cloud{}
+	f.Ports.Log = boottest.Log(t)
 	if err := f.Begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -121,30 +116,9 @@ func TestEveryEventGetsItsExpectedResponseOnAWS(t *testing.T) {
 func TestTheScheduledEventSweepsOnAWS(t *testing.T) {
 	t.Parallel()
 	fixture := boottest.Load(t, "sweep")
-	answer, err := lambda.NewHandler(worker.SweeperHandler(opened(t))).Invoke(t.Context(), fixture.Event)
+	answer, err := lambda.NewHandler(worker.SweeperHandler(&worker.Worker{Function: opened(t), Providers: new(boottest.Cloud).Providers()})).Invoke(t.Context(), fixture.Event)
 	if err != nil {
 		t.Fatal(err)
 	}
 	fixture.Expect.Match(t, answer)
-}
-
-func TestAProgramOpensTheStacksData(t *testing.T) {
-	t.Parallel()
-	p, err := boot.OpenPorts(t.Context(), endpoint.Settings{PublicURL: "https://files.example.com/v1"}, stack(t), boot.Table, boot.Blobs, boot.LinkKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	boottest.Seed(t, p)
-	page, err := file.Service(p).List(t.Context(), auth.User{Name: "alice"}, "files", 0, 10)
-	if err != nil || len(page.Files) != 2 {
-		t.Errorf("alice has %v, %v", page.Files, err)
-	}
-}
-
-func TestAProgramIsToldWhatIsMissing(t *testing.T) {
-	t.Parallel()
-	_, err := boot.OpenPorts(t.Context(), endpoint.Settings{}, func(string) string { return "" }, boot.Table, boot.Blobs, boot.LinkKey)
-	if err == nil || !strings.Contains(err.Error(), "FERRY_TABLE is not set") {
-		t.Errorf("the error is %v", err)
-	}
 }

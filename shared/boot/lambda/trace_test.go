@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/table"
@@ -31,7 +32,6 @@ func TestTheIDOfARequestIsFoundAtEachStage(t *testing.T) {
 	const id = "JKJaXmPLvHcESHA="
 	ports := boottest.Ports(t, map[string]string{"FERRY_EVENTS": "on"})
 	var cloud boottest.Cloud
-	cloud.Put(ports)
 	var log bytes.Buffer
 	ports.Log = slog.New(slog.NewJSONHandler(&log, nil))
 	f := lambda.With(ports)
@@ -61,7 +61,7 @@ func TestTheIDOfARequestIsFoundAtEachStage(t *testing.T) {
 		t.Errorf("the notice is of %q, the event of %q", n.Request, p.Request)
 	}
 	log.Reset()
-	if _, err := worker.RelayerHandler(f)(t.Context(), stream); err != nil {
+	if _, err := worker.RelayerHandler(worker.With(ports, cloud.Providers()))(t.Context(), stream); err != nil {
 		t.Fatal(err)
 	}
 	logged(t, &log, "a record was passed on", "request", id)
@@ -75,7 +75,7 @@ func TestTheIDOfARequestIsFoundAtEachStage(t *testing.T) {
 	log.Reset()
 	for _, m := range cloud.Published[notify.NoticesTopic] {
 		message := events.SQSMessage{MessageId: "1", ReceiptHandle: "1", Body: m.Body}
-		if _, err := worker.CourierHandler(f)(t.Context(), events.SQSEvent{Records: []events.SQSMessage{message}}); err != nil {
+		if _, err := worker.CourierHandler(worker.With(ports, cloud.Providers()))(t.Context(), events.SQSEvent{Records: []events.SQSMessage{message}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -88,7 +88,6 @@ func TestTheMetricsAreOfLinesThatAreLogged(t *testing.T) {
 	t.Parallel()
 	ports := boottest.Ports(t, nil)
 	var cloud boottest.Cloud
-	cloud.Put(ports)
 	var log bytes.Buffer
 	ports.Log = slog.New(lambda.NewMetricsHandler(slog.NewJSONHandler(&log, nil), "ferry"))
 	f := lambda.With(ports)
@@ -105,7 +104,7 @@ func TestTheMetricsAreOfLinesThatAreLogged(t *testing.T) {
 	}
 	logged(t, &log, "request", lambda.Bytes, float64(len(answer.Body)))
 
-	broken := lambda.With(&endpoint.Ports{Settings: ports.Settings, Now: ports.Now, Log: ports.Log})
+	broken := lambda.With(&endpoint.Ports{Ports: auth.Ports{Now: ports.Now}, Settings: ports.Settings, Log: ports.Log})
 	log.Reset()
 	if answer, err = lambda.Gateway(broken.Handler(account.Login()), broken.Ports)(t.Context(), e); err != nil || answer.StatusCode != 500 {
 		t.Fatalf("status %d, %v", answer.StatusCode, err)
@@ -127,7 +126,7 @@ func TestTheMetricsAreOfLinesThatAreLogged(t *testing.T) {
 		cloud.MailErr = c.err
 		log.Reset()
 		message := events.SQSMessage{MessageId: "1", ReceiptHandle: "1", Body: notify.Pointer(op.Key, "mail").Body}
-		if _, err := worker.CourierHandler(f)(t.Context(), events.SQSEvent{Records: []events.SQSMessage{message}}); err != nil {
+		if _, err := worker.CourierHandler(worker.With(ports, cloud.Providers()))(t.Context(), events.SQSEvent{Records: []events.SQSMessage{message}}); err != nil {
 			t.Fatal(err)
 		}
 		logged(t, &log, c.message, c.name, 1.0)

@@ -15,7 +15,6 @@ import (
 	"ferry/shared/table"
 
 	"ferry/shared/api/endpoint"
-	ferrylambda "ferry/shared/boot/lambda"
 	"ferry/shared/boot/worker"
 	"ferry/shared/notify"
 )
@@ -24,15 +23,16 @@ import (
 type post struct {
 	*testing.T
 	*endpoint.Ports
-	cloud boottest.Cloud
-	ahead time.Duration
+	cloud     boottest.Cloud
+	providers worker.Providers
+	ahead     time.Duration
 }
 
 func begin(t *testing.T) *post {
 	t.Helper()
 	p := &post{T: t, Ports: boottest.Ports(t, nil)}
 	p.Events, p.Now = true, func() time.Time { return time.Now().Add(p.ahead) }
-	p.cloud.Put(p.Ports)
+	p.providers = p.cloud.Providers()
 	return p
 }
 
@@ -49,6 +49,10 @@ func (p *post) notice(unique string, channel notify.Channel, to string) table.Ke
 	return op.Key
 }
 
+func (p *post) courier() func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {
+	return worker.CourierHandler(worker.With(p.Ports, p.providers))
+}
+
 func message(id string, key table.Key) events.SQSMessage {
 	return events.SQSMessage{MessageId: id, ReceiptHandle: "receipt-" + id, Body: notify.Pointer(key, "mail").Body}
 }
@@ -56,7 +60,7 @@ func message(id string, key table.Key) events.SQSMessage {
 // handle returns the names of the messages that are not done with.
 func (p *post) handle(ctx context.Context, messages ...events.SQSMessage) (again []string) {
 	p.Helper()
-	answer, err := worker.CourierHandler(ferrylambda.With(p.Ports))(ctx, events.SQSEvent{Records: messages})
+	answer, err := worker.CourierHandler(worker.With(p.Ports, p.providers))(ctx, events.SQSEvent{Records: messages})
 	if err != nil {
 		p.Fatal(err)
 	}
@@ -79,7 +83,7 @@ func TestTheQueuesEventsAreThoseOfTheirFunctions(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"email", "sms"} {
 		fixture := boottest.Load(t, name)
-		answer, err := lambda.NewHandler(worker.CourierHandler(ferrylambda.With(begin(t).Ports))).Invoke(t.Context(), fixture.Event)
+		answer, err := lambda.NewHandler(begin(t).courier()).Invoke(t.Context(), fixture.Event)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +147,7 @@ func TestAFailureHidesTheMessageUntilTheNextTry(t *testing.T) {
 func TestATextMessageWithoutAProviderFailsForGood(t *testing.T) {
 	t.Parallel()
 	p := begin(t)
-	p.SMS = nil
+	p.providers.SMS = nil
 	key := p.notice("a", notify.SMS, "+393331234567")
 	if again := p.handle(t.Context(), message("1", key)); again != nil || p.state(key) != notify.Failed {
 		t.Errorf("again are %v, and the notice is %s", again, p.state(key))

@@ -11,7 +11,6 @@ import (
 	"ferry/shared/table"
 
 	"ferry/shared/api/endpoint"
-	ferrylambda "ferry/shared/boot/lambda"
 	"ferry/shared/boot/worker"
 	"ferry/shared/notify"
 )
@@ -33,14 +32,14 @@ func put(t *testing.T, p *endpoint.Ports, id string, channel notify.Channel, to 
 func send(t *testing.T, p *endpoint.Ports, key table.Key) {
 	t.Helper()
 	e := events.SQSEvent{Records: []events.SQSMessage{{MessageId: "1", Body: notify.Pointer(key, "mail").Body}}}
-	if a, err := worker.CourierHandler(ferrylambda.With(p))(t.Context(), e); err != nil || len(a.BatchItemFailures) != 0 {
+	if a, err := worker.CourierHandler(worker.With(p, new(boottest.Cloud).Providers()))(t.Context(), e); err != nil || len(a.BatchItemFailures) != 0 {
 		t.Fatalf("sending: %+v, %v", a, err)
 	}
 }
 
 func tell(t *testing.T, p *endpoint.Ports, fixture boottest.Fixture) error {
 	t.Helper()
-	answer, err := lambda.NewHandler(worker.FeedbackHandler(ferrylambda.With(p))).Invoke(t.Context(), fixture.Event)
+	answer, err := lambda.NewHandler(worker.FeedbackHandler(worker.With(p, worker.Providers{}))).Invoke(t.Context(), fixture.Event)
 	if err == nil {
 		fixture.Expect.Match(t, answer)
 	}
@@ -108,7 +107,7 @@ func TestATextMessagesStatusReachesItsNotice(t *testing.T) {
 
 func TestWhatIsNoEventIsToldAgainAndEndsAmongTheDead(t *testing.T) {
 	t.Parallel()
-	h := worker.FeedbackHandler(ferrylambda.With(boottest.Ports(t, nil)))
+	h := worker.FeedbackHandler(worker.With(boottest.Ports(t, nil), new(boottest.Cloud).Providers()))
 	for _, text := range []string{`[]`, `{"Records":[{"Sns":{"Message":"hello"}}]}`, `{"awslogs":{"data":"?"}}`} {
 		if err := h(t.Context(), []byte(text)); err == nil {
 			t.Errorf("%s is taken for an event", text)

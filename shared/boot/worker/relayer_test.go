@@ -14,20 +14,19 @@ import (
 	"ferry/shared/boot/boottest"
 
 	"ferry/shared/api/endpoint"
-	ferrylambda "ferry/shared/boot/lambda"
 	"ferry/shared/boot/worker"
 	"ferry/shared/notify"
 )
 
-func ports(t *testing.T, c *boottest.Cloud) *endpoint.Ports {
-	return &endpoint.Ports{Topics: c, Log: boottest.Log(t)}
+func relayer(t *testing.T, c *boottest.Cloud) *worker.Worker {
+	return worker.With(&endpoint.Ports{Log: boottest.Log(t)}, c.Providers())
 }
 
 func TestTheStreamsRecordsReachTheirTopics(t *testing.T) {
 	t.Parallel()
 	fixture := boottest.Load(t, "relay")
 	var cloud boottest.Cloud
-	answer, err := lambda.NewHandler(worker.RelayerHandler(ferrylambda.With(ports(t, &cloud)))).Invoke(t.Context(), fixture.Event)
+	answer, err := lambda.NewHandler(worker.RelayerHandler(relayer(t, &cloud))).Invoke(t.Context(), fixture.Event)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +45,7 @@ func TestTheStreamBringsAgainWhatATopicDidNotTake(t *testing.T) {
 	var e events.DynamoDBEvent
 	boottest.Load(t, "relay").Decode(t, &e)
 	cloud := boottest.Cloud{TopicsErr: errors.New("no topic")}
-	answer, err := worker.RelayerHandler(ferrylambda.With(ports(t, &cloud)))(t.Context(), e)
+	answer, err := worker.RelayerHandler(relayer(t, &cloud))(t.Context(), e)
 	if err != nil || len(answer.BatchItemFailures) != 2 || answer.BatchItemFailures[0].ItemIdentifier != e.Records[0].Change.SequenceNumber {
 		t.Errorf("the answer is %+v, %v", answer, err)
 	}
@@ -59,10 +58,10 @@ func TestAnEventThatItsTopicRefusesForGoodHoldsNothingUp(t *testing.T) {
 	var e events.DynamoDBEvent
 	boottest.Load(t, "relay").Decode(t, &e)
 	cloud := boottest.Cloud{TopicsErr: fmt.Errorf("%w: too long", notify.ErrRefused)}
-	p := ports(t, &cloud)
+	w := relayer(t, &cloud)
 	var log strings.Builder
-	p.Log = slog.New(slog.NewTextHandler(&log, nil))
-	answer, err := worker.RelayerHandler(ferrylambda.With(p))(t.Context(), e)
+	w.Function.Ports.Log = slog.New(slog.NewTextHandler(&log, nil))
+	answer, err := worker.RelayerHandler(w)(t.Context(), e)
 	if err != nil || len(answer.BatchItemFailures) != 1 || answer.BatchItemFailures[0].ItemIdentifier != e.Records[0].Change.SequenceNumber {
 		t.Errorf("the answer is %+v, %v", answer, err)
 	}
@@ -79,7 +78,7 @@ func TestOnlyNewItemsArePassedOn(t *testing.T) {
 		e.Records[i].EventName = change
 	}
 	var cloud boottest.Cloud
-	answer, err := worker.RelayerHandler(ferrylambda.With(ports(t, &cloud)))(t.Context(), e)
+	answer, err := worker.RelayerHandler(relayer(t, &cloud))(t.Context(), e)
 	if err != nil || len(answer.BatchItemFailures) != 0 || cloud.Published != nil {
 		t.Errorf("the answer is %+v, %v, and %v was published", answer, err, cloud.Published)
 	}

@@ -17,16 +17,20 @@ import (
 	"ferry/shared/api/endpoint"
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
-	ferrylambda "ferry/shared/boot/lambda"
 	"ferry/shared/boot/worker"
 	"ferry/shared/notify"
 )
 
 func run(t *testing.T, p *endpoint.Ports, left time.Duration) files.SweepReport {
 	t.Helper()
+	return runWith(t, p, new(boottest.Cloud).Providers(), left)
+}
+
+func runWith(t *testing.T, p *endpoint.Ports, with worker.Providers, left time.Duration) files.SweepReport {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), left)
 	defer cancel()
-	r, err := worker.SweeperHandler(ferrylambda.With(p))(ctx)
+	r, err := worker.SweeperHandler(worker.With(p, with))(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +40,7 @@ func run(t *testing.T, p *endpoint.Ports, left time.Duration) files.SweepReport 
 func TestTheScheduledEventSweeps(t *testing.T) {
 	t.Parallel()
 	fixture := boottest.Load(t, "sweep")
-	handler := lambda.NewHandler(worker.SweeperHandler(ferrylambda.With(boottest.Ports(t, nil))))
+	handler := lambda.NewHandler(worker.SweeperHandler(worker.With(boottest.Ports(t, nil), new(boottest.Cloud).Providers())))
 	answer, err := handler.Invoke(t.Context(), fixture.Event)
 	if err != nil {
 		t.Fatal(err)
@@ -82,17 +86,16 @@ func TestASweepPointsTheSendersAtWhatIsOverdue(t *testing.T) {
 	t.Parallel()
 	p := boottest.Ports(t, nil)
 	var cloud boottest.Cloud
-	cloud.Put(p)
 	op := notify.Notice{Channel: notify.SMS}.Op(time.Now().Add(-2*time.Hour), "x")
 	if err := p.Table.Write(t.Context(), op); err != nil {
 		t.Fatal(err)
 	}
-	run(t, p, 15*time.Minute)
+	runWith(t, p, cloud.Providers(), 15*time.Minute)
 	if want := []notify.TopicMessage{notify.Pointer(op.Key, "sms")}; !reflect.DeepEqual(cloud.Published[notify.NoticesTopic], want) {
 		t.Errorf("published was %v, want %v", cloud.Published, want)
 	}
 	cloud.TopicsErr = errors.New("no topic")
-	r, err := worker.SweeperHandler(ferrylambda.With(p))(t.Context())
+	r, err := worker.SweeperHandler(worker.With(p, cloud.Providers()))(t.Context())
 	if !errors.Is(err, cloud.TopicsErr) || !r.Complete {
 		t.Errorf("without a topic %+v, %v", r, err)
 	}
@@ -112,12 +115,11 @@ func TestNoticesThatWaitLeaveTimeToSweep(t *testing.T) {
 	t.Parallel()
 	p := boottest.Ports(t, nil)
 	var h hurried
-	p.Topics = &h
 	if err := p.Table.Write(t.Context(), notify.Notice{Channel: notify.Mail}.Op(time.Now().Add(-2*time.Hour), "x")); err != nil {
 		t.Fatal(err)
 	}
 	half := time.Now().Add(7*time.Minute + 30*time.Second)
-	run(t, p, 15*time.Minute)
+	runWith(t, p, worker.Providers{Topics: &h}, 15*time.Minute)
 	if late := h.until.Sub(half); h.until.IsZero() || late > time.Minute {
 		t.Errorf("notices may take %v more than half of the time", late)
 	}
