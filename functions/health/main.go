@@ -1,9 +1,10 @@
 package main
 
 import (
-	"ferry/shared/api/endpoint"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/table/dynamo"
+
+	"ferry/shared/api"
 )
 
-func main() { lambda.Run(endpoint.Health(), lambda.Table(dynamo.Open)) }
+func main() { lambda.Run(api.Health(), lambda.Table(dynamo.Open)) }

@@ -6,16 +6,17 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/config"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/blob/s3"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/table/dynamo"
+
+	"ferry/shared/api"
 )
 
 // openStack opens ports on the data of a stack. The SDK's own configuration is
 // honoured: its variables, such as AWS_PROFILE, AWS_REGION and AWS_ENDPOINT_URL,
 // and its files.
-func openStack(ctx context.Context, settings endpoint.Settings, getenv func(string) string, ports ...lambda.Opener) (*endpoint.Ports, error) {
+func openStack(ctx context.Context, settings api.Settings, getenv func(string) string, ports ...lambda.Opener) (*api.Ports, error) {
 	cfg, err := config.LoadDefaultConfig(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("reading the AWS configuration: %w", err)

@@ -10,11 +10,12 @@ import (
 	"ferry/shared/blob"
 	"ferry/shared/files"
 
-	"ferry/shared/api"
 	"ferry/shared/api/apitest"
-	"ferry/shared/api/endpoint"
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
+
+	"ferry/shared/api"
+	"ferry/shared/boot/local"
 )
 
 const password = "a password for tests"
@@ -113,4 +114,4 @@ func (c caller) sound(want int) {
 }
 
 // fixedURL makes links that are the same whatever port a test's server gets.
-func fixedURL(s *endpoint.Settings, _ *api.Options) { s.PublicURL = "https://ferry.example/v1" }
+func fixedURL(s *api.Settings, _ *local.ServiceOptions) { s.PublicURL = "https://ferry.example/v1" }

@@ -5,11 +5,12 @@ package account
 
 import (
 	"ferry/shared/accounts"
-	"ferry/shared/api/endpoint"
 	"ferry/shared/notify"
+
+	"ferry/shared/api"
 )
 
-func passwords(p *endpoint.Ports) *accounts.Service {
+func passwords(p *api.Ports) *accounts.Service {
 	return accounts.New(accounts.Config{
 		Ports: p.Ports, HideUsers: p.HideUsers, Outbox: notify.NewOutbox(p.Ports, notify.Limits{}, p.PublicURL, p.Events),
 	})

@@ -4,13 +4,14 @@
 package file
 
 import (
-	"ferry/shared/api/endpoint"
 	"ferry/shared/files"
 	"ferry/shared/notify"
+
+	"ferry/shared/api"
 )
 
 // Service returns the users' files.
-func Service(p *endpoint.Ports) *files.Service {
+func Service(p *api.Ports) *files.Service {
 	return files.New(files.Config{
 		Ports: p.Ports, Blobs: p.Blobs, Parts: p.Parts, Outbox: Outbox(p),
 		Retention: p.Retention,
@@ -18,6 +19,6 @@ func Service(p *endpoint.Ports) *files.Service {
 }
 
 // Outbox returns the outbox that tells of files.
-func Outbox(p *endpoint.Ports) notify.Outbox {
+func Outbox(p *api.Ports) notify.Outbox {
 	return notify.NewOutbox(p.Ports, p.Notices, p.PublicURL, p.Events)
 }

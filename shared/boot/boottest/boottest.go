@@ -13,7 +13,7 @@ import (
 	"ferry/shared/boot/fixture"
 	"ferry/shared/boot/local"
 
-	"ferry/shared/api/endpoint"
+	"ferry/shared/api"
 )
 
 // What the data are; see package fixture.
@@ -81,9 +81,9 @@ func (e Expect) MatchHeader(t testing.TB, header map[string][]string) {
 
 // Ports returns the ports of one machine, in a folder of the test, with the
 // data of Seed.
-func Ports(t testing.TB, environment map[string]string) *endpoint.Ports {
+func Ports(t testing.TB, environment map[string]string) *api.Ports {
 	t.Helper()
-	set, err := endpoint.ReadSettings(func(name string) string { return environment[name] })
+	set, err := api.ReadSettings(func(name string) string { return environment[name] })
 	check(t, err)
 	dir := t.TempDir()
 	check(t, os.WriteFile(filepath.Join(dir, "link.key"), []byte(Key), 0o600))
@@ -98,7 +98,7 @@ func Ports(t testing.TB, environment map[string]string) *endpoint.Ports {
 func Log(t testing.TB) *slog.Logger { return slog.New(slog.NewTextHandler(t.Output(), nil)) }
 
 // Seed stores the data that the events speak of; see package fixture.
-func Seed(t testing.TB, p *endpoint.Ports) {
+func Seed(t testing.TB, p *api.Ports) {
 	t.Helper()
 	check(t, fixture.Seed(t.Context(), p))
 }

@@ -11,19 +11,20 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/table"
+
+	"ferry/shared/api"
 )
 
 // Opener opens one port on AWS and puts it in place.
-type Opener func(*Cloud, *endpoint.Ports) error
+type Opener func(*Cloud, *api.Ports) error
 
 // Table opens the table that FERRY_TABLE names. The backend is named where a
 // program is put together, so that a function links no more than it uses.
 func Table(open func(aws.Config, string) table.Table) Opener {
-	return func(c *Cloud, p *endpoint.Ports) error {
+	return func(c *Cloud, p *api.Ports) error {
 		name, err := c.Name("FERRY_TABLE")
 		p.Table = open(c.Service("DYNAMODB"), name)
 		return err
@@ -35,7 +36,7 @@ func Blobs[Store interface {
 	blob.Store
 	blob.Parts
 }](open func(c aws.Config, files, backup string) Store) Opener {
-	return func(c *Cloud, p *endpoint.Ports) error {
+	return func(c *Cloud, p *api.Ports) error {
 		files, err1 := c.Name("FERRY_FILES_BUCKET")
 		backup, err2 := c.Name("FERRY_BACKUP_BUCKET")
 		store := open(c.Service("S3"), files, backup)
@@ -46,7 +47,7 @@ func Blobs[Store interface {
 
 // LinkKey reads the key that links are made with from the parameter that
 // FERRY_KEY_PARAMETER names, before it is used.
-func LinkKey(c *Cloud, p *endpoint.Ports) error {
+func LinkKey(c *Cloud, p *api.Ports) error {
 	name, err := c.Name("FERRY_KEY_PARAMETER")
 	if err != nil {
 		return err
@@ -95,9 +96,9 @@ func NewCloud(getenv func(string) string) (*Cloud, error) {
 }
 
 // Ports opens ports. It makes no call: what only a call tells comes with Begin.
-func (c *Cloud) Ports(settings endpoint.Settings, openers ...Opener) (*endpoint.Ports, error) {
+func (c *Cloud) Ports(settings api.Settings, openers ...Opener) (*api.Ports, error) {
 	hasher, err := auth.NewHasher(auth.DefaultParams(), rand.Reader, time.Now)
-	p := &endpoint.Ports{
+	p := &api.Ports{
 		Ports:    auth.Ports{Hasher: hasher, Random: rand.Reader, Now: time.Now},
 		Log:      slog.New(slog.NewJSONHandler(os.Stdout, nil)),
 		Notify:   func() {}, // the table's stream tells of what is in the outbox

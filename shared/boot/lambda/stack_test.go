@@ -19,9 +19,10 @@ import (
 	"ferry/shared/boot/boottest"
 	"ferry/shared/table/dynamo"
 
-	"ferry/shared/api"
 	ferrylambda "ferry/shared/boot/lambda"
 	"ferry/shared/boot/worker"
+
+	"ferry/shared/boot/local"
 )
 
 // stack makes an empty table and empty buckets in the stand-ins for AWS, and a
@@ -90,7 +91,7 @@ func openedOn(t *testing.T, getenv func(string) string) *ferrylambda.Function {
 
 func TestEveryEventGetsItsExpectedResponseOnAWS(t *testing.T) {
 	t.Parallel()
-	for _, e := range api.Endpoints() {
+	for _, e := range local.Endpoints() {
 		t.Run(e.Name, func(t *testing.T) {
 			t.Parallel()
 			f := opened(t)

@@ -14,15 +14,16 @@ import (
 	"ferry/shared/boot/boottest"
 	"ferry/shared/table"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/boot/worker"
 	"ferry/shared/notify"
+
+	"ferry/shared/api"
 )
 
 // post is the ports of one machine with a clock, and notices in the outbox.
 type post struct {
 	*testing.T
-	*endpoint.Ports
+	*api.Ports
 	cloud     boottest.Cloud
 	providers worker.Providers
 	ahead     time.Duration

@@ -9,9 +9,10 @@ import (
 	"github.com/aws/aws-lambda-go/cfn"
 	awslambda "github.com/aws/aws-lambda-go/lambda"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/auth"
 	"ferry/shared/boot/lambda"
+
+	"ferry/shared/api"
 )
 
 // RunLinkKey answers CloudFormation's requests for the key of a stack's links.
@@ -20,7 +21,7 @@ import (
 // not return.
 func RunLinkKey() {
 	var h cfn.CustomResourceFunction
-	lambda.Open(os.Getenv, func(c *lambda.Cloud, _ *endpoint.Ports) error {
+	lambda.Open(os.Getenv, func(c *lambda.Cloud, _ *api.Ports) error {
 		name, err := c.Name("FERRY_KEY_PARAMETER")
 		h = LinkKeyHandler(c, name, rand.Reader)
 		return err

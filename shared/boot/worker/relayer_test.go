@@ -13,13 +13,14 @@ import (
 
 	"ferry/shared/boot/boottest"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/boot/worker"
 	"ferry/shared/notify"
+
+	"ferry/shared/api"
 )
 
 func relayer(t *testing.T, c *boottest.Cloud) *worker.Worker {
-	return worker.With(&endpoint.Ports{Log: boottest.Log(t)}, c.Providers())
+	return worker.With(&api.Ports{Log: boottest.Log(t)}, c.Providers())
 }
 
 func TestTheStreamsRecordsReachTheirTopics(t *testing.T) {

@@ -12,11 +12,12 @@ import (
 
 	"ferry/shared/blob"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/api/file"
 	ferrylambda "ferry/shared/boot/lambda"
 	"ferry/shared/files"
 	"ferry/shared/notify"
+
+	"ferry/shared/api"
 )
 
 const (
@@ -57,7 +58,7 @@ func SweeperHandler(w *Worker) func(context.Context) (files.SweepReport, error) 
 }
 
 // remind deals with overdue notices, in half of the time at most.
-func remind(ctx context.Context, p *endpoint.Ports, topics notify.Topics) (notify.RemindReport, error) {
+func remind(ctx context.Context, p *api.Ports, topics notify.Topics) (notify.RemindReport, error) {
 	if until, ok := ctx.Deadline(); ok {
 		half, cancel := context.WithTimeout(ctx, time.Until(until)/2)
 		defer cancel()

@@ -14,19 +14,20 @@ import (
 	"ferry/shared/boot/boottest"
 	"ferry/shared/files"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/boot/worker"
 	"ferry/shared/notify"
+
+	"ferry/shared/api"
 )
 
-func run(t *testing.T, p *endpoint.Ports, left time.Duration) files.SweepReport {
+func run(t *testing.T, p *api.Ports, left time.Duration) files.SweepReport {
 	t.Helper()
 	return runWith(t, p, new(boottest.Cloud).Providers(), left)
 }
 
-func runWith(t *testing.T, p *endpoint.Ports, with worker.Providers, left time.Duration) files.SweepReport {
+func runWith(t *testing.T, p *api.Ports, with worker.Providers, left time.Duration) files.SweepReport {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), left)
 	defer cancel()

@@ -9,11 +9,12 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
 	"ferry/shared/notify/sms"
+
+	"ferry/shared/api"
 )
 
 // Backends open what a worker reaches besides table and buckets. A main names
@@ -41,7 +42,7 @@ type Worker struct {
 }
 
 // With returns a Worker whose ports were opened elsewhere, such as for tests.
-func With(p *endpoint.Ports, with Providers) *Worker { return &Worker{lambda.With(p), with} }
+func With(p *api.Ports, with Providers) *Worker { return &Worker{lambda.With(p), with} }
 
 // Open opens the ports of a main. It ends the process if the function cannot start.
 func Open(b Backends, ports ...lambda.Opener) *Worker {
@@ -52,7 +53,7 @@ func Open(b Backends, ports ...lambda.Opener) *Worker {
 
 // Opener returns what opens a worker's own ports.
 func (w *Worker) Opener(b Backends) lambda.Opener {
-	return func(c *lambda.Cloud, _ *endpoint.Ports) error {
+	return func(c *lambda.Cloud, _ *api.Ports) error {
 		var errs []error
 		name := func(variable string) string {
 			v, err := c.Name(variable)

@@ -1,4 +1,4 @@
-package endpoint_test
+package api_test
 
 import (
 	"reflect"
@@ -7,8 +7,9 @@ import (
 
 	"ferry/shared/files"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/notify"
+
+	"ferry/shared/api"
 )
 
 func settingsFrom(values map[string]string) func(string) string {
@@ -17,8 +18,8 @@ func settingsFrom(values map[string]string) func(string) string {
 
 func TestWhatIsNotSetHasItsDefault(t *testing.T) {
 	t.Parallel()
-	got, err := endpoint.ReadSettings(settingsFrom(nil))
-	want := endpoint.Settings{
+	got, err := api.ReadSettings(settingsFrom(nil))
+	want := api.Settings{
 		Retention: files.Retention{KeepDays: 30, BackupDays: 90},
 		Notices:   notify.Limits{PerHour: 100, PerDay: 500, PerRecipient: 50},
 	}
@@ -29,13 +30,13 @@ func TestWhatIsNotSetHasItsDefault(t *testing.T) {
 
 func TestWhatIsSetIsTaken(t *testing.T) {
 	t.Parallel()
-	got, err := endpoint.ReadSettings(settingsFrom(map[string]string{
+	got, err := api.ReadSettings(settingsFrom(map[string]string{
 		"FERRY_PUBLIC_URL": "https://files.example.com/ferry/v1/", "FERRY_PHONE_REGION": "it", "FERRY_HIDE_USERS": "On",
 		"FERRY_NOTICES_PER_HOUR": "10", "FERRY_NOTICES_PER_DAY": "0", "FERRY_NOTICES_PER_RECIPIENT": "3",
 		"FERRY_KEEP_DAYS": "7", "FERRY_BACKUP_DAYS": "0", "FERRY_MAX_BODY": "4600000", "FERRY_REDIRECT_OVER": "4194304",
 		"FERRY_EVENTS": "on",
 	}))
-	want := endpoint.Settings{
+	want := api.Settings{
 		PublicURL: "https://files.example.com/ferry/v1", PhoneRegion: "IT", HideUsers: true, Events: true,
 		MaxBody: 4600000, RedirectOver: 4194304, Retention: files.Retention{KeepDays: 7, BackupDays: 0},
 		Notices: notify.Limits{PerHour: 10, PerDay: 0, PerRecipient: 3},
@@ -53,7 +54,7 @@ func TestAllThatIsWrongIsToldAtOnce(t *testing.T) {
 		"FERRY_KEEP_DAYS": "a week", "FERRY_BACKUP_DAYS": "-1", "FERRY_MAX_BODY": "4 MB", "FERRY_REDIRECT_OVER": "9999999999999999999",
 		"FERRY_EVENTS": "some",
 	}
-	_, err := endpoint.ReadSettings(settingsFrom(wrong))
+	_, err := api.ReadSettings(settingsFrom(wrong))
 	if err == nil {
 		t.Fatal("no error")
 	}
@@ -69,7 +70,7 @@ func TestAPublicAddressIsAnAddressOfTheService(t *testing.T) {
 	for _, address := range []string{
 		"ftp://files.example.com/v1", "https:///v1", "https://files.example.com", "https://files.example.com/v1?x=1", "https://files.example.com/v1#x", "://",
 	} {
-		if _, err := endpoint.ReadSettings(settingsFrom(map[string]string{"FERRY_PUBLIC_URL": address})); err == nil {
+		if _, err := api.ReadSettings(settingsFrom(map[string]string{"FERRY_PUBLIC_URL": address})); err == nil {
 			t.Errorf("%s is taken", address)
 		}
 	}

@@ -1,6 +1,6 @@
 // Package settings reads the settings that every way of running Ferry shares.
 
-package endpoint
+package api
 
 import (
 	"errors"
