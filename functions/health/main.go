@@ -3,8 +3,9 @@ package main
 import (
 	"ferry/shared/boot/port/dynamotable"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/boot/lambda"
+
+	"ferry/shared/api"
 )
 
-func main() { lambda.Run(endpoint.Health(), dynamotable.Open) }
+func main() { lambda.Run(api.Health(), dynamotable.Open) }

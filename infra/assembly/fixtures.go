@@ -19,7 +19,7 @@ import (
 	"ferry/infra/template"
 	"ferry/shared/boot/fixture"
 
-	"ferry/shared/api/endpoint"
+	"ferry/shared/api"
 )
 
 // responseURL is where a custom resource's event says to put the answer.
@@ -30,7 +30,7 @@ var responseURL = regexp.MustCompile(`("ResponseURL": ")[^"]*"`)
 // stand-in for them, topics, queues and the sender of mail.
 type Fixtures struct {
 	*Local
-	Data     *endpoint.Ports
+	Data     *api.Ports
 	Messages *messaging.Messaging // nil without a stand-in
 	fixture  fixture.Fixture
 	answers  chan []byte // put where CloudFormation waits for them

@@ -20,8 +20,9 @@ import (
 	"ferry/shared/boot"
 	"ferry/shared/table/dynamo"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/auth"
+
+	"ferry/shared/api"
 )
 
 // LocalConfig says how a stack is made on stand-ins for AWS, which the
@@ -96,12 +97,12 @@ func (it *Local) start(c LocalConfig) (err error) {
 	})); err != nil {
 		return err
 	}
-	var api http.Handler
-	root, err := it.serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { api.ServeHTTP(w, r) }))
+	var gateway http.Handler
+	root, err := it.serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { gateway.ServeHTTP(w, r) }))
 	if err != nil {
 		return err
 	}
-	it.Base = root + endpoint.Prefix
+	it.Base = root + api.Prefix
 	values := map[string]string{
 		"AWS::StackName": c.Name, "AWS::Region": os.Getenv("AWS_REGION"), "AWS::Partition": "aws", "AWS::AccountId": "123456789012", "AWS::URLSuffix": "amazonaws.com",
 		"Table": it.Table, "FilesBucket": it.FilesBucket, "BackupBucket": it.BackupBucket, "PublicUrl": it.Base,
@@ -117,7 +118,7 @@ func (it *Local) start(c LocalConfig) (err error) {
 	if err != nil {
 		return err
 	}
-	api = it.Handler()
+	gateway = it.Handler()
 	return nil
 }
 
@@ -173,8 +174,8 @@ func (d Description) Getenv(name string) string {
 }
 
 // Ports opens the stack's data in this process, as an operator's commands do.
-func (d Description) Ports(ctx context.Context) (*endpoint.Ports, error) {
-	settings := endpoint.Settings{PublicURL: d.Base}
+func (d Description) Ports(ctx context.Context) (*api.Ports, error) {
+	settings := api.Settings{PublicURL: d.Base}
 	settings.Retention.KeepDays, settings.Retention.BackupDays = 30, 90 // as the template has it
 	return boot.OpenPorts(ctx, settings, d.Getenv, boot.Table, boot.Blobs, boot.LinkKey)
 }

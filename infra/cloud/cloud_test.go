@@ -12,7 +12,7 @@ import (
 	"ferry/infra/cloud"
 	"ferry/shared/boot/boottest"
 
-	"ferry/shared/api/endpoint"
+	"ferry/shared/api"
 )
 
 // root is that of the module.
@@ -46,7 +46,7 @@ type deployed struct {
 	*testing.T
 	*cloud.Stack
 	config aws.Config
-	ports  *endpoint.Ports
+	ports  *api.Ports
 	name   string
 }
 

@@ -20,7 +20,7 @@ import (
 	"ferry/infra/lambdahost"
 	"ferry/infra/template"
 
-	"ferry/shared/api/endpoint"
+	"ferry/shared/api"
 )
 
 // Stack is one that was deployed, behind an API on loopback.
@@ -58,7 +58,7 @@ func (c *Cloud) Deploy(ctx context.Context, name string, parameters map[string]s
 	if err != nil {
 		return nil, err
 	}
-	s.Base = root + endpoint.Prefix
+	s.Base = root + api.Prefix
 	if s.parameters == nil {
 		s.parameters = map[string]string{}
 	}

@@ -34,12 +34,13 @@ import (
 	"ferry/shared/table"
 	"ferry/shared/table/dynamo"
 
-	"ferry/shared/api"
-	"ferry/shared/api/endpoint"
 	"ferry/shared/auth"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/worker"
 	"ferry/shared/notify"
+
+	"ferry/shared/api"
+	"ferry/shared/boot/local"
 )
 
 // errNoStandIns is returned where there is nothing to count with.
@@ -49,7 +50,7 @@ var errNoStandIns = errors.New("there are no stand-ins for AWS: go run ./infra/a
 // backends, with a meter between them and AWS. raw is the same data without it.
 type lab struct {
 	*meter
-	ports, raw *endpoint.Ports
+	ports, raw *api.Ports
 	mux        *http.ServeMux
 	ahead      time.Duration // of all clocks
 	seen       map[table.Key]bool
@@ -150,7 +151,7 @@ func sender(ctx context.Context, ses *sesv2.Client, values map[string]string) er
 }
 
 // open opens all ports as a function does, on a transport.
-func (l *lab) open(environment map[string]string, key string, transport http.RoundTripper, log io.Writer) (*endpoint.Ports, error) {
+func (l *lab) open(environment map[string]string, key string, transport http.RoundTripper, log io.Writer) (*api.Ports, error) {
 	getenv := func(name string) string {
 		if v, ok := environment[name]; ok {
 			return v
@@ -182,10 +183,10 @@ func (l *lab) open(environment map[string]string, key string, transport http.Rou
 // route makes the API.
 func (l *lab) route() {
 	l.mux = http.NewServeMux()
-	for _, e := range api.Endpoints() {
+	for _, e := range local.Endpoints() {
 		handle := lambda.Gateway(lambda.With(l.ports).Handler(e), l.ports)
 		for _, r := range e.Routes {
-			resource := endpoint.Prefix + r.Path
+			resource := api.Prefix + r.Path
 			l.mux.HandleFunc(r.Method+" "+resource, func(w http.ResponseWriter, r *http.Request) { l.forward(w, r, e.Name, resource, handle) })
 		}
 		if len(e.Routes) == 0 {

@@ -7,7 +7,7 @@ import (
 
 	"ferry/shared/boot/local"
 
-	"ferry/shared/api/endpoint"
+	"ferry/shared/api"
 )
 
 type backupCommand struct {
@@ -23,7 +23,7 @@ func (backupCommand) Help() string {
 }
 
 func (c backupCommand) Run(ctx context.Context, out console) (err error) {
-	d, err := local.Open(c.Data, endpoint.Settings{}, local.Options{Existing: true})
+	d, err := local.Open(c.Data, api.Settings{}, local.Options{Existing: true})
 	if err != nil {
 		return err
 	}

@@ -13,8 +13,9 @@ import (
 	"ferry/shared/boot/local"
 	"ferry/shared/envelope"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/notify"
+
+	"ferry/shared/api"
 )
 
 type commands struct {
@@ -65,7 +66,7 @@ func (s store) inCloud() bool { return s.Table != "" }
 
 // open opens the ports; done ends their use. In the cloud only the given ones
 // are opened.
-func (s store) open(ctx context.Context, settings endpoint.Settings, o local.Options, ports ...boot.Port) (p *endpoint.Ports, done func() error, err error) {
+func (s store) open(ctx context.Context, settings api.Settings, o local.Options, ports ...boot.Port) (p *api.Ports, done func() error, err error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
@@ -121,7 +122,7 @@ func (b bounds) env() map[string]string {
 }
 
 // settings reads the values of flags like those of the environment.
-func settings(values map[string]string) (endpoint.Settings, error) {
+func settings(values map[string]string) (api.Settings, error) {
 	s, err := boot.Settings(func(name string) string { return values[name] })
 	if err != nil {
 		return s, &coded{exitSettings, err}

@@ -9,21 +9,22 @@ import (
 	"path/filepath"
 	"strings"
 
-	"ferry/shared/api"
-	"ferry/shared/api/endpoint"
 	"ferry/shared/auth"
+
+	"ferry/shared/api"
+	"ferry/shared/boot/local"
 )
 
 // greet tells where the service is and, on the first start on empty data,
 // makes a user to try it with.
-func (c serveCommand) greet(ctx context.Context, out console, p *endpoint.Ports, o api.Options) error {
+func (c serveCommand) greet(ctx context.Context, out console, p *api.Ports, o local.ServiceOptions) error {
 	where := c.Data
 	if c.inCloud() {
 		where = "DynamoDB table " + c.Table
 	}
 	fmt.Fprintf(out.Out, "Ferry serves %s (data in %s). Ctrl-C stops it.\n", p.PublicURL, where)
 	if o.ShowInbox {
-		fmt.Fprintf(out.Out, "Mail and text messages are not sent: they are shown at %s/inbox\n", strings.TrimSuffix(p.PublicURL, endpoint.Prefix))
+		fmt.Fprintf(out.Out, "Mail and text messages are not sent: they are shown at %s/inbox\n", strings.TrimSuffix(p.PublicURL, api.Prefix))
 	}
 	if n := len(o.Webhooks); n > 0 && c.Secret == "" {
 		fmt.Fprintf(out.Out, "Events are posted to %d webhooks, signed with the secret in %s\n", n, filepath.Join(c.Data, "webhook.secret"))
@@ -78,7 +79,7 @@ const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789./_
 
 // demoUser makes the user and returns the password, "" if there are users
 // already.
-func demoUser(ctx context.Context, p *endpoint.Ports) (string, error) {
+func demoUser(ctx context.Context, p *api.Ports) (string, error) {
 	store := auth.NewUsers(p.Table, p.Now)
 	errFound := errors.New("found")
 	err := store.List(ctx, func(auth.User) error { return errFound })

@@ -11,8 +11,9 @@ import (
 	"ferry/shared/boot/local"
 	"ferry/shared/table"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/notify"
+
+	"ferry/shared/api"
 )
 
 type outboxCommands struct {
@@ -32,11 +33,11 @@ func (outboxCommands) Help() string {
 
 // onTable runs f on the table of the data.
 func (s store) onTable(ctx context.Context, f func(table.Table, time.Time) error) error {
-	return s.onPorts(ctx, func(p *endpoint.Ports) error { return f(p.Table, p.Now()) })
+	return s.onPorts(ctx, func(p *api.Ports) error { return f(p.Table, p.Now()) })
 }
 
-func (s store) onPorts(ctx context.Context, f func(*endpoint.Ports) error) (err error) {
-	p, done, err := s.open(ctx, endpoint.Settings{}, local.Options{Existing: true}, boot.Table)
+func (s store) onPorts(ctx context.Context, f func(*api.Ports) error) (err error) {
+	p, done, err := s.open(ctx, api.Settings{}, local.Options{Existing: true}, boot.Table)
 	if err != nil {
 		return err
 	}
@@ -235,7 +236,7 @@ type outboxCancel struct {
 }
 
 func (c outboxCancel) Run(ctx context.Context, out console) error {
-	return c.onPorts(ctx, func(p *endpoint.Ports) error {
+	return c.onPorts(ctx, func(p *api.Ports) error {
 		return each(out, c.IDs, "is cancelled", func(id string) error {
 			return notify.Cancel(ctx, p.Table, p.Now(), id, notify.Events(p.Recorder()))
 		})

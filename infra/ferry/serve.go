@@ -18,13 +18,13 @@ import (
 	"ferry/shared/boot/local"
 	"ferry/shared/table/sqlite"
 
-	"ferry/shared/api"
-	"ferry/shared/api/endpoint"
 	"ferry/shared/envelope"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
 	"ferry/shared/notify/mail/smtp"
 	"ferry/shared/notify/webhook"
+
+	"ferry/shared/api"
 )
 
 const (
@@ -100,7 +100,7 @@ func (c serveCommand) Run(ctx context.Context, out console) (err error) {
 	if err != nil {
 		return err
 	}
-	s, err := api.New(p, options)
+	s, err := local.NewService(p, options)
 	if err != nil {
 		return &coded{exitSettings, err}
 	}
@@ -124,12 +124,12 @@ func listen(addr string) (net.Listener, error) {
 	return l, nil
 }
 
-func (c serveCommand) settings(addr string) (endpoint.Settings, error) {
+func (c serveCommand) settings(addr string) (api.Settings, error) {
 	values := c.Retention.env()
 	maps.Copy(values, c.Notices.env())
 	values["FERRY_PUBLIC_URL"] = c.PublicURL
 	if c.PublicURL == "" {
-		values["FERRY_PUBLIC_URL"] = "http://" + addr + endpoint.Prefix
+		values["FERRY_PUBLIC_URL"] = "http://" + addr + api.Prefix
 	}
 	values["FERRY_PHONE_REGION"] = c.PhoneRegion
 	values["FERRY_MAX_BODY"] = c.MaxBody
@@ -154,8 +154,8 @@ func (c serveCommand) logger(out console) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(out.Err, nil))
 }
 
-func (c serveCommand) options(addr net.Addr, p *endpoint.Ports) (api.Options, error) {
-	o := api.Options{From: c.MailFrom, SweepEvery: sweepEvery, Grace: graceLocal}
+func (c serveCommand) options(addr net.Addr, p *api.Ports) (local.ServiceOptions, error) {
+	o := local.ServiceOptions{From: c.MailFrom, SweepEvery: sweepEvery, Grace: graceLocal}
 	var err error
 	if o.Origins, err = envelope.ParseOrigins(c.CORSOrigins); err != nil {
 		return o, &coded{exitSettings, fmt.Errorf("FERRY_CORS_ORIGINS: %w", err)}
@@ -186,7 +186,7 @@ func (c serveCommand) options(addr net.Addr, p *endpoint.Ports) (api.Options, er
 
 // listen makes what happens be recorded if there are webhooks. In the cloud a
 // setting says so.
-func (c serveCommand) listen(ctx context.Context, p *endpoint.Ports) error {
+func (c serveCommand) listen(ctx context.Context, p *api.Ports) error {
 	if c.inCloud() {
 		return nil
 	}
@@ -214,7 +214,7 @@ func (c serveCommand) webhooks() ([]string, []webhook.Secret, error) {
 func (c serveCommand) addresses() []string { return strings.Fields(strings.Join(c.Webhooks, " ")) }
 
 // serve answers requests until ctx ends, then lets those under way finish.
-func (c serveCommand) serve(ctx context.Context, l net.Listener, s *api.Service, p *endpoint.Ports) error {
+func (c serveCommand) serve(ctx context.Context, l net.Listener, s *local.Service, p *api.Ports) error {
 	handler := patient(s.Handler())
 	if c.TrustProxy {
 		handler = forwarded(handler)
@@ -254,7 +254,7 @@ func (c serveCommand) serve(ctx context.Context, l net.Listener, s *api.Service,
 }
 
 // openService opens a service that serves nobody, for single tasks.
-func (s store) openService(ctx context.Context, set endpoint.Settings) (*api.Service, func() error, error) {
+func (s store) openService(ctx context.Context, set api.Settings) (*local.Service, func() error, error) {
 	p, done, err := s.open(ctx, set, local.Options{Existing: true}, boot.Table, boot.Blobs, boot.LinkKey)
 	if err != nil {
 		return nil, nil, err
@@ -263,6 +263,6 @@ func (s store) openService(ctx context.Context, set endpoint.Settings) (*api.Ser
 	if s.inCloud() {
 		grace = graceCloud
 	}
-	sv, err := api.New(p, api.Options{From: "ferry@localhost", Grace: grace})
+	sv, err := local.NewService(p, local.ServiceOptions{From: "ferry@localhost", Grace: grace})
 	return sv, done, err
 }

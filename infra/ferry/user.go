@@ -18,9 +18,10 @@ import (
 	"ferry/shared/boot"
 	"ferry/shared/boot/local"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/auth"
 	"ferry/shared/notify"
+
+	"ferry/shared/api"
 )
 
 type userCommands struct {
@@ -34,8 +35,8 @@ type userCommands struct {
 }
 
 // accounts opens what the commands on users need.
-func (s store) accounts(ctx context.Context, o local.Options, ports ...boot.Port) (*endpoint.Ports, *auth.Users, func() error, error) {
-	p, done, err := s.open(ctx, endpoint.Settings{}, o, append(ports, boot.Table)...)
+func (s store) accounts(ctx context.Context, o local.Options, ports ...boot.Port) (*api.Ports, *auth.Users, func() error, error) {
+	p, done, err := s.open(ctx, api.Settings{}, o, append(ports, boot.Table)...)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -159,8 +160,8 @@ func (c userAdd) user() (auth.User, error) {
 			return u, &coded{exitUsage, fmt.Errorf("--phone is %w", err)}
 		}
 	}
-	if u.Lang != "" && !slices.Contains(endpoint.Languages(), u.Lang) {
-		return u, &coded{exitUsage, fmt.Errorf("--lang is one of %s", strings.Join(endpoint.Languages(), ", "))}
+	if u.Lang != "" && !slices.Contains(api.Languages(), u.Lang) {
+		return u, &coded{exitUsage, fmt.Errorf("--lang is one of %s", strings.Join(api.Languages(), ", "))}
 	}
 	if c.Quota < 0 || c.KeepDays < 0 || c.BackupDays < 0 {
 		return u, &coded{exitUsage, errors.New("--quota, --keep-days and --backup-days are not negative")}
@@ -234,7 +235,7 @@ type named struct {
 }
 
 // on runs f on the user, with its errors naming the user.
-func (c named) on(ctx context.Context, f func(*endpoint.Ports, *auth.Users, auth.User) error, ports ...boot.Port) (err error) {
+func (c named) on(ctx context.Context, f func(*api.Ports, *auth.Users, auth.User) error, ports ...boot.Port) (err error) {
 	name, err := canonical(c.Name)
 	if err != nil {
 		return err
@@ -260,7 +261,7 @@ type userShow struct {
 }
 
 func (c userShow) Run(ctx context.Context, out console) error {
-	return c.on(ctx, func(_ *endpoint.Ports, _ *auth.Users, u auth.User) error {
+	return c.on(ctx, func(_ *api.Ports, _ *auth.Users, u auth.User) error {
 		a := show(u)
 		if c.JSON {
 			return printJSON(out, a)
@@ -284,7 +285,7 @@ func (c userShow) Run(ctx context.Context, out console) error {
 type userDisable struct{ named }
 
 func (c userDisable) Run(ctx context.Context, out console) error {
-	return c.on(ctx, func(_ *endpoint.Ports, s *auth.Users, u auth.User) error {
+	return c.on(ctx, func(_ *api.Ports, s *auth.Users, u auth.User) error {
 		if err := s.Disable(ctx, u.Name); err != nil {
 			return err
 		}
@@ -296,7 +297,7 @@ func (c userDisable) Run(ctx context.Context, out console) error {
 type userEnable struct{ named }
 
 func (c userEnable) Run(ctx context.Context, out console) error {
-	return c.on(ctx, func(_ *endpoint.Ports, s *auth.Users, u auth.User) error {
+	return c.on(ctx, func(_ *api.Ports, s *auth.Users, u auth.User) error {
 		if u.State != auth.Disabled {
 			fmt.Fprintf(out.Err, "user %s is not disabled\n", u.Name)
 			return nil
@@ -316,7 +317,7 @@ type userReset struct {
 }
 
 func (c userReset) Run(ctx context.Context, out console) error {
-	return c.on(ctx, func(p *endpoint.Ports, s *auth.Users, u auth.User) error {
+	return c.on(ctx, func(p *api.Ports, s *auth.Users, u auth.User) error {
 		if u.State == auth.Disabled {
 			return &coded{exitUsage, fmt.Errorf("user %s is disabled; enable it first", u.Name)}
 		}
@@ -343,7 +344,7 @@ type userRemove struct {
 }
 
 func (c userRemove) Run(ctx context.Context, out console) error {
-	return c.on(ctx, func(p *endpoint.Ports, s *auth.Users, u auth.User) error {
+	return c.on(ctx, func(p *api.Ports, s *auth.Users, u auth.User) error {
 		if !c.Yes && !confirmed(out, u.Name) {
 			return &coded{exitUsage, errors.New("nothing was removed; type the name, or use --yes")}
 		}

@@ -14,7 +14,7 @@ import (
 	"ferry/shared/boot/boottest"
 
 	"ferry/shared/api"
-	"ferry/shared/api/endpoint"
+	"ferry/shared/boot/local"
 )
 
 // others are the functions that are no endpoints.
@@ -22,7 +22,7 @@ func others() []string { return []string{"email", "feedback", "linkkey", "relay"
 
 func names() []string {
 	names := others()
-	for _, e := range api.Endpoints() {
+	for _, e := range local.Endpoints() {
 		names = append(names, e.Name)
 	}
 	slices.Sort(names)
@@ -68,7 +68,7 @@ func TestEachEndpointHasItsFunctionResourceAndEvent(t *testing.T) {
 func TestRoutesAreThoseOfTheEndpoints(t *testing.T) {
 	t.Parallel()
 	functions := read(t).functions()
-	for _, e := range api.Endpoints() {
+	for _, e := range local.Endpoints() {
 		var got []string
 		for _, p := range functions[e.Name].events("HttpApi") {
 			got = append(got, show(p["Method"])+" "+show(p["Path"]))
@@ -83,20 +83,20 @@ func TestRoutesAreThoseOfTheEndpoints(t *testing.T) {
 }
 
 // routes are an endpoint's. The one without any gets what is left over.
-func routes(e endpoint.Endpoint) []string {
+func routes(e api.Endpoint) []string {
 	if len(e.Routes) == 0 {
 		return []string{"<nil> <nil>"}
 	}
 	var all []string
 	for _, r := range e.Routes {
-		all = append(all, r.Method+" "+endpoint.Prefix+r.Path)
+		all = append(all, r.Method+" "+api.Prefix+r.Path)
 	}
 	return all
 }
 
 func TestEachEventIsOneOfItsFunctionsRoute(t *testing.T) {
 	t.Parallel()
-	for _, e := range api.Endpoints() {
+	for _, e := range local.Endpoints() {
 		var event struct {
 			Version, Resource, Path, HTTPMethod string
 			RequestContext                      struct{ DomainName, Stage, ResourcePath, HTTPMethod, Path string }

@@ -15,8 +15,9 @@ import (
 	"ferry/shared/boot/port/snstopics"
 	"ferry/shared/boot/port/sqsqueue"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/boot/lambda"
+
+	"ferry/shared/api"
 )
 
 // asked returns a getenv that notes what it is asked for, in Ferry's names.
@@ -43,7 +44,7 @@ func variables(t *testing.T, name string) []string {
 		t.Fatalf("the port %s is new: say here what it is", name)
 	}
 	getenv, names := asked()
-	if err := open(&lambda.Cloud{Getenv: getenv}, &endpoint.Ports{}); err == nil && name != "smstext" {
+	if err := open(&lambda.Cloud{Getenv: getenv}, &api.Ports{}); err == nil && name != "smstext" {
 		t.Errorf("the port %s opens without a name", name)
 	}
 	return names()

@@ -23,11 +23,12 @@ import (
 	"ferry/shared/files"
 	"ferry/shared/table"
 
-	"ferry/shared/api"
-	"ferry/shared/api/endpoint"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/worker"
 	"ferry/shared/notify"
+
+	"ferry/shared/api"
+	"ferry/shared/boot/local"
 )
 
 func scenarios() map[string]func(*stage) {
@@ -274,11 +275,11 @@ func downloadFile(s *stage) {
 	download(s, "/download/file?k=", blob.Files, 1)
 }
 
-func (s *stage) endpoint() endpoint.Endpoint {
+func (s *stage) endpoint() api.Endpoint {
 	s.Helper()
 	name := s.Name()[strings.LastIndexByte(s.Name(), '/')+1:]
-	i := slices.IndexFunc(api.Endpoints(), func(e endpoint.Endpoint) bool { return e.Name == name })
-	return api.Endpoints()[i]
+	i := slices.IndexFunc(local.Endpoints(), func(e api.Endpoint) bool { return e.Name == name })
+	return local.Endpoints()[i]
 }
 
 func filesDelete(s *stage) {

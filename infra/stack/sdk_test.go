@@ -35,8 +35,9 @@ import (
 	"ferry/shared/table"
 	"ferry/shared/table/dynamo"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/boot/lambda"
+
+	"ferry/shared/api"
 )
 
 // TestEachCallOfTheSDKIsAllowed drives the functions as the test of their
@@ -85,7 +86,7 @@ func (s *stage) onAWS(name string) *network {
 		_, err := client.CreateBucket(s.Context(), &awss3.CreateBucketInput{Bucket: &bucket})
 		s.check(err)
 	}
-	open := func(cfg aws.Config, p *endpoint.Ports, ports ...lambda.Opener) {
+	open := func(cfg aws.Config, p *api.Ports, ports ...lambda.Opener) {
 		c := &lambda.Cloud{Config: cfg, Getenv: func(variable string) string {
 			if v, ok := names[variable]; ok {
 				return v

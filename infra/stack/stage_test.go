@@ -16,9 +16,10 @@ import (
 	"ferry/shared/boot/linkkey"
 	"ferry/shared/files"
 
-	"ferry/shared/api"
-	"ferry/shared/api/endpoint"
 	"ferry/shared/boot/lambda"
+
+	"ferry/shared/api"
+	"ferry/shared/boot/local"
 )
 
 // stage is a function with the ports that its main names, recorded; the others
@@ -26,8 +27,8 @@ import (
 type stage struct {
 	*testing.T
 	uses   *uses
-	real   *endpoint.Ports
-	ports  *endpoint.Ports
+	real   *api.Ports
+	ports  *api.Ports
 	keys   linkkey.Store
 	others *interlopers
 	cloud  boottest.Cloud
@@ -72,7 +73,7 @@ func newStage(t *testing.T, name string) *stage {
 		}
 	}
 	s.ports = &p
-	for _, e := range api.Endpoints() {
+	for _, e := range local.Endpoints() {
 		if e.Name == name {
 			s.h = lambda.With(&p).Handler(e)
 		}

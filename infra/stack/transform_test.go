@@ -12,7 +12,7 @@ import (
 	"ferry/shared/boot/boottest"
 
 	"ferry/shared/api"
-	"ferry/shared/api/endpoint"
+	"ferry/shared/boot/local"
 )
 
 // transformed is the template as CloudFormation gets it, made by the same code
@@ -55,9 +55,9 @@ func TestTheTransformedAPIHasEachRouteAndMayCallItsFunction(t *testing.T) {
 			got = append(got, strings.ToUpper(method)+" "+path+" "+calls(integration["uri"]))
 		}
 	}
-	for _, e := range api.Endpoints() {
+	for _, e := range local.Endpoints() {
 		for _, r := range e.Routes {
-			want = append(want, r.Method+" "+endpoint.Prefix+r.Path+" "+e.Name)
+			want = append(want, r.Method+" "+api.Prefix+r.Path+" "+e.Name)
 		}
 		if len(e.Routes) == 0 {
 			want = append(want, "X-AMAZON-APIGATEWAY-ANY-METHOD /$default "+e.Name)

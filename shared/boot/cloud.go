@@ -11,26 +11,27 @@ import (
 	"ferry/shared/boot/port/dynamotable"
 	"ferry/shared/boot/port/s3blobs"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/boot/lambda"
+
+	"ferry/shared/api"
 )
 
 // Port opens one port and puts it in place.
 type Port = lambda.Opener
 
 // Table opens the table that FERRY_TABLE names.
-func Table(c *lambda.Cloud, p *endpoint.Ports) error { return dynamotable.Open(c, p) }
+func Table(c *lambda.Cloud, p *api.Ports) error { return dynamotable.Open(c, p) }
 
 // Blobs opens the buckets that FERRY_FILES_BUCKET and FERRY_BACKUP_BUCKET name.
-func Blobs(c *lambda.Cloud, p *endpoint.Ports) error { return s3blobs.Open(c, p) }
+func Blobs(c *lambda.Cloud, p *api.Ports) error { return s3blobs.Open(c, p) }
 
 // LinkKey reads the key that links are made with from the parameter that
 // FERRY_KEY_PARAMETER names.
-func LinkKey(c *lambda.Cloud, p *endpoint.Ports) error { return lambda.LinkKey(c, p) }
+func LinkKey(c *lambda.Cloud, p *api.Ports) error { return lambda.LinkKey(c, p) }
 
 // OpenPorts opens ports on AWS. The SDK's own configuration is honoured: its
 // variables, such as AWS_PROFILE, AWS_REGION and AWS_ENDPOINT_URL, and its files.
-func OpenPorts(ctx context.Context, settings endpoint.Settings, getenv func(string) string, ports ...Port) (*endpoint.Ports, error) {
+func OpenPorts(ctx context.Context, settings api.Settings, getenv func(string) string, ports ...Port) (*api.Ports, error) {
 	p, err := lambda.Base(settings)
 	if err != nil {
 		return nil, err

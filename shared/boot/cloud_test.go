@@ -21,11 +21,12 @@ import (
 	"ferry/shared/boot/port/s3blobs"
 	"ferry/shared/table/dynamo"
 
-	"ferry/shared/api"
-	"ferry/shared/api/endpoint"
 	"ferry/shared/auth"
 	ferrylambda "ferry/shared/boot/lambda"
 	"ferry/shared/boot/worker"
+
+	"ferry/shared/api"
+	"ferry/shared/boot/local"
 )
 
 // stack makes an empty table and empty buckets in the stand-ins for AWS, and a
@@ -94,7 +95,7 @@ func openedOn(t *testing.T, getenv func(string) string) *ferrylambda.Function {
 
 func TestEveryEventGetsItsExpectedResponseOnAWS(t *testing.T) {
 	t.Parallel()
-	for _, e := range api.Endpoints() {
+	for _, e := range local.Endpoints() {
 		t.Run(e.Name, func(t *testing.T) {
 			t.Parallel()
 			f := opened(t)
@@ -129,7 +130,7 @@ func TestTheScheduledEventSweepsOnAWS(t *testing.T) {
 
 func TestAProgramOpensTheStacksData(t *testing.T) {
 	t.Parallel()
-	p, err := boot.OpenPorts(t.Context(), endpoint.Settings{PublicURL: "https://files.example.com/v1"}, stack(t), boot.Table, boot.Blobs, boot.LinkKey)
+	p, err := boot.OpenPorts(t.Context(), api.Settings{PublicURL: "https://files.example.com/v1"}, stack(t), boot.Table, boot.Blobs, boot.LinkKey)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +143,7 @@ func TestAProgramOpensTheStacksData(t *testing.T) {
 
 func TestAProgramIsToldWhatIsMissing(t *testing.T) {
 	t.Parallel()
-	_, err := boot.OpenPorts(t.Context(), endpoint.Settings{}, func(string) string { return "" }, boot.Table, boot.Blobs, boot.LinkKey)
+	_, err := boot.OpenPorts(t.Context(), api.Settings{}, func(string) string { return "" }, boot.Table, boot.Blobs, boot.LinkKey)
 	if err == nil || !strings.Contains(err.Error(), "FERRY_TABLE is not set") {
 		t.Errorf("the error is %v", err)
 	}

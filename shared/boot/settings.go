@@ -1,11 +1,12 @@
 package boot
 
 import (
-	"ferry/shared/api/endpoint"
 	"ferry/shared/boot/lambda"
+
+	"ferry/shared/api"
 )
 
 // Settings reads the settings from the environment; see settings.Read.
-func Settings(getenv func(string) string) (endpoint.Settings, error) {
+func Settings(getenv func(string) string) (api.Settings, error) {
 	return lambda.ReadSettings(getenv)
 }

@@ -15,12 +15,13 @@ import (
 	"ferry/shared/table"
 
 	"ferry/shared/api/account"
-	"ferry/shared/api/endpoint"
 	"ferry/shared/api/upload"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/worker"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
+
+	"ferry/shared/api"
 )
 
 // TestTheIDOfARequestIsFoundAtEachStage follows one from the gateway's event to
@@ -105,7 +106,7 @@ func TestTheMetricsAreOfLinesThatAreLogged(t *testing.T) {
 	}
 	logged(t, &log, "request", lambda.Bytes, float64(len(answer.Body)))
 
-	broken := lambda.With(&endpoint.Ports{Settings: ports.Settings, Now: ports.Now, Log: ports.Log})
+	broken := lambda.With(&api.Ports{Settings: ports.Settings, Now: ports.Now, Log: ports.Log})
 	log.Reset()
 	if answer, err = lambda.Gateway(broken.Handler(account.Login()), broken.Ports)(t.Context(), e); err != nil || answer.StatusCode != 500 {
 		t.Fatalf("status %d, %v", answer.StatusCode, err)

@@ -15,7 +15,6 @@ import (
 	"ferry/shared/client"
 
 	"ferry/shared/api"
-	"ferry/shared/api/endpoint"
 )
 
 // serve runs a service with the user ann in a temporary folder.
@@ -26,13 +25,13 @@ func serve() (url, dir string, end func()) {
 	}
 	server := httptest.NewUnstartedServer(nil)
 	url = "http://" + server.Listener.Addr().String() + "/v1"
-	data, err := local.Open(filepath.Join(dir, "data"), endpoint.Settings{PublicURL: url}, local.Options{
+	data, err := local.Open(filepath.Join(dir, "data"), api.Settings{PublicURL: url}, local.Options{
 		Hash: auth.Params{Memory: 64, Time: 1, Threads: 1}, Now: time.Now, NoSync: true, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	s, err := api.New(data.Ports, api.Options{From: "Ferry <ferry@localhost>", Grace: time.Hour})
+	s, err := local.NewService(data.Ports, local.ServiceOptions{From: "Ferry <ferry@localhost>", Grace: time.Hour})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -7,10 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/api"
 	"ferry/shared/api/apitest"
-	"ferry/shared/api/endpoint"
 	"ferry/shared/envelope"
+
+	"ferry/shared/api"
+	"ferry/shared/boot/local"
 )
 
 const (
@@ -25,7 +26,7 @@ func begin(t *testing.T, origins string) *apitest.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := apitest.New(t, func(_ *endpoint.Settings, so *api.Options) { so.Origins = o })
+	s := apitest.New(t, func(_ *api.Settings, so *local.ServiceOptions) { so.Origins = o })
 	s.AddUser("alice", password)
 	return s
 }

@@ -13,8 +13,9 @@ import (
 	"ferry/shared/files"
 
 	"ferry/shared/api/apitest"
-	"ferry/shared/api/endpoint"
 	"ferry/shared/auth"
+
+	"ferry/shared/api"
 )
 
 const day = 24 * time.Hour
@@ -62,7 +63,7 @@ func TestLinksStayTheSameFromListToList(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := apitest.Open(t, dir, fixedURL)
-	s.Base = s.Root + endpoint.Prefix
+	s.Base = s.Root + api.Prefix
 	s.AddUser("alice", password)
 	bearer := s.Login("alice", password)
 	want := fmt.Sprint(s.Put(bearer, "file=a", "1").Files, s.Put(bearer, "file=b", "2").Files)
@@ -77,7 +78,7 @@ func TestLinksStayTheSameFromListToList(t *testing.T) {
 	}
 	s.Close()
 	s = apitest.Open(t, dir, fixedURL)
-	s.Base = s.Root + endpoint.Prefix
+	s.Base = s.Root + api.Prefix
 	if got := list(); got != want {
 		t.Fatalf("after a restart the list is %s, want %s", got, want)
 	}

@@ -10,10 +10,11 @@ import (
 	"ferry/shared/blob"
 	"ferry/shared/files"
 
-	"ferry/shared/api"
 	"ferry/shared/api/apitest"
-	"ferry/shared/api/endpoint"
 	"ferry/shared/auth"
+
+	"ferry/shared/api"
+	"ferry/shared/boot/local"
 )
 
 const password = "a password for tests"
@@ -112,4 +113,4 @@ func (c caller) sound(want int) {
 }
 
 // fixedURL makes links that are the same whatever port a test's server gets.
-func fixedURL(s *endpoint.Settings, _ *api.Options) { s.PublicURL = "https://ferry.example/v1" }
+func fixedURL(s *api.Settings, _ *local.ServiceOptions) { s.PublicURL = "https://ferry.example/v1" }

@@ -12,10 +12,11 @@ import (
 	"ferry/shared/blob"
 	"ferry/shared/files"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
 	"ferry/shared/notify/sms"
+
+	"ferry/shared/api"
 )
 
 // golden compares with a file of testdata, and writes it where UPDATE_GOLDEN is set.
@@ -38,7 +39,7 @@ func golden(t *testing.T, name, got string) {
 
 func TestMessagesInEachLanguage(t *testing.T) {
 	t.Parallel()
-	for _, lang := range endpoint.Languages() {
+	for _, lang := range api.Languages() {
 		t.Run(lang, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
@@ -72,7 +73,7 @@ func TestMessagesInEachLanguage(t *testing.T) {
 
 func TestEveryLanguageOfTheServiceIsSpoken(t *testing.T) {
 	t.Parallel()
-	for _, lang := range endpoint.Languages() {
+	for _, lang := range api.Languages() {
 		if got := notify.SayLang(lang); got != lang {
 			t.Errorf("%s is answered in %s", lang, got)
 		}
@@ -114,7 +115,7 @@ func TestDatesForPeople(t *testing.T) {
 	t.Parallel()
 	for month := time.January; month <= time.December; month++ {
 		at := time.Date(2027, month, 1, 9, 5, 0, 0, time.UTC).Unix()
-		for _, lang := range endpoint.Languages() {
+		for _, lang := range api.Languages() {
 			if got := notify.Date(lang, at); !strings.Contains(got, "2027, 09:05 UTC") {
 				t.Errorf("%v in %s is %q", month, lang, got)
 			}

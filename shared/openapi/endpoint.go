@@ -6,20 +6,20 @@ import (
 	"io"
 	"net/http"
 
-	"ferry/shared/api/endpoint"
+	"ferry/shared/api"
 )
 
 // Endpoint names the endpoint and its routes.
-func Endpoint() endpoint.Endpoint {
-	return endpoint.Endpoint{
+func Endpoint() api.Endpoint {
+	return api.Endpoint{
 		Name:   "openapi",
-		Routes: []endpoint.Route{{Method: "GET", Path: "/openapi.json"}, {Method: "HEAD", Path: "/openapi.json"}},
+		Routes: []api.Route{{Method: "GET", Path: "/openapi.json"}, {Method: "HEAD", Path: "/openapi.json"}},
 		New:    New,
 	}
 }
 
 // New returns the handler. It needs no port.
-func New(p *endpoint.Ports) http.Handler {
+func New(p *api.Ports) http.Handler {
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.Header().Set("Cache-Control", "public, max-age=300")

@@ -8,14 +8,15 @@ import (
 	"slices"
 	"strings"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/envelope"
+
+	"ferry/shared/api"
 )
 
 // Endpoint names the endpoint. It has no routes of its own: it is the
 // gateway's $default route and the local server's fallback.
-func NotFound() endpoint.Endpoint {
-	return endpoint.Endpoint{Name: "notfound", New: NewNotFound}
+func NotFound() api.Endpoint {
+	return api.Endpoint{Name: "notfound", New: NewNotFound}
 }
 
 // isPreflight tells a browser's question whether a page of another origin may
@@ -27,10 +28,10 @@ func isPreflight(r *http.Request) bool {
 
 // New returns the handler. It needs no port: which methods a path has it reads
 // from the interface's description, so that it need not know the endpoints.
-func NewNotFound(p *endpoint.Ports) http.Handler {
+func NewNotFound(p *api.Ports) http.Handler {
 	paths := Paths()
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
-		path, ok := strings.CutPrefix(r.URL.Path, endpoint.Prefix)
+		path, ok := strings.CutPrefix(r.URL.Path, api.Prefix)
 		allow := paths.Methods(path)
 		if ok && len(allow) > 0 && isPreflight(r) {
 			w.WriteHeader(http.StatusNoContent)
@@ -46,8 +47,8 @@ func NewNotFound(p *endpoint.Ports) http.Handler {
 			}
 		}
 		if !ok {
-			return envelope.NewFault(envelope.NotFound, "all addresses of this service begin with %s", endpoint.Prefix)
+			return envelope.NewFault(envelope.NotFound, "all addresses of this service begin with %s", api.Prefix)
 		}
-		return envelope.NewFault(envelope.NotFound, "there is nothing at this address; see %s/openapi.json", endpoint.Prefix)
+		return envelope.NewFault(envelope.NotFound, "there is nothing at this address; see %s/openapi.json", api.Prefix)
 	})
 }

@@ -5,8 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/api"
 	"ferry/shared/api/apitest"
+
+	"ferry/shared/boot/local"
 )
 
 func TestUnknownPathsAreNotFound(t *testing.T) {
@@ -27,7 +28,7 @@ func TestOtherMethodsOfAPathAreNamed(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	methods := map[string][]string{}
-	for _, e := range api.Endpoints() {
+	for _, e := range local.Endpoints() {
 		for _, r := range e.Routes {
 			methods[r.Path] = append(methods[r.Path], r.Method)
 		}

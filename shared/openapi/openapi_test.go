@@ -9,8 +9,9 @@ import (
 
 	"ferry/shared/openapi"
 
-	"ferry/shared/api"
 	"ferry/shared/api/upload"
+
+	"ferry/shared/boot/local"
 )
 
 func document(t *testing.T, base string) *openapi3.T {
@@ -50,7 +51,7 @@ func TestTheDocumentDescribesEachRouteAndNoOther(t *testing.T) {
 			described[m+" "+path] = true
 		}
 	}
-	for _, e := range api.Endpoints() {
+	for _, e := range local.Endpoints() {
 		for _, r := range e.Routes {
 			route := r.Method + " " + r.Path
 			if !described[route] {

@@ -18,8 +18,9 @@ import (
 	"ferry/shared/files"
 	"ferry/shared/table"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/notify"
+
+	"ferry/shared/api"
 )
 
 // mailsAtOnce is how many mails ferry serve sends at once.
@@ -67,7 +68,7 @@ func (b *bench) outbox(s *sink) (speed float64, peak int64, err error) {
 
 // fillOutbox writes a file and the notices of so many recipients.
 func fillOutbox(ctx context.Context, dir string, count int) error {
-	data, err := local.Open(dir, endpoint.Settings{}, local.Options{NoSync: true})
+	data, err := local.Open(dir, api.Settings{}, local.Options{NoSync: true})
 	if err != nil {
 		return err
 	}

@@ -8,21 +8,22 @@ import (
 	"ferry/shared/accounts"
 	"ferry/shared/envelope"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/auth"
+
+	"ferry/shared/api"
 )
 
 // Endpoint names the endpoint and its routes.
-func Change() endpoint.Endpoint {
-	return endpoint.Endpoint{
+func Change() api.Endpoint {
+	return api.Endpoint{
 		Name:   "authchange",
-		Routes: []endpoint.Route{{Method: "POST", Path: "/auth/change"}},
+		Routes: []api.Route{{Method: "POST", Path: "/auth/change"}},
 		New:    NewChange,
 	}
 }
 
 // New returns the handler. It needs the port Table.
-func NewChange(p *endpoint.Ports) http.Handler {
+func NewChange(p *api.Ports) http.Handler {
 	service, outlet := p.Accounts(), p.Outlet()
 	outlet.Links = true
 	return outlet.Handler(func(w http.ResponseWriter, r *http.Request) error {
@@ -36,7 +37,7 @@ func NewChange(p *endpoint.Ports) http.Handler {
 		}
 		return envelope.Write(w, p.Now(), envelope.Success{
 			Description: envelope.Forget, User: user,
-			LinkURL: auth.ChangeLink(p.Base(r.Context()), endpoint.Lang(r, auth.User{}), c.Token),
+			LinkURL: auth.ChangeLink(p.Base(r.Context()), api.Lang(r, auth.User{}), c.Token),
 		})
 	})
 }
@@ -44,11 +45,11 @@ func NewChange(p *endpoint.Ports) http.Handler {
 // read takes PIN and password from the query or from a form, so that they
 // need not stand in a URL.
 func read(w http.ResponseWriter, r *http.Request) (accounts.Change, error) {
-	q, err := endpoint.Query(r)
+	q, err := api.Query(r)
 	if err != nil {
 		return accounts.Change{}, err
 	}
-	form, _, err := endpoint.Form(w, r)
+	form, _, err := api.Form(w, r)
 	if err != nil {
 		return accounts.Change{}, err
 	}

@@ -8,21 +8,22 @@ import (
 
 	"ferry/shared/envelope"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/auth"
+
+	"ferry/shared/api"
 )
 
 // Endpoint names the endpoint and its routes.
-func First() endpoint.Endpoint {
-	return endpoint.Endpoint{
+func First() api.Endpoint {
+	return api.Endpoint{
 		Name:   "authfirst",
-		Routes: []endpoint.Route{{Method: "POST", Path: "/auth/first"}},
+		Routes: []api.Route{{Method: "POST", Path: "/auth/first"}},
 		New:    NewFirst,
 	}
 }
 
 // New returns the handler. It needs the port Table.
-func NewFirst(p *endpoint.Ports) http.Handler {
+func NewFirst(p *api.Ports) http.Handler {
 	check, service := p.Auth(), p.Accounts()
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
 		u, err := check.BasicAny(r)
@@ -35,7 +36,7 @@ func NewFirst(p *endpoint.Ports) http.Handler {
 		}
 		return envelope.Write(w, p.Now(), envelope.Success{
 			Description: envelope.First, User: u.Name,
-			LinkURL: auth.ChangeLink(p.Base(r.Context()), endpoint.Lang(r, u), token),
+			LinkURL: auth.ChangeLink(p.Base(r.Context()), api.Lang(r, u), token),
 		})
 	})
 }

@@ -7,25 +7,26 @@ import (
 
 	"ferry/shared/envelope"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/auth"
+
+	"ferry/shared/api"
 )
 
 // Endpoint names the endpoint and its routes.
-func Forget() endpoint.Endpoint {
-	return endpoint.Endpoint{
+func Forget() api.Endpoint {
+	return api.Endpoint{
 		Name:   "authforget",
-		Routes: []endpoint.Route{{Method: "GET", Path: "/auth/forget"}},
+		Routes: []api.Route{{Method: "GET", Path: "/auth/forget"}},
 		New:    NewForget,
 	}
 }
 
 // New returns the handler. It needs the port Table and the link key.
-func NewForget(p *endpoint.Ports) http.Handler {
+func NewForget(p *api.Ports) http.Handler {
 	service, outlet := p.Accounts(), p.Outlet()
 	outlet.Links = true
 	return outlet.Handler(func(w http.ResponseWriter, r *http.Request) error {
-		q, err := endpoint.Query(r)
+		q, err := api.Query(r)
 		if err != nil {
 			return err
 		}
@@ -33,7 +34,7 @@ func NewForget(p *endpoint.Ports) http.Handler {
 		if name == "" {
 			return envelope.NewFault(envelope.Invalid, "the query parameter u, the user's name, is missing")
 		}
-		base, lang := p.Base(r.Context()), endpoint.Lang(r, auth.User{})
+		base, lang := p.Base(r.Context()), api.Lang(r, auth.User{})
 		token, user, err := service.Forget(r.Context(), name, base, lang)
 		if err != nil {
 			return err

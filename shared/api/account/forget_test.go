@@ -8,10 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api"
 	"ferry/shared/api/apitest"
-	"ferry/shared/api/endpoint"
 	"ferry/shared/auth"
+
+	"ferry/shared/api"
+	"ferry/shared/boot/local"
 )
 
 const authforgetPassword = "a password to try"
@@ -26,7 +27,7 @@ func authforgetStart(t *testing.T, options ...apitest.Option) *apitest.Server {
 	return s
 }
 
-func hiding(set *endpoint.Settings, _ *api.Options) { set.HideUsers = true }
+func hiding(set *api.Settings, _ *local.ServiceOptions) { set.HideUsers = true }
 
 func TestForgetAnswersByTheStateOfTheUser(t *testing.T) {
 	t.Parallel()

@@ -8,20 +8,20 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
 
-	"ferry/shared/api/endpoint"
+	"ferry/shared/api"
 )
 
 // Endpoint names the endpoint and its routes.
-func Login() endpoint.Endpoint {
-	return endpoint.Endpoint{
+func Login() api.Endpoint {
+	return api.Endpoint{
 		Name:   "authlogin",
-		Routes: []endpoint.Route{{Method: "POST", Path: "/auth/login"}},
+		Routes: []api.Route{{Method: "POST", Path: "/auth/login"}},
 		New:    NewLogin,
 	}
 }
 
 // New returns the handler. It needs the port Table.
-func NewLogin(p *endpoint.Ports) http.Handler {
+func NewLogin(p *api.Ports) http.Handler {
 	check := p.Auth()
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
 		name, password, ok := r.BasicAuth()

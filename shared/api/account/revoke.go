@@ -5,25 +5,26 @@ package account
 import (
 	"net/http"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/envelope"
+
+	"ferry/shared/api"
 )
 
 // Endpoint names the endpoint and its routes.
-func Revoke() endpoint.Endpoint {
-	return endpoint.Endpoint{
+func Revoke() api.Endpoint {
+	return api.Endpoint{
 		Name:   "oauthrevoke",
-		Routes: []endpoint.Route{{Method: "POST", Path: "/oauth2/revoke"}},
+		Routes: []api.Route{{Method: "POST", Path: "/oauth2/revoke"}},
 		New:    NewRevoke,
 	}
 }
 
 // New returns the handler. It needs the port Table. Who has a token may end
 // it; a token that is none is answered alike.
-func NewRevoke(p *endpoint.Ports) http.Handler {
+func NewRevoke(p *api.Ports) http.Handler {
 	check := p.Auth()
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
-		form, ok, err := endpoint.Form(w, r)
+		form, ok, err := api.Form(w, r)
 		if err != nil {
 			return err
 		}

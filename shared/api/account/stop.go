@@ -9,16 +9,17 @@ import (
 
 	"ferry/shared/envelope"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/auth"
 	"ferry/shared/notify"
+
+	"ferry/shared/api"
 )
 
 // Endpoint names the endpoint and its routes.
-func Stop() endpoint.Endpoint {
-	return endpoint.Endpoint{
+func Stop() api.Endpoint {
+	return api.Endpoint{
 		Name:   "notificationsstop",
-		Routes: []endpoint.Route{{Method: "GET", Path: "/notifications/stop"}, {Method: "POST", Path: "/notifications/stop"}},
+		Routes: []api.Route{{Method: "GET", Path: "/notifications/stop"}, {Method: "POST", Path: "/notifications/stop"}},
 		New:    NewStop,
 	}
 }
@@ -31,7 +32,7 @@ func Stop() endpoint.Endpoint {
 // their user presses their own button), and may come any number of times. A
 // request costs one call to the table, or two if it ends a wish or repeats one,
 // and none if the token is wrong.
-func NewStop(p *endpoint.Ports) http.Handler {
+func NewStop(p *api.Ports) http.Handler {
 	s := server{p}
 	programs := p.Outlet()
 	programs.Links = true
@@ -48,9 +49,9 @@ func NewStop(p *endpoint.Ports) http.Handler {
 	})
 }
 
-func isPerson(r *http.Request) bool { return endpoint.Prefers(r, "text/html") != "" }
+func isPerson(r *http.Request) bool { return api.Prefers(r, "text/html") != "" }
 
-type server struct{ ports *endpoint.Ports }
+type server struct{ ports *api.Ports }
 
 // state is how things stand for an address.
 type state int
@@ -77,14 +78,14 @@ func (s server) serve(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if isPerson(r) {
-		return writePage(w, http.StatusOK, wordsOf(endpoint.Lang(r, auth.User{})).page(now, address))
+		return writePage(w, http.StatusOK, wordsOf(api.Lang(r, auth.User{})).page(now, address))
 	}
 	return envelope.Write(w, s.ports.Now(), envelope.Success{Description: envelope.Stop})
 }
 
 // address is the one that the request's token is for.
 func (s server) address(r *http.Request) (string, error) {
-	q, err := endpoint.Query(r)
+	q, err := api.Query(r)
 	if err != nil {
 		return "", err
 	}
@@ -118,7 +119,7 @@ func stateOf(e notify.Suppression) state {
 // change stops the mails or, with undo in a form, lets them come again. An
 // address that is on the list for another reason stays there for it.
 func (s server) change(w http.ResponseWriter, r *http.Request, address string) (state, error) {
-	form, _, err := endpoint.Form(w, r)
+	form, _, err := api.Form(w, r)
 	if err != nil {
 		return 0, err
 	}
@@ -133,7 +134,7 @@ func (s server) change(w http.ResponseWriter, r *http.Request, address string) (
 
 // errorPage tells a person who followed a link that it is none.
 func (s server) errorPage(w http.ResponseWriter, r *http.Request, status int) error {
-	words := wordsOf(endpoint.Lang(r, auth.User{}))
+	words := wordsOf(api.Lang(r, auth.User{}))
 	if status >= http.StatusInternalServerError || status == http.StatusTooManyRequests {
 		return writePage(w, status, page{Lang: words.lang, Title: words.sorry, Text: words.later})
 	}

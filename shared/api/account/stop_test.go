@@ -10,9 +10,10 @@ import (
 	"time"
 
 	"ferry/shared/api/apitest"
-	"ferry/shared/api/endpoint"
 	"ferry/shared/auth"
 	"ferry/shared/notify"
+
+	"ferry/shared/api"
 )
 
 const (
@@ -172,7 +173,7 @@ func TestThePageIsInEachLanguage(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	seen := map[string]string{}
-	for _, lang := range endpoint.Languages() {
+	for _, lang := range api.Languages() {
 		for _, form := range []string{"", "x=", "undo=1"} {
 			resp, got := page(s, path(s, lang), form)
 			_, title, _ := strings.Cut(got, "<h1>")

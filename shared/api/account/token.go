@@ -9,14 +9,14 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
 
-	"ferry/shared/api/endpoint"
+	"ferry/shared/api"
 )
 
 // Endpoint names the endpoint and its routes.
-func Token() endpoint.Endpoint {
-	return endpoint.Endpoint{
+func Token() api.Endpoint {
+	return api.Endpoint{
 		Name:   "oauthtoken",
-		Routes: []endpoint.Route{{Method: "POST", Path: "/oauth2/token"}},
+		Routes: []api.Route{{Method: "POST", Path: "/oauth2/token"}},
 		New:    NewToken,
 	}
 }
@@ -35,13 +35,13 @@ type failure struct {
 }
 
 // New returns the handler. It needs the port Table.
-func NewToken(p *endpoint.Ports) http.Handler {
+func NewToken(p *api.Ports) http.Handler {
 	check, outlet := p.Auth(), p.Outlet()
 	outlet.WriteError = func(w http.ResponseWriter, r *http.Request, status int) error {
 		return write(w, status, failure{status, phrase(status), p.Base(r.Context())})
 	}
 	return outlet.Handler(func(w http.ResponseWriter, r *http.Request) error {
-		form, ok, err := endpoint.Form(w, r)
+		form, ok, err := api.Form(w, r)
 		if err != nil {
 			return err
 		}

@@ -15,7 +15,7 @@ import (
 
 	"ferry/shared/openapi"
 
-	"ferry/shared/api/endpoint"
+	"ferry/shared/api"
 )
 
 // contract is the interface's description, to which responses are held.
@@ -36,7 +36,7 @@ func (c contract) check(r *http.Request, resp *http.Response, body []byte) error
 	if resp.Header.Get("X-Amz-Request-Id") != "" {
 		return nil // the store's answer
 	}
-	path, ok := strings.CutPrefix(r.URL.EscapedPath(), endpoint.Prefix)
+	path, ok := strings.CutPrefix(r.URL.EscapedPath(), api.Prefix)
 	if !ok && resp.StatusCode != http.StatusNotFound {
 		return nil
 	}

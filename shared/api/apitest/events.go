@@ -8,13 +8,14 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"ferry/shared/api"
-	"ferry/shared/api/endpoint"
 	"ferry/shared/notify"
+
+	"ferry/shared/api"
+	"ferry/shared/boot/local"
 )
 
 // Listening makes a service record public events.
-func Listening(s *endpoint.Settings, _ *api.Options) { s.Events = true }
+func Listening(s *api.Settings, _ *local.ServiceOptions) { s.Events = true }
 
 // Event is a recorded event, read loosely.
 type Event struct {

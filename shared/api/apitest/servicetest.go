@@ -20,9 +20,9 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/boot/local"
 
-	"ferry/shared/api"
-	"ferry/shared/api/endpoint"
 	"ferry/shared/notify"
+
+	"ferry/shared/api"
 )
 
 // Clock is a clock that tests move. It keeps the monotonic part that an
@@ -51,7 +51,7 @@ type Server struct {
 	Dir     string // its data
 	Clock   *Clock
 	Data    *local.Data
-	Service *api.Service
+	Service *local.Service
 	Users   *auth.Users
 	HTTP    *httptest.Server
 	Calls   *Calls // to the stores, by requests
@@ -62,7 +62,7 @@ type Server struct {
 }
 
 // Option changes how the service is started.
-type Option func(*endpoint.Settings, *api.Options)
+type Option func(*api.Settings, *local.ServiceOptions)
 
 // Cheap are password costs for tests.
 func Cheap() auth.Params { return auth.Params{Memory: 64, Time: 1, Threads: 1} }
@@ -84,10 +84,10 @@ func Open(t testing.TB, dir string, options ...Option) *Server {
 	t.Helper()
 	unstarted := httptest.NewUnstartedServer(nil)
 	root := "http://" + unstarted.Listener.Addr().String()
-	settings := endpoint.Settings{PublicURL: root + endpoint.Prefix}
+	settings := api.Settings{PublicURL: root + api.Prefix}
 	settings.Retention.KeepDays, settings.Retention.BackupDays = 30, 90
 	settings.Notices = notify.Limits{PerHour: 1000, PerDay: 1000, PerRecipient: 1000}
-	so := api.Options{From: "Ferry <ferry@localhost>", ShowInbox: true, Grace: time.Hour}
+	so := local.ServiceOptions{From: "Ferry <ferry@localhost>", ShowInbox: true, Grace: time.Hour}
 	for _, o := range options {
 		o(&settings, &so)
 	}
@@ -103,7 +103,7 @@ func Open(t testing.TB, dir string, options ...Option) *Server {
 	data.Ports.Table = countedTable{data.Table, calls}
 	data.Ports.Blobs = countedStore{data.Disk, calls}
 	data.Ports.Parts = countedParts{data.Disk, calls}
-	s, err := api.New(data.Ports, so)
+	s, err := local.NewService(data.Ports, so)
 	if err != nil {
 		t.Fatalf("making the service: %v", err)
 	}

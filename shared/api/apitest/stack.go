@@ -14,9 +14,9 @@ import (
 	"ferry/infra/assembly"
 	"ferry/shared/boot/local"
 
-	"ferry/shared/api"
-	"ferry/shared/api/endpoint"
 	"ferry/shared/auth"
+
+	"ferry/shared/api"
 )
 
 // remote starts a stack of the template's functions and returns a Server that
@@ -39,13 +39,13 @@ func remote(t testing.TB, options int) *Server {
 	skip := func(why string) { t.Helper(); t.Skip(why) }
 	log := &Log{out: t.Output()}
 	p.Log = slog.New(slog.NewTextHandler(log, nil))
-	s, err := api.New(p, api.Options{From: "Ferry <ferry@localhost>"})
+	s, err := local.NewService(p, local.ServiceOptions{From: "Ferry <ferry@localhost>"})
 	if err != nil {
 		t.Fatalf("making the service: %v", err)
 	}
 	clock := &Clock{fixed: skip}
 	return &Server{
-		TB: t, Base: d.Base, Root: strings.TrimSuffix(d.Base, endpoint.Prefix), Clock: clock, Data: &local.Data{Ports: p},
+		TB: t, Base: d.Base, Root: strings.TrimSuffix(d.Base, api.Prefix), Clock: clock, Data: &local.Data{Ports: p},
 		Service: s, Users: auth.NewUsers(p.Table, clock.Now), Calls: &Calls{uncounted: skip}, Log: log, contract: c, close: func() {},
 	}
 }

@@ -9,27 +9,27 @@ import (
 	"ferry/shared/blob"
 	"ferry/shared/files"
 
-	"ferry/shared/api/endpoint"
+	"ferry/shared/api"
 )
 
 // Endpoint names the endpoint and its routes.
-func Delete() endpoint.Endpoint {
-	return endpoint.Endpoint{
+func Delete() api.Endpoint {
+	return api.Endpoint{
 		Name:   "filesdelete",
-		Routes: []endpoint.Route{{Method: "DELETE", Path: "/files/{id}"}},
+		Routes: []api.Route{{Method: "DELETE", Path: "/files/{id}"}},
 		New:    NewDelete,
 	}
 }
 
 // New returns the handler. It needs the ports Table and Blobs and the link key.
-func NewDelete(p *endpoint.Ports) http.Handler {
+func NewDelete(p *api.Ports) http.Handler {
 	check, service := p.Auth(), p.Files()
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
 		u, err := check.Request(r)
 		if err != nil {
 			return err
 		}
-		id, err := endpoint.FileID(r)
+		id, err := api.FileID(r)
 		if err != nil {
 			return err
 		}
@@ -38,7 +38,7 @@ func NewDelete(p *endpoint.Ports) http.Handler {
 			return err
 		}
 		return WriteList(r.Context(), w, p, ListPage{
-			User: u.Name, Area: blob.Backup, Lang: endpoint.Lang(r, u), Page: files.Page{Files: []files.Listed{service.Listed(f)}},
+			User: u.Name, Area: blob.Backup, Lang: api.Lang(r, u), Page: files.Page{Files: []files.Listed{service.Listed(f)}},
 		})
 	})
 }

@@ -17,9 +17,10 @@ import (
 	"ferry/shared/envelope"
 	"ferry/shared/files"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/auth"
 	"ferry/shared/wire"
+
+	"ferry/shared/api"
 )
 
 // signedFor is how long a redirect to the store stays good.
@@ -31,7 +32,7 @@ const signedFor = 60 * time.Second
 // A request costs one call to the table, one to the store if bytes leave, and
 // one more to the table to count a whole download, or a robot's look. A file
 // whose uploader wants to hear of its first download costs two for that.
-func newDownload(p *endpoint.Ports, area blob.Area, param string) http.Handler {
+func newDownload(p *api.Ports, area blob.Area, param string) http.Handler {
 	s := server{ports: p, files: p.Files(), area: area, param: param}
 	outlet := p.Outlet()
 	outlet.Links = true
@@ -39,14 +40,14 @@ func newDownload(p *endpoint.Ports, area blob.Area, param string) http.Handler {
 }
 
 type server struct {
-	ports *endpoint.Ports
+	ports *api.Ports
 	files *files.Service
 	area  blob.Area
 	param string
 }
 
 func (s server) serve(w http.ResponseWriter, r *http.Request) error {
-	q, err := endpoint.Query(r)
+	q, err := api.Query(r)
 	if err != nil {
 		return err
 	}
@@ -63,7 +64,7 @@ func (s server) serve(w http.ResponseWriter, r *http.Request) error {
 		defer s.preview(r, link)
 	}
 	if q.Get("download") == "" {
-		switch endpoint.Prefers(r, "application/json", "text/html") {
+		switch api.Prefers(r, "application/json", "text/html") {
 		case "application/json":
 			return s.envelope(w, r, link)
 		case "text/html":
@@ -74,7 +75,7 @@ func (s server) serve(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s server) envelope(w http.ResponseWriter, r *http.Request, link files.Link) error {
-	record := link.File.Record(s.ports.Base(r.Context()), endpoint.Lang(r, auth.User{}), link.Token)
+	record := link.File.Record(s.ports.Base(r.Context()), api.Lang(r, auth.User{}), link.Token)
 	return envelope.Write(w, s.ports.Now(), envelope.Success{
 		Description: envelope.List, User: link.File.Owner, Files: []envelope.File{record},
 	})
@@ -261,7 +262,7 @@ func (s server) page(w http.ResponseWriter, r *http.Request, link files.Link) er
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	lang := endpoint.Lang(r, auth.User{})
+	lang := api.Lang(r, auth.User{})
 	href := link.File.Record(s.ports.Base(r.Context()), lang, link.Token).LinkURL + "&download=1"
 	_, err := io.WriteString(w, page(link.File, lang, href))
 	return err

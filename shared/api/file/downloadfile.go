@@ -7,17 +7,17 @@ import (
 
 	"ferry/shared/blob"
 
-	"ferry/shared/api/endpoint"
+	"ferry/shared/api"
 )
 
 // Endpoint names the endpoint and its routes.
-func Download() endpoint.Endpoint {
-	return endpoint.Endpoint{
+func Download() api.Endpoint {
+	return api.Endpoint{
 		Name:   "downloadfile",
-		Routes: []endpoint.Route{{Method: "GET", Path: "/download/file"}, {Method: "HEAD", Path: "/download/file"}},
+		Routes: []api.Route{{Method: "GET", Path: "/download/file"}, {Method: "HEAD", Path: "/download/file"}},
 		New:    NewDownload,
 	}
 }
 
 // New returns the handler. It needs the ports Table and Blobs.
-func NewDownload(p *endpoint.Ports) http.Handler { return newDownload(p, blob.Files, "k") }
+func NewDownload(p *api.Ports) http.Handler { return newDownload(p, blob.Files, "k") }

@@ -8,17 +8,17 @@ import (
 
 	"ferry/shared/blob"
 
-	"ferry/shared/api/endpoint"
+	"ferry/shared/api"
 )
 
 // Endpoint names the endpoint and its routes.
-func DownloadBackup() endpoint.Endpoint {
-	return endpoint.Endpoint{
+func DownloadBackup() api.Endpoint {
+	return api.Endpoint{
 		Name:   "downloadfilebackup",
-		Routes: []endpoint.Route{{Method: "GET", Path: "/download/file/backup"}, {Method: "HEAD", Path: "/download/file/backup"}},
+		Routes: []api.Route{{Method: "GET", Path: "/download/file/backup"}, {Method: "HEAD", Path: "/download/file/backup"}},
 		New:    NewDownloadBackup,
 	}
 }
 
 // New returns the handler. It needs the ports Table and Blobs.
-func NewDownloadBackup(p *endpoint.Ports) http.Handler { return newDownload(p, blob.Backup, "z") }
+func NewDownloadBackup(p *api.Ports) http.Handler { return newDownload(p, blob.Backup, "z") }

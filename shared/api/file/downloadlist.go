@@ -7,17 +7,17 @@ import (
 
 	"ferry/shared/blob"
 
-	"ferry/shared/api/endpoint"
+	"ferry/shared/api"
 )
 
 // Endpoint names the endpoint and its routes.
-func List() endpoint.Endpoint {
-	return endpoint.Endpoint{
+func List() api.Endpoint {
+	return api.Endpoint{
 		Name:   "downloadlist",
-		Routes: []endpoint.Route{{Method: "GET", Path: "/download/list"}, {Method: "HEAD", Path: "/download/list"}},
+		Routes: []api.Route{{Method: "GET", Path: "/download/list"}, {Method: "HEAD", Path: "/download/list"}},
 		New:    NewList,
 	}
 }
 
 // New returns the handler. It needs the port Table and the link key.
-func NewList(p *endpoint.Ports) http.Handler { return newList(p, blob.Files) }
+func NewList(p *api.Ports) http.Handler { return newList(p, blob.Files) }

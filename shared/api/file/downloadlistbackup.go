@@ -8,17 +8,17 @@ import (
 
 	"ferry/shared/blob"
 
-	"ferry/shared/api/endpoint"
+	"ferry/shared/api"
 )
 
 // Endpoint names the endpoint and its routes.
-func ListBackup() endpoint.Endpoint {
-	return endpoint.Endpoint{
+func ListBackup() api.Endpoint {
+	return api.Endpoint{
 		Name:   "downloadlistbackup",
-		Routes: []endpoint.Route{{Method: "GET", Path: "/download/list/backup"}, {Method: "HEAD", Path: "/download/list/backup"}},
+		Routes: []api.Route{{Method: "GET", Path: "/download/list/backup"}, {Method: "HEAD", Path: "/download/list/backup"}},
 		New:    NewListBackup,
 	}
 }
 
 // New returns the handler. It needs the port Table and the link key.
-func NewListBackup(p *endpoint.Ports) http.Handler { return newList(p, blob.Backup) }
+func NewListBackup(p *api.Ports) http.Handler { return newList(p, blob.Backup) }

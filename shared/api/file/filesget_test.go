@@ -13,10 +13,11 @@ import (
 
 	"github.com/minio/crc64nvme"
 
-	"ferry/shared/api"
 	"ferry/shared/api/apitest"
-	"ferry/shared/api/endpoint"
 	"ferry/shared/auth"
+
+	"ferry/shared/api"
+	"ferry/shared/boot/local"
 )
 
 const filesgetPassword = "a password to try"
@@ -95,7 +96,7 @@ func TestAllThatIsKnownOfAFileIsTold(t *testing.T) {
 
 func TestWhatIsNotKnownIsLeftOut(t *testing.T) {
 	t.Parallel()
-	s := begin(t, func(set *endpoint.Settings, _ *api.Options) { set.Retention.KeepDays = 0 })
+	s := begin(t, func(set *api.Settings, _ *local.ServiceOptions) { set.Retention.KeepDays = 0 })
 	file := s.Put(s.Login("alice", filesgetPassword), "file=x", "").Files[0]
 	crc, _, _ := checksums("")
 	got := get(s, "/files/1", "alice")

@@ -16,14 +16,14 @@ import (
 	"ferry/shared/envelope"
 	"ferry/shared/files"
 
-	"ferry/shared/api/endpoint"
+	"ferry/shared/api"
 )
 
 // Endpoint names the endpoint and its routes.
-func Get() endpoint.Endpoint {
-	return endpoint.Endpoint{
+func Get() api.Endpoint {
+	return api.Endpoint{
 		Name:   "filesget",
-		Routes: []endpoint.Route{{Method: "GET", Path: "/files/{id}"}, {Method: "HEAD", Path: "/files/{id}"}},
+		Routes: []api.Route{{Method: "GET", Path: "/files/{id}"}, {Method: "HEAD", Path: "/files/{id}"}},
 		New:    NewGet,
 	}
 }
@@ -52,13 +52,13 @@ type record struct {
 //
 // After authentication a request costs two calls, and for a file whose
 // uploader has notified somebody three.
-func NewGet(p *endpoint.Ports) http.Handler {
+func NewGet(p *api.Ports) http.Handler {
 	h := handler{ports: p, auth: p.Auth(), files: p.Files()}
 	return p.Outlet().Handler(h.get)
 }
 
 type handler struct {
-	ports *endpoint.Ports
+	ports *api.Ports
 	auth  *auth.Authenticator
 	files *files.Service
 }
@@ -76,7 +76,7 @@ func (h handler) get(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	out.LinkURL = f.Record(h.ports.Base(r.Context()), endpoint.Lang(r, u), h.files.Token(f)).LinkURL
+	out.LinkURL = f.Record(h.ports.Base(r.Context()), api.Lang(r, u), h.files.Token(f)).LinkURL
 	if err := h.used(r.Context(), f, f.UploadedBy(u), &out); err != nil {
 		return err
 	}
@@ -86,11 +86,11 @@ func (h handler) get(w http.ResponseWriter, r *http.Request) error {
 // find reads the record: of a file of the caller, or with d of one that the
 // caller has sent to another.
 func (h handler) find(r *http.Request, u auth.User) (files.File, error) {
-	id, err := endpoint.FileID(r)
+	id, err := api.FileID(r)
 	if err != nil {
 		return files.File{}, err
 	}
-	q, err := endpoint.Query(r)
+	q, err := api.Query(r)
 	if err != nil {
 		return files.File{}, err
 	}

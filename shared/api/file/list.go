@@ -13,7 +13,7 @@ import (
 	"ferry/shared/files"
 	"ferry/shared/table"
 
-	"ferry/shared/api/endpoint"
+	"ferry/shared/api"
 )
 
 // defaultLimit is how many files a list has unless the caller says otherwise.
@@ -21,22 +21,22 @@ const defaultLimit = 1000
 
 // New returns the handler that lists an area of the caller. It costs one call
 // to the table for authentication and one for the page.
-func newList(p *endpoint.Ports, area blob.Area) http.Handler {
+func newList(p *api.Ports, area blob.Area) http.Handler {
 	check, service := p.Auth(), p.Files()
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
 		u, err := check.Request(r)
 		if err != nil {
 			return err
 		}
-		q, err := endpoint.Query(r)
+		q, err := api.Query(r)
 		if err != nil {
 			return err
 		}
-		limit, err := endpoint.Number(q, "limit", 1, table.MaxPage, defaultLimit)
+		limit, err := api.Number(q, "limit", 1, table.MaxPage, defaultLimit)
 		if err != nil {
 			return err
 		}
-		after, err := endpoint.Number(q, "after", 1, math.MaxInt64, 0)
+		after, err := api.Number(q, "after", 1, math.MaxInt64, 0)
 		if err != nil {
 			return err
 		}
@@ -45,7 +45,7 @@ func newList(p *endpoint.Ports, area blob.Area) http.Handler {
 			return err
 		}
 		return WriteList(r.Context(), w, p, ListPage{
-			User: u.Name, Area: area, Lang: endpoint.Lang(r, u), Page: page, Limit: int(limit),
+			User: u.Name, Area: area, Lang: api.Lang(r, u), Page: page, Limit: int(limit),
 		})
 	})
 }
@@ -61,7 +61,7 @@ type ListPage struct {
 
 // Write sends the envelope with the page's files. That there are more is told
 // by a Link header (RFC 8288).
-func WriteList(ctx context.Context, w http.ResponseWriter, p *endpoint.Ports, l ListPage) error {
+func WriteList(ctx context.Context, w http.ResponseWriter, p *api.Ports, l ListPage) error {
 	base := p.Base(ctx)
 	records := make([]envelope.File, len(l.Page.Files))
 	for i, f := range l.Page.Files {

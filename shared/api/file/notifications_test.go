@@ -11,11 +11,12 @@ import (
 	"ferry/shared/blob"
 	"ferry/shared/files"
 
-	"ferry/shared/api"
 	"ferry/shared/api/apitest"
-	"ferry/shared/api/endpoint"
 	"ferry/shared/auth"
 	"ferry/shared/notify"
+
+	"ferry/shared/api"
+	"ferry/shared/boot/local"
 )
 
 type downloads struct {
@@ -186,7 +187,7 @@ func TestWhoWasNotifiedIsTheUploadersAlone(t *testing.T) {
 
 func TestANotificationOfWhichNothingIsKnownAnyMoreIsStillToldOf(t *testing.T) {
 	t.Parallel()
-	s := begin(t, func(set *endpoint.Settings, _ *api.Options) { set.Retention.KeepDays = 0 })
+	s := begin(t, func(set *api.Settings, _ *local.ServiceOptions) { set.Retention.KeepDays = 0 })
 	f := send(s, "alice", "m=carla@example.com", "alice")
 	s.Deliver()
 	fetch(s, f, 0, "curl/8")

@@ -15,12 +15,13 @@ import (
 	"ferry/shared/blob"
 	"ferry/shared/files"
 
-	"ferry/shared/api"
 	"ferry/shared/api/apitest"
-	"ferry/shared/api/endpoint"
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
 	"ferry/shared/wire"
+
+	"ferry/shared/api"
+	"ferry/shared/boot/local"
 )
 
 // remove does what removing a user does.
@@ -351,7 +352,7 @@ func TestPagesOfListedOriginsMaySendParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := apitest.New(t, func(_ *endpoint.Settings, o *api.Options) { o.Origins = origins })
+	s := apitest.New(t, func(_ *api.Settings, o *local.ServiceOptions) { o.Origins = origins })
 	s.AddUser("ann", uploadsPassword)
 	c := uploadsCaller{s, s.Login("ann", uploadsPassword)}
 	one := c.plan("", 3)

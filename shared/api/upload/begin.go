@@ -14,9 +14,10 @@ import (
 	"ferry/shared/envelope"
 	"ferry/shared/files"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/auth"
 	"ferry/shared/wire"
+
+	"ferry/shared/api"
 )
 
 // maxBody bounds the JSON of a request.
@@ -117,7 +118,7 @@ func (h sessionHandler) plan(r *http.Request, u auth.User, in request) (files.Pl
 	var err error
 	p.Sending, err = readRecipients(
 		recipientsRequest{Mobile: in.C, Address: in.M, Message: in.I, Notify: in.Notify},
-		recipientsContext{Uploader: u, Lang: endpoint.LangOf(in.Lang, r, u), Base: h.ports.Base(r.Context()), Region: h.ports.PhoneRegion})
+		recipientsContext{Uploader: u, Lang: api.LangOf(in.Lang, r, u), Base: h.ports.Base(r.Context()), Region: h.ports.PhoneRegion})
 	return p, err
 }
 

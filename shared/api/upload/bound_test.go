@@ -8,9 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/api"
 	"ferry/shared/api/apitest"
-	"ferry/shared/api/endpoint"
+
+	"ferry/shared/api"
+	"ferry/shared/boot/local"
 )
 
 // underWay is an upload of 5 bytes that the server waits for.
@@ -39,7 +40,7 @@ func (u underWay) wantStatus(t *testing.T, status int) {
 
 func TestUploadsAtOnceAreBounded(t *testing.T) {
 	t.Parallel()
-	s := apitest.New(t, func(set *endpoint.Settings, _ *api.Options) { set.MaxUploads = 2 })
+	s := apitest.New(t, func(set *api.Settings, _ *local.ServiceOptions) { set.MaxUploads = 2 })
 	s.AddUser("alice", uploadPassword)
 	put := func(status int) *http.Response {
 		resp := s.Request("PUT", "/upload?file=x", strings.NewReader("hello"), "Authorization", apitest.Basic("alice", uploadPassword))

@@ -8,9 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/api"
 	"ferry/shared/api/apitest"
-	"ferry/shared/api/endpoint"
+
+	"ferry/shared/api"
+	"ferry/shared/boot/local"
 )
 
 // curl runs the real program and returns the answer, which must be a success.
@@ -46,7 +47,7 @@ func (c uploadCaller) tryCurl(args ...string) apitest.Envelope {
 
 func TestCurlIsToldWhyAFileIsRefused(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t, func(s *endpoint.Settings, _ *api.Options) { s.MaxBody = 1 << 20 })
+	c := uploadBegin(t, func(s *api.Settings, _ *local.ServiceOptions) { s.MaxBody = 1 << 20 })
 	path := tempFile(t, "large.bin", strings.Repeat("0123456789abcdef", 1<<20))
 	for _, k := range []struct {
 		what     string

@@ -10,9 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api"
 	"ferry/shared/api/apitest"
-	"ferry/shared/api/endpoint"
+
+	"ferry/shared/api"
+	"ferry/shared/boot/local"
 )
 
 const uploadPassword = "a password to try"
@@ -38,7 +39,7 @@ var refused = []struct {
 }
 
 func refusing(t *testing.T) *apitest.Server {
-	s := apitest.New(t, func(set *endpoint.Settings, _ *api.Options) { set.MaxBody = 2 << 20 })
+	s := apitest.New(t, func(set *api.Settings, _ *local.ServiceOptions) { set.MaxBody = 2 << 20 })
 	s.AddUser("alice", uploadPassword, quota(3<<19))
 	return s
 }

@@ -9,9 +9,10 @@ import (
 
 	"ferry/shared/files"
 
-	"ferry/shared/api"
-	"ferry/shared/api/endpoint"
 	"ferry/shared/auth"
+
+	"ferry/shared/api"
+	"ferry/shared/boot/local"
 )
 
 func TestTheFilesOfAFormAreFound(t *testing.T) {
@@ -135,7 +136,7 @@ func TestAFormHasAsManyFilesAsOneTransactionTakes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := uploadBegin(t, func(s *endpoint.Settings, _ *api.Options) { s.Events = true })
+			c := uploadBegin(t, func(s *api.Settings, _ *local.ServiceOptions) { s.Events = true })
 			c.AddUser("zoe", c.password, func(u *auth.User) { u.Quota = 100_000 })
 			send := func(count int) *http.Response {
 				kind, body := encode(slices.Repeat([]formPart{aFile("file", "a", "1")}, count)...)

@@ -8,16 +8,17 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api"
 	"ferry/shared/api/apitest"
-	"ferry/shared/api/endpoint"
 	"ferry/shared/auth"
 	"ferry/shared/files"
 	"ferry/shared/notify"
+
+	"ferry/shared/api"
+	"ferry/shared/boot/local"
 )
 
 func most(n notify.Limits) apitest.Option {
-	return func(s *endpoint.Settings, _ *api.Options) { s.Notices = n }
+	return func(s *api.Settings, _ *local.ServiceOptions) { s.Notices = n }
 }
 
 func TestMoreNotificationsThanAllowedAreRefusedBeforeAnythingIsStored(t *testing.T) {

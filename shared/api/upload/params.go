@@ -5,10 +5,11 @@ import (
 
 	"ferry/shared/files"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
 	"ferry/shared/wire"
+
+	"ferry/shared/api"
 )
 
 // params are what a request asks for besides its body.
@@ -21,11 +22,11 @@ type params struct {
 }
 
 func (h uploadHandler) params(r *http.Request, u auth.User) (params, error) {
-	q, err := endpoint.Query(r)
+	q, err := api.Query(r)
 	if err != nil {
 		return params{}, err
 	}
-	p := params{owner: u.Name, lang: endpoint.Lang(r, u), name: wire.CleanFileName(q.Get("file"))}
+	p := params{owner: u.Name, lang: api.Lang(r, u), name: wire.CleanFileName(q.Get("file"))}
 	if q.Get("file") != "" && p.name == "" {
 		return params{}, envelope.NewFault(envelope.Invalid, "the query parameter file is not a file name")
 	}

@@ -13,8 +13,9 @@ import (
 	"ferry/shared/envelope"
 	"ferry/shared/files"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/auth"
+
+	"ferry/shared/api"
 )
 
 const (
@@ -109,22 +110,22 @@ func (h sessionHandler) local(base, id string, number int, sum string, expires i
 	return fmt.Sprintf("%s/uploads/%s/parts/%d?%s", base, id, number, q.Encode())
 }
 
-func signature(p *endpoint.Ports, id, number, sum, expires string) string {
+func signature(p *api.Ports, id, number, sum, expires string) string {
 	return p.Key.Part(id, number, sum, expires)
 }
 
 // ReceiveRoute is the route of Receive, which no function has.
-func ReceiveRoute() endpoint.Route {
-	return endpoint.Route{Method: http.MethodPut, Path: "/uploads/{id}/parts/{number}"}
+func ReceiveRoute() api.Route {
+	return api.Route{Method: http.MethodPut, Path: "/uploads/{id}/parts/{number}"}
 }
 
 // Receive returns the handler of ReceiveRoute, which takes
 // the bytes of a part where they must pass through this process. It is no
 // function's: in the cloud parts go to S3. Who has the URL needs no login.
-func Receive(p *endpoint.Ports) http.Handler {
+func Receive(p *api.Ports) http.Handler {
 	service := p.Files()
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
-		q, err := endpoint.Query(r)
+		q, err := api.Query(r)
 		if err != nil {
 			return err
 		}

@@ -9,9 +9,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"ferry/shared/api"
-	"ferry/shared/api/endpoint"
 	"ferry/shared/notify"
+
+	"ferry/shared/api"
+	"ferry/shared/boot/local"
 )
 
 // outbox returns the notices that wait.
@@ -78,7 +79,7 @@ func TestEachRecipientGetsANoticeOfEachFile(t *testing.T) {
 
 func TestAMobileNumberIsReadAsPeopleWriteIt(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t, func(s *endpoint.Settings, _ *api.Options) { s.PhoneRegion = "IT" })
+	c := uploadBegin(t, func(s *api.Settings, _ *local.ServiceOptions) { s.PhoneRegion = "IT" })
 	for i, query := range []string{"c=%2B393471234567", "c=+393471234567", "c=00393471234567", "c=347+123-45.67", "c=%20%2B39%20347%201234567"} {
 		c.Put(c.bearer, "file=x&"+query, "1")
 		all := c.outbox()

@@ -15,18 +15,19 @@ import (
 	"ferry/shared/files"
 	"ferry/shared/table"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/api/file"
+
+	"ferry/shared/api"
 )
 
 // defaultLimit is how many sessions a list has unless the caller says otherwise.
 const defaultLimit = 100
 
 // Endpoint names the endpoint and its routes.
-func Sessions() endpoint.Endpoint {
-	return endpoint.Endpoint{
+func Sessions() api.Endpoint {
+	return api.Endpoint{
 		Name: "uploads",
-		Routes: []endpoint.Route{
+		Routes: []api.Route{
 			{Method: "POST", Path: "/uploads"},
 			{Method: "GET", Path: "/uploads"},
 			{Method: "HEAD", Path: "/uploads"},
@@ -42,7 +43,7 @@ func Sessions() endpoint.Endpoint {
 
 // New returns the handler. It needs the ports Table, Blobs and Parts and the
 // link key.
-func NewSessions(p *endpoint.Ports) http.Handler {
+func NewSessions(p *api.Ports) http.Handler {
 	h := sessionHandler{ports: p, auth: p.Auth(), keys: p.Keys(), files: p.Files()}
 	mux := http.NewServeMux()
 	for route, f := range map[string]func(http.ResponseWriter, *http.Request, auth.User) error{
@@ -54,13 +55,13 @@ func NewSessions(p *endpoint.Ports) http.Handler {
 		"POST /uploads/{id}/complete": h.complete,
 	} {
 		method, path, _ := strings.Cut(route, " ")
-		mux.Handle(method+" "+endpoint.Prefix+path, p.Outlet().Handler(h.known(f)))
+		mux.Handle(method+" "+api.Prefix+path, p.Outlet().Handler(h.known(f)))
 	}
 	return mux
 }
 
 type sessionHandler struct {
-	ports *endpoint.Ports
+	ports *api.Ports
 	auth  *auth.Authenticator
 	keys  *files.Keys
 	files *files.Service
@@ -116,11 +117,11 @@ func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // list shows the caller's open sessions, newest first.
 func (h sessionHandler) list(w http.ResponseWriter, r *http.Request, u auth.User) error {
-	q, err := endpoint.Query(r)
+	q, err := api.Query(r)
 	if err != nil {
 		return err
 	}
-	limit, err := endpoint.Number(q, "limit", 1, table.MaxPage, defaultLimit)
+	limit, err := api.Number(q, "limit", 1, table.MaxPage, defaultLimit)
 	if err != nil {
 		return err
 	}
@@ -208,6 +209,6 @@ func (h sessionHandler) complete(w http.ResponseWriter, r *http.Request, u auth.
 		page = page.With(stored)
 	}
 	return file.WriteList(r.Context(), w, h.ports, file.ListPage{
-		User: u.Name, Area: blob.Files, Lang: endpoint.Lang(r, u), Page: page, Limit: files.PageSize,
+		User: u.Name, Area: blob.Files, Lang: api.Lang(r, u), Page: page, Limit: files.PageSize,
 	})
 }

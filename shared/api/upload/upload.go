@@ -11,16 +11,17 @@ import (
 	"ferry/shared/blob"
 	"ferry/shared/files"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/api/file"
 	"ferry/shared/envelope"
+
+	"ferry/shared/api"
 )
 
 // Endpoint names the endpoint and its routes. PUT is for curl -T.
-func Upload() endpoint.Endpoint {
-	return endpoint.Endpoint{
+func Upload() api.Endpoint {
+	return api.Endpoint{
 		Name:   "upload",
-		Routes: []endpoint.Route{{Method: "POST", Path: "/upload"}, {Method: "PUT", Path: "/upload"}},
+		Routes: []api.Route{{Method: "POST", Path: "/upload"}, {Method: "PUT", Path: "/upload"}},
 		New:    NewUpload,
 	}
 }
@@ -31,7 +32,7 @@ func Upload() endpoint.Endpoint {
 // object, the record with link and notices in one transaction, and the newest
 // page for the answer; with d, three. An Idempotency-Key costs one more, and
 // so do recipients.
-func NewUpload(p *endpoint.Ports) http.Handler {
+func NewUpload(p *api.Ports) http.Handler {
 	h := uploadHandler{ports: p, auth: p.Auth(), files: p.Files(), keys: p.Keys()}
 	if p.MaxUploads > 0 {
 		h.places = make(chan struct{}, p.MaxUploads)
@@ -43,7 +44,7 @@ func NewUpload(p *endpoint.Ports) http.Handler {
 const busyFor = 5 * time.Second
 
 type uploadHandler struct {
-	ports  *endpoint.Ports
+	ports  *api.Ports
 	keys   *files.Keys
 	auth   *auth.Authenticator
 	files  *files.Service

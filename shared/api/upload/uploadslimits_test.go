@@ -7,9 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api"
-	"ferry/shared/api/endpoint"
 	"ferry/shared/notify"
+
+	"ferry/shared/api"
+	"ferry/shared/boot/local"
 )
 
 // TestNotificationsCountWhenTheyAreSent: a session may be begun on one day and
@@ -31,7 +32,7 @@ func TestNotificationsCountWhenTheyAreSent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := uploadsBegin(t, func(s *endpoint.Settings, _ *api.Options) { s.Notices = k.most })
+			c := uploadsBegin(t, func(s *api.Settings, _ *local.ServiceOptions) { s.Notices = k.most })
 			c.Clock.Advance(day - time.Duration(c.Clock.Now().UnixNano())%day)
 			c = c.as("ann")
 			data := content(t, 1000)
@@ -72,7 +73,7 @@ func TestNotificationsCountWhenTheyAreSent(t *testing.T) {
 // repeated, by several at once too.
 func TestToCompleteOftenCountsOnce(t *testing.T) {
 	t.Parallel()
-	c := uploadsBegin(t, func(s *endpoint.Settings, _ *api.Options) {
+	c := uploadsBegin(t, func(s *api.Settings, _ *local.ServiceOptions) {
 		s.Notices = notify.Limits{PerHour: 2, PerDay: 4, PerRecipient: 3}
 	})
 	c.Clock.Advance(24*time.Hour - time.Duration(c.Clock.Now().UnixNano())%(24*time.Hour))

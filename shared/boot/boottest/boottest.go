@@ -13,8 +13,9 @@ import (
 	"ferry/shared/boot/fixture"
 	"ferry/shared/boot/local"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/boot/lambda"
+
+	"ferry/shared/api"
 )
 
 // What the data are; see package fixture.
@@ -82,7 +83,7 @@ func (e Expect) MatchHeader(t testing.TB, header map[string][]string) {
 
 // Ports returns the ports of one machine, in a folder of the test, with the
 // data of Seed.
-func Ports(t testing.TB, environment map[string]string) *endpoint.Ports {
+func Ports(t testing.TB, environment map[string]string) *api.Ports {
 	t.Helper()
 	set, err := lambda.ReadSettings(func(name string) string { return environment[name] })
 	check(t, err)
@@ -100,7 +101,7 @@ func Ports(t testing.TB, environment map[string]string) *endpoint.Ports {
 func Log(t testing.TB) *slog.Logger { return slog.New(slog.NewTextHandler(t.Output(), nil)) }
 
 // Seed stores the data that the events speak of; see package fixture.
-func Seed(t testing.TB, p *endpoint.Ports) {
+func Seed(t testing.TB, p *api.Ports) {
 	t.Helper()
 	check(t, fixture.Seed(t.Context(), p))
 }

@@ -7,10 +7,11 @@ import (
 	"sync"
 	"time"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
 	"ferry/shared/notify/sms"
+
+	"ferry/shared/api"
 )
 
 // Cloud stands for what functions reach besides table and buckets: topics, a
@@ -27,7 +28,7 @@ type Cloud struct {
 }
 
 // Put makes it part of ports.
-func (c *Cloud) Put(p *endpoint.Ports) {
+func (c *Cloud) Put(p *api.Ports) {
 	p.Topics, p.Queue, p.Mail, p.SMS, p.MailFrom = c, c, c.Mail(), c.SMS(), "Ferry <ferry@example.com>"
 }
 

@@ -13,19 +13,20 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambda"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/envelope"
+
+	"ferry/shared/api"
 )
 
 // Run serves an endpoint with the ports that it asks for. It does not return.
-func Run(e endpoint.Endpoint, ports ...Opener) {
+func Run(e api.Endpoint, ports ...Opener) {
 	f := Open(os.Getenv, ports...)
 	lambda.Start(Gateway(f.Handler(e), f.Ports))
 }
 
 // Function has the ports of a Lambda function, which can be used after Begin.
 type Function struct {
-	Ports *endpoint.Ports
+	Ports *api.Ports
 	cloud *Cloud
 	mu    sync.Mutex
 }
@@ -65,7 +66,7 @@ func New(getenv func(string) string, ports ...Opener) (*Function, error) {
 }
 
 // With returns a Function whose ports were opened elsewhere, such as for tests.
-func With(p *endpoint.Ports) *Function { return &Function{Ports: p, cloud: &Cloud{}} }
+func With(p *api.Ports) *Function { return &Function{Ports: p, cloud: &Cloud{}} }
 
 // Begin makes the calls that must come before the ports are used. When it has
 // returned nil it does no more; after an error the next call tries again.
@@ -77,7 +78,7 @@ func (f *Function) Begin(ctx context.Context) error {
 
 // Handler returns the endpoint's handler, which is made when Begin has
 // succeeded, with the first request.
-func (f *Function) Handler(e endpoint.Endpoint) http.Handler {
+func (f *Function) Handler(e api.Endpoint) http.Handler {
 	made := sync.OnceValue(func() http.Handler { return routed(e, f.Ports) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := f.Begin(r.Context()); err != nil {
@@ -91,7 +92,7 @@ func (f *Function) Handler(e endpoint.Endpoint) http.Handler {
 // routed leaves out the fallback that other ways of running have: the gateway
 // has routed already, and what fits no route goes to a function of its own,
 // the one whose endpoint has none.
-func routed(e endpoint.Endpoint, p *endpoint.Ports) http.Handler {
+func routed(e api.Endpoint, p *api.Ports) http.Handler {
 	if len(e.Routes) == 0 {
 		return e.New(p)
 	}
@@ -99,6 +100,6 @@ func routed(e endpoint.Endpoint, p *endpoint.Ports) http.Handler {
 }
 
 // answer returns a handler that answers with an error, in the endpoints' own way.
-func answer(p *endpoint.Ports, err error) http.Handler {
+func answer(p *api.Ports, err error) http.Handler {
 	return p.Outlet().Handler(func(http.ResponseWriter, *http.Request) error { return err })
 }

@@ -10,8 +10,9 @@ import (
 	"ferry/shared/boot/boottest"
 	"ferry/shared/envelope"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/boot/lambda"
+
+	"ferry/shared/api"
 )
 
 func functionFrom(values map[string]string) func(string) string {
@@ -49,7 +50,7 @@ func TestAFunctionDoesNotStartWithWrongSettings(t *testing.T) {
 		"a setting":   {"FERRY_MAX_BODY": "4 MB"},
 		"credentials": {},
 	} {
-		open := func(*lambda.Cloud, *endpoint.Ports) error { return nil }
+		open := func(*lambda.Cloud, *api.Ports) error { return nil }
 		if _, err := lambda.New(functionFrom(environment), open); err == nil {
 			t.Errorf("%s: no error", name)
 		}
@@ -61,7 +62,7 @@ func TestAFunctionThatCannotBeginAnswersAndTriesAgain(t *testing.T) {
 	local := boottest.Ports(t, nil)
 	calls := 0
 	f, err := lambda.New(functionFrom(map[string]string{"AWS_REGION": "r", "AWS_ACCESS_KEY_ID": "i", "AWS_SECRET_ACCESS_KEY": "s"}),
-		func(c *lambda.Cloud, p *endpoint.Ports) error {
+		func(c *lambda.Cloud, p *api.Ports) error {
 			p.Table = local.Table
 			c.BeforeUse(func(context.Context) error {
 				if calls++; calls == 1 {

@@ -14,8 +14,9 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/awslabs/aws-lambda-go-api-proxy/httpadapter"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/envelope"
+
+	"ferry/shared/api"
 )
 
 // maxPlain is the size in bytes from which a response's body travels as base64
@@ -29,11 +30,11 @@ type EventHandler func(context.Context, events.APIGatewayProxyRequest) (events.A
 // Gateway adapts an http.Handler to the gateway's events. It always answers: a
 // panic, also the one by which a handler says that its response broke off,
 // becomes the 500 envelope.
-func Gateway(h http.Handler, p *endpoint.Ports) EventHandler {
+func Gateway(h http.Handler, p *api.Ports) EventHandler {
 	adapter := httpadapter.New(h)
 	return func(ctx context.Context, e events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error) {
 		ctx = envelope.WithRequestID(ctx, e.RequestContext.RequestID)
-		ctx = endpoint.WithBase(ctx, address(e.RequestContext))
+		ctx = api.WithBase(ctx, address(e.RequestContext))
 		e.Path = escaped(e.Path)
 		if err := checkBody(e); err != nil {
 			return failed(ctx, p, e, err)
@@ -47,7 +48,7 @@ func Gateway(h http.Handler, p *endpoint.Ports) EventHandler {
 }
 
 // failed answers with an error, in the endpoints' own way.
-func failed(ctx context.Context, p *endpoint.Ports, e events.APIGatewayProxyRequest, err error) (events.APIGatewayProxyResponse, error) {
+func failed(ctx context.Context, p *api.Ports, e events.APIGatewayProxyRequest, err error) (events.APIGatewayProxyResponse, error) {
 	e.Body, e.IsBase64Encoded = "", false
 	a := httpadapter.New(answer(p, err))
 	response, again := a.ProxyWithContext(ctx, e)
@@ -80,7 +81,7 @@ func address(r events.APIGatewayProxyRequestContext) string {
 	if r.Stage != "" && r.Stage != "$default" {
 		base += "/" + r.Stage
 	}
-	return base + endpoint.Prefix
+	return base + api.Prefix
 }
 
 // escaped undoes what an HTTP API does to a path: it sends it decoded. The

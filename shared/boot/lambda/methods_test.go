@@ -9,14 +9,14 @@ import (
 	"ferry/shared/boot/boottest"
 
 	"ferry/shared/api"
-	"ferry/shared/api/endpoint"
+	"ferry/shared/boot/local"
 )
 
 func TestOtherMethodsOfEachPathAreNotAllowed(t *testing.T) {
 	t.Parallel()
 	p := boottest.Ports(t, nil)
 	methods := map[string][]string{}
-	for _, e := range api.Endpoints() {
+	for _, e := range local.Endpoints() {
 		for _, r := range e.Routes {
 			methods[r.Path] = append(methods[r.Path], r.Method)
 		}
@@ -24,7 +24,7 @@ func TestOtherMethodsOfEachPathAreNotAllowed(t *testing.T) {
 	for path, allowed := range methods {
 		event := load(t, "notfound")
 		event.HTTPMethod = http.MethodPatch
-		event.Path = endpoint.Prefix + strings.ReplaceAll(path, "{id}", "7")
+		event.Path = api.Prefix + strings.ReplaceAll(path, "{id}", "7")
 		r := call(t, named(t, "notfound"), p, event)
 		if r.StatusCode != http.StatusMethodNotAllowed || !strings.Contains(r.Body, `"status":405`) {
 			t.Errorf("PATCH %s: status %d: %s", path, r.StatusCode, r.Body)

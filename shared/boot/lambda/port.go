@@ -11,11 +11,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"ferry/shared/api/endpoint"
+	"ferry/shared/api"
 )
 
 // Opener opens one port on AWS and puts it in place.
-type Opener func(*Cloud, *endpoint.Ports) error
+type Opener func(*Cloud, *api.Ports) error
 
 // Cloud is what an Opener works with.
 type Cloud struct {
@@ -25,7 +25,7 @@ type Cloud struct {
 }
 
 // Open opens ports. It makes no call: what is only told by one comes with Begin.
-func (c *Cloud) Open(p *endpoint.Ports, openers ...Opener) error {
+func (c *Cloud) Open(p *api.Ports, openers ...Opener) error {
 	var errs []error
 	for _, open := range openers {
 		errs = append(errs, open(c, p))

@@ -9,8 +9,9 @@ import (
 	"ferry/shared/boot/port/dynamotable"
 	"ferry/shared/boot/port/s3blobs"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/boot/lambda"
+
+	"ferry/shared/api"
 )
 
 func portFrom(values map[string]string) func(string) string {
@@ -27,7 +28,7 @@ func TestEachPortNamesWhatItMisses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = cloud.Open(&endpoint.Ports{}, dynamotable.Open, s3blobs.Open, lambda.LinkKey)
+	err = cloud.Open(&api.Ports{}, dynamotable.Open, s3blobs.Open, lambda.LinkKey)
 	for _, name := range []string{"FERRY_TABLE", "FERRY_FILES_BUCKET", "FERRY_BACKUP_BUCKET", "FERRY_KEY_PARAMETER"} {
 		if err == nil || !strings.Contains(err.Error(), name+" is not set") {
 			t.Errorf("nothing about %s in %v", name, err)
@@ -43,7 +44,7 @@ func TestOnlyTheAskedPortsAreOpened(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &endpoint.Ports{}
+	p := &api.Ports{}
 	if err := cloud.Open(p, dynamotable.Open); err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +94,7 @@ func TestAServicesAddressComesBeforeTheCommonOne(t *testing.T) {
 
 func TestBaseComesWithoutPorts(t *testing.T) {
 	t.Parallel()
-	p, err := lambda.Base(endpoint.Settings{PhoneRegion: "IT"})
+	p, err := lambda.Base(api.Settings{PhoneRegion: "IT"})
 	if err != nil || p.Table != nil || p.Blobs != nil || p.PhoneRegion != "IT" || p.Hasher == nil || p.Notify == nil {
 		t.Errorf("%+v, %v", p, err)
 	}

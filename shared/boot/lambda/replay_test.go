@@ -9,14 +9,15 @@ import (
 
 	"ferry/shared/boot/boottest"
 
-	"ferry/shared/api"
-	"ferry/shared/api/endpoint"
 	"ferry/shared/boot/lambda"
+
+	"ferry/shared/api"
+	"ferry/shared/boot/local"
 )
 
 func TestEveryEventGetsItsExpectedResponse(t *testing.T) {
 	t.Parallel()
-	for _, e := range api.Endpoints() {
+	for _, e := range local.Endpoints() {
 		t.Run(e.Name, func(t *testing.T) {
 			t.Parallel()
 			fixture := boottest.Load(t, e.Name)
@@ -33,12 +34,12 @@ func TestEveryEventGetsItsExpectedResponse(t *testing.T) {
 }
 
 // call sends an event to an endpoint as its function would get it.
-func call(t testing.TB, e endpoint.Endpoint, p *endpoint.Ports, event events.APIGatewayProxyRequest) events.APIGatewayProxyResponse {
+func call(t testing.TB, e api.Endpoint, p *api.Ports, event events.APIGatewayProxyRequest) events.APIGatewayProxyResponse {
 	t.Helper()
 	return send(t, lambda.With(p).Handler(e), p, event)
 }
 
-func send(t testing.TB, h http.Handler, p *endpoint.Ports, event events.APIGatewayProxyRequest) events.APIGatewayProxyResponse {
+func send(t testing.TB, h http.Handler, p *api.Ports, event events.APIGatewayProxyRequest) events.APIGatewayProxyResponse {
 	t.Helper()
 	response, err := lambda.Gateway(h, p)(t.Context(), event)
 	if err != nil {
@@ -59,13 +60,13 @@ func body(t testing.TB, r events.APIGatewayProxyResponse) []byte {
 	return b
 }
 
-func named(t testing.TB, name string) endpoint.Endpoint {
+func named(t testing.TB, name string) api.Endpoint {
 	t.Helper()
-	for _, e := range api.Endpoints() {
+	for _, e := range local.Endpoints() {
 		if e.Name == name {
 			return e
 		}
 	}
 	t.Fatalf("there is no endpoint %s", name)
-	return endpoint.Endpoint{}
+	return api.Endpoint{}
 }

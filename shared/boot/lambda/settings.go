@@ -11,8 +11,9 @@ import (
 
 	"ferry/shared/files"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/notify"
+
+	"ferry/shared/api"
 )
 
 // Defaults of the settings.
@@ -39,9 +40,9 @@ const (
 //	FERRY_NOTICES_PER_DAY       most by a user in a day; 0 is unbounded; default 500
 //	FERRY_NOTICES_PER_RECIPIENT most to an address or number in a day; 0 is unbounded; default 50
 //	FERRY_REDIRECT_OVER   bytes from which a download is a redirect to the store; 0 is never
-func ReadSettings(getenv func(string) string) (endpoint.Settings, error) {
+func ReadSettings(getenv func(string) string) (api.Settings, error) {
 	e := env{getenv: getenv}
-	s := endpoint.Settings{
+	s := api.Settings{
 		PublicURL:    e.address("FERRY_PUBLIC_URL"),
 		PhoneRegion:  e.region("FERRY_PHONE_REGION"),
 		HideUsers:    e.flag("FERRY_HIDE_USERS"),
@@ -80,8 +81,8 @@ func (e *env) address(name string) string {
 		e.fail(name, "not an address such as https://files.example.com/v1")
 		return ""
 	}
-	if !strings.HasSuffix(u.Path, endpoint.Prefix) {
-		e.fail(name, "an address of the service ends in "+endpoint.Prefix)
+	if !strings.HasSuffix(u.Path, api.Prefix) {
+		e.fail(name, "an address of the service ends in "+api.Prefix)
 		return ""
 	}
 	return text

@@ -7,9 +7,10 @@ import (
 
 	"ferry/shared/files"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/notify"
+
+	"ferry/shared/api"
 )
 
 func settingsFrom(values map[string]string) func(string) string {
@@ -19,7 +20,7 @@ func settingsFrom(values map[string]string) func(string) string {
 func TestWhatIsNotSetHasItsDefault(t *testing.T) {
 	t.Parallel()
 	got, err := lambda.ReadSettings(settingsFrom(nil))
-	want := endpoint.Settings{
+	want := api.Settings{
 		Retention: files.Retention{KeepDays: 30, BackupDays: 90},
 		Notices:   notify.Limits{PerHour: 100, PerDay: 500, PerRecipient: 50},
 	}
@@ -36,7 +37,7 @@ func TestWhatIsSetIsTaken(t *testing.T) {
 		"FERRY_KEEP_DAYS": "7", "FERRY_BACKUP_DAYS": "0", "FERRY_MAX_BODY": "4600000", "FERRY_REDIRECT_OVER": "4194304",
 		"FERRY_EVENTS": "on",
 	}))
-	want := endpoint.Settings{
+	want := api.Settings{
 		PublicURL: "https://files.example.com/ferry/v1", PhoneRegion: "IT", HideUsers: true, Events: true,
 		MaxBody: 4600000, RedirectOver: 4194304, Retention: files.Retention{KeepDays: 7, BackupDays: 0},
 		Notices: notify.Limits{PerHour: 10, PerDay: 0, PerRecipient: 3},

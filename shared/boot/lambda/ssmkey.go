@@ -6,13 +6,14 @@ import (
 	"context"
 	"fmt"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/auth"
+
+	"ferry/shared/api"
 )
 
 // Open reads the key from the parameter that FERRY_KEY_PARAMETER names, before
 // it is used.
-func LinkKey(c *Cloud, p *endpoint.Ports) error {
+func LinkKey(c *Cloud, p *api.Ports) error {
 	name, err := c.Name("FERRY_KEY_PARAMETER")
 	if err != nil {
 		return err

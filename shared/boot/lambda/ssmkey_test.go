@@ -12,15 +12,16 @@ import (
 
 	"ferry/shared/blob"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/auth"
 	"ferry/shared/boot/lambda"
+
+	"ferry/shared/api"
 )
 
 const key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"
 
 // open opens the key at a server in place of the Parameter Store.
-func open(t *testing.T, answer http.HandlerFunc) (*lambda.Cloud, *endpoint.Ports) {
+func open(t *testing.T, answer http.HandlerFunc) (*lambda.Cloud, *api.Ports) {
 	t.Helper()
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
@@ -32,7 +33,7 @@ func open(t *testing.T, answer http.HandlerFunc) (*lambda.Cloud, *endpoint.Ports
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &endpoint.Ports{}
+	p := &api.Ports{}
 	if err := cloud.Open(p, lambda.LinkKey); err != nil {
 		t.Fatal(err)
 	}

@@ -17,15 +17,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/auth"
 	ferrylambda "ferry/shared/boot/lambda"
+
+	"ferry/shared/api"
 )
 
 // Run answers CloudFormation's requests as a Lambda function. It does not return.
 func Run() {
 	var h cfn.CustomResourceFunction
-	ferrylambda.Open(os.Getenv, func(c *ferrylambda.Cloud, _ *endpoint.Ports) error {
+	ferrylambda.Open(os.Getenv, func(c *ferrylambda.Cloud, _ *api.Ports) error {
 		name, err := c.Name("FERRY_KEY_PARAMETER")
 		h = Handler(client(c), name, rand.Reader)
 		return err

@@ -19,7 +19,7 @@ import (
 	"ferry/shared/blob/disk"
 	"ferry/shared/table/sqlite"
 
-	"ferry/shared/api/endpoint"
+	"ferry/shared/api"
 )
 
 // The names of files in the folder.
@@ -55,7 +55,7 @@ type Options struct {
 
 // Data are the opened data of one machine. Close them.
 type Data struct {
-	Ports *endpoint.Ports
+	Ports *api.Ports
 	Table *sqlite.DB
 	Disk  *disk.Store
 	dir   string
@@ -63,7 +63,7 @@ type Data struct {
 
 // Open opens the data in a folder, which it makes if it is missing. A link key
 // that has gone is made anew, and the log warned: the links sent before are dead.
-func Open(dir string, settings endpoint.Settings, o Options) (*Data, error) {
+func Open(dir string, settings api.Settings, o Options) (*Data, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -105,7 +105,7 @@ func Open(dir string, settings endpoint.Settings, o Options) (*Data, error) {
 		Table: db,
 		Disk:  store,
 		dir:   dir,
-		Ports: &endpoint.Ports{
+		Ports: &api.Ports{
 			Table: db, Blobs: store, Parts: store, Key: key, Hasher: hasher,
 			Random: rand.Reader, Now: o.Now, Log: o.Log, Notify: func() {}, Settings: settings,
 		},

@@ -8,8 +8,9 @@ import (
 
 	"ferry/shared/boot/local"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/notify/webhook"
+
+	"ferry/shared/api"
 )
 
 func TestTheWebhookSecretIsMadeOnceAndForItsOwnerAlone(t *testing.T) {
@@ -47,7 +48,7 @@ func TestABackupHasTheWebhookSecretIfThereIsOne(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			dir, to := t.TempDir(), t.TempDir()
-			d, err := local.Open(dir, endpoint.Settings{}, local.Options{NoSync: true})
+			d, err := local.Open(dir, api.Settings{}, local.Options{NoSync: true})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,9 +13,10 @@ import (
 
 	"ferry/shared/table"
 
-	"ferry/shared/api/endpoint"
 	ferrylambda "ferry/shared/boot/lambda"
 	"ferry/shared/notify"
+
+	"ferry/shared/api"
 )
 
 // reserve is what one notice may take, from its reading to its end: what would
@@ -49,7 +50,7 @@ func CourierHandler(f *ferrylambda.Function) func(context.Context, events.SQSEve
 	}
 }
 
-func sender(p *endpoint.Ports) (*notify.Sender, error) {
+func sender(p *api.Ports) (*notify.Sender, error) {
 	public, remember := notify.Events(p.Recorder()), notify.Remember(p.Now)
 	s, err := notify.NewSender(notify.Config{
 		Table: p.Table, Key: p.Key, Mail: p.Mail, SMS: p.SMS, From: p.MailFrom, Now: p.Now, Log: p.Log,
@@ -69,7 +70,7 @@ func sender(p *endpoint.Ports) (*notify.Sender, error) {
 
 // handle deals with one message. done is false if it is to come again. A
 // message that points at nothing is dropped: only the table knows of notices.
-func handle(ctx context.Context, p *endpoint.Ports, s *notify.Sender, m events.SQSMessage) (done bool) {
+func handle(ctx context.Context, p *api.Ports, s *notify.Sender, m events.SQSMessage) (done bool) {
 	key, err := notify.PointerKey(m.Body)
 	if err != nil {
 		p.Log.Error("a message was dropped", "message", m.MessageId, "error", err)
@@ -92,7 +93,7 @@ func handle(ctx context.Context, p *endpoint.Ports, s *notify.Sender, m events.S
 
 // delay may fail: then the message comes again after the queue's usual time,
 // too early or too late.
-func delay(ctx context.Context, p *endpoint.Ports, m events.SQSMessage, wait time.Duration) {
+func delay(ctx context.Context, p *api.Ports, m events.SQSMessage, wait time.Duration) {
 	if err := p.Queue.Delay(ctx, m.ReceiptHandle, wait); err != nil {
 		p.Log.Warn("a message comes again at the queue's pace", "message", m.MessageId, "error", err)
 	}

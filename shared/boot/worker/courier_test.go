@@ -14,16 +14,17 @@ import (
 	"ferry/shared/boot/boottest"
 	"ferry/shared/table"
 
-	"ferry/shared/api/endpoint"
 	ferrylambda "ferry/shared/boot/lambda"
 	"ferry/shared/boot/worker"
 	"ferry/shared/notify"
+
+	"ferry/shared/api"
 )
 
 // post is the ports of one machine with a clock, and notices in the outbox.
 type post struct {
 	*testing.T
-	*endpoint.Ports
+	*api.Ports
 	cloud boottest.Cloud
 	ahead time.Duration
 }

@@ -12,9 +12,10 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
-	"ferry/shared/api/endpoint"
 	ferrylambda "ferry/shared/boot/lambda"
 	"ferry/shared/notify"
+
+	"ferry/shared/api"
 )
 
 // Run records what each event tells. It does not return.
@@ -44,7 +45,7 @@ func FeedbackHandler(f *ferrylambda.Function) func(context.Context, json.RawMess
 	}
 }
 
-func mails(ctx context.Context, p *endpoint.Ports, records []events.SNSEventRecord) error {
+func mails(ctx context.Context, p *api.Ports, records []events.SNSEventRecord) error {
 	var errs []error
 	for _, r := range records {
 		f, ok, err := notify.MailFeedback([]byte(r.SNS.Message))
@@ -53,7 +54,7 @@ func mails(ctx context.Context, p *endpoint.Ports, records []events.SNSEventReco
 	return errors.Join(errs...)
 }
 
-func texts(ctx context.Context, p *endpoint.Ports, raw events.CloudwatchLogsRawData) error {
+func texts(ctx context.Context, p *api.Ports, raw events.CloudwatchLogsRawData) error {
 	if raw.Data == "" {
 		return nil
 	}
@@ -69,7 +70,7 @@ func texts(ctx context.Context, p *endpoint.Ports, raw events.CloudwatchLogsRawD
 	return errors.Join(errs...)
 }
 
-func feedbackRecord(ctx context.Context, p *endpoint.Ports, f notify.Feedback, ok bool, err error) error {
+func feedbackRecord(ctx context.Context, p *api.Ports, f notify.Feedback, ok bool, err error) error {
 	if err != nil || !ok {
 		return err
 	}

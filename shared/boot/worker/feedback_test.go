@@ -10,17 +10,18 @@ import (
 	"ferry/shared/boot/boottest"
 	"ferry/shared/table"
 
-	"ferry/shared/api/endpoint"
 	ferrylambda "ferry/shared/boot/lambda"
 	"ferry/shared/boot/worker"
 	"ferry/shared/notify"
+
+	"ferry/shared/api"
 )
 
 // the notice of events/feedback.json
 const mailed = "1759460400000-0a1b2c3d4e5f6071"
 
 // put puts a notice with an ID in the outbox.
-func put(t *testing.T, p *endpoint.Ports, id string, channel notify.Channel, to string) table.Key {
+func put(t *testing.T, p *api.Ports, id string, channel notify.Channel, to string) table.Key {
 	t.Helper()
 	n := notify.Notice{V: 1, ID: id, Kind: notify.Link, Channel: channel, To: to, Lang: "en", Base: "https://files.example.com/v1",
 		Owner: "alice", Area: "files", File: 1, Name: "a.txt", Sender: "alice", Created: p.Now().Unix()}
@@ -30,7 +31,7 @@ func put(t *testing.T, p *endpoint.Ports, id string, channel notify.Channel, to 
 	return n.Key()
 }
 
-func send(t *testing.T, p *endpoint.Ports, key table.Key) {
+func send(t *testing.T, p *api.Ports, key table.Key) {
 	t.Helper()
 	e := events.SQSEvent{Records: []events.SQSMessage{{MessageId: "1", Body: notify.Pointer(key, "mail").Body}}}
 	if a, err := worker.CourierHandler(ferrylambda.With(p))(t.Context(), e); err != nil || len(a.BatchItemFailures) != 0 {
@@ -38,7 +39,7 @@ func send(t *testing.T, p *endpoint.Ports, key table.Key) {
 	}
 }
 
-func tell(t *testing.T, p *endpoint.Ports, fixture boottest.Fixture) error {
+func tell(t *testing.T, p *api.Ports, fixture boottest.Fixture) error {
 	t.Helper()
 	answer, err := lambda.NewHandler(worker.FeedbackHandler(ferrylambda.With(p))).Invoke(t.Context(), fixture.Event)
 	if err == nil {
@@ -47,7 +48,7 @@ func tell(t *testing.T, p *endpoint.Ports, fixture boottest.Fixture) error {
 	return err
 }
 
-func state(t *testing.T, p *endpoint.Ports, id string) notify.Notice {
+func state(t *testing.T, p *api.Ports, id string) notify.Notice {
 	t.Helper()
 	found, err := notify.States(t.Context(), p.Table, []string{id})
 	if err != nil || len(found) != 1 {

@@ -13,14 +13,15 @@ import (
 
 	"ferry/shared/boot/boottest"
 
-	"ferry/shared/api/endpoint"
 	ferrylambda "ferry/shared/boot/lambda"
 	"ferry/shared/boot/worker"
 	"ferry/shared/notify"
+
+	"ferry/shared/api"
 )
 
-func ports(t *testing.T, c *boottest.Cloud) *endpoint.Ports {
-	return &endpoint.Ports{Topics: c, Log: boottest.Log(t)}
+func ports(t *testing.T, c *boottest.Cloud) *api.Ports {
+	return &api.Ports{Topics: c, Log: boottest.Log(t)}
 }
 
 func TestTheStreamsRecordsReachTheirTopics(t *testing.T) {

@@ -13,10 +13,11 @@ import (
 
 	"ferry/shared/blob"
 
-	"ferry/shared/api/endpoint"
 	ferrylambda "ferry/shared/boot/lambda"
 	"ferry/shared/files"
 	"ferry/shared/notify"
+
+	"ferry/shared/api"
 )
 
 const (
@@ -57,7 +58,7 @@ func SweeperHandler(f *ferrylambda.Function) func(context.Context) (files.SweepR
 }
 
 // remind deals with overdue notices, in half of the time at most.
-func remind(ctx context.Context, p *endpoint.Ports) (notify.RemindReport, error) {
+func remind(ctx context.Context, p *api.Ports) (notify.RemindReport, error) {
 	if until, ok := ctx.Deadline(); ok {
 		half, cancel := context.WithTimeout(ctx, time.Until(until)/2)
 		defer cancel()

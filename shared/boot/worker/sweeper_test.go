@@ -14,14 +14,15 @@ import (
 	"ferry/shared/boot/boottest"
 	"ferry/shared/files"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/auth"
 	ferrylambda "ferry/shared/boot/lambda"
 	"ferry/shared/boot/worker"
 	"ferry/shared/notify"
+
+	"ferry/shared/api"
 )
 
-func run(t *testing.T, p *endpoint.Ports, left time.Duration) files.SweepReport {
+func run(t *testing.T, p *api.Ports, left time.Duration) files.SweepReport {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), left)
 	defer cancel()

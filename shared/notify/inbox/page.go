@@ -11,7 +11,7 @@ import (
 
 	"ferry/shared/envelope"
 
-	"ferry/shared/api/endpoint"
+	"ferry/shared/api"
 )
 
 //go:embed page.html
@@ -68,7 +68,7 @@ func show(w http.ResponseWriter, r *http.Request, messages []Message) error {
 	h := w.Header()
 	h.Set("Vary", "Accept")
 	h.Set("Cache-Control", "no-store")
-	if endpoint.Prefers(r, "application/json", "text/html") == "application/json" {
+	if api.Prefers(r, "application/json", "text/html") == "application/json" {
 		return envelope.WriteJSON(w, http.StatusOK, messages)
 	}
 	h.Set("Content-Type", "text/html; charset=utf-8")

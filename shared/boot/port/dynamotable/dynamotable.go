@@ -6,12 +6,13 @@ import (
 
 	"ferry/shared/table/dynamo"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/boot/lambda"
+
+	"ferry/shared/api"
 )
 
 // Open opens the table that FERRY_TABLE names.
-func Open(c *lambda.Cloud, p *endpoint.Ports) error {
+func Open(c *lambda.Cloud, p *api.Ports) error {
 	name, err := c.Name("FERRY_TABLE")
 	if err != nil {
 		return err

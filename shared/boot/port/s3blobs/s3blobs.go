@@ -8,12 +8,13 @@ import (
 
 	"ferry/shared/blob/s3"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/boot/lambda"
+
+	"ferry/shared/api"
 )
 
 // Open opens the buckets that FERRY_FILES_BUCKET and FERRY_BACKUP_BUCKET name.
-func Open(c *lambda.Cloud, p *endpoint.Ports) error {
+func Open(c *lambda.Cloud, p *api.Ports) error {
 	files, err1 := c.Name("FERRY_FILES_BUCKET")
 	backup, err2 := c.Name("FERRY_BACKUP_BUCKET")
 	if err := errors.Join(err1, err2); err != nil {

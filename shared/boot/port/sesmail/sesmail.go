@@ -6,14 +6,15 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sesv2"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/notify/mail/ses"
+
+	"ferry/shared/api"
 )
 
 // Open opens SES with the sender that FERRY_MAIL_FROM names and the
 // configuration set that FERRY_MAIL_EVENTS names.
-func Open(c *lambda.Cloud, p *endpoint.Ports) error {
+func Open(c *lambda.Cloud, p *api.Ports) error {
 	from, err1 := c.Name("FERRY_MAIL_FROM")
 	set, err2 := c.Name("FERRY_MAIL_EVENTS")
 	if err := errors.Join(err1, err2); err != nil {

@@ -6,15 +6,16 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/notify"
 	ferrysns "ferry/shared/notify/sns"
+
+	"ferry/shared/api"
 )
 
 // Open opens the topics that FERRY_NOTICES_TOPIC and FERRY_EVENTS_TOPIC name
 // by their ARNs.
-func Open(c *lambda.Cloud, p *endpoint.Ports) error {
+func Open(c *lambda.Cloud, p *api.Ports) error {
 	notices, err1 := c.Name("FERRY_NOTICES_TOPIC")
 	events, err2 := c.Name("FERRY_EVENTS_TOPIC")
 	if err := errors.Join(err1, err2); err != nil {

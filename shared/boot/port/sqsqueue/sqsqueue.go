@@ -4,13 +4,14 @@ package sqsqueue
 import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/boot/lambda"
 	ferrysqs "ferry/shared/notify/sqs"
+
+	"ferry/shared/api"
 )
 
 // Open opens the queue that FERRY_QUEUE names by its URL.
-func Open(c *lambda.Cloud, p *endpoint.Ports) error {
+func Open(c *lambda.Cloud, p *api.Ports) error {
 	url, err := c.Name("FERRY_QUEUE")
 	if err != nil {
 		return err

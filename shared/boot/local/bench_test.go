@@ -1,4 +1,4 @@
-package api_test
+package local_test
 
 import (
 	"bytes"

@@ -1,6 +1,6 @@
 // Package service puts all endpoints and the background work into one process.
 
-package api
+package local
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/api/upload"
 	"ferry/shared/envelope"
 	"ferry/shared/files"
@@ -20,10 +19,12 @@ import (
 	"ferry/shared/notify/sms"
 	"ferry/shared/notify/webhook"
 	"ferry/shared/openapi"
+
+	"ferry/shared/api"
 )
 
 // Options say what a Service does besides answering requests.
-type Options struct {
+type ServiceOptions struct {
 	// Mail and SMS send notices; nil leaves them to the inbox.
 	Mail mail.Sender
 	SMS  sms.Sender
@@ -48,8 +49,8 @@ type Options struct {
 
 // Service is all of Ferry in one process.
 type Service struct {
-	ports   *endpoint.Ports
-	options Options
+	ports   *api.Ports
+	options ServiceOptions
 	Inbox   *inbox.Inbox
 	Sender  *notify.Sender
 	Hooks   *webhook.Dispatcher // nil if there are no webhooks
@@ -57,7 +58,7 @@ type Service struct {
 }
 
 // New returns a Service. It makes the ports' Notify wake its sender.
-func New(p *endpoint.Ports, o Options) (*Service, error) {
+func NewService(p *api.Ports, o ServiceOptions) (*Service, error) {
 	s := &Service{ports: p, options: o, Inbox: inbox.New(p.Table, p.Now), wake: notify.NewWake()}
 	if o.Mail == nil {
 		o.Mail = s.Inbox.Mail()
@@ -84,7 +85,7 @@ func (s *Service) Handler() http.Handler {
 	mux := Handler(s.ports)
 	// In the cloud parts go to S3, and this is no function's.
 	receive := upload.ReceiveRoute()
-	mux.Handle(receive.Method+" "+endpoint.Prefix+receive.Path, upload.Receive(s.ports))
+	mux.Handle(receive.Method+" "+api.Prefix+receive.Path, upload.Receive(s.ports))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		io.WriteString(w, s.welcome())
@@ -92,7 +93,7 @@ func (s *Service) Handler() http.Handler {
 	if s.options.ShowInbox {
 		mux.Handle("/inbox", inbox.Handler(s.ports.Outlet(), s.Inbox))
 	}
-	return s.options.Origins.Handler(endpoint.Prefix, endpoint.Exact(mux, openapi.NewNotFound(s.ports)))
+	return s.options.Origins.Handler(api.Prefix, api.Exact(mux, openapi.NewNotFound(s.ports)))
 }
 
 func (s *Service) welcome() string {

@@ -1,4 +1,4 @@
-package endpoint_test
+package api_test
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package endpoint_test
+package api_test
 
 import (
 	"errors"
@@ -7,8 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/envelope"
+
+	"ferry/shared/api"
 )
 
 func TestAFormIsReadFromTheBodyAlone(t *testing.T) {
@@ -29,7 +30,7 @@ func TestAFormIsReadFromTheBodyAlone(t *testing.T) {
 	} {
 		r := httptest.NewRequest("POST", "/?name=query", strings.NewReader(c.body))
 		r.Header.Set("Content-Type", c.kind)
-		form, ok, err := endpoint.Form(httptest.NewRecorder(), r)
+		form, ok, err := api.Form(httptest.NewRecorder(), r)
 		if ok != c.ok || form.Get("name") != c.value {
 			t.Errorf("%s: %q, %v", c.what, form.Get("name"), ok)
 		}
@@ -46,7 +47,7 @@ func TestAFormMayNotBeLong(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequest("POST", "/", strings.NewReader("name="+strings.Repeat("x", 16<<10)))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	_, _, err := endpoint.Form(httptest.NewRecorder(), r)
+	_, _, err := api.Form(httptest.NewRecorder(), r)
 	var tooLarge *http.MaxBytesError
 	if !errors.As(err, &tooLarge) {
 		t.Errorf("error %v, want one of the length", err)
@@ -61,10 +62,10 @@ func TestANumberOfTheQueryIsWithinItsBounds(t *testing.T) {
 	} {
 		r := httptest.NewRequest("GET", "/", nil)
 		r.URL.RawQuery = query
-		q, err := endpoint.Query(r)
+		q, err := api.Query(r)
 		var n int64
 		if err == nil {
-			n, err = endpoint.Number(q, "n", 1, 10, 7)
+			n, err = api.Number(q, "n", 1, 10, 7)
 		}
 		if want < 0 && !envelope.IsFault(err, envelope.Invalid) || want >= 0 && (err != nil || n != want) {
 			t.Errorf("%q gives %d, %v", query, n, err)
@@ -80,7 +81,7 @@ func TestAFileHasOneID(t *testing.T) {
 	} {
 		r := httptest.NewRequest("DELETE", "/", nil)
 		r.SetPathValue("id", text)
-		n, err := endpoint.FileID(r)
+		n, err := api.FileID(r)
 		if want == 0 && !envelope.IsFault(err, envelope.Invalid) || want > 0 && (err != nil || n != want) {
 			t.Errorf("%q gives %d, %v", text, n, err)
 		}
@@ -91,7 +92,7 @@ func TestAPathIsNotCleanedByARedirect(t *testing.T) {
 	t.Parallel()
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
-	h := endpoint.Exact(mux, http.NotFoundHandler())
+	h := api.Exact(mux, http.NotFoundHandler())
 	for path, want := range map[string]int{
 		"/": 200, "/v1": 200, "/v1/": 200, "/v1/upload": 200, "/v1/upload/": 200, "/v1/a%2f%2fb": 200, "/v1/%2e%2e/x": 200, "/v1/..x": 200,
 		"//": 404, "//v1/upload": 404, "/v1//upload": 404, "/v1/upload//": 404, "/v1/./upload": 404, "/v1/../upload": 404, "/v1/upload/..": 404, "/v1/upload/.": 404,

@@ -1,21 +1,22 @@
 // Package all lists the endpoints, for the one-process server and the tests of
 // the whole. No Lambda imports it.
 
-package api
+package local
 
 import (
 	"net/http"
 
 	"ferry/shared/api/account"
-	"ferry/shared/api/endpoint"
 	"ferry/shared/api/file"
 	"ferry/shared/api/upload"
 	"ferry/shared/openapi"
+
+	"ferry/shared/api"
 )
 
 // Endpoints returns every endpoint, the fallback included.
-func Endpoints() []endpoint.Endpoint {
-	return []endpoint.Endpoint{
+func Endpoints() []api.Endpoint {
+	return []api.Endpoint{
 		account.Change(),
 		account.First(),
 		account.Forget(),
@@ -27,7 +28,7 @@ func Endpoints() []endpoint.Endpoint {
 		file.Delete(),
 		file.Get(),
 		file.Restore(),
-		endpoint.Health(),
+		api.Health(),
 		openapi.NotFound(),
 		account.Stop(),
 		account.Revoke(),
@@ -39,7 +40,7 @@ func Endpoints() []endpoint.Endpoint {
 }
 
 // Handler returns all endpoints as one handler.
-func Handler(p *endpoint.Ports) *http.ServeMux {
+func Handler(p *api.Ports) *http.ServeMux {
 	mux, fallback := http.NewServeMux(), openapi.NewNotFound(p)
 	for _, e := range Endpoints() {
 		e.Mount(mux, p, fallback)

@@ -1,6 +1,6 @@
 // Package health is GET /health: whether the service can do its work.
 
-package endpoint
+package api
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package api_test
+package local_test
 
 import (
 	"bytes"
@@ -22,13 +22,14 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/table"
 
-	"ferry/shared/api"
 	"ferry/shared/api/apitest"
-	"ferry/shared/api/endpoint"
 	"ferry/shared/envelope"
 	"ferry/shared/notify/inbox"
 	"ferry/shared/notify/mail"
 	"ferry/shared/notify/webhook"
+
+	"ferry/shared/api"
+	"ferry/shared/boot/local"
 )
 
 const password = "a password to try"
@@ -86,8 +87,8 @@ func freeze(t *testing.T) *frozen {
 	if err := os.WriteFile(filepath.Join(dir, "link.key"), []byte(strings.Repeat("A", 43)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := apitest.Open(t, dir, apitest.Listening, func(s *endpoint.Settings, _ *api.Options) { s.PublicURL = "https://ferry.example/v1" })
-	document, err := os.ReadFile("../openapi/openapi.json")
+	s := apitest.Open(t, dir, apitest.Listening, func(s *api.Settings, _ *local.ServiceOptions) { s.PublicURL = "https://ferry.example/v1" })
+	document, err := os.ReadFile("../../openapi/openapi.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +103,7 @@ func freeze(t *testing.T) *frozen {
 	p.Table, p.Now, p.Random, p.Hasher, s.Users = prompt{p.Table}, now, f, hasher, auth.NewUsers(p.Table, now)
 	origins, _ := envelope.ParseOrigins("https://app.example")
 	secrets, _ := webhook.ParseSecrets("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
-	f.Service, err = api.New(p, api.Options{
+	f.Service, err = local.NewService(p, local.ServiceOptions{
 		From: "Ferry <ferry@localhost>", ShowInbox: true, Grace: time.Hour, Origins: origins,
 		Mail: refusing{inbox.New(p.Table, now).Mail()}, Webhooks: []string{"http://127.0.0.1:1/hook"}, Secrets: secrets,
 	})

@@ -1,7 +1,8 @@
 // Package endpoint says what an endpoint is: a name, the routes it answers, and
 // one constructor that makes its handler from ports, for Lambda, for the
 // one-process server and for tests alike.
-package endpoint
+
+package api
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package endpoint_test
+package api_test
 
 import (
 	"net/http"
@@ -7,8 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/api/endpoint"
 	"ferry/shared/auth"
+
+	"ferry/shared/api"
 )
 
 const (
@@ -42,7 +43,7 @@ func TestTheTypeThatAClientNamesFirstIsPreferred(t *testing.T) {
 		{"empty members are passed over", []string{",, ;q=1, text/html"}, htmlType},
 	} {
 		r := &http.Request{Header: http.Header{"Accept": c.accept}}
-		if got := endpoint.Prefers(r, jsonType, htmlType); got != c.want {
+		if got := api.Prefers(r, jsonType, htmlType); got != c.want {
 			t.Errorf("%s: %q is preferred, want %q", c.what, got, c.want)
 		}
 	}
@@ -68,7 +69,7 @@ func TestTheLanguageIsThatOfTheLinkThenOfTheUserThenOfTheClient(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Header.Set("Accept-Language", c.accept)
-		if got := endpoint.Lang(r, auth.User{Lang: c.user}); got != c.want {
+		if got := api.Lang(r, auth.User{Lang: c.user}); got != c.want {
 			t.Errorf("%s: %q, want %q", c.what, got, c.want)
 		}
 	}
@@ -80,12 +81,12 @@ func FuzzAnAcceptHeaderIsReadWhateverItHolds(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, accept string) {
 		r := &http.Request{Header: http.Header{"Accept": {accept}, "Accept-Language": {accept}}}
-		got := endpoint.Prefers(r, jsonType, htmlType)
+		got := api.Prefers(r, jsonType, htmlType)
 		if got != "" && !strings.Contains(strings.ToLower(accept), got) {
 			t.Errorf("%q prefers %q, which it does not name", accept, got)
 		}
 		r.URL = &url.URL{Path: "/"}
-		if lang := endpoint.Lang(r, auth.User{}); !slices.Contains(endpoint.Languages(), lang) {
+		if lang := api.Lang(r, auth.User{}); !slices.Contains(api.Languages(), lang) {
 			t.Errorf("%q gives the language %q", accept, lang)
 		}
 	})

@@ -1,17 +1,18 @@
-package api_test
+package local_test
 
 import (
 	"strings"
 	"testing"
 
-	"ferry/shared/api"
 	"ferry/shared/api/apitest"
-	"ferry/shared/api/endpoint"
+
+	"ferry/shared/api"
+	"ferry/shared/boot/local"
 )
 
 func TestTheHeadOfALargeFileIsAnsweredHere(t *testing.T) {
 	t.Parallel()
-	s := apitest.New(t, func(set *endpoint.Settings, _ *api.Options) { set.RedirectOver = 3 })
+	s := apitest.New(t, func(set *api.Settings, _ *local.ServiceOptions) { set.RedirectOver = 3 })
 	s.AddUser("alice", password)
 	link := strings.TrimPrefix(s.Put(s.Login("alice", password), "file=x", "large").Files[0].LinkURL, s.Base)
 	s.Calls.Reset()
