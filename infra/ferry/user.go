@@ -14,7 +14,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"ferry/shared/accounts"
 	"ferry/shared/blob/s3"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/local"
@@ -85,7 +84,7 @@ func (f passwordFlags) password(user string, in io.Reader) (password string, sho
 		return "", false, fmt.Errorf("reading the password: %w", err)
 	}
 	password = strings.TrimRight(line, "\r\n")
-	if err := accounts.CheckPassword(password, user); err != nil {
+	if err := auth.CheckPassword(password, user); err != nil {
 		return "", false, &coded{exitUsage, err}
 	}
 	return password, false, nil

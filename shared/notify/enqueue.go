@@ -8,7 +8,6 @@ import (
 	"io"
 	"time"
 
-	"ferry/shared/accounts"
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
 	"ferry/shared/files"
@@ -24,8 +23,8 @@ type Outbox struct {
 }
 
 var (
-	_ accounts.Outbox = Outbox{}
-	_ files.Outbox    = Outbox{}
+	_ auth.Outbox  = Outbox{}
+	_ files.Outbox = Outbox{}
 )
 
 // NewOutbox returns the Outbox of a service with this address. Events are

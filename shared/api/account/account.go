@@ -4,14 +4,15 @@
 package account
 
 import (
-	"ferry/shared/accounts"
 	"ferry/shared/notify"
 
 	"ferry/shared/api"
+
+	"ferry/shared/auth"
 )
 
-func passwords(p *api.Ports) *accounts.Service {
-	return accounts.New(accounts.Config{
+func passwords(p *api.Ports) *auth.Accounts {
+	return auth.NewAccounts(auth.AccountsConfig{
 		Ports: p.Ports, HideUsers: p.HideUsers, Outbox: notify.NewOutbox(p.Ports, notify.Limits{}, p.PublicURL, p.Events),
 	})
 }

@@ -5,7 +5,6 @@ package account
 import (
 	"net/http"
 
-	"ferry/shared/accounts"
 	"ferry/shared/envelope"
 
 	"ferry/shared/auth"
@@ -44,14 +43,14 @@ func NewChange(p *api.Ports) http.Handler {
 
 // read takes PIN and password from the query or from a form, so that they
 // need not stand in a URL.
-func read(w http.ResponseWriter, r *http.Request) (accounts.Change, error) {
+func read(w http.ResponseWriter, r *http.Request) (auth.Change, error) {
 	q, err := api.Query(r)
 	if err != nil {
-		return accounts.Change{}, err
+		return auth.Change{}, err
 	}
 	form, _, err := api.Form(w, r)
 	if err != nil {
-		return accounts.Change{}, err
+		return auth.Change{}, err
 	}
 	value := func(name string) string {
 		if v := form.Get(name); v != "" {
@@ -59,9 +58,9 @@ func read(w http.ResponseWriter, r *http.Request) (accounts.Change, error) {
 		}
 		return q.Get(name)
 	}
-	c := accounts.Change{Token: value("k"), PIN: value("p"), Password: value("z")}
+	c := auth.Change{Token: value("k"), PIN: value("p"), Password: value("z")}
 	if c.Token == "" {
-		return accounts.Change{}, envelope.NewFault(envelope.Invalid, "the query parameter k, the change token, is missing")
+		return auth.Change{}, envelope.NewFault(envelope.Invalid, "the query parameter k, the change token, is missing")
 	}
 	return c, nil
 }

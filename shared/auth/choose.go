@@ -1,4 +1,4 @@
-package accounts
+package auth
 
 import (
 	_ "embed"
@@ -13,8 +13,8 @@ import (
 
 // The length of a password, in characters.
 const (
-	MinPassword = 10
-	MaxPassword = 128
+	ShortestPassword = 10
+	LongestPassword  = 128
 )
 
 // common holds, one a line, passwords of ten characters or more that are tried
@@ -31,8 +31,8 @@ func CheckPassword(password, user string) error {
 	switch {
 	case strings.ContainsRune(password, utf8.RuneError) || strings.ContainsFunc(password, unicode.IsControl):
 		return envelope.NewFault(envelope.Invalid, "a password is text without control characters")
-	case n < MinPassword || n > MaxPassword:
-		return envelope.NewFault(envelope.Invalid, "a password has %d to %d characters; this one has %d", MinPassword, MaxPassword, n)
+	case n < ShortestPassword || n > LongestPassword:
+		return envelope.NewFault(envelope.Invalid, "a password has %d to %d characters; this one has %d", ShortestPassword, LongestPassword, n)
 	case isCommon(password) || distinct(password) < 4 || madeOf(password, user):
 		return envelope.NewFault(envelope.Invalid, "the password is too easy to guess; choose another")
 	}

@@ -1,6 +1,7 @@
 // Package accounts holds the two ways to a new password: the first-access step
 // of a new user, and the forgotten password with its link and PIN.
-package accounts
+
+package auth
 
 import (
 	"context"
@@ -8,14 +9,13 @@ import (
 	"fmt"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/table"
 
 	"ferry/shared/envelope"
 )
 
 const (
-	layout = 1
+	changeLayout = 1
 
 	// A change link from forget dies after 15 minutes or 5 wrong PINs.
 	forgetLife = 15 * time.Minute
@@ -32,15 +32,15 @@ const (
 type Outbox interface {
 	// PIN mails a user the PIN that a nonce stands for, until it expires. base
 	// is the service's address, and lang the mail's language.
-	PIN(ctx context.Context, u auth.User, nonce, base, lang string, expires time.Time) table.Op
+	PIN(ctx context.Context, u User, nonce, base, lang string, expires time.Time) table.Op
 	// PasswordChanged tells programs of a new password, if any listen.
 	// generation is the user's until then.
 	PasswordChanged(ctx context.Context, user string, forgotten bool, generation int64) []table.Op
 }
 
 // Config is what a Service works with.
-type Config struct {
-	auth.Ports
+type AccountsConfig struct {
+	Ports
 	// HideUsers makes Forget answer unknown users, disabled ones and those
 	// without an address like any other, and their tokens behave like others:
 	// each such request stores two small items for up to a day.
@@ -49,10 +49,10 @@ type Config struct {
 }
 
 // Service is safe for concurrent use.
-type Service struct{ Config }
+type Accounts struct{ AccountsConfig }
 
 // New returns a Service.
-func New(c Config) *Service { return &Service{c} }
+func NewAccounts(c AccountsConfig) *Accounts { return &Accounts{c} }
 
 // change is what a change token leads to, stored under its hash.
 type change struct {
@@ -70,13 +70,13 @@ type change struct {
 }
 
 func changeKey(token string) table.Key {
-	return table.Key{PK: "change#" + auth.HashToken(token), SK: "change"}
+	return table.Key{PK: "change#" + HashToken(token), SK: "change"}
 }
 
 // First returns a change token for a user in first access; others are
 // Forbidden. One call to the table.
-func (s *Service) First(ctx context.Context, u auth.User) (token string, err error) {
-	if u.State != auth.FirstAccess {
+func (s *Accounts) First(ctx context.Context, u User) (token string, err error) {
+	if u.State != FirstAccess {
 		return "", envelope.NewFault(envelope.Forbidden, "the user is not in first access")
 	}
 	token, put, err := s.newChange(u, "", firstLife)
@@ -89,13 +89,13 @@ func (s *Service) First(ctx context.Context, u auth.User) (token string, err err
 	return token, nil
 }
 
-func (s *Service) newChange(u auth.User, pin string, life time.Duration) (string, table.Op, error) {
-	token, err := auth.RandomToken(s.Random)
+func (s *Accounts) newChange(u User, pin string, life time.Duration) (string, table.Op, error) {
+	token, err := RandomToken(s.Random)
 	if err != nil {
 		return "", table.Op{}, err
 	}
 	expires := s.Now().Add(life)
-	c := change{V: layout, User: u.Name, Expires: expires.Unix(), PIN: pin, Generation: u.Generation}
+	c := change{V: changeLayout, User: u.Name, Expires: expires.Unix(), PIN: pin, Generation: u.Generation}
 	return token, table.Put(changeKey(token), c).Expire(expires), nil
 }
 
@@ -109,7 +109,7 @@ type Change struct {
 // Change sets a new password and ends all bearers of the user, who becomes
 // active. Without a new password it checks, and changes nothing. It returns
 // the user's name.
-func (s *Service) Change(ctx context.Context, c Change) (user string, err error) {
+func (s *Accounts) Change(ctx context.Context, c Change) (user string, err error) {
 	found, err := s.token(ctx, c.Token)
 	if err != nil {
 		return "", err
@@ -131,7 +131,7 @@ func (s *Service) Change(ctx context.Context, c Change) (user string, err error)
 	}
 	err = s.Table.Write(ctx, append(s.Outbox.PasswordChanged(ctx, found.User, found.PIN != "", found.Generation),
 		table.Delete(changeKey(c.Token)).If(table.Exists()),
-		auth.SetPassword(found.User, hash, auth.Active).If(table.Equal("generation", found.Generation)),
+		SetPassword(found.User, hash, Active).If(table.Equal("generation", found.Generation)),
 	)...)
 	if errors.Is(err, table.ErrCondition) {
 		return "", errDead()
@@ -142,7 +142,7 @@ func (s *Service) Change(ctx context.Context, c Change) (user string, err error)
 	return found.User, nil
 }
 
-func (s *Service) token(ctx context.Context, token string) (change, error) {
+func (s *Accounts) token(ctx context.Context, token string) (change, error) {
 	var c change
 	err := s.Table.Get(ctx, changeKey(token), &c)
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
@@ -160,7 +160,7 @@ func errDead() error {
 
 // checkPIN counts the try before it compares, so that many at once get no
 // more than maxTries, and takes the count back if the PIN was right.
-func (s *Service) checkPIN(ctx context.Context, c Change, found change) error {
+func (s *Accounts) checkPIN(ctx context.Context, c Change, found change) error {
 	if found.PIN == "" {
 		return nil
 	}
@@ -194,11 +194,11 @@ func (s *Service) checkPIN(ctx context.Context, c Change, found change) error {
 
 // Forget makes a change token and mails the PIN that it needs. base and lang
 // are those of the mail. Two calls to the table.
-func (s *Service) Forget(ctx context.Context, name, base, lang string) (token, user string, err error) {
-	canonical, valid := auth.CanonicalName(name)
+func (s *Accounts) Forget(ctx context.Context, name, base, lang string) (token, user string, err error) {
+	canonical, valid := CanonicalName(name)
 	switch {
 	case !valid && s.HideUsers: // that nobody has this name is no secret
-		token, err = auth.RandomToken(s.Random)
+		token, err = RandomToken(s.Random)
 		return token, name, err
 	case !valid:
 		return "", "", errUnknown()
@@ -216,8 +216,8 @@ func errUnknown() *envelope.Fault {
 	return envelope.NewFault(envelope.Unauthorized, "the user does not exist")
 }
 
-func (s *Service) forget(ctx context.Context, name, base, lang string) (string, error) {
-	items, err := s.Table.GetMany(ctx, auth.UserKey(name), requestsKey(name))
+func (s *Accounts) forget(ctx context.Context, name, base, lang string) (string, error) {
+	items, err := s.Table.GetMany(ctx, UserKey(name), requestsKey(name))
 	if err != nil {
 		return "", fmt.Errorf("reading user: %w", err)
 	}
@@ -228,7 +228,7 @@ func (s *Service) forget(ctx context.Context, name, base, lang string) (string, 
 	u, err := recipient(items[0])
 	if f := envelope.FaultOf(err); f != nil && s.HideUsers {
 		// All goes on as for others, but for the mail; no PIN fits such a token.
-		u, err = auth.User{Name: name, Generation: -1}, nil
+		u, err = User{Name: name, Generation: -1}, nil
 	}
 	if err != nil {
 		return "", err
@@ -241,13 +241,13 @@ func (s *Service) forget(ctx context.Context, name, base, lang string) (string, 
 }
 
 // recipient returns the user, or a fault if no PIN can be sent to this one.
-func recipient(item table.Item) (u auth.User, err error) {
+func recipient(item table.Item) (u User, err error) {
 	switch err := item.Decode(&u); {
 	case errors.Is(err, table.ErrNotFound):
 		return u, errUnknown()
 	case err != nil:
 		return u, fmt.Errorf("reading user: %w", err)
-	case u.State == auth.Disabled:
+	case u.State == Disabled:
 		return u, envelope.NewFault(envelope.Forbidden, "the user is disabled")
 	case u.Email == "":
 		return u, envelope.NewFault(envelope.Forbidden, "the user has no e-mail address that a PIN could go to")
@@ -257,8 +257,8 @@ func recipient(item table.Item) (u auth.User, err error) {
 
 // storeForget stores a change token, and a mail with its PIN if the user has
 // an address.
-func (s *Service) storeForget(ctx context.Context, u auth.User, count table.Op, base, lang string) (string, error) {
-	nonce, err := auth.RandomToken(s.Random)
+func (s *Accounts) storeForget(ctx context.Context, u User, count table.Op, base, lang string) (string, error) {
+	nonce, err := RandomToken(s.Random)
 	if err != nil {
 		return "", err
 	}

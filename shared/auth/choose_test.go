@@ -1,12 +1,12 @@
-package accounts_test
+package auth_test
 
 import (
 	"strings"
 	"testing"
 
-	"ferry/shared/accounts"
-
 	"ferry/shared/envelope"
+
+	"ferry/shared/auth"
 )
 
 func TestPasswordsThatMayBeChosen(t *testing.T) {
@@ -21,7 +21,7 @@ func TestPasswordsThatMayBeChosen(t *testing.T) {
 		"a phrase":                        "seven bicycles under a lemon",
 		"the user's name with more to it": "alice in wonderland",
 	} {
-		if err := accounts.CheckPassword(password, "alice"); err != nil {
+		if err := auth.CheckPassword(password, "alice"); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -43,7 +43,7 @@ func TestPasswordsThatMayNotBeChosen(t *testing.T) {
 		"the user's name twice":          {"alicealice", "easy to guess"},
 		"the user's name and little":     {"Alice-alice1", "easy to guess"},
 	} {
-		err := accounts.CheckPassword(c.password, "alice")
+		err := auth.CheckPassword(c.password, "alice")
 		if !envelope.IsFault(err, envelope.Invalid) || !strings.Contains(envelope.FaultOf(err).Detail, c.says) {
 			t.Errorf("%s: %v, want something about %q", what, err, c.says)
 		}

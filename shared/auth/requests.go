@@ -1,4 +1,4 @@
-package accounts
+package auth
 
 import (
 	"time"
@@ -31,7 +31,7 @@ func (r requests) next(name string, found bool, now time.Time) (table.Op, error)
 		return table.Op{}, tooMany(hour[len(hour)-maxPerHour], time.Hour, now)
 	}
 	put := table.Put(requestsKey(name), requests{
-		V: layout, Version: r.Version + 1, Times: append(day[:len(day):len(day)], now.Unix()),
+		V: changeLayout, Version: r.Version + 1, Times: append(day[:len(day):len(day)], now.Unix()),
 	}).Expire(now.Add(24 * time.Hour))
 	if !found {
 		return put.If(table.NotExists()), nil
