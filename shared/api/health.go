@@ -14,17 +14,11 @@ import (
 // retry is when to look again after trouble.
 const healthRetry = 5 * time.Second
 
-// Endpoint names the endpoint and its routes.
-func Health() Endpoint {
-	return Endpoint{
-		Name:   "health",
-		Routes: []Route{{Method: "GET", Path: "/health"}, {Method: "HEAD", Path: "/health"}},
-		New:    NewHealth,
-	}
-}
+// Health is GET /health.
+func Health() Endpoint { return Named("health", newHealth) }
 
-// New returns the handler. It needs the port Table, which it reads once.
-func NewHealth(p *Ports) http.Handler {
+// newHealth returns the handler. It needs the port Table, which it reads once.
+func newHealth(p *Ports) http.Handler {
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
 		var none struct{}
 		err := p.Table.Get(r.Context(), table.Key{PK: "health", SK: "health"}, &none)

@@ -9,17 +9,11 @@ import (
 	"ferry/shared/api"
 )
 
-// Endpoint names the endpoint and its routes.
-func Endpoint() api.Endpoint {
-	return api.Endpoint{
-		Name:   "openapi",
-		Routes: []api.Route{{Method: "GET", Path: "/openapi.json"}, {Method: "HEAD", Path: "/openapi.json"}},
-		New:    New,
-	}
-}
+// Endpoint is GET /openapi.json.
+func Endpoint() api.Endpoint { return api.Named("openapi", newDescription) }
 
-// New returns the handler. It needs no port.
-func New(p *api.Ports) http.Handler {
+// newDescription returns the handler. It needs no port.
+func newDescription(p *api.Ports) http.Handler {
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.Header().Set("Cache-Control", "public, max-age=300")

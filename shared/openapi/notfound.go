@@ -16,7 +16,7 @@ import (
 // Endpoint names the endpoint. It has no routes of its own: it is the
 // gateway's $default route and the local server's fallback.
 func NotFound() api.Endpoint {
-	return api.Endpoint{Name: "notfound", New: NewNotFound}
+	return api.Named("notfound", NewNotFound)
 }
 
 // isPreflight tells a browser's question whether a page of another origin may

@@ -12,17 +12,11 @@ import (
 	"ferry/shared/api"
 )
 
-// Endpoint names the endpoint and its routes.
-func Change() api.Endpoint {
-	return api.Endpoint{
-		Name:   "authchange",
-		Routes: []api.Route{{Method: "POST", Path: "/auth/change"}},
-		New:    NewChange,
-	}
-}
+// Change is POST /auth/change.
+func Change() api.Endpoint { return api.Named("authchange", newChange) }
 
-// New returns the handler. It needs the port Table.
-func NewChange(p *api.Ports) http.Handler {
+// newChange returns the handler. It needs the port Table.
+func newChange(p *api.Ports) http.Handler {
 	service, outlet := passwords(p), p.Outlet()
 	outlet.Links = true
 	return outlet.Handler(func(w http.ResponseWriter, r *http.Request) error {

@@ -13,17 +13,11 @@ import (
 	"ferry/shared/api"
 )
 
-// Endpoint names the endpoint and its routes.
-func First() api.Endpoint {
-	return api.Endpoint{
-		Name:   "authfirst",
-		Routes: []api.Route{{Method: "POST", Path: "/auth/first"}},
-		New:    NewFirst,
-	}
-}
+// First is POST /auth/first.
+func First() api.Endpoint { return api.Named("authfirst", newFirst) }
 
-// New returns the handler. It needs the port Table.
-func NewFirst(p *api.Ports) http.Handler {
+// newFirst returns the handler. It needs the port Table.
+func newFirst(p *api.Ports) http.Handler {
 	check, service := auth.New(p.Ports), passwords(p)
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
 		u, err := check.BasicAny(r)

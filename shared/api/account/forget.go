@@ -12,17 +12,11 @@ import (
 	"ferry/shared/api"
 )
 
-// Endpoint names the endpoint and its routes.
-func Forget() api.Endpoint {
-	return api.Endpoint{
-		Name:   "authforget",
-		Routes: []api.Route{{Method: "GET", Path: "/auth/forget"}},
-		New:    NewForget,
-	}
-}
+// Forget is GET /auth/forget.
+func Forget() api.Endpoint { return api.Named("authforget", newForget) }
 
-// New returns the handler. It needs the port Table and the link key.
-func NewForget(p *api.Ports) http.Handler {
+// newForget returns the handler. It needs the port Table and the link key.
+func newForget(p *api.Ports) http.Handler {
 	service, outlet := passwords(p), p.Outlet()
 	outlet.Links = true
 	return outlet.Handler(func(w http.ResponseWriter, r *http.Request) error {

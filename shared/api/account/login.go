@@ -11,17 +11,11 @@ import (
 	"ferry/shared/api"
 )
 
-// Endpoint names the endpoint and its routes.
-func Login() api.Endpoint {
-	return api.Endpoint{
-		Name:   "authlogin",
-		Routes: []api.Route{{Method: "POST", Path: "/auth/login"}},
-		New:    NewLogin,
-	}
-}
+// Login is POST /auth/login.
+func Login() api.Endpoint { return api.Named("authlogin", newLogin) }
 
-// New returns the handler. It needs the port Table.
-func NewLogin(p *api.Ports) http.Handler {
+// newLogin returns the handler. It needs the port Table.
+func newLogin(p *api.Ports) http.Handler {
 	check := auth.New(p.Ports)
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
 		name, password, ok := r.BasicAuth()

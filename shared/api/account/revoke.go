@@ -11,18 +11,12 @@ import (
 	"ferry/shared/api"
 )
 
-// Endpoint names the endpoint and its routes.
-func Revoke() api.Endpoint {
-	return api.Endpoint{
-		Name:   "oauthrevoke",
-		Routes: []api.Route{{Method: "POST", Path: "/oauth2/revoke"}},
-		New:    NewRevoke,
-	}
-}
+// Revoke is POST /oauth2/revoke.
+func Revoke() api.Endpoint { return api.Named("oauthrevoke", newRevoke) }
 
-// New returns the handler. It needs the port Table. Who has a token may end
+// newRevoke returns the handler. It needs the port Table. Who has a token may end
 // it; a token that is none is answered alike.
-func NewRevoke(p *api.Ports) http.Handler {
+func newRevoke(p *api.Ports) http.Handler {
 	check := auth.New(p.Ports)
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
 		form, ok, err := api.Form(w, r)

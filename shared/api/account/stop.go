@@ -15,16 +15,10 @@ import (
 	"ferry/shared/api"
 )
 
-// Endpoint names the endpoint and its routes.
-func Stop() api.Endpoint {
-	return api.Endpoint{
-		Name:   "notificationsstop",
-		Routes: []api.Route{{Method: "GET", Path: "/notifications/stop"}, {Method: "POST", Path: "/notifications/stop"}},
-		New:    NewStop,
-	}
-}
+// Stop is GET /notifications/stop, POST /notifications/stop.
+func Stop() api.Endpoint { return api.Named("notificationsstop", newStop) }
 
-// New returns the handler. It needs the ports Table and Key. A browser gets
+// newStop returns the handler. It needs the ports Table and Key. A browser gets
 // pages, anything else the envelope.
 //
 // Only a POST changes something: mail scanners open every link. It needs no
@@ -32,7 +26,7 @@ func Stop() api.Endpoint {
 // their user presses their own button), and may come any number of times. A
 // request costs one call to the table, or two if it ends a wish or repeats one,
 // and none if the token is wrong.
-func NewStop(p *api.Ports) http.Handler {
+func newStop(p *api.Ports) http.Handler {
 	s := server{p}
 	programs := p.Outlet()
 	programs.Links = true

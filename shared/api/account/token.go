@@ -12,14 +12,8 @@ import (
 	"ferry/shared/api"
 )
 
-// Endpoint names the endpoint and its routes.
-func Token() api.Endpoint {
-	return api.Endpoint{
-		Name:   "oauthtoken",
-		Routes: []api.Route{{Method: "POST", Path: "/oauth2/token"}},
-		New:    NewToken,
-	}
-}
+// Token is POST /oauth2/token.
+func Token() api.Endpoint { return api.Named("oauthtoken", newToken) }
 
 type token struct {
 	AccessToken string `json:"access_token"`
@@ -34,8 +28,8 @@ type failure struct {
 	URI         string `json:"error_uri"`
 }
 
-// New returns the handler. It needs the port Table.
-func NewToken(p *api.Ports) http.Handler {
+// newToken returns the handler. It needs the port Table.
+func newToken(p *api.Ports) http.Handler {
 	check, outlet := auth.New(p.Ports), p.Outlet()
 	outlet.WriteError = func(w http.ResponseWriter, r *http.Request, status int) error {
 		return write(w, status, failure{status, phrase(status), p.Base(r.Context())})

@@ -13,17 +13,11 @@ import (
 	"ferry/shared/api"
 )
 
-// Endpoint names the endpoint and its routes.
-func Delete() api.Endpoint {
-	return api.Endpoint{
-		Name:   "filesdelete",
-		Routes: []api.Route{{Method: "DELETE", Path: "/files/{id}"}},
-		New:    NewDelete,
-	}
-}
+// Delete is DELETE /files/{id}.
+func Delete() api.Endpoint { return api.Named("filesdelete", newDelete) }
 
-// New returns the handler. It needs the ports Table and Blobs and the link key.
-func NewDelete(p *api.Ports) http.Handler {
+// newDelete returns the handler. It needs the ports Table and Blobs and the link key.
+func newDelete(p *api.Ports) http.Handler {
 	check, service := auth.New(p.Ports), Service(p)
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
 		u, err := check.Request(r)

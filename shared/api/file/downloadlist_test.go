@@ -97,7 +97,7 @@ func TestAListNeedsGoodParametersAndACredential(t *testing.T) {
 	s.AddUser("off", downloadlistPassword, func(u *auth.User) { u.State = auth.Disabled })
 	for _, c := range []struct {
 		query, credential string
-		status      int
+		status            int
 	}{
 		{"?limit=0", credential, 400}, {"?limit=1001", credential, 400}, {"?limit=-1", credential, 400}, {"?limit=many", credential, 400},
 		{"?after=0", credential, 400}, {"?after=-1", credential, 400}, {"?after=x", credential, 400}, {"?limit=%zz", credential, 400}, {"?limit=1;after=1", credential, 400},

@@ -4,8 +4,10 @@
 package file
 
 import (
+	"ferry/shared/blob"
 	"ferry/shared/files"
 	"ferry/shared/notify"
+	"net/http"
 
 	"ferry/shared/api"
 )
@@ -21,4 +23,24 @@ func Service(p *api.Ports) *files.Service {
 // Outbox returns the outbox that tells of files.
 func Outbox(p *api.Ports) notify.Outbox {
 	return notify.NewOutbox(p.Ports, p.Notices, p.PublicURL, p.Events)
+}
+
+// Download is GET /download/file: specification section 4.4.
+func Download() api.Endpoint {
+	return api.Named("downloadfile", func(p *api.Ports) http.Handler { return newDownload(p, blob.Files, "k") })
+}
+
+// DownloadBackup is GET /download/file/backup: specification section 4.5.
+func DownloadBackup() api.Endpoint {
+	return api.Named("downloadfilebackup", func(p *api.Ports) http.Handler { return newDownload(p, blob.Backup, "z") })
+}
+
+// List is GET /download/list: the caller's user area.
+func List() api.Endpoint {
+	return api.Named("downloadlist", func(p *api.Ports) http.Handler { return newList(p, blob.Files) })
+}
+
+// ListBackup is GET /download/list/backup: the caller's backup area.
+func ListBackup() api.Endpoint {
+	return api.Named("downloadlistbackup", func(p *api.Ports) http.Handler { return newList(p, blob.Backup) })
 }

@@ -19,14 +19,8 @@ import (
 	"ferry/shared/api"
 )
 
-// Endpoint names the endpoint and its routes.
-func Get() api.Endpoint {
-	return api.Endpoint{
-		Name:   "filesget",
-		Routes: []api.Route{{Method: "GET", Path: "/files/{id}"}, {Method: "HEAD", Path: "/files/{id}"}},
-		New:    NewGet,
-	}
-}
+// Get is GET /files/{id}.
+func Get() api.Endpoint { return api.Named("filesget", newGet) }
 
 // record is a file as the answer shows it. The fields that a list has too are
 // as there.
@@ -48,11 +42,11 @@ type record struct {
 	Notifications []notification `json:"notifications,omitzero"`
 }
 
-// New returns the handler. It needs the port Table and the link key.
+// newGet returns the handler. It needs the port Table and the link key.
 //
 // After authentication a request costs two calls, and for a file whose
 // uploader has notified somebody three.
-func NewGet(p *api.Ports) http.Handler {
+func newGet(p *api.Ports) http.Handler {
 	h := handler{ports: p, auth: auth.New(p.Ports), files: Service(p)}
 	return p.Outlet().Handler(h.get)
 }

@@ -13,17 +13,11 @@ import (
 	"ferry/shared/api"
 )
 
-// Endpoint names the endpoint and its routes.
-func Restore() api.Endpoint {
-	return api.Endpoint{
-		Name:   "filesrestore",
-		Routes: []api.Route{{Method: "POST", Path: "/files/{id}/restore"}},
-		New:    NewRestore,
-	}
-}
+// Restore is POST /files/{id}/restore.
+func Restore() api.Endpoint { return api.Named("filesrestore", newRestore) }
 
-// New returns the handler. It needs the ports Table and Blobs and the link key.
-func NewRestore(p *api.Ports) http.Handler {
+// newRestore returns the handler. It needs the ports Table and Blobs and the link key.
+func newRestore(p *api.Ports) http.Handler {
 	check, service := auth.New(p.Ports), Service(p)
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
 		u, err := check.Request(r)

@@ -23,27 +23,12 @@ import (
 // defaultLimit is how many sessions a list has unless the caller says otherwise.
 const defaultLimit = 100
 
-// Endpoint names the endpoint and its routes.
-func Sessions() api.Endpoint {
-	return api.Endpoint{
-		Name: "uploads",
-		Routes: []api.Route{
-			{Method: "POST", Path: "/uploads"},
-			{Method: "GET", Path: "/uploads"},
-			{Method: "HEAD", Path: "/uploads"},
-			{Method: "GET", Path: "/uploads/{id}"},
-			{Method: "HEAD", Path: "/uploads/{id}"},
-			{Method: "DELETE", Path: "/uploads/{id}"},
-			{Method: "POST", Path: "/uploads/{id}/parts"},
-			{Method: "POST", Path: "/uploads/{id}/complete"},
-		},
-		New: NewSessions,
-	}
-}
+// Sessions are the endpoints of upload sessions.
+func Sessions() api.Endpoint { return api.Named("uploads", newSessions) }
 
-// New returns the handler. It needs the ports Table, Blobs and Parts and the
+// newSessions returns the handler. It needs the ports Table, Blobs and Parts and the
 // link key.
-func NewSessions(p *api.Ports) http.Handler {
+func newSessions(p *api.Ports) http.Handler {
 	h := sessionHandler{ports: p, auth: auth.New(p.Ports), keys: files.NewKeys(p.Ports), files: file.Service(p)}
 	mux := http.NewServeMux()
 	for route, f := range map[string]func(http.ResponseWriter, *http.Request, auth.User) error{

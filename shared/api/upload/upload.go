@@ -17,22 +17,16 @@ import (
 	"ferry/shared/api"
 )
 
-// Endpoint names the endpoint and its routes. PUT is for curl -T.
-func Upload() api.Endpoint {
-	return api.Endpoint{
-		Name:   "upload",
-		Routes: []api.Route{{Method: "POST", Path: "/upload"}, {Method: "PUT", Path: "/upload"}},
-		New:    NewUpload,
-	}
-}
+// Upload is POST /upload, PUT /upload.
+func Upload() api.Endpoint { return api.Named("upload", newUpload) }
 
-// New returns the handler. It needs the ports Table and Blobs and the link key.
+// newUpload returns the handler. It needs the ports Table and Blobs and the link key.
 //
 // After authentication an upload of one file costs four calls: its id, its
 // object, the record with link and notices in one transaction, and the newest
 // page for the answer; with d, three. An Idempotency-Key costs one more, and
 // so do recipients.
-func NewUpload(p *api.Ports) http.Handler {
+func newUpload(p *api.Ports) http.Handler {
 	h := uploadHandler{ports: p, auth: auth.New(p.Ports), files: file.Service(p), keys: files.NewKeys(p.Ports)}
 	if p.MaxUploads > 0 {
 		h.places = make(chan struct{}, p.MaxUploads)
