@@ -36,7 +36,7 @@ func Gateway(h http.Handler, p *api.Ports) EventHandler {
 		ctx = envelope.WithRequestID(ctx, e.RequestContext.RequestID)
 		ctx = api.WithBase(ctx, address(e.RequestContext))
 		e.Path = escaped(e.Path)
-		if err := checkBody(e); err != nil {
+		if err := decodeBody(&e); err != nil {
 			return failed(ctx, p, e, err)
 		}
 		response, err := recovered(ctx, adapter, e)
@@ -92,17 +92,20 @@ func escaped(path string) string {
 	return (&url.URL{Path: "/" + strings.TrimPrefix(path, "/")}).EscapedPath()
 }
 
-// checkBody refuses a body that the gateway has damaged: it passes text on as a
-// string of JSON, where bytes that are no UTF-8 become others.
-func checkBody(e events.APIGatewayProxyRequest) error {
+// decodeBody makes the body what the client sent, once for all, and refuses one
+// that the gateway has damaged: it passes text on as a string of JSON, where
+// bytes that are no UTF-8 become others.
+func decodeBody(e *events.APIGatewayProxyRequest) error {
 	if e.IsBase64Encoded {
-		if _, err := base64.StdEncoding.DecodeString(e.Body); err != nil {
+		body, err := base64.StdEncoding.DecodeString(e.Body)
+		if err != nil {
 			return errors.New("the gateway's event has a body that is not base64")
 		}
+		e.Body, e.IsBase64Encoded = string(body), false
 		return nil
 	}
 	damaged := strings.ContainsRune(e.Body, utf8.RuneError)
-	if length, err := strconv.Atoi(header(e, "Content-Length")); err == nil {
+	if length, err := strconv.Atoi(header(*e, "Content-Length")); err == nil {
 		damaged = length != len(e.Body)
 	}
 	if damaged {
