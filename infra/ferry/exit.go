@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -16,6 +18,7 @@ import (
 	"ferry/shared/table/sqlite"
 
 	"ferry/shared/auth"
+	"ferry/shared/notify"
 )
 
 // The exit codes are those of BSD's sysexits.
@@ -42,17 +45,20 @@ const exitCodes = `Exit codes: 0 done, 64 wrong usage, 65 data damaged or of a n
 
 var (
 	// errInterrupted is the end by Ctrl-C, and errPaused that of what can be
-	// gone on with.
+	// resumed.
 	errInterrupted = errors.New("interrupted")
-	errPaused      = fmt.Errorf("%w; %s", errInterrupted, toGoOn)
+	errPaused      = fmt.Errorf("%w; %s", errInterrupted, toResume)
 )
 
-const toGoOn = "run the same command again to go on"
+const toResume = "run the same command again to resume"
 
-// pausing says of a transfer that the network has ended how to go on.
-func pausing(err error) error {
-	if client.IsNetwork(err) {
-		return fmt.Errorf("%w; %s", err, toGoOn)
+// pausing tells how to resume a transfer that Ctrl-C or the network has ended.
+func pausing(ctx context.Context, err error) error {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return errPaused
+	case client.IsNetwork(err):
+		return fmt.Errorf("%w; %s", err, toResume)
 	}
 	return err
 }
@@ -66,88 +72,128 @@ type coded struct {
 func (e *coded) Error() string { return e.err.Error() }
 func (e *coded) Unwrap() error { return e.err }
 
+// usage is an error of what was typed.
+func usage(format string, values ...any) error {
+	return &coded{exitUsage, fmt.Errorf(format, values...)}
+}
+
 func exitCode(err error) int {
 	var c *coded
 	switch {
 	case errors.As(err, &c):
 		return c.code
-	case errors.Is(err, errInterrupted):
-		return exitInterrupt
-	case isRemote(err):
-		return remoteCode(err)
-	case errors.Is(err, sqlite.ErrDamaged), errors.Is(err, sqlite.ErrNewer), errors.Is(err, local.ErrNoTable), errors.Is(err, local.ErrKey):
-		return exitDamaged
-	case errors.Is(err, local.ErrHasData):
-		return exitExists
-	case errors.Is(err, local.ErrInside):
-		return exitUsage
-	case errors.Is(err, auth.ErrUnknownUser):
-		return exitUnknown
-	case errors.Is(err, table.ErrFull), errors.Is(err, blob.ErrFull), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EIO):
-		return exitFull
-	case errors.Is(err, table.ErrBusy):
-		return exitBusy
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		return exitPermission
-	case errors.Is(err, local.ErrNoData), errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-		return exitSettings // a directory of the data that cannot be one
+	case client.IsNetwork(err):
+		return exitPort
 	}
-	return exitOther
+	for _, k := range []struct {
+		code  int
+		kinds []error
+	}{
+		{exitInterrupt, []error{errInterrupted}},
+		{exitPermission, []error{client.ErrNoLogin}},
+		{exitDamaged, []error{client.ErrDigest, sqlite.ErrDamaged, sqlite.ErrNewer, local.ErrNoTable, local.ErrKey}},
+		{exitNoFile, []error{client.ErrNotFound, notify.ErrUnknown}},
+		{exitExists, []error{client.ErrExists, local.ErrHasData}},
+		{exitUsage, []error{local.ErrInside}},
+		{exitUnknown, []error{auth.ErrUnknownUser}},
+		{exitFull, []error{table.ErrFull, blob.ErrFull, syscall.ENOSPC, syscall.EDQUOT, syscall.EIO}},
+		{exitBusy, []error{client.ErrChanged, notify.ErrHeld, table.ErrBusy}},
+		{exitRefused, []error{client.ErrAnswer, notify.ErrSent, notify.ErrFailed}},
+		{exitPermission, []error{fs.ErrPermission, syscall.EROFS}},
+		// a directory of the data that cannot be one
+		{exitSettings, []error{local.ErrNoData, fs.ErrNotExist, syscall.ENOTDIR}},
+	} {
+		if slices.ContainsFunc(k.kinds, func(kind error) bool { return errors.Is(err, kind) }) {
+			return k.code
+		}
+	}
+	statuses := map[int]int{
+		0: exitOther, 401: exitPermission, 403: exitPermission, 507: exitFull,
+		429: exitBusy, 500: exitBusy, 502: exitBusy, 503: exitBusy, 504: exitBusy,
+	}
+	return cmp.Or(statuses[client.StatusOf(err)], exitRefused)
 }
 
 // explain is the one sentence that a person gets.
 func explain(err error) string {
 	var path *os.PathError
-	if errors.As(err, &path) && strings.HasSuffix(err.Error(), path.Error()) {
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &path) && strings.HasSuffix(err.Error(), path.Error()):
 		prefix := strings.TrimSuffix(err.Error(), path.Error())
 		return prefix + path.Path + ": " + path.Err.Error()
-	}
-	if errors.Is(err, local.ErrNoData) {
+	case errors.Is(err, local.ErrNoData):
 		return err.Error() + "; say where they are with --data or FERRY_DATA"
-	}
-	if errors.Is(err, sqlite.ErrDamaged) {
-		return once(err.Error(), sqlite.ErrDamaged.Error())
+	case errors.Is(err, sqlite.ErrDamaged): // once, without what is said between two mentions of it
+		text, kind := err.Error(), sqlite.ErrDamaged.Error()
+		return text[:strings.Index(text, kind)] + text[strings.LastIndex(text, kind):]
 	}
 	return err.Error()
 }
 
-// once leaves out what an error says between two mentions of its kind.
-func once(text, kind string) string {
-	return text[:strings.Index(text, kind)] + text[strings.LastIndex(text, kind):]
+// failures are those of a command on several things, of which some may succeed.
+type failures struct {
+	out   console
+	meter *meter // drawn at the same time; may be nil
+	first error  // which the caller prints
 }
 
-// isRemote tells errors of talking to a service.
-func isRemote(err error) bool {
-	for _, kind := range []error{client.ErrNoLogin, client.ErrDigest, client.ErrChanged, client.ErrExists, client.ErrNotFound, client.ErrAnswer} {
-		if errors.Is(err, kind) {
-			return true
+// add keeps the first error, and prints the others.
+func (f *failures) add(name string, err error) {
+	if err == nil {
+		return
+	}
+	err = &failure{name, err}
+	if f.first == nil {
+		f.first = err
+		return
+	}
+	if f.meter != nil {
+		f.meter.mu.Lock()
+		defer f.meter.mu.Unlock()
+		f.meter.clear()
+	}
+	fmt.Fprintln(f.out.Err, "ferry:", err)
+}
+
+// each runs f on each of several things until ctx ends. It goes on after errors,
+// prints them, and returns the first.
+func each(ctx context.Context, out console, names []string, f func(name string) error) error {
+	failed := failures{out: out}
+	for _, name := range names {
+		if ctx.Err() != nil {
+			return cmp.Or(failed.first, ctx.Err())
+		}
+		failed.add(name, f(name))
+	}
+	return failed.first
+}
+
+// report prints the results of several things in JSON, if wanted, and returns
+// the first failure.
+func report(out console, asJSON bool, results any, failed error) error {
+	if asJSON {
+		if err := printJSON(out, results); err != nil {
+			return err
 		}
 	}
-	return client.IsNetwork(err) || client.StatusOf(err) != 0
+	return failed
 }
 
-func remoteCode(err error) int {
-	switch {
-	case errors.Is(err, client.ErrNoLogin):
-		return exitPermission
-	case errors.Is(err, client.ErrDigest):
-		return exitDamaged
-	case errors.Is(err, client.ErrNotFound):
-		return exitNoFile
-	case errors.Is(err, client.ErrExists):
-		return exitExists
-	case errors.Is(err, client.ErrChanged):
-		return exitBusy
-	case client.IsNetwork(err):
-		return exitPort
-	}
-	switch client.StatusOf(err) {
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return exitPermission
-	case http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return exitBusy
-	case http.StatusInsufficientStorage:
-		return exitFull
-	}
-	return exitRefused
+// failure is the error of one of several things.
+type failure struct {
+	name string
+	err  error
 }
+
+// Error names the thing, once.
+func (f *failure) Error() string {
+	text, name := explain(f.err), cmp.Or(printable(f.name), `""`)
+	if strings.HasPrefix(text, name+": ") || strings.HasSuffix(text, ": "+name) {
+		return text
+	}
+	return name + ": " + text
+}
+
+func (f *failure) Unwrap() error { return f.err }

@@ -1,14 +1,18 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/term"
 
 	"ferry/shared/client"
 )
@@ -21,29 +25,27 @@ type remote struct {
 	retry client.Retry
 }
 
-// fewTries is for commands that a person waits for.
+// fewTries is how often a command that a person waits for tries.
 const fewTries = 3
 
-// tellAgain is how long a failure that is tried again is not told anew.
+// tellAgain is how long after a reported failure others are not reported.
 const tellAgain = 5 * time.Second
 
 // transfer are flags of commands that last.
 type transfer struct {
 	Connections int  `default:"4" placeholder:"N" help:"Pieces, or small files, at once (default ${default})."`
-	Tries       int  `default:"10" placeholder:"N" help:"How often to try what gets nowhere before giving up (default ${default})."`
+	Tries       int  `default:"10" placeholder:"N" help:"How often to try without any progress before giving up (default ${default})."`
 	JSON        bool `name:"json" help:"Print a JSON array of what was done and what failed."`
 	Quiet       bool `short:"q" help:"Show no progress."`
 }
 
-func (t transfer) check() error {
+// meter checks the flags and returns a meter. r retries as often as the flags
+// say, and reports that beside the meter.
+func (t transfer) meter(out console, r *remote) (*meter, error) {
 	if t.Connections < 1 || t.Connections > 64 || t.Tries < 1 {
-		return &coded{exitUsage, errors.New("--connections is 1 to 64, and --tries at least 1")}
+		return nil, usage("--connections is 1 to 64, and --tries at least 1")
 	}
-	return nil
-}
-
-// patient makes the remote try again as often as wanted, and say so.
-func (t transfer) patient(r *remote, m *meter) {
+	m := newMeter(out, t.Quiet)
 	var mu sync.Mutex
 	var told time.Time // several connections fail for the same reason
 	r.retry = client.Retry{Tries: t.Tries, Told: func(err error, wait time.Duration) {
@@ -54,20 +56,16 @@ func (t transfer) patient(r *remote, m *meter) {
 			m.say("%s; trying again", err)
 		}
 	}}
+	return m, nil
 }
 
-// nobody is a client without a login.
-func (r remote) nobody() (*client.Client, error) {
-	return r.open(nil)
-}
-
+// open makes a client; without a bearer it can only log in, change passwords and
+// download by links.
 func (r remote) open(bearer client.BearerFunc) (*client.Client, error) {
-	if r.retry.Tries == 0 {
-		r.retry.Tries = fewTries
-	}
 	if r.URL == "" {
 		return nil, &coded{exitSettings, errors.New("which service? Run ferry login URL first, or say it with --url or FERRY_URL")}
 	}
+	r.retry.Tries = cmp.Or(r.retry.Tries, fewTries)
 	c, err := client.New(client.Options{URL: r.URL, Bearer: bearer, Retry: r.retry})
 	if err != nil {
 		return nil, &coded{exitSettings, err}
@@ -81,62 +79,49 @@ func (r remote) client(out console) (*client.Client, *identity, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if r.URL = cmp.Or(r.URL, s.URL); r.URL == "" {
-		_, err := r.nobody()
+	r.URL = cmp.Or(r.URL, s.URL)
+	i := &identity{out: out}
+	if i.client, err = r.open(i.bearer); err != nil {
 		return nil, nil, err
 	}
-	base, err := client.BaseURL(r.URL)
-	if err != nil {
-		return nil, nil, &coded{exitSettings, err}
+	if base := i.client.URL(); s.URL != base || r.User != "" && r.User != s.User {
+		s = saved{URL: base} // a bearer goes only to its own service
 	}
-	if s.URL != base || r.User != "" && r.User != s.User {
-		s = saved{URL: base} // a bearer goes to its own service alone
-	}
-	i := &identity{saved: s, user: cmp.Or(r.User, s.User), password: os.Getenv("FERRY_PASSWORD"), out: out}
-	i.nobody, err = r.nobody()
-	if err != nil {
-		return nil, nil, err
-	}
-	c, err := r.open(i.bearer)
-	return c, i, err
+	i.saved, i.user = s, cmp.Or(r.User, s.User)
+	return i.client, i, nil
 }
 
 // identity finds bearers: the saved one, then one by the environment's
 // password, then one by a password that is asked for.
 type identity struct {
-	saved    saved
-	user     string
-	password string
-	out      console
-	nobody   *client.Client
+	client *client.Client
+	saved  saved
+	user   string
+	out    console
 
-	mu sync.Mutex // progress is not to write while a password is asked for
+	mu sync.Mutex // held while a password is asked for, so that no progress is shown
 }
 
 func (i *identity) bearer(ctx context.Context, refused string) (string, error) {
 	if i.saved.Bearer != "" && refused == "" {
 		return i.saved.Bearer, nil
 	}
-	if i.user != "" && i.password != "" {
-		bearer, err := i.nobody.Login(ctx, i.user, i.password)
-		return bearer, refusedLogin(err)
-	}
 	if i.user == "" {
 		return "", fmt.Errorf("%w to %s: run ferry login, or set FERRY_USER and FERRY_PASSWORD", client.ErrNoLogin, i.saved.URL)
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	ask := asker(ctx, i.out)
-	if !ask.possible() {
+	ask, asked := asker(ctx, i.out), os.Getenv("FERRY_PASSWORD") == ""
+	if asked && ask.terminal == nil {
 		return "", fmt.Errorf("%w: the login to %s has run out; run ferry login, or set FERRY_USER and FERRY_PASSWORD", client.ErrNoLogin, i.saved.URL)
 	}
-	password, err := ask.secret(fmt.Sprintf("The login has run out. Password of %s: ", i.user))
+	password, err := ask.password(fmt.Sprintf("The login has run out. Password of %s: ", i.user))
 	if err != nil {
 		return "", err
 	}
-	bearer, err := i.nobody.Login(ctx, i.user, password)
-	if err != nil {
-		return "", refusedLogin(err)
+	bearer, err := i.client.Login(ctx, i.user, password)
+	if err != nil || !asked {
+		return bearer, refusedLogin(err)
 	}
 	i.saved.User, i.saved.Bearer = i.user, bearer
 	if err := writeLogin(i.saved); err != nil {
@@ -145,7 +130,117 @@ func (i *identity) bearer(ctx context.Context, refused string) (string, error) {
 	return bearer, nil
 }
 
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
+// asking puts questions to a person on a terminal, and otherwise takes answers
+// from standard input, a line each, if stdin allows that.
+type asking struct {
+	ctx      context.Context // of the command that asks
+	out      console
+	terminal *os.File // nil if there is none
+	lines    *bufio.Reader
+}
+
+// asker uses the terminal on standard input, or that of the process if standard
+// input is something else, and a person sees standard error.
+func asker(ctx context.Context, out console) *asking {
+	a := &asking{ctx: ctx, out: out}
+	if isTerminal(out.In) {
+		a.terminal = out.In.(*os.File)
+	} else if isTerminal(out.Err) {
+		a.terminal, _ = os.Open("/dev/tty") // nil if the process has none
+	}
+	if a.terminal != nil {
+		a.lines = bufio.NewReader(a.terminal)
+	}
+	return a
+}
+
+func isTerminal(v any) bool {
+	f, ok := v.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// fromStdin takes the answers from standard input if there is no terminal.
+func (a *asking) fromStdin() *asking {
+	if a.lines == nil {
+		a.lines = bufio.NewReader(io.LimitReader(a.out.In, 64<<10))
+	}
+	return a
+}
+
+func (a *asking) line(question string) (string, error) {
+	if a.lines == nil {
+		return "", usage("there is no terminal to ask on: use --user and --password-stdin, or FERRY_USER and FERRY_PASSWORD")
+	}
+	fmt.Fprint(a.out.Err, question)
+	text, err := await(a.ctx, func() (string, error) { return a.lines.ReadString('\n') })
+	if a.ctx.Err() != nil {
+		return "", err
+	}
+	if err != nil && (err != io.EOF || text == "") {
+		return "", usage("there was no answer")
+	}
+	if a.terminal == nil {
+		fmt.Fprintln(a.out.Err)
+	}
+	return strings.TrimRight(text, "\r\n"), nil
+}
+
+// secret is line for an answer that the terminal must not show.
+func (a *asking) secret(question string) (string, error) {
+	if a.terminal == nil {
+		return a.line(question)
+	}
+	fd := int(a.terminal.Fd())
+	before, err := term.GetState(fd)
+	if err != nil {
+		return "", fmt.Errorf("asking on the terminal: %w", err)
+	}
+	fmt.Fprint(a.out.Err, question)
+	text, err := await(a.ctx, func() ([]byte, error) { return term.ReadPassword(fd) })
+	fmt.Fprintln(a.out.Err)
+	if a.ctx.Err() != nil {
+		_ = term.Restore(fd, before) // or it would keep hiding what is typed
+		return "", err
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading an answer: %w", err)
+	}
+	return string(text), nil
+}
+
+// password is that of the environment, or else is asked for.
+func (a *asking) password(question string) (string, error) {
+	if password := os.Getenv("FERRY_PASSWORD"); password != "" {
+		return password, nil
+	}
+	return a.secret(question)
+}
+
+// readLine reads one line that is a password.
+func readLine(ctx context.Context, in io.Reader) (string, error) {
+	line, err := bufio.NewReader(io.LimitReader(interruptible{ctx, in}, 4096)).ReadString('\n')
+	if err != nil && err != io.EOF {
+		return "", fmt.Errorf("reading the password: %w", err)
+	}
+	return strings.TrimRight(line, "\r\n"), nil
+}
+
+// await is f, or the context's error as soon as that has ended: a read from a
+// terminal or a pipe cannot be stopped, and lasts until the process ends.
+func await[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	got := make(chan result, 1)
+	go func() {
+		v, err := f()
+		got <- result{v, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return *new(T), ctx.Err()
+	case r := <-got:
+		return r.value, r.err
+	}
 }

@@ -19,9 +19,11 @@ import (
 	"github.com/minio/crc64nvme"
 
 	"ferry/shared/client"
+
+	"ferry/shared/wire"
 )
 
-func TestADownloadComesThroughCutConnections(t *testing.T) {
+func TestDownloadSurvivesCutConnections(t *testing.T) {
 	t.Parallel()
 	s, up := start(t)
 	content := bytesOf(1, 3<<20)
@@ -52,7 +54,7 @@ func TestADownloadComesThroughCutConnections(t *testing.T) {
 	}
 }
 
-func TestADownloadGoesOnWhereAnotherEnded(t *testing.T) {
+func TestDownloadResumesWhereAnEarlierOneEnded(t *testing.T) {
 	t.Parallel()
 	s, up := start(t)
 	content := bytesOf(2, 3<<20)
@@ -81,7 +83,7 @@ func TestADownloadGoesOnWhereAnotherEnded(t *testing.T) {
 	}
 }
 
-func TestAnotherFilesPartIsNotGoneOnWith(t *testing.T) {
+func TestPartOfAnotherFileIsNotResumed(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
 	dir := t.TempDir()
@@ -135,7 +137,7 @@ func TestWrongBytesAreNotKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	other := client.Verify{CRC64NVME: client.FormatCRC(1)}
+	other := client.Verify{CRC64NVME: wire.CRC64Text(1)}
 	if _, err := c.Fetch(t.Context(), f.Link, client.FetchOptions{Path: dir, Verify: other}); !errors.Is(err, client.ErrDigest) {
 		t.Errorf("%v", err)
 	}
@@ -201,18 +203,15 @@ func newStore(t *testing.T, content []byte) *store {
 	return s
 }
 
-func TestRangesComeAtOnceFromAStoreWhoseAddressesEnd(t *testing.T) {
+func TestRangesAreFetchedAtOnceAndExpiredAddressesRenewed(t *testing.T) {
 	t.Parallel()
 	content := bytesOf(3, 50<<20)
 	s := newStore(t, content)
-	c, err := client.New(client.Options{URL: s.URL, User: "x", Password: "y", Retry: quick()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := newClient(t, client.Options{URL: s.URL, User: "x", Password: "y", Retry: quick()})
 	dir := t.TempDir()
 	var have atomic.Int64
 	got, err := c.Fetch(t.Context(), s.URL+"/v1/download/file?k=x", client.FetchOptions{Path: dir, Verify: client.Verify{
-		CRC64NVME: client.FormatCRC(crc64nvme.Checksum(content)), Progress: func(n int64) { have.Add(n) },
+		CRC64NVME: wire.CRC64Text(crc64nvme.Checksum(content)), Progress: func(n int64) { have.Add(n) },
 	}})
 	if err != nil || got.Path != filepath.Join(dir, "big") || len(got.Verified) != 2 {
 		t.Fatalf("%+v, %v", got, err)

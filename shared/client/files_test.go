@@ -14,7 +14,7 @@ import (
 	"ferry/shared/auth"
 )
 
-func TestAFileGoesUpIsListedDeletedAndRestored(t *testing.T) {
+func TestFileIsUploadedListedDeletedAndRestored(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
 	ctx := t.Context()
@@ -62,7 +62,7 @@ func TestAllPagesOfAListAreRead(t *testing.T) {
 	}
 }
 
-func TestABearerThatHasEndedIsRenewed(t *testing.T) {
+func TestExpiredBearerIsRenewed(t *testing.T) {
 	t.Parallel()
 	s, c := start(t)
 	for range 3 {
@@ -73,7 +73,7 @@ func TestABearerThatHasEndedIsRenewed(t *testing.T) {
 	}
 }
 
-func TestWhoHasNoLoginIsTold(t *testing.T) {
+func TestMissingLoginIsReported(t *testing.T) {
 	t.Parallel()
 	s, c := start(t)
 	nobody := connect(t, s, "")
@@ -104,7 +104,7 @@ func TestWhoHasNoLoginIsTold(t *testing.T) {
 	}
 }
 
-func TestTheServicesRefusalIsTheError(t *testing.T) {
+func TestErrorSaysWhatTheServiceSaid(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
 	for what, d := range map[string]client.Delivery{
@@ -120,7 +120,7 @@ func TestTheServicesRefusalIsTheError(t *testing.T) {
 	}
 }
 
-func TestAnUploadWhoseAnswersGetLostIsStoredOnce(t *testing.T) {
+func TestUploadWithLostAnswersIsStoredOnce(t *testing.T) {
 	t.Parallel()
 	cut := cutter(3000, 25)
 	s, c := start(t, func(o *client.Options) { o.HTTP, o.Retry.Tries = cut.client(), 40 })
@@ -142,7 +142,7 @@ func TestAnUploadWhoseAnswersGetLostIsStoredOnce(t *testing.T) {
 	}
 }
 
-func TestAPasswordIsChanged(t *testing.T) {
+func TestPasswordIsChanged(t *testing.T) {
 	t.Parallel()
 	s, c := start(t)
 	s.AddUser("new", "temporary password", func(u *auth.User) { u.State = auth.FirstAccess })
@@ -168,7 +168,7 @@ func TestAPasswordIsChanged(t *testing.T) {
 	}
 }
 
-func TestAnAddressThatIsNoServiceIsToldApart(t *testing.T) {
+func TestAddressOfNoServiceIsRecognised(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "files.example.com", "ftp://x", "http://", "http://x/?a=b", "http://user:pass@x/v1"} {
 		if _, err := client.New(client.Options{URL: text}); err == nil {
@@ -191,7 +191,7 @@ func TestAnAddressThatIsNoServiceIsToldApart(t *testing.T) {
 	}
 }
 
-func TestWhoWasToldOfAFileIsShownToItsSender(t *testing.T) {
+func TestSenderSeesWhoWasNotified(t *testing.T) {
 	t.Parallel()
 	s, c := start(t)
 	s.AddUser("bob", password)

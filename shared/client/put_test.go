@@ -15,6 +15,7 @@ import (
 	"ferry/shared/client"
 
 	"ferry/shared/api/apitest"
+	"ferry/shared/wire"
 )
 
 // partSize is the smallest that there is.
@@ -28,7 +29,7 @@ func source(content []byte) client.Source {
 func wantStored(t *testing.T, c *client.Client, f client.File, content []byte) {
 	t.Helper()
 	d, err := c.File(t.Context(), client.UserArea, f.ID)
-	if err != nil || d.Name != "big.bin" || d.Type != "application/x-big" || d.CRC64NVME != client.FormatCRC(crc64nvme.Checksum(content)) {
+	if err != nil || d.Name != "big.bin" || d.Type != "application/x-big" || d.CRC64NVME != wire.CRC64Text(crc64nvme.Checksum(content)) {
 		t.Errorf("%+v, %v", d, err)
 	}
 	var got bytes.Buffer
@@ -45,7 +46,7 @@ func wantNoSessions(t *testing.T, c *client.Client) {
 	}
 }
 
-func TestAFileInPartsComesThroughCutConnections(t *testing.T) {
+func TestUploadInPartsSurvivesCutConnections(t *testing.T) {
 	t.Parallel()
 	cut := cutter(6<<20, 30)
 	s, whole := start(t)
@@ -63,7 +64,7 @@ func TestAFileInPartsComesThroughCutConnections(t *testing.T) {
 	wantNoSessions(t, whole)
 }
 
-func TestAnUploadGoesOnWhereAnotherEnded(t *testing.T) {
+func TestUploadResumesWhereAnEarlierOneEnded(t *testing.T) {
 	t.Parallel()
 	s, whole := start(t)
 	content := bytesOf(2, 4*partSize)
@@ -91,7 +92,7 @@ func TestAnUploadGoesOnWhereAnotherEnded(t *testing.T) {
 	wantNoSessions(t, whole)
 }
 
-func TestPartsThatHaveArrivedAreNotSentAgain(t *testing.T) {
+func TestArrivedPartsAreNotSentAgain(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
 	content := bytesOf(3, 4*partSize)
@@ -100,9 +101,9 @@ func TestPartsThatHaveArrivedAreNotSentAgain(t *testing.T) {
 	if err != nil || len(st.Arrived) < 2 || st.State != "open" || st.Parts != 4 {
 		t.Fatalf("%+v, %v", st, err)
 	}
-	var sent counter
-	f, err := c.Put(t.Context(), client.Source{Name: "big.bin", Length: int64(len(content)), Content: &reading{ReaderAt: bytes.NewReader(content), count: &sent}},
-		client.PutOptions{Session: session})
+	var sent reading
+	sent.ReaderAt = bytes.NewReader(content)
+	f, err := c.Put(t.Context(), client.Source{Name: "big.bin", Length: int64(len(content)), Content: &sent}, client.PutOptions{Session: session})
 	if err != nil || f.ID != st.FileID() {
 		t.Fatalf("%+v, %v", f, err)
 	}
@@ -112,17 +113,15 @@ func TestPartsThatHaveArrivedAreNotSentAgain(t *testing.T) {
 	}
 }
 
-type counter struct{ n atomic.Int64 }
-
 // reading counts what is read.
 type reading struct {
 	io.ReaderAt
-	count *counter
+	n atomic.Int64
 }
 
 func (r *reading) ReadAt(b []byte, at int64) (int, error) {
 	n, err := r.ReaderAt.ReadAt(b, at)
-	r.count.n.Add(int64(n))
+	r.n.Add(int64(n))
 	return n, err
 }
 
@@ -146,7 +145,7 @@ func stopAfter(t *testing.T, c *client.Client, content []byte, after int64) (ses
 	return session
 }
 
-func TestAFileThatHasChangedSinceIsSentAsItIsNow(t *testing.T) {
+func TestFileChangedBeforeAResumeIsSentAsItIsNow(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
 	content := bytesOf(4, 3*partSize)
@@ -159,9 +158,9 @@ func TestAFileThatHasChangedSinceIsSentAsItIsNow(t *testing.T) {
 	wantStored(t, c, f, content)
 }
 
-// TestAnUploadGoesOnWhoseObjectIsWholeAndNoFileYet: the service was ended in
+// TestUploadResumesWhenItsObjectIsWholeButNoFileYet: the service was ended in
 // between, or the client as it waited for a long comparison.
-func TestAnUploadGoesOnWhoseObjectIsWholeAndNoFileYet(t *testing.T) {
+func TestUploadResumesWhenItsObjectIsWholeButNoFileYet(t *testing.T) {
 	t.Parallel()
 	s, whole := start(t)
 	content := bytesOf(9, 2*partSize+1)
@@ -184,7 +183,7 @@ func TestAnUploadGoesOnWhoseObjectIsWholeAndNoFileYet(t *testing.T) {
 	wantNoSessions(t, whole)
 }
 
-func TestAnotherSessionIsBegunForOneThatHasEnded(t *testing.T) {
+func TestNewSessionReplacesAnEndedOne(t *testing.T) {
 	t.Parallel()
 	for what, end := range map[string]func(*apitest.Server, *client.Client, string) error{
 		"that was aborted": func(_ *apitest.Server, c *client.Client, id string) error { return c.Abort(t.Context(), id) },
@@ -217,7 +216,7 @@ func TestAnotherSessionIsBegunForOneThatHasEnded(t *testing.T) {
 	}
 }
 
-func TestAnUploadThatEndedBeforeItWasToldItsSessionFindsIt(t *testing.T) {
+func TestUploadFindsTheSessionItWasNotToldBeforeACrash(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
 	content := bytesOf(6, partSize+1)
@@ -237,7 +236,7 @@ func TestAnUploadThatEndedBeforeItWasToldItsSessionFindsIt(t *testing.T) {
 	}
 }
 
-func TestAKeyWhoseSessionHasEndedStandsInNobodysWay(t *testing.T) {
+func TestKeyOfAnEndedSessionCanBeUsedAgain(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
 	content := bytesOf(6, partSize+1)
@@ -275,7 +274,7 @@ func (s *shrinking) ReadAt(b []byte, _ int64) (int, error) {
 	return len(b), nil
 }
 
-func TestAFileThatChangesWhileItIsSentIsNotStored(t *testing.T) {
+func TestFileThatChangesDuringUploadIsNotStored(t *testing.T) {
 	t.Parallel()
 	var tries atomic.Int64
 	_, c := start(t, func(o *client.Options) {
@@ -305,7 +304,7 @@ func TestAFileThatChangesWhileItIsSentIsNotStored(t *testing.T) {
 	}
 }
 
-func TestALoginThatRunsOutMidwayIsRenewed(t *testing.T) {
+func TestLoginThatExpiresDuringUploadIsRenewed(t *testing.T) {
 	t.Parallel()
 	s, c := start(t)
 	content := bytesOf(7, 2*partSize)
@@ -319,7 +318,7 @@ func TestALoginThatRunsOutMidwayIsRenewed(t *testing.T) {
 	wantStored(t, c, f, content)
 }
 
-func TestTwoWhoGoOnWithOneUploadGetOneFile(t *testing.T) {
+func TestTwoResumesOfOneUploadMakeOneFile(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
 	content := bytesOf(8, 3*partSize)
@@ -341,7 +340,7 @@ func TestTwoWhoGoOnWithOneUploadGetOneFile(t *testing.T) {
 	}
 }
 
-func TestAFileOfAnySizeGoesToAnotherUser(t *testing.T) {
+func TestFileOfAnySizeGoesToAnotherUser(t *testing.T) {
 	t.Parallel()
 	s, c := start(t)
 	s.AddUser("bob", password)
@@ -358,7 +357,7 @@ func TestAFileOfAnySizeGoesToAnotherUser(t *testing.T) {
 	}
 }
 
-func TestARefusedSessionIsNotBegun(t *testing.T) {
+func TestRefusedSessionIsNotBegun(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
 	_, err := c.Put(t.Context(), source([]byte("x")), client.PutOptions{Delivery: client.Delivery{To: "nobody"}})

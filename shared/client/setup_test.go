@@ -36,6 +36,11 @@ func connect(t *testing.T, s *apitest.Server, user string, change ...func(*clien
 	for _, c := range change {
 		c(&o)
 	}
+	return newClient(t, o)
+}
+
+func newClient(t *testing.T, o client.Options) *client.Client {
+	t.Helper()
 	c, err := client.New(o)
 	if err != nil {
 		t.Fatal(err)
