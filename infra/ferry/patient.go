@@ -97,41 +97,8 @@ func (c *patientConn) insist(write func() (int64, error)) error {
 	return fmt.Errorf("the client took nothing for %s", time.Duration(c.listener.tries)*c.listener.try)
 }
 
-// patience is how long a client may pause in the middle of a body that it sends
-// or gets.
+// patience is how long a client may pause in the middle of an answer.
 const patience = time.Minute
-
-// patient ends requests whose body stops coming. A body that keeps coming may
-// take as long as it likes.
-func patient(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Body != http.NoBody && r.ContentLength != 0 {
-			// A copy: if the body of the server's own request is replaced, it
-			// reads from it before it answers, even if the client waits.
-			r = r.WithContext(r.Context())
-			r.Body = &patientBody{ReadCloser: r.Body, control: http.NewResponseController(w)}
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-type patientBody struct {
-	io.ReadCloser
-	control *http.ResponseController
-	moved   time.Time // when the deadline was last moved
-}
-
-func (b *patientBody) Read(p []byte) (int, error) {
-	if now := time.Now(); now.Sub(b.moved) > patience/10 {
-		b.moved = now
-		_ = b.control.SetReadDeadline(now.Add(patience)) // not every connection has one
-	}
-	n, err := b.ReadCloser.Read(p)
-	if err == io.EOF {
-		_ = b.control.SetReadDeadline(time.Time{})
-	}
-	return n, err
-}
 
 // forwarded takes the caller's address from the proxy in front. Only the last
 // entry of X-Forwarded-For is the proxy's own; the others anyone can write.

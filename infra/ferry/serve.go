@@ -190,7 +190,7 @@ func (c serveCommand) addresses() []string { return strings.Fields(strings.Join(
 
 // serve answers requests until ctx ends, then lets running ones finish.
 func (c serveCommand) serve(ctx context.Context, l net.Listener, s *local.Service, p *api.Ports) error {
-	handler := patient(s.Handler())
+	handler := s.Handler()
 	if c.TrustProxy {
 		handler = forwarded(handler)
 	}

@@ -15,15 +15,16 @@ const maxForm = 16 << 10
 
 // Form reads a body of type application/x-www-form-urlencoded, which may not
 // be longer than 16 KiB. Any other body gives an empty form and ok false.
-func Form(w http.ResponseWriter, r *http.Request) (form url.Values, ok bool, err error) {
+func Form(r *http.Request) (form url.Values, ok bool, err error) {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if kind != "application/x-www-form-urlencoded" {
 		return url.Values{}, false, nil
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := envelope.LimitBody(r, maxForm); err != nil {
+		return nil, true, err
+	}
 	err = r.ParseForm()
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge || envelope.FaultOf(err) != nil {
 		return nil, true, err
 	}
 	if err != nil {

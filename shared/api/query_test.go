@@ -30,7 +30,7 @@ func TestAFormIsReadFromTheBodyAlone(t *testing.T) {
 	} {
 		r := httptest.NewRequest("POST", "/?name=query", strings.NewReader(c.body))
 		r.Header.Set("Content-Type", c.kind)
-		form, ok, err := api.Form(httptest.NewRecorder(), r)
+		form, ok, err := api.Form(r)
 		if ok != c.ok || form.Get("name") != c.value {
 			t.Errorf("%s: %q, %v", c.what, form.Get("name"), ok)
 		}
@@ -47,7 +47,7 @@ func TestAFormMayNotBeLong(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequest("POST", "/", strings.NewReader("name="+strings.Repeat("x", 16<<10)))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	_, _, err := api.Form(httptest.NewRecorder(), r)
+	_, _, err := api.Form(r)
 	var tooLarge *http.MaxBytesError
 	if !errors.As(err, &tooLarge) {
 		t.Errorf("error %v, want one of the length", err)

@@ -33,6 +33,9 @@ type Outlet struct {
 	// Links is for addresses that take a token in their query and no password,
 	// which a browser must not ask for when the token is none.
 	Links bool
+	// Patience is how long a client may pause in the middle of a body; 0 is a
+	// minute. A body that keeps coming may take as long as it likes.
+	Patience time.Duration
 }
 
 // Handler returns the handler that every endpoint is: it gives the request an
@@ -47,7 +50,7 @@ func (o Outlet) Handler(f HandlerFunc) http.Handler {
 			r = r.WithContext(WithRequestID(r.Context(), id))
 		}
 		w.Header().Set("X-Request-Id", id)
-		r, body := watch(r)
+		r, body := o.watch(w, r)
 		err := call(f, rec, r)
 		if err == nil && rec.status == 0 {
 			rec.WriteHeader(http.StatusOK)

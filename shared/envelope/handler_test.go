@@ -233,12 +233,9 @@ func TestAnErrorKeepsTheConnectionIfTheBodyWasRead(t *testing.T) {
 // if nobody sets one.
 func TestAConnectionWhoseBodyStallsIsClosed(t *testing.T) {
 	t.Parallel()
-	o := envelope.Outlet{Now: time.Now, Log: slog.New(slog.DiscardHandler)}
-	server := httptest.NewServer(o.Handler(func(w http.ResponseWriter, r *http.Request) error {
-		c := http.NewResponseController(w)
-		c.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+	o := envelope.Outlet{Now: time.Now, Log: slog.New(slog.DiscardHandler), Patience: 20 * time.Millisecond}
+	server := httptest.NewServer(o.Handler(func(_ http.ResponseWriter, r *http.Request) error {
 		_, err := io.Copy(io.Discard, r.Body)
-		c.SetReadDeadline(time.Time{})
 		return &envelope.Fault{Kind: envelope.Invalid, Detail: "it stalled", Cause: err}
 	}))
 	defer server.Close()

@@ -42,7 +42,7 @@ func read(w http.ResponseWriter, r *http.Request) (auth.Change, error) {
 	if err != nil {
 		return auth.Change{}, err
 	}
-	form, _, err := api.Form(w, r)
+	form, _, err := api.Form(r)
 	if err != nil {
 		return auth.Change{}, err
 	}

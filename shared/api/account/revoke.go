@@ -19,7 +19,7 @@ func Revoke() api.Endpoint { return api.Named("oauthrevoke", newRevoke) }
 func newRevoke(p *api.Ports) http.Handler {
 	check := auth.New(p.Ports)
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
-		form, ok, err := api.Form(w, r)
+		form, ok, err := api.Form(r)
 		if err != nil {
 			return err
 		}

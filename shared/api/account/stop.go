@@ -113,7 +113,7 @@ func stateOf(e notify.Suppression) state {
 // change stops the mails or, with undo in a form, lets them come again. An
 // address that is on the list for another reason stays there for it.
 func (s server) change(w http.ResponseWriter, r *http.Request, address string) (state, error) {
-	form, _, err := api.Form(w, r)
+	form, _, err := api.Form(r)
 	if err != nil {
 		return 0, err
 	}

@@ -35,7 +35,7 @@ func newToken(p *api.Ports) http.Handler {
 		return write(w, status, failure{status, phrase(status), p.Base(r.Context())})
 	}
 	return outlet.Handler(func(w http.ResponseWriter, r *http.Request) error {
-		form, ok, err := api.Form(w, r)
+		form, ok, err := api.Form(r)
 		if err != nil {
 			return err
 		}

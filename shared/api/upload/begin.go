@@ -42,7 +42,7 @@ type request struct {
 // with a key, one more with recipients, and one more for an owner with a quota.
 func (h sessionHandler) begin(w http.ResponseWriter, r *http.Request, u auth.User) error {
 	var in request
-	if err := decode(w, r, &in, false); err != nil {
+	if err := decode(r, &in, false); err != nil {
 		return err
 	}
 	plan, err := h.plan(r, u, in)
@@ -131,16 +131,13 @@ func statedType(kind string) string {
 
 // decode reads the JSON of a request. A field that is not known is one
 // misspelt, and an error.
-func decode(w http.ResponseWriter, r *http.Request, into any, mayBeEmpty bool) error {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
+func decode(r *http.Request, into any, mayBeEmpty bool) error {
+	if err := envelope.LimitBody(r, maxBody); err != nil {
 		return err
-	case err != nil:
-		return &envelope.Fault{Kind: envelope.Invalid, Detail: "the body ends too early", Cause: err}
-	case mayBeEmpty && len(bytes.TrimSpace(body)) == 0:
-		return nil
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil || mayBeEmpty && len(bytes.TrimSpace(body)) == 0 {
+		return err
 	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()

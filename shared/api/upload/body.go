@@ -27,22 +27,6 @@ const (
 	maxParts = 200
 )
 
-// sent is a request's body whose errors can be told from those of the store
-// that it is written to: cut off, too slow, or in broken chunks.
-type sent struct{ io.ReadCloser }
-
-func (b sent) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if err != nil && err != io.EOF {
-		err = broken(err)
-	}
-	return n, err
-}
-
-func broken(cause error) error {
-	return &envelope.Fault{Kind: envelope.Invalid, Detail: "the body ends too early, or is broken", Cause: cause}
-}
-
 // source gives the files of a body one by one, nil at the end. A file must be
 // read before the next is asked for.
 type source interface {
@@ -175,7 +159,7 @@ func bodyError(err error) error {
 	case envelope.FaultOf(err) != nil, errors.As(err, &tooLarge), errors.Is(err, table.ErrBusy):
 		return err
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), isMultipart(err):
-		return broken(err)
+		return envelope.BrokenBody(err)
 	}
 	return err
 }

@@ -44,7 +44,7 @@ func (h sessionHandler) parts(w http.ResponseWriter, r *http.Request, u auth.Use
 		Numbers   []int             `json:"numbers"`
 		CRC64NVME map[string]string `json:"crc64nvme"`
 	}
-	if err := decode(w, r, &in, false); err != nil {
+	if err := decode(r, &in, false); err != nil {
 		return err
 	}
 	if len(in.Numbers) == 0 || len(in.Numbers) > maxNumbers {
@@ -147,7 +147,7 @@ func Receive(p *api.Ports) http.Handler {
 		if err != nil {
 			return envelope.NewFault(envelope.NotFound, "no such part")
 		}
-		part, err := service.WritePart(r.Context(), id, n, body{r.Body}, value)
+		part, err := service.WritePart(r.Context(), id, n, r.Body, value)
 		if err != nil {
 			return err
 		}

@@ -168,7 +168,7 @@ func (h sessionHandler) complete(w http.ResponseWriter, r *http.Request, u auth.
 	var in struct {
 		CRC64NVME string `json:"crc64nvme"`
 	}
-	if err := decode(w, r, &in, true); err != nil {
+	if err := decode(r, &in, true); err != nil {
 		return err
 	}
 	sum, err := parseSum(in.CRC64NVME)

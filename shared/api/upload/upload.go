@@ -51,7 +51,7 @@ func (h uploadHandler) upload(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := h.bound(w, r); err != nil {
+	if err := envelope.LimitBody(r, h.ports.MaxBody); err != nil {
 		return err
 	}
 	p, err := h.params(r, u)
@@ -108,21 +108,6 @@ func (h uploadHandler) store(r *http.Request, p params, u auth.User) (files.Page
 	page, err := commit(r.Context(), up, p, u)
 	done = err == nil
 	return page, err
-}
-
-// bound refuses a body that is declared too large, and makes one fail that
-// turns out to be. What else fails in reading it is the client's.
-func (h uploadHandler) bound(w http.ResponseWriter, r *http.Request) error {
-	r.Body = sent{r.Body}
-	max := h.ports.MaxBody
-	if max <= 0 {
-		return nil
-	}
-	if r.ContentLength > max {
-		return &http.MaxBytesError{Limit: max}
-	}
-	r.Body = http.MaxBytesReader(w, r.Body, max)
-	return nil
 }
 
 // receiver is a files.Upload, or a files.Repeat.

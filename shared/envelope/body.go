@@ -1,0 +1,121 @@
+package envelope
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// lingering is how long a client that was refused may go on sending. Many read no
+// answer before they are done, and lose it if the connection ends before.
+const lingering = 5 * time.Second
+
+// requestBody is the one reader between a server's connection and what reads a
+// request: it ends one that pauses too long or brings too much, and its errors
+// are faults of the client, which are so told from those of the store that it is
+// written to. The server closes it, and nobody else does. It is for one goroutine.
+type requestBody struct {
+	io.ReadCloser
+	control  *http.ResponseController
+	patience time.Duration // for a pause of the client
+	moved    time.Time     // when the deadline was last moved
+	begun    bool          // something of it was asked for
+	err      error         // of the last read
+	most     int64         // bytes; 0 is unbounded
+	n        int64         // bytes read
+}
+
+// Read implements io.Reader.
+func (b *requestBody) Read(p []byte) (n int, err error) {
+	b.begun = true
+	if now := time.Now(); now.Sub(b.moved) > b.patience/10 {
+		b.moved = now
+		_ = b.control.SetReadDeadline(now.Add(b.patience)) // Lambda has none
+	}
+	n, b.err = b.ReadCloser.Read(p)
+	b.n += int64(n)
+	switch {
+	case b.most > 0 && b.n > b.most:
+		return max(n-int(b.n-b.most), 0), &http.MaxBytesError{Limit: b.most}
+	case b.err == io.EOF:
+		_ = b.control.SetReadDeadline(time.Time{})
+	case b.err != nil:
+		return n, BrokenBody(b.err)
+	}
+	return n, b.err
+}
+
+// BrokenBody is the fault of a body that is cut off, too slow, or not what its
+// headers say.
+func BrokenBody(cause error) error {
+	if tooLarge, ok := errors.AsType[*http.MaxBytesError](cause); ok {
+		return tooLarge
+	}
+	if FaultOf(cause) != nil {
+		return cause
+	}
+	return &Fault{Kind: Invalid, Detail: "the body ends too early, or is broken", Cause: cause}
+}
+
+// LimitBody bounds the body of a request that a handler of this package got; 0
+// is no bound. One that is stated to be larger is refused at once.
+func LimitBody(r *http.Request, most int64) error {
+	if most > 0 && r.ContentLength > most {
+		return &http.MaxBytesError{Limit: most}
+	}
+	if b, ok := r.Body.(*requestBody); ok {
+		b.most = most
+	}
+	return nil
+}
+
+// watch returns the request with a body that is watched, or nil if it has none.
+// The request is a copy: a server that finds its own one's body replaced reads
+// from it before it answers, also where the client waits for the answer.
+func (o Outlet) watch(w http.ResponseWriter, r *http.Request) (*http.Request, *requestBody) {
+	if r.ContentLength == 0 || r.Body == nil {
+		return r, nil
+	}
+	b := &requestBody{ReadCloser: r.Body, control: http.NewResponseController(w), patience: cmp.Or(o.Patience, time.Minute)}
+	r = r.WithContext(r.Context())
+	r.Body = b
+	return r, b
+}
+
+// asksFirst reports whether the client waits to be told to send its body.
+func asksFirst(r *http.Request) bool {
+	return strings.EqualFold(r.Header.Get("Expect"), "100-continue")
+}
+
+// early lets an error leave at once, however much of the body is yet to come.
+// What then comes must not be taken for a next request.
+func (b *requestBody) early(w http.ResponseWriter) {
+	if b == nil || b.err == io.EOF {
+		return
+	}
+	if http.NewResponseController(w).EnableFullDuplex() == nil { // Lambda has it not, nor needs it
+		w.Header().Set("Connection", "close")
+	}
+}
+
+// hearOut takes in what a refused client still sends.
+func (b *requestBody) hearOut(w http.ResponseWriter, r *http.Request) {
+	if b == nil || b.err == io.EOF {
+		return
+	}
+	c, end := http.NewResponseController(w), time.Now().Add(lingering)
+	if c.Flush() != nil || c.SetReadDeadline(end) != nil {
+		return
+	}
+	if !b.begun && asksFirst(r) {
+		return // what it was not told to send does not come
+	}
+	buffer := make([]byte, 32<<10)
+	for b.err == nil && time.Now().Before(end) {
+		_, _ = b.Read(buffer)
+	}
+	_ = c.SetReadDeadline(time.Now()) // or the server waits for the rest itself
+}
