@@ -5,19 +5,12 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
-	"strconv"
 	"time"
 
 	"ferry/shared/table"
 )
 
 const (
-	// layout is the version of the stored form.
-	eventLayout = 1
-	// Shards is over how many partitions events are spread: one partition of
-	// DynamoDB takes 1,000 writes a second. All can be read with few calls.
-	EventShards = 8
 	// life is how long an event is kept where nobody takes it away.
 	eventLife = 7 * 24 * time.Hour
 	// anonymous is the source of events of a service that has no address of
@@ -79,18 +72,8 @@ func (r *EventRecorder) record(e Event, request string, now time.Time) RecordedE
 		SpecVersion: "1.0", ID: id, Source: cmp.Or(r.Source, anonymous), Type: e.Type, Subject: e.Subject,
 		Time: now.Format(time.RFC3339Nano), ContentType: "application/json", Request: request, Data: e.Data,
 	})
-	return RecordedEvent{V: eventLayout, ID: id, Type: e.Type, Time: now.UnixMilli(), Body: string(body), Request: request}
+	return RecordedEvent{V: layout, ID: id, Type: e.Type, Time: now.UnixMilli(), Body: string(body), Request: request}
 }
 
 // Key is where the event is stored.
-func (r RecordedEvent) Key() table.Key {
-	h := fnv.New32a()
-	h.Write([]byte(r.ID))
-	return table.Key{PK: EventPartition(int(h.Sum32() % EventShards)), SK: r.ID}
-}
-
-// Partition is one of those that events are in, from 0 to Shards-1.
-func EventPartition(shard int) string { return EventPartitionPrefix + strconv.Itoa(shard) }
-
-// PartitionPrefix begins the partition of each event.
-const EventPartitionPrefix = "event#"
+func (r RecordedEvent) Key() table.Key { return shardedKey(EventPrefix, r.ID) }

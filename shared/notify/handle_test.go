@@ -179,7 +179,7 @@ func TestTheSameEventAtOnceInManyFunctionsSendsOnce(t *testing.T) {
 func TestPoisonThatAnEventPointsAtGoesToTheFailedOnes(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	key := table.Key{PK: notify.Partition(0), SK: "0000000000000-poison"}
+	key := table.Key{PK: notify.Partitions(notify.OutboxPrefix)[0], SK: "0000000000000-poison"}
 	if err := p.table.Write(t.Context(), table.Put(key, odd{V: 1, ID: key.SK, Tries: "many"})); err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func TestWhatHasBeenDueForLongIsOverdue(t *testing.T) {
 	if err := p.table.Write(t.Context(), table.Update(held.Key()).Set("notBefore", start().Add(2*time.Hour).UnixMilli())); err != nil {
 		t.Fatal(err)
 	}
-	poison := table.Key{PK: notify.Partition(0), SK: "0000000000000-poison"}
+	poison := table.Key{PK: notify.Partitions(notify.OutboxPrefix)[0], SK: "0000000000000-poison"}
 	if err := p.table.Write(t.Context(), table.Put(poison, odd{V: 1})); err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func listeningKey() table.Key { return table.Key{PK: "events", SK: "listening"} 
 func NoteListening(ctx context.Context, t table.Table, on bool) error {
 	op := table.Delete(listeningKey())
 	if on {
-		op = table.Put(listeningKey(), listening{eventLayout})
+		op = table.Put(listeningKey(), listening{layout})
 	}
 	if err := t.Write(ctx, op); err != nil {
 		return fmt.Errorf("noting whether somebody listens to events: %w", err)

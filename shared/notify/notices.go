@@ -38,8 +38,9 @@ const (
 // layout is the version of the stored form.
 const layout = 1
 
-// shards is over how many partitions the outbox is spread: one partition of
-// DynamoDB takes 1,000 writes a second. All can be read with few calls.
+// shards is over how many partitions the outbox, events and suppressed addresses
+// are spread: one partition of DynamoDB takes 1,000 writes a second. All can be
+// read with few calls.
 const shards = 8
 
 // Notice is one message to one recipient, as stored.
@@ -104,11 +105,21 @@ func (n Notice) Op(now time.Time, unique string) table.Op {
 	return table.Put(n.Key(), n).If(table.NotExists())
 }
 
-// Key is where the notice is stored until it is settled.
-func (n Notice) Key() table.Key {
+// Key is where the notice is stored until it ends.
+func (n Notice) Key() table.Key { return shardedKey(OutboxPrefix, n.ID) }
+
+// shardedKey is the key of an ID in one of the partitions that begin with a prefix.
+func shardedKey(prefix, id string) table.Key {
 	h := fnv.New32a()
-	h.Write([]byte(n.ID))
-	return table.Key{PK: partition(int(h.Sum32() % shards)), SK: n.ID}
+	h.Write([]byte(id))
+	return table.Key{PK: prefix + strconv.Itoa(int(h.Sum32()%shards)), SK: id}
 }
 
-func partition(shard int) string { return "outbox#" + strconv.Itoa(shard) }
+// partitions are all that begin with a prefix.
+func partitions(prefix string) []string {
+	all := make([]string, shards)
+	for i := range all {
+		all[i] = prefix + strconv.Itoa(i)
+	}
+	return all
+}

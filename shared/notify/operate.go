@@ -24,23 +24,19 @@ const Cancelled = "cancelled"
 // Waiting yields what is in the outbox. An item that is no notice has an ID and
 // says so in LastError.
 func Waiting(ctx context.Context, t table.Table) iter.Seq2[Notice, error] {
-	return func(yield func(Notice, error) bool) {
-		for shard := range shards {
-			for item, err := range items(ctx, t, table.Query{PK: partition(shard)}) {
-				if !yield(shown(item, err)) || err != nil {
-					return
-				}
-			}
-		}
-	}
+	return shownAll(scan(ctx, t, table.Query{}, partitions(OutboxPrefix)...))
 }
 
 // GivenUp yields the notices that were given up in the last 30 days, newest
 // first. LastError says why.
 func GivenUp(ctx context.Context, t table.Table) iter.Seq2[Notice, error] {
+	return shownAll(scan(ctx, t, table.Query{Descending: true}, failedPartition))
+}
+
+func shownAll(items iter.Seq2[table.Item, error]) iter.Seq2[Notice, error] {
 	return func(yield func(Notice, error) bool) {
-		for item, err := range items(ctx, t, table.Query{PK: failedPartition, Descending: true}) {
-			if !yield(shown(item, err)) || err != nil {
+		for item, err := range items {
+			if !yield(shown(item, err)) {
 				return
 			}
 		}
@@ -81,22 +77,20 @@ func Retry(ctx context.Context, t table.Table, now time.Time, id string) error {
 	if err != nil {
 		return err
 	}
-	failed := table.Delete(failedKey(id)).If(table.Exists())
-	if items[2].Found() {
-		failed = table.Delete(settledKey(id)).If(table.Equal("state", string(Failed)))
-	}
 	var ops []table.Op
 	switch {
 	case n.ID == "":
 		return ErrUnknown
 	case n.Outcome == Sent:
 		return ErrSent
+	case n.Outcome == Failed && items[2].Found():
+		ops = n.revive(table.Delete(endedKey(id)).If(table.Equal("state", string(Failed))), now)
 	case n.Outcome == Failed:
-		ops = n.revive(failed, now)
+		ops = n.revive(table.Delete(failedKey(id)).If(table.Exists()), now)
 	case n.held(now):
 		return ErrHeld
 	default:
-		ops = []table.Op{table.Update(n.Key()).If(untouched(n)...).Set("notBefore", now.UnixMilli()).Set("retried", now.Unix()).Set("sending", false)}
+		ops = []table.Op{table.Update(n.Key()).If(n.untouched()...).Set("notBefore", now.UnixMilli()).Set("retried", now.Unix()).Set("sending", false)}
 	}
 	return operated("retrying", t.Write(ctx, ops...))
 }
@@ -125,30 +119,11 @@ func Cancel(ctx context.Context, t table.Table, now time.Time, id string, also .
 	case n.held(now):
 		return ErrHeld
 	}
-	return operated("cancelling", t.Write(ctx, n.end(now, Cancelled, also)...))
-}
-
-// end returns the operations that take a notice which waits out of the outbox
-// as failed.
-func (n Notice) end(now time.Time, why string, also []Settled) []table.Op {
-	ops := []table.Op{table.Delete(n.Key()).If(untouched(n)...)}
-	n.Outcome, n.FailedAt, n.LastError = Failed, now.UnixMilli(), why
-	if n.Kind != PIN {
-		ops = append(ops, n.keep(now))
-	}
-	for _, settled := range also {
-		ops = append(ops, settled.ops(n)...)
-	}
-	return ops
+	return operated("cancelling", t.Write(ctx, n.failed(now, Cancelled).end(now, also, n.untouched()...)...))
 }
 
 // held reports whether a sender has the notice now.
 func (n Notice) held(now time.Time) bool { return n.Sending && n.NotBefore > now.UnixMilli() }
-
-// untouched are the conditions that no sender has claimed the notice since.
-func untouched(n Notice) []table.Cond {
-	return []table.Cond{table.Exists(), table.AtMost("tries", n.Tries)}
-}
 
 // operated wraps the error of an operator's write. A refused condition means
 // that a sender was faster.

@@ -244,7 +244,7 @@ func TestAllThatWaitsAndAllThatWasGivenUpIsListed(t *testing.T) {
 	for i := range int64(20) {
 		want[p.put(t, p.linkNotice(i+10)).ID] = true
 	}
-	poison := table.Key{PK: notify.Partition(0), SK: "0000000000000-poison"}
+	poison := table.Key{PK: notify.Partitions(notify.OutboxPrefix)[0], SK: "0000000000000-poison"}
 	if err := p.table.Write(t.Context(), table.Put(poison, odd{V: 1, Tries: "many"})); err != nil {
 		t.Fatal(err)
 	}

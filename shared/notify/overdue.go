@@ -1,49 +1,55 @@
-// Package overdue finds the notices that no sender has dealt with: their message
-// to the senders was lost, or no sender is there.
-
 package notify
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"ferry/shared/table"
 )
 
-// Age is for how long a notice must have been due. A sender that works would
-// have dealt with it.
+// OverdueAge is for how long a notice must have been due. A sender that works
+// would have dealt with it.
 const OverdueAge = time.Hour
 
 // MaxEnded is the most notices that one run ends: each is a write of its own,
 // and a run has other things to do. The rest is for the next.
 const MaxEnded = 5000
 
-// Report counts what a run did.
+// RemindReport counts what a run did.
 type RemindReport struct {
 	Pointed int // notices that the senders were pointed at again
 	Ended   int // notices that it was too late to send
 }
 
-// Remind points the senders again at notices that are overdue, and ends those
-// that it is too late to send: where no sender is set up, nobody else does. It
-// stops at the first error. also is for the operations that belong to a notice
-// that has failed.
+// Late is a notice that has been due for long.
+type Late struct {
+	Key    table.Key
+	Notice Notice // zero if the item is none
+}
+
+// Remind points the senders again at notices that are overdue: their message to
+// the senders was lost, or no sender is there. It ends those that it is too late
+// to send: where no sender is set up, nothing else does. It stops at the first
+// error. also is for the operations that belong to a notice that has failed.
 func Remind(ctx context.Context, t table.Table, topics Topics, now time.Time, also ...Settled) (r RemindReport, err error) {
 	var waiting []TopicMessage
 	for late, err := range Overdue(ctx, t, now, OverdueAge) {
-		if err != nil {
+		switch why := late.over(now); {
+		case err != nil:
 			return r, fmt.Errorf("looking for overdue notices: %w", err)
-		}
-		if late.Over(now) {
-			if err := r.end(ctx, t, now, late, also); err != nil {
+		case why == nil: // what cannot be read is for a sender to give up
+			waiting = append(waiting, Pointer(late.Key, string(late.Notice.Channel)))
+		case r.Ended < MaxEnded:
+			r.Ended++
+			n := late.Notice
+			ops := n.failed(now, brief(why)).end(now, also, n.untouched()...)
+			if err := unlessTaken("ending a late notice", t.Write(ctx, ops...)); err != nil {
 				return r, err
 			}
-			continue
 		}
-		// What cannot be read is for a sender to give up.
-		waiting = append(waiting, Pointer(late.Key, string(late.Notice.Channel)))
 		if len(waiting) == MaxBatch {
 			if err := r.point(ctx, topics, waiting); err != nil {
 				return r, err
@@ -54,14 +60,6 @@ func Remind(ctx context.Context, t table.Table, topics Topics, now time.Time, al
 	return r, r.point(ctx, topics, waiting)
 }
 
-func (r *RemindReport) end(ctx context.Context, t table.Table, now time.Time, late Late, also []Settled) error {
-	if r.Ended == MaxEnded {
-		return nil
-	}
-	r.Ended++
-	return EndLate(ctx, t, now, late, also...)
-}
-
 func (r *RemindReport) point(ctx context.Context, topics Topics, messages []TopicMessage) error {
 	if len(messages) == 0 {
 		return nil
@@ -70,5 +68,36 @@ func (r *RemindReport) point(ctx context.Context, topics Topics, messages []Topi
 		return fmt.Errorf("pointing at overdue notices: %w", err)
 	}
 	r.Pointed += len(messages)
+	return nil
+}
+
+// Overdue yields the notices that have been due for an age, which a sender that
+// works would have ended or postponed. It reads the whole outbox.
+func Overdue(ctx context.Context, t table.Table, now time.Time, age time.Duration) iter.Seq2[Late, error] {
+	return func(yield func(Late, error) bool) {
+		for item, err := range scan(ctx, t, table.Query{}, partitions(OutboxPrefix)...) {
+			n, unread := read(item)
+			if unread != nil {
+				n = Notice{}
+			}
+			if now.Sub(time.UnixMilli(n.NotBefore)) >= age && !yield(Late{item.Key, n}, err) {
+				return
+			}
+		}
+	}
+}
+
+// over returns why there is no sense in sending the notice any more: it has
+// expired, or has waited for 90 days as no sender was there to try it.
+func (l Late) over(now time.Time) error {
+	n := l.Notice
+	switch {
+	case n.ID == "":
+		return nil
+	case n.expired(now):
+		return fmt.Errorf("%w: it has expired", ErrObsolete)
+	case now.Sub(n.since()) >= keepMost:
+		return fmt.Errorf("%w: it has waited too long", ErrObsolete)
+	}
 	return nil
 }

@@ -20,7 +20,7 @@ type odd struct {
 
 func TestPoisonDoesNotHoldUpTheOthers(t *testing.T) {
 	t.Parallel()
-	key := table.Key{PK: notify.Partition(0), SK: "0000000000000-poison"}
+	key := table.Key{PK: notify.Partitions(notify.OutboxPrefix)[0], SK: "0000000000000-poison"}
 	tests := []struct {
 		name   string
 		poison func(p *place) table.Op

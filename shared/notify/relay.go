@@ -1,11 +1,3 @@
-// Package relay passes on what is written in the table: of a notice, where it
-// is, to the topic of those who send them; a public event, whole, to the topic
-// that anybody may subscribe to.
-//
-// A message to the senders only points at the notice, and the table alone knows
-// how it is with it. So a message may come twice, late or in any order, and one
-// that is lost is made again by package overdue.
-
 package notify
 
 import (
@@ -43,7 +35,7 @@ const (
 // MaxBatch is the most messages of one Publish.
 const MaxBatch = 10
 
-// Message is one of a topic, with one attribute.
+// TopicMessage is one of a topic, with one attribute.
 type TopicMessage struct{ Body, Attribute, Value string }
 
 // ErrRefused matches a message that the topic would refuse each time, such as
@@ -58,7 +50,7 @@ type Topics interface {
 	Publish(ctx context.Context, to Topic, messages []TopicMessage) []error
 }
 
-// Record is an item that was written. Of its fields only those that the item
+// StreamRecord is an item that was written. Of its fields only those that the item
 // has are not empty.
 type StreamRecord struct {
 	Key     table.Key
@@ -89,32 +81,25 @@ func writable(body string) string {
 	return strings.NewReplacer("\ufffe", `\ufffe`, "\uffff", `\uffff`).Replace(body)
 }
 
-// place is the body of a message that points at a notice.
-type place struct {
+// pointer is the body of a message that points at a notice.
+type pointer struct {
 	PK string `json:"pk"`
 	SK string `json:"sk"`
 }
 
-// The channels, as notices have them. This package does not
-// use theirs: it would take with it all that writes messages.
-const (
-	mailChannel = "mail"
-	smsChannel  = "sms"
-)
-
 // Pointer is the message that leads a sender to a notice. One of an unknown
 // channel goes the way of mails, where it fails and is seen.
 func Pointer(key table.Key, channel string) TopicMessage {
-	if channel != smsChannel {
-		channel = mailChannel
+	if channel != string(SMS) {
+		channel = string(Mail)
 	}
-	body, _ := json.Marshal(place(key)) // two texts always marshal
+	body, _ := json.Marshal(pointer(key)) // two texts always marshal
 	return TopicMessage{string(body), ChannelAttribute, channel}
 }
 
-// Key is the place that a message points at.
+// PointerKey is the key that a message points at.
 func PointerKey(body string) (table.Key, error) {
-	var p place
+	var p pointer
 	if err := json.Unmarshal([]byte(body), &p); err != nil {
 		return table.Key{}, fmt.Errorf("reading which notice a message is about: %w", err)
 	}
@@ -124,44 +109,31 @@ func PointerKey(body string) (table.Key, error) {
 	return table.Key(p), nil
 }
 
-// Pass publishes what records ask for. It returns an error for each record,
-// nil for those that need no more, and tries all.
+// Relay publishes what records ask for: of a notice, where it is, to the topic
+// of those who send them; a public event, whole, to the topic that others may
+// subscribe to. It returns an error for each record, nil for those that need no
+// more, and tries all.
+//
+// A message to the senders only points at the notice, and the table alone knows
+// its state. So a message may come twice, late or in any order, and one that is
+// lost is made again by Remind.
 func Relay(ctx context.Context, topics Topics, records []StreamRecord) []error {
 	errs := make([]error, len(records))
-	waiting := map[Topic]*relayBatch{NoticesTopic: {}, EventsTopic: {}}
-	for i, r := range records {
-		to, m, ok := r.message()
-		if !ok {
-			continue
-		}
-		b := waiting[to]
-		b.add(i, m)
-		if len(b.messages) == MaxBatch {
-			b.publish(ctx, topics, to, errs)
-		}
-	}
 	for _, to := range []Topic{NoticesTopic, EventsTopic} {
-		waiting[to].publish(ctx, topics, to, errs)
+		var messages []TopicMessage
+		var of []int // the records
+		for i, r := range records {
+			if topic, m, ok := r.message(); ok && topic == to {
+				messages, of = append(messages, m), append(of, i)
+			}
+		}
+		for len(messages) > 0 {
+			n := min(len(messages), MaxBatch)
+			for i, err := range topics.Publish(ctx, to, messages[:n]) {
+				errs[of[i]] = err
+			}
+			messages, of = messages[n:], of[n:]
+		}
 	}
 	return errs
-}
-
-// batch is messages that are published together, and the records they are of.
-type relayBatch struct {
-	messages []TopicMessage
-	records  []int
-}
-
-func (b *relayBatch) add(record int, m TopicMessage) {
-	b.messages, b.records = append(b.messages, m), append(b.records, record)
-}
-
-func (b *relayBatch) publish(ctx context.Context, topics Topics, to Topic, errs []error) {
-	if len(b.messages) == 0 {
-		return
-	}
-	for i, err := range topics.Publish(ctx, to, b.messages) {
-		errs[b.records[i]] = err
-	}
-	*b = relayBatch{}
 }

@@ -202,7 +202,7 @@ func TestASenderThatComesBackAfterItsLeaseChangesNothing(t *testing.T) {
 			want, _ := p.stored(t, n)
 			late := n
 			late.Tries = 1
-			if err := s.Settle(t.Context(), late, outcome); err != nil {
+			if err := s.Mark(t.Context(), late, outcome); err != nil {
 				t.Error(err)
 			}
 			if got, _ := p.stored(t, n); got != want || len(p.failed(t)) != 0 {

@@ -216,8 +216,8 @@ func (p *place) stored(t *testing.T, n notify.Notice) (notify.Notice, bool) {
 func (p *place) waiting(t *testing.T) int {
 	t.Helper()
 	count := 0
-	for shard := range notify.Shards {
-		page, err := p.table.Query(t.Context(), table.Query{PK: notify.Partition(shard), Limit: table.MaxPage})
+	for _, pk := range notify.Partitions(notify.OutboxPrefix) {
+		page, err := p.table.Query(t.Context(), table.Query{PK: pk, Limit: table.MaxPage})
 		if err != nil {
 			t.Fatal(err)
 		}

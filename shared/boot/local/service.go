@@ -54,7 +54,6 @@ type Service struct {
 	options ServiceOptions
 	Inbox   *inbox.Inbox
 	Sender  *notify.Sender
-	Hooks   *webhook.Dispatcher // nil if there are no webhooks
 	wake    notify.Wake
 }
 
@@ -68,15 +67,14 @@ func NewService(p *api.Ports, o ServiceOptions) (*Service, error) {
 		o.SMS = s.Inbox.SMS()
 	}
 	p.Notify = s.wake.Signal
-	var err error
+	hooks, err := webhook.New(o.Webhooks, o.Secrets)
+	if err != nil {
+		return nil, err
+	}
 	s.Sender, err = notify.NewSender(notify.Config{
-		Table: p.Table, Key: p.Key, Mail: o.Mail, SMS: o.SMS, From: o.From, Now: p.Now, Log: p.Log,
+		Table: p.Table, Key: p.Key, Mail: o.Mail, SMS: o.SMS, Webhooks: hooks, From: o.From, Now: p.Now, Log: p.Log,
 		Settled: notify.Events(file.Outbox(p).Events),
 	})
-	if err != nil || len(o.Webhooks) == 0 {
-		return s, err
-	}
-	s.Hooks, err = webhook.New(webhook.Config{Table: p.Table, URLs: o.Webhooks, Secrets: o.Secrets, Now: p.Now, Log: p.Log})
 	return s, err
 }
 
@@ -114,9 +112,6 @@ func (s *Service) welcome() string {
 func (s *Service) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	wg.Go(func() { s.Sender.Run(ctx, s.wake) })
-	if s.Hooks != nil {
-		wg.Go(func() { s.Hooks.Run(ctx) })
-	}
 	if s.options.SweepEvery > 0 {
 		wg.Go(func() { s.sweepOften(ctx) })
 	}
