@@ -24,9 +24,6 @@ const (
 	Batch    = batch
 )
 
-// FileKey is where the sender looks for the notice's file.
-var FileKey = Notice.fileKey
-
 // Partitions are all that begin with a prefix.
 var Partitions = partitions
 

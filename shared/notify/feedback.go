@@ -77,10 +77,7 @@ func (f Feedback) apply(n Notice, now time.Time, also []Settled) []table.Op {
 	}
 	n.Outcome, n.FailedAt, n.LastError = Failed, now.UnixMilli(), f.reason()
 	ops := []table.Op{op.Set("state", string(Failed)).Set("failedAt", n.FailedAt).Set("lastError", n.LastError)}
-	for _, settled := range also {
-		ops = append(ops, settled.ops(n)...)
-	}
-	return ops
+	return append(ops, n.settled(also)...)
 }
 
 // suppress returns the operation that keeps later mail from an address which

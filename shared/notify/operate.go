@@ -24,34 +24,31 @@ const Cancelled = "cancelled"
 // Waiting yields what is in the outbox. An item that is no notice has an ID and
 // says so in LastError.
 func Waiting(ctx context.Context, t table.Table) iter.Seq2[Notice, error] {
-	return shownAll(scan(ctx, t, table.Query{}, partitions(OutboxPrefix)...))
+	return shown(scan(ctx, t, table.Query{}, partitions(OutboxPrefix)...))
 }
 
 // GivenUp yields the notices that were given up in the last 30 days, newest
 // first. LastError says why.
 func GivenUp(ctx context.Context, t table.Table) iter.Seq2[Notice, error] {
-	return shownAll(scan(ctx, t, table.Query{Descending: true}, failedPartition))
+	return shown(scan(ctx, t, table.Query{Descending: true}, failedPartition))
 }
 
-func shownAll(items iter.Seq2[table.Item, error]) iter.Seq2[Notice, error] {
+// shown yields the notices of items.
+func shown(items iter.Seq2[table.Item, error]) iter.Seq2[Notice, error] {
 	return func(yield func(Notice, error) bool) {
 		for item, err := range items {
-			if !yield(shown(item, err)) {
+			var n Notice
+			if err == nil {
+				var bad error
+				if n, bad = decode(item); bad != nil {
+					n = Notice{ID: item.Key.SK, LastError: bad.Error()}
+				}
+			}
+			if !yield(n, err) {
 				return
 			}
 		}
 	}
-}
-
-func shown(item table.Item, err error) (Notice, error) {
-	if err != nil {
-		return Notice{}, err
-	}
-	n, err := decode(item)
-	if err != nil {
-		return Notice{ID: item.Key.SK, LastError: err.Error()}, nil
-	}
-	return n, nil
 }
 
 // Find returns what is known of a notice, or ErrUnknown.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"ferry/shared/blob"
-	"ferry/shared/files"
 
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
@@ -343,16 +342,6 @@ func TestAMailFetchesNothing(t *testing.T) {
 	for _, bad := range []string{"<img", "<link", "<script", "<iframe", "<style>@", "url(", "src=\""} {
 		if strings.Contains(page, bad) {
 			t.Errorf("%q is in %s", bad, page)
-		}
-	}
-}
-
-func TestTheFileIsLookedForWhereItIsKept(t *testing.T) {
-	t.Parallel()
-	for _, area := range []blob.Area{blob.Files, blob.Backup} {
-		n := notify.Notice{Area: area, Owner: "demo", File: 123}
-		if got, want := notify.FileKey(n), files.Key(area, "demo", 123); got != want {
-			t.Errorf("got %v, want %v", got, want)
 		}
 	}
 }

@@ -59,14 +59,17 @@ func (s *Sender) Run(ctx context.Context, wake <-chan struct{}) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-wake:
 		case <-events.C:
-			if len(s.hooks) == 0 || !s.lookForEvents(ctx, events) {
-				continue
+			wait := spreadEvery
+			if err := s.Spread(ctx); err != nil && ctx.Err() == nil {
+				s.Log.Error("reading events", "error", err)
+				wait = poll
 			}
-		}
-		for _, l := range lanes {
-			l.wake.Signal()
+			events.Reset(wait)
+		case <-wake:
+			for _, l := range lanes {
+				l.wake.Signal()
+			}
 		}
 	}
 }
@@ -75,7 +78,6 @@ func (s *Sender) Run(ctx context.Context, wake <-chan struct{}) {
 // messages were sent and when the next one is due, zero if none is known. An
 // error is the table's: what was claimed is tried again when its lease ends.
 func (s *Sender) SendDue(ctx context.Context) (sent int, next time.Time, err error) {
-	_, err = s.spread(ctx)
 	lanes := s.lanes()
 	var wg sync.WaitGroup
 	for _, l := range lanes {
@@ -115,14 +117,14 @@ type lane struct {
 
 func (s *Sender) lanes() []*lane {
 	all := []*lane{
-		{partitions: partitions(OutboxPrefix), read: s.readMail},
-		{partitions: partitions(OutboxPrefix), read: s.readText},
+		{partitions: partitions(OutboxPrefix), read: s.readMail, wake: NewWake()},
+		{partitions: partitions(OutboxPrefix), read: s.readText, wake: NewWake()},
 	}
 	for _, h := range s.hooks {
-		all = append(all, &lane{partitions: []string{h.queue}, byDue: true, read: h.read})
+		all = append(all, &lane{partitions: []string{h.queue}, byDue: true, read: h.read, wake: h.wake})
 	}
 	for _, l := range all {
-		l.Sender, l.wake, l.failed, l.places = s, NewWake(), NewWake(), make(chan struct{}, parallel)
+		l.Sender, l.failed, l.places = s, NewWake(), make(chan struct{}, parallel)
 	}
 	return all
 }

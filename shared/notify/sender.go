@@ -11,6 +11,7 @@ import (
 	"ferry/shared/table"
 
 	"ferry/shared/auth"
+	"ferry/shared/files"
 	"ferry/shared/notify/mail"
 	"ferry/shared/notify/sms"
 	"ferry/shared/notify/webhook"
@@ -41,9 +42,9 @@ type Config struct {
 	// Jitter returns a number from 0 to 1 (exclusive) that spreads retries;
 	// nil is a random one. It must be safe for concurrent use.
 	Jitter func() float64
-	// Settled returns what else is written in the transaction that ends a
-	// notice as Sent or Failed; nil is nothing.
-	Settled Settled
+	// Settled return what else is written in the transaction that ends a
+	// notice as Sent or Failed.
+	Settled []Settled
 }
 
 // Sender delivers notices and events. It is safe for concurrent use, and any number may
@@ -65,7 +66,7 @@ func NewSender(c Config) (*Sender, error) {
 	}
 	s := &Sender{Config: c, backlog: backlog}
 	for _, r := range c.Webhooks {
-		s.hooks = append(s.hooks, &hook{Sender: s, Receiver: r, queue: "webhook#" + r.ID})
+		s.hooks = append(s.hooks, &hook{Sender: s, Receiver: r, queue: "webhook#" + r.ID, wake: NewWake()})
 	}
 	return s, nil
 }
@@ -101,7 +102,7 @@ func (s *Sender) current(ctx context.Context, n Notice) error {
 	var keys []table.Key
 	var checks []func(table.Item) error
 	if n.Kind == Link {
-		keys, checks = append(keys, n.fileKey()), append(checks, s.checkFile)
+		keys, checks = append(keys, files.Key(n.Area, n.Owner, n.File)), append(checks, s.checkFile)
 	}
 	if n.Channel == Mail {
 		keys, checks = append(keys, SuppressedKey(n.To)), append(checks, n.checkAddress)
@@ -120,16 +121,13 @@ func (s *Sender) current(ctx context.Context, n Notice) error {
 
 // checkFile returns ErrObsolete if the file is gone.
 func (s *Sender) checkFile(item table.Item) error {
-	var file struct {
-		Expires int64 `json:"expires"` // Unix seconds, 0 is never
-	}
-	err := item.Decode(&file)
-	switch {
+	var f files.File
+	switch err := item.Decode(&f); {
 	case errors.Is(err, table.ErrNotFound):
 		return fmt.Errorf("%w: the file was removed", ErrObsolete)
 	case err != nil:
 		return fmt.Errorf("reading the file of a notice: %w", err)
-	case file.Expires != 0 && s.Now().Unix() >= file.Expires:
+	case f.Expired(s.Now()):
 		return fmt.Errorf("%w: the file has expired", ErrObsolete)
 	}
 	return nil
@@ -148,12 +146,6 @@ func (n Notice) checkAddress(item table.Item) error {
 		}
 	}
 	return nil
-}
-
-// fileKey is where package files keeps the record of the notice's file; that
-// package puts notices in the outbox, and so cannot be asked for it here.
-func (n Notice) fileKey() table.Key {
-	return table.Key{PK: string(n.Area) + "#" + n.Owner, SK: fmt.Sprintf("%016d", n.File)}
 }
 
 func (s *Sender) mail(ctx context.Context, n Notice) (string, error) {

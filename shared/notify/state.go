@@ -37,11 +37,14 @@ func (n Notice) State() State {
 // notice: feedback can end as failed what was sent.
 type Settled func(n Notice, s State) []table.Op
 
-func (f Settled) ops(n Notice) []table.Op {
-	if f == nil || n.Kind != Link || n.V != layout {
-		return nil
+// settled are the operations that belong to the end of the notice.
+func (n Notice) settled(all []Settled) (ops []table.Op) {
+	for _, f := range all {
+		if f != nil && n.Kind == Link && n.V == layout {
+			ops = append(ops, f(n, n.Outcome)...)
+		}
 	}
-	return f(n, n.Outcome)
+	return ops
 }
 
 const (

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/files"
 	"ferry/shared/table"
 
 	"ferry/shared/notify"
@@ -67,7 +68,7 @@ func TestWhatFailsIsShownAsFailed(t *testing.T) {
 			}
 		}, "the notice cannot be delivered: the address takes no mail from here: it bounced"},
 		{"when the file has gone before", func(t *testing.T, p *place, n notify.Notice) {
-			if err := p.table.Write(t.Context(), table.Delete(notify.FileKey(n))); err != nil {
+			if err := p.table.Write(t.Context(), table.Delete(files.Key(n.Area, n.Owner, n.File))); err != nil {
 				t.Fatal(err)
 			}
 		}, "the notice is obsolete: the file was removed"},
@@ -343,7 +344,7 @@ func TestTheTransactionThatSettlesALinkTakesMoreOperations(t *testing.T) {
 			p := newPlace(t)
 			p.put(t, tt.notice(p))
 			s := p.sender(t, &flaky{fail: tt.fail})
-			s.Settled = settled
+			s.Settled = []notify.Settled{settled}
 			pass(t, s)
 			var got witness
 			err := p.table.Get(t.Context(), at, &got)

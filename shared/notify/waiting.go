@@ -123,13 +123,13 @@ func (m *noticeMessage) end(now time.Time, outcome error) []table.Op {
 	default:
 		return m.giveUp(n.Key(), n.failed(now, brief(outcome)), n.sameClaim())
 	}
-	return n.end(now, []Settled{m.Settled}, n.sameClaim())
+	return n.end(now, m.Settled, n.sameClaim())
 }
 
 // giveUp moves the notice from key to where an operator sees it.
 func (s *Sender) giveUp(key table.Key, n Notice, cond table.Cond) []table.Op {
 	failed := table.Put(failedKey(n.ID), n).Expire(time.UnixMilli(n.FailedAt).Add(keepFailed))
-	return append([]table.Op{table.Delete(key).If(cond), failed}, s.Settled.ops(n)...)
+	return append([]table.Op{table.Delete(key).If(cond), failed}, n.settled(s.Settled)...)
 }
 
 // sameClaim is the condition that the claim is still this sender's.
@@ -154,10 +154,7 @@ func (n Notice) end(now time.Time, also []Settled, conds ...table.Cond) []table.
 	if n.Kind != PIN {
 		ops = append(ops, n.keep(now))
 	}
-	for _, settled := range also {
-		ops = append(ops, settled.ops(n)...)
-	}
-	return ops
+	return append(ops, n.settled(also)...)
 }
 
 // since is when the day begins after which a notice is given up.

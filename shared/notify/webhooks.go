@@ -27,7 +27,8 @@ const (
 type hook struct {
 	*Sender
 	*webhook.Receiver
-	queue   string       // the partition of its events
+	queue   string // the partition of its events
+	wake    Wake
 	waiting atomic.Int64 // events in it, about
 	counted bool
 }
@@ -52,46 +53,33 @@ func (h *hook) put(e hookEvent) table.Op {
 	return table.Put(e.key(h.queue), e).Expire(h.Now().Add(keepEvent))
 }
 
-// lookForEvents spreads what was recorded, and sets when to look again.
-func (s *Sender) lookForEvents(ctx context.Context, again *time.Timer) (some bool) {
-	some, err := s.spread(ctx)
-	wait := spreadEvery
-	if err != nil && ctx.Err() == nil {
-		s.Log.Error("reading events", "error", err)
-		wait = poll
+// Spread moves all recorded events into the outbox, once for each webhook. It
+// does nothing where there are no webhooks.
+func (s *Sender) Spread(ctx context.Context) error {
+	if len(s.hooks) == 0 {
+		return nil
 	}
-	again.Reset(wait)
-	return some
-}
-
-// spread moves all recorded events into the outbox, once for each webhook. It
-// does nothing where there are no webhooks. some is false if there were no events.
-func (s *Sender) spread(ctx context.Context) (some bool, err error) {
 	for _, h := range s.hooks {
 		if err := h.count(ctx); err != nil {
-			return false, err
+			return err
 		}
 	}
 	for _, pk := range partitions(EventPrefix) {
-		for more := len(s.hooks) > 0; more; {
-			var moved bool
-			if moved, more, err = s.spreadSome(ctx, pk); err != nil {
-				return some, err
+		for more := true; more; {
+			var err error
+			if more, err = s.spreadSome(ctx, pk); err != nil {
+				return err
 			}
-			some = some || moved
 		}
 	}
-	return some, nil
+	return nil
 }
 
 // spreadSome moves some events of a partition: one read and one transaction.
-func (s *Sender) spreadSome(ctx context.Context, pk string) (moved, more bool, err error) {
+func (s *Sender) spreadSome(ctx context.Context, pk string) (more bool, err error) {
 	page, err := s.Table.Query(ctx, table.Query{PK: pk, Limit: table.MaxOps / (1 + len(s.hooks))})
 	if err != nil {
-		return false, false, fmt.Errorf("reading events: %w", err)
-	}
-	if len(page.Items) == 0 {
-		return false, false, nil
+		return false, fmt.Errorf("reading events: %w", err)
 	}
 	var ops []table.Op
 	copies := make([]int64, len(s.hooks))
@@ -111,17 +99,21 @@ func (s *Sender) spreadSome(ctx context.Context, pk string) (moved, more bool, e
 			ops = append(ops, h.put(hookEvent{V: layout, ID: e.ID, Type: e.Type, Time: e.Time, Body: e.Body, Due: s.Now().UnixMilli()}))
 		}
 	}
+	if len(ops) == 0 {
+		return false, nil
+	}
 	err = s.Table.Write(ctx, ops...)
 	if errors.Is(err, table.ErrCondition) {
-		return false, true, nil // another process has moved some; look again
+		return true, nil // another process has moved some; look again
 	}
 	if err != nil {
-		return false, false, fmt.Errorf("moving events into the outbox: %w", err)
+		return false, fmt.Errorf("moving events into the outbox: %w", err)
 	}
 	for i, h := range s.hooks {
 		h.waiting.Add(copies[i])
+		h.wake.Signal()
 	}
-	return true, page.More, nil
+	return page.More, nil
 }
 
 // count counts what was left in the outbox when the process came up.

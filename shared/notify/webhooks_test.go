@@ -57,6 +57,16 @@ func (p *place) happen(t *testing.T, n int) {
 	}
 }
 
+// deliver spreads what has happened and does one pass.
+func (p *place) deliver(t *testing.T, s *notify.Sender) int {
+	t.Helper()
+	if err := s.Spread(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	n, _ := pass(t, s)
+	return n
+}
+
 // left is how many items the table has.
 func (p *place) left(t *testing.T) (n int) {
 	t.Helper()
@@ -143,7 +153,7 @@ func TestEachEventIsDeliveredAndForgotten(t *testing.T) {
 	p.happen(t, 130) // more than a transaction and a pass take
 	d := p.hookSender(t, p.table, r.URL)
 	for sent := 0; sent < 130; {
-		n, _ := pass(t, d)
+		n := p.deliver(t, d)
 		if n == 0 {
 			t.Fatalf("a pass takes nothing after %d events", sent)
 		}
@@ -161,16 +171,16 @@ func TestEachAddressHasAProgressOfItsOwn(t *testing.T) {
 	bad.status.Store(500)
 	d := p.hookSender(t, p.table, bad.URL, good.URL, good.URL+"/other", good.URL)
 	p.happen(t, 3)
-	if n, _ := pass(t, d); n != 6 {
+	if n := p.deliver(t, d); n != 6 {
 		t.Errorf("%d deliveries were taken, want 3 by each that answers", n)
 	}
 	bad.once(t, 0)
 	bad.status.Store(200)
-	if n, _ := pass(t, d); n != 0 {
+	if n := p.deliver(t, d); n != 0 {
 		t.Errorf("%d were tried again at once", n)
 	}
 	p.clock.advance(time.Second)
-	if n, _ := pass(t, d); n != 3 {
+	if n := p.deliver(t, d); n != 3 {
 		t.Errorf("%d were taken after a second, want 3", n)
 	}
 	bad.once(t, 3)
@@ -186,7 +196,7 @@ func TestAnEventIsTriedForADayAndThenGivenUp(t *testing.T) {
 	d := p.hookSender(t, p.table, r.URL)
 	p.happen(t, 1)
 	for range 26 * 12 {
-		pass(t, d)
+		p.deliver(t, d)
 		p.clock.advance(5 * time.Minute)
 	}
 	if n := r.tries.Load(); n < 25 || n > 50 {
@@ -229,7 +239,7 @@ func TestAnAnswerDecidesHowItGoesOn(t *testing.T) {
 			r.header.Set("Location", other.URL)
 			d := p.hookSender(t, p.table, r.URL)
 			p.happen(t, 1)
-			if n, _ := pass(t, d); (n == 1) != c.taken {
+			if n := p.deliver(t, d); (n == 1) != c.taken {
 				t.Errorf("%d were taken", n)
 			}
 			if n := p.left(t); (n == 1) != (c.again > 0) {
@@ -237,11 +247,11 @@ func TestAnAnswerDecidesHowItGoesOn(t *testing.T) {
 			}
 			r.status.Store(200)
 			p.clock.advance(c.again - 500*time.Millisecond)
-			if n, _ := pass(t, d); n != 0 {
+			if n := p.deliver(t, d); n != 0 {
 				t.Errorf("it comes again too early")
 			}
 			p.clock.advance(500 * time.Millisecond)
-			if n, _ := pass(t, d); (n == 1) != (c.again > 0) {
+			if n := p.deliver(t, d); (n == 1) != (c.again > 0) {
 				t.Errorf("%d were taken later", n)
 			}
 			other.once(t, 0)
@@ -260,7 +270,7 @@ func TestAReceiverThatDoesNotAnswerIsLeft(t *testing.T) {
 	d := p.hookSender(t, p.table, hangs.URL)
 	d.Webhooks[0].Client.Timeout = 50 * time.Millisecond
 	p.happen(t, 1)
-	if n, _ := pass(t, d); n != 0 || p.left(t) != 1 {
+	if n := p.deliver(t, d); n != 0 || p.left(t) != 1 {
 		t.Errorf("%d were taken, %d are left", n, p.left(t))
 	}
 }
@@ -291,13 +301,15 @@ func TestAKillAtAnyMomentLosesNoEvent(t *testing.T) {
 	} {
 		r.once(t, 0)
 		weak.fails = fails
-		if _, _, err := d.SendDue(t.Context()); err == nil {
+		spread := d.Spread(t.Context())
+		_, _, err := d.SendDue(t.Context())
+		if errors.Join(spread, err) == nil {
 			t.Fatalf("no error at %d", i)
 		}
 	}
 	r.once(t, 1)
 	p.clock.advance(notify.Lease)
-	if n, _ := pass(t, p.hookSender(t, p.table, r.URL)); n != 1 { // another process
+	if n := p.deliver(t, p.hookSender(t, p.table, r.URL)); n != 1 { // another process
 		t.Errorf("%d were taken again", n)
 	}
 	for id, n := range r.seen {
@@ -339,7 +351,7 @@ func TestFewEventsGoToAnAddressAtOnce(t *testing.T) {
 	defer slow.Close()
 	p.happen(t, 8)
 	d := p.hookSender(t, p.table, slow.URL)
-	if n, _ := pass(t, d); n != 8 {
+	if n := p.deliver(t, d); n != 8 {
 		t.Errorf("%d were taken", n)
 	}
 	mu.Lock()
@@ -366,7 +378,7 @@ func TestABacklogIsBounded(t *testing.T) {
 	d.SetBacklog(3)
 	for range 5 {
 		p.happen(t, 1)
-		pass(t, d)
+		p.deliver(t, d)
 	}
 	good.once(t, 5)
 	if n := p.left(t); n != 3 {
@@ -389,9 +401,9 @@ func TestNoSecretIsLogged(t *testing.T) {
 		"https://user:hunter2@"+host+"/hook/T0K3N", // speaks no TLS
 	)
 	p.happen(t, 1)
-	pass(t, d)
+	p.deliver(t, d)
 	p.clock.advance(25 * time.Hour)
-	pass(t, d)
+	p.deliver(t, d)
 	log := p.log.String()
 	if strings.Count(log, "event not sent yet") != 4 || strings.Count(log, "event given up") != 4 || !strings.Contains(log, "webhook=http://"+host) {
 		t.Errorf("the log is %s", log)
@@ -416,7 +428,7 @@ func TestWhatCannotBeReadHoldsUpNothing(t *testing.T) {
 		}
 	}
 	p.happen(t, 3)
-	if n, _ := pass(t, p.hookSender(t, p.table, r.URL)); n != 3 || p.left(t) != 0 {
+	if n := p.deliver(t, p.hookSender(t, p.table, r.URL)); n != 3 || p.left(t) != 0 {
 		t.Errorf("%d were taken, %d items are left", n, p.left(t))
 	}
 }

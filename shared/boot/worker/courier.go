@@ -10,8 +10,6 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
-	"ferry/shared/table"
-
 	"ferry/shared/api/file"
 	ferrylambda "ferry/shared/boot/lambda"
 	"ferry/shared/notify"
@@ -50,16 +48,9 @@ func CourierHandler(w *Worker) func(context.Context, events.SQSEvent) (events.SQ
 
 func (w *Worker) sender() (*notify.Sender, error) {
 	p := w.Function.Ports
-	public, remember := notify.Events(file.Outbox(p).Events), notify.Remember(p.Now)
 	s, err := notify.NewSender(notify.Config{
 		Table: p.Table, Key: p.Key, Mail: w.Mail, SMS: w.SMS, From: w.MailFrom, Now: p.Now, Log: p.Log,
-		Settled: func(n notify.Notice, state notify.State) []table.Op {
-			ops := remember(n, state)
-			if public != nil {
-				ops = append(ops, public(n, state)...)
-			}
-			return ops
-		},
+		Settled: []notify.Settled{notify.Remember(p.Now), notify.Events(file.Outbox(p).Events)},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("preparing to send notices: %w", err)

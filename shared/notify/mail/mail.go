@@ -78,6 +78,14 @@ func (m Message) Envelope() (Envelope, error) {
 	return e, nil
 }
 
+// SubjectLine is the subject with each run of white space and control characters
+// as one space. What looks like an encoded word (RFC 2047) is broken: it could
+// bring such characters back when the recipient's program decodes it.
+func (m Message) SubjectLine() string {
+	words := strings.FieldsFunc(m.Subject, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+	return strings.ReplaceAll(strings.Join(words, " "), "=?", "= ?")
+}
+
 // Valid reports whether s is one address, with or without a display name,
 // that a Message may have.
 func Valid(s string) bool {

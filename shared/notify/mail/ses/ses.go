@@ -7,7 +7,6 @@ import (
 	"fmt"
 	netmail "net/mail"
 	"strings"
-	"unicode"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sesv2"
@@ -49,7 +48,7 @@ func (s Sender) input(m mail.Message, env mail.Envelope) *sesv2.SendEmailInput {
 		FromEmailAddress: aws.String(env.From.String()),
 		Destination:      &types.Destination{ToAddresses: []string{address(env.To)}},
 		Content: &types.EmailContent{Simple: &types.Message{
-			Subject: content(oneLine(m.Subject)), Body: &types.Body{Text: content(m.Text)}, Headers: headers(m),
+			Subject: content(m.SubjectLine()), Body: &types.Body{Text: content(m.Text)}, Headers: headers(m),
 		}},
 	}
 	if m.HTML != "" {
@@ -98,13 +97,6 @@ func classify(err error) error {
 		return fmt.Errorf("%w: %w", mail.ErrPermanent, err)
 	}
 	return err
-}
-
-// oneLine makes each run of white space and control characters one space, and
-// breaks what looks like an encoded word (RFC 2047).
-func oneLine(s string) string {
-	words := strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
-	return strings.ReplaceAll(strings.Join(words, " "), "=?", "= ?")
 }
 
 // Open returns the sender of a configuration set.

@@ -168,20 +168,12 @@ func compose(m mail.Message, env mail.Envelope) *gomail.Msg {
 		msg.SetGenHeaderPreformatted("List-Unsubscribe", "<"+m.Unsubscribe+">") // encoded it would be no address
 		msg.SetGenHeader("List-Unsubscribe-Post", "List-Unsubscribe=One-Click")
 	}
-	msg.Subject(oneLine(m.Subject))
+	msg.Subject(m.SubjectLine())
 	msg.SetBodyString(gomail.TypeTextPlain, m.Text)
 	if m.HTML != "" {
 		msg.AddAlternativeString(gomail.TypeTextHTML, m.HTML)
 	}
 	return msg
-}
-
-// oneLine makes each run of white space and control characters one space. It
-// also breaks what looks like an encoded word (RFC 2047), which could bring
-// such characters back when the recipient's program decodes it.
-func oneLine(s string) string {
-	words := strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
-	return strings.ReplaceAll(strings.Join(words, " "), "=?", "= ?")
 }
 
 func ascii(s string) bool {
