@@ -26,9 +26,9 @@ type FeedbackKind string
 // The kinds.
 const (
 	Delivered   FeedbackKind = "delivered"
-	Bounced     FeedbackKind = "bounced"    // for good: the address takes no more mail from here
-	Complained  FeedbackKind = "complained" // the recipient calls it spam: the same
-	Undelivered FeedbackKind = "failed"     // this message alone
+	Bounced                  = FeedbackKind(AddressBounced)    // for good: the address takes no more mail from here
+	Complained               = FeedbackKind(AddressComplained) // the recipient calls it spam: the same
+	Undelivered FeedbackKind = "failed"                        // this message alone
 )
 
 // Feedback is what a provider tells of one notice's message.
@@ -57,11 +57,8 @@ func Record(ctx context.Context, t table.Table, now time.Time, f Feedback, also 
 	if err != nil || n.Outcome == Failed {
 		return err
 	}
-	err = t.Write(ctx, append(f.suppress(n.To, now), f.apply(n, now, also)...)...)
-	if err != nil && !errors.Is(err, table.ErrCondition) {
-		return fmt.Errorf("recording a provider's feedback: %w", err)
-	}
-	return nil
+	ops := append(f.suppress(n.To, now), f.apply(n, now, also)...)
+	return unlessTaken("recording a provider's feedback", t.Write(ctx, ops...))
 }
 
 // apply returns the operations on a notice that was sent. Their condition
@@ -75,7 +72,7 @@ func (f Feedback) apply(n Notice, now time.Time, also []Settled) []table.Op {
 	if f.Kind == Delivered {
 		return []table.Op{op.Set("delivered", now.UnixMilli())}
 	}
-	n.Outcome, n.FailedAt, n.LastError = Failed, now.UnixMilli(), f.reason()
+	n = n.failed(now, f.reason())
 	ops := []table.Op{op.Set("state", string(Failed)).Set("failedAt", n.FailedAt).Set("lastError", n.LastError)}
 	return append(ops, n.settled(also)...)
 }
@@ -83,21 +80,20 @@ func (f Feedback) apply(n Notice, now time.Time, also []Settled) []table.Op {
 // suppress returns the operation that keeps later mail from an address which
 // refuses it; to is the notice's, if it is known.
 func (f Feedback) suppress(to string, now time.Time) []table.Op {
-	reasons := map[FeedbackKind]SuppressReason{Bounced: AddressBounced, Complained: AddressComplained}
 	to = cmp.Or(to, f.To)
-	if reasons[f.Kind] == "" || !mail.Valid(to) {
+	if f.Kind != Bounced && f.Kind != Complained || !mail.Valid(to) {
 		return nil
 	}
-	return []table.Op{Suppress(to, reasons[f.Kind], f.detail(), now)}
+	return []table.Op{Suppress(to, SuppressReason(f.Kind), f.detail(), now)}
 }
 
 // reason is the last error of a notice that failed so.
 func (f Feedback) reason() string {
-	what := map[FeedbackKind]string{Bounced: "bounced", Complained: "complained", Undelivered: "not delivered"}[f.Kind]
-	if detail := f.detail(); detail != "" {
-		what += ": " + detail
+	what := string(f.Kind)
+	if f.Kind == Undelivered {
+		what = "not delivered"
 	}
-	return what
+	return strings.TrimSuffix(what+": "+f.detail(), ": ")
 }
 
 func (f Feedback) detail() string { return brief(errors.New(scrubText(f.Detail))) }

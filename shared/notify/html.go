@@ -13,16 +13,16 @@ import (
 // templates: that would make each program a third larger.
 func (l letter) html() string {
 	var m markup
-	m.add(htmlHead, l.Lang, l.Subject, l.Intro)
+	m.add(htmlHead, l.lang, l.Subject, l.Intro)
 	if len(l.Facts) > 0 {
 		m.add(`<table role="presentation" cellpadding="0" cellspacing="0" style="margin: 0 0 24px; border-collapse: collapse;">` + "\n")
 		for _, f := range l.Facts {
-			m.add(htmlFact, f.Label+l.Colon, f.Value)
+			m.add(htmlFact, f.Label+l.colon, f.Value)
 		}
 		m.add("</table>\n")
 	}
 	if l.Link != "" {
-		m.add(htmlLink, l.Link, l.Button, l.Link, l.Link, l.NoLogin)
+		m.add(htmlLink, l.Link, l.download, l.Link, l.Link, l.noLogin)
 	}
 	if l.PIN != "" {
 		m.add(htmlPIN, l.PIN, l.Valid)
@@ -36,7 +36,7 @@ func (l letter) html() string {
 	}
 	m.add(`<p style="margin: 0; padding-top: 16px; border-top: 1px solid #888888; font-size: 14px;">%s</p>`+"\n", l.Footer)
 	if l.Unsubscribe != "" {
-		m.add(`<p style="margin: 16px 0 0; font-size: 14px;"><a href="%s">%s</a></p>`+"\n", l.Unsubscribe, l.Stop)
+		m.add(`<p style="margin: 16px 0 0; font-size: 14px;"><a href="%s">%s</a></p>`+"\n", l.Unsubscribe, l.stop)
 	}
 	m.add("</div>\n</body>\n</html>\n")
 	return m.String()

@@ -1,9 +1,13 @@
-// Package notices is the outbox: messages that are written in the same
-// transaction as what they speak of, and sent afterwards by a Sender. A notice
-// names what it is about and holds no link and no PIN: those are derived from
-// the link key when the message is made, so that who reads the table learns
-// neither.
-
+// Package notify tells people and programs what has happened: by mail, by text
+// message, and by events that are posted to webhooks. What is to be told is
+// written into the outbox in the transaction of what it is about (enqueue.go),
+// and sent afterwards by one scheduler, with a lane for each channel and webhook.
+// It imports accounts, files and the ports, and is imported by api and boot
+// alone. Start reading here, then outbox.go and schedule.go.
+//
+// A notice names what it is about and holds no link and no PIN: those are derived
+// from the link key when the message is made, so that a reader of the table
+// learns neither.
 package notify
 
 import (

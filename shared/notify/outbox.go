@@ -103,8 +103,8 @@ func (s *Sender) mark(ctx context.Context, m message, outcome error) (retry time
 	return time.Time{}, unlessTaken("ending a message", s.Table.Write(ctx, m.end(now, outcome)...))
 }
 
-// unlessTaken wraps the error of a write that ends a claim. A refused condition
-// is none: the lease ran out, and the message is another sender's now.
+// unlessTaken wraps the error of a write. A refused condition is none: another
+// sender was faster, or has the message since the lease ran out.
 func unlessTaken(what string, err error) error {
 	if err == nil || errors.Is(err, table.ErrCondition) {
 		return nil

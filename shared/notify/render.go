@@ -11,18 +11,14 @@ import (
 
 // letter is what a mail says. Text and HTML are two ways to write it.
 type letter struct {
-	Lang, Subject, Intro string
-	Facts                []fact
-	Colon                string
-	LinkHere, Link       string
-	Button               string
-	NoLogin              string
-	PIN, Valid           string
-	Writes               string
-	Quote                []string // the sender's message, line by line
-	Footer               string
-	Stop                 string
-	Unsubscribe          string // where the recipient ends such mail, or empty
+	phrases
+	Subject, Intro   string
+	Facts            []fact
+	Link, PIN, Valid string
+	Writes           string
+	Quote            []string // the sender's message, line by line
+	Footer           string
+	Unsubscribe      string // where the recipient ends such mail, or empty
 }
 
 type fact struct{ Label, Value string }
@@ -36,17 +32,14 @@ const (
 func linkLetter(n Notice, link string) letter {
 	p, sender := say(n.Lang), n.sender()
 	l := letter{
-		Lang:    p.lang,
-		Subject: subject(p.linkSubject, shorten(sender, longestSender), n.Name),
+		phrases: p,
+		Subject: p.subject(fmt.Sprintf(p.sent(), shorten(sender, longestSender)), n.Name),
 		Intro:   fmt.Sprintf(p.linkIntro, sender),
 		Facts:   n.facts(p),
-		Colon:   p.colon,
-
-		LinkHere: p.linkHere, Link: link, Button: p.download, NoLogin: p.noLogin,
-		Writes: fmt.Sprintf(p.writes, sender),
-		Quote:  quote(n.Message),
-		Footer: fmt.Sprintf(p.linkFooter, sender),
-		Stop:   p.stop,
+		Link:    link,
+		Writes:  fmt.Sprintf(p.writes, sender),
+		Quote:   quote(n.Message),
+		Footer:  fmt.Sprintf(p.linkFooter, sender),
 	}
 	if isAddress(n.ReplyTo) && n.ReplyTo != sender {
 		l.Facts = append([]fact{{p.from, n.ReplyTo}}, l.Facts...)
@@ -66,13 +59,11 @@ func receiptLetter(n Notice) letter {
 		which = fmt.Sprintf(p.sentTo, oneLine(n.Recipient))
 	}
 	return letter{
-		Lang:    p.lang,
-		Subject: subject(p.receiptSubject, n.Name),
+		phrases: p,
+		Subject: p.subject(p.receiptSubject, n.Name),
 		Intro:   p.receiptIntro,
 		Facts:   append(n.facts(p), fact{p.when, p.day(n.Created)}, fact{p.link, which}),
-		Colon:   p.colon,
 		Footer:  p.receiptFooter,
-		Stop:    p.stop,
 	}
 }
 
@@ -80,7 +71,7 @@ func pinLetter(n Notice, pin string) letter {
 	p := say(n.Lang)
 	minutes := (n.Expires - n.Created) / 60
 	return letter{
-		Lang:    p.lang,
+		phrases: p,
 		Subject: p.pinSubject,
 		Intro:   fmt.Sprintf(p.pinIntro, oneLine(n.User)),
 		PIN:     pin,
@@ -89,16 +80,9 @@ func pinLetter(n Notice, pin string) letter {
 	}
 }
 
-// subject is a phrase that ends in a file's name; where that is empty, so is
-// what leads to it.
-func subject(phrase string, values ...string) string {
-	last := len(values) - 1
-	all := make([]any, 0, len(values))
-	for _, v := range values[:last] {
-		all = append(all, v)
-	}
-	all = append(all, display(shorten(oneLine(values[last]), longestName)))
-	return strings.TrimRight(fmt.Sprintf(phrase, all...), ": \u00a0")
+// subject is a phrase and a file's name; without a name there is no colon.
+func (p phrases) subject(phrase, name string) string {
+	return strings.TrimRight(phrase+p.colon+display(shorten(oneLine(name), longestName)), ": \u00a0")
 }
 
 // facts are what both sides want to know of the file.
@@ -131,22 +115,19 @@ func isAddress(s string) bool {
 	return mail.Valid(s) && !strings.ContainsFunc(s, odd)
 }
 
-func (s *Sender) letter(n Notice) (letter, error) {
+func (s *Sender) letter(n Notice) (l letter, err error) {
 	switch n.Kind {
 	case Link:
-		return s.stoppable(n, linkLetter(n, n.link(s.Key))), nil
+		l = linkLetter(n, n.link(s.Key))
 	case Receipt:
-		return s.stoppable(n, receiptLetter(n)), nil
-	case PIN:
+		l = receiptLetter(n)
+	case PIN: // which nobody can unsubscribe from
 		return pinLetter(n, s.Key.PIN(n.Nonce)), nil
+	default:
+		return l, fmt.Errorf("%w: unknown kind %q", ErrPermanent, n.Kind)
 	}
-	return letter{}, fmt.Errorf("%w: unknown kind %q", ErrPermanent, n.Kind)
-}
-
-// stoppable gives the recipient a way to end such mail.
-func (s *Sender) stoppable(n Notice, l letter) letter {
-	l.Unsubscribe = auth.StopLink(n.Base, l.Lang, s.Key.Stop(n.To))
-	return l
+	l.Unsubscribe = auth.StopLink(n.Base, l.lang, s.Key.Stop(n.To))
+	return l, nil
 }
 
 // text is the letter as plain text. Every line of the sender's message begins
@@ -155,10 +136,10 @@ func (l letter) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n", l.Intro)
 	for _, f := range l.Facts {
-		fmt.Fprintf(&b, "%s%s%s\n", f.Label, l.Colon, f.Value)
+		fmt.Fprintf(&b, "%s%s%s\n", f.Label, l.colon, f.Value)
 	}
 	if l.Link != "" {
-		fmt.Fprintf(&b, "\n%s\n%s\n\n%s\n", l.LinkHere, l.Link, l.NoLogin)
+		fmt.Fprintf(&b, "\n%s\n%s\n\n%s\n", l.linkHere, l.Link, l.noLogin)
 	}
 	if l.PIN != "" {
 		fmt.Fprintf(&b, "%s\n\n%s\n", l.PIN, l.Valid)
@@ -168,7 +149,7 @@ func (l letter) text() string {
 	}
 	fmt.Fprintf(&b, "\n-- \n%s\n", l.Footer)
 	if l.Unsubscribe != "" {
-		fmt.Fprintf(&b, "\n%s%s\n%s\n", l.Stop, strings.TrimRight(l.Colon, " "), l.Unsubscribe)
+		fmt.Fprintf(&b, "\n%s%s\n%s\n", l.stop, strings.TrimRight(l.colon, " "), l.Unsubscribe)
 	}
 	return b.String()
 }
@@ -198,7 +179,7 @@ func linkTextOf(n Notice, link string, longest int, spell func(string) string) s
 	sender, name, message := n.sender(), said(shorten(oneLine(n.Name), longest)), said(n.Message)
 	text := fmt.Sprintf(p.shared, sender, name)
 	if name == "" || longest == 0 { // no name, or no room for one
-		text = fmt.Sprintf(p.sharedShort, sender)
+		text = fmt.Sprintf(p.sent()+":", sender)
 	}
 	text += " " + link
 	if message != "" {

@@ -204,7 +204,9 @@ func (l *lane) begin(ctx context.Context, due []message) {
 		}
 		l.underWay.Go(func() {
 			r, err := l.try(ctx, m)
-			hangs.CompareAndSwap(false, errors.Is(r.outcome, context.DeadlineExceeded))
+			if errors.Is(r.outcome, context.DeadlineExceeded) {
+				hangs.Store(true)
+			}
 			l.tried(r, err)
 			<-l.places
 		})

@@ -493,3 +493,24 @@ func TestAnEventThatAnEarlierVersionHasQueuedIsDelivered(t *testing.T) {
 		t.Errorf("%d items are left", n)
 	}
 }
+
+func TestAWebhookThatHangsHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	p, good := newPlace(t), receive(t)
+	goOn, tries := make(chan struct{}), atomic.Int64{}
+	hangs := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { tries.Add(1); <-goOn }))
+	defer hangs.Close()
+	p.happen(t, 3*notify.Parallel)
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { p.hookSender(t, p.table, hangs.URL, good.URL).Run(ctx, nil) })
+	until(t, func() bool { return good.tries.Load() == 3*notify.Parallel && p.left(t) == 3*notify.Parallel })
+	if n := tries.Load(); n > notify.Parallel {
+		t.Errorf("%d events went to the one that hangs", n)
+	}
+	close(goOn)
+	until(t, func() bool { return p.left(t) == 0 })
+	stop()
+	running.Wait()
+	good.once(t, 3*notify.Parallel)
+}
