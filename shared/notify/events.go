@@ -1,22 +1,24 @@
-// Package events makes public what happens to files, links and passwords: each
-// event is a CloudEvent (version 1.0, JSON) that is written in the transaction
-// of what it tells of, so that there is none of what did not happen, and none
-// is missing. In the cloud the table's stream brings it to a topic, on one
-// machine package webhooks to whoever is configured.
+package notify
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"ferry/shared/files"
+)
+
+// Public events tell programs what happens to files, links and passwords: each
+// is a CloudEvent (version 1.0, JSON) that is written in the transaction of what
+// it tells of, so that there is none of what did not happen, and none is missing.
+// In the cloud the table's stream brings it to a topic; on one machine it is
+// posted to webhooks.
 //
 // An event holds no link, token or PIN, and no whole address of a recipient.
 // The webhooks of shared/openapi describe each type; tests hold every event
 // that is recorded to that description.
 
-package notify
-
-import (
-	"ferry/shared/files"
-	"fmt"
-	"strconv"
-)
-
-// Type is what has happened.
+// EventType is what has happened.
 type EventType string
 
 // The types.
@@ -30,7 +32,7 @@ const (
 	PasswordChanged EventType = "user.password-changed"
 )
 
-// Types are all types.
+// EventTypes are all types.
 func EventTypes() []EventType {
 	return []EventType{FileUploaded, FileDownloaded, FileDeleted, FileRestored, LinkSent, LinkFailed, PasswordChanged}
 }
@@ -45,7 +47,7 @@ type Event struct {
 	Once string
 }
 
-// File is a file as an event shows it. The fields are those of GET /files/{id}.
+// EventFile is a file as an event shows it. The fields are those of GET /files/{id}.
 type EventFile struct {
 	Owner     string `json:"owner"`
 	ID        int64  `json:"id"`
@@ -58,46 +60,23 @@ type EventFile struct {
 	CRC64NVME string `json:"crc64nvme"`         // base64 of 8 bytes, big endian
 	SHA256    string `json:"sha256,omitempty"`  // hexadecimal
 	Uploader  string `json:"uploader,omitempty"`
+	// Why a file was deleted, and whose link it was downloaded by, if not by
+	// the file's own.
+	Reason       files.Reason `json:"reason,omitempty"`
+	Notification string       `json:"notification,omitempty"`
 }
-
-func (f EventFile) subject() string { return fileSubject(f.Owner, f.ID) }
 
 func fileSubject(owner string, id int64) string {
 	return "files/" + owner + "/" + strconv.FormatInt(id, 10)
 }
 
-// Uploaded tells that a file has become visible. once names this placing of it.
-func Uploaded(f EventFile, once string) Event {
-	return Event{Type: FileUploaded, Subject: f.subject(), Data: f, Once: once}
+// FileEvent tells what happened to a file. once tells it from the next event of
+// the same type, and reason, about the file.
+func FileEvent(what EventType, f EventFile, once string) Event {
+	return Event{Type: what, Subject: fileSubject(f.Owner, f.ID), Data: f, Once: strings.TrimLeft(string(f.Reason)+" "+once, " ")}
 }
 
-// Restored tells that a file is back from the backup area.
-func Restored(f EventFile, once string) Event {
-	return Event{Type: FileRestored, Subject: f.subject(), Data: f, Once: once}
-}
-
-type deletedData struct {
-	EventFile
-	Reason files.Reason `json:"reason"`
-}
-
-// Deleted tells that a file has left an area, for the backup area or for good.
-func Deleted(f EventFile, reason files.Reason, once string) Event {
-	return Event{Type: FileDeleted, Subject: f.subject(), Data: deletedData{f, reason}, Once: string(reason) + " " + once}
-}
-
-type downloadedData struct {
-	EventFile
-	Notification string `json:"notification,omitempty"`
-}
-
-// Downloaded tells that all of a file was sent to a person, by the link of the
-// recipient whose notification is named, or by the file's own if none is.
-func Downloaded(f EventFile, notification, once string) Event {
-	return Event{Type: FileDownloaded, Subject: f.subject(), Data: downloadedData{f, notification}, Once: once}
-}
-
-// Link is what events tell of a recipient's link.
+// EventLink is what events tell of a recipient's link.
 type EventLink struct {
 	Notification string `json:"notification"` // as GET /files/{id} names it
 	Channel      string `json:"channel"`      // mail or sms
@@ -109,14 +88,10 @@ type EventLink struct {
 	Error        string `json:"error,omitempty"` // LinkFailed alone
 }
 
-// Sent tells that a provider has taken the message with a link.
-func LinkSentEvent(l EventLink) Event {
-	return Event{Type: LinkSent, Subject: fileSubject(l.Owner, l.ID), Data: l, Once: l.Notification}
-}
-
-// Failed tells that a link did not reach its recipient, and will not.
-func LinkFailedEvent(l EventLink) Event {
-	return Event{Type: LinkFailed, Subject: fileSubject(l.Owner, l.ID), Data: l, Once: l.Notification}
+// LinkEvent tells that a provider has taken the message with a link, or that the
+// link did not reach its recipient, and will not.
+func LinkEvent(what EventType, l EventLink) Event {
+	return Event{Type: what, Subject: fileSubject(l.Owner, l.ID), Data: l, Once: l.Notification}
 }
 
 // How a user has come to a new password.

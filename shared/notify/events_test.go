@@ -26,6 +26,12 @@ func file() notify.EventFile {
 	return notify.EventFile{Owner: "alice", ID: 7, Name: `a "<b>".txt`, Length: 5, Modified: 1, Area: "files", CRC64NVME: "xLtyZIRLp3M="}
 }
 
+func deleted(reason files.Reason, once string) notify.Event {
+	f := file()
+	f.Reason = reason
+	return notify.FileEvent(notify.FileDeleted, f, once)
+}
+
 // record writes one event and reads what is stored of it.
 func eventsRecord(t *testing.T, r *notify.EventRecorder, e notify.Event) notify.RecordedEvent {
 	t.Helper()
@@ -50,7 +56,7 @@ func eventsRecord(t *testing.T, r *notify.EventRecorder, e notify.Event) notify.
 
 func TestARecordedEventIsACloudEvent(t *testing.T) {
 	t.Parallel()
-	got := eventsRecord(t, recorder("https://files.example.com/v1"), notify.Deleted(file(), files.ByUser, "alice/7-x"))
+	got := eventsRecord(t, recorder("https://files.example.com/v1"), deleted(files.ByUser, "alice/7-x"))
 	var body map[string]any
 	if err := json.Unmarshal([]byte(got.Body), &body); err != nil {
 		t.Fatal(err)
@@ -88,9 +94,10 @@ func TestWhatHappensOnceHasOneIDAndElseAnother(t *testing.T) {
 	t.Parallel()
 	link := notify.EventLink{Notification: "1"}
 	all := []notify.Event{
-		notify.Uploaded(file(), "a"), notify.Uploaded(file(), "b"), notify.Restored(file(), "a"), notify.Downloaded(file(), "", "a"),
-		notify.Deleted(file(), files.ByUser, "a"), notify.Deleted(file(), files.ByPurge, "a"), notify.Deleted(file(), files.ByPurge, "b"),
-		notify.LinkSentEvent(link), notify.LinkFailedEvent(link), notify.NewPassword("alice", notify.Forgotten, 1), notify.NewPassword("alice", notify.Forgotten, 2), notify.NewPassword("bob", notify.Forgotten, 1),
+		notify.FileEvent(notify.FileUploaded, file(), "a"), notify.FileEvent(notify.FileUploaded, file(), "b"),
+		notify.FileEvent(notify.FileRestored, file(), "a"), notify.FileEvent(notify.FileDownloaded, file(), "a"),
+		deleted(files.ByUser, "a"), deleted(files.ByPurge, "a"), deleted(files.ByPurge, "b"),
+		notify.LinkEvent(notify.LinkSent, link), notify.LinkEvent(notify.LinkFailed, link), notify.NewPassword("alice", notify.Forgotten, 1), notify.NewPassword("alice", notify.Forgotten, 2), notify.NewPassword("bob", notify.Forgotten, 1),
 	}
 	seen := map[table.Key]int{}
 	for i, e := range all {

@@ -16,10 +16,10 @@ func Events(r *EventRecorder) Settled {
 		l := EventLink{
 			Notification: n.ID, Channel: string(n.Channel), To: Mask(n.To), Owner: n.Owner, ID: n.File, Name: n.Name, Sender: n.Sender,
 		}
-		if s == Sent {
-			return r.Ops(n.Request, LinkSentEvent(l))
+		what := LinkSent
+		if s != Sent {
+			what, l.Error = LinkFailed, cmp.Or(n.LastError, "unknown")
 		}
-		l.Error = cmp.Or(n.LastError, "unknown")
-		return r.Ops(n.Request, LinkFailedEvent(l))
+		return r.Ops(n.Request, LinkEvent(what, l))
 	}
 }
