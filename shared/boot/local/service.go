@@ -90,7 +90,7 @@ func (s *Service) Handler() http.Handler {
 		io.WriteString(w, s.welcome())
 	})
 	if s.options.ShowInbox {
-		mux.Handle("/inbox", inbox.Handler(s.ports.Outlet(), s.Inbox))
+		mux.Handle("/inbox", inbox.Handler(s.ports.Outlet(), s.Inbox, api.Prefers))
 	}
 	return s.options.Origins.Handler(api.Prefix, api.Exact(mux, openapi.NewNotFound(s.ports)))
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/api"
 	"ferry/shared/envelope"
 	"ferry/shared/table/sqlite"
 
@@ -147,7 +148,7 @@ func get(in *inbox.Inbox, method, host, accept string) *http.Response {
 		r.Header.Set("Accept", accept)
 	}
 	w := httptest.NewRecorder()
-	inbox.Handler(outlet, in).ServeHTTP(w, r)
+	inbox.Handler(outlet, in, api.Prefers).ServeHTTP(w, r)
 	return w.Result()
 }
 

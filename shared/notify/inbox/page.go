@@ -10,8 +10,6 @@ import (
 	"strings"
 
 	"ferry/shared/envelope"
-
-	"ferry/shared/api"
 )
 
 //go:embed page.html
@@ -33,7 +31,8 @@ const policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; 
 // it. It asks for no password, and so only answers requests whose Host header
 // names a loopback address or localhost: a page of some other site in the user's
 // browser, whose name was made to resolve to this machine, learns nothing.
-func Handler(o envelope.Outlet, in *Inbox) http.Handler {
+// prefers returns the media type that a request wants most, if it is one of these.
+func Handler(o envelope.Outlet, in *Inbox, prefers func(r *http.Request, types ...string) string) http.Handler {
 	return o.Handler(func(w http.ResponseWriter, r *http.Request) error {
 		host := hostname(r.Host)
 		if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
@@ -46,7 +45,8 @@ func Handler(o envelope.Outlet, in *Inbox) http.Handler {
 		if err != nil {
 			return err
 		}
-		return show(w, r, messages)
+		asJSON := prefers(r, "application/json", "text/html") == "application/json"
+		return show(w, messages, asJSON)
 	})
 }
 
@@ -59,11 +59,11 @@ func hostname(hostport string) string {
 	return strings.ToLower(strings.TrimSuffix(host, "."))
 }
 
-func show(w http.ResponseWriter, r *http.Request, messages []Message) error {
+func show(w http.ResponseWriter, messages []Message, asJSON bool) error {
 	h := w.Header()
 	h.Set("Vary", "Accept")
 	h.Set("Cache-Control", "no-store")
-	if api.Prefers(r, "application/json", "text/html") == "application/json" {
+	if asJSON {
 		return envelope.WriteJSON(w, http.StatusOK, messages)
 	}
 	h.Set("Content-Type", "text/html; charset=utf-8")
