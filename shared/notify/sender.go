@@ -100,23 +100,23 @@ func (s *Sender) current(ctx context.Context, n Notice) error {
 		return fmt.Errorf("%w: it has expired", ErrObsolete)
 	}
 	var keys []table.Key
-	var checks []func(table.Item) error
 	if n.Kind == Link {
-		keys, checks = append(keys, files.Key(n.Area, n.Owner, n.File)), append(checks, s.checkFile)
+		keys = append(keys, files.Key(n.Area, n.Owner, n.File))
 	}
 	if n.Channel == Mail {
-		keys, checks = append(keys, SuppressedKey(n.To)), append(checks, n.checkAddress)
+		keys = append(keys, SuppressedKey(n.To))
 	}
 	items, err := s.Table.GetMany(ctx, keys...)
 	if err != nil {
 		return fmt.Errorf("looking for the file and the recipient of a notice: %w", err)
 	}
-	for i, check := range checks {
-		if err := check(items[i]); err != nil {
-			return err
-		}
+	if n.Kind == Link {
+		err = s.checkFile(items[0])
 	}
-	return nil
+	if err == nil && n.Channel == Mail {
+		err = n.checkAddress(items[len(items)-1])
+	}
+	return err
 }
 
 // checkFile returns ErrObsolete if the file is gone.
