@@ -16,35 +16,33 @@ import (
 )
 
 // ErrUnsettled is returned for feedback on a notice whose sender has not yet
-// written down that it was sent. It passes: the same feedback is to be
-// recorded a little later.
+// written down that it was sent. Record the same feedback again a little later.
 var ErrUnsettled = errors.New("the notice is still in the outbox")
 
-// FeedbackKind is what a provider tells of a message after it has taken it.
+// FeedbackKind is what a provider reports about a message that it has accepted.
 type FeedbackKind string
 
 // The kinds.
 const (
 	Delivered   FeedbackKind = "delivered"
-	Bounced                  = FeedbackKind(AddressBounced)    // for good: the address takes no more mail from here
-	Complained               = FeedbackKind(AddressComplained) // the recipient calls it spam: the same
-	Undelivered FeedbackKind = "failed"                        // this message alone
+	Bounced                  = FeedbackKind(AddressBounced)    // the address takes no mail, now or later
+	Complained               = FeedbackKind(AddressComplained) // the recipient calls it spam, and gets no more
+	Undelivered FeedbackKind = "failed"                        // only this message
 )
 
-// Feedback is what a provider tells of one notice's message.
+// Feedback is what a provider reports about one notice's message.
 type Feedback struct {
 	ID     string // the notice's
 	Kind   FeedbackKind
 	Detail string // what the provider says of a failure
-	// To is the address that the provider names, for a notice of which
-	// nothing is known any more. It may be empty.
+	// To is the address that the provider names, in case the notice is no
+	// longer known. It may be empty.
 	To string
 }
 
-// Record notes what a provider tells. It may be told any number of times in
-// any order: what has failed stays failed. Of a notice that is not known any
-// more an address is suppressed all the same. also is for the operations that
-// belong to a notice that has failed.
+// Record stores feedback. The same feedback may come any number of times, in any
+// order: what has failed stays failed. The address is suppressed even if the
+// notice is no longer known. also adds what is written when a notice fails.
 func Record(ctx context.Context, t table.Table, now time.Time, f Feedback, also ...Settled) error {
 	items, err := lookUp(ctx, t, f.ID)
 	if err != nil {
@@ -61,9 +59,8 @@ func Record(ctx context.Context, t table.Table, now time.Time, f Feedback, also 
 	return unlessTaken("recording a provider's feedback", t.Write(ctx, ops...))
 }
 
-// apply returns the operations on a notice that was sent. Their condition
-// fails if other feedback is recorded at the same moment: that of a failure
-// tells no less.
+// apply returns the operations on a notice that was sent. Their condition fails
+// if other feedback is recorded at the same moment, which is as good.
 func (f Feedback) apply(n Notice, now time.Time, also []Settled) []table.Op {
 	if n.Outcome != Sent || f.Kind == Delivered && n.Delivered != 0 {
 		return nil
@@ -77,8 +74,8 @@ func (f Feedback) apply(n Notice, now time.Time, also []Settled) []table.Op {
 	return append(ops, n.settled(also)...)
 }
 
-// suppress returns the operation that keeps later mail from an address which
-// refuses it; to is the notice's, if it is known.
+// suppress returns the operation that stops mail to an address that refuses it.
+// to is the notice's address, if it is known.
 func (f Feedback) suppress(to string, now time.Time) []table.Op {
 	to = cmp.Or(to, f.To)
 	if f.Kind != Bounced && f.Kind != Complained || !mail.Valid(to) {
@@ -87,7 +84,7 @@ func (f Feedback) suppress(to string, now time.Time) []table.Op {
 	return []table.Op{Suppress(to, SuppressReason(f.Kind), f.detail(), now)}
 }
 
-// reason is the last error of a notice that failed so.
+// reason becomes the last error of the notice.
 func (f Feedback) reason() string {
 	what := string(f.Kind)
 	if f.Kind == Undelivered {
@@ -128,12 +125,12 @@ type recipient struct {
 	Diagnostic string `json:"diagnosticCode"`
 }
 
-// trial is how the message begins by which SES tries a topic when a
-// configuration set is to tell it of events. It is no JSON.
+// trial begins the message, not JSON, that SES publishes to test a topic when a
+// configuration set is connected to it.
 const trial = "Successfully validated SNS topic"
 
-// MailFeedback reads an event of SES. ok is false if it is of no notice, or tells
-// nothing that is recorded.
+// MailFeedback reads an event of SES. ok is false if it is not about a notice, or
+// says nothing worth recording.
 func MailFeedback(text []byte) (f Feedback, ok bool, err error) {
 	if bytes.HasPrefix(text, []byte(trial)) {
 		return f, false, nil
@@ -164,8 +161,8 @@ func MailFeedback(text []byte) (f Feedback, ok bool, err error) {
 	return f, true, nil
 }
 
-// bounced tells an address that is none from one that could not be reached for
-// days, as with a full mailbox.
+// bounced tells an address that does not exist from one that could not be
+// reached for days, such as a full mailbox.
 func (e mailEvent) bounced(f *Feedback) {
 	f.Kind = Undelivered
 	if e.Bounce.Type == "Permanent" {
@@ -177,7 +174,7 @@ func (e mailEvent) bounced(f *Feedback) {
 	}
 }
 
-// first is the only one: each mail has one recipient.
+// first returns the only recipient: each mail has one.
 func first(all []recipient) (address, diagnostic string) {
 	if len(all) == 0 {
 		return "", ""
@@ -198,8 +195,8 @@ type textStatus struct {
 }
 
 // SMSFeedback reads a line of the delivery status log of text messages, and finds
-// which notice it is about. ok is false if it is about none: the log has all
-// messages of the account.
+// its notice. ok is false if there is none: the log has all messages of the
+// account.
 func SMSFeedback(ctx context.Context, t table.Table, line []byte) (f Feedback, ok bool, err error) {
 	var s textStatus
 	if json.Unmarshal(line, &s) != nil || s.Notification.MessageID == "" {
@@ -219,11 +216,11 @@ func SMSFeedback(ctx context.Context, t table.Table, line []byte) (f Feedback, o
 	return f, true, nil
 }
 
-// known is how long after it was sent a text message's status is waited for.
+// known is how long a text message's status is waited for.
 const known = 3 * 24 * time.Hour
 
 // textOwner is stored for each text message that was sent, under the provider's
-// name of it, which is all that a delivery status has.
+// name for it: a delivery status has nothing else.
 type textOwner struct {
 	V      int64  `json:"v"`
 	Notice string `json:"notice"`
@@ -233,7 +230,7 @@ func providerKey(id string) table.Key {
 	return table.Key{PK: "provider#" + strings.ToValidUTF8(id[:min(len(id), 200)], ""), SK: "provider"}
 }
 
-// Remember is what is written with the end of a notice, so that SMSFeedback finds it.
+// Remember is written when a text message is sent, so that SMSFeedback finds it.
 func Remember(now func() time.Time) Settled {
 	return func(n Notice, s State) []table.Op {
 		if s != Sent || n.Channel != SMS || n.Provider == "" {

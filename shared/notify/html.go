@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// html is the letter in HTML, with styles in each element, as many mail
-// programs know no others, and nothing to fetch. On a phone that knows more the
-// facts stand below their labels, so that no address is parted. It does without a package for
-// templates: that would make each program a third larger.
+// html is the letter in HTML. Styles are set on each element, as many mail
+// programs know no others, and nothing is fetched. On phones that know more, facts
+// stand below their labels, so that no address is split. It uses no template
+// package: that would make each program a third larger.
 func (l letter) html() string {
 	var m markup
 	m.add(htmlHead, l.lang, l.Subject, l.Intro)

@@ -10,7 +10,7 @@ import (
 	"ferry/shared/table"
 )
 
-// What can stand in an operator's way.
+// Why an operator cannot do something.
 var (
 	ErrUnknown = errors.New("no such notification is known")
 	ErrHeld    = errors.New("it is being sent right now; if its sender has died, it is free in 2 minutes")
@@ -18,11 +18,11 @@ var (
 	ErrFailed  = errors.New("it has failed before")
 )
 
-// Cancelled is the last error of a notice that an operator has ended.
+// Cancelled is the last error of a notice that an operator has cancelled.
 const Cancelled = "cancelled"
 
-// Waiting yields what is in the outbox. An item that is no notice has an ID and
-// says so in LastError.
+// Waiting yields what is in the outbox. An item that cannot be read has an ID,
+// and LastError says why.
 func Waiting(ctx context.Context, t table.Table) iter.Seq2[Notice, error] {
 	return shown(scan(ctx, t, table.Query{}, partitions(OutboxPrefix)...))
 }
@@ -63,8 +63,8 @@ func Find(ctx context.Context, t table.Table, id string) (Notice, error) {
 	return found[0], nil
 }
 
-// Retry makes a notice due now, one that has failed too, and gives it another
-// day. It returns ErrUnknown, ErrHeld, or ErrSent if there is no sense in it.
+// Retry makes a notice due now, even one that has failed, and gives it another
+// day. It returns ErrUnknown, ErrHeld or ErrSent if that is not possible.
 func Retry(ctx context.Context, t table.Table, now time.Time, id string) error {
 	items, err := lookUp(ctx, t, id)
 	if err != nil {
@@ -92,9 +92,9 @@ func Retry(ctx context.Context, t table.Table, now time.Time, id string) error {
 	return operated("retrying", t.Write(ctx, ops...))
 }
 
-// revive returns the operations that put a failed notice in the outbox again,
-// with the one that removes it from where it is. Its tries go on counting:
-// they name the claims of senders.
+// revive returns the operations that put a failed notice back into the outbox;
+// failed removes it from where it is. Its tries keep counting: they name the
+// claims of senders.
 func (n Notice) revive(failed table.Op, now time.Time) []table.Op {
 	n.Outcome, n.FailedAt, n.SentAt, n.Delivered, n.Provider, n.LastError = "", 0, 0, 0, "", ""
 	n.NotBefore, n.Retried, n.Sending = now.UnixMilli(), now.Unix(), false
@@ -103,7 +103,7 @@ func (n Notice) revive(failed table.Op, now time.Time) []table.Op {
 
 // Cancel takes a notice out of the outbox: its sender sees it as failed. It
 // returns ErrUnknown, ErrHeld, ErrSent or ErrFailed if that is not possible.
-// also is for the operations that belong to a notice that has failed.
+// also adds what is written when a notice fails.
 func Cancel(ctx context.Context, t table.Table, now time.Time, id string, also ...Settled) error {
 	n, err := Find(ctx, t, id)
 	switch {

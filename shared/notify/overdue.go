@@ -10,30 +10,30 @@ import (
 	"ferry/shared/table"
 )
 
-// OverdueAge is for how long a notice must have been due. A sender that works
-// would have dealt with it.
+// OverdueAge is how long a notice must have been due. A working sender would
+// have dealt with it.
 const OverdueAge = time.Hour
 
-// MaxEnded is the most notices that one run ends: each is a write of its own,
-// and a run has other things to do. The rest is for the next.
+// MaxEnded is the most notices that one run ends: each needs a write, and a run
+// has other things to do. The next run does the rest.
 const MaxEnded = 5000
 
 // RemindReport counts what a run did.
 type RemindReport struct {
-	Pointed int // notices that the senders were pointed at again
-	Ended   int // notices that it was too late to send
+	Pointed int // notices that the senders got another message about
+	Ended   int // notices that were too late to send
 }
 
 // Late is a notice that has been due for long.
 type Late struct {
 	Key    table.Key
-	Notice Notice // zero if the item is none
+	Notice Notice // zero if the item cannot be read
 }
 
-// Remind points the senders again at notices that are overdue: their message to
-// the senders was lost, or no sender is there. It ends those that it is too late
-// to send: where no sender is set up, nothing else does. It stops at the first
-// error. also is for the operations that belong to a notice that has failed.
+// Remind sends the senders another message about each overdue notice: the first
+// was lost, or no sender was running. It ends notices that are too late to send:
+// without a sender, nothing else would. It stops at the first error. also adds
+// what is written when a notice fails.
 func Remind(ctx context.Context, t table.Table, topics Topics, now time.Time, also ...Settled) (r RemindReport, err error) {
 	var waiting []TopicMessage
 	for late, err := range Overdue(ctx, t, now, OverdueAge) {
@@ -71,8 +71,8 @@ func (r *RemindReport) point(ctx context.Context, topics Topics, messages []Topi
 	return nil
 }
 
-// Overdue yields the notices that have been due for an age, which a sender that
-// works would have ended or postponed. It reads the whole outbox.
+// Overdue yields the notices that have been due for an age. It reads the whole
+// outbox.
 func Overdue(ctx context.Context, t table.Table, now time.Time, age time.Duration) iter.Seq2[Late, error] {
 	return func(yield func(Late, error) bool) {
 		for item, err := range scan(ctx, t, table.Query{}, partitions(OutboxPrefix)...) {
@@ -87,8 +87,8 @@ func Overdue(ctx context.Context, t table.Table, now time.Time, age time.Duratio
 	}
 }
 
-// over returns why there is no sense in sending the notice any more: it has
-// expired, or has waited for 90 days as no sender was there to try it.
+// over returns why the notice is too late to send: it has expired, or has waited
+// for 90 days without a sender.
 func (l Late) over(now time.Time) error {
 	n := l.Notice
 	switch {

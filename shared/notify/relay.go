@@ -38,20 +38,19 @@ const MaxBatch = 10
 // TopicMessage is one of a topic, with one attribute.
 type TopicMessage struct{ Body, Attribute, Value string }
 
-// ErrRefused matches a message that the topic would refuse each time, such as
-// one that is too long.
+// ErrRefused matches a message that the topic will always refuse, such as one
+// that is too long.
 var ErrRefused = errors.New("the topic takes no such message")
 
 // Topics is the port to the topics. It is safe for concurrent use.
 type Topics interface {
-	// Publish sends up to MaxBatch messages and returns an error for each,
-	// nil for one that the topic has taken. It may have taken others too. No
-	// message is the reason that another one fails with ErrRefused.
+	// Publish sends up to MaxBatch messages and returns an error for each, nil
+	// for one that was published. One with an error may be published too. A
+	// message never fails with ErrRefused because of another.
 	Publish(ctx context.Context, to Topic, messages []TopicMessage) []error
 }
 
-// StreamRecord is an item that was written. Of its fields only those that the item
-// has are not empty.
+// StreamRecord is an item that was written. Fields that the item lacks are empty.
 type StreamRecord struct {
 	Key     table.Key
 	Channel string // of a notice
@@ -63,7 +62,7 @@ type StreamRecord struct {
 // Notice reports whether the item is a notice.
 func (r StreamRecord) Notice() bool { return strings.HasPrefix(r.Key.PK, OutboxPrefix) }
 
-// message is what is published of the record; ok is false if it is nothing.
+// message is what is published for the record; ok is false if that is nothing.
 func (r StreamRecord) message() (to Topic, m TopicMessage, ok bool) {
 	switch {
 	case r.Notice():
@@ -87,8 +86,8 @@ type pointer struct {
 	SK string `json:"sk"`
 }
 
-// Pointer is the message that leads a sender to a notice. One of an unknown
-// channel goes the way of mails, where it fails and is seen.
+// Pointer is the message that tells a sender where a notice is. A notice of an
+// unknown channel goes the way of mails, where it fails and is seen.
 func Pointer(key table.Key, channel string) TopicMessage {
 	if channel != string(SMS) {
 		channel = string(Mail)
@@ -109,10 +108,10 @@ func PointerKey(body string) (table.Key, error) {
 	return table.Key(p), nil
 }
 
-// Relay publishes what records ask for: of a notice, where it is, to the topic
-// of those who send them; a public event, whole, to the topic that others may
-// subscribe to. It returns an error for each record, nil for those that need no
-// more, and tries all.
+// Relay publishes what was written: for a notice, a pointer to it, to the topic
+// of the senders; for a public event, the event, to the topic that others can
+// subscribe to. It tries all records and returns an error for each, nil if
+// nothing is left to do.
 //
 // A message to the senders only points at the notice, and the table alone knows
 // its state. So a message may come twice, late or in any order, and one that is

@@ -94,7 +94,7 @@ func (n Notice) facts(p phrases) []fact {
 	return []fact{size}
 }
 
-// display makes a user's text on one line fit to stand among words of ours.
+// display makes a user's line of text safe to stand among our words.
 func display(s string) string { return isolated(unlinked(s)) }
 
 // quote is the sender's message, line by line.
@@ -121,7 +121,7 @@ func (s *Sender) letter(n Notice) (l letter, err error) {
 		l = linkLetter(n, n.link(s.Key))
 	case Receipt:
 		l = receiptLetter(n)
-	case PIN: // which nobody can unsubscribe from
+	case PIN: // has no unsubscribe link
 		return pinLetter(n, s.Key.PIN(n.Nonce)), nil
 	default:
 		return l, fmt.Errorf("%w: unknown kind %q", ErrPermanent, n.Kind)
@@ -131,7 +131,7 @@ func (s *Sender) letter(n Notice) (l letter, err error) {
 }
 
 // text is the letter as plain text. Every line of the sender's message begins
-// with "> ", so that none can pass for a line of ours.
+// with "> ", so that none looks like ours.
 func (l letter) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n", l.Intro)

@@ -17,7 +17,7 @@ import (
 
 func TestAServerThatHangsHoldsUpNeitherShutdownNorTextMessages(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	srv := smtptest.Start(t, smtptest.Options{Silent: true})
 	mailNotice := p.put(t, p.linkNotice(1))
 	text := p.linkNotice(2)
@@ -59,7 +59,7 @@ func until(t *testing.T, ok func() bool) {
 
 func TestRunSendsWhatComesAndEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	s := p.sender(t, nil)
 	before := p.put(t, p.linkNotice(1)) // from before a restart
 	wake := notify.NewWake()
@@ -84,7 +84,7 @@ func TestRunSendsWhatComesAndEndsWithItsContext(t *testing.T) {
 
 func TestRunTriesAgainWhenTheNextNoticeIsDue(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	p.clock.t = time.Now() // so that Run's pauses and the clock agree
 	n := p.linkNotice(1)
 	n = p.put(t, n)
@@ -116,7 +116,7 @@ func (s impatient) Send(ctx context.Context, m mail.Message) (string, error) {
 
 func TestAPassDoesNotWaitForAHungServerMoreThanOnce(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	srv := smtptest.Start(t, smtptest.Options{Silent: true})
 	const total = 4 * notify.Parallel
 	all := make([]notify.Notice, total)
@@ -166,7 +166,7 @@ func TestRunHoldsNothingUpForWhatTakesLong(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
+			p := newMachine(t)
 			var slow []notify.Notice
 			for i := range tt.stuck {
 				n := p.linkNotice(int64(i + 1))
@@ -201,7 +201,7 @@ func TestRunHoldsNothingUpForWhatTakesLong(t *testing.T) {
 
 func TestRunTriesAgainWhatHasFailedWhileOthersAreUnderWay(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	p.clock.t = time.Now() // so that Run's pauses and the clock agree
 	slow, failing := p.linkNotice(1), p.linkNotice(2)
 	slow.To, failing.To = "stuck@example.com", "failing@example.com"

@@ -22,7 +22,7 @@ const (
 	// poll is how often the outbox is read without a reason: other processes
 	// put messages in it too.
 	poll = 30 * time.Second
-	// breather is the least time between two looks that nobody asked for.
+	// breather is the least time between two looks without a signal.
 	breather = 100 * time.Millisecond
 	// longestRest is the most time that a receiver is left alone.
 	longestRest = time.Minute
@@ -93,8 +93,8 @@ func (s *Sender) SendDue(ctx context.Context) (sent int, next time.Time, err err
 	return sent, next, err
 }
 
-// lane is a part of the outbox with places of its own: mails, text messages, or
-// the events for one webhook.
+// lane delivers a part of the outbox: mails, text messages, or the events for one
+// webhook. It is a loop that shares nothing with other lanes.
 type lane struct {
 	*Sender
 	partitions []string
@@ -104,7 +104,7 @@ type lane struct {
 	read func(context.Context, table.Item) (message, error)
 
 	wake     Wake
-	places   chan struct{} // one for each delivery at once
+	places   chan struct{} // holds one for each delivery under way
 	underWay sync.WaitGroup
 	failed   Wake // a delivery failed and may be due before all else
 

@@ -15,8 +15,7 @@ var (
 	addresses = regexp.MustCompile(`[^\s<>"',;:()]+@[^\s<>"',;:()]+`)
 )
 
-// scrubbed is an error whose text is safe to log. Providers like to quote what
-// they refuse.
+// scrubbed is an error whose text is safe to log: providers quote what they refuse.
 type scrubbed struct {
 	text  string
 	cause error
@@ -50,7 +49,7 @@ func brief(err error) string {
 	return text
 }
 
-// Mask keeps of an address or number what is needed to recognise it.
+// Mask keeps just enough of an address or number to recognise it.
 func Mask(to string) string {
 	local, domain, isMail := strings.Cut(to, "@")
 	if isMail {

@@ -18,23 +18,23 @@ import (
 )
 
 var (
-	// ErrObsolete matches (errors.Is) a delivery that was left out because
-	// what the notice speaks of is over: its time, or the file.
+	// ErrObsolete matches (errors.Is) a delivery that was skipped because the
+	// notice has expired or its file is gone.
 	ErrObsolete = errors.New("the notice is obsolete")
-	// ErrPermanent matches a delivery that trying again will not mend.
+	// ErrPermanent matches a delivery that will fail however often it is tried.
 	ErrPermanent = errors.New("the notice cannot be delivered")
 )
 
-// Tag is the tag of a mail that holds its notice's ID.
+// Tag is the name of the mail tag that holds the notice's ID.
 const Tag = "notice"
 
 // Config is what a Sender works with.
 type Config struct {
 	Table table.Table
 	Key   auth.LinkKey
-	Mail  mail.Sender // nil: there is no way to send mail, which fails for good
-	SMS   sms.Sender  // nil: the same for text messages
-	// Webhooks are where recorded events go; nil leaves them where they are.
+	Mail  mail.Sender // nil: mails fail for good
+	SMS   sms.Sender  // nil: text messages fail for good
+	// Webhooks are where recorded events go. Without any, events stay in the table.
 	Webhooks []*webhook.Receiver
 	From     string // the sender of mails: an address, with or without a display name
 	Now      func() time.Time
@@ -47,8 +47,8 @@ type Config struct {
 	Settled []Settled
 }
 
-// Sender delivers notices and events. It is safe for concurrent use, and any number may
-// work on one table, in any number of processes.
+// Sender delivers notices and events. It is safe for concurrent use. Any number
+// of Senders may work on one table, in any number of processes.
 type Sender struct {
 	Config
 	hooks   []*hook
@@ -71,9 +71,9 @@ func NewSender(c Config) (*Sender, error) {
 	return s, nil
 }
 
-// Deliver makes the message of one notice and hands it to its channel's
-// provider, whose name of it is returned. It does not touch the outbox. Its
-// errors match ErrObsolete, ErrPermanent, or may pass; their text holds no
+// Deliver writes the message of one notice, hands it to its channel's provider,
+// and returns the provider's name for it. It does not touch the outbox. An error
+// that matches neither ErrObsolete nor ErrPermanent may pass. Its text holds no
 // link, PIN or whole address.
 func (s *Sender) Deliver(ctx context.Context, n Notice) (provider string, err error) {
 	if err := s.current(ctx, n); err != nil {
@@ -133,8 +133,8 @@ func (s *Sender) checkFile(item table.Item) error {
 	return nil
 }
 
-// checkAddress returns ErrPermanent if the address is suppressed. Who wants no
-// notifications can still change the password.
+// checkAddress returns ErrPermanent if the address is suppressed. Its owner's
+// wish does not stop PINs: without them nobody could change a password.
 func (n Notice) checkAddress(item table.Item) error {
 	e, _, err := ReadSuppressed(item)
 	if err != nil {

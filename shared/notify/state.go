@@ -32,12 +32,12 @@ func (n Notice) State() State {
 	return Queued
 }
 
-// Settled returns what else is written in the transaction that ends a notice
-// of kind Link as Sent or Failed. It may be called several times for one
-// notice: feedback can end as failed what was sent.
+// Settled returns what else is written in the transaction that ends a notice of
+// kind Link as Sent or Failed. It may be called twice for one notice: feedback
+// can turn Sent into Failed.
 type Settled func(n Notice, s State) []table.Op
 
-// settled are the operations that belong to the end of the notice.
+// settled returns what else is written when the notice ends.
 func (n Notice) settled(all []Settled) (ops []table.Op) {
 	for _, f := range all {
 		if f != nil && n.Kind == Link && n.V == layout {
@@ -66,12 +66,12 @@ func endedKey(id string) table.Key { return table.Key{PK: "notice#" + id, SK: "n
 
 func failedKey(id string) table.Key { return table.Key{PK: failedPartition, SK: id} }
 
-// idsPerCall is of how many notices one call to the table reads the states.
+// idsPerCall is how many notices' states one call to the table reads.
 const idsPerCall = table.MaxKeys / 3
 
-// States returns the notices with these IDs as they are now, in this order,
-// without those of which nothing is known any more. One call to the table for
-// each 33, and one more if some of these are not found.
+// States returns the notices with these IDs as they are now, in this order. Those
+// that are no longer known are left out. It makes one call to the table for each
+// 33, and one more if some of these are not found.
 func States(ctx context.Context, t table.Table, ids []string) ([]Notice, error) {
 	var all []Notice
 	for some := range slices.Chunk(ids, idsPerCall) {
@@ -92,10 +92,10 @@ func States(ctx context.Context, t table.Table, ids []string) ([]Notice, error) 
 	return all, nil
 }
 
-// lookUp returns three items for each ID: where the notice is while it waits,
-// when it was given up, and when it ended otherwise. It may move from one to
-// another while they are read, each at a moment of its own, and be missed in
-// all; what is not found is therefore looked for once more.
+// lookUp returns three items for each ID: the notice that waits, that was given
+// up, or that ended otherwise. The three are not read at the same moment, so one
+// that moves meanwhile can be missed in all of them: what is not found is read
+// once more.
 func lookUp(ctx context.Context, t table.Table, ids ...string) ([]table.Item, error) {
 	items, err := readThree(ctx, t, ids)
 	if err != nil {
@@ -130,7 +130,7 @@ func readThree(ctx context.Context, t table.Table, ids []string) ([]table.Item, 
 	return items, nil
 }
 
-// latest is the last of the items that was found.
+// latest returns the last of the items that was found.
 func latest(items []table.Item) (n Notice, err error) {
 	for _, item := range slices.Backward(items) {
 		if !item.Found() {

@@ -14,12 +14,12 @@ import (
 	"ferry/shared/table"
 )
 
-// SuppressReason is why an address is on the list.
+// SuppressReason is why an address gets no mail.
 type SuppressReason string
 
 // The reasons.
 const (
-	AddressBounced    SuppressReason = "bounced"    // its server refuses it for good
+	AddressBounced    SuppressReason = "bounced"    // its server refuses it permanently
 	AddressComplained SuppressReason = "complained" // its owner called a mail spam
 	AddressStopped    SuppressReason = "stopped"    // its owner used the link that ends notifications
 )
@@ -38,7 +38,7 @@ func (r SuppressReason) Sentence() string {
 const (
 	suppressedLayout = 2
 	suppressedPrefix = "suppressed#"
-	// attempts bound how often a change is made anew as another came between.
+	// attempts is how often a change is tried while others come between.
 	attempts = 5
 )
 
@@ -52,7 +52,7 @@ type Suppression struct {
 	Stopped   int64          // since when its owner wants none, in Unix milliseconds, or 0
 }
 
-// SuppressCause is one of the reasons why an address is on the list.
+// SuppressCause is one of the reasons why an address gets no mail.
 type SuppressCause struct {
 	Reason SuppressReason
 	Detail string
@@ -71,8 +71,8 @@ func (e Suppression) Causes() []SuppressCause {
 	return all
 }
 
-// stored is an entry in the table. The first layout had one reason for all, and
-// when it came, which is left as it is until the entry is rewritten.
+// stored is an entry in the table. The first layout had a single reason and its
+// time; an entry keeps them until it is rewritten.
 type stored struct {
 	V         int64          `json:"v"`
 	To        string         `json:"to"`
@@ -120,11 +120,11 @@ func SuppressedKey(address string) table.Key {
 	return table.Key{PK: suppressedPrefix + strconv.Itoa(int(sum[0]%shards)), SK: base64.RawURLEncoding.EncodeToString(sum[:])}
 }
 
-// canonical leaves out what no server tells addresses apart by.
+// canonical drops differences that no server looks at.
 func canonical(address string) string { return strings.ToLower(strings.TrimSpace(address)) }
 
-// Suppress is the operation that puts an address on the list. A wish of its owner
-// stays when a provider refuses it, and the other way round.
+// Suppress is the operation that puts an address on the list. The owner's wish
+// and the provider's reason do not replace each other.
 func Suppress(address string, reason SuppressReason, detail string, now time.Time) table.Op {
 	op := table.Update(SuppressedKey(address)).Set("v", int64(suppressedLayout)).Set("to", canonical(address))
 	if reason == AddressStopped {
@@ -191,8 +191,8 @@ func AllowMail(ctx context.Context, t table.Table, address string) (was bool, le
 	})
 }
 
-// lift takes from an address's entry what change does, which is false if that
-// is nothing. An entry without a reason is none.
+// lift changes an address's entry; change returns false if there is nothing to
+// do. An entry without a reason is deleted.
 func lift(ctx context.Context, t table.Table, address string, change func(*Suppression) bool) (was bool, left Suppression, err error) {
 	for range attempts {
 		before, err := get(ctx, t, address)

@@ -12,8 +12,8 @@ import (
 // unlinked puts a space where a mail program or a phone would begin to take a
 // user's text for an address, and make a link of it: "evil .com",
 // "https ://host". A space ends an address for every one of them; characters
-// that nobody sees would not, and are what spam filters look for. What a
-// sender writes stays readable, and nobody goes there by one touch.
+// that nobody sees would not, and spam filters look for them. The text stays
+// readable, but nobody gets there with one tap.
 func unlinked(s string) string {
 	var b strings.Builder
 	for i, r := range s {

@@ -148,7 +148,7 @@ func (n Notice) failed(now time.Time, why string) Notice {
 }
 
 // end returns the writes that take a notice with an outcome out of the outbox.
-// Of a PIN nothing stays, as nobody may see it.
+// Nothing of a PIN is kept: nobody may see it.
 func (n Notice) end(now time.Time, also []Settled, conds ...table.Cond) []table.Op {
 	ops := []table.Op{table.Delete(n.Key()).If(conds...)}
 	if n.Kind != PIN {

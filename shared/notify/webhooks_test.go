@@ -26,7 +26,7 @@ import (
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 // hookSender is a Sender of events to webhooks as after a start of the process.
-func (p *place) hookSender(t *testing.T, tab table.Table, urls ...string) *notify.Sender {
+func (p *machine) hookSender(t *testing.T, tab table.Table, urls ...string) *notify.Sender {
 	t.Helper()
 	secrets, err := webhook.ParseSecrets(secret)
 	if err != nil {
@@ -46,7 +46,7 @@ func (p *place) hookSender(t *testing.T, tab table.Table, urls ...string) *notif
 }
 
 // happen records events.
-func (p *place) happen(t *testing.T, n int) {
+func (p *machine) happen(t *testing.T, n int) {
 	t.Helper()
 	r := notify.EventRecorder{Source: "https://files.example.com/v1", Now: p.clock.now}
 	for range n {
@@ -58,7 +58,7 @@ func (p *place) happen(t *testing.T, n int) {
 }
 
 // deliver spreads what has happened and does one pass.
-func (p *place) deliver(t *testing.T, s *notify.Sender) int {
+func (p *machine) deliver(t *testing.T, s *notify.Sender) int {
 	t.Helper()
 	if err := s.Spread(t.Context()); err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func (p *place) deliver(t *testing.T, s *notify.Sender) int {
 }
 
 // left is how many items the table has.
-func (p *place) left(t *testing.T) (n int) {
+func (p *machine) left(t *testing.T) (n int) {
 	t.Helper()
 	if err := p.table.Scan(t.Context(), func(table.Item) error { n++; return nil }); err != nil {
 		t.Fatal(err)
@@ -149,7 +149,7 @@ func verify(r *http.Request, body []byte) error {
 
 func TestEachEventIsDeliveredAndForgotten(t *testing.T) {
 	t.Parallel()
-	p, r := newPlace(t), receive(t)
+	p, r := newMachine(t), receive(t)
 	p.happen(t, 130) // more than a transaction and a pass take
 	d := p.hookSender(t, p.table, r.URL)
 	for sent := 0; sent < 130; {
@@ -167,7 +167,7 @@ func TestEachEventIsDeliveredAndForgotten(t *testing.T) {
 
 func TestEachAddressHasAProgressOfItsOwn(t *testing.T) {
 	t.Parallel()
-	p, good, bad := newPlace(t), receive(t), receive(t)
+	p, good, bad := newMachine(t), receive(t), receive(t)
 	bad.status.Store(500)
 	d := p.hookSender(t, p.table, bad.URL, good.URL, good.URL+"/other", good.URL)
 	p.happen(t, 3)
@@ -191,7 +191,7 @@ func TestEachAddressHasAProgressOfItsOwn(t *testing.T) {
 
 func TestAnEventIsTriedForADayAndThenGivenUp(t *testing.T) {
 	t.Parallel()
-	p, r := newPlace(t), receive(t)
+	p, r := newMachine(t), receive(t)
 	r.status.Store(503)
 	d := p.hookSender(t, p.table, r.URL)
 	p.happen(t, 1)
@@ -232,7 +232,7 @@ func TestAnAnswerDecidesHowItGoesOn(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			t.Parallel()
-			p, r := newPlace(t), receive(t)
+			p, r := newMachine(t), receive(t)
 			other := receive(t)
 			r.status.Store(int64(c.status))
 			r.header.Set("Retry-After", c.retryAfter)
@@ -261,7 +261,7 @@ func TestAnAnswerDecidesHowItGoesOn(t *testing.T) {
 
 func TestAReceiverThatDoesNotAnswerIsLeft(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	hangs := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // or else the server does not see the end
 		<-r.Context().Done()
@@ -290,7 +290,7 @@ func (t *brittle) Write(ctx context.Context, ops ...table.Op) error {
 
 func TestAKillAtAnyMomentLosesNoEvent(t *testing.T) {
 	t.Parallel()
-	p, r := newPlace(t), receive(t)
+	p, r := newMachine(t), receive(t)
 	weak := &brittle{Table: p.table}
 	d := p.hookSender(t, weak, r.URL)
 	p.happen(t, 1)
@@ -324,7 +324,7 @@ func TestAKillAtAnyMomentLosesNoEvent(t *testing.T) {
 
 func TestFewEventsGoToAnAddressAtOnce(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	var now, most int
 	var mu sync.Mutex
 	four := make(chan struct{})
@@ -372,7 +372,7 @@ func probe(t *testing.T, address string) {
 
 func TestABacklogIsBounded(t *testing.T) {
 	t.Parallel()
-	p, good, bad := newPlace(t), receive(t), receive(t)
+	p, good, bad := newMachine(t), receive(t), receive(t)
 	bad.status.Store(500)
 	d := p.hookSender(t, p.table, good.URL, bad.URL)
 	d.SetBacklog(3)
@@ -391,7 +391,7 @@ func TestABacklogIsBounded(t *testing.T) {
 
 func TestNoSecretIsLogged(t *testing.T) {
 	t.Parallel()
-	p, r := newPlace(t), receive(t)
+	p, r := newMachine(t), receive(t)
 	r.status.Store(500)
 	closed := httptest.NewServer(nil)
 	closed.Close()
@@ -417,7 +417,7 @@ func TestNoSecretIsLogged(t *testing.T) {
 
 func TestWhatCannotBeReadHoldsUpNothing(t *testing.T) {
 	t.Parallel()
-	p, r := newPlace(t), receive(t)
+	p, r := newMachine(t), receive(t)
 	type other struct {
 		ID string `json:"id"`
 	}
@@ -435,7 +435,7 @@ func TestWhatCannotBeReadHoldsUpNothing(t *testing.T) {
 
 func TestRunDeliversWhatHappensWhileItRuns(t *testing.T) {
 	t.Parallel()
-	p, r := newPlace(t), receive(t)
+	p, r := newMachine(t), receive(t)
 	p.happen(t, 2)
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -464,7 +464,7 @@ func TestRunDeliversWhatHappensWhileItRuns(t *testing.T) {
 
 func TestAnEventThatAnEarlierVersionHasQueuedIsDelivered(t *testing.T) {
 	t.Parallel()
-	p, r := newPlace(t), receive(t)
+	p, r := newMachine(t), receive(t)
 	s := p.hookSender(t, p.table, r.URL)
 	sum := sha256.Sum256([]byte(r.URL))
 	due := p.clock.now().UnixMilli()
@@ -496,7 +496,7 @@ func TestAnEventThatAnEarlierVersionHasQueuedIsDelivered(t *testing.T) {
 
 func TestAWebhookThatHangsHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
-	p, good := newPlace(t), receive(t)
+	p, good := newMachine(t), receive(t)
 	goOn, tries := make(chan struct{}), atomic.Int64{}
 	hangs := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { tries.Add(1); <-goOn }))
 	defer hangs.Close()

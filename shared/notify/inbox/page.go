@@ -22,8 +22,8 @@ var (
 	notable = regexp.MustCompile(`https?://[^\s<>"']+|(?m:^[0-9]{8}$)`)
 )
 
-// policy lets the page show itself and nothing else: no script, nothing from
-// elsewhere, no form. Styles are allowed inline for the mails, which inherit
+// policy lets the page show itself and nothing else: no scripts, no forms,
+// nothing from elsewhere. Styles are allowed inline for the mails, which inherit
 // this policy in their frames.
 const policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 

@@ -29,7 +29,7 @@ const (
 	longestWait = 1 << 20
 )
 
-// ErrGone matches the answer of a receiver that wants an event no more.
+// ErrGone matches the answer of a receiver that does not want the event.
 var ErrGone = errors.New("the receiver wants no more of it")
 
 // RefusedError is an answer that is no success. Its text holds nothing of the
@@ -53,8 +53,8 @@ type Receiver struct {
 	secrets []Secret
 }
 
-// New returns a Receiver for each address, without those that come twice, or an
-// error for one that is none. Events are signed with each of the secrets.
+// New returns a Receiver for each distinct address, or an error for a malformed
+// one. Events are signed with each of the secrets.
 func New(urls []string, secrets []Secret) ([]*Receiver, error) {
 	if len(urls) > MaxURLs {
 		return nil, fmt.Errorf("there are %d webhooks, and at most %d can be", len(urls), MaxURLs)

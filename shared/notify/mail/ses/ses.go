@@ -23,8 +23,8 @@ type API interface {
 // Sender sends through SES. It is safe for concurrent use.
 type Sender struct {
 	Client API
-	// ConfigurationSet names the one whose events tell how it goes on with
-	// each mail; empty is none.
+	// ConfigurationSet is the one that reports what becomes of each mail; it
+	// may be empty.
 	ConfigurationSet string
 }
 
@@ -86,9 +86,9 @@ func content(text string) *types.Content {
 	return &types.Content{Data: aws.String(text), Charset: aws.String("UTF-8")}
 }
 
-// classify tells what SES refuses for good: a request that it cannot read, as
-// with an address that is none, or a message whose content it rejects. That the
-// sender's address is not verified is a mistake in the settings, which passes.
+// classify marks what SES always refuses: a request that it cannot read, such as
+// one with a malformed address, or content that it rejects. A sender's address
+// that is not verified is a mistake in the settings, which can be corrected.
 func classify(err error) error {
 	var refused *types.MessageRejected
 	var bad *types.BadRequestException

@@ -75,7 +75,7 @@ func (s *Sender) Send(ctx context.Context, m mail.Message) (string, error) {
 	return msg.GetMessageID(), nil
 }
 
-// because tells that the time was up, where the error is but a closed connection.
+// because returns the context's error if that is why the connection closed.
 func because(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -136,8 +136,8 @@ func (s *Sender) dial(ctx context.Context) gomail.DialContextFunc {
 	}
 }
 
-// classify tells what the server refused for good. Replies about the sender's
-// address or the login are about our settings, and so pass when these are mended.
+// classify marks what the server will always refuse. Replies about the sender's
+// address or the login are about our settings, which can be corrected.
 func classify(err error) error {
 	var refused *gomail.SendError
 	if !errors.As(err, &refused) {
