@@ -132,29 +132,34 @@ func (s *Sender) lanes() []*lane {
 func (l *lane) run(ctx context.Context) {
 	defer l.underWay.Wait()
 	for ctx.Err() == nil {
-		l.look(ctx)
+		more := l.look(ctx)
 		if err := l.failures(); err != nil && ctx.Err() == nil {
 			l.Log.Error("sending notices", "error", err)
+			more = false
 		}
-		l.pause(ctx)
+		l.rest(ctx)
+		if !more {
+			l.pause(ctx)
+		}
 	}
 }
 
-// look reads what is due and begins to deliver it.
-func (l *lane) look(ctx context.Context) {
+// look reads what is due and begins to deliver it. more is true if there was
+// more than it takes.
+func (l *lane) look(ctx context.Context) (more bool) {
 	l.mu.Lock()
 	l.next = time.Time{} // before the outbox is read: deliveries that end meanwhile add to it
 	l.mu.Unlock()
-	due, next, err := l.due(ctx)
+	now := l.Now()
+	due, next, err := l.due(ctx, now)
 	l.note(next, err)
-	l.begin(ctx, due)
+	return l.begin(ctx, due) && next.Equal(now)
 }
 
 // due returns messages that are due, the longest due first, and when the next
 // one is: now if there are more. It makes one call to the table for each
 // partition, and for each 256 items there that are not due.
-func (l *lane) due(ctx context.Context) (due []message, next time.Time, err error) {
-	now := l.Now()
+func (l *lane) due(ctx context.Context, now time.Time) (due []message, next time.Time, err error) {
 	for _, pk := range l.partitions {
 		last := len(due) + batch
 		for item, err := range scan(ctx, l.Table, table.Query{Limit: 4 * batch}, pk) {
@@ -188,19 +193,19 @@ func (l *lane) due(ctx context.Context) (due []message, next time.Time, err erro
 
 // begin delivers the messages as places get free, until ctx ends or a receiver
 // does not answer in time: the rest would take as long, each, and is still due.
-func (l *lane) begin(ctx context.Context, due []message) {
+func (l *lane) begin(ctx context.Context, due []message) (all bool) {
 	var hangs atomic.Bool
 	for _, m := range due {
 		select {
 		case l.places <- struct{}{}:
 		case <-ctx.Done():
 			l.note(l.Now(), nil)
-			return
+			return false
 		}
 		if ctx.Err() != nil || hangs.Load() {
 			<-l.places
 			l.note(l.Now(), nil)
-			return
+			return false
 		}
 		l.underWay.Go(func() {
 			r, err := l.try(ctx, m)
@@ -211,6 +216,7 @@ func (l *lane) begin(ctx context.Context, due []message) {
 			<-l.places
 		})
 	}
+	return true
 }
 
 // tried keeps what came of a try.
@@ -246,16 +252,19 @@ func (l *lane) failures() error {
 	return err
 }
 
-// pause waits until there is a reason to look again. A receiver that has taken
-// nothing for a whole batch is left alone first, longer each time, whatever else
-// is due: 1 s, 2 s and so on to 1 min.
-func (l *lane) pause(ctx context.Context) {
+// rest leaves a receiver alone that has taken nothing for a whole batch, longer
+// each time, whatever else is due: 1 s, 2 s and so on to 1 min.
+func (l *lane) rest(ctx context.Context) {
 	l.mu.Lock()
 	missed := l.missed / batch
 	l.mu.Unlock()
 	if missed > 0 {
 		sleep(ctx, min(longestRest, firstRetry<<min(missed-1, 6)))
 	}
+}
+
+// pause waits until there is a reason to look again.
+func (l *lane) pause(ctx context.Context) {
 	for {
 		timer := time.NewTimer(l.untilNext())
 		select {
