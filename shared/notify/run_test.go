@@ -62,17 +62,16 @@ func TestRunSendsWhatComesAndEndsWithItsContext(t *testing.T) {
 	p := newMachine(t)
 	s := p.sender(t, nil)
 	before := p.put(t, p.linkNotice(1)) // from before a restart
-	wake := notify.NewWake()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.Run(ctx, wake)
+		s.Run(ctx)
 	}()
 	until(t, func() bool { _, there := p.stored(t, before); return !there })
 	after := p.put(t, p.linkNotice(2))
 	for range 10 {
-		wake.Signal() // never blocks
+		s.Wake() // never blocks
 	}
 	until(t, func() bool { _, there := p.stored(t, after); return !there })
 	cancel()
@@ -98,7 +97,7 @@ func TestRunTriesAgainWhenTheNextNoticeIsDue(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.Run(ctx, nil)
+		s.Run(ctx)
 	}()
 	until(t, func() bool { _, there := p.stored(t, n); return !there })
 	cancel()
@@ -176,12 +175,11 @@ func TestRunHoldsNothingUpForWhatTakesLong(t *testing.T) {
 			}
 			goOn := make(chan struct{})
 			s := p.sender(t, stuck{p.inbox.Mail(), goOn})
-			wake := notify.NewWake()
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
-				s.Run(ctx, wake)
+				s.Run(ctx)
 			}()
 			defer func() { close(goOn); cancel(); <-done }()
 			until(t, func() bool { n, _ := p.stored(t, slow[0]); return n.Sending })
@@ -190,7 +188,7 @@ func TestRunHoldsNothingUpForWhatTakesLong(t *testing.T) {
 				quick.To = "+393331234567"
 			}
 			quick = p.put(t, quick)
-			wake.Signal()
+			s.Wake()
 			until(t, func() bool { _, there := p.stored(t, quick); return !there })
 			if n, there := p.stored(t, slow[0]); !there || !n.Sending || n.Tries != 1 {
 				t.Errorf("what takes long was not waited for: %+v, %v", n, there)
@@ -213,7 +211,7 @@ func TestRunTriesAgainWhatHasFailedWhileOthersAreUnderWay(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.Run(ctx, nil)
+		s.Run(ctx)
 	}()
 	until(t, func() bool { _, there := p.stored(t, failing); return !there })
 	close(goOn)

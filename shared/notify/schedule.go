@@ -28,25 +28,27 @@ const (
 	longestRest = time.Minute
 )
 
-// Wake wakes a Sender's Run. Any number of signals before it looks count as one.
-type Wake chan struct{}
+// signal wakes a loop. Any number of signals before it looks count as one.
+type signal chan struct{}
 
-// NewWake returns a Wake.
-func NewWake() Wake { return make(Wake, 1) }
+func newSignal() signal { return make(signal, 1) }
 
-// Signal never blocks.
-func (w Wake) Signal() {
+// send never blocks.
+func (s signal) send() {
 	select {
-	case w <- struct{}{}:
+	case s <- struct{}{}:
 	default:
 	}
 }
+
+// Wake makes Run look at once. It never blocks.
+func (s *Sender) Wake() { s.wake.send() }
 
 // Run sends what is due until the context ends, then gives deliveries under way
 // a few seconds to end. It looks again when the next message is due, when woken,
 // and every 30 s in any case. Each lane goes at its own pace: a receiver that
 // does not answer holds up nothing but what waits for it.
-func (s *Sender) Run(ctx context.Context, wake <-chan struct{}) {
+func (s *Sender) Run(ctx context.Context) {
 	lanes := s.lanes()
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -66,9 +68,9 @@ func (s *Sender) Run(ctx context.Context, wake <-chan struct{}) {
 				wait = poll
 			}
 			events.Reset(wait)
-		case <-wake:
+		case <-s.wake:
 			for _, l := range lanes {
-				l.wake.Signal()
+				l.wake.send()
 			}
 		}
 	}
@@ -103,10 +105,10 @@ type lane struct {
 	// and for one that is no message, which it then removes.
 	read func(context.Context, table.Item) (message, error)
 
-	wake     Wake
+	wake     signal
 	places   chan struct{} // holds one for each delivery under way
 	underWay sync.WaitGroup
-	failed   Wake // a delivery failed and may be due before all else
+	failed   signal // a delivery failed and may be due before all else
 
 	mu     sync.Mutex
 	sent   int
@@ -117,14 +119,14 @@ type lane struct {
 
 func (s *Sender) lanes() []*lane {
 	all := []*lane{
-		{partitions: partitions(OutboxPrefix), read: s.readMail, wake: NewWake()},
-		{partitions: partitions(OutboxPrefix), read: s.readText, wake: NewWake()},
+		{partitions: partitions(OutboxPrefix), read: s.readMail, wake: newSignal()},
+		{partitions: partitions(OutboxPrefix), read: s.readText, wake: newSignal()},
 	}
 	for _, h := range s.hooks {
 		all = append(all, &lane{partitions: []string{h.queue}, byDue: true, read: h.read, wake: h.wake})
 	}
 	for _, l := range all {
-		l.Sender, l.failed, l.places = s, NewWake(), make(chan struct{}, parallel)
+		l.Sender, l.failed, l.places = s, newSignal(), make(chan struct{}, parallel)
 	}
 	return all
 }
@@ -230,7 +232,7 @@ func (l *lane) tried(r result, err error) {
 		l.missed = 0
 	case r.claimed && !r.retry.IsZero():
 		l.missed++
-		l.failed.Signal()
+		l.failed.send()
 	}
 }
 

@@ -51,6 +51,7 @@ type Config struct {
 // of Senders may work on one table, in any number of processes.
 type Sender struct {
 	Config
+	wake    signal
 	hooks   []*hook
 	backlog int64
 }
@@ -64,9 +65,9 @@ func NewSender(c Config) (*Sender, error) {
 	if c.Jitter == nil {
 		c.Jitter = rand.Float64
 	}
-	s := &Sender{Config: c, backlog: backlog}
+	s := &Sender{Config: c, wake: newSignal(), backlog: backlog}
 	for _, r := range c.Webhooks {
-		s.hooks = append(s.hooks, &hook{Sender: s, Receiver: r, queue: "webhook#" + r.ID, wake: NewWake()})
+		s.hooks = append(s.hooks, &hook{Sender: s, Receiver: r, queue: "webhook#" + r.ID, wake: newSignal()})
 	}
 	return s, nil
 }

@@ -45,11 +45,11 @@ const (
 // Suppression is one address on the list of those that get no mail. The
 // provider's reason and the owner's wish come and go independently.
 type Suppression struct {
-	To        string
-	Refused   SuppressReason // Bounced, Complained, or empty
-	Detail    string         // what the provider said
-	RefusedAt int64          // Unix milliseconds
-	Stopped   int64          // since when its owner wants none, in Unix milliseconds, or 0
+	To        string         `json:"to"`
+	Refused   SuppressReason `json:"refused,omitempty"`   // AddressBounced, AddressComplained, or empty
+	Detail    string         `json:"detail,omitempty"`    // what the provider said
+	RefusedAt int64          `json:"refusedAt,omitempty"` // Unix milliseconds
+	Stopped   int64          `json:"stopped,omitempty"`   // since when its owner wants none, in Unix milliseconds, or 0
 }
 
 // SuppressCause is one of the reasons why an address gets no mail.
@@ -74,20 +74,15 @@ func (e Suppression) Causes() []SuppressCause {
 // stored is an entry in the table. The first layout had a single reason and its
 // time; an entry keeps them until it is rewritten.
 type stored struct {
-	V         int64          `json:"v"`
-	To        string         `json:"to"`
-	Refused   SuppressReason `json:"refused,omitempty"`
-	Detail    string         `json:"detail,omitempty"`
-	RefusedAt int64          `json:"refusedAt,omitempty"`
-	Stopped   int64          `json:"stopped,omitempty"`
-
+	V int64 `json:"v"`
+	Suppression
 	OldReason SuppressReason `json:"reason,omitempty"`
 	OldAt     int64          `json:"at,omitempty"`
 }
 
 // entry is what is stored, in either layout.
 func (s stored) entry() Suppression {
-	e := Suppression{s.To, s.Refused, s.Detail, s.RefusedAt, s.Stopped}
+	e := s.Suppression
 	switch {
 	case s.OldReason == AddressStopped:
 		e.Stopped = s.OldAt
@@ -205,7 +200,7 @@ func lift(ctx context.Context, t table.Table, address string, change func(*Suppr
 		}
 		op := table.Delete(SuppressedKey(address))
 		if len(left.Causes()) > 0 {
-			op = table.Put(SuppressedKey(address), stored{V: suppressedLayout, To: left.To, Refused: left.Refused, Detail: left.Detail, RefusedAt: left.RefusedAt, Stopped: left.Stopped})
+			op = table.Put(SuppressedKey(address), stored{V: suppressedLayout, Suppression: left})
 		}
 		err = t.Write(ctx, op.If(before.unchanged()...))
 		if err == nil {

@@ -28,7 +28,7 @@ type hook struct {
 	*Sender
 	*webhook.Receiver
 	queue   string // the partition of its events
-	wake    Wake
+	wake    signal
 	waiting atomic.Int64 // events in it, about
 	counted bool
 }
@@ -111,7 +111,7 @@ func (s *Sender) spreadSome(ctx context.Context, pk string) (more bool, err erro
 	}
 	for i, h := range s.hooks {
 		h.waiting.Add(copies[i])
-		h.wake.Signal()
+		h.wake.send()
 	}
 	return page.More, nil
 }

@@ -441,7 +441,7 @@ func TestRunDeliversWhatHappensWhileItRuns(t *testing.T) {
 	var running sync.WaitGroup
 	d := p.hookSender(t, p.table, r.URL, r.URL+"/2")
 	d.Now = time.Now
-	running.Go(func() { d.Run(ctx, nil) })
+	running.Go(func() { d.Run(ctx) })
 	wait := func(tries int64) {
 		t.Helper()
 		for r.tries.Load() < tries {
@@ -503,7 +503,7 @@ func TestAWebhookThatHangsHoldsUpNoOther(t *testing.T) {
 	p.happen(t, 3*notify.Parallel)
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	running.Go(func() { p.hookSender(t, p.table, hangs.URL, good.URL).Run(ctx, nil) })
+	running.Go(func() { p.hookSender(t, p.table, hangs.URL, good.URL).Run(ctx) })
 	until(t, func() bool { return good.tries.Load() == 3*notify.Parallel && p.left(t) == 3*notify.Parallel })
 	if n := tries.Load(); n > notify.Parallel {
 		t.Errorf("%d events went to the one that hangs", n)

@@ -54,19 +54,17 @@ type Service struct {
 	options ServiceOptions
 	Inbox   *inbox.Inbox
 	Sender  *notify.Sender
-	wake    notify.Wake
 }
 
 // New returns a Service. It makes the ports' Notify wake its sender.
 func NewService(p *api.Ports, o ServiceOptions) (*Service, error) {
-	s := &Service{ports: p, options: o, Inbox: inbox.New(p.Table, p.Now), wake: notify.NewWake()}
+	s := &Service{ports: p, options: o, Inbox: inbox.New(p.Table, p.Now)}
 	if o.Mail == nil {
 		o.Mail = s.Inbox.Mail()
 	}
 	if o.SMS == nil {
 		o.SMS = s.Inbox.SMS()
 	}
-	p.Notify = s.wake.Signal
 	hooks, err := webhook.New(o.Webhooks, o.Secrets)
 	if err != nil {
 		return nil, err
@@ -75,7 +73,11 @@ func NewService(p *api.Ports, o ServiceOptions) (*Service, error) {
 		Table: p.Table, Key: p.Key, Mail: o.Mail, SMS: o.SMS, Webhooks: hooks, From: o.From, Now: p.Now, Log: p.Log,
 		Settled: []notify.Settled{notify.Events(file.Outbox(p).Events)},
 	})
-	return s, err
+	if err != nil {
+		return nil, err
+	}
+	p.Notify = s.Sender.Wake
+	return s, nil
 }
 
 // Handler serves the interface under endpoint.Prefix, a word of welcome at the
@@ -111,7 +113,7 @@ func (s *Service) welcome() string {
 // sweeps.
 func (s *Service) Run(ctx context.Context) {
 	var wg sync.WaitGroup
-	wg.Go(func() { s.Sender.Run(ctx, s.wake) })
+	wg.Go(func() { s.Sender.Run(ctx) })
 	if s.options.SweepEvery > 0 {
 		wg.Go(func() { s.sweepOften(ctx) })
 	}
