@@ -148,7 +148,14 @@ func MailFeedback(text []byte) (f Feedback, ok bool, err error) {
 	case "Delivery":
 		f.Kind = Delivered
 	case "Bounce":
-		e.bounced(&f)
+		// An address that does not exist, or one that could not be reached for
+		// days, such as a full mailbox.
+		f.Kind = Undelivered
+		if e.Bounce.Type == "Permanent" {
+			f.Kind = Bounced
+		}
+		f.To, f.Detail = first(e.Bounce.Recipients)
+		f.Detail = cmp.Or(f.Detail, e.Bounce.Type+", "+e.Bounce.SubType)
 	case "Complaint":
 		f.Kind, f.Detail = Complained, e.Complaint.Type
 		f.To, _ = first(e.Complaint.Recipients)
@@ -159,19 +166,6 @@ func MailFeedback(text []byte) (f Feedback, ok bool, err error) {
 	}
 	f.Detail = f.Detail[:min(len(f.Detail), maxDetail)]
 	return f, true, nil
-}
-
-// bounced tells an address that does not exist from one that could not be
-// reached for days, such as a full mailbox.
-func (e mailEvent) bounced(f *Feedback) {
-	f.Kind = Undelivered
-	if e.Bounce.Type == "Permanent" {
-		f.Kind = Bounced
-	}
-	f.To, f.Detail = first(e.Bounce.Recipients)
-	if f.Detail == "" {
-		f.Detail = e.Bounce.Type + ", " + e.Bounce.SubType
-	}
 }
 
 // first returns the only recipient: each mail has one.
