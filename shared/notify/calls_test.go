@@ -41,13 +41,13 @@ func (c *counted) Write(ctx context.Context, ops ...table.Op) error {
 // The calls are those that the table's README counts the cost of.
 func TestTheCallsOfANotice(t *testing.T) {
 	t.Parallel()
-	text := func(p *place) notify.Notice {
+	text := func(p *machine) notify.Notice {
 		n := p.linkNotice(1)
 		n.Channel, n.To = notify.SMS, "+393331234567"
 		return n
 	}
-	link := func(p *place) notify.Notice { return p.linkNotice(1) }
-	pin := func(p *place) notify.Notice { return p.pinNotice() }
+	link := func(p *machine) notify.Notice { return p.linkNotice(1) }
+	pin := func(p *machine) notify.Notice { return p.pinNotice() }
 	handled := func(t *testing.T, s *notify.Sender, n notify.Notice) { handle(t, s, n) }
 	told := func(kind notify.FeedbackKind) func(*testing.T, *notify.Sender, notify.Notice) {
 		return func(t *testing.T, s *notify.Sender, n notify.Notice) {
@@ -58,7 +58,7 @@ func TestTheCallsOfANotice(t *testing.T) {
 	}
 	tests := []struct {
 		name   string
-		notice func(*place) notify.Notice
+		notice func(*machine) notify.Notice
 		fail   error
 		sent   bool // before
 		do     func(*testing.T, *notify.Sender, notify.Notice)
@@ -76,7 +76,7 @@ func TestTheCallsOfANotice(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
+			p := newMachine(t)
 			n := p.put(t, tt.notice(p))
 			if tt.sent {
 				pass(t, p.sender(t, nil))

@@ -1,10 +1,13 @@
 package notify
 
 import (
+	"net/netip"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/net/publicsuffix"
 	"golang.org/x/text/unicode/bidi"
 )
 
@@ -119,3 +122,132 @@ func shorten(name string, longest int) string {
 }
 
 func joins(r rune) bool { return unicode.In(r, unicode.M, unicode.Join_Control, unicode.Sk) }
+
+// unlinked puts a space where a mail program or a phone would begin to take a
+// user's text for an address, and make a link of it: "evil .com",
+// "https ://host". A space ends an address for every one of them; characters
+// that nobody sees would not, and spam filters look for them. The text stays
+// readable, but nobody gets there with one tap.
+func unlinked(s string) string {
+	var b strings.Builder
+	for i, r := range s {
+		before, _ := utf8.DecodeLastRuneInString(s[:i])
+		if i > 0 && !unicode.IsSpace(before) && linksOn(s[:i], before, s[i:]) {
+			b.WriteByte(' ')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// linksOn reports whether an address goes on from one text to the next.
+func linksOn(text string, before rune, rest string) bool {
+	r, size := utf8.DecodeRuneInString(rest)
+	switch r {
+	case ':':
+		return strings.HasPrefix(rest, "://")
+	case '\\':
+		return before == '\\' // a share on a Windows server
+	case '@', '\uff20', '\ufe6b':
+		return strings.IndexFunc(rest[size:], isWord) == 0
+	case '.', '\uff0e', '\u2024':
+		return isDomain(text, rest[size:])
+	}
+	return false
+}
+
+// isDomain reports whether a dot between two texts may be one of a domain.
+func isDomain(left, right string) bool {
+	left = left[strings.LastIndexFunc(left, isNoDomain)+1:]
+	if i := strings.IndexFunc(right, isNoDomain); i >= 0 {
+		right = right[:i]
+	}
+	if left == "" || strings.HasSuffix(left, ".") {
+		return false // an ellipsis, or a hidden file
+	}
+	if host, _, _ := strings.Cut(left, "."); strings.EqualFold(host, "www") {
+		return right != ""
+	}
+	if ip, err := netip.ParseAddr(strings.Trim(left+"."+right, ".")); err == nil && ip.Is4() {
+		return true
+	}
+	if i := strings.IndexAny(right, "._"); i >= 0 {
+		right = right[:i]
+	}
+	return mayEndDomain(right)
+}
+
+func isNoDomain(r rune) bool { return !isWord(r) && r != '-' && r != '_' && r != '.' }
+
+func isWord(r rune) bool { return unicode.In(r, unicode.L, unicode.M, unicode.N) }
+
+// mayEndDomain reports whether a label is, or begins like, a top-level domain.
+func mayEndDomain(label string) bool {
+	label = strings.ToLower(label)
+	if first, _, found := strings.Cut(label, "-"); found && first != "xn" {
+		return mayEndDomain(first)
+	}
+	if strings.ContainsFunc(label, isForeign) || strings.HasPrefix(label, "vermögensberat") {
+		return true // all but two of the domains with other letters than ours are in other scripts
+	}
+	_, known := publicsuffix.PublicSuffix("x." + label)
+	return known
+}
+
+func isForeign(r rune) bool { return unicode.IsLetter(r) && !unicode.Is(unicode.Latin, r) }
+
+// maxError is the most bytes of an error's text that is stored.
+const maxError = 300
+
+var (
+	urls      = regexp.MustCompile(`(?i)https?://\S+`)
+	numbers   = regexp.MustCompile(`\+?[0-9]{7,}`) // of phones, and PINs
+	addresses = regexp.MustCompile(`[^\s<>"',;:()]+@[^\s<>"',;:()]+`)
+)
+
+// scrubbed is an error whose text is safe to log: providers quote what they refuse.
+type scrubbed struct {
+	text  string
+	cause error
+}
+
+func (e *scrubbed) Error() string { return e.text }
+func (e *scrubbed) Unwrap() error { return e.cause }
+
+// scrub takes out of err's text what a log may not show.
+func (s *Sender) scrub(n Notice, err error) error {
+	if err == nil {
+		return nil
+	}
+	text := strings.ReplaceAll(err.Error(), s.Key.Recipient(n.Area, n.Owner, n.File, n.ID), "[token]")
+	return &scrubbed{scrubText(text), err}
+}
+
+func scrubText(text string) string {
+	text = oneLine(text)
+	text = urls.ReplaceAllString(text, "[link]")
+	text = numbers.ReplaceAllString(text, "[number]")
+	return addresses.ReplaceAllStringFunc(text, Mask)
+}
+
+// brief is err's text as it is stored.
+func brief(err error) string {
+	text := err.Error()
+	if len(text) > maxError {
+		text = strings.ToValidUTF8(text[:maxError], "")
+	}
+	return text
+}
+
+// Mask keeps just enough of an address or number to recognise it.
+func Mask(to string) string {
+	local, domain, isMail := strings.Cut(to, "@")
+	if isMail {
+		_, first := utf8.DecodeRuneInString(local)
+		return local[:first] + "***@" + domain
+	}
+	if len(to) <= 5 {
+		return "***"
+	}
+	return to[:3] + "***" + to[len(to)-2:]
+}

@@ -1,12 +1,168 @@
-// Package contact checks the addresses and telephone numbers that people give.
-
 package notify
 
 import (
 	"errors"
 	"net/mail"
+	"regexp"
 	"strings"
 )
+
+// Bounds of numbers, in digits, and of what people write, in bytes.
+const (
+	minDigits  = 2
+	maxDigits  = 17
+	maxCode    = 3
+	maxAddress = 64
+)
+
+// ParseMobile reads a number as a person of the region (such as IT; may be empty)
+// would write it, and returns it in the form of E.164.
+//
+// It decides like github.com/nyaruka/phonenumbers, whose plans it has and
+// against which it is tested. That package itself reads the plans of all
+// countries when a program starts, which takes longer than all else in the start
+// of a function, and doubles its size; here they are read when they are needed.
+func ParseMobile(text, region string) (string, error) {
+	digits, international, ok := clean(text)
+	if !ok {
+		return "", ErrNumber
+	}
+	home, _ := planOf(region)
+	code, number, ok := home.split(digits, international)
+	if !ok {
+		return "", ErrNumber
+	}
+	plans, dialled := plansOf(code), home
+	if code == "" {
+		code, plans = home.Code, plansOf(home.Code)
+	} else {
+		dialled = plans[0] // the main country, where several share a code
+	}
+	if number, ok = dialled.national(number); !ok {
+		return "", ErrNumber
+	}
+	switch kindOf(number, plans) {
+	case mobile:
+		return "+" + code + number, nil
+	case other:
+		return "", ErrMobile
+	default:
+		return "", ErrNumber
+	}
+}
+
+// clean leaves digits alone. international tells of a plus before them.
+func clean(text string) (digits string, international, ok bool) {
+	text = strings.TrimSpace(text)
+	if len(text) > maxAddress {
+		return "", false, false
+	}
+	var b strings.Builder
+	for _, c := range text {
+		switch {
+		case (c == '+' || c == '＋') && b.Len() == 0 && !international:
+			international = true
+		case c >= '0' && c <= '9':
+			b.WriteRune(c)
+		case c >= '０' && c <= '９':
+			b.WriteRune(c - '０' + '0')
+		case c >= '٠' && c <= '٩':
+			b.WriteRune(c - '٠' + '0')
+		case c >= '۰' && c <= '۹':
+			b.WriteRune(c - '۰' + '0')
+		case !strings.ContainsRune(" \u00a0\u200b\u2060-\u2010\u2011\u2012\u2013\u2014\u2212.()/", c):
+			return "", false, false
+		}
+	}
+	return b.String(), international, b.Len() > minDigits
+}
+
+// split takes a number's country code from it. Without one, code is empty and
+// the number is one of the plan's own country.
+func (p plan) split(digits string, international bool) (code, number string, ok bool) {
+	if international {
+		if code, number, ok := country(digits); ok {
+			return code, number, true
+		}
+	}
+	if p.Code == "" {
+		return "", "", false
+	}
+	if rest, ok := p.abroad(digits); ok {
+		return country(rest)
+	}
+	if rest, ok := strings.CutPrefix(digits, p.Code); ok && p.withoutPlus(digits, rest) {
+		return p.Code, p.strip(rest), true
+	}
+	return "", digits, !international
+}
+
+// country takes a country code from the begin of a number. No code is the
+// begin of another.
+func country(digits string) (code, number string, ok bool) {
+	if len(digits) <= minDigits {
+		return "", "", false
+	}
+	for n := 1; n <= maxCode && n < len(digits); n++ {
+		if len(plansOf(digits[:n])) > 0 {
+			return digits[:n], digits[n:], true
+		}
+	}
+	return "", "", false
+}
+
+// abroad takes away what is dialled before the code of another country, such
+// as 00. No code begins with a zero.
+func (p plan) abroad(digits string) (rest string, ok bool) {
+	if p.Abroad == "" {
+		return "", false
+	}
+	at := regexp.MustCompile(p.Abroad).FindStringIndex(digits)
+	if at == nil || at[0] != 0 || strings.HasPrefix(digits[at[1]:], "0") {
+		return "", false
+	}
+	return digits[at[1]:], true
+}
+
+// withoutPlus reports whether a number that begins like the country's code
+// does have the code: it makes no sense with it, and does without.
+func (p plan) withoutPlus(digits, rest string) bool {
+	return !p.All.fits(digits) && p.All.fits(p.strip(rest)) || p.length(digits) == tooLong
+}
+
+// national takes away what is dialled within the country alone, such as a 0
+// before the area, unless what is left has no length of the plan.
+func (p plan) national(number string) (string, bool) {
+	if len(number) < minDigits {
+		return "", false
+	}
+	stripped := p.strip(number)
+	switch p.length(stripped) {
+	case possible, tooLong:
+		number = stripped
+	}
+	return number, len(number) >= minDigits && len(number) <= maxDigits
+}
+
+func (p plan) strip(number string) string {
+	if p.Within == "" || number == "" {
+		return number
+	}
+	within := regexp.MustCompile("^(?:" + p.Within + ")")
+	groups := within.FindStringSubmatchIndex(number)
+	if groups == nil {
+		return number
+	}
+	stripped := number[groups[1]:]
+	// A plan may say what to put in place of the prefix.
+	if last := groups[len(groups)-2]; p.Instead != "" && last >= 0 {
+		stripped = within.ReplaceAllString(number, p.Instead)
+	}
+	if p.All.fits(number) && !p.All.fits(stripped) {
+		return number
+	}
+	return stripped
+}
 
 var (
 	// ErrNumber is returned for text that is no telephone number.
@@ -17,7 +173,7 @@ var (
 	ErrAddress = errors.New("not an e-mail address")
 )
 
-// Address checks one bare address (RFC 5322 addr-spec): no name, comment or
+// CheckAddress checks one bare address (RFC 5322 addr-spec): no name, comment or
 // list around it, and a domain with a dot.
 func CheckAddress(text string) error {
 	a, err := mail.ParseAddress(text)

@@ -77,25 +77,23 @@ func (o Outbox) Event(ctx context.Context, e files.Event) ([]table.Op, error) {
 		return nil, nil
 	}
 	f := eventFile(e.File)
+	f.Reason, f.Notification = e.Reason, e.Link
 	// The key of a file's bytes is made anew each time that it is placed in an
 	// area, so that it tells this event from the next of the same file.
-	once := e.File.Blob
-	var event Event
+	what, once := FileUploaded, e.File.Blob
 	switch e.What {
-	case files.Uploaded:
-		event = Uploaded(f, once)
 	case files.Restored:
-		event = Restored(f, once)
+		what = FileRestored
 	case files.Deleted:
-		event = Deleted(f, e.Reason, once)
+		what = FileDeleted
 	case files.Downloaded:
 		unique, err := o.unique()
 		if err != nil {
 			return nil, err
 		}
-		event = Downloaded(f, e.Link, unique)
+		what, once = FileDownloaded, unique
 	}
-	return o.Events.Ops(envelope.RequestID(ctx), event), nil
+	return o.Events.Ops(envelope.RequestID(ctx), FileEvent(what, f, once)), nil
 }
 
 // PIN implements auth.Outbox.

@@ -1,22 +1,31 @@
-// Package events makes public what happens to files, links and passwords: each
-// event is a CloudEvent (version 1.0, JSON) that is written in the transaction
-// of what it tells of, so that there is none of what did not happen, and none
-// is missing. In the cloud the table's stream brings it to a topic, on one
-// machine package webhooks to whoever is configured.
+package notify
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"ferry/shared/files"
+	"ferry/shared/table"
+)
+
+// Public events tell programs what happens to files, links and passwords: each
+// is a CloudEvent (version 1.0, JSON) that is written in the transaction of what
+// it tells of, so that there is none of what did not happen, and none is missing.
+// In the cloud the table's stream brings it to a topic; on one machine it is
+// posted to webhooks.
 //
 // An event holds no link, token or PIN, and no whole address of a recipient.
 // The webhooks of shared/openapi describe each type; tests hold every event
 // that is recorded to that description.
 
-package notify
-
-import (
-	"ferry/shared/files"
-	"fmt"
-	"strconv"
-)
-
-// Type is what has happened.
+// EventType is what has happened.
 type EventType string
 
 // The types.
@@ -30,7 +39,7 @@ const (
 	PasswordChanged EventType = "user.password-changed"
 )
 
-// Types are all types.
+// EventTypes are all types.
 func EventTypes() []EventType {
 	return []EventType{FileUploaded, FileDownloaded, FileDeleted, FileRestored, LinkSent, LinkFailed, PasswordChanged}
 }
@@ -45,7 +54,7 @@ type Event struct {
 	Once string
 }
 
-// File is a file as an event shows it. The fields are those of GET /files/{id}.
+// EventFile is a file as an event shows it. The fields are those of GET /files/{id}.
 type EventFile struct {
 	Owner     string `json:"owner"`
 	ID        int64  `json:"id"`
@@ -58,46 +67,23 @@ type EventFile struct {
 	CRC64NVME string `json:"crc64nvme"`         // base64 of 8 bytes, big endian
 	SHA256    string `json:"sha256,omitempty"`  // hexadecimal
 	Uploader  string `json:"uploader,omitempty"`
+	// Why a file was deleted, and whose link it was downloaded by, if not by
+	// the file's own.
+	Reason       files.Reason `json:"reason,omitempty"`
+	Notification string       `json:"notification,omitempty"`
 }
-
-func (f EventFile) subject() string { return fileSubject(f.Owner, f.ID) }
 
 func fileSubject(owner string, id int64) string {
 	return "files/" + owner + "/" + strconv.FormatInt(id, 10)
 }
 
-// Uploaded tells that a file has become visible. once names this placing of it.
-func Uploaded(f EventFile, once string) Event {
-	return Event{Type: FileUploaded, Subject: f.subject(), Data: f, Once: once}
+// FileEvent tells what happened to a file. once tells it from the next event of
+// the same type, and reason, about the file.
+func FileEvent(what EventType, f EventFile, once string) Event {
+	return Event{Type: what, Subject: fileSubject(f.Owner, f.ID), Data: f, Once: strings.TrimLeft(string(f.Reason)+" "+once, " ")}
 }
 
-// Restored tells that a file is back from the backup area.
-func Restored(f EventFile, once string) Event {
-	return Event{Type: FileRestored, Subject: f.subject(), Data: f, Once: once}
-}
-
-type deletedData struct {
-	EventFile
-	Reason files.Reason `json:"reason"`
-}
-
-// Deleted tells that a file has left an area, for the backup area or for good.
-func Deleted(f EventFile, reason files.Reason, once string) Event {
-	return Event{Type: FileDeleted, Subject: f.subject(), Data: deletedData{f, reason}, Once: string(reason) + " " + once}
-}
-
-type downloadedData struct {
-	EventFile
-	Notification string `json:"notification,omitempty"`
-}
-
-// Downloaded tells that all of a file was sent to a person, by the link of the
-// recipient whose notification is named, or by the file's own if none is.
-func Downloaded(f EventFile, notification, once string) Event {
-	return Event{Type: FileDownloaded, Subject: f.subject(), Data: downloadedData{f, notification}, Once: once}
-}
-
-// Link is what events tell of a recipient's link.
+// EventLink is what events tell of a recipient's link.
 type EventLink struct {
 	Notification string `json:"notification"` // as GET /files/{id} names it
 	Channel      string `json:"channel"`      // mail or sms
@@ -109,14 +95,10 @@ type EventLink struct {
 	Error        string `json:"error,omitempty"` // LinkFailed alone
 }
 
-// Sent tells that a provider has taken the message with a link.
-func LinkSentEvent(l EventLink) Event {
-	return Event{Type: LinkSent, Subject: fileSubject(l.Owner, l.ID), Data: l, Once: l.Notification}
-}
-
-// Failed tells that a link did not reach its recipient, and will not.
-func LinkFailedEvent(l EventLink) Event {
-	return Event{Type: LinkFailed, Subject: fileSubject(l.Owner, l.ID), Data: l, Once: l.Notification}
+// LinkEvent tells that a provider has taken the message with a link, or that the
+// link did not reach its recipient, and will not.
+func LinkEvent(what EventType, l EventLink) Event {
+	return Event{Type: what, Subject: fileSubject(l.Owner, l.ID), Data: l, Once: l.Notification}
 }
 
 // How a user has come to a new password.
@@ -137,4 +119,123 @@ type passwordData struct {
 // the user until then.
 func NewPassword(user string, how How, generation int64) Event {
 	return Event{Type: PasswordChanged, Subject: "users/" + user, Data: passwordData{user, how}, Once: fmt.Sprint(user, "#", generation)}
+}
+
+const (
+	// life is how long an event is kept where nobody takes it away.
+	eventLife = 7 * 24 * time.Hour
+	// anonymous is the source of events of a service that has no address of
+	// its own: a relative reference, which CloudEvents allows.
+	anonymous = "ferry"
+)
+
+// Recorder makes the operations that record events. A nil one records nothing.
+// It is safe for concurrent use.
+type EventRecorder struct {
+	Source string // the service's address, or empty
+	Now    func() time.Time
+}
+
+// Recorded is an event as stored.
+type RecordedEvent struct {
+	V    int64     `json:"v"`
+	ID   string    `json:"id"` // unique; sorts by time
+	Type EventType `json:"type"`
+	Time int64     `json:"time"` // Unix milliseconds
+	Body string    `json:"body"` // the CloudEvent, as it is sent
+	// Request is the id of the request that it comes of, empty if of none.
+	Request string `json:"request,omitempty"`
+}
+
+// cloudEvent is the JSON form of CloudEvents 1.0.
+type cloudEvent struct {
+	SpecVersion string    `json:"specversion"`
+	ID          string    `json:"id"`
+	Source      string    `json:"source"`
+	Type        EventType `json:"type"`
+	Subject     string    `json:"subject"`
+	Time        string    `json:"time"`
+	ContentType string    `json:"datacontenttype"`
+	Request     string    `json:"requestid,omitempty"` // an extension attribute
+	Data        any       `json:"data"`
+}
+
+// Ops returns the operations for the transaction that the events tell of: one
+// for each event, none if r is nil. request is the id of the request that they
+// come of, empty if of none.
+func (r *EventRecorder) Ops(request string, all ...Event) []table.Op {
+	if r == nil {
+		return nil
+	}
+	ops := make([]table.Op, len(all))
+	for i, e := range all {
+		now := r.Now().UTC()
+		stored := r.record(e, request, now)
+		ops[i] = table.Put(stored.Key(), stored).Expire(now.Add(eventLife))
+	}
+	return ops
+}
+
+func (r *EventRecorder) record(e Event, request string, now time.Time) RecordedEvent {
+	sum := sha256.Sum256([]byte(string(e.Type) + "\x00" + e.Once))
+	id := fmt.Sprintf("%013d-%x", now.UnixMilli(), sum[:8])
+	body, _ := json.Marshal(cloudEvent{ // its data are structs of text and numbers, which always marshal
+		SpecVersion: "1.0", ID: id, Source: cmp.Or(r.Source, anonymous), Type: e.Type, Subject: e.Subject,
+		Time: now.Format(time.RFC3339Nano), ContentType: "application/json", Request: request, Data: e.Data,
+	})
+	return RecordedEvent{V: layout, ID: id, Type: e.Type, Time: now.UnixMilli(), Body: string(body), Request: request}
+}
+
+// Key is where the event is stored.
+func (r RecordedEvent) Key() table.Key { return shardedKey(EventPrefix, r.ID) }
+
+// Events returns what records, as public events, that a link was sent or
+// failed; nil if nothing is to be recorded.
+func Events(r *EventRecorder) Settled {
+	if r == nil {
+		return nil
+	}
+	return func(n Notice, s State) []table.Op {
+		l := EventLink{
+			Notification: n.ID, Channel: string(n.Channel), To: Mask(n.To), Owner: n.Owner, ID: n.File, Name: n.Name, Sender: n.Sender,
+		}
+		what := LinkSent
+		if s != Sent {
+			what, l.Error = LinkFailed, cmp.Or(n.LastError, "unknown")
+		}
+		return r.Ops(n.Request, LinkEvent(what, l))
+	}
+}
+
+// On one machine the server knows whether there are webhooks, and notes it in
+// the table for the commands that work beside it: what they do is an event too.
+type listening struct {
+	V int64 `json:"v"`
+}
+
+func listeningKey() table.Key { return table.Key{PK: "events", SK: "listening"} }
+
+// Note notes whether somebody listens.
+func NoteListening(ctx context.Context, t table.Table, on bool) error {
+	op := table.Delete(listeningKey())
+	if on {
+		op = table.Put(listeningKey(), listening{layout})
+	}
+	if err := t.Write(ctx, op); err != nil {
+		return fmt.Errorf("noting whether somebody listens to events: %w", err)
+	}
+	return nil
+}
+
+// Noted reports what Note has noted last.
+func Listening(ctx context.Context, t table.Table) (on bool, err error) {
+	var l listening
+	err = t.Get(ctx, listeningKey(), &l)
+	if errors.Is(err, table.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading whether somebody listens to events: %w", err)
+	}
+	return true, nil
 }

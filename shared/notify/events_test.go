@@ -2,7 +2,9 @@ package notify_test
 
 import (
 	"encoding/json"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +24,12 @@ func recorder(source string) *notify.EventRecorder {
 
 func file() notify.EventFile {
 	return notify.EventFile{Owner: "alice", ID: 7, Name: `a "<b>".txt`, Length: 5, Modified: 1, Area: "files", CRC64NVME: "xLtyZIRLp3M="}
+}
+
+func deleted(reason files.Reason, once string) notify.Event {
+	f := file()
+	f.Reason = reason
+	return notify.FileEvent(notify.FileDeleted, f, once)
 }
 
 // record writes one event and reads what is stored of it.
@@ -48,7 +56,7 @@ func eventsRecord(t *testing.T, r *notify.EventRecorder, e notify.Event) notify.
 
 func TestARecordedEventIsACloudEvent(t *testing.T) {
 	t.Parallel()
-	got := eventsRecord(t, recorder("https://files.example.com/v1"), notify.Deleted(file(), files.ByUser, "alice/7-x"))
+	got := eventsRecord(t, recorder("https://files.example.com/v1"), deleted(files.ByUser, "alice/7-x"))
 	var body map[string]any
 	if err := json.Unmarshal([]byte(got.Body), &body); err != nil {
 		t.Fatal(err)
@@ -86,9 +94,10 @@ func TestWhatHappensOnceHasOneIDAndElseAnother(t *testing.T) {
 	t.Parallel()
 	link := notify.EventLink{Notification: "1"}
 	all := []notify.Event{
-		notify.Uploaded(file(), "a"), notify.Uploaded(file(), "b"), notify.Restored(file(), "a"), notify.Downloaded(file(), "", "a"),
-		notify.Deleted(file(), files.ByUser, "a"), notify.Deleted(file(), files.ByPurge, "a"), notify.Deleted(file(), files.ByPurge, "b"),
-		notify.LinkSentEvent(link), notify.LinkFailedEvent(link), notify.NewPassword("alice", notify.Forgotten, 1), notify.NewPassword("alice", notify.Forgotten, 2), notify.NewPassword("bob", notify.Forgotten, 1),
+		notify.FileEvent(notify.FileUploaded, file(), "a"), notify.FileEvent(notify.FileUploaded, file(), "b"),
+		notify.FileEvent(notify.FileRestored, file(), "a"), notify.FileEvent(notify.FileDownloaded, file(), "a"),
+		deleted(files.ByUser, "a"), deleted(files.ByPurge, "a"), deleted(files.ByPurge, "b"),
+		notify.LinkEvent(notify.LinkSent, link), notify.LinkEvent(notify.LinkFailed, link), notify.NewPassword("alice", notify.Forgotten, 1), notify.NewPassword("alice", notify.Forgotten, 2), notify.NewPassword("bob", notify.Forgotten, 1),
 	}
 	seen := map[table.Key]int{}
 	for i, e := range all {
@@ -117,13 +126,8 @@ func TestEventsAreSpreadOverAllPartitions(t *testing.T) {
 	for i := range 1000 {
 		seen[recorder("").Ops("", notify.NewPassword("alice", notify.Forgotten, int64(i)))[0].Key.PK] = true
 	}
-	for shard := range notify.EventShards {
-		if !seen[notify.EventPartition(shard)] {
-			t.Errorf("nothing in %s", notify.EventPartition(shard))
-		}
-	}
-	if len(seen) != notify.EventShards {
-		t.Errorf("the partitions are %v", seen)
+	if got := slices.Sorted(maps.Keys(seen)); !slices.Equal(got, notify.Partitions(notify.EventPrefix)) || len(got) != 8 {
+		t.Errorf("the partitions are %v", got)
 	}
 }
 

@@ -4,11 +4,15 @@ import "context"
 
 // Claim makes a notice a sender's own, as a test of what follows when that
 // sender then dies must.
-func (s *Sender) Claim(ctx context.Context, n Notice) (bool, error) { return s.claim(ctx, &n) }
+func (s *Sender) Claim(ctx context.Context, n Notice) (bool, error) {
+	m := &noticeMessage{s, n}
+	err := s.Table.Write(ctx, m.claim(s.Now().Add(lease))...)
+	return err == nil, unlessTaken("", err)
+}
 
-// Settle ends a claim, as a sender does that comes back when its lease is over.
-func (s *Sender) Settle(ctx context.Context, n Notice, outcome error) error {
-	_, err := s.settle(ctx, n, outcome)
+// Mark ends a claim, as a sender does that comes back when its lease is over.
+func (s *Sender) Mark(ctx context.Context, n Notice, outcome error) error {
+	_, err := s.mark(ctx, &noticeMessage{s, n}, outcome)
 	return err
 }
 
@@ -18,14 +22,13 @@ const (
 	GiveUp   = giveUp
 	Parallel = parallel
 	Batch    = batch
-	Shards   = shards
 )
 
-// FileKey is where the sender looks for the notice's file.
-var FileKey = Notice.fileKey
+// Partitions are all that begin with a prefix.
+var Partitions = partitions
 
-// Partition names a shard.
-var Partition = partition
+// SetBacklog bounds the events that wait for a webhook.
+func (s *Sender) SetBacklog(n int64) { s.backlog = n }
 
 // Backoff is how long the sender waits after so many tries.
 var Backoff = (*Sender).backoff

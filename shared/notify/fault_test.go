@@ -29,8 +29,8 @@ import (
 func TestNoFaultLosesANoticeAndOnlyTheCrashWindowDoublesOne(t *testing.T) {
 	t.Parallel()
 	const uploads, workers = 2200, 16 // of which some are rolled back
-	p := newPlace(t)
-	w := &world{place: p, taken: map[string]int{}, windows: map[string]int{}, random: rand.New(rand.NewPCG(4, 2026))}
+	p := newMachine(t)
+	w := &world{machine: p, taken: map[string]int{}, windows: map[string]int{}, random: rand.New(rand.NewPCG(4, 2026))}
 	stored, rolledBack := w.upload(t, uploads)
 	if len(stored) < 1900 || len(rolledBack) < 100 {
 		t.Fatalf("%d uploads, %d rolled back", len(stored), len(rolledBack))
@@ -82,9 +82,9 @@ func TestNoFaultLosesANoticeAndOnlyTheCrashWindowDoublesOne(t *testing.T) {
 
 // world is where the faults come from.
 type world struct {
-	place *place
-	quiet bool // nothing fails any more
-	kills atomic.Int64
+	machine *machine
+	quiet   bool // nothing fails any more
+	kills   atomic.Int64
 
 	mu      sync.Mutex
 	random  *rand.Rand
@@ -98,7 +98,7 @@ func (w *world) upload(t *testing.T, count int) (stored, rolledBack []notify.Not
 	t.Helper()
 	var mu sync.Mutex
 	inParallel(count, func(i int) {
-		n := w.place.linkNotice(int64(i + 1))
+		n := w.machine.linkNotice(int64(i + 1))
 		n.To = fmt.Sprintf("ann%d@example.com", i)
 		if i%4 == 0 {
 			n.Channel, n.To = notify.SMS, fmt.Sprintf("+3933312%05d", i)
@@ -111,7 +111,7 @@ func (w *world) upload(t *testing.T, count int) (stored, rolledBack []notify.Not
 		if undone {
 			ops = append(ops, table.Check(table.Key{PK: "nobody", SK: "nothing"}, table.Exists()))
 		}
-		err := w.place.table.Write(t.Context(), ops...)
+		err := w.machine.table.Write(t.Context(), ops...)
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
@@ -146,7 +146,7 @@ func (w *world) states(t *testing.T, all []notify.Notice, want int) []notify.Not
 	for _, n := range all {
 		ids = append(ids, n.ID)
 	}
-	found, err := notify.States(t.Context(), w.place.table, ids)
+	found, err := notify.States(t.Context(), w.machine.table, ids)
 	if err != nil || len(found) != want {
 		t.Errorf("%d of %d notices are known, want %d: %v", len(found), len(ids), want, err)
 	}
@@ -164,7 +164,7 @@ func (w *world) stream(all []notify.Notice) []event {
 	var out []event
 	for _, n := range all {
 		for range w.random.IntN(4) {
-			out = append(out, event{n.Key(), w.place.clock.now()})
+			out = append(out, event{n.Key(), w.machine.clock.now()})
 		}
 	}
 	w.random.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
@@ -174,8 +174,8 @@ func (w *world) stream(all []notify.Notice) []event {
 // overdue returns an event for each notice that none came of.
 func (w *world) overdue(t *testing.T) (out []event) {
 	t.Helper()
-	now := w.place.clock.now()
-	for late, err := range notify.Overdue(t.Context(), w.place.table, now, time.Hour) {
+	now := w.machine.clock.now()
+	for late, err := range notify.Overdue(t.Context(), w.machine.table, now, time.Hour) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,7 +193,7 @@ func (w *world) deliver(t *testing.T, queue []event, workers int) {
 		if round > 5000 {
 			t.Fatalf("%d events never end", len(queue))
 		}
-		now, visible, later := w.place.clock.now(), make(chan event, len(queue)), []event(nil)
+		now, visible, later := w.machine.clock.now(), make(chan event, len(queue)), []event(nil)
 		for _, e := range queue {
 			if e.at.After(now) {
 				later = append(later, e)
@@ -203,7 +203,7 @@ func (w *world) deliver(t *testing.T, queue []event, workers int) {
 		}
 		close(visible)
 		if len(visible) == 0 {
-			w.place.clock.advance(earliest(later).Sub(now))
+			w.machine.clock.advance(earliest(later).Sub(now))
 			continue
 		}
 		var mu sync.Mutex
@@ -267,8 +267,8 @@ type process struct {
 }
 
 func (w *world) start(t *testing.T) *process {
-	p := &process{Table: w.place.table, world: w}
-	p.sender = w.place.senderOn(t, p, mailer{p}, texter{p})
+	p := &process{Table: w.machine.table, world: w}
+	p.sender = w.machine.senderOn(t, p, mailer{p}, texter{p})
 	return p
 }
 

@@ -1,10 +1,13 @@
 package notify
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"ferry/shared/table"
@@ -13,35 +16,33 @@ import (
 )
 
 // ErrUnsettled is returned for feedback on a notice whose sender has not yet
-// written down that it was sent. It passes: the same feedback is to be
-// recorded a little later.
+// written down that it was sent. Record the same feedback again a little later.
 var ErrUnsettled = errors.New("the notice is still in the outbox")
 
-// FeedbackKind is what a provider tells of a message after it has taken it.
+// FeedbackKind is what a provider reports about a message that it has accepted.
 type FeedbackKind string
 
 // The kinds.
 const (
 	Delivered   FeedbackKind = "delivered"
-	Bounced     FeedbackKind = "bounced"    // for good: the address takes no more mail from here
-	Complained  FeedbackKind = "complained" // the recipient calls it spam: the same
-	Undelivered FeedbackKind = "failed"     // this message alone
+	Bounced                  = FeedbackKind(AddressBounced)    // the address takes no mail, now or later
+	Complained               = FeedbackKind(AddressComplained) // the recipient calls it spam, and gets no more
+	Undelivered FeedbackKind = "failed"                        // only this message
 )
 
-// Feedback is what a provider tells of one notice's message.
+// Feedback is what a provider reports about one notice's message.
 type Feedback struct {
 	ID     string // the notice's
 	Kind   FeedbackKind
 	Detail string // what the provider says of a failure
-	// To is the address that the provider names, for a notice of which
-	// nothing is known any more. It may be empty.
+	// To is the address that the provider names, in case the notice is no
+	// longer known. It may be empty.
 	To string
 }
 
-// Record notes what a provider tells. It may be told any number of times in
-// any order: what has failed stays failed. Of a notice that is not known any
-// more an address is suppressed all the same. also is for the operations that
-// belong to a notice that has failed.
+// Record stores feedback. The same feedback may come any number of times, in any
+// order: what has failed stays failed. The address is suppressed even if the
+// notice is no longer known. also adds what is written when a notice fails.
 func Record(ctx context.Context, t table.Table, now time.Time, f Feedback, also ...Settled) error {
 	items, err := lookUp(ctx, t, f.ID)
 	if err != nil {
@@ -54,50 +55,181 @@ func Record(ctx context.Context, t table.Table, now time.Time, f Feedback, also 
 	if err != nil || n.Outcome == Failed {
 		return err
 	}
-	err = t.Write(ctx, append(f.suppress(n.To, now), f.apply(n, now, also)...)...)
-	if err != nil && !errors.Is(err, table.ErrCondition) {
-		return fmt.Errorf("recording a provider's feedback: %w", err)
-	}
-	return nil
+	ops := append(f.suppress(n.To, now), f.apply(n, now, also)...)
+	return unlessTaken("recording a provider's feedback", t.Write(ctx, ops...))
 }
 
-// apply returns the operations on a notice that was sent. Their condition
-// fails if other feedback is recorded at the same moment: that of a failure
-// tells no less.
+// apply returns the operations on a notice that was sent. Their condition fails
+// if other feedback is recorded at the same moment, which is as good.
 func (f Feedback) apply(n Notice, now time.Time, also []Settled) []table.Op {
 	if n.Outcome != Sent || f.Kind == Delivered && n.Delivered != 0 {
 		return nil
 	}
-	op := table.Update(settledKey(n.ID)).If(table.Equal("state", string(Sent)))
+	op := table.Update(endedKey(n.ID)).If(table.Equal("state", string(Sent)))
 	if f.Kind == Delivered {
 		return []table.Op{op.Set("delivered", now.UnixMilli())}
 	}
-	n.Outcome, n.FailedAt, n.LastError = Failed, now.UnixMilli(), f.reason()
+	n = n.failed(now, f.reason())
 	ops := []table.Op{op.Set("state", string(Failed)).Set("failedAt", n.FailedAt).Set("lastError", n.LastError)}
-	for _, settled := range also {
-		ops = append(ops, settled.ops(n)...)
-	}
-	return ops
+	return append(ops, n.settled(also)...)
 }
 
-// suppress returns the operation that keeps later mail from an address which
-// refuses it; to is the notice's, if it is known.
+// suppress returns the operation that stops mail to an address that refuses it.
+// to is the notice's address, if it is known.
 func (f Feedback) suppress(to string, now time.Time) []table.Op {
-	reasons := map[FeedbackKind]SuppressReason{Bounced: AddressBounced, Complained: AddressComplained}
 	to = cmp.Or(to, f.To)
-	if reasons[f.Kind] == "" || !mail.Valid(to) {
+	if f.Kind != Bounced && f.Kind != Complained || !mail.Valid(to) {
 		return nil
 	}
-	return []table.Op{Suppress(to, reasons[f.Kind], f.detail(), now)}
+	return []table.Op{Suppress(to, SuppressReason(f.Kind), f.detail(), now)}
 }
 
-// reason is the last error of a notice that failed so.
+// reason becomes the last error of the notice.
 func (f Feedback) reason() string {
-	what := map[FeedbackKind]string{Bounced: "bounced", Complained: "complained", Undelivered: "not delivered"}[f.Kind]
-	if detail := f.detail(); detail != "" {
-		what += ": " + detail
+	what := string(f.Kind)
+	if f.Kind == Undelivered {
+		what = "not delivered"
 	}
-	return what
+	return strings.TrimSuffix(what+": "+f.detail(), ": ")
 }
 
 func (f Feedback) detail() string { return brief(errors.New(scrubText(f.Detail))) }
+
+// maxDetail is the most bytes of a provider's explanation that are passed on.
+const maxDetail = 500
+
+// mailEvent is an event of SES:
+// https://docs.aws.amazon.com/ses/latest/dg/event-publishing-retrieving-sns-contents.html
+type mailEvent struct {
+	EventType string `json:"eventType"`
+	Mail      struct {
+		Tags        map[string][]string `json:"tags"`
+		Destination []string            `json:"destination"`
+	} `json:"mail"`
+	Bounce struct {
+		Type       string      `json:"bounceType"`
+		SubType    string      `json:"bounceSubType"`
+		Recipients []recipient `json:"bouncedRecipients"`
+	} `json:"bounce"`
+	Complaint struct {
+		Type       string      `json:"complaintFeedbackType"`
+		Recipients []recipient `json:"complainedRecipients"`
+	} `json:"complaint"`
+	Reject struct {
+		Reason string `json:"reason"`
+	} `json:"reject"`
+}
+
+type recipient struct {
+	Address    string `json:"emailAddress"`
+	Diagnostic string `json:"diagnosticCode"`
+}
+
+// trial begins the message, not JSON, that SES publishes to test a topic when a
+// configuration set is connected to it.
+const trial = "Successfully validated SNS topic"
+
+// MailFeedback reads an event of SES. ok is false if it is not about a notice, or
+// says nothing worth recording.
+func MailFeedback(text []byte) (f Feedback, ok bool, err error) {
+	if bytes.HasPrefix(text, []byte(trial)) {
+		return f, false, nil
+	}
+	var e mailEvent
+	if err := json.Unmarshal(text, &e); err != nil {
+		return f, false, fmt.Errorf("reading an event of SES: %w", err)
+	}
+	ids := e.Mail.Tags[Tag]
+	if len(ids) != 1 || ids[0] == "" {
+		return f, false, nil
+	}
+	f.ID = ids[0]
+	switch e.EventType {
+	case "Delivery":
+		f.Kind = Delivered
+	case "Bounce":
+		// An address that does not exist, or one that could not be reached for
+		// days, such as a full mailbox.
+		f.Kind = Undelivered
+		if e.Bounce.Type == "Permanent" {
+			f.Kind = Bounced
+		}
+		f.To, f.Detail = first(e.Bounce.Recipients)
+		f.Detail = cmp.Or(f.Detail, e.Bounce.Type+", "+e.Bounce.SubType)
+	case "Complaint":
+		f.Kind, f.Detail = Complained, e.Complaint.Type
+		f.To, _ = first(e.Complaint.Recipients)
+	case "Reject":
+		f.Kind, f.Detail = Undelivered, e.Reject.Reason
+	default:
+		return f, false, nil
+	}
+	f.Detail = f.Detail[:min(len(f.Detail), maxDetail)]
+	return f, true, nil
+}
+
+// first returns the only recipient: each mail has one.
+func first(all []recipient) (address, diagnostic string) {
+	if len(all) == 0 {
+		return "", ""
+	}
+	return all[0].Address, all[0].Diagnostic
+}
+
+// textStatus is a delivery status of SNS:
+// https://docs.aws.amazon.com/sns/latest/dg/sms_stats_cloudwatch.html
+type textStatus struct {
+	Notification struct {
+		MessageID string `json:"messageId"`
+	} `json:"notification"`
+	Delivery struct {
+		Response string `json:"providerResponse"`
+	} `json:"delivery"`
+	Status string `json:"status"`
+}
+
+// SMSFeedback reads a line of the delivery status log of text messages, and finds
+// its notice. ok is false if there is none: the log has all messages of the
+// account.
+func SMSFeedback(ctx context.Context, t table.Table, line []byte) (f Feedback, ok bool, err error) {
+	var s textStatus
+	if json.Unmarshal(line, &s) != nil || s.Notification.MessageID == "" {
+		return f, false, nil
+	}
+	var of textOwner
+	switch err := t.Get(ctx, providerKey(s.Notification.MessageID), &of); {
+	case errors.Is(err, table.ErrNotFound):
+		return f, false, nil
+	case err != nil:
+		return f, false, fmt.Errorf("looking for the notice of a text message: %w", err)
+	}
+	f = Feedback{ID: of.Notice, Kind: Delivered}
+	if s.Status != "SUCCESS" {
+		f.Kind, f.Detail = Undelivered, s.Delivery.Response[:min(len(s.Delivery.Response), maxDetail)]
+	}
+	return f, true, nil
+}
+
+// known is how long a text message's status is waited for.
+const known = 3 * 24 * time.Hour
+
+// textOwner is stored for each text message that was sent, under the provider's
+// name for it: a delivery status has nothing else.
+type textOwner struct {
+	V      int64  `json:"v"`
+	Notice string `json:"notice"`
+}
+
+func providerKey(id string) table.Key {
+	return table.Key{PK: "provider#" + strings.ToValidUTF8(id[:min(len(id), 200)], ""), SK: "provider"}
+}
+
+// Remember is written when a text message is sent, so that SMSFeedback finds it.
+func Remember(now func() time.Time) Settled {
+	return func(n Notice, s State) []table.Op {
+		if s != Sent || n.Channel != SMS || n.Provider == "" {
+			return nil
+		}
+		return []table.Op{table.Put(providerKey(n.Provider), textOwner{1, n.ID}).Expire(now().Add(known))}
+	}
+}

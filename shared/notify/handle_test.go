@@ -43,7 +43,7 @@ func handle(t *testing.T, s *notify.Sender, n notify.Notice) time.Duration {
 
 func TestOneNoticeIsHandledOnceHoweverOftenItsEventComes(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	n := p.put(t, p.linkNotice(1))
 	f := &flaky{}
 	s := p.sender(t, f)
@@ -62,7 +62,7 @@ func TestOneNoticeIsHandledOnceHoweverOftenItsEventComes(t *testing.T) {
 
 func TestANoticeThatWasNeverWrittenIsNotSent(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	f := &flaky{}
 	n := p.linkNotice(1).Op(start(), "rolled-back").Value.(notify.Notice)
 	if again := handle(t, p.sender(t, f), n); again != 0 || len(f.taken) != 0 || p.waiting(t) != 0 {
@@ -74,7 +74,7 @@ func TestANoticeThatWasNeverWrittenIsNotSent(t *testing.T) {
 // an operator to set a sender, or for the sweep to find it.
 func TestANoticeThatWaitedForDaysIsNotGivenUpAtItsFirstTry(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	n := p.put(t, p.linkNotice(1))
 	p.clock.advance(3 * 24 * time.Hour)
 	busy := p.sender(t, &flaky{fail: errors.New("too many requests")})
@@ -90,7 +90,7 @@ func TestANoticeThatWaitedForDaysIsNotGivenUpAtItsFirstTry(t *testing.T) {
 
 func TestAnEventThatComesTooEarlyIsToldWhenToComeAgain(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	n := p.put(t, p.linkNotice(1))
 	down := p.sender(t, &flaky{fail: errors.New("down")})
 	if again := handle(t, down, n); again != 750*time.Millisecond {
@@ -110,7 +110,7 @@ func TestAnEventThatComesTooEarlyIsToldWhenToComeAgain(t *testing.T) {
 
 func TestAnEventOfANoticeThatAnotherSenderHoldsComesAgainWhenTheLeaseEnds(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	n := p.put(t, p.linkNotice(1))
 	f := &flaky{}
 	s := p.sender(t, f)
@@ -129,7 +129,7 @@ func TestAnEventOfANoticeThatAnotherSenderHoldsComesAgainWhenTheLeaseEnds(t *tes
 
 func TestAnEventWhoseNoticeIsClaimedAtTheSameMomentComesAgain(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	n := p.put(t, p.linkNotice(1))
 	f := &flaky{}
 	beside := overtaken{p.table, func() {
@@ -144,7 +144,7 @@ func TestAnEventWhoseNoticeIsClaimedAtTheSameMomentComesAgain(t *testing.T) {
 
 func TestTheSameEventAtOnceInManyFunctionsSendsOnce(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	f := &flaky{}
 	const total = 20
 	var all []notify.Notice
@@ -178,8 +178,8 @@ func TestTheSameEventAtOnceInManyFunctionsSendsOnce(t *testing.T) {
 
 func TestPoisonThatAnEventPointsAtGoesToTheFailedOnes(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
-	key := table.Key{PK: notify.Partition(0), SK: "0000000000000-poison"}
+	p := newMachine(t)
+	key := table.Key{PK: notify.Partitions(notify.OutboxPrefix)[0], SK: "0000000000000-poison"}
 	if err := p.table.Write(t.Context(), table.Put(key, odd{V: 1, ID: key.SK, Tries: "many"})); err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestPoisonThatAnEventPointsAtGoesToTheFailedOnes(t *testing.T) {
 
 func TestAnUnreachableTableSettlesNothing(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	n := p.put(t, p.linkNotice(1))
 	f := &flaky{}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -209,7 +209,7 @@ func TestAnUnreachableTableSettlesNothing(t *testing.T) {
 
 func TestWhatHasBeenDueForLongIsOverdue(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	lost := p.put(t, p.linkNotice(1))
 	p.clock.advance(30 * time.Minute)
 	p.put(t, p.linkNotice(2))
@@ -217,7 +217,7 @@ func TestWhatHasBeenDueForLongIsOverdue(t *testing.T) {
 	if err := p.table.Write(t.Context(), table.Update(held.Key()).Set("notBefore", start().Add(2*time.Hour).UnixMilli())); err != nil {
 		t.Fatal(err)
 	}
-	poison := table.Key{PK: notify.Partition(0), SK: "0000000000000-poison"}
+	poison := table.Key{PK: notify.Partitions(notify.OutboxPrefix)[0], SK: "0000000000000-poison"}
 	if err := p.table.Write(t.Context(), table.Put(poison, odd{V: 1})); err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +250,7 @@ func TestAnEventWhoseNoticeIsNotSettledFailsAndComesAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
+			p := newMachine(t)
 			n := p.put(t, p.linkNotice(1))
 			s := p.senderOn(t, unsettled{p.table}, &flaky{fail: fail}, nil)
 			if _, err := s.Handle(t.Context(), n.Key()); !errors.Is(err, table.ErrBusy) {

@@ -1,14 +1,21 @@
-// Package notices is the outbox: messages that are written in the same
-// transaction as what they speak of, and sent afterwards by a Sender. A notice
-// names what it is about and holds no link and no PIN: those are derived from
-// the link key when the message is made, so that who reads the table learns
-// neither.
-
+// Package notify tells people and programs what has happened: by mail, by text
+// message, and by events that are posted to webhooks. What is to be told is
+// written into the outbox in the transaction of what it is about (enqueue.go),
+// and sent afterwards by one scheduler, with a lane for each channel and webhook.
+// It imports accounts, files and the ports, and is imported by api and boot
+// alone. Start reading here, then outbox.go and schedule.go.
+//
+// A notice names what it is about and holds no link and no PIN: those are derived
+// from the link key when the message is made, so that a reader of the table
+// learns neither.
 package notify
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
+	"log/slog"
 	"strconv"
 	"time"
 
@@ -38,8 +45,9 @@ const (
 // layout is the version of the stored form.
 const layout = 1
 
-// shards is over how many partitions the outbox is spread: one partition of
-// DynamoDB takes 1,000 writes a second. All can be read with few calls.
+// shards is over how many partitions the outbox, events and suppressed addresses
+// are spread: one partition of DynamoDB takes 1,000 writes a second. All can be
+// read with few calls.
 const shards = 8
 
 // Notice is one message to one recipient, as stored.
@@ -104,11 +112,174 @@ func (n Notice) Op(now time.Time, unique string) table.Op {
 	return table.Put(n.Key(), n).If(table.NotExists())
 }
 
-// Key is where the notice is stored until it is settled.
-func (n Notice) Key() table.Key {
+// Key is where the notice is stored until it ends.
+func (n Notice) Key() table.Key { return shardedKey(OutboxPrefix, n.ID) }
+
+// shardedKey is the key of an ID in one of the partitions that begin with a prefix.
+func shardedKey(prefix, id string) table.Key {
 	h := fnv.New32a()
-	h.Write([]byte(n.ID))
-	return table.Key{PK: partition(int(h.Sum32() % shards)), SK: n.ID}
+	h.Write([]byte(id))
+	return table.Key{PK: prefix + strconv.Itoa(int(h.Sum32()%shards)), SK: id}
 }
 
-func partition(shard int) string { return "outbox#" + strconv.Itoa(shard) }
+// partitions are all that begin with a prefix.
+func partitions(prefix string) []string {
+	all := make([]string, shards)
+	for i := range all {
+		all[i] = prefix + strconv.Itoa(i)
+	}
+	return all
+}
+
+const (
+	// failedPartition holds what could not be delivered, for an operator to see.
+	failedPartition = "outbox-failed"
+	keepFailed      = 30 * 24 * time.Hour
+	// leastTries are made however old a notice is. It may have waited for days
+	// for its first, and they take about half an hour.
+	leastTries = 12
+)
+
+// noticeMessage is a notice in the hands of a sender.
+type noticeMessage struct {
+	*Sender
+	n Notice
+}
+
+// readNotice returns the notice that an item holds. An item that holds none goes
+// to the failed ones.
+func (s *Sender) readNotice(ctx context.Context, item table.Item) (*noticeMessage, error) {
+	n, err := read(item)
+	if err == nil {
+		return &noticeMessage{s, n}, nil
+	}
+	n.ID = item.Key.SK
+	s.Log.Error("notice given up: it is not of a form that this version reads", "id", n.ID) // the reason may quote it
+	ops := s.giveUp(item.Key, n.failed(s.Now(), brief(err)), table.Exists())
+	return nil, unlessTaken("giving a notice up", s.Table.Write(ctx, ops...))
+}
+
+// readMail is for the lane of mails, which leaves all else to the other.
+func (s *Sender) readMail(_ context.Context, item table.Item) (message, error) {
+	if n, err := read(item); err == nil && n.Channel == Mail {
+		return &noticeMessage{s, n}, nil
+	}
+	return nil, nil
+}
+
+func (s *Sender) readText(ctx context.Context, item table.Item) (message, error) {
+	n, err := s.readNotice(ctx, item)
+	if n == nil || n.n.Channel == Mail {
+		return nil, err
+	}
+	return n, nil
+}
+
+func read(item table.Item) (Notice, error) {
+	n, err := decode(item)
+	if err != nil {
+		return n, err
+	}
+	if n.V != layout || n.Key() != item.Key {
+		return n, errors.New("it is not of this version's form")
+	}
+	return n, nil
+}
+
+func decode(item table.Item) (n Notice, err error) {
+	if err := item.Decode(&n); err != nil {
+		return Notice{}, fmt.Errorf("it cannot be read: %w", err)
+	}
+	return n, nil
+}
+
+func (m *noticeMessage) due() time.Time { return time.UnixMilli(m.n.NotBefore) }
+
+func (m *noticeMessage) tried() int64 { return m.n.Tries }
+
+func (m *noticeMessage) spent(now time.Time) bool {
+	return now.Sub(m.n.since()) >= giveUp && m.n.Tries >= leastTries
+}
+
+func (m *noticeMessage) made() time.Time { return time.Unix(m.n.Created, 0) }
+
+func (m *noticeMessage) log() (log *slog.Logger, what string) {
+	n := m.n
+	log = m.Log.With("id", n.ID, "request", n.Request, "kind", n.Kind, "channel", n.Channel, "to", Mask(n.To), "try", n.Tries)
+	if n.Provider != "" {
+		log = log.With("provider", n.Provider)
+	}
+	return log, "notice"
+}
+
+func (m *noticeMessage) deliver(ctx context.Context) (err error) {
+	m.n.Provider, err = m.Deliver(ctx, m.n)
+	return err
+}
+
+func (m *noticeMessage) claim(until time.Time) []table.Op {
+	// Each claim counts one try, so the number of tries names the claim. Lost
+	// with the power, the notice is only sent sooner.
+	op := table.Update(m.n.Key()).If(m.n.untouched()...).
+		Set("notBefore", until.UnixMilli()).Set("sending", true).Add("tries", 1).Relax()
+	m.n.Tries++
+	return []table.Op{op}
+}
+
+func (m *noticeMessage) postpone(until time.Time, outcome error) []table.Op {
+	return []table.Op{table.Update(m.n.Key()).If(m.n.sameClaim()).
+		Set("notBefore", until.UnixMilli()).Set("lastError", brief(outcome)).Set("sending", false)}
+}
+
+// end keeps what the uploader may see, and what failed for an operator. One
+// whose time is over has failed for the uploader alone: an operator has nothing
+// to do about it.
+func (m *noticeMessage) end(now time.Time, outcome error) []table.Op {
+	n := m.n
+	switch {
+	case outcome == nil:
+		n.Outcome, n.SentAt = Sent, now.UnixMilli()
+	case errors.Is(outcome, ErrObsolete):
+		n = n.failed(now, brief(outcome))
+	default:
+		return m.giveUp(n.Key(), n.failed(now, brief(outcome)), n.sameClaim())
+	}
+	return n.end(now, m.Settled, n.sameClaim())
+}
+
+// giveUp moves the notice from key to where an operator sees it.
+func (s *Sender) giveUp(key table.Key, n Notice, cond table.Cond) []table.Op {
+	failed := table.Put(failedKey(n.ID), n).Expire(time.UnixMilli(n.FailedAt).Add(keepFailed))
+	return append([]table.Op{table.Delete(key).If(cond), failed}, n.settled(s.Settled)...)
+}
+
+// sameClaim is the condition that the claim is still this sender's.
+func (n Notice) sameClaim() table.Cond { return table.Equal("tries", n.Tries) }
+
+// untouched are the conditions that no sender has claimed the notice since. A
+// missing number counts as 0: it must not block the outbox.
+func (n Notice) untouched() []table.Cond {
+	return []table.Cond{table.Exists(), table.AtMost("tries", n.Tries)}
+}
+
+// failed is the notice as one that did not arrive.
+func (n Notice) failed(now time.Time, why string) Notice {
+	n.Outcome, n.FailedAt, n.LastError = Failed, now.UnixMilli(), why
+	return n
+}
+
+// end returns the writes that take a notice with an outcome out of the outbox.
+// Nothing of a PIN is kept: nobody may see it.
+func (n Notice) end(now time.Time, also []Settled, conds ...table.Cond) []table.Op {
+	ops := []table.Op{table.Delete(n.Key()).If(conds...)}
+	if n.Kind != PIN {
+		ops = append(ops, n.keep(now))
+	}
+	return append(ops, n.settled(also)...)
+}
+
+// since is when the day begins after which a notice is given up.
+func (n Notice) since() time.Time { return time.Unix(max(n.Created, n.Retried), 0) }
+
+// expired reports whether the notice's link or PIN would be dead.
+func (n Notice) expired(now time.Time) bool { return n.Expires != 0 && now.Unix() >= n.Expires }

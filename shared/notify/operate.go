@@ -10,7 +10,7 @@ import (
 	"ferry/shared/table"
 )
 
-// What can stand in an operator's way.
+// Why an operator cannot do something.
 var (
 	ErrUnknown = errors.New("no such notification is known")
 	ErrHeld    = errors.New("it is being sent right now; if its sender has died, it is free in 2 minutes")
@@ -18,44 +18,37 @@ var (
 	ErrFailed  = errors.New("it has failed before")
 )
 
-// Cancelled is the last error of a notice that an operator has ended.
+// Cancelled is the last error of a notice that an operator has cancelled.
 const Cancelled = "cancelled"
 
-// Waiting yields what is in the outbox. An item that is no notice has an ID and
-// says so in LastError.
+// Waiting yields what is in the outbox. An item that cannot be read has an ID,
+// and LastError says why.
 func Waiting(ctx context.Context, t table.Table) iter.Seq2[Notice, error] {
-	return func(yield func(Notice, error) bool) {
-		for shard := range shards {
-			for item, err := range items(ctx, t, table.Query{PK: partition(shard)}) {
-				if !yield(shown(item, err)) || err != nil {
-					return
-				}
-			}
-		}
-	}
+	return shown(scan(ctx, t, table.Query{}, partitions(OutboxPrefix)...))
 }
 
 // GivenUp yields the notices that were given up in the last 30 days, newest
 // first. LastError says why.
 func GivenUp(ctx context.Context, t table.Table) iter.Seq2[Notice, error] {
+	return shown(scan(ctx, t, table.Query{Descending: true}, failedPartition))
+}
+
+// shown yields the notices of items.
+func shown(items iter.Seq2[table.Item, error]) iter.Seq2[Notice, error] {
 	return func(yield func(Notice, error) bool) {
-		for item, err := range items(ctx, t, table.Query{PK: failedPartition, Descending: true}) {
-			if !yield(shown(item, err)) || err != nil {
+		for item, err := range items {
+			var n Notice
+			if err == nil {
+				var bad error
+				if n, bad = decode(item); bad != nil {
+					n = Notice{ID: item.Key.SK, LastError: bad.Error()}
+				}
+			}
+			if !yield(n, err) {
 				return
 			}
 		}
 	}
-}
-
-func shown(item table.Item, err error) (Notice, error) {
-	if err != nil {
-		return Notice{}, err
-	}
-	n, err := decode(item)
-	if err != nil {
-		return Notice{ID: item.Key.SK, LastError: err.Error()}, nil
-	}
-	return n, nil
 }
 
 // Find returns what is known of a notice, or ErrUnknown.
@@ -70,8 +63,8 @@ func Find(ctx context.Context, t table.Table, id string) (Notice, error) {
 	return found[0], nil
 }
 
-// Retry makes a notice due now, one that has failed too, and gives it another
-// day. It returns ErrUnknown, ErrHeld, or ErrSent if there is no sense in it.
+// Retry makes a notice due now, even one that has failed, and gives it another
+// day. It returns ErrUnknown, ErrHeld or ErrSent if that is not possible.
 func Retry(ctx context.Context, t table.Table, now time.Time, id string) error {
 	items, err := lookUp(ctx, t, id)
 	if err != nil {
@@ -81,29 +74,27 @@ func Retry(ctx context.Context, t table.Table, now time.Time, id string) error {
 	if err != nil {
 		return err
 	}
-	failed := table.Delete(failedKey(id)).If(table.Exists())
-	if items[2].Found() {
-		failed = table.Delete(settledKey(id)).If(table.Equal("state", string(Failed)))
-	}
 	var ops []table.Op
 	switch {
 	case n.ID == "":
 		return ErrUnknown
 	case n.Outcome == Sent:
 		return ErrSent
+	case n.Outcome == Failed && items[2].Found():
+		ops = n.revive(table.Delete(endedKey(id)).If(table.Equal("state", string(Failed))), now)
 	case n.Outcome == Failed:
-		ops = n.revive(failed, now)
+		ops = n.revive(table.Delete(failedKey(id)).If(table.Exists()), now)
 	case n.held(now):
 		return ErrHeld
 	default:
-		ops = []table.Op{table.Update(n.Key()).If(untouched(n)...).Set("notBefore", now.UnixMilli()).Set("retried", now.Unix()).Set("sending", false)}
+		ops = []table.Op{table.Update(n.Key()).If(n.untouched()...).Set("notBefore", now.UnixMilli()).Set("retried", now.Unix()).Set("sending", false)}
 	}
 	return operated("retrying", t.Write(ctx, ops...))
 }
 
-// revive returns the operations that put a failed notice in the outbox again,
-// with the one that removes it from where it is. Its tries go on counting:
-// they name the claims of senders.
+// revive returns the operations that put a failed notice back into the outbox;
+// failed removes it from where it is. Its tries keep counting: they name the
+// claims of senders.
 func (n Notice) revive(failed table.Op, now time.Time) []table.Op {
 	n.Outcome, n.FailedAt, n.SentAt, n.Delivered, n.Provider, n.LastError = "", 0, 0, 0, "", ""
 	n.NotBefore, n.Retried, n.Sending = now.UnixMilli(), now.Unix(), false
@@ -112,7 +103,7 @@ func (n Notice) revive(failed table.Op, now time.Time) []table.Op {
 
 // Cancel takes a notice out of the outbox: its sender sees it as failed. It
 // returns ErrUnknown, ErrHeld, ErrSent or ErrFailed if that is not possible.
-// also is for the operations that belong to a notice that has failed.
+// also adds what is written when a notice fails.
 func Cancel(ctx context.Context, t table.Table, now time.Time, id string, also ...Settled) error {
 	n, err := Find(ctx, t, id)
 	switch {
@@ -125,30 +116,11 @@ func Cancel(ctx context.Context, t table.Table, now time.Time, id string, also .
 	case n.held(now):
 		return ErrHeld
 	}
-	return operated("cancelling", t.Write(ctx, n.end(now, Cancelled, also)...))
-}
-
-// end returns the operations that take a notice which waits out of the outbox
-// as failed.
-func (n Notice) end(now time.Time, why string, also []Settled) []table.Op {
-	ops := []table.Op{table.Delete(n.Key()).If(untouched(n)...)}
-	n.Outcome, n.FailedAt, n.LastError = Failed, now.UnixMilli(), why
-	if n.Kind != PIN {
-		ops = append(ops, n.keep(now))
-	}
-	for _, settled := range also {
-		ops = append(ops, settled.ops(n)...)
-	}
-	return ops
+	return operated("cancelling", t.Write(ctx, n.failed(now, Cancelled).end(now, also, n.untouched()...)...))
 }
 
 // held reports whether a sender has the notice now.
 func (n Notice) held(now time.Time) bool { return n.Sending && n.NotBefore > now.UnixMilli() }
-
-// untouched are the conditions that no sender has claimed the notice since.
-func untouched(n Notice) []table.Cond {
-	return []table.Cond{table.Exists(), table.AtMost("tries", n.Tries)}
-}
 
 // operated wraps the error of an operator's write. A refused condition means
 // that a sender was faster.

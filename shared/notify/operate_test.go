@@ -13,7 +13,7 @@ import (
 )
 
 // bring puts a notice and brings it to where an operator finds it.
-func (p *place) bring(t *testing.T, where string) notify.Notice {
+func (p *machine) bring(t *testing.T, where string) notify.Notice {
 	t.Helper()
 	n := p.put(t, p.linkNotice(1))
 	switch where {
@@ -55,7 +55,7 @@ func TestAnOperatorRetriesWhatHasNotArrived(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.where, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
+			p := newMachine(t)
 			n := p.bring(t, tt.where)
 			before := p.state(t, n.ID)
 			if err := notify.Retry(t.Context(), p.table, p.clock.now(), n.ID); !errors.Is(err, tt.want) {
@@ -80,7 +80,7 @@ func TestAnOperatorRetriesWhatHasNotArrived(t *testing.T) {
 
 func TestARetryGivesANoticeAnotherDay(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	n := p.bring(t, "given up")
 	p.clock.advance(notify.GiveUp + time.Hour)
 	if err := notify.Retry(t.Context(), p.table, p.clock.now(), n.ID); err != nil {
@@ -114,7 +114,7 @@ func TestAnOperatorCancelsWhatWaits(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.where, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
+			p := newMachine(t)
 			n := p.bring(t, tt.where)
 			before := p.state(t, n.ID)
 			if err := notify.Cancel(t.Context(), p.table, p.clock.now(), n.ID); !errors.Is(err, tt.want) {
@@ -140,7 +140,7 @@ func TestAnOperatorCancelsWhatWaits(t *testing.T) {
 
 func TestACancelledLinkIsTold(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	at := table.Key{PK: "witness", SK: "1"}
 	told := func(n notify.Notice, s notify.State) []table.Op {
 		return []table.Op{table.Put(at, struct {
@@ -160,7 +160,7 @@ func TestACancelledLinkIsTold(t *testing.T) {
 
 func TestOfACancelledPINNothingStays(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	n := p.put(t, p.pinNotice())
 	if err := notify.Cancel(t.Context(), p.table, start(), n.ID); err != nil {
 		t.Fatal(err)
@@ -192,7 +192,7 @@ func TestAnOperatorNeverOvertakesASender(t *testing.T) {
 	for name, operate := range operations {
 		t.Run("a "+name+" beside a claim", func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
+			p := newMachine(t)
 			n := p.put(t, p.linkNotice(1))
 			f := &flaky{}
 			beside := overtaken{p.table, func() {
@@ -211,7 +211,7 @@ func TestAnOperatorNeverOvertakesASender(t *testing.T) {
 	for _, where := range []string{"given up", "cancelled"} {
 		t.Run("a retry of what was "+where+" beside another that was sent", func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
+			p := newMachine(t)
 			n := p.bring(t, where)
 			f := &flaky{}
 			beside := overtaken{p.table, func() {
@@ -232,7 +232,7 @@ func TestAnOperatorNeverOvertakesASender(t *testing.T) {
 
 func TestAllThatWaitsAndAllThatWasGivenUpIsListed(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	s := p.sender(t, &flaky{fail: notify.ErrPermanent})
 	var gone []string
 	for i := range int64(3) {
@@ -244,7 +244,7 @@ func TestAllThatWaitsAndAllThatWasGivenUpIsListed(t *testing.T) {
 	for i := range int64(20) {
 		want[p.put(t, p.linkNotice(i+10)).ID] = true
 	}
-	poison := table.Key{PK: notify.Partition(0), SK: "0000000000000-poison"}
+	poison := table.Key{PK: notify.Partitions(notify.OutboxPrefix)[0], SK: "0000000000000-poison"}
 	if err := p.table.Write(t.Context(), table.Put(poison, odd{V: 1, Tries: "many"})); err != nil {
 		t.Fatal(err)
 	}

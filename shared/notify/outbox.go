@@ -6,248 +6,187 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
+	"log/slog"
 	"time"
 
 	"ferry/shared/table"
+
+	"ferry/shared/notify/webhook"
 )
 
 const (
-	// failedPartition holds what could not be delivered, for an operator to see.
-	failedPartition = "outbox-failed"
-	keepFailed      = 30 * 24 * time.Hour
-	// lease is how long a claim holds a notice, unless it is settled before.
+	// lease is how long a claim holds a message, unless the try ends before.
 	// It is longer than a delivery may take with all that goes with it.
 	lease = 2 * time.Minute
-	// batch is the most notices that one pass takes of each shard: its memory
-	// is bounded, and no pass reads much more than it delivers.
-	batch = 64
+	// deliveryTimeout bounds one delivery.
+	deliveryTimeout = 30 * time.Second
+	// grace is how long a delivery goes on after its context ended: one that
+	// is cut off may arrive and be sent again.
+	grace = 5 * time.Second
+	// markTimeout bounds writing down how a delivery went.
+	markTimeout = 10 * time.Second
+
+	firstRetry = time.Second
+	lastRetry  = time.Hour
+	giveUp     = 24 * time.Hour
 )
 
-// waiting returns notices that are due, the longest due first, and when the
-// next one is: at once if there are more. What cannot be read goes to the
-// failed ones. It makes one call for each shard, and for each 256 notices there
-// that are not due.
-func (s *Sender) waiting(ctx context.Context) (due []Notice, next time.Time, err error) {
-	now := s.Now()
-	for shard := range shards {
-		room := batch
-		err := s.scan(ctx, partition(shard), func(n Notice) (goOn bool) {
-			at := time.UnixMilli(n.NotBefore)
-			switch {
-			case at.After(now):
-				next = earlier(next, at)
-			case room == 0:
-				next = earlier(next, now)
-				return false
-			default:
-				due, room = append(due, n), room-1
-			}
-			return true
-		})
-		if err != nil {
-			return nil, time.Time{}, err
-		}
-	}
-	slices.SortFunc(due, func(a, b Notice) int { return cmp.Compare(a.NotBefore, b.NotBefore) })
-	return due, next, nil
+// message is what waits in the outbox: a notice, or an event for a webhook. Its
+// methods return what is written; the conditions fail if another sender was
+// faster.
+type message interface {
+	due() time.Time
+	tried() int64 // the claims so far
+	// spent reports whether the message was tried for long enough.
+	spent(now time.Time) bool
+	// claim counts a try and makes the message due again at a later time, so
+	// that no other sender takes it until then.
+	claim(until time.Time) []table.Op
+	deliver(ctx context.Context) error
+	postpone(until time.Time, outcome error) []table.Op
+	// end takes the message out of the outbox. outcome is nil if it was sent.
+	end(now time.Time, outcome error) []table.Op
+	made() time.Time
+	// log returns a log that says which message it is, and what it is called there.
+	log() (log *slog.Logger, what string)
 }
 
-// scan yields the notices of a shard, the oldest first.
-func (s *Sender) scan(ctx context.Context, pk string, yield func(Notice) (goOn bool)) error {
-	for item, err := range items(ctx, s.Table, table.Query{PK: pk, Limit: 4 * batch}) {
-		if err != nil {
-			return err
-		}
-		n, err := read(item)
-		if err == nil {
-			if !yield(n) {
-				return nil
-			}
-			continue
-		}
-		if err := s.discard(ctx, item.Key, n, err); err != nil {
-			return err
-		}
-	}
-	return nil
+// result is what came of a try.
+type result struct {
+	claimed bool      // false if another sender was faster
+	outcome error     // of the delivery
+	retry   time.Time // when the message is due again, zero if it is not
 }
 
-func read(item table.Item) (Notice, error) {
-	n, err := decode(item)
-	if err != nil {
-		return n, err
-	}
-	if n.V != layout || n.Key() != item.Key {
-		return n, errors.New("it is not of this version's form")
-	}
-	return n, nil
-}
-
-func decode(item table.Item) (n Notice, err error) {
-	if err := item.Decode(&n); err != nil {
-		return Notice{}, fmt.Errorf("it cannot be read: %w", err)
-	}
-	return n, nil
-}
-
-// discard moves an item that is no notice to the failed ones.
-func (s *Sender) discard(ctx context.Context, key table.Key, n Notice, reason error) error {
-	n.ID = key.SK
-	s.Log.Error("notice given up: it is not of a form that this version reads", "id", n.ID) // the reason may quote it
-	return s.fail(ctx, key, n, reason, table.Exists())
-}
-
-// claim makes the notice this sender's own until the lease ends. It is false
-// if another sender was faster.
-func (s *Sender) claim(ctx context.Context, n *Notice) (bool, error) {
-	// Each claim counts one try, so the number of tries names the claim. It
-	// is compared by AtMost as a missing attribute must not block the outbox.
-	op := table.Update(n.Key()).If(table.Exists(), table.AtMost("tries", n.Tries)).
-		Set("notBefore", s.Now().Add(lease).UnixMilli()).Set("sending", true).Add("tries", 1)
-	err := s.Table.Write(ctx, op.Relax()) // lost with the power it is only sent sooner
+// try claims a message, delivers it, and writes down how that went. An error is
+// the table's: the message is due again when the lease ends.
+func (s *Sender) try(ctx context.Context, m message) (r result, err error) {
+	r.retry = s.Now().Add(lease)
+	err = s.Table.Write(ctx, m.claim(r.retry)...)
 	if errors.Is(err, table.ErrCondition) {
-		return false, nil
+		return r, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("claiming a notice: %w", err)
+		return r, fmt.Errorf("claiming a message: %w", err)
 	}
-	n.Tries++
-	return true, nil
+	delivering, done := lasting(ctx)
+	defer done()
+	r.claimed, r.outcome = true, m.deliver(delivering)
+	marking, cancel := context.WithTimeout(context.WithoutCancel(ctx), markTimeout)
+	defer cancel()
+	r.retry, err = s.mark(marking, m, r.outcome)
+	return r, err
 }
 
-// held is the condition that the claim is still this sender's.
-func held(n Notice) table.Cond { return table.Equal("tries", n.Tries) }
-
-// succeed keeps of the notice what the uploader may see of it. Of a PIN, which
-// nobody may, nothing stays.
-func (s *Sender) succeed(ctx context.Context, n Notice) error {
-	n.Outcome, n.SentAt = Sent, s.Now().UnixMilli()
-	return s.conclude(ctx, n)
-}
-
-// drop ends a notice without a message: for the uploader it has failed, an
-// operator has nothing to do about it.
-func (s *Sender) drop(ctx context.Context, n Notice, reason error) error {
-	n.Outcome, n.FailedAt, n.LastError = Failed, s.Now().UnixMilli(), brief(reason)
-	return s.conclude(ctx, n)
-}
-
-func (s *Sender) conclude(ctx context.Context, n Notice) error {
-	ops := []table.Op{table.Delete(n.Key()).If(held(n))}
-	if n.Kind != PIN {
-		ops = append(ops, n.keep(s.Now()))
-		ops = append(ops, s.Settled.ops(n)...)
-	}
-	return settled("settling a notice", s.Table.Write(ctx, ops...))
-}
-
-func (s *Sender) postpone(ctx context.Context, n Notice, until time.Time, reason error) error {
-	op := table.Update(n.Key()).If(held(n)).
-		Set("notBefore", until.UnixMilli()).Set("lastError", brief(reason)).Set("sending", false)
-	return settled("postponing a notice", s.Table.Write(ctx, op))
-}
-
-// fail moves the notice to where an operator sees it.
-func (s *Sender) fail(ctx context.Context, key table.Key, n Notice, reason error, cond table.Cond) error {
+// mark writes down how a delivery went. retry is when the message is due again,
+// zero if it is not.
+func (s *Sender) mark(ctx context.Context, m message, outcome error) (retry time.Time, err error) {
 	now := s.Now()
-	n.Outcome, n.FailedAt, n.LastError = Failed, now.UnixMilli(), brief(reason)
-	ops := []table.Op{
-		table.Delete(key).If(cond),
-		table.Put(failedKey(n.ID), n).Expire(now.Add(keepFailed)),
+	log, what := m.log()
+	age := now.Sub(m.made())
+	switch {
+	case outcome == nil:
+		log.Info(what+" sent", "age", age)
+	case errors.Is(outcome, ErrObsolete):
+		log.Info(what+" dropped", "reason", outcome)
+	case errors.Is(outcome, ErrPermanent), m.spent(now):
+		log.Error(what+" given up", "error", outcome)
+	default:
+		retry = now.Add(s.backoff(m.tried()))
+		var refused *webhook.RefusedError
+		if errors.As(outcome, &refused) && refused.Wait > retry.Sub(now) {
+			retry = now.Add(min(lastRetry, refused.Wait))
+		}
+		log.Warn(what+" not sent yet", "error", outcome, "retry", retry, "age", age)
+		return retry, unlessTaken("postponing a message", s.Table.Write(ctx, m.postpone(retry, outcome)...))
 	}
-	return settled("giving a notice up", s.Table.Write(ctx, append(ops, s.Settled.ops(n)...)...))
+	return time.Time{}, unlessTaken("ending a message", s.Table.Write(ctx, m.end(now, outcome)...))
 }
 
-// since is when the day begins after which a notice is given up.
-func (n Notice) since() time.Time { return time.Unix(max(n.Created, n.Retried), 0) }
-
-// settled wraps the error of a write that ends a claim. A refused condition is
-// none: the lease ran out, and the notice is another sender's now.
-func settled(what string, err error) error {
+// unlessTaken wraps the error of a write. A refused condition is none: another
+// sender was faster, or has the message since the lease ran out.
+func unlessTaken(what string, err error) error {
 	if err == nil || errors.Is(err, table.ErrCondition) {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// Late is a notice that has been due for long.
-type Late struct {
-	Key    table.Key
-	Notice Notice // zero if the item is none
-}
-
-// Overdue yields the notices that have been due for an age, which a sender that
-// works would have settled or postponed. It reads the whole outbox.
-func Overdue(ctx context.Context, t table.Table, now time.Time, age time.Duration) iter.Seq2[Late, error] {
-	return func(yield func(Late, error) bool) {
-		for shard := range shards {
-			for item, err := range items(ctx, t, table.Query{PK: partition(shard)}) {
-				if err != nil {
-					yield(Late{}, err)
-					return
-				}
-				n, err := read(item)
-				if err != nil {
-					n = Notice{}
-				}
-				if now.Sub(time.UnixMilli(n.NotBefore)) >= age && !yield(Late{item.Key, n}, nil) {
-					return
-				}
-			}
-		}
+// backoff is how long to wait after so many tries: from half to the whole of
+// 1 s, 2 s, 4 s and so on to 1 h.
+func (s *Sender) backoff(tries int64) time.Duration {
+	d := lastRetry
+	if tries < 13 { // 2^12 s are more than an hour
+		d = min(lastRetry, firstRetry<<max(0, tries-1))
 	}
+	return d/2 + time.Duration(s.Jitter()*float64(d/2))
 }
 
-// Over reports whether there is no sense in sending an overdue notice any more:
-// it has expired, or has waited for 90 days as no sender was there to try it.
-func (l Late) Over(now time.Time) bool {
-	n := l.Notice
-	return n.ID != "" && (n.expired(now) || now.Sub(n.since()) >= keepMost)
+// lasting returns a context for one delivery that outlives ctx by grace.
+func lasting(ctx context.Context) (context.Context, context.CancelFunc) {
+	out, cancel := context.WithTimeout(context.WithoutCancel(ctx), deliveryTimeout)
+	stop := context.AfterFunc(ctx, func() {
+		sleep(out, grace)
+		cancel()
+	})
+	return out, func() { stop(); cancel() }
 }
 
-// expired reports whether the notice's link or PIN would be dead.
-func (n Notice) expired(now time.Time) bool { return n.Expires != 0 && now.Unix() >= n.Expires }
-
-// EndLate ends a notice that is Over as one that has failed, as a sender would,
-// unless a sender has taken it meanwhile. also is for the operations that belong
-// to a notice that has failed.
-func EndLate(ctx context.Context, t table.Table, now time.Time, l Late, also ...Settled) error {
-	why := fmt.Errorf("%w: it has expired", ErrObsolete)
-	if !l.Notice.expired(now) {
-		why = fmt.Errorf("%w: it has waited too long", ErrObsolete)
+// Handle does what is due of the notice at key: one try, as SendDue does for
+// all. again is how long to wait before handling it once more, and 0 when there
+// is no more to do, as for a notice that has ended before. Handling it too
+// early, too often or at once by several harms nothing. An error is the table's:
+// the notice stays in the outbox.
+func (s *Sender) Handle(ctx context.Context, key table.Key) (again time.Duration, err error) {
+	items, err := s.Table.GetMany(ctx, key)
+	if err != nil {
+		return 0, fmt.Errorf("reading a notice: %w", err)
 	}
-	return settled("ending a late notice", t.Write(ctx, l.Notice.end(now, brief(why), also)...))
+	if !items[0].Found() {
+		return 0, nil
+	}
+	n, err := s.readNotice(ctx, items[0])
+	if n == nil || err != nil {
+		return 0, err
+	}
+	if wait := n.due().Sub(s.Now()); wait > 0 {
+		return wait, nil
+	}
+	r, err := s.try(ctx, n)
+	if err != nil || r.retry.IsZero() {
+		return 0, err
+	}
+	return r.retry.Sub(s.Now()), nil
 }
 
-// items yields what a query finds on all its pages, one call to the table for each.
-func items(ctx context.Context, t table.Table, q table.Query) iter.Seq2[table.Item, error] {
+// scan yields what is in partitions, one call to the table for each page of q.
+func scan(ctx context.Context, t table.Table, q table.Query, partitions ...string) iter.Seq2[table.Item, error] {
+	q.Limit = cmp.Or(q.Limit, table.MaxPage)
 	return func(yield func(table.Item, error) bool) {
-		q := q
-		q.Limit = cmp.Or(q.Limit, table.MaxPage)
-		for {
-			page, err := t.Query(ctx, q)
-			if err != nil {
-				yield(table.Item{}, fmt.Errorf("reading the outbox: %w", err))
-				return
-			}
-			for _, item := range page.Items {
-				q.After = item.Key.SK
-				if !yield(item, nil) {
+		for _, q.PK = range partitions {
+			q.After = ""
+			for more := true; more; {
+				page, err := t.Query(ctx, q)
+				if err != nil {
+					yield(table.Item{}, fmt.Errorf("reading %s: %w", q.PK, err))
 					return
 				}
-			}
-			if !page.More {
-				return
+				for _, item := range page.Items {
+					q.After = item.Key.SK
+					if !yield(item, nil) {
+						return
+					}
+				}
+				more = page.More
 			}
 		}
 	}
 }
 
-// earlier is the earlier of two times, of which zero is none.
+// earlier returns the earlier nonzero time.
 func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || b.Before(a) {
-		return b
+	if b.IsZero() || !a.IsZero() && a.Before(b) {
+		return a
 	}
-	return a
+	return b
 }

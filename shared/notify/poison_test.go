@@ -20,31 +20,31 @@ type odd struct {
 
 func TestPoisonDoesNotHoldUpTheOthers(t *testing.T) {
 	t.Parallel()
-	key := table.Key{PK: notify.Partition(0), SK: "0000000000000-poison"}
+	key := table.Key{PK: notify.Partitions(notify.OutboxPrefix)[0], SK: "0000000000000-poison"}
 	tests := []struct {
 		name   string
-		poison func(p *place) table.Op
+		poison func(p *machine) table.Op
 		id     string // where it ends, if not as the key says
 	}{
-		{"an item of another shape", func(*place) table.Op { return table.Put(key, odd{V: 1, ID: key.SK, Tries: "many"}) }, key.SK},
-		{"an item of a later version", func(*place) table.Op { return table.Put(key, odd{V: 2, ID: key.SK}) }, key.SK},
-		{"an item without a name", func(*place) table.Op { return table.Put(key, odd{V: 1}) }, key.SK},
-		{"an item in the wrong place", func(p *place) table.Op {
+		{"an item of another shape", func(*machine) table.Op { return table.Put(key, odd{V: 1, ID: key.SK, Tries: "many"}) }, key.SK},
+		{"an item of a later version", func(*machine) table.Op { return table.Put(key, odd{V: 2, ID: key.SK}) }, key.SK},
+		{"an item without a name", func(*machine) table.Op { return table.Put(key, odd{V: 1}) }, key.SK},
+		{"an item in the wrong place", func(p *machine) table.Op {
 			op := p.linkNotice(1).Op(start(), "wrong")
 			op.Key.SK += "-place"
 			return op
 		}, fmt.Sprintf("%013d-wrong-place", start().UnixMilli())},
-		{"a notice of an unknown kind", func(p *place) table.Op {
+		{"a notice of an unknown kind", func(p *machine) table.Op {
 			n := p.pinNotice()
 			n.Kind = "fax"
 			return n.Op(start(), "x")
 		}, fmt.Sprintf("%013d-x", start().UnixMilli())},
-		{"a notice for an unknown channel", func(p *place) table.Op {
+		{"a notice for an unknown channel", func(p *machine) table.Op {
 			n := p.pinNotice()
 			n.Channel = "pigeon"
 			return n.Op(start(), "x")
 		}, fmt.Sprintf("%013d-x", start().UnixMilli())},
-		{"a notice to no address", func(p *place) table.Op {
+		{"a notice to no address", func(p *machine) table.Op {
 			n := p.pinNotice()
 			n.To = "nobody"
 			return n.Op(start(), "x")
@@ -53,7 +53,7 @@ func TestPoisonDoesNotHoldUpTheOthers(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
+			p := newMachine(t)
 			if err := p.table.Write(t.Context(), tt.poison(p)); err != nil {
 				t.Fatal(err)
 			}
@@ -73,7 +73,7 @@ func TestPoisonDoesNotHoldUpTheOthers(t *testing.T) {
 
 func TestANoticeWithoutItsCountersIsSent(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	full := p.pinNotice()
 	key := notify.Notice{ID: "0001-a"}.Key()
 	if err := p.table.Write(t.Context(), table.Put(key, struct {

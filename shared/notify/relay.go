@@ -1,11 +1,3 @@
-// Package relay passes on what is written in the table: of a notice, where it
-// is, to the topic of those who send them; a public event, whole, to the topic
-// that anybody may subscribe to.
-//
-// A message to the senders only points at the notice, and the table alone knows
-// how it is with it. So a message may come twice, late or in any order, and one
-// that is lost is made again by package overdue.
-
 package notify
 
 import (
@@ -13,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
+	"time"
 
 	"ferry/shared/table"
 )
@@ -43,23 +37,22 @@ const (
 // MaxBatch is the most messages of one Publish.
 const MaxBatch = 10
 
-// Message is one of a topic, with one attribute.
+// TopicMessage is one of a topic, with one attribute.
 type TopicMessage struct{ Body, Attribute, Value string }
 
-// ErrRefused matches a message that the topic would refuse each time, such as
-// one that is too long.
+// ErrRefused matches a message that the topic will always refuse, such as one
+// that is too long.
 var ErrRefused = errors.New("the topic takes no such message")
 
 // Topics is the port to the topics. It is safe for concurrent use.
 type Topics interface {
-	// Publish sends up to MaxBatch messages and returns an error for each,
-	// nil for one that the topic has taken. It may have taken others too. No
-	// message is the reason that another one fails with ErrRefused.
+	// Publish sends up to MaxBatch messages and returns an error for each, nil
+	// for one that was published. One with an error may be published too. A
+	// message never fails with ErrRefused because of another.
 	Publish(ctx context.Context, to Topic, messages []TopicMessage) []error
 }
 
-// Record is an item that was written. Of its fields only those that the item
-// has are not empty.
+// StreamRecord is an item that was written. Fields that the item lacks are empty.
 type StreamRecord struct {
 	Key     table.Key
 	Channel string // of a notice
@@ -71,7 +64,7 @@ type StreamRecord struct {
 // Notice reports whether the item is a notice.
 func (r StreamRecord) Notice() bool { return strings.HasPrefix(r.Key.PK, OutboxPrefix) }
 
-// message is what is published of the record; ok is false if it is nothing.
+// message is what is published for the record; ok is false if that is nothing.
 func (r StreamRecord) message() (to Topic, m TopicMessage, ok bool) {
 	switch {
 	case r.Notice():
@@ -89,32 +82,25 @@ func writable(body string) string {
 	return strings.NewReplacer("\ufffe", `\ufffe`, "\uffff", `\uffff`).Replace(body)
 }
 
-// place is the body of a message that points at a notice.
-type place struct {
+// pointer is the body of a message that points at a notice.
+type pointer struct {
 	PK string `json:"pk"`
 	SK string `json:"sk"`
 }
 
-// The channels, as notices have them. This package does not
-// use theirs: it would take with it all that writes messages.
-const (
-	mailChannel = "mail"
-	smsChannel  = "sms"
-)
-
-// Pointer is the message that leads a sender to a notice. One of an unknown
-// channel goes the way of mails, where it fails and is seen.
+// Pointer is the message that tells a sender where a notice is. A notice of an
+// unknown channel goes the way of mails, where it fails and is seen.
 func Pointer(key table.Key, channel string) TopicMessage {
-	if channel != smsChannel {
-		channel = mailChannel
+	if channel != string(SMS) {
+		channel = string(Mail)
 	}
-	body, _ := json.Marshal(place(key)) // two texts always marshal
+	body, _ := json.Marshal(pointer(key)) // two texts always marshal
 	return TopicMessage{string(body), ChannelAttribute, channel}
 }
 
-// Key is the place that a message points at.
+// PointerKey is the key that a message points at.
 func PointerKey(body string) (table.Key, error) {
-	var p place
+	var p pointer
 	if err := json.Unmarshal([]byte(body), &p); err != nil {
 		return table.Key{}, fmt.Errorf("reading which notice a message is about: %w", err)
 	}
@@ -124,44 +110,133 @@ func PointerKey(body string) (table.Key, error) {
 	return table.Key(p), nil
 }
 
-// Pass publishes what records ask for. It returns an error for each record,
-// nil for those that need no more, and tries all.
+// Relay publishes what was written: for a notice, a pointer to it, to the topic
+// of the senders; for a public event, the event, to the topic that others can
+// subscribe to. It tries all records and returns an error for each, nil if
+// nothing is left to do.
+//
+// A message to the senders only points at the notice, and the table alone knows
+// its state. So a message may come twice, late or in any order, and one that is
+// lost is made again by Remind.
 func Relay(ctx context.Context, topics Topics, records []StreamRecord) []error {
 	errs := make([]error, len(records))
-	waiting := map[Topic]*relayBatch{NoticesTopic: {}, EventsTopic: {}}
-	for i, r := range records {
-		to, m, ok := r.message()
-		if !ok {
-			continue
-		}
-		b := waiting[to]
-		b.add(i, m)
-		if len(b.messages) == MaxBatch {
-			b.publish(ctx, topics, to, errs)
-		}
-	}
 	for _, to := range []Topic{NoticesTopic, EventsTopic} {
-		waiting[to].publish(ctx, topics, to, errs)
+		var messages []TopicMessage
+		var of []int // the records
+		for i, r := range records {
+			if topic, m, ok := r.message(); ok && topic == to {
+				messages, of = append(messages, m), append(of, i)
+			}
+		}
+		for len(messages) > 0 {
+			n := min(len(messages), MaxBatch)
+			for i, err := range topics.Publish(ctx, to, messages[:n]) {
+				errs[of[i]] = err
+			}
+			messages, of = messages[n:], of[n:]
+		}
 	}
 	return errs
 }
 
-// batch is messages that are published together, and the records they are of.
-type relayBatch struct {
-	messages []TopicMessage
-	records  []int
+// MaxDelay is the longest that a queue hides a message.
+const MaxDelay = 12 * time.Hour
+
+// Queue is the port to the queue that a sender's messages come from.
+type Queue interface {
+	// Delay hides a message that was received, named by its receipt, for
+	// some time: at most MaxDelay from when it was received.
+	Delay(ctx context.Context, receipt string, wait time.Duration) error
 }
 
-func (b *relayBatch) add(record int, m TopicMessage) {
-	b.messages, b.records = append(b.messages, m), append(b.records, record)
+// OverdueAge is how long a notice must have been due. A working sender would
+// have dealt with it.
+const OverdueAge = time.Hour
+
+// MaxEnded is the most notices that one run ends: each needs a write, and a run
+// has other things to do. The next run does the rest.
+const MaxEnded = 5000
+
+// RemindReport counts what a run did.
+type RemindReport struct {
+	Pointed int // notices that the senders got another message about
+	Ended   int // notices that were too late to send
 }
 
-func (b *relayBatch) publish(ctx context.Context, topics Topics, to Topic, errs []error) {
-	if len(b.messages) == 0 {
-		return
+// Late is a notice that has been due for long.
+type Late struct {
+	Key    table.Key
+	Notice Notice // zero if the item cannot be read
+}
+
+// Remind sends the senders another message about each overdue notice: the first
+// was lost, or no sender was running. It ends notices that are too late to send:
+// without a sender, nothing else would. It stops at the first error. also adds
+// what is written when a notice fails.
+func Remind(ctx context.Context, t table.Table, topics Topics, now time.Time, also ...Settled) (r RemindReport, err error) {
+	var waiting []TopicMessage
+	for late, err := range Overdue(ctx, t, now, OverdueAge) {
+		switch why := late.over(now); {
+		case err != nil:
+			return r, fmt.Errorf("looking for overdue notices: %w", err)
+		case why == nil: // what cannot be read is for a sender to give up
+			waiting = append(waiting, Pointer(late.Key, string(late.Notice.Channel)))
+		case r.Ended < MaxEnded:
+			r.Ended++
+			n := late.Notice
+			ops := n.failed(now, brief(why)).end(now, also, n.untouched()...)
+			if err := unlessTaken("ending a late notice", t.Write(ctx, ops...)); err != nil {
+				return r, err
+			}
+		}
+		if len(waiting) == MaxBatch {
+			if err := r.point(ctx, topics, waiting); err != nil {
+				return r, err
+			}
+			waiting = nil
+		}
 	}
-	for i, err := range topics.Publish(ctx, to, b.messages) {
-		errs[b.records[i]] = err
+	return r, r.point(ctx, topics, waiting)
+}
+
+func (r *RemindReport) point(ctx context.Context, topics Topics, messages []TopicMessage) error {
+	if len(messages) == 0 {
+		return nil
 	}
-	*b = relayBatch{}
+	if err := errors.Join(topics.Publish(ctx, NoticesTopic, messages)...); err != nil {
+		return fmt.Errorf("pointing at overdue notices: %w", err)
+	}
+	r.Pointed += len(messages)
+	return nil
+}
+
+// Overdue yields the notices that have been due for an age. It reads the whole
+// outbox.
+func Overdue(ctx context.Context, t table.Table, now time.Time, age time.Duration) iter.Seq2[Late, error] {
+	return func(yield func(Late, error) bool) {
+		for item, err := range scan(ctx, t, table.Query{}, partitions(OutboxPrefix)...) {
+			n, unread := read(item)
+			if unread != nil {
+				n = Notice{}
+			}
+			if now.Sub(time.UnixMilli(n.NotBefore)) >= age && !yield(Late{item.Key, n}, err) {
+				return
+			}
+		}
+	}
+}
+
+// over returns why the notice is too late to send: it has expired, or has waited
+// for 90 days without a sender.
+func (l Late) over(now time.Time) error {
+	n := l.Notice
+	switch {
+	case n.ID == "":
+		return nil
+	case n.expired(now):
+		return fmt.Errorf("%w: it has expired", ErrObsolete)
+	case now.Sub(n.since()) >= keepMost:
+		return fmt.Errorf("%w: it has waited too long", ErrObsolete)
+	}
+	return nil
 }

@@ -1,7 +1,9 @@
 package notify
 
 import (
+	"cmp"
 	"fmt"
+	"html"
 	"strings"
 
 	"ferry/shared/auth"
@@ -11,18 +13,14 @@ import (
 
 // letter is what a mail says. Text and HTML are two ways to write it.
 type letter struct {
-	Lang, Subject, Intro string
-	Facts                []fact
-	Colon                string
-	LinkHere, Link       string
-	Button               string
-	NoLogin              string
-	PIN, Valid           string
-	Writes               string
-	Quote                []string // the sender's message, line by line
-	Footer               string
-	Stop                 string
-	Unsubscribe          string // where the recipient ends such mail, or empty
+	phrases
+	Subject, Intro   string
+	Facts            []fact
+	Link, PIN, Valid string
+	Writes           string
+	Quote            []string // the sender's message, line by line
+	Footer           string
+	Unsubscribe      string // where the recipient ends such mail, or empty
 }
 
 type fact struct{ Label, Value string }
@@ -36,17 +34,14 @@ const (
 func linkLetter(n Notice, link string) letter {
 	p, sender := say(n.Lang), n.sender()
 	l := letter{
-		Lang:    p.lang,
-		Subject: subject(p.linkSubject, shorten(sender, longestSender), n.Name),
+		phrases: p,
+		Subject: p.subject(fmt.Sprintf(p.sent(), shorten(sender, longestSender)), n.Name),
 		Intro:   fmt.Sprintf(p.linkIntro, sender),
 		Facts:   n.facts(p),
-		Colon:   p.colon,
-
-		LinkHere: p.linkHere, Link: link, Button: p.download, NoLogin: p.noLogin,
-		Writes: fmt.Sprintf(p.writes, sender),
-		Quote:  quote(n.Message),
-		Footer: fmt.Sprintf(p.linkFooter, sender),
-		Stop:   p.stop,
+		Link:    link,
+		Writes:  fmt.Sprintf(p.writes, sender),
+		Quote:   quote(n.Message),
+		Footer:  fmt.Sprintf(p.linkFooter, sender),
 	}
 	if isAddress(n.ReplyTo) && n.ReplyTo != sender {
 		l.Facts = append([]fact{{p.from, n.ReplyTo}}, l.Facts...)
@@ -66,13 +61,11 @@ func receiptLetter(n Notice) letter {
 		which = fmt.Sprintf(p.sentTo, oneLine(n.Recipient))
 	}
 	return letter{
-		Lang:    p.lang,
-		Subject: subject(p.receiptSubject, n.Name),
+		phrases: p,
+		Subject: p.subject(p.receiptSubject, n.Name),
 		Intro:   p.receiptIntro,
 		Facts:   append(n.facts(p), fact{p.when, p.day(n.Created)}, fact{p.link, which}),
-		Colon:   p.colon,
 		Footer:  p.receiptFooter,
-		Stop:    p.stop,
 	}
 }
 
@@ -80,7 +73,7 @@ func pinLetter(n Notice, pin string) letter {
 	p := say(n.Lang)
 	minutes := (n.Expires - n.Created) / 60
 	return letter{
-		Lang:    p.lang,
+		phrases: p,
 		Subject: p.pinSubject,
 		Intro:   fmt.Sprintf(p.pinIntro, oneLine(n.User)),
 		PIN:     pin,
@@ -89,16 +82,9 @@ func pinLetter(n Notice, pin string) letter {
 	}
 }
 
-// subject is a phrase that ends in a file's name; where that is empty, so is
-// what leads to it.
-func subject(phrase string, values ...string) string {
-	last := len(values) - 1
-	all := make([]any, 0, len(values))
-	for _, v := range values[:last] {
-		all = append(all, v)
-	}
-	all = append(all, display(shorten(oneLine(values[last]), longestName)))
-	return strings.TrimRight(fmt.Sprintf(phrase, all...), ": \u00a0")
+// subject is a phrase and a file's name; without a name there is no colon.
+func (p phrases) subject(phrase, name string) string {
+	return strings.TrimRight(phrase+p.colon+display(shorten(oneLine(name), longestName)), ": \u00a0")
 }
 
 // facts are what both sides want to know of the file.
@@ -110,7 +96,7 @@ func (n Notice) facts(p phrases) []fact {
 	return []fact{size}
 }
 
-// display makes a user's text on one line fit to stand among words of ours.
+// display makes a user's line of text safe to stand among our words.
 func display(s string) string { return isolated(unlinked(s)) }
 
 // quote is the sender's message, line by line.
@@ -131,34 +117,31 @@ func isAddress(s string) bool {
 	return mail.Valid(s) && !strings.ContainsFunc(s, odd)
 }
 
-func (s *Sender) letter(n Notice) (letter, error) {
+func (s *Sender) letter(n Notice) (l letter, err error) {
 	switch n.Kind {
 	case Link:
-		return s.stoppable(n, linkLetter(n, n.link(s.Key))), nil
+		l = linkLetter(n, n.link(s.Key))
 	case Receipt:
-		return s.stoppable(n, receiptLetter(n)), nil
-	case PIN:
+		l = receiptLetter(n)
+	case PIN: // has no unsubscribe link
 		return pinLetter(n, s.Key.PIN(n.Nonce)), nil
+	default:
+		return l, fmt.Errorf("%w: unknown kind %q", ErrPermanent, n.Kind)
 	}
-	return letter{}, fmt.Errorf("%w: unknown kind %q", ErrPermanent, n.Kind)
-}
-
-// stoppable gives the recipient a way to end such mail.
-func (s *Sender) stoppable(n Notice, l letter) letter {
-	l.Unsubscribe = auth.StopLink(n.Base, l.Lang, s.Key.Stop(n.To))
-	return l
+	l.Unsubscribe = auth.StopLink(n.Base, l.lang, s.Key.Stop(n.To))
+	return l, nil
 }
 
 // text is the letter as plain text. Every line of the sender's message begins
-// with "> ", so that none can pass for a line of ours.
+// with "> ", so that none looks like ours.
 func (l letter) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n", l.Intro)
 	for _, f := range l.Facts {
-		fmt.Fprintf(&b, "%s%s%s\n", f.Label, l.Colon, f.Value)
+		fmt.Fprintf(&b, "%s%s%s\n", f.Label, l.colon, f.Value)
 	}
 	if l.Link != "" {
-		fmt.Fprintf(&b, "\n%s\n%s\n\n%s\n", l.LinkHere, l.Link, l.NoLogin)
+		fmt.Fprintf(&b, "\n%s\n%s\n\n%s\n", l.linkHere, l.Link, l.noLogin)
 	}
 	if l.PIN != "" {
 		fmt.Fprintf(&b, "%s\n\n%s\n", l.PIN, l.Valid)
@@ -168,7 +151,7 @@ func (l letter) text() string {
 	}
 	fmt.Fprintf(&b, "\n-- \n%s\n", l.Footer)
 	if l.Unsubscribe != "" {
-		fmt.Fprintf(&b, "\n%s%s\n%s\n", l.Stop, strings.TrimRight(l.Colon, " "), l.Unsubscribe)
+		fmt.Fprintf(&b, "\n%s%s\n%s\n", l.stop, strings.TrimRight(l.colon, " "), l.Unsubscribe)
 	}
 	return b.String()
 }
@@ -198,7 +181,7 @@ func linkTextOf(n Notice, link string, longest int, spell func(string) string) s
 	sender, name, message := n.sender(), said(shorten(oneLine(n.Name), longest)), said(n.Message)
 	text := fmt.Sprintf(p.shared, sender, name)
 	if name == "" || longest == 0 { // no name, or no room for one
-		text = fmt.Sprintf(p.sharedShort, sender)
+		text = fmt.Sprintf(p.sent()+":", sender)
 	}
 	text += " " + link
 	if message != "" {
@@ -223,3 +206,85 @@ func (n Notice) sender() string {
 	}
 	return display(name)
 }
+
+// html is the letter in HTML. Styles are set on each element, as many mail
+// programs know no others, and nothing is fetched. On phones that know more, facts
+// stand below their labels, so that no address is split. It uses no template
+// package: that would make each program a third larger.
+func (l letter) html() string {
+	var m markup
+	m.add(htmlHead, l.lang, l.Subject, l.Intro)
+	if len(l.Facts) > 0 {
+		m.add(`<table role="presentation" cellpadding="0" cellspacing="0" style="margin: 0 0 24px; border-collapse: collapse;">` + "\n")
+		for _, f := range l.Facts {
+			m.add(htmlFact, f.Label+l.colon, f.Value)
+		}
+		m.add("</table>\n")
+	}
+	if l.Link != "" {
+		m.add(htmlLink, l.Link, l.download, l.Link, l.Link, l.noLogin)
+	}
+	if l.PIN != "" {
+		m.add(htmlPIN, l.PIN, l.Valid)
+	}
+	if len(l.Quote) > 0 {
+		m.add(htmlWrites, l.Writes)
+		for _, line := range l.Quote {
+			m.add(`<div dir="auto">%s</div>`+"\n", cmp.Or(line, "\u00a0")) // which gives an empty line its height
+		}
+		m.add("</blockquote>\n")
+	}
+	m.add(`<p style="margin: 0; padding-top: 16px; border-top: 1px solid #888888; font-size: 14px;">%s</p>`+"\n", l.Footer)
+	if l.Unsubscribe != "" {
+		m.add(`<p style="margin: 16px 0 0; font-size: 14px;"><a href="%s">%s</a></p>`+"\n", l.Unsubscribe, l.stop)
+	}
+	m.add("</div>\n</body>\n</html>\n")
+	return m.String()
+}
+
+// markup is HTML under construction.
+type markup struct{ strings.Builder }
+
+// add writes a constant format; each value takes the place of a %s, as text.
+func (m *markup) add(format string, values ...string) {
+	escaped := make([]any, len(values))
+	for i, v := range values {
+		escaped[i] = html.EscapeString(v)
+	}
+	fmt.Fprintf(m, format, escaped...)
+}
+
+const (
+	htmlHead = `<!doctype html>
+<html lang="%s" dir="ltr">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="supported-color-schemes" content="light dark">
+<meta name="format-detection" content="telephone=no, date=no, address=no, email=no, url=no">
+<title>%s</title>
+<style>
+:root { color-scheme: light dark; supported-color-schemes: light dark; }
+@media (max-width: 480px) { .label, .value { display: block; padding: 0 !important } .value { padding-bottom: 8px !important } }
+</style>
+</head>
+<body style="margin: 0; padding: 24px; font-family: system-ui, -apple-system, 'Segoe UI', Roboto, Arial, sans-serif; font-size: 16px; line-height: 1.5;">
+<div style="max-width: 560px; margin: 0 auto; word-break: break-word; overflow-wrap: anywhere;">
+<p style="margin: 0 0 16px; font-size: 18px;">%s</p>
+`
+	htmlFact = `<tr><td class="label" style="padding: 2px 16px 2px 0; vertical-align: top; word-break: normal; overflow-wrap: normal;">%s</td>` +
+		`<td class="value" style="padding: 2px 0; vertical-align: top;"><strong style="font-weight: 600;">%s</strong></td></tr>
+`
+	htmlLink = `<table role="presentation" cellpadding="0" cellspacing="0" style="margin: 0 0 16px;"><tr><td style="border-radius: 6px; background: #1a5fb4; mso-padding-alt: 12px 24px;">` +
+		`<a href="%s" style="display: inline-block; padding: 12px 24px; border-radius: 6px; background: #1a5fb4; color: #ffffff; text-decoration: none; font-weight: 600;">%s</a></td></tr></table>
+<p style="margin: 0 0 8px; font-size: 14px;"><a href="%s">%s</a></p>
+<p style="margin: 0 0 24px; font-size: 14px;">%s</p>
+`
+	htmlPIN = `<p style="margin: 0 0 16px; font-family: ui-monospace, Menlo, Consolas, monospace; font-size: 32px; font-weight: 700; letter-spacing: 4px; word-break: normal; overflow-wrap: normal;">%s</p>
+<p style="margin: 0 0 24px;">%s</p>
+`
+	htmlWrites = `<p style="margin: 0 0 8px;">%s</p>
+<blockquote style="margin: 0 0 24px; padding: 4px 0 4px 16px; border-left: 3px solid #888888;">
+`
+)

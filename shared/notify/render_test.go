@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"ferry/shared/blob"
-	"ferry/shared/files"
 
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
@@ -42,7 +41,7 @@ func TestMessagesInEachLanguage(t *testing.T) {
 	for _, lang := range api.Languages() {
 		t.Run(lang, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
+			p := newMachine(t)
 			link := p.linkNotice(42)
 			link.Lang, link.Name, link.Message = lang, "Résumé & plans 2026.pdf", "Hello Ann,\n\nthis is <the> file.\nSee you"
 			p.put(t, link)
@@ -135,7 +134,7 @@ func TestDatesForPeople(t *testing.T) {
 // sendOne delivers one notice to the inbox and returns what arrived.
 func sendOne(t *testing.T, change func(*notify.Notice)) (subject, text, html string) {
 	t.Helper()
-	p := newPlace(t)
+	p := newMachine(t)
 	n := p.linkNotice(1)
 	change(&n)
 	p.put(t, n)
@@ -256,7 +255,7 @@ func TestALongNameIsShortenedInTheSubjectAlone(t *testing.T) {
 
 func TestThePINIsTheNoncesOwnAndNotInTheSubject(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	p.put(t, p.pinNotice())
 	pass(t, p.sender(t, nil))
 	got := p.received(t)
@@ -276,7 +275,7 @@ func TestAReceiptSaysWhoseLinkWasUsed(t *testing.T) {
 		"ann@example.com": "\nLink: sent to ann@example.com\n",
 		"+393331234567":   "\nLink: sent to +393331234567\n",
 	} {
-		p := newPlace(t)
+		p := newMachine(t)
 		n := p.receiptNotice(1)
 		n.Recipient, n.Name = recipient, "evil.com"
 		p.put(t, n)
@@ -291,7 +290,7 @@ func TestAReceiptSaysWhoseLinkWasUsed(t *testing.T) {
 
 func TestAMailSaysHowToEndSuchMail(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	for _, n := range []notify.Notice{p.linkNotice(1), p.receiptNotice(1), p.pinNotice()} {
 		sent := &lastMail{}
 		p.put(t, n)
@@ -343,16 +342,6 @@ func TestAMailFetchesNothing(t *testing.T) {
 	for _, bad := range []string{"<img", "<link", "<script", "<iframe", "<style>@", "url(", "src=\""} {
 		if strings.Contains(page, bad) {
 			t.Errorf("%q is in %s", bad, page)
-		}
-	}
-}
-
-func TestTheFileIsLookedForWhereItIsKept(t *testing.T) {
-	t.Parallel()
-	for _, area := range []blob.Area{blob.Files, blob.Backup} {
-		n := notify.Notice{Area: area, Owner: "demo", File: 123}
-		if got, want := notify.FileKey(n), files.Key(area, "demo", 123); got != want {
-			t.Errorf("got %v, want %v", got, want)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 func TestAServerThatHangsHoldsUpNeitherShutdownNorTextMessages(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	srv := smtptest.Start(t, smtptest.Options{Silent: true})
 	mailNotice := p.put(t, p.linkNotice(1))
 	text := p.linkNotice(2)
@@ -59,20 +59,19 @@ func until(t *testing.T, ok func() bool) {
 
 func TestRunSendsWhatComesAndEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	s := p.sender(t, nil)
 	before := p.put(t, p.linkNotice(1)) // from before a restart
-	wake := notify.NewWake()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.Run(ctx, wake)
+		s.Run(ctx)
 	}()
 	until(t, func() bool { _, there := p.stored(t, before); return !there })
 	after := p.put(t, p.linkNotice(2))
 	for range 10 {
-		wake.Signal() // never blocks
+		s.Wake() // never blocks
 	}
 	until(t, func() bool { _, there := p.stored(t, after); return !there })
 	cancel()
@@ -84,7 +83,7 @@ func TestRunSendsWhatComesAndEndsWithItsContext(t *testing.T) {
 
 func TestRunTriesAgainWhenTheNextNoticeIsDue(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	p.clock.t = time.Now() // so that Run's pauses and the clock agree
 	n := p.linkNotice(1)
 	n = p.put(t, n)
@@ -98,7 +97,7 @@ func TestRunTriesAgainWhenTheNextNoticeIsDue(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.Run(ctx, nil)
+		s.Run(ctx)
 	}()
 	until(t, func() bool { _, there := p.stored(t, n); return !there })
 	cancel()
@@ -116,7 +115,7 @@ func (s impatient) Send(ctx context.Context, m mail.Message) (string, error) {
 
 func TestAPassDoesNotWaitForAHungServerMoreThanOnce(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	srv := smtptest.Start(t, smtptest.Options{Silent: true})
 	const total = 4 * notify.Parallel
 	all := make([]notify.Notice, total)
@@ -166,7 +165,7 @@ func TestRunHoldsNothingUpForWhatTakesLong(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
+			p := newMachine(t)
 			var slow []notify.Notice
 			for i := range tt.stuck {
 				n := p.linkNotice(int64(i + 1))
@@ -176,12 +175,11 @@ func TestRunHoldsNothingUpForWhatTakesLong(t *testing.T) {
 			}
 			goOn := make(chan struct{})
 			s := p.sender(t, stuck{p.inbox.Mail(), goOn})
-			wake := notify.NewWake()
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
-				s.Run(ctx, wake)
+				s.Run(ctx)
 			}()
 			defer func() { close(goOn); cancel(); <-done }()
 			until(t, func() bool { n, _ := p.stored(t, slow[0]); return n.Sending })
@@ -190,7 +188,7 @@ func TestRunHoldsNothingUpForWhatTakesLong(t *testing.T) {
 				quick.To = "+393331234567"
 			}
 			quick = p.put(t, quick)
-			wake.Signal()
+			s.Wake()
 			until(t, func() bool { _, there := p.stored(t, quick); return !there })
 			if n, there := p.stored(t, slow[0]); !there || !n.Sending || n.Tries != 1 {
 				t.Errorf("what takes long was not waited for: %+v, %v", n, there)
@@ -201,7 +199,7 @@ func TestRunHoldsNothingUpForWhatTakesLong(t *testing.T) {
 
 func TestRunTriesAgainWhatHasFailedWhileOthersAreUnderWay(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	p.clock.t = time.Now() // so that Run's pauses and the clock agree
 	slow, failing := p.linkNotice(1), p.linkNotice(2)
 	slow.To, failing.To = "stuck@example.com", "failing@example.com"
@@ -213,7 +211,7 @@ func TestRunTriesAgainWhatHasFailedWhileOthersAreUnderWay(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.Run(ctx, nil)
+		s.Run(ctx)
 	}()
 	until(t, func() bool { _, there := p.stored(t, failing); return !there })
 	close(goOn)

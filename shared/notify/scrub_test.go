@@ -10,7 +10,7 @@ import (
 
 func TestTheLogHoldsNoSecretAndNoWholeAddress(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	token, pin := p.key.Recipient("files", "demo", 1, onlyID()), p.key.PIN("nonce")
 	link := base + "/download/file?lang=en&k=" + token
 	for _, tt := range []struct {

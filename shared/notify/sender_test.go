@@ -43,7 +43,7 @@ func freeAddress(t *testing.T) string {
 
 func TestANoticeIsSentOnceAndLeavesTheOutbox(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	srv := smtptest.Start(t, smtptest.Options{})
 	n := p.put(t, p.linkNotice(1))
 	s := p.sender(t, smtpSender(t, srv.Address))
@@ -61,7 +61,7 @@ func TestANoticeIsSentOnceAndLeavesTheOutbox(t *testing.T) {
 
 func TestAReplyAddressThatIsNoneIsLeftOut(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	srv := smtptest.Start(t, smtptest.Options{})
 	n := p.linkNotice(1)
 	n.ReplyTo = "a@example.org\r\nBcc: spy@example.org"
@@ -74,7 +74,7 @@ func TestAReplyAddressThatIsNoneIsLeftOut(t *testing.T) {
 
 func TestTwoSendersAtOnceSendEachNoticeOnce(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	srv := smtptest.Start(t, smtptest.Options{})
 	const total = 3 * notify.Batch / 2
 	for i := range total {
@@ -108,7 +108,7 @@ func TestTwoSendersAtOnceSendEachNoticeOnce(t *testing.T) {
 
 func TestMoreThanABatchIsDueAgainAtOnce(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	count := map[string]int{} // by shard
 	for i := int64(1); len(count) == 0 || slices.Max(slices.Collect(maps.Values(count))) <= notify.Batch; i++ {
 		count[p.put(t, p.linkNotice(i)).Key().PK]++
@@ -128,7 +128,7 @@ func TestASenderThatDiedAfterItsClaimIsSucceededWhenTheLeaseEnds(t *testing.T) {
 	for _, sent := range []bool{false, true} {
 		t.Run(fmt.Sprintf("the message was sent: %v", sent), func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
+			p := newMachine(t)
 			n := p.put(t, p.linkNotice(1))
 			dead := p.sender(t, nil)
 			if mine, err := dead.Claim(t.Context(), n); err != nil || !mine {
@@ -161,7 +161,7 @@ func TestASenderThatDiedAfterItsClaimIsSucceededWhenTheLeaseEnds(t *testing.T) {
 
 func TestAClaimIsForOneSenderAlone(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	n := p.put(t, p.linkNotice(1))
 	s := p.sender(t, nil)
 	for i, want := range []bool{true, false} {
@@ -188,7 +188,7 @@ func TestASenderThatComesBackAfterItsLeaseChangesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
+			p := newMachine(t)
 			n := p.put(t, p.linkNotice(1))
 			s := p.sender(t, nil)
 			for range 2 { // the claim of the late one, and that of its successor
@@ -202,7 +202,7 @@ func TestASenderThatComesBackAfterItsLeaseChangesNothing(t *testing.T) {
 			want, _ := p.stored(t, n)
 			late := n
 			late.Tries = 1
-			if err := s.Settle(t.Context(), late, outcome); err != nil {
+			if err := s.Mark(t.Context(), late, outcome); err != nil {
 				t.Error(err)
 			}
 			if got, _ := p.stored(t, n); got != want || len(p.failed(t)) != 0 {
@@ -214,7 +214,7 @@ func TestASenderThatComesBackAfterItsLeaseChangesNothing(t *testing.T) {
 
 func TestAMailServerThatWasDownGetsTheMailLater(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	address := freeAddress(t)
 	s := p.sender(t, smtpSender(t, address))
 	n := p.put(t, p.linkNotice(1)) // the upload is done, whatever the server does
@@ -261,7 +261,7 @@ func TestRetriesAreSpreadAndNeverFurtherApartThanAnHour(t *testing.T) {
 
 func TestANoticeIsGivenUpAfterADay(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	s := p.sender(t, smtpSender(t, freeAddress(t)))
 	n := p.put(t, p.linkNotice(1))
 	tries := 0
@@ -290,21 +290,21 @@ func TestWhatIsOverIsNotSent(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
-		change func(t *testing.T, p *place, n notify.Notice)
+		change func(t *testing.T, p *machine, n notify.Notice)
 		kind   notify.Kind
 	}{
-		{"when the link has expired", func(t *testing.T, p *place, n notify.Notice) {
+		{"when the link has expired", func(t *testing.T, p *machine, n notify.Notice) {
 			p.clock.advance(7 * 24 * time.Hour)
 		}, notify.Link},
-		{"when the PIN has expired", func(t *testing.T, p *place, n notify.Notice) {
+		{"when the PIN has expired", func(t *testing.T, p *machine, n notify.Notice) {
 			p.clock.advance(15 * time.Minute)
 		}, notify.PIN},
-		{"when the file was removed", func(t *testing.T, p *place, n notify.Notice) {
+		{"when the file was removed", func(t *testing.T, p *machine, n notify.Notice) {
 			if err := p.table.Write(t.Context(), table.Delete(files.Key(n.Area, n.Owner, n.File))); err != nil {
 				t.Fatal(err)
 			}
 		}, notify.Link},
-		{"when the file's own time is over", func(t *testing.T, p *place, n notify.Notice) {
+		{"when the file's own time is over", func(t *testing.T, p *machine, n notify.Notice) {
 			key := files.Key(n.Area, n.Owner, n.File)
 			if err := p.table.Write(t.Context(), table.Update(key).Set("expires", p.clock.now().Unix())); err != nil {
 				t.Fatal(err)
@@ -314,7 +314,7 @@ func TestWhatIsOverIsNotSent(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
+			p := newMachine(t)
 			n := p.linkNotice(1)
 			if tt.kind == notify.PIN {
 				n = p.pinNotice()
@@ -340,7 +340,7 @@ func TestWhatIsOverIsNotSent(t *testing.T) {
 
 func TestAPINIsSentUntilItsLastSecond(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	p.put(t, p.pinNotice())
 	p.clock.advance(15*time.Minute - time.Second)
 	if sent, _ := pass(t, p.sender(t, nil)); sent != 1 {
@@ -350,7 +350,7 @@ func TestAPINIsSentUntilItsLastSecond(t *testing.T) {
 
 func TestARefusalForGoodIsKeptForTheOperator(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	srv := smtptest.Start(t, smtptest.Options{Replies: map[string]string{"RCPT": "550 5.1.1 no such user"}})
 	n := p.put(t, p.linkNotice(1))
 	s := p.sender(t, smtpSender(t, srv.Address))
@@ -367,7 +367,7 @@ func TestARefusalForGoodIsKeptForTheOperator(t *testing.T) {
 
 func TestWithoutAProviderTheNoticeFailsForGood(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	n := p.linkNotice(1)
 	n.Channel, n.To = notify.SMS, "+393331234567"
 	p.put(t, n)

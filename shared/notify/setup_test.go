@@ -76,8 +76,8 @@ func testKey(t *testing.T) auth.LinkKey {
 	return key
 }
 
-// place is a machine: a table on disk, a clock and an inbox.
-type place struct {
+// machine is a table on disk, a clock and an inbox.
+type machine struct {
 	path  string
 	table *sqlite.DB
 	clock *clock
@@ -87,15 +87,15 @@ type place struct {
 	made  int
 }
 
-func newPlace(t *testing.T) *place {
+func newMachine(t *testing.T) *machine {
 	t.Helper()
-	p := &place{path: filepath.Join(t.TempDir(), "ferry.db"), clock: &clock{t: start()}, log: &buffer{}, key: testKey(t)}
+	p := &machine{path: filepath.Join(t.TempDir(), "ferry.db"), clock: &clock{t: start()}, log: &buffer{}, key: testKey(t)}
 	p.table = p.open(t)
 	p.inbox = inbox.New(p.table, p.clock.now)
 	return p
 }
 
-func (p *place) open(t *testing.T) *sqlite.DB {
+func (p *machine) open(t *testing.T) *sqlite.DB {
 	t.Helper()
 	db, err := sqlite.Open(p.path, sqlite.Options{NoSync: true})
 	if err != nil {
@@ -106,12 +106,12 @@ func (p *place) open(t *testing.T) *sqlite.DB {
 }
 
 // sender returns a Sender of mails by m, to the inbox if that is nil.
-func (p *place) sender(t *testing.T, m mail.Sender) *notify.Sender {
+func (p *machine) sender(t *testing.T, m mail.Sender) *notify.Sender {
 	t.Helper()
 	return p.senderOn(t, p.table, m, p.inbox.SMS())
 }
 
-func (p *place) senderOn(t *testing.T, tab table.Table, m mail.Sender, s sms.Sender) *notify.Sender {
+func (p *machine) senderOn(t *testing.T, tab table.Table, m mail.Sender, s sms.Sender) *notify.Sender {
 	t.Helper()
 	if m == nil {
 		m = p.inbox.Mail()
@@ -127,7 +127,7 @@ func (p *place) senderOn(t *testing.T, tab table.Table, m mail.Sender, s sms.Sen
 }
 
 // linkNotice is a notice of a file of demo's that is there for a week.
-func (p *place) linkNotice(id int64) notify.Notice {
+func (p *machine) linkNotice(id int64) notify.Notice {
 	return notify.Notice{
 		Kind: notify.Link, Channel: notify.Mail, To: "ann@example.com", Lang: "en", Base: base,
 		Expires: p.clock.now().Add(7 * 24 * time.Hour).Unix(),
@@ -136,14 +136,14 @@ func (p *place) linkNotice(id int64) notify.Notice {
 	}
 }
 
-func (p *place) pinNotice() notify.Notice {
+func (p *machine) pinNotice() notify.Notice {
 	return notify.Notice{
 		Kind: notify.PIN, Channel: notify.Mail, To: "demo@example.net", Lang: "en", Base: base,
 		Expires: p.clock.now().Add(15 * time.Minute).Unix(), User: "demo", Nonce: "nonce",
 	}
 }
 
-func (p *place) receiptNotice(id int64) notify.Notice {
+func (p *machine) receiptNotice(id int64) notify.Notice {
 	return notify.Notice{
 		Kind: notify.Receipt, Channel: notify.Mail, To: "demo@example.net", Lang: "en", Base: base,
 		Owner: "demo", Area: blob.Files, File: id, Name: "report.pdf", Length: 1_500_000, Recipient: "ann@example.com",
@@ -152,7 +152,7 @@ func (p *place) receiptNotice(id int64) notify.Notice {
 
 // put writes the file's record and the notice in one transaction, as an
 // upload does, and returns the notice as stored.
-func (p *place) put(t *testing.T, n notify.Notice) notify.Notice {
+func (p *machine) put(t *testing.T, n notify.Notice) notify.Notice {
 	t.Helper()
 	p.made++
 	op := n.Op(p.clock.now(), fmt.Sprintf("%06d", p.made))
@@ -180,7 +180,7 @@ func pass(t *testing.T, s *notify.Sender) (sent int, next time.Time) {
 	return sent, next
 }
 
-func (p *place) received(t *testing.T) []inbox.Message {
+func (p *machine) received(t *testing.T) []inbox.Message {
 	t.Helper()
 	messages, err := p.inbox.List(t.Context(), inbox.MaxList)
 	if err != nil {
@@ -189,7 +189,7 @@ func (p *place) received(t *testing.T) []inbox.Message {
 	return messages
 }
 
-func (p *place) failed(t *testing.T) []notify.Notice {
+func (p *machine) failed(t *testing.T) []notify.Notice {
 	t.Helper()
 	var failed []notify.Notice
 	for n, err := range notify.GivenUp(t.Context(), p.table) {
@@ -202,7 +202,7 @@ func (p *place) failed(t *testing.T) []notify.Notice {
 }
 
 // stored returns the notice as it is in the outbox now.
-func (p *place) stored(t *testing.T, n notify.Notice) (notify.Notice, bool) {
+func (p *machine) stored(t *testing.T, n notify.Notice) (notify.Notice, bool) {
 	t.Helper()
 	var now notify.Notice
 	err := p.table.Get(t.Context(), n.Key(), &now)
@@ -213,11 +213,11 @@ func (p *place) stored(t *testing.T, n notify.Notice) (notify.Notice, bool) {
 }
 
 // waiting counts what is in the outbox.
-func (p *place) waiting(t *testing.T) int {
+func (p *machine) waiting(t *testing.T) int {
 	t.Helper()
 	count := 0
-	for shard := range notify.Shards {
-		page, err := p.table.Query(t.Context(), table.Query{PK: notify.Partition(shard), Limit: table.MaxPage})
+	for _, pk := range notify.Partitions(notify.OutboxPrefix) {
+		page, err := p.table.Query(t.Context(), table.Query{PK: pk, Limit: table.MaxPage})
 		if err != nil {
 			t.Fatal(err)
 		}

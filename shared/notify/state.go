@@ -32,92 +32,96 @@ func (n Notice) State() State {
 	return Queued
 }
 
-// Settled returns what else is written in the transaction that ends a notice
-// of kind Link as Sent or Failed. It may be called several times for one
-// notice: feedback can end as failed what was sent.
+// Settled returns what else is written in the transaction that ends a notice of
+// kind Link as Sent or Failed. It may be called twice for one notice: feedback
+// can turn Sent into Failed.
 type Settled func(n Notice, s State) []table.Op
 
-func (f Settled) ops(n Notice) []table.Op {
-	if f == nil || n.Kind != Link || n.V != layout {
-		return nil
+// settled returns what else is written when the notice ends.
+func (n Notice) settled(all []Settled) (ops []table.Op) {
+	for _, f := range all {
+		if f != nil && n.Kind == Link && n.V == layout {
+			ops = append(ops, f(n, n.Outcome)...)
+		}
 	}
-	return f(n, n.Outcome)
+	return ops
 }
 
 const (
-	// What is known of a settled notice stays as long as its file, within bounds.
+	// What is known of a notice that has ended stays as long as its file, within bounds.
 	keepLeast = 3 * 24 * time.Hour
 	keepMost  = 90 * 24 * time.Hour
 )
 
-// keep is the operation that stores a settled notice.
+// keep is the operation that stores a notice that has ended.
 func (n Notice) keep(now time.Time) table.Op {
-	until := now.Add(keepMost)
-	if expires := time.Unix(n.Expires, 0); n.Expires != 0 && expires.Before(until) {
-		until = expires
+	until := now.Add(keepMost).Unix()
+	if n.Expires != 0 {
+		until = min(until, max(n.Expires, now.Add(keepLeast).Unix()))
 	}
-	if least := now.Add(keepLeast); until.Before(least) {
-		until = least
-	}
-	return table.Put(settledKey(n.ID), n).Expire(until)
+	return table.Put(endedKey(n.ID), n).Expire(time.Unix(until, 0))
 }
 
-func settledKey(id string) table.Key { return table.Key{PK: "notice#" + id, SK: "notice"} }
+func endedKey(id string) table.Key { return table.Key{PK: "notice#" + id, SK: "notice"} }
 
 func failedKey(id string) table.Key { return table.Key{PK: failedPartition, SK: id} }
 
-// idsPerCall is of how many notices one call to the table reads the states.
+// idsPerCall is how many notices' states one call to the table reads.
 const idsPerCall = table.MaxKeys / 3
 
-// States returns the notices with these IDs as they are now, in this order,
-// without those of which nothing is known any more. One call to the table for
-// each 33, and one more if some of these are not found.
+// States returns the notices with these IDs as they are now, in this order. Those
+// that are no longer known are left out. It makes one call to the table for each
+// 33, and one more if some of these are not found.
 func States(ctx context.Context, t table.Table, ids []string) ([]Notice, error) {
 	var all []Notice
-	for len(ids) > 0 {
-		count := min(len(ids), idsPerCall)
-		some, err := states(ctx, t, ids[:count])
+	for some := range slices.Chunk(ids, idsPerCall) {
+		items, err := lookUp(ctx, t, some...)
 		if err != nil {
 			return nil, err
 		}
-		all, ids = append(all, some...), ids[count:]
+		for three := range slices.Chunk(items, 3) {
+			n, err := latest(three)
+			if err != nil {
+				return nil, err
+			}
+			if n.ID != "" {
+				all = append(all, n)
+			}
+		}
 	}
 	return all, nil
 }
 
-// lookUp returns three items for each ID: where the notice is while it waits,
-// when it was given up, and when it was settled otherwise. It may move from one
-// to another while they are read, each at a moment of its own, and be missed in
-// all; what is not found is therefore looked for once more.
+// lookUp returns three items for each ID: the notice that waits, that was given
+// up, or that ended otherwise. The three are not read at the same moment, so one
+// that moves meanwhile can be missed in all of them: what is not found is read
+// once more.
 func lookUp(ctx context.Context, t table.Table, ids ...string) ([]table.Item, error) {
-	items, err := places(ctx, t, ids)
+	items, err := readThree(ctx, t, ids)
 	if err != nil {
 		return nil, err
 	}
 	var missing []string
 	var at []int
 	for i, id := range ids {
-		if three := items[3*i : 3*i+3]; !slices.ContainsFunc(three, table.Item.Found) {
+		if !slices.ContainsFunc(items[3*i:3*i+3], table.Item.Found) {
 			missing, at = append(missing, id), append(at, 3*i)
 		}
 	}
-	again, err := places(ctx, t, missing)
-	if err != nil {
-		return nil, err
+	again, err := readThree(ctx, t, missing)
+	for i, first := range at[:len(again)/3] {
+		copy(items[first:], again[3*i:3*i+3])
 	}
-	for i, place := range at {
-		copy(items[place:], again[3*i:3*i+3])
-	}
-	return items, nil
+	return items, err
 }
 
-func places(ctx context.Context, t table.Table, ids []string) ([]table.Item, error) {
+func readThree(ctx context.Context, t table.Table, ids []string) ([]table.Item, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
 	var keys []table.Key
 	for _, id := range ids {
-		keys = append(keys, Notice{ID: id}.Key(), failedKey(id), settledKey(id))
+		keys = append(keys, Notice{ID: id}.Key(), failedKey(id), endedKey(id))
 	}
 	items, err := t.GetMany(ctx, keys...)
 	if err != nil {
@@ -126,25 +130,7 @@ func places(ctx context.Context, t table.Table, ids []string) ([]table.Item, err
 	return items, nil
 }
 
-func states(ctx context.Context, t table.Table, ids []string) ([]Notice, error) {
-	items, err := lookUp(ctx, t, ids...)
-	if err != nil {
-		return nil, err
-	}
-	var found []Notice
-	for i := range ids {
-		n, err := latest(items[3*i : 3*i+3])
-		if err != nil {
-			return nil, err
-		}
-		if n.ID != "" {
-			found = append(found, n)
-		}
-	}
-	return found, nil
-}
-
-// latest is the last of the items that was found.
+// latest returns the last of the items that was found.
 func latest(items []table.Item) (n Notice, err error) {
 	for _, item := range slices.Backward(items) {
 		if !item.Found() {

@@ -9,13 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/files"
 	"ferry/shared/table"
 
 	"ferry/shared/notify"
 )
 
 // state returns what is known of one notice.
-func (p *place) state(t *testing.T, id string) notify.Notice {
+func (p *machine) state(t *testing.T, id string) notify.Notice {
 	t.Helper()
 	all, err := notify.States(t.Context(), p.table, []string{id})
 	if err != nil {
@@ -29,7 +30,7 @@ func (p *place) state(t *testing.T, id string) notify.Notice {
 
 func TestAStateFollowsTheNotice(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	n := p.put(t, p.linkNotice(1))
 	if got := p.state(t, n.ID); got.State() != notify.Queued || got.Tries != 0 {
 		t.Errorf("at first: %+v", got)
@@ -58,16 +59,16 @@ func TestWhatFailsIsShownAsFailed(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
-		change func(t *testing.T, p *place, n notify.Notice)
+		change func(t *testing.T, p *machine, n notify.Notice)
 		says   string
 	}{
-		{"when the address is suppressed", func(t *testing.T, p *place, n notify.Notice) {
+		{"when the address is suppressed", func(t *testing.T, p *machine, n notify.Notice) {
 			if err := p.table.Write(t.Context(), notify.Suppress(n.To, notify.AddressBounced, "", p.clock.now())); err != nil {
 				t.Fatal(err)
 			}
 		}, "the notice cannot be delivered: the address takes no mail from here: it bounced"},
-		{"when the file has gone before", func(t *testing.T, p *place, n notify.Notice) {
-			if err := p.table.Write(t.Context(), table.Delete(notify.FileKey(n))); err != nil {
+		{"when the file has gone before", func(t *testing.T, p *machine, n notify.Notice) {
+			if err := p.table.Write(t.Context(), table.Delete(files.Key(n.Area, n.Owner, n.File))); err != nil {
 				t.Fatal(err)
 			}
 		}, "the notice is obsolete: the file was removed"},
@@ -75,7 +76,7 @@ func TestWhatFailsIsShownAsFailed(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
+			p := newMachine(t)
 			n := p.put(t, p.linkNotice(1))
 			tt.change(t, p, n)
 			pass(t, p.sender(t, nil))
@@ -91,23 +92,23 @@ func TestWhatFailsIsShownAsFailed(t *testing.T) {
 // owner, in any order, and after one of these was ended.
 func TestASuppressedAddressGetsNothingButThePINsOfWhoOnlyStoppedNotices(t *testing.T) {
 	t.Parallel()
-	type step = func(p *place, address string) error
+	type step = func(p *machine, address string) error
 	add := func(why notify.SuppressReason) step {
-		return func(p *place, address string) error {
+		return func(p *machine, address string) error {
 			return p.table.Write(t.Context(), notify.Suppress(strings.ToUpper(address), why, "", start()))
 		}
 	}
-	undo := func(p *place, address string) error {
+	undo := func(p *machine, address string) error {
 		_, err := notify.ResumeMail(t.Context(), p.table, address)
 		return err
 	}
-	allow := func(p *place, address string) error {
+	allow := func(p *machine, address string) error {
 		_, _, err := notify.AllowMail(t.Context(), p.table, address)
 		return err
 	}
 	bounced, complained, stopped := add(notify.AddressBounced), add(notify.AddressComplained), add(notify.AddressStopped)
 	old := func(reason string) step {
-		return func(p *place, address string) error {
+		return func(p *machine, address string) error {
 			return p.table.Write(t.Context(), table.Put(notify.SuppressedKey(address), struct {
 				V      int64  `json:"v"`
 				To     string `json:"to"`
@@ -144,7 +145,7 @@ func TestASuppressedAddressGetsNothingButThePINsOfWhoOnlyStoppedNotices(t *testi
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
+			p := newMachine(t)
 			all := []notify.Notice{p.put(t, p.linkNotice(1)), p.put(t, p.pinNotice())}
 			for _, step := range tt.steps {
 				for _, n := range all {
@@ -167,7 +168,7 @@ func TestASuppressedAddressGetsNothingButThePINsOfWhoOnlyStoppedNotices(t *testi
 
 func TestATextMessageGoesToASuppressedMailAddressesOwner(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	n := p.linkNotice(1)
 	n.Channel, n.To = notify.SMS, "+393331234567"
 	p.put(t, n)
@@ -181,7 +182,7 @@ func TestATextMessageGoesToASuppressedMailAddressesOwner(t *testing.T) {
 
 func TestOfAPINNothingStaysWhenItWasSent(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	n := p.put(t, p.pinNotice())
 	pass(t, p.sender(t, nil))
 	if got := p.state(t, n.ID); len(p.received(t)) != 1 || got.ID != "" {
@@ -191,7 +192,7 @@ func TestOfAPINNothingStaysWhenItWasSent(t *testing.T) {
 
 func TestStatesComeInTheOrderAskedForAndLeaveOutTheUnknown(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	var ids, want []string
 	for i := range 70 { // more than one call takes
 		ids = append(ids, fmt.Sprintf("nobody-%d", i))
@@ -238,21 +239,21 @@ func (t *torn) GetMany(ctx context.Context, keys ...table.Key) ([]table.Item, er
 
 func TestANoticeThatMovesWhileItIsLookedForIsFound(t *testing.T) {
 	t.Parallel()
-	sends := func(t *testing.T, p *place) { pass(t, p.sender(t, nil)) }
+	sends := func(t *testing.T, p *machine) { pass(t, p.sender(t, nil)) }
 	tests := []struct {
 		name  string
-		moves func(*testing.T, *place)
+		moves func(*testing.T, *machine)
 		want  notify.State
 		calls string
 	}{
 		{"it is sent", sends, notify.Sent, "get 9, get 3"},
-		{"it is given up", func(t *testing.T, p *place) { pass(t, p.sender(t, &flaky{fail: notify.ErrPermanent})) }, notify.Failed, "get 9, get 3"},
-		{"it stays", func(*testing.T, *place) {}, notify.Queued, "get 9"},
+		{"it is given up", func(t *testing.T, p *machine) { pass(t, p.sender(t, &flaky{fail: notify.ErrPermanent})) }, notify.Failed, "get 9, get 3"},
+		{"it stays", func(*testing.T, *machine) {}, notify.Queued, "get 9"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
+			p := newMachine(t)
 			first := p.put(t, p.linkNotice(1))
 			sends(t, p)
 			moving := p.put(t, p.linkNotice(2))
@@ -274,7 +275,7 @@ func TestANoticeThatMovesWhileItIsLookedForIsFound(t *testing.T) {
 
 func TestABounceOfANoticeThatMovesWhileItIsLookedForIsRecorded(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	n := p.put(t, p.linkNotice(1))
 	tab := &torn{counted: counted{Table: p.table}, between: func() { pass(t, p.sender(t, nil)) }}
 	if err := notify.Record(t.Context(), tab, start(), notify.Feedback{ID: n.ID, Kind: notify.Bounced}); err != nil {
@@ -296,7 +297,7 @@ func TestWhatIsKnownOfASettledNoticeIsKeptAsLongAsTheFileWithinBounds(t *testing
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
+			p := newMachine(t)
 			n := p.linkNotice(1)
 			n.Expires = 0
 			if tt.expires > 0 {
@@ -327,23 +328,23 @@ func TestTheTransactionThatSettlesALinkTakesMoreOperations(t *testing.T) {
 	}
 	tests := []struct {
 		name   string
-		notice func(p *place) notify.Notice
+		notice func(p *machine) notify.Notice
 		fail   error
 		want   string
 	}{
-		{"when it was sent", func(p *place) notify.Notice { return p.linkNotice(1) }, nil, "sent report.pdf "},
-		{"when it was given up", func(p *place) notify.Notice { return p.linkNotice(1) }, notify.ErrPermanent, "failed report.pdf the notice cannot be delivered"},
-		{"but not when it is tried again", func(p *place) notify.Notice { return p.linkNotice(1) }, errors.New("later"), ""},
-		{"but not for a PIN", func(p *place) notify.Notice { return p.pinNotice() }, nil, ""},
-		{"but not for a PIN that fails", func(p *place) notify.Notice { return p.pinNotice() }, notify.ErrPermanent, ""},
+		{"when it was sent", func(p *machine) notify.Notice { return p.linkNotice(1) }, nil, "sent report.pdf "},
+		{"when it was given up", func(p *machine) notify.Notice { return p.linkNotice(1) }, notify.ErrPermanent, "failed report.pdf the notice cannot be delivered"},
+		{"but not when it is tried again", func(p *machine) notify.Notice { return p.linkNotice(1) }, errors.New("later"), ""},
+		{"but not for a PIN", func(p *machine) notify.Notice { return p.pinNotice() }, nil, ""},
+		{"but not for a PIN that fails", func(p *machine) notify.Notice { return p.pinNotice() }, notify.ErrPermanent, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
+			p := newMachine(t)
 			p.put(t, tt.notice(p))
 			s := p.sender(t, &flaky{fail: tt.fail})
-			s.Settled = settled
+			s.Settled = []notify.Settled{settled}
 			pass(t, s)
 			var got witness
 			err := p.table.Get(t.Context(), at, &got)
@@ -360,7 +361,7 @@ func TestIfOneOfTwoChannelsFailsForGoodTheOtherStillGoesAndBothAreShown(t *testi
 	for _, bad := range []notify.Channel{notify.Mail, notify.SMS} {
 		t.Run(string(bad)+" fails", func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
+			p := newMachine(t)
 			letter := p.linkNotice(1)
 			text := letter
 			text.Channel, text.To = notify.SMS, "+393331234567"

@@ -1,6 +1,3 @@
-// Package suppressed is the list of e-mail addresses that get no mail: those
-// that bounced, and those whose owners want none.
-
 package notify
 
 import (
@@ -17,12 +14,12 @@ import (
 	"ferry/shared/table"
 )
 
-// Reason is why an address is on the list.
+// SuppressReason is why an address gets no mail.
 type SuppressReason string
 
 // The reasons.
 const (
-	AddressBounced    SuppressReason = "bounced"    // its server refuses it for good
+	AddressBounced    SuppressReason = "bounced"    // its server refuses it permanently
 	AddressComplained SuppressReason = "complained" // its owner called a mail spam
 	AddressStopped    SuppressReason = "stopped"    // its owner used the link that ends notifications
 )
@@ -40,24 +37,22 @@ func (r SuppressReason) Sentence() string {
 
 const (
 	suppressedLayout = 2
-	// shards is over how many partitions the list is spread. All can be read
-	// with few calls, and one by its key.
-	suppressedShards = 8
-	// attempts bound how often a change is made anew as another came between.
+	suppressedPrefix = "suppressed#"
+	// attempts is how often a change is tried while others come between.
 	attempts = 5
 )
 
-// Entry is one address on the list. Its provider's reason and its owner's wish
-// come and go each by itself: neither hides nor ends the other.
+// Suppression is one address on the list of those that get no mail. The
+// provider's reason and the owner's wish come and go independently.
 type Suppression struct {
-	To        string
-	Refused   SuppressReason // Bounced, Complained, or empty
-	Detail    string         // what the provider said
-	RefusedAt int64          // Unix milliseconds
-	Stopped   int64          // since when its owner wants none, in Unix milliseconds, or 0
+	To        string         `json:"to"`
+	Refused   SuppressReason `json:"refused,omitempty"`   // AddressBounced, AddressComplained, or empty
+	Detail    string         `json:"detail,omitempty"`    // what the provider said
+	RefusedAt int64          `json:"refusedAt,omitempty"` // Unix milliseconds
+	Stopped   int64          `json:"stopped,omitempty"`   // since when its owner wants none, in Unix milliseconds, or 0
 }
 
-// Cause is one of the reasons why an address is on the list.
+// SuppressCause is one of the reasons why an address gets no mail.
 type SuppressCause struct {
 	Reason SuppressReason
 	Detail string
@@ -76,23 +71,18 @@ func (e Suppression) Causes() []SuppressCause {
 	return all
 }
 
-// stored is an entry in the table. The first layout had one reason for all, and
-// when it came, which is left as it is until the entry is rewritten.
+// stored is an entry in the table. The first layout had a single reason and its
+// time; an entry keeps them until it is rewritten.
 type stored struct {
-	V         int64          `json:"v"`
-	To        string         `json:"to"`
-	Refused   SuppressReason `json:"refused,omitempty"`
-	Detail    string         `json:"detail,omitempty"`
-	RefusedAt int64          `json:"refusedAt,omitempty"`
-	Stopped   int64          `json:"stopped,omitempty"`
-
+	V int64 `json:"v"`
+	Suppression
 	OldReason SuppressReason `json:"reason,omitempty"`
 	OldAt     int64          `json:"at,omitempty"`
 }
 
-// entry is what is stored, in whatever layout.
+// entry is what is stored, in either layout.
 func (s stored) entry() Suppression {
-	e := Suppression{s.To, s.Refused, s.Detail, s.RefusedAt, s.Stopped}
+	e := s.Suppression
 	switch {
 	case s.OldReason == AddressStopped:
 		e.Stopped = s.OldAt
@@ -119,19 +109,17 @@ func same(attr string, n int64) table.Cond {
 	return table.Equal(attr, n)
 }
 
-// Key is where an address is found.
+// SuppressedKey is where an address is found.
 func SuppressedKey(address string) table.Key {
 	sum := sha256.Sum256([]byte(canonical(address)))
-	return table.Key{PK: suppressedPartition(int(sum[0] % suppressedShards)), SK: base64.RawURLEncoding.EncodeToString(sum[:])}
+	return table.Key{PK: suppressedPrefix + strconv.Itoa(int(sum[0]%shards)), SK: base64.RawURLEncoding.EncodeToString(sum[:])}
 }
 
-func suppressedPartition(shard int) string { return "suppressed#" + strconv.Itoa(shard) }
-
-// canonical leaves out what no server tells addresses apart by.
+// canonical drops differences that no server looks at.
 func canonical(address string) string { return strings.ToLower(strings.TrimSpace(address)) }
 
-// Add is the operation that puts an address on the list. A wish of its owner
-// stays when a provider refuses it, and the other way round.
+// Suppress is the operation that puts an address on the list. The owner's wish
+// and the provider's reason do not replace each other.
 func Suppress(address string, reason SuppressReason, detail string, now time.Time) table.Op {
 	op := table.Update(SuppressedKey(address)).Set("v", int64(suppressedLayout)).Set("to", canonical(address))
 	if reason == AddressStopped {
@@ -140,7 +128,7 @@ func Suppress(address string, reason SuppressReason, detail string, now time.Tim
 	return op.Set("refused", string(reason)).Set("detail", detail).Set("refusedAt", now.UnixMilli())
 }
 
-// Read reads the item under an address's Key; ok is false if the address gets mail.
+// ReadSuppressed reads the item under an address's key; ok is false if the address gets mail.
 func ReadSuppressed(item table.Item) (e Suppression, ok bool, err error) {
 	var s stored
 	if err := item.Decode(&s); err != nil && !errors.Is(err, table.ErrNotFound) {
@@ -150,7 +138,7 @@ func ReadSuppressed(item table.Item) (e Suppression, ok bool, err error) {
 	return e, len(e.Causes()) > 0, nil
 }
 
-// Get returns an address's entry; ok is false if it gets mail. One call to the table.
+// Suppressed returns an address's entry; ok is false if it gets mail. One call to the table.
 func Suppressed(ctx context.Context, t table.Table, address string) (e Suppression, ok bool, err error) {
 	s, err := get(ctx, t, address)
 	e = s.entry()
@@ -165,8 +153,8 @@ func get(ctx context.Context, t table.Table, address string) (s stored, err erro
 	return s, nil
 }
 
-// Stop notes that an address's owner wants no mail, and returns how it is with
-// the address now. One call to the table, two if it was so before.
+// StopMail notes that an address's owner wants no mail, and returns the
+// address's entry. One call to the table, two if it was so before.
 func StopMail(ctx context.Context, t table.Table, address string, now time.Time) (Suppression, error) {
 	var s stored
 	err := t.Update(ctx, Suppress(address, AddressStopped, "", now).If(table.AtMost("stopped", 0)), &s)
@@ -179,8 +167,7 @@ func StopMail(ctx context.Context, t table.Table, address string, now time.Time)
 	return s.entry(), nil
 }
 
-// Resume ends the owner's wish alone, and returns how it is with the address
-// then. Two calls to the table, one if there was no wish.
+// ResumeMail ends the owner's wish alone, and returns the address's entry. Two calls to the table, one if there was no wish.
 func ResumeMail(ctx context.Context, t table.Table, address string) (Suppression, error) {
 	_, left, err := lift(ctx, t, address, func(e *Suppression) bool {
 		was := e.Stopped != 0
@@ -190,8 +177,7 @@ func ResumeMail(ctx context.Context, t table.Table, address string) (Suppression
 	return left, err
 }
 
-// Allow ends the provider's reason alone, and returns how it is with the
-// address then; was is false if there was no such reason.
+// AllowMail ends the provider's reason alone, and returns the address's entry; was is false if there was no such reason.
 func AllowMail(ctx context.Context, t table.Table, address string) (was bool, left Suppression, err error) {
 	return lift(ctx, t, address, func(e *Suppression) bool {
 		was := e.Refused != ""
@@ -200,8 +186,8 @@ func AllowMail(ctx context.Context, t table.Table, address string) (was bool, le
 	})
 }
 
-// lift takes from an address's entry what change does, which is false if that
-// is nothing. An entry without a reason is none.
+// lift changes an address's entry; change returns false if there is nothing to
+// do. An entry without a reason is deleted.
 func lift(ctx context.Context, t table.Table, address string, change func(*Suppression) bool) (was bool, left Suppression, err error) {
 	for range attempts {
 		before, err := get(ctx, t, address)
@@ -214,7 +200,7 @@ func lift(ctx context.Context, t table.Table, address string, change func(*Suppr
 		}
 		op := table.Delete(SuppressedKey(address))
 		if len(left.Causes()) > 0 {
-			op = table.Put(SuppressedKey(address), stored{V: suppressedLayout, To: left.To, Refused: left.Refused, Detail: left.Detail, RefusedAt: left.RefusedAt, Stopped: left.Stopped})
+			op = table.Put(SuppressedKey(address), stored{V: suppressedLayout, Suppression: left})
 		}
 		err = t.Write(ctx, op.If(before.unchanged()...))
 		if err == nil {
@@ -227,39 +213,18 @@ func lift(ctx context.Context, t table.Table, address string, change func(*Suppr
 	return false, Suppression{}, fmt.Errorf("allowing mail to an address: %w", table.ErrBusy)
 }
 
-// All yields the whole list, in no order: one call to the table for each
-// partition, and for each 1000 entries in it.
+// AllSuppressed yields the whole list, in no order: one call to the table for
+// each partition, and for each 1000 entries in it.
 func AllSuppressed(ctx context.Context, t table.Table) iter.Seq2[Suppression, error] {
 	return func(yield func(Suppression, error) bool) {
-		for shard := range suppressedShards {
-			if !page(ctx, t, suppressedPartition(shard), yield) {
-				return
-			}
-		}
-	}
-}
-
-func page(ctx context.Context, t table.Table, pk string, yield func(Suppression, error) bool) (goOn bool) {
-	q := table.Query{PK: pk, Limit: table.MaxPage}
-	for {
-		page, err := t.Query(ctx, q)
-		if err != nil {
-			yield(Suppression{}, fmt.Errorf("reading the suppressed addresses: %w", err))
-			return false
-		}
-		for _, item := range page.Items {
-			q.After = item.Key.SK
-			e, ok, err := ReadSuppressed(item)
+		for item, err := range scan(ctx, t, table.Query{}, partitions(suppressedPrefix)...) {
 			if err != nil {
 				yield(Suppression{}, err)
-				return false
+				return
 			}
-			if ok && !yield(e, nil) {
-				return false
+			if e, ok, err := ReadSuppressed(item); (ok || err != nil) && !yield(e, err) {
+				return
 			}
-		}
-		if !page.More {
-			return true
 		}
 	}
 }

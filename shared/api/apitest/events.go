@@ -29,7 +29,7 @@ type Event struct {
 func (s *Server) Events() []Event {
 	s.Helper()
 	var stored []notify.RecordedEvent
-	for key, text := range s.Partitions(notify.EventPartitionPrefix) {
+	for key, text := range s.Partitions(notify.EventPrefix) {
 		var e notify.RecordedEvent
 		if err := json.Unmarshal([]byte(text), &e); err != nil || e.Key().String() != key {
 			s.Fatalf("the item %s is no event: %s, %v", key, text, err)

@@ -56,7 +56,7 @@ func TestTheIDOfARequestIsFoundAtEachStage(t *testing.T) {
 	newest(t, ports.Table, "outbox#", &n)
 	stream.Records = append(stream.Records, inserted(n.Key(), n.Request, map[string]string{"channel": string(n.Channel)}))
 	var p notify.RecordedEvent
-	newest(t, ports.Table, notify.EventPartitionPrefix, &p)
+	newest(t, ports.Table, notify.EventPrefix, &p)
 	stream.Records = append(stream.Records, inserted(p.Key(), p.Request, map[string]string{"type": string(p.Type), "body": p.Body}))
 	if n.Request != id || p.Request != id {
 		t.Errorf("the notice is of %q, the event of %q", n.Request, p.Request)

@@ -438,7 +438,7 @@ func TestAnswersAndItemsStayAsTheyAre(t *testing.T) {
 
 		{"events go to their webhook", func() {
 			f.checkEvents()
-			if err := f.Service.Hooks.Spread(f.Context()); err != nil {
+			if err := f.Service.Sender.Spread(f.Context()); err != nil {
 				f.Error(err)
 			}
 		}, "", ""},

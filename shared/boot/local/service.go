@@ -54,30 +54,30 @@ type Service struct {
 	options ServiceOptions
 	Inbox   *inbox.Inbox
 	Sender  *notify.Sender
-	Hooks   *webhook.Dispatcher // nil if there are no webhooks
-	wake    notify.Wake
 }
 
 // New returns a Service. It makes the ports' Notify wake its sender.
 func NewService(p *api.Ports, o ServiceOptions) (*Service, error) {
-	s := &Service{ports: p, options: o, Inbox: inbox.New(p.Table, p.Now), wake: notify.NewWake()}
+	s := &Service{ports: p, options: o, Inbox: inbox.New(p.Table, p.Now)}
 	if o.Mail == nil {
 		o.Mail = s.Inbox.Mail()
 	}
 	if o.SMS == nil {
 		o.SMS = s.Inbox.SMS()
 	}
-	p.Notify = s.wake.Signal
-	var err error
-	s.Sender, err = notify.NewSender(notify.Config{
-		Table: p.Table, Key: p.Key, Mail: o.Mail, SMS: o.SMS, From: o.From, Now: p.Now, Log: p.Log,
-		Settled: notify.Events(file.Outbox(p).Events),
-	})
-	if err != nil || len(o.Webhooks) == 0 {
-		return s, err
+	hooks, err := webhook.New(o.Webhooks, o.Secrets)
+	if err != nil {
+		return nil, err
 	}
-	s.Hooks, err = webhook.New(webhook.Config{Table: p.Table, URLs: o.Webhooks, Secrets: o.Secrets, Now: p.Now, Log: p.Log})
-	return s, err
+	s.Sender, err = notify.NewSender(notify.Config{
+		Table: p.Table, Key: p.Key, Mail: o.Mail, SMS: o.SMS, Webhooks: hooks, From: o.From, Now: p.Now, Log: p.Log,
+		Settled: []notify.Settled{notify.Events(file.Outbox(p).Events)},
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.Notify = s.Sender.Wake
+	return s, nil
 }
 
 // Handler serves the interface under endpoint.Prefix, a word of welcome at the
@@ -92,7 +92,7 @@ func (s *Service) Handler() http.Handler {
 		io.WriteString(w, s.welcome())
 	})
 	if s.options.ShowInbox {
-		mux.Handle("/inbox", inbox.Handler(s.ports.Outlet(), s.Inbox))
+		mux.Handle("/inbox", inbox.Handler(s.ports.Outlet(), s.Inbox, api.Prefers))
 	}
 	return s.options.Origins.Handler(api.Prefix, api.Exact(mux, openapi.NewNotFound(s.ports)))
 }
@@ -113,10 +113,7 @@ func (s *Service) welcome() string {
 // sweeps.
 func (s *Service) Run(ctx context.Context) {
 	var wg sync.WaitGroup
-	wg.Go(func() { s.Sender.Run(ctx, s.wake) })
-	if s.Hooks != nil {
-		wg.Go(func() { s.Hooks.Run(ctx) })
-	}
+	wg.Go(func() { s.Sender.Run(ctx) })
 	if s.options.SweepEvery > 0 {
 		wg.Go(func() { s.sweepOften(ctx) })
 	}

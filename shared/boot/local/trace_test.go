@@ -32,7 +32,7 @@ func TestTheOutboxNamesTheRequest(t *testing.T) {
 	if answer.StatusCode != http.StatusOK || len(id) != 16 {
 		t.Fatalf("status %d, id %q", answer.StatusCode, id)
 	}
-	for _, prefix := range []string{"outbox#", notify.EventPartitionPrefix} {
+	for _, prefix := range []string{"outbox#", notify.EventPrefix} {
 		items := s.Partitions(prefix)
 		if len(items) != 1 {
 			t.Errorf("there are %d items in %s", len(items), prefix)

@@ -1,5 +1,3 @@
-// Package courier sends the notices that a queue's messages point at.
-
 package worker
 
 import (
@@ -10,25 +8,24 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
-	"ferry/shared/table"
-
 	"ferry/shared/api/file"
 	ferrylambda "ferry/shared/boot/lambda"
 	"ferry/shared/notify"
 )
 
-// reserve is what one notice may take, from its reading to its end: what would
-// be begun with less time left waits for the next event.
+// courierReserve is the most time that one notice takes. With less time left, a
+// notice waits for the next event.
 const courierReserve = 50 * time.Second
 
-// Run sends what each event's messages point at. It does not return.
+// RunCourier sends the notices that each event's messages point at. It does not
+// return.
 func RunCourier(b Backends, ports ...ferrylambda.Opener) {
 	lambda.Start(CourierHandler(Open(b, ports...)))
 }
 
-// Handler returns a function that names the messages which are not done with.
-// Each of these it hides for as long as its notice has to wait: the queue
-// brings it again then, and no timer has to run in between.
+// CourierHandler returns a function that names the messages that must come again.
+// It hides each of them for as long as its notice has to wait: the queue brings
+// it back then, and no timer runs in between.
 func CourierHandler(w *Worker) func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {
 	return func(ctx context.Context, e events.SQSEvent) (events.SQSEventResponse, error) {
 		if err := w.Begin(ctx); err != nil {
@@ -50,16 +47,9 @@ func CourierHandler(w *Worker) func(context.Context, events.SQSEvent) (events.SQ
 
 func (w *Worker) sender() (*notify.Sender, error) {
 	p := w.Function.Ports
-	public, remember := notify.Events(file.Outbox(p).Events), notify.Remember(p.Now)
 	s, err := notify.NewSender(notify.Config{
 		Table: p.Table, Key: p.Key, Mail: w.Mail, SMS: w.SMS, From: w.MailFrom, Now: p.Now, Log: p.Log,
-		Settled: func(n notify.Notice, state notify.State) []table.Op {
-			ops := remember(n, state)
-			if public != nil {
-				ops = append(ops, public(n, state)...)
-			}
-			return ops
-		},
+		Settled: []notify.Settled{notify.Remember(p.Now), notify.Events(file.Outbox(p).Events)},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("preparing to send notices: %w", err)
@@ -67,8 +57,8 @@ func (w *Worker) sender() (*notify.Sender, error) {
 	return s, nil
 }
 
-// handle deals with one message. done is false if it is to come again. A
-// message that points at nothing is dropped: only the table knows of notices.
+// handle deals with one message. done is false if it must come again. A message
+// that points at nothing is dropped: a notice is in the table or nowhere.
 func (w *Worker) handle(ctx context.Context, s *notify.Sender, m events.SQSMessage) (done bool) {
 	p := w.Function.Ports
 	key, err := notify.PointerKey(m.Body)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/api"
 	"ferry/shared/envelope"
 	"ferry/shared/table/sqlite"
 
@@ -147,7 +148,7 @@ func get(in *inbox.Inbox, method, host, accept string) *http.Response {
 		r.Header.Set("Accept", accept)
 	}
 	w := httptest.NewRecorder()
-	inbox.Handler(outlet, in, "Ferry.lan:8080").ServeHTTP(w, r)
+	inbox.Handler(outlet, in, api.Prefers).ServeHTTP(w, r)
 	return w.Result()
 }
 
@@ -261,7 +262,7 @@ func TestOnlyTheMachinesOwnNamesAreAnswered(t *testing.T) {
 		status int
 	}{
 		{"localhost", 200}, {"localhost:8080", 200}, {"LOCALHOST.:8080", 200}, {"127.0.0.1", 200}, {"127.9.9.9:1", 200},
-		{"[::1]", 200}, {"[::1]:8080", 200}, {"ferry.lan", 200}, {"ferry.lan:9999", 200},
+		{"[::1]", 200}, {"[::1]:8080", 200}, {"ferry.lan", 403},
 		{"evil.example.org", 403}, {"evil.example.org:8080", 403}, {"localhost.evil.example.org", 403}, {"127.0.0.1.evil.example.org", 403},
 		{"10.0.0.1:8080", 403}, {"0.0.0.0:8080", 403}, {"", 403},
 	}

@@ -10,8 +10,6 @@ import (
 	"strings"
 
 	"ferry/shared/envelope"
-
-	"ferry/shared/api"
 )
 
 //go:embed page.html
@@ -20,28 +18,24 @@ var pageSource string
 // What is compiled once.
 var (
 	page = template.Must(template.New("inbox").Parse(pageSource))
-	// notable is what one looks for in a message: a link, or a PIN on a line of its own.
+	// notable is what people look for in a message: a link, or a PIN alone on a line.
 	notable = regexp.MustCompile(`https?://[^\s<>"']+|(?m:^[0-9]{8}$)`)
 )
 
-// policy lets the page show itself and nothing else: no script, nothing from
-// elsewhere, no form. Styles are allowed inline for the mails, which inherit
+// policy lets the page show itself and nothing else: no scripts, no forms,
+// nothing from elsewhere. Styles are allowed inline for the mails, which inherit
 // this policy in their frames.
 const policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// Handler shows the newest messages as a page, or as JSON to whom prefers
-// that. It asks for no password, and so answers requests alone whose Host
-// header names a loopback address, localhost or one of hosts: a page of some
-// other site in the user's browser, whose name was made to resolve to this
-// machine, learns nothing.
-func Handler(o envelope.Outlet, in *Inbox, hosts ...string) http.Handler {
-	allowed := map[string]bool{"localhost": true}
-	for _, h := range hosts {
-		allowed[hostname(h)] = true
-	}
+// Handler shows the newest messages as a page, or as JSON to those who prefer
+// it. It asks for no password, and so only answers requests whose Host header
+// names a loopback address or localhost: a page of some other site in the user's
+// browser, whose name was made to resolve to this machine, learns nothing.
+// prefers returns the media type that a request wants most, if it is one of these.
+func Handler(o envelope.Outlet, in *Inbox, prefers func(r *http.Request, types ...string) string) http.Handler {
 	return o.Handler(func(w http.ResponseWriter, r *http.Request) error {
 		host := hostname(r.Host)
-		if ip := net.ParseIP(host); !allowed[host] && (ip == nil || !ip.IsLoopback()) {
+		if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 			return envelope.NewFault(envelope.Forbidden, "the inbox is shown under this machine's own name alone, such as localhost")
 		}
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -51,7 +45,8 @@ func Handler(o envelope.Outlet, in *Inbox, hosts ...string) http.Handler {
 		if err != nil {
 			return err
 		}
-		return show(w, r, messages)
+		asJSON := prefers(r, "application/json", "text/html") == "application/json"
+		return show(w, messages, asJSON)
 	})
 }
 
@@ -64,11 +59,11 @@ func hostname(hostport string) string {
 	return strings.ToLower(strings.TrimSuffix(host, "."))
 }
 
-func show(w http.ResponseWriter, r *http.Request, messages []Message) error {
+func show(w http.ResponseWriter, messages []Message, asJSON bool) error {
 	h := w.Header()
 	h.Set("Vary", "Accept")
 	h.Set("Cache-Control", "no-store")
-	if api.Prefers(r, "application/json", "text/html") == "application/json" {
+	if asJSON {
 		return envelope.WriteJSON(w, http.StatusOK, messages)
 	}
 	h.Set("Content-Type", "text/html; charset=utf-8")
@@ -76,18 +71,11 @@ func show(w http.ResponseWriter, r *http.Request, messages []Message) error {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("X-Content-Type-Options", "nosniff")
-	var views []view
-	for _, m := range messages {
-		views = append(views, view{m})
-	}
-	if err := page.Execute(w, views); err != nil {
+	if err := page.Execute(w, messages); err != nil {
 		return fmt.Errorf("writing the inbox page: %w", err)
 	}
 	return nil
 }
-
-// view is a Message as the page shows it.
-type view struct{ Message }
 
 // piece is a part of a text: a link, a PIN, or neither.
 type piece struct {
@@ -96,9 +84,9 @@ type piece struct {
 }
 
 // Pieces divides the text. Lines that quote somebody have no links.
-func (v view) Pieces() []piece {
+func (m Message) Pieces() []piece {
 	var pieces []piece
-	for line := range strings.Lines(v.Text) {
+	for line := range strings.Lines(m.Text) {
 		if strings.HasPrefix(line, ">") {
 			pieces = append(pieces, piece{Text: line})
 			continue
@@ -121,4 +109,4 @@ func divide(line string) []piece {
 }
 
 // Framed is the mail's HTML for a frame, in which links open pages of their own.
-func (v view) Framed() string { return `<base target="_blank">` + v.HTML }
+func (m Message) Framed() string { return `<base target="_blank">` + m.HTML }

@@ -14,9 +14,9 @@ import (
 // MaxID is the most bytes in a Message's ID.
 const MaxID = 128
 
-// ErrPermanent matches (errors.Is) a failure that sending again will not
-// mend: a malformed address, or a server that refused the recipient or the
-// message for good. Every other failure may pass.
+// ErrPermanent matches (errors.Is) a failure that sending again will not change: a
+// malformed address, or a server that always refuses the recipient or message.
+// Any other failure may pass.
 var ErrPermanent = errors.New("mail: refused for good")
 
 // Message is one e-mail to one recipient.
@@ -51,9 +51,9 @@ type Sender interface {
 // Envelope is what a Message's addresses mean. ReplyTo is nil if there is none.
 type Envelope struct{ From, To, ReplyTo *mail.Address }
 
-// Envelope reads the addresses. A recipient, reply address or ID that no
-// server would take is an ErrPermanent. A bad From is not, as it is a mistake
-// in the settings that passes when they are mended.
+// Envelope reads the addresses. A recipient, reply address or ID that no server
+// would take is an ErrPermanent. A bad From is not: it is a mistake in the
+// settings, which can be corrected.
 func (m Message) Envelope() (Envelope, error) {
 	var e Envelope
 	var err error
@@ -76,6 +76,14 @@ func (m Message) Envelope() (Envelope, error) {
 		return e, fmt.Errorf("%w: the reply address: %w", ErrPermanent, err)
 	}
 	return e, nil
+}
+
+// SubjectLine is the subject with each run of white space and control characters
+// as one space. What looks like an encoded word (RFC 2047) is broken: it could
+// bring such characters back when the recipient's program decodes it.
+func (m Message) SubjectLine() string {
+	words := strings.FieldsFunc(m.Subject, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+	return strings.ReplaceAll(strings.Join(words, " "), "=?", "= ?")
 }
 
 // Valid reports whether s is one address, with or without a display name,

@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// ErrPermanent matches (errors.Is) a failure that sending again will not
-// mend, such as a number that no phone can have. Every other failure may pass.
+// ErrPermanent matches (errors.Is) a failure that sending again will not change,
+// such as an impossible number. Any other failure may pass.
 var ErrPermanent = errors.New("sms: refused for good")
 
 // Message is one text message.

@@ -1,5 +1,3 @@
-// Package snssms sends text messages through Amazon SNS.
-
 package sns
 
 import (
@@ -49,8 +47,8 @@ func text(s string) types.MessageAttributeValue {
 	return types.MessageAttributeValue{DataType: aws.String("String"), StringValue: &s}
 }
 
-// classify tells what SNS refuses for good: a number that is none, or whose
-// owner wants no messages.
+// classify marks what SNS always refuses: a malformed number, or one whose owner
+// wants no messages.
 func classify(err error) error {
 	var bad *types.InvalidParameterException
 	var value *types.InvalidParameterValueException

@@ -1,4 +1,4 @@
-// Package sns publishes to topics of SNS.
+// Package sns publishes to topics of SNS, and sends text messages through it.
 package sns
 
 import (
@@ -28,8 +28,8 @@ type Topics struct {
 
 var _ notify.Topics = Topics{}
 
-// Publish implements relay.Topics in one call, unless that is refused as a
-// whole: then it looks for the messages that are to blame.
+// Publish implements notify.Topics in one call. If that is refused as a whole, it
+// looks for the messages that are to blame.
 func (t Topics) Publish(ctx context.Context, to notify.Topic, messages []notify.TopicMessage) []error {
 	errs := make([]error, len(messages))
 	in := &sns.PublishBatchInput{TopicArn: aws.String(t.ARNs[to])}

@@ -28,7 +28,7 @@ type Queue struct {
 
 var _ notify.Queue = Queue{}
 
-// Delay implements relay.Queue.
+// Delay implements notify.Queue.
 func (q Queue) Delay(ctx context.Context, receipt string, wait time.Duration) error {
 	wait = min(max(wait, 0), notify.MaxDelay-margin)
 	seconds := int32((wait + time.Second - 1) / time.Second)

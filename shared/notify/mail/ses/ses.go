@@ -7,7 +7,6 @@ import (
 	"fmt"
 	netmail "net/mail"
 	"strings"
-	"unicode"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sesv2"
@@ -24,8 +23,8 @@ type API interface {
 // Sender sends through SES. It is safe for concurrent use.
 type Sender struct {
 	Client API
-	// ConfigurationSet names the one whose events tell how it goes on with
-	// each mail; empty is none.
+	// ConfigurationSet is the one that reports what becomes of each mail; it
+	// may be empty.
 	ConfigurationSet string
 }
 
@@ -49,7 +48,7 @@ func (s Sender) input(m mail.Message, env mail.Envelope) *sesv2.SendEmailInput {
 		FromEmailAddress: aws.String(env.From.String()),
 		Destination:      &types.Destination{ToAddresses: []string{address(env.To)}},
 		Content: &types.EmailContent{Simple: &types.Message{
-			Subject: content(oneLine(m.Subject)), Body: &types.Body{Text: content(m.Text)}, Headers: headers(m),
+			Subject: content(m.SubjectLine()), Body: &types.Body{Text: content(m.Text)}, Headers: headers(m),
 		}},
 	}
 	if m.HTML != "" {
@@ -87,9 +86,9 @@ func content(text string) *types.Content {
 	return &types.Content{Data: aws.String(text), Charset: aws.String("UTF-8")}
 }
 
-// classify tells what SES refuses for good: a request that it cannot read, as
-// with an address that is none, or a message whose content it rejects. That the
-// sender's address is not verified is a mistake in the settings, which passes.
+// classify marks what SES always refuses: a request that it cannot read, such as
+// one with a malformed address, or content that it rejects. A sender's address
+// that is not verified is a mistake in the settings, which can be corrected.
 func classify(err error) error {
 	var refused *types.MessageRejected
 	var bad *types.BadRequestException
@@ -98,13 +97,6 @@ func classify(err error) error {
 		return fmt.Errorf("%w: %w", mail.ErrPermanent, err)
 	}
 	return err
-}
-
-// oneLine makes each run of white space and control characters one space, and
-// breaks what looks like an encoded word (RFC 2047).
-func oneLine(s string) string {
-	words := strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
-	return strings.ReplaceAll(strings.Join(words, " "), "=?", "= ?")
 }
 
 // Open returns the sender of a configuration set.

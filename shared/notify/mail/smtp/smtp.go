@@ -75,7 +75,7 @@ func (s *Sender) Send(ctx context.Context, m mail.Message) (string, error) {
 	return msg.GetMessageID(), nil
 }
 
-// because tells that the time was up, where the error is but a closed connection.
+// because returns the context's error if that is why the connection closed.
 func because(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -136,8 +136,8 @@ func (s *Sender) dial(ctx context.Context) gomail.DialContextFunc {
 	}
 }
 
-// classify tells what the server refused for good. Replies about the sender's
-// address or the login are about our settings, and so pass when these are mended.
+// classify marks what the server will always refuse. Replies about the sender's
+// address or the login are about our settings, which can be corrected.
 func classify(err error) error {
 	var refused *gomail.SendError
 	if !errors.As(err, &refused) {
@@ -168,20 +168,12 @@ func compose(m mail.Message, env mail.Envelope) *gomail.Msg {
 		msg.SetGenHeaderPreformatted("List-Unsubscribe", "<"+m.Unsubscribe+">") // encoded it would be no address
 		msg.SetGenHeader("List-Unsubscribe-Post", "List-Unsubscribe=One-Click")
 	}
-	msg.Subject(oneLine(m.Subject))
+	msg.Subject(m.SubjectLine())
 	msg.SetBodyString(gomail.TypeTextPlain, m.Text)
 	if m.HTML != "" {
 		msg.AddAlternativeString(gomail.TypeTextHTML, m.HTML)
 	}
 	return msg
-}
-
-// oneLine makes each run of white space and control characters one space. It
-// also breaks what looks like an encoded word (RFC 2047), which could bring
-// such characters back when the recipient's program decodes it.
-func oneLine(s string) string {
-	words := strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
-	return strings.ReplaceAll(strings.Join(words, " "), "=?", "= ?")
 }
 
 func ascii(s string) bool {

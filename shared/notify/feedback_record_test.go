@@ -12,7 +12,7 @@ import (
 	"ferry/shared/notify"
 )
 
-func noticesRecord(t *testing.T, p *place, all ...notify.Feedback) {
+func noticesRecord(t *testing.T, p *machine, all ...notify.Feedback) {
 	t.Helper()
 	for _, f := range all {
 		if err := notify.Record(t.Context(), p.table, p.clock.now(), f); err != nil {
@@ -21,7 +21,7 @@ func noticesRecord(t *testing.T, p *place, all ...notify.Feedback) {
 	}
 }
 
-func (p *place) suppressed(t *testing.T, address string) notify.SuppressReason {
+func (p *machine) suppressed(t *testing.T, address string) notify.SuppressReason {
 	t.Helper()
 	e, _, err := notify.Suppressed(t.Context(), p.table, address)
 	if err != nil {
@@ -58,7 +58,7 @@ func TestFeedbackInAnyOrderEndsAlike(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
+			p := newMachine(t)
 			n := p.put(t, p.linkNotice(1))
 			pass(t, p.sender(t, nil))
 			for _, f := range tt.feedback {
@@ -82,7 +82,7 @@ func TestFeedbackInAnyOrderEndsAlike(t *testing.T) {
 
 func TestFeedbackThatComesBeforeTheMarkIsToComeAgain(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	n := p.put(t, p.linkNotice(1))
 	f := notify.Feedback{ID: n.ID, Kind: notify.Bounced}
 	for range 2 {
@@ -102,7 +102,7 @@ func TestFeedbackThatComesBeforeTheMarkIsToComeAgain(t *testing.T) {
 
 func TestFeedbackOnWhatIsNotKnownAnyMoreSuppressesTheAddressAlone(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	pin := p.put(t, p.pinNotice())
 	pass(t, p.sender(t, nil))
 	noticesRecord(t, p,
@@ -126,7 +126,7 @@ func TestFeedbackOnWhatIsNotKnownAnyMoreSuppressesTheAddressAlone(t *testing.T) 
 
 func TestFeedbackOnWhatHadFailedBeforeChangesNothing(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	n := p.put(t, p.linkNotice(1))
 	pass(t, p.sender(t, &flaky{fail: notify.ErrPermanent}))
 	want := p.state(t, n.ID)
@@ -138,7 +138,7 @@ func TestFeedbackOnWhatHadFailedBeforeChangesNothing(t *testing.T) {
 
 func TestABounceBringsTheOperationsOfAFailureOnce(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	n := p.put(t, p.linkNotice(1))
 	pass(t, p.sender(t, nil))
 	count := table.Key{PK: "witness", SK: "1"}
@@ -163,7 +163,7 @@ func TestABounceBringsTheOperationsOfAFailureOnce(t *testing.T) {
 
 func TestAnEndlessDetailIsCut(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newMachine(t)
 	n := p.put(t, p.linkNotice(1))
 	pass(t, p.sender(t, nil))
 	noticesRecord(t, p, notify.Feedback{ID: n.ID, Kind: notify.Bounced, Detail: strings.Repeat("so ", 5000) + "\r\n"})

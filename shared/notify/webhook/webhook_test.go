@@ -73,3 +73,24 @@ func TestAFreshSecretIsOneAndIsNotPrinted(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatIsNoAddressIsRefusedAndNotRepeated(t *testing.T) {
+	t.Parallel()
+	secrets, _ := webhook.ParseSecrets("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+	for _, address := range []string{"", "example.com/S3CR3T", "ftp://example.com/S3CR3T", "http:///S3CR3T", "http://:80/S3CR3T", "://S3CR3T", "https://example.com/#S3CR3T", "http://a b/S3CR3T"} {
+		_, err := webhook.New([]string{address}, secrets)
+		if err == nil || strings.Contains(err.Error(), "S3CR3T") {
+			t.Errorf("%q: %v", address, err)
+		}
+	}
+	many := make([]string, webhook.MaxURLs+1)
+	for i := range many {
+		many[i] = "http://example.com/"
+	}
+	if _, err := webhook.New(many, secrets); err == nil {
+		t.Error("there is no bound")
+	}
+	if _, err := webhook.New(many[:1], nil); err == nil {
+		t.Error("it needs no secret")
+	}
+}

@@ -1,0 +1,299 @@
+package notify
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"ferry/shared/table"
+)
+
+const (
+	// parallel is how many messages of one lane are delivered at once.
+	parallel = 4
+	// batch is the most messages that one look takes of each partition: its
+	// memory is bounded, and no look reads much more than it delivers.
+	batch = 64
+
+	// poll is how often the outbox is read without a reason: other processes
+	// put messages in it too.
+	poll = 30 * time.Second
+	// breather is the least time between two looks without a signal.
+	breather = 100 * time.Millisecond
+	// longestRest is the most time that a receiver is left alone.
+	longestRest = time.Minute
+)
+
+// signal wakes a loop. Any number of signals before it looks count as one.
+type signal chan struct{}
+
+func newSignal() signal { return make(signal, 1) }
+
+// send never blocks.
+func (s signal) send() {
+	select {
+	case s <- struct{}{}:
+	default:
+	}
+}
+
+// Wake makes Run look at once. It never blocks.
+func (s *Sender) Wake() { s.wake.send() }
+
+// Run sends what is due until the context ends, then gives deliveries under way
+// a few seconds to end. It looks again when the next message is due, when woken,
+// and every 30 s in any case. Each lane goes at its own pace: a receiver that
+// does not answer holds up nothing but what waits for it.
+func (s *Sender) Run(ctx context.Context) {
+	lanes := s.lanes()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for _, l := range lanes {
+		wg.Go(func() { l.run(ctx) })
+	}
+	events := time.NewTimer(0)
+	defer events.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-events.C:
+			wait := spreadEvery
+			if err := s.Spread(ctx); err != nil && ctx.Err() == nil {
+				s.Log.Error("reading events", "error", err)
+				wait = poll
+			}
+			events.Reset(wait)
+		case <-s.wake:
+			for _, l := range lanes {
+				l.wake.send()
+			}
+		}
+	}
+}
+
+// SendDue looks once at each lane and delivers what is due. It returns how many
+// messages were sent and when the next one is due, zero if none is known. An
+// error is the table's: what was claimed is tried again when its lease ends.
+func (s *Sender) SendDue(ctx context.Context) (sent int, next time.Time, err error) {
+	lanes := s.lanes()
+	var wg sync.WaitGroup
+	for _, l := range lanes {
+		wg.Go(func() {
+			l.look(ctx)
+			l.underWay.Wait()
+		})
+	}
+	wg.Wait()
+	for _, l := range lanes {
+		sent, next, err = sent+l.sent, earlier(next, l.next), errors.Join(err, l.failures())
+	}
+	return sent, next, err
+}
+
+// lane delivers a part of the outbox: mails, text messages, or the events for one
+// webhook. It is a loop that shares nothing with other lanes.
+type lane struct {
+	*Sender
+	partitions []string
+	byDue      bool // each partition is in the order of what is due
+	// read returns an item's message. It returns nil for one of another lane,
+	// and for one that is no message, which it then removes.
+	read func(context.Context, table.Item) (message, error)
+
+	wake     signal
+	places   chan struct{} // holds one for each delivery under way
+	underWay sync.WaitGroup
+	failed   signal // a delivery failed and may be due before all else
+
+	mu     sync.Mutex
+	sent   int
+	missed int // deliveries that failed since the last that did not
+	next   time.Time
+	errs   []error
+}
+
+func (s *Sender) lanes() []*lane {
+	all := []*lane{
+		{partitions: partitions(OutboxPrefix), read: s.readMail, wake: newSignal()},
+		{partitions: partitions(OutboxPrefix), read: s.readText, wake: newSignal()},
+	}
+	for _, h := range s.hooks {
+		all = append(all, &lane{partitions: []string{h.queue}, byDue: true, read: h.read, wake: h.wake})
+	}
+	for _, l := range all {
+		l.Sender, l.failed, l.places = s, newSignal(), make(chan struct{}, parallel)
+	}
+	return all
+}
+
+func (l *lane) run(ctx context.Context) {
+	defer l.underWay.Wait()
+	for ctx.Err() == nil {
+		more := l.look(ctx)
+		if err := l.failures(); err != nil && ctx.Err() == nil {
+			l.Log.Error("sending notices", "error", err)
+			more = false
+		}
+		l.rest(ctx)
+		if !more {
+			l.pause(ctx)
+		}
+	}
+}
+
+// look reads what is due and begins to deliver it. more is true if there was
+// more than it takes.
+func (l *lane) look(ctx context.Context) (more bool) {
+	l.mu.Lock()
+	l.next = time.Time{} // before the outbox is read: deliveries that end meanwhile add to it
+	l.mu.Unlock()
+	now := l.Now()
+	due, next, err := l.due(ctx, now)
+	l.note(next, err)
+	return l.begin(ctx, due) && next.Equal(now)
+}
+
+// due returns messages that are due, the longest due first, and when the next
+// one is: now if there are more. It makes one call to the table for each
+// partition, and for each 256 items there that are not due.
+func (l *lane) due(ctx context.Context, now time.Time) (due []message, next time.Time, err error) {
+	for _, pk := range l.partitions {
+		last := len(due) + batch
+		for item, err := range scan(ctx, l.Table, table.Query{Limit: 4 * batch}, pk) {
+			if err != nil {
+				return nil, time.Time{}, err
+			}
+			m, err := l.read(ctx, item)
+			if err != nil {
+				return nil, time.Time{}, err
+			}
+			if m == nil {
+				continue
+			}
+			if m.due().After(now) {
+				next = earlier(next, m.due())
+				if l.byDue {
+					break
+				}
+				continue
+			}
+			if len(due) == last {
+				next = earlier(next, now)
+				break
+			}
+			due = append(due, m)
+		}
+	}
+	slices.SortFunc(due, func(a, b message) int { return cmp.Compare(a.due().UnixMilli(), b.due().UnixMilli()) })
+	return due, next, nil
+}
+
+// begin delivers the messages as places get free, until ctx ends or a receiver
+// does not answer in time: the rest would take as long, each, and is still due.
+func (l *lane) begin(ctx context.Context, due []message) (all bool) {
+	var hangs atomic.Bool
+	for _, m := range due {
+		select {
+		case l.places <- struct{}{}:
+		case <-ctx.Done():
+			l.note(l.Now(), nil)
+			return false
+		}
+		if ctx.Err() != nil || hangs.Load() {
+			<-l.places
+			l.note(l.Now(), nil)
+			return false
+		}
+		l.underWay.Go(func() {
+			r, err := l.try(ctx, m)
+			if errors.Is(r.outcome, context.DeadlineExceeded) {
+				hangs.Store(true)
+			}
+			l.tried(r, err)
+			<-l.places
+		})
+	}
+	return true
+}
+
+// tried keeps what came of a try.
+func (l *lane) tried(r result, err error) {
+	l.note(r.retry, err)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case r.claimed && r.outcome == nil:
+		l.sent++
+		l.missed = 0
+	case r.claimed && !r.retry.IsZero():
+		l.missed++
+		l.failed.send()
+	}
+}
+
+func (l *lane) note(due time.Time, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.next = earlier(l.next, due)
+	if err != nil {
+		l.errs = append(l.errs, err)
+	}
+}
+
+// failures returns the table's errors that were not returned before.
+func (l *lane) failures() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	err := errors.Join(l.errs...)
+	l.errs = nil
+	return err
+}
+
+// rest leaves a receiver alone that has taken nothing for a whole batch, longer
+// each time, whatever else is due: 1 s, 2 s and so on to 1 min.
+func (l *lane) rest(ctx context.Context) {
+	l.mu.Lock()
+	missed := l.missed / batch
+	l.mu.Unlock()
+	if missed > 0 {
+		sleep(ctx, min(longestRest, firstRetry<<min(missed-1, 6)))
+	}
+}
+
+// pause waits until there is a reason to look again.
+func (l *lane) pause(ctx context.Context) {
+	for {
+		timer := time.NewTimer(l.untilNext())
+		select {
+		case <-l.failed:
+			timer.Stop()
+			continue
+		case <-ctx.Done():
+		case <-l.wake:
+		case <-timer.C:
+		}
+		timer.Stop()
+		return
+	}
+}
+
+func (l *lane) untilNext() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.next.IsZero() {
+		return poll
+	}
+	return max(breather, min(poll, l.next.Sub(l.Now())))
+}
+
+// sleep returns early when ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	<-ctx.Done()
+}

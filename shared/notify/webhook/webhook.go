@@ -1,0 +1,129 @@
+// Package webhook posts events to addresses that an operator has set, signed as
+// Standard Webhooks says (https://www.standardwebhooks.com).
+//
+// The addresses may be private ones. That is why redirects, by which a receiver
+// could choose another, are not followed.
+package webhook
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// MaxURLs is the most addresses: all copies of an event are written in
+	// one transaction.
+	MaxURLs = 10
+	// timeout is how long a receiver has to answer.
+	timeout = 15 * time.Second
+	// longestWait is the longest that a receiver can ask to wait.
+	longestWait = 1 << 20
+)
+
+// ErrGone matches the answer of a receiver that does not want the event.
+var ErrGone = errors.New("the receiver wants no more of it")
+
+// RefusedError is an answer that is no success. Its text holds nothing of the
+// address or the event.
+type RefusedError struct {
+	Status int
+	Wait   time.Duration // how long the receiver asks to wait, or 0
+}
+
+func (e *RefusedError) Error() string { return fmt.Sprintf("the receiver answers %d", e.Status) }
+
+// Is makes errors.Is(err, ErrGone) true.
+func (e *RefusedError) Is(target error) bool { return target == ErrGone && e.Status == http.StatusGone }
+
+// Receiver is one address. It is safe for concurrent use.
+type Receiver struct {
+	ID      string       // tells it from others, and shows nothing of its address
+	Name    string       // scheme and host, for the log
+	Client  *http.Client // that of all receivers
+	url     string       // may hold a secret; never logged
+	secrets []Secret
+}
+
+// New returns a Receiver for each distinct address, or an error for a malformed
+// one. Events are signed with each of the secrets.
+func New(urls []string, secrets []Secret) ([]*Receiver, error) {
+	if len(urls) > MaxURLs {
+		return nil, fmt.Errorf("there are %d webhooks, and at most %d can be", len(urls), MaxURLs)
+	}
+	if len(urls) > 0 && len(secrets) == 0 {
+		return nil, errors.New("there is no webhook secret")
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxResponseHeaderBytes = 64 << 10
+	client := &http.Client{
+		Transport: transport, Timeout: timeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	var all []*Receiver
+	seen := map[string]bool{}
+	for _, text := range urls {
+		u, err := url.Parse(text)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Fragment != "" {
+			return nil, errors.New("a webhook is not an address such as https://example.com/ferry-events") // it may hold a secret
+		}
+		if seen[text] {
+			continue
+		}
+		seen[text] = true
+		sum := sha256.Sum256([]byte(text))
+		id := base64.RawURLEncoding.EncodeToString(sum[:16])
+		all = append(all, &Receiver{ID: id, Name: u.Scheme + "://" + u.Host, Client: client, url: text, secrets: secrets})
+	}
+	return all, nil
+}
+
+// Post delivers an event. The text of its error holds nothing of the address or
+// the event.
+func (r *Receiver) Post(ctx context.Context, now time.Time, id, body string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url, strings.NewReader(body))
+	if err != nil {
+		return withoutURL(err)
+	}
+	req.Header.Set("Content-Type", "application/cloudevents+json; charset=utf-8")
+	req.Header.Set("User-Agent", "Ferry")
+	req.Header.Set("Webhook-Id", id)
+	req.Header.Set("Webhook-Timestamp", strconv.FormatInt(now.Unix(), 10))
+	req.Header.Set("Webhook-Signature", signatures(r.secrets, id, now, body))
+	resp, err := r.Client.Do(req)
+	if err != nil {
+		return withoutURL(err)
+	}
+	defer resp.Body.Close()
+	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // the connection can be used again
+	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
+		return nil
+	}
+	return &RefusedError{resp.StatusCode, retryAfter(resp.Header.Get("Retry-After"))}
+}
+
+// withoutURL is an error of the HTTP client without the address that it names.
+func withoutURL(err error) error {
+	var named *url.Error
+	if errors.As(err, &named) {
+		return named.Err
+	}
+	return err
+}
+
+// retryAfter reads a number of seconds; a date counts as none.
+func retryAfter(text string) time.Duration {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(max(0, min(n, longestWait))) * time.Second
+}

@@ -1,0 +1,197 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"ferry/shared/table"
+
+	"ferry/shared/notify/webhook"
+)
+
+const (
+	// backlog is how many events wait for one webhook at most.
+	backlog = 100_000
+	// keepEvent is how long an event waits that no process takes up again, as
+	// its webhook is no longer configured.
+	keepEvent = 7 * 24 * time.Hour
+	// spreadEvery is how often new events are looked for.
+	spreadEvery = time.Second
+)
+
+// hook is a webhook with its part of the outbox.
+type hook struct {
+	*Sender
+	*webhook.Receiver
+	queue   string // the partition of its events
+	wake    signal
+	waiting atomic.Int64 // events in it, about
+	counted bool
+}
+
+// hookEvent is an event on its way to one webhook, as stored.
+type hookEvent struct {
+	V     int64     `json:"v"`
+	ID    string    `json:"id"`
+	Type  EventType `json:"type"`
+	Time  int64     `json:"time"` // of the event, Unix milliseconds
+	Body  string    `json:"body"`
+	Due   int64     `json:"due"` // Unix milliseconds
+	Tries int64     `json:"tries"`
+}
+
+// key orders a webhook's events by what is due first.
+func (e hookEvent) key(queue string) table.Key {
+	return table.Key{PK: queue, SK: fmt.Sprintf("%013d-%s", e.Due, e.ID)}
+}
+
+func (h *hook) put(e hookEvent) table.Op {
+	return table.Put(e.key(h.queue), e).Expire(h.Now().Add(keepEvent))
+}
+
+// Spread moves all recorded events into the outbox, once for each webhook. It
+// does nothing where there are no webhooks.
+func (s *Sender) Spread(ctx context.Context) error {
+	if len(s.hooks) == 0 {
+		return nil
+	}
+	for _, h := range s.hooks {
+		if err := h.count(ctx); err != nil {
+			return err
+		}
+	}
+	for _, pk := range partitions(EventPrefix) {
+		for more := true; more; {
+			var err error
+			if more, err = s.spreadSome(ctx, pk); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// spreadSome moves some events of a partition: one read and one transaction.
+func (s *Sender) spreadSome(ctx context.Context, pk string) (more bool, err error) {
+	page, err := s.Table.Query(ctx, table.Query{PK: pk, Limit: table.MaxOps / (1 + len(s.hooks))})
+	if err != nil {
+		return false, fmt.Errorf("reading events: %w", err)
+	}
+	var ops []table.Op
+	copies := make([]int64, len(s.hooks))
+	for _, item := range page.Items {
+		ops = append(ops, table.Delete(item.Key).If(table.Exists()))
+		var e RecordedEvent
+		if err := item.Decode(&e); err != nil || e.ID != item.Key.SK {
+			s.Log.Error("an event is not of a form that this version reads, and is dropped", "id", item.Key.SK)
+			continue
+		}
+		for i, h := range s.hooks {
+			if h.waiting.Load()+copies[i] >= s.backlog {
+				s.Log.Error("too many events wait for a webhook, and one more is dropped", "webhook", h.Name, "id", e.ID, "type", e.Type)
+				continue
+			}
+			copies[i]++
+			ops = append(ops, h.put(hookEvent{V: layout, ID: e.ID, Type: e.Type, Time: e.Time, Body: e.Body, Due: s.Now().UnixMilli()}))
+		}
+	}
+	if len(ops) == 0 {
+		return false, nil
+	}
+	err = s.Table.Write(ctx, ops...)
+	if errors.Is(err, table.ErrCondition) {
+		return true, nil // another process has moved some; look again
+	}
+	if err != nil {
+		return false, fmt.Errorf("moving events into the outbox: %w", err)
+	}
+	for i, h := range s.hooks {
+		h.waiting.Add(copies[i])
+		h.wake.send()
+	}
+	return page.More, nil
+}
+
+// count counts what was left in the outbox when the process came up.
+func (h *hook) count(ctx context.Context) error {
+	if h.counted {
+		return nil
+	}
+	n := int64(0)
+	for _, err := range scan(ctx, h.Table, table.Query{}, h.queue) {
+		if err != nil {
+			return err
+		}
+		n++
+	}
+	h.waiting.Store(n)
+	h.counted = true
+	return nil
+}
+
+// hookMessage is an event in the hands of a sender.
+type hookMessage struct {
+	*hook
+	e hookEvent
+}
+
+// read drops an item that is no event.
+func (h *hook) read(ctx context.Context, item table.Item) (message, error) {
+	var e hookEvent
+	if err := item.Decode(&e); err == nil && e.key(h.queue) == item.Key {
+		return &hookMessage{h, e}, nil
+	}
+	h.Log.Error("an event is not of a form that this version reads, and is dropped", "id", item.Key.SK)
+	h.waiting.Add(-1)
+	return nil, unlessTaken("dropping an event", h.Table.Write(ctx, table.Delete(item.Key)))
+}
+
+func (m *hookMessage) due() time.Time { return time.UnixMilli(m.e.Due) }
+
+func (m *hookMessage) tried() int64 { return m.e.Tries }
+
+func (m *hookMessage) made() time.Time { return time.UnixMilli(m.e.Time) }
+
+func (m *hookMessage) spent(now time.Time) bool { return now.Sub(m.made()) >= giveUp }
+
+func (m *hookMessage) log() (log *slog.Logger, what string) {
+	return m.Log.With("webhook", m.Name, "id", m.e.ID, "type", m.e.Type, "try", m.e.Tries), "event"
+}
+
+func (m *hookMessage) deliver(ctx context.Context) error {
+	err := m.Post(ctx, m.Now(), m.e.ID, m.e.Body)
+	if errors.Is(err, webhook.ErrGone) {
+		return fmt.Errorf("%w: %w", ErrPermanent, err)
+	}
+	return err
+}
+
+// claim moves the event behind those that are due.
+func (m *hookMessage) claim(until time.Time) []table.Op {
+	m.e.Tries++
+	ops := m.postpone(until, nil)
+	for i := range ops {
+		ops[i] = ops[i].Relax() // lost with the power, the event is only sent sooner
+	}
+	return ops
+}
+
+func (m *hookMessage) postpone(until time.Time, _ error) []table.Op {
+	from := m.e.key(m.queue)
+	m.e.Due = until.UnixMilli()
+	op := m.put(m.e)
+	if op.Key == from { // the receiver asks for as long as the lease
+		return []table.Op{op.If(table.Exists())}
+	}
+	return []table.Op{table.Delete(from).If(table.Exists()), op}
+}
+
+// end forgets the event. Lost with the power, it is sent once more.
+func (m *hookMessage) end(time.Time, error) []table.Op {
+	m.waiting.Add(-1)
+	return []table.Op{table.Delete(m.e.key(m.queue)).If(table.Exists()).Relax()}
+}

@@ -1,0 +1,516 @@
+package notify_test
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ferry/shared/table"
+
+	"ferry/shared/notify"
+	"ferry/shared/notify/webhook"
+)
+
+const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
+// hookSender is a Sender of events to webhooks as after a start of the process.
+func (p *machine) hookSender(t *testing.T, tab table.Table, urls ...string) *notify.Sender {
+	t.Helper()
+	secrets, err := webhook.ParseSecrets(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hooks, err := webhook.New(urls, secrets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := notify.NewSender(notify.Config{
+		Table: tab, Webhooks: hooks, Now: p.clock.now, Log: slog.New(slog.NewTextHandler(p.log, nil)), Jitter: func() float64 { return 0.5 },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// happen records events.
+func (p *machine) happen(t *testing.T, n int) {
+	t.Helper()
+	r := notify.EventRecorder{Source: "https://files.example.com/v1", Now: p.clock.now}
+	for range n {
+		p.made++
+		if err := p.table.Write(t.Context(), r.Ops("", notify.NewPassword("alice", notify.Forgotten, int64(p.made)))...); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// deliver spreads what has happened and does one pass.
+func (p *machine) deliver(t *testing.T, s *notify.Sender) int {
+	t.Helper()
+	if err := s.Spread(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	n, _ := pass(t, s)
+	return n
+}
+
+// left is how many items the table has.
+func (p *machine) left(t *testing.T) (n int) {
+	t.Helper()
+	if err := p.table.Scan(t.Context(), func(table.Item) error { n++; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// receiver is a server that checks signatures and keeps the ids it has seen.
+type receiver struct {
+	*httptest.Server
+	mu     sync.Mutex
+	seen   map[string]int
+	status atomic.Int64
+	header http.Header
+	tries  atomic.Int64
+}
+
+func receive(t *testing.T) *receiver {
+	t.Helper()
+	r := &receiver{seen: map[string]int{}, header: http.Header{}}
+	r.status.Store(http.StatusNoContent)
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		r.tries.Add(1)
+		body, _ := io.ReadAll(req.Body)
+		if err := verify(req, body); err != nil {
+			t.Error(err)
+		}
+		for name, values := range r.header {
+			w.Header()[name] = values
+		}
+		status := int(r.status.Load())
+		if status < 300 {
+			r.mu.Lock()
+			r.seen[req.Header.Get("webhook-id")]++
+			r.mu.Unlock()
+		}
+		w.WriteHeader(status)
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+// once checks that so many events were taken, each once.
+func (r *receiver) once(t *testing.T, want int) {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.seen) != want {
+		t.Errorf("%d events were taken, want %d", len(r.seen), want)
+	}
+	for id, n := range r.seen {
+		if n != 1 {
+			t.Errorf("the event %s was taken %d times", id, n)
+		}
+	}
+}
+
+// verify is what the specification tells receivers to do.
+func verify(r *http.Request, body []byte) error {
+	if r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/cloudevents+json; charset=utf-8" {
+		return fmt.Errorf("it comes by %s as %s", r.Method, r.Header.Get("Content-Type"))
+	}
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
+	if err != nil {
+		return err
+	}
+	id := r.Header.Get("webhook-id")
+	mac := hmac.New(sha256.New, key)
+	fmt.Fprintf(mac, "%s.%s.%s", id, r.Header.Get("webhook-timestamp"), body)
+	if want := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)); r.Header.Get("webhook-signature") != want {
+		return fmt.Errorf("the signature is %q, want %q", r.Header.Get("webhook-signature"), want)
+	}
+	if !strings.Contains(string(body), `"id":"`+id+`"`) {
+		return fmt.Errorf("the event with the id %s has another in it: %s", id, body)
+	}
+	return nil
+}
+
+func TestEachEventIsDeliveredAndForgotten(t *testing.T) {
+	t.Parallel()
+	p, r := newMachine(t), receive(t)
+	p.happen(t, 130) // more than a transaction and a pass take
+	d := p.hookSender(t, p.table, r.URL)
+	for sent := 0; sent < 130; {
+		n := p.deliver(t, d)
+		if n == 0 {
+			t.Fatalf("a pass takes nothing after %d events", sent)
+		}
+		sent += n
+	}
+	r.once(t, 130)
+	if n := p.left(t); n != 0 {
+		t.Errorf("%d items are left", n)
+	}
+}
+
+func TestEachAddressHasAProgressOfItsOwn(t *testing.T) {
+	t.Parallel()
+	p, good, bad := newMachine(t), receive(t), receive(t)
+	bad.status.Store(500)
+	d := p.hookSender(t, p.table, bad.URL, good.URL, good.URL+"/other", good.URL)
+	p.happen(t, 3)
+	if n := p.deliver(t, d); n != 6 {
+		t.Errorf("%d deliveries were taken, want 3 by each that answers", n)
+	}
+	bad.once(t, 0)
+	bad.status.Store(200)
+	if n := p.deliver(t, d); n != 0 {
+		t.Errorf("%d were tried again at once", n)
+	}
+	p.clock.advance(time.Second)
+	if n := p.deliver(t, d); n != 3 {
+		t.Errorf("%d were taken after a second, want 3", n)
+	}
+	bad.once(t, 3)
+	if n := p.left(t); n != 0 {
+		t.Errorf("%d items are left", n)
+	}
+}
+
+func TestAnEventIsTriedForADayAndThenGivenUp(t *testing.T) {
+	t.Parallel()
+	p, r := newMachine(t), receive(t)
+	r.status.Store(503)
+	d := p.hookSender(t, p.table, r.URL)
+	p.happen(t, 1)
+	for range 26 * 12 {
+		p.deliver(t, d)
+		p.clock.advance(5 * time.Minute)
+	}
+	if n := r.tries.Load(); n < 25 || n > 50 {
+		t.Errorf("it was tried %d times", n)
+	}
+	if n := p.left(t); n != 0 {
+		t.Errorf("%d items are left", n)
+	}
+	if !strings.Contains(p.log.String(), "level=ERROR msg=\"event given up\"") {
+		t.Error("nothing is logged")
+	}
+}
+
+func TestAnAnswerDecidesHowItGoesOn(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		what       string
+		status     int
+		retryAfter string
+		taken      bool          // at once
+		again      time.Duration // 0: never
+	}{
+		{"200", 200, "", true, 0},
+		{"202", 202, "", true, 0},
+		{"a redirect", 307, "", false, time.Second},
+		{"a refusal", 400, "", false, time.Second},
+		{"a login", 401, "", false, time.Second},
+		{"no more, please", 410, "", false, 0},
+		{"later", 429, "120", false, 120 * time.Second},
+		{"much later", 503, "999999999", false, time.Hour},
+		{"some day", 503, "Fri, 31 Dec 2100 23:59:59 GMT", false, time.Second},
+		{"nonsense", 503, "-5", false, time.Second},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			t.Parallel()
+			p, r := newMachine(t), receive(t)
+			other := receive(t)
+			r.status.Store(int64(c.status))
+			r.header.Set("Retry-After", c.retryAfter)
+			r.header.Set("Location", other.URL)
+			d := p.hookSender(t, p.table, r.URL)
+			p.happen(t, 1)
+			if n := p.deliver(t, d); (n == 1) != c.taken {
+				t.Errorf("%d were taken", n)
+			}
+			if n := p.left(t); (n == 1) != (c.again > 0) {
+				t.Errorf("%d items are left", n)
+			}
+			r.status.Store(200)
+			p.clock.advance(c.again - 500*time.Millisecond)
+			if n := p.deliver(t, d); n != 0 {
+				t.Errorf("it comes again too early")
+			}
+			p.clock.advance(500 * time.Millisecond)
+			if n := p.deliver(t, d); (n == 1) != (c.again > 0) {
+				t.Errorf("%d were taken later", n)
+			}
+			other.once(t, 0)
+		})
+	}
+}
+
+func TestAReceiverThatDoesNotAnswerIsLeft(t *testing.T) {
+	t.Parallel()
+	p := newMachine(t)
+	hangs := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // or else the server does not see the end
+		<-r.Context().Done()
+	}))
+	defer hangs.Close()
+	d := p.hookSender(t, p.table, hangs.URL)
+	d.Webhooks[0].Client.Timeout = 50 * time.Millisecond
+	p.happen(t, 1)
+	if n := p.deliver(t, d); n != 0 || p.left(t) != 1 {
+		t.Errorf("%d were taken, %d are left", n, p.left(t))
+	}
+}
+
+// brittle is a table whose writes fail that a test chooses.
+type brittle struct {
+	table.Table
+	fails func(ops []table.Op) bool
+}
+
+func (t *brittle) Write(ctx context.Context, ops ...table.Op) error {
+	if t.fails(ops) {
+		return errors.New("the process was killed")
+	}
+	return t.Table.Write(ctx, ops...)
+}
+
+func TestAKillAtAnyMomentLosesNoEvent(t *testing.T) {
+	t.Parallel()
+	p, r := newMachine(t), receive(t)
+	weak := &brittle{Table: p.table}
+	d := p.hookSender(t, weak, r.URL)
+	p.happen(t, 1)
+	for i, fails := range []func(ops []table.Op) bool{
+		func([]table.Op) bool { return true }, // killed before the event is in the outbox
+		func(ops []table.Op) bool { return strings.HasPrefix(ops[0].Key.PK, "webhook#") && len(ops) == 2 }, // before the claim
+		func(ops []table.Op) bool { return len(ops) == 1 },                                                 // when it was taken and not marked
+	} {
+		r.once(t, 0)
+		weak.fails = fails
+		spread := d.Spread(t.Context())
+		_, _, err := d.SendDue(t.Context())
+		if errors.Join(spread, err) == nil {
+			t.Fatalf("no error at %d", i)
+		}
+	}
+	r.once(t, 1)
+	p.clock.advance(notify.Lease)
+	if n := p.deliver(t, p.hookSender(t, p.table, r.URL)); n != 1 { // another process
+		t.Errorf("%d were taken again", n)
+	}
+	for id, n := range r.seen {
+		if n != 2 || len(r.seen) != 1 {
+			t.Errorf("the event %s came %d times", id, n)
+		}
+	}
+	if n := p.left(t); n != 0 {
+		t.Errorf("%d items are left", n)
+	}
+}
+
+func TestFewEventsGoToAnAddressAtOnce(t *testing.T) {
+	t.Parallel()
+	p := newMachine(t)
+	var now, most int
+	var mu sync.Mutex
+	four := make(chan struct{})
+	var full atomic.Bool
+	aside := httptest.NewServer(http.NotFoundHandler())
+	defer aside.Close()
+	slow := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		mu.Lock()
+		now++
+		most = max(most, now)
+		come := now
+		mu.Unlock()
+		if come == 4 && !full.Swap(true) { // a fifth would come while this one goes to and fro
+			for range 20 {
+				probe(t, aside.URL)
+			}
+			close(four)
+		}
+		<-four
+		mu.Lock()
+		now--
+		mu.Unlock()
+	}))
+	defer slow.Close()
+	p.happen(t, 8)
+	d := p.hookSender(t, p.table, slow.URL)
+	if n := p.deliver(t, d); n != 8 {
+		t.Errorf("%d were taken", n)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if most != 4 {
+		t.Errorf("%d came at once, want 4", most)
+	}
+}
+
+func probe(t *testing.T, address string) {
+	resp, err := http.Get(address + "/")
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	resp.Body.Close()
+}
+
+func TestABacklogIsBounded(t *testing.T) {
+	t.Parallel()
+	p, good, bad := newMachine(t), receive(t), receive(t)
+	bad.status.Store(500)
+	d := p.hookSender(t, p.table, good.URL, bad.URL)
+	d.SetBacklog(3)
+	for range 5 {
+		p.happen(t, 1)
+		p.deliver(t, d)
+	}
+	good.once(t, 5)
+	if n := p.left(t); n != 3 {
+		t.Errorf("%d are left, want 3", n)
+	}
+	if n := strings.Count(p.log.String(), "one more is dropped"); n != 2 {
+		t.Errorf("%d are told of, want 2", n)
+	}
+}
+
+func TestNoSecretIsLogged(t *testing.T) {
+	t.Parallel()
+	p, r := newMachine(t), receive(t)
+	r.status.Store(500)
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	host := strings.TrimPrefix(r.URL, "http://")
+	d := p.hookSender(t, p.table,
+		"http://user:hunter2@"+host+"/hook/T0K3N?key=S3CR3T", closed.URL+"/hook/T0K3N?key=S3CR3T", "http://user:hunter2@127.0.0.1:1/T0K3N",
+		"https://user:hunter2@"+host+"/hook/T0K3N", // speaks no TLS
+	)
+	p.happen(t, 1)
+	p.deliver(t, d)
+	p.clock.advance(25 * time.Hour)
+	p.deliver(t, d)
+	log := p.log.String()
+	if strings.Count(log, "event not sent yet") != 4 || strings.Count(log, "event given up") != 4 || !strings.Contains(log, "webhook=http://"+host) {
+		t.Errorf("the log is %s", log)
+	}
+	for _, word := range []string{"hunter2", "T0K3N", "S3CR3T", strings.TrimPrefix(secret, "whsec_"), "v1,", "alice"} {
+		if strings.Contains(log, word) {
+			t.Errorf("%s stands in the log %s", word, log)
+		}
+	}
+}
+
+func TestWhatCannotBeReadHoldsUpNothing(t *testing.T) {
+	t.Parallel()
+	p, r := newMachine(t), receive(t)
+	type other struct {
+		ID string `json:"id"`
+	}
+	hook := p.hookSender(t, p.table, r.URL).Webhooks[0]
+	for _, pk := range append(notify.Partitions(notify.EventPrefix), "webhook#"+hook.ID) {
+		if err := p.table.Write(t.Context(), table.Put(table.Key{PK: pk, SK: "0"}, other{"1"})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.happen(t, 3)
+	if n := p.deliver(t, p.hookSender(t, p.table, r.URL)); n != 3 || p.left(t) != 0 {
+		t.Errorf("%d were taken, %d items are left", n, p.left(t))
+	}
+}
+
+func TestRunDeliversWhatHappensWhileItRuns(t *testing.T) {
+	t.Parallel()
+	p, r := newMachine(t), receive(t)
+	p.happen(t, 2)
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	d := p.hookSender(t, p.table, r.URL, r.URL+"/2")
+	d.Now = time.Now
+	running.Go(func() { d.Run(ctx) })
+	wait := func(tries int64) {
+		t.Helper()
+		for r.tries.Load() < tries {
+			select {
+			case <-t.Context().Done():
+				t.Fatal("nothing comes")
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
+	}
+	wait(4)
+	p.happen(t, 1)
+	wait(6)
+	stop()
+	running.Wait()
+	if n := p.left(t); n != 0 {
+		t.Errorf("%d items are left", n)
+	}
+}
+
+func TestAnEventThatAnEarlierVersionHasQueuedIsDelivered(t *testing.T) {
+	t.Parallel()
+	p, r := newMachine(t), receive(t)
+	s := p.hookSender(t, p.table, r.URL)
+	sum := sha256.Sum256([]byte(r.URL))
+	due := p.clock.now().UnixMilli()
+	key := table.Key{PK: "webhook#" + base64.RawURLEncoding.EncodeToString(sum[:16]), SK: fmt.Sprintf("%013d-old", due)}
+	item := struct {
+		V     int64  `json:"v"`
+		ID    string `json:"id"`
+		Type  string `json:"type"`
+		Time  int64  `json:"time"`
+		Body  string `json:"body"`
+		Due   int64  `json:"due"`
+		Tries int64  `json:"tries"`
+	}{1, "old", "file.uploaded", due - 5000, `{"id":"old"}`, due, 3}
+	if err := p.table.Write(t.Context(), table.Put(key, item)); err != nil {
+		t.Fatal(err)
+	}
+	r.status.Store(500)
+	if n, next := pass(t, s); n != 0 || !next.Equal(p.clock.now().Add(6*time.Second)) {
+		t.Errorf("%d were taken, next %v", n, next)
+	}
+	p.clock.advance(6 * time.Second)
+	r.status.Store(200)
+	pass(t, s)
+	r.once(t, 1)
+	if n := p.left(t); n != 0 {
+		t.Errorf("%d items are left", n)
+	}
+}
+
+func TestAWebhookThatHangsHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	p, good := newMachine(t), receive(t)
+	goOn, tries := make(chan struct{}), atomic.Int64{}
+	hangs := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { tries.Add(1); <-goOn }))
+	defer hangs.Close()
+	p.happen(t, 3*notify.Parallel)
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { p.hookSender(t, p.table, hangs.URL, good.URL).Run(ctx) })
+	until(t, func() bool { return good.tries.Load() == 3*notify.Parallel && p.left(t) == 3*notify.Parallel })
+	if n := tries.Load(); n > notify.Parallel {
+		t.Errorf("%d events went to the one that hangs", n)
+	}
+	close(goOn)
+	until(t, func() bool { return p.left(t) == 0 })
+	stop()
+	running.Wait()
+	good.once(t, 3*notify.Parallel)
+}
