@@ -68,23 +68,6 @@ func TestASessionOutlivesTheProcess(t *testing.T) {
 	}
 }
 
-func TestAPartThatIsCutOffIsMissing(t *testing.T) {
-	t.Parallel()
-	s := open(t, t.TempDir(), disk.Options{})
-	upload, l := session(t, s)
-	cut := io.MultiReader(strings.NewReader("bb"), errorReader{})
-	for _, r := range []io.Reader{strings.NewReader("aaaa"), cut} {
-		_, _ = s.WritePart(t.Context(), blob.Files, "owner/1-a", upload, l, 1, r, nil)
-	}
-	if there, err := s.ListParts(t.Context(), blob.Files, "owner/1-a", upload, 0, 10); err != nil || len(there) != 0 {
-		t.Errorf("there are %+v, %v: a part is listed of which half was replaced", there, err)
-	}
-}
-
-type errorReader struct{}
-
-func (errorReader) Read([]byte) (int, error) { return 0, errors.New("cut off") }
-
 // TestTheLaterWriterOfAPartWins: the earlier may hang on a connection that was lost.
 func TestTheLaterWriterOfAPartWins(t *testing.T) {
 	t.Parallel()
