@@ -115,6 +115,8 @@ func (s Stack) call(name string, argument any) (any, error) {
 		return join(args)
 	case name == "Fn::Select" && len(args) == 2:
 		return choose(args)
+	case name == "Fn::FindInMap" && len(args) == 3:
+		return s.find(args)
 	}
 	return nil, fmt.Errorf("%s of %v is not known here", name, argument)
 }
@@ -153,6 +155,18 @@ func (s Stack) branch(argument any) (any, error) {
 		return s.Resolve(args[1])
 	}
 	return s.Resolve(args[2])
+}
+
+func (s Stack) find(args []any) (any, error) {
+	var v any = s.Mappings
+	for _, key := range args {
+		o, _ := v.(Object)
+		v = o[fmt.Sprint(key)]
+	}
+	if v == nil {
+		return nil, fmt.Errorf("Fn::FindInMap of %v finds nothing", args)
+	}
+	return v, nil
 }
 
 // Condition tells whether a condition of the template holds.
