@@ -139,8 +139,8 @@ func TestWithoutRandomnessThereIsNoToken(t *testing.T) {
 func TestLinksHaveTheirShapes(t *testing.T) {
 	t.Parallel()
 	for want, got := range map[string]string{
-		"http://h/v1/download/file?lang=it&k=T":        auth.DownloadLink("http://h/v1", "it", blob.Files, "T"),
-		"http://h/v1/download/file/backup?lang=it&z=T": auth.DownloadLink("http://h/v1", "it", blob.Backup, "T"),
+		"http://h/v1/download/file?lang=it&k=T":        auth.DownloadLink("http://h/v1", "it", blob.Files) + "T",
+		"http://h/v1/download/file/backup?lang=it&z=T": auth.DownloadLink("http://h/v1", "it", blob.Backup) + "T",
 		"http://h/v1/auth/change?lang=en&k=T":          auth.ChangeLink("http://h/v1", "en", "T"),
 		"http://h/v1/notifications/stop?lang=it&t=T":   auth.StopLink("http://h/v1", "it", "T"),
 	} {

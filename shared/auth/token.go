@@ -116,12 +116,13 @@ func HashToken(token string) string {
 
 func encode(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
-// Download returns the link of a file in an area; base has no trailing slash.
-func DownloadLink(base, lang string, area blob.Area, token string) string {
+// DownloadLink returns the link of a file in an area up to its token, which
+// follows; base has no trailing slash.
+func DownloadLink(base, lang string, area blob.Area) string {
 	if area == blob.Backup {
-		return base + "/download/file/backup?lang=" + url.QueryEscape(lang) + "&z=" + token
+		return base + "/download/file/backup?lang=" + url.QueryEscape(lang) + "&z="
 	}
-	return base + "/download/file?lang=" + url.QueryEscape(lang) + "&k=" + token
+	return base + "/download/file?lang=" + url.QueryEscape(lang) + "&k="
 }
 
 // Change returns the link that changes a password.

@@ -34,12 +34,20 @@ func appendBody(b []byte, v body) []byte {
 }
 
 func appendFile(b []byte, f File) []byte {
+	if f.rendered != nil {
+		b = append(b, f.rendered...)
+	} else {
+		b = appendRecord(b, f)
+	}
+	b = appendText(append(b, `,"linkURL":`...), f.LinkURL)
+	return append(b, '}')
+}
+
+func appendRecord(b []byte, f File) []byte {
 	b = strconv.AppendInt(append(b, `{"id":`...), f.ID, 10)
 	b = appendText(append(b, `,"name":`...), f.Name)
 	b = strconv.AppendInt(append(b, `,"length":`...), f.Length, 10)
-	b = strconv.AppendInt(append(b, `,"modified":`...), f.Modified, 10)
-	b = appendText(append(b, `,"linkURL":`...), f.LinkURL)
-	return append(b, '}')
+	return strconv.AppendInt(append(b, `,"modified":`...), f.Modified, 10)
 }
 
 // appendText encodes a string; what needs no escape is copied.

@@ -31,6 +31,15 @@ type File struct {
 	Length   int64  `json:"length"`   // bytes
 	Modified int64  `json:"modified"` // Unix milliseconds
 	LinkURL  string `json:"linkURL"`
+
+	rendered []byte // all but the link, in JSON
+}
+
+// Rendered returns the file with all but its link encoded, for one that is
+// listed again and again: the answer to each upload lists a hundred.
+func (f File) Rendered() File {
+	f.rendered = appendRecord(nil, f)
+	return f
 }
 
 // Success is what an endpoint has to say; the rest of the envelope is added.

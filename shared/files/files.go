@@ -100,13 +100,9 @@ func (f File) UploadedBy(u auth.User) bool {
 // Expired reports whether the file has left its area, be it swept or not.
 func (f File) Expired(now time.Time) bool { return f.Expires != 0 && now.Unix() >= f.Expires }
 
-// Record is the file as a response shows it, with a link of this token. base is
-// the service's address and lang the link's language.
-func (f File) Record(base, lang, token string) envelope.File {
-	return envelope.File{
-		ID: f.ID, Name: f.Name, Length: f.Length, Modified: f.Modified,
-		LinkURL: auth.DownloadLink(base, lang, f.Area, token),
-	}
+// Record is the file as a response shows it, without its link.
+func (f File) Record() envelope.File {
+	return envelope.File{ID: f.ID, Name: f.Name, Length: f.Length, Modified: f.Modified}
 }
 
 // Page is a page of an area, newest first. Next is the id to continue after,

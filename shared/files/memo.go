@@ -4,17 +4,29 @@ import (
 	"fmt"
 	"sync"
 
+	"ferry/shared/envelope"
 	"ferry/shared/table"
 )
 
 // Listed is a file with the token of its link.
 type Listed struct {
 	File
-	Token string
+	Token  string
+	record envelope.File
+}
+
+// Record is the file as a response shows it. link is all of its link before the
+// token, as auth.DownloadLink returns it.
+func (l Listed) Record(link string) envelope.File {
+	if l.record.ID == 0 {
+		l.record = l.File.Record()
+	}
+	l.record.LinkURL = link + l.Token
+	return l.record
 }
 
 // Listed returns the file with its token.
-func (s *Service) Listed(f File) Listed { return Listed{f, s.Token(f)} }
+func (s *Service) Listed(f File) Listed { return Listed{File: f, Token: s.Token(f)} }
 
 // memoSize is how many records are remembered at most, some 1 KiB each.
 const memoSize = 4096
@@ -66,6 +78,7 @@ func (s *Service) listed(item table.Item) (Listed, error) {
 		return Listed{}, fmt.Errorf("reading a file's record: %w", err)
 	}
 	l := s.Listed(f)
+	l.record = f.Record().Rendered()
 	if item.Raw != nil {
 		s.memo.put(item.Raw, l)
 	}

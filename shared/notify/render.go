@@ -192,7 +192,7 @@ func linkTextOf(n Notice, link string, longest int, spell func(string) string) s
 
 // link is the recipient's own download link of the file that the notice is about.
 func (n Notice) link(key auth.LinkKey) string {
-	return auth.DownloadLink(n.Base, n.Lang, n.Area, key.Recipient(n.Area, n.Owner, n.File, n.ID))
+	return auth.DownloadLink(n.Base, n.Lang, n.Area) + key.Recipient(n.Area, n.Owner, n.File, n.ID)
 }
 
 // sender is the uploader's name. One that is an address is shown as such.

@@ -75,7 +75,8 @@ func (s server) serve(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s server) envelope(w http.ResponseWriter, r *http.Request, link files.Link) error {
-	record := link.File.Record(s.ports.Base(r.Context()), api.Lang(r, auth.User{}), link.Token)
+	record := link.File.Record()
+	record.LinkURL = auth.DownloadLink(s.ports.Base(r.Context()), api.Lang(r, auth.User{}), link.File.Area) + link.Token
 	return envelope.Write(w, s.ports.Now(), envelope.Success{
 		Description: envelope.List, User: link.File.Owner, Files: []envelope.File{record},
 	})
@@ -263,7 +264,7 @@ func (s server) page(w http.ResponseWriter, r *http.Request, link files.Link) er
 		return nil
 	}
 	lang := api.Lang(r, auth.User{})
-	href := link.File.Record(s.ports.Base(r.Context()), lang, link.Token).LinkURL + "&download=1"
+	href := auth.DownloadLink(s.ports.Base(r.Context()), lang, link.File.Area) + link.Token + "&download=1"
 	_, err := io.WriteString(w, page(link.File, lang, href))
 	return err
 }

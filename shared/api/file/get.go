@@ -70,7 +70,7 @@ func (h handler) get(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	out.LinkURL = f.Record(h.ports.Base(r.Context()), api.Lang(r, u), h.files.Token(f)).LinkURL
+	out.LinkURL = auth.DownloadLink(h.ports.Base(r.Context()), api.Lang(r, u), f.Area) + h.files.Token(f)
 	if err := h.used(r.Context(), f, f.UploadedBy(u), &out); err != nil {
 		return err
 	}

@@ -64,9 +64,10 @@ type ListPage struct {
 // by a Link header (RFC 8288).
 func WriteList(ctx context.Context, w http.ResponseWriter, p *api.Ports, l ListPage) error {
 	base := p.Base(ctx)
+	link := auth.DownloadLink(base, l.Lang, l.Area)
 	records := make([]envelope.File, len(l.Page.Files))
 	for i, f := range l.Page.Files {
-		records[i] = f.Record(base, l.Lang, f.Token)
+		records[i] = f.Record(link)
 	}
 	if l.Page.Next != 0 {
 		path := "/download/list"
