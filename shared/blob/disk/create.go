@@ -1,25 +1,39 @@
 package disk
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 
-	"github.com/minio/crc64nvme"
-
 	"ferry/shared/blob"
 )
 
-const bufferSize = 256 << 10
+const (
+	bufferSize = 256 << 10
 
-// Create implements blob.Store. An object that fits into one buffer is written
-// under its name, others aside first.
+	// MaxSmall is the largest object that a Small takes. BenchmarkSmall and
+	// BenchmarkReadSmall, in µs of the processor for each of 16 at once, and in
+	// ms until it is durable (2 cores, ext4 on a virtual disk):
+	//
+	//	            4 KiB      16 KiB     32 KiB     64 KiB
+	//	write, log  79  0.25   117  0.25  151  0.33  248  0.70
+	//	write, file 590  1.0   510  1.0   630  1.4   830  1.7
+	//	read, log   16         42         80         159
+	//	read, file  8          18         28         49
+	//
+	// The log is the better place until its bytes, which it has twice, take as
+	// long as a file. Reading is dearer there: at 32 KiB ten downloads outweigh
+	// what the upload has spared, at 64 KiB five.
+	MaxSmall = 32 << 10
+)
+
+// Create implements blob.Store. Of the bytes of a large object it makes a file.
 func (s *Store) Create(ctx context.Context, area blob.Area, key string, r io.Reader, size int64) (blob.Written, error) {
 	path, err := s.path(ctx, area, key)
 	if err != nil {
@@ -27,57 +41,36 @@ func (s *Store) Create(ctx context.Context, area blob.Area, key string, r io.Rea
 	}
 	buf, release := s.buffer(size)
 	defer release()
-	in := &input{r: r, announced: size, buf: buf, sum: crc64nvme.New()}
-	first, err := in.next(ctx)
-	var j *journal
-	if err == nil && in.ended && len(first) <= maxJournaled {
-		j, err = s.journal.get()
-	}
+	body := blob.NewBody(ctx, r, size)
+	n, ended, err := body.Fill(buf)
 	switch {
 	case err != nil:
-	case j != nil:
-		err = s.createSmall(j, area, key, path, first)
+	case ended && n <= MaxSmall && s.small != none{}:
+		err = s.createSmall(ctx, area, key, path, buf[:n])
 	default:
-		err = s.createLarge(ctx, path, first, in)
+		err = s.createLarge(ctx, area, key, path, buf[:n], ended, body)
 	}
 	if err != nil {
 		return blob.Written{}, fmt.Errorf("writing object %s: %w", key, full(err))
 	}
-	return blob.Written{Size: in.size, CRC64NVME: in.sum.Sum64()}, nil
+	return body.Written(), nil
 }
 
-// createSmall writes an object at once and leaves it to the journal to make it
-// durable. A kill in between can leave a file that is empty or cut off, which
-// nothing refers to yet.
-func (s *Store) createSmall(j *journal, area blob.Area, key, path string, content []byte) error {
-	if err := s.makeOwner(filepath.Dir(path)); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
+// createSmall, like createLarge, looks for the key among the objects of the
+// other kind first. It does not find one that appears at the same moment.
+func (s *Store) createSmall(ctx context.Context, area blob.Area, key, path string, content []byte) error {
+	if !missing(path) {
 		return blob.ErrExists
 	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if _, err = f.Write(content); err == nil {
-		err = j.add(area, key, content)
-	}
-	if errors.Is(err, errNoJournal) {
-		err = f.Sync()
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(path))
-	}
-	return nil
+	return s.small.Create(ctx, area, key, content)
 }
 
-// createLarge writes an object aside, and gives the file its name when all
-// bytes are there. That the object is durable takes two syncs, of the file and
-// then, named, of its folder; where one of the named file does both, it is left
-// at that.
-func (s *Store) createLarge(ctx context.Context, path string, first []byte, in *input) error {
+// createLarge writes a file aside, and gives it its name when all bytes are
+// there and durable. The first are in a buffer already.
+func (s *Store) createLarge(ctx context.Context, area blob.Area, key, path string, b []byte, ended bool, body *blob.Body) error {
+	if _, err := s.small.Read(ctx, area, key); !errors.Is(err, blob.ErrNotFound) {
+		return cmp.Or(err, blob.ErrExists)
+	}
 	aside := filepath.Join(s.tmp(), rand.Text())
 	f, err := os.OpenFile(aside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -85,17 +78,20 @@ func (s *Store) createLarge(ctx context.Context, path string, first []byte, in *
 	}
 	defer os.Remove(aside)
 	defer f.Close()
-	_, err = f.Write(first)
-	for err == nil && !in.ended {
-		var more []byte
-		if more, err = in.next(ctx); err == nil {
-			_, err = f.Write(more)
+	for {
+		if _, err := f.Write(b); err != nil {
+			return err
 		}
+		if ended {
+			return s.place(f, path)
+		}
+		b = b[:cap(b)]
+		var n int
+		if n, ended, err = body.Fill(b); err != nil {
+			return err
+		}
+		b = b[:n]
 	}
-	if err != nil {
-		return err
-	}
-	return s.place(f, path)
 }
 
 // buffer is never larger than an object of known size, but for one byte, which
@@ -108,76 +104,59 @@ func (s *Store) buffer(size int64) (buf []byte, release func()) {
 	return *pooled, func() { s.buffers.Put(pooled) }
 }
 
-// input gives the bytes of an object a buffer at a time, sums them up, and
-// checks that they are as many as announced.
-type input struct {
-	r         io.Reader
-	announced int64 // or -1
-	buf       []byte
-	size      int64 // so far
-	sum       hash.Hash64
-	ended     bool
-}
-
-// next returns the next bytes, which are good until it is called again.
-func (in *input) next(ctx context.Context) ([]byte, error) {
-	n, err := fill(in.r, in.buf)
-	if in.ended = err == io.EOF; err != nil && !in.ended {
-		return nil, err
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	in.size += int64(n)
-	if in.announced >= 0 && (in.size > in.announced || in.ended && in.size != in.announced) {
-		return nil, blob.ErrLength
-	}
-	in.sum.Write(in.buf[:n])
-	return in.buf[:n], nil
-}
-
-// fill reads until buf is full or the reader has an error. Unlike io.ReadFull
-// it returns that error as it is, so that an end can be told from a cut.
-func fill(r io.Reader, buf []byte) (n int, err error) {
-	for empty := 0; n < len(buf) && err == nil; {
-		var m int
-		m, err = r.Read(buf[n:])
-		n += m
-		if empty++; m > 0 {
-			empty = 0
-		}
-		if empty == 100 {
-			return n, io.ErrNoProgress
-		}
-	}
-	return n, err
-}
-
-// place gives a finished file its name, which must be free, durably.
+// place makes a finished file durable and then gives it its name, which must be
+// free, durably too.
 func (s *Store) place(f *os.File, path string) error {
 	if err := s.makeOwner(filepath.Dir(path)); err != nil {
 		return err
 	}
-	if !s.ordered && !s.noSync { // else the name might become durable before the bytes
-		if err := f.Sync(); err != nil {
-			return err
-		}
+	if err := s.sync(f); err != nil {
+		return err
 	}
 	if err := s.name(f.Name(), path); err != nil {
 		return err
 	}
-	if err := s.keep(f, filepath.Dir(path)); err != nil {
+	if err := s.syncFolder(filepath.Dir(path)); err != nil {
 		return errors.Join(err, os.Remove(path))
 	}
 	return nil
 }
 
-// keep makes a file that has its name durable, and the name.
-func (s *Store) keep(f *os.File, dir string) error {
-	if s.ordered && !s.noSync {
-		return f.Sync()
+// makeOwner makes an owner's folder. Whoever finds it made finds it durable: one
+// at a time makes them, and Open has synced those of earlier processes.
+func (s *Store) makeOwner(dir string) error {
+	s.making.Lock()
+	defer s.making.Unlock()
+	err := os.Mkdir(dir, 0o700)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
 	}
-	return s.sync(dir)
+	if err == nil {
+		err = s.syncFolder(filepath.Dir(dir))
+	}
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(dir))
+	}
+	return nil
+}
+
+func (s *Store) sync(f *os.File) error {
+	if s.noSync {
+		return nil
+	}
+	return f.Sync()
+}
+
+// syncFolder makes the names in a folder durable.
+func (s *Store) syncFolder(dir string) error {
+	if s.noSync {
+		return nil
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }
 
 // name puts a file under a free name. Renaming would replace what is there, so

@@ -15,8 +15,7 @@ import (
 	"ferry/shared/blob"
 )
 
-// List implements blob.Store. It reads the names of the owners, and of the
-// objects of one owner at a time.
+// List implements blob.Store.
 func (s *Store) List(ctx context.Context, area blob.Area, after string, limit int) ([]blob.Object, error) {
 	if err := checkArea(area); err != nil {
 		return nil, err
@@ -24,6 +23,21 @@ func (s *Store) List(ctx context.Context, area blob.Area, after string, limit in
 	if limit < 1 || limit > blob.MaxList {
 		return nil, fmt.Errorf("disk: limit %d is not from 1 to %d", limit, blob.MaxList)
 	}
+	files, err := s.listFiles(ctx, area, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	small, err := s.small.List(ctx, area, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("listing %s: %w", area, err)
+	}
+	all := append(files, small...)
+	slices.SortFunc(all, func(a, b blob.Object) int { return cmp.Compare(a.Key, b.Key) })
+	return all[:min(len(all), limit)], nil
+}
+
+// listFiles reads the names of the owners, and of the files of one owner at a time.
+func (s *Store) listFiles(ctx context.Context, area blob.Area, after string, limit int) ([]blob.Object, error) {
 	owners, err := readNames(s.folder(area))
 	if err != nil {
 		return nil, fmt.Errorf("listing %s: %w", area, err)
@@ -52,31 +66,29 @@ func (s *Store) List(ctx context.Context, area blob.Area, after string, limit in
 // listOwner skips what is no object, such as a file that the operating system
 // left among the owners, and what was deleted in the meantime.
 func (s *Store) listOwner(area blob.Area, owner, after string, limit int) ([]blob.Object, error) {
-	dir := filepath.Join(s.folder(area), owner)
-	names, err := readNames(dir)
+	entries, err := os.ReadDir(filepath.Join(s.folder(area), owner)) // sorted
 	if errors.Is(err, syscall.ENOTDIR) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	names = slices.DeleteFunc(names, func(name string) bool {
-		key := owner + "/" + name
-		return key <= after || blob.CheckKey(key) != nil
-	})
-	slices.Sort(names)
 	var objects []blob.Object
-	for _, name := range names {
+	for _, e := range entries {
+		key := owner + "/" + e.Name()
+		if key <= after || blob.CheckKey(key) != nil {
+			continue
+		}
 		if len(objects) == limit {
 			break
 		}
-		info, err := os.Lstat(filepath.Join(dir, name))
+		info, err := e.Info()
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
 			return nil, err
 		case info.Mode().IsRegular():
-			objects = append(objects, blob.Object{Key: owner + "/" + name, Size: info.Size(), Modified: info.ModTime()})
+			objects = append(objects, blob.Object{Key: key, Size: info.Size(), Modified: info.ModTime()})
 		}
 	}
 	return objects, nil

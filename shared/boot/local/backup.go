@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/minio/crc64nvme"
 	"golang.org/x/sync/errgroup"
 
 	"ferry/shared/blob"
@@ -81,7 +82,7 @@ func (d *Data) Backup(ctx context.Context, to string, p Progress) (Copied, error
 	}
 	c := &copying{from: d.Disk, live: d.Table, to: target, progress: p.withDefaults()}
 	err = c.run(ctx, d.dir, to)
-	return c.copied, errors.Join(err, target.Close())
+	return c.copied, err
 }
 
 // within reports whether a path is a folder or in it, symbolic links aside.
@@ -115,26 +116,35 @@ func openCopy(dir string) (*Data, error) {
 	if err := prepare(dir, true); err != nil {
 		return nil, err
 	}
-	store, err := disk.Open(dir, disk.Options{})
+	db, err := sqlite.Open(filepath.Join(dir, tableName), sqlite.Options{})
 	if err != nil {
 		return nil, err
 	}
-	db, err := sqlite.Open(filepath.Join(dir, tableName), sqlite.Options{})
+	store, err := disk.Open(dir, disk.Options{Small: db.Blobs()})
 	if err != nil {
-		return nil, errors.Join(err, store.Close())
+		return nil, errors.Join(err, db.Close())
 	}
 	return &Data{Table: db, Disk: store, dir: dir}, nil
 }
 
-// copying is one backup under way.
+// copying is one backup under way. Small files come along with the table.
 type copying struct {
-	from, to *disk.Store
-	live     table.Table // of what is copied, as it is now
+	from     *disk.Store
+	to       *disk.Store   // of the files that are none of the small ones
+	live     table.Table   // of what is copied, as it is now
+	small    *sqlite.Blobs // of the copy
+	earlier  *disk.Store   // the same folder, with the small files of an earlier backup
 	progress Progress
 
 	mu     sync.Mutex
 	copied Copied
 	purged []table.Key // records whose files were removed for good meanwhile
+	stale  []object    // those of an earlier backup that no record names
+}
+
+type object struct {
+	area blob.Area
+	key  string
 }
 
 // run copies the table, then the bytes that it names.
@@ -157,7 +167,7 @@ func (c *copying) run(ctx context.Context, from, to string) error {
 	if err := syncFolder(to); err != nil {
 		return fmt.Errorf("finishing the backup: %w", err)
 	}
-	return c.prune(ctx, filepath.Join(to, tableName))
+	return c.prune(ctx)
 }
 
 func (c *copying) copyTo(ctx context.Context, from, aside string) error {
@@ -171,11 +181,38 @@ func (c *copying) copyTo(ctx context.Context, from, aside string) error {
 	if err != nil {
 		return err
 	}
-	err = c.copy(ctx, snapshot)
+	c.small = snapshot.Blobs()
+	closeEarlier, err := c.openEarlier(filepath.Dir(aside))
+	if err == nil {
+		err = c.copy(ctx, snapshot)
+	}
+	if err == nil {
+		err = c.findStale(ctx, snapshot)
+	}
+	err = errors.Join(err, closeEarlier())
 	for _, key := range c.purged {
 		err = cmp.Or(err, snapshot.Write(ctx, table.Delete(key)))
 	}
 	return errors.Join(err, snapshot.Close())
+}
+
+// openEarlier opens an earlier backup, whose table is about to be replaced, to
+// compare with it, and returns what closes it. A damaged one counts as none.
+func (c *copying) openEarlier(dir string) (end func() error, err error) {
+	end, c.earlier = func() error { return nil }, c.to
+	path := filepath.Join(dir, tableName)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return end, nil
+	}
+	db, err := sqlite.Open(path, sqlite.Options{})
+	if errors.Is(err, sqlite.ErrDamaged) {
+		return end, nil
+	}
+	if err != nil {
+		return end, err
+	}
+	c.earlier, err = disk.Open(dir, disk.Options{Small: db.Blobs()})
+	return db.Close, err
 }
 
 // copy copies what is not there of the files that a table names.
@@ -227,6 +264,15 @@ func (c *copying) file(ctx context.Context, f files.File) error {
 		c.note(func() { c.copied.Files++ })
 		return nil
 	}
+	content, err := c.small.Read(ctx, f.Area, f.Blob)
+	if err == nil {
+		c.progress.Done(int64(len(content)))
+		c.count(f, blob.Written{Size: int64(len(content)), CRC64NVME: crc64nvme.Checksum(content)})
+		return nil
+	}
+	if !errors.Is(err, blob.ErrNotFound) {
+		return fmt.Errorf("copying %s: %w", name(f), err)
+	}
 	r, err := c.find(ctx, f)
 	switch {
 	case errors.Is(err, errPurged):
@@ -240,14 +286,27 @@ func (c *copying) file(ctx context.Context, f files.File) error {
 	}
 	defer r.Close()
 	written, err := c.to.Create(ctx, f.Area, f.Blob, &told{r, c.progress.Done}, -1)
-	if err != nil && !errors.Is(err, blob.ErrExists) {
+	if errors.Is(err, blob.ErrExists) {
+		c.note(func() { c.copied.Files++; c.copied.New++ })
+		return nil
+	}
+	if err != nil {
 		return fmt.Errorf("copying %s: %w", name(f), err)
 	}
-	if err == nil && (written.Size != f.Length || fmt.Sprintf("%016x", written.CRC64NVME) != f.CRC64) {
-		c.note(func() { c.copied.Damaged = append(c.copied.Damaged, name(f)) })
-	}
-	c.note(func() { c.copied.Files++; c.copied.New++; c.copied.Bytes += written.Size })
+	c.count(f, written)
 	return nil
+}
+
+// count compares the bytes of a file with its record.
+func (c *copying) count(f files.File, written blob.Written) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if written.Size != f.Length || fmt.Sprintf("%016x", written.CRC64NVME) != f.CRC64 {
+		c.copied.Damaged = append(c.copied.Damaged, name(f))
+	}
+	c.copied.Files++
+	c.copied.New++
+	c.copied.Bytes += written.Size
 }
 
 var errPurged = errors.New("the file was removed meanwhile")
@@ -294,7 +353,7 @@ func name(f files.File) string { return fmt.Sprintf("%s/%d %s", f.Owner, f.ID, f
 
 // there reports whether an earlier backup has the bytes, which never change.
 func (c *copying) there(ctx context.Context, f files.File) bool {
-	r, err := c.to.Open(ctx, f.Area, f.Blob)
+	r, err := c.earlier.Open(ctx, f.Area, f.Blob)
 	if err != nil {
 		return false
 	}
@@ -321,48 +380,52 @@ func (t *told) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// prune removes objects that no record of the backup names.
-func (c *copying) prune(ctx context.Context, path string) error {
-	db, err := sqlite.Open(path, sqlite.Options{})
+// findStale looks in an earlier backup for objects that no record of this one names.
+func (c *copying) findStale(ctx context.Context, snapshot *sqlite.DB) error {
+	for _, area := range []blob.Area{blob.Files, blob.Backup} {
+		for after, more := "", true; more; {
+			page, err := c.earlier.List(ctx, area, after, table.MaxKeys)
+			if err == nil && len(page) > 0 {
+				after = page[len(page)-1].Key
+				err = c.compare(ctx, snapshot, area, page)
+			}
+			if err != nil {
+				return fmt.Errorf("looking for what an earlier backup left: %w", err)
+			}
+			more = len(page) == table.MaxKeys
+		}
+	}
+	return nil
+}
+
+func (c *copying) compare(ctx context.Context, snapshot *sqlite.DB, area blob.Area, page []blob.Object) error {
+	keys := make([]table.Key, len(page))
+	for i, o := range page {
+		owner, id, _ := files.ParseBlobKey(o.Key) // another form's names no record
+		keys[i] = files.Key(area, owner, id)
+	}
+	items, err := snapshot.GetMany(ctx, keys...)
 	if err != nil {
 		return err
 	}
-	for _, area := range []blob.Area{blob.Files, blob.Backup} {
-		err = errors.Join(err, c.pruneArea(ctx, db, area))
+	for i, item := range items {
+		var f files.File
+		if err := item.Decode(&f); err != nil || f.Blob != page[i].Key {
+			c.stale = append(c.stale, object{area, page[i].Key})
+		}
 	}
-	return errors.Join(err, db.Close())
+	return nil
 }
 
-func (c *copying) pruneArea(ctx context.Context, db *sqlite.DB, area blob.Area) error {
-	for after := ""; ; {
-		page, err := c.to.List(ctx, area, after, table.MaxKeys)
-		if err != nil {
-			return fmt.Errorf("looking for what an earlier backup left: %w", err)
+// prune removes what is stale. Small files have gone with the earlier table.
+func (c *copying) prune(ctx context.Context) error {
+	for _, o := range c.stale {
+		if err := c.to.Delete(ctx, o.area, o.key); err != nil {
+			return fmt.Errorf("removing what an earlier backup left: %w", err)
 		}
-		if len(page) == 0 {
-			return nil
-		}
-		keys := make([]table.Key, len(page))
-		for i, o := range page {
-			owner, id, _ := files.ParseBlobKey(o.Key) // another form's names no record
-			keys[i] = files.Key(area, owner, id)
-		}
-		items, err := db.GetMany(ctx, keys...)
-		if err != nil {
-			return err
-		}
-		for i, item := range items {
-			var f files.File
-			if err := item.Decode(&f); err == nil && f.Blob == page[i].Key {
-				continue
-			}
-			if err := c.to.Delete(ctx, area, page[i].Key); err != nil {
-				return fmt.Errorf("removing what an earlier backup left: %w", err)
-			}
-			c.copied.Removed++
-		}
-		after = page[len(page)-1].Key
+		c.copied.Removed++
 	}
+	return nil
 }
 
 // copySecrets copies the link key, without which links would be dead, and the

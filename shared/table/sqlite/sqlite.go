@@ -5,16 +5,16 @@
 // commit serves them together. Another syncs the log, so that the next group is
 // committed meanwhile; a write is answered when a sync that began after its
 // commit is done. Other readers may see it a moment before.
+//
+// The file also holds small objects of a blob.Store: see Blobs.
 package sqlite
 
 import (
-	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"sync"
 	"time"
-
-	"ferry/shared/table"
 )
 
 var (
@@ -58,7 +58,7 @@ func Open(path string, o Options) (*DB, error) {
 		o.Busy = defaultBusy
 	}
 	if err := makeFile(path); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("opening the table in %s: %w", path, translate(err))
 	}
 	w, err := openWriter(path, o)
 	if err != nil {
@@ -66,10 +66,7 @@ func Open(path string, o Options) (*DB, error) {
 	}
 	go w.run()
 	db := &DB{writer: w}
-	db.delayed = newDelayed(func(ctx context.Context, op table.Op) error {
-		_, err := db.write(ctx, []table.Op{op}, nil)
-		return err
-	})
+	db.delayed = newDelayed(db)
 	if db.readers, err = openReaders(path, o.Busy, maxReaders()); err != nil {
 		return nil, explain(path, errors.Join(err, db.Close()))
 	}
@@ -86,7 +83,7 @@ func (db *DB) Close() error {
 	db.writer.stop()
 	db.closing.Do(func() {
 		if db.readers != nil {
-			db.closed = db.readers.close()
+			db.closed = db.readers.close(cap(db.readers.idle))
 		}
 		db.closed = errors.Join(db.closed, db.writer.close())
 	})

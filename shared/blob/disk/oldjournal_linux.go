@@ -1,0 +1,125 @@
+package disk
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/minio/crc64nvme"
+	"golang.org/x/sys/unix"
+
+	"ferry/shared/blob"
+)
+
+// Until November 2026 small objects were files whose bytes a file "journal" made
+// durable, which after a loss of power is the only place that has them. It has
+// two halves, each a row of batches of one epoch.
+const (
+	oldHalf        = 16 << 20
+	oldMagic       = "FERRYJ1\n"
+	oldBatchHeader = len(oldMagic) + 8 + 8 + 8 // magic, epoch, length, checksum
+	oldEntryHeader = 1 + 2 + 4                 // area, length of the key, length of the content
+)
+
+// replayJournal makes the objects of an old journal durable files and removes
+// it, unless a process of that time still uses it.
+func (s *Store) replayJournal() error {
+	path := filepath.Join(s.dir, "journal")
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+		return nil
+	}
+	all, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	for half := range slices.Chunk(all, oldHalf) {
+		if err := replay(half, s.restore); err != nil {
+			return fmt.Errorf("restoring objects from the journal: %w", err)
+		}
+	}
+	if err := unix.Syncfs(int(f.Fd())); err != nil {
+		return os.NewSyscallError("syncfs", err)
+	}
+	return os.RemoveAll(path) // another process may have done so
+}
+
+// replay hands all objects of a half to restore. What is no whole batch was cut
+// off by a loss of power, or is the end.
+func replay(all []byte, restore func(area blob.Area, key string, content []byte) error) error {
+	for first, epoch := true, uint64(0); len(all) >= oldBatchHeader; first = false {
+		at := len(oldMagic)
+		its, length := binary.LittleEndian.Uint64(all[at:]), binary.LittleEndian.Uint64(all[at+8:])
+		if string(all[:at]) != oldMagic || !first && its != epoch || length > uint64(len(all)-oldBatchHeader) {
+			return nil
+		}
+		end := oldBatchHeader + int(length)
+		sum := crc64nvme.New()
+		sum.Write(all[:oldBatchHeader-8])
+		sum.Write(all[oldBatchHeader:end])
+		if binary.LittleEndian.Uint64(all[at+16:]) != sum.Sum64() {
+			return nil
+		}
+		if err := replayBatch(all[oldBatchHeader:end], restore); err != nil {
+			return err
+		}
+		all, epoch = all[end:], its
+	}
+	return nil
+}
+
+func replayBatch(b []byte, restore func(area blob.Area, key string, content []byte) error) error {
+	for len(b) > 0 {
+		if len(b) < oldEntryHeader {
+			return errors.New("an entry is cut off")
+		}
+		area := blob.Files
+		if b[0] == string(blob.Backup)[0] {
+			area = blob.Backup
+		}
+		key, content := int(binary.LittleEndian.Uint16(b[1:])), int(binary.LittleEndian.Uint32(b[3:]))
+		b = b[oldEntryHeader:]
+		if len(b) < key+content {
+			return errors.New("an entry is cut off")
+		}
+		if err := restore(area, string(b[:key]), b[key:key+content]); err != nil {
+			return err
+		}
+		b = b[key+content:]
+	}
+	return nil
+}
+
+// restore makes an object again that the disk may have lost, or its bytes. One
+// that was deleted since has no record, and the sweeper removes it.
+func (s *Store) restore(area blob.Area, key string, content []byte) error {
+	path, err := s.path(context.Background(), area, key)
+	if err != nil {
+		return err
+	}
+	if there, err := os.ReadFile(path); err == nil && bytes.Equal(there, content) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	aside := filepath.Join(s.tmp(), rand.Text())
+	if err := os.WriteFile(aside, content, 0o600); err != nil {
+		return errors.Join(err, os.Remove(aside))
+	}
+	return os.Rename(aside, path)
+}
