@@ -138,7 +138,7 @@ func (s *Service) page(found table.Page, owner auth.User) (Page, error) {
 	now := s.Now()
 	for _, item := range found.Items {
 		var err error
-		if last, err = s.listed(item); err != nil {
+		if last, err = s.memo.read(item, s.listed); err != nil {
 			return Page{}, err
 		}
 		if !last.Expired(now) && last.Incarnation == owner.Incarnation {

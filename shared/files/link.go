@@ -2,7 +2,6 @@ package files
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -27,25 +26,11 @@ type link struct {
 	Last      int64  `json:"last,omitempty"`      // and of the last
 	Previews  int64  `json:"previews,omitempty"`  // by robots
 	Seen      int64  `json:"seen,omitempty"`      // Unix seconds of the last preview
-
-	memo *memo[link] // for UnmarshalJSON
 }
 
-// UnmarshalJSON is called where the table keeps JSON, and there saves a
-// download the decoding of a link that was just used.
-func (l *link) UnmarshalJSON(raw []byte) error {
-	memo := l.memo
-	if seen, ok := memo.get(raw); ok {
-		*l = seen
-		return nil
-	}
-	type plain link
-	if err := json.Unmarshal(raw, (*plain)(l)); err != nil {
-		return err
-	}
-	l.memo = nil
-	memo.put(raw, *l)
-	return nil
+func decodeLink(item table.Item) (l link, err error) {
+	err = item.Decode(&l)
+	return l, err
 }
 
 func linkKey(token string) table.Key {
@@ -83,8 +68,7 @@ func (s *Service) linksOf(ctx context.Context, f File) ([]link, error) {
 	}
 	all := make([]link, len(items))
 	for i, item := range items {
-		all[i].memo = &s.links
-		if err := item.Decode(&all[i]); err != nil && !errors.Is(err, table.ErrNotFound) {
+		if all[i], err = s.links.read(item, decodeLink); err != nil && !errors.Is(err, table.ErrNotFound) {
 			return nil, fmt.Errorf("reading a file's link: %w", err)
 		}
 	}
@@ -130,8 +114,12 @@ type Link struct {
 // table. A token that is unknown, or whose file is expired or moved, is
 // Unauthorized.
 func (s *Service) ByToken(ctx context.Context, area blob.Area, token string) (Link, error) {
-	l := link{memo: &s.links}
-	err := s.Table.Get(ctx, linkKey(token), &l)
+	var item table.Item
+	var l link
+	err := s.Table.Get(ctx, linkKey(token), &item)
+	if err == nil {
+		l, err = s.links.read(item, decodeLink)
+	}
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
 		return Link{}, fmt.Errorf("reading a link: %w", err)
 	}

@@ -66,21 +66,25 @@ func (m *memo[T]) keep(raw []byte, value T) {
 	m.young[string(raw)] = value
 }
 
+// read returns what an item decodes to, or what an equal one decoded to.
+func (m *memo[T]) read(item table.Item, decode func(table.Item) (T, error)) (T, error) {
+	if value, ok := m.get(item.Raw); ok && item.Raw != nil {
+		return value, nil
+	}
+	value, err := decode(item)
+	if err == nil && item.Raw != nil {
+		m.put(item.Raw, value)
+	}
+	return value, err
+}
+
 // listed decodes a record.
 func (s *Service) listed(item table.Item) (Listed, error) {
-	if item.Raw != nil {
-		if l, ok := s.memo.get(item.Raw); ok {
-			return l, nil
-		}
-	}
 	var f File
 	if err := item.Decode(&f); err != nil {
 		return Listed{}, fmt.Errorf("reading a file's record: %w", err)
 	}
 	l := s.Listed(f)
 	l.record = f.Record().Rendered()
-	if item.Raw != nil {
-		s.memo.put(item.Raw, l)
-	}
 	return l, nil
 }

@@ -74,11 +74,16 @@ func NewItem(key Key, raw []byte, decode func(into any) error) Item { return Ite
 // Found reports whether the item exists.
 func (i Item) Found() bool { return i.decode != nil }
 
-// Decode stores the item's attributes in the struct that into points to. It
-// returns ErrNotFound if the item is missing, and leaves into as it was.
+// Decode stores the item's attributes in the struct that into points to, or the
+// item itself in an Item. It returns ErrNotFound if the item is missing, and
+// leaves into as it was.
 func (i Item) Decode(into any) error {
 	if i.decode == nil {
 		return ErrNotFound
+	}
+	if item, ok := into.(*Item); ok {
+		*item = i
+		return nil
 	}
 	return i.decode(into)
 }
@@ -105,8 +110,8 @@ type Page struct {
 // returned: callers check expiry themselves. Input outside the stated bounds,
 // or a context that has ended, is an error, and nothing is written.
 type Table interface {
-	// Get decodes the item into the struct that into points to, or returns
-	// ErrNotFound. One call to the store.
+	// Get decodes the item into what into points to, as Item.Decode does, or
+	// returns ErrNotFound. One call to the store.
 	Get(ctx context.Context, key Key, into any) error
 
 	// GetMany returns an item for each key, in the order of the keys, which

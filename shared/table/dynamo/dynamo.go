@@ -59,10 +59,7 @@ func (t *Table) Get(ctx context.Context, key table.Key, into any) error {
 	if err != nil {
 		return fmt.Errorf("getting item %q: %w", key, err)
 	}
-	if out.Item == nil {
-		return table.ErrNotFound
-	}
-	return decode(out.Item, into)
+	return newItem(key, out.Item).Decode(into)
 }
 
 // GetMany is described at table.Table. What DynamoDB leaves out of an answer,
