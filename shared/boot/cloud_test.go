@@ -1,7 +1,6 @@
 package boot_test
 
 import (
-	"encoding/base64"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -9,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aws/aws-lambda-go/events"
-	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
@@ -22,11 +19,9 @@ import (
 	"ferry/shared/table/dynamo"
 
 	"ferry/shared/auth"
-	ferrylambda "ferry/shared/boot/lambda"
-	"ferry/shared/boot/worker"
+	"ferry/shared/boot/lambda"
 
 	"ferry/shared/api"
-	"ferry/shared/boot/local"
 )
 
 // stack makes an empty table and empty buckets in the stand-ins for AWS, and a
@@ -73,16 +68,9 @@ func stack(t *testing.T) func(string) string {
 }
 
 // opened opens all ports as a function does, and stores the fixtures' data.
-func opened(t *testing.T) *ferrylambda.Function {
+func opened(t *testing.T) *lambda.Function {
 	t.Helper()
-	f := openedOn(t, stack(t))
-	boottest.Seed(t, f.Ports)
-	return f
-}
-
-func openedOn(t *testing.T, getenv func(string) string) *ferrylambda.Function {
-	t.Helper()
-	f, err := ferrylambda.New(getenv, dynamotable.Open, s3blobs.Open, ferrylambda.LinkKey)
+	f, err := lambda.New(stack(t), dynamotable.Open, s3blobs.Open, lambda.LinkKey)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,42 +78,8 @@ func openedOn(t *testing.T, getenv func(string) string) *ferrylambda.Function {
 	if err := f.Begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	boottest.Seed(t, f.Ports)
 	return f
-}
-
-func TestEveryEventGetsItsExpectedResponseOnAWS(t *testing.T) {
-	t.Parallel()
-	for _, e := range local.Endpoints() {
-		t.Run(e.Name, func(t *testing.T) {
-			t.Parallel()
-			f := opened(t)
-			fixture := boottest.Load(t, e.Name)
-			var event events.APIGatewayProxyRequest
-			fixture.Decode(t, &event)
-			r, err := ferrylambda.Gateway(f.Handler(e), f.Ports)(t.Context(), event)
-			if err != nil || r.StatusCode != fixture.Expect.Status {
-				t.Fatalf("status %d, want %d: %s, %v", r.StatusCode, fixture.Expect.Status, r.Body, err)
-			}
-			fixture.Expect.MatchHeader(t, r.MultiValueHeaders)
-			body := []byte(r.Body)
-			if r.IsBase64Encoded {
-				if body, err = base64.StdEncoding.DecodeString(r.Body); err != nil {
-					t.Fatal(err)
-				}
-			}
-			fixture.Expect.Match(t, body)
-		})
-	}
-}
-
-func TestTheScheduledEventSweepsOnAWS(t *testing.T) {
-	t.Parallel()
-	fixture := boottest.Load(t, "sweep")
-	answer, err := lambda.NewHandler(worker.SweeperHandler(opened(t))).Invoke(t.Context(), fixture.Event)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fixture.Expect.Match(t, answer)
 }
 
 func TestAProgramOpensTheStacksData(t *testing.T) {
