@@ -17,8 +17,6 @@ import (
 type installation struct {
 	dynamo    string // folder with lib and Loopback.java
 	versitygw string // folder with the program
-	rie       string // folder with AWS's runtime interface emulator
-	moto      string // folder of its Python environment
 	ministack string // folder of its Python environment
 }
 
@@ -29,18 +27,14 @@ func install(ctx context.Context) (installation, error) {
 	if err != nil {
 		return installation{}, err
 	}
-	var (
-		in                           installation
-		dErr, vErr, rErr, mErr, nErr error
-		wg                           sync.WaitGroup
-	)
-	wg.Go(func() { in.dynamo, dErr = installDynamoDB(ctx, cache) })
-	wg.Go(func() { in.versitygw, vErr = installVersitygw(ctx, cache) })
-	wg.Go(func() { in.rie, rErr = installRIE(ctx, cache) })
-	wg.Go(func() { in.moto, mErr = installMoto(ctx, cache) })
-	wg.Go(func() { in.ministack, nErr = installMinistack(ctx, cache) })
-	wg.Wait()
-	return in, errors.Join(dErr, vErr, rErr, mErr, nErr)
+	var in installation
+	var errs [3]error
+	var all sync.WaitGroup
+	all.Go(func() { in.dynamo, errs[0] = installDynamoDB(ctx, cache) })
+	all.Go(func() { in.versitygw, errs[1] = installVersitygw(ctx, cache) })
+	all.Go(func() { in.ministack, errs[2] = installMinistack(ctx, cache) })
+	all.Wait()
+	return in, errors.Join(errs[:]...)
 }
 
 func cacheDir() (string, error) {

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 )
 
@@ -13,11 +14,27 @@ const ministackName = "ministack"
 //go:embed ministack/requirements.txt
 var ministackRequirements []byte
 
+//go:embed ministack/whole.py
+var ministackProgram string
+
 // installMinistack makes a Python environment with ministack, an emulator of
-// AWS that deploys whole stacks, and AWS's own SAM translator.
+// AWS that deploys whole stacks, and with what AWS reads templates with: the SAM
+// translator, and of the SAM command what writes out loops. The list of packages
+// is complete: that command's others are not wanted.
 func installMinistack(ctx context.Context, cache string) (string, error) {
-	return installPython(ctx, cache, ministackName, ministackRequirements)
+	return once(cache, ministackName, [][]byte{ministackRequirements}, func(dir string) error {
+		requirements := filepath.Join(dir, "requirements.txt")
+		if err := os.WriteFile(requirements, ministackRequirements, 0o644); err != nil {
+			return err
+		}
+		if err := tool(ctx, dir, "python3", "-m", "venv", dir); err != nil {
+			return err
+		}
+		return tool(ctx, dir, pythonOf(dir), "-m", "pip", "install", "-q", "--no-deps", "-r", requirements)
+	})
 }
+
+func pythonOf(dir string) string { return filepath.Join(dir, "bin", "python3") }
 
 // startMinistack starts ministack, which keeps all in memory and lets functions
 // do only what their roles allow. It unpacks their programs into the folder for
@@ -27,16 +44,12 @@ func startMinistack(ctx context.Context, dir, data string) (*server, error) {
 	if err := os.Mkdir(temporary, 0o700); err != nil {
 		return nil, err
 	}
-	port, err := freePort()
-	if err != nil {
-		return nil, err
-	}
-	url := fmt.Sprintf("http://127.0.0.1:%d", port)
-	env := []string{
-		"TMPDIR=" + temporary,
-		"BIND_HOST=127.0.0.1", "MINISTACK_HOST=127.0.0.1", fmt.Sprintf("GATEWAY_PORT=%d", port),
-		"AUTH=true", "LAMBDA_EXECUTOR=local", "AWS_ENDPOINT_URL=" + url,
-		"AWS_ACCESS_KEY_ID=" + accessKey, "AWS_SECRET_ACCESS_KEY=" + secretKey, "AWS_EC2_METADATA_DISABLED=true",
-	}
-	return start(ctx, ministackName, port, env, pythonOf(dir), "-m", "ministack")
+	return start(ctx, ministackName, func(port int) *exec.Cmd {
+		cmd := exec.Command(pythonOf(dir), "-c", ministackProgram)
+		cmd.Env = append(os.Environ(),
+			"TMPDIR="+temporary, "BIND_HOST=127.0.0.1", "MINISTACK_HOST=127.0.0.1", fmt.Sprintf("GATEWAY_PORT=%d", port),
+			"AUTH=true", "LAMBDA_EXECUTOR=local", fmt.Sprintf("AWS_ENDPOINT_URL=http://127.0.0.1:%d", port),
+			"AWS_ACCESS_KEY_ID="+accessKey, "AWS_SECRET_ACCESS_KEY="+secretKey, "AWS_EC2_METADATA_DISABLED=true")
+		return cmd
+	})
 }

@@ -144,17 +144,18 @@ func readMain(t *testing.T, name string) main {
 	return m
 }
 
-// ports are the ports that the function opens, by the names of their packages.
+// ports are the ports that the function opens.
 func (m main) ports() []string {
 	var names []string
-	for _, i := range m.imports {
-		if name, ok := strings.CutPrefix(i, "ferry/shared/boot/port/"); ok {
+	for name, said := range map[string]string{
+		"Table": "lambda.Table(dynamo.Open)", "Blobs": "lambda.Blobs(s3.Open)", "LinkKey": "lambda.LinkKey",
+		"Topics": "Topics: sns.OpenTopics", "Queue": "Queue: sqs.Open", "Mail": "Mail: ses.Open", "SMS": "SMS: sns.OpenText",
+	} {
+		if strings.Contains(m.text, said) {
 			names = append(names, name)
 		}
 	}
-	if strings.Contains(m.text, "lambda.LinkKey") {
-		names = append(names, "ssmkey")
-	}
+	slices.Sort(names)
 	return names
 }
 

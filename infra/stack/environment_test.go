@@ -8,12 +8,7 @@ import (
 	"testing"
 
 	"ferry/shared/boot/boottest"
-	"ferry/shared/boot/port/dynamotable"
-	"ferry/shared/boot/port/s3blobs"
-	"ferry/shared/boot/port/sesmail"
-	"ferry/shared/boot/port/smstext"
-	"ferry/shared/boot/port/snstopics"
-	"ferry/shared/boot/port/sqsqueue"
+	"ferry/shared/boot/worker"
 
 	"ferry/shared/boot/lambda"
 
@@ -36,15 +31,12 @@ func asked() (getenv func(string) string, names func() []string) {
 // variables are those that opening a port reads.
 func variables(t *testing.T, name string) []string {
 	t.Helper()
-	open := map[string]lambda.Opener{
-		"dynamotable": dynamotable.Open, "s3blobs": s3blobs.Open, "ssmkey": lambda.LinkKey, "snstopics": snstopics.Open,
-		"sqsqueue": sqsqueue.Open, "sesmail": sesmail.Open, "smstext": smstext.Open,
-	}[name]
+	open := openers(new(worker.Worker))[name]
 	if open == nil {
 		t.Fatalf("the port %s is new: say here what it is", name)
 	}
 	getenv, names := asked()
-	if err := open(&lambda.Cloud{Getenv: getenv}, &api.Ports{}); err == nil && name != "smstext" {
+	if err := open(&lambda.Cloud{Getenv: getenv}, &api.Ports{}); err == nil && name != "SMS" {
 		t.Errorf("the port %s opens without a name", name)
 	}
 	return names()
@@ -98,7 +90,7 @@ func TestAllFunctionsAreToldOfMetricsAlike(t *testing.T) {
 func TestEachSettingReachesAFunction(t *testing.T) {
 	t.Parallel()
 	getenv, names := asked()
-	if _, err := lambda.ReadSettings(getenv); err != nil {
+	if _, err := api.ReadSettings(getenv); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range names() {
@@ -130,19 +122,18 @@ func TestAVariableMeansTheSameInEachFunction(t *testing.T) {
 func TestAFunctionLinksOnlyWhatItsPortsNeed(t *testing.T) {
 	t.Parallel()
 	const sdk = "github.com/aws/aws-sdk-go-v2/"
-	services := map[string]string{"dynamotable": "dynamodb", "s3blobs": "s3", "snstopics": "sns", "smstext": "sns", "sqsqueue": "sqs", "sesmail": "sesv2"}
+	services := map[string]string{"Table": "dynamodb", "Blobs": "s3", "Topics": "sns", "SMS": "sns", "Queue": "sqs", "Mail": "sesv2"}
 	for _, name := range names() {
 		want := map[string]bool{}
 		for _, p := range readMain(t, name).ports() {
 			want[services[p]] = true
 		}
-		want["ssm"] = name == "linkkey"
 		for _, i := range dependencies(t, name) {
 			service, isService := strings.CutPrefix(i, sdk+"service/")
 			whole := isService && !strings.Contains(service, "/") // types alone cost nothing
 			forbidden := slices.Contains([]string{
 				sdk + "config", sdk + "credentials", "modernc.org/sqlite", "net/smtp",
-				"ferry/shared/table/sqlite", "ferry/shared/blob/disk", "ferry/shared/api",
+				"ferry/shared/table/sqlite", "ferry/shared/blob/disk", "ferry/shared/boot/local",
 				"github.com/nyaruka/phonenumbers", "google.golang.org/protobuf/proto",
 			}, i)
 			if whole && !want[service] || forbidden {

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 
+	"ferry/shared/api/file"
 	"ferry/shared/boot/boottest"
 )
 
@@ -103,12 +104,12 @@ func published(r *http.Request) (*http.Response, error) {
 	return answer(200, "<PublishBatchResponse><PublishBatchResult><Successful>"+taken.String()+"</Successful></PublishBatchResult></PublishBatchResponse>"), nil
 }
 
-// noteTarget notes a call of the small client that reads the link key.
+// noteTarget notes a call of the small client that reads and makes the link key.
 func (n *network) noteTarget(r *http.Request) (operation string) {
 	_, operation, _ = strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	var asked struct{ Name string }
-	if err := json.NewDecoder(r.Body).Decode(&asked); err == nil && operation == "GetParameter" && asked.Name == keyParameter {
-		n.note("link-key", "ssm:GetParameter")
+	if err := json.NewDecoder(r.Body).Decode(&asked); err == nil && strings.HasSuffix(operation, "Parameter") && asked.Name == keyParameter {
+		n.note("link-key", "ssm:"+operation)
 	} else {
 		n.note("an unknown call", operation)
 	}
@@ -173,7 +174,7 @@ func failures() map[string]func(*stage, *network) {
 		},
 		"filesrestore": func(s *stage, n *network) {
 			s.put("alice")
-			_, err := s.real.Files().Delete(s.Context(), s.get("alice"), 5)
+			_, err := file.Service(s.real).Delete(s.Context(), s.get("alice"), 5)
 			s.check(err)
 			n.largeCopyFails()
 			s.mustFail("POST", "/files/5/restore", bearer())

@@ -11,7 +11,6 @@ import (
 	"ferry/shared/boot/boottest"
 	"ferry/shared/table"
 
-	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/worker"
 	"ferry/shared/notify"
 )
@@ -19,7 +18,7 @@ import (
 func relayAll(s *stage) {
 	var e events.DynamoDBEvent
 	boottest.Load(s, "relay").Decode(s, &e)
-	answer, err := worker.RelayerHandler(lambda.With(s.ports))(s.Context(), e)
+	answer, err := worker.RelayerHandler(s.worker)(s.Context(), e)
 	s.check(err)
 	if len(answer.BatchItemFailures) > 0 {
 		s.Fatalf("not passed on are %v", answer.BatchItemFailures)
@@ -68,7 +67,7 @@ func (s *stage) unique() string {
 func (s *stage) deliver(key table.Key) {
 	s.Helper()
 	m := events.SQSMessage{MessageId: "1", ReceiptHandle: "1", Body: notify.Pointer(key, "").Body}
-	_, err := worker.CourierHandler(lambda.With(s.ports))(s.Context(), events.SQSEvent{Records: []events.SQSMessage{m}})
+	_, err := worker.CourierHandler(s.worker)(s.Context(), events.SQSEvent{Records: []events.SQSMessage{m}})
 	s.check(err)
 }
 
@@ -76,12 +75,12 @@ func (s *stage) deliver(key table.Key) {
 // that arrived.
 func feedbackAll(s *stage) {
 	sender, err := notify.NewSender(notify.Config{
-		Table: s.real.Table, Key: s.real.Key, Mail: s.real.Mail, SMS: s.real.SMS, From: s.real.MailFrom, Now: s.real.Now, Log: s.real.Log,
+		Table: s.real.Table, Key: s.real.Key, Mail: s.cloud.Mail(), SMS: s.cloud.SMS(), From: mailFrom, Now: s.real.Now, Log: s.real.Log,
 	})
 	s.check(err)
 	n := notify.Notice{V: 1, ID: "1759460400000-0a1b2c3d4e5f6071", Kind: notify.Link, Channel: notify.Mail, To: "carla@example.com", Owner: "alice", Area: blob.Files, File: 1}
 	tell := func(name string) {
-		s.check(worker.FeedbackHandler(lambda.With(s.ports))(s.Context(), json.RawMessage(boottest.Load(s, name).Event)))
+		s.check(worker.FeedbackHandler(s.worker)(s.Context(), json.RawMessage(boottest.Load(s, name).Event)))
 	}
 	s.check(s.real.Table.Write(s.Context(), table.Put(n.Key(), n)))
 	_, err = sender.Handle(s.Context(), n.Key())

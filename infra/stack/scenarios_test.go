@@ -16,10 +16,10 @@ import (
 
 	"github.com/aws/aws-lambda-go/cfn"
 
+	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
-	"ferry/shared/boot/linkkey"
 	"ferry/shared/files"
 	"ferry/shared/table"
 
@@ -65,7 +65,7 @@ func scenarios() map[string]func(*stage) {
 const keyParameter = "/stack/link-key"
 
 func makeKey(s *stage) {
-	_, _, err := linkkey.Handler(s.keys, keyParameter, rand.Reader)(s.Context(), cfn.Event{RequestType: cfn.RequestCreate})
+	_, _, err := worker.LinkKeyHandler(s.keys, keyParameter, rand.Reader)(s.Context(), cfn.Event{RequestType: cfn.RequestCreate})
 	s.check(err)
 }
 
@@ -118,7 +118,7 @@ func authForget(s *stage) {
 }
 
 func authChange(s *stage) {
-	first, err := s.real.Accounts().First(s.Context(), s.get("bob"))
+	first, err := auth.NewAccounts(auth.AccountsConfig{Ports: s.real.Ports, Outbox: file.Outbox(s.real)}).First(s.Context(), s.get("bob"))
 	s.check(err)
 	change := func(values ...string) int {
 		v := url.Values{}
@@ -127,7 +127,7 @@ func authChange(s *stage) {
 		}
 		return s.do("POST", "/auth/change", form(v))
 	}
-	forgotten, _, err := s.real.Accounts().Forget(s.Context(), "alice", s.real.PublicURL, "en")
+	forgotten, _, err := auth.NewAccounts(auth.AccountsConfig{Ports: s.real.Ports, Outbox: file.Outbox(s.real)}).Forget(s.Context(), "alice", s.real.PublicURL, "en")
 	s.check(err)
 	for _, c := range []struct {
 		values []string
@@ -216,7 +216,7 @@ func uploads(s *stage) {
 		return strings.TrimPrefix(w.Header().Get("Location"), "https://files.example.com/v1")
 	}
 	send := func(path string) {
-		_, err := s.real.Files().WritePart(s.Context(), strings.TrimPrefix(path, "/uploads/"), 1, strings.NewReader("abc"), nil)
+		_, err := file.Service(s.real).WritePart(s.Context(), strings.TrimPrefix(path, "/uploads/"), 1, strings.NewReader("abc"), nil)
 		s.check(err)
 	}
 	numbers := content("application/json", `{"numbers":[1]}`)
@@ -286,7 +286,7 @@ func filesDelete(s *stage) {
 	s.authenticated("DELETE", "/files/1", 200)
 	s.must(404, "DELETE", "/files/1", bearer())
 	s.others.afterCopy = func() { // somebody is quicker
-		_, err := s.real.Files().Delete(s.Context(), s.get("alice"), 3)
+		_, err := file.Service(s.real).Delete(s.Context(), s.get("alice"), 3)
 		s.check(err)
 	}
 	s.must(404, "DELETE", "/files/3", bearer())
@@ -301,7 +301,7 @@ func filesGet(s *stage) {
 	s.authenticated("GET", "/files/1", 200)
 	s.must(200, "GET", "/files/2?area=backup", bearer())
 	s.must(404, "GET", "/files/2", bearer())
-	s.send("alice", files.Sending{Recipients: []notify.Notice{{Channel: notify.Mail, To: "carla@example.com"}}})
+	s.send("alice", files.Sending{Recipients: []files.Message{{Channel: files.Mail, To: "carla@example.com"}}})
 	s.must(200, "GET", "/files/4", bearer())
 	s.must(404, "GET", "/files/1?d=bob", bearer())
 	s.guesses(func(password string) int { return s.do("GET", "/files/1", basic("alice", password)) }, boottest.Password)
@@ -311,17 +311,17 @@ func filesRestore(s *stage) {
 	s.authenticated("POST", "/files/2/restore", 200)
 	s.must(404, "POST", "/files/2/restore", bearer())
 	for _, id := range []int64{1, 3} {
-		_, err := s.real.Files().Delete(s.Context(), s.get("alice"), id)
+		_, err := file.Service(s.real).Delete(s.Context(), s.get("alice"), id)
 		s.check(err)
 	}
 	s.others.afterCopy = func() { // somebody is quicker
-		_, err := s.real.Files().Restore(s.Context(), s.get("alice"), 3)
+		_, err := file.Service(s.real).Restore(s.Context(), s.get("alice"), 3)
 		s.check(err)
 	}
 	s.must(404, "POST", "/files/3/restore", bearer())
 	s.guesses(func(password string) int { return s.do("POST", "/files/1/restore", basic("alice", password)) }, boottest.Password)
 	s.put("alice")
-	_, err := s.real.Files().Delete(s.Context(), s.get("alice"), 4)
+	_, err := file.Service(s.real).Delete(s.Context(), s.get("alice"), 4)
 	s.check(err)
 	s.lose(blob.Backup)
 	s.mustFail("POST", "/files/4/restore", bearer())
@@ -348,8 +348,8 @@ func sweepAll(s *stage) {
 	for _, name := range []string{"dave", "erin", "alice"} {
 		s.put(name)
 	}
-	s.send("alice", files.Sending{Receipt: files.Receipt{To: "alice@example.com"}, Recipients: []notify.Notice{{Channel: notify.Mail, To: "carla@example.com"}}})
-	_, err := s.real.Files().Begin(s.Context(), "dave", auth.User{Name: "dave"}, 10, files.Sending{}) // a crash leaves its reservation
+	s.send("alice", files.Sending{Receipt: files.Receipt{To: "alice@example.com"}, Recipients: []files.Message{{Channel: notify.Mail, To: "carla@example.com"}}})
+	_, err := file.Service(s.real).Begin(s.Context(), "dave", auth.User{Name: "dave"}, 10, files.Sending{}) // a crash leaves its reservation
 	s.check(err)
 	s.check(s.real.Table.Write(s.Context(), table.Delete(auth.UserKey("erin")))) // a removal that was cut off
 	for i := range blob.MaxList + 1 {                                            // more than one page
@@ -364,7 +364,7 @@ func sweepAll(s *stage) {
 	s.sweep(31) // the mail's link is dead by then
 	s.put("alice")
 	s.others.beforeCopy = func() { // another sweep is quicker
-		_, err := worker.SweeperHandler(lambda.With(s.real))(s.Context())
+		_, err := worker.SweeperHandler(worker.With(s.real, s.cloud.Providers()))(s.Context())
 		s.check(err)
 	}
 	s.sweep(62)
@@ -387,7 +387,7 @@ func sweepAll(s *stage) {
 func (s *stage) sweep(days int) {
 	s.Helper()
 	s.ahead = time.Duration(days) * 24 * time.Hour
-	if r, err := worker.SweeperHandler(lambda.With(s.ports))(s.Context()); err != nil || !r.Complete {
+	if r, err := worker.SweeperHandler(s.worker)(s.Context()); err != nil || !r.Complete {
 		s.Fatalf("after %d days: %+v, %v", days, r, err)
 	}
 }

@@ -1,7 +1,6 @@
 package lambda_test
 
 import (
-	"encoding/base64"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -9,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aws/aws-lambda-go/events"
-	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
@@ -19,10 +16,7 @@ import (
 	"ferry/shared/boot/boottest"
 	"ferry/shared/table/dynamo"
 
-	ferrylambda "ferry/shared/boot/lambda"
-	"ferry/shared/boot/worker"
-
-	"ferry/shared/boot/local"
+	"ferry/shared/boot/lambda"
 )
 
 // stack makes an empty table and empty buckets in the stand-ins for AWS, and a
@@ -69,16 +63,9 @@ func stack(t *testing.T) func(string) string {
 }
 
 // opened opens all ports as a function does, and stores the fixtures' data.
-func opened(t *testing.T) *ferrylambda.Function {
+func opened(t *testing.T) *lambda.Function {
 	t.Helper()
-	f := openedOn(t, stack(t))
-	boottest.Seed(t, f.Ports)
-	return f
-}
-
-func openedOn(t *testing.T, getenv func(string) string) *ferrylambda.Function {
-	t.Helper()
-	f, err := ferrylambda.New(getenv, ferrylambda.Table(dynamo.Open), ferrylambda.Blobs(s3.Open), ferrylambda.LinkKey)
+	f, err := lambda.New(stack(t), lambda.Table(dynamo.Open), lambda.Blobs(s3.Open), lambda.LinkKey)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,40 +73,6 @@ func openedOn(t *testing.T, getenv func(string) string) *ferrylambda.Function {
 	if err := f.Begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	boottest.Seed(t, f.Ports)
 	return f
-}
-
-func TestEveryEventGetsItsExpectedResponseOnAWS(t *testing.T) {
-	t.Parallel()
-	for _, e := range local.Endpoints() {
-		t.Run(e.Name, func(t *testing.T) {
-			t.Parallel()
-			f := opened(t)
-			fixture := boottest.Load(t, e.Name)
-			var event events.APIGatewayProxyRequest
-			fixture.Decode(t, &event)
-			r, err := ferrylambda.Gateway(f.Handler(e), f.Ports)(t.Context(), event)
-			if err != nil || r.StatusCode != fixture.Expect.Status {
-				t.Fatalf("status %d, want %d: %s, %v", r.StatusCode, fixture.Expect.Status, r.Body, err)
-			}
-			fixture.Expect.MatchHeader(t, r.MultiValueHeaders)
-			body := []byte(r.Body)
-			if r.IsBase64Encoded {
-				if body, err = base64.StdEncoding.DecodeString(r.Body); err != nil {
-					t.Fatal(err)
-				}
-			}
-			fixture.Expect.Match(t, body)
-		})
-	}
-}
-
-func TestTheScheduledEventSweepsOnAWS(t *testing.T) {
-	t.Parallel()
-	fixture := boottest.Load(t, "sweep")
-	answer, err := lambda.NewHandler(worker.SweeperHandler(&worker.Worker{Function: opened(t), Providers: new(boottest.Cloud).Providers()})).Invoke(t.Context(), fixture.Event)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fixture.Expect.Match(t, answer)
 }
