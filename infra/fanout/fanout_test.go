@@ -15,11 +15,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"ferry/shared/api/file"
-	"ferry/shared/boot/boottest"
-	"ferry/shared/files"
-
 	"ferry/shared/auth"
+	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/worker"
+	"ferry/shared/files"
 	"ferry/shared/notify"
 )
 

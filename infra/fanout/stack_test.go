@@ -24,7 +24,9 @@ import (
 
 	"ferry/infra/messaging"
 	"ferry/infra/template"
+	"ferry/shared/auth"
 	"ferry/shared/boot/boottest"
+	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/port/dynamotable"
 	"ferry/shared/boot/port/s3blobs"
 	"ferry/shared/boot/port/sesmail"
@@ -32,9 +34,6 @@ import (
 	"ferry/shared/boot/port/snstopics"
 	"ferry/shared/boot/port/sqsqueue"
 	"ferry/shared/table/dynamo"
-
-	"ferry/shared/auth"
-	"ferry/shared/boot/lambda"
 )
 
 // stack is what the template says, on the stand-ins.

@@ -9,9 +9,8 @@ import (
 	"fmt"
 	"time"
 
-	"ferry/shared/table"
-
 	"ferry/shared/envelope"
+	"ferry/shared/table"
 )
 
 const (

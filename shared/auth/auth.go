@@ -12,9 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"ferry/shared/table"
-
 	"ferry/shared/envelope"
+	"ferry/shared/table"
 )
 
 // Lifetime of a bearer.

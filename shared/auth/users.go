@@ -10,9 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"ferry/shared/table"
-
 	"ferry/shared/envelope"
+	"ferry/shared/table"
 )
 
 // State of an account.

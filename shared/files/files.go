@@ -14,11 +14,10 @@ import (
 	"strconv"
 	"time"
 
+	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
 	"ferry/shared/table"
-
-	"ferry/shared/auth"
 )
 
 // layout is the version of the stored forms.

@@ -21,10 +21,9 @@ import (
 	"strings"
 	"time"
 
-	"ferry/shared/table"
-
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
+	"ferry/shared/table"
 )
 
 const (

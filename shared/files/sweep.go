@@ -13,11 +13,10 @@ import (
 	"slices"
 	"time"
 
-	"ferry/shared/blob"
-	"ferry/shared/table"
-
 	"ferry/shared/auth"
+	"ferry/shared/blob"
 	"ferry/shared/envelope"
+	"ferry/shared/table"
 )
 
 // Config is what a Sweeper works with.

@@ -8,9 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"ferry/shared/envelope"
-
 	"ferry/shared/api"
+	"ferry/shared/envelope"
 )
 
 // Endpoint names the endpoint. It has no routes of its own: it is the

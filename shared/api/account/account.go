@@ -4,11 +4,9 @@
 package account
 
 import (
-	"ferry/shared/notify"
-
 	"ferry/shared/api"
-
 	"ferry/shared/auth"
+	"ferry/shared/notify"
 )
 
 func passwords(p *api.Ports) *auth.Accounts {

@@ -6,11 +6,9 @@ package account
 import (
 	"net/http"
 
-	"ferry/shared/envelope"
-
-	"ferry/shared/auth"
-
 	"ferry/shared/api"
+	"ferry/shared/auth"
+	"ferry/shared/envelope"
 )
 
 // First is POST /auth/first.

@@ -5,11 +5,9 @@ package account
 import (
 	"net/http"
 
-	"ferry/shared/envelope"
-
-	"ferry/shared/auth"
-
 	"ferry/shared/api"
+	"ferry/shared/auth"
+	"ferry/shared/envelope"
 )
 
 // Forget is GET /auth/forget.

@@ -5,10 +5,9 @@ package account
 import (
 	"net/http"
 
+	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
-
-	"ferry/shared/api"
 )
 
 // Revoke is POST /oauth2/revoke.

@@ -7,12 +7,10 @@ import (
 	"context"
 	"net/http"
 
-	"ferry/shared/envelope"
-
-	"ferry/shared/auth"
-	"ferry/shared/notify"
-
 	"ferry/shared/api"
+	"ferry/shared/auth"
+	"ferry/shared/envelope"
+	"ferry/shared/notify"
 )
 
 // Stop is GET /notifications/stop, POST /notifications/stop.

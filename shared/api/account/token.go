@@ -6,10 +6,9 @@ package account
 import (
 	"net/http"
 
+	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
-
-	"ferry/shared/api"
 )
 
 // Token is POST /oauth2/token.

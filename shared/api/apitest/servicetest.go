@@ -17,12 +17,10 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/boot/local"
-
 	"ferry/shared/notify"
-
-	"ferry/shared/api"
 )
 
 // Clock is a clock that tests move. It keeps the monotonic part that an

@@ -12,11 +12,9 @@ import (
 	"testing"
 
 	"ferry/infra/assembly"
-	"ferry/shared/boot/local"
-
-	"ferry/shared/auth"
-
 	"ferry/shared/api"
+	"ferry/shared/auth"
+	"ferry/shared/boot/local"
 )
 
 // remote starts a stack of the template's functions and returns a Server that

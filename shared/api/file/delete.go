@@ -6,11 +6,10 @@ package file
 import (
 	"net/http"
 
+	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/files"
-
-	"ferry/shared/api"
 )
 
 // Delete is DELETE /files/{id}.

@@ -13,14 +13,12 @@ import (
 	"strings"
 	"time"
 
+	"ferry/shared/api"
+	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
 	"ferry/shared/files"
-
-	"ferry/shared/auth"
 	"ferry/shared/wire"
-
-	"ferry/shared/api"
 )
 
 // signedFor is how long a redirect to the store stays good.

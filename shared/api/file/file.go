@@ -4,12 +4,12 @@
 package file
 
 import (
-	"ferry/shared/blob"
-	"ferry/shared/files"
-	"ferry/shared/notify"
 	"net/http"
 
 	"ferry/shared/api"
+	"ferry/shared/blob"
+	"ferry/shared/files"
+	"ferry/shared/notify"
 )
 
 // Service returns the users' files.

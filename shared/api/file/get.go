@@ -11,12 +11,11 @@ import (
 	"net/http"
 	"net/url"
 
+	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
 	"ferry/shared/files"
-
-	"ferry/shared/api"
 )
 
 // Get is GET /files/{id}.

@@ -8,13 +8,12 @@ import (
 	"math"
 	"net/http"
 
+	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
 	"ferry/shared/files"
 	"ferry/shared/table"
-
-	"ferry/shared/api"
 )
 
 // defaultLimit is how many files a list has unless the caller says otherwise.

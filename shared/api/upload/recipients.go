@@ -9,10 +9,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"ferry/shared/files"
-
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
+	"ferry/shared/files"
 	"ferry/shared/notify"
 )
 

@@ -9,15 +9,13 @@ import (
 	"strings"
 	"time"
 
+	"ferry/shared/api"
+	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
 	"ferry/shared/files"
 	"ferry/shared/table"
-
-	"ferry/shared/api/file"
-
-	"ferry/shared/api"
 )
 
 // defaultLimit is how many sessions a list has unless the caller says otherwise.

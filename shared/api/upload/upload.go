@@ -7,14 +7,12 @@ import (
 	"net/http"
 	"time"
 
+	"ferry/shared/api"
+	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
-	"ferry/shared/files"
-
-	"ferry/shared/api/file"
 	"ferry/shared/envelope"
-
-	"ferry/shared/api"
+	"ferry/shared/files"
 )
 
 // Upload is POST /upload, PUT /upload.

@@ -16,11 +16,10 @@ import (
 
 	"github.com/minio/crc64nvme"
 
-	"ferry/shared/blob"
-	"ferry/shared/files"
-
 	"ferry/shared/api/apitest"
 	"ferry/shared/auth"
+	"ferry/shared/blob"
+	"ferry/shared/files"
 	"ferry/shared/wire"
 )
 

@@ -10,10 +10,9 @@ import (
 	"runtime"
 	"testing"
 
+	"ferry/shared/api"
 	"ferry/shared/boot/fixture"
 	"ferry/shared/boot/local"
-
-	"ferry/shared/api"
 )
 
 // What the data are; see package fixture.

@@ -13,9 +13,8 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambda"
 
-	"ferry/shared/envelope"
-
 	"ferry/shared/api"
+	"ferry/shared/envelope"
 )
 
 // Run serves an endpoint with the ports that it asks for. It does not return.

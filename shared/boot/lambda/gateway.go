@@ -14,9 +14,8 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/awslabs/aws-lambda-go-api-proxy/httpadapter"
 
-	"ferry/shared/envelope"
-
 	"ferry/shared/api"
+	"ferry/shared/envelope"
 )
 
 // maxPlain is the size in bytes from which a response's body travels as base64

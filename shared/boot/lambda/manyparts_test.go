@@ -24,12 +24,11 @@ import (
 
 	"ferry/infra/assembly"
 	"ferry/infra/lambdahost"
+	"ferry/shared/api/upload"
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
-	"ferry/shared/table"
-
-	"ferry/shared/api/upload"
 	"ferry/shared/boot/lambda"
+	"ferry/shared/table"
 	"ferry/shared/wire"
 )
 

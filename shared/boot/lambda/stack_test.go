@@ -17,12 +17,10 @@ import (
 
 	"ferry/shared/blob/s3"
 	"ferry/shared/boot/boottest"
-	"ferry/shared/table/dynamo"
-
 	ferrylambda "ferry/shared/boot/lambda"
-	"ferry/shared/boot/worker"
-
 	"ferry/shared/boot/local"
+	"ferry/shared/boot/worker"
+	"ferry/shared/table/dynamo"
 )
 
 // stack makes an empty table and empty buckets in the stand-ins for AWS, and a

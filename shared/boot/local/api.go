@@ -6,12 +6,11 @@ package local
 import (
 	"net/http"
 
+	"ferry/shared/api"
 	"ferry/shared/api/account"
 	"ferry/shared/api/file"
 	"ferry/shared/api/upload"
 	"ferry/shared/openapi"
-
-	"ferry/shared/api"
 )
 
 // Endpoints returns every endpoint, the fallback included.

@@ -14,12 +14,11 @@ import (
 	"path/filepath"
 	"time"
 
+	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/blob/disk"
 	"ferry/shared/table/sqlite"
-
-	"ferry/shared/api"
 )
 
 // The names of files in the folder.

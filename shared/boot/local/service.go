@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"ferry/shared/api"
 	"ferry/shared/api/file"
 	"ferry/shared/api/upload"
 	"ferry/shared/envelope"
@@ -20,8 +21,6 @@ import (
 	"ferry/shared/notify/sms"
 	"ferry/shared/notify/webhook"
 	"ferry/shared/openapi"
-
-	"ferry/shared/api"
 )
 
 // Options say what a Service does besides answering requests.

@@ -11,11 +11,10 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"ferry/shared/api"
 	"ferry/shared/api/file"
 	ferrylambda "ferry/shared/boot/lambda"
 	"ferry/shared/notify"
-
-	"ferry/shared/api"
 )
 
 // Run records what each event tells. It does not return.

@@ -10,10 +10,9 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
-	"ferry/shared/table"
-
 	ferrylambda "ferry/shared/boot/lambda"
 	"ferry/shared/notify"
+	"ferry/shared/table"
 )
 
 // Run passes on the records of each event. It does not return.

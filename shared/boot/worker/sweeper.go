@@ -10,14 +10,12 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambda"
 
-	"ferry/shared/blob"
-
+	"ferry/shared/api"
 	"ferry/shared/api/file"
+	"ferry/shared/blob"
 	ferrylambda "ferry/shared/boot/lambda"
 	"ferry/shared/files"
 	"ferry/shared/notify"
-
-	"ferry/shared/api"
 )
 
 const (
