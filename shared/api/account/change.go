@@ -1,5 +1,3 @@
-// Package authchange is POST /auth/change: specification section 4.7.
-
 package account
 
 import (
@@ -10,7 +8,7 @@ import (
 	"ferry/shared/envelope"
 )
 
-// Change is POST /auth/change.
+// Change is POST /auth/change: specification section 4.7.
 func Change() api.Endpoint { return api.Named("authchange", newChange) }
 
 // newChange returns the handler. It needs the port Table.

@@ -1,6 +1,3 @@
-// Package authfirst is POST /auth/first: with the temporary password a new
-// user gets the link under which to choose one of their own.
-
 package account
 
 import (
@@ -11,7 +8,8 @@ import (
 	"ferry/shared/envelope"
 )
 
-// First is POST /auth/first.
+// First is POST /auth/first: with the temporary password a new user gets the
+// link under which to choose a password.
 func First() api.Endpoint { return api.Named("authfirst", newFirst) }
 
 // newFirst returns the handler. It needs the port Table.

@@ -1,5 +1,3 @@
-// Package authforget is GET /auth/forget: specification section 4.6.
-
 package account
 
 import (
@@ -10,7 +8,7 @@ import (
 	"ferry/shared/envelope"
 )
 
-// Forget is GET /auth/forget.
+// Forget is GET /auth/forget: specification section 4.6.
 func Forget() api.Endpoint { return api.Named("authforget", newForget) }
 
 // newForget returns the handler. It needs the port Table and the link key.

@@ -1,5 +1,3 @@
-// Package authlogin is POST /auth/login: specification section 4.2.
-
 package account
 
 import (
@@ -10,7 +8,7 @@ import (
 	"ferry/shared/envelope"
 )
 
-// Login is POST /auth/login.
+// Login is POST /auth/login: specification section 4.2.
 func Login() api.Endpoint { return api.Named("authlogin", newLogin) }
 
 // newLogin returns the handler. It needs the port Table.

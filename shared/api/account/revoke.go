@@ -1,5 +1,3 @@
-// Package oauthrevoke is POST /oauth2/revoke: RFC 7009.
-
 package account
 
 import (
@@ -10,7 +8,7 @@ import (
 	"ferry/shared/envelope"
 )
 
-// Revoke is POST /oauth2/revoke.
+// Revoke is POST /oauth2/revoke: RFC 7009.
 func Revoke() api.Endpoint { return api.Named("oauthrevoke", newRevoke) }
 
 // newRevoke returns the handler. It needs the port Table. Who has a token may end

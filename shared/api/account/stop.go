@@ -1,6 +1,3 @@
-// Package notificationsstop is GET and POST /notifications/stop: with the link
-// at the end of a mail its recipient ends such mails, and lets them come again.
-
 package account
 
 import (
@@ -13,7 +10,8 @@ import (
 	"ferry/shared/notify"
 )
 
-// Stop is GET /notifications/stop, POST /notifications/stop.
+// Stop is GET and POST /notifications/stop: with the link at the end of a mail
+// its recipient ends such mails, and lets them come again.
 func Stop() api.Endpoint { return api.Named("notificationsstop", newStop) }
 
 // newStop returns the handler. It needs the ports Table and Key. A browser gets

@@ -1,6 +1,3 @@
-// Package oauthtoken is POST /oauth2/token: specification section 4.1, the
-// password grant of OAuth 2.0 (RFC 6749, section 4.3).
-
 package account
 
 import (
@@ -11,7 +8,8 @@ import (
 	"ferry/shared/envelope"
 )
 
-// Token is POST /oauth2/token.
+// Token is POST /oauth2/token: specification section 4.1, the password grant of
+// OAuth 2.0 (RFC 6749, section 4.3).
 func Token() api.Endpoint { return api.Named("oauthtoken", newToken) }
 
 type token struct {

@@ -1,6 +1,3 @@
-// Package filesdelete is DELETE /files/{id}: it moves a file of the caller to
-// the backup area and answers with the file as it is there.
-
 package file
 
 import (
@@ -12,7 +9,8 @@ import (
 	"ferry/shared/files"
 )
 
-// Delete is DELETE /files/{id}.
+// Delete is DELETE /files/{id}: it moves a file of the caller to the backup area
+// and answers with the file as it is there.
 func Delete() api.Endpoint { return api.Named("filesdelete", newDelete) }
 
 // newDelete returns the handler. It needs the ports Table and Blobs and the link key.

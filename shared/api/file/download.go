@@ -1,6 +1,3 @@
-// Package serve answers a download link: with the bytes, with a page for a
-// person in a browser, or with the documented envelope.
-
 package file
 
 import (
@@ -37,6 +34,8 @@ func newDownload(p *api.Ports, area blob.Area, param string) http.Handler {
 	return outlet.Handler(s.serve)
 }
 
+// server answers a download link: with the bytes, with a page for a person in a
+// browser, or with the documented envelope.
 type server struct {
 	ports *api.Ports
 	files *files.Service

@@ -1,6 +1,6 @@
 // Package file has the endpoints of files that are there: download, list,
-// delete, restore, and what is known of one. It may import the domains. Start
-// with download.go.
+// delete, restore, and what is known of one. It may import api and the domains
+// (auth, files, notify), and no backend. Start reading with download.go.
 package file
 
 import (

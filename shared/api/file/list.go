@@ -1,5 +1,3 @@
-// Package listing answers with a page of a user's area.
-
 package file
 
 import (
@@ -50,7 +48,7 @@ func newList(p *api.Ports, area blob.Area) http.Handler {
 	})
 }
 
-// Page is what Write shows.
+// ListPage is what WriteList shows.
 type ListPage struct {
 	User  string
 	Area  blob.Area
@@ -59,7 +57,7 @@ type ListPage struct {
 	Limit int
 }
 
-// Write sends the envelope with the page's files. That there are more is told
+// WriteList sends the envelope with the page's files. That there are more is told
 // by a Link header (RFC 8288).
 func WriteList(ctx context.Context, w http.ResponseWriter, p *api.Ports, l ListPage) error {
 	base := p.Base(ctx)

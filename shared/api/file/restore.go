@@ -1,6 +1,3 @@
-// Package filesrestore is POST /files/{id}/restore: it brings a file of the
-// caller back from the backup area and answers with the file as it is then.
-
 package file
 
 import (
@@ -12,7 +9,8 @@ import (
 	"ferry/shared/files"
 )
 
-// Restore is POST /files/{id}/restore.
+// Restore is POST /files/{id}/restore: it brings a file of the caller back from
+// the backup area and answers with the file as it is then.
 func Restore() api.Endpoint { return api.Named("filesrestore", newRestore) }
 
 // newRestore returns the handler. It needs the ports Table and Blobs and the link key.

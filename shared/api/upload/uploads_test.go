@@ -28,7 +28,7 @@ const (
 	partSize        = blob.MinPartSize
 )
 
-// caller is a user of a service with sessions.
+// uploadsCaller is a user of a service with sessions.
 type uploadsCaller struct {
 	*apitest.Server
 	bearer string

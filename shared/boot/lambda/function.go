@@ -1,6 +1,7 @@
-// Package function runs an endpoint as a Lambda function: the environment gives
-// settings and ports, and the API gateway's events become requests.
-
+// Package lambda runs an endpoint as a Lambda function: the environment gives
+// settings and ports, and the API gateway's events become requests. It may import
+// api, the ports, and AWS's SDK for its configuration; a main names the backends.
+// Start reading with Run.
 package lambda
 
 import (

@@ -23,7 +23,7 @@ import (
 // JSON, beyond the 6 MB that Lambda takes.
 const maxPlain = 16 << 10
 
-// Handler of an event of the API gateway, payload format 1.0.
+// EventHandler handles an event of the API gateway, payload format 1.0.
 type EventHandler func(context.Context, events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error)
 
 // Gateway adapts an http.Handler to the gateway's events. It always answers: a

@@ -1,6 +1,3 @@
-// Package all lists the endpoints, for the one-process server and the tests of
-// the whole. No Lambda imports it.
-
 package local
 
 import (
@@ -13,7 +10,8 @@ import (
 	"ferry/shared/openapi"
 )
 
-// Endpoints returns every endpoint, the fallback included.
+// Endpoints returns every endpoint, the fallback included, for the one-process
+// server and the tests of the whole. No Lambda imports it.
 func Endpoints() []api.Endpoint {
 	return []api.Endpoint{
 		account.Change(),
