@@ -1,5 +1,6 @@
 // Package boottest has what the tests of the functions share: the gateway's
-// events kept in events/, and the data that they speak of. Only tests may import it. Start reading with Ports.
+// events kept in events/, and the data that they speak of. Only tests may import it. Start
+// reading with Ports.
 package boottest
 
 import (
