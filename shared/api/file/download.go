@@ -21,7 +21,7 @@ import (
 // signedFor is how long a redirect to the store stays good.
 const signedFor = 60 * time.Second
 
-// New returns the handler of downloads from an area; param is the query
+// newDownload returns the handler of downloads from an area; param is the query
 // parameter that holds the token.
 //
 // A request costs one call to the table, one to the store if bytes leave, and

@@ -17,7 +17,7 @@ import (
 // defaultLimit is how many files a list has unless the caller says otherwise.
 const defaultLimit = 1000
 
-// New returns the handler that lists an area of the caller. It costs one call
+// newList returns the handler that lists an area of the caller. It costs one call
 // to the table for authentication and one for the page.
 func newList(p *api.Ports, area blob.Area) http.Handler {
 	check, service := auth.New(p.Ports), Service(p)
