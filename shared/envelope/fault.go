@@ -28,8 +28,9 @@ const (
 )
 
 // Fault is what went wrong with a request, in terms that a caller may be told.
-// Every other error is internal: it is logged and leaves as a 500. Detail is one sentence for the caller: it must not hold
-// anything the caller may not know.
+// Every other error is internal: it is logged and leaves as a 500. Detail is
+// one sentence for the caller: it must not hold anything the caller may not
+// know.
 type Fault struct {
 	Kind   FaultKind
 	Detail string
