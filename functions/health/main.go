@@ -1,10 +1,9 @@
 package main
 
 import (
+	"ferry/shared/api"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/table/dynamo"
-
-	"ferry/shared/api"
 )
 
 func main() { lambda.Run(api.Health(), lambda.Table(dynamo.Open)) }

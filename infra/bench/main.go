@@ -6,7 +6,8 @@
 //
 //	go run ./infra/bench [-quick] [-only NAME,...] [-old PATH]
 //
-// PATH is another build of ferry, which is measured in the same rounds.
+// PATH is another build of ferry, which is measured in the same rounds. Nothing
+// imports this package; start reading at main, then measure.go.
 package main
 
 import (

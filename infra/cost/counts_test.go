@@ -20,17 +20,15 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
-	"ferry/shared/boot/local"
-	"ferry/shared/client"
-	"ferry/shared/table"
-
 	"ferry/shared/boot/lambda"
+	"ferry/shared/boot/local"
 	"ferry/shared/boot/worker"
+	"ferry/shared/client"
 	"ferry/shared/notify"
-
-	"ferry/shared/api"
+	"ferry/shared/table"
 )
 
 // TestTheCallsAreStillWhatWasCounted does each operation in this process, with

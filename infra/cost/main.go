@@ -1,7 +1,7 @@
 // Command cost tells what Ferry costs on AWS: each operation, 1,000 uploads, a
 // GB, and a month in which nobody calls. It multiplies what a test has counted
 // (counts.json) with the prices that README.md lists, and writes the tables of
-// that page anew.
+// that page anew. Start reading at main; bill.go has the prices' arithmetic.
 package main
 
 import (

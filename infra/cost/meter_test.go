@@ -13,9 +13,8 @@ import (
 
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
-	"ferry/shared/table"
-
 	"ferry/shared/notify/sms"
+	"ferry/shared/table"
 )
 
 // The units that are only counted.

@@ -1,12 +1,13 @@
 package main
 
 import (
-	"ferry/shared/api"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strings"
+
+	"ferry/shared/api"
 )
 
 func loads() []load {

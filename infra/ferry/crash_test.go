@@ -11,11 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/blob"
-
 	"ferry/shared/api/apitest"
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
+	"ferry/shared/blob"
 )
 
 // answered is an upload whose answer arrived.

@@ -11,14 +11,13 @@ import (
 	"strings"
 	"syscall"
 
+	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/local"
 	"ferry/shared/client"
+	"ferry/shared/notify"
 	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
-
-	"ferry/shared/auth"
-	"ferry/shared/notify"
 )
 
 // The exit codes are those of BSD's sysexits.

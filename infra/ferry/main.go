@@ -19,13 +19,11 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"ferry/shared/api"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/local"
 	"ferry/shared/envelope"
-
 	"ferry/shared/notify"
-
-	"ferry/shared/api"
 )
 
 func main() {

@@ -7,13 +7,11 @@ import (
 	"iter"
 	"time"
 
+	"ferry/shared/api"
 	"ferry/shared/api/file"
-	"ferry/shared/table"
-
 	"ferry/shared/notify"
 	"ferry/shared/notify/inbox"
-
-	"ferry/shared/api"
+	"ferry/shared/table"
 )
 
 type outboxCommands struct {

@@ -18,14 +18,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"ferry/shared/auth"
 	"ferry/shared/blob"
+	"ferry/shared/notify"
+	"ferry/shared/notify/mail/smtptest"
 	"ferry/shared/table"
 	"ferry/shared/table/dynamo"
 	"ferry/shared/table/sqlite"
-
-	"ferry/shared/auth"
-	"ferry/shared/notify"
-	"ferry/shared/notify/mail/smtptest"
 )
 
 // request is one of demo's.

@@ -9,11 +9,10 @@ import (
 
 	"ferry/shared/blob"
 	"ferry/shared/files"
-	"ferry/shared/table"
-	"ferry/shared/table/sqlite"
-
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail/smtptest"
+	"ferry/shared/table"
+	"ferry/shared/table/sqlite"
 )
 
 // inFlight is how many mails a server sends at once: as many can come twice

@@ -1,15 +1,17 @@
 package main
 
 import (
+	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 )
 
-// TestCommandsInTheREADMEWork starts the service as the README says and runs
-// the README's own blocks of curl lines, one shell for all of them.
+// TestCommandsInTheREADMEWork runs the lines that a page shows, one shell for
+// all blocks of a page, against a service that starts as the README says.
 func TestCommandsInTheREADMEWork(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"bash", "curl"} {
@@ -17,13 +19,50 @@ func TestCommandsInTheREADMEWork(t *testing.T) {
 			t.Skipf("%s is not installed", tool)
 		}
 	}
-	text, err := os.ReadFile("../../README.md")
+	for _, page := range []struct {
+		name   string
+		blocks int
+		wants  map[string]int
+	}{
+		{"README.md", 2, map[string]int{
+			`"name":"hello.txt"`: 4, `"status":0`: 4,
+			"logged in to ": 1, "hello.txt: 13 B": 1, "copy.txt: 13 B, verified by sha-256 and crc64nvme": 1,
+		}},
+		{"shared/api/README.md", 3, map[string]int{
+			`"name":"hello.txt"`: 7, `"name":"raw.txt"`: 1, "Hello, Ferry": 1, "handlerAuthForget:succsessfully": 1,
+			"handlerAuthLogin:succsessfully": 1, `"bearer":`: 1, `"status":0`: 10,
+			`"state":"open"`: 1, `"number":2,"size":757120`: 1, `"name":"big.bin"`: 2, // the session
+		}},
+		{"infra/ferry/README.md", 1, map[string]int{
+			"logged in to ": 1, "copy.img: 30.0 MB, verified by crc64nvme": 1, "is restored": 1,
+			`"name": "disk.img"`: 1, "logged out of ": 1,
+		}},
+	} {
+		t.Run(page.name, func(t *testing.T) {
+			t.Parallel()
+			out := runLines(t, page.name, page.blocks)
+			for what, want := range page.wants {
+				if got := strings.Count(out, what); got < want {
+					t.Errorf("%s was answered %d times, want %d or more:\n%s", what, got, want, out)
+				}
+			}
+			if strings.Contains(out, `"status":4`) {
+				t.Errorf("a line was answered with an error:\n%s", out)
+			}
+		})
+	}
+}
+
+// runLines starts a service and runs the page's blocks of lines.
+func runLines(t *testing.T, page string, want int) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../..", page))
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := regexp.MustCompile("(?s)<!-- (?:The lines of this block|So are these)[^>]*-->\n```sh\n(.*?)```").FindAllStringSubmatch(string(text), -1)
-	if len(blocks) != 4 {
-		t.Fatalf("the README has %d blocks to run, want 4", len(blocks))
+	blocks := regexp.MustCompile("(?s)<!-- A test runs the lines[^>]*-->\n```sh\n(.*?)```").FindAllStringSubmatch(string(text), -1)
+	if len(blocks) != want {
+		t.Fatalf("the page has %d blocks to run, want %d", len(blocks), want)
 	}
 	s := serve(t, t.TempDir())
 	script := "set -eu -o pipefail\n"
@@ -32,24 +71,61 @@ func TestCommandsInTheREADMEWork(t *testing.T) {
 	}
 	root := strings.TrimSuffix(s.base, "/v1")
 	script = strings.NewReplacer("demo:PASSWORD", "demo:"+s.password, "http://127.0.0.1:8080", root, "bin/ferry", os.Args[0]).Replace(script)
-	h := newHome(t, "FERRY_PASSWORD=my own long password")
+	h := newHome(t, "FERRY_PASSWORD="+s.password)
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", script)
 	cmd.Dir, cmd.Env = h.dir, append(h.command("").Env, h.env...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("the lines failed: %v\n%s", err, out)
 	}
-	for what, want := range map[string]int{
-		`"name":"hello.txt"`: 7, `"name":"raw.txt"`: 1, "Hello, Ferry": 1, "handlerAuthForget:succsessfully": 1,
-		"handlerAuthLogin:succsessfully": 1, `"bearer":`: 1, `"status":0`: 10,
-		`"state":"open"`: 1, `"number":2,"size":757120`: 1, `"name":"big.bin"`: 2, // the session
-		"logged in to ": 1, "copy.img: 30.0 MB, verified by crc64nvme": 1, "is restored": 1, `"name": "disk.img"`: 1, "logged out of ": 1, // the command
-	} {
-		if got := strings.Count(string(out), what); got < want {
-			t.Errorf("%s was answered %d times, want %d or more:\n%s", what, got, want, out)
+	return string(out)
+}
+
+// TestLinksOfThePagesLeadSomewhere looks at the links between pages: the file
+// must be there, and so must the heading.
+func TestLinksOfThePagesLeadSomewhere(t *testing.T) {
+	t.Parallel()
+	var pages []string
+	for _, pattern := range []string{"*.md", "*/*.md", "*/*/*.md", "*/*/*/*.md"} {
+		found, err := filepath.Glob(filepath.Join("../..", pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, found...)
+	}
+	if len(pages) < 10 {
+		t.Fatalf("only %d pages were found", len(pages))
+	}
+	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			to, err := url.Parse(m[1])
+			if err != nil || to.Host == "" && !leads(page, to) {
+				t.Errorf("%s links to %s, which is not there", page, m[1])
+			}
 		}
 	}
-	if strings.Contains(string(out), `"status":4`) {
-		t.Errorf("a line was answered with an error:\n%s", out)
+}
+
+// leads returns whether there is such a file, with such a heading.
+func leads(from string, to *url.URL) bool {
+	path := from
+	if to.Path != "" {
+		path = filepath.Join(filepath.Dir(from), to.Path)
 	}
+	text, err := os.ReadFile(path)
+	if err != nil || to.Fragment == "" {
+		return err == nil
+	}
+	for _, h := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(string(text), -1) {
+		kept := regexp.MustCompile(`[^a-z0-9 -]`).ReplaceAllString(strings.ToLower(h[1]), "")
+		if strings.ReplaceAll(kept, " ", "-") == to.Fragment {
+			return true
+		}
+	}
+	return false
 }

@@ -18,15 +18,13 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"ferry/shared/api"
 	"ferry/shared/boot/local"
-	"ferry/shared/table/sqlite"
-
 	"ferry/shared/envelope"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail/smtp"
 	"ferry/shared/notify/webhook"
-
-	"ferry/shared/api"
+	"ferry/shared/table/sqlite"
 )
 
 const (

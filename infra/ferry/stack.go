@@ -6,11 +6,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/config"
 
+	"ferry/shared/api"
 	"ferry/shared/blob/s3"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/table/dynamo"
-
-	"ferry/shared/api"
 )
 
 // openStack opens ports on the data of a stack. The SDK's own configuration is

@@ -19,7 +19,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ferry/shared/client"
-
 	"ferry/shared/wire"
 )
 

@@ -12,15 +12,13 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"ferry/shared/api"
 	"ferry/shared/api/file"
+	"ferry/shared/auth"
 	"ferry/shared/blob/s3"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/local"
-
-	"ferry/shared/auth"
 	"ferry/shared/notify"
-
-	"ferry/shared/api"
 )
 
 type userCommands struct {

@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// TestReceiverInTheREADMEGetsAllEvents compiles the program, lets things
+// TestReceiverInTheREADMEOfEventsGetsAllEvents compiles the program, lets things
 // happen while it does not run, to a server that is killed and by commands, and
 // then starts it.
-func TestReceiverInTheREADMEGetsAllEvents(t *testing.T) {
+func TestReceiverInTheREADMEOfEventsGetsAllEvents(t *testing.T) {
 	t.Parallel()
 	addr := freeAddress(t)
 	program := buildReceiver(t, addr)
@@ -98,16 +98,16 @@ func TestReceiverInTheREADMEGetsAllEvents(t *testing.T) {
 	}
 }
 
-// buildReceiver compiles the program that the README shows, for an address.
+// buildReceiver compiles the program that the page of events shows, for an address.
 func buildReceiver(t *testing.T, addr string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../README.md")
+	text, err := os.ReadFile("../../shared/notify/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	block := regexp.MustCompile("(?s)<!-- A test runs this program. -->\n```go\n(.*?)```").FindSubmatch(text)
 	if block == nil {
-		t.Fatal("the README shows no receiver")
+		t.Fatal("the page shows no receiver")
 	}
 	source := filepath.Join(t.TempDir(), "main.go")
 	if err := os.WriteFile(source, bytes.ReplaceAll(block[1], []byte("127.0.0.1:9000"), []byte(addr)), 0o600); err != nil {

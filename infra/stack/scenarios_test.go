@@ -348,7 +348,7 @@ func sweepAll(s *stage) {
 	for _, name := range []string{"dave", "erin", "alice"} {
 		s.put(name)
 	}
-	s.send("alice", files.Sending{Receipt: files.Receipt{To: "alice@example.com"}, Recipients: []files.Message{{Channel: notify.Mail, To: "carla@example.com"}}})
+	s.send("alice", files.Sending{Receipt: files.Receipt{To: "alice@example.com"}, Recipients: []files.Message{{Channel: files.Mail, To: "carla@example.com"}}})
 	_, err := file.Service(s.real).Begin(s.Context(), "dave", auth.User{Name: "dave"}, 10, files.Sending{}) // a crash leaves its reservation
 	s.check(err)
 	s.check(s.real.Table.Write(s.Context(), table.Delete(auth.UserKey("erin")))) // a removal that was cut off

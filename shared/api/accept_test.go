@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/auth"
-
 	"ferry/shared/api"
+	"ferry/shared/auth"
 )
 
 const (

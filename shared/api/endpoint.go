@@ -1,7 +1,7 @@
-// Package endpoint says what an endpoint is: a name, the routes it answers, and
-// one constructor that makes its handler from ports, for Lambda, for the
-// one-process server and for tests alike.
-
+// Package api says what an endpoint is: a name, the routes it answers, and one
+// constructor that makes its handler from ports, for Lambda, for the one-process
+// server and for tests alike. It may import auth, envelope and the ports, and no
+// backend. Start reading with Endpoint; routes.go lists all routes.
 package api
 
 import (

@@ -1,5 +1,3 @@
-// Package health is GET /health: whether the service can do its work.
-
 package api
 
 import (
@@ -11,10 +9,10 @@ import (
 	"ferry/shared/table"
 )
 
-// retry is when to look again after trouble.
+// healthRetry is when to look again after trouble.
 const healthRetry = 5 * time.Second
 
-// Health is GET /health.
+// Health is GET /health: whether the service can do its work.
 func Health() Endpoint { return Named("health", newHealth) }
 
 // newHealth returns the handler. It needs the port Table, which it reads once.

@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/envelope"
-
 	"ferry/shared/api"
+	"ferry/shared/envelope"
 )
 
 func TestAFormIsReadFromTheBodyAlone(t *testing.T) {

@@ -1,5 +1,3 @@
-// Package settings reads the settings that every way of running Ferry shares.
-
 package api
 
 import (
@@ -20,7 +18,7 @@ const (
 	DefaultNoticesPerRecipient = 50
 )
 
-// Read reads the settings from the environment, given by a function like
+// ReadSettings reads the settings from the environment, given by a function like
 // os.Getenv. All that is wrong is told at once.
 //
 //	FERRY_PUBLIC_URL      address of the service in links, such as https://files.example.com/v1

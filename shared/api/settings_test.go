@@ -5,11 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/files"
-
-	"ferry/shared/notify"
-
 	"ferry/shared/api"
+	"ferry/shared/files"
+	"ferry/shared/notify"
 )
 
 func settingsFrom(values map[string]string) func(string) string {

@@ -1,6 +1,3 @@
-// Package accounts holds the two ways to a new password: the first-access step
-// of a new user, and the forgotten password with its link and PIN.
-
 package auth
 
 import (
@@ -9,9 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"ferry/shared/table"
-
 	"ferry/shared/envelope"
+	"ferry/shared/table"
 )
 
 const (
@@ -38,7 +34,7 @@ type Outbox interface {
 	PasswordChanged(ctx context.Context, user string, forgotten bool, generation int64) []table.Op
 }
 
-// Config is what a Service works with.
+// AccountsConfig is what Accounts works with.
 type AccountsConfig struct {
 	Ports
 	// HideUsers makes Forget answer unknown users, disabled ones and those
@@ -48,10 +44,12 @@ type AccountsConfig struct {
 	Outbox    Outbox
 }
 
-// Service is safe for concurrent use.
+// Accounts has the two ways to a new password: the first-access step of a new
+// user, and the forgotten password with its link and PIN. It is safe for
+// concurrent use.
 type Accounts struct{ AccountsConfig }
 
-// New returns a Service.
+// NewAccounts returns Accounts.
 func NewAccounts(c AccountsConfig) *Accounts { return &Accounts{c} }
 
 // change is what a change token leads to, stored under its hash.

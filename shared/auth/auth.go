@@ -1,5 +1,8 @@
-// Package auth checks who calls: HTTP Basic, bearers, and the slowing down of
-// guesses; the same code in the cloud and on one machine.
+// Package auth checks who calls: users, HTTP Basic, bearers, the tokens of links,
+// and the slowing down of guesses; the same code in the cloud and on one machine.
+// It may import envelope and the ports, and not files or notify: what others must
+// be told of goes through the Outbox that it declares. Start reading with
+// Authenticator.
 package auth
 
 import (
@@ -12,9 +15,8 @@ import (
 	"strings"
 	"time"
 
-	"ferry/shared/table"
-
 	"ferry/shared/envelope"
+	"ferry/shared/table"
 )
 
 // Lifetime of a bearer.

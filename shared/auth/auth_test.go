@@ -11,9 +11,8 @@ import (
 	"time"
 
 	"ferry/shared/auth"
-	"ferry/shared/table/sqlite"
-
 	"ferry/shared/envelope"
+	"ferry/shared/table/sqlite"
 )
 
 const (

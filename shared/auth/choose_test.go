@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/envelope"
-
 	"ferry/shared/auth"
+	"ferry/shared/envelope"
 )
 
 func TestPasswordsThatMayBeChosen(t *testing.T) {

@@ -10,9 +10,8 @@ import (
 	"time"
 
 	"ferry/shared/auth"
-	"ferry/shared/table"
-
 	"ferry/shared/envelope"
+	"ferry/shared/table"
 )
 
 // guess is one of several tries at once.

@@ -9,9 +9,8 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"ferry/shared/blob"
-
 	"ferry/shared/auth"
+	"ferry/shared/blob"
 )
 
 // key is a fixed key.

@@ -4,11 +4,10 @@ import (
 	"sync"
 	"testing"
 
-	"ferry/shared/table"
-
 	"ferry/shared/api/apitest"
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
+	"ferry/shared/table"
 )
 
 // TestAUserWhoComesAndGoesMeanwhileIsNotMissed lets an earlier user of the name

@@ -3,9 +3,8 @@ package auth
 import (
 	"time"
 
-	"ferry/shared/table"
-
 	"ferry/shared/envelope"
+	"ferry/shared/table"
 )
 
 // requests remembers when a user's forget requests of the last day came. It is

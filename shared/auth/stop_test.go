@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/blob"
-
 	"ferry/shared/auth"
+	"ferry/shared/blob"
 )
 
 func TestAStopTokenIsItsAddresssAlone(t *testing.T) {

@@ -10,9 +10,8 @@ import (
 	"io"
 	"time"
 
-	"ferry/shared/table"
-
 	"ferry/shared/envelope"
+	"ferry/shared/table"
 )
 
 // Failed logins are counted per user and source, and per source. Neither count

@@ -1,10 +1,3 @@
-// Package links makes the tokens in Ferry's links and the links themselves.
-//
-// A file's token is derived from a secret key and the file's place, so that a
-// list can show the same link each time while the table keeps only the token's
-// hash: who reads the table can open no link. Tokens of change links and
-// bearers are random.
-
 package auth
 
 import (
@@ -22,14 +15,19 @@ import (
 	"ferry/shared/blob"
 )
 
-// Size is the number of bytes of a key and of a token.
+// TokenSize is the number of bytes of a key and of a token.
 const TokenSize = 32
 
-// Key derives what must be reproducible and secret: the tokens of files and
+// LinkKey derives what must be reproducible and secret: the tokens of files and
 // the PINs that travel by mail. Only the code that makes links holds one.
+//
+// A file's token is derived from a secret key and the file's place. So a list can
+// show the same link each time, while the table keeps only the token's hash:
+// whoever reads the table can open no link. Tokens of change links and bearers
+// are random.
 type LinkKey struct{ secret []byte }
 
-// NewKey returns a fresh key's text form, read from random.
+// NewLinkKey returns a fresh key's text form, read from random.
 func NewLinkKey(random io.Reader) (string, error) {
 	b := make([]byte, TokenSize)
 	if _, err := io.ReadFull(random, b); err != nil {
@@ -38,7 +36,7 @@ func NewLinkKey(random io.Reader) (string, error) {
 	return encode(b), nil
 }
 
-// ParseKey reads the text form of a key.
+// ParseLinkKey reads the text form of a key.
 func ParseLinkKey(text string) (LinkKey, error) {
 	b, err := base64.RawURLEncoding.DecodeString(strings.TrimSpace(text))
 	if err != nil || len(b) != TokenSize {
@@ -83,12 +81,12 @@ func (k LinkKey) derive(parts ...string) []byte {
 	return mac.Sum(nil)
 }
 
-// Random returns a token of 256 random bits.
+// RandomToken returns a token of 256 random bits.
 func RandomToken(random io.Reader) (string, error) {
 	return RandomTokenFor(random, "")
 }
 
-// RandomFor returns a token of 256 random bits that also carries a name, which
+// RandomTokenFor returns a token of 256 random bits that also carries a name, which
 // Name reads back, so that one look-up can fetch the token's item and its user's.
 func RandomTokenFor(random io.Reader, name string) (string, error) {
 	b := make([]byte, TokenSize, TokenSize+len(name))
@@ -98,7 +96,7 @@ func RandomTokenFor(random io.Reader, name string) (string, error) {
 	return encode(append(b, name...)), nil
 }
 
-// Name returns the name that a token made by RandomFor carries.
+// TokenName returns the name that a token made by RandomTokenFor carries.
 func TokenName(token string) (string, bool) {
 	b, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil || len(b) <= TokenSize {
@@ -107,7 +105,7 @@ func TokenName(token string) (string, bool) {
 	return string(b[TokenSize:]), true
 }
 
-// Hash is what is stored of a token: SHA-256, base64url. Tokens have 256 bits
+// HashToken is what is stored of a token: SHA-256, base64url. Tokens have 256 bits
 // of entropy, so that a fast hash is enough.
 func HashToken(token string) string {
 	sum := sha256.Sum256([]byte(token))
@@ -125,7 +123,7 @@ func DownloadLink(base, lang string, area blob.Area) string {
 	return base + "/download/file?lang=" + url.QueryEscape(lang) + "&k="
 }
 
-// Change returns the link that changes a password.
+// ChangeLink returns the link that changes a password.
 func ChangeLink(base, lang, token string) string {
 	return base + "/auth/change?lang=" + url.QueryEscape(lang) + "&k=" + token
 }

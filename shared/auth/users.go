@@ -1,6 +1,3 @@
-// Package users keeps the accounts: who exists, in which state, with which
-// password hash, and the counter that numbers a user's files.
-
 package auth
 
 import (
@@ -10,12 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"ferry/shared/table"
-
 	"ferry/shared/envelope"
+	"ferry/shared/table"
 )
 
-// State of an account.
+// UserState is the state of an account.
 type UserState string
 
 // The states. A new user is in first access: the temporary password works for
@@ -26,10 +22,10 @@ const (
 	Disabled    UserState = "disabled"
 )
 
-// ErrUnknown is returned for a user who does not exist.
+// ErrUnknownUser is returned for a user who does not exist.
 var ErrUnknownUser = errors.New("no such user")
 
-// layout is the version of the stored form.
+// userLayout is the version of the stored form.
 const userLayout = 1
 
 // MaxName is the most bytes in a user's name.
@@ -62,7 +58,7 @@ type User struct {
 	Created    int64 `json:"created"`              // Unix seconds
 }
 
-// Canonical folds a name as typed to the form that is stored: names differ by
+// CanonicalName folds a name as typed to the form that is stored: names differ by
 // more than case. ok is false if no user can have that name.
 func CanonicalName(name string) (canonical string, ok bool) {
 	name = strings.ToLower(name)
@@ -77,7 +73,7 @@ func CanonicalName(name string) (canonical string, ok bool) {
 	return name, true
 }
 
-// Key is where the user with this canonical name is stored.
+// UserKey is where the user with this canonical name is stored.
 func UserKey(name string) table.Key { return table.Key{PK: "user#" + name, SK: "profile"} }
 
 // index lists all users, and keeps of removed ones what a later user of the
@@ -92,13 +88,15 @@ type indexEntry struct {
 	Incarnation int64 `json:"incarnation,omitempty"`
 }
 
-// Store reads and changes accounts. It is safe for concurrent use.
+// Users reads and changes accounts: who exists, in which state, with which
+// password hash, and the counter that numbers a user's files. It is safe for
+// concurrent use.
 type Users struct {
 	table table.Table
 	now   func() time.Time
 }
 
-// NewStore returns a Store on a table.
+// NewUsers returns Users on a table.
 func NewUsers(t table.Table, now func() time.Time) *Users { return &Users{t, now} }
 
 // Get returns the user with a canonical name, or ErrUnknown.
@@ -220,7 +218,7 @@ func (s *Users) SetPassword(ctx context.Context, name, hash string, state UserSt
 	return s.change(ctx, SetPassword(name, hash, state))
 }
 
-// NewPassword is the operation behind SetPassword, for a larger transaction.
+// SetPassword is the operation of Users.SetPassword, for a larger transaction.
 func SetPassword(name, hash string, state UserState) table.Op {
 	return table.Update(UserKey(name)).Set("password", hash).Set("state", string(state)).
 		Add("generation", 1).If(table.Exists())

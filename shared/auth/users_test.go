@@ -11,10 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/table/sqlite"
-
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
+	"ferry/shared/table/sqlite"
 )
 
 func store(t *testing.T) *auth.Users {

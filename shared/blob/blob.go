@@ -6,6 +6,8 @@
 // characters . _ - @ +, not starting with a dot, at most 128 bytes each.
 //
 // All methods of a Store are safe for concurrent use.
+//
+// The package imports nothing of Ferry. Start reading with Store.
 package blob
 
 import (

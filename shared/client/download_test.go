@@ -19,7 +19,6 @@ import (
 	"github.com/minio/crc64nvme"
 
 	"ferry/shared/client"
-
 	"ferry/shared/wire"
 )
 

@@ -10,11 +10,10 @@ import (
 	"path/filepath"
 	"time"
 
+	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/boot/local"
 	"ferry/shared/client"
-
-	"ferry/shared/api"
 )
 
 // serve runs a service with the user ann in a temporary folder.

@@ -8,10 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/client"
-
 	"ferry/shared/api/apitest"
 	"ferry/shared/auth"
+	"ferry/shared/client"
 )
 
 func TestFileIsUploadedListedDeletedAndRestored(t *testing.T) {

@@ -13,9 +13,8 @@ import (
 
 	"github.com/minio/crc64nvme"
 
-	"ferry/shared/client"
-
 	"ferry/shared/api/apitest"
+	"ferry/shared/client"
 	"ferry/shared/wire"
 )
 

@@ -10,9 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/client"
-
 	"ferry/shared/api/apitest"
+	"ferry/shared/client"
 )
 
 const password = "a long password"

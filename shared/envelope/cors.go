@@ -1,10 +1,3 @@
-// Package cors lets web pages of other origins use the service: it answers
-// their browsers' preflights (Fetch standard, "CORS protocol"). Credentials of
-// the browser's own, such as cookies, are never let in; a page sends the header
-// Authorization itself.
-//
-// In the cloud the gateway does this, with the same methods and headers.
-
 package envelope
 
 import (
@@ -39,13 +32,18 @@ func Exposed() []string {
 	}
 }
 
-// Origins are those whose pages may use the service. The zero value is none.
+// Origins are those whose web pages may use the service: it answers their browsers'
+// preflights (Fetch standard, "CORS protocol"). Credentials of the browser's own,
+// such as cookies, are never let in; a page sends the header Authorization itself.
+// In the cloud the gateway does this, with the same methods and headers.
+//
+// The zero value is none.
 type Origins struct {
 	all   bool
 	these []string
 }
 
-// Parse reads a list of origins such as https://app.example.com, separated by
+// ParseOrigins reads a list of origins such as https://app.example.com, separated by
 // commas, or * for all. Empty is none.
 func ParseOrigins(text string) (Origins, error) {
 	var o Origins

@@ -7,11 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/api/apitest"
-	"ferry/shared/envelope"
-
 	"ferry/shared/api"
+	"ferry/shared/api/apitest"
 	"ferry/shared/boot/local"
+	"ferry/shared/envelope"
 )
 
 const (

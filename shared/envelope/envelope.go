@@ -1,6 +1,8 @@
-// Package envelope is the one way a response leaves Ferry: the standard
-// envelope of the interface specification (section 2.2), errors mapped to
-// status codes, panics recovered, requests logged without anything secret.
+// Package envelope is the one way a response leaves Ferry: the standard envelope
+// of the interface specification (section 2.2), errors mapped to status codes,
+// panics recovered, requests logged without anything secret. It may import the
+// ports, for their errors, and nothing else of Ferry. Start reading with Outlet in
+// handler.go.
 package envelope
 
 import (

@@ -1,6 +1,3 @@
-// Package fault names what can go wrong with a request in terms that a caller
-// may be told. Every other error is internal: it is logged and leaves as a 500.
-
 package envelope
 
 import (
@@ -9,7 +6,7 @@ import (
 	"time"
 )
 
-// Kind says what is wrong. Package envelope maps each to an HTTP status.
+// FaultKind says what is wrong. Each has an HTTP status.
 type FaultKind int
 
 // The kinds of fault.
@@ -30,8 +27,10 @@ const (
 	Unavailable                // overload that passes; After says when again
 )
 
-// Error is a fault. Detail is one sentence for the caller: it must not hold
-// anything the caller may not know.
+// Fault is what went wrong with a request, in terms that a caller may be told.
+// Every other error is internal: it is logged and leaves as a 500. Detail is
+// one sentence for the caller: it must not hold anything the caller may not
+// know.
 type Fault struct {
 	Kind   FaultKind
 	Detail string
@@ -49,17 +48,17 @@ func (e *Fault) Error() string {
 
 func (e *Fault) Unwrap() error { return e.Cause }
 
-// New makes a fault with a detail for the caller.
+// NewFault makes a fault with a detail for the caller.
 func NewFault(kind FaultKind, format string, args ...any) *Fault {
 	return &Fault{Kind: kind, Detail: fmt.Sprintf(format, args...)}
 }
 
-// Wait makes a TooMany fault that ends after d.
+// WaitFault makes a TooMany fault that ends after d.
 func WaitFault(d time.Duration, format string, args ...any) *Fault {
 	return &Fault{Kind: TooMany, Detail: fmt.Sprintf(format, args...), After: d}
 }
 
-// Of returns the fault in err's chain, or nil if err is internal.
+// FaultOf returns the fault in err's chain, or nil if err is internal.
 func FaultOf(err error) *Fault {
 	var f *Fault
 	if errors.As(err, &f) {
@@ -68,7 +67,7 @@ func FaultOf(err error) *Fault {
 	return nil
 }
 
-// Is reports whether err is a fault of this kind.
+// IsFault reports whether err is a fault of this kind.
 func IsFault(err error, kind FaultKind) bool {
 	f := FaultOf(err)
 	return f != nil && f.Kind == kind

@@ -8,11 +8,10 @@ import (
 	"time"
 
 	"ferry/shared/api/file"
-	"ferry/shared/blob"
-	"ferry/shared/files"
-
 	"ferry/shared/auth"
+	"ferry/shared/blob"
 	"ferry/shared/envelope"
+	"ferry/shared/files"
 )
 
 // remove does what removing a user does.

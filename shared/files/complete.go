@@ -13,11 +13,10 @@ import (
 	"strings"
 	"time"
 
-	"ferry/shared/blob"
-	"ferry/shared/table"
-
 	"ferry/shared/auth"
+	"ferry/shared/blob"
 	"ferry/shared/envelope"
+	"ferry/shared/table"
 )
 
 // Complete makes the file of a session visible, or tells what is missing. To

@@ -4,6 +4,9 @@
 // The record comes last: bytes are stored before it, and removed after it. So
 // a crash leaves bytes without a record, which the sweeper removes, and never a
 // record without bytes.
+//
+// It may import auth, envelope and the ports, and not notify: who is told goes
+// through the Outbox that it declares. Start reading with Service, then upload.go.
 package files
 
 import (
@@ -14,11 +17,10 @@ import (
 	"strconv"
 	"time"
 
+	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
 	"ferry/shared/table"
-
-	"ferry/shared/auth"
 )
 
 // layout is the version of the stored forms.

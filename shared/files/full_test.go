@@ -8,10 +8,9 @@ import (
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
+	"ferry/shared/envelope"
 	"ferry/shared/files"
 	"ferry/shared/table"
-
-	"ferry/shared/envelope"
 )
 
 // cramped is a table on a medium that the parts of a session have filled.

@@ -9,9 +9,8 @@ import (
 
 	"ferry/shared/api/file"
 	"ferry/shared/blob"
-	"ferry/shared/files"
-
 	"ferry/shared/envelope"
+	"ferry/shared/files"
 )
 
 // TestALargeFilesHashIsComparedOverSeveralRequests completes again until the

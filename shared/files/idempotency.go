@@ -1,13 +1,3 @@
-// Package idempotency lets a client repeat a request of which it does not know
-// whether it was carried out, by the header Idempotency-Key: the repeat is
-// answered with the first result and stores nothing twice.
-//
-// A request claims its key before it stores anything, and the transaction that
-// makes its result visible also marks the claim as done. So what was stored and
-// what the key remembers cannot differ. A claim whose request died is free when
-// its lease has run out; should that request live after all, its transaction is
-// refused.
-
 package files
 
 import (
@@ -21,16 +11,15 @@ import (
 	"strings"
 	"time"
 
-	"ferry/shared/table"
-
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
+	"ferry/shared/table"
 )
 
 const (
-	// Header is the name of the request's header.
+	// KeyHeader is the name of the request's header.
 	KeyHeader = "Idempotency-Key"
-	// Memory is how long a result is remembered.
+	// KeyMemory is how long a result is remembered.
 	KeyMemory = 24 * time.Hour
 	// MaxLease is the longest lease, and the one of a request whose size is
 	// not known.
@@ -63,13 +52,21 @@ type claimItem struct {
 	Expires     int64  `json:"expires"` // Unix seconds: of the lease, or of the result
 }
 
-// Store keeps claims and results. It is safe for concurrent use.
+// Keys keeps claims and results, which let a client repeat a request of which it
+// does not know whether it was carried out, by the header Idempotency-Key: the
+// repeat is answered with the first result and stores nothing twice.
+//
+// A request claims its key before it stores anything, and the transaction that
+// makes its result visible also marks the claim as done. So what was stored and
+// what the key remembers cannot differ. The claim of a request that died is free
+// when its lease has run out; if that request lives after all, its transaction is
+// refused. Keys is safe for concurrent use.
 type Keys struct{ auth.Ports }
 
-// New returns a Store.
+// NewKeys returns Keys.
 func NewKeys(p auth.Ports) *Keys { return &Keys{p} }
 
-// Request is what a claim is for.
+// KeyRequest is what a claim is for.
 type KeyRequest struct {
 	User        auth.User // who asks; keys of different users are different
 	Key         string    // as Key returns it; empty claims nothing
@@ -77,7 +74,7 @@ type KeyRequest struct {
 	Lease       time.Duration
 }
 
-// Key returns the key that a request has, empty if it has none. One that is
+// ReadKey returns the key that a request has, empty if it has none. One that is
 // not of 1 to 255 visible ASCII characters is an Invalid fault.
 func ReadKey(h http.Header) (string, error) {
 	values := h.Values(KeyHeader)
@@ -195,7 +192,7 @@ func (c *Claim) takeOver(ctx context.Context, old claimItem) (*Claim, error) {
 	return c, nil
 }
 
-// ErrOther is the Conflict fault of a key that belongs to another request, for
+// ErrOtherRequest is the Conflict fault of a key that belongs to another request, for
 // callers that find this out by what the fingerprint leaves out.
 func ErrOtherRequest() error {
 	return envelope.NewFault(envelope.Conflict, "the %s was used for another request", KeyHeader)

@@ -11,12 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/table"
-	"ferry/shared/table/sqlite"
-
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
 	"ferry/shared/files"
+	"ferry/shared/table"
+	"ferry/shared/table/sqlite"
 )
 
 // world is a store on a table of its own, with a clock that tests move.

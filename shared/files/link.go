@@ -7,11 +7,10 @@ import (
 	"slices"
 	"time"
 
-	"ferry/shared/blob"
-	"ferry/shared/table"
-
 	"ferry/shared/auth"
+	"ferry/shared/blob"
 	"ferry/shared/envelope"
+	"ferry/shared/table"
 )
 
 // link is what the token of a download link leads to, stored under its hash. A

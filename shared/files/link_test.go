@@ -11,12 +11,11 @@ import (
 	"time"
 
 	"ferry/shared/api/file"
+	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/files"
-	"ferry/shared/table"
-
-	"ferry/shared/auth"
 	"ferry/shared/notify"
+	"ferry/shared/table"
 )
 
 // newest is the caller's newest file in the user area.

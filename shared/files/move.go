@@ -7,11 +7,10 @@ import (
 	"math"
 	"slices"
 
-	"ferry/shared/blob"
-	"ferry/shared/table"
-
 	"ferry/shared/auth"
+	"ferry/shared/blob"
 	"ferry/shared/envelope"
+	"ferry/shared/table"
 )
 
 // Delete moves a file from its owner's user area to the backup area and

@@ -9,14 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/blob"
-	"ferry/shared/files"
-
+	"ferry/shared/api"
 	"ferry/shared/api/apitest"
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
-
-	"ferry/shared/api"
+	"ferry/shared/blob"
+	"ferry/shared/files"
 )
 
 const day = 24 * time.Hour

@@ -8,10 +8,9 @@ import (
 	"io"
 	"time"
 
-	"ferry/shared/table"
-
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
+	"ferry/shared/table"
 )
 
 // A user with a quota pays with one more call per upload: what the request can

@@ -11,10 +11,9 @@ import (
 	"time"
 
 	"ferry/shared/api/file"
-	"ferry/shared/files"
-
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
+	"ferry/shared/files"
 )
 
 func quota(n int64) func(*auth.User) { return func(u *auth.User) { u.Quota = n } }

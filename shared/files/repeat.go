@@ -8,10 +8,9 @@ import (
 
 	"github.com/minio/crc64nvme"
 
+	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/table"
-
-	"ferry/shared/auth"
 )
 
 // receipt is what is remembered of a file that an upload with a key has stored:

@@ -9,11 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"ferry/shared/blob"
-	"ferry/shared/table"
-
 	"ferry/shared/auth"
+	"ferry/shared/blob"
 	"ferry/shared/envelope"
+	"ferry/shared/table"
 )
 
 const (

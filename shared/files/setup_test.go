@@ -7,15 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/blob"
-	"ferry/shared/files"
-
+	"ferry/shared/api"
 	"ferry/shared/api/apitest"
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
-
-	"ferry/shared/api"
+	"ferry/shared/blob"
 	"ferry/shared/boot/local"
+	"ferry/shared/files"
 )
 
 const password = "a password for tests"

@@ -1,8 +1,3 @@
-// Package sweep keeps the promises that time and crashes put on stored files:
-// what has expired moves on or goes, and bytes that no record names are
-// removed. It walks the objects of the store, and so needs no index of its own;
-// see the package table's page for what a walk costs.
-
 package files
 
 import (
@@ -13,14 +8,13 @@ import (
 	"slices"
 	"time"
 
-	"ferry/shared/blob"
-	"ferry/shared/table"
-
 	"ferry/shared/auth"
+	"ferry/shared/blob"
 	"ferry/shared/envelope"
+	"ferry/shared/table"
 )
 
-// Config is what a Sweeper works with.
+// SweepConfig is what a Sweeper works with.
 type SweepConfig struct {
 	Table table.Table
 	Blobs blob.Store
@@ -37,7 +31,7 @@ type SweepConfig struct {
 	Reserve time.Duration
 }
 
-// Report counts what a run did.
+// SweepReport counts what a run did.
 type SweepReport struct {
 	Seen     int  // objects looked at
 	Moved    int  // files moved to the backup area
@@ -47,14 +41,17 @@ type SweepReport struct {
 	Complete bool // the walk reached its end
 }
 
-// Sweeper runs sweeps. Two at once do no harm, only double work.
+// Sweeper moves on or removes what has expired, and removes the bytes that have no
+// record. It walks the objects of the store, and so needs no index of its own; see
+// the page of package table for what a walk costs. Two sweeps at once do no harm,
+// only double work.
 type Sweeper struct {
 	SweepConfig
 	users  *auth.Users
 	owners map[string]auth.User // seen in this run; a zero one is missing
 }
 
-// New returns a Sweeper for one run.
+// NewSweeper returns a Sweeper for one run.
 func NewSweeper(c SweepConfig) *Sweeper {
 	return &Sweeper{SweepConfig: c, users: auth.NewUsers(c.Table, c.Now), owners: map[string]auth.User{}}
 }
@@ -96,7 +93,7 @@ func (s *Sweeper) leftovers(ctx context.Context) error {
 	})
 }
 
-// position is where a run that ran out of time stopped.
+// sweepPosition is where a run that ran out of time stopped.
 type sweepPosition struct {
 	After string `json:"after"`
 }
@@ -254,7 +251,7 @@ func (s *Sweeper) newer(ctx context.Context, area blob.Area, key string) (bool, 
 	return true, nil
 }
 
-// count adds what was done without an error.
+// countDone adds what was done without an error.
 func countDone(n *int, err error) error {
 	if err == nil {
 		*n++

@@ -8,11 +8,10 @@ import (
 	"time"
 
 	"ferry/shared/api/file"
+	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/files"
 	"ferry/shared/table"
-
-	"ferry/shared/auth"
 )
 
 func TestAnObjectWithoutARecordGoesWhenItIsOld(t *testing.T) {

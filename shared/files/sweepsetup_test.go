@@ -8,13 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/blob"
-	"ferry/shared/files"
-	"ferry/shared/table"
-
 	"ferry/shared/api/apitest"
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
+	"ferry/shared/blob"
+	"ferry/shared/files"
+	"ferry/shared/table"
 )
 
 const sweepDay = 24 * time.Hour

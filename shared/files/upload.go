@@ -12,11 +12,10 @@ import (
 	"slices"
 	"time"
 
-	"ferry/shared/blob"
-	"ferry/shared/table"
-
 	"ferry/shared/auth"
+	"ferry/shared/blob"
 	"ferry/shared/envelope"
+	"ferry/shared/table"
 )
 
 // MaxFiles is the most files in one upload that nobody is notified of. See

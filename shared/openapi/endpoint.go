@@ -1,5 +1,3 @@
-// Package openapi is GET /openapi.json: the description of the interface for
-// programs, with this service's address in it.
 package openapi
 
 import (
@@ -9,7 +7,8 @@ import (
 	"ferry/shared/api"
 )
 
-// Endpoint is GET /openapi.json.
+// Endpoint is GET /openapi.json: the description of the interface for programs,
+// with this service's address in it.
 func Endpoint() api.Endpoint { return api.Named("openapi", newDescription) }
 
 // newDescription returns the handler. It needs no port.

@@ -1,6 +1,3 @@
-// Package notfound answers what no other endpoint does: 404 for an unknown
-// path, 405 for a known one with another method.
-
 package openapi
 
 import (
@@ -8,12 +5,12 @@ import (
 	"slices"
 	"strings"
 
-	"ferry/shared/envelope"
-
 	"ferry/shared/api"
+	"ferry/shared/envelope"
 )
 
-// Endpoint names the endpoint. It has no routes of its own: it is the
+// NotFound answers what no other endpoint does: 404 for an unknown path, 405 for a
+// known one with another method. It has no routes of its own: it is the
 // gateway's $default route and the local server's fallback.
 func NotFound() api.Endpoint {
 	return api.Named("notfound", NewNotFound)
@@ -26,7 +23,7 @@ func isPreflight(r *http.Request) bool {
 	return r.Method == http.MethodOptions && r.Header.Get("Origin") != "" && r.Header.Get("Access-Control-Request-Method") != ""
 }
 
-// New returns the handler. It needs no port: which methods a path has it reads
+// NewNotFound returns the handler. It needs no port: which methods a path has it reads
 // from the interface's description, so that it need not know the endpoints.
 func NewNotFound(p *api.Ports) http.Handler {
 	paths := Paths()

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"ferry/shared/api/apitest"
-
 	"ferry/shared/boot/local"
 )
 

@@ -1,5 +1,6 @@
 // Package openapi holds the description of the interface: openapi.json, written
-// by hand and held to the responses by the contract tests.
+// by hand and held to the responses by the contract tests. It also answers what no
+// endpoint does. It may import api and envelope. Start reading with openapi.json.
 package openapi
 
 import (

@@ -7,11 +7,9 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"ferry/shared/openapi"
-
 	"ferry/shared/api/upload"
-
 	"ferry/shared/boot/local"
+	"ferry/shared/openapi"
 )
 
 func document(t *testing.T, base string) *openapi3.T {

@@ -9,6 +9,8 @@
 // others do not. A value may not have attributes named pk, sk or ttl.
 //
 // All methods of a Table are safe for concurrent use.
+//
+// The package imports nothing of Ferry. Start reading with Table.
 package table
 
 import (

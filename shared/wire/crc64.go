@@ -1,8 +1,3 @@
-// Package crc64 is the checksum CRC-64/NVME, which S3 keeps of whole objects:
-// its written form, and the checksum of two pieces put together from theirs.
-// The sums themselves are computed by github.com/minio/crc64nvme. Functions
-// are safe for concurrent use.
-
 package wire
 
 import (
@@ -18,7 +13,7 @@ import (
 // lowest power stands in the highest bit.
 const poly = 0x9a6c9329ac4bc9b5
 
-// Sum reads to the end and returns the checksum of the bytes, and their number.
+// CRC64NVME reads to the end and returns the checksum of the bytes, and their number.
 // An error of the reader comes back as it is.
 func CRC64NVME(r io.Reader) (sum uint64, n int64, err error) {
 	h := crc64nvme.New()
@@ -26,7 +21,7 @@ func CRC64NVME(r io.Reader) (sum uint64, n int64, err error) {
 	return h.Sum64(), n, err
 }
 
-// Combine returns the checksum of two pieces, the second of n bytes, one after
+// CombineCRC64 returns the checksum of two pieces, the second of n bytes, one after
 // the other. It takes as long for a terabyte as for a few bytes: the first sum
 // is multiplied by x to the number of bits that follow it.
 func CombineCRC64(first, second uint64, n int64) uint64 {
@@ -62,12 +57,12 @@ func multiply(a, b uint64) (product uint64) {
 	return product
 }
 
-// Text writes a checksum as S3 does: base64 of its eight bytes, the highest first.
+// CRC64Text writes a checksum as S3 does: base64 of its eight bytes, the highest first.
 func CRC64Text(sum uint64) string {
 	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint64(nil, sum))
 }
 
-// Parse reads what Text writes.
+// ParseCRC64 reads what CRC64Text writes.
 func ParseCRC64(text string) (uint64, error) {
 	b, err := base64.StdEncoding.Strict().DecodeString(text)
 	if err != nil || len(b) != 8 {

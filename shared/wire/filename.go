@@ -1,6 +1,6 @@
-// Package filename cleans the names that files come with and writes them into
-// headers, so that a name can neither leave its folder nor its quotes.
-
+// Package wire has the forms in which file names and checksums travel, for the
+// service and its client alike. It imports nothing of Ferry. Start reading with
+// CleanFileName; crc64.go has the checksum.
 package wire
 
 import (
@@ -12,11 +12,11 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// MaxBytes is the longest name: what common file systems take.
+// MaxFileName is the longest name: what common file systems take.
 const MaxFileName = 255
 
-// Clean makes one path element of a name: the last of it, in NFC, without
-// control characters and those that could disguise it, at most MaxBytes long
+// CleanFileName makes one path element of a name: the last of it, in NFC, without
+// control characters and those that could disguise it, at most MaxFileName bytes long
 // with its extension kept. It returns "" if nothing is left.
 func CleanFileName(name string) string {
 	name = strings.Map(visible, strings.ToValidUTF8(name, "\uFFFD"))

@@ -1,14 +1,12 @@
 // Package account has the endpoints of credentials: log in and out, a new
-// password, and the end of mail to an address. It may import the domains. Start
-// with token.go.
+// password, and the end of mail to an address. It may import api and the domains
+// (auth, files, notify), and no backend. Start reading with token.go.
 package account
 
 import (
-	"ferry/shared/notify"
-
 	"ferry/shared/api"
-
 	"ferry/shared/auth"
+	"ferry/shared/notify"
 )
 
 func passwords(p *api.Ports) *auth.Accounts {

@@ -1,18 +1,14 @@
-// Package authchange is POST /auth/change: specification section 4.7.
-
 package account
 
 import (
 	"net/http"
 
-	"ferry/shared/envelope"
-
-	"ferry/shared/auth"
-
 	"ferry/shared/api"
+	"ferry/shared/auth"
+	"ferry/shared/envelope"
 )
 
-// Change is POST /auth/change.
+// Change is POST /auth/change: specification section 4.7.
 func Change() api.Endpoint { return api.Named("authchange", newChange) }
 
 // newChange returns the handler. It needs the port Table.

@@ -1,19 +1,15 @@
-// Package authfirst is POST /auth/first: with the temporary password a new
-// user gets the link under which to choose one of their own.
-
 package account
 
 import (
 	"net/http"
 
-	"ferry/shared/envelope"
-
-	"ferry/shared/auth"
-
 	"ferry/shared/api"
+	"ferry/shared/auth"
+	"ferry/shared/envelope"
 )
 
-// First is POST /auth/first.
+// First is POST /auth/first: with the temporary password a new user gets the
+// link under which to choose a password.
 func First() api.Endpoint { return api.Named("authfirst", newFirst) }
 
 // newFirst returns the handler. It needs the port Table.

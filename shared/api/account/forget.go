@@ -1,18 +1,14 @@
-// Package authforget is GET /auth/forget: specification section 4.6.
-
 package account
 
 import (
 	"net/http"
 
-	"ferry/shared/envelope"
-
-	"ferry/shared/auth"
-
 	"ferry/shared/api"
+	"ferry/shared/auth"
+	"ferry/shared/envelope"
 )
 
-// Forget is GET /auth/forget.
+// Forget is GET /auth/forget: specification section 4.6.
 func Forget() api.Endpoint { return api.Named("authforget", newForget) }
 
 // newForget returns the handler. It needs the port Table and the link key.

@@ -8,10 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/api"
 	"ferry/shared/api/apitest"
 	"ferry/shared/auth"
-
-	"ferry/shared/api"
 	"ferry/shared/boot/local"
 )
 

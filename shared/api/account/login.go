@@ -1,17 +1,14 @@
-// Package authlogin is POST /auth/login: specification section 4.2.
-
 package account
 
 import (
 	"net/http"
 
+	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
-
-	"ferry/shared/api"
 )
 
-// Login is POST /auth/login.
+// Login is POST /auth/login: specification section 4.2.
 func Login() api.Endpoint { return api.Named("authlogin", newLogin) }
 
 // newLogin returns the handler. It needs the port Table.

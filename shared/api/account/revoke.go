@@ -1,17 +1,14 @@
-// Package oauthrevoke is POST /oauth2/revoke: RFC 7009.
-
 package account
 
 import (
 	"net/http"
 
+	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
-
-	"ferry/shared/api"
 )
 
-// Revoke is POST /oauth2/revoke.
+// Revoke is POST /oauth2/revoke: RFC 7009.
 func Revoke() api.Endpoint { return api.Named("oauthrevoke", newRevoke) }
 
 // newRevoke returns the handler. It needs the port Table. Who has a token may end

@@ -1,21 +1,17 @@
-// Package notificationsstop is GET and POST /notifications/stop: with the link
-// at the end of a mail its recipient ends such mails, and lets them come again.
-
 package account
 
 import (
 	"context"
 	"net/http"
 
-	"ferry/shared/envelope"
-
-	"ferry/shared/auth"
-	"ferry/shared/notify"
-
 	"ferry/shared/api"
+	"ferry/shared/auth"
+	"ferry/shared/envelope"
+	"ferry/shared/notify"
 )
 
-// Stop is GET /notifications/stop, POST /notifications/stop.
+// Stop is GET and POST /notifications/stop: with the link at the end of a mail
+// its recipient ends such mails, and lets them come again.
 func Stop() api.Endpoint { return api.Named("notificationsstop", newStop) }
 
 // newStop returns the handler. It needs the ports Table and Key. A browser gets

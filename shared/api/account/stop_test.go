@@ -9,11 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/api"
 	"ferry/shared/api/apitest"
 	"ferry/shared/auth"
 	"ferry/shared/notify"
-
-	"ferry/shared/api"
 )
 
 const (

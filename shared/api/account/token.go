@@ -1,18 +1,15 @@
-// Package oauthtoken is POST /oauth2/token: specification section 4.1, the
-// password grant of OAuth 2.0 (RFC 6749, section 4.3).
-
 package account
 
 import (
 	"net/http"
 
+	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
-
-	"ferry/shared/api"
 )
 
-// Token is POST /oauth2/token.
+// Token is POST /oauth2/token: specification section 4.1, the password grant of
+// OAuth 2.0 (RFC 6749, section 4.3).
 func Token() api.Endpoint { return api.Named("oauthtoken", newToken) }
 
 type token struct {

@@ -13,9 +13,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
 
-	"ferry/shared/openapi"
-
 	"ferry/shared/api"
+	"ferry/shared/openapi"
 )
 
 // contract is the interface's description, to which responses are held.

@@ -8,10 +8,9 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"ferry/shared/notify"
-
 	"ferry/shared/api"
 	"ferry/shared/boot/local"
+	"ferry/shared/notify"
 )
 
 // Listening makes a service record public events.

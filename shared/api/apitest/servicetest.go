@@ -1,6 +1,6 @@
-// Package servicetest starts the whole service on real stores in a temporary
-// folder, for tests that speak HTTP to it.
-
+// Package apitest starts the whole service for tests that speak HTTP to it: in
+// this process on real stores in a temporary folder, or, with the build tag stack,
+// deployed. Only tests may import it. Start reading with New.
 package apitest
 
 import (
@@ -17,12 +17,10 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/boot/local"
-
 	"ferry/shared/notify"
-
-	"ferry/shared/api"
 )
 
 // Clock is a clock that tests move. It keeps the monotonic part that an

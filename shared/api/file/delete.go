@@ -1,19 +1,16 @@
-// Package filesdelete is DELETE /files/{id}: it moves a file of the caller to
-// the backup area and answers with the file as it is there.
-
 package file
 
 import (
 	"net/http"
 
+	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/files"
-
-	"ferry/shared/api"
 )
 
-// Delete is DELETE /files/{id}.
+// Delete is DELETE /files/{id}: it moves a file of the caller to the backup area
+// and answers with the file as it is there.
 func Delete() api.Endpoint { return api.Named("filesdelete", newDelete) }
 
 // newDelete returns the handler. It needs the ports Table and Blobs and the link key.

@@ -1,6 +1,3 @@
-// Package serve answers a download link: with the bytes, with a page for a
-// person in a browser, or with the documented envelope.
-
 package file
 
 import (
@@ -13,20 +10,18 @@ import (
 	"strings"
 	"time"
 
+	"ferry/shared/api"
+	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
 	"ferry/shared/files"
-
-	"ferry/shared/auth"
 	"ferry/shared/wire"
-
-	"ferry/shared/api"
 )
 
 // signedFor is how long a redirect to the store stays good.
 const signedFor = 60 * time.Second
 
-// New returns the handler of downloads from an area; param is the query
+// newDownload returns the handler of downloads from an area; param is the query
 // parameter that holds the token.
 //
 // A request costs one call to the table, one to the store if bytes leave, and
@@ -39,6 +34,8 @@ func newDownload(p *api.Ports, area blob.Area, param string) http.Handler {
 	return outlet.Handler(s.serve)
 }
 
+// server answers a download link: with the bytes, with a page for a person in a
+// browser, or with the documented envelope.
 type server struct {
 	ports *api.Ports
 	files *files.Service

@@ -1,15 +1,15 @@
 // Package file has the endpoints of files that are there: download, list,
-// delete, restore, and what is known of one. It may import the domains. Start
-// with download.go.
+// delete, restore, and what is known of one. It may import api and the domains
+// (auth, files, notify), and no backend. Start reading with download.go.
 package file
 
 import (
-	"ferry/shared/blob"
-	"ferry/shared/files"
-	"ferry/shared/notify"
 	"net/http"
 
 	"ferry/shared/api"
+	"ferry/shared/blob"
+	"ferry/shared/files"
+	"ferry/shared/notify"
 )
 
 // Service returns the users' files.

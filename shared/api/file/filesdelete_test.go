@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/blob"
-
 	"ferry/shared/api/apitest"
+	"ferry/shared/blob"
 )
 
 const filesdeletePassword = "a password to try"

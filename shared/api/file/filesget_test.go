@@ -13,11 +13,10 @@ import (
 
 	"github.com/minio/crc64nvme"
 
+	"ferry/shared/api"
 	"ferry/shared/api/apitest"
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
-
-	"ferry/shared/api"
 	"ferry/shared/boot/local"
 )
 

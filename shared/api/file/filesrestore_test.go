@@ -7,9 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"ferry/shared/blob"
-
 	"ferry/shared/api/apitest"
+	"ferry/shared/blob"
 )
 
 const filesrestorePassword = "a password to try"

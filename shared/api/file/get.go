@@ -1,7 +1,3 @@
-// Package filesget is GET /files/{id}: all that is known of a file of the
-// caller, or one sent by the caller: its checksums, who was notified and how
-// that went, and the downloads by each link.
-
 package file
 
 import (
@@ -11,15 +7,16 @@ import (
 	"net/http"
 	"net/url"
 
+	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
 	"ferry/shared/files"
-
-	"ferry/shared/api"
 )
 
-// Get is GET /files/{id}.
+// Get is GET /files/{id}: all that is known of a file of the caller, or of one
+// that the caller sent: its checksums, who was notified and how that went, and
+// the downloads by each link.
 func Get() api.Endpoint { return api.Named("filesget", newGet) }
 
 // record is a file as the answer shows it. The fields that a list has too are

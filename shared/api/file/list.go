@@ -1,5 +1,3 @@
-// Package listing answers with a page of a user's area.
-
 package file
 
 import (
@@ -8,19 +6,18 @@ import (
 	"math"
 	"net/http"
 
+	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
 	"ferry/shared/files"
 	"ferry/shared/table"
-
-	"ferry/shared/api"
 )
 
 // defaultLimit is how many files a list has unless the caller says otherwise.
 const defaultLimit = 1000
 
-// New returns the handler that lists an area of the caller. It costs one call
+// newList returns the handler that lists an area of the caller. It costs one call
 // to the table for authentication and one for the page.
 func newList(p *api.Ports, area blob.Area) http.Handler {
 	check, service := auth.New(p.Ports), Service(p)
@@ -51,7 +48,7 @@ func newList(p *api.Ports, area blob.Area) http.Handler {
 	})
 }
 
-// Page is what Write shows.
+// ListPage is what WriteList shows.
 type ListPage struct {
 	User  string
 	Area  blob.Area
@@ -60,7 +57,7 @@ type ListPage struct {
 	Limit int
 }
 
-// Write sends the envelope with the page's files. That there are more is told
+// WriteList sends the envelope with the page's files. That there are more is told
 // by a Link header (RFC 8288).
 func WriteList(ctx context.Context, w http.ResponseWriter, p *api.Ports, l ListPage) error {
 	base := p.Base(ctx)

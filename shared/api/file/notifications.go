@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"ferry/shared/files"
-
 	"ferry/shared/notify"
 )
 

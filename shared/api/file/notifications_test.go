@@ -8,16 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/blob"
-	"ferry/shared/files"
-
+	"ferry/shared/api"
 	"ferry/shared/api/apitest"
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
-	"ferry/shared/notify"
-
-	"ferry/shared/api"
+	"ferry/shared/blob"
 	"ferry/shared/boot/local"
+	"ferry/shared/files"
+	"ferry/shared/notify"
 )
 
 type downloads struct {

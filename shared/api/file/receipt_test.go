@@ -6,10 +6,9 @@ import (
 	"sync"
 	"testing"
 
-	"ferry/shared/table"
-
 	"ferry/shared/api/apitest"
 	"ferry/shared/notify"
+	"ferry/shared/table"
 )
 
 // TestOneOfManyFirstDownloadsIsToldOf is about transactions that meet, and so is

@@ -1,19 +1,16 @@
-// Package filesrestore is POST /files/{id}/restore: it brings a file of the
-// caller back from the backup area and answers with the file as it is then.
-
 package file
 
 import (
 	"net/http"
 
+	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/files"
-
-	"ferry/shared/api"
 )
 
-// Restore is POST /files/{id}/restore.
+// Restore is POST /files/{id}/restore: it brings a file of the caller back from
+// the backup area and answers with the file as it is then.
 func Restore() api.Endpoint { return api.Named("filesrestore", newRestore) }
 
 // newRestore returns the handler. It needs the ports Table and Blobs and the link key.

@@ -1,10 +1,3 @@
-// Package robots tells a request that a program made on its own, to show a
-// preview of a link or to look for harm behind it, from one that a person made.
-//
-// Scanners that want to see what a person would see go under the name of a
-// browser and cannot be told by it. They get the page that browsers get, and
-// only the button on that page leads to the file: see package serve.
-
 package file
 
 import (
@@ -50,9 +43,13 @@ func discovers(agent string) bool {
 	return strings.Contains(agent, "microsoft office") || strings.Contains(agent, "microsoft outlook") || strings.Contains(agent, "microsoft-webdav-miniredir")
 }
 
-// Made reports whether a program made the request on its own: by its
+// MadeByRobot reports whether a program made the request on its own: by its
 // User-Agent, or because there is none, or because a browser asks for what its
 // user has not opened.
+//
+// Scanners that want to see what a person would see claim to be a browser and
+// cannot be recognized. They get the page that browsers get, and only the button
+// on that page leads to the file.
 func MadeByRobot(r *http.Request) bool {
 	return prefetch(r.Header) || named(r.Header.Get("User-Agent"))
 }

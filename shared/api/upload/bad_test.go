@@ -12,17 +12,15 @@ import (
 
 	"github.com/minio/crc64nvme"
 
-	"ferry/shared/blob"
-	"ferry/shared/files"
-
+	"ferry/shared/api"
 	"ferry/shared/api/apitest"
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
-	"ferry/shared/envelope"
-	"ferry/shared/wire"
-
-	"ferry/shared/api"
+	"ferry/shared/blob"
 	"ferry/shared/boot/local"
+	"ferry/shared/envelope"
+	"ferry/shared/files"
+	"ferry/shared/wire"
 )
 
 // remove does what removing a user does.

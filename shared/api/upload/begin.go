@@ -10,14 +10,12 @@ import (
 	"net/http"
 	"strings"
 
+	"ferry/shared/api"
+	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
 	"ferry/shared/files"
-
-	"ferry/shared/auth"
 	"ferry/shared/wire"
-
-	"ferry/shared/api"
 )
 
 // maxBody bounds the JSON of a request.

@@ -12,10 +12,9 @@ import (
 	"net/http"
 	"strings"
 
+	"ferry/shared/envelope"
 	"ferry/shared/files"
 	"ferry/shared/table"
-
-	"ferry/shared/envelope"
 	"ferry/shared/wire"
 )
 

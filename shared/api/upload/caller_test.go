@@ -16,13 +16,13 @@ import (
 	"ferry/shared/api/apitest"
 )
 
-// caller is a user of a service of the test's own.
+// uploadCaller is a user of a service of the test's own.
 type uploadCaller struct {
 	*apitest.Server
 	name, password, bearer string
 }
 
-// begin starts a service with the active users ann, who calls, and bob.
+// uploadBegin starts a service with the active users ann, who calls, and bob.
 func uploadBegin(t *testing.T, options ...apitest.Option) uploadCaller {
 	t.Helper()
 	return with(apitest.New(t, options...))

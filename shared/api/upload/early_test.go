@@ -10,9 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api/apitest"
-
 	"ferry/shared/api"
+	"ferry/shared/api/apitest"
 	"ferry/shared/boot/local"
 )
 

@@ -7,12 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/files"
-
-	"ferry/shared/auth"
-
 	"ferry/shared/api"
+	"ferry/shared/auth"
 	"ferry/shared/boot/local"
+	"ferry/shared/files"
 )
 
 func TestTheFilesOfAFormAreFound(t *testing.T) {

@@ -8,13 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/api"
 	"ferry/shared/api/apitest"
 	"ferry/shared/auth"
+	"ferry/shared/boot/local"
 	"ferry/shared/files"
 	"ferry/shared/notify"
-
-	"ferry/shared/api"
-	"ferry/shared/boot/local"
 )
 
 func most(n notify.Limits) apitest.Option {

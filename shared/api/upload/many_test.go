@@ -10,9 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/blob"
-
 	"ferry/shared/api/apitest"
+	"ferry/shared/blob"
 )
 
 func TestAThousandUploadsAtOnceLoseNone(t *testing.T) {

@@ -3,13 +3,11 @@ package upload
 import (
 	"net/http"
 
-	"ferry/shared/files"
-
+	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
+	"ferry/shared/files"
 	"ferry/shared/wire"
-
-	"ferry/shared/api"
 )
 
 // params are what a request asks for besides its body.

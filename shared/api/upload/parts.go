@@ -9,14 +9,12 @@ import (
 	"strconv"
 	"time"
 
+	"ferry/shared/api"
+	"ferry/shared/api/file"
+	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
 	"ferry/shared/files"
-
-	"ferry/shared/api/file"
-	"ferry/shared/auth"
-
-	"ferry/shared/api"
 )
 
 const (

@@ -1,7 +1,3 @@
-// Package recipients reads to whom an upload's link is to be sent: c, m and i of
-// the specification, section 4.3; and whether its uploader is to hear of the
-// first download.
-
 package upload
 
 import (
@@ -9,23 +5,24 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"ferry/shared/files"
-
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
+	"ferry/shared/files"
 	"ferry/shared/notify"
 )
 
 // maxMessage is the longest message to a recipient, in characters.
 const maxMessage = 500
 
-// Request is what an upload says of whom to tell; empty is nobody.
+// recipientsRequest is to whom an upload's link is to be sent (c, m and i of the
+// specification, section 4.3; empty is nobody), and whether its uploader wants to
+// hear of the first download.
 type recipientsRequest struct {
 	Mobile, Address, Message string
 	Notify                   bool // the uploader, of the first download
 }
 
-// Context is what it says besides, or what is known of it.
+// recipientsContext is what it says besides, or what is known of it.
 type recipientsContext struct {
 	Uploader auth.User
 	Lang     string
@@ -33,7 +30,7 @@ type recipientsContext struct {
 	Region   string // of numbers without a country code
 }
 
-// Read makes a notice for each given address, and the receipt. What is wrong is
+// readRecipients makes a notice for each given address, and the receipt. What is wrong is
 // an Invalid fault.
 func readRecipients(r recipientsRequest, c recipientsContext) (s files.Sending, err error) {
 	if s.Recipients, err = parseRecipients(r, c.Region); err != nil {

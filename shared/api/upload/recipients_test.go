@@ -9,10 +9,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"ferry/shared/notify"
-
 	"ferry/shared/api"
 	"ferry/shared/boot/local"
+	"ferry/shared/notify"
 )
 
 // outbox returns the notices that wait.

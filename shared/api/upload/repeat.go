@@ -5,9 +5,8 @@ import (
 	"mime"
 	"net/http"
 
-	"ferry/shared/files"
-
 	"ferry/shared/auth"
+	"ferry/shared/files"
 )
 
 // claim takes the key that the request may have, and finds out what it has

@@ -11,9 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/blob"
-
 	"ferry/shared/auth"
+	"ferry/shared/blob"
 	"ferry/shared/files"
 )
 

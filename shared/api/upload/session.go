@@ -1,6 +1,3 @@
-// Package uploads is /uploads and what is below it: sessions by which a file of
-// any size arrives in parts, sent to the store directly where it takes them.
-
 package upload
 
 import (
@@ -9,21 +6,20 @@ import (
 	"strings"
 	"time"
 
+	"ferry/shared/api"
+	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
 	"ferry/shared/files"
 	"ferry/shared/table"
-
-	"ferry/shared/api/file"
-
-	"ferry/shared/api"
 )
 
 // defaultLimit is how many sessions a list has unless the caller says otherwise.
 const defaultLimit = 100
 
-// Sessions are the endpoints of upload sessions.
+// Sessions is /uploads and what is below it: sessions by which a file of any size
+// arrives in parts, sent directly to the store where it takes them.
 func Sessions() api.Endpoint { return api.Named("uploads", newSessions) }
 
 // newSessions returns the handler. It needs the ports Table, Blobs and Parts and the

@@ -1,5 +1,7 @@
-// Package upload is POST /upload: specification section 4.3. A file comes as a
-// part of multipart/form-data, or as the whole body.
+// Package upload is POST /upload (specification section 4.3: a file comes as a
+// part of multipart/form-data, or as the whole body) and the upload sessions of
+// /uploads. It may import api, api/file and the domains (auth, files, notify), and
+// no backend. Start reading with upload.go; session.go has the sessions.
 package upload
 
 import (
@@ -7,14 +9,12 @@ import (
 	"net/http"
 	"time"
 
+	"ferry/shared/api"
+	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
-	"ferry/shared/files"
-
-	"ferry/shared/api/file"
 	"ferry/shared/envelope"
-
-	"ferry/shared/api"
+	"ferry/shared/files"
 )
 
 // Upload is POST /upload, PUT /upload.

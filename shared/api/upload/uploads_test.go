@@ -16,11 +16,10 @@ import (
 
 	"github.com/minio/crc64nvme"
 
-	"ferry/shared/blob"
-	"ferry/shared/files"
-
 	"ferry/shared/api/apitest"
 	"ferry/shared/auth"
+	"ferry/shared/blob"
+	"ferry/shared/files"
 	"ferry/shared/wire"
 )
 
@@ -29,7 +28,7 @@ const (
 	partSize        = blob.MinPartSize
 )
 
-// caller is a user of a service with sessions.
+// uploadsCaller is a user of a service with sessions.
 type uploadsCaller struct {
 	*apitest.Server
 	bearer string

@@ -7,10 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/notify"
-
 	"ferry/shared/api"
 	"ferry/shared/boot/local"
+	"ferry/shared/notify"
 )
 
 // TestNotificationsCountWhenTheyAreSent: a session may be begun on one day and

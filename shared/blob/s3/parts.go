@@ -15,7 +15,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"ferry/shared/blob"
-
 	"ferry/shared/wire"
 )
 

@@ -18,7 +18,6 @@ import (
 	"github.com/minio/crc64nvme"
 
 	"ferry/shared/blob"
-
 	"ferry/shared/wire"
 )
 

@@ -12,6 +12,9 @@
 //
 // Whoever opens or copies objects needs the permission s3:ListBucket beside
 // s3:GetObject: without it S3 answers 403, not 404, for a missing object.
+//
+// It may import the port and AWS's SDK. Start reading with Open; parts.go has
+// uploads in parts.
 package s3
 
 import (

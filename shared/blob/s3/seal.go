@@ -13,7 +13,6 @@ import (
 	"github.com/aws/smithy-go/middleware"
 
 	"ferry/shared/blob"
-
 	"ferry/shared/wire"
 )
 

@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"slices"
 
+	"ferry/shared/api"
 	"ferry/shared/blob"
-	"ferry/shared/table"
-
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
 	"ferry/shared/notify/sms"
-
-	"ferry/shared/api"
+	"ferry/shared/table"
 )
 
 // The notices that the events of email, sms and feedback speak of.

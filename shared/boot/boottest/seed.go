@@ -7,12 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"ferry/shared/api"
+	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/files"
-
-	"ferry/shared/api/file"
-
-	"ferry/shared/api"
 )
 
 // The passwords of the users in the data.

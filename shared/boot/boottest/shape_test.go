@@ -18,10 +18,8 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"ferry/shared/boot/boottest"
-
-	"ferry/shared/notify"
-
 	"ferry/shared/boot/local"
+	"ferry/shared/notify"
 )
 
 // strict reads a fixture as a type of AWS's: what the type does not have is an

@@ -11,11 +11,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/table"
-
-	"ferry/shared/api"
 )
 
 // Opener opens one port on AWS and puts it in place.

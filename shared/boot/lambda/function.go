@@ -1,6 +1,7 @@
-// Package function runs an endpoint as a Lambda function: the environment gives
-// settings and ports, and the API gateway's events become requests.
-
+// Package lambda runs an endpoint as a Lambda function: the environment gives
+// settings and ports, and the API gateway's events become requests. It may import
+// api, the ports, and AWS's SDK for its configuration; a main names the backends.
+// Start reading with Run.
 package lambda
 
 import (
@@ -13,9 +14,8 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambda"
 
-	"ferry/shared/envelope"
-
 	"ferry/shared/api"
+	"ferry/shared/envelope"
 )
 
 // Run serves an endpoint with the ports that it asks for. It does not return.

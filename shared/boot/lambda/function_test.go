@@ -7,12 +7,10 @@ import (
 	"sync"
 	"testing"
 
-	"ferry/shared/boot/boottest"
-	"ferry/shared/envelope"
-
-	"ferry/shared/boot/lambda"
-
 	"ferry/shared/api"
+	"ferry/shared/boot/boottest"
+	"ferry/shared/boot/lambda"
+	"ferry/shared/envelope"
 )
 
 func functionFrom(values map[string]string) func(string) string {

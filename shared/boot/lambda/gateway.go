@@ -14,9 +14,8 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/awslabs/aws-lambda-go-api-proxy/httpadapter"
 
-	"ferry/shared/envelope"
-
 	"ferry/shared/api"
+	"ferry/shared/envelope"
 )
 
 // maxPlain is the size in bytes from which a response's body travels as base64
@@ -24,7 +23,7 @@ import (
 // JSON, beyond the 6 MB that Lambda takes.
 const maxPlain = 16 << 10
 
-// Handler of an event of the API gateway, payload format 1.0.
+// EventHandler handles an event of the API gateway, payload format 1.0.
 type EventHandler func(context.Context, events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error)
 
 // Gateway adapts an http.Handler to the gateway's events. It always answers: a

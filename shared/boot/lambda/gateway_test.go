@@ -17,9 +17,8 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"ferry/shared/api/file"
-	"ferry/shared/boot/boottest"
-
 	"ferry/shared/auth"
+	"ferry/shared/boot/boottest"
 )
 
 // load reads the event of a fixture, for a test to change.

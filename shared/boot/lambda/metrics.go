@@ -1,11 +1,3 @@
-// Package metrics makes metrics of what is logged anyway: it adds to a line what
-// CloudWatch takes for metrics (the embedded metric format), so that none costs
-// a call. All have one dimension, the stack, as each metric of each dimension
-// is billed by the month.
-//
-// The format is described at
-// https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html.
-
 package lambda
 
 import (
@@ -15,7 +7,7 @@ import (
 	"time"
 )
 
-// Namespace is that of all metrics.
+// MetricsNamespace is that of all metrics.
 const MetricsNamespace = "Ferry"
 
 // The metrics. Their values are counts but for Bytes.
@@ -31,13 +23,19 @@ const (
 	NoticeSeconds  = "NoticeSeconds"  // from the making of a notice to its being sent, or tried in vain
 )
 
-// Handler is a slog.Handler that adds metrics to the lines of another one.
+// MetricsHandler is a slog.Handler that makes metrics of what is logged anyway: it
+// adds to a line of another handler what CloudWatch takes for metrics (the embedded
+// metric format), so that none costs a call. All have one dimension, the stack, as
+// each metric of each dimension is billed by the month.
+//
+// The format is described at
+// https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html.
 type MetricsHandler struct {
 	slog.Handler
 	stack string
 }
 
-// NewHandler returns a Handler for the functions of one stack. It is safe for
+// NewMetricsHandler returns a MetricsHandler for the functions of one stack. It is safe for
 // concurrent use if the other is.
 func NewMetricsHandler(h slog.Handler, stack string) *MetricsHandler {
 	return &MetricsHandler{h, stack}

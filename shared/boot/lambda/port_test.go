@@ -6,12 +6,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"ferry/shared/blob/s3"
-	"ferry/shared/table/dynamo"
-
-	"ferry/shared/boot/lambda"
-
 	"ferry/shared/api"
+	"ferry/shared/blob/s3"
+	"ferry/shared/boot/lambda"
+	"ferry/shared/table/dynamo"
 )
 
 func portFrom(values map[string]string) func(string) string {

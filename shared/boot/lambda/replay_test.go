@@ -7,11 +7,9 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"ferry/shared/boot/boottest"
-
-	"ferry/shared/boot/lambda"
-
 	"ferry/shared/api"
+	"ferry/shared/boot/boottest"
+	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/local"
 )
 

@@ -20,15 +20,14 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/minio/crc64nvme"
 
-	"ferry/shared/blob"
-	"ferry/shared/boot/boottest"
-	"ferry/shared/table"
-
 	"ferry/shared/api/file"
 	"ferry/shared/api/upload"
 	"ferry/shared/auth"
+	"ferry/shared/blob"
+	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/notify"
+	"ferry/shared/table"
 	"ferry/shared/wire"
 )
 

@@ -10,12 +10,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"ferry/shared/blob"
-
-	"ferry/shared/auth"
-	"ferry/shared/boot/lambda"
-
 	"ferry/shared/api"
+	"ferry/shared/auth"
+	"ferry/shared/blob"
+	"ferry/shared/boot/lambda"
 )
 
 const key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"

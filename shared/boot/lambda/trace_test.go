@@ -10,19 +10,17 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"ferry/shared/api"
+	"ferry/shared/api/account"
+	"ferry/shared/api/upload"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
-	"ferry/shared/table"
-
-	"ferry/shared/api/account"
-	"ferry/shared/api/upload"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/worker"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
-
-	"ferry/shared/api"
+	"ferry/shared/table"
 )
 
 // TestTheIDOfARequestIsFoundAtEachStage follows one from the gateway's event to

@@ -1,20 +1,17 @@
-// Package all lists the endpoints, for the one-process server and the tests of
-// the whole. No Lambda imports it.
-
 package local
 
 import (
 	"net/http"
 
+	"ferry/shared/api"
 	"ferry/shared/api/account"
 	"ferry/shared/api/file"
 	"ferry/shared/api/upload"
 	"ferry/shared/openapi"
-
-	"ferry/shared/api"
 )
 
-// Endpoints returns every endpoint, the fallback included.
+// Endpoints returns every endpoint, the fallback included, for the one-process
+// server and the tests of the whole. No Lambda imports it.
 func Endpoints() []api.Endpoint {
 	return []api.Endpoint{
 		account.Change(),

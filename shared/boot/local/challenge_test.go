@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/api/apitest"
-
 	"ferry/shared/api"
+	"ferry/shared/api/apitest"
 	"ferry/shared/boot/local"
 )
 

@@ -7,11 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/files"
-	"ferry/shared/table"
-
 	"ferry/shared/api/apitest"
 	"ferry/shared/auth"
+	"ferry/shared/files"
+	"ferry/shared/table"
 )
 
 // happened returns the events that have come since the last time, without the

@@ -9,11 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/blob"
-
 	"ferry/shared/api/apitest"
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
+	"ferry/shared/blob"
 )
 
 // TestEachCallMayFail lets, of each request's calls to the stores, one after the

@@ -19,17 +19,15 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
-	"ferry/shared/table"
-
+	"ferry/shared/api"
 	"ferry/shared/api/apitest"
+	"ferry/shared/auth"
+	"ferry/shared/boot/local"
 	"ferry/shared/envelope"
 	"ferry/shared/notify/inbox"
 	"ferry/shared/notify/mail"
 	"ferry/shared/notify/webhook"
-
-	"ferry/shared/api"
-	"ferry/shared/boot/local"
+	"ferry/shared/table"
 )
 
 const password = "a password to try"

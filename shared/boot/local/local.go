@@ -1,6 +1,8 @@
 // Package local opens the ports on one machine: a table in a SQLite file,
-// files in folders, small ones in the SQLite file, the link key in a file that only its owner can read, and
-// an inbox in place of mail and text messages.
+// large files in folders and small ones beside the table, the link key in a file
+// that only its owner can read, and an inbox in place of mail and text messages.
+// On them it runs all of Ferry in one process. It may import everything but AWS.
+// Start reading with Open, then Service.
 package local
 
 import (
@@ -14,12 +16,11 @@ import (
 	"path/filepath"
 	"time"
 
+	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/blob/disk"
 	"ferry/shared/table/sqlite"
-
-	"ferry/shared/api"
 )
 
 // The names of files in the folder.

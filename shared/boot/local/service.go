@@ -1,5 +1,3 @@
-// Package service puts all endpoints and the background work into one process.
-
 package local
 
 import (
@@ -10,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"ferry/shared/api"
 	"ferry/shared/api/file"
 	"ferry/shared/api/upload"
 	"ferry/shared/envelope"
@@ -20,11 +19,9 @@ import (
 	"ferry/shared/notify/sms"
 	"ferry/shared/notify/webhook"
 	"ferry/shared/openapi"
-
-	"ferry/shared/api"
 )
 
-// Options say what a Service does besides answering requests.
+// ServiceOptions say what a Service does besides answering requests.
 type ServiceOptions struct {
 	// Mail and SMS send notices; nil leaves them to the inbox.
 	Mail mail.Sender
@@ -48,7 +45,7 @@ type ServiceOptions struct {
 	Housekeep func(context.Context) error
 }
 
-// Service is all of Ferry in one process.
+// Service is all endpoints and the background work in one process.
 type Service struct {
 	ports   *api.Ports
 	options ServiceOptions
@@ -56,7 +53,7 @@ type Service struct {
 	Sender  *notify.Sender
 }
 
-// New returns a Service. It makes the ports' Notify wake its sender.
+// NewService returns a Service. It makes the ports' Notify wake its sender.
 func NewService(p *api.Ports, o ServiceOptions) (*Service, error) {
 	s := &Service{ports: p, options: o, Inbox: inbox.New(p.Table, p.Now)}
 	if o.Mail == nil {

@@ -6,11 +6,9 @@ import (
 	"sync"
 	"testing"
 
-	"ferry/shared/boot/local"
-
-	"ferry/shared/notify/webhook"
-
 	"ferry/shared/api"
+	"ferry/shared/boot/local"
+	"ferry/shared/notify/webhook"
 )
 
 func TestTheWebhookSecretIsMadeOnceAndForItsOwnerAlone(t *testing.T) {

@@ -10,14 +10,12 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"ferry/shared/api"
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
-	"ferry/shared/table"
-
 	"ferry/shared/boot/worker"
 	"ferry/shared/notify"
-
-	"ferry/shared/api"
+	"ferry/shared/table"
 )
 
 // post is the ports of one machine with a clock, and notices in the outbox.

@@ -1,5 +1,3 @@
-// Package feedback records what providers tell of messages that they have taken.
-
 package worker
 
 import (
@@ -11,14 +9,13 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"ferry/shared/api"
 	"ferry/shared/api/file"
 	ferrylambda "ferry/shared/boot/lambda"
 	"ferry/shared/notify"
-
-	"ferry/shared/api"
 )
 
-// Run records what each event tells. It does not return.
+// RunFeedback records what providers tell of messages that they have taken. It does not return.
 func RunFeedback(b Backends, ports ...ferrylambda.Opener) {
 	lambda.Start(FeedbackHandler(Open(b, ports...)))
 }
@@ -29,7 +26,7 @@ type event struct {
 	AWSLogs events.CloudwatchLogsRawData `json:"awslogs"`
 }
 
-// Handler returns a function that fails if something is to be told again, a
+// FeedbackHandler returns a function that fails if something is to be told again, a
 // little later: when the sender has not yet written down what it has sent, or
 // the table does not answer.
 func FeedbackHandler(w *Worker) func(context.Context, json.RawMessage) error {

@@ -7,13 +7,11 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"ferry/shared/api"
 	"ferry/shared/boot/boottest"
-	"ferry/shared/table"
-
 	"ferry/shared/boot/worker"
 	"ferry/shared/notify"
-
-	"ferry/shared/api"
+	"ferry/shared/table"
 )
 
 // the notice of events/feedback.json

@@ -9,10 +9,9 @@ import (
 	"github.com/aws/aws-lambda-go/cfn"
 	awslambda "github.com/aws/aws-lambda-go/lambda"
 
+	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/boot/lambda"
-
-	"ferry/shared/api"
 )
 
 // RunLinkKey answers CloudFormation's requests for the key of a stack's links.

@@ -12,15 +12,13 @@ import (
 	"sync"
 	"testing"
 
-	"ferry/shared/boot/lambda"
-
 	"github.com/aws/aws-lambda-go/cfn"
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"ferry/shared/boot/boottest"
-	"ferry/shared/boot/worker"
-
 	"ferry/shared/auth"
+	"ferry/shared/boot/boottest"
+	"ferry/shared/boot/lambda"
+	"ferry/shared/boot/worker"
 )
 
 // keyStore is a server in place of the Parameter Store: it keeps parameters, and

@@ -1,5 +1,3 @@
-// Package relayer passes on what the table's stream brings.
-
 package worker
 
 import (
@@ -10,18 +8,17 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
-	"ferry/shared/table"
-
 	ferrylambda "ferry/shared/boot/lambda"
 	"ferry/shared/notify"
+	"ferry/shared/table"
 )
 
-// Run passes on the records of each event. It does not return.
+// RunRelayer passes on what the table's stream brings. It does not return.
 func RunRelayer(b Backends, ports ...ferrylambda.Opener) {
 	lambda.Start(RelayerHandler(Open(b, ports...)))
 }
 
-// Handler returns a function that names the records which could not be passed
+// RelayerHandler returns a function that names the records which could not be passed
 // on. The stream brings these, and those after them, again; so an event that its
 // topic refuses for good is left out: all behind it would wait for as long as
 // the stream tries. The table still has it. Of a notice nothing is published
@@ -52,7 +49,7 @@ func RelayerHandler(w *Worker) func(context.Context, events.DynamoDBEvent) (even
 	}
 }
 
-// record reads a new item. The filter of the stream lets no others through.
+// relayerRecord reads a new item. The filter of the stream lets no others through.
 func relayerRecord(r events.DynamoDBEventRecord) notify.StreamRecord {
 	if r.EventName != string(events.DynamoDBOperationTypeInsert) {
 		return notify.StreamRecord{}

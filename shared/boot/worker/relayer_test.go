@@ -11,12 +11,10 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"ferry/shared/api"
 	"ferry/shared/boot/boottest"
-
 	"ferry/shared/boot/worker"
 	"ferry/shared/notify"
-
-	"ferry/shared/api"
 )
 
 func relayer(t *testing.T, c *boottest.Cloud) *worker.Worker {

@@ -1,5 +1,3 @@
-// Package sweeper runs the sweep as a Lambda function, by a schedule.
-
 package worker
 
 import (
@@ -10,14 +8,12 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambda"
 
-	"ferry/shared/blob"
-
+	"ferry/shared/api"
 	"ferry/shared/api/file"
+	"ferry/shared/blob"
 	ferrylambda "ferry/shared/boot/lambda"
 	"ferry/shared/files"
 	"ferry/shared/notify"
-
-	"ferry/shared/api"
 )
 
 const (
@@ -29,13 +25,13 @@ const (
 	sweeperReserve = 60 * time.Second
 )
 
-// Run sweeps, and reminds the senders of what is overdue or ends it, with each
+// RunSweeper runs the sweep by a schedule, and reminds the senders of what is overdue or ends it, with each
 // event, whatever it says. It does not return.
 func RunSweeper(b Backends, ports ...ferrylambda.Opener) {
 	lambda.Start(SweeperHandler(Open(b, ports...)))
 }
 
-// Handler returns a function that sweeps once and logs what it did. Neither
+// SweeperHandler returns a function that sweeps once and logs what it did. Neither
 // trouble with notices nor their number keeps it from sweeping.
 func SweeperHandler(w *Worker) func(context.Context) (files.SweepReport, error) {
 	return func(ctx context.Context) (files.SweepReport, error) {

@@ -10,16 +10,14 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambda"
 
-	"ferry/shared/blob"
-	"ferry/shared/boot/boottest"
-	"ferry/shared/files"
-
+	"ferry/shared/api"
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
+	"ferry/shared/blob"
+	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/worker"
+	"ferry/shared/files"
 	"ferry/shared/notify"
-
-	"ferry/shared/api"
 )
 
 func run(t *testing.T, p *api.Ports, left time.Duration) files.SweepReport {

@@ -9,12 +9,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"ferry/shared/api"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
 	"ferry/shared/notify/sms"
-
-	"ferry/shared/api"
 )
 
 // Backends open what a worker reaches besides table and buckets. A main names

@@ -8,6 +8,8 @@
 // repeated condition is told apart from a refused one, and where that can't be
 // done the error says that the outcome is unknown. A Write of several
 // operations is a transaction that happens once however often it is repeated.
+//
+// It may import the port and AWS's SDK. Start reading with Open.
 package dynamo
 
 import (
