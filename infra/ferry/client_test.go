@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -82,7 +83,7 @@ func annsService(t *testing.T) (*servicetest.Server, *home) {
 
 func TestPeopleUseTheServiceByCommands(t *testing.T) {
 	t.Parallel()
-	_, h := annsService(t)
+	service, h := annsService(t)
 	h.write("a.txt", []byte("first"))
 	h.write("b/a.txt", []byte("second"))
 	h.write("b/c/d.txt", []byte("third"))
@@ -140,12 +141,15 @@ func TestPeopleUseTheServiceByCommands(t *testing.T) {
 		{"the login ends", "logout", "", exitOK, "", "logged out"},
 		{"and then there is none", "ls", "", exitSettings, "", "ferry login"},
 	}
+	var said saying
 	for _, s := range steps { // each builds on those before
 		r := h.run(s.stdin, strings.Fields(s.args)...)
 		if r.code != s.code || !strings.Contains(r.out, s.out) || !strings.Contains(r.err, s.err) {
 			t.Errorf("%s: ferry %s: code %d, want %d\n%s%s", s.name, s.args, r.code, s.code, r.out, r.err)
 		}
+		said.add(s.args, r)
 	}
+	said.compare(t, "people.txt", service.Root, "ROOT")
 	if got := h.read("got"); got != "third" && got != "second" {
 		t.Errorf("got has %q", got)
 	}
@@ -214,6 +218,7 @@ func TestLoginsThatFailHaveTheirCode(t *testing.T) {
 	s.AddUser("ann", annsPassword)
 	s.AddUser("new", "temporary password", func(u *users.User) { u.State = users.FirstAccess })
 	h := newHome(t)
+	var said saying
 	for _, k := range []struct {
 		what, stdin string
 		args        []string
@@ -230,10 +235,13 @@ func TestLoginsThatFailHaveTheirCode(t *testing.T) {
 		{"a wrong password", "wrong", []string{s.Root, "--user", "ann", "--password-stdin"}, exitPermission, "not valid"},
 		{"a temporary password", "temporary password", []string{s.Root, "--user", "new", "--password-stdin"}, exitPermission, "temporary"},
 	} {
-		if r := h.run(k.stdin, append([]string{"login"}, k.args...)...); r.code != k.code || !strings.Contains(r.err, k.err) {
+		r := h.run(k.stdin, append([]string{"login"}, k.args...)...)
+		if r.code != k.code || !strings.Contains(r.err, k.err) {
 			t.Errorf("%s: code %d, want %d: %s", k.what, r.code, k.code, r.err)
 		}
+		said.add(fmt.Sprint("login ", k.args), r)
 	}
+	said.compare(t, "logins.txt", s.Root, "ROOT")
 }
 
 func TestAPasswordIsChangedByCommand(t *testing.T) {

@@ -148,12 +148,15 @@ func TestOperatorsManageUsers(t *testing.T) {
 		{"an empty inbox is an empty array", "inbox --json", "", exitOK, "[]", ""},
 		{"help is for everybody", "serve --help", "", exitOK, "FERRY_ADDR", ""},
 	}
+	var said saying
 	for _, s := range steps { // each builds on those before
 		r := runFerry(t, dir, s.stdin, strings.Fields(s.args)...)
 		if r.code != s.code || !strings.Contains(r.out, s.out) || !strings.Contains(r.err, s.err) {
 			t.Errorf("%s: ferry %s: code %d, want %d\n%s%s", s.name, s.args, r.code, s.code, r.out, r.err)
 		}
+		said.add(s.args, r)
 	}
+	said.compare(t, "operators.txt")
 }
 
 // wantSentence checks that a failure is one sentence, and no more.

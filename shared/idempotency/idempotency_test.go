@@ -297,6 +297,11 @@ func TestFingerprintsKeepPartsApart(t *testing.T) {
 		}
 		seen[f] = parts
 	}
+	// Those of requests under way when a new version comes are stored.
+	const want = "e026e5bdc5a8e62fcf616ba3bcb7935a50981d43490c6652ff0ea0024493cc02"
+	if got := idempotency.Fingerprint("POST", "/upload"); got != want {
+		t.Errorf("the fingerprint is %s, want %s", got, want)
+	}
 }
 
 func TestALeaseGrowsWithTheBody(t *testing.T) {

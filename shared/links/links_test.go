@@ -32,7 +32,11 @@ func TestTokensStayTheSameForEver(t *testing.T) {
 		"c2AEoVUIGbNyHZFZQzvtu9I6DPjOsZkhuyS9MI5U3jg": k.File(blob.Files, "alice", 1),
 		"uqEMxGVp3c8gFUAmT8zZ2T_iacE9ZaP35y5xfdWXsr0": k.File(blob.Backup, "alice", 1),
 		"19268625": k.PIN("nonce"),
-		"PEaenWxYddN6Q_NT1PiOYfz4EsZu7jRXRlpAsNpBU-A": links.Hash("token"),
+		"PEaenWxYddN6Q_NT1PiOYfz4EsZu7jRXRlpAsNpBU-A":                     links.Hash("token"),
+		"yeAHzhXDjhrzVdET5goQ_fbAGnNRnUPeDtLU5jfKXME":                     k.Recipient(blob.Files, "alice", 1, "notice"),
+		"SK2CB4gJYEuXxNSB06vp7fVUT-OQKKvq0dy1mFA6eqk":                     k.Part("id", "1", "sum", "2000003600"),
+		"GUx2aONtPgWWmu0Z00yoB33uSrRgp-GUWCvHuG4xl3Jhbm5AZXhhbXBsZS5jb20": k.Stop("ann@example.com"),
+		"eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHhhbm5AZXhhbXBsZS5jb20": bearer(t, "ann@example.com"),
 	} {
 		if got != want {
 			t.Errorf("derived is %q, want %q", got, want)
@@ -137,6 +141,7 @@ func TestLinksHaveTheirShapes(t *testing.T) {
 		"http://h/v1/download/file?lang=it&k=T":        links.Download("http://h/v1", "it", blob.Files, "T"),
 		"http://h/v1/download/file/backup?lang=it&z=T": links.Download("http://h/v1", "it", blob.Backup, "T"),
 		"http://h/v1/auth/change?lang=en&k=T":          links.Change("http://h/v1", "en", "T"),
+		"http://h/v1/notifications/stop?lang=it&t=T":   links.StopLink("http://h/v1", "it", "T"),
 	} {
 		if got != want {
 			t.Errorf("the link is %q, want %q", got, want)

@@ -45,18 +45,3 @@ func bearer(t *testing.T, name string) string {
 	}
 	return token
 }
-
-func TestAStopTokenStaysTheSameForEver(t *testing.T) {
-	t.Parallel()
-	const want = "GUx2aONtPgWWmu0Z00yoB33uSrRgp-GUWCvHuG4xl3Jhbm5AZXhhbXBsZS5jb20"
-	if got := key(t, "A").Stop("ann@example.com"); got != want {
-		t.Errorf("derived is %q, want %q", got, want)
-	}
-}
-
-func TestTheStopLinkHasItsShape(t *testing.T) {
-	t.Parallel()
-	if got, want := links.StopLink("https://h/v1", "it", "T"), "https://h/v1/notifications/stop?lang=it&t=T"; got != want {
-		t.Errorf("the link is %q, want %q", got, want)
-	}
-}

@@ -9,28 +9,6 @@ import (
 	"ferry/shared/service/servicetest"
 )
 
-// A browser that is challenged for Basic asks its user for a password, whatever
-// the address is about.
-func TestAPasswordIsAskedForWhereItHelps(t *testing.T) {
-	t.Parallel()
-	s := servicetest.New(t)
-	for route, basic := range map[string]bool{
-		"POST /auth/login": true, "POST /auth/first": true, "POST /upload?file=x": true, "GET /download/list": true, "GET /download/list/backup": true,
-		"DELETE /files/1": true, "POST /files/1/restore": true,
-		"GET /download/file?k=x": false, "HEAD /download/file?k=x": false, "GET /download/file/backup?z=x": false, "GET /auth/forget?u=x": false, "POST /auth/change?k=x": false,
-	} {
-		method, path, _ := strings.Cut(route, " ")
-		resp := s.Request(method, path, nil)
-		want := `Bearer realm="ferry"`
-		if basic {
-			want = `Basic realm="ferry", charset="UTF-8"` + "\n" + want
-		}
-		if got := strings.Join(resp.Header.Values("WWW-Authenticate"), "\n"); resp.StatusCode != 401 || got != want {
-			t.Errorf("%s is answered with %d and %q, want %q", route, resp.StatusCode, got, want)
-		}
-	}
-}
-
 func TestTheHeadOfALargeFileIsAnsweredHere(t *testing.T) {
 	t.Parallel()
 	s := servicetest.New(t, func(set *endpoint.Settings, _ *service.Options) { set.RedirectOver = 3 })

@@ -271,8 +271,16 @@ func TestAnswersAndItemsStayAsTheyAre(t *testing.T) {
 		{"a token of another grant", "POST /v1/oauth2/token", form, "grant_type=refresh_token"},
 		{"a token for no form", "POST /v1/oauth2/token", typed, "{}"},
 
+		{"what needs a login", func() {
+			for _, request := range []string{
+				"POST /v1/auth/first", "POST /v1/upload?file=x", "GET /v1/download/list", "GET /v1/download/list/backup", "GET /v1/files/1",
+				"DELETE /v1/files/1", "POST /v1/files/1/restore", "POST /v1/uploads", "GET /v1/uploads", "GET /v1/uploads/x",
+				"DELETE /v1/uploads/x", "POST /v1/uploads/x/parts", "POST /v1/uploads/x/complete",
+			} {
+				f.ask(request, "", "")
+			}
+		}, "", ""},
 		{"an empty list", "GET /v1/download/list", bearer, ""},
-		{"a list without login", "GET /v1/download/list", "", ""},
 		{"a list with a wrong bearer", "GET /v1/download/list", "Authorization: Bearer x", ""},
 		{"a list with a wrong limit", "GET /v1/download/list?limit=x", bearer, ""},
 		{"an upload", "POST /v1/upload?file=%C3%A9+%26+%22x%22.txt", bearer + "\nContent-Type: text/plain", "hello"},
@@ -334,7 +342,6 @@ func TestAnswersAndItemsStayAsTheyAre(t *testing.T) {
 
 		{"a session", "POST /v1/uploads", bearer + typed + "\nIdempotency-Key: two", `{"name":"s.bin","length":5,"type":"text/plain","c":"+393351234569","notify":true}`},
 		{"a session of no length", "POST /v1/uploads", bearer + typed, `{"name":"s.bin"}`},
-		{"a session without login", "POST /v1/uploads", typed, `{"name":"s.bin","length":5}`},
 		{"sessions", "GET /v1/uploads", bearer, ""},
 		{"a session is shown", "GET /v1/uploads/$session", bearer, ""},
 		{"no such session", "GET /v1/uploads/x", bearer, ""},

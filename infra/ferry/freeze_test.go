@@ -1,0 +1,43 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+
+	"ferry/shared/service/servicetest"
+)
+
+// saying is what commands were called, their exit codes, and what they said.
+type saying struct{ strings.Builder }
+
+func (s *saying) add(args string, r result) {
+	fmt.Fprintf(s, "$ ferry %s\n%s(%d)\n", args, r.err, r.code)
+}
+
+// compare holds it to a file of testdata, in which what differs from run to run has a name.
+func (s *saying) compare(t *testing.T, name string, differs ...string) {
+	t.Helper()
+	servicetest.Golden(t, name, strings.NewReplacer(append(differs, os.Args[0], "ferry")...).Replace(s.String()))
+}
+
+func TestHelpStaysAsItIs(t *testing.T) {
+	t.Setenv("COLUMNS", "80")
+	var said saying
+	fmt.Fprintln(&said, "exit codes", exitOK, exitOther, exitUsage, exitDamaged, exitNoFile, exitUnknown, exitPort, exitExists, exitFull,
+		exitBusy, exitRefused, exitPermission, exitSettings, exitInterrupt)
+	calls := []string{"", "nothing", "up", "ls --nothing", "completion bash", "completion zsh", "completion fish"}
+	for _, c := range walk(kong.Must(&commands{}, kong.Vars{"usual_data": usualData}).Model.Node, nil) {
+		calls = append(calls, c.path+" --help")
+	}
+	for _, args := range calls {
+		var text bytes.Buffer
+		code := run(t.Context(), strings.Fields(args), console{Program: "ferry", In: strings.NewReader(""), Out: &text, Err: &text})
+		said.add(args, result{err: text.String(), code: code})
+	}
+	said.compare(t, "help.txt")
+}
