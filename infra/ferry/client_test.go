@@ -137,7 +137,6 @@ func TestPeopleUseTheServiceByCommands(t *testing.T) {
 		{"and can be fetched there", "get --backup in.txt -o -", "", exitOK, "from a pipe", ""},
 		{"it comes back", "restore in.txt 1", "", exitOK, "", "a.txt (id 1) is restored"},
 		{"what is not there does not", "restore 77", "", exitNoFile, "", "ferry: 77: "},
-		{"help names the exit codes", "up --help", "", exitOK, "Exit codes", ""},
 		{"the login ends", "logout", "", exitOK, "", "logged out"},
 		{"and then there is none", "ls", "", exitSettings, "", "ferry login"},
 	}

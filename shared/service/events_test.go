@@ -3,32 +3,16 @@ package service_test
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"ferry/shared/endpoint"
 	"ferry/shared/files"
-	"ferry/shared/mail"
 	"ferry/shared/notices"
-	"ferry/shared/service"
 	"ferry/shared/service/servicetest"
 	"ferry/shared/table"
 	"ferry/shared/users"
 )
-
-// postman takes mail for all but one, and keeps it.
-type postman struct{ letters *[]mail.Message }
-
-func (p postman) Send(_ context.Context, m mail.Message) (string, error) {
-	if strings.HasPrefix(m.To, "nobody@") {
-		return "", fmt.Errorf("%w: 550 %s is not known, see https://example.com/secret", mail.ErrPermanent, m.To)
-	}
-	*p.letters = append(*p.letters, m)
-	return "1", nil
-}
 
 // happened returns the events that have come since the last time, without the
 // ids in them, in the order of their types.
@@ -63,92 +47,6 @@ func (h happened) now(want ...string) {
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		h.Errorf("what happened is\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
-}
-
-func TestWhatHappensIsRecordedOnce(t *testing.T) {
-	t.Parallel()
-	var letters []mail.Message
-	s := servicetest.New(t, servicetest.Listening, func(_ *endpoint.Settings, o *service.Options) { o.Mail = postman{&letters} })
-	h := happened{s, map[string]bool{}}
-	s.AddUser("alice", password)
-	s.AddUser("bob", password)
-	s.AddUser("new", password, func(u *users.User) { u.State = users.FirstAccess })
-	bearer := s.Login("alice", password)
-	auth := []string{"Authorization", "Bearer " + bearer}
-	do := func(method, path string, headers ...string) {
-		t.Helper()
-		if resp := s.Request(method, path, nil, append(headers, auth...)...); resp.StatusCode > 299 {
-			t.Fatalf("%s %s is answered %d: %s", method, path, resp.StatusCode, resp.Header.Get("Ferry-Error"))
-		}
-	}
-	h.now()
-
-	own := s.Put(bearer, "file=a&c=%2B393401234567&m=carol@example.com", "hello").Files[0]
-	s.Put(bearer, "file=b&d=bob&m=nobody@example.com", "hello")
-	h.now("file.uploaded files/alice/1 area=files", "file.uploaded files/bob/1 area=files uploader=alice")
-
-	s.Deliver()
-	h.now("link.sent files/alice/1 channel=mail to=c***@example.com sender=alice", "link.sent files/alice/1 channel=sms to=+39***67 sender=alice",
-		"link.failed files/bob/1 channel=mail to=n***@example.com sender=alice error="+
-			"the notice cannot be delivered: mail: refused for good: 550 n***@example.com is not known, see [link]")
-
-	session := begun(s, bearer, `{"name":"c","length":5}`)
-	h.now()
-	s.Text(s.Request("PUT", partOf(s, bearer, session), strings.NewReader("hello")))
-	do("POST", session+"/complete")
-	do("POST", session+"/complete")
-	h.now("file.uploaded files/alice/2 area=files")
-
-	link := strings.TrimPrefix(own.LinkURL, s.Base)
-	do("GET", link, "User-Agent", "WhatsApp/2.23.20.0")
-	do("GET", link, "Accept", "text/html")
-	do("GET", link, "Range", "bytes=0-1")
-	do("HEAD", link)
-	h.now()
-	do("GET", link)
-	do("GET", link)
-	h.now("file.downloaded files/alice/1 area=files", "file.downloaded files/alice/1 area=files")
-	do("GET", strings.TrimPrefix(regexp.MustCompile(`http\S+/download/file\S+`).FindString(letters[0].Text), s.Base))
-	h.now("file.downloaded files/alice/1 area=files by a recipient's link")
-
-	do("DELETE", "/files/1")
-	h.now("file.deleted files/alice/1 area=backup reason=user")
-	do("POST", "/files/1/restore")
-	h.now("file.restored files/alice/1 area=files")
-	do("DELETE", "/files/1")
-	h.now("file.deleted files/alice/1 area=backup reason=user")
-
-	forget := s.Decode(s.Request("GET", "/auth/forget?u=alice", nil), 200)
-	s.Deliver()
-	change := strings.TrimPrefix(forget.LinkURL, s.Base) + "&z=a+password+of+my+own&p="
-	s.Request("POST", change+"00000000", nil)
-	h.now()
-	do("POST", change+pin(t, letters[len(letters)-1].Text))
-	h.now("user.password-changed users/alice how=forgotten")
-	first := s.Decode(s.Request("POST", "/auth/first", nil, "Authorization", servicetest.Basic("new", password)), 200)
-	do("POST", strings.TrimPrefix(first.LinkURL, s.Base)+"&z=a+password+of+my+own")
-	h.now("user.password-changed users/new how=first-access")
-
-	sweep := func(days int) {
-		t.Helper()
-		s.Clock.Advance(time.Duration(days) * 24 * time.Hour)
-		if _, err := s.Service.Sweep(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	sweep(31)
-	h.now("file.deleted files/alice/2 area=backup reason=retention", "file.deleted files/bob/1 area=backup reason=retention uploader=alice")
-	sweep(91)
-	h.now("file.deleted files/alice/1 area=backup reason=purge", "file.deleted files/alice/2 area=backup reason=purge",
-		"file.deleted files/bob/1 area=backup reason=purge uploader=alice")
-
-	for text := range h.seen {
-		for _, secret := range []string{"carol@", "nobody@", "3401234567", "k=", "z=", "http://" + s.Root, "/download/"} {
-			if strings.Contains(text, secret) {
-				t.Errorf("%s stands in %s", secret, text)
-			}
-		}
 	}
 }
 

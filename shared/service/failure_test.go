@@ -283,3 +283,15 @@ func (s failing) settled(what string) {
 		s.Errorf("%s %d bytes are said to be used, %v, and %d are", what, u.Used, err, sum)
 	}
 }
+
+// pin finds the eight digits in a mail.
+func pin(t *testing.T, text string) string {
+	t.Helper()
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r < '0' || r > '9' }) {
+		if len(word) == 8 {
+			return word
+		}
+	}
+	t.Fatal("the mail has no PIN")
+	return ""
+}
