@@ -24,7 +24,6 @@ import (
 	"ferry/shared/endpoint"
 	"ferry/shared/inbox"
 	"ferry/shared/mail"
-	"ferry/shared/openapi"
 	"ferry/shared/service"
 	"ferry/shared/service/servicetest"
 	"ferry/shared/table"
@@ -38,9 +37,12 @@ const password = "a password to try"
 // testdata have all that it answers and stores.
 type frozen struct {
 	*servicetest.Server
-	db     *sql.DB
-	now    time.Time
-	step   string
+	db   *sql.DB
+	now  time.Time
+	step string
+	// document is the description of the interface, with this service's address.
+	document string
+
 	reads  map[int]int       // in this step, by their size
 	vars   map[string]string // what later steps need of earlier answers
 	items  map[string]string
@@ -85,8 +87,12 @@ func freeze(t *testing.T) *frozen {
 		t.Fatal(err)
 	}
 	s := servicetest.Open(t, dir, servicetest.Listening, func(s *endpoint.Settings, _ *service.Options) { s.PublicURL = "https://ferry.example/v1" })
+	document, err := os.ReadFile("../openapi/openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
 	f := &frozen{Server: s, vars: map[string]string{}, reads: map[int]int{}, seen: map[string]bool{}, now: time.Now()}
-	f.Base = s.Root
+	f.Base, f.document = s.Root, strings.Replace(string(document), "http://127.0.0.1:8080/v1", "https://ferry.example/v1", 1)
 	f.now = f.now.Add(time.Date(2033, 5, 18, 3, 33, 20, 0, time.UTC).Sub(f.now)) // it keeps its monotonic part
 	p, now := s.Data.Ports, func() time.Time { return f.now }
 	hasher, err := auth.NewHasher(servicetest.Cheap(), f, now)
@@ -154,7 +160,7 @@ func (f *frozen) ask(request, headers, body string) {
 		}
 	}
 	text := f.Text(resp)
-	if text == openapi.For("https://ferry.example/v1") {
+	if text == f.document {
 		text = "(shared/openapi/openapi.json)\n"
 	}
 	fmt.Fprintf(&f.http, "## %s\n%s\n\n%s\n%s\n", f.step, request, f.plain(answer), f.plain(text))
