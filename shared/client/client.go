@@ -1,25 +1,30 @@
 // Package client talks to a Ferry service: it logs in, uploads files of any
 // size so that they can be resumed, lists, downloads and deletes them.
 //
-// A Client is made by New and is safe for concurrent use. Its calls retry what
-// can be repeated (connections that fail, answers that ask to come again) and
+// New makes a Client, which is safe for concurrent use. Its calls retry what
+// can be repeated (connections that fail, answers that ask to try later) and
 // return an *Error for what the service refuses; IsNetwork tells what a later
-// try may mend. A login that has run out is renewed, also midway.
+// try may fix. A login that has expired is renewed, also in mid-transfer.
 //
 // Upload sends what fits one request (SmallFile) and is held in memory, Put a
-// file of any size in parts, and Fetch or Copy download: those hold no whole
-// file. Uploads state checksums that the service compares: SHA-256 with Upload,
-// CRC64NVME of each part and of the whole with Put, and the SHA-256 that a
-// Source states.
+// file of any size in parts, and Fetch or Copy download: those never hold a
+// whole file. Uploads state checksums that the service compares: SHA-256 with
+// Upload, CRC64NVME of each part and of the whole with Put, and the SHA-256
+// that a Source states.
+//
+// The package imports only what HTTP and checksums need. Start reading at
+// Client; request.go sends requests, put.go uploads, fetch.go downloads.
 package client
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -33,13 +38,13 @@ type Options struct {
 	URL string
 
 	// User and Password log in when a bearer is needed, and again when it has
-	// ended. They are not used if Bearer is set.
+	// expired. They are not used if Bearer is set.
 	User, Password string
 
-	// Bearer gives the bearers, for those who keep them elsewhere.
+	// Bearer gives the bearers, for programs that keep them elsewhere.
 	Bearer BearerFunc
 
-	// HTTP sends the requests; nil is a client of the package's own. Its
+	// HTTP sends the requests; if nil the package makes its own client. Its
 	// Timeout has to be 0 for large files. Redirects are followed by the
 	// package, which does not carry credentials to other addresses.
 	HTTP *http.Client
@@ -47,23 +52,31 @@ type Options struct {
 	// UserAgent is sent with each request; "ferry" if empty.
 	UserAgent string
 
-	// Retry says how often to try; the zero value is a good one.
+	// Retry says how often to try; the zero value is a good choice.
 	Retry Retry
 
-	// Idle is for how long a connection may move no byte before it counts as
-	// lost; a minute if 0.
+	// Idle is how long a connection may move no byte before it counts as lost;
+	// a minute if 0.
 	Idle time.Duration
 }
 
-// Client talks to one service as one user, or as nobody: then only links can
-// be downloaded and passwords be changed.
+// BearerFunc returns a bearer. refused is the one that the service has just
+// refused, or empty: a function that knows no other then returns an error, one
+// that wraps ErrNoLogin if a person has to log in. Calls come one at a time.
+type BearerFunc func(ctx context.Context, refused string) (string, error)
+
+// Client talks to one service as one user, or without a login: then it can only
+// download by links and change passwords.
 type Client struct {
-	base    string
-	http    *http.Client
-	agent   string
-	retry   Retry
-	idle    time.Duration
-	bearers *bearers
+	base  string
+	http  *http.Client
+	agent string
+	retry Retry
+	idle  time.Duration
+	login BearerFunc // nil without a login
+
+	mu     sync.Mutex
+	bearer string // that all requests use
 }
 
 // New checks the options; it sends nothing.
@@ -74,13 +87,11 @@ func New(o Options) (*Client, error) {
 	}
 	c := &Client{
 		base: base, agent: cmp.Or(o.UserAgent, "ferry"), retry: o.Retry.withDefaults(),
-		idle: cmp.Or(o.Idle, time.Minute), http: withoutRedirects(o.HTTP),
+		idle: cmp.Or(o.Idle, time.Minute), http: withoutRedirects(o.HTTP), login: o.Bearer,
 	}
-	source := o.Bearer
-	if source == nil && o.User != "" {
-		source = c.passwordLogin(o.User, o.Password)
+	if c.login == nil && o.User != "" {
+		c.login = func(ctx context.Context, _ string) (string, error) { return c.Login(ctx, o.User, o.Password) }
 	}
-	c.bearers = &bearers{source: source}
 	return c, nil
 }
 
@@ -93,7 +104,7 @@ func BaseURL(text string) (string, error) {
 		return "", errors.New("the service's URL is missing")
 	}
 	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+	if err != nil || !isWeb(u) || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 		return "", fmt.Errorf("%q is not the URL of a service, such as https://files.example.com/v1", text)
 	}
 	if u.Path = strings.TrimRight(u.Path, "/"); u.Path == "" {
@@ -101,6 +112,8 @@ func BaseURL(text string) (string, error) {
 	}
 	return u.String(), nil
 }
+
+func isWeb(u *url.URL) bool { return u.Host != "" && (u.Scheme == "http" || u.Scheme == "https") }
 
 // withoutRedirects is a client like h that hands redirects to the caller.
 func withoutRedirects(h *http.Client) *http.Client {
@@ -116,4 +129,57 @@ func withoutRedirects(h *http.Client) *http.Client {
 	}
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &own
+}
+
+// Login returns a new bearer, good for an hour. A wrong password is an *Error
+// of status 401; too many of them are one of status 429.
+func (c *Client) Login(ctx context.Context, user, password string) (bearer string, err error) {
+	return c.ask(ctx, request{method: "POST", path: "/auth/login", basic: &basic{user, password}})
+}
+
+// Logout ends a bearer at once.
+func (c *Client) Logout(ctx context.Context, bearer string) error {
+	return c.call(ctx, request{method: "POST", path: "/oauth2/revoke", form: url.Values{"token": {bearer}}}, nil)
+}
+
+// Forgot has a PIN sent by mail and returns the link that takes it, for Change.
+func (c *Client) Forgot(ctx context.Context, user string) (link string, err error) {
+	return c.ask(ctx, request{method: "GET", path: "/auth/forget", query: url.Values{"u": {user}}})
+}
+
+// First returns the link under which a new user chooses a password; password
+// is the temporary one. A user who is not in first access gets an *Error of
+// status 403.
+func (c *Client) First(ctx context.Context, user, password string) (link string, err error) {
+	return c.ask(ctx, request{method: "POST", path: "/auth/first", basic: &basic{user, password}})
+}
+
+// ask sends a request once and returns the bearer or the link that it is for.
+func (c *Client) ask(ctx context.Context, r request) (string, error) {
+	var e envelope
+	if err := c.once(ctx, r, &e); err != nil {
+		return "", err
+	}
+	if e.Bearer == "" && e.LinkURL == "" {
+		return "", ErrAnswer
+	}
+	return cmp.Or(e.Bearer, e.LinkURL), nil
+}
+
+// Change sets a new password: with a link of Forgot and the PIN that came by
+// mail, or with a link of First and no PIN. All of the user's bearers end. An
+// empty password changes nothing, and only checks link and PIN.
+func (c *Client) Change(ctx context.Context, link, pin, password string) error {
+	u, err := url.Parse(link)
+	if err != nil || u.Query().Get("k") == "" {
+		return fmt.Errorf("%w: its link has no token", ErrAnswer)
+	}
+	form := url.Values{"k": {u.Query().Get("k")}} // in the body, as queries end up in logs
+	if pin != "" {
+		form.Set("p", pin)
+	}
+	if password != "" {
+		form.Set("z", password)
+	}
+	return c.once(ctx, request{method: "POST", path: "/auth/change", form: form}, nil)
 }

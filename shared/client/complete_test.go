@@ -4,29 +4,30 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"ferry/shared/client"
 )
 
-// TestACompletionThatComesFurtherIsNotGivenUp has a service that compares a
+// TestACompletionThatMakesProgressIsNotGivenUp has a service that compares a
 // large file's SHA-256 over many requests, and one that only says it is busy.
-func TestACompletionThatComesFurtherIsNotGivenUp(t *testing.T) {
+func TestACompletionThatMakesProgressIsNotGivenUp(t *testing.T) {
 	t.Parallel()
 	for what, test := range map[string]struct {
 		says func(n int) string
 		ok   bool
 	}{
-		"that comes further": {func(n int) string { return fmt.Sprintf("%d of 30 bytes so far", n) }, true},
-		"that only is busy":  {func(int) string { return "the service is busy; try again" }, false},
+		"that makes progress": {func(n int) string { return fmt.Sprintf("%d of 30 bytes so far", n) }, true},
+		"that is only busy":   {func(int) string { return "the service is busy; try again" }, false},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			asked := 0
 			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.URL.Path == "/v1/auth/login" {
-					w.Header().Set("Content-Type", "application/json")
-					fmt.Fprint(w, `{"status":0,"bearer":"a bearer"}`)
+				w.Header().Set("Content-Type", "application/json")
+				if !strings.HasSuffix(r.URL.Path, "/complete") {
+					fmt.Fprint(w, `{"bearer":"a bearer","id":"7-x","length":1,"partSize":1,"parts":1,"state":"done"}`)
 					return
 				}
 				if asked++; asked <= 30 {
@@ -34,7 +35,6 @@ func TestACompletionThatComesFurtherIsNotGivenUp(t *testing.T) {
 					w.WriteHeader(http.StatusServiceUnavailable)
 					return
 				}
-				w.Header().Set("Content-Type", "application/json")
 				fmt.Fprint(w, `{"status":0,"description":"handlerUpload:succsessfully","apiver":"v1 (3.6.0)","user":"x","files":[{"id":7,"name":"large","length":1,"modified":1,"linkURL":"http://127.0.0.1/v1/download/file?k=x"}]}`)
 			}))
 			t.Cleanup(s.Close)
@@ -42,7 +42,7 @@ func TestACompletionThatComesFurtherIsNotGivenUp(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f, err := c.Complete(t.Context(), client.Session{ID: "7-x"}, nil)
+			f, err := c.Put(t.Context(), client.Source{Length: 1}, client.PutOptions{Session: "7-x"})
 			if (err == nil) != test.ok || test.ok && f.Name != "large" {
 				t.Errorf("after %d requests: %+v, %v", asked, f, err)
 			}

@@ -1,17 +1,22 @@
 package client
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"mime"
 	"net/http"
-	"net/url"
 	"strings"
 
+	"github.com/minio/crc64nvme"
+
+	"ferry/shared/crc64"
 	"ferry/shared/filename"
 )
 
@@ -25,9 +30,8 @@ type Remote struct {
 
 // Head tells what is behind a download link. It needs no login, and does not
 // count as a download.
-func (c *Client) Head(ctx context.Context, link string) (Remote, error) {
-	var remote Remote
-	err := c.retry.do(ctx, func() error {
+func (c *Client) Head(ctx context.Context, link string) (remote Remote, err error) {
+	err = c.retry.do(ctx, func() error {
 		w := watch(ctx, c.idle)
 		defer w.end()
 		resp, err := c.getLink(w.ctx, http.MethodHead, link, nil)
@@ -38,29 +42,23 @@ func (c *Client) Head(ctx context.Context, link string) (Remote, error) {
 		if resp.StatusCode != http.StatusOK {
 			return refusal(resp)
 		}
-		if resp.ContentLength < 0 || resp.Header.Get("ETag") == "" || strings.HasPrefix(resp.Header.Get("ETag"), "W/") {
+		tag := resp.Header.Get("ETag")
+		if resp.ContentLength < 0 || tag == "" || strings.HasPrefix(tag, "W/") {
 			return fmt.Errorf("%w: the link is not that of a file", ErrAnswer)
 		}
-		remote = Remote{
-			Name: attachment(resp.Header), Length: resp.ContentLength,
-			ETag: resp.Header.Get("ETag"), SHA256: reprDigest(resp.Header),
-		}
+		remote = Remote{Name: attachment(resp.Header), Length: resp.ContentLength, ETag: tag, SHA256: reprDigest(resp.Header)}
 		return nil
 	})
 	return remote, err
 }
 
 func (c *Client) getLink(ctx context.Context, method, link string, header http.Header) (*http.Response, error) {
-	u, err := url.Parse(link)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, errors.New("that is not a download link")
-	}
-	req, err := http.NewRequestWithContext(ctx, method, u.String(), nil)
-	if err != nil {
+	req, err := http.NewRequestWithContext(ctx, method, link, nil)
+	if err != nil || !isWeb(req.URL) {
 		return nil, errors.New("that is not a download link")
 	}
 	if header != nil {
-		req.Header = header.Clone()
+		req.Header = header
 	}
 	req.Header.Set("Accept-Encoding", "identity")
 	return c.send(req)
@@ -68,77 +66,122 @@ func (c *Client) getLink(ctx context.Context, method, link string, header http.H
 
 // attachment is the name that a download comes with.
 func attachment(h http.Header) string {
-	_, params, err := mime.ParseMediaType(h.Get("Content-Disposition"))
-	if err != nil {
-		return "download"
-	}
-	if name := filename.Clean(params["filename"]); name != "" {
-		return name
-	}
-	return "download"
+	_, params, _ := mime.ParseMediaType(h.Get("Content-Disposition"))
+	return cmp.Or(filename.Clean(params["filename"]), "download")
 }
 
 // reprDigest is the SHA-256 of a Repr-Digest field (RFC 9530).
 func reprDigest(h http.Header) string {
 	for member := range strings.SplitSeq(h.Get("Repr-Digest"), ",") {
 		value, ok := strings.CutPrefix(strings.TrimSpace(member), "sha-256=:")
-		if !ok {
-			continue
-		}
 		sum, err := base64.StdEncoding.DecodeString(strings.TrimSuffix(value, ":"))
-		if err == nil && len(sum) == 32 {
+		if ok && err == nil && len(sum) == 32 {
 			return hex.EncodeToString(sum)
 		}
 	}
 	return ""
 }
 
-// Verify says what a download is compared with, and hears how it goes on.
+// Verify says what a download is compared with, and is told of its progress.
 type Verify struct {
 	// CRC64NVME is that of Details; empty if not known. The SHA-256 that
 	// comes with a download is compared in any case.
 	CRC64NVME string
-	// Started is told what comes, and how much of it is there from before.
+	// Started is told what comes, and how many bytes of it an earlier try left.
 	Started func(r Remote, have int64)
 	// Progress is told how many bytes more have come. It is called from several
 	// goroutines.
 	Progress func(delta int64)
 }
 
-func (v Verify) started(r Remote, have int64) {
+// started tells that a download starts, and gives the origin of its bytes.
+func (v Verify) started(c *Client, link string, r Remote, have int64) *origin {
 	if v.Started != nil {
 		v.Started(r, have)
 	}
-}
-
-func (v Verify) progress(n int64) {
-	if v.Progress != nil {
-		v.Progress(n)
+	if v.Progress == nil {
+		v.Progress = func(int64) {}
 	}
+	return &origin{client: c, link: link, remote: r, progress: v.Progress}
 }
 
-// Copy writes the file behind a link to w, from its begin to its end, and then
+// Copy writes the file behind a link to w, from beginning to end, and then
 // compares its digests: if it returns an ErrDigest, w has got wrong bytes.
 func (c *Client) Copy(ctx context.Context, link string, w io.Writer, v Verify) (Remote, error) {
 	remote, err := c.Head(ctx, link)
 	if err != nil {
 		return Remote{}, err
 	}
-	v.started(remote, 0)
-	digests := newDigests(remote.SHA256, v.CRC64NVME)
-	o := c.origin(link, remote)
-	at := int64(0)
+	o, digests := v.started(c, link, remote, 0), newDigests(remote.SHA256, v.CRC64NVME)
+	left := span{0, remote.Length}
 	err = c.retry.do(ctx, func() error {
-		n, err := o.copy(ctx, span{at, remote.Length}, func(b []byte, _ int64) error {
-			digests.write(b)
-			_, err := w.Write(b)
+		return o.copy(ctx, left, func(b []byte) error {
+			if _, err := w.Write(b); err != nil {
+				return err
+			}
+			left.From += int64(len(b))
+			_, err := digests.Write(b)
 			return err
-		}, v.progress)
-		at += n
-		return err
+		})
 	})
 	if err != nil {
 		return remote, err
 	}
 	return remote, digests.check()
+}
+
+// digest compares bytes with a sum that is known of them.
+type digest struct {
+	hash.Hash
+	name string
+	want string
+	text func(sum []byte) string
+}
+
+// digests are all that is known of some bytes. Writes go to all of them.
+type digests []digest
+
+func newDigests(sha, crc string) (all digests) {
+	if sha != "" {
+		all = append(all, digest{sha256.New(), "sha-256", sha, hex.EncodeToString})
+	}
+	if _, err := crc64.Parse(crc); err == nil {
+		all = append(all, digest{crc64nvme.New(), "crc64nvme", crc, base64.StdEncoding.EncodeToString})
+	}
+	return all
+}
+
+func (all digests) Write(b []byte) (int, error) {
+	for _, d := range all {
+		_, _ = d.Hash.Write(b) // never fails
+	}
+	return len(b), nil
+}
+
+// check returns an ErrDigest if the bytes written do not match.
+func (all digests) check() error {
+	for _, d := range all {
+		if got := d.text(d.Sum(nil)); got != d.want {
+			return fmt.Errorf("%w: their %s is %s, not %s", ErrDigest, strings.ToUpper(d.name), got, d.want)
+		}
+	}
+	return nil
+}
+
+// read compares all of r, if there is anything to compare with.
+func (all digests) read(ctx context.Context, r io.Reader) error {
+	if len(all) == 0 {
+		return nil
+	}
+	if _, err := io.Copy(all, ending{ctx, r}); err != nil {
+		return cause(ctx, fmt.Errorf("reading what has arrived: %w", err))
+	}
+	return all.check()
+}
+
+func (all digests) names() (names []string) {
+	for _, d := range all {
+		names = append(names, d.name)
+	}
+	return names
 }

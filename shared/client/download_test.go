@@ -19,6 +19,7 @@ import (
 	"github.com/minio/crc64nvme"
 
 	"ferry/shared/client"
+	"ferry/shared/crc64"
 )
 
 func TestADownloadComesThroughCutConnections(t *testing.T) {
@@ -135,7 +136,7 @@ func TestWrongBytesAreNotKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	other := client.Verify{CRC64NVME: client.FormatCRC(1)}
+	other := client.Verify{CRC64NVME: crc64.Text(1)}
 	if _, err := c.Fetch(t.Context(), f.Link, client.FetchOptions{Path: dir, Verify: other}); !errors.Is(err, client.ErrDigest) {
 		t.Errorf("%v", err)
 	}
@@ -212,7 +213,7 @@ func TestRangesComeAtOnceFromAStoreWhoseAddressesEnd(t *testing.T) {
 	dir := t.TempDir()
 	var have atomic.Int64
 	got, err := c.Fetch(t.Context(), s.URL+"/v1/download/file?k=x", client.FetchOptions{Path: dir, Verify: client.Verify{
-		CRC64NVME: client.FormatCRC(crc64nvme.Checksum(content)), Progress: func(n int64) { have.Add(n) },
+		CRC64NVME: crc64.Text(crc64nvme.Checksum(content)), Progress: func(n int64) { have.Add(n) },
 	}})
 	if err != nil || got.Path != filepath.Join(dir, "big") || len(got.Verified) != 2 {
 		t.Fatalf("%+v, %v", got, err)

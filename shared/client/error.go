@@ -1,29 +1,37 @@
 package client
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
+	"net"
 	"net/http"
+	"slices"
 	"strconv"
+	"syscall"
 	"time"
 )
 
 var (
-	// ErrNoLogin is returned where a credential is needed and none is there.
+	// ErrNoLogin is returned where a credential is needed and there is none.
 	ErrNoLogin = errors.New("not logged in")
-	// ErrDigest is returned when bytes are not those that a digest names.
+	// ErrDigest is returned when bytes do not match their digest.
 	ErrDigest = errors.New("the bytes that arrived are not those that were stored")
-	// ErrChanged is returned when a file is not the one of before: the local
+	// ErrChanged is returned when a file changes during a transfer: the local
 	// one while it is sent, or the service's while it is fetched.
 	ErrChanged = errors.New("the file has changed meanwhile")
-	// ErrExists is returned when a file of the name is there already.
+	// ErrExists is returned when there is already a file with the name.
 	ErrExists = errors.New("the file exists already")
-	// ErrNotFound is returned when no file of the caller's has the name.
+	// ErrNotFound is returned when the caller has no file with the name.
 	ErrNotFound = errors.New("there is no such file")
-	// ErrAnswer is returned for an answer that is not the interface's.
+	// ErrAnswer is returned for an answer that does not follow the interface.
 	ErrAnswer = errors.New("the answer is not that of a Ferry service")
+
+	errIdle = errors.New("nothing moves on the connection")
 )
 
 // Error is what the service says when it refuses a request.
@@ -34,7 +42,7 @@ type Error struct {
 	RetryAfter  time.Duration // how long to wait before the next try; 0 if not said
 }
 
-// Error is one sentence, of what is known most exactly.
+// Error is one sentence, the most exact one known.
 func (e *Error) Error() string {
 	if e.Detail != "" {
 		return e.Detail
@@ -42,7 +50,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("the service answered %d %s", e.Status, e.Description)
 }
 
-// Is makes ErrNotFound of a 404.
+// Is makes a 404 match ErrNotFound.
 func (e *Error) Is(target error) bool {
 	return target == ErrNotFound && e.Status == http.StatusNotFound
 }
@@ -56,25 +64,20 @@ func StatusOf(err error) int {
 	return 0
 }
 
-// maxAnswer bounds answers that are read whole: the longest tells of 10,000
-// parts.
+func hasStatus(err error, any ...int) bool { return slices.Contains(any, StatusOf(err)) }
+
+// maxAnswer bounds answers that are read whole: the longest lists 10,000 parts.
 const maxAnswer = 16 << 20
 
 // refusal reads the error of a response, whose body it reads.
 func refusal(resp *http.Response) *Error {
-	e := &Error{
-		Status: resp.StatusCode, Description: http.StatusText(resp.StatusCode),
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	var said envelope
+	_ = json.Unmarshal(text, &said) // not every refusal has one
+	return &Error{
+		Status: resp.StatusCode, Description: cmp.Or(said.Description, http.StatusText(resp.StatusCode)),
 		Detail: resp.Header.Get("Ferry-Error"), RetryAfter: retryAfter(resp.Header),
 	}
-	text, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
-	var envelope struct {
-		Description string `json:"description"`
-		Error       string `json:"error_description"`
-	}
-	if err == nil && json.Unmarshal(text, &envelope) == nil && envelope.Description != "" {
-		e.Description = envelope.Description
-	}
-	return e
 }
 
 // retryAfter reads the field in its two forms (RFC 9110, section 10.2.3).
@@ -84,12 +87,141 @@ func retryAfter(h http.Header) time.Duration {
 		return time.Duration(s) * time.Second
 	}
 	at, err := http.ParseTime(value)
-	if err != nil {
-		return 0
-	}
-	sent, err := http.ParseTime(h.Get("Date"))
-	if err != nil {
+	sent, sentErr := http.ParseTime(h.Get("Date"))
+	if err != nil || sentErr != nil {
 		return 0
 	}
 	return max(0, at.Sub(sent))
+}
+
+// network is an error on the way to a host.
+type network struct {
+	host string
+	err  error
+}
+
+func (n *network) Error() string { return n.host + " cannot be reached: " + reason(n.err) }
+func (n *network) Unwrap() error { return n.err }
+
+// reason leaves out which calls failed at which addresses.
+func reason(err error) string {
+	var name *net.DNSError
+	var number syscall.Errno
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "the connection ended too early"
+	case errors.As(err, &name):
+		return name.Err
+	case errors.As(err, &number):
+		return number.Error()
+	}
+	return err.Error()
+}
+
+// IsNetwork tells whether an error arose on the way to the service, so that a
+// later try may succeed.
+func IsNetwork(err error) bool {
+	var n *network
+	return errors.As(err, &n)
+}
+
+// cause prefers the reason why a context ended to the error that this caused.
+func cause(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// Retry says how often a request is tried that can be repeated. Between tries
+// it waits a random time of up to Min, then of up to twice that and so on, up
+// to Max; longer if the service asks for it. Zero fields stand for 10 tries, half
+// a second and half a minute.
+type Retry struct {
+	Tries    int // in all, except those that made progress; 1 never repeats
+	Min, Max time.Duration
+
+	// Told hears of each failure before the wait for the next try; it may be
+	// nil. It is called from several goroutines.
+	Told func(err error, wait time.Duration)
+}
+
+// longestWait is the longest Retry-After that is waited for without asking.
+const longestWait = 2 * time.Minute
+
+func (r Retry) withDefaults() Retry {
+	r.Tries = max(1, cmp.Or(r.Tries, 10))
+	r.Min, r.Max = cmp.Or(r.Min, 500*time.Millisecond), cmp.Or(r.Max, 30*time.Second)
+	return r
+}
+
+// again is an error that another try may fix, whatever it is. If the try made
+// progress, the tries are counted anew.
+type again struct {
+	error
+	progress bool
+}
+
+func (a again) Unwrap() error { return a.error }
+
+// do calls f until it succeeds, fails for good, or has failed too often.
+func (r Retry) do(ctx context.Context, f func() error) error {
+	for failed := 1; ; failed++ {
+		err := f()
+		if err == nil {
+			return nil
+		}
+		var a again
+		if errors.As(err, &a) && a.progress {
+			failed = 1
+		}
+		wait, again := r.wait(err, failed)
+		if !again || ctx.Err() != nil {
+			return cause(ctx, err)
+		}
+		if r.Told != nil {
+			r.Told(err, wait)
+		}
+		if err := sleep(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// wait is how long to wait after the failed-th failure, and whether to at all.
+func (r Retry) wait(err error, failed int) (time.Duration, bool) {
+	if failed >= r.Tries || !temporary(err) {
+		return 0, false
+	}
+	bound := min(r.Max, max(r.Min, r.Min<<min(failed-1, 20))) // a Min of hours overflows
+	wait := rand.N(bound + 1)                                 // or all clients of a service that comes back would come at once
+	var e *Error
+	if errors.As(err, &e) {
+		wait += e.RetryAfter
+		return wait, e.RetryAfter <= longestWait
+	}
+	return wait, true
+}
+
+// temporary tells whether the same request may succeed later.
+func temporary(err error) bool {
+	var a again
+	var e *Error
+	switch {
+	case errors.As(err, &a):
+		return true
+	case errors.As(err, &e):
+		running := e.Status == http.StatusConflict && e.RetryAfter > 0 // the same request, still
+		return running || hasStatus(e, 408, 429, 500, 502, 503, 504)
+	}
+	return IsNetwork(err) && !errors.Is(err, context.Canceled) && !errors.Is(err, ErrNoLogin)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
 }

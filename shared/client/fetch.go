@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -13,9 +14,9 @@ import (
 )
 
 const (
-	// rangeSize is what one connection fetches at once of a store.
+	// rangeSize is what one connection fetches at once from a store.
 	rangeSize = 16 << 20
-	// saveEvery bounds how much a kill makes a download fetch again.
+	// saveEvery bounds how much a download has to fetch again after a kill.
 	saveEvery = 2 * time.Second
 )
 
@@ -23,7 +24,7 @@ const (
 type FetchOptions struct {
 	Verify
 	Path        string // a file, or a folder in which it gets its own name; empty is this folder
-	Force       bool   // replace a file of the name
+	Force       bool   // replace a file of that name
 	Connections int    // at once, if the service refers to a store; 4 if 0
 }
 
@@ -35,7 +36,7 @@ type Fetched struct {
 }
 
 // Fetch downloads the file behind a link. Until it is whole its bytes are in a
-// file named path.part, with which the next Fetch goes on. It needs no login.
+// file named path.part, which the next Fetch resumes. It needs no login.
 func (c *Client) Fetch(ctx context.Context, link string, o FetchOptions) (Fetched, error) {
 	remote, err := c.Head(ctx, link)
 	if err != nil {
@@ -50,17 +51,13 @@ func (c *Client) Fetch(ctx context.Context, link string, o FetchOptions) (Fetche
 		return got, err
 	}
 	defer p.file.Close()
-	o.started(remote, p.have())
-	if err := c.fill(ctx, c.origin(link, remote), p, o); err != nil {
+	if err := c.fill(ctx, o.started(c, link, remote, p.have()), p, o.Connections); err != nil {
 		return got, err
 	}
 	digests := newDigests(remote.SHA256, o.CRC64NVME)
-	if _, err := p.file.Seek(0, 0); err != nil {
-		return got, &local{err}
-	}
-	if err := digests.read(ctx, p.file); err != nil {
+	if err := digests.read(ctx, io.NewSectionReader(p.file, 0, remote.Length)); err != nil {
 		if errors.Is(err, ErrDigest) {
-			p.forget() // going on with wrong bytes leads nowhere
+			p.forget() // wrong bytes are no start for another try
 		}
 		return got, err
 	}
@@ -72,13 +69,12 @@ func (c *Client) Fetch(ctx context.Context, link string, o FetchOptions) (Fetche
 // never replaced.
 func replaceable(path string, force bool) error {
 	info, err := os.Lstat(path)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil // opening it tells more
-	}
-	if mode := info.Mode().Type(); mode != 0 && mode != os.ModeSymlink {
+	case !info.Mode().IsRegular() && info.Mode().Type() != os.ModeSymlink:
 		return fmt.Errorf("%w, and is not a regular one: %s", ErrExists, path)
-	}
-	if !force {
+	case !force:
 		return fmt.Errorf("%w: %s", ErrExists, path)
 	}
 	return nil
@@ -86,75 +82,69 @@ func replaceable(path string, force bool) error {
 
 // target is where a file goes.
 func target(path, name string) string {
-	if path == "" {
-		return name
-	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return filepath.Join(path, name)
 	}
-	return path
+	return cmp.Or(path, name)
 }
 
-// fill fetches what is missing, and records what has come when that fails.
-func (c *Client) fill(ctx context.Context, o *origin, p *partial, opts FetchOptions) (err error) {
-	if err := p.save(); err != nil { // whose bytes these are is known from the begin
+// fill fetches what is missing, and records from time to time, and when that
+// fails, what has come.
+func (c *Client) fill(ctx context.Context, o *origin, p *partial, connections int) (err error) {
+	if err := p.save(); err != nil { // whose bytes these are is known from the start
 		return err
 	}
-	defer func() {
-		if err != nil {
-			_ = p.save() // or the next one fetches more again
-		}
-	}()
-	connections, size := 1, o.remote.Length
-	if size > rangeSize {
-		store, err := o.refers(ctx)
-		if err != nil {
-			return err
-		}
-		if store {
-			connections, size = max(1, cmp.Or(opts.Connections, 4)), rangeSize
-		}
+	connections, size, err := o.pieces(ctx, connections)
+	if err != nil {
+		return err
 	}
-	stop := every(saveEvery, p.save)
-	defer stop()
-	g, ctx := errgroup.WithContext(ctx)
+	g, inner := errgroup.WithContext(ctx)
 	for range connections {
 		g.Go(func() error {
 			for s := p.take(size); s != nil; s = p.take(size) {
-				if err := c.span(ctx, o, p, s, opts.progress); err != nil {
+				err := c.retry.do(inner, func() error {
+					return o.copy(inner, *s, func(b []byte) error { return p.write(s, b) })
+				})
+				if err != nil {
 					return err
 				}
 			}
 			return nil
 		})
 	}
-	return g.Wait()
+	ended := make(chan error, 1)
+	go func() { ended <- g.Wait() }()
+	for {
+		select {
+		case <-time.After(saveEvery):
+			_ = p.save() // the error of the last one is told
+		case err := <-ended:
+			if err != nil {
+				_ = p.save() // or the next download fetches more again
+			}
+			return err
+		}
+	}
 }
 
-// span fetches one missing span, in as many tries as it takes.
-func (c *Client) span(ctx context.Context, o *origin, p *partial, s *span, progress func(int64)) error {
-	return c.retry.do(ctx, func() error {
-		_, err := o.copy(ctx, *s, func(b []byte, _ int64) error { return p.write(s, b) }, progress)
+// pieces is how many connections fetch at once, and how much each at a time:
+// only a store takes several. Asking for a byte of a large file tells where its
+// bytes come from; a service that gives them itself counts no download for it.
+func (o *origin) pieces(ctx context.Context, wanted int) (connections int, size int64, err error) {
+	if o.remote.Length <= rangeSize {
+		return 1, o.remote.Length, nil
+	}
+	err = o.client.retry.do(ctx, func() error {
+		w := watch(ctx, o.client.idle)
+		defer w.end()
+		resp, _, err := o.ask(w.ctx, span{0, 1})
+		if resp != nil {
+			drain(resp.Body)
+		}
 		return err
 	})
-}
-
-// every calls f from time to time until stop is called. An error of f is not
-// told: it is that of the next, which is told.
-func every(d time.Duration, f func() error) (stop func()) {
-	end, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		t := time.NewTicker(d)
-		defer t.Stop()
-		for {
-			select {
-			case <-end:
-				return
-			case <-t.C:
-				_ = f()
-			}
-		}
-	}()
-	return func() { close(end); <-ended }
+	if load(&o.store) == "" {
+		return 1, o.remote.Length, err
+	}
+	return max(1, cmp.Or(wanted, 4)), rangeSize, err
 }

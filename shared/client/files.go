@@ -1,14 +1,18 @@
 package client
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
 	"iter"
 	"net/http"
 	"net/url"
-	"strconv"
-	"strings"
 	"time"
+
+	"ferry/shared/filename"
 )
 
 // File is a file in one of the user's areas.
@@ -20,7 +24,7 @@ type File struct {
 	Link     string `json:"linkURL"`  // downloads the file without login
 }
 
-// Details are all that the service knows of a file.
+// Details is all that the service knows about a file.
 type Details struct {
 	File
 	Type      string `json:"type"`
@@ -35,12 +39,12 @@ type Details struct {
 	Notifications []Notification `json:"notifications"` // of the caller's recipients
 }
 
-// Downloads are those by one link. Times are zero if there were none.
+// Downloads counts the downloads by one link. Times are zero if there were none.
 type Downloads struct {
 	Count       int64     `json:"count"` // whole ones, by people
 	First       time.Time `json:"first,omitzero"`
 	Last        time.Time `json:"last,omitzero"`
-	Previews    int64     `json:"previews"` // fetched by programs of themselves
+	Previews    int64     `json:"previews"` // by programs that preview links
 	LastPreview time.Time `json:"lastPreview,omitzero"`
 }
 
@@ -50,7 +54,7 @@ type Notification struct {
 	ID        string    `json:"id"`
 	Channel   string    `json:"channel,omitempty"` // mail or sms
 	To        string    `json:"to"`
-	State     string    `json:"state,omitempty"` // queued, sending, sent or failed; empty if not known any more
+	State     string    `json:"state,omitempty"` // queued, sending, sent or failed; empty if no longer known
 	Created   time.Time `json:"created,omitzero"`
 	Tries     int       `json:"tries"`
 	LastError string    `json:"lastError,omitempty"`
@@ -70,67 +74,34 @@ const (
 	BackupArea Area = "backup"
 )
 
-const pageSize = 1000
-
 // Files yields the files of an area, newest first, page after page as they are
 // needed. It ends after an error.
 func (c *Client) Files(ctx context.Context, a Area) iter.Seq2[File, error] {
-	return func(yield func(File, error) bool) {
-		path := "/download/list"
-		if a == BackupArea {
-			path += "/backup"
-		}
-		query := url.Values{"limit": {strconv.Itoa(pageSize)}}
-		for query != nil {
-			var e envelope
-			header, err := c.callHeader(ctx, request{method: "GET", path: path, query: query, login: true}, &e)
-			if err != nil {
-				yield(File{}, err)
-				return
-			}
-			for _, f := range e.Files {
-				if !yield(f, nil) {
-					return
-				}
-			}
-			query = next(header)
-		}
+	path := "/download/list"
+	if a == BackupArea {
+		path += "/backup"
 	}
-}
-
-// next is the query of the page after an answer, or nil (RFC 8288).
-func next(h http.Header) url.Values {
-	for _, link := range h.Values("Link") {
-		target, params, ok := strings.Cut(strings.TrimPrefix(link, "<"), ">")
-		if u, err := url.Parse(target); ok && err == nil && strings.Contains(params, `rel="next"`) {
-			return u.Query()
-		}
-	}
-	return nil
+	return pages(ctx, c, path, func(e envelope) []File { return e.Files })
 }
 
 // File tells all about a file. An unknown id is an ErrNotFound.
 func (c *Client) File(ctx context.Context, a Area, id int64) (Details, error) {
-	var d Details
-	r := request{method: "GET", path: fmt.Sprintf("/files/%d", id), login: true}
-	if a == BackupArea {
-		r.query = url.Values{"area": {string(a)}}
-	}
-	err := c.call(ctx, r, &d)
-	return d, err
+	return c.details(ctx, id, url.Values{"area": {string(a)}})
 }
 
 // Sent tells all about a file that the caller has sent to another user. An
 // unknown id is an ErrNotFound.
 func (c *Client) Sent(ctx context.Context, to string, id int64) (Details, error) {
-	var d Details
-	r := request{method: "GET", path: fmt.Sprintf("/files/%d", id), query: url.Values{"d": {to}}, login: true}
-	err := c.call(ctx, r, &d)
+	return c.details(ctx, id, url.Values{"d": {to}})
+}
+
+func (c *Client) details(ctx context.Context, id int64, where url.Values) (d Details, err error) {
+	err = c.call(ctx, request{method: "GET", path: fmt.Sprintf("/files/%d", id), query: where, login: true}, &d)
 	return d, err
 }
 
-// Named returns the files of an area that have a name, newest first, and no
-// more than limit. None is an ErrNotFound.
+// Named returns the files of an area that have this name, newest first, at most
+// limit of them. If there is none, the error is an ErrNotFound.
 func (c *Client) Named(ctx context.Context, a Area, name string, limit int) ([]File, error) {
 	var found []File
 	for f, err := range c.Files(ctx, a) {
@@ -138,9 +109,10 @@ func (c *Client) Named(ctx context.Context, a Area, name string, limit int) ([]F
 			return nil, err
 		}
 		if f.Name == name {
-			if found = append(found, f); len(found) == limit {
-				break
-			}
+			found = append(found, f)
+		}
+		if len(found) == limit {
+			break
 		}
 	}
 	if found == nil {
@@ -170,11 +142,57 @@ func (c *Client) move(ctx context.Context, method, path string) (File, error) {
 	return e.Files[0], nil
 }
 
-// callHeader is call that also returns the answer's header.
-func (c *Client) callHeader(ctx context.Context, r request, into any) (h http.Header, err error) {
-	err = c.retry.do(ctx, func() error {
-		h, err = c.onceHeader(ctx, r, into)
-		return err
-	})
-	return h, err
+// SmallFile is the size in bytes up to which a file is best sent by Upload: what
+// passes API Gateway and Lambda in one body.
+const SmallFile = 4 << 20
+
+// Delivery says where a file goes and who is told.
+type Delivery struct {
+	To      string // a user, into whose area the file goes; empty is the caller
+	SMS     string // a mobile number that gets the link
+	Mail    string // an address that gets the link
+	Message string // sent with the link
+	Lang    string // of the link and the messages
+	// Notify has a mail sent to the caller when a person has downloaded the
+	// file for the first time.
+	Notify bool `json:",omitempty"`
+}
+
+func (d Delivery) query() url.Values {
+	q := url.Values{}
+	for name, value := range map[string]string{"d": d.To, "c": d.SMS, "m": d.Mail, "i": d.Message, "lang": d.Lang} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	if d.Notify {
+		q.Set("notify", "1")
+	}
+	return q
+}
+
+// Upload sends a small file by one request, with its SHA-256. Sending it again
+// after a lost answer stores nothing twice. kind is a media type, or empty.
+func (c *Client) Upload(ctx context.Context, name, kind string, content []byte, d Delivery) (File, error) {
+	clean := filename.Clean(name)
+	if clean == "" {
+		return File{}, fmt.Errorf("%q is not the name of a file", name)
+	}
+	sum := sha256.Sum256(content)
+	r := request{method: "POST", path: "/upload", query: d.query(), body: content, login: true, header: http.Header{
+		"Content-Type":    {cmp.Or(kind, "application/octet-stream")},
+		"Repr-Digest":     {"sha-256=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":"},
+		"Idempotency-Key": {rand.Text()},
+	}}
+	r.query.Set("file", clean)
+	var e envelope
+	if err := c.call(ctx, r, &e); err != nil {
+		return File{}, err
+	}
+	for _, f := range e.Files { // the newest first
+		if f.Name == clean && f.Length == int64(len(content)) {
+			return f, nil
+		}
+	}
+	return File{}, fmt.Errorf("%w: it does not name the file", ErrAnswer)
 }

@@ -14,92 +14,81 @@ import (
 // path.part.json, which says whose they are and which are missing. It is safe for
 // concurrent use.
 type partial struct {
-	path string // of the bytes
-	file *os.File
+	path   string // of the bytes
+	file   *os.File
+	remote Remote
 
-	mu      sync.Mutex
-	remote  Remote
-	missing []span // in order, not taken
-	taken   map[*span]bool
+	mu    sync.Mutex
+	spans []*span // in order; what has come of one is no longer in it
+	taken int     // how many of them are under way or done, from the first on
 }
 
 // record is what path.part.json holds.
 type record struct {
-	ETag    string `json:"etag"`
-	Length  int64  `json:"length"`
-	Missing []span `json:"missing"`
+	ETag    string  `json:"etag"`
+	Length  int64   `json:"length"`
+	Missing []*span `json:"missing"`
 }
 
 // openPartial opens what an earlier download of the same file has left, or
 // begins anew.
-func openPartial(path string, r Remote) (*partial, error) {
-	p := &partial{path: path + ".part", remote: r, taken: map[*span]bool{}}
-	missing, known := p.recorded()
+func openPartial(path string, r Remote) (p *partial, err error) {
+	p = &partial{path: path + ".part", remote: r}
 	flags := os.O_RDWR | os.O_CREATE
-	if !known {
+	if !p.recorded() {
 		flags |= os.O_TRUNC
-		missing = nil
-		if r.Length > 0 {
-			missing = []span{{0, r.Length}}
-		}
+		p.spans = []*span{{0, r.Length}}
 	}
-	file, err := os.OpenFile(p.path, flags, 0o666)
-	if err != nil {
-		return nil, &local{err}
-	}
-	p.file, p.missing = file, missing
-	return p, nil
+	p.file, err = os.OpenFile(p.path, flags, 0o666)
+	return p, err
 }
 
 // recorded reads the record, if it is of the same file.
-func (p *partial) recorded() (missing []span, ok bool) {
+func (p *partial) recorded() bool {
 	text, err := os.ReadFile(p.path + ".json")
-	if err != nil {
-		return nil, false
-	}
-	if info, err := os.Lstat(p.path); err != nil || !info.Mode().IsRegular() {
-		return nil, false
+	info, statErr := os.Lstat(p.path)
+	if err != nil || statErr != nil || !info.Mode().IsRegular() {
+		return false
 	}
 	var r record
 	if json.Unmarshal(text, &r) != nil || r.ETag != p.remote.ETag || r.Length != p.remote.Length {
-		return nil, false
+		return false
 	}
 	end := int64(0)
 	for _, s := range r.Missing {
-		if s.From < end || s.To <= s.From || s.To > r.Length {
-			return nil, false
+		if s == nil || s.From < end || s.To <= s.From || s.To > r.Length {
+			return false
 		}
 		end = s.To
 	}
-	return r.Missing, true
+	p.spans = r.Missing
+	return true
 }
 
 // have is how many bytes have come.
 func (p *partial) have() int64 {
 	n := p.remote.Length
-	for _, s := range p.left() {
+	for _, s := range p.missing() {
 		n -= s.To - s.From
 	}
 	return n
 }
 
 // take returns a missing span of at most size bytes, nil if there is none. Its
-// From is to be advanced by write.
+// From is advanced by write.
 func (p *partial) take(size int64) *span {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.missing) == 0 {
+	if p.taken == len(p.spans) {
 		return nil
 	}
-	s := p.missing[0]
+	s := p.spans[p.taken]
+	p.taken++
 	if s.To-s.From > size {
+		p.spans = slices.Insert(p.spans, p.taken, &span{s.From + size, s.To})
 		s.To = s.From + size
-		p.missing[0].From = s.To
-	} else {
-		p.missing = p.missing[1:]
 	}
-	p.taken[&s] = true
-	return &s
+	return s
 }
 
 // write stores the next bytes of a taken span.
@@ -109,47 +98,42 @@ func (p *partial) write(s *span, b []byte) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if s.From += int64(len(b)); s.From >= s.To {
-		delete(p.taken, s)
-	}
+	s.From += int64(len(b))
 	return nil
 }
 
-// left is what is missing, in order, with what is under way.
-func (p *partial) left() []span {
+// missing is what is missing, in order, with what is under way.
+func (p *partial) missing() (all []*span) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	all := slices.Clone(p.missing)
-	for s := range p.taken {
-		all = append(all, *s)
+	for _, s := range p.spans {
+		if s.From < s.To {
+			all = append(all, &span{s.From, s.To})
+		}
 	}
-	slices.SortFunc(all, func(a, b span) int { return int(min(1, max(-1, a.From-b.From))) })
 	return all
 }
 
 // save records what has come, once it is on disk.
 func (p *partial) save() error {
-	text, err := json.Marshal(record{p.remote.ETag, p.remote.Length, p.left()})
+	text, err := json.Marshal(record{p.remote.ETag, p.remote.Length, p.missing()})
 	if err != nil {
 		return fmt.Errorf("writing what has arrived: %w", err)
 	}
 	if err := p.file.Sync(); err != nil {
-		return &local{err}
+		return err
 	}
 	if err := os.WriteFile(p.path+".json.new", text, 0o600); err != nil {
 		_ = os.Remove(p.path + ".json.new")
-		return &local{err}
+		return err
 	}
-	if err := os.Rename(p.path+".json.new", p.path+".json"); err != nil {
-		return &local{err}
-	}
-	return nil
+	return os.Rename(p.path+".json.new", p.path+".json")
 }
 
 // finish gives the whole file its name, which replaces another only by force.
 func (p *partial) finish(path string, force bool) error {
 	if err := p.file.Sync(); err != nil {
-		return &local{err}
+		return err
 	}
 	if err := place(p.path, path, force); err != nil {
 		return err
@@ -170,13 +154,10 @@ func place(from, to string, force bool) error {
 			return fmt.Errorf("%w: %s", ErrExists, to)
 		}
 	}
-	if err := os.Rename(from, to); err != nil {
-		return &local{err}
-	}
-	return nil
+	return os.Rename(from, to)
 }
 
-// forget removes what was kept to go on with.
+// forget removes what was kept for the next try.
 func (p *partial) forget() {
 	_ = p.file.Close()
 	_ = os.Remove(p.path)

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -25,31 +25,39 @@ type Source struct {
 	SHA256  string // in hexadecimal, if known; see the package on who compares it
 	Content io.ReaderAt
 
-	// Check is asked when all has been read, before the file is made; it may be
+	// Check is called when all has been read, before the file is made; it may be
 	// nil. Its error, such as ErrChanged, ends the upload.
 	Check func() error
 }
 
-// PutOptions say how to upload, and what to go on with.
+// PutOptions say how to upload, and what to resume.
 type PutOptions struct {
 	Delivery
 	Connections int   // parts at once; 4 if 0
 	PartSize    int64 // a wish; 0 leaves it to the service
 
-	// Session is the id of a session to go on with. If it has ended, or is of
-	// another length, a new one is begun. Parts of it are compared with Content.
+	// Session is the id of a session to resume. If it has ended, or is of
+	// another length, a new one is begun. Its parts are compared with Content.
 	Session string
 	// Key is the Idempotency-Key of a new session: with the same one a Put that
-	// was ended before it got an answer goes on with the session that it began.
+	// was ended before it got an answer resumes the session that it began.
 	Key string
 	// Began is told the session before the first part is sent.
 	Began func(Session) error
-	// Progress is told how many bytes more are there; fewer, negatively, when a
-	// part is sent again. It is called from several goroutines.
+	// Progress is told how many bytes more have arrived; a negative number when
+	// a part is sent again. It is called from several goroutines.
 	Progress func(delta int64)
 }
 
-// Put uploads a file of any size in parts, several at once, and goes on where
+const (
+	// rivals is how often a Put carries on after another Put of the same session
+	// may have interfered: that has completed the session, is about to, or is
+	// sending a part that was there before.
+	rivals    = 5
+	rivalWait = 50 * time.Millisecond
+)
+
+// Put uploads a file of any size in parts, several at once, and resumes where
 // an earlier Put has ended. Each part and the whole are compared by CRC64NVME.
 // After an error the session stays, for a Put with it in PutOptions.Session.
 func (c *Client) Put(ctx context.Context, src Source, o PutOptions) (File, error) {
@@ -62,12 +70,12 @@ func (c *Client) Put(ctx context.Context, src Source, o PutOptions) (File, error
 	}
 	if o.Began != nil && st.State != "done" {
 		if err := o.Began(st.Session); err != nil {
-			return File{}, &local{err}
+			return File{}, err
 		}
 	}
 	f, err := c.attempt(ctx, src, o, st)
 	for tries := range rivals {
-		if !rivalled(err) || sleep(ctx, time.Duration(tries)*rivalWait) != nil {
+		if !hasStatus(err, 400, 404, 409) || sleep(ctx, time.Duration(tries)*rivalWait) != nil {
 			break
 		}
 		now, statusErr := c.Status(ctx, st.ID)
@@ -75,141 +83,114 @@ func (c *Client) Put(ctx context.Context, src Source, o PutOptions) (File, error
 			break
 		}
 		next, nextErr := c.attempt(ctx, src, o, now)
-		if StatusOf(nextErr) != http.StatusNotFound { // else what was before tells more
+		if !hasStatus(nextErr, 404) { // else the earlier outcome tells more
 			f, err = next, nextErr
 		}
 	}
 	return f, err
 }
 
-const (
-	// rivals is how often a Put goes on after another of the same session has
-	// come between.
-	rivals    = 5
-	rivalWait = 50 * time.Millisecond
-)
-
-// rivalled tells whether another Put of the session may be the reason: it has
-// completed it, is about to, or is sending a part that was there before.
-func rivalled(err error) bool {
-	switch StatusOf(err) {
-	case http.StatusBadRequest, http.StatusNotFound, http.StatusConflict:
-		return true
+// resume finds the session to resume, or begins one.
+func (c *Client) resume(ctx context.Context, src Source, o PutOptions) (Status, error) {
+	id := o.Session
+	if id == "" && o.Key != "" {
+		s, err := c.begin(ctx, src, o, o.Key)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return Status{}, err
+		}
+		id = s.ID // of a new session, or of one that has parts by now; none if the key's has ended
 	}
-	return false
+	if id != "" {
+		st, err := c.Status(ctx, id)
+		if err == nil && st.check(src.Length) == nil || err != nil && !errors.Is(err, ErrNotFound) {
+			return st, err
+		}
+	}
+	s, err := c.begin(ctx, src, o, rand.Text())
+	return Status{Session: s}, err
 }
 
 // attempt sends what has not arrived, and completes the session.
 func (c *Client) attempt(ctx context.Context, src Source, o PutOptions, st Status) (f File, err error) {
 	if st.State == "done" {
 		o.Progress(src.Length)
-		return c.Complete(ctx, st.Session, nil)
+		return c.complete(ctx, st.Session, "")
 	}
-	p := &put{client: c, session: st.Session, content: src.Content, options: o, arrived: map[int]Arrived{}, sums: make([]uint64, st.Parts)}
+	p := &put{client: c, session: st, source: src, connections: o.Connections, sums: make([]uint64, st.Parts)}
+	var counted atomic.Int64
+	p.progress = func(n int64) { counted.Add(n); o.Progress(n) }
 	defer func() {
 		if err != nil {
-			o.Progress(-p.counted.Load())
+			o.Progress(-counted.Load())
 		}
 	}()
-	for _, a := range st.Arrived {
-		p.arrived[a.Number] = a
-	}
-	err = p.parts(ctx)
-	gone := errors.Is(err, ErrNotFound)
-	if err != nil && !gone {
+	sum, err := p.send(ctx)
+	if err != nil {
 		return File{}, err
-	}
-	sum := p.whole()
-	if gone { // or one object already, that is no file yet
-		if sum, _, err = checksum(ctx, io.NewSectionReader(src.Content, 0, src.Length)); err != nil {
-			return File{}, &local{fmt.Errorf("reading %s: %w", src.Name, err)}
-		}
 	}
 	if src.Check != nil {
 		if err := src.Check(); err != nil {
-			return File{}, &local{err}
+			return File{}, err
 		}
 	}
-	if f, err = c.Complete(ctx, st.Session, &sum); err == nil {
-		p.progress(src.Length - p.counted.Load())
+	if f, err = c.complete(ctx, st.Session, crc64.Text(sum)); err == nil {
+		o.Progress(src.Length - counted.Load())
 	}
 	return f, err
 }
 
-// resume finds the session to go on with, or begins one.
-func (c *Client) resume(ctx context.Context, src Source, o PutOptions) (Status, error) {
-	id := o.Session
-	if id == "" {
-		s, err := c.begin(ctx, src, o, cmp.Or(o.Key, rand.Text()))
-		if o.Key != "" && errors.Is(err, ErrNotFound) { // the key's session has ended
-			s, err = c.begin(ctx, src, o, rand.Text())
-		}
-		if err != nil || o.Key == "" {
-			return Status{Session: s}, err
-		}
-		id = s.ID // perhaps of a session that has been gone on with, or ended
-	}
-	st, err := c.Status(ctx, id)
-	if err == nil && st.check(src.Length) == nil {
-		return st, nil
-	}
-	if err != nil && !errors.Is(err, ErrNotFound) {
-		return Status{}, err
-	}
-	s, err := c.begin(ctx, src, o, rand.Text())
-	return Status{Session: s}, err
-}
-
-func (c *Client) begin(ctx context.Context, src Source, o PutOptions, key string) (Session, error) {
-	return c.Begin(ctx, BeginOptions{
-		Delivery: o.Delivery, Name: src.Name, Type: src.Type, Length: src.Length, SHA256: src.SHA256, PartSize: o.PartSize, Key: key,
-	})
-}
-
 // put is one upload under way.
 type put struct {
-	client  *Client
-	session Session
-	content io.ReaderAt
-	options PutOptions
-	arrived map[int]Arrived
-	sums    []uint64 // CRC64NVME of each part, in order
-	counted atomic.Int64
+	client      *Client
+	session     Status
+	source      Source
+	connections int
+	progress    func(delta int64)
+	sums        []uint64 // CRC64NVME of each part, in order
 }
 
-func (p *put) progress(delta int64) {
-	p.counted.Add(delta)
-	p.options.Progress(delta)
-}
-
-// parts sends all parts, the first error ends it.
-func (p *put) parts(ctx context.Context) error {
+// send sends all parts and returns the CRC64NVME of the whole. The first error
+// ends it.
+func (p *put) send(ctx context.Context) (whole uint64, err error) {
 	g, inner := errgroup.WithContext(ctx)
-	g.SetLimit(max(1, cmp.Or(p.options.Connections, 4)))
+	g.SetLimit(max(1, cmp.Or(p.connections, 4)))
 	for number := 1; number <= p.session.Parts && inner.Err() == nil; number++ {
 		g.Go(func() error { return p.part(inner, number) })
 	}
-	if err := g.Wait(); err != nil {
-		return err
+	err = g.Wait()
+	if errors.Is(err, ErrNotFound) { // the parts have become one object, and perhaps not yet a file
+		return p.sum(ctx, io.NewSectionReader(p.source.Content, 0, p.source.Length))
 	}
-	return context.Cause(ctx) // ended before all parts were begun
+	if err == nil {
+		err = context.Cause(ctx) // ended before all parts were begun
+	}
+	for i, sum := range p.sums {
+		whole = crc64.Combine(whole, sum, p.session.size(i+1))
+	}
+	return whole, err
 }
 
 // part sends one part, unless it is there.
 func (p *put) part(ctx context.Context, number int) error {
-	sum, err := p.sum(ctx, number)
+	section := func() *io.SectionReader {
+		return io.NewSectionReader(p.source.Content, int64(number-1)*p.session.PartSize, p.session.size(number))
+	}
+	sum, err := p.sum(ctx, section())
 	if err != nil {
 		return err
 	}
 	p.sums[number-1] = sum
-	if a, ok := p.arrived[number]; ok && a.Size == p.session.size(number) && a.CRC64NVME == FormatCRC(sum) {
-		p.progress(a.Size)
+	if size := p.session.size(number); slices.Contains(p.session.Arrived, Arrived{number, size, crc64.Text(sum)}) {
+		p.progress(size)
 		return nil
 	}
 	return p.client.retry.do(ctx, func() error {
-		err := p.send(ctx, number, sum)
-		if StatusOf(err) == http.StatusBadRequest { // not what was announced: changed here, or on the way
-			if now, readErr := p.sum(ctx, number); readErr != nil || now != sum {
+		signed, err := p.client.sign(ctx, p.session.ID, number, sum)
+		if err == nil {
+			err = p.client.sendPart(ctx, signed, section(), p.progress)
+		}
+		if hasStatus(err, 400) { // not what was announced: changed here, or on the way
+			if now, readErr := p.sum(ctx, section()); readErr != nil || now != sum {
 				return errors.Join(ErrChanged, readErr)
 			}
 		}
@@ -217,36 +198,14 @@ func (p *put) part(ctx context.Context, number int) error {
 	})
 }
 
-func (p *put) send(ctx context.Context, number int, sum uint64) error {
-	signed, err := p.client.sign(ctx, p.session.ID, map[int]uint64{number: sum})
+// sum is the CRC64NVME of a section of the file.
+func (p *put) sum(ctx context.Context, section *io.SectionReader) (uint64, error) {
+	sum, n, err := crc64.Sum(ending{ctx, section})
 	if err != nil {
-		return err
-	}
-	return p.client.sendPart(ctx, signed[0], p.section(number), p.progress)
-}
-
-func (p *put) section(number int) *io.SectionReader {
-	return io.NewSectionReader(p.content, int64(number-1)*p.session.PartSize, p.session.size(number))
-}
-
-// sum is the CRC64NVME of a part.
-func (p *put) sum(ctx context.Context, number int) (uint64, error) {
-	section := p.section(number)
-	sum, n, err := checksum(ctx, section)
-	if err != nil {
-		return 0, &local{fmt.Errorf("reading %s: %w", p.session.Name, err)}
+		return 0, fmt.Errorf("reading %s: %w", p.source.Name, err)
 	}
 	if n != section.Size() {
 		return 0, fmt.Errorf("%w: it has become shorter", ErrChanged)
 	}
 	return sum, nil
-}
-
-// whole is the sum of all parts together.
-func (p *put) whole() uint64 {
-	var all uint64
-	for i, sum := range p.sums {
-		all = crc64.Combine(all, sum, p.session.size(i+1))
-	}
-	return all
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/minio/crc64nvme"
 
 	"ferry/shared/client"
+	"ferry/shared/crc64"
 	"ferry/shared/service/servicetest"
 )
 
@@ -27,7 +28,7 @@ func source(content []byte) client.Source {
 func wantStored(t *testing.T, c *client.Client, f client.File, content []byte) {
 	t.Helper()
 	d, err := c.File(t.Context(), client.UserArea, f.ID)
-	if err != nil || d.Name != "big.bin" || d.Type != "application/x-big" || d.CRC64NVME != client.FormatCRC(crc64nvme.Checksum(content)) {
+	if err != nil || d.Name != "big.bin" || d.Type != "application/x-big" || d.CRC64NVME != crc64.Text(crc64nvme.Checksum(content)) {
 		t.Errorf("%+v, %v", d, err)
 	}
 	var got bytes.Buffer

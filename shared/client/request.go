@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
+	"iter"
+	"maps"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
-	"syscall"
+	"time"
 )
 
 // request is one call of the interface, which can be sent several times.
@@ -19,21 +21,23 @@ type request struct {
 	method, path string
 	query        url.Values
 	header       http.Header
-	json         any    // body, or
-	form         string // body, or
-	body         []byte // body of Content-Type in header
-	login        bool   // needs a bearer
-	basic        *basic // credential of its own
+	json         any          // body, or
+	form         url.Values   // body, or
+	body         []byte       // body of the Content-Type in header
+	login        bool         // needs a bearer
+	basic        *basic       // user and password instead
+	answered     *http.Header // gets the header of the answer, if not nil
 }
 
 type basic struct{ user, password string }
 
 // envelope is the standard answer of the interface.
 type envelope struct {
-	User    string `json:"user"`
-	Bearer  string `json:"bearer"`
-	LinkURL string `json:"linkURL"`
-	Files   []File `json:"files"`
+	Description string    `json:"description"`
+	Bearer      string    `json:"bearer"`
+	LinkURL     string    `json:"linkURL"`
+	Files       []File    `json:"files"`
+	Uploads     []Session `json:"uploads"`
 }
 
 // call sends a request that can be repeated and reads the answer into into,
@@ -42,43 +46,58 @@ func (c *Client) call(ctx context.Context, r request, into any) error {
 	return c.retry.do(ctx, func() error { return c.once(ctx, r, into) })
 }
 
-// once sends a request, with a new bearer if that it has is refused.
+// once sends a request, and again with a new bearer if its bearer is refused.
 func (c *Client) once(ctx context.Context, r request, into any) error {
-	_, err := c.onceHeader(ctx, r, into)
+	bearer, err := c.try(ctx, r, "", into)
+	if r.login && hasStatus(err, 401) {
+		_, err = c.try(ctx, r, bearer, into)
+	}
 	return err
 }
 
-// onceHeader is once that also returns the answer's header.
-func (c *Client) onceHeader(ctx context.Context, r request, into any) (http.Header, error) {
-	bearer, header, err := c.try(ctx, r, "", into)
-	if r.login && isRefused(err) {
-		_, header, err = c.try(ctx, r, bearer, into)
-	}
-	return header, err
-}
-
 // try sends a request and returns the bearer that it had.
-func (c *Client) try(ctx context.Context, r request, refused string, into any) (bearer string, header http.Header, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, 5*c.idle, errIdle)
-	defer cancel()
-	req, err := c.build(ctx, r)
+func (c *Client) try(ctx context.Context, r request, refused string, into any) (bearer string, err error) {
+	w := watch(ctx, 5*c.idle)
+	defer w.end()
+	req, err := c.build(w.ctx, r)
 	if err != nil {
-		return "", nil, err
+		return "", err
 	}
 	if r.login {
-		if bearer, err = c.authorize(ctx, req.Header, refused); err != nil {
-			return "", nil, err
+		if bearer, err = c.authorize(w.ctx, refused); err != nil {
+			return "", err
 		}
+		req.Header.Set("Authorization", "Bearer "+bearer)
 	}
 	resp, err := c.send(req)
 	if err != nil {
-		return bearer, nil, err
+		return bearer, err
 	}
 	defer drain(resp.Body)
 	if resp.StatusCode >= 300 {
-		return bearer, resp.Header, refusal(resp)
+		return bearer, refusal(resp)
 	}
-	return bearer, resp.Header, decode(resp, into)
+	if r.answered != nil {
+		*r.answered = resp.Header
+	}
+	return bearer, decode(resp, into)
+}
+
+// authorize returns a bearer other than the refused one.
+func (c *Client) authorize(ctx context.Context, refused string) (string, error) {
+	if c.login == nil {
+		return "", ErrNoLogin
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.bearer != "" && c.bearer != refused {
+		return c.bearer, nil // another request has renewed it
+	}
+	bearer, err := c.login(ctx, refused)
+	if err == nil {
+		c.bearer = bearer
+	}
+	return bearer, err
 }
 
 func (c *Client) build(ctx context.Context, r request) (*http.Request, error) {
@@ -90,8 +109,8 @@ func (c *Client) build(ctx context.Context, r request) (*http.Request, error) {
 			return nil, fmt.Errorf("writing a request: %w", err)
 		}
 		body, kind = text, "application/json"
-	case r.form != "":
-		body, kind = []byte(r.form), "application/x-www-form-urlencoded"
+	case r.form != nil:
+		body, kind = []byte(r.form.Encode()), "application/x-www-form-urlencoded"
 	}
 	address := c.base + r.path
 	if len(r.query) > 0 {
@@ -101,9 +120,7 @@ func (c *Client) build(ctx context.Context, r request) (*http.Request, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a request: %w", err)
 	}
-	if r.header != nil {
-		req.Header = r.header.Clone()
-	}
+	maps.Copy(req.Header, r.header)
 	if kind != "" {
 		req.Header.Set("Content-Type", kind)
 	}
@@ -113,22 +130,17 @@ func (c *Client) build(ctx context.Context, r request) (*http.Request, error) {
 	return req, nil
 }
 
-// send sends a request. Its errors name no query, which may hold a token.
+// send sends a request. Its errors do not show the query, which may hold a token.
 func (c *Client) send(req *http.Request) (*http.Response, error) {
 	req.Header.Set("User-Agent", c.agent)
-	if req.Header.Get("Accept") == "" {
-		req.Header.Set("Accept", "*/*")
-	}
+	req.Header.Set("Accept", "*/*")
 	resp, err := c.http.Do(req)
 	if err != nil {
 		var u *url.Error
 		if errors.As(err, &u) {
 			err = u.Err
 		}
-		if cause := context.Cause(req.Context()); cause != nil {
-			err = cause
-		}
-		return nil, &network{req.URL.Host, err}
+		return nil, &network{req.URL.Host, cause(req.Context(), err)}
 	}
 	return resp, nil
 }
@@ -139,7 +151,7 @@ func decode(resp *http.Response, into any) error {
 	}
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
-		return &network{resp.Request.URL.Host, err}
+		return &network{resp.Request.URL.Host, cause(resp.Request.Context(), err)}
 	}
 	if !strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") || json.Unmarshal(text, into) != nil {
 		return ErrAnswer
@@ -154,47 +166,53 @@ func drain(body io.ReadCloser) {
 	_ = body.Close()
 }
 
-var (
-	errIdle  = errors.New("nothing moves on the connection")
-	errLocal = errors.New("on this machine") // kind of errors that no repetition mends
-)
+const pageSize = 1000
 
-// network is an error on the way to a host.
-type network struct {
-	host string
-	err  error
-}
-
-func (n *network) Error() string { return n.host + " cannot be reached: " + reason(n.err) }
-func (n *network) Unwrap() error { return n.err }
-
-// reason leaves out which calls failed at which addresses.
-func reason(err error) string {
-	var name *net.DNSError
-	var number syscall.Errno
-	switch {
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "the connection ended too early"
-	case errors.As(err, &name):
-		return name.Err
-	case errors.As(err, &number):
-		return number.Error()
+// pages yields the items of a list, page after page as they are needed. It ends
+// after an error.
+func pages[T any](ctx context.Context, c *Client, path string, items func(envelope) []T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for query := (url.Values{"limit": {strconv.Itoa(pageSize)}}); query != nil; {
+			var e envelope
+			var h http.Header
+			if err := c.call(ctx, request{method: "GET", path: path, query: query, login: true, answered: &h}, &e); err != nil {
+				yield(*new(T), err)
+				return
+			}
+			for _, item := range items(e) {
+				if !yield(item, nil) {
+					return
+				}
+			}
+			query = next(h)
+		}
 	}
-	return err.Error()
 }
 
-func isNetwork(err error) bool {
-	var n *network
-	return errors.As(err, &n)
+// next is the query of the page after an answer, or nil (RFC 8288).
+func next(h http.Header) url.Values {
+	for _, link := range h.Values("Link") {
+		target, params, ok := strings.Cut(strings.TrimPrefix(link, "<"), ">")
+		if u, err := url.Parse(target); ok && err == nil && strings.Contains(params, `rel="next"`) {
+			return u.Query()
+		}
+	}
+	return nil
 }
 
-// IsNetwork tells whether an error arose on the way to the service, so that a
-// later try may succeed.
-func IsNetwork(err error) bool { return isNetwork(err) }
+// watched is a context that ends when its timer is not reset in time.
+type watched struct {
+	*time.Timer
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+}
 
-// local is an error of reading or writing here.
-type local struct{ err error }
+func watch(ctx context.Context, idle time.Duration) *watched {
+	ctx, cancel := context.WithCancelCause(ctx)
+	return &watched{time.AfterFunc(idle, func() { cancel(errIdle) }), ctx, cancel}
+}
 
-func (l *local) Error() string        { return l.err.Error() }
-func (l *local) Unwrap() error        { return l.err }
-func (l *local) Is(target error) bool { return target == errLocal }
+func (w *watched) end() {
+	w.Stop()
+	w.cancel(nil)
+}

@@ -2,15 +2,17 @@ package client
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/binary"
 	"fmt"
+	"io"
 	"iter"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
+
+	"ferry/shared/crc64"
 )
 
 // Session is an upload in parts. All parts have PartSize bytes but the last.
@@ -37,7 +39,7 @@ func (s Session) size(number int) int64 {
 	return min(s.PartSize, s.Length-int64(number-1)*s.PartSize)
 }
 
-// check keeps a wrong answer from leading anywhere.
+// check refuses a session whose parts do not make up a file of this length.
 func (s Session) check(length int64) error {
 	if s.ID == "" || s.Length != length || s.Parts < 1 || s.PartSize < 1 && length > 0 ||
 		s.size(s.Parts) < 0 || s.size(s.Parts) > s.PartSize || int64(s.Parts-1)*s.PartSize+s.size(s.Parts) != length {
@@ -53,28 +55,35 @@ type Arrived struct {
 	CRC64NVME string `json:"crc64nvme"` // base64 of 8 bytes, big endian; empty if not known
 }
 
-// Status is a session and what of it has arrived.
+// Status is a session and what has arrived of it.
 type Status struct {
 	Session
 	State   string    `json:"state"` // open, or done
 	Arrived []Arrived `json:"arrived"`
 }
 
-// BeginOptions describe the file of a new session.
-type BeginOptions struct {
-	Delivery
-	Name     string
-	Type     string // a media type, or empty
-	Length   int64
-	SHA256   string // in hexadecimal, if known
-	PartSize int64  // a wish; 0 leaves it to the service
+func sessionPath(id string) string { return "/uploads/" + url.PathEscape(id) }
 
-	// Key makes Begin return the same session when it is repeated within a day.
-	Key string
+// Status tells which parts of a session have arrived: all that is needed to
+// resume it, also on another machine.
+func (c *Client) Status(ctx context.Context, id string) (s Status, err error) {
+	err = c.call(ctx, request{method: "GET", path: sessionPath(id), login: true}, &s)
+	return s, err
 }
 
-// Begin opens a session. It lives for days, wherever it is gone on with.
-func (c *Client) Begin(ctx context.Context, o BeginOptions) (Session, error) {
+// Abort ends a session and removes its parts.
+func (c *Client) Abort(ctx context.Context, id string) error {
+	return c.call(ctx, request{method: "DELETE", path: sessionPath(id), login: true}, nil)
+}
+
+// Sessions yields the caller's open sessions, newest first.
+func (c *Client) Sessions(ctx context.Context) iter.Seq2[Session, error] {
+	return pages(ctx, c, "/uploads", func(e envelope) []Session { return e.Uploads })
+}
+
+// begin opens a session, which lives for days; with the same key it returns the
+// same one within a day.
+func (c *Client) begin(ctx context.Context, src Source, o PutOptions, key string) (s Session, err error) {
 	body := struct {
 		Name     string `json:"name"`
 		Length   int64  `json:"length"`
@@ -87,84 +96,59 @@ func (c *Client) Begin(ctx context.Context, o BeginOptions) (Session, error) {
 		Lang     string `json:"lang,omitempty"`
 		SHA256   string `json:"sha256,omitempty"`
 		PartSize int64  `json:"partSize,omitempty"`
-	}{o.Name, o.Length, o.Type, o.To, o.SMS, o.Mail, o.Message, o.Notify, o.Lang, o.SHA256, o.PartSize}
-	r := request{method: "POST", path: "/uploads", json: body, login: true}
-	if o.Key != "" {
-		r.header = http.Header{"Idempotency-Key": {o.Key}}
-	}
-	send := c.call
-	if o.Key == "" {
-		send = c.once // a repetition would open another
-	}
-	var s Session
-	if err := send(ctx, r, &s); err != nil {
+	}{src.Name, src.Length, src.Type, o.To, o.SMS, o.Mail, o.Message, o.Notify, o.Lang, src.SHA256, o.PartSize}
+	header := http.Header{"Idempotency-Key": {key}}
+	if err = c.call(ctx, request{method: "POST", path: "/uploads", json: body, header: header, login: true}, &s); err != nil {
 		return Session{}, err
 	}
-	return s, s.check(o.Length)
+	return s, s.check(src.Length)
 }
 
-// Status tells which parts of a session have arrived: all that is needed to go
-// on with it, on another machine too.
-func (c *Client) Status(ctx context.Context, id string) (Status, error) {
-	var s Status
-	err := c.call(ctx, request{method: "GET", path: "/uploads/" + url.PathEscape(id), login: true}, &s)
-	return s, err
-}
-
-// SignedPart is a request that sends one part. It needs no login.
-type SignedPart struct {
-	Number  int               `json:"number"`
+// signedPart is a request that sends one part. It needs no login.
+type signedPart struct {
 	Size    int64             `json:"size"`
 	URL     string            `json:"url"`
 	Method  string            `json:"method"`
 	Headers map[string]string `json:"headers"`
-	Expires time.Time         `json:"expires"`
 }
 
-// Sign returns the requests that send the parts of these CRC64NVME sums, by
-// number; at most 100.
-func (c *Client) Sign(ctx context.Context, id string, sums map[int]uint64) (parts []SignedPart, err error) {
-	err = c.retry.do(ctx, func() error {
-		parts, err = c.sign(ctx, id, sums)
+// sign returns the request that sends a part with this CRC64NVME. It asks once.
+func (c *Client) sign(ctx context.Context, id string, number int, sum uint64) (signedPart, error) {
+	body := map[string]any{"numbers": []int{number}, "crc64nvme": map[int]string{number: crc64.Text(sum)}}
+	var answer struct {
+		Parts []signedPart `json:"parts"`
+	}
+	if err := c.once(ctx, request{method: "POST", path: sessionPath(id) + "/parts", json: body, login: true}, &answer); err != nil {
+		return signedPart{}, err
+	}
+	if len(answer.Parts) != 1 {
+		return signedPart{}, fmt.Errorf("%w: it has other parts than asked for", ErrAnswer)
+	}
+	return answer.Parts[0], nil
+}
+
+// complete makes the file of a session whose parts have all arrived. The service
+// compares the CRC64NVME of the whole if it is not empty. A repeated call gives
+// the same answer. Each try may come further and still be answered with 503, as
+// when a large file's SHA-256 is compared: as long as what the service says
+// changes, the tries are not used up.
+func (c *Client) complete(ctx context.Context, s Session, crc string) (File, error) {
+	body := map[string]string{}
+	if crc != "" {
+		body["crc64nvme"] = crc
+	}
+	r := request{method: "POST", path: sessionPath(s.ID) + "/complete", json: body, login: true}
+	var e envelope
+	said := ""
+	err := c.retry.do(ctx, func() error {
+		err := c.once(ctx, r, &e)
+		if hasStatus(err, 503) && err.Error() != said {
+			said = err.Error()
+			return again{err, true}
+		}
 		return err
 	})
-	return parts, err
-}
-
-// sign is Sign, tried once.
-func (c *Client) sign(ctx context.Context, id string, sums map[int]uint64) ([]SignedPart, error) {
-	body := struct {
-		Numbers []int             `json:"numbers"`
-		CRC     map[string]string `json:"crc64nvme"`
-	}{CRC: map[string]string{}}
-	for number, sum := range sums {
-		body.Numbers = append(body.Numbers, number)
-		body.CRC[strconv.Itoa(number)] = FormatCRC(sum)
-	}
-	var answer struct {
-		Parts []SignedPart `json:"parts"`
-	}
-	r := request{method: "POST", path: "/uploads/" + url.PathEscape(id) + "/parts", json: body, login: true}
-	if err := c.once(ctx, r, &answer); err != nil {
-		return nil, err
-	}
-	if len(answer.Parts) != len(sums) {
-		return nil, fmt.Errorf("%w: it has other parts than asked for", ErrAnswer)
-	}
-	return answer.Parts, nil
-}
-
-// Complete makes the file of a session whose parts have all arrived. sum is the
-// CRC64NVME of the whole, which the service compares if it is not nil. A
-// repetition gives the same answer.
-func (c *Client) Complete(ctx context.Context, s Session, sum *uint64) (File, error) {
-	body := map[string]string{}
-	if sum != nil {
-		body["crc64nvme"] = FormatCRC(*sum)
-	}
-	var e envelope
-	r := request{method: "POST", path: "/uploads/" + url.PathEscape(s.ID) + "/complete", json: body, login: true}
-	if err := c.callOn(ctx, r, &e); err != nil {
+	if err != nil {
 		return File{}, err
 	}
 	for _, f := range e.Files {
@@ -172,62 +156,101 @@ func (c *Client) Complete(ctx context.Context, s Session, sum *uint64) (File, er
 			return f, nil
 		}
 	}
-	d, err := c.File(ctx, UserArea, s.FileID()) // a repetition after a hundred others
+	d, err := c.File(ctx, UserArea, s.FileID()) // it was made before a hundred others
 	return d.File, err
 }
 
-// callOn is call for a request of which each try may come further and still be
-// answered with 503, as when a large file's SHA-256 is compared: as long as what
-// the service says changes, the tries are not used up.
-func (c *Client) callOn(ctx context.Context, r request, into any) error {
-	said := ""
-	return c.retry.do(ctx, func() error {
-		err := c.once(ctx, r, into)
-		if StatusOf(err) == http.StatusServiceUnavailable && err.Error() != said {
-			said = err.Error()
-			return progress{err}
+// sendPart sends one part, once. The service refuses bytes that do not match
+// what the part was signed for.
+func (c *Client) sendPart(ctx context.Context, p signedPart, content io.Reader, progress func(int64)) error {
+	w := watch(ctx, c.idle)
+	defer w.end()
+	body := &sending{r: content, watch: w, idle: c.idle, progress: progress, size: p.Size}
+	req, err := http.NewRequestWithContext(w.ctx, p.Method, p.URL, body)
+	if err != nil {
+		return fmt.Errorf("%w: the address of a part: %v", ErrAnswer, err)
+	}
+	for name, value := range p.Headers {
+		req.Header.Set(name, value)
+	}
+	if req.ContentLength = p.Size; p.Size == 0 {
+		req.Body = http.NoBody
+	}
+	resp, err := c.send(req)
+	if err == nil {
+		defer drain(resp.Body)
+		if resp.StatusCode < 300 {
+			return nil
 		}
-		return err
-	})
-}
-
-// Abort ends a session and removes its parts.
-func (c *Client) Abort(ctx context.Context, id string) error {
-	return c.call(ctx, request{method: "DELETE", path: "/uploads/" + url.PathEscape(id), login: true}, nil)
-}
-
-// Sessions yields the caller's open sessions, newest first.
-func (c *Client) Sessions(ctx context.Context) iter.Seq2[Session, error] {
-	return func(yield func(Session, error) bool) {
-		for query := (url.Values{"limit": {strconv.Itoa(pageSize)}}); query != nil; {
-			var answer struct {
-				Uploads []Session `json:"uploads"`
-			}
-			header, err := c.callHeader(ctx, request{method: "GET", path: "/uploads", query: query, login: true}, &answer)
-			if err != nil {
-				yield(Session{}, err)
-				return
-			}
-			for _, s := range answer.Uploads {
-				if !yield(s, nil) {
-					return
-				}
-			}
-			query = next(header)
+		// Another signature or another try can fix an address that has expired,
+		// bytes that were changed on the way, and a part that an earlier try holds.
+		if err = refusal(resp); hasStatus(err, 400, 403, 409) {
+			err = again{error: err}
 		}
 	}
-}
-
-// FormatCRC writes a CRC64NVME as the interface does.
-func FormatCRC(sum uint64) string {
-	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint64(nil, sum))
-}
-
-// ParseCRC reads what FormatCRC writes.
-func ParseCRC(text string) (sum uint64, ok bool) {
-	b, err := base64.StdEncoding.DecodeString(text)
-	if err != nil || len(b) != 8 {
-		return 0, false
+	if readErr := body.takeBack(); readErr != nil {
+		return fmt.Errorf("reading a part: %w", readErr)
 	}
-	return binary.BigEndian.Uint64(b), true
+	return err
+}
+
+// sending is the body of a part under way: it counts the bytes, watches that
+// they move, and finds a source that has become shorter. The transport may read
+// it for a moment after a response; what is counted then is taken back too.
+type sending struct {
+	r        io.Reader
+	watch    *watched
+	idle     time.Duration
+	progress func(int64)
+	size     int64
+
+	mu    sync.Mutex
+	sent  int64
+	ended bool  // no more is counted
+	err   error // of reading, here
+}
+
+func (s *sending) Read(b []byte) (int, error) {
+	n, err := s.r.Read(b)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return n, err
+	}
+	s.sent += int64(n)
+	s.progress(int64(n))
+	if err == io.EOF && s.sent < s.size {
+		s.err = fmt.Errorf("%w: it has become shorter", ErrChanged)
+	} else if err != nil && err != io.EOF {
+		s.err = err
+	}
+	if s.sent < s.size {
+		s.watch.Reset(s.idle)
+	} else {
+		s.watch.Reset(5 * s.idle) // for the answer
+	}
+	return n, err
+}
+
+// takeBack ends the counting, takes back what was counted, and returns the
+// error of reading.
+func (s *sending) takeBack() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	s.progress(-s.sent)
+	return s.err
+}
+
+// ending is a reader that ends with its context.
+type ending struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (e ending) Read(b []byte) (int, error) {
+	if e.ctx.Err() != nil {
+		return 0, context.Cause(e.ctx)
+	}
+	return e.r.Read(b)
 }
