@@ -46,7 +46,7 @@ func TestCommandsDoWithoutAHome(t *testing.T) {
 		"one that cannot be written to": {"HOME=" + unusable, "XDG_CONFIG_HOME=" + h.dir, "XDG_CACHE_HOME=" + unusable},
 	} {
 		h := &home{t, h.dir, append(env, "FERRY_URL="+s.Root, "FERRY_USER=ann", "FERRY_PASSWORD="+annsPassword, "TMPDIR="+h.dir)}
-		if r := h.run("", "up", "small", "large"); r.code != exitOK || strings.Count(r.out, "http") != 2 || !strings.Contains(r.err, "could not be gone on with") {
+		if r := h.run("", "up", "small", "large"); r.code != exitOK || strings.Count(r.out, "http") != 2 || !strings.Contains(r.err, "cannot be resumed later") {
 			t.Errorf("%s: files: code %d: %s%s", what, r.code, r.out, r.err)
 		}
 		if r := h.run(string(large), "up", "-"); r.code != exitOK {

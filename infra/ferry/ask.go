@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -43,10 +42,7 @@ func isTerminal(v any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// possible tells whether there is a person to ask.
-func (a *asking) possible() bool { return a.terminal != nil }
-
-// fromStdin makes answers come from standard input where nobody can be asked.
+// fromStdin takes the answers from standard input if there is no terminal.
 func (a *asking) fromStdin() *asking {
 	if a.lines == nil {
 		a.lines = bufio.NewReader(io.LimitReader(a.out.In, 64<<10))
@@ -56,7 +52,7 @@ func (a *asking) fromStdin() *asking {
 
 func (a *asking) line(question string) (string, error) {
 	if a.lines == nil {
-		return "", &coded{exitUsage, errors.New("there is no terminal to ask on: use --user and --password-stdin, or FERRY_USER and FERRY_PASSWORD")}
+		return "", usage("there is no terminal to ask on: use --user and --password-stdin, or FERRY_USER and FERRY_PASSWORD")
 	}
 	fmt.Fprint(a.out.Err, question)
 	text, err := await(a.ctx, func() (string, error) { return a.lines.ReadString('\n') })
@@ -64,7 +60,7 @@ func (a *asking) line(question string) (string, error) {
 		return "", err
 	}
 	if err != nil && (err != io.EOF || text == "") {
-		return "", &coded{exitUsage, errors.New("there was no answer")}
+		return "", usage("there was no answer")
 	}
 	if a.terminal == nil {
 		fmt.Fprintln(a.out.Err)
@@ -72,7 +68,7 @@ func (a *asking) line(question string) (string, error) {
 	return strings.TrimRight(text, "\r\n"), nil
 }
 
-// secret is line for what the terminal must not show.
+// secret is line for an answer that the terminal must not show.
 func (a *asking) secret(question string) (string, error) {
 	if a.terminal == nil {
 		return a.line(question)
@@ -86,13 +82,21 @@ func (a *asking) secret(question string) (string, error) {
 	text, err := await(a.ctx, func() ([]byte, error) { return term.ReadPassword(fd) })
 	fmt.Fprintln(a.out.Err)
 	if a.ctx.Err() != nil {
-		_ = term.Restore(fd, before) // or it would go on showing nothing
+		_ = term.Restore(fd, before) // or it would keep hiding what is typed
 		return "", err
 	}
 	if err != nil {
 		return "", fmt.Errorf("reading an answer: %w", err)
 	}
 	return string(text), nil
+}
+
+// password is that of the environment, or else is asked for.
+func (a *asking) password(question string) (string, error) {
+	if password := os.Getenv("FERRY_PASSWORD"); password != "" {
+		return password, nil
+	}
+	return a.secret(question)
 }
 
 // readLine reads one line that is a password.
@@ -105,7 +109,7 @@ func readLine(ctx context.Context, in io.Reader) (string, error) {
 }
 
 // await is f, or the context's error as soon as that has ended: a read from a
-// terminal or a pipe cannot be stopped, and is left to the end of the process.
+// terminal or a pipe cannot be stopped, and lasts until the process ends.
 func await[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	type result struct {
 		value T
@@ -118,8 +122,7 @@ func await[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	}()
 	select {
 	case <-ctx.Done():
-		var none T
-		return none, ctx.Err()
+		return *new(T), ctx.Err()
 	case r := <-got:
 		return r.value, r.err
 	}

@@ -12,7 +12,7 @@ import (
 type backupCommand struct {
 	Data  string `env:"FERRY_DATA" default:"${usual_data}" type:"path" placeholder:"DIR" help:"Directory of the data (default ${default})."`
 	Quiet bool   `short:"q" help:"Show no progress."`
-	To    string `arg:"" type:"path" help:"Directory of the backup: a new one, or that of an earlier backup, which then gets what is new."`
+	To    string `arg:"" type:"path" help:"Directory of the backup: a new one, or that of an earlier backup, to which it adds what is new."`
 }
 
 // Help is shown by ferry backup --help.
@@ -40,7 +40,7 @@ func (c restoreDataCommand) Run(ctx context.Context, out console) error {
 	return copyData(out, c.Quiet, c.Data, func(p local.Progress) (local.Copied, error) { return local.Restore(ctx, c.From, c.Data, p) })
 }
 
-// copyData shows progress and says in the end what was done.
+// copyData shows progress and reports at the end what was done.
 func copyData(out console, quiet bool, to string, run func(p local.Progress) (local.Copied, error)) error {
 	m := newMeter(out, quiet)
 	m.name("copying")
@@ -55,7 +55,7 @@ func copyData(out console, quiet bool, to string, run func(p local.Progress) (lo
 		fmt.Fprintf(out.Err, "damaged: %s\n", name)
 	}
 	if n := len(copied.Damaged); n > 0 {
-		return &coded{exitDamaged, fmt.Errorf("%d files have lost their bytes or have others than were uploaded; all else was copied", n)}
+		return &coded{exitDamaged, fmt.Errorf("%d files have lost bytes or differ from what was uploaded; everything else was copied", n)}
 	}
 	return nil
 }

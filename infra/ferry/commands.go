@@ -9,11 +9,14 @@ import (
 	"os"
 	"runtime/debug"
 
+	"github.com/alecthomas/kong"
+
 	"ferry/shared/boot"
 	"ferry/shared/boot/local"
 	"ferry/shared/endpoint"
 	"ferry/shared/envelope"
 	"ferry/shared/events"
+	"ferry/shared/service"
 )
 
 type commands struct {
@@ -21,7 +24,7 @@ type commands struct {
 	Logout  logoutCommand  `cmd:"" group:"Files:" help:"End the login."`
 	Up      upCommand      `cmd:"" group:"Files:" help:"Upload files, folders or standard input."`
 	Ls      lsCommand      `cmd:"" group:"Files:" help:"List your files."`
-	Show    showCommand    `cmd:"" group:"Files:" help:"Show all that is known of a file: who was told of it, and the downloads."`
+	Show    showCommand    `cmd:"" group:"Files:" help:"Show all about a file: who was told of it, and the downloads."`
 	Get     getCommand     `cmd:"" group:"Files:" help:"Download files."`
 	Rm      rmCommand      `cmd:"" group:"Files:" help:"Delete files: they stay in the backup area for a while."`
 	Restore restoreCommand `cmd:"" group:"Files:" help:"Bring files back from the backup area."`
@@ -32,10 +35,10 @@ type commands struct {
 	User   userCommands   `cmd:"" group:"Service:" help:"Create, show and change users."`
 	Inbox  inboxCommand   `cmd:"" group:"Service:" help:"Show the mail and text messages that were sent on this machine."`
 	Outbox outboxCommands `cmd:"" group:"Service:" help:"Show, retry and cancel notifications, and see who gets no mail."`
-	Sweep  sweepCommand   `cmd:"" group:"Service:" help:"Move and remove expired files now, and what crashes left."`
+	Sweep  sweepCommand   `cmd:"" group:"Service:" help:"Move and remove expired files now, and leftovers of crashes."`
 
-	Backup      backupCommand      `cmd:"" group:"Service:" help:"Copy all data of this machine to another directory, also while the service runs."`
-	RestoreData restoreDataCommand `cmd:"" group:"Service:" help:"Begin anew with the data of a backup."`
+	Backup      backupCommand      `cmd:"" group:"Service:" help:"Copy all data of this machine to another directory, even while the service runs."`
+	RestoreData restoreDataCommand `cmd:"" group:"Service:" help:"Restore the data of a backup to an empty directory."`
 
 	Invoke invokeCommand `cmd:"" group:"Development:" help:"Build a Lambda function, run it as Lambda does, and send it an event."`
 
@@ -62,64 +65,58 @@ type store struct {
 // inCloud tells whether the data are the stack's.
 func (s store) inCloud() bool { return s.Table != "" }
 
-// open opens the ports; done ends their use. In the cloud only the given ones
-// are opened.
-func (s store) open(ctx context.Context, settings endpoint.Settings, o local.Options, ports ...boot.Port) (p *endpoint.Ports, done func() error, err error) {
+// use is open for data that exist, with the table and the given ports.
+func (s store) use(ctx context.Context, f func(*endpoint.Ports) error, ports ...boot.Port) error {
+	return s.open(ctx, endpoint.Settings{}, local.Options{Existing: true}, f, append(ports, boot.Table)...)
+}
+
+// open opens the data, runs f on them, and closes them. Of a stack it opens only
+// the given ports.
+func (s store) open(ctx context.Context, set endpoint.Settings, o local.Options, f func(*endpoint.Ports) error, ports ...boot.Port) (err error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
-	if !s.inCloud() {
-		data, err := local.Open(s.Data, settings, o)
+	if s.inCloud() {
+		set.Events = s.Events
+		p, err := boot.OpenPorts(ctx, set, s.getenv, ports...)
 		if err != nil {
-			return nil, nil, err
+			return &coded{exitSettings, err}
 		}
-		if data.Ports.Events, err = events.Noted(ctx, data.Table); err != nil {
-			return nil, nil, errors.Join(err, data.Close())
-		}
-		return data.Ports, data.Close, nil
+		p.Log = o.Log
+		return f(p)
 	}
-	settings.Events = s.Events
-	names := map[string]string{
+	data, err := local.Open(s.Data, set, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, data.Close()) }()
+	if data.Ports.Events, err = events.Noted(ctx, data.Table); err != nil {
+		return err
+	}
+	return f(data.Ports)
+}
+
+// getenv is os.Getenv with the flags in it.
+func (s store) getenv(name string) string {
+	flags := map[string]string{
 		"FERRY_TABLE": s.Table, "FERRY_FILES_BUCKET": s.FilesBucket,
 		"FERRY_BACKUP_BUCKET": s.BackupBucket, "FERRY_KEY_PARAMETER": s.KeyParameter,
 	}
-	getenv := func(name string) string { return cmp.Or(names[name], os.Getenv(name)) }
-	p, err = boot.OpenPorts(ctx, settings, getenv, ports...)
-	if err != nil {
-		return nil, nil, &coded{exitSettings, err}
+	return cmp.Or(flags[name], os.Getenv(name))
+}
+
+// values are the flags of the command, by the names of their variables.
+func values(k *kong.Context) map[string]string {
+	all := map[string]string{}
+	for _, f := range k.Flags() {
+		for _, name := range f.Envs {
+			all[name] = fmt.Sprint(k.FlagValue(f))
+		}
 	}
-	p.Log = o.Log
-	return p, func() error { return nil }, nil
+	return all
 }
 
-type sweepCommand struct {
-	store
-	Retention retention `embed:""`
-}
-
-type retention struct {
-	KeepDays   string `env:"FERRY_KEEP_DAYS" placeholder:"30" help:"Days that a file stays in the user area; 0 is for ever."`
-	BackupDays string `env:"FERRY_BACKUP_DAYS" placeholder:"90" help:"Days that it stays in the backup area after that; 0 is for ever."`
-}
-
-func (r retention) env() map[string]string {
-	return map[string]string{"FERRY_KEEP_DAYS": r.KeepDays, "FERRY_BACKUP_DAYS": r.BackupDays}
-}
-
-// bounds are those of what a server sends.
-type bounds struct {
-	PerHour      string `name:"notices-per-hour" env:"FERRY_NOTICES_PER_HOUR" placeholder:"100" help:"Most notifications that a user may cause in an hour; 0 is unbounded."`
-	PerDay       string `name:"notices-per-day" env:"FERRY_NOTICES_PER_DAY" placeholder:"500" help:"Most that a user may cause in a day; 0 is unbounded."`
-	PerRecipient string `name:"notices-per-recipient" env:"FERRY_NOTICES_PER_RECIPIENT" placeholder:"50" help:"Most that an address or number gets in a day, whoever causes them; 0 is unbounded."`
-}
-
-func (b bounds) env() map[string]string {
-	return map[string]string{
-		"FERRY_NOTICES_PER_HOUR": b.PerHour, "FERRY_NOTICES_PER_DAY": b.PerDay, "FERRY_NOTICES_PER_RECIPIENT": b.PerRecipient,
-	}
-}
-
-// settings reads the values of flags like those of the environment.
+// settings reads the settings as they are read from the environment.
 func settings(values map[string]string) (endpoint.Settings, error) {
 	s, err := boot.Settings(func(name string) string { return values[name] })
 	if err != nil {
@@ -128,20 +125,35 @@ func settings(values map[string]string) (endpoint.Settings, error) {
 	return s, nil
 }
 
-func (c sweepCommand) Run(ctx context.Context, out console) (err error) {
-	set, err := settings(c.Retention.env())
+type retention struct {
+	KeepDays   string `env:"FERRY_KEEP_DAYS" placeholder:"30" help:"Days that a file stays in the user area; 0 is for ever."`
+	BackupDays string `env:"FERRY_BACKUP_DAYS" placeholder:"90" help:"Days that it stays in the backup area after that; 0 is for ever."`
+}
+
+type sweepCommand struct {
+	store
+	Retention retention `embed:""`
+}
+
+func (c sweepCommand) Run(ctx context.Context, k *kong.Context, out console) error {
+	set, err := settings(values(k))
 	if err != nil {
 		return err
 	}
-	s, done, err := c.openService(ctx, set)
-	if err != nil {
-		return err
+	grace := graceLocal
+	if c.inCloud() {
+		grace = graceCloud
 	}
-	defer func() { err = errors.Join(err, done()) }()
-	r, err := s.Sweep(ctx)
-	fmt.Fprintf(out.Out, "%d objects seen: %d files moved to the backup area, %d removed for good, %d leftovers removed, %d failed\n",
-		r.Seen, r.Moved, r.Purged, r.Orphans, r.Failed)
-	return err
+	return c.open(ctx, set, local.Options{Existing: true}, func(p *endpoint.Ports) error {
+		s, err := service.New(p, service.Options{From: "ferry@localhost", Grace: grace})
+		if err != nil {
+			return err
+		}
+		r, err := s.Sweep(ctx)
+		fmt.Fprintf(out.Out, "%d objects seen: %d files moved to the backup area, %d removed for good, %d leftovers removed, %d failed\n",
+			r.Seen, r.Moved, r.Purged, r.Orphans, r.Failed)
+		return err
+	}, boot.Table, boot.Blobs, boot.LinkKey)
 }
 
 type versionCommand struct{}

@@ -1,17 +1,20 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
 	"ferry/shared/blob"
 	"ferry/shared/boot/local"
 	"ferry/shared/client"
+	"ferry/shared/notices"
 	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
 	"ferry/shared/users"
@@ -41,17 +44,20 @@ const exitCodes = `Exit codes: 0 done, 64 wrong usage, 65 data damaged or of a n
 
 var (
 	// errInterrupted is the end by Ctrl-C, and errPaused that of what can be
-	// gone on with.
+	// resumed.
 	errInterrupted = errors.New("interrupted")
-	errPaused      = fmt.Errorf("%w; %s", errInterrupted, toGoOn)
+	errPaused      = fmt.Errorf("%w; %s", errInterrupted, toResume)
 )
 
-const toGoOn = "run the same command again to go on"
+const toResume = "run the same command again to resume"
 
-// pausing says of a transfer that the network has ended how to go on.
-func pausing(err error) error {
-	if client.IsNetwork(err) {
-		return fmt.Errorf("%w; %s", err, toGoOn)
+// pausing tells how to resume a transfer that Ctrl-C or the network has ended.
+func pausing(ctx context.Context, err error) error {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return errPaused
+	case client.IsNetwork(err):
+		return fmt.Errorf("%w; %s", err, toResume)
 	}
 	return err
 }
@@ -65,82 +71,49 @@ type coded struct {
 func (e *coded) Error() string { return e.err.Error() }
 func (e *coded) Unwrap() error { return e.err }
 
+// usage is an error of what was typed.
+func usage(format string, values ...any) error {
+	return &coded{exitUsage, fmt.Errorf(format, values...)}
+}
+
 func exitCode(err error) int {
 	var c *coded
 	switch {
 	case errors.As(err, &c):
 		return c.code
-	case errors.Is(err, errInterrupted):
-		return exitInterrupt
-	case isRemote(err):
-		return remoteCode(err)
-	case errors.Is(err, sqlite.ErrDamaged), errors.Is(err, sqlite.ErrNewer), errors.Is(err, local.ErrNoTable), errors.Is(err, local.ErrKey):
-		return exitDamaged
-	case errors.Is(err, local.ErrHasData):
-		return exitExists
-	case errors.Is(err, local.ErrInside):
-		return exitUsage
-	case errors.Is(err, users.ErrUnknown):
-		return exitUnknown
-	case errors.Is(err, table.ErrFull), errors.Is(err, blob.ErrFull), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EIO):
-		return exitFull
-	case errors.Is(err, table.ErrBusy):
-		return exitBusy
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		return exitPermission
-	case errors.Is(err, local.ErrNoData), errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-		return exitSettings // a directory of the data that cannot be one
-	}
-	return exitOther
-}
-
-// explain is the one sentence that a person gets.
-func explain(err error) string {
-	var path *os.PathError
-	if errors.As(err, &path) && strings.HasSuffix(err.Error(), path.Error()) {
-		prefix := strings.TrimSuffix(err.Error(), path.Error())
-		return prefix + path.Path + ": " + path.Err.Error()
-	}
-	if errors.Is(err, local.ErrNoData) {
-		return err.Error() + "; say where they are with --data or FERRY_DATA"
-	}
-	if errors.Is(err, sqlite.ErrDamaged) {
-		return once(err.Error(), sqlite.ErrDamaged.Error())
-	}
-	return err.Error()
-}
-
-// once leaves out what an error says between two mentions of its kind.
-func once(text, kind string) string {
-	return text[:strings.Index(text, kind)] + text[strings.LastIndex(text, kind):]
-}
-
-// isRemote tells errors of talking to a service.
-func isRemote(err error) bool {
-	for _, kind := range []error{client.ErrNoLogin, client.ErrDigest, client.ErrChanged, client.ErrExists, client.ErrNotFound, client.ErrAnswer} {
-		if errors.Is(err, kind) {
-			return true
-		}
-	}
-	return client.IsNetwork(err) || client.StatusOf(err) != 0
-}
-
-func remoteCode(err error) int {
-	switch {
-	case errors.Is(err, client.ErrNoLogin):
-		return exitPermission
-	case errors.Is(err, client.ErrDigest):
-		return exitDamaged
-	case errors.Is(err, client.ErrNotFound):
-		return exitNoFile
-	case errors.Is(err, client.ErrExists):
-		return exitExists
-	case errors.Is(err, client.ErrChanged):
-		return exitBusy
 	case client.IsNetwork(err):
 		return exitPort
 	}
-	switch client.StatusOf(err) {
+	for _, k := range []struct {
+		code  int
+		kinds []error
+	}{
+		{exitInterrupt, []error{errInterrupted}},
+		{exitPermission, []error{client.ErrNoLogin}},
+		{exitDamaged, []error{client.ErrDigest, sqlite.ErrDamaged, sqlite.ErrNewer, local.ErrNoTable, local.ErrKey}},
+		{exitNoFile, []error{client.ErrNotFound, notices.ErrUnknown}},
+		{exitExists, []error{client.ErrExists, local.ErrHasData}},
+		{exitUsage, []error{local.ErrInside}},
+		{exitUnknown, []error{users.ErrUnknown}},
+		{exitFull, []error{table.ErrFull, blob.ErrFull, syscall.ENOSPC, syscall.EDQUOT, syscall.EIO}},
+		{exitBusy, []error{client.ErrChanged, notices.ErrHeld, table.ErrBusy}},
+		{exitRefused, []error{client.ErrAnswer, notices.ErrSent, notices.ErrFailed}},
+		{exitPermission, []error{fs.ErrPermission, syscall.EROFS}},
+		// a directory of the data that cannot be one
+		{exitSettings, []error{local.ErrNoData, fs.ErrNotExist, syscall.ENOTDIR}},
+	} {
+		if slices.ContainsFunc(k.kinds, func(kind error) bool { return errors.Is(err, kind) }) {
+			return k.code
+		}
+	}
+	return statusCode(client.StatusOf(err))
+}
+
+// statusCode is the exit code for a status of the service; 0 is none.
+func statusCode(status int) int {
+	switch status {
+	case 0:
+		return exitOther
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return exitPermission
 	case http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -149,4 +122,22 @@ func remoteCode(err error) int {
 		return exitFull
 	}
 	return exitRefused
+}
+
+// explain is the one sentence that a person gets.
+func explain(err error) string {
+	var path *os.PathError
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &path) && strings.HasSuffix(err.Error(), path.Error()):
+		prefix := strings.TrimSuffix(err.Error(), path.Error())
+		return prefix + path.Path + ": " + path.Err.Error()
+	case errors.Is(err, local.ErrNoData):
+		return err.Error() + "; say where they are with --data or FERRY_DATA"
+	case errors.Is(err, sqlite.ErrDamaged): // once, without what is said between two mentions of it
+		text, kind := err.Error(), sqlite.ErrDamaged.Error()
+		return text[:strings.Index(text, kind)] + text[strings.LastIndex(text, kind):]
+	}
+	return err.Error()
 }

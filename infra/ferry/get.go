@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -22,13 +22,13 @@ type getCommand struct {
 }
 
 func (getCommand) Help() string {
-	return `A link needs no login. Until a file is whole it is named NAME.part; run the same command again after Ctrl-C, a crash or a lost network and it goes on where it was.
+	return `A link needs no login. Until a file is whole it is named NAME.part; run the same command again after Ctrl-C, a crash or a lost network to resume it.
 The bytes are compared with the SHA-256 that the service states, and with its CRC64NVME for your own files.
 
 ` + exitCodes
 }
 
-// downloaded is what is told of one file.
+// downloaded is what is reported of one file.
 type downloaded struct {
 	What     string   `json:"what"`
 	Path     string   `json:"path,omitempty"`
@@ -39,49 +39,43 @@ type downloaded struct {
 }
 
 func (c getCommand) Run(ctx context.Context, out console) error {
-	if err := c.check(); err != nil {
-		return err
-	}
 	switch {
 	case c.Output == "-" && c.JSON:
-		return &coded{exitUsage, errors.New("-o - and --json both want standard output")}
+		return usage("-o - and --json both want standard output")
 	case len(c.What) > 1 && c.Output != "" && c.Output != "-" && !isFolder(c.Output):
-		return &coded{exitUsage, errors.New("-o is a folder or - where several files are wanted")}
+		return usage("-o is a folder or - where several files are wanted")
 	case c.Output != "" && !isFolder(filepath.Dir(c.Output)):
 		return &coded{exitNoFile, fmt.Errorf("there is no folder %s", filepath.Dir(c.Output))}
 	}
-	results, failed := []downloaded{}, failures{out: out}
-	for _, what := range c.What {
+	results := []downloaded{}
+	err := each(ctx, out, c.What, func(what string) error {
 		r, err := c.one(ctx, out, what)
-		err = pausing(err)
-		if ctx.Err() != nil && err != nil {
-			err = errPaused
-		}
-		if err != nil {
-			r.Error = explain(err)
-		}
+		err = pausing(ctx, err)
+		r.Error = explain(err)
 		results = append(results, r)
 		if ctx.Err() != nil {
-			break
+			return nil // which is told once, below
 		}
-		failed.add(what, err)
-	}
-	if c.JSON {
-		if err := printJSON(out, results); err != nil {
-			return err
-		}
-	}
+		return err
+	})
 	if ctx.Err() != nil {
-		return errPaused
+		err = errPaused
 	}
-	return failed.err()
+	return report(out, c.JSON, results, err)
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // one downloads one file.
 func (c getCommand) one(ctx context.Context, out console, what string) (downloaded, error) {
 	r, begin := downloaded{What: what}, time.Now()
-	m := newMeter(out, c.Quiet)
-	c.patient(&c.remote, m)
+	m, err := c.meter(out, &c.remote)
+	if err != nil {
+		return r, err
+	}
 	cl, link, crc, err := c.find(ctx, out, what)
 	if err != nil {
 		return r, err
@@ -93,7 +87,7 @@ func (c getCommand) one(ctx context.Context, out console, what string) (download
 		m.expect(f.Length)
 		m.add(have)
 		if have > 0 {
-			m.say("going on with the download of %s", printable(f.Name))
+			m.say("resuming the download of %s", printable(f.Name))
 		}
 	}}
 	if c.Output == "-" {
@@ -126,13 +120,9 @@ func (c getCommand) find(ctx context.Context, out console, what string) (cl *cli
 	if cl, _, err = c.client(out); err != nil {
 		return nil, "", "", err
 	}
-	id, ok := fileID(what)
-	if !ok {
-		found, err := cl.Named(ctx, area(c.Backup), what, 1)
-		if err != nil {
-			return nil, "", "", err
-		}
-		id = found[0].ID
+	id, err := one(ctx, cl, area(c.Backup), what, 1)
+	if err != nil {
+		return nil, "", "", err
 	}
 	d, err := cl.File(ctx, area(c.Backup), id)
 	return cl, d.Link, d.CRC64NVME, err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -23,21 +24,16 @@ func (c lsCommand) Run(ctx context.Context, out console) error {
 	if err != nil {
 		return err
 	}
-	rows := newRows(out.Out, c.JSON)
-	rows.head("%8s  %10s  %-16s  %s\n", "ID", "SIZE", "MODIFIED", "NAME")
-	for f, err := range cl.Files(ctx, area(c.Backup)) {
-		if err != nil {
-			return err
-		}
-		line := fmt.Sprintf("%8d  %10s  %-16s  %s\n", f.ID, size(f.Length), when(time.UnixMilli(f.Modified)), printable(f.Name))
-		if c.Links {
-			line += strings.Repeat(" ", 10) + f.Link + "\n"
-		}
-		if err := rows.row(f, line); err != nil {
-			return err
-		}
-	}
-	return rows.end("no files")
+	return listing[client.File]{
+		c.JSON, "%8v  %10s  %-16s  %s\n", []any{"ID", "SIZE", "MODIFIED", "NAME"},
+		func(f client.File) []any {
+			name := printable(f.Name)
+			if c.Links {
+				name += "\n" + strings.Repeat(" ", 10) + f.Link
+			}
+			return []any{f.ID, size(f.Length), when(time.UnixMilli(f.Modified)), name}
+		}, "no files\n",
+	}.print(out, cl.Files(ctx, area(c.Backup)))
 }
 
 func area(backup bool) client.Area {
@@ -49,7 +45,7 @@ func area(backup bool) client.Area {
 
 func when(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
 
-// printable is a text that says nothing to a terminal.
+// printable is a text that cannot control a terminal.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
@@ -62,19 +58,16 @@ func printable(text string) string {
 // size writes a number of bytes for people.
 func size(n int64) string {
 	if n < 1000 {
-		return strconv.FormatInt(n, 10) + " B"
+		return fmt.Sprintf("%d B", n)
 	}
-	v := float64(n)
-	for _, unit := range []string{"kB", "MB", "GB", "TB", "PB"} {
-		if v /= 1000; v < 999.5 || unit == "PB" {
-			digits := 1
-			if v >= 99.95 {
-				digits = 0
-			}
-			return strconv.FormatFloat(v, 'f', digits, 64) + " " + unit
-		}
+	v, units := float64(n)/1000, "kMGTP"
+	for ; v >= 999.5 && len(units) > 1; units = units[1:] {
+		v /= 1000
 	}
-	return ""
+	if v >= 99.95 {
+		return fmt.Sprintf("%.0f %cB", v, units[0])
+	}
+	return fmt.Sprintf("%.1f %cB", v, units[0])
 }
 
 type rmCommand struct {
@@ -97,7 +90,7 @@ func (c restoreCommand) Run(ctx context.Context, out console) error {
 	return moveEach(ctx, out, c.remote, c.Files, c.JSON, client.BackupArea, "restored", (*client.Client).Restore)
 }
 
-// moved is what is told of one file.
+// moved is what is reported of one file.
 type moved struct {
 	What string `json:"what"`
 	*client.File
@@ -112,10 +105,10 @@ func moveEach(ctx context.Context, out console, r remote, names []string, asJSON
 	if err != nil {
 		return err
 	}
-	results, failed := []moved{}, failures{out: out}
-	for _, name := range names {
+	results := []moved{}
+	err = each(ctx, out, names, func(name string) error {
 		r := moved{What: name}
-		id, err := one(ctx, cl, from, name)
+		id, err := one(ctx, cl, from, name, several)
 		if err == nil {
 			var f client.File
 			if f, err = move(cl, ctx, id); err == nil {
@@ -123,28 +116,23 @@ func moveEach(ctx context.Context, out console, r remote, names []string, asJSON
 				fmt.Fprintf(out.Err, "%s (id %d) is %s\n", printable(f.Name), f.ID, done)
 			}
 		}
-		if err != nil {
-			r.Error = explain(err)
-		}
+		r.Error = explain(err)
 		results = append(results, r)
-		if failed.add(name, err); ctx.Err() != nil {
-			break
-		}
-	}
-	if asJSON {
-		if err := printJSON(out, results); err != nil {
-			return err
-		}
-	}
-	return failed.err()
+		return err
+	})
+	return report(out, asJSON, results, err)
 }
 
-// one finds the id of what a person names, which must be one file.
-func one(ctx context.Context, cl *client.Client, a client.Area, name string) (int64, error) {
+// several is how many files of one name are looked for.
+const several = 10
+
+// one finds the id of the file that a person means by an id or a name. It looks
+// for up to limit files of the name, newest first, and refuses more than one.
+func one(ctx context.Context, cl *client.Client, a client.Area, name string, limit int) (int64, error) {
 	if id, ok := fileID(name); ok {
 		return id, nil
 	}
-	found, err := cl.Named(ctx, a, name, 10)
+	found, err := cl.Named(ctx, a, name, limit)
 	if err != nil {
 		return 0, err
 	}
@@ -153,7 +141,7 @@ func one(ctx context.Context, cl *client.Client, a client.Area, name string) (in
 		for _, f := range found {
 			ids = append(ids, strconv.FormatInt(f.ID, 10))
 		}
-		return 0, &coded{exitUsage, fmt.Errorf("several files are named %s; say which id: %s", printable(name), strings.Join(ids, ", "))}
+		return 0, usage("several files are named %s; say which id: %s", printable(name), strings.Join(ids, ", "))
 	}
 	return found[0].ID, nil
 }
@@ -161,4 +149,137 @@ func one(ctx context.Context, cl *client.Client, a client.Area, name string) (in
 func fileID(text string) (int64, bool) {
 	id, err := strconv.ParseInt(text, 10, 64)
 	return id, err == nil && id > 0
+}
+
+type showCommand struct {
+	remote
+	File   string `arg:"" name:"file" help:"Id or name. A name that several files have is refused."`
+	To     string `placeholder:"USER" help:"Show a file that you have sent to this user, by the id that it has there."`
+	Backup bool   `xor:"to" help:"Show a file of the backup area."`
+	JSON   bool   `name:"json" help:"Print a JSON object."`
+}
+
+func (c showCommand) Run(ctx context.Context, out console) error {
+	cl, _, err := c.client(out)
+	if err != nil {
+		return err
+	}
+	d, err := c.find(ctx, cl)
+	if err != nil {
+		return &failure{c.File, err}
+	}
+	if c.JSON {
+		return printJSON(out, d)
+	}
+	_, err = fmt.Fprint(out.Out, describe(d))
+	return err
+}
+
+func (c showCommand) find(ctx context.Context, cl *client.Client) (client.Details, error) {
+	if c.To != "" {
+		id, ok := fileID(c.File)
+		if !ok {
+			return client.Details{}, usage("a file of another user is named by its id")
+		}
+		return cl.Sent(ctx, c.To, id)
+	}
+	id, err := one(ctx, cl, area(c.Backup), c.File, several)
+	if err != nil {
+		return client.Details{}, err
+	}
+	return cl.File(ctx, area(c.Backup), id)
+}
+
+// describe tells about a file for people. Nothing in it controls the terminal.
+func describe(d client.Details) string {
+	until := ""
+	if expires, err := time.Parse(time.RFC3339, d.Expires); err == nil {
+		until = when(expires)
+	}
+	lines := [][2]string{
+		{"id", fmt.Sprint(d.ID)}, {"name", d.Name}, {"size", size(d.Length)}, {"stored", when(time.UnixMilli(d.Modified))},
+		{"until", until}, {"from", d.Uploader}, {"sha-256", d.SHA256}, {"crc64nvme", d.CRC64NVME}, {"link", d.Link},
+		{"downloads", downloads(d.Downloads)},
+	}
+	for _, n := range d.Notifications {
+		lines = append(lines, [2]string{"sent to", fmt.Sprintf("%s, %s; downloads: %s", n.To, notified(n), downloads(n.Downloads))})
+	}
+	var b strings.Builder
+	for _, line := range lines {
+		if line[1] != "" {
+			fmt.Fprintf(&b, "%-10s %s\n", line[0], printable(line[1]))
+		}
+	}
+	return b.String()
+}
+
+// notified says what became of a message.
+func notified(n client.Notification) string {
+	switch {
+	case n.State == "failed":
+		return "failed: " + cmp.Or(n.LastError, "the reason is not known")
+	case !n.Delivered.IsZero():
+		return "delivered " + when(n.Delivered)
+	case n.State == "sent":
+		return "sent " + when(n.Sent)
+	case n.LastError != "":
+		return fmt.Sprintf("%s after %d tries: %s", n.State, n.Tries, n.LastError)
+	}
+	return cmp.Or(n.State, "what became of it is no longer known")
+}
+
+func downloads(d client.Downloads) string {
+	text := fmt.Sprint(d.Count)
+	if d.Count > 0 {
+		text += ", the last " + when(d.Last)
+	}
+	if d.Previews > 0 {
+		text += fmt.Sprintf(" (and %d previews)", d.Previews)
+	}
+	return text
+}
+
+type uploadsCommand struct {
+	remote
+	Abort []string `placeholder:"ID" help:"End this upload and remove what has arrived of it; may be repeated."`
+	JSON  bool     `name:"json" help:"Print a JSON array, with --abort of what failed too."`
+}
+
+func (uploadsCommand) Help() string {
+	return "Lists uploads in parts that have not ended. To resume one, run the same ferry up again."
+}
+
+func (c uploadsCommand) Run(ctx context.Context, out console) error {
+	cl, _, err := c.client(out)
+	if err != nil {
+		return err
+	}
+	if len(c.Abort) > 0 {
+		return c.abort(ctx, out, cl)
+	}
+	return listing[client.Session]{
+		c.JSON, "%-36s  %10s  %-16s  %s\n", []any{"ID", "SIZE", "EXPIRES", "NAME"},
+		func(s client.Session) []any { return []any{s.ID, size(s.Length), when(s.Expires), printable(s.Name)} },
+		"no uploads are under way\n",
+	}.print(out, cl.Sessions(ctx))
+}
+
+// ended is what is reported of an upload that was to end.
+type ended struct {
+	ID    string `json:"id"`
+	Error string `json:"error,omitempty"`
+}
+
+func (c uploadsCommand) abort(ctx context.Context, out console, cl *client.Client) error {
+	results := []ended{}
+	err := each(ctx, out, c.Abort, func(id string) error {
+		err := cl.Abort(ctx, id)
+		if err == nil {
+			forgetSession(id)
+			fmt.Fprintf(out.Err, "upload %s has ended\n", id)
+		}
+		results = append(results, ended{id, explain(err)})
+		return err
+	})
+	return report(out, c.JSON, results, err)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -32,23 +33,21 @@ func loginFile() (string, error) {
 
 // readLogin returns an empty login if none is saved, or there is no place where
 // it could be. A file that others may read is closed to them.
-func readLogin(out console) (saved, error) {
+func readLogin(out console) (s saved, err error) {
 	path, err := loginFile()
 	if err != nil {
-		return saved{}, nil
+		return s, nil
 	}
 	text, err := os.ReadFile(path)
 	if err == nil {
 		err = closeToOthers(out, path)
 	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return saved{}, nil
-	}
-	if err != nil {
-		return saved{}, err
-	}
-	var s saved
-	if json.Unmarshal(text, &s) != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return s, nil
+	case err != nil:
+		return s, err
+	case json.Unmarshal(text, &s) != nil:
 		return saved{}, &coded{exitSettings, fmt.Errorf("%s is damaged: run ferry login", path)}
 	}
 	return s, nil
@@ -72,8 +71,8 @@ func writeLogin(s saved) error {
 	return writePrivate(path, s)
 }
 
-// writePrivate replaces a file by v in JSON, readable by its owner alone; at no
-// moment is it half there.
+// writePrivate replaces a file by v in JSON, readable by its owner alone; it is
+// never half written.
 func writePrivate(path string, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -108,7 +107,7 @@ type loginCommand struct {
 
 func (loginCommand) Help() string {
 	return `Keeps a bearer, which is good for an hour, and the service's address in the folder for settings, readable by you alone. The password is not kept:
-a later command asks for it on a terminal, or takes FERRY_USER and FERRY_PASSWORD, when the bearer has run out. Who has a temporary password runs ferry passwd --first instead.`
+a later command asks for it on a terminal, or takes FERRY_USER and FERRY_PASSWORD, when the bearer has run out. If you have a temporary password, run ferry passwd --first instead.`
 }
 
 func (c loginCommand) Run(ctx context.Context, out console) error {
@@ -117,32 +116,14 @@ func (c loginCommand) Run(ctx context.Context, out console) error {
 		return err
 	}
 	c.URL = cmp.Or(c.Server, c.URL, before.URL)
-	cl, err := c.nobody()
+	cl, err := c.open(nil)
 	if err != nil {
 		return err
 	}
 	warnPlain(out, cl.URL())
-	user := c.User
-	if user == "" && c.PasswordStdin {
-		return &coded{exitUsage, errors.New("say who you are with --user or FERRY_USER")}
-	}
-	ask := asker(ctx, out)
-	if user == "" {
-		if user, err = ask.line("user: "); err != nil {
-			return err
-		}
-	}
-	password := os.Getenv("FERRY_PASSWORD")
-	if c.PasswordStdin {
-		password, err = readLine(ctx, out.In)
-	} else if password == "" {
-		password, err = ask.secret(fmt.Sprintf("password of %s: ", user))
-	}
+	user, password, err := c.credentials(ctx, out)
 	if err != nil {
 		return err
-	}
-	if password == "" {
-		return &coded{exitUsage, errors.New("the password is empty")}
 	}
 	bearer, err := cl.Login(ctx, user, password)
 	if errors.Is(err, client.ErrNotFound) {
@@ -152,10 +133,32 @@ func (c loginCommand) Run(ctx context.Context, out console) error {
 		return refusedLogin(err)
 	}
 	if err := writeLogin(saved{URL: cl.URL(), User: user, Bearer: bearer}); err != nil {
-		return fmt.Errorf("keeping the login: %w; without one, FERRY_URL, FERRY_USER and FERRY_PASSWORD do for each command", err)
+		return fmt.Errorf("keeping the login: %w; without one, set FERRY_URL, FERRY_USER and FERRY_PASSWORD for each command", err)
 	}
 	fmt.Fprintf(out.Err, "logged in to %s as %s\n", cl.URL(), user)
 	return nil
+}
+
+// credentials are those of the flags and the environment, or else are asked for.
+func (c loginCommand) credentials(ctx context.Context, out console) (user, password string, err error) {
+	ask := asker(ctx, out)
+	if user = c.User; user == "" {
+		if c.PasswordStdin {
+			return "", "", usage("say who you are with --user or FERRY_USER")
+		}
+		if user, err = ask.line("user: "); err != nil {
+			return "", "", err
+		}
+	}
+	if c.PasswordStdin {
+		password, err = readLine(ctx, out.In)
+	} else {
+		password, err = ask.password(fmt.Sprintf("password of %s: ", user))
+	}
+	if err == nil && password == "" {
+		err = usage("the password is empty")
+	}
+	return user, password, err
 }
 
 // refusedLogin says what to do after a login that failed.
@@ -170,8 +173,8 @@ func refusedLogin(err error) error {
 // warnPlain warns before a password crosses a network that others can read.
 func warnPlain(out console, base string) {
 	u, err := url.Parse(base)
-	if err == nil && u.Scheme == "http" && u.Hostname() != "localhost" && !isLoopback(u.Hostname()) {
-		fmt.Fprintf(out.Err, "ferry: warning: %s is not encrypted; who listens on the way gets the password\n", base)
+	if err == nil && u.Scheme == "http" && u.Hostname() != "localhost" && !net.ParseIP(u.Hostname()).IsLoopback() {
+		fmt.Fprintf(out.Err, "ferry: warning: %s is not encrypted; anyone on the network path can read the password\n", base)
 	}
 }
 
@@ -202,4 +205,79 @@ func (logoutCommand) Run(ctx context.Context, out console) error {
 	}
 	fmt.Fprintf(out.Err, "logged out of %s\n", s.URL)
 	return nil
+}
+
+type passwdCommand struct {
+	remote
+	First bool `help:"You have a temporary password, of FERRY_PASSWORD or asked for; no mail is sent."`
+}
+
+func (passwdCommand) Help() string {
+	return `Sends a PIN to the user's mail address, asks for it and for a new password, and logs in with that.
+Without a terminal the answers are lines on standard input: the temporary password with --first or else the PIN, then the new password twice.`
+}
+
+func (c passwdCommand) Run(ctx context.Context, out console) error {
+	s, err := readLogin(out)
+	if err != nil {
+		return err
+	}
+	c.URL = cmp.Or(c.URL, s.URL)
+	user := cmp.Or(c.User, s.User)
+	cl, err := c.open(nil)
+	if err != nil {
+		return err
+	}
+	if user == "" {
+		return usage("say whose password with --user or FERRY_USER")
+	}
+	warnPlain(out, cl.URL())
+	ask := asker(ctx, out).fromStdin()
+	link, pin, err := c.permission(ctx, out, cl, ask, user)
+	if err != nil {
+		return refusedLogin(err)
+	}
+	password, err := newPassword(ask)
+	if err != nil {
+		return err
+	}
+	if err := cl.Change(ctx, link, pin, password); err != nil {
+		return refusedLogin(err)
+	}
+	fmt.Fprintf(out.Err, "the password of %s is changed; all earlier logins have ended\n", user)
+	bearer, err := cl.Login(ctx, user, password)
+	if err != nil {
+		return refusedLogin(err)
+	}
+	return writeLogin(saved{URL: cl.URL(), User: user, Bearer: bearer})
+}
+
+// permission gets the link that changes the password, and the PIN for it.
+func (c passwdCommand) permission(ctx context.Context, out console, cl *client.Client, ask *asking, user string) (link, pin string, err error) {
+	if !c.First {
+		if link, err = cl.Forgot(ctx, user); err != nil {
+			return "", "", err
+		}
+		fmt.Fprintf(out.Err, "A PIN is on its way to the mail address of %s.\n", user)
+		pin, err = ask.line("PIN: ")
+		return link, pin, err
+	}
+	password, err := ask.password("temporary password: ")
+	if err != nil {
+		return "", "", err
+	}
+	link, err = cl.First(ctx, user, password)
+	return link, "", err
+}
+
+func newPassword(ask *asking) (string, error) {
+	password, err := ask.secret("new password: ")
+	if err != nil {
+		return "", err
+	}
+	again, err := ask.secret("again: ")
+	if err == nil && again != password {
+		err = usage("the two are not the same; nothing was changed")
+	}
+	return password, err
 }

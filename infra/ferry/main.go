@@ -1,5 +1,8 @@
-// Command ferry is Ferry on one machine, and the tool of those who run it
-// there or in the cloud. See ferry --help.
+// Command ferry runs Ferry on one machine, operates it there or in the cloud, and
+// is the client for people. See ferry --help.
+//
+// It imports the client, and for the service's commands what they run on. Start
+// reading at commands.go; each file holds a few commands.
 package main
 
 import (

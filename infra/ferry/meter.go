@@ -3,8 +3,10 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/term"
@@ -12,7 +14,7 @@ import (
 
 const (
 	drawEvery = 200 * time.Millisecond
-	tellEvery = 10 * time.Second // where there is no terminal to draw on
+	tellEvery = 10 * time.Second // without a terminal to draw on
 	barWidth  = 24
 )
 
@@ -21,18 +23,18 @@ const (
 type meter struct {
 	out      io.Writer
 	terminal bool
-	quiet    bool
 	pause    *sync.Mutex // held while something else uses the terminal
 	columns  int
 	now      func() time.Time
 
-	mu          sync.Mutex
-	label       string
-	done, total int64
-	drawn       bool
-	marks       []mark // of the last seconds, for the rate
-	stop        chan struct{}
-	stopped     sync.WaitGroup
+	label       atomic.Value
+	done, total atomic.Int64
+
+	mu      sync.Mutex
+	drawn   bool
+	marks   []mark // of the last seconds, for the rate
+	stop    chan struct{}
+	stopped sync.WaitGroup
 }
 
 type mark struct {
@@ -41,9 +43,12 @@ type mark struct {
 }
 
 func newMeter(out console, quiet bool) *meter {
-	m := &meter{out: out.Err, quiet: quiet, terminal: isTerminal(out.Err), columns: 80, now: time.Now, stop: make(chan struct{})}
-	if f, ok := out.Err.(interface{ Fd() uintptr }); ok && m.terminal {
-		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+	m := &meter{out: out.Err, terminal: isTerminal(out.Err), columns: 80, now: time.Now, stop: make(chan struct{})}
+	if quiet {
+		m.out, m.terminal = io.Discard, false
+	}
+	if m.terminal {
+		if w, _, err := term.GetSize(int(out.Err.(*os.File).Fd())); err == nil && w > 0 {
 			m.columns = w
 		}
 	}
@@ -52,48 +57,31 @@ func newMeter(out console, quiet bool) *meter {
 
 // start begins to show; end ends it. pause may be nil.
 func (m *meter) start(pause *sync.Mutex) {
-	if m.quiet {
-		return
-	}
 	m.pause = pause
 	every := tellEvery
 	if m.terminal {
 		every = drawEvery
 	}
 	m.stopped.Go(func() {
-		t := time.NewTicker(every)
-		defer t.Stop()
 		for {
 			select {
 			case <-m.stop:
 				return
-			case <-t.C:
+			case <-time.After(every):
 				m.show()
 			}
 		}
 	})
 }
 
-// add counts bytes that have gone, or with a negative number come to nothing.
-func (m *meter) add(n int64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.done += n
-}
+// add counts bytes that have been transferred, or were in vain if negative.
+func (m *meter) add(n int64) { m.done.Add(n) }
 
-// expect adds to what there is to transfer.
-func (m *meter) expect(n int64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.total += n
-}
+// expect adds to what is to be transferred.
+func (m *meter) expect(n int64) { m.total.Add(n) }
 
 // name says what is under way.
-func (m *meter) name(label string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.label = printable(label)
-}
+func (m *meter) name(label string) { m.label.Store(printable(label)) }
 
 func (m *meter) show() {
 	if m.pause != nil {
@@ -104,48 +92,41 @@ func (m *meter) show() {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.total == 0 { // it is not known yet, or there is nothing to show
+	done, total := max(0, m.done.Load()), m.total.Load()
+	if total == 0 { // not known yet, or nothing to show
 		return
 	}
-	m.marks = append(m.marks, mark{m.now(), m.done})
+	m.marks = append(m.marks, mark{m.now(), done})
 	if len(m.marks) > 50 {
 		m.marks = m.marks[1:]
 	}
+	label, numbers := m.label.Load(), m.numbers(done, total)
 	if !m.terminal {
-		fmt.Fprintf(m.out, "%s: %s\n", m.label, m.numbers())
+		fmt.Fprintf(m.out, "%s: %s\n", label, numbers)
 		return
 	}
 	m.drawn = true
-	fmt.Fprint(m.out, "\r", m.bar(), "\x1b[K")
+	filled := int(min(barWidth, done*barWidth/total))
+	bar := strings.Repeat("=", filled) + strings.Repeat(" ", barWidth-filled)
+	fmt.Fprintf(m.out, "\r%s\x1b[K", fit(fmt.Sprint(label), fmt.Sprintf(" [%s] %s", bar, numbers), m.columns-1))
 }
 
-// bar is one line of at most the terminal's width.
-func (m *meter) bar() string {
-	filled := 0
-	if m.total > 0 {
-		filled = int(min(barWidth, max(0, m.done)*barWidth/m.total))
-	}
-	right := fmt.Sprintf(" [%s%s] %s", strings.Repeat("=", filled), strings.Repeat(" ", barWidth-filled), m.numbers())
-	label := []rune(m.label)
-	if room := m.columns - 1 - len(right); len(label) > room {
-		label = label[:max(0, room)]
-	}
-	line := []rune(string(label) + right)
-	return string(line[:min(len(line), max(0, m.columns-1))])
+// fit shortens the first text and then the second one to a width.
+func fit(first, second string, width int) string {
+	label, rest := []rune(first), []rune(second)
+	label = label[:max(0, min(len(label), width-len(rest)))]
+	line := append(label, rest...)
+	return string(line[:max(0, min(len(line), width))])
 }
 
-func (m *meter) numbers() string {
-	percent := int64(100)
-	if m.total > 0 {
-		percent = max(0, m.done) * 100 / m.total
-	}
-	text := fmt.Sprintf("%d%% of %s", percent, size(m.total))
+func (m *meter) numbers(done, total int64) string {
+	text := fmt.Sprintf("%d%% of %s", done*100/total, size(total))
 	rate := m.rate()
 	if rate <= 0 {
 		return text
 	}
 	text += fmt.Sprintf(", %s/s", size(int64(rate)))
-	if left := m.total - m.done; left > 0 {
+	if left := total - done; left > 0 {
 		text += ", " + span(time.Duration(float64(left)/rate*float64(time.Second))) + " left"
 	}
 	return text
@@ -157,11 +138,7 @@ func (m *meter) rate() float64 {
 		return 0
 	}
 	first, last := m.marks[0], m.marks[len(m.marks)-1]
-	seconds := last.at.Sub(first.at).Seconds()
-	if seconds <= 0 {
-		return 0
-	}
-	return float64(last.done-first.done) / seconds
+	return float64(last.done-first.done) / max(last.at.Sub(first.at).Seconds(), 0.001)
 }
 
 // span writes how long something takes, such as 1:05 or 2:03:00.
@@ -178,9 +155,6 @@ func span(d time.Duration) string {
 
 // say prints a line beside the bar.
 func (m *meter) say(format string, args ...any) {
-	if m.quiet {
-		return
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.clear()
@@ -202,7 +176,7 @@ func (m *meter) end() {
 	m.clear()
 }
 
-// took is what is said of a transfer that has ended.
+// took describes a transfer that has ended.
 func took(n int64, d time.Duration) string {
 	if d < time.Second {
 		return size(n)

@@ -7,9 +7,8 @@ import (
 	"iter"
 	"time"
 
-	"ferry/shared/boot"
-	"ferry/shared/boot/local"
 	"ferry/shared/endpoint"
+	"ferry/shared/inbox"
 	"ferry/shared/notices"
 	"ferry/shared/suppressed"
 	"ferry/shared/table"
@@ -18,33 +17,19 @@ import (
 type outboxCommands struct {
 	List       outboxList       `cmd:"" help:"List the notifications that wait, and those that have failed."`
 	Show       outboxShow       `cmd:"" help:"Show all that is known of one notification."`
-	Retry      outboxRetry      `cmd:"" help:"Send notifications now that wait for their next try, or have failed."`
-	Cancel     outboxCancel     `cmd:"" help:"End notifications that wait: whoever uploaded sees them as failed."`
+	Retry      outboxRetry      `cmd:"" help:"Send waiting or failed notifications now."`
+	Cancel     outboxCancel     `cmd:"" help:"End notifications that wait: the uploader sees them as failed."`
 	Suppressed outboxSuppressed `cmd:"" help:"List the addresses that get no mail."`
-	Allow      outboxAllow      `cmd:"" help:"Let addresses get mail again that bounced or complained."`
+	Allow      outboxAllow      `cmd:"" help:"Let addresses that bounced or complained get mail again."`
 }
 
 // Help is shown by ferry outbox --help.
 func (outboxCommands) Help() string {
-	return "A notification can be sent twice only if a retry follows a message that was taken and reported as failed.\n\n" +
-		"Exit codes: 66 no such notification, 67 the address is not suppressed, 75 it is being sent right now, 76 it was sent, or has failed, before, or the owner of the address wants no mail."
+	return "A notification is sent twice only if it is retried after its message was accepted but reported as failed.\n\n" +
+		"Exit codes: 66 no such notification, 67 the address is not suppressed, 75 it is being sent right now, 76 it was already sent or has failed, or the owner of the address wants no mail."
 }
 
-// onTable runs f on the table of the data.
-func (s store) onTable(ctx context.Context, f func(table.Table, time.Time) error) error {
-	return s.onPorts(ctx, func(p *endpoint.Ports) error { return f(p.Table, p.Now()) })
-}
-
-func (s store) onPorts(ctx context.Context, f func(*endpoint.Ports) error) (err error) {
-	p, done, err := s.open(ctx, endpoint.Settings{}, local.Options{Existing: true}, boot.Table)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, done()) }()
-	return f(p)
-}
-
-// notification is what an operator sees of a notice: no PIN can be made of it.
+// notification is what an operator sees about a notice: it reveals no PIN.
 type notification struct {
 	ID        string          `json:"id"`
 	State     notices.State   `json:"state"`
@@ -98,40 +83,41 @@ type outboxList struct {
 
 func (c outboxList) Run(ctx context.Context, out console) error {
 	if c.Limit < 1 {
-		return &coded{exitUsage, errors.New("--limit is at least 1")}
+		return usage("--limit is at least 1")
 	}
-	return c.onTable(ctx, func(t table.Table, _ time.Time) error {
-		rows := newRows(out.Out, c.JSON)
-		rows.head("%-40s  %-7s  %-7s  %-7s  %5s  %-16s  %s\n", "ID", "STATE", "KIND", "CHANNEL", "TRIES", "CREATED", "TO, LAST ERROR")
-		if !c.Failed {
-			if err := c.print(rows, notices.Waiting(ctx, t)); err != nil {
-				return err
-			}
-		}
-		if err := c.print(rows, notices.GivenUp(ctx, t)); err != nil {
-			return err
-		}
-		return rows.end("no notification waits or has failed")
+	return c.use(ctx, func(p *endpoint.Ports) error {
+		return listing[notification]{
+			c.JSON, "%-40s  %-7s  %-7s  %-7s  %5v  %-16s  %s\n",
+			[]any{"ID", "STATE", "KIND", "CHANNEL", "TRIES", "CREATED", "TO, LAST ERROR"},
+			func(n notification) []any {
+				return []any{
+					printable(n.ID), n.State, printable(string(n.Kind)), printable(string(n.Channel)),
+					n.Tries, when(n.Created), printable(n.To + "  " + n.LastError),
+				}
+			}, "no notification waits or has failed\n",
+		}.print(out, c.all(ctx, p.Table))
 	})
 }
 
-func (c outboxList) print(rows *rows, all iter.Seq2[notices.Notice, error]) error {
-	printed := 0
-	for n, err := range all {
-		if err != nil {
-			return err
-		}
-		if printed++; printed > c.Limit {
-			return nil
-		}
-		o := showNotice(n)
-		line := fmt.Sprintf("%-40s  %-7s  %-7s  %-7s  %5d  %-16s  %s\n", printable(o.ID), o.State, printable(string(o.Kind)), printable(string(o.Channel)),
-			o.Tries, o.Created.Local().Format("2006-01-02 15:04"), printable(o.To+"  "+o.LastError))
-		if err := rows.row(o, line); err != nil {
-			return err
+// all yields those that wait and those that have failed, up to the limit of each.
+func (c outboxList) all(ctx context.Context, t table.Table) iter.Seq2[notification, error] {
+	kinds := []iter.Seq2[notices.Notice, error]{notices.Waiting(ctx, t), notices.GivenUp(ctx, t)}
+	if c.Failed {
+		kinds = kinds[1:]
+	}
+	return func(yield func(notification, error) bool) {
+		for _, kind := range kinds {
+			left := c.Limit
+			for n, err := range kind {
+				if left--; left < 0 {
+					break
+				}
+				if !yield(showNotice(n), err) {
+					return
+				}
+			}
 		}
 	}
-	return nil
 }
 
 type outboxShow struct {
@@ -143,53 +129,34 @@ type outboxShow struct {
 func (outboxShow) Help() string { return "Prints a JSON object." }
 
 func (c outboxShow) Run(ctx context.Context, out console) error {
-	return c.onTable(ctx, func(t table.Table, _ time.Time) error {
-		if err := checkNotice(c.ID); err != nil {
-			return err
+	return c.use(ctx, func(p *endpoint.Ports) error {
+		if !possible(c.ID) {
+			return notices.ErrUnknown
 		}
-		n, err := notices.Find(ctx, t, c.ID)
+		n, err := notices.Find(ctx, p.Table, c.ID)
 		if err != nil {
-			return fmt.Errorf("%s: %w", printable(c.ID), operatorError(err))
+			return fmt.Errorf("%s: %w", printable(c.ID), err)
 		}
 		return printJSON(out, showNotice(n))
 	})
 }
 
-// maxNotice is the most bytes of an ID that can be one.
-const maxNotice = 200
+// possible tells whether a text can be the ID of a notification; the table
+// refuses longer ones.
+func possible(id string) bool { return id != "" && len(id) <= 200 }
 
-func checkNotice(id string) error {
-	if id == "" || len(id) > maxNotice {
-		return &coded{exitNoFile, notices.ErrUnknown}
-	}
-	return nil
-}
-
-// operatorError gives an error of package notices its exit code.
-func operatorError(err error) error {
-	codes := map[error]int{
-		notices.ErrUnknown: exitNoFile, notices.ErrHeld: exitBusy, notices.ErrSent: exitRefused, notices.ErrFailed: exitRefused,
-	}
-	if code := codes[err]; code != 0 {
-		return &coded{code, err}
-	}
-	return err
-}
-
-// each runs f on each ID, prints what was done, and goes on after errors.
-func each(out console, ids []string, done string, f func(id string) error) error {
-	failed := failures{out: out}
-	for _, id := range ids {
-		err := checkNotice(id)
-		if err == nil {
-			err = operatorError(f(id))
+// eachNotice runs f on each ID and prints what was done.
+func eachNotice(ctx context.Context, out console, ids []string, done string, f func(id string) error) error {
+	return each(ctx, out, ids, func(id string) error {
+		if !possible(id) {
+			return notices.ErrUnknown
 		}
+		err := f(id)
 		if err == nil {
 			fmt.Fprintf(out.Err, "%s %s\n", printable(id), done)
 		}
-		failed.add(id, err)
-	}
-	return failed.err()
+		return err
+	})
 }
 
 type outboxRetry struct {
@@ -200,33 +167,25 @@ type outboxRetry struct {
 
 // Help is shown by ferry outbox retry --help.
 func (outboxRetry) Help() string {
-	return "The notification is due at once, and tried for another day. A running ferry serve looks every 30 seconds; in the cloud what has failed goes at once, and what waited goes when its queue shows it again, within the hour."
+	return "The notification is due at once, and tried for another day. A running ferry serve looks every 30 seconds; in the cloud a failed one is sent at once, and a waiting one when its queue shows it again, within the hour."
 }
 
 func (c outboxRetry) Run(ctx context.Context, out console) error {
 	if (len(c.IDs) == 0) != c.AllFailed {
-		return &coded{exitUsage, errors.New("name notifications by their IDs, or say --all-failed")}
+		return usage("name notifications by their IDs, or say --all-failed")
 	}
-	return c.onTable(ctx, func(t table.Table, now time.Time) error {
-		ids := c.IDs
+	return c.use(ctx, func(p *endpoint.Ports) error {
 		if c.AllFailed {
-			var err error
-			if ids, err = failedIDs(ctx, t); err != nil {
-				return err
+			for n, err := range notices.GivenUp(ctx, p.Table) {
+				if err != nil {
+					return err
+				}
+				c.IDs = append(c.IDs, n.ID)
 			}
 		}
-		return each(out, ids, "is due", func(id string) error { return notices.Retry(ctx, t, now, id) })
+		now := p.Now()
+		return eachNotice(ctx, out, c.IDs, "is due", func(id string) error { return notices.Retry(ctx, p.Table, now, id) })
 	})
-}
-
-func failedIDs(ctx context.Context, t table.Table) (ids []string, err error) {
-	for n, err := range notices.GivenUp(ctx, t) {
-		if err != nil {
-			return nil, err
-		}
-		ids = append(ids, n.ID)
-	}
-	return ids, nil
 }
 
 type outboxCancel struct {
@@ -235,8 +194,8 @@ type outboxCancel struct {
 }
 
 func (c outboxCancel) Run(ctx context.Context, out console) error {
-	return c.onPorts(ctx, func(p *endpoint.Ports) error {
-		return each(out, c.IDs, "is cancelled", func(id string) error {
+	return c.use(ctx, func(p *endpoint.Ports) error {
+		return eachNotice(ctx, out, c.IDs, "is cancelled", func(id string) error {
 			return notices.Cancel(ctx, p.Table, p.Now(), id, notices.Events(p.Recorder()))
 		})
 	})
@@ -252,51 +211,49 @@ type suppression struct {
 
 type outboxSuppressed struct {
 	store
-	Addresses []string `arg:"" optional:"" name:"address" help:"Show these alone."`
+	Addresses []string `arg:"" optional:"" name:"address" help:"Show only these."`
 	JSON      bool     `name:"json" help:"Print a JSON array."`
 }
 
 func (c outboxSuppressed) Run(ctx context.Context, out console) error {
-	return c.onTable(ctx, func(t table.Table, _ time.Time) error {
-		rows := newRows(out.Out, c.JSON)
-		rows.head("%-40s  %-10s  %-16s  %s\n", "ADDRESS", "REASON", "SINCE", "DETAIL")
-		failed := failures{out: out}
-		for e, err := range c.entries(ctx, t) {
-			var one *coded
-			if errors.As(err, &one) {
-				failed.add(e.To, err)
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			for _, cause := range e.Causes() {
-				s := suppression{e.To, cause.Reason, cause.Detail, milliseconds(cause.At)}
-				line := fmt.Sprintf("%-40s  %-10s  %-16s  %s\n", printable(s.To), s.Reason, s.At.Local().Format("2006-01-02 15:04"), printable(s.Detail))
-				if err := rows.row(s, line); err != nil {
-					return err
-				}
-			}
+	return c.use(ctx, func(p *endpoint.Ports) error {
+		list := listing[suppression]{
+			c.JSON, "%-40s  %-10s  %-16s  %s\n", []any{"ADDRESS", "REASON", "SINCE", "DETAIL"},
+			func(s suppression) []any { return []any{printable(s.To), s.Reason, when(s.At), printable(s.Detail)} },
+			"no address is suppressed\n",
 		}
-		if failed.err() != nil && !c.JSON {
-			return failed.err()
+		failed, entries := failures{out: out}, suppressed.All(ctx, p.Table)
+		if len(c.Addresses) > 0 {
+			list.nothing, entries = "", c.named(ctx, p.Table, &failed)
 		}
-		return errors.Join(rows.end("no address is suppressed"), failed.err())
+		return errors.Join(list.print(out, suppressions(entries)), failed.first)
 	})
 }
 
-// entries yields those asked for, or all.
-func (c outboxSuppressed) entries(ctx context.Context, t table.Table) iter.Seq2[suppressed.Entry, error] {
-	if len(c.Addresses) == 0 {
-		return suppressed.All(ctx, t)
-	}
+// named yields the addresses that are asked for; one without an entry is a failure.
+func (c outboxSuppressed) named(ctx context.Context, t table.Table, failed *failures) iter.Seq2[suppressed.Entry, error] {
 	return func(yield func(suppressed.Entry, error) bool) {
 		for _, address := range c.Addresses {
 			e, ok, err := suppressed.Get(ctx, t, address)
 			if err == nil && !ok {
-				e.To, err = address, errNotSuppressed
+				failed.add(address, errNotSuppressed)
+			} else if !yield(e, err) {
+				return
 			}
-			if !yield(e, err) {
+		}
+	}
+}
+
+// suppressions yields the reasons one by one.
+func suppressions(all iter.Seq2[suppressed.Entry, error]) iter.Seq2[suppression, error] {
+	return func(yield func(suppression, error) bool) {
+		for e, err := range all {
+			for _, cause := range e.Causes() {
+				if !yield(suppression{e.To, cause.Reason, cause.Detail, milliseconds(cause.At)}, nil) {
+					return
+				}
+			}
+			if err != nil && !yield(suppression{}, err) {
 				return
 			}
 		}
@@ -305,7 +262,7 @@ func (c outboxSuppressed) entries(ctx context.Context, t table.Table) iter.Seq2[
 
 var (
 	errNotSuppressed = &coded{exitUnknown, errors.New("the address is not suppressed")}
-	errStopped       = &coded{exitRefused, errors.New("its owner has stopped the e-mails about files, and alone can undo that, with the link at the end of any of them")}
+	errStopped       = &coded{exitRefused, errors.New("its owner has stopped the e-mails about files, and only the owner can undo that, with the link at the end of any of them")}
 )
 
 type outboxAllow struct {
@@ -314,20 +271,18 @@ type outboxAllow struct {
 }
 
 func (c outboxAllow) Run(ctx context.Context, out console) error {
-	return c.onTable(ctx, func(t table.Table, _ time.Time) error {
-		failed := failures{out: out}
-		for _, address := range c.Addresses {
-			told, err := allow(ctx, t, address)
+	return c.use(ctx, func(p *endpoint.Ports) error {
+		return each(ctx, out, c.Addresses, func(address string) error {
+			told, err := allow(ctx, p.Table, address)
 			if err == nil {
 				fmt.Fprintf(out.Err, "%s %s\n", printable(address), told)
 			}
-			failed.add(address, err)
-		}
-		return failed.err()
+			return err
+		})
 	})
 }
 
-// allow says what an address gets then, or why that does not change.
+// allow says what an address gets from now on, or why nothing changes.
 func allow(ctx context.Context, t table.Table, address string) (told string, err error) {
 	was, left, err := suppressed.Allow(ctx, t, address)
 	switch {
@@ -341,4 +296,39 @@ func allow(ctx context.Context, t table.Table, address string) (told string, err
 		return "gets codes for a new password again, and no more: " + errStopped.Error(), nil
 	}
 	return "gets mail again", nil
+}
+
+type inboxCommand struct {
+	store
+	JSON  bool `name:"json" help:"Print a JSON array."`
+	Limit int  `default:"20" help:"Most messages to show, newest first (1 to 100)."`
+}
+
+func (c inboxCommand) Run(ctx context.Context, out console) error {
+	if c.Limit < 1 || c.Limit > inbox.MaxList {
+		return usage("--limit is a number from 1 to %d", inbox.MaxList)
+	}
+	return c.use(ctx, func(p *endpoint.Ports) error {
+		messages, err := inbox.New(p.Table, p.Now).List(ctx, c.Limit)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return printJSON(out, append([]inbox.Message{}, messages...))
+		}
+		if len(messages) == 0 {
+			fmt.Fprintln(out.Out, "Nothing was sent yet. An upload with ?m=ADDRESS, or a forgotten password, sends a mail.")
+		}
+		for i, m := range messages {
+			if i > 0 {
+				fmt.Fprintln(out.Out)
+			}
+			fmt.Fprintf(out.Out, "%s  %s to %s\n", m.Sent.Local().Format(time.DateTime), m.Channel, m.To)
+			if m.Subject != "" {
+				fmt.Fprintf(out.Out, "Subject: %s\n", m.Subject)
+			}
+			fmt.Fprintf(out.Out, "\n%s\n", m.Text)
+		}
+		return nil
+	})
 }

@@ -5,18 +5,20 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
+	"strings"
 	"time"
 )
 
-// tries is how often a client may take nothing within a try before its
-// connection ends. Each try begins with a call to the system, which takes what
-// there is room for; waiting alone would tell of room only when there is much,
-// too late for a slow client with a large buffer on its way.
+// tries is how often in a row a client may take nothing before its connection is
+// closed. Each try begins with a write, which sends what there is room for:
+// just waiting would report room only when there is much of it, too late for a
+// slow client with a large buffer on the way.
 const tries = 6
 
-// patientListener ends connections whose client takes nothing of what is sent
-// to it, however slow one that takes something may be.
+// patientListener closes connections whose client takes nothing of what is sent
+// to it. A client that takes something may be as slow as it likes.
 type patientListener struct {
 	net.Listener
 	try   time.Duration
@@ -26,15 +28,14 @@ type patientListener struct {
 func (l patientListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		return &patientConn{TCPConn: tcp, try: l.try, tries: l.tries}, err
+		return &patientConn{tcp, l}, err
 	}
 	return conn, err
 }
 
 type patientConn struct {
 	*net.TCPConn
-	try   time.Duration
-	tries int
+	listener patientListener
 }
 
 // Write implements net.Conn.
@@ -50,15 +51,12 @@ func (c *patientConn) Write(p []byte) (int, error) {
 
 // ReadFrom lets the kernel send a file, which is what net/http hands on.
 func (c *patientConn) ReadFrom(r io.Reader) (int64, error) {
+	var file *os.File
 	part, _ := r.(*io.LimitedReader)
-	if part == nil {
-		return io.Copy(writerOnly{c}, r)
+	if part != nil {
+		file, _ = part.R.(*os.File)
 	}
-	file, ok := part.R.(*os.File)
-	if !ok {
-		return io.Copy(writerOnly{c}, r)
-	}
-	start, err := file.Seek(0, io.SeekCurrent)
+	start, err := file.Seek(0, io.SeekCurrent) // which also fails without a file
 	if err != nil {
 		return io.Copy(writerOnly{c}, r)
 	}
@@ -83,8 +81,8 @@ type writerOnly struct{ io.Writer }
 
 // insist tries to write until all is written or the client takes nothing.
 func (c *patientConn) insist(write func() (int64, error)) error {
-	for idle := 0; idle < c.tries; {
-		if err := c.SetWriteDeadline(time.Now().Add(c.try)); err != nil {
+	for idle := 0; idle < c.listener.tries; {
+		if err := c.SetWriteDeadline(time.Now().Add(c.listener.try)); err != nil {
 			return err
 		}
 		n, err := write()
@@ -96,5 +94,54 @@ func (c *patientConn) insist(write func() (int64, error)) error {
 		}
 	}
 	_ = c.SetLinger(0) // or the system keeps what it has for minutes
-	return fmt.Errorf("the client took nothing for %s", time.Duration(c.tries)*c.try)
+	return fmt.Errorf("the client took nothing for %s", time.Duration(c.listener.tries)*c.listener.try)
+}
+
+// patience is how long a client may pause in the middle of a body that it sends
+// or gets.
+const patience = time.Minute
+
+// patient ends requests whose body stops coming. A body that keeps coming may
+// take as long as it likes.
+func patient(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body != http.NoBody && r.ContentLength != 0 {
+			// A copy: if the body of the server's own request is replaced, it
+			// reads from it before it answers, even if the client waits.
+			r = r.WithContext(r.Context())
+			r.Body = &patientBody{ReadCloser: r.Body, control: http.NewResponseController(w)}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+type patientBody struct {
+	io.ReadCloser
+	control *http.ResponseController
+	moved   time.Time // when the deadline was last moved
+}
+
+func (b *patientBody) Read(p []byte) (int, error) {
+	if now := time.Now(); now.Sub(b.moved) > patience/10 {
+		b.moved = now
+		_ = b.control.SetReadDeadline(now.Add(patience)) // not every connection has one
+	}
+	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF {
+		_ = b.control.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}
+
+// forwarded takes the caller's address from the proxy in front. Only the last
+// entry of X-Forwarded-For is the proxy's own; the others anyone can write.
+func forwarded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		all := strings.Join(r.Header.Values("X-Forwarded-For"), ",")
+		addr := strings.TrimSpace(all[strings.LastIndexByte(all, ',')+1:])
+		if net.ParseIP(addr) != nil {
+			r.RemoteAddr = net.JoinHostPort(addr, "0")
+		}
+		next.ServeHTTP(w, r)
+	})
 }

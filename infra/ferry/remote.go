@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"sync"
 	"time"
@@ -21,29 +20,27 @@ type remote struct {
 	retry client.Retry
 }
 
-// fewTries is for commands that a person waits for.
+// fewTries is how often a command that a person waits for tries.
 const fewTries = 3
 
-// tellAgain is how long a failure that is tried again is not told anew.
+// tellAgain is how long after a reported failure others are not reported.
 const tellAgain = 5 * time.Second
 
 // transfer are flags of commands that last.
 type transfer struct {
 	Connections int  `default:"4" placeholder:"N" help:"Pieces, or small files, at once (default ${default})."`
-	Tries       int  `default:"10" placeholder:"N" help:"How often to try what gets nowhere before giving up (default ${default})."`
+	Tries       int  `default:"10" placeholder:"N" help:"How often to try without any progress before giving up (default ${default})."`
 	JSON        bool `name:"json" help:"Print a JSON array of what was done and what failed."`
 	Quiet       bool `short:"q" help:"Show no progress."`
 }
 
-func (t transfer) check() error {
+// meter checks the flags and returns a meter. r retries as often as the flags
+// say, and reports that beside the meter.
+func (t transfer) meter(out console, r *remote) (*meter, error) {
 	if t.Connections < 1 || t.Connections > 64 || t.Tries < 1 {
-		return &coded{exitUsage, errors.New("--connections is 1 to 64, and --tries at least 1")}
+		return nil, usage("--connections is 1 to 64, and --tries at least 1")
 	}
-	return nil
-}
-
-// patient makes the remote try again as often as wanted, and say so.
-func (t transfer) patient(r *remote, m *meter) {
+	m := newMeter(out, t.Quiet)
 	var mu sync.Mutex
 	var told time.Time // several connections fail for the same reason
 	r.retry = client.Retry{Tries: t.Tries, Told: func(err error, wait time.Duration) {
@@ -54,20 +51,16 @@ func (t transfer) patient(r *remote, m *meter) {
 			m.say("%s; trying again", err)
 		}
 	}}
+	return m, nil
 }
 
-// nobody is a client without a login.
-func (r remote) nobody() (*client.Client, error) {
-	return r.open(nil)
-}
-
+// open makes a client; without a bearer it can only log in, change passwords and
+// download by links.
 func (r remote) open(bearer client.BearerFunc) (*client.Client, error) {
-	if r.retry.Tries == 0 {
-		r.retry.Tries = fewTries
-	}
 	if r.URL == "" {
 		return nil, &coded{exitSettings, errors.New("which service? Run ferry login URL first, or say it with --url or FERRY_URL")}
 	}
+	r.retry.Tries = cmp.Or(r.retry.Tries, fewTries)
 	c, err := client.New(client.Options{URL: r.URL, Bearer: bearer, Retry: r.retry})
 	if err != nil {
 		return nil, &coded{exitSettings, err}
@@ -81,60 +74,52 @@ func (r remote) client(out console) (*client.Client, *identity, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if r.URL = cmp.Or(r.URL, s.URL); r.URL == "" {
-		_, err := r.nobody()
+	r.URL = cmp.Or(r.URL, s.URL)
+	i := &identity{password: os.Getenv("FERRY_PASSWORD"), out: out}
+	if i.client, err = r.open(i.bearer); err != nil {
 		return nil, nil, err
 	}
-	base, err := client.BaseURL(r.URL)
-	if err != nil {
-		return nil, nil, &coded{exitSettings, err}
+	if base := i.client.URL(); s.URL != base || r.User != "" && r.User != s.User {
+		s = saved{URL: base} // a bearer goes only to its own service
 	}
-	if s.URL != base || r.User != "" && r.User != s.User {
-		s = saved{URL: base} // a bearer goes to its own service alone
-	}
-	i := &identity{saved: s, user: cmp.Or(r.User, s.User), password: os.Getenv("FERRY_PASSWORD"), out: out}
-	i.nobody, err = r.nobody()
-	if err != nil {
-		return nil, nil, err
-	}
-	c, err := r.open(i.bearer)
-	return c, i, err
+	i.saved, i.user = s, cmp.Or(r.User, s.User)
+	return i.client, i, nil
 }
 
 // identity finds bearers: the saved one, then one by the environment's
 // password, then one by a password that is asked for.
 type identity struct {
+	client   *client.Client
 	saved    saved
 	user     string
 	password string
 	out      console
-	nobody   *client.Client
 
-	mu sync.Mutex // progress is not to write while a password is asked for
+	mu sync.Mutex // held while a password is asked for, so that no progress is shown
 }
 
 func (i *identity) bearer(ctx context.Context, refused string) (string, error) {
 	if i.saved.Bearer != "" && refused == "" {
 		return i.saved.Bearer, nil
 	}
-	if i.user != "" && i.password != "" {
-		bearer, err := i.nobody.Login(ctx, i.user, i.password)
-		return bearer, refusedLogin(err)
-	}
 	if i.user == "" {
 		return "", fmt.Errorf("%w to %s: run ferry login, or set FERRY_USER and FERRY_PASSWORD", client.ErrNoLogin, i.saved.URL)
+	}
+	if i.password != "" {
+		bearer, err := i.client.Login(ctx, i.user, i.password)
+		return bearer, refusedLogin(err)
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	ask := asker(ctx, i.out)
-	if !ask.possible() {
+	if ask.terminal == nil {
 		return "", fmt.Errorf("%w: the login to %s has run out; run ferry login, or set FERRY_USER and FERRY_PASSWORD", client.ErrNoLogin, i.saved.URL)
 	}
 	password, err := ask.secret(fmt.Sprintf("The login has run out. Password of %s: ", i.user))
 	if err != nil {
 		return "", err
 	}
-	bearer, err := i.nobody.Login(ctx, i.user, password)
+	bearer, err := i.client.Login(ctx, i.user, password)
 	if err != nil {
 		return "", refusedLogin(err)
 	}
@@ -143,9 +128,4 @@ func (i *identity) bearer(ctx context.Context, refused string) (string, error) {
 		fmt.Fprintln(i.out.Err, "ferry: warning: the login is not kept:", explain(err))
 	}
 	return bearer, nil
-}
-
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
 }

@@ -1,73 +1,69 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 )
 
-// rows prints a table, or a JSON array, row by row.
-type rows struct {
-	out     io.Writer
-	json    bool
-	printed int
-	header  string
-}
-
-func newRows(out io.Writer, asJSON bool) *rows { return &rows{out: out, json: asJSON} }
-
-func (r *rows) head(format string, titles ...any) { r.header = fmt.Sprintf(format, titles...) }
-
-func (r *rows) row(v any, line string) error {
-	if !r.json {
-		if r.printed == 0 {
-			line = r.header + line
-		}
-		r.printed++
-		_, err := io.WriteString(r.out, line)
-		return err
-	}
-	var text bytes.Buffer
-	text.WriteString(",\n  ")
-	if r.printed == 0 {
-		text.Reset()
-		text.WriteString("[\n  ")
-	}
-	r.printed++
-	enc := json.NewEncoder(&text)
+func printJSON(out console, v any) error {
+	enc := json.NewEncoder(out.Out)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return err
-	}
-	_, err := r.out.Write(bytes.TrimRight(text.Bytes(), "\n"))
-	return err
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
 }
 
-// end ends the array, or says that there was nothing.
-func (r *rows) end(nothing string) error {
-	var err error
-	switch {
-	case r.json && r.printed == 0:
-		_, err = io.WriteString(r.out, "[]\n")
-	case r.json:
-		_, err = io.WriteString(r.out, "\n]\n")
-	case r.printed == 0:
-		_, err = fmt.Fprintln(r.out, nothing)
+// listing is how things are listed: in lines, or as a JSON array.
+type listing[T any] struct {
+	json    bool
+	format  string // of a line, also of the one with the titles
+	titles  []any
+	columns func(T) []any
+	nothing string // printed if there is nothing
+}
+
+// print prints one thing after the other.
+func (l listing[T]) print(out console, all iter.Seq2[T, error]) error {
+	first, between, last, none := fmt.Sprintf(l.format, l.titles...), "", "", l.nothing
+	if l.json {
+		first, between, last, none = "[\n  ", ",\n  ", "\n]\n", "[]\n"
 	}
+	before, after := first, none
+	for v, err := range all {
+		if err != nil {
+			return err
+		}
+		text := fmt.Sprintf(l.format, l.columns(v)...)
+		if l.json {
+			var b strings.Builder
+			enc := json.NewEncoder(&b)
+			enc.SetEscapeHTML(false)
+			if err := enc.Encode(v); err != nil {
+				return err
+			}
+			text = strings.TrimRight(b.String(), "\n")
+		}
+		if _, err := io.WriteString(out.Out, before+text); err != nil {
+			return err
+		}
+		before, after = between, last
+	}
+	_, err := io.WriteString(out.Out, after)
 	return err
 }
 
 // failures are those of a command on several things, of which some may succeed.
 type failures struct {
 	out   console
-	meter *meter // which is drawn meanwhile; may be nil
-	first error
+	meter *meter // drawn at the same time; may be nil
+	first error  // which the caller prints
 }
 
-// add prints the error and keeps the first; nil is none.
+// add keeps the first error, and prints the others.
 func (f *failures) add(name string, err error) {
 	if err == nil {
 		return
@@ -85,8 +81,29 @@ func (f *failures) add(name string, err error) {
 	fmt.Fprintln(f.out.Err, "ferry:", err)
 }
 
-// err is the first error, which its caller prints.
-func (f *failures) err() error { return f.first }
+// each runs f on each of several things until ctx ends. It goes on after errors,
+// prints them, and returns the first.
+func each(ctx context.Context, out console, names []string, f func(name string) error) error {
+	failed := failures{out: out}
+	for _, name := range names {
+		if ctx.Err() != nil {
+			return cmp.Or(failed.first, ctx.Err())
+		}
+		failed.add(name, f(name))
+	}
+	return failed.first
+}
+
+// report prints the results of several things in JSON, if wanted, and returns
+// the first failure.
+func report(out console, asJSON bool, results any, failed error) error {
+	if asJSON {
+		if err := printJSON(out, results); err != nil {
+			return err
+		}
+	}
+	return failed
+}
 
 // failure is the error of one of several things.
 type failure struct {

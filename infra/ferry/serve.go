@@ -5,14 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
+
+	"github.com/alecthomas/kong"
 
 	"ferry/shared/boot"
 	"ferry/shared/boot/local"
@@ -33,9 +36,9 @@ const (
 	memory, hurry = 30 << 20, 200
 
 	sweepEvery = time.Hour
-	// graceLocal is far longer than from the appearance of a file on disk to
-	// its record; graceCloud also covers an upload in parts, whose age on S3
-	// counts from its begin.
+	// graceLocal is far longer than the time between a file's appearance on
+	// disk and its record; graceCloud also covers an upload in parts, whose age
+	// on S3 counts from its start.
 	graceLocal = time.Hour
 	graceCloud = 8 * 24 * time.Hour
 
@@ -46,30 +49,32 @@ type serveCommand struct {
 	store
 	Addr         string    `env:"FERRY_ADDR" default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address to listen on (default ${default})."`
 	PublicURL    string    `env:"FERRY_PUBLIC_URL" placeholder:"URL" help:"Address of the service as links show it, such as https://files.example.com/v1 (default http://ADDR/v1)."`
-	TrustProxy   bool      `env:"FERRY_TRUST_PROXY" help:"Take the caller's address from the last entry of X-Forwarded-For; for a server behind one proxy. Without it failed logins slow down all who come through the proxy."`
+	TrustProxy   bool      `env:"FERRY_TRUST_PROXY" help:"Take the caller's address from the last entry of X-Forwarded-For; for a server behind one proxy. Without it failed logins slow down everyone behind the proxy."`
 	PhoneRegion  string    `env:"FERRY_PHONE_REGION" placeholder:"IT" help:"Region of mobile numbers without a country code."`
-	HideUsers    bool      `env:"FERRY_HIDE_USERS" help:"Answer GET /auth/forget for unknown users like for known ones."`
+	HideUsers    bool      `env:"FERRY_HIDE_USERS" help:"Answer GET /auth/forget for unknown users as for known ones."`
 	MaxBody      string    `env:"FERRY_MAX_BODY" placeholder:"BYTES" help:"Most bytes of a request; 0 is unbounded."`
 	MaxUploads   uint16    `env:"FERRY_MAX_UPLOADS" placeholder:"N" default:"500" help:"Most uploads at once, each of which takes up to 512 KiB of memory; more are answered 503 with Retry-After (default ${default}); 0 is unbounded."`
 	RedirectOver string    `env:"FERRY_REDIRECT_OVER" placeholder:"BYTES" help:"With --table: size from which a download is a redirect to S3; 0 is never."`
 	CORSOrigins  string    `name:"cors-origins" env:"FERRY_CORS_ORIGINS" placeholder:"ORIGIN,..." help:"Origins whose web pages may use the interface, such as https://app.example.com; * is all."`
-	Notices      bounds    `embed:""`
+	PerHour      string    `name:"notices-per-hour" env:"FERRY_NOTICES_PER_HOUR" placeholder:"100" help:"Most notifications that a user may cause in an hour; 0 is unbounded."`
+	PerDay       string    `name:"notices-per-day" env:"FERRY_NOTICES_PER_DAY" placeholder:"500" help:"Most that a user may cause in a day; 0 is unbounded."`
+	PerRecipient string    `name:"notices-per-recipient" env:"FERRY_NOTICES_PER_RECIPIENT" placeholder:"50" help:"Most that an address or number gets in a day, from all users together; 0 is unbounded."`
 	Retention    retention `embed:""`
 	SMTP         string    `env:"FERRY_SMTP_URL" placeholder:"URL" help:"Mail server, such as smtp://user:password@mail.example.com:587; without one mail goes to the inbox."`
 	MailFrom     string    `env:"FERRY_MAIL_FROM" placeholder:"ADDRESS" default:"Ferry <ferry@localhost>" help:"Sender of mail (default ${default})."`
 	Webhooks     []string  `name:"webhook" env:"FERRY_WEBHOOKS" sep:" " placeholder:"URL" help:"Address that events are posted to, such as https://example.com/ferry-events; may be given up to 10 times, in the variable with spaces between."`
 	Secret       string    `name:"webhook-secret" env:"FERRY_WEBHOOK_SECRET" placeholder:"whsec_..." help:"Secret that events are signed with, or several with spaces between while it changes; better in the variable than on the command line. Without one it is made, in webhook.secret among the data."`
-	Inbox        string    `env:"FERRY_INBOX" enum:"auto,on,off" default:"auto" help:"Show sent messages at /inbox to whoever reaches it: on, off, or auto, which is on for a server on a loopback address without --public-url and --smtp."`
+	Inbox        string    `env:"FERRY_INBOX" enum:"auto,on,off" default:"auto" help:"Show sent messages at /inbox to everyone who can reach it: on, off, or auto, which is on for a server on a loopback address without --public-url and --smtp."`
 	Demo         bool      `env:"FERRY_DEMO" default:"true" negatable:"" help:"Make the user demo on the first start on empty data."`
-	Fsync        string    `env:"FERRY_FSYNC" enum:"on,off" default:"on" help:"off never waits for the disk, and a loss of power loses files that were answered; for comparison with servers that never do."`
+	Fsync        string    `env:"FERRY_FSYNC" enum:"on,off" default:"on" help:"off never waits for the disk, so a power failure can lose files that were already confirmed; for comparison with servers that never wait."`
 	Log          string    `env:"FERRY_LOG" enum:"json,text,off" default:"json" help:"Form of the log on standard error: json, text or off."`
 }
 
 func (serveCommand) Help() string {
-	return "Ctrl-C finishes what is under way and stops. A kill at any moment loses nothing that was answered.\n\n" + exitCodes
+	return "Ctrl-C finishes running requests and stops. A kill at any moment loses nothing that was confirmed.\n\n" + exitCodes
 }
 
-func (c serveCommand) Run(ctx context.Context, out console) (err error) {
+func (c serveCommand) Run(ctx context.Context, k *kong.Context, out console) error {
 	if os.Getenv("GOMEMLIMIT") == "" && os.Getenv("GOGC") == "" {
 		debug.SetMemoryLimit(memory)
 		debug.SetGCPercent(hurry)
@@ -79,23 +84,30 @@ func (c serveCommand) Run(ctx context.Context, out console) (err error) {
 		return err
 	}
 	defer listener.Close()
-	set, err := c.settings(listener.Addr().String())
+	set, err := c.settings(k, listener.Addr().String())
 	if err != nil {
 		return err
 	}
-	log := c.logger(out)
+	log := slog.New(map[string]slog.Handler{
+		"json": slog.NewJSONHandler(out.Err, nil), "text": slog.NewTextHandler(out.Err, nil), "off": slog.DiscardHandler,
+	}[c.Log])
 	if c.PublicURL != "" && !c.TrustProxy {
 		log.Warn("FERRY_PUBLIC_URL is set and FERRY_TRUST_PROXY is not: behind a proxy all callers count as one address, and failed logins of one slow down the logins of all")
 	}
-	p, done, err := c.open(ctx, set, local.Options{NoSync: c.Fsync == "off", Log: log}, boot.Table, boot.Blobs, boot.LinkKey)
-	if err != nil {
-		return err
+	return c.open(ctx, set, local.Options{NoSync: c.Fsync == "off", Log: log}, func(p *endpoint.Ports) error {
+		return c.run(ctx, out, listener, p)
+	}, boot.Table, boot.Blobs, boot.LinkKey)
+}
+
+// run makes the service and serves it.
+func (c serveCommand) run(ctx context.Context, out console, l net.Listener, p *endpoint.Ports) error {
+	if !c.inCloud() { // in the cloud a setting says whether events are recorded
+		p.Events = len(c.addresses()) > 0
+		if err := events.Note(ctx, p.Table, p.Events); err != nil {
+			return err
+		}
 	}
-	defer func() { err = errors.Join(err, done()) }()
-	if err := c.listen(ctx, p); err != nil {
-		return err
-	}
-	options, err := c.options(listener.Addr(), p)
+	options, err := c.options(l.Addr(), p)
 	if err != nil {
 		return err
 	}
@@ -107,7 +119,7 @@ func (c serveCommand) Run(ctx context.Context, out console) (err error) {
 		return err
 	}
 	debug.FreeOSMemory() // what the start alone needed, such as a password's hash
-	return c.serve(ctx, listener, s, p)
+	return c.serve(ctx, l, s, p)
 }
 
 func listen(addr string) (net.Listener, error) {
@@ -123,39 +135,24 @@ func listen(addr string) (net.Listener, error) {
 	return l, nil
 }
 
-func (c serveCommand) settings(addr string) (endpoint.Settings, error) {
-	values := c.Retention.env()
-	maps.Copy(values, c.Notices.env())
-	values["FERRY_PUBLIC_URL"] = c.PublicURL
+func (c serveCommand) settings(k *kong.Context, addr string) (endpoint.Settings, error) {
+	flags := values(k)
 	if c.PublicURL == "" {
-		values["FERRY_PUBLIC_URL"] = "http://" + addr + endpoint.Prefix
+		flags["FERRY_PUBLIC_URL"] = "http://" + addr + endpoint.Prefix
 	}
-	values["FERRY_PHONE_REGION"] = c.PhoneRegion
-	values["FERRY_MAX_BODY"] = c.MaxBody
-	if c.inCloud() {
-		values["FERRY_REDIRECT_OVER"] = c.RedirectOver
+	if !c.inCloud() {
+		delete(flags, "FERRY_REDIRECT_OVER")
 	}
-	set, err := settings(values)
-	set.HideUsers, set.MaxUploads = c.HideUsers, int(c.MaxUploads)
+	set, err := settings(flags)
+	set.MaxUploads = int(c.MaxUploads)
 	if c.inCloud() && len(c.addresses()) > 0 {
 		return set, &coded{exitSettings, errors.New("FERRY_WEBHOOKS is for data on this machine; with FERRY_TABLE and FERRY_EVENTS events go to the stack's topic")}
 	}
 	return set, err
 }
 
-func (c serveCommand) logger(out console) *slog.Logger {
-	switch c.Log {
-	case "text":
-		return slog.New(slog.NewTextHandler(out.Err, nil))
-	case "off":
-		return slog.New(slog.DiscardHandler)
-	}
-	return slog.New(slog.NewJSONHandler(out.Err, nil))
-}
-
-func (c serveCommand) options(addr net.Addr, p *endpoint.Ports) (service.Options, error) {
-	o := service.Options{From: c.MailFrom, SweepEvery: sweepEvery, Grace: graceLocal}
-	var err error
+func (c serveCommand) options(addr net.Addr, p *endpoint.Ports) (o service.Options, err error) {
+	o = service.Options{From: c.MailFrom, SweepEvery: sweepEvery, Grace: graceLocal}
 	if o.Origins, err = cors.Parse(c.CORSOrigins); err != nil {
 		return o, &coded{exitSettings, fmt.Errorf("FERRY_CORS_ORIGINS: %w", err)}
 	}
@@ -166,8 +163,8 @@ func (c serveCommand) options(addr net.Addr, p *endpoint.Ports) (service.Options
 		}
 		o.Mail = mail.Sender(sender)
 	}
-	if len(c.addresses()) > 0 {
-		if o.Webhooks, o.Secrets, err = c.webhooks(); err != nil {
+	if o.Webhooks = c.addresses(); len(o.Webhooks) > 0 {
+		if o.Secrets, err = c.secrets(); err != nil {
 			return o, err
 		}
 	}
@@ -183,36 +180,26 @@ func (c serveCommand) options(addr net.Addr, p *endpoint.Ports) (service.Options
 	return o, nil
 }
 
-// listen makes what happens be recorded if there are webhooks. In the cloud a
-// setting says so.
-func (c serveCommand) listen(ctx context.Context, p *endpoint.Ports) error {
-	if c.inCloud() {
-		return nil
-	}
-	p.Events = len(c.addresses()) > 0
-	return events.Note(ctx, p.Table, p.Events)
-}
-
-// webhooks returns the addresses that events go to, and what signs them.
-func (c serveCommand) webhooks() ([]string, []webhooks.Secret, error) {
+// secrets are what signs events.
+func (c serveCommand) secrets() ([]webhooks.Secret, error) {
 	text, where := c.Secret, "FERRY_WEBHOOK_SECRET"
 	if text == "" {
 		var err error
 		if text, where, err = local.WebhookSecret(c.Data); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	secrets, err := webhooks.ParseSecrets(text)
 	if err != nil {
-		return nil, nil, &coded{exitSettings, fmt.Errorf("%s: %w", where, err)}
+		return nil, &coded{exitSettings, fmt.Errorf("%s: %w", where, err)}
 	}
-	return c.addresses(), secrets, nil
+	return secrets, nil
 }
 
-// addresses are the webhooks; spaces between them may be many.
+// addresses are the webhooks, with any number of spaces between them.
 func (c serveCommand) addresses() []string { return strings.Fields(strings.Join(c.Webhooks, " ")) }
 
-// serve answers requests until ctx ends, then lets those under way finish.
+// serve answers requests until ctx ends, then lets running ones finish.
 func (c serveCommand) serve(ctx context.Context, l net.Listener, s *service.Service, p *endpoint.Ports) error {
 	handler := patient(s.Handler())
 	if c.TrustProxy {
@@ -226,14 +213,12 @@ func (c serveCommand) serve(ctx context.Context, l net.Listener, s *service.Serv
 		ErrorLog:          slog.NewLogLogger(p.Log.Handler(), slog.LevelWarn),
 	}
 	background, stop := context.WithCancel(context.Background())
-	finished := make(chan struct{})
-	go func() {
-		defer close(finished)
-		if !c.inCloud() { // there the stack's own functions do it
-			s.Run(background)
-		}
-	}()
-	defer func() { stop(); <-finished }()
+	var finished sync.WaitGroup
+	defer finished.Wait()
+	defer stop()
+	if !c.inCloud() { // there the stack's own functions do it
+		finished.Go(func() { s.Run(background) })
+	}
 
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(patientListener{l, patience / tries, tries}) }()
@@ -252,16 +237,64 @@ func (c serveCommand) serve(ctx context.Context, l net.Listener, s *service.Serv
 	return nil
 }
 
-// openService opens a service that serves nobody, for single tasks.
-func (s store) openService(ctx context.Context, set endpoint.Settings) (*service.Service, func() error, error) {
-	p, done, err := s.open(ctx, set, local.Options{Existing: true}, boot.Table, boot.Blobs, boot.LinkKey)
-	if err != nil {
-		return nil, nil, err
+// greet tells where the service is and, on the first start on empty data,
+// makes a user to try it with.
+func (c serveCommand) greet(ctx context.Context, out console, p *endpoint.Ports, o service.Options) error {
+	where := c.Data
+	if c.inCloud() {
+		where = "DynamoDB table " + c.Table
 	}
-	grace := graceLocal
-	if s.inCloud() {
-		grace = graceCloud
+	fmt.Fprintf(out.Out, "Ferry serves %s (data in %s). Ctrl-C stops it.\n", p.PublicURL, where)
+	if o.ShowInbox {
+		fmt.Fprintf(out.Out, "Mail and text messages are not sent: they are shown at %s/inbox\n", strings.TrimSuffix(p.PublicURL, endpoint.Prefix))
 	}
-	sv, err := service.New(p, service.Options{From: "ferry@localhost", Grace: grace})
-	return sv, done, err
+	if n := len(o.Webhooks); n > 0 && c.Secret == "" {
+		fmt.Fprintf(out.Out, "Events are posted to %d webhooks, signed with the secret in %s\n", n, filepath.Join(c.Data, "webhook.secret"))
+	}
+	if !c.Demo || c.inCloud() {
+		return nil
+	}
+	password, err := demoUser(ctx, p)
+	if err != nil || password == "" {
+		return err
+	}
+	fmt.Fprintf(out.Out, `
+This is the first start: there is a user "demo" now, with the password %[1]s
+(it is not shown again; %[3]s makes a new one). Try it in another terminal:
+
+  echo "Hello, Ferry" > hello.txt
+  curl -u demo:%[1]s -F file=@hello.txt %[2]s/upload
+  curl -u demo:%[1]s %[2]s/download/list
+  curl -OJ "LINK"          # a linkURL from one of the answers
+
+or with this program, for files of any size:
+
+  %[4]s login %[2]s --user demo
+  %[4]s up hello.txt
+
+`, password, p.PublicURL, c.command(out, "user", "reset", "demo"), quoted(out.Program))
+	return nil
 }
+
+// command is how a reader of the greeting calls this program for these data.
+func (c serveCommand) command(out console, args ...string) string {
+	words := append([]string{out.Program}, args...)
+	if usual, err := filepath.Abs(usualData); err != nil || c.Data != usual {
+		words = append(words, "--data", c.Data)
+	}
+	for i, word := range words {
+		words[i] = quoted(word)
+	}
+	return strings.Join(words, " ")
+}
+
+// quoted writes a word for a shell.
+func quoted(word string) string {
+	if strings.Trim(word, plain) == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// plain are the characters that the shell takes without quotes.
+const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789./_-"

@@ -2,12 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -26,20 +26,20 @@ type upCommand struct {
 	Message  string   `placeholder:"TEXT" help:"Say this with the link."`
 	Notify   bool     `help:"Get a mail when the file is downloaded for the first time."`
 	Lang     string   `placeholder:"LANG" help:"Language of the link and of messages."`
-	Name     string   `placeholder:"NAME" help:"Name of the file, when there is one; that of standard input is stdin without this."`
+	Name     string   `placeholder:"NAME" help:"Name of the file, if it is only one; without this standard input is named stdin."`
 	SHA256   bool     `name:"sha256" help:"Have the SHA-256 of large files kept too, which reads them once more."`
 	PartSize int64    `placeholder:"BYTES" help:"Size of the parts of large files; the service chooses without this."`
 	transfer
 }
 
 func (upCommand) Help() string {
-	return `Prints the link of each file. A file of more than 4 MiB goes up in parts; after Ctrl-C, a crash or a lost network run the same command again within seven days:
-it goes on where it was. Standard input of more than 4 MiB is first copied to the cache folder, and cannot be gone on with.
+	return `Prints the link of each file. A file of more than 4 MiB goes up in parts; after Ctrl-C, a crash or a lost network run the same command again within seven days
+to resume it. Standard input of more than 4 MiB is first copied to the cache folder, and cannot be resumed.
 
 ` + exitCodes
 }
 
-// uploaded is what is told of one file.
+// uploaded is what is reported of one file.
 type uploaded struct {
 	Path   string `json:"path"`
 	ID     int64  `json:"id,omitempty"`
@@ -58,81 +58,51 @@ type uploader struct {
 	meter  *meter
 
 	mu      sync.Mutex
-	results []uploaded // of the files
-	refused []uploaded // of paths that lead to none
+	results []uploaded // of the files, then of paths that cannot go up
 	failed  failures
 }
 
 func (c upCommand) Run(ctx context.Context, out console) error {
-	if err := c.check(); err != nil {
+	m, err := c.meter(out, &c.remote)
+	if err != nil {
 		return err
 	}
-	m := newMeter(out, c.Quiet)
-	c.patient(&c.remote, m)
 	cl, who, err := c.client(out)
 	if err != nil {
 		return err
 	}
+	u := &uploader{upCommand: c, out: out, client: cl, user: who.user, meter: m, failed: failures{out: out, meter: m}}
 	m.start(&who.mu)
-	u := &uploader{upCommand: c, out: out, client: cl, user: who.user, meter: m}
-	u.failed = failures{out: out, meter: u.meter}
-	items := u.collect()
-	if err := c.checkItems(items); err != nil {
-		u.meter.end()
+	err = u.all(ctx)
+	m.end()
+	if err != nil {
 		return err
 	}
-	forgetOldStates(time.Now())
-	u.results = make([]uploaded, len(items))
-	u.all(ctx, items)
-	u.meter.end()
-	if err := u.report(); err != nil {
-		return err
-	}
-	if ctx.Err() != nil {
-		return errPaused
-	}
-	return u.failed.err()
-}
-
-func (c upCommand) checkItems(items []item) error {
-	stdin := 0
-	for _, it := range items {
-		if it.path == "-" {
-			stdin++
-		}
-	}
-	switch {
-	case c.Name != "" && len(items) > 1:
-		return &coded{exitUsage, errors.New("--name is for one file alone")}
-	case stdin > 1:
-		return &coded{exitUsage, errors.New("standard input can go up once; - is there several times")}
-	}
-	return nil
-}
-
-// refuse notes that a path cannot go up.
-func (u *uploader) refuse(path string, err error) {
-	u.failed.add(path, err)
-	u.refused = append(u.refused, uploaded{Path: path, Error: explain(err)})
-}
-
-func (u *uploader) report() error {
-	if u.JSON {
-		return printJSON(u.out, append(append([]uploaded{}, u.results...), u.refused...))
+	if err = u.failed.first; ctx.Err() != nil {
+		err = errPaused
 	}
 	for _, r := range u.results {
-		if r.Link != "" {
-			if _, err := fmt.Fprintln(u.out.Out, r.Link); err != nil {
+		if r.Link != "" && !c.JSON {
+			if _, err := fmt.Fprintln(out.Out, r.Link); err != nil {
 				return err
 			}
 		}
 	}
-	return nil
+	return report(out, c.JSON, u.results, err)
 }
 
 // all uploads small files several at once, and large ones one by one, as each
 // of them uses several connections.
-func (u *uploader) all(ctx context.Context, items []item) {
+func (u *uploader) all(ctx context.Context) error {
+	items, refused := u.collect()
+	switch {
+	case u.Name != "" && len(items) > 1:
+		return usage("--name is for one file alone")
+	case slices.Contains(u.Paths[slices.Index(u.Paths, "-")+1:], "-"):
+		return usage("standard input can go up once; - is there several times")
+	}
+	forgetOldStates(time.Now())
+	u.results = append(make([]uploaded, len(items)), refused...)
 	var small errgroup.Group
 	small.SetLimit(u.Connections)
 	for i, it := range items {
@@ -146,7 +116,7 @@ func (u *uploader) all(ctx context.Context, items []item) {
 		_ = small.Wait()
 		u.one(ctx, i, it)
 	}
-	_ = small.Wait()
+	return small.Wait()
 }
 
 // one uploads one file and notes how that went.
@@ -154,43 +124,40 @@ func (u *uploader) one(ctx context.Context, i int, it item) {
 	begin := time.Now()
 	u.meter.name(it.name)
 	f, err := u.upload(ctx, it)
-	err = pausing(err)
-	r := uploaded{Path: it.path, ID: f.ID, Name: f.Name, Length: f.Length, Link: f.Link}
+	err = pausing(ctx, err)
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if err != nil {
-		r.Error = explain(err)
-		if ctx.Err() == nil {
-			u.failed.add(it.path, err)
-		}
-	} else {
+	u.results[i] = uploaded{it.path, f.ID, f.Name, f.Length, f.Link, explain(err)}
+	switch {
+	case err == nil:
 		u.meter.say("%s: %s (id %d)", printable(f.Name), took(f.Length, time.Since(begin)), f.ID)
+	case ctx.Err() == nil:
+		u.failed.add(it.path, err)
 	}
-	u.results[i] = r
 }
 
-func (u *uploader) upload(ctx context.Context, it item) (client.File, error) {
+func (u *uploader) upload(ctx context.Context, it item) (f client.File, err error) {
 	if it.path == "-" {
 		return u.stdin(ctx, it)
 	}
 	file, err := os.Open(it.path)
 	if err != nil {
-		return client.File{}, noInput(err)
+		return f, noInput(err)
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return client.File{}, err
+		return f, err
 	}
 	if info.Size() > client.SmallFile {
 		return u.large(ctx, it.name, file, info)
 	}
 	content, err := io.ReadAll(io.LimitReader(file, client.SmallFile+1))
 	if err != nil {
-		return client.File{}, err
+		return f, err
 	}
 	if len(content) > client.SmallFile {
-		return client.File{}, client.ErrChanged
+		return f, client.ErrChanged
 	}
 	return u.small(ctx, it.name, content)
 }

@@ -30,77 +30,77 @@ func noInput(err error) error {
 	return err
 }
 
-// collect finds the files to upload. What cannot be is said and counted as a
-// failure; what is no file, such as a device in a folder, is said.
-func (u *uploader) collect() []item {
-	var all []item
+// collect finds the files to upload. What cannot go up is reported and counts as
+// a failure; what is no file, such as a device in a folder, is only reported.
+func (u *uploader) collect() (all []item, refused []uploaded) {
+	refuse := func(path string, err error) {
+		u.failed.add(path, err)
+		refused = append(refused, uploaded{Path: path, Error: explain(err)})
+	}
+	take := func(path, name string, size int64) {
+		clean := filename.Clean(name)
+		if clean == "" {
+			refuse(path, usage("that is no name for a file; give one with --name"))
+			return
+		}
+		u.meter.expect(size)
+		all = append(all, item{path, clean, size})
+	}
 	for _, path := range u.Paths {
 		if path == "-" {
 			all = append(all, item{"-", cmp.Or(u.Name, "stdin"), -1})
 			continue
 		}
-		info, err := os.Stat(path) // of what a link leads to, as its name was given
+		info, err := os.Stat(path) // follows a link that was named
 		switch {
 		case err != nil:
-			u.refuse(path, noInput(err))
+			refuse(path, noInput(err))
 		case info.IsDir():
-			all = append(all, u.folder(path)...)
+			u.folder(path, take, refuse)
 		case !info.Mode().IsRegular():
-			u.refuse(path, &coded{exitUsage, fmt.Errorf("it is not a file; give a pipe or device as standard input: %s up - < %s", u.out.Program, path)})
+			refuse(path, usage("it is not a file; give a pipe or device as standard input: %s up - < %s", u.out.Program, path))
 		default:
-			all = u.take(all, path, cmp.Or(u.Name, filepath.Base(path)), info.Size())
+			take(path, cmp.Or(u.Name, filepath.Base(path)), info.Size())
 		}
 	}
-	return all
+	return all, refused
 }
 
-// folder finds the regular files under a folder, in the order of their names.
-func (u *uploader) folder(root string) []item {
-	var all []item
+// folder takes the regular files under a folder, in the order of their names.
+func (u *uploader) folder(root string, take func(path, name string, size int64), refuse func(path string, err error)) {
+	empty := true
 	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			u.refuse(path, err)
+		if err == nil && d.IsDir() {
 			return nil
 		}
-		if d.IsDir() {
-			return nil
+		var info fs.FileInfo
+		if err == nil {
+			info, err = d.Info()
 		}
-		info, err := d.Info()
-		if err != nil {
-			u.refuse(path, noInput(err))
-			return nil
-		}
-		if !info.Mode().IsRegular() {
+		switch {
+		case err != nil:
+			refuse(path, noInput(err))
+		case !info.Mode().IsRegular():
 			u.meter.say("skipped %s, which is not a regular file", printable(path))
-			return nil
+		default:
+			empty = false
+			take(path, d.Name(), info.Size())
 		}
-		all = u.take(all, path, d.Name(), info.Size())
 		return nil
 	})
-	if len(all) == 0 {
+	if empty {
 		u.meter.say("%s has no files", printable(root))
 	}
-	return all
-}
-
-func (u *uploader) take(all []item, path, name string, size int64) []item {
-	clean := filename.Clean(name)
-	if clean == "" {
-		u.refuse(path, &coded{exitUsage, errors.New("that is no name for a file; give one with --name")})
-		return all
-	}
-	u.meter.expect(size)
-	return append(all, item{path, clean, size})
 }
 
 // stdin uploads standard input: by one request if it is small, and else by way
 // of a file in the cache folder, as a session has to know the length.
-func (u *uploader) stdin(ctx context.Context, it item) (client.File, error) {
+func (u *uploader) stdin(ctx context.Context, it item) (f client.File, err error) {
 	var first bytes.Buffer
 	in := interruptible{ctx, u.out.In}
 	n, err := io.CopyN(&first, in, client.SmallFile+1)
 	if err != nil && err != io.EOF {
-		return client.File{}, fmt.Errorf("reading standard input: %w", err)
+		return f, fmt.Errorf("reading standard input: %w", err)
 	}
 	if n <= client.SmallFile {
 		u.meter.expect(n)
@@ -112,24 +112,24 @@ func (u *uploader) stdin(ctx context.Context, it item) (client.File, error) {
 	}
 	file, err := os.CreateTemp(dir, "stdin-*")
 	if err != nil {
-		return client.File{}, err
+		return f, err
 	}
 	defer os.Remove(file.Name())
 	defer file.Close()
 	u.meter.say("copying standard input to %s first", file.Name())
 	if _, err := io.Copy(file, io.MultiReader(&first, in)); err != nil {
-		return client.File{}, fmt.Errorf("copying standard input: %w", err)
+		return f, fmt.Errorf("copying standard input: %w", err)
 	}
 	info, err := file.Stat()
 	if err != nil {
-		return client.File{}, err
+		return f, err
 	}
 	u.meter.expect(info.Size())
 	return u.put(ctx, it.name, file, info, nil)
 }
 
 // interruptible is a reader that ends with its context, also while it waits.
-// What it is then given may be written to later.
+// The buffer of its last read may be written to later.
 type interruptible struct {
 	ctx context.Context
 	r   io.Reader

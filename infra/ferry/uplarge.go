@@ -12,7 +12,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"ferry/shared/client"
@@ -23,7 +22,7 @@ type state struct {
 	path    string
 	Key     string `json:"key"`     // Idempotency-Key of its session
 	Session string `json:"session"` // empty until the service has answered
-	File    string `json:"file"`    // for who looks
+	File    string `json:"file"`    // for people who look
 }
 
 // cacheFolder makes a folder in the user's cache.
@@ -37,7 +36,7 @@ func cacheFolder(name string) (string, error) {
 }
 
 // readState finds what an earlier try to upload the same file, by the same
-// user, to the same place has left; or begins anew.
+// user, to the same place has left; otherwise it starts a new state.
 func (u *uploader) readState(path string, info fs.FileInfo) (*state, error) {
 	dir, err := cacheFolder("uploads")
 	if err != nil {
@@ -59,66 +58,62 @@ func (u *uploader) readState(path string, info fs.FileInfo) (*state, error) {
 		return s, nil
 	}
 	s.Key, s.Session, s.File = rand.Text(), "", path
-	return s, s.write()
+	return s, writePrivate(s.path, s)
 }
 
-func (s *state) write() error { return writePrivate(s.path, s) }
-
-// forgetOldStates removes those whose sessions have ended by now, and what a
-// killed upload of standard input has left.
-func forgetOldStates(now time.Time) {
-	for _, name := range []string{"uploads", "spool"} {
-		dir, err := cacheFolder(name)
-		if err != nil {
-			return
-		}
-		entries, _ := os.ReadDir(dir)
-		for _, e := range entries {
-			if info, err := e.Info(); err == nil && now.Sub(info.ModTime()) > 8*24*time.Hour {
-				_ = os.Remove(filepath.Join(dir, e.Name()))
-			}
-		}
-	}
-}
-
-// forgetSession removes the state of a session that was ended.
-func forgetSession(id string) {
-	dir, err := cacheFolder("uploads")
+// forget removes those files of a cache folder that goes selects.
+func forget(folder string, goes func(path string) bool) {
+	dir, err := cacheFolder(folder)
 	if err != nil {
 		return
 	}
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
-		path := filepath.Join(dir, e.Name())
-		text, err := os.ReadFile(path)
-		var s state
-		if err == nil && strings.HasSuffix(path, ".json") && json.Unmarshal(text, &s) == nil && s.Session == id {
+		if path := filepath.Join(dir, e.Name()); goes(path) {
 			_ = os.Remove(path)
 		}
 	}
 }
 
-// large uploads a file in parts, and goes on with what is there.
+// forgetOldStates removes those whose sessions have ended by now, and what a
+// killed upload of standard input has left.
+func forgetOldStates(now time.Time) {
+	for _, folder := range []string{"uploads", "spool"} {
+		forget(folder, func(path string) bool {
+			info, err := os.Lstat(path)
+			return err == nil && now.Sub(info.ModTime()) > 8*24*time.Hour
+		})
+	}
+}
+
+// forgetSession removes the state of a session that was ended.
+func forgetSession(id string) {
+	forget("uploads", func(path string) bool {
+		text, err := os.ReadFile(path)
+		var s state
+		return err == nil && json.Unmarshal(text, &s) == nil && s.Session == id
+	})
+}
+
+// large uploads a file in parts, and resumes what is there.
 func (u *uploader) large(ctx context.Context, name string, file *os.File, info fs.FileInfo) (client.File, error) {
 	s, err := u.readState(file.Name(), info)
 	if err != nil {
-		u.meter.say("the upload of %s could not be gone on with: %s", printable(name), explain(err))
-		s = nil
+		u.meter.say("the upload of %s cannot be resumed later: %s", printable(name), explain(err))
+		return u.put(ctx, name, file, info, nil)
 	}
 	f, err := u.put(ctx, name, file, info, s)
-	if s == nil {
-		return f, err
+	changed := errors.Is(err, client.ErrChanged)
+	if changed && s.Session != "" {
+		_ = u.client.Abort(ctx, s.Session) // nobody can resume it; else it ends with its time
 	}
-	if errors.Is(err, client.ErrChanged) && s.Session != "" {
-		_ = u.client.Abort(ctx, s.Session) // or it ends with its time: nobody can go on with it
-	}
-	if err == nil || errors.Is(err, client.ErrChanged) {
-		_ = os.Remove(s.path) // or it goes with its age
+	if err == nil || changed {
+		_ = os.Remove(s.path) // else it is removed when it is old
 	}
 	return f, err
 }
 
-// put uploads in parts; s is nil for what cannot be gone on with.
+// put uploads in parts; s is nil for what cannot be resumed.
 func (u *uploader) put(ctx context.Context, name string, file *os.File, info fs.FileInfo, s *state) (client.File, error) {
 	src := client.Source{Name: name, Type: kind(name), Length: info.Size(), Content: file, Check: func() error {
 		now, err := file.Stat()
@@ -135,18 +130,17 @@ func (u *uploader) put(ctx context.Context, name string, file *os.File, info fs.
 		src.SHA256 = hex.EncodeToString(sum.Sum(nil))
 	}
 	o := client.PutOptions{Delivery: u.delivery(), Connections: u.Connections, PartSize: u.PartSize, Progress: u.meter.add}
-	if s == nil {
-		return u.client.Put(ctx, src, o)
-	}
-	resumed := s.Session
-	o.Key, o.Session = s.Key, s.Session
-	o.Began = func(session client.Session) error {
-		if session.ID == resumed {
-			u.meter.say("going on with the upload of %s", printable(name))
-			return nil
+	if s != nil {
+		resumed := s.Session
+		o.Key, o.Session = s.Key, s.Session
+		o.Began = func(session client.Session) error {
+			if session.ID == resumed {
+				u.meter.say("resuming the upload of %s", printable(name))
+				return nil
+			}
+			s.Session = session.ID
+			return writePrivate(s.path, s)
 		}
-		s.Session = session.ID
-		return s.write()
 	}
 	return u.client.Put(ctx, src, o)
 }

@@ -47,7 +47,7 @@ func TestAnInterruptedUploadGoesOnOrIsAborted(t *testing.T) {
 	if r := h.run("", "uploads", "--json"); r.code != exitOK || !strings.Contains(r.out, `"name":"big.bin"`) {
 		t.Errorf("code %d: %s%s", r.code, r.out, r.err)
 	}
-	if r := h.run("", up...); r.code != exitOK || !strings.Contains(r.err, "going on with the upload of big.bin") || !strings.Contains(r.err, "(id 1)") {
+	if r := h.run("", up...); r.code != exitOK || !strings.Contains(r.err, "resuming the upload of big.bin") || !strings.Contains(r.err, "(id 1)") {
 		t.Errorf("code %d: %s", r.code, r.err)
 	}
 

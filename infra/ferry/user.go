@@ -4,11 +4,9 @@ import (
 	"bufio"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -32,29 +30,16 @@ type userCommands struct {
 	Remove  userRemove  `cmd:"" help:"Remove a user and all of the user's files for good."`
 }
 
-// accounts opens what the commands on users need.
-func (s store) accounts(ctx context.Context, o local.Options, ports ...boot.Port) (*endpoint.Ports, *users.Store, func() error, error) {
-	p, done, err := s.open(ctx, endpoint.Settings{}, o, append(ports, boot.Table)...)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	return p, users.NewStore(p.Table, p.Now), done, nil
-}
-
 func canonical(name string) (string, error) {
 	c, ok := users.Canonical(name)
 	if !ok {
-		return "", &coded{exitUsage, fmt.Errorf("%s cannot be a user's name: it has 1 to %d of the letters a to z, digits and . _ - @ +, and does not begin with a dot", quote(name), users.MaxName)}
+		quoted := fmt.Sprintf("%q", name)
+		if r := []rune(name); len(r) > users.MaxName { // enough of it to recognise it by
+			quoted = fmt.Sprintf("%q...", string(r[:users.MaxName/2]))
+		}
+		return "", usage("%s cannot be a user's name: it has 1 to %d of the letters a to z, digits and . _ - @ +, and does not begin with a dot", quoted, users.MaxName)
 	}
 	return c, nil
-}
-
-// quote shows enough of a text to recognise it by.
-func quote(text string) string {
-	if r := []rune(text); len(r) > users.MaxName {
-		return fmt.Sprintf("%q...", string(r[:users.MaxName/2]))
-	}
-	return fmt.Sprintf("%q", text)
 }
 
 // passwordFlags are those of commands that set a password.
@@ -70,25 +55,25 @@ func (f passwordFlags) state() users.State {
 	return users.FirstAccess
 }
 
-// password returns the password to set, and whether it must be shown.
-func (f passwordFlags) password(user string, in io.Reader) (password string, show bool, err error) {
+// password returns the password to set: a new one, or that of standard input.
+func (f passwordFlags) password(ctx context.Context, out console, user string) (string, error) {
 	if !f.PasswordStdin {
-		password, err = temporaryPassword(rand.Reader)
-		return password, true, err
+		return temporaryPassword(), nil
 	}
-	line, err := bufio.NewReader(io.LimitReader(in, 4096)).ReadString('\n')
-	if err != nil && err != io.EOF {
-		return "", false, fmt.Errorf("reading the password: %w", err)
+	password, err := readLine(ctx, out.In)
+	if err != nil {
+		return "", err
 	}
-	password = strings.TrimRight(line, "\r\n")
 	if err := accounts.CheckPassword(password, user); err != nil {
-		return "", false, &coded{exitUsage, err}
+		return "", &coded{exitUsage, err}
 	}
-	return password, false, nil
+	return password, nil
 }
 
-func (f passwordFlags) report(out console, user, password string, show bool) {
-	if show {
+// report tells what was done, and the password that was made.
+func (f passwordFlags) report(out console, done, user, password string) {
+	fmt.Fprintf(out.Err, "user %s %s\n", user, done)
+	if !f.PasswordStdin {
 		kind := "temporary password"
 		if f.Active {
 			kind = "password"
@@ -96,7 +81,7 @@ func (f passwordFlags) report(out console, user, password string, show bool) {
 		fmt.Fprintf(out.Out, "%s: %s\n", kind, password)
 	}
 	if !f.Active {
-		fmt.Fprintf(out.Err, "%s is in first access: ferry passwd --first, or POST /auth/first, with this password leads to one of the user's own.\n", user)
+		fmt.Fprintf(out.Err, "%s is in first access: with this password, ferry passwd --first or POST /auth/first lets the user choose another.\n", user)
 	}
 }
 
@@ -113,56 +98,49 @@ type userAdd struct {
 	BackupDays  int64  `placeholder:"DAYS" help:"Days that files stay in the backup area, instead of the service's."`
 }
 
-func (c userAdd) Run(ctx context.Context, out console) (err error) {
+func (c userAdd) Run(ctx context.Context, out console) error {
 	u, err := c.user()
 	if err != nil {
 		return err
 	}
-	password, show, err := c.password(u.Name, out.In)
+	password, err := c.password(ctx, out, u.Name)
 	if err != nil {
 		return err
 	}
-	p, store, done, err := c.accounts(ctx, local.Options{}) // the first user may come before the first start
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, done()) }()
-	if u.Password, err = p.Hasher.Hash(ctx, password); err != nil {
-		return err
-	}
-	if err := store.Add(ctx, u); err != nil {
-		return err
-	}
-	fmt.Fprintf(out.Err, "user %s was created\n", u.Name)
-	c.report(out, u.Name, password, show)
-	return nil
+	// The first user may come before the first start.
+	return c.open(ctx, endpoint.Settings{}, local.Options{}, func(p *endpoint.Ports) error {
+		if err := addUser(ctx, p, u, password); err != nil {
+			return err
+		}
+		c.report(out, "was created", u.Name, password)
+		return nil
+	}, boot.Table)
 }
 
 // user checks the flags.
-func (c userAdd) user() (users.User, error) {
-	name, err := canonical(c.Name)
-	if err != nil {
-		return users.User{}, err
-	}
-	u := users.User{
-		Name: name, Email: c.Email, Lang: strings.ToLower(c.Lang), State: c.state(),
+func (c userAdd) user() (u users.User, err error) {
+	u = users.User{
+		Email: c.Email, Lang: strings.ToLower(c.Lang), State: c.state(),
 		Quota: c.Quota, KeepDays: c.KeepDays, BackupDays: c.BackupDays,
+	}
+	if u.Name, err = canonical(c.Name); err != nil {
+		return u, err
 	}
 	if c.Email != "" {
 		if err := contact.Address(c.Email); err != nil {
-			return u, &coded{exitUsage, fmt.Errorf("--email is %w", err)}
+			return u, usage("--email is %w", err)
 		}
 	}
 	if c.Phone != "" {
 		if u.Phone, err = contact.Mobile(c.Phone, c.PhoneRegion); err != nil {
-			return u, &coded{exitUsage, fmt.Errorf("--phone is %w", err)}
+			return u, usage("--phone is %w", err)
 		}
 	}
-	if u.Lang != "" && !slices.Contains(endpoint.Languages(), u.Lang) {
-		return u, &coded{exitUsage, fmt.Errorf("--lang is one of %s", strings.Join(endpoint.Languages(), ", "))}
-	}
-	if c.Quota < 0 || c.KeepDays < 0 || c.BackupDays < 0 {
-		return u, &coded{exitUsage, errors.New("--quota, --keep-days and --backup-days are not negative")}
+	switch {
+	case u.Lang != "" && !slices.Contains(endpoint.Languages(), u.Lang):
+		return u, usage("--lang is one of %s", strings.Join(endpoint.Languages(), ", "))
+	case c.Quota < 0 || c.KeepDays < 0 || c.BackupDays < 0:
+		return u, usage("--quota, --keep-days and --backup-days are not negative")
 	}
 	return u, nil
 }
@@ -172,32 +150,26 @@ type userList struct {
 	JSON bool `name:"json" help:"Print a JSON array."`
 }
 
-func (c userList) Run(ctx context.Context, out console) (err error) {
-	_, store, done, err := c.accounts(ctx, local.Options{Existing: true})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, done()) }()
-	all := []account{}
-	err = store.List(ctx, func(u users.User) error {
-		all = append(all, show(u))
-		return nil
+func (c userList) Run(ctx context.Context, out console) error {
+	return c.use(ctx, func(p *endpoint.Ports) error {
+		all := []account{}
+		err := users.NewStore(p.Table, p.Now).List(ctx, func(u users.User) error {
+			all = append(all, show(u))
+			return nil
+		})
+		if err != nil || c.JSON {
+			return report(out, err == nil, all, err)
+		}
+		w := tabwriter.NewWriter(out.Out, 0, 4, 2, ' ', 0)
+		fmt.Fprintln(w, "NAME\tSTATE\tE-MAIL\tPHONE\tLANG\tCREATED")
+		for _, a := range all {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", a.Name, a.State, a.Email, a.Phone, a.Lang, a.Created.Format(time.DateOnly))
+		}
+		return w.Flush()
 	})
-	if err != nil {
-		return err
-	}
-	if c.JSON {
-		return printJSON(out, all)
-	}
-	w := tabwriter.NewWriter(out.Out, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "NAME\tSTATE\tE-MAIL\tPHONE\tLANG\tCREATED")
-	for _, a := range all {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", a.Name, a.State, a.Email, a.Phone, a.Lang, a.Created.Format(time.DateOnly))
-	}
-	return w.Flush()
 }
 
-// account is what an operator sees of a user.
+// account is what an operator sees about a user.
 type account struct {
 	Name       string      `json:"name"`
 	State      users.State `json:"state"`
@@ -214,16 +186,9 @@ type account struct {
 
 func show(u users.User) account {
 	return account{
-		Name: u.Name, State: u.State, Email: u.Email, Phone: u.Phone, Lang: u.Lang, Quota: u.Quota, Used: u.Used,
-		KeepDays: u.KeepDays, BackupDays: u.BackupDays, LastFile: u.LastFile, Created: time.Unix(u.Created, 0).UTC(),
+		u.Name, u.State, u.Email, u.Phone, u.Lang, u.Quota, u.Used,
+		u.KeepDays, u.BackupDays, u.LastFile, time.Unix(u.Created, 0).UTC(),
 	}
-}
-
-func printJSON(out console, v any) error {
-	enc := json.NewEncoder(out.Out)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
 }
 
 // named is a command on one user.
@@ -232,25 +197,27 @@ type named struct {
 	Name string `arg:"" help:"The user's name."`
 }
 
-// on runs f on the user, with its errors naming the user.
-func (c named) on(ctx context.Context, f func(*endpoint.Ports, *users.Store, users.User) error, ports ...boot.Port) (err error) {
+// on runs f on the user, with its errors naming the user, and prints what f did.
+func (c named) on(ctx context.Context, out console, f func(*endpoint.Ports, *users.Store, users.User) (done string, err error), ports ...boot.Port) error {
 	name, err := canonical(c.Name)
 	if err != nil {
 		return err
 	}
-	p, store, done, err := c.accounts(ctx, local.Options{Existing: true}, ports...)
-	if err != nil {
+	return c.use(ctx, func(p *endpoint.Ports) error {
+		store := users.NewStore(p.Table, p.Now)
+		u, err := store.Get(ctx, name)
+		done := ""
+		if err == nil {
+			done, err = f(p, store, u)
+		}
+		switch {
+		case errors.Is(err, users.ErrUnknown):
+			return fmt.Errorf("%w: %s", err, name)
+		case err == nil && done != "":
+			fmt.Fprintf(out.Err, "user %s %s\n", name, done)
+		}
 		return err
-	}
-	defer func() { err = errors.Join(err, done()) }()
-	u, err := store.Get(ctx, name)
-	if err == nil {
-		err = f(p, store, u)
-	}
-	if errors.Is(err, users.ErrUnknown) {
-		return fmt.Errorf("%w: %s", err, name)
-	}
-	return err
+	}, ports...)
 }
 
 type userShow struct {
@@ -259,10 +226,10 @@ type userShow struct {
 }
 
 func (c userShow) Run(ctx context.Context, out console) error {
-	return c.on(ctx, func(_ *endpoint.Ports, _ *users.Store, u users.User) error {
+	return c.on(ctx, out, func(_ *endpoint.Ports, _ *users.Store, u users.User) (string, error) {
 		a := show(u)
 		if c.JSON {
-			return printJSON(out, a)
+			return "", printJSON(out, a)
 		}
 		w := tabwriter.NewWriter(out.Out, 0, 4, 2, ' ', 0)
 		fmt.Fprintf(w, "name\t%s\nstate\t%s\ne-mail\t%s\nphone\t%s\nlanguage\t%s\n", a.Name, a.State, a.Email, a.Phone, a.Lang)
@@ -276,36 +243,27 @@ func (c userShow) Run(ctx context.Context, out console) error {
 			fmt.Fprintf(w, "keeps backups for\t%d days\n", a.BackupDays)
 		}
 		fmt.Fprintf(w, "last file id\t%d\ncreated\t%s\n", a.LastFile, a.Created.Format(time.DateTime))
-		return w.Flush()
+		return "", w.Flush()
 	})
 }
 
 type userDisable struct{ named }
 
 func (c userDisable) Run(ctx context.Context, out console) error {
-	return c.on(ctx, func(_ *endpoint.Ports, s *users.Store, u users.User) error {
-		if err := s.Disable(ctx, u.Name); err != nil {
-			return err
-		}
-		fmt.Fprintf(out.Err, "user %s is disabled; all bearers have ended\n", u.Name)
-		return nil
+	return c.on(ctx, out, func(_ *endpoint.Ports, s *users.Store, u users.User) (string, error) {
+		return "is disabled; all bearers have ended", s.Disable(ctx, u.Name)
 	})
 }
 
 type userEnable struct{ named }
 
 func (c userEnable) Run(ctx context.Context, out console) error {
-	return c.on(ctx, func(_ *endpoint.Ports, s *users.Store, u users.User) error {
+	return c.on(ctx, out, func(_ *endpoint.Ports, s *users.Store, u users.User) (string, error) {
 		if u.State != users.Disabled {
-			fmt.Fprintf(out.Err, "user %s is not disabled\n", u.Name)
-			return nil
+			return "is not disabled", nil
 		}
 		state, err := s.Enable(ctx, u.Name)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(out.Err, "user %s is enabled, in state %s\n", u.Name, state)
-		return nil
+		return fmt.Sprintf("is enabled, in state %s", state), err
 	})
 }
 
@@ -315,24 +273,23 @@ type userReset struct {
 }
 
 func (c userReset) Run(ctx context.Context, out console) error {
-	return c.on(ctx, func(p *endpoint.Ports, s *users.Store, u users.User) error {
+	return c.on(ctx, out, func(p *endpoint.Ports, s *users.Store, u users.User) (string, error) {
 		if u.State == users.Disabled {
-			return &coded{exitUsage, fmt.Errorf("user %s is disabled; enable it first", u.Name)}
+			return "", usage("user %s is disabled; enable it first", u.Name)
 		}
-		password, show, err := c.password(u.Name, out.In)
+		password, err := c.password(ctx, out, u.Name)
 		if err != nil {
-			return err
+			return "", err
 		}
 		hash, err := p.Hasher.Hash(ctx, password)
 		if err != nil {
-			return err
+			return "", err
 		}
 		if err := s.SetPassword(ctx, u.Name, hash, c.state()); err != nil {
-			return err
+			return "", err
 		}
-		fmt.Fprintf(out.Err, "user %s has a new password; all bearers have ended\n", u.Name)
-		c.report(out, u.Name, password, show)
-		return nil
+		c.report(out, "has a new password; all bearers have ended", u.Name, password)
+		return "", nil
 	})
 }
 
@@ -342,41 +299,62 @@ type userRemove struct {
 }
 
 func (c userRemove) Run(ctx context.Context, out console) error {
-	return c.on(ctx, func(p *endpoint.Ports, s *users.Store, u users.User) error {
+	return c.on(ctx, out, func(p *endpoint.Ports, s *users.Store, u users.User) (string, error) {
 		if !c.Yes && !confirmed(out, u.Name) {
-			return &coded{exitUsage, errors.New("nothing was removed; type the name, or use --yes")}
+			return "", usage("nothing was removed; type the name, or use --yes")
 		}
-		// Disabled first, so that no file comes in behind the removal.
+		// Disabled first, so that no file arrives during the removal.
 		if err := s.Disable(ctx, u.Name); err != nil {
-			return err
+			return "", err
 		}
 		removed, err := p.Files().RemoveAll(ctx, u.Name)
 		if err != nil {
-			return fmt.Errorf("%d files were removed, then: %w", removed, err)
+			return "", fmt.Errorf("%d files were removed, then: %w", removed, err)
 		}
-		if err := s.Remove(ctx, u.Name); err != nil {
-			return err
-		}
-		fmt.Fprintf(out.Err, "user %s and %d files were removed\n", u.Name, removed)
-		return nil
+		return fmt.Sprintf("and %d files were removed", removed), s.Remove(ctx, u.Name)
 	}, boot.Blobs, boot.LinkKey)
 }
 
 func confirmed(out console, name string) bool {
 	fmt.Fprintf(out.Err, "This removes %s and all of the user's files for good. Type the name to go on: ", name)
 	line, _ := bufio.NewReader(io.LimitReader(out.In, 1024)).ReadString('\n')
-	if !echoes(out.In) || !strings.HasSuffix(line, "\n") {
-		fmt.Fprintln(out.Err) // nobody's return key ended the line of the question
+	if !isTerminal(out.In) || !strings.HasSuffix(line, "\n") {
+		fmt.Fprintln(out.Err) // nobody's typing has ended the line of the question
 	}
 	return strings.TrimSpace(line) == name
 }
 
-// echoes reports whether what is read was typed, and so is to be seen.
-func echoes(in io.Reader) bool {
-	f, ok := in.(*os.File)
-	if !ok {
-		return false
+// demoUser makes the user and returns the password, "" if there are users
+// already.
+func demoUser(ctx context.Context, p *endpoint.Ports) (string, error) {
+	errFound := errors.New("found")
+	err := users.NewStore(p.Table, p.Now).List(ctx, func(users.User) error { return errFound })
+	if errors.Is(err, errFound) {
+		return "", nil
 	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	if err != nil {
+		return "", err
+	}
+	password := temporaryPassword()
+	demo := users.User{Name: "demo", Email: "demo@example.com", Lang: "en", State: users.Active}
+	return password, addUser(ctx, p, demo, password)
+}
+
+func addUser(ctx context.Context, p *endpoint.Ports, u users.User, password string) (err error) {
+	if u.Password, err = p.Hasher.Hash(ctx, password); err != nil {
+		return err
+	}
+	return users.NewStore(p.Table, p.Now).Add(ctx, u)
+}
+
+// temporaryPassword has almost 80 random bits, in letters and digits that are
+// hard to mistake for one another.
+func temporaryPassword() string {
+	const letters = "abcdefghjkmnpqrstuvwxyz23456789"
+	b := make([]byte, 16)
+	_, _ = rand.Read(b) // never fails
+	for i := range b {
+		b[i] = letters[int(b[i])%len(letters)]
+	}
+	return string(b)
 }
