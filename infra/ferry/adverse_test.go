@@ -17,7 +17,7 @@ import (
 	"ferry/shared/client"
 )
 
-func TestALoginThatOthersCouldReadIsClosedToThem(t *testing.T) {
+func TestSavedLoginIsMadeUnreadableForOthers(t *testing.T) {
 	t.Parallel()
 	_, h := annsService(t)
 	path := filepath.Join(h.dir, "config", "ferry", "login.json")
@@ -33,7 +33,7 @@ func TestALoginThatOthersCouldReadIsClosedToThem(t *testing.T) {
 }
 
 // Containers and cron jobs often have no home, or one that cannot be written to.
-func TestCommandsDoWithoutAHome(t *testing.T) {
+func TestCommandsWorkWithoutAHome(t *testing.T) {
 	t.Parallel()
 	s, h := annsService(t)
 	h.write("small", []byte("small"))
@@ -65,7 +65,7 @@ func TestCommandsDoWithoutAHome(t *testing.T) {
 	}
 }
 
-func TestWhatWaitsForInputEndsByCtrlC(t *testing.T) {
+func TestCtrlCEndsAWaitForInput(t *testing.T) {
 	t.Parallel()
 	_, h := annsService(t)
 	for _, k := range []struct{ args, input, says string }{
@@ -98,7 +98,7 @@ func TestWhatWaitsForInputEndsByCtrlC(t *testing.T) {
 	}
 }
 
-func TestATerminalShowsWhatIsTypedAgainAfterCtrlCAtAPassword(t *testing.T) {
+func TestTerminalEchoesAgainAfterCtrlCAtAPassword(t *testing.T) {
 	t.Parallel()
 	s, h := annsService(t)
 	ours, theirs := terminal(t)
@@ -153,8 +153,8 @@ func shown(t *testing.T, f *os.File) bool {
 	return state.Lflag&unix.ECHO != 0
 }
 
-// Nobody can go on with what was sent of a file that is another one now.
-func TestAFileThatChangesLeavesNoSession(t *testing.T) {
+// Nobody can resume the upload of a file that is another one by now.
+func TestChangedFileLeavesNoSession(t *testing.T) {
 	s, h := annsService(t)
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(h.dir, "cache"))
 	h.write("large", make([]byte, client.SmallFile+1))
@@ -186,7 +186,7 @@ func TestAFileThatChangesLeavesNoSession(t *testing.T) {
 	}
 }
 
-func TestWhatIsTypedWrongIsJSONAllTheSame(t *testing.T) {
+func TestUsageErrorsAreInTheJSONToo(t *testing.T) {
 	t.Parallel()
 	_, h := annsService(t)
 	h.write("a.txt", []byte("a"))

@@ -15,9 +15,9 @@ import (
 	"ferry/shared/service/servicetest"
 )
 
-// TestABackupOfARunningServiceIsWhole backs up while files come, go to the
+// TestBackupOfARunningServiceIsComplete backs up while files come, go to the
 // backup area and come back, and serves the restored copy.
-func TestABackupOfARunningServiceIsWhole(t *testing.T) {
+func TestBackupOfARunningServiceIsComplete(t *testing.T) {
 	t.Parallel()
 	dir, copied := t.TempDir(), filepath.Join(t.TempDir(), "copy")
 	s := serve(t, dir)
@@ -116,7 +116,7 @@ func wantDownloads(t *testing.T, s *server, password string) {
 	s.stop(t)
 }
 
-func TestABackupTellsWhatIsDamaged(t *testing.T) {
+func TestBackupReportsDamagedFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := serve(t, dir)
@@ -144,7 +144,7 @@ func TestABackupTellsWhatIsDamaged(t *testing.T) {
 	}
 }
 
-func TestABackupAddsToAnEarlierOne(t *testing.T) {
+func TestBackupAddsToAnEarlierOne(t *testing.T) {
 	t.Parallel()
 	dir, copied := t.TempDir(), filepath.Join(t.TempDir(), "copy")
 	s := serve(t, dir)
@@ -162,7 +162,7 @@ func TestABackupAddsToAnEarlierOne(t *testing.T) {
 	}
 }
 
-func TestWhereNoBackupOrRestoreCanBe(t *testing.T) {
+func TestBackupAndRestoreRefuseWrongDirectories(t *testing.T) {
 	t.Parallel()
 	dir, copied := t.TempDir(), filepath.Join(t.TempDir(), "copy")
 	if r := runFerry(t, dir, "", "user", "add", "anna"); r.code != exitOK {

@@ -154,7 +154,7 @@ func TestPeopleUseTheServiceByCommands(t *testing.T) {
 	}
 }
 
-func TestALinkIsEnoughToDownload(t *testing.T) {
+func TestDownloadNeedsOnlyTheLink(t *testing.T) {
 	t.Parallel()
 	_, h := annsService(t)
 	h.write("fête.txt", []byte("content"))
@@ -178,7 +178,7 @@ func TestALinkIsEnoughToDownload(t *testing.T) {
 	}
 }
 
-func TestTheLoginIsForItsOwnerAndItsServiceAlone(t *testing.T) {
+func TestLoginIsOnlyForItsOwnerAndItsService(t *testing.T) {
 	t.Parallel()
 	s, h := annsService(t)
 	dir := filepath.Join(h.dir, "config", "ferry")
@@ -211,7 +211,7 @@ func TestTheLoginIsForItsOwnerAndItsServiceAlone(t *testing.T) {
 	}
 }
 
-func TestLoginsThatFailHaveTheirCode(t *testing.T) {
+func TestFailedLoginsHaveTheirExitCodes(t *testing.T) {
 	t.Parallel()
 	s := servicetest.New(t)
 	s.AddUser("ann", annsPassword)
@@ -243,7 +243,7 @@ func TestLoginsThatFailHaveTheirCode(t *testing.T) {
 	said.compare(t, "logins.txt", s.Root, "ROOT")
 }
 
-func TestAPasswordIsChangedByCommand(t *testing.T) {
+func TestPasswdChangesThePassword(t *testing.T) {
 	t.Parallel()
 	s, h := annsService(t)
 	s.AddUser("new", "temporary password", func(u *users.User) { u.State = users.FirstAccess })
@@ -288,7 +288,7 @@ func TestAPasswordIsChangedByCommand(t *testing.T) {
 	s.Login("ann", "my other password")
 }
 
-func TestTheShellsCompletionIsThatOfTheCommands(t *testing.T) {
+func TestShellCompletionKnowsTheCommands(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
 	script := h.run("", "completion", "bash").out

@@ -23,10 +23,10 @@ type answered struct {
 	link    string
 }
 
-// TestNothingAnsweredIsLostByAKill kills the server in the middle of uploads,
+// TestKillLosesNoConfirmedUpload kills the server in the middle of uploads,
 // starts it again on the same data, and looks for every upload that was
 // answered; then the sweeper must leave nothing but them.
-func TestNothingAnsweredIsLostByAKill(t *testing.T) {
+func TestKillLosesNoConfirmedUpload(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	first := serve(t, dir)

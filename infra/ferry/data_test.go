@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestOnlyWhatBeginsMakesData(t *testing.T) {
+func TestOnlyServeAndUserAddCreateData(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -38,7 +38,7 @@ func TestOnlyWhatBeginsMakesData(t *testing.T) {
 	}
 }
 
-func TestADirectoryThatCannotBeIsAWrongSetting(t *testing.T) {
+func TestImpossibleDataDirectoryIsAWrongSetting(t *testing.T) {
 	t.Parallel()
 	for _, dir := range []string{"/proc/ferry", "/dev/null", "/dev/null/ferry"} {
 		for _, args := range [][]string{{"serve", "--addr", "127.0.0.1:0"}, {"user", "add", "anna"}} {
@@ -47,7 +47,7 @@ func TestADirectoryThatCannotBeIsAWrongSetting(t *testing.T) {
 	}
 }
 
-func TestADamagedLinkKeyIsDamage(t *testing.T) {
+func TestDamagedLinkKeyIsReportedAsDamage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	key := filepath.Join(dir, "link.key")
@@ -68,7 +68,7 @@ func TestADamagedLinkKeyIsDamage(t *testing.T) {
 	}
 }
 
-func TestALostLinkKeyIsToldOnce(t *testing.T) {
+func TestLostLinkKeyIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	key := filepath.Join(dir, "link.key")
@@ -87,7 +87,7 @@ func TestALostLinkKeyIsToldOnce(t *testing.T) {
 	}
 }
 
-func TestADamagedTableIsSaidOnce(t *testing.T) {
+func TestDamagedTableIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "table.sqlite"), bytes.Repeat([]byte("garbage "), 1000), 0o600); err != nil {

@@ -140,8 +140,8 @@ func TestOperatorsManageUsers(t *testing.T) {
 		{"a disabled one cannot be reset", "user reset bob", "", exitUsage, "", "enable it first"},
 		{"a user is enabled in the state of before", "user enable bob", "", exitOK, "", "in state active"},
 		{"a password is reset", "user reset bob", "", exitOK, "temporary password: ", "all bearers have ended"},
-		{"a removal asks", "user remove bob", "no\n", exitUsage, "", "Type the name to go on: \nferry: nothing was removed"},
-		{"a removal goes on when confirmed", "user remove bob", "bob\n", exitOK, "", "user bob and 0 files were removed"},
+		{"a removal asks", "user remove bob", "no\n", exitUsage, "", "Type the name to continue: \nferry: nothing was removed"},
+		{"a confirmed removal is done", "user remove bob", "bob\n", exitOK, "", "user bob and 0 files were removed"},
 		{"a removed one is gone", "user show bob", "", exitUnknown, "", "no such user"},
 		{"an unknown command is explained", "usr", "", exitUsage, "", "Try ferry --help"},
 		{"an empty inbox says how to fill it", "inbox", "", exitOK, "Nothing was sent yet", ""},
@@ -166,7 +166,7 @@ func wantSentence(t *testing.T, r result, code int, contains string) {
 	}
 }
 
-func TestWhatPreventsServingIsSaidInOneSentence(t *testing.T) {
+func TestServeSaysInOneSentenceWhyItCannotStart(t *testing.T) {
 	t.Parallel()
 	t.Run("an address in use", func(t *testing.T) {
 		t.Parallel()
@@ -222,7 +222,7 @@ func TestWhatPreventsServingIsSaidInOneSentence(t *testing.T) {
 	})
 }
 
-func TestTheNumberOfUploadsCanBeSet(t *testing.T) {
+func TestNumberOfUploadsCanBeSet(t *testing.T) {
 	t.Parallel()
 	if r := runFerry(t, t.TempDir(), "", "serve", "--max-uploads=-1"); r.code != exitUsage {
 		t.Errorf("code %d: %s", r.code, r.err)
@@ -254,7 +254,7 @@ func TestTheNumberOfUploadsCanBeSet(t *testing.T) {
 	}
 }
 
-func TestAFullDiskIsSaidInOneSentence(t *testing.T) {
+func TestFullDiskIsReportedInOneSentence(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=4m"); err != nil {
@@ -310,7 +310,7 @@ func fill(t *testing.T, path string) {
 	}
 }
 
-func TestTheServerStopsCleanly(t *testing.T) {
+func TestServerStopsCleanly(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := serve(t, dir)

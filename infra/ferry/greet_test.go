@@ -10,7 +10,7 @@ import (
 )
 
 // The line of the greeting is given to a shell as it stands.
-func TestTheGreetingSaysACommandThatWorks(t *testing.T) {
+func TestCommandInTheGreetingWorks(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("sh is not installed")
@@ -28,7 +28,7 @@ func TestTheGreetingSaysACommandThatWorks(t *testing.T) {
 	}
 }
 
-func TestAStartTellsWhatAProxyNeeds(t *testing.T) {
+func TestServeWarnsAboutMissingProxySettings(t *testing.T) {
 	t.Parallel()
 	const url, warning = "--public-url=https://files.example.com/v1", "FERRY_TRUST_PROXY"
 	for want, args := range map[bool][][]string{

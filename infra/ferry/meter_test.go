@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestProgressIsToldInFewWords(t *testing.T) {
+func TestProgressFitsOnOneLine(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(0, 0)
 	var out bytes.Buffer

@@ -82,7 +82,7 @@ func outboxOf(t *testing.T, dir string, args ...string) (all []notification) {
 	return all
 }
 
-func TestAnOperatorCancelsAndRetriesBesideARunningServer(t *testing.T) {
+func TestOperatorCancelsAndRetriesBesideARunningServer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -269,7 +269,7 @@ func testOutbox(t *testing.T, db table.Table, run func(args ...string) result) {
 	}
 }
 
-func TestTheOutboxOfThisMachine(t *testing.T) {
+func TestOutboxOfThisMachine(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if r := runFerry(t, dir, "", "user", "add", "demo"); r.code != exitOK {
@@ -283,7 +283,7 @@ func TestTheOutboxOfThisMachine(t *testing.T) {
 	testOutbox(t, db, func(args ...string) result { return runFerry(t, dir, "", args...) })
 }
 
-func TestTheOutboxOfAStack(t *testing.T) {
+func TestOutboxOfAStack(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("FERRY_TEST_AWS") == "" {
 		t.Skip("needs stand-ins for AWS: go run ./infra/awslocal -- go test ./infra/ferry")

@@ -19,9 +19,9 @@ import (
 // when it is killed, and no more.
 const inFlight = 4
 
-// TestAKilledServerSendsNothingTwiceButWhatItWasSending kills the server again
+// TestKilledServerSendsTwiceOnlyWhatWasInFlight kills the server again
 // and again while it empties its outbox.
-func TestAKilledServerSendsNothingTwiceButWhatItWasSending(t *testing.T) {
+func TestKilledServerSendsTwiceOnlyWhatWasInFlight(t *testing.T) {
 	t.Parallel()
 	const total, kills = 300, 5
 	dir := t.TempDir()

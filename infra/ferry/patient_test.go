@@ -71,7 +71,7 @@ func ask(t *testing.T, addr, path string) *net.TCPConn {
 	return tcp
 }
 
-func TestAClientThatTakesNothingIsLeft(t *testing.T) {
+func TestConnectionOfAStuckClientIsClosed(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/file", "/memory"} {
 		t.Run(path, func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestAClientThatTakesNothingIsLeft(t *testing.T) {
 	}
 }
 
-func TestASlowClientGetsAll(t *testing.T) {
+func TestSlowClientGetsEverything(t *testing.T) {
 	t.Parallel()
 	content := make([]byte, 4<<20)
 	random := rand.New(rand.NewPCG(1, 2))

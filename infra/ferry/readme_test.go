@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestTheLinesOfTheREADMEWork starts the service as the README says and runs
+// TestCommandsInTheREADMEWork starts the service as the README says and runs
 // the README's own blocks of curl lines, one shell for all of them.
-func TestTheLinesOfTheREADMEWork(t *testing.T) {
+func TestCommandsInTheREADMEWork(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"bash", "curl"} {
 		if _, err := exec.LookPath(tool); err != nil {

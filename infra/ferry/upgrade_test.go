@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// TestDataOfAnEarlierReleaseGoOn opens data that were written before upload
+// TestDataOfAnEarlierReleaseStillWork opens data that were written before upload
 // sessions, recipients' links and events were there: the user ann, two files
 // with links that were sent, one in the backup area, and a mail that still waits.
 // Of each layout that was released, testdata/ keeps such data for ever.
-func TestDataOfAnEarlierReleaseGoOn(t *testing.T) {
+func TestDataOfAnEarlierReleaseStillWork(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	unpack(t, "testdata/layout-2026-11.tar.gz", dir)

@@ -14,9 +14,9 @@ import (
 	"ferry/infra/bench/gate"
 )
 
-// TestAKilledUploadGoesOn kills client and server again and again, with no
+// TestKilledUploadIsResumed kills client and server again and again, with no
 // chance to clean up.
-func TestAKilledUploadGoesOn(t *testing.T) {
+func TestKilledUploadIsResumed(t *testing.T) {
 	t.Parallel()
 	const (
 		size, part  = 96 << 20, 5 << 20
@@ -57,7 +57,7 @@ func TestAKilledUploadGoesOn(t *testing.T) {
 			_ = s.Process.Kill()
 			_ = s.Wait()
 			s = serveAgain()
-			done = cmd.Wait() == nil // it has gone on by itself
+			done = cmd.Wait() == nil // it has recovered by itself
 			continue
 		}
 		_ = cmd.Process.Kill()

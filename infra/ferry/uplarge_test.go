@@ -36,7 +36,7 @@ func (h *home) interrupted(args ...string) result {
 	return result{out.String(), errs.String(), cmd.ProcessState.ExitCode()}
 }
 
-func TestAnInterruptedUploadGoesOnOrIsAborted(t *testing.T) {
+func TestInterruptedUploadIsResumedOrAborted(t *testing.T) {
 	t.Parallel()
 	_, h := annsService(t)
 	h.write("big.bin", bytes.Repeat([]byte("0123456789abcdef"), 4<<20)) // 64 MiB
@@ -69,7 +69,7 @@ func TestAnInterruptedUploadGoesOnOrIsAborted(t *testing.T) {
 	}
 }
 
-func TestALongStandardInputGoesUp(t *testing.T) {
+func TestLongStandardInputIsUploaded(t *testing.T) {
 	t.Parallel()
 	_, h := annsService(t)
 	content := strings.Repeat("0123456789abcdef", 400_000) // 6.4 MB
@@ -84,7 +84,7 @@ func TestALongStandardInputGoesUp(t *testing.T) {
 	}
 }
 
-func TestTheSHA256OfALargeFileIsKeptIfWanted(t *testing.T) {
+func TestSHA256OfALargeFileIsKeptOnRequest(t *testing.T) {
 	t.Parallel()
 	_, h := annsService(t)
 	h.write("big", bytes.Repeat([]byte("x"), 5<<20))

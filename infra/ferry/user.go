@@ -316,7 +316,7 @@ func (c userRemove) Run(ctx context.Context, out console) error {
 }
 
 func confirmed(out console, name string) bool {
-	fmt.Fprintf(out.Err, "This removes %s and all of the user's files for good. Type the name to go on: ", name)
+	fmt.Fprintf(out.Err, "This removes %s and all of the user's files for good. Type the name to continue: ", name)
 	line, _ := bufio.NewReader(io.LimitReader(out.In, 1024)).ReadString('\n')
 	if !isTerminal(out.In) || !strings.HasSuffix(line, "\n") {
 		fmt.Fprintln(out.Err) // nobody's typing has ended the line of the question

@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// TestTheReceiverInTheREADMEGetsWhatHappened compiles the program, lets things
+// TestReceiverInTheREADMEGetsAllEvents compiles the program, lets things
 // happen while it does not run, to a server that is killed and by commands, and
 // then starts it.
-func TestTheReceiverInTheREADMEGetsWhatHappened(t *testing.T) {
+func TestReceiverInTheREADMEGetsAllEvents(t *testing.T) {
 	t.Parallel()
 	addr := freeAddress(t)
 	program := buildReceiver(t, addr)
@@ -130,7 +130,7 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-func TestWebhooksThatMakeNoSenseAreRefusedInOneSentence(t *testing.T) {
+func TestInvalidWebhooksAreRefusedInOneSentence(t *testing.T) {
 	t.Parallel()
 	cases := [][]string{
 		{"a webhook is not an address", "--webhook", "example.com/S3CR3T"},

@@ -10,9 +10,9 @@ import (
 	"ferry/shared/client"
 )
 
-// TestACompletionThatMakesProgressIsNotGivenUp has a service that compares a
+// TestCompletionThatMakesProgressIsRetried has a service that compares a
 // large file's SHA-256 over many requests, and one that only says it is busy.
-func TestACompletionThatMakesProgressIsNotGivenUp(t *testing.T) {
+func TestCompletionThatMakesProgressIsRetried(t *testing.T) {
 	t.Parallel()
 	for what, test := range map[string]struct {
 		says func(n int) string

@@ -22,7 +22,7 @@ import (
 	"ferry/shared/crc64"
 )
 
-func TestADownloadComesThroughCutConnections(t *testing.T) {
+func TestDownloadSurvivesCutConnections(t *testing.T) {
 	t.Parallel()
 	s, up := start(t)
 	content := bytesOf(1, 3<<20)
@@ -53,7 +53,7 @@ func TestADownloadComesThroughCutConnections(t *testing.T) {
 	}
 }
 
-func TestADownloadGoesOnWhereAnotherEnded(t *testing.T) {
+func TestDownloadResumesWhereAnEarlierOneEnded(t *testing.T) {
 	t.Parallel()
 	s, up := start(t)
 	content := bytesOf(2, 3<<20)
@@ -82,7 +82,7 @@ func TestADownloadGoesOnWhereAnotherEnded(t *testing.T) {
 	}
 }
 
-func TestAnotherFilesPartIsNotGoneOnWith(t *testing.T) {
+func TestPartOfAnotherFileIsNotResumed(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
 	dir := t.TempDir()
@@ -202,7 +202,7 @@ func newStore(t *testing.T, content []byte) *store {
 	return s
 }
 
-func TestRangesComeAtOnceFromAStoreWhoseAddressesEnd(t *testing.T) {
+func TestRangesAreFetchedAtOnceAndExpiredAddressesRenewed(t *testing.T) {
 	t.Parallel()
 	content := bytesOf(3, 50<<20)
 	s := newStore(t, content)

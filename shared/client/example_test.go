@@ -148,7 +148,7 @@ func ExampleClient_Files() {
 	// backup 2 two
 }
 
-// Download into a folder. Fetch goes on with what an earlier one has left.
+// Download into a folder. Fetch resumes what an earlier one has left.
 func ExampleClient_Fetch() {
 	url, dir, end := serve()
 	defer end()

@@ -13,7 +13,7 @@ import (
 	"ferry/shared/users"
 )
 
-func TestAFileGoesUpIsListedDeletedAndRestored(t *testing.T) {
+func TestFileIsUploadedListedDeletedAndRestored(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
 	ctx := t.Context()
@@ -61,7 +61,7 @@ func TestAllPagesOfAListAreRead(t *testing.T) {
 	}
 }
 
-func TestABearerThatHasEndedIsRenewed(t *testing.T) {
+func TestExpiredBearerIsRenewed(t *testing.T) {
 	t.Parallel()
 	s, c := start(t)
 	for range 3 {
@@ -72,7 +72,7 @@ func TestABearerThatHasEndedIsRenewed(t *testing.T) {
 	}
 }
 
-func TestWhoHasNoLoginIsTold(t *testing.T) {
+func TestMissingLoginIsReported(t *testing.T) {
 	t.Parallel()
 	s, c := start(t)
 	nobody := connect(t, s, "")
@@ -103,7 +103,7 @@ func TestWhoHasNoLoginIsTold(t *testing.T) {
 	}
 }
 
-func TestTheServicesRefusalIsTheError(t *testing.T) {
+func TestErrorSaysWhatTheServiceSaid(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
 	for what, d := range map[string]client.Delivery{
@@ -119,7 +119,7 @@ func TestTheServicesRefusalIsTheError(t *testing.T) {
 	}
 }
 
-func TestAnUploadWhoseAnswersGetLostIsStoredOnce(t *testing.T) {
+func TestUploadWithLostAnswersIsStoredOnce(t *testing.T) {
 	t.Parallel()
 	cut := cutter(3000, 25)
 	s, c := start(t, func(o *client.Options) { o.HTTP, o.Retry.Tries = cut.client(), 40 })
@@ -141,7 +141,7 @@ func TestAnUploadWhoseAnswersGetLostIsStoredOnce(t *testing.T) {
 	}
 }
 
-func TestAPasswordIsChanged(t *testing.T) {
+func TestPasswordIsChanged(t *testing.T) {
 	t.Parallel()
 	s, c := start(t)
 	s.AddUser("new", "temporary password", func(u *users.User) { u.State = users.FirstAccess })
@@ -167,7 +167,7 @@ func TestAPasswordIsChanged(t *testing.T) {
 	}
 }
 
-func TestAnAddressThatIsNoServiceIsToldApart(t *testing.T) {
+func TestAddressOfNoServiceIsRecognised(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "files.example.com", "ftp://x", "http://", "http://x/?a=b", "http://user:pass@x/v1"} {
 		if _, err := client.New(client.Options{URL: text}); err == nil {
@@ -190,7 +190,7 @@ func TestAnAddressThatIsNoServiceIsToldApart(t *testing.T) {
 	}
 }
 
-func TestWhoWasToldOfAFileIsShownToItsSender(t *testing.T) {
+func TestSenderSeesWhoWasNotified(t *testing.T) {
 	t.Parallel()
 	s, c := start(t)
 	s.AddUser("bob", password)

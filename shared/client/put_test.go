@@ -45,7 +45,7 @@ func wantNoSessions(t *testing.T, c *client.Client) {
 	}
 }
 
-func TestAFileInPartsComesThroughCutConnections(t *testing.T) {
+func TestUploadInPartsSurvivesCutConnections(t *testing.T) {
 	t.Parallel()
 	cut := cutter(6<<20, 30)
 	s, whole := start(t)
@@ -63,7 +63,7 @@ func TestAFileInPartsComesThroughCutConnections(t *testing.T) {
 	wantNoSessions(t, whole)
 }
 
-func TestAnUploadGoesOnWhereAnotherEnded(t *testing.T) {
+func TestUploadResumesWhereAnEarlierOneEnded(t *testing.T) {
 	t.Parallel()
 	s, whole := start(t)
 	content := bytesOf(2, 4*partSize)
@@ -91,7 +91,7 @@ func TestAnUploadGoesOnWhereAnotherEnded(t *testing.T) {
 	wantNoSessions(t, whole)
 }
 
-func TestPartsThatHaveArrivedAreNotSentAgain(t *testing.T) {
+func TestArrivedPartsAreNotSentAgain(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
 	content := bytesOf(3, 4*partSize)
@@ -146,7 +146,7 @@ func stopAfter(t *testing.T, c *client.Client, content []byte, after int64) (ses
 	return session
 }
 
-func TestAFileThatHasChangedSinceIsSentAsItIsNow(t *testing.T) {
+func TestFileChangedBeforeAResumeIsSentAsItIsNow(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
 	content := bytesOf(4, 3*partSize)
@@ -159,9 +159,9 @@ func TestAFileThatHasChangedSinceIsSentAsItIsNow(t *testing.T) {
 	wantStored(t, c, f, content)
 }
 
-// TestAnUploadGoesOnWhoseObjectIsWholeAndNoFileYet: the service was ended in
+// TestUploadResumesWhenItsObjectIsWholeButNoFileYet: the service was ended in
 // between, or the client as it waited for a long comparison.
-func TestAnUploadGoesOnWhoseObjectIsWholeAndNoFileYet(t *testing.T) {
+func TestUploadResumesWhenItsObjectIsWholeButNoFileYet(t *testing.T) {
 	t.Parallel()
 	s, whole := start(t)
 	content := bytesOf(9, 2*partSize+1)
@@ -184,7 +184,7 @@ func TestAnUploadGoesOnWhoseObjectIsWholeAndNoFileYet(t *testing.T) {
 	wantNoSessions(t, whole)
 }
 
-func TestAnotherSessionIsBegunForOneThatHasEnded(t *testing.T) {
+func TestNewSessionReplacesAnEndedOne(t *testing.T) {
 	t.Parallel()
 	for what, end := range map[string]func(*servicetest.Server, *client.Client, string) error{
 		"that was aborted": func(_ *servicetest.Server, c *client.Client, id string) error { return c.Abort(t.Context(), id) },
@@ -217,7 +217,7 @@ func TestAnotherSessionIsBegunForOneThatHasEnded(t *testing.T) {
 	}
 }
 
-func TestAnUploadThatEndedBeforeItWasToldItsSessionFindsIt(t *testing.T) {
+func TestUploadFindsTheSessionItWasNotToldBeforeACrash(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
 	content := bytesOf(6, partSize+1)
@@ -237,7 +237,7 @@ func TestAnUploadThatEndedBeforeItWasToldItsSessionFindsIt(t *testing.T) {
 	}
 }
 
-func TestAKeyWhoseSessionHasEndedStandsInNobodysWay(t *testing.T) {
+func TestKeyOfAnEndedSessionCanBeUsedAgain(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
 	content := bytesOf(6, partSize+1)
@@ -275,7 +275,7 @@ func (s *shrinking) ReadAt(b []byte, _ int64) (int, error) {
 	return len(b), nil
 }
 
-func TestAFileThatChangesWhileItIsSentIsNotStored(t *testing.T) {
+func TestFileThatChangesDuringUploadIsNotStored(t *testing.T) {
 	t.Parallel()
 	var tries atomic.Int64
 	_, c := start(t, func(o *client.Options) {
@@ -305,7 +305,7 @@ func TestAFileThatChangesWhileItIsSentIsNotStored(t *testing.T) {
 	}
 }
 
-func TestALoginThatRunsOutMidwayIsRenewed(t *testing.T) {
+func TestLoginThatExpiresDuringUploadIsRenewed(t *testing.T) {
 	t.Parallel()
 	s, c := start(t)
 	content := bytesOf(7, 2*partSize)
@@ -319,7 +319,7 @@ func TestALoginThatRunsOutMidwayIsRenewed(t *testing.T) {
 	wantStored(t, c, f, content)
 }
 
-func TestTwoWhoGoOnWithOneUploadGetOneFile(t *testing.T) {
+func TestTwoResumesOfOneUploadMakeOneFile(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
 	content := bytesOf(8, 3*partSize)
@@ -341,7 +341,7 @@ func TestTwoWhoGoOnWithOneUploadGetOneFile(t *testing.T) {
 	}
 }
 
-func TestAFileOfAnySizeGoesToAnotherUser(t *testing.T) {
+func TestFileOfAnySizeGoesToAnotherUser(t *testing.T) {
 	t.Parallel()
 	s, c := start(t)
 	s.AddUser("bob", password)
@@ -358,7 +358,7 @@ func TestAFileOfAnySizeGoesToAnotherUser(t *testing.T) {
 	}
 }
 
-func TestARefusedSessionIsNotBegun(t *testing.T) {
+func TestRefusedSessionIsNotBegun(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
 	_, err := c.Put(t.Context(), source([]byte("x")), client.PutOptions{Delivery: client.Delivery{To: "nobody"}})
