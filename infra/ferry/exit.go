@@ -1,11 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -106,22 +106,11 @@ func exitCode(err error) int {
 			return k.code
 		}
 	}
-	return statusCode(client.StatusOf(err))
-}
-
-// statusCode is the exit code for a status of the service; 0 is none.
-func statusCode(status int) int {
-	switch status {
-	case 0:
-		return exitOther
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return exitPermission
-	case http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return exitBusy
-	case http.StatusInsufficientStorage:
-		return exitFull
+	statuses := map[int]int{
+		0: exitOther, 401: exitPermission, 403: exitPermission, 507: exitFull,
+		429: exitBusy, 500: exitBusy, 502: exitBusy, 503: exitBusy, 504: exitBusy,
 	}
-	return exitRefused
+	return cmp.Or(statuses[client.StatusOf(err)], exitRefused)
 }
 
 // explain is the one sentence that a person gets.
@@ -141,3 +130,69 @@ func explain(err error) string {
 	}
 	return err.Error()
 }
+
+// failures are those of a command on several things, of which some may succeed.
+type failures struct {
+	out   console
+	meter *meter // drawn at the same time; may be nil
+	first error  // which the caller prints
+}
+
+// add keeps the first error, and prints the others.
+func (f *failures) add(name string, err error) {
+	if err == nil {
+		return
+	}
+	err = &failure{name, err}
+	if f.first == nil {
+		f.first = err
+		return
+	}
+	if f.meter != nil {
+		f.meter.mu.Lock()
+		defer f.meter.mu.Unlock()
+		f.meter.clear()
+	}
+	fmt.Fprintln(f.out.Err, "ferry:", err)
+}
+
+// each runs f on each of several things until ctx ends. It goes on after errors,
+// prints them, and returns the first.
+func each(ctx context.Context, out console, names []string, f func(name string) error) error {
+	failed := failures{out: out}
+	for _, name := range names {
+		if ctx.Err() != nil {
+			return cmp.Or(failed.first, ctx.Err())
+		}
+		failed.add(name, f(name))
+	}
+	return failed.first
+}
+
+// report prints the results of several things in JSON, if wanted, and returns
+// the first failure.
+func report(out console, asJSON bool, results any, failed error) error {
+	if asJSON {
+		if err := printJSON(out, results); err != nil {
+			return err
+		}
+	}
+	return failed
+}
+
+// failure is the error of one of several things.
+type failure struct {
+	name string
+	err  error
+}
+
+// Error names the thing, once.
+func (f *failure) Error() string {
+	text, name := explain(f.err), cmp.Or(printable(f.name), `""`)
+	if strings.HasPrefix(text, name+": ") || strings.HasSuffix(text, ": "+name) {
+		return text
+	}
+	return name + ": " + text
+}
+
+func (f *failure) Unwrap() error { return f.err }

@@ -3,7 +3,10 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
+	"iter"
 	"strconv"
 	"strings"
 	"time"
@@ -282,4 +285,50 @@ func (c uploadsCommand) abort(ctx context.Context, out console, cl *client.Clien
 		return err
 	})
 	return report(out, c.JSON, results, err)
+}
+
+func printJSON(out console, v any) error {
+	enc := json.NewEncoder(out.Out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// listing is how things are listed: in lines, or as a JSON array.
+type listing[T any] struct {
+	json    bool
+	format  string // of a line, also of the one with the titles
+	titles  []any
+	columns func(T) []any
+	nothing string // printed if there is nothing
+}
+
+// print prints one thing after the other.
+func (l listing[T]) print(out console, all iter.Seq2[T, error]) error {
+	first, between, last, none := fmt.Sprintf(l.format, l.titles...), "", "", l.nothing
+	if l.json {
+		first, between, last, none = "[\n  ", ",\n  ", "\n]\n", "[]\n"
+	}
+	before, after := first, none
+	for v, err := range all {
+		if err != nil {
+			return err
+		}
+		text := fmt.Sprintf(l.format, l.columns(v)...)
+		if l.json {
+			var b strings.Builder
+			enc := json.NewEncoder(&b)
+			enc.SetEscapeHTML(false)
+			if err := enc.Encode(v); err != nil {
+				return err
+			}
+			text = strings.TrimRight(b.String(), "\n")
+		}
+		if _, err := io.WriteString(out.Out, before+text); err != nil {
+			return err
+		}
+		before, after = between, last
+	}
+	_, err := io.WriteString(out.Out, after)
+	return err
 }

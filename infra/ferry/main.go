@@ -2,19 +2,29 @@
 // is the client for people. See ferry --help.
 //
 // It imports the client, and for the service's commands what they run on. Start
-// reading at commands.go; each file holds a few commands.
+// reading at the type commands; each file holds a few of them.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"ferry/shared/boot"
+	"ferry/shared/boot/local"
+	"ferry/shared/endpoint"
+	"ferry/shared/envelope"
+	"ferry/shared/events"
+	"ferry/shared/service"
 )
 
 func main() {
@@ -67,4 +77,202 @@ func run(ctx context.Context, args []string, c console) int {
 		return exitCode(err)
 	}
 	return exitOK
+}
+
+type commands struct {
+	Login   loginCommand   `cmd:"" group:"Files:" help:"Log in to a service, for the commands below."`
+	Logout  logoutCommand  `cmd:"" group:"Files:" help:"End the login."`
+	Up      upCommand      `cmd:"" group:"Files:" help:"Upload files, folders or standard input."`
+	Ls      lsCommand      `cmd:"" group:"Files:" help:"List your files."`
+	Show    showCommand    `cmd:"" group:"Files:" help:"Show all about a file: who was told of it, and the downloads."`
+	Get     getCommand     `cmd:"" group:"Files:" help:"Download files."`
+	Rm      rmCommand      `cmd:"" group:"Files:" help:"Delete files: they stay in the backup area for a while."`
+	Restore restoreCommand `cmd:"" group:"Files:" help:"Bring files back from the backup area."`
+	Uploads uploadsCommand `cmd:"" group:"Files:" help:"List or end uploads that are under way."`
+	Passwd  passwdCommand  `cmd:"" group:"Files:" help:"Change the password."`
+
+	Serve  serveCommand   `cmd:"" group:"Service:" help:"Run the whole service in this process."`
+	User   userCommands   `cmd:"" group:"Service:" help:"Create, show and change users."`
+	Inbox  inboxCommand   `cmd:"" group:"Service:" help:"Show the mail and text messages that were sent on this machine."`
+	Outbox outboxCommands `cmd:"" group:"Service:" help:"Show, retry and cancel notifications, and see who gets no mail."`
+	Sweep  sweepCommand   `cmd:"" group:"Service:" help:"Move and remove expired files now, and leftovers of crashes."`
+
+	Backup      backupCommand      `cmd:"" group:"Service:" help:"Copy all data of this machine to another directory, even while the service runs."`
+	RestoreData restoreDataCommand `cmd:"" group:"Service:" help:"Restore the data of a backup to an empty directory."`
+
+	Invoke invokeCommand `cmd:"" group:"Development:" help:"Build a Lambda function, run it as Lambda does, and send it an event."`
+
+	Completion completionCommand `cmd:"" group:"This program:" help:"Print the completion for a shell."`
+	Version    versionCommand    `cmd:"" group:"This program:" help:"Print the version."`
+}
+
+// Help is shown below the list of commands.
+func (commands) Help() string { return exitCodes }
+
+// usualData is the default of --data.
+const usualData = "./.ferry"
+
+// store says where the data are: on this machine, or in the cloud.
+type store struct {
+	Data         string `env:"FERRY_DATA" default:"${usual_data}" type:"path" placeholder:"DIR" help:"Directory of the data (default ${default})."`
+	Table        string `env:"FERRY_TABLE" placeholder:"NAME" help:"DynamoDB table to use instead, with the AWS credentials of the environment."`
+	FilesBucket  string `env:"FERRY_FILES_BUCKET" placeholder:"NAME" help:"S3 bucket of the user area, with --table."`
+	BackupBucket string `env:"FERRY_BACKUP_BUCKET" placeholder:"NAME" help:"S3 bucket of the backup area, with --table."`
+	KeyParameter string `env:"FERRY_KEY_PARAMETER" placeholder:"NAME" help:"SSM parameter of the link key, with --table."`
+	Events       bool   `env:"FERRY_EVENTS" help:"With --table: record events, for the stack's topic."`
+}
+
+// inCloud tells whether the data are the stack's.
+func (s store) inCloud() bool { return s.Table != "" }
+
+// use is open for data that exist, with the table and the given ports.
+func (s store) use(ctx context.Context, f func(*endpoint.Ports) error, ports ...boot.Port) error {
+	return s.open(ctx, endpoint.Settings{}, local.Options{Existing: true}, f, append(ports, boot.Table)...)
+}
+
+// open opens the data, runs f on them, and closes them. Of a stack it opens only
+// the given ports.
+func (s store) open(ctx context.Context, set endpoint.Settings, o local.Options, f func(*endpoint.Ports) error, ports ...boot.Port) (err error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	}
+	if s.inCloud() {
+		set.Events = s.Events
+		p, err := boot.OpenPorts(ctx, set, s.getenv, ports...)
+		if err != nil {
+			return &coded{exitSettings, err}
+		}
+		p.Log = o.Log
+		return f(p)
+	}
+	data, err := local.Open(s.Data, set, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, data.Close()) }()
+	if data.Ports.Events, err = events.Noted(ctx, data.Table); err != nil {
+		return err
+	}
+	return f(data.Ports)
+}
+
+// getenv is os.Getenv with the flags in it.
+func (s store) getenv(name string) string {
+	flags := map[string]string{
+		"FERRY_TABLE": s.Table, "FERRY_FILES_BUCKET": s.FilesBucket,
+		"FERRY_BACKUP_BUCKET": s.BackupBucket, "FERRY_KEY_PARAMETER": s.KeyParameter,
+	}
+	return cmp.Or(flags[name], os.Getenv(name))
+}
+
+// settings reads the flags of the command as the environment is read.
+func settings(k *kong.Context) (endpoint.Settings, error) {
+	values := map[string]string{}
+	for _, f := range k.Flags() {
+		for _, name := range f.Envs {
+			values[name] = fmt.Sprint(k.FlagValue(f))
+		}
+	}
+	s, err := boot.Settings(func(name string) string { return values[name] })
+	if err != nil {
+		return s, &coded{exitSettings, err}
+	}
+	return s, nil
+}
+
+type retention struct {
+	KeepDays   string `env:"FERRY_KEEP_DAYS" placeholder:"30" help:"Days that a file stays in the user area; 0 is for ever."`
+	BackupDays string `env:"FERRY_BACKUP_DAYS" placeholder:"90" help:"Days that it stays in the backup area after that; 0 is for ever."`
+}
+
+type sweepCommand struct {
+	store
+	Retention retention `embed:""`
+}
+
+func (c sweepCommand) Run(ctx context.Context, k *kong.Context, out console) error {
+	set, err := settings(k)
+	if err != nil {
+		return err
+	}
+	grace := graceLocal
+	if c.inCloud() {
+		grace = graceCloud
+	}
+	return c.open(ctx, set, local.Options{Existing: true}, func(p *endpoint.Ports) error {
+		s, err := service.New(p, service.Options{From: "ferry@localhost", Grace: grace})
+		if err != nil {
+			return err
+		}
+		r, err := s.Sweep(ctx)
+		fmt.Fprintf(out.Out, "%d objects seen: %d files moved to the backup area, %d removed for good, %d leftovers removed, %d failed\n",
+			r.Seen, r.Moved, r.Purged, r.Orphans, r.Failed)
+		return err
+	}, boot.Table, boot.Blobs, boot.LinkKey)
+}
+
+type versionCommand struct{}
+
+func (versionCommand) Run(out console) error {
+	revision := "unknown revision"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				revision = s.Value
+			}
+		}
+	}
+	_, err := fmt.Fprintf(out.Out, "ferry, interface %s, %s\n", envelope.APIVersion, revision)
+	return err
+}
+
+type backupCommand struct {
+	Data  string `env:"FERRY_DATA" default:"${usual_data}" type:"path" placeholder:"DIR" help:"Directory of the data (default ${default})."`
+	Quiet bool   `short:"q" help:"Show no progress."`
+	To    string `arg:"" type:"path" help:"Directory of the backup: a new one, or that of an earlier backup, to which it adds what is new."`
+}
+
+// Help is shown by ferry backup --help.
+func (backupCommand) Help() string {
+	return `The service may run meanwhile. The backup is of one moment, each file compared with its checksum, and is itself a directory of data:
+"ferry serve --data DIR" would serve it. It holds the key of all links: keep it where only you can read it. For a stack on AWS see infra/runbook/README.md.`
+}
+
+func (c backupCommand) Run(ctx context.Context, out console) (err error) {
+	d, err := local.Open(c.Data, endpoint.Settings{}, local.Options{Existing: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	return copyData(out, c.Quiet, c.To, func(p local.Progress) (local.Copied, error) { return d.Backup(ctx, c.To, p) })
+}
+
+type restoreDataCommand struct {
+	Data  string `env:"FERRY_DATA" default:"${usual_data}" type:"path" placeholder:"DIR" help:"Directory to restore to, without data yet (default ${default})."`
+	Quiet bool   `short:"q" help:"Show no progress."`
+	From  string `arg:"" type:"path" help:"Directory of the backup."`
+}
+
+func (c restoreDataCommand) Run(ctx context.Context, out console) error {
+	return copyData(out, c.Quiet, c.Data, func(p local.Progress) (local.Copied, error) { return local.Restore(ctx, c.From, c.Data, p) })
+}
+
+// copyData shows progress and reports at the end what was done.
+func copyData(out console, quiet bool, to string, run func(p local.Progress) (local.Copied, error)) error {
+	m := newMeter(out, quiet)
+	m.name("copying")
+	m.start(nil)
+	copied, err := run(local.Progress{Expect: m.expect, Done: m.add})
+	m.end()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out.Out, "%s: %d files; %d of them new, %s; %d of an earlier backup removed\n", to, copied.Files, copied.New, size(copied.Bytes), copied.Removed)
+	for _, name := range copied.Damaged {
+		fmt.Fprintf(out.Err, "damaged: %s\n", name)
+	}
+	if n := len(copied.Damaged); n > 0 {
+		return &coded{exitDamaged, fmt.Errorf("%d files have lost bytes or differ from what was uploaded; everything else was copied", n)}
+	}
+	return nil
 }

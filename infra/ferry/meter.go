@@ -106,17 +106,10 @@ func (m *meter) show() {
 		return
 	}
 	m.drawn = true
-	filled := int(min(barWidth, done*barWidth/total))
-	bar := strings.Repeat("=", filled) + strings.Repeat(" ", barWidth-filled)
-	fmt.Fprintf(m.out, "\r%s\x1b[K", fit(fmt.Sprint(label), fmt.Sprintf(" [%s] %s", bar, numbers), m.columns-1))
-}
-
-// fit shortens the first text and then the second one to a width.
-func fit(first, second string, width int) string {
-	label, rest := []rune(first), []rune(second)
-	label = label[:max(0, min(len(label), width-len(rest)))]
-	line := append(label, rest...)
-	return string(line[:max(0, min(len(line), width))])
+	filled := strings.Repeat("=", int(min(barWidth, done*barWidth/total)))
+	bar := fmt.Sprintf(" [%-*s] %s", barWidth, filled, numbers)
+	bar = fmt.Sprintf("%.*s%s", max(0, m.columns-1-len(bar)), label, bar) // what does not fit is cut off the label
+	fmt.Fprintf(m.out, "\r%.*s\x1b[K", m.columns-1, bar)
 }
 
 func (m *meter) numbers(done, total int64) string {

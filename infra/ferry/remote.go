@@ -1,13 +1,18 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/term"
 
 	"ferry/shared/client"
 )
@@ -75,7 +80,7 @@ func (r remote) client(out console) (*client.Client, *identity, error) {
 		return nil, nil, err
 	}
 	r.URL = cmp.Or(r.URL, s.URL)
-	i := &identity{password: os.Getenv("FERRY_PASSWORD"), out: out}
+	i := &identity{out: out}
 	if i.client, err = r.open(i.bearer); err != nil {
 		return nil, nil, err
 	}
@@ -89,11 +94,10 @@ func (r remote) client(out console) (*client.Client, *identity, error) {
 // identity finds bearers: the saved one, then one by the environment's
 // password, then one by a password that is asked for.
 type identity struct {
-	client   *client.Client
-	saved    saved
-	user     string
-	password string
-	out      console
+	client *client.Client
+	saved  saved
+	user   string
+	out    console
 
 	mu sync.Mutex // held while a password is asked for, so that no progress is shown
 }
@@ -105,27 +109,138 @@ func (i *identity) bearer(ctx context.Context, refused string) (string, error) {
 	if i.user == "" {
 		return "", fmt.Errorf("%w to %s: run ferry login, or set FERRY_USER and FERRY_PASSWORD", client.ErrNoLogin, i.saved.URL)
 	}
-	if i.password != "" {
-		bearer, err := i.client.Login(ctx, i.user, i.password)
-		return bearer, refusedLogin(err)
-	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	ask := asker(ctx, i.out)
-	if ask.terminal == nil {
+	ask, asked := asker(ctx, i.out), os.Getenv("FERRY_PASSWORD") == ""
+	if asked && ask.terminal == nil {
 		return "", fmt.Errorf("%w: the login to %s has run out; run ferry login, or set FERRY_USER and FERRY_PASSWORD", client.ErrNoLogin, i.saved.URL)
 	}
-	password, err := ask.secret(fmt.Sprintf("The login has run out. Password of %s: ", i.user))
+	password, err := ask.password(fmt.Sprintf("The login has run out. Password of %s: ", i.user))
 	if err != nil {
 		return "", err
 	}
 	bearer, err := i.client.Login(ctx, i.user, password)
-	if err != nil {
-		return "", refusedLogin(err)
+	if err != nil || !asked {
+		return bearer, refusedLogin(err)
 	}
 	i.saved.User, i.saved.Bearer = i.user, bearer
 	if err := writeLogin(i.saved); err != nil {
 		fmt.Fprintln(i.out.Err, "ferry: warning: the login is not kept:", explain(err))
 	}
 	return bearer, nil
+}
+
+// asking puts questions to a person on a terminal, and otherwise takes answers
+// from standard input, a line each, if stdin allows that.
+type asking struct {
+	ctx      context.Context // of the command that asks
+	out      console
+	terminal *os.File // nil if there is none
+	lines    *bufio.Reader
+}
+
+// asker uses the terminal on standard input, or that of the process if standard
+// input is something else, and a person sees standard error.
+func asker(ctx context.Context, out console) *asking {
+	a := &asking{ctx: ctx, out: out}
+	if isTerminal(out.In) {
+		a.terminal = out.In.(*os.File)
+	} else if isTerminal(out.Err) {
+		a.terminal, _ = os.Open("/dev/tty") // nil if the process has none
+	}
+	if a.terminal != nil {
+		a.lines = bufio.NewReader(a.terminal)
+	}
+	return a
+}
+
+func isTerminal(v any) bool {
+	f, ok := v.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// fromStdin takes the answers from standard input if there is no terminal.
+func (a *asking) fromStdin() *asking {
+	if a.lines == nil {
+		a.lines = bufio.NewReader(io.LimitReader(a.out.In, 64<<10))
+	}
+	return a
+}
+
+func (a *asking) line(question string) (string, error) {
+	if a.lines == nil {
+		return "", usage("there is no terminal to ask on: use --user and --password-stdin, or FERRY_USER and FERRY_PASSWORD")
+	}
+	fmt.Fprint(a.out.Err, question)
+	text, err := await(a.ctx, func() (string, error) { return a.lines.ReadString('\n') })
+	if a.ctx.Err() != nil {
+		return "", err
+	}
+	if err != nil && (err != io.EOF || text == "") {
+		return "", usage("there was no answer")
+	}
+	if a.terminal == nil {
+		fmt.Fprintln(a.out.Err)
+	}
+	return strings.TrimRight(text, "\r\n"), nil
+}
+
+// secret is line for an answer that the terminal must not show.
+func (a *asking) secret(question string) (string, error) {
+	if a.terminal == nil {
+		return a.line(question)
+	}
+	fd := int(a.terminal.Fd())
+	before, err := term.GetState(fd)
+	if err != nil {
+		return "", fmt.Errorf("asking on the terminal: %w", err)
+	}
+	fmt.Fprint(a.out.Err, question)
+	text, err := await(a.ctx, func() ([]byte, error) { return term.ReadPassword(fd) })
+	fmt.Fprintln(a.out.Err)
+	if a.ctx.Err() != nil {
+		_ = term.Restore(fd, before) // or it would keep hiding what is typed
+		return "", err
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading an answer: %w", err)
+	}
+	return string(text), nil
+}
+
+// password is that of the environment, or else is asked for.
+func (a *asking) password(question string) (string, error) {
+	if password := os.Getenv("FERRY_PASSWORD"); password != "" {
+		return password, nil
+	}
+	return a.secret(question)
+}
+
+// readLine reads one line that is a password.
+func readLine(ctx context.Context, in io.Reader) (string, error) {
+	line, err := bufio.NewReader(io.LimitReader(interruptible{ctx, in}, 4096)).ReadString('\n')
+	if err != nil && err != io.EOF {
+		return "", fmt.Errorf("reading the password: %w", err)
+	}
+	return strings.TrimRight(line, "\r\n"), nil
+}
+
+// await is f, or the context's error as soon as that has ended: a read from a
+// terminal or a pipe cannot be stopped, and lasts until the process ends.
+func await[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	got := make(chan result, 1)
+	go func() {
+		v, err := f()
+		got <- result{v, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return *new(T), ctx.Err()
+	case r := <-got:
+		return r.value, r.err
+	}
 }

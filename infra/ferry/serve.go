@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,9 +85,16 @@ func (c serveCommand) Run(ctx context.Context, k *kong.Context, out console) err
 		return err
 	}
 	defer listener.Close()
-	set, err := c.settings(k, listener.Addr().String())
+	set, err := settings(k)
 	if err != nil {
 		return err
+	}
+	set.PublicURL = cmp.Or(set.PublicURL, "http://"+listener.Addr().String()+endpoint.Prefix)
+	set.MaxUploads = int(c.MaxUploads)
+	if !c.inCloud() {
+		set.RedirectOver = 0
+	} else if len(c.addresses()) > 0 {
+		return &coded{exitSettings, errors.New("FERRY_WEBHOOKS is for data on this machine; with FERRY_TABLE and FERRY_EVENTS events go to the stack's topic")}
 	}
 	log := slog.New(map[string]slog.Handler{
 		"json": slog.NewJSONHandler(out.Err, nil), "text": slog.NewTextHandler(out.Err, nil), "off": slog.DiscardHandler,
@@ -133,22 +141,6 @@ func listen(addr string) (net.Listener, error) {
 		return nil, &coded{exitPort, fmt.Errorf("cannot listen on %s: %w", addr, err)}
 	}
 	return l, nil
-}
-
-func (c serveCommand) settings(k *kong.Context, addr string) (endpoint.Settings, error) {
-	flags := values(k)
-	if c.PublicURL == "" {
-		flags["FERRY_PUBLIC_URL"] = "http://" + addr + endpoint.Prefix
-	}
-	if !c.inCloud() {
-		delete(flags, "FERRY_REDIRECT_OVER")
-	}
-	set, err := settings(flags)
-	set.MaxUploads = int(c.MaxUploads)
-	if c.inCloud() && len(c.addresses()) > 0 {
-		return set, &coded{exitSettings, errors.New("FERRY_WEBHOOKS is for data on this machine; with FERRY_TABLE and FERRY_EVENTS events go to the stack's topic")}
-	}
-	return set, err
 }
 
 func (c serveCommand) options(addr net.Addr, p *endpoint.Ports) (o service.Options, err error) {
