@@ -22,16 +22,17 @@ func (completionCommand) Help() string {
 }
 
 func (c completionCommand) Run(k *kong.Kong, out console) error {
-	nodes := walk(k.Model.Node, nil)
+	nodes, script := walk(k.Model.Node, nil), ""
 	switch c.Shell {
-	case "fish":
-		return fish(out.Out, nodes)
+	case "bash":
+		script = bash(nodes)
 	case "zsh":
-		if _, err := io.WriteString(out.Out, "autoload -U +X bashcompinit && bashcompinit\n"); err != nil {
-			return err
-		}
+		script = "autoload -U +X bashcompinit && bashcompinit\n" + bash(nodes)
+	case "fish":
+		script = fish(nodes)
 	}
-	return bash(out.Out, nodes)
+	_, err := io.WriteString(out.Out, script)
+	return err
 }
 
 // word is a command or a flag, with what it is for.
@@ -79,7 +80,7 @@ func texts(words []word) string {
 }
 
 // bash writes a function that follows the words to the command that they name.
-func bash(out io.Writer, nodes []choices) error {
+func bash(nodes []choices) string {
 	var b strings.Builder
 	b.WriteString("_ferry() {\n\tlocal path= word i\n\tCOMPREPLY=()\n")
 	b.WriteString("\tfor ((i = 1; i < COMP_CWORD; i++)); do\n\t\tword=${COMP_WORDS[i]}\n\t\tcase \"${path:+$path }$word\" in\n\t\t\t")
@@ -101,13 +102,12 @@ func bash(out io.Writer, nodes []choices) error {
 	b.WriteString("\tCOMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n")
 	b.WriteString("\t[[ -n $files ]] && while IFS= read -r word; do COMPREPLY+=(\"$word\"); done < <(compgen -f -- \"$current\")\n" +
 		"\treturn 0\n}\ncomplete -o filenames -F _ferry ferry\n")
-	_, err := io.WriteString(out, b.String())
-	return err
+	return b.String()
 }
 
 // fish writes a condition for each command, which holds when the words before
 // name it.
-func fish(out io.Writer, nodes []choices) error {
+func fish(nodes []choices) string {
 	var b strings.Builder
 	b.WriteString("function __ferry_at\n\tset -l words (commandline -opc | string match -v -- '-*')\n" +
 		"\tset -l wanted ferry $argv\n\ttest (count $words) -ge (count $wanted); or return 1\n" +
@@ -132,8 +132,7 @@ func fish(out io.Writer, nodes []choices) error {
 			fmt.Fprintf(&b, "complete -c ferry -n '%s' -F\n", at)
 		}
 	}
-	_, err := io.WriteString(out, b.String())
-	return err
+	return b.String()
 }
 
 // fishQuote is a text of one line in quotes.

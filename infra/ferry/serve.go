@@ -23,7 +23,6 @@ import (
 	"ferry/shared/cors"
 	"ferry/shared/endpoint"
 	"ferry/shared/events"
-	"ferry/shared/mail"
 	"ferry/shared/mail/smtp"
 	"ferry/shared/service"
 	"ferry/shared/table/sqlite"
@@ -149,11 +148,9 @@ func (c serveCommand) options(addr net.Addr, p *endpoint.Ports) (o service.Optio
 		return o, &coded{exitSettings, fmt.Errorf("FERRY_CORS_ORIGINS: %w", err)}
 	}
 	if c.SMTP != "" {
-		sender, err := smtp.New(c.SMTP)
-		if err != nil {
+		if o.Mail, err = smtp.New(c.SMTP); err != nil {
 			return o, &coded{exitSettings, fmt.Errorf("FERRY_SMTP_URL: %w", err)}
 		}
-		o.Mail = mail.Sender(sender)
 	}
 	if o.Webhooks = c.addresses(); len(o.Webhooks) > 0 {
 		if o.Secrets, err = c.secrets(); err != nil {

@@ -38,10 +38,7 @@ func TestCompletionThatMakesProgressIsRetried(t *testing.T) {
 				fmt.Fprint(w, `{"status":0,"description":"handlerUpload:succsessfully","apiver":"v1 (3.6.0)","user":"x","files":[{"id":7,"name":"large","length":1,"modified":1,"linkURL":"http://127.0.0.1/v1/download/file?k=x"}]}`)
 			}))
 			t.Cleanup(s.Close)
-			c, err := client.New(client.Options{URL: s.URL, User: "x", Password: "y", Retry: quick()})
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := newClient(t, client.Options{URL: s.URL, User: "x", Password: "y", Retry: quick()})
 			f, err := c.Put(t.Context(), client.Source{Length: 1}, client.PutOptions{Session: "7-x"})
 			if (err == nil) != test.ok || test.ok && f.Name != "large" {
 				t.Errorf("after %d requests: %+v, %v", asked, f, err)

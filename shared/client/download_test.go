@@ -206,10 +206,7 @@ func TestRangesAreFetchedAtOnceAndExpiredAddressesRenewed(t *testing.T) {
 	t.Parallel()
 	content := bytesOf(3, 50<<20)
 	s := newStore(t, content)
-	c, err := client.New(client.Options{URL: s.URL, User: "x", Password: "y", Retry: quick()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := newClient(t, client.Options{URL: s.URL, User: "x", Password: "y", Retry: quick()})
 	dir := t.TempDir()
 	var have atomic.Int64
 	got, err := c.Fetch(t.Context(), s.URL+"/v1/download/file?k=x", client.FetchOptions{Path: dir, Verify: client.Verify{

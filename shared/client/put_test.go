@@ -100,9 +100,9 @@ func TestArrivedPartsAreNotSentAgain(t *testing.T) {
 	if err != nil || len(st.Arrived) < 2 || st.State != "open" || st.Parts != 4 {
 		t.Fatalf("%+v, %v", st, err)
 	}
-	var sent counter
-	f, err := c.Put(t.Context(), client.Source{Name: "big.bin", Length: int64(len(content)), Content: &reading{ReaderAt: bytes.NewReader(content), count: &sent}},
-		client.PutOptions{Session: session})
+	var sent reading
+	sent.ReaderAt = bytes.NewReader(content)
+	f, err := c.Put(t.Context(), client.Source{Name: "big.bin", Length: int64(len(content)), Content: &sent}, client.PutOptions{Session: session})
 	if err != nil || f.ID != st.FileID() {
 		t.Fatalf("%+v, %v", f, err)
 	}
@@ -112,17 +112,15 @@ func TestArrivedPartsAreNotSentAgain(t *testing.T) {
 	}
 }
 
-type counter struct{ n atomic.Int64 }
-
 // reading counts what is read.
 type reading struct {
 	io.ReaderAt
-	count *counter
+	n atomic.Int64
 }
 
 func (r *reading) ReadAt(b []byte, at int64) (int, error) {
 	n, err := r.ReaderAt.ReadAt(b, at)
-	r.count.n.Add(int64(n))
+	r.n.Add(int64(n))
 	return n, err
 }
 

@@ -35,6 +35,11 @@ func connect(t *testing.T, s *servicetest.Server, user string, change ...func(*c
 	for _, c := range change {
 		c(&o)
 	}
+	return newClient(t, o)
+}
+
+func newClient(t *testing.T, o client.Options) *client.Client {
+	t.Helper()
 	c, err := client.New(o)
 	if err != nil {
 		t.Fatal(err)
