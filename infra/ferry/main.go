@@ -46,7 +46,7 @@ type console struct {
 func run(ctx context.Context, args []string, c console) int {
 	var cli commands
 	exit := -1
-	parser, err := kong.New(&cli,
+	parser := kong.Must(&cli,
 		kong.Name("ferry"),
 		kong.Description("A file-transfer service: upload with one HTTP call, the recipient gets the link."),
 		kong.Writers(c.Out, c.Err),
@@ -57,10 +57,6 @@ func run(ctx context.Context, args []string, c console) int {
 		kong.Vars{"usual_data": usualData},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 	)
-	if err != nil {
-		fmt.Fprintln(c.Err, "ferry:", err)
-		return exitOther
-	}
 	command, err := parser.Parse(args)
 	if exit >= 0 { // --help was answered
 		return exit

@@ -247,6 +247,11 @@ func (c serveCommand) greet(ctx context.Context, out console, p *endpoint.Ports,
 	if err != nil || password == "" {
 		return err
 	}
+	program := quoted(out.Program)
+	reset := program + " user reset demo"
+	if usual, err := filepath.Abs(usualData); err != nil || c.Data != usual {
+		reset += " --data " + quoted(c.Data)
+	}
 	fmt.Fprintf(out.Out, `
 This is the first start: there is a user "demo" now, with the password %[1]s
 (it is not shown again; %[3]s makes a new one). Try it in another terminal:
@@ -261,20 +266,8 @@ or with this program, for files of any size:
   %[4]s login %[2]s --user demo
   %[4]s up hello.txt
 
-`, password, p.PublicURL, c.command(out, "user", "reset", "demo"), quoted(out.Program))
+`, password, p.PublicURL, reset, program)
 	return nil
-}
-
-// command is how a reader of the greeting calls this program for these data.
-func (c serveCommand) command(out console, args ...string) string {
-	words := append([]string{out.Program}, args...)
-	if usual, err := filepath.Abs(usualData); err != nil || c.Data != usual {
-		words = append(words, "--data", c.Data)
-	}
-	for i, word := range words {
-		words[i] = quoted(word)
-	}
-	return strings.Join(words, " ")
 }
 
 // quoted writes a word for a shell.
