@@ -1,22 +1,23 @@
 package main
 
 import (
-	"bytes"
+	"encoding/json"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"maps"
 	"math"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"ferry/infra/template"
 	"ferry/shared/boot/boottest"
+	"ferry/shared/table"
 )
 
 func check(t testing.TB, err error) {
@@ -33,83 +34,69 @@ func read(t testing.TB) template.Template {
 	return tpl
 }
 
-func counted(t testing.TB) []*count {
+func page(t testing.TB) string {
 	t.Helper()
-	all, err := readCounts(filepath.Join(boottest.Root(t), countsFile))
+	text, err := os.ReadFile(filepath.Join(boottest.Root(t), pageFile))
 	check(t, err)
-	return all
+	return string(text)
 }
 
 func open(t testing.TB) *book {
 	t.Helper()
-	b, err := newBook(read(t), counted(t))
+	b, err := newBook(boottest.Root(t), page(t))
 	check(t, err)
 	return b
 }
 
-func TestThePagesAreWhatTheProgramWrites(t *testing.T) {
+func TestThePageIsWhatTheProgramWrites(t *testing.T) {
 	t.Parallel()
-	root := boottest.Root(t)
-	p, err := newPages(root, read(t))
+	want, err := newPage(boottest.Root(t))
 	check(t, err)
-	for name, want := range map[string]string{pageFile: p.page, readmeFile: p.readme} {
-		got, err := os.ReadFile(filepath.Join(root, name))
-		check(t, err)
-		if string(got) != want {
-			t.Errorf("%s is not what it should be: go run ./infra/cost -write", name)
-		}
+	if page(t) != want {
+		t.Errorf("%s is not what it should be: go run ./infra/cost", pageFile)
 	}
 }
 
-func TestTheCallsAreStillWhatWasCounted(t *testing.T) {
-	if os.Getenv("FERRY_TEST_AWS") == "" {
-		t.Skip("needs stand-ins for AWS: go run ./infra/awslocal -- go test ./infra/cost")
-	}
+func TestEachFunctionIsCountedWithItsMemory(t *testing.T) {
 	t.Parallel()
-	now, err := countAll(t.Context(), read(t), 1)
-	check(t, err)
-	before := counted(t)
-	if len(now) != len(before) {
-		t.Fatalf("%d operations are counted, and there are %d: go run ./infra/awslocal -- go run ./infra/cost -count", len(before), len(now))
-	}
-	for i, c := range before {
-		if c.Operation != now[i].Operation {
-			t.Errorf("%s was counted, and %s is done", c.Operation, now[i].Operation)
-		} else if err := c.differs(now[i]); err != nil {
-			t.Errorf("%s is no longer what was counted: go run ./infra/awslocal -- go run ./infra/cost -count: %v", c.Operation, err)
+	memory := memoryOf(t)
+	left := maps.Clone(memory)
+	for _, c := range open(t).order {
+		for name, r := range c.Runs {
+			if memory[name] != r.Memory || r.Own <= 0 {
+				t.Errorf("%s: %s has %d MB, and takes %v ms; the template says %d MB", c.Operation, name, r.Memory, r.Own, memory[name])
+			}
+			delete(left, name)
 		}
+	}
+	delete(left, "linkkey") // it runs once, when a stack is made
+	if len(left) > 0 {
+		t.Errorf("no operation runs the functions %v", left)
 	}
 }
 
-func TestEachFunctionIsCounted(t *testing.T) {
+// memoryOf is the memory of each function in MB.
+func memoryOf(t testing.TB) map[string]int {
+	t.Helper()
+	tpl, memory := read(t), map[string]int{}
+	functions, err := template.Stack{Template: tpl, Values: placeholders(tpl, nil)}.Functions()
+	check(t, err)
+	for _, f := range functions {
+		memory[f.Name] = f.Memory
+	}
+	return memory
+}
+
+func TestEachUnitHasAPrice(t *testing.T) {
 	t.Parallel()
 	b := open(t)
-	run := map[string]bool{"linkkey": true} // once, when a stack is made
+	if rows := strings.Count(page(t), "](https://aws.amazon.com/"); len(b.rates) != 26 || rows != 26 {
+		t.Errorf("%d prices, in %d rows", len(b.rates), rows)
+	}
 	for _, c := range b.order {
-		for name := range c.Runs {
-			run[name] = true
-		}
-	}
-	for name := range b.memory {
-		if !run[name] {
-			t.Errorf("no operation runs the function %s", name)
-		}
-	}
-}
-
-func TestEachPriceHasItsPageAndWhereItWasRead(t *testing.T) {
-	t.Parallel()
-	known := map[unit]bool{}
-	for _, p := range prices() {
-		if known[p.unit] || p.usd <= 0 || p.per <= 0 || !strings.HasPrefix(p.page, "https://aws.amazon.com/") || p.read == "" {
-			t.Errorf("the price of %s is %+v", p.unit, p)
-		}
-		known[p.unit] = true
-	}
-	for _, c := range counted(t) {
-		for u := range c.Units {
-			if !known[u] {
-				t.Errorf("%s: there is no price of %s", c.Operation, u)
+		for unit := range c.Units {
+			if b.rates[unit] <= 0 {
+				t.Errorf("%s: there is no price of %s", c.Operation, unit)
 			}
 		}
 	}
@@ -117,34 +104,103 @@ func TestEachPriceHasItsPageAndWhereItWasRead(t *testing.T) {
 
 func TestABillIsUnitsTimesPrices(t *testing.T) {
 	t.Parallel()
-	b := &book{rates: newRates(), memory: map[string]int{"upload": 1024, "email": 256}}
-	c := newCount("x")
-	c.Units = map[unit]float64{requests: 1e6, writes: 2e6, mails: 1e3, logBytes: gb}
-	c.Runs = map[string]*run{
-		"upload": {Events: 1, Own: 1000 * 1024.0 / wholeCPU, Calls: map[string]int{"DynamoDB Query": 10}}, // 1 s and 100 ms
-		"email":  {Events: 1, Calls: map[string]int{"SES SendEmail": 5}},                                  // 1 s
-	}
+	b := open(t)
+	c := &count{Operation: "x", Units: map[string]float64{requests: 1e6, writes: 2e6, mails: 1e3, logBytes: gb}, Runs: map[string]*run{
+		"upload": {Own: 1000 * 1024.0 / wholeCPU, Memory: 1024, Calls: map[string]int{"DynamoDB Query": 10}}, // 1 s and 100 ms
+		"email":  {Memory: 256, Calls: map[string]int{"SES SendEmail": 5}},                                   // 1 s
+	}}
+	b.counts["x"] = c
 	want := 1.00 + 2*0.625 + 0.10 + 0.50 + (1.1*1+1*0.25)*0.0000133334
-	if got := b.of(b.units(c)); math.Abs(got-want) > 1e-12 {
+	if got := b.usd("x"); math.Abs(got-want) > 1e-12 {
 		t.Errorf("the bill is %v USD, want %v", got, want)
 	}
 }
 
-// everything is the parameters by which something more is made.
-func everything() map[string]string {
-	return map[string]string{
-		"AlarmEmail": "ops@example.com", "Deployment": "Canary10Percent5Minutes", "Metrics": "on", "Dashboard": "on", "SenderAddress": "ferry@example.com",
-		"SmsSending": "on", "SmsStatusLogs": "on", "DomainName": "files.example.com", "CertificateArn": "arn:aws:acm:x", "CorsOrigins": "*", "PublicUrl": "https://files.example.com/v1",
+// placeholders are values for all that a template refers to: of resources their
+// own names, which are as good as any.
+func placeholders(tpl template.Template, parameters map[string]string) map[string]string {
+	values := map[string]string{}
+	for id := range tpl.Resources {
+		values[id] = id
 	}
+	for _, name := range []string{"StackName", "Region", "Partition", "AccountId", "URLSuffix"} {
+		values["AWS::"+name] = name
+	}
+	maps.Copy(values, parameters)
+	return values
+}
+
+// month is what the resources of a stack with these parameters cost while nobody
+// calls, and the types of those that have no price by time.
+func month(tpl template.Template, parameters map[string]string, rates map[string]float64) (usd float64, free map[string]bool, err error) {
+	stack := template.Stack{Template: tpl, Values: placeholders(tpl, parameters)}
+	free = map[string]bool{}
+	for id, r := range tpl.Resources {
+		r, _ := r.(template.Object)
+		if c, ok := r["Condition"].(string); ok {
+			if holds, err := stack.Condition(c); err != nil || !holds {
+				if err != nil {
+					return 0, nil, fmt.Errorf("resource %s: %w", id, err)
+				}
+				continue
+			}
+		}
+		properties, _ := r["Properties"].(template.Object)
+		switch kind, _ := r["Type"].(string); kind {
+		case "AWS::CloudWatch::Alarm":
+			metrics, several := properties["Metrics"].([]any)
+			n := 0.0
+			for _, m := range metrics {
+				if m, _ := m.(template.Object); m["MetricStat"] != nil {
+					n++
+				}
+			}
+			if !several {
+				n = 1
+			}
+			usd += n * rates["CloudWatch: metrics of alarms, a month"]
+		case "AWS::CloudWatch::Dashboard":
+			usd += rates["CloudWatch: dashboards, a month"]
+		default:
+			free[kind] = true
+		}
+	}
+	return usd, free, nil
+}
+
+// hourly are the properties by which a resource would cost by the hour.
+func hourly(v any) (found []string) {
+	byTheHour := []string{"ProvisionedConcurrencyConfig", "ProvisionedThroughput", "VpcConfig", "KmsMasterKeyId", "KMSMasterKeyId", "KmsKeyId"}
+	switch v := v.(type) {
+	case template.Object:
+		for name, value := range v {
+			if slices.Contains(byTheHour, name) {
+				found = append(found, name)
+			}
+			found = append(found, hourly(value)...)
+		}
+	case []any:
+		for _, value := range v {
+			found = append(found, hourly(value)...)
+		}
+	}
+	return found
 }
 
 func TestAStackCostsItsStorageAloneWhileNobodyCalls(t *testing.T) {
 	t.Parallel()
 	b, tpl := open(t), read(t)
-	usd, err := b.month(tpl, nil)
+	usd, free, err := month(tpl, nil, b.rates)
 	check(t, err)
 	if usd != 0 {
 		t.Errorf("the resources of a stack with the parameters' defaults cost %v USD a month", usd)
+	}
+	listed := map[string]bool{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+::[\\w:]+)` \\|").FindAllStringSubmatch(page(t), -1) {
+		listed[m[1]] = true
+	}
+	if !maps.Equal(free, listed) {
+		t.Errorf("the stack has %v, and the page lists %v", slices.Sorted(maps.Keys(free)), slices.Sorted(maps.Keys(listed)))
 	}
 	if sweeps := daysPerMonth * b.usd(sweepEmpty); sweeps > 0.001 {
 		t.Errorf("the daily sweep costs %v USD a month", sweeps)
@@ -154,8 +210,51 @@ func TestAStackCostsItsStorageAloneWhileNobodyCalls(t *testing.T) {
 			t.Errorf("%s has %v, which cost by the hour", id, found)
 		}
 	}
-	_, err = b.month(tpl, everything()) // whatever a parameter adds is known too
+}
+
+func TestThePageTellsWhatEachOptionCosts(t *testing.T) {
+	t.Parallel()
+	b, tpl := open(t), read(t)
+	metrics := float64(metricsOfOne(t)) * b.rates["CloudWatch: metrics of one's own, a month"]
+	free := map[string]bool{"AWS::ApiGatewayV2::DomainName": true, "AWS::ApiGatewayV2::ApiMapping": true, "AWS::Logs::SubscriptionFilter": true}
+	_, byDefault, err := month(tpl, nil, b.rates)
 	check(t, err)
+	maps.Copy(free, byDefault)
+	for _, o := range []struct {
+		name, value string
+		beside      float64 // what no resource shows
+	}{
+		{"AlarmEmail", "ops@example.com", 0}, {"Deployment", "Canary10Percent5Minutes", 0}, {"Metrics", "on", metrics}, {"Dashboard", "on", 0},
+		{"SenderAddress", "ferry@example.com", b.poll()}, {"SmsSending", "on", b.poll()}, {"DomainName", "files.example.com", 0},
+	} {
+		usd, kinds, err := month(tpl, map[string]string{o.name: o.value, "CertificateArn": "arn:aws:acm:x", "SmsStatusLogs": "on"}, b.rates)
+		check(t, err)
+		if row := fmt.Sprintf("| `%s` | %s |", o.name, dollars(usd+o.beside)); !strings.Contains(page(t), row) {
+			t.Errorf("the page has no row %s", row)
+		}
+		for kind := range kinds {
+			if !free[kind] {
+				t.Errorf("%s: what %s costs is not known", o.name, kind)
+			}
+		}
+	}
+}
+
+// metricsOfOne is how many metrics a stack has of its own.
+func metricsOfOne(t *testing.T) (n int) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(boottest.Root(t), "shared/boot/metrics/metrics.go"), nil, 0)
+	check(t, err)
+	for _, d := range file.Decls {
+		if d, ok := d.(*ast.GenDecl); ok && d.Tok == token.CONST {
+			for _, s := range d.Specs {
+				if s.(*ast.ValueSpec).Names[0].Name != "Namespace" {
+					n++
+				}
+			}
+		}
+	}
+	return n
 }
 
 func TestNoQueueIsPolledWithoutASender(t *testing.T) {
@@ -169,11 +268,8 @@ func TestNoQueueIsPolledWithoutASender(t *testing.T) {
 		{map[string]string{"SenderAddress": "ferry@example.com"}, []string{"MailQueue"}},
 		{map[string]string{"SenderAddress": "ferry@example.com", "SmsSending": "on"}, []string{"MailQueue", "SmsQueue"}},
 	} {
-		values := placeholders(tpl)
-		maps.Copy(values, c.parameters)
-		for _, queue := range []string{"MailQueue", "SmsQueue"} {
-			values[queue+".Arn"] = queue
-		}
+		values := placeholders(tpl, c.parameters)
+		values["MailQueue.Arn"], values["SmsQueue.Arn"] = "MailQueue", "SmsQueue"
 		if got := polled(t, template.Stack{Template: tpl, Values: values}); !slices.Equal(got, c.polled) {
 			t.Errorf("with %v these queues are polled: %v, want %v", c.parameters, got, c.polled)
 		}
@@ -211,32 +307,30 @@ func TestWhatCostsWhileNobodyCallsIsFound(t *testing.T) {
 	for name, c := range map[string]struct {
 		resource string
 		usd      float64
-		known    bool
+		free     bool // of a type that the page would have to list
 		hourly   bool
 	}{
 		"a table":              {"Type: AWS::DynamoDB::Table", 0, true, false},
 		"a table kept ready":   {"{Type: AWS::DynamoDB::Table, Properties: {ProvisionedThroughput: {ReadCapacityUnits: 5}}}", 0, true, true},
-		"a function":           {"Type: AWS::Serverless::Function", 0, true, false},
 		"one kept ready":       {"{Type: AWS::Serverless::Function, Properties: {ProvisionedConcurrencyConfig: {ProvisionedConcurrentExecutions: 1}}}", 0, true, true},
 		"one in a network":     {"{Type: AWS::Serverless::Function, Properties: {VpcConfig: {SubnetIds: [x]}}}", 0, true, true},
-		"an alarm":             {"{Type: AWS::CloudWatch::Alarm, Properties: {MetricName: x}}", 0.10, true, false},
-		"one of two metrics":   {"{Type: AWS::CloudWatch::Alarm, Properties: {Metrics: [{Expression: x}, {MetricStat: {}}, {MetricStat: {}}]}}", 0.20, true, false},
-		"a dashboard":          {"Type: AWS::CloudWatch::Dashboard", 3, true, false},
-		"a key of one's own":   {"Type: AWS::KMS::Key", 0, false, false},
-		"a queue under such":   {"{Type: AWS::SQS::Queue, Properties: {KmsMasterKeyId: alias/x}}", 0, true, true},
-		"a way out of a VPC":   {"Type: AWS::EC2::NatGateway", 0, false, false},
-		"an endpoint of a VPC": {"Type: AWS::EC2::VPCEndpoint", 0, false, false},
-		"one that is left out": {"{Type: AWS::KMS::Key, Condition: No}", 0, true, false},
+		"an alarm":             {"{Type: AWS::CloudWatch::Alarm, Properties: {MetricName: x}}", 0.10, false, false},
+		"one of two metrics":   {"{Type: AWS::CloudWatch::Alarm, Properties: {Metrics: [{Expression: x}, {MetricStat: {}}, {MetricStat: {}}]}}", 0.20, false, false},
+		"a dashboard":          {"Type: AWS::CloudWatch::Dashboard", 3, false, false},
+		"a queue under a key":  {"{Type: AWS::SQS::Queue, Properties: {KmsMasterKeyId: alias/x}}", 0, true, true},
+		"a key of KMS":         {"Type: AWS::KMS::Key", 0, true, false},
+		"a way out of a VPC":   {"Type: AWS::EC2::NatGateway", 0, true, false},
+		"one that is left out": {"{Type: AWS::KMS::Key, Condition: No}", 0, false, false},
 	} {
 		if !strings.HasPrefix(c.resource, "{") {
 			c.resource = "{" + c.resource + "}"
 		}
 		tpl, err := template.Parse([]byte("Conditions: {No: !Equals [a, b]}\nResources: {It: " + c.resource + "}\n"))
 		check(t, err)
-		b := &book{rates: newRates()}
-		usd, err := b.month(tpl, nil)
-		if (err == nil) != c.known || math.Abs(usd-c.usd) > 1e-12 {
-			t.Errorf("%s: %v USD, %v", name, usd, err)
+		usd, free, err := month(tpl, nil, open(t).rates)
+		check(t, err)
+		if math.Abs(usd-c.usd) > 1e-12 || len(free) > 0 != c.free {
+			t.Errorf("%s: %v USD, and free are %v", name, usd, free)
 		}
 		if got := len(hourly(tpl.Resources["It"])) > 0; got != c.hourly {
 			t.Errorf("%s: by the hour is %v", name, got)
@@ -244,43 +338,19 @@ func TestWhatCostsWhileNobodyCallsIsFound(t *testing.T) {
 	}
 }
 
-func TestTheMetricsThatAreChargedAreThoseOfTheirPackage(t *testing.T) {
+func TestSizesAreThoseOfDynamoDB(t *testing.T) {
 	t.Parallel()
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(boottest.Root(t), "shared/boot/metrics/metrics.go"), nil, 0)
-	check(t, err)
-	found := map[string]bool{}
-	for _, d := range file.Decls {
-		if d, ok := d.(*ast.GenDecl); ok && d.Tok == token.CONST {
-			for _, s := range d.Specs {
-				found[s.(*ast.ValueSpec).Names[0].Name] = true
-			}
-		}
-	}
-	delete(found, "Namespace")
-	if len(found) != metricsOfOne {
-		t.Errorf("the metrics are %v, and %d are charged", slices.Sorted(maps.Keys(found)), metricsOfOne)
-	}
-}
-
-func TestUnitsOfDynamoDB(t *testing.T) {
-	t.Parallel()
-	text := func(n int) item { return item{"pk": {"S": strings.Repeat("x", n-2)}} } // and 2 for its name
-	for name, c := range map[string]struct {
-		item item
-		size int
-	}{
-		"text":     {text(100), 100},
-		"UTF-8":    {item{"é": {"S": "è"}}, 4},
-		"a number": {item{"n": {"N": "12345"}}, 1 + 4},
-		"bytes":    {item{"b": {"B": "AAAA"}}, 1 + 3},
-		"a truth":  {item{"t": {"BOOL": true}}, 2},
-		"a list":   {item{"l": {"L": []any{map[string]any{"S": "abc"}, map[string]any{"S": "d"}}}}, 1 + 3 + 1 + 3 + 1 + 1},
-		"a map":    {item{"m": {"M": map[string]any{"k": map[string]any{"S": "abc"}}}}, 1 + 3 + 1 + 1 + 3},
-		"a set":    {item{"s": {"SS": []any{"ab", "c"}}}, 1 + 3 + 1 + 2 + 1 + 1},
-		"nothing":  {nil, 0},
+	for text, want := range map[string]int{
+		`{"pk":"` + strings.Repeat("x", 98) + `"}`: 100,
+		`{"é":"è"}`:         4,
+		`{"n":12345}`:       1 + 4,
+		`{"t":true}`:        2,
+		`{"l":["abc","d"]}`: 1 + 3 + 1 + 3 + 1 + 1,
+		`{"m":{"k":"abc"}}`: 1 + 3 + 1 + 1 + 3,
+		`{}`:                0,
 	} {
-		if got := c.item.size(); got != c.size {
-			t.Errorf("%s: %d bytes, want %d", name, got, c.size)
+		if got := sizeOfJSON([]byte(text)); got != want {
+			t.Errorf("%s: %d bytes, want %d", text, got, want)
 		}
 	}
 	for _, c := range []struct{ size, each, want int }{{0, readUnit, 1}, {readUnit, readUnit, 1}, {readUnit + 1, readUnit, 2}, {3000, writeUnit, 3}} {
@@ -290,110 +360,53 @@ func TestUnitsOfDynamoDB(t *testing.T) {
 	}
 }
 
-// store stands for DynamoDB: each item that is asked for has this size, which
-// a write changes.
-type store struct{ now, after int }
-
-func (s *store) RoundTrip(r *http.Request) (*http.Response, error) {
-	w := httptest.NewRecorder()
-	one := `{"pk":{"S":"` + strings.Repeat("x", max(0, s.now-2)) + `"}}`
-	switch _, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), "."); operation {
-	case "GetItem":
-		w.WriteString(`{"Item":` + one + `}`)
-	case "Query":
-		w.WriteString(`{"Items":[` + one + `,` + one + `]}`)
-	case "BatchGetItem":
-		w.WriteString(`{"Responses":{"t":[` + one + `]}}`)
-	default:
-		s.now = s.after
-		w.WriteString(`{}`)
-	}
-	return w.Result(), nil
-}
-
 func TestTheMeterCountsUnitsByDynamoDBsRules(t *testing.T) {
 	t.Parallel()
-	const key = `"Key":{"pk":{"S":"a"},"sk":{"S":"b"}}`
-	for name, c := range map[string]struct {
-		operation, body string
-		now, after      int
-		reads, writes   float64
-	}{
-		"an item":                      {"GetItem", `{` + key + `}`, 5000, 0, 2, 0},
-		"a query, all items together":  {"Query", `{}`, 3000, 0, 2, 0},
-		"a batch, each by itself":      {"BatchGetItem", `{"RequestItems":{"t":{"Keys":[{},{},{}]}}}`, 5000, 0, 4, 0},
-		"an item that grows":           {"UpdateItem", `{` + key + `}`, 100, 1500, 0, 2},
-		"one that shrinks":             {"UpdateItem", `{` + key + `}`, 1500, 100, 0, 2},
-		"one that goes":                {"DeleteItem", `{` + key + `}`, 1500, 0, 0, 2},
-		"one that is refused":          {"PutItem", `{"Item":{"pk":{"S":"` + strings.Repeat("x", 2000) + `"}}}`, 100, 100, 0, 2},
-		"a transaction, each twice":    {"TransactWriteItems", `{"TransactItems":[{"Put":{"Item":{"pk":{"S":"a"}}}},{"Update":{` + key + `}}]}`, 100, 100, 0, 4},
-		"a condition in a transaction": {"TransactWriteItems", `{"TransactItems":[{"ConditionCheck":{` + key + `}}]}`, 1500, 1500, 0, 4},
-	} {
-		m := &meter{services: map[string]bool{"dynamodb.example": true}, next: &store{c.now, c.after}}
-		m.begin(name)
-		r, err := http.NewRequest("POST", "https://dynamodb.example/", strings.NewReader(c.body))
-		check(t, err)
-		r.Header.Set("X-Amz-Target", "DynamoDB_20120810."+c.operation)
-		answer, err := m.RoundTrip(r)
-		check(t, err)
-		answer.Body.Close()
-		got := m.end()
-		if got.Units[reads] != c.reads || got.Units[writes] != c.writes || got.Beside["DynamoDB "+c.operation] != 1 {
-			t.Errorf("%s: %+v, want %v read units and %v write units", name, got, c.reads, c.writes)
-		}
+	type value struct {
+		Text string `json:"x"`
 	}
-}
-
-func TestCallsToS3ArePricedByWhatTheyDo(t *testing.T) {
-	t.Parallel()
+	of := func(size int) value { return value{strings.Repeat("x", size)} }
+	key := table.Key{PK: "a", SK: "b"}
+	other := table.Key{PK: "a", SK: "c"}
+	var into value
 	for _, c := range []struct {
-		method, query, copies, name string
-		unit                        unit
+		name          string
+		now           int // bytes of the item before
+		do            func(table.Table) error
+		call          string
+		reads, writes float64
 	}{
-		{"PUT", "", "", "PutObject", puts},
-		{"PUT", "", "b/k", "CopyObject", puts},
-		{"PUT", "?partNumber=1&uploadId=x", "", "UploadPart", puts},
-		{"PUT", "?partNumber=1&uploadId=x", "b/k", "UploadPartCopy", puts},
-		{"POST", "?uploads", "", "CreateMultipartUpload", puts},
-		{"POST", "?uploadId=x", "", "CompleteMultipartUpload", puts},
-		{"GET", "?list-type=2", "", "ListObjectsV2", puts},
-		{"GET", "?uploads", "", "ListMultipartUploads", puts},
-		{"GET", "?uploadId=x", "", "ListParts", puts},
-		{"GET", "", "", "GetObject", gets},
-		{"HEAD", "", "", "HeadObject", gets},
-		{"DELETE", "", "", "DeleteObject", ""},
-		{"DELETE", "?uploadId=x", "", "AbortMultipartUpload", ""},
+		{"an item", 5000, func(b table.Table) error { return b.Get(t.Context(), key, &into) }, "GetItem", 2, 0},
+		{"a query, all items together", 5000, func(b table.Table) error {
+			_, err := b.Query(t.Context(), table.Query{PK: "a", Limit: 1})
+			return err
+		}, "Query", 3, 0},
+		{"a batch, each by itself", 5000, func(b table.Table) error {
+			_, err := b.GetMany(t.Context(), key, other, table.Key{PK: "a", SK: "none"}, key)
+			return err
+		}, "BatchGetItem", 5, 0},
+		{"an item that grows", 100, func(b table.Table) error { return b.Write(t.Context(), table.Put(key, of(1500))) }, "PutItem", 0, 2},
+		{"one that shrinks", 1500, func(b table.Table) error { return b.Update(t.Context(), table.Update(key).Set("x", ""), &into) }, "UpdateItem", 0, 2},
+		{"one that goes", 1500, func(b table.Table) error { return b.Write(t.Context(), table.Delete(key)) }, "DeleteItem", 0, 2},
+		{"one that is refused", 100, func(b table.Table) error {
+			if err := b.Write(t.Context(), table.Put(key, of(2000)).If(table.NotExists())); err == nil {
+				t.Error("it was not refused")
+			}
+			return nil
+		}, "PutItem", 0, 2},
+		{"a transaction, each twice", 100, func(b table.Table) error {
+			return b.Write(t.Context(), table.Put(key, of(1)), table.Update(other).Set("x", ""))
+		}, "TransactWriteItems", 0, 12},
+		{"a condition in a transaction", 1500, func(b table.Table) error { return b.Write(t.Context(), table.Check(key, table.Exists())) }, "TransactWriteItems", 0, 4},
 	} {
-		m := &meter{}
-		m.begin(c.name)
-		r := httptest.NewRequest(c.method, "https://s3.example/bucket/key"+c.query, nil)
-		if c.copies != "" {
-			r.Header.Set("X-Amz-Copy-Source", c.copies)
-		}
-		m.object(r)
-		want := map[unit]float64{}
-		if c.unit != "" {
-			want[c.unit] = 1
-		}
-		if got := m.end(); got.Beside["S3 "+c.name] != 1 || !maps.Equal(got.Units, want) {
-			t.Errorf("%s %s: %+v, want %s", c.method, c.query, got, c.name)
-		}
-	}
-}
-
-func TestTheCommandTellsHowItIsUsed(t *testing.T) {
-	t.Parallel()
-	root := boottest.Root(t)
-	var out bytes.Buffer
-	check(t, realMain(t.Context(), root, nil, &out))
-	for _, want := range []string{"1,000 uploads", "1 GB in a session", "nobody calls", "Each operation", "Prices", "Transfer Family"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("the output has no %q", want)
-		}
-	}
-	for _, args := range [][]string{{"-help"}, {"-no-such-flag"}} {
-		if err := realMain(t.Context(), root, args, &out); err == nil {
-			t.Errorf("%v: no error", args)
+		s := newStack(t)
+		check(t, s.data.Table.Write(t.Context(), table.Put(key, of(c.now)), table.Put(other, of(5000))))
+		s.begin(c.name)
+		check(t, c.do(s.ports.Table))
+		got := s.meter.count
+		if got.Units[reads] != c.reads || got.Units[writes] != c.writes || got.Beside["DynamoDB "+c.call] != 1 {
+			text, _ := json.Marshal(got)
+			t.Errorf("%s: %s, want %v read units and %v write units", c.name, text, c.reads, c.writes)
 		}
 	}
 }

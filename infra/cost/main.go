@@ -1,119 +1,107 @@
 // Command cost tells what Ferry costs on AWS: each operation, 1,000 uploads, a
-// GB, and a month in which nobody calls.
-//
-//	go run ./infra/cost                                      prints it, from what was counted before
-//	go run ./infra/cost -write                               writes it to this folder's README.md, and a table to that of the module
-//	go run ./infra/awslocal -- go run ./infra/cost -count    counts the calls anew, and writes both
+// GB, and a month in which nobody calls. It multiplies what a test has counted
+// (counts.json) with the prices that README.md lists, and writes the tables of
+// that page anew.
 package main
 
 import (
-	"bytes"
-	"context"
-	"errors"
-	"flag"
+	"encoding/json"
 	"fmt"
-	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
-
-	"ferry/infra/template"
 )
 
-// The files, from the module's root.
-const (
-	countsFile = "infra/cost/counts.json"
-	pageFile   = "infra/cost/README.md"
-	readmeFile = "README.md"
-)
-
-// The lines around the table in the module's README.
-const (
-	tableBegin = "<!-- What follows is written by go run ./infra/cost -write. -->\n"
-	tableEnd   = "<!-- This was written by go run ./infra/cost -write. -->\n"
-)
+// pageFile is the page, from the module's root.
+const pageFile = "infra/cost/README.md"
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := realMain(ctx, ".", os.Args[1:], os.Stdout)
-	stop()
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
+	page, err := newPage(".")
+	if err == nil {
+		err = os.WriteFile(pageFile, []byte(page), 0o644)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "cost:", err)
 		os.Exit(1)
 	}
 }
 
-func realMain(ctx context.Context, root string, args []string, out io.Writer) error {
-	flags := flag.NewFlagSet("cost", flag.ContinueOnError)
-	again := flags.Bool("count", false, "count the calls anew; needs stand-ins for AWS: go run ./infra/awslocal -- go run ./infra/cost -count")
-	write := flags.Bool("write", false, "write the pages, after a price was changed")
-	flags.Usage = func() {
-		fmt.Fprintln(flags.Output(), "cost prints what Ferry costs on AWS: each operation, 1,000 uploads, a GB, and a month in which nobody calls.")
-		flags.PrintDefaults()
-	}
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	t, err := template.Read(filepath.Join(root, "template.yaml"))
+// newPage returns the page of a module with its tables made anew. What is
+// between them is written by hand.
+func newPage(root string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(root, pageFile))
 	if err != nil {
-		return err
+		return "", fmt.Errorf("reading the page: %w", err)
 	}
-	if *again {
-		all, err := countAll(ctx, t, 5)
-		if err != nil {
-			return err
-		}
-		if err := writeCounts(filepath.Join(root, countsFile), all); err != nil {
-			return err
-		}
-	}
-	pages, err := newPages(root, t)
+	b, err := newBook(root, string(text))
 	if err != nil {
-		return err
+		return "", err
 	}
-	if *again || *write {
-		return pages.write(root)
+	page := string(text)
+	for name, rows := range map[string][][]string{
+		"comparison": b.comparison(), "figures": b.figures(), "operations": b.operations(),
+	} {
+		before, rest, found := strings.Cut(page, "<!-- table "+name+" -->\n")
+		_, after, ended := strings.Cut(rest, "<!-- end -->")
+		if !found || !ended {
+			return "", fmt.Errorf("%s has no place for the table %s", pageFile, name)
+		}
+		table := ""
+		for _, row := range slices.Insert(rows, 1, slices.Repeat([]string{"---"}, len(rows[0]))) {
+			table += "| " + strings.Join(row, " | ") + " |\n"
+		}
+		page = before + "<!-- table " + name + " -->\n\n" + table + "\n<!-- end -->" + after
 	}
-	_, err = io.WriteString(out, pages.page+"\n## Beside others\n\n"+pages.table)
-	return err
+	return page, nil
 }
 
-// pages are what is written: the page of this folder, and the table of the
-// module's README, which is readme with it.
-type pages struct{ page, table, readme string }
-
-func newPages(root string, t template.Template) (p pages, err error) {
-	counts, err := readCounts(filepath.Join(root, countsFile))
-	if err != nil {
-		return p, err
-	}
-	b, err := newBook(t, counts)
-	if err != nil {
-		return p, err
-	}
-	var page, table bytes.Buffer
-	if err := errors.Join(b.report(&page, t), b.comparison(&table)); err != nil {
-		return p, err
-	}
-	readme, err := os.ReadFile(filepath.Join(root, readmeFile))
-	if err != nil {
-		return p, fmt.Errorf("reading the README: %w", err)
-	}
-	before, rest, ok1 := strings.Cut(string(readme), tableBegin)
-	_, after, ok2 := strings.Cut(rest, tableEnd)
-	if !ok1 || !ok2 {
-		return p, errors.New("README.md has no place for the table")
-	}
-	return pages{page.String(), table.String(), before + tableBegin + "\n" + table.String() + "\n" + tableEnd + after}, nil
+// run is what the events of one function do.
+type run struct {
+	Events int `json:"events"`
+	// Own is how long they took without waiting for calls, in ms of a whole
+	// CPU: measured once beside stand-ins for AWS, the SDK's part included.
+	Own    float64        `json:"ownMs"`
+	Memory int            `json:"memoryMB"` // of the function
+	Calls  map[string]int `json:"calls,omitempty"`
 }
 
-func (p pages) write(root string) error {
-	if err := os.WriteFile(filepath.Join(root, pageFile), []byte(p.page), 0o644); err != nil {
-		return fmt.Errorf("writing the page: %w", err)
+// count is what one operation does, with all that follows from it.
+type count struct {
+	Operation string             `json:"operation"`
+	Runs      map[string]*run    `json:"runs"`             // by function
+	Beside    map[string]int     `json:"beside,omitempty"` // calls by the caller or by AWS itself
+	Units     map[string]float64 `json:"units"`
+}
+
+// book is what is needed to tell what something costs.
+type book struct {
+	rates  map[string]float64 // USD, by unit
+	counts map[string]*count
+	order  []*count
+}
+
+func newBook(root, page string) (*book, error) {
+	b := &book{rates: map[string]float64{}, counts: map[string]*count{}}
+	row := regexp.MustCompile(`(?m)^\| \[([^\]]+)\]\(https://aws\.amazon\.com/.+?\) \| ([\d.]+) \| ([\d,]+|GB) \|`)
+	plain := strings.NewReplacer(",", "", "GB", fmt.Sprint(gb))
+	for _, m := range row.FindAllStringSubmatch(page, -1) {
+		var usd, per float64
+		if _, err := fmt.Sscan(m[2]+" "+plain.Replace(m[3]), &usd, &per); err != nil {
+			return nil, fmt.Errorf("the price of %s: %w", m[1], err)
+		}
+		b.rates[m[1]] = usd / per
 	}
-	if err := os.WriteFile(filepath.Join(root, readmeFile), []byte(p.readme), 0o644); err != nil {
-		return fmt.Errorf("writing the README: %w", err)
+	text, err := os.ReadFile(filepath.Join(root, "infra/cost/counts.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &b.order)
 	}
-	return nil
+	if err != nil {
+		return nil, fmt.Errorf("reading what was counted: %w", err)
+	}
+	for _, c := range b.order {
+		b.counts[c.Operation] = c
+	}
+	return b, nil
 }

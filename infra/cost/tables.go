@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"ferry/shared/boot/settings"
+)
+
+func loads() []load {
+	return []load{
+		{"nothing", 0, 1e5, upload, download, 1e5, 0},
+		{"1,000 files of 1 MB, each with one mail", 1000, 1 << 20,
+			"upload of 1 MB with one mail", "download by link, 1 MB", 1 << 20, 1},
+		{"100 GB in 100 files", 100, gb, upload1GB, downloadFar, large, 0},
+		{"1 TB in 1,000 files", 1000, gb, upload1GB, downloadFar, large, 0},
+		{"1,000,000 files of 100 KB", 1e6, 1e5, upload, download, 1e5, 0},
+	}
+}
+
+func (b *book) comparison() [][]string {
+	rows := [][]string{{"a month, each file stored and downloaded once",
+		"Ferry on AWS", "AWS Transfer Family", "a small virtual machine", "and the way out, for all"}}
+	for _, l := range loads() {
+		rows = append(rows, []string{l.name, dollars(b.ferry(l)), dollars(b.transferFamily(l)), dollars(b.machine(l)),
+			dollars(l.files * l.size * b.rates[outBytes])})
+	}
+	return rows
+}
+
+func (b *book) figures() [][]string {
+	const keep, backup = settings.DefaultKeepDays, settings.DefaultBackupDays
+	life := (keep+backup)*b.perFile(sweepStay) + b.perFile(sweepMove) + b.perFile(sweepPurge)
+	up, even := b.counts[upload1GB], math.Round(b.even(loads()[4])/1e4)*1e4
+	return [][]string{
+		{"", "USD"},
+		{"1,000 uploads of 100 KB", money(1000 * b.usd(upload))},
+		{"1,000 uploads of 100 KB, each with one mail", money(1000 * b.usd(upload+" with one mail"))},
+		{"of it SES's", money(1000 * b.rates[mails])},
+		{"1 GB up by `ferry up`, in 64 parts of 16 MB", money(b.usd(upload1GB))},
+		{"of it S3's", money(up.Units[puts]*b.rates[puts] + up.Units[gets]*b.rates[gets])},
+		{"1 GB stored for a month", money(b.rates[objectMonths])},
+		{"1 GB down by a redirect, without the way out to the internet", money(b.usd(downloadFar) - large*b.rates[outBytes])},
+		{"the way out to the internet of 1 GB", money(gb * b.rates[outBytes])},
+		{"a file's daily sweeps, a month", money(daysPerMonth * b.perFile(sweepStay))},
+		{"a file's move to the backup area, by the sweep", money(b.perFile(sweepMove))},
+		{fmt.Sprintf("1,000 files' sweeps for %d and %d days, moves and removals", keep, backup), money(1000 * life)},
+		{"the daily sweep of a stack without files, a month", money(daysPerMonth * b.usd(sweepEmpty))},
+		{"a queue that Lambda polls, a month", money(b.poll())},
+		{"files of 100 KB a month from which the machine costs less", fmt.Sprintf("%.0f,000 files", even/1000)},
+	}
+}
+
+// operations are the calls and dollars of each operation.
+func (b *book) operations() [][]string {
+	rows := [][]string{{"operation", "functions", "calls", "read units", "write units",
+		"ms", "KB logged", "KB out", "USD for 1,000"}}
+	for _, c := range b.order {
+		seconds, events := 0.0, map[string]int{}
+		for name, r := range c.Runs {
+			seconds += r.seconds()
+			events[name] = r.Events
+		}
+		rows = append(rows, []string{c.Operation, listed(events), listed(c.calls()),
+			fmt.Sprint(c.Units[reads]), fmt.Sprint(c.Units[writes]), fmt.Sprintf("%.0f", seconds*1000),
+			fmt.Sprintf("%.1f", c.Units[logBytes]/1024), fmt.Sprintf("%.1f", c.Units[outBytes]/1024),
+			money(1000 * b.usd(c.Operation))})
+	}
+	return rows
+}
+
+// calls are those of all functions, of the caller and of AWS itself.
+func (c *count) calls() map[string]int {
+	all := map[string]int{}
+	maps.Copy(all, c.Beside)
+	for _, r := range c.Runs {
+		for name, n := range r.Calls {
+			all[name] += n
+		}
+	}
+	return all
+}
+
+// listed shows how often something is done.
+func listed(times map[string]int) string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(times)) {
+		if n := times[name]; n > 1 {
+			name += fmt.Sprintf(" ×%d", n)
+		}
+		all = append(all, name)
+	}
+	return strings.Join(all, ", ")
+}
+
+func dollars(usd float64) string { return fmt.Sprintf("%.2f", usd) }
+
+// money shows what is far below a dollar.
+func money(usd float64) string {
+	if usd < 0.00005 {
+		return fmt.Sprintf("%.6f", usd)
+	}
+	return fmt.Sprintf("%.4f", usd)
+}
