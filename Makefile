@@ -54,10 +54,8 @@ build: ## Build ferry into bin/ and every function, as for the cloud, into bin/f
 	$(FERRY)
 	@for f in $(FUNCTIONS); do echo "$(CLOUD) ./functions/$$f"; $(CLOUD) -o bin/functions/$$f/bootstrap ./functions/$$f; done
 
-bench: ## Measure against controls in the same run and print the tables (10 minutes, 40 GB of disk; QUICK=1 for a look).
-	go run ./infra/bench/serve $(if $(QUICK),-quick)
-	go run ./infra/bench/start $(if $(QUICK),-quick)
-	go run ./infra/cost
+bench: ## Measure against controls in the same run (10 minutes, 40 GB of disk; QUICK=1 for a look, OLD=PATH for another ferry beside this one).
+	go run ./infra/bench $(if $(QUICK),-quick) $(if $(OLD),-old $(OLD))
 
 deploy: ## Build the stack and deploy it with SAM, which asks for what it needs.
 	sam build

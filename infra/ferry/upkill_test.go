@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"ferry/infra/bench/gate"
 )
 
 // TestKilledUploadIsResumed kills client and server again and again, with no
@@ -23,7 +21,7 @@ func TestKilledUploadIsResumed(t *testing.T) {
 		connections = 2
 		kills       = 6
 	)
-	g, err := gate.Open()
+	g, err := openGate()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,4 @@
-// Package gate has an address that stays while the servers behind it come and
-// go, and counts the bytes sent to them.
-package gate
+package main
 
 import (
 	"io"
@@ -8,39 +6,40 @@ import (
 	"sync/atomic"
 )
 
-// Gate passes connections on. It is safe for concurrent use.
-type Gate struct {
+// gate has an address that stays while the servers behind it come and go, and
+// counts the bytes sent to them. It is safe for concurrent use.
+type gate struct {
 	listener net.Listener
 	target   atomic.Value // string
 	in       atomic.Int64
 }
 
-// Open listens on a free port of the loopback address. Connections are closed
+// openGate listens on a free port of the loopback address. Connections are closed
 // at once until Lead has been called.
-func Open() (*Gate, error) {
+func openGate() (*gate, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	g := &Gate{listener: l}
+	g := &gate{listener: l}
 	g.target.Store("")
 	go g.accept()
 	return g, nil
 }
 
 // Addr is the address that stays.
-func (g *Gate) Addr() string { return g.listener.Addr().String() }
+func (g *gate) Addr() string { return g.listener.Addr().String() }
 
 // Lead lets the next connections go to the server at an address.
-func (g *Gate) Lead(addr string) { g.target.Store(addr) }
+func (g *gate) Lead(addr string) { g.target.Store(addr) }
 
 // In is how many bytes servers were sent.
-func (g *Gate) In() int64 { return g.in.Load() }
+func (g *gate) In() int64 { return g.in.Load() }
 
 // Close takes no more connections.
-func (g *Gate) Close() error { return g.listener.Close() }
+func (g *gate) Close() error { return g.listener.Close() }
 
-func (g *Gate) accept() {
+func (g *gate) accept() {
 	for {
 		conn, err := g.listener.Accept()
 		if err != nil {
@@ -50,7 +49,7 @@ func (g *Gate) accept() {
 	}
 }
 
-func (g *Gate) pass(conn net.Conn) {
+func (g *gate) pass(conn net.Conn) {
 	defer conn.Close()
 	server, err := net.Dial("tcp", g.target.Load().(string))
 	if err != nil {

@@ -1,0 +1,263 @@
+package main
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ferry/shared/blob"
+)
+
+func (b *bench) measurements() []measurement {
+	large := func(text string) string { return fmt.Sprintf(text, b.large>>20) }
+	form, raw := b.upload("-F", "file=@", ""), b.upload("-T", "", "?file=large")
+	return []measurement{
+		{"large", large("upload of %d MiB, curl -F"), "MB/s", ">= 0.80", b.rounds, 0, true, b.on("on", form)},
+		{"large", large("download of %d MiB, curl"), "MB/s", ">= 0.90", b.rounds, 0, true, b.on("on", b.download)},
+		{"small", "uploads of 4 KiB, 16 at once", "1/s", ">= 0.50", b.rounds, b.requests, true, b.on("on", b.post)},
+		{"small", "downloads of 4 KiB, 16 at once", "1/s", ">= 0.60", b.rounds, b.requests, true, b.on("on", b.get)},
+		{"list", fmt.Sprintf("page of 100 from %d files", b.area), "µs", "<= 1.20", 2 * b.rounds, 300, true, b.list},
+		{"nosync", large("upload of %d MiB, curl -T, no fsync"), "MB/s", "", b.rounds, 0, false, b.on("off", raw)},
+		{"nosync", large("upload of %d MiB, curl -F, no fsync"), "MB/s", "", b.rounds, 0, true, b.on("off", form)},
+		{"nosync", "uploads of 4 KiB, no fsync", "1/s", "", b.rounds, b.requests, true, b.on("off", b.post)},
+		{"nosync", "memory of an idle server", "MB", "", 0, 0, false, b.idle},
+		{"sessions", large("ferry up of 4 x %d MiB"), "MB/s", ">= 0.70", (b.rounds + 1) / 2, 0, true, b.sessions},
+		{"parts", "state of 10,000 parts", "ms", "<= 30000", 0, 0, false, b.on("on", parts)},
+		{"notices", "notices by mail, 4 at once", "1/s", ">= 0.25", b.rounds, 0, true, b.notices},
+	}
+}
+
+// on starts a server and prepares what is measured of it.
+func (b *bench) on(sync string, prepare func(*subject)) func(*subject) {
+	return func(s *subject) {
+		b.serve(s, sync)
+		s.login()
+		prepare(s)
+	}
+}
+
+// source makes the file to send; its pages are in memory from then on.
+func (b *bench) source(size int64) string {
+	path := filepath.Join(b.dir, fmt.Sprintf("source-%d", size))
+	if _, err := os.Stat(path); err == nil {
+		return path
+	}
+	f := must(os.Create(path))
+	defer f.Close()
+	must(io.CopyN(f, rand.Reader, size))
+	check(f.Sync())
+	return path
+}
+
+// rate returns the megabytes a second of a command that sends so many bytes.
+func rate(bytes int64, cmd *exec.Cmd) float64 {
+	cmd.Stderr = os.Stderr
+	start := time.Now()
+	check(cmd.Run())
+	return float64(bytes) / 1e6 / time.Since(start).Seconds()
+}
+
+func (b *bench) curl(args ...string) float64 {
+	return rate(b.large, exec.CommandContext(b.ctx, "curl", append(args, "-sS", "--fail", "-o", os.DevNull)...))
+}
+
+// upload sends the large file by curl's -F or -T.
+func (b *bench) upload(flag, file, query string) func(*subject) {
+	return func(s *subject) {
+		path := file + b.source(b.large)
+		s.op = func() float64 {
+			return b.curl("-H", "Authorization: "+s.authorization, flag, path, s.url+"/upload"+query)
+		}
+	}
+}
+
+func (b *bench) download(s *subject) {
+	b.upload("-F", "file=@", "")(s)
+	s.op()
+	link := s.link()
+	s.op = func() float64 { return b.curl(link) }
+}
+
+func (b *bench) post(s *subject) {
+	s.op = func() float64 { return s.files(b.requests, 1, "") }
+}
+
+func (b *bench) get(s *subject) {
+	s.files(1, 1, "")
+	link := s.link()
+	s.op = func() float64 { return s.load(b.requests, 16, "GET", link, nil, "") }
+}
+
+// list fetches pages of 100 files of a large area; the control is a small one.
+func (b *bench) list(s *subject) {
+	forms := b.area / 20
+	if s.name == control {
+		s.name, s.tool, forms = "100 files", filepath.Join(b.dir, "ferry"), 5
+	}
+	b.serve(s, "off")
+	s.login()
+	s.files(forms, 20, "")
+	s.op = func() float64 { return 1e6 / s.load(300, 1, "GET", s.url+"/download/list?limit=100", nil, "") }
+}
+
+// idle is the memory of a server that was just started.
+func (b *bench) idle(s *subject) {
+	b.serve(s, "off")
+	s.op = func() float64 {
+		time.Sleep(2 * time.Second)
+		return float64(s.memory("VmRSS:")) / 1e6
+	}
+}
+
+// sessions sends a file that is larger than most memories with ferry up, in
+// parts. It looks like a new one each time: the client would resume the upload of
+// one that it knows. The control is a copy of the file on the same disk.
+func (b *bench) sessions(s *subject) {
+	path := b.source(4 * b.large)
+	if s.name == control {
+		s.op = func() float64 {
+			defer os.Remove(path + ".copy")
+			return rate(4*b.large, exec.CommandContext(b.ctx, "sh", "-c", `cp "$1" "$1.copy" && sync "$1.copy"`, "sh", path))
+		}
+		return
+	}
+	b.serve(s, "on")
+	s.op = func() (speed float64) {
+		check(os.Chtimes(path, time.Time{}, time.Now()))
+		cmd := exec.CommandContext(b.ctx, s.tool, "up", path, "--url", s.url)
+		cmd.Env = append(os.Environ(), "FERRY_USER="+user, "FERRY_PASSWORD="+password,
+			"HOME="+s.dir, "XDG_CACHE_HOME="+s.dir, "XDG_CONFIG_HOME="+s.dir)
+		speed = rate(4*b.large, cmd)
+		s.note = fmt.Sprintf(", client %d MiB", cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss>>10)
+		return speed
+	}
+}
+
+// files sends forms with so many files of 4 KiB each, and returns how many forms a second.
+func (p *process) files(forms, each int, query string) float64 {
+	var text bytes.Buffer
+	w := multipart.NewWriter(&text)
+	for range each {
+		must(must(w.CreateFormFile("file", "small.bin")).Write(bytes.Repeat([]byte("0123456789abcdef"), 256)))
+	}
+	check(w.Close())
+	return p.load(forms, 16, "POST", p.url+"/upload"+query, text.Bytes(), w.FormDataContentType())
+}
+
+// parallel does something so many times, some at once, and returns how often a
+// second.
+func parallel(times, atOnce int, do func() error) float64 {
+	var all errgroup.Group
+	all.SetLimit(atOnce)
+	start := time.Now()
+	for range times {
+		all.Go(do)
+	}
+	check(all.Wait())
+	return float64(times) / time.Since(start).Seconds()
+}
+
+// load sends requests, some at once, and returns how many a second were answered well.
+func (p *process) load(requests, atOnce int, method, url string, body []byte, kind string) float64 {
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: atOnce, DisableCompression: true}}
+	defer client.CloseIdleConnections()
+	return parallel(requests, atOnce, func() error {
+		_, err := p.send(client, method, url, body, kind)
+		return err
+	})
+}
+
+func (p *process) send(client *http.Client, method, url string, body []byte, kind string) ([]byte, error) {
+	r := must(http.NewRequest(method, url, bytes.NewReader(body)))
+	r.Header.Set("Content-Type", kind)
+	r.Header.Set("Authorization", p.authorization)
+	resp, err := client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode >= 300 {
+		path, _, _ := strings.Cut(url, "?")
+		err = fmt.Errorf("%s %s: %s (%s)", method, path, resp.Status, resp.Header.Get("Ferry-Error"))
+	}
+	return answer, err
+}
+
+// ask sends one request and reads the answer.
+func (p *process) ask(method, path, body string, into any) {
+	answer := must(p.send(http.DefaultClient, method, p.url+path, []byte(body), "application/json"))
+	check(json.Unmarshal(answer, into))
+}
+
+// link is the download link of the newest file.
+func (s *subject) link() string {
+	if s.name == control {
+		return s.url + "/file/f1"
+	}
+	var list struct{ Files []struct{ LinkURL string } }
+	s.ask("GET", "/download/list?limit=1", "", &list)
+	return list.Files[0].LinkURL
+}
+
+// parts asks for the state of a session that has as many parts as there can be,
+// all zeros, and completes it. One part is sent, and the store takes all others
+// for equal: they are the holes of a sparse file, so that 50 GB need neither be
+// sent nor written.
+func parts(s *subject) {
+	var begun struct{ ID string }
+	length := int64(blob.MaxParts) * blob.MinPartSize
+	s.ask("POST", "/uploads", fmt.Sprintf(`{"name":"zeros","length":%d,"partSize":%d}`, length, blob.MinPartSize), &begun)
+	var signed struct{ Parts []struct{ URL string } }
+	s.ask("POST", "/uploads/"+begun.ID+"/parts", `{"numbers":[1]}`, &signed)
+	s.load(1, 1, "PUT", signed.Parts[0].URL, make([]byte, blob.MinPartSize), "")
+	marks := must(filepath.Glob(filepath.Join(s.dir, "parts", "*", "marks")))[0]
+	one := must(os.ReadFile(marks))
+	check(os.WriteFile(marks, bytes.Repeat(one[:len(one)/blob.MaxParts], blob.MaxParts), 0o600))
+	s.op = func() float64 {
+		start := time.Now()
+		var state struct{ Arrived []struct{ Number int } }
+		s.ask("GET", "/uploads/"+begun.ID, "", &state)
+		took := time.Since(start)
+		if len(state.Arrived) != blob.MaxParts {
+			check(fmt.Errorf("%d parts have arrived", len(state.Arrived)))
+		}
+		s.ask("POST", "/uploads/"+begun.ID+"/complete", "", &struct{}{})
+		s.note = fmt.Sprintf(", complete %d ms", (time.Since(start) - took).Milliseconds())
+		return took.Seconds() * 1000
+	}
+}
+
+// functions are the times that each function takes from the start of its process
+// to its first poll of the runtime API; beside it are its memory then, and its
+// size as built for the cloud. The control is a function that does nothing.
+func (b *bench) functions() (all []measurement) {
+	here, cloud := filepath.Join(b.dir, "here")+"/", filepath.Join(b.dir, "cloud")+"/"
+	b.build(here, nil, "./infra/bench/empty", "./functions/...")
+	b.build(cloud, []string{"GOOS=linux", "GOARCH=arm64"}, "./infra/bench/empty", "./functions/...")
+	for _, main := range must(filepath.Glob("functions/*/main.go")) {
+		name := filepath.Base(filepath.Dir(main))
+		all = append(all, measurement{"start", "start of " + name, "ms", "<= 2.50", 8 * b.rounds, 0, true, func(s *subject) {
+			program := map[bool]string{true: "empty", false: name}[s.name == control]
+			size := must(os.Stat(cloud + program)).Size()
+			s.op = func() float64 {
+				took, memory := b.startOnce(here + program)
+				s.note = fmt.Sprintf("%d MiB, binary %.1f MB (aim <= 12)", memory>>20, float64(size)/1e6)
+				return took
+			}
+		}})
+	}
+	return all
+}
