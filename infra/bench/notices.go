@@ -79,8 +79,8 @@ func (s *sink) talk(conn net.Conn) {
 	lines := bufio.NewScanner(conn)
 	say := func(line string) { fmt.Fprint(conn, line, "\r\n") }
 	s.wait.Lock()
-	s.wait.Unlock()
 	say("220 sink")
+	s.wait.Unlock()
 	for lines.Scan() {
 		switch lines.Text() {
 		case "DATA":
