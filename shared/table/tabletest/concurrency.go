@@ -1,26 +1,96 @@
 package tabletest
 
 import (
-	"errors"
-	"slices"
+	"fmt"
+	"maps"
+	"reflect"
 	"sync"
-	"sync/atomic"
-	"testing"
 
 	"ferry/shared/table"
 )
 
-const workers = 64
+func concurrencyCases() []testCase {
+	count := update("k").Add("count", 1)
+	bounded := func(bound int64) table.Op { return count.If(table.AtMost("count", bound-1)) }
+	same := func(all ...table.Op) func(int) []table.Op { return func(int) []table.Op { return all } }
+	return []testCase{
+		{"updates of one counter lose none", nil, atOnce(64, 64, same(count)), done, items{"k": {Count: 64}}},
+		{
+			"relaxed and other updates of one counter lose none", nil,
+			atOnce(64, 64, func(i int) []table.Op {
+				mixed := count
+				mixed.Relaxed = i%2 == 0
+				return []table.Op{mixed}
+			}), done, items{"k": {Count: 64}},
+		},
+		{
+			"a bounded counter never passes its bound", named("k"),
+			atOnce(64, 10, same(bounded(10))), done, items{"k": {Name: "k", Count: 10}},
+		},
+		{
+			"a bounded counter bounds the rest of its write", nil,
+			atOnce(16, 5, func(i int) []table.Op {
+				return []table.Op{bounded(5), put(fmt.Sprint("use", i), row{}).If(table.NotExists())}
+			}), done, items{"k": {Count: 5}},
+		},
+		{
+			"of many puts of a new item one wins", nil,
+			atOnce(16, 1, func(i int) []table.Op {
+				return []table.Op{put("k", row{Count: int64(i)}).If(table.NotExists())}
+			}), done, nil,
+		},
+		{
+			"of many deletes with a condition one wins", named("k"),
+			atOnce(16, 1, same(remove("k").If(table.Equal("name", "k")))), done, items{},
+		},
+		{
+			"transfers between two items keep their sum", items{"a": {Count: 100}, "b": {}},
+			atOnce(16, 16, same(update("a").Add("count", -1), update("b").Add("count", 1))),
+			done, items{"a": {Count: 84}, "b": {Count: 16}},
+		},
+		{
+			"each of many writes is read back with what it put", nil,
+			atOnce(40, 40, func(i int) []table.Op { return []table.Op{put(fmt.Sprint("k", i), row{})} }), done, nil,
+		},
+	}
+}
 
-func concurrencyTests() map[string]func(*testing.T, suite) {
-	return map[string]func(*testing.T, suite){
-		"64 updates of one counter lose none and see distinct values": countersLoseNone,
-		"a bounded counter never passes its bound":                    boundedCounter,
-		"a bounded counter in a write never passes its bound":         boundedInWrite,
-		"one of many puts of a new key wins":                          onePutWins,
-		"one of many deletes with a condition wins":                   oneDeleteWins,
-		"transfers between two items keep their sum":                  transfersKeepSum,
-		"relaxed and other updates of one counter lose none":          relaxedCounters,
+// atOnce has workers write at once, of whom so many must pass; the others must
+// be refused. What those who pass put must be shown to them, and be there in the
+// end; single updates must each see a count of their own.
+func atOnce(workers, pass int, write func(worker int) []table.Op) action {
+	return func(s *state) error {
+		var mu sync.Mutex
+		passed, made, counts := 0, items{}, map[int64]bool{}
+		together(workers, func(i int) {
+			all := write(i)
+			shown, err := s.patiently(all...)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				s.wantErr("a worker", err, refused(0))
+				return
+			}
+			passed++
+			for _, op := range all {
+				counts[shown[op.Key.SK].Count] = true
+				put, ok := op.Value.(row)
+				if ok {
+					made[op.Key.SK] = put
+				}
+				if ok && s.way == byOthers && !reflect.DeepEqual(shown[op.Key.SK], put) {
+					s.Errorf("%s: put was %+v, the page shows %+v", s.way, put, shown[op.Key.SK])
+				}
+			}
+		})
+		maps.Copy(s.want, made)
+		if passed != pass {
+			s.Errorf("%s: %d of %d passed, want %d", s.way, passed, workers, pass)
+		}
+		if all := write(0); s.way == byOthers && len(all) == 1 && all[0].Kind == table.KindUpdate && len(counts) != pass {
+			s.Errorf("%s: %d updates saw %d counts", s.way, passed, len(counts))
+		}
+		return nil
 	}
 }
 
@@ -39,147 +109,11 @@ func together(n int, f func(i int)) {
 }
 
 // patiently repeats a write that the backend was too busy for: nothing of it happened.
-func patiently(f func() error) error {
+func (s *state) patiently(all ...table.Op) (shown items, err error) {
 	for range 200 {
-		if err := f(); !errors.Is(err, table.ErrBusy) {
-			return err
+		if shown, err = s.try(all...); kind(err) != kind(table.ErrBusy) {
+			break
 		}
 	}
-	return table.ErrBusy
-}
-
-func countersLoseNone(t *testing.T, s suite) {
-	seen := make([]int64, workers)
-	together(workers, func(i int) {
-		err := patiently(func() error {
-			var r row
-			err := s.Update(t.Context(), table.Update(s.key("k")).Add("count", 1), &r)
-			seen[i] = r.Count
-			return err
-		})
-		if err != nil {
-			t.Errorf("update %d: %v", i, err)
-		}
-	})
-	slices.Sort(seen)
-	for i, n := range seen {
-		if n != int64(i+1) {
-			t.Fatalf("the updates saw %v, want each of 1 to %d once", seen, workers)
-		}
-	}
-	s.wantRow("k", row{Count: workers})
-}
-
-func boundedCounter(t *testing.T, s suite) {
-	const bound = 10
-	s.put("k", row{Name: "n"})
-	var passed atomic.Int64
-	together(workers, func(i int) {
-		err := patiently(func() error {
-			var r row
-			err := s.Update(t.Context(), table.Update(s.key("k")).Add("count", 1).If(table.AtMost("count", bound-1)), &r)
-			if err == nil && (r.Count < 1 || r.Count > bound) {
-				t.Errorf("an update saw %d", r.Count)
-			}
-			return err
-		})
-		s.count(err, &passed)
-	})
-	if passed.Load() != bound {
-		t.Errorf("%d updates passed, want %d", passed.Load(), bound)
-	}
-	s.wantRow("k", row{Name: "n", Count: bound})
-}
-
-func boundedInWrite(t *testing.T, s suite) {
-	const bound = 5
-	var passed atomic.Int64
-	together(workers/4, func(i int) {
-		s.count(patiently(func() error {
-			return s.Write(t.Context(),
-				table.Update(s.key("count")).Add("count", 1).If(table.AtMost("count", bound-1)),
-				table.Put(s.key(numbered("use", i)), row{}).If(table.NotExists()),
-			)
-		}), &passed)
-	})
-	if passed.Load() != bound {
-		t.Errorf("%d writes passed, want %d", passed.Load(), bound)
-	}
-	s.wantRow("count", row{Count: bound})
-	if n := len(s.query(table.Query{After: "use", Limit: 100}).Items); n != bound {
-		t.Errorf("%d uses are stored, want %d", n, bound)
-	}
-}
-
-// count counts a write that passed and complains about errors other than a refusal.
-func (s suite) count(err error, passed *atomic.Int64) {
-	s.Helper()
-	switch {
-	case err == nil:
-		passed.Add(1)
-	case !errors.Is(err, table.ErrCondition):
-		s.Errorf("got error %v, want none or ErrCondition", err)
-	}
-}
-
-func onePutWins(t *testing.T, s suite) {
-	var passed, winner atomic.Int64
-	together(16, func(i int) {
-		err := patiently(func() error {
-			return s.Write(t.Context(), table.Put(s.key("k"), row{Count: int64(i)}).If(table.NotExists()))
-		})
-		if err == nil {
-			winner.Store(int64(i))
-		}
-		s.count(err, &passed)
-	})
-	if passed.Load() != 1 {
-		t.Errorf("%d puts passed, want 1", passed.Load())
-	}
-	s.wantRow("k", row{Count: winner.Load()})
-}
-
-func oneDeleteWins(t *testing.T, s suite) {
-	s.put("k", row{Name: "n"})
-	var passed atomic.Int64
-	together(16, func(i int) {
-		s.count(patiently(func() error {
-			return s.Write(t.Context(), table.Delete(s.key("k")).If(table.Equal("name", "n")))
-		}), &passed)
-	})
-	if passed.Load() != 1 {
-		t.Errorf("%d deletes passed, want 1", passed.Load())
-	}
-	s.wantMissing("k")
-}
-
-func transfersKeepSum(t *testing.T, s suite) {
-	s.put("a", row{Count: 100})
-	s.put("b", row{Count: 0})
-	var passed atomic.Int64
-	together(16, func(i int) {
-		s.count(patiently(func() error {
-			return s.Write(t.Context(), table.Update(s.key("a")).Add("count", -1), table.Update(s.key("b")).Add("count", 1))
-		}), &passed)
-	})
-	if passed.Load() != 16 {
-		t.Errorf("%d transfers passed, want 16", passed.Load())
-	}
-	s.wantRow("a", row{Count: 84})
-	s.wantRow("b", row{Count: 16})
-}
-
-func relaxedCounters(t *testing.T, s suite) {
-	var passed atomic.Int64
-	together(workers, func(i int) {
-		op := table.Update(s.key("k")).Add("count", 1)
-		if i%2 == 0 {
-			op = op.Relax()
-		}
-		s.count(patiently(func() error { return s.Write(t.Context(), op) }), &passed)
-	})
-	if passed.Load() != workers {
-		t.Errorf("%d updates passed, want %d", passed.Load(), workers)
-	}
-	s.wantRow("k", row{Count: workers})
+	return shown, err
 }

@@ -2,176 +2,130 @@ package tabletest
 
 import (
 	"context"
-	"errors"
-	"strings"
-	"testing"
+	"slices"
 	"time"
 
 	"ferry/shared/table"
 )
 
-func invalidTests() map[string]func(*testing.T, suite) {
-	return map[string]func(*testing.T, suite){
-		"bad keys are errors":                      badKeys,
-		"bad queries are errors":                   badQueries,
-		"too many keys are an error":               tooManyKeys,
-		"bad operations are errors and write none": badOperations,
-		"too many operations write nothing":        tooManyOperations,
-		"items that are too large write nothing":   tooLarge,
-		"update takes only updates":                updateOfOtherKinds,
-		"a context that has ended is an error":     endedContext,
+func invalidCases() []testCase {
+	fine := put("fine", row{})
+	var tooMany []table.Op
+	for _, sk := range numbered(table.MaxOps + 1) {
+		tooMany = append(tooMany, put(sk, row{}))
 	}
+	grown := items{"k": {Name: long(300_000)}}
+	cases := []testCase{
+		{"more than 100 operations write nothing", nil, ops(tooMany...), invalid, nil},
+		{"an item too large writes nothing", nil, ops(fine, put("k", row{Name: long(table.MaxItem + 1)})), invalid, nil},
+		{"an update to an item too large fails", nil, ops(update("k").Set("name", long(table.MaxItem+1))), invalid, nil},
+		{"an item that grows too large is an error", grown, ops(fine, update("k").Set("note", long(300_000))), invalid, nil},
+		{"bad keys are errors of every method", nil, badKeys, done, nil},
+		{"bad queries and too many keys are errors", named("k"), badQueries, done, nil},
+		{"Update takes nothing but an update", named("k"), updateOfOtherKinds, done, nil},
+		{"a context that has ended is an error of every method", named("k"), endedContext, done, nil},
+	}
+	for name, op := range badOperations() {
+		cases = append(cases, testCase{name + " is an error and writes nothing", nil, ops(fine, op), invalid, nil})
+	}
+	return cases
 }
 
-func (s suite) badKeys() []table.Key {
-	return []table.Key{
-		{}, {PK: s.pk}, {SK: "k"},
-		{PK: s.pk + fill(2049-len(s.pk)), SK: "k"},
-		{PK: s.pk, SK: fill(1025)},
-		{PK: s.pk, SK: "a\xffb"},
-		{PK: s.pk + "\xff", SK: "k"},
-	}
-}
-
-func badKeys(t *testing.T, s suite) {
-	for _, k := range s.badKeys() {
-		s.wantError(s.Get(t.Context(), k, &row{}))
-		_, err := s.GetMany(t.Context(), s.key("fine"), k)
-		s.wantError(err)
-		s.wantError(s.Update(t.Context(), table.Update(k).Add("count", 1), &row{}))
-		for _, op := range []table.Op{table.Put(k, row{}), table.Update(k).Add("count", 1), table.Delete(k), table.Check(k, table.NotExists())} {
-			s.wantError(s.Write(t.Context(), table.Put(s.key("fine"), row{}), op))
-		}
-	}
-	s.wantNothing()
-}
-
-func (s suite) wantNothing() {
-	s.Helper()
-	if page := s.query(table.Query{Limit: 10}); len(page.Items) != 0 {
-		s.Errorf("%q was written", sortKeys(page.Items))
-	}
-}
-
-func badQueries(t *testing.T, s suite) {
-	for _, q := range []table.Query{
-		{PK: s.pk}, {PK: s.pk, Limit: -1}, {PK: s.pk, Limit: table.MaxPage + 1}, {Limit: 1},
-		{PK: fill(2049), Limit: 1}, {PK: s.pk, Limit: 1, After: fill(1025)}, {PK: s.pk, Limit: 1, After: "\xff"},
-	} {
-		_, err := s.Query(t.Context(), q)
-		s.wantError(err)
-	}
-}
-
-func tooManyKeys(t *testing.T, s suite) {
-	keys := make([]table.Key, table.MaxKeys+1)
-	for i := range keys {
-		keys[i] = s.key(numbered("k", i))
-	}
-	_, err := s.GetMany(t.Context(), keys...)
-	s.wantError(err)
-}
-
-func badOperations(t *testing.T, s suite) {
-	k := s.key("bad")
-	up := table.Update(k)
+func badOperations() map[string]table.Op {
+	up := update("bad")
 	type reserved struct {
 		Name string `json:"sk"`
 	}
 	type embeds struct{ reserved }
-	ops := map[string]table.Op{
-		"put of nil":                    table.Put(k, nil),
-		"put of a nil pointer":          table.Put(k, (*row)(nil)),
-		"put of a string":               table.Put(k, "x"),
-		"put of a slice":                table.Put(k, []row{}),
-		"put of a map":                  table.Put(k, map[string]string{}),
-		"put of a reserved attribute":   table.Put(k, reserved{"x"}),
-		"put of an embedded one":        table.Put(k, embeds{}),
-		"put of a channel":              table.Put(k, struct{ C chan int }{make(chan int)}),
-		"put with changes":              table.Put(k, row{}).Set("name", "x"),
-		"update without changes":        up,
-		"update of one attribute twice": up.Set("name", "x").Set("name", "y"),
-		"set and add of one attribute":  up.Add("count", 1).Set("count", 2),
-		"set of no name":                up.Set("", "x"),
-		"set of pk":                     up.Set("pk", "x"),
-		"set of sk":                     up.Set("sk", "x"),
-		"add to ttl":                    up.Add("ttl", 1),
-		"set to nil":                    up.Set("name", nil),
-		"set to a float":                up.Set("name", 1.5),
-		"set to a map":                  up.Set("name", map[string]string{}),
-		"set to a channel":              up.Set("name", make(chan int)),
-		"equal to nil":                  up.Set("name", "x").If(table.Equal("name", nil)),
-		"equal to a slice":              up.Set("name", "x").If(table.Equal("name", []string{})),
-		"equal of no name":              up.Set("name", "x").If(table.Equal("", "x")),
-		"at most of pk":                 up.Set("name", "x").If(table.AtMost("pk", 1)),
-		"unknown test":                  up.Set("name", "x").If(table.Cond{Test: 99}),
-		"unknown kind":                  {Kind: 99, Key: k},
-		"check without conditions":      table.Check(k),
-		"check with an expiry":          table.Check(k, table.NotExists()).Expire(time.Unix(1, 0)),
-		"delete with an expiry":         table.Delete(k).Expire(time.Unix(1, 0)),
-		"delete with changes":           table.Delete(k).Set("name", "x"),
-		"the same key twice":            table.Put(s.key("fine"), row{Name: "again"}),
-	}
-	for name, op := range ops {
-		err := s.Write(t.Context(), table.Put(s.key("fine"), row{}), op)
-		if err == nil {
-			t.Errorf("%s: got no error", name)
-		}
-		if errors.Is(err, table.ErrCondition) {
-			t.Errorf("%s: got a refused condition", name)
-		}
-	}
-	s.wantNothing()
-}
-
-func tooManyOperations(t *testing.T, s suite) {
-	var ops []table.Op
-	for i := range table.MaxOps + 1 {
-		ops = append(ops, table.Put(s.key(numbered("k", i)), row{}))
-	}
-	s.wantError(s.Write(t.Context(), ops...))
-	s.wantNothing()
-}
-
-func tooLarge(t *testing.T, s suite) {
-	s.wantError(s.Write(t.Context(), table.Put(s.key("a"), row{}), table.Put(s.key("b"), row{Name: fill(table.MaxItem + 1)})))
-	s.wantError(s.Update(t.Context(), table.Update(s.key("b")).Set("name", fill(table.MaxItem+1)), &row{}))
-	s.wantNothing()
-	s.put("c", row{Name: fill(300_000)})
-	s.wantError(s.Write(t.Context(), table.Put(s.key("a"), row{}), table.Update(s.key("c")).Set("note", fill(300_000))))
-	s.wantMissing("a")
-	if s.get("c").Note != "" {
-		t.Error("the item grew beyond its bound")
+	return map[string]table.Op{
+		"a put of nil":                     put("bad", nil),
+		"a put of a nil pointer":           put("bad", (*row)(nil)),
+		"a put of a string":                put("bad", "x"),
+		"a put of a slice":                 put("bad", []row{}),
+		"a put of a map":                   put("bad", map[string]string{}),
+		"a put of an attribute sk":         put("bad", reserved{"x"}),
+		"a put of an embedded one":         put("bad", embeds{}),
+		"a put of a channel":               put("bad", struct{ C chan int }{make(chan int)}),
+		"a put with changes":               put("bad", row{}).Set("name", "x"),
+		"an update without changes":        up,
+		"an update of one attribute twice": up.Set("name", "x").Set("name", "y"),
+		"an add and a set of one":          up.Add("count", 1).Set("count", 2),
+		"a set of no name":                 up.Set("", "x"),
+		"a set of pk":                      up.Set("pk", "x"),
+		"a set of sk":                      up.Set("sk", "x"),
+		"an add to ttl":                    up.Add("ttl", 1),
+		"a set to nil":                     up.Set("name", nil),
+		"a set to a float":                 up.Set("name", 1.5),
+		"a set to a map":                   up.Set("name", map[string]string{}),
+		"a set to a channel":               up.Set("name", make(chan int)),
+		"equal to nil":                     up.Set("name", "x").If(table.Equal("name", nil)),
+		"equal to a slice":                 up.Set("name", "x").If(table.Equal("name", []string{})),
+		"equal of no name":                 up.Set("name", "x").If(table.Equal("", "x")),
+		"at most of pk":                    up.Set("name", "x").If(table.AtMost("pk", 1)),
+		"an unknown test":                  up.Set("name", "x").If(table.Cond{Test: 99}),
+		"an unknown kind":                  {Kind: 99, Key: up.Key},
+		"a check without conditions":       check("bad"),
+		"a check with an expiry":           check("bad", table.NotExists()).Expire(time.Unix(1, 0)),
+		"a delete with an expiry":          remove("bad").Expire(time.Unix(1, 0)),
+		"a delete with changes":            remove("bad").Set("name", "x"),
+		"the same key twice":               put("fine", row{Name: "again"}),
 	}
 }
 
-func updateOfOtherKinds(t *testing.T, s suite) {
-	for _, op := range []table.Op{table.Put(s.key("k"), row{}), table.Delete(s.key("k")), table.Check(s.key("k"), table.NotExists())} {
-		s.wantError(s.Update(t.Context(), op, &row{}))
-	}
-	s.wantNothing()
-}
-
-func endedContext(t *testing.T, s suite) {
-	ctx := ended(t)
-	s.put("there", row{Name: "n"})
-	_, many := s.GetMany(ctx, s.key("there"))
-	_, query := s.Query(ctx, table.Query{PK: s.pk, Limit: 1})
-	for name, err := range map[string]error{
-		"Get":     s.Get(ctx, s.key("there"), &row{}),
-		"GetMany": many,
-		"Query":   query,
-		"Write":   s.Write(ctx, table.Put(s.key("new"), row{}), table.Delete(s.key("there"))),
-		"Update":  s.Update(ctx, table.Update(s.key("there")).Set("name", "x"), &row{}),
-		"Scan":    s.Scan(ctx, func(table.Item) error { return nil }),
+func badKeys(s *state) error {
+	for _, k := range []table.Key{
+		{}, {PK: s.pk}, {SK: "k"}, {PK: s.pk + long(2049-len(s.pk)), SK: "k"}, {PK: s.pk, SK: long(1025)},
+		{PK: s.pk, SK: "a\xffb"}, {PK: s.pk + "\xff", SK: "k"},
 	} {
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: got error %v, want context.Canceled", name, err)
+		count := table.Update(k).Add("count", 1)
+		_, many := s.GetMany(s.Context(), s.key("fine"), k)
+		s.wantErr("Get", s.Get(s.Context(), k, &row{}), invalid)
+		s.wantErr("GetMany", many, invalid)
+		s.wantErr("Update", s.Update(s.Context(), count, &row{}), invalid)
+		for _, op := range []table.Op{table.Put(k, row{}), count, table.Delete(k), table.Check(k, table.NotExists())} {
+			s.wantErr("Write", s.Write(s.Context(), table.Put(s.key("fine"), row{}), op), invalid)
 		}
 	}
-	s.wantMissing("new")
-	s.wantRow("there", row{Name: "n"})
-	if strings.Contains(s.get("there").Name, "x") {
-		t.Error("the update happened")
+	return nil
+}
+
+func badQueries(s *state) error {
+	for _, q := range []table.Query{
+		{PK: s.pk}, {PK: s.pk, Limit: -1}, {PK: s.pk, Limit: table.MaxPage + 1}, {Limit: 1},
+		{PK: long(2049), Limit: 1}, {PK: s.pk, Limit: 1, After: long(1025)}, {PK: s.pk, Limit: 1, After: "\xff"},
+	} {
+		_, err := s.Query(s.Context(), q)
+		s.wantErr("Query", err, invalid)
+		_, err = s.WriteThenQuery(s.Context(), q, s.place([]table.Op{put("new", row{})})...)
+		s.wantErr("WriteThenQuery", err, invalid)
 	}
+	_, err := s.GetMany(s.Context(), slices.Repeat([]table.Key{s.key("k")}, table.MaxKeys+1)...)
+	s.wantErr("GetMany", err, invalid)
+	return nil
+}
+
+func updateOfOtherKinds(s *state) error {
+	for _, op := range s.place([]table.Op{put("k", row{}), remove("k"), check("k", table.Exists())}) {
+		s.wantErr("Update", s.Update(s.Context(), op, &row{}), invalid)
+	}
+	return nil
+}
+
+func endedContext(s *state) error {
+	ctx, cancel := context.WithCancel(s.Context())
+	cancel()
+	write := s.place([]table.Op{put("new", row{}), remove("k")})
+	change := s.place([]table.Op{update("k").Set("name", "x")})[0]
+	q := table.Query{PK: s.pk, Limit: 1}
+	_, many := s.GetMany(ctx, s.key("k"))
+	_, query := s.Query(ctx, q)
+	_, readBack := s.WriteThenQuery(ctx, q, write...)
+	for method, err := range map[string]error{
+		"Get": s.Get(ctx, s.key("k"), &row{}), "GetMany": many, "Query": query, "Write": s.Write(ctx, write...),
+		"WriteThenQuery": readBack, "Update": s.Update(ctx, change, &row{}),
+		"Scan": s.Scan(ctx, func(table.Item) error { return nil }),
+	} {
+		s.wantErr(method, err, kind(context.Canceled))
+	}
+	return nil
 }

@@ -1,5 +1,6 @@
 // Package tabletest is the conformance suite of the port table: every backend
-// must pass it. It checks each promise that the port's documentation makes.
+// must pass it. It is a table of cases, each a rule that the port's
+// documentation states, and one runner.
 package tabletest
 
 import (
@@ -7,53 +8,33 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"ferry/shared/table"
 )
 
-// Run runs the suite. open gives a table that is empty or shared with other
-// tests, also ones that run at the same time: each test of the suite keeps to
-// partitions with random names of its own.
-func Run(t *testing.T, open func(t *testing.T) table.Table) {
-	t.Helper()
-	groups := []struct {
-		name  string
-		tests map[string]func(*testing.T, suite)
-	}{
-		{"read", readTests()},
-		{"query", queryTests()},
-		{"write", writeTests()},
-		{"update", updateTests()},
-		{"condition", conditionTests()},
-		{"transaction", transactionTests()},
-		{"concurrency", concurrencyTests()},
-		{"value", valueTests()},
-		{"invalid", invalidTests()},
-	}
-	for _, g := range groups {
-		t.Run(g.name, func(t *testing.T) {
-			t.Parallel()
-			for name, test := range g.tests {
-				t.Run(name, func(t *testing.T) {
-					t.Parallel()
-					test(t, suite{T: t, Table: open(t), pk: "test#" + rand.Text()})
-				})
-			}
-		})
-	}
+// testCase is one rule, and how to see that it holds.
+type testCase struct {
+	name string
+	seed items  // what is stored before
+	do   action // what happens
+	err  string // how it ends: done, invalid or refused
+	want items  // what is stored afterwards; nil: the same as before
 }
 
-// suite is a table together with a partition that no other test uses. Its
-// methods end the test on an unexpected error.
-type suite struct {
-	*testing.T
-	table.Table
-	pk string
-}
+// action does something in a partition of its own.
+type action func(*state) error
 
-// row is the value that most tests store.
+// items are rows by their sort keys. One in front of which stands "x|" is in
+// the partition x, whose name begins with that of the case's partition.
+type items map[string]row
+
+// row is the value that most cases store.
 type row struct {
 	Name  string   `json:"name"`
 	Count int64    `json:"count"`
@@ -62,108 +43,302 @@ type row struct {
 	Tags  []string `json:"tags,omitempty"`
 }
 
-func (s suite) key(sk string) table.Key { return table.Key{PK: s.pk, SK: sk} }
+const (
+	done    = "no error"
+	invalid = "an error without a meaning of its own"
+)
 
-func (s suite) other(sk string) table.Key { return table.Key{PK: s.pk + "#other", SK: sk} }
+func refused(op int) string { return (&table.ConditionError{Op: op}).Error() }
 
-func (s suite) write(ops ...table.Op) {
-	s.Helper()
-	if err := s.Table.Write(s.Context(), ops...); err != nil {
-		s.Fatalf("writing: %v", err)
-	}
-}
-
-func (s suite) put(sk string, value any) {
-	s.Helper()
-	s.write(table.Put(s.key(sk), value))
-}
-
-func (s suite) get(sk string) row {
-	s.Helper()
-	var r row
-	if err := s.Table.Get(s.Context(), s.key(sk), &r); err != nil {
-		s.Fatalf("getting %s: %v", sk, err)
-	}
-	return r
-}
-
-func (s suite) wantRow(sk string, want row) {
-	s.Helper()
-	if got := s.get(sk); !reflect.DeepEqual(got, want) {
-		s.Errorf("item %s is %+v, want %+v", sk, got, want)
-	}
-}
-
-func (s suite) wantMissing(sks ...string) {
-	s.Helper()
-	for _, sk := range sks {
-		var r row
-		if err := s.Table.Get(s.Context(), s.key(sk), &r); !errors.Is(err, table.ErrNotFound) {
-			s.Errorf("getting %s: got error %v and %+v, want ErrNotFound", sk, err, r)
-		}
-	}
-}
-
-// wantRefused checks that err is a refused condition of operation op.
-func (s suite) wantRefused(err error, op int) {
-	s.Helper()
-	var refused *table.ConditionError
-	switch {
-	case !errors.Is(err, table.ErrCondition):
-		s.Errorf("got error %v, want ErrCondition", err)
-	case !errors.As(err, &refused):
-		s.Errorf("got error %v (%T), want a *ConditionError", err, err)
-	case refused.Op != op:
-		s.Errorf("operation %d was refused, want %d", refused.Op, op)
-	}
-}
-
-// wantError checks for an error that is none of those with a meaning of their own.
-func (s suite) wantError(err error) {
-	s.Helper()
+// kind tells what an error means to a caller.
+func kind(err error) string {
 	if err == nil {
-		s.Fatal("got no error")
+		return done
 	}
-	for _, meaning := range []error{table.ErrNotFound, table.ErrCondition, table.ErrBusy, table.ErrFull} {
+	for _, meaning := range []error{table.ErrNotFound, table.ErrBusy, table.ErrFull, table.ErrUnread, context.Canceled} {
 		if errors.Is(err, meaning) {
-			s.Errorf("got error %v, want one that does not match it", err)
+			return meaning.Error()
 		}
 	}
+	refusal, ok := errors.AsType[*table.ConditionError](err)
+	if ok && errors.Is(err, table.ErrCondition) {
+		return refusal.Error()
+	}
+	return invalid
 }
 
-func (s suite) query(q table.Query) table.Page {
+// Run runs the suite. open gives a table that is empty or shared with other
+// tests, also ones that run at the same time: each case keeps to partitions
+// with random names.
+func Run(t *testing.T, open func(t *testing.T) table.Table) {
+	t.Helper()
+	for _, c := range slices.Concat(readCases(), writeCases(), updateCases(), conditionCases(), transactionCases(),
+		valueCases(), concurrencyCases(), invalidCases()) {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			tbl := open(t)
+			for _, way := range []way{byWrite, byOthers, relaxed} {
+				s := &state{T: t, Table: tbl, way: way, pk: "test#" + rand.Text(), want: items{}}
+				if c.run(s); !s.tried.Load() {
+					break
+				}
+			}
+		})
+	}
+}
+
+func (c testCase) run(s *state) {
 	s.Helper()
-	if q.PK == "" {
-		q.PK = s.pk
+	if len(c.seed) > 0 {
+		s.must(s.Write(s.Context(), s.place(puts(c.seed))...))
 	}
-	page, err := s.Table.Query(s.Context(), q)
-	if err != nil {
-		s.Fatalf("querying: %v", err)
+	if c.want == nil {
+		c.want = c.seed
 	}
-	return page
+	maps.Copy(s.want, c.want)
+	s.wantErr("it", c.do(s), c.err)
+	s.wantStored(c.seed)
 }
 
-func (s suite) decode(item table.Item) row {
-	s.Helper()
-	var r row
-	if err := item.Decode(&r); err != nil {
-		s.Fatalf("decoding %s: %v", item.Key, err)
-	}
-	return r
+// way is a way to make a write. All must end alike.
+type way string
+
+const (
+	byWrite  way = "by Write"
+	byOthers way = "by Update, or by WriteThenQuery"
+	relaxed  way = "by a relaxed Write"
+)
+
+// state is a table together with a partition that no other case uses. Its
+// methods end the case on an error of something that another case checks.
+type state struct {
+	*testing.T
+	table.Table
+	way   way
+	tried atomic.Bool // the way was used
+	pk    string
+	want  items // to be stored in the end
 }
 
-func sortKeys(items []table.Item) []string {
-	sks := make([]string, len(items))
-	for i, item := range items {
-		sks[i] = item.Key.SK
+func (s *state) key(sk string) table.Key {
+	if partition, rest, ok := strings.Cut(sk, "|"); ok {
+		return table.Key{PK: s.pk + partition, SK: rest}
+	}
+	return table.Key{PK: s.pk, SK: sk}
+}
+
+// place fills in the partition.
+func (s *state) place(all []table.Op) []table.Op {
+	placed := slices.Clone(all)
+	for i, op := range placed {
+		placed[i].Key = s.key(op.Key.SK)
+		placed[i].Relaxed = op.Relaxed || s.way == relaxed
+	}
+	return placed
+}
+
+// try makes one write in the way that is being tried. shown is what is in the
+// partition afterwards, as far as that way tells.
+func (s *state) try(all ...table.Op) (shown items, err error) {
+	s.tried.Store(true)
+	placed := s.place(all)
+	switch {
+	case s.way != byOthers:
+		return s.own(), s.Write(s.Context(), placed...)
+	case len(all) == 1 && all[0].Kind == table.KindUpdate:
+		var after row
+		err = s.Update(s.Context(), placed[0], &after)
+		shown = s.own()
+		shown[all[0].Key.SK] = after
+		return shown, err
+	}
+	page, err := s.WriteThenQuery(s.Context(), table.Query{PK: s.pk, Limit: table.MaxPage}, placed...)
+	if err != nil && len(page.Items) > 0 {
+		s.Errorf("%s: a write that failed shows %d items", s.way, len(page.Items))
+	}
+	return s.rows(page.Items), err
+}
+
+// own is what is wanted but for other partitions.
+func (s *state) own() items {
+	own := maps.Clone(s.want)
+	maps.DeleteFunc(own, func(sk string, _ row) bool { return strings.Contains(sk, "|") })
+	return own
+}
+
+func (s *state) write(all ...table.Op) error {
+	_, err := s.try(all...)
+	return err
+}
+
+// ops is one write.
+func ops(all ...table.Op) action {
+	return func(s *state) error {
+		shown, err := s.try(all...)
+		if err == nil && !reflect.DeepEqual(shown, s.own()) {
+			s.Errorf("%s: the write shows %.2000s", s.way, fmt.Sprintf("%+v", shown))
+		}
+		return err
+	}
+}
+
+// inTurn is a write for each operation, all but the last of which are done.
+func inTurn(each ...table.Op) action {
+	return func(s *state) error {
+		last := len(each) - 1
+		for _, op := range each[:last] {
+			s.must(s.write(op))
+		}
+		return ops(each[last])(s)
+	}
+}
+
+// nothing is done where the runner itself checks the rule.
+func nothing(*state) error { return nil }
+
+// Operations in which the runner fills in the partition.
+
+func put(sk string, value any) table.Op             { return table.Put(table.Key{SK: sk}, value) }
+func update(sk string) table.Op                     { return table.Update(table.Key{SK: sk}) }
+func remove(sk string) table.Op                     { return table.Delete(table.Key{SK: sk}) }
+func check(sk string, conds ...table.Cond) table.Op { return table.Check(table.Key{SK: sk}, conds...) }
+
+func puts(rows items) (all []table.Op) {
+	for sk, r := range rows {
+		all = append(all, put(sk, r).Relax())
+	}
+	return all
+}
+
+// named are items whose names are their sort keys.
+func named(sks ...string) items {
+	all := items{}
+	for _, sk := range sks {
+		all[sk] = row{Name: sk}
+	}
+	return all
+}
+
+// numbered are the sort keys k0000, k0001 and so on.
+func numbered(n int) []string {
+	sks := make([]string, n)
+	for i := range sks {
+		sks[i] = fmt.Sprintf("k%04d", i)
 	}
 	return sks
 }
 
-func numbered(prefix string, i int) string { return fmt.Sprintf("%s%04d", prefix, i) }
+func long(n int) string { return strings.Repeat("x", n) }
 
-func ended(t *testing.T) context.Context {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	return ctx
+func (s *state) must(err error) {
+	s.Helper()
+	s.wantErr("a step before", err, done)
+	if err != nil {
+		s.FailNow()
+	}
+}
+
+func (s *state) wantErr(what string, got error, want string) {
+	s.Helper()
+	if kind(got) != want {
+		s.Errorf("%s, %s: got error %v, want %s", s.way, what, got, want)
+	}
+}
+
+// wantStored compares what is wanted with what each kind of read gives, also
+// for items that were there before.
+func (s *state) wantStored(before items) {
+	s.Helper()
+	all := maps.Clone(s.want)
+	maps.Copy(all, before)
+	partitions := map[string][]string{s.pk: nil}
+	for _, sk := range slices.Sorted(maps.Keys(all)) {
+		k := s.key(sk)
+		if _, there := s.want[sk]; there {
+			partitions[k.PK] = append(partitions[k.PK], sk)
+		}
+		if len(all) <= table.MaxKeys {
+			s.wantItem("Get", sk, func(into any) error { return s.Get(s.Context(), k, into) })
+		}
+	}
+	for sks := range slices.Chunk(slices.Collect(maps.Keys(all)), table.MaxKeys/2) {
+		sks = append(sks, sks...)
+		var keys []table.Key
+		for _, sk := range sks {
+			keys = append(keys, s.key(sk))
+		}
+		many, err := s.GetMany(s.Context(), keys...)
+		s.must(err)
+		s.wantItems("GetMany", many, sks)
+	}
+	for pk, want := range partitions {
+		s.wantItems("Query", s.pages(table.Query{PK: pk, Limit: table.MaxPage}), want)
+		slices.Reverse(want)
+		s.wantItems("Query", s.pages(table.Query{PK: pk, Limit: 3, Descending: true}), want)
+	}
+}
+
+func (s *state) wantItem(how, sk string, decode func(into any) error) {
+	s.Helper()
+	var got row
+	err := decode(&got)
+	want, there := s.want[sk]
+	if !reflect.DeepEqual(got, want) || there && err != nil || !there && !errors.Is(err, table.ErrNotFound) {
+		s.Errorf("%s: %s of %.20q gives %.900s, %v; want %.900s", s.way, how, sk, fmt.Sprint(got), err, fmt.Sprint(want))
+	}
+}
+
+func (s *state) wantItems(how string, got []table.Item, want []string) {
+	s.Helper()
+	if len(got) != len(want) {
+		s.Errorf("%s: %s gives %d items, want %d", s.way, how, len(got), len(want))
+		return
+	}
+	for i, item := range got {
+		if _, there := s.want[want[i]]; item.Key != s.key(want[i]) || item.Found() != there {
+			s.Errorf("%s: %s gives %q at place %d, want %q", s.way, how, item.Key.SK, i, want[i])
+		}
+		s.wantItem(how, want[i], item.Decode)
+	}
+}
+
+// pages reads all pages of a query.
+func (s *state) pages(q table.Query) (all []table.Item) {
+	s.Helper()
+	for more := true; more; {
+		page, err := s.Query(s.Context(), q)
+		s.must(err)
+		if all, more = append(all, page.Items...), page.More; more && len(page.Items) == 0 {
+			s.Fatal("an empty page says that there is more")
+		}
+		if more {
+			q.After = all[len(all)-1].Key.SK
+		}
+	}
+	return all
+}
+
+// reads are all ways to read an item that is there, an update's included.
+func (s *state) reads(sk string) map[string]func(into any) error {
+	touch := s.place([]table.Op{update(sk).Set("unrelated", "x")})[0]
+	many, err := s.GetMany(s.Context(), s.key(sk))
+	s.must(err)
+	return map[string]func(into any) error{
+		"Get":     func(into any) error { return s.Get(s.Context(), s.key(sk), into) },
+		"GetMany": many[0].Decode,
+		"Query":   s.pages(table.Query{PK: s.pk, Limit: 1})[0].Decode,
+		"Update":  func(into any) error { return s.Update(s.Context(), touch, into) },
+	}
+}
+
+// rows decodes items of the case's own partition.
+func (s *state) rows(all []table.Item) items {
+	s.Helper()
+	rows := items{}
+	for _, item := range all {
+		var r row
+		s.must(item.Decode(&r))
+		rows[item.Key.SK] = r
+	}
+	return rows
 }

@@ -1,0 +1,184 @@
+package tabletest
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"ferry/shared/table"
+)
+
+func readCases() []testCase {
+	full := items{"k": {Name: "n", Count: 7, Done: true, Note: "x", Tags: []string{"a", "b"}}}
+	larges := items{}
+	for _, sk := range numbered(5) {
+		larges[sk] = row{Note: long(300_000)}
+	}
+	// Ten characters and the longest that fit behind the partition's random name.
+	longest := long(2048-len("test#ABCDEFGHIJKLMNOPQRSTUVWXYZ")) + "|" + long(1024)
+	return []testCase{
+		{"what was put is read by Get, GetMany and Query", full, nothing, done, nil},
+		{"items come in the order of the bytes of their sort keys", named(byteOrder()...), nothing, done, nil},
+		{"partitions share no sort keys", named("k", "x|k"), ops(remove("k")), done, named("x|k")},
+		{"keys that read alike when joined stay apart", named("ab", "a|b", "A|b"), nothing, done, nil},
+		{"keys of full length work", named(longest), nothing, done, nil},
+		{
+			"keys of any script work",
+			named("a b#c/d\\e'\"%_?*", "Ünïcode 文字 🚢", "\x01 control \x1f", " 文字 '\"|k"), nothing, done, nil,
+		},
+		{"large items may end a page early, but all come", larges, nothing, done, nil},
+		{"a missing item is ErrNotFound and leaves the struct alone", named("k"), getMissing, done, nil},
+		{"an item decodes more than once, into any struct", full, decodeTwice, done, nil},
+		{"every read sees the write that was answered before it", nil, readsSeeWrites, done, items{"k": {Count: 39}}},
+		{"an unknown partition is an empty page", named("x|b"), queries(1, 10), done, nil},
+		{"a page begins and ends as asked for", named("b", "d", "f"), queries(1, 2, 3, 4, table.MaxPage), done, nil},
+		{"a page ends exactly at its limit", named(numbered(23)...), queries(1, 5, 22, 23, 24), done, nil},
+		{"a page holds up to 1000 items", nil, fullPage, done, named(numbered(table.MaxPage + 1)...)},
+		{
+			"a write is read back by a query of its own", named("a", "b"), readBack, done,
+			items{"a": {Name: "a", Count: 7}, "c": {Name: "c"}, "d": {Name: "d"}},
+		},
+		{"a scan gives each item once, to keep", named(append(numbered(50), "x|k")...), scanAll, done, nil},
+		{"a scan stops with the error of its function", named("a", "b", "c"), scanStops, done, nil},
+	}
+}
+
+// byteOrder holds sort keys in order.
+func byteOrder() []string {
+	return []string{
+		"\x01", " ", "!", "#", "+", "-", "-1", ".", "/", "0", "00", "01", "1", "10", "2", "9", ":", "@",
+		"A", "AB", "Aa", "Z", "_", "a", "aB", "aa", "b", "z", "za", "z~", "~",
+		"\u0080", "ß", "ä", "é", "文", "文字", "\ue000", "\uffff", "😀", "🚢",
+	}
+}
+
+func getMissing(s *state) error {
+	for _, sk := range []string{"K", "k0", "j", "x|k"} {
+		got := row{Name: "before"}
+		s.wantErr("Get", s.Get(s.Context(), s.key(sk), &got), kind(table.ErrNotFound))
+		many, err := s.GetMany(s.Context(), s.key(sk))
+		s.must(err)
+		s.wantErr("Decode", many[0].Decode(&got), kind(table.ErrNotFound))
+		if got.Name != "before" {
+			s.Errorf("the struct became %+v", got)
+		}
+	}
+	none, err := s.GetMany(s.Context())
+	if len(none) != 0 {
+		s.Errorf("no keys give %d items", len(none))
+	}
+	return err
+}
+
+func decodeTwice(s *state) error {
+	for how, decode := range s.reads("k") {
+		var narrow struct {
+			Count int64 `json:"count"`
+		}
+		s.must(decode(&narrow))
+		if s.wantItem(how, "k", decode); narrow.Count != 7 {
+			s.Errorf("%s gives %+v", how, narrow)
+		}
+	}
+	return nil
+}
+
+func readsSeeWrites(s *state) error {
+	for i := range int64(20) {
+		s.want["k"] = row{Count: 2 * i}
+		s.must(s.write(put("k", row{Count: 2 * i})))
+		s.wantStored(nil)
+		s.want["k"] = row{Count: 2*i + 1}
+		s.must(s.write(update("k").Add("count", 1)))
+		s.wantStored(nil)
+	}
+	return nil
+}
+
+// queries asks for pages that begin at, before and behind every item, in both directions.
+func queries(limits ...int) action {
+	return func(s *state) error {
+		places := []string{"", "\x01"}
+		for sk := range s.want {
+			places = append(places, s.key(sk).SK, s.key(sk).SK+"-")
+		}
+		for _, after := range places {
+			for _, limit := range limits {
+				s.wantPage(table.Query{PK: s.pk, Limit: limit, After: after})
+				s.wantPage(table.Query{PK: s.pk, Limit: limit, After: after, Descending: true})
+			}
+		}
+		return nil
+	}
+}
+
+func (s *state) wantPage(q table.Query) {
+	s.Helper()
+	var want []string
+	for _, sk := range slices.Sorted(maps.Keys(s.own())) {
+		if q.After == "" || sk != q.After && sk < q.After == q.Descending {
+			want = append(want, sk)
+		}
+	}
+	if q.Descending {
+		slices.Reverse(want)
+	}
+	page, err := s.Query(s.Context(), q)
+	s.must(err)
+	s.wantItems(fmt.Sprintf("%+v", q), page.Items, want[:min(len(want), q.Limit)])
+	if page.More != (len(want) > q.Limit) {
+		s.Errorf("%+v, of %d items: more is %t", q, len(want), page.More)
+	}
+}
+
+func fullPage(s *state) error {
+	for sks := range slices.Chunk(numbered(table.MaxPage+1), table.MaxOps) {
+		s.must(s.Write(s.Context(), s.place(puts(named(sks...)))...))
+	}
+	s.wantPage(table.Query{PK: s.pk, Limit: table.MaxPage})
+	s.wantPage(table.Query{PK: s.pk, Limit: table.MaxPage, After: "k0000"})
+	return nil
+}
+
+func readBack(s *state) error {
+	q := table.Query{PK: s.pk, Descending: true, Limit: 2}
+	page, err := s.WriteThenQuery(s.Context(), q, s.place([]table.Op{
+		put("c", row{Name: "c"}), put("d", row{Name: "d"}), remove("b"), update("a").Add("count", 7),
+	})...)
+	if s.wantItems("WriteThenQuery", page.Items, []string{"d", "c"}); !page.More {
+		s.Error("the page does not say that there is more")
+	}
+	return err
+}
+
+// scanAll looks at the items when the scan is over.
+func scanAll(s *state) error {
+	delete(s.want, "k0049")
+	s.must(s.write(remove("k0049")))
+	var own []table.Item
+	err := s.Scan(s.Context(), func(item table.Item) error {
+		if strings.HasPrefix(item.Key.PK, s.pk) {
+			own = append(own, item)
+		}
+		return nil
+	})
+	slices.SortFunc(own, func(a, b table.Item) int { return strings.Compare(a.Key.String(), b.Key.String()) })
+	s.wantItems("Scan", own, slices.Sorted(maps.Keys(s.want)))
+	return err
+}
+
+func scanStops(s *state) error {
+	stop, calls := errors.New("stop"), 0
+	err := s.Scan(s.Context(), func(table.Item) error {
+		if calls++; calls == 2 {
+			return stop
+		}
+		return nil
+	})
+	if !errors.Is(err, stop) || calls != 2 {
+		s.Errorf("got error %v after %d calls, want stop after 2", err, calls)
+	}
+	return nil
+}

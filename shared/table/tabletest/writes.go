@@ -1,0 +1,300 @@
+package tabletest
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"ferry/shared/table"
+)
+
+func writeCases() []testCase {
+	later := time.Now().Add(time.Hour)
+	old := row{Name: "old", Count: 5, Done: true, Note: "gone", Tags: []string{"gone"}}
+	full := items{"k": old}
+	return []testCase{
+		{"a write of nothing does nothing", full, ops(), done, nil},
+		{
+			"a put replaces the item, attributes that its struct does not have included", full,
+			inTurn(update("k").Set("extra", "x"), put("k", row{Name: "k"}), check("k", table.Equal("extra", "x"))),
+			refused(0), named("k"),
+		},
+		{"a put takes a pointer to a struct", nil, ops(put("k", &old)), done, full},
+		{"an empty struct is an item", nil, inTurn(put("k", struct{}{}), check("k", table.Exists())), done, items{"k": {}}},
+		{"a delete removes its item alone", named("a", "b"), ops(remove("a")), done, named("b")},
+		{"a delete of a missing item is no error", nil, ops(remove("k"), put("b", row{Name: "b"})), done, named("b")},
+		{
+			"an item can be put again after its deletion", full,
+			inTurn(remove("k"), put("k", row{Name: "k"}).If(table.NotExists())), done, named("k"),
+		},
+		{
+			"nothing of a deleted item comes back with an update", full,
+			inTurn(remove("k"), update("k").Add("count", 1)), done, items{"k": {Count: 1}},
+		},
+		{
+			"an expiry changes no attribute", nil,
+			inTurn(
+				put("k", row{Name: "k"}).Expire(later), update("k").Expire(later.Add(time.Hour)),
+				update("k").Add("count", 1).Expire(later), update("k").Add("count", 1),
+			), done, items{"k": {Name: "k", Count: 2}},
+		},
+		{
+			"an item with an expiry can be put again", nil,
+			inTurn(put("k", old).Expire(later), put("k", row{Name: "k"})), done, named("k"),
+		},
+		{
+			"an update with an expiry makes a missing item", nil,
+			ops(update("k").Set("name", "k").Expire(later)), done, named("k"),
+		},
+		{"an item whose expiry has passed is there as it was put, or missing", nil, expired, done, nil},
+		{
+			"relaxed operations mix with others", nil,
+			ops(put("a", row{Name: "a"}).Relax(), put("b", row{Name: "b"})), done, named("a", "b"),
+		},
+		{
+			"a refused operation refuses relaxed ones too", named("a", "b"),
+			ops(update("a").Add("count", 1).Relax(), check("b", table.NotExists())), refused(1), nil,
+		},
+	}
+}
+
+func expired(s *state) error {
+	s.must(s.write(put("k", row{Name: "k"}).Expire(time.Now().Add(-time.Hour))))
+	var got row
+	if err := s.Get(s.Context(), s.key("k"), &got); err != nil || got.Name != "k" {
+		s.wantErr("Get", err, kind(table.ErrNotFound))
+	}
+	return s.write(remove("k"))
+}
+
+func updateCases() []testCase {
+	full := items{"k": {Name: "n", Count: 1, Done: true, Note: "x", Tags: []string{"a"}}}
+	changed := items{"k": {Name: "m", Count: 3, Done: true, Note: "y", Tags: []string{"b", "c"}}}
+	noted := items{"k": {Name: "n", Count: 1, Done: true, Note: "y", Tags: []string{"a"}}}
+	nameless := struct {
+		Note string `json:"note"`
+	}{"x"}
+	cases := []testCase{
+		{"a set makes a missing item", nil, ops(update("k").Set("name", "k")), done, named("k")},
+		{"an add makes a missing item", nil, ops(update("k").Add("count", -5)), done, items{"k": {Count: -5}}},
+		{
+			"an add to a missing attribute counts from 0", nil,
+			inTurn(put("k", nameless), update("k").Add("count", 5)), done, items{"k": {Count: 5, Note: "x"}},
+		},
+		{"a set leaves other attributes alone", full, ops(update("k").Set("note", "y")), done, noted},
+		{
+			"several changes happen at once, also to attributes a struct does not have", full,
+			inTurn(
+				update("k").Set("name", "m").Add("count", 2).Set("note", "y").Set("tags", []string{"b", "c"}).Add("other", 1),
+				check("k", table.Equal("other", int64(1))),
+			), done, changed,
+		},
+		{"attribute names need no care", nil, attributeNames, done, items{"k": {}, "n": {Name: "n"}}},
+		{
+			"delayed updates all arrive, but for those that are refused", named("k"), delayed, done,
+			items{"k": {Name: "k", Count: 500, Note: "of another form"}},
+		},
+	}
+	for _, sum := range []struct{ old, add, want int64 }{
+		{3, -1, 2}, {2, -5, -3}, {-3, 0, -3}, {-3, 3, 0}, {math.MaxInt64 - 1, 1, math.MaxInt64},
+		{math.MaxInt64, math.MinInt64, -1}, {-1, math.MinInt64 + 1, math.MinInt64},
+	} {
+		cases = append(cases, testCase{
+			fmt.Sprintf("adding %d to %d gives %d", sum.add, sum.old, sum.want), items{"k": {Count: sum.old}},
+			ops(update("k").Add("count", sum.add)), done, items{"k": {Count: sum.want}},
+		})
+	}
+	for _, attr := range []string{"name", "done", "tags"} {
+		add := update("k").Add(attr, 1)
+		cases = append(cases,
+			testCase{"adding to " + attr + " is an error", full, ops(add), invalid, nil},
+			testCase{"adding to " + attr + " undoes the write", full, ops(put("b", row{}), add), invalid, nil},
+		)
+	}
+	return cases
+}
+
+// attributeNames uses names that mean something in query languages.
+func attributeNames(s *state) error {
+	set, bounded, exact := update("k"), update("n"), check("n")
+	for _, attr := range []string{"size", "status", "key", "a.b", "a-b", "select", "_x", "1st", "doc"} {
+		set = set.If(table.Equal(attr, "a")).Set(attr, "b")
+		bounded = bounded.If(table.AtMost(attr, 1)).Add(attr, 1)
+		exact = exact.If(table.Equal(attr, int64(2)))
+	}
+	type odd struct {
+		Dotted string `json:"a.b"`
+		Select string `json:"select"`
+		Number string `json:"1st"`
+	}
+	s.must(s.write(put("k", odd{"a", "a", "a"}), update("n").Set("name", "n")))
+	s.must(s.write(update("k").Set("size", "a").Set("status", "a").Set("key", "a").Set("a-b", "a").Set("_x", "a").
+		Set("doc", "a").If(table.Equal("a.b", "a"), table.Equal("select", "a"), table.Equal("1st", "a"))))
+	var got odd
+	s.must(s.Update(s.Context(), s.place([]table.Op{set})[0], &got))
+	if got != (odd{"b", "b", "b"}) {
+		s.Errorf("got %+v", got)
+	}
+	s.must(s.write(bounded))
+	s.must(s.write(bounded))
+	s.wantErr("a bound", s.write(bounded), refused(0))
+	return s.write(exact)
+}
+
+// delayed waits twice, so that what came first is surely done.
+func delayed(s *state) error {
+	err := s.write(update("missing").Add("count", 1).If(table.Exists()).Delay())
+	if !errors.Is(err, table.ErrCondition) {
+		s.must(err)
+	}
+	for _, count := range []int64{250, 500} {
+		for range 250 {
+			s.must(s.write(update("k").Add("count", 1).Set("done", false).If(table.Exists()).Delay()))
+		}
+		s.must(s.write(update("k").Set("note", "of another form").Delay()))
+		for range 1000 {
+			var got row
+			if s.must(s.Get(s.Context(), s.key("k"), &got)); got.Count == count && got.Note != "" {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+	return nil
+}
+
+func conditionCases() []testCase {
+	var cases []testCase
+	for _, probe := range conditions() {
+		made := probe.of["k"]
+		made.Name = "k"
+		for _, op := range []struct {
+			name string
+			op   table.Op
+			want items
+		}{
+			{"a put", put("k", row{Name: "k"}), named("k")},
+			{"an update", update("k").Set("name", "k"), items{"k": made}},
+			{"a delete", remove("k"), items{}},
+			{"a check", check("k"), nil},
+		} {
+			cases = append(cases,
+				testCase{op.name + " of " + probe.what + " obeys each condition", probe.of, obeysEach(op.op, probe), done, nil},
+				testCase{op.name + " of " + probe.what + " is done", probe.of, ops(op.op.If(probe.hold...)), done, op.want},
+			)
+		}
+	}
+	for _, n := range []int64{math.MaxInt64, math.MinInt64 + 1, 1 << 53, 1<<53 + 1, -1<<53 - 1, 0, -1} {
+		exact := []table.Cond{table.Equal("count", n), table.AtMost("count", n)}
+		name, seed := fmt.Sprint("conditions are exact to the last unit at ", n), items{"k": {Count: n}}
+		fail := []table.Cond{table.Equal("count", n-1), table.AtMost("count", n-1)}
+		cases = append(cases, testCase{name, seed, obeysEach(check("k"), probe{name, seed, exact, fail}), done, nil})
+	}
+	type hidden struct {
+		Name string `json:"name"`
+		Note string `json:"-"`
+	}
+	for _, attr := range []string{"Note", "note", "-"} {
+		store := put("k", hidden{"k", "x"})
+		look := check("k", table.Equal(attr, "x"))
+		cases = append(cases, testCase{
+			"a field tagged - is not stored as " + attr, nil, inTurn(store, look), refused(0), named("k"),
+		})
+	}
+	return cases
+}
+
+// probe has conditions on an item k that hold, and that fail.
+type probe struct {
+	what       string
+	of         items
+	hold, fail []table.Cond
+}
+
+func conditions() []probe {
+	type text string
+	conds := func(all ...table.Cond) []table.Cond { return all }
+	return []probe{
+		{
+			"an item", items{"k": {Name: "n", Count: 5, Done: true}},
+			conds(
+				table.Exists(), table.Equal("name", "n"), table.Equal("name", text("n")), table.Equal("done", true),
+				table.Equal("count", int64(5)), table.Equal("count", 5), table.AtMost("count", 5), table.AtMost("count", 6),
+				table.AtMost("note", 0), table.AtMost("note", 9),
+			),
+			conds(
+				table.NotExists(), table.Equal("name", "N"), table.Equal("name", ""), table.Equal("done", false),
+				table.Equal("count", int64(6)), table.Equal("count", "5"), table.Equal("done", "true"),
+				table.Equal("done", int64(1)), table.Equal("note", ""), table.Equal("note", int64(0)),
+				table.Equal("note", false), table.AtMost("count", 4), table.AtMost("count", -5),
+				table.AtMost("note", -1), table.AtMost("name", math.MaxInt64), table.AtMost("done", math.MaxInt64),
+			),
+		},
+		{
+			"a missing item", items{},
+			conds(table.NotExists(), table.AtMost("count", 0), table.AtMost("count", 1)),
+			conds(table.Exists(), table.Equal("name", "n"), table.Equal("count", int64(0)), table.AtMost("count", -1)),
+		},
+	}
+}
+
+// obeysEach tries each condition that fails, alone and behind all that hold, and
+// each that holds in a check.
+func obeysEach(op table.Op, p probe) action {
+	return func(s *state) error {
+		for _, cond := range p.fail {
+			s.wantErr(fmt.Sprintf("%+v", cond), s.write(op.If(cond)), refused(0))
+			s.wantErr(fmt.Sprintf("%+v behind others", cond), s.write(op.If(p.hold...).If(cond)), refused(0))
+		}
+		for _, cond := range p.hold {
+			if op.Kind == table.KindCheck {
+				s.wantErr(fmt.Sprintf("%+v", cond), s.write(op.If(cond)), done)
+			}
+		}
+		return nil
+	}
+}
+
+func transactionCases() []testCase {
+	few, before, after := allKinds(1)
+	hundred, manyBefore, manyAfter := allKinds(table.MaxOps / 5)
+	cases := []testCase{
+		{"operations of all kinds happen together, also in two partitions", before, ops(few...), done, after},
+		{"100 operations are one write", manyBefore, ops(hundred...), done, manyAfter},
+		{"100 operations are undone when the last is refused", manyBefore, ops(refuse(hundred, 99)...), refused(99), nil},
+		{"the first refused operation is named", before, ops(refuse(few, 1, 3)...), refused(1), nil},
+	}
+	for i := range few {
+		name := fmt.Sprint("all is undone by the refusal of operation ", i)
+		cases = append(cases, testCase{name, before, ops(refuse(few, i)...), refused(i), nil})
+	}
+	return cases
+}
+
+// refuse gives some operations a condition that never holds.
+func refuse(all []table.Op, which ...int) []table.Op {
+	all = slices.Clone(all)
+	for _, i := range which {
+		all[i] = all[i].If(table.AtMost("count", -1))
+	}
+	return all
+}
+
+// allKinds has 5 n operations on items that are there before, and what these are then.
+func allKinds(n int) (all []table.Op, before, after items) {
+	before, after = items{}, items{}
+	for i := range n {
+		sk := func(name string) string { return fmt.Sprint(name, i) }
+		before[sk("deleted")], before[sk("updated")], before[sk("checked")] = row{}, row{Name: "n", Count: 1}, row{Done: true}
+		after[sk("updated")], after[sk("checked")] = row{Name: "n", Count: 2}, row{Done: true}
+		after[sk("put")], after[sk("x|made")] = row{Name: "p"}, row{Name: "m"}
+		all = append(all,
+			put(sk("put"), row{Name: "p"}).If(table.NotExists()), update(sk("updated")).Add("count", 1).If(table.Exists()),
+			remove(sk("deleted")).If(table.Exists()), check(sk("checked"), table.Equal("done", true)),
+			update(sk("x|made")).Set("name", "m"),
+		)
+	}
+	return all, before, after
+}
