@@ -2,161 +2,201 @@ package blobtest
 
 import (
 	"bytes"
-	"errors"
+	"context"
 	"fmt"
 	"io"
-	"testing"
 	"testing/iotest"
 	"time"
 
 	"ferry/shared/blob"
 )
 
-const mib = 1 << 20
-
-func createTests() map[string]func(*testing.T, suite) {
-	return map[string]func(*testing.T, suite){
-		"objects of all sizes come back, length announced or not": createSizes,
-		"the checksum is CRC-64/NVME":                             createChecksum,
-		"readers that give little at a time are read to the end":  createSlowly,
-		"a taken key is ErrExists and keeps what is there":        createTaken,
-		"areas do not share keys":                                 createAreas,
-		"a key can be used again after its deletion":              createAgain,
-		"an object is not seen before it is whole":                createUnseen,
-		"sweeping disturbs neither objects nor young creates":     createDuringSweep,
-	}
-}
-
-func createSizes(t *testing.T, s suite) {
-	for _, size := range []int{0, 1, 4096, 256<<10 - 1, 256 << 10, 256<<10 + 1, 5*mib - 1, 5 * mib, 5*mib + 1, 20 * mib} {
-		data := content(t, size)
-		for name, announced := range map[string]int64{"announced": int64(size), "unknown": -1} {
-			key := s.key(fmt.Sprintf("%s-%d", name, size))
-			got, err := s.Create(t.Context(), blob.Files, key, reader(data), announced)
-			if err != nil {
-				t.Fatalf("%s: %v", key, err)
-			}
-			if want := (blob.Written{Size: int64(size), CRC64NVME: crc(data)}); got != want {
-				t.Errorf("%s: got %+v, want %+v", key, got, want)
-			}
-			s.wantContent(blob.Files, key, data)
-		}
-	}
-}
-
-func createChecksum(t *testing.T, s suite) {
-	for name, announced := range map[string]int64{"announced": 9, "unknown": -1} {
-		got, err := s.Create(t.Context(), blob.Files, s.key(name), reader([]byte("123456789")), announced)
-		if err != nil || got.CRC64NVME != 0xAE8B14860A799888 {
-			t.Errorf("%s: got checksum %x and error %v, want that of the specification", name, got.CRC64NVME, err)
-		}
-	}
-	got, err := s.Create(t.Context(), blob.Files, s.key("empty"), reader(nil), 0)
-	if err != nil || got != (blob.Written{}) {
-		t.Errorf("no bytes: got %+v and error %v, want zeros", got, err)
-	}
-}
-
-func createSlowly(t *testing.T, s suite) {
-	data := content(t, 50_000)
-	readers := map[string]io.Reader{
-		"one-byte":     iotest.OneByteReader(bytes.NewReader(data)),
-		"half":         iotest.HalfReader(bytes.NewReader(data)),
-		"data-and-eof": iotest.DataErrReader(bytes.NewReader(data)),
-	}
-	for name, r := range readers {
-		if _, err := s.Create(t.Context(), blob.Files, s.key(name), r, int64(len(data))); err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		s.wantContent(blob.Files, s.key(name), data)
-	}
-}
-
-func createTaken(t *testing.T, s suite) {
-	for _, size := range []int{0, 10, 6 * mib} {
-		key, first := s.key(fmt.Sprint("k", size)), content(t, size)
-		s.create(blob.Files, key, first)
-		for _, second := range [][]byte{nil, content(t, 10), content(t, 6*mib)} {
-			for _, announced := range []int64{int64(len(second)), -1} {
-				if _, err := s.Create(t.Context(), blob.Files, key, reader(second), announced); !errors.Is(err, blob.ErrExists) {
-					t.Errorf("creating %s again: got error %v, want ErrExists", key, err)
-				}
-			}
-		}
-		s.wantContent(blob.Files, key, first)
-	}
-}
-
-func createAreas(t *testing.T, s suite) {
-	one, two := content(t, 10), content(t, 20)
-	s.create(blob.Files, s.key("k"), one)
-	s.wantNone(blob.Backup, s.key("k"))
-	s.create(blob.Backup, s.key("k"), two)
-	s.wantContent(blob.Files, s.key("k"), one)
-	s.wantContent(blob.Backup, s.key("k"), two)
-}
-
-func createAgain(t *testing.T, s suite) {
-	s.create(blob.Files, s.key("k"), content(t, 10))
-	if err := s.Delete(t.Context(), blob.Files, s.key("k")); err != nil {
-		t.Fatal(err)
-	}
-	data := content(t, 20)
-	s.create(blob.Files, s.key("k"), data)
-	s.wantContent(blob.Files, s.key("k"), data)
-}
-
-func createUnseen(t *testing.T, s suite) {
-	for name, size := range map[string]int{"small": 100, "large": 12 * mib} {
-		key, data := s.key(name), content(t, size)
+func createCases() []testCase {
+	var cases []testCase
+	for _, size := range []int{
+		0, 1, 4095, 4096, 32<<10 + 1, 64 << 10, 64<<10 + 1, 256<<10 - 1, 256 << 10, 256<<10 + 1,
+		5*mib - 1, 5 * mib, 5*mib + 1, 20 * mib,
+	} {
+		d := data{size, 1}
 		for _, announced := range []int64{int64(size), -1} {
-			looked := hookReader{r: bytes.NewReader(data), at: size / 2, hook: func() { s.wantNone(blob.Files, key) }}
-			if _, err := s.Create(t.Context(), blob.Files, key, &looked, announced); err != nil {
-				t.Fatalf("%s: %v", key, err)
+			cases = append(cases, testCase{
+				fmt.Sprintf("%d bytes come back, announced as %d", size, announced), nil,
+				createFrom("files/k", d, announced, nil), nil, objects{"files/k": d},
+			})
+		}
+	}
+	for _, size := range []int{0, 10, 6 * mib} {
+		var again []action
+		for _, second := range []data{{0, 2}, {10, 2}, {6 * mib, 2}} {
+			for _, announced := range []int64{int64(second.size), -1} {
+				again = append(again, fails(createFrom("files/k", second, announced, nil), blob.ErrExists))
 			}
-			s.wantContent(blob.Files, key, data)
-			if err := s.Delete(t.Context(), blob.Files, key); err != nil {
-				t.Fatal(err)
+		}
+		name := fmt.Sprintf("a taken key is ErrExists and keeps its %d bytes", size)
+		cases = append(cases, testCase{name, objects{"files/k": {size, 1}}, inTurn(again...), nil, nil})
+	}
+	for name, slow := range map[string]func(io.Reader) io.Reader{
+		"a byte at a time": iotest.OneByteReader, "half of what is asked for": iotest.HalfReader,
+		"the end with the last bytes": iotest.DataErrReader,
+	} {
+		d := data{50_000, 1}
+		through := func(_ *state, r io.Reader) io.Reader { return slow(r) }
+		cases = append(cases, testCase{
+			"a reader that gives " + name + " is read to its end", nil,
+			createFrom("files/k", d, int64(d.size), through), nil, objects{"files/k": d},
+		})
+	}
+	for _, d := range []data{{100, 1}, {12 * mib, 1}} {
+		for _, announced := range []int64{int64(d.size), -1} {
+			cases = append(cases, testCase{
+				fmt.Sprintf("an object of %d bytes, announced as %d, is not seen before it is whole", d.size, announced), nil,
+				createFrom("files/k", d, announced, midway(d.size/2, unseen)), nil, objects{"files/k": d},
+			})
+		}
+	}
+	one, two := data{10, 1}, data{20, 2}
+	return append(cases, []testCase{
+		{"the checksum is CRC-64/NVME", nil, checksum, nil, nil},
+		{
+			"areas share no keys", objects{"files/k": one}, create("backup/k", two), nil,
+			objects{"files/k": one, "backup/k": two},
+		},
+		{
+			"a key can be used again after its deletion", objects{"files/k": one},
+			inTurn(remove("files/k"), create("files/k", two)), nil, objects{"files/k": two},
+		},
+		{
+			"a sweep disturbs neither objects nor young creates", objects{"files/done": one},
+			createFrom("files/k", data{8 * mib, 1}, -1, midway(6*mib, sweep)), nil,
+			objects{"files/done": one, "files/k": {8 * mib, 1}},
+		},
+	}...)
+}
+
+// checksum compares with the specification's check value.
+func checksum(s *state) error {
+	for _, announced := range []int64{9, -1} {
+		area, key := s.at(fmt.Sprint("files/k", announced))
+		got, err := s.Create(s.Context(), area, key, bytes.NewReader([]byte("123456789")), announced)
+		s.must(err)
+		if got.CRC64NVME != 0xAE8B14860A799888 {
+			s.Errorf("got checksum %x, want that of the specification", got.CRC64NVME)
+		}
+		s.must(s.Delete(s.Context(), area, key))
+	}
+	return nil
+}
+
+// midway calls a function once, when a reader has given so many bytes.
+func midway(at int, call func(*state)) func(*state, io.Reader) io.Reader {
+	return func(s *state, r io.Reader) io.Reader {
+		called := iotest.ErrReader(io.EOF)
+		hook := readerFunc(func(p []byte) (int, error) { call(s); return called.Read(p) })
+		return io.MultiReader(io.LimitReader(r, int64(at)), hook, r)
+	}
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+func unseen(s *state) {
+	wanted := s.want
+	s.want = objects{}
+	s.wantStored()
+	s.want = wanted
+}
+
+// sweep takes what is older than an hour, so that it can run in a store that others use.
+func sweep(s *state) {
+	_, err := s.Sweep(s.Context(), time.Now().Add(-time.Hour))
+	s.must(err)
+}
+
+func failureCases() []testCase {
+	var cases []testCase
+	fail := func(name string, do action, err error) {
+		cases = append(cases, testCase{name, nil, do, err, nil})
+	}
+	for _, c := range []struct{ give, announce int }{
+		{0, 1}, {1, 0}, {9, 10}, {11, 10}, {10, 1}, {1, 10 * mib}, {5*mib - 1, 5 * mib}, {5*mib + 1, 5 * mib},
+		{12 * mib, 12*mib + 1}, {12*mib + 1, 12 * mib}, {12 * mib, 6 * mib},
+	} {
+		fail(fmt.Sprintf("%d bytes announced as %d are ErrLength and leave nothing", c.give, c.announce),
+			createFrom("files/k", data{c.give, 1}, int64(c.announce), nil), blob.ErrLength)
+	}
+	endless := func(*state, io.Reader) io.Reader {
+		return readerFunc(func(p []byte) (int, error) { return len(p), nil })
+	}
+	for _, announced := range []int64{0, 10, 6 * mib} {
+		fail(fmt.Sprintf("a reader without end, announced as %d, is ErrLength and leaves nothing", announced),
+			createFrom("files/k", data{}, announced, endless), blob.ErrLength)
+	}
+	for _, at := range []int{0, 100, 6 * mib} {
+		for _, announced := range []int64{-1, int64(at), 12 * mib} {
+			for _, failure := range []error{errCut, io.ErrUnexpectedEOF} {
+				broken := func(_ *state, r io.Reader) io.Reader { return io.MultiReader(r, iotest.ErrReader(failure)) }
+				fail(fmt.Sprintf("a reader's error %v after %d bytes, announced as %d, comes back", failure, at, announced),
+					createFrom("files/k", data{at, 1}, announced, broken), failure)
 			}
 		}
 	}
-}
-
-// createDuringSweep sweeps what is older than an hour, so that it can run
-// against a store that others use.
-func createDuringSweep(t *testing.T, s suite) {
-	done, under := content(t, 1000), content(t, 8*mib)
-	s.create(blob.Files, s.key("done"), done)
-	sweeps := hookReader{r: bytes.NewReader(under), at: 6 * mib, hook: func() {
-		if _, err := s.Sweep(t.Context(), time.Now().Add(-time.Hour)); err != nil {
-			t.Errorf("sweeping: %v", err)
+	for _, at := range []int{0, 1000, 6 * mib} {
+		for _, announced := range []int64{12 * mib, -1} {
+			fail(fmt.Sprintf("a context that ends after %d bytes, announced as %d, leaves nothing", at, announced),
+				canceledAt(at, announced), context.Canceled)
 		}
-	}}
-	if _, err := s.Create(t.Context(), blob.Files, s.key("under"), &sweeps, -1); err != nil {
-		t.Fatalf("the create that was under way failed: %v", err)
 	}
-	s.wantContent(blob.Files, s.key("done"), done)
-	s.wantContent(blob.Files, s.key("under"), under)
+	kept := objects{"files/k": {10, 1}}
+	return append(cases,
+		testCase{"a context that has ended is an error of every method", kept, endedContext, nil, nil},
+		testCase{"an unknown area is an error of every method", kept, unknownArea, nil, nil},
+	)
 }
 
-// hookReader calls hook once, when it has given at bytes.
-type hookReader struct {
-	r     io.Reader
-	at    int
-	hook  func()
-	given int
+func canceledAt(at int, announced int64) action {
+	return func(s *state) error {
+		ctx, cancel := context.WithCancel(s.Context())
+		defer cancel()
+		area, key := s.at("files/k")
+		r := midway(at, func(*state) { cancel() })(s, bytes.NewReader(data{12 * mib, 1}.bytes()))
+		_, err := s.Create(ctx, area, key, r, announced)
+		return err
+	}
 }
 
-func (h *hookReader) Read(p []byte) (int, error) {
-	if h.hook != nil && h.given >= h.at {
-		h.hook()
-		h.hook = nil
+// callAll calls every method that works on objects and returns their errors.
+func (s *state) callAll(ctx context.Context, area blob.Area, there, fresh string) map[string]error {
+	_, create := s.Create(ctx, area, fresh, bytes.NewReader([]byte("x")), 1)
+	r, open := s.Open(ctx, area, there)
+	if open == nil {
+		r.Close()
 	}
-	if h.hook != nil && len(p) > h.at-h.given {
-		p = p[:h.at-h.given]
+	_, list := s.List(ctx, area, "", 1)
+	return map[string]error{
+		"Create": create, "Open": open, "List": list, "Delete": s.Delete(ctx, area, there),
+		"Copy from": s.Copy(ctx, area, there, blob.Backup, fresh), "Copy to": s.Copy(ctx, blob.Files, there, area, fresh),
 	}
-	n, err := h.r.Read(p)
-	h.given += n
-	return n, err
+}
+
+func endedContext(s *state) error {
+	ctx, cancel := context.WithCancel(s.Context())
+	cancel()
+	_, there := s.at("files/k")
+	_, fresh := s.at("files/new")
+	for name, err := range s.callAll(ctx, blob.Files, there, fresh) {
+		s.wantErr(name, err, context.Canceled)
+	}
+	return nil
+}
+
+func unknownArea(s *state) error {
+	_, there := s.at("files/k")
+	_, fresh := s.at("files/new")
+	for _, area := range []blob.Area{"", "other", "..", "files/.."} {
+		for name, err := range s.callAll(s.Context(), area, there, fresh) {
+			s.wantErr(fmt.Sprintf("%s in area %q", name, area), err, errInvalid)
+		}
+	}
+	return nil
 }

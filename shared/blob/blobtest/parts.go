@@ -3,354 +3,465 @@ package blobtest
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
-	"sync"
-	"testing"
+	"testing/iotest"
 	"time"
 
 	"ferry/shared/blob"
 )
 
-// PartsStore is a store with sessions of parts.
-type PartsStore interface {
-	blob.Store
-	blob.Parts
+// whole is the object of three parts that most cases send.
+func whole() data { return data{2*blob.MinPartSize + 1000, 1} }
+
+// session is that of the object files/p.
+type session struct {
+	upload  string
+	layout  blob.Layout
+	content []byte
 }
 
-// Truncates says of a stand-in that it takes fewer bytes of a part than were
-// signed and announced, unless they have a checksum.
-type Truncates bool
+func (u session) part(number int) []byte {
+	from := u.layout.Offset(number)
+	return u.content[from : from+u.layout.Size(number)]
+}
 
-// RunParts runs the suite of the port blob.Parts. A part goes through the store
-// where it takes some, else by plain HTTP as the store's signed request says.
-func RunParts(t *testing.T, open func(t *testing.T) PartsStore, truncates Truncates) {
-	t.Helper()
-	tests := map[string]func(*testing.T, parts){
-		"parts in any order and at once become the object":          testAnyOrder,
-		"an empty object has one empty part":                        testEmpty,
-		"parts that have arrived are listed in pages":               testPages,
-		"a part that is sent again replaces the first":              testReplace,
-		"missing parts are named and can be sent then":              testMissing,
-		"a part with another checksum is refused":                   testPartSum,
-		"a whole with another checksum is refused and can be ended": testWholeSum,
-		"to complete twice gives the same answer":                   testTwice,
-		"two completes at once give the same answer":                testAtOnce,
-		"an ended session takes nothing and is gone":                testAbort,
-		"a session that is not known is told":                       testUnknown,
-		"numbers and layouts out of range are refused":              testRange,
-		"a part of another length is refused":                       testLength,
+func partsCases() []testCase {
+	object, none := objects{"files/p": whole()}, objects{}
+	missing := func(numbers ...int) error { return &blob.MissingError{Numbers: numbers} }
+	sum := crc(whole().bytes())
+	wrong := sum ^ 1
+	wrongSum := &blob.SumError{Got: sum, Stated: wrong}
+	begun, sent := begin(whole()), inTurn(begin(whole()), sendAll)
+	completed := inTurn(sent, complete)
+	return []testCase{
+		{"parts in any order and at once become the object", nil, inTurn(begun, sendAtOnce, complete), nil, object},
+		{"an empty object has one empty part", nil, inTurn(begin(data{}), send(1), complete), nil, objects{"files/p": {}}},
+		{"there is no object before its parts are completed", nil, sent, nil, none},
+		{"a part that is sent again replaces the first", nil, inTurn(begun, sendOther(2), sendAll, complete), nil, object},
+		{"nothing is made of some of the parts", nil, inTurn(begun, send(2), complete), missing(1, 3), none},
+		{
+			"missing parts are named, and can be sent then", nil,
+			inTurn(
+				begun, fails(complete, missing(1, 2, 3)), send(1), fails(complete, missing(2, 3)), send(2),
+				fails(complete, missing(3)), send(3), complete,
+			), nil, object,
+		},
+		{
+			"a part with another checksum is refused, and can be sent then", nil,
+			inTurn(begun, fails(sendWithWrongSum, errAny), wantParts(0), sendAll, complete), nil, object,
+		},
+		{
+			"a part of another length is refused, and can be sent then", nil,
+			inTurn(begun, sendWrongLengths, send(2), send(3), fails(complete, missing(1)), send(1), complete), nil, object,
+		},
+		{"nothing is made of parts with another checksum", nil, inTurn(sent, completeAs(&wrong)), wrongSum, none},
+		{
+			"an object with another checksum can be completed with its own", nil,
+			inTurn(sent, fails(completeAs(&wrong), wrongSum), completeAs(&sum)), nil, object,
+		},
+		{"to complete again gives the same answer", nil, inTurn(completed, complete, completeAs(&sum)), nil, object},
+		{"to complete again keeps to the checksum", nil, inTurn(completed, completeAs(&wrong)), wrongSum, object},
+		{"to complete at once gives the same answer", nil, inTurn(sent, completeAtOnce, complete), nil, object},
+		{
+			"to complete again without the object is ErrNoUpload", nil,
+			inTurn(completed, remove("files/p"), complete), blob.ErrNoUpload, none,
+		},
+		{"an object outlives the end of its session", nil, inTurn(completed, abort), nil, object},
+		{
+			"a completed session takes nothing more", nil,
+			inTurn(completed, fails(sendOther(1), errAny), fails(wantParts(3), blob.ErrNoUpload), complete), nil, object,
+		},
+		{"an ended session takes nothing and is gone", nil, inTurn(sent, abort, abort, isGone), nil, none},
+		{"a session that never was is told", nil, inTurn(begun, abort, renamed, isGone), nil, none},
+		{"parts that have arrived are listed in pages", nil, inTurn(sent, partsInPages, complete), nil, object},
+		{"a part that is replaced late is listed as another", nil, inTurn(sent, replaceLate, complete), nil, object},
+		{"of several writers of one part one wins, whole", nil, inTurn(begun, manyWriters), nil, nil},
+		{"a part that is cut off is missing or as it was before", nil, inTurn(begun, cutOff, complete), nil, object},
+		{"a complete and an end at once leave the object or nothing", nil, inTurn(sent, completeAndAbort), nil, nil},
+		{"numbers and layouts out of range are errors", nil, inTurn(begun, outOfRange), nil, none},
+		{"pages of parts have bounds", nil, inTurn(sent, badPages, complete), nil, object},
+		{"bad keys and areas are errors of every method of parts", nil, inTurn(sent, badPlaces, complete), nil, object},
+		{
+			"a context that has ended is an error of every method of parts", nil,
+			inTurn(sent, partsInEndedContext, complete), nil, object,
+		},
+		{"a signed request takes nothing but what it says", nil, inTurn(begun, signedIsBinding), nil, none},
 	}
-	maps.Copy(tests, badPartsTests())
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := parts{T: t, PartsStore: open(t), key: "test-" + rand.Text() + "/1-" + rand.Text(), truncates: bool(truncates)}
-			p.layout = blob.Layout{Length: 2*blob.MinPartSize + 1000, PartSize: blob.MinPartSize}
-			p.data = content(t, int(p.layout.Length))
-			test(t, p)
-		})
+}
+
+func begin(d data) action {
+	return func(s *state) (err error) {
+		area, key := s.at("files/p")
+		s.session = session{layout: blob.Layout{Length: int64(d.size), PartSize: blob.MinPartSize}, content: d.bytes()}
+		s.session.upload, err = s.BeginParts(s.Context(), area, key, s.session.layout)
+		return err
 	}
 }
 
-// parts is a store with an object that is to arrive in it.
-type parts struct {
-	*testing.T
-	PartsStore
-	key, upload string
-	layout      blob.Layout
-	data        []byte
-	truncates   bool
-}
-
-func (p *parts) begin() {
-	p.Helper()
-	var err error
-	if p.upload, err = p.BeginParts(p.Context(), blob.Files, p.key, p.layout); err != nil {
-		p.Fatal(err)
-	}
-}
-
-func (p *parts) part(number int) []byte {
-	from := p.layout.Offset(number)
-	return p.data[from : from+p.layout.Size(number)]
-}
-
-// send sends a part the way the store wants it.
-func (p *parts) send(number int, data []byte, sum *uint64) error {
-	p.Helper()
-	signed, err := p.SignPart(p.Context(), blob.Files, p.key, p.upload, p.layout, number, sum, time.Minute)
+// sendBytes sends a part the way the store wants it. announced is its length as
+// the request states it.
+func (s *state) sendBytes(number int, r io.Reader, announced int64, sum *uint64) error {
+	area, key := s.at("files/p")
+	u := s.session
+	signed, err := s.SignPart(s.Context(), area, key, u.upload, u.layout, number, sum, time.Minute)
 	if errors.Is(err, blob.ErrUnsupported) {
-		_, err := p.WritePart(p.Context(), blob.Files, p.key, p.upload, p.layout, number, bytes.NewReader(data), sum)
+		_, err := s.WritePart(s.Context(), area, key, u.upload, u.layout, number, r, sum)
 		return err
 	}
 	if err != nil {
-		p.Fatal(err)
+		return err
 	}
-	req, err := http.NewRequestWithContext(p.Context(), signed.Method, signed.URL, bytes.NewReader(data))
+	status, err := s.request(signed, r, announced)
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("status %d", status)
+	}
+	return err
+}
+
+// request sends a part as it was signed.
+func (s *state) request(signed blob.SignedPart, body io.Reader, size int64) (status int, err error) {
+	req, err := http.NewRequestWithContext(s.Context(), signed.Method, signed.URL, body)
 	if err != nil {
-		p.Fatal(err)
+		return 0, err
+	}
+	req.ContentLength = size
+	if size == 0 {
+		req.Body = http.NoBody
 	}
 	for name, value := range signed.Header {
 		req.Header.Set(name, value)
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer resp.Body.Close()
-	text, _ := io.ReadAll(resp.Body)
-	if resp.StatusCode != 200 {
-		return fmt.Errorf("status %s: %s", resp.Status, text)
+	_, err = io.Copy(io.Discard, resp.Body)
+	return resp.StatusCode, err
+}
+
+func (s *state) send(number int, content []byte, sum *uint64) error {
+	return s.sendBytes(number, bytes.NewReader(content), int64(len(content)), sum)
+}
+
+func send(number int) action {
+	return func(s *state) error { return s.send(number, s.session.part(number), nil) }
+}
+
+// other has the length of most parts, but other bytes.
+func other(tag int) []byte { return data{blob.MinPartSize, tag}.bytes() }
+
+func sendOther(number int) action {
+	return func(s *state) error { return s.send(number, other(2), nil) }
+}
+
+func sendAll(s *state) error {
+	for n := 1; n <= s.session.layout.Count(); n++ {
+		s.must(send(n)(s))
 	}
 	return nil
 }
 
-func (p *parts) sendAll() {
-	p.Helper()
-	for n := 1; n <= p.layout.Count(); n++ {
-		if err := p.send(n, p.part(n), nil); err != nil {
-			p.Fatalf("part %d: %v", n, err)
+func sendAtOnce(s *state) error {
+	together(3, func(i int) {
+		sum := crc(s.session.part(3 - i))
+		s.wantErr("a part", s.send(3-i, s.session.part(3-i), &sum), nil)
+	})
+	return nil
+}
+
+func sendWithWrongSum(s *state) error {
+	wrong := crc(s.session.part(1)) + 1
+	return s.send(1, s.session.part(1), &wrong)
+}
+
+func sendWrongLengths(s *state) error {
+	part := s.session.part(1)
+	for _, content := range [][]byte{part[:100], append(bytes.Clone(part), 'x'), nil} {
+		if err := s.send(1, content, nil); err == nil && !s.standIn.Truncates {
+			s.Errorf("%d bytes of %d were taken", len(content), len(part))
 		}
 	}
+	return nil
 }
 
-func (p *parts) complete(sum *uint64) (blob.Written, error) {
-	return p.CompleteParts(p.Context(), blob.Files, p.key, p.upload, p.layout, sum)
-}
+func complete(s *state) error { return completeAs(nil)(s) }
 
-func (p *parts) wantWhole() {
-	p.Helper()
-	sum := crc(p.data)
-	got, err := p.complete(&sum)
-	if want := (blob.Written{Size: p.layout.Length, CRC64NVME: sum}); got != want || err != nil {
-		p.Fatalf("completing gives %+v and %v, want %+v", got, err, want)
-	}
-	r, err := p.Open(p.Context(), blob.Files, p.key)
-	if err != nil {
-		p.Fatal(err)
-	}
-	defer r.Close()
-	if all, err := io.ReadAll(r); err != nil || !bytes.Equal(all, p.data) {
-		p.Errorf("the object has %d bytes that are not the %d sent, or error %v", len(all), len(p.data), err)
+// completeAs states a checksum, and checks the answer.
+func completeAs(sum *uint64) action {
+	return func(s *state) error {
+		area, key := s.at("files/p")
+		got, err := s.CompleteParts(s.Context(), area, key, s.session.upload, s.session.layout, sum)
+		want := blob.Written{Size: s.session.layout.Length, CRC64NVME: crc(s.session.content)}
+		if err == nil && got != want {
+			s.Errorf("completing gives %+v, want %+v", got, want)
+		}
+		return err
 	}
 }
 
-func (p *parts) wantNoObject() {
-	p.Helper()
-	r, err := p.Open(p.Context(), blob.Files, p.key)
-	if err == nil {
-		r.Close()
-	}
-	if !errors.Is(err, blob.ErrNotFound) {
-		p.Errorf("opening the object gives %v, want ErrNotFound", err)
+func completeAtOnce(s *state) error {
+	together(4, func(int) { s.wantErr("completing", complete(s), nil) })
+	return nil
+}
+
+func abort(s *state) error {
+	area, key := s.at("files/p")
+	return s.AbortParts(s.Context(), area, key, s.session.upload)
+}
+
+func renamed(s *state) error {
+	s.session.upload = s.session.upload[:len(s.session.upload)-4] + "AAAA"
+	return nil
+}
+
+func isGone(s *state) error {
+	return inTurn(fails(send(1), errAny), fails(wantParts(0), blob.ErrNoUpload), fails(complete, blob.ErrNoUpload))(s)
+}
+
+func (s *state) listParts(after, limit int) ([]blob.Part, error) {
+	area, key := s.at("files/p")
+	return s.ListParts(s.Context(), area, key, s.session.upload, after, limit)
+}
+
+func wantParts(n int) action {
+	return func(s *state) error {
+		there, err := s.listParts(0, 10)
+		if err == nil && len(there) != n {
+			s.Errorf("there are %+v, want %d", there, n)
+		}
+		return err
 	}
 }
 
-func testAnyOrder(t *testing.T, p parts) {
-	p.begin()
-	p.wantNoObject()
-	var wg sync.WaitGroup
-	for n := p.layout.Count(); n > 0; n-- {
-		wg.Go(func() {
-			sum := crc(p.part(n))
-			if err := p.send(n, p.part(n), &sum); err != nil {
-				t.Errorf("part %d: %v", n, err)
+func partsInPages(s *state) error {
+	for after := range 4 {
+		page, err := s.listParts(after, 2)
+		s.must(err)
+		if len(page) != min(2, 3-after) {
+			s.Errorf("after part %d come %+v", after, page)
+		}
+		for i, p := range page {
+			part := s.session.part(p.Number)
+			if p.Number != after+1+i || p.Size != int64(len(part)) || p.HasSum && p.Sum != crc(part) {
+				s.Errorf("after part %d comes %+v", after, p)
 			}
-		})
-	}
-	wg.Wait()
-	p.wantNoObject()
-	p.wantWhole()
-	if err := p.AbortParts(t.Context(), blob.Files, p.key, p.upload); err != nil {
-		t.Error(err)
-	}
-	if r, err := p.Open(t.Context(), blob.Files, p.key); err != nil {
-		t.Errorf("the end of the session took the object away: %v", err)
-	} else {
-		r.Close()
-	}
-}
-
-func testEmpty(t *testing.T, p parts) {
-	p.layout, p.data = blob.Layout{PartSize: blob.MinPartSize}, nil
-	p.begin()
-	p.sendAll()
-	p.wantWhole()
-}
-
-func testPages(t *testing.T, p parts) {
-	p.begin()
-	p.sendAll()
-	first, err := p.ListParts(t.Context(), blob.Files, p.key, p.upload, 0, 2)
-	if err != nil || len(first) != 2 || first[0].Number != 1 || first[1].Number != 2 || first[1].Size != p.layout.PartSize {
-		t.Fatalf("the first page is %+v, %v", first, err)
-	}
-	if first[0].HasSum && first[0].Sum != crc(p.part(1)) {
-		t.Errorf("part 1 has the sum %016x", first[0].Sum)
-	}
-	rest, err := p.ListParts(t.Context(), blob.Files, p.key, p.upload, 2, 2)
-	if err != nil || len(rest) != 1 || rest[0].Number != 3 || rest[0].Size != 1000 {
-		t.Errorf("the second page is %+v, %v", rest, err)
-	}
-}
-
-func testReplace(t *testing.T, p parts) {
-	p.begin()
-	if err := p.send(2, content(t, int(p.layout.PartSize)), nil); err != nil {
-		t.Fatal(err)
-	}
-	p.sendAll()
-	p.wantWhole()
-}
-
-func testMissing(t *testing.T, p parts) {
-	p.begin()
-	for _, want := range [][]int{{1, 2, 3}, {2, 3}, {3}} {
-		_, err := p.complete(nil)
-		var missing *blob.MissingError
-		if !errors.As(err, &missing) || fmt.Sprint(missing.Numbers) != fmt.Sprint(want) {
-			t.Fatalf("completing gives %v, want that %v are missing", err, want)
-		}
-		p.wantNoObject()
-		if err := p.send(want[0], p.part(want[0]), nil); err != nil {
-			t.Fatal(err)
 		}
 	}
-	p.wantWhole()
+	return nil
 }
 
-func testPartSum(t *testing.T, p parts) {
-	p.begin()
-	wrong := crc(p.part(1)) + 1
-	if err := p.send(1, p.part(1), &wrong); err == nil {
-		t.Error("it was taken")
+// replaceLate puts others in the place of two parts and then sends them again.
+func replaceLate(s *state) error {
+	before, err := s.listParts(0, 10)
+	s.must(err)
+	for _, n := range []int{1, 3} {
+		s.must(s.send(n, other(2)[:len(s.session.part(n))], nil))
 	}
-	if there, err := p.ListParts(t.Context(), blob.Files, p.key, p.upload, 0, 10); err != nil || len(there) != 0 {
-		t.Errorf("there are %+v, %v", there, err)
+	after, err := s.listParts(0, 10)
+	s.must(err)
+	for i, same := range []bool{false, true, false} {
+		if len(after) != 3 || (after[i] == before[i]) != same {
+			s.Fatalf("before there are %+v, after %+v", before, after)
+		}
 	}
-	p.sendAll()
-	p.wantWhole()
+	return inTurn(send(1), send(3))(s)
 }
 
-func testWholeSum(t *testing.T, p parts) {
-	p.begin()
-	p.sendAll()
-	wrong := crc(p.data) ^ 1
-	_, err := p.complete(&wrong)
-	var sum *blob.SumError
-	if !errors.As(err, &sum) || sum.Stated != wrong || sum.Got != crc(p.data) {
-		t.Errorf("completing gives %v, want a *SumError that names both", err)
+// manyWriters looks at the bytes itself, as any of the writers may win.
+func manyWriters(s *state) error {
+	wins := make(chan error, 4)
+	together(4, func(i int) {
+		sum := crc(other(i))
+		err := s.send(2, other(i), &sum)
+		if err != nil {
+			s.wantErr("a writer", err, blob.ErrSuperseded)
+		}
+		wins <- err
+	})
+	if !slices.Contains([]error{<-wins, <-wins, <-wins, <-wins}, nil) {
+		s.Fatal("none wins")
 	}
-	p.wantNoObject()
-	p.wantWhole()
+	s.must(inTurn(send(1), send(3))(s))
+	area, key := s.at("files/p")
+	got, err := s.CompleteParts(s.Context(), area, key, s.session.upload, s.session.layout, nil)
+	s.must(err)
+	won := slices.IndexFunc([]int{0, 1, 2, 3}, func(i int) bool {
+		copy(s.session.part(2), other(i))
+		return crc(s.session.content) == got.CRC64NVME
+	})
+	if content, err := io.ReadAll(s.reader("files/p")); won < 0 || err != nil || !bytes.Equal(content, s.session.content) {
+		s.Errorf("the object is of the writer %d, or error %v", won, err)
+	}
+	return remove("files/p")(s)
 }
 
-func testTwice(t *testing.T, p parts) {
-	p.begin()
-	p.sendAll()
-	p.wantWhole()
-	p.wantWhole()
-	if err := p.Delete(t.Context(), blob.Files, p.key); err != nil {
-		t.Fatal(err)
+// cutOff sends the first bytes of a part, once when it is missing and once when
+// it is there.
+func cutOff(s *state) error {
+	sum := crc(other(2))
+	sums := []*uint64{&sum}
+	if !s.standIn.Truncates {
+		sums = append(sums, nil)
 	}
-	if got, err := p.complete(nil); !errors.Is(err, blob.ErrNoUpload) {
-		t.Errorf("without its object completing gives %+v and %v, want ErrNoUpload", got, err)
-	}
-}
-
-func testAtOnce(t *testing.T, p parts) {
-	p.begin()
-	p.sendAll()
-	var wg sync.WaitGroup
-	for range 4 {
-		wg.Go(func() {
-			if got, err := p.complete(nil); err != nil || got.CRC64NVME != crc(p.data) {
-				t.Errorf("completing gives %+v and %v", got, err)
+	for _, there := range []int{0, 3} {
+		for _, sum := range sums {
+			for _, first := range []int{0, 1000, 3 * mib} {
+				r := io.MultiReader(bytes.NewReader(other(2)[:first]), iotest.ErrReader(errCut))
+				s.wantErr("a part that is cut off", s.sendBytes(1, r, blob.MinPartSize, sum), errAny)
 			}
-		})
-	}
-	wg.Wait()
-	p.wantWhole()
-}
-
-func testAbort(t *testing.T, p parts) {
-	p.begin()
-	p.sendAll()
-	for range 2 {
-		if err := p.AbortParts(t.Context(), blob.Files, p.key, p.upload); err != nil {
-			t.Errorf("ending it: %v", err)
+		}
+		if there == 0 {
+			s.must(wantParts(0)(s))
+			s.must(sendAll(s))
 		}
 	}
-	p.wantEnded()
+	if _, ok := errors.AsType[*blob.MissingError](complete(s)); ok {
+		s.must(send(1)(s))
+	}
+	return nil
 }
 
-func testUnknown(_ *testing.T, p parts) {
-	p.begin()
-	ended := p.upload
-	if err := p.AbortParts(p.Context(), blob.Files, p.key, ended); err != nil {
-		p.Fatal(err)
+func completeAndAbort(s *state) error {
+	var completed, aborted error
+	together(2, func(i int) {
+		if i == 0 {
+			completed = complete(s)
+		} else {
+			aborted = abort(s)
+		}
+	})
+	if completed == nil {
+		s.want = objects{"files/p": whole()}
+	} else if aborted != nil {
+		s.Errorf("both fail: %v and %v", completed, aborted)
 	}
-	p.upload = ended[:len(ended)-4] + "AAAA"
-	p.wantEnded()
+	return nil
 }
 
-func (p *parts) wantEnded() {
-	p.Helper()
-	p.wantNoObject()
-	if err := p.send(1, p.part(1), nil); err == nil {
-		p.Error("a part was taken")
-	}
-	if got, err := p.ListParts(context.WithoutCancel(p.Context()), blob.Files, p.key, p.upload, 0, 10); !errors.Is(err, blob.ErrNoUpload) {
-		p.Errorf("listing gives %+v and %v, want ErrNoUpload", got, err)
-	}
-	if got, err := p.complete(nil); !errors.Is(err, blob.ErrNoUpload) {
-		p.Errorf("completing gives %+v and %v, want ErrNoUpload", got, err)
-	}
-}
-
-func testRange(t *testing.T, p parts) {
-	p.begin()
+func outOfRange(s *state) error {
+	area, key := s.at("files/p")
+	u := s.session
 	for _, number := range []int{-1, 0, 4} {
-		if _, err := p.SignPart(t.Context(), blob.Files, p.key, p.upload, p.layout, number, nil, time.Minute); err == nil || errors.Is(err, blob.ErrUnsupported) {
-			t.Errorf("signing part %d gives %v", number, err)
-		}
-		if _, err := p.WritePart(t.Context(), blob.Files, p.key, p.upload, p.layout, number, strings.NewReader("x"), nil); err == nil || errors.Is(err, blob.ErrUnsupported) {
-			t.Errorf("writing part %d gives %v", number, err)
+		_, err := s.SignPart(s.Context(), area, key, u.upload, u.layout, number, nil, time.Minute)
+		s.wantErr(fmt.Sprint("signing part ", number), err, errInvalid)
+		_, err = s.WritePart(s.Context(), area, key, u.upload, u.layout, number, strings.NewReader("x"), nil)
+		s.wantErr(fmt.Sprint("writing part ", number), err, errInvalid)
+	}
+	for _, l := range []blob.Layout{
+		{Length: -1, PartSize: mib}, {Length: 10}, {Length: blob.MaxParts + 1, PartSize: 1},
+		{Length: 1, PartSize: blob.MaxPartSize + 1},
+	} {
+		_, err := s.BeginParts(s.Context(), area, key, l)
+		s.wantErr(fmt.Sprintf("the layout %+v", l), err, errInvalid)
+	}
+	return nil
+}
+
+func badPages(s *state) error {
+	for _, page := range [][2]int{{0, 0}, {0, -1}, {0, blob.MaxList + 1}, {-1, 10}} {
+		_, err := s.listParts(page[0], page[1])
+		s.wantErr(fmt.Sprintf("%d parts after %d", page[1], page[0]), err, errInvalid)
+	}
+	for _, after := range []int{3, blob.MaxParts, blob.MaxParts + 1} {
+		if got, err := s.listParts(after, blob.MaxList); err != nil || len(got) != 0 {
+			s.Errorf("after part %d come %+v, %v", after, got, err)
 		}
 	}
-	for _, l := range []blob.Layout{{Length: -1, PartSize: 1 << 20}, {Length: 10}, {Length: blob.MaxParts + 1, PartSize: 1}, {Length: 1, PartSize: blob.MaxPartSize + 1}} {
-		if _, err := p.BeginParts(t.Context(), blob.Files, p.key, l); err == nil {
-			t.Errorf("the layout %+v is taken", l)
-		}
+	area, key := s.at("files/p")
+	all, err := blob.AllParts(s.Context(), s, area, key, s.session.upload)
+	if len(all) != 3 {
+		s.Errorf("all parts are %+v", all)
+	}
+	return err
+}
+
+// callAllParts calls every method of parts and returns their errors.
+func (s *state) callAllParts(ctx context.Context, area blob.Area, key string) map[string]error {
+	u := s.session
+	_, begin := s.BeginParts(ctx, area, key, u.layout)
+	_, write := s.WritePart(ctx, area, key, u.upload, u.layout, 1, bytes.NewReader(u.part(1)), nil)
+	_, list := s.ListParts(ctx, area, key, u.upload, 0, 10)
+	_, complete := s.CompleteParts(ctx, area, key, u.upload, u.layout, nil)
+	return map[string]error{
+		"BeginParts": begin, "WritePart": write, "ListParts": list, "CompleteParts": complete,
+		"AbortParts": s.AbortParts(ctx, area, key, u.upload),
 	}
 }
 
-func testLength(t *testing.T, p parts) {
-	p.begin()
-	for _, data := range [][]byte{p.part(1)[:100], append(bytes.Clone(p.part(1)), 'x'), nil} {
-		if err := p.send(1, data, nil); err == nil && !p.truncates {
-			t.Errorf("%d bytes of %d were taken", len(data), p.layout.PartSize)
+func badPlaces(s *state) error {
+	_, good := s.at("files/p")
+	for _, at := range []struct {
+		area blob.Area
+		key  string
+	}{
+		{"", good}, {"other", good}, {"../files", good}, {blob.Files, ""}, {blob.Files, "x"}, {blob.Files, "../x"},
+		{blob.Files, good + "/x"},
+	} {
+		errs := s.callAllParts(s.Context(), at.area, at.key)
+		u := s.session
+		_, errs["SignPart"] = s.SignPart(s.Context(), at.area, at.key, u.upload, u.layout, 1, nil, time.Minute)
+		for method, err := range errs {
+			s.wantErr(fmt.Sprintf("%s in %q %q", method, at.area, at.key), err, errInvalid)
 		}
 	}
-	for n := 2; n <= p.layout.Count(); n++ {
-		if err := p.send(n, p.part(n), nil); err != nil {
-			t.Fatal(err)
+	return nil
+}
+
+func partsInEndedContext(s *state) error {
+	area, key := s.at("files/p")
+	ctx, cancel := context.WithCancel(s.Context())
+	cancel()
+	for method, err := range s.callAllParts(ctx, area, key) {
+		if !errors.Is(err, blob.ErrUnsupported) {
+			s.wantErr(method, err, context.Canceled)
 		}
 	}
-	_, err := p.complete(nil)
-	var missing *blob.MissingError
-	if !errors.As(err, &missing) {
-		t.Errorf("completing gives %v, want a *MissingError", err)
+	return nil
+}
+
+func signedIsBinding(s *state) error {
+	area, key := s.at("files/p")
+	u, content := s.session, s.session.part(2)
+	sum := crc(content)
+	signed, err := s.SignPart(s.Context(), area, key, u.upload, u.layout, 2, &sum, time.Minute)
+	if errors.Is(err, blob.ErrUnsupported) {
+		s.Skip("this store signs no requests")
 	}
-	p.wantNoObject()
-	if err := p.send(1, p.part(1), nil); err != nil {
-		t.Fatal(err)
+	s.must(err)
+	to, err := url.Parse(signed.URL)
+	s.must(err)
+	query := to.Query()
+	query.Set("partNumber", "1")
+	to.RawQuery = query.Encode()
+	for name, c := range map[string]struct {
+		signed  blob.SignedPart
+		content []byte
+	}{
+		"other bytes":    {signed, other(2)},
+		"no checksum":    {blob.SignedPart{Method: signed.Method, URL: signed.URL}, content},
+		"another part":   {blob.SignedPart{Method: signed.Method, URL: to.String(), Header: signed.Header}, content},
+		"another method": {blob.SignedPart{Method: http.MethodPost, URL: signed.URL, Header: signed.Header}, content},
+		"fewer bytes":    {signed, content[:1000]},
+		"more bytes":     {signed, append(bytes.Clone(content), 'x')},
+		"no bytes":       {signed, nil},
+	} {
+		status, err := s.request(c.signed, bytes.NewReader(c.content), int64(len(c.content)))
+		if err == nil && status/100 != 4 {
+			s.Errorf("%s: status %d, want one of 4xx", name, status)
+		}
 	}
-	p.wantWhole()
+	s.must(wantParts(0)(s))
+	s.wantErr("the request as it was signed", s.send(2, content, &sum), nil)
+	for _, expires := range []time.Duration{0, -time.Minute, 8 * 24 * time.Hour} {
+		_, err := s.SignPart(s.Context(), area, key, u.upload, u.layout, 2, nil, expires)
+		s.wantErr(fmt.Sprint("a request that expires after ", expires), err, errInvalid)
+	}
+	return nil
 }

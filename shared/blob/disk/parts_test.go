@@ -13,22 +13,8 @@ import (
 	"github.com/minio/crc64nvme"
 
 	"ferry/shared/blob"
-	"ferry/shared/blob/blobtest"
 	"ferry/shared/blob/disk"
 )
-
-func TestPartsConformance(t *testing.T) {
-	t.Parallel()
-	t.Run("synced", func(t *testing.T) {
-		t.Parallel()
-		blobtest.RunParts(t, func(t *testing.T) blobtest.PartsStore { return open(t, t.TempDir(), disk.Options{}) }, false)
-	})
-	t.Run("one folder, not synced", func(t *testing.T) {
-		t.Parallel()
-		s := open(t, t.TempDir(), disk.Options{NoSync: true})
-		blobtest.RunParts(t, func(t *testing.T) blobtest.PartsStore { return s }, false)
-	})
-}
 
 // session is an object of three parts of 4 bytes, the last of 2.
 func session(t testing.TB, s *disk.Store) (upload string, l blob.Layout) {

@@ -1,0 +1,263 @@
+package blobtest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"ferry/shared/blob"
+)
+
+func copyCases() []testCase {
+	one, two := data{1000, 1}, data{1000, 2}
+	inFiles, inBackup := objects{"files/k": one}, objects{"backup/k": one}
+	inBoth := objects{"files/k": one, "backup/k": one}
+	pairs := objects{"files/k": one, "files/k2": one, "backup/k": two, "backup/k2": two}
+	store, toBackup := create("files/k", one), duplicate("files/k", "backup/k")
+	cases := []testCase{
+		{"a copy lives on when the first object is deleted", inFiles, inTurn(toBackup, remove("files/k")), nil, inBackup},
+		{"an object lives on when its copy is deleted", inFiles, inTurn(toBackup, remove("backup/k")), nil, inFiles},
+		{
+			"a copy stays as it is when the first key is used again", inFiles,
+			inTurn(toBackup, remove("files/k"), create("files/k", two)), nil, objects{"files/k": two, "backup/k": one},
+		},
+		{"a copy of a missing object is ErrNotFound", inBackup, duplicate("files/k", "backup/new"), blob.ErrNotFound, nil},
+		{"a copy can be repeated", inFiles, inTurn(toBackup, toBackup, toBackup), nil, inBoth},
+		{
+			"a deleted object is gone from its area alone", pairs, remove("files/k"), nil,
+			objects{"files/k2": one, "backup/k": two, "backup/k2": two},
+		},
+		{"to delete again is no error", inFiles, inTurn(remove("files/k"), remove("files/k")), nil, objects{}},
+		{
+			"to delete what never was is no error", inFiles,
+			inTurn(remove("files/never"), remove("backup-never/never")), nil, inFiles,
+		},
+		{
+			"to delete an owner's last object harms nothing", inFiles,
+			inTurn(remove("files/k"), store, remove("files/k"), store, remove("files/k")), nil, objects{},
+		},
+	}
+	for _, size := range []int{0, 100, 20 * mib} {
+		d := data{size, 1}
+		cases = append(cases, testCase{
+			fmt.Sprintf("a copy of %d bytes appears whole, both ways, and the first object stays", size), objects{"files/a": d},
+			inTurn(duplicate("files/a", "backup/b"), duplicate("backup/b", "files.other/c"), looksAt("backup/a")), nil,
+			objects{"files/a": d, "backup/b": d, "files.other/c": d},
+		})
+	}
+	return cases
+}
+
+func listCases() []testCase {
+	few := objects{"files/b": {0, 1}, "files/d": {1, 1}, "files0/a": {1000, 1}, "backup/e": {6 * mib, 1}}
+	return []testCase{
+		{"keys come in the order of their bytes", tree(84), lists(1, 7, 84, blob.MaxList), nil, nil},
+		{"a list begins and ends as asked for, in its area", few, lists(1, 2, 3, 4), nil, nil},
+		{"more objects than a page holds are all found", nil, listMany, nil, nil},
+		{
+			"nothing but objects is listed", objects{"files/k": {1, 1}, "files-gone/k": {1, 1}},
+			inTurn(remove("files-gone/k"), listOnlyObjects), nil, objects{"files/k": {1, 1}},
+		},
+		{"a limit out of bounds is an error", few, listLimits, nil, nil},
+	}
+}
+
+// tree has objects whose order differs from that of their folders.
+func tree(n int) objects {
+	all := objects{}
+	for _, owner := range []string{"a", "a-b", "a.b", "a@b", "a+b", "ab", "a_b", "a0", "A", "B", "a-", "a."} {
+		for _, name := range []string{"x", "x-y", "x.y", "X", "0", "x0", "xy"} {
+			if len(all) < n {
+				all["files"+owner+"/"+name] = data{len(all), 1}
+			}
+		}
+	}
+	return all
+}
+
+// lists asks for pages that begin at, before and behind every object.
+func lists(limits ...int) action {
+	return func(s *state) error {
+		var keys []string
+		for place := range s.want {
+			if area, key := s.at(place); area == blob.Files {
+				keys = append(keys, key)
+			}
+		}
+		slices.Sort(keys)
+		var afters []string
+		for _, behind := range []string{"", "/", "-", ".", "0", "0/a/a", "~"} {
+			afters = append(afters, s.owner+behind)
+		}
+		for _, key := range keys[:min(len(keys), 7)] {
+			afters = append(afters, key, key+".", key[:len(key)-1]+"!", key[:len(key)-1]+"~")
+		}
+		for _, limit := range limits {
+			for _, after := range afters {
+				s.wantPage(keys, after, limit)
+			}
+			if got := s.list(blob.Files, limit); len(got) != len(keys) {
+				s.Errorf("pages of %d have %d objects, want %d", limit, len(got), len(keys))
+			}
+		}
+		return nil
+	}
+}
+
+func (s *state) wantPage(keys []string, after string, limit int) {
+	s.Helper()
+	page, err := s.List(s.Context(), blob.Files, after, limit)
+	s.must(err)
+	at, found := slices.BinarySearch(keys, after)
+	if found {
+		at++
+	}
+	want := keys[at:]
+	var got []string
+	for _, o := range page {
+		if strings.HasPrefix(o.Key, s.owner) {
+			got = append(got, o.Key)
+		}
+	}
+	if !slices.Equal(got, want[:min(limit, len(want))]) || len(page) > limit {
+		s.Errorf("after %q, limit %d: got %q of %d, want %q", after, limit, got, len(page), want)
+	}
+}
+
+func listMany(s *state) error {
+	s.want = objects{}
+	for i := range 300 {
+		s.want[fmt.Sprintf("files/k%04d", i)] = data{i % 2, 1}
+	}
+	together(8, func(worker int) {
+		for i := worker; i < 300; i += 8 {
+			if err := create(fmt.Sprintf("files/k%04d", i), data{i % 2, 1})(s); err != nil {
+				s.Error(err)
+			}
+		}
+	})
+	return lists(101)(s)
+}
+
+func listOnlyObjects(s *state) error {
+	page, err := s.List(s.Context(), blob.Files, "", blob.MaxList)
+	for _, o := range page {
+		if err := blob.CheckKey(o.Key); err != nil {
+			s.Errorf("listed %q: %v", o.Key, err)
+		}
+	}
+	return err
+}
+
+func listLimits(s *state) error {
+	for _, limit := range []int{0, -1, blob.MaxList + 1} {
+		_, err := s.List(s.Context(), blob.Files, "", limit)
+		s.wantErr(fmt.Sprint("limit ", limit), err, errInvalid)
+	}
+	return nil
+}
+
+func keyCases() []testCase {
+	const owner = "+user@example.org_-."
+	longest := strings.Repeat("o", 128-len("test-ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
+	one := data{100, 1}
+	cases := []testCase{
+		{
+			"keys that differ in case are apart",
+			objects{"files/k": {1, 1}, "files/K": {1, 2}, "filesX/k": {1, 3}, "filesx/k": {1, 4}}, nothing, nil, nil,
+		},
+		{"a bad key is an error of every method", objects{"files/good": one}, badKeys, nil, nil},
+	}
+	for _, key := range []string{
+		owner + "/a", owner + "/+@_-.", owner + "/0", owner + "/-", owner + "/a..b", owner + "/a+b@c", owner + "/index.html",
+		owner + "/tmp", owner + "/files", owner + "/" + strings.Repeat("n", 128), longest + "/" + strings.Repeat("+", 128),
+	} {
+		files, backup := "files"+key, "backup"+key
+		cases = append(cases, testCase{
+			"the key " + key + " works", objects{files: one},
+			inTurn(duplicate(files, backup), remove(files)), nil, objects{backup: one},
+		})
+	}
+	return cases
+}
+
+func badKeys(s *state) error {
+	_, good := s.at("files/good")
+	_, fresh := s.at("backup/new")
+	for _, bad := range []string{
+		"", "/", "a", "a/", "/a", "a/b/c", "a//b", "/a/b", "a/b/", "./a", "../a", "a/.", "a/..", "a/.b", ".a/b",
+		"../../etc/passwd",
+		"a b/c", "a/b c", "a\\b/c", "a/b\\c", "a/b\x00", "a/b\n", "é/a", "a/文", "a/b*", "a/b?", "a/b%2f", "a/b:c", "a/b~",
+		strings.Repeat("a", 129) + "/b", "a/" + strings.Repeat("b", 129),
+	} {
+		errs := s.callAll(s.Context(), blob.Files, bad, bad)
+		delete(errs, "List")
+		errs["Copy of it"] = s.Copy(s.Context(), blob.Files, bad, blob.Backup, fresh)
+		errs["Copy to it"] = s.Copy(s.Context(), blob.Files, good, blob.Backup, bad)
+		_, errs["SignGet"] = s.SignGet(s.Context(), blob.Files, bad, signed())
+		for method, err := range errs {
+			s.wantErr(fmt.Sprintf("%s of %q", method, bad), err, errInvalid)
+		}
+	}
+	return nil
+}
+
+func concurrencyCases(standIn StandIn) []testCase {
+	cases := []testCase{
+		{"of many creates of a small object one wins, whole", nil, oneCreateWins(1000), nil, nil},
+		{"of many creates of a large object one wins, whole", nil, oneCreateWins(6 * mib), nil, nil},
+		{"64 creates at once all arrive as they were sent", nil, createMany, nil, nil},
+	}
+	if !standIn.RacyFolders {
+		cases = append(cases, testCase{"creates and deletes for one owner do not collide", nil, createsAndDeletes, nil, nil})
+	}
+	return cases
+}
+
+func oneCreateWins(size int) action {
+	return func(s *state) error {
+		var wins, winner atomic.Int64
+		together(4, func(i int) {
+			err := create("files/k", data{size + i, i})(s)
+			if err == nil {
+				winner.Store(int64(i))
+				wins.Add(1)
+				return
+			}
+			s.wantErr("a create", err, blob.ErrExists)
+		})
+		if wins.Load() != 1 {
+			s.Errorf("%d creates won, want 1", wins.Load())
+		}
+		i := int(winner.Load())
+		s.want = objects{"files/k": {size + i, i}}
+		return nil
+	}
+}
+
+func createMany(s *state) error {
+	s.want = objects{}
+	for i := range 64 {
+		s.want[fmt.Sprint([]string{"files/k", "backup/k"}[i%2], i)] = data{1001 * i, i}
+	}
+	var all []action
+	for place, d := range s.want {
+		all = append(all, create(place, d))
+	}
+	together(64, func(i int) { s.wantErr("a create", all[i](s), nil) })
+	return nil
+}
+
+// createsAndDeletes empties and fills owners all the time, so that a store
+// which removes empty folders does it while others create in them.
+func createsAndDeletes(s *state) error {
+	together(8, func(i int) {
+		place := fmt.Sprintf("files-%d/k%d", i%2, i)
+		for range 20 {
+			s.wantErr("a create", create(place, data{100, i})(s), nil)
+			s.wantErr("a delete", remove(place)(s), nil)
+		}
+	})
+	return nil
+}

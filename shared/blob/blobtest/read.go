@@ -1,0 +1,251 @@
+package blobtest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing/iotest"
+	"time"
+
+	"ferry/shared/blob"
+)
+
+func readCases() []testCase {
+	one := objects{"files/k": {100_000, 1}}
+	return []testCase{
+		{
+			"a missing object is ErrNotFound", one,
+			looksAt("files/none", "files/K", "files/k.k", "files-other/k", "backup/k"), nil, nil,
+		},
+		{"an empty object reads as empty from everywhere", objects{"files/k": {0, 1}}, readEmpty, nil, nil},
+		{"seeking reaches every part", objects{"files/k": {6 * mib, 1}}, readSeeks, nil, nil},
+		{"bad seeks are errors and move nothing", one, readBadSeeks, nil, nil},
+		{"a reader does what io.Reader and io.Seeker say", objects{"files/k": {3000, 1}}, readConforms, nil, nil},
+		{"an HTTP server can answer ranges from a reader", one, readServes, nil, nil},
+		{"several readers of one object are apart", one, readTwice, nil, nil},
+	}
+}
+
+// reader opens an object until the case ends.
+func (s *state) reader(place string) io.ReadSeeker {
+	s.Helper()
+	area, key := s.at(place)
+	r, err := s.Open(s.Context(), area, key)
+	s.must(err)
+	s.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			s.Errorf("closing: %v", err)
+		}
+	})
+	return r
+}
+
+func readEmpty(s *state) error {
+	r := s.reader("files/k")
+	for _, whence := range []int{io.SeekStart, io.SeekCurrent, io.SeekEnd} {
+		if at, err := r.Seek(0, whence); at != 0 || err != nil {
+			s.Errorf("seeking from %d: got %d and error %v", whence, at, err)
+		}
+		if n, err := r.Read(make([]byte, 10)); n != 0 || err != io.EOF {
+			s.Errorf("got %d bytes and error %v, want EOF", n, err)
+		}
+	}
+	return nil
+}
+
+func readSeeks(s *state) error {
+	content, r := s.want["files/k"].bytes(), s.reader("files/k")
+	size := int64(len(content))
+	for _, step := range []struct {
+		offset int64
+		whence int
+		at     int64 // where that leads
+		read   int
+	}{
+		{0, io.SeekEnd, size, 0}, {0, io.SeekStart, 0, 100}, {0, io.SeekCurrent, 100, 50}, {-20, io.SeekCurrent, 130, 20},
+		{3 * mib, io.SeekStart, 3 * mib, mib}, {1000, io.SeekCurrent, 4*mib + 1000, 10}, {-5, io.SeekEnd, size - 5, 5},
+		{1, io.SeekStart, 1, 1}, {-size, io.SeekEnd, 0, 10}, {5*mib - 3, io.SeekStart, 5*mib - 3, 6},
+		{size - 1, io.SeekStart, size - 1, 1}, {5, io.SeekStart, 5, 0}, {7, io.SeekCurrent, 12, 3},
+	} {
+		at, err := r.Seek(step.offset, step.whence)
+		s.must(err)
+		part := make([]byte, step.read)
+		_, err = io.ReadFull(r, part)
+		if at != step.at || err != nil || !bytes.Equal(part, content[at:at+int64(step.read)]) {
+			s.Fatalf("%+v: at %d, other bytes or error %v", step, at, err)
+		}
+	}
+	_, err := r.Seek(size-10, io.SeekStart)
+	s.must(err)
+	rest, err := io.ReadAll(r)
+	if !bytes.Equal(rest, content[size-10:]) {
+		s.Errorf("the last 10 bytes came as %d", len(rest))
+	}
+	return err
+}
+
+func readBadSeeks(s *state) error {
+	content, r := s.want["files/k"].bytes(), s.reader("files/k")
+	_, err := r.Seek(4, io.SeekStart)
+	s.must(err)
+	for offset, whence := range map[int64]int{-1: io.SeekStart, -5: io.SeekCurrent, -100_001: io.SeekEnd, 0: 99} {
+		if _, err := r.Seek(offset, whence); err == nil {
+			s.Errorf("seeking %d from %d: got no error", offset, whence)
+		}
+	}
+	if rest, err := io.ReadAll(r); err != nil || !bytes.Equal(rest, content[4:]) {
+		s.Errorf("got %d bytes and error %v, want those from 4 on", len(rest), err)
+	}
+	if at, err := r.Seek(200_000, io.SeekStart); at != 200_000 || err != nil {
+		s.Errorf("seeking behind the end: got %d and error %v", at, err)
+	}
+	if n, err := r.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+		s.Errorf("reading behind the end: got %d bytes and error %v, want EOF", n, err)
+	}
+	return nil
+}
+
+func readConforms(s *state) error {
+	return iotest.TestReader(s.reader("files/k"), s.want["files/k"].bytes())
+}
+
+func readServes(s *state) error {
+	content := s.want["files/k"].bytes()
+	for _, c := range []struct {
+		header     string
+		status     int
+		start, end int
+	}{
+		{"", 200, 0, 100_000}, {"bytes=0-0", 206, 0, 1}, {"bytes=500-999", 206, 500, 1000},
+		{"bytes=-7", 206, 99_993, 100_000},
+		{"bytes=99999-", 206, 99_999, 100_000}, {"bytes=100000-", 416, 0, 0},
+	} {
+		req := httptest.NewRequest(http.MethodGet, "/", nil)
+		req.Header.Set("Range", c.header)
+		res := httptest.NewRecorder()
+		http.ServeContent(res, req, "k.bin", time.Time{}, s.reader("files/k"))
+		if res.Code != c.status || res.Code != 416 && !bytes.Equal(res.Body.Bytes(), content[c.start:c.end]) {
+			s.Errorf("%s: got status %d and %d bytes", c.header, res.Code, res.Body.Len())
+		}
+	}
+	return nil
+}
+
+func readTwice(s *state) error {
+	content := s.want["files/k"].bytes()
+	readers := []io.ReadSeeker{s.reader("files/k"), s.reader("files/k")}
+	for i, r := range readers {
+		_, err := r.Seek(int64(i)*1000, io.SeekStart)
+		s.must(err)
+	}
+	for i, r := range readers {
+		if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, content[i*1000:]) {
+			s.Errorf("reader %d: got %d bytes and error %v", i, len(got), err)
+		}
+	}
+	return nil
+}
+
+func signCases() []testCase {
+	var cases []testCase
+	for _, place := range []string{"files/k", "files+a@b.c/x+y@z", "backup/k", "backup+a@b.c/x+y@z"} {
+		for _, size := range []int{0, 100_000} {
+			name := fmt.Sprintf("a signed URL hands out %d bytes of %s and labels them", size, place)
+			cases = append(cases, testCase{name, objects{place: {size, 1}}, signedServes(place, size), nil, nil})
+		}
+	}
+	return append(cases, []testCase{
+		{"a signed URL answers ranges", objects{"files/k": {6 * mib, 1}}, signedRanges, nil, nil},
+		{"a URL is signed without a look at the object", nil, signedMissing, nil, nil},
+		{
+			"a signed URL that was changed hands out nothing", objects{"files/aaaa": {10, 1}, "files/bbbb": {10, 2}},
+			signedChanged, nil, nil,
+		},
+	}...)
+}
+
+func signed() blob.Signed {
+	return blob.Signed{
+		Expires:            5 * time.Minute,
+		ContentType:        "text/html; charset=utf-8",
+		ContentDisposition: `attachment; filename="r\"e port+1.html"; filename*=UTF-8''r%C3%A9%20port%2B1.html`,
+	}
+}
+
+// sign ends the case where the store cannot sign.
+func (s *state) sign(place string) string {
+	s.Helper()
+	area, key := s.at(place)
+	u, err := s.SignGet(s.Context(), area, key, signed())
+	if errors.Is(err, blob.ErrUnsupported) {
+		s.Skip("this store does not sign URLs")
+	}
+	s.must(err)
+	return u
+}
+
+// fetch is a plain GET without anything that a stranger would not send.
+func (s *state) fetch(url, ranges string) (*http.Response, []byte) {
+	s.Helper()
+	req, err := http.NewRequestWithContext(s.Context(), http.MethodGet, url, nil)
+	s.must(err)
+	if ranges != "" {
+		req.Header.Set("Range", ranges)
+	}
+	res, err := http.DefaultClient.Do(req)
+	s.must(err)
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	s.must(err)
+	return res, body
+}
+
+func signedServes(place string, size int) action {
+	return func(s *state) error {
+		res, body := s.fetch(s.sign(place), "")
+		if res.StatusCode != http.StatusOK || !bytes.Equal(body, data{size, 1}.bytes()) {
+			s.Errorf("got status %d and %d bytes, want the %d written", res.StatusCode, len(body), size)
+		}
+		if got, want := res.Header.Get("Content-Type"), signed().ContentType; got != want {
+			s.Errorf("Content-Type is %q, want %q", got, want)
+		}
+		if got, want := res.Header.Get("Content-Disposition"), signed().ContentDisposition; got != want {
+			s.Errorf("Content-Disposition is %q, want %q", got, want)
+		}
+		return nil
+	}
+}
+
+func signedRanges(s *state) error {
+	content, url := s.want["files/k"].bytes(), s.sign("files/k")
+	for ranges, want := range map[string][]byte{
+		"bytes=0-0": content[:1], "bytes=1000-1999": content[1000:2000], "bytes=-5": content[6*mib-5:],
+		"bytes=6291455-": content[6*mib-1:],
+	} {
+		res, body := s.fetch(url, ranges)
+		if res.StatusCode != http.StatusPartialContent || !bytes.Equal(body, want) {
+			s.Errorf("%s: got status %d and %d bytes, want 206 and %d", ranges, res.StatusCode, len(body), len(want))
+		}
+	}
+	return nil
+}
+
+func signedMissing(s *state) error {
+	if res, _ := s.fetch(s.sign("files/none"), ""); res.StatusCode != http.StatusNotFound {
+		s.Errorf("got status %d, want 404", res.StatusCode)
+	}
+	return nil
+}
+
+func signedChanged(s *state) error {
+	changed := strings.Replace(s.sign("files/aaaa"), "aaaa", "bbbb", 1)
+	res, body := s.fetch(changed, "")
+	if res.StatusCode != http.StatusForbidden || bytes.Contains(body, s.want["files/bbbb"].bytes()) {
+		s.Errorf("got status %d and %q, want 403", res.StatusCode, body)
+	}
+	return nil
+}
