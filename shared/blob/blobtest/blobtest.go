@@ -56,28 +56,39 @@ func (d data) bytes() []byte {
 	return content
 }
 
-// Store is a store that takes objects whole and in parts.
-type Store interface {
+// PartsStore is a store with sessions of parts, which each of ours is.
+type PartsStore interface {
 	blob.Store
 	blob.Parts
 }
 
-// StandIn says what a stand-in does that the service it stands for does not.
-type StandIn struct {
-	Truncates   bool // takes fewer bytes of a part than were signed, unless they have a checksum
-	RacyFolders bool // fails now and then when an owner's last object goes while another comes
-}
+// Truncates says of a stand-in that it takes fewer bytes of a part than were
+// signed and announced, unless they have a checksum.
+type Truncates bool
 
 // Run runs the suite. open gives a store that is empty or shared with other
 // tests, also ones that run at the same time: each case keeps to owners with
 // random names.
-func Run(t *testing.T, open func(t *testing.T) Store, standIn StandIn) {
+func Run(t *testing.T, open func(t *testing.T) blob.Store) {
 	t.Helper()
-	for _, c := range slices.Concat(createCases(), failureCases(), readCases(), copyCases(), listCases(), keyCases(),
-		signCases(), concurrencyCases(standIn), partsCases()) {
+	cases := slices.Concat(createCases(), failureCases(), readCases(), copyCases(), listCases(), keyCases(), signCases(),
+		concurrencyCases(), invalidCases())
+	runAll(t, cases, func(t *testing.T) PartsStore { return open(t).(PartsStore) }, true)
+}
+
+// RunParts runs the suite of the port blob.Parts. A part goes through the store
+// where it takes some, else by plain HTTP as the store's signed request says.
+func RunParts(t *testing.T, open func(t *testing.T) PartsStore, truncates Truncates) {
+	t.Helper()
+	runAll(t, partsCases(), open, truncates)
+}
+
+func runAll(t *testing.T, cases []testCase, open func(t *testing.T) PartsStore, truncates Truncates) {
+	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			c.run(&state{T: t, Store: open(t), standIn: standIn, owner: "test-" + rand.Text(), places: map[string]bool{}})
+			owner := "test-" + rand.Text()
+			c.run(&state{T: t, PartsStore: open(t), truncates: truncates, owner: owner, places: map[string]bool{}})
 		})
 	}
 }
@@ -98,11 +109,11 @@ func (c testCase) run(s *state) {
 // state is a store together with an owner that no other case has.
 type state struct {
 	*testing.T
-	Store
-	standIn StandIn
-	owner   string
-	session session // of an object that arrives in parts
-	want    objects // to be stored in the end
+	PartsStore
+	truncates Truncates
+	owner     string
+	session   session // of an object that arrives in parts
+	want      objects // to be stored in the end
 
 	mu     sync.Mutex
 	places map[string]bool // those that were spoken of

@@ -2,7 +2,6 @@ package blobtest
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -45,38 +44,26 @@ func partsCases() []testCase {
 		{"there is no object before its parts are completed", nil, sent, nil, none},
 		{"a part that is sent again replaces the first", nil, inTurn(begun, sendOther(2), sendAll, complete), nil, object},
 		{"nothing is made of some of the parts", nil, inTurn(begun, send(2), complete), missing(1, 3), none},
-		{
-			"missing parts are named, and can be sent then", nil,
+		{"missing parts are named, and can be sent then", nil,
 			inTurn(
 				begun, fails(complete, missing(1, 2, 3)), send(1), fails(complete, missing(2, 3)), send(2),
 				fails(complete, missing(3)), send(3), complete,
-			), nil, object,
-		},
-		{
-			"a part with another checksum is refused, and can be sent then", nil,
-			inTurn(begun, fails(sendWithWrongSum, errAny), wantParts(0), sendAll, complete), nil, object,
-		},
-		{
-			"a part of another length is refused, and can be sent then", nil,
-			inTurn(begun, sendWrongLengths, send(2), send(3), fails(complete, missing(1)), send(1), complete), nil, object,
-		},
+			), nil, object},
+		{"a part with another checksum is refused, and can be sent then", nil,
+			inTurn(begun, fails(sendWithWrongSum, errAny), wantParts(0), sendAll, complete), nil, object},
+		{"a part of another length is refused, and can be sent then", nil,
+			inTurn(begun, sendWrongLengths, send(2), send(3), fails(complete, missing(1)), send(1), complete), nil, object},
 		{"nothing is made of parts with another checksum", nil, inTurn(sent, completeAs(&wrong)), wrongSum, none},
-		{
-			"an object with another checksum can be completed with its own", nil,
-			inTurn(sent, fails(completeAs(&wrong), wrongSum), completeAs(&sum)), nil, object,
-		},
+		{"an object with another checksum can be completed with its own", nil,
+			inTurn(sent, fails(completeAs(&wrong), wrongSum), completeAs(&sum)), nil, object},
 		{"to complete again gives the same answer", nil, inTurn(completed, complete, completeAs(&sum)), nil, object},
 		{"to complete again keeps to the checksum", nil, inTurn(completed, completeAs(&wrong)), wrongSum, object},
 		{"to complete at once gives the same answer", nil, inTurn(sent, completeAtOnce, complete), nil, object},
-		{
-			"to complete again without the object is ErrNoUpload", nil,
-			inTurn(completed, remove("files/p"), complete), blob.ErrNoUpload, none,
-		},
+		{"to complete again without the object is ErrNoUpload", nil,
+			inTurn(completed, remove("files/p"), complete), blob.ErrNoUpload, none},
 		{"an object outlives the end of its session", nil, inTurn(completed, abort), nil, object},
-		{
-			"a completed session takes nothing more", nil,
-			inTurn(completed, fails(sendOther(1), errAny), fails(wantParts(3), blob.ErrNoUpload), complete), nil, object,
-		},
+		{"a completed session takes nothing more", nil,
+			inTurn(completed, fails(sendOther(1), errAny), fails(wantParts(3), blob.ErrNoUpload), complete), nil, object},
 		{"an ended session takes nothing and is gone", nil, inTurn(sent, abort, abort, isGone), nil, none},
 		{"a session that never was is told", nil, inTurn(begun, abort, renamed, isGone), nil, none},
 		{"parts that have arrived are listed in pages", nil, inTurn(sent, partsInPages, complete), nil, object},
@@ -86,11 +73,6 @@ func partsCases() []testCase {
 		{"a complete and an end at once leave the object or nothing", nil, inTurn(sent, completeAndAbort), nil, nil},
 		{"numbers and layouts out of range are errors", nil, inTurn(begun, outOfRange), nil, none},
 		{"pages of parts have bounds", nil, inTurn(sent, badPages, complete), nil, object},
-		{"bad keys and areas are errors of every method of parts", nil, inTurn(sent, badPlaces, complete), nil, object},
-		{
-			"a context that has ended is an error of every method of parts", nil,
-			inTurn(sent, partsInEndedContext, complete), nil, object,
-		},
 		{"a signed request takes nothing but what it says", nil, inTurn(begun, signedIsBinding), nil, none},
 	}
 }
@@ -184,7 +166,7 @@ func sendWithWrongSum(s *state) error {
 func sendWrongLengths(s *state) error {
 	part := s.session.part(1)
 	for _, content := range [][]byte{part[:100], append(bytes.Clone(part), 'x'), nil} {
-		if err := s.send(1, content, nil); err == nil && !s.standIn.Truncates {
+		if err := s.send(1, content, nil); err == nil && !s.truncates {
 			s.Errorf("%d bytes of %d were taken", len(content), len(part))
 		}
 	}
@@ -307,7 +289,7 @@ func manyWriters(s *state) error {
 func cutOff(s *state) error {
 	sum := crc(other(2))
 	sums := []*uint64{&sum}
-	if !s.standIn.Truncates {
+	if !s.truncates {
 		sums = append(sums, nil)
 	}
 	for _, there := range []int{0, 3} {
@@ -380,50 +362,6 @@ func badPages(s *state) error {
 		s.Errorf("all parts are %+v", all)
 	}
 	return err
-}
-
-// callAllParts calls every method of parts and returns their errors.
-func (s *state) callAllParts(ctx context.Context, area blob.Area, key string) map[string]error {
-	u := s.session
-	_, begin := s.BeginParts(ctx, area, key, u.layout)
-	_, write := s.WritePart(ctx, area, key, u.upload, u.layout, 1, bytes.NewReader(u.part(1)), nil)
-	_, list := s.ListParts(ctx, area, key, u.upload, 0, 10)
-	_, complete := s.CompleteParts(ctx, area, key, u.upload, u.layout, nil)
-	return map[string]error{
-		"BeginParts": begin, "WritePart": write, "ListParts": list, "CompleteParts": complete,
-		"AbortParts": s.AbortParts(ctx, area, key, u.upload),
-	}
-}
-
-func badPlaces(s *state) error {
-	_, good := s.at("files/p")
-	for _, at := range []struct {
-		area blob.Area
-		key  string
-	}{
-		{"", good}, {"other", good}, {"../files", good}, {blob.Files, ""}, {blob.Files, "x"}, {blob.Files, "../x"},
-		{blob.Files, good + "/x"},
-	} {
-		errs := s.callAllParts(s.Context(), at.area, at.key)
-		u := s.session
-		_, errs["SignPart"] = s.SignPart(s.Context(), at.area, at.key, u.upload, u.layout, 1, nil, time.Minute)
-		for method, err := range errs {
-			s.wantErr(fmt.Sprintf("%s in %q %q", method, at.area, at.key), err, errInvalid)
-		}
-	}
-	return nil
-}
-
-func partsInEndedContext(s *state) error {
-	area, key := s.at("files/p")
-	ctx, cancel := context.WithCancel(s.Context())
-	cancel()
-	for method, err := range s.callAllParts(ctx, area, key) {
-		if !errors.Is(err, blob.ErrUnsupported) {
-			s.wantErr(method, err, context.Canceled)
-		}
-	}
-	return nil
 }
 
 func signedIsBinding(s *state) error {

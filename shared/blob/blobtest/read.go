@@ -17,10 +17,8 @@ import (
 func readCases() []testCase {
 	one := objects{"files/k": {100_000, 1}}
 	return []testCase{
-		{
-			"a missing object is ErrNotFound", one,
-			looksAt("files/none", "files/K", "files/k.k", "files-other/k", "backup/k"), nil, nil,
-		},
+		{"a missing object is ErrNotFound", one,
+			looksAt("files/none", "files/K", "files/k.k", "files-other/k", "backup/k"), nil, nil},
 		{"an empty object reads as empty from everywhere", objects{"files/k": {0, 1}}, readEmpty, nil, nil},
 		{"seeking reaches every part", objects{"files/k": {6 * mib, 1}}, readSeeks, nil, nil},
 		{"bad seeks are errors and move nothing", one, readBadSeeks, nil, nil},
@@ -161,10 +159,8 @@ func signCases() []testCase {
 	return append(cases, []testCase{
 		{"a signed URL answers ranges", objects{"files/k": {6 * mib, 1}}, signedRanges, nil, nil},
 		{"a URL is signed without a look at the object", nil, signedMissing, nil, nil},
-		{
-			"a signed URL that was changed hands out nothing", objects{"files/aaaa": {10, 1}, "files/bbbb": {10, 2}},
-			signedChanged, nil, nil,
-		},
+		{"a signed URL that was changed hands out nothing", objects{"files/aaaa": {10, 1}, "files/bbbb": {10, 2}},
+			signedChanged, nil, nil},
 	}...)
 }
 

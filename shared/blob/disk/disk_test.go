@@ -49,25 +49,26 @@ func names(t testing.TB, dir string) []string {
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	suite := func(name string, open func(*testing.T) *disk.Store) {
-		t.Run(name, func(t *testing.T) {
+	t.Run("a folder for each test, not synced", func(t *testing.T) {
+		t.Parallel()
+		blobtest.Run(t, func(t *testing.T) blob.Store { return open(t, t.TempDir(), disk.Options{NoSync: true}) })
+	})
+	for name, ordered := range map[string]bool{"on a file system that keeps the order": true, "on one that does not": false} {
+		t.Run("one folder for all tests, "+name, func(t *testing.T) {
 			t.Parallel()
-			blobtest.Run(t, func(t *testing.T) blobtest.Store { return open(t) }, blobtest.StandIn{})
+			s := open(t, t.TempDir(), disk.Options{})
+			s.SetOrdered(ordered)
+			blobtest.Run(t, func(*testing.T) blob.Store { return s })
 		})
 	}
-	suite("a folder for each test, not synced", func(t *testing.T) *disk.Store {
-		return open(t, t.TempDir(), disk.Options{NoSync: true})
+	t.Run("a file system without links", func(t *testing.T) {
+		t.Parallel()
+		s := open(t, t.TempDir(), disk.Options{NoSync: true})
+		s.SetLink(func(from, to string) error {
+			return &os.LinkError{Op: "link", Old: from, New: to, Err: syscall.EPERM}
+		})
+		blobtest.Run(t, func(*testing.T) blob.Store { return s })
 	})
-	ordered, unordered := open(t, t.TempDir(), disk.Options{}), open(t, t.TempDir(), disk.Options{})
-	ordered.SetOrdered(true)
-	unordered.SetOrdered(false)
-	suite("one folder on a file system that keeps the order", func(*testing.T) *disk.Store { return ordered })
-	suite("one folder on a file system that does not", func(*testing.T) *disk.Store { return unordered })
-	bare := open(t, t.TempDir(), disk.Options{})
-	bare.SetLink(func(from, to string) error {
-		return &os.LinkError{Op: "link", Old: from, New: to, Err: syscall.EPERM}
-	})
-	suite("one folder on a file system without links", func(*testing.T) *disk.Store { return bare })
 }
 
 // TestCreateNeedsLittleMemory is not parallel: it counts what all goroutines allocate.

@@ -13,8 +13,22 @@ import (
 	"github.com/minio/crc64nvme"
 
 	"ferry/shared/blob"
+	"ferry/shared/blob/blobtest"
 	"ferry/shared/blob/disk"
 )
+
+func TestPartsConformance(t *testing.T) {
+	t.Parallel()
+	t.Run("synced", func(t *testing.T) {
+		t.Parallel()
+		blobtest.RunParts(t, func(t *testing.T) blobtest.PartsStore { return open(t, t.TempDir(), disk.Options{}) }, false)
+	})
+	t.Run("one folder, not synced", func(t *testing.T) {
+		t.Parallel()
+		s := open(t, t.TempDir(), disk.Options{NoSync: true})
+		blobtest.RunParts(t, func(t *testing.T) blobtest.PartsStore { return s }, false)
+	})
+}
 
 // session is an object of three parts of 4 bytes, the last of 2.
 func session(t testing.TB, s *disk.Store) (upload string, l blob.Layout) {
@@ -53,23 +67,6 @@ func TestASessionOutlivesTheProcess(t *testing.T) {
 		t.Errorf("the object reads %q", text)
 	}
 }
-
-func TestAPartThatIsCutOffIsMissing(t *testing.T) {
-	t.Parallel()
-	s := open(t, t.TempDir(), disk.Options{})
-	upload, l := session(t, s)
-	cut := io.MultiReader(strings.NewReader("bb"), errorReader{})
-	for _, r := range []io.Reader{strings.NewReader("aaaa"), cut} {
-		_, _ = s.WritePart(t.Context(), blob.Files, "owner/1-a", upload, l, 1, r, nil)
-	}
-	if there, err := s.ListParts(t.Context(), blob.Files, "owner/1-a", upload, 0, 10); err != nil || len(there) != 0 {
-		t.Errorf("there are %+v, %v: a part is listed of which half was replaced", there, err)
-	}
-}
-
-type errorReader struct{}
-
-func (errorReader) Read([]byte) (int, error) { return 0, errors.New("cut off") }
 
 // TestTheLaterWriterOfAPartWins: the earlier may hang on a connection that was lost.
 func TestTheLaterWriterOfAPartWins(t *testing.T) {

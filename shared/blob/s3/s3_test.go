@@ -111,11 +111,20 @@ func wantNothing(t *testing.T, store *Store, key string) {
 	}
 }
 
-// TestConformance allows for two faults of versitygw 1.8.0: it takes truncated
-// parts (its issue 2414), and it keeps an owner's objects in a folder, where S3 has none.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	client, buckets := connect(t)
-	standIn := blobtest.StandIn{Truncates: true, RacyFolders: true}
-	blobtest.Run(t, func(*testing.T) blobtest.Store { return New(client, buckets) }, standIn)
+	blobtest.Run(t, func(t *testing.T) blob.Store {
+		if strings.HasSuffix(t.Name(), "creates_and_deletes_for_one_owner_do_not_collide") {
+			t.Skip("versitygw 1.8.0 keeps an owner's objects in a folder and fails now and then when it is made and removed at once; S3 has no folders")
+		}
+		return New(client, buckets)
+	})
+}
+
+func TestPartsConformance(t *testing.T) {
+	t.Parallel()
+	client, buckets := connect(t)
+	blobtest.RunParts(t, func(t *testing.T) blobtest.PartsStore { return New(client, buckets) },
+		true) // versitygw 1.8.0 takes truncated parts, its issue 2414
 }

@@ -15,43 +15,29 @@ func concurrencyCases() []testCase {
 	same := func(all ...table.Op) func(int) []table.Op { return func(int) []table.Op { return all } }
 	return []testCase{
 		{"updates of one counter lose none", nil, atOnce(64, 64, same(count)), done, items{"k": {Count: 64}}},
-		{
-			"relaxed and other updates of one counter lose none", nil,
+		{"relaxed and other updates of one counter lose none", nil,
 			atOnce(64, 64, func(i int) []table.Op {
 				mixed := count
 				mixed.Relaxed = i%2 == 0
 				return []table.Op{mixed}
-			}), done, items{"k": {Count: 64}},
-		},
-		{
-			"a bounded counter never passes its bound", named("k"),
-			atOnce(64, 10, same(bounded(10))), done, items{"k": {Name: "k", Count: 10}},
-		},
-		{
-			"a bounded counter bounds the rest of its write", nil,
+			}), done, items{"k": {Count: 64}}},
+		{"a bounded counter never passes its bound", named("k"),
+			atOnce(64, 10, same(bounded(10))), done, items{"k": {Name: "k", Count: 10}}},
+		{"a bounded counter bounds the rest of its write", nil,
 			atOnce(16, 5, func(i int) []table.Op {
 				return []table.Op{bounded(5), put(fmt.Sprint("use", i), row{}).If(table.NotExists())}
-			}), done, items{"k": {Count: 5}},
-		},
-		{
-			"of many puts of a new item one wins", nil,
+			}), done, items{"k": {Count: 5}}},
+		{"of many puts of a new item one wins", nil,
 			atOnce(16, 1, func(i int) []table.Op {
 				return []table.Op{put("k", row{Count: int64(i)}).If(table.NotExists())}
-			}), done, nil,
-		},
-		{
-			"of many deletes with a condition one wins", named("k"),
-			atOnce(16, 1, same(remove("k").If(table.Equal("name", "k")))), done, items{},
-		},
-		{
-			"transfers between two items keep their sum", items{"a": {Count: 100}, "b": {}},
+			}), done, nil},
+		{"of many deletes with a condition one wins", named("k"),
+			atOnce(16, 1, same(remove("k").If(table.Equal("name", "k")))), done, items{}},
+		{"transfers between two items keep their sum", items{"a": {Count: 100}, "b": {}},
 			atOnce(16, 16, same(update("a").Add("count", -1), update("b").Add("count", 1))),
-			done, items{"a": {Count: 84}, "b": {Count: 16}},
-		},
-		{
-			"each of many writes is read back with what it put", nil,
-			atOnce(40, 40, func(i int) []table.Op { return []table.Op{put(fmt.Sprint("k", i), row{})} }), done, nil,
-		},
+			done, items{"a": {Count: 84}, "b": {Count: 16}}},
+		{"each of many writes is read back with what it put", nil,
+			atOnce(40, 40, func(i int) []table.Op { return []table.Op{put(fmt.Sprint("k", i), row{})} }), done, nil},
 	}
 }
 

@@ -24,10 +24,8 @@ func readCases() []testCase {
 		{"partitions share no sort keys", named("k", "x|k"), ops(remove("k")), done, named("x|k")},
 		{"keys that read alike when joined stay apart", named("ab", "a|b", "A|b"), nothing, done, nil},
 		{"keys of full length work", named(longest), nothing, done, nil},
-		{
-			"keys of any script work",
-			named("a b#c/d\\e'\"%_?*", "Ünïcode 文字 🚢", "\x01 control \x1f", " 文字 '\"|k"), nothing, done, nil,
-		},
+		{"keys of any script work",
+			named("a b#c/d\\e'\"%_?*", "Ünïcode 文字 🚢", "\x01 control \x1f", " 文字 '\"|k"), nothing, done, nil},
 		{"large items may end a page early, but all come", larges, nothing, done, nil},
 		{"a missing item is ErrNotFound and leaves the struct alone", named("k"), getMissing, done, nil},
 		{"an item decodes more than once, into any struct", full, decodeTwice, done, nil},
@@ -36,10 +34,8 @@ func readCases() []testCase {
 		{"a page begins and ends as asked for", named("b", "d", "f"), queries(1, 2, 3, 4, table.MaxPage), done, nil},
 		{"a page ends exactly at its limit", named(numbered(23)...), queries(1, 5, 22, 23, 24), done, nil},
 		{"a page holds up to 1000 items", nil, fullPage, done, named(numbered(table.MaxPage + 1)...)},
-		{
-			"a write is read back by a query of its own", named("a", "b"), readBack, done,
-			items{"a": {Name: "a", Count: 7}, "c": {Name: "c"}, "d": {Name: "d"}},
-		},
+		{"a write is read back by a query of its own", named("a", "b"), readBack, done,
+			items{"a": {Name: "a", Count: 7}, "c": {Name: "c"}, "d": {Name: "d"}}},
 		{"a scan gives each item once, to keep", named(append(numbered(50), "x|k")...), scanAll, done, nil},
 		{"a scan stops with the error of its function", named("a", "b", "c"), scanStops, done, nil},
 	}

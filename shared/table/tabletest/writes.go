@@ -16,47 +16,31 @@ func writeCases() []testCase {
 	full := items{"k": old}
 	return []testCase{
 		{"a write of nothing does nothing", full, ops(), done, nil},
-		{
-			"a put replaces the item, attributes that its struct does not have included", full,
+		{"a put replaces the item, attributes that its struct does not have included", full,
 			inTurn(update("k").Set("extra", "x"), put("k", row{Name: "k"}), check("k", table.Equal("extra", "x"))),
-			refused(0), named("k"),
-		},
+			refused(0), named("k")},
 		{"a put takes a pointer to a struct", nil, ops(put("k", &old)), done, full},
 		{"an empty struct is an item", nil, inTurn(put("k", struct{}{}), check("k", table.Exists())), done, items{"k": {}}},
 		{"a delete removes its item alone", named("a", "b"), ops(remove("a")), done, named("b")},
 		{"a delete of a missing item is no error", nil, ops(remove("k"), put("b", row{Name: "b"})), done, named("b")},
-		{
-			"an item can be put again after its deletion", full,
-			inTurn(remove("k"), put("k", row{Name: "k"}).If(table.NotExists())), done, named("k"),
-		},
-		{
-			"nothing of a deleted item comes back with an update", full,
-			inTurn(remove("k"), update("k").Add("count", 1)), done, items{"k": {Count: 1}},
-		},
-		{
-			"an expiry changes no attribute", nil,
+		{"an item can be put again after its deletion", full,
+			inTurn(remove("k"), put("k", row{Name: "k"}).If(table.NotExists())), done, named("k")},
+		{"nothing of a deleted item comes back with an update", full,
+			inTurn(remove("k"), update("k").Add("count", 1)), done, items{"k": {Count: 1}}},
+		{"an expiry changes no attribute", nil,
 			inTurn(
 				put("k", row{Name: "k"}).Expire(later), update("k").Expire(later.Add(time.Hour)),
 				update("k").Add("count", 1).Expire(later), update("k").Add("count", 1),
-			), done, items{"k": {Name: "k", Count: 2}},
-		},
-		{
-			"an item with an expiry can be put again", nil,
-			inTurn(put("k", old).Expire(later), put("k", row{Name: "k"})), done, named("k"),
-		},
-		{
-			"an update with an expiry makes a missing item", nil,
-			ops(update("k").Set("name", "k").Expire(later)), done, named("k"),
-		},
+			), done, items{"k": {Name: "k", Count: 2}}},
+		{"an item with an expiry can be put again", nil,
+			inTurn(put("k", old).Expire(later), put("k", row{Name: "k"})), done, named("k")},
+		{"an update with an expiry makes a missing item", nil,
+			ops(update("k").Set("name", "k").Expire(later)), done, named("k")},
 		{"an item whose expiry has passed is there as it was put, or missing", nil, expired, done, nil},
-		{
-			"relaxed operations mix with others", nil,
-			ops(put("a", row{Name: "a"}).Relax(), put("b", row{Name: "b"})), done, named("a", "b"),
-		},
-		{
-			"a refused operation refuses relaxed ones too", named("a", "b"),
-			ops(update("a").Add("count", 1).Relax(), check("b", table.NotExists())), refused(1), nil,
-		},
+		{"relaxed operations mix with others", nil,
+			ops(put("a", row{Name: "a"}).Relax(), put("b", row{Name: "b"})), done, named("a", "b")},
+		{"a refused operation refuses relaxed ones too", named("a", "b"),
+			ops(update("a").Add("count", 1).Relax(), check("b", table.NotExists())), refused(1), nil},
 	}
 }
 
@@ -79,23 +63,17 @@ func updateCases() []testCase {
 	cases := []testCase{
 		{"a set makes a missing item", nil, ops(update("k").Set("name", "k")), done, named("k")},
 		{"an add makes a missing item", nil, ops(update("k").Add("count", -5)), done, items{"k": {Count: -5}}},
-		{
-			"an add to a missing attribute counts from 0", nil,
-			inTurn(put("k", nameless), update("k").Add("count", 5)), done, items{"k": {Count: 5, Note: "x"}},
-		},
+		{"an add to a missing attribute counts from 0", nil,
+			inTurn(put("k", nameless), update("k").Add("count", 5)), done, items{"k": {Count: 5, Note: "x"}}},
 		{"a set leaves other attributes alone", full, ops(update("k").Set("note", "y")), done, noted},
-		{
-			"several changes happen at once, also to attributes a struct does not have", full,
+		{"several changes happen at once, also to attributes a struct does not have", full,
 			inTurn(
 				update("k").Set("name", "m").Add("count", 2).Set("note", "y").Set("tags", []string{"b", "c"}).Add("other", 1),
 				check("k", table.Equal("other", int64(1))),
-			), done, changed,
-		},
+			), done, changed},
 		{"attribute names need no care", nil, attributeNames, done, items{"k": {}, "n": {Name: "n"}}},
-		{
-			"delayed updates all arrive, but for those that are refused", named("k"), delayed, done,
-			items{"k": {Name: "k", Count: 500, Note: "of another form"}},
-		},
+		{"delayed updates all arrive, but for those that are refused", named("k"), delayed, done,
+			items{"k": {Name: "k", Count: 500, Note: "of another form"}}},
 	}
 	for _, sum := range []struct{ old, add, want int64 }{
 		{3, -1, 2}, {2, -5, -3}, {-3, 0, -3}, {-3, 3, 0}, {math.MaxInt64 - 1, 1, math.MaxInt64},
@@ -154,12 +132,13 @@ func delayed(s *state) error {
 			s.must(s.write(update("k").Add("count", 1).Set("done", false).If(table.Exists()).Delay()))
 		}
 		s.must(s.write(update("k").Set("note", "of another form").Delay()))
-		for range 1000 {
-			var got row
-			if s.must(s.Get(s.Context(), s.key("k"), &got)); got.Count == count && got.Note != "" {
-				break
+		var got row
+		for tries := 0; got.Count != count || got.Note == ""; tries++ {
+			if tries == 1000 {
+				s.Fatalf("%s: the item is %+v, want count %d", s.way, got, count)
 			}
 			time.Sleep(10 * time.Millisecond)
+			s.must(s.Get(s.Context(), s.key("k"), &got))
 		}
 	}
 	return nil
@@ -217,8 +196,7 @@ func conditions() []probe {
 	type text string
 	conds := func(all ...table.Cond) []table.Cond { return all }
 	return []probe{
-		{
-			"an item", items{"k": {Name: "n", Count: 5, Done: true}},
+		{"an item", items{"k": {Name: "n", Count: 5, Done: true}},
 			conds(
 				table.Exists(), table.Equal("name", "n"), table.Equal("name", text("n")), table.Equal("done", true),
 				table.Equal("count", int64(5)), table.Equal("count", 5), table.AtMost("count", 5), table.AtMost("count", 6),
@@ -230,13 +208,10 @@ func conditions() []probe {
 				table.Equal("done", int64(1)), table.Equal("note", ""), table.Equal("note", int64(0)),
 				table.Equal("note", false), table.AtMost("count", 4), table.AtMost("count", -5),
 				table.AtMost("note", -1), table.AtMost("name", math.MaxInt64), table.AtMost("done", math.MaxInt64),
-			),
-		},
-		{
-			"a missing item", items{},
+			)},
+		{"a missing item", items{},
 			conds(table.NotExists(), table.AtMost("count", 0), table.AtMost("count", 1)),
-			conds(table.Exists(), table.Equal("name", "n"), table.Equal("count", int64(0)), table.AtMost("count", -1)),
-		},
+			conds(table.Exists(), table.Equal("name", "n"), table.Equal("count", int64(0)), table.AtMost("count", -1))},
 	}
 }
 

@@ -1,0 +1,94 @@
+package blobtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"ferry/shared/blob"
+)
+
+func invalidCases() []testCase {
+	seed, after := objects{"files/k": {10, 1}}, objects{"files/k": {10, 1}, "files/p": whole()}
+	sent := inTurn(begin(whole()), sendAll)
+	return []testCase{
+		{"a bad key is an error of every method", seed, inTurn(sent, badKeys, complete), nil, after},
+		{"an unknown area is an error of every method", seed, inTurn(sent, unknownAreas, complete), nil, after},
+		{"a context that has ended is an error of every method", seed, inTurn(sent, endedContext, complete), nil, after},
+	}
+}
+
+// callAll calls every method for an object and a key that is free, and for the
+// session, and returns their errors.
+func (s *state) callAll(ctx context.Context, area blob.Area, there, free, parts string) map[string]error {
+	u := s.session
+	_, create := s.Create(ctx, area, free, bytes.NewReader([]byte("x")), 1)
+	r, open := s.Open(ctx, area, there)
+	if open == nil {
+		r.Close()
+	}
+	_, sign := s.SignGet(ctx, area, there, signed())
+	_, begin := s.BeginParts(ctx, area, free, u.layout)
+	_, signPart := s.SignPart(ctx, area, parts, u.upload, u.layout, 1, nil, time.Minute)
+	_, write := s.WritePart(ctx, area, parts, u.upload, u.layout, 1, bytes.NewReader(u.part(1)), nil)
+	_, list := s.ListParts(ctx, area, parts, u.upload, 0, 10)
+	_, complete := s.CompleteParts(ctx, area, parts, u.upload, u.layout, nil)
+	_, backup := s.at("backup/new")
+	_, first := s.at("files/k")
+	return map[string]error{
+		"Create": create, "Open": open, "SignGet": sign, "Delete": s.Delete(ctx, area, there),
+		"Copy from": s.Copy(ctx, area, there, blob.Backup, backup), "Copy to": s.Copy(ctx, blob.Files, first, area, free),
+		"BeginParts": begin, "SignPart": signPart, "WritePart": write, "ListParts": list, "CompleteParts": complete,
+		"AbortParts": s.AbortParts(ctx, area, parts, u.upload),
+	}
+}
+
+func badKeys(s *state) error {
+	_, good := s.at("files/p")
+	for _, bad := range []string{
+		"", "/", "a", "a/", "/a", "a/b/c", "a//b", "/a/b", "a/b/", "./a", "../a", "a/.", "a/..", "a/.b", ".a/b",
+		"../../etc/passwd", "a b/c", "a/b c", "a\\b/c", "a/b\\c", "a/b\x00", "a/b\n", "é/a", "a/文", "a/b*", "a/b?", "a/b%2f",
+		"a/b:c", "a/b~", strings.Repeat("a", 129) + "/b", "a/" + strings.Repeat("b", 129), good + "/x",
+	} {
+		for method, err := range s.callAll(s.Context(), blob.Files, bad, bad, bad) {
+			s.wantErr(fmt.Sprintf("%s of %q", method, bad), err, errInvalid)
+		}
+	}
+	return nil
+}
+
+func unknownAreas(s *state) error {
+	_, there := s.at("files/k")
+	_, free := s.at("files/new")
+	_, parts := s.at("files/p")
+	for _, area := range []blob.Area{"", "other", "..", "files/..", "../files"} {
+		errs := s.callAll(s.Context(), area, there, free, parts)
+		_, errs["List"] = s.List(s.Context(), area, "", 1)
+		for method, err := range errs {
+			s.wantErr(fmt.Sprintf("%s in area %q", method, area), err, errInvalid)
+		}
+	}
+	return nil
+}
+
+// endedContext leaves out the methods that make no call to the store.
+func endedContext(s *state) error {
+	ctx, cancel := context.WithCancel(s.Context())
+	cancel()
+	_, there := s.at("files/k")
+	_, free := s.at("files/new")
+	_, parts := s.at("files/p")
+	errs := s.callAll(ctx, blob.Files, there, free, parts)
+	_, errs["List"] = s.List(ctx, blob.Files, "", 1)
+	delete(errs, "SignGet")
+	delete(errs, "SignPart")
+	for method, err := range errs {
+		if method != "WritePart" || !errors.Is(err, blob.ErrUnsupported) {
+			s.wantErr(method, err, context.Canceled)
+		}
+	}
+	return nil
+}
