@@ -89,8 +89,12 @@ func Run(t *testing.T, open func(t *testing.T) table.Table) {
 
 func (c testCase) run(s *state) {
 	s.Helper()
-	if len(c.seed) > 0 {
-		s.must(s.Write(s.Context(), s.place(puts(c.seed))...))
+	for some := range slices.Chunk(slices.Sorted(maps.Keys(c.seed)), table.MaxOps) {
+		var puts []table.Op
+		for _, sk := range some {
+			puts = append(puts, put(sk, c.seed[sk]).Relax())
+		}
+		s.must(s.Write(s.Context(), s.place(puts)...))
 	}
 	if c.want == nil {
 		c.want = c.seed
@@ -202,13 +206,6 @@ func put(sk string, value any) table.Op             { return table.Put(table.Key
 func update(sk string) table.Op                     { return table.Update(table.Key{SK: sk}) }
 func remove(sk string) table.Op                     { return table.Delete(table.Key{SK: sk}) }
 func check(sk string, conds ...table.Cond) table.Op { return table.Check(table.Key{SK: sk}, conds...) }
-
-func puts(rows items) (all []table.Op) {
-	for sk, r := range rows {
-		all = append(all, put(sk, r).Relax())
-	}
-	return all
-}
 
 // named are items whose names are their sort keys.
 func named(sks ...string) items {
