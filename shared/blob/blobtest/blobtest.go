@@ -46,13 +46,18 @@ type objects map[string]data
 // data stands for so many bytes, others for each tag.
 type data struct{ size, tag int }
 
-// bytes returns the same ones each time.
+// bytes returns the same ones each time, of which no two blocks are alike.
 func (d data) bytes() []byte {
 	var key [32]byte
 	binary.LittleEndian.PutUint64(key[:], uint64(d.tag))
 	binary.LittleEndian.PutUint64(key[8:], uint64(d.size))
-	content := make([]byte, d.size)
-	_, _ = mathrand.NewChaCha8(key).Read(content) // it has no errors
+	content, block := make([]byte, d.size), make([]byte, min(d.size, 64<<10))
+	_, _ = mathrand.NewChaCha8(key).Read(block) // it has no errors
+	copy(content, block)
+	for at := len(block); at < d.size; at += len(block) {
+		copy(content[at:], block)
+		copy(content[at:], fmt.Sprint(at))
+	}
 	return content
 }
 

@@ -12,8 +12,8 @@ import (
 )
 
 func invalidCases() []testCase {
-	seed, after := objects{"files/k": {10, 1}}, objects{"files/k": {10, 1}, "files/p": whole()}
-	sent := inTurn(begin(whole()), sendAll)
+	seed, after := objects{"files/k": {10, 1}}, objects{"files/k": {10, 1}, "files/p": {1000, 1}}
+	sent := inTurn(begin(data{1000, 1}), sendAll)
 	return []testCase{
 		{"a bad key is an error of every method", seed, inTurn(sent, badKeys, complete), nil, after},
 		{"an unknown area is an error of every method", seed, inTurn(sent, unknownAreas, complete), nil, after},
