@@ -11,32 +11,104 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"ferry/infra/template"
 )
 
-// TestTheStackIsTheOneThatWasReviewed compares what CloudFormation gets with a
-// file, in which a change of the template, or of what SAM makes of it, is seen:
-// each route, each statement of each role and policy, each alarm, what is kept
-// and for how long, what is encrypted, the outputs.
-func TestTheStackIsTheOneThatWasReviewed(t *testing.T) {
-	t.Parallel()
-	all := transformed(t)
-	var b bytes.Buffer
-	section(&b, "Routes", routesOf(all))
-	section(&b, "Roles", grants(all, "AWS::IAM::Role"))
-	section(&b, "Policies of topics, queues and buckets", grants(all, "AWS::SNS::TopicPolicy", "AWS::SQS::QueuePolicy", "AWS::S3::BucketPolicy"))
-	section(&b, "What calls functions", sorted(callers(all)))
-	section(&b, "Alarms", about(all, "AWS::CloudWatch::Alarm"))
-	section(&b, "Logs", about(all, "AWS::Logs::LogGroup"))
-	section(&b, "Table", about(all, "AWS::DynamoDB::Table"))
-	section(&b, "Buckets", about(all, "AWS::S3::Bucket"))
-	section(&b, "Queues, topics and subscriptions", about(all, "AWS::SQS::Queue", "AWS::SNS::Topic", "AWS::SNS::Subscription"))
-	section(&b, "Of each kind there are", kinds(all))
-	section(&b, "Outputs", outputs(all))
-	golden(t, "stack.txt", b.String())
+// everything gives each parameter a value of its own, but for PublicUrl, which
+// would hide DomainName.
+func everything() []string {
+	return []string{
+		"DomainName=files.example.com", "CertificateArn=arn:aws:acm:eu-south-1:1:certificate/x",
+		"PhoneRegion=IT", "HideUsers=on", "KeepDays=31", "BackupDays=91", "NoticesPerHour=101", "NoticesPerDay=501", "NoticesPerRecipient=51",
+		"MaxBody=4500000", "RedirectOver=4000000", "CorsOrigins=https://app.example.com,https://b.example.com", "ThrottleRate=102", "ThrottleBurst=202",
+		"SenderAddress=ferry@example.com", "SenderName=Ferryman", "MailConcurrency=3", "SmsSending=on", "SmsSenderId=Ferry", "SmsConcurrency=4",
+		"SmsStatusLogs=on", "SweepSchedule=rate(2 days)", "LogRetentionDays=90", "Metrics=on", "Dashboard=on", "Deployment=Canary10Percent5Minutes",
+		"AlarmEmail=ops@example.com", "AlarmConcurrency=501",
+	}
 }
 
-func section(b *bytes.Buffer, title string, lines []string) {
-	fmt.Fprintf(b, "%s\n\n\t%s\n\n", title, strings.Join(lines, "\n\t"))
+// TestTheStackIsTheOneThatWasReviewed compares all that CloudFormation makes
+// with a file, in which a change of the template, or of what SAM makes of it, is
+// seen: each resource with all its properties, first with all parameters as they
+// are by default, then what is different with others.
+func TestTheStackIsTheOneThatWasReviewed(t *testing.T) {
+	t.Parallel()
+	raw, plain := transformed(t), made(t)
+	text := slices.Concat(lines("Parameters", raw.Parameters), lines("Rules", raw.Rules), lines("Conditions", raw.Conditions), plain)
+	for _, parameters := range [][]string{everything(), {"PublicUrl=https://cdn.example.com/v1"}} {
+		text = append(text, "", "With "+strings.Join(parameters, ", "), "")
+		for _, line := range made(t, parameters...) {
+			if !slices.Contains(plain, line) {
+				text = append(text, line)
+			}
+		}
+	}
+	golden(t, "stack.txt", strings.Join(text, "\n")+"\n")
+}
+
+// version is a name that SAM makes of all that a version is made of.
+var version = regexp.MustCompile(`(Version)[0-9a-f]{10}\b`)
+
+// made is what a stack with parameters consists of, in lines: "${X}" is what X
+// becomes in AWS.
+func made(t *testing.T, parameters ...string) []string {
+	t.Helper()
+	all := transformed(t, parameters...)
+	s := template.Stack{Template: all.Template, Values: map[string]string{}, Symbolic: true}
+	for _, p := range parameters {
+		name, value, _ := strings.Cut(p, "=")
+		s.Values[name] = value
+	}
+	var text []string
+	for title, section := range map[string]object{"Resources": all.Resources, "Outputs": all.Outputs} {
+		for _, id := range slices.Sorted(maps.Keys(section)) {
+			if c, ok := at(section[id], "Condition").(string); ok {
+				if holds, err := s.Condition(c); err != nil || !holds {
+					check(t, err)
+					continue
+				}
+			}
+			v, err := s.Resolve(section[id])
+			check(t, err)
+			text = append(text, lines(title+"."+id, v)...)
+		}
+	}
+	slices.Sort(text)
+	return strings.Split(version.ReplaceAllString(strings.Join(text, "\n"), "$1"), "\n")
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lines writes a value as JSON, what is long in a line for each of its parts.
+func lines(at string, v any) (all []string) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return []string{at + ": " + err.Error()}
+	}
+	parts := object{}
+	switch v := v.(type) {
+	case object:
+		parts = v
+	case []any:
+		for i, part := range v {
+			parts[fmt.Sprintf("%02d", i)] = part
+		}
+	}
+	if len(parts) == 0 || b.Len() < 300 {
+		return []string{at + ": " + strings.TrimSpace(b.String())}
+	}
+	for _, key := range slices.Sorted(maps.Keys(parts)) {
+		all = append(all, lines(at+"."+key, parts[key])...)
+	}
+	return all
 }
 
 // golden compares with a file of testdata, and writes it where UPDATE_GOLDEN is set.
@@ -44,119 +116,9 @@ func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if os.Getenv("UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.WriteFile(path, []byte(got), 0o644))
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	same(t, path+" (set UPDATE_GOLDEN=1 to accept)", strings.Split(got, "\n"), strings.Split(string(want), "\n"))
-}
-
-func sorted(m map[string]string) []string {
-	var lines []string
-	for _, k := range slices.Sorted(maps.Keys(m)) {
-		lines = append(lines, k+": "+m[k])
-	}
-	return lines
-}
-
-func routesOf(all document) []string {
-	var lines []string
-	for _, api := range all.ofType("AWS::ApiGatewayV2::Api") {
-		paths, _ := at(all.Resources[api], "Properties", "Body", "paths").(object)
-		for path, methods := range paths {
-			for method, operation := range methods.(object) {
-				integration := at(operation, "x-amazon-apigateway-integration")
-				lines = append(lines, fmt.Sprintf("%s %s: %s, payload %v", path, strings.ToUpper(method), calls(at(integration, "uri")), at(integration, "payloadFormatVersion")))
-			}
-		}
-	}
-	slices.Sort(lines)
-	return lines
-}
-
-// grants are the statements of policies, each on a line that names whose it is.
-func grants(all document, kinds ...string) []string {
-	var lines []string
-	for _, kind := range kinds {
-		for _, id := range all.ofType(kind) {
-			p := at(all.Resources[id], "Properties")
-			for _, managed := range list(at(p, "ManagedPolicyArns")) {
-				lines = append(lines, id+": managed "+text(managed))
-			}
-			documents := []any{at(p, "AssumeRolePolicyDocument"), at(p, "PolicyDocument")}
-			for _, policy := range list(at(p, "Policies")) {
-				documents = append(documents, at(policy, "PolicyDocument"))
-			}
-			for _, d := range documents {
-				for _, s := range list(at(d, "Statement")) {
-					lines = append(lines, id+": "+text(s))
-				}
-			}
-		}
-	}
-	return lines
-}
-
-// about is all that the template says of resources.
-func about(all document, kinds ...string) []string {
-	var lines []string
-	for _, kind := range kinds {
-		for _, id := range all.ofType(kind) {
-			r, _ := all.Resources[id].(object)
-			for _, key := range slices.Sorted(maps.Keys(r)) {
-				if key == "Type" || key == "Properties" {
-					continue
-				}
-				lines = append(lines, fmt.Sprintf("%s: %s %s", id, key, text(r[key])))
-			}
-			p, _ := r["Properties"].(object)
-			for _, key := range slices.Sorted(maps.Keys(p)) {
-				lines = append(lines, fmt.Sprintf("%s: %s = %s", id, key, text(p[key])))
-			}
-		}
-	}
-	return lines
-}
-
-func kinds(all document) []string {
-	count := map[string]int{}
-	for _, r := range all.Resources {
-		count[show(at(r, "Type"))]++
-	}
-	var lines []string
-	for _, kind := range slices.Sorted(maps.Keys(count)) {
-		lines = append(lines, fmt.Sprintf("%s: %d", kind, count[kind]))
-	}
-	return lines
-}
-
-func outputs(all document) []string {
-	var lines []string
-	for _, id := range slices.Sorted(maps.Keys(all.Outputs)) {
-		lines = append(lines, id+": "+text(all.Outputs[id]))
-	}
-	return lines
-}
-
-// text is a value on one line, with the commonest intrinsic functions written short.
-func text(v any) string {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return err.Error()
-	}
-	line := strings.TrimSpace(b.String())
-	for pattern, short := range map[string]string{
-		`\{"Fn::GetAtt":\["(\w+)","([\w.]+)"\]\}`: "$1.$2",
-		`\{"Ref":"([\w:]+)"\}`:                    "$1",
-		`\{"Fn::Sub":("[^"]*")\}`:                 "$1",
-	} {
-		line = regexp.MustCompile(pattern).ReplaceAllString(line, short)
-	}
-	return line
 }

@@ -15,6 +15,9 @@ type Stack struct {
 	// attributes (GetAtt, "Name.Attribute") become. A parameter without one
 	// has its default.
 	Values map[string]string
+	// Symbolic leaves names that are not known as they are: a Ref of X becomes
+	// "${X}". Without it they are errors.
+	Symbolic bool
 }
 
 // NoValue is what AWS::NoValue becomes: the property is left out.
@@ -115,6 +118,8 @@ func (s Stack) call(name string, argument any) (any, error) {
 		return join(args)
 	case name == "Fn::Select" && len(args) == 2:
 		return choose(args)
+	case name == "Fn::FindInMap" && len(args) == 3:
+		return s.find(args)
 	}
 	return nil, fmt.Errorf("%s of %v is not known here", name, argument)
 }
@@ -155,6 +160,18 @@ func (s Stack) branch(argument any) (any, error) {
 	return s.Resolve(args[2])
 }
 
+func (s Stack) find(args []any) (any, error) {
+	var v any = s.Mappings
+	for _, key := range args {
+		o, _ := v.(Object)
+		v = o[fmt.Sprint(key)]
+	}
+	if v == nil {
+		return nil, fmt.Errorf("Fn::FindInMap of %v finds nothing", args)
+	}
+	return v, nil
+}
+
 // Condition tells whether a condition of the template holds.
 func (s Stack) Condition(name string) (bool, error) {
 	c, ok := s.Conditions[name]
@@ -177,6 +194,9 @@ func (s Stack) named(name string) (any, error) {
 		if d, ok := p["Default"]; ok {
 			return fmt.Sprint(d), nil
 		}
+	}
+	if s.Symbolic {
+		return "${" + name + "}", nil
 	}
 	return nil, fmt.Errorf("what %s becomes is not known", name)
 }
