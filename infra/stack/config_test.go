@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/infra/template"
 	"ferry/shared/boot/boottest"
 )
 
@@ -50,6 +49,7 @@ func TestEachProfileDeploysAStackOfItsOwn(t *testing.T) {
 		for command, want := range map[string]map[string]any{
 			"build":    {"build_in_source": true},
 			"deploy":   {"capabilities": "CAPABILITY_IAM", "resolve_s3": true, "confirm_changeset": true},
+			"global":   {"language_extensions": true},
 			"validate": {"lint": true},
 		} {
 			for key, value := range want {
@@ -146,9 +146,17 @@ func TestAParameterTakesWhatItIsForAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestEachParameterIsBoundedAndSaysHow(t *testing.T) {
+func TestEachParameterIsDescribedUsedAndBounded(t *testing.T) {
 	t.Parallel()
-	for name, p := range read(t).Parameters {
+	tpl := read(t)
+	used := fmt.Sprint(tpl.Conditions, tpl.Globals, tpl.Resources, tpl.Outputs)
+	for name, p := range tpl.Parameters {
+		if len(show(at(p, "Description"))) < 20 || at(p, "Default") == nil {
+			t.Errorf("%s has no description or no default", name)
+		}
+		if !strings.Contains(used, "Ref:"+name+"]") && !strings.Contains(used, "${"+name+"}") {
+			t.Errorf("%s is not used", name)
+		}
 		if at(p, "AllowedValues") != nil {
 			continue
 		}
@@ -162,89 +170,4 @@ func TestEachParameterIsBoundedAndSaysHow(t *testing.T) {
 			t.Errorf("%s has no pattern, no bound or no description of them", name)
 		}
 	}
-}
-
-// TestTheOutputsSayWhatIsMissing resolves them as CloudFormation would.
-func TestTheOutputsSayWhatIsMissing(t *testing.T) {
-	t.Parallel()
-	tpl := read(t)
-	always := []string{"BaseUrl", "TableName", "FilesBucketName", "BackupBucketName", "KeyParameterName", "EventsTopicArn"}
-	for _, c := range []struct {
-		name   string
-		values map[string]string
-		base   string
-		more   []string
-		says   map[string]string
-	}{
-		{
-			"nothing is given", nil, "https://API.execute-api.eu-south-1.amazonaws.com/v1", []string{"DomainMissing", "MailMissing", "SmsMissing"},
-			map[string]string{"DomainMissing": "DomainName", "MailMissing": "SenderAddress", "SmsMissing": "SmsSending"},
-		},
-		{
-			"a domain", map[string]string{"DomainName": "files.example.com", "CertificateArn": "arn:aws:acm:x"}, "https://files.example.com/v1",
-			[]string{"DomainTarget", "MailMissing", "SmsMissing"}, map[string]string{"DomainTarget": "target.example"},
-		},
-		{
-			"an address in front", map[string]string{"PublicUrl": "https://cdn.example.com/v1"}, "https://cdn.example.com/v1", []string{"MailMissing", "SmsMissing"}, nil,
-		},
-		{
-			"a sender", map[string]string{"SenderAddress": "ferry@example.com"}, "https://API.execute-api.eu-south-1.amazonaws.com/v1",
-			[]string{"DomainMissing", "MailLimit", "SmsMissing"}, map[string]string{"MailLimit": "ferry@example.com"},
-		},
-		{
-			"text messages and alarms", map[string]string{"SmsSending": "on", "AlarmEmail": "ops@example.com"}, "https://API.execute-api.eu-south-1.amazonaws.com/v1",
-			[]string{"DomainMissing", "MailMissing", "SmsLimit", "AlarmTopicArn"}, map[string]string{"SmsLimit": "spending limit"},
-		},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			got, says := tpl.told(t, c.values)
-			same(t, "the outputs", got, append(c.more, always...))
-			if says["BaseUrl"] != c.base {
-				t.Errorf("the address is %s, want %s", says["BaseUrl"], c.base)
-			}
-			for id, part := range c.says {
-				if !strings.Contains(says[id], part) {
-					t.Errorf("%s says %q, not of %s", id, says[id], part)
-				}
-			}
-		})
-	}
-}
-
-// told are the outputs of a stack with parameters.
-func (d document) told(t *testing.T, parameters map[string]string) (names []string, says map[string]string) {
-	t.Helper()
-	values := map[string]string{"AWS::Region": "eu-south-1", "AWS::URLSuffix": "amazonaws.com", "Api": "API", "ApiDomain.RegionalDomainName": "target.example"}
-	for id := range d.Resources {
-		if values[id] == "" {
-			values[id] = id
-		}
-	}
-	for name, v := range parameters {
-		if err := d.takes(name + "=" + v); err != nil {
-			t.Fatal(err)
-		}
-		values[name] = v
-	}
-	s := template.Stack{Template: d.Template, Values: values}
-	says = map[string]string{}
-	for id, o := range d.Outputs {
-		if c, ok := at(o, "Condition").(string); ok {
-			holds, err := s.Condition(c)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !holds {
-				continue
-			}
-		}
-		text, err := s.Text(at(o, "Value"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		names = append(names, id)
-		says[id] = text
-	}
-	return names, says
 }

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 	"unicode"
-
-	"ferry/infra/template"
 )
 
 const gradually = "Deployment=Canary10Percent5Minutes"
@@ -79,7 +77,7 @@ func TestAGradualDeploymentEndsWithAnAlarm(t *testing.T) {
 	for _, how := range []string{"Canary10Percent5Minutes", "Linear10PercentEvery1Minute"} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
-			all := transformed(t, "Deployment="+how)
+			all := made(t, "Deployment="+how)
 			routed := read(t).functions()
 			for _, id := range all.ofType("AWS::Lambda::Function") {
 				if id == "LinkKey" { // whom nothing calls but the making of the stack
@@ -93,9 +91,9 @@ func TestAGradualDeploymentEndsWithAnAlarm(t *testing.T) {
 				if got := show(at(p, "DeploymentConfigName")); got != "!Sub [CodeDeployDefault.Lambda${ConfigName} map[ConfigName:"+how+"]]" {
 					t.Errorf("%s is deployed as by %s", id, got)
 				}
-				want := []string{"!If [IsWatched map[Ref:" + id + "Alarm] map[Ref:AWS::NoValue]]"}
+				want := []string{"!Ref " + id + "Alarm"}
 				if len(routed[strings.ToLower(id)].events("HttpApi")) > 0 {
-					want = append(want, "!Sub ${AWS::StackName}-api")
+					want = append(want, "${AWS::StackName}-api")
 				}
 				var alarms []string
 				for _, a := range list(at(p, "AlarmConfiguration", "Alarms")) {
@@ -108,47 +106,6 @@ func TestAGradualDeploymentEndsWithAnAlarm(t *testing.T) {
 					t.Errorf("%s goes back at %s", id, events)
 				}
 			}
-		})
-	}
-}
-
-// TestTheAlarmsOfADeploymentNeedNoAddress resolves the alarms' conditions.
-func TestTheAlarmsOfADeploymentNeedNoAddress(t *testing.T) {
-	t.Parallel()
-	tpl := read(t)
-	watch := []string{"ApiAlarm"}
-	for _, f := range tpl.functions() {
-		watch = append(watch, f.ID+"Alarm")
-	}
-	for _, c := range []struct {
-		name, how, email string
-		want             []string
-		actions          bool
-	}{
-		{"no alarm by default", "AllAtOnce", "", nil, false},
-		{"those that end a deployment", "Canary10Percent5Minutes", "", watch, false},
-		{"all for an address", "AllAtOnce", "ops@example.com", tpl.ofType("AWS::CloudWatch::Alarm"), true},
-		{"all for an address and a deployment", "Canary10Percent5Minutes", "ops@example.com", tpl.ofType("AWS::CloudWatch::Alarm"), true},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			s := template.Stack{Template: tpl.Template, Values: map[string]string{"Deployment": c.how, "AlarmEmail": c.email, "AlarmTopic": "topic"}}
-			var got []string
-			for _, id := range tpl.ofType("AWS::CloudWatch::Alarm") {
-				holds, err := s.Condition(show(at(tpl.Resources[id], "Condition")))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if !holds {
-					continue
-				}
-				got = append(got, id)
-				actions, err := s.Resolve(at(tpl.Resources[id], "Properties", "AlarmActions"))
-				if err != nil || (fmt.Sprint(actions) == "[topic]") != c.actions {
-					t.Errorf("%s tells %v, %v", id, actions, err)
-				}
-			}
-			same(t, "the alarms", got, c.want)
 		})
 	}
 }
@@ -177,10 +134,10 @@ func TestTheChoicesOfADeploymentAreCodeDeploys(t *testing.T) {
 func TestEachSettingIsANewVersion(t *testing.T) {
 	t.Parallel()
 	tpl := read(t)
+	if at(tpl.Globals, "Function", "AutoPublishAliasAllProperties") != true {
+		t.Error("a change of a function in the template is no new version")
+	}
 	for _, f := range tpl.functions() {
-		if f.Props["AutoPublishAliasAllProperties"] != true {
-			t.Errorf("a change of %s in the template is no new version", f.ID)
-		}
 		want := []string{"!Ref Metrics"} // for the stack's name, which stays
 		environment, _ := at(f.Props, "Environment", "Variables").(object)
 		for _, name := range slices.Sorted(maps.Keys(environment)) {
@@ -195,9 +152,19 @@ func TestEachSettingIsANewVersion(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("a version of %s is described by\n%v, want\n%v", f.ID, got, want)
 		}
-		for _, without := range []string{"", "PublicUrl", "DomainName"} {
-			if text, err := tpl.longest(without).Text(f.Props["VersionDescription"]); err != nil || len(text) > 256 {
-				t.Errorf("a version of %s is described by up to %d characters, %v", f.ID, len(text), err)
+	}
+}
+
+func TestTheDescriptionOfAVersionIsNeverTooLong(t *testing.T) {
+	t.Parallel()
+	tpl := read(t)
+	with, without := slices.Sorted(maps.Keys(tpl.Parameters)), slices.Sorted(maps.Keys(tpl.Parameters))
+	without = slices.DeleteFunc(without, func(name string) bool { return name == "PublicUrl" })
+	for _, names := range [][]string{with, without} {
+		d := made(t, tpl.longest(names)...)
+		for id, r := range d.Resources {
+			if text := show(at(r, "Properties", "Description")); at(r, "Type") == "AWS::Lambda::Version" && len(text) > 256 {
+				t.Errorf("%s is described by up to %d characters", id, len(text))
 			}
 		}
 	}
@@ -218,25 +185,20 @@ func (d document) parametersIn(v any) []string {
 	return found
 }
 
-// longest is a stack whose parameters, but for one, are as long as they may be.
-// It has no value for one that is not bounded.
-func (d document) longest(without string) template.Stack {
-	values := map[string]string{}
-	for name, p := range d.Parameters {
-		most, bounded := at(p, "MaxLength").(int)
-		allowed := texts(at(p, "AllowedValues"))
-		switch {
-		case name == without:
-			values[name] = ""
-		case bounded:
-			values[name] = strings.Repeat("x", most)
-		case len(allowed) > 0:
-			values[name] = slices.MaxFunc(allowed, func(a, b string) int { return len(a) - len(b) })
-		case at(p, "MaxValue") != nil:
-			values[name] = show(at(p, "MaxValue"))
+// longest gives parameters the longest values that they may have.
+func (d document) longest(names []string) (all []string) {
+	for _, name := range names {
+		p := d.Parameters[name]
+		value := show(at(p, "MaxValue"))
+		if most, ok := at(p, "MaxLength").(int); ok {
+			value = strings.Repeat("x", most)
 		}
+		if allowed := texts(at(p, "AllowedValues")); len(allowed) > 0 {
+			value = slices.MaxFunc(allowed, func(a, b string) int { return len(a) - len(b) })
+		}
+		all = append(all, name+"="+value)
 	}
-	return template.Stack{Template: template.Template{Conditions: d.Conditions}, Values: values}
+	return all
 }
 
 // TestNothingWaitsForItself: CloudFormation refuses a template with a circle. A

@@ -57,14 +57,14 @@ func (d document) topicPolicy(id string) any {
 
 // named is the resource that an ARN is of.
 func named(arn any) string {
-	return strings.NewReplacer("!GetAtt ", "", "!Ref ", "", ".Arn", "", ".Alias", "").Replace(show(arn))
+	return strings.NewReplacer("!GetAtt ", "", "!Ref ", "", ".Arn", "", "Aliaslive", "").Replace(show(arn))
 }
 
 // mayCall reports whether a function may be invoked by a service for a source.
 func (d document) mayCall(function, service, source string) bool {
 	return slices.ContainsFunc(d.ofType("AWS::Lambda::Permission"), func(id string) bool {
 		p := at(d.Resources[id], "Properties")
-		return show(at(p, "FunctionName")) == "!Ref "+function+".Alias" && at(p, "Principal") == service && show(at(p, "SourceArn")) == source &&
+		return show(at(p, "FunctionName")) == "!Ref "+function+"Aliaslive" && at(p, "Principal") == service && show(at(p, "SourceArn")) == source &&
 			at(p, "Action") == "lambda:InvokeFunction"
 	})
 }

@@ -1,28 +1,151 @@
 package stack
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
-	"ferry/infra/template"
 	"ferry/shared/boot/boottest"
 )
 
-// document is a template: template.yaml, or what SAM makes of it.
-type document struct{ template.Template }
+type object = map[string]any
 
-type object = template.Object
+// document is a template: one of the three that transform.py makes.
+type document struct {
+	Parameters, Mappings, Conditions, Rules, Globals, Resources, Outputs object
+}
 
+// read returns template.yaml with its loops written out. Without SAM that is the
+// one in testdata, which must be of the same template.yaml.
 func read(t testing.TB) document {
 	t.Helper()
-	all, err := template.Read(filepath.Join(boottest.Root(t), "template.yaml"))
+	text, err := run("--expand")
+	if errors.Is(err, exec.ErrNotFound) {
+		text, err = kept(t)
+	}
+	return parse(t, text, err)
+}
+
+// transformed returns what CloudFormation gets, with each parameter as NAME=VALUE.
+func transformed(t testing.TB, parameters ...string) document {
+	t.Helper()
+	return withSAM(t, parameters...)
+}
+
+// made returns what CloudFormation makes of that: no parameters, no conditions
+// and nothing that they leave out.
+func made(t testing.TB, parameters ...string) document {
+	t.Helper()
+	return withSAM(t, append([]string{"--resolve"}, parameters...)...)
+}
+
+func withSAM(t testing.TB, options ...string) document {
+	t.Helper()
+	text, err := run(options...)
+	if errors.Is(err, exec.ErrNotFound) {
+		t.Skip("SAM is not installed: pip install -r infra/ci/requirements.txt")
+	}
+	return parse(t, text, err)
+}
+
+// outputs are those of transform.py, by its options.
+var outputs sync.Map
+
+// run runs transform.py once for the same options, with the Python that SAM has.
+func run(options ...string) ([]byte, error) {
+	once, _ := outputs.LoadOrStore(strings.Join(options, "\n"), sync.OnceValues(func() ([]byte, error) {
+		sam, err := exec.LookPath("sam")
+		if err != nil {
+			return nil, err
+		}
+		python, args := filepath.Join(filepath.Dir(sam), "python3"), []string{"transform.py", "../../template.yaml"}
+		text, err := exec.Command(python, append(args, options...)...).Output()
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+			return nil, fmt.Errorf("transforming template.yaml: %w: %s", err, exit.Stderr)
+		}
+		return text, err
+	}))
+	return once.(func() ([]byte, error))()
+}
+
+// keptFile has template.yaml with its loops written out, for those without SAM.
+const keptFile = "testdata/expanded.json"
+
+// expansion is what keptFile holds.
+type expansion struct {
+	Of       string // the hash of template.yaml
+	Expanded json.RawMessage
+}
+
+func kept(t testing.TB) ([]byte, error) {
+	text, err := os.ReadFile(keptFile)
+	if err != nil {
+		return nil, err
+	}
+	var it expansion
+	if err := json.Unmarshal(text, &it); err != nil {
+		return nil, err
+	}
+	if it.Of != hash(t) {
+		const update = "install SAM (infra/ci/requirements.txt) and run UPDATE_GOLDEN=1 go test ./infra/stack"
+		return nil, fmt.Errorf("%s is of another template.yaml: %s", keptFile, update)
+	}
+	return it.Expanded, nil
+}
+
+func hash(t testing.TB) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(boottest.Root(t), "template.yaml"))
+	check(t, err)
+	return fmt.Sprintf("%x", sha256.Sum256(text))
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return document{all}
+}
+
+func parse(t testing.TB, text []byte, err error) (d document) {
+	t.Helper()
+	check(t, err)
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	check(t, decoder.Decode(&d))
+	for _, section := range []object{d.Parameters, d.Mappings, d.Conditions, d.Globals, d.Resources} {
+		whole(section)
+	}
+	return d
+}
+
+// whole makes numbers of what is one.
+func whole(v any) any {
+	switch v := v.(type) {
+	case object:
+		for key, e := range v {
+			v[key] = whole(e)
+		}
+	case []any:
+		for i, e := range v {
+			v[i] = whole(e)
+		}
+	case json.Number:
+		if n, err := strconv.Atoi(v.String()); err == nil {
+			return n
+		}
+	}
+	return v
 }
 
 // at follows keys into nested mappings; nil if there is nothing.

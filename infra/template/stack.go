@@ -15,9 +15,6 @@ type Stack struct {
 	// attributes (GetAtt, "Name.Attribute") become. A parameter without one
 	// has its default.
 	Values map[string]string
-	// Symbolic leaves names that are not known as they are: a Ref of X becomes
-	// "${X}". Without it they are errors.
-	Symbolic bool
 }
 
 // NoValue is what AWS::NoValue becomes: the property is left out.
@@ -194,9 +191,6 @@ func (s Stack) named(name string) (any, error) {
 		if d, ok := p["Default"]; ok {
 			return fmt.Sprint(d), nil
 		}
-	}
-	if s.Symbolic {
-		return "${" + name + "}", nil
 	}
 	return nil, fmt.Errorf("what %s becomes is not known", name)
 }

@@ -1,0 +1,202 @@
+package stack
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"ferry/shared/boot/metrics"
+	"ferry/shared/cors"
+)
+
+func TestTheOutputsSayWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	const gateway = "https://${Api}.execute-api.${AWS::Region}.${AWS::URLSuffix}/v1"
+	always := []string{"BaseUrl", "TableName", "FilesBucketName", "BackupBucketName", "KeyParameterName", "EventsTopicArn"}
+	for _, c := range []struct {
+		name       string
+		parameters []string
+		base       string
+		more       []string
+		says       map[string]string
+	}{
+		{
+			"nothing is given", nil, gateway, []string{"DomainMissing", "MailMissing", "SmsMissing"},
+			map[string]string{"DomainMissing": "DomainName", "MailMissing": "SenderAddress", "SmsMissing": "SmsSending"},
+		},
+		{
+			"a domain", []string{"DomainName=files.example.com", "CertificateArn=arn:aws:acm:x"}, "https://files.example.com/v1",
+			[]string{"DomainTarget", "MailMissing", "SmsMissing"},
+			map[string]string{"DomainTarget": "${ApiDomain.RegionalDomainName}"},
+		},
+		{
+			"an address in front", []string{publicURL}, "https://cdn.example.com/v1", []string{"MailMissing", "SmsMissing"}, nil,
+		},
+		{
+			"a sender", []string{"SenderAddress=ferry@example.com"}, gateway,
+			[]string{"DomainMissing", "MailLimit", "SmsMissing"}, map[string]string{"MailLimit": "ferry@example.com"},
+		},
+		{
+			"text messages and alarms", texting(), gateway,
+			[]string{"DomainMissing", "MailMissing", "SmsLimit", "AlarmTopicArn"},
+			map[string]string{"SmsLimit": "spending limit", "AlarmTopicArn": "${AlarmTopic}"},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			for _, p := range c.parameters {
+				check(t, read(t).takes(p))
+			}
+			outputs := made(t, c.parameters...).Outputs
+			same(t, "the outputs", slices.Collect(keys(outputs)), append(c.more, always...))
+			if got := at(outputs["BaseUrl"], "Value"); got != c.base {
+				t.Errorf("the address is %s, want %s", got, c.base)
+			}
+			for id, part := range c.says {
+				if got := compact(at(outputs[id], "Value")); !strings.Contains(got, part) {
+					t.Errorf("%s says %s, not of %s", id, got, part)
+				}
+			}
+		})
+	}
+}
+
+const publicURL = "PublicUrl=https://cdn.example.com/v1"
+
+func texting() []string { return []string{"SmsSending=on", "AlarmEmail=ops@example.com"} }
+
+// TestTheGatewayLetsPagesDoWhatTheServerLetsThem compares with package cors.
+func TestTheGatewayLetsPagesDoWhatTheServerLetsThem(t *testing.T) {
+	t.Parallel()
+	of := func(d document) any {
+		return at(d.Resources["Api"], "Properties", "Body", "x-amazon-apigateway-cors")
+	}
+	if c := of(made(t)); c != nil {
+		t.Errorf("unasked, pages may do %v", c)
+	}
+	c := of(made(t, everything()...))
+	for name, want := range map[string][]string{
+		"allowMethods": cors.Methods(), "allowHeaders": cors.Headers(), "exposeHeaders": cors.Exposed(),
+		"allowOrigins": origins(),
+	} {
+		if got := texts(at(c, name)); !slices.Equal(got, want) {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	if got := at(c, "maxAge"); got != int(cors.MaxAge.Seconds()) || at(c, "allowCredentials") != nil {
+		t.Errorf("pages may do %v", c)
+	}
+}
+
+// origins are those of everything.
+func origins() []string { return []string{"https://app.example.com", "https://b.example.com"} }
+
+func TestPagesSendPartsToOneBucketAndReadFromBoth(t *testing.T) {
+	t.Parallel()
+	plain, asked := made(t), made(t, everything()...)
+	for bucket, methods := range map[string][]string{
+		"FilesBucket": {"GET", "HEAD", "PUT"}, "BackupBucket": {"GET", "HEAD"},
+	} {
+		if c := at(plain.Resources[bucket], "Properties", "CorsConfiguration"); c != nil {
+			t.Errorf("%s: unasked, pages may do %v", bucket, c)
+		}
+		rules := list(at(asked.Resources[bucket], "Properties", "CorsConfiguration", "CorsRules"))
+		if len(rules) != 1 {
+			t.Fatalf("%s: %v", bucket, rules)
+		}
+		if got := texts(at(rules[0], "AllowedMethods")); !slices.Equal(got, methods) {
+			t.Errorf("%s: the methods are %v", bucket, got)
+		}
+		if got := texts(at(rules[0], "AllowedOrigins")); !slices.Equal(got, origins()) {
+			t.Errorf("%s: the origins are %s", bucket, got)
+		}
+		if !slices.Contains(texts(at(rules[0], "ExposedHeaders")), "ETag") {
+			t.Errorf("%s: the ETag cannot be read", bucket)
+		}
+		sum := slices.Contains(texts(at(rules[0], "AllowedHeaders")), "X-Amz-Checksum-Crc64nvme")
+		if sum != slices.Contains(methods, "PUT") {
+			t.Errorf("%s: a checksum may be sent: %v", bucket, sum)
+		}
+	}
+}
+
+func texts(v any) []string {
+	var all []string
+	for _, e := range list(v) {
+		all = append(all, show(e))
+	}
+	return all
+}
+
+func TestTheDashboardIsOneAndItsOwnMetricsAreMade(t *testing.T) {
+	t.Parallel()
+	body := show(at(made(t, everything()...).Resources["OverviewDashboard"], "Properties", "DashboardBody"))
+	var doc struct {
+		Widgets []struct {
+			Properties struct {
+				Title   string
+				Metrics [][]any
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(body), &doc); err != nil || len(doc.Widgets) == 0 {
+		t.Fatalf("the dashboard is no JSON: %v: %s", err, body)
+	}
+	var shown []string
+	for _, w := range doc.Widgets {
+		own := false
+		for _, m := range w.Properties.Metrics {
+			own = m[0] == metrics.Namespace || own && m[0] == "."
+			if name, _ := m[1].(string); own {
+				shown = append(shown, name)
+			}
+		}
+	}
+	same(t, "the metrics that are shown", shown, []string{
+		metrics.Requests, metrics.ClientErrors, metrics.ServerErrors, metrics.Bytes, metrics.LoginsFailed,
+		metrics.NoticesSent, metrics.NoticesDelayed, metrics.NoticesFailed, metrics.NoticeSeconds,
+	})
+}
+
+func TestMetricsAreMadeOnlyIfAsked(t *testing.T) {
+	t.Parallel()
+	for want, d := range map[string]document{`""`: made(t), `"${AWS::StackName}"`: made(t, everything()...)} {
+		for _, id := range d.ofType("AWS::Lambda::Function") {
+			if got := compact(at(d.Resources[id], "Properties", "Environment", "Variables", "FERRY_METRICS")); got != want {
+				t.Errorf("%s is told %s, want %s", id, got, want)
+			}
+		}
+	}
+}
+
+func TestTheAlarmsOfADeploymentNeedNoAddress(t *testing.T) {
+	t.Parallel()
+	tpl := read(t)
+	watch, whole := []string{"ApiAlarm"}, tpl.ofType("AWS::CloudWatch::Alarm")
+	for _, f := range tpl.functions() {
+		watch = append(watch, f.ID+"Alarm")
+	}
+	for _, c := range []struct {
+		name       string
+		parameters []string
+		want       []string
+		actions    string
+	}{
+		{"no alarm by default", nil, nil, ""},
+		{"those that end a deployment", []string{gradually}, watch, nothing},
+		{"all for an address", texting(), whole, `["${AlarmTopic}"]`},
+		{"all for an address and a deployment", everything(), whole, `["${AlarmTopic}"]`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			d := made(t, c.parameters...)
+			same(t, "the alarms", d.ofType("AWS::CloudWatch::Alarm"), c.want)
+			for _, id := range d.ofType("AWS::CloudWatch::Alarm") {
+				if got := compact(at(d.Resources[id], "Properties", "AlarmActions")); got != c.actions {
+					t.Errorf("%s tells %s, want %s", id, got, c.actions)
+				}
+			}
+		})
+	}
+}
