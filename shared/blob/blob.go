@@ -73,15 +73,20 @@ type Signed struct {
 type Store interface {
 	// Create stores the bytes of r under a key that is free, else ErrExists.
 	// It streams: memory does not grow with the object. When it returns nil
-	// the object is complete and durable; when it returns an error (also the
-	// reader's own, which it wraps) there is no object, and nothing to see in
-	// List. size is the number of bytes that r must give, or -1 if unknown.
+	// the object is complete, can be read, and survives the end of the
+	// process. It is durable at the latest when a later write to the table
+	// beside this store is: a loss of power may take away an object of which
+	// no record tells, but never leaves a record without its object. When it
+	// returns an error (also the reader's own, which it wraps) there is no
+	// object, and nothing to see in List. size is the number of bytes that r
+	// must give, or -1 if unknown.
 	Create(ctx context.Context, area Area, key string, r io.Reader, size int64) (Written, error)
 
 	// Open returns the object's bytes, or ErrNotFound. The reader is for one
-	// goroutine; seeking costs nothing until the next Read. On a disk it is
-	// an *os.File, so that the kernel can send it. The context bounds all
-	// reads. An object deleted while open may go on reading or fail.
+	// goroutine; seeking costs nothing until the next Read. On a disk that of
+	// a large object is an *os.File, so that the kernel can send it. The
+	// context bounds all reads. An object deleted while open may go on
+	// reading or fail.
 	Open(ctx context.Context, area Area, key string) (io.ReadSeekCloser, error)
 
 	// Copy makes the bytes of one object appear as another, in another area,
@@ -89,10 +94,11 @@ type Store interface {
 	// the store can do that. The new key must be one that was never used, as
 	// it is left open whether a taken one is replaced; but to repeat a copy
 	// is no error. ErrNotFound if the first object is missing. The first
-	// object stays.
+	// object stays. The new one is durable when one of Create would be.
 	Copy(ctx context.Context, from Area, fromKey string, to Area, toKey string) error
 
-	// Delete removes the object; removing a missing one is no error.
+	// Delete removes the object; removing a missing one is no error. After a
+	// loss of power it may be there again.
 	Delete(ctx context.Context, area Area, key string) error
 
 	// List returns up to limit (1 to MaxList) objects whose keys sort after

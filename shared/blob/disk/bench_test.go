@@ -2,52 +2,115 @@ package disk_test
 
 import (
 	"bytes"
+	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sync/errgroup"
 
 	"ferry/shared/blob"
 	"ferry/shared/blob/disk"
+	"ferry/shared/table"
+	"ferry/shared/table/sqlite"
 )
 
-// BenchmarkSmall compares creates of 4 KiB, 16 at once, with files that are
-// made, written, synced and closed and nothing else.
+// BenchmarkSmall compares the two places for a small object and its record, for
+// 16 at once: the table's log, and a file of its own. See MaxSmall.
 func BenchmarkSmall(b *testing.B) {
-	data := bytes.Repeat([]byte("x"), 4096)
-	parallel := func(b *testing.B, f func(i int64) error) {
-		var n atomic.Int64
-		b.SetParallelism(8)
-		b.RunParallel(func(pb *testing.PB) {
-			for pb.Next() {
-				if err := f(n.Add(1)); err != nil {
+	for _, size := range []int{1 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10} {
+		data := bytes.Repeat([]byte("x"), size)
+		for _, place := range []string{"log", "file"} {
+			b.Run(fmt.Sprintf("%s/%d KiB", place, size>>10), func(b *testing.B) {
+				dir := b.TempDir()
+				db, err := sqlite.Open(filepath.Join(dir, "table.sqlite"), sqlite.Options{})
+				if err != nil {
 					b.Fatal(err)
 				}
+				defer db.Close()
+				s := open(b, dir, disk.Options{})
+				create := func(key string) error {
+					_, err := s.Create(b.Context(), blob.Files, key, bytes.NewReader(data), int64(size))
+					return err
+				}
+				if place == "log" {
+					create = func(key string) error { return db.Blobs().Create(b.Context(), blob.Files, key, data) }
+				}
+				measure(b, func(n int64) error {
+					key := fmt.Sprintf("owner/%d-%s", n, rand.Text())
+					if err := create(key); err != nil {
+						return err
+					}
+					return db.Write(b.Context(), table.Put(table.Key{PK: "record", SK: key}, struct{ Blob string }{key}))
+				})
+			})
+		}
+	}
+}
+
+// BenchmarkReadSmall compares what it costs to read them.
+func BenchmarkReadSmall(b *testing.B) {
+	for _, size := range []int{4 << 10, 16 << 10, 32 << 10, 64 << 10} {
+		data := bytes.Repeat([]byte("x"), size)
+		for _, place := range []string{"log", "file"} {
+			b.Run(fmt.Sprintf("%s/%d KiB", place, size>>10), func(b *testing.B) {
+				dir := b.TempDir()
+				s, small := withTable(b, dir, false)
+				if err := os.MkdirAll(filepath.Join(dir, "files", "owner"), 0o700); err != nil {
+					b.Fatal(err)
+				}
+				for i := range 100 {
+					key := fmt.Sprintf("owner/%d", i)
+					if place == "log" {
+						if err := small.Create(b.Context(), blob.Files, key, data); err != nil {
+							b.Fatal(err)
+						}
+					} else if err := os.WriteFile(filepath.Join(dir, "files", key), data, 0o600); err != nil {
+						b.Fatal(err)
+					}
+				}
+				measure(b, func(n int64) error {
+					r, err := s.Open(b.Context(), blob.Files, fmt.Sprintf("owner/%d", n%100))
+					if err != nil {
+						return err
+					}
+					_, err = io.ReadFull(r, make([]byte, size))
+					return errors.Join(err, r.Close())
+				})
+			})
+		}
+	}
+}
+
+// measure does b.N calls, 16 at once, and reports the time of the processor.
+func measure(b *testing.B, call func(n int64) error) {
+	var n atomic.Int64
+	var group errgroup.Group
+	var before, after syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &before)
+	b.ResetTimer()
+	for range 16 {
+		group.Go(func() error {
+			for i := n.Add(1); i <= int64(b.N); i = n.Add(1) {
+				if err := call(i); err != nil {
+					return err
+				}
 			}
+			return nil
 		})
 	}
-	// Rounds alternate and delete nothing: a file system may be slow for a
-	// while after many deletes.
-	for round := range 3 {
-		dir := b.TempDir()
-		s := open(b, b.TempDir(), disk.Options{})
-		b.Run(fmt.Sprint("control-", round), func(b *testing.B) {
-			parallel(b, func(i int64) error {
-				path := filepath.Join(dir, fmt.Sprintf("%d-%d", b.N, i))
-				return writeFile(path, bytes.NewReader(data), make([]byte, len(data)))
-			})
-		})
-		b.Run(fmt.Sprint("create-", round), func(b *testing.B) {
-			parallel(b, func(i int64) error {
-				_, err := s.Create(b.Context(), blob.Files, fmt.Sprintf("owner/%d-%d", b.N, i), bytes.NewReader(data), int64(len(data)))
-				return err
-			})
-		})
+	if err := group.Wait(); err != nil {
+		b.Fatal(err)
 	}
+	b.StopTimer()
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &after)
+	used := after.Utime.Nano() + after.Stime.Nano() - before.Utime.Nano() - before.Stime.Nano()
+	b.ReportMetric(float64(used)/1e3/float64(b.N), "µs-CPU/op")
 }
 
 // BenchmarkLarge compares creates of 1 GiB with the same bytes written through

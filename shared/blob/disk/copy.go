@@ -25,24 +25,15 @@ func (s *Store) Copy(ctx context.Context, from blob.Area, fromKey string, to blo
 	if err != nil {
 		return err
 	}
-	now := time.Now()
-	err = os.Chtimes(source, now, now)
-	if errors.Is(err, fs.ErrNotExist) {
-		return blob.ErrNotFound
-	}
-	if err == nil {
-		err = s.makeOwner(filepath.Dir(target))
-	}
-	if err == nil {
-		err = s.link(source, target)
-	}
+	err = s.copyFile(source, target)
 	switch {
 	case unsupported(err):
 		return s.copyBytes(ctx, from, fromKey, to, toKey)
-	case errors.Is(err, fs.ErrNotExist) && missing(source): // removed since its time was set
+	case errors.Is(err, fs.ErrNotExist) && missing(source):
+		err = s.small.Copy(ctx, from, fromKey, to, toKey)
+	}
+	if errors.Is(err, blob.ErrNotFound) {
 		return blob.ErrNotFound
-	case err == nil || errors.Is(err, fs.ErrExist): // it was copied before
-		err = s.keepCopy(target)
 	}
 	if err != nil {
 		return fmt.Errorf("copying object %s: %w", fromKey, full(err))
@@ -50,20 +41,18 @@ func (s *Store) Copy(ctx context.Context, from blob.Area, fromKey string, to blo
 	return nil
 }
 
-// keepCopy makes a copy's name durable, and its bytes, which so far the journal
-// may know alone, and under the first name.
-func (s *Store) keepCopy(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
+func (s *Store) copyFile(source, target string) error {
+	now := time.Now()
+	if err := os.Chtimes(source, now, now); err != nil {
 		return err
 	}
-	defer f.Close()
-	if !s.ordered && !s.noSync {
-		if err := f.Sync(); err != nil {
-			return err
-		}
+	if err := s.makeOwner(filepath.Dir(target)); err != nil {
+		return err
 	}
-	return s.keep(f, filepath.Dir(path))
+	if err := s.link(source, target); err != nil && !errors.Is(err, fs.ErrExist) { // it was copied before
+		return err
+	}
+	return s.syncFolder(filepath.Dir(target))
 }
 
 func missing(path string) bool {

@@ -2,16 +2,19 @@
 //
 //	files/<owner>/<name>    the user area
 //	backup/<owner>/<name>   the backup area
-//	tmp/                    large objects that are being written
+//	tmp/                    objects that are being written
 //	parts/<session>/        objects that arrive in parts
-//	journal                 small objects that the system has not written yet
 //
-// One process at a time creates objects in the folder at full speed; others may
-// use it too. Folders of owners stay when they become empty: there
-// are few, and to remove one would race with a create in it.
+// Objects of up to MaxSmall bytes go elsewhere if there is a Small for them: into
+// the log that their records are written to, where one wait for the disk serves
+// both. Older ones may still be files.
+//
+// Several processes may use a folder. Folders of owners stay when they become
+// empty: there are few, and to remove one would race with a create in it.
 package disk
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -26,25 +29,34 @@ import (
 	"ferry/shared/blob"
 )
 
-// Options change how files are written. The zero value is the safe choice.
+// Options change how objects are written. The zero value is the safe choice.
 type Options struct {
 	// NoSync never waits for durable storage: a loss of power may take away
 	// what was answered.
 	NoSync bool
+	// Small takes small objects; nil makes files of them too.
+	Small Small
+}
+
+// Small keeps small objects. Its methods do what those of a blob.Store do.
+type Small interface {
+	Create(ctx context.Context, area blob.Area, key string, content []byte) error
+	Read(ctx context.Context, area blob.Area, key string) ([]byte, error)
+	Copy(ctx context.Context, from blob.Area, fromKey string, to blob.Area, toKey string) error
+	Delete(ctx context.Context, area blob.Area, key string) error
+	List(ctx context.Context, area blob.Area, after string, limit int) ([]blob.Object, error)
 }
 
 // Store is a blob.Store. Its methods are safe for concurrent use.
 type Store struct {
 	dir      string
 	noSync   bool
-	ordered  bool // a sync of a file makes its name durable too
+	small    Small
 	buffers  sync.Pool
 	direct   *directBuffers
-	syncs    *syncGroup
-	owners   knownOwners
+	making   sync.Mutex                  // of owners' folders
 	placing  sync.Mutex                  // where link is not supported
 	link     func(from, to string) error // os.Link
-	journal  lazyJournal                 // of small objects
 	sessions sessions
 }
 
@@ -55,42 +67,41 @@ func Open(dir string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the files: %w", err)
 	}
-	s := &Store{dir: dir, noSync: o.NoSync, link: os.Link, syncs: newSyncGroup(syncFolder), direct: newDirectBuffers()}
-	s.buffers.New = func() any { b := make([]byte, bufferSize); return &b }
-	for _, sub := range []string{s.tmp(), s.folder(blob.Files), s.folder(blob.Backup)} {
-		if err := os.MkdirAll(sub, 0o700); err != nil {
-			return nil, fmt.Errorf("opening the files: %w", full(err))
-		}
+	s := &Store{dir: dir, noSync: o.NoSync, small: o.Small, link: os.Link, direct: newDirectBuffers()}
+	if s.small == nil {
+		s.small = none{}
 	}
-	s.ordered = ordered(dir)
-	if err := s.probe(); err != nil {
+	s.buffers.New = func() any { b := make([]byte, bufferSize); return &b }
+	if err := s.prepare(); err != nil {
 		return nil, fmt.Errorf("opening the files: %w", full(err))
 	}
 	// The folder may be new itself. Not everyone may read the one around it.
-	_ = s.sync(filepath.Dir(dir))
-	return s, s.prepareJournal()
+	_ = s.syncFolder(filepath.Dir(dir))
+	return s, nil
 }
 
-// Close ends the use of the store. What was answered is safe without it.
-func (s *Store) Close() error {
-	var closed error
-	s.journal.once.Do(func() {}) // none is opened any more
-	if s.journal.j != nil {
-		closed = s.journal.j.close()
+// prepare makes the folders, and finds out now, not at the first upload, that
+// one is read-only.
+func (s *Store) prepare() error {
+	areas := []string{s.folder(blob.Files), s.folder(blob.Backup)}
+	for _, sub := range append(areas, s.tmp()) {
+		if err := os.MkdirAll(sub, 0o700); err != nil {
+			return err
+		}
 	}
-	return closed
-}
-
-// probe finds out now, not at the first upload, that the folder is read-only.
-func (s *Store) probe() error {
 	f, err := os.CreateTemp(s.tmp(), "probe-")
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
+	if err := errors.Join(f.Close(), os.Remove(f.Name()), s.replayJournal()); err != nil {
 		return err
 	}
-	return s.sync(s.dir)
+	for _, dir := range append(areas, s.dir) {
+		if err := s.syncFolder(dir); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *Store) tmp() string { return filepath.Join(s.dir, "tmp") }
@@ -115,21 +126,32 @@ func checkArea(area blob.Area) error {
 	return nil
 }
 
-// Open implements blob.Store. The reader is an *os.File.
+// Open implements blob.Store.
 func (s *Store) Open(ctx context.Context, area blob.Area, key string) (io.ReadSeekCloser, error) {
 	path, err := s.path(ctx, area, key)
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.Open(path)
+	content, err := s.small.Read(ctx, area, key)
+	if err == nil {
+		return inMemory{bytes.NewReader(content)}, nil
+	}
+	if errors.Is(err, blob.ErrNotFound) {
+		var f *os.File
+		if f, err = os.Open(path); err == nil {
+			return f, nil
+		}
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, blob.ErrNotFound
 	}
-	if err != nil {
-		return nil, fmt.Errorf("opening object %s: %w", key, err)
-	}
-	return f, nil
+	return nil, fmt.Errorf("opening object %s: %w", key, err)
 }
+
+// inMemory is a small object that was opened.
+type inMemory struct{ *bytes.Reader }
+
+func (inMemory) Close() error { return nil }
 
 // Delete implements blob.Store. It does not wait for durable storage: after a
 // loss of power the object may be there again.
@@ -138,7 +160,10 @@ func (s *Store) Delete(ctx context.Context, area blob.Area, key string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err = os.Remove(path); errors.Is(err, fs.ErrNotExist) {
+		err = s.small.Delete(ctx, area, key)
+	}
+	if err != nil {
 		return fmt.Errorf("deleting object %s: %w", key, err)
 	}
 	return nil
@@ -192,3 +217,16 @@ func full(err error) error {
 	}
 	return err
 }
+
+// none is in the place of a Small that there is not.
+type none struct{ Small }
+
+func (none) Read(context.Context, blob.Area, string) ([]byte, error) { return nil, blob.ErrNotFound }
+
+func (none) Copy(context.Context, blob.Area, string, blob.Area, string) error {
+	return blob.ErrNotFound
+}
+
+func (none) Delete(context.Context, blob.Area, string) error { return nil }
+
+func (none) List(context.Context, blob.Area, string, int) ([]blob.Object, error) { return nil, nil }

@@ -16,6 +16,7 @@ import (
 	"ferry/shared/blob"
 	"ferry/shared/blob/blobtest"
 	"ferry/shared/blob/disk"
+	"ferry/shared/table/sqlite"
 )
 
 func open(t testing.TB, dir string, o disk.Options) *disk.Store {
@@ -47,20 +48,60 @@ func names(t testing.TB, dir string) []string {
 	return all
 }
 
+// withTable is a store whose small objects are in a table beside it.
+func withTable(t testing.TB, dir string, noSync bool) (*disk.Store, *sqlite.Blobs) {
+	t.Helper()
+	db, err := sqlite.Open(filepath.Join(dir, "table.sqlite"), sqlite.Options{NoSync: noSync})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return open(t, dir, disk.Options{NoSync: noSync, Small: db.Blobs()}), db.Blobs()
+}
+
+func content(t testing.TB, s *disk.Store, area blob.Area, key string) string {
+	t.Helper()
+	r, err := s.Open(t.Context(), area, key)
+	if err != nil {
+		return err.Error()
+	}
+	defer r.Close()
+	b, err := io.ReadAll(r)
+	if err != nil {
+		t.Error(err)
+	}
+	return string(b)
+}
+
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	t.Run("a folder for each test, not synced", func(t *testing.T) {
 		t.Parallel()
 		blobtest.Run(t, func(t *testing.T) blob.Store { return open(t, t.TempDir(), disk.Options{NoSync: true}) })
 	})
-	for name, ordered := range map[string]bool{"on a file system that keeps the order": true, "on one that does not": false} {
-		t.Run("one folder for all tests, "+name, func(t *testing.T) {
-			t.Parallel()
-			s := open(t, t.TempDir(), disk.Options{})
-			s.SetOrdered(ordered)
+	t.Run("one folder for all tests", func(t *testing.T) {
+		t.Parallel()
+		s := open(t, t.TempDir(), disk.Options{})
+		blobtest.Run(t, func(*testing.T) blob.Store { return s })
+	})
+	t.Run("small objects in a table, for each test, not synced", func(t *testing.T) {
+		t.Parallel()
+		blobtest.Run(t, func(t *testing.T) blob.Store {
+			s, _ := withTable(t, t.TempDir(), true)
+			return s
+		})
+	})
+	t.Run("small objects in one table", func(t *testing.T) {
+		t.Parallel()
+		s, _ := withTable(t, t.TempDir(), false)
+		t.Run("suite", func(t *testing.T) {
 			blobtest.Run(t, func(*testing.T) blob.Store { return s })
 		})
-	}
+	})
 	t.Run("a file system without links", func(t *testing.T) {
 		t.Parallel()
 		s := open(t, t.TempDir(), disk.Options{NoSync: true})

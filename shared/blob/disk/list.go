@@ -15,8 +15,7 @@ import (
 	"ferry/shared/blob"
 )
 
-// List implements blob.Store. It reads the names of the owners, and of the
-// objects of one owner at a time.
+// List implements blob.Store.
 func (s *Store) List(ctx context.Context, area blob.Area, after string, limit int) ([]blob.Object, error) {
 	if err := checkArea(area); err != nil {
 		return nil, err
@@ -24,6 +23,21 @@ func (s *Store) List(ctx context.Context, area blob.Area, after string, limit in
 	if limit < 1 || limit > blob.MaxList {
 		return nil, fmt.Errorf("disk: limit %d is not from 1 to %d", limit, blob.MaxList)
 	}
+	files, err := s.listFiles(ctx, area, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	small, err := s.small.List(ctx, area, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("listing %s: %w", area, err)
+	}
+	all := append(files, small...)
+	slices.SortFunc(all, func(a, b blob.Object) int { return cmp.Compare(a.Key, b.Key) })
+	return all[:min(len(all), limit)], nil
+}
+
+// listFiles reads the names of the owners, and of the files of one owner at a time.
+func (s *Store) listFiles(ctx context.Context, area blob.Area, after string, limit int) ([]blob.Object, error) {
 	owners, err := readNames(s.folder(area))
 	if err != nil {
 		return nil, fmt.Errorf("listing %s: %w", area, err)

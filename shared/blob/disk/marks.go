@@ -54,13 +54,9 @@ func readMarks(dir string, after, limit int) (parts []blob.Part, err error) {
 
 // keepMarks makes the marks durable.
 func (s *Store) keepMarks(dir string) error {
-	if s.noSync {
-		return nil
-	}
 	f, err := os.OpenFile(filepath.Join(dir, "marks"), os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	return syncData(f)
+	return errors.Join(s.sync(f), f.Close())
 }

@@ -100,7 +100,7 @@ func (s *Store) makeSession(dir string, l blob.Layout) error {
 			return err
 		}
 	}
-	return errors.Join(s.sync(dir), s.sync(s.partsFolder()), s.sync(s.dir))
+	return errors.Join(s.syncFolder(dir), s.syncFolder(s.partsFolder()), s.syncFolder(s.dir))
 }
 
 // SignPart implements blob.Parts: it is not supported.
@@ -184,7 +184,7 @@ func (s *Store) placeData(dir, object string, l blob.Layout) error {
 	data := filepath.Join(dir, "data")
 	f, err := os.OpenFile(data, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return s.keepCopy(object)
+		return s.keep(object)
 	}
 	if err != nil {
 		return err
@@ -200,7 +200,7 @@ func (s *Store) placeData(dir, object string, l blob.Layout) error {
 	}
 	err = s.place(f, object)
 	if errors.Is(err, blob.ErrExists) && same(f, object) {
-		err = s.keepCopy(object)
+		err = s.keep(object)
 	}
 	if err != nil {
 		return err
@@ -209,6 +209,14 @@ func (s *Store) placeData(dir, object string, l blob.Layout) error {
 		return err
 	}
 	return nil
+}
+
+// keep makes the name of an object durable, whose bytes are.
+func (s *Store) keep(object string) error {
+	if _, err := os.Lstat(object); err != nil {
+		return err
+	}
+	return s.syncFolder(filepath.Dir(object))
 }
 
 // same reports whether an earlier try gave the file its name already.

@@ -109,10 +109,8 @@ func (w *partWriter) write(ctx context.Context, r io.Reader, sum *uint64) (blob.
 	if sum != nil && *sum != got {
 		return blob.Part{}, &blob.SumError{Got: got, Stated: *sum}
 	}
-	if !w.store.noSync {
-		if err := syncData(w.data.File); err != nil {
-			return blob.Part{}, err
-		}
+	if err := w.store.sync(w.data.File); err != nil {
+		return blob.Part{}, err
 	}
 	return partOf(w.number, size, got), w.mark(size, got)
 }
@@ -133,10 +131,10 @@ func (w *partWriter) begin() error {
 	if old == [markSize]byte{} {
 		return nil
 	}
-	if _, err := w.marks.WriteAt(make([]byte, markSize), markAt(w.number)); err != nil || w.store.noSync {
+	if _, err := w.marks.WriteAt(make([]byte, markSize), markAt(w.number)); err != nil {
 		return err
 	}
-	return syncData(w.marks)
+	return w.store.sync(w.marks)
 }
 
 func (w *partWriter) end() {

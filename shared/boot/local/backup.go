@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/minio/crc64nvme"
 	"golang.org/x/sync/errgroup"
 
 	"ferry/shared/blob"
@@ -81,7 +82,7 @@ func (d *Data) Backup(ctx context.Context, to string, p Progress) (Copied, error
 	}
 	c := &copying{from: d.Disk, live: d.Table, to: target, progress: p.withDefaults()}
 	err = c.run(ctx, d.dir, to)
-	return c.copied, errors.Join(err, target.Close())
+	return c.copied, err
 }
 
 // within reports whether a path is a folder or in it, symbolic links aside.
@@ -115,21 +116,24 @@ func openCopy(dir string) (*Data, error) {
 	if err := prepare(dir, true); err != nil {
 		return nil, err
 	}
-	store, err := disk.Open(dir, disk.Options{})
+	db, err := sqlite.Open(filepath.Join(dir, tableName), sqlite.Options{})
 	if err != nil {
 		return nil, err
 	}
-	db, err := sqlite.Open(filepath.Join(dir, tableName), sqlite.Options{})
+	store, err := disk.Open(dir, disk.Options{Small: db.Blobs()})
 	if err != nil {
-		return nil, errors.Join(err, store.Close())
+		return nil, errors.Join(err, db.Close())
 	}
 	return &Data{Table: db, Disk: store, dir: dir}, nil
 }
 
-// copying is one backup under way.
+// copying is one backup under way. Small files come along with the table.
 type copying struct {
-	from, to *disk.Store
-	live     table.Table // of what is copied, as it is now
+	from     *disk.Store
+	to       *disk.Store   // of the files that are none of the small ones
+	live     table.Table   // of what is copied, as it is now
+	small    *sqlite.Blobs // of the copy
+	earlier  *sqlite.Blobs // of an earlier backup; nil without one
 	progress Progress
 
 	mu     sync.Mutex
@@ -171,11 +175,58 @@ func (c *copying) copyTo(ctx context.Context, from, aside string) error {
 	if err != nil {
 		return err
 	}
-	err = c.copy(ctx, snapshot)
+	earlier, err := openEarlier(filepath.Join(filepath.Dir(aside), tableName))
+	if err != nil {
+		return errors.Join(err, snapshot.Close())
+	}
+	c.small = snapshot.Blobs()
+	if earlier != nil {
+		c.earlier = earlier.Blobs()
+		defer earlier.Close()
+	}
+	err = cmp.Or(c.copy(ctx, snapshot), c.countRemoved(ctx))
 	for _, key := range c.purged {
 		err = cmp.Or(err, snapshot.Write(ctx, table.Delete(key)))
 	}
 	return errors.Join(err, snapshot.Close())
+}
+
+// openEarlier opens the table of an earlier backup, which is about to be
+// replaced, to compare with it. One that is damaged counts as none.
+func openEarlier(path string) (*sqlite.DB, error) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	db, err := sqlite.Open(path, sqlite.Options{})
+	if errors.Is(err, sqlite.ErrDamaged) {
+		return nil, nil
+	}
+	return db, err
+}
+
+// countRemoved counts the small files of an earlier backup that are no more.
+func (c *copying) countRemoved(ctx context.Context) error {
+	if c.earlier == nil {
+		return nil
+	}
+	for _, area := range []blob.Area{blob.Files, blob.Backup} {
+		for after := ""; ; {
+			page, err := c.earlier.List(ctx, area, after, blob.MaxList)
+			if err != nil {
+				return fmt.Errorf("looking at the earlier backup: %w", err)
+			}
+			for _, o := range page {
+				after = o.Key
+				if _, err := c.small.Read(ctx, area, o.Key); errors.Is(err, blob.ErrNotFound) {
+					c.copied.Removed++
+				}
+			}
+			if len(page) < blob.MaxList {
+				break
+			}
+		}
+	}
+	return nil
 }
 
 // copy copies what is not there of the files that a table names.
@@ -227,6 +278,15 @@ func (c *copying) file(ctx context.Context, f files.File) error {
 		c.note(func() { c.copied.Files++ })
 		return nil
 	}
+	content, err := c.small.Read(ctx, f.Area, f.Blob)
+	if err == nil {
+		c.progress.Done(int64(len(content)))
+		c.count(f, blob.Written{Size: int64(len(content)), CRC64NVME: crc64nvme.Checksum(content)})
+		return nil
+	}
+	if !errors.Is(err, blob.ErrNotFound) {
+		return fmt.Errorf("copying %s: %w", name(f), err)
+	}
 	r, err := c.find(ctx, f)
 	switch {
 	case errors.Is(err, errPurged):
@@ -240,14 +300,27 @@ func (c *copying) file(ctx context.Context, f files.File) error {
 	}
 	defer r.Close()
 	written, err := c.to.Create(ctx, f.Area, f.Blob, &told{r, c.progress.Done}, -1)
-	if err != nil && !errors.Is(err, blob.ErrExists) {
+	if errors.Is(err, blob.ErrExists) {
+		c.note(func() { c.copied.Files++; c.copied.New++ })
+		return nil
+	}
+	if err != nil {
 		return fmt.Errorf("copying %s: %w", name(f), err)
 	}
-	if err == nil && (written.Size != f.Length || fmt.Sprintf("%016x", written.CRC64NVME) != f.CRC64) {
-		c.note(func() { c.copied.Damaged = append(c.copied.Damaged, name(f)) })
-	}
-	c.note(func() { c.copied.Files++; c.copied.New++; c.copied.Bytes += written.Size })
+	c.count(f, written)
 	return nil
+}
+
+// count compares the bytes of a file with its record.
+func (c *copying) count(f files.File, written blob.Written) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if written.Size != f.Length || fmt.Sprintf("%016x", written.CRC64NVME) != f.CRC64 {
+		c.copied.Damaged = append(c.copied.Damaged, name(f))
+	}
+	c.copied.Files++
+	c.copied.New++
+	c.copied.Bytes += written.Size
 }
 
 var errPurged = errors.New("the file was removed meanwhile")
@@ -294,6 +367,13 @@ func name(f files.File) string { return fmt.Sprintf("%s/%d %s", f.Owner, f.ID, f
 
 // there reports whether an earlier backup has the bytes, which never change.
 func (c *copying) there(ctx context.Context, f files.File) bool {
+	if c.earlier != nil {
+		content, err := c.earlier.Read(ctx, f.Area, f.Blob)
+		if err == nil {
+			_, err = c.small.Read(ctx, f.Area, f.Blob)
+			return err == nil && int64(len(content)) == f.Length
+		}
+	}
 	r, err := c.to.Open(ctx, f.Area, f.Blob)
 	if err != nil {
 		return false

@@ -1,5 +1,5 @@
 // Package local opens the ports on one machine: a table in a SQLite file,
-// files in folders, the link key in a file that only its owner can read, and
+// files in folders, small ones in the SQLite file, the link key in a file that only its owner can read, and
 // an inbox in place of mail and text messages.
 package local
 
@@ -85,17 +85,17 @@ func Open(dir string, settings endpoint.Settings, o Options) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := disk.Open(dir, disk.Options{NoSync: o.NoSync})
+	db, err := sqlite.Open(tablePath, sqlite.Options{NoSync: o.NoSync})
 	if err != nil {
 		return nil, err
 	}
-	db, err := sqlite.Open(tablePath, sqlite.Options{NoSync: o.NoSync})
+	store, err := disk.Open(dir, disk.Options{NoSync: o.NoSync, Small: db.Blobs()})
 	if err != nil {
-		return nil, errors.Join(err, store.Close())
+		return nil, errors.Join(err, db.Close())
 	}
 	key, made, err := linkKey(keyPath, rand.Reader)
 	if err != nil {
-		return nil, errors.Join(err, db.Close(), store.Close())
+		return nil, errors.Join(err, db.Close())
 	}
 	if made {
 		o.Log.Warn("the link key was missing beside existing data and is a new one now: all links that were sent before are dead; "+
@@ -113,7 +113,7 @@ func Open(dir string, settings endpoint.Settings, o Options) (*Data, error) {
 }
 
 // Close ends the use of the data. What was answered is safe without it.
-func (d *Data) Close() error { return errors.Join(d.Table.Close(), d.Disk.Close()) }
+func (d *Data) Close() error { return d.Table.Close() }
 
 // prepare makes the folder and, in one without a table, the link key: first the
 // key, so that a table without one tells that it was lost.

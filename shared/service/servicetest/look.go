@@ -61,30 +61,24 @@ func (s *Server) store() blob.Store {
 	return s.Data.Disk
 }
 
-// Files returns the paths, below Dir, of all files of users, halves included.
+// Files returns all files of users by their areas and keys, and the paths, below
+// Dir, of halves.
 func (s *Server) Files() []string {
 	s.Helper()
 	var all []string
-	if s.InStack() {
-		for _, area := range []blob.Area{blob.Files, blob.Backup} {
-			for _, key := range s.Objects(area) {
-				all = append(all, string(area)+"/"+key)
-			}
+	for _, area := range []blob.Area{blob.Files, blob.Backup} {
+		for _, key := range s.Objects(area) {
+			all = append(all, string(area)+"/"+key)
 		}
+	}
+	if s.InStack() {
 		return all
 	}
-	for _, sub := range []string{"files", "backup", "tmp"} {
-		err := filepath.WalkDir(filepath.Join(s.Dir, sub), func(path string, d fs.DirEntry, err error) error {
-			if err == nil && !d.IsDir() {
-				all = append(all, strings.TrimPrefix(path, s.Dir+"/"))
-			}
-			return err
-		})
-		if err != nil {
-			s.Fatalf("looking for files: %v", err)
-		}
+	halves, err := filepath.Glob(filepath.Join(s.Dir, "tmp", "*"))
+	if err != nil {
+		s.Fatalf("looking for files: %v", err)
 	}
-	return all
+	return append(all, halves...)
 }
 
 // Sessions returns the names of the sessions whose parts are kept.

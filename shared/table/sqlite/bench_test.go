@@ -11,8 +11,8 @@ import (
 	"ferry/shared/table/sqlite"
 )
 
-// record has about 400 bytes.
-func record(i int) number { return number{N: int64(i), Text: strings.Repeat("x", 380)} }
+// sample has about 400 bytes.
+func sample(i int) number { return number{N: int64(i), Text: strings.Repeat("x", 380)} }
 
 func filled(b *testing.B) *sqlite.DB {
 	b.Helper()
@@ -21,7 +21,7 @@ func filled(b *testing.B) *sqlite.DB {
 		var ops []table.Op
 		for i := start; i < start+table.MaxOps; i++ {
 			key := table.Key{PK: fmt.Sprint("user", i/1000), SK: fmt.Sprintf("file%08d", i)}
-			ops = append(ops, table.Put(key, record(i)))
+			ops = append(ops, table.Put(key, sample(i)))
 		}
 		if err := db.Write(b.Context(), ops...); err != nil {
 			b.Fatal(err)
@@ -83,7 +83,7 @@ func BenchmarkPut(b *testing.B) {
 				var n atomic.Int64
 				together(b, writers, func() {
 					i := int(n.Add(1))
-					if err := db.Write(b.Context(), table.Put(numberKey(0, i), record(i)).If(table.NotExists())); err != nil {
+					if err := db.Write(b.Context(), table.Put(numberKey(0, i), sample(i)).If(table.NotExists())); err != nil {
 						b.Error(err)
 					}
 				})

@@ -2,12 +2,10 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 )
 
 // CopyFile writes what a database holds at one moment to a new file, durably.
@@ -19,7 +17,7 @@ func CopyFile(ctx context.Context, from, to string) error {
 	}
 	err := copyFile(ctx, from, to)
 	if err == nil {
-		err = examine(ctx, to)
+		err = examine(to)
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("copying the table in %s: %w", from, translate(err)), os.RemoveAll(to))
@@ -28,18 +26,18 @@ func CopyFile(ctx context.Context, from, to string) error {
 }
 
 func copyFile(ctx context.Context, from, to string) (err error) {
-	db, err := sql.Open("sqlite", dataSource(from, 10*time.Second, "mode=ro"))
+	conn, err := connect(from, defaultBusy, "mode=ro")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
+	defer func() { err = errors.Join(err, conn.Close()) }()
 	// VACUUM INTO takes an empty file, and makes one of its own that others may read.
 	f, err := os.OpenFile(to, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if _, err := db.ExecContext(ctx, `VACUUM INTO ?`, to); err != nil {
+	if err := conn.run(ctx, `VACUUM INTO ?`, to); err != nil {
 		return err
 	}
 	return errors.Join(f.Sync(), syncFolder(filepath.Dir(to)))
@@ -47,27 +45,24 @@ func copyFile(ctx context.Context, from, to string) (err error) {
 
 // examine looks for damage, much of which is copied unseen: SQLite keeps no
 // checksums, and of a long item looks at the beginning alone.
-func examine(ctx context.Context, path string) (err error) {
-	db, err := sql.Open("sqlite", dataSource(path, 10*time.Second, "mode=ro"))
+func examine(path string) (err error) {
+	conn, err := connect(path, defaultBusy, "mode=ro")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	var found string
-	if err := db.QueryRowContext(ctx, `PRAGMA integrity_check(1)`).Scan(&found); err != nil {
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	row, err := conn.ask(`PRAGMA integrity_check(1)`)
+	if err == nil && row[0] != "ok" {
+		err = fmt.Errorf("%w: %v", ErrDamaged, row[0])
+	}
+	if err != nil {
 		return err
 	}
-	if found != "ok" {
-		return fmt.Errorf("%w: %s", ErrDamaged, found)
+	row, err = conn.ask(`SELECT count(*) FROM items WHERE NOT json_valid(CAST(doc AS TEXT))`)
+	if err == nil && row[0] != int64(0) {
+		err = fmt.Errorf("%w: %v items are no JSON", ErrDamaged, row[0])
 	}
-	var damaged int
-	if err := db.QueryRowContext(ctx, `SELECT count(*) FROM items WHERE NOT json_valid(CAST(doc AS TEXT))`).Scan(&damaged); err != nil {
-		return err
-	}
-	if damaged > 0 {
-		return fmt.Errorf("%w: %d items are no JSON", ErrDamaged, damaged)
-	}
-	return nil
+	return err
 }
 
 func syncFolder(path string) error {

@@ -19,17 +19,19 @@ const (
 // that a count of what happens often costs a write now and then. It is safe
 // for concurrent use.
 type delayed struct {
-	write func(context.Context, table.Op) error
+	db    *DB
+	ended context.Context // of holding back
+	end   func()
 
-	mu    sync.Mutex
-	ops   map[table.Key]table.Op
-	timer *time.Timer // runs while ops has something
-	ended bool
-	wg    sync.WaitGroup // flushes under way
+	mu  sync.Mutex
+	ops map[table.Key]table.Op // nil while none is held back
+	wg  sync.WaitGroup         // of flushes
 }
 
-func newDelayed(write func(context.Context, table.Op) error) *delayed {
-	return &delayed{write: write, ops: map[table.Key]table.Op{}}
+func newDelayed(db *DB) *delayed {
+	d := &delayed{db: db}
+	d.ended, d.end = context.WithCancel(context.Background())
+	return d
 }
 
 // add takes an update, or does it where it cannot be held back.
@@ -37,69 +39,76 @@ func (d *delayed) add(ctx context.Context, op table.Op) error {
 	if err := errors.Join(table.CheckOps(op), ctx.Err()); err != nil {
 		return err
 	}
-	d.mu.Lock()
-	old, ok := d.ops[op.Key]
-	if merged, fits := merge(old, op, ok); fits && !d.ended && (ok || len(d.ops) < maxDelayed) {
-		defer d.mu.Unlock()
-		if d.ops[op.Key] = merged; d.timer == nil {
-			d.wg.Add(1)
-			d.timer = time.AfterFunc(delay, d.flush)
-		}
+	if d.hold(op) {
 		return nil
 	}
-	d.mu.Unlock()
-	return d.write(ctx, op)
+	_, err := d.db.write(ctx, []table.Op{op}, nil)
+	return err
 }
 
-// merge joins two updates of an item if they have the same form.
-func merge(old, op table.Op, ok bool) (table.Op, bool) {
-	if !ok {
-		return op, true
+func (d *delayed) hold(op table.Op) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ended.Err() != nil {
+		return false
 	}
+	old, ok := d.ops[op.Key]
+	if ok && !merge(old, &op) || !ok && len(d.ops) >= maxDelayed {
+		return false
+	}
+	if d.ops == nil {
+		d.ops = map[table.Key]table.Op{}
+		d.wg.Go(d.flush)
+	}
+	d.ops[op.Key] = op
+	return true
+}
+
+// merge adds to an update an earlier one of the item, if both have the same form.
+func merge(old table.Op, op *table.Op) bool {
 	if !slices.Equal(old.Conds, op.Conds) || len(old.Changes) != len(op.Changes) {
-		return op, false
+		return false
 	}
 	changes := slices.Clone(op.Changes)
-	for i, c := range changes {
-		was := old.Changes[i]
+	for i, was := range old.Changes {
+		c := &changes[i]
 		if was.Attr != c.Attr || was.Add != c.Add {
-			return op, false
+			return false
 		}
 		if c.Add {
-			changes[i].Value = was.Value.(int64) + c.Value.(int64)
+			c.Value = was.Value.(int64) + c.Value.(int64)
 		}
 	}
 	op.Changes = changes
-	return op, true
+	return true
 }
 
-// flush does what was held back. Its errors concern nobody any more.
+// flush does in a while what is held back then. Its errors concern nobody any more.
 func (d *delayed) flush() {
-	defer d.wg.Done()
+	select {
+	case <-time.After(delay):
+	case <-d.ended.Done():
+	}
 	d.mu.Lock()
 	ops := d.ops
-	d.ops, d.timer = map[table.Key]table.Op{}, nil
+	d.ops = nil
 	d.mu.Unlock()
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, maxBatch) // so many share a commit
+	var sent []*request
 	for _, op := range ops {
-		slots <- struct{}{}
-		wg.Go(func() {
-			_ = d.write(context.Background(), op)
-			<-slots
-		})
+		r, err := newWrite(context.Background(), []table.Op{op})
+		if err == nil && d.db.writer.enqueue(r) == nil {
+			sent = append(sent, r)
+		}
 	}
-	wg.Wait()
+	for _, r := range sent {
+		<-r.done
+	}
 }
 
 // stop does what is held back; what comes later is done at once.
 func (d *delayed) stop() {
 	d.mu.Lock()
-	d.ended = true
-	due := d.timer != nil && d.timer.Stop()
+	d.end()
 	d.mu.Unlock()
-	if due {
-		d.flush()
-	}
 	d.wg.Wait()
 }

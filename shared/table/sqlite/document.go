@@ -16,7 +16,7 @@ type document map[string]json.RawMessage
 
 // holds reports whether all conditions hold for an item as it is stored: doc
 // is nil if it is missing.
-func holds(conds []condition, doc []byte) (bool, error) {
+func holds(conds []table.Cond, doc []byte) (bool, error) {
 	var attrs document
 	for _, c := range conds {
 		switch c.Test {
@@ -32,7 +32,7 @@ func holds(conds []condition, doc []byte) (bool, error) {
 			}
 		}
 		value, ok := attrs[c.Attr]
-		if c.Test == table.TestEqual && !(ok && equal(value, c.want)) {
+		if c.Test == table.TestEqual && !(ok && equal(value, c.Value.(json.RawMessage))) {
 			return false, nil
 		}
 		if c.Test == table.TestAtMost && !atMost(value, ok, c.Value.(int64)) {
@@ -64,7 +64,7 @@ func atMost(value json.RawMessage, there bool, bound int64) bool {
 }
 
 // change applies changes to an item as it is stored and returns what it becomes.
-func change(changes []attribute, doc []byte) ([]byte, error) {
+func change(changes []table.Change, doc []byte) ([]byte, error) {
 	attrs := document{}
 	if doc != nil {
 		if err := json.Unmarshal(doc, &attrs); err != nil {
@@ -73,7 +73,7 @@ func change(changes []attribute, doc []byte) ([]byte, error) {
 	}
 	for _, c := range changes {
 		if !c.Add {
-			attrs[c.Attr] = c.set
+			attrs[c.Attr] = c.Value.(json.RawMessage)
 			continue
 		}
 		sum, err := add(attrs[c.Attr], c.Value.(int64))

@@ -1,14 +1,20 @@
 package sqlite
 
 import (
+	"context"
 	"fmt"
 	"testing"
 )
 
+// LeaveLog has others fold the log into the file.
+func (db *DB) LeaveLog() error {
+	return db.writer.conn.run(context.Background(), "PRAGMA wal_autocheckpoint = 0")
+}
+
 // LimitPages makes the file as good as full beyond n pages.
 func (db *DB) LimitPages(t *testing.T, n int) {
 	t.Helper()
-	if _, err := db.writer.conn.ExecContext(t.Context(), fmt.Sprintf("PRAGMA max_page_count = %d", n)); err != nil {
+	if err := db.writer.conn.run(t.Context(), fmt.Sprintf("PRAGMA max_page_count = %d", n)); err != nil {
 		t.Fatal(err)
 	}
 }

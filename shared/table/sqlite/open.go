@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,20 +10,22 @@ import (
 	"path/filepath"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver named "sqlite"
-
 	"ferry/shared/table"
 )
 
 // layout is the version of the file's layout, kept in its user_version.
-const layout = 1
+const layout = 2
 
 // applicationID marks the file as one of this program ("Fery" in ASCII).
 const applicationID = 0x46657279
 
-// A text sorts by its bytes, as the port asks. Expired items are found by an
-// index that holds only items with an expiry.
-const schema = `
+// schema makes the layout of an empty file, and upgrade that of a file of
+// layout 1, which has no small objects. A text sorts by its bytes, as the port
+// asks. Expired items are found by an index that holds only items with an expiry.
+// Blobs have rowids: in a tree of long rows each comparison of keys would read
+// all of a row.
+const (
+	schema = `
 CREATE TABLE items (
 	pk  TEXT NOT NULL,
 	sk  TEXT NOT NULL,
@@ -34,8 +35,18 @@ CREATE TABLE items (
 ) WITHOUT ROWID;
 CREATE INDEX items_ttl ON items (ttl) WHERE ttl IS NOT NULL;
 PRAGMA application_id = 0x46657279;
-PRAGMA user_version = 1;
+` + upgrade
+	upgrade = `
+CREATE TABLE blobs (
+	area     TEXT NOT NULL,
+	key      TEXT NOT NULL,
+	modified INTEGER NOT NULL,
+	content  BLOB NOT NULL,
+	UNIQUE (area, key)
+);
+PRAGMA user_version = 2;
 `
+)
 
 // makeFile makes the file and its directory if they are missing, so that they
 // are private from the first moment. It does not open a file that exists: to
@@ -75,34 +86,33 @@ func dataSource(path string, busy time.Duration, params string) string {
 }
 
 // prepareFile brings the file into the state that all connections rely on.
-func prepareFile(ctx context.Context, conn *sql.Conn, busy time.Duration) error {
-	if err := checkLayout(ctx, conn); err != nil {
+func prepareFile(conn *connection, busy time.Duration) error {
+	if err := checkLayout(conn); err != nil {
 		return err
 	}
-	if err := useWAL(ctx, conn, busy); err != nil {
+	if err := useWAL(conn, busy); err != nil {
 		return fmt.Errorf("switching to a write-ahead log: %w", err)
 	}
-	if err := makeSchema(ctx, conn); err != nil {
+	if err := makeSchema(conn); err != nil {
 		return fmt.Errorf("making the layout: %w", err)
 	}
-	var one int
-	err := conn.QueryRowContext(ctx, `SELECT 1 FROM items LIMIT 1`).Scan(&one)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+	if _, err := conn.ask(`SELECT 1 FROM items LIMIT 1`); err != nil {
 		return fmt.Errorf("reading the first item: %w", err)
 	}
 	return nil
 }
 
 // checkLayout refuses files of other programs before anything in them is changed.
-func checkLayout(ctx context.Context, conn *sql.Conn) error {
-	var version, application, tables int
-	err := conn.QueryRowContext(ctx, `SELECT
+func checkLayout(conn *connection) error {
+	row, err := conn.ask(`SELECT
 		(SELECT user_version FROM pragma_user_version),
 		(SELECT application_id FROM pragma_application_id),
-		(SELECT count(*) FROM sqlite_master)`).Scan(&version, &application, &tables)
-	switch {
-	case err != nil:
+		(SELECT count(*) FROM sqlite_master)`)
+	if err != nil {
 		return fmt.Errorf("reading the layout: %w", err)
+	}
+	version, application, tables := row[0].(int64), row[1].(int64), row[2].(int64)
+	switch {
 	case application == applicationID && version > layout:
 		return ErrNewer
 	case application != applicationID && (tables > 0 || version != 0 || application != 0):
@@ -113,10 +123,10 @@ func checkLayout(ctx context.Context, conn *sql.Conn) error {
 
 // useWAL repeats the switch while another process is making it too: SQLite
 // does not wait by itself there.
-func useWAL(ctx context.Context, conn *sql.Conn, busy time.Duration) error {
+func useWAL(conn *connection, busy time.Duration) error {
 	deadline := time.Now().Add(busy)
 	for {
-		_, err := conn.ExecContext(ctx, `PRAGMA journal_mode = WAL`)
+		err := conn.run(context.Background(), `PRAGMA journal_mode = WAL`)
 		if err == nil || !errors.Is(translate(err), table.ErrBusy) || time.Now().After(deadline) {
 			return err
 		}
@@ -125,20 +135,21 @@ func useWAL(ctx context.Context, conn *sql.Conn, busy time.Duration) error {
 }
 
 // makeSchema lets one process make the layout, and the others find it made.
-func makeSchema(ctx context.Context, conn *sql.Conn) (err error) {
-	if _, err := conn.ExecContext(ctx, `BEGIN IMMEDIATE`); err != nil {
+func makeSchema(conn *connection) error {
+	ctx := context.Background()
+	if err := conn.run(ctx, `BEGIN IMMEDIATE`); err != nil {
 		return err
 	}
-	var version int
-	if err = conn.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&version); err == nil && version == 0 {
-		_, err = conn.ExecContext(ctx, schema)
+	row, err := conn.ask(`SELECT user_version FROM pragma_user_version`)
+	if err == nil && row[0] == int64(0) {
+		err = conn.run(ctx, schema)
+	} else if err == nil && row[0] == int64(1) {
+		err = conn.run(ctx, upgrade)
 	}
 	if err != nil {
-		_, undo := conn.ExecContext(ctx, `ROLLBACK`)
-		return errors.Join(err, undo)
+		return errors.Join(err, conn.run(ctx, `ROLLBACK`))
 	}
-	_, err = conn.ExecContext(ctx, `COMMIT`)
-	return err
+	return conn.run(ctx, `COMMIT`)
 }
 
 // explain says in one sentence why a file could not be opened. What the

@@ -58,7 +58,7 @@ func TestFilesThatCannotBeUsedAreExplained(t *testing.T) {
 		"text":                        {write([]byte(strings.Repeat("not a database, but long enough\n", 200))), "", sqlite.ErrDamaged},
 		"the table of other programs": {statement("CREATE TABLE cars (name TEXT)"), "", sqlite.ErrDamaged},
 		"another layout's version":    {statement("PRAGMA user_version = 7"), "", sqlite.ErrDamaged},
-		"a newer layout":              {statement("PRAGMA application_id = 1181053561; PRAGMA user_version = 2"), "", sqlite.ErrNewer},
+		"a newer layout":              {statement("PRAGMA application_id = 1181053561; PRAGMA user_version = 3"), "", sqlite.ErrNewer},
 		"a folder":                    {func(t *testing.T, path string) { mkdir(t, path) }, "", syscall.EISDIR},
 		"below a file":                {write(nil), "table.db", syscall.ENOTDIR},
 		"a dangling link":             {func(t *testing.T, path string) { symlink(t, path) }, "", fs.ErrNotExist},

@@ -16,7 +16,8 @@ import (
 )
 
 // roleEnv makes the test binary act as another process: "forever PATH" writes
-// items until it is killed, "count PATH N" adds 1 to a counter N times.
+// items until it is killed, "store PATH" records with their bytes, "beside PATH"
+// items that are no records, and "count PATH N" adds 1 to a counter N times.
 const roleEnv = "FERRY_TEST_SQLITE_ROLE"
 
 func TestMain(m *testing.M) {
@@ -50,8 +51,13 @@ func act(role string) error {
 		return err
 	}
 	defer db.Close()
-	if kind == "count" {
+	switch kind {
+	case "count":
 		return count(db, times)
+	case "store":
+		return store(context.Background(), db, func(key string) { fmt.Println(key) })
+	case "beside":
+		return beside(context.Background(), db)
 	}
 	return forever(db)
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"ferry/shared/table"
 )
@@ -17,31 +18,47 @@ const scanPage = 256
 
 // Get implements table.Table.
 func (db *DB) Get(ctx context.Context, key table.Key, into any) error {
-	if err := table.CheckKeys(key); err != nil {
-		return err
-	}
-	doc, err := db.doc(ctx, key)
+	items, err := db.GetMany(ctx, key)
 	if err != nil {
 		return err
 	}
-	if doc == nil {
-		return table.ErrNotFound
-	}
-	return decode(key, doc, into)
+	return items[0].Decode(into)
 }
 
-// doc returns nil if the item is missing.
-func (db *DB) doc(ctx context.Context, key table.Key) (doc []byte, err error) {
-	err = db.readers.use(ctx, func(r *reader) error {
-		return r.get.each(func(row []driver.Value) bool {
-			doc = bytesOf(row[0])
-			return false
-		}, key.PK, key.SK)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("reading item %q: %w", key, translate(err))
+// GetMany implements table.Table.
+func (db *DB) GetMany(ctx context.Context, keys ...table.Key) ([]table.Item, error) {
+	if err := table.CheckKeys(keys...); err != nil {
+		return nil, err
 	}
-	return doc, nil
+	items := make([]table.Item, 0, len(keys))
+	err := db.readers.use(ctx, func(r *reader) error {
+		for pair := range slices.Chunk(keys, 2) {
+			docs, err := r.docs(pair)
+			if err != nil {
+				return fmt.Errorf("reading items %q: %w", pair, translate(err))
+			}
+			for i, key := range pair {
+				items = append(items, item(key, bytesOf(docs[i])))
+			}
+		}
+		return nil
+	})
+	return items, err
+}
+
+// docs reads an item or two; a missing one is NULL. Two, which is what checking
+// a bearer takes, are one statement: to lock and unlock the file costs as much
+// as to read.
+func (r *reader) docs(keys []table.Key) (docs []driver.Value, err error) {
+	s, args := r.get, []driver.Value{keys[0].PK, keys[0].SK}
+	if len(keys) == 2 {
+		s, args = r.getTwo, append(args, keys[1].PK, keys[1].SK)
+	}
+	err = s.each(func(row []driver.Value) bool {
+		docs = row
+		return false
+	}, args...)
+	return docs, err
 }
 
 // decode leaves a value that decodes itself to do so: what was stored as JSON
@@ -63,46 +80,6 @@ func item(key table.Key, doc []byte) table.Item {
 		return table.NewItem(key, nil, nil)
 	}
 	return table.NewItem(key, doc, func(into any) error { return decode(key, doc, into) })
-}
-
-// GetMany implements table.Table. Two keys, which is what checking a bearer
-// takes, are one statement: to lock and unlock the file costs as much as to read.
-func (db *DB) GetMany(ctx context.Context, keys ...table.Key) ([]table.Item, error) {
-	if err := table.CheckKeys(keys...); err != nil {
-		return nil, err
-	}
-	items := make([]table.Item, 0, len(keys))
-	for len(keys)-len(items) >= 2 {
-		a, b := keys[len(items)], keys[len(items)+1]
-		docs, err := db.pair(ctx, a, b)
-		if err != nil {
-			return nil, err
-		}
-		items = append(items, item(a, docs[0]), item(b, docs[1]))
-	}
-	if len(items) < len(keys) {
-		key := keys[len(items)]
-		doc, err := db.doc(ctx, key)
-		if err != nil {
-			return nil, err
-		}
-		items = append(items, item(key, doc))
-	}
-	return items, nil
-}
-
-// pair reads two items; a missing one is nil.
-func (db *DB) pair(ctx context.Context, a, b table.Key) (docs [2][]byte, err error) {
-	err = db.readers.use(ctx, func(r *reader) error {
-		return r.getTwo.each(func(row []driver.Value) bool {
-			docs[0], docs[1] = bytesOf(row[0]), bytesOf(row[1])
-			return false
-		}, a.PK, a.SK, b.PK, b.SK)
-	})
-	if err != nil {
-		return docs, fmt.Errorf("reading items %q and %q: %w", a, b, translate(err))
-	}
-	return docs, nil
 }
 
 // Query implements table.Table.

@@ -5,16 +5,15 @@
 // commit serves them together. Another syncs the log, so that the next group is
 // committed meanwhile; a write is answered when a sync that began after its
 // commit is done. Other readers may see it a moment before.
+//
+// The file also holds small objects of a blob.Store: see Blobs.
 package sqlite
 
 import (
-	"context"
 	"errors"
 	"runtime"
 	"sync"
 	"time"
-
-	"ferry/shared/table"
 )
 
 var (
@@ -66,10 +65,7 @@ func Open(path string, o Options) (*DB, error) {
 	}
 	go w.run()
 	db := &DB{writer: w}
-	db.delayed = newDelayed(func(ctx context.Context, op table.Op) error {
-		_, err := db.write(ctx, []table.Op{op}, nil)
-		return err
-	})
+	db.delayed = newDelayed(db)
 	if db.readers, err = openReaders(path, o.Busy, maxReaders()); err != nil {
 		return nil, explain(path, errors.Join(err, db.Close()))
 	}

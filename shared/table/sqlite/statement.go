@@ -11,27 +11,92 @@ import (
 	"modernc.org/sqlite"
 )
 
-// statement is a prepared query, spoken to without database/sql between: for
-// reads as short as these that would be a third of the work. It is for one
-// goroutine at a time.
+// connection is spoken to without database/sql between: for statements as
+// short as these that would be a third of the work. It is for one goroutine at
+// a time.
+type connection struct {
+	driver.Conn
+	prepared []statement
+}
+
+func connect(path string, busy time.Duration, params string) (*connection, error) {
+	conn, err := new(sqlite.Driver).Open(dataSource(path, busy, params))
+	if err != nil {
+		return nil, err
+	}
+	return &connection{Conn: conn}, nil
+}
+
+// prepare adds statements that are closed with the connection.
+func (c *connection) prepare(queries map[string]*statement) error {
+	for query, into := range queries {
+		s, err := c.Conn.Prepare(query)
+		if err != nil {
+			return fmt.Errorf("preparing %q: %w", query, err)
+		}
+		*into = statement{s}
+		c.prepared = append(c.prepared, *into)
+	}
+	return nil
+}
+
+// Close closes the statements too: SQLite keeps a connection half open, and
+// its log beside the file, while it has some.
+func (c *connection) Close() error {
+	var errs []error
+	for _, s := range c.prepared {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(append(errs, c.Conn.Close())...)
+}
+
+// run does something once. Only here may there be several statements in one.
+func (c *connection) run(ctx context.Context, query string, args ...driver.Value) error {
+	s, err := c.Conn.Prepare(query)
+	if err != nil {
+		return err
+	}
+	_, err = s.(driver.StmtExecContext).ExecContext(ctx, named(args))
+	return errors.Join(err, s.Close())
+}
+
+// ask returns the columns of the only row of a query.
+func (c *connection) ask(query string) (row []driver.Value, err error) {
+	s, err := c.Conn.Prepare(query)
+	if err != nil {
+		return nil, err
+	}
+	err = statement{s}.each(func(columns []driver.Value) bool {
+		row = columns
+		return false
+	})
+	return row, errors.Join(err, s.Close())
+}
+
+// statement is a prepared one.
 type statement struct{ driver.Stmt }
 
-func prepare(conn driver.Conn, query string) (statement, error) {
-	s, err := conn.Prepare(query)
-	if err != nil {
-		return statement{}, fmt.Errorf("preparing %q: %w", query, err)
+func named(args []driver.Value) []driver.NamedValue {
+	all := make([]driver.NamedValue, len(args))
+	for i, a := range args {
+		all[i] = driver.NamedValue{Ordinal: i + 1, Value: a}
 	}
-	return statement{s}, nil
+	return all
+}
+
+// exec returns how many rows the statement has changed.
+func (s statement) exec(args ...driver.Value) (int64, error) {
+	result, err := s.Stmt.(driver.StmtExecContext).ExecContext(context.Background(), named(args))
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
 }
 
 // each calls yield with the columns of each row: strings, int64s, and bytes
 // that are the caller's to keep. yield returns false to end.
 func (s statement) each(yield func([]driver.Value) bool, args ...driver.Value) (err error) {
-	named := make([]driver.NamedValue, len(args))
-	for i, a := range args {
-		named[i] = driver.NamedValue{Ordinal: i + 1, Value: a}
-	}
-	rows, err := s.Stmt.(driver.StmtQueryContext).QueryContext(context.Background(), named)
+	rows, err := s.Stmt.(driver.StmtQueryContext).QueryContext(context.Background(), named(args))
 	if err != nil {
 		return err
 	}
@@ -57,44 +122,35 @@ func bytesOf(v driver.Value) []byte {
 
 // reader is a connection that reads.
 type reader struct {
-	conn                             driver.Conn
+	*connection
 	get, getTwo, forward, back, scan statement
+	content, objects                 statement
 }
 
 const (
-	getQuery     = `SELECT doc FROM items WHERE pk = ? AND sk = ?`
-	getTwoQuery  = `SELECT (SELECT doc FROM items WHERE pk = ? AND sk = ?), (SELECT doc FROM items WHERE pk = ? AND sk = ?)`
 	forwardQuery = `SELECT sk, doc FROM items WHERE pk = ? AND sk > ? ORDER BY sk LIMIT ?`
 	backQuery    = `SELECT sk, doc FROM items WHERE pk = ? AND sk < ? ORDER BY sk DESC LIMIT ?`
-	scanQuery    = `SELECT sk, doc, pk FROM items WHERE (pk, sk) > (?, ?) ORDER BY pk, sk LIMIT ?`
 )
 
-func openReader(path string, busy time.Duration) (_ *reader, err error) {
-	conn, err := new(sqlite.Driver).Open(dataSource(path, busy, "mode=ro&_pragma=cache_size(-1024)"))
+func openReader(path string, busy time.Duration) (*reader, error) {
+	conn, err := connect(path, busy, "mode=ro&_pragma=cache_size(-1024)")
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{conn: conn}
-	for query, s := range map[string]*statement{
-		getQuery: &r.get, getTwoQuery: &r.getTwo, forwardQuery: &r.forward, backQuery: &r.back, scanQuery: &r.scan,
-	} {
-		if *s, err = prepare(conn, query); err != nil {
-			return nil, errors.Join(err, r.close())
-		}
+	r := &reader{connection: conn}
+	err = conn.prepare(map[string]*statement{
+		`SELECT (SELECT doc FROM items WHERE pk = ? AND sk = ?)`:                                                  &r.get,
+		`SELECT (SELECT doc FROM items WHERE pk = ? AND sk = ?), (SELECT doc FROM items WHERE pk = ? AND sk = ?)`: &r.getTwo,
+		`SELECT sk, doc, pk FROM items WHERE (pk, sk) > (?, ?) ORDER BY pk, sk LIMIT ?`:                           &r.scan,
+		forwardQuery: &r.forward,
+		backQuery:    &r.back,
+		`SELECT content FROM blobs WHERE area = ? AND key = ?`:                                             &r.content,
+		`SELECT key, length(content), modified FROM blobs WHERE area = ? AND key > ? ORDER BY key LIMIT ?`: &r.objects,
+	})
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil
-}
-
-// close closes the statements too: SQLite keeps a connection half open, and
-// its log beside the file, while it has some.
-func (r *reader) close() error {
-	var errs []error
-	for _, s := range []statement{r.get, r.getTwo, r.forward, r.back, r.scan} {
-		if s.Stmt != nil {
-			errs = append(errs, s.Close())
-		}
-	}
-	return errors.Join(append(errs, r.conn.Close())...)
 }
 
 // readers is a pool of them.
@@ -138,7 +194,7 @@ func (p *readers) use(ctx context.Context, f func(*reader) error) error {
 func (p *readers) close() error {
 	var errs []error
 	for range p.n {
-		errs = append(errs, (<-p.idle).close())
+		errs = append(errs, (<-p.idle).Close())
 	}
 	close(p.idle)
 	return errors.Join(errs...)

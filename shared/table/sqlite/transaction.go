@@ -1,10 +1,7 @@
 package sqlite
 
 import (
-	"context"
-	"database/sql"
 	"database/sql/driver"
-	"errors"
 	"fmt"
 	"time"
 
@@ -13,9 +10,10 @@ import (
 
 // transaction is the writer's connection between begin and commit.
 type transaction struct {
-	beginStmt, commitStmt, rollbackStmt *sql.Stmt
-	read, put, remove, expire           *sql.Stmt
+	beginStmt, commitStmt, rollbackStmt statement
+	read, put, remove, expire           statement
 	forward, back                       statement
+	create, copy, drop                  statement // of small objects
 
 	// updated holds what updates made of items until the commit: many
 	// requests of a group may count in the same item.
@@ -27,9 +25,9 @@ type statementError struct{ error }
 
 func (e *statementError) Unwrap() error { return e.error }
 
-func newTransaction(ctx context.Context, conn *sql.Conn) (*transaction, error) {
+func newTransaction(conn *connection) (*transaction, error) {
 	tx := &transaction{updated: map[table.Key]stored{}}
-	for query, stmt := range map[string]**sql.Stmt{
+	return tx, conn.prepare(map[string]*statement{
 		// IMMEDIATE: another process may have written since the last read,
 		// and a transaction that began as a reader could not become a writer.
 		`BEGIN IMMEDIATE`: &tx.beginStmt,
@@ -42,43 +40,19 @@ func newTransaction(ctx context.Context, conn *sql.Conn) (*transaction, error) {
 		`DELETE FROM items WHERE pk = ? AND sk = ?`: &tx.remove,
 		`DELETE FROM items WHERE (pk, sk) IN
 			(SELECT pk, sk FROM items WHERE ttl IS NOT NULL AND ttl <= ? LIMIT ?)`: &tx.expire,
-	} {
-		var err error
-		if *stmt, err = conn.PrepareContext(ctx, query); err != nil {
-			return tx, fmt.Errorf("preparing %q: %w", query, err)
-		}
-	}
-	// The connection is the writer's alone, so that it may be spoken to directly.
-	err := conn.Raw(func(direct any) (err error) {
-		if tx.forward, err = prepare(direct.(driver.Conn), forwardQuery); err != nil {
-			return err
-		}
-		tx.back, err = prepare(direct.(driver.Conn), backQuery)
-		return err
-	})
-	return tx, err
-}
+		forwardQuery: &tx.forward,
+		backQuery:    &tx.back,
 
-func (tx *transaction) close() error {
-	if tx == nil {
-		return nil
-	}
-	var errs []error
-	for _, s := range []statement{tx.forward, tx.back} {
-		if s.Stmt != nil {
-			errs = append(errs, s.Close())
-		}
-	}
-	for _, stmt := range []*sql.Stmt{tx.beginStmt, tx.commitStmt, tx.rollbackStmt, tx.read, tx.put, tx.remove, tx.expire} {
-		if stmt != nil {
-			errs = append(errs, stmt.Close())
-		}
-	}
-	return errors.Join(errs...)
+		`INSERT INTO blobs (area, key, modified, content) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`: &tx.create,
+		`INSERT INTO blobs (area, key, modified, content)
+			SELECT ?, ?, ?, content FROM blobs WHERE area = ? AND key = ?
+			ON CONFLICT DO UPDATE SET modified = excluded.modified`: &tx.copy,
+		`DELETE FROM blobs WHERE area = ? AND key = ?`: &tx.drop,
+	})
 }
 
 func (tx *transaction) begin() error {
-	_, err := tx.beginStmt.Exec()
+	_, err := tx.beginStmt.exec()
 	return err
 }
 
@@ -86,7 +60,7 @@ func (tx *transaction) commit() error {
 	if err := tx.flush(); err != nil {
 		return err
 	}
-	_, err := tx.commitStmt.Exec()
+	_, err := tx.commitStmt.exec()
 	return err
 }
 
@@ -102,7 +76,7 @@ func (tx *transaction) flush() error {
 }
 
 func (tx *transaction) write(key table.Key, item stored) error {
-	if _, err := tx.put.Exec(key.PK, key.SK, item.doc, item.ttl); err != nil {
+	if _, err := tx.put.exec(key.PK, key.SK, item.doc, item.ttl); err != nil {
 		return &statementError{fmt.Errorf("writing item %q: %w", key, err)}
 	}
 	return nil
@@ -112,26 +86,26 @@ func (tx *transaction) write(key table.Key, item stored) error {
 // as it does when the disk is full, and what led here is told already.
 func (tx *transaction) rollback() {
 	clear(tx.updated)
-	_, _ = tx.rollbackStmt.Exec()
+	_, _ = tx.rollbackStmt.exec()
 }
 
 // stored is an item as it is in the table; doc is nil if it is missing.
 type stored struct {
 	doc []byte
-	ttl sql.NullInt64 // Unix seconds
+	ttl driver.Value // Unix seconds, or nil
 }
 
 // apply checks all conditions and works out all new items before it writes the
 // first. It returns the first item as it is afterwards. An error that is no
 // *statementError has left everything as it was.
-func (tx *transaction) apply(ops []operation) ([]byte, error) {
+func (tx *transaction) apply(ops []table.Op) ([]byte, error) {
 	after := make([]stored, len(ops))
 	for i, op := range ops {
 		before, err := tx.before(op)
 		if err != nil {
 			return nil, err
 		}
-		ok, err := holds(op.conds, before.doc)
+		ok, err := holds(op.Conds, before.doc)
 		if err != nil {
 			return nil, fmt.Errorf("decoding item %q: %w", op.Key, err)
 		}
@@ -151,44 +125,50 @@ func (tx *transaction) apply(ops []operation) ([]byte, error) {
 }
 
 // before reads what an operation depends on, if it does.
-func (tx *transaction) before(op operation) (stored, error) {
+func (tx *transaction) before(op table.Op) (stored, error) {
 	var s stored
-	if len(op.conds) == 0 && op.Kind != table.KindUpdate {
+	if len(op.Conds) == 0 && op.Kind != table.KindUpdate {
 		return s, nil
 	}
 	if item, ok := tx.updated[op.Key]; ok {
 		return item, nil
 	}
-	err := tx.read.QueryRow(op.Key.PK, op.Key.SK).Scan(&s.doc, &s.ttl)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+	err := tx.read.each(func(row []driver.Value) bool {
+		s.doc, s.ttl = bytesOf(row[0]), row[1]
+		return false
+	}, op.Key.PK, op.Key.SK)
+	if err != nil {
 		return s, &statementError{fmt.Errorf("reading item %q: %w", op.Key, err)}
 	}
 	return s, nil
 }
 
 // next is the item that an operation leaves behind.
-func next(op operation, before stored) (stored, error) {
+func next(op table.Op, before stored) (stored, error) {
 	after := stored{ttl: expiry(op.Expires)}
 	switch op.Kind {
 	case table.KindPut:
-		after.doc = op.doc
+		after.doc = doc(op)
 	case table.KindUpdate:
 		var err error
-		if after.doc, err = change(op.changes, before.doc); err != nil {
+		if after.doc, err = change(op.Changes, before.doc); err != nil {
 			return after, err
 		}
-		if !after.ttl.Valid {
+		if after.ttl == nil {
 			after.ttl = before.ttl
 		}
 	}
 	return after, checkSize(after.doc)
 }
 
-func expiry(t time.Time) sql.NullInt64 {
-	return sql.NullInt64{Int64: t.Unix(), Valid: !t.IsZero()}
+func expiry(t time.Time) driver.Value {
+	if t.IsZero() {
+		return nil
+	}
+	return t.Unix()
 }
 
-func (tx *transaction) store(op operation, after stored) error {
+func (tx *transaction) store(op table.Op, after stored) error {
 	if op.Kind == table.KindUpdate {
 		tx.updated[op.Key] = after
 		return nil
@@ -198,7 +178,7 @@ func (tx *transaction) store(op operation, after stored) error {
 	case table.KindPut:
 		return tx.write(op.Key, after)
 	case table.KindDelete:
-		if _, err := tx.remove.Exec(op.Key.PK, op.Key.SK); err != nil {
+		if _, err := tx.remove.exec(op.Key.PK, op.Key.SK); err != nil {
 			return &statementError{fmt.Errorf("removing item %q: %w", op.Key, err)}
 		}
 	}
@@ -209,11 +189,11 @@ func (tx *transaction) deleteExpired(now int64, limit int) (int64, error) {
 	if err := tx.flush(); err != nil {
 		return 0, err
 	}
-	result, err := tx.expire.Exec(now, limit)
+	n, err := tx.expire.exec(now, int64(limit))
 	if err != nil {
 		return 0, &statementError{err}
 	}
-	return result.RowsAffected()
+	return n, nil
 }
 
 // readResult is what became of a request's reading.

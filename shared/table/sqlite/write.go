@@ -1,59 +1,49 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"ferry/shared/table"
 )
 
-// operation is an operation with its values encoded, so that the writer has
-// nothing left to do that could fail on a caller's value.
-type operation struct {
-	table.Op
-	doc     []byte // KindPut
-	changes []attribute
-	conds   []condition
-}
-
-type attribute struct {
-	table.Change
-	set json.RawMessage // unless Add
-}
-
-type condition struct {
-	table.Cond
-	want json.RawMessage // TestEqual
-}
-
-func encode(op table.Op) (operation, error) {
-	encoded := operation{Op: op}
+// encode returns an operation with its values as JSON, but for the numbers of
+// Add and TestAtMost, so that the writer has nothing left to do that could fail
+// on a caller's value.
+func encode(op table.Op) (table.Op, error) {
 	var err error
+	into := func(value *any) {
+		text, failed := json.Marshal(*value)
+		*value, err = json.RawMessage(text), cmp.Or(err, failed)
+	}
 	if op.Kind == table.KindPut {
-		if encoded.doc, err = json.Marshal(op.Value); err != nil {
-			return encoded, err
-		}
-		if encoded.doc[0] != '{' {
-			return encoded, fmt.Errorf("a %T does not encode as an object", op.Value)
+		name := fmt.Sprintf("a %T", op.Value)
+		if into(&op.Value); err == nil && doc(op)[0] != '{' {
+			err = fmt.Errorf("%s does not encode as an object", name)
 		}
 	}
-	for _, c := range op.Changes {
-		a := attribute{Change: c}
-		if a.set, err = json.Marshal(c.Value); err != nil {
-			return encoded, err
+	op.Changes, op.Conds = slices.Clone(op.Changes), slices.Clone(op.Conds)
+	for i := range op.Changes {
+		if c := &op.Changes[i]; !c.Add {
+			into(&c.Value)
 		}
-		encoded.changes = append(encoded.changes, a)
 	}
-	for _, c := range op.Conds {
-		e := condition{Cond: c}
-		if e.want, err = json.Marshal(c.Value); err != nil {
-			return encoded, err
+	for i := range op.Conds {
+		if c := &op.Conds[i]; c.Test == table.TestEqual {
+			into(&c.Value)
 		}
-		encoded.conds = append(encoded.conds, e)
 	}
-	return encoded, checkSize(encoded.doc)
+	return op, cmp.Or(err, checkSize(doc(op)))
+}
+
+// doc is the item that a Put stores; nil of other operations.
+func doc(op table.Op) []byte {
+	text, _ := op.Value.(json.RawMessage)
+	return text
 }
 
 func checkSize(doc []byte) error {
@@ -109,29 +99,36 @@ func (db *DB) write(ctx context.Context, ops []table.Op, reading *reading) ([]by
 	if len(ops) == 0 {
 		return nil, ctx.Err()
 	}
-	r := newRequest(ctx)
-	r.relaxed, r.reading = true, reading
-	encoded := make([]operation, len(ops))
+	r, err := newWrite(ctx, ops)
+	if err != nil {
+		return nil, err
+	}
+	r.reading = reading
+	if err := db.writer.submit(r); err != nil {
+		return nil, err
+	}
+	return r.after, nil
+}
+
+func newWrite(ctx context.Context, ops []table.Op) (*request, error) {
+	encoded := make([]table.Op, len(ops))
+	r := newRequest(ctx, 0, nil)
+	r.do = func(tx *transaction) (err error) {
+		r.after, err = tx.apply(encoded)
+		return err
+	}
 	for i, op := range ops {
 		var err error
 		if encoded[i], err = encode(op); err != nil {
 			return nil, fmt.Errorf("encoding operation %d on %q: %w", i, op.Key, err)
 		}
-		r.size += len(encoded[i].doc)
+		r.size += len(doc(encoded[i]))
 		r.relaxed = r.relaxed && op.Relaxed
 	}
 	if r.size > table.MaxWrite {
 		return nil, fmt.Errorf("a write of %d bytes, the most is %d", r.size, table.MaxWrite)
 	}
-	var after []byte
-	r.do = func(tx *transaction) (err error) {
-		after, err = tx.apply(encoded)
-		return err
-	}
-	if err := db.writer.submit(r); err != nil {
-		return nil, err
-	}
-	return after, nil
+	return r, nil
 }
 
 // expiredBatch bounds how long one step of DeleteExpired holds up other writes.
@@ -143,12 +140,10 @@ func (db *DB) DeleteExpired(ctx context.Context, now time.Time) (int, error) {
 	total := 0
 	for {
 		var n int64
-		r := newRequest(ctx)
-		r.relaxed = true // what is lost with the power expires again
-		r.do = func(tx *transaction) (err error) {
+		r := newRequest(ctx, 0, func(tx *transaction) (err error) { // what is lost with the power expires again
 			n, err = tx.deleteExpired(now.Unix(), expiredBatch)
 			return err
-		}
+		})
 		if err := db.writer.submit(r); err != nil {
 			return total, fmt.Errorf("deleting expired items: %w", err)
 		}

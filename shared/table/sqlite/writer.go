@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"runtime"
@@ -28,6 +27,7 @@ type request struct {
 	relaxed bool
 	reading *reading // or nil
 	size    int      // bytes
+	after   []byte   // the first item as it is then
 	done    chan error
 }
 
@@ -37,14 +37,14 @@ type reading struct {
 	page table.Page
 }
 
-func newRequest(ctx context.Context) *request {
-	return &request{ctx: ctx, done: make(chan error, 1)}
+// newRequest is relaxed, and asks for no page.
+func newRequest(ctx context.Context, size int, do func(*transaction) error) *request {
+	return &request{ctx: ctx, do: do, relaxed: true, size: size, done: make(chan error, 1)}
 }
 
 // writer owns the one connection that writes.
 type writer struct {
-	db     *sql.DB
-	conn   *sql.Conn
+	conn   *connection
 	tx     *transaction
 	syncer *syncer // nil if nothing waits for the disk
 
@@ -55,27 +55,23 @@ type writer struct {
 }
 
 func openWriter(path string, o Options) (_ *writer, err error) {
-	db, err := sql.Open("sqlite", dataSource(path, o.Busy, "mode=rw"))
+	conn, err := connect(path, o.Busy, "mode=rw")
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{db: db, queue: make(chan *request, maxQueue), drained: make(chan struct{})}
+	w := &writer{conn: conn, queue: make(chan *request, maxQueue), drained: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, w.close())
 		}
 	}()
-	ctx := context.Background()
-	if w.conn, err = db.Conn(ctx); err != nil {
-		return nil, err
-	}
 	if err = w.setSync(o.NoSync); err != nil {
 		return nil, err
 	}
-	if err = prepareFile(ctx, w.conn, o.Busy); err != nil {
+	if err = prepareFile(conn, o.Busy); err != nil {
 		return nil, err
 	}
-	if w.tx, err = newTransaction(ctx, w.conn); err != nil {
+	if w.tx, err = newTransaction(conn); err != nil {
 		return nil, err
 	}
 	if !o.NoSync {
@@ -92,7 +88,7 @@ func (w *writer) setSync(none bool) error {
 		mode = "PRAGMA synchronous = OFF"
 	}
 	for _, pragma := range []string{mode, fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", logPages)} {
-		if _, err := w.conn.ExecContext(context.Background(), pragma); err != nil {
+		if err := w.conn.run(context.Background(), pragma); err != nil {
 			return fmt.Errorf("setting %s: %w", pragma, translate(err))
 		}
 	}
@@ -185,7 +181,9 @@ func (w *writer) commitAll(batch []*request) {
 			r.done <- answers[i]
 		}
 	}
-	w.syncer.add(durable)
+	if len(durable) > 0 {
+		w.syncer.committed <- durable
+	}
 }
 
 // commit runs the requests in one transaction. An error means that nothing
@@ -233,9 +231,4 @@ func (w *writer) stop() {
 	<-w.drained
 }
 
-func (w *writer) close() error {
-	if w.conn == nil {
-		return w.db.Close()
-	}
-	return errors.Join(w.syncer.stop(), w.tx.close(), w.conn.Close(), w.db.Close())
-}
+func (w *writer) close() error { return errors.Join(w.syncer.stop(), w.conn.Close()) }

@@ -35,11 +35,11 @@ func putRequest(t *testing.T, ctx context.Context, sk string) *request {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRequest(ctx)
-	r.do = func(tx *transaction) error {
-		_, err := tx.apply([]operation{op})
+	r := newRequest(ctx, 0, func(tx *transaction) error {
+		_, err := tx.apply([]table.Op{op})
 		return err
-	}
+	})
+	r.relaxed = false
 	return r
 }
 
@@ -62,15 +62,13 @@ func TestARequestThatFailsTakesNoOtherWithIt(t *testing.T) {
 	w := idle(t, db)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	broken := newRequest(t.Context())
-	broken.do = func(tx *transaction) error {
+	broken := newRequest(t.Context(), 0, func(tx *transaction) error {
 		if err := putRequest(t, t.Context(), "half").do(tx); err != nil {
 			return err
 		}
 		return &statementError{errors.New("broken")}
-	}
-	refused := newRequest(t.Context())
-	refused.do = func(*transaction) error { return &table.ConditionError{Op: 3} }
+	})
+	refused := newRequest(t.Context(), 0, func(*transaction) error { return &table.ConditionError{Op: 3} })
 	batch := []*request{putRequest(t, t.Context(), "a"), refused, broken, putRequest(t, ended, "late"), putRequest(t, t.Context(), "b")}
 	w.commitAll(batch)
 	for i, want := range []func(error) bool{
@@ -154,14 +152,14 @@ func TestNothingSyncsWhereNothingIsToWait(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		options Options
-		want    int
+		want    int64
 	}{"synced": {Options{}, 1}, "no sync": {Options{NoSync: true}, 0}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db := testDB(t, tc.options)
-			var mode int
-			if err := db.writer.conn.QueryRowContext(t.Context(), "PRAGMA synchronous").Scan(&mode); err != nil || mode != tc.want {
-				t.Errorf("synchronous is %d, want %d, error %v", mode, tc.want, err)
+			mode, err := db.writer.conn.ask("PRAGMA synchronous")
+			if err != nil || mode[0] != tc.want {
+				t.Errorf("synchronous is %v, want %d, error %v", mode, tc.want, err)
 			}
 			if none := db.writer.syncer == nil; none != tc.options.NoSync {
 				t.Errorf("there is no syncer: %v", none)

@@ -1,0 +1,132 @@
+package disk
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/minio/crc64nvme"
+	"golang.org/x/sys/unix"
+
+	"ferry/shared/blob"
+)
+
+// Until November 2026 small objects were files whose bytes a file "journal" made
+// durable, which after a loss of power is the only place that has them. It has
+// two halves, each a row of batches of one epoch.
+const (
+	oldHalf        = 16 << 20
+	oldMaxBatch    = 2 << 20
+	oldMagic       = "FERRYJ1\n"
+	oldBatchHeader = len(oldMagic) + 8 + 8 + 8 // magic, epoch, length, checksum
+	oldEntryHeader = 1 + 2 + 4                 // area, length of the key, length of the content
+)
+
+// replayJournal makes the objects of an old journal durable files and removes
+// it, unless a process of that time still uses it.
+func (s *Store) replayJournal() error {
+	path := filepath.Join(s.dir, "journal")
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+		return nil
+	}
+	for half := range int64(2) {
+		if err := replay(io.NewSectionReader(f, half*oldHalf, oldHalf), s.restore); err != nil {
+			return fmt.Errorf("restoring objects from the journal: %w", err)
+		}
+	}
+	if err := unix.Syncfs(int(f.Fd())); err != nil {
+		return os.NewSyscallError("syncfs", err)
+	}
+	return os.RemoveAll(path) // another process may have done so
+}
+
+// replay hands all objects of a half to restore. What is no whole batch was cut
+// off by a loss of power, or is the end.
+func replay(r io.Reader, restore func(area blob.Area, key string, content []byte) error) error {
+	var epoch uint64
+	for first := true; ; first = false {
+		header := make([]byte, oldBatchHeader)
+		if _, err := io.ReadFull(r, header); err == io.EOF || err == io.ErrUnexpectedEOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		at := len(oldMagic)
+		its, length := binary.LittleEndian.Uint64(header[at:]), binary.LittleEndian.Uint64(header[at+8:])
+		if string(header[:at]) != oldMagic || length > oldMaxBatch || !first && its != epoch {
+			return nil
+		}
+		entries := make([]byte, length)
+		n, err := io.ReadFull(r, entries)
+		if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+			return err
+		}
+		sum := crc64nvme.New()
+		sum.Write(header[:oldBatchHeader-8])
+		sum.Write(entries[:n])
+		if binary.LittleEndian.Uint64(header[at+16:]) != sum.Sum64() {
+			return nil
+		}
+		epoch = its
+		if err := replayBatch(entries, restore); err != nil {
+			return err
+		}
+	}
+}
+
+func replayBatch(b []byte, restore func(area blob.Area, key string, content []byte) error) error {
+	for len(b) > 0 {
+		if len(b) < oldEntryHeader {
+			return errors.New("an entry is cut off")
+		}
+		area := blob.Files
+		if b[0] == string(blob.Backup)[0] {
+			area = blob.Backup
+		}
+		key, content := int(binary.LittleEndian.Uint16(b[1:])), int(binary.LittleEndian.Uint32(b[3:]))
+		b = b[oldEntryHeader:]
+		if len(b) < key+content {
+			return errors.New("an entry is cut off")
+		}
+		if err := restore(area, string(b[:key]), b[key:key+content]); err != nil {
+			return err
+		}
+		b = b[key+content:]
+	}
+	return nil
+}
+
+// restore makes an object again that the disk may have lost, or its bytes. One
+// that was deleted since has no record, and the sweeper removes it.
+func (s *Store) restore(area blob.Area, key string, content []byte) error {
+	path, err := s.path(context.Background(), area, key)
+	if err != nil {
+		return err
+	}
+	if there, err := os.ReadFile(path); err == nil && bytes.Equal(there, content) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	aside := filepath.Join(s.tmp(), rand.Text())
+	if err := os.WriteFile(aside, content, 0o600); err != nil {
+		return errors.Join(err, os.Remove(aside))
+	}
+	return os.Rename(aside, path)
+}

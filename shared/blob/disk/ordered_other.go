@@ -1,5 +1,0 @@
-//go:build !linux
-
-package disk
-
-func ordered(string) bool { return false }

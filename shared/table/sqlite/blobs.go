@@ -1,0 +1,103 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"time"
+
+	"ferry/shared/blob"
+	"ferry/shared/table"
+)
+
+// Blobs keeps small objects beside the items, in a table of their own. All
+// writes are relaxed: they are durable when a later write of items is, as that
+// comes behind them in the same log. A loss of power takes away the end of the
+// log, so never the bytes alone.
+type Blobs struct{ db *DB }
+
+// Blobs are the small objects in the file.
+func (db *DB) Blobs() *Blobs { return &Blobs{db} }
+
+// write waits for the outcome also when the context ends, so that a caller
+// knows what there is, and may use the bytes again.
+func (b *Blobs) write(ctx context.Context, size int, do func(*transaction) error) error {
+	r := newRequest(ctx, size, do)
+	if err := b.db.writer.enqueue(r); err != nil {
+		return err
+	}
+	err := <-r.done
+	if errors.Is(err, table.ErrFull) {
+		return fmt.Errorf("%w: %w", blob.ErrFull, err)
+	}
+	return err
+}
+
+// Create stores an object under a key that is free, else blob.ErrExists.
+func (b *Blobs) Create(ctx context.Context, area blob.Area, key string, content []byte) error {
+	return b.write(ctx, len(content), func(tx *transaction) error {
+		n, err := tx.create.exec(string(area), key, time.Now().UnixMilli(), content)
+		if err != nil {
+			return &statementError{err}
+		}
+		if n == 0 {
+			return blob.ErrExists
+		}
+		return nil
+	})
+}
+
+// Copy makes an object appear as another, which counts as modified now. To
+// repeat it is no error. blob.ErrNotFound if the first object is missing.
+func (b *Blobs) Copy(ctx context.Context, from blob.Area, fromKey string, to blob.Area, toKey string) error {
+	return b.write(ctx, 0, func(tx *transaction) error {
+		n, err := tx.copy.exec(string(to), toKey, time.Now().UnixMilli(), string(from), fromKey)
+		if err != nil {
+			return &statementError{err}
+		}
+		if n == 0 {
+			return blob.ErrNotFound
+		}
+		return nil
+	})
+}
+
+// Delete removes an object, if it is there.
+func (b *Blobs) Delete(ctx context.Context, area blob.Area, key string) error {
+	return b.write(ctx, 0, func(tx *transaction) error {
+		if _, err := tx.drop.exec(string(area), key); err != nil {
+			return &statementError{err}
+		}
+		return nil
+	})
+}
+
+// Read returns an object's bytes, or blob.ErrNotFound.
+func (b *Blobs) Read(ctx context.Context, area blob.Area, key string) (content []byte, err error) {
+	found := false
+	err = b.db.readers.use(ctx, func(r *reader) error {
+		return r.content.each(func(row []driver.Value) bool {
+			content, found = bytesOf(row[0]), true
+			return false
+		}, string(area), key)
+	})
+	if err != nil {
+		return nil, translate(err)
+	}
+	if !found {
+		return nil, blob.ErrNotFound
+	}
+	return content, nil
+}
+
+// List is described at blob.Store.
+func (b *Blobs) List(ctx context.Context, area blob.Area, after string, limit int) (objects []blob.Object, err error) {
+	err = b.db.readers.use(ctx, func(r *reader) error {
+		return r.objects.each(func(row []driver.Value) bool {
+			objects = append(objects, blob.Object{Key: row[0].(string), Size: row[1].(int64), Modified: time.UnixMilli(row[2].(int64))})
+			return true
+		}, string(area), after, int64(limit))
+	})
+	return objects, translate(err)
+}

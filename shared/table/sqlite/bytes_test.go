@@ -1,0 +1,294 @@
+package sqlite_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	mathrand "math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ferry/shared/blob"
+	"ferry/shared/table"
+	"ferry/shared/table/sqlite"
+)
+
+// record names bytes that are stored beside it.
+type record struct {
+	Area blob.Area `json:"area"`
+	Blob string    `json:"blob"`
+}
+
+// bytesOf are up to 12,000 bytes that follow from an object's key.
+func bytesOf(name string) []byte {
+	return bytes.Repeat([]byte(name), int(name[0])*int(name[1])%450)
+}
+
+// store stores bytes and then their record, as an upload does, and moves some
+// to the other area. It tells the keys of records that were answered.
+func store(ctx context.Context, db *sqlite.DB, answered func(key string)) error {
+	const workers = 4
+	var mu sync.Mutex
+	errs := make(chan error, workers)
+	for worker := range workers {
+		go func() {
+			for i := 0; ; i++ {
+				id := rand.Text()
+				if err := storeOne(ctx, db, id, (worker+i)%3 == 0); err != nil {
+					errs <- err
+					return
+				}
+				mu.Lock()
+				answered(id)
+				mu.Unlock()
+			}
+		}()
+	}
+	var err error
+	for range workers {
+		err = errors.Join(err, <-errs)
+	}
+	return err
+}
+
+func storeOne(ctx context.Context, db *sqlite.DB, id string, move bool) error {
+	key, small := table.Key{PK: "record", SK: id}, db.Blobs()
+	if err := small.Create(ctx, blob.Files, id+"/a", bytesOf(id)); err != nil {
+		return err
+	}
+	err := db.Write(ctx, table.Put(key, record{blob.Files, id + "/a"}))
+	if err != nil || !move {
+		return err
+	}
+	if err := small.Copy(ctx, blob.Files, id+"/a", blob.Backup, id+"/b"); err != nil {
+		return err
+	}
+	if err := db.Write(ctx, table.Put(key, record{blob.Backup, id + "/b"})); err != nil {
+		return err
+	}
+	return small.Delete(ctx, blob.Files, id+"/a")
+}
+
+// beside writes what has nothing to do with files, as "ferry user add" does.
+func beside(ctx context.Context, db *sqlite.DB) error {
+	if err := db.LeaveLog(); err != nil {
+		return err
+	}
+	for i := 0; ; i++ {
+		if err := db.Write(ctx, table.Put(table.Key{PK: "user", SK: fmt.Sprint(i % 100)}, number{Text: rand.Text()})); err != nil {
+			return err
+		}
+	}
+}
+
+// wantBytes fails unless each record has its bytes, and the wanted ones are
+// there. It returns the number of records.
+func wantBytes(t *testing.T, path string, wanted []string) int {
+	t.Helper()
+	db, err := sqlite.Open(path, sqlite.Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	there := map[string]bool{}
+	err = db.Scan(t.Context(), func(item table.Item) error {
+		if item.Key.PK != "record" {
+			return nil
+		}
+		there[item.Key.SK] = true
+		var r record
+		if err := item.Decode(&r); err != nil {
+			return err
+		}
+		content, err := db.Blobs().Read(t.Context(), r.Area, r.Blob)
+		if err != nil || !bytes.Equal(content, bytesOf(item.Key.SK)) {
+			return fmt.Errorf("record %s has %d bytes in %s: %w", item.Key.SK, len(content), r.Area, err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	for _, id := range wanted {
+		if !there[id] {
+			t.Errorf("record %s was answered and is lost", id)
+		}
+	}
+	return len(there)
+}
+
+func TestAKillLeavesNoRecordWithoutItsBytes(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "table.db")
+	var answered []string
+	for range 3 {
+		storing, second := command(t, "store", path, 0), command(t, "beside", path, 0)
+		out, err := storing.StdoutPipe()
+		if err := errors.Join(err, storing.Start(), second.Start()); err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(out)
+		for n := 0; lines.Scan(); n++ {
+			if len(lines.Text()) == len(rand.Text()) { // the kill may cut the last line
+				answered = append(answered, lines.Text())
+			}
+			if n == 200 {
+				err = errors.Join(storing.Process.Kill(), second.Process.Kill())
+			}
+		}
+		for _, cmd := range []*exec.Cmd{storing, second} {
+			if cmd.Wait() == nil || err != nil {
+				t.Fatalf("a process ended by itself, or %v", err)
+			}
+		}
+		wantBytes(t, path, answered)
+	}
+}
+
+// powerLoss is what the disk may hold when the power is lost: all that the table
+// and its log had when they were copied, but of the log's end, which nothing has
+// synced yet, any part.
+type powerLoss struct {
+	table, log      []byte
+	durable, frames int // of the log
+	answered        []string
+}
+
+// The layouts of SQLite's log and of the index beside it are in its documentation.
+const (
+	logHeader = 32
+	frameSize = 24 + 4096
+	framesAt  = 16 // in the index: the frames in the log
+	foldedAt  = 96 // and those that are in the table already
+)
+
+func (p powerLoss) at(frame int) int { return min(len(p.log), logHeader+frame*frameSize) }
+
+// cuts are logs as the loss may leave them: cut off at the end of a frame, in
+// one, and with one that was not written while later ones were.
+func (p powerLoss) cuts() (logs [][]byte) {
+	for range 8 {
+		frame := p.durable + mathrand.IntN(p.frames-p.durable+1)
+		torn := min(p.at(frame)+mathrand.IntN(frameSize), len(p.log))
+		hole := slices.Clone(p.log)
+		clear(hole[p.at(frame):p.at(frame+1)])
+		logs = append(logs, p.log[:p.at(frame)], p.log[:torn], hole)
+	}
+	return logs
+}
+
+// lose copies the table and its log while other commits wait.
+func lose(t *testing.T, path string, answered []string) powerLoss {
+	t.Helper()
+	var p powerLoss
+	var errs [3]error
+	p.table, errs[0] = os.ReadFile(path)
+	p.log, errs[1] = os.ReadFile(path + "-wal")
+	index, err := os.ReadFile(path + "-shm")
+	if err := errors.Join(errs[0], errs[1], err); err != nil {
+		t.Fatal(err)
+	}
+	p.frames = int(binary.NativeEndian.Uint32(index[framesAt:]))
+	p.durable = int(binary.NativeEndian.Uint32(index[foldedAt:])) // the log is synced before it is folded
+	p.answered = answered
+	return p
+}
+
+// TestALossOfPowerLeavesNoRecordWithoutItsBytes has a second process write to
+// the same file and a third connection fold the log at any moment.
+func TestALossOfPowerLeavesNoRecordWithoutItsBytes(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "table.db")
+	db, folding := open(t, path, sqlite.Options{}), raw(t, path)
+	if err := db.LeaveLog(); err != nil {
+		t.Fatal(err)
+	}
+	second := command(t, "beside", path, 0)
+	if err := second.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var answered []string
+	ctx, stop := context.WithCancel(t.Context())
+	stored := make(chan error)
+	go func() {
+		stored <- store(ctx, db, func(id string) { mu.Lock(); answered = append(answered, id); mu.Unlock() })
+	}()
+	var losses []powerLoss
+	run(t, folding, "PRAGMA busy_timeout = 10000")
+	for round := range 12 {
+		time.Sleep(20 * time.Millisecond)
+		mu.Lock()
+		until := slices.Clone(answered)
+		mu.Unlock()
+		run(t, folding, "BEGIN IMMEDIATE")
+		losses = append(losses, lose(t, path, until))
+		run(t, folding, "ROLLBACK")
+		if round%3 == 2 {
+			run(t, folding, "PRAGMA wal_checkpoint(PASSIVE)")
+		}
+	}
+	stop()
+	if err := <-stored; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	_ = second.Process.Kill()
+	_ = second.Wait()
+	lost := 0
+	for _, p := range losses {
+		all := wantBytes(t, write(t, p.table, p.log), p.answered)
+		for _, log := range p.cuts() {
+			lost += all - wantBytes(t, write(t, p.table, log), nil)
+		}
+	}
+	if lost == 0 {
+		t.Error("no loss took a record away: the test shows nothing")
+	}
+}
+
+// write makes a table and its log anew.
+func write(t *testing.T, table, log []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "table.db")
+	if err := errors.Join(os.WriteFile(path, table, 0o600), os.WriteFile(path+"-wal", log, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestAnObjectWhoseContextHasEndedIsNotStored: nor is it waited for.
+func TestAnObjectWhoseContextHasEndedIsNotStored(t *testing.T) {
+	t.Parallel()
+	db := open(t, filepath.Join(t.TempDir(), "table.db"), sqlite.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := db.Blobs().Create(ctx, blob.Files, "a/a", nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("creating gives %v", err)
+	}
+	if _, err := db.Blobs().Read(t.Context(), blob.Files, "a/a"); err != blob.ErrNotFound {
+		t.Errorf("reading gives %v", err)
+	}
+}
+
+func TestAFullMediumTakesNoSmallObject(t *testing.T) {
+	t.Parallel()
+	db := open(t, filepath.Join(t.TempDir(), "table.db"), sqlite.Options{})
+	db.LimitPages(t, 12)
+	err := db.Blobs().Create(t.Context(), blob.Files, "a/a", []byte(strings.Repeat("x", 60_000)))
+	if !errors.Is(err, blob.ErrFull) {
+		t.Errorf("creating gives %v, want ErrFull", err)
+	}
+	if left, err := db.Blobs().List(t.Context(), blob.Files, "", 10); err != nil || len(left) != 0 {
+		t.Errorf("%v are listed, %v", left, err)
+	}
+}
