@@ -6,13 +6,10 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	"github.com/minio/crc64nvme"
 
 	"ferry/shared/blob"
 )
@@ -44,19 +41,19 @@ func (s *Store) Create(ctx context.Context, area blob.Area, key string, r io.Rea
 	}
 	buf, release := s.buffer(size)
 	defer release()
-	in := &input{r: r, announced: size, buf: buf, sum: crc64nvme.New()}
-	first, err := in.next(ctx)
+	body := blob.NewBody(ctx, r, size)
+	n, ended, err := body.Fill(buf)
 	switch {
 	case err != nil:
-	case in.ended && len(first) <= MaxSmall && s.small != none{}:
-		err = s.createSmall(ctx, area, key, path, first)
+	case ended && n <= MaxSmall && s.small != none{}:
+		err = s.createSmall(ctx, area, key, path, buf[:n])
 	default:
-		err = s.createLarge(ctx, area, key, path, first, in)
+		err = s.createLarge(ctx, area, key, path, buf[:n], ended, body)
 	}
 	if err != nil {
 		return blob.Written{}, fmt.Errorf("writing object %s: %w", key, full(err))
 	}
-	return blob.Written{Size: in.size, CRC64NVME: in.sum.Sum64()}, nil
+	return body.Written(), nil
 }
 
 // createSmall, like createLarge, looks for the key among the objects of the
@@ -69,8 +66,8 @@ func (s *Store) createSmall(ctx context.Context, area blob.Area, key, path strin
 }
 
 // createLarge writes a file aside, and gives it its name when all bytes are
-// there and durable.
-func (s *Store) createLarge(ctx context.Context, area blob.Area, key, path string, first []byte, in *input) error {
+// there and durable. The first are in a buffer already.
+func (s *Store) createLarge(ctx context.Context, area blob.Area, key, path string, b []byte, ended bool, body *blob.Body) error {
 	if _, err := s.small.Read(ctx, area, key); !errors.Is(err, blob.ErrNotFound) {
 		return cmp.Or(err, blob.ErrExists)
 	}
@@ -81,17 +78,20 @@ func (s *Store) createLarge(ctx context.Context, area blob.Area, key, path strin
 	}
 	defer os.Remove(aside)
 	defer f.Close()
-	_, err = f.Write(first)
-	for err == nil && !in.ended {
-		var more []byte
-		if more, err = in.next(ctx); err == nil {
-			_, err = f.Write(more)
+	for {
+		if _, err := f.Write(b); err != nil {
+			return err
 		}
+		if ended {
+			return s.place(f, path)
+		}
+		b = b[:cap(b)]
+		var n int
+		if n, ended, err = body.Fill(b); err != nil {
+			return err
+		}
+		b = b[:n]
 	}
-	if err != nil {
-		return err
-	}
-	return s.place(f, path)
 }
 
 // buffer is never larger than an object of known size, but for one byte, which
@@ -102,51 +102,6 @@ func (s *Store) buffer(size int64) (buf []byte, release func()) {
 	}
 	pooled := s.buffers.Get().(*[]byte)
 	return *pooled, func() { s.buffers.Put(pooled) }
-}
-
-// input gives the bytes of an object a buffer at a time, sums them up, and
-// checks that they are as many as announced.
-type input struct {
-	r         io.Reader
-	announced int64 // or -1
-	buf       []byte
-	size      int64 // so far
-	sum       hash.Hash64
-	ended     bool
-}
-
-// next returns the next bytes, which are good until it is called again.
-func (in *input) next(ctx context.Context) ([]byte, error) {
-	n, err := fill(in.r, in.buf)
-	if in.ended = err == io.EOF; err != nil && !in.ended {
-		return nil, err
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	in.size += int64(n)
-	if in.announced >= 0 && (in.size > in.announced || in.ended && in.size != in.announced) {
-		return nil, blob.ErrLength
-	}
-	in.sum.Write(in.buf[:n])
-	return in.buf[:n], nil
-}
-
-// fill reads until buf is full or the reader has an error. Unlike io.ReadFull
-// it returns that error as it is, so that an end can be told from a cut.
-func fill(r io.Reader, buf []byte) (n int, err error) {
-	for empty := 0; n < len(buf) && err == nil; {
-		var m int
-		m, err = r.Read(buf[n:])
-		n += m
-		if empty++; m > 0 {
-			empty = 0
-		}
-		if empty == 100 {
-			return n, io.ErrNoProgress
-		}
-	}
-	return n, err
 }
 
 // place makes a finished file durable and then gives it its name, which must be

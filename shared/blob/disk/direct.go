@@ -3,7 +3,6 @@ package disk
 import (
 	"errors"
 	"os"
-	"sync"
 	"syscall"
 )
 
@@ -21,29 +20,15 @@ const (
 // directBuffers lends the buffers of writes past the cache. Go begins large
 // ones at a page; were it not so, the system would refuse the write, and it
 // went through the cache.
-type directBuffers struct {
-	free sync.Pool
-	lent chan struct{}
-}
-
-func newDirectBuffers() *directBuffers {
-	return &directBuffers{
-		free: sync.Pool{New: func() any { b := make([]byte, directSize); return &b }},
-		lent: make(chan struct{}, directWriters),
-	}
-}
+type directBuffers chan struct{}
 
 // take returns nil when all are lent: who comes then writes through the cache.
-func (d *directBuffers) take() (buf []byte, release func()) {
+func (d directBuffers) take() (buf []byte, release func()) {
 	select {
-	case d.lent <- struct{}{}:
+	case d <- struct{}{}:
+		return make([]byte, directSize), func() { <-d }
 	default:
 		return nil, nil
-	}
-	pooled := d.free.Get().(*[]byte)
-	return *pooled, func() {
-		d.free.Put(pooled)
-		<-d.lent
 	}
 }
 

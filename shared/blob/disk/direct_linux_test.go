@@ -43,7 +43,7 @@ func TestBytesArriveAlignedOrNot(t *testing.T) {
 
 func TestDirectBuffersAreBounded(t *testing.T) {
 	t.Parallel()
-	d := newDirectBuffers()
+	d := make(directBuffers, directWriters)
 	var releases []func()
 	for range directWriters {
 		buf, release := d.take()

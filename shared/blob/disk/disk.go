@@ -53,7 +53,7 @@ type Store struct {
 	noSync   bool
 	small    Small
 	buffers  sync.Pool
-	direct   *directBuffers
+	direct   directBuffers
 	making   sync.Mutex                  // of owners' folders
 	placing  sync.Mutex                  // where link is not supported
 	link     func(from, to string) error // os.Link
@@ -67,7 +67,7 @@ func Open(dir string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the files: %w", err)
 	}
-	s := &Store{dir: dir, noSync: o.NoSync, small: o.Small, link: os.Link, direct: newDirectBuffers()}
+	s := &Store{dir: dir, noSync: o.NoSync, small: o.Small, link: os.Link, direct: make(directBuffers, directWriters)}
 	if s.small == nil {
 		s.small = none{}
 	}

@@ -66,31 +66,29 @@ func (s *Store) listFiles(ctx context.Context, area blob.Area, after string, lim
 // listOwner skips what is no object, such as a file that the operating system
 // left among the owners, and what was deleted in the meantime.
 func (s *Store) listOwner(area blob.Area, owner, after string, limit int) ([]blob.Object, error) {
-	dir := filepath.Join(s.folder(area), owner)
-	names, err := readNames(dir)
+	entries, err := os.ReadDir(filepath.Join(s.folder(area), owner)) // sorted
 	if errors.Is(err, syscall.ENOTDIR) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	names = slices.DeleteFunc(names, func(name string) bool {
-		key := owner + "/" + name
-		return key <= after || blob.CheckKey(key) != nil
-	})
-	slices.Sort(names)
 	var objects []blob.Object
-	for _, name := range names {
+	for _, e := range entries {
+		key := owner + "/" + e.Name()
+		if key <= after || blob.CheckKey(key) != nil {
+			continue
+		}
 		if len(objects) == limit {
 			break
 		}
-		info, err := os.Lstat(filepath.Join(dir, name))
+		info, err := e.Info()
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
 			return nil, err
 		case info.Mode().IsRegular():
-			objects = append(objects, blob.Object{Key: owner + "/" + name, Size: info.Size(), Modified: info.ModTime()})
+			objects = append(objects, blob.Object{Key: key, Size: info.Size(), Modified: info.ModTime()})
 		}
 	}
 	return objects, nil

@@ -54,7 +54,7 @@ func readMarks(dir string, after, limit int) (parts []blob.Part, err error) {
 
 // keepMarks makes the marks durable.
 func (s *Store) keepMarks(dir string) error {
-	f, err := os.OpenFile(filepath.Join(dir, "marks"), os.O_RDWR, 0)
+	f, err := openPart(dir, "marks")
 	if err != nil {
 		return err
 	}

@@ -7,10 +7,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/minio/crc64nvme"
 	"golang.org/x/sys/unix"
@@ -23,7 +23,6 @@ import (
 // two halves, each a row of batches of one epoch.
 const (
 	oldHalf        = 16 << 20
-	oldMaxBatch    = 2 << 20
 	oldMagic       = "FERRYJ1\n"
 	oldBatchHeader = len(oldMagic) + 8 + 8 + 8 // magic, epoch, length, checksum
 	oldEntryHeader = 1 + 2 + 4                 // area, length of the key, length of the content
@@ -33,7 +32,7 @@ const (
 // it, unless a process of that time still uses it.
 func (s *Store) replayJournal() error {
 	path := filepath.Join(s.dir, "journal")
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -44,8 +43,12 @@ func (s *Store) replayJournal() error {
 	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
 		return nil
 	}
-	for half := range int64(2) {
-		if err := replay(io.NewSectionReader(f, half*oldHalf, oldHalf), s.restore); err != nil {
+	all, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	for half := range slices.Chunk(all, oldHalf) {
+		if err := replay(half, s.restore); err != nil {
 			return fmt.Errorf("restoring objects from the journal: %w", err)
 		}
 	}
@@ -57,36 +60,26 @@ func (s *Store) replayJournal() error {
 
 // replay hands all objects of a half to restore. What is no whole batch was cut
 // off by a loss of power, or is the end.
-func replay(r io.Reader, restore func(area blob.Area, key string, content []byte) error) error {
-	var epoch uint64
-	for first := true; ; first = false {
-		header := make([]byte, oldBatchHeader)
-		if _, err := io.ReadFull(r, header); err == io.EOF || err == io.ErrUnexpectedEOF {
-			return nil
-		} else if err != nil {
-			return err
-		}
+func replay(all []byte, restore func(area blob.Area, key string, content []byte) error) error {
+	for first, epoch := true, uint64(0); len(all) >= oldBatchHeader; first = false {
 		at := len(oldMagic)
-		its, length := binary.LittleEndian.Uint64(header[at:]), binary.LittleEndian.Uint64(header[at+8:])
-		if string(header[:at]) != oldMagic || length > oldMaxBatch || !first && its != epoch {
+		its, length := binary.LittleEndian.Uint64(all[at:]), binary.LittleEndian.Uint64(all[at+8:])
+		if string(all[:at]) != oldMagic || !first && its != epoch || length > uint64(len(all)-oldBatchHeader) {
 			return nil
 		}
-		entries := make([]byte, length)
-		n, err := io.ReadFull(r, entries)
-		if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
-			return err
-		}
+		end := oldBatchHeader + int(length)
 		sum := crc64nvme.New()
-		sum.Write(header[:oldBatchHeader-8])
-		sum.Write(entries[:n])
-		if binary.LittleEndian.Uint64(header[at+16:]) != sum.Sum64() {
+		sum.Write(all[:oldBatchHeader-8])
+		sum.Write(all[oldBatchHeader:end])
+		if binary.LittleEndian.Uint64(all[at+16:]) != sum.Sum64() {
 			return nil
 		}
-		epoch = its
-		if err := replayBatch(entries, restore); err != nil {
+		if err := replayBatch(all[oldBatchHeader:end], restore); err != nil {
 			return err
 		}
+		all, epoch = all[end:], its
 	}
+	return nil
 }
 
 func replayBatch(b []byte, restore func(area blob.Area, key string, content []byte) error) error {

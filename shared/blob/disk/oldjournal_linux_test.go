@@ -165,6 +165,6 @@ func TestAnOldJournalInUseIsLeftAsItIs(t *testing.T) {
 func FuzzReplay(f *testing.F) {
 	f.Add(oldJournal(f)[:2000])
 	f.Fuzz(func(_ *testing.T, journal []byte) {
-		_ = replay(bytes.NewReader(journal), func(blob.Area, string, []byte) error { return nil })
+		_ = replay(journal, func(blob.Area, string, []byte) error { return nil })
 	})
 }

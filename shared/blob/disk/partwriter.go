@@ -9,8 +9,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/minio/crc64nvme"
-
 	"ferry/shared/blob"
 )
 
@@ -25,12 +23,17 @@ func (s *Store) WritePart(ctx context.Context, area blob.Area, key, upload strin
 	}
 	shared, release := s.sessions.use(upload)
 	defer release()
-	w := &partWriter{store: s, session: shared, layout: l, number: number}
-	if err := w.open(dir); err != nil {
+	data, err := openPart(dir, "data")
+	if err != nil {
 		return blob.Part{}, err
 	}
-	defer w.close()
-	if same(w.data.File, object) { // a complete was killed when the object was there
+	w := &partWriter{store: s, session: shared, layout: l, number: number, data: &dataFile{File: data}}
+	defer w.data.Close()
+	if w.marks, err = openPart(dir, "marks"); err != nil {
+		return blob.Part{}, err
+	}
+	defer w.marks.Close()
+	if same(data, object) { // a complete was killed when the object was there
 		return blob.Part{}, blob.ErrNoUpload
 	}
 	part, err := w.write(ctx, r, sum)
@@ -38,6 +41,15 @@ func (s *Store) WritePart(ctx context.Context, area blob.Area, key, upload strin
 		return blob.Part{}, fmt.Errorf("writing part %d of object %s: %w", number, key, full(err))
 	}
 	return part, nil
+}
+
+// openPart opens a file of a session.
+func openPart(dir, name string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, blob.ErrNoUpload
+	}
+	return f, err
 }
 
 // partWriter writes one part.
@@ -48,30 +60,6 @@ type partWriter struct {
 	number  int
 	data    *dataFile
 	marks   *os.File
-}
-
-func (w *partWriter) open(dir string) error {
-	data, err := os.OpenFile(filepath.Join(dir, "data"), os.O_WRONLY, 0)
-	if err == nil {
-		w.data = &dataFile{File: data}
-		w.marks, err = os.OpenFile(filepath.Join(dir, "marks"), os.O_RDWR, 0)
-	}
-	if err != nil {
-		w.close()
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return blob.ErrNoUpload
-	}
-	return err
-}
-
-func (w *partWriter) close() {
-	if w.data != nil {
-		w.data.Close()
-	}
-	if w.marks != nil {
-		w.marks.Close()
-	}
 }
 
 // buffer is a large one, for writes past the cache, if the part is large and
@@ -94,18 +82,19 @@ func (w *partWriter) write(ctx context.Context, r io.Reader, sum *uint64) (blob.
 	size := w.layout.Size(w.number)
 	buf, release := w.buffer(size)
 	defer release()
-	in := &input{r: r, announced: size, buf: buf, sum: crc64nvme.New()}
-	for at := w.layout.Offset(w.number); !in.ended; {
-		b, err := in.next(ctx)
-		if err != nil {
+	body := blob.NewBody(ctx, r, size)
+	for at, ended := w.layout.Offset(w.number), false; !ended; {
+		var n int
+		var err error
+		if n, ended, err = body.Fill(buf); err != nil {
 			return blob.Part{}, err
 		}
-		if err := w.put(b, at); err != nil {
+		if err := w.put(buf[:n], at); err != nil {
 			return blob.Part{}, err
 		}
-		at += int64(len(b))
+		at += int64(n)
 	}
-	got := in.sum.Sum64()
+	got := body.Written().CRC64NVME
 	if sum != nil && *sum != got {
 		return blob.Part{}, &blob.SumError{Got: got, Stated: *sum}
 	}

@@ -36,7 +36,7 @@ func (s *Store) Create(ctx context.Context, area blob.Area, key string, r io.Rea
 	if size > s.sizes.parts*maxPart {
 		return blob.Written{}, fmt.Errorf("creating object %s: S3 takes no object of %d bytes", key, size)
 	}
-	b := newBody(ctx, r, size)
+	b := blob.NewBody(ctx, r, size)
 	sealed := newSealer(s.client, at, b)
 	if size > s.sizes.parts*s.sizes.part {
 		err = s.stream(ctx, sealed, size)
@@ -45,9 +45,9 @@ func (s *Store) Create(ctx context.Context, area blob.Area, key string, r io.Rea
 	}
 	switch {
 	case err == nil:
-		return b.written(), nil
-	case b.err != nil: // the cause of what else went wrong
-		return blob.Written{}, fmt.Errorf("creating object %s: %w", key, b.err)
+		return b.Written(), nil
+	case b.Err() != nil: // the cause of what else went wrong
+		return blob.Written{}, fmt.Errorf("creating object %s: %w", key, b.Err())
 	case hasCode(err, codePrecondition, codeConflict):
 		return blob.Written{}, fmt.Errorf("creating object %s: %w", key, blob.ErrExists)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/smithy-go/middleware"
 
 	"ferry/shared/blob"
+	"ferry/shared/crc64"
 )
 
 // markName is the metadata by which an upload knows its own object again.
@@ -25,7 +26,7 @@ const markName = "upload"
 type sealer struct {
 	api
 	at   place
-	body *body
+	body *blob.Body
 	mark string // random
 
 	mu   sync.Mutex
@@ -34,11 +35,14 @@ type sealer struct {
 	failure error // why the parts did not become an object
 }
 
-func newSealer(client api, at place, b *body) *sealer {
+func newSealer(client api, at place, b *blob.Body) *sealer {
 	return &sealer{api: client, at: at, body: b, mark: rand.Text(), sums: map[int32]*string{}}
 }
 
 func (s *sealer) metadata() map[string]string { return map[string]string{markName: s.mark} }
+
+// checksum is the sum of what was read as S3 writes it.
+func (s *sealer) checksum() string { return crc64.Text(s.body.Written().CRC64NVME) }
 
 // UploadPart notes the checksum of the part, because transfermanager leaves
 // out those of CRC64NVME when it names the parts at the end.
@@ -55,7 +59,7 @@ func (s *sealer) UploadPart(ctx context.Context, in *s3.UploadPartInput, options
 
 // PutObject makes the object from one request.
 func (s *sealer) PutObject(ctx context.Context, in *s3.PutObjectInput, options ...func(*s3.Options)) (*s3.PutObjectOutput, error) {
-	in.ChecksumCRC64NVME = aws.String(s.body.checksum())
+	in.ChecksumCRC64NVME = aws.String(s.checksum())
 	var seen attempts
 	out, err := s.api.PutObject(ctx, in, append(options, seen.watch)...)
 	if err != nil {
@@ -75,8 +79,8 @@ func (s *sealer) CompleteMultipartUpload(ctx context.Context, in *s3.CompleteMul
 }
 
 func (s *sealer) complete(ctx context.Context, in *s3.CompleteMultipartUploadInput, options ...func(*s3.Options)) error {
-	in.ChecksumCRC64NVME = aws.String(s.body.checksum())
-	in.MpuObjectSize = aws.Int64(s.body.size)
+	in.ChecksumCRC64NVME = aws.String(s.checksum())
+	in.MpuObjectSize = aws.Int64(s.body.Written().Size)
 	for i, part := range in.MultipartUpload.Parts {
 		in.MultipartUpload.Parts[i].ChecksumCRC64NVME = s.sums[aws.ToInt32(part.PartNumber)]
 	}
@@ -110,13 +114,13 @@ func (s *sealer) settle(ctx context.Context, seen attempts, failure error) error
 // compare looks at the checksum that S3 says the new object has, and removes
 // the object if it is another than the body's.
 func (s *sealer) compare(ctx context.Context, got *string) error {
-	if got == nil || *got == s.body.checksum() {
+	if got == nil || *got == s.checksum() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
 	_, err := s.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &s.at.bucket, Key: &s.at.key})
-	return errors.Join(fmt.Errorf("S3 stored other bytes: checksum %s, want %s", *got, s.body.checksum()), err)
+	return errors.Join(fmt.Errorf("S3 stored other bytes: checksum %s, want %s", *got, s.checksum()), err)
 }
 
 // AbortMultipartUpload removes the parts of a failed upload. That it is over

@@ -37,14 +37,11 @@ func (b *Blobs) write(ctx context.Context, size int, do func(*transaction) error
 // Create stores an object under a key that is free, else blob.ErrExists.
 func (b *Blobs) Create(ctx context.Context, area blob.Area, key string, content []byte) error {
 	return b.write(ctx, len(content), func(tx *transaction) error {
-		n, err := tx.create.exec(string(area), key, time.Now().UnixMilli(), content)
-		if err != nil {
-			return &statementError{err}
+		n, err := tx.change(tx.create, string(area), key, time.Now().UnixMilli(), content)
+		if err == nil && n == 0 {
+			err = blob.ErrExists
 		}
-		if n == 0 {
-			return blob.ErrExists
-		}
-		return nil
+		return err
 	})
 }
 
@@ -52,24 +49,19 @@ func (b *Blobs) Create(ctx context.Context, area blob.Area, key string, content 
 // repeat it is no error. blob.ErrNotFound if the first object is missing.
 func (b *Blobs) Copy(ctx context.Context, from blob.Area, fromKey string, to blob.Area, toKey string) error {
 	return b.write(ctx, 0, func(tx *transaction) error {
-		n, err := tx.copy.exec(string(to), toKey, time.Now().UnixMilli(), string(from), fromKey)
-		if err != nil {
-			return &statementError{err}
+		n, err := tx.change(tx.copy, string(to), toKey, time.Now().UnixMilli(), string(from), fromKey)
+		if err == nil && n == 0 {
+			err = blob.ErrNotFound
 		}
-		if n == 0 {
-			return blob.ErrNotFound
-		}
-		return nil
+		return err
 	})
 }
 
 // Delete removes an object, if it is there.
 func (b *Blobs) Delete(ctx context.Context, area blob.Area, key string) error {
 	return b.write(ctx, 0, func(tx *transaction) error {
-		if _, err := tx.drop.exec(string(area), key); err != nil {
-			return &statementError{err}
-		}
-		return nil
+		_, err := tx.change(tx.drop, string(area), key)
+		return err
 	})
 }
 

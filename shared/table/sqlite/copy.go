@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 )
 
-// CopyFile writes what a database holds at one moment to a new file, durably.
+// CopyFile writes what a database holds at one moment to a new file, whose bytes
+// are durable then, but not yet its name.
 // The database may be in use, by this process and others, which it does not
 // hold up. The new file is one that Open takes, and not damaged.
 func CopyFile(ctx context.Context, from, to string) error {
@@ -40,7 +40,7 @@ func copyFile(ctx context.Context, from, to string) (err error) {
 	if err := conn.run(ctx, `VACUUM INTO ?`, to); err != nil {
 		return err
 	}
-	return errors.Join(f.Sync(), syncFolder(filepath.Dir(to)))
+	return f.Sync()
 }
 
 // examine looks for damage, much of which is copied unseen: SQLite keeps no
@@ -63,12 +63,4 @@ func examine(path string) (err error) {
 		err = fmt.Errorf("%w: %v items are no JSON", ErrDamaged, row[0])
 	}
 	return err
-}
-
-func syncFolder(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }

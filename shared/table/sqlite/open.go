@@ -53,26 +53,19 @@ PRAGMA user_version = 2;
 // close it again would drop the locks that other handles of this process hold.
 func makeFile(path string) error {
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		return wrapOpening(path, err)
+		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return wrapOpening(path, err)
+		return err
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}
 	if err != nil {
-		return wrapOpening(path, err)
+		return err
 	}
-	return wrapOpening(path, f.Close())
-}
-
-func wrapOpening(path string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("opening the table in %s: %w", path, translate(err))
+	return f.Close()
 }
 
 // dataSource names the file to the driver. The path is escaped, as it may hold

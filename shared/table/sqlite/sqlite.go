@@ -11,6 +11,7 @@ package sqlite
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
 	"sync"
 	"time"
@@ -57,7 +58,7 @@ func Open(path string, o Options) (*DB, error) {
 		o.Busy = defaultBusy
 	}
 	if err := makeFile(path); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("opening the table in %s: %w", path, translate(err))
 	}
 	w, err := openWriter(path, o)
 	if err != nil {
@@ -82,7 +83,7 @@ func (db *DB) Close() error {
 	db.writer.stop()
 	db.closing.Do(func() {
 		if db.readers != nil {
-			db.closed = db.readers.close()
+			db.closed = db.readers.close(cap(db.readers.idle))
 		}
 		db.closed = errors.Join(db.closed, db.writer.close())
 	})

@@ -154,20 +154,16 @@ func openReader(path string, busy time.Duration) (*reader, error) {
 }
 
 // readers is a pool of them.
-type readers struct {
-	idle chan *reader
-	n    int
-}
+type readers struct{ idle chan *reader }
 
 func openReaders(path string, busy time.Duration, n int) (*readers, error) {
 	p := &readers{idle: make(chan *reader, n)}
-	for range n {
+	for i := range n {
 		r, err := openReader(path, busy)
 		if err != nil {
-			return nil, errors.Join(err, p.close())
+			return nil, errors.Join(err, p.close(i))
 		}
 		p.idle <- r
-		p.n++
 	}
 	return p, nil
 }
@@ -190,10 +186,10 @@ func (p *readers) use(ctx context.Context, f func(*reader) error) error {
 	}
 }
 
-// close waits for the readers that are lent. It may be called once.
-func (p *readers) close() error {
+// close waits for the n readers, some of which may be lent. It may be called once.
+func (p *readers) close(n int) error {
 	var errs []error
-	for range p.n {
+	for range n {
 		errs = append(errs, (<-p.idle).Close())
 	}
 	close(p.idle)

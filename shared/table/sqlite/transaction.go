@@ -75,11 +75,18 @@ func (tx *transaction) flush() error {
 	return nil
 }
 
-func (tx *transaction) write(key table.Key, item stored) error {
-	if _, err := tx.put.exec(key.PK, key.SK, item.doc, item.ttl); err != nil {
-		return &statementError{fmt.Errorf("writing item %q: %w", key, err)}
+// change runs a statement and returns how many rows it has changed.
+func (tx *transaction) change(s statement, args ...driver.Value) (int64, error) {
+	n, err := s.exec(args...)
+	if err != nil {
+		return 0, &statementError{err}
 	}
-	return nil
+	return n, nil
+}
+
+func (tx *transaction) write(key table.Key, item stored) error {
+	_, err := tx.change(tx.put, key.PK, key.SK, item.doc, item.ttl)
+	return err
 }
 
 // rollback has no error worth telling: SQLite may have rolled back by itself,
@@ -118,7 +125,7 @@ func (tx *transaction) apply(ops []table.Op) ([]byte, error) {
 	}
 	for i, op := range ops {
 		if err := tx.store(op, after[i]); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("operation %d on %q: %w", i, op.Key, err)
 		}
 	}
 	return after[0].doc, nil
@@ -178,9 +185,8 @@ func (tx *transaction) store(op table.Op, after stored) error {
 	case table.KindPut:
 		return tx.write(op.Key, after)
 	case table.KindDelete:
-		if _, err := tx.remove.exec(op.Key.PK, op.Key.SK); err != nil {
-			return &statementError{fmt.Errorf("removing item %q: %w", op.Key, err)}
-		}
+		_, err := tx.change(tx.remove, op.Key.PK, op.Key.SK)
+		return err
 	}
 	return nil
 }
@@ -189,37 +195,24 @@ func (tx *transaction) deleteExpired(now int64, limit int) (int64, error) {
 	if err := tx.flush(); err != nil {
 		return 0, err
 	}
-	n, err := tx.expire.exec(now, int64(limit))
-	if err != nil {
-		return 0, &statementError{err}
-	}
-	return n, nil
-}
-
-// readResult is what became of a request's reading.
-type readResult struct {
-	page table.Page
-	err  error
+	return tx.change(tx.expire, now, int64(limit))
 }
 
 // readPages reads the pages that the requests which are not refused ask for,
-// by their index, each page once.
-func (tx *transaction) readPages(batch []*request, answers []error) map[int]readResult {
-	results := map[int]readResult{}
-	once := map[table.Query]readResult{}
+// each page once.
+func (tx *transaction) readPages(batch []*request, answers []error) {
+	once := map[table.Query]*reading{}
 	for i, r := range batch {
 		if r.reading == nil || answers[i] != nil {
 			continue
 		}
-		result, ok := once[r.reading.Query]
-		if !ok {
-			result.err = tx.flush()
-			if result.err == nil {
-				result.page, result.err = query(r.reading.Query, tx.forward, tx.back)
-			}
-			once[r.reading.Query] = result
+		if same, ok := once[r.reading.Query]; ok {
+			*r.reading = *same
+			continue
 		}
-		results[i] = result
+		once[r.reading.Query] = r.reading
+		if r.reading.err = tx.flush(); r.reading.err == nil {
+			r.reading.page, r.reading.err = query(r.reading.Query, tx.forward, tx.back)
+		}
 	}
-	return results
 }

@@ -35,6 +35,7 @@ type request struct {
 type reading struct {
 	table.Query
 	page table.Page
+	err  error
 }
 
 // newRequest is relaxed, and asks for no page.
@@ -206,15 +207,14 @@ func (w *writer) commit(batch []*request, answers []error) error {
 			return translate(answers[i])
 		}
 	}
-	pages := w.tx.readPages(batch, answers)
+	w.tx.readPages(batch, answers)
 	if err := w.tx.commit(); err != nil {
 		w.tx.rollback()
 		return fmt.Errorf("committing: %w", translate(err))
 	}
-	for i, read := range pages {
-		batch[i].reading.page = read.page
-		if read.err != nil {
-			answers[i] = fmt.Errorf("%w: %w", table.ErrUnread, read.err)
+	for i, r := range batch {
+		if answers[i] == nil && r.reading != nil && r.reading.err != nil {
+			answers[i] = fmt.Errorf("%w: %w", table.ErrUnread, r.reading.err)
 		}
 	}
 	return nil
