@@ -133,12 +133,18 @@ type copying struct {
 	to       *disk.Store   // of the files that are none of the small ones
 	live     table.Table   // of what is copied, as it is now
 	small    *sqlite.Blobs // of the copy
-	earlier  *sqlite.Blobs // of an earlier backup; nil without one
+	earlier  *disk.Store   // the same folder, with the small files of an earlier backup
 	progress Progress
 
 	mu     sync.Mutex
 	copied Copied
 	purged []table.Key // records whose files were removed for good meanwhile
+	stale  []object    // those of an earlier backup that no record names
+}
+
+type object struct {
+	area blob.Area
+	key  string
 }
 
 // run copies the table, then the bytes that it names.
@@ -161,7 +167,7 @@ func (c *copying) run(ctx context.Context, from, to string) error {
 	if err := syncFolder(to); err != nil {
 		return fmt.Errorf("finishing the backup: %w", err)
 	}
-	return c.prune(ctx, filepath.Join(to, tableName))
+	return c.prune(ctx)
 }
 
 func (c *copying) copyTo(ctx context.Context, from, aside string) error {
@@ -175,58 +181,38 @@ func (c *copying) copyTo(ctx context.Context, from, aside string) error {
 	if err != nil {
 		return err
 	}
-	earlier, err := openEarlier(filepath.Join(filepath.Dir(aside), tableName))
-	if err != nil {
-		return errors.Join(err, snapshot.Close())
-	}
 	c.small = snapshot.Blobs()
-	if earlier != nil {
-		c.earlier = earlier.Blobs()
-		defer earlier.Close()
+	closeEarlier, err := c.openEarlier(filepath.Dir(aside))
+	if err == nil {
+		err = c.copy(ctx, snapshot)
 	}
-	err = cmp.Or(c.copy(ctx, snapshot), c.countRemoved(ctx))
+	if err == nil {
+		err = c.findStale(ctx, snapshot)
+	}
+	err = errors.Join(err, closeEarlier())
 	for _, key := range c.purged {
 		err = cmp.Or(err, snapshot.Write(ctx, table.Delete(key)))
 	}
 	return errors.Join(err, snapshot.Close())
 }
 
-// openEarlier opens the table of an earlier backup, which is about to be
-// replaced, to compare with it. One that is damaged counts as none.
-func openEarlier(path string) (*sqlite.DB, error) {
+// openEarlier opens an earlier backup, whose table is about to be replaced, to
+// compare with it, and returns what closes it. A damaged one counts as none.
+func (c *copying) openEarlier(dir string) (end func() error, err error) {
+	end, c.earlier = func() error { return nil }, c.to
+	path := filepath.Join(dir, tableName)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return end, nil
 	}
 	db, err := sqlite.Open(path, sqlite.Options{})
 	if errors.Is(err, sqlite.ErrDamaged) {
-		return nil, nil
+		return end, nil
 	}
-	return db, err
-}
-
-// countRemoved counts the small files of an earlier backup that are no more.
-func (c *copying) countRemoved(ctx context.Context) error {
-	if c.earlier == nil {
-		return nil
+	if err != nil {
+		return end, err
 	}
-	for _, area := range []blob.Area{blob.Files, blob.Backup} {
-		for after := ""; ; {
-			page, err := c.earlier.List(ctx, area, after, blob.MaxList)
-			if err != nil {
-				return fmt.Errorf("looking at the earlier backup: %w", err)
-			}
-			for _, o := range page {
-				after = o.Key
-				if _, err := c.small.Read(ctx, area, o.Key); errors.Is(err, blob.ErrNotFound) {
-					c.copied.Removed++
-				}
-			}
-			if len(page) < blob.MaxList {
-				break
-			}
-		}
-	}
-	return nil
+	c.earlier, err = disk.Open(dir, disk.Options{Small: db.Blobs()})
+	return db.Close, err
 }
 
 // copy copies what is not there of the files that a table names.
@@ -367,14 +353,7 @@ func name(f files.File) string { return fmt.Sprintf("%s/%d %s", f.Owner, f.ID, f
 
 // there reports whether an earlier backup has the bytes, which never change.
 func (c *copying) there(ctx context.Context, f files.File) bool {
-	if c.earlier != nil {
-		content, err := c.earlier.Read(ctx, f.Area, f.Blob)
-		if err == nil {
-			_, err = c.small.Read(ctx, f.Area, f.Blob)
-			return err == nil && int64(len(content)) == f.Length
-		}
-	}
-	r, err := c.to.Open(ctx, f.Area, f.Blob)
+	r, err := c.earlier.Open(ctx, f.Area, f.Blob)
 	if err != nil {
 		return false
 	}
@@ -401,48 +380,52 @@ func (t *told) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// prune removes objects that no record of the backup names.
-func (c *copying) prune(ctx context.Context, path string) error {
-	db, err := sqlite.Open(path, sqlite.Options{})
+// findStale looks in an earlier backup for objects that no record of this one names.
+func (c *copying) findStale(ctx context.Context, snapshot *sqlite.DB) error {
+	for _, area := range []blob.Area{blob.Files, blob.Backup} {
+		for after, more := "", true; more; {
+			page, err := c.earlier.List(ctx, area, after, table.MaxKeys)
+			if err == nil && len(page) > 0 {
+				after = page[len(page)-1].Key
+				err = c.compare(ctx, snapshot, area, page)
+			}
+			if err != nil {
+				return fmt.Errorf("looking for what an earlier backup left: %w", err)
+			}
+			more = len(page) == table.MaxKeys
+		}
+	}
+	return nil
+}
+
+func (c *copying) compare(ctx context.Context, snapshot *sqlite.DB, area blob.Area, page []blob.Object) error {
+	keys := make([]table.Key, len(page))
+	for i, o := range page {
+		owner, id, _ := files.ParseBlobKey(o.Key) // another form's names no record
+		keys[i] = files.Key(area, owner, id)
+	}
+	items, err := snapshot.GetMany(ctx, keys...)
 	if err != nil {
 		return err
 	}
-	for _, area := range []blob.Area{blob.Files, blob.Backup} {
-		err = errors.Join(err, c.pruneArea(ctx, db, area))
+	for i, item := range items {
+		var f files.File
+		if err := item.Decode(&f); err != nil || f.Blob != page[i].Key {
+			c.stale = append(c.stale, object{area, page[i].Key})
+		}
 	}
-	return errors.Join(err, db.Close())
+	return nil
 }
 
-func (c *copying) pruneArea(ctx context.Context, db *sqlite.DB, area blob.Area) error {
-	for after := ""; ; {
-		page, err := c.to.List(ctx, area, after, table.MaxKeys)
-		if err != nil {
-			return fmt.Errorf("looking for what an earlier backup left: %w", err)
+// prune removes what is stale. Small files have gone with the earlier table.
+func (c *copying) prune(ctx context.Context) error {
+	for _, o := range c.stale {
+		if err := c.to.Delete(ctx, o.area, o.key); err != nil {
+			return fmt.Errorf("removing what an earlier backup left: %w", err)
 		}
-		if len(page) == 0 {
-			return nil
-		}
-		keys := make([]table.Key, len(page))
-		for i, o := range page {
-			owner, id, _ := files.ParseBlobKey(o.Key) // another form's names no record
-			keys[i] = files.Key(area, owner, id)
-		}
-		items, err := db.GetMany(ctx, keys...)
-		if err != nil {
-			return err
-		}
-		for i, item := range items {
-			var f files.File
-			if err := item.Decode(&f); err == nil && f.Blob == page[i].Key {
-				continue
-			}
-			if err := c.to.Delete(ctx, area, page[i].Key); err != nil {
-				return fmt.Errorf("removing what an earlier backup left: %w", err)
-			}
-			c.copied.Removed++
-		}
-		after = page[len(page)-1].Key
+		c.copied.Removed++
 	}
+	return nil
 }
 
 // copySecrets copies the link key, without which links would be dead, and the
