@@ -28,16 +28,9 @@ run: ## Run the whole service on this machine (data in ./.ferry; FERRY_ADDR, FER
 test: ## Run the tests; they need nothing but Go. With a C compiler the race detector is on.
 	GORACE=atexit_sleep_ms=10 go test $(RACE) ./...
 
-# What the emulator of a deployed stack cannot do: a thousand requests at once,
-# as it is one process of Python, and completing an upload of several parts, as
-# it holds the checksum of the whole against the bytes of the request. These
-# tests run in the line before.
-NOT_DEPLOYED = AThousandUploadsAtOnce|ARepeatListsItsFiles|ANameWithAPath|ASessionIsItsCallersAlone|AWholeWithAnotherChecksum|TwoCompletesAtOnce|AnEmptyFileIsAFile|AFileArrivesInParts|AFileThatIsNotTheStatedOne|AQuotaHoldsWhileASession|APartThatIsSentAgain
-
-test-aws: ## Run the tests of the cloud's backends against stand-ins for AWS, and those of the interface through a deployed stack; all is installed on the way.
-	go run ./infra/awslocal -- go test $(RACE) -count=1 ./shared/table/dynamo ./shared/suppressed ./shared/blob/s3 ./shared/boot/... ./infra/ferry ./infra/assembly ./infra/fanout ./infra/cloud ./infra/stack ./infra/cost
-	go run ./infra/awslocal -- go run ./infra/assembly/serve -- go test -tags stack -count=1 ./shared/endpoint/...
-	go run ./infra/awslocal -- go run ./infra/assembly/serve -deployed -- go test -tags stack -count=1 -skip '$(NOT_DEPLOYED)' ./shared/endpoint/...
+test-aws: ## Run the tests of the cloud's backends, and of the interface through a deployed stack, against stand-ins for AWS; all is installed on the way.
+	go run ./infra/awslocal -- $(SHELL) $(.SHELLFLAGS) "go test $(RACE) -count=1 ./shared/table/dynamo ./shared/suppressed ./shared/blob/s3 ./shared/boot/... ./infra/cost ./infra/stack/... ./infra/invoke; \
+	  go test -count=1 -run TheOutboxOfAStack ./infra/ferry; go test -count=1 -tags stack ./shared/endpoint/..."
 
 lint: ## Check format, vet, staticcheck and known vulnerabilities.
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }

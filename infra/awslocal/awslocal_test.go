@@ -1,8 +1,6 @@
 package main
 
 import (
-	"archive/tar"
-	"compress/gzip"
 	"errors"
 	"os"
 	"path/filepath"
@@ -57,58 +55,10 @@ func TestOnceRedoesAFailedInstallation(t *testing.T) {
 	}
 }
 
-func TestEmulatorIsUnpackedSideBySide(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	archive := filepath.Join(dir, "p.tgz")
-	pack(t, archive, map[string]string{
-		"package/package.json":                              "no",
-		"package/emulator/DynamoDBLocal.jar":                "jar",
-		"package/emulator/DynamoDBLocal_lib/native.so":      "native",
-		"package/emulator/DynamoDBLocal_lib/../../../../up": "contained",
-	})
-	lib := filepath.Join(dir, "lib")
-	if err := os.Mkdir(lib, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := unpackEmulator(archive, lib); err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range map[string]string{"DynamoDBLocal.jar": "jar", "native.so": "native", "up": "contained"} {
-		if got, err := os.ReadFile(filepath.Join(lib, name)); err != nil || string(got) != want {
-			t.Errorf("%s holds %q, %v; want %q", name, got, err, want)
-		}
-	}
-	if _, err := os.Stat(filepath.Join(lib, "package.json")); err == nil {
-		t.Error("unpacked a file from outside the emulator's folder")
-	}
-}
-
-func pack(t *testing.T, archive string, files map[string]string) {
-	t.Helper()
-	file, err := os.Create(archive)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	zipped := gzip.NewWriter(file)
-	defer zipped.Close()
-	entries := tar.NewWriter(zipped)
-	defer entries.Close()
-	for name, content := range files {
-		if err := entries.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(content))}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := entries.Write([]byte(content)); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 func TestCommandGivesItsCodeAndGetsTheEnvironment(t *testing.T) {
 	t.Parallel()
 	code, err := command(t.Context(), []string{"sh", "-c", `test "$AWS_ENDPOINT_URL_S3" = http://s3 && exit 7`},
-		environment("http://dynamodb", "http://s3", "http://moto"))
+		environment("http://dynamodb", "http://s3", "http://cloud", "python3"))
 	if err != nil || code != 7 {
 		t.Errorf("got code %d, %v; want 7", code, err)
 	}

@@ -17,8 +17,6 @@ import (
 type installation struct {
 	dynamo    string // folder with lib and Loopback.java
 	versitygw string // folder with the program
-	rie       string // folder with AWS's runtime interface emulator
-	moto      string // folder of its Python environment
 	ministack string // folder of its Python environment
 }
 
@@ -30,17 +28,15 @@ func install(ctx context.Context) (installation, error) {
 		return installation{}, err
 	}
 	var (
-		in                           installation
-		dErr, vErr, rErr, mErr, nErr error
-		wg                           sync.WaitGroup
+		in               installation
+		dErr, vErr, mErr error
+		wg               sync.WaitGroup
 	)
 	wg.Go(func() { in.dynamo, dErr = installDynamoDB(ctx, cache) })
 	wg.Go(func() { in.versitygw, vErr = installVersitygw(ctx, cache) })
-	wg.Go(func() { in.rie, rErr = installRIE(ctx, cache) })
-	wg.Go(func() { in.moto, mErr = installMoto(ctx, cache) })
-	wg.Go(func() { in.ministack, nErr = installMinistack(ctx, cache) })
+	wg.Go(func() { in.ministack, mErr = installMinistack(ctx, cache) })
 	wg.Wait()
-	return in, errors.Join(dErr, vErr, rErr, mErr, nErr)
+	return in, errors.Join(dErr, vErr, mErr)
 }
 
 func cacheDir() (string, error) {

@@ -1,7 +1,6 @@
 // Command awslocal runs a command next to stand-ins for AWS on this machine:
-// DynamoDB Local, which is Amazon's own, versitygw, an S3 server, moto, of
-// which SNS, SQS and SES are used, and ministack, to which whole stacks are
-// deployed.
+// DynamoDB Local, which is Amazon's own, versitygw, an S3 server, and ministack,
+// an emulator of all of AWS, to which whole stacks are deployed.
 //
 //	go run ./infra/awslocal -- go test ./shared/table/dynamo ./shared/blob/s3
 //	go run ./infra/awslocal
@@ -10,22 +9,29 @@
 // the stand-ins, and exits with the command's code. The second prints that
 // environment for a shell and stays until Ctrl-C. Both keep data only as long
 // as they run. What has to be installed goes to a cache (FERRY_CACHE, by
-// default the user's cache folder) at the first run; Java 17, Maven or npm,
-// Python 3 with venv, and Go must be there.
+// default the user's cache folder) at the first run; Java 17, Maven, Python 3
+// with venv, and Go must be there.
+//
+// At FERRY_TEST_STACKS each POST lends a deployed stack without data: see
+// infra/stack/emulated.
 package main
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
+
+	"ferry/infra/stack/emulated"
 )
 
 // The names of the buckets that the S3 stand-in starts with.
@@ -73,19 +79,18 @@ func run(ctx context.Context, args []string) (int, error) {
 	}
 	defer s3.stop()
 
-	moto, err := startMoto(ctx, installed.moto)
-	if err != nil {
-		return 1, err
-	}
-	defer moto.stop()
 	ministack, err := startMinistack(ctx, installed.ministack, data)
 	if err != nil {
 		return 1, err
 	}
 	defer ministack.stop()
 
-	env := append(environment(dynamo.url, s3.url, moto.url), "FERRY_TEST_RIE="+filepath.Join(installed.rie, rieProgram),
-		"FERRY_TEST_CLOUD="+ministack.url, "FERRY_TEST_SAM="+pythonOf(installed.ministack))
+	env := environment(dynamo.url, s3.url, ministack.url, pythonOf(installed.ministack))
+	stacks, err := serveStacks(ctx, env)
+	if err != nil {
+		return 1, err
+	}
+	env = append(env, "FERRY_TEST_STACKS="+stacks)
 	if len(args) == 0 {
 		for _, e := range env {
 			fmt.Println("export", e)
@@ -99,14 +104,14 @@ func run(ctx context.Context, args []string) (int, error) {
 
 // environment is what makes the AWS SDK, and the tests, use the stand-ins, and
 // keeps a person's own AWS profile out of them.
-func environment(dynamoURL, s3URL, motoURL string) []string {
+func environment(dynamoURL, s3URL, cloudURL, python string) []string {
 	return []string{
 		"AWS_ENDPOINT_URL_DYNAMODB=" + dynamoURL,
 		"AWS_ENDPOINT_URL_DYNAMODB_STREAMS=" + dynamoURL,
 		"AWS_ENDPOINT_URL_S3=" + s3URL,
-		"AWS_ENDPOINT_URL_SNS=" + motoURL,
-		"AWS_ENDPOINT_URL_SQS=" + motoURL,
-		"AWS_ENDPOINT_URL_SESV2=" + motoURL,
+		"AWS_ENDPOINT_URL_SNS=" + cloudURL,
+		"AWS_ENDPOINT_URL_SQS=" + cloudURL,
+		"AWS_ENDPOINT_URL_SESV2=" + cloudURL,
 		"AWS_REGION=" + region,
 		"AWS_ACCESS_KEY_ID=" + accessKey,
 		"AWS_SECRET_ACCESS_KEY=" + secretKey,
@@ -117,7 +122,27 @@ func environment(dynamoURL, s3URL, motoURL string) []string {
 		"FERRY_TEST_AWS=1",
 		"FERRY_TEST_FILES_BUCKET=" + filesBucket,
 		"FERRY_TEST_BACKUP_BUCKET=" + backupBucket,
+		emulated.AddressVariable + "=" + cloudURL,
+		emulated.PythonVariable + "=" + python,
 	}
+}
+
+// serveStacks lends stacks to whoever asks, until this process ends. They are of
+// the checkout in the working directory, which is built when the first is asked for.
+func serveStacks(ctx context.Context, env []string) (address string, err error) {
+	for _, e := range env {
+		name, value, _ := strings.Cut(e, "=")
+		if err := os.Setenv(name, value); err != nil {
+			return "", err
+		}
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	open := sync.OnceValues(func() (*emulated.Cloud, error) { return emulated.Open(ctx, ".", ".") })
+	go http.Serve(l, &emulated.Stacks{Open: open}) // until the end of this process
+	return "http://" + l.Addr().String(), nil
 }
 
 // command runs args and passes an interruption on to it.

@@ -13,11 +13,27 @@ const ministackName = "ministack"
 //go:embed ministack/requirements.txt
 var ministackRequirements []byte
 
+//go:embed ministack/whole.py
+var ministackProgram string
+
 // installMinistack makes a Python environment with ministack, an emulator of
-// AWS that deploys whole stacks, and AWS's own SAM translator.
+// AWS that deploys whole stacks, and with what AWS reads templates with: the SAM
+// translator, and of the SAM command what writes out loops. The list of packages
+// is complete: that command's others are not wanted.
 func installMinistack(ctx context.Context, cache string) (string, error) {
-	return installPython(ctx, cache, ministackName, ministackRequirements)
+	return once(cache, ministackName, [][]byte{ministackRequirements}, func(dir string) error {
+		requirements := filepath.Join(dir, "requirements.txt")
+		if err := os.WriteFile(requirements, ministackRequirements, 0o644); err != nil {
+			return err
+		}
+		if err := tool(ctx, dir, "python3", "-m", "venv", dir); err != nil {
+			return err
+		}
+		return tool(ctx, dir, pythonOf(dir), "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", "-r", requirements)
+	})
 }
+
+func pythonOf(dir string) string { return filepath.Join(dir, "bin", "python3") }
 
 // startMinistack starts ministack, which keeps all in memory and lets functions
 // do only what their roles allow. It unpacks their programs into the folder for
@@ -38,5 +54,5 @@ func startMinistack(ctx context.Context, dir, data string) (*server, error) {
 		"AUTH=true", "LAMBDA_EXECUTOR=local", "AWS_ENDPOINT_URL=" + url,
 		"AWS_ACCESS_KEY_ID=" + accessKey, "AWS_SECRET_ACCESS_KEY=" + secretKey, "AWS_EC2_METADATA_DISABLED=true",
 	}
-	return start(ctx, ministackName, port, env, pythonOf(dir), "-m", "ministack")
+	return start(ctx, ministackName, port, env, pythonOf(dir), "-c", ministackProgram)
 }

@@ -96,8 +96,6 @@ type commands struct {
 	Backup      backupCommand      `cmd:"" group:"Service:" help:"Copy all data of this machine to another directory, even while the service runs."`
 	RestoreData restoreDataCommand `cmd:"" group:"Service:" help:"Restore the data of a backup to an empty directory."`
 
-	Invoke invokeCommand `cmd:"" group:"Development:" help:"Build a Lambda function, run it as Lambda does, and send it an event."`
-
 	Completion completionCommand `cmd:"" group:"This program:" help:"Print the completion for a shell."`
 	Version    versionCommand    `cmd:"" group:"This program:" help:"Print the version."`
 }

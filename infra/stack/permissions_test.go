@@ -68,57 +68,6 @@ func mapped(f fn) []string {
 	return all
 }
 
-// TestAFunctionMayDoWhatItDoesAndNothingElse drives each function through all
-// that it does with its ports, and only those, and compares.
-func TestAFunctionMayDoWhatItDoesAndNothingElse(t *testing.T) {
-	t.Parallel()
-	tpl := read(t)
-	for name, f := range tpl.functions() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			scenario, ok := scenarios()[name]
-			if !ok {
-				t.Fatalf("there is no scenario for %s", name)
-			}
-			s := newStage(t, name)
-			scenario(s)
-			want := append(s.uses.sorted(), mapped(f)...)
-			ports := readMain(t, name).ports()
-			if slices.Contains(ports, "ssmkey") {
-				want = append(want, "ssm:GetParameter link-key")
-			}
-			same(t, "the permissions of "+name, granted(t, tpl, f), want)
-			same(t, "the ports that "+name+" uses", usedPorts(s.uses.sorted()), slices.DeleteFunc(ports, func(p string) bool { return p == "ssmkey" }))
-		})
-	}
-}
-
-func usedPorts(uses []string) []string {
-	var ports []string
-	for _, u := range uses {
-		port := "dynamotable"
-		service, _, _ := strings.Cut(u, ":")
-		switch {
-		case service == "ssm":
-			continue // linkkey writes its parameter without a port
-		case service == "s3":
-			port = "s3blobs"
-		case strings.HasSuffix(u, " number"):
-			port = "smstext"
-		case service == "sns":
-			port = "snstopics"
-		case service == "sqs":
-			port = "sqsqueue"
-		case service == "ses":
-			port = "sesmail"
-		}
-		if !slices.Contains(ports, port) {
-			ports = append(ports, port)
-		}
-	}
-	return ports
-}
-
 // TestTheKeyIsReadByThoseWhoMintLinks says it once more: the key opens all
 // files to whoever has it, and so no function else may read it.
 func TestTheKeyIsReadByThoseWhoMintLinks(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/function"
@@ -22,57 +21,34 @@ import (
 	"ferry/shared/users"
 )
 
-// stage is a function with the ports that its main names, recorded; the others
-// are not there. real are the same data, all open and not recorded.
+// stage is a function with the ports that its main names, on the stand-ins for
+// AWS; the others are not there. real are the same data, all open, and nothing is
+// noted of what they send.
 type stage struct {
 	*testing.T
-	uses   *uses
-	real   *endpoint.Ports
-	ports  *endpoint.Ports
-	keys   linkkey.Store
-	others *interlopers
-	cloud  boottest.Cloud
-	h      http.Handler
-	ahead  time.Duration // of the clock
+	real    *endpoint.Ports
+	ports   *endpoint.Ports
+	network *network // between ports and AWS
+	keys    linkkey.Store
+	others  *interlopers
+	cloud   boottest.Cloud
+	h       http.Handler
+	ahead   time.Duration // of the clock
 }
 
 func newStage(t *testing.T, name string) *stage {
 	t.Helper()
-	s := &stage{T: t, uses: newUses(), others: &interlopers{}}
-	s.keys = recordedKeys{s.uses}
+	s := &stage{T: t, others: &interlopers{}}
 	s.real = boottest.Ports(t, nil)
 	s.real.Now = func() time.Time { return time.Now().Add(s.ahead) }
 	s.real.PublicURL, s.real.Events = "https://files.example.com/v1", true
 	s.cloud.Put(s.real)
-	hash, err := auth.NewHasher(auth.Params{Memory: 64, Time: 1, Threads: 1}, s.real.Random, s.real.Now)
-	s.check(err)
-	s.real.Hasher = hash
-
 	p := *s.real
 	p.Table, p.Blobs, p.Parts, p.Key = nil, nil, nil, links.Key{}
 	p.Topics, p.Queue, p.Mail, p.SMS, p.MailFrom = nil, nil, nil, nil, ""
-	for _, port := range readMain(t, name).ports() {
-		switch port {
-		case "dynamotable":
-			p.Table = recordedTable{s.real.Table, s.uses}
-		case "s3blobs":
-			p.Blobs = recordedBlobs{s.real.Blobs, s.uses, s.others}
-			p.Parts = recordedParts{s.real.Parts, s.uses}
-		case "ssmkey":
-			p.Key = s.real.Key
-		case "snstopics":
-			p.Topics = recordedTopics{s.real.Topics, s.uses}
-		case "sqsqueue":
-			p.Queue = recordedQueue{s.real.Queue, s.uses}
-		case "sesmail":
-			p.Mail, p.MailFrom = recordedMail{s.real.Mail, s.uses}, s.real.MailFrom
-		case "smstext":
-			p.SMS = recordedSMS{s.real.SMS, s.uses}
-		default:
-			t.Fatalf("the port %s is new: say here what it is", port)
-		}
-	}
 	s.ports = &p
+	s.open(name)
+	p.Hasher = s.real.Hasher
 	for _, e := range all.Endpoints() {
 		if e.Name == name {
 			s.h = function.With(&p).Handler(e)

@@ -16,8 +16,11 @@ import (
 
 func TestAThousandUploadsAtOnceLoseNone(t *testing.T) {
 	t.Parallel()
-	const all, workers = 1000, 50
+	all, workers := 1000, 50
 	c := begin(t)
+	if c.InStack() { // the emulator is one process of Python
+		all, workers = 100, 10
+	}
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: workers}}
 	defer client.CloseIdleConnections()
 	todo := make(chan int)

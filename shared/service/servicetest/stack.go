@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/infra/assembly"
+	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/local"
 	"ferry/shared/endpoint"
 	"ferry/shared/service"
@@ -49,11 +49,11 @@ func remote(t testing.TB, options int) *Server {
 	}
 }
 
-func startStack(t testing.TB) (d assembly.Description) {
+func startStack(t testing.TB) (d boottest.Deployed) {
 	t.Helper()
 	stacks := os.Getenv("FERRY_TEST_STACKS")
 	if stacks == "" {
-		t.Skip("needs stacks: go run ./infra/awslocal -- go run ./infra/assembly/serve -- go test -tags stack ./shared/endpoint/...")
+		t.Skip("needs stacks: go run ./infra/awslocal -- go test -tags stack ./shared/endpoint/...")
 	}
 	resp, err := http.Post(stacks, "application/json", nil)
 	if err != nil {

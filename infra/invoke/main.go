@@ -1,0 +1,151 @@
+// Command invoke deploys the stack to the emulator of AWS that infra/awslocal
+// starts, with the data that the files of events/ speak of, and sends one of its
+// functions an event. The answer is printed, and compared with the one that the
+// event expects:
+//
+//	go run ./infra/awslocal -- go run ./infra/invoke downloadlist
+//	go run ./infra/awslocal -- go run ./infra/invoke feedback events/feedbacksms.json
+//
+// Without a function it prints the address of the stack and where to see the mail
+// that it sends, and stays until Ctrl-C.
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"ferry/infra/stack/emulated"
+	"ferry/shared/boot/boottest"
+)
+
+func main() {
+	raw := flag.Bool("raw", false, "print the function's answer as it is, not the response that the gateway makes of it")
+	flag.Usage = func() {
+		fmt.Fprintln(os.Stderr, "usage: go run ./infra/awslocal -- go run ./infra/invoke [-raw] [FUNCTION [FILE]]")
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Stdout, *raw, flag.Args())
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "invoke:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, out io.Writer, raw bool, args []string) error {
+	f, err := event(args)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(os.Stderr, "building the functions ...")
+	c, err := emulated.Open(ctx, ".", ".")
+	if err != nil {
+		return err
+	}
+	s, err := deploy(ctx, c, f)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if f.Function == "" {
+		fmt.Fprintf(out, "the stack answers at %s; alice has the password %q\n", s.Base, boottest.Password)
+		fmt.Fprintf(out, "mail: %[1]s/_ministack/ses/messages, text messages: %[1]s/_ministack/sns/sms-messages\n", c.Address)
+		<-ctx.Done()
+		return nil
+	}
+	answer, err := s.Answer(ctx, f.Function, f.Event)
+	if err != nil {
+		return err
+	}
+	if err := show(out, answer, raw); err != nil || f.Expect.Empty() {
+		return err
+	}
+	if err := f.Expect.Check(answer); err != nil {
+		return fmt.Errorf("the answer is not the one that the event expects: %w", err)
+	}
+	fmt.Fprintln(os.Stderr, "the answer is as the event expects")
+	return nil
+}
+
+// event reads the event that the arguments ask for.
+func event(args []string) (f boottest.Fixture, err error) {
+	switch {
+	case len(args) == 0:
+		return f, nil
+	case len(args) > 2:
+		return f, errors.New("there is one function and one event: see -help")
+	}
+	if _, err := os.Stat(filepath.Join("functions", args[0], "main.go")); err != nil {
+		return f, fmt.Errorf("there is no functions/%s here: run it in the project's root, with the name of a directory of functions/", args[0])
+	}
+	path := filepath.Join("events", args[0]+".json")
+	if len(args) == 2 {
+		path = args[1]
+	}
+	f, err = boottest.Read(strings.TrimSuffix(filepath.Base(path), ".json"), path)
+	f.Function = args[0]
+	return f, err
+}
+
+// deploy makes a stack with the data that the event speaks of.
+func deploy(ctx context.Context, c *emulated.Cloud, f boottest.Fixture) (*emulated.Stack, error) {
+	const sender = "ferry@example.com"
+	if err := c.Verify(ctx, sender); err != nil {
+		return nil, err
+	}
+	parameters := map[string]string{"SenderAddress": sender, "SmsSending": "on"}
+	if f.Function != "" {
+		parameters["PublicUrl"] = "" // the links in events/ have the gateway's own address
+	}
+	s, err := c.Deploy(ctx, "invoke", parameters)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.Fill(ctx, slog.New(slog.DiscardHandler))
+	if err == nil {
+		err = f.Notices(ctx, p)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// show prints a response as a person reads it.
+func show(out io.Writer, payload []byte, raw bool) error {
+	var r events.APIGatewayProxyResponse
+	if err := json.Unmarshal(payload, &r); raw || err != nil || r.StatusCode == 0 {
+		_, err := fmt.Fprintf(out, "%s\n", payload)
+		return err
+	}
+	fmt.Fprintf(out, "%d\n", r.StatusCode)
+	for _, name := range slices.Sorted(maps.Keys(r.MultiValueHeaders)) {
+		fmt.Fprintf(out, "%s: %s\n", name, strings.Join(r.MultiValueHeaders[name], ", "))
+	}
+	body := []byte(r.Body)
+	if r.IsBase64Encoded {
+		var err error
+		if body, err = base64.StdEncoding.DecodeString(r.Body); err != nil {
+			return fmt.Errorf("the body is not base64: %w", err)
+		}
+	}
+	_, err := fmt.Fprintf(out, "\n%s\n", strings.TrimRight(string(body), "\n"))
+	return err
+}

@@ -1,0 +1,98 @@
+package emulated
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// adapt takes out of a transformed template what the emulator does not know.
+// The tests of infra/stack look at the template as it is.
+func adapt(template object) {
+	resources, _ := template["Resources"].(object)
+	for name, r := range resources {
+		resource, _ := r.(object)
+		if strings.HasPrefix(fmt.Sprint(resource["Type"]), "AWS::CodeDeploy::") {
+			delete(resources, name)
+		}
+		delete(resource, "UpdatePolicy")
+		properties, _ := resource["Properties"].(object)
+		if scaling, ok := properties["ScalingConfig"].(object); ok {
+			withNumber(scaling, template["Parameters"])
+		}
+		if policy, ok := properties["PolicyDocument"].(object); ok {
+			policy["Statement"] = slices.DeleteFunc(list(policy["Statement"]), refusesPlainHTTP)
+		}
+		for _, p := range list(properties["Policies"]) {
+			policy, _ := p.(object)["PolicyDocument"].(object)
+			for _, s := range list(policy["Statement"]) {
+				widen(s.(object))
+			}
+		}
+	}
+}
+
+func list(v any) []any {
+	all, _ := v.([]any)
+	return all
+}
+
+// withNumber puts in the default of a parameter, of which the emulator would
+// make a text.
+func withNumber(scaling object, parameters any) {
+	ref, _ := scaling["MaximumConcurrency"].(object)
+	all, _ := parameters.(object)
+	if parameter, ok := all[fmt.Sprint(ref["Ref"])].(object); ok {
+		var n int
+		_, _ = fmt.Sscan(fmt.Sprint(parameter["Default"]), &n) // 0 is refused when it is deployed
+		scaling["MaximumConcurrency"] = n
+	}
+}
+
+// refusesPlainHTTP finds the statements that let nothing but TLS in: the emulator
+// speaks plain HTTP.
+func refusesPlainHTTP(statement any) bool {
+	s, _ := statement.(object)
+	return s["Effect"] == "Deny" && strings.Contains(fmt.Sprint(s["Condition"]), "aws:SecureTransport")
+}
+
+// widen allows what the emulator asks for beyond AWS: it wants a permission of
+// its own for PublishBatch, and knows neither resources nor conditions of
+// SendEmail.
+func widen(statement object) {
+	switch statement["Action"] {
+	case "sns:Publish":
+		statement["Action"] = []any{"sns:Publish", "sns:PublishBatch"}
+	case "ses:SendEmail":
+		statement["Resource"] = "*"
+		delete(statement, "Condition")
+	}
+}
+
+// called finds the function in an integration's address.
+var called = regexp.MustCompile(`functions/\$\{(\w+?)(?:Alias` + alias + `|\.Arn)\}`)
+
+// routes are those of the template's API.
+func routes(template object) (all []route) {
+	resources, _ := template["Resources"].(object)
+	for _, r := range resources {
+		if r.(object)["Type"] != "AWS::ApiGatewayV2::Api" {
+			continue
+		}
+		properties, _ := r.(object)["Properties"].(object)
+		body, _ := properties["Body"].(object)
+		paths, _ := body["paths"].(object)
+		for path, methods := range paths {
+			for method, operation := range methods.(object) {
+				integration, _ := operation.(object)["x-amazon-apigateway-integration"].(object)
+				id := called.FindStringSubmatch(fmt.Sprint(integration["uri"]))
+				if path == "/"+defaultRoute {
+					path = defaultRoute
+				}
+				all = append(all, route{method: strings.ToUpper(method), path: path, function: id[1]})
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,161 @@
+package emulated
+
+import (
+	"context"
+	"crypto/rand"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+
+	"ferry/shared/boot/boottest"
+	"ferry/shared/endpoint"
+	"ferry/shared/notices"
+)
+
+// root is that of the module.
+const root = "../../.."
+
+// TestADeployedStack builds the functions once for all that is looked at.
+func TestADeployedStack(t *testing.T) {
+	t.Parallel()
+	if os.Getenv(AddressVariable) == "" {
+		t.Skip("needs an emulator of AWS: go run ./infra/awslocal -- go test ./infra/stack/emulated")
+	}
+	c := openCloud(t, root)
+	for name, test := range map[string]func(*testing.T, *Cloud){
+		"brings a link to its recipients by itself, once":          links,
+		"tells the sender of a file that a mail bounced":           bounce,
+		"tries again what cannot be sent":                          retry,
+		"keeps what is never sent, until it is brought back":       deadLetters,
+		"is swept on its schedule":                                 sweep,
+		"finds by its sweep what the stream has lost":              lostByStream,
+		"without a sender says what is missing and keeps the mail": noSender,
+		"makes its link key once":                                  linkKey,
+		"has memory for the largest upload":                        largestUpload,
+		"has memory and time for a session of 10,000 parts":        manyParts,
+		"works on while its functions are replaced and put back":   upgrade,
+		"leaves its data when it is deleted":                       deletion,
+		"answers each fixture as its functions' roles allow":       fixtures,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, c)
+		})
+	}
+}
+
+// openCloud builds the functions of a version and brings them to the emulator.
+func openCloud(t *testing.T, checkout string) *Cloud {
+	t.Helper()
+	c, err := Open(t.Context(), root, checkout)
+	check(t, err)
+	return c
+}
+
+// deployed is a stack that a test looks at.
+type deployed struct {
+	*testing.T
+	*Stack
+	name   string
+	config aws.Config
+	ports  *endpoint.Ports
+}
+
+// deploy makes a stack with these parameters, and with the users and files of
+// boottest.
+func deploy(t *testing.T, c *Cloud, parameters map[string]string) *deployed {
+	t.Helper()
+	d := deployEmpty(t, c, parameters)
+	var err error
+	d.ports, err = d.Fill(t.Context(), boottest.Log(t))
+	check(t, err)
+	return d
+}
+
+func deployEmpty(t *testing.T, c *Cloud, parameters map[string]string) *deployed {
+	t.Helper()
+	d := &deployed{T: t, name: "deployed-" + strings.ToLower(rand.Text()[:8]), config: c.Config}
+	var err error
+	d.Stack, err = c.Deploy(t.Context(), d.name, parameters)
+	check(t, err)
+	t.Cleanup(func() { check(t, d.Close()) })
+	return d
+}
+
+// Name implements testing.TB.
+func (d *deployed) Name() string { return d.T.Name() }
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// pause keeps events from a function, or lets them come again.
+func (d *deployed) pause(function string, paused bool) {
+	d.Helper()
+	client := lambda.NewFromConfig(d.config)
+	all, err := client.ListEventSourceMappings(d.Context(), &lambda.ListEventSourceMappingsInput{})
+	check(d, err)
+	found := false
+	for _, m := range all.EventSourceMappings {
+		if !strings.Contains(aws.ToString(m.FunctionArn), ":"+d.IDs[d.ID(function)]) {
+			continue
+		}
+		found = true
+		_, err := client.UpdateEventSourceMapping(d.Context(), &lambda.UpdateEventSourceMappingInput{UUID: m.UUID, Enabled: aws.Bool(!paused)})
+		check(d, err)
+	}
+	if !found {
+		d.Fatalf("nothing brings events to %s", function)
+	}
+}
+
+// invoke calls a function, which must not fail, and returns its answer.
+func (d *deployed) invoke(function string, event []byte) []byte {
+	d.Helper()
+	answer, err := d.Answer(d.Context(), function, event)
+	check(d, err)
+	return answer
+}
+
+// patience is how long a test waits for what comes by itself.
+const patience = 2 * time.Minute
+
+// eventually waits until something is so, and tells what is not.
+func (d *deployed) eventually(what string, is func() bool) {
+	d.Helper()
+	for end := time.Now().Add(patience); !is(); time.Sleep(200 * time.Millisecond) {
+		if time.Now().After(end) {
+			d.Fatalf("%s: not within %s", what, patience)
+		}
+	}
+}
+
+// sent returns when no notice waits whose recipient ends in to.
+func (d *deployed) sent(ctx context.Context, to string) error {
+	for {
+		waiting := 0
+		for n, err := range notices.Waiting(ctx, d.ports.Table) {
+			if err != nil {
+				return err
+			}
+			if strings.HasSuffix(n.To, to) {
+				waiting++
+			}
+		}
+		if waiting == 0 {
+			return nil
+		}
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

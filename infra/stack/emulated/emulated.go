@@ -1,0 +1,178 @@
+// Package emulated deploys the stack of template.yaml, with the real programs of
+// its functions, to an emulator of AWS: its stream, topics, queues and schedule
+// call the functions by themselves, and each function may do what its role
+// allows and no more. Start reading at Open and Deploy.
+//
+// The emulator is ministack (https://github.com/ministackorg/ministack), which
+// infra/awslocal installs and starts. It has no HTTP API with payload format 1.0
+// and no limit to the size of an event: gateway.go stands in for both. What else
+// it does not know is taken out of the template by adapt.
+package emulated
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/sesv2"
+)
+
+// The names by which infra/awslocal tells where the emulator is, and which
+// Python has AWS's SAM translator.
+const (
+	AddressVariable = "FERRY_TEST_CLOUD"
+	PythonVariable  = "FERRY_TEST_SAM"
+)
+
+// ErrNoEmulator is returned where the environment names no emulator.
+var ErrNoEmulator = errors.New("there is no emulator of AWS: go run ./infra/awslocal -- COMMAND")
+
+type object = map[string]any
+
+// Cloud is the emulator with one version of the template and of all functions.
+// It is safe for concurrent use.
+type Cloud struct {
+	Address string // of each of its services
+	Config  aws.Config
+
+	artifacts string // the bucket that `sam deploy` would put the programs into
+	template  string // the address of the transformed template, for CloudFormation
+	routes    []route
+	stacks    *cloudformation.Client
+	lambda    *lambda.Client
+}
+
+// Open builds the functions of a checkout, uploads them, and transforms its
+// template with the script that is in the module.
+func Open(ctx context.Context, module, checkout string) (*Cloud, error) {
+	c := &Cloud{Address: os.Getenv(AddressVariable), artifacts: "ferry-artifacts-" + strings.ToLower(rand.Text())}
+	if c.Address == "" {
+		return nil, ErrNoEmulator
+	}
+	var err error
+	if c.Config, err = config.LoadDefaultConfig(ctx, config.WithBaseEndpoint(c.Address)); err != nil {
+		return nil, fmt.Errorf("reading the AWS configuration: %w", err)
+	}
+	c.Config.ConfigSources = nil // they name other stand-ins for some services
+	c.stacks, c.lambda = cloudformation.NewFromConfig(c.Config), lambda.NewFromConfig(c.Config)
+	programs, err := os.MkdirTemp("", "ferry-programs-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(programs)
+	if err := build(ctx, checkout, programs); err != nil {
+		return nil, err
+	}
+	if err := c.upload(ctx, programs); err != nil {
+		return nil, err
+	}
+	return c, c.transform(ctx, filepath.Join(module, "infra", "stack", "transform.py"), filepath.Join(checkout, "template.yaml"))
+}
+
+// build builds all functions for this machine into a folder.
+func build(ctx context.Context, checkout, into string) error {
+	c := exec.CommandContext(ctx, "go", "build", "-tags", "lambda.norpc", "-o", into+string(filepath.Separator), "./functions/...")
+	c.Dir = checkout
+	c.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("building the functions: %w: %s", err, out)
+	}
+	return nil
+}
+
+func (c *Cloud) upload(ctx context.Context, programs string) error {
+	all, err := os.ReadDir(programs)
+	if err != nil {
+		return fmt.Errorf("reading the programs: %w", err)
+	}
+	if _, err := c.buckets().CreateBucket(ctx, &s3.CreateBucketInput{Bucket: &c.artifacts}); err != nil {
+		return fmt.Errorf("making the bucket of the programs: %w", err)
+	}
+	for _, entry := range all {
+		text, err := packed(filepath.Join(programs, entry.Name()))
+		if err != nil {
+			return fmt.Errorf("packing %s: %w", entry.Name(), err)
+		}
+		if err := c.put(ctx, entry.Name(), text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Cloud) buckets() *s3.Client {
+	return s3.NewFromConfig(c.Config, func(o *s3.Options) { o.UsePathStyle = true })
+}
+
+func (c *Cloud) put(ctx context.Context, name string, content []byte) error {
+	in := &s3.PutObjectInput{Bucket: &c.artifacts, Key: &name, Body: bytes.NewReader(content)}
+	if _, err := c.buckets().PutObject(ctx, in); err != nil {
+		return fmt.Errorf("uploading %s: %w", name, err)
+	}
+	return nil
+}
+
+// packed is a program as Lambda wants it.
+func packed(program string) ([]byte, error) {
+	text, err := os.ReadFile(program)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	z := zip.NewWriter(&out)
+	header := &zip.FileHeader{Name: "bootstrap", Method: zip.Store}
+	header.SetMode(0o755)
+	w, err := z.CreateHeader(header)
+	if err == nil {
+		_, err = w.Write(text)
+	}
+	err = errors.Join(err, z.Close()) // which writes the end
+	return out.Bytes(), err
+}
+
+// Verify lets the emulator's SES send from an address.
+func (c *Cloud) Verify(ctx context.Context, address string) error {
+	in := &sesv2.CreateEmailIdentityInput{EmailIdentity: &address}
+	if _, err := sesv2.NewFromConfig(c.Config).CreateEmailIdentity(ctx, in); err != nil {
+		return fmt.Errorf("verifying %s: %w", address, err)
+	}
+	return nil
+}
+
+// transform runs AWS's SAM translator over the template, and puts the result
+// beside the programs.
+func (c *Cloud) transform(ctx context.Context, script, path string) error {
+	var stderr strings.Builder
+	p := exec.CommandContext(ctx, os.Getenv(PythonVariable), script, path)
+	p.Env = append(os.Environ(), "AWS_DEFAULT_REGION="+c.Config.Region, "FERRY_CODE=s3://"+c.artifacts)
+	p.Stderr = &stderr
+	text, err := p.Output()
+	if err != nil {
+		return fmt.Errorf("transforming the template: %w: %s", err, stderr.String())
+	}
+	var template object
+	if err := json.Unmarshal(text, &template); err != nil {
+		return fmt.Errorf("reading the transformed template: %w", err)
+	}
+	adapt(template)
+	c.routes = routes(template)
+	if text, err = json.Marshal(template); err != nil {
+		return fmt.Errorf("writing the transformed template: %w", err)
+	}
+	const name = "template.json"
+	c.template = c.Address + "/" + c.artifacts + "/" + name
+	return c.put(ctx, name, text)
+}

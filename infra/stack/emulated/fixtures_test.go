@@ -1,0 +1,203 @@
+package emulated
+
+import (
+	"bytes"
+	"mime/multipart"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+
+	"ferry/shared/boot/boottest"
+	"ferry/shared/notices"
+)
+
+// fixtures sends each function its event of events/, under the role that the
+// template gives it, and compares the answer: a call that the role does not
+// allow makes it another one. Nothing else brings events meanwhile.
+func fixtures(t *testing.T, c *Cloud) {
+	check(t, c.Verify(t.Context(), "ferry@fixtures.example.com"))
+	d := deploy(t, c, map[string]string{
+		"PublicUrl": "", "SenderAddress": "ferry@fixtures.example.com", "SmsSending": "on", // the fixtures' links have the gateway's own address
+	})
+	for _, function := range []string{"relay", "email", "sms"} {
+		d.pause(function, true)
+	}
+	names, err := boottest.Names(boottest.Root(t))
+	check(t, err)
+	if len(names) == 0 {
+		t.Fatal("there are no events")
+	}
+	for _, name := range names {
+		if name == "linkkey" { // is looked at by itself
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			check(t, d.Empty(t.Context()))
+			boottest.Seed(t, d.ports)
+			f := boottest.Load(t, name)
+			check(t, f.Notices(t.Context(), d.ports))
+			d.answers(t, f)
+			if look := effects()[name]; look != nil {
+				look(t, d)
+			}
+		})
+	}
+}
+
+// answers fails unless a function answers its event as its fixture expects.
+func (d *deployed) answers(t *testing.T, f boottest.Fixture) {
+	t.Helper()
+	answer, err := d.Answer(t.Context(), f.Function, f.Event)
+	check(t, err)
+	check(t, f.Expect.Check(answer))
+}
+
+// effects are what the functions do besides their answers.
+func effects() map[string]func(*testing.T, *deployed) {
+	is := func(id string, want notices.State) func(*testing.T, *deployed) {
+		return func(t *testing.T, d *deployed) {
+			n := d.notice(t, id)
+			if n.State() != want || n.Provider == "" || id == boottest.TextNotice && t.Name()[strings.LastIndex(t.Name(), "/")+1:] == "feedbacksms" && n.Delivered == 0 {
+				t.Errorf("the notice is %+v, want %s", n, want)
+			}
+		}
+	}
+	return map[string]func(*testing.T, *deployed){
+		"relay":       isQueued,
+		"email":       is(boottest.MailNotice, notices.Sent),
+		"sms":         is(boottest.TextNotice, notices.Sent),
+		"feedback":    is(boottest.MailNotice, notices.Failed),
+		"feedbacksms": is(boottest.TextNotice, notices.Sent),
+	}
+}
+
+func (d *deployed) notice(t *testing.T, id string) notices.Notice {
+	t.Helper()
+	found, err := notices.States(t.Context(), d.ports.Table, []string{id})
+	if err != nil || len(found) != 1 {
+		t.Fatalf("there are the notices %+v, %v", found, err)
+	}
+	return found[0]
+}
+
+// isQueued fails unless the message of events/email.json has come to its queue.
+func isQueued(t *testing.T, d *deployed) {
+	var want events.SQSEvent
+	boottest.Load(t, "email").Decode(t, &want)
+	var got string
+	d.eventually("the message", func() bool {
+		for _, m := range d.receive(d.IDs["MailQueue"]) {
+			got = *m.Body
+		}
+		return got != ""
+	})
+	if got != want.Records[0].Body {
+		t.Errorf("the queue has %s, want %s", got, want.Records[0].Body)
+	}
+}
+
+// linkKey looks at the key that the deployment has made, and has it made again.
+func linkKey(t *testing.T, c *Cloud) {
+	d := deployEmpty(t, c, nil)
+	stored := func() string {
+		got, err := ssm.NewFromConfig(d.config).GetParameter(t.Context(), &ssm.GetParameterInput{
+			Name: aws.String(d.Environment["FERRY_KEY_PARAMETER"]), WithDecryption: aws.Bool(true),
+		})
+		if err != nil || got.Parameter.Type != "SecureString" || len(*got.Parameter.Value) != len(boottest.Key) {
+			t.Fatalf("stored is %+v, %v", got, err)
+		}
+		return *got.Parameter.Value
+	}
+	first := stored() // with it all links are made
+	d.answers(t, boottest.Load(t, "linkkey"))
+	if stored() != first {
+		t.Error("the key is another one")
+	}
+}
+
+// maxMemory is the most that a function may take, in bytes.
+const maxMemory = 128 << 20
+
+// largestUpload sends the largest upload that the template allows to a process of
+// the function, as a form and as a body alone, each a few times: the memory grows
+// until it has once been collected. Each comes with a password, which the first
+// lets hash anew: that takes memory too.
+func largestUpload(t *testing.T, c *Cloud) {
+	if _, err := os.Stat("/proc/self/status"); err != nil {
+		t.Skip("the system does not tell how much memory a process takes")
+	}
+	d := deploy(t, c, nil)
+	name := d.IDs["Upload"]
+	settings, err := lambda.NewFromConfig(d.config).GetFunctionConfiguration(t.Context(), &lambda.GetFunctionConfigurationInput{FunctionName: &name})
+	check(t, err)
+	size, err := strconv.Atoi(settings.Environment.Variables["FERRY_MAX_BODY"])
+	check(t, err)
+	for range 4 {
+		for _, form := range []bool{true, false} {
+			expected := boottest.Expect{Status: http.StatusOK, Body: "handlerDownloadList"}
+			check(t, expected.Check(d.invoke("upload", d.event(largest(t, size, form)))))
+		}
+	}
+	d.fits("Upload")
+}
+
+// fits fails if a function has used more than maxMemory.
+func (d *deployed) fits(id string) {
+	d.Helper()
+	peak := peak(d.T, d.IDs[id])
+	if peak == 0 || peak > maxMemory {
+		d.Errorf("it takes %d MiB, more than %d", peak>>20, maxMemory>>20)
+	}
+	d.Logf("it takes %d MiB", peak>>20)
+}
+
+// largest is the event of an upload whose body has so many bytes, which nothing
+// can make fewer.
+func largest(t *testing.T, size int, form bool) events.APIGatewayProxyRequest {
+	content := bytes.Repeat([]byte{0xff}, size)
+	kind, method := "application/octet-stream", http.MethodPut
+	if form {
+		var b bytes.Buffer
+		w := multipart.NewWriter(&b)
+		part, err := w.CreateFormFile("file", "largest.bin")
+		check(t, err)
+		around := b.Len() + len("\r\n--"+w.Boundary()+"--\r\n")
+		_, err = part.Write(content[around:])
+		check(t, err)
+		check(t, w.Close())
+		content, kind, method = b.Bytes(), w.FormDataContentType(), http.MethodPost
+	}
+	r := httptest.NewRequest(method, "http://files.example.com/v1/upload?file=largest.bin", nil)
+	r.Header.Set("Content-Type", kind)
+	r.SetBasicAuth("alice", boottest.Password)
+	return Event(r, "/v1/upload", content)
+}
+
+// peak is the most memory that a process of a function has used so far.
+func peak(t *testing.T, function string) (most int64) {
+	t.Helper()
+	all, err := filepath.Glob("/proc/[0-9]*/environ")
+	check(t, err)
+	for _, path := range all {
+		environment, _ := os.ReadFile(path) // many end while they are looked at, or are others'
+		if !bytes.Contains(environment, []byte("AWS_LAMBDA_FUNCTION_NAME="+function+"\x00")) {
+			continue
+		}
+		status, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "status"))
+		_, rest, _ := bytes.Cut(status, []byte("VmHWM:"))
+		if fields := strings.Fields(string(rest)); len(fields) > 0 {
+			kib, _ := strconv.ParseInt(fields[0], 10, 64) // 0 if it is not told
+			most = max(most, kib<<10)
+		}
+	}
+	return most
+}

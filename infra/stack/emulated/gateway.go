@@ -1,0 +1,220 @@
+package emulated
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+)
+
+const (
+	// maxBody is the most bytes of a body that an HTTP API takes
+	// (https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-quotas.html).
+	maxBody = 10 << 20
+	// integrationTimeout is how long it waits for a function.
+	integrationTimeout = 30 * time.Second
+	// defaultRoute takes what fits no other.
+	defaultRoute = "$default"
+)
+
+// route leads requests to a function. The path has {name} for what varies.
+type route struct {
+	method, path string
+	function     string // its name in the template
+}
+
+// invoker sends a function an event and waits for the answer. An error is the
+// sender's own; those of the function are in the Result.
+type invoker func(ctx context.Context, event []byte) (Result, error)
+
+// gateway is an HTTP API with the $default stage: it makes an event of payload
+// format 1.0 of each request, and a response of each answer
+// (https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html).
+func gateway(routes []route, functions map[string]invoker) http.Handler {
+	mux := http.NewServeMux()
+	fallback := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		refuse(w, http.StatusNotFound)
+	}))
+	for _, r := range routes {
+		handler := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			forward(w, req, r.path, functions[r.function])
+		})
+		if r.path == defaultRoute {
+			fallback = handler
+			continue
+		}
+		mux.Handle(r.method+" "+r.path, handler)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		_, pattern := mux.Handler(req)
+		// Unlike Go, the gateway takes HEAD for no GET, and a path as it is.
+		method, _, _ := strings.Cut(pattern, " ")
+		if pattern == "" || method != req.Method || path.Clean(req.URL.Path) != req.URL.Path {
+			fallback.ServeHTTP(w, req)
+			return
+		}
+		mux.ServeHTTP(w, req) // which also reads the path's values
+	})
+}
+
+// forward lets a function answer. It runs to its end even if the client goes.
+func forward(w http.ResponseWriter, r *http.Request, resource string, invoke invoker) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		refuse(w, http.StatusRequestEntityTooLarge)
+		return
+	}
+	if err != nil {
+		refuse(w, http.StatusBadRequest)
+		return
+	}
+	event, err := json.Marshal(Event(r, resource, body))
+	if err != nil {
+		refuse(w, http.StatusInternalServerError)
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), integrationTimeout)
+	defer cancel()
+	result, err := invoke(ctx, event)
+	switch {
+	case errors.Is(err, errEventTooLarge):
+		refuse(w, http.StatusRequestEntityTooLarge)
+	case ctx.Err() != nil:
+		refuse(w, http.StatusServiceUnavailable)
+	case err != nil || result.Failed != "":
+		refuse(w, http.StatusInternalServerError)
+	default:
+		respond(w, r, result.Payload)
+	}
+}
+
+// refuse answers as the gateway does itself.
+func refuse(w http.ResponseWriter, status int) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	fmt.Fprintf(w, `{"message":%q}`, http.StatusText(status))
+}
+
+func respond(w http.ResponseWriter, r *http.Request, payload []byte) {
+	var answer events.APIGatewayProxyResponse
+	if err := json.Unmarshal(payload, &answer); err != nil || answer.StatusCode == 0 {
+		refuse(w, http.StatusInternalServerError)
+		return
+	}
+	body := []byte(answer.Body)
+	if answer.IsBase64Encoded {
+		var err error
+		if body, err = base64.StdEncoding.DecodeString(answer.Body); err != nil {
+			refuse(w, http.StatusInternalServerError)
+			return
+		}
+	}
+	for name, values := range answer.MultiValueHeaders {
+		for _, v := range values {
+			w.Header().Add(name, v)
+		}
+	}
+	for name, v := range answer.Headers {
+		if w.Header().Get(name) == "" {
+			w.Header().Set(name, v)
+		}
+	}
+	w.WriteHeader(answer.StatusCode)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(body) // a client that has gone needs no answer
+	}
+}
+
+// Event is the event of a request, whose body was read, on a route.
+func Event(r *http.Request, resource string, body []byte) events.APIGatewayProxyRequest {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		host = r.RemoteAddr
+	}
+	header := r.Header.Clone()
+	header.Set("Host", r.Host)
+	header.Set("X-Forwarded-For", host)
+	header.Set("X-Forwarded-Proto", "http")
+	header.Set("Content-Length", fmt.Sprint(len(body)))
+	header.Del("Expect")
+	now, query := time.Now(), parameters(r.URL.RawQuery)
+	e := events.APIGatewayProxyRequest{
+		Resource: resource, Path: r.URL.Path, HTTPMethod: r.Method,
+		Headers: last(header), MultiValueHeaders: header,
+		QueryStringParameters: last(query), MultiValueQueryStringParameters: query,
+		PathParameters: pathValues(r, resource),
+		RequestContext: events.APIGatewayProxyRequestContext{
+			AccountID: "123456789012", APIID: "local", Stage: "$default",
+			ResourcePath: resource, HTTPMethod: r.Method, Path: r.URL.Path, Protocol: r.Proto,
+			RequestID: rand.Text(), ExtendedRequestID: rand.Text(),
+			RequestTime: now.Format("02/Jan/2006:15:04:05 -0700"), RequestTimeEpoch: now.UnixMilli(),
+			Identity: events.APIGatewayRequestIdentity{SourceIP: host, UserAgent: r.UserAgent()},
+		},
+	}
+	e.Body = string(body)
+	if !isText(r.Header.Get("Content-Type")) { // what is no UTF-8 is damaged then, as it is by the gateway
+		e.Body, e.IsBase64Encoded = base64.StdEncoding.EncodeToString(body), true
+	}
+	return e
+}
+
+func last[M ~map[string][]string](all M) map[string]string {
+	out := map[string]string{}
+	for name, values := range all {
+		out[name] = values[len(values)-1]
+	}
+	return out
+}
+
+// parameters reads a query. Only & divides it, and what cannot be unescaped
+// stays as it is.
+func parameters(query string) url.Values {
+	all := url.Values{}
+	for _, pair := range strings.Split(query, "&") {
+		name, value, _ := strings.Cut(pair, "=")
+		if name = unescaped(name); name != "" {
+			all.Add(name, unescaped(value))
+		}
+	}
+	return all
+}
+
+func unescaped(s string) string {
+	if plain, err := url.QueryUnescape(s); err == nil {
+		return plain
+	}
+	return s
+}
+
+func pathValues(r *http.Request, resource string) map[string]string {
+	out := map[string]string{}
+	for _, segment := range strings.Split(resource, "/") {
+		if name, ok := strings.CutPrefix(segment, "{"); ok {
+			name = strings.TrimRight(name, "+}")
+			out[name], _ = url.PathUnescape(r.PathValue(name)) // it was unescaped to be matched
+		}
+	}
+	return out
+}
+
+// isText tells which bodies the gateway passes on as a string.
+func isText(contentType string) bool {
+	kind, _, _ := mime.ParseMediaType(contentType)
+	switch kind {
+	case "application/json", "application/xml", "application/javascript":
+		return true
+	}
+	return strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "+json") || strings.HasSuffix(kind, "+xml")
+}

@@ -1,0 +1,420 @@
+package emulated
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"ferry/shared/blob"
+	"ferry/shared/boot/boottest"
+	"ferry/shared/files"
+	"ferry/shared/notices"
+	"ferry/shared/relay"
+	"ferry/shared/suppressed"
+	"ferry/shared/users"
+)
+
+// call sends a request as alice and returns the answer of this status.
+func (d *deployed) call(method, path, kind, body string, status int) []byte {
+	d.Helper()
+	r, err := http.NewRequestWithContext(d.Context(), method, d.Base+path, strings.NewReader(body))
+	check(d, err)
+	r.SetBasicAuth("alice", boottest.Password)
+	r.Header.Set("Content-Type", kind)
+	resp, err := http.DefaultClient.Do(r)
+	check(d, err)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	check(d, err)
+	if resp.StatusCode != status {
+		d.Fatalf("%s %s: status %d, want %d: %s", method, path, resp.StatusCode, status, text)
+	}
+	return text
+}
+
+// upload sends a file as alice.
+func (d *deployed) upload(query url.Values, content string) {
+	d.Helper()
+	query.Set("file", "report.txt")
+	d.call("PUT", "/upload?"+query.Encode(), "text/plain", content, 200)
+}
+
+// ask reads what the emulator has sent.
+func (d *deployed) ask(path string, into any) {
+	d.Helper()
+	resp, err := http.Get(os.Getenv(AddressVariable) + path)
+	check(d, err)
+	defer resp.Body.Close()
+	check(d, json.NewDecoder(resp.Body).Decode(into))
+}
+
+// mailed are the texts of the mails to an address.
+func (d *deployed) mailed(address string) (texts []string) {
+	d.Helper()
+	var all struct {
+		Messages map[string][]struct { // by account
+			To       []string
+			BodyText string
+		}
+	}
+	d.ask("/_ministack/ses/messages", &all)
+	for _, messages := range all.Messages {
+		for _, m := range messages {
+			if slices.Contains(m.To, address) {
+				texts = append(texts, m.BodyText)
+			}
+		}
+	}
+	return texts
+}
+
+// texted are the text messages to a number.
+func (d *deployed) texted(number string) (texts []string) {
+	d.Helper()
+	var all struct {
+		Messages map[string][]struct{ Message string } `json:"sms_messages"`
+	}
+	d.ask("/_ministack/sns/sms-messages", &all)
+	for _, m := range all.Messages[number] {
+		texts = append(texts, m.Message)
+	}
+	return texts
+}
+
+// listen subscribes a queue to the stack's topic of events, and returns what
+// takes the types of those that came.
+func (d *deployed) listen() func() []string {
+	d.Helper()
+	topic := d.Outputs["EventsTopicArn"]
+	allowed := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"sns.amazonaws.com"},` +
+		`"Action":"sqs:SendMessage","Resource":"*","Condition":{"ArnEquals":{"aws:SourceArn":"` + topic + `"}}}]}`
+	made, err := d.queues().CreateQueue(d.Context(), &sqs.CreateQueueInput{
+		QueueName: aws.String(d.name + "-listener"), Attributes: map[string]string{"Policy": allowed},
+	})
+	check(d, err)
+	_, err = sns.NewFromConfig(d.config).Subscribe(d.Context(), &sns.SubscribeInput{
+		TopicArn: &topic, Protocol: aws.String("sqs"), Endpoint: aws.String(d.attribute(*made.QueueUrl, types.QueueAttributeNameQueueArn)),
+		Attributes: map[string]string{"RawMessageDelivery": "true"},
+	})
+	check(d, err)
+	kinds := map[string]string{} // by the events' IDs: one may come twice
+	return func() []string {
+		for _, m := range d.receive(*made.QueueUrl) {
+			var e struct{ ID, Type string }
+			check(d, json.Unmarshal([]byte(*m.Body), &e))
+			kinds[e.ID] = e.Type
+			d.remove(*made.QueueUrl, m)
+		}
+		return slices.Sorted(maps.Values(kinds))
+	}
+}
+
+var link = regexp.MustCompile(`https?://[^\s"<>\\]+/download/file\?[^\s"<>\\]+`)
+
+// links also has the stream tell of the notices again and again, in any order,
+// and the queues bring each message twice.
+func links(t *testing.T, c *Cloud) {
+	check(t, c.Verify(t.Context(), "ferry@path.example.com"))
+	d := deploy(t, c, map[string]string{"SenderAddress": "ferry@path.example.com", "SmsSending": "on", "Metrics": "on"})
+	d.metrics(true)
+	if missing, ok := d.Outputs["MailMissing"]; ok {
+		t.Errorf("with a sender, mail is said to lack %s", missing)
+	}
+	events := d.listen()
+	mail, phone := "carla@"+d.name+".example.com", d.phone()
+	d.upload(url.Values{"m": {mail}, "c": {phone}, "i": {"here it is"}}, "the whole report")
+	d.eventually("the mail", func() bool { return len(d.mailed(mail)) > 0 })
+	d.eventually("the text message", func() bool { return len(d.texted(phone)) > 0 })
+	d.eventually("the events", func() bool {
+		return fmt.Sprint(events()) == "[file.uploaded link.sent link.sent]"
+	})
+	for channel, text := range map[string]string{"mail": d.mailed(mail)[0], "text message": d.texted(phone)[0]} {
+		if err := fetches(link.FindString(text), "the whole report"); err != nil {
+			t.Errorf("the link of the %s: %v", channel, err)
+		}
+	}
+	d.eventually("the events of the downloads", func() bool {
+		return fmt.Sprint(events()) == "[file.downloaded file.downloaded file.uploaded link.sent link.sent]"
+	})
+	all := d.notices(4)
+	for channel, n := range all {
+		if n.State() != notices.Sent || n.Provider == "" {
+			t.Errorf("%s is %s, as %q", channel, n.State(), n.Provider)
+		}
+	}
+	d.again(all)
+	for _, queue := range []string{"MailQueue", "SmsQueue"} {
+		d.eventually("the end of the messages", func() bool {
+			return d.depth(queue, "ApproximateNumberOfMessages") == "0" && d.depth(queue, "ApproximateNumberOfMessagesNotVisible") == "0"
+		})
+	}
+	if mails, texts := len(d.mailed(mail)), len(d.texted(phone)); mails != 1 || texts != 1 {
+		t.Errorf("there are %d mails and %d text messages", mails, texts)
+	}
+}
+
+// metrics fails unless the log has metrics, or has none.
+func (d *deployed) metrics(want bool) {
+	d.Helper()
+	r, err := d.Invoke(d.Context(), "health", boottest.Load(d, "health").Event)
+	check(d, err)
+	log, err := base64.StdEncoding.DecodeString(string(r.Log))
+	check(d, err)
+	if got := bytes.Contains(log, []byte(`"Requests":1,`)) && bytes.Contains(log, []byte(`"Namespace":"Ferry"`)); got != want {
+		d.Errorf("metrics in the log: %v, want %v: %s", got, want, log)
+	}
+}
+
+// again tells of notices as the stream and the queues may.
+func (d *deployed) again(all map[notices.Channel]notices.Notice) {
+	d.Helper()
+	var records []events.DynamoDBEventRecord
+	for channel, n := range all {
+		key := map[string]events.DynamoDBAttributeValue{"pk": events.NewStringAttribute(n.Key().PK), "sk": events.NewStringAttribute(n.Key().SK)}
+		image := maps.Clone(key)
+		image["channel"] = events.NewStringAttribute(string(channel))
+		records = append(records, events.DynamoDBEventRecord{
+			EventName: "INSERT", Change: events.DynamoDBStreamRecord{Keys: key, NewImage: image, SequenceNumber: string(channel)},
+		})
+		message := events.SQSMessage{MessageId: "1", Body: relay.Pointer(n.Key(), string(channel)).Body, EventSource: "aws:sqs"}
+		sender := map[notices.Channel]string{notices.Mail: "email", notices.SMS: "sms"}[channel]
+		if answer := d.invoke(sender, d.event(events.SQSEvent{Records: []events.SQSMessage{message, message}})); string(answer) != `{"batchItemFailures":[]}` {
+			d.Errorf("%s answers %s", sender, answer)
+		}
+	}
+	for range 3 {
+		records = append(records, records[0])
+		rand.Shuffle(len(records), func(i, j int) { records[i], records[j] = records[j], records[i] })
+		d.invoke("relay", d.event(events.DynamoDBEvent{Records: records}))
+	}
+}
+
+func (d *deployed) event(e any) []byte {
+	d.Helper()
+	text, err := json.Marshal(e)
+	check(d, err)
+	return text
+}
+
+// phone is a number that no other stack sends to.
+func (d *deployed) phone() string { return "+39333" + fmt.Sprintf("%07d", time.Now().UnixNano()%1e7) }
+
+// notices are those of a file of alice, by their channels.
+func (d *deployed) notices(id int64) map[notices.Channel]notices.Notice {
+	d.Helper()
+	file, err := d.file(id)
+	check(d, err)
+	all, err := notices.States(d.Context(), d.ports.Table, file.Recipients)
+	check(d, err)
+	by := map[notices.Channel]notices.Notice{}
+	for _, n := range all {
+		by[n.Channel] = n
+	}
+	return by
+}
+
+func (d *deployed) queues() *sqs.Client { return sqs.NewFromConfig(d.config) }
+
+// depth is how many messages a queue of the template has.
+func (d *deployed) depth(queue string, which types.QueueAttributeName) string {
+	d.Helper()
+	return d.attribute(d.IDs[queue], which)
+}
+
+func (d *deployed) attribute(address string, name types.QueueAttributeName) string {
+	d.Helper()
+	got, err := d.queues().GetQueueAttributes(d.Context(), &sqs.GetQueueAttributesInput{QueueUrl: &address, AttributeNames: []types.QueueAttributeName{name}})
+	check(d, err)
+	return got.Attributes[string(name)]
+}
+
+func (d *deployed) receive(address string) []types.Message {
+	d.Helper()
+	got, err := d.queues().ReceiveMessage(d.Context(), &sqs.ReceiveMessageInput{QueueUrl: &address, MaxNumberOfMessages: 10})
+	check(d, err)
+	return got.Messages
+}
+
+func (d *deployed) remove(address string, m types.Message) {
+	d.Helper()
+	_, err := d.queues().DeleteMessage(d.Context(), &sqs.DeleteMessageInput{QueueUrl: &address, ReceiptHandle: m.ReceiptHandle})
+	check(d, err)
+}
+
+// bounce also has a recipient of text messages, which this stack does not send.
+func bounce(t *testing.T, c *Cloud) {
+	check(t, c.Verify(t.Context(), "ferry@bounce.example.com"))
+	d := deploy(t, c, map[string]string{"SenderAddress": "ferry@bounce.example.com"})
+	heard := d.listen()
+	mail, phone := "nobody@"+d.name+".example.com", d.phone()
+	d.upload(url.Values{"m": {mail}, "c": {phone}}, "the whole report")
+	state := func() string { return string(d.call("GET", "/files/4", "", "", 200)) }
+	d.eventually("the mail", func() bool { return strings.Contains(state(), `"sent"`) })
+	d.eventually("the end of the text message", func() bool { return d.notices(4)[notices.SMS].State() == notices.Failed })
+	if n := len(d.texted(phone)); n != 0 || d.depth("SmsQueue", "ApproximateNumberOfMessages") != "0" {
+		t.Errorf("there are %d text messages, or the queue that nobody reads has some", n)
+	}
+	var event events.SNSEvent
+	boottest.Load(t, "feedback").Decode(t, &event)
+	text := event.Records[0].SNS.Message
+	message := strings.NewReplacer("carla@example.com", mail, noticeID.FindString(text), d.notices(4)[notices.Mail].ID).Replace(text)
+	for range 2 {
+		_, err := sns.NewFromConfig(d.config).Publish(t.Context(), &sns.PublishInput{TopicArn: aws.String(d.IDs["FeedbackTopic"]), Message: &message})
+		check(t, err)
+	}
+	d.eventually("the bounce", func() bool { return strings.Contains(state(), "user unknown") })
+	if n := d.notices(4)[notices.Mail]; n.State() != notices.Failed {
+		t.Errorf("the notice is %+v", n)
+	}
+	if _, ok, err := suppressed.Get(t.Context(), d.ports.Table, mail); err != nil || !ok {
+		t.Errorf("the address is suppressed: %v, %v", ok, err)
+	}
+	d.eventually("the event of the bounce", func() bool { // one was of the text message
+		return strings.Count(fmt.Sprint(heard()), "link.failed") == 2
+	})
+}
+
+var noticeID = regexp.MustCompile(`\d{13}-[0-9A-Za-z_-]{16}`)
+
+// file reads a file of alice as it is in the table.
+func (d *deployed) file(id int64) (files.File, error) {
+	d.Helper()
+	alice, err := users.NewStore(d.ports.Table, time.Now).Get(d.Context(), "alice")
+	check(d, err)
+	return d.ports.Files().Get(d.Context(), alice, blob.Files, id)
+}
+
+// retry has a sender that SES does not know yet. The message that fails is hidden
+// by its queue, and comes again within a second, not after the queue's 12 minutes.
+func retry(t *testing.T, c *Cloud) {
+	d := deploy(t, c, map[string]string{"SenderAddress": "ferry@retry.example.com"})
+	mail := "carla@" + d.name + ".example.com"
+	d.upload(url.Values{"m": {mail}}, "the whole report")
+	d.eventually("a try that fails", func() bool { return d.notices(4)[notices.Mail].Tries > 0 })
+	if n := d.notices(4)[notices.Mail]; n.State() == notices.Sent || n.LastError == "" {
+		t.Errorf("the notice is %+v", n)
+	}
+	if hidden := d.depth("MailQueue", "ApproximateNumberOfMessagesNotVisible"); hidden != "1" {
+		t.Errorf("%s messages are hidden", hidden)
+	}
+	check(t, c.Verify(t.Context(), "ferry@retry.example.com"))
+	d.eventually("the mail", func() bool { return d.notices(4)[notices.Mail].State() == notices.Sent })
+	if n, mails := d.notices(4)[notices.Mail], len(d.mailed(mail)); n.Tries < 2 || mails != 1 {
+		t.Errorf("there are %d mails after %d tries", mails, n.Tries)
+	}
+}
+
+// deadLetters has a function that takes messages and never comes to an end.
+func deadLetters(t *testing.T, c *Cloud) {
+	check(t, c.Verify(t.Context(), "ferry@dead.example.com"))
+	d := deploy(t, c, map[string]string{"SenderAddress": "ferry@dead.example.com"})
+	queue, dead, mail := d.IDs["MailQueue"], d.IDs["MailDeadLetters"], "carla@"+d.name+".example.com"
+	d.pause("email", true)
+	var policy struct {
+		Dead string `json:"deadLetterTargetArn"`
+	}
+	check(t, json.Unmarshal([]byte(d.depth("MailQueue", "RedrivePolicy")), &policy))
+	_, err := d.queues().SetQueueAttributes(t.Context(), &sqs.SetQueueAttributesInput{QueueUrl: &queue, Attributes: map[string]string{
+		"RedrivePolicy": fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":2}`, policy.Dead), "VisibilityTimeout": "0",
+	}})
+	check(t, err)
+	d.upload(url.Values{"m": {mail}}, "the whole report")
+	d.eventually("the dead letter", func() bool {
+		d.receive(queue)
+		return d.depth("MailDeadLetters", "ApproximateNumberOfMessages") == "1"
+	})
+	for _, m := range d.receive(dead) { // the operator's redrive
+		_, err := d.queues().SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &queue, MessageBody: m.Body})
+		check(t, err)
+		d.remove(dead, m)
+	}
+	d.pause("email", false)
+	d.eventually("the mail", func() bool { return d.notices(4)[notices.Mail].State() == notices.Sent && len(d.mailed(mail)) == 1 })
+}
+
+func sweep(t *testing.T, c *Cloud) {
+	d := deploy(t, c, map[string]string{"SweepSchedule": "rate(1 minute)"})
+	d.uploadAgo(31*24*time.Hour, files.Sending{}) // a file is kept for 30 days
+	objects := func() int {
+		all, err := d.ports.Blobs.List(t.Context(), blob.Files, "", 10)
+		check(t, err)
+		return len(all)
+	}
+	if n := objects(); n != 3 {
+		t.Fatalf("there are %d objects before the sweep, want 3", n)
+	}
+	d.eventually("the sweep", func() bool { return objects() == 2 })
+}
+
+// uploadAgo stores a file of alice as it would have been some time ago.
+func (d *deployed) uploadAgo(ago time.Duration, sending files.Sending) {
+	d.Helper()
+	now := d.ports.Now
+	defer func() { d.ports.Now = now }()
+	d.ports.Now = func() time.Time { return now().Add(-ago) }
+	up, err := d.ports.Files().Begin(d.Context(), "alice", users.User{Name: "alice"}, 3, sending)
+	check(d, err)
+	check(d, up.Add(d.Context(), files.Part{Name: "old", Body: strings.NewReader("old"), Size: 3}))
+	_, err = up.Commit(d.Context())
+	check(d, err)
+}
+
+// lostByStream has a stream that brings nothing.
+func lostByStream(t *testing.T, c *Cloud) {
+	check(t, c.Verify(t.Context(), "ferry@lost.example.com"))
+	d := deploy(t, c, map[string]string{"SenderAddress": "ferry@lost.example.com"})
+	d.pause("relay", true)
+	mail := notices.Notice{Kind: notices.Link, Channel: notices.Mail, To: "carla@" + d.name + ".example.com", Lang: "en", Base: d.Base}
+	for _, ago := range []time.Duration{0, 2 * time.Hour} {
+		d.uploadAgo(ago, files.Sending{Recipients: []notices.Notice{mail}})
+	}
+	d.invoke("sweep", boottest.Load(t, "sweep").Event)
+	d.eventually("the older mail", func() bool { return d.notices(5)[notices.Mail].State() == notices.Sent })
+	if n := d.notices(4)[notices.Mail]; n.State() != notices.Queued || len(d.mailed(mail.To)) != 1 {
+		t.Errorf("what the stream may still bring is %+v", n)
+	}
+}
+
+func noSender(t *testing.T, c *Cloud) {
+	d := deploy(t, c, map[string]string{"Metrics": "off"})
+	d.metrics(false)
+	if !strings.Contains(d.Outputs["MailMissing"], "SenderAddress") {
+		t.Errorf("the output says %q", d.Outputs["MailMissing"])
+	}
+	d.upload(url.Values{"m": {"carla@example.com"}}, "the whole report")
+	if state := string(d.call("GET", "/files/4", "", "", 200)); !strings.Contains(state, `"queued"`) {
+		t.Errorf("the file is %s", state)
+	}
+}
+
+func deletion(t *testing.T, c *Cloud) {
+	d := deploy(t, c, nil)
+	_, err := cloudformation.NewFromConfig(d.config).DeleteStack(t.Context(), &cloudformation.DeleteStackInput{StackName: &d.name})
+	check(t, err)
+	d.eventually("the end of the API's functions", func() bool {
+		_, err := d.Invoke(t.Context(), "health", boottest.Load(t, "health").Event)
+		return err != nil
+	})
+	if f, err := d.file(1); err != nil || f.Name != "Übersicht 1.png" {
+		t.Errorf("the file is %+v, %v", f, err)
+	}
+}

@@ -1,0 +1,317 @@
+package emulated
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+
+	"ferry/shared/blob"
+	"ferry/shared/boot/boottest"
+	"ferry/shared/endpoint"
+	"ferry/shared/table"
+)
+
+// alias is what calls of a function go to, as the template says.
+const alias = "live"
+
+// maxPayload is the most bytes of an event, and of an answer
+// (https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html).
+const maxPayload = 6 << 20
+
+// errEventTooLarge is returned for an event that Lambda refuses.
+var errEventTooLarge = errors.New("the event has more than 6 MB")
+
+// Stack is one that was deployed, behind an API on loopback.
+type Stack struct {
+	boottest.Deployed
+	Outputs map[string]string
+	IDs     map[string]string // the physical name of each resource, by the template's
+
+	cloud      *Cloud
+	parameters map[string]string
+	front      *http.Server
+
+	requests sync.RWMutex // is locked while no request may be under way
+	api      http.Handler
+}
+
+// Result is what became of an event.
+type Result struct {
+	Payload []byte        // the answer, or the description of the error
+	Failed  string        // the kind of the function's error, empty if there is none
+	Log     []byte        // base64, the end of what the function has logged
+	Took    time.Duration // from the event to the answer
+}
+
+// Deploy makes a stack and waits until it is there.
+func (c *Cloud) Deploy(ctx context.Context, name string, parameters map[string]string) (*Stack, error) {
+	s := &Stack{cloud: c, parameters: map[string]string{}}
+	root, front, err := serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.requests.RLock()
+		defer s.requests.RUnlock()
+		s.api.ServeHTTP(w, r)
+	}))
+	if err != nil {
+		return nil, err
+	}
+	s.Name, s.Base, s.front = name, root+endpoint.Prefix, front
+	s.parameters["PublicUrl"] = s.Base
+	maps.Copy(s.parameters, parameters)
+	_, err = c.stacks.CreateStack(ctx, &cloudformation.CreateStackInput{
+		StackName: &s.Name, TemplateURL: &c.template, Parameters: s.values(),
+		Capabilities: []types.Capability{types.CapabilityCapabilityIam},
+	})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("creating the stack %s: %w", s.Name, err), s.front.Close())
+	}
+	if err := s.settle(ctx, types.StackStatusCreateComplete); err != nil {
+		return nil, errors.Join(err, s.front.Close())
+	}
+	return s, nil
+}
+
+// serve serves a handler on loopback.
+func serve(h http.Handler) (address string, server *http.Server, err error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	server = &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	go server.Serve(l) // until it is closed
+	return "http://" + l.Addr().String(), server, nil
+}
+
+func (s *Stack) values() (all []types.Parameter) {
+	for name, value := range s.parameters {
+		all = append(all, types.Parameter{ParameterKey: &name, ParameterValue: &value})
+	}
+	return all
+}
+
+// settle waits until nothing is changed any more, and reads what is there.
+func (s *Stack) settle(ctx context.Context, want types.StackStatus) error {
+	for {
+		all, err := s.cloud.stacks.DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: &s.Name})
+		if err != nil {
+			return fmt.Errorf("looking at the stack %s: %w", s.Name, err)
+		}
+		stack := all.Stacks[0]
+		if stack.StackStatus == want {
+			return s.read(ctx, stack)
+		}
+		if !strings.HasSuffix(string(stack.StackStatus), "IN_PROGRESS") {
+			return fmt.Errorf("the stack %s became %s: %w", s.Name, stack.StackStatus, s.why(ctx))
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// why collects what failed.
+func (s *Stack) why(ctx context.Context) error {
+	events, err := s.cloud.stacks.DescribeStackEvents(ctx, &cloudformation.DescribeStackEventsInput{StackName: &s.Name})
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, e := range events.StackEvents {
+		if strings.HasSuffix(string(e.ResourceStatus), "FAILED") {
+			errs = append(errs, fmt.Errorf("%s: %s", aws.ToString(e.LogicalResourceId), aws.ToString(e.ResourceStatusReason)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// read reads what the stack has, and makes its API.
+func (s *Stack) read(ctx context.Context, stack types.Stack) error {
+	s.Outputs, s.IDs = map[string]string{}, map[string]string{}
+	for _, o := range stack.Outputs {
+		s.Outputs[aws.ToString(o.OutputKey)] = aws.ToString(o.OutputValue)
+	}
+	in := &cloudformation.ListStackResourcesInput{StackName: &s.Name}
+	for pages := cloudformation.NewListStackResourcesPaginator(s.cloud.stacks, in); pages.HasMorePages(); {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return fmt.Errorf("listing the resources of %s: %w", s.Name, err)
+		}
+		for _, r := range page.StackResourceSummaries {
+			s.IDs[aws.ToString(r.LogicalResourceId)] = aws.ToString(r.PhysicalResourceId)
+		}
+	}
+	s.Environment = map[string]string{
+		"FERRY_TABLE": s.IDs["Table"], "FERRY_FILES_BUCKET": s.IDs["FilesBucket"], "FERRY_BACKUP_BUCKET": s.IDs["BackupBucket"],
+		"FERRY_KEY_PARAMETER": s.Outputs["KeyParameterName"],
+	}
+	for _, service := range []string{"DYNAMODB", "S3", "SSM"} {
+		s.Environment["AWS_ENDPOINT_URL_"+service] = s.cloud.Address
+	}
+	functions := map[string]invoker{}
+	for _, r := range s.cloud.routes {
+		functions[r.function] = s.function(r.function, s.version(r.function))
+	}
+	s.api = gateway(s.cloud.routes, functions)
+	return nil
+}
+
+// version is what is called of a function, by its name in the template: the
+// newest one if it has no alias.
+func (s *Stack) version(id string) *string {
+	if s.IDs[id+"Alias"+alias] == "" {
+		return nil
+	}
+	return aws.String(alias)
+}
+
+// function calls a version of a function, by its name in the template.
+func (s *Stack) function(id string, version *string) invoker {
+	client, name := s.cloud.lambda, s.IDs[id]
+	return func(ctx context.Context, event []byte) (r Result, err error) {
+		if len(event) > maxPayload {
+			return r, errEventTooLarge
+		}
+		began := time.Now()
+		out, err := client.Invoke(ctx, &lambda.InvokeInput{FunctionName: &name, Qualifier: version, Payload: event, LogType: "Tail"})
+		if err != nil {
+			return r, fmt.Errorf("invoking %s: %w", name, err)
+		}
+		r = Result{out.Payload, aws.ToString(out.FunctionError), []byte(aws.ToString(out.LogResult)), time.Since(began)}
+		if len(r.Payload) > maxPayload {
+			r.Failed = "Function.ResponseSizeTooLarge"
+		}
+		return r, nil
+	}
+}
+
+// ID is the template's name of a function, by that of its directory.
+func (s *Stack) ID(function string) string {
+	for id := range s.IDs {
+		if strings.ToLower(id) == function {
+			return id
+		}
+	}
+	return ""
+}
+
+// Invoke calls a function, by the name of its directory, with an event.
+func (s *Stack) Invoke(ctx context.Context, function string, event []byte) (Result, error) {
+	id := s.ID(function)
+	if id == "" {
+		return Result{}, fmt.Errorf("template.yaml has no function %s", function)
+	}
+	return s.function(id, s.version(id))(ctx, event)
+}
+
+// responseURL is where a custom resource's event says to put the answer.
+var responseURL = regexp.MustCompile(`("ResponseURL": ")[^"]*"`)
+
+// Answer is what a function answers to an event that it must not fail with: what
+// it returns or, to an event of CloudFormation, what it puts where that waits.
+func (s *Stack) Answer(ctx context.Context, function string, event []byte) ([]byte, error) {
+	put := make(chan []byte, 1)
+	if responseURL.Match(event) {
+		address, server, err := serve(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			text, _ := io.ReadAll(r.Body) // what is cut off is not the expected answer
+			put <- text
+		}))
+		if err != nil {
+			return nil, err
+		}
+		defer server.Close()
+		event = responseURL.ReplaceAll(event, []byte("${1}"+address+`"`))
+	}
+	r, err := s.Invoke(ctx, function, event)
+	if err != nil {
+		return nil, err
+	}
+	if r.Failed != "" {
+		return nil, fmt.Errorf("%s failed: %s: %s", function, r.Failed, r.Payload)
+	}
+	select {
+	case text := <-put:
+		return text, nil
+	default:
+	}
+	var text bytes.Buffer
+	err = json.Compact(&text, r.Payload) // the emulator writes JSON anew
+	return text.Bytes(), err
+}
+
+// Fill stores what events/ speak of, with the link key that is used there.
+func (s *Stack) Fill(ctx context.Context, log *slog.Logger) (*endpoint.Ports, error) {
+	_, err := ssm.NewFromConfig(s.cloud.Config).PutParameter(ctx, &ssm.PutParameterInput{
+		Name: aws.String(s.Environment["FERRY_KEY_PARAMETER"]), Value: aws.String(boottest.Key), Overwrite: aws.Bool(true),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("storing the link key: %w", err)
+	}
+	p, err := s.Ports(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p.Log = log
+	return p, boottest.Fill(ctx, p)
+}
+
+// Empty removes all data, when the requests under way have their answers.
+func (s *Stack) Empty(ctx context.Context) error {
+	s.requests.Lock()
+	defer s.requests.Unlock()
+	p, err := s.Ports(ctx)
+	if err != nil {
+		return err
+	}
+	var ops []table.Op
+	err = p.Table.Scan(ctx, func(i table.Item) error {
+		ops = append(ops, table.Delete(i.Key))
+		return nil
+	})
+	for ; err == nil && len(ops) > 0; ops = ops[min(len(ops), table.MaxOps):] {
+		err = p.Table.Write(ctx, ops[:min(len(ops), table.MaxOps)]...)
+	}
+	for _, area := range []blob.Area{blob.Files, blob.Backup} {
+		for err == nil {
+			var objects []blob.Object
+			if objects, err = p.Blobs.List(ctx, area, "", blob.MaxList); len(objects) == 0 {
+				break
+			}
+			for _, o := range objects {
+				err = errors.Join(err, p.Blobs.Delete(ctx, area, o.Key))
+			}
+		}
+	}
+	if err == nil {
+		_, err = p.Blobs.Sweep(ctx, time.Now().Add(time.Hour)) // uploads by parts
+	}
+	if err != nil {
+		return fmt.Errorf("emptying the stack %s: %w", s.Name, err)
+	}
+	return nil
+}
+
+// Close ends the API and deletes the stack; its data stay, as the template says.
+func (s *Stack) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	_, err := s.cloud.stacks.DeleteStack(ctx, &cloudformation.DeleteStackInput{StackName: &s.Name})
+	return errors.Join(err, s.front.Close())
+}

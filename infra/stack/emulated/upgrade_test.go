@@ -1,0 +1,270 @@
+package emulated
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+
+	"ferry/shared/boot/boottest"
+	"ferry/shared/envelope"
+)
+
+// previous is the commit of the version before this one.
+const previous = "6740bf3aca0c6618d3ff1265b50289dfffae0a76"
+
+// upgrade deploys this version over the previous one, lets both work at once,
+// and goes back, while clients upload and download.
+func upgrade(t *testing.T, now *Cloud) {
+	before := openCloud(t, source(t, previous))
+	check(t, now.Verify(t.Context(), "ferry@upgrade.example.com"))
+	d := deploy(t, before, map[string]string{"SenderAddress": "ferry@upgrade.example.com", "NoticesPerHour": "10000", "NoticesPerDay": "10000"})
+	clients := d.clients(3)
+	clients.more(10)
+	check(t, d.update(now))
+	clients.more(10)
+	check(t, d.mix(t.Context(), before))
+	if now, then := d.program("Upload", "live"), d.program("Upload", "$LATEST"); now == then {
+		t.Error("both versions have the same program")
+	}
+	clients.more(30)
+	check(t, d.update(before))
+	clients.more(10)
+	clients.end()
+	clients.check()
+}
+
+// update deploys another version, if the events before it come to their end.
+func (d *deployed) update(c *Cloud) error {
+	ctx, cancel := context.WithTimeout(d.Context(), patience)
+	defer cancel()
+	return d.Stack.update(ctx, c, func(ctx context.Context) error { return d.sent(ctx, d.name+".example.com") })
+}
+
+// update deploys another version over the stack. The emulator ends a process in
+// the midst of a call if its program is replaced, which Lambda does not: requests
+// wait meanwhile. So it does with events, and a queue brings such a one again only
+// minutes later: quiet returns when none is under way.
+func (s *Stack) update(ctx context.Context, c *Cloud, quiet func(context.Context) error) error {
+	s.requests.Lock()
+	defer s.requests.Unlock()
+	if err := quiet(ctx); err != nil {
+		return err
+	}
+	_, err := c.stacks.UpdateStack(ctx, &cloudformation.UpdateStackInput{
+		StackName: &s.Name, TemplateURL: &c.template, Parameters: s.values(),
+		Capabilities: []types.Capability{types.CapabilityCapabilityIam},
+	})
+	if err != nil {
+		return fmt.Errorf("updating the stack %s: %w", s.Name, err)
+	}
+	s.cloud = c
+	return s.settle(ctx, types.StackStatusUpdateComplete)
+}
+
+// mix lets every other call of each of the API's functions go to the program
+// that another version has of it, as a gradual deployment does, until the next
+// update.
+func (s *Stack) mix(ctx context.Context, c *Cloud) error {
+	s.requests.Lock()
+	defer s.requests.Unlock()
+	functions := map[string]invoker{}
+	for _, r := range s.cloud.routes {
+		if functions[r.function] != nil {
+			continue
+		}
+		other, err := c.lambda.UpdateFunctionCode(ctx, &lambda.UpdateFunctionCodeInput{
+			FunctionName: aws.String(s.IDs[r.function]), S3Bucket: &c.artifacts,
+			S3Key: aws.String(strings.ToLower(r.function)), Publish: true,
+		})
+		if err != nil {
+			return fmt.Errorf("giving %s another program: %w", r.function, err)
+		}
+		functions[r.function] = alternating(s.function(r.function, s.version(r.function)), s.function(r.function, other.Version))
+	}
+	s.api = gateway(s.cloud.routes, functions)
+	return nil
+}
+
+// alternating sends every other event to the second of two versions.
+func alternating(now, next invoker) invoker {
+	var mu sync.Mutex
+	return func(ctx context.Context, event []byte) (Result, error) {
+		mu.Lock()
+		invoke := now
+		now, next = next, now
+		mu.Unlock()
+		return invoke(ctx, event)
+	}
+}
+
+// program is the hash of what a version of a function runs.
+func (d *deployed) program(id, version string) string {
+	d.Helper()
+	c, err := lambda.NewFromConfig(d.config).GetFunctionConfiguration(d.Context(), &lambda.GetFunctionConfigurationInput{FunctionName: aws.String(d.IDs[id]), Qualifier: &version})
+	check(d, err)
+	return *c.CodeSha256
+}
+
+// source is the project at a commit.
+func source(t *testing.T, commit string) string {
+	t.Helper()
+	var archive bytes.Buffer
+	c := exec.CommandContext(t.Context(), "git", "-C", root, "archive", commit)
+	c.Stdout = &archive
+	if err := c.Run(); err != nil {
+		t.Skipf("the checkout has no history with %s: %v", commit, err)
+	}
+	dir := t.TempDir()
+	c = exec.CommandContext(t.Context(), "tar", "-x", "-C", dir)
+	c.Stdin = &archive
+	check(t, c.Run())
+	return dir
+}
+
+// clients upload, list and download without a pause.
+type clients struct {
+	*deployed
+	rounds atomic.Int64
+	failed atomic.Bool
+	stop   context.CancelFunc
+	all    sync.WaitGroup
+	links  []map[string]string // of each client
+}
+
+func (d *deployed) clients(n int) *clients {
+	ctx, stop := context.WithCancel(d.Context())
+	c := &clients{deployed: d, stop: stop, links: make([]map[string]string, n)}
+	for i := range n {
+		c.all.Go(func() {
+			links := map[string]string{} // by the files' contents
+			for round := 0; ctx.Err() == nil && !c.failed.Load(); round++ {
+				recipient := fmt.Sprintf("client-%d-round-%d@%s.example.com", i, round, d.name)
+				stored, err := c.round(recipient)
+				if err != nil {
+					d.Error(err)
+					c.failed.Store(true)
+				}
+				maps.Copy(links, stored)
+				c.rounds.Add(1)
+			}
+			c.links[i] = links
+		})
+	}
+	d.Cleanup(c.end)
+	return c
+}
+
+// more waits until so many further rounds were made.
+func (c *clients) more(n int64) {
+	c.Helper()
+	target := c.rounds.Load() + n
+	c.eventually(fmt.Sprintf("%d rounds of the clients", n), func() bool { return c.failed.Load() || c.rounds.Load() >= target })
+	if c.failed.Load() {
+		c.FailNow()
+	}
+}
+
+func (c *clients) end() {
+	c.stop()
+	c.all.Wait()
+}
+
+// round stores a file for a recipient, and one that it moves to the backup area
+// and back, and returns their links by their contents.
+func (c *clients) round(recipient string) (links map[string]string, err error) {
+	moved := "moved for " + recipient
+	sent, err := c.store(url.Values{"file": {recipient}, "m": {recipient}}, recipient)
+	if err != nil {
+		return nil, err
+	}
+	back, err := c.store(url.Values{"file": {moved}}, moved)
+	if err != nil {
+		return nil, err
+	}
+	file := fmt.Sprintf("/files/%d", back.ID)
+	for _, step := range []string{"GET " + file, "DELETE " + file, "GET /download/list/backup", "POST " + file + "/restore", "GET /download/list"} {
+		method, path, _ := strings.Cut(step, " ")
+		if _, err := c.do(method, path, ""); err != nil {
+			return nil, err
+		}
+	}
+	return map[string]string{recipient: sent.LinkURL, moved: back.LinkURL}, nil
+}
+
+func (c *clients) store(query url.Values, content string) (envelope.File, error) {
+	text, err := c.do("PUT", "/upload?"+query.Encode(), content)
+	if err != nil {
+		return envelope.File{}, err
+	}
+	var stored envelope.Success
+	if err := json.Unmarshal(text, &stored); err != nil {
+		return envelope.File{}, fmt.Errorf("the upload's answer is %s: %w", text, err)
+	}
+	i := slices.IndexFunc(stored.Files, func(f envelope.File) bool { return f.Name == content }) // others upload too
+	if i < 0 {
+		return envelope.File{}, fmt.Errorf("the upload's answer lacks the file: %s", text)
+	}
+	return stored.Files[i], nil
+}
+
+// check looks whether each file can be fetched by its link, and whether its
+// recipient got a mail.
+func (c *clients) check() {
+	c.Helper()
+	for _, links := range c.links {
+		for content, link := range links {
+			if err := fetches(link, content); err != nil {
+				c.Error(err)
+			}
+			if strings.HasPrefix(content, "client") {
+				c.eventually("the mail to "+content, func() bool { return len(c.mailed(content)) > 0 })
+			}
+		}
+	}
+}
+
+func (c *clients) do(method, path, body string) ([]byte, error) {
+	r, err := http.NewRequest(method, c.Base+path, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.SetBasicAuth("alice", boottest.Password)
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s %s: status %d: %s", method, path, resp.StatusCode, text)
+	}
+	return text, err
+}
+
+func fetches(address, content string) error {
+	resp, err := http.Get(address)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if got, err := io.ReadAll(resp.Body); err != nil || string(got) != content {
+		return fmt.Errorf("%s gives %q, want %q: %w", address, got, content, err)
+	}
+	return nil
+}

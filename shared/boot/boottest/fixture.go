@@ -1,0 +1,161 @@
+package boottest
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/events"
+)
+
+// Fixture is a file of events/: an event as Lambda gets it and, beside it, what
+// the function must answer. Lambda ignores the latter.
+type Fixture struct {
+	Name     string
+	Function string // whose event it is
+	Event    []byte
+	Expect   Expect
+}
+
+// Expect is an answer. Headers and Body are regular expressions; a header that
+// must be missing is "^$". Base64 is a whole body that is no text. Without a
+// status it is one that no gateway makes a response of.
+type Expect struct {
+	Status  int
+	Headers map[string]string
+	Body    string
+	Base64  string
+}
+
+// textStatus is the second event that the function feedback gets.
+const textStatus = "feedbacksms"
+
+// Load reads the fixture of this name.
+func Load(t testing.TB, name string) Fixture {
+	t.Helper()
+	f, err := Read(name, filepath.Join(Root(t), "events", name+".json"))
+	check(t, err)
+	return f
+}
+
+// Read reads a file as the fixture of this name.
+func Read(name, path string) (Fixture, error) {
+	f := Fixture{Name: name, Function: name}
+	if name == textStatus {
+		f.Function = "feedback"
+	}
+	var err error
+	if f.Event, err = os.ReadFile(path); err != nil {
+		return f, fmt.Errorf("reading an event: %w", err)
+	}
+	var doc struct{ Expect Expect }
+	if err := json.Unmarshal(f.Event, &doc); err != nil {
+		return f, fmt.Errorf("reading %s: %w", path, err)
+	}
+	f.Expect = doc.Expect
+	return f, nil
+}
+
+// Names are those of all fixtures of the module in this folder.
+func Names(root string) ([]string, error) {
+	paths, err := filepath.Glob(filepath.Join(root, "events", "*.json"))
+	for i, p := range paths {
+		paths[i] = strings.TrimSuffix(filepath.Base(p), ".json")
+	}
+	slices.Sort(paths)
+	return paths, err
+}
+
+// Decode reads the event.
+func (f Fixture) Decode(t testing.TB, into any) {
+	t.Helper()
+	if err := json.Unmarshal(f.Event, into); err != nil {
+		t.Fatalf("events/%s.json: %v", f.Name, err)
+	}
+}
+
+// Empty tells whether nothing is expected.
+func (e Expect) Empty() bool { return e.Status == 0 && e.Body == "" && e.Base64 == "" }
+
+// Match fails the test if a body is not the expected one.
+func (e Expect) Match(t testing.TB, body []byte) {
+	t.Helper()
+	if err := e.checkBody(body); err != nil {
+		t.Error(err)
+	}
+}
+
+// MatchHeader fails the test if a header is not the expected one.
+func (e Expect) MatchHeader(t testing.TB, header map[string][]string) {
+	t.Helper()
+	if err := e.checkHeader(header); err != nil {
+		t.Error(err)
+	}
+}
+
+// Check compares a function's answer with what is expected, as it stands or, if
+// it is one for the gateway, by status, headers and body.
+func (e Expect) Check(answer []byte) error {
+	if e.Status == 0 {
+		return e.checkBody(answer)
+	}
+	var r events.APIGatewayProxyResponse
+	if err := json.Unmarshal(answer, &r); err != nil {
+		return fmt.Errorf("the answer is none for the gateway: %w: %s", err, answer)
+	}
+	if r.StatusCode != e.Status {
+		return fmt.Errorf("the status is %d, want %d: %s", r.StatusCode, e.Status, answer)
+	}
+	if err := e.checkHeader(r.MultiValueHeaders); err != nil {
+		return err
+	}
+	body := []byte(r.Body)
+	if r.IsBase64Encoded {
+		var err error
+		if body, err = base64.StdEncoding.DecodeString(r.Body); err != nil {
+			return fmt.Errorf("the body is not base64: %w", err)
+		}
+	}
+	return e.checkBody(body)
+}
+
+// checkBody compares a body with the expected one.
+func (e Expect) checkBody(body []byte) error {
+	if e.Base64 != "" {
+		if got := base64.StdEncoding.EncodeToString(body); got != e.Base64 {
+			return fmt.Errorf("the body is %s, want %s", got, e.Base64)
+		}
+		return nil
+	}
+	if e.Body == "" {
+		return fmt.Errorf("the fixture expects nothing of the body %q", body)
+	}
+	return matches("the body", e.Body, string(body))
+}
+
+// checkHeader compares headers with the expected ones.
+func (e Expect) checkHeader(header map[string][]string) error {
+	for name, want := range e.Headers {
+		if err := matches(name, want, strings.Join(header[name], ", ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func matches(what, want, got string) error {
+	re, err := regexp.Compile(want)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	if !re.MatchString(got) {
+		return fmt.Errorf("%s is\n%q, want\n%s", what, got, want)
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+package boottest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"ferry/shared/blob"
+	"ferry/shared/endpoint"
+	"ferry/shared/feedback"
+	"ferry/shared/mail"
+	"ferry/shared/notices"
+	"ferry/shared/sms"
+	"ferry/shared/table"
+)
+
+// The notices that the events of email, sms and feedback speak of.
+const (
+	MailNotice = "1759460400000-0a1b2c3d4e5f6071"
+	TextNotice = "1759460400002-7766554433221100"
+)
+
+// mailProvider and textProvider take each message under the name that the
+// events of feedback have for it, and send nothing.
+type mailProvider struct{}
+
+func (mailProvider) Send(context.Context, mail.Message) (string, error) {
+	return "010201999b0f0000-11112222-3333", nil
+}
+
+type textProvider struct{}
+
+func (textProvider) Send(context.Context, sms.Message) (string, error) {
+	return "34d9b400-c6dd-5444-820d-fbeb0f1f54cf", nil
+}
+
+// Notices stores the notices that a fixture speaks of, if it does: to be sent
+// or, if it is one that tells what became of them, sent.
+func (f Fixture) Notices(ctx context.Context, p *endpoint.Ports) error {
+	if !slices.Contains([]string{"email", "sms", "feedback"}, f.Function) {
+		return nil
+	}
+	if err := f.notices(ctx, p); err != nil {
+		return fmt.Errorf("storing the fixtures' notices: %w", err)
+	}
+	return nil
+}
+
+func (f Fixture) notices(ctx context.Context, p *endpoint.Ports) error {
+	sender, err := notices.NewSender(notices.Config{
+		Table: p.Table, Key: p.Key, Mail: mailProvider{}, SMS: textProvider{}, From: "ferry@example.com", Now: p.Now, Log: p.Log, Settled: feedback.Remember(p.Now),
+	})
+	if err != nil {
+		return err
+	}
+	for _, n := range []notices.Notice{
+		{ID: MailNotice, Channel: notices.Mail, To: "carla@example.com"},
+		{ID: TextNotice, Channel: notices.SMS, To: "+393401234567"},
+	} {
+		n.V, n.Kind, n.Lang, n.Base, n.Created = 1, notices.Link, "en", "https://files.example.com/v1", p.Now().Unix()
+		n.Owner, n.Area, n.File, n.Name, n.Length, n.Sender = "alice", blob.Files, 1, "Übersicht 1.png", 16, "alice"
+		if err := p.Table.Write(ctx, table.Put(n.Key(), n)); err != nil {
+			return err
+		}
+		if f.Function != "feedback" {
+			continue
+		}
+		if _, err := sender.Handle(ctx, n.Key()); err != nil {
+			return fmt.Errorf("settling %s: %w", n.ID, err)
+		}
+	}
+	return nil
+}

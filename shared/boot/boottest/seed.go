@@ -1,0 +1,117 @@
+package boottest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"ferry/shared/auth"
+	"ferry/shared/endpoint"
+	"ferry/shared/files"
+	"ferry/shared/users"
+)
+
+// The passwords of the users in the data.
+const (
+	Password  = "correct horse battery staple" // alice's
+	Temporary = "temporary-Pa55word"           // bob's, who is in first access
+)
+
+// Key is the key that the links in events/ are made with.
+const Key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"
+
+// ones is not random: tokens made with it are those in events/.
+type ones struct{}
+
+func (ones) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 1
+	}
+	return len(p), nil
+}
+
+// Cheap is for hashes of passwords that protect nothing.
+func Cheap() auth.Params { return auth.Params{Memory: 64, Time: 1, Threads: 1} }
+
+// Fill stores the data that the events speak of: alice with a bearer, the files
+// 1 and 3 and, in the backup area, file 2; bob in first access with a change
+// token. It makes the ports hash passwords cheaply.
+func Fill(ctx context.Context, p *endpoint.Ports) error {
+	if err := fill(ctx, p); err != nil {
+		return fmt.Errorf("storing the fixtures' data: %w", err)
+	}
+	return nil
+}
+
+func fill(ctx context.Context, p *endpoint.Ports) (err error) {
+	if p.Hasher, err = auth.NewHasher(Cheap(), p.Random, p.Now); err != nil {
+		return err
+	}
+	if err := people(ctx, p); err != nil {
+		return err
+	}
+	if err := stored(ctx, p); err != nil {
+		return err
+	}
+	return tokens(ctx, p)
+}
+
+func people(ctx context.Context, p *endpoint.Ports) error {
+	alice, err1 := p.Hasher.Hash(ctx, Password)
+	bob, err2 := p.Hasher.Hash(ctx, Temporary)
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	store := users.NewStore(p.Table, time.Now)
+	return errors.Join(
+		store.Add(ctx, users.User{Name: "alice", State: users.Active, Password: alice, Email: "alice@example.com"}),
+		store.Add(ctx, users.User{Name: "bob", State: users.FirstAccess, Password: bob, Lang: "it"}),
+	)
+}
+
+func stored(ctx context.Context, p *endpoint.Ports) error {
+	for _, f := range []struct{ name, kind, content string }{
+		{"Übersicht 1.png", "image/png", "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"},
+		{"old plan.txt", "text/plain", "it is old!\n"},
+		{"plan.txt", "text/plain", "it is new!\n"},
+	} {
+		if err := put(ctx, p, f.name, f.kind, f.content); err != nil {
+			return err
+		}
+	}
+	alice, err := users.NewStore(p.Table, time.Now).Get(ctx, "alice")
+	if err != nil {
+		return err
+	}
+	_, err = p.Files().Delete(ctx, alice, 2)
+	return err
+}
+
+func put(ctx context.Context, p *endpoint.Ports, name, kind, content string) error {
+	up, err := p.Files().Begin(ctx, "alice", users.User{Name: "alice"}, int64(len(content)), files.Sending{})
+	if err != nil {
+		return err
+	}
+	if err := up.Add(ctx, files.Part{Name: name, Type: kind, Body: strings.NewReader(content), Size: int64(len(content))}); err != nil {
+		return err
+	}
+	_, err = up.Commit(ctx)
+	return err
+}
+
+func tokens(ctx context.Context, p *endpoint.Ports) error {
+	random := p.Random
+	defer func() { p.Random = random }()
+	p.Random = ones{}
+	if _, _, err := p.Auth().Login(ctx, "alice", Password, "203.0.113.7"); err != nil {
+		return err
+	}
+	bob, err := users.NewStore(p.Table, time.Now).Get(ctx, "bob")
+	if err != nil {
+		return err
+	}
+	_, err = p.Accounts().First(ctx, bob)
+	return err
+}
