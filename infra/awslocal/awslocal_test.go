@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -69,11 +70,7 @@ func TestCommandGivesItsCodeAndGetsTheEnvironment(t *testing.T) {
 
 func TestAServerThatEndsAtOnceIsReportedWithItsWords(t *testing.T) {
 	t.Parallel()
-	port, err := freePort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = start(t.Context(), "thing", port, nil, "sh", "-c", "echo no such luck; exit 3")
+	_, err := start(t.Context(), "thing", func(int) *exec.Cmd { return exec.Command("sh", "-c", "echo no such luck; exit 3") })
 	if err == nil || !strings.Contains(err.Error(), "no such luck") {
 		t.Errorf("got %v, want an error with the server's output", err)
 	}

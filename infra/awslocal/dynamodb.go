@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 )
@@ -30,12 +31,9 @@ func installDynamoDB(ctx context.Context, cache string) (string, error) {
 
 // startDynamoDB starts DynamoDB Local with its tables in memory.
 func startDynamoDB(ctx context.Context, dir string) (*server, error) {
-	port, err := freePort()
-	if err != nil {
-		return nil, err
-	}
 	lib := filepath.Join(dir, "lib")
-	return start(ctx, dynamoName, port, nil,
-		"java", "-Djava.library.path="+lib, "-cp", filepath.Join(lib, "*"),
-		filepath.Join(dir, "Loopback.java"), "-inMemory", "-disableTelemetry", "-port", strconv.Itoa(port))
+	return start(ctx, dynamoName, func(port int) *exec.Cmd {
+		return exec.Command("java", "-Djava.library.path="+lib, "-cp", filepath.Join(lib, "*"),
+			filepath.Join(dir, "Loopback.java"), "-inMemory", "-disableTelemetry", "-port", strconv.Itoa(port))
+	})
 }

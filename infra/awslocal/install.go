@@ -27,16 +27,14 @@ func install(ctx context.Context) (installation, error) {
 	if err != nil {
 		return installation{}, err
 	}
-	var (
-		in               installation
-		dErr, vErr, mErr error
-		wg               sync.WaitGroup
-	)
-	wg.Go(func() { in.dynamo, dErr = installDynamoDB(ctx, cache) })
-	wg.Go(func() { in.versitygw, vErr = installVersitygw(ctx, cache) })
-	wg.Go(func() { in.ministack, mErr = installMinistack(ctx, cache) })
-	wg.Wait()
-	return in, errors.Join(dErr, vErr, mErr)
+	var in installation
+	var errs [3]error
+	var all sync.WaitGroup
+	all.Go(func() { in.dynamo, errs[0] = installDynamoDB(ctx, cache) })
+	all.Go(func() { in.versitygw, errs[1] = installVersitygw(ctx, cache) })
+	all.Go(func() { in.ministack, errs[2] = installMinistack(ctx, cache) })
+	all.Wait()
+	return in, errors.Join(errs[:]...)
 }
 
 func cacheDir() (string, error) {

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 )
 
@@ -43,16 +44,12 @@ func startMinistack(ctx context.Context, dir, data string) (*server, error) {
 	if err := os.Mkdir(temporary, 0o700); err != nil {
 		return nil, err
 	}
-	port, err := freePort()
-	if err != nil {
-		return nil, err
-	}
-	url := fmt.Sprintf("http://127.0.0.1:%d", port)
-	env := []string{
-		"TMPDIR=" + temporary,
-		"BIND_HOST=127.0.0.1", "MINISTACK_HOST=127.0.0.1", fmt.Sprintf("GATEWAY_PORT=%d", port),
-		"AUTH=true", "LAMBDA_EXECUTOR=local", "AWS_ENDPOINT_URL=" + url,
-		"AWS_ACCESS_KEY_ID=" + accessKey, "AWS_SECRET_ACCESS_KEY=" + secretKey, "AWS_EC2_METADATA_DISABLED=true",
-	}
-	return start(ctx, ministackName, port, env, pythonOf(dir), "-c", ministackProgram)
+	return start(ctx, ministackName, func(port int) *exec.Cmd {
+		cmd := exec.Command(pythonOf(dir), "-c", ministackProgram)
+		cmd.Env = append(os.Environ(),
+			"TMPDIR="+temporary, "BIND_HOST=127.0.0.1", "MINISTACK_HOST=127.0.0.1", fmt.Sprintf("GATEWAY_PORT=%d", port),
+			"AUTH=true", "LAMBDA_EXECUTOR=local", fmt.Sprintf("AWS_ENDPOINT_URL=http://127.0.0.1:%d", port),
+			"AWS_ACCESS_KEY_ID="+accessKey, "AWS_SECRET_ACCESS_KEY="+secretKey, "AWS_EC2_METADATA_DISABLED=true")
+		return cmd
+	})
 }

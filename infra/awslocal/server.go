@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"os/exec"
 	"sync"
 	"syscall"
@@ -26,12 +25,15 @@ type server struct {
 	done chan error // gets the result of Wait once
 }
 
-// start runs a server that listens on the given port of the loopback address
-// and returns when it answers. env is added to the environment.
-func start(ctx context.Context, name string, port int, env []string, program string, args ...string) (*server, error) {
+// start runs a server, which command makes for a port of the loopback address
+// that nobody listens on, and returns when it answers.
+func start(ctx context.Context, name string, command func(port int) *exec.Cmd) (*server, error) {
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
 	var output tail
-	cmd := exec.Command(program, args...)
-	cmd.Env = append(os.Environ(), env...)
+	cmd := command(port)
 	cmd.Stdout, cmd.Stderr = &output, &output
 	cmd.SysProcAttr = childAttr()
 	if err := cmd.Start(); err != nil {

@@ -64,13 +64,11 @@ func startS3(ctx context.Context, dir, data string) (*server, error) {
 			return nil, err
 		}
 	}
-	port, err := freePort()
-	if err != nil {
-		return nil, err
-	}
-	env := []string{"ROOT_ACCESS_KEY_ID=" + accessKey, "ROOT_SECRET_ACCESS_KEY=" + secretKey}
-	return start(ctx, versityName, port, env, filepath.Join(dir, versityName),
-		"--port", fmt.Sprintf("127.0.0.1:%d", port), "--region", region, "--quiet", "--keep-alive",
-		"--copy-object-threshold", fmt.Sprint(copyThreshold),
-		"posix", "--sidecar", metadata, buckets)
+	return start(ctx, versityName, func(port int) *exec.Cmd {
+		cmd := exec.Command(filepath.Join(dir, versityName),
+			"--port", fmt.Sprintf("127.0.0.1:%d", port), "--region", region, "--quiet", "--keep-alive",
+			"--copy-object-threshold", fmt.Sprint(copyThreshold), "posix", "--sidecar", metadata, buckets)
+		cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY_ID="+accessKey, "ROOT_SECRET_ACCESS_KEY="+secretKey)
+		return cmd
+	})
 }
