@@ -29,8 +29,8 @@ test: ## Run the tests; they need nothing but Go. With a C compiler the race det
 	GORACE=atexit_sleep_ms=10 go test $(RACE) ./...
 
 test-aws: ## Run the tests of the cloud's backends, and of the interface through a deployed stack, against stand-ins for AWS; all is installed on the way.
-	go run ./infra/awslocal -- $(SHELL) $(.SHELLFLAGS) "go test $(RACE) -count=1 ./shared/table/dynamo ./shared/suppressed ./shared/blob/s3 ./shared/boot/... ./infra/cost ./infra/stack/... ./infra/invoke; \
-	  go test -count=1 -run TheOutboxOfAStack ./infra/ferry; go test -count=1 -tags stack ./shared/endpoint/..."
+	go run ./infra/awslocal -- $(SHELL) $(.SHELLFLAGS) "go test $(RACE) -count=1 -tags stack ./shared/table/dynamo ./shared/suppressed ./shared/blob/s3 \
+	  ./shared/boot/... ./shared/endpoint/... ./infra/cost ./infra/stack/... ./infra/invoke; go test -count=1 -run TheOutboxOfAStack ./infra/ferry"
 
 lint: ## Check format, vet, staticcheck and known vulnerabilities.
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }

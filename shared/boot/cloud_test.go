@@ -1,7 +1,6 @@
 package boot_test
 
 import (
-	"encoding/base64"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -9,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aws/aws-lambda-go/events"
-	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
@@ -21,9 +18,7 @@ import (
 	"ferry/shared/boot/port/dynamotable"
 	"ferry/shared/boot/port/s3blobs"
 	"ferry/shared/boot/port/ssmkey"
-	"ferry/shared/boot/sweeper"
 	"ferry/shared/endpoint"
-	"ferry/shared/endpoint/all"
 	"ferry/shared/table/dynamo"
 	"ferry/shared/users"
 )
@@ -74,14 +69,7 @@ func stack(t *testing.T) func(string) string {
 // opened opens all ports as a function does, and stores the fixtures' data.
 func opened(t *testing.T) *function.Function {
 	t.Helper()
-	f := openedOn(t, stack(t))
-	boottest.Seed(t, f.Ports)
-	return f
-}
-
-func openedOn(t *testing.T, getenv func(string) string) *function.Function {
-	t.Helper()
-	f, err := function.New(getenv, dynamotable.Open, s3blobs.Open, ssmkey.Open)
+	f, err := function.New(stack(t), dynamotable.Open, s3blobs.Open, ssmkey.Open)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,42 +77,8 @@ func openedOn(t *testing.T, getenv func(string) string) *function.Function {
 	if err := f.Begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	boottest.Seed(t, f.Ports)
 	return f
-}
-
-func TestEveryEventGetsItsExpectedResponseOnAWS(t *testing.T) {
-	t.Parallel()
-	for _, e := range all.Endpoints() {
-		t.Run(e.Name, func(t *testing.T) {
-			t.Parallel()
-			f := opened(t)
-			fixture := boottest.Load(t, e.Name)
-			var event events.APIGatewayProxyRequest
-			fixture.Decode(t, &event)
-			r, err := function.Gateway(f.Handler(e), f.Ports)(t.Context(), event)
-			if err != nil || r.StatusCode != fixture.Expect.Status {
-				t.Fatalf("status %d, want %d: %s, %v", r.StatusCode, fixture.Expect.Status, r.Body, err)
-			}
-			fixture.Expect.MatchHeader(t, r.MultiValueHeaders)
-			body := []byte(r.Body)
-			if r.IsBase64Encoded {
-				if body, err = base64.StdEncoding.DecodeString(r.Body); err != nil {
-					t.Fatal(err)
-				}
-			}
-			fixture.Expect.Match(t, body)
-		})
-	}
-}
-
-func TestTheScheduledEventSweepsOnAWS(t *testing.T) {
-	t.Parallel()
-	fixture := boottest.Load(t, "sweep")
-	answer, err := lambda.NewHandler(sweeper.Handler(opened(t))).Invoke(t.Context(), fixture.Event)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fixture.Expect.Match(t, answer)
 }
 
 func TestAProgramOpensTheStacksData(t *testing.T) {

@@ -177,7 +177,7 @@ func (d *deployed) metrics(want bool) {
 	d.Helper()
 	r, err := d.Invoke(d.Context(), "health", boottest.Load(d, "health").Event)
 	check(d, err)
-	log, err := base64.StdEncoding.DecodeString(string(r.Log))
+	log, err := base64.StdEncoding.DecodeString(r.Log)
 	check(d, err)
 	if got := bytes.Contains(log, []byte(`"Requests":1,`)) && bytes.Contains(log, []byte(`"Namespace":"Ferry"`)); got != want {
 		d.Errorf("metrics in the log: %v, want %v: %s", got, want, log)

@@ -54,10 +54,9 @@ type Stack struct {
 
 // Result is what became of an event.
 type Result struct {
-	Payload []byte        // the answer, or the description of the error
-	Failed  string        // the kind of the function's error, empty if there is none
-	Log     []byte        // base64, the end of what the function has logged
-	Took    time.Duration // from the event to the answer
+	Payload []byte // the answer, or the description of the error
+	Failed  string // the kind of the function's error, empty if there is none
+	Log     string // the end of what the function has logged, in base64
 }
 
 // Deploy makes a stack and waits until it is there.
@@ -189,12 +188,11 @@ func (s *Stack) function(id string, version *string) invoker {
 		if len(event) > maxPayload {
 			return r, errEventTooLarge
 		}
-		began := time.Now()
 		out, err := client.Invoke(ctx, &lambda.InvokeInput{FunctionName: &name, Qualifier: version, Payload: event, LogType: "Tail"})
 		if err != nil {
 			return r, fmt.Errorf("invoking %s: %w", name, err)
 		}
-		r = Result{out.Payload, aws.ToString(out.FunctionError), []byte(aws.ToString(out.LogResult)), time.Since(began)}
+		r = Result{out.Payload, aws.ToString(out.FunctionError), aws.ToString(out.LogResult)}
 		if len(r.Payload) > maxPayload {
 			r.Failed = "Function.ResponseSizeTooLarge"
 		}
