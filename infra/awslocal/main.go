@@ -107,7 +107,6 @@ func run(ctx context.Context, args []string) (int, error) {
 func environment(dynamoURL, s3URL, cloudURL, python string) []string {
 	return []string{
 		"AWS_ENDPOINT_URL_DYNAMODB=" + dynamoURL,
-		"AWS_ENDPOINT_URL_DYNAMODB_STREAMS=" + dynamoURL,
 		"AWS_ENDPOINT_URL_S3=" + s3URL,
 		"AWS_ENDPOINT_URL_SNS=" + cloudURL,
 		"AWS_ENDPOINT_URL_SQS=" + cloudURL,

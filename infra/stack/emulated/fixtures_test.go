@@ -179,7 +179,7 @@ func largest(t *testing.T, size int, form bool) events.APIGatewayProxyRequest {
 	r := httptest.NewRequest(method, "http://files.example.com/v1/upload?file=largest.bin", nil)
 	r.Header.Set("Content-Type", kind)
 	r.SetBasicAuth("alice", boottest.Password)
-	return Event(r, "/v1/upload", content)
+	return gatewayEvent(r, "/v1/upload", content)
 }
 
 // peak is the most memory that a process of a function has used so far.

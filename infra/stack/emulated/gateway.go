@@ -80,7 +80,7 @@ func forward(w http.ResponseWriter, r *http.Request, resource string, invoke inv
 		refuse(w, http.StatusBadRequest)
 		return
 	}
-	event, err := json.Marshal(Event(r, resource, body))
+	event, err := json.Marshal(gatewayEvent(r, resource, body))
 	if err != nil {
 		refuse(w, http.StatusInternalServerError)
 		return
@@ -137,8 +137,8 @@ func respond(w http.ResponseWriter, r *http.Request, payload []byte) {
 	}
 }
 
-// Event is the event of a request, whose body was read, on a route.
-func Event(r *http.Request, resource string, body []byte) events.APIGatewayProxyRequest {
+// gatewayEvent is the event of a request, whose body was read, on a route.
+func gatewayEvent(r *http.Request, resource string, body []byte) events.APIGatewayProxyRequest {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		host = r.RemoteAddr
