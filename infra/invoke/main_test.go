@@ -26,7 +26,6 @@ func TestAFunctionIsInvoked(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ args, begins, has, err string }{
-		{"downloadlist", "200\nCache-Control: no-store\n", "plan.txt", ""},
 		{"feedback events/feedbacksms.json", "null\n", "", ""},
 		{"health " + wrong, "200\n", "handlerHealth", "the status is 200, want 204"},
 	} {
