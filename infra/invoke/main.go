@@ -93,7 +93,7 @@ func event(args []string) (f boottest.Fixture, err error) {
 		return f, errors.New("there is one function and one event: see -help")
 	}
 	if _, err := os.Stat(filepath.Join("functions", args[0], "main.go")); err != nil {
-		return f, fmt.Errorf("there is no functions/%s here: run it in the project's root, with the name of a directory of functions/", args[0])
+		return f, fmt.Errorf("there is no functions/%s here: run it in the root of the project", args[0])
 	}
 	path := filepath.Join("events", args[0]+".json")
 	if len(args) == 2 {

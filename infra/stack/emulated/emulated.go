@@ -79,14 +79,15 @@ func Open(ctx context.Context, module, checkout string) (*Cloud, error) {
 	if err := c.upload(ctx, programs); err != nil {
 		return nil, err
 	}
-	return c, c.transform(ctx, filepath.Join(module, "infra", "stack", "transform.py"), filepath.Join(checkout, "template.yaml"))
+	script := filepath.Join(module, "infra", "stack", "transform.py")
+	return c, c.transform(ctx, script, filepath.Join(checkout, "template.yaml"))
 }
 
 // build builds all functions for this machine into a folder, with the flags of
 // `make build`: they let another checkout of the same code be built from the cache.
 func build(ctx context.Context, checkout, into string) error {
-	c := exec.CommandContext(ctx, "go", "build", "-tags", "lambda.norpc", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w",
-		"-o", into+string(filepath.Separator), "./functions/...")
+	c := exec.CommandContext(ctx, "go", "build", "-tags", "lambda.norpc", "-trimpath", "-buildvcs=false",
+		"-ldflags", "-s -w", "-o", into+string(filepath.Separator), "./functions/...")
 	c.Dir = checkout
 	c.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := c.CombinedOutput(); err != nil {

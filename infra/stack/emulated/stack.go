@@ -158,8 +158,8 @@ func (s *Stack) read(ctx context.Context, stack types.Stack) error {
 		}
 	}
 	s.Environment = map[string]string{
-		"FERRY_TABLE": s.IDs["Table"], "FERRY_FILES_BUCKET": s.IDs["FilesBucket"], "FERRY_BACKUP_BUCKET": s.IDs["BackupBucket"],
-		"FERRY_KEY_PARAMETER": s.Outputs["KeyParameterName"],
+		"FERRY_TABLE": s.IDs["Table"], "FERRY_FILES_BUCKET": s.IDs["FilesBucket"],
+		"FERRY_BACKUP_BUCKET": s.IDs["BackupBucket"], "FERRY_KEY_PARAMETER": s.Outputs["KeyParameterName"],
 	}
 	for _, service := range []string{"DYNAMODB", "S3", "SSM"} {
 		s.Environment["AWS_ENDPOINT_URL_"+service] = s.cloud.Address
@@ -188,7 +188,8 @@ func (s *Stack) function(id string, version *string) invoker {
 		if len(event) > maxPayload {
 			return r, errEventTooLarge
 		}
-		out, err := client.Invoke(ctx, &lambda.InvokeInput{FunctionName: &name, Qualifier: version, Payload: event, LogType: "Tail"})
+		in := &lambda.InvokeInput{FunctionName: &name, Qualifier: version, Payload: event, LogType: "Tail"}
+		out, err := client.Invoke(ctx, in)
 		if err != nil {
 			return r, fmt.Errorf("invoking %s: %w", name, err)
 		}
