@@ -30,7 +30,7 @@ test: ## Run the tests; they need nothing but Go. With a C compiler the race det
 
 test-aws: ## Run the tests of the cloud's backends, and of the interface through a deployed stack, against stand-ins for AWS; all is installed on the way.
 	go run ./infra/awslocal -- $(SHELL) $(.SHELLFLAGS) "go test $(RACE) -count=1 -tags stack ./shared/table/dynamo ./shared/suppressed ./shared/blob/s3 \
-	  ./shared/boot/... ./shared/endpoint/... ./infra/stack/... ./infra/invoke; go test -count=1 -run TheOutboxOfAStack ./infra/ferry"
+	  ./shared/boot/... ./shared/endpoint/... ./infra/stack/... ./infra/invoke; go test -count=1 -run OutboxOfAStack ./infra/ferry"
 
 lint: ## Check format, vet, staticcheck and known vulnerabilities.
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }
