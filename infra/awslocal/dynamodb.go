@@ -25,8 +25,7 @@ func installDynamoDB(ctx context.Context, cache string) (string, error) {
 				return err
 			}
 		}
-		return tool(ctx, dir, "mvn", "-B", "-q", "-Dstyle.color=never",
-			"dependency:copy-dependencies", "-DoutputDirectory=lib")
+		return tool(ctx, dir, "mvn", "-B", "-q", "dependency:copy-dependencies", "-DoutputDirectory=lib")
 	})
 }
 

@@ -30,8 +30,7 @@ func installMinistack(ctx context.Context, cache string) (string, error) {
 		if err := tool(ctx, dir, "python3", "-m", "venv", dir); err != nil {
 			return err
 		}
-		return tool(ctx, dir, pythonOf(dir), "-m", "pip", "install", "-q",
-			"--disable-pip-version-check", "--no-deps", "-r", requirements)
+		return tool(ctx, dir, pythonOf(dir), "-m", "pip", "install", "-q", "--no-deps", "-r", requirements)
 	})
 }
 
