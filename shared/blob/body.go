@@ -1,53 +1,101 @@
 package blob
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
 	"hash"
 	"io"
 
 	"github.com/minio/crc64nvme"
 )
 
-// Body reads the bytes of an object on their way into a store. It counts them
-// and sums them up, and fails when their number is not the announced one, so
-// that whoever reads it to the end never takes a wrong upload for a whole one.
-// It is for one goroutine at a time.
+// ErrTooLong is returned for a body that brings more than its Left.
+var ErrTooLong = errors.New("blob: the body is longer than it may be")
+
+// DigestError is returned for a body with another SHA-256 than was stated.
+type DigestError struct{ Got, Stated []byte }
+
+func (e *DigestError) Error() string {
+	return fmt.Sprintf("blob: the SHA-256 is %x, stated was %x", e.Got, e.Stated)
+}
+
+// Body is the one reader of a file's bytes on their way into a store. It counts
+// them and sums them up, and fails when they are more than they may be, when
+// their number is not the announced one or their SHA-256 not the stated one, and
+// when the context ends; so that nobody who reads it to the end takes a wrong
+// upload for a whole one. It closes nothing. It is for one goroutine at a time.
 type Body struct {
-	ctx       context.Context
-	r         io.Reader
-	announced int64 // -1 if unknown
-	size      int64
-	sum       hash.Hash64
-	err       error
+	R      io.Reader
+	Size   int64  // announced, in bytes; -1 if not known
+	SHA256 []byte // stated; it is computed if it is not nil
+	Left   *int64 // bytes that may still come, also of other bodies; nil is no bound
+
+	ctx  context.Context
+	size int64
+	sum  hash.Hash64
+	sha  hash.Hash
+	err  error
 }
 
 // NewBody returns the body of a Create or a WritePart, whose reading ends with
-// the context. It is for stores.
+// the context: r itself if it is a Body. It is for stores.
 func NewBody(ctx context.Context, r io.Reader, announced int64) *Body {
-	return &Body{ctx: ctx, r: r, announced: announced, sum: crc64nvme.New()}
+	b, ok := r.(*Body)
+	if !ok {
+		b = &Body{R: r, Size: announced}
+	}
+	b.ctx = ctx
+	return b
 }
 
 func (b *Body) Read(p []byte) (int, error) {
+	if b.sum == nil {
+		b.sum = crc64nvme.New()
+		if b.SHA256 != nil {
+			b.sha = sha256.New()
+		}
+	}
+	if b.err == nil && b.ctx != nil {
+		b.err = b.ctx.Err()
+	}
 	if b.err != nil {
 		return 0, b.err
 	}
-	if b.err = b.ctx.Err(); b.err != nil {
-		return 0, b.err
+	if b.Left != nil && int64(len(p)) > *b.Left {
+		p = p[:*b.Left+1] // one more, to see that there is more
 	}
-	n, err := b.r.Read(p)
+	n, err := b.R.Read(p)
 	b.size += int64(n)
 	b.sum.Write(p[:n])
+	if b.sha != nil {
+		b.sha.Write(p[:n])
+	}
+	if b.err = b.check(n, err); b.err != nil {
+		return n, b.err
+	}
+	return n, err
+}
+
+// check returns what is wrong with the bytes so far, of which n are new; err is
+// what reading them ended with.
+func (b *Body) check(n int, err error) error {
+	if b.Left != nil {
+		if *b.Left -= int64(n); *b.Left < 0 {
+			return ErrTooLong
+		}
+	}
 	switch {
 	case err != nil && err != io.EOF:
-		b.err = err
-	case b.announced < 0:
-		return n, err
-	case b.size > b.announced || err == io.EOF && b.size < b.announced:
-		b.err = ErrLength
-	default:
-		return n, err
+		return err
+	case b.Size >= 0 && (b.size > b.Size || err == io.EOF && b.size < b.Size):
+		return ErrLength
+	case err == io.EOF && b.sha != nil && !bytes.Equal(b.sha.Sum(nil), b.SHA256):
+		return &DigestError{b.sha.Sum(nil), b.SHA256}
 	}
-	return n, b.err
+	return nil
 }
 
 // Fill reads until p is full or the bytes have ended.
@@ -63,4 +111,9 @@ func (b *Body) Fill(p []byte) (n int, ended bool, err error) {
 func (b *Body) Err() error { return b.err }
 
 // Written describes what was read.
-func (b *Body) Written() Written { return Written{Size: b.size, CRC64NVME: b.sum.Sum64()} }
+func (b *Body) Written() Written {
+	if b.sum == nil {
+		return Written{}
+	}
+	return Written{Size: b.size, CRC64NVME: b.sum.Sum64()}
+}

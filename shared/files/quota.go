@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"ferry/shared/auth"
@@ -81,31 +80,6 @@ func errQuota(own bool, left int64) error {
 		return envelope.NewFault(envelope.TooLarge, "the destination user has no room for this")
 	}
 	return envelope.NewFault(envelope.TooLarge, "this would exceed the quota: %d bytes are left", max(left, 0))
-}
-
-// limit makes a body fail when it passes what is reserved.
-func (r *reservation) limit(body io.Reader) io.Reader {
-	if r == nil {
-		return body
-	}
-	return &bounded{body, r}
-}
-
-// bounded is the body of one part; all parts of an upload share its reservation.
-type bounded struct {
-	io.Reader
-	r *reservation
-}
-
-func (b *bounded) Read(p []byte) (int, error) {
-	if int64(len(p)) > b.r.left {
-		p = p[:b.r.left+1] // one more, to see that there is more
-	}
-	n, err := b.Reader.Read(p)
-	if b.r.left -= int64(n); b.r.left < 0 {
-		return 0, errQuota(b.r.own, b.r.bytes)
-	}
-	return n, err
 }
 
 // settle is the part of the commit that turns the reservation into use.

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/minio/crc64nvme"
-
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/table"
@@ -68,15 +66,12 @@ func (r *Repeat) Add(ctx context.Context, p Part) error {
 	if len(r.seen) == len(r.first) {
 		return ErrOtherRequest()
 	}
-	sum := crc64nvme.New()
-	n, err := io.Copy(sum, newDigest(p.Body, p.SHA256))
-	if err != nil {
-		return fmt.Errorf("reading a file again: %w", err)
+	body := &blob.Body{R: p.Body, Size: p.Size, SHA256: p.SHA256}
+	if _, err := io.Copy(io.Discard, body); err != nil {
+		return bodyFault(err)
 	}
-	if p.Size >= 0 && n != p.Size {
-		return storeError(blob.ErrLength)
-	}
-	r.seen = append(r.seen, File{Name: p.Name, Length: n, CRC64: fmt.Sprintf("%016x", sum.Sum64())})
+	read := body.Written()
+	r.seen = append(r.seen, File{Name: p.Name, Length: read.Size, CRC64: fmt.Sprintf("%016x", read.CRC64NVME)})
 	return ctx.Err()
 }
 

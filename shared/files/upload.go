@@ -1,12 +1,9 @@
 package files
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"math"
 	"slices"
@@ -158,11 +155,16 @@ func (u *Upload) Add(ctx context.Context, p Part) error {
 	if err != nil {
 		return err
 	}
-	body := u.quota.limit(p.Body)
-	sum := newDigest(body, p.SHA256)
-	written, err := u.s.Blobs.Create(ctx, blob.Files, key, sum, p.Size)
+	body := &blob.Body{R: p.Body, Size: p.Size, SHA256: p.SHA256}
+	if u.quota != nil {
+		body.Left = &u.quota.left
+	}
+	written, err := u.s.Blobs.Create(ctx, blob.Files, key, body, p.Size)
+	if errors.Is(err, blob.ErrTooLong) {
+		return errQuota(u.quota.own, u.quota.bytes)
+	}
 	if err != nil {
-		return storeError(err)
+		return bodyFault(err)
 	}
 	u.stored = append(u.stored, File{
 		V: layout, Owner: u.owner, Incarnation: u.latest, Area: blob.Files, ID: id, Name: p.Name, Type: p.Type,
@@ -192,9 +194,14 @@ func (u *Upload) which() int64 {
 	return u.uploader.Incarnation
 }
 
-func storeError(err error) error {
-	if errors.Is(err, blob.ErrLength) {
+// bodyFault tells what is wrong with a body from the store's errors.
+func bodyFault(err error) error {
+	var digest *blob.DigestError
+	switch {
+	case errors.Is(err, blob.ErrLength):
 		return &envelope.Fault{Kind: envelope.Invalid, Detail: "the body has another length than was stated", Cause: err}
+	case errors.As(err, &digest):
+		return envelope.NewFault(envelope.Invalid, "the SHA-256 of the body is %x, announced was %x", digest.Got, digest.Stated)
 	}
 	return fmt.Errorf("storing a file: %w", err)
 }
@@ -356,31 +363,4 @@ func (s *Service) discard(ctx context.Context, area blob.Area, key string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
 	defer cancel()
 	_ = s.Blobs.Delete(ctx, area, key)
-}
-
-// digest is a reader that fails at the end if its bytes are not those that
-// the sender announced. Without an announcement it costs nothing.
-type digest struct {
-	io.Reader
-	sum  hash.Hash
-	want []byte
-}
-
-func newDigest(r io.Reader, want []byte) io.Reader {
-	if want == nil {
-		return r
-	}
-	return &digest{r, sha256.New(), want}
-}
-
-func (d *digest) Read(p []byte) (int, error) {
-	n, err := d.Reader.Read(p)
-	d.sum.Write(p[:n])
-	if err != io.EOF {
-		return n, err
-	}
-	if got := d.sum.Sum(nil); !bytes.Equal(got, d.want) {
-		return n, envelope.NewFault(envelope.Invalid, "the SHA-256 of the body is %x, announced was %x", got, d.want)
-	}
-	return n, err
 }
