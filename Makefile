@@ -7,7 +7,8 @@ SHELL := /bin/bash
 # A cloud build of a function; template.yaml's build targets use it too.
 CLOUD = CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go build -tags lambda.norpc -trimpath -buildvcs=false -ldflags "-s -w"
 
-RACE ?= $(if $(shell command -v cc),-race)
+# RACE=-race turns the race detector on, which needs a C compiler.
+RACE ?=
 
 # The command ferry: one file that needs no library of the system.
 FERRY = CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/ferry ./infra/ferry
@@ -25,7 +26,7 @@ run: ## Run the whole service on this machine (data in ./.ferry; FERRY_ADDR, FER
 	@$(FERRY)
 	@exec bin/ferry serve
 
-test: ## Run the tests; they need nothing but Go. With a C compiler the race detector is on.
+test: ## Run the tests; they need nothing but Go. RACE=-race turns the race detector on, as CI does; it needs a C compiler.
 	GORACE=atexit_sleep_ms=10 go test $(RACE) ./...
 
 test-aws: ## Run the tests of the cloud's backends, and of the interface through a deployed stack, against stand-ins for AWS; all is installed on the way.
