@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os/exec"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -124,6 +125,46 @@ func TestAFunctionLinksFewPackages(t *testing.T) {
 		ours := slices.DeleteFunc(strings.Fields(string(out)), func(p string) bool { return !strings.HasPrefix(p, "ferry/") })
 		if len(ours) > most {
 			t.Errorf("functions/%s links %d packages of ours, at most %d: %v", name, len(ours), most, ours)
+		}
+	}
+}
+
+// floor is how high a package stands in the order that the design draws.
+func floor(pkg string) int {
+	room := strings.TrimPrefix(pkg, "ferry/shared/")
+	for i, names := range [][]string{
+		{"table", "blob", "wire", "notify/mail", "notify/sms"}, {"envelope", "client"}, {"auth"}, {"files"}, {"notify"}, {"api"}, {"openapi"}, {"boot"},
+	} {
+		for _, name := range names {
+			if room == name || strings.HasPrefix(room, name+"/") && name != "api" {
+				return i
+			}
+		}
+	}
+	return 6 // the endpoints, below api
+}
+
+func TestNoImportGoesUp(t *testing.T) {
+	t.Parallel()
+	list := exec.CommandContext(t.Context(), "go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./shared/...")
+	list.Dir = boottest.Root(t)
+	out, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	backend := regexp.MustCompile(`/(dynamo|s3|ses|sns|sqs)$`)
+	for line := range strings.Lines(string(out)) {
+		pkg, imports, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if strings.HasSuffix(pkg, "test") { // support for tests
+			continue
+		}
+		for imported := range strings.FieldsSeq(imports) {
+			if strings.HasPrefix(imported, "ferry/") && floor(imported) > floor(pkg) {
+				t.Errorf("%s imports %s, which stands above it", pkg, imported)
+			}
+			if strings.HasPrefix(imported, "github.com/aws/") && floor(pkg) < floor("boot") && !backend.MatchString(pkg) {
+				t.Errorf("%s imports %s; only backends and boot know AWS", pkg, imported)
+			}
 		}
 	}
 }
