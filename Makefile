@@ -31,7 +31,7 @@ test: ## Run the tests; they need nothing but Go. RACE=-race turns the race dete
 
 test-aws: ## Run the tests of the cloud's backends, and of the interface through a deployed stack, against stand-ins for AWS; all is installed on the way.
 	go run ./infra/awslocal -- $(SHELL) $(.SHELLFLAGS) "go test $(RACE) -count=1 -tags stack ./shared/table/dynamo ./shared/notify ./shared/blob/s3 \
-	  ./shared/boot/... ./shared/api/... ./infra/stack/... ./infra/invoke; go test -count=1 -run OutboxOfAStack ./infra/ferry"
+	  ./shared/boot/lambda ./shared/boot/worker ./shared/api/... ./infra/stack/... ./infra/invoke; go test -count=1 -run OutboxOfAStack ./infra/ferry"
 
 lint: ## Check format, vet, staticcheck and known vulnerabilities.
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }

@@ -140,6 +140,7 @@ func (c *Cloud) Service(name string) aws.Config {
 	for _, variable := range []string{"AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_" + name} {
 		if v := c.Getenv(variable); v != "" {
 			cfg.BaseEndpoint = &v
+			cfg.ConfigSources = nil // the SDK's own reading of such variables would come before it
 		}
 	}
 	return cfg
