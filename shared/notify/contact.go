@@ -4,6 +4,8 @@ import (
 	"errors"
 	"net/mail"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -27,7 +29,7 @@ func ParseMobile(text, region string) (string, error) {
 	if !ok {
 		return "", ErrNumber
 	}
-	home, _ := planOf(region)
+	home := planOf(region)
 	code, number, ok := home.split(digits, international)
 	if !ok {
 		return "", ErrNumber
@@ -41,14 +43,10 @@ func ParseMobile(text, region string) (string, error) {
 	if number, ok = dialled.national(number); !ok {
 		return "", ErrNumber
 	}
-	switch kindOf(number, plans) {
-	case mobile:
-		return "+" + code + number, nil
-	case other:
-		return "", ErrMobile
-	default:
-		return "", ErrNumber
+	if err := checkMobile(number, plans); err != nil {
+		return "", err
 	}
+	return "+" + code + number, nil
 }
 
 // clean leaves digits alone. international tells of a plus before them.
@@ -57,24 +55,28 @@ func clean(text string) (digits string, international, ok bool) {
 	if len(text) > maxAddress {
 		return "", false, false
 	}
-	var b strings.Builder
 	for _, c := range text {
-		switch {
-		case (c == '+' || c == '＋') && b.Len() == 0 && !international:
+		switch digit := digitOf(c); {
+		case (c == '+' || c == '＋') && digits == "" && !international:
 			international = true
-		case c >= '0' && c <= '9':
-			b.WriteRune(c)
-		case c >= '０' && c <= '９':
-			b.WriteRune(c - '０' + '0')
-		case c >= '٠' && c <= '٩':
-			b.WriteRune(c - '٠' + '0')
-		case c >= '۰' && c <= '۹':
-			b.WriteRune(c - '۰' + '0')
+		case digit != "":
+			digits += digit
 		case !strings.ContainsRune(" \u00a0\u200b\u2060-\u2010\u2011\u2012\u2013\u2014\u2212.()/", c):
 			return "", false, false
 		}
 	}
-	return b.String(), international, b.Len() > minDigits
+	return digits, international, len(digits) > minDigits
+}
+
+// digitOf returns the plain digit for one of the scripts that number pads have,
+// or nothing.
+func digitOf(c rune) string {
+	for _, zero := range "0０٠۰" {
+		if c >= zero && c <= zero+9 {
+			return strconv.Itoa(int(c - zero))
+		}
+	}
+	return ""
 }
 
 // split takes a number's country code from it. Without one, code is empty and
@@ -127,7 +129,7 @@ func (p plan) abroad(digits string) (rest string, ok bool) {
 // withoutPlus reports whether a number that begins like the country's code
 // does have the code: it makes no sense with it, and does without.
 func (p plan) withoutPlus(digits, rest string) bool {
-	return !p.All.fits(digits) && p.All.fits(p.strip(rest)) || p.length(digits) == tooLong
+	return !p.All.fits(digits) && p.All.fits(p.strip(rest)) || p.tooLong(digits)
 }
 
 // national takes away what is dialled within the country alone, such as a 0
@@ -137,8 +139,7 @@ func (p plan) national(number string) (string, bool) {
 		return "", false
 	}
 	stripped := p.strip(number)
-	switch p.length(stripped) {
-	case possible, tooLong:
+	if slices.Contains(p.All.Lengths, len(stripped)) || p.tooLong(stripped) {
 		number = stripped
 	}
 	return number, len(number) >= minDigits && len(number) <= maxDigits

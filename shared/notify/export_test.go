@@ -34,7 +34,7 @@ func (s *Sender) SetBacklog(n int64) { s.backlog = n }
 var Backoff = (*Sender).backoff
 
 // SayLang is the language that speaks for a tag.
-func SayLang(tag string) string { return say(tag).lang }
+func SayLang(tag string) string { return say(tag).Lang }
 
 // Display is how a text by a user is shown.
 func Display(s string) string { return display(oneLine(s)) }

@@ -55,87 +55,57 @@ func (d *desc) fits(number string) bool {
 	return regexp.MustCompile("^(?:" + d.Pattern + ")$").MatchString(number)
 }
 
-// fit of a number's length.
-type fit int
-
-const (
-	possible fit = iota
-	tooShort
-	tooLong
-	impossible
-)
-
-func (p plan) length(number string) fit {
+// tooLong reports whether the number is longer than any of the plan.
+func (p plan) tooLong(number string) bool {
 	n, lengths := len(number), p.All.Lengths
-	switch {
-	case slices.Contains(lengths, n):
-		return possible
-	case slices.Contains(p.All.Local, n), len(lengths) == 0:
-		return impossible
-	case n < lengths[0]:
-		return tooShort
-	case n > lengths[len(lengths)-1]:
-		return tooLong
-	}
-	return impossible
+	return n > lengths[len(lengths)-1] && !slices.Contains(p.All.Local, n)
 }
 
-// kind is what a number is for.
-type kind int
-
-const (
-	unknown kind = iota // no number of the plan
-	mobile
-	other
-)
-
-// kindOf looks for the country of a number among those that share its code.
-func kindOf(number string, plans []plan) kind {
+// checkMobile returns nil for a mobile number, ErrMobile for another one, and
+// ErrNumber for one that has no plan. Several countries may share its code.
+func checkMobile(number string, plans []plan) error {
 	for _, p := range plans {
 		if p.Begin != "" && len(plans) > 1 {
 			if regexp.MustCompile("^(?:" + p.Begin + ")").MatchString(number) {
-				return p.kind(number)
+				return p.checkMobile(number)
 			}
 			continue
 		}
-		if k := p.kind(number); k != unknown {
-			return k
+		if err := p.checkMobile(number); err != ErrNumber {
+			return err
 		}
 	}
-	return unknown
+	return ErrNumber
 }
 
-func (p plan) kind(number string) kind {
+func (p plan) checkMobile(number string) error {
 	matches := func(d desc) bool { return d.matches(number) }
 	switch {
 	case !p.All.matches(number):
-		return unknown
+		return ErrNumber
 	case slices.ContainsFunc(p.First, matches):
-		return other
+		return ErrMobile
 	case p.Personal.matches(number):
-		return mobile
+		return nil
 	case slices.ContainsFunc(p.Second, matches):
-		return other
-	case p.Fixed.matches(number) && (p.Same || p.Mobile.matches(number)):
-		return mobile // a number of either kind
+		return ErrMobile
 	case p.Fixed.matches(number):
-		return other
+		if p.Same || p.Mobile.matches(number) { // a number of either kind
+			return nil
+		}
+		return ErrMobile
 	case !p.Same && p.Mobile.matches(number):
-		return mobile
+		return nil
 	}
-	return unknown
+	return ErrNumber
 }
 
-// planOf returns the plan of a region.
-func planOf(region string) (plan, bool) {
-	if region == "" || region == world {
-		return plan{}, false
+// planOf returns the plan of a region, or one without a code.
+func planOf(region string) plan {
+	if found := find(func(_, r string) bool { return r == region }); len(found) > 0 && region != world {
+		return found[0]
 	}
-	found := find(func(_, r string) bool { return r == region })
-	if len(found) == 0 {
-		return plan{}, false
-	}
-	return found[0], true
+	return plan{}
 }
 
 // world is the region of codes that belong to no country.

@@ -36,18 +36,18 @@ func linkLetter(n Notice, link string) letter {
 	l := letter{
 		phrases: p,
 		Subject: p.subject(fmt.Sprintf(p.sent(), shorten(sender, longestSender)), n.Name),
-		Intro:   fmt.Sprintf(p.linkIntro, sender),
+		Intro:   fmt.Sprintf(p.LinkIntro, sender),
 		Facts:   n.facts(p),
 		Link:    link,
-		Writes:  fmt.Sprintf(p.writes, sender),
+		Writes:  fmt.Sprintf(p.SenderWrites, sender),
 		Quote:   quote(n.Message),
-		Footer:  fmt.Sprintf(p.linkFooter, sender),
+		Footer:  fmt.Sprintf(p.LinkFooter, sender),
 	}
 	if isAddress(n.ReplyTo) && n.ReplyTo != sender {
-		l.Facts = append([]fact{{p.from, n.ReplyTo}}, l.Facts...)
+		l.Facts = append([]fact{{p.From, n.ReplyTo}}, l.Facts...)
 	}
 	if n.Expires != 0 {
-		l.Facts = append(l.Facts, fact{p.until, p.day(n.Expires)})
+		l.Facts = append(l.Facts, fact{p.Until, p.day(n.Expires)})
 	}
 	return l
 }
@@ -56,16 +56,16 @@ func linkLetter(n Notice, link string) letter {
 // notice was made.
 func receiptLetter(n Notice) letter {
 	p := say(n.Lang)
-	which := p.ownLink
+	which := p.OwnLink
 	if n.Recipient != "" {
-		which = fmt.Sprintf(p.sentTo, oneLine(n.Recipient))
+		which = fmt.Sprintf(p.SentTo, oneLine(n.Recipient))
 	}
 	return letter{
 		phrases: p,
-		Subject: p.subject(p.receiptSubject, n.Name),
-		Intro:   p.receiptIntro,
-		Facts:   append(n.facts(p), fact{p.when, p.day(n.Created)}, fact{p.link, which}),
-		Footer:  p.receiptFooter,
+		Subject: p.subject(p.ReceiptSubject, n.Name),
+		Intro:   p.ReceiptIntro,
+		Facts:   append(n.facts(p), fact{p.When, p.day(n.Created)}, fact{p.LinkWord, which}),
+		Footer:  p.ReceiptFooter,
 	}
 }
 
@@ -74,24 +74,24 @@ func pinLetter(n Notice, pin string) letter {
 	minutes := (n.Expires - n.Created) / 60
 	return letter{
 		phrases: p,
-		Subject: p.pinSubject,
-		Intro:   fmt.Sprintf(p.pinIntro, oneLine(n.User)),
+		Subject: p.PINSubject,
+		Intro:   fmt.Sprintf(p.PINIntro, oneLine(n.User)),
 		PIN:     pin,
-		Valid:   fmt.Sprintf(p.pinValid, p.count(minutes, p.minutes)),
-		Footer:  p.pinFooter,
+		Valid:   fmt.Sprintf(p.PINValid, p.count(minutes, p.Minutes)),
+		Footer:  p.PINFooter,
 	}
 }
 
 // subject is a phrase and a file's name; without a name there is no colon.
 func (p phrases) subject(phrase, name string) string {
-	return strings.TrimRight(phrase+p.colon+display(shorten(oneLine(name), longestName)), ": \u00a0")
+	return strings.TrimRight(phrase+p.Colon+display(shorten(oneLine(name), longestName)), ": \u00a0")
 }
 
 // facts are what both sides want to know of the file.
 func (n Notice) facts(p phrases) []fact {
-	size := fact{p.size, p.length(n.Length)}
+	size := fact{p.Size, p.length(n.Length)}
 	if name := display(oneLine(n.Name)); name != "" {
-		return []fact{{p.file, name}, size}
+		return []fact{{p.File, name}, size}
 	}
 	return []fact{size}
 }
@@ -128,7 +128,7 @@ func (s *Sender) letter(n Notice) (l letter, err error) {
 	default:
 		return l, fmt.Errorf("%w: unknown kind %q", ErrPermanent, n.Kind)
 	}
-	l.Unsubscribe = auth.StopLink(n.Base, l.lang, s.Key.Stop(n.To))
+	l.Unsubscribe = auth.StopLink(n.Base, l.Lang, s.Key.Stop(n.To))
 	return l, nil
 }
 
@@ -138,10 +138,10 @@ func (l letter) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n", l.Intro)
 	for _, f := range l.Facts {
-		fmt.Fprintf(&b, "%s%s%s\n", f.Label, l.colon, f.Value)
+		fmt.Fprintf(&b, "%s%s%s\n", f.Label, l.Colon, f.Value)
 	}
 	if l.Link != "" {
-		fmt.Fprintf(&b, "\n%s\n%s\n\n%s\n", l.linkHere, l.Link, l.noLogin)
+		fmt.Fprintf(&b, "\n%s\n%s\n\n%s\n", l.LinkHere, l.Link, l.NoLogin)
 	}
 	if l.PIN != "" {
 		fmt.Fprintf(&b, "%s\n\n%s\n", l.PIN, l.Valid)
@@ -151,7 +151,7 @@ func (l letter) text() string {
 	}
 	fmt.Fprintf(&b, "\n-- \n%s\n", l.Footer)
 	if l.Unsubscribe != "" {
-		fmt.Fprintf(&b, "\n%s%s\n%s\n", l.stop, strings.TrimRight(l.colon, " "), l.Unsubscribe)
+		fmt.Fprintf(&b, "\n%s%s\n%s\n", l.Stop, strings.TrimRight(l.Colon, " "), l.Unsubscribe)
 	}
 	return b.String()
 }
@@ -179,7 +179,7 @@ func linkTextOf(n Notice, link string, longest int, spell func(string) string) s
 	p := say(n.Lang)
 	said := func(s string) string { return display(unquoted(spell(s))) }
 	sender, name, message := n.sender(), said(shorten(oneLine(n.Name), longest)), said(n.Message)
-	text := fmt.Sprintf(p.shared, sender, name)
+	text := fmt.Sprintf(p.Shared, sender, name)
 	if name == "" || longest == 0 { // no name, or no room for one
 		text = fmt.Sprintf(p.sent()+":", sender)
 	}
@@ -213,16 +213,16 @@ func (n Notice) sender() string {
 // package: that would make each program a third larger.
 func (l letter) html() string {
 	var m markup
-	m.add(htmlHead, l.lang, l.Subject, l.Intro)
+	m.add(htmlHead, l.Lang, l.Subject, l.Intro)
 	if len(l.Facts) > 0 {
 		m.add(`<table role="presentation" cellpadding="0" cellspacing="0" style="margin: 0 0 24px; border-collapse: collapse;">` + "\n")
 		for _, f := range l.Facts {
-			m.add(htmlFact, f.Label+l.colon, f.Value)
+			m.add(htmlFact, f.Label+l.Colon, f.Value)
 		}
 		m.add("</table>\n")
 	}
 	if l.Link != "" {
-		m.add(htmlLink, l.Link, l.download, l.Link, l.Link, l.noLogin)
+		m.add(htmlLink, l.Link, l.Download, l.Link, l.Link, l.NoLogin)
 	}
 	if l.PIN != "" {
 		m.add(htmlPIN, l.PIN, l.Valid)
@@ -236,7 +236,7 @@ func (l letter) html() string {
 	}
 	m.add(`<p style="margin: 0; padding-top: 16px; border-top: 1px solid #888888; font-size: 14px;">%s</p>`+"\n", l.Footer)
 	if l.Unsubscribe != "" {
-		m.add(`<p style="margin: 16px 0 0; font-size: 14px;"><a href="%s">%s</a></p>`+"\n", l.Unsubscribe, l.stop)
+		m.add(`<p style="margin: 16px 0 0; font-size: 14px;"><a href="%s">%s</a></p>`+"\n", l.Unsubscribe, l.Stop)
 	}
 	m.add("</div>\n</body>\n</html>\n")
 	return m.String()
