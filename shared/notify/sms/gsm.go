@@ -24,8 +24,10 @@ func standIn(r rune) string {
 	if strings.ContainsRune(gsmBasic+gsmExtended, r) {
 		return string(r)
 	}
-	if plain, ok := typographic(r); ok {
-		return plain
+	for _, s := range typographic() {
+		if strings.ContainsRune(s.fancy, r) {
+			return s.plain
+		}
 	}
 	// The letter without its accents, if that is all there is to it.
 	letter := strings.Map(func(r rune) rune {
@@ -40,26 +42,20 @@ func standIn(r rune) string {
 	return string(r)
 }
 
-func typographic(r rune) (plain string, ok bool) {
-	switch r {
-	case '‘', '’', '‚', '‛', '‹', '›', '′', '´', '`', 'ʼ':
-		return "'", true
-	case '“', '”', '„', '‟', '«', '»', '″':
-		return `"`, true
-	case '‐', '‑', '‒', '–', '—', '―', '−':
-		return "-", true
-	case '…':
-		return "...", true
-	case '•', '·':
-		return "*", true
-	case 'œ':
-		return "oe", true
-	case 'Œ':
-		return "OE", true
-	case '\t', '\u00a0', '\u2007', '\u2009', '\u202f':
-		return " ", true
+type substitute struct{ fancy, plain string }
+
+// typographic are the characters that a plain one replaces.
+func typographic() []substitute {
+	return []substitute{
+		{"‘’‚‛‹›′´`ʼ", "'"},
+		{"“”„‟«»″", `"`},
+		{"‐‑‒–—―−", "-"},
+		{"…", "..."},
+		{"•·", "*"},
+		{"œ", "oe"},
+		{"Œ", "OE"},
+		{"\t\u00a0\u2007\u2009\u202f", " "},
 	}
-	return "", false
 }
 
 // The two alphabets of GSM 03.38: characters of the second take two places.
@@ -73,47 +69,34 @@ const (
 // text: one holds 160 places of the GSM alphabet or, if the text has any other
 // character, 70 of UTF-16; each of several holds 153 or 67.
 func Segments(text string) int {
-	widths, one, each := gsm(text)
-	if widths == nil {
-		widths, one, each = utf16Widths(text), 70, 67
+	width, one, each := gsmWidth, 160, 153
+	if strings.ContainsFunc(text, func(r rune) bool { return gsmWidth(r) == 0 }) {
+		width, one, each = utf16Width, 70, 67
 	}
-	total := 0
-	for _, w := range widths {
+	total, segments, room := 0, 1, each
+	for _, r := range text {
+		w := width(r)
 		total += w
-	}
-	if total <= one {
-		return min(total, 1)
-	}
-	segments, room := 1, each
-	for _, w := range widths { // a character is never divided
-		if w > room {
+		if w > room { // a character is never divided
 			segments, room = segments+1, each
 		}
 		room -= w
 	}
+	if total <= one {
+		return min(total, 1)
+	}
 	return segments
 }
 
-// gsm returns the places each character takes, or nil if one is not in the alphabet.
-func gsm(text string) (widths []int, one, each int) {
-	widths = make([]int, 0, len(text))
-	for _, r := range text {
-		switch {
-		case strings.ContainsRune(gsmBasic, r):
-			widths = append(widths, 1)
-		case strings.ContainsRune(gsmExtended, r):
-			widths = append(widths, 2)
-		default:
-			return nil, 0, 0
-		}
+// gsmWidth returns the places of a character, 0 if it is not in the alphabet.
+func gsmWidth(r rune) int {
+	switch {
+	case strings.ContainsRune(gsmBasic, r):
+		return 1
+	case strings.ContainsRune(gsmExtended, r):
+		return 2
 	}
-	return widths, 160, 153
+	return 0
 }
 
-func utf16Widths(text string) []int {
-	var widths []int
-	for _, r := range text {
-		widths = append(widths, max(utf16.RuneLen(r), 1))
-	}
-	return widths
-}
+func utf16Width(r rune) int { return max(utf16.RuneLen(r), 1) }
