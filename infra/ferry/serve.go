@@ -23,7 +23,6 @@ import (
 	"ferry/shared/envelope"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail/smtp"
-	"ferry/shared/notify/webhook"
 	"ferry/shared/table/sqlite"
 )
 
@@ -168,7 +167,7 @@ func (c serveCommand) options(addr net.Addr, p *api.Ports) (o local.ServiceOptio
 }
 
 // secrets are what signs events.
-func (c serveCommand) secrets() ([]webhook.Secret, error) {
+func (c serveCommand) secrets() ([]notify.WebhookSecret, error) {
 	text, where := c.Secret, "FERRY_WEBHOOK_SECRET"
 	if text == "" {
 		var err error
@@ -176,7 +175,7 @@ func (c serveCommand) secrets() ([]webhook.Secret, error) {
 			return nil, err
 		}
 	}
-	secrets, err := webhook.ParseSecrets(text)
+	secrets, err := notify.ParseWebhookSecrets(text)
 	if err != nil {
 		return nil, &coded{exitSettings, fmt.Errorf("%s: %w", where, err)}
 	}

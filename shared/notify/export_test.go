@@ -47,3 +47,6 @@ func Length(lang string, n int64) string { return say(lang).length(n) }
 
 // Date is a time in a language.
 var Date = func(lang string, unix int64) string { return say(lang).day(unix) }
+
+// Signatures is the header that an event is signed with.
+var Signatures = signatures

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"ferry/shared/table"
-
-	"ferry/shared/notify/webhook"
 )
 
 const (
@@ -93,9 +91,9 @@ func (s *Sender) mark(ctx context.Context, m message, outcome error) (retry time
 		log.Error(what+" given up", "error", outcome)
 	default:
 		retry = now.Add(s.backoff(m.tried()))
-		var refused *webhook.RefusedError
-		if errors.As(outcome, &refused) && refused.Wait > retry.Sub(now) {
-			retry = now.Add(min(lastRetry, refused.Wait))
+		var refused *refusedError
+		if errors.As(outcome, &refused) && refused.wait > retry.Sub(now) {
+			retry = now.Add(min(lastRetry, refused.wait))
 		}
 		log.Warn(what+" not sent yet", "error", outcome, "retry", retry, "age", age)
 		return retry, unlessTaken("postponing a message", s.Table.Write(ctx, m.postpone(retry, outcome)...))

@@ -14,7 +14,6 @@ import (
 	"ferry/shared/files"
 	"ferry/shared/notify/mail"
 	"ferry/shared/notify/sms"
-	"ferry/shared/notify/webhook"
 )
 
 var (
@@ -35,7 +34,7 @@ type Config struct {
 	Mail  mail.Sender // nil: mails fail for good
 	SMS   sms.Sender  // nil: text messages fail for good
 	// Webhooks are where recorded events go. Without any, events stay in the table.
-	Webhooks []*webhook.Receiver
+	Webhooks []*Receiver
 	From     string // the sender of mails: an address, with or without a display name
 	Now      func() time.Time
 	Log      *slog.Logger

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"ferry/shared/table"
-
-	"ferry/shared/notify/webhook"
 )
 
 const (
@@ -26,7 +24,7 @@ const (
 // hook is a webhook with its part of the outbox.
 type hook struct {
 	*Sender
-	*webhook.Receiver
+	*Receiver
 	queue   string // the partition of its events
 	wake    signal
 	waiting atomic.Int64 // events in it, about
@@ -163,11 +161,7 @@ func (m *hookMessage) log() (log *slog.Logger, what string) {
 }
 
 func (m *hookMessage) deliver(ctx context.Context) error {
-	err := m.Post(ctx, m.Now(), m.e.ID, m.e.Body)
-	if errors.Is(err, webhook.ErrGone) {
-		return fmt.Errorf("%w: %w", ErrPermanent, err)
-	}
-	return err
+	return m.Post(ctx, m.Now(), m.e.ID, m.e.Body)
 }
 
 // claim moves the event behind those that are due.

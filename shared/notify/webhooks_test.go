@@ -20,7 +20,6 @@ import (
 	"ferry/shared/table"
 
 	"ferry/shared/notify"
-	"ferry/shared/notify/webhook"
 )
 
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -28,11 +27,11 @@ const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 // hookSender is a Sender of events to webhooks as after a start of the process.
 func (p *machine) hookSender(t *testing.T, tab table.Table, urls ...string) *notify.Sender {
 	t.Helper()
-	secrets, err := webhook.ParseSecrets(secret)
+	secrets, err := notify.ParseWebhookSecrets(secret)
 	if err != nil {
 		t.Fatal(err)
 	}
-	hooks, err := webhook.New(urls, secrets)
+	hooks, err := notify.NewReceivers(urls, secrets)
 	if err != nil {
 		t.Fatal(err)
 	}

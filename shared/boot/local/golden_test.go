@@ -24,9 +24,9 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/boot/local"
 	"ferry/shared/envelope"
+	"ferry/shared/notify"
 	"ferry/shared/notify/inbox"
 	"ferry/shared/notify/mail"
-	"ferry/shared/notify/webhook"
 	"ferry/shared/table"
 )
 
@@ -100,7 +100,7 @@ func freeze(t *testing.T) *frozen {
 	}
 	p.Table, p.Now, p.Random, p.Hasher, s.Users = prompt{p.Table}, now, f, hasher, auth.NewUsers(p.Table, now)
 	origins, _ := envelope.ParseOrigins("https://app.example")
-	secrets, _ := webhook.ParseSecrets("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+	secrets, _ := notify.ParseWebhookSecrets("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	f.Service, err = local.NewService(p, local.ServiceOptions{
 		From: "Ferry <ferry@localhost>", ShowInbox: true, Grace: time.Hour, Origins: origins,
 		Mail: refusing{inbox.New(p.Table, now).Mail()}, Webhooks: []string{"http://127.0.0.1:1/hook"}, Secrets: secrets,

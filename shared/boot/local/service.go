@@ -17,7 +17,6 @@ import (
 	"ferry/shared/notify/inbox"
 	"ferry/shared/notify/mail"
 	"ferry/shared/notify/sms"
-	"ferry/shared/notify/webhook"
 	"ferry/shared/openapi"
 )
 
@@ -40,7 +39,7 @@ type ServiceOptions struct {
 	// Webhooks are addresses that events go to, signed with each of the
 	// secrets. The ports' Events must be on for there to be any.
 	Webhooks []string
-	Secrets  []webhook.Secret
+	Secrets  []notify.WebhookSecret
 	// Housekeep is called with each sweep, for what a backend needs.
 	Housekeep func(context.Context) error
 }
@@ -62,7 +61,7 @@ func NewService(p *api.Ports, o ServiceOptions) (*Service, error) {
 	if o.SMS == nil {
 		o.SMS = s.Inbox.SMS()
 	}
-	hooks, err := webhook.New(o.Webhooks, o.Secrets)
+	hooks, err := notify.NewReceivers(o.Webhooks, o.Secrets)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"ferry/shared/notify/webhook"
+	"ferry/shared/notify"
 )
 
 // WebhookSecret reads the secret that events are signed with from its file in a
@@ -29,7 +29,7 @@ func WebhookSecret(dir string) (text, path string, err error) {
 }
 
 func makeSecret(path string) error {
-	text, err := webhook.NewSecret(rand.Reader)
+	text, err := notify.NewWebhookSecret(rand.Reader)
 	if err != nil {
 		return err
 	}

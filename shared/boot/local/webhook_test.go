@@ -8,7 +8,7 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/boot/local"
-	"ferry/shared/notify/webhook"
+	"ferry/shared/notify"
 )
 
 func TestTheWebhookSecretIsMadeOnceAndForItsOwnerAlone(t *testing.T) {
@@ -27,7 +27,7 @@ func TestTheWebhookSecretIsMadeOnceAndForItsOwnerAlone(t *testing.T) {
 	}
 	wg.Wait()
 	for _, text := range all {
-		if _, err := webhook.ParseSecrets(text); err != nil || text != all[0] {
+		if _, err := notify.ParseWebhookSecrets(text); err != nil || text != all[0] {
 			t.Errorf("%q, %v", text, err)
 		}
 	}

@@ -1,9 +1,4 @@
-// Package webhook posts events to addresses that an operator has set, signed as
-// Standard Webhooks says (https://www.standardwebhooks.com).
-//
-// The addresses may be private ones. That is why redirects, by which a receiver
-// could choose another, are not followed.
-package webhook
+package notify
 
 import (
 	"context"
@@ -20,44 +15,41 @@ import (
 )
 
 const (
-	// MaxURLs is the most addresses: all copies of an event are written in
+	// MaxWebhooks is the most addresses: all copies of an event are written in
 	// one transaction.
-	MaxURLs = 10
-	// timeout is how long a receiver has to answer.
-	timeout = 15 * time.Second
+	MaxWebhooks = 10
+	// postTimeout is how long a receiver has to answer.
+	postTimeout = 15 * time.Second
 	// longestWait is the longest that a receiver can ask to wait.
 	longestWait = 1 << 20
 )
 
-// ErrGone matches the answer of a receiver that does not want the event.
-var ErrGone = errors.New("the receiver wants no more of it")
-
-// RefusedError is an answer that is no success. Its text holds nothing of the
+// refusedError is an answer that is no success. Its text holds nothing of the
 // address or the event.
-type RefusedError struct {
-	Status int
-	Wait   time.Duration // how long the receiver asks to wait, or 0
+type refusedError struct {
+	status int
+	wait   time.Duration // how long the receiver asks to wait, or 0
 }
 
-func (e *RefusedError) Error() string { return fmt.Sprintf("the receiver answers %d", e.Status) }
+func (e *refusedError) Error() string { return fmt.Sprintf("the receiver answers %d", e.status) }
 
-// Is makes errors.Is(err, ErrGone) true.
-func (e *RefusedError) Is(target error) bool { return target == ErrGone && e.Status == http.StatusGone }
-
-// Receiver is one address. It is safe for concurrent use.
+// Receiver is an address, set by an operator, that events are posted to, signed as
+// Standard Webhooks says (https://www.standardwebhooks.com). The address may be a
+// private one. That is why redirects, by which a receiver could choose another,
+// are not followed. It is safe for concurrent use.
 type Receiver struct {
 	ID      string       // tells it from others, and shows nothing of its address
 	Name    string       // scheme and host, for the log
 	Client  *http.Client // that of all receivers
 	url     string       // may hold a secret; never logged
-	secrets []Secret
+	secrets []WebhookSecret
 }
 
-// New returns a Receiver for each distinct address, or an error for a malformed
+// NewReceivers returns a Receiver for each distinct address, or an error for a malformed
 // one. Events are signed with each of the secrets.
-func New(urls []string, secrets []Secret) ([]*Receiver, error) {
-	if len(urls) > MaxURLs {
-		return nil, fmt.Errorf("there are %d webhooks, and at most %d can be", len(urls), MaxURLs)
+func NewReceivers(urls []string, secrets []WebhookSecret) ([]*Receiver, error) {
+	if len(urls) > MaxWebhooks {
+		return nil, fmt.Errorf("there are %d webhooks, and at most %d can be", len(urls), MaxWebhooks)
 	}
 	if len(urls) > 0 && len(secrets) == 0 {
 		return nil, errors.New("there is no webhook secret")
@@ -65,7 +57,7 @@ func New(urls []string, secrets []Secret) ([]*Receiver, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxResponseHeaderBytes = 64 << 10
 	client := &http.Client{
-		Transport: transport, Timeout: timeout,
+		Transport: transport, Timeout: postTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	var all []*Receiver
@@ -107,7 +99,11 @@ func (r *Receiver) Post(ctx context.Context, now time.Time, id, body string) err
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
 		return nil
 	}
-	return &RefusedError{resp.StatusCode, retryAfter(resp.Header.Get("Retry-After"))}
+	err = &refusedError{resp.StatusCode, retryAfter(resp.Header.Get("Retry-After"))}
+	if resp.StatusCode == http.StatusGone { // it wants no more events
+		return fmt.Errorf("%w: %w", ErrPermanent, err)
+	}
+	return err
 }
 
 // withoutURL is an error of the HTTP client without the address that it names.

@@ -1,4 +1,4 @@
-package webhook
+package notify
 
 import (
 	"crypto/hmac"
@@ -21,18 +21,18 @@ const (
 	secretPrefix = "whsec_"
 )
 
-// Secret is a key that receivers share with Ferry to know its events by. It
+// WebhookSecret is a key that receivers share with Ferry to know its events by. It
 // does not show when printed.
-type Secret struct{ key []byte }
+type WebhookSecret struct{ key []byte }
 
 // String hides the secret.
-func (Secret) String() string { return "[secret]" }
+func (WebhookSecret) String() string { return "[secret]" }
 
 // GoString hides it too.
-func (s Secret) GoString() string { return s.String() }
+func (s WebhookSecret) GoString() string { return s.String() }
 
-// NewSecret returns a fresh secret's text form, read from random.
-func NewSecret(random io.Reader) (string, error) {
+// NewWebhookSecret returns a fresh secret's text form, read from random.
+func NewWebhookSecret(random io.Reader) (string, error) {
 	key := make([]byte, minSecret)
 	if _, err := io.ReadFull(random, key); err != nil {
 		return "", fmt.Errorf("making a webhook secret: %w", err)
@@ -40,16 +40,16 @@ func NewSecret(random io.Reader) (string, error) {
 	return secretPrefix + base64.StdEncoding.EncodeToString(key), nil
 }
 
-// ParseSecrets reads one secret or, while receivers change over to a new one,
+// ParseWebhookSecrets reads one secret or, while receivers change over to a new one,
 // several with spaces between: events are signed with each.
-func ParseSecrets(text string) ([]Secret, error) {
-	var all []Secret
+func ParseWebhookSecrets(text string) ([]WebhookSecret, error) {
+	var all []WebhookSecret
 	for _, word := range strings.Fields(text) {
 		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(word, secretPrefix))
 		if err != nil || len(key) < minSecret || len(key) > maxSecret { // the text stays out of the error
 			return nil, fmt.Errorf("a webhook secret is %s and the base64 of %d to %d bytes", secretPrefix, minSecret, maxSecret)
 		}
-		all = append(all, Secret{key})
+		all = append(all, WebhookSecret{key})
 	}
 	if len(all) == 0 {
 		return nil, errors.New("there is no webhook secret")
@@ -58,7 +58,7 @@ func ParseSecrets(text string) ([]Secret, error) {
 }
 
 // signatures is the header webhook-signature of Standard Webhooks.
-func signatures(secrets []Secret, id string, at time.Time, body string) string {
+func signatures(secrets []WebhookSecret, id string, at time.Time, body string) string {
 	all := make([]string, len(secrets))
 	for i, s := range secrets {
 		mac := hmac.New(sha256.New, s.key)

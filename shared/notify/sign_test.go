@@ -1,4 +1,4 @@
-package webhook_test
+package notify_test
 
 import (
 	"bytes"
@@ -7,18 +7,18 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/notify/webhook"
+	"ferry/shared/notify"
 )
 
 // TestTheSpecificationsVectorIsMet uses the vector that the libraries of
 // Standard Webhooks are tested with.
 func TestTheSpecificationsVectorIsMet(t *testing.T) {
 	t.Parallel()
-	secrets, err := webhook.ParseSecrets("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+	secrets, err := notify.ParseWebhookSecrets("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := webhook.Signatures(secrets, "msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), `{"test": 2432232314}`)
+	got := notify.Signatures(secrets, "msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), `{"test": 2432232314}`)
 	if want := "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="; got != want {
 		t.Errorf("the signature is %s, want %s", got, want)
 	}
@@ -28,11 +28,11 @@ func TestWhileASecretChangesEventsAreSignedWithBoth(t *testing.T) {
 	t.Parallel()
 	one, two := "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
 	sign := func(text string) string {
-		secrets, err := webhook.ParseSecrets(text)
+		secrets, err := notify.ParseWebhookSecrets(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return webhook.Signatures(secrets, "1", time.Unix(1, 0), "x")
+		return notify.Signatures(secrets, "1", time.Unix(1, 0), "x")
 	}
 	if got, want := sign(two+" "+one+"\n"), sign(two)+" "+sign(one); got != want || sign(one) == sign(two) {
 		t.Errorf("the signatures are %s, want %s", got, want)
@@ -47,7 +47,7 @@ func TestASecretHasTheFormOfTheSpecification(t *testing.T) {
 		"whsec_" + long[:28]: false, "whsec_" + long: false, "": false, " ": false, "whsec_": false, "whsec_a secret of mine, in words!": false,
 		"whsec_" + long[:32] + " x": false,
 	} {
-		_, err := webhook.ParseSecrets(text)
+		_, err := notify.ParseWebhookSecrets(text)
 		if (err == nil) != good {
 			t.Errorf("%q: %v", text, err)
 		}
@@ -59,11 +59,11 @@ func TestASecretHasTheFormOfTheSpecification(t *testing.T) {
 
 func TestAFreshSecretIsOneAndIsNotPrinted(t *testing.T) {
 	t.Parallel()
-	text, err := webhook.NewSecret(bytes.NewReader(bytes.Repeat([]byte{255}, 24)))
+	text, err := notify.NewWebhookSecret(bytes.NewReader(bytes.Repeat([]byte{255}, 24)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	secrets, err := webhook.ParseSecrets(text)
+	secrets, err := notify.ParseWebhookSecrets(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,21 +76,21 @@ func TestAFreshSecretIsOneAndIsNotPrinted(t *testing.T) {
 
 func TestWhatIsNoAddressIsRefusedAndNotRepeated(t *testing.T) {
 	t.Parallel()
-	secrets, _ := webhook.ParseSecrets("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+	secrets, _ := notify.ParseWebhookSecrets("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	for _, address := range []string{"", "example.com/S3CR3T", "ftp://example.com/S3CR3T", "http:///S3CR3T", "http://:80/S3CR3T", "://S3CR3T", "https://example.com/#S3CR3T", "http://a b/S3CR3T"} {
-		_, err := webhook.New([]string{address}, secrets)
+		_, err := notify.NewReceivers([]string{address}, secrets)
 		if err == nil || strings.Contains(err.Error(), "S3CR3T") {
 			t.Errorf("%q: %v", address, err)
 		}
 	}
-	many := make([]string, webhook.MaxURLs+1)
+	many := make([]string, notify.MaxWebhooks+1)
 	for i := range many {
 		many[i] = "http://example.com/"
 	}
-	if _, err := webhook.New(many, secrets); err == nil {
+	if _, err := notify.NewReceivers(many, secrets); err == nil {
 		t.Error("there is no bound")
 	}
-	if _, err := webhook.New(many[:1], nil); err == nil {
+	if _, err := notify.NewReceivers(many[:1], nil); err == nil {
 		t.Error("it needs no secret")
 	}
 }
