@@ -17,7 +17,7 @@ import (
 // Outbox puts into the outbox, and among the events, what people and programs
 // are to hear of. It is the Outbox of packages auth and files.
 type Outbox struct {
-	Limits LimitCounter
+	LimitCounter
 	Events *EventRecorder // nil records none
 	Random io.Reader
 }
@@ -30,28 +30,11 @@ var (
 // NewOutbox returns the Outbox of a service with this address. Events are
 // recorded if somebody listens to them.
 func NewOutbox(p auth.Ports, most Limits, address string, listening bool) Outbox {
-	o := Outbox{Limits: LimitCounter{Table: p.Table, Now: p.Now, Most: most}, Random: p.Random}
+	o := Outbox{LimitCounter: LimitCounter{Table: p.Table, Now: p.Now, Most: most}, Random: p.Random}
 	if listening {
 		o.Events = &EventRecorder{Source: address, Now: p.Now}
 	}
 	return o
-}
-
-// Reserve implements files.Outbox.
-func (o Outbox) Reserve(ctx context.Context, user string, to []string) (time.Time, error) {
-	counter := o.Limits.at(o.Limits.Now())
-	return counter.Now(), counter.Take(ctx, user, to...)
-}
-
-// ReserveAgain implements files.Outbox.
-func (o Outbox) ReserveAgain(ctx context.Context, reserved time.Time, mark func(time.Time) table.Op, user string, to []string) (time.Time, error) {
-	counter := o.Limits.at(o.Limits.Now())
-	return counter.Now(), counter.TakeAgain(ctx, reserved, mark(counter.Now()), user, to...)
-}
-
-// Release implements files.Outbox.
-func (o Outbox) Release(ctx context.Context, reserved []time.Time, user string, to []string) error {
-	return o.Limits.Return(ctx, reserved, user, to...)
 }
 
 // Message implements files.Outbox.
@@ -68,7 +51,7 @@ func (o Outbox) Message(ctx context.Context, m files.Message, f files.File) (tab
 	if m.Receipt { // it tells of what was, and so does not expire
 		n.Kind, n.Expires = Receipt, 0
 	}
-	return n.Op(o.Limits.Now(), unique), nil
+	return n.Op(o.Now(), unique), nil
 }
 
 // Event implements files.Outbox.
@@ -102,7 +85,7 @@ func (o Outbox) PIN(ctx context.Context, u auth.User, nonce, base, lang string, 
 		Kind: PIN, Channel: Mail, To: u.Email, Lang: lang, Base: base,
 		User: u.Name, Nonce: nonce, Expires: expires.Unix(), Request: envelope.RequestID(ctx),
 	}
-	return n.Op(o.Limits.Now(), nonce[:16])
+	return n.Op(o.Now(), nonce[:16])
 }
 
 // PasswordChanged implements auth.Outbox.

@@ -67,7 +67,7 @@ func TestNoticesAreBoundedInEachWindow(t *testing.T) {
 			counter := notify.LimitCounter{Table: open(t), Now: func() time.Time { return now }, Most: c.most}
 			for i, s := range c.steps {
 				now = limitsAt(s.at)
-				err := counter.Take(t.Context(), s.user, s.to...)
+				err := take(t, counter, s.user, s.to...)
 				if s.wait == 0 && err != nil {
 					t.Fatalf("step %d: %v", i, err)
 				}
@@ -77,6 +77,18 @@ func TestNoticesAreBoundedInEachWindow(t *testing.T) {
 			}
 		})
 	}
+}
+
+func take(t *testing.T, c notify.LimitCounter, user string, to ...string) error {
+	t.Helper()
+	_, err := c.Reserve(t.Context(), user, to)
+	return err
+}
+
+func takeAgain(t *testing.T, c notify.LimitCounter, taken time.Time, mark table.Op, user string, to ...string) error {
+	t.Helper()
+	_, err := c.ReserveAgain(t.Context(), taken, func(time.Time) table.Op { return mark }, user, to)
+	return err
 }
 
 func TestWhatIsSentLaterCountsInTheWindowsThatHaveBegunSince(t *testing.T) {
@@ -99,31 +111,31 @@ func TestWhatIsSentLaterCountsInTheWindowsThatHaveBegunSince(t *testing.T) {
 	begun := limitsAt("0 10:50")
 	for _, later := range []string{"0 10:59", "0 10:50"} {
 		now = limitsAt(later)
-		if err := counter.TakeAgain(t.Context(), begun, mark, "alice", ann); err != nil {
+		if err := takeAgain(t, counter, begun, mark, "alice", ann); err != nil {
 			t.Fatal(err)
 		}
 		marked(0)
 	}
 	now = limitsAt("0 11:00") // another hour of the same day
 	for i := range int64(2) {
-		if err := counter.TakeAgain(t.Context(), begun, mark, "alice", ann); err != nil {
+		if err := takeAgain(t, counter, begun, mark, "alice", ann); err != nil {
 			t.Fatal(err)
 		}
 		marked(i + 1)
 	}
-	if err := counter.TakeAgain(t.Context(), begun, mark, "alice", ann); !envelope.IsFault(err, envelope.TooMany) || envelope.FaultOf(err).After != time.Hour {
+	if err := takeAgain(t, counter, begun, mark, "alice", ann); !envelope.IsFault(err, envelope.TooMany) || envelope.FaultOf(err).After != time.Hour {
 		t.Fatalf("the third of an hour: %+v", err)
 	}
 	marked(2)
 	now = limitsAt("0 12:00")
-	if err := counter.Take(t.Context(), "alice", ann, "bob@example.com"); err != nil {
+	if err := take(t, counter, "alice", ann, "bob@example.com"); err != nil {
 		t.Fatalf("the day has counted what was only sent in it: %v", err)
 	}
 	now = limitsAt("1 12:00")
-	if err := counter.TakeAgain(t.Context(), begun, mark.If(table.AtMost("n", 1)), "alice", ann); !errors.Is(err, table.ErrCondition) {
+	if err := takeAgain(t, counter, begun, mark.If(table.AtMost("n", 1)), "alice", ann); !errors.Is(err, table.ErrCondition) {
 		t.Fatalf("with a mark that is refused: %v", err)
 	}
-	if err := counter.Take(t.Context(), "alice", ann, "bob@example.com"); err != nil {
+	if err := take(t, counter, "alice", ann, "bob@example.com"); err != nil {
 		t.Fatalf("what was refused has counted: %v", err)
 	}
 }
@@ -133,38 +145,38 @@ func TestWhatIsGivenBackIsNotCounted(t *testing.T) {
 	const ann, bob = "ann@example.com", "bob@example.com"
 	now := limitsAt("0 10:50")
 	counter := notify.LimitCounter{Table: open(t), Now: func() time.Time { return now }, Most: notify.Limits{PerHour: 2, PerDay: 3, PerRecipient: 2}}
-	take := func(to string) error { return counter.Take(t.Context(), "alice", to) }
-	if err := errors.Join(take(ann), take(ann)); err != nil {
+	takeOne := func(to string) error { return take(t, counter, "alice", to) }
+	if err := errors.Join(takeOne(ann), takeOne(ann)); err != nil {
 		t.Fatal(err)
 	}
-	if err := take(bob); !envelope.IsFault(err, envelope.TooMany) {
+	if err := takeOne(bob); !envelope.IsFault(err, envelope.TooMany) {
 		t.Fatalf("a third in the hour: %v", err)
 	}
-	if err := counter.Return(t.Context(), []time.Time{now, now}, "alice", ann); err != nil {
+	if err := counter.Release(t.Context(), []time.Time{now, now}, "alice", []string{ann}); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(take(ann), take(bob)); err != nil {
+	if err := errors.Join(takeOne(ann), takeOne(bob)); err != nil {
 		t.Fatalf("two, after as many were given back: %v", err)
 	}
-	if err := take(bob); !envelope.IsFault(err, envelope.TooMany) {
+	if err := takeOne(bob); !envelope.IsFault(err, envelope.TooMany) {
 		t.Fatalf("a third in the hour: %v", err)
 	}
 	taken := now
 	now = limitsAt("0 11:10") // the hour is over, and the day is not
-	if err := counter.Return(t.Context(), []time.Time{taken}, "alice", bob); err != nil {
+	if err := counter.Release(t.Context(), []time.Time{taken}, "alice", []string{bob}); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(take(bob), take(bob)); err != nil {
+	if err := errors.Join(takeOne(bob), takeOne(bob)); err != nil {
 		t.Fatalf("two in the next hour, with one given back to the day: %v", err)
 	}
-	if err := take(ann); !envelope.IsFault(err, envelope.TooMany) {
+	if err := takeOne(ann); !envelope.IsFault(err, envelope.TooMany) {
 		t.Fatalf("a fourth in the day: %v", err)
 	}
 	now = limitsAt("2 00:00")
-	if err := counter.Return(t.Context(), []time.Time{taken}, "alice", bob); err != nil {
+	if err := counter.Release(t.Context(), []time.Time{taken}, "alice", []string{bob}); err != nil {
 		t.Fatalf("when the day is over: %v", err)
 	}
-	if err := (notify.LimitCounter{Table: counter.Table, Now: counter.Now}).Return(t.Context(), []time.Time{now}, "alice", bob); err != nil {
+	if err := (notify.LimitCounter{Table: counter.Table, Now: counter.Now}).Release(t.Context(), []time.Time{now}, "alice", []string{bob}); err != nil {
 		t.Fatalf("where nothing is bounded: %v", err)
 	}
 }
@@ -172,7 +184,7 @@ func TestWhatIsGivenBackIsNotCounted(t *testing.T) {
 func TestMoreAtOnceThanThereEverIsRoomForIsNoMatterOfWaiting(t *testing.T) {
 	t.Parallel()
 	counter := notify.LimitCounter{Table: open(t), Now: time.Now, Most: notify.Limits{PerHour: 1}}
-	if err := counter.Take(t.Context(), "alice", "ann@example.com", "+393401234567"); !envelope.IsFault(err, envelope.Invalid) {
+	if err := take(t, counter, "alice", "ann@example.com", "+393401234567"); !envelope.IsFault(err, envelope.Invalid) {
 		t.Errorf("got %v, want an Invalid fault", err)
 	}
 }
@@ -185,7 +197,7 @@ func TestManyAtOncePassNoBound(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 50 {
 		wg.Go(func() {
-			err := counter.Take(t.Context(), "alice", "ann@example.com")
+			err := take(t, counter, "alice", "ann@example.com")
 			if err == nil {
 				passed.Add(1)
 			} else if !envelope.IsFault(err, envelope.TooMany) {
@@ -202,7 +214,7 @@ func TestCountsHoldNoAddressAndGoWithTheirWindow(t *testing.T) {
 	t.Parallel()
 	db, now := open(t), limitsAt("0 10:00")
 	counter := notify.LimitCounter{Table: db, Now: func() time.Time { return now }, Most: notify.Limits{PerHour: 5, PerDay: 5, PerRecipient: 5}}
-	if err := counter.Take(t.Context(), "alice", "ann@example.com"); err != nil {
+	if err := take(t, counter, "alice", "ann@example.com"); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
