@@ -63,20 +63,17 @@ func (o Outbox) Event(ctx context.Context, e files.Event) ([]table.Op, error) {
 	f.Reason, f.Notification = e.Reason, e.Link
 	// The key of a file's bytes is made anew each time that it is placed in an
 	// area, so that it tells this event from the next of the same file.
-	what, once := FileUploaded, e.File.Blob
-	switch e.What {
-	case files.Restored:
-		what = FileRestored
-	case files.Deleted:
-		what = FileDeleted
-	case files.Downloaded:
-		unique, err := o.unique()
-		if err != nil {
+	once := e.File.Blob
+	if e.What == files.Downloaded {
+		var err error
+		if once, err = o.unique(); err != nil {
 			return nil, err
 		}
-		what, once = FileDownloaded, unique
 	}
-	return o.Events.Ops(envelope.RequestID(ctx), FileEvent(what, f, once)), nil
+	types := []EventType{
+		files.Uploaded: FileUploaded, files.Downloaded: FileDownloaded, files.Deleted: FileDeleted, files.Restored: FileRestored,
+	}
+	return o.Events.Ops(envelope.RequestID(ctx), FileEvent(types[e.What], f, once)), nil
 }
 
 // PIN implements auth.Outbox.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"html"
+	"regexp"
 	"strings"
 
 	"ferry/shared/auth"
@@ -111,10 +112,7 @@ func quote(message string) []string {
 // isAddress reports whether s is a bare address of plain characters, which may
 // be shown as one.
 func isAddress(s string) bool {
-	odd := func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._+-@", r))
-	}
-	return mail.Valid(s) && !strings.ContainsFunc(s, odd)
+	return mail.Valid(s) && regexp.MustCompile("^[a-zA-Z0-9._+@-]+$").MatchString(s)
 }
 
 func (s *Sender) letter(n Notice) (l letter, err error) {

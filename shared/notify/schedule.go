@@ -55,19 +55,18 @@ func (s *Sender) Run(ctx context.Context) {
 	for _, l := range lanes {
 		wg.Go(func() { l.run(ctx) })
 	}
-	events := time.NewTimer(0)
-	defer events.Stop()
+	events := time.After(0)
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-events.C:
+		case <-events:
 			wait := spreadEvery
 			if err := s.Spread(ctx); err != nil && ctx.Err() == nil {
 				s.Log.Error("reading events", "error", err)
 				wait = poll
 			}
-			events.Reset(wait)
+			events = time.After(wait)
 		case <-s.wake:
 			for _, l := range lanes {
 				l.wake.send()
@@ -268,16 +267,13 @@ func (l *lane) rest(ctx context.Context) {
 // pause waits until there is a reason to look again.
 func (l *lane) pause(ctx context.Context) {
 	for {
-		timer := time.NewTimer(l.untilNext())
 		select {
 		case <-l.failed:
-			timer.Stop()
 			continue
 		case <-ctx.Done():
 		case <-l.wake:
-		case <-timer.C:
+		case <-time.After(l.untilNext()):
 		}
-		timer.Stop()
 		return
 	}
 }

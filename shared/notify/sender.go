@@ -136,7 +136,7 @@ func (s *Sender) checkFile(item table.Item) error {
 // checkAddress returns ErrPermanent if the address is suppressed. Its owner's
 // wish does not stop PINs: without them nobody could change a password.
 func (n Notice) checkAddress(item table.Item) error {
-	e, _, err := ReadSuppressed(item)
+	e, err := readSuppressed(item)
 	if err != nil {
 		return err
 	}

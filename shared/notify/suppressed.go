@@ -128,14 +128,14 @@ func Suppress(address string, reason SuppressReason, detail string, now time.Tim
 	return op.Set("refused", string(reason)).Set("detail", detail).Set("refusedAt", now.UnixMilli())
 }
 
-// ReadSuppressed reads the item under an address's key; ok is false if the address gets mail.
-func ReadSuppressed(item table.Item) (e Suppression, ok bool, err error) {
+// readSuppressed reads the item under an address's key. If it is not found, the
+// address gets mail.
+func readSuppressed(item table.Item) (Suppression, error) {
 	var s stored
 	if err := item.Decode(&s); err != nil && !errors.Is(err, table.ErrNotFound) {
-		return Suppression{}, false, fmt.Errorf("reading a suppressed address: %w", err)
+		return Suppression{}, fmt.Errorf("reading a suppressed address: %w", err)
 	}
-	e = s.entry()
-	return e, len(e.Causes()) > 0, nil
+	return s.entry(), nil
 }
 
 // Suppressed returns an address's entry; ok is false if it gets mail. One call to the table.
@@ -169,33 +169,25 @@ func StopMail(ctx context.Context, t table.Table, address string, now time.Time)
 
 // ResumeMail ends the owner's wish alone, and returns the address's entry. Two calls to the table, one if there was no wish.
 func ResumeMail(ctx context.Context, t table.Table, address string) (Suppression, error) {
-	_, left, err := lift(ctx, t, address, func(e *Suppression) bool {
-		was := e.Stopped != 0
-		e.Stopped = 0
-		return was
-	})
+	_, left, err := lift(ctx, t, address, func(e *Suppression) { e.Stopped = 0 })
 	return left, err
 }
 
 // AllowMail ends the provider's reason alone, and returns the address's entry; was is false if there was no such reason.
 func AllowMail(ctx context.Context, t table.Table, address string) (was bool, left Suppression, err error) {
-	return lift(ctx, t, address, func(e *Suppression) bool {
-		was := e.Refused != ""
-		e.Refused, e.Detail, e.RefusedAt = "", "", 0
-		return was
-	})
+	return lift(ctx, t, address, func(e *Suppression) { e.Refused, e.Detail, e.RefusedAt = "", "", 0 })
 }
 
-// lift changes an address's entry; change returns false if there is nothing to
-// do. An entry without a reason is deleted.
-func lift(ctx context.Context, t table.Table, address string, change func(*Suppression) bool) (was bool, left Suppression, err error) {
+// lift changes an address's entry; was is false if that makes no difference. An
+// entry without a reason is deleted.
+func lift(ctx context.Context, t table.Table, address string, change func(*Suppression)) (was bool, left Suppression, err error) {
 	for range attempts {
 		before, err := get(ctx, t, address)
 		if err != nil {
 			return false, Suppression{}, err
 		}
 		left = before.entry()
-		if !change(&left) {
+		if change(&left); left == before.entry() {
 			return false, left, nil
 		}
 		op := table.Delete(SuppressedKey(address))
@@ -218,11 +210,11 @@ func lift(ctx context.Context, t table.Table, address string, change func(*Suppr
 func AllSuppressed(ctx context.Context, t table.Table) iter.Seq2[Suppression, error] {
 	return func(yield func(Suppression, error) bool) {
 		for item, err := range scan(ctx, t, table.Query{}, partitions(suppressedPrefix)...) {
-			if err != nil {
-				yield(Suppression{}, err)
-				return
+			var e Suppression
+			if err == nil {
+				e, err = readSuppressed(item)
 			}
-			if e, ok, err := ReadSuppressed(item); (ok || err != nil) && !yield(e, err) {
+			if (err != nil || len(e.Causes()) > 0) && !yield(e, err) {
 				return
 			}
 		}

@@ -33,13 +33,9 @@ type hook struct {
 
 // hookEvent is an event on its way to one webhook, as stored.
 type hookEvent struct {
-	V     int64     `json:"v"`
-	ID    string    `json:"id"`
-	Type  EventType `json:"type"`
-	Time  int64     `json:"time"` // of the event, Unix milliseconds
-	Body  string    `json:"body"`
-	Due   int64     `json:"due"` // Unix milliseconds
-	Tries int64     `json:"tries"`
+	RecordedEvent       // without the request
+	Due           int64 `json:"due"` // Unix milliseconds
+	Tries         int64 `json:"tries"`
 }
 
 // key orders a webhook's events by what is due first.
@@ -94,7 +90,8 @@ func (s *Sender) spreadSome(ctx context.Context, pk string) (more bool, err erro
 				continue
 			}
 			copies[i]++
-			ops = append(ops, h.put(hookEvent{V: layout, ID: e.ID, Type: e.Type, Time: e.Time, Body: e.Body, Due: s.Now().UnixMilli()}))
+			e.V, e.Request = layout, ""
+			ops = append(ops, h.put(hookEvent{RecordedEvent: e, Due: s.Now().UnixMilli()}))
 		}
 	}
 	if len(ops) == 0 {

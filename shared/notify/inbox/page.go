@@ -45,8 +45,7 @@ func Handler(o envelope.Outlet, in *Inbox, prefers func(r *http.Request, types .
 		if err != nil {
 			return err
 		}
-		asJSON := prefers(r, "application/json", "text/html") == "application/json"
-		return show(w, messages, asJSON)
+		return show(w, messages, prefers(r, "application/json", "text/html") == "application/json")
 	})
 }
 

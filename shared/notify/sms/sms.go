@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 )
 
 // ErrPermanent matches (errors.Is) a failure that sending again will not change,
@@ -29,20 +30,8 @@ type Sender interface {
 
 // Check returns an ErrPermanent for a message that no provider would take.
 func (m Message) Check() error {
-	if m.ID == "" || m.Text == "" || !e164(m.To) {
+	if m.ID == "" || m.Text == "" || !regexp.MustCompile(`^\+[1-9][0-9]{1,14}$`).MatchString(m.To) {
 		return fmt.Errorf("%w: a text message needs an ID, a text, and a number of the form +391234567890", ErrPermanent)
 	}
 	return nil
-}
-
-func e164(s string) bool {
-	if len(s) < 3 || len(s) > 16 || s[0] != '+' || s[1] == '0' {
-		return false
-	}
-	for _, c := range s[1:] {
-		if c < '0' || c > '9' {
-			return false
-		}
-	}
-	return true
 }
