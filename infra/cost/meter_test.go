@@ -13,7 +13,7 @@ import (
 
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
-	"ferry/shared/notify/sms"
+	"ferry/shared/notify"
 	"ferry/shared/table"
 )
 
@@ -90,7 +90,7 @@ func (m *meter) as(function string, f func() error) error {
 	}
 	for _, text := range m.cloud.Texts {
 		m.call("SNS Publish")
-		m.add(texts, float64(sms.Segments(text.Text)))
+		m.add(texts, float64(notify.Segments(text.Text)))
 	}
 	m.run = nil
 	m.add(invocations, 1)

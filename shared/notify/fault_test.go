@@ -11,11 +11,9 @@ import (
 	"time"
 
 	"ferry/shared/files"
-	"ferry/shared/table"
-
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
-	"ferry/shared/notify/sms"
+	"ferry/shared/table"
 )
 
 // Everything that can go wrong at once: the provider fails before, while and
@@ -361,4 +359,6 @@ func (m mailer) Send(_ context.Context, msg mail.Message) (string, error) { retu
 
 type texter struct{ *process }
 
-func (m texter) Send(_ context.Context, msg sms.Message) (string, error) { return m.send(msg.ID) }
+func (m texter) Send(_ context.Context, msg notify.TextMessage) (string, error) {
+	return m.send(msg.ID)
+}

@@ -10,7 +10,6 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/notify/mail"
-	"ferry/shared/notify/sms"
 )
 
 // letter is what a mail says. Text and HTML are two ways to write it.
@@ -161,9 +160,9 @@ func (l letter) text() string {
 func linkText(n Notice, link string) string {
 	best := ""
 	for _, longest := range []int{maxText, 40, 24, 12, 0} {
-		for _, spell := range []func(string) string{asIs, sms.GSM} {
+		for _, spell := range []func(string) string{asIs, GSM} {
 			text := linkTextOf(n, link, longest, spell)
-			if best == "" || sms.Segments(text) < sms.Segments(best) {
+			if best == "" || Segments(text) < Segments(best) {
 				best = text
 			}
 		}

@@ -9,13 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/api"
 	"ferry/shared/blob"
-
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
-	"ferry/shared/notify/sms"
-
-	"ferry/shared/api"
 )
 
 // golden compares with a file of testdata, and writes it where UPDATE_GOLDEN is set.
@@ -63,7 +60,7 @@ func TestMessagesInEachLanguage(t *testing.T) {
 				golden(t, name+lang+".html", got[i].HTML)
 			}
 			golden(t, "link-sms-"+lang+".txt", got[2].Text+"\n")
-			if n := sms.Segments(got[2].Text); n != 1 {
+			if n := notify.Segments(got[2].Text); n != 1 {
 				t.Errorf("the text message takes %d segments", n)
 			}
 		})
@@ -237,8 +234,8 @@ func TestATextMessageFitsOneSegmentWhereItCan(t *testing.T) {
 			_, text, _ := sendOne(t, func(n *notify.Notice) {
 				n.Channel, n.To, n.Name, n.Message = notify.SMS, "+393331234567", tt.file, tt.message
 			})
-			if text != tt.want || sms.Segments(text) != tt.segments {
-				t.Errorf("got %q in %d segments (%d characters)\nwant %q in %d", text, sms.Segments(text), len(text), tt.want, tt.segments)
+			if text != tt.want || notify.Segments(text) != tt.segments {
+				t.Errorf("got %q in %d segments (%d characters)\nwant %q in %d", text, notify.Segments(text), len(text), tt.want, tt.segments)
 			}
 		})
 	}

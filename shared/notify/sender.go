@@ -8,12 +8,10 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"ferry/shared/table"
-
 	"ferry/shared/auth"
 	"ferry/shared/files"
 	"ferry/shared/notify/mail"
-	"ferry/shared/notify/sms"
+	"ferry/shared/table"
 )
 
 var (
@@ -32,7 +30,7 @@ type Config struct {
 	Table table.Table
 	Key   auth.LinkKey
 	Mail  mail.Sender // nil: mails fail for good
-	SMS   sms.Sender  // nil: text messages fail for good
+	SMS   TextSender  // nil: text messages fail for good
 	// Webhooks are where recorded events go. Without any, events stay in the table.
 	Webhooks []*Receiver
 	From     string // the sender of mails: an address, with or without a display name
@@ -87,7 +85,7 @@ func (s *Sender) Deliver(ctx context.Context, n Notice) (provider string, err er
 	default:
 		err = fmt.Errorf("%w: unknown channel %q", ErrPermanent, n.Channel)
 	}
-	if errors.Is(err, mail.ErrPermanent) || errors.Is(err, sms.ErrPermanent) {
+	if errors.Is(err, mail.ErrPermanent) || errors.Is(err, ErrTextRefused) {
 		err = fmt.Errorf("%w: %w", ErrPermanent, err)
 	}
 	return provider, s.scrub(n, err)
@@ -173,5 +171,5 @@ func (s *Sender) sms(ctx context.Context, n Notice) (string, error) {
 	if n.Kind != Link {
 		return "", fmt.Errorf("%w: no text message for the kind %q", ErrPermanent, n.Kind)
 	}
-	return s.SMS.Send(ctx, sms.Message{ID: n.ID, To: n.To, Text: linkText(n, n.link(s.Key))})
+	return s.SMS.Send(ctx, TextMessage{ID: n.ID, To: n.To, Text: linkText(n, n.link(s.Key))})
 }

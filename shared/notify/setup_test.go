@@ -11,16 +11,14 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/files"
-	"ferry/shared/table"
-	"ferry/shared/table/sqlite"
-
-	"ferry/shared/auth"
 	"ferry/shared/notify"
 	"ferry/shared/notify/inbox"
 	"ferry/shared/notify/mail"
-	"ferry/shared/notify/sms"
+	"ferry/shared/table"
+	"ferry/shared/table/sqlite"
 )
 
 const base = "https://ferry.example.org/v1"
@@ -111,7 +109,7 @@ func (p *machine) sender(t *testing.T, m mail.Sender) *notify.Sender {
 	return p.senderOn(t, p.table, m, p.inbox.SMS())
 }
 
-func (p *machine) senderOn(t *testing.T, tab table.Table, m mail.Sender, s sms.Sender) *notify.Sender {
+func (p *machine) senderOn(t *testing.T, tab table.Table, m mail.Sender, s notify.TextSender) *notify.Sender {
 	t.Helper()
 	if m == nil {
 		m = p.inbox.Mail()

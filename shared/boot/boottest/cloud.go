@@ -10,7 +10,6 @@ import (
 	"ferry/shared/boot/worker"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
-	"ferry/shared/notify/sms"
 )
 
 // Cloud stands for what functions reach besides table and buckets: topics, a
@@ -21,7 +20,7 @@ type Cloud struct {
 	Published map[notify.Topic][]notify.TopicMessage
 	Delayed   map[string]time.Duration // by the message's receipt
 	Mails     []mail.Message
-	Texts     []sms.Message
+	Texts     []notify.TextMessage
 
 	TopicsErr, QueueErr, MailErr, SMSErr error
 }
@@ -66,7 +65,7 @@ func (c *Cloud) Delay(_ context.Context, receipt string, wait time.Duration) err
 func (c *Cloud) Mail() mail.Sender { return mailSender{c} }
 
 // SMS is the provider of text messages. It knows them as sms-1, sms-2 and so on.
-func (c *Cloud) SMS() sms.Sender { return smsSender{c} }
+func (c *Cloud) SMS() notify.TextSender { return smsSender{c} }
 
 type mailSender struct{ *Cloud }
 
@@ -82,7 +81,7 @@ func (s mailSender) Send(_ context.Context, m mail.Message) (string, error) {
 
 type smsSender struct{ *Cloud }
 
-func (s smsSender) Send(_ context.Context, m sms.Message) (string, error) {
+func (s smsSender) Send(_ context.Context, m notify.TextMessage) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.SMSErr != nil {

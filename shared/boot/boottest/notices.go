@@ -9,7 +9,6 @@ import (
 	"ferry/shared/blob"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
-	"ferry/shared/notify/sms"
 	"ferry/shared/table"
 )
 
@@ -29,7 +28,7 @@ func (mailProvider) Send(context.Context, mail.Message) (string, error) {
 
 type textProvider struct{}
 
-func (textProvider) Send(context.Context, sms.Message) (string, error) {
+func (textProvider) Send(context.Context, notify.TextMessage) (string, error) {
 	return "34d9b400-c6dd-5444-820d-fbeb0f1f54cf", nil
 }
 

@@ -16,7 +16,6 @@ import (
 	"ferry/shared/notify"
 	"ferry/shared/notify/inbox"
 	"ferry/shared/notify/mail"
-	"ferry/shared/notify/sms"
 	"ferry/shared/openapi"
 )
 
@@ -24,7 +23,7 @@ import (
 type ServiceOptions struct {
 	// Mail and SMS send notices; nil leaves them to the inbox.
 	Mail mail.Sender
-	SMS  sms.Sender
+	SMS  notify.TextSender
 	// From is the address that mail comes from.
 	From string
 	// ShowInbox serves the inbox at /inbox. It shows links and PINs of all

@@ -13,7 +13,6 @@ import (
 	"ferry/shared/boot/lambda"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
-	"ferry/shared/notify/sms"
 )
 
 // Backends open what a worker reaches besides table and buckets. A main names
@@ -22,7 +21,7 @@ type Backends struct {
 	Topics func(aws.Config, map[notify.Topic]string) notify.Topics // FERRY_NOTICES_TOPIC and FERRY_EVENTS_TOPIC
 	Queue  func(c aws.Config, url string) notify.Queue             // FERRY_QUEUE
 	Mail   func(c aws.Config, set string) mail.Sender              // FERRY_MAIL_EVENTS, and FERRY_MAIL_FROM
-	SMS    func(c aws.Config, from string) sms.Sender              // FERRY_SMS_SENDER, which may be empty
+	SMS    func(c aws.Config, from string) notify.TextSender       // FERRY_SMS_SENDER, which may be empty
 }
 
 // Providers are what a worker may reach besides table and buckets.
@@ -31,7 +30,7 @@ type Providers struct {
 	Queue    notify.Queue
 	Mail     mail.Sender
 	MailFrom string // the sender of mails
-	SMS      sms.Sender
+	SMS      notify.TextSender
 }
 
 // Worker is a function with its ports.

@@ -11,10 +11,9 @@ import (
 	"fmt"
 	"time"
 
-	"ferry/shared/table"
-
+	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
-	"ferry/shared/notify/sms"
+	"ferry/shared/table"
 )
 
 // Keep is how long a message stays.
@@ -64,7 +63,7 @@ func New(t table.Table, now func() time.Time) *Inbox { return &Inbox{t, now} }
 func (in *Inbox) Mail() mail.Sender { return mailSender{in} }
 
 // SMS returns the Inbox as a sender of text messages.
-func (in *Inbox) SMS() sms.Sender { return smsSender{in} }
+func (in *Inbox) SMS() notify.TextSender { return smsSender{in} }
 
 type mailSender struct{ in *Inbox }
 
@@ -77,7 +76,7 @@ func (s mailSender) Send(ctx context.Context, m mail.Message) (string, error) {
 
 type smsSender struct{ in *Inbox }
 
-func (s smsSender) Send(ctx context.Context, m sms.Message) (string, error) {
+func (s smsSender) Send(ctx context.Context, m notify.TextMessage) (string, error) {
 	if err := m.Check(); err != nil {
 		return "", fmt.Errorf("keeping a text message: %w", err)
 	}

@@ -15,11 +15,10 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/envelope"
-	"ferry/shared/table/sqlite"
-
+	"ferry/shared/notify"
 	"ferry/shared/notify/inbox"
 	"ferry/shared/notify/mail"
-	"ferry/shared/notify/sms"
+	"ferry/shared/table/sqlite"
 )
 
 type clock struct{ time.Time }
@@ -66,7 +65,7 @@ func TestMessagesAreListedNewestFirst(t *testing.T) {
 	in, clock := open(t)
 	sendMail(t, in, aMail("0001-a"))
 	clock.Time = clock.Add(time.Minute)
-	if _, err := in.SMS().Send(t.Context(), sms.Message{ID: "0002-b", To: "+393331234567", Text: "hello"}); err != nil {
+	if _, err := in.SMS().Send(t.Context(), notify.TextMessage{ID: "0002-b", To: "+393331234567", Text: "hello"}); err != nil {
 		t.Fatal(err)
 	}
 	got := list(t, in, 10)
@@ -131,7 +130,7 @@ func TestWhatNoProviderWouldTakeIsRefused(t *testing.T) {
 	if _, err := in.Mail().Send(t.Context(), m); !errors.Is(err, mail.ErrPermanent) {
 		t.Errorf("a bad address gave %v", err)
 	}
-	if _, err := in.SMS().Send(t.Context(), sms.Message{ID: "1", To: "333", Text: "x"}); !errors.Is(err, sms.ErrPermanent) {
+	if _, err := in.SMS().Send(t.Context(), notify.TextMessage{ID: "1", To: "333", Text: "x"}); !errors.Is(err, notify.ErrTextRefused) {
 		t.Errorf("a bad number gave %v", err)
 	}
 	if len(list(t, in, 10)) != 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sns/types"
 
-	"ferry/shared/notify/sms"
+	"ferry/shared/notify"
 	ferrysns "ferry/shared/notify/sns"
 )
 
@@ -26,7 +26,7 @@ func (c *snssmsClient) Publish(_ context.Context, in *sns.PublishInput, _ ...fun
 func TestATextMessageReachesSNSWhole(t *testing.T) {
 	t.Parallel()
 	var c snssmsClient
-	id, err := ferrysns.Sender{Client: &c, SenderID: "Ferry"}.Send(t.Context(), sms.Message{ID: "1", To: "+393331234567", Text: "hi"})
+	id, err := ferrysns.Sender{Client: &c, SenderID: "Ferry"}.Send(t.Context(), notify.TextMessage{ID: "1", To: "+393331234567", Text: "hi"})
 	if err != nil || id != "from-sns" {
 		t.Fatalf("sent as %q, %v", id, err)
 	}
@@ -35,7 +35,7 @@ func TestATextMessageReachesSNSWhole(t *testing.T) {
 		*a["AWS.SNS.SMS.SenderID"].StringValue != "Ferry" || *a["AWS.SNS.SMS.SMSType"].StringValue != "Transactional" {
 		t.Errorf("asked was %+v", c.asked)
 	}
-	if _, err := (ferrysns.Sender{Client: &c}).Send(t.Context(), sms.Message{ID: "1", To: "+393331234567", Text: "hi"}); err != nil || len(c.asked.MessageAttributes) != 1 {
+	if _, err := (ferrysns.Sender{Client: &c}).Send(t.Context(), notify.TextMessage{ID: "1", To: "+393331234567", Text: "hi"}); err != nil || len(c.asked.MessageAttributes) != 1 {
 		t.Errorf("without a sender %+v, %v", c.asked, err)
 	}
 }
@@ -54,8 +54,8 @@ func TestOnlyARefusalOfTheNumberIsForGood(t *testing.T) {
 		{"a missing permission", "+393331234567", &types.AuthorizationErrorException{}, false},
 		{"no network", "+393331234567", errors.New("no route"), false},
 	} {
-		_, err := ferrysns.Sender{Client: &snssmsClient{err: tt.err}}.Send(t.Context(), sms.Message{ID: "1", To: tt.to, Text: "hi"})
-		if err == nil || errors.Is(err, sms.ErrPermanent) != tt.permanent {
+		_, err := ferrysns.Sender{Client: &snssmsClient{err: tt.err}}.Send(t.Context(), notify.TextMessage{ID: "1", To: tt.to, Text: "hi"})
+		if err == nil || errors.Is(err, notify.ErrTextRefused) != tt.permanent {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 	}

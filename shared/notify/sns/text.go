@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sns/types"
 
-	"ferry/shared/notify/sms"
+	"ferry/shared/notify"
 )
 
 // API is what Sender uses of *sns.Client.
@@ -25,10 +25,10 @@ type Sender struct {
 	SenderID string
 }
 
-var _ sms.Sender = Sender{}
+var _ notify.TextSender = Sender{}
 
-// Send implements sms.Sender: SNS knows the message by its own ID.
-func (s Sender) Send(ctx context.Context, m sms.Message) (string, error) {
+// Send implements notify.TextSender: SNS knows the message by its own ID.
+func (s Sender) Send(ctx context.Context, m notify.TextMessage) (string, error) {
 	if err := m.Check(); err != nil {
 		return "", fmt.Errorf("sending a text message: %w", err)
 	}
@@ -53,13 +53,13 @@ func classify(err error) error {
 	var bad *types.InvalidParameterException
 	var value *types.InvalidParameterValueException
 	if errors.As(err, &bad) || errors.As(err, &value) {
-		return fmt.Errorf("%w: %w", sms.ErrPermanent, err)
+		return fmt.Errorf("%w: %w", notify.ErrTextRefused, err)
 	}
 	return err
 }
 
 // OpenText returns the sender of text messages that come from this name; empty
 // leaves it to SNS.
-func OpenText(c aws.Config, from string) sms.Sender {
+func OpenText(c aws.Config, from string) notify.TextSender {
 	return Sender{Client: sns.NewFromConfig(c), SenderID: from}
 }

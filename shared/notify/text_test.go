@@ -1,33 +1,33 @@
-package sms_test
+package notify_test
 
 import (
 	"errors"
 	"strings"
 	"testing"
 
-	"ferry/shared/notify/sms"
+	"ferry/shared/notify"
 )
 
-func TestCheck(t *testing.T) {
+func TestTextMessageNeedsAnIDATextAndANumber(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
-		m    sms.Message
+		m    notify.TextMessage
 		ok   bool
 	}{
-		{"a complete message is fine", sms.Message{ID: "1", To: "+393331234567", Text: "hi"}, true},
-		{"the longest number is fine", sms.Message{ID: "1", To: "+123456789012345", Text: "hi"}, true},
-		{"a number without plus is refused", sms.Message{ID: "1", To: "3331234567", Text: "hi"}, false},
-		{"a number with spaces is refused", sms.Message{ID: "1", To: "+39 333 1234567", Text: "hi"}, false},
-		{"a number of 16 digits is refused", sms.Message{ID: "1", To: "+1234567890123456", Text: "hi"}, false},
-		{"a country code of 0 is refused", sms.Message{ID: "1", To: "+0333123456", Text: "hi"}, false},
-		{"an empty text is refused", sms.Message{ID: "1", To: "+393331234567"}, false},
-		{"a missing ID is refused", sms.Message{To: "+393331234567", Text: "hi"}, false},
+		{"a complete message is fine", notify.TextMessage{ID: "1", To: "+393331234567", Text: "hi"}, true},
+		{"the longest number is fine", notify.TextMessage{ID: "1", To: "+123456789012345", Text: "hi"}, true},
+		{"a number without plus is refused", notify.TextMessage{ID: "1", To: "3331234567", Text: "hi"}, false},
+		{"a number with spaces is refused", notify.TextMessage{ID: "1", To: "+39 333 1234567", Text: "hi"}, false},
+		{"a number of 16 digits is refused", notify.TextMessage{ID: "1", To: "+1234567890123456", Text: "hi"}, false},
+		{"a country code of 0 is refused", notify.TextMessage{ID: "1", To: "+0333123456", Text: "hi"}, false},
+		{"an empty text is refused", notify.TextMessage{ID: "1", To: "+393331234567"}, false},
+		{"a missing ID is refused", notify.TextMessage{To: "+393331234567", Text: "hi"}, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if err := tt.m.Check(); (err == nil) != tt.ok || !tt.ok && !errors.Is(err, sms.ErrPermanent) {
+			if err := tt.m.Check(); (err == nil) != tt.ok || !tt.ok && !errors.Is(err, notify.ErrTextRefused) {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -58,7 +58,7 @@ func TestSegments(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if got := sms.Segments(tt.text); got != tt.want {
+			if got := notify.Segments(tt.text); got != tt.want {
 				t.Errorf("got %d, want %d", got, tt.want)
 			}
 		})

@@ -1,12 +1,12 @@
-package sms_test
+package notify_test
 
 import (
 	"testing"
 
-	"ferry/shared/notify/sms"
+	"ferry/shared/notify"
 )
 
-func TestGSM(t *testing.T) {
+func TestTextIsWrittenInTheGSMAlphabetWhereItCanBe(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, text, want string }{
 		{"what the alphabet has stays", "Perché già? Ñandú [1] 5 €", "Perché già? Ñandu [1] 5 €"},
@@ -20,7 +20,7 @@ func TestGSM(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if got := sms.GSM(tt.text); got != tt.want {
+			if got := notify.GSM(tt.text); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
