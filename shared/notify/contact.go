@@ -3,7 +3,6 @@ package notify
 import (
 	"errors"
 	"net/mail"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -99,8 +98,8 @@ func (p plan) split(digits string, international bool) (code, number string, ok 
 	return "", digits, !international
 }
 
-// country takes a country code from the begin of a number. No code is the
-// begin of another.
+// country takes a country code from the beginning of a number. No code is the
+// beginning of another.
 func country(digits string) (code, number string, ok bool) {
 	if len(digits) <= minDigits {
 		return "", "", false
@@ -116,14 +115,8 @@ func country(digits string) (code, number string, ok bool) {
 // abroad takes away what is dialled before the code of another country, such
 // as 00. No code begins with a zero.
 func (p plan) abroad(digits string) (rest string, ok bool) {
-	if p.Abroad == "" {
-		return "", false
-	}
-	at := regexp.MustCompile(p.Abroad).FindStringIndex(digits)
-	if at == nil || at[0] != 0 || strings.HasPrefix(digits[at[1]:], "0") {
-		return "", false
-	}
-	return digits[at[1]:], true
+	rest = digits[len(begin(p.Abroad).FindString(digits)):]
+	return rest, rest != digits && !strings.HasPrefix(rest, "0")
 }
 
 // withoutPlus reports whether a number that begins like the country's code
@@ -149,7 +142,7 @@ func (p plan) strip(number string) string {
 	if p.Within == "" || number == "" {
 		return number
 	}
-	within := regexp.MustCompile("^(?:" + p.Within + ")")
+	within := begin(p.Within)
 	groups := within.FindStringSubmatchIndex(number)
 	if groups == nil {
 		return number

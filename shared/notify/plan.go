@@ -55,6 +55,9 @@ func (d *desc) fits(number string) bool {
 	return regexp.MustCompile("^(?:" + d.Pattern + ")$").MatchString(number)
 }
 
+// begin matches a pattern at the beginning of a number.
+func begin(pattern string) *regexp.Regexp { return regexp.MustCompile("^(?:" + pattern + ")") }
+
 // tooLong reports whether the number is longer than any of the plan.
 func (p plan) tooLong(number string) bool {
 	n, lengths := len(number), p.All.Lengths
@@ -66,7 +69,7 @@ func (p plan) tooLong(number string) bool {
 func checkMobile(number string, plans []plan) error {
 	for _, p := range plans {
 		if p.Begin != "" && len(plans) > 1 {
-			if regexp.MustCompile("^(?:" + p.Begin + ")").MatchString(number) {
+			if begin(p.Begin).MatchString(number) {
 				return p.checkMobile(number)
 			}
 			continue

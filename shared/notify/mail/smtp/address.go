@@ -31,7 +31,13 @@ func parse(address string) (server, error) {
 	if err != nil {
 		return server{}, errors.New("the mail server's address must look like smtp://user:password@host:587, with special characters in user and password percent-encoded")
 	}
-	s := server{host: u.Hostname()}
+	s := server{host: u.Hostname(), port: 587}
+	if u.Scheme == "smtps" {
+		s.port = 465
+	}
+	if u.Port() != "" {
+		s.port, err = strconv.Atoi(u.Port())
+	}
 	switch {
 	case u.Scheme != "smtp" && u.Scheme != "smtps":
 		return s, errors.New("the mail server's address must begin with smtp:// or smtps://")
@@ -39,30 +45,13 @@ func parse(address string) (server, error) {
 		return s, errors.New("the mail server's address names no host")
 	case u.Path != "" && u.Path != "/", u.Fragment != "", u.Opaque != "":
 		return s, errors.New("the mail server's address has something behind the host; special characters in user and password must be percent-encoded")
-	}
-	if err := s.setPort(u); err != nil {
-		return s, err
+	case err != nil || s.port < 1 || s.port > 65535:
+		return s, errors.New("the port in the mail server's address is not from 1 to 65535")
 	}
 	if err := s.setSecurity(u); err != nil {
 		return s, err
 	}
 	return s, s.setLogin(u)
-}
-
-func (s *server) setPort(u *url.URL) error {
-	s.port = 587
-	if u.Scheme == "smtps" {
-		s.port = 465
-	}
-	if u.Port() == "" {
-		return nil
-	}
-	var err error
-	s.port, err = strconv.Atoi(u.Port())
-	if err != nil || s.port < 1 || s.port > 65535 {
-		return errors.New("the port in the mail server's address is not from 1 to 65535")
-	}
-	return nil
 }
 
 func (s *server) setSecurity(u *url.URL) error {
