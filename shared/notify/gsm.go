@@ -5,6 +5,7 @@ import (
 	"unicode"
 	"unicode/utf16"
 
+	"golang.org/x/text/runes"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -30,13 +31,7 @@ func standIn(r rune) string {
 		}
 	}
 	// The letter without its accents, if that is all there is to it.
-	letter := strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Mn, r) {
-			return -1
-		}
-		return r
-	}, norm.NFD.String(string(r)))
-	if len(letter) == 1 {
+	if letter := runes.Remove(runes.In(unicode.Mn)).String(norm.NFD.String(string(r))); len(letter) == 1 {
 		return letter
 	}
 	return string(r)

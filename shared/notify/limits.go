@@ -15,10 +15,7 @@ import (
 	"ferry/shared/table"
 )
 
-const (
-	hour = time.Hour
-	day  = 24 * time.Hour
-)
+const day = 24 * time.Hour
 
 // Limits bound how many messages users can make Ferry send, so that nobody can be
 // flooded with them. 0 is no bound.
@@ -121,7 +118,7 @@ func (c LimitCounter) windows(user string, to []string) (all []limitWindow) {
 	n := int64(len(to))
 	all = append(all,
 		limitWindow{"limit#user#" + user, day, n, c.Most.PerDay, "of a user a day"},
-		limitWindow{"limit#user#" + user, hour, n, c.Most.PerHour, "of a user an hour"})
+		limitWindow{"limit#user#" + user, time.Hour, n, c.Most.PerHour, "of a user an hour"})
 	return slices.DeleteFunc(all, func(w limitWindow) bool { return w.most == 0 || w.add == 0 })
 }
 

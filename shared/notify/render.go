@@ -158,10 +158,10 @@ func (l letter) text() string {
 // that take the fewest segments. The sender's message is part of each, in
 // quotation marks that it cannot close.
 func linkText(n Notice, link string) string {
-	best := ""
+	p, best := say(n.Lang), ""
 	for _, longest := range []int{maxText, 40, 24, 12, 0} {
 		for _, spell := range []func(string) string{asIs, GSM} {
-			text := linkTextOf(n, link, longest, spell)
+			text := linkTextOf(n, p, link, longest, spell)
 			if best == "" || Segments(text) < Segments(best) {
 				best = text
 			}
@@ -173,8 +173,7 @@ func linkText(n Notice, link string) string {
 func asIs(s string) string { return s }
 
 // linkTextOf is the text message with so much of the file's name.
-func linkTextOf(n Notice, link string, longest int, spell func(string) string) string {
-	p := say(n.Lang)
+func linkTextOf(n Notice, p phrases, link string, longest int, spell func(string) string) string {
 	said := func(s string) string { return display(unquoted(spell(s))) }
 	sender, name, message := n.sender(), said(shorten(oneLine(n.Name), longest)), said(n.Message)
 	text := fmt.Sprintf(p.Shared, sender, name)
@@ -195,10 +194,7 @@ func (n Notice) link(key auth.LinkKey) string {
 
 // sender is the uploader's name. One that is an address is shown as such.
 func (n Notice) sender() string {
-	name := oneLine(n.Sender)
-	if name == "" {
-		name = oneLine(n.Owner)
-	}
+	name := cmp.Or(oneLine(n.Sender), oneLine(n.Owner))
 	if isAddress(name) {
 		return name
 	}
