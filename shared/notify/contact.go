@@ -19,10 +19,10 @@ const (
 // ParseMobile reads a number as a person of the region (such as IT; may be empty)
 // would write it, and returns it in the form of E.164.
 //
-// It decides like github.com/nyaruka/phonenumbers, whose plans it has and
-// against which it is tested. That package itself reads the plans of all
-// countries when a program starts, which takes longer than all else in the start
-// of a function, and doubles its size; here they are read when they are needed.
+// It decides like github.com/nyaruka/phonenumbers, has the same plans and is tested
+// against it. That package reads the plans of all countries when a program starts,
+// which takes longer than the rest of a function's start and doubles its size. Here
+// they are read when they are needed.
 func ParseMobile(text, region string) (string, error) {
 	digits, international, ok := clean(text)
 	if !ok {
@@ -48,7 +48,7 @@ func ParseMobile(text, region string) (string, error) {
 	return "+" + code + number, nil
 }
 
-// clean leaves digits alone. international tells of a plus before them.
+// clean returns only the digits. international is true if a plus stands before them.
 func clean(text string) (digits string, international, ok bool) {
 	text = strings.TrimSpace(text)
 	if len(text) > maxAddress {
@@ -67,8 +67,7 @@ func clean(text string) (digits string, international, ok bool) {
 	return digits, international, len(digits) > minDigits
 }
 
-// digitOf returns the plain digit for one of the scripts that number pads have,
-// or nothing.
+// digitOf returns the ASCII digit for a digit of another script, or nothing.
 func digitOf(c rune) string {
 	for _, zero := range "0０٠۰" {
 		if c >= zero && c <= zero+9 {
@@ -119,8 +118,8 @@ func (p plan) abroad(digits string) (rest string, ok bool) {
 	return rest, rest != digits && !strings.HasPrefix(rest, "0")
 }
 
-// withoutPlus reports whether a number that begins like the country's code
-// does have the code: it makes no sense with it, and does without.
+// withoutPlus reports whether the digits begin with the country's code, rather than
+// just like it: they are a number only without it.
 func (p plan) withoutPlus(digits, rest string) bool {
 	return !p.All.fits(digits) && p.All.fits(p.strip(rest)) || p.tooLong(digits)
 }
@@ -159,7 +158,7 @@ func (p plan) strip(number string) string {
 }
 
 var (
-	// ErrNumber is returned for text that is no telephone number.
+	// ErrNumber is returned for text that is not a telephone number.
 	ErrNumber = errors.New("not a telephone number; write it with its country code, such as +393401234567")
 	// ErrMobile is returned for a number that cannot get text messages.
 	ErrMobile = errors.New("not a mobile number")

@@ -14,8 +14,8 @@ import (
 	"ferry/shared/table"
 )
 
-// Outbox puts into the outbox, and among the events, what people and programs
-// are to hear of. It is the Outbox of packages auth and files.
+// Outbox writes notices into the outbox, and events beside them. It implements the
+// Outbox of auth and of files.
 type Outbox struct {
 	LimitCounter
 	Events *EventRecorder // nil records none
@@ -27,8 +27,8 @@ var (
 	_ files.Outbox = Outbox{}
 )
 
-// NewOutbox returns the Outbox of a service with this address. Events are
-// recorded if somebody listens to them.
+// NewOutbox returns the Outbox of a service with this address. Events are recorded
+// only if there are listeners.
 func NewOutbox(p auth.Ports, most Limits, address string, listening bool) Outbox {
 	o := Outbox{LimitCounter: LimitCounter{Table: p.Table, Now: p.Now, Most: most}, Random: p.Random}
 	if listening {
@@ -48,7 +48,7 @@ func (o Outbox) Message(ctx context.Context, m files.Message, f files.File) (tab
 		Request: envelope.RequestID(ctx), Owner: f.Owner, Area: f.Area, File: f.ID, Name: f.Name, Length: f.Length,
 		Sender: m.Sender, ReplyTo: m.ReplyTo, Message: m.Text, Recipient: m.Recipient,
 	}
-	if m.Receipt { // it tells of what was, and so does not expire
+	if m.Receipt { // it is about the past, and so does not expire
 		n.Kind, n.Expires = Receipt, 0
 	}
 	return n.Op(o.Now(), unique), nil
@@ -61,8 +61,8 @@ func (o Outbox) Event(ctx context.Context, e files.Event) ([]table.Op, error) {
 	}
 	f := eventFile(e.File)
 	f.Reason, f.Notification = e.Reason, e.Link
-	// The key of a file's bytes is made anew each time that it is placed in an
-	// area, so that it tells this event from the next of the same file.
+	// A file's bytes get a new key whenever the file moves to another area, so the
+	// key distinguishes this event from the next one of the same file.
 	once := e.File.Blob
 	if e.What == files.Downloaded {
 		var err error

@@ -15,9 +15,9 @@ import (
 	"ferry/shared/table"
 )
 
-// Public events tell programs what happens to files, links and passwords: each
-// is a CloudEvent (version 1.0, JSON) that is written in the transaction of what
-// it tells of, so that there is none of what did not happen, and none is missing.
+// Public events tell programs what happens to files, links and passwords. Each is
+// a CloudEvent (version 1.0, JSON), written in the same transaction as the change
+// that it reports: no event is missing, and none reports what did not happen.
 // In the cloud the table's stream brings it to a topic; on one machine it is
 // posted to webhooks.
 //
@@ -39,7 +39,7 @@ const (
 	PasswordChanged EventType = "user.password-changed"
 )
 
-// EventTypes are all types.
+// EventTypes returns all types.
 func EventTypes() []EventType {
 	return []EventType{FileUploaded, FileDownloaded, FileDeleted, FileRestored, LinkSent, LinkFailed, PasswordChanged}
 }
@@ -49,8 +49,8 @@ type Event struct {
 	Type    EventType
 	Subject string
 	Data    any
-	// Once tells the event from all others of its type: it makes the
-	// event's id, by which receivers know what they have seen.
+	// Once distinguishes the event from all others of its type. The event's id
+	// is made from it, and receivers know by the id what they have seen.
 	Once string
 }
 
@@ -77,13 +77,13 @@ func fileSubject(owner string, id int64) string {
 	return "files/" + owner + "/" + strconv.FormatInt(id, 10)
 }
 
-// FileEvent tells what happened to a file. once tells it from the next event of
-// the same type, and reason, about the file.
+// FileEvent reports what happened to a file. once distinguishes it from the file's
+// next event of the same type and reason.
 func FileEvent(what EventType, f EventFile, once string) Event {
 	return Event{Type: what, Subject: fileSubject(f.Owner, f.ID), Data: f, Once: strings.TrimLeft(string(f.Reason)+" "+once, " ")}
 }
 
-// EventLink is what events tell of a recipient's link.
+// EventLink is what events say about a recipient's link.
 type EventLink struct {
 	Notification string `json:"notification"` // as GET /files/{id} names it
 	Channel      string `json:"channel"`      // mail or sms
@@ -95,7 +95,7 @@ type EventLink struct {
 	Error        string `json:"error,omitempty"` // LinkFailed alone
 }
 
-// LinkEvent tells that a provider has taken the message with a link, or that the
+// LinkEvent reports that a provider has taken the message with a link, or that the
 // link did not reach its recipient, and will not.
 func LinkEvent(what EventType, l EventLink) Event {
 	return Event{Type: what, Subject: fileSubject(l.Owner, l.ID), Data: l, Once: l.Notification}
@@ -115,35 +115,35 @@ type passwordData struct {
 	How  How    `json:"how"`
 }
 
-// NewPassword tells that a user has chosen a password; generation is that of
-// the user until then.
+// NewPassword reports that a user has chosen a password; generation is the user's
+// generation until then.
 func NewPassword(user string, how How, generation int64) Event {
 	return Event{Type: PasswordChanged, Subject: "users/" + user, Data: passwordData{user, how}, Once: fmt.Sprint(user, "#", generation)}
 }
 
 const (
-	// life is how long an event is kept where nobody takes it away.
+	// eventLife is how long an event is kept if nobody takes it away.
 	eventLife = 7 * 24 * time.Hour
 	// anonymous is the source of events of a service that has no address of
 	// its own: a relative reference, which CloudEvents allows.
 	anonymous = "ferry"
 )
 
-// Recorder makes the operations that record events. A nil one records nothing.
+// EventRecorder makes the operations that record events. A nil one records nothing.
 // It is safe for concurrent use.
 type EventRecorder struct {
 	Source string // the service's address, or empty
 	Now    func() time.Time
 }
 
-// Recorded is an event as stored.
+// RecordedEvent is an event as stored.
 type RecordedEvent struct {
 	V    int64     `json:"v"`
 	ID   string    `json:"id"` // unique; sorts by time
 	Type EventType `json:"type"`
 	Time int64     `json:"time"` // Unix milliseconds
 	Body string    `json:"body"` // the CloudEvent, as it is sent
-	// Request is the id of the request that it comes of, empty if of none.
+	// Request is the id of the request that caused it, or empty.
 	Request string `json:"request,omitempty"`
 }
 
@@ -160,9 +160,9 @@ type cloudEvent struct {
 	Data        any       `json:"data"`
 }
 
-// Ops returns the operations for the transaction that the events tell of: one
-// for each event, none if r is nil. request is the id of the request that they
-// come of, empty if of none.
+// Ops returns the operations for the transaction that the events report: one for
+// each event, none if r is nil. request is the id of the request that caused them,
+// or empty.
 func (r *EventRecorder) Ops(request string, all ...Event) []table.Op {
 	if r == nil {
 		return nil
@@ -189,8 +189,8 @@ func (r *EventRecorder) record(e Event, request string, now time.Time) RecordedE
 // Key is where the event is stored.
 func (r RecordedEvent) Key() table.Key { return shardedKey(EventPrefix, r.ID) }
 
-// Events returns what records, as public events, that a link was sent or
-// failed; nil if nothing is to be recorded.
+// Events returns a function that records public events about links that were sent
+// or failed. It returns nil if r is nil.
 func Events(r *EventRecorder) Settled {
 	if r == nil {
 		return nil
@@ -207,15 +207,15 @@ func Events(r *EventRecorder) Settled {
 	}
 }
 
-// On one machine the server knows whether there are webhooks, and notes it in
-// the table for the commands that work beside it: what they do is an event too.
+// listening is in the table while the server has webhooks. On one machine only the
+// server knows that, but commands that run beside it record events too.
 type listening struct {
 	V int64 `json:"v"`
 }
 
 func listeningKey() table.Key { return table.Key{PK: "events", SK: "listening"} }
 
-// Note notes whether somebody listens.
+// NoteListening notes whether there are listeners.
 func NoteListening(ctx context.Context, t table.Table, on bool) error {
 	op := table.Delete(listeningKey())
 	if on {
@@ -227,7 +227,7 @@ func NoteListening(ctx context.Context, t table.Table, on bool) error {
 	return nil
 }
 
-// Noted reports what Note has noted last.
+// Listening returns what NoteListening noted last.
 func Listening(ctx context.Context, t table.Table) (on bool, err error) {
 	var l listening
 	err = t.Get(ctx, listeningKey(), &l)

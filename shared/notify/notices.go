@@ -1,13 +1,13 @@
 // Package notify tells people and programs what has happened: by mail, by text
-// message, and by events that are posted to webhooks. What is to be told is
-// written into the outbox in the transaction of what it is about (enqueue.go),
-// and sent afterwards by one scheduler, with a lane for each channel and webhook.
-// It imports accounts, files and the ports, and is imported by api and boot
-// alone. Start reading here, then outbox.go and schedule.go.
+// message, and by events that are posted to webhooks. It may import auth, files,
+// the stores' ports and the mail port; only api, boot and the programs import it.
+// Start reading here, then enqueue.go (what goes into the outbox, in the
+// transaction that it is about), outbox.go (one try) and schedule.go (who tries
+// when).
 //
-// A notice names what it is about and holds no link and no PIN: those are derived
-// from the link key when the message is made, so that a reader of the table
-// learns neither.
+// A notice says what it is about, but holds no link and no PIN. Those are derived
+// from the link key when the message is written, so that reading the table
+// reveals neither.
 package notify
 
 import (
@@ -46,8 +46,8 @@ const (
 const layout = 1
 
 // shards is over how many partitions the outbox, events and suppressed addresses
-// are spread: one partition of DynamoDB takes 1,000 writes a second. All can be
-// read with few calls.
+// are spread: one partition of DynamoDB takes 1,000 writes a second. Reading them
+// all still takes few calls.
 const shards = 8
 
 // Notice is one message to one recipient, as stored.
@@ -96,14 +96,14 @@ type Notice struct {
 	FailedAt  int64  `json:"failedAt,omitempty"`
 }
 
-// ID is the name of a notice made at a time; unique tells it from others of
-// the same millisecond.
+// ID returns the ID of a notice made at a time; unique distinguishes it from
+// others of the same millisecond.
 func ID(now time.Time, unique string) string {
 	return fmt.Sprintf("%013d-%s", now.UnixMilli(), unique)
 }
 
-// Op is the operation that puts the notice in the outbox, for the transaction
-// that writes what it speaks of. now and unique make its ID.
+// Op returns the operation that puts the notice in the outbox. It belongs in the
+// transaction that the notice is about. now and unique make its ID.
 func (n Notice) Op(now time.Time, unique string) table.Op {
 	n.V = layout
 	n.ID = ID(now, unique)
@@ -122,7 +122,7 @@ func shardedKey(prefix, id string) table.Key {
 	return table.Key{PK: prefix + strconv.Itoa(int(h.Sum32()%shards)), SK: id}
 }
 
-// partitions are all that begin with a prefix.
+// partitions returns all partitions that begin with a prefix.
 func partitions(prefix string) []string {
 	all := make([]string, shards)
 	for i := range all {
@@ -135,8 +135,8 @@ const (
 	// failedPartition holds what could not be delivered, for an operator to see.
 	failedPartition = "outbox-failed"
 	keepFailed      = 30 * 24 * time.Hour
-	// leastTries are made however old a notice is. It may have waited for days
-	// for its first, and they take about half an hour.
+	// leastTries are made however old a notice is: it may have waited for days
+	// for its first try. They take about half an hour.
 	leastTries = 12
 )
 
@@ -146,8 +146,8 @@ type noticeMessage struct {
 	n Notice
 }
 
-// readNotice returns the notice that an item holds. An item that holds none goes
-// to the failed ones.
+// readNotice returns the notice in an item. An item without one is moved to the
+// failed notices.
 func (s *Sender) readNotice(ctx context.Context, item table.Item) (*noticeMessage, error) {
 	n, err := read(item)
 	if err == nil {
@@ -159,7 +159,7 @@ func (s *Sender) readNotice(ctx context.Context, item table.Item) (*noticeMessag
 	return nil, unlessTaken("giving a notice up", s.Table.Write(ctx, ops...))
 }
 
-// readMail is for the lane of mails, which leaves all else to the other.
+// readMail is for the lane of mails. It leaves everything else to the other lane.
 func (s *Sender) readMail(_ context.Context, item table.Item) (message, error) {
 	if n, err := read(item); err == nil && n.Channel == Mail {
 		return &noticeMessage{s, n}, nil
@@ -231,9 +231,9 @@ func (m *noticeMessage) postpone(until time.Time, outcome error) []table.Op {
 		Set("notBefore", until.UnixMilli()).Set("lastError", brief(outcome)).Set("sending", false)}
 }
 
-// end keeps what the uploader may see, and what failed for an operator. One
-// whose time is over has failed for the uploader alone: an operator has nothing
-// to do about it.
+// end keeps the notice for the uploader to see, and a failed one for an operator.
+// One that came too late has failed for the uploader only: there is nothing an
+// operator could do.
 func (m *noticeMessage) end(now time.Time, outcome error) []table.Op {
 	n := m.n
 	switch {
@@ -278,7 +278,7 @@ func (n Notice) end(now time.Time, also []Settled, conds ...table.Cond) []table.
 	return append(ops, n.settled(also)...)
 }
 
-// since is when the day begins after which a notice is given up.
+// since is when the 24 hours begin after which a notice is given up.
 func (n Notice) since() time.Time { return time.Unix(max(n.Created, n.Retried), 0) }
 
 // expired reports whether the notice's link or PIN would be dead.

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// lease is how long a claim holds a message, unless the try ends before.
-	// It is longer than a delivery may take with all that goes with it.
+	// lease is how long a claim holds a message, unless the try ends earlier. It
+	// is longer than a delivery and its writes may take.
 	lease = 2 * time.Minute
 	// deliveryTimeout bounds one delivery.
 	deliveryTimeout = 30 * time.Second
-	// grace is how long a delivery goes on after its context ended: one that
-	// is cut off may arrive and be sent again.
+	// grace is how long a delivery may go on after its context has ended: a
+	// message that is cut off may have arrived, and would be sent twice.
 	grace = 5 * time.Second
-	// markTimeout bounds writing down how a delivery went.
+	// markTimeout bounds storing how a delivery went.
 	markTimeout = 10 * time.Second
 
 	firstRetry = time.Second
@@ -29,9 +29,9 @@ const (
 	giveUp     = 24 * time.Hour
 )
 
-// message is what waits in the outbox: a notice, or an event for a webhook. Its
-// methods return what is written; the conditions fail if another sender was
-// faster.
+// message is something that waits in the outbox: a notice, or an event for a
+// webhook. Its methods return operations; their conditions fail if another sender
+// was faster.
 type message interface {
 	due() time.Time
 	tried() int64 // the claims so far
@@ -56,8 +56,8 @@ type result struct {
 	retry   time.Time // when the message is due again, zero if it is not
 }
 
-// try claims a message, delivers it, and writes down how that went. An error is
-// the table's: the message is due again when the lease ends.
+// try claims a message, delivers it, and stores how that went. An error comes from
+// the table: then the message is due again when the lease ends.
 func (s *Sender) try(ctx context.Context, m message) (r result, err error) {
 	r.retry = s.Now().Add(lease)
 	err = s.Table.Write(ctx, m.claim(r.retry)...)
@@ -76,7 +76,7 @@ func (s *Sender) try(ctx context.Context, m message) (r result, err error) {
 	return r, err
 }
 
-// mark writes down how a delivery went. retry is when the message is due again,
+// mark stores how a delivery went. retry is when the message is due again,
 // zero if it is not.
 func (s *Sender) mark(ctx context.Context, m message, outcome error) (retry time.Time, err error) {
 	now := s.Now()
@@ -101,8 +101,8 @@ func (s *Sender) mark(ctx context.Context, m message, outcome error) (retry time
 	return time.Time{}, unlessTaken("ending a message", s.Table.Write(ctx, m.end(now, outcome)...))
 }
 
-// unlessTaken wraps the error of a write. A refused condition is none: another
-// sender was faster, or has the message since the lease ran out.
+// unlessTaken wraps the error of a write. A refused condition is not an error:
+// another sender was faster, or took the message when the lease ran out.
 func unlessTaken(what string, err error) error {
 	if err == nil || errors.Is(err, table.ErrCondition) {
 		return nil
@@ -130,11 +130,10 @@ func lasting(ctx context.Context) (context.Context, context.CancelFunc) {
 	return out, func() { stop(); cancel() }
 }
 
-// Handle does what is due of the notice at key: one try, as SendDue does for
-// all. again is how long to wait before handling it once more, and 0 when there
-// is no more to do, as for a notice that has ended before. Handling it too
-// early, too often or at once by several harms nothing. An error is the table's:
-// the notice stays in the outbox.
+// Handle tries the notice at key once if it is due. again is how long to wait
+// before the next call, and 0 if nothing is left to do. Calling it too early, too
+// often or concurrently does no harm. An error comes from the table: then the
+// notice stays in the outbox.
 func (s *Sender) Handle(ctx context.Context, key table.Key) (again time.Duration, err error) {
 	items, err := s.Table.GetMany(ctx, key)
 	if err != nil {

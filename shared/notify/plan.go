@@ -10,7 +10,7 @@ import (
 
 // planText has a line for each country: its code, its region, and its plan in
 // JSON. Countries that share a code stand in the order in which they are tried.
-// The test of this file writes it.
+// TestPlansAreThoseOfTheLibrary writes it.
 //
 //go:embed plans.txt
 var planText string
@@ -25,8 +25,8 @@ type plan struct {
 	Abroad  string `json:"abroad,omitempty"`
 	Within  string `json:"within,omitempty"`
 	Instead string `json:"instead,omitempty"`
-	// Begin matches the begin of the country's numbers, if that is enough to
-	// tell them from those of others with the same code.
+	// Begin matches the beginning of the country's numbers, if that is enough to
+	// distinguish them from others with the same code.
 	Begin string `json:"begin,omitempty"`
 	All   desc   `json:"all"`
 	// What is neither mobile nor fixed, in the order in which it is looked at.
@@ -45,12 +45,12 @@ type desc struct {
 	Local   []int  `json:"local,omitempty"` // lengths within an area
 }
 
-// matches reports whether the number is of the kind; none is of a nil kind.
+// matches reports whether the number is of the kind. A nil kind has no numbers.
 func (d *desc) matches(number string) bool {
 	return d != nil && (len(d.Lengths) == 0 || slices.Contains(d.Lengths, len(number))) && d.fits(number)
 }
 
-// fits is matches whatever the length.
+// fits is like matches, but ignores the length.
 func (d *desc) fits(number string) bool {
 	return regexp.MustCompile("^(?:" + d.Pattern + ")$").MatchString(number)
 }

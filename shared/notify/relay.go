@@ -21,7 +21,7 @@ const (
 	EventsTopic  Topic = "events"
 )
 
-// The attributes that subscribers may filter by: that of notices and that of events.
+// The attributes that subscribers may filter by, of notices and of events.
 const (
 	ChannelAttribute = "channel"
 	TypeAttribute    = "type"
@@ -37,11 +37,11 @@ const (
 // MaxBatch is the most messages of one Publish.
 const MaxBatch = 10
 
-// TopicMessage is one of a topic, with one attribute.
+// TopicMessage is a message for a topic, with one attribute.
 type TopicMessage struct{ Body, Attribute, Value string }
 
-// ErrRefused matches a message that the topic will always refuse, such as one
-// that is too long.
+// ErrRefused matches the error of a message that the topic will always refuse, such
+// as one that is too long.
 var ErrRefused = errors.New("the topic takes no such message")
 
 // Topics is the port to the topics. It is safe for concurrent use.
@@ -75,9 +75,9 @@ func (r StreamRecord) message() (to Topic, m TopicMessage, ok bool) {
 	return "", TopicMessage{}, false
 }
 
-// writable escapes in JSON the two characters that a message of SQS, like XML,
-// may not have. A file's name may: without this one such event would be refused
-// each time, and all that comes after it in the stream would wait behind it.
+// writable escapes, in JSON, the two characters that SQS does not allow in a
+// message but that a file's name may have. Otherwise such an event would be refused
+// each time, and block everything behind it in the stream.
 func writable(body string) string {
 	return strings.NewReplacer("\ufffe", `\ufffe`, "\uffff", `\uffff`).Replace(body)
 }
@@ -88,8 +88,8 @@ type pointer struct {
 	SK string `json:"sk"`
 }
 
-// Pointer is the message that tells a sender where a notice is. A notice of an
-// unknown channel goes the way of mails, where it fails and is seen.
+// Pointer returns the message that tells a sender where a notice is. One of an
+// unknown channel goes to the sender of mails, which fails and logs it.
 func Pointer(key table.Key, channel string) TopicMessage {
 	if channel != string(SMS) {
 		channel = string(Mail)
@@ -111,8 +111,8 @@ func PointerKey(body string) (table.Key, error) {
 }
 
 // Relay publishes what was written: for a notice, a pointer to it, to the topic
-// of the senders; for a public event, the event, to the topic that others can
-// subscribe to. It tries all records and returns an error for each, nil if
+// of the senders; for a public event, the event, to the topic that is open to
+// subscribers. It tries all records and returns an error for each, nil if
 // nothing is left to do.
 //
 // A message to the senders only points at the notice, and the table alone knows
@@ -149,8 +149,8 @@ type Queue interface {
 	Delay(ctx context.Context, receipt string, wait time.Duration) error
 }
 
-// OverdueAge is how long a notice must have been due. A working sender would
-// have dealt with it.
+// OverdueAge is how long a notice must have been due to be overdue. A working
+// sender would have dealt with it.
 const OverdueAge = time.Hour
 
 // MaxEnded is the most notices that one run ends: each needs a write, and a run
@@ -163,7 +163,7 @@ type RemindReport struct {
 	Ended   int // notices that were too late to send
 }
 
-// Late is a notice that has been due for long.
+// Late is a notice that has been due for a long time.
 type Late struct {
 	Key    table.Key
 	Notice Notice // zero if the item cannot be read

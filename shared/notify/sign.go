@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// The size of a secret in bytes, as Standard Webhooks wants it; minSecret is
-// that of those made here.
+// The size of a secret in bytes, as Standard Webhooks wants it. New secrets have
+// minSecret.
 const (
 	minSecret = 24
 	maxSecret = 64
@@ -21,8 +21,8 @@ const (
 	secretPrefix = "whsec_"
 )
 
-// WebhookSecret is a key that receivers share with Ferry to know its events by. It
-// does not show when printed.
+// WebhookSecret is a key that Ferry signs events with, and receivers check them by.
+// Printing it does not reveal it.
 type WebhookSecret struct{ key []byte }
 
 // String hides the secret.

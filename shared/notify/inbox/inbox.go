@@ -1,8 +1,10 @@
-// Package inbox stands in for mail and phone providers where there are none:
-// it keeps what was sent in the table and shows it.
+// Package inbox stands in for mail and phone providers where there are none: it
+// keeps messages in the table instead of sending them, and shows them. It may import
+// notify, whose ports it implements, and envelope and table. Start reading at keep,
+// then page.go.
 //
-// What it keeps has PINs and download links in it, which the rest of the table
-// does not. It is for trying Ferry out and for tests, not for other people's files.
+// Its messages contain PINs and download links, which the rest of the table does
+// not. It is for trying Ferry out and for tests, not for other people's files.
 package inbox
 
 import (

@@ -1,4 +1,5 @@
-// Package mail is the port to what sends e-mail.
+// Package mail is the port to services that send e-mail, and checks what they are
+// given. It imports only the standard library. Start reading at Message and Sender.
 package mail
 
 import (
@@ -22,9 +23,9 @@ var ErrPermanent = errors.New("mail: refused for good")
 
 // Message is one e-mail to one recipient.
 type Message struct {
-	// ID names the message: letters, digits and the characters . _ - alone.
-	// Sending it again under the same ID lets the recipient's side know it
-	// for the same one.
+	// ID names the message: only letters, digits and the characters . _ -.
+	// When it is sent again under the same ID, the recipient's side can see
+	// that it is the same message.
 	ID      string
 	From    string // an address, with or without a display name
 	To      string // an address
@@ -35,8 +36,8 @@ type Message struct {
 	// Unsubscribe is the address where one POST ends such mail to this
 	// recipient (RFC 8058), or empty.
 	Unsubscribe string
-	// Tags come back with the provider's feedback, if it gives any: letters,
-	// digits, _ and - alone.
+	// Tags come back with the provider's feedback, if it gives any. They have
+	// only letters, digits, _ and -.
 	Tags map[string]string
 }
 

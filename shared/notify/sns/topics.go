@@ -1,4 +1,6 @@
-// Package sns publishes to topics of SNS, and sends text messages through it.
+// Package sns publishes to topics of Amazon SNS, and sends text messages through it.
+// It may import notify, whose ports it implements, and the AWS SDK. Start reading at
+// Topics.Publish and Sender.Send.
 package sns
 
 import (
@@ -64,9 +66,9 @@ func (t Topics) Publish(ctx context.Context, to notify.Topic, messages []notify.
 	return errs
 }
 
-// blames reports whether a call was refused because of a message in it. What is
-// said of the topic's name is about the setting; all else, such as a missing
-// right, a limit or an outage, may pass.
+// blames reports whether a call was refused because of a message in it. An error
+// about the topic's name is a wrong setting. Everything else, such as a missing
+// permission, a limit or an outage, may pass.
 func blames(err error) bool {
 	var (
 		long      *types.BatchRequestTooLongException

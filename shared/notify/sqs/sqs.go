@@ -1,4 +1,6 @@
-// Package sqs hides messages of a queue of SQS.
+// Package sqs hides messages in a queue of Amazon SQS until they are due. It may
+// import notify, whose port it implements, and the AWS SDK. Start reading at
+// Queue.Delay.
 package sqs
 
 import (

@@ -1,4 +1,5 @@
-// Package ses sends e-mail through Amazon SES.
+// Package ses sends e-mail through Amazon SES. It may import mail, whose port it
+// implements, and the AWS SDK. Start reading at Sender.Send.
 package ses
 
 import (

@@ -1,4 +1,5 @@
-// Package smtptest is an SMTP server on a loopback port, for tests.
+// Package smtptest is an SMTP server on a loopback port, for tests. It imports only
+// the standard library. Start reading at Start and Options.
 package smtptest
 
 import (
