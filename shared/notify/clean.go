@@ -11,8 +11,8 @@ import (
 	"golang.org/x/text/unicode/bidi"
 )
 
-// maxText is the most characters of a text by a user that a message repeats.
-// What is stored was bounded before; this is the last guard.
+// maxText is the most characters of a user's text that a message repeats. Stored
+// texts were bounded earlier; this is the last guard.
 const maxText = 2000
 
 // oneLine makes a user's text fit for one line: white space and control
@@ -22,7 +22,7 @@ func oneLine(s string) string {
 	return strings.Join(words, " ")
 }
 
-// lines divides a user's text at whatever a mail program may show as the end
+// lines splits a user's text at everything that a mail program may show as the end
 // of a line, and drops other control characters. An empty text has no lines.
 func lines(s string) []string {
 	s = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n").Replace(truncate(s))
@@ -37,7 +37,8 @@ func lines(s string) []string {
 	return all
 }
 
-// unquoted is one line that cannot end a quotation, nor seem to.
+// unquoted returns one line without anything that is, or looks like, a quotation
+// mark, so that the text cannot end its quotation.
 func unquoted(s string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune("\"“”„‟«»″＂", r) {
@@ -47,12 +48,12 @@ func unquoted(s string) string {
 	}, oneLine(s))
 }
 
-// maxMarks is the most accents on one character. More paint over the lines around.
+// maxMarks is the most accents on one character. More would cover nearby lines.
 const maxMarks = 6
 
-// visible drops the characters that are not seen but change how others look:
-// those that reorder text, with which "exe.pdf" can be made to look like
-// "fdp.exe", and those that part a word only for programs.
+// visible drops invisible characters that change how others look or are read: those
+// that reorder text, so that "exe.pdf" can look like "fdp.exe", and those that
+// split a word for programs but not for people.
 func visible(s string) string {
 	var b strings.Builder
 	before, marks := ' ', 0
@@ -71,8 +72,8 @@ func visible(s string) string {
 	return b.String()
 }
 
-// hidden reports whether a character behind another one is not to be seen.
-// Joiners and variants belong to emoji and to scripts other than ours.
+// hidden reports whether a character is invisible and must go. Joiners and variants
+// may stay after emoji and letters of other scripts.
 func hidden(r, before rune) bool {
 	const zwnj, zwj = '\u200c', '\u200d'
 	switch {
@@ -86,8 +87,8 @@ func hidden(r, before rune) bool {
 	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point)
 }
 
-// isolated keeps a text with letters that go from right to left from
-// reordering what stands around it.
+// isolated keeps a text with letters written from right to left from reordering the
+// text around it.
 func isolated(s string) string {
 	const first, pop = "\u2068", "\u2069" // first strong isolate, pop directional isolate
 	for _, r := range s {
@@ -108,8 +109,8 @@ func truncate(s string) string {
 }
 
 // shorten takes the middle out of a name that has more than longest
-// characters; its end, with the extension, stays. No accent or joiner is
-// parted from its character.
+// characters; its end, with the extension, stays. Accents and joiners stay with
+// their characters.
 func shorten(name string, longest int) string {
 	runes := []rune(name)
 	if len(runes) <= longest {
@@ -123,11 +124,10 @@ func shorten(name string, longest int) string {
 
 func joins(r rune) bool { return unicode.In(r, unicode.M, unicode.Join_Control, unicode.Sk) }
 
-// unlinked puts a space where a mail program or a phone would begin to take a
-// user's text for an address, and make a link of it: "evil .com",
-// "https ://host". A space ends an address for every one of them; characters
-// that nobody sees would not, and spam filters look for them. The text stays
-// readable, but nobody gets there with one tap.
+// unlinked puts a space where a mail program or a phone would otherwise turn a
+// user's text into a link: "evil .com", "https ://host". A space ends an address in
+// all of these programs; invisible characters do not, and spam filters look for
+// them. The text stays readable, but one tap does not open it.
 func unlinked(s string) string {
 	var b strings.Builder
 	for i, r := range s {
@@ -140,7 +140,7 @@ func unlinked(s string) string {
 	return b.String()
 }
 
-// linksOn reports whether an address goes on from one text to the next.
+// linksOn reports whether an address may continue from one text into the next.
 func linksOn(text string, before rune, rest string) bool {
 	r, size := utf8.DecodeRuneInString(rest)
 	switch r {
@@ -156,7 +156,7 @@ func linksOn(text string, before rune, rest string) bool {
 	return false
 }
 
-// isDomain reports whether a dot between two texts may be one of a domain.
+// isDomain reports whether a dot between two texts may be part of a domain.
 func isDomain(left, right string) bool {
 	left = left[strings.LastIndexFunc(left, isNoDomain)+1:]
 	if i := strings.IndexFunc(right, isNoDomain); i >= 0 {
@@ -214,7 +214,7 @@ type scrubbed struct {
 func (e *scrubbed) Error() string { return e.text }
 func (e *scrubbed) Unwrap() error { return e.cause }
 
-// scrub takes out of err's text what a log may not show.
+// scrub removes from err's text what a log must not show.
 func (s *Sender) scrub(n Notice, err error) error {
 	if err == nil {
 		return nil

@@ -15,8 +15,8 @@ import (
 	"ferry/shared/notify/mail"
 )
 
-// ErrUnsettled is returned for feedback on a notice whose sender has not yet
-// written down that it was sent. Record the same feedback again a little later.
+// ErrUnsettled is returned for feedback on a notice whose sender has not yet stored
+// that it was sent. Record the same feedback again a little later.
 var ErrUnsettled = errors.New("the notice is still in the outbox")
 
 // FeedbackKind is what a provider reports about a message that it has accepted.
@@ -60,7 +60,7 @@ func Record(ctx context.Context, t table.Table, now time.Time, f Feedback, also 
 }
 
 // apply returns the operations on a notice that was sent. Their condition fails
-// if other feedback is recorded at the same moment, which is as good.
+// if other feedback is recorded at the same moment, which is just as good.
 func (f Feedback) apply(n Notice, now time.Time, also []Settled) []table.Op {
 	if n.Outcome != Sent || f.Kind == Delivered && n.Delivered != 0 {
 		return nil
@@ -125,8 +125,8 @@ type recipient struct {
 	Diagnostic string `json:"diagnosticCode"`
 }
 
-// trial begins the message, not JSON, that SES publishes to test a topic when a
-// configuration set is connected to it.
+// trial is how the message begins that SES publishes to test a topic when a
+// configuration set is connected to it. It is not JSON.
 const trial = "Successfully validated SNS topic"
 
 // MailFeedback reads an event of SES. ok is false if it is not about a notice, or
@@ -189,7 +189,7 @@ type textStatus struct {
 }
 
 // SMSFeedback reads a line of the delivery status log of text messages, and finds
-// its notice. ok is false if there is none: the log has all messages of the
+// its notice. ok is false if there is none: the log contains all messages of the
 // account.
 func SMSFeedback(ctx context.Context, t table.Table, line []byte) (f Feedback, ok bool, err error) {
 	var s textStatus
@@ -210,11 +210,11 @@ func SMSFeedback(ctx context.Context, t table.Table, line []byte) (f Feedback, o
 	return f, true, nil
 }
 
-// known is how long a text message's status is waited for.
+// known is how long to wait for a text message's status.
 const known = 3 * 24 * time.Hour
 
 // textOwner is stored for each text message that was sent, under the provider's
-// name for it: a delivery status has nothing else.
+// name for it: a delivery status contains nothing else.
 type textOwner struct {
 	V      int64  `json:"v"`
 	Notice string `json:"notice"`
@@ -224,7 +224,8 @@ func providerKey(id string) table.Key {
 	return table.Key{PK: "provider#" + strings.ToValidUTF8(id[:min(len(id), 200)], ""), SK: "provider"}
 }
 
-// Remember is written when a text message is sent, so that SMSFeedback finds it.
+// Remember returns what to write when a text message is sent, so that SMSFeedback
+// finds its notice.
 func Remember(now func() time.Time) Settled {
 	return func(n Notice, s State) []table.Op {
 		if s != Sent || n.Channel != SMS || n.Provider == "" {

@@ -33,7 +33,7 @@ func GivenUp(ctx context.Context, t table.Table) iter.Seq2[Notice, error] {
 	return shown(scan(ctx, t, table.Query{Descending: true}, failedPartition))
 }
 
-// shown yields the notices of items.
+// shown yields the notices in items.
 func shown(items iter.Seq2[table.Item, error]) iter.Seq2[Notice, error] {
 	return func(yield func(Notice, error) bool) {
 		for item, err := range items {
@@ -101,7 +101,7 @@ func (n Notice) revive(failed table.Op, now time.Time) []table.Op {
 	return []table.Op{failed, table.Put(n.Key(), n).If(table.NotExists())}
 }
 
-// Cancel takes a notice out of the outbox: its sender sees it as failed. It
+// Cancel takes a notice out of the outbox: the uploader sees it as failed. It
 // returns ErrUnknown, ErrHeld, ErrSent or ErrFailed if that is not possible.
 // also adds what is written when a notice fails.
 func Cancel(ctx context.Context, t table.Table, now time.Time, id string, also ...Settled) error {

@@ -45,8 +45,8 @@ type Receiver struct {
 	secrets []WebhookSecret
 }
 
-// NewReceivers returns a Receiver for each distinct address, or an error for a malformed
-// one. Events are signed with each of the secrets.
+// NewReceivers returns a Receiver for each distinct address, or an error if one is
+// malformed. Events are signed with each of the secrets.
 func NewReceivers(urls []string, secrets []WebhookSecret) ([]*Receiver, error) {
 	if len(urls) > MaxWebhooks {
 		return nil, fmt.Errorf("there are %d webhooks, and at most %d can be", len(urls), MaxWebhooks)
@@ -106,7 +106,7 @@ func (r *Receiver) Post(ctx context.Context, now time.Time, id, body string) err
 	return err
 }
 
-// withoutURL is an error of the HTTP client without the address that it names.
+// withoutURL removes the address from an error of the HTTP client.
 func withoutURL(err error) error {
 	var named *url.Error
 	if errors.As(err, &named) {
@@ -115,7 +115,7 @@ func withoutURL(err error) error {
 	return err
 }
 
-// retryAfter reads a number of seconds; a date counts as none.
+// retryAfter reads a number of seconds; a date counts as 0.
 func retryAfter(text string) time.Duration {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {

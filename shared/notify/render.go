@@ -53,7 +53,7 @@ func linkLetter(n Notice, link string) letter {
 	return l
 }
 
-// receiptLetter tells the uploader of the first download, which was when the
+// receiptLetter tells the uploader about the first download, which was when the
 // notice was made.
 func receiptLetter(n Notice) letter {
 	p := say(n.Lang)
@@ -88,7 +88,7 @@ func (p phrases) subject(phrase, name string) string {
 	return strings.TrimRight(phrase+p.Colon+display(shorten(oneLine(name), longestName)), ": \u00a0")
 }
 
-// facts are what both sides want to know of the file.
+// facts are what both sides want to know about the file.
 func (n Notice) facts(p phrases) []fact {
 	size := fact{p.Size, p.length(n.Length)}
 	if name := display(oneLine(n.Name)); name != "" {
@@ -131,7 +131,7 @@ func (s *Sender) letter(n Notice) (l letter, err error) {
 }
 
 // text is the letter as plain text. Every line of the sender's message begins
-// with "> ", so that none looks like ours.
+// with "> ", so that none looks like one of ours.
 func (l letter) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n", l.Intro)
@@ -154,9 +154,9 @@ func (l letter) text() string {
 	return b.String()
 }
 
-// linkText is the text message of a link: the one that tells most among those
-// that take the fewest segments. The sender's message is part of each, in
-// quotation marks that it cannot close.
+// linkText is the text message of a link: of those that take the fewest segments,
+// the one that says most. All have the sender's message, in quotation marks that it
+// cannot close.
 func linkText(n Notice, link string) string {
 	p, best := say(n.Lang), ""
 	for _, longest := range []int{maxText, 40, 24, 12, 0} {
@@ -172,7 +172,7 @@ func linkText(n Notice, link string) string {
 
 func asIs(s string) string { return s }
 
-// linkTextOf is the text message with so much of the file's name.
+// linkTextOf is the text message with up to longest characters of the file's name.
 func linkTextOf(n Notice, p phrases, link string, longest int, spell func(string) string) string {
 	said := func(s string) string { return display(unquoted(spell(s))) }
 	sender, name, message := n.sender(), said(shorten(oneLine(n.Name), longest)), said(n.Message)
@@ -201,10 +201,10 @@ func (n Notice) sender() string {
 	return display(name)
 }
 
-// html is the letter in HTML. Styles are set on each element, as many mail
-// programs know no others, and nothing is fetched. On phones that know more, facts
-// stand below their labels, so that no address is split. It uses no template
-// package: that would make each program a third larger.
+// html is the letter in HTML. Styles are set on each element, as many mail programs
+// ignore all others, and nothing is fetched. On phones that support it, facts stand
+// below their labels, so that no address is split. It does without a template
+// package, which would make each program a third larger.
 func (l letter) html() string {
 	var m markup
 	m.add("head", l.Lang, l.Subject, l.Intro)

@@ -15,12 +15,12 @@ import (
 const (
 	// parallel is how many messages of one lane are delivered at once.
 	parallel = 4
-	// batch is the most messages that one look takes of each partition: its
-	// memory is bounded, and no look reads much more than it delivers.
+	// batch is the most messages that one look takes from each partition. That
+	// bounds its memory, and it reads little more than it delivers.
 	batch = 64
 
-	// poll is how often the outbox is read without a reason: other processes
-	// put messages in it too.
+	// poll is how often the outbox is read without a signal: other processes put
+	// messages in it too.
 	poll = 30 * time.Second
 	// breather is the least time between two looks without a signal.
 	breather = 100 * time.Millisecond
@@ -47,7 +47,7 @@ func (s *Sender) Wake() { s.wake.send() }
 // Run sends what is due until the context ends, then gives deliveries under way
 // a few seconds to end. It looks again when the next message is due, when woken,
 // and every 30 s in any case. Each lane goes at its own pace: a receiver that
-// does not answer holds up nothing but what waits for it.
+// does not answer delays only its own messages.
 func (s *Sender) Run(ctx context.Context) {
 	lanes := s.lanes()
 	var wg sync.WaitGroup
@@ -77,7 +77,8 @@ func (s *Sender) Run(ctx context.Context) {
 
 // SendDue looks once at each lane and delivers what is due. It returns how many
 // messages were sent and when the next one is due, zero if none is known. An
-// error is the table's: what was claimed is tried again when its lease ends.
+// error comes from the table: claimed messages are tried again when their lease
+// ends.
 func (s *Sender) SendDue(ctx context.Context) (sent int, next time.Time, err error) {
 	lanes := s.lanes()
 	var wg sync.WaitGroup
@@ -100,8 +101,8 @@ type lane struct {
 	*Sender
 	partitions []string
 	byDue      bool // each partition is in the order of what is due
-	// read returns an item's message. It returns nil for one of another lane,
-	// and for one that is no message, which it then removes.
+	// read returns an item's message. It returns nil if the message belongs to
+	// another lane. It removes an item that is not a message, and returns nil.
 	read func(context.Context, table.Item) (message, error)
 
 	wake     signal
@@ -145,8 +146,8 @@ func (l *lane) run(ctx context.Context) {
 	}
 }
 
-// look reads what is due and begins to deliver it. more is true if there was
-// more than it takes.
+// look reads what is due and begins to deliver it. more is true if something is
+// left.
 func (l *lane) look(ctx context.Context) (more bool) {
 	l.mu.Lock()
 	l.next = time.Time{} // before the outbox is read: deliveries that end meanwhile add to it
@@ -192,8 +193,8 @@ func (l *lane) due(ctx context.Context, now time.Time) (due []message, next time
 	return due, next, nil
 }
 
-// begin delivers the messages as places get free, until ctx ends or a receiver
-// does not answer in time: the rest would take as long, each, and is still due.
+// begin delivers the messages as places become free, until ctx ends or a receiver
+// does not answer in time: each of the others would take as long, and stays due.
 func (l *lane) begin(ctx context.Context, due []message) (all bool) {
 	var hangs atomic.Bool
 	for _, m := range due {
@@ -244,7 +245,7 @@ func (l *lane) note(due time.Time, err error) {
 	}
 }
 
-// failures returns the table's errors that were not returned before.
+// failures returns the table's errors since the last call.
 func (l *lane) failures() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -253,8 +254,8 @@ func (l *lane) failures() error {
 	return err
 }
 
-// rest leaves a receiver alone that has taken nothing for a whole batch, longer
-// each time, whatever else is due: 1 s, 2 s and so on to 1 min.
+// rest waits if the receiver has taken nothing for a whole batch, longer each time,
+// even if messages are due: 1 s, 2 s and so on to 1 min.
 func (l *lane) rest(ctx context.Context) {
 	l.mu.Lock()
 	missed := l.missed / batch

@@ -48,7 +48,7 @@ func (n Notice) settled(all []Settled) (ops []table.Op) {
 }
 
 const (
-	// What is known of a notice that has ended stays as long as its file, within bounds.
+	// A notice that has ended is kept as long as its file, within bounds.
 	keepLeast = 3 * 24 * time.Hour
 	keepMost  = 90 * 24 * time.Hour
 )
@@ -92,10 +92,9 @@ func States(ctx context.Context, t table.Table, ids []string) ([]Notice, error) 
 	return all, nil
 }
 
-// lookUp returns three items for each ID: the notice that waits, that was given
-// up, or that ended otherwise. The three are not read at the same moment, so one
-// that moves meanwhile can be missed in all of them: what is not found is read
-// once more.
+// lookUp returns three items for each ID: the notice as it waits, as given up, and
+// as ended otherwise. The three are not read at the same moment, so a notice that
+// moves meanwhile may be missing in all of them. Those not found are read again.
 func lookUp(ctx context.Context, t table.Table, ids ...string) ([]table.Item, error) {
 	items, err := readThree(ctx, t, ids)
 	if err != nil {

@@ -38,7 +38,7 @@ func (r SuppressReason) Sentence() string {
 const (
 	suppressedLayout = 2
 	suppressedPrefix = "suppressed#"
-	// attempts is how often a change is tried while others come between.
+	// attempts is how often a change is tried if others change the entry too.
 	attempts = 5
 )
 
@@ -59,7 +59,7 @@ type SuppressCause struct {
 	At     int64 // Unix milliseconds
 }
 
-// Causes are all reasons, the provider's first; none if the address gets mail.
+// Causes returns all reasons, the provider's first; none if the address gets mail.
 func (e Suppression) Causes() []SuppressCause {
 	var all []SuppressCause
 	if e.Refused != "" {
@@ -92,7 +92,7 @@ func (s stored) entry() Suppression {
 	return e
 }
 
-// unchanged are the conditions that the item is as it was read.
+// unchanged returns the conditions that the item has not changed since it was read.
 func (s stored) unchanged() []table.Cond {
 	all := []table.Cond{table.Exists(), same("refusedAt", s.RefusedAt), same("stopped", s.Stopped)}
 	if s.OldReason != "" {
@@ -101,7 +101,7 @@ func (s stored) unchanged() []table.Cond {
 	return all
 }
 
-// same holds if a number is n; one that is missing is 0.
+// same is true if a number is n; a missing one is 0.
 func same(attr string, n int64) table.Cond {
 	if n == 0 {
 		return table.AtMost(attr, 0)
@@ -115,7 +115,7 @@ func SuppressedKey(address string) table.Key {
 	return table.Key{PK: suppressedPrefix + strconv.Itoa(int(sum[0]%shards)), SK: base64.RawURLEncoding.EncodeToString(sum[:])}
 }
 
-// canonical drops differences that no server looks at.
+// canonical drops differences that no server cares about.
 func canonical(address string) string { return strings.ToLower(strings.TrimSpace(address)) }
 
 // Suppress is the operation that puts an address on the list. The owner's wish
@@ -138,7 +138,8 @@ func readSuppressed(item table.Item) (Suppression, error) {
 	return s.entry(), nil
 }
 
-// Suppressed returns an address's entry; ok is false if it gets mail. One call to the table.
+// Suppressed returns an address's entry; ok is false if it gets mail. One call to
+// the table.
 func Suppressed(ctx context.Context, t table.Table, address string) (e Suppression, ok bool, err error) {
 	s, err := get(ctx, t, address)
 	e = s.entry()
@@ -154,7 +155,7 @@ func get(ctx context.Context, t table.Table, address string) (s stored, err erro
 }
 
 // StopMail notes that an address's owner wants no mail, and returns the
-// address's entry. One call to the table, two if it was so before.
+// address's entry. One call to the table, two if the owner had said so before.
 func StopMail(ctx context.Context, t table.Table, address string, now time.Time) (Suppression, error) {
 	var s stored
 	err := t.Update(ctx, Suppress(address, AddressStopped, "", now).If(table.AtMost("stopped", 0)), &s)
@@ -167,13 +168,15 @@ func StopMail(ctx context.Context, t table.Table, address string, now time.Time)
 	return s.entry(), nil
 }
 
-// ResumeMail ends the owner's wish alone, and returns the address's entry. Two calls to the table, one if there was no wish.
+// ResumeMail ends only the owner's wish, and returns the address's entry. Two calls
+// to the table, one if there was no wish.
 func ResumeMail(ctx context.Context, t table.Table, address string) (Suppression, error) {
 	_, left, err := lift(ctx, t, address, func(e *Suppression) { e.Stopped = 0 })
 	return left, err
 }
 
-// AllowMail ends the provider's reason alone, and returns the address's entry; was is false if there was no such reason.
+// AllowMail ends only the provider's reason, and returns the address's entry; was is
+// false if there was no such reason.
 func AllowMail(ctx context.Context, t table.Table, address string) (was bool, left Suppression, err error) {
 	return lift(ctx, t, address, func(e *Suppression) { e.Refused, e.Detail, e.RefusedAt = "", "", 0 })
 }
@@ -205,8 +208,8 @@ func lift(ctx context.Context, t table.Table, address string, change func(*Suppr
 	return false, Suppression{}, fmt.Errorf("allowing mail to an address: %w", table.ErrBusy)
 }
 
-// AllSuppressed yields the whole list, in no order: one call to the table for
-// each partition, and for each 1000 entries in it.
+// AllSuppressed yields the whole list, in no particular order: one call to the table
+// for each partition, and for each 1000 entries in it.
 func AllSuppressed(ctx context.Context, t table.Table) iter.Seq2[Suppression, error] {
 	return func(yield func(Suppression, error) bool) {
 		for item, err := range scan(ctx, t, table.Query{}, partitions(suppressedPrefix)...) {

@@ -14,8 +14,8 @@ import (
 const (
 	// backlog is how many events wait for one webhook at most.
 	backlog = 100_000
-	// keepEvent is how long an event waits that no process takes up again, as
-	// its webhook is no longer configured.
+	// keepEvent is how long an event is kept if its webhook is no longer
+	// configured.
 	keepEvent = 7 * 24 * time.Hour
 	// spreadEvery is how often new events are looked for.
 	spreadEvery = time.Second
@@ -111,7 +111,7 @@ func (s *Sender) spreadSome(ctx context.Context, pk string) (more bool, err erro
 	return page.More, nil
 }
 
-// count counts what was left in the outbox when the process came up.
+// count counts the events that were in the outbox when the process started.
 func (h *hook) count(ctx context.Context) error {
 	if h.counted {
 		return nil
@@ -134,7 +134,7 @@ type hookMessage struct {
 	e hookEvent
 }
 
-// read drops an item that is no event.
+// read drops an item that is not an event.
 func (h *hook) read(ctx context.Context, item table.Item) (message, error) {
 	var e hookEvent
 	if err := item.Decode(&e); err == nil && e.key(h.queue) == item.Key {
@@ -161,7 +161,7 @@ func (m *hookMessage) deliver(ctx context.Context) error {
 	return m.Post(ctx, m.Now(), m.e.ID, m.e.Body)
 }
 
-// claim moves the event behind those that are due.
+// claim moves the event behind the ones that are due.
 func (m *hookMessage) claim(until time.Time) []table.Op {
 	m.e.Tries++
 	ops := m.postpone(until, nil)
@@ -181,7 +181,7 @@ func (m *hookMessage) postpone(until time.Time, _ error) []table.Op {
 	return []table.Op{table.Delete(from).If(table.Exists()), op}
 }
 
-// end forgets the event. Lost with the power, it is sent once more.
+// end removes the event. If that is lost in a power cut, the event is sent again.
 func (m *hookMessage) end(time.Time, error) []table.Op {
 	m.waiting.Add(-1)
 	return []table.Op{table.Delete(m.e.key(m.queue)).If(table.Exists()).Relax()}
