@@ -12,7 +12,7 @@ import (
 	"ferry/shared/notify"
 )
 
-// API is what Sender uses of *sns.Client.
+// TextAPI is what Sender uses of *sns.Client.
 type TextAPI interface {
 	Publish(context.Context, *sns.PublishInput, ...func(*sns.Options)) (*sns.PublishOutput, error)
 }

@@ -17,7 +17,7 @@ import (
 	"ferry/shared/notify"
 )
 
-// API is what Topics uses of *sns.Client.
+// TopicsAPI is what Topics uses of *sns.Client.
 type TopicsAPI interface {
 	PublishBatch(context.Context, *sns.PublishBatchInput, ...func(*sns.Options)) (*sns.PublishBatchOutput, error)
 }
