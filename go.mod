@@ -24,7 +24,6 @@ require (
 	github.com/minio/crc64nvme v1.1.1
 	github.com/nyaruka/phonenumbers v1.8.1
 	github.com/wneessen/go-mail v0.8.1
-	go.yaml.in/yaml/v4 v4.0.0
 	golang.org/x/crypto v0.58.0
 	golang.org/x/net v0.60.0
 	golang.org/x/oauth2 v0.37.0

@@ -15,7 +15,6 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/infra/template"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/table"
 )
@@ -27,11 +26,65 @@ func check(t testing.TB, err error) {
 	}
 }
 
-func read(t testing.TB) template.Template {
+type object = map[string]any
+
+// document is template.yaml with its loops written out, as infra/stack keeps it.
+type document struct{ Parameters, Conditions, Globals, Resources object }
+
+func read(t testing.TB) document {
 	t.Helper()
-	tpl, err := template.Read(filepath.Join(boottest.Root(t), "template.yaml"))
+	text, err := os.ReadFile(filepath.Join(boottest.Root(t), "infra/stack/testdata/expanded.json"))
 	check(t, err)
-	return tpl
+	var kept struct{ Expanded document }
+	check(t, json.Unmarshal(text, &kept))
+	return kept.Expanded
+}
+
+// value is what CloudFormation makes of a condition, or of a choice between two
+// values, with these parameters. The others have their defaults.
+func (d document) value(v any, parameters map[string]string) any {
+	of, _ := v.(object)
+	for name, argument := range of {
+		args := slices.Clone(list(argument))
+		for i := range args {
+			args[i] = d.value(args[i], parameters)
+		}
+		switch name {
+		case "Ref":
+			if given, ok := parameters[fmt.Sprint(argument)]; ok {
+				return given
+			}
+			return at(d.Parameters, fmt.Sprint(argument), "Default")
+		case "Condition":
+			return d.value(d.Conditions[fmt.Sprint(argument)], parameters)
+		case "Fn::If":
+			if d.value(object{"Condition": args[0]}, parameters).(bool) {
+				return args[1]
+			}
+			return args[2]
+		case "Fn::Equals":
+			return args[0] == args[1]
+		case "Fn::Not":
+			return !args[0].(bool)
+		case "Fn::And":
+			return !slices.Contains(args, any(false))
+		case "Fn::Or":
+			return slices.Contains(args, any(true))
+		}
+		panic(name + " is not known here")
+	}
+	return v
+}
+
+func list(v any) []any { all, _ := v.([]any); return all }
+
+// at follows keys into nested mappings; nil if there is nothing.
+func at(v any, keys ...string) any {
+	for _, k := range keys {
+		o, _ := v.(object)
+		v = o[k]
+	}
+	return v
 }
 
 func page(t testing.TB) string {
@@ -79,10 +132,14 @@ func TestEachFunctionIsCountedWithItsMemory(t *testing.T) {
 func memoryOf(t testing.TB) map[string]int {
 	t.Helper()
 	tpl, memory := read(t), map[string]int{}
-	functions, err := template.Stack{Template: tpl, Values: placeholders(tpl, nil)}.Functions()
-	check(t, err)
-	for _, f := range functions {
-		memory[f.Name] = f.Memory
+	for id, r := range tpl.Resources {
+		if at(r, "Type") == "AWS::Serverless::Function" {
+			mb, ok := at(r, "Properties", "MemorySize").(float64)
+			if !ok {
+				mb, _ = at(tpl.Globals, "Function", "MemorySize").(float64)
+			}
+			memory[strings.ToLower(id)] = int(mb)
+		}
 	}
 	return memory
 }
@@ -116,42 +173,20 @@ func TestABillIsUnitsTimesPrices(t *testing.T) {
 	}
 }
 
-// placeholders are values for all that a template refers to: of resources their
-// own names, which are as good as any.
-func placeholders(tpl template.Template, parameters map[string]string) map[string]string {
-	values := map[string]string{}
-	for id := range tpl.Resources {
-		values[id] = id
-	}
-	for _, name := range []string{"StackName", "Region", "Partition", "AccountId", "URLSuffix"} {
-		values["AWS::"+name] = name
-	}
-	maps.Copy(values, parameters)
-	return values
-}
-
 // month is what the resources of a stack with these parameters cost while nobody
 // calls, and the types of those that have no price by time.
-func month(tpl template.Template, parameters map[string]string, rates map[string]float64) (usd float64, free map[string]bool, err error) {
-	stack := template.Stack{Template: tpl, Values: placeholders(tpl, parameters)}
+func month(tpl document, parameters map[string]string, rates map[string]float64) (usd float64, free map[string]bool) {
 	free = map[string]bool{}
-	for id, r := range tpl.Resources {
-		r, _ := r.(template.Object)
-		if c, ok := r["Condition"].(string); ok {
-			if holds, err := stack.Condition(c); err != nil || !holds {
-				if err != nil {
-					return 0, nil, fmt.Errorf("resource %s: %w", id, err)
-				}
-				continue
-			}
+	for _, r := range tpl.Resources {
+		if c := at(r, "Condition"); c != nil && !tpl.value(object{"Condition": c}, parameters).(bool) {
+			continue
 		}
-		properties, _ := r["Properties"].(template.Object)
-		switch kind, _ := r["Type"].(string); kind {
+		switch kind, _ := at(r, "Type").(string); kind {
 		case "AWS::CloudWatch::Alarm":
-			metrics, several := properties["Metrics"].([]any)
+			metrics, several := at(r, "Properties", "Metrics").([]any)
 			n := 0.0
 			for _, m := range metrics {
-				if m, _ := m.(template.Object); m["MetricStat"] != nil {
+				if at(m, "MetricStat") != nil {
 					n++
 				}
 			}
@@ -165,14 +200,14 @@ func month(tpl template.Template, parameters map[string]string, rates map[string
 			free[kind] = true
 		}
 	}
-	return usd, free, nil
+	return usd, free
 }
 
 // hourly are the properties by which a resource would cost by the hour.
 func hourly(v any) (found []string) {
 	byTheHour := []string{"ProvisionedConcurrencyConfig", "ProvisionedThroughput", "VpcConfig", "KmsMasterKeyId", "KMSMasterKeyId", "KmsKeyId"}
 	switch v := v.(type) {
-	case template.Object:
+	case object:
 		for name, value := range v {
 			if slices.Contains(byTheHour, name) {
 				found = append(found, name)
@@ -190,8 +225,7 @@ func hourly(v any) (found []string) {
 func TestAStackCostsItsStorageAloneWhileNobodyCalls(t *testing.T) {
 	t.Parallel()
 	b, tpl := open(t), read(t)
-	usd, free, err := month(tpl, nil, b.rates)
-	check(t, err)
+	usd, free := month(tpl, nil, b.rates)
 	if usd != 0 {
 		t.Errorf("the resources of a stack with the parameters' defaults cost %v USD a month", usd)
 	}
@@ -217,8 +251,7 @@ func TestThePageTellsWhatEachOptionCosts(t *testing.T) {
 	b, tpl := open(t), read(t)
 	metrics := float64(metricsOfOne(t)) * b.rates["CloudWatch: metrics of one's own, a month"]
 	free := map[string]bool{"AWS::ApiGatewayV2::DomainName": true, "AWS::ApiGatewayV2::ApiMapping": true, "AWS::Logs::SubscriptionFilter": true}
-	_, byDefault, err := month(tpl, nil, b.rates)
-	check(t, err)
+	_, byDefault := month(tpl, nil, b.rates)
 	maps.Copy(free, byDefault)
 	for _, o := range []struct {
 		name, value string
@@ -227,8 +260,7 @@ func TestThePageTellsWhatEachOptionCosts(t *testing.T) {
 		{"AlarmEmail", "ops@example.com", 0}, {"Deployment", "Canary10Percent5Minutes", 0}, {"Metrics", "on", metrics}, {"Dashboard", "on", 0},
 		{"SenderAddress", "ferry@example.com", b.poll()}, {"SmsSending", "on", b.poll()}, {"DomainName", "files.example.com", 0},
 	} {
-		usd, kinds, err := month(tpl, map[string]string{o.name: o.value, "CertificateArn": "arn:aws:acm:x", "SmsStatusLogs": "on"}, b.rates)
-		check(t, err)
+		usd, kinds := month(tpl, map[string]string{o.name: o.value, "SmsStatusLogs": "on"}, b.rates)
 		if row := fmt.Sprintf("| `%s` | %s |", o.name, dollars(usd+o.beside)); !strings.Contains(page(t), row) {
 			t.Errorf("the page has no row %s", row)
 		}
@@ -268,33 +300,19 @@ func TestNoQueueIsPolledWithoutASender(t *testing.T) {
 		{map[string]string{"SenderAddress": "ferry@example.com"}, []string{"MailQueue"}},
 		{map[string]string{"SenderAddress": "ferry@example.com", "SmsSending": "on"}, []string{"MailQueue", "SmsQueue"}},
 	} {
-		values := placeholders(tpl, c.parameters)
-		values["MailQueue.Arn"], values["SmsQueue.Arn"] = "MailQueue", "SmsQueue"
-		if got := polled(t, template.Stack{Template: tpl, Values: values}); !slices.Equal(got, c.polled) {
+		if got := tpl.polled(c.parameters); !slices.Equal(got, c.polled) {
 			t.Errorf("with %v these queues are polled: %v, want %v", c.parameters, got, c.polled)
 		}
 	}
 }
 
 // polled are the queues that functions read.
-func polled(t *testing.T, s template.Stack) (queues []string) {
-	t.Helper()
-	for _, r := range s.Resources {
-		r, _ := r.(template.Object)
-		p, _ := r["Properties"].(template.Object)
-		events, _ := p["Events"].(template.Object)
+func (d document) polled(parameters map[string]string) (queues []string) {
+	for _, r := range d.Resources {
+		events, _ := at(r, "Properties", "Events").(object)
 		for _, e := range events {
-			e, _ := e.(template.Object)
-			if e["Type"] != "SQS" {
-				continue
-			}
-			p, _ := e["Properties"].(template.Object)
-			enabled, err := s.Text(p["Enabled"])
-			check(t, err)
-			queue, err := s.Text(p["Queue"])
-			check(t, err)
-			if enabled == "true" {
-				queues = append(queues, queue)
+			if at(e, "Type") == "SQS" && d.value(at(e, "Properties", "Enabled"), parameters) == true {
+				queues = append(queues, fmt.Sprint(list(at(e, "Properties", "Queue", "Fn::GetAtt"))[0]))
 			}
 		}
 	}
@@ -310,25 +328,21 @@ func TestWhatCostsWhileNobodyCallsIsFound(t *testing.T) {
 		free     bool // of a type that the page would have to list
 		hourly   bool
 	}{
-		"a table":              {"Type: AWS::DynamoDB::Table", 0, true, false},
-		"a table kept ready":   {"{Type: AWS::DynamoDB::Table, Properties: {ProvisionedThroughput: {ReadCapacityUnits: 5}}}", 0, true, true},
-		"one kept ready":       {"{Type: AWS::Serverless::Function, Properties: {ProvisionedConcurrencyConfig: {ProvisionedConcurrentExecutions: 1}}}", 0, true, true},
-		"one in a network":     {"{Type: AWS::Serverless::Function, Properties: {VpcConfig: {SubnetIds: [x]}}}", 0, true, true},
-		"an alarm":             {"{Type: AWS::CloudWatch::Alarm, Properties: {MetricName: x}}", 0.10, false, false},
-		"one of two metrics":   {"{Type: AWS::CloudWatch::Alarm, Properties: {Metrics: [{Expression: x}, {MetricStat: {}}, {MetricStat: {}}]}}", 0.20, false, false},
-		"a dashboard":          {"Type: AWS::CloudWatch::Dashboard", 3, false, false},
-		"a queue under a key":  {"{Type: AWS::SQS::Queue, Properties: {KmsMasterKeyId: alias/x}}", 0, true, true},
-		"a key of KMS":         {"Type: AWS::KMS::Key", 0, true, false},
-		"a way out of a VPC":   {"Type: AWS::EC2::NatGateway", 0, true, false},
-		"one that is left out": {"{Type: AWS::KMS::Key, Condition: No}", 0, false, false},
+		"a table":              {`"AWS::DynamoDB::Table"`, 0, true, false},
+		"a table kept ready":   {`"AWS::DynamoDB::Table", "Properties": {"ProvisionedThroughput": {"ReadCapacityUnits": 5}}`, 0, true, true},
+		"one kept ready":       {`"AWS::Serverless::Function", "Properties": {"ProvisionedConcurrencyConfig": {}}`, 0, true, true},
+		"one in a network":     {`"AWS::Serverless::Function", "Properties": {"VpcConfig": {"SubnetIds": ["x"]}}`, 0, true, true},
+		"an alarm":             {`"AWS::CloudWatch::Alarm", "Properties": {"MetricName": "x"}`, 0.10, false, false},
+		"one of two metrics":   {`"AWS::CloudWatch::Alarm", "Properties": {"Metrics": [{}, {"MetricStat": {}}, {"MetricStat": {}}]}`, 0.20, false, false},
+		"a dashboard":          {`"AWS::CloudWatch::Dashboard"`, 3, false, false},
+		"a queue under a key":  {`"AWS::SQS::Queue", "Properties": {"KmsMasterKeyId": "alias/x"}`, 0, true, true},
+		"a key of KMS":         {`"AWS::KMS::Key"`, 0, true, false},
+		"a way out of a VPC":   {`"AWS::EC2::NatGateway"`, 0, true, false},
+		"one that is left out": {`"AWS::KMS::Key", "Condition": "No"`, 0, false, false},
 	} {
-		if !strings.HasPrefix(c.resource, "{") {
-			c.resource = "{" + c.resource + "}"
-		}
-		tpl, err := template.Parse([]byte("Conditions: {No: !Equals [a, b]}\nResources: {It: " + c.resource + "}\n"))
-		check(t, err)
-		usd, free, err := month(tpl, nil, open(t).rates)
-		check(t, err)
+		tpl := document{Conditions: object{"No": object{"Fn::Equals": []any{"a", "b"}}}}
+		check(t, json.Unmarshal([]byte(`{"It": {"Type": `+c.resource+`}}`), &tpl.Resources))
+		usd, free := month(tpl, nil, open(t).rates)
 		if math.Abs(usd-c.usd) > 1e-12 || len(free) > 0 != c.free {
 			t.Errorf("%s: %v USD, and free are %v", name, usd, free)
 		}
