@@ -20,8 +20,8 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/blob"
+	"ferry/shared/boot/boottest"
 	"ferry/shared/notify"
-	"ferry/shared/notify/mail/smtptest"
 	"ferry/shared/table"
 	"ferry/shared/table/dynamo"
 	"ferry/shared/table/sqlite"
@@ -128,7 +128,7 @@ func TestOperatorCancelsAndRetriesBesideARunningServer(t *testing.T) {
 		t.Errorf("left: %+v", left)
 	}
 
-	mails := smtptest.Start(t, smtptest.Options{Address: address})
+	mails := boottest.StartSMTP(t, boottest.SMTPOptions{Address: address})
 	if r := runFerry(t, dir, "", "outbox", "retry", id); r.code != exitOK || !strings.Contains(r.err, "is due") {
 		t.Errorf("code %d: %s", r.code, r.err)
 	}

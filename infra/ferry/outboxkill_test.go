@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"ferry/shared/blob"
+	"ferry/shared/boot/boottest"
 	"ferry/shared/files"
 	"ferry/shared/notify"
-	"ferry/shared/notify/mail/smtptest"
 	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
 )
@@ -34,7 +34,7 @@ func TestKilledServerSendsTwiceOnlyWhatWasInFlight(t *testing.T) {
 	}
 	defer db.Close()
 	ids := manyNotices(t, db, total)
-	mails := smtptest.Start(t, smtptest.Options{})
+	mails := boottest.StartSMTP(t, boottest.SMTPOptions{})
 	for round := range kills {
 		s := serve(t, dir, "--smtp", "smtp://"+mails.Address)
 		wait(t, "mails are sent", func() bool { return len(mails.Talk().Messages) > round*total/(kills+1) })

@@ -8,17 +8,16 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/table"
-
+	"ferry/shared/boot/boottest"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
-	"ferry/shared/notify/mail/smtptest"
+	"ferry/shared/table"
 )
 
 func TestAServerThatHangsHoldsUpNeitherShutdownNorTextMessages(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
-	srv := smtptest.Start(t, smtptest.Options{Silent: true})
+	srv := boottest.StartSMTP(t, boottest.SMTPOptions{Silent: true})
 	mailNotice := p.put(t, p.linkNotice(1))
 	text := p.linkNotice(2)
 	text.Channel, text.To = notify.SMS, "+393331234567"
@@ -116,7 +115,7 @@ func (s impatient) Send(ctx context.Context, m mail.Message) (string, error) {
 func TestAPassDoesNotWaitForAHungServerMoreThanOnce(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
-	srv := smtptest.Start(t, smtptest.Options{Silent: true})
+	srv := boottest.StartSMTP(t, boottest.SMTPOptions{Silent: true})
 	const total = 4 * notify.Parallel
 	all := make([]notify.Notice, total)
 	for i := range all {

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"ferry/shared/boot/boottest"
 	"ferry/shared/notify"
-	"ferry/shared/notify/mail/smtptest"
 )
 
 func TestTheLogHoldsNoSecretAndNoWholeAddress(t *testing.T) {
@@ -20,7 +20,7 @@ func TestTheLogHoldsNoSecretAndNoWholeAddress(t *testing.T) {
 		{p.linkNotice(1), "<ann@example.com> " + link + " and k=" + token + " and " + link[:len(link)-3] + "..."},
 		{p.pinNotice(), "code " + pin + " for demo@example.net, call +393331234567"},
 	} {
-		srv := smtptest.Start(t, smtptest.Options{Replies: map[string]string{".": "451 4.7.1 suspicious: " + tt.quotes}})
+		srv := boottest.StartSMTP(t, boottest.SMTPOptions{Replies: map[string]string{".": "451 4.7.1 suspicious: " + tt.quotes}})
 		n := p.put(t, tt.n)
 		pass(t, p.sender(t, smtpSender(t, srv.Address)))
 		if stored, _ := p.stored(t, n); !strings.Contains(stored.LastError, "451") || strings.Contains(stored.LastError, token) || strings.Contains(stored.LastError, pin) {

@@ -11,13 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/boot/boottest"
 	"ferry/shared/files"
-	"ferry/shared/table"
-
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
 	"ferry/shared/notify/mail/smtp"
-	"ferry/shared/notify/mail/smtptest"
+	"ferry/shared/table"
 )
 
 // smtpSender returns a Sender through the server at an address.
@@ -44,7 +43,7 @@ func freeAddress(t *testing.T) string {
 func TestANoticeIsSentOnceAndLeavesTheOutbox(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
-	srv := smtptest.Start(t, smtptest.Options{})
+	srv := boottest.StartSMTP(t, boottest.SMTPOptions{})
 	n := p.put(t, p.linkNotice(1))
 	s := p.sender(t, smtpSender(t, srv.Address))
 	if sent, next := pass(t, s); sent != 1 || !next.IsZero() {
@@ -62,7 +61,7 @@ func TestANoticeIsSentOnceAndLeavesTheOutbox(t *testing.T) {
 func TestAReplyAddressThatIsNoneIsLeftOut(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
-	srv := smtptest.Start(t, smtptest.Options{})
+	srv := boottest.StartSMTP(t, boottest.SMTPOptions{})
 	n := p.linkNotice(1)
 	n.ReplyTo = "a@example.org\r\nBcc: spy@example.org"
 	p.put(t, n)
@@ -75,7 +74,7 @@ func TestAReplyAddressThatIsNoneIsLeftOut(t *testing.T) {
 func TestTwoSendersAtOnceSendEachNoticeOnce(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
-	srv := smtptest.Start(t, smtptest.Options{})
+	srv := boottest.StartSMTP(t, boottest.SMTPOptions{})
 	const total = 3 * notify.Batch / 2
 	for i := range total {
 		p.put(t, p.linkNotice(int64(i+1)))
@@ -234,7 +233,7 @@ func TestAMailServerThatWasDownGetsTheMailLater(t *testing.T) {
 		p.clock.advance(wait)
 		wait *= 2
 	}
-	srv := smtptest.Start(t, smtptest.Options{Address: address})
+	srv := boottest.StartSMTP(t, boottest.SMTPOptions{Address: address})
 	if sent, _ := pass(t, s); sent != 1 || len(srv.Talk().Messages) != 1 || p.waiting(t) != 0 {
 		t.Errorf("%d sent when the server is up: %s", sent, p.log)
 	}
@@ -351,7 +350,7 @@ func TestAPINIsSentUntilItsLastSecond(t *testing.T) {
 func TestARefusalForGoodIsKeptForTheOperator(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
-	srv := smtptest.Start(t, smtptest.Options{Replies: map[string]string{"RCPT": "550 5.1.1 no such user"}})
+	srv := boottest.StartSMTP(t, boottest.SMTPOptions{Replies: map[string]string{"RCPT": "550 5.1.1 no such user"}})
 	n := p.put(t, p.linkNotice(1))
 	s := p.sender(t, smtpSender(t, srv.Address))
 	if _, err := s.Deliver(t.Context(), n); !errors.Is(err, notify.ErrPermanent) || !errors.Is(err, mail.ErrPermanent) {

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/boot/boottest"
 	"ferry/shared/notify/mail"
-	"ferry/shared/notify/mail/smtptest"
 )
 
 func message() mail.Message {
@@ -27,7 +27,7 @@ func message() mail.Message {
 }
 
 // sender returns a Sender for the server that trusts its certificate.
-func sender(t *testing.T, scheme, login, options string, srv *smtptest.Server) *Sender {
+func sender(t *testing.T, scheme, login, options string, srv *boottest.SMTPServer) *Sender {
 	t.Helper()
 	s, err := New(scheme + "://" + login + srv.Address + options)
 	if err != nil {
@@ -38,7 +38,7 @@ func sender(t *testing.T, scheme, login, options string, srv *smtptest.Server) *
 }
 
 // only returns the one message the server got.
-func only(t *testing.T, srv *smtptest.Server) (*netmail.Message, string) {
+func only(t *testing.T, srv *boottest.SMTPServer) (*netmail.Message, string) {
 	t.Helper()
 	messages := srv.Talk().Messages
 	if len(messages) != 1 {
@@ -89,7 +89,7 @@ func parts(t *testing.T, m *netmail.Message) map[string]string {
 
 func TestAMailArrivesAsTextAndHTML(t *testing.T) {
 	t.Parallel()
-	srv := smtptest.Start(t, smtptest.Options{})
+	srv := boottest.StartSMTP(t, boottest.SMTPOptions{})
 	m := message()
 	m.Text = "Grüße, 你好 🚢\n" + strings.Repeat("long ", 300) + "\n.\nafter a lone dot\n"
 	m.HTML = "<p>Grüße, 你好 🚢</p>\n"
@@ -133,7 +133,7 @@ func TestAMailOffersToBeTheLast(t *testing.T) {
 		"":      {"", ""},
 		address: {"<" + address + ">", "List-Unsubscribe=One-Click"},
 	} {
-		srv := smtptest.Start(t, smtptest.Options{})
+		srv := boottest.StartSMTP(t, boottest.SMTPOptions{})
 		m := message()
 		m.Unsubscribe = unsubscribe
 		provider, err := sender(t, "smtp", "", "", srv).Send(t.Context(), m)
@@ -152,7 +152,7 @@ func TestAMailOffersToBeTheLast(t *testing.T) {
 
 func TestTheSameIDGivesTheSameMessageID(t *testing.T) {
 	t.Parallel()
-	srv := smtptest.Start(t, smtptest.Options{})
+	srv := boottest.StartSMTP(t, boottest.SMTPOptions{})
 	s := sender(t, "smtp", "", "", srv)
 	for range 2 {
 		if _, err := s.Send(t.Context(), message()); err != nil {
@@ -189,7 +189,7 @@ func TestUserTextNeverBecomesAHeader(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			srv := smtptest.Start(t, smtptest.Options{})
+			srv := boottest.StartSMTP(t, boottest.SMTPOptions{})
 			m := message()
 			tt.change(&m)
 			_, err := sender(t, "smtp", "", "", srv).Send(t.Context(), m)
@@ -221,7 +221,7 @@ func TestUserTextNeverBecomesAHeader(t *testing.T) {
 
 func TestASubjectInAnyScriptArrivesFoldedAndWhole(t *testing.T) {
 	t.Parallel()
-	srv := smtptest.Start(t, smtptest.Options{})
+	srv := boottest.StartSMTP(t, boottest.SMTPOptions{})
 	m := message()
 	m.Subject = "demo hat dir eine Datei geschickt: " + strings.Repeat("Über 你好 🚢 ", 12) + "Ende"
 	if _, err := sender(t, "smtp", "", "", srv).Send(t.Context(), m); err != nil {
@@ -258,7 +258,7 @@ func TestFailures(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			srv := smtptest.Start(t, smtptest.Options{Replies: tt.replies})
+			srv := boottest.StartSMTP(t, boottest.SMTPOptions{Replies: tt.replies})
 			_, err := sender(t, "smtp", "", "", srv).Send(t.Context(), message())
 			if err == nil || errors.Is(err, mail.ErrPermanent) != tt.permanent {
 				t.Fatalf("got %v", err)
@@ -288,7 +288,7 @@ func TestAServerThatIsDownPasses(t *testing.T) {
 
 func TestAFailedFarewellIsNoFailure(t *testing.T) {
 	t.Parallel()
-	srv := smtptest.Start(t, smtptest.Options{Replies: map[string]string{"QUIT": "421 no"}})
+	srv := boottest.StartSMTP(t, boottest.SMTPOptions{Replies: map[string]string{"QUIT": "421 no"}})
 	if _, err := sender(t, "smtp", "", "", srv).Send(t.Context(), message()); err != nil {
 		t.Fatal(err)
 	}
@@ -297,7 +297,7 @@ func TestAFailedFarewellIsNoFailure(t *testing.T) {
 
 func TestAHungServerIsLeftWhenTheContextEnds(t *testing.T) {
 	t.Parallel()
-	for name, o := range map[string]smtptest.Options{
+	for name, o := range map[string]boottest.SMTPOptions{
 		"at the greeting":      {Silent: true},
 		"at EHLO":              {Hang: "EHLO"},
 		"at STARTTLS":          {Hang: "STARTTLS", Offer: []string{"STARTTLS"}},
@@ -307,7 +307,7 @@ func TestAHungServerIsLeftWhenTheContextEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			srv := smtptest.Start(t, o)
+			srv := boottest.StartSMTP(t, o)
 			scheme, options := "smtp", ""
 			switch name {
 			case "at STARTTLS":
@@ -329,7 +329,7 @@ func TestTLS(t *testing.T) {
 	t.Parallel()
 	t.Run("STARTTLS protects login and message", func(t *testing.T) {
 		t.Parallel()
-		srv := smtptest.Start(t, smtptest.Options{Offer: []string{"STARTTLS", "AUTH PLAIN LOGIN"}})
+		srv := boottest.StartSMTP(t, boottest.SMTPOptions{Offer: []string{"STARTTLS", "AUTH PLAIN LOGIN"}})
 		s := sender(t, "smtp", "ann:s3cret@", "?tls=on", srv)
 		if _, err := s.Send(t.Context(), message()); err != nil {
 			t.Fatal(err)
@@ -343,7 +343,7 @@ func TestTLS(t *testing.T) {
 	})
 	t.Run("a server without STARTTLS gets neither password nor message", func(t *testing.T) {
 		t.Parallel()
-		srv := smtptest.Start(t, smtptest.Options{Offer: []string{"AUTH PLAIN LOGIN"}})
+		srv := boottest.StartSMTP(t, boottest.SMTPOptions{Offer: []string{"AUTH PLAIN LOGIN"}})
 		s := sender(t, "smtp", "ann:s3cret@", "?tls=on", srv)
 		_, err := s.Send(t.Context(), message())
 		messages, lines := srv.Talk().Messages, srv.Talk().Lines
@@ -353,7 +353,7 @@ func TestTLS(t *testing.T) {
 	})
 	t.Run("a certificate that is not trusted stops the mail", func(t *testing.T) {
 		t.Parallel()
-		srv := smtptest.Start(t, smtptest.Options{Offer: []string{"STARTTLS"}})
+		srv := boottest.StartSMTP(t, boottest.SMTPOptions{Offer: []string{"STARTTLS"}})
 		s := sender(t, "smtp", "", "?tls=on", srv)
 		s.tls.RootCAs = nil
 		if _, err := s.Send(t.Context(), message()); err == nil || errors.Is(err, mail.ErrPermanent) {
@@ -362,7 +362,7 @@ func TestTLS(t *testing.T) {
 	})
 	t.Run("smtps is TLS from the start", func(t *testing.T) {
 		t.Parallel()
-		srv := smtptest.Start(t, smtptest.Options{Implicit: true, Offer: []string{"AUTH LOGIN PLAIN"}})
+		srv := boottest.StartSMTP(t, boottest.SMTPOptions{Implicit: true, Offer: []string{"AUTH LOGIN PLAIN"}})
 		if _, err := sender(t, "smtps", "ann:s3cret@", "", srv).Send(t.Context(), message()); err != nil {
 			t.Fatal(err)
 		}
@@ -372,7 +372,7 @@ func TestTLS(t *testing.T) {
 	})
 	t.Run("a loopback server gets the login without TLS", func(t *testing.T) {
 		t.Parallel()
-		srv := smtptest.Start(t, smtptest.Options{Offer: []string{"AUTH PLAIN"}})
+		srv := boottest.StartSMTP(t, boottest.SMTPOptions{Offer: []string{"AUTH PLAIN"}})
 		if _, err := sender(t, "smtp", "ann:s3cret@", "", srv).Send(t.Context(), message()); err != nil {
 			t.Fatal(err)
 		}
@@ -380,7 +380,7 @@ func TestTLS(t *testing.T) {
 	})
 	t.Run("a refused login passes and does not show the password", func(t *testing.T) {
 		t.Parallel()
-		srv := smtptest.Start(t, smtptest.Options{Offer: []string{"AUTH PLAIN"}, Replies: map[string]string{"AUTH": "535 5.7.8 bad credentials"}})
+		srv := boottest.StartSMTP(t, boottest.SMTPOptions{Offer: []string{"AUTH PLAIN"}, Replies: map[string]string{"AUTH": "535 5.7.8 bad credentials"}})
 		_, err := sender(t, "smtp", "ann:s3cret@", "", srv).Send(t.Context(), message())
 		if err == nil || errors.Is(err, mail.ErrPermanent) || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("got %v", err)

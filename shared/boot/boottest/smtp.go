@@ -1,8 +1,7 @@
-// Package smtptest is an SMTP server on a loopback port, for tests. It imports only
-// the standard library. Start reading at Start and Options.
-package smtptest
+package boottest
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"io"
@@ -14,8 +13,8 @@ import (
 	"testing"
 )
 
-// Options make the server behave in other ways than a plain good one.
-type Options struct {
+// SMTPOptions make the server behave in other ways than a plain good one.
+type SMTPOptions struct {
 	Address  string            // host:port to listen on; empty is a free one
 	Implicit bool              // TLS from the start
 	Silent   bool              // not even a greeting
@@ -24,12 +23,12 @@ type Options struct {
 	Replies  map[string]string // by command, with "." for the message: said instead of the usual
 }
 
-// Server speaks as much SMTP as a client needs that sends mail.
-type Server struct {
+// SMTPServer speaks as much SMTP as a client needs that sends mail.
+type SMTPServer struct {
 	Address string         // host:port
 	Roots   *x509.CertPool // what its certificate is signed by
 
-	options Options
+	options SMTPOptions
 	cert    tls.Certificate
 
 	mu    sync.Mutex
@@ -44,19 +43,17 @@ type Talk struct {
 	Secure   []bool
 }
 
-// Start returns a server that listens until the test ends.
-func Start(t testing.TB, o Options) *Server {
+// StartSMTP returns a server that listens on a loopback port until the test ends.
+func StartSMTP(t testing.TB, o SMTPOptions) *SMTPServer {
 	t.Helper()
 	if o.Address == "" {
 		o.Address = "127.0.0.1:0"
 	}
 	l, err := net.Listen("tcp", o.Address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	web := httptest.NewTLSServer(nil) // for its certificate alone
 	defer web.Close()
-	s := &Server{Address: l.Addr().String(), Roots: x509.NewCertPool(), options: o, cert: web.TLS.Certificates[0]}
+	s := &SMTPServer{Address: l.Addr().String(), Roots: x509.NewCertPool(), options: o, cert: web.TLS.Certificates[0]}
 	s.Roots.AddCert(web.Certificate())
 
 	var wg sync.WaitGroup
@@ -81,13 +78,13 @@ func Start(t testing.TB, o Options) *Server {
 }
 
 // Talk returns what the server was told so far.
-func (s *Server) Talk() Talk {
+func (s *SMTPServer) Talk() Talk {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.talk
 }
 
-func (s *Server) hangUp() {
+func (s *SMTPServer) hangUp() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.conns {
@@ -95,7 +92,7 @@ func (s *Server) hangUp() {
 	}
 }
 
-func (s *Server) serve(conn net.Conn) {
+func (s *SMTPServer) serve(conn net.Conn) {
 	defer func() { conn.Close() }()
 	if s.options.Implicit {
 		conn = s.secure(conn)
@@ -138,32 +135,23 @@ func (s *Server) serve(conn net.Conn) {
 	}
 }
 
-func (s *Server) secure(conn net.Conn) net.Conn {
+func (s *SMTPServer) secure(conn net.Conn) net.Conn {
 	return tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{s.cert}})
 }
 
-func (s *Server) reply(verb string, text *textproto.Conn) {
-	switch verb {
-	case "EHLO":
+func (s *SMTPServer) reply(verb string, text *textproto.Conn) {
+	if verb == "EHLO" {
 		for _, e := range append([]string{"test"}, s.options.Offer...) {
 			text.PrintfLine("250-%s", e)
 		}
-		text.PrintfLine("250 8BITMIME")
-	case "STARTTLS":
-		text.PrintfLine("220 go on")
-	case "AUTH":
-		text.PrintfLine("235 welcome")
-	case "DATA":
-		text.PrintfLine("354 go on")
-	case "QUIT":
-		text.PrintfLine("221 bye")
-	default:
-		text.PrintfLine("250 fine")
 	}
+	text.PrintfLine("%s", cmp.Or(map[string]string{
+		"EHLO": "250 8BITMIME", "STARTTLS": "220 go on", "AUTH": "235 welcome", "DATA": "354 go on", "QUIT": "221 bye",
+	}[verb], "250 fine"))
 }
 
 // receive takes a message and reports whether the talk goes on.
-func (s *Server) receive(text *textproto.Conn, conn net.Conn) bool {
+func (s *SMTPServer) receive(text *textproto.Conn, conn net.Conn) bool {
 	raw, err := text.ReadDotBytes()
 	if err != nil {
 		return false
