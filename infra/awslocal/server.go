@@ -1,14 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
-	"sync"
 	"syscall"
 	"time"
 )
@@ -32,9 +32,14 @@ func start(ctx context.Context, name string, command func(port int) *exec.Cmd) (
 	if err != nil {
 		return nil, err
 	}
-	var output tail
+	output, err := os.CreateTemp("", "ferry-"+name+"-")
+	if err != nil {
+		return nil, err
+	}
+	defer output.Close()
+	defer os.Remove(output.Name()) // the server goes on writing to it
 	cmd := command(port)
-	cmd.Stdout, cmd.Stderr = &output, &output
+	cmd.Stdout, cmd.Stderr = output, output
 	cmd.SysProcAttr = childAttr()
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", name, err)
@@ -43,7 +48,8 @@ func start(ctx context.Context, name string, command func(port int) *exec.Cmd) (
 	go func() { s.done <- cmd.Wait() }()
 	if err := s.ready(ctx); err != nil {
 		s.stop()
-		return nil, fmt.Errorf("starting %s: %w\n%s", name, err, &output)
+		said, _ := io.ReadAll(io.NewSectionReader(output, 0, 16<<10)) // the error says enough without
+		return nil, fmt.Errorf("starting %s: %w\n%s", name, err, said)
 	}
 	progress("%s answers at %s", name, s.url)
 	return s, nil
@@ -100,28 +106,4 @@ func freePort() (int, error) {
 	}
 	defer l.Close()
 	return l.Addr().(*net.TCPAddr).Port, nil
-}
-
-// tail keeps the last of what is written to it, to show why a server failed.
-type tail struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-const tailSize = 16 << 10
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.buf.Write(p)
-	if over := t.buf.Len() - tailSize; over > 0 {
-		t.buf.Next(over)
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.buf.String()
 }

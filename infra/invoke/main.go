@@ -12,7 +12,6 @@ package main
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -139,13 +138,10 @@ func show(out io.Writer, payload []byte, raw bool) error {
 	for _, name := range slices.Sorted(maps.Keys(r.MultiValueHeaders)) {
 		fmt.Fprintf(out, "%s: %s\n", name, strings.Join(r.MultiValueHeaders[name], ", "))
 	}
-	body := []byte(r.Body)
-	if r.IsBase64Encoded {
-		var err error
-		if body, err = base64.StdEncoding.DecodeString(r.Body); err != nil {
-			return fmt.Errorf("the body is not base64: %w", err)
-		}
+	body, err := boottest.Body(r)
+	if err != nil {
+		return err
 	}
-	_, err := fmt.Fprintf(out, "\n%s\n", strings.TrimRight(string(body), "\n"))
+	_, err = fmt.Fprintf(out, "\n%s\n", strings.TrimRight(string(body), "\n"))
 	return err
 }

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+
+	"ferry/shared/boot/boottest"
 )
 
 const (
@@ -113,13 +115,10 @@ func respond(w http.ResponseWriter, r *http.Request, payload []byte) {
 		refuse(w, http.StatusInternalServerError)
 		return
 	}
-	body := []byte(answer.Body)
-	if answer.IsBase64Encoded {
-		var err error
-		if body, err = base64.StdEncoding.DecodeString(answer.Body); err != nil {
-			refuse(w, http.StatusInternalServerError)
-			return
-		}
+	body, err := boottest.Body(answer)
+	if err != nil {
+		refuse(w, http.StatusInternalServerError)
+		return
 	}
 	for name, values := range answer.MultiValueHeaders {
 		for _, v := range values {

@@ -13,8 +13,7 @@ import (
 )
 
 // Calls counts the calls to the stores, "table.Get", "blob.Create", "parts.List"
-// and so on,
-// and lets tests come between. It is safe for concurrent use.
+// and so on, and lets tests come between. It is safe for concurrent use.
 type Calls struct {
 	mu     sync.Mutex
 	count  map[string]int
@@ -24,7 +23,7 @@ type Calls struct {
 }
 
 // ErrLost is for Before: the call is made, and its answer is lost.
-var ErrLost = errors.New("servicetest: a failure has lost the answer")
+var ErrLost = errors.New("apitest: a failure has lost the answer")
 
 // Before lets f run before each call of a name; if it returns an error the call
 // is not made and fails with it. A nil f ends that.
@@ -60,13 +59,25 @@ func (c *Calls) add(name string) error {
 	return f()
 }
 
-// change counts a call that changes something, and makes it.
-func (c *Calls) change(name string, call func() error) error {
+// do counts a call, and makes it.
+func (c *Calls) do(name string, call func() error) error {
 	err := c.add(name)
-	if err != nil && !errors.Is(err, ErrLost) {
-		return err
+	if err == nil {
+		return call()
 	}
-	return errors.Join(call(), err)
+	if errors.Is(err, ErrLost) {
+		err = errors.Join(call(), err)
+	}
+	return err
+}
+
+// counted is do for a call that gives a value.
+func counted[T any](c *Calls, name string, call func() (T, error)) (v T, err error) {
+	err = c.do(name, func() (err error) {
+		v, err = call()
+		return err
+	})
+	return v, err
 }
 
 // countedTable is a table whose calls are counted.
@@ -76,39 +87,27 @@ type countedTable struct {
 }
 
 func (t countedTable) Get(ctx context.Context, key table.Key, into any) error {
-	if err := t.calls.add("table.Get"); err != nil {
-		return err
-	}
-	return t.Table.Get(ctx, key, into)
+	return t.calls.do("table.Get", func() error { return t.Table.Get(ctx, key, into) })
 }
 
 func (t countedTable) GetMany(ctx context.Context, keys ...table.Key) ([]table.Item, error) {
-	if err := t.calls.add("table.GetMany"); err != nil {
-		return nil, err
-	}
-	return t.Table.GetMany(ctx, keys...)
+	return counted(t.calls, "table.GetMany", func() ([]table.Item, error) { return t.Table.GetMany(ctx, keys...) })
 }
 
 func (t countedTable) Query(ctx context.Context, q table.Query) (table.Page, error) {
-	if err := t.calls.add("table.Query"); err != nil {
-		return table.Page{}, err
-	}
-	return t.Table.Query(ctx, q)
+	return counted(t.calls, "table.Query", func() (table.Page, error) { return t.Table.Query(ctx, q) })
 }
 
 func (t countedTable) Write(ctx context.Context, ops ...table.Op) error {
-	return t.calls.change("table.Write", func() error { return t.Table.Write(ctx, ops...) })
+	return t.calls.do("table.Write", func() error { return t.Table.Write(ctx, ops...) })
 }
 
 func (t countedTable) Update(ctx context.Context, op table.Op, into any) error {
-	return t.calls.change("table.Update", func() error { return t.Table.Update(ctx, op, into) })
+	return t.calls.do("table.Update", func() error { return t.Table.Update(ctx, op, into) })
 }
 
 func (t countedTable) Scan(ctx context.Context, yield func(table.Item) error) error {
-	if err := t.calls.add("table.Scan"); err != nil {
-		return err
-	}
-	return t.Table.Scan(ctx, yield)
+	return t.calls.do("table.Scan", func() error { return t.Table.Scan(ctx, yield) })
 }
 
 // countedStore is a store whose calls are counted.
@@ -117,48 +116,32 @@ type countedStore struct {
 	calls *Calls
 }
 
-func (s countedStore) Create(ctx context.Context, area blob.Area, key string, r io.Reader, size int64) (written blob.Written, err error) {
-	err = s.calls.change("blob.Create", func() (err error) {
-		written, err = s.Store.Create(ctx, area, key, r, size)
-		return err
-	})
-	return written, err
+func (s countedStore) Create(ctx context.Context, area blob.Area, key string, r io.Reader, size int64) (blob.Written, error) {
+	return counted(s.calls, "blob.Create", func() (blob.Written, error) { return s.Store.Create(ctx, area, key, r, size) })
 }
 
 func (s countedStore) Open(ctx context.Context, area blob.Area, key string) (io.ReadSeekCloser, error) {
-	if err := s.calls.add("blob.Open"); err != nil {
-		return nil, err
-	}
-	return s.Store.Open(ctx, area, key)
+	return counted(s.calls, "blob.Open", func() (io.ReadSeekCloser, error) { return s.Store.Open(ctx, area, key) })
 }
 
 func (s countedStore) Copy(ctx context.Context, from blob.Area, fromKey string, to blob.Area, toKey string) error {
-	return s.calls.change("blob.Copy", func() error { return s.Store.Copy(ctx, from, fromKey, to, toKey) })
+	return s.calls.do("blob.Copy", func() error { return s.Store.Copy(ctx, from, fromKey, to, toKey) })
 }
 
 func (s countedStore) Delete(ctx context.Context, area blob.Area, key string) error {
-	return s.calls.change("blob.Delete", func() error { return s.Store.Delete(ctx, area, key) })
+	return s.calls.do("blob.Delete", func() error { return s.Store.Delete(ctx, area, key) })
 }
 
 func (s countedStore) List(ctx context.Context, area blob.Area, after string, limit int) ([]blob.Object, error) {
-	if err := s.calls.add("blob.List"); err != nil {
-		return nil, err
-	}
-	return s.Store.List(ctx, area, after, limit)
+	return counted(s.calls, "blob.List", func() ([]blob.Object, error) { return s.Store.List(ctx, area, after, limit) })
 }
 
 func (s countedStore) SignGet(ctx context.Context, area blob.Area, key string, signed blob.Signed) (string, error) {
-	if err := s.calls.add("blob.SignGet"); err != nil {
-		return "", err
-	}
-	return s.Store.SignGet(ctx, area, key, signed)
+	return counted(s.calls, "blob.SignGet", func() (string, error) { return s.Store.SignGet(ctx, area, key, signed) })
 }
 
 func (s countedStore) Sweep(ctx context.Context, before time.Time) (int, error) {
-	if err := s.calls.add("blob.Sweep"); err != nil {
-		return 0, err
-	}
-	return s.Store.Sweep(ctx, before)
+	return counted(s.calls, "blob.Sweep", func() (int, error) { return s.Store.Sweep(ctx, before) })
 }
 
 // WriteThenQuery counts as the two calls that it is in the cloud.
@@ -166,10 +149,7 @@ func (t countedTable) WriteThenQuery(ctx context.Context, q table.Query, ops ...
 	if err := t.calls.add("table.Write"); err != nil {
 		return table.Page{}, err
 	}
-	if err := t.calls.add("table.Query"); err != nil {
-		return table.Page{}, err
-	}
-	return t.Table.WriteThenQuery(ctx, q, ops...)
+	return counted(t.calls, "table.Query", func() (table.Page, error) { return t.Table.WriteThenQuery(ctx, q, ops...) })
 }
 
 // countedParts are sessions of parts whose calls are counted.
@@ -178,44 +158,34 @@ type countedParts struct {
 	calls *Calls
 }
 
-func (p countedParts) BeginParts(ctx context.Context, area blob.Area, key string, l blob.Layout) (upload string, err error) {
-	err = p.calls.change("parts.Begin", func() (err error) {
-		upload, err = p.Parts.BeginParts(ctx, area, key, l)
-		return err
-	})
-	return upload, err
+func (p countedParts) BeginParts(ctx context.Context, area blob.Area, key string, l blob.Layout) (string, error) {
+	return counted(p.calls, "parts.Begin", func() (string, error) { return p.Parts.BeginParts(ctx, area, key, l) })
 }
 
 func (p countedParts) SignPart(ctx context.Context, area blob.Area, key, upload string, l blob.Layout, number int, sum *uint64, expires time.Duration) (blob.SignedPart, error) {
-	if err := p.calls.add("parts.Sign"); err != nil {
-		return blob.SignedPart{}, err
-	}
-	return p.Parts.SignPart(ctx, area, key, upload, l, number, sum, expires)
+	return counted(p.calls, "parts.Sign", func() (blob.SignedPart, error) {
+		return p.Parts.SignPart(ctx, area, key, upload, l, number, sum, expires)
+	})
 }
 
-func (p countedParts) WritePart(ctx context.Context, area blob.Area, key, upload string, l blob.Layout, number int, r io.Reader, sum *uint64) (part blob.Part, err error) {
-	err = p.calls.change("parts.Write", func() (err error) {
-		part, err = p.Parts.WritePart(ctx, area, key, upload, l, number, r, sum)
-		return err
+func (p countedParts) WritePart(ctx context.Context, area blob.Area, key, upload string, l blob.Layout, number int, r io.Reader, sum *uint64) (blob.Part, error) {
+	return counted(p.calls, "parts.Write", func() (blob.Part, error) {
+		return p.Parts.WritePart(ctx, area, key, upload, l, number, r, sum)
 	})
-	return part, err
 }
 
 func (p countedParts) ListParts(ctx context.Context, area blob.Area, key, upload string, after, limit int) ([]blob.Part, error) {
-	if err := p.calls.add("parts.List"); err != nil {
-		return nil, err
-	}
-	return p.Parts.ListParts(ctx, area, key, upload, after, limit)
+	return counted(p.calls, "parts.List", func() ([]blob.Part, error) {
+		return p.Parts.ListParts(ctx, area, key, upload, after, limit)
+	})
 }
 
-func (p countedParts) CompleteParts(ctx context.Context, area blob.Area, key, upload string, l blob.Layout, sum *uint64) (written blob.Written, err error) {
-	err = p.calls.change("parts.Complete", func() (err error) {
-		written, err = p.Parts.CompleteParts(ctx, area, key, upload, l, sum)
-		return err
+func (p countedParts) CompleteParts(ctx context.Context, area blob.Area, key, upload string, l blob.Layout, sum *uint64) (blob.Written, error) {
+	return counted(p.calls, "parts.Complete", func() (blob.Written, error) {
+		return p.Parts.CompleteParts(ctx, area, key, upload, l, sum)
 	})
-	return written, err
 }
 
 func (p countedParts) AbortParts(ctx context.Context, area blob.Area, key, upload string) error {
-	return p.calls.change("parts.Abort", func() error { return p.Parts.AbortParts(ctx, area, key, upload) })
+	return p.calls.do("parts.Abort", func() error { return p.Parts.AbortParts(ctx, area, key, upload) })
 }

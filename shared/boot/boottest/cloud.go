@@ -62,31 +62,28 @@ func (c *Cloud) Delay(_ context.Context, receipt string, wait time.Duration) err
 }
 
 // Mail is the provider of mail. It knows messages as mail-1, mail-2 and so on.
-func (c *Cloud) Mail() mail.Sender { return mailSender{c} }
-
-// SMS is the provider of text messages. It knows them as sms-1, sms-2 and so on.
-func (c *Cloud) SMS() notify.TextSender { return smsSender{c} }
-
-type mailSender struct{ *Cloud }
-
-func (s mailSender) Send(_ context.Context, m mail.Message) (string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.MailErr != nil {
-		return "", s.MailErr
-	}
-	s.Mails = append(s.Mails, m)
-	return fmt.Sprintf("mail-%d", len(s.Mails)), nil
+func (c *Cloud) Mail() mail.Sender {
+	return provider[mail.Message]{c, "mail-%d", &c.Mails, &c.MailErr}
 }
 
-type smsSender struct{ *Cloud }
+// SMS is the provider of text messages. It knows them as sms-1, sms-2 and so on.
+func (c *Cloud) SMS() notify.TextSender {
+	return provider[notify.TextMessage]{c, "sms-%d", &c.Texts, &c.SMSErr}
+}
 
-func (s smsSender) Send(_ context.Context, m notify.TextMessage) (string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.SMSErr != nil {
-		return "", s.SMSErr
+type provider[M any] struct {
+	*Cloud
+	id     string // with the message's number
+	taken  *[]M
+	failed *error
+}
+
+func (p provider[M]) Send(_ context.Context, m M) (string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if *p.failed != nil {
+		return "", *p.failed
 	}
-	s.Texts = append(s.Texts, m)
-	return fmt.Sprintf("sms-%d", len(s.Texts)), nil
+	*p.taken = append(*p.taken, m)
+	return fmt.Sprintf(p.id, len(*p.taken)), nil
 }

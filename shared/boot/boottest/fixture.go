@@ -83,18 +83,10 @@ func (f Fixture) Decode(t testing.TB, into any) {
 // Empty tells whether nothing is expected.
 func (e Expect) Empty() bool { return e.Status == 0 && e.Body == "" && e.Base64 == "" }
 
-// Match fails the test if a body is not the expected one.
-func (e Expect) Match(t testing.TB, body []byte) {
+// Match is Check for a test.
+func (e Expect) Match(t testing.TB, answer []byte) {
 	t.Helper()
-	if err := e.checkBody(body); err != nil {
-		t.Error(err)
-	}
-}
-
-// MatchHeader fails the test if a header is not the expected one.
-func (e Expect) MatchHeader(t testing.TB, header map[string][]string) {
-	t.Helper()
-	if err := e.checkHeader(header); err != nil {
+	if err := e.Check(answer); err != nil {
 		t.Error(err)
 	}
 }
@@ -112,17 +104,28 @@ func (e Expect) Check(answer []byte) error {
 	if r.StatusCode != e.Status {
 		return fmt.Errorf("the status is %d, want %d: %s", r.StatusCode, e.Status, answer)
 	}
-	if err := e.checkHeader(r.MultiValueHeaders); err != nil {
-		return err
-	}
-	body := []byte(r.Body)
-	if r.IsBase64Encoded {
-		var err error
-		if body, err = base64.StdEncoding.DecodeString(r.Body); err != nil {
-			return fmt.Errorf("the body is not base64: %w", err)
+	for name, want := range e.Headers {
+		if err := matches(name, want, strings.Join(r.MultiValueHeaders[name], ", ")); err != nil {
+			return err
 		}
 	}
+	body, err := Body(r)
+	if err != nil {
+		return err
+	}
 	return e.checkBody(body)
+}
+
+// Body is the body of a function's answer to the gateway.
+func Body(r events.APIGatewayProxyResponse) ([]byte, error) {
+	if !r.IsBase64Encoded {
+		return []byte(r.Body), nil
+	}
+	body, err := base64.StdEncoding.DecodeString(r.Body)
+	if err != nil {
+		return nil, fmt.Errorf("the body is not base64: %w", err)
+	}
+	return body, nil
 }
 
 // checkBody compares a body with the expected one.
@@ -137,16 +140,6 @@ func (e Expect) checkBody(body []byte) error {
 		return fmt.Errorf("the fixture expects nothing of the body %q", body)
 	}
 	return matches("the body", e.Body, string(body))
-}
-
-// checkHeader compares headers with the expected ones.
-func (e Expect) checkHeader(header map[string][]string) error {
-	for name, want := range e.Headers {
-		if err := matches(name, want, strings.Join(header[name], ", ")); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func matches(what, want, got string) error {

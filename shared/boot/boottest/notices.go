@@ -18,19 +18,12 @@ const (
 	TextNotice = "1759460400002-7766554433221100"
 )
 
-// mailProvider and textProvider take each message under the name that the
-// events of feedback have for it, and send nothing.
-type mailProvider struct{}
+// named takes each message under a name that the events of feedback have, and
+// sends nothing.
+type named[M any] string
 
-func (mailProvider) Send(context.Context, mail.Message) (string, error) {
-	return "010201999b0f0000-11112222-3333", nil
-}
-
-type textProvider struct{}
-
-func (textProvider) Send(context.Context, notify.TextMessage) (string, error) {
-	return "34d9b400-c6dd-5444-820d-fbeb0f1f54cf", nil
-}
+// Send implements mail.Sender and notify.TextSender.
+func (id named[M]) Send(context.Context, M) (string, error) { return string(id), nil }
 
 // Notices stores the notices that a fixture speaks of, if it does: to be sent
 // or, if it is one that tells what became of them, sent.
@@ -46,7 +39,9 @@ func (f Fixture) Notices(ctx context.Context, p *api.Ports) error {
 
 func (f Fixture) notices(ctx context.Context, p *api.Ports) error {
 	sender, err := notify.NewSender(notify.Config{
-		Table: p.Table, Key: p.Key, Mail: mailProvider{}, SMS: textProvider{}, From: "ferry@example.com", Now: p.Now, Log: p.Log, Settled: []notify.Settled{notify.Remember(p.Now)},
+		Table: p.Table, Key: p.Key, Mail: named[mail.Message]("010201999b0f0000-11112222-3333"),
+		SMS: named[notify.TextMessage]("34d9b400-c6dd-5444-820d-fbeb0f1f54cf"), From: "ferry@example.com",
+		Now: p.Now, Log: p.Log, Settled: []notify.Settled{notify.Remember(p.Now)},
 	})
 	if err != nil {
 		return err

@@ -39,26 +39,18 @@ func Cheap() auth.Params { return auth.Params{Memory: 64, Time: 1, Threads: 1} }
 // 1 and 3 and, in the backup area, file 2; bob in first access with a change
 // token. It makes the ports hash passwords cheaply.
 func Fill(ctx context.Context, p *api.Ports) error {
-	if err := fill(ctx, p); err != nil {
-		return fmt.Errorf("storing the fixtures' data: %w", err)
+	for _, store := range []func(context.Context, *api.Ports) error{people, stored, tokens} {
+		if err := store(ctx, p); err != nil {
+			return fmt.Errorf("storing the fixtures' data: %w", err)
+		}
 	}
 	return nil
 }
 
-func fill(ctx context.Context, p *api.Ports) (err error) {
+func people(ctx context.Context, p *api.Ports) (err error) {
 	if p.Hasher, err = auth.NewHasher(Cheap(), p.Random, p.Now); err != nil {
 		return err
 	}
-	if err := people(ctx, p); err != nil {
-		return err
-	}
-	if err := stored(ctx, p); err != nil {
-		return err
-	}
-	return tokens(ctx, p)
-}
-
-func people(ctx context.Context, p *api.Ports) error {
 	alice, err1 := p.Hasher.Hash(ctx, Password)
 	bob, err2 := p.Hasher.Hash(ctx, Temporary)
 	if err := errors.Join(err1, err2); err != nil {
