@@ -60,14 +60,19 @@ func badKeys(s *state) error {
 	return nil
 }
 
-func unknownAreas(s *state) error {
+// callGood is callAll with good keys, and List.
+func (s *state) callGood(ctx context.Context, area blob.Area) map[string]error {
 	_, there := s.at("files/k")
 	_, free := s.at("files/new")
 	_, parts := s.at("files/p")
+	errs := s.callAll(ctx, area, there, free, parts)
+	_, errs["List"] = s.List(ctx, area, "", 1)
+	return errs
+}
+
+func unknownAreas(s *state) error {
 	for _, area := range []blob.Area{"", "other", "..", "files/..", "../files"} {
-		errs := s.callAll(s.Context(), area, there, free, parts)
-		_, errs["List"] = s.List(s.Context(), area, "", 1)
-		for method, err := range errs {
+		for method, err := range s.callGood(s.Context(), area) {
 			s.wantErr(fmt.Sprintf("%s in area %q", method, area), err, errInvalid)
 		}
 	}
@@ -78,11 +83,7 @@ func unknownAreas(s *state) error {
 func endedContext(s *state) error {
 	ctx, cancel := context.WithCancel(s.Context())
 	cancel()
-	_, there := s.at("files/k")
-	_, free := s.at("files/new")
-	_, parts := s.at("files/p")
-	errs := s.callAll(ctx, blob.Files, there, free, parts)
-	_, errs["List"] = s.List(ctx, blob.Files, "", 1)
+	errs := s.callGood(ctx, blob.Files)
 	delete(errs, "SignGet")
 	delete(errs, "SignPart")
 	for method, err := range errs {

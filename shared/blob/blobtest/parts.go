@@ -99,18 +99,18 @@ func (s *state) sendBytes(number int, r io.Reader, announced int64, sum *uint64)
 	if err != nil {
 		return err
 	}
-	status, err := s.request(signed, r, announced)
-	if err == nil && status != http.StatusOK {
-		err = fmt.Errorf("status %d", status)
+	res, _, err := s.request(signed, r, announced)
+	if err == nil && res.StatusCode != http.StatusOK {
+		err = fmt.Errorf("status %d", res.StatusCode)
 	}
 	return err
 }
 
-// request sends a part as it was signed.
-func (s *state) request(signed blob.SignedPart, body io.Reader, size int64) (status int, err error) {
+// request sends what was signed, and reads the answer.
+func (s *state) request(signed blob.SignedPart, body io.Reader, size int64) (*http.Response, []byte, error) {
 	req, err := http.NewRequestWithContext(s.Context(), signed.Method, signed.URL, body)
 	if err != nil {
-		return 0, err
+		return nil, nil, err
 	}
 	req.ContentLength = size
 	if size == 0 {
@@ -119,13 +119,13 @@ func (s *state) request(signed blob.SignedPart, body io.Reader, size int64) (sta
 	for name, value := range signed.Header {
 		req.Header.Set(name, value)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return 0, err
+		return nil, nil, err
 	}
-	defer resp.Body.Close()
-	_, err = io.Copy(io.Discard, resp.Body)
-	return resp.StatusCode, err
+	defer res.Body.Close()
+	answer, err := io.ReadAll(res.Body)
+	return res, answer, err
 }
 
 func (s *state) send(number int, content []byte, sum *uint64) error {
@@ -390,9 +390,9 @@ func signedIsBinding(s *state) error {
 		"more bytes":     {signed, append(bytes.Clone(content), 'x')},
 		"no bytes":       {signed, nil},
 	} {
-		status, err := s.request(c.signed, bytes.NewReader(c.content), int64(len(c.content)))
-		if err == nil && status/100 != 4 {
-			s.Errorf("%s: status %d, want one of 4xx", name, status)
+		res, _, err := s.request(c.signed, bytes.NewReader(c.content), int64(len(c.content)))
+		if err == nil && res.StatusCode/100 != 4 {
+			s.Errorf("%s: status %d, want one of 4xx", name, res.StatusCode)
 		}
 	}
 	s.must(wantParts(0)(s))

@@ -176,15 +176,11 @@ func (s *state) sign(place string) string {
 // fetch is a plain GET without anything that a stranger would not send.
 func (s *state) fetch(url, ranges string) (*http.Response, []byte) {
 	s.Helper()
-	req, err := http.NewRequestWithContext(s.Context(), http.MethodGet, url, nil)
-	s.must(err)
+	signed := blob.SignedPart{Method: http.MethodGet, URL: url}
 	if ranges != "" {
-		req.Header.Set("Range", ranges)
+		signed.Header = map[string]string{"Range": ranges}
 	}
-	res, err := http.DefaultClient.Do(req)
-	s.must(err)
-	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
+	res, body, err := s.request(signed, http.NoBody, 0)
 	s.must(err)
 	return res, body
 }

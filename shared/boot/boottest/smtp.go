@@ -2,6 +2,7 @@ package boottest
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"io"
@@ -31,9 +32,8 @@ type SMTPServer struct {
 	options SMTPOptions
 	cert    tls.Certificate
 
-	mu    sync.Mutex
-	talk  Talk
-	conns []net.Conn
+	mu   sync.Mutex
+	talk Talk
 }
 
 // Talk is what a server was told. Item i of Secure says if message i came over TLS.
@@ -57,9 +57,10 @@ func StartSMTP(t testing.TB, o SMTPOptions) *SMTPServer {
 	s.Roots.AddCert(web.Certificate())
 
 	var wg sync.WaitGroup
+	ctx, hangUp := context.WithCancel(context.Background())
 	t.Cleanup(func() {
 		l.Close()
-		s.hangUp()
+		hangUp()
 		wg.Wait()
 	})
 	wg.Go(func() {
@@ -68,9 +69,7 @@ func StartSMTP(t testing.TB, o SMTPOptions) *SMTPServer {
 			if err != nil {
 				return
 			}
-			s.mu.Lock()
-			s.conns = append(s.conns, conn)
-			s.mu.Unlock()
+			context.AfterFunc(ctx, func() { conn.Close() })
 			wg.Go(func() { s.serve(conn) })
 		}
 	})
@@ -82,14 +81,6 @@ func (s *SMTPServer) Talk() Talk {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.talk
-}
-
-func (s *SMTPServer) hangUp() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, c := range s.conns {
-		c.Close()
-	}
 }
 
 func (s *SMTPServer) serve(conn net.Conn) {
