@@ -258,16 +258,14 @@ func replaceLate(s *state) error {
 
 // manyWriters looks at the bytes itself, as any of the writers may win.
 func manyWriters(s *state) error {
-	wins := make(chan error, 4)
+	var errs [4]error
 	together(4, func(i int) {
 		sum := crc(other(i))
-		err := s.send(2, other(i), &sum)
-		if err != nil {
-			s.wantErr("a writer", err, blob.ErrSuperseded)
+		if errs[i] = s.send(2, other(i), &sum); errs[i] != nil {
+			s.wantErr("a writer", errs[i], blob.ErrSuperseded)
 		}
-		wins <- err
 	})
-	if !slices.Contains([]error{<-wins, <-wins, <-wins, <-wins}, nil) {
+	if !slices.Contains(errs[:], nil) {
 		s.Fatal("none wins")
 	}
 	s.must(inTurn(send(1), send(3))(s))
@@ -311,18 +309,12 @@ func cutOff(s *state) error {
 }
 
 func completeAndAbort(s *state) error {
-	var completed, aborted error
-	together(2, func(i int) {
-		if i == 0 {
-			completed = complete(s)
-		} else {
-			aborted = abort(s)
-		}
-	})
-	if completed == nil {
+	var errs [2]error
+	together(2, func(i int) { errs[i] = []action{complete, abort}[i](s) })
+	if errs[0] == nil {
 		s.want = objects{"files/p": whole()}
-	} else if aborted != nil {
-		s.Errorf("both fail: %v and %v", completed, aborted)
+	} else if errs[1] != nil {
+		s.Errorf("both fail: %v", errs)
 	}
 	return nil
 }
