@@ -77,9 +77,6 @@ var called = regexp.MustCompile(`functions/\$\{(\w+?)(?:Alias` + alias + `|\.Arn
 func routes(template object) (all []route) {
 	resources, _ := template["Resources"].(object)
 	for _, r := range resources {
-		if r.(object)["Type"] != "AWS::ApiGatewayV2::Api" {
-			continue
-		}
 		properties, _ := r.(object)["Properties"].(object)
 		body, _ := properties["Body"].(object)
 		paths, _ := body["paths"].(object)

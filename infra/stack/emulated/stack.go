@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -285,8 +286,8 @@ func (s *Stack) Empty(ctx context.Context) error {
 		ops = append(ops, table.Delete(i.Key))
 		return nil
 	})
-	for ; err == nil && len(ops) > 0; ops = ops[min(len(ops), table.MaxOps):] {
-		err = p.Table.Write(ctx, ops[:min(len(ops), table.MaxOps)]...)
+	for some := range slices.Chunk(ops, table.MaxOps) {
+		err = errors.Join(err, p.Table.Write(ctx, some...))
 	}
 	for _, area := range []blob.Area{blob.Files, blob.Backup} {
 		for err == nil {
@@ -299,10 +300,8 @@ func (s *Stack) Empty(ctx context.Context) error {
 			}
 		}
 	}
-	if err == nil {
-		_, err = p.Blobs.Sweep(ctx, time.Now().Add(time.Hour)) // uploads by parts
-	}
-	if err != nil {
+	_, unswept := p.Blobs.Sweep(ctx, time.Now().Add(time.Hour)) // uploads by parts
+	if err := errors.Join(err, unswept); err != nil {
 		return fmt.Errorf("emptying the stack %s: %w", s.Name, err)
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -107,9 +108,14 @@ func (s *Server) Items() map[string]string {
 	if !s.InStack() {
 		t = s.Data.Table // behind what counts its calls
 	}
-	err := t.Scan(s.Context(), func(i table.Item) error {
-		text, err := stored(i)
-		items[i.Key.String()] = text
+	err := t.Scan(s.Context(), func(i table.Item) (err error) {
+		text := i.Raw
+		if text == nil { // the table keeps none
+			var all map[string]any
+			err = i.Decode(&all)
+			text, _ = json.Marshal(all) // what was decoded from JSON's kinds
+		}
+		items[i.Key.String()] = string(text)
 		return err
 	})
 	if err != nil {
@@ -118,27 +124,10 @@ func (s *Server) Items() map[string]string {
 	return items
 }
 
-// stored is an item's text, made if the table keeps none.
-func stored(i table.Item) (string, error) {
-	if i.Raw != nil {
-		return string(i.Raw), nil
-	}
-	var all map[string]any
-	if err := i.Decode(&all); err != nil {
-		return "", err
-	}
-	text, err := json.Marshal(all)
-	return string(text), err
-}
-
 // Partitions returns the items whose keys begin with prefix.
 func (s *Server) Partitions(prefix string) map[string]string {
 	s.Helper()
 	items := s.Items()
-	for key := range items {
-		if !strings.HasPrefix(key, prefix) {
-			delete(items, key)
-		}
-	}
+	maps.DeleteFunc(items, func(key, _ string) bool { return !strings.HasPrefix(key, prefix) })
 	return items
 }
