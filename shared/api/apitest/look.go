@@ -3,11 +3,8 @@ package apitest
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io"
-	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -75,28 +72,24 @@ func (s *Server) Files() []string {
 	if s.InStack() {
 		return all
 	}
-	halves, err := filepath.Glob(filepath.Join(s.Dir, "tmp", "*"))
-	if err != nil {
-		s.Fatalf("looking for files: %v", err)
-	}
-	return append(all, halves...)
+	return append(all, s.inFolder("tmp")...)
 }
 
-// Sessions returns the names of the sessions whose parts are kept.
+// inFolder returns the paths of what is in a folder of the data, which may be missing.
+func (s *Server) inFolder(name string) []string {
+	s.Helper()
+	paths, err := filepath.Glob(filepath.Join(s.Dir, name, "*"))
+	if err != nil {
+		s.Fatalf("looking into %s: %v", name, err)
+	}
+	return paths
+}
+
+// Sessions returns the folders of the sessions whose parts are kept.
 func (s *Server) Sessions() []string {
 	s.Helper()
-	if s.InStack() {
-		s.Skip("it looks into the folder of sessions")
-	}
-	entries, err := os.ReadDir(filepath.Join(s.Dir, "parts"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		s.Fatalf("looking for sessions: %v", err)
-	}
-	names := make([]string, len(entries))
-	for i, e := range entries {
-		names[i] = e.Name()
-	}
-	return names
+	s.InProcess("it looks into the folder of sessions")
+	return s.inFolder("parts")
 }
 
 // Items returns the stored items, in text, by their key. Delayed updates may

@@ -1,5 +1,6 @@
 // Package boottest has what the tests of the functions share: the gateway's
-// events kept in events/, and the data that they speak of.
+// events kept in events/, the data that they speak of, and stand-ins for the
+// providers of mail and text messages, an SMTP server among them.
 package boottest
 
 import (
