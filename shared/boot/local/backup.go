@@ -99,32 +99,12 @@ func Restore(ctx context.Context, from, to string, p Progress) (Copied, error) {
 		}
 		return Copied{}, fmt.Errorf("%s: %w", to, err)
 	}
-	d, err := openCopy(from)
+	d, err := openStores(from, true, false)
 	if err != nil {
 		return Copied{}, err
 	}
 	copied, err := d.Backup(ctx, to, p)
 	return copied, errors.Join(err, d.Close())
-}
-
-// openCopy opens just what is copied.
-func openCopy(dir string) (*Data, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, fmt.Errorf("opening the backup: %w", err)
-	}
-	if err := prepare(dir, true); err != nil {
-		return nil, err
-	}
-	db, err := sqlite.Open(filepath.Join(dir, tableName), sqlite.Options{})
-	if err != nil {
-		return nil, err
-	}
-	store, err := disk.Open(dir, disk.Options{Small: db.Blobs()})
-	if err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	return &Data{Table: db, Disk: store, dir: dir}, nil
 }
 
 // copying is one backup under way. Small files come along with the table.
@@ -426,35 +406,6 @@ func (c *copying) prune(ctx context.Context) error {
 		c.copied.Removed++
 	}
 	return nil
-}
-
-// copySecrets copies the link key, without which links would be dead, and the
-// secret of webhooks, if there is one.
-func copySecrets(from, to string) error {
-	if err := copySecret(from, to, keyName); err != nil {
-		return fmt.Errorf("copying the link key: %w", err)
-	}
-	if err := copySecret(from, to, secretName); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("copying the webhook secret: %w", err)
-	}
-	return nil
-}
-
-func copySecret(from, to, name string) error {
-	text, err := os.ReadFile(filepath.Join(from, name))
-	if err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(to, "."+name+"-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), filepath.Join(to, name))
 }
 
 func removeTable(path string) error { return errors.Join(removeLogs(path), os.RemoveAll(path)) }

@@ -9,11 +9,11 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"ferry/shared/api"
@@ -74,43 +74,47 @@ func Open(dir string, settings api.Settings, o Options) (*Data, error) {
 	if o.Hash == (auth.Params{}) {
 		o.Hash = auth.DefaultParams()
 	}
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, fmt.Errorf("opening the data directory: %w", err)
-	}
-	keyPath, tablePath := filepath.Join(dir, keyName), filepath.Join(dir, tableName)
-	if err := prepare(dir, o.Existing); err != nil {
-		return nil, err
-	}
 	hasher, err := auth.NewHasher(o.Hash, rand.Reader, o.Now)
 	if err != nil {
 		return nil, err
 	}
-	db, err := sqlite.Open(tablePath, sqlite.Options{NoSync: o.NoSync})
+	d, err := openStores(dir, o.Existing, o.NoSync)
 	if err != nil {
 		return nil, err
 	}
-	store, err := disk.Open(dir, disk.Options{NoSync: o.NoSync, Small: db.Blobs()})
+	key, made, err := linkKey(d.dir)
 	if err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	key, made, err := linkKey(keyPath, rand.Reader)
-	if err != nil {
-		return nil, errors.Join(err, db.Close())
+		return nil, errors.Join(err, d.Close())
 	}
 	if made {
 		o.Log.Warn("the link key was missing beside existing data and is a new one now: all links that were sent before are dead; "+
-			"to have them back, stop Ferry and put the old file in its place", "file", keyPath)
+			"to have them back, stop Ferry and put the old file in its place", "file", filepath.Join(d.dir, keyName))
 	}
-	return &Data{
-		Table: db,
-		Disk:  store,
-		dir:   dir,
-		Ports: &api.Ports{
-			Ports: auth.Ports{Table: db, Key: key, Hasher: hasher, Random: rand.Reader, Now: o.Now},
-			Blobs: store, Parts: store, Log: o.Log, Notify: func() {}, Settings: settings,
-		},
-	}, nil
+	d.Ports = &api.Ports{
+		Ports: auth.Ports{Table: d.Table, Key: key, Hasher: hasher, Random: rand.Reader, Now: o.Now},
+		Blobs: d.Disk, Parts: d.Disk, Log: o.Log, Notify: func() {}, Settings: settings,
+	}
+	return d, nil
+}
+
+// openStores opens the table and the files, which is all that a backup needs.
+func openStores(dir string, existing, noSync bool) (*Data, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening the data directory: %w", err)
+	}
+	if err := prepare(dir, existing); err != nil {
+		return nil, err
+	}
+	db, err := sqlite.Open(filepath.Join(dir, tableName), sqlite.Options{NoSync: noSync})
+	if err != nil {
+		return nil, err
+	}
+	store, err := disk.Open(dir, disk.Options{NoSync: noSync, Small: db.Blobs()})
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return &Data{Table: db, Disk: store, dir: dir}, nil
 }
 
 // Close ends the use of the data. What was answered is safe without it.
@@ -139,85 +143,23 @@ func prepare(dir string, existing bool) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("making the data directory: %w", err)
 	}
-	_, _, err = linkKey(filepath.Join(dir, keyName), rand.Reader)
+	_, _, err = linkKey(dir)
 	return err
 }
 
 // hasFiles reports whether files of users are stored.
-func hasFiles(dir string) (bool, error) {
+func hasFiles(dir string) (found bool, err error) {
 	for _, area := range []blob.Area{blob.Files, blob.Backup} {
-		folder := filepath.Join(dir, string(area))
-		owners, err := os.ReadDir(folder)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return false, err
-		}
-		for _, o := range owners {
-			if o.IsDir() {
-				some, err := hasNames(filepath.Join(folder, o.Name()))
-				if some || err != nil {
-					return some, err
-				}
+		walked := fs.WalkDir(os.DirFS(dir), string(area), func(path string, _ fs.DirEntry, err error) error {
+			if strings.Count(path, "/") == 2 { // AREA/USER/FILE
+				found = true
+				return fs.SkipAll
 			}
+			return err
+		})
+		if walked != nil && !errors.Is(walked, fs.ErrNotExist) {
+			return false, walked
 		}
 	}
-	return false, nil
-}
-
-func hasNames(dir string) (bool, error) {
-	d, err := os.Open(dir)
-	if err != nil {
-		return false, err
-	}
-	defer d.Close()
-	_, err = d.Readdirnames(1)
-	if err == io.EOF {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// linkKey reads the key's file, or makes it.
-func linkKey(path string, random io.Reader) (key auth.LinkKey, made bool, err error) {
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := makeKey(path, random); err != nil {
-			return key, false, fmt.Errorf("making the link key: %w", err)
-		}
-		made = true
-		text, err = os.ReadFile(path)
-	}
-	if err != nil {
-		return key, false, fmt.Errorf("reading the link key: %w", err)
-	}
-	if key, err = auth.ParseLinkKey(string(text)); err != nil {
-		return key, false, fmt.Errorf("%s: %w: %w", path, ErrKey, err)
-	}
-	return key, made, nil
-}
-
-func makeKey(path string, random io.Reader) error {
-	text, err := auth.NewLinkKey(random)
-	if err != nil {
-		return err
-	}
-	return makeFile(path, text)
-}
-
-// makeFile makes a file that only its owner can read, unless there is one. Two
-// processes at once agree: the file is linked into place, and only one link is
-// made.
-func makeFile(path, text string) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = io.WriteString(f, text+"\n")
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Link(f.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return nil
+	return found, nil
 }
