@@ -9,5 +9,6 @@ import (
 )
 
 func main() {
-	worker.RunCourier(worker.Backends{Queue: sqs.Open, Mail: ses.Open}, lambda.Table(dynamo.Open), lambda.LinkKey)
+	worker.Run(worker.CourierHandler, worker.Backends{Queue: sqs.Open, Mail: ses.Open},
+		lambda.Table(dynamo.Open), lambda.LinkKey)
 }

@@ -6,4 +6,4 @@ import (
 	"ferry/shared/table/dynamo"
 )
 
-func main() { worker.RunFeedback(worker.Backends{}, lambda.Table(dynamo.Open)) }
+func main() { worker.Run(worker.FeedbackHandler, worker.Backends{}, lambda.Table(dynamo.Open)) }

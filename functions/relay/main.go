@@ -5,4 +5,4 @@ import (
 	"ferry/shared/notify/sns"
 )
 
-func main() { worker.RunRelayer(worker.Backends{Topics: sns.OpenTopics}) }
+func main() { worker.Run(worker.RelayerHandler, worker.Backends{Topics: sns.OpenTopics}) }

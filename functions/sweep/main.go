@@ -9,5 +9,6 @@ import (
 )
 
 func main() {
-	worker.RunSweeper(worker.Backends{Topics: sns.OpenTopics}, lambda.Table(dynamo.Open), lambda.Blobs(s3.Open), lambda.LinkKey)
+	worker.Run(worker.SweeperHandler, worker.Backends{Topics: sns.OpenTopics},
+		lambda.Table(dynamo.Open), lambda.Blobs(s3.Open), lambda.LinkKey)
 }

@@ -6,22 +6,14 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
-	"github.com/aws/aws-lambda-go/lambda"
 
 	"ferry/shared/api/file"
-	ferrylambda "ferry/shared/boot/lambda"
 	"ferry/shared/notify"
 )
 
 // courierReserve is the most time that one notice takes. With less time left, a
 // notice waits for the next event.
 const courierReserve = 50 * time.Second
-
-// RunCourier sends the notices that each event's messages point at. It does not
-// return.
-func RunCourier(b Backends, ports ...ferrylambda.Opener) {
-	lambda.Start(CourierHandler(Open(b, ports...)))
-}
 
 // CourierHandler returns a function that names the messages that must come again.
 // It hides each of them for as long as its notice has to wait: the queue brings

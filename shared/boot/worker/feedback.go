@@ -7,18 +7,11 @@ import (
 	"fmt"
 
 	"github.com/aws/aws-lambda-go/events"
-	"github.com/aws/aws-lambda-go/lambda"
 
 	"ferry/shared/api"
 	"ferry/shared/api/file"
-	ferrylambda "ferry/shared/boot/lambda"
 	"ferry/shared/notify"
 )
-
-// RunFeedback records what providers tell of messages that they have taken. It does not return.
-func RunFeedback(b Backends, ports ...ferrylambda.Opener) {
-	lambda.Start(FeedbackHandler(Open(b, ports...)))
-}
 
 // event is one of a topic or one of a log group.
 type event struct {

@@ -6,17 +6,10 @@ import (
 	"fmt"
 
 	"github.com/aws/aws-lambda-go/events"
-	"github.com/aws/aws-lambda-go/lambda"
 
-	ferrylambda "ferry/shared/boot/lambda"
 	"ferry/shared/notify"
 	"ferry/shared/table"
 )
-
-// RunRelayer passes on what the table's stream brings. It does not return.
-func RunRelayer(b Backends, ports ...ferrylambda.Opener) {
-	lambda.Start(RelayerHandler(Open(b, ports...)))
-}
 
 // RelayerHandler returns a function that names the records which could not be passed
 // on. The stream brings these, and those after them, again; so an event that its

@@ -6,12 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-lambda-go/lambda"
-
 	"ferry/shared/api"
 	"ferry/shared/api/file"
 	"ferry/shared/blob"
-	ferrylambda "ferry/shared/boot/lambda"
 	"ferry/shared/files"
 	"ferry/shared/notify"
 )
@@ -24,12 +21,6 @@ const (
 	// be continued by the next.
 	sweeperReserve = 60 * time.Second
 )
-
-// RunSweeper runs the sweep by a schedule, and reminds the senders of what is overdue or ends it, with each
-// event, whatever it says. It does not return.
-func RunSweeper(b Backends, ports ...ferrylambda.Opener) {
-	lambda.Start(SweeperHandler(Open(b, ports...)))
-}
 
 // SweeperHandler returns a function that sweeps once and logs what it did. Neither
 // trouble with notices nor their number keeps it from sweeping.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 
+	awslambda "github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"ferry/shared/api"
@@ -42,11 +43,12 @@ type Worker struct {
 // With returns a Worker whose ports were opened elsewhere, such as for tests.
 func With(p *api.Ports, with Providers) *Worker { return &Worker{lambda.With(p), with} }
 
-// Open opens the ports of a main. It ends the process if the function cannot start.
-func Open(b Backends, ports ...lambda.Opener) *Worker {
+// Run runs the function that handler makes of a Worker with what a main names. It
+// does not return.
+func Run[Handler any](handler func(*Worker) Handler, b Backends, ports ...lambda.Opener) {
 	w := &Worker{}
 	w.Function = lambda.Open(os.Getenv, append(ports, w.Opener(b))...)
-	return w
+	awslambda.Start(handler(w))
 }
 
 // Opener returns what opens a worker's own ports.
