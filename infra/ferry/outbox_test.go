@@ -25,6 +25,7 @@ import (
 	"ferry/shared/table"
 	"ferry/shared/table/dynamo"
 	"ferry/shared/table/sqlite"
+	"ferry/shared/table/tabletest"
 )
 
 // request is one of demo's.
@@ -292,7 +293,7 @@ func TestOutboxOfAStack(t *testing.T) {
 		t.Fatal(err)
 	}
 	client, name := dynamodb.NewFromConfig(cfg), "ferry-"+rand.Text()
-	if err := dynamo.CreateTable(t.Context(), client, name); err != nil {
+	if err := tabletest.CreateTable(t.Context(), client, name); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { client.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &name}) })

@@ -34,6 +34,7 @@ import (
 	ferrysns "ferry/shared/notify/sns"
 	ferrysqs "ferry/shared/notify/sqs"
 	"ferry/shared/table/dynamo"
+	"ferry/shared/table/tabletest"
 
 	"ferry/shared/boot/lambda"
 
@@ -129,7 +130,7 @@ func (s *stage) open(name string) {
 		"FERRY_NOTICES_TOPIC": noticesTopic, "FERRY_EVENTS_TOPIC": eventsTopic, "FERRY_QUEUE": queueURL,
 		"FERRY_MAIL_FROM": mailFrom, "FERRY_MAIL_EVENTS": mailEvents, "FERRY_KEY_PARAMETER": keyParameter,
 	}
-	s.check(dynamo.CreateTable(s.Context(), dynamodb.NewFromConfig(cfg), prefix))
+	s.check(tabletest.CreateTable(s.Context(), dynamodb.NewFromConfig(cfg), prefix))
 	client := awss3.NewFromConfig(cfg, func(o *awss3.Options) { o.UsePathStyle = true })
 	for _, variable := range []string{"FERRY_FILES_BUCKET", "FERRY_BACKUP_BUCKET"} {
 		bucket := names[variable]

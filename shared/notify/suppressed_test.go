@@ -17,6 +17,7 @@ import (
 	"ferry/shared/table"
 	"ferry/shared/table/dynamo"
 	"ferry/shared/table/sqlite"
+	"ferry/shared/table/tabletest"
 
 	"ferry/shared/notify"
 )
@@ -42,7 +43,7 @@ func onTables(t *testing.T, test func(*testing.T, table.Table)) {
 			t.Fatal(err)
 		}
 		client, name := dynamodb.NewFromConfig(cfg), "ferry-"+rand.Text()
-		if err := dynamo.CreateTable(t.Context(), client, name); err != nil {
+		if err := tabletest.CreateTable(t.Context(), client, name); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { client.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &name}) })

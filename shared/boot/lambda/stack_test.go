@@ -15,6 +15,7 @@ import (
 	"ferry/shared/blob/s3"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/table/dynamo"
+	"ferry/shared/table/tabletest"
 
 	"ferry/shared/boot/lambda"
 )
@@ -39,7 +40,7 @@ func stack(t *testing.T) func(string) string {
 		"FERRY_KEY_PARAMETER": "/ferry/link-key",
 		"FERRY_NOTICES_TOPIC": "arn:aws:sns:us-east-1:123456789012:notices", "FERRY_EVENTS_TOPIC": "arn:aws:sns:us-east-1:123456789012:events",
 	}
-	if err := dynamo.CreateTable(t.Context(), dynamodb.NewFromConfig(cfg), name); err != nil {
+	if err := tabletest.CreateTable(t.Context(), dynamodb.NewFromConfig(cfg), name); err != nil {
 		t.Fatal(err)
 	}
 	buckets := awss3.NewFromConfig(cfg, func(o *awss3.Options) { o.UsePathStyle = true })

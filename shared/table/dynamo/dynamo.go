@@ -51,13 +51,8 @@ func (t *Table) Get(ctx context.Context, key table.Key, into any) error {
 	if err := table.CheckKeys(key); err != nil {
 		return err
 	}
-	var out *dynamodb.GetItemOutput
-	err := retry(ctx, func() (err error) {
-		out, err = t.client.GetItem(ctx, &dynamodb.GetItemInput{
-			TableName: &t.name, Key: keyAttributes(key), ConsistentRead: aws.Bool(true),
-		})
-		return err
-	})
+	in := &dynamodb.GetItemInput{TableName: &t.name, Key: keyAttributes(key), ConsistentRead: aws.Bool(true)}
+	out, err := ask(ctx, t.client.GetItem, in)
 	if err != nil {
 		return fmt.Errorf("getting item %q: %w", key, err)
 	}
@@ -119,11 +114,7 @@ func (t *Table) Query(ctx context.Context, q table.Query) (table.Page, error) {
 	if err := table.CheckQuery(q); err != nil {
 		return table.Page{}, err
 	}
-	var out *dynamodb.QueryOutput
-	err := retry(ctx, func() (err error) {
-		out, err = t.client.Query(ctx, t.queryInput(q))
-		return err
-	})
+	out, err := ask(ctx, t.client.Query, t.queryInput(q))
 	if err != nil {
 		return table.Page{}, fmt.Errorf("querying partition %q: %w", q.PK, err)
 	}
@@ -159,15 +150,9 @@ func (t *Table) queryInput(q table.Query) *dynamodb.QueryInput {
 
 // Scan is described at table.Table. It makes one call for each MB.
 func (t *Table) Scan(ctx context.Context, yield func(table.Item) error) error {
-	var start attributes
+	in := &dynamodb.ScanInput{TableName: &t.name, ConsistentRead: aws.Bool(true)}
 	for {
-		var out *dynamodb.ScanOutput
-		err := retry(ctx, func() (err error) {
-			out, err = t.client.Scan(ctx, &dynamodb.ScanInput{
-				TableName: &t.name, ConsistentRead: aws.Bool(true), ExclusiveStartKey: start,
-			})
-			return err
-		})
+		out, err := ask(ctx, t.client.Scan, in)
 		if err != nil {
 			return fmt.Errorf("scanning the table: %w", err)
 		}
@@ -176,7 +161,7 @@ func (t *Table) Scan(ctx context.Context, yield func(table.Item) error) error {
 				return err
 			}
 		}
-		if start = out.LastEvaluatedKey; start == nil {
+		if in.ExclusiveStartKey = out.LastEvaluatedKey; in.ExclusiveStartKey == nil {
 			return nil
 		}
 	}

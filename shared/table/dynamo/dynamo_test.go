@@ -28,7 +28,7 @@ func connect(t *testing.T, options ...func(*dynamodb.Options)) (*dynamodb.Client
 		t.Fatal(err)
 	}
 	name := "ferry-" + rand.Text()
-	if err := dynamo.CreateTable(t.Context(), dynamodb.NewFromConfig(cfg), name); err != nil {
+	if err := tabletest.CreateTable(t.Context(), dynamodb.NewFromConfig(cfg), name); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -49,7 +49,7 @@ func TestConformance(t *testing.T) {
 func TestCreateTableMakesWhatTheStackMakes(t *testing.T) {
 	t.Parallel()
 	client, name := connect(t)
-	if err := dynamo.CreateTable(t.Context(), client, name); err != nil {
+	if err := tabletest.CreateTable(t.Context(), client, name); err != nil {
 		t.Errorf("creating it again: %v", err)
 	}
 	out, err := client.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: &name})

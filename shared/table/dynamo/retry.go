@@ -50,6 +50,17 @@ func retry(ctx context.Context, call func() error) error {
 	}
 }
 
+// ask makes one call of the SDK as retry does.
+func ask[In, Out any](ctx context.Context, call func(context.Context, *In, ...func(*dynamodb.Options)) (*Out, error),
+	in *In, options ...func(*dynamodb.Options),
+) (out *Out, err error) {
+	err = retry(ctx, func() error {
+		out, err = call(ctx, in, options...)
+		return err
+	})
+	return out, err
+}
+
 // busy tells errors by which DynamoDB says that nothing was done and a later
 // try may be.
 func busy(err error) bool {

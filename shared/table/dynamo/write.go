@@ -57,10 +57,17 @@ func (t *Table) writeOne(ctx context.Context, op table.Op) (attributes, error) {
 		seen  attempts
 		after attributes
 	)
-	err = retry(ctx, func() (err error) {
-		after, err = t.call(ctx, parts, &seen)
-		return err
-	})
+	switch {
+	case parts.Put != nil:
+		_, err = ask(ctx, t.client.PutItem, putInput(parts.Put), seen.watch)
+	case parts.Delete != nil:
+		_, err = ask(ctx, t.client.DeleteItem, deleteInput(parts.Delete), seen.watch)
+	default:
+		var out *dynamodb.UpdateItemOutput
+		if out, err = ask(ctx, t.client.UpdateItem, updateInput(parts.Update), seen.watch); err == nil {
+			after = out.Attributes
+		}
+	}
 	if seen.lost {
 		err = afterLost(parts, err)
 	}
@@ -68,22 +75,6 @@ func (t *Table) writeOne(ctx context.Context, op table.Op) (attributes, error) {
 		return nil, &table.ConditionError{}
 	}
 	return after, err
-}
-
-func (t *Table) call(ctx context.Context, parts types.TransactWriteItem, seen *attempts) (attributes, error) {
-	switch {
-	case parts.Put != nil:
-		_, err := t.client.PutItem(ctx, putInput(parts.Put), seen.watch)
-		return nil, err
-	case parts.Delete != nil:
-		_, err := t.client.DeleteItem(ctx, deleteInput(parts.Delete), seen.watch)
-		return nil, err
-	}
-	out, err := t.client.UpdateItem(ctx, updateInput(parts.Update), seen.watch)
-	if err != nil {
-		return nil, err
-	}
-	return out.Attributes, nil
 }
 
 // afterLost decides about a write that was refused after the answer to an
