@@ -163,8 +163,7 @@ func (c loginCommand) credentials(ctx context.Context, out console) (user, passw
 
 // refusedLogin says what to do after a login that failed.
 func refusedLogin(err error) error {
-	var e *client.Error
-	if errors.As(err, &e) && e.RetryAfter > 0 {
+	if e, ok := errors.AsType[*client.Error](err); ok && e.RetryAfter > 0 {
 		return fmt.Errorf("%w; try again in %s", err, e.RetryAfter)
 	}
 	return err

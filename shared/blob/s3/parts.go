@@ -169,13 +169,12 @@ func (s *Store) CompleteParts(ctx context.Context, area blob.Area, key, upload s
 // the session right now, a server other than S3 may take them for its object one
 // by one, so what is missing is looked for again for a moment.
 func (s *Store) allParts(ctx context.Context, area blob.Area, key, upload string, l blob.Layout) ([]blob.Part, error) {
-	var missing *blob.MissingError
 	for wait := 50 * time.Millisecond; ; wait *= 2 {
 		parts, err := blob.AllParts(ctx, s, area, key, upload)
 		if err == nil {
 			err = l.Missing(parts)
 		}
-		if !errors.As(err, &missing) || wait > 400*time.Millisecond {
+		if _, missing := errors.AsType[*blob.MissingError](err); !missing || wait > 400*time.Millisecond {
 			return parts, err
 		}
 		select {
@@ -282,4 +281,47 @@ func (s *Store) AbortParts(ctx context.Context, area blob.Area, key, upload stri
 		return err
 	}
 	return abort(ctx, s.client, at, upload)
+}
+
+// Sweep is described at blob.Store. What it removes are uploads in parts that
+// were neither completed nor aborted, which S3 charges for. It cannot tell
+// those of a Create from sessions of parts, and so gives all of them the time
+// of a session.
+func (s *Store) Sweep(ctx context.Context, before time.Time) (int, error) {
+	removed := 0
+	for _, area := range []blob.Area{blob.Files, blob.Backup} {
+		n, err := s.sweepArea(ctx, area, before.Add(-blob.PartsLife))
+		removed += n
+		if err != nil {
+			return removed, fmt.Errorf("sweeping %s: %w", area, err)
+		}
+	}
+	return removed, nil
+}
+
+func (s *Store) sweepArea(ctx context.Context, area blob.Area, before time.Time) (removed int, err error) {
+	bucket, err := s.bucket(area)
+	if err != nil {
+		return 0, err
+	}
+	input := &s3.ListMultipartUploadsInput{Bucket: &bucket}
+	for {
+		out, err := s.client.ListMultipartUploads(ctx, input)
+		if err != nil {
+			return removed, fmt.Errorf("listing unfinished uploads: %w", err)
+		}
+		for _, u := range out.Uploads {
+			if !aws.ToTime(u.Initiated).Before(before) {
+				continue
+			}
+			if err := abort(ctx, s.client, place{bucket, aws.ToString(u.Key)}, aws.ToString(u.UploadId)); err != nil {
+				return removed, err
+			}
+			removed++
+		}
+		if !aws.ToBool(out.IsTruncated) || aws.ToString(out.NextKeyMarker) == "" {
+			return removed, nil
+		}
+		input.KeyMarker, input.UploadIdMarker = out.NextKeyMarker, out.NextUploadIdMarker
+	}
 }

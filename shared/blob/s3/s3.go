@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -208,15 +209,7 @@ const (
 
 func hasCode(err error, codes ...string) bool {
 	failure, ok := errors.AsType[smithy.APIError](err)
-	if !ok {
-		return false
-	}
-	for _, code := range codes {
-		if failure.ErrorCode() == code {
-			return true
-		}
-	}
-	return false
+	return ok && slices.Contains(codes, failure.ErrorCode())
 }
 
 // Open returns the store in these buckets. One with an address of its own is a

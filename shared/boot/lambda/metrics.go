@@ -1,6 +1,7 @@
 package lambda
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"strings"
@@ -114,33 +115,17 @@ func attr(r slog.Record, name string) (v slog.Value, found bool) {
 	return v, found
 }
 
-type description struct {
-	Timestamp         int64 // Unix milliseconds
-	CloudWatchMetrics []directive
-}
-
-type directive struct {
-	Namespace  string
-	Dimensions [][]string
-	Metrics    []metric
-}
-
-type metric struct{ Name, Unit string }
-
-func described(values []slog.Attr, at time.Time) description {
-	d := directive{Namespace: MetricsNamespace, Dimensions: [][]string{{"Stack"}}}
+// described is what CloudWatch reads to take the values for metrics.
+func described(values []slog.Attr, at time.Time) map[string]any {
+	units := map[string]string{Bytes: "Bytes", NoticeSeconds: "Seconds"}
+	var metrics []map[string]string
 	for _, v := range values {
-		d.Metrics = append(d.Metrics, metric{v.Key, unit(v.Key)})
+		metrics = append(metrics, map[string]string{"Name": v.Key, "Unit": cmp.Or(units[v.Key], "Count")})
 	}
-	return description{at.UnixMilli(), []directive{d}}
-}
-
-func unit(name string) string {
-	switch name {
-	case Bytes:
-		return "Bytes"
-	case NoticeSeconds:
-		return "Seconds"
+	return map[string]any{
+		"Timestamp": at.UnixMilli(),
+		"CloudWatchMetrics": []map[string]any{
+			{"Namespace": MetricsNamespace, "Dimensions": [][]string{{"Stack"}}, "Metrics": metrics},
+		},
 	}
-	return "Count"
 }

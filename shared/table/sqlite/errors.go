@@ -17,8 +17,8 @@ func translate(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return fmt.Errorf("%w: %w", table.ErrFull, err)
 	}
-	var coded *driver.Error
-	if !errors.As(err, &coded) {
+	coded, ok := errors.AsType[*driver.Error](err)
+	if !ok {
 		return err
 	}
 	switch coded.Code() & 0xff { // the higher bits only say where it happened

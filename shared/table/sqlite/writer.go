@@ -201,8 +201,7 @@ func (w *writer) commit(batch []*request, answers []error) error {
 			continue
 		}
 		answers[i] = r.do(w.tx)
-		var failed *statementError
-		if errors.As(answers[i], &failed) {
+		if _, failed := errors.AsType[*statementError](answers[i]); failed {
 			w.tx.rollback()
 			return translate(answers[i])
 		}
