@@ -1,6 +1,6 @@
 // Package worker runs what is no endpoint as a Lambda function: it relays what
 // the table's stream brings, sends notices, records feedback, sweeps, and makes
-// the link key. It may import the domains and boot/lambda. Start with courier.go.
+// the link key. It may import the domains and boot/lambda. Start with notices.go.
 package worker
 
 import (

@@ -1,0 +1,195 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"ferry/shared/api"
+	"ferry/shared/api/file"
+	"ferry/shared/notify"
+	"ferry/shared/table"
+)
+
+// RelayerHandler returns a function that names the records which could not be passed
+// on. The stream brings these, and those after them, again; so an event that its
+// topic refuses for good is left out: all behind it would wait for as long as
+// the stream tries. The table still has it. Of a notice nothing is published
+// that a topic could refuse, and so none is ever left out.
+func RelayerHandler(w *Worker) func(context.Context, events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
+	return func(ctx context.Context, e events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
+		if err := w.Begin(ctx); err != nil {
+			return events.DynamoDBEventResponse{}, fmt.Errorf("preparing to pass records on: %w", err)
+		}
+		records := make([]notify.StreamRecord, len(e.Records))
+		for i, r := range e.Records {
+			records[i] = relayerRecord(r)
+		}
+		again := events.DynamoDBEventResponse{BatchItemFailures: []events.DynamoDBBatchItemFailure{}}
+		for i, err := range notify.Relay(ctx, w.Topics, records) {
+			log := w.Function.Ports.Log.With("key", records[i].Key.String(), "request", records[i].Request)
+			switch {
+			case err == nil:
+				log.Info("a record was passed on")
+			case errors.Is(err, notify.ErrRefused) && !records[i].Notice():
+				log.Error("a record is given up: its topic takes no such message", "error", err)
+			default:
+				log.Error("a record was not passed on", "error", err)
+				again.BatchItemFailures = append(again.BatchItemFailures, events.DynamoDBBatchItemFailure{ItemIdentifier: e.Records[i].Change.SequenceNumber})
+			}
+		}
+		return again, nil
+	}
+}
+
+// relayerRecord reads a new item. The filter of the stream lets no others through.
+func relayerRecord(r events.DynamoDBEventRecord) notify.StreamRecord {
+	if r.EventName != string(events.DynamoDBOperationTypeInsert) {
+		return notify.StreamRecord{}
+	}
+	return notify.StreamRecord{
+		Key:     table.Key{PK: text(r.Change.Keys, "pk"), SK: text(r.Change.Keys, "sk")},
+		Channel: text(r.Change.NewImage, "channel"), Type: text(r.Change.NewImage, "type"), Body: text(r.Change.NewImage, "body"),
+		Request: text(r.Change.NewImage, "request"),
+	}
+}
+
+// text is an attribute that is text, or empty.
+func text(all map[string]events.DynamoDBAttributeValue, name string) string {
+	if v, ok := all[name]; ok && v.DataType() == events.DataTypeString {
+		return v.String()
+	}
+	return ""
+}
+
+// courierReserve is the most time that one notice takes. With less time left, a
+// notice waits for the next event.
+const courierReserve = 50 * time.Second
+
+// CourierHandler returns a function that names the messages that must come again.
+// It hides each of them for as long as its notice has to wait: the queue brings
+// it back then, and no timer runs in between.
+func CourierHandler(w *Worker) func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {
+	return func(ctx context.Context, e events.SQSEvent) (events.SQSEventResponse, error) {
+		if err := w.Begin(ctx); err != nil {
+			return events.SQSEventResponse{}, fmt.Errorf("preparing to send notices: %w", err)
+		}
+		sender, err := w.sender()
+		if err != nil {
+			return events.SQSEventResponse{}, err
+		}
+		again := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
+		for _, m := range e.Records {
+			if !w.handle(ctx, sender, m) {
+				again.BatchItemFailures = append(again.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: m.MessageId})
+			}
+		}
+		return again, nil
+	}
+}
+
+func (w *Worker) sender() (*notify.Sender, error) {
+	p := w.Function.Ports
+	s, err := notify.NewSender(notify.Config{
+		Table: p.Table, Key: p.Key, Mail: w.Mail, SMS: w.SMS, From: w.MailFrom, Now: p.Now, Log: p.Log,
+		Settled: []notify.Settled{notify.Remember(p.Now), notify.Events(file.Outbox(p).Events)},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("preparing to send notices: %w", err)
+	}
+	return s, nil
+}
+
+// handle deals with one message. done is false if it must come again. A message
+// that points at nothing is dropped: a notice is in the table or nowhere.
+func (w *Worker) handle(ctx context.Context, s *notify.Sender, m events.SQSMessage) (done bool) {
+	p := w.Function.Ports
+	key, err := notify.PointerKey(m.Body)
+	if err != nil {
+		p.Log.Error("a message was dropped", "message", m.MessageId, "error", err)
+		return true
+	}
+	if until, ok := ctx.Deadline(); ok && time.Until(until) < courierReserve {
+		w.delay(ctx, m, 0)
+		return false
+	}
+	again, err := s.Handle(ctx, key)
+	if err != nil { // the queue hides the message for its usual time
+		p.Log.Error("a notice could not be handled", "id", key.SK, "error", err)
+		return false
+	}
+	if again > 0 {
+		w.delay(ctx, m, again)
+	}
+	return again <= 0
+}
+
+// delay may fail: then the message comes again after the queue's usual time,
+// too early or too late.
+func (w *Worker) delay(ctx context.Context, m events.SQSMessage, wait time.Duration) {
+	if err := w.Queue.Delay(ctx, m.ReceiptHandle, wait); err != nil {
+		w.Function.Ports.Log.Warn("a message comes again at the queue's pace", "message", m.MessageId, "error", err)
+	}
+}
+
+// event is one of a topic or one of a log group.
+type event struct {
+	Records []events.SNSEventRecord
+	AWSLogs events.CloudwatchLogsRawData `json:"awslogs"`
+}
+
+// FeedbackHandler returns a function that fails if something is to be told again, a
+// little later: when the sender has not yet written down what it has sent, or
+// the table does not answer.
+func FeedbackHandler(w *Worker) func(context.Context, json.RawMessage) error {
+	return func(ctx context.Context, text json.RawMessage) error {
+		if err := w.Begin(ctx); err != nil {
+			return fmt.Errorf("preparing to record feedback: %w", err)
+		}
+		var e event
+		if err := json.Unmarshal(text, &e); err != nil {
+			return fmt.Errorf("reading an event: %w", err)
+		}
+		return errors.Join(mails(ctx, w.Function.Ports, e.Records), texts(ctx, w.Function.Ports, e.AWSLogs))
+	}
+}
+
+func mails(ctx context.Context, p *api.Ports, records []events.SNSEventRecord) error {
+	var errs []error
+	for _, r := range records {
+		f, ok, err := notify.MailFeedback([]byte(r.SNS.Message))
+		errs = append(errs, feedbackRecord(ctx, p, f, ok, err))
+	}
+	return errors.Join(errs...)
+}
+
+func texts(ctx context.Context, p *api.Ports, raw events.CloudwatchLogsRawData) error {
+	if raw.Data == "" {
+		return nil
+	}
+	data, err := raw.Parse()
+	if err != nil {
+		return fmt.Errorf("reading a log of text messages: %w", err)
+	}
+	var errs []error
+	for _, line := range data.LogEvents {
+		f, ok, err := notify.SMSFeedback(ctx, p.Table, []byte(line.Message))
+		errs = append(errs, feedbackRecord(ctx, p, f, ok, err))
+	}
+	return errors.Join(errs...)
+}
+
+func feedbackRecord(ctx context.Context, p *api.Ports, f notify.Feedback, ok bool, err error) error {
+	if err != nil || !ok {
+		return err
+	}
+	if err := notify.Record(ctx, p.Table, p.Now(), f, notify.Events(file.Outbox(p).Events)); err != nil {
+		return err
+	}
+	p.Log.Info("feedback recorded", "id", f.ID, "kind", f.Kind)
+	return nil
+}
