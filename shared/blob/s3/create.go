@@ -2,18 +2,23 @@ package s3
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager"
 	transfertypes "github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager/types"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go/middleware"
 
 	"ferry/shared/blob"
+	"ferry/shared/wire"
 )
 
 // uploadsAtOnce bounds the parts of one upload that are on the way together,
@@ -148,4 +153,147 @@ func abort(ctx context.Context, client api, at place, uploadID string) error {
 		return fmt.Errorf("removing the parts of an upload: %w", err)
 	}
 	return nil
+}
+
+// markName is the metadata by which an upload knows its own object again.
+const markName = "upload"
+
+// sealer is the client through which one object is uploaded. The calls that
+// make the object appear get the checksum of the whole, which is not known
+// before, and their failures are looked into: when an answer was lost, the
+// object may be there all the same, and a repetition is refused because it is.
+type sealer struct {
+	api
+	at   place
+	body *blob.Body
+	mark string // random
+
+	mu   sync.Mutex
+	sums map[int32]*string // of the parts, by number
+
+	failure error // why the parts did not become an object
+}
+
+func newSealer(client api, at place, b *blob.Body) *sealer {
+	return &sealer{api: client, at: at, body: b, mark: rand.Text(), sums: map[int32]*string{}}
+}
+
+func (s *sealer) metadata() map[string]string { return map[string]string{markName: s.mark} }
+
+// checksum is the sum of what was read as S3 writes it.
+func (s *sealer) checksum() string { return wire.CRC64Text(s.body.Written().CRC64NVME) }
+
+// UploadPart notes the checksum of the part, because transfermanager leaves
+// out those of CRC64NVME when it names the parts at the end.
+func (s *sealer) UploadPart(ctx context.Context, in *s3.UploadPartInput, options ...func(*s3.Options)) (*s3.UploadPartOutput, error) {
+	out, err := s.api.UploadPart(ctx, in, options...)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sums[aws.ToInt32(in.PartNumber)] = out.ChecksumCRC64NVME
+	return out, nil
+}
+
+// PutObject makes the object from one request.
+func (s *sealer) PutObject(ctx context.Context, in *s3.PutObjectInput, options ...func(*s3.Options)) (*s3.PutObjectOutput, error) {
+	in.ChecksumCRC64NVME = aws.String(s.checksum())
+	var seen attempts
+	out, err := s.api.PutObject(ctx, in, append(options, seen.watch)...)
+	if err != nil {
+		return &s3.PutObjectOutput{}, s.settle(ctx, seen, err)
+	}
+	return out, s.compare(ctx, out.ChecksumCRC64NVME)
+}
+
+// CompleteMultipartUpload makes the object from its parts, or removes them. It
+// keeps a failure to itself, for whoever asks after the upload, because
+// transfermanager would write it to the process's standard log.
+func (s *sealer) CompleteMultipartUpload(ctx context.Context, in *s3.CompleteMultipartUploadInput, options ...func(*s3.Options)) (*s3.CompleteMultipartUploadOutput, error) {
+	if err := s.complete(ctx, in, options...); err != nil {
+		s.failure = errors.Join(err, clean(ctx, s.api, s.at, aws.ToString(in.UploadId)))
+	}
+	return &s3.CompleteMultipartUploadOutput{}, nil
+}
+
+func (s *sealer) complete(ctx context.Context, in *s3.CompleteMultipartUploadInput, options ...func(*s3.Options)) error {
+	in.ChecksumCRC64NVME = aws.String(s.checksum())
+	in.MpuObjectSize = aws.Int64(s.body.Written().Size)
+	for i, part := range in.MultipartUpload.Parts {
+		in.MultipartUpload.Parts[i].ChecksumCRC64NVME = s.sums[aws.ToInt32(part.PartNumber)]
+	}
+	var seen attempts
+	out, err := s.api.CompleteMultipartUpload(ctx, in, append(options, seen.watch)...)
+	if err != nil {
+		return s.settle(ctx, seen, err)
+	}
+	return s.compare(ctx, out.ChecksumCRC64NVME)
+}
+
+// settle decides what it means that the object could not be made. If an
+// answer was lost, the object that is there decides: it is the one that was
+// made if it has the upload's mark, and else it is why S3 refused.
+func (s *sealer) settle(ctx context.Context, seen attempts, failure error) error {
+	if !seen.lost {
+		return failure
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+	out, err := s.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.at.bucket, Key: &s.at.key})
+	switch {
+	case err != nil:
+		return failure
+	case out.Metadata[markName] == s.mark:
+		return nil
+	}
+	return blob.ErrExists
+}
+
+// compare looks at the checksum that S3 says the new object has, and removes
+// the object if it is another than the body's.
+func (s *sealer) compare(ctx context.Context, got *string) error {
+	if got == nil || *got == s.checksum() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+	_, err := s.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &s.at.bucket, Key: &s.at.key})
+	return errors.Join(fmt.Errorf("S3 stored other bytes: checksum %s, want %s", *got, s.checksum()), err)
+}
+
+// AbortMultipartUpload removes the parts of a failed upload. That it is over
+// is no error, which would hide the one that the upload failed with.
+func (s *sealer) AbortMultipartUpload(ctx context.Context, in *s3.AbortMultipartUploadInput, options ...func(*s3.Options)) (*s3.AbortMultipartUploadOutput, error) {
+	out, err := s.api.AbortMultipartUpload(ctx, in, options...)
+	if hasCode(err, codeNoSuchUpload) {
+		return &s3.AbortMultipartUploadOutput{}, nil
+	}
+	return out, err
+}
+
+// attempts watches the SDK's own repetitions of a call.
+type attempts struct {
+	lost bool // an attempt may have been carried out although it failed
+}
+
+func (a *attempts) watch(o *s3.Options) {
+	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
+		return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("WatchAttempts", a.attempt), "Retry", middleware.After)
+	})
+}
+
+func (a *attempts) attempt(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (
+	middleware.FinalizeOutput, middleware.Metadata, error,
+) {
+	out, metadata, err := next.HandleFinalize(ctx, in)
+	if err != nil {
+		// Only an answer with a 4xx status says that nothing was done. (The
+		// SDK wraps a connection's failure in this type too, with status 0.)
+		response, ok := errors.AsType[*awshttp.ResponseError](err)
+		if !ok || response.HTTPStatusCode()/100 != 4 {
+			a.lost = true
+		}
+	}
+	return out, metadata, err
 }
