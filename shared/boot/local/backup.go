@@ -46,21 +46,11 @@ type Copied struct {
 	Damaged []string // "USER/ID NAME" of files whose bytes are missing or have another checksum
 }
 
-// Progress hears how a Backup or Restore goes on. Its functions, which may be
-// nil, are called from several goroutines.
+// Progress hears how a Backup or Restore goes on. Its functions are called from
+// several goroutines.
 type Progress struct {
 	Expect func(n int64) // so many bytes more are to be copied
 	Done   func(n int64) // so many bytes more were copied
-}
-
-func (p Progress) withDefaults() Progress {
-	if p.Expect == nil {
-		p.Expect = func(int64) {}
-	}
-	if p.Done == nil {
-		p.Done = func(int64) {}
-	}
-	return p
 }
 
 // Backup copies all data to a folder, which then is one that Open takes; they
@@ -80,7 +70,7 @@ func (d *Data) Backup(ctx context.Context, to string, p Progress) (Copied, error
 	if err != nil {
 		return Copied{}, err
 	}
-	c := &copying{from: d.Disk, live: d.Table, to: target, progress: p.withDefaults()}
+	c := &copying{from: d.Disk, live: d.Table, to: target, progress: p}
 	err = c.run(ctx, d.dir, to)
 	return c.copied, err
 }
@@ -265,7 +255,7 @@ func (c *copying) file(ctx context.Context, f files.File) error {
 		return fmt.Errorf("copying %s: %w", name(f), err)
 	}
 	defer r.Close()
-	written, err := c.to.Create(ctx, f.Area, f.Blob, &told{r, c.progress.Done}, -1)
+	written, err := c.to.Create(ctx, f.Area, f.Blob, io.TeeReader(r, counter(c.progress.Done)), -1)
 	if errors.Is(err, blob.ErrExists) {
 		c.note(func() { c.copied.Files++; c.copied.New++ })
 		return nil
@@ -348,16 +338,12 @@ func (c *copying) note(change func()) {
 	change()
 }
 
-// told is a reader that tells how much was read.
-type told struct {
-	io.Reader
-	told func(int64)
-}
+// counter is a writer that hears how much is written to it.
+type counter func(n int64)
 
-func (t *told) Read(b []byte) (int, error) {
-	n, err := t.Reader.Read(b)
-	t.told(int64(n))
-	return n, err
+func (c counter) Write(b []byte) (int, error) {
+	c(int64(len(b)))
+	return len(b), nil
 }
 
 // findStale looks in an earlier backup for objects that no record of this one names.

@@ -41,7 +41,7 @@ func readOrMake(path, what string, generate func(io.Reader) (string, error)) (te
 	raw, err := os.ReadFile(path)
 	if made = errors.Is(err, fs.ErrNotExist); made {
 		if text, err = generate(rand.Reader); err == nil {
-			err = writePrivate(path, text+"\n", os.Link)
+			err = WritePrivate(path, text+"\n", os.Link)
 		}
 		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return "", false, fmt.Errorf("making the %s: %w", what, err)
@@ -54,9 +54,9 @@ func readOrMake(path, what string, generate func(io.Reader) (string, error)) (te
 	return string(raw), made, nil
 }
 
-// writePrivate writes a durable file that only its owner can read, and has place
+// WritePrivate writes a durable file that only its owner can read, and has place
 // put it at its path.
-func writePrivate(path, text string, place func(from, to string) error) error {
+func WritePrivate(path, text string, place func(from, to string) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // mode 0600
 	if err != nil {
 		return err
@@ -86,5 +86,5 @@ func copySecret(from, to, name string) error {
 	if err != nil {
 		return err
 	}
-	return writePrivate(filepath.Join(to, name), string(text), os.Rename)
+	return WritePrivate(filepath.Join(to, name), string(text), os.Rename)
 }
