@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"ferry/shared/boot/local"
 	"ferry/shared/client"
 )
 
@@ -85,18 +86,7 @@ func writePrivate(path string, v any) error {
 	if err := os.Chmod(dir, 0o700); err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(dir, ".new-*") // of mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(text)
-	if err = errors.Join(err, file.Close()); err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(file.Name())
-	}
-	return err
+	return local.WritePrivate(path, string(text), os.Rename)
 }
 
 type loginCommand struct {
