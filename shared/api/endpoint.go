@@ -112,6 +112,18 @@ type Ports struct {
 // Outlet is the way a response leaves.
 func (p *Ports) Outlet() envelope.Outlet { return envelope.Outlet{Now: p.Now, Log: p.Log} }
 
+// Authenticated returns the handler of an endpoint for callers who are logged in.
+func (p *Ports) Authenticated(f func(http.ResponseWriter, *http.Request, auth.User) error) http.Handler {
+	check := auth.New(p.Ports)
+	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
+		u, err := check.Request(r)
+		if err != nil {
+			return err
+		}
+		return f(w, r, u)
+	})
+}
+
 type baseKey struct{}
 
 // WithBase tells the requests under ctx the service's address as the gateway knows it.

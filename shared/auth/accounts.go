@@ -11,8 +11,6 @@ import (
 )
 
 const (
-	changeLayout = 1
-
 	// A change link from forget dies after 15 minutes or 5 wrong PINs.
 	forgetLife = 15 * time.Minute
 	maxTries   = 5
@@ -81,10 +79,7 @@ func (s *Accounts) First(ctx context.Context, u User) (token string, err error) 
 	if err != nil {
 		return "", err
 	}
-	if err := s.Table.Write(ctx, put); err != nil {
-		return "", fmt.Errorf("storing a change token: %w", err)
-	}
-	return token, nil
+	return token, envelope.Wrap(s.Table.Write(ctx, put), "storing a change token")
 }
 
 func (s *Accounts) newChange(u User, pin string, life time.Duration) (string, table.Op, error) {
@@ -93,7 +88,7 @@ func (s *Accounts) newChange(u User, pin string, life time.Duration) (string, ta
 		return "", table.Op{}, err
 	}
 	expires := s.Now().Add(life)
-	c := change{V: changeLayout, User: u.Name, Expires: expires.Unix(), PIN: pin, Generation: u.Generation}
+	c := change{V: layout, User: u.Name, Expires: expires.Unix(), PIN: pin, Generation: u.Generation}
 	return token, table.Put(changeKey(token), c).Expire(expires), nil
 }
 
@@ -134,10 +129,7 @@ func (s *Accounts) Change(ctx context.Context, c Change) (user string, err error
 	if errors.Is(err, table.ErrCondition) {
 		return "", errDead()
 	}
-	if err != nil {
-		return "", fmt.Errorf("storing a new password: %w", err)
-	}
-	return found.User, nil
+	return found.User, envelope.Wrap(err, "storing a new password")
 }
 
 func (s *Accounts) token(ctx context.Context, token string) (change, error) {
@@ -275,8 +267,51 @@ func (s *Accounts) storeForget(ctx context.Context, u User, count table.Op, base
 		}
 		ops = append(ops, s.Outbox.PIN(ctx, u, nonce, base, lang, s.Now().Add(forgetLife)))
 	}
-	if err := s.Table.Write(ctx, ops...); err != nil {
-		return "", fmt.Errorf("storing a change token: %w", err)
+	return token, envelope.Wrap(s.Table.Write(ctx, ops...), "storing a change token")
+}
+
+// requests remembers when a user's forget requests of the last day came. It is
+// written back only as it was read, so that the limits hold for many at once.
+type requests struct {
+	V       int64   `json:"v"`
+	Version int64   `json:"version"`
+	Times   []int64 `json:"times"` // Unix seconds, oldest first, at most maxPerDay
+}
+
+func requestsKey(name string) table.Key {
+	return table.Key{PK: "user#" + name, SK: "forget"}
+}
+
+// next returns the operation that adds a request now, or a TooMany fault.
+func (r requests) next(name string, found bool, now time.Time) (table.Op, error) {
+	day := after(r.Times, now.Add(-24*time.Hour))
+	hour := after(day, now.Add(-time.Hour))
+	switch {
+	case len(day) >= maxPerDay:
+		return table.Op{}, tooMany(day[len(day)-maxPerDay], 24*time.Hour, now)
+	case len(hour) >= maxPerHour:
+		return table.Op{}, tooMany(hour[len(hour)-maxPerHour], time.Hour, now)
 	}
-	return token, nil
+	put := table.Put(requestsKey(name), requests{
+		V: layout, Version: r.Version + 1, Times: append(day[:len(day):len(day)], now.Unix()),
+	}).Expire(now.Add(24 * time.Hour))
+	if !found {
+		return put.If(table.NotExists()), nil
+	}
+	return put.If(table.Equal("version", r.Version)), nil
+}
+
+func tooMany(oldest int64, window time.Duration, now time.Time) error {
+	return envelope.WaitFault(time.Unix(oldest, 0).Add(window).Sub(now),
+		"at most %d requests an hour and %d a day for a user", maxPerHour, maxPerDay)
+}
+
+// after returns the times later than t.
+func after(times []int64, t time.Time) []int64 {
+	for i, at := range times {
+		if at > t.Unix() {
+			return times[i:]
+		}
+	}
+	return nil
 }

@@ -6,7 +6,9 @@
 package auth
 
 import (
+	"cmp"
 	"context"
+	"crypto/subtle"
 	"errors"
 	"fmt"
 	"io"
@@ -61,9 +63,14 @@ func (a *Authenticator) Request(r *http.Request) (User, error) {
 func (a *Authenticator) Basic(r *http.Request) (User, error) {
 	u, err := a.BasicAny(r)
 	if err == nil && u.State != Active {
-		return User{}, envelope.NewFault(envelope.Unauthorized, "the password is a temporary one: POST /auth/first leads to a password of your own")
+		return User{}, errTemporary()
 	}
 	return u, err
+}
+
+func errTemporary() error {
+	return envelope.NewFault(envelope.Unauthorized,
+		"the password is a temporary one: POST /auth/first leads to a password of your own")
 }
 
 // BasicAny is Basic for users in first access too.
@@ -144,7 +151,7 @@ func (a *Authenticator) Login(ctx context.Context, name, password, source string
 		return User{}, "", err
 	}
 	if u.State != Active {
-		return User{}, "", envelope.NewFault(envelope.Unauthorized, "the password is a temporary one: POST /auth/first leads to a password of your own")
+		return User{}, "", errTemporary()
 	}
 	bearer, ops, err := a.mint(u)
 	if err != nil {
@@ -156,15 +163,14 @@ func (a *Authenticator) Login(ctx context.Context, name, password, source string
 	if err := a.Table.Write(ctx, ops...); err != nil {
 		return User{}, "", fmt.Errorf("storing a bearer: %w", err)
 	}
-	if a.Hasher.Outdated(u.Password) {
-		if err := a.rehash(ctx, u, password); err != nil {
-			return User{}, "", err
-		}
-	}
-	return u, bearer, nil
+	return u, bearer, a.rehash(ctx, u, password)
 }
 
+// rehash replaces a hash that was made with weaker parameters than today's.
 func (a *Authenticator) rehash(ctx context.Context, u User, password string) error {
+	if !a.Hasher.Outdated(u.Password) {
+		return nil
+	}
 	hash, err := a.Hasher.Hash(ctx, password)
 	if err != nil {
 		return err
@@ -188,4 +194,60 @@ func Source(r *http.Request) string {
 	default:
 		return ip.Mask(net.CIDRMask(64, 128)).String()
 	}
+}
+
+// bearerItem is what is kept of a bearer, under its hash.
+type bearerItem struct {
+	V          int64  `json:"v"`
+	User       string `json:"user"`
+	Generation int64  `json:"generation"` // of the user when it was made
+	Expires    int64  `json:"expires"`    // Unix seconds
+}
+
+func bearerKey(token string) table.Key {
+	return table.Key{PK: "bearer#" + HashToken(token), SK: "bearer"}
+}
+
+// mint makes a bearer and the operation that stores it.
+func (a *Authenticator) mint(u User) (string, []table.Op, error) {
+	token, err := RandomTokenFor(a.Random, u.Name)
+	if err != nil {
+		return "", nil, err
+	}
+	expires := a.Now().Add(Lifetime)
+	item := bearerItem{V: layout, User: u.Name, Generation: u.Generation, Expires: expires.Unix()}
+	return token, []table.Op{table.Put(bearerKey(token), item).Expire(expires)}, nil
+}
+
+// Bearer returns the user of a bearer. The token carries the user's name, so
+// that one call to the table fetches both items.
+func (a *Authenticator) Bearer(ctx context.Context, token string) (User, error) {
+	name, ok := TokenName(token)
+	if !ok {
+		return User{}, errDenied()
+	}
+	if canonical, valid := CanonicalName(name); !valid || canonical != name {
+		return User{}, errDenied()
+	}
+	items, err := a.Table.GetMany(ctx, bearerKey(token), UserKey(name))
+	if err != nil {
+		return User{}, fmt.Errorf("reading a bearer: %w", err)
+	}
+	var b bearerItem
+	var u User
+	err = cmp.Or(items[0].Decode(&b), items[1].Decode(&u))
+	if err != nil && !errors.Is(err, table.ErrNotFound) {
+		return User{}, fmt.Errorf("reading a bearer and its user: %w", err)
+	}
+	if err != nil || subtle.ConstantTimeCompare([]byte(b.User), []byte(name)) != 1 ||
+		a.Now().Unix() >= b.Expires || b.Generation != u.Generation || u.State != Active {
+		return User{}, errDenied()
+	}
+	return u, nil
+}
+
+// Revoke ends a bearer. One that is unknown or ended is no error (RFC 7009,
+// section 2.2).
+func (a *Authenticator) Revoke(ctx context.Context, token string) error {
+	return envelope.Wrap(a.Table.Write(ctx, table.Delete(bearerKey(token))), "revoking a bearer")
 }

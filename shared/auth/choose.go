@@ -40,13 +40,7 @@ func CheckPassword(password, user string) error {
 }
 
 func isCommon(password string) bool {
-	folded := strings.ToLower(password)
-	for line := range strings.Lines(common) {
-		if strings.TrimSuffix(line, "\n") == folded {
-			return true
-		}
-	}
-	return false
+	return strings.Contains("\n"+common, "\n"+strings.ToLower(password)+"\n")
 }
 
 func distinct(s string) int {

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -192,17 +193,11 @@ func parsePHC(s string) (p Params, salt, sum []byte, err error) {
 		return p, nil, nil, errPHC
 	}
 	var version int
-	if _, err := fmt.Sscanf(fields[2], "v=%d", &version); err != nil || version != argon2.Version {
-		return p, nil, nil, errPHC
-	}
-	if _, err := fmt.Sscanf(fields[3], "m=%d,t=%d,p=%d", &p.Memory, &p.Time, &p.Threads); err != nil || p.Time == 0 || p.Threads == 0 {
-		return p, nil, nil, errPHC
-	}
-	b64 := base64.RawStdEncoding
-	if salt, err = b64.DecodeString(fields[4]); err != nil {
-		return p, nil, nil, errPHC
-	}
-	if sum, err = b64.DecodeString(fields[5]); err != nil || len(sum) != hashSize {
+	_, err = fmt.Sscanf(fields[2], "v=%d", &version)
+	_, err2 := fmt.Sscanf(fields[3], "m=%d,t=%d,p=%d", &p.Memory, &p.Time, &p.Threads)
+	salt, err3 := base64.RawStdEncoding.DecodeString(fields[4])
+	sum, err4 := base64.RawStdEncoding.DecodeString(fields[5])
+	if cmp.Or(err, err2, err3, err4) != nil || version != argon2.Version || p.Time == 0 || p.Threads == 0 || len(sum) != hashSize {
 		return p, nil, nil, errPHC
 	}
 	return p, salt, sum, nil

@@ -201,10 +201,7 @@ func (t *throttle) succeeded(ctx context.Context) error {
 	if !t.claimed {
 		return nil
 	}
-	if err := t.a.Table.Write(ctx, table.Delete(t.pair.key)); err != nil {
-		return fmt.Errorf("clearing failed logins: %w", err)
-	}
-	return nil
+	return envelope.Wrap(t.a.Table.Write(ctx, table.Delete(t.pair.key)), "clearing failed logins")
 }
 
 // count is the operation that adds a failure. A count that was forgotten

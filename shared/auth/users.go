@@ -25,9 +25,6 @@ const (
 // ErrUnknownUser is returned for a user who does not exist.
 var ErrUnknownUser = errors.New("no such user")
 
-// userLayout is the version of the stored form.
-const userLayout = 1
-
 // MaxName is the most bytes in a user's name.
 const MaxName = 64
 
@@ -106,10 +103,7 @@ func (s *Users) Get(ctx context.Context, name string) (User, error) {
 	if errors.Is(err, table.ErrNotFound) {
 		return User{}, ErrUnknownUser
 	}
-	if err != nil {
-		return User{}, fmt.Errorf("reading user: %w", err)
-	}
-	return u, nil
+	return u, envelope.Wrap(err, "reading user")
 }
 
 // Add stores a new user. The name must be canonical, the password a hash. A
@@ -130,9 +124,9 @@ func (s *Users) Add(ctx context.Context, u User) error {
 		unchanged = []table.Cond{table.AtMost("lastFile", entry.LastFile), table.AtMost("generation", entry.Generation)}
 		entry.Incarnation++
 	}
-	u.V, u.Created = userLayout, s.now().Unix()
+	u.V, u.Created = layout, s.now().Unix()
 	u.LastFile, u.Generation, u.Incarnation = entry.LastFile, entry.Generation, entry.Incarnation
-	entry.V, entry.Removed = userLayout, false
+	entry.V, entry.Removed = layout, false
 	err := s.table.Write(ctx,
 		table.Put(UserKey(u.Name), u).If(table.NotExists()),
 		table.Put(entryKey, entry).If(unchanged...),
@@ -140,10 +134,7 @@ func (s *Users) Add(ctx context.Context, u User) error {
 	if errors.Is(err, table.ErrCondition) {
 		return exists
 	}
-	if err != nil {
-		return fmt.Errorf("storing user: %w", err)
-	}
-	return nil
+	return envelope.Wrap(err, "storing user")
 }
 
 // List calls yield for each user in the order of names until yield returns an error.
@@ -239,10 +230,7 @@ func (s *Users) change(ctx context.Context, op table.Op) error {
 	if errors.Is(err, table.ErrCondition) {
 		return envelope.NewFault(envelope.Conflict, "the user was changed or removed at the same moment; try again")
 	}
-	if err != nil {
-		return fmt.Errorf("changing user: %w", err)
-	}
-	return nil
+	return envelope.Wrap(err, "changing user")
 }
 
 // Remove deletes the account. The user must have been disabled before and the
@@ -257,13 +245,10 @@ func (s *Users) Remove(ctx context.Context, name string) error {
 		table.Delete(UserKey(name)).If(table.Equal("state", string(Disabled)),
 			table.Equal("lastFile", u.LastFile), table.Equal("generation", u.Generation)),
 		table.Put(table.Key{PK: index, SK: name},
-			indexEntry{V: userLayout, Removed: true, LastFile: u.LastFile, Generation: u.Generation, Incarnation: u.Incarnation}),
+			indexEntry{V: layout, Removed: true, LastFile: u.LastFile, Generation: u.Generation, Incarnation: u.Incarnation}),
 	)
 	if errors.Is(err, table.ErrCondition) {
 		return envelope.NewFault(envelope.Conflict, "user %s was changed or got a file at the same moment; try again", name)
 	}
-	if err != nil {
-		return fmt.Errorf("removing user: %w", err)
-	}
-	return nil
+	return envelope.Wrap(err, "removing user")
 }

@@ -3,28 +3,29 @@ package envelope
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 )
 
-// FaultKind says what is wrong. Each has an HTTP status.
+// FaultKind says what is wrong. It is the HTTP status, but for Internal, which is a 500.
 type FaultKind int
 
 // The kinds of fault.
 const (
-	Internal         FaultKind = iota
-	Invalid                    // the request's parameters or body
-	Unauthorized               // no credential, or one that does not hold
-	Forbidden                  // a credential that does not reach that far
-	NotFound                   // no such resource
-	MethodNotAllowed           // the resource has other methods
-	Conflict                   // the resource is not in the state for this
-	TooLarge                   // the body, or what it would bring the user to
-	Unsupported                // the body's media type
-	Unsatisfiable              // the range of a download
-	Precondition               // the file is not the one that the request expects
-	TooMany                    // too many requests; After says when again
-	Full                       // the service has no room left
-	Unavailable                // overload that passes; After says when again
+	Internal         FaultKind = 0
+	Invalid          FaultKind = http.StatusBadRequest                   // the request's parameters or body
+	Unauthorized     FaultKind = http.StatusUnauthorized                 // no credential, or one that does not hold
+	Forbidden        FaultKind = http.StatusForbidden                    // a credential that does not reach that far
+	NotFound         FaultKind = http.StatusNotFound                     // no such resource
+	MethodNotAllowed FaultKind = http.StatusMethodNotAllowed             // the resource has other methods
+	Conflict         FaultKind = http.StatusConflict                     // the resource is not in the state for this
+	TooLarge         FaultKind = http.StatusRequestEntityTooLarge        // the body, or what it would bring the user to
+	Unsupported      FaultKind = http.StatusUnsupportedMediaType         // the body's media type
+	Unsatisfiable    FaultKind = http.StatusRequestedRangeNotSatisfiable // the range of a download
+	Precondition     FaultKind = http.StatusPreconditionFailed           // the file is not the one that the request expects
+	TooMany          FaultKind = http.StatusTooManyRequests              // too many requests; After says when again
+	Full             FaultKind = http.StatusInsufficientStorage          // the service has no room left
+	Unavailable      FaultKind = http.StatusServiceUnavailable           // overload that passes; After says when again
 )
 
 // Fault is what went wrong with a request, in terms that a caller may be told.
@@ -60,11 +61,16 @@ func WaitFault(d time.Duration, format string, args ...any) *Fault {
 
 // FaultOf returns the fault in err's chain, or nil if err is internal.
 func FaultOf(err error) *Fault {
-	var f *Fault
-	if errors.As(err, &f) {
-		return f
+	f, _ := errors.AsType[*Fault](err)
+	return f
+}
+
+// Wrap says what was being done when err came up; nil stays nil.
+func Wrap(err error, doing string) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%s: %w", doing, err)
 }
 
 // IsFault reports whether err is a fault of this kind.

@@ -1,9 +1,13 @@
 package envelope
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
 	"net/http"
@@ -83,7 +87,7 @@ func call(f HandlerFunc, w http.ResponseWriter, r *http.Request) (err error) {
 
 func (o Outlet) fail(w *recorder, r *http.Request, err error) {
 	f := classify(err)
-	status := statusOf(f.Kind)
+	status := cmp.Or(int(f.Kind), http.StatusInternalServerError)
 	w.failed = f
 	h := w.Header()
 	if f.Kind != Unsatisfiable {
@@ -120,51 +124,18 @@ func classify(err error) *Fault {
 	if f := FaultOf(err); f != nil {
 		return f
 	}
-	var tooLarge *http.MaxBytesError
+	tooLarge, _ := errors.AsType[*http.MaxBytesError](err)
 	switch {
 	case errors.Is(err, table.ErrBusy):
 		return &Fault{Kind: Unavailable, Detail: "the service is busy; try again", After: time.Second}
 	case errors.Is(err, table.ErrFull), errors.Is(err, blob.ErrFull):
 		return NewFault(Full, "the service has no room left for this; nothing was stored")
-	case errors.As(err, &tooLarge):
+	case tooLarge != nil:
 		return NewFault(TooLarge, "the body is larger than %d bytes", tooLarge.Limit)
 	case errors.Is(err, context.DeadlineExceeded):
 		return &Fault{Kind: Unavailable, Detail: "the request took too long; try again", After: time.Second}
 	}
 	return &Fault{Kind: Internal}
-}
-
-func statusOf(k FaultKind) int {
-	switch k {
-	case Invalid:
-		return http.StatusBadRequest
-	case Unauthorized:
-		return http.StatusUnauthorized
-	case Forbidden:
-		return http.StatusForbidden
-	case NotFound:
-		return http.StatusNotFound
-	case MethodNotAllowed:
-		return http.StatusMethodNotAllowed
-	case Conflict:
-		return http.StatusConflict
-	case TooLarge:
-		return http.StatusRequestEntityTooLarge
-	case Unsupported:
-		return http.StatusUnsupportedMediaType
-	case Precondition:
-		return http.StatusPreconditionFailed
-	case Unsatisfiable:
-		return http.StatusRequestedRangeNotSatisfiable
-	case TooMany:
-		return http.StatusTooManyRequests
-	case Full:
-		return http.StatusInsufficientStorage
-	case Unavailable:
-		return http.StatusServiceUnavailable
-	default:
-		return http.StatusInternalServerError
-	}
 }
 
 // headerText keeps a sentence to what a header field may hold.
@@ -202,4 +173,86 @@ func (o Outlet) log(r *http.Request, w *recorder, id string, start time.Time, er
 		attrs = append(attrs, slog.String("auth", "Basic")) // a password was refused
 	}
 	o.Log.LogAttrs(r.Context(), level, "request", attrs...)
+}
+
+// recorder notes what was sent. It keeps the way from a file to the network
+// through the kernel open: ReadFrom hands on to the server's own.
+type recorder struct {
+	http.ResponseWriter
+	status int
+	bytes  int64
+	failed *Fault
+}
+
+func (w *recorder) WriteHeader(status int) {
+	if w.status == 0 && status >= 200 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *recorder) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	n, err := w.ResponseWriter.Write(p)
+	w.bytes += int64(n)
+	return n, err
+}
+
+func (w *recorder) ReadFrom(r io.Reader) (int64, error) {
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	n, err := io.Copy(w.ResponseWriter, r)
+	w.bytes += n
+	return n, err
+}
+
+// Unwrap is for http.ResponseController.
+func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Sent tells how a handler's response has gone so far: its status, 0 if there
+// is none yet, and the bytes of its body.
+func Sent(w http.ResponseWriter) (status int, bytes int64) {
+	if rec, ok := w.(*recorder); ok {
+		return rec.status, rec.bytes
+	}
+	return 0, 0
+}
+
+// maxLength bounds an id that was made elsewhere: it is stored with each notice.
+const maxRequestID = 64
+
+// requestIDKey is under which a context carries the id of a request to all that
+// comes of it: the lines of the log, the notices and events that it makes, and
+// through these the lines of those who send them.
+type requestIDKey struct{}
+
+// WithRequestID gives what is done under ctx the id of a request. What cannot be one is
+// left out.
+func WithRequestID(ctx context.Context, id string) context.Context {
+	if !validRequestID(id) {
+		return ctx
+	}
+	return context.WithValue(ctx, requestIDKey{}, id)
+}
+
+// RequestID returns the id of the request that ctx is of, empty if it is of none.
+func RequestID(ctx context.Context) string {
+	id, _ := ctx.Value(requestIDKey{}).(string)
+	return id
+}
+
+// NewRequestID makes an id.
+func NewRequestID() string {
+	var b [8]byte
+	rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+// validRequestID knows the ids of API gateways, UUIDs and those of NewRequestID.
+func validRequestID(id string) bool {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=+/.:"
+	return id != "" && len(id) <= maxRequestID && strings.Trim(id, letters) == ""
 }

@@ -128,8 +128,7 @@ func (s *Service) completed(ctx context.Context, it Session) (Listed, error) {
 }
 
 func completeFault(err error) error {
-	var missing *blob.MissingError
-	if errors.As(err, &missing) {
+	if missing, ok := errors.AsType[*blob.MissingError](err); ok {
 		return &envelope.Fault{Kind: envelope.Invalid, Cause: err, Detail: fmt.Sprintf("parts are missing: %s ...", strings.Trim(fmt.Sprint(missing.Numbers), "[]"))}
 	}
 	return sumFault(err, "the file")
@@ -168,10 +167,7 @@ func hashOf(it Session) (hash.Hash, error) {
 	if it.Hashed == 0 {
 		return sum, nil
 	}
-	if err := sum.(encoding.BinaryUnmarshaler).UnmarshalBinary(it.Hash); err != nil {
-		return nil, fmt.Errorf("going on with a SHA-256: %w", err)
-	}
-	return sum, nil
+	return sum, envelope.Wrap(sum.(encoding.BinaryUnmarshaler).UnmarshalBinary(it.Hash), "going on with a SHA-256")
 }
 
 func (s *Service) hashMore(ctx context.Context, it Session, sum hash.Hash) (int64, error) {

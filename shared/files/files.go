@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"ferry/shared/auth"
@@ -160,10 +161,7 @@ func (s *Service) Open(ctx context.Context, f File) (io.ReadSeekCloser, error) {
 		// Between the look-up and now the file was moved or removed.
 		return nil, envelope.NewFault(envelope.Unauthorized, "the download link is not known, or has expired")
 	}
-	if err != nil {
-		return nil, fmt.Errorf("opening a file: %w", err)
-	}
-	return b, nil
+	return b, envelope.Wrap(err, "opening a file")
 }
 
 // expiry returns when a file that enters an area now leaves it.
@@ -191,4 +189,13 @@ func (s *Service) blobKey(owner string, id int64) (string, error) {
 		return "", err
 	}
 	return owner + "/" + strconv.FormatInt(id, 10) + "-" + random[:22], nil
+}
+
+// ParseBlobKey reads the owner and the id of the file whose bytes have a key
+// in the blob store: owner/id-random. ok is false for keys of another form.
+func ParseBlobKey(key string) (owner string, id int64, ok bool) {
+	owner, name, _ := strings.Cut(key, "/")
+	digits, random, ok := strings.Cut(name, "-")
+	id, err := strconv.ParseInt(digits, 10, 64)
+	return owner, id, ok && err == nil && random != ""
 }

@@ -27,14 +27,12 @@ const (
 )
 
 const (
-	claimLayout = 1
-	maxKey      = 255
+	maxKey = 255
 	// minLease and leaseRate give a request time by the length of its body.
 	minLease  = 30 * time.Second
 	leaseRate = 128 << 10 // bytes a second
 	// askAgain is when to repeat a request that another is carrying out.
-	askAgain     = 5 * time.Second
-	claimCleanup = 20 * time.Second
+	askAgain = 5 * time.Second
 )
 
 // The states of an item.
@@ -132,7 +130,7 @@ func (s *Keys) Claim(ctx context.Context, r KeyRequest) (*Claim, error) {
 		return nil, fmt.Errorf("making an identifier: %w", err)
 	}
 	c := &Claim{s: s, key: itemKey(r), item: claimItem{
-		V: claimLayout, State: claimRunning, Claim: hex.EncodeToString(unique), Fingerprint: r.Fingerprint,
+		V: layout, State: claimRunning, Claim: hex.EncodeToString(unique), Fingerprint: r.Fingerprint,
 		Expires: s.Now().Add(r.Lease).Unix(),
 	}}
 	err := s.Table.Write(ctx, c.put(table.NotExists()).Relax())
@@ -186,10 +184,7 @@ func (c *Claim) takeOver(ctx context.Context, old claimItem) (*Claim, error) {
 	if errors.Is(err, table.ErrCondition) {
 		return nil, errRunning(time.Second)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("claiming a key: %w", err)
-	}
-	return c, nil
+	return c, envelope.Wrap(err, "claiming a key")
 }
 
 // ErrOtherRequest is the Conflict fault of a key that belongs to another request, for
@@ -227,8 +222,7 @@ func (c *Claim) Done(result string) []table.Op {
 // Lost returns a Conflict fault if err, a transaction's, says that another
 // request has taken the key, and else err as it is.
 func (c *Claim) Lost(err error) error {
-	var refused *table.ConditionError
-	if c != nil && errors.As(err, &refused) && refused.Op == 0 {
+	if refused, ok := errors.AsType[*table.ConditionError](err); ok && c != nil && refused.Op == 0 {
 		return &envelope.Fault{Kind: envelope.Conflict, Detail: "the request took so long that another with its " + KeyHeader + " was let in", Cause: err}
 	}
 	return err
@@ -242,7 +236,7 @@ func (c *Claim) Release(ctx context.Context) {
 	if c == nil || c.earlier {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimCleanup)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
 	defer cancel()
 	_ = c.s.Table.Write(ctx, table.Delete(c.key).
 		If(table.Equal("claim", c.item.Claim), table.Equal("state", claimRunning)).Relax())

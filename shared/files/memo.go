@@ -53,12 +53,7 @@ func (m *memo[T]) get(raw []byte) (T, bool) {
 	return value, ok
 }
 
-func (m *memo[T]) put(raw []byte, value T) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.keep(raw, value)
-}
-
+// keep is for one who holds the lock.
 func (m *memo[T]) keep(raw []byte, value T) {
 	if m.young == nil || len(m.young) >= memoSize/2 {
 		m.young, m.old = map[string]T{}, m.young
@@ -73,7 +68,9 @@ func (m *memo[T]) read(item table.Item, decode func(table.Item) (T, error)) (T, 
 	}
 	value, err := decode(item)
 	if err == nil && item.Raw != nil {
-		m.put(item.Raw, value)
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.keep(item.Raw, value)
 	}
 	return value, err
 }

@@ -64,10 +64,7 @@ func (s *Service) get(ctx context.Context, area blob.Area, owner string, id int6
 	if errors.Is(err, table.ErrNotFound) {
 		return File{}, errNoFile(area)
 	}
-	if err != nil {
-		return File{}, fmt.Errorf("reading a file's record: %w", err)
-	}
-	return f, nil
+	return f, envelope.Wrap(err, "reading a file's record")
 }
 
 func errNoFile(area blob.Area) error {

@@ -146,10 +146,7 @@ func (s *Service) BeginSession(ctx context.Context, uploader auth.User, p Plan, 
 	if lost := claim.Lost(err); envelope.IsFault(lost, envelope.Conflict) {
 		return Session{}, lost
 	}
-	if err != nil {
-		return Session{}, fmt.Errorf("storing an upload session: %w", err)
-	}
-	return it, nil
+	return it, envelope.Wrap(err, "storing an upload session")
 }
 
 // endParts removes what the store keeps of a session; what remains is swept.
@@ -221,10 +218,7 @@ func (s *Service) Arrived(ctx context.Context, it Session) ([]blob.Part, error) 
 	if errors.Is(err, blob.ErrNoUpload) {
 		return nil, nil // being completed, or about to end
 	}
-	if err != nil {
-		return nil, fmt.Errorf("listing parts: %w", err)
-	}
-	return parts, nil
+	return parts, envelope.Wrap(err, "listing parts")
 }
 
 // SignPart returns the request by which a part is sent to the store, or
@@ -262,8 +256,7 @@ func errDone() error { return envelope.NewFault(envelope.Conflict, "the upload i
 
 // sumFault tells a checksum that is wrong.
 func sumFault(err error, what string) error {
-	var sum *blob.SumError
-	if errors.As(err, &sum) {
+	if sum, ok := errors.AsType[*blob.SumError](err); ok {
 		return &envelope.Fault{Kind: envelope.Invalid, Cause: err,
 			Detail: fmt.Sprintf("the CRC64NVME of %s is %016x, stated was %016x", what, sum.Got, sum.Stated)}
 	}

@@ -137,10 +137,7 @@ func (s *Sweeper) walk(ctx context.Context, area blob.Area, r *SweepReport) (don
 }
 
 func (s *Sweeper) keep(ctx context.Context, area blob.Area, at sweepPosition) error {
-	if err := s.Table.Write(ctx, table.Put(positionKey(area), at)); err != nil {
-		return fmt.Errorf("storing the sweep's position: %w", err)
-	}
-	return nil
+	return envelope.Wrap(s.Table.Write(ctx, table.Put(positionKey(area), at)), "storing the sweep's position")
 }
 
 func (s *Sweeper) outOfTime(ctx context.Context) bool {

@@ -4,8 +4,11 @@
 package account
 
 import (
+	"net/http"
+
 	"ferry/shared/api"
 	"ferry/shared/auth"
+	"ferry/shared/envelope"
 	"ferry/shared/notify"
 )
 
@@ -13,4 +16,121 @@ func passwords(p *api.Ports) *auth.Accounts {
 	return auth.NewAccounts(auth.AccountsConfig{
 		Ports: p.Ports, HideUsers: p.HideUsers, Outbox: notify.NewOutbox(p.Ports, notify.Limits{}, p.PublicURL, p.Events),
 	})
+}
+
+// Login is POST /auth/login: specification section 4.2.
+func Login() api.Endpoint { return api.Named("authlogin", newLogin) }
+
+// newLogin returns the handler. It needs the port Table.
+func newLogin(p *api.Ports) http.Handler {
+	check := auth.New(p.Ports)
+	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
+		name, password, ok := r.BasicAuth()
+		if !ok {
+			return envelope.NewFault(envelope.Unauthorized, "an Authorization header of the form Basic is missing")
+		}
+		u, bearer, err := check.Login(r.Context(), name, password, auth.Source(r))
+		if err != nil {
+			return err
+		}
+		return envelope.Write(w, p.Now(), envelope.Success{Description: envelope.Login, User: u.Name, Bearer: bearer})
+	})
+}
+
+// First is POST /auth/first: with the temporary password a new user gets the
+// link under which to choose a password.
+func First() api.Endpoint { return api.Named("authfirst", newFirst) }
+
+// newFirst returns the handler. It needs the port Table.
+func newFirst(p *api.Ports) http.Handler {
+	check, service := auth.New(p.Ports), passwords(p)
+	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
+		u, err := check.BasicAny(r)
+		if err != nil {
+			return err
+		}
+		token, err := service.First(r.Context(), u)
+		if err != nil {
+			return err
+		}
+		return envelope.Write(w, p.Now(), envelope.Success{
+			Description: envelope.First, User: u.Name,
+			LinkURL: auth.ChangeLink(p.Base(r.Context()), api.Lang(r, u), token),
+		})
+	})
+}
+
+// Forget is GET /auth/forget: specification section 4.6.
+func Forget() api.Endpoint { return api.Named("authforget", newForget) }
+
+// newForget returns the handler. It needs the port Table and the link key.
+func newForget(p *api.Ports) http.Handler {
+	service, outlet := passwords(p), p.Outlet()
+	outlet.Links = true
+	return outlet.Handler(func(w http.ResponseWriter, r *http.Request) error {
+		q, err := api.Query(r)
+		if err != nil {
+			return err
+		}
+		name := q.Get("u")
+		if name == "" {
+			return envelope.NewFault(envelope.Invalid, "the query parameter u, the user's name, is missing")
+		}
+		base, lang := p.Base(r.Context()), api.Lang(r, auth.User{})
+		token, user, err := service.Forget(r.Context(), name, base, lang)
+		if err != nil {
+			return err
+		}
+		p.Notify()
+		return envelope.Write(w, p.Now(), envelope.Success{
+			Description: envelope.Forget, User: user, LinkURL: auth.ChangeLink(base, lang, token),
+		})
+	})
+}
+
+// Change is POST /auth/change: specification section 4.7.
+func Change() api.Endpoint { return api.Named("authchange", newChange) }
+
+// newChange returns the handler. It needs the port Table.
+func newChange(p *api.Ports) http.Handler {
+	service, outlet := passwords(p), p.Outlet()
+	outlet.Links = true
+	return outlet.Handler(func(w http.ResponseWriter, r *http.Request) error {
+		c, err := read(w, r)
+		if err != nil {
+			return err
+		}
+		user, err := service.Change(r.Context(), c)
+		if err != nil {
+			return err
+		}
+		return envelope.Write(w, p.Now(), envelope.Success{
+			Description: envelope.Forget, User: user,
+			LinkURL: auth.ChangeLink(p.Base(r.Context()), api.Lang(r, auth.User{}), c.Token),
+		})
+	})
+}
+
+// read takes PIN and password from the query or from a form, so that they
+// need not stand in a URL.
+func read(w http.ResponseWriter, r *http.Request) (auth.Change, error) {
+	q, err := api.Query(r)
+	if err != nil {
+		return auth.Change{}, err
+	}
+	form, _, err := api.Form(r)
+	if err != nil {
+		return auth.Change{}, err
+	}
+	value := func(name string) string {
+		if v := form.Get(name); v != "" {
+			return v
+		}
+		return q.Get(name)
+	}
+	c := auth.Change{Token: value("k"), PIN: value("p"), Password: value("z")}
+	if c.Token == "" {
+		return auth.Change{}, envelope.NewFault(envelope.Invalid, "the query parameter k, the change token, is missing")
+	}
+	return c, nil
 }

@@ -1,17 +1,20 @@
 package file
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"net/http"
 	"net/url"
+	"time"
 
 	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
 	"ferry/shared/files"
+	"ferry/shared/notify"
 )
 
 // Get is GET /files/{id}: all that is known of a file of the caller, or of one
@@ -44,21 +47,15 @@ type record struct {
 // After authentication a request costs two calls, and for a file whose
 // uploader has notified somebody three.
 func newGet(p *api.Ports) http.Handler {
-	h := handler{ports: p, auth: auth.New(p.Ports), files: Service(p)}
-	return p.Outlet().Handler(h.get)
+	return p.Authenticated(handler{ports: p, files: Service(p)}.get)
 }
 
 type handler struct {
 	ports *api.Ports
-	auth  *auth.Authenticator
 	files *files.Service
 }
 
-func (h handler) get(w http.ResponseWriter, r *http.Request) error {
-	u, err := h.auth.Request(r)
-	if err != nil {
-		return err
-	}
+func (h handler) get(w http.ResponseWriter, r *http.Request, u auth.User) error {
 	f, err := h.find(r, u)
 	if err != nil {
 		return err
@@ -122,4 +119,81 @@ func show(f files.File) (record, error) {
 		ID: f.ID, Name: f.Name, Length: f.Length, Type: f.Type, Modified: f.Modified, Area: f.Area, Expires: stamp(f.Expires),
 		CRC64NVME: base64.StdEncoding.EncodeToString(crc), SHA256: hex.EncodeToString(f.SHA256), Uploader: f.Uploader,
 	}, nil
+}
+
+// downloads are those by one link. Times are RFC 3339, UTC, and missing if
+// there were none.
+type downloads struct {
+	Count       int64  `json:"count"` // whole ones, by people
+	First       string `json:"first,omitempty"`
+	Last        string `json:"last,omitempty"`
+	Previews    int64  `json:"previews"` // fetched by robots of themselves
+	LastPreview string `json:"lastPreview,omitempty"`
+}
+
+// notification is what became of one recipient's message, and of the link in it.
+type notification struct {
+	ID        string         `json:"id"`
+	Channel   notify.Channel `json:"channel,omitempty"`
+	To        string         `json:"to"`
+	State     notify.State   `json:"state,omitempty"` // missing when it is not known any more
+	Created   string         `json:"created,omitempty"`
+	Tries     int64          `json:"tries"`
+	LastError string         `json:"lastError,omitempty"`
+	Provider  string         `json:"provider,omitempty"` // the provider's name of the message
+	Sent      string         `json:"sent,omitempty"`     // taken by the provider
+	Delivered string         `json:"delivered,omitempty"`
+	Failed    string         `json:"failed,omitempty"`
+	Downloads downloads      `json:"downloads"`
+}
+
+// used adds what is known of the file's links: of its own, and for its uploader
+// of each recipient's.
+func (h handler) used(ctx context.Context, f files.File, uploader bool, out *record) error {
+	if !uploader {
+		f.Recipients = nil
+	}
+	uses, err := h.files.Uses(ctx, f)
+	if err != nil {
+		return err
+	}
+	out.Downloads = downloadsOf(uses[0])
+	if !uploader {
+		return nil
+	}
+	out.Notify = f.Notify
+	known, err := notify.States(ctx, h.ports.Table, f.Recipients)
+	if err != nil {
+		return err
+	}
+	out.Notifications = make([]notification, len(f.Recipients))
+	for i, u := range uses[1:] {
+		n := notify.Notice{ID: u.Recipient, To: u.To}
+		state := notify.State("")
+		for _, k := range known {
+			if k.ID == n.ID {
+				n, state = k, k.State()
+			}
+		}
+		out.Notifications[i] = notification{
+			ID: n.ID, Channel: n.Channel, To: n.To, State: state, Created: stamp(n.Created), Tries: n.Tries, LastError: n.LastError,
+			Provider: n.Provider, Sent: milli(n.SentAt), Delivered: milli(n.Delivered), Failed: milli(n.FailedAt), Downloads: downloadsOf(u),
+		}
+	}
+	return nil
+}
+
+func downloadsOf(u files.Use) downloads {
+	return downloads{Count: u.Downloads, First: stamp(u.First), Last: stamp(u.Last), Previews: u.Previews, LastPreview: stamp(u.Seen)}
+}
+
+// stamp is a time in Unix seconds, of which 0 is none.
+func stamp(unix int64) string { return milli(unix * 1000) }
+
+// milli is a time in Unix milliseconds.
+func milli(unix int64) string {
+	if unix == 0 {
+		return ""
+	}
+	return time.UnixMilli(unix).UTC().Format(time.RFC3339)
 }

@@ -20,12 +20,8 @@ const defaultLimit = 1000
 // newList returns the handler that lists an area of the caller. It costs one call
 // to the table for authentication and one for the page.
 func newList(p *api.Ports, area blob.Area) http.Handler {
-	check, service := auth.New(p.Ports), Service(p)
-	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
-		u, err := check.Request(r)
-		if err != nil {
-			return err
-		}
+	service := Service(p)
+	return p.Authenticated(func(w http.ResponseWriter, r *http.Request, u auth.User) error {
 		q, err := api.Query(r)
 		if err != nil {
 			return err
@@ -42,9 +38,7 @@ func newList(p *api.Ports, area blob.Area) http.Handler {
 		if err != nil {
 			return err
 		}
-		return WriteList(r.Context(), w, p, ListPage{
-			User: u.Name, Area: area, Lang: api.Lang(r, u), Page: page, Limit: int(limit),
-		})
+		return WriteList(r.Context(), w, p, ListPage{u.Name, area, api.Lang(r, u), page, int(limit)})
 	})
 }
 

@@ -38,7 +38,7 @@ type request struct {
 
 // begin opens a session. After authentication it costs three calls, one more
 // with a key, one more with recipients, and one more for an owner with a quota.
-func (h sessionHandler) begin(w http.ResponseWriter, r *http.Request, u auth.User) error {
+func (h handler) begin(w http.ResponseWriter, r *http.Request, u auth.User) error {
 	var in request
 	if err := decode(r, &in, false); err != nil {
 		return err
@@ -47,7 +47,7 @@ func (h sessionHandler) begin(w http.ResponseWriter, r *http.Request, u auth.Use
 	if err != nil {
 		return err
 	}
-	claim, err := h.claim(r, u, in)
+	claim, err := h.claimSession(r, u, in)
 	if err != nil {
 		return err
 	}
@@ -66,28 +66,22 @@ func (h sessionHandler) begin(w http.ResponseWriter, r *http.Request, u auth.Use
 	return h.begun(w, r, it)
 }
 
-func (h sessionHandler) begun(w http.ResponseWriter, r *http.Request, it files.Session) error {
+func (h handler) begun(w http.ResponseWriter, r *http.Request, it files.Session) error {
 	w.Header().Set("Location", h.ports.Base(r.Context())+"/uploads/"+it.ID)
 	return envelope.WriteJSON(w, http.StatusCreated, show(it))
 }
 
-func (h sessionHandler) claim(r *http.Request, u auth.User, in request) (*files.Claim, error) {
-	key, err := files.ReadKey(r.Header)
-	if err != nil || key == "" {
-		return nil, err
-	}
+func (h handler) claimSession(r *http.Request, u auth.User, in request) (*files.Claim, error) {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return nil, fmt.Errorf("encoding a request: %w", err)
 	}
-	return h.keys.Claim(r.Context(), files.KeyRequest{
-		User: u, Key: key, Fingerprint: files.Fingerprint(r.Method, r.URL.Path, string(body)), Lease: files.Lease(0),
-	})
+	return h.claimFor(r, u, 0, string(body))
 }
 
 // plan checks a request as POST /upload would.
-func (h sessionHandler) plan(r *http.Request, u auth.User, in request) (files.Plan, error) {
-	p := files.Plan{Owner: u.Name, Name: wire.CleanFileName(in.Name), Type: statedType(in.Type), PartSize: in.PartSize}
+func (h handler) plan(r *http.Request, u auth.User, in request) (files.Plan, error) {
+	p := files.Plan{Name: wire.CleanFileName(in.Name), Type: statedType(in.Type), PartSize: in.PartSize}
 	switch {
 	case p.Name == "":
 		return p, envelope.NewFault(envelope.Invalid, "name is missing, or is not a file name")
@@ -99,12 +93,9 @@ func (h sessionHandler) plan(r *http.Request, u auth.User, in request) (files.Pl
 		return p, envelope.NewFault(envelope.Invalid, "partSize is at most %d bytes", int64(blob.MaxPartSize))
 	}
 	p.Length = *in.Length
-	if in.D != "" {
-		owner, ok := auth.CanonicalName(in.D)
-		if !ok {
-			return p, envelope.NewFault(envelope.Invalid, "the destination user does not exist")
-		}
-		p.Owner = owner
+	var err error
+	if p.Owner, err = owner(in.D, u); err != nil {
+		return p, err
 	}
 	if in.SHA256 != "" {
 		sum, err := hex.DecodeString(in.SHA256)
@@ -113,10 +104,7 @@ func (h sessionHandler) plan(r *http.Request, u auth.User, in request) (files.Pl
 		}
 		p.SHA256 = sum
 	}
-	var err error
-	p.Sending, err = readRecipients(
-		recipientsRequest{Mobile: in.C, Address: in.M, Message: in.I, Notify: in.Notify},
-		recipientsContext{Uploader: u, Lang: api.LangOf(in.Lang, r, u), Base: h.ports.Base(r.Context()), Region: h.ports.PhoneRegion})
+	p.Sending, err = h.sending(r, u, recipients{in.C, in.M, in.I, in.Notify}, api.LangOf(in.Lang, r, u))
 	return p, err
 }
 
@@ -150,12 +138,12 @@ func decode(r *http.Request, into any, mayBeEmpty bool) error {
 
 // plain says what is wrong with JSON without naming types of Go.
 func plain(err error) string {
-	var wrong *json.UnmarshalTypeError
-	var syntax *json.SyntaxError
+	wrong, _ := errors.AsType[*json.UnmarshalTypeError](err)
+	syntax, _ := errors.AsType[*json.SyntaxError](err)
 	switch {
-	case errors.As(err, &wrong):
+	case wrong != nil:
 		return fmt.Sprintf("%q cannot be a %s", wrong.Field, wrong.Value)
-	case errors.As(err, &syntax):
+	case syntax != nil:
 		return fmt.Sprintf("it breaks at byte %d", syntax.Offset)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "it is empty or ends too early"

@@ -37,7 +37,7 @@ type signed struct {
 }
 
 // parts tells for each number asked for where to send that part. One call.
-func (h sessionHandler) parts(w http.ResponseWriter, r *http.Request, u auth.User) error {
+func (h handler) parts(w http.ResponseWriter, r *http.Request, u auth.User) error {
 	var in struct {
 		Numbers   []int             `json:"numbers"`
 		CRC64NVME map[string]string `json:"crc64nvme"`
@@ -78,7 +78,7 @@ func (h sessionHandler) parts(w http.ResponseWriter, r *http.Request, u auth.Use
 	}{out})
 }
 
-func (h sessionHandler) sign(r *http.Request, it files.Session, number int, sum string) (signed, error) {
+func (h handler) sign(r *http.Request, it files.Session, number int, sum string) (signed, error) {
 	value, err := parseSum(sum)
 	if err != nil {
 		return signed{}, err
@@ -103,14 +103,10 @@ func (h sessionHandler) sign(r *http.Request, it files.Session, number int, sum 
 }
 
 // local is a part's URL at this server, for Receive.
-func (h sessionHandler) local(base, id string, number int, sum string, expires int64) string {
+func (h handler) local(base, id string, number int, sum string, expires int64) string {
 	q := url.Values{"e": {strconv.FormatInt(expires, 10)}}
-	q.Set("s", signature(h.ports, id, strconv.Itoa(number), sum, q.Get("e")))
+	q.Set("s", h.ports.Key.Part(id, strconv.Itoa(number), sum, q.Get("e")))
 	return fmt.Sprintf("%s/uploads/%s/parts/%d?%s", base, id, number, q.Encode())
-}
-
-func signature(p *api.Ports, id, number, sum, expires string) string {
-	return p.Key.Part(id, number, sum, expires)
 }
 
 // ReceiveRoute is the route of Receive, which no function has.
@@ -129,7 +125,7 @@ func Receive(p *api.Ports) http.Handler {
 			return err
 		}
 		id, number, sum := r.PathValue("id"), r.PathValue("number"), r.Header.Get(checksumHeader)
-		want := signature(p, id, number, sum, q.Get("e"))
+		want := p.Key.Part(id, number, sum, q.Get("e"))
 		expires, err := strconv.ParseInt(q.Get("e"), 10, 64)
 		if err != nil || subtle.ConstantTimeCompare([]byte(want), []byte(q.Get("s"))) != 1 {
 			return envelope.NewFault(envelope.Forbidden, "the URL or the headers of the part are not as they were given out")

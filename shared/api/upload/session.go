@@ -25,7 +25,7 @@ func Sessions() api.Endpoint { return api.Named("uploads", newSessions) }
 // newSessions returns the handler. It needs the ports Table, Blobs and Parts and the
 // link key.
 func newSessions(p *api.Ports) http.Handler {
-	h := sessionHandler{ports: p, auth: auth.New(p.Ports), keys: files.NewKeys(p.Ports), files: file.Service(p)}
+	h := handler{ports: p, keys: files.NewKeys(p.Ports), files: file.Service(p)}
 	mux := http.NewServeMux()
 	for route, f := range map[string]func(http.ResponseWriter, *http.Request, auth.User) error{
 		"POST /uploads":               h.begin,
@@ -36,27 +36,9 @@ func newSessions(p *api.Ports) http.Handler {
 		"POST /uploads/{id}/complete": h.complete,
 	} {
 		method, path, _ := strings.Cut(route, " ")
-		mux.Handle(method+" "+api.Prefix+path, p.Outlet().Handler(h.known(f)))
+		mux.Handle(method+" "+api.Prefix+path, p.Authenticated(f))
 	}
 	return mux
-}
-
-type sessionHandler struct {
-	ports *api.Ports
-	auth  *auth.Authenticator
-	keys  *files.Keys
-	files *files.Service
-}
-
-// known lets those in who are logged in.
-func (h sessionHandler) known(f func(http.ResponseWriter, *http.Request, auth.User) error) func(http.ResponseWriter, *http.Request) error {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		u, err := h.auth.Request(r)
-		if err != nil {
-			return err
-		}
-		return f(w, r, u)
-	}
 }
 
 // session is one as an answer shows it.
@@ -97,7 +79,7 @@ func show(it files.Session) session {
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // list shows the caller's open sessions, newest first.
-func (h sessionHandler) list(w http.ResponseWriter, r *http.Request, u auth.User) error {
+func (h handler) list(w http.ResponseWriter, r *http.Request, u auth.User) error {
 	q, err := api.Query(r)
 	if err != nil {
 		return err
@@ -128,7 +110,7 @@ func (h sessionHandler) list(w http.ResponseWriter, r *http.Request, u auth.User
 
 // show says which parts have arrived: all that it takes to go on, from another
 // machine too. One call to the table and one for each 1,000 parts.
-func (h sessionHandler) show(w http.ResponseWriter, r *http.Request, u auth.User) error {
+func (h handler) show(w http.ResponseWriter, r *http.Request, u auth.User) error {
 	it, err := h.files.Session(r.Context(), u, r.PathValue("id"))
 	if err != nil {
 		return err
@@ -146,7 +128,7 @@ func (h sessionHandler) show(w http.ResponseWriter, r *http.Request, u auth.User
 }
 
 // end removes a session that is not complete.
-func (h sessionHandler) end(w http.ResponseWriter, r *http.Request, u auth.User) error {
+func (h handler) end(w http.ResponseWriter, r *http.Request, u auth.User) error {
 	it, err := h.files.Session(r.Context(), u, r.PathValue("id"))
 	if err == nil {
 		err = h.files.EndSession(r.Context(), it)
@@ -160,7 +142,7 @@ func (h sessionHandler) end(w http.ResponseWriter, r *http.Request, u auth.User)
 }
 
 // complete answers as POST /upload does.
-func (h sessionHandler) complete(w http.ResponseWriter, r *http.Request, u auth.User) error {
+func (h handler) complete(w http.ResponseWriter, r *http.Request, u auth.User) error {
 	var in struct {
 		CRC64NVME string `json:"crc64nvme"`
 	}
@@ -189,7 +171,6 @@ func (h sessionHandler) complete(w http.ResponseWriter, r *http.Request, u auth.
 		}
 		page = page.With(stored)
 	}
-	return file.WriteList(r.Context(), w, h.ports, file.ListPage{
-		User: u.Name, Area: blob.Files, Lang: api.Lang(r, u), Page: page, Limit: files.PageSize,
-	})
+	return file.WriteList(r.Context(), w, h.ports,
+		file.ListPage{User: u.Name, Area: blob.Files, Lang: api.Lang(r, u), Page: page, Limit: files.PageSize})
 }

@@ -6,6 +6,7 @@ package upload
 
 import (
 	"context"
+	"mime"
 	"net/http"
 	"time"
 
@@ -27,30 +28,26 @@ func Upload() api.Endpoint { return api.Named("upload", newUpload) }
 // page for the answer; with d, three. An Idempotency-Key costs one more, and
 // so do recipients.
 func newUpload(p *api.Ports) http.Handler {
-	h := uploadHandler{ports: p, auth: auth.New(p.Ports), files: file.Service(p), keys: files.NewKeys(p.Ports)}
+	h := handler{ports: p, files: file.Service(p), keys: files.NewKeys(p.Ports)}
 	if p.MaxUploads > 0 {
 		h.places = make(chan struct{}, p.MaxUploads)
 	}
-	return p.Outlet().Handler(h.upload)
+	return p.Authenticated(h.upload)
 }
 
 // busyFor is when a client shall come again that found all places taken.
 const busyFor = 5 * time.Second
 
-type uploadHandler struct {
+// handler is that of uploads and of upload sessions.
+type handler struct {
 	ports  *api.Ports
 	keys   *files.Keys
-	auth   *auth.Authenticator
 	files  *files.Service
 	places chan struct{} // one for each upload under way; nil is no bound
 }
 
 // upload checks all that it can before it reads the first byte of the body.
-func (h uploadHandler) upload(w http.ResponseWriter, r *http.Request) error {
-	u, err := h.auth.Request(r)
-	if err != nil {
-		return err
-	}
+func (h handler) upload(w http.ResponseWriter, r *http.Request, u auth.User) error {
 	if err := envelope.LimitBody(r, h.ports.MaxBody); err != nil {
 		return err
 	}
@@ -65,13 +62,12 @@ func (h uploadHandler) upload(w http.ResponseWriter, r *http.Request) error {
 	if len(p.sending.Recipients) > 0 {
 		h.ports.Notify()
 	}
-	return file.WriteList(r.Context(), w, h.ports, file.ListPage{
-		User: u.Name, Area: blob.Files, Lang: p.lang, Page: page, Limit: files.PageSize,
-	})
+	return file.WriteList(r.Context(), w, h.ports,
+		file.ListPage{User: u.Name, Area: blob.Files, Lang: p.lang, Page: page, Limit: files.PageSize})
 }
 
 // store takes a place for as long as it reads the body, which takes memory.
-func (h uploadHandler) store(r *http.Request, p params, u auth.User) (files.Page, error) {
+func (h handler) store(r *http.Request, p params, u auth.User) (files.Page, error) {
 	if h.places != nil {
 		select {
 		case h.places <- struct{}{}:
@@ -155,5 +151,43 @@ func commit(ctx context.Context, up *files.Upload, p params, u auth.User) (files
 		return up.CommitAndList(ctx, files.PageSize)
 	}
 	stored, err := up.Commit(ctx)
+	return files.Page{Files: stored}, err
+}
+
+// claim takes the key that the request may have, and finds out what it has
+// brought about before. What the body holds is compared by repeat: forms of the
+// same files have other bytes, and another boundary, each time.
+func (h handler) claim(r *http.Request, u auth.User) (*files.Claim, error) {
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return h.claimFor(r, u, r.ContentLength, r.URL.Query().Encode(), kind, r.Header.Get("Repr-Digest"))
+}
+
+// claimFor takes the key that the request may have; what tells it from others
+// besides its method and path.
+func (h handler) claimFor(r *http.Request, u auth.User, bytes int64, what ...string) (*files.Claim, error) {
+	key, err := files.ReadKey(r.Header)
+	if err != nil {
+		return nil, err
+	}
+	return h.keys.Claim(r.Context(), files.KeyRequest{
+		User: u, Key: key, Lease: files.Lease(bytes),
+		Fingerprint: files.Fingerprint(append([]string{r.Method, r.URL.Path}, what...)...),
+	})
+}
+
+// repeat answers as commit did after the first request, if the body holds the
+// same files.
+func (h handler) repeat(ctx context.Context, in source, p params, u auth.User, result string) (files.Page, error) {
+	again, err := h.files.Repeat(p.owner, result)
+	if err != nil {
+		return files.Page{}, err
+	}
+	if err := receive(ctx, again, in, p); err != nil {
+		return files.Page{}, err
+	}
+	if p.owner == u.Name {
+		return again.FilesAndList(ctx, u, files.PageSize)
+	}
+	stored, err := again.Files()
 	return files.Page{Files: stored}, err
 }
