@@ -85,11 +85,6 @@ func (o Outlet) watch(w http.ResponseWriter, r *http.Request) (*http.Request, *r
 	return r, b
 }
 
-// asksFirst reports whether the client waits to be told to send its body.
-func asksFirst(r *http.Request) bool {
-	return strings.EqualFold(r.Header.Get("Expect"), "100-continue")
-}
-
 // early lets an error leave at once, however much of the body is yet to come.
 // What then comes must not be taken for a next request.
 func (b *requestBody) early(w http.ResponseWriter) {
@@ -110,7 +105,7 @@ func (b *requestBody) hearOut(w http.ResponseWriter, r *http.Request) {
 	if c.Flush() != nil || c.SetReadDeadline(end) != nil {
 		return
 	}
-	if !b.begun && asksFirst(r) {
+	if !b.begun && strings.EqualFold(r.Header.Get("Expect"), "100-continue") {
 		return // what it was not told to send does not come
 	}
 	buffer := make([]byte, 32<<10)

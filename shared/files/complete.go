@@ -50,15 +50,8 @@ func (s *Service) Complete(ctx context.Context, it Session, sum *uint64) (Listed
 	if err != nil {
 		return Listed{}, completeFault(err)
 	}
-	f := File{
-		V: layout, Owner: it.Owner, Incarnation: it.Incarnation, Area: blob.Files, ID: it.FileID, Name: it.Name,
-		Type: it.Type, Length: written.Size, Modified: s.Now().UnixMilli(), Blob: it.blobKey(),
-		CRC64: fmt.Sprintf("%016x", written.CRC64NVME), SHA256: it.SHA256, Expires: s.expiry(blob.Files, owner),
-	}
-	if it.Uploader != it.Owner {
-		f.Uploader, f.ByWhich = it.Uploader, it.ByWhich
-	}
-	return s.finish(ctx, it, f)
+	f := File{ID: it.FileID, Name: it.Name, Type: it.Type, SHA256: it.SHA256, Blob: it.blobKey()}
+	return s.finish(ctx, it, s.arrived(f, written, owner, it.Uploader, it.ByWhich))
 }
 
 // recount counts a session's notices in the hour and the day of its completion

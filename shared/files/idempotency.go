@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -50,19 +49,15 @@ type claimItem struct {
 	Expires     int64  `json:"expires"` // Unix seconds: of the lease, or of the result
 }
 
-// Keys keeps claims and results, which let a client repeat a request of which it
-// does not know whether it was carried out, by the header Idempotency-Key: the
-// repeat is answered with the first result and stores nothing twice.
+// Claims and results let a client repeat a request of which it does not know
+// whether it was carried out, by the header Idempotency-Key: the repeat is
+// answered with the first result and stores nothing twice.
 //
 // A request claims its key before it stores anything, and the transaction that
 // makes its result visible also marks the claim as done. So what was stored and
 // what the key remembers cannot differ. The claim of a request that died is free
 // when its lease has run out; if that request lives after all, its transaction is
-// refused. Keys is safe for concurrent use.
-type Keys struct{ auth.Ports }
-
-// NewKeys returns Keys.
-func NewKeys(p auth.Ports) *Keys { return &Keys{p} }
+// refused.
 
 // KeyRequest is what a claim is for.
 type KeyRequest struct {
@@ -111,7 +106,7 @@ func Lease(bytes int64) time.Duration {
 // with it. A nil Claim is that of a request without a key; its methods know
 // that. It is for one goroutine.
 type Claim struct {
-	s       *Keys
+	s       *Service
 	key     table.Key
 	item    claimItem
 	earlier bool
@@ -121,19 +116,19 @@ type Claim struct {
 // to the table if the key is new, else two or three. A Conflict fault tells
 // that the key belongs to another request, or, with a time to ask again, that
 // the same request is being carried out.
-func (s *Keys) Claim(ctx context.Context, r KeyRequest) (*Claim, error) {
+func (s *Service) Claim(ctx context.Context, r KeyRequest) (*Claim, error) {
 	if r.Key == "" {
 		return nil, nil
 	}
-	unique := make([]byte, 16)
-	if _, err := io.ReadFull(s.Random, unique); err != nil {
-		return nil, fmt.Errorf("making an identifier: %w", err)
+	unique, err := s.unique(16)
+	if err != nil {
+		return nil, err
 	}
 	c := &Claim{s: s, key: itemKey(r), item: claimItem{
-		V: layout, State: claimRunning, Claim: hex.EncodeToString(unique), Fingerprint: r.Fingerprint,
+		V: layout, State: claimRunning, Claim: unique, Fingerprint: r.Fingerprint,
 		Expires: s.Now().Add(r.Lease).Unix(),
 	}}
-	err := s.Table.Write(ctx, c.put(table.NotExists()).Relax())
+	err = s.Table.Write(ctx, c.put(table.NotExists()).Relax())
 	if errors.Is(err, table.ErrCondition) {
 		return c.again(ctx)
 	}

@@ -21,7 +21,7 @@ import (
 // world is a store on a table of its own, with a clock that tests move.
 type world struct {
 	*testing.T
-	*files.Keys
+	*files.Service
 	ahead atomic.Int64
 }
 
@@ -33,10 +33,10 @@ func newWorld(t *testing.T) *world {
 	}
 	t.Cleanup(func() { db.Close() })
 	w := &world{T: t}
-	w.Keys = files.NewKeys(auth.Ports{
+	w.Service = files.New(files.Config{Ports: auth.Ports{
 		Table: db, Random: rand.Reader,
 		Now: func() time.Time { return time.Unix(1_700_000_000, w.ahead.Load()) },
-	})
+	}})
 	return w
 }
 

@@ -16,15 +16,9 @@ import (
 // link is what the token of a download link leads to, stored under its hash. A
 // file has a link of its own, and one for each recipient.
 type link struct {
-	File      File   `json:"file"`
-	Recipient string `json:"recipient,omitempty"` // the notice that brought the link; empty for the file's own
-	To        string `json:"to,omitempty"`        // whom it was sent to: an address or number
-	Told      bool   `json:"told,omitempty"`      // no receipt is due for the file any more
-	Downloads int64  `json:"downloads,omitempty"` // whole ones, by people
-	First     int64  `json:"first,omitempty"`     // Unix seconds of the first download
-	Last      int64  `json:"last,omitempty"`      // and of the last
-	Previews  int64  `json:"previews,omitempty"`  // by robots
-	Seen      int64  `json:"seen,omitempty"`      // Unix seconds of the last preview
+	File File `json:"file"`
+	Told bool `json:"told,omitempty"` // no receipt is due for the file any more
+	Use
 }
 
 func decodeLink(item table.Item) (l link, err error) {
@@ -188,13 +182,13 @@ func (s *Service) countApart(ctx context.Context, ops []table.Op) error {
 
 // Use is what is known of the use of a link.
 type Use struct {
-	Recipient string // the notice that brought the link; empty for the file's own
-	To        string // whom it was sent to
-	Downloads int64  // whole ones, by people
-	First     int64  // Unix seconds of the first download
-	Last      int64  // and of the last
-	Previews  int64  // by robots
-	Seen      int64  // Unix seconds of the last preview
+	Recipient string `json:"recipient,omitempty"` // the notice that brought the link; empty for the file's own
+	To        string `json:"to,omitempty"`        // whom it was sent to: an address or number
+	Downloads int64  `json:"downloads,omitempty"` // whole ones, by people
+	First     int64  `json:"first,omitempty"`     // Unix seconds of the first download
+	Last      int64  `json:"last,omitempty"`      // and of the last
+	Previews  int64  `json:"previews,omitempty"`  // by robots
+	Seen      int64  `json:"seen,omitempty"`      // Unix seconds of the last preview
 }
 
 // Uses returns the use of a file's own link, and then that of each recipient's.
@@ -206,7 +200,7 @@ func (s *Service) Uses(ctx context.Context, f File) ([]Use, error) {
 	}
 	uses := make([]Use, len(all))
 	for i, l := range all {
-		uses[i] = Use{l.Recipient, l.To, l.Downloads, l.First, l.Last, l.Previews, l.Seen}
+		uses[i] = l.Use
 	}
 	for i, id := range slices.All(f.Recipients) {
 		uses[i+1].Recipient = id

@@ -49,7 +49,7 @@ func (u *Upload) reserve(ctx context.Context) error {
 	if want < 0 {
 		want = max(left, 0)
 	}
-	unique, err := u.s.unique()
+	unique, err := u.s.unique(8)
 	if err != nil {
 		return err
 	}

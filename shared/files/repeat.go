@@ -41,6 +41,7 @@ func remember(c *Claim, stored []File) ([]table.Op, error) {
 // Upload does, and stores nothing. It is for one goroutine.
 type Repeat struct {
 	s     *Service
+	owner string
 	first []Listed
 	seen  []File
 }
@@ -52,7 +53,7 @@ func (s *Service) Repeat(owner, result string) (*Repeat, error) {
 	if err := json.Unmarshal([]byte(result), &all); err != nil {
 		return nil, fmt.Errorf("reading the result of an upload: %w", err)
 	}
-	r := &Repeat{s: s}
+	r := &Repeat{s: s, owner: owner}
 	for _, f := range all {
 		r.first = append(r.first, s.Listed(File{
 			Owner: owner, Area: blob.Files, ID: f.ID, Name: f.Name, Length: f.Length, Modified: f.Modified, CRC64: f.CRC64,
@@ -79,33 +80,22 @@ func (r *Repeat) Add(ctx context.Context, p Part) error {
 // checksum are known.
 func (r *Repeat) Stored() []File { return r.seen }
 
-// Rename gives a file another name.
-func (r *Repeat) Rename(i int, name string) { r.seen[i].Name = name }
-
-// Abort does nothing, as nothing was stored.
-func (r *Repeat) Abort(context.Context) {}
-
-// Files returns the files that the first upload has stored. That the repeat
-// brought others is a Conflict fault.
-func (r *Repeat) Files() ([]Listed, error) {
+// Files returns the files that the first upload has stored and, if they are the
+// uploader's own, List of the newest with them at their end, if so many came since:
+// that costs one call to the table. That the repeat brought others is a Conflict
+// fault.
+func (r *Repeat) Files(ctx context.Context, uploader auth.User, limit int) (page Page, err error) {
 	if len(r.seen) != len(r.first) {
-		return nil, ErrOtherRequest()
+		return page, ErrOtherRequest()
 	}
 	for i, f := range r.first {
 		if s := r.seen[i]; s.Name != f.Name || s.Length != f.Length || s.CRC64 != f.CRC64 {
-			return nil, ErrOtherRequest()
+			return page, ErrOtherRequest()
 		}
 	}
-	return r.first, nil
-}
-
-// FilesAndList is Files, and then List of the owner's newest files with them at
-// their end, if so many came since. One call to the table.
-func (r *Repeat) FilesAndList(ctx context.Context, owner auth.User, limit int) (Page, error) {
-	stored, err := r.Files()
-	if err != nil {
-		return Page{}, err
+	if r.owner != uploader.Name {
+		return Page{Files: r.first}, nil
 	}
-	page, err := r.s.List(ctx, owner, blob.Files, 0, limit)
-	return page.With(stored...), err
+	page, err = r.s.List(ctx, uploader, blob.Files, 0, limit)
+	return page.With(r.first...), err
 }

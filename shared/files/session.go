@@ -107,12 +107,7 @@ func (s *Service) BeginSession(ctx context.Context, uploader auth.User, p Plan, 
 	u := &Upload{
 		s: s, owner: p.Owner, uploader: uploader, sending: p.Sending, max: p.Length, life: SessionLife + sessionMemory,
 	}
-	u.anyIncarnation()
-	if err := u.allow(ctx); err != nil {
-		return Session{}, err
-	}
-	if err := u.enter(ctx); err != nil {
-		u.Abort(ctx)
+	if err := u.begin(ctx); err != nil {
 		return Session{}, err
 	}
 	key, err := s.blobKey(u.owner, u.id)

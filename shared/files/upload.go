@@ -85,32 +85,27 @@ type Upload struct {
 // a recipient may have is TooMany.
 func (s *Service) Begin(ctx context.Context, owner string, uploader auth.User, max int64, sending Sending) (*Upload, error) {
 	u := &Upload{s: s, owner: owner, uploader: uploader, max: max, sending: sending}
-	u.anyIncarnation()
-	if err := u.allow(ctx); err != nil {
-		return nil, err
-	}
-	if err := u.enter(ctx); err != nil {
-		u.Abort(ctx)
-		return nil, err
-	}
-	return u, nil
+	return u, u.begin(ctx)
 }
 
-// enter takes the first file's id and reserves room.
-func (u *Upload) enter(ctx context.Context) error {
-	if err := u.takeID(ctx); err != nil {
-		return err
-	}
-	return u.reserve(ctx)
-}
-
-// anyIncarnation of another owner is good, and of an uploader's own area the one
-// that was authenticated.
-func (u *Upload) anyIncarnation() {
+// begin does what Begin says. Anyone else's area may have been recreated
+// meanwhile; the uploader's own must be the one that logged in.
+func (u *Upload) begin(ctx context.Context) error {
 	u.latest = math.MaxInt64
 	if u.own() {
 		u.latest = u.uploader.Incarnation
 	}
+	err := u.allow(ctx)
+	if err != nil {
+		return err
+	}
+	if err = u.takeID(ctx); err == nil {
+		err = u.reserve(ctx)
+	}
+	if err != nil {
+		u.Abort(ctx)
+	}
+	return err
 }
 
 // Claim makes the commit remember its result under the claim's key, for Repeat.
@@ -166,33 +161,24 @@ func (u *Upload) Add(ctx context.Context, p Part) error {
 	if err != nil {
 		return bodyFault(err)
 	}
-	u.stored = append(u.stored, File{
-		V: layout, Owner: u.owner, Incarnation: u.latest, Area: blob.Files, ID: id, Name: p.Name, Type: p.Type,
-		Length: written.Size, Modified: u.s.Now().UnixMilli(), Blob: key,
-		CRC64: fmt.Sprintf("%016x", written.CRC64NVME), SHA256: p.SHA256,
-		Uploader: u.other(), ByWhich: u.which(), Expires: u.s.expiry(blob.Files, u.target),
-	})
+	f := File{ID: id, Name: p.Name, Type: p.Type, SHA256: p.SHA256, Blob: key}
+	u.stored = append(u.stored, u.s.arrived(f, written, u.target, u.uploader.Name, u.uploader.Incarnation))
 	return nil
+}
+
+// arrived completes the record of a file whose bytes are in the store.
+func (s *Service) arrived(f File, written blob.Written, owner auth.User, uploader string, which int64) File {
+	f.V, f.Owner, f.Incarnation, f.Area = layout, owner.Name, owner.Incarnation, blob.Files
+	f.Length, f.CRC64 = written.Size, fmt.Sprintf("%016x", written.CRC64NVME)
+	f.Modified, f.Expires = s.Now().UnixMilli(), s.expiry(blob.Files, owner)
+	if uploader != owner.Name {
+		f.Uploader, f.ByWhich = uploader, which
+	}
+	return f
 }
 
 // own reports whether the uploader's own area is uploaded to.
 func (u *Upload) own() bool { return u.uploader.Name == u.owner }
-
-// other is the uploader who is not the owner.
-func (u *Upload) other() string {
-	if u.own() {
-		return ""
-	}
-	return u.uploader.Name
-}
-
-// which is that uploader's incarnation.
-func (u *Upload) which() int64 {
-	if u.own() {
-		return 0
-	}
-	return u.uploader.Incarnation
-}
 
 // bodyFault tells what is wrong with a body from the store's errors.
 func bodyFault(err error) error {
@@ -229,11 +215,8 @@ func (u *Upload) gone() error {
 	return envelope.NewFault(envelope.Invalid, "the destination user does not exist")
 }
 
-// Stored returns the files stored so far.
+// Stored returns the files stored so far. They are not visible yet, and may get another name.
 func (u *Upload) Stored() []File { return u.stored }
-
-// Rename gives a stored file another name; it is not visible yet.
-func (u *Upload) Rename(i int, name string) { u.stored[i].Name = name }
 
 // Commit makes the files visible and puts a notice in the outbox for each file
 // and each recipient, all in one call to the table. A refused
@@ -325,7 +308,7 @@ func (s *Service) appear(ctx context.Context, f *File, sending Sending) ([]table
 		if err != nil {
 			return nil, err
 		}
-		sent, known = append(sent, op), append(known, link{To: m.To})
+		sent, known = append(sent, op), append(known, link{Use: Use{To: m.To}})
 		f.Recipients = append(f.Recipients, op.Key.SK)
 	}
 	f.Notify = sending.Receipt.To != ""
@@ -333,8 +316,9 @@ func (s *Service) appear(ctx context.Context, f *File, sending Sending) ([]table
 	return slices.Concat(s.place(*f, known), sent, sending.Receipt.await(*f), event), err
 }
 
-func (s *Service) unique() (string, error) {
-	b := make([]byte, 8)
+// unique returns so many random bytes in hexadecimal.
+func (s *Service) unique(bytes int) (string, error) {
+	b := make([]byte, bytes)
 	if _, err := io.ReadFull(s.Random, b); err != nil {
 		return "", fmt.Errorf("making an identifier: %w", err)
 	}

@@ -1,7 +1,12 @@
 package upload
 
 import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -13,6 +18,7 @@ import (
 	"ferry/shared/envelope"
 	"ferry/shared/files"
 	"ferry/shared/table"
+	"ferry/shared/wire"
 )
 
 // defaultLimit is how many sessions a list has unless the caller says otherwise.
@@ -25,7 +31,7 @@ func Sessions() api.Endpoint { return api.Named("uploads", newSessions) }
 // newSessions returns the handler. It needs the ports Table, Blobs and Parts and the
 // link key.
 func newSessions(p *api.Ports) http.Handler {
-	h := handler{ports: p, keys: files.NewKeys(p.Ports), files: file.Service(p)}
+	h := handler{ports: p, files: file.Service(p)}
 	mux := http.NewServeMux()
 	for route, f := range map[string]func(http.ResponseWriter, *http.Request, auth.User) error{
 		"POST /uploads":               h.begin,
@@ -173,4 +179,156 @@ func (h handler) complete(w http.ResponseWriter, r *http.Request, u auth.User) e
 	}
 	return file.WriteList(r.Context(), w, h.ports,
 		file.ListPage{User: u.Name, Area: blob.Files, Lang: api.Lang(r, u), Page: page, Limit: files.PageSize})
+}
+
+// maxBody bounds the JSON of a request.
+const maxBody = 64 << 10
+
+// request is what a session is begun with.
+type request struct {
+	Name     string `json:"name"`
+	Length   *int64 `json:"length"`
+	Type     string `json:"type"`
+	D        string `json:"d"`
+	C        string `json:"c"`
+	M        string `json:"m"`
+	I        string `json:"i"`
+	Notify   bool   `json:"notify"`
+	Lang     string `json:"lang"`
+	SHA256   string `json:"sha256"`
+	PartSize int64  `json:"partSize"`
+}
+
+// begin opens a session. After authentication it costs three calls, one more
+// with a key, one more with recipients, and one more for an owner with a quota.
+func (h handler) begin(w http.ResponseWriter, r *http.Request, u auth.User) error {
+	var in request
+	if err := decode(r, &in, false); err != nil {
+		return err
+	}
+	plan, err := h.plan(r, u, in)
+	if err != nil {
+		return err
+	}
+	claim, err := h.claimSession(r, u, in)
+	if err != nil {
+		return err
+	}
+	if id, ok := claim.Result(); ok {
+		it, err := h.files.Session(r.Context(), u, id)
+		if err != nil {
+			return err
+		}
+		return h.begun(w, r, it)
+	}
+	it, err := h.files.BeginSession(r.Context(), u, plan, claim)
+	if err != nil {
+		claim.Release(r.Context())
+		return err
+	}
+	return h.begun(w, r, it)
+}
+
+func (h handler) begun(w http.ResponseWriter, r *http.Request, it files.Session) error {
+	w.Header().Set("Location", h.ports.Base(r.Context())+"/uploads/"+it.ID)
+	return envelope.WriteJSON(w, http.StatusCreated, show(it))
+}
+
+func (h handler) claimSession(r *http.Request, u auth.User, in request) (*files.Claim, error) {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a request: %w", err)
+	}
+	return h.claimFor(r, u, 0, string(body))
+}
+
+// plan checks a request as POST /upload would.
+func (h handler) plan(r *http.Request, u auth.User, in request) (files.Plan, error) {
+	p := files.Plan{Name: wire.CleanFileName(in.Name), Type: statedType(in.Type), PartSize: in.PartSize}
+	switch {
+	case p.Name == "":
+		return p, envelope.NewFault(envelope.Invalid, "name is missing, or is not a file name")
+	case in.Length == nil:
+		return p, envelope.NewFault(envelope.Invalid, "length is missing")
+	case *in.Length < 0 || *in.Length > files.MaxLength:
+		return p, envelope.NewFault(envelope.Invalid, "length is from 0 to %d bytes", int64(files.MaxLength))
+	case in.PartSize < 0 || in.PartSize > blob.MaxPartSize:
+		return p, envelope.NewFault(envelope.Invalid, "partSize is at most %d bytes", int64(blob.MaxPartSize))
+	}
+	p.Length = *in.Length
+	var err error
+	if p.Owner, err = owner(in.D, u); err != nil {
+		return p, err
+	}
+	if in.SHA256 != "" {
+		sum, err := hex.DecodeString(in.SHA256)
+		if err != nil || len(sum) != 32 {
+			return p, envelope.NewFault(envelope.Invalid, "sha256 is 64 hexadecimal digits")
+		}
+		p.SHA256 = sum
+	}
+	p.Sending, err = h.sending(r, u, recipients{in.C, in.M, in.I, in.Notify}, api.LangOf(in.Lang, r, u))
+	return p, err
+}
+
+func statedType(kind string) string {
+	if len(kind) > 127 || !strings.Contains(kind, "/") || strings.ContainsAny(kind, "\r\n") {
+		return ""
+	}
+	return kind
+}
+
+// decode reads the JSON of a request. A field that is not known is one
+// misspelt, and an error.
+func decode(r *http.Request, into any, mayBeEmpty bool) error {
+	if err := envelope.LimitBody(r, maxBody); err != nil {
+		return err
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil || mayBeEmpty && len(bytes.TrimSpace(body)) == 0 {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return &envelope.Fault{Kind: envelope.Invalid, Detail: "the body is not the JSON that is expected here: " + plain(err), Cause: err}
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return envelope.NewFault(envelope.Invalid, "the body goes on after its JSON")
+	}
+	return nil
+}
+
+// plain says what is wrong with JSON without naming types of Go.
+func plain(err error) string {
+	wrong, _ := errors.AsType[*json.UnmarshalTypeError](err)
+	syntax, _ := errors.AsType[*json.SyntaxError](err)
+	switch {
+	case wrong != nil:
+		return fmt.Sprintf("%q cannot be a %s", wrong.Field, wrong.Value)
+	case syntax != nil:
+		return fmt.Sprintf("it breaks at byte %d", syntax.Offset)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "it is empty or ends too early"
+	}
+	return strings.TrimPrefix(err.Error(), "json: ")
+}
+
+// parseSum reads a CRC64NVME; an empty one is none.
+func parseSum(s string) (*uint64, error) {
+	if s == "" {
+		return nil, nil
+	}
+	sum, err := wire.ParseCRC64(s)
+	if err != nil {
+		return nil, &envelope.Fault{Kind: envelope.Invalid, Detail: "crc64nvme is base64 of 8 bytes, the highest first", Cause: err}
+	}
+	return &sum, nil
+}
+
+func text(p blob.Part) string {
+	if !p.HasSum {
+		return ""
+	}
+	return wire.CRC64Text(p.Sum)
 }

@@ -28,7 +28,7 @@ func Upload() api.Endpoint { return api.Named("upload", newUpload) }
 // page for the answer; with d, three. An Idempotency-Key costs one more, and
 // so do recipients.
 func newUpload(p *api.Ports) http.Handler {
-	h := handler{ports: p, files: file.Service(p), keys: files.NewKeys(p.Ports)}
+	h := handler{ports: p, files: file.Service(p)}
 	if p.MaxUploads > 0 {
 		h.places = make(chan struct{}, p.MaxUploads)
 	}
@@ -41,7 +41,6 @@ const busyFor = 5 * time.Second
 // handler is that of uploads and of upload sessions.
 type handler struct {
 	ports  *api.Ports
-	keys   *files.Keys
 	files  *files.Service
 	places chan struct{} // one for each upload under way; nil is no bound
 }
@@ -99,6 +98,7 @@ func (h handler) store(r *http.Request, p params, u auth.User) (files.Page, erro
 	}
 	up.Claim(claim)
 	if err := receive(r.Context(), up, incoming, p); err != nil {
+		up.Abort(r.Context())
 		return files.Page{}, err
 	}
 	page, err := commit(r.Context(), up, p, u)
@@ -110,35 +110,29 @@ func (h handler) store(r *http.Request, p params, u auth.User) (files.Page, erro
 type receiver interface {
 	Add(context.Context, files.Part) error
 	Stored() []files.File
-	Rename(i int, name string)
-	Abort(context.Context)
 }
 
-// receive stores the files of the body. If one fails, none is there.
+// receive takes the files of the body.
 func receive(ctx context.Context, up receiver, in source, p params) error {
 	for {
 		part, err := in.next()
 		if err != nil {
-			up.Abort(ctx)
 			return err
 		}
 		if part == nil {
 			break
 		}
 		if err := up.Add(ctx, *part); err != nil {
-			up.Abort(ctx)
 			return bodyError(err)
 		}
 	}
 	switch stored := up.Stored(); {
 	case len(stored) == 0:
-		up.Abort(ctx)
 		return envelope.NewFault(envelope.Invalid, "the form has no file: send it as a part named file")
 	case len(stored) > 1 && p.digest != nil:
-		up.Abort(ctx)
 		return envelope.NewFault(envelope.Invalid, "Repr-Digest is for a single file; give each part one of its own")
 	case len(stored) == 1 && p.name != "":
-		up.Rename(0, p.name)
+		stored[0].Name = p.name
 	}
 	return nil
 }
@@ -169,7 +163,7 @@ func (h handler) claimFor(r *http.Request, u auth.User, bytes int64, what ...str
 	if err != nil {
 		return nil, err
 	}
-	return h.keys.Claim(r.Context(), files.KeyRequest{
+	return h.files.Claim(r.Context(), files.KeyRequest{
 		User: u, Key: key, Lease: files.Lease(bytes),
 		Fingerprint: files.Fingerprint(append([]string{r.Method, r.URL.Path}, what...)...),
 	})
@@ -185,9 +179,5 @@ func (h handler) repeat(ctx context.Context, in source, p params, u auth.User, r
 	if err := receive(ctx, again, in, p); err != nil {
 		return files.Page{}, err
 	}
-	if p.owner == u.Name {
-		return again.FilesAndList(ctx, u, files.PageSize)
-	}
-	stored, err := again.Files()
-	return files.Page{Files: stored}, err
+	return again.Files(ctx, u, files.PageSize)
 }
