@@ -165,10 +165,5 @@ func LangOf(lang string, r *http.Request, u auth.User) string {
 
 func supported(tag string) (string, bool) {
 	primary, _, _ := strings.Cut(strings.ToLower(strings.ReplaceAll(tag, "_", "-")), "-")
-	for _, lang := range Languages() {
-		if primary == lang {
-			return lang, true
-		}
-	}
-	return "", false
+	return primary, slices.Contains(Languages(), primary)
 }

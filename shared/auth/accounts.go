@@ -176,10 +176,7 @@ func (s *Accounts) checkPIN(ctx context.Context, c Change, found change) error {
 		return nil // the token goes anyway
 	}
 	err = s.Table.Write(ctx, count.Add("tries", -1).If(table.Exists()))
-	if err != nil && !errors.Is(err, table.ErrCondition) {
-		return fmt.Errorf("counting a PIN: %w", err)
-	}
-	return nil
+	return envelope.Wrap(err, "counting a PIN", table.ErrCondition)
 }
 
 // Forget makes a change token and mails the PIN that it needs. base and lang

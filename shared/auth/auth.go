@@ -137,10 +137,7 @@ func (a *Authenticator) readUser(ctx context.Context, name string, t *throttle) 
 	if name == "" {
 		return u, nil
 	}
-	if err := items[len(items)-1].Decode(&u); err != nil && !errors.Is(err, table.ErrNotFound) {
-		return User{}, fmt.Errorf("reading user: %w", err)
-	}
-	return u, nil
+	return u, envelope.Wrap(items[len(items)-1].Decode(&u), "reading user", table.ErrNotFound)
 }
 
 // Login authenticates by name and password and makes a bearer. Two calls to

@@ -58,14 +58,10 @@ type User struct {
 // CanonicalName folds a name as typed to the form that is stored: names differ by
 // more than case. ok is false if no user can have that name.
 func CanonicalName(name string) (canonical string, ok bool) {
+	const letters = "abcdefghijklmnopqrstuvwxyz0123456789._-@+"
 	name = strings.ToLower(name)
-	if name == "" || len(name) > MaxName || name[0] == '.' {
+	if name == "" || len(name) > MaxName || name[0] == '.' || strings.Trim(name, letters) != "" {
 		return "", false
-	}
-	for _, c := range name {
-		if !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || strings.ContainsRune("._-@+", c)) {
-			return "", false
-		}
 	}
 	return name, true
 }
@@ -150,19 +146,16 @@ func (s *Users) List(ctx context.Context, yield func(User) error) error {
 			keys[i] = UserKey(item.Key.SK)
 			q.After = item.Key.SK
 		}
-		if err := s.yieldAll(ctx, keys, yield); err != nil {
-			return err
-		}
-		if !page.More {
+		if len(keys) == 0 {
 			return nil
+		}
+		if err := s.yieldAll(ctx, keys, yield); err != nil || !page.More {
+			return err
 		}
 	}
 }
 
 func (s *Users) yieldAll(ctx context.Context, keys []table.Key, yield func(User) error) error {
-	if len(keys) == 0 {
-		return nil
-	}
 	items, err := s.table.GetMany(ctx, keys...)
 	if err != nil {
 		return fmt.Errorf("reading users: %w", err)
@@ -219,10 +212,7 @@ func SetPassword(name, hash string, state UserState) table.Op {
 // parameters, unless the password was changed in the meantime.
 func (s *Users) Rehash(ctx context.Context, name, old, hash string) error {
 	err := s.table.Write(ctx, table.Update(UserKey(name)).Set("password", hash).If(table.Equal("password", old)))
-	if errors.Is(err, table.ErrCondition) {
-		return nil
-	}
-	return err
+	return envelope.Wrap(err, "renewing a hash", table.ErrCondition)
 }
 
 func (s *Users) change(ctx context.Context, op table.Op) error {

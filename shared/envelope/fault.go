@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -65,9 +66,10 @@ func FaultOf(err error) *Fault {
 	return f
 }
 
-// Wrap says what was being done when err came up; nil stays nil.
-func Wrap(err error, doing string) error {
-	if err == nil {
+// Wrap says what was being done when err came up. It returns nil for nil, and for
+// an error that is one of those expected.
+func Wrap(err error, doing string, expected ...error) error {
+	if err == nil || slices.ContainsFunc(expected, func(e error) bool { return errors.Is(err, e) }) {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", doing, err)

@@ -33,26 +33,16 @@ func linkKey(token string) table.Key {
 // Token returns the token of the file's own link.
 func (s *Service) Token(f File) string { return s.Key.File(f.Area, f.Owner, f.ID) }
 
-// tokens returns the token of the file's own link, and then those of its
-// recipients' in their order.
-func (s *Service) tokens(f File) []string {
-	all := []string{s.Token(f)}
-	for _, id := range f.Recipients {
-		all = append(all, s.Key.Recipient(f.Area, f.Owner, f.ID, id))
-	}
-	return all
-}
-
+// linkKeys are those of the file's own link, and then of its recipients' in their order.
 func (s *Service) linkKeys(f File) []table.Key {
-	tokens := s.tokens(f)
-	keys := make([]table.Key, len(tokens))
-	for i, token := range tokens {
-		keys[i] = linkKey(token)
+	keys := []table.Key{linkKey(s.Token(f))}
+	for _, id := range f.Recipients {
+		keys = append(keys, linkKey(s.Key.Recipient(f.Area, f.Owner, f.ID, id)))
 	}
 	return keys
 }
 
-// linksOf reads what is stored of a file's links, in the order of tokens; a
+// linksOf reads what is stored of a file's links, in the order of linkKeys; a
 // missing one is zero. One call to the table.
 func (s *Service) linksOf(ctx context.Context, f File) ([]link, error) {
 	items, err := s.Table.GetMany(ctx, s.linkKeys(f)...)
@@ -69,7 +59,7 @@ func (s *Service) linksOf(ctx context.Context, f File) ([]link, error) {
 }
 
 // place returns the operations that make the file visible: its record and its
-// links, in the order of tokens, with what was known of each before.
+// links, in the order of linkKeys, with what was known of each before.
 func (s *Service) place(f File, before []link) []table.Op {
 	ops := []table.Op{table.Put(f.key(), f).If(table.NotExists())}
 	for i, key := range s.linkKeys(f) {
@@ -162,22 +152,14 @@ func (s *Service) count(ctx context.Context, ops ...table.Op) error {
 	}
 	err := s.Table.Write(ctx, ops...)
 	if errors.Is(err, table.ErrBusy) && len(ops) > 1 {
-		err = s.countApart(ctx, ops)
+		// So many use the link at once that the transactions of its count stand
+		// in each other's way; single updates do not.
+		err = nil
+		for _, op := range ops {
+			err = errors.Join(err, s.Table.Write(ctx, op))
+		}
 	}
-	if errors.Is(err, table.ErrCondition) {
-		return nil // moved meanwhile
-	}
-	return err
-}
-
-// countApart is for a link that so many use at once that the transactions of
-// its count stand in each other's way; single updates do not.
-func (s *Service) countApart(ctx context.Context, ops []table.Op) error {
-	var errs []error
-	for _, op := range ops {
-		errs = append(errs, s.Table.Write(ctx, op))
-	}
-	return errors.Join(errs...)
+	return envelope.Wrap(err, "counting a use of a link", table.ErrCondition) // moved meanwhile
 }
 
 // Use is what is known of the use of a link.

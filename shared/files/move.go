@@ -16,20 +16,20 @@ import (
 // Delete moves a file from its owner's user area to the backup area and
 // returns it as it is there. Unknown ids are NotFound.
 func (s *Service) Delete(ctx context.Context, owner auth.User, id int64) (File, error) {
-	f, err := s.Get(ctx, owner, blob.Files, id)
-	if err != nil {
-		return File{}, err
-	}
-	return s.move(ctx, owner, f, blob.Backup, Event{What: Deleted, Reason: ByUser})
+	return s.relocate(ctx, owner, id, blob.Files, blob.Backup, Event{What: Deleted, Reason: ByUser})
 }
 
 // Restore moves a file from the backup area back to the user area.
 func (s *Service) Restore(ctx context.Context, owner auth.User, id int64) (File, error) {
-	f, err := s.Get(ctx, owner, blob.Backup, id)
+	return s.relocate(ctx, owner, id, blob.Backup, blob.Files, Event{What: Restored})
+}
+
+func (s *Service) relocate(ctx context.Context, owner auth.User, id int64, from, to blob.Area, e Event) (File, error) {
+	f, err := s.Get(ctx, owner, from, id)
 	if err != nil {
 		return File{}, err
 	}
-	return s.move(ctx, owner, f, blob.Files, Event{What: Restored})
+	return s.move(ctx, owner, f, to, e)
 }
 
 // Retire moves a file whose time in the user area is over to the backup area.
@@ -136,11 +136,8 @@ func (s *Service) Purge(ctx context.Context, f File) error {
 		return err
 	}
 	err = s.Table.Write(ctx, slices.Concat(s.unlink(f), f.forget(), release, gone)...)
-	if errors.Is(err, table.ErrCondition) {
-		return nil
-	}
 	if err != nil {
-		return fmt.Errorf("removing a file's record: %w", err)
+		return envelope.Wrap(err, "removing a file's record", table.ErrCondition)
 	}
 	s.discard(ctx, f.Area, f.Blob)
 	return nil

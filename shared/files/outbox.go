@@ -2,8 +2,6 @@ package files
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -136,11 +134,8 @@ func (f File) forget() []table.Op {
 func (s *Service) tell(ctx context.Context, l Link, counting []table.Op) (told bool, err error) {
 	var due receiptItem
 	err = s.Table.Get(ctx, receiptKey(l.File), &due)
-	if errors.Is(err, table.ErrNotFound) {
-		return false, nil
-	}
 	if err != nil {
-		return false, fmt.Errorf("reading whether a receipt is due: %w", err)
+		return false, envelope.Wrap(err, "reading whether a receipt is due", table.ErrNotFound)
 	}
 	notice, err := s.Outbox.Message(ctx, Message{
 		Channel: Mail, To: due.To, Lang: due.Lang, Base: due.Base, Receipt: true, Recipient: l.item.To,
@@ -149,8 +144,5 @@ func (s *Service) tell(ctx context.Context, l Link, counting []table.Op) (told b
 		return false, err
 	}
 	err = s.Table.Write(ctx, append(slices.Clip(counting), table.Delete(receiptKey(l.File)).If(table.Exists()), notice)...)
-	if errors.Is(err, table.ErrCondition) {
-		return false, nil
-	}
-	return err == nil, envelope.Wrap(err, "counting the first download")
+	return err == nil, envelope.Wrap(err, "counting the first download", table.ErrCondition)
 }

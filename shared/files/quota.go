@@ -125,13 +125,8 @@ func (s *Service) release(ctx context.Context, f File) ([]table.Op, error) {
 		If(table.Exists(), table.AtMost("incarnation", f.Incarnation))}, nil
 }
 
-// ExpireReservations gives back what crashed uploads of a user had reserved.
-func (s *Service) ExpireReservations(ctx context.Context, owner string) error {
-	return s.endReservations(ctx, owner, s.Now().Unix())
-}
-
-// endReservations gives back what expires until then. The commit of an upload
-// whose reservation is gone is refused.
+// endReservations gives back what crashed uploads of a user had reserved, if it
+// expires until then. The commit of an upload whose reservation is gone is refused.
 func (s *Service) endReservations(ctx context.Context, owner string, until int64) error {
 	q := table.Query{PK: reservations(owner), Limit: PageSize}
 	for {

@@ -89,7 +89,7 @@ func (s *Sweeper) leftovers(ctx context.Context) error {
 		if u.Quota == 0 {
 			return nil
 		}
-		return s.Files.ExpireReservations(ctx, u.Name)
+		return s.Files.endReservations(ctx, u.Name, s.Now().Unix())
 	})
 }
 
@@ -102,10 +102,7 @@ func positionKey(area blob.Area) table.Key { return table.Key{PK: "sweep", SK: s
 
 func (s *Sweeper) position(ctx context.Context, area blob.Area) (at sweepPosition, err error) {
 	err = s.Table.Get(ctx, positionKey(area), &at)
-	if err != nil && !errors.Is(err, table.ErrNotFound) {
-		return at, fmt.Errorf("reading the sweep's position: %w", err)
-	}
-	return at, nil
+	return at, envelope.Wrap(err, "reading the sweep's position", table.ErrNotFound)
 }
 
 func (s *Sweeper) walk(ctx context.Context, area blob.Area, r *SweepReport) (done bool, err error) {

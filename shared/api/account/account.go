@@ -4,6 +4,7 @@
 package account
 
 import (
+	"cmp"
 	"net/http"
 
 	"ferry/shared/api"
@@ -96,7 +97,7 @@ func newChange(p *api.Ports) http.Handler {
 	service, outlet := passwords(p), p.Outlet()
 	outlet.Links = true
 	return outlet.Handler(func(w http.ResponseWriter, r *http.Request) error {
-		c, err := read(w, r)
+		c, err := read(r)
 		if err != nil {
 			return err
 		}
@@ -113,7 +114,7 @@ func newChange(p *api.Ports) http.Handler {
 
 // read takes PIN and password from the query or from a form, so that they
 // need not stand in a URL.
-func read(w http.ResponseWriter, r *http.Request) (auth.Change, error) {
+func read(r *http.Request) (auth.Change, error) {
 	q, err := api.Query(r)
 	if err != nil {
 		return auth.Change{}, err
@@ -122,12 +123,7 @@ func read(w http.ResponseWriter, r *http.Request) (auth.Change, error) {
 	if err != nil {
 		return auth.Change{}, err
 	}
-	value := func(name string) string {
-		if v := form.Get(name); v != "" {
-			return v
-		}
-		return q.Get(name)
-	}
+	value := func(name string) string { return cmp.Or(form.Get(name), q.Get(name)) }
 	c := auth.Change{Token: value("k"), PIN: value("p"), Password: value("z")}
 	if c.Token == "" {
 		return auth.Change{}, envelope.NewFault(envelope.Invalid, "the query parameter k, the change token, is missing")

@@ -1,7 +1,6 @@
 package account
 
 import (
-	"context"
 	"net/http"
 
 	"ferry/shared/api"
@@ -57,18 +56,17 @@ func (s server) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var now state
-	switch {
-	case r.Method == http.MethodGet:
-		now, err = s.look(r.Context(), address)
-	default:
-		now, err = s.change(w, r, address)
+	var e notify.Suppression
+	if r.Method == http.MethodGet {
+		e, _, err = notify.Suppressed(r.Context(), s.ports.Table, address)
+	} else {
+		e, err = s.change(r, address)
 	}
 	if err != nil {
 		return err
 	}
 	if isPerson(r) {
-		return writePage(w, http.StatusOK, wordsOf(api.Lang(r, auth.User{})).page(now, address))
+		return writePage(w, http.StatusOK, wordsOf(api.Lang(r, auth.User{})).page(stateOf(e), address))
 	}
 	return envelope.Write(w, s.ports.Now(), envelope.Success{Description: envelope.Stop})
 }
@@ -90,11 +88,6 @@ func (s server) address(r *http.Request) (string, error) {
 	return address, nil
 }
 
-func (s server) look(ctx context.Context, address string) (state, error) {
-	e, _, err := notify.Suppressed(ctx, s.ports.Table, address)
-	return stateOf(e), err
-}
-
 // stateOf is how things stand, the owner's wish first: it is what a page can change.
 func stateOf(e notify.Suppression) state {
 	switch {
@@ -108,18 +101,15 @@ func stateOf(e notify.Suppression) state {
 
 // change stops the mails or, with undo in a form, lets them come again. An
 // address that is on the list for another reason stays there for it.
-func (s server) change(w http.ResponseWriter, r *http.Request, address string) (state, error) {
+func (s server) change(r *http.Request, address string) (notify.Suppression, error) {
 	form, _, err := api.Form(r)
 	if err != nil {
-		return 0, err
+		return notify.Suppression{}, err
 	}
-	var e notify.Suppression
 	if form.Get("undo") != "" {
-		e, err = notify.ResumeMail(r.Context(), s.ports.Table, address)
-	} else {
-		e, err = notify.StopMail(r.Context(), s.ports.Table, address, s.ports.Now())
+		return notify.ResumeMail(r.Context(), s.ports.Table, address)
 	}
-	return stateOf(e), err
+	return notify.StopMail(r.Context(), s.ports.Table, address, s.ports.Now())
 }
 
 // errorPage tells a person who followed a link that it is none.

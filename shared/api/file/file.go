@@ -5,13 +5,17 @@ package file
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"net/http"
 
 	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
+	"ferry/shared/envelope"
 	"ferry/shared/files"
 	"ferry/shared/notify"
+	"ferry/shared/table"
 )
 
 // Service returns the users' files.
@@ -28,52 +32,94 @@ func Outbox(p *api.Ports) notify.Outbox {
 }
 
 // Download is GET /download/file: specification section 4.4.
-func Download() api.Endpoint {
-	return api.Named("downloadfile", func(p *api.Ports) http.Handler { return newDownload(p, blob.Files, "k") })
-}
+func Download() api.Endpoint { return api.Named("downloadfile", newDownload(blob.Files, "k")) }
 
 // DownloadBackup is GET /download/file/backup: specification section 4.5.
 func DownloadBackup() api.Endpoint {
-	return api.Named("downloadfilebackup", func(p *api.Ports) http.Handler { return newDownload(p, blob.Backup, "z") })
+	return api.Named("downloadfilebackup", newDownload(blob.Backup, "z"))
 }
 
 // List is GET /download/list: the caller's user area.
-func List() api.Endpoint {
-	return api.Named("downloadlist", func(p *api.Ports) http.Handler { return newList(p, blob.Files) })
-}
+func List() api.Endpoint { return api.Named("downloadlist", newList(blob.Files)) }
 
 // ListBackup is GET /download/list/backup: the caller's backup area.
-func ListBackup() api.Endpoint {
-	return api.Named("downloadlistbackup", func(p *api.Ports) http.Handler { return newList(p, blob.Backup) })
-}
+func ListBackup() api.Endpoint { return api.Named("downloadlistbackup", newList(blob.Backup)) }
 
 // Delete is DELETE /files/{id}: it moves a file of the caller to the backup area
 // and answers with the file as it is there.
-func Delete() api.Endpoint {
-	return api.Named("filesdelete", func(p *api.Ports) http.Handler { return newMove(p, (*files.Service).Delete) })
-}
+func Delete() api.Endpoint { return api.Named("filesdelete", newMove((*files.Service).Delete)) }
 
 // Restore is POST /files/{id}/restore: it brings a file of the caller back from
 // the backup area and answers with the file as it is then.
-func Restore() api.Endpoint {
-	return api.Named("filesrestore", func(p *api.Ports) http.Handler { return newMove(p, (*files.Service).Restore) })
-}
+func Restore() api.Endpoint { return api.Named("filesrestore", newMove((*files.Service).Restore)) }
 
 // newMove returns the handler. It needs the ports Table and Blobs and the link key.
 func newMove(
-	p *api.Ports, move func(*files.Service, context.Context, auth.User, int64) (files.File, error),
-) http.Handler {
-	service := Service(p)
-	return p.Authenticated(func(w http.ResponseWriter, r *http.Request, u auth.User) error {
-		id, err := api.FileID(r)
-		if err != nil {
-			return err
+	move func(*files.Service, context.Context, auth.User, int64) (files.File, error),
+) func(*api.Ports) http.Handler {
+	return func(p *api.Ports) http.Handler {
+		service := Service(p)
+		return p.Authenticated(func(w http.ResponseWriter, r *http.Request, u auth.User) error {
+			id, err := api.FileID(r)
+			if err != nil {
+				return err
+			}
+			f, err := move(service, r.Context(), u, id)
+			if err != nil {
+				return err
+			}
+			return WriteList(w, r, p, u, f.Area, files.Page{Files: []files.Listed{service.Listed(f)}}, 0)
+		})
+	}
+}
+
+// defaultLimit is how many files a list has unless the caller says otherwise.
+const defaultLimit = 1000
+
+// newList returns the handler that lists an area of the caller. It costs one call
+// to the table for authentication and one for the page.
+func newList(area blob.Area) func(*api.Ports) http.Handler {
+	return func(p *api.Ports) http.Handler {
+		service := Service(p)
+		return p.Authenticated(func(w http.ResponseWriter, r *http.Request, u auth.User) error {
+			q, err := api.Query(r)
+			if err != nil {
+				return err
+			}
+			limit, err := api.Number(q, "limit", 1, table.MaxPage, defaultLimit)
+			if err != nil {
+				return err
+			}
+			after, err := api.Number(q, "after", 1, math.MaxInt64, 0)
+			if err != nil {
+				return err
+			}
+			page, err := service.List(r.Context(), u, area, after, int(limit))
+			if err != nil {
+				return err
+			}
+			return WriteList(w, r, p, u, area, page, limit)
+		})
+	}
+}
+
+// WriteList sends the envelope with the files of a page of an area, which may have
+// limit files. That there are more is told by a Link header (RFC 8288).
+func WriteList(
+	w http.ResponseWriter, r *http.Request, p *api.Ports, u auth.User, area blob.Area, page files.Page, limit int64,
+) error {
+	base, lang := p.Base(r.Context()), api.Lang(r, u)
+	link := auth.DownloadLink(base, lang, area)
+	records := make([]envelope.File, len(page.Files))
+	for i, f := range page.Files {
+		records[i] = f.Record(link)
+	}
+	if page.Next != 0 {
+		path := "/download/list"
+		if area == blob.Backup {
+			path += "/backup"
 		}
-		f, err := move(service, r.Context(), u, id)
-		if err != nil {
-			return err
-		}
-		page := files.Page{Files: []files.Listed{service.Listed(f)}}
-		return WriteList(r.Context(), w, p, ListPage{User: u.Name, Area: f.Area, Lang: api.Lang(r, u), Page: page})
-	})
+		w.Header().Set("Link", fmt.Sprintf(`<%s%s?lang=%s&limit=%d&after=%d>; rel="next"`, base, path, lang, limit, page.Next))
+	}
+	return envelope.Write(w, p.Now(), envelope.Success{Description: envelope.List, User: u.Name, Files: records})
 }

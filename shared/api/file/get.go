@@ -1,12 +1,12 @@
 package file
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"net/http"
-	"net/url"
 	"time"
 
 	"ferry/shared/api"
@@ -82,9 +82,9 @@ func (h handler) find(r *http.Request, u auth.User) (files.File, error) {
 	if err != nil {
 		return files.File{}, err
 	}
-	area, err := areaOf(q)
-	if err != nil {
-		return files.File{}, err
+	area := blob.Area(cmp.Or(q.Get("area"), string(blob.Files)))
+	if area != blob.Files && area != blob.Backup {
+		return files.File{}, envelope.NewFault(envelope.Invalid, "the query parameter area is %s or %s", blob.Files, blob.Backup)
 	}
 	d, ok := auth.CanonicalName(q.Get("d"))
 	switch {
@@ -96,17 +96,6 @@ func (h handler) find(r *http.Request, u auth.User) (files.File, error) {
 		return files.File{}, envelope.NewFault(envelope.NotFound, "no file of that id that you have sent to that user")
 	}
 	return h.files.Sent(r.Context(), u, d, id)
-}
-
-// areaOf reads the query parameter area.
-func areaOf(q url.Values) (blob.Area, error) {
-	switch area := blob.Area(q.Get("area")); area {
-	case "":
-		return blob.Files, nil
-	case blob.Files, blob.Backup:
-		return area, nil
-	}
-	return "", envelope.NewFault(envelope.Invalid, "the query parameter area is %s or %s", blob.Files, blob.Backup)
 }
 
 // show is all but what the links tell.

@@ -153,11 +153,11 @@ func mediaType(kind string) string {
 
 // bodyError tells a form that is broken, which is the client's, from the rest.
 func bodyError(err error) error {
-	var tooLarge *http.MaxBytesError
-	switch {
-	case envelope.FaultOf(err) != nil, errors.As(err, &tooLarge), errors.Is(err, table.ErrBusy):
+	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
+	if envelope.FaultOf(err) != nil || tooLarge || errors.Is(err, table.ErrBusy) {
 		return err
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), isMultipart(err):
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || isMultipart(err) {
 		return envelope.BrokenBody(err)
 	}
 	return err

@@ -92,7 +92,9 @@ func (h handler) sign(r *http.Request, it files.Session, number int, sum string)
 		if sum != "" {
 			out.Headers[checksumHeader] = sum
 		}
-		out.URL = h.local(h.ports.Base(r.Context()), it.ID, number, sum, expires)
+		q := url.Values{"e": {strconv.FormatInt(expires, 10)}}
+		q.Set("s", h.ports.Key.Part(it.ID, strconv.Itoa(number), sum, q.Get("e")))
+		out.URL = fmt.Sprintf("%s/uploads/%s/parts/%d?%s", h.ports.Base(r.Context()), it.ID, number, q.Encode()) // for Receive
 		return out, nil
 	}
 	if err != nil {
@@ -100,13 +102,6 @@ func (h handler) sign(r *http.Request, it files.Session, number int, sum string)
 	}
 	out.Method, out.URL, out.Headers = part.Method, part.URL, part.Header
 	return out, nil
-}
-
-// local is a part's URL at this server, for Receive.
-func (h handler) local(base, id string, number int, sum string, expires int64) string {
-	q := url.Values{"e": {strconv.FormatInt(expires, 10)}}
-	q.Set("s", h.ports.Key.Part(id, strconv.Itoa(number), sum, q.Get("e")))
-	return fmt.Sprintf("%s/uploads/%s/parts/%d?%s", base, id, number, q.Encode())
 }
 
 // ReceiveRoute is the route of Receive, which no function has.

@@ -41,8 +41,7 @@ func newSessions(p *api.Ports) http.Handler {
 		"POST /uploads/{id}/parts":    h.parts,
 		"POST /uploads/{id}/complete": h.complete,
 	} {
-		method, path, _ := strings.Cut(route, " ")
-		mux.Handle(method+" "+api.Prefix+path, p.Authenticated(f))
+		mux.Handle(strings.Replace(route, " ", " "+api.Prefix, 1), p.Authenticated(f))
 	}
 	return mux
 }
@@ -177,8 +176,7 @@ func (h handler) complete(w http.ResponseWriter, r *http.Request, u auth.User) e
 		}
 		page = page.With(stored)
 	}
-	return file.WriteList(r.Context(), w, h.ports,
-		file.ListPage{User: u.Name, Area: blob.Files, Lang: api.Lang(r, u), Page: page, Limit: files.PageSize})
+	return file.WriteList(w, r, h.ports, u, blob.Files, page, files.PageSize)
 }
 
 // maxBody bounds the JSON of a request.
