@@ -201,7 +201,8 @@ func parsePHC(s string) (p Params, salt, sum []byte, err error) {
 	_, err2 := fmt.Sscanf(fields[3], "m=%d,t=%d,p=%d", &p.Memory, &p.Time, &p.Threads)
 	salt, err3 := base64.RawStdEncoding.DecodeString(fields[4])
 	sum, err4 := base64.RawStdEncoding.DecodeString(fields[5])
-	if cmp.Or(err, err2, err3, err4) != nil || version != argon2.Version || p.Time == 0 || p.Threads == 0 || len(sum) != hashSize {
+	if cmp.Or(err, err2, err3, err4) != nil || version != argon2.Version ||
+		p.Time == 0 || p.Threads == 0 || len(sum) != hashSize {
 		return p, nil, nil, errPHC
 	}
 	return p, salt, sum, nil

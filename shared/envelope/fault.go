@@ -23,7 +23,7 @@ const (
 	TooLarge         FaultKind = http.StatusRequestEntityTooLarge        // the body, or what it would bring the user to
 	Unsupported      FaultKind = http.StatusUnsupportedMediaType         // the body's media type
 	Unsatisfiable    FaultKind = http.StatusRequestedRangeNotSatisfiable // the range of a download
-	Precondition     FaultKind = http.StatusPreconditionFailed           // the file is not the one that the request expects
+	Precondition     FaultKind = http.StatusPreconditionFailed           // the file is another than the request expects
 	TooMany          FaultKind = http.StatusTooManyRequests              // too many requests; After says when again
 	Full             FaultKind = http.StatusInsufficientStorage          // the service has no room left
 	Unavailable      FaultKind = http.StatusServiceUnavailable           // overload that passes; After says when again

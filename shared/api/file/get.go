@@ -84,7 +84,8 @@ func (h handler) find(r *http.Request, u auth.User) (files.File, error) {
 	}
 	area := blob.Area(cmp.Or(q.Get("area"), string(blob.Files)))
 	if area != blob.Files && area != blob.Backup {
-		return files.File{}, envelope.NewFault(envelope.Invalid, "the query parameter area is %s or %s", blob.Files, blob.Backup)
+		return files.File{}, envelope.NewFault(envelope.Invalid,
+			"the query parameter area is %s or %s", blob.Files, blob.Backup)
 	}
 	d, ok := auth.CanonicalName(q.Get("d"))
 	switch {

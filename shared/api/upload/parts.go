@@ -94,7 +94,8 @@ func (h handler) sign(r *http.Request, it files.Session, number int, sum string)
 		}
 		q := url.Values{"e": {strconv.FormatInt(expires, 10)}}
 		q.Set("s", h.ports.Key.Part(it.ID, strconv.Itoa(number), sum, q.Get("e")))
-		out.URL = fmt.Sprintf("%s/uploads/%s/parts/%d?%s", h.ports.Base(r.Context()), it.ID, number, q.Encode()) // for Receive
+		base := h.ports.Base(r.Context()) // see Receive
+		out.URL = fmt.Sprintf("%s/uploads/%s/parts/%d?%s", base, it.ID, number, q.Encode())
 		return out, nil
 	}
 	if err != nil {
