@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	mathrand "math/rand/v2"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -12,7 +11,6 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
-	"ferry/shared/table/sqlite"
 )
 
 const (
@@ -29,11 +27,7 @@ type check struct {
 
 func begin(t *testing.T) check {
 	t.Helper()
-	db, err := sqlite.Open(filepath.Join(t.TempDir(), "table.sqlite"), sqlite.Options{NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
+	db := open(t)
 	h, c, _ := hasher(t)
 	s := auth.NewUsers(db, c.now)
 	for name, state := range map[string]auth.UserState{"alice": auth.Active, "new": auth.FirstAccess, "off": auth.Disabled} {

@@ -18,12 +18,7 @@ import (
 
 func store(t *testing.T) *auth.Users {
 	t.Helper()
-	db, err := sqlite.Open(filepath.Join(t.TempDir(), "table.sqlite"), sqlite.Options{NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	return auth.NewUsers(db, time.Now)
+	return auth.NewUsers(open(t), time.Now)
 }
 
 func add(t *testing.T, s *auth.Users, name string, state auth.UserState) {
@@ -188,4 +183,14 @@ func TestALaterUserOfTheNameGoesOnFromTheOldOne(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+func open(t *testing.T) *sqlite.DB {
+	t.Helper()
+	db, err := sqlite.Open(filepath.Join(t.TempDir(), "table.sqlite"), sqlite.Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
 }

@@ -3,7 +3,6 @@ package notify_test
 import (
 	"encoding/json"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -11,7 +10,6 @@ import (
 
 	"ferry/shared/files"
 	"ferry/shared/table"
-	"ferry/shared/table/sqlite"
 
 	"ferry/shared/notify"
 )
@@ -33,13 +31,9 @@ func deleted(reason files.Reason, once string) notify.Event {
 }
 
 // record writes one event and reads what is stored of it.
-func eventsRecord(t *testing.T, r *notify.EventRecorder, e notify.Event) notify.RecordedEvent {
+func recorded(t *testing.T, r *notify.EventRecorder, e notify.Event) notify.RecordedEvent {
 	t.Helper()
-	db, err := sqlite.Open(filepath.Join(t.TempDir(), "table.sqlite"), sqlite.Options{NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
+	db := open(t)
 	ops := r.Ops("request-1", e)
 	if err := db.Write(t.Context(), ops...); err != nil {
 		t.Fatal(err)
@@ -56,7 +50,7 @@ func eventsRecord(t *testing.T, r *notify.EventRecorder, e notify.Event) notify.
 
 func TestARecordedEventIsACloudEvent(t *testing.T) {
 	t.Parallel()
-	got := eventsRecord(t, recorder("https://files.example.com/v1"), deleted(files.ByUser, "alice/7-x"))
+	got := recorded(t, recorder("https://files.example.com/v1"), deleted(files.ByUser, "alice/7-x"))
 	var body map[string]any
 	if err := json.Unmarshal([]byte(got.Body), &body); err != nil {
 		t.Fatal(err)
@@ -85,7 +79,7 @@ func TestARecordedEventIsACloudEvent(t *testing.T) {
 
 func TestAServiceWithoutAnAddressHasASourceAllTheSame(t *testing.T) {
 	t.Parallel()
-	if got := eventsRecord(t, recorder(""), notify.NewPassword("alice", notify.Forgotten, 3)); !strings.Contains(got.Body, `"source":"ferry"`) {
+	if got := recorded(t, recorder(""), notify.NewPassword("alice", notify.Forgotten, 3)); !strings.Contains(got.Body, `"source":"ferry"`) {
 		t.Error(got.Body)
 	}
 }
@@ -133,11 +127,7 @@ func TestEventsAreSpreadOverAllPartitions(t *testing.T) {
 
 func TestWhetherSomebodyListensIsNoted(t *testing.T) {
 	t.Parallel()
-	db, err := sqlite.Open(filepath.Join(t.TempDir(), "table.sqlite"), sqlite.Options{NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
+	db := open(t)
 	if on, err := notify.Listening(t.Context(), db); on || err != nil {
 		t.Errorf("at first it is %v, %v", on, err)
 	}

@@ -12,7 +12,7 @@ import (
 	"ferry/shared/notify"
 )
 
-func noticesRecord(t *testing.T, p *machine, all ...notify.Feedback) {
+func tellAll(t *testing.T, p *machine, all ...notify.Feedback) {
 	t.Helper()
 	for _, f := range all {
 		if err := notify.Record(t.Context(), p.table, p.clock.now(), f); err != nil {
@@ -64,7 +64,7 @@ func TestFeedbackInAnyOrderEndsAlike(t *testing.T) {
 			for _, f := range tt.feedback {
 				p.clock.advance(time.Minute)
 				f.ID = n.ID
-				noticesRecord(t, p, f)
+				tellAll(t, p, f)
 			}
 			got := p.state(t, n.ID)
 			if got.State() != tt.state || (got.Delivered != 0) != tt.delivered || got.LastError != tt.lastError || (got.FailedAt != 0) != (tt.state == notify.Failed) {
@@ -94,7 +94,7 @@ func TestFeedbackThatComesBeforeTheMarkIsToComeAgain(t *testing.T) {
 		t.Error("the address is suppressed")
 	}
 	pass(t, p.sender(t, nil))
-	noticesRecord(t, p, f)
+	tellAll(t, p, f)
 	if got := p.state(t, n.ID); got.State() != notify.Failed || p.suppressed(t, n.To) != notify.AddressBounced {
 		t.Errorf("got %+v", got)
 	}
@@ -105,7 +105,7 @@ func TestFeedbackOnWhatIsNotKnownAnyMoreSuppressesTheAddressAlone(t *testing.T) 
 	p := newMachine(t)
 	pin := p.put(t, p.pinNotice())
 	pass(t, p.sender(t, nil))
-	noticesRecord(t, p,
+	tellAll(t, p,
 		notify.Feedback{ID: pin.ID, Kind: notify.Delivered},
 		notify.Feedback{ID: pin.ID, Kind: notify.Bounced, To: "Demo@example.net"},
 		notify.Feedback{ID: "long-ago", Kind: notify.Complained, To: "eve@example.net"},
@@ -130,7 +130,7 @@ func TestFeedbackOnWhatHadFailedBeforeChangesNothing(t *testing.T) {
 	n := p.put(t, p.linkNotice(1))
 	pass(t, p.sender(t, &flaky{fail: notify.ErrPermanent}))
 	want := p.state(t, n.ID)
-	noticesRecord(t, p, notify.Feedback{ID: n.ID, Kind: notify.Delivered}, notify.Feedback{ID: n.ID, Kind: notify.Bounced})
+	tellAll(t, p, notify.Feedback{ID: n.ID, Kind: notify.Delivered}, notify.Feedback{ID: n.ID, Kind: notify.Bounced})
 	if got := p.state(t, n.ID); got != want || got.State() != notify.Failed {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -166,7 +166,7 @@ func TestAnEndlessDetailIsCut(t *testing.T) {
 	p := newMachine(t)
 	n := p.put(t, p.linkNotice(1))
 	pass(t, p.sender(t, nil))
-	noticesRecord(t, p, notify.Feedback{ID: n.ID, Kind: notify.Bounced, Detail: strings.Repeat("so ", 5000) + "\r\n"})
+	tellAll(t, p, notify.Feedback{ID: n.ID, Kind: notify.Bounced, Detail: strings.Repeat("so ", 5000) + "\r\n"})
 	if got := p.state(t, n.ID).LastError; len(got) > 320 || !strings.HasPrefix(got, "bounced: so so") {
 		t.Errorf("%d bytes: %s", len(got), fmt.Sprintf("%.40q", got))
 	}

@@ -66,7 +66,7 @@ func TestNoticesAreBoundedInEachWindow(t *testing.T) {
 			var now time.Time
 			counter := notify.LimitCounter{Table: open(t), Now: func() time.Time { return now }, Most: c.most}
 			for i, s := range c.steps {
-				now = limitsAt(s.at)
+				now = clockAt(s.at)
 				err := take(t, counter, s.user, s.to...)
 				if s.wait == 0 && err != nil {
 					t.Fatalf("step %d: %v", i, err)
@@ -108,15 +108,15 @@ func TestWhatIsSentLaterCountsInTheWindowsThatHaveBegunSince(t *testing.T) {
 			t.Fatalf("it is marked %d times, want %d (%v)", f.N, want, err)
 		}
 	}
-	begun := limitsAt("0 10:50")
+	begun := clockAt("0 10:50")
 	for _, later := range []string{"0 10:59", "0 10:50"} {
-		now = limitsAt(later)
+		now = clockAt(later)
 		if err := takeAgain(t, counter, begun, mark, "alice", ann); err != nil {
 			t.Fatal(err)
 		}
 		marked(0)
 	}
-	now = limitsAt("0 11:00") // another hour of the same day
+	now = clockAt("0 11:00") // another hour of the same day
 	for i := range int64(2) {
 		if err := takeAgain(t, counter, begun, mark, "alice", ann); err != nil {
 			t.Fatal(err)
@@ -127,11 +127,11 @@ func TestWhatIsSentLaterCountsInTheWindowsThatHaveBegunSince(t *testing.T) {
 		t.Fatalf("the third of an hour: %+v", err)
 	}
 	marked(2)
-	now = limitsAt("0 12:00")
+	now = clockAt("0 12:00")
 	if err := take(t, counter, "alice", ann, "bob@example.com"); err != nil {
 		t.Fatalf("the day has counted what was only sent in it: %v", err)
 	}
-	now = limitsAt("1 12:00")
+	now = clockAt("1 12:00")
 	if err := takeAgain(t, counter, begun, mark.If(table.AtMost("n", 1)), "alice", ann); !errors.Is(err, table.ErrCondition) {
 		t.Fatalf("with a mark that is refused: %v", err)
 	}
@@ -143,7 +143,7 @@ func TestWhatIsSentLaterCountsInTheWindowsThatHaveBegunSince(t *testing.T) {
 func TestWhatIsGivenBackIsNotCounted(t *testing.T) {
 	t.Parallel()
 	const ann, bob = "ann@example.com", "bob@example.com"
-	now := limitsAt("0 10:50")
+	now := clockAt("0 10:50")
 	counter := notify.LimitCounter{Table: open(t), Now: func() time.Time { return now }, Most: notify.Limits{PerHour: 2, PerDay: 3, PerRecipient: 2}}
 	takeOne := func(to string) error { return take(t, counter, "alice", to) }
 	if err := errors.Join(takeOne(ann), takeOne(ann)); err != nil {
@@ -162,7 +162,7 @@ func TestWhatIsGivenBackIsNotCounted(t *testing.T) {
 		t.Fatalf("a third in the hour: %v", err)
 	}
 	taken := now
-	now = limitsAt("0 11:10") // the hour is over, and the day is not
+	now = clockAt("0 11:10") // the hour is over, and the day is not
 	if err := counter.Release(t.Context(), []time.Time{taken}, "alice", []string{bob}); err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestWhatIsGivenBackIsNotCounted(t *testing.T) {
 	if err := takeOne(ann); !envelope.IsFault(err, envelope.TooMany) {
 		t.Fatalf("a fourth in the day: %v", err)
 	}
-	now = limitsAt("2 00:00")
+	now = clockAt("2 00:00")
 	if err := counter.Release(t.Context(), []time.Time{taken}, "alice", []string{bob}); err != nil {
 		t.Fatalf("when the day is over: %v", err)
 	}
@@ -191,7 +191,7 @@ func TestMoreAtOnceThanThereEverIsRoomForIsNoMatterOfWaiting(t *testing.T) {
 
 func TestManyAtOncePassNoBound(t *testing.T) {
 	t.Parallel()
-	now := limitsAt("0 10:00")
+	now := clockAt("0 10:00")
 	counter := notify.LimitCounter{Table: open(t), Now: func() time.Time { return now }, Most: notify.Limits{PerHour: 20, PerRecipient: 100}}
 	var passed atomic.Int64
 	var wg sync.WaitGroup
@@ -212,7 +212,7 @@ func TestManyAtOncePassNoBound(t *testing.T) {
 
 func TestCountsHoldNoAddressAndGoWithTheirWindow(t *testing.T) {
 	t.Parallel()
-	db, now := open(t), limitsAt("0 10:00")
+	db, now := open(t), clockAt("0 10:00")
 	counter := notify.LimitCounter{Table: db, Now: func() time.Time { return now }, Most: notify.Limits{PerHour: 5, PerDay: 5, PerRecipient: 5}}
 	if err := take(t, counter, "alice", "ann@example.com"); err != nil {
 		t.Fatal(err)
@@ -221,7 +221,7 @@ func TestCountsHoldNoAddressAndGoWithTheirWindow(t *testing.T) {
 		when string
 		left int
 	}{{"0 10:59", 3}, {"0 12:00", 2}, {"1 00:01", 0}} {
-		if _, err := db.DeleteExpired(t.Context(), limitsAt(c.when)); err != nil {
+		if _, err := db.DeleteExpired(t.Context(), clockAt(c.when)); err != nil {
 			t.Fatal(err)
 		}
 		left := 0
@@ -239,7 +239,7 @@ func TestCountsHoldNoAddressAndGoWithTheirWindow(t *testing.T) {
 }
 
 // at is a time of a day in November, or of the one so many days later.
-func limitsAt(text string) time.Time {
+func clockAt(text string) time.Time {
 	clock, _ := time.Parse("15:04", text[2:])
 	return time.Date(2026, 11, 21+int(text[0]-'0'), clock.Hour(), clock.Minute(), 0, 0, time.UTC)
 }

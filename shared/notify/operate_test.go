@@ -29,7 +29,7 @@ func (p *machine) bring(t *testing.T, where string) notify.Notice {
 	case "sent", "bounced":
 		pass(t, p.sender(t, &flaky{}))
 		if where == "bounced" {
-			noticesRecord(t, p, notify.Feedback{ID: n.ID, Kind: notify.Undelivered})
+			tellAll(t, p, notify.Feedback{ID: n.ID, Kind: notify.Undelivered})
 		}
 	case "given up":
 		pass(t, p.sender(t, &flaky{fail: notify.ErrPermanent}))

@@ -14,12 +14,12 @@ import (
 	"ferry/shared/notify"
 )
 
-type overdueTopics struct {
+type reminded struct {
 	sent []notify.TopicMessage
 	err  error
 }
 
-func (s *overdueTopics) Publish(_ context.Context, to notify.Topic, messages []notify.TopicMessage) []error {
+func (s *reminded) Publish(_ context.Context, to notify.Topic, messages []notify.TopicMessage) []error {
 	if to != notify.NoticesTopic {
 		return []error{fmt.Errorf("published to %s", to)}
 	}
@@ -49,7 +49,7 @@ func TestWhatIsOverdueIsPointedAtAgain(t *testing.T) {
 			want = append(want, notify.Pointer(op.Key, string(n.Channel)))
 		}
 	}
-	var s overdueTopics
+	var s reminded
 	r, err := notify.Remind(t.Context(), p.Table, &s, now)
 	if err != nil || r != (notify.RemindReport{Pointed: 23}) || len(s.sent) != 23 {
 		t.Fatalf("%+v by %d messages, %v", r, len(s.sent), err)
@@ -101,7 +101,7 @@ func TestWhatItIsTooLateToSendIsEndedAndNotPointedAt(t *testing.T) {
 			if tt.claimed {
 				tab = &claiming{Table: tab, key: op.Key}
 			}
-			var s overdueTopics
+			var s reminded
 			var failed []notify.State
 			also := func(_ notify.Notice, s notify.State) []table.Op { failed = append(failed, s); return nil }
 			r, err := notify.Remind(t.Context(), tab, &s, now, also)
@@ -154,7 +154,7 @@ func TestOneRunEndsABoundedNumber(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var s overdueTopics
+	var s reminded
 	for _, want := range []int{notify.MaxEnded, 7, 0} {
 		if r, err := notify.Remind(t.Context(), p.Table, &s, now); err != nil || r.Ended != want || len(s.sent) != 0 {
 			t.Errorf("%+v, want %d, %v", r, want, err)

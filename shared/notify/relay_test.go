@@ -15,13 +15,13 @@ import (
 )
 
 // topics keep what is published. Those messages fail that contain a word.
-type relayTopics struct {
+type relayed struct {
 	sent  map[notify.Topic][]notify.TopicMessage
 	calls int
 	fail  string
 }
 
-func (s *relayTopics) Publish(_ context.Context, to notify.Topic, messages []notify.TopicMessage) []error {
+func (s *relayed) Publish(_ context.Context, to notify.Topic, messages []notify.TopicMessage) []error {
 	if s.sent == nil {
 		s.sent = map[notify.Topic][]notify.TopicMessage{}
 	}
@@ -58,7 +58,7 @@ func TestARecordBecomesTheMessageOfItsKind(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			var s relayTopics
+			var s relayed
 			if err := errors.Join(notify.Relay(t.Context(), &s, []notify.StreamRecord{tt.record})...); err != nil {
 				t.Fatal(err)
 			}
@@ -82,7 +82,7 @@ func TestRecordsGoByTensAndEachFailureIsNamed(t *testing.T) {
 			records[i] = notify.StreamRecord{Key: table.Key{PK: "event#0", SK: fmt.Sprintf("n%02d", i)}, Type: "t", Body: fmt.Sprintf("n%02d", i)}
 		}
 	}
-	s := relayTopics{fail: "n2"}
+	s := relayed{fail: "n2"}
 	errs := notify.Relay(t.Context(), &s, records)
 	for i, err := range errs {
 		if want := i >= 20 && i < 30; (err != nil) != want {

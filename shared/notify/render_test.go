@@ -3,35 +3,16 @@ package notify_test
 import (
 	"context"
 	"html"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"ferry/shared/api"
+	"ferry/shared/api/apitest"
 	"ferry/shared/blob"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
 )
-
-// golden compares with a file of testdata, and writes it where UPDATE_GOLDEN is set.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s differs (set UPDATE_GOLDEN=1 to accept):\n%s", name, got)
-	}
-}
 
 func TestMessagesInEachLanguage(t *testing.T) {
 	t.Parallel()
@@ -56,10 +37,10 @@ func TestMessagesInEachLanguage(t *testing.T) {
 			}
 			got := p.received(t) // newest first
 			for i, name := range map[int]string{0: "receipt-mail-", 1: "pin-mail-", 3: "link-mail-"} {
-				golden(t, name+lang+".txt", "Subject: "+got[i].Subject+"\n\n"+got[i].Text)
-				golden(t, name+lang+".html", got[i].HTML)
+				apitest.Golden(t, name+lang+".txt", "Subject: "+got[i].Subject+"\n\n"+got[i].Text)
+				apitest.Golden(t, name+lang+".html", got[i].HTML)
 			}
-			golden(t, "link-sms-"+lang+".txt", got[2].Text+"\n")
+			apitest.Golden(t, "link-sms-"+lang+".txt", got[2].Text+"\n")
 			if n := notify.Segments(got[2].Text); n != 1 {
 				t.Errorf("the text message takes %d segments", n)
 			}

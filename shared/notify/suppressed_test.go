@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +15,6 @@ import (
 
 	"ferry/shared/table"
 	"ferry/shared/table/dynamo"
-	"ferry/shared/table/sqlite"
 	"ferry/shared/table/tabletest"
 
 	"ferry/shared/notify"
@@ -26,12 +24,7 @@ import (
 func onTables(t *testing.T, test func(*testing.T, table.Table)) {
 	t.Run("SQLite", func(t *testing.T) {
 		t.Parallel()
-		db, err := sqlite.Open(filepath.Join(t.TempDir(), "ferry.db"), sqlite.Options{NoSync: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { db.Close() })
-		test(t, db)
+		test(t, open(t))
 	})
 	t.Run("DynamoDB", func(t *testing.T) {
 		t.Parallel()

@@ -8,25 +8,25 @@ import (
 	"ferry/shared/auth"
 )
 
-const authfirstPassword = "a temporary one"
+const temporaryPassword = "a temporary one"
 
 func TestFirstAccessIsForNewUsersAlone(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
-	s.AddUser("new", authfirstPassword, func(u *auth.User) { u.State, u.Lang = auth.FirstAccess, "de" })
-	s.AddUser("alice", authfirstPassword)
-	s.AddUser("off", authfirstPassword, func(u *auth.User) { u.State = auth.Disabled })
-	bearer := s.Login("alice", authfirstPassword)
+	s.AddUser("new", temporaryPassword, func(u *auth.User) { u.State, u.Lang = auth.FirstAccess, "de" })
+	s.AddUser("alice", temporaryPassword)
+	s.AddUser("off", temporaryPassword, func(u *auth.User) { u.State = auth.Disabled })
+	bearer := s.Login("alice", temporaryPassword)
 	for _, c := range []struct {
 		what, auth string
 		status     int
 	}{
-		{"a new user", apitest.Basic("new", authfirstPassword), 200},
-		{"a new user again", apitest.Basic("NEW", authfirstPassword), 200},
+		{"a new user", apitest.Basic("new", temporaryPassword), 200},
+		{"a new user again", apitest.Basic("NEW", temporaryPassword), 200},
 		{"a wrong password", apitest.Basic("new", "wrong"), 401},
-		{"an unknown user", apitest.Basic("nobody", authfirstPassword), 401},
-		{"a user with a password of their own", apitest.Basic("alice", authfirstPassword), 403},
-		{"a disabled user", apitest.Basic("off", authfirstPassword), 401},
+		{"an unknown user", apitest.Basic("nobody", temporaryPassword), 401},
+		{"a user with a password of their own", apitest.Basic("alice", temporaryPassword), 403},
+		{"a disabled user", apitest.Basic("off", temporaryPassword), 401},
 		{"a bearer", "Bearer " + bearer, 401},
 		{"no credential", "", 401},
 	} {
@@ -44,8 +44,8 @@ func TestFirstAccessIsForNewUsersAlone(t *testing.T) {
 func TestATemporaryPasswordWorksNowhereElse(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
-	s.AddUser("new", authfirstPassword, func(u *auth.User) { u.State = auth.FirstAccess })
-	auth := apitest.Basic("new", authfirstPassword)
+	s.AddUser("new", temporaryPassword, func(u *auth.User) { u.State = auth.FirstAccess })
+	auth := apitest.Basic("new", temporaryPassword)
 	for route, body := range map[string]string{
 		"POST /auth/login": "", "GET /download/list": "", "GET /download/list/backup": "", "POST /upload?file=x": "x", "DELETE /files/1": "", "POST /files/1/restore": "",
 	} {

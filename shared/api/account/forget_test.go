@@ -14,15 +14,15 @@ import (
 	"ferry/shared/boot/local"
 )
 
-const authforgetPassword = "a password to try"
+const password = "a password to try"
 
-func authforgetStart(t *testing.T, options ...apitest.Option) *apitest.Server {
+func startForget(t *testing.T, options ...apitest.Option) *apitest.Server {
 	t.Helper()
 	s := apitest.New(t, options...)
-	s.AddUser("alice", authforgetPassword, func(u *auth.User) { u.Lang = "it" })
-	s.AddUser("new", authforgetPassword, func(u *auth.User) { u.State = auth.FirstAccess })
-	s.AddUser("off", authforgetPassword, func(u *auth.User) { u.State = auth.Disabled })
-	s.AddUser("unreached", authforgetPassword, func(u *auth.User) { u.Email = "" })
+	s.AddUser("alice", password, func(u *auth.User) { u.Lang = "it" })
+	s.AddUser("new", password, func(u *auth.User) { u.State = auth.FirstAccess })
+	s.AddUser("off", password, func(u *auth.User) { u.State = auth.Disabled })
+	s.AddUser("unreached", password, func(u *auth.User) { u.Email = "" })
 	return s
 }
 
@@ -49,7 +49,7 @@ func TestForgetAnswersByTheStateOfTheUser(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			t.Parallel()
-			s := authforgetStart(t)
+			s := startForget(t)
 			if strings.Contains(c.query, "%zz") {
 				s.InProcess("the gateway reads queries")
 			}
@@ -69,7 +69,7 @@ func TestForgetAnswersByTheStateOfTheUser(t *testing.T) {
 
 func TestTheMailIsInTheUsersLanguageAndTheLinkInTheAskers(t *testing.T) {
 	t.Parallel()
-	s := authforgetStart(t)
+	s := startForget(t)
 	e := s.Decode(s.Request("GET", "/auth/forget?u=alice&lang=fr", nil), 200)
 	if !strings.HasPrefix(e.LinkURL, s.Base+"/auth/change?lang=fr&k=") {
 		t.Errorf("the link is %q", e.LinkURL)
@@ -99,7 +99,7 @@ func TestThreeRequestsAnHourAndTenADayAreAnswered(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			s := authforgetStart(t, c.options...)
+			s := startForget(t, c.options...)
 			ask := func(status int) *http.Response {
 				t.Helper()
 				resp := s.Request("GET", "/auth/forget?u="+c.user, nil)
@@ -132,7 +132,7 @@ func TestThreeRequestsAnHourAndTenADayAreAnswered(t *testing.T) {
 
 func TestTheLimitHoldsForManyAtOnce(t *testing.T) {
 	t.Parallel()
-	s := authforgetStart(t)
+	s := startForget(t)
 	var mu sync.Mutex
 	statuses := map[int]int{}
 	var wg sync.WaitGroup
@@ -163,7 +163,7 @@ func TestTheLimitHoldsForManyAtOnce(t *testing.T) {
 // way to a new password, without the PIN.
 func TestHiddenUsersCannotBeToldFromOthers(t *testing.T) {
 	t.Parallel()
-	s := authforgetStart(t, hiding)
+	s := startForget(t, hiding)
 	see := func(user string) []string {
 		var seen []string
 		note := func(resp *http.Response) apitest.Envelope {
@@ -208,7 +208,7 @@ func TestHiddenUsersCannotBeToldFromOthers(t *testing.T) {
 // What looks at links before people do asks for their heads.
 func TestHEADSendsNoPIN(t *testing.T) {
 	t.Parallel()
-	s := authforgetStart(t)
+	s := startForget(t)
 	resp := s.Request("HEAD", "/auth/forget?u=alice", nil)
 	if resp.StatusCode != http.StatusMethodNotAllowed || resp.Header.Get("Allow") != "GET" {
 		t.Errorf("it is answered with %d, Allow %q", resp.StatusCode, resp.Header.Get("Allow"))

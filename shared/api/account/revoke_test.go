@@ -8,8 +8,6 @@ import (
 	"ferry/shared/api/apitest"
 )
 
-const oauthrevokeUrlencoded = "application/x-www-form-urlencoded"
-
 func TestARevokedBearerIsNoneAnyMore(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -20,7 +18,7 @@ func TestARevokedBearerIsNoneAnyMore(t *testing.T) {
 	}
 	revoke := func(form url.Values) {
 		t.Helper()
-		resp := s.Request("POST", "/oauth2/revoke", strings.NewReader(form.Encode()), "Content-Type", oauthrevokeUrlencoded)
+		resp := s.Request("POST", "/oauth2/revoke", strings.NewReader(form.Encode()), "Content-Type", urlencoded)
 		if body := s.Text(resp); resp.StatusCode != 200 || body != "" || resp.Header.Get("Cache-Control") != "no-store" {
 			t.Errorf("revoking is answered with %d %q", resp.StatusCode, body)
 		}
@@ -47,10 +45,10 @@ func TestARevocationNeedsAToken(t *testing.T) {
 		what, kind, body string
 		status           int
 	}{
-		{"no token", oauthrevokeUrlencoded, "x=y", 400},
-		{"an empty token", oauthrevokeUrlencoded, "token=", 400},
+		{"no token", urlencoded, "x=y", 400},
+		{"an empty token", urlencoded, "token=", 400},
 		{"no form", "application/json", `{"token":"x"}`, 400},
-		{"a long form", oauthrevokeUrlencoded, "token=" + strings.Repeat("x", 16<<10), 413},
+		{"a long form", urlencoded, "token=" + strings.Repeat("x", 16<<10), 413},
 	} {
 		resp := s.Request("POST", "/oauth2/revoke?token=x", strings.NewReader(c.body), "Content-Type", c.kind)
 		if s.Decode(resp, c.status); resp.Header.Get("Ferry-Error") == "" {

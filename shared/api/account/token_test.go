@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	oauthtokenPassword   = "a password & more"
-	oauthtokenUrlencoded = "application/x-www-form-urlencoded"
+	escapedPassword = "a password & more"
+	urlencoded      = "application/x-www-form-urlencoded"
 )
 
 func form(pairs ...string) string {
@@ -24,42 +24,42 @@ func form(pairs ...string) string {
 	return v.Encode()
 }
 
-func oauthtokenStart(t *testing.T) *apitest.Server {
+func startToken(t *testing.T) *apitest.Server {
 	t.Helper()
 	s := apitest.New(t)
-	s.AddUser("alice", oauthtokenPassword)
-	s.AddUser("off", oauthtokenPassword, func(u *auth.User) { u.State = auth.Disabled })
+	s.AddUser("alice", escapedPassword)
+	s.AddUser("off", escapedPassword, func(u *auth.User) { u.State = auth.Disabled })
 	return s
 }
 
 func TestAGrantOfAPassword(t *testing.T) {
 	t.Parallel()
-	good := form("grant_type", "password", "username", "alice", "password", oauthtokenPassword)
+	good := form("grant_type", "password", "username", "alice", "password", escapedPassword)
 	for _, c := range []struct {
 		what, kind, body string
 		status           int
 		says             string
 	}{
-		{"the right one", oauthtokenUrlencoded, good, 200, ""},
-		{"with a charset", oauthtokenUrlencoded + ";charset=UTF-8", good, 200, ""},
-		{"with a client's id in the form", oauthtokenUrlencoded, good + "&client_id=x&client_secret=y&scope=z", 200, ""},
-		{"in capitals", oauthtokenUrlencoded, form("grant_type", "password", "username", "ALICE", "password", oauthtokenPassword), 200, ""},
-		{"a wrong password", oauthtokenUrlencoded, form("grant_type", "password", "username", "alice", "password", "x"), 401, "not valid"},
-		{"an unknown user", oauthtokenUrlencoded, form("grant_type", "password", "username", "nobody", "password", oauthtokenPassword), 401, "not valid"},
-		{"a disabled user", oauthtokenUrlencoded, form("grant_type", "password", "username", "off", "password", oauthtokenPassword), 401, "not valid"},
-		{"no user", oauthtokenUrlencoded, form("grant_type", "password", "password", oauthtokenPassword), 400, "username"},
-		{"no password", oauthtokenUrlencoded, form("grant_type", "password", "username", "alice"), 400, "password"},
-		{"no grant", oauthtokenUrlencoded, form("username", "alice", "password", oauthtokenPassword), 400, "grant_type"},
-		{"another grant", oauthtokenUrlencoded, form("grant_type", "client_credentials"), 400, "grant_type"},
-		{"JSON", "application/json", `{"grant_type":"password"}`, 400, oauthtokenUrlencoded},
-		{"no type", "", good, 400, oauthtokenUrlencoded},
-		{"an empty form", oauthtokenUrlencoded, "", 400, "grant_type"},
-		{"a form that cannot be read", oauthtokenUrlencoded, "grant_type=%zz", 400, "form"},
-		{"a form that is too long", oauthtokenUrlencoded, good + "&x=" + strings.Repeat("x", 16<<10), 413, "larger"},
+		{"the right one", urlencoded, good, 200, ""},
+		{"with a charset", urlencoded + ";charset=UTF-8", good, 200, ""},
+		{"with a client's id in the form", urlencoded, good + "&client_id=x&client_secret=y&scope=z", 200, ""},
+		{"in capitals", urlencoded, form("grant_type", "password", "username", "ALICE", "password", escapedPassword), 200, ""},
+		{"a wrong password", urlencoded, form("grant_type", "password", "username", "alice", "password", "x"), 401, "not valid"},
+		{"an unknown user", urlencoded, form("grant_type", "password", "username", "nobody", "password", escapedPassword), 401, "not valid"},
+		{"a disabled user", urlencoded, form("grant_type", "password", "username", "off", "password", escapedPassword), 401, "not valid"},
+		{"no user", urlencoded, form("grant_type", "password", "password", escapedPassword), 400, "username"},
+		{"no password", urlencoded, form("grant_type", "password", "username", "alice"), 400, "password"},
+		{"no grant", urlencoded, form("username", "alice", "password", escapedPassword), 400, "grant_type"},
+		{"another grant", urlencoded, form("grant_type", "client_credentials"), 400, "grant_type"},
+		{"JSON", "application/json", `{"grant_type":"password"}`, 400, urlencoded},
+		{"no type", "", good, 400, urlencoded},
+		{"an empty form", urlencoded, "", 400, "grant_type"},
+		{"a form that cannot be read", urlencoded, "grant_type=%zz", 400, "form"},
+		{"a form that is too long", urlencoded, good + "&x=" + strings.Repeat("x", 16<<10), 413, "larger"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			t.Parallel()
-			s := oauthtokenStart(t)
+			s := startToken(t)
 			resp := s.Request("POST", "/oauth2/token", strings.NewReader(c.body), "Content-Type", c.kind)
 			var body struct {
 				AccessToken string `json:"access_token"`
@@ -80,8 +80,8 @@ func TestAGrantOfAPassword(t *testing.T) {
 
 func TestTheQueryGrantsNothing(t *testing.T) {
 	t.Parallel()
-	s := oauthtokenStart(t)
-	resp := s.Request("POST", "/oauth2/token?"+form("grant_type", "password", "username", "alice", "password", oauthtokenPassword), nil, "Content-Type", oauthtokenUrlencoded)
+	s := startToken(t)
+	resp := s.Request("POST", "/oauth2/token?"+form("grant_type", "password", "username", "alice", "password", escapedPassword), nil, "Content-Type", urlencoded)
 	if resp.StatusCode != 400 {
 		t.Errorf("a password in the address is answered with %d", resp.StatusCode)
 	}
@@ -89,15 +89,15 @@ func TestTheQueryGrantsNothing(t *testing.T) {
 
 func TestABasicHeaderOfAClientIsPassedOver(t *testing.T) {
 	t.Parallel()
-	s := oauthtokenStart(t)
-	body := form("grant_type", "password", "username", "alice", "password", oauthtokenPassword)
+	s := startToken(t)
+	body := form("grant_type", "password", "username", "alice", "password", escapedPassword)
 	for _, auth := range []string{apitest.Basic("client", "secret"), apitest.Basic("alice", "wrong"), "Basic !"} {
-		resp := s.Request("POST", "/oauth2/token", strings.NewReader(body), "Content-Type", oauthtokenUrlencoded, "Authorization", auth)
+		resp := s.Request("POST", "/oauth2/token", strings.NewReader(body), "Content-Type", urlencoded, "Authorization", auth)
 		if resp.StatusCode != http.StatusOK {
 			t.Errorf("with %q it is answered with %d", auth, resp.StatusCode)
 		}
 	}
-	resp := s.Request("POST", "/oauth2/token", strings.NewReader("grant_type=password"), "Content-Type", oauthtokenUrlencoded, "Authorization", apitest.Basic("alice", oauthtokenPassword))
+	resp := s.Request("POST", "/oauth2/token", strings.NewReader("grant_type=password"), "Content-Type", urlencoded, "Authorization", apitest.Basic("alice", escapedPassword))
 	if resp.StatusCode != http.StatusBadRequest {
 		t.Errorf("a user in the header instead of the form is answered with %d", resp.StatusCode)
 	}
@@ -105,12 +105,12 @@ func TestABasicHeaderOfAClientIsPassedOver(t *testing.T) {
 
 func TestTooManyFailuresHaveTheShapeOfTheEndpoint(t *testing.T) {
 	t.Parallel()
-	s := oauthtokenStart(t)
+	s := startToken(t)
 	s.Clock.Advance(0) // ends it on a stack, which may take longer than the second that is waited for
 	for _, wrong := range []string{"a", "b", "c", "d", "e"} {
-		s.Request("POST", "/oauth2/token", strings.NewReader(form("grant_type", "password", "username", "alice", "password", wrong)), "Content-Type", oauthtokenUrlencoded)
+		s.Request("POST", "/oauth2/token", strings.NewReader(form("grant_type", "password", "username", "alice", "password", wrong)), "Content-Type", urlencoded)
 	}
-	resp := s.Request("POST", "/oauth2/token", strings.NewReader(form("grant_type", "password", "username", "alice", "password", oauthtokenPassword)), "Content-Type", oauthtokenUrlencoded)
+	resp := s.Request("POST", "/oauth2/token", strings.NewReader(form("grant_type", "password", "username", "alice", "password", escapedPassword)), "Content-Type", urlencoded)
 	want := `{"error":429,"error_description":"Too Many Requests","error_uri":"` + s.Base + `"}` + "\n"
 	if got := s.Text(resp); resp.StatusCode != 429 || got != want || resp.Header.Get("Retry-After") != "1" {
 		t.Errorf("it is answered with %d %s, Retry-After %q", resp.StatusCode, got, resp.Header.Get("Retry-After"))

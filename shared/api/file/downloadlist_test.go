@@ -10,14 +10,14 @@ import (
 	"ferry/shared/auth"
 )
 
-const downloadlistPassword = "a password to try"
+const password = "a password to try"
 
 // start is a service where alice has n files, and her bearer.
 func start(t *testing.T, n int) (*apitest.Server, string) {
 	t.Helper()
 	s := apitest.New(t)
-	s.AddUser("alice", downloadlistPassword)
-	bearer := s.Login("alice", downloadlistPassword)
+	s.AddUser("alice", password)
+	bearer := s.Login("alice", password)
 	for i := range n {
 		s.Put(bearer, fmt.Sprintf("file=%d", i+1), "x")
 	}
@@ -94,15 +94,15 @@ func TestTheNextPageKeepsLimitAndLanguage(t *testing.T) {
 func TestAListNeedsGoodParametersAndACredential(t *testing.T) {
 	t.Parallel()
 	s, credential := start(t, 0)
-	s.AddUser("off", downloadlistPassword, func(u *auth.User) { u.State = auth.Disabled })
+	s.AddUser("off", password, func(u *auth.User) { u.State = auth.Disabled })
 	for _, c := range []struct {
 		query, credential string
 		status            int
 	}{
 		{"?limit=0", credential, 400}, {"?limit=1001", credential, 400}, {"?limit=-1", credential, 400}, {"?limit=many", credential, 400},
 		{"?after=0", credential, 400}, {"?after=-1", credential, 400}, {"?after=x", credential, 400}, {"?limit=%zz", credential, 400}, {"?limit=1;after=1", credential, 400},
-		{"", "", 401}, {"", "Bearer x", 401}, {"", apitest.Basic("alice", "x"), 401}, {"", apitest.Basic("off", downloadlistPassword), 401},
-		{"", apitest.Basic("alice", downloadlistPassword), 200}, {"?limit=&after=", credential, 200}, {"?unknown=1", credential, 200},
+		{"", "", 401}, {"", "Bearer x", 401}, {"", apitest.Basic("alice", "x"), 401}, {"", apitest.Basic("off", password), 401},
+		{"", apitest.Basic("alice", password), 200}, {"?limit=&after=", credential, 200}, {"?unknown=1", credential, 200},
 	} {
 		resp := s.Request("GET", "/download/list"+c.query, nil, "Authorization", c.credential)
 		if s.Decode(resp, c.status); c.status != 200 && resp.Header.Get("Ferry-Error") == "" {
@@ -114,16 +114,16 @@ func TestAListNeedsGoodParametersAndACredential(t *testing.T) {
 func TestTheLanguageOfLinks(t *testing.T) {
 	t.Parallel()
 	s, credential := start(t, 0)
-	s.AddUser("ugo", downloadlistPassword, func(u *auth.User) { u.Lang = "it" })
-	s.AddUser("nils", downloadlistPassword, func(u *auth.User) { u.Lang = "" })
+	s.AddUser("ugo", password, func(u *auth.User) { u.Lang = "it" })
+	s.AddUser("nils", password, func(u *auth.User) { u.Lang = "" })
 	for _, name := range []string{"ugo", "nils"} {
-		s.Put(s.Login(name, downloadlistPassword), "file=x", "x")
+		s.Put(s.Login(name, password), "file=x", "x")
 	}
 	s.Decode(s.Request("GET", "/download/list?lang=fr", nil, "Authorization", credential), 200)
 	for _, c := range []struct{ user, query, accept, want string }{
 		{"ugo", "", "de", "it"}, {"ugo", "?lang=es", "de", "es"}, {"nils", "", "de", "de"}, {"nils", "", "", "en"}, {"nils", "?lang=x", "", "en"},
 	} {
-		resp := s.Request("GET", "/download/list"+c.query, nil, "Authorization", apitest.Basic(c.user, downloadlistPassword), "Accept-Language", c.accept)
+		resp := s.Request("GET", "/download/list"+c.query, nil, "Authorization", apitest.Basic(c.user, password), "Accept-Language", c.accept)
 		if link := s.Decode(resp, 200).Files[0].LinkURL; !strings.Contains(link, "?lang="+c.want+"&") {
 			t.Errorf("%s with %q and %q gets %q", c.user, c.query, c.accept, link)
 		}
@@ -151,8 +151,8 @@ func TestWhatHasExpiredIsNotListedThoughItWasNotSweptYet(t *testing.T) {
 	t.Parallel()
 	s, _ := start(t, 3)
 	s.Clock.Advance(15 * 24 * time.Hour)
-	credential := apitest.Basic("alice", downloadlistPassword)
-	bearer := s.Login("alice", downloadlistPassword)
+	credential := apitest.Basic("alice", password)
+	bearer := s.Login("alice", password)
 	s.Put(bearer, "file=4", "x")
 	s.Clock.Advance(15*24*time.Hour + time.Hour)
 	resp := s.Request("GET", "/download/list?limit=2", nil, "Authorization", credential)
@@ -169,10 +169,10 @@ func TestWhatHasExpiredIsNotListedThoughItWasNotSweptYet(t *testing.T) {
 func TestUsersSeeTheirOwnFilesAlone(t *testing.T) {
 	t.Parallel()
 	s, _ := start(t, 2)
-	s.AddUser("alice2", downloadlistPassword)
-	s.AddUser("al", downloadlistPassword)
+	s.AddUser("alice2", password)
+	s.AddUser("al", password)
 	for _, name := range []string{"alice2", "al"} {
-		e := s.Decode(s.Request("GET", "/download/list", nil, "Authorization", apitest.Basic(name, downloadlistPassword)), 200)
+		e := s.Decode(s.Request("GET", "/download/list", nil, "Authorization", apitest.Basic(name, password)), 200)
 		if len(e.Files) != 0 || e.User != name {
 			t.Errorf("%s sees %+v", name, e)
 		}

@@ -9,13 +9,11 @@ import (
 	"ferry/shared/api/apitest"
 )
 
-const downloadlistbackupPassword = "a password to try"
-
 func TestTheBackupAreaListsWhatWasDeleted(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
-	s.AddUser("alice", downloadlistbackupPassword)
-	bearer := s.Login("alice", downloadlistbackupPassword)
+	s.AddUser("alice", password)
+	bearer := s.Login("alice", password)
 	auth := "Bearer " + bearer
 	for i := range 4 {
 		s.Put(bearer, fmt.Sprintf("file=%d", i+1), fmt.Sprint("content ", i+1))
@@ -56,9 +54,9 @@ func TestTheBackupAreaListsWhatWasDeleted(t *testing.T) {
 func TestTheBackupAreaKeepsAFileForItsTime(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
-	s.AddUser("alice", downloadlistbackupPassword)
-	basic := apitest.Basic("alice", downloadlistbackupPassword)
-	s.Put(s.Login("alice", downloadlistbackupPassword), "file=x", "x")
+	s.AddUser("alice", password)
+	basic := apitest.Basic("alice", password)
+	s.Put(s.Login("alice", password), "file=x", "x")
 	gone := s.Decode(s.Request("DELETE", "/files/1", nil, "Authorization", basic), 200)
 	link := strings.TrimPrefix(gone.Files[0].LinkURL, s.Base)
 	for _, c := range []struct {

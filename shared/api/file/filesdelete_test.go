@@ -8,13 +8,11 @@ import (
 	"ferry/shared/blob"
 )
 
-const filesdeletePassword = "a password to try"
-
 func TestADeletedFileIsInTheBackupAreaAndNowhereElse(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
-	s.AddUser("alice", filesdeletePassword)
-	bearer := s.Login("alice", filesdeletePassword)
+	s.AddUser("alice", password)
+	bearer := s.Login("alice", password)
 	file := s.Put(bearer, "file=x", "content").Files[0]
 	e := s.Decode(s.Request("DELETE", "/files/1?lang=it", nil, "Authorization", "Bearer "+bearer), 200)
 	if len(e.Files) != 1 || e.User != "alice" {
@@ -36,10 +34,10 @@ func TestADeletedFileIsInTheBackupAreaAndNowhereElse(t *testing.T) {
 func TestOnlyAnOwnFileIsDeleted(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
-	s.AddUser("alice", filesdeletePassword)
-	s.AddUser("bob", filesdeletePassword)
-	alice, bob := apitest.Basic("alice", filesdeletePassword), apitest.Basic("bob", filesdeletePassword)
-	s.Put(s.Login("alice", filesdeletePassword), "file=x", "content")
+	s.AddUser("alice", password)
+	s.AddUser("bob", password)
+	alice, bob := apitest.Basic("alice", password), apitest.Basic("bob", password)
+	s.Put(s.Login("alice", password), "file=x", "content")
 	slash := 400
 	if s.InStack() { // the gateway decodes the path, which then has no such route
 		slash = 404

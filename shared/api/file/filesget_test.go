@@ -20,13 +20,11 @@ import (
 	"ferry/shared/boot/local"
 )
 
-const filesgetPassword = "a password to try"
-
 func begin(t *testing.T, options ...apitest.Option) *apitest.Server {
 	t.Helper()
 	s := apitest.New(t, options...)
 	for _, name := range []string{"alice", "bob"} {
-		s.AddUser(name, filesgetPassword)
+		s.AddUser(name, password)
 	}
 	return s
 }
@@ -34,7 +32,7 @@ func begin(t *testing.T, options ...apitest.Option) *apitest.Server {
 // get returns what is told of a file.
 func get(s *apitest.Server, path, user string) map[string]any {
 	s.Helper()
-	resp := s.Request("GET", path, nil, "Authorization", apitest.Basic(user, filesgetPassword))
+	resp := s.Request("GET", path, nil, "Authorization", apitest.Basic(user, password))
 	text := s.Text(resp)
 	var got map[string]any
 	if err := json.Unmarshal([]byte(text), &got); err != nil || resp.StatusCode != 200 {
@@ -80,7 +78,7 @@ func TestAllThatIsKnownOfAFileIsTold(t *testing.T) {
 	s := begin(t)
 	crc, sha, digest := checksums("content")
 	resp := s.Request("POST", "/upload?file=a%20b.txt&d=alice", strings.NewReader("content"),
-		"Authorization", apitest.Basic("bob", filesgetPassword), "Content-Type", "text/plain", "Repr-Digest", digest)
+		"Authorization", apitest.Basic("bob", password), "Content-Type", "text/plain", "Repr-Digest", digest)
 	file := s.Decode(resp, 200).Files[0]
 	got := get(s, "/files/1", "alice")
 	expires, err := time.Parse(time.RFC3339, got["expires"].(string))
@@ -97,7 +95,7 @@ func TestAllThatIsKnownOfAFileIsTold(t *testing.T) {
 func TestWhatIsNotKnownIsLeftOut(t *testing.T) {
 	t.Parallel()
 	s := begin(t, func(set *api.Settings, _ *local.ServiceOptions) { set.Retention.KeepDays = 0 })
-	file := s.Put(s.Login("alice", filesgetPassword), "file=x", "").Files[0]
+	file := s.Put(s.Login("alice", password), "file=x", "").Files[0]
 	crc, _, _ := checksums("")
 	got := get(s, "/files/1", "alice")
 	without(t, got, "downloads", "notifications")
@@ -109,8 +107,8 @@ func TestWhatIsNotKnownIsLeftOut(t *testing.T) {
 func TestAFileIsToldOfInTheAreaWhereItIs(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
-	auth := apitest.Basic("alice", filesgetPassword)
-	s.Put(s.Login("alice", filesgetPassword), "file=x", "content")
+	auth := apitest.Basic("alice", password)
+	s.Put(s.Login("alice", password), "file=x", "content")
 	moved := s.Decode(s.Request("DELETE", "/files/1", nil, "Authorization", auth), 200).Files[0]
 	got := get(s, "/files/1?area=backup&lang=en", "alice")
 	if got["area"] != "backup" || got["linkURL"] != moved.LinkURL {
@@ -129,8 +127,8 @@ func TestAFileIsToldOfInTheAreaWhereItIs(t *testing.T) {
 func TestOnlyAnOwnFileThatIsThereIsToldOf(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
-	alice, bob := apitest.Basic("alice", filesgetPassword), apitest.Basic("bob", filesgetPassword)
-	s.Put(s.Login("alice", filesgetPassword), "file=x", "content")
+	alice, bob := apitest.Basic("alice", password), apitest.Basic("bob", password)
+	s.Put(s.Login("alice", password), "file=x", "content")
 	slash := 400
 	if s.InStack() { // the gateway decodes the path, which then has no such route
 		slash = 404
@@ -156,7 +154,7 @@ func TestOnlyAnOwnFileThatIsThereIsToldOf(t *testing.T) {
 func TestAFileOfAnEarlierUserOfTheNameIsNotToldOf(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
-	s.Put(s.Login("alice", filesgetPassword), "file=x", "content")
+	s.Put(s.Login("alice", password), "file=x", "content")
 	if _, err := file.Service(s.Data.Ports).Get(t.Context(), auth.User{Name: "alice", Incarnation: 1}, "files", 1); err == nil {
 		t.Error("it is told of")
 	}
@@ -165,8 +163,8 @@ func TestAFileOfAnEarlierUserOfTheNameIsNotToldOf(t *testing.T) {
 func TestHeadHasTheHeadersAlone(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
-	s.Put(s.Login("alice", filesgetPassword), "file=x", "content")
-	resp := s.Request("HEAD", "/files/1", nil, "Authorization", apitest.Basic("alice", filesgetPassword))
+	s.Put(s.Login("alice", password), "file=x", "content")
+	resp := s.Request("HEAD", "/files/1", nil, "Authorization", apitest.Basic("alice", password))
 	if resp.StatusCode != http.StatusOK || resp.ContentLength < 100 || s.Text(resp) != "" {
 		t.Errorf("status %d, length %d", resp.StatusCode, resp.ContentLength)
 	}

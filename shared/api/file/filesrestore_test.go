@@ -11,13 +11,11 @@ import (
 	"ferry/shared/blob"
 )
 
-const filesrestorePassword = "a password to try"
-
 func TestARestoredFileIsAsItWas(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
-	s.AddUser("alice", filesrestorePassword)
-	bearer := s.Login("alice", filesrestorePassword)
+	s.AddUser("alice", password)
+	bearer := s.Login("alice", password)
 	auth := "Bearer " + bearer
 	before := s.Put(bearer, "file=x", "content").Files[0]
 	head := s.Request("HEAD", strings.TrimPrefix(before.LinkURL, s.Base), nil).Header
@@ -44,8 +42,8 @@ func TestARestoredFileIsAsItWas(t *testing.T) {
 func TestMovesAtOnceNeverLoseTheFile(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
-	s.AddUser("alice", filesrestorePassword)
-	bearer := s.Login("alice", filesrestorePassword)
+	s.AddUser("alice", password)
+	bearer := s.Login("alice", password)
 	auth := "Bearer " + bearer
 	s.Put(bearer, "file=x", "content")
 	move := map[bool][2]string{false: {"DELETE", "/files/1"}, true: {"POST", "/files/1/restore"}}
@@ -91,8 +89,8 @@ func TestAMoveThatFailsLeavesTheFileWhereItWas(t *testing.T) {
 		t.Run(call, func(t *testing.T) {
 			t.Parallel()
 			s := apitest.New(t)
-			s.AddUser("alice", filesrestorePassword)
-			bearer := s.Login("alice", filesrestorePassword)
+			s.AddUser("alice", password)
+			bearer := s.Login("alice", password)
 			s.Put(bearer, "file=x", "content")
 			s.Calls.Before(call, func() error { return errors.New("the store is gone") })
 			for _, path := range []string{"DELETE /files/1", "POST /files/1/restore"} {

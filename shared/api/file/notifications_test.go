@@ -35,7 +35,7 @@ type answer struct {
 
 func told(s *apitest.Server, path, user string) (a answer) {
 	s.Helper()
-	resp := s.Request("GET", path, nil, "Authorization", apitest.Basic(user, filesgetPassword))
+	resp := s.Request("GET", path, nil, "Authorization", apitest.Basic(user, password))
 	text := s.Text(resp)
 	if err := json.Unmarshal([]byte(text), &a); err != nil || resp.StatusCode != 200 {
 		s.Fatalf("%s: status %d, %v: %s", path, resp.StatusCode, err, text)
@@ -46,7 +46,7 @@ func told(s *apitest.Server, path, user string) (a answer) {
 // send uploads for a user, and returns the new file's record.
 func send(s *apitest.Server, from, query, owner string) files.File {
 	s.Helper()
-	s.Put(s.Login(from, filesgetPassword), "file=x&"+query, "content")
+	s.Put(s.Login(from, password), "file=x&"+query, "content")
 	page, err := file.Service(s.Data.Ports).List(s.Context(), auth.User{Name: owner}, blob.Files, 0, 1)
 	if err != nil || len(page.Files) != 1 {
 		s.Fatalf("listing: %v, %v", page, err)
@@ -134,7 +134,7 @@ func TestWhatIsKnownOfTheUseComesBackWithTheFile(t *testing.T) {
 	fetch(s, f, 0, "curl/8")
 	used := func(path string) bool { return told(s, path, "alice").Notifications[0].Downloads.Count == 1 }
 	eventually(t, "the count", func() bool { return used("/files/1") })
-	auth := apitest.Basic("alice", filesgetPassword)
+	auth := apitest.Basic("alice", password)
 	s.Decode(s.Request("DELETE", "/files/1", nil, "Authorization", auth), 200)
 	if !used("/files/1?area=backup") {
 		t.Error("it is lost in the backup area")
@@ -148,7 +148,7 @@ func TestWhatIsKnownOfTheUseComesBackWithTheFile(t *testing.T) {
 func TestWhoWasNotifiedIsTheUploadersAlone(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
-	s.AddUser("eve", filesgetPassword)
+	s.AddUser("eve", password)
 	send(s, "bob", "m=carla@example.com&notify=1&d=alice", "alice")
 	if got := told(s, "/files/1?d=alice", "bob"); len(got.Notifications) != 1 || got.Notifications[0].To != "carla@example.com" || !got.Notify {
 		t.Errorf("the uploader is told %+v", got)
@@ -167,7 +167,7 @@ func TestWhoWasNotifiedIsTheUploadersAlone(t *testing.T) {
 		{"the backup area of another", "bob", "/files/1?d=alice&area=backup", 400},
 		{"an own file of that number", "bob", "/files/1", 404},
 	} {
-		resp := s.Request("GET", c.path, nil, "Authorization", apitest.Basic(c.user, filesgetPassword))
+		resp := s.Request("GET", c.path, nil, "Authorization", apitest.Basic(c.user, password))
 		if s.Decode(resp, c.status); strings.Contains(resp.Header.Get("Ferry-Error"), "carla") {
 			t.Errorf("%s: %s", c.what, resp.Header.Get("Ferry-Error"))
 		}
@@ -178,8 +178,8 @@ func TestWhoWasNotifiedIsTheUploadersAlone(t *testing.T) {
 	if _, err := file.Service(s.Data.Ports).Sent(t.Context(), auth.User{Name: "bob", Incarnation: 1}, "alice", 1); err == nil {
 		t.Error("a later user of the uploader's name is told")
 	}
-	s.Decode(s.Request("DELETE", "/files/1", nil, "Authorization", apitest.Basic("alice", filesgetPassword)), 200)
-	if resp := s.Request("GET", "/files/1?d=alice", nil, "Authorization", apitest.Basic("bob", filesgetPassword)); resp.StatusCode != http.StatusNotFound {
+	s.Decode(s.Request("DELETE", "/files/1", nil, "Authorization", apitest.Basic("alice", password)), 200)
+	if resp := s.Request("GET", "/files/1?d=alice", nil, "Authorization", apitest.Basic("bob", password)); resp.StatusCode != http.StatusNotFound {
 		t.Errorf("a file that its owner has deleted: status %d", resp.StatusCode)
 	}
 }

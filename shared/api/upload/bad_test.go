@@ -231,7 +231,7 @@ func TestASessionThatIsDoneTakesNoParts(t *testing.T) {
 func TestAQuotaHoldsWhileASessionIsOpen(t *testing.T) {
 	t.Parallel()
 	c := uploadsBegin(t)
-	c.AddUser("eve", uploadsPassword, func(u *auth.User) { u.Quota = 10_000 })
+	c.AddUser("eve", password, func(u *auth.User) { u.Quota = 10_000 })
 	eve := c.as("eve")
 	s, data := eve.plan("", 9_000), content(t, 9_000)
 	eve.refused("POST", "/upload?file=x", strings.Repeat("x", 1001), 413, "1000 bytes are left")
@@ -255,7 +255,7 @@ func TestAQuotaHoldsWhileASessionIsOpen(t *testing.T) {
 func TestAFileThatIsNotTheStatedOneEndsItsSession(t *testing.T) {
 	t.Parallel()
 	c := uploadsBegin(t)
-	c.AddUser("eve", uploadsPassword, func(u *auth.User) { u.Quota = 10_000 })
+	c.AddUser("eve", password, func(u *auth.User) { u.Quota = 10_000 })
 	eve := c.as("eve")
 	data := content(t, 9_000)
 	for range 2 { // the room is free for the second
@@ -281,12 +281,12 @@ func TestADestinationThatGoesMidwayGetsNothing(t *testing.T) {
 			}
 		},
 		"removed":  func(c uploadsCaller) { c.remove("dave") },
-		"replaced": func(c uploadsCaller) { c.remove("dave"); c.AddUser("dave", uploadsPassword) },
+		"replaced": func(c uploadsCaller) { c.remove("dave"); c.AddUser("dave", password) },
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			c := uploadsBegin(t)
-			c.AddUser("dave", uploadsPassword, func(u *auth.User) { u.Quota = 5000 })
+			c.AddUser("dave", password, func(u *auth.User) { u.Quota = 5000 })
 			data := content(t, 1000)
 			s := c.plan(`,"d":"dave"`, len(data))
 			c.sendAll(s, data)
@@ -304,7 +304,7 @@ func TestADestinationThatGoesMidwayGetsNothing(t *testing.T) {
 func TestAnUploaderThatGoesTakesTheSessionsAlong(t *testing.T) {
 	t.Parallel()
 	c := uploadsBegin(t)
-	c.AddUser("eve", uploadsPassword, func(u *auth.User) { u.Quota = 5000 })
+	c.AddUser("eve", password, func(u *auth.User) { u.Quota = 5000 })
 	eve := c.as("eve")
 	data := content(t, 1000)
 	own, forBob := eve.plan("", len(data)), eve.plan(`,"d":"bob"`, len(data))
@@ -312,7 +312,7 @@ func TestAnUploaderThatGoesTakesTheSessionsAlong(t *testing.T) {
 	eve.sendAll(forBob, data)
 	c.remove("eve")
 	eve.refused("GET", "/uploads/"+own.ID, "", 401)
-	c.AddUser("eve", uploadsPassword)
+	c.AddUser("eve", password)
 	eve = c.as("eve")
 	for _, s := range []session{own, forBob} {
 		eve.refused("GET", "/uploads/"+s.ID, "", 404)
@@ -352,8 +352,8 @@ func TestPagesOfListedOriginsMaySendParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := apitest.New(t, func(_ *api.Settings, o *local.ServiceOptions) { o.Origins = origins })
-	s.AddUser("ann", uploadsPassword)
-	c := uploadsCaller{s, s.Login("ann", uploadsPassword)}
+	s.AddUser("ann", password)
+	c := uploadsCaller{s, s.Login("ann", password)}
 	one := c.plan("", 3)
 	p := c.sign(one.ID, `{"numbers":[1]}`)[0]
 	for _, route := range [][2]string{

@@ -21,7 +21,7 @@ type underWay struct {
 
 func hold(t *testing.T, s *apitest.Server) underWay {
 	t.Helper()
-	c := send(t, s, "file=x", uploadPassword, "Content-Length: 5\r\nExpect: 100-continue\r\n")
+	c := send(t, s, "file=x", password, "Content-Length: 5\r\nExpect: 100-continue\r\n")
 	u := underWay{c, bufio.NewReader(c)}
 	if line, err := u.in.ReadString('\n'); err != nil || !strings.HasPrefix(line, "HTTP/1.1 100 ") {
 		t.Fatalf("the first line is %q, %v", line, err)
@@ -40,9 +40,9 @@ func (u underWay) wantStatus(t *testing.T, status int) {
 func TestUploadsAtOnceAreBounded(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, func(set *api.Settings, _ *local.ServiceOptions) { set.MaxUploads = 2 })
-	s.AddUser("alice", uploadPassword)
+	s.AddUser("alice", password)
 	put := func(status int) *http.Response {
-		resp := s.Request("PUT", "/upload?file=x", strings.NewReader("hello"), "Authorization", apitest.Basic("alice", uploadPassword))
+		resp := s.Request("PUT", "/upload?file=x", strings.NewReader("hello"), "Authorization", apitest.Basic("alice", password))
 		s.Decode(resp, status)
 		return resp
 	}

@@ -15,7 +15,7 @@ import (
 	"ferry/shared/boot/local"
 )
 
-const uploadPassword = "a password to try"
+const password = "a password to try"
 
 // patience is when a test gives up on a server that ought to answer at once.
 const patience = 20 * time.Second
@@ -27,19 +27,19 @@ var refused = []struct {
 	status                int
 }{
 	{"a wrong password", "file=x", "another password", 1 << 20, 401},
-	{"a body that is declared too large", "file=x", uploadPassword, 3 << 20, 413},
-	{"no name for the file", "", uploadPassword, 1 << 20, 400},
-	{"an unknown destination", "file=x&d=nobody", uploadPassword, 1 << 20, 400},
-	{"a number that is none", "file=x&c=123", uploadPassword, 1 << 20, 400},
-	{"an address that is none", "file=x&m=bob", uploadPassword, 1 << 20, 400},
-	{"a long message", "file=x&m=bob@example.com&i=" + strings.Repeat("x", 501), uploadPassword, 1 << 20, 400},
-	{"a query that cannot be read", "file=%zz", uploadPassword, 1 << 20, 400},
-	{"more than the quota has room for", "file=x", uploadPassword, 2<<20 - 1, 413},
+	{"a body that is declared too large", "file=x", password, 3 << 20, 413},
+	{"no name for the file", "", password, 1 << 20, 400},
+	{"an unknown destination", "file=x&d=nobody", password, 1 << 20, 400},
+	{"a number that is none", "file=x&c=123", password, 1 << 20, 400},
+	{"an address that is none", "file=x&m=bob", password, 1 << 20, 400},
+	{"a long message", "file=x&m=bob@example.com&i=" + strings.Repeat("x", 501), password, 1 << 20, 400},
+	{"a query that cannot be read", "file=%zz", password, 1 << 20, 400},
+	{"more than the quota has room for", "file=x", password, 2<<20 - 1, 413},
 }
 
 func refusing(t *testing.T) *apitest.Server {
 	s := apitest.New(t, func(set *api.Settings, _ *local.ServiceOptions) { set.MaxBody = 2 << 20 })
-	s.AddUser("alice", uploadPassword, quota(3<<19))
+	s.AddUser("alice", password, quota(3<<19))
 	return s
 }
 
@@ -103,7 +103,7 @@ func TestAnUploadIsRefusedBeforeItsBodyIsSent(t *testing.T) {
 func TestAClientThatAsksFirstIsToldToGoOn(t *testing.T) {
 	t.Parallel()
 	s := refusing(t)
-	c := send(t, s, "file=x", uploadPassword, "Content-Length: 5\r\nExpect: 100-continue\r\n")
+	c := send(t, s, "file=x", password, "Content-Length: 5\r\nExpect: 100-continue\r\n")
 	in := bufio.NewReader(c)
 	if line, err := in.ReadString('\n'); err != nil || !strings.HasPrefix(line, "HTTP/1.1 100 ") {
 		t.Fatalf("the first line is %q, %v", line, err)
@@ -128,9 +128,9 @@ func TestAClientThatSendsAllOfItsBodyFirstGetsTheAnswer(t *testing.T) {
 	}{
 		"wrong password, known length":   {fmt.Sprintf("Content-Length: %d\r\n", length), "wrong password", 401},
 		"wrong password, chunked":        {"Transfer-Encoding: chunked\r\n", "wrong password", 401},
-		"too large by its length":        {fmt.Sprintf("Content-Length: %d\r\n", length), uploadPassword, 413},
-		"too large as it turns out":      {"Transfer-Encoding: chunked\r\n", uploadPassword, 413},
-		"too large, told to go on first": {"Transfer-Encoding: chunked\r\nExpect: 100-continue\r\n", uploadPassword, 413},
+		"too large by its length":        {fmt.Sprintf("Content-Length: %d\r\n", length), password, 413},
+		"too large as it turns out":      {"Transfer-Encoding: chunked\r\n", password, 413},
+		"too large, told to go on first": {"Transfer-Encoding: chunked\r\nExpect: 100-continue\r\n", password, 413},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

@@ -24,8 +24,7 @@ import (
 )
 
 const (
-	uploadsPassword = "a password for a test"
-	partSize        = blob.MinPartSize
+	partSize = blob.MinPartSize
 )
 
 // uploadsCaller is a user of a service with sessions.
@@ -38,13 +37,13 @@ func uploadsBegin(t *testing.T, options ...apitest.Option) uploadsCaller {
 	t.Helper()
 	s := apitest.New(t, options...)
 	for _, name := range []string{"ann", "bob"} {
-		s.AddUser(name, uploadsPassword)
+		s.AddUser(name, password)
 	}
-	return uploadsCaller{s, s.Login("ann", uploadsPassword)}
+	return uploadsCaller{s, s.Login("ann", password)}
 }
 
 func (c uploadsCaller) as(name string) uploadsCaller {
-	return uploadsCaller{c.Server, c.Login(name, uploadsPassword)}
+	return uploadsCaller{c.Server, c.Login(name, password)}
 }
 
 // call sends JSON and decodes what comes back.
@@ -428,7 +427,7 @@ func TestSessionsAreListedNewestFirstInPages(t *testing.T) {
 func TestASessionExpiresAndGivesItsRoomBack(t *testing.T) {
 	t.Parallel()
 	c := uploadsBegin(t)
-	c.AddUser("eve", uploadsPassword, func(u *auth.User) { u.Quota = 10_000 })
+	c.AddUser("eve", password, func(u *auth.User) { u.Quota = 10_000 })
 	eve := c.as("eve")
 	s := eve.plan("", 9_000)
 	eve.refused("POST", "/uploads", `{"name":"x","length":2000}`, 413, "1000 bytes are left")

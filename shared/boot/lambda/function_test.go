@@ -13,13 +13,13 @@ import (
 	"ferry/shared/envelope"
 )
 
-func functionFrom(values map[string]string) func(string) string {
+func environment(values map[string]string) func(string) string {
 	return func(name string) string { return values[name] }
 }
 
 func TestAFunctionWithoutPortsNeedsNothingOfAWS(t *testing.T) {
 	t.Parallel()
-	f, err := lambda.New(functionFrom(nil))
+	f, err := lambda.New(environment(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestAFunctionWithoutPortsNeedsNothingOfAWS(t *testing.T) {
 func TestTheLogHasMetricsOnlyIfAsked(t *testing.T) {
 	t.Parallel()
 	for stack, want := range map[string]bool{"": false, "ferry": true} {
-		f, err := lambda.New(functionFrom(map[string]string{"FERRY_METRICS": stack}))
+		f, err := lambda.New(environment(map[string]string{"FERRY_METRICS": stack}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,12 +44,12 @@ func TestTheLogHasMetricsOnlyIfAsked(t *testing.T) {
 
 func TestAFunctionDoesNotStartWithWrongSettings(t *testing.T) {
 	t.Parallel()
-	for name, environment := range map[string]map[string]string{
+	for name, values := range map[string]map[string]string{
 		"a setting":   {"FERRY_MAX_BODY": "4 MB"},
 		"credentials": {},
 	} {
 		open := func(*lambda.Cloud, *api.Ports) error { return nil }
-		if _, err := lambda.New(functionFrom(environment), open); err == nil {
+		if _, err := lambda.New(environment(values), open); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
@@ -59,7 +59,7 @@ func TestAFunctionThatCannotBeginAnswersAndTriesAgain(t *testing.T) {
 	t.Parallel()
 	local := boottest.Ports(t, nil)
 	calls := 0
-	f, err := lambda.New(functionFrom(map[string]string{"AWS_REGION": "r", "AWS_ACCESS_KEY_ID": "i", "AWS_SECRET_ACCESS_KEY": "s"}),
+	f, err := lambda.New(environment(map[string]string{"AWS_REGION": "r", "AWS_ACCESS_KEY_ID": "i", "AWS_SECRET_ACCESS_KEY": "s"}),
 		func(c *lambda.Cloud, p *api.Ports) error {
 			p.Table = local.Table
 			c.First(func(context.Context) error {

@@ -12,17 +12,13 @@ import (
 	"ferry/shared/table/dynamo"
 )
 
-func portFrom(values map[string]string) func(string) string {
-	return func(name string) string { return values[name] }
-}
-
 func credentials() map[string]string {
 	return map[string]string{"AWS_REGION": "eu-south-1", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret"}
 }
 
 func TestEachPortNamesWhatItMisses(t *testing.T) {
 	t.Parallel()
-	cloud, err := lambda.NewCloud(portFrom(credentials()))
+	cloud, err := lambda.NewCloud(environment(credentials()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,9 +32,9 @@ func TestEachPortNamesWhatItMisses(t *testing.T) {
 
 func TestOnlyTheAskedPortsAreOpened(t *testing.T) {
 	t.Parallel()
-	environment := credentials()
-	environment["FERRY_TABLE"] = "table"
-	cloud, err := lambda.NewCloud(portFrom(environment))
+	set := credentials()
+	set["FERRY_TABLE"] = "table"
+	cloud, err := lambda.NewCloud(environment(set))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +49,7 @@ func TestOnlyTheAskedPortsAreOpened(t *testing.T) {
 
 func TestAFunctionNeedsRegionAndCredentials(t *testing.T) {
 	t.Parallel()
-	_, err := lambda.NewCloud(portFrom(nil))
+	_, err := lambda.NewCloud(environment(nil))
 	for name := range credentials() {
 		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("nothing about %s in %v", name, err)
@@ -63,9 +59,9 @@ func TestAFunctionNeedsRegionAndCredentials(t *testing.T) {
 
 func TestTheCredentialsAreTheEnvironments(t *testing.T) {
 	t.Parallel()
-	environment := credentials()
-	environment["AWS_SESSION_TOKEN"] = "session"
-	cloud, err := lambda.NewCloud(portFrom(environment))
+	set := credentials()
+	set["AWS_SESSION_TOKEN"] = "session"
+	cloud, err := lambda.NewCloud(environment(set))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,14 +73,14 @@ func TestTheCredentialsAreTheEnvironments(t *testing.T) {
 
 func TestAServicesAddressComesBeforeTheCommonOne(t *testing.T) {
 	t.Parallel()
-	cloud := &lambda.Cloud{Getenv: portFrom(map[string]string{"AWS_ENDPOINT_URL": "http://all", "AWS_ENDPOINT_URL_S3": "http://s3"})}
+	cloud := &lambda.Cloud{Getenv: environment(map[string]string{"AWS_ENDPOINT_URL": "http://all", "AWS_ENDPOINT_URL_S3": "http://s3"})}
 	if got := aws.ToString(cloud.Service("S3").BaseEndpoint); got != "http://s3" {
 		t.Errorf("the address of S3 is %s", got)
 	}
 	if got := aws.ToString(cloud.Service("DYNAMODB").BaseEndpoint); got != "http://all" {
 		t.Errorf("the address of DynamoDB is %s", got)
 	}
-	none := &lambda.Cloud{Getenv: portFrom(nil)}
+	none := &lambda.Cloud{Getenv: environment(nil)}
 	if got := none.Service("S3").BaseEndpoint; got != nil {
 		t.Errorf("the address of S3 is %s, want none", *got)
 	}

@@ -15,16 +15,16 @@ import (
 	"ferry/shared/notify/sns"
 )
 
-type snsClient func(*awssns.PublishBatchInput) (*awssns.PublishBatchOutput, error)
+type batches func(*awssns.PublishBatchInput) (*awssns.PublishBatchOutput, error)
 
-func (c snsClient) PublishBatch(_ context.Context, in *awssns.PublishBatchInput, _ ...func(*awssns.Options)) (*awssns.PublishBatchOutput, error) {
+func (c batches) PublishBatch(_ context.Context, in *awssns.PublishBatchInput, _ ...func(*awssns.Options)) (*awssns.PublishBatchOutput, error) {
 	return c(in)
 }
 
 func TestEachMessageHasItsOwnOutcome(t *testing.T) {
 	t.Parallel()
 	var asked *awssns.PublishBatchInput
-	topics := sns.Topics{ARNs: map[notify.Topic]string{notify.NoticesTopic: "arn:notices"}, Client: snsClient(func(in *awssns.PublishBatchInput) (*awssns.PublishBatchOutput, error) {
+	topics := sns.Topics{ARNs: map[notify.Topic]string{notify.NoticesTopic: "arn:notices"}, Client: batches(func(in *awssns.PublishBatchInput) (*awssns.PublishBatchOutput, error) {
 		asked = in
 		return &awssns.PublishBatchOutput{
 			Successful: []types.PublishBatchResultEntry{{Id: aws.String("0")}},
@@ -44,7 +44,7 @@ func TestEachMessageHasItsOwnOutcome(t *testing.T) {
 func TestACallThatFailsFailsForAll(t *testing.T) {
 	t.Parallel()
 	down := errors.New("down")
-	topics := sns.Topics{Client: snsClient(func(*awssns.PublishBatchInput) (*awssns.PublishBatchOutput, error) { return nil, down })}
+	topics := sns.Topics{Client: batches(func(*awssns.PublishBatchInput) (*awssns.PublishBatchOutput, error) { return nil, down })}
 	for _, err := range topics.Publish(t.Context(), notify.EventsTopic, make([]notify.TopicMessage, 2)) {
 		if !errors.Is(err, down) {
 			t.Errorf("the outcome is %v", err)
@@ -84,7 +84,7 @@ func TestWhatIsRefusedForGoodIsToldFromWhatMayPass(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			taken, calls := map[string]int{}, 0
-			topics := sns.Topics{Client: snsClient(func(in *awssns.PublishBatchInput) (*awssns.PublishBatchOutput, error) {
+			topics := sns.Topics{Client: batches(func(in *awssns.PublishBatchInput) (*awssns.PublishBatchOutput, error) {
 				calls++
 				var out awssns.PublishBatchOutput
 				for _, e := range in.PublishBatchRequestEntries {

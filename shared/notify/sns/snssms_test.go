@@ -13,19 +13,19 @@ import (
 	ferrysns "ferry/shared/notify/sns"
 )
 
-type snssmsClient struct {
+type texts struct {
 	asked *sns.PublishInput
 	err   error
 }
 
-func (c *snssmsClient) Publish(_ context.Context, in *sns.PublishInput, _ ...func(*sns.Options)) (*sns.PublishOutput, error) {
+func (c *texts) Publish(_ context.Context, in *sns.PublishInput, _ ...func(*sns.Options)) (*sns.PublishOutput, error) {
 	c.asked = in
 	return &sns.PublishOutput{MessageId: aws.String("from-sns")}, c.err
 }
 
 func TestATextMessageReachesSNSWhole(t *testing.T) {
 	t.Parallel()
-	var c snssmsClient
+	var c texts
 	id, err := ferrysns.Sender{Client: &c, SenderID: "Ferry"}.Send(t.Context(), notify.TextMessage{ID: "1", To: "+393331234567", Text: "hi"})
 	if err != nil || id != "from-sns" {
 		t.Fatalf("sent as %q, %v", id, err)
@@ -54,7 +54,7 @@ func TestOnlyARefusalOfTheNumberIsForGood(t *testing.T) {
 		{"a missing permission", "+393331234567", &types.AuthorizationErrorException{}, false},
 		{"no network", "+393331234567", errors.New("no route"), false},
 	} {
-		_, err := ferrysns.Sender{Client: &snssmsClient{err: tt.err}}.Send(t.Context(), notify.TextMessage{ID: "1", To: tt.to, Text: "hi"})
+		_, err := ferrysns.Sender{Client: &texts{err: tt.err}}.Send(t.Context(), notify.TextMessage{ID: "1", To: tt.to, Text: "hi"})
 		if err == nil || errors.Is(err, notify.ErrTextRefused) != tt.permanent {
 			t.Errorf("%s: %v", tt.name, err)
 		}
