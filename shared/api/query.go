@@ -27,7 +27,7 @@ func Form(r *http.Request) (form url.Values, ok bool, err error) {
 		return nil, true, err
 	}
 	err = r.ParseForm()
-	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge || envelope.FaultOf(err) != nil {
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return nil, true, err
 	}
 	if err != nil {

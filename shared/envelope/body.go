@@ -108,6 +108,7 @@ func (b *requestBody) hearOut(w http.ResponseWriter, r *http.Request) {
 	if !b.begun && strings.EqualFold(r.Header.Get("Expect"), "100-continue") {
 		return // what it was not told to send does not come
 	}
+	b.moved = end // Read must not put the deadline off
 	buffer := make([]byte, 32<<10)
 	for b.err == nil && time.Now().Before(end) {
 		_, _ = b.Read(buffer)

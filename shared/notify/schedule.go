@@ -55,22 +55,30 @@ func (s *Sender) Run(ctx context.Context) {
 	for _, l := range lanes {
 		wg.Go(func() { l.run(ctx) })
 	}
-	events := time.After(0)
+	wg.Go(func() { s.spreadAll(ctx) })
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-events:
-			wait := spreadEvery
-			if err := s.Spread(ctx); err != nil && ctx.Err() == nil {
-				s.Log.Error("reading events", "error", err)
-				wait = poll
-			}
-			events = time.After(wait)
 		case <-s.wake:
 			for _, l := range lanes {
 				l.wake.send()
 			}
+		}
+	}
+}
+
+// spreadAll looks for new events until the context ends.
+func (s *Sender) spreadAll(ctx context.Context) {
+	for ctx.Err() == nil {
+		wait := spreadEvery
+		if err := s.Spread(ctx); err != nil && ctx.Err() == nil {
+			s.Log.Error("reading events", "error", err)
+			wait = poll
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
 		}
 	}
 }

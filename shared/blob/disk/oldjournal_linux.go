@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -43,7 +44,7 @@ func (s *Store) replayJournal() error {
 	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
 		return nil
 	}
-	all, err := os.ReadFile(path)
+	all, err := io.ReadAll(f) // by its name another process may just have removed it
 	if err != nil {
 		return err
 	}

@@ -127,7 +127,8 @@ func (p parameters) ask(ctx context.Context, action string, in parameter) (text 
 	}
 	_ = json.Unmarshal(text, &failed) // an error of a proxy in between may be no JSON
 	busy := response.StatusCode >= 500 || response.StatusCode == http.StatusTooManyRequests || strings.Contains(failed.Type, "Throttl")
-	return nil, busy, &parameterError{response.Status, failed.Type, failed.Message}
+	kind, _, _ := strings.Cut(failed.Type, ":") // it may have a namespace before it and an address behind
+	return nil, busy, &parameterError{response.Status, kind[strings.LastIndexByte(kind, '#')+1:], failed.Message}
 }
 
 // request makes a signed request, as

@@ -230,15 +230,20 @@ func record(item table.Item) (f files.File, ok bool, err error) {
 
 // file copies the bytes of one file, unless they are there.
 func (c *copying) file(ctx context.Context, f files.File) error {
-	if c.there(ctx, f) {
-		c.note(func() { c.copied.Files++ })
-		return nil
-	}
+	there := c.there(ctx, f)
 	content, err := c.small.Read(ctx, f.Area, f.Blob)
 	if err == nil {
-		c.progress.Done(int64(len(content)))
-		c.count(f, blob.Written{Size: int64(len(content)), CRC64NVME: crc64nvme.Checksum(content)})
+		if !there {
+			c.progress.Done(int64(len(content)))
+		}
+		c.count(f, blob.Written{Size: int64(len(content)), CRC64NVME: crc64nvme.Checksum(content)}, !there)
 		return nil
+	}
+	if errors.Is(err, blob.ErrNotFound) && there {
+		if err = c.keep(ctx, f); err == nil {
+			c.note(func() { c.copied.Files++ })
+			return nil
+		}
 	}
 	if !errors.Is(err, blob.ErrNotFound) {
 		return fmt.Errorf("copying %s: %w", name(f), err)
@@ -263,20 +268,37 @@ func (c *copying) file(ctx context.Context, f files.File) error {
 	if err != nil {
 		return fmt.Errorf("copying %s: %w", name(f), err)
 	}
-	c.count(f, written)
+	c.count(f, written, true)
 	return nil
 }
 
 // count compares the bytes of a file with its record.
-func (c *copying) count(f files.File, written blob.Written) {
+func (c *copying) count(f files.File, written blob.Written, isNew bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if written.Size != f.Length || fmt.Sprintf("%016x", written.CRC64NVME) != f.CRC64 {
 		c.copied.Damaged = append(c.copied.Damaged, name(f))
 	}
 	c.copied.Files++
-	c.copied.New++
-	c.copied.Bytes += written.Size
+	if isNew {
+		c.copied.New++
+		c.copied.Bytes += written.Size
+	}
+}
+
+// keep keeps what an earlier backup has of a file. A small one in its table, which
+// goes, gets a file of its own: the data may have lost it since.
+func (c *copying) keep(ctx context.Context, f files.File) error {
+	if r, err := c.to.Open(ctx, f.Area, f.Blob); err == nil {
+		return r.Close()
+	}
+	r, err := c.earlier.Open(ctx, f.Area, f.Blob)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	_, err = c.to.Create(ctx, f.Area, f.Blob, r, f.Length)
+	return err
 }
 
 var errPurged = errors.New("the file was removed meanwhile")

@@ -57,7 +57,8 @@ func (s *syncer) sync() error {
 		return err
 	}
 	if err := s.flush(); err != nil {
-		err = fmt.Errorf("the disk failed to keep what was written; writing stops until a restart: %w", translate(err))
+		// Not a table.ErrFull, by which callers know that nothing happened: it is written, and may stay.
+		err = fmt.Errorf("the disk failed to keep what was written; writing stops until a restart: %w", err)
 		s.failed.Store(&err)
 		return err
 	}
