@@ -268,6 +268,8 @@ func (n Notice) failed(now time.Time, why string) Notice {
 	return n
 }
 
+func (m *noticeMessage) ended() {}
+
 // end returns the writes that take a notice with an outcome out of the outbox.
 // Nothing of a PIN is kept: nobody may see it.
 func (n Notice) end(now time.Time, also []Settled, conds ...table.Cond) []table.Op {

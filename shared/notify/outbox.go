@@ -44,6 +44,8 @@ type message interface {
 	postpone(until time.Time, outcome error) []table.Op
 	// end takes the message out of the outbox. outcome is nil if it was sent.
 	end(now time.Time, outcome error) []table.Op
+	// ended is called when the operations of end were written.
+	ended()
 	made() time.Time
 	// log returns a log that says which message it is, and what it is called there.
 	log() (log *slog.Logger, what string)
@@ -98,7 +100,11 @@ func (s *Sender) mark(ctx context.Context, m message, outcome error) (retry time
 		log.Warn(what+" not sent yet", "error", outcome, "retry", retry, "age", age)
 		return retry, unlessTaken("postponing a message", s.Table.Write(ctx, m.postpone(retry, outcome)...))
 	}
-	return time.Time{}, unlessTaken("ending a message", s.Table.Write(ctx, m.end(now, outcome)...))
+	err = s.Table.Write(ctx, m.end(now, outcome)...)
+	if err == nil {
+		m.ended()
+	}
+	return time.Time{}, unlessTaken("ending a message", err)
 }
 
 // unlessTaken wraps the error of a write. A refused condition is not an error:

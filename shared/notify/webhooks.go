@@ -141,8 +141,11 @@ func (h *hook) read(ctx context.Context, item table.Item) (message, error) {
 		return &hookMessage{h, e}, nil
 	}
 	h.Log.Error("an event is not of a form that this version reads, and is dropped", "id", item.Key.SK)
-	h.waiting.Add(-1)
-	return nil, unlessTaken("dropping an event", h.Table.Write(ctx, table.Delete(item.Key)))
+	err := h.Table.Write(ctx, table.Delete(item.Key))
+	if err == nil {
+		h.waiting.Add(-1)
+	}
+	return nil, unlessTaken("dropping an event", err)
 }
 
 func (m *hookMessage) due() time.Time { return time.UnixMilli(m.e.Due) }
@@ -183,6 +186,7 @@ func (m *hookMessage) postpone(until time.Time, _ error) []table.Op {
 
 // end removes the event. If that is lost in a power cut, the event is sent again.
 func (m *hookMessage) end(time.Time, error) []table.Op {
-	m.waiting.Add(-1)
 	return []table.Op{table.Delete(m.e.key(m.queue)).If(table.Exists()).Relax()}
 }
+
+func (m *hookMessage) ended() { m.waiting.Add(-1) }

@@ -75,7 +75,7 @@ func NewService(p *api.Ports, o ServiceOptions) (*Service, error) {
 	return s, nil
 }
 
-// Handler serves the interface under endpoint.Prefix, a word of welcome at the
+// Handler serves the interface under api.Prefix, a word of welcome at the
 // root, and the inbox if it is to be shown.
 func (s *Service) Handler() http.Handler {
 	mux := Handler(s.ports)
