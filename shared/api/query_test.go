@@ -2,10 +2,14 @@ package api_test
 
 import (
 	"errors"
+	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/iotest"
+	"time"
 
 	"ferry/shared/api"
 	"ferry/shared/envelope"
@@ -47,8 +51,7 @@ func TestAFormMayNotBeLong(t *testing.T) {
 	r := httptest.NewRequest("POST", "/", strings.NewReader("name="+strings.Repeat("x", 16<<10)))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	_, _, err := api.Form(r)
-	var tooLarge *http.MaxBytesError
-	if !errors.As(err, &tooLarge) {
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); !tooLarge {
 		t.Errorf("error %v, want one of the length", err)
 	}
 }
@@ -103,5 +106,18 @@ func TestAPathIsNotCleanedByARedirect(t *testing.T) {
 				t.Errorf("%s %s is %d, want %d", method, path, w.Code, want)
 			}
 		}
+	}
+}
+
+func TestAFormThatBreaksOffIsNotQuotedInTheLog(t *testing.T) {
+	t.Parallel()
+	var log strings.Builder
+	o := envelope.Outlet{Now: time.Now, Log: slog.New(slog.NewTextHandler(&log, nil))}
+	broken := iotest.ErrReader(errors.New("malformed: password=hunter2"))
+	r := httptest.NewRequest("POST", "/", io.MultiReader(strings.NewReader("a=b"), broken))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	o.Handler(func(_ http.ResponseWriter, r *http.Request) error { _, _, err := api.Form(r); return err }).ServeHTTP(httptest.NewRecorder(), r)
+	if said := log.String(); !strings.Contains(said, "status=400") || strings.Contains(said, "hunter2") {
+		t.Errorf("the log says %s", said)
 	}
 }

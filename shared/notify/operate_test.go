@@ -45,23 +45,19 @@ func (p *machine) bring(t *testing.T, where string) notify.Notice {
 
 func TestAnOperatorRetriesWhatHasNotArrived(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
-		where string
-		want  error
-	}{
-		{"new", nil}, {"postponed", nil}, {"dead", nil}, {"given up", nil}, {"bounced", nil}, {"cancelled", nil},
-		{"held", notify.ErrHeld}, {"sent", notify.ErrSent}, {"unknown", notify.ErrUnknown},
-	}
-	for _, tt := range tests {
-		t.Run(tt.where, func(t *testing.T) {
+	for where, want := range map[string]error{
+		"new": nil, "postponed": nil, "dead": nil, "given up": nil, "bounced": nil, "cancelled": nil,
+		"held": notify.ErrHeld, "sent": notify.ErrSent, "unknown": notify.ErrUnknown,
+	} {
+		t.Run(where, func(t *testing.T) {
 			t.Parallel()
 			p := newMachine(t)
-			n := p.bring(t, tt.where)
+			n := p.bring(t, where)
 			before := p.state(t, n.ID)
-			if err := notify.Retry(t.Context(), p.table, p.clock.now(), n.ID); !errors.Is(err, tt.want) {
-				t.Fatalf("got %v, want %v", err, tt.want)
+			if err := notify.Retry(t.Context(), p.table, p.clock.now(), n.ID); !errors.Is(err, want) {
+				t.Fatalf("got %v, want %v", err, want)
 			}
-			if tt.want != nil {
+			if want != nil {
 				if after := p.state(t, n.ID); after != before {
 					t.Errorf("it is %+v now, and was %+v", after, before)
 				}
@@ -103,24 +99,20 @@ func TestARetryGivesANoticeAnotherDay(t *testing.T) {
 
 func TestAnOperatorCancelsWhatWaits(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
-		where string
-		want  error
-	}{
-		{"new", nil}, {"postponed", nil}, {"dead", nil},
-		{"held", notify.ErrHeld}, {"sent", notify.ErrSent}, {"unknown", notify.ErrUnknown},
-		{"given up", notify.ErrFailed}, {"bounced", notify.ErrFailed}, {"cancelled", notify.ErrFailed},
-	}
-	for _, tt := range tests {
-		t.Run(tt.where, func(t *testing.T) {
+	for where, want := range map[string]error{
+		"new": nil, "postponed": nil, "dead": nil,
+		"held": notify.ErrHeld, "sent": notify.ErrSent, "unknown": notify.ErrUnknown,
+		"given up": notify.ErrFailed, "bounced": notify.ErrFailed, "cancelled": notify.ErrFailed,
+	} {
+		t.Run(where, func(t *testing.T) {
 			t.Parallel()
 			p := newMachine(t)
-			n := p.bring(t, tt.where)
+			n := p.bring(t, where)
 			before := p.state(t, n.ID)
-			if err := notify.Cancel(t.Context(), p.table, p.clock.now(), n.ID); !errors.Is(err, tt.want) {
-				t.Fatalf("got %v, want %v", err, tt.want)
+			if err := notify.Cancel(t.Context(), p.table, p.clock.now(), n.ID); !errors.Is(err, want) {
+				t.Fatalf("got %v, want %v", err, want)
 			}
-			if tt.want != nil {
+			if want != nil {
 				if after := p.state(t, n.ID); after != before {
 					t.Errorf("it is %+v now, and was %+v", after, before)
 				}

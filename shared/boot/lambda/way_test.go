@@ -106,7 +106,6 @@ func TestATokenAndAnUploadsBytesPassFewPackages(t *testing.T) {
 				if len(w.packages) == 0 || len(w.packages) > most {
 					t.Errorf("it passes %d packages, at most %d: %v", len(w.packages), most, w.packages)
 				}
-				t.Log(w.packages)
 			})
 		}
 	}
