@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 )
 
@@ -22,7 +21,6 @@ type requestBody struct {
 	control  *http.ResponseController
 	patience time.Duration // for a pause of the client
 	moved    time.Time     // when the deadline was last moved
-	begun    bool          // something of it was asked for
 	err      error         // of the last read
 	most     int64         // bytes; 0 is unbounded
 	n        int64         // bytes read
@@ -30,7 +28,6 @@ type requestBody struct {
 
 // Read implements io.Reader.
 func (b *requestBody) Read(p []byte) (n int, err error) {
-	b.begun = true
 	if now := time.Now(); now.Sub(b.moved) > b.patience/10 {
 		b.moved = now
 		_ = b.control.SetReadDeadline(now.Add(b.patience)) // Lambda has none
@@ -96,17 +93,15 @@ func (b *requestBody) early(w http.ResponseWriter) {
 	}
 }
 
-// hearOut takes in what a refused client still sends.
-func (b *requestBody) hearOut(w http.ResponseWriter, r *http.Request) {
+// hearOut takes in what a refused client still sends, also one that asked whether to
+// send and did not wait for the answer.
+func (b *requestBody) hearOut(w http.ResponseWriter) {
 	if b == nil || b.err == io.EOF {
 		return
 	}
 	c, end := http.NewResponseController(w), time.Now().Add(lingering)
 	if c.Flush() != nil || c.SetReadDeadline(end) != nil {
 		return
-	}
-	if !b.begun && strings.EqualFold(r.Header.Get("Expect"), "100-continue") {
-		return // what it was not told to send does not come
 	}
 	b.moved = end // Read must not put the deadline off
 	buffer := make([]byte, 32<<10)

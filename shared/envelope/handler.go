@@ -62,7 +62,7 @@ func (o Outlet) Handler(f HandlerFunc) http.Handler {
 		if err != nil && rec.status == 0 {
 			body.early(w)
 			o.fail(rec, r, err)
-			defer body.hearOut(w, r)
+			defer body.hearOut(w)
 		}
 		o.log(r, rec, id, start, err)
 		if err != nil && rec.failed == nil && rec.status < 400 {
