@@ -14,16 +14,23 @@ func FuzzTheEncodingIsThatOfEncodingJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, status int, description, user, bearer, link, name string, n int64, files int) {
 		v := body{Status: status, Description: description, APIVer: APIVersion, User: user, Bearer: bearer, LinkURL: link, Time: name}
 		if files >= 0 {
-			v.Files = []File{}
+			v.Files = []*File{}
 		}
 		for range min(files, 3) {
-			v.Files = append(v.Files, File{ID: n, Name: name, Length: n, Modified: n, LinkURL: link})
+			v.Files = append(v.Files, &File{ID: n, Name: name, Length: n, Modified: n, LinkURL: `é"` + link})
 		}
 		var want bytes.Buffer
 		enc := json.NewEncoder(&want)
 		enc.SetEscapeHTML(false)
 		if err := enc.Encode(v); err != nil {
 			t.Fatal(err)
+		}
+		v.links = `é"`
+		for i, f := range v.Files {
+			f.LinkURL = link
+			if i > 0 {
+				v.Files[i] = f.Rendered()
+			}
 		}
 		if got := appendBody(nil, v); !bytes.Equal(got, want.Bytes()) {
 			t.Errorf("got  %swant %s", got, want.Bytes())

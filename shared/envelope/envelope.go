@@ -34,14 +34,14 @@ type File struct {
 	Modified int64  `json:"modified"` // Unix milliseconds
 	LinkURL  string `json:"linkURL"`
 
-	rendered []byte // all but the link, in JSON
+	rendered []byte // all before the link, in JSON
 }
 
-// Rendered returns the file with all but its link encoded, for one that is
+// Rendered returns the file with all before its link encoded, for one that is
 // listed again and again: the answer to each upload lists a hundred.
-func (f File) Rendered() File {
-	f.rendered = appendRecord(nil, f)
-	return f
+func (f File) Rendered() *File {
+	f.rendered = appendRecord(nil, &f)
+	return &f
 }
 
 // Success is what an endpoint has to say; the rest of the envelope is added.
@@ -50,26 +50,29 @@ type Success struct {
 	User        string
 	Bearer      string
 	LinkURL     string
-	Files       []File // nil leaves the field out, an empty list does not
+	Files       []*File // nil leaves the field out, an empty list does not
+	Links       string  // what comes before the LinkURL of each file
 }
 
 // body is an envelope; its tags say what appendBody makes of it.
 type body struct {
-	Status      int    `json:"status"`
-	Description string `json:"description"`
-	APIVer      string `json:"apiver"`
-	User        string `json:"user,omitempty"`
-	Bearer      string `json:"bearer,omitempty"`
-	LinkURL     string `json:"linkURL,omitempty"`
-	Files       []File `json:"files,omitzero"`
-	Time        string `json:"time"`
+	Status      int     `json:"status"`
+	Description string  `json:"description"`
+	APIVer      string  `json:"apiver"`
+	User        string  `json:"user,omitempty"`
+	Bearer      string  `json:"bearer,omitempty"`
+	LinkURL     string  `json:"linkURL,omitempty"`
+	Files       []*File `json:"files,omitzero"`
+	Time        string  `json:"time"`
+
+	links string // before that of each file
 }
 
 // Write sends a success with status 200.
 func Write(w http.ResponseWriter, now time.Time, s Success) error {
 	return writeBody(w, body{
 		Description: s.Description, APIVer: APIVersion, User: s.User, Bearer: s.Bearer,
-		LinkURL: s.LinkURL, Files: s.Files, Time: now.String(),
+		LinkURL: s.LinkURL, Files: s.Files, Time: now.String(), links: s.Links,
 	})
 }
 
@@ -125,11 +128,12 @@ func appendBody(b []byte, v body) []byte {
 	}
 	if v.Files != nil {
 		b = append(b, `,"files":[`...)
+		links := appendEscaped(nil, v.links)
 		for i, f := range v.Files {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = appendFile(b, f)
+			b = appendFile(b, f, links)
 		}
 		b = append(b, ']')
 	}
@@ -137,38 +141,38 @@ func appendBody(b []byte, v body) []byte {
 	return append(b, '}', '\n')
 }
 
-func appendFile(b []byte, f File) []byte {
+func appendFile(b []byte, f *File, links []byte) []byte {
 	if f.rendered != nil {
 		b = append(b, f.rendered...)
 	} else {
 		b = appendRecord(b, f)
 	}
-	b = appendText(append(b, `,"linkURL":`...), f.LinkURL)
-	return append(b, '}')
+	b = append(append(b, `,"linkURL":"`...), links...)
+	return append(appendEscaped(b, f.LinkURL), `"}`...)
 }
 
-func appendRecord(b []byte, f File) []byte {
+func appendRecord(b []byte, f *File) []byte {
 	b = strconv.AppendInt(append(b, `{"id":`...), f.ID, 10)
 	b = appendText(append(b, `,"name":`...), f.Name)
 	b = strconv.AppendInt(append(b, `,"length":`...), f.Length, 10)
 	return strconv.AppendInt(append(b, `,"modified":`...), f.Modified, 10)
 }
 
-// appendText encodes a string; what needs no escape is copied.
 func appendText(b []byte, s string) []byte {
-	for i := range len(s) {
-		if c := s[i]; c < 0x20 || c > 0x7e || c == '"' || c == '\\' {
-			return append(b, escaped(s)...)
-		}
-	}
-	return append(append(append(b, '"'), s...), '"')
+	return append(appendEscaped(append(b, '"'), s), '"')
 }
 
-// escaped leaves the & of links as it is.
-func escaped(s string) []byte {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(s) // a string can always be encoded
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
+// appendEscaped encodes a string but for its quotes. Most need no escape. The &
+// of links stays as it is.
+func appendEscaped(b []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < 0x20 || c > 0x7e || c == '"' || c == '\\' {
+			var buf bytes.Buffer
+			enc := json.NewEncoder(&buf)
+			enc.SetEscapeHTML(false)
+			_ = enc.Encode(s) // a string can always be encoded
+			return append(b, buf.Bytes()[1:buf.Len()-len("\"\n")]...)
+		}
+	}
+	return append(b, s...)
 }

@@ -25,20 +25,20 @@ import (
 // After the session is read it costs the owner's profile, the store's calls,
 // and one transaction; and one more if it has recipients and was begun in
 // another hour.
-func (s *Service) Complete(ctx context.Context, it Session, sum *uint64) (Listed, error) {
+func (s *Service) Complete(ctx context.Context, it Session, sum *uint64) (*Listed, error) {
 	if it.Done {
 		return s.completed(ctx, it)
 	}
 	var owner auth.User
 	err := s.Table.Get(ctx, auth.UserKey(it.Owner), &owner)
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
-		return Listed{}, fmt.Errorf("reading a user: %w", err)
+		return nil, fmt.Errorf("reading a user: %w", err)
 	}
 	if err != nil || owner.Incarnation != it.Incarnation || owner.State == auth.Disabled {
-		return Listed{}, envelope.NewFault(envelope.Invalid, "the destination user does not exist any more")
+		return nil, envelope.NewFault(envelope.Invalid, "the destination user does not exist any more")
 	}
 	if err := s.recount(ctx, &it); err != nil {
-		return Listed{}, err
+		return nil, err
 	}
 	written, err := s.Parts.CompleteParts(ctx, blob.Files, it.blobKey(), it.Upload, it.Layout(), sum)
 	if errors.Is(err, blob.ErrNoUpload) {
@@ -48,7 +48,7 @@ func (s *Service) Complete(ctx context.Context, it Session, sum *uint64) (Listed
 		err = s.checkHash(ctx, it)
 	}
 	if err != nil {
-		return Listed{}, completeFault(err)
+		return nil, completeFault(err)
 	}
 	f := File{ID: it.FileID, Name: it.Name, Type: it.Type, SHA256: it.SHA256, Blob: it.blobKey()}
 	return s.finish(ctx, it, s.arrived(f, written, owner, it.Uploader, it.ByWhich))
@@ -74,14 +74,14 @@ func (s *Service) recount(ctx context.Context, it *Session) error {
 }
 
 // finish is the transaction that makes a session a file.
-func (s *Service) finish(ctx context.Context, it Session, f File) (Listed, error) {
+func (s *Service) finish(ctx context.Context, it Session, f File) (*Listed, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
 	defer cancel()
 	done := it
 	done.Done, done.Notices, done.Receipt, done.Hashed, done.Hash = true, nil, Receipt{}, 0, nil
 	ops, err := s.appear(ctx, &f, Sending{it.Notices, it.Receipt})
 	if err != nil {
-		return Listed{}, err
+		return nil, err
 	}
 	ops = append(ops,
 		table.Put(sessionKey(it.ID), done).If(table.Equal("done", false)).Expire(it.gone()),
@@ -92,7 +92,7 @@ func (s *Service) finish(ctx context.Context, it Session, f File) (Listed, error
 		return s.overtaken(ctx, it, &envelope.Fault{Kind: envelope.Conflict, Detail: "the upload was ended, or its user removed", Cause: err})
 	}
 	if err != nil {
-		return Listed{}, fmt.Errorf("storing the record: %w", err)
+		return nil, fmt.Errorf("storing the record: %w", err)
 	}
 	s.endParts(ctx, it)
 	return s.Listed(f), nil
@@ -100,24 +100,27 @@ func (s *Service) finish(ctx context.Context, it Session, f File) (Listed, error
 
 // overtaken answers for a session that another request has completed, or else
 // with a fault.
-func (s *Service) overtaken(ctx context.Context, it Session, otherwise error) (Listed, error) {
+func (s *Service) overtaken(ctx context.Context, it Session, otherwise error) (*Listed, error) {
 	now, err := s.session(ctx, it.ID)
 	if envelope.IsFault(err, envelope.NotFound) { // ended: nothing will name its object
 		s.discard(ctx, blob.Files, it.blobKey())
-		return Listed{}, otherwise
+		return nil, otherwise
 	}
 	if err != nil {
-		return Listed{}, err
+		return nil, err
 	}
 	if !now.Done {
-		return Listed{}, otherwise
+		return nil, otherwise
 	}
 	return s.completed(ctx, now)
 }
 
-func (s *Service) completed(ctx context.Context, it Session) (Listed, error) {
+func (s *Service) completed(ctx context.Context, it Session) (*Listed, error) {
 	f, err := s.get(ctx, blob.Files, it.Owner, it.FileID)
-	return s.Listed(f), err
+	if err != nil {
+		return nil, err
+	}
+	return s.Listed(f), nil
 }
 
 func completeFault(err error) error {

@@ -75,7 +75,7 @@ type Retention struct {
 // Service is safe for concurrent use.
 type Service struct {
 	Config
-	memo  memo[Listed] // of records
+	memo  memo[*Listed] // of records
 	links memo[link]
 }
 
@@ -105,15 +105,10 @@ func (f File) UploadedBy(u auth.User) bool {
 // Expired reports whether the file has left its area, be it swept or not.
 func (f File) Expired(now time.Time) bool { return f.Expires != 0 && now.Unix() >= f.Expires }
 
-// Record is the file as a response shows it, without its link.
-func (f File) Record() envelope.File {
-	return envelope.File{ID: f.ID, Name: f.Name, Length: f.Length, Modified: f.Modified}
-}
-
 // Page is a page of an area, newest first. Next is the id to continue after,
 // 0 if there is nothing more.
 type Page struct {
-	Files []Listed
+	Files []*Listed
 	Next  int64
 }
 
@@ -138,8 +133,8 @@ func newest(owner string, area blob.Area, limit int) table.Query {
 }
 
 func (s *Service) page(found table.Page, owner auth.User) (Page, error) {
-	page := Page{Files: make([]Listed, 0, len(found.Items))}
-	var last Listed
+	page := Page{Files: make([]*Listed, 0, len(found.Items))}
+	var last *Listed
 	now := s.Now()
 	for _, item := range found.Items {
 		var err error
@@ -196,25 +191,18 @@ func ParseBlobKey(key string) (owner string, id int64, ok bool) {
 	return owner, id, ok && err == nil && random != ""
 }
 
-// Listed is a file with the token of its link.
+// Listed is a file and how a response shows it, with the token of its link in
+// place of the link. Pages share it: it never changes.
 type Listed struct {
 	File
-	Token  string
-	record envelope.File
+	Shown *envelope.File
 }
 
-// Record is the file as a response shows it. link is all of its link before the
-// token, as auth.DownloadLink returns it.
-func (l Listed) Record(link string) envelope.File {
-	if l.record.ID == 0 {
-		l.record = l.File.Record()
-	}
-	l.record.LinkURL = link + l.Token
-	return l.record
+// Listed returns the file as a list shows it.
+func (s *Service) Listed(f File) *Listed {
+	shown := envelope.File{ID: f.ID, Name: f.Name, Length: f.Length, Modified: f.Modified, LinkURL: s.Token(f)}
+	return &Listed{File: f, Shown: shown.Rendered()}
 }
-
-// Listed returns the file with its token.
-func (s *Service) Listed(f File) Listed { return Listed{File: f, Token: s.Token(f)} }
 
 // memoSize is how many records are remembered at most, some 1 KiB each.
 const memoSize = 4096
@@ -264,12 +252,10 @@ func (m *memo[T]) read(item table.Item, decode func(table.Item) (T, error)) (T, 
 }
 
 // listed decodes a record.
-func (s *Service) listed(item table.Item) (Listed, error) {
+func (s *Service) listed(item table.Item) (*Listed, error) {
 	var f File
 	if err := item.Decode(&f); err != nil {
-		return Listed{}, fmt.Errorf("reading a file's record: %w", err)
+		return nil, fmt.Errorf("reading a file's record: %w", err)
 	}
-	l := s.Listed(f)
-	l.record = f.Record().Rendered()
-	return l, nil
+	return s.Listed(f), nil
 }

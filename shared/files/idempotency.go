@@ -271,7 +271,7 @@ func remember(c *Claim, stored []File) ([]table.Op, error) {
 type Repeat struct {
 	s     *Service
 	owner string
-	first []Listed
+	first []*Listed
 	seen  []File
 }
 

@@ -183,7 +183,7 @@ func TestMovesAtOnceLoseNothing(t *testing.T) {
 	c.sweep(time.Hour)
 	c.sound(1)
 	f := c.stored()[0]
-	if status, text := c.get(c.Base + map[blob.Area]string{blob.Files: "/download/file?k=", blob.Backup: "/download/file/backup?z="}[f.Area] + f.Token); status != 200 || text != content {
+	if status, text := c.get(c.Base + map[blob.Area]string{blob.Files: "/download/file?k=", blob.Backup: "/download/file/backup?z="}[f.Area] + f.Shown.LinkURL); status != 200 || text != content {
 		t.Errorf("the link gives %d %q", status, text)
 	}
 }

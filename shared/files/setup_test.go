@@ -69,9 +69,9 @@ func (c caller) user() auth.User {
 }
 
 // stored returns the files of both areas by their records.
-func (c caller) stored() []files.Listed {
+func (c caller) stored() []*files.Listed {
 	c.Helper()
-	var all []files.Listed
+	var all []*files.Listed
 	for _, area := range []blob.Area{blob.Files, blob.Backup} {
 		page, err := file.Service(c.Data.Ports).List(c.Context(), c.user(), area, 0, 1000)
 		if err != nil {

@@ -222,7 +222,7 @@ func (u *Upload) Stored() []File { return u.stored }
 // and each recipient, all in one call to the table. A refused
 // commit has stored nothing; after any other error the outcome is open, and
 // what is not visible is removed by the sweeper. It returns the stored files.
-func (u *Upload) Commit(ctx context.Context) ([]Listed, error) {
+func (u *Upload) Commit(ctx context.Context) ([]*Listed, error) {
 	return u.commit(ctx, func(ctx context.Context, ops []table.Op) error {
 		return u.s.Table.Write(ctx, ops...)
 	})
@@ -249,7 +249,7 @@ func (u *Upload) CommitAndList(ctx context.Context, limit int) (Page, error) {
 
 // With adds at its end those of the given files, in the order of their ids,
 // that come after the page.
-func (p Page) With(stored ...Listed) Page {
+func (p Page) With(stored ...*Listed) Page {
 	if p.Next == 0 {
 		return p
 	}
@@ -261,7 +261,7 @@ func (p Page) With(stored ...Listed) Page {
 	return p
 }
 
-func (u *Upload) commit(ctx context.Context, write func(context.Context, []table.Op) error) ([]Listed, error) {
+func (u *Upload) commit(ctx context.Context, write func(context.Context, []table.Op) error) ([]*Listed, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
 	defer cancel()
 	ops, err := remember(u.claim, u.stored)
@@ -291,7 +291,7 @@ func (u *Upload) commit(ctx context.Context, write func(context.Context, []table
 	if err != nil && !errors.Is(err, table.ErrUnread) {
 		return nil, fmt.Errorf("storing the records: %w", err)
 	}
-	var stored []Listed
+	var stored []*Listed
 	for _, f := range u.stored {
 		stored = append(stored, u.s.Listed(f))
 	}

@@ -76,10 +76,11 @@ func (s server) serve(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s server) envelope(w http.ResponseWriter, r *http.Request, link files.Link) error {
-	record := link.File.Record()
-	record.LinkURL = auth.DownloadLink(s.ports.Base(r.Context()), api.Lang(r, auth.User{}), link.File.Area) + link.Token
+	f := link.File
+	shown := &envelope.File{ID: f.ID, Name: f.Name, Length: f.Length, Modified: f.Modified, LinkURL: link.Token}
 	return envelope.Write(w, s.ports.Now(), envelope.Success{
-		Description: envelope.List, User: link.File.Owner, Files: []envelope.File{record},
+		Description: envelope.List, User: f.Owner, Files: []*envelope.File{shown},
+		Links: auth.DownloadLink(s.ports.Base(r.Context()), api.Lang(r, auth.User{}), f.Area),
 	})
 }
 

@@ -68,7 +68,7 @@ func newMove(
 			if err != nil {
 				return err
 			}
-			return WriteList(w, r, p, u, f.Area, files.Page{Files: []files.Listed{service.Listed(f)}}, 0)
+			return WriteList(w, r, p, u, f.Area, files.Page{Files: []*files.Listed{service.Listed(f)}}, 0)
 		})
 	}
 }
@@ -109,10 +109,9 @@ func WriteList(
 	w http.ResponseWriter, r *http.Request, p *api.Ports, u auth.User, area blob.Area, page files.Page, limit int64,
 ) error {
 	base, lang := p.Base(r.Context()), api.Lang(r, u)
-	link := auth.DownloadLink(base, lang, area)
-	records := make([]envelope.File, len(page.Files))
+	shown := make([]*envelope.File, len(page.Files))
 	for i, f := range page.Files {
-		records[i] = f.Record(link)
+		shown[i] = f.Shown
 	}
 	if page.Next != 0 {
 		path := "/download/list"
@@ -121,5 +120,7 @@ func WriteList(
 		}
 		w.Header().Set("Link", fmt.Sprintf(`<%s%s?lang=%s&limit=%d&after=%d>; rel="next"`, base, path, lang, limit, page.Next))
 	}
-	return envelope.Write(w, p.Now(), envelope.Success{Description: envelope.List, User: u.Name, Files: records})
+	return envelope.Write(w, p.Now(), envelope.Success{
+		Description: envelope.List, User: u.Name, Files: shown, Links: auth.DownloadLink(base, lang, area),
+	})
 }

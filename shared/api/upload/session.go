@@ -169,7 +169,7 @@ func (h handler) complete(w http.ResponseWriter, r *http.Request, u auth.User) e
 	if len(it.Notices) > 0 {
 		h.ports.Notify()
 	}
-	page := files.Page{Files: []files.Listed{stored}}
+	page := files.Page{Files: []*files.Listed{stored}}
 	if it.Owner == u.Name { // another's list is none of the caller's business
 		if page, err = h.files.List(r.Context(), u, blob.Files, 0, files.PageSize); err != nil {
 			return err
