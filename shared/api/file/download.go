@@ -115,7 +115,7 @@ func (s server) bytes(w http.ResponseWriter, r *http.Request, link files.Link) e
 
 // smallFile is the size in bytes up to which a file is read and written rather
 // than sent by the kernel, which takes more calls to it.
-const smallFile = 16 << 10
+const smallFile = 32 << 10
 
 // inBytes ignores a range in a unit other than bytes, as RFC 9110 wants it
 // (section 14.2); http.ServeContent would refuse it.
@@ -137,18 +137,24 @@ func plain(r *http.Request) bool {
 	return r.Method == http.MethodGet
 }
 
-// small sends what http.ServeContent would send for a plain request.
+// small sends what http.ServeContent would send for a plain request. Bytes that
+// are in memory are not copied.
 func small(w http.ResponseWriter, f files.File, body io.Reader) error {
-	text := make([]byte, f.Length)
-	if _, err := io.ReadFull(body, text); err != nil {
-		return fmt.Errorf("reading a file: %w", err)
-	}
 	h := w.Header()
 	h.Set("Accept-Ranges", "bytes")
 	h.Set("Last-Modified", time.UnixMilli(f.Modified).UTC().Format(http.TimeFormat))
 	h.Set("Content-Length", strconv.FormatInt(f.Length, 10))
-	_, err := w.Write(text)
-	return err
+	n, err := io.Copy(struct{ io.Writer }{w}, body)
+	if err == nil && n != f.Length {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return fmt.Errorf("reading a file: %w", err)
+	}
+	if n == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	return nil
 }
 
 // refusal holds back the response to a request that cannot be fulfilled, which
