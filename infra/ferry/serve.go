@@ -30,7 +30,7 @@ const (
 	// memory is a soft limit for the heap: password hashes take 19 MiB each
 	// for a moment. Below it the collector is in no hurry, as the service
 	// keeps so little that it would run all the time.
-	memory, hurry = 30 << 20, 200
+	memory, hurry = 30 << 20, 500
 
 	sweepEvery = time.Hour
 	// graceLocal is far longer than the time between a file's appearance on
