@@ -67,11 +67,13 @@ type Item struct {
 	// Raw is the stored form of the attributes, if the backend has one: items
 	// of equal Raw decode alike. It must not be changed.
 	Raw    []byte
-	decode func(into any) error
+	decode func(i Item, into any) error
 }
 
-// NewItem is for backends.
-func NewItem(key Key, raw []byte, decode func(into any) error) Item { return Item{key, raw, decode} }
+// NewItem is for backends. A missing item has no decode.
+func NewItem(key Key, raw []byte, decode func(i Item, into any) error) Item {
+	return Item{key, raw, decode}
+}
 
 // Found reports whether the item exists.
 func (i Item) Found() bool { return i.decode != nil }
@@ -87,7 +89,7 @@ func (i Item) Decode(into any) error {
 		*item = i
 		return nil
 	}
-	return i.decode(into)
+	return i.decode(i, into)
 }
 
 // Query asks for items of one partition in the order of their sort keys.

@@ -48,7 +48,7 @@ func newItem(key table.Key, attrs attributes) table.Item {
 	if attrs == nil {
 		return table.NewItem(key, nil, nil)
 	}
-	return table.NewItem(key, nil, func(into any) error { return decode(attrs, into) })
+	return table.NewItem(key, nil, func(_ table.Item, into any) error { return decode(attrs, into) })
 }
 
 // decode leaves out the table's own attributes: a field without a tag whose

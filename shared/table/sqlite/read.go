@@ -63,14 +63,14 @@ func (r *reader) docs(keys []table.Key) (docs []driver.Value, err error) {
 
 // decode leaves a value that decodes itself to do so: what was stored as JSON
 // need not be checked to be some before.
-func decode(key table.Key, doc []byte, into any) (err error) {
+func decode(i table.Item, into any) (err error) {
 	if u, ok := into.(json.Unmarshaler); ok {
-		err = u.UnmarshalJSON(doc)
+		err = u.UnmarshalJSON(i.Raw)
 	} else {
-		err = json.Unmarshal(doc, into)
+		err = json.Unmarshal(i.Raw, into)
 	}
 	if err != nil {
-		return fmt.Errorf("decoding item %q: %w", key, err)
+		return fmt.Errorf("decoding item %q: %w", i.Key, err)
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func item(key table.Key, doc []byte) table.Item {
 	if doc == nil {
 		return table.NewItem(key, nil, nil)
 	}
-	return table.NewItem(key, doc, func(into any) error { return decode(key, doc, into) })
+	return table.NewItem(key, doc, decode)
 }
 
 // Query implements table.Table.

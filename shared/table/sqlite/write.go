@@ -88,7 +88,7 @@ func (db *DB) Update(ctx context.Context, op table.Op, into any) error {
 	if err != nil {
 		return err
 	}
-	return decode(op.Key, after, into)
+	return item(op.Key, after).Decode(into)
 }
 
 // write returns the first item as it is afterwards.
