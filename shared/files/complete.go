@@ -86,7 +86,7 @@ func (s *Service) finish(ctx context.Context, it Session, f File) (*Listed, erro
 	ops = append(ops,
 		table.Put(sessionKey(it.ID), done).If(table.Equal("done", false)).Expire(it.gone()),
 		table.Delete(it.indexKey()))
-	ops = append(ops, s.reservation(it).settle([]File{f})...)
+	ops = append(ops, s.reservation(it).charge([]File{f})...)
 	err = s.Table.Write(ctx, ops...)
 	if errors.Is(err, table.ErrCondition) {
 		return s.overtaken(ctx, it, &envelope.Fault{Kind: envelope.Conflict, Detail: "the upload was ended, or its user removed", Cause: err})

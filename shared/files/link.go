@@ -58,9 +58,9 @@ func (s *Service) linksOf(ctx context.Context, f File) ([]link, error) {
 	return all, nil
 }
 
-// place returns the operations that make the file visible: its record and its
+// publish returns the operations that make the file visible: its record and its
 // links, in the order of linkKeys, with what was known of each before.
-func (s *Service) place(f File, before []link) []table.Op {
+func (s *Service) publish(f File, before []link) []table.Op {
 	ops := []table.Op{table.Put(f.key(), f).If(table.NotExists())}
 	for i, key := range s.linkKeys(f) {
 		l := before[i]
@@ -88,9 +88,8 @@ func (s *Service) unlink(f File) []table.Op {
 
 // Link is a download link, and the file that it leads to.
 type Link struct {
-	File  File
+	link
 	Token string
-	item  link
 }
 
 // ByToken returns the link of a download token of this area. One call to the
@@ -109,7 +108,7 @@ func (s *Service) ByToken(ctx context.Context, area blob.Area, token string) (Li
 	if err != nil || l.File.Area != area || l.File.Expired(s.Now()) {
 		return Link{}, envelope.NewFault(envelope.Unauthorized, "the download link is not known, or has expired")
 	}
-	return Link{File: l.File, Token: token, item: l}, nil
+	return Link{l, token}, nil
 }
 
 // CountDownload counts a whole download by a person. If it is the first of a
@@ -119,14 +118,14 @@ func (s *Service) ByToken(ctx context.Context, area blob.Area, token string) (Li
 // does the first download by each other link after it.
 func (s *Service) CountDownload(ctx context.Context, l Link) (told bool, err error) {
 	op := table.Update(linkKey(l.Token)).Add("downloads", 1).Set("last", s.Now().Unix()).If(table.Exists())
-	if l.item.Downloads == 0 {
+	if l.Downloads == 0 {
 		op = op.Set("first", s.Now().Unix())
 	}
-	event, err := s.Outbox.Event(ctx, Event{What: Downloaded, File: l.File, Link: l.item.Recipient})
+	event, err := s.Outbox.Event(ctx, Event{What: Downloaded, File: l.File, Link: l.Recipient})
 	if err != nil {
 		return false, err
 	}
-	if l.File.Notify && !l.item.Told && l.File.Area == blob.Files {
+	if l.File.Notify && !l.Told && l.File.Area == blob.Files {
 		final := op.Set("told", true)
 		told, err := s.tell(ctx, l, append(event, final))
 		if told || err != nil && !errors.Is(err, table.ErrBusy) {

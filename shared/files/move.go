@@ -100,7 +100,7 @@ func (s *Service) move(ctx context.Context, owner auth.User, f File, to blob.Are
 	event.File = moved
 	told, err := s.Outbox.Event(ctx, event)
 	if err == nil {
-		err = s.Table.Write(ctx, slices.Concat(s.unlink(f), s.place(moved, before), told)...)
+		err = s.Table.Write(ctx, slices.Concat(s.unlink(f), s.publish(moved, before), told)...)
 	}
 	if refused(err) {
 		s.discard(ctx, to, moved.Blob)
@@ -150,24 +150,18 @@ func (s *Service) RemoveAll(ctx context.Context, owner string) (removed int, err
 		return 0, err
 	}
 	for _, area := range []blob.Area{blob.Files, blob.Backup} {
-		for {
-			page, err := s.Table.Query(ctx, table.Query{PK: partition(area, owner), Limit: PageSize})
+		for item, err := range table.Each(ctx, s.Table, table.Query{PK: partition(area, owner), Limit: PageSize}) {
+			var f File
+			if err == nil {
+				err = item.Decode(&f)
+			}
 			if err != nil {
 				return removed, fmt.Errorf("listing files: %w", err)
 			}
-			for _, item := range page.Items {
-				var f File
-				if err := item.Decode(&f); err != nil {
-					return removed, fmt.Errorf("reading a file's record: %w", err)
-				}
-				if err := s.Purge(ctx, f); err != nil {
-					return removed, err
-				}
-				removed++
+			if err := s.Purge(ctx, f); err != nil {
+				return removed, err
 			}
-			if !page.More {
-				break
-			}
+			removed++
 		}
 	}
 	return removed, nil

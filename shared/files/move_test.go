@@ -203,7 +203,7 @@ func (c caller) move(moved *atomic.Int64, method, path string) {
 // grace that is longer than that tells new ones.
 func (c caller) sweep(grace time.Duration) {
 	p := c.Data.Ports
-	r, err := files.NewSweeper(files.SweepConfig{Table: p.Table, Blobs: p.Blobs, Files: file.Service(p), Now: p.Now, Log: p.Log, Grace: grace}).Run(c.Context())
+	r, err := (&files.Sweeper{Service: file.Service(p), Log: p.Log, Grace: grace}).Run(c.Context())
 	if err != nil || r.Failed != 0 {
 		c.Errorf("a sweep did %+v, %v", r, err)
 	}

@@ -138,7 +138,7 @@ func (s *Service) tell(ctx context.Context, l Link, counting []table.Op) (told b
 		return false, envelope.Wrap(err, "reading whether a receipt is due", table.ErrNotFound)
 	}
 	notice, err := s.Outbox.Message(ctx, Message{
-		Channel: Mail, To: due.To, Lang: due.Lang, Base: due.Base, Receipt: true, Recipient: l.item.To,
+		Channel: Mail, To: due.To, Lang: due.Lang, Base: due.Base, Receipt: true, Recipient: l.To,
 	}, l.File)
 	if err != nil {
 		return false, err

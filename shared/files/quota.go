@@ -14,7 +14,7 @@ import (
 
 // A user with a quota pays with one more call per upload: what the request can
 // bring at most is reserved before its bytes are read, so that uploads at once
-// cannot pass the quota together, and settled in the commit. A reservation has
+// cannot pass the quota together, and turned into use by the commit. A reservation has
 // an item of its own, so that one left by a crash can be given back.
 
 // reservationLife is longer than any upload may take.
@@ -82,8 +82,8 @@ func errQuota(own bool, left int64) error {
 	return envelope.NewFault(envelope.TooLarge, "this would exceed the quota: %d bytes are left", max(left, 0))
 }
 
-// settle is the part of the commit that turns the reservation into use.
-func (r *reservation) settle(stored []File) []table.Op {
+// charge is the part of the commit that turns the reservation into use.
+func (r *reservation) charge(stored []File) []table.Op {
 	if r == nil {
 		return nil
 	}
@@ -128,28 +128,21 @@ func (s *Service) release(ctx context.Context, f File) ([]table.Op, error) {
 // endReservations gives back what crashed uploads of a user had reserved, if it
 // expires until then. The commit of an upload whose reservation is gone is refused.
 func (s *Service) endReservations(ctx context.Context, owner string, until int64) error {
-	q := table.Query{PK: reservations(owner), Limit: PageSize}
-	for {
-		page, err := s.Table.Query(ctx, q)
+	for item, err := range table.Each(ctx, s.Table, table.Query{PK: reservations(owner), Limit: PageSize}) {
+		var r reservationItem
+		if err == nil {
+			err = item.Decode(&r)
+		}
 		if err != nil {
 			return fmt.Errorf("listing reservations: %w", err)
 		}
-		for _, item := range page.Items {
-			q.After = item.Key.SK
-			var r reservationItem
-			if err := item.Decode(&r); err != nil {
-				return fmt.Errorf("reading a reservation: %w", err)
-			}
-			if until < r.Expires {
-				continue
-			}
-			old := reservation{s: s, owner: owner, key: item.Key, bytes: r.Bytes}
-			if err := s.Table.Write(ctx, old.replaceBy(0)...); err != nil && !errors.Is(err, table.ErrCondition) {
-				return fmt.Errorf("giving back a reservation: %w", err)
-			}
+		if until < r.Expires {
+			continue
 		}
-		if !page.More {
-			return nil
+		old := reservation{s: s, owner: owner, key: item.Key, bytes: r.Bytes}
+		if err := s.Table.Write(ctx, old.replaceBy(0)...); err != nil && !errors.Is(err, table.ErrCondition) {
+			return fmt.Errorf("giving back a reservation: %w", err)
 		}
 	}
+	return nil
 }

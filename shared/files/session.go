@@ -281,7 +281,7 @@ func (s *Service) EndSession(ctx context.Context, it Session) error {
 
 func (s *Service) endRecord(ctx context.Context, it Session) error {
 	ops := []table.Op{table.Delete(sessionKey(it.ID)).If(table.Equal("done", false)), table.Delete(it.indexKey())}
-	err := s.Table.Write(ctx, slices.Concat(ops, s.reservation(it).settle(nil))...)
+	err := s.Table.Write(ctx, slices.Concat(ops, s.reservation(it).charge(nil))...)
 	if errors.Is(err, table.ErrCondition) { // the reservation may be gone, or the session
 		err = s.Table.Write(ctx, ops...)
 	}

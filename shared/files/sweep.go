@@ -14,23 +14,6 @@ import (
 	"ferry/shared/table"
 )
 
-// SweepConfig is what a Sweeper works with.
-type SweepConfig struct {
-	Table table.Table
-	Blobs blob.Store
-	Files *Service
-	Now   func() time.Time
-	Log   *slog.Logger
-	// Grace is how old an object without a record must be to count as left
-	// over. It must exceed the longest time between the moment from which
-	// the store counts an object's age (on S3 the begin of its upload) and
-	// the writing of its record.
-	Grace time.Duration
-	// Reserve is how long before the context's deadline a run stops, to be
-	// continued by the next.
-	Reserve time.Duration
-}
-
 // SweepReport counts what a run did.
 type SweepReport struct {
 	Seen     int  // objects looked at
@@ -46,20 +29,25 @@ type SweepReport struct {
 // the page of package table for what a walk costs. Two sweeps at once do no harm,
 // only double work.
 type Sweeper struct {
-	SweepConfig
-	users  *auth.Users
-	owners map[string]auth.User // seen in this run; a zero one is missing
-}
+	*Service
+	Log *slog.Logger
+	// Grace is how old an object without a record must be before it is removed.
+	// It must exceed the longest time between the moment from which the store
+	// counts an object's age (on S3 the start of its upload) and the writing of
+	// its record.
+	Grace time.Duration
+	// Reserve is how long before the context's deadline a run stops. The next
+	// run resumes there.
+	Reserve time.Duration
 
-// NewSweeper returns a Sweeper for one run.
-func NewSweeper(c SweepConfig) *Sweeper {
-	return &Sweeper{SweepConfig: c, users: auth.NewUsers(c.Table, c.Now), owners: map[string]auth.User{}}
+	owners map[string]auth.User // seen in this run; a zero one is missing
 }
 
 // Run walks both areas, from where the last run stopped if it did not finish.
 // Trouble with one object does not stop it.
 func (s *Sweeper) Run(ctx context.Context) (SweepReport, error) {
 	var r SweepReport
+	s.owners = map[string]auth.User{}
 	// The backup area comes first, so that files which this run moves there
 	// rest; but an area that was left half done comes before it.
 	areas := []blob.Area{blob.Backup, blob.Files}
@@ -85,11 +73,11 @@ func (s *Sweeper) leftovers(ctx context.Context) error {
 	if _, err := s.Blobs.Sweep(ctx, s.Now().Add(-s.Grace)); err != nil {
 		return fmt.Errorf("removing unfinished objects: %w", err)
 	}
-	return s.users.List(ctx, func(u auth.User) error {
+	return auth.NewUsers(s.Table, s.Now).List(ctx, func(u auth.User) error {
 		if u.Quota == 0 {
 			return nil
 		}
-		return s.Files.endReservations(ctx, u.Name, s.Now().Unix())
+		return s.endReservations(ctx, u.Name, s.Now().Unix())
 	})
 }
 
@@ -206,7 +194,7 @@ func (s *Sweeper) object(ctx context.Context, area blob.Area, o blob.Object, ite
 		if !old {
 			return nil // its record may be about to come
 		}
-		if waits, err := s.Files.Awaits(ctx, o.Key); err != nil || waits {
+		if waits, err := s.Awaits(ctx, o.Key); err != nil || waits {
 			return err
 		}
 		if newer, err := s.newer(ctx, area, o.Key); err != nil || newer {
@@ -222,9 +210,9 @@ func (s *Sweeper) object(ctx context.Context, area blob.Area, o blob.Object, ite
 	case err != nil:
 		return err
 	case gone && old, f.Expired(s.Now()) && area == blob.Backup:
-		return countDone(&r.Purged, s.Files.Purge(ctx, f))
+		return countDone(&r.Purged, s.Purge(ctx, f))
 	case !gone && f.Expired(s.Now()):
-		_, err := s.Files.Retire(ctx, owner, f)
+		_, err := s.Retire(ctx, owner, f)
 		if envelope.IsFault(err, envelope.NotFound) {
 			return nil // its owner was quicker
 		}
@@ -257,7 +245,7 @@ func (s *Sweeper) owner(ctx context.Context, name string) (auth.User, error) {
 	if u, ok := s.owners[name]; ok {
 		return u, nil
 	}
-	u, err := s.users.Get(ctx, name)
+	u, err := auth.NewUsers(s.Table, s.Now).Get(ctx, name)
 	if err != nil && !errors.Is(err, auth.ErrUnknownUser) {
 		return auth.User{}, err
 	}

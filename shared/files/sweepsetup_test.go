@@ -33,10 +33,7 @@ func sweepBegin(t *testing.T) server {
 
 // sweeper returns a Sweeper for one run; objects without a record may be an hour old.
 func (s server) sweeper() *files.Sweeper {
-	p := s.Data.Ports
-	return files.NewSweeper(files.SweepConfig{
-		Table: p.Table, Blobs: p.Blobs, Files: file.Service(p), Now: p.Now, Log: slog.New(slog.DiscardHandler), Grace: time.Hour,
-	})
+	return &files.Sweeper{Service: file.Service(s.Data.Ports), Log: slog.New(slog.DiscardHandler), Grace: time.Hour}
 }
 
 // sweep runs to the end and returns what was done.

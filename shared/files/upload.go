@@ -277,7 +277,7 @@ func (u *Upload) commit(ctx context.Context, write func(context.Context, []table
 		}
 		ops = append(ops, added...)
 	}
-	ops = append(ops, u.quota.settle(u.stored)...)
+	ops = append(ops, u.quota.charge(u.stored)...)
 	err = write(ctx, ops)
 	if refused(err) {
 		u.Abort(ctx)
@@ -313,7 +313,7 @@ func (s *Service) appear(ctx context.Context, f *File, sending Sending) ([]table
 	}
 	f.Notify = sending.Receipt.To != ""
 	event, err := s.Outbox.Event(ctx, Event{What: Uploaded, File: *f})
-	return slices.Concat(s.place(*f, known), sent, sending.Receipt.await(*f), event), err
+	return slices.Concat(s.publish(*f, known), sent, sending.Receipt.await(*f), event), err
 }
 
 // unique returns so many random bytes in hexadecimal.

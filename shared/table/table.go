@@ -17,6 +17,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 )
 
@@ -98,6 +99,27 @@ type Query struct {
 	After      string // exclusive: start behind this sort key, in the direction of the query; no item need have it
 	Descending bool
 	Limit      int // 1 to MaxPage
+}
+
+// Each yields the items of a partition in the order of q, from q.After on, with
+// one call to the store for each page. An error ends it.
+func Each(ctx context.Context, t Table, q Query) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		for more := true; more; {
+			page, err := t.Query(ctx, q)
+			if err != nil {
+				yield(Item{}, fmt.Errorf("reading %s: %w", q.PK, err))
+				return
+			}
+			for _, item := range page.Items {
+				q.After = item.Key.SK
+				if !yield(item, nil) {
+					return
+				}
+			}
+			more = page.More
+		}
+	}
 }
 
 // Page is one page of a Query. More reports that at least one further item

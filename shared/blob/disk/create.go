@@ -83,7 +83,7 @@ func (s *Store) createLarge(ctx context.Context, area blob.Area, key, path strin
 			return err
 		}
 		if ended {
-			return s.place(f, path)
+			return s.finish(f, path)
 		}
 		b = b[:cap(b)]
 		var n int
@@ -104,9 +104,9 @@ func (s *Store) buffer(size int64) (buf []byte, release func()) {
 	return *pooled, func() { s.buffers.Put(pooled) }
 }
 
-// place makes a finished file durable and then gives it its name, which must be
+// finish makes a written file durable and then gives it its name, which must be
 // free, durably too.
-func (s *Store) place(f *os.File, path string) error {
+func (s *Store) finish(f *os.File, path string) error {
 	if err := s.makeOwner(filepath.Dir(path)); err != nil {
 		return err
 	}

@@ -199,7 +199,7 @@ func (s *Store) placeData(dir, object string, l blob.Layout) error {
 	if err != nil {
 		return err
 	}
-	err = s.place(f, object)
+	err = s.finish(f, object)
 	if errors.Is(err, blob.ErrExists) && same(f, object) {
 		err = s.keep(object)
 	}

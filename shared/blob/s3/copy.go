@@ -22,11 +22,11 @@ const copiesAtOnce = 8
 // Copy is described at blob.Store. It makes one call for an object of up to
 // 5 GiB, and a call for each 512 MiB of a larger one.
 func (s *Store) Copy(ctx context.Context, from blob.Area, fromKey string, to blob.Area, toKey string) error {
-	source, err := s.place(from, fromKey)
+	source, err := s.locate(from, fromKey)
 	if err != nil {
 		return err
 	}
-	target, err := s.place(to, toKey)
+	target, err := s.locate(to, toKey)
 	if err != nil {
 		return err
 	}
@@ -49,14 +49,14 @@ func (s *Store) Copy(ctx context.Context, from blob.Area, fromKey string, to blo
 
 // escaped is the form that the header of a copy wants: S3 decodes it like a
 // query, where a plus is a space.
-func (p place) escaped() string {
+func (p location) escaped() string {
 	owner, name, _ := strings.Cut(p.key, "/")
 	return p.bucket + "/" + url.QueryEscape(owner) + "/" + url.QueryEscape(name)
 }
 
 // copyInParts copies an object that CopyObject refused. A small one was not
 // refused for its size, so it returns what it was refused with.
-func (s *Store) copyInParts(ctx context.Context, source, target place, refused error) error {
+func (s *Store) copyInParts(ctx context.Context, source, target location, refused error) error {
 	head, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{
 		Bucket: &source.bucket, Key: &source.key, ChecksumMode: types.ChecksumModeEnabled,
 	})
@@ -85,7 +85,7 @@ func (s *Store) copyInParts(ctx context.Context, source, target place, refused e
 	return nil
 }
 
-func (s *Store) copyParts(ctx context.Context, source, target place, id string, size int64) ([]types.CompletedPart, error) {
+func (s *Store) copyParts(ctx context.Context, source, target location, id string, size int64) ([]types.CompletedPart, error) {
 	partSize := max(s.sizes.copyPart, (size+s.sizes.parts-1)/s.sizes.parts)
 	parts := make([]types.CompletedPart, (size+partSize-1)/partSize)
 	group, ctx := errgroup.WithContext(ctx)

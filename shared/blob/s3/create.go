@@ -34,7 +34,7 @@ const maxPart = 5 << 30
 
 // Create is described at blob.Store.
 func (s *Store) Create(ctx context.Context, area blob.Area, key string, r io.Reader, size int64) (blob.Written, error) {
-	at, err := s.place(area, key)
+	at, err := s.locate(area, key)
 	if err != nil {
 		return blob.Written{}, err
 	}
@@ -127,7 +127,7 @@ func (s *Store) streamParts(ctx context.Context, sealed *sealer, id string, size
 }
 
 // begin starts an object made of parts.
-func (s *Store) begin(ctx context.Context, at place, metadata map[string]string) (uploadID string, err error) {
+func (s *Store) begin(ctx context.Context, at location, metadata map[string]string) (uploadID string, err error) {
 	out, err := s.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{
 		Bucket: &at.bucket, Key: &at.key, Metadata: metadata,
 		ChecksumAlgorithm: types.ChecksumAlgorithmCrc64nvme, ChecksumType: types.ChecksumTypeFullObject,
@@ -140,14 +140,14 @@ func (s *Store) begin(ctx context.Context, at place, metadata map[string]string)
 
 // clean removes the parts of an object that will not be, also when the
 // caller's context has ended.
-func clean(ctx context.Context, client api, at place, uploadID string) error {
+func clean(ctx context.Context, client api, at location, uploadID string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
 	return abort(ctx, client, at, uploadID)
 }
 
 // abort removes the parts of an upload. That it is over is no error.
-func abort(ctx context.Context, client api, at place, uploadID string) error {
+func abort(ctx context.Context, client api, at location, uploadID string) error {
 	_, err := client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &at.bucket, Key: &at.key, UploadId: &uploadID})
 	if err != nil && !hasCode(err, codeNoSuchUpload) {
 		return fmt.Errorf("removing the parts of an upload: %w", err)
@@ -164,7 +164,7 @@ const markName = "upload"
 // object may be there all the same, and a repetition is refused because it is.
 type sealer struct {
 	api
-	at   place
+	at   location
 	body *blob.Body
 	mark string // random
 
@@ -174,7 +174,7 @@ type sealer struct {
 	failure error // why the parts did not become an object
 }
 
-func newSealer(client api, at place, b *blob.Body) *sealer {
+func newSealer(client api, at location, b *blob.Body) *sealer {
 	return &sealer{api: client, at: at, body: b, mark: rand.Text(), sums: map[int32]*string{}}
 }
 
@@ -202,7 +202,7 @@ func (s *sealer) PutObject(ctx context.Context, in *s3.PutObjectInput, options .
 	var seen attempts
 	out, err := s.api.PutObject(ctx, in, append(options, seen.watch)...)
 	if err != nil {
-		return &s3.PutObjectOutput{}, s.settle(ctx, seen, err)
+		return &s3.PutObjectOutput{}, s.outcome(ctx, seen, err)
 	}
 	return out, s.compare(ctx, out.ChecksumCRC64NVME)
 }
@@ -226,15 +226,15 @@ func (s *sealer) complete(ctx context.Context, in *s3.CompleteMultipartUploadInp
 	var seen attempts
 	out, err := s.api.CompleteMultipartUpload(ctx, in, append(options, seen.watch)...)
 	if err != nil {
-		return s.settle(ctx, seen, err)
+		return s.outcome(ctx, seen, err)
 	}
 	return s.compare(ctx, out.ChecksumCRC64NVME)
 }
 
-// settle decides what it means that the object could not be made. If an
+// outcome decides what it means that the object could not be made. If an
 // answer was lost, the object that is there decides: it is the one that was
 // made if it has the upload's mark, and else it is why S3 refused.
-func (s *sealer) settle(ctx context.Context, seen attempts, failure error) error {
+func (s *sealer) outcome(ctx context.Context, seen attempts, failure error) error {
 	if !seen.lost {
 		return failure
 	}

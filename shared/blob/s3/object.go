@@ -21,7 +21,7 @@ const resumes = 2
 type object struct {
 	ctx    context.Context
 	client api
-	place
+	location
 	size   int64
 	etag   *string
 	answer io.ReadCloser // nil if there is none
@@ -30,7 +30,7 @@ type object struct {
 	closed bool
 }
 
-func open(ctx context.Context, client api, at place) (*object, error) {
+func open(ctx context.Context, client api, at location) (*object, error) {
 	out, err := client.GetObject(ctx, &s3.GetObjectInput{Bucket: &at.bucket, Key: &at.key}, quiet)
 	if hasCode(err, codeNoSuchKey) {
 		return nil, blob.ErrNotFound
@@ -39,7 +39,7 @@ func open(ctx context.Context, client api, at place) (*object, error) {
 		return nil, fmt.Errorf("opening object %s: %w", at.key, err)
 	}
 	return &object{
-		ctx: ctx, client: client, place: at,
+		ctx: ctx, client: client, location: at,
 		size: aws.ToInt64(out.ContentLength), etag: out.ETag, answer: out.Body,
 	}, nil
 }

@@ -20,7 +20,7 @@ import (
 
 // BeginParts is described at blob.Parts. It makes one call.
 func (s *Store) BeginParts(ctx context.Context, area blob.Area, key string, l blob.Layout) (string, error) {
-	at, err := s.place(area, key)
+	at, err := s.locate(area, key)
 	if err == nil {
 		err = l.Check()
 	}
@@ -34,7 +34,7 @@ func (s *Store) BeginParts(ctx context.Context, area blob.Area, key string, l bl
 // the size and the checksum are signed as headers: S3 ignores a checksum that
 // is signed as a part of the query.
 func (s *Store) SignPart(ctx context.Context, area blob.Area, key, upload string, l blob.Layout, number int, sum *uint64, expires time.Duration) (blob.SignedPart, error) {
-	at, err := s.place(area, key)
+	at, err := s.locate(area, key)
 	if err == nil {
 		err = l.CheckNumber(number)
 	}
@@ -80,7 +80,7 @@ func unhoisted(o *s3.PresignOptions) {
 
 // WritePart is described at blob.Parts: bytes go to S3 directly.
 func (s *Store) WritePart(_ context.Context, area blob.Area, key, _ string, l blob.Layout, number int, _ io.Reader, _ *uint64) (blob.Part, error) {
-	if _, err := s.place(area, key); err != nil {
+	if _, err := s.locate(area, key); err != nil {
 		return blob.Part{}, err
 	}
 	if err := l.CheckNumber(number); err != nil {
@@ -92,7 +92,7 @@ func (s *Store) WritePart(_ context.Context, area blob.Area, key, _ string, l bl
 // ListParts is described at blob.Parts. It makes one call, more only if S3 ends
 // a page early.
 func (s *Store) ListParts(ctx context.Context, area blob.Area, key, upload string, after, limit int) ([]blob.Part, error) {
-	at, err := s.place(area, key)
+	at, err := s.locate(area, key)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func partOf(p types.Part) blob.Part {
 // CompleteParts is described at blob.Parts. It makes one call for each 1,000
 // parts and one more; a repetition makes two. What is missing is looked for five times.
 func (s *Store) CompleteParts(ctx context.Context, area blob.Area, key, upload string, l blob.Layout, sum *uint64) (blob.Written, error) {
-	at, err := s.place(area, key)
+	at, err := s.locate(area, key)
 	if err == nil {
 		err = l.Check()
 	}
@@ -187,7 +187,7 @@ func (s *Store) allParts(ctx context.Context, area blob.Area, key, upload string
 
 // complete has S3 compare the object with the size, and the checksum if it is
 // known.
-func (s *Store) complete(ctx context.Context, at place, upload string, l blob.Layout, parts []blob.Part, sum uint64, known bool) (blob.Written, error) {
+func (s *Store) complete(ctx context.Context, at location, upload string, l blob.Layout, parts []blob.Part, sum uint64, known bool) (blob.Written, error) {
 	input := &s3.CompleteMultipartUploadInput{
 		Bucket: &at.bucket, Key: &at.key, UploadId: &upload,
 		MultipartUpload: &types.CompletedMultipartUpload{Parts: make([]types.CompletedPart, len(parts))},
@@ -220,7 +220,7 @@ func (s *Store) complete(ctx context.Context, at place, upload string, l blob.La
 // completed describes the object that the session became, if it did. When
 // another completes it right now, a server may have forgotten the session
 // already and not yet show the object, so it is looked for again for a second.
-func (s *Store) completed(ctx context.Context, at place, l blob.Layout, stated *uint64) (blob.Written, error) {
+func (s *Store) completed(ctx context.Context, at location, l blob.Layout, stated *uint64) (blob.Written, error) {
 	for wait := time.Second / 32; ; wait *= 2 {
 		written, err := s.head(ctx, at)
 		switch {
@@ -242,7 +242,7 @@ func (s *Store) completed(ctx context.Context, at place, l blob.Layout, stated *
 }
 
 // head describes an object, or returns ErrNotFound.
-func (s *Store) head(ctx context.Context, at place) (blob.Written, error) {
+func (s *Store) head(ctx context.Context, at location) (blob.Written, error) {
 	head, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{
 		Bucket: &at.bucket, Key: &at.key, ChecksumMode: types.ChecksumModeEnabled,
 	})
@@ -276,7 +276,7 @@ func combine(parts []blob.Part) (sum uint64, known bool) {
 
 // AbortParts is described at blob.Parts. It makes one call.
 func (s *Store) AbortParts(ctx context.Context, area blob.Area, key, upload string) error {
-	at, err := s.place(area, key)
+	at, err := s.locate(area, key)
 	if err != nil {
 		return err
 	}
@@ -314,7 +314,7 @@ func (s *Store) sweepArea(ctx context.Context, area blob.Area, before time.Time)
 			if !aws.ToTime(u.Initiated).Before(before) {
 				continue
 			}
-			if err := abort(ctx, s.client, place{bucket, aws.ToString(u.Key)}, aws.ToString(u.UploadId)); err != nil {
+			if err := abort(ctx, s.client, location{bucket, aws.ToString(u.Key)}, aws.ToString(u.UploadId)); err != nil {
 				return removed, err
 			}
 			removed++

@@ -156,7 +156,7 @@ func TestASignedURLExpiresWithinAWeek(t *testing.T) {
 
 func TestTheSourceOfACopyIsEscaped(t *testing.T) {
 	t.Parallel()
-	if got, want := (place{"bucket", "o+1@x/k+2_-."}).escaped(), "bucket/o%2B1%40x/k%2B2_-."; got != want {
+	if got, want := (location{"bucket", "o+1@x/k+2_-."}).escaped(), "bucket/o%2B1%40x/k%2B2_-."; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

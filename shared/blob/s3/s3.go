@@ -92,22 +92,22 @@ func (s *Store) bucket(area blob.Area) (string, error) {
 	return "", fmt.Errorf("blob: unknown area %q", area)
 }
 
-// place names an object to S3.
-type place struct{ bucket, key string }
+// location names an object to S3.
+type location struct{ bucket, key string }
 
-func (s *Store) place(area blob.Area, key string) (place, error) {
+func (s *Store) locate(area blob.Area, key string) (location, error) {
 	bucket, err := s.bucket(area)
 	if err != nil {
-		return place{}, err
+		return location{}, err
 	}
-	return place{bucket, key}, blob.CheckKey(key)
+	return location{bucket, key}, blob.CheckKey(key)
 }
 
 // Open is described at blob.Store. It makes one call, whose answer is what is
 // read if reading begins at the start; one more call follows for each other
 // place that is read from.
 func (s *Store) Open(ctx context.Context, area blob.Area, key string) (io.ReadSeekCloser, error) {
-	at, err := s.place(area, key)
+	at, err := s.locate(area, key)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func (s *Store) Open(ctx context.Context, area blob.Area, key string) (io.ReadSe
 
 // Delete is described at blob.Store. It makes one call.
 func (s *Store) Delete(ctx context.Context, area blob.Area, key string) error {
-	at, err := s.place(area, key)
+	at, err := s.locate(area, key)
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (s *Store) List(ctx context.Context, area blob.Area, after string, limit in
 // SignGet is described at blob.Store. A URL may live for 7 days, and lives no
 // longer than the credentials that sign it.
 func (s *Store) SignGet(ctx context.Context, area blob.Area, key string, sig blob.Signed) (string, error) {
-	at, err := s.place(area, key)
+	at, err := s.locate(area, key)
 	if err != nil {
 		return "", err
 	}

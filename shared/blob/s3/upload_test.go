@@ -230,7 +230,7 @@ func TestSweepRemovesOldUnfinishedUploadsInBothAreas(t *testing.T) {
 	store := New(client, buckets)
 	for _, bucket := range []string{buckets.Files, buckets.Backup} {
 		for i := range 3 {
-			at := place{bucket, fmt.Sprintf("o/k%d", i)}
+			at := location{bucket, fmt.Sprintf("o/k%d", i)}
 			id, err := store.begin(t.Context(), at, nil)
 			if err != nil {
 				t.Fatal(err)

@@ -137,10 +137,8 @@ func (s *Service) Sweep(ctx context.Context) (files.SweepReport, error) {
 			return files.SweepReport{}, err
 		}
 	}
-	r, err := files.NewSweeper(files.SweepConfig{
-		Table: s.ports.Table, Blobs: s.ports.Blobs, Files: file.Service(s.ports), Now: s.ports.Now, Log: s.ports.Log,
-		Grace: s.options.Grace,
-	}).Run(ctx)
+	sweeper := files.Sweeper{Service: file.Service(s.ports), Log: s.ports.Log, Grace: s.options.Grace}
+	r, err := sweeper.Run(ctx)
 	if r.Moved+r.Purged+r.Orphans+r.Failed > 0 {
 		s.ports.Log.LogAttrs(ctx, slog.LevelInfo, "swept", slog.Int("seen", r.Seen), slog.Int("moved", r.Moved),
 			slog.Int("purged", r.Purged), slog.Int("orphans", r.Orphans), slog.Int("failed", r.Failed))

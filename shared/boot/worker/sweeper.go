@@ -31,9 +31,8 @@ func SweeperHandler(w *Worker) func(context.Context) (files.SweepReport, error) 
 		}
 		p := w.Function.Ports
 		reminded, late := remind(ctx, p, w.Topics)
-		r, err := files.NewSweeper(files.SweepConfig{
-			Table: p.Table, Blobs: p.Blobs, Files: file.Service(p), Now: p.Now, Log: p.Log, Grace: grace, Reserve: sweeperReserve,
-		}).Run(ctx)
+		sweeper := files.Sweeper{Service: file.Service(p), Log: p.Log, Grace: grace, Reserve: sweeperReserve}
+		r, err := sweeper.Run(ctx)
 		if err == nil && r.Failed > 0 {
 			err = fmt.Errorf("%d objects could not be swept", r.Failed)
 		}
