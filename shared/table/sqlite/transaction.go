@@ -57,14 +57,12 @@ func (tx *transaction) begin() error {
 }
 
 func (tx *transaction) commit() error {
-	if err := tx.flush(); err != nil {
-		return err
-	}
 	_, err := tx.commitStmt.exec()
 	return err
 }
 
-// flush writes what updates made.
+// flush writes what updates made. After an error nothing more may be written:
+// SQLite may have undone the transaction, and what follows would stay.
 func (tx *transaction) flush() error {
 	for key, item := range tx.updated {
 		if err := tx.write(key, item); err != nil {
@@ -211,8 +209,6 @@ func (tx *transaction) readPages(batch []*request, answers []error) {
 			continue
 		}
 		once[r.reading.Query] = r.reading
-		if r.reading.err = tx.flush(); r.reading.err == nil {
-			r.reading.page, r.reading.err = query(r.reading.Query, tx.forward, tx.back)
-		}
+		r.reading.page, r.reading.err = query(r.reading.Query, tx.forward, tx.back)
 	}
 }

@@ -206,8 +206,12 @@ func (w *writer) commit(batch []*request, answers []error) error {
 			return translate(answers[i])
 		}
 	}
-	w.tx.readPages(batch, answers)
-	if err := w.tx.commit(); err != nil {
+	err := w.tx.flush()
+	if err == nil {
+		w.tx.readPages(batch, answers)
+		err = w.tx.commit()
+	}
+	if err != nil {
 		w.tx.rollback()
 		return fmt.Errorf("committing: %w", translate(err))
 	}

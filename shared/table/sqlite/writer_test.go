@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -130,14 +131,15 @@ func TestARequestIsAnsweredByASyncThatBeganAfterItsCommit(t *testing.T) {
 func TestNothingIsWrittenAfterASyncFailed(t *testing.T) {
 	t.Parallel()
 	db := testDB(t, Options{})
-	db.writer.syncer.flush = func() error { return syscall.EIO }
+	db.writer.syncer.flush = func() error { return syscall.ENOSPC }
 	for range 2 {
-		if err := db.Write(t.Context(), table.Put(table.Key{PK: "p", SK: "a"}, struct{}{})); !errors.Is(err, syscall.EIO) {
+		err := db.Write(t.Context(), table.Put(table.Key{PK: "p", SK: "a"}, struct{}{}))
+		if !errors.Is(err, syscall.ENOSPC) || errors.Is(err, table.ErrFull) { // ErrFull says that nothing was written
 			t.Fatalf("got error %v", err)
 		}
 	}
 	db.writer.syncer.flush = func() error { return nil }
-	if err := db.Write(t.Context(), table.Put(table.Key{PK: "p", SK: "b"}, struct{}{})); !errors.Is(err, syscall.EIO) {
+	if err := db.Write(t.Context(), table.Put(table.Key{PK: "p", SK: "b"}, struct{}{})); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("a write after that got error %v", err)
 	}
 	if got := storedKeys(t, db); slices.Contains(got, "b") {
@@ -192,5 +194,31 @@ func TestABatchTakesWhatWaitsUpToItsBounds(t *testing.T) {
 	close(w.queue)
 	if got := len(w.batch(&request{})); got != 4 {
 		t.Errorf("of a closed queue %d requests are taken, want 4", got)
+	}
+}
+
+// TestAGroupThatFailsCountsNothingTwice: SQLite may undo a transaction by itself
+// when the disk is full, and what is written after that stays.
+func TestAGroupThatFailsCountsNothingTwice(t *testing.T) {
+	t.Parallel()
+	db := testDB(t, Options{})
+	db.LimitPages(t, 20)
+	w, counter := idle(t, db), table.Key{PK: "p", SK: "counter"}
+	const rounds = 20
+	for range rounds {
+		count, err := newWrite(t.Context(), []table.Op{table.Update(counter).Add("n", 1).Relax()})
+		large, failed := newWrite(t.Context(), []table.Op{table.Update(table.Key{PK: "p", SK: "large"}).Set("x", strings.Repeat("x", 300_000)).Relax()})
+		large.reading = &reading{Query: table.Query{PK: "p", Limit: 1}}
+		w.commitAll([]*request{count, large})
+		if err := errors.Join(err, failed, <-count.done); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-large.done; !errors.Is(err, table.ErrFull) {
+			t.Fatalf("the large one got error %v", err)
+		}
+	}
+	var got struct{ N int }
+	if err := db.Get(t.Context(), counter, &got); err != nil || got.N != rounds {
+		t.Errorf("counted %d of %d, %v", got.N, rounds, err)
 	}
 }
