@@ -85,7 +85,7 @@ func writeError(w http.ResponseWriter, now time.Time, status int) error {
 func writeBody(w http.ResponseWriter, b body) error {
 	size := 512 + len(b.User) + len(b.Bearer) + len(b.LinkURL)
 	for _, f := range b.Files {
-		size += 64 + len(f.rendered) + len(b.links) + len(f.LinkURL)
+		size += 16 + len(f.rendered) + len(b.links) + len(f.LinkURL)
 	}
 	text := appendBody(make([]byte, 0, size), b)
 	return writeText(w, max(b.Status, http.StatusOK), text)
