@@ -175,7 +175,7 @@ func fillOutbox(t *testing.T, db table.Table) (waiting, failed, pin string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := auth.NewLinkKey(rand.Reader)
+	text, err := auth.RandomToken(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}

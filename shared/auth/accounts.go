@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"ferry/shared/envelope"
@@ -127,7 +128,7 @@ func (s *Accounts) Change(ctx context.Context, c Change) (user string, err error
 		SetPassword(found.User, hash, Active).If(table.Equal("generation", found.Generation)),
 	)...)
 	if errors.Is(err, table.ErrCondition) {
-		return "", errDead()
+		return "", errDead
 	}
 	return found.User, envelope.Wrap(err, "storing a new password")
 }
@@ -139,14 +140,13 @@ func (s *Accounts) token(ctx context.Context, token string) (change, error) {
 		return change{}, fmt.Errorf("reading a change token: %w", err)
 	}
 	if err != nil || s.Now().Unix() >= c.Expires || c.Tries >= maxTries {
-		return change{}, errDead()
+		return change{}, errDead
 	}
 	return c, nil
 }
 
-func errDead() error {
-	return envelope.NewFault(envelope.Unauthorized, "the change link is not known, was used, or has expired; ask for a new one")
-}
+var errDead = envelope.NewFault(envelope.Unauthorized,
+	"the change link is not known, was used, or has expired; ask for a new one")
 
 // checkPIN counts the try before it compares, so that many at once get no
 // more than maxTries, and takes the count back if the PIN was right.
@@ -160,7 +160,7 @@ func (s *Accounts) checkPIN(ctx context.Context, c Change, found change) error {
 	count := table.Update(changeKey(c.Token))
 	err := s.Table.Write(ctx, count.Add("tries", 1).If(table.Exists(), table.AtMost("tries", maxTries-1)))
 	if errors.Is(err, table.ErrCondition) {
-		return errDead()
+		return errDead
 	}
 	if err != nil {
 		return fmt.Errorf("counting a PIN: %w", err)
@@ -188,7 +188,7 @@ func (s *Accounts) Forget(ctx context.Context, name, base, lang string) (token, 
 		token, err = RandomToken(s.Random)
 		return token, name, err
 	case !valid:
-		return "", "", errUnknown()
+		return "", "", errUnknown
 	}
 	for range 3 { // a try fails only if another forget of this user came between
 		token, err = s.forget(ctx, canonical, base, lang)
@@ -199,9 +199,7 @@ func (s *Accounts) Forget(ctx context.Context, name, base, lang string) (token, 
 	return "", "", table.ErrBusy
 }
 
-func errUnknown() *envelope.Fault {
-	return envelope.NewFault(envelope.Unauthorized, "the user does not exist")
-}
+var errUnknown = envelope.NewFault(envelope.Unauthorized, "the user does not exist")
 
 func (s *Accounts) forget(ctx context.Context, name, base, lang string) (string, error) {
 	items, err := s.Table.GetMany(ctx, UserKey(name), requestsKey(name))
@@ -231,7 +229,7 @@ func (s *Accounts) forget(ctx context.Context, name, base, lang string) (string,
 func recipient(item table.Item) (u User, err error) {
 	switch err := item.Decode(&u); {
 	case errors.Is(err, table.ErrNotFound):
-		return u, errUnknown()
+		return u, errUnknown
 	case err != nil:
 		return u, fmt.Errorf("reading user: %w", err)
 	case u.State == Disabled:
@@ -281,8 +279,7 @@ func requestsKey(name string) table.Key {
 
 // next returns the operation that adds a request now, or a TooMany fault.
 func (r requests) next(name string, found bool, now time.Time) (table.Op, error) {
-	day := after(r.Times, now.Add(-24*time.Hour))
-	hour := after(day, now.Add(-time.Hour))
+	day, hour := after(r.Times, now.Add(-24*time.Hour)), after(r.Times, now.Add(-time.Hour))
 	switch {
 	case len(day) >= maxPerDay:
 		return table.Op{}, tooMany(day[len(day)-maxPerDay], 24*time.Hour, now)
@@ -290,7 +287,7 @@ func (r requests) next(name string, found bool, now time.Time) (table.Op, error)
 		return table.Op{}, tooMany(hour[len(hour)-maxPerHour], time.Hour, now)
 	}
 	put := table.Put(requestsKey(name), requests{
-		V: layout, Version: r.Version + 1, Times: append(day[:len(day):len(day)], now.Unix()),
+		V: layout, Version: r.Version + 1, Times: append(day, now.Unix()),
 	}).Expire(now.Add(24 * time.Hour))
 	if !found {
 		return put.If(table.NotExists()), nil
@@ -303,12 +300,7 @@ func tooMany(oldest int64, window time.Duration, now time.Time) error {
 		"at most %d requests an hour and %d a day for a user", maxPerHour, maxPerDay)
 }
 
-// after returns the times later than t.
+// after returns a copy of the times later than t.
 func after(times []int64, t time.Time) []int64 {
-	for i, at := range times {
-		if at > t.Unix() {
-			return times[i:]
-		}
-	}
-	return nil
+	return slices.DeleteFunc(slices.Clone(times), func(at int64) bool { return at <= t.Unix() })
 }

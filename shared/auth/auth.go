@@ -43,11 +43,12 @@ type Authenticator struct{ Ports }
 // New returns an Authenticator.
 func New(p Ports) *Authenticator { return &Authenticator{p} }
 
-// errDenied is the one answer to all that is wrong with a credential, so that
-// it does not tell a wrong password from an unknown user.
-func errDenied() error {
-	return envelope.NewFault(envelope.Unauthorized, "the user does not exist or the credential is not valid")
-}
+// errDenied answers every bad credential, so that nobody can tell a wrong password
+// from an unknown user.
+var errDenied = envelope.NewFault(envelope.Unauthorized, "the user does not exist or the credential is not valid")
+
+var errTemporary = envelope.NewFault(envelope.Unauthorized,
+	"the password is a temporary one: POST /auth/first leads to a password of your own")
 
 // Request authenticates a request by Basic or Bearer and returns its user,
 // who is active. One call to the table, and one more if a password is wrong.
@@ -63,14 +64,9 @@ func (a *Authenticator) Request(r *http.Request) (User, error) {
 func (a *Authenticator) Basic(r *http.Request) (User, error) {
 	u, err := a.BasicAny(r)
 	if err == nil && u.State != Active {
-		return User{}, errTemporary()
+		return User{}, errTemporary
 	}
 	return u, err
-}
-
-func errTemporary() error {
-	return envelope.NewFault(envelope.Unauthorized,
-		"the password is a temporary one: POST /auth/first leads to a password of your own")
 }
 
 // BasicAny is Basic for users in first access too.
@@ -114,30 +110,9 @@ func (a *Authenticator) Password(ctx context.Context, name, password, source str
 		if err := t.failed(ctx, password); err != nil {
 			return User{}, false, fmt.Errorf("noting a failed login: %w", err)
 		}
-		return User{}, false, errDenied()
+		return User{}, false, errDenied
 	}
 	return u, t.pair.found, t.succeeded(ctx)
-}
-
-// readUser fetches the user, if the name is not empty, and the throttle's
-// items in one call. A missing user is one without a password.
-func (a *Authenticator) readUser(ctx context.Context, name string, t *throttle) (User, error) {
-	keys := t.keys()
-	if name != "" {
-		keys = append(keys, UserKey(name))
-	}
-	items, err := a.Table.GetMany(ctx, keys...)
-	if err != nil {
-		return User{}, fmt.Errorf("reading user: %w", err)
-	}
-	if err := t.load(items); err != nil {
-		return User{}, err
-	}
-	var u User
-	if name == "" {
-		return u, nil
-	}
-	return u, envelope.Wrap(items[len(items)-1].Decode(&u), "reading user", table.ErrNotFound)
 }
 
 // Login authenticates by name and password and makes a bearer. Two calls to
@@ -148,7 +123,7 @@ func (a *Authenticator) Login(ctx context.Context, name, password, source string
 		return User{}, "", err
 	}
 	if u.State != Active {
-		return User{}, "", errTemporary()
+		return User{}, "", errTemporary
 	}
 	bearer, ops, err := a.mint(u)
 	if err != nil {
@@ -219,12 +194,9 @@ func (a *Authenticator) mint(u User) (string, []table.Op, error) {
 // Bearer returns the user of a bearer. The token carries the user's name, so
 // that one call to the table fetches both items.
 func (a *Authenticator) Bearer(ctx context.Context, token string) (User, error) {
-	name, ok := TokenName(token)
-	if !ok {
-		return User{}, errDenied()
-	}
-	if canonical, valid := CanonicalName(name); !valid || canonical != name {
-		return User{}, errDenied()
+	name, _ := TokenName(token)
+	if canonical, ok := CanonicalName(name); !ok || canonical != name {
+		return User{}, errDenied
 	}
 	items, err := a.Table.GetMany(ctx, bearerKey(token), UserKey(name))
 	if err != nil {
@@ -238,7 +210,7 @@ func (a *Authenticator) Bearer(ctx context.Context, token string) (User, error) 
 	}
 	if err != nil || subtle.ConstantTimeCompare([]byte(b.User), []byte(name)) != 1 ||
 		a.Now().Unix() >= b.Expires || b.Generation != u.Generation || u.State != Active {
-		return User{}, errDenied()
+		return User{}, errDenied
 	}
 	return u, nil
 }

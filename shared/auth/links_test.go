@@ -76,7 +76,7 @@ func TestAPINIsEightDigits(t *testing.T) {
 
 func TestAKeyIsReadAsItWasWritten(t *testing.T) {
 	t.Parallel()
-	text, err := auth.NewLinkKey(rand.Reader)
+	text, err := auth.RandomToken(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestWithoutRandomnessThereIsNoToken(t *testing.T) {
 	if _, err := auth.RandomToken(broken); err == nil {
 		t.Error("a token was made")
 	}
-	if _, err := auth.NewLinkKey(bytes.NewReader(make([]byte, 31))); err == nil {
+	if _, err := auth.RandomToken(bytes.NewReader(make([]byte, 31))); err == nil {
 		t.Error("a key was made")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -55,7 +56,7 @@ type Hasher struct {
 	random io.Reader
 	now    func() time.Time
 	slots  chan struct{}
-	dummy  func() (string, error)
+	dummy  string
 	idKey  func(password, salt []byte, time, memory uint32, threads uint8, size uint32) []byte
 
 	// right remembers passwords that matched a hash. The key covers the
@@ -79,19 +80,13 @@ func NewHasher(params Params, random io.Reader, now func() time.Time) (*Hasher, 
 		right:  map[[sha256.Size]byte]time.Time{},
 		lanes:  lanes{at: map[table.Key]*lane{}},
 		idKey:  argon2.IDKey,
+		// An unknown user costs the time of a wrong password: this hash is
+		// verified in place of theirs, and Verify takes no password for it.
+		dummy: phc(params, make([]byte, saltSize), make([]byte, hashSize)),
 	}
 	if _, err := io.ReadFull(random, h.secret); err != nil {
 		return nil, fmt.Errorf("reading randomness: %w", err)
 	}
-	// An unknown user costs the time of a wrong password: this hash is
-	// verified in place of theirs. No password matches it.
-	h.dummy = sync.OnceValues(func() (string, error) {
-		salt := make([]byte, saltSize)
-		if _, err := io.ReadFull(random, salt); err != nil {
-			return "", err
-		}
-		return phc(params, salt, make([]byte, hashSize)), nil
-	})
 	return h, nil
 }
 
@@ -113,10 +108,7 @@ func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
 func (h *Hasher) Verify(ctx context.Context, hash, password string) (bool, error) {
 	unknown := hash == ""
 	if unknown {
-		var err error
-		if hash, err = h.dummy(); err != nil {
-			return false, err
-		}
+		hash = h.dummy
 	}
 	id := h.memoKey(hash, password)
 	if h.remembered(id) {
@@ -230,22 +222,17 @@ func CheckPassword(password, user string) error {
 		return envelope.NewFault(envelope.Invalid, "a password is text without control characters")
 	case n < ShortestPassword || n > LongestPassword:
 		return envelope.NewFault(envelope.Invalid, "a password has %d to %d characters; this one has %d", ShortestPassword, LongestPassword, n)
-	case isCommon(password) || distinct(password) < 4 || madeOf(password, user):
+	case strings.Contains("\n"+common, "\n"+strings.ToLower(password)+"\n"), distinct(password) < 4, madeOf(password, user):
 		return envelope.NewFault(envelope.Invalid, "the password is too easy to guess; choose another")
 	}
 	return nil
 }
 
-func isCommon(password string) bool {
-	return strings.Contains("\n"+common, "\n"+strings.ToLower(password)+"\n")
-}
-
+// distinct counts a text's different characters, whatever their case.
 func distinct(s string) int {
-	seen := map[rune]bool{}
-	for _, r := range s {
-		seen[unicode.ToLower(r)] = true
-	}
-	return len(seen)
+	all := []rune(strings.ToLower(s))
+	slices.Sort(all)
+	return len(slices.Compact(all))
 }
 
 // madeOf reports whether a password is the user's name with little around it.

@@ -72,16 +72,20 @@ func (t *throttle) counters() []*counter {
 	return []*counter{&t.source, &t.pair}
 }
 
-// keys are those that load wants items for, in this order.
-func (t *throttle) keys() []table.Key {
+// read reads the counts, and the user unless the name is empty, in one call. It
+// returns a user without a password if there is none.
+func (t *throttle) read(ctx context.Context, name string) (u User, err error) {
 	var keys []table.Key
 	for _, c := range t.counters() {
 		keys = append(keys, c.key)
 	}
-	return keys
-}
-
-func (t *throttle) load(items []table.Item) error {
+	if name != "" {
+		keys = append(keys, UserKey(name))
+	}
+	items, err := t.a.Table.GetMany(ctx, keys...)
+	if err != nil {
+		return u, fmt.Errorf("reading a user and the failed logins: %w", err)
+	}
 	for i, c := range t.counters() {
 		c.found, c.stale, c.item = false, false, throttleItem{}
 		err := items[i].Decode(&c.item)
@@ -89,14 +93,17 @@ func (t *throttle) load(items []table.Item) error {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("reading failed logins: %w", err)
+			return u, fmt.Errorf("reading failed logins: %w", err)
 		}
 		c.found = true
 		if t.a.Now().Sub(time.UnixMilli(c.item.Last)) > forgetAfter {
 			c.stale, c.item = true, throttleItem{Last: c.item.Last}
 		}
 	}
-	return nil
+	if name == "" {
+		return u, nil
+	}
+	return u, envelope.Wrap(items[len(items)-1].Decode(&u), "reading user", table.ErrNotFound)
 }
 
 // wait is how long after the last failure the next try may come.
@@ -112,7 +119,7 @@ func (c *counter) wait() time.Duration {
 func (t *throttle) admit(ctx context.Context, name, password string) (User, error) {
 	for {
 		t.look()
-		u, err := t.a.readUser(ctx, name, t)
+		u, err := t.read(ctx, name)
 		if err != nil || t.repeats(password) {
 			return u, err
 		}
@@ -166,34 +173,24 @@ func (t *throttle) failed(ctx context.Context, password string) error {
 	}
 	t.changed = true
 	for {
-		err := t.record(ctx, password)
-		if !errors.Is(err, table.ErrCondition) {
+		var ops []table.Op
+		for _, c := range t.counters() {
+			if c == &t.pair && t.claimed {
+				continue
+			}
+			op, err := t.count(c, password)
+			if err != nil {
+				return err
+			}
+			ops = append(ops, op)
+		}
+		if err := t.a.Table.Write(ctx, ops...); !errors.Is(err, table.ErrCondition) {
 			return err
 		}
-		items, err := t.a.Table.GetMany(ctx, t.keys()...)
-		if err != nil {
-			return err
-		}
-		if err := t.load(items); err != nil {
+		if _, err := t.read(ctx, ""); err != nil {
 			return err
 		}
 	}
-}
-
-// record adds a failure to the counts, but to one that claim has added it to.
-func (t *throttle) record(ctx context.Context, password string) error {
-	var ops []table.Op
-	for _, c := range t.counters() {
-		if c == &t.pair && t.claimed {
-			continue
-		}
-		op, err := t.count(c, password)
-		if err != nil {
-			return err
-		}
-		ops = append(ops, op)
-	}
-	return t.a.Table.Write(ctx, ops...)
 }
 
 // succeeded forgets a try that was counted beforehand and was right, with those

@@ -27,16 +27,7 @@ const TokenSize = 32
 // are random.
 type LinkKey struct{ secret []byte }
 
-// NewLinkKey returns a fresh key's text form, read from random.
-func NewLinkKey(random io.Reader) (string, error) {
-	b := make([]byte, TokenSize)
-	if _, err := io.ReadFull(random, b); err != nil {
-		return "", fmt.Errorf("making a link key: %w", err)
-	}
-	return encode(b), nil
-}
-
-// ParseLinkKey reads the text form of a key.
+// ParseLinkKey reads the text form of a key: a token of RandomToken.
 func ParseLinkKey(text string) (LinkKey, error) {
 	b, err := base64.RawURLEncoding.DecodeString(strings.TrimSpace(text))
 	if err != nil || len(b) != TokenSize {

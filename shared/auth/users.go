@@ -215,10 +215,11 @@ func (s *Users) Rehash(ctx context.Context, name, old, hash string) error {
 	return envelope.Wrap(err, "renewing a hash", table.ErrCondition)
 }
 
-func (s *Users) change(ctx context.Context, op table.Op) error {
-	err := s.table.Write(ctx, op.If(table.Exists()))
+// change does operations whose conditions say that the user is as it was read.
+func (s *Users) change(ctx context.Context, ops ...table.Op) error {
+	err := s.table.Write(ctx, ops...)
 	if errors.Is(err, table.ErrCondition) {
-		return envelope.NewFault(envelope.Conflict, "the user was changed or removed at the same moment; try again")
+		return envelope.NewFault(envelope.Conflict, "the user was changed, removed or got a file at the same moment; try again")
 	}
 	return envelope.Wrap(err, "changing user")
 }
@@ -231,14 +232,10 @@ func (s *Users) Remove(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	err = s.table.Write(ctx,
+	return s.change(ctx,
 		table.Delete(UserKey(name)).If(table.Equal("state", string(Disabled)),
 			table.Equal("lastFile", u.LastFile), table.Equal("generation", u.Generation)),
 		table.Put(table.Key{PK: index, SK: name},
 			indexEntry{V: layout, Removed: true, LastFile: u.LastFile, Generation: u.Generation, Incarnation: u.Incarnation}),
 	)
-	if errors.Is(err, table.ErrCondition) {
-		return envelope.NewFault(envelope.Conflict, "user %s was changed or got a file at the same moment; try again", name)
-	}
-	return envelope.Wrap(err, "removing user")
 }

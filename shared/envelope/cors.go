@@ -11,59 +11,56 @@ import (
 	"time"
 )
 
-// MaxAge is how long a browser may remember the answer to a preflight.
+// MaxAge is how long a browser may cache the answer to a preflight.
 const MaxAge = 10 * time.Minute
 
-// Methods are those that a page may use.
+// Methods returns the methods that a page may use.
 func Methods() []string { return []string{"GET", "HEAD", "POST", "PUT", "DELETE"} }
 
-// Headers are those that a page may send, besides those that any page may.
+// Headers returns the headers that a page may send, besides those always allowed.
 func Headers() []string {
 	return []string{
 		"Authorization", "Content-Type", "Idempotency-Key", "If-None-Match", "If-Range", "Range", "Repr-Digest", "X-Amz-Checksum-Crc64nvme",
 	}
 }
 
-// Exposed are the headers of a response that a page may read, besides those
-// that any page may.
+// Exposed returns the response headers that a page may read, besides those always
+// allowed.
 func Exposed() []string {
 	return []string{
 		"Content-Disposition", "Content-Range", "ETag", "Ferry-Error", "Link", "Location", "Repr-Digest", "Retry-After", "X-Request-Id",
 	}
 }
 
-// Origins are those whose web pages may use the service: it answers their browsers'
-// preflights (Fetch standard, "CORS protocol"). Credentials of the browser's own,
-// such as cookies, are never let in; a page sends the header Authorization itself.
-// In the cloud the gateway does this, with the same methods and headers.
-//
-// The zero value is none.
-type Origins struct {
-	all   bool
-	these []string
-}
+// Origins lists the origins whose web pages may use the service; * lets in all. The
+// service answers their browsers' preflights (Fetch standard, "CORS protocol").
+// Credentials that a browser adds by itself, such as cookies, are never allowed; a
+// page sends the Authorization header itself. In the cloud the gateway does this,
+// with the same methods and headers.
+type Origins []string
 
 // ParseOrigins reads a list of origins such as https://app.example.com, separated by
-// commas, or * for all. Empty is none.
+// commas, or * for all. An empty text gives an empty list.
 func ParseOrigins(text string) (Origins, error) {
 	var o Origins
 	var errs []error
 	for entry := range strings.SplitSeq(text, ",") {
-		switch entry = strings.TrimSpace(entry); entry {
-		case "":
-		case "*":
-			o.all = true
-		default:
-			origin, err := parseOrigin(entry)
-			errs = append(errs, err)
-			o.these = append(o.these, origin)
+		entry = strings.TrimSpace(entry)
+		if entry == "" {
+			continue
 		}
+		if entry != "*" {
+			var err error
+			entry, err = parseOrigin(entry)
+			errs = append(errs, err)
+		}
+		o = append(o, entry)
 	}
 	return o, errors.Join(errs...)
 }
 
-// parseOrigin writes an origin as browsers do: in lower case, and without the
-// port that its scheme has anyway.
+// parseOrigin returns an origin as browsers write it: in lower case, and without its
+// scheme's default port.
 func parseOrigin(text string) (string, error) {
 	u, err := url.Parse(strings.ToLower(strings.TrimSuffix(text, "/")))
 	if err != nil || u.Scheme == "" || u.Hostname() == "" || u.Scheme+"://"+u.Host != u.String() || strings.ContainsFunc(u.Host, notInHost) {
@@ -73,30 +70,17 @@ func parseOrigin(text string) (string, error) {
 	return u.Scheme + "://" + strings.TrimSuffix(u.Host, usual), nil
 }
 
-// notInHost is true of what an origin's host never has: browsers write other
-// scripts in Punycode, and nothing stands for several hosts.
+// notInHost reports characters that no origin's host has: browsers write other
+// scripts in Punycode, and there are no wildcards.
 func notInHost(r rune) bool { return r <= ' ' || r > '~' || r == '*' }
 
-// allow is what Access-Control-Allow-Origin has for an origin; empty is that
-// it is not let in.
-func (o Origins) allow(origin string) string {
-	switch {
-	case origin == "":
-		return ""
-	case o.all:
-		return "*"
-	case slices.Contains(o.these, origin):
-		return origin
-	}
-	return ""
-}
-
-// Handler lets pages of the origins use what next serves below prefix, and no
-// other address. Without origins it is next.
+// Handler lets pages of the origins use what next has below prefix, and nothing
+// else. Without origins it returns next.
 func (o Origins) Handler(prefix string, next http.Handler) http.Handler {
-	if !o.all && len(o.these) == 0 {
+	if len(o) == 0 {
 		return next
 	}
+	all := slices.Contains(o, "*")
 	methods, headers, exposed := strings.Join(Methods(), ", "), strings.Join(Headers(), ", "), strings.Join(Exposed(), ", ")
 	maxAge := strconv.Itoa(int(MaxAge.Seconds()))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -104,16 +88,18 @@ func (o Origins) Handler(prefix string, next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		h := w.Header()
-		if !o.all {
+		h, origin := w.Header(), r.Header.Get("Origin")
+		if !all {
 			h.Add("Vary", "Origin")
 		}
-		allowed := o.allow(r.Header.Get("Origin"))
-		if allowed == "" {
+		if origin == "" || !all && !slices.Contains(o, origin) {
 			next.ServeHTTP(w, r)
 			return
 		}
-		h.Set("Access-Control-Allow-Origin", allowed)
+		if all {
+			origin = "*"
+		}
+		h.Set("Access-Control-Allow-Origin", origin)
 		if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
 			h.Set("Access-Control-Allow-Methods", methods)
 			h.Set("Access-Control-Allow-Headers", headers)

@@ -54,52 +54,38 @@ type Success struct {
 	Links       string  // what comes before the LinkURL of each file
 }
 
-// body is an envelope; its tags say what appendBody makes of it.
-type body struct {
-	Status      int     `json:"status"`
-	Description string  `json:"description"`
-	APIVer      string  `json:"apiver"`
-	User        string  `json:"user,omitempty"`
-	Bearer      string  `json:"bearer,omitempty"`
-	LinkURL     string  `json:"linkURL,omitempty"`
-	Files       []*File `json:"files,omitzero"`
-	Time        string  `json:"time"`
-
-	links string // before that of each file
-}
-
 // Write sends a success with status 200.
-func Write(w http.ResponseWriter, now time.Time, s Success) error {
-	return writeBody(w, body{
-		Description: s.Description, APIVer: APIVersion, User: s.User, Bearer: s.Bearer,
-		LinkURL: s.LinkURL, Files: s.Files, Time: now.String(), links: s.Links,
-	})
-}
+func Write(w http.ResponseWriter, now time.Time, s Success) error { return writeBody(w, now, 0, s) }
 
 func writeError(w http.ResponseWriter, now time.Time, status int) error {
-	return writeBody(w, body{
-		Status: status, Description: http.StatusText(status), APIVer: APIVersion, Time: now.String(),
-	})
+	return writeBody(w, now, status, Success{Description: http.StatusText(status)})
 }
 
-func writeBody(w http.ResponseWriter, b body) error {
-	size := 512 + len(b.User) + len(b.Bearer) + len(b.LinkURL)
-	for _, f := range b.Files {
-		size += 16 + len(f.rendered) + len(b.links) + len(f.LinkURL)
+func writeBody(w http.ResponseWriter, now time.Time, status int, s Success) error {
+	size := 512 + len(s.User) + len(s.Bearer) + len(s.LinkURL)
+	for _, f := range s.Files {
+		size += 16 + len(f.rendered) + len(s.Links) + len(f.LinkURL)
 	}
-	text := appendBody(make([]byte, 0, size), b)
-	return writeText(w, max(b.Status, http.StatusOK), text)
+	text := appendBody(make([]byte, 0, size), status, now.String(), s)
+	return writeText(w, max(status, http.StatusOK), text)
 }
 
-// WriteJSON sends v with a status. Links in it stay readable: no \u0026.
+// WriteJSON sends v with a status.
 func WriteJSON(w http.ResponseWriter, status int, v any) error {
+	text, err := encode(v)
+	if err != nil {
+		return err
+	}
+	return writeText(w, status, text)
+}
+
+// encode is json.Marshal with a line end, and with the & of links left readable.
+func encode(v any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return err
-	}
-	return writeText(w, status, buf.Bytes())
+	err := enc.Encode(v)
+	return buf.Bytes(), err
 }
 
 func writeText(w http.ResponseWriter, status int, text []byte) error {
@@ -117,12 +103,12 @@ func writeText(w http.ResponseWriter, status int, text []byte) error {
 	return err
 }
 
-// appendBody encodes an envelope. By hand, as the answer to every upload lists
-// a hundred files: reflection made that the dearest part of the answer.
-func appendBody(b []byte, v body) []byte {
-	b = strconv.AppendInt(append(b, `{"status":`...), int64(v.Status), 10)
+// appendBody encodes an envelope by hand. The answer to every upload lists a
+// hundred files, and reflection made that the most expensive part of the answer.
+func appendBody(b []byte, status int, now string, v Success) []byte {
+	b = strconv.AppendInt(append(b, `{"status":`...), int64(status), 10)
 	b = appendText(append(b, `,"description":`...), v.Description)
-	b = appendText(append(b, `,"apiver":`...), v.APIVer)
+	b = appendText(append(b, `,"apiver":`...), APIVersion)
 	for _, f := range []struct{ name, value string }{
 		{`,"user":`, v.User}, {`,"bearer":`, v.Bearer}, {`,"linkURL":`, v.LinkURL},
 	} {
@@ -132,7 +118,7 @@ func appendBody(b []byte, v body) []byte {
 	}
 	if v.Files != nil {
 		b = append(b, `,"files":[`...)
-		links := appendEscaped(nil, v.links)
+		links := appendEscaped(nil, v.Links)
 		for i, f := range v.Files {
 			if i > 0 {
 				b = append(b, ',')
@@ -141,7 +127,7 @@ func appendBody(b []byte, v body) []byte {
 		}
 		b = append(b, ']')
 	}
-	b = appendText(append(b, `,"time":`...), v.Time)
+	b = appendText(append(b, `,"time":`...), now)
 	return append(b, '}', '\n')
 }
 
@@ -171,11 +157,8 @@ func appendText(b []byte, s string) []byte {
 func appendEscaped(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < 0x20 || c > 0x7e || c == '"' || c == '\\' {
-			var buf bytes.Buffer
-			enc := json.NewEncoder(&buf)
-			enc.SetEscapeHTML(false)
-			_ = enc.Encode(s) // a string can always be encoded
-			return append(b, buf.Bytes()[1:buf.Len()-len("\"\n")]...)
+			text, _ := encode(s) // a string can always be encoded
+			return append(b, text[1:len(text)-len("\"\n")]...)
 		}
 	}
 	return append(b, s...)

@@ -63,7 +63,7 @@ func (b *buffer) String() string {
 
 func testKey(t *testing.T) auth.LinkKey {
 	t.Helper()
-	text, err := auth.NewLinkKey(bytes.NewReader(bytes.Repeat([]byte{7}, auth.TokenSize)))
+	text, err := auth.RandomToken(bytes.NewReader(bytes.Repeat([]byte{7}, auth.TokenSize)))
 	if err != nil {
 		t.Fatal(err)
 	}

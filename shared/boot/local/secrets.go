@@ -24,7 +24,7 @@ func WebhookSecret(dir string) (text, path string, err error) {
 // linkKey reads the key of links from its file in a folder of data, or makes it.
 func linkKey(dir string) (key auth.LinkKey, made bool, err error) {
 	path := filepath.Join(dir, keyName)
-	text, made, err := readOrMake(path, "link key", auth.NewLinkKey)
+	text, made, err := readOrMake(path, "link key", auth.RandomToken)
 	if err != nil {
 		return key, false, err
 	}

@@ -37,7 +37,7 @@ func LinkKeyHandler(c *lambda.Cloud, name string, random io.Reader) cfn.CustomRe
 		if e.RequestType != cfn.RequestCreate {
 			return e.PhysicalResourceID, nil, nil
 		}
-		key, err := auth.NewLinkKey(random)
+		key, err := auth.RandomToken(random)
 		if err != nil {
 			return name, nil, err
 		}

@@ -87,7 +87,7 @@ func TestANewStackGetsAKey(t *testing.T) {
 	if err != nil || id != "/ferry/link-key" || len(data) != 0 {
 		t.Errorf("id %q, data %v, %v", id, data, err)
 	}
-	want, err := auth.NewLinkKey(bytesOf(7))
+	want, err := auth.RandomToken(bytesOf(7))
 	if err != nil || s.values["/ferry/link-key"] != want {
 		t.Errorf("the key is not the one that was made: %v", err)
 	}
@@ -120,7 +120,7 @@ func TestAFailureIsToldWithoutTheKey(t *testing.T) {
 	t.Cleanup(server.Close)
 	client := parameterStore(server.URL)
 	_, _, err := worker.LinkKeyHandler(client, "/ferry/link-key", bytesOf(7))(t.Context(), keyEvent(t, cfn.RequestCreate))
-	secret, _ := auth.NewLinkKey(bytesOf(7))
+	secret, _ := auth.RandomToken(bytesOf(7))
 	if err == nil || !strings.Contains(err.Error(), "not authorized") || strings.Contains(err.Error(), secret) {
 		t.Errorf("the error is %v", err)
 	}
