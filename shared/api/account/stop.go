@@ -42,15 +42,6 @@ func isPerson(r *http.Request) bool { return api.Prefers(r, "text/html") != "" }
 
 type server struct{ ports *api.Ports }
 
-// state is how things stand for an address.
-type state int
-
-const (
-	coming  state = iota // mails are sent to it
-	stopped              // its owner wants none
-	refused              // mail to it came back, or was called spam
-)
-
 func (s server) serve(w http.ResponseWriter, r *http.Request) error {
 	address, err := s.address(r)
 	if err != nil {
@@ -66,7 +57,7 @@ func (s server) serve(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if isPerson(r) {
-		return writePage(w, http.StatusOK, wordsOf(api.Lang(r, auth.User{})).page(stateOf(e), address))
+		return stopPage(api.Lang(r, auth.User{}), address, e).write(w, http.StatusOK)
 	}
 	return envelope.Write(w, s.ports.Now(), envelope.Success{Description: envelope.Stop})
 }
@@ -88,17 +79,6 @@ func (s server) address(r *http.Request) (string, error) {
 	return address, nil
 }
 
-// stateOf is how things stand, the owner's wish first: it is what a page can change.
-func stateOf(e notify.Suppression) state {
-	switch {
-	case e.Stopped != 0:
-		return stopped
-	case e.Refused != "":
-		return refused
-	}
-	return coming
-}
-
 // change stops the mails or, with undo in a form, lets them come again. An
 // address that is on the list for another reason stays there for it.
 func (s server) change(r *http.Request, address string) (notify.Suppression, error) {
@@ -114,9 +94,10 @@ func (s server) change(r *http.Request, address string) (notify.Suppression, err
 
 // errorPage tells a person who followed a link that it is none.
 func (s server) errorPage(w http.ResponseWriter, r *http.Request, status int) error {
-	words := wordsOf(api.Lang(r, auth.User{}))
+	lang := api.Lang(r, auth.User{})
+	p := page{lang: lang, title: texts[lang].noLink, text: texts[lang].whole}
 	if status >= http.StatusInternalServerError || status == http.StatusTooManyRequests {
-		return writePage(w, status, page{Lang: words.lang, Title: words.sorry, Text: words.later})
+		p.title, p.text = texts[lang].sorry, texts[lang].later
 	}
-	return writePage(w, status, page{Lang: words.lang, Title: words.noLink, Text: words.whole})
+	return p.write(w, status)
 }

@@ -208,36 +208,25 @@ func (h handler) begin(w http.ResponseWriter, r *http.Request, u auth.User) erro
 	if err != nil {
 		return err
 	}
-	claim, err := h.claimSession(r, u, in)
-	if err != nil {
-		return err
-	}
-	if id, ok := claim.Result(); ok {
-		it, err := h.files.Session(r.Context(), u, id)
-		if err != nil {
-			return err
-		}
-		return h.begun(w, r, it)
-	}
-	it, err := h.files.BeginSession(r.Context(), u, plan, claim)
-	if err != nil {
-		claim.Release(r.Context())
-		return err
-	}
-	return h.begun(w, r, it)
-}
-
-func (h handler) begun(w http.ResponseWriter, r *http.Request, it files.Session) error {
-	w.Header().Set("Location", h.ports.Base(r.Context())+"/uploads/"+it.ID)
-	return envelope.WriteJSON(w, http.StatusCreated, show(it))
-}
-
-func (h handler) claimSession(r *http.Request, u auth.User, in request) (*files.Claim, error) {
 	body, err := json.Marshal(in)
 	if err != nil {
-		return nil, fmt.Errorf("encoding a request: %w", err)
+		return fmt.Errorf("encoding a request: %w", err)
 	}
-	return h.claimFor(r, u, 0, string(body))
+	claim, err := h.claimFor(r, u, 0, string(body))
+	if err != nil {
+		return err
+	}
+	var it files.Session
+	if id, ok := claim.Result(); ok {
+		it, err = h.files.Session(r.Context(), u, id)
+	} else if it, err = h.files.BeginSession(r.Context(), u, plan, claim); err != nil {
+		claim.Release(r.Context())
+	}
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Location", h.ports.Base(r.Context())+"/uploads/"+it.ID)
+	return envelope.WriteJSON(w, http.StatusCreated, show(it))
 }
 
 // plan checks a request as POST /upload would.
