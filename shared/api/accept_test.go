@@ -16,7 +16,7 @@ const (
 	jsonType = "application/json"
 )
 
-func TestTheTypeThatAClientNamesFirstIsPreferred(t *testing.T) {
+func TestClientsFirstMediaTypeIsPreferred(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		what   string
@@ -48,7 +48,7 @@ func TestTheTypeThatAClientNamesFirstIsPreferred(t *testing.T) {
 	}
 }
 
-func TestTheLanguageIsThatOfTheLinkThenOfTheUserThenOfTheClient(t *testing.T) {
+func TestLanguageComesFromLinkThenUserThenClient(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ what, query, user, accept, want string }{
 		{"nothing is said", "", "", "", "en"},
@@ -74,7 +74,7 @@ func TestTheLanguageIsThatOfTheLinkThenOfTheUserThenOfTheClient(t *testing.T) {
 	}
 }
 
-func FuzzAnAcceptHeaderIsReadWhateverItHolds(f *testing.F) {
+func FuzzAnyAcceptHeaderIsRead(f *testing.F) {
 	for _, seed := range []string{"text/html", "*/*;q=0.1", ";;q=,,", "a;q=1;q=2", "text/html;q=1e400", strings.Repeat(",", 1000), "\x00\xff"} {
 		f.Add(seed)
 	}

@@ -7,7 +7,7 @@ import (
 	"ferry/shared/api/apitest"
 )
 
-func TestHealthIsThatOfTheTable(t *testing.T) {
+func TestHealthFollowsTheTable(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	if e := s.Decode(s.Request("GET", "/health", nil), 200); e.Status != 0 || e.User != "" {

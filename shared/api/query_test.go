@@ -15,7 +15,7 @@ import (
 	"ferry/shared/envelope"
 )
 
-func TestAFormIsReadFromTheBodyAlone(t *testing.T) {
+func TestFormIsReadOnlyFromTheBody(t *testing.T) {
 	t.Parallel()
 	const urlencoded = "application/x-www-form-urlencoded"
 	for _, c := range []struct {
@@ -46,7 +46,7 @@ func TestAFormIsReadFromTheBodyAlone(t *testing.T) {
 	}
 }
 
-func TestAFormMayNotBeLong(t *testing.T) {
+func TestLongFormIsRefused(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequest("POST", "/", strings.NewReader("name="+strings.Repeat("x", 16<<10)))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -56,7 +56,7 @@ func TestAFormMayNotBeLong(t *testing.T) {
 	}
 }
 
-func TestANumberOfTheQueryIsWithinItsBounds(t *testing.T) {
+func TestQueryNumberMustBeWithinBounds(t *testing.T) {
 	t.Parallel()
 	for query, want := range map[string]int64{
 		"": 7, "n=": 7, "n=1": 1, "n=10": 10, "n=0": -1, "n=11": -1, "n=-1": -1, "n=x": -1, "n=1.5": -1, "n=+3": -1, "n=%2B3": 3,
@@ -75,7 +75,7 @@ func TestANumberOfTheQueryIsWithinItsBounds(t *testing.T) {
 	}
 }
 
-func TestAFileHasOneID(t *testing.T) {
+func TestFileHasOnlyOneID(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int64{
 		"1": 1, "10": 10, "9223372036854775807": 9223372036854775807,
@@ -90,7 +90,7 @@ func TestAFileHasOneID(t *testing.T) {
 	}
 }
 
-func TestAPathIsNotCleanedByARedirect(t *testing.T) {
+func TestUncleanPathIsNotRedirected(t *testing.T) {
 	t.Parallel()
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
@@ -109,7 +109,7 @@ func TestAPathIsNotCleanedByARedirect(t *testing.T) {
 	}
 }
 
-func TestAFormThatBreaksOffIsNotQuotedInTheLog(t *testing.T) {
+func TestBrokenFormIsNotQuotedInTheLog(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
 	o := envelope.Outlet{Now: time.Now, Log: slog.New(slog.NewTextHandler(&log, nil))}

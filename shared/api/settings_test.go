@@ -14,7 +14,7 @@ func settingsFrom(values map[string]string) func(string) string {
 	return func(name string) string { return values[name] }
 }
 
-func TestWhatIsNotSetHasItsDefault(t *testing.T) {
+func TestSettingsHaveDefaults(t *testing.T) {
 	t.Parallel()
 	got, err := api.ReadSettings(settingsFrom(nil))
 	want := api.Settings{
@@ -26,7 +26,7 @@ func TestWhatIsNotSetHasItsDefault(t *testing.T) {
 	}
 }
 
-func TestWhatIsSetIsTaken(t *testing.T) {
+func TestSettingsAreRead(t *testing.T) {
 	t.Parallel()
 	got, err := api.ReadSettings(settingsFrom(map[string]string{
 		"FERRY_PUBLIC_URL": "https://files.example.com/ferry/v1/", "FERRY_PHONE_REGION": "it", "FERRY_HIDE_USERS": "On",
@@ -44,7 +44,7 @@ func TestWhatIsSetIsTaken(t *testing.T) {
 	}
 }
 
-func TestAllThatIsWrongIsToldAtOnce(t *testing.T) {
+func TestEveryWrongSettingIsReported(t *testing.T) {
 	t.Parallel()
 	wrong := map[string]string{
 		"FERRY_PUBLIC_URL": "files.example.com", "FERRY_PHONE_REGION": "Italy", "FERRY_HIDE_USERS": "maybe",
@@ -63,7 +63,7 @@ func TestAllThatIsWrongIsToldAtOnce(t *testing.T) {
 	}
 }
 
-func TestAPublicAddressIsAnAddressOfTheService(t *testing.T) {
+func TestPublicURLMustPointToTheService(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{
 		"ftp://files.example.com/v1", "https:///v1", "https://files.example.com", "https://files.example.com/v1?x=1", "https://files.example.com/v1#x", "://",

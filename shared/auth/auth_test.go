@@ -67,7 +67,7 @@ func (c check) try(t *testing.T, name, password, from string) (envelope.FaultKin
 
 const okay envelope.FaultKind = -1
 
-func TestALoginTellsNobodyMoreThanItMust(t *testing.T) {
+func TestFailedLoginsLookAlike(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	said := map[string]bool{}
@@ -86,7 +86,7 @@ func TestALoginTellsNobodyMoreThanItMust(t *testing.T) {
 	}
 }
 
-func TestABearerHoldsForItsTimeAndItsUser(t *testing.T) {
+func TestBearerIsValidForItsTimeAndUser(t *testing.T) {
 	t.Parallel()
 	for what, k := range map[string]struct {
 		change func(t *testing.T, c check, bearer string) string // returns what is then shown
@@ -143,7 +143,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func TestALoginRenewsAHashOfWeakerParameters(t *testing.T) {
+func TestLoginRenewsAWeakerHash(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	weak, err := auth.NewHasher(auth.Params{Memory: 32, Time: 1, Threads: 1}, rand.Reader, c.now)
@@ -164,7 +164,7 @@ func TestALoginRenewsAHashOfWeakerParameters(t *testing.T) {
 	}
 }
 
-func TestTheSourceIsAnAddressOrASubscribersNetwork(t *testing.T) {
+func TestSourceIsAnAddressOrAnIPv6Network(t *testing.T) {
 	t.Parallel()
 	for addr, want := range map[string]string{
 		"192.0.2.1:1234": "192.0.2.1", "192.0.2.1": "192.0.2.1", "[::ffff:192.0.2.1]:80": "192.0.2.1",

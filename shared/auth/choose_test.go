@@ -8,7 +8,7 @@ import (
 	"ferry/shared/envelope"
 )
 
-func TestPasswordsThatMayBeChosen(t *testing.T) {
+func TestAllowedPasswords(t *testing.T) {
 	t.Parallel()
 	for what, password := range map[string]string{
 		"ten characters":                  "ab cd ef g",
@@ -26,7 +26,7 @@ func TestPasswordsThatMayBeChosen(t *testing.T) {
 	}
 }
 
-func TestPasswordsThatMayNotBeChosen(t *testing.T) {
+func TestRefusedPasswords(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct{ password, says string }{
 		"nothing":                        {"", "10 to 128 characters; this one has 0"},

@@ -10,7 +10,7 @@ import (
 	"ferry/shared/envelope"
 )
 
-func TestACredentialIsReadFromItsHeader(t *testing.T) {
+func TestCredentialIsReadFromTheHeader(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	_, bearer, err := c.Login(t.Context(), "alice", right, source)

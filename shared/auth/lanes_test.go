@@ -55,7 +55,7 @@ func wrong(name string, n int) []guess {
 	return tries
 }
 
-func TestManyWrongPasswordsAtOnceHaveNoMoreFreeTriesThanOneAfterTheOther(t *testing.T) {
+func TestConcurrentWrongPasswordsGetNoExtraTries(t *testing.T) {
 	t.Parallel()
 	for what, before := range map[string]int{"nothing before": 0, "three before": 3, "all but one before": 4, "the wait over": 5} {
 		t.Run(what, func(t *testing.T) {
@@ -87,10 +87,10 @@ func (r readTable) GetMany(ctx context.Context, keys ...table.Key) ([]table.Item
 	return r.Table.GetMany(ctx, keys...)
 }
 
-// TestARightGuessBesideTheLastFreeOneIsNotLetIn has the right password known
+// TestRightGuessBeyondTheLastFreeTryIsRefused has the right password known
 // to the process already, so that it would be through before the wrong one is
 // counted.
-func TestARightGuessBesideTheLastFreeOneIsNotLetIn(t *testing.T) {
+func TestRightGuessBeyondTheLastFreeTryIsRefused(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	c.try(t, "alice", right, "192.0.2.2")
@@ -119,7 +119,7 @@ func TestARightGuessBesideTheLastFreeOneIsNotLetIn(t *testing.T) {
 	wg.Wait()
 }
 
-func TestManyNamesAtOnceHaveNoMoreFreeTriesOfTheirSource(t *testing.T) {
+func TestConcurrentTriesOfManyNamesShareTheSourcesFreeTries(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	var tries []guess
@@ -135,9 +135,9 @@ func TestManyNamesAtOnceHaveNoMoreFreeTriesOfTheirSource(t *testing.T) {
 	}
 }
 
-// TestForgottenFailuresGiveNoMoreFreeTriesAtOnce has a count that is to start
+// TestForgottenFailuresGiveFiveFreeTriesAtOnce has a count that is to start
 // anew still be there, as each of several tries finds it.
-func TestForgottenFailuresGiveNoMoreFreeTriesAtOnce(t *testing.T) {
+func TestForgottenFailuresGiveFiveFreeTriesAtOnce(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	for i := range 5 {
@@ -150,9 +150,9 @@ func TestForgottenFailuresGiveNoMoreFreeTriesAtOnce(t *testing.T) {
 	}
 }
 
-// TestProcessesThatStartACountAnewAtOnceLoseNoFailure has two look at a
+// TestProcessesRestartingACountLoseNoFailure has two look at a
 // password each before either has recorded its failure.
-func TestProcessesThatStartACountAnewAtOnceLoseNoFailure(t *testing.T) {
+func TestProcessesRestartingACountLoseNoFailure(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	c.try(t, "alice", "long ago", source)
@@ -188,7 +188,7 @@ func TestProcessesThatStartACountAnewAtOnceLoseNoFailure(t *testing.T) {
 	}
 }
 
-func TestARightPasswordBesideAFewWrongOnesIsLetIn(t *testing.T) {
+func TestRightPasswordBesideAFewWrongOnesIsAccepted(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	for i := range 20 {
@@ -199,7 +199,7 @@ func TestARightPasswordBesideAFewWrongOnesIsLetIn(t *testing.T) {
 	}
 }
 
-func TestRightPasswordsAtOnceAreAllLetIn(t *testing.T) {
+func TestConcurrentRightPasswordsAreAllAccepted(t *testing.T) {
 	t.Parallel()
 	for what, before := range map[string]int{"nothing before": 0, "all but one before": 4, "the wait over": 5} {
 		t.Run(what, func(t *testing.T) {
@@ -224,9 +224,9 @@ func TestRightPasswordsAtOnceAreAllLetIn(t *testing.T) {
 	}
 }
 
-// TestATryThatWaitsForOthersEndsWithItsRequest holds the one that is let
+// TestWaitingLoginEndsWithItsRequest holds the one that is let
 // through up until the other has given up.
-func TestATryThatWaitsForOthersEndsWithItsRequest(t *testing.T) {
+func TestWaitingLoginEndsWithItsRequest(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	for i := range 4 {

@@ -25,7 +25,7 @@ func key(t *testing.T, first string) auth.LinkKey {
 
 // Tokens are in links that were sent: another derivation would end them all.
 // The values were computed by another program.
-func TestTokensStayTheSameForEver(t *testing.T) {
+func TestTokensNeverChange(t *testing.T) {
 	t.Parallel()
 	k := key(t, "A")
 	for want, got := range map[string]string{
@@ -59,7 +59,7 @@ func TestTokensOfDifferentFilesDiffer(t *testing.T) {
 	}
 }
 
-func TestAPINIsEightDigits(t *testing.T) {
+func TestPINHasEightDigits(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for i := range 200 {
@@ -74,7 +74,7 @@ func TestAPINIsEightDigits(t *testing.T) {
 	}
 }
 
-func TestAKeyIsReadAsItWasWritten(t *testing.T) {
+func TestLinkKeyIsReadAsWritten(t *testing.T) {
 	t.Parallel()
 	text, err := auth.RandomToken(rand.Reader)
 	if err != nil {
@@ -92,7 +92,7 @@ func TestAKeyIsReadAsItWasWritten(t *testing.T) {
 	}
 }
 
-func TestWithoutAKeyNothingIsDerived(t *testing.T) {
+func TestMissingKeyDerivesNothing(t *testing.T) {
 	t.Parallel()
 	defer func() {
 		if recover() == nil {
@@ -102,7 +102,7 @@ func TestWithoutAKeyNothingIsDerived(t *testing.T) {
 	auth.LinkKey{}.File(blob.Files, "alice", 1)
 }
 
-func TestARandomTokenCarriesItsName(t *testing.T) {
+func TestRandomTokenCarriesItsName(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"alice", "a.b-c_d@example.com+x", "é"} {
 		token, err := auth.RandomTokenFor(rand.Reader, name)
@@ -124,7 +124,7 @@ func TestARandomTokenCarriesItsName(t *testing.T) {
 	}
 }
 
-func TestWithoutRandomnessThereIsNoToken(t *testing.T) {
+func TestNoTokenIsMadeWithoutRandomness(t *testing.T) {
 	t.Parallel()
 	broken := iotest.ErrReader(errors.New("no entropy"))
 	if _, err := auth.RandomToken(broken); err == nil {
@@ -135,7 +135,7 @@ func TestWithoutRandomnessThereIsNoToken(t *testing.T) {
 	}
 }
 
-func TestLinksHaveTheirShapes(t *testing.T) {
+func TestLinkFormats(t *testing.T) {
 	t.Parallel()
 	for want, got := range map[string]string{
 		"http://h/v1/download/file?lang=it&k=T":        auth.DownloadLink("http://h/v1", "it", blob.Files) + "T",

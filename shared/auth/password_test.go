@@ -57,7 +57,7 @@ func verify(t *testing.T, h *auth.Hasher, hash, password string) bool {
 	return ok
 }
 
-func TestAHashIsOfItsPasswordAlone(t *testing.T) {
+func TestHashMatchesOnlyItsPassword(t *testing.T) {
 	t.Parallel()
 	h, _, _ := hasher(t)
 	longest := strings.Repeat("🎉", 128)
@@ -89,7 +89,7 @@ func TestAHashIsOfItsPasswordAlone(t *testing.T) {
 	}
 }
 
-func TestAHashThatCannotBeReadIsAnError(t *testing.T) {
+func TestMalformedHashIsAnError(t *testing.T) {
 	t.Parallel()
 	h, _, _ := hasher(t)
 	good := hash(t, h, "a password")
@@ -106,7 +106,7 @@ func TestAHashThatCannotBeReadIsAnError(t *testing.T) {
 	}
 }
 
-func TestAnUnknownUserCostsAHashAndNeverMatches(t *testing.T) {
+func TestUnknownUserCostsAHashAndNeverMatches(t *testing.T) {
 	t.Parallel()
 	h, _, n := hasher(t)
 	for _, password := range []string{"a password", "a password", "", strings.Repeat("\x00", 32)} {
@@ -120,7 +120,7 @@ func TestAnUnknownUserCostsAHashAndNeverMatches(t *testing.T) {
 	}
 }
 
-func TestARightPasswordIsRememberedForAMinuteAndNotLonger(t *testing.T) {
+func TestRightPasswordIsRememberedForAMinute(t *testing.T) {
 	t.Parallel()
 	h, c, n := hasher(t)
 	stored := hash(t, h, "a password")
@@ -149,7 +149,7 @@ func TestARightPasswordIsRememberedForAMinuteAndNotLonger(t *testing.T) {
 	}
 }
 
-func TestNoMoreHashesRunAtOnceThanThereAreCPUs(t *testing.T) {
+func TestConcurrentHashesAreBoundedByCPUs(t *testing.T) {
 	t.Parallel()
 	h, err := auth.NewHasher(cheap(), rand.Reader, time.Now)
 	if err != nil {
@@ -196,7 +196,7 @@ func TestNoMoreHashesRunAtOnceThanThereAreCPUs(t *testing.T) {
 	}
 }
 
-func TestAHashOfWeakerParametersIsOutdated(t *testing.T) {
+func TestWeakerHashIsOutdated(t *testing.T) {
 	t.Parallel()
 	make := func(p auth.Params) *auth.Hasher {
 		h, err := auth.NewHasher(p, rand.Reader, time.Now)
@@ -225,9 +225,9 @@ func TestAHashOfWeakerParametersIsOutdated(t *testing.T) {
 	}
 }
 
-// TestAHashStaysTheSameForEver: another form or cost would end all passwords.
+// TestHashFormatNeverChanges: another form or cost would end all passwords.
 // The value was computed by another program.
-func TestAHashStaysTheSameForEver(t *testing.T) {
+func TestHashFormatNeverChanges(t *testing.T) {
 	t.Parallel()
 	h, err := auth.NewHasher(auth.DefaultParams(), strings.NewReader(strings.Repeat("s", 32+16)), time.Now)
 	if err != nil {

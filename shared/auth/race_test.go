@@ -10,9 +10,9 @@ import (
 	"ferry/shared/table"
 )
 
-// TestAUserWhoComesAndGoesMeanwhileIsNotMissed lets an earlier user of the name
+// TestAddNoticesAUserRemovedMeanwhile lets an earlier user of the name
 // get files and go between what an Add reads and what it writes.
-func TestAUserWhoComesAndGoesMeanwhileIsNotMissed(t *testing.T) {
+func TestAddNoticesAUserRemovedMeanwhile(t *testing.T) {
 	t.Parallel()
 	for what, rounds := range map[string][]string{
 		"a user who is there":        {"add"},
@@ -69,9 +69,9 @@ func TestAUserWhoComesAndGoesMeanwhileIsNotMissed(t *testing.T) {
 	}
 }
 
-// TestUsersThatComeAndGoAtOnceShareNoID has several add, use and remove users
+// TestConcurrentUsersOfANameShareNoFileID has several add, use and remove users
 // of one name; no file id may be given out twice.
-func TestUsersThatComeAndGoAtOnceShareNoID(t *testing.T) {
+func TestConcurrentUsersOfANameShareNoFileID(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	var mu sync.Mutex

@@ -8,7 +8,7 @@ import (
 	"ferry/shared/blob"
 )
 
-func TestAStopTokenIsItsAddresssAlone(t *testing.T) {
+func TestStopTokenIsForOneAddress(t *testing.T) {
 	t.Parallel()
 	k := key(t, "A")
 	token := k.Stop(" Ann@Example.com")

@@ -10,7 +10,7 @@ import (
 	"ferry/shared/envelope"
 )
 
-func TestFiveFailuresAreFreeThenEachNextTryWaitsLonger(t *testing.T) {
+func TestFiveFailuresAreFreeThenWaitsGrow(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	for i := range 5 {
@@ -45,7 +45,7 @@ func TestFiveFailuresAreFreeThenEachNextTryWaitsLonger(t *testing.T) {
 	}
 }
 
-func TestFailuresConcernTheirUserAndSourceAlone(t *testing.T) {
+func TestFailuresCountPerUserAndSource(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	for i := range 6 {
@@ -65,7 +65,7 @@ func TestFailuresConcernTheirUserAndSourceAlone(t *testing.T) {
 	}
 }
 
-func TestASourceThatTriesManyUsersIsSlowedDown(t *testing.T) {
+func TestSourceTryingManyUsersIsSlowedDown(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	for i := range 50 {
@@ -89,7 +89,7 @@ func TestASourceThatTriesManyUsersIsSlowedDown(t *testing.T) {
 	}
 }
 
-func TestAnHourWithoutFailuresForgetsThem(t *testing.T) {
+func TestFailuresAreForgottenAfterAnHour(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	for i := range 6 {
@@ -106,7 +106,7 @@ func TestAnHourWithoutFailuresForgetsThem(t *testing.T) {
 	}
 }
 
-func TestTheSameWrongPasswordCountsOnce(t *testing.T) {
+func TestRepeatedWrongPasswordCountsOnce(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	for range 20 {
@@ -128,7 +128,7 @@ func TestTheSameWrongPasswordCountsOnce(t *testing.T) {
 	}
 }
 
-func TestOnceWaitingIsAskedForOneTryAtATimePasses(t *testing.T) {
+func TestAfterTheWaitOneTryPassesAtATime(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	for i := range 5 {
@@ -154,7 +154,7 @@ func TestOnceWaitingIsAskedForOneTryAtATimePasses(t *testing.T) {
 	}
 }
 
-func TestARightPasswordAmongTriesAtOnceIsLetIn(t *testing.T) {
+func TestRightPasswordAmongConcurrentTriesIsAccepted(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	for i := range 5 {
@@ -179,8 +179,8 @@ func TestARightPasswordAmongTriesAtOnceIsLetIn(t *testing.T) {
 	}
 }
 
-// TestTheWaitTellsNotWhoExists has all kinds of names wait alike.
-func TestTheWaitTellsNotWhoExists(t *testing.T) {
+// TestWaitDoesNotRevealWhoExists has all kinds of names wait alike.
+func TestWaitDoesNotRevealWhoExists(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	for _, name := range []string{"alice", "ALICE@x", "nobody", "off", "new"} {

@@ -37,7 +37,7 @@ func get(t *testing.T, s *auth.Users, name string) auth.User {
 	return u
 }
 
-func TestNamesDifferByMoreThanCase(t *testing.T) {
+func TestNamesIgnoreCase(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"alice": "alice", "Alice": "alice", "a.b-c_d@example.com+x": "a.b-c_d@example.com+x", "7": "7", strings.Repeat("a", 64): strings.Repeat("a", 64),
@@ -50,7 +50,7 @@ func TestNamesDifferByMoreThanCase(t *testing.T) {
 	}
 }
 
-func TestAUserIsAddedOnce(t *testing.T) {
+func TestUserIsAddedOnce(t *testing.T) {
 	t.Parallel()
 	s := store(t)
 	var added atomic.Int64
@@ -71,7 +71,7 @@ func TestAUserIsAddedOnce(t *testing.T) {
 	}
 }
 
-func TestUsersAreListedInOrderWithoutThoseRemoved(t *testing.T) {
+func TestUsersAreListedInOrderWithoutRemovedOnes(t *testing.T) {
 	t.Parallel()
 	s := store(t)
 	var want []string
@@ -99,7 +99,7 @@ func TestUsersAreListedInOrderWithoutThoseRemoved(t *testing.T) {
 	}
 }
 
-func TestAStateIsKeptOverDisabling(t *testing.T) {
+func TestEnableRestoresTheState(t *testing.T) {
 	t.Parallel()
 	for _, state := range []auth.UserState{auth.FirstAccess, auth.Active} {
 		s := store(t)
@@ -123,7 +123,7 @@ func TestAStateIsKeptOverDisabling(t *testing.T) {
 	}
 }
 
-func TestAPasswordIsSetWithItsStateAndGeneration(t *testing.T) {
+func TestSettingAPasswordSetsStateAndGeneration(t *testing.T) {
 	t.Parallel()
 	s := store(t)
 	add(t, s, "alice", auth.FirstAccess)
@@ -144,7 +144,7 @@ func TestAPasswordIsSetWithItsStateAndGeneration(t *testing.T) {
 	}
 }
 
-func TestWhatConcernsNobodyIsRefused(t *testing.T) {
+func TestUnknownUsersAreRefused(t *testing.T) {
 	t.Parallel()
 	s := store(t)
 	add(t, s, "active", auth.Active)
@@ -168,7 +168,7 @@ func TestWhatConcernsNobodyIsRefused(t *testing.T) {
 	}
 }
 
-func TestALaterUserOfTheNameGoesOnFromTheOldOne(t *testing.T) {
+func TestLaterUserOfANameContinuesItsCounters(t *testing.T) {
 	t.Parallel()
 	s := store(t)
 	for round := range int64(3) {

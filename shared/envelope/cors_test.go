@@ -47,7 +47,7 @@ func has(h http.Header, name, entry string) bool {
 	return false
 }
 
-func TestAPreflightOfAListedOriginIsLetIn(t *testing.T) {
+func TestListedOriginPassesPreflight(t *testing.T) {
 	t.Parallel()
 	s := begin(t, "https://other.example.com, "+app)
 	for path, method := range map[string]string{
@@ -73,7 +73,7 @@ func TestAPreflightOfAListedOriginIsLetIn(t *testing.T) {
 	}
 }
 
-func TestAPreflightOfAnotherOriginIsNotLetIn(t *testing.T) {
+func TestOtherOriginFailsPreflight(t *testing.T) {
 	t.Parallel()
 	s := begin(t, app)
 	for _, origin := range []string{"https://evil.example.com", "http://app.example.com", app + ":8443", app + ".evil.com", "https://xapp.example.com", "null", app + "/"} {
@@ -96,7 +96,7 @@ func wantNone(t *testing.T, what string, h http.Header) {
 	}
 }
 
-func TestWithoutOriginsNothingIsSaid(t *testing.T) {
+func TestWithoutOriginsThereAreNoCORSHeaders(t *testing.T) {
 	t.Parallel()
 	s := begin(t, "")
 	for _, resp := range []*http.Response{preflight(s, "/upload", app, "POST"), s.Request("GET", "/health", nil, "Origin", app)} {
@@ -107,7 +107,7 @@ func TestWithoutOriginsNothingIsSaid(t *testing.T) {
 	}
 }
 
-func TestAPageReadsAnswersAndErrors(t *testing.T) {
+func TestPageCanReadAnswersAndErrors(t *testing.T) {
 	t.Parallel()
 	s := begin(t, app)
 	auth := apitest.Basic("alice", password)
@@ -133,7 +133,7 @@ func TestAPageReadsAnswersAndErrors(t *testing.T) {
 	}
 }
 
-func TestAllOriginsAreLetInByAStar(t *testing.T) {
+func TestStarAllowsAllOrigins(t *testing.T) {
 	t.Parallel()
 	s := begin(t, "*")
 	resp := preflight(s, "/upload", "https://anybody.example.com", "PUT")
@@ -143,8 +143,8 @@ func TestAllOriginsAreLetInByAStar(t *testing.T) {
 	wantNone(t, "no page", s.Request("GET", "/health", nil).Header)
 }
 
-// TestTheInboxIsForNoOtherPage: it shows links and PINs of all users.
-func TestTheInboxIsForNoOtherPage(t *testing.T) {
+// TestInboxHasNoCORS: it shows links and PINs of all users.
+func TestInboxHasNoCORS(t *testing.T) {
 	t.Parallel()
 	s := begin(t, "*")
 	for _, path := range []string{"/inbox", "/", "/v1x"} {
@@ -157,7 +157,7 @@ func TestTheInboxIsForNoOtherPage(t *testing.T) {
 	}
 }
 
-func TestAnOriginIsReadAsABrowserWritesIt(t *testing.T) {
+func TestOriginsAreReadAsBrowsersWriteThem(t *testing.T) {
 	t.Parallel()
 	for text, origin := range map[string]string{
 		"https://APP.example.com/": app, "https://app.example.com:443": app, " , https://app.example.com ,": app,
@@ -179,7 +179,7 @@ func TestAnOriginIsReadAsABrowserWritesIt(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoOriginIsRefused(t *testing.T) {
+func TestMalformedOriginIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		"app.example.com", "https://", "https://app.example.com/path", "https://app.example.com?x", "https://app.example.com#x",

@@ -90,7 +90,7 @@ func TestEachKindOfErrorHasItsResponse(t *testing.T) {
 	}
 }
 
-func TestAPanicIsAnsweredAndLogged(t *testing.T) {
+func TestPanicIsAnsweredAndLogged(t *testing.T) {
 	t.Parallel()
 	rec, log := serve(t, envelope.Outlet{}, func(http.ResponseWriter, *http.Request) error { panic("the cause") }, "GET")
 	if rec.Code != 500 || strings.Contains(rec.Body.String(), "cause") || !strings.Contains(log, "the cause") || !strings.Contains(log, "handler_test.go") {
@@ -98,14 +98,14 @@ func TestAPanicIsAnsweredAndLogged(t *testing.T) {
 	}
 }
 
-func TestAHandlerThatWritesNothingIsAnswered(t *testing.T) {
+func TestSilentHandlerAnswers200(t *testing.T) {
 	t.Parallel()
 	if rec, _ := serve(t, envelope.Outlet{}, func(http.ResponseWriter, *http.Request) error { return nil }, "GET"); rec.Code != 200 || rec.Body.Len() != 0 {
 		t.Errorf("status %d, %s", rec.Code, rec.Body)
 	}
 }
 
-func TestAResponseThatBreaksOffIsSeenToBeCut(t *testing.T) {
+func TestFailureMidResponseCutsTheConnection(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	o := envelope.Outlet{Now: time.Now, Log: slog.New(slog.NewTextHandler(&log, nil))}
@@ -134,7 +134,7 @@ func TestAResponseThatBreaksOffIsSeenToBeCut(t *testing.T) {
 	}
 }
 
-func TestAnErrorAfterAnErrorWasWrittenStays(t *testing.T) {
+func TestWrittenErrorIsNotReplaced(t *testing.T) {
 	t.Parallel()
 	rec, _ := serve(t, envelope.Outlet{}, func(w http.ResponseWriter, _ *http.Request) error {
 		w.WriteHeader(http.StatusTeapot)
@@ -145,7 +145,7 @@ func TestAnErrorAfterAnErrorWasWrittenStays(t *testing.T) {
 	}
 }
 
-func TestTheIDOfARequestMayComeFromOutside(t *testing.T) {
+func TestRequestIDMayComeFromOutside(t *testing.T) {
 	t.Parallel()
 	o := envelope.Outlet{Now: time.Now, Log: slog.New(slog.DiscardHandler)}
 	h := o.Handler(func(http.ResponseWriter, *http.Request) error { return nil })
@@ -157,7 +157,7 @@ func TestTheIDOfARequestMayComeFromOutside(t *testing.T) {
 	}
 }
 
-func TestSentTellsWhatHasLeft(t *testing.T) {
+func TestSentReportsStatusAndBytes(t *testing.T) {
 	t.Parallel()
 	var before, after [2]int64
 	note := func(w http.ResponseWriter) [2]int64 {
@@ -180,7 +180,7 @@ func TestSentTellsWhatHasLeft(t *testing.T) {
 	}
 }
 
-func TestLinksAreWrittenAsTheyAre(t *testing.T) {
+func TestLinksAreNotEscaped(t *testing.T) {
 	t.Parallel()
 	rec := httptest.NewRecorder()
 	err := envelope.WriteJSON(rec, 201, struct {
@@ -195,7 +195,7 @@ func TestLinksAreWrittenAsTheyAre(t *testing.T) {
 }
 
 // What is left of a body must not be taken for a request of its own.
-func TestAnErrorKeepsTheConnectionIfTheBodyWasRead(t *testing.T) {
+func TestErrorKeepsTheConnectionOnlyIfTheBodyWasRead(t *testing.T) {
 	t.Parallel()
 	o := envelope.Outlet{Now: time.Now, Log: slog.New(slog.DiscardHandler)}
 	server := httptest.NewServer(o.Handler(func(_ http.ResponseWriter, r *http.Request) error {
@@ -231,7 +231,7 @@ func TestAnErrorKeepsTheConnectionIfTheBodyWasRead(t *testing.T) {
 
 // A server waits for the rest of a body when the handler is done, without end
 // if nobody sets one.
-func TestAConnectionWhoseBodyStallsIsClosed(t *testing.T) {
+func TestStalledConnectionIsClosed(t *testing.T) {
 	t.Parallel()
 	o := envelope.Outlet{Now: time.Now, Log: slog.New(slog.DiscardHandler), Patience: 20 * time.Millisecond}
 	server := httptest.NewServer(o.Handler(func(_ http.ResponseWriter, r *http.Request) error {

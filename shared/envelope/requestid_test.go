@@ -7,7 +7,7 @@ import (
 	"ferry/shared/envelope"
 )
 
-func TestAnIDIsCarriedIfItIsOne(t *testing.T) {
+func TestOnlyValidRequestIDsAreCarried(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, id string
@@ -31,7 +31,7 @@ func TestAnIDIsCarriedIfItIsOne(t *testing.T) {
 	}
 }
 
-func TestNewIDsDiffer(t *testing.T) {
+func TestNewRequestIDsDiffer(t *testing.T) {
 	t.Parallel()
 	if a, b := envelope.NewRequestID(), envelope.NewRequestID(); a == b || len(a) != 16 {
 		t.Errorf("they are %q and %q", a, b)

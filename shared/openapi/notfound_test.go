@@ -23,7 +23,7 @@ func TestUnknownPathsAreNotFound(t *testing.T) {
 	}
 }
 
-func TestOtherMethodsOfAPathAreNamed(t *testing.T) {
+func TestAllowNamesTheOtherMethods(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	methods := map[string][]string{}
@@ -55,9 +55,9 @@ func TestOtherMethodsOfAPathAreNamed(t *testing.T) {
 	}
 }
 
-// TestAPreflightIsAnsweredAndPromisesNothing: the gateway adds to the answer
+// TestPreflightGrantsNothingByItself: the gateway adds to the answer
 // what its origins may do.
-func TestAPreflightIsAnsweredAndPromisesNothing(t *testing.T) {
+func TestPreflightGrantsNothingByItself(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	for path, status := range map[string]int{"/upload": 204, "/files/7": 204, "/nothing": 404} {

@@ -21,7 +21,7 @@ func document(t *testing.T, base string) *openapi3.T {
 	return doc
 }
 
-func TestTheDocumentIsValid(t *testing.T) {
+func TestDocumentIsValid(t *testing.T) {
 	t.Parallel()
 	doc := document(t, "https://ferry.example.com/v1")
 	if err := doc.Validate(t.Context(), openapi3.EnableExamplesValidation()); err != nil {
@@ -32,7 +32,7 @@ func TestTheDocumentIsValid(t *testing.T) {
 	}
 }
 
-func TestTheDocumentHasTheAddressOfTheService(t *testing.T) {
+func TestDocumentHasTheServicesAddress(t *testing.T) {
 	t.Parallel()
 	for _, base := range []string{"https://ferry.example.com/v1", "http://[::1]:8080/v1", `http://a"b\c/v1`} {
 		if got := document(t, base).Servers[0].URL; got != base {
@@ -41,7 +41,7 @@ func TestTheDocumentHasTheAddressOfTheService(t *testing.T) {
 	}
 }
 
-func TestTheDocumentDescribesEachRouteAndNoOther(t *testing.T) {
+func TestDocumentDescribesExactlyTheRoutes(t *testing.T) {
 	t.Parallel()
 	described := map[string]bool{}
 	for path, methods := range openapi.Paths() {
@@ -76,7 +76,7 @@ func TestTheDocumentDescribesEachRouteAndNoOther(t *testing.T) {
 	}
 }
 
-func TestEachOperationSaysWhatAClientMakerNeeds(t *testing.T) {
+func TestEachOperationIsFullyDescribed(t *testing.T) {
 	t.Parallel()
 	ids := map[string]bool{}
 	for path, item := range document(t, "http://127.0.0.1:8080/v1").Paths.Map() {
@@ -96,7 +96,7 @@ func TestEachOperationSaysWhatAClientMakerNeeds(t *testing.T) {
 	}
 }
 
-func TestAPathFitsItsTemplate(t *testing.T) {
+func TestPathsMatchTheirTemplates(t *testing.T) {
 	t.Parallel()
 	paths := openapi.Paths()
 	for path, want := range map[string]string{

@@ -7,7 +7,7 @@ import (
 	"ferry/shared/api/apitest"
 )
 
-func TestTheDescriptionIsServedWithTheServicesAddress(t *testing.T) {
+func TestDocumentIsServedWithTheServicesAddress(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	resp := s.Request("GET", "/openapi.json", nil)

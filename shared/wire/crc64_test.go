@@ -45,9 +45,9 @@ func TestManyPiecesCombineToTheSumOfTheWhole(t *testing.T) {
 	}
 }
 
-// TestCombineOfSizesBeyondMemory: pieces of zeros of any size, each sum made of
+// TestCombineWorksBeyondMemorySize: pieces of zeros of any size, each sum made of
 // those of its halves in another order, give the same.
-func TestCombineOfSizesBeyondMemory(t *testing.T) {
+func TestCombineWorksBeyondMemorySize(t *testing.T) {
 	t.Parallel()
 	zeros := crc64nvme.Checksum(make([]byte, 1<<20))
 	sum, n := zeros, int64(1<<20)
@@ -60,7 +60,7 @@ func TestCombineOfSizesBeyondMemory(t *testing.T) {
 	}
 }
 
-func TestSumReadsToTheEnd(t *testing.T) {
+func TestCRC64NVMEReadsToTheEnd(t *testing.T) {
 	t.Parallel()
 	data := bytes.Repeat([]byte("0123456789"), 10_000)
 	for name, r := range map[string]io.Reader{"at once": bytes.NewReader(data), "byte by byte": iotest.OneByteReader(bytes.NewReader(data))} {
@@ -74,15 +74,15 @@ func TestSumReadsToTheEnd(t *testing.T) {
 	}
 }
 
-// BenchmarkCombine is of one part of 5 GiB.
-func BenchmarkCombine(b *testing.B) {
+// BenchmarkCombineCRC64 is of one part of 5 GiB.
+func BenchmarkCombineCRC64(b *testing.B) {
 	sum := uint64(1)
 	for b.Loop() {
 		sum = wire.CombineCRC64(sum, 0x9a6c9329ac4bc9b5, 5<<30)
 	}
 }
 
-func TestTextIsWhatS3Writes(t *testing.T) {
+func TestCRC64TextIsWhatS3Writes(t *testing.T) {
 	t.Parallel()
 	// The check value of CRC-64/NVME: the sum of "123456789".
 	const want = 0xae8b14860a799888

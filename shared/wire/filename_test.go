@@ -12,7 +12,7 @@ import (
 	"ferry/shared/wire"
 )
 
-func TestANameIsCleanedToOnePathElement(t *testing.T) {
+func TestNameIsCleanedToOnePathElement(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ what, name, want string }{
 		{"an ordinary name stays", "report.pdf", "report.pdf"},
@@ -44,7 +44,7 @@ func TestANameIsCleanedToOnePathElement(t *testing.T) {
 	}
 }
 
-func TestALongNameKeepsItsExtension(t *testing.T) {
+func TestLongNameKeepsItsExtension(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct{ name, suffix string }{
 		"ASCII":              {strings.Repeat("a", 300) + ".pdf", "a.pdf"},
@@ -62,7 +62,7 @@ func TestALongNameKeepsItsExtension(t *testing.T) {
 	}
 }
 
-func TestAnAttachmentHasANameThatEveryClientCanUse(t *testing.T) {
+func TestAttachmentNameWorksInEveryClient(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, want string }{
 		{"report.pdf", `attachment; filename="report.pdf"; filename*=UTF-8''report.pdf`},
@@ -82,7 +82,7 @@ func TestAnAttachmentHasANameThatEveryClientCanUse(t *testing.T) {
 	}
 }
 
-func FuzzACleanNameIsSafe(f *testing.F) {
+func FuzzCleanFileNameIsSafe(f *testing.F) {
 	for _, seed := range []string{
 		"report.pdf", "../x", "a\\b", "e\u0301", "e\u200e\u0301", "\xff", strings.Repeat("é.", 200), strings.Repeat(" .", 150) + "a",
 		"\u0958" + strings.Repeat("\ufdfa", 85), "\u202e", "a\u2028", ". .", "\u1100\u1161\u11a8",

@@ -84,7 +84,7 @@ func (w way) holds(t *testing.T, password string) {
 	}
 }
 
-func TestAForgottenPasswordIsChanged(t *testing.T) {
+func TestForgottenPasswordCanBeChanged(t *testing.T) {
 	t.Parallel()
 	for what, send := range map[string]func(w way) *http.Response{
 		"by the query": func(w way) *http.Response { return w.post("&p=" + w.pin + "&z=" + url.QueryEscape(fresh)) },
@@ -118,7 +118,7 @@ func TestAForgottenPasswordIsChanged(t *testing.T) {
 	}
 }
 
-func TestWhatCannotChangeAPasswordChangesNothing(t *testing.T) {
+func TestRefusedChangeLeavesThePassword(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		what, query string // PIN and WRONG are replaced
@@ -153,7 +153,7 @@ func TestWhatCannotChangeAPasswordChangesNothing(t *testing.T) {
 	}
 }
 
-func TestWithoutANewPasswordALinkIsOnlyChecked(t *testing.T) {
+func TestWithoutPasswordTheLinkIsOnlyChecked(t *testing.T) {
 	t.Parallel()
 	w := forgot(t)
 	for range 8 { // more often than there are tries
@@ -166,7 +166,7 @@ func TestWithoutANewPasswordALinkIsOnlyChecked(t *testing.T) {
 	w.Decode(w.Request("POST", "/auth/change?k=unknown", nil), 401)
 }
 
-func TestFiveWrongPINsEndALink(t *testing.T) {
+func TestFiveWrongPINsKillTheLink(t *testing.T) {
 	t.Parallel()
 	w := forgot(t)
 	for range 5 {
@@ -176,7 +176,7 @@ func TestFiveWrongPINsEndALink(t *testing.T) {
 	w.holds(t, old)
 }
 
-func TestTheFifthPINMayBeRight(t *testing.T) {
+func TestFifthPINStillCounts(t *testing.T) {
 	t.Parallel()
 	w := forgot(t)
 	for range 4 {
@@ -186,7 +186,7 @@ func TestTheFifthPINMayBeRight(t *testing.T) {
 	w.holds(t, fresh)
 }
 
-func TestTriesAtOnceAreNoMoreThanFive(t *testing.T) {
+func TestConcurrentPINsGetFiveTries(t *testing.T) {
 	t.Parallel()
 	w := forgot(t)
 	var tried, refused atomic.Int64
@@ -207,7 +207,7 @@ func TestTriesAtOnceAreNoMoreThanFive(t *testing.T) {
 	}
 }
 
-func TestALinkIsUsedOnce(t *testing.T) {
+func TestChangeLinkWorksOnce(t *testing.T) {
 	t.Parallel()
 	w := forgot(t)
 	var changed atomic.Int64
@@ -226,7 +226,7 @@ func TestALinkIsUsedOnce(t *testing.T) {
 	w.holds(t, fresh)
 }
 
-func TestALinkEndsWithItsTime(t *testing.T) {
+func TestChangeLinkExpires(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct {
 		begin  func(*testing.T) way
@@ -247,7 +247,7 @@ func TestALinkEndsWithItsTime(t *testing.T) {
 	}
 }
 
-func TestALinkEndsWithWhatElseChangesTheUser(t *testing.T) {
+func TestChangeLinkDiesWhenTheUserChanges(t *testing.T) {
 	t.Parallel()
 	for what, change := range map[string]func(t *testing.T, w way){
 		"a newer password": func(t *testing.T, w way) {
@@ -294,7 +294,7 @@ func TestALinkEndsWithWhatElseChangesTheUser(t *testing.T) {
 	}
 }
 
-func TestAFirstAccessNeedsNoPIN(t *testing.T) {
+func TestFirstAccessNeedsNoPIN(t *testing.T) {
 	t.Parallel()
 	w := first(t)
 	w.Decode(w.post(""), 200)

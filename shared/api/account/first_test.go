@@ -10,7 +10,7 @@ import (
 
 const temporaryPassword = "a temporary one"
 
-func TestFirstAccessIsForNewUsersAlone(t *testing.T) {
+func TestOnlyNewUsersHaveFirstAccess(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	s.AddUser("new", temporaryPassword, func(u *auth.User) { u.State, u.Lang = auth.FirstAccess, "de" })
@@ -41,7 +41,7 @@ func TestFirstAccessIsForNewUsersAlone(t *testing.T) {
 	}
 }
 
-func TestATemporaryPasswordWorksNowhereElse(t *testing.T) {
+func TestTemporaryPasswordWorksOnlyForFirstAccess(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	s.AddUser("new", temporaryPassword, func(u *auth.User) { u.State = auth.FirstAccess })

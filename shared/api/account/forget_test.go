@@ -28,7 +28,7 @@ func startForget(t *testing.T, options ...apitest.Option) *apitest.Server {
 
 func hiding(set *api.Settings, _ *local.ServiceOptions) { set.HideUsers = true }
 
-func TestForgetAnswersByTheStateOfTheUser(t *testing.T) {
+func TestForgetDependsOnTheUsersState(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		what, query string
@@ -67,7 +67,7 @@ func TestForgetAnswersByTheStateOfTheUser(t *testing.T) {
 	}
 }
 
-func TestTheMailIsInTheUsersLanguageAndTheLinkInTheAskers(t *testing.T) {
+func TestMailUsesTheUsersLanguageAndLinkTheRequestsLanguage(t *testing.T) {
 	t.Parallel()
 	s := startForget(t)
 	e := s.Decode(s.Request("GET", "/auth/forget?u=alice&lang=fr", nil), 200)
@@ -88,7 +88,7 @@ func TestTheMailIsInTheUsersLanguageAndTheLinkInTheAskers(t *testing.T) {
 	}
 }
 
-func TestThreeRequestsAnHourAndTenADayAreAnswered(t *testing.T) {
+func TestForgetAllowsThreeRequestsAnHourAndTenADay(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct {
 		options []apitest.Option
@@ -130,7 +130,7 @@ func TestThreeRequestsAnHourAndTenADayAreAnswered(t *testing.T) {
 	}
 }
 
-func TestTheLimitHoldsForManyAtOnce(t *testing.T) {
+func TestForgetLimitHoldsForConcurrentRequests(t *testing.T) {
 	t.Parallel()
 	s := startForget(t)
 	var mu sync.Mutex
@@ -159,9 +159,9 @@ func TestTheLimitHoldsForManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestHiddenUsersCannotBeToldFromOthers compares all that a caller sees on the
+// TestHiddenUsersLookLikeUnknownOnes compares all that a caller sees on the
 // way to a new password, without the PIN.
-func TestHiddenUsersCannotBeToldFromOthers(t *testing.T) {
+func TestHiddenUsersLookLikeUnknownOnes(t *testing.T) {
 	t.Parallel()
 	s := startForget(t, hiding)
 	see := func(user string) []string {

@@ -12,7 +12,7 @@ import (
 
 const spelledPassword = "pässword: with a colon"
 
-func TestALoginNeedsUserAndPassword(t *testing.T) {
+func TestLoginNeedsUserAndPassword(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	s.AddUser("alice", spelledPassword)
@@ -45,7 +45,7 @@ func TestALoginNeedsUserAndPassword(t *testing.T) {
 	}
 }
 
-func TestEachLoginGivesABearerOfItsOwn(t *testing.T) {
+func TestEachLoginGivesANewBearer(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	s.AddUser("alice", spelledPassword)
@@ -60,7 +60,7 @@ func TestEachLoginGivesABearerOfItsOwn(t *testing.T) {
 	s.Decode(s.Request("GET", "/download/list", nil, "Authorization", "Bearer "+first), 401)
 }
 
-func TestTooManyFailuresAreToldWhenToTryAgain(t *testing.T) {
+func TestTooManyFailuresGetRetryAfter(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	s.Clock.Advance(0) // ends it on a stack, of which four answers may take longer than the second that is waited for

@@ -8,7 +8,7 @@ import (
 	"ferry/shared/api/apitest"
 )
 
-func TestARevokedBearerIsNoneAnyMore(t *testing.T) {
+func TestRevokedBearerStopsWorking(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	s.AddUser("alice", "a password to try")
@@ -38,7 +38,7 @@ func TestARevokedBearerIsNoneAnyMore(t *testing.T) {
 	}
 }
 
-func TestARevocationNeedsAToken(t *testing.T) {
+func TestRevokingNeedsAToken(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	for _, c := range []struct {

@@ -51,7 +51,7 @@ func reason(s *apitest.Server) notify.SuppressReason {
 	return notify.SuppressReason(strings.Join(all, " and "))
 }
 
-func TestOnlyAPostStopsTheMails(t *testing.T) {
+func TestOnlyPOSTStopsMail(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	link := path(s, "en")
@@ -69,7 +69,7 @@ func TestOnlyAPostStopsTheMails(t *testing.T) {
 	}
 }
 
-func TestOneClickOfAMailProgramIsEnough(t *testing.T) {
+func TestOneClickUnsubscribeIsEnough(t *testing.T) {
 	t.Parallel()
 	var form bytes.Buffer
 	parts := multipart.NewWriter(&form)
@@ -91,7 +91,7 @@ func TestOneClickOfAMailProgramIsEnough(t *testing.T) {
 	}
 }
 
-func TestStoppedMailsComeAgainForWhoWantsThem(t *testing.T) {
+func TestStoppedMailCanBeResumed(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	link := path(s, "en")
@@ -116,7 +116,7 @@ func TestStoppedMailsComeAgainForWhoWantsThem(t *testing.T) {
 	}
 }
 
-func TestAnAddressThatBouncedStaysOnTheListForThatWithOrWithoutItsOwnersWish(t *testing.T) {
+func TestBouncedAddressStaysSuppressedWhateverItsOwnerWants(t *testing.T) {
 	t.Parallel()
 	const back, none, stop, undo = "came back, or were reported", "gets no e-mails from Ferry about files", "<button>Send me no more<", "<button>Undo"
 	for _, why := range []notify.SuppressReason{notify.AddressBounced, notify.AddressComplained} {
@@ -143,7 +143,7 @@ func TestAnAddressThatBouncedStaysOnTheListForThatWithOrWithoutItsOwnersWish(t *
 	}
 }
 
-func TestAWrongTokenTellsAndChangesNothing(t *testing.T) {
+func TestWrongStopTokenRevealsAndChangesNothing(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	right := s.Data.Ports.Key.Stop(address)
@@ -168,7 +168,7 @@ func TestAWrongTokenTellsAndChangesNothing(t *testing.T) {
 	}
 }
 
-func TestThePageIsInEachLanguage(t *testing.T) {
+func TestStopPageExistsInEachLanguage(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	seen := map[string]string{}
@@ -192,7 +192,7 @@ func TestThePageIsInEachLanguage(t *testing.T) {
 	}
 }
 
-func TestThePageKeepsItsAddressToItself(t *testing.T) {
+func TestStopPageDoesNotLeakItsAddress(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	resp, got := page(s, path(s, "en"), "")
@@ -213,7 +213,7 @@ func TestThePageKeepsItsAddressToItself(t *testing.T) {
 	}
 }
 
-func TestAnAddressIsTextOnThePage(t *testing.T) {
+func TestAddressIsEscapedOnThePage(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	odd := `"<script>alert(1)</script>"@example.com`
@@ -223,7 +223,7 @@ func TestAnAddressIsTextOnThePage(t *testing.T) {
 	}
 }
 
-func TestTroubleIsToldOnAPageToo(t *testing.T) {
+func TestBrowsersGetErrorPages(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	s.Calls.Before("table.Update", func() error { return errors.New("the disk is gone") })
@@ -233,7 +233,7 @@ func TestTroubleIsToldOnAPageToo(t *testing.T) {
 	}
 }
 
-func TestAStoppedAddressGetsNoMailAboutFilesUntilItWantsThem(t *testing.T) {
+func TestStoppedAddressGetsNoMailAboutFilesUntilResumed(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	s.AddUser("demo", "a password to try")

@@ -32,7 +32,7 @@ func startToken(t *testing.T) *apitest.Server {
 	return s
 }
 
-func TestAGrantOfAPassword(t *testing.T) {
+func TestPasswordGrant(t *testing.T) {
 	t.Parallel()
 	good := form("grant_type", "password", "username", "alice", "password", escapedPassword)
 	for _, c := range []struct {
@@ -78,7 +78,7 @@ func TestAGrantOfAPassword(t *testing.T) {
 	}
 }
 
-func TestTheQueryGrantsNothing(t *testing.T) {
+func TestPasswordInTheQueryGrantsNothing(t *testing.T) {
 	t.Parallel()
 	s := startToken(t)
 	resp := s.Request("POST", "/oauth2/token?"+form("grant_type", "password", "username", "alice", "password", escapedPassword), nil, "Content-Type", urlencoded)
@@ -87,7 +87,7 @@ func TestTheQueryGrantsNothing(t *testing.T) {
 	}
 }
 
-func TestABasicHeaderOfAClientIsPassedOver(t *testing.T) {
+func TestClientsBasicHeaderIsIgnored(t *testing.T) {
 	t.Parallel()
 	s := startToken(t)
 	body := form("grant_type", "password", "username", "alice", "password", escapedPassword)
@@ -103,7 +103,7 @@ func TestABasicHeaderOfAClientIsPassedOver(t *testing.T) {
 	}
 }
 
-func TestTooManyFailuresHaveTheShapeOfTheEndpoint(t *testing.T) {
+func TestTooManyFailuresGetAnOAuthError(t *testing.T) {
 	t.Parallel()
 	s := startToken(t)
 	s.Clock.Advance(0) // ends it on a stack, which may take longer than the second that is waited for

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestTheContractIsBroken shows what the check of each response finds.
-func TestTheContractIsBroken(t *testing.T) {
+// TestBrokenContractIsDetected shows what the check of each response finds.
+func TestBrokenContractIsDetected(t *testing.T) {
 	t.Parallel()
 	c, err := readContract()
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"ferry/shared/notify"
 )
 
-// TestTheDescriptionOfEventsIsBroken shows what the check of each event finds.
-func TestTheDescriptionOfEventsIsBroken(t *testing.T) {
+// TestBrokenEventIsDetected shows what the check of each event finds.
+func TestBrokenEventIsDetected(t *testing.T) {
 	t.Parallel()
 	c, err := readContract()
 	if err != nil {
@@ -38,7 +38,7 @@ func TestTheDescriptionOfEventsIsBroken(t *testing.T) {
 	}
 }
 
-func TestEachTypeOfEventIsDescribedAndNoOther(t *testing.T) {
+func TestExactlyTheEventTypesAreDescribed(t *testing.T) {
 	t.Parallel()
 	c, err := readContract()
 	if err != nil {

@@ -18,7 +18,7 @@ func content() string {
 	return b.String()
 }
 
-func TestAPartOfAFileIsSent(t *testing.T) {
+func TestRangesAndConditionsAreHonored(t *testing.T) {
 	t.Parallel()
 	for size, all := range map[string]string{"a small file": "0123456789", "a larger file": content()} {
 		s := newShelf(t)
@@ -79,7 +79,7 @@ func TestAPartOfAFileIsSent(t *testing.T) {
 	}
 }
 
-func TestSeveralPartsOfAFileAreSentAtOnce(t *testing.T) {
+func TestSeveralRangesAreSentTogether(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	resp := s.Request("GET", s.put("a.txt", "0123456789", "Content-Type", "text/plain"), nil, "Range", "bytes=0-1,4-5,-1")

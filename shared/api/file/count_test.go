@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestOnlyAWholeDownloadCounts(t *testing.T) {
+func TestOnlyWholeDownloadsCount(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	counted := map[string]int{}
@@ -52,7 +52,7 @@ func TestOnlyAWholeDownloadCounts(t *testing.T) {
 	}
 }
 
-func TestADownloadThatIsCutOffDoesNotCount(t *testing.T) {
+func TestInterruptedDownloadDoesNotCount(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	s.InProcess("a function takes no body of this size, and the store sends a file of it")
@@ -77,8 +77,8 @@ func TestADownloadThatIsCutOffDoesNotCount(t *testing.T) {
 	s.wantDownloads("a download that was cut off, and a whole one", link, 1)
 }
 
-// TestWhatRobotsFetchCountsAsPreviews has each look at another link.
-func TestWhatRobotsFetchCountsAsPreviews(t *testing.T) {
+// TestRobotRequestsCountAsPreviews has each look at another link.
+func TestRobotRequestsCountAsPreviews(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	for what, k := range map[string]struct {
@@ -106,7 +106,7 @@ func TestWhatRobotsFetchCountsAsPreviews(t *testing.T) {
 	}
 }
 
-func TestAnEmptyFilesDownloadCounts(t *testing.T) {
+func TestEmptyDownloadCounts(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	link := s.put("empty", "")

@@ -22,7 +22,7 @@ func (s shelf) curl(dir string, args ...string) {
 	}
 }
 
-func TestCurlSavesAFileUnderAUsableName(t *testing.T) {
+func TestCurlSavesUsableNames(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	for _, k := range []struct{ name, saved string }{

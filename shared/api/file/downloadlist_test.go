@@ -47,7 +47,7 @@ func next(t *testing.T, s *apitest.Server, link string) string {
 	return path
 }
 
-func TestPagesFollowEachOtherToTheEnd(t *testing.T) {
+func TestPagesCoverTheWholeList(t *testing.T) {
 	t.Parallel()
 	s, credential := start(t, 7)
 	for _, c := range []struct {
@@ -78,7 +78,7 @@ func TestPagesFollowEachOtherToTheEnd(t *testing.T) {
 	}
 }
 
-func TestTheNextPageKeepsLimitAndLanguage(t *testing.T) {
+func TestNextLinkKeepsLimitAndLanguage(t *testing.T) {
 	t.Parallel()
 	s, credential := start(t, 3)
 	resp := s.Request("GET", "/download/list?limit=1&lang=de-AT", nil, "Authorization", credential)
@@ -91,7 +91,7 @@ func TestTheNextPageKeepsLimitAndLanguage(t *testing.T) {
 	}
 }
 
-func TestAListNeedsGoodParametersAndACredential(t *testing.T) {
+func TestListNeedsValidParametersAndCredential(t *testing.T) {
 	t.Parallel()
 	s, credential := start(t, 0)
 	s.AddUser("off", password, func(u *auth.User) { u.State = auth.Disabled })
@@ -111,7 +111,7 @@ func TestAListNeedsGoodParametersAndACredential(t *testing.T) {
 	}
 }
 
-func TestTheLanguageOfLinks(t *testing.T) {
+func TestListedLinksHaveTheCallersLanguage(t *testing.T) {
 	t.Parallel()
 	s, credential := start(t, 0)
 	s.AddUser("ugo", password, func(u *auth.User) { u.Lang = "it" })
@@ -130,7 +130,7 @@ func TestTheLanguageOfLinks(t *testing.T) {
 	}
 }
 
-func TestLinksStayTheSame(t *testing.T) {
+func TestListedLinksStayTheSame(t *testing.T) {
 	t.Parallel()
 	s, credential := start(t, 2)
 	list := func() string {
@@ -147,7 +147,7 @@ func TestLinksStayTheSame(t *testing.T) {
 	}
 }
 
-func TestWhatHasExpiredIsNotListedThoughItWasNotSweptYet(t *testing.T) {
+func TestExpiredFilesAreNotListedBeforeTheSweep(t *testing.T) {
 	t.Parallel()
 	s, _ := start(t, 3)
 	s.Clock.Advance(15 * 24 * time.Hour)
@@ -166,7 +166,7 @@ func TestWhatHasExpiredIsNotListedThoughItWasNotSweptYet(t *testing.T) {
 	}
 }
 
-func TestUsersSeeTheirOwnFilesAlone(t *testing.T) {
+func TestUsersListOnlyTheirOwnFiles(t *testing.T) {
 	t.Parallel()
 	s, _ := start(t, 2)
 	s.AddUser("alice2", password)

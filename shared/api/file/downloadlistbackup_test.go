@@ -9,7 +9,7 @@ import (
 	"ferry/shared/api/apitest"
 )
 
-func TestTheBackupAreaListsWhatWasDeleted(t *testing.T) {
+func TestBackupListShowsDeletedFiles(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	s.AddUser("alice", password)
@@ -51,7 +51,7 @@ func TestTheBackupAreaListsWhatWasDeleted(t *testing.T) {
 	}
 }
 
-func TestTheBackupAreaKeepsAFileForItsTime(t *testing.T) {
+func TestBackupFilesExpire(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	s.AddUser("alice", password)
@@ -75,7 +75,7 @@ func TestTheBackupAreaKeepsAFileForItsTime(t *testing.T) {
 	s.Decode(s.Request("POST", "/files/1/restore", nil, "Authorization", basic), 404)
 }
 
-func TestTheBackupAreaNeedsACredential(t *testing.T) {
+func TestBackupListNeedsACredential(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	s.Decode(s.Request("GET", "/download/list/backup", nil), 401)

@@ -8,7 +8,7 @@ import (
 	"ferry/shared/blob"
 )
 
-func TestADeletedFileIsInTheBackupAreaAndNowhereElse(t *testing.T) {
+func TestDeletedFileIsOnlyInTheBackupArea(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	s.AddUser("alice", password)
@@ -31,7 +31,7 @@ func TestADeletedFileIsInTheBackupAreaAndNowhereElse(t *testing.T) {
 	}
 }
 
-func TestOnlyAnOwnFileIsDeleted(t *testing.T) {
+func TestUsersDeleteOnlyTheirOwnFiles(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	s.AddUser("alice", password)

@@ -73,7 +73,7 @@ func checksums(text string) (crc, sha, digest string) {
 	return crc, hex.EncodeToString(sum[:]), "sha-256=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":"
 }
 
-func TestAllThatIsKnownOfAFileIsTold(t *testing.T) {
+func TestFileRecordHasEverythingKnown(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
 	crc, sha, digest := checksums("content")
@@ -92,7 +92,7 @@ func TestAllThatIsKnownOfAFileIsTold(t *testing.T) {
 	})
 }
 
-func TestWhatIsNotKnownIsLeftOut(t *testing.T) {
+func TestUnknownFieldsAreLeftOut(t *testing.T) {
 	t.Parallel()
 	s := begin(t, func(set *api.Settings, _ *local.ServiceOptions) { set.Retention.KeepDays = 0 })
 	file := s.Put(s.Login("alice", password), "file=x", "").Files[0]
@@ -104,7 +104,7 @@ func TestWhatIsNotKnownIsLeftOut(t *testing.T) {
 	})
 }
 
-func TestAFileIsToldOfInTheAreaWhereItIs(t *testing.T) {
+func TestFileIsFoundOnlyInItsArea(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
 	auth := apitest.Basic("alice", password)
@@ -124,7 +124,7 @@ func TestAFileIsToldOfInTheAreaWhereItIs(t *testing.T) {
 	}
 }
 
-func TestOnlyAnOwnFileThatIsThereIsToldOf(t *testing.T) {
+func TestUsersSeeOnlyTheirOwnFileRecords(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
 	alice, bob := apitest.Basic("alice", password), apitest.Basic("bob", password)
@@ -151,7 +151,7 @@ func TestOnlyAnOwnFileThatIsThereIsToldOf(t *testing.T) {
 	s.Decode(s.Request("GET", "/files/1", nil, "Authorization", alice), 404) // expired, and not swept yet
 }
 
-func TestAFileOfAnEarlierUserOfTheNameIsNotToldOf(t *testing.T) {
+func TestEarlierUsersFileIsNotFound(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
 	s.Put(s.Login("alice", password), "file=x", "content")
@@ -160,7 +160,7 @@ func TestAFileOfAnEarlierUserOfTheNameIsNotToldOf(t *testing.T) {
 	}
 }
 
-func TestHeadHasTheHeadersAlone(t *testing.T) {
+func TestHEADOfAFileRecordHasNoBody(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
 	s.Put(s.Login("alice", password), "file=x", "content")

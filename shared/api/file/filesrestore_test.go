@@ -11,7 +11,7 @@ import (
 	"ferry/shared/blob"
 )
 
-func TestARestoredFileIsAsItWas(t *testing.T) {
+func TestRestoredFileIsUnchanged(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	s.AddUser("alice", password)
@@ -37,9 +37,9 @@ func TestARestoredFileIsAsItWas(t *testing.T) {
 	s.Decode(s.Request("POST", "/files/1/restore", nil), 401)
 }
 
-// TestMovesAtOnceNeverLoseTheFile lets deletions and restorations of one file
+// TestConcurrentMovesNeverLoseTheFile lets deletions and restorations of one file
 // run into each other.
-func TestMovesAtOnceNeverLoseTheFile(t *testing.T) {
+func TestConcurrentMovesNeverLoseTheFile(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	s.AddUser("alice", password)
@@ -83,7 +83,7 @@ func once(t *testing.T, s *apitest.Server, auth string) {
 	}
 }
 
-func TestAMoveThatFailsLeavesTheFileWhereItWas(t *testing.T) {
+func TestFailedMoveLeavesTheFileInPlace(t *testing.T) {
 	t.Parallel()
 	for _, call := range []string{"blob.Copy", "table.Write"} {
 		t.Run(call, func(t *testing.T) {

@@ -16,7 +16,7 @@ func oddNames() []string {
 	}
 }
 
-func TestADownloadHasItsName(t *testing.T) {
+func TestDownloadKeepsItsName(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	for _, name := range oddNames() {
@@ -35,7 +35,7 @@ func TestADownloadHasItsName(t *testing.T) {
 	}
 }
 
-func TestABrowserGetsAPageOnWhichTheNameIsText(t *testing.T) {
+func TestBrowserGetsAPageWithAnEscapedName(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	const accept = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"
@@ -70,7 +70,7 @@ func TestABrowserGetsAPageOnWhichTheNameIsText(t *testing.T) {
 	}
 }
 
-func TestThePageSpeaksTheLinksLanguage(t *testing.T) {
+func TestDownloadPageUsesTheLinksLanguage(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	link := s.put("a.txt", strings.Repeat("x", 1500))
@@ -96,7 +96,7 @@ func TestThePageSpeaksTheLinksLanguage(t *testing.T) {
 	}
 }
 
-func TestWhatABrowserWouldRunIsNeverShownInIt(t *testing.T) {
+func TestActiveContentIsSentAsAnAttachment(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	for _, kind := range []string{"text/html", "image/svg+xml", "application/xhtml+xml", "text/xml", "application/pdf", "text/javascript"} {
@@ -112,7 +112,7 @@ func TestWhatABrowserWouldRunIsNeverShownInIt(t *testing.T) {
 	}
 }
 
-func TestAFileHasTheTypeThatItsUploaderStated(t *testing.T) {
+func TestFileKeepsItsMediaType(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	for stated, sent := range map[string]string{
@@ -124,7 +124,7 @@ func TestAFileHasTheTypeThatItsUploaderStated(t *testing.T) {
 	}
 }
 
-func TestAProgramThatAsksForJSONGetsTheEnvelope(t *testing.T) {
+func TestProgramCanAskForTheEnvelope(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	s.put("other.txt", "1")

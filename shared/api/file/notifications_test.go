@@ -73,7 +73,7 @@ func eventually(t *testing.T, what string, done func() bool) {
 	}
 }
 
-func TestTheUploaderSeesWhatBecameOfEachNotification(t *testing.T) {
+func TestUploaderSeesTheStateOfEachNotice(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
 	f := send(s, "alice", "c=%2B393401234567&m=carla@example.com", "alice")
@@ -103,7 +103,7 @@ func TestTheUploaderSeesWhatBecameOfEachNotification(t *testing.T) {
 	}
 }
 
-func TestTheDownloadsOfEachLinkAreTold(t *testing.T) {
+func TestDownloadsAreCountedPerLink(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
 	f := send(s, "alice", "c=%2B393401234567&m=carla@example.com", "alice")
@@ -127,7 +127,7 @@ func TestTheDownloadsOfEachLinkAreTold(t *testing.T) {
 	}
 }
 
-func TestWhatIsKnownOfTheUseComesBackWithTheFile(t *testing.T) {
+func TestDownloadCountsSurviveDeleteAndRestore(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
 	f := send(s, "alice", "m=carla@example.com", "alice")
@@ -145,7 +145,7 @@ func TestWhatIsKnownOfTheUseComesBackWithTheFile(t *testing.T) {
 	}
 }
 
-func TestWhoWasNotifiedIsTheUploadersAlone(t *testing.T) {
+func TestOnlyTheUploaderSeesNotices(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
 	s.AddUser("eve", password)
@@ -184,7 +184,7 @@ func TestWhoWasNotifiedIsTheUploadersAlone(t *testing.T) {
 	}
 }
 
-func TestANotificationOfWhichNothingIsKnownAnyMoreIsStillToldOf(t *testing.T) {
+func TestPrunedNoticeIsStillListed(t *testing.T) {
 	t.Parallel()
 	s := begin(t, func(set *api.Settings, _ *local.ServiceOptions) { set.Retention.KeepDays = 0 })
 	f := send(s, "alice", "m=carla@example.com", "alice")

@@ -7,7 +7,7 @@ import (
 	"ferry/shared/api/apitest"
 )
 
-func TestARangeOutsideTheFileIsRefusedInAnEnvelope(t *testing.T) {
+func TestRangeOutsideTheFileGetsAnEnvelope(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	s.AddUser("demo", "a password to try")

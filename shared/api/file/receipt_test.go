@@ -11,9 +11,9 @@ import (
 	"ferry/shared/table"
 )
 
-// TestOneOfManyFirstDownloadsIsToldOf is about transactions that meet, and so is
+// TestConcurrentFirstDownloadsSendOneReceipt is about transactions that meet, and so is
 // for the table of the cloud too.
-func TestOneOfManyFirstDownloadsIsToldOf(t *testing.T) {
+func TestConcurrentFirstDownloadsSendOneReceipt(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	s.AddUser("ann", "a password for a test")

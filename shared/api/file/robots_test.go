@@ -7,7 +7,7 @@ import (
 	"ferry/shared/api/file"
 )
 
-func TestPreviewsAndScannersAreMadeByRobots(t *testing.T) {
+func TestPreviewsAndScannersCountAsRobots(t *testing.T) {
 	t.Parallel()
 	for name, agent := range map[string]string{
 		"no name":           "",
@@ -46,7 +46,7 @@ func TestPreviewsAndScannersAreMadeByRobots(t *testing.T) {
 	}
 }
 
-func TestPeopleUseBrowsersAndPrograms(t *testing.T) {
+func TestBrowsersAndToolsCountAsPeople(t *testing.T) {
 	t.Parallel()
 	for name, agent := range map[string]string{
 		"Firefox":                  "Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0",
@@ -70,7 +70,7 @@ func TestPeopleUseBrowsersAndPrograms(t *testing.T) {
 	}
 }
 
-func TestABrowserThatFetchesBeforehandIsNoPerson(t *testing.T) {
+func TestPrefetchingBrowserCountsAsRobot(t *testing.T) {
 	t.Parallel()
 	const firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0"
 	for _, c := range []struct {
@@ -100,8 +100,8 @@ func request(name, value string) *http.Request {
 	return r
 }
 
-// BenchmarkMade is what each download pays.
-func BenchmarkMade(b *testing.B) {
+// BenchmarkMadeByRobot is what each download pays.
+func BenchmarkMadeByRobot(b *testing.B) {
 	for name, agent := range map[string]string{
 		"a browser": "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36",
 		"curl":      "curl/8.14.1",

@@ -8,9 +8,9 @@ import (
 	"ferry/shared/api/apitest"
 )
 
-// TestASmallFileIsSentLikeAnyOther compares the short way of plain requests
+// TestSmallFileIsSentLikeAnyOther compares the short way of plain requests
 // with the way of all others.
-func TestASmallFileIsSentLikeAnyOther(t *testing.T) {
+func TestSmallFileIsSentLikeAnyOther(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	s.AddUser("demo", "a password to try")

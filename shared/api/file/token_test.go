@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestOnlyATokenOfTheRightKindOpensAFile(t *testing.T) {
+func TestOnlyTheRightTokenOpensAFile(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	link := s.put("kept.txt", "kept")
@@ -64,7 +64,7 @@ func TestOnlyATokenOfTheRightKindOpensAFile(t *testing.T) {
 	}
 }
 
-func TestALinkEndsWithItsFile(t *testing.T) {
+func TestLinkDiesWithItsFile(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	link := s.put("a.txt", "x")

@@ -56,7 +56,7 @@ func (c uploadsCaller) leavesNothing() {
 	}
 }
 
-func TestANameWithAPathIsTheLastOfIt(t *testing.T) {
+func TestSessionNameDropsFolders(t *testing.T) {
 	t.Parallel()
 	c := uploadsBegin(t)
 	for name, want := range map[string]string{
@@ -74,7 +74,7 @@ func TestANameWithAPathIsTheLastOfIt(t *testing.T) {
 	}
 }
 
-func TestAPartThatIsSentAgainReplacesTheFirst(t *testing.T) {
+func TestResentPartReplacesTheFirst(t *testing.T) {
 	t.Parallel()
 	c := uploadsBegin(t)
 	first, second := content(t, partSize+9), content(t, partSize+9)
@@ -91,8 +91,8 @@ func TestAPartThatIsSentAgainReplacesTheFirst(t *testing.T) {
 	c.wantFile(c.complete(s.ID, ""), second)
 }
 
-// TestAPartWhoseLengthIsNotAnnouncedIsMeasured sends parts in chunks.
-func TestAPartWhoseLengthIsNotAnnouncedIsMeasured(t *testing.T) {
+// TestChunkedPartIsMeasured sends parts in chunks.
+func TestChunkedPartIsMeasured(t *testing.T) {
 	t.Parallel()
 	c := uploadsBegin(t)
 	c.InProcess("parts go to the store itself, whose answers are its own")
@@ -117,7 +117,7 @@ func TestAPartWhoseLengthIsNotAnnouncedIsMeasured(t *testing.T) {
 	c.wantFile(c.complete(s.ID, ""), data)
 }
 
-func TestAHundredPartsMayBeAskedForAtOnce(t *testing.T) {
+func TestHundredPartsCanBeSignedAtOnce(t *testing.T) {
 	t.Parallel()
 	c := uploadsBegin(t)
 	s := c.plan("", 101*partSize)
@@ -132,7 +132,7 @@ func TestAHundredPartsMayBeAskedForAtOnce(t *testing.T) {
 	c.refused("POST", "/uploads/"+s.ID+"/parts", `{"numbers":[`+strings.Join(numbers, ",")+`]}`, 400, "1 to 100")
 }
 
-func TestNumbersThatAreNoPartsAreRefused(t *testing.T) {
+func TestInvalidPartNumbersAreRefused(t *testing.T) {
 	t.Parallel()
 	c := uploadsBegin(t)
 	s := c.plan("", 2*partSize)
@@ -152,7 +152,7 @@ func TestNumbersThatAreNoPartsAreRefused(t *testing.T) {
 	}
 }
 
-func TestALengthOfAnySizeBeginsOrIsRefused(t *testing.T) {
+func TestSessionLengthIsBounded(t *testing.T) {
 	t.Parallel()
 	c := uploadsBegin(t)
 	var s session
@@ -172,7 +172,7 @@ func TestALengthOfAnySizeBeginsOrIsRefused(t *testing.T) {
 	c.refused("POST", "/uploads", `{"name":"`+strings.Repeat("x", 64<<10)+`","length":1}`, 413)
 }
 
-func TestASessionsPathIsAnIdOrNotFound(t *testing.T) {
+func TestUnknownSessionIsNotFound(t *testing.T) {
 	t.Parallel()
 	c := uploadsBegin(t)
 	for _, id := range []string{"x", "1", "%2e%2e", "a%2Fb", "%00", strings.Repeat("x", 65), strings.Repeat("x", 2000), "upload%231"} {
@@ -184,7 +184,7 @@ func TestASessionsPathIsAnIdOrNotFound(t *testing.T) {
 	}
 }
 
-func TestAnExpiredSessionTakesNothingMore(t *testing.T) {
+func TestExpiredSessionTakesNothing(t *testing.T) {
 	t.Parallel()
 	c := uploadsBegin(t)
 	data := content(t, 1000)
@@ -211,7 +211,7 @@ func TestAnExpiredSessionTakesNothingMore(t *testing.T) {
 	c.leavesNothing()
 }
 
-func TestASessionThatIsDoneTakesNoParts(t *testing.T) {
+func TestCompletedSessionTakesNoParts(t *testing.T) {
 	t.Parallel()
 	c := uploadsBegin(t)
 	c.InProcess("parts go to the store itself, whose answers are its own")
@@ -227,8 +227,8 @@ func TestASessionThatIsDoneTakesNoParts(t *testing.T) {
 	c.wantFile(c.complete(s.ID, ""), data)
 }
 
-// TestAQuotaHoldsWhileASessionIsOpen: its room is taken from its begin on.
-func TestAQuotaHoldsWhileASessionIsOpen(t *testing.T) {
+// TestOpenSessionReservesQuota: its room is taken from its begin on.
+func TestOpenSessionReservesQuota(t *testing.T) {
 	t.Parallel()
 	c := uploadsBegin(t)
 	c.AddUser("eve", password, func(u *auth.User) { u.Quota = 10_000 })
@@ -250,9 +250,9 @@ func TestAQuotaHoldsWhileASessionIsOpen(t *testing.T) {
 	}
 }
 
-// TestAFileThatIsNotTheStatedOneEndsItsSession: nothing can be done with it any
+// TestWrongSHA256EndsTheSession: nothing can be done with it any
 // more, so that the room it holds is the owner's again.
-func TestAFileThatIsNotTheStatedOneEndsItsSession(t *testing.T) {
+func TestWrongSHA256EndsTheSession(t *testing.T) {
 	t.Parallel()
 	c := uploadsBegin(t)
 	c.AddUser("eve", password, func(u *auth.User) { u.Quota = 10_000 })
@@ -270,9 +270,9 @@ func TestAFileThatIsNotTheStatedOneEndsItsSession(t *testing.T) {
 	c.leavesNothing()
 }
 
-// TestADestinationThatGoesMidwayGetsNothing has the user to whom a file is sent
+// TestDestinationRemovedMidwayGetsNothing has the user to whom a file is sent
 // disabled, removed, and replaced by another of the same name.
-func TestADestinationThatGoesMidwayGetsNothing(t *testing.T) {
+func TestDestinationRemovedMidwayGetsNothing(t *testing.T) {
 	t.Parallel()
 	for what, goes := range map[string]func(uploadsCaller){
 		"disabled": func(c uploadsCaller) {
@@ -299,9 +299,9 @@ func TestADestinationThatGoesMidwayGetsNothing(t *testing.T) {
 	}
 }
 
-// TestAnUploaderThatGoesTakesTheSessionsAlong: a later user of the name has no
+// TestRemovedUploaderLosesSessions: a later user of the name has no
 // part in them.
-func TestAnUploaderThatGoesTakesTheSessionsAlong(t *testing.T) {
+func TestRemovedUploaderLosesSessions(t *testing.T) {
 	t.Parallel()
 	c := uploadsBegin(t)
 	c.AddUser("eve", password, func(u *auth.User) { u.Quota = 5000 })
@@ -326,7 +326,7 @@ func TestAnUploaderThatGoesTakesTheSessionsAlong(t *testing.T) {
 	c.leavesNothing()
 }
 
-func TestADisabledUserBeginsNothing(t *testing.T) {
+func TestDisabledUserCannotBeginASession(t *testing.T) {
 	t.Parallel()
 	c := uploadsBegin(t)
 	if err := c.Users.Disable(t.Context(), "bob"); err != nil {
@@ -342,9 +342,9 @@ func TestADisabledUserBeginsNothing(t *testing.T) {
 	}
 }
 
-// TestPagesOfListedOriginsMaySendParts asks for each route of sessions as a
+// TestListedOriginsMaySendParts asks for each route of sessions as a
 // browser does.
-func TestPagesOfListedOriginsMaySendParts(t *testing.T) {
+func TestListedOriginsMaySendParts(t *testing.T) {
 	t.Parallel()
 	const app = "https://app.example.com"
 	origins, err := envelope.ParseOrigins(app)

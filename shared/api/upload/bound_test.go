@@ -37,7 +37,7 @@ func (u underWay) wantStatus(t *testing.T, status int) {
 	}
 }
 
-func TestUploadsAtOnceAreBounded(t *testing.T) {
+func TestConcurrentUploadsAreBounded(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, func(set *api.Settings, _ *local.ServiceOptions) { set.MaxUploads = 2 })
 	s.AddUser("alice", password)

@@ -44,7 +44,7 @@ func (c uploadCaller) tryCurl(args ...string) apitest.Envelope {
 	return e
 }
 
-func TestCurlIsToldWhyAFileIsRefused(t *testing.T) {
+func TestCurlSeesTheRefusal(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t, func(s *api.Settings, _ *local.ServiceOptions) { s.MaxBody = 1 << 20 })
 	path := tempFile(t, "large.bin", strings.Repeat("0123456789abcdef", 1<<20))
@@ -131,7 +131,7 @@ func TestCurlUploadsSeveralFilesAtOnce(t *testing.T) {
 	}
 }
 
-func TestANameThatCurlSendsIsKept(t *testing.T) {
+func TestCurlsFileNamesAreKept(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t)
 	long := strings.Repeat("n", 300)
@@ -168,7 +168,7 @@ func TestANameThatCurlSendsIsKept(t *testing.T) {
 	}
 }
 
-func TestAFileThatCurlOpensUnderAnOddNameIsKept(t *testing.T) {
+func TestCurlUploadsFilesWithOddNames(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t)
 	for _, name := range []string{`it's "this" 🎉.txt`, "with space", ".hidden", "trailing.dot.", "-dash"} {

@@ -34,7 +34,7 @@ func (c uploadCaller) cutOff(head, body string, abruptly bool) {
 	}
 }
 
-func TestAnUploadThatIsCutOffLeavesNothing(t *testing.T) {
+func TestInterruptedUploadLeavesNothing(t *testing.T) {
 	t.Parallel()
 	const (
 		length  = "Content-Length: 3000000\r\n"

@@ -7,7 +7,7 @@ import (
 	"ferry/shared/auth"
 )
 
-func TestAFileGoesToAnotherUsersArea(t *testing.T) {
+func TestFileGoesToAnotherUsersArea(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t)
 	bob := c.as("bob")
@@ -32,7 +32,7 @@ func TestAFileGoesToAnotherUsersArea(t *testing.T) {
 	}
 }
 
-func TestAFileForOneselfIsAnsweredWithOnesOwnList(t *testing.T) {
+func TestUploadToOneselfListsOwnFiles(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t)
 	c.Put(c.bearer, "file=a.txt", "1")
@@ -43,7 +43,7 @@ func TestAFileForOneselfIsAnsweredWithOnesOwnList(t *testing.T) {
 	}
 }
 
-func TestADestinationThatIsNoUserIsRefusedBeforeAnythingIsStored(t *testing.T) {
+func TestUnknownDestinationStoresNothing(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t)
 	c.AddUser("gone", c.password, func(u *auth.User) { u.State = auth.Disabled })
@@ -58,7 +58,7 @@ func TestADestinationThatIsNoUserIsRefusedBeforeAnythingIsStored(t *testing.T) {
 	}
 }
 
-func TestAUserInFirstAccessCanBeSentFiles(t *testing.T) {
+func TestUserInFirstAccessCanReceiveFiles(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t)
 	c.AddUser("new", c.password, func(u *auth.User) { u.State = auth.FirstAccess })

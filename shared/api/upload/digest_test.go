@@ -13,7 +13,7 @@ func digestOf(content string) string {
 	return "sha-256=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":"
 }
 
-func TestADigestThatIsRightIsKept(t *testing.T) {
+func TestMatchingDigestIsKept(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t)
 	want := digestOf("content")
@@ -44,7 +44,7 @@ func TestADigestThatIsRightIsKept(t *testing.T) {
 	}
 }
 
-func TestOneDigestCannotBeThatOfSeveralFiles(t *testing.T) {
+func TestOneDigestCannotCoverSeveralFiles(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t)
 	kind, body := encode(aFile("file", "x", "content"), aFile("file", "y", "content"))
@@ -52,7 +52,7 @@ func TestOneDigestCannotBeThatOfSeveralFiles(t *testing.T) {
 	c.wantNothing("two files")
 }
 
-func TestTheDigestsOfAFormAndItsPartMustAgree(t *testing.T) {
+func TestDigestsOfFormAndPartMustAgree(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t)
 	kind, body := encode(aFile("file", "x", "content", "Repr-Digest", digestOf("content")))
@@ -60,7 +60,7 @@ func TestTheDigestsOfAFormAndItsPartMustAgree(t *testing.T) {
 	c.wantNothing("two digests")
 }
 
-func TestADigestThatIsWrongStoresNothing(t *testing.T) {
+func TestWrongDigestStoresNothing(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t)
 	wrong := digestOf("another content")
@@ -87,7 +87,7 @@ func TestADigestThatIsWrongStoresNothing(t *testing.T) {
 	check("the first of two parts", body, kind)
 }
 
-func TestADigestThatCannotBeReadIsRefused(t *testing.T) {
+func TestMalformedDigestIsRefused(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t)
 	for _, header := range []string{"sha-256=abc", "sha-256=::", "sha-256=:abc:", "sha-256=:AAAA:", "sha-256=", strings.TrimSuffix(digestOf("x"), ":")} {

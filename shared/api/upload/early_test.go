@@ -76,7 +76,7 @@ func answer(t *testing.T, c net.Conn) (status int, continued bool) {
 	}
 }
 
-func TestAnUploadIsRefusedBeforeItsBodyIsSent(t *testing.T) {
+func TestUploadIsRefusedBeforeItsBodyIsSent(t *testing.T) {
 	t.Parallel()
 	s := refusing(t)
 	for _, k := range refused {
@@ -100,7 +100,7 @@ func TestAnUploadIsRefusedBeforeItsBodyIsSent(t *testing.T) {
 	}
 }
 
-func TestAClientThatAsksFirstIsToldToGoOn(t *testing.T) {
+func TestExpectContinueIsAnswered(t *testing.T) {
 	t.Parallel()
 	s := refusing(t)
 	c := send(t, s, "file=x", password, "Content-Length: 5\r\nExpect: 100-continue\r\n")

@@ -13,7 +13,7 @@ import (
 	"ferry/shared/files"
 )
 
-func TestTheFilesOfAFormAreFound(t *testing.T) {
+func TestFilesOfAFormAreFound(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t)
 	text := func(field, content string) formPart { return formPart{fmt.Sprintf(`name="%s"`, field), nil, content} }
@@ -60,7 +60,7 @@ func TestTheFilesOfAFormAreFound(t *testing.T) {
 	}
 }
 
-func TestABodyThatIsNoUploadIsRefusedAndLeavesNothing(t *testing.T) {
+func TestMalformedBodyStoresNothing(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t)
 	const form = "multipart/form-data; boundary=b"
@@ -122,7 +122,7 @@ func TestABodyThatIsNoUploadIsRefusedAndLeavesNothing(t *testing.T) {
 
 // The table takes a hundred operations in one transaction. Recipients take
 // their share of them, and so do events, a receipt, a key and a quota.
-func TestAFormHasAsManyFilesAsOneTransactionTakes(t *testing.T) {
+func TestFormSizeIsBoundedByOneTransaction(t *testing.T) {
 	t.Parallel()
 	for name, k := range map[string]struct {
 		query                 string
@@ -152,7 +152,7 @@ func TestAFormHasAsManyFilesAsOneTransactionTakes(t *testing.T) {
 	}
 }
 
-func TestARawBodyIsAFile(t *testing.T) {
+func TestRawBodyIsAFile(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t)
 	for _, k := range []struct{ what, method, query, kind, name, content string }{

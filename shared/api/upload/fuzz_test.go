@@ -8,7 +8,7 @@ import (
 	"ferry/shared/envelope"
 )
 
-func FuzzADigestIsReadOrRefused(f *testing.F) {
+func FuzzDigestIsReadOrRefused(f *testing.F) {
 	for _, seed := range []string{"", digestOf("x"), digestOf("x") + ";p=1", "sha-512=:AAAA:," + digestOf("x"), "sha-256=::", "sha-256=:AAAA", "sha-256", ",,;=:"} {
 		f.Add(seed)
 	}

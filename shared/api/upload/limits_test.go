@@ -20,7 +20,7 @@ func most(n notify.Limits) apitest.Option {
 	return func(s *api.Settings, _ *local.ServiceOptions) { s.Notices = n }
 }
 
-func TestMoreNotificationsThanAllowedAreRefusedBeforeAnythingIsStored(t *testing.T) {
+func TestNoticesOverTheLimitStoreNothing(t *testing.T) {
 	t.Parallel()
 	for name, k := range map[string]struct {
 		most notify.Limits
@@ -70,7 +70,7 @@ func TestMoreNotificationsThanAllowedAreRefusedBeforeAnythingIsStored(t *testing
 
 const day = 24 * time.Hour
 
-func TestEachFileOfAFormCounts(t *testing.T) {
+func TestEachFileOfAFormCountsTowardsLimits(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t, most(notify.Limits{PerDay: 4}))
 	form := func(files int) int {
@@ -88,8 +88,8 @@ func TestEachFileOfAFormCounts(t *testing.T) {
 	}
 }
 
-// TestAnUploadThatFailsCountsNoNotification has room for one after each.
-func TestAnUploadThatFailsCountsNoNotification(t *testing.T) {
+// TestFailedUploadDoesNotCountTowardsLimits has room for one after each.
+func TestFailedUploadDoesNotCountTowardsLimits(t *testing.T) {
 	t.Parallel()
 	for name, fail := range map[string]func(uploadCaller){
 		"a form of which one file more than allowed is refused": func(c uploadCaller) {
@@ -127,7 +127,7 @@ func TestAnUploadThatFailsCountsNoNotification(t *testing.T) {
 	}
 }
 
-func TestARepeatDoesNotCountAgain(t *testing.T) {
+func TestRepeatDoesNotCountAgain(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t, most(notify.Limits{PerDay: 1}))
 	for range 3 {
@@ -136,7 +136,7 @@ func TestARepeatDoesNotCountAgain(t *testing.T) {
 	c.wantStatus("another", c.post("file=a&m=bob@example.com", "", strings.NewReader("content"), files.KeyHeader, "another"), 429)
 }
 
-func TestNotifyNeedsAnAddressAndIsAYesOrNo(t *testing.T) {
+func TestNotifyNeedsAnAddressAndABoolean(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t)
 	c.AddUser("mute", c.password, func(u *auth.User) { u.Email = "" })

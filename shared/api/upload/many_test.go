@@ -14,7 +14,7 @@ import (
 	"ferry/shared/blob"
 )
 
-func TestAThousandUploadsAtOnceLoseNone(t *testing.T) {
+func TestThousandConcurrentUploadsLoseNone(t *testing.T) {
 	t.Parallel()
 	all, workers := 1000, 50
 	c := uploadBegin(t)
@@ -78,7 +78,7 @@ func (c uploadCaller) quickly(client *http.Client, n int) error {
 	return err
 }
 
-func TestARestartNeverReusesAnID(t *testing.T) {
+func TestRestartNeverReusesAnID(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	c := beginIn(t, dir)
@@ -119,7 +119,7 @@ func (c uploadCaller) walk(resp *http.Response) (pages int, files []apitest.File
 	}
 }
 
-func TestAllFilesAreFoundByFollowingTheLinks(t *testing.T) {
+func TestNextLinksReachEveryFile(t *testing.T) {
 	t.Parallel()
 	const all = 205
 	c := uploadBegin(t)
@@ -165,7 +165,7 @@ func TestAllFilesAreFoundByFollowingTheLinks(t *testing.T) {
 	}
 }
 
-func TestAPageThatCannotBeIsRefused(t *testing.T) {
+func TestInvalidPageParametersAreRefused(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t)
 	auth := []string{"Authorization", "Bearer " + c.bearer}

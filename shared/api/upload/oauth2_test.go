@@ -27,7 +27,7 @@ func (c uploadCaller) oauth2(style oauth2.AuthStyle) *oauth2.Config {
 	}
 }
 
-func TestAnOAuth2ClientLogsInAndUploads(t *testing.T) {
+func TestOAuth2ClientLogsInAndUploads(t *testing.T) {
 	t.Parallel()
 	for what, style := range oauth2Styles() {
 		t.Run("a client "+what, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestAnOAuth2ClientLogsInAndUploads(t *testing.T) {
 	}
 }
 
-func TestAFailedLoginOfAnOAuth2ClientCountsOnce(t *testing.T) {
+func TestFailedOAuth2LoginCountsOnce(t *testing.T) {
 	t.Parallel()
 	for what, style := range oauth2Styles() {
 		t.Run("a client "+what, func(t *testing.T) {
@@ -87,7 +87,7 @@ func (c uploadCaller) failures() int {
 	return item.Count
 }
 
-func TestALoginClearsTheFailedOnes(t *testing.T) {
+func TestLoginClearsFailures(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t)
 	c.Decode(c.Request("POST", "/auth/login", nil, "Authorization", apitest.Basic(c.name, "wrong")), 401)

@@ -31,7 +31,7 @@ func (c uploadCaller) outbox() []notify.Notice {
 	return all
 }
 
-func TestEachRecipientGetsANoticeOfEachFile(t *testing.T) {
+func TestEachRecipientGetsANoticeForEachFile(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t)
 	query := url.Values{"c": {"+39 347 123 4567"}, "m": {"bob@example.com"}, "i": {"Ciao & <b>bye</b> 🎉\nline"}, "lang": {"it"}}
@@ -76,7 +76,7 @@ func TestEachRecipientGetsANoticeOfEachFile(t *testing.T) {
 	}
 }
 
-func TestAMobileNumberIsReadAsPeopleWriteIt(t *testing.T) {
+func TestMobileNumbersAreReadAsPeopleWriteThem(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t, func(s *api.Settings, _ *local.ServiceOptions) { s.PhoneRegion = "IT" })
 	for i, query := range []string{"c=%2B393471234567", "c=+393471234567", "c=00393471234567", "c=347+123-45.67", "c=%20%2B39%20347%201234567"} {
@@ -88,7 +88,7 @@ func TestAMobileNumberIsReadAsPeopleWriteIt(t *testing.T) {
 	}
 }
 
-func TestABadRecipientIsRefusedBeforeAnythingIsStored(t *testing.T) {
+func TestBadRecipientStoresNothing(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t)
 	long := strings.Repeat("é", 501)
@@ -110,7 +110,7 @@ func TestABadRecipientIsRefusedBeforeAnythingIsStored(t *testing.T) {
 	c.Put(c.bearer, "file=x&m=bob@example.com&i="+strings.Repeat("é", 500), "a message of the greatest length")
 }
 
-func TestNoNoticeIsThereWithoutItsFile(t *testing.T) {
+func TestNoNoticeExistsWithoutItsFile(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t)
 	c.Calls.Before("blob.Create", func() error {
@@ -133,7 +133,7 @@ func TestNoNoticeIsThereWithoutItsFile(t *testing.T) {
 	}
 }
 
-func TestTheSenderIsWokenOnceThereIsANotice(t *testing.T) {
+func TestSenderIsWokenOnceANoticeExists(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t)
 	c.InProcess("in a stack it is the table's stream that wakes the senders")

@@ -36,7 +36,7 @@ func (c uploadCaller) wantFiles(owner string, n int) {
 	}
 }
 
-func TestARepeatedUploadIsStoredOnceAndAnsweredAlike(t *testing.T) {
+func TestRepeatedUploadIsStoredOnce(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t)
 	const query = "file=a.txt&m=carla@example.com&i=hello&notify=1"
@@ -57,7 +57,7 @@ func TestARepeatedUploadIsStoredOnceAndAnsweredAlike(t *testing.T) {
 	}
 }
 
-func TestARepeatIntoAnothersAreaTellsNothingElse(t *testing.T) {
+func TestRepeatIntoAnotherAreaListsOnlyItsFile(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t)
 	first := c.Decode(c.keyed("file=a&d=bob", "hello"), 200)
@@ -69,7 +69,7 @@ func TestARepeatIntoAnothersAreaTellsNothingElse(t *testing.T) {
 	c.wantFiles("bob", 2)
 }
 
-func TestARepeatListsItsFilesHoweverManyCameSince(t *testing.T) {
+func TestRepeatListsItsFilesAmongManyNewerOnes(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t)
 	first := c.Decode(c.keyed("file=a", "hello"), 200).Files[0]
@@ -80,7 +80,7 @@ func TestARepeatListsItsFilesHoweverManyCameSince(t *testing.T) {
 	}
 }
 
-func TestAFormIsRepeatedWithAnotherBoundary(t *testing.T) {
+func TestRepeatedFormMayHaveAnotherBoundary(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t)
 	send := func(parts ...formPart) *http.Response {
@@ -105,7 +105,7 @@ func TestAFormIsRepeatedWithAnotherBoundary(t *testing.T) {
 	c.wantFiles("ann", 2)
 }
 
-func TestAKeyIsForOneUpload(t *testing.T) {
+func TestIdempotencyKeyIsForOneUpload(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t)
 	c.Decode(c.keyed("file=a", "hello"), 200)
@@ -131,7 +131,7 @@ func TestAKeyIsForOneUpload(t *testing.T) {
 	c.Decode(c.as("bob").keyed("file=a", "bob's"), 200)
 }
 
-func TestTheOrderOfTheQueryIsTheClientsAffair(t *testing.T) {
+func TestRepeatMayReorderTheQuery(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t)
 	c.Decode(c.keyed("file=a&lang=it", "hello"), 200)
@@ -139,7 +139,7 @@ func TestTheOrderOfTheQueryIsTheClientsAffair(t *testing.T) {
 	c.wantFiles("ann", 1)
 }
 
-func TestABadKeyIsRefusedBeforeAnythingIsStored(t *testing.T) {
+func TestBadIdempotencyKeyStoresNothing(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t)
 	for _, key := range []string{strings.Repeat("k", 256), "a b", "chiavè", ""} {
@@ -148,8 +148,8 @@ func TestABadKeyIsRefusedBeforeAnythingIsStored(t *testing.T) {
 	c.wantNothing("bad keys")
 }
 
-// TestEqualUploadsAtOnceStoreOneFile sends 20; those told to come again do so.
-func TestEqualUploadsAtOnceStoreOneFile(t *testing.T) {
+// TestConcurrentRepeatsStoreOneFile sends 20; those told to come again do so.
+func TestConcurrentRepeatsStoreOneFile(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t)
 	var stored, conflicts atomic.Int64
@@ -178,7 +178,7 @@ func TestEqualUploadsAtOnceStoreOneFile(t *testing.T) {
 	c.wantFiles("ann", 1)
 }
 
-func TestAnEqualUploadMeanwhileIsToldToComeAgain(t *testing.T) {
+func TestConcurrentRepeatIsToldToRetry(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t)
 	var meanwhile *http.Response
@@ -195,7 +195,7 @@ func TestAnEqualUploadMeanwhileIsToldToComeAgain(t *testing.T) {
 	c.wantFiles("ann", 1)
 }
 
-func TestAnUploadThatFailedIsCarriedOutWhenRepeated(t *testing.T) {
+func TestFailedUploadCanBeRepeated(t *testing.T) {
 	t.Parallel()
 	for what, call := range map[string]string{"its id": "table.Update", "its bytes": "blob.Create", "its records": "table.Write"} {
 		t.Run("failed at "+what, func(t *testing.T) {
@@ -220,7 +220,7 @@ func TestAnUploadThatFailedIsCarriedOutWhenRepeated(t *testing.T) {
 	}
 }
 
-func TestARefusedUploadCanBeRepeatedDifferently(t *testing.T) {
+func TestRefusedUploadFreesItsKey(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t)
 	c.wantStatus("an unknown user", c.keyed("file=a&d=nobody", "hello"), 400)
@@ -228,7 +228,7 @@ func TestARefusedUploadCanBeRepeatedDifferently(t *testing.T) {
 	c.Decode(c.keyed("file=a", "hello"), 200)
 }
 
-func TestAnUploadThatWasCutOffIsCarriedOutWhenRepeated(t *testing.T) {
+func TestInterruptedUploadCanBeRepeated(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t)
 	c.cutOff(files.KeyHeader+": k\r\nContent-Length: 5\r\n", "he", true)
@@ -239,7 +239,7 @@ func TestAnUploadThatWasCutOffIsCarriedOutWhenRepeated(t *testing.T) {
 	c.wantFiles("ann", 1)
 }
 
-func TestARepeatThatIsCutOffHarmsNothing(t *testing.T) {
+func TestInterruptedRepeatDoesNoHarm(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t)
 	c.InProcess("the gateway sends no body that was cut off")
@@ -255,9 +255,9 @@ func TestARepeatThatIsCutOffHarmsNothing(t *testing.T) {
 	c.wantFiles("ann", 1)
 }
 
-// TestAnUploadThatDiedIsCarriedOutWhenItsLeaseHasRunOut ends the service
+// TestCrashedUploadCanBeRepeatedAfterItsLease ends the service
 // between claim and commit, without any of what it does when a request fails.
-func TestAnUploadThatDiedIsCarriedOutWhenItsLeaseHasRunOut(t *testing.T) {
+func TestCrashedUploadCanBeRepeatedAfterItsLease(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	c := beginIn(t, dir)
@@ -283,9 +283,9 @@ func TestAnUploadThatDiedIsCarriedOutWhenItsLeaseHasRunOut(t *testing.T) {
 	c.wantFiles("ann", 1)
 }
 
-// TestAnUploadThatComesToLifeAfterItsRepeatStoresNothing holds the first one up
+// TestUploadThatLostItsLeaseStoresNothing holds the first one up
 // for longer than its lease.
-func TestAnUploadThatComesToLifeAfterItsRepeatStoresNothing(t *testing.T) {
+func TestUploadThatLostItsLeaseStoresNothing(t *testing.T) {
 	t.Parallel()
 	for what, quota := range map[string]int64{"without a quota": 0, "under a quota": 100} {
 		t.Run(what, func(t *testing.T) {
@@ -309,7 +309,7 @@ func TestAnUploadThatComesToLifeAfterItsRepeatStoresNothing(t *testing.T) {
 	}
 }
 
-func TestAKeyIsFreeAfterADay(t *testing.T) {
+func TestIdempotencyKeyIsFreeAfterADay(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t)
 	c.Decode(c.keyed("file=a", "hello"), 200)
@@ -319,7 +319,7 @@ func TestAKeyIsFreeAfterADay(t *testing.T) {
 	c.wantFiles("ann", 2)
 }
 
-func TestARepeatAfterADeletionBringsNothingBack(t *testing.T) {
+func TestRepeatDoesNotRestoreADeletedFile(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t)
 	c.Decode(c.keyed("file=a", "hello"), 200)
@@ -332,7 +332,7 @@ func TestARepeatAfterADeletionBringsNothingBack(t *testing.T) {
 	}
 }
 
-func TestAKeyIsNotKeptReadably(t *testing.T) {
+func TestIdempotencyKeyIsStoredHashed(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t)
 	c.post("file=a", "", strings.NewReader("hello"), files.KeyHeader, "0123456789-key")

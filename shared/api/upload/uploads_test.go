@@ -161,7 +161,7 @@ func (c uploadsCaller) wantFile(e apitest.Envelope, data []byte) {
 	}
 }
 
-func TestAFileArrivesInParts(t *testing.T) {
+func TestFileArrivesInParts(t *testing.T) {
 	t.Parallel()
 	c := uploadsBegin(t)
 	data := content(t, 2*partSize+1000)
@@ -213,7 +213,7 @@ func TestAFileArrivesInParts(t *testing.T) {
 	}
 }
 
-func TestAnEmptyFileIsAFile(t *testing.T) {
+func TestEmptyFileIsAFile(t *testing.T) {
 	t.Parallel()
 	c := uploadsBegin(t)
 	s := c.plan("", 0)
@@ -221,7 +221,7 @@ func TestAnEmptyFileIsAFile(t *testing.T) {
 	c.wantFile(c.complete(s.ID, "{}"), nil)
 }
 
-func TestTwoCompletesAtOnceGiveOneFile(t *testing.T) {
+func TestConcurrentCompletesGiveOneFile(t *testing.T) {
 	t.Parallel()
 	c := uploadsBegin(t)
 	data := content(t, 1000)
@@ -243,7 +243,7 @@ func TestTwoCompletesAtOnceGiveOneFile(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongWithARequestIsSaid(t *testing.T) {
+func TestWrongSessionRequestIsExplained(t *testing.T) {
 	t.Parallel()
 	c := uploadsBegin(t)
 	s := c.plan("", 2*partSize+10)
@@ -287,7 +287,7 @@ func TestWhatIsWrongWithARequestIsSaid(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongWithAPartIsSaidAndLeavesItMissing(t *testing.T) {
+func TestWrongPartIsExplainedAndStaysMissing(t *testing.T) {
 	t.Parallel()
 	c := uploadsBegin(t)
 	c.InProcess("parts go to the store itself, whose answers are its own")
@@ -333,7 +333,7 @@ func TestWhatIsWrongWithAPartIsSaidAndLeavesItMissing(t *testing.T) {
 	}
 }
 
-func TestAWholeWithAnotherChecksumIsRefusedAndNothingIsVisible(t *testing.T) {
+func TestWrongChecksumOfTheWholeStoresNothing(t *testing.T) {
 	t.Parallel()
 	c := uploadsBegin(t)
 	data := content(t, 1000)
@@ -360,7 +360,7 @@ func TestAWholeWithAnotherChecksumIsRefusedAndNothingIsVisible(t *testing.T) {
 	}
 }
 
-func TestASessionIsItsCallersAlone(t *testing.T) {
+func TestSessionBelongsToItsUploader(t *testing.T) {
 	t.Parallel()
 	c := uploadsBegin(t)
 	s := c.plan(`,"d":"bob"`, 1000)
@@ -385,7 +385,7 @@ func TestASessionIsItsCallersAlone(t *testing.T) {
 	}
 }
 
-func TestAnEndedSessionIsGone(t *testing.T) {
+func TestEndedSessionIsGone(t *testing.T) {
 	t.Parallel()
 	c := uploadsBegin(t)
 	data := content(t, 1000)
@@ -402,7 +402,7 @@ func TestAnEndedSessionIsGone(t *testing.T) {
 	}
 }
 
-func TestSessionsAreListedNewestFirstInPages(t *testing.T) {
+func TestSessionsAreListedInPagesNewestFirst(t *testing.T) {
 	t.Parallel()
 	c := uploadsBegin(t)
 	for n := range 5 {
@@ -424,7 +424,7 @@ func TestSessionsAreListedNewestFirstInPages(t *testing.T) {
 	}
 }
 
-func TestASessionExpiresAndGivesItsRoomBack(t *testing.T) {
+func TestExpiredSessionGivesItsQuotaBack(t *testing.T) {
 	t.Parallel()
 	c := uploadsBegin(t)
 	c.AddUser("eve", password, func(u *auth.User) { u.Quota = 10_000 })
@@ -450,7 +450,7 @@ func TestASessionExpiresAndGivesItsRoomBack(t *testing.T) {
 	eve.refused("POST", "/uploads", `{"name":"x","length":1}`, 413, "0 bytes are left")
 }
 
-func TestARepeatedBeginGivesTheFirstSession(t *testing.T) {
+func TestRepeatedBeginReturnsTheFirstSession(t *testing.T) {
 	t.Parallel()
 	c := uploadsBegin(t)
 	var first, again session
@@ -463,7 +463,7 @@ func TestARepeatedBeginGivesTheFirstSession(t *testing.T) {
 	c.call("POST", "/uploads", `{"name":"x","length":8}`, 409, nil, "Idempotency-Key", "k-1")
 }
 
-func TestALogInThatRanOutHasOnlyToBeRenewed(t *testing.T) {
+func TestSessionOutlivesItsBearer(t *testing.T) {
 	t.Parallel()
 	c := uploadsBegin(t)
 	data := content(t, partSize+1)
@@ -478,9 +478,9 @@ func TestALogInThatRanOutHasOnlyToBeRenewed(t *testing.T) {
 	c.wantFile(c.complete(s.ID, ""), data)
 }
 
-// TestACrashBetweenObjectAndRecordLosesNothing: to complete once more is all
+// TestCrashBetweenObjectAndRecordLosesNothing: to complete once more is all
 // that it takes, and the sweep waits for it.
-func TestACrashBetweenObjectAndRecordLosesNothing(t *testing.T) {
+func TestCrashBetweenObjectAndRecordLosesNothing(t *testing.T) {
 	t.Parallel()
 	c := uploadsBegin(t)
 	data := content(t, 1000)

@@ -12,9 +12,9 @@ import (
 	"ferry/shared/notify"
 )
 
-// TestNotificationsCountWhenTheyAreSent: a session may be begun on one day and
+// TestNoticesCountWhenTheSessionCompletes: a session may be begun on one day and
 // completed on another, and a recipient gets no more on that for it.
-func TestNotificationsCountWhenTheyAreSent(t *testing.T) {
+func TestNoticesCountWhenTheSessionCompletes(t *testing.T) {
 	t.Parallel()
 	const hour, day = time.Hour, 24 * time.Hour
 	for name, k := range map[string]struct {
@@ -68,9 +68,9 @@ func TestNotificationsCountWhenTheyAreSent(t *testing.T) {
 	}
 }
 
-// TestToCompleteOftenCountsOnce: what is missing may be sent and the request
+// TestCompletingTwiceCountsOnce: what is missing may be sent and the request
 // repeated, by several at once too.
-func TestToCompleteOftenCountsOnce(t *testing.T) {
+func TestCompletingTwiceCountsOnce(t *testing.T) {
 	t.Parallel()
 	c := uploadsBegin(t, func(s *api.Settings, _ *local.ServiceOptions) {
 		s.Notices = notify.Limits{PerHour: 2, PerDay: 4, PerRecipient: 3}
