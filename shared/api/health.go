@@ -9,13 +9,13 @@ import (
 	"ferry/shared/table"
 )
 
-// healthRetry is when to look again after trouble.
+// healthRetry is when to ask again after a failure.
 const healthRetry = 5 * time.Second
 
-// Health is GET /health: whether the service can do its work.
+// Health is GET /health: it reports whether the service works.
 func Health() Endpoint { return Named("health", newHealth) }
 
-// newHealth returns the handler. It needs the port Table, which it reads once.
+// newHealth returns the handler. It needs the port Table, and reads it once.
 func newHealth(p *Ports) http.Handler {
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
 		var none struct{}

@@ -13,11 +13,11 @@ import (
 	"ferry/shared/envelope"
 )
 
-// maxForm bounds a form body: far more than any of its fields may have.
+// maxForm is the longest form body, far longer than its fields may be.
 const maxForm = 16 << 10
 
-// Form reads a body of type application/x-www-form-urlencoded, which may not
-// be longer than 16 KiB. Any other body gives an empty form and ok false.
+// Form reads a body of type application/x-www-form-urlencoded and at most 16 KiB. For
+// any other body the form is empty and ok is false.
 func Form(r *http.Request) (form url.Values, ok bool, err error) {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if kind != "application/x-www-form-urlencoded" {
@@ -31,13 +31,13 @@ func Form(r *http.Request) (form url.Values, ok bool, err error) {
 		return nil, true, err
 	}
 	if err != nil {
-		// The error may quote a password, and so is not even for the log.
+		// The error may quote a password, so it must not even be logged.
 		return nil, true, envelope.NewFault(envelope.Invalid, "the form in the body cannot be read")
 	}
 	return r.PostForm, true, nil
 }
 
-// Query reads the query, which must be well formed.
+// Query returns the query, which must be well formed.
 func Query(r *http.Request) (url.Values, error) {
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -46,8 +46,8 @@ func Query(r *http.Request) (url.Values, error) {
 	return q, nil
 }
 
-// Number reads a whole number of the query between lowest and highest, or
-// returns fallback if it is not there.
+// Number returns a whole number in the query, from lowest to highest, or fallback if
+// there is none.
 func Number(q url.Values, name string, lowest, highest, fallback int64) (int64, error) {
 	text := q.Get(name)
 	if text == "" {
@@ -60,8 +60,8 @@ func Number(q url.Values, name string, lowest, highest, fallback int64) (int64, 
 	return n, nil
 }
 
-// FileID reads the {id} of a path. A file has one address: neither +1 nor 01
-// is that of file 1.
+// FileID returns the {id} of a path. A file has only one address: +1 and 01 do not mean
+// file 1.
 func FileID(r *http.Request) (int64, error) {
 	text := r.PathValue("id")
 	n, err := strconv.ParseInt(text, 10, 64)
@@ -71,7 +71,7 @@ func FileID(r *http.Request) (int64, error) {
 	return n, nil
 }
 
-// maxPreferences bounds how much of an Accept header is looked at.
+// maxPreferences is how many values of an Accept header are read.
 const maxPreferences = 32
 
 type preference struct {
@@ -79,8 +79,8 @@ type preference struct {
 	quality float64
 }
 
-// preferences reads a header of values with qualities (RFC 9110, section
-// 12.4.2), best first. What cannot be read is passed over.
+// preferences returns the values of a header that have qualities (RFC 9110, section
+// 12.4.2), best first. Malformed values are ignored.
 func preferences(h http.Header, name string) []preference {
 	var all []preference
 	for part := range strings.SplitSeq(strings.Join(h.Values(name), ","), ",") {
@@ -108,8 +108,8 @@ func quality(params string) float64 {
 	return 1
 }
 
-// Prefers returns which of the media types the client's Accept header names
-// first, "" if it names another one, or none, or anything first.
+// Prefers returns the media type that the client's Accept header prefers, if it is one
+// of these types, else "".
 func Prefers(r *http.Request, types ...string) string {
 	all := preferences(r.Header, "Accept")
 	if len(all) > 0 && slices.Contains(types, all[0].value) {

@@ -2,8 +2,8 @@ package api
 
 import "net/http"
 
-// routes are those of each endpoint, by its name. What no route fits goes to
-// the endpoint that has none.
+// routes returns the routes of each endpoint by its name. The endpoint notfound, which
+// has none, gets all other requests.
 func routes() map[string][]Route {
 	return map[string][]Route{
 		"authchange":         {{"POST", "/auth/change"}},
@@ -30,7 +30,7 @@ func routes() map[string][]Route {
 	}
 }
 
-// Named returns the endpoint of this name.
+// Named returns the endpoint with a name and its routes.
 func Named(name string, handler func(*Ports) http.Handler) Endpoint {
 	return Endpoint{Name: name, Routes: routes()[name], New: handler}
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Defaults of the settings.
+// The defaults of the settings.
 const (
 	DefaultKeepDays   = 30
 	DefaultBackupDays = 90
@@ -18,20 +18,20 @@ const (
 	DefaultNoticesPerRecipient = 50
 )
 
-// ReadSettings reads the settings from the environment, given by a function like
-// os.Getenv. All that is wrong is told at once.
+// ReadSettings reads the settings from the environment by a function like os.Getenv. Its
+// error names everything that is wrong.
 //
 //	FERRY_PUBLIC_URL      address of the service in links, such as https://files.example.com/v1
 //	FERRY_PHONE_REGION    region of mobile numbers without a country code, such as IT
 //	FERRY_HIDE_USERS      on: GET /auth/forget answers unknown users like known ones
 //	FERRY_KEEP_DAYS       days in the user area; 0 is for ever; default 30
 //	FERRY_BACKUP_DAYS     days in the backup area after that; 0 is for ever; default 90
-//	FERRY_MAX_BODY        most bytes of a request; 0 is unbounded
+//	FERRY_MAX_BODY        most bytes in a request; 0 is no limit
 //	FERRY_EVENTS          on: public events are recorded, for the stack's topic
-//	FERRY_NOTICES_PER_HOUR      most notifications by a user in an hour; 0 is unbounded; default 100
-//	FERRY_NOTICES_PER_DAY       most by a user in a day; 0 is unbounded; default 500
-//	FERRY_NOTICES_PER_RECIPIENT most to an address or number in a day; 0 is unbounded; default 50
-//	FERRY_REDIRECT_OVER   bytes from which a download is a redirect to the store; 0 is never
+//	FERRY_NOTICES_PER_HOUR      most notices that a user causes in an hour; 0 is no limit; default 100
+//	FERRY_NOTICES_PER_DAY       most notices that a user causes in a day; 0 is no limit; default 500
+//	FERRY_NOTICES_PER_RECIPIENT most notices to an address or number in a day; 0 is no limit; default 50
+//	FERRY_REDIRECT_OVER   bytes above which a download is a redirect to the store; 0 is never
 func ReadSettings(getenv func(string) string) (Settings, error) {
 	e := env{getenv: getenv}
 	s := Settings{

@@ -12,57 +12,55 @@ import (
 )
 
 const (
-	// A change link from forget dies after 15 minutes or 5 wrong PINs.
+	// A change link from forget expires after 15 minutes or 5 wrong PINs.
 	forgetLife = 15 * time.Minute
 	maxTries   = 5
-	// One from first access needs no PIN: the temporary password proved enough.
+	// One from first access needs no PIN, as it took the temporary password.
 	firstLife = time.Hour
 
 	maxPerHour = 3
 	maxPerDay  = 10
 )
 
-// Outbox is who is told of what happens to a user's password. Its operations
-// belong into the transaction that they tell of.
+// Outbox makes the notices about a user's password. Its operations belong in the
+// transaction that changes it.
 type Outbox interface {
-	// PIN mails a user the PIN that a nonce stands for, until it expires. base
-	// is the service's address, and lang the mail's language.
+	// PIN mails a user the PIN of a nonce, unless that has expired by then. base is
+	// the service's address, and lang the mail's language.
 	PIN(ctx context.Context, u User, nonce, base, lang string, expires time.Time) table.Op
-	// PasswordChanged tells programs of a new password, if any listen.
-	// generation is the user's until then.
+	// PasswordChanged tells programs that listen about a new password. generation
+	// is the user's before the change.
 	PasswordChanged(ctx context.Context, user string, forgotten bool, generation int64) []table.Op
 }
 
 // AccountsConfig is what Accounts works with.
 type AccountsConfig struct {
 	Ports
-	// HideUsers makes Forget answer unknown users, disabled ones and those
-	// without an address like any other, and their tokens behave like others:
-	// each such request stores two small items for up to a day.
+	// HideUsers makes Forget treat unknown users, disabled ones and those without
+	// an address like any other, up to the token they get. Each such request
+	// stores two small items for up to a day.
 	HideUsers bool
 	Outbox    Outbox
 }
 
-// Accounts has the two ways to a new password: the first-access step of a new
-// user, and the forgotten password with its link and PIN. It is safe for
-// concurrent use.
+// Accounts has the two ways to a new password: first access for a new user, and the
+// forgotten password with its link and PIN. It is safe for concurrent use.
 type Accounts struct{ AccountsConfig }
 
 // NewAccounts returns Accounts.
 func NewAccounts(c AccountsConfig) *Accounts { return &Accounts{c} }
 
-// change is what a change token leads to, stored under its hash.
+// change is what a change token is good for, stored under the token's hash.
 type change struct {
 	V       int64  `json:"v"`
 	User    string `json:"user"`
 	Expires int64  `json:"expires"` // Unix seconds
-	// PIN is the hash of the PIN that must come with the token; empty for a
-	// token from first access. It is hashed as slowly as a password: 8
-	// digits would not resist otherwise.
+	// PIN is the hash of the PIN that the token needs; empty for a token from first
+	// access. It is hashed as slowly as a password, or 8 digits could be guessed.
 	PIN   string `json:"pin,omitempty"`
 	Tries int64  `json:"tries"`
-	// Generation of the user when it was made: a password that was changed
-	// since ends the token.
+	// Generation is the user's when the token was made: a later change of the
+	// password ends the token.
 	Generation int64 `json:"generation"`
 }
 
@@ -70,8 +68,8 @@ func changeKey(token string) table.Key {
 	return table.Key{PK: "change#" + HashToken(token), SK: "change"}
 }
 
-// First returns a change token for a user in first access; others are
-// Forbidden. One call to the table.
+// First returns a change token for a user in first access, and a Forbidden fault for
+// other users. It makes one call to the table.
 func (s *Accounts) First(ctx context.Context, u User) (token string, err error) {
 	if u.State != FirstAccess {
 		return "", envelope.NewFault(envelope.Forbidden, "the user is not in first access")
@@ -97,12 +95,11 @@ func (s *Accounts) newChange(u User, pin string, life time.Duration) (string, ta
 type Change struct {
 	Token    string
 	PIN      string // may be empty
-	Password string // empty only checks the token, and the PIN if there is one
+	Password string // if empty, only the token and the PIN are checked
 }
 
-// Change sets a new password and ends all bearers of the user, who becomes
-// active. Without a new password it checks, and changes nothing. It returns
-// the user's name.
+// Change sets a new password, ends all bearers of the user, and makes the user active.
+// Without a new password it only checks the request. It returns the user's name.
 func (s *Accounts) Change(ctx context.Context, c Change) (user string, err error) {
 	found, err := s.token(ctx, c.Token)
 	if err != nil {
@@ -148,8 +145,8 @@ func (s *Accounts) token(ctx context.Context, token string) (change, error) {
 var errDead = envelope.NewFault(envelope.Unauthorized,
 	"the change link is not known, was used, or has expired; ask for a new one")
 
-// checkPIN counts the try before it compares, so that many at once get no
-// more than maxTries, and takes the count back if the PIN was right.
+// checkPIN counts the try before it compares, so that concurrent tries are limited too.
+// If the PIN was right, it takes the count back.
 func (s *Accounts) checkPIN(ctx context.Context, c Change, found change) error {
 	if found.PIN == "" {
 		return nil
@@ -173,24 +170,24 @@ func (s *Accounts) checkPIN(ctx context.Context, c Change, found change) error {
 		return envelope.NewFault(envelope.Unauthorized, "the PIN is not right; a link takes %d tries", maxTries)
 	}
 	if c.Password != "" {
-		return nil // the token goes anyway
+		return nil // the token is deleted anyway
 	}
 	err = s.Table.Write(ctx, count.Add("tries", -1).If(table.Exists()))
 	return envelope.Wrap(err, "counting a PIN", table.ErrCondition)
 }
 
-// Forget makes a change token and mails the PIN that it needs. base and lang
-// are those of the mail. Two calls to the table.
+// Forget makes a change token and mails the PIN that it needs. base and lang are for
+// the mail. It makes two calls to the table.
 func (s *Accounts) Forget(ctx context.Context, name, base, lang string) (token, user string, err error) {
 	canonical, valid := CanonicalName(name)
 	switch {
-	case !valid && s.HideUsers: // that nobody has this name is no secret
+	case !valid && s.HideUsers: // it is no secret that nobody can have this name
 		token, err = RandomToken(s.Random)
 		return token, name, err
 	case !valid:
 		return "", "", errUnknown
 	}
-	for range 3 { // a try fails only if another forget of this user came between
+	for range 3 { // a try only fails if there is another request for this user meanwhile
 		token, err = s.forget(ctx, canonical, base, lang)
 		if !errors.Is(err, table.ErrCondition) {
 			return token, canonical, err
@@ -212,7 +209,7 @@ func (s *Accounts) forget(ctx context.Context, name, base, lang string) (string,
 	}
 	u, err := recipient(items[0])
 	if f := envelope.FaultOf(err); f != nil && s.HideUsers {
-		// All goes on as for others, but for the mail; no PIN fits such a token.
+		// Go on as for others, but without a mail; no PIN fits such a token.
 		u, err = User{Name: name, Generation: -1}, nil
 	}
 	if err != nil {
@@ -225,7 +222,7 @@ func (s *Accounts) forget(ctx context.Context, name, base, lang string) (string,
 	return s.storeForget(ctx, u, count, base, lang)
 }
 
-// recipient returns the user, or a fault if no PIN can be sent to this one.
+// recipient returns the user, or a fault if this user cannot be sent a PIN.
 func recipient(item table.Item) (u User, err error) {
 	switch err := item.Decode(&u); {
 	case errors.Is(err, table.ErrNotFound):
@@ -258,15 +255,16 @@ func (s *Accounts) storeForget(ctx context.Context, u User, count table.Op, base
 	ops := []table.Op{count, put}
 	if u.Email != "" {
 		if u.Lang != "" {
-			lang = u.Lang // the mail goes to the user, not to who asked for it
+			lang = u.Lang // the mail goes to the user, who may not be the caller
 		}
 		ops = append(ops, s.Outbox.PIN(ctx, u, nonce, base, lang, s.Now().Add(forgetLife)))
 	}
 	return token, envelope.Wrap(s.Table.Write(ctx, ops...), "storing a change token")
 }
 
-// requests remembers when a user's forget requests of the last day came. It is
-// written back only as it was read, so that the limits hold for many at once.
+// requests keeps the times of a user's forget requests in the last day. It is only
+// written if it was not changed since it was read, so that the limits also hold for
+// concurrent requests.
 type requests struct {
 	V       int64   `json:"v"`
 	Version int64   `json:"version"`

@@ -1,8 +1,7 @@
-// Package auth checks who calls: users, HTTP Basic, bearers, the tokens of links,
-// and the slowing down of guesses; the same code in the cloud and on one machine.
-// It may import envelope and the ports, and not files or notify: what others must
-// be told of goes through the Outbox that it declares. Start reading with
-// Authenticator.
+// Package auth checks who calls: users, HTTP Basic, bearers, the tokens of links, and
+// the limits on guessing; the same code in the cloud and on one machine. It may import
+// envelope and the ports, but not files or notify: notices go through the Outbox that
+// it declares. Start reading with Authenticator.
 package auth
 
 import (
@@ -21,14 +20,14 @@ import (
 	"ferry/shared/table"
 )
 
-// Lifetime of a bearer.
+// Lifetime is how long a bearer is valid.
 const Lifetime = 3600 * time.Second
 
 // layout is the version of the stored forms.
 const layout = 1
 
-// Ports are what every domain works with. A function that mints no link has no
-// Key, and one that checks no password no Hasher.
+// Ports are what every domain works with. A function that makes no links has no Key,
+// and one that checks no passwords has no Hasher.
 type Ports struct {
 	Table  table.Table
 	Key    LinkKey
@@ -50,8 +49,8 @@ var errDenied = envelope.NewFault(envelope.Unauthorized, "the user does not exis
 var errTemporary = envelope.NewFault(envelope.Unauthorized,
 	"the password is a temporary one: POST /auth/first leads to a password of your own")
 
-// Request authenticates a request by Basic or Bearer and returns its user,
-// who is active. One call to the table, and one more if a password is wrong.
+// Request authenticates a request by Basic or Bearer and returns its user, who is
+// active. It makes one call to the table, and one more if a password is wrong.
 func (a *Authenticator) Request(r *http.Request) (User, error) {
 	scheme, value, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if strings.EqualFold(scheme, "Bearer") {
@@ -60,7 +59,7 @@ func (a *Authenticator) Request(r *http.Request) (User, error) {
 	return a.Basic(r)
 }
 
-// Basic authenticates a request by HTTP Basic alone; the user is active.
+// Basic authenticates a request by HTTP Basic only; the user is active.
 func (a *Authenticator) Basic(r *http.Request) (User, error) {
 	u, err := a.BasicAny(r)
 	if err == nil && u.State != Active {
@@ -69,7 +68,7 @@ func (a *Authenticator) Basic(r *http.Request) (User, error) {
 	return u, err
 }
 
-// BasicAny is Basic for users in first access too.
+// BasicAny is Basic, but also accepts users in first access.
 func (a *Authenticator) BasicAny(r *http.Request) (User, error) {
 	name, password, ok := r.BasicAuth()
 	if !ok {
@@ -82,14 +81,14 @@ func (a *Authenticator) BasicAny(r *http.Request) (User, error) {
 	return u, err
 }
 
-// Password authenticates by name and password from a source address. The user
-// may be in first access, not disabled. hadFailures tells that there are failed
-// tries on record, which a login clears. One call to the table, and one more
-// if the password is wrong; another for each wrong password that is tried beside it.
+// Password authenticates by name and password from a source address. The user may be
+// in first access, but not disabled. hadFailures reports that failed tries are on
+// record, which a login clears. It makes one call to the table, one more if the
+// password is wrong, and one more for each wrong password that is tried meanwhile.
 func (a *Authenticator) Password(ctx context.Context, name, password, source string) (u User, hadFailures bool, err error) {
 	canonical, valid := CanonicalName(name)
 	if !valid {
-		canonical = "" // no such user; the source is slowed down all the same
+		canonical = "" // there is no such user, but the source is still slowed down
 	}
 	t := a.throttle(canonical, source)
 	t.enter()
@@ -115,8 +114,8 @@ func (a *Authenticator) Password(ctx context.Context, name, password, source str
 	return u, t.pair.found, t.succeeded(ctx)
 }
 
-// Login authenticates by name and password and makes a bearer. Two calls to
-// the table; a third, once, when the hash is renewed with stronger parameters.
+// Login authenticates by name and password and makes a bearer. It makes two calls to
+// the table, and a third when the hash is renewed with stronger parameters.
 func (a *Authenticator) Login(ctx context.Context, name, password, source string) (u User, bearer string, err error) {
 	u, hadFailures, err := a.Password(ctx, name, password, source)
 	if err != nil {
@@ -138,7 +137,7 @@ func (a *Authenticator) Login(ctx context.Context, name, password, source string
 	return u, bearer, a.rehash(ctx, u, password)
 }
 
-// rehash replaces a hash that was made with weaker parameters than today's.
+// rehash replaces a hash whose parameters are weaker than today's.
 func (a *Authenticator) rehash(ctx context.Context, u User, password string) error {
 	if !a.Hasher.Outdated(u.Password) {
 		return nil
@@ -150,12 +149,12 @@ func (a *Authenticator) rehash(ctx context.Context, u User, password string) err
 	return NewUsers(a.Table, a.Now).Rehash(ctx, u.Name, u.Password, hash)
 }
 
-// Source is the address that failed logins are counted by: an IPv4 address or
-// an IPv6 /64, which is what one subscriber gets.
+// Source returns the address that failed logins are counted by: an IPv4 address, or
+// an IPv6 /64 network, which is what one subscriber gets.
 func Source(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
-		host = r.RemoteAddr // a gateway gives the address alone
+		host = r.RemoteAddr // a gateway gives the address without a port
 	}
 	ip := net.ParseIP(strings.Trim(host, "[]"))
 	switch {
@@ -168,11 +167,11 @@ func Source(r *http.Request) string {
 	}
 }
 
-// bearerItem is what is kept of a bearer, under its hash.
+// bearerItem is a bearer as stored, under its hash.
 type bearerItem struct {
 	V          int64  `json:"v"`
 	User       string `json:"user"`
-	Generation int64  `json:"generation"` // of the user when it was made
+	Generation int64  `json:"generation"` // the user's when the bearer was made
 	Expires    int64  `json:"expires"`    // Unix seconds
 }
 
@@ -180,7 +179,7 @@ func bearerKey(token string) table.Key {
 	return table.Key{PK: "bearer#" + HashToken(token), SK: "bearer"}
 }
 
-// mint makes a bearer and the operation that stores it.
+// mint returns a new bearer and the operation that stores it.
 func (a *Authenticator) mint(u User) (string, []table.Op, error) {
 	token, err := RandomTokenFor(a.Random, u.Name)
 	if err != nil {
@@ -191,8 +190,8 @@ func (a *Authenticator) mint(u User) (string, []table.Op, error) {
 	return token, []table.Op{table.Put(bearerKey(token), item).Expire(expires)}, nil
 }
 
-// Bearer returns the user of a bearer. The token carries the user's name, so
-// that one call to the table fetches both items.
+// Bearer returns the user of a bearer. The token carries the user's name, so that one
+// call to the table fetches both items.
 func (a *Authenticator) Bearer(ctx context.Context, token string) (User, error) {
 	name, _ := TokenName(token)
 	if canonical, ok := CanonicalName(name); !ok || canonical != name {
@@ -215,7 +214,7 @@ func (a *Authenticator) Bearer(ctx context.Context, token string) (User, error) 
 	return u, nil
 }
 
-// Revoke ends a bearer. One that is unknown or ended is no error (RFC 7009,
+// Revoke ends a bearer. Revoking an unknown or expired one is not an error (RFC 7009,
 // section 2.2).
 func (a *Authenticator) Revoke(ctx context.Context, token string) error {
 	return envelope.Wrap(a.Table.Write(ctx, table.Delete(bearerKey(token))), "revoking a bearer")

@@ -26,31 +26,30 @@ import (
 	"ferry/shared/table"
 )
 
-// Params are argon2id's cost parameters (RFC 9106). Their defaults are the
-// smallest of OWASP's password storage cheat sheet.
+// Params are argon2id's cost parameters (RFC 9106). The defaults are the smallest
+// that OWASP's password storage cheat sheet allows.
 type Params struct {
 	Memory  uint32 // KiB
 	Time    uint32 // passes
 	Threads uint8
 }
 
-// DefaultParams cost about 30 ms of one core and 19 MiB for its time.
+// DefaultParams returns parameters that cost about 30 ms of one core, and 19 MiB.
 func DefaultParams() Params { return Params{Memory: 19 * 1024, Time: 2, Threads: 1} }
 
 const (
 	saltSize = 16
 	hashSize = 32
-	// MaxPassword bounds what is hashed, in bytes: 128 characters of any script.
+	// MaxPassword is the most bytes that are hashed: 128 characters of any script.
 	MaxPassword = 128 * 4
-	// remember is how long a password that was right is not hashed again.
+	// remember is how long a right password is not hashed again.
 	remember = 60 * time.Second
-	// maxRemembered bounds the memory of it.
+	// maxRemembered is how many right passwords are remembered.
 	maxRemembered = 10_000
 )
 
-// Hasher hashes and verifies passwords, at most one per CPU at a time so that
-// a burst of logins cannot exhaust memory. It is safe for concurrent use; a
-// process needs one.
+// Hasher hashes and verifies passwords, at most one per CPU at a time so that a burst
+// of logins cannot exhaust memory. A process needs one. It is safe for concurrent use.
 type Hasher struct {
 	params Params
 	random io.Reader
@@ -59,17 +58,16 @@ type Hasher struct {
 	dummy  string
 	idKey  func(password, salt []byte, time, memory uint32, threads uint8, size uint32) []byte
 
-	// right remembers passwords that matched a hash. The key covers the
-	// hash, so that a changed password is a miss at once, and is keyed with a
-	// secret of this process.
+	// right remembers passwords that matched a hash. Its keys cover the hash, so that
+	// a changed password is a miss at once, and are keyed with secret.
 	secret []byte
 	mu     sync.Mutex
 	right  map[[sha256.Size]byte]time.Time // until when
 
-	lanes lanes // of the passwords under way
+	lanes lanes // for the passwords being verified
 }
 
-// NewHasher returns a Hasher. random is read under a lock of its own.
+// NewHasher returns a Hasher. random must be safe for concurrent use.
 func NewHasher(params Params, random io.Reader, now func() time.Time) (*Hasher, error) {
 	h := &Hasher{
 		params: params,
@@ -103,8 +101,8 @@ func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
 	return phc(h.params, salt, sum), nil
 }
 
-// Verify reports whether password matches a PHC string. An empty one stands
-// for an unknown user: the same time passes and the answer is no.
+// Verify reports whether password matches a PHC string. An empty string stands for an
+// unknown user: Verify takes the same time and reports false.
 func (h *Hasher) Verify(ctx context.Context, hash, password string) (bool, error) {
 	unknown := hash == ""
 	if unknown {
@@ -129,7 +127,7 @@ func (h *Hasher) Verify(ctx context.Context, hash, password string) (bool, error
 	return true, nil
 }
 
-// Outdated reports whether a hash was made with weaker parameters than today's.
+// Outdated reports whether a hash's parameters are weaker than today's.
 func (h *Hasher) Outdated(hash string) bool {
 	p, _, _, err := parsePHC(hash)
 	return err == nil && (p.Memory < h.params.Memory || p.Time < h.params.Time)
@@ -139,7 +137,7 @@ func (h *Hasher) compute(ctx context.Context, p Params, password string, salt []
 	// The same password typed on two systems may differ in its code points.
 	text := norm.NFC.Bytes([]byte(password))
 	if len(text) > MaxPassword {
-		text = text[:MaxPassword+1] // cannot match; costs the same
+		text = text[:MaxPassword+1] // which cannot match, but costs the same
 	}
 	select {
 	case h.slots <- struct{}{}:
@@ -174,7 +172,8 @@ func (h *Hasher) keep(id [sha256.Size]byte) {
 	h.right[id] = h.now().Add(remember)
 }
 
-// phc writes the PHC string format, https://github.com/P-H-C/phc-string-format.
+// phc returns a hash in the PHC string format,
+// https://github.com/P-H-C/phc-string-format.
 func phc(p Params, salt, sum []byte) string {
 	b64 := base64.RawStdEncoding
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s",
@@ -200,20 +199,20 @@ func parsePHC(s string) (p Params, salt, sum []byte, err error) {
 	return p, salt, sum, nil
 }
 
-// The length of a password, in characters.
+// The allowed length of a password, in characters.
 const (
 	ShortestPassword = 10
 	LongestPassword  = 128
 )
 
-// common holds, one a line, passwords of ten characters or more that are tried
-// first by whoever guesses.
+// common lists, one per line, passwords of ten characters or more that attackers try
+// first.
 //
 //go:embed common.txt
 var common string
 
-// CheckPassword returns an Invalid fault for a password that may not be
-// chosen: too short, too long, not text, common, or made of the user's name.
+// CheckPassword returns an Invalid fault for a password that users may not choose: too
+// short, too long, not text, common, or made from the user's name.
 func CheckPassword(password, user string) error {
 	password = norm.NFC.String(password)
 	n := utf8.RuneCountInString(password)
@@ -235,7 +234,7 @@ func distinct(s string) int {
 	return len(slices.Compact(all))
 }
 
-// madeOf reports whether a password is the user's name with little around it.
+// madeOf reports whether a password is little more than the user's name.
 func madeOf(password, user string) bool {
 	rest := strings.ReplaceAll(strings.ToLower(password), user, "")
 	return len(user) >= 3 && rest != strings.ToLower(password) && utf8.RuneCountInString(rest) < 5

@@ -15,9 +15,9 @@ import (
 	"ferry/shared/table"
 )
 
-// Failed logins are counted per user and source, and per source. Neither count
-// concerns anybody else, so that nobody can lock another out: past the free
-// tries each next one has to wait, longer and longer but never for good.
+// Failed logins are counted per user and source, and per source. Neither count affects
+// anyone else, so that nobody can lock another user out. After the free tries each
+// further try must wait, longer and longer, but never for good.
 const (
 	freePerPair   = 5
 	freePerSource = 50
@@ -29,32 +29,31 @@ type throttleItem struct {
 	V     int64 `json:"v"`
 	Count int64 `json:"count"`
 	Last  int64 `json:"last"` // Unix milliseconds of the last failure
-	// Tag is 16 bits of a salted hash of the last wrong password: enough to
-	// see that a client repeats itself, too little to find the password by.
+	// Tag is 16 bits of a salted hash of the last wrong password: enough to see that
+	// a client repeats itself, too little to find the password.
 	Salt string `json:"salt,omitempty"`
 	Tag  string `json:"tag,omitempty"`
 }
 
-// counter is one count of failures, as it was read.
+// counter is a count of failures as it was read.
 type counter struct {
 	key   table.Key
 	free  int64
 	found bool
-	stale bool // so old that it starts anew
+	stale bool // so old that counting starts again
 	item  throttleItem
 	lane  *lane
-	seen  int64 // the lane's changes before the item was read
+	seen  int64 // the lane's changes when the item was read
 }
 
-// throttle belongs to one login.
+// throttle limits the tries of one login.
 type throttle struct {
-	a      *Authenticator
-	pair   counter // zero key if the name can belong to nobody
-	source counter
-	// claimed tells that admit has counted this try beforehand.
-	claimed bool
-	placed  bool // it has a place in the lanes
-	changed bool // it may have changed a stored count
+	a       *Authenticator
+	pair    counter // with a zero key if nobody can have the name
+	source  counter
+	claimed bool // admit has counted this try in advance
+	placed  bool // this try has a place in the lanes
+	changed bool // this try may have changed a stored count
 }
 
 func (a *Authenticator) throttle(name, source string) *throttle {
@@ -72,8 +71,8 @@ func (t *throttle) counters() []*counter {
 	return []*counter{&t.source, &t.pair}
 }
 
-// read reads the counts, and the user unless the name is empty, in one call. It
-// returns a user without a password if there is none.
+// read reads the counts, and the user unless the name is empty, in one call. An unknown
+// user comes back without a password.
 func (t *throttle) read(ctx context.Context, name string) (u User, err error) {
 	var keys []table.Key
 	for _, c := range t.counters() {
@@ -146,8 +145,8 @@ func (t *throttle) early() error {
 	return nil
 }
 
-// claim counts a try beforehand, once waiting is asked for. So of several at
-// once, in whatever processes, only one passes.
+// claim counts a try in advance once there is a wait, so that only one of several
+// concurrent tries passes, in all processes.
 func (t *throttle) claim(ctx context.Context, password string) error {
 	if t.pair.wait() == 0 {
 		return nil
@@ -164,9 +163,9 @@ func (t *throttle) claim(ctx context.Context, password string) error {
 	return err
 }
 
-// failed counts a wrong password. One that the client has just tried counts
-// once: clients of OAuth 2.0 repeat a failed login in the other form. One call
-// to the table, and two more if another try has just started a count anew.
+// failed counts a wrong password, but not if the client has just tried the same one:
+// OAuth 2.0 clients repeat a failed login in the other form. It makes one call to the
+// table, and two more if another try has just restarted a count.
 func (t *throttle) failed(ctx context.Context, password string) error {
 	if t.repeats(password) {
 		return nil
@@ -193,8 +192,8 @@ func (t *throttle) failed(ctx context.Context, password string) error {
 	}
 }
 
-// succeeded forgets a try that was counted beforehand and was right, with those
-// before it. A login clears the others in its own write.
+// succeeded clears the failures if this try was counted in advance. Otherwise a login
+// clears them in its own write.
 func (t *throttle) succeeded(ctx context.Context) error {
 	if !t.claimed {
 		return nil
@@ -202,8 +201,8 @@ func (t *throttle) succeeded(ctx context.Context) error {
 	return envelope.Wrap(t.a.Table.Write(ctx, table.Delete(t.pair.key)), "clearing failed logins")
 }
 
-// count is the operation that adds a failure. A count that was forgotten
-// starts anew, unless another try was quicker, whose failure must not be lost.
+// count returns the operation that adds a failure. A stale count starts again, unless
+// another try has just done that, whose failure must not be lost.
 func (t *throttle) count(c *counter, password string) (table.Op, error) {
 	salt := make([]byte, 8)
 	if _, err := io.ReadFull(t.a.Random, salt); err != nil {
@@ -221,7 +220,7 @@ func (t *throttle) count(c *counter, password string) (table.Op, error) {
 		Expire(now.Add(forgetAfter)), nil
 }
 
-// repeats reports whether password is the one that failed last.
+// repeats reports whether password is the one that failed last time.
 func (t *throttle) repeats(password string) bool {
 	c := &t.pair
 	if c.key.PK == "" {
@@ -235,27 +234,27 @@ func tag(salt, password string) string {
 	return base64.RawStdEncoding.EncodeToString(sum[:2])
 }
 
-// lanes hold back tries at once in this process. A failure is on record only
-// after its password was hashed; until then the try itself counts as one, so
-// that many at once come no further than one after the other. Nobody is refused
-// for what others have under way: who finds all free tries taken waits for one
-// of them to end, and reads again if it was a failure.
+// lanes hold back concurrent tries in this process. A failure is only on record after
+// its password was hashed. Until then the try itself counts as a failure, so that
+// concurrent tries get no further than consecutive ones. Nobody is refused because of
+// the others: a try that finds all free tries taken waits for one of them to end, and
+// reads the counts again if that one failed.
 //
-// Other processes are seen by what they have recorded.
+// The tries of other processes are seen once they are on record.
 type lanes struct {
 	mu sync.Mutex
 	at map[table.Key]*lane
 }
 
-// lane belongs to a counter, for as long as somebody is in it.
+// lane belongs to a counter, for as long as there are tries in it.
 type lane struct {
-	tries    int64         // that have entered
-	underWay int64         // those of them whose password is being verified
-	changes  int64         // of the stored count, by those who left
-	left     chan struct{} // closed when the next one leaves
+	tries    int64         // tries that have entered
+	underWay int64         // tries whose password is being verified
+	changes  int64         // changes of the stored count by tries that have left
+	left     chan struct{} // closed when the next try leaves
 }
 
-// enter comes before the counts are read, and leave after they were changed.
+// enter must be called before the counts are read, and leave after they were changed.
 func (t *throttle) enter() {
 	l := &t.a.Hasher.lanes
 	l.mu.Lock()
@@ -288,7 +287,7 @@ func (t *throttle) leave() {
 	}
 }
 
-// look is to be called before each reading of the counts.
+// look must be called each time before the counts are read.
 func (t *throttle) look() {
 	l := &t.a.Hasher.lanes
 	l.mu.Lock()
@@ -298,8 +297,8 @@ func (t *throttle) look() {
 	}
 }
 
-// place waits until the password may be verified. outdated tells that it may
-// not yet: the counts are to be read again.
+// place waits until the password may be verified. If it returns outdated, the counts
+// must be read again first.
 func (t *throttle) place(ctx context.Context) (outdated bool, err error) {
 	for {
 		wait, outdated := t.takePlace()
@@ -314,7 +313,8 @@ func (t *throttle) place(ctx context.Context) (outdated bool, err error) {
 	}
 }
 
-// takePlace takes one in each lane, or in none; then it returns what to wait for.
+// takePlace takes a place in every lane. If one is full, it takes none and returns a
+// channel to wait for.
 func (t *throttle) takePlace() (wait <-chan struct{}, outdated bool) {
 	l := &t.a.Hasher.lanes
 	l.mu.Lock()
@@ -336,6 +336,5 @@ func (t *throttle) takePlace() (wait <-chan struct{}, outdated bool) {
 	return nil, false
 }
 
-// atOnce is how many tries may be under way: those that are free, or one whose
-// wait is over.
+// atOnce returns how many tries may be under way: the free ones, or one after its wait.
 func (c *counter) atOnce() int64 { return max(c.free-c.item.Count, 1) }

@@ -18,13 +18,12 @@ import (
 // TokenSize is the number of bytes of a key and of a token.
 const TokenSize = 32
 
-// LinkKey derives what must be reproducible and secret: the tokens of files and
-// the PINs that travel by mail. Only the code that makes links holds one.
+// LinkKey derives secrets that must be reproducible: the tokens of files and the PINs
+// in mails. Only code that makes links has one.
 //
-// A file's token is derived from a secret key and the file's place. So a list can
-// show the same link each time, while the table keeps only the token's hash:
-// whoever reads the table can open no link. Tokens of change links and bearers
-// are random.
+// A file's token is derived from a secret key and the file's place. So a list can show
+// the same link each time, while the table only keeps the token's hash: reading the
+// table is not enough to open a link. Tokens of change links and bearers are random.
 type LinkKey struct{ secret []byte }
 
 // ParseLinkKey reads the text form of a key: a token of RandomToken.
@@ -41,28 +40,28 @@ func (k LinkKey) File(area blob.Area, owner string, id int64) string {
 	return encode(k.derive("file", string(area), owner, strconv.FormatInt(id, 10)))
 }
 
-// Recipient returns the token of the link to a file that one of its recipients
-// gets, whom a notice names.
+// Recipient returns the token of the link to a file that one recipient gets, by a
+// notice with this id.
 func (k LinkKey) Recipient(area blob.Area, owner string, id int64, notice string) string {
 	return encode(k.derive("recipient", string(area), owner, strconv.FormatInt(id, 10), notice))
 }
 
-// Part returns the signature of a request that brings one part of an upload
-// session. what says all that the request is bound to.
+// Part returns the signature of a request that sends one part of an upload session.
+// what is everything that the signature covers.
 func (k LinkKey) Part(what ...string) string {
 	return encode(k.derive(append([]string{"part"}, what...)...))
 }
 
-// PIN returns the 8 digits that belong to a nonce.
+// PIN returns the 8 digits for a nonce.
 func (k LinkKey) PIN(nonce string) string {
 	n := binary.BigEndian.Uint64(k.derive("pin", nonce))
 	return fmt.Sprintf("%08d", n%100_000_000)
 }
 
-// derive is HMAC-SHA256 over the parts, each ended by a byte that none contains.
+// derive returns the HMAC-SHA256 of the parts, each ended by a byte that no part has.
 func (k LinkKey) derive(parts ...string) []byte {
 	if len(k.secret) != TokenSize {
-		panic("links: key not set") // a function that was not given the key must not mint links from nothing
+		panic("auth: link key not set") // without a key, no links
 	}
 	mac := hmac.New(sha256.New, k.secret)
 	for _, p := range parts {
@@ -78,7 +77,7 @@ func RandomToken(random io.Reader) (string, error) {
 }
 
 // RandomTokenFor returns a token of 256 random bits that also carries a name, which
-// Name reads back, so that one look-up can fetch the token's item and its user's.
+// TokenName reads. So one call can fetch the items of the token and of its user.
 func RandomTokenFor(random io.Reader, name string) (string, error) {
 	b := make([]byte, TokenSize, TokenSize+len(name))
 	if _, err := io.ReadFull(random, b); err != nil {
@@ -96,8 +95,8 @@ func TokenName(token string) (string, bool) {
 	return string(b[TokenSize:]), true
 }
 
-// HashToken is what is stored of a token: SHA-256, base64url. Tokens have 256 bits
-// of entropy, so that a fast hash is enough.
+// HashToken returns the form in which a token is stored: SHA-256, base64url. A fast
+// hash is enough, as tokens have 256 bits of entropy.
 func HashToken(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return encode(sum[:])
@@ -105,8 +104,8 @@ func HashToken(token string) string {
 
 func encode(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
-// DownloadLink returns the link of a file in an area up to its token, which
-// follows; base has no trailing slash.
+// DownloadLink returns the link of a file in an area, without the token that must be
+// appended. base has no trailing slash.
 func DownloadLink(base, lang string, area blob.Area) string {
 	if area == blob.Backup {
 		return base + "/download/file/backup?lang=" + url.QueryEscape(lang) + "&z="
@@ -119,15 +118,15 @@ func ChangeLink(base, lang, token string) string {
 	return base + "/auth/change?lang=" + url.QueryEscape(lang) + "&k=" + token
 }
 
-// Stop returns the token with which the owner of an e-mail address ends what
-// is sent to it. It carries the address, and stays the same.
+// Stop returns the token that lets the owner of an e-mail address stop mail to it. It
+// carries the address, and is always the same.
 func (k LinkKey) Stop(address string) string {
 	address = strings.ToLower(strings.TrimSpace(address))
 	return encode(append(k.derive("stop", address), address...))
 }
 
-// StopAddress returns the address that a token of Stop carries; ok is false
-// for any other token.
+// StopAddress returns the address that a token of Stop carries. ok is false for any
+// other token.
 func (k LinkKey) StopAddress(token string) (address string, ok bool) {
 	address, ok = TokenName(token)
 	if !ok || !hmac.Equal([]byte(k.Stop(address)), []byte(token)) {
@@ -136,7 +135,7 @@ func (k LinkKey) StopAddress(token string) (address string, ok bool) {
 	return address, true
 }
 
-// StopLink returns the link that ends what is sent to an address.
+// StopLink returns the link that stops mail to an address.
 func StopLink(base, lang, token string) string {
 	return base + "/notifications/stop?lang=" + url.QueryEscape(lang) + "&t=" + token
 }

@@ -14,18 +14,18 @@ import (
 // UserState is the state of an account.
 type UserState string
 
-// The states. A new user is in first access: the temporary password works for
-// POST /auth/first alone, which leads to a password of the user's own.
+// The states. A new user is in first access: the temporary password only works for
+// POST /auth/first, where the user chooses a password.
 const (
 	FirstAccess UserState = "first-access"
 	Active      UserState = "active"
 	Disabled    UserState = "disabled"
 )
 
-// ErrUnknownUser is returned for a user who does not exist.
+// ErrUnknownUser reports that a user does not exist.
 var ErrUnknownUser = errors.New("no such user")
 
-// MaxName is the most bytes in a user's name.
+// MaxName is the longest user name, in bytes.
 const MaxName = 64
 
 // User is an account as stored.
@@ -36,18 +36,18 @@ type User struct {
 	Phone    string    `json:"phone,omitempty"` // E.164
 	Lang     string    `json:"lang,omitempty"`
 	State    UserState `json:"state"`
-	Before   UserState `json:"before,omitempty"` // of a disabled user: the state to go back to
-	Password string    `json:"password"`         // PHC string, see package auth
-	// Generation counts what ends all bearers at once: each holds the number
-	// of its making.
+	Before   UserState `json:"before,omitempty"` // a disabled user's state before that
+	Password string    `json:"password"`         // PHC string
+	// Generation goes up with each change that ends all bearers: a bearer is
+	// only good for the generation it was made in.
 	Generation int64 `json:"generation"`
-	// LastFile is the highest file id given out. Ids are never reused, also
-	// not by a later user of the same name.
+	// LastFile is the highest file id given out. Ids are never reused, not
+	// even by a later user of the same name.
 	LastFile int64 `json:"lastFile"`
-	// Incarnation counts the earlier users of the name. Each file belongs to
-	// one incarnation, so that none of an earlier one is a later one's.
+	// Incarnation counts the earlier users of the name. Each file belongs to one
+	// incarnation, so that later users do not get the files of earlier ones.
 	Incarnation int64 `json:"incarnation,omitempty"`
-	// Quota bounds Used, the bytes held and reserved in both areas; 0 is no bound.
+	// Quota limits Used, the bytes held and reserved in both areas; 0 is no limit.
 	Quota      int64 `json:"quota,omitempty"`
 	Used       int64 `json:"used,omitempty"`
 	KeepDays   int64 `json:"keepDays,omitempty"`   // in the user area; 0 is the service's default
@@ -55,8 +55,8 @@ type User struct {
 	Created    int64 `json:"created"`              // Unix seconds
 }
 
-// CanonicalName folds a name as typed to the form that is stored: names differ by
-// more than case. ok is false if no user can have that name.
+// CanonicalName returns a name as it is stored, in lower case. ok is false if no user
+// can have that name.
 func CanonicalName(name string) (canonical string, ok bool) {
 	const letters = "abcdefghijklmnopqrstuvwxyz0123456789._-@+"
 	name = strings.ToLower(name)
@@ -66,11 +66,11 @@ func CanonicalName(name string) (canonical string, ok bool) {
 	return name, true
 }
 
-// UserKey is where the user with this canonical name is stored.
+// UserKey returns the key of the user with a canonical name.
 func UserKey(name string) table.Key { return table.Key{PK: "user#" + name, SK: "profile"} }
 
-// index lists all users, and keeps of removed ones what a later user of the
-// same name goes on from, so that nothing of the first is good for the second.
+// index lists all users. For removed ones it keeps the counters that a later user of
+// the same name continues, so that nothing of the first works for the second.
 const index = "users"
 
 type indexEntry struct {
@@ -81,9 +81,7 @@ type indexEntry struct {
 	Incarnation int64 `json:"incarnation,omitempty"`
 }
 
-// Users reads and changes accounts: who exists, in which state, with which
-// password hash, and the counter that numbers a user's files. It is safe for
-// concurrent use.
+// Users reads and changes accounts. It is safe for concurrent use.
 type Users struct {
 	table table.Table
 	now   func() time.Time
@@ -92,7 +90,7 @@ type Users struct {
 // NewUsers returns Users on a table.
 func NewUsers(t table.Table, now func() time.Time) *Users { return &Users{t, now} }
 
-// Get returns the user with a canonical name, or ErrUnknown.
+// Get returns the user with a canonical name, or ErrUnknownUser.
 func (s *Users) Get(ctx context.Context, name string) (User, error) {
 	var u User
 	err := s.table.Get(ctx, UserKey(name), &u)
@@ -102,13 +100,14 @@ func (s *Users) Get(ctx context.Context, name string) (User, error) {
 	return u, envelope.Wrap(err, "reading user")
 }
 
-// Add stores a new user. The name must be canonical, the password a hash. A
-// name that is taken is a Conflict fault.
+// Add stores a new user. The name must be canonical, and the password a hash. It
+// returns a Conflict fault if the name is taken.
 func (s *Users) Add(ctx context.Context, u User) error {
 	entryKey := table.Key{PK: index, SK: u.Name}
 	exists := envelope.NewFault(envelope.Conflict, "user %s exists already", u.Name)
 	var entry indexEntry
-	// An earlier user of the name who is removed only now must not be missed.
+	// An earlier user of the name may be removed in this moment: the entry must
+	// still be as it was read.
 	unchanged := []table.Cond{table.NotExists()}
 	switch err := s.table.Get(ctx, entryKey, &entry); {
 	case errors.Is(err, table.ErrNotFound):
@@ -133,7 +132,7 @@ func (s *Users) Add(ctx context.Context, u User) error {
 	return envelope.Wrap(err, "storing user")
 }
 
-// List calls yield for each user in the order of names until yield returns an error.
+// List calls yield for each user, ordered by name, until yield returns an error.
 func (s *Users) List(ctx context.Context, yield func(User) error) error {
 	q := table.Query{PK: index, Limit: table.MaxKeys}
 	for {
@@ -162,7 +161,7 @@ func (s *Users) yieldAll(ctx context.Context, keys []table.Key, yield func(User)
 	}
 	for _, item := range items {
 		var u User
-		if !item.Found() { // removed: only its entry in the list is left
+		if !item.Found() { // a removed user, whose entry in the list is left
 			continue
 		}
 		if err := item.Decode(&u); err != nil {
@@ -175,8 +174,8 @@ func (s *Users) yieldAll(ctx context.Context, keys []table.Key, yield func(User)
 	return nil
 }
 
-// Disable ends the user's access and all of the user's bearers at once. One
-// who is disabled already stays so.
+// Disable ends the user's access and all of the user's bearers at once. Disabling a
+// disabled user changes nothing.
 func (s *Users) Disable(ctx context.Context, name string) error {
 	u, err := s.Get(ctx, name)
 	if err != nil || u.State == Disabled {
@@ -186,8 +185,8 @@ func (s *Users) Disable(ctx context.Context, name string) error {
 		Add("generation", 1).If(table.Equal("generation", u.Generation)))
 }
 
-// Enable gives a disabled user access again, in the state and with the
-// password from before. It returns the state; others keep theirs.
+// Enable gives a disabled user access again, with the state and password from before.
+// It returns the state, and changes nothing for users who are not disabled.
 func (s *Users) Enable(ctx context.Context, name string) (UserState, error) {
 	u, err := s.Get(ctx, name)
 	if err != nil || u.State != Disabled {
@@ -202,20 +201,20 @@ func (s *Users) SetPassword(ctx context.Context, name, hash string, state UserSt
 	return s.change(ctx, SetPassword(name, hash, state))
 }
 
-// SetPassword is the operation of Users.SetPassword, for a larger transaction.
+// SetPassword returns the operation of Users.SetPassword, for a larger transaction.
 func SetPassword(name, hash string, state UserState) table.Op {
 	return table.Update(UserKey(name)).Set("password", hash).Set("state", string(state)).
 		Add("generation", 1).If(table.Exists())
 }
 
-// Rehash replaces a hash by one of the same password with stronger
-// parameters, unless the password was changed in the meantime.
+// Rehash replaces a hash with a stronger one of the same password, unless the password
+// was changed meanwhile.
 func (s *Users) Rehash(ctx context.Context, name, old, hash string) error {
 	err := s.table.Write(ctx, table.Update(UserKey(name)).Set("password", hash).If(table.Equal("password", old)))
 	return envelope.Wrap(err, "renewing a hash", table.ErrCondition)
 }
 
-// change does operations whose conditions say that the user is as it was read.
+// change writes operations whose conditions check that the user is as it was read.
 func (s *Users) change(ctx context.Context, ops ...table.Op) error {
 	err := s.table.Write(ctx, ops...)
 	if errors.Is(err, table.ErrCondition) {
@@ -224,9 +223,8 @@ func (s *Users) change(ctx context.Context, ops ...table.Op) error {
 	return envelope.Wrap(err, "changing user")
 }
 
-// Remove deletes the account. The user must have been disabled before and the
-// files removed: see files.RemoveAll. What stays is the name's last file id,
-// generation and incarnation.
+// Remove deletes the account. The user must be disabled and the files removed before:
+// see files.RemoveAll. The name's last file id, generation and incarnation are kept.
 func (s *Users) Remove(ctx context.Context, name string) error {
 	u, err := s.Get(ctx, name)
 	if err != nil {

@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// lingering is how long a client that was refused may go on sending. Many read no
-// answer before they are done, and lose it if the connection ends before.
+// lingering is how long a refused client may continue to send. Many clients only read
+// the answer when they are done, and lose it if the connection ends before.
 const lingering = 5 * time.Second
 
-// requestBody is the one reader between a server's connection and what reads a
-// request: it ends one that pauses too long or brings too much, and its errors
-// are faults of the client, which are so told from those of the store that it is
-// written to. The server closes it, and nobody else does. It is for one goroutine.
+// requestBody is the only reader between a server's connection and the code that reads
+// a request. It ends a body that pauses too long or is too large. Its errors are faults
+// of the client, which tells them from errors of the store that the body goes to. Only
+// the server closes it. It is for one goroutine.
 type requestBody struct {
 	io.ReadCloser
 	control  *http.ResponseController
 	patience time.Duration // for a pause of the client
 	moved    time.Time     // when the deadline was last moved
 	err      error         // of the last read
-	most     int64         // bytes; 0 is unbounded
+	most     int64         // bytes; 0 is no limit
 	n        int64         // bytes read
 }
 
@@ -45,7 +45,7 @@ func (b *requestBody) Read(p []byte) (n int, err error) {
 	return n, b.err
 }
 
-// BrokenBody is the fault of a body that is cut off, too slow, or not what its
+// BrokenBody returns the fault for a body that is cut off, too slow, or not what its
 // headers say.
 func BrokenBody(cause error) error {
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](cause); ok {
@@ -57,8 +57,8 @@ func BrokenBody(cause error) error {
 	return &Fault{Kind: Invalid, Detail: "the body ends too early, or is broken", Cause: cause}
 }
 
-// LimitBody bounds the body of a request that a handler of this package got; 0
-// is no bound. One that is stated to be larger is refused at once.
+// LimitBody limits the body of a request that a handler of this package got; 0 is no
+// limit. A body whose stated length is larger is refused at once.
 func LimitBody(r *http.Request, most int64) error {
 	if most > 0 && r.ContentLength > most {
 		return &http.MaxBytesError{Limit: most}
@@ -69,9 +69,9 @@ func LimitBody(r *http.Request, most int64) error {
 	return nil
 }
 
-// watch returns the request with a body that is watched, or nil if it has none.
-// The request is a copy: a server that finds its own one's body replaced reads
-// from it before it answers, also where the client waits for the answer.
+// watch returns the request with a requestBody, which is nil if there is no body. The
+// request is a copy: a server whose own request has another body reads that before it
+// answers, even if the client waits for the answer.
 func (o Outlet) watch(w http.ResponseWriter, r *http.Request) (*http.Request, *requestBody) {
 	if r.ContentLength == 0 || r.Body == nil {
 		return r, nil
@@ -82,13 +82,13 @@ func (o Outlet) watch(w http.ResponseWriter, r *http.Request) (*http.Request, *r
 	return r, b
 }
 
-// early lets an error leave at once, however much of the body is yet to come.
-// What then comes must not be taken for a next request.
+// early lets an error leave at once, however much of the body is still to come. The
+// rest of the body must not be taken for the next request.
 func (b *requestBody) early(w http.ResponseWriter) {
 	if b == nil || b.err == io.EOF {
 		return
 	}
-	if http.NewResponseController(w).EnableFullDuplex() == nil { // Lambda has it not, nor needs it
+	if http.NewResponseController(w).EnableFullDuplex() == nil { // Lambda neither has nor needs it
 		w.Header().Set("Connection", "close")
 	}
 }

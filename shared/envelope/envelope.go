@@ -1,8 +1,7 @@
-// Package envelope is the one way a response leaves Ferry: the standard envelope
-// of the interface specification (section 2.2), errors mapped to status codes,
-// panics recovered, requests logged without anything secret. It may import the
-// ports, for their errors, and nothing else of Ferry. Start reading with Outlet in
-// handler.go.
+// Package envelope sends all of Ferry's responses: it writes the standard envelope of
+// the interface specification (section 2.2), maps errors to status codes, recovers
+// panics, and logs requests without anything secret. It may import the ports, for their
+// errors, and nothing else of Ferry. Start reading with Outlet in handler.go.
 package envelope
 
 import (
@@ -13,10 +12,10 @@ import (
 	"time"
 )
 
-// APIVersion is the apiver of every envelope.
+// APIVersion is the apiver in every envelope.
 const APIVersion = "v1 (3.6.0)"
 
-// The success texts of the specification, spelt as it spells them.
+// The specification's success texts, with its spelling.
 const (
 	Login  = "handlerAuthLogin:succsessfully"
 	List   = "handlerDownloadList:succsessfully"
@@ -26,7 +25,7 @@ const (
 	Stop   = "handlerNotificationsStop:succsessfully"
 )
 
-// File is a file record, specification section 2.3.
+// File is a file record (specification section 2.3).
 type File struct {
 	ID       int64  `json:"id"`
 	Name     string `json:"name"`
@@ -34,24 +33,24 @@ type File struct {
 	Modified int64  `json:"modified"` // Unix milliseconds
 	LinkURL  string `json:"linkURL"`
 
-	rendered []byte // all before the link, in JSON
+	rendered []byte // the JSON of the fields before the link
 }
 
-// Rendered returns the file with all before its link encoded, for one that is
-// listed again and again: the answer to each upload lists a hundred.
+// Rendered returns the file with the fields before its link already encoded, for files
+// that are listed often: the answer to each upload lists a hundred.
 func (f File) Rendered() *File {
 	f.rendered = appendRecord(nil, &f)
 	return &f
 }
 
-// Success is what an endpoint has to say; the rest of the envelope is added.
+// Success is an endpoint's part of an envelope; Write adds the rest.
 type Success struct {
 	Description string
 	User        string
 	Bearer      string
 	LinkURL     string
-	Files       []*File // nil leaves the field out, an empty list does not
-	Links       string  // what comes before the LinkURL of each file
+	Files       []*File // the field is left out if nil, but not if empty
+	Links       string  // the beginning of each file's LinkURL
 }
 
 // Write sends a success with status 200.
@@ -79,7 +78,7 @@ func WriteJSON(w http.ResponseWriter, status int, v any) error {
 	return writeText(w, status, text)
 }
 
-// encode is json.Marshal with a line end, and with the & of links left readable.
+// encode is json.Marshal with a line end, and without escaping the & of links.
 func encode(v any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -152,8 +151,8 @@ func appendText(b []byte, s string) []byte {
 	return append(appendEscaped(append(b, '"'), s), '"')
 }
 
-// appendEscaped encodes a string but for its quotes. Most need no escape. The &
-// of links stays as it is.
+// appendEscaped encodes a string without its quotes. It copies strings that need no
+// escapes, as most do.
 func appendEscaped(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < 0x20 || c > 0x7e || c == '"' || c == '\\' {

@@ -8,37 +8,36 @@ import (
 	"time"
 )
 
-// FaultKind says what is wrong. It is the HTTP status, but for Internal, which is a 500.
+// FaultKind is the HTTP status of a fault, except for Internal, which is a 500.
 type FaultKind int
 
 // The kinds of fault.
 const (
 	Internal         FaultKind = 0
-	Invalid          FaultKind = http.StatusBadRequest                   // the request's parameters or body
-	Unauthorized     FaultKind = http.StatusUnauthorized                 // no credential, or one that does not hold
-	Forbidden        FaultKind = http.StatusForbidden                    // a credential that does not reach that far
+	Invalid          FaultKind = http.StatusBadRequest                   // bad parameters or a bad body
+	Unauthorized     FaultKind = http.StatusUnauthorized                 // no credential, or an invalid one
+	Forbidden        FaultKind = http.StatusForbidden                    // a credential that does not allow this
 	NotFound         FaultKind = http.StatusNotFound                     // no such resource
 	MethodNotAllowed FaultKind = http.StatusMethodNotAllowed             // the resource has other methods
-	Conflict         FaultKind = http.StatusConflict                     // the resource is not in the state for this
-	TooLarge         FaultKind = http.StatusRequestEntityTooLarge        // the body, or what it would bring the user to
+	Conflict         FaultKind = http.StatusConflict                     // the resource's state does not allow this
+	TooLarge         FaultKind = http.StatusRequestEntityTooLarge        // the body, or the user's quota with it
 	Unsupported      FaultKind = http.StatusUnsupportedMediaType         // the body's media type
 	Unsatisfiable    FaultKind = http.StatusRequestedRangeNotSatisfiable // the range of a download
-	Precondition     FaultKind = http.StatusPreconditionFailed           // the file is another than the request expects
+	Precondition     FaultKind = http.StatusPreconditionFailed           // the file is not the one that the request expects
 	TooMany          FaultKind = http.StatusTooManyRequests              // too many requests; After says when again
 	Full             FaultKind = http.StatusInsufficientStorage          // the service has no room left
-	Unavailable      FaultKind = http.StatusServiceUnavailable           // overload that passes; After says when again
+	Unavailable      FaultKind = http.StatusServiceUnavailable           // a temporary overload; After says when again
 )
 
-// Fault is what went wrong with a request, in terms that a caller may be told.
-// Every other error is internal: it is logged and leaves as a 500. Detail is
-// one sentence for the caller: it must not hold anything the caller may not
-// know.
+// Fault is an error that the caller may see. All other errors are internal: they are
+// logged, and the caller gets a 500. Detail is one sentence for the caller, who must be
+// allowed to know everything in it.
 type Fault struct {
 	Kind   FaultKind
 	Detail string
-	After  time.Duration // TooMany and Unavailable: when to try again
-	Allow  []string      // MethodNotAllowed: the methods there are
-	Cause  error         // for the log alone
+	After  time.Duration // when to try again, for TooMany and Unavailable
+	Allow  []string      // the allowed methods, for MethodNotAllowed
+	Cause  error         // only for the log
 }
 
 func (e *Fault) Error() string {
@@ -50,24 +49,24 @@ func (e *Fault) Error() string {
 
 func (e *Fault) Unwrap() error { return e.Cause }
 
-// NewFault makes a fault with a detail for the caller.
+// NewFault returns a fault with a detail for the caller.
 func NewFault(kind FaultKind, format string, args ...any) *Fault {
 	return &Fault{Kind: kind, Detail: fmt.Sprintf(format, args...)}
 }
 
-// WaitFault makes a TooMany fault that ends after d.
+// WaitFault returns a TooMany fault that tells the caller to wait for d.
 func WaitFault(d time.Duration, format string, args ...any) *Fault {
 	return &Fault{Kind: TooMany, Detail: fmt.Sprintf(format, args...), After: d}
 }
 
-// FaultOf returns the fault in err's chain, or nil if err is internal.
+// FaultOf returns the fault in err's chain, or nil if there is none.
 func FaultOf(err error) *Fault {
 	f, _ := errors.AsType[*Fault](err)
 	return f
 }
 
-// Wrap says what was being done when err came up. It returns nil for nil, and for
-// an error that is one of those expected.
+// Wrap adds to err what was being done. It returns nil if err is nil or one of the
+// expected errors.
 func Wrap(err error, doing string, expected ...error) error {
 	if err == nil || slices.ContainsFunc(expected, func(e error) bool { return errors.Is(err, e) }) {
 		return nil

@@ -20,30 +20,30 @@ import (
 	"ferry/shared/table"
 )
 
-// DetailHeader carries one sentence on what is wrong with a request. The
-// envelope itself is fixed by the specification and has no room for it.
+// DetailHeader carries one sentence on what is wrong with a request. The specification
+// fixes the envelope, which has no room for it.
 const DetailHeader = "Ferry-Error"
 
-// HandlerFunc handles a request. An error that it returns becomes the
-// response, unless bytes of another one have left already.
+// HandlerFunc handles a request. If it returns an error, that becomes the response,
+// unless another response has begun.
 type HandlerFunc func(w http.ResponseWriter, r *http.Request) error
 
 // Outlet turns HandlerFuncs into handlers.
 type Outlet struct {
 	Now func() time.Time
 	Log *slog.Logger
-	// WriteError sends an error of this status; nil sends the envelope.
+	// WriteError sends an error with this status; nil sends the envelope.
 	WriteError func(w http.ResponseWriter, r *http.Request, status int) error
-	// Links is for addresses that take a token in their query and no password,
-	// which a browser must not ask for when the token is none.
+	// Links is for addresses that take a token in the query, and no password: a
+	// browser must not ask for one if the token is wrong.
 	Links bool
-	// Patience is how long a client may pause in the middle of a body; 0 is a
-	// minute. A body that keeps coming may take as long as it likes.
+	// Patience is how long a client may pause within a body; 0 is a minute. A body
+	// that keeps coming may take as long as it needs.
 	Patience time.Duration
 }
 
-// Handler returns the handler that every endpoint is: it gives the request an
-// id, recovers panics, always answers, and logs one line.
+// Handler wraps the handler of an endpoint: it gives each request an id, recovers
+// panics, always answers, and logs one line.
 func (o Outlet) Handler(f HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec := &recorder{ResponseWriter: w}
@@ -66,7 +66,7 @@ func (o Outlet) Handler(f HandlerFunc) http.Handler {
 		}
 		o.log(r, rec, id, start, err)
 		if err != nil && rec.failed == nil && rec.status < 400 {
-			// The response had begun: the client must see that it is cut.
+			// The response has begun: cut it, so that the client notices.
 			panic(http.ErrAbortHandler)
 		}
 	})
@@ -91,10 +91,10 @@ func (o Outlet) fail(w *recorder, r *http.Request, err error) {
 	w.failed = f
 	h := w.Header()
 	if f.Kind != Unsatisfiable {
-		h.Del("Content-Range") // which tells the length there is
+		h.Del("Content-Range") // which tells the file's length
 	}
 	for _, name := range []string{"Content-Disposition", "Content-Length", "Content-Type", "ETag", "Last-Modified", "Link", "Repr-Digest", "Accept-Ranges", "Cache-Control"} {
-		h.Del(name) // meant for the success that did not come
+		h.Del(name) // meant for a success
 	}
 	if f.Kind != Internal && f.Detail != "" {
 		h.Set(DetailHeader, headerText(f.Detail))
@@ -118,8 +118,7 @@ func (o Outlet) fail(w *recorder, r *http.Request, err error) {
 	writeError(w, o.Now(), status)
 }
 
-// classify finds the fault in err; the ports' errors that a caller may know
-// of are faults too.
+// classify returns the fault in err. Some errors of the ports become faults too.
 func classify(err error) *Fault {
 	if f := FaultOf(err); f != nil {
 		return f
@@ -138,7 +137,7 @@ func classify(err error) *Fault {
 	return &Fault{Kind: Internal}
 }
 
-// headerText keeps a sentence to what a header field may hold.
+// headerText replaces characters that a header must not have.
 func headerText(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 0x20 || r > 0x7e {
@@ -170,13 +169,13 @@ func (o Outlet) log(r *http.Request, w *recorder, id string, start time.Time, er
 		}
 	}
 	if _, _, basic := r.BasicAuth(); basic && w.status == http.StatusUnauthorized {
-		attrs = append(attrs, slog.String("auth", "Basic")) // a password was refused
+		attrs = append(attrs, slog.String("auth", "Basic")) // for those who watch for guessed passwords
 	}
 	o.Log.LogAttrs(r.Context(), level, "request", attrs...)
 }
 
-// recorder notes what was sent. It keeps the way from a file to the network
-// through the kernel open: ReadFrom hands on to the server's own.
+// recorder notes what was sent. Its ReadFrom calls the server's own, so that the kernel
+// can still send a file by itself.
 type recorder struct {
 	http.ResponseWriter
 	status int
@@ -212,8 +211,8 @@ func (w *recorder) ReadFrom(r io.Reader) (int64, error) {
 // Unwrap is for http.ResponseController.
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// Sent tells how a handler's response has gone so far: its status, 0 if there
-// is none yet, and the bytes of its body.
+// Sent returns the status of a handler's response, 0 if it has not begun, and how many
+// bytes of its body were sent.
 func Sent(w http.ResponseWriter) (status int, bytes int64) {
 	if rec, ok := w.(*recorder); ok {
 		return rec.status, rec.bytes
@@ -221,16 +220,14 @@ func Sent(w http.ResponseWriter) (status int, bytes int64) {
 	return 0, 0
 }
 
-// maxLength bounds an id that was made elsewhere: it is stored with each notice.
+// maxRequestID is the longest id from outside: ids are stored with each notice.
 const maxRequestID = 64
 
-// requestIDKey is under which a context carries the id of a request to all that
-// comes of it: the lines of the log, the notices and events that it makes, and
-// through these the lines of those who send them.
+// requestIDKey is the context key of a request's id. The id goes into the log, into the
+// notices and events that the request makes, and into the log of their senders.
 type requestIDKey struct{}
 
-// WithRequestID gives what is done under ctx the id of a request. What cannot be one is
-// left out.
+// WithRequestID returns a context with the id of a request. An invalid id is ignored.
 func WithRequestID(ctx context.Context, id string) context.Context {
 	if !validRequestID(id) {
 		return ctx
@@ -238,20 +235,20 @@ func WithRequestID(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, requestIDKey{}, id)
 }
 
-// RequestID returns the id of the request that ctx is of, empty if it is of none.
+// RequestID returns the id of the request in ctx, empty if there is none.
 func RequestID(ctx context.Context) string {
 	id, _ := ctx.Value(requestIDKey{}).(string)
 	return id
 }
 
-// NewRequestID makes an id.
+// NewRequestID returns a random id.
 func NewRequestID() string {
 	var b [8]byte
 	rand.Read(b[:])
 	return hex.EncodeToString(b[:])
 }
 
-// validRequestID knows the ids of API gateways, UUIDs and those of NewRequestID.
+// validRequestID accepts the ids of API gateways, UUIDs, and those of NewRequestID.
 func validRequestID(id string) bool {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=+/.:"
 	return id != "" && len(id) <= maxRequestID && strings.Trim(id, letters) == ""

@@ -194,23 +194,30 @@ func TestLinksAreNotEscaped(t *testing.T) {
 	}
 }
 
-// What is left of a body must not be taken for a request of its own.
+// connect starts a server and returns a connection to it.
+func connect(t *testing.T, h http.Handler) net.Conn {
+	t.Helper()
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	conn.SetDeadline(time.Now().Add(20 * time.Second))
+	return conn
+}
+
+// The rest of a body must not be taken for the next request.
 func TestErrorKeepsTheConnectionOnlyIfTheBodyWasRead(t *testing.T) {
 	t.Parallel()
 	o := envelope.Outlet{Now: time.Now, Log: slog.New(slog.DiscardHandler)}
-	server := httptest.NewServer(o.Handler(func(_ http.ResponseWriter, r *http.Request) error {
+	conn := connect(t, o.Handler(func(_ http.ResponseWriter, r *http.Request) error {
 		if r.URL.Path == "/read" {
 			io.Copy(io.Discard, r.Body)
 		}
 		return envelope.NewFault(envelope.Invalid, "no")
 	}))
-	defer server.Close()
-	conn, err := net.Dial("tcp", server.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(20 * time.Second))
 	in := bufio.NewReader(conn)
 	const smuggled = "GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
 	for _, path := range []string{"/read", "/read", "/unread"} {
@@ -229,25 +236,28 @@ func TestErrorKeepsTheConnectionOnlyIfTheBodyWasRead(t *testing.T) {
 	}
 }
 
-// A server waits for the rest of a body when the handler is done, without end
-// if nobody sets one.
+// A server waits for the rest of a body when the handler is done, for ever if there is
+// no deadline. A refused client gets 5 s to send it, however long it may pause otherwise.
 func TestStalledConnectionIsClosed(t *testing.T) {
 	t.Parallel()
-	o := envelope.Outlet{Now: time.Now, Log: slog.New(slog.DiscardHandler), Patience: 20 * time.Millisecond}
-	server := httptest.NewServer(o.Handler(func(_ http.ResponseWriter, r *http.Request) error {
-		_, err := io.Copy(io.Discard, r.Body)
-		return &envelope.Fault{Kind: envelope.Invalid, Detail: "it stalled", Cause: err}
-	}))
-	defer server.Close()
-	conn, err := net.Dial("tcp", server.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(20 * time.Second))
-	io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhello")
-	all, err := io.ReadAll(conn)
-	if err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 400 ") {
-		t.Errorf("the connection ends with %v after %q", err, all)
+	for what, k := range map[string]struct {
+		read     bool
+		patience time.Duration
+	}{"while the body is read": {true, 20 * time.Millisecond}, "after a refusal": {false, time.Hour}} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			o := envelope.Outlet{Now: time.Now, Log: slog.New(slog.DiscardHandler), Patience: k.patience}
+			conn := connect(t, o.Handler(func(_ http.ResponseWriter, r *http.Request) (err error) {
+				if k.read {
+					_, err = io.Copy(io.Discard, r.Body)
+				}
+				return &envelope.Fault{Kind: envelope.Invalid, Detail: "it stalled", Cause: err}
+			}))
+			io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhello")
+			all, err := io.ReadAll(conn)
+			if err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 400 ") {
+				t.Errorf("the connection ends with %v after %q", err, all)
+			}
+		})
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"ferry/shared/api"
 )
 
-// Endpoint is GET /openapi.json: the description of the interface for programs,
-// with this service's address in it.
+// Endpoint is GET /openapi.json: the description of the interface, with this service's
+// address.
 func Endpoint() api.Endpoint { return api.Named("openapi", newDescription) }
 
 // newDescription returns the handler. It needs no port.

@@ -9,22 +9,22 @@ import (
 	"ferry/shared/envelope"
 )
 
-// NotFound answers what no other endpoint does: 404 for an unknown path, 405 for a
-// known one with another method. It has no routes of its own: it is the
-// gateway's $default route and the local server's fallback.
+// NotFound answers requests that no other endpoint handles: 404 for an unknown path,
+// 405 for a known one with another method. It has no routes: it is the gateway's
+// $default route and the local server's fallback.
 func NotFound() api.Endpoint {
 	return api.Named("notfound", NewNotFound)
 }
 
-// isPreflight tells a browser's question whether a page of another origin may
-// use an address. A gateway may send it on to its $default route; to the answer
-// it adds the headers that say yes, and without these it is a no.
+// isPreflight reports whether a browser asks if a page of another origin may use an
+// address. A gateway may send this to its $default route. It adds the headers that
+// allow it to the answer; without them the browser takes the answer as a no.
 func isPreflight(r *http.Request) bool {
 	return r.Method == http.MethodOptions && r.Header.Get("Origin") != "" && r.Header.Get("Access-Control-Request-Method") != ""
 }
 
-// NewNotFound returns the handler. It needs no port: which methods a path has it reads
-// from the interface's description, so that it need not know the endpoints.
+// NewNotFound returns the handler. It needs no port: it reads the methods of a path from
+// the interface's description, and so does not depend on the endpoints.
 func NewNotFound(p *api.Ports) http.Handler {
 	paths := Paths()
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
@@ -34,7 +34,7 @@ func NewNotFound(p *api.Ports) http.Handler {
 			w.WriteHeader(http.StatusNoContent)
 			return nil
 		}
-		if ok && slices.Contains(allow, r.Method) { // described, and not there: a part in the cloud
+		if ok && slices.Contains(allow, r.Method) { // a part in the cloud, which goes to the store itself
 			return envelope.NewFault(envelope.NotFound, "there is nothing at this address; the parts of an upload go to the URLs that were given out")
 		}
 		if ok && len(allow) > 0 {

@@ -1,6 +1,6 @@
-// Package openapi holds the description of the interface: openapi.json, written
-// by hand and held to the responses by the contract tests. It also answers what no
-// endpoint does. It may import api and envelope. Start reading with openapi.json.
+// Package openapi has the description of the interface, openapi.json: it is written by
+// hand, and tests check all responses against it. It also answers requests that no
+// endpoint handles. It may import api and envelope. Start reading with openapi.json.
 package openapi
 
 import (
@@ -16,16 +16,16 @@ var document string
 // placeholder stands for the service's address in the document.
 const placeholder = "http://127.0.0.1:8080/v1"
 
-// For returns the document for the service at an address.
+// For returns the document with a service's address.
 func For(base string) string {
 	quoted, _ := json.Marshal(base) // a string always marshals
 	return strings.Replace(document, `"`+placeholder+`"`, string(quoted), 1)
 }
 
-// PathMethods tells the methods of each path template.
+// PathMethods maps each path template to its methods.
 type PathMethods map[string][]string
 
-// Paths reads the paths of the document, which a test holds to be valid.
+// Paths returns the paths in the document. A test checks that they can be read.
 func Paths() PathMethods {
 	var doc struct {
 		Paths map[string]map[string]json.RawMessage
@@ -44,7 +44,7 @@ func Paths() PathMethods {
 	return all
 }
 
-// Template returns the path template that a path fits, "" if it fits none.
+// Template returns the path template that matches a path, or "".
 func (p PathMethods) Template(path string) string {
 	for template := range p {
 		if fits(template, path) {
@@ -54,8 +54,7 @@ func (p PathMethods) Template(path string) string {
 	return ""
 }
 
-// Methods returns the methods of the template that a path fits, sorted; nil if
-// it fits none.
+// Methods returns the sorted methods of the template that matches a path, or nil.
 func (p PathMethods) Methods(path string) []string {
 	return slices.Sorted(slices.Values(p[p.Template(path)]))
 }

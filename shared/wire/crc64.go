@@ -9,21 +9,21 @@ import (
 	"github.com/minio/crc64nvme"
 )
 
-// poly is the polynomial 0xad93d23594c93659 with its bits reflected; the
-// lowest power stands in the highest bit.
+// poly is the polynomial 0xad93d23594c93659 with its bits reflected: the highest bit
+// is the lowest power.
 const poly = 0x9a6c9329ac4bc9b5
 
-// CRC64NVME reads to the end and returns the checksum of the bytes, and their number.
-// An error of the reader comes back as it is.
+// CRC64NVME reads r to the end and returns the checksum and the number of the bytes. It
+// returns an error of the reader unchanged.
 func CRC64NVME(r io.Reader) (sum uint64, n int64, err error) {
 	h := crc64nvme.New()
 	n, err = io.Copy(h, r)
 	return h.Sum64(), n, err
 }
 
-// CombineCRC64 returns the checksum of two pieces, the second of n bytes, one after
-// the other. It takes as long for a terabyte as for a few bytes: the first sum
-// is multiplied by x to the number of bits that follow it.
+// CombineCRC64 returns the checksum of two pieces together, from their checksums and the
+// n bytes of the second. It multiplies the first sum by x to the power of the bits that
+// follow, which takes as long for a terabyte as for a few bytes.
 func CombineCRC64(first, second uint64, n int64) uint64 {
 	return multiply(power(uint64(n)), first) ^ second
 }
@@ -57,12 +57,13 @@ func multiply(a, b uint64) (product uint64) {
 	return product
 }
 
-// CRC64Text writes a checksum as S3 does: base64 of its eight bytes, the highest first.
+// CRC64Text returns a checksum as S3 writes it: base64 of its eight bytes, the highest
+// first.
 func CRC64Text(sum uint64) string {
 	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint64(nil, sum))
 }
 
-// ParseCRC64 reads what CRC64Text writes.
+// ParseCRC64 reads a checksum that CRC64Text has written.
 func ParseCRC64(text string) (uint64, error) {
 	b, err := base64.StdEncoding.Strict().DecodeString(text)
 	if err != nil || len(b) != 8 {

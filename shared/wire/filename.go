@@ -1,6 +1,6 @@
-// Package wire has the forms in which file names and checksums travel, for the
-// service and its client alike. It imports nothing of Ferry. Start reading with
-// CleanFileName; crc64.go has the checksum.
+// Package wire defines how file names and checksums are written in requests and
+// responses, for the service and its client alike. It imports nothing of Ferry. Start
+// reading with CleanFileName; crc64.go has the checksum.
 package wire
 
 import (
@@ -12,25 +12,25 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// MaxFileName is the longest name: what common file systems take.
+// MaxFileName is the longest name in bytes, as in common file systems.
 const MaxFileName = 255
 
-// CleanFileName makes one path element of a name: the last of it, in NFC, without
-// control characters and those that could disguise it, at most MaxFileName bytes long
+// CleanFileName returns the last path element of a name, in NFC, without control
+// characters and characters that could disguise it, and shortened to MaxFileName bytes
 // with its extension kept. It returns "" if nothing is left.
 func CleanFileName(name string) string {
 	name = strings.Map(visible, strings.ToValidUTF8(name, "\uFFFD"))
-	name = norm.NFC.String(name) // now that nothing stands between letter and accent
+	name = norm.NFC.String(name) // after dropping what may stand between letter and accent
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	name = strings.TrimSpace(shorten(strings.TrimSpace(name)))
 	if strings.Trim(name, ".") == "" {
-		return "" // "..", and what the cutting made of it
+		return "" // ".", "..", and dots that are left after the cut
 	}
 	return name
 }
 
-// visible drops control characters, line ends, and the characters that reorder
-// text, by which photo_gpj.exe can be made to look like photo_exe.jpg.
+// visible drops control characters, line ends, and characters that reorder text, which
+// can make photo_gpj.exe look like photo_exe.jpg.
 func visible(r rune) rune {
 	if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029' || r == '\ufeff' {
 		return -1
@@ -53,15 +53,15 @@ func shorten(name string) string {
 	return name[:cut] + ext
 }
 
-// Attachment is the Content-Disposition (RFC 6266) of a download: with an
-// ASCII filename for clients that know no other, and the exact one.
+// Attachment returns the Content-Disposition (RFC 6266) of a download, with an ASCII
+// name for old clients, and the exact one.
 func Attachment(name string) string {
 	return `attachment; filename="` + ascii(name) + `"; filename*=UTF-8''` + strings.ReplaceAll(url.QueryEscape(name), "+", "%20")
 }
 
-// ascii is the nearest name that every client can use: accents dropped, other
-// scripts and what has a meaning in quotes, paths or URLs replaced. Percent
-// signs go too, as some clients decode them.
+// ascii returns the nearest name that every client can use: without accents, and with
+// other scripts and characters that are special in quotes, paths or URLs replaced, as
+// well as percent signs, which some clients decode.
 func ascii(name string) string {
 	var b strings.Builder
 	for _, r := range norm.NFKD.String(name) {
@@ -77,6 +77,6 @@ func ascii(name string) string {
 	if strings.Trim(s, "._ ") != "" {
 		return s
 	}
-	// Nothing of the name is left, or an extension alone.
+	// Nothing of the name is left, or only an extension.
 	return shorten("file" + strings.TrimLeft(strings.ReplaceAll(s, " ", "_"), "_"))
 }

@@ -1,6 +1,6 @@
-// Package account has the endpoints of credentials: log in and out, a new
-// password, and the end of mail to an address. It may import api and the domains
-// (auth, files, notify), and no backend. Start reading with token.go.
+// Package account has the endpoints for credentials: log in and out, choose a new
+// password, and stop mail to an address. It may import api and the domains (auth, files,
+// notify), but no backend. Start reading with token.go.
 package account
 
 import (
@@ -19,7 +19,7 @@ func passwords(p *api.Ports) *auth.Accounts {
 	})
 }
 
-// Login is POST /auth/login: specification section 4.2.
+// Login is POST /auth/login (specification section 4.2).
 func Login() api.Endpoint { return api.Named("authlogin", newLogin) }
 
 // newLogin returns the handler. It needs the port Table.
@@ -38,8 +38,8 @@ func newLogin(p *api.Ports) http.Handler {
 	})
 }
 
-// First is POST /auth/first: with the temporary password a new user gets the
-// link under which to choose a password.
+// First is POST /auth/first: it gives a new user, by the temporary password, the link to
+// choose a password.
 func First() api.Endpoint { return api.Named("authfirst", newFirst) }
 
 // newFirst returns the handler. It needs the port Table.
@@ -61,7 +61,7 @@ func newFirst(p *api.Ports) http.Handler {
 	})
 }
 
-// Forget is GET /auth/forget: specification section 4.6.
+// Forget is GET /auth/forget (specification section 4.6).
 func Forget() api.Endpoint { return api.Named("authforget", newForget) }
 
 // newForget returns the handler. It needs the port Table and the link key.
@@ -89,7 +89,7 @@ func newForget(p *api.Ports) http.Handler {
 	})
 }
 
-// Change is POST /auth/change: specification section 4.7.
+// Change is POST /auth/change (specification section 4.7).
 func Change() api.Endpoint { return api.Named("authchange", newChange) }
 
 // newChange returns the handler. It needs the port Table.
@@ -112,8 +112,8 @@ func newChange(p *api.Ports) http.Handler {
 	})
 }
 
-// read takes PIN and password from the query or from a form, so that they
-// need not stand in a URL.
+// read takes the token, PIN and password from the query or from a form, so that they
+// need not be in a URL.
 func read(r *http.Request) (auth.Change, error) {
 	q, err := api.Query(r)
 	if err != nil {

@@ -9,18 +9,17 @@ import (
 	"ferry/shared/notify"
 )
 
-// Stop is GET and POST /notifications/stop: with the link at the end of a mail
-// its recipient ends such mails, and lets them come again.
+// Stop is GET and POST /notifications/stop: by the link at the end of a mail its
+// recipient stops such mails, or resumes them.
 func Stop() api.Endpoint { return api.Named("notificationsstop", newStop) }
 
-// newStop returns the handler. It needs the ports Table and Key. A browser gets
-// pages, anything else the envelope.
+// newStop returns the handler. It needs the ports Table and Key. A browser gets pages,
+// any other client the envelope.
 //
-// Only a POST changes something: mail scanners open every link. It needs no
-// more than the address of the link (RFC 8058: mail programs send it when
-// their user presses their own button), and may come any number of times. A
-// request costs one call to the table, or two if it ends a wish or repeats one,
-// and none if the token is wrong.
+// Only a POST changes something, as mail scanners open every link. It needs nothing but
+// the link's address (RFC 8058: mail programs send it when their user presses a button),
+// and may be repeated. A request costs one call to the table, two if it resumes mail or
+// repeats a POST, and none if the token is wrong.
 func newStop(p *api.Ports) http.Handler {
 	s := server{p}
 	programs := p.Outlet()
@@ -62,7 +61,7 @@ func (s server) serve(w http.ResponseWriter, r *http.Request) error {
 	return envelope.Write(w, s.ports.Now(), envelope.Success{Description: envelope.Stop})
 }
 
-// address is the one that the request's token is for.
+// address returns the address that the request's token is for.
 func (s server) address(r *http.Request) (string, error) {
 	q, err := api.Query(r)
 	if err != nil {
@@ -79,8 +78,8 @@ func (s server) address(r *http.Request) (string, error) {
 	return address, nil
 }
 
-// change stops the mails or, with undo in a form, lets them come again. An
-// address that is on the list for another reason stays there for it.
+// change stops the mails or, with undo in a form, resumes them. An address that is
+// suppressed for another reason stays so.
 func (s server) change(r *http.Request, address string) (notify.Suppression, error) {
 	form, _, err := api.Form(r)
 	if err != nil {
@@ -92,7 +91,7 @@ func (s server) change(r *http.Request, address string) (notify.Suppression, err
 	return notify.StopMail(r.Context(), s.ports.Table, address, s.ports.Now())
 }
 
-// errorPage tells a person who followed a link that it is none.
+// errorPage tells a person that the link is not valid, or that something went wrong.
 func (s server) errorPage(w http.ResponseWriter, r *http.Request, status int) error {
 	lang := api.Lang(r, auth.User{})
 	p := page{lang: lang, title: texts[lang].noLink, text: texts[lang].whole}

@@ -14,13 +14,13 @@ import (
 //go:embed page.html
 var pageHTML string
 
-// page is one page: what it says and, unless button is empty, what can be done.
+// page is what a page says, with a button unless that is empty.
 type page struct {
 	lang, title, text, button string
-	undo                      bool // what the button does
+	undo                      bool // the button resumes mail
 }
 
-// words are what the pages say in one language. Each %s stands for an address.
+// words are the texts of the pages in one language. Each %s stands for an address.
 type words struct {
 	ask, asked, stop     string
 	stopped, none, again string
@@ -107,10 +107,10 @@ var texts = map[string]words{
 		asked:   "%s will get no more e-mails from Ferry about files. Codes for a new password still arrive.",
 		stop:    "Send me no more",
 		stopped: "No more e-mails",
-		none:    "%s gets no e-mails from Ferry about files any more. Whoever sends you a file is told so.",
+		none:    "%s gets no e-mails from Ferry about files any more. Anyone who sends you a file is told.",
 		again:   "Undo: get them again",
 		refused: "No e-mails to this address", unreachable: "%s gets no e-mails from Ferry: they came back, or were reported as spam.",
-		noLink: "This link is not valid", whole: "Open the whole link, as it stands at the end of the e-mail.",
+		noLink: "This link is not valid", whole: "Open the whole link, exactly as it is at the end of the e-mail.",
 		sorry: "Something went wrong", later: "Try again in a few minutes.",
 	},
 }

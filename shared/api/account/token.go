@@ -8,8 +8,8 @@ import (
 	"ferry/shared/envelope"
 )
 
-// Token is POST /oauth2/token: specification section 4.1, the password grant of
-// OAuth 2.0 (RFC 6749, section 4.3).
+// Token is POST /oauth2/token (specification section 4.1): the password grant of OAuth
+// 2.0 (RFC 6749, section 4.3).
 func Token() api.Endpoint { return api.Named("oauthtoken", newToken) }
 
 type token struct {
@@ -36,8 +36,8 @@ func newToken(p *api.Ports) http.Handler {
 		if err != nil {
 			return err
 		}
-		// Clients also send client_id, or Basic with it: there are no
-		// clients here to tell apart, so both are left unread.
+		// Clients may also send client_id, or Basic with it. Ferry does not tell
+		// clients apart, so it ignores both.
 		name, password := form.Get("username"), form.Get("password")
 		switch {
 		case !ok:
@@ -63,7 +63,7 @@ func write(w http.ResponseWriter, status int, v any) error {
 	return envelope.WriteJSON(w, status, v)
 }
 
-// phrase is that of specification section 7.2, whose 500 differs in case.
+// phrase returns the phrase of specification section 7.2, which for a 500 differs in case.
 func phrase(status int) string {
 	if status == http.StatusInternalServerError {
 		return "Internal server error"
@@ -71,11 +71,11 @@ func phrase(status int) string {
 	return http.StatusText(status)
 }
 
-// Revoke is POST /oauth2/revoke: RFC 7009.
+// Revoke is POST /oauth2/revoke (RFC 7009).
 func Revoke() api.Endpoint { return api.Named("oauthrevoke", newRevoke) }
 
-// newRevoke returns the handler. It needs the port Table. Who has a token may end
-// it; a token that is none is answered alike.
+// newRevoke returns the handler. It needs the port Table. The token is enough to revoke
+// it, and an unknown token gets the same answer.
 func newRevoke(p *api.Ports) http.Handler {
 	check := auth.New(p.Ports)
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {

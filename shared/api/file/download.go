@@ -21,15 +21,15 @@ import (
 	"ferry/shared/wire"
 )
 
-// signedFor is how long a redirect to the store stays good.
+// signedFor is how long a redirect to the store is valid.
 const signedFor = 60 * time.Second
 
-// newDownload returns the handler of downloads from an area; param is the query
-// parameter that holds the token.
+// newDownload returns the handler of downloads from an area. param is the query
+// parameter with the token.
 //
-// A request costs one call to the table, one to the store if bytes leave, and
-// one more to the table to count a whole download, or a robot's look. A file
-// whose uploader wants to hear of its first download costs two for that.
+// A request costs one call to the table, one to the store if bytes are sent, and one
+// more to the table to count a whole download or a robot's preview. For a file whose
+// uploader gets a mail at the first download, that count costs two calls.
 func newDownload(area blob.Area, param string) func(*api.Ports) http.Handler {
 	return func(p *api.Ports) http.Handler {
 		s := server{ports: p, files: Service(p), area: area, param: param}
@@ -39,8 +39,8 @@ func newDownload(area blob.Area, param string) func(*api.Ports) http.Handler {
 	}
 }
 
-// server answers a download link: with the bytes, with a page for a person in a
-// browser, or with the documented envelope.
+// server answers a download link with the bytes, with a page for browsers, or with the
+// envelope.
 type server struct {
 	ports *api.Ports
 	files *files.Service
@@ -104,7 +104,7 @@ func (s server) bytes(w http.ResponseWriter, r *http.Request, link files.Link) e
 		s.count(w, r, link)
 		return nil
 	}
-	// The reader goes through as it is: the kernel can send a file.
+	// The reader is not wrapped, so that the kernel can send a file.
 	refusal := &refusal{ResponseWriter: w}
 	http.ServeContent(refusal, r, "", time.UnixMilli(f.Modified), body)
 	if err := refusal.fault(w.Header(), f); err != nil {
@@ -114,12 +114,12 @@ func (s server) bytes(w http.ResponseWriter, r *http.Request, link files.Link) e
 	return nil
 }
 
-// smallFile is the size in bytes up to which a file is read and written rather
-// than sent by the kernel, which takes more calls to it.
+// smallFile is the size in bytes up to which a file is read and written rather than
+// sent by the kernel, which takes more system calls.
 const smallFile = 32 << 10
 
-// inBytes ignores a range in a unit other than bytes, as RFC 9110 wants it
-// (section 14.2); http.ServeContent would refuse it.
+// inBytes removes a range in a unit other than bytes, which RFC 9110 (section 14.2)
+// ignores and http.ServeContent would refuse.
 func inBytes(r *http.Request) *http.Request {
 	if unit := r.Header.Get("Range"); unit != "" && !strings.HasPrefix(unit, "bytes=") {
 		r = r.Clone(r.Context())
@@ -128,7 +128,7 @@ func inBytes(r *http.Request) *http.Request {
 	return r
 }
 
-// plain reports whether a request asks for all of a file, whatever its client has.
+// plain reports whether a request asks for a whole file without conditions.
 func plain(r *http.Request) bool {
 	for _, name := range []string{"Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since"} {
 		if _, ok := r.Header[name]; ok {
@@ -138,8 +138,8 @@ func plain(r *http.Request) bool {
 	return r.Method == http.MethodGet
 }
 
-// small sends what http.ServeContent would send for a plain request. Bytes that
-// are in memory are not copied.
+// small sends what http.ServeContent would send for a plain request. It does not copy
+// bytes that are in memory.
 func small(w http.ResponseWriter, f files.File, body io.Reader) error {
 	h := w.Header()
 	h.Set("Accept-Ranges", "bytes")
@@ -158,8 +158,7 @@ func small(w http.ResponseWriter, f files.File, body io.Reader) error {
 	return nil
 }
 
-// refusal holds back the response to a request that cannot be fulfilled, which
-// http.ServeContent would answer with a text of its own, or none.
+// refusal holds back a refusal by http.ServeContent, which is no envelope.
 type refusal struct {
 	http.ResponseWriter
 	status int // 0 if there is no refusal
@@ -180,7 +179,7 @@ func (w *refusal) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// fault is what was held back, or nil.
+// fault returns the refusal that was held back, or nil.
 func (w *refusal) fault(h http.Header, f files.File) error {
 	switch w.status {
 	case http.StatusPreconditionFailed:
@@ -192,7 +191,7 @@ func (w *refusal) fault(h http.Header, f files.File) error {
 	return nil
 }
 
-// ReadFrom hands on, so that the kernel can send a file.
+// ReadFrom lets the kernel send a file.
 func (w *refusal) ReadFrom(r io.Reader) (int64, error) { return io.Copy(w.ResponseWriter, r) }
 
 func label(h http.Header, f files.File) {
@@ -228,8 +227,8 @@ func (s server) redirect(w http.ResponseWriter, r *http.Request, link files.Link
 	return nil
 }
 
-// count counts a download only if all of the file has left: no page, no HEAD,
-// no part, nothing that was cut off.
+// count counts a download only if the whole file was sent: no page, no HEAD, no range,
+// no interrupted download.
 func (s server) count(w http.ResponseWriter, r *http.Request, link files.Link) {
 	status, sent := envelope.Sent(w)
 	if r.Method == http.MethodGet && status == http.StatusOK && sent == link.File.Length {
@@ -237,7 +236,7 @@ func (s server) count(w http.ResponseWriter, r *http.Request, link files.Link) {
 	}
 }
 
-// tally counts the download of a person.
+// tally counts a download by a person.
 func (s server) tally(r *http.Request, link files.Link) {
 	if MadeByRobot(r) {
 		return // see preview
@@ -251,7 +250,7 @@ func (s server) tally(r *http.Request, link files.Link) {
 	}
 }
 
-// preview counts what a robot has asked for, be it the page, or a part.
+// preview counts a robot's request, whether for the page, the file or a range.
 func (s server) preview(r *http.Request, link files.Link) {
 	if err := s.files.CountPreview(r.Context(), link); err != nil {
 		s.ports.Log.LogAttrs(r.Context(), slog.LevelWarn, "a preview was not counted", slog.String("error", err.Error()))
@@ -274,7 +273,7 @@ func (s server) page(w http.ResponseWriter, r *http.Request, link files.Link) er
 //go:embed page.html
 var pageHTML string
 
-// texts are the page's, in each language.
+// texts are the page's texts in each language.
 var texts = map[string]struct{ download, until, date string }{
 	"en": {"Download", "Available until", "2 January 2006"},
 	"it": {"Scarica", "Disponibile fino al", "02/01/2006"},
@@ -283,8 +282,7 @@ var texts = map[string]struct{ download, until, date string }{
 	"de": {"Herunterladen", "Verfügbar bis", "02.01.2006"},
 }
 
-// size writes a number of bytes in decimal units, as a person in that language
-// would.
+// size writes a number of bytes in decimal units, as people write it in a language.
 func size(n int64, lang string) string {
 	units := []string{"B", "kB", "MB", "GB", "TB"}
 	if lang == "fr" {

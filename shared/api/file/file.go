@@ -1,6 +1,6 @@
-// Package file has the endpoints of files that are there: download, list,
-// delete, restore, and what is known of one. It may import api and the domains
-// (auth, files, notify), and no backend. Start reading with download.go.
+// Package file has the endpoints for stored files: download, list, delete, restore, and
+// show what is known of one. It may import api and the domains (auth, files, notify),
+// but no backend. Start reading with download.go.
 package file
 
 import (
@@ -18,7 +18,7 @@ import (
 	"ferry/shared/table"
 )
 
-// Service returns the users' files.
+// Service returns the domain of files on these ports.
 func Service(p *api.Ports) *files.Service {
 	return files.New(files.Config{
 		Ports: p.Ports, Blobs: p.Blobs, Parts: p.Parts, Outbox: Outbox(p),
@@ -26,31 +26,31 @@ func Service(p *api.Ports) *files.Service {
 	})
 }
 
-// Outbox returns the outbox that tells of files.
+// Outbox returns the outbox for notices about files.
 func Outbox(p *api.Ports) notify.Outbox {
 	return notify.NewOutbox(p.Ports, p.Notices, p.PublicURL, p.Events)
 }
 
-// Download is GET /download/file: specification section 4.4.
+// Download is GET /download/file (specification section 4.4).
 func Download() api.Endpoint { return api.Named("downloadfile", newDownload(blob.Files, "k")) }
 
-// DownloadBackup is GET /download/file/backup: specification section 4.5.
+// DownloadBackup is GET /download/file/backup (specification section 4.5).
 func DownloadBackup() api.Endpoint {
 	return api.Named("downloadfilebackup", newDownload(blob.Backup, "z"))
 }
 
-// List is GET /download/list: the caller's user area.
+// List is GET /download/list: it lists the caller's user area.
 func List() api.Endpoint { return api.Named("downloadlist", newList(blob.Files)) }
 
-// ListBackup is GET /download/list/backup: the caller's backup area.
+// ListBackup is GET /download/list/backup: it lists the caller's backup area.
 func ListBackup() api.Endpoint { return api.Named("downloadlistbackup", newList(blob.Backup)) }
 
-// Delete is DELETE /files/{id}: it moves a file of the caller to the backup area
-// and answers with the file as it is there.
+// Delete is DELETE /files/{id}: it moves a file of the caller to the backup area and
+// answers with the file there.
 func Delete() api.Endpoint { return api.Named("filesdelete", newMove((*files.Service).Delete)) }
 
-// Restore is POST /files/{id}/restore: it brings a file of the caller back from
-// the backup area and answers with the file as it is then.
+// Restore is POST /files/{id}/restore: it brings a file of the caller back from the
+// backup area and answers with the restored file.
 func Restore() api.Endpoint { return api.Named("filesrestore", newMove((*files.Service).Restore)) }
 
 // newMove returns the handler. It needs the ports Table and Blobs and the link key.
@@ -73,10 +73,10 @@ func newMove(
 	}
 }
 
-// defaultLimit is how many files a list has unless the caller says otherwise.
+// defaultLimit is how many files a list has if the caller gives no limit.
 const defaultLimit = 1000
 
-// newList returns the handler that lists an area of the caller. It costs one call
+// newList returns the handler that lists an area of the caller. A request costs one call
 // to the table for authentication and one for the page.
 func newList(area blob.Area) func(*api.Ports) http.Handler {
 	return func(p *api.Ports) http.Handler {
@@ -103,8 +103,8 @@ func newList(area blob.Area) func(*api.Ports) http.Handler {
 	}
 }
 
-// WriteList sends the envelope with the files of a page of an area, which may have
-// limit files. That there are more is told by a Link header (RFC 8288).
+// WriteList sends the envelope with a page of an area, of at most limit files. If there
+// are more, a Link header (RFC 8288) leads to the next page.
 func WriteList(
 	w http.ResponseWriter, r *http.Request, p *api.Ports, u auth.User, area blob.Area, page files.Page, limit int64,
 ) error {

@@ -17,35 +17,33 @@ import (
 	"ferry/shared/notify"
 )
 
-// Get is GET /files/{id}: all that is known of a file of the caller, or of one
-// that the caller sent: its checksums, who was notified and how that went, and
-// the downloads by each link.
+// Get is GET /files/{id}: all that is known of a file that the caller has or sent: its
+// checksums, its notices and what became of them, and the downloads by each link.
 func Get() api.Endpoint { return api.Named("filesget", newGet) }
 
-// record is a file as the answer shows it. The fields that a list has too are
-// as there.
+// record is a file as the answer shows it. Fields that a list has too are the same.
 type record struct {
 	ID        int64     `json:"id"`
 	Name      string    `json:"name"`
 	Length    int64     `json:"length"` // bytes
 	Type      string    `json:"type,omitempty"`
 	Modified  int64     `json:"modified"`          // Unix milliseconds
-	Expires   string    `json:"expires,omitempty"` // RFC 3339, UTC; missing if never
+	Expires   string    `json:"expires,omitempty"` // RFC 3339, UTC; missing if it never expires
 	Area      blob.Area `json:"area"`
-	CRC64NVME string    `json:"crc64nvme"`          // base64 of 8 bytes, big endian, as S3 has it
-	SHA256    string    `json:"sha256,omitempty"`   // hexadecimal; missing if no upload stated it
+	CRC64NVME string    `json:"crc64nvme"`          // base64 of 8 bytes, big endian, as in S3
+	SHA256    string    `json:"sha256,omitempty"`   // hexadecimal; missing if the upload did not state it
 	Uploader  string    `json:"uploader,omitempty"` // if not the owner
 	LinkURL   string    `json:"linkURL"`
-	Downloads downloads `json:"downloads"` // by that link
-	// Notifications are for the uploader alone.
-	Notify        bool           `json:"notify,omitempty"` // the uploader gets a mail of the first download
+	Downloads downloads `json:"downloads"` // by linkURL
+	// Only the uploader sees the following fields.
+	Notify        bool           `json:"notify,omitempty"` // the uploader gets a mail at the first download
 	Notifications []notification `json:"notifications,omitzero"`
 }
 
 // newGet returns the handler. It needs the port Table and the link key.
 //
-// After authentication a request costs two calls, and for a file whose
-// uploader has notified somebody three.
+// After authentication a request costs two calls, and three for a file whose uploader
+// has notified someone.
 func newGet(p *api.Ports) http.Handler {
 	return p.Authenticated(handler{ports: p, files: Service(p)}.get)
 }
@@ -71,8 +69,8 @@ func (h handler) get(w http.ResponseWriter, r *http.Request, u auth.User) error 
 	return envelope.WriteJSON(w, http.StatusOK, out)
 }
 
-// find reads the record: of a file of the caller, or with d of one that the
-// caller has sent to another.
+// find returns a file of the caller or, with d, one that the caller has sent to another
+// user.
 func (h handler) find(r *http.Request, u auth.User) (files.File, error) {
 	id, err := api.FileID(r)
 	if err != nil {
@@ -99,7 +97,7 @@ func (h handler) find(r *http.Request, u auth.User) (files.File, error) {
 	return h.files.Sent(r.Context(), u, d, id)
 }
 
-// show is all but what the links tell.
+// show returns the record of a file, without what the links add.
 func show(f files.File) (record, error) {
 	crc, err := hex.DecodeString(f.CRC64)
 	if err != nil {
@@ -111,22 +109,22 @@ func show(f files.File) (record, error) {
 	}, nil
 }
 
-// downloads are those by one link. Times are RFC 3339, UTC, and missing if
-// there were none.
+// downloads are those by one link. Times are RFC 3339, UTC, and missing if there were
+// none.
 type downloads struct {
-	Count       int64  `json:"count"` // whole ones, by people
+	Count       int64  `json:"count"` // whole downloads by people
 	First       string `json:"first,omitempty"`
 	Last        string `json:"last,omitempty"`
-	Previews    int64  `json:"previews"` // fetched by robots of themselves
+	Previews    int64  `json:"previews"` // requests by robots
 	LastPreview string `json:"lastPreview,omitempty"`
 }
 
-// notification is what became of one recipient's message, and of the link in it.
+// notification is the state of one recipient's notice, and of the link in it.
 type notification struct {
 	ID        string         `json:"id"`
 	Channel   notify.Channel `json:"channel,omitempty"`
 	To        string         `json:"to"`
-	State     notify.State   `json:"state,omitempty"` // missing when it is not known any more
+	State     notify.State   `json:"state,omitempty"` // missing once the notice is pruned
 	Created   string         `json:"created,omitempty"`
 	Tries     int64          `json:"tries"`
 	LastError string         `json:"lastError,omitempty"`
@@ -137,8 +135,8 @@ type notification struct {
 	Downloads downloads      `json:"downloads"`
 }
 
-// used adds what is known of the file's links: of its own, and for its uploader
-// of each recipient's.
+// used adds what is known of the file's own link and, for its uploader, of each
+// recipient's.
 func (h handler) used(ctx context.Context, f files.File, uploader bool, out *record) error {
 	if !uploader {
 		f.Recipients = nil
@@ -177,10 +175,10 @@ func downloadsOf(u files.Use) downloads {
 	return downloads{Count: u.Downloads, First: stamp(u.First), Last: stamp(u.Last), Previews: u.Previews, LastPreview: stamp(u.Seen)}
 }
 
-// stamp is a time in Unix seconds, of which 0 is none.
+// stamp formats a time in Unix seconds; 0 gives "".
 func stamp(unix int64) string { return milli(unix * 1000) }
 
-// milli is a time in Unix milliseconds.
+// milli formats a time in Unix milliseconds; 0 gives "".
 func milli(unix int64) string {
 	if unix == 0 {
 		return ""

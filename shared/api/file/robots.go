@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// listed reports whether a word of a User-Agent, in lower case, is one that only
-// robots have. Where their makers say so:
+// listed reports whether a word of a User-Agent, in lower case, is one that only robots
+// use. Their makers document these:
 //
 //	slackbot, slack-imgproxy     https://api.slack.com/robots
 //	facebookexternalhit, facebookcatalog, meta-externalagent, meta-externalfetcher
@@ -18,11 +18,11 @@ import (
 //	bingbot, bingpreview         https://www.bing.com/webmasters/help/which-crawlers-does-bing-use-8c184ec0
 //	applebot                     https://support.apple.com/en-us/119829
 //	ms-office, msoffice          https://learn.microsoft.com/en-us/office/troubleshoot/office-suite-issues/click-hyperlink-to-sso-website
-//	                             (Office and Outlook ask themselves before they hand a link to the browser)
+//	                             (Office and Outlook open a link themselves before they give it to the browser)
 //
-// The others, and the mail gateways of Barracuda, Proofpoint, Mimecast, Cisco,
-// Trend Micro, FireEye and Symantec, publish no list. The words are those under
-// which operators of sites and mailing lists see them, where they do not hide.
+// The others, among them the mail gateways of Barracuda, Proofpoint, Mimecast, Cisco,
+// Trend Micro, FireEye and Symantec, publish no list. Operators of sites and mailing
+// lists see them under these words, unless they hide.
 func listed(word string) bool {
 	switch word {
 	case "slack-imgproxy", "facebookexternalhit", "facebookcatalog", "facebot", "meta-externalagent", "meta-externalfetcher",
@@ -35,7 +35,7 @@ func listed(word string) bool {
 	return false
 }
 
-// discovers reports whether it is Office or Outlook that asks what a link leads to.
+// discovers reports whether Office or Outlook looks where a link leads.
 func discovers(agent string) bool {
 	if !strings.Contains(agent, "microsoft") {
 		return strings.Contains(agent, "safe links")
@@ -43,19 +43,17 @@ func discovers(agent string) bool {
 	return strings.Contains(agent, "microsoft office") || strings.Contains(agent, "microsoft outlook") || strings.Contains(agent, "microsoft-webdav-miniredir")
 }
 
-// MadeByRobot reports whether a program made the request on its own: by its
-// User-Agent, or because there is none, or because a browser asks for what its
-// user has not opened.
+// MadeByRobot reports whether a program made the request on its own: it has the
+// User-Agent of a robot or none, or a browser prefetches what its user has not opened.
 //
-// Scanners that want to see what a person would see claim to be a browser and
-// cannot be recognized. They get the page that browsers get, and only the button
-// on that page leads to the file.
+// Some scanners claim to be a browser and cannot be recognized. They get the page that
+// browsers get, and only the button on that page leads to the file.
 func MadeByRobot(r *http.Request) bool {
 	return prefetch(r.Header) || named(r.Header.Get("User-Agent"))
 }
 
-// prefetch knows Sec-Purpose (https://fetch.spec.whatwg.org/#sec-purpose-header)
-// and what browsers sent before there was that.
+// prefetch reads Sec-Purpose (https://fetch.spec.whatwg.org/#sec-purpose-header) and the
+// headers that browsers used before it.
 func prefetch(h http.Header) bool {
 	for _, name := range []string{"Sec-Purpose", "Purpose", "X-Purpose", "X-Moz"} {
 		value := strings.ToLower(h.Get(name))
@@ -69,9 +67,9 @@ func prefetch(h http.Header) bool {
 func named(agent string) bool {
 	agent = strings.ToLower(agent)
 	if strings.TrimSpace(agent) == "" {
-		return true // Safe Links among others; programs that people use have a name
+		return true // such as Safe Links; programs that people use have a name
 	}
-	if discovers(agent) || strings.HasPrefix(agent, "whatsapp/") { // in the midst that would be a browser within
+	if discovers(agent) || strings.HasPrefix(agent, "whatsapp/") { // elsewhere in the text it is WhatsApp's browser
 		return true
 	}
 	for word := range strings.FieldsFuncSeq(agent, func(c rune) bool { return (c < 'a' || c > 'z') && c != '-' }) {
@@ -82,8 +80,8 @@ func named(agent string) bool {
 	return false
 }
 
-// robotic reports whether a word says of itself that it is a robot's: slackbot,
-// slackbot-linkexpanding, crawler, baiduspider. CUBOT makes telephones.
+// robotic reports whether a word is a robot's by its form: slackbot,
+// slackbot-linkexpanding, crawler, baiduspider. CUBOT makes phones.
 func robotic(word string) bool {
 	for part := range strings.SplitSeq(word, "-") {
 		switch {

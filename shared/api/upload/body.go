@@ -21,17 +21,17 @@ import (
 const (
 	// readAhead is how much of a form is read at once.
 	readAhead = 256 << 10
-	// maxParts bounds a form's parts that are no files.
+	// maxParts is the most parts in a form, files or not.
 	maxParts = 200
 )
 
-// source gives the files of a body one by one, nil at the end. A file must be
-// read before the next is asked for.
+// source returns the files of a body one by one, and nil at the end. A file must be read
+// before the next call.
 type source interface {
 	next() (*files.Part, error)
 }
 
-// open looks at the request's head alone.
+// open reads nothing but the request's headers.
 func open(r *http.Request, p params) (source, error) {
 	kind, typeParams, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
@@ -51,8 +51,8 @@ func open(r *http.Request, p params) (source, error) {
 	return &whole{r: r, p: p, kind: mediaType(kind)}, nil
 }
 
-// ahead reads a large body in larger pieces: mime/multipart over a bare one reads
-// 4 KiB at once, at half the speed.
+// ahead returns a reader that reads a large body in larger pieces: mime/multipart alone
+// reads 4 KiB at a time, at half the speed.
 func ahead(r *http.Request) io.Reader {
 	if r.ContentLength >= 0 && r.ContentLength <= 8<<10 {
 		return r.Body
@@ -63,7 +63,7 @@ func ahead(r *http.Request) io.Reader {
 	return bufio.NewReaderSize(r.Body, int(r.ContentLength)+1)
 }
 
-// whole is a body that is one file.
+// whole is a body that is a file.
 type whole struct {
 	r    *http.Request
 	p    params
@@ -79,8 +79,8 @@ func (s *whole) next() (*files.Part, error) {
 	return &files.Part{Name: s.p.name, Type: s.kind, Body: s.r.Body, Size: s.r.ContentLength, SHA256: s.p.digest}, nil
 }
 
-// form is a multipart/form-data body. Its files are the parts that have a file
-// name, and one named file without; other parts are passed over.
+// form is a multipart/form-data body. Its files are the parts with a file name, and
+// those named file without one. Other parts are ignored.
 type form struct {
 	reader *multipart.Reader
 	parts  int
@@ -124,8 +124,8 @@ func (s *form) file(part *multipart.Part, name string) (*files.Part, error) {
 	return &files.Part{Name: name, Type: mediaType(kind), Body: part, Size: -1, SHA256: digest}, nil
 }
 
-// fileName reads the part's Content-Disposition as clients write it: browsers
-// and curl escape a quote as %22 or \", and send UTF-8 as it is (RFC 7578).
+// fileName reads a part's Content-Disposition as clients write it: browsers and curl
+// escape a quote as %22 or \", and do not escape UTF-8 (RFC 7578).
 func fileName(part *multipart.Part) (name string, isFile bool, err error) {
 	header := part.Header.Get("Content-Disposition")
 	_, p, err := mime.ParseMediaType(header)
@@ -134,7 +134,7 @@ func fileName(part *multipart.Part) (name string, isFile bool, err error) {
 	}
 	raw, has := p["filename"]
 	if has && raw == "" || !has && p["name"] != "file" {
-		return "", false, nil // a form sent without choosing a file has an empty name
+		return "", false, nil // no file was chosen if its name is empty
 	}
 	if clean := wire.CleanFileName(unescape(raw)); clean != "" {
 		return clean, true, nil
@@ -142,8 +142,8 @@ func fileName(part *multipart.Part) (name string, isFile bool, err error) {
 	return "file", true, nil
 }
 
-// unescape undoes what clients do to names in a form (WHATWG HTML, "multipart/
-// form-data encoding algorithm"); nothing else of theirs is percent-encoded.
+// unescape reverses the escapes in a form's names (WHATWG HTML, "multipart/form-data
+// encoding algorithm"). Clients percent-encode nothing else.
 func unescape(name string) string {
 	if !strings.Contains(name, "%") {
 		return name
@@ -151,17 +151,17 @@ func unescape(name string) string {
 	return strings.NewReplacer("%22", `"`, "%0D", "", "%0A", "").Replace(name)
 }
 
-// mediaType keeps what a client says a file is if it can stand in a header.
-// What browsers would run is kept too: it is only ever sent as an attachment.
+// mediaType returns the type that a client states, if it fits into a header. Types that
+// browsers run are kept too, as files are only sent as attachments.
 func mediaType(kind string) string {
 	switch {
 	case kind == "application/x-www-form-urlencoded", len(kind) > 127, !strings.Contains(kind, "/"):
-		return "" // curl --data-binary says the first of anything
+		return "" // curl --data-binary sends the first for any file
 	}
 	return kind
 }
 
-// bodyError tells a form that is broken, which is the client's, from the rest.
+// bodyError turns the errors of a broken form into faults of the client.
 func bodyError(err error) error {
 	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
 	if envelope.FaultOf(err) != nil || tooLarge || errors.Is(err, table.ErrBusy) {
@@ -173,7 +173,7 @@ func bodyError(err error) error {
 	return err
 }
 
-// isMultipart recognises the errors of mime/multipart, which have no type.
+// isMultipart recognizes the errors of mime/multipart, which have no type.
 func isMultipart(err error) bool {
 	for ; err != nil; err = errors.Unwrap(err) {
 		if strings.HasPrefix(err.Error(), "multipart:") || strings.HasPrefix(err.Error(), "malformed MIME header") {
@@ -183,8 +183,7 @@ func isMultipart(err error) bool {
 	return false
 }
 
-// reprDigest reads the SHA-256 of a Repr-Digest field (RFC 9530); nil if it
-// has none.
+// reprDigest returns the SHA-256 in a Repr-Digest header (RFC 9530), or nil.
 func reprDigest(header string) ([]byte, error) {
 	for member := range strings.SplitSeq(header, ",") {
 		value, ok := strings.CutPrefix(strings.TrimSpace(member), "sha-256=")

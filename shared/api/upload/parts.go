@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// maxNumbers is how many parts one request may ask for.
+	// maxNumbers is how many parts can be signed at once.
 	maxNumbers = 100
-	// signedLife is how long a request for a part is good.
+	// signedLife is how long a part's URL is valid.
 	signedLife = time.Hour
-	// checksumHeader is S3's, and of this server too.
+	// checksumHeader is S3's header, which Receive takes too.
 	checksumHeader = "X-Amz-Checksum-Crc64nvme"
 )
 
-// signed is a request by which a part is sent.
+// signed is a request that sends a part.
 type signed struct {
 	Number  int               `json:"number"`
 	Size    int64             `json:"size"`
@@ -36,7 +36,7 @@ type signed struct {
 	Expires string            `json:"expires"`
 }
 
-// parts tells for each number asked for where to send that part. One call.
+// parts says for each number where to send that part. It costs one call.
 func (h handler) parts(w http.ResponseWriter, r *http.Request, u auth.User) error {
 	var in struct {
 		Numbers   []int             `json:"numbers"`
@@ -105,14 +105,14 @@ func (h handler) sign(r *http.Request, it files.Session, number int, sum string)
 	return out, nil
 }
 
-// ReceiveRoute is the route of Receive, which no function has.
+// ReceiveRoute returns the route of Receive, which no function has.
 func ReceiveRoute() api.Route {
 	return api.Route{Method: http.MethodPut, Path: "/uploads/{id}/parts/{number}"}
 }
 
-// Receive returns the handler of ReceiveRoute, which takes
-// the bytes of a part where they must pass through this process. It is no
-// function's: in the cloud parts go to S3. Who has the URL needs no login.
+// Receive returns the handler of ReceiveRoute, which takes the bytes of a part if the
+// store cannot take them itself. In the cloud parts go to S3. The URL is enough, no
+// login.
 func Receive(p *api.Ports) http.Handler {
 	service := file.Service(p)
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {

@@ -21,14 +21,14 @@ import (
 	"ferry/shared/wire"
 )
 
-// defaultLimit is how many sessions a list has unless the caller says otherwise.
+// defaultLimit is how many sessions a list has if the caller gives no limit.
 const defaultLimit = 100
 
-// Sessions is /uploads and what is below it: sessions by which a file of any size
-// arrives in parts, sent directly to the store where it takes them.
+// Sessions is /uploads and the paths below it: sessions take a file of any size in
+// parts, which go directly to the store if it supports that.
 func Sessions() api.Endpoint { return api.Named("uploads", newSessions) }
 
-// newSessions returns the handler. It needs the ports Table, Blobs and Parts and the
+// newSessions returns the handler. It needs the ports Table, Blobs and Parts, and the
 // link key.
 func newSessions(p *api.Ports) http.Handler {
 	h := handler{ports: p, files: file.Service(p)}
@@ -46,7 +46,7 @@ func newSessions(p *api.Ports) http.Handler {
 	return mux
 }
 
-// session is one as an answer shows it.
+// session is a session as an answer shows it.
 type session struct {
 	ID       string    `json:"id"`
 	Name     string    `json:"name"`
@@ -113,8 +113,8 @@ func (h handler) list(w http.ResponseWriter, r *http.Request, u auth.User) error
 	}{all})
 }
 
-// show says which parts have arrived: all that it takes to go on, from another
-// machine too. One call to the table and one for each 1,000 parts.
+// show says which parts have arrived, which is enough to resume the upload, even on
+// another machine. It costs one call to the table and one for each 1,000 parts.
 func (h handler) show(w http.ResponseWriter, r *http.Request, u auth.User) error {
 	it, err := h.files.Session(r.Context(), u, r.PathValue("id"))
 	if err != nil {
@@ -146,7 +146,7 @@ func (h handler) end(w http.ResponseWriter, r *http.Request, u auth.User) error 
 	return nil
 }
 
-// complete answers as POST /upload does.
+// complete makes the file, and answers like POST /upload.
 func (h handler) complete(w http.ResponseWriter, r *http.Request, u auth.User) error {
 	var in struct {
 		CRC64NVME string `json:"crc64nvme"`
@@ -170,7 +170,7 @@ func (h handler) complete(w http.ResponseWriter, r *http.Request, u auth.User) e
 		h.ports.Notify()
 	}
 	page := files.Page{Files: []*files.Listed{stored}}
-	if it.Owner == u.Name { // another's list is none of the caller's business
+	if it.Owner == u.Name { // the caller must not see another user's list
 		if page, err = h.files.List(r.Context(), u, blob.Files, 0, files.PageSize); err != nil {
 			return err
 		}
@@ -179,10 +179,10 @@ func (h handler) complete(w http.ResponseWriter, r *http.Request, u auth.User) e
 	return file.WriteList(w, r, h.ports, u, blob.Files, page, files.PageSize)
 }
 
-// maxBody bounds the JSON of a request.
+// maxBody is the most bytes in the JSON of a request.
 const maxBody = 64 << 10
 
-// request is what a session is begun with.
+// request is the JSON that begins a session.
 type request struct {
 	Name     string `json:"name"`
 	Length   *int64 `json:"length"`
@@ -197,8 +197,8 @@ type request struct {
 	PartSize int64  `json:"partSize"`
 }
 
-// begin opens a session. After authentication it costs three calls, one more
-// with a key, one more with recipients, and one more for an owner with a quota.
+// begin opens a session. After authentication it costs three calls, and one more for an
+// idempotency key, for recipients, and for an owner with a quota.
 func (h handler) begin(w http.ResponseWriter, r *http.Request, u auth.User) error {
 	var in request
 	if err := decode(r, &in, false); err != nil {
@@ -229,7 +229,7 @@ func (h handler) begin(w http.ResponseWriter, r *http.Request, u auth.User) erro
 	return envelope.WriteJSON(w, http.StatusCreated, show(it))
 }
 
-// plan checks a request as POST /upload would.
+// plan checks a request like POST /upload does.
 func (h handler) plan(r *http.Request, u auth.User, in request) (files.Plan, error) {
 	p := files.Plan{Name: wire.CleanFileName(in.Name), Type: statedType(in.Type), PartSize: in.PartSize}
 	switch {
@@ -265,8 +265,8 @@ func statedType(kind string) string {
 	return kind
 }
 
-// decode reads the JSON of a request. A field that is not known is one
-// misspelt, and an error.
+// decode reads the JSON of a request. An unknown field is an error, as it may be a
+// misspelt one.
 func decode(r *http.Request, into any, mayBeEmpty bool) error {
 	if err := envelope.LimitBody(r, maxBody); err != nil {
 		return err
@@ -286,7 +286,7 @@ func decode(r *http.Request, into any, mayBeEmpty bool) error {
 	return nil
 }
 
-// plain says what is wrong with JSON without naming types of Go.
+// plain says what is wrong with JSON, without naming Go types.
 func plain(err error) string {
 	wrong, _ := errors.AsType[*json.UnmarshalTypeError](err)
 	syntax, _ := errors.AsType[*json.SyntaxError](err)
@@ -301,7 +301,7 @@ func plain(err error) string {
 	return strings.TrimPrefix(err.Error(), "json: ")
 }
 
-// parseSum reads a CRC64NVME; an empty one is none.
+// parseSum reads a CRC64NVME; an empty text gives nil.
 func parseSum(s string) (*uint64, error) {
 	if s == "" {
 		return nil, nil

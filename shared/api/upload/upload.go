@@ -1,7 +1,7 @@
-// Package upload is POST /upload (specification section 4.3: a file comes as a
-// part of multipart/form-data, or as the whole body) and the upload sessions of
-// /uploads. It may import api, api/file and the domains (auth, files, notify), and
-// no backend. Start reading with upload.go; session.go has the sessions.
+// Package upload has the endpoint POST /upload (specification section 4.3), which takes
+// files as parts of multipart/form-data or one as the whole body, and the upload
+// sessions of /uploads. It may import api, api/file and the domains (auth, files,
+// notify), but no backend. Start reading with upload.go; session.go has the sessions.
 package upload
 
 import (
@@ -23,15 +23,14 @@ import (
 	"ferry/shared/wire"
 )
 
-// Upload is POST /upload, PUT /upload.
+// Upload is POST /upload and PUT /upload.
 func Upload() api.Endpoint { return api.Named("upload", newUpload) }
 
 // newUpload returns the handler. It needs the ports Table and Blobs and the link key.
 //
-// After authentication an upload of one file costs four calls: its id, its
-// object, the record with link and notices in one transaction, and the newest
-// page for the answer; with d, three. An Idempotency-Key costs one more, and
-// so do recipients.
+// After authentication an upload of one file costs four calls: its id, its object, the
+// record with link and notices in one transaction, and the newest page for the answer;
+// with d, three. An Idempotency-Key costs one more, and so do recipients.
 func newUpload(p *api.Ports) http.Handler {
 	h := handler{ports: p, files: file.Service(p)}
 	if p.MaxUploads > 0 {
@@ -40,17 +39,17 @@ func newUpload(p *api.Ports) http.Handler {
 	return p.Authenticated(h.upload)
 }
 
-// busyFor is when a client shall come again that found all places taken.
+// busyFor is when to retry an upload that found all places taken.
 const busyFor = 5 * time.Second
 
-// handler is that of uploads and of upload sessions.
+// handler handles uploads and upload sessions.
 type handler struct {
 	ports  *api.Ports
 	files  *files.Service
-	places chan struct{} // one for each upload under way; nil is no bound
+	places chan struct{} // one for each upload under way; nil is no limit
 }
 
-// upload checks all that it can before it reads the first byte of the body.
+// upload checks as much as it can before it reads the first byte of the body.
 func (h handler) upload(w http.ResponseWriter, r *http.Request, u auth.User) error {
 	if err := envelope.LimitBody(r, h.ports.MaxBody); err != nil {
 		return err
@@ -69,7 +68,7 @@ func (h handler) upload(w http.ResponseWriter, r *http.Request, u auth.User) err
 	return file.WriteList(w, r, h.ports, u, blob.Files, page, files.PageSize)
 }
 
-// store takes a place for as long as it reads the body, which takes memory.
+// store holds a place while it reads the body, which takes memory.
 func (h handler) store(r *http.Request, p params, u auth.User) (files.Page, error) {
 	if h.places != nil {
 		select {
@@ -110,13 +109,13 @@ func (h handler) store(r *http.Request, p params, u auth.User) (files.Page, erro
 	return page, err
 }
 
-// receiver is a files.Upload, or a files.Repeat.
+// receiver is a files.Upload or a files.Repeat.
 type receiver interface {
 	Add(context.Context, files.Part) error
 	Stored() []files.File
 }
 
-// receive takes the files of the body.
+// receive adds the files of the body.
 func receive(ctx context.Context, up receiver, in source, p params) error {
 	for {
 		part, err := in.next()
@@ -141,9 +140,8 @@ func receive(ctx context.Context, up receiver, in source, p params) error {
 	return nil
 }
 
-// commit returns what is answered: the caller's newest files, or after an
-// upload into another user's area what this request stored, and nothing else
-// of that user's.
+// commit makes the files visible and returns the answer's list: the caller's newest
+// files or, after an upload into another user's area, only the files of this request.
 func commit(ctx context.Context, up *files.Upload, p params, u auth.User) (files.Page, error) {
 	if p.owner == u.Name {
 		return up.CommitAndList(ctx, files.PageSize)
@@ -152,16 +150,16 @@ func commit(ctx context.Context, up *files.Upload, p params, u auth.User) (files
 	return files.Page{Files: stored}, err
 }
 
-// claim takes the key that the request may have, and finds out what it has
-// brought about before. What the body holds is compared by repeat: forms of the
-// same files have other bytes, and another boundary, each time.
+// claim takes the request's idempotency key, if it has one, or finds the result of an
+// earlier request with it. repeat compares the bodies: a form with the same files has
+// another boundary, and so other bytes, each time.
 func (h handler) claim(r *http.Request, u auth.User) (*files.Claim, error) {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return h.claimFor(r, u, r.ContentLength, r.URL.Query().Encode(), kind, r.Header.Get("Repr-Digest"))
 }
 
-// claimFor takes the key that the request may have; what tells it from others
-// besides its method and path.
+// claimFor takes the request's idempotency key, if it has one. what identifies the
+// request, besides its method and path.
 func (h handler) claimFor(r *http.Request, u auth.User, bytes int64, what ...string) (*files.Claim, error) {
 	key, err := files.ReadKey(r.Header)
 	if err != nil || key == "" {
@@ -173,8 +171,8 @@ func (h handler) claimFor(r *http.Request, u auth.User, bytes int64, what ...str
 	})
 }
 
-// repeat answers as commit did after the first request, if the body holds the
-// same files.
+// repeat returns what commit returned for the first request, if the body has the same
+// files.
 func (h handler) repeat(ctx context.Context, in source, p params, u auth.User, result string) (files.Page, error) {
 	again, err := h.files.Repeat(p.owner, result)
 	if err != nil {
@@ -186,11 +184,11 @@ func (h handler) repeat(ctx context.Context, in source, p params, u auth.User, r
 	return again.Files(ctx, u, files.PageSize)
 }
 
-// params are what a request asks for besides its body.
+// params is what a request says besides its body.
 type params struct {
-	owner   string // in whose area
-	name    string // what a single file is called; empty leaves it to its part
-	digest  []byte // SHA-256 of a single file; nil if not announced
+	owner   string // the user whose area the files go to
+	name    string // the name of a single file; if empty, its part has the name
+	digest  []byte // the SHA-256 of a single file; nil if not stated
 	sending files.Sending
 }
 
@@ -218,7 +216,7 @@ func (h handler) params(r *http.Request, u auth.User) (params, error) {
 	return p, err
 }
 
-// owner is in whose area the files come: the caller's, or that of the user named in d.
+// owner returns the user whose area the files go to: the one named in d, else the caller.
 func owner(d string, u auth.User) (string, error) {
 	if d == "" {
 		return u.Name, nil
@@ -233,15 +231,14 @@ func owner(d string, u auth.User) (string, error) {
 // maxMessage is the longest message to a recipient, in characters.
 const maxMessage = 500
 
-// recipients are those to whom an upload's link is to be sent (c, m and i of the
-// specification, section 4.3; empty is nobody), and whether its uploader wants to hear of the
-// first download.
+// recipients says who gets an upload's link (c, m and i of the specification, section
+// 4.3; empty is nobody), and whether the uploader gets a mail at the first download.
 type recipients struct {
 	mobile, address, message string
 	notify                   bool
 }
 
-// sending makes a notice for each recipient, and the receipt. What is wrong is an
+// sending returns a message for each recipient, and the receipt. Bad recipients are an
 // Invalid fault.
 func (h handler) sending(r *http.Request, u auth.User, to recipients, lang string) (s files.Sending, err error) {
 	if s.Recipients, err = to.messages(h.ports.PhoneRegion); err != nil {
@@ -262,14 +259,14 @@ func (h handler) sending(r *http.Request, u auth.User, to recipients, lang strin
 	return s, nil
 }
 
-// messages are those to the recipients; region is that of numbers without a country code.
+// messages returns one for each recipient. region is for numbers without a country code.
 func (to recipients) messages(region string) ([]files.Message, error) {
 	if err := checkMessage(to.message); err != nil {
 		return nil, err
 	}
 	var all []files.Message
 	if mobile := to.mobile; mobile != "" {
-		if strings.HasPrefix(mobile, " ") { // a + that was not escaped in the URL
+		if strings.HasPrefix(mobile, " ") { // an unescaped + in the URL
 			mobile = "+" + strings.TrimLeft(mobile, " +")
 		}
 		number, err := notify.ParseMobile(mobile, region)
