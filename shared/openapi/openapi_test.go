@@ -1,12 +1,14 @@
 package openapi_test
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"ferry/shared/api/apitest"
 	"ferry/shared/api/upload"
 	"ferry/shared/boot/local"
 	"ferry/shared/openapi"
@@ -58,7 +60,7 @@ func TestDocumentDescribesExactlyTheRoutes(t *testing.T) {
 			delete(described, route)
 		}
 	}
-	receive := upload.ReceiveRoute() // the one of a single machine, in no function
+	receive := upload.ReceiveRoute // the one of a single machine, in no function
 	if route := receive.Method + " " + receive.Path; !described[route] {
 		t.Errorf("%s is not described", route)
 	} else {
@@ -116,5 +118,25 @@ func TestPathsMatchTheirTemplates(t *testing.T) {
 		if got := strings.Join(paths.Methods(path), ", "); got != want {
 			t.Errorf("%q takes %q, want %q", path, got, want)
 		}
+	}
+}
+
+func TestDocumentIsServedWithTheServicesAddress(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	resp := s.Request("GET", "/openapi.json", nil)
+	var doc struct {
+		OpenAPI string
+		Servers []struct{ URL string }
+		Paths   map[string]any
+	}
+	if err := json.Unmarshal([]byte(s.Text(resp)), &doc); err != nil {
+		t.Fatal(err)
+	}
+	if resp.StatusCode != 200 || doc.OpenAPI != "3.1.0" || len(doc.Paths) < 15 || len(doc.Servers) != 1 || doc.Servers[0].URL != s.Base {
+		t.Errorf("status %d, version %s, servers %+v, %d paths", resp.StatusCode, doc.OpenAPI, doc.Servers, len(doc.Paths))
+	}
+	if got := resp.Header.Get("Content-Type"); got != "application/json; charset=utf-8" {
+		t.Errorf("Content-Type is %q", got)
 	}
 }

@@ -166,24 +166,19 @@ func TestWithoutPasswordTheLinkIsOnlyChecked(t *testing.T) {
 	w.Decode(w.Request("POST", "/auth/change?k=unknown", nil), 401)
 }
 
-func TestFiveWrongPINsKillTheLink(t *testing.T) {
+func TestChangeLinkTakesFivePINs(t *testing.T) {
 	t.Parallel()
-	w := forgot(t)
-	for range 5 {
-		w.Decode(w.post("&p="+w.wrong()+"&z=a+new+password"), 401)
+	for wrong, k := range map[int]struct {
+		status   int
+		password string
+	}{4: {200, fresh}, 5: {401, old}} {
+		w := forgot(t)
+		for range wrong {
+			w.Decode(w.post("&p="+w.wrong()+"&z=a+new+password"), 401)
+		}
+		w.Decode(w.post("&p="+w.pin+"&z=a+new+password"), k.status)
+		w.holds(t, k.password)
 	}
-	w.Decode(w.post("&p="+w.pin+"&z=a+new+password"), 401)
-	w.holds(t, old)
-}
-
-func TestFifthPINStillCounts(t *testing.T) {
-	t.Parallel()
-	w := forgot(t)
-	for range 4 {
-		w.Decode(w.post("&p="+w.wrong()+"&z=a+new+password"), 401)
-	}
-	w.Decode(w.post("&p="+w.pin+"&z=a+new+password"), 200)
-	w.holds(t, fresh)
 }
 
 func TestConcurrentPINsGetFiveTries(t *testing.T) {

@@ -94,7 +94,6 @@ func newRevoke(p *api.Ports) http.Handler {
 			return err
 		}
 		w.Header().Set("Cache-Control", "no-store")
-		w.WriteHeader(http.StatusOK)
 		return nil
 	})
 }

@@ -221,25 +221,17 @@ func (s server) redirect(w http.ResponseWriter, r *http.Request, link files.Link
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Location", url)
 	w.WriteHeader(http.StatusFound)
-	if r.Method == http.MethodGet {
-		s.tally(r, link)
-	}
+	s.count(w, r, link)
 	return nil
 }
 
-// count counts a download only if the whole file was sent: no page, no HEAD, no range,
-// no interrupted download.
+// count counts a download by a person if it was redirected or the whole file was sent:
+// no page, no HEAD, no range, no interrupted download.
 func (s server) count(w http.ResponseWriter, r *http.Request, link files.Link) {
 	status, sent := envelope.Sent(w)
-	if r.Method == http.MethodGet && status == http.StatusOK && sent == link.File.Length {
-		s.tally(r, link)
-	}
-}
-
-// tally counts a download by a person.
-func (s server) tally(r *http.Request, link files.Link) {
-	if MadeByRobot(r) {
-		return // see preview
+	done := status == http.StatusFound || status == http.StatusOK && sent == link.File.Length
+	if !done || r.Method != http.MethodGet || MadeByRobot(r) { // see preview
+		return
 	}
 	told, err := s.files.CountDownload(r.Context(), link)
 	if err != nil {

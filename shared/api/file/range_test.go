@@ -1,18 +1,138 @@
 package file_test
 
 import (
+	"io"
+	"maps"
+	"mime"
+	"mime/multipart"
+	"net/http"
 	"strings"
 	"testing"
-
-	"ferry/shared/api/apitest"
 )
+
+// content has different bytes at each place, in more than the smallest files.
+func content() string {
+	var b strings.Builder
+	for b.Len() < 40_000 {
+		b.WriteString(strings.Repeat(string(rune('a'+b.Len()%26)), 7))
+	}
+	return b.String()
+}
+
+func TestRangesAndConditionsAreHonored(t *testing.T) {
+	t.Parallel()
+	for size, all := range map[string]string{"a small file": "0123456789", "a larger file": content()} {
+		s := newShelf(t)
+		link := s.put("a.txt", all)
+		full := s.Request("GET", link, nil)
+		etag, modified := full.Header.Get("ETag"), full.Header.Get("Last-Modified")
+		if s.Text(full) != all || len(etag) < 10 || strings.HasPrefix(etag, "W/") || modified == "" {
+			t.Fatalf("%s: the ETag is %q, Last-Modified %q", size, etag, modified)
+		}
+		for _, k := range []struct {
+			what    string
+			headers []string
+			status  int
+			from    int
+			to      int // exclusive
+		}{
+			{"the first bytes", []string{"Range", "bytes=0-2"}, 206, 0, 3},
+			{"the middle", []string{"Range", "bytes=3-6"}, 206, 3, 7},
+			{"the rest", []string{"Range", "bytes=4-"}, 206, 4, len(all)},
+			{"the last bytes", []string{"Range", "bytes=-3"}, 206, len(all) - 3, len(all)},
+			{"more than there is", []string{"Range", "bytes=5-999999"}, 206, 5, len(all)},
+			{"all, as a range", []string{"Range", "bytes=0-"}, 206, 0, len(all)},
+			{"a range if it is the same", []string{"Range", "bytes=1-2", "If-Range", etag}, 206, 1, 3},
+			{"a range if it is as old", []string{"Range", "bytes=1-2", "If-Range", modified}, 206, 1, 3},
+			{"a range if it is another", []string{"Range", "bytes=1-2", "If-Range", `"another"`}, 200, 0, len(all)},
+			{"a range if it is older", []string{"Range", "bytes=1-2", "If-Range", "Mon, 02 Jan 2006 15:04:05 GMT"}, 200, 0, len(all)},
+			{"if it is another", []string{"If-None-Match", `"another"`}, 200, 0, len(all)},
+			{"if it was modified", []string{"If-Modified-Since", "Mon, 02 Jan 2006 15:04:05 GMT"}, 200, 0, len(all)},
+			{"if it is the same", []string{"If-Match", etag}, 200, 0, len(all)},
+			{"if it is one of two", []string{"If-None-Match", `"another", "third"`}, 200, 0, len(all)},
+			{"all, for a range in another unit", []string{"Range", "lines=1-2"}, 200, 0, len(all)},
+			{"none, beyond the end", []string{"Range", "bytes=999999-"}, 416, 0, 0},
+			{"none, backwards", []string{"Range", "bytes=5-2"}, 416, 0, 0},
+			{"nothing, as it is the same", []string{"If-None-Match", etag}, 304, 0, 0},
+			{"nothing, as it is weakly the same", []string{"If-None-Match", "W/" + etag}, 304, 0, 0},
+			{"nothing, as it is one of two", []string{"If-None-Match", `"another", ` + etag}, 304, 0, 0},
+			{"nothing, as it is anything", []string{"If-None-Match", "*"}, 304, 0, 0},
+			{"nothing, as it was not modified", []string{"If-Modified-Since", modified}, 304, 0, 0},
+			{"nothing, though a range was wanted", []string{"If-None-Match", etag, "Range", "bytes=0-1"}, 304, 0, 0},
+			{"nothing, as it is not the expected", []string{"If-Match", `"another"`}, 412, 0, 0},
+		} {
+			resp := s.Request("GET", link, nil, k.headers...)
+			what := size + ", " + k.what
+			if resp.StatusCode != k.status {
+				t.Errorf("%s: status %d, want %d", what, resp.StatusCode, k.status)
+				continue
+			}
+			body := s.Text(resp)
+			if k.status < 300 && body != all[k.from:k.to] || k.status == 304 && body != "" {
+				t.Errorf("%s: %d bytes came, other than %d to %d", what, len(body), k.from, k.to)
+			}
+			if k.status < 400 {
+				serveWant(t, what, resp.Header, "ETag", etag)
+			} else if !strings.Contains(body, http.StatusText(k.status)) {
+				t.Errorf("%s: the envelope is %s", what, body)
+			}
+		}
+	}
+}
+
+func TestSeveralRangesAreSentTogether(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	resp := s.Request("GET", s.put("a.txt", "0123456789", "Content-Type", "text/plain"), nil, "Range", "bytes=0-1,4-5,-1")
+	kind, params, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if resp.StatusCode != http.StatusPartialContent || kind != "multipart/byteranges" || err != nil {
+		t.Fatalf("status %d of type %q, %v", resp.StatusCode, kind, err)
+	}
+	var got []string
+	for r := multipart.NewReader(resp.Body, params["boundary"]); ; {
+		p, err := r.NextPart()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatalf("reading the parts: %v", err)
+		}
+		b, _ := io.ReadAll(p)
+		got = append(got, p.Header.Get("Content-Range")+"="+string(b))
+	}
+	if all := strings.Join(got, " "); all != "bytes 0-1/10=01 bytes 4-5/10=45 bytes 9-9/10=9" {
+		t.Errorf("the parts are %q", all)
+	}
+}
+
+func TestHEADHasTheHeadersOfGET(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	for name, text := range map[string]string{"empty": "", "small": "0123456789", "large": content()} {
+		link := s.put(name, text, "Content-Type", "text/plain")
+		for _, headers := range [][]string{nil, {"Accept", "text/html"}, {"Accept", "application/json"}, {"Range", "bytes=1-2"}, {"If-None-Match", "*"}} {
+			get, head := s.Request("GET", link, nil, headers...), s.Request("HEAD", link, nil, headers...)
+			what := name + " " + strings.Join(headers, " ")
+			if head.StatusCode != get.StatusCode {
+				t.Errorf("%s: HEAD is answered with %d, GET with %d", what, head.StatusCode, get.StatusCode)
+			}
+			for field := range get.Header {
+				if field == "X-Request-Id" || field == "Date" || field == "Content-Length" && len(headers) > 0 && headers[0] == "Accept" {
+					continue // an envelope's and a page's length may be left out
+				}
+				serveWant(t, what, head.Header, field, get.Header.Get(field))
+			}
+			if body := s.Text(head); body != "" {
+				t.Errorf("%s: HEAD has the body %q", what, body)
+			}
+		}
+	}
+}
 
 func TestRangeOutsideTheFileGetsAnEnvelope(t *testing.T) {
 	t.Parallel()
-	s := apitest.New(t)
-	s.AddUser("demo", "a password to try")
-	e := s.Put(s.Login("demo", "a password to try"), "file=a.txt", "ten bytes!")
-	link := strings.TrimPrefix(e.Files[0].LinkURL, s.Base)
+	s := newShelf(t)
+	link := s.put("a.txt", "ten bytes!")
 	resp := s.Request("GET", link, nil, "Range", "bytes=10-")
 	if got := resp.Header.Get("Content-Range"); got != "bytes */10" {
 		t.Errorf("Content-Range is %q", got)
@@ -25,5 +145,26 @@ func TestRangeOutsideTheFileGetsAnEnvelope(t *testing.T) {
 	}
 	if got := s.Text(s.Request("GET", link, nil, "Range", "bytes=4-8")); got != "bytes" {
 		t.Errorf("a range inside gave %q", got)
+	}
+}
+
+// TestSmallFileIsSentLikeAnyOther compares the shortcut for plain requests with the way
+// of all other requests.
+func TestSmallFileIsSentLikeAnyOther(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	for name, size := range map[string]int{"empty": 0, "small": 5000, "large": 100_000} {
+		link := s.put(name, strings.Repeat("x", size))
+		plain, other := s.Request("GET", link, nil), s.Request("GET", link, nil, "If-Match", "*")
+		for _, r := range []map[string][]string{plain.Header, other.Header} {
+			delete(r, "Date")
+			delete(r, "X-Request-Id")
+		}
+		if !maps.EqualFunc(plain.Header, other.Header, func(a, b []string) bool { return strings.Join(a, "\n") == strings.Join(b, "\n") }) {
+			t.Errorf("%s: the headers are %v and %v", name, plain.Header, other.Header)
+		}
+		if a, b := s.Text(plain), s.Text(other); a != b || len(a) != size {
+			t.Errorf("%s: the bodies have %d and %d bytes", name, len(a), len(b))
+		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"ferry/shared/api/apitest"
+	"ferry/shared/auth"
 )
 
 // uploadCaller is a user of a service of the test's own.
@@ -177,3 +178,5 @@ func (c uploadCaller) wantStatus(what string, resp *http.Response, status int) {
 		c.Errorf("%s: the envelope is %+v", what, e)
 	}
 }
+
+func quota(n int64) func(*auth.User) { return func(u *auth.User) { u.Quota = n } }

@@ -94,9 +94,8 @@ func (h handler) sign(r *http.Request, it files.Session, number int, sum string)
 		}
 		q := url.Values{"e": {strconv.FormatInt(expires, 10)}}
 		q.Set("s", h.ports.Key.Part(it.ID, strconv.Itoa(number), sum, q.Get("e")))
-		base := h.ports.Base(r.Context()) // see Receive
-		out.URL = fmt.Sprintf("%s/uploads/%s/parts/%d?%s", base, it.ID, number, q.Encode())
-		return out, nil
+		out.URL = fmt.Sprintf("%s/uploads/%s/parts/%d?%s", h.ports.Base(r.Context()), it.ID, number, q.Encode())
+		return out, nil // see Receive
 	}
 	if err != nil {
 		return signed{}, fmt.Errorf("signing part %d: %w", number, err)
@@ -105,10 +104,8 @@ func (h handler) sign(r *http.Request, it files.Session, number int, sum string)
 	return out, nil
 }
 
-// ReceiveRoute returns the route of Receive, which no function has.
-func ReceiveRoute() api.Route {
-	return api.Route{Method: http.MethodPut, Path: "/uploads/{id}/parts/{number}"}
-}
+// ReceiveRoute is the route of Receive, which no function has.
+var ReceiveRoute = api.Route{Method: http.MethodPut, Path: "/uploads/{id}/parts/{number}"}
 
 // Receive returns the handler of ReceiveRoute, which takes the bytes of a part if the
 // store cannot take them itself. In the cloud parts go to S3. The URL is enough, no
@@ -143,7 +140,6 @@ func Receive(p *api.Ports) http.Handler {
 		}
 		w.Header().Set("ETag", fmt.Sprintf(`"%016x"`, part.Sum))
 		w.Header().Set("Cache-Control", "no-store")
-		w.WriteHeader(http.StatusOK)
 		return nil
 	})
 }

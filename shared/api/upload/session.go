@@ -127,7 +127,10 @@ func (h handler) show(w http.ResponseWriter, r *http.Request, u auth.User) error
 	s := show(it)
 	s.Arrived = make([]arrived, len(parts))
 	for i, p := range parts {
-		s.Arrived[i] = arrived{Number: p.Number, Size: p.Size, CRC64NVME: text(p)}
+		s.Arrived[i] = arrived{Number: p.Number, Size: p.Size}
+		if p.HasSum {
+			s.Arrived[i].CRC64NVME = wire.CRC64Text(p.Sum)
+		}
 	}
 	return envelope.WriteJSON(w, http.StatusOK, s)
 }
@@ -311,11 +314,4 @@ func parseSum(s string) (*uint64, error) {
 		return nil, &envelope.Fault{Kind: envelope.Invalid, Detail: "crc64nvme is base64 of 8 bytes, the highest first", Cause: err}
 	}
 	return &sum, nil
-}
-
-func text(p blob.Part) string {
-	if !p.HasSum {
-		return ""
-	}
-	return wire.CRC64Text(p.Sum)
 }
