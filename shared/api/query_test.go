@@ -25,7 +25,7 @@ func TestFormIsReadOnlyFromTheBody(t *testing.T) {
 		kindOfFault      envelope.FaultKind
 	}{
 		{"a form", urlencoded, "name=a+b%21", true, "a b!", envelope.Internal},
-		{"a form with its charset", urlencoded + "; charset=UTF-8", "name=x", true, "x", envelope.Internal},
+		{"a form with a charset", urlencoded + "; charset=UTF-8", "name=x", true, "x", envelope.Internal},
 		{"JSON is no form", "application/json", `{"name":"x"}`, false, "", envelope.Internal},
 		{"a body without a type is no form", "", "name=x", false, "", envelope.Internal},
 		{"broken percent signs", urlencoded, "name=%zz", true, "", envelope.Invalid},
@@ -38,7 +38,7 @@ func TestFormIsReadOnlyFromTheBody(t *testing.T) {
 			t.Errorf("%s: %q, %v", c.what, form.Get("name"), ok)
 		}
 		if got := envelope.FaultOf(err); (err != nil) != (c.kindOfFault != envelope.Internal) || got != nil && got.Kind != c.kindOfFault {
-			t.Errorf("%s: error %v", c.what, err)
+			t.Errorf("%s: the error is %v", c.what, err)
 		}
 		if err != nil && strings.Contains(err.Error(), "%zz") {
 			t.Errorf("%s: the error quotes the form: %v", c.what, err)
@@ -52,7 +52,7 @@ func TestLongFormIsRefused(t *testing.T) {
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	_, _, err := api.Form(r)
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); !tooLarge {
-		t.Errorf("error %v, want one of the length", err)
+		t.Errorf("the error is %v, want a fault about the length", err)
 	}
 }
 

@@ -54,11 +54,11 @@ func TestEveryWrongSettingIsReported(t *testing.T) {
 	}
 	_, err := api.ReadSettings(settingsFrom(wrong))
 	if err == nil {
-		t.Fatal("no error")
+		t.Fatal("wrong settings were accepted")
 	}
 	for name, value := range wrong {
 		if !strings.Contains(err.Error(), name+"=") || !strings.Contains(err.Error(), value) {
-			t.Errorf("nothing about %s in %v", name, err)
+			t.Errorf("%s is not in the error %v", name, err)
 		}
 	}
 }
@@ -69,7 +69,7 @@ func TestPublicURLMustPointToTheService(t *testing.T) {
 		"ftp://files.example.com/v1", "https:///v1", "https://files.example.com", "https://files.example.com/v1?x=1", "https://files.example.com/v1#x", "://",
 	} {
 		if _, err := api.ReadSettings(settingsFrom(map[string]string{"FERRY_PUBLIC_URL": address})); err == nil {
-			t.Errorf("%s is taken", address)
+			t.Errorf("%s is accepted", address)
 		}
 	}
 }

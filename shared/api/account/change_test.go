@@ -18,13 +18,13 @@ const (
 	fresh = "a new password"
 )
 
-// way is a change link on its way to a new password.
+// way is a way to a new password: a server, a change link, and what it needs.
 type way struct {
 	*apitest.Server
 	path, pin, bearer string
 }
 
-// forgot is alice, who asked for a link and got her PIN.
+// forgot returns the way of alice, who has a change link and the PIN for it.
 func forgot(t *testing.T) way {
 	t.Helper()
 	s := apitest.New(t)
@@ -39,7 +39,7 @@ func forgot(t *testing.T) way {
 	return way{s, strings.TrimPrefix(e.LinkURL, s.Base), digits(t, messages[0].Text), bearer}
 }
 
-// first is alice with her temporary password.
+// first returns the way of alice, who has a temporary password.
 func first(t *testing.T) way {
 	t.Helper()
 	s := apitest.New(t)
@@ -48,7 +48,7 @@ func first(t *testing.T) way {
 	return way{s, strings.TrimPrefix(e.LinkURL, s.Base), "", ""}
 }
 
-// digits finds the PIN in a mail.
+// digits returns the PIN in a mail.
 func digits(t *testing.T, text string) string {
 	t.Helper()
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r < '0' || r > '9' }) {
@@ -60,7 +60,7 @@ func digits(t *testing.T, text string) string {
 	return ""
 }
 
-// wrong is a PIN that differs from the right one.
+// wrong returns a PIN that differs from the right one.
 func (w way) wrong() string {
 	if w.pin[0] == '0' {
 		return "1" + w.pin[1:]
@@ -73,13 +73,13 @@ func (w way) post(query string) *http.Response {
 	return w.Request("POST", w.path+query, nil)
 }
 
-// holds checks which of the passwords lets in.
+// holds checks that the user can log in with this password only.
 func (w way) holds(t *testing.T, password string) {
 	t.Helper()
 	for p, status := range map[string]int{old: 401, fresh: 401, password: 200} {
 		resp := w.Request("POST", "/auth/login", nil, "Authorization", apitest.Basic("alice", p))
 		if resp.StatusCode != status {
-			t.Errorf("a login with %q is answered with %d, want %d", p, resp.StatusCode, status)
+			t.Errorf("login with %q: status %d, want %d", p, resp.StatusCode, status)
 		}
 	}
 }
@@ -87,19 +87,19 @@ func (w way) holds(t *testing.T, password string) {
 func TestForgottenPasswordCanBeChanged(t *testing.T) {
 	t.Parallel()
 	for what, send := range map[string]func(w way) *http.Response{
-		"by the query": func(w way) *http.Response { return w.post("&p=" + w.pin + "&z=" + url.QueryEscape(fresh)) },
-		"by a form": func(w way) *http.Response {
+		"in the query": func(w way) *http.Response { return w.post("&p=" + w.pin + "&z=" + url.QueryEscape(fresh)) },
+		"in a form": func(w way) *http.Response {
 			return w.Request("POST", w.path, strings.NewReader(url.Values{"p": {w.pin}, "z": {fresh}}.Encode()), "Content-Type", "application/x-www-form-urlencoded")
 		},
-		"by a form alone": func(w way) *http.Response {
+		"all in a form": func(w way) *http.Response {
 			_, token, _ := strings.Cut(w.path, "k=")
 			body := url.Values{"k": {token}, "p": {w.pin}, "z": {fresh}}.Encode()
 			return w.Request("POST", "/auth/change", strings.NewReader(body), "Content-Type", "application/x-www-form-urlencoded")
 		},
-		"by a form that goes over the query": func(w way) *http.Response {
+		"in a form that overrides the query": func(w way) *http.Response {
 			return w.Request("POST", w.path+"&p=00000000&z=the+one+in+the+query", strings.NewReader(url.Values{"p": {w.pin}, "z": {fresh}}.Encode()), "Content-Type", "application/x-www-form-urlencoded")
 		},
-		"with the type of the specification": func(w way) *http.Response {
+		"with the specification's type": func(w way) *http.Response {
 			return w.Request("POST", w.path+"&p="+w.pin+"&z="+url.QueryEscape(fresh), strings.NewReader("{}"), "Content-Type", "application/json")
 		},
 	} {
@@ -121,7 +121,7 @@ func TestForgottenPasswordCanBeChanged(t *testing.T) {
 func TestRefusedChangeLeavesThePassword(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		what, query string // PIN and WRONG are replaced
+		what, query string // PIN and WRONG stand for a right and a wrong PIN
 		status      int
 		says        string
 	}{
@@ -133,7 +133,7 @@ func TestRefusedChangeLeavesThePassword(t *testing.T) {
 		{"with a common password", "&p=PIN&z=1234567890", 400, "guess"},
 		{"with the user's name", "&p=PIN&z=AliceAlice", 400, "guess"},
 		{"with control characters", "&p=PIN&z=a+new+%07+password", 400, "control"},
-		{"with a password that is no text", "&p=PIN&z=a+new+%FF+password", 400, "text"},
+		{"with a password that is not text", "&p=PIN&z=a+new+%FF+password", 400, "text"},
 		{"with a short password and a wrong PIN", "&p=WRONG&z=short", 400, "10 to 128"},
 		{"with another token", "x&p=PIN&z=a+new+password", 401, "not known"},
 	} {
@@ -147,7 +147,7 @@ func TestRefusedChangeLeavesThePassword(t *testing.T) {
 			w.Decode(resp, c.status)
 			w.holds(t, old)
 			w.Decode(w.Request("GET", "/download/list", nil, "Authorization", "Bearer "+w.bearer), 200)
-			// The link still works: nothing of this was a wrong PIN too many.
+			// The link still works: there were less than five wrong PINs.
 			w.Decode(w.post("&p="+w.pin+"&z=a+new+password"), 200)
 		})
 	}
@@ -156,7 +156,7 @@ func TestRefusedChangeLeavesThePassword(t *testing.T) {
 func TestWithoutPasswordTheLinkIsOnlyChecked(t *testing.T) {
 	t.Parallel()
 	w := forgot(t)
-	for range 8 { // more often than there are tries
+	for range 8 { // more than the five tries
 		w.Decode(w.post("&p="+w.pin), 200)
 	}
 	w.Decode(w.post(""), 403)
@@ -198,7 +198,7 @@ func TestConcurrentPINsGetFiveTries(t *testing.T) {
 	}
 	wg.Wait()
 	if tried.Load() != 5 || refused.Load() != 15 {
-		t.Errorf("%d PINs were tried and %d refused, want 5 and 15", tried.Load(), refused.Load())
+		t.Errorf("%d PINs were checked and %d refused, want 5 and 15", tried.Load(), refused.Load())
 	}
 }
 
@@ -259,7 +259,7 @@ func TestChangeLinkDiesWhenTheUserChanges(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
-		"a user enabled again": func(t *testing.T, w way) {
+		"a re-enabled user": func(t *testing.T, w way) {
 			if err := w.Users.Disable(t.Context(), "alice"); err != nil {
 				t.Fatal(err)
 			}
@@ -267,7 +267,7 @@ func TestChangeLinkDiesWhenTheUserChanges(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
-		"another link that was used": func(t *testing.T, w way) {
+		"another used link": func(t *testing.T, w way) {
 			e := w.Decode(w.Request("GET", "/auth/forget?u=alice", nil), 200)
 			w.Deliver()
 			messages, err := w.Service.Inbox.List(t.Context(), 1)
@@ -283,7 +283,7 @@ func TestChangeLinkDiesWhenTheUserChanges(t *testing.T) {
 			change(t, w)
 			w.Decode(w.post("&p="+w.pin+"&z=a+new+password"), 401)
 			if resp := w.Request("POST", "/auth/login", nil, "Authorization", apitest.Basic("alice", fresh)); resp.StatusCode != 401 {
-				t.Errorf("the new password lets in: %d", resp.StatusCode)
+				t.Errorf("login with the new password: status %d", resp.StatusCode)
 			}
 		})
 	}

@@ -25,7 +25,7 @@ func TestOnlyNewUsersHaveFirstAccess(t *testing.T) {
 		{"a new user again", apitest.Basic("NEW", temporaryPassword), 200},
 		{"a wrong password", apitest.Basic("new", "wrong"), 401},
 		{"an unknown user", apitest.Basic("nobody", temporaryPassword), 401},
-		{"a user with a password of their own", apitest.Basic("alice", temporaryPassword), 403},
+		{"a user with an own password", apitest.Basic("alice", temporaryPassword), 403},
 		{"a disabled user", apitest.Basic("off", temporaryPassword), 401},
 		{"a bearer", "Bearer " + bearer, 401},
 		{"no credential", "", 401},
@@ -52,11 +52,11 @@ func TestTemporaryPasswordWorksOnlyForFirstAccess(t *testing.T) {
 		method, path, _ := strings.Cut(route, " ")
 		resp := s.Request(method, path, strings.NewReader(body), "Authorization", auth)
 		if says := resp.Header.Get("Ferry-Error"); resp.StatusCode != 401 || !strings.Contains(says, "/auth/first") {
-			t.Errorf("%s is answered with %d, %q", route, resp.StatusCode, says)
+			t.Errorf("%s: status %d, %q", route, resp.StatusCode, says)
 		}
 	}
 	resp := s.Request("POST", "/oauth2/token", strings.NewReader("grant_type=password&username=new&password=a+temporary+one"), "Content-Type", "application/x-www-form-urlencoded")
 	if resp.StatusCode != 401 {
-		t.Errorf("the token endpoint answers %d", resp.StatusCode)
+		t.Errorf("/oauth2/token: status %d", resp.StatusCode)
 	}
 }

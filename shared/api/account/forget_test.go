@@ -40,18 +40,18 @@ func TestForgetDependsOnTheUsersState(t *testing.T) {
 		{"a name in capitals", "u=ALICE", 200, "alice", 1},
 		{"a user in first access", "u=new", 200, "new", 1},
 		{"an unknown user", "u=nobody", 401, "", 0},
-		{"a name that nobody can have", "u=..%2Fx", 401, "", 0},
+		{"an impossible name", "u=..%2Fx", 401, "", 0},
 		{"a disabled user", "u=off", 403, "", 0},
 		{"a user without an address", "u=unreached", 403, "", 0},
 		{"no name", "", 400, "", 0},
 		{"an empty name", "u=", 400, "", 0},
-		{"a query that cannot be read", "u=%zz", 400, "", 0},
+		{"a malformed query", "u=%zz", 400, "", 0},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			t.Parallel()
 			s := startForget(t)
 			if strings.Contains(c.query, "%zz") {
-				s.InProcess("the gateway reads queries")
+				s.InProcess("the gateway parses queries")
 			}
 			resp := s.Request("GET", "/auth/forget?"+c.query, nil)
 			if c.status != 200 && resp.Header.Get("Ferry-Error") == "" {
@@ -84,7 +84,7 @@ func TestMailUsesTheUsersLanguageAndLinkTheRequestsLanguage(t *testing.T) {
 		t.Errorf("the mail to %s is %s", m.To, m.HTML)
 	}
 	if _, token, _ := strings.Cut(e.LinkURL, "k="); strings.Contains(m.Text+m.HTML, token) {
-		t.Error("the mail with the PIN holds the link too: who reads it needs nothing else")
+		t.Error("the mail has the PIN and the link: reading it is enough to change the password")
 	}
 }
 
@@ -119,7 +119,7 @@ func TestForgetAllowsThreeRequestsAnHourAndTenADay(t *testing.T) {
 			ask(200)
 			resp := ask(429)
 			if after := resp.Header.Get("Retry-After"); len(after) != 5 {
-				t.Errorf("Retry-After is %s, want most of a day", after)
+				t.Errorf("Retry-After is %s, want almost a day", after)
 			}
 			s.Clock.Advance(21*time.Hour + time.Minute)
 			for range 3 {
@@ -145,22 +145,22 @@ func TestForgetLimitHoldsForConcurrentRequests(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	for statuses[200] < 3 { // those who found the user busy may try again
+	for statuses[200] < 3 { // requests that found the user busy may be retried
 		resp := s.Request("GET", "/auth/forget?u=alice", nil)
 		if statuses[resp.StatusCode]++; resp.StatusCode != 200 {
 			break
 		}
 	}
 	if statuses[200] != 3 || statuses[429] == 0 || statuses[200]+statuses[429]+statuses[503] < 24 {
-		t.Errorf("the answers are %v, want three of 200", statuses)
+		t.Errorf("the statuses are %v, want 200 three times", statuses)
 	}
 	if n := s.Deliver(); n != 3 {
 		t.Errorf("%d mails were sent, want 3", n)
 	}
 }
 
-// TestHiddenUsersLookLikeUnknownOnes compares all that a caller sees on the
-// way to a new password, without the PIN.
+// TestHiddenUsersLookLikeUnknownOnes compares all that a caller without the PIN sees on
+// the way to a new password.
 func TestHiddenUsersLookLikeUnknownOnes(t *testing.T) {
 	t.Parallel()
 	s := startForget(t, hiding)
@@ -188,7 +188,7 @@ func TestHiddenUsersLookLikeUnknownOnes(t *testing.T) {
 		got := see(user)
 		for i := range want {
 			if got[i] != want[i] {
-				t.Errorf("%s: answer %d is\n%s, and for alice\n%s", user, i, got[i], want[i])
+				t.Errorf("%s: answer %d is\n%s, but for alice\n%s", user, i, got[i], want[i])
 			}
 		}
 	}
@@ -198,20 +198,20 @@ func TestHiddenUsersLookLikeUnknownOnes(t *testing.T) {
 		t.Errorf("%d mails, %v; want the 2 to alice", len(messages), err)
 	}
 	if e := s.Decode(s.Request("GET", "/auth/forget?u=no/body", nil), 200); e.User != "no/body" {
-		t.Errorf("a name that nobody can have is answered for %q", e.User)
+		t.Errorf("the answer to an impossible name is for %q", e.User)
 	}
 	if u, err := s.Users.Get(t.Context(), "off"); err != nil || u.State != auth.Disabled {
 		t.Errorf("the disabled user is %+v, %v", u, err)
 	}
 }
 
-// What looks at links before people do asks for their heads.
+// Programs that check links before people open them send HEAD.
 func TestHEADSendsNoPIN(t *testing.T) {
 	t.Parallel()
 	s := startForget(t)
 	resp := s.Request("HEAD", "/auth/forget?u=alice", nil)
 	if resp.StatusCode != http.StatusMethodNotAllowed || resp.Header.Get("Allow") != "GET" {
-		t.Errorf("it is answered with %d, Allow %q", resp.StatusCode, resp.Header.Get("Allow"))
+		t.Errorf("status %d, Allow %q", resp.StatusCode, resp.Header.Get("Allow"))
 	}
 	if n := s.Deliver(); n != 0 {
 		t.Errorf("%d mails were sent", n)

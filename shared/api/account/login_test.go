@@ -21,14 +21,14 @@ func TestLoginNeedsUserAndPassword(t *testing.T) {
 		what, auth string
 		status     int
 	}{
-		{"the right ones", apitest.Basic("alice", spelledPassword), 200},
+		{"name and password", apitest.Basic("alice", spelledPassword), 200},
 		{"the name in capitals", apitest.Basic("ALICE", spelledPassword), 200},
-		{"a scheme in small letters", "basic " + strings.TrimPrefix(apitest.Basic("alice", spelledPassword), "Basic "), 200},
+		{"a lower-case scheme", "basic " + strings.TrimPrefix(apitest.Basic("alice", spelledPassword), "Basic "), 200},
 		{"a wrong password", apitest.Basic("alice", "wrong"), 401},
 		{"an empty password", apitest.Basic("alice", ""), 401},
 		{"an unknown user", apitest.Basic("nobody", spelledPassword), 401},
-		{"a name that nobody can have", apitest.Basic("no body", spelledPassword), 401},
-		{"the same name again", apitest.Basic("no body", spelledPassword), 401},
+		{"an impossible name", apitest.Basic("no body", spelledPassword), 401},
+		{"the impossible name again", apitest.Basic("no body", spelledPassword), 401},
 		{"no name", apitest.Basic("", spelledPassword), 401},
 		{"a bearer", "Bearer " + bearer, 401},
 		{"nothing", "", 401},
@@ -40,7 +40,7 @@ func TestLoginNeedsUserAndPassword(t *testing.T) {
 			t.Errorf("%s: the answer is %+v", c.what, e)
 		}
 		if c.status == 401 && (len(says) < 20 || len(resp.Header.Values("WWW-Authenticate")) != 2) {
-			t.Errorf("%s: it says %q, %q", c.what, says, resp.Header.Values("WWW-Authenticate"))
+			t.Errorf("%s: Ferry-Error is %q, WWW-Authenticate %q", c.what, says, resp.Header.Values("WWW-Authenticate"))
 		}
 	}
 }
@@ -51,7 +51,7 @@ func TestEachLoginGivesANewBearer(t *testing.T) {
 	s.AddUser("alice", spelledPassword)
 	first, second := s.Login("alice", spelledPassword), s.Login("alice", spelledPassword)
 	if first == second {
-		t.Error("two logins give one bearer")
+		t.Error("two logins give the same bearer")
 	}
 	for _, b := range []string{first, second} {
 		s.Decode(s.Request("GET", "/download/list", nil, "Authorization", "Bearer "+b), 200)
@@ -63,7 +63,7 @@ func TestEachLoginGivesANewBearer(t *testing.T) {
 func TestTooManyFailuresGetRetryAfter(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
-	s.Clock.Advance(0) // ends it on a stack, of which four answers may take longer than the second that is waited for
+	s.Clock.Advance(0) // skips the test on a stack, where four answers may take longer than the wait of a second
 	s.AddUser("alice", spelledPassword)
 	s.AddUser("bob", spelledPassword)
 	for i := range 5 {

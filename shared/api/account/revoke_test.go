@@ -20,21 +20,21 @@ func TestRevokedBearerStopsWorking(t *testing.T) {
 		t.Helper()
 		resp := s.Request("POST", "/oauth2/revoke", strings.NewReader(form.Encode()), "Content-Type", urlencoded)
 		if body := s.Text(resp); resp.StatusCode != 200 || body != "" || resp.Header.Get("Cache-Control") != "no-store" {
-			t.Errorf("revoking is answered with %d %q", resp.StatusCode, body)
+			t.Errorf("revoking: status %d, %q", resp.StatusCode, body)
 		}
 	}
 	revoke(url.Values{"token": {"unknown"}})
 	revoke(url.Values{"token": {bearer[:20]}, "token_type_hint": {"refresh_token"}})
 	if got := works(bearer); got != 200 {
-		t.Fatalf("the bearer is answered with %d before it is revoked", got)
+		t.Fatalf("the bearer before it is revoked: status %d", got)
 	}
 	revoke(url.Values{"token": {bearer}, "token_type_hint": {"access_token"}})
 	revoke(url.Values{"token": {bearer}})
 	if got := works(bearer); got != 401 {
-		t.Errorf("the revoked bearer is answered with %d", got)
+		t.Errorf("the revoked bearer: status %d", got)
 	}
 	if got := works(other); got != 200 {
-		t.Errorf("another bearer of the user is answered with %d", got)
+		t.Errorf("another bearer of the user: status %d", got)
 	}
 }
 

@@ -24,7 +24,7 @@ func path(s *apitest.Server, lang string) string {
 	return auth.StopLink("", lang, s.Data.Ports.Key.Stop(address))
 }
 
-// page asks as a browser does; a form that is not empty is sent.
+// page sends a request like a browser: a POST if there is a form, else a GET.
 func page(s *apitest.Server, path, form string) (*http.Response, string) {
 	s.Helper()
 	method := "GET"
@@ -37,7 +37,7 @@ func page(s *apitest.Server, path, form string) (*http.Response, string) {
 	return resp, s.Text(resp)
 }
 
-// reason is why the address gets no mail; empty if it does.
+// reason returns why the address gets no mail, or "" if it gets mail.
 func reason(s *apitest.Server) notify.SuppressReason {
 	s.Helper()
 	e, _, err := notify.Suppressed(s.Context(), s.Data.Ports.Table, address)
@@ -57,11 +57,11 @@ func TestOnlyPOSTStopsMail(t *testing.T) {
 	link := path(s, "en")
 	for _, accept := range []string{browser, "*/*"} {
 		if resp := s.Request("GET", link, nil, "Accept", accept); resp.StatusCode != 200 || reason(s) != "" {
-			t.Errorf("a mail scanner ends the mails: %d, %q", resp.StatusCode, reason(s))
+			t.Errorf("a mail scanner stops the mail: status %d, %q", resp.StatusCode, reason(s))
 		}
 	}
 	if resp := s.Request("HEAD", link, nil); resp.StatusCode != 405 || reason(s) != "" {
-		t.Errorf("HEAD is answered with %d, and the address is %q", resp.StatusCode, reason(s))
+		t.Errorf("HEAD: status %d, and the address is %q", resp.StatusCode, reason(s))
 	}
 	s.Decode(s.Request("POST", link, nil), 200)
 	if got := reason(s); got != notify.AddressStopped {
@@ -78,7 +78,7 @@ func TestOneClickUnsubscribeIsEnough(t *testing.T) {
 	}
 	for _, k := range []struct{ what, kind, body string }{
 		{"a form", "application/x-www-form-urlencoded", "List-Unsubscribe=One-Click"},
-		{"a form in parts", parts.FormDataContentType(), form.String()},
+		{"a multipart form", parts.FormDataContentType(), form.String()},
 		{"nothing", "", ""},
 	} {
 		s := apitest.New(t)
@@ -181,7 +181,7 @@ func TestStopPageExistsInEachLanguage(t *testing.T) {
 				t.Errorf("in %s, after %q: %s", lang, form, got)
 			}
 			if other := seen[title]; title == "" || other != "" && other != lang {
-				t.Errorf("%q is said in %s and %s", title, other, lang)
+				t.Errorf("%q is used in %s and %s", title, other, lang)
 			}
 			seen[title] = lang
 		}
@@ -206,10 +206,10 @@ func TestStopPageDoesNotLeakItsAddress(t *testing.T) {
 		}
 	}
 	if strings.Contains(got, "src=") || strings.Contains(got, "http") {
-		t.Errorf("the page leads elsewhere: %s", got)
+		t.Errorf("the page links elsewhere: %s", got)
 	}
 	if log := s.Log.String(); strings.Contains(log, address) || strings.Contains(log, s.Data.Ports.Key.Stop(address)[:20]) {
-		t.Errorf("the log tells the address or its token: %s", log)
+		t.Errorf("the log has the address or its token: %s", log)
 	}
 }
 
@@ -244,10 +244,10 @@ func TestStoppedAddressGetsNoMailAboutFilesUntilResumed(t *testing.T) {
 	}
 	s.Decode(s.Request("POST", path(s, "en"), nil), 200)
 	if n := upload(); n != 0 {
-		t.Errorf("%d mails were sent", n)
+		t.Errorf("after stopping, %d mails were sent", n)
 	}
 	page(s, path(s, "en"), "undo=1")
 	if n := upload(); n != 1 {
-		t.Errorf("%d mails were sent to who wants them", n)
+		t.Errorf("after resuming, %d mails were sent", n)
 	}
 }

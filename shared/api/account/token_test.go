@@ -40,9 +40,9 @@ func TestPasswordGrant(t *testing.T) {
 		status           int
 		says             string
 	}{
-		{"the right one", urlencoded, good, 200, ""},
+		{"user and password", urlencoded, good, 200, ""},
 		{"with a charset", urlencoded + ";charset=UTF-8", good, 200, ""},
-		{"with a client's id in the form", urlencoded, good + "&client_id=x&client_secret=y&scope=z", 200, ""},
+		{"with a client id in the form", urlencoded, good + "&client_id=x&client_secret=y&scope=z", 200, ""},
 		{"in capitals", urlencoded, form("grant_type", "password", "username", "ALICE", "password", escapedPassword), 200, ""},
 		{"a wrong password", urlencoded, form("grant_type", "password", "username", "alice", "password", "x"), 401, "not valid"},
 		{"an unknown user", urlencoded, form("grant_type", "password", "username", "nobody", "password", escapedPassword), 401, "not valid"},
@@ -54,8 +54,8 @@ func TestPasswordGrant(t *testing.T) {
 		{"JSON", "application/json", `{"grant_type":"password"}`, 400, urlencoded},
 		{"no type", "", good, 400, urlencoded},
 		{"an empty form", urlencoded, "", 400, "grant_type"},
-		{"a form that cannot be read", urlencoded, "grant_type=%zz", 400, "form"},
-		{"a form that is too long", urlencoded, good + "&x=" + strings.Repeat("x", 16<<10), 413, "larger"},
+		{"a malformed form", urlencoded, "grant_type=%zz", 400, "form"},
+		{"a form too long", urlencoded, good + "&x=" + strings.Repeat("x", 16<<10), 413, "larger"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			t.Parallel()
@@ -69,7 +69,7 @@ func TestPasswordGrant(t *testing.T) {
 				t.Fatal(err)
 			}
 			if resp.StatusCode != c.status || c.status != 200 && body.Error != c.status || !strings.Contains(resp.Header.Get("Ferry-Error"), c.says) {
-				t.Fatalf("it is answered with %d, %d, %q; want %d, %q", resp.StatusCode, body.Error, resp.Header.Get("Ferry-Error"), c.status, c.says)
+				t.Fatalf("status %d, error %d, %q; want %d, %q", resp.StatusCode, body.Error, resp.Header.Get("Ferry-Error"), c.status, c.says)
 			}
 			if c.status == 200 {
 				s.Decode(s.Request("GET", "/download/list", nil, "Authorization", "Bearer "+body.AccessToken), 200)
@@ -83,7 +83,7 @@ func TestPasswordInTheQueryGrantsNothing(t *testing.T) {
 	s := startToken(t)
 	resp := s.Request("POST", "/oauth2/token?"+form("grant_type", "password", "username", "alice", "password", escapedPassword), nil, "Content-Type", urlencoded)
 	if resp.StatusCode != 400 {
-		t.Errorf("a password in the address is answered with %d", resp.StatusCode)
+		t.Errorf("a password in the query: status %d", resp.StatusCode)
 	}
 }
 
@@ -94,25 +94,25 @@ func TestClientsBasicHeaderIsIgnored(t *testing.T) {
 	for _, auth := range []string{apitest.Basic("client", "secret"), apitest.Basic("alice", "wrong"), "Basic !"} {
 		resp := s.Request("POST", "/oauth2/token", strings.NewReader(body), "Content-Type", urlencoded, "Authorization", auth)
 		if resp.StatusCode != http.StatusOK {
-			t.Errorf("with %q it is answered with %d", auth, resp.StatusCode)
+			t.Errorf("with %q: status %d", auth, resp.StatusCode)
 		}
 	}
 	resp := s.Request("POST", "/oauth2/token", strings.NewReader("grant_type=password"), "Content-Type", urlencoded, "Authorization", apitest.Basic("alice", escapedPassword))
 	if resp.StatusCode != http.StatusBadRequest {
-		t.Errorf("a user in the header instead of the form is answered with %d", resp.StatusCode)
+		t.Errorf("a user in the header instead of the form: status %d", resp.StatusCode)
 	}
 }
 
 func TestTooManyFailuresGetAnOAuthError(t *testing.T) {
 	t.Parallel()
 	s := startToken(t)
-	s.Clock.Advance(0) // ends it on a stack, which may take longer than the second that is waited for
+	s.Clock.Advance(0) // skips the test on a stack, which may take longer than the wait of a second
 	for _, wrong := range []string{"a", "b", "c", "d", "e"} {
 		s.Request("POST", "/oauth2/token", strings.NewReader(form("grant_type", "password", "username", "alice", "password", wrong)), "Content-Type", urlencoded)
 	}
 	resp := s.Request("POST", "/oauth2/token", strings.NewReader(form("grant_type", "password", "username", "alice", "password", escapedPassword)), "Content-Type", urlencoded)
 	want := `{"error":429,"error_description":"Too Many Requests","error_uri":"` + s.Base + `"}` + "\n"
 	if got := s.Text(resp); resp.StatusCode != 429 || got != want || resp.Header.Get("Retry-After") != "1" {
-		t.Errorf("it is answered with %d %s, Retry-After %q", resp.StatusCode, got, resp.Header.Get("Retry-After"))
+		t.Errorf("status %d, %s, Retry-After %q", resp.StatusCode, got, resp.Header.Get("Retry-After"))
 	}
 }

@@ -42,7 +42,7 @@ func TestOnlyWholeDownloadsCount(t *testing.T) {
 		} {
 			link := s.put("a.txt", text)
 			resp := s.Request(k.method, link+k.query, nil, k.headers...)
-			s.Request("GET", link, nil) // which counts
+			s.Request("GET", link, nil) // this one counts
 			counted[link] = k.counts + 1
 			whats[link] = fmt.Sprintf("%s, %s %v%s (%d)", size, k.method, k.headers, k.query, resp.StatusCode)
 		}
@@ -55,8 +55,8 @@ func TestOnlyWholeDownloadsCount(t *testing.T) {
 func TestInterruptedDownloadDoesNotCount(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
-	s.InProcess("a function takes no body of this size, and the store sends a file of it")
-	const size = 16 << 20 // more than the buffers between server and client take
+	s.InProcess("a function takes no body of this size, and the store sends such a file")
+	const size = 16 << 20 // more than the buffers between server and client hold
 	link := s.put("big", strings.Repeat("x", size))
 	conn, err := net.Dial("tcp", s.HTTP.Listener.Addr().String())
 	if err != nil {
@@ -74,10 +74,10 @@ func TestInterruptedDownloadDoesNotCount(t *testing.T) {
 		}
 	}
 	s.Request("GET", link, nil)
-	s.wantDownloads("a download that was cut off, and a whole one", link, 1)
+	s.wantDownloads("an interrupted download and a whole one", link, 1)
 }
 
-// TestRobotRequestsCountAsPreviews has each look at another link.
+// Each request is for another link.
 func TestRobotRequestsCountAsPreviews(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
@@ -86,22 +86,22 @@ func TestRobotRequestsCountAsPreviews(t *testing.T) {
 		headers []string
 		want    int
 	}{
-		"the page":             {"GET", []string{"User-Agent", "Twitterbot/1.0", "Accept", "text/html"}, 1},
-		"the record":           {"GET", []string{"User-Agent", "Twitterbot/1.0", "Accept", "application/json"}, 1},
-		"the bytes":            {"GET", []string{"User-Agent", "Twitterbot/1.0"}, 1},
-		"some of the bytes":    {"GET", []string{"User-Agent", "Twitterbot/1.0", "Range", "bytes=0-1"}, 1},
-		"the headers":          {"HEAD", []string{"User-Agent", "Twitterbot/1.0"}, 0},
-		"a page to a person":   {"GET", []string{"Accept", "text/html"}, 0},
-		"the bytes to persons": {"GET", nil, 0},
+		"the page":          {"GET", []string{"User-Agent", "Twitterbot/1.0", "Accept", "text/html"}, 1},
+		"the record":        {"GET", []string{"User-Agent", "Twitterbot/1.0", "Accept", "application/json"}, 1},
+		"the bytes":         {"GET", []string{"User-Agent", "Twitterbot/1.0"}, 1},
+		"some of the bytes": {"GET", []string{"User-Agent", "Twitterbot/1.0", "Range", "bytes=0-1"}, 1},
+		"the headers":       {"HEAD", []string{"User-Agent", "Twitterbot/1.0"}, 0},
+		"a person's page":   {"GET", []string{"Accept", "text/html"}, 0},
+		"a person's bytes":  {"GET", nil, 0},
 	} {
 		link := s.put("a.txt", "0123456789")
 		s.Request(k.method, link, nil, k.headers...)
-		s.Request("GET", link, nil, "User-Agent", "WhatsApp/2.23.20.0 A") // which counts
+		s.Request("GET", link, nil, "User-Agent", "WhatsApp/2.23.20.0 A") // this one counts
 		for end := time.Now().Add(10 * time.Second); s.kept(link).Previews < k.want+1 && time.Now().Before(end); {
 			time.Sleep(5 * time.Millisecond)
 		}
 		if got := s.kept(link).Previews; got != k.want+1 {
-			t.Errorf("%s: %d previews are counted, want %d", what, got, k.want+1)
+			t.Errorf("%s: %d previews, want %d", what, got, k.want+1)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func TestEmptyDownloadCounts(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	link := s.put("empty", "")
-	s.Request("HEAD", link, nil) // which does not
+	s.Request("HEAD", link, nil) // this does not count
 	if resp := s.Request("GET", link, nil); resp.StatusCode != 200 || s.Text(resp) != "" {
 		t.Errorf("status %d", resp.StatusCode)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// curl runs the real program in a folder of its own and returns that folder.
+// curl runs the real program in a folder.
 func (s shelf) curl(dir string, args ...string) {
 	s.Helper()
 	path, err := exec.LookPath("curl")
@@ -48,10 +48,10 @@ func TestCurlSavesUsableNames(t *testing.T) {
 			continue
 		}
 		if got, err := os.ReadFile(filepath.Join(dir, k.saved)); err != nil || string(got) != "content of "+k.name {
-			t.Errorf("%q has the bytes %q (%v)", k.name, got, err)
+			t.Errorf("%q has the content %q (%v)", k.name, got, err)
 		}
 		if beside, _ := os.ReadDir(filepath.Dir(dir)); len(beside) != 1 {
-			t.Errorf("%q left its folder: %v", k.name, beside)
+			t.Errorf("%q was written outside its folder: %v", k.name, beside)
 		}
 	}
 }
@@ -67,7 +67,7 @@ func TestCurlResumesADownload(t *testing.T) {
 		}
 		s.curl(dir, "-C", "-", "-o", "out", s.Base+s.put("a.bin", all))
 		if got, err := os.ReadFile(path); err != nil || string(got) != all {
-			t.Errorf("%s: %d of %d bytes are there, or others (%v)", size, len(got), len(all), err)
+			t.Errorf("%s: %d of %d bytes, or wrong ones (%v)", size, len(got), len(all), err)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 const password = "a password to try"
 
-// start is a service where alice has n files, and her bearer.
+// start returns a service where alice has n files, and her credential.
 func start(t *testing.T, n int) (*apitest.Server, string) {
 	t.Helper()
 	s := apitest.New(t)
@@ -24,7 +24,7 @@ func start(t *testing.T, n int) (*apitest.Server, string) {
 	return s, "Bearer " + bearer
 }
 
-// ids writes the ids of a list in a row.
+// ids returns the ids in a list.
 func ids(e apitest.Envelope) string {
 	all := make([]string, len(e.Files))
 	for i, f := range e.Files {
@@ -33,7 +33,7 @@ func ids(e apitest.Envelope) string {
 	return strings.Join(all, " ")
 }
 
-// next is the path of the next page, "" if there is none.
+// next returns the path of the next page, or "".
 func next(t *testing.T, s *apitest.Server, link string) string {
 	t.Helper()
 	if link == "" {
@@ -72,7 +72,7 @@ func TestPagesCoverTheWholeList(t *testing.T) {
 				t.Errorf("page %d of %q is %q, want %q", i+1, c.query, got, want)
 			}
 			if (path == "") != (i == len(c.want)-1) {
-				t.Fatalf("page %d of %q leads on to %q", i+1, c.query, path)
+				t.Fatalf("page %d of %q links to %q", i+1, c.query, path)
 			}
 		}
 	}
@@ -143,7 +143,7 @@ func TestListedLinksStayTheSame(t *testing.T) {
 	s.Decode(s.Request("DELETE", "/files/1", nil, "Authorization", credential), 200)
 	s.Decode(s.Request("POST", "/files/1/restore", nil, "Authorization", credential), 200)
 	if again := list(); again != before {
-		t.Errorf("the list after a restore is %s, before it was %s", again, before)
+		t.Errorf("after a restore the list is %s, it was %s", again, before)
 	}
 }
 
@@ -158,11 +158,11 @@ func TestExpiredFilesAreNotListedBeforeTheSweep(t *testing.T) {
 	resp := s.Request("GET", "/download/list?limit=2", nil, "Authorization", credential)
 	path := next(t, s, resp.Header.Get("Link"))
 	if got := ids(s.Decode(resp, 200)); got != "4" || path == "" {
-		t.Errorf("the first page is %q, and leads on to %q", got, path)
+		t.Errorf("the first page is %q, and links to %q", got, path)
 	}
 	resp = s.Request("GET", path, nil, "Authorization", credential)
 	if got := ids(s.Decode(resp, 200)); got != "" || resp.Header.Get("Link") != "" {
-		t.Errorf("the second page is %q, and leads on to %q", got, resp.Header.Get("Link"))
+		t.Errorf("the second page is %q, and links to %q", got, resp.Header.Get("Link"))
 	}
 }
 
@@ -208,7 +208,7 @@ func TestBackupListShowsDeletedFiles(t *testing.T) {
 		t.Errorf("the link gives %q", got)
 	}
 	for path, status := range map[string]int{
-		strings.Replace(link, "/backup?lang=en&z=", "?k=", 1): 401, // the token of one area is none in the other
+		strings.Replace(link, "/backup?lang=en&z=", "?k=", 1): 401, // a token works in one area only
 		"/download/file/backup":                               400, strings.Replace(link, "z=", "k=", 1): 400, link + "x": 401,
 	} {
 		resp := s.Request("GET", path, nil)
@@ -236,7 +236,7 @@ func TestBackupFilesExpire(t *testing.T) {
 	}{{89, 200, 1}, {1, 401, 0}} {
 		s.Clock.Advance(time.Duration(c.days) * 24 * time.Hour)
 		if resp := s.Request("GET", link, nil); resp.StatusCode != c.status {
-			t.Errorf("the link is answered with %d, want %d", resp.StatusCode, c.status)
+			t.Errorf("the link: status %d, want %d", resp.StatusCode, c.status)
 		}
 		if got := s.Decode(s.Request("GET", "/download/list/backup", nil, "Authorization", basic), 200).Files; len(got) != c.files {
 			t.Errorf("the list has %d files, want %d", len(got), c.files)

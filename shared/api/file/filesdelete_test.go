@@ -20,7 +20,7 @@ func TestDeletedFileIsOnlyInTheBackupArea(t *testing.T) {
 	}
 	got := e.Files[0]
 	if got.ID != 1 || got.Name != "x" || got.Length != 7 || got.Modified != file.Modified || !strings.HasPrefix(got.LinkURL, s.Base+"/download/file/backup?lang=it&z=") {
-		t.Errorf("the file is %+v, and was %+v", got, file)
+		t.Errorf("the file is %+v, it was %+v", got, file)
 	}
 	s.Decode(s.Request("GET", strings.TrimPrefix(file.LinkURL, s.Base), nil), 401)
 	if n, m := len(s.Objects(blob.Files)), len(s.Objects(blob.Backup)); n != 0 || m != 1 {
@@ -39,7 +39,7 @@ func TestUsersDeleteOnlyTheirOwnFiles(t *testing.T) {
 	alice, bob := apitest.Basic("alice", password), apitest.Basic("bob", password)
 	s.Put(s.Login("alice", password), "file=x", "content")
 	slash := 400
-	if s.InStack() { // the gateway decodes the path, which then has no such route
+	if s.InStack() { // the gateway decodes the path, which then has no route
 		slash = 404
 	}
 	for _, c := range []struct {

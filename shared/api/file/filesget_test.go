@@ -29,7 +29,7 @@ func begin(t *testing.T, options ...apitest.Option) *apitest.Server {
 	return s
 }
 
-// get returns what is told of a file.
+// get returns the record of a file.
 func get(s *apitest.Server, path, user string) map[string]any {
 	s.Helper()
 	resp := s.Request("GET", path, nil, "Authorization", apitest.Basic(user, password))
@@ -50,12 +50,12 @@ func filesgetWant(t *testing.T, got, want map[string]any) {
 	}
 	for name, value := range got {
 		if _, ok := want[name]; !ok {
-			t.Errorf("%s is there: %v", name, value)
+			t.Errorf("%s should be missing: %v", name, value)
 		}
 	}
 }
 
-// without takes fields out that must be there.
+// without removes fields, which must be present.
 func without(t *testing.T, got map[string]any, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -66,7 +66,7 @@ func without(t *testing.T, got map[string]any, names ...string) {
 	}
 }
 
-// checksums are those of a text as the answer writes them.
+// checksums returns those of a text as the answer writes them.
 func checksums(text string) (crc, sha, digest string) {
 	sum := sha256.Sum256([]byte(text))
 	crc = base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint64(nil, crc64nvme.Checksum([]byte(text))))
@@ -112,7 +112,7 @@ func TestFileIsFoundOnlyInItsArea(t *testing.T) {
 	moved := s.Decode(s.Request("DELETE", "/files/1", nil, "Authorization", auth), 200).Files[0]
 	got := get(s, "/files/1?area=backup&lang=en", "alice")
 	if got["area"] != "backup" || got["linkURL"] != moved.LinkURL {
-		t.Errorf("told is %v, moved was %+v", got, moved)
+		t.Errorf("the record is %v, the answer was %+v", got, moved)
 	}
 	for _, path := range []string{"/files/1", "/files/1?area=files"} {
 		s.Decode(s.Request("GET", path, nil, "Authorization", auth), 404)
@@ -120,7 +120,7 @@ func TestFileIsFoundOnlyInItsArea(t *testing.T) {
 	s.Decode(s.Request("POST", "/files/1/restore", nil, "Authorization", auth), 200)
 	s.Decode(s.Request("GET", "/files/1?area=backup", nil, "Authorization", auth), 404)
 	if got := get(s, "/files/1?area=files", "alice"); got["area"] != "files" {
-		t.Errorf("told is %v", got)
+		t.Errorf("the record is %v", got)
 	}
 }
 
@@ -130,7 +130,7 @@ func TestUsersSeeOnlyTheirOwnFileRecords(t *testing.T) {
 	alice, bob := apitest.Basic("alice", password), apitest.Basic("bob", password)
 	s.Put(s.Login("alice", password), "file=x", "content")
 	slash := 400
-	if s.InStack() { // the gateway decodes the path, which then has no such route
+	if s.InStack() { // the gateway decodes the path, which then has no route
 		slash = 404
 	}
 	for _, c := range []struct {
@@ -148,7 +148,7 @@ func TestUsersSeeOnlyTheirOwnFileRecords(t *testing.T) {
 		}
 	}
 	s.Clock.Advance(31 * 24 * time.Hour)
-	s.Decode(s.Request("GET", "/files/1", nil, "Authorization", alice), 404) // expired, and not swept yet
+	s.Decode(s.Request("GET", "/files/1", nil, "Authorization", alice), 404) // expired, but not swept yet
 }
 
 func TestEarlierUsersFileIsNotFound(t *testing.T) {
@@ -156,7 +156,7 @@ func TestEarlierUsersFileIsNotFound(t *testing.T) {
 	s := begin(t)
 	s.Put(s.Login("alice", password), "file=x", "content")
 	if _, err := file.Service(s.Data.Ports).Get(t.Context(), auth.User{Name: "alice", Incarnation: 1}, "files", 1); err == nil {
-		t.Error("it is told of")
+		t.Error("the file is found")
 	}
 }
 

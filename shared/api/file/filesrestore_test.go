@@ -24,7 +24,7 @@ func TestRestoredFileIsUnchanged(t *testing.T) {
 		gone := s.Decode(s.Request("DELETE", "/files/1", nil, "Authorization", auth), 200).Files[0]
 		e := s.Decode(s.Request("POST", "/files/1/restore", nil, "Authorization", auth), 200)
 		if len(e.Files) != 1 || e.Files[0] != before {
-			t.Errorf("the file is %+v, and was %+v", e.Files, before)
+			t.Errorf("the file is %+v, it was %+v", e.Files, before)
 		}
 		s.Decode(s.Request("GET", strings.TrimPrefix(gone.LinkURL, s.Base), nil), 401)
 		resp := s.Request("GET", strings.TrimPrefix(before.LinkURL, s.Base), nil)
@@ -37,8 +37,7 @@ func TestRestoredFileIsUnchanged(t *testing.T) {
 	s.Decode(s.Request("POST", "/files/1/restore", nil), 401)
 }
 
-// TestConcurrentMovesNeverLoseTheFile lets deletions and restorations of one file
-// run into each other.
+// TestConcurrentMovesNeverLoseTheFile deletes and restores one file concurrently.
 func TestConcurrentMovesNeverLoseTheFile(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -53,7 +52,7 @@ func TestConcurrentMovesNeverLoseTheFile(t *testing.T) {
 			wg.Go(func() {
 				m := move[i%2 == 0]
 				if resp := s.Request(m[0], m[1], nil, "Authorization", auth); resp.StatusCode != 200 && resp.StatusCode != 404 {
-					t.Errorf("round %d: %s is answered with %d", round, m[0], resp.StatusCode)
+					t.Errorf("round %d: %s: status %d", round, m[0], resp.StatusCode)
 				}
 			})
 		}
@@ -62,7 +61,7 @@ func TestConcurrentMovesNeverLoseTheFile(t *testing.T) {
 	}
 }
 
-// once checks that the file is in one area, whole, and nothing else is left.
+// once checks that the whole file is in one area, and that nothing else is left.
 func once(t *testing.T, s *apitest.Server, auth string) {
 	t.Helper()
 	var found []apitest.File
@@ -70,7 +69,7 @@ func once(t *testing.T, s *apitest.Server, auth string) {
 		found = append(found, s.Decode(s.Request("GET", list, nil, "Authorization", auth), 200).Files...)
 	}
 	if len(found) != 1 {
-		t.Fatalf("the file is there %d times: %+v", len(found), found)
+		t.Fatalf("the file is listed %d times: %+v", len(found), found)
 	}
 	if got := s.Text(s.Request("GET", strings.TrimPrefix(found[0].LinkURL, s.Base), nil)); got != "content" {
 		t.Fatalf("the link gives %q", got)
@@ -97,7 +96,7 @@ func TestFailedMoveLeavesTheFileInPlace(t *testing.T) {
 				method, path, _ := strings.Cut(path, " ")
 				want := map[string]int{"DELETE": 500, "POST": 404}[method]
 				if resp := s.Request(method, path, nil, "Authorization", "Bearer "+bearer); resp.StatusCode != want {
-					t.Errorf("%s is answered with %d, want %d", method, resp.StatusCode, want)
+					t.Errorf("%s: status %d, want %d", method, resp.StatusCode, want)
 				}
 			}
 			s.Calls.Before(call, nil)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// oddNames are names as uploaders choose them, good and bad.
+// oddNames returns names that uploaders may choose, good and bad.
 func oddNames() []string {
 	return []string{
 		"report.pdf", "two  words.txt", "🎉 fête.txt", "写真.jpg", "صورة.png", `the "best" one's.txt`, "100%.txt", "a%22b%0d%0a.txt", "a;b=c,d.txt",
@@ -24,9 +24,9 @@ func TestDownloadKeepsItsName(t *testing.T) {
 		header := s.Request("GET", s.put(name, "x"), nil).Header.Get("Content-Disposition")
 		kind, params, err := mime.ParseMediaType(header)
 		if err != nil || kind != "attachment" || params["filename"] != name {
-			t.Errorf("%q comes as %s %q (%v)", name, kind, params["filename"], err)
+			t.Errorf("%q is sent as %s %q (%v)", name, kind, params["filename"], err)
 		}
-		// Clients that know no filename* take what is between the quotes.
+		// Old clients ignore filename* and use the name in the quotes.
 		_, rest, _ := strings.Cut(header, `filename="`)
 		plain, rest, _ := strings.Cut(rest, `"`)
 		if plain == "" || strings.ContainsAny(plain, `/\%:*?<>|`) || strings.Trim(plain, ". ") == "" || !strings.HasPrefix(rest, "; filename*=UTF-8''") {
@@ -44,7 +44,7 @@ func TestBrowserGetsAPageWithAnEscapedName(t *testing.T) {
 		resp := s.Request("GET", link, nil, "Accept", accept)
 		page := s.Text(resp)
 		if strings.Count(page, "<script") > 0 || strings.Count(page, "<img") > 0 || strings.Count(page, "<h1>") != 1 || strings.Count(page, "'") > 0 {
-			t.Errorf("%q leaves its place on the page:\n%s", name, page)
+			t.Errorf("%q is not escaped on the page:\n%s", name, page)
 		}
 		_, title, _ := strings.Cut(page, "<h1>")
 		title, _, _ = strings.Cut(title, "</h1>")
@@ -60,7 +60,7 @@ func TestBrowserGetsAPageWithAnEscapedName(t *testing.T) {
 		href, _, _ = strings.Cut(href, `"`)
 		href = strings.ReplaceAll(href, "&amp;", "&")
 		if !strings.HasPrefix(href, s.Base+link) {
-			t.Fatalf("the page of %q leads to %q", name, href)
+			t.Fatalf("the page of %q links to %q", name, href)
 		}
 		bytes := s.Request("GET", strings.TrimPrefix(href, s.Base), nil, "Accept", accept)
 		if got := s.Text(bytes); got != "x" {
@@ -91,7 +91,7 @@ func TestDownloadPageUsesTheLinksLanguage(t *testing.T) {
 			}
 		}
 		if strings.Contains(page, "<script>") {
-			t.Errorf("the page repeats the language %q", lang)
+			t.Errorf("the page has the language %q unescaped", lang)
 		}
 	}
 }

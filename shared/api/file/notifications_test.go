@@ -54,7 +54,7 @@ func send(s *apitest.Server, from, query, owner string) files.File {
 	return page.Files[0].File
 }
 
-// fetch downloads by a recipient's link.
+// fetch downloads a file by a recipient's link.
 func fetch(s *apitest.Server, f files.File, recipient int, agent string) {
 	s.Helper()
 	token := s.Data.Ports.Key.Recipient(f.Area, f.Owner, f.ID, f.Recipients[recipient])
@@ -63,12 +63,12 @@ func fetch(s *apitest.Server, f files.File, recipient int, agent string) {
 	}
 }
 
-// eventually waits for what is counted a moment later.
+// eventually waits for a count, which may take a moment.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); !done(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%s has not come", what)
+			t.Fatalf("%s is missing", what)
 		}
 	}
 }
@@ -79,18 +79,18 @@ func TestUploaderSeesTheStateOfEachNotice(t *testing.T) {
 	f := send(s, "alice", "c=%2B393401234567&m=carla@example.com", "alice")
 	before := told(s, "/files/1", "alice").Notifications
 	if len(before) != 2 {
-		t.Fatalf("there are %d notifications, want 2", len(before))
+		t.Fatalf("there are %d notices, want 2", len(before))
 	}
 	for i, want := range []struct{ channel, to string }{{"sms", "+393401234567"}, {"mail", "carla@example.com"}} {
 		n := before[i]
 		if n.Channel != want.channel || n.To != want.to || n.State != "queued" || n.ID != f.Recipients[i] || n.Created == "" || n.Tries != 0 || n.Sent != "" {
-			t.Errorf("notification %d is %+v", i, n)
+			t.Errorf("notice %d is %+v", i, n)
 		}
 	}
 	s.Deliver()
 	for _, n := range told(s, "/files/1", "alice").Notifications {
 		if n.State != "sent" || n.Sent == "" || n.Tries != 1 {
-			t.Errorf("after sending it is %+v", n)
+			t.Errorf("after sending, a notice is %+v", n)
 		}
 	}
 	err := notify.Record(t.Context(), s.Data.Ports.Table, s.Clock.Now(), notify.Feedback{ID: f.Recipients[1], Kind: notify.Bounced, Detail: "no such mailbox"})
@@ -99,7 +99,7 @@ func TestUploaderSeesTheStateOfEachNotice(t *testing.T) {
 	}
 	after := told(s, "/files/1", "alice").Notifications
 	if after[0].State != "sent" || after[1].State != "failed" || !strings.Contains(after[1].LastError, "no such mailbox") || after[1].Failed == "" {
-		t.Errorf("after a bounce they are %+v", after)
+		t.Errorf("after a bounce, the notices are %+v", after)
 	}
 }
 
@@ -123,7 +123,7 @@ func TestDownloadsAreCountedPerLink(t *testing.T) {
 		t.Errorf("the times are %+v", by)
 	}
 	if other := got.Notifications[0].Downloads; other.Count != 0 || other.First != "" || other.Last != "" {
-		t.Errorf("a link that only a robot has seen tells %+v", other)
+		t.Errorf("a link that only a robot has opened shows %+v", other)
 	}
 }
 
@@ -137,11 +137,11 @@ func TestDownloadCountsSurviveDeleteAndRestore(t *testing.T) {
 	auth := apitest.Basic("alice", password)
 	s.Decode(s.Request("DELETE", "/files/1", nil, "Authorization", auth), 200)
 	if !used("/files/1?area=backup") {
-		t.Error("it is lost in the backup area")
+		t.Error("the counts are lost in the backup area")
 	}
 	s.Decode(s.Request("POST", "/files/1/restore", nil, "Authorization", auth), 200)
 	if !used("/files/1") {
-		t.Error("it is lost after the restoration")
+		t.Error("the counts are lost after the restore")
 	}
 }
 
@@ -151,10 +151,10 @@ func TestOnlyTheUploaderSeesNotices(t *testing.T) {
 	s.AddUser("eve", password)
 	send(s, "bob", "m=carla@example.com&notify=1&d=alice", "alice")
 	if got := told(s, "/files/1?d=alice", "bob"); len(got.Notifications) != 1 || got.Notifications[0].To != "carla@example.com" || !got.Notify {
-		t.Errorf("the uploader is told %+v", got)
+		t.Errorf("the uploader sees %+v", got)
 	}
 	if got := told(s, "/files/1", "alice"); got.Notifications != nil || got.Notify {
-		t.Errorf("the owner is told %+v", got)
+		t.Errorf("the owner sees %+v", got)
 	}
 	for _, c := range []struct {
 		what, user, path string
@@ -162,10 +162,10 @@ func TestOnlyTheUploaderSeesNotices(t *testing.T) {
 	}{
 		{"another user", "eve", "/files/1?d=alice", 404},
 		{"another file", "bob", "/files/2?d=alice", 404},
-		{"an owner who is none", "bob", "/files/1?d=nobody", 404},
-		{"an owner who cannot be", "bob", "/files/1?d=" + url.QueryEscape("#"), 404},
-		{"the backup area of another", "bob", "/files/1?d=alice&area=backup", 400},
-		{"an own file of that number", "bob", "/files/1", 404},
+		{"an unknown owner", "bob", "/files/1?d=nobody", 404},
+		{"an impossible owner", "bob", "/files/1?d=" + url.QueryEscape("#"), 404},
+		{"another user's backup area", "bob", "/files/1?d=alice&area=backup", 400},
+		{"a file of the caller with that id", "bob", "/files/1", 404},
 	} {
 		resp := s.Request("GET", c.path, nil, "Authorization", apitest.Basic(c.user, password))
 		if s.Decode(resp, c.status); strings.Contains(resp.Header.Get("Ferry-Error"), "carla") {
@@ -173,14 +173,14 @@ func TestOnlyTheUploaderSeesNotices(t *testing.T) {
 		}
 	}
 	if got := told(s, "/files/1?d=ALICE", "alice"); got.Notifications != nil {
-		t.Errorf("the owner who names herself is told %+v", got)
+		t.Errorf("the owner who names herself sees %+v", got)
 	}
 	if _, err := file.Service(s.Data.Ports).Sent(t.Context(), auth.User{Name: "bob", Incarnation: 1}, "alice", 1); err == nil {
-		t.Error("a later user of the uploader's name is told")
+		t.Error("a later user of the uploader's name sees the file")
 	}
 	s.Decode(s.Request("DELETE", "/files/1", nil, "Authorization", apitest.Basic("alice", password)), 200)
 	if resp := s.Request("GET", "/files/1?d=alice", nil, "Authorization", apitest.Basic("bob", password)); resp.StatusCode != http.StatusNotFound {
-		t.Errorf("a file that its owner has deleted: status %d", resp.StatusCode)
+		t.Errorf("a file deleted by its owner: status %d", resp.StatusCode)
 	}
 }
 
@@ -196,6 +196,6 @@ func TestPrunedNoticeIsStillListed(t *testing.T) {
 	}
 	eventually(t, "the count", func() bool { return told(s, "/files/1", "alice").Notifications[0].Downloads.Count == 1 })
 	if n := told(s, "/files/1", "alice").Notifications[0]; n.To != "carla@example.com" || n.State != "" {
-		t.Errorf("told is %+v", n)
+		t.Errorf("the notice is %+v", n)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// content has different bytes at each place, in more than the smallest files.
+// content returns a file larger than the small ones, whose bytes tell their position.
 func content() string {
 	var b strings.Builder
 	for b.Len() < 40_000 {
@@ -40,26 +40,26 @@ func TestRangesAndConditionsAreHonored(t *testing.T) {
 			{"the middle", []string{"Range", "bytes=3-6"}, 206, 3, 7},
 			{"the rest", []string{"Range", "bytes=4-"}, 206, 4, len(all)},
 			{"the last bytes", []string{"Range", "bytes=-3"}, 206, len(all) - 3, len(all)},
-			{"more than there is", []string{"Range", "bytes=5-999999"}, 206, 5, len(all)},
-			{"all, as a range", []string{"Range", "bytes=0-"}, 206, 0, len(all)},
-			{"a range if it is the same", []string{"Range", "bytes=1-2", "If-Range", etag}, 206, 1, 3},
-			{"a range if it is as old", []string{"Range", "bytes=1-2", "If-Range", modified}, 206, 1, 3},
-			{"a range if it is another", []string{"Range", "bytes=1-2", "If-Range", `"another"`}, 200, 0, len(all)},
-			{"a range if it is older", []string{"Range", "bytes=1-2", "If-Range", "Mon, 02 Jan 2006 15:04:05 GMT"}, 200, 0, len(all)},
-			{"if it is another", []string{"If-None-Match", `"another"`}, 200, 0, len(all)},
-			{"if it was modified", []string{"If-Modified-Since", "Mon, 02 Jan 2006 15:04:05 GMT"}, 200, 0, len(all)},
-			{"if it is the same", []string{"If-Match", etag}, 200, 0, len(all)},
-			{"if it is one of two", []string{"If-None-Match", `"another", "third"`}, 200, 0, len(all)},
-			{"all, for a range in another unit", []string{"Range", "lines=1-2"}, 200, 0, len(all)},
-			{"none, beyond the end", []string{"Range", "bytes=999999-"}, 416, 0, 0},
-			{"none, backwards", []string{"Range", "bytes=5-2"}, 416, 0, 0},
-			{"nothing, as it is the same", []string{"If-None-Match", etag}, 304, 0, 0},
-			{"nothing, as it is weakly the same", []string{"If-None-Match", "W/" + etag}, 304, 0, 0},
-			{"nothing, as it is one of two", []string{"If-None-Match", `"another", ` + etag}, 304, 0, 0},
-			{"nothing, as it is anything", []string{"If-None-Match", "*"}, 304, 0, 0},
-			{"nothing, as it was not modified", []string{"If-Modified-Since", modified}, 304, 0, 0},
-			{"nothing, though a range was wanted", []string{"If-None-Match", etag, "Range", "bytes=0-1"}, 304, 0, 0},
-			{"nothing, as it is not the expected", []string{"If-Match", `"another"`}, 412, 0, 0},
+			{"more than the file has", []string{"Range", "bytes=5-999999"}, 206, 5, len(all)},
+			{"everything as a range", []string{"Range", "bytes=0-"}, 206, 0, len(all)},
+			{"a range if the file is the same", []string{"Range", "bytes=1-2", "If-Range", etag}, 206, 1, 3},
+			{"a range if the file is as old", []string{"Range", "bytes=1-2", "If-Range", modified}, 206, 1, 3},
+			{"everything as the file is another", []string{"Range", "bytes=1-2", "If-Range", `"another"`}, 200, 0, len(all)},
+			{"everything as the file is newer", []string{"Range", "bytes=1-2", "If-Range", "Mon, 02 Jan 2006 15:04:05 GMT"}, 200, 0, len(all)},
+			{"everything unless it is another file", []string{"If-None-Match", `"another"`}, 200, 0, len(all)},
+			{"everything if it was modified", []string{"If-Modified-Since", "Mon, 02 Jan 2006 15:04:05 GMT"}, 200, 0, len(all)},
+			{"everything if it is the same", []string{"If-Match", etag}, 200, 0, len(all)},
+			{"everything unless it is one of two others", []string{"If-None-Match", `"another", "third"`}, 200, 0, len(all)},
+			{"everything for a range in another unit", []string{"Range", "lines=1-2"}, 200, 0, len(all)},
+			{"an error for a range beyond the end", []string{"Range", "bytes=999999-"}, 416, 0, 0},
+			{"an error for a backward range", []string{"Range", "bytes=5-2"}, 416, 0, 0},
+			{"nothing as it is the same", []string{"If-None-Match", etag}, 304, 0, 0},
+			{"nothing as it is weakly the same", []string{"If-None-Match", "W/" + etag}, 304, 0, 0},
+			{"nothing as it is one of two", []string{"If-None-Match", `"another", ` + etag}, 304, 0, 0},
+			{"nothing as any file matches", []string{"If-None-Match", "*"}, 304, 0, 0},
+			{"nothing as it was not modified", []string{"If-Modified-Since", modified}, 304, 0, 0},
+			{"nothing instead of a range", []string{"If-None-Match", etag, "Range", "bytes=0-1"}, 304, 0, 0},
+			{"an error as it is not the expected file", []string{"If-Match", `"another"`}, 412, 0, 0},
 		} {
 			resp := s.Request("GET", link, nil, k.headers...)
 			what := size + ", " + k.what
@@ -69,7 +69,7 @@ func TestRangesAndConditionsAreHonored(t *testing.T) {
 			}
 			body := s.Text(resp)
 			if k.status < 300 && body != all[k.from:k.to] || k.status == 304 && body != "" {
-				t.Errorf("%s: %d bytes came, other than %d to %d", what, len(body), k.from, k.to)
+				t.Errorf("%s: the %d bytes are not those from %d to %d", what, len(body), k.from, k.to)
 			}
 			if k.status < 400 {
 				serveWant(t, what, resp.Header, "ETag", etag)
@@ -114,11 +114,11 @@ func TestHEADHasTheHeadersOfGET(t *testing.T) {
 			get, head := s.Request("GET", link, nil, headers...), s.Request("HEAD", link, nil, headers...)
 			what := name + " " + strings.Join(headers, " ")
 			if head.StatusCode != get.StatusCode {
-				t.Errorf("%s: HEAD is answered with %d, GET with %d", what, head.StatusCode, get.StatusCode)
+				t.Errorf("%s: HEAD has the status %d, GET %d", what, head.StatusCode, get.StatusCode)
 			}
 			for field := range get.Header {
 				if field == "X-Request-Id" || field == "Date" || field == "Content-Length" && len(headers) > 0 && headers[0] == "Accept" {
-					continue // an envelope's and a page's length may be left out
+					continue // an envelope and a page may leave out the length
 				}
 				serveWant(t, what, head.Header, field, get.Header.Get(field))
 			}

@@ -11,14 +11,14 @@ import (
 	"ferry/shared/table"
 )
 
-// TestConcurrentFirstDownloadsSendOneReceipt is about transactions that meet, and so is
-// for the table of the cloud too.
+// TestConcurrentFirstDownloadsSendOneReceipt tests conflicting transactions, and so also
+// runs with the cloud's table.
 func TestConcurrentFirstDownloadsSendOneReceipt(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	s.AddUser("ann", "a password for a test")
 	link := strings.TrimPrefix(s.Put(s.Login("ann", "a password for a test"), "file=a&notify=1", "content").Files[0].LinkURL, s.Base)
-	for range 2 { // the second time all know
+	for range 2 { // the second time it is no longer the first download
 		var wg sync.WaitGroup
 		start := make(chan struct{})
 		for range 50 {

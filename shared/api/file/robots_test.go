@@ -89,7 +89,7 @@ func TestPrefetchingBrowserCountsAsRobot(t *testing.T) {
 		r := request("User-Agent", firefox)
 		r.Header.Set(c.name, c.value)
 		if got := file.MadeByRobot(r); got != c.want {
-			t.Errorf("%s: %s is a robot's: %v, want %v", c.name, c.value, got, c.want)
+			t.Errorf("%s: %s counts as a robot: %v, want %v", c.name, c.value, got, c.want)
 		}
 	}
 }
@@ -100,7 +100,7 @@ func request(name, value string) *http.Request {
 	return r
 }
 
-// BenchmarkMadeByRobot is what each download pays.
+// BenchmarkMadeByRobot measures what each download costs.
 func BenchmarkMadeByRobot(b *testing.B) {
 	for name, agent := range map[string]string{
 		"a browser": "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36",

@@ -40,10 +40,10 @@ func (s shelf) backUp(id string) string {
 	return strings.TrimPrefix(e.Files[0].LinkURL, s.Base)
 }
 
-// downloads is how many are counted of a link.
+// downloads returns how many downloads of a link are counted.
 func (s shelf) downloads(link string) int { s.Helper(); return s.kept(link).Downloads }
 
-// kept is what is kept of a link's use.
+// kept returns what is stored about a link's use.
 func (s shelf) kept(link string) (item struct{ Downloads, Previews int }) {
 	s.Helper()
 	u, err := url.Parse(link)
@@ -52,14 +52,14 @@ func (s shelf) kept(link string) (item struct{ Downloads, Previews int }) {
 	}
 	text, found := s.Items()["link#"+auth.HashToken(u.Query().Get("k"))+" link"]
 	if err := json.Unmarshal([]byte(text), &item); err != nil || !found {
-		s.Fatalf("reading what is kept of a link: %v", err)
+		s.Fatalf("reading a link's item: %v", err)
 	}
 	return item
 }
 
-// wantDownloads waits until n downloads are counted, which takes a moment, and
-// fails if it becomes another number. Counts are added up: one that ought not
-// to be is not late where a download that counts has followed.
+// wantDownloads waits until n downloads are counted, which takes a moment, and fails if
+// it is another number. Counts are written in order: a wrong one would not come after
+// that of a later download.
 func (s shelf) wantDownloads(what, link string, n int) {
 	s.Helper()
 	for end := time.Now().Add(10 * time.Second); s.downloads(link) < n && time.Now().Before(end); {

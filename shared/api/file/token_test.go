@@ -31,19 +31,19 @@ func TestOnlyTheRightTokenOpensAFile(t *testing.T) {
 		{"no backup token", "/download/file/backup", 400, ""},
 		{"a token in the other parameter", "/download/file?z=" + k, 400, ""},
 		{"a backup token in the other parameter", "/download/file/backup?k=" + z, 400, ""},
-		{"a backup token on a file's address", "/download/file?k=" + z, 401, ""},
-		{"a file's token on a backup's address", "/download/file/backup?z=" + k, 401, ""},
+		{"a backup token for the user area", "/download/file?k=" + z, 401, ""},
+		{"a file's token for the backup area", "/download/file/backup?z=" + k, 401, ""},
 		{"an unknown token", "/download/file?k=" + strings.Repeat("A", 43), 401, ""},
-		{"a token that is none", "/download/file?k=..%2F%00", 401, ""},
+		{"a malformed token", "/download/file?k=..%2F%00", 401, ""},
 		{"half a token", "/download/file?k=" + k[:20], 401, ""},
 		{"a longer token", "/download/file?k=" + k + "A", 401, ""},
 		{"a token with another end", "/download/file?k=" + k[:42] + last, 401, ""},
 		{"a token in capitals", "/download/file?k=" + strings.ToUpper(k), 401, ""},
 		{"a very long token", "/download/file?k=" + strings.Repeat("A", 20_000), 401, ""},
-		{"a query that cannot be read", "/download/file?k=%zz", 400, ""},
+		{"a malformed query", "/download/file?k=%zz", 400, ""},
 	} {
 		if strings.Contains(c.path, "%zz") && s.InStack() {
-			continue // the gateway reads queries
+			continue // the gateway parses queries
 		}
 		for _, accept := range []string{"", "text/html"} {
 			resp := s.Request("GET", c.path, nil, "Accept", accept)
@@ -56,7 +56,7 @@ func TestOnlyTheRightTokenOpensAFile(t *testing.T) {
 			}
 		}
 		if resp := s.Request("HEAD", c.path, nil); resp.StatusCode != c.status {
-			t.Errorf("%s: HEAD is answered with %d", c.what, resp.StatusCode)
+			t.Errorf("%s: HEAD has the status %d", c.what, resp.StatusCode)
 		}
 	}
 	if log := s.Log.String(); strings.Contains(log, k) || strings.Contains(log, z) {
@@ -82,7 +82,7 @@ func TestLinkDiesWithItsFile(t *testing.T) {
 	if got := s.Text(s.Request("GET", link, nil)); got != "x" {
 		t.Errorf("on the last day the link gives %q", got)
 	}
-	s.Clock.Advance(2 * time.Minute) // no sweep has run
+	s.Clock.Advance(2 * time.Minute) // without a sweep
 	s.Decode(s.Request("GET", link, nil), 401)
 	s.Decode(s.Request("GET", link, nil, "Accept", "text/html"), 401)
 }
