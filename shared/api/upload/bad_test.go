@@ -23,7 +23,7 @@ import (
 	"ferry/shared/wire"
 )
 
-// remove does what removing a user does.
+// remove removes a user as the command does.
 func (c uploadsCaller) remove(name string) {
 	c.Helper()
 	err := c.Users.Disable(c.Context(), name)
@@ -38,21 +38,21 @@ func (c uploadsCaller) remove(name string) {
 	}
 }
 
-// leavesNothing sweeps when the store no longer waits for any session.
+// leavesNothing sweeps after the store has given up all sessions, and checks that nothing is left.
 func (c uploadsCaller) leavesNothing() {
 	c.Helper()
 	c.Clock.Advance(blob.PartsLife + 2*time.Hour)
 	if r, err := c.Service.Sweep(c.Context()); err != nil || r.Failed != 0 {
-		c.Errorf("the sweep did %+v, %v", r, err)
+		c.Errorf("the sweep: %+v, %v", r, err)
 	}
 	if left := c.Objects(blob.Files); len(left) != 0 {
-		c.Errorf("of objects are left %v", left)
+		c.Errorf("objects are left: %v", left)
 	}
 	if left := c.Sessions(); len(left) != 0 {
-		c.Errorf("of sessions are left %v", left)
+		c.Errorf("sessions are left: %v", left)
 	}
 	if left := c.Partitions("reserved#"); len(left) != 0 {
-		c.Errorf("of reservations are left %v", left)
+		c.Errorf("reservations are left: %v", left)
 	}
 }
 
@@ -66,7 +66,7 @@ func TestSessionNameDropsFolders(t *testing.T) {
 		c.call("POST", "/uploads", fmt.Sprintf(`{"name":"%s","length":1}`, name), 201, &s)
 		c.sendAll(s, []byte("x"))
 		if got := c.complete(s.ID, "").Files[0].Name; s.Name != want || got != want {
-			t.Errorf("%s is %q in the session, and then %q, want %q", name, s.Name, got, want)
+			t.Errorf("%s is %q in the session and then %q, want %q", name, s.Name, got, want)
 		}
 	}
 	for _, name := range []string{"", ".", "..", "/", "a/", `a\\`, `\u0000`} {
@@ -91,11 +91,11 @@ func TestResentPartReplacesTheFirst(t *testing.T) {
 	c.wantFile(c.complete(s.ID, ""), second)
 }
 
-// TestChunkedPartIsMeasured sends parts in chunks.
+// A part in chunks has no Content-Length.
 func TestChunkedPartIsMeasured(t *testing.T) {
 	t.Parallel()
 	c := uploadsBegin(t)
-	c.InProcess("parts go to the store itself, whose answers are its own")
+	c.InProcess("parts go to the store, which has its own answers")
 	data := content(t, 1000)
 	s := c.plan("", len(data))
 	p := c.sign(s.ID, `{"numbers":[1]}`)[0]
@@ -127,7 +127,7 @@ func TestHundredPartsCanBeSignedAtOnce(t *testing.T) {
 	}
 	signed := c.sign(s.ID, `{"numbers":[`+strings.Join(numbers[:100], ",")+`]}`)
 	if len(signed) != 100 || signed[99].Number != 100 || signed[99].Size != partSize {
-		t.Errorf("%d parts are told, the last as %+v", len(signed), signed[len(signed)-1])
+		t.Errorf("%d parts are signed, the last one is %+v", len(signed), signed[len(signed)-1])
 	}
 	c.refused("POST", "/uploads/"+s.ID+"/parts", `{"numbers":[`+strings.Join(numbers, ",")+`]}`, 400, "1 to 100")
 }
@@ -167,7 +167,7 @@ func TestSessionLengthIsBounded(t *testing.T) {
 		c.refused("POST", "/uploads", fmt.Sprintf(`{"name":"x","length":%s}`, length), 400, "length")
 	}
 	if n := len(c.Sessions()); n != 1 {
-		t.Errorf("%d sessions are kept, want 1", n)
+		t.Errorf("there are %d sessions, want 1", n)
 	}
 	c.refused("POST", "/uploads", `{"name":"`+strings.Repeat("x", 64<<10)+`","length":1}`, 413)
 }
@@ -197,7 +197,7 @@ func TestExpiredSessionTakesNothing(t *testing.T) {
 	}
 	c.Clock.Advance(time.Minute + time.Second)
 	if resp := c.put(p, data); resp.StatusCode != 403 {
-		t.Errorf("a part after it: status %d", resp.StatusCode)
+		t.Errorf("a part after that: status %d", resp.StatusCode)
 	}
 	for _, what := range []struct{ method, rest, body string }{
 		{"GET", "", ""}, {"DELETE", "", ""}, {"POST", "/complete", ""}, {"POST", "/parts", `{"numbers":[1]}`},
@@ -206,7 +206,7 @@ func TestExpiredSessionTakesNothing(t *testing.T) {
 	}
 	var list struct{ Uploads []session }
 	if c.call("GET", "/uploads", "", 200, &list); len(list.Uploads) != 0 {
-		t.Errorf("open are %+v", list.Uploads)
+		t.Errorf("the open sessions are %+v", list.Uploads)
 	}
 	c.leavesNothing()
 }
@@ -214,7 +214,7 @@ func TestExpiredSessionTakesNothing(t *testing.T) {
 func TestCompletedSessionTakesNoParts(t *testing.T) {
 	t.Parallel()
 	c := uploadsBegin(t)
-	c.InProcess("parts go to the store itself, whose answers are its own")
+	c.InProcess("parts go to the store, which has its own answers")
 	data := content(t, 1000)
 	s := c.plan("", len(data))
 	p := c.sign(s.ID, `{"numbers":[1]}`)[0]
@@ -227,7 +227,7 @@ func TestCompletedSessionTakesNoParts(t *testing.T) {
 	c.wantFile(c.complete(s.ID, ""), data)
 }
 
-// TestOpenSessionReservesQuota: its room is taken from its begin on.
+// A session takes its room in the quota when it begins.
 func TestOpenSessionReservesQuota(t *testing.T) {
 	t.Parallel()
 	c := uploadsBegin(t)
@@ -250,28 +250,26 @@ func TestOpenSessionReservesQuota(t *testing.T) {
 	}
 }
 
-// TestWrongSHA256EndsTheSession: nothing can be done with it any
-// more, so that the room it holds is the owner's again.
+// The session is of no more use, so its room goes back to the owner.
 func TestWrongSHA256EndsTheSession(t *testing.T) {
 	t.Parallel()
 	c := uploadsBegin(t)
 	c.AddUser("eve", password, func(u *auth.User) { u.Quota = 10_000 })
 	eve := c.as("eve")
 	data := content(t, 9_000)
-	for range 2 { // the room is free for the second
+	for range 2 { // the second needs the room of the first
 		s := eve.plan(fmt.Sprintf(`,"sha256":%q`, strings.Repeat("00", 32)), len(data))
 		eve.sendAll(s, data)
 		eve.refused("POST", "/uploads/"+s.ID+"/complete", "", 400, "SHA-256", "begin the upload anew")
 		eve.refused("GET", "/uploads/"+s.ID, "", 404)
 	}
 	if n := len(c.Sessions()); n != 0 {
-		t.Errorf("%d sessions are kept", n)
+		t.Errorf("there are %d sessions", n)
 	}
 	c.leavesNothing()
 }
 
-// TestDestinationRemovedMidwayGetsNothing has the user to whom a file is sent
-// disabled, removed, and replaced by another of the same name.
+// The destination user is disabled, removed, or replaced by another user of the same name.
 func TestDestinationRemovedMidwayGetsNothing(t *testing.T) {
 	t.Parallel()
 	for what, goes := range map[string]func(uploadsCaller){
@@ -299,8 +297,7 @@ func TestDestinationRemovedMidwayGetsNothing(t *testing.T) {
 	}
 }
 
-// TestRemovedUploaderLosesSessions: a later user of the name has no
-// part in them.
+// A later user of the same name must not get the sessions.
 func TestRemovedUploaderLosesSessions(t *testing.T) {
 	t.Parallel()
 	c := uploadsBegin(t)
@@ -338,12 +335,11 @@ func TestDisabledUserCannotBeginASession(t *testing.T) {
 	}
 	c.refused("POST", "/uploads", `{"name":"x","length":1}`, 401)
 	if n := len(c.Sessions()); n != 0 {
-		t.Errorf("%d sessions are kept", n)
+		t.Errorf("there are %d sessions", n)
 	}
 }
 
-// TestListedOriginsMaySendParts asks for each route of sessions as a
-// browser does.
+// TestListedOriginsMaySendParts sends a browser's preflight for each route of sessions.
 func TestListedOriginsMaySendParts(t *testing.T) {
 	t.Parallel()
 	const app = "https://app.example.com"
@@ -367,7 +363,7 @@ func TestListedOriginsMaySendParts(t *testing.T) {
 			h := resp.Header
 			if !allowed {
 				if h.Get("Access-Control-Allow-Origin") != "" {
-					t.Errorf("%s %s lets %s in", route[0], route[1], origin)
+					t.Errorf("%s %s allows %s", route[0], route[1], origin)
 				}
 				continue
 			}

@@ -13,7 +13,7 @@ import (
 	"ferry/shared/boot/local"
 )
 
-// underWay is an upload of 5 bytes that the server waits for.
+// underWay is an upload whose 5 bytes the server waits for.
 type underWay struct {
 	net.Conn
 	in *bufio.Reader
@@ -46,7 +46,7 @@ func TestConcurrentUploadsAreBounded(t *testing.T) {
 		s.Decode(resp, status)
 		return resp
 	}
-	for range 2 { // places that were taken are free again
+	for range 2 { // the places become free again
 		whole, cut := hold(t, s), hold(t, s)
 		refused := put(http.StatusServiceUnavailable)
 		if refused.Header.Get("Retry-After") == "" || !strings.Contains(refused.Header.Get("Ferry-Error"), "too many uploads") {

@@ -17,19 +17,19 @@ import (
 	"ferry/shared/auth"
 )
 
-// uploadCaller is a user of a service of the test's own.
+// uploadCaller is a user of a test's own service.
 type uploadCaller struct {
 	*apitest.Server
 	name, password, bearer string
 }
 
-// uploadBegin starts a service with the active users ann, who calls, and bob.
+// uploadBegin starts a service with the active users ann, the caller, and bob.
 func uploadBegin(t *testing.T, options ...apitest.Option) uploadCaller {
 	t.Helper()
 	return with(apitest.New(t, options...))
 }
 
-// beginIn is begin with data that may be there already.
+// beginIn is uploadBegin with a folder that may have data.
 func beginIn(t *testing.T, dir string) uploadCaller {
 	t.Helper()
 	return with(apitest.Open(t, dir))
@@ -46,7 +46,7 @@ func with(s *apitest.Server) uploadCaller {
 	return c
 }
 
-// as is the same service seen by another user.
+// as returns the same service with another caller.
 func (c uploadCaller) as(name string) uploadCaller {
 	c.Helper()
 	c.name, c.bearer = name, c.Login(name, c.password)
@@ -81,17 +81,17 @@ func (c uploadCaller) names() []string {
 	return names
 }
 
-// get returns what a link gives.
+// get downloads by a link.
 func (c uploadCaller) get(link string) string {
 	c.Helper()
 	resp := c.Request("GET", strings.TrimPrefix(link, c.Base), nil)
 	if resp.StatusCode != 200 {
-		c.Fatalf("the link answers %d", resp.StatusCode)
+		c.Fatalf("the link: status %d", resp.StatusCode)
 	}
 	return c.Text(resp)
 }
 
-// wantNothing fails if an upload has left anything at all.
+// wantNothing fails if an upload has left anything.
 func (c uploadCaller) wantNothing(what string) {
 	c.Helper()
 	if left := c.Server.Files(); len(left) > 0 {
@@ -106,17 +106,16 @@ func (c uploadCaller) wantNothing(what string) {
 	}
 }
 
-// wantNoneCreated fails if bytes were stored, be it for a moment, since the
-// calls to the stores were counted last.
+// wantNoneCreated fails if bytes were stored, even for a moment, since the calls to the
+// stores were last counted.
 func (c uploadCaller) wantNoneCreated(what string) {
 	c.Helper()
 	if n := c.Calls.Reset()["blob.Create"]; n > 0 {
-		c.Errorf("%s: %d objects were made before the request was refused", what, n)
+		c.Errorf("%s: %d objects were stored before the request was refused", what, n)
 	}
 }
 
-// answered waits until n uploads have been logged: handlers outlive clients
-// that went away.
+// answered waits until n uploads are logged, as a handler may run longer than its client.
 func (c uploadCaller) answered(n int) {
 	c.Helper()
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(2 * time.Millisecond) {
@@ -129,14 +128,14 @@ func (c uploadCaller) answered(n int) {
 	}
 }
 
-// formPart is one part of a form; a file if it has a header with a file name.
+// formPart is a part of a form. It is a file if its disposition has a file name.
 type formPart struct {
-	disposition string // after form-data;
+	disposition string // what follows form-data;
 	headers     []string
 	content     string
 }
 
-// aFile is a part as curl -F sends it.
+// aFile returns a part as curl -F sends it.
 func aFile(field, name, content string, headers ...string) formPart {
 	return formPart{fmt.Sprintf(`name="%s"; filename="%s"`, field, name), headers, content}
 }
@@ -157,7 +156,7 @@ func encode(parts ...formPart) (contentType, body string) {
 	return w.FormDataContentType(), b.String()
 }
 
-// tempFile writes a file of any name in a folder of its own.
+// tempFile writes a file of any name in a new folder.
 func tempFile(t *testing.T, name, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -167,7 +166,7 @@ func tempFile(t *testing.T, name, content string) string {
 	return path
 }
 
-// wantStatus fails if a response has another status, or no envelope of it.
+// wantStatus fails unless a response has this status, and an envelope with it.
 func (c uploadCaller) wantStatus(what string, resp *http.Response, status int) {
 	c.Helper()
 	if resp.StatusCode != status {

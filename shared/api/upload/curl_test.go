@@ -54,7 +54,7 @@ func TestCurlSeesTheRefusal(t *testing.T) {
 		status   int
 	}{
 		{"a wrong password", "not the password", 401},
-		{"a file that is too large", c.password, 413},
+		{"a file too large", c.password, 413},
 	} {
 		for how, args := range map[string][]string{
 			"asking first":              {"-H", "Expect: 100-continue", "-F", "file=@" + path, c.Base + "/upload"},
@@ -67,7 +67,7 @@ func TestCurlSeesTheRefusal(t *testing.T) {
 			}
 		}
 	}
-	c.wantNothing("what was refused")
+	c.wantNothing("refused files")
 }
 
 func TestCurlUploadsAFile(t *testing.T) {
@@ -93,7 +93,7 @@ func TestCurlUploadsAFile(t *testing.T) {
 		{"a form in chunks that does not ask first", large, func(p string) []string {
 			return []string{"-H", "Transfer-Encoding: chunked", "-H", "Expect:", "-F", "file=@" + p, c.Base + "/upload"}
 		}},
-		{"a form under another field's name", small, func(p string) []string { return []string{"-F", "document=@" + p, c.Base + "/upload"} }},
+		{"a form with another field name", small, func(p string) []string { return []string{"-F", "document=@" + p, c.Base + "/upload"} }},
 		{"a form with a name in the query", small, func(p string) []string {
 			return []string{"-F", "file=@" + p, c.Base + "/upload?file=sent.bin"}
 		}},
@@ -117,7 +117,7 @@ func TestCurlUploadsAFile(t *testing.T) {
 			t.Errorf("%s: stored as %q with %d bytes, want %d", k.what, f.Name, f.Length, len(k.content))
 		}
 		if c.get(f.LinkURL) != k.content {
-			t.Errorf("%s: other bytes came back", k.what)
+			t.Errorf("%s: the bytes that came back are wrong", k.what)
 		}
 	}
 }
@@ -141,16 +141,16 @@ func TestCurlsFileNamesAreKept(t *testing.T) {
 		{"emoji", "🎉 fête 写真.txt", "🎉 fête 写真.txt"},
 		{"semicolons and commas", "a;b,c=d.txt", "a;b,c=d.txt"},
 		{"percent signs", "100%.txt", "100%.txt"},
-		{"an escaped quote", "a%22b.txt", `a"b.txt`}, // which curl sends for a quote as well
+		{"an escaped quote", "a%22b.txt", `a"b.txt`}, // curl also sends this for a quote
 		{"another escape", "a%41b+c.txt", "a%41b+c.txt"},
-		{"steps up", "../../etc/passwd", "passwd"},
-		{"steps up alone", "../..", "file"},
-		{"folders of Windows", `C:\Users\ann\report.pdf`, "report.pdf"},
-		{"a share of Windows", `\\server\share\report.pdf`, "report.pdf"},
+		{"parent folders", "../../etc/passwd", "passwd"},
+		{"only parent folders", "../..", "file"},
+		{"a Windows path", `C:\Users\ann\report.pdf`, "report.pdf"},
+		{"a Windows share", `\\server\share\report.pdf`, "report.pdf"},
 		{"300 bytes", long + ".pdf", long[:251] + ".pdf"},
 		{"a line end", "a\r\nb.txt", "ab.txt"},
 	} {
-		// In curl's own syntax a backslash escapes within quotes.
+		// In curl's syntax a backslash escapes characters in quotes.
 		quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(k.name)
 		path := tempFile(t, "sent", k.name)
 		for _, escape := range [][]string{nil, {"--form-escape"}} {

@@ -11,8 +11,8 @@ import (
 	"ferry/shared/api/apitest"
 )
 
-// cutOff sends the beginning of an upload and, once that is under way, goes
-// away: politely, or as a process that is killed does.
+// cutOff sends the beginning of an upload and, once that is under way, closes the
+// connection, either properly or like a killed process.
 func (c uploadCaller) cutOff(head, body string, abruptly bool) {
 	c.Helper()
 	begun := make(chan struct{})
@@ -47,20 +47,20 @@ func TestInterruptedUploadLeavesNothing(t *testing.T) {
 	for _, k := range []struct{ what, head, body string }{
 		{"a raw body of known length", length, some},
 		{"a raw body of known length, before its first byte", length, ""},
-		{"a raw body in chunks, between two", chunked, chunk(some)},
-		{"a raw body in chunks, within one", chunked, chunk(some) + "100000\r\nabc"},
-		{"a raw body in chunks, before the last mark", chunked, chunk(some) + "0\r\n"},
-		{"a raw body in chunks that are none", chunked, chunk(some) + "what is this\r\n"},
-		{"a raw body in chunks, one longer than it says", chunked, "3\r\nabcdef\r\n0\r\n\r\n"},
+		{"a raw body in chunks, between two chunks", chunked, chunk(some)},
+		{"a raw body in chunks, within a chunk", chunked, chunk(some) + "100000\r\nabc"},
+		{"a raw body in chunks, before the end mark", chunked, chunk(some) + "0\r\n"},
+		{"a raw body in malformed chunks", chunked, chunk(some) + "what is this\r\n"},
+		{"a raw body in chunks, with one longer than stated", chunked, "3\r\nabcdef\r\n0\r\n\r\n"},
 		{"a form within a file", form + length, header + some},
 		{"a form within a file's header", form + length, header[:60]},
 		{"a form after a whole file", form + length, header + some + "\r\n" + header + "second\r\n--b\r\n"},
 		{"a form in its second file", form + length, header + "first\r\n" + header + some},
-		{"a form before its last mark", form + length, header + "first\r\n--b"},
+		{"a form before its end mark", form + length, header + "first\r\n--b"},
 		{"a form in chunks", form + chunked, chunk(header + some)},
 		{"a form in chunks after a whole file", form + chunked, chunk(header + "first\r\n--b\r\n")},
 	} {
-		for how, abruptly := range map[string]bool{"politely": false, "abruptly": true} {
+		for how, abruptly := range map[string]bool{"properly": false, "abruptly": true} {
 			t.Run(k.what+", cut off "+how, func(t *testing.T) {
 				t.Parallel()
 				c := uploadBegin(t)
@@ -68,7 +68,7 @@ func TestInterruptedUploadLeavesNothing(t *testing.T) {
 				c.answered(1)
 				c.wantNothing(k.what)
 				if log := c.Log.String(); strings.Contains(log, "status=5") && !strings.Contains(log, "clientGone=true") {
-					t.Errorf("the client's fault is logged as the service's:\n%s", log)
+					t.Errorf("a fault of the client is logged as one of the service:\n%s", log)
 				}
 			})
 		}

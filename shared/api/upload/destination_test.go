@@ -16,7 +16,7 @@ func TestFileGoesToAnotherUsersArea(t *testing.T) {
 	for _, d := range []string{"bob", "BOB"} {
 		e := c.Decode(c.form("d="+d, aFile("file", "one", "1"), aFile("file", "two", "22")), 200)
 		if e.User != "ann" || len(e.Files) != 2 || e.Files[0].Name == e.Files[1].Name {
-			t.Fatalf("the answer is %+v, want the two files of this call alone", e)
+			t.Fatalf("the answer is %+v, want only the two files of this upload", e)
 		}
 		for _, f := range e.Files {
 			if got := c.get(f.LinkURL); int64(len(got)) != f.Length {
@@ -38,7 +38,7 @@ func TestUploadToOneselfListsOwnFiles(t *testing.T) {
 	c.Put(c.bearer, "file=a.txt", "1")
 	for _, d := range []string{"ann", "Ann", ""} {
 		if e := c.Put(c.bearer, "d="+d+"&file=b.txt", "2"); len(e.Files) < 2 || e.Files[0].Name != "b.txt" {
-			t.Errorf("d=%q is answered with %+v", d, e.Files)
+			t.Errorf("the answer to d=%q is %+v", d, e.Files)
 		}
 	}
 }
@@ -51,7 +51,7 @@ func TestUnknownDestinationStoresNothing(t *testing.T) {
 		resp := c.post("file=x&d="+d, "", strings.NewReader("content"))
 		c.wantStatus("d="+d, resp, 400)
 		if says := resp.Header.Get("Ferry-Error"); says != "the destination user does not exist" {
-			t.Errorf("d=%s: it says %q", d, says)
+			t.Errorf("d=%s: Ferry-Error is %q", d, says)
 		}
 		c.wantNothing("d=" + d)
 		c.wantNoneCreated("d=" + d)

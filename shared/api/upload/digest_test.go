@@ -21,14 +21,14 @@ func TestMatchingDigestIsKept(t *testing.T) {
 	ofPart := []formPart{aFile("file", "x", "content", "Repr-Digest", want)}
 	for _, k := range []struct {
 		what, header string
-		parts        []formPart // none is a raw body
+		parts        []formPart // nil for a raw body
 		want         string
 	}{
 		{"of a raw body", want, nil, want},
-		{"of a raw body, beside one of another kind", "sha-512=:AAAA:, " + want, nil, want},
+		{"of a raw body, with one of another kind", "sha-512=:AAAA:, " + want, nil, want},
 		{"of a raw body, with a parameter", want + ";x=1", nil, want},
-		{"of another kind alone", "sha-512=:AAAA:", nil, ""},
-		{"that was not sent", "", nil, ""},
+		{"of another kind", "sha-512=:AAAA:", nil, ""},
+		{"that is missing", "", nil, ""},
 		{"of a part", "", ofPart, want},
 		{"of a form with one file", want, one, want},
 		{"of a form, and of its part", want, ofPart, want},
@@ -71,7 +71,7 @@ func TestWrongDigestStoresNothing(t *testing.T) {
 		for _, content := range []string{"content", "another content"} {
 			sum := sha256.Sum256([]byte(content))
 			if !strings.Contains(says, hex.EncodeToString(sum[:])) {
-				t.Errorf("%s: it says %q without the digest of %q", what, says, content)
+				t.Errorf("%s: Ferry-Error is %q, without the digest of %q", what, says, content)
 			}
 		}
 		c.wantNothing(what)

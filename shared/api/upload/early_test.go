@@ -17,24 +17,24 @@ import (
 
 const password = "a password to try"
 
-// patience is when a test gives up on a server that ought to answer at once.
+// patience is how long a test waits for a server that should answer at once.
 const patience = 20 * time.Second
 
-// refused are uploads that must be refused by what their heads say.
+// refused are uploads that must be refused because of their headers.
 var refused = []struct {
 	what, query, password string
 	length                int64
 	status                int
 }{
 	{"a wrong password", "file=x", "another password", 1 << 20, 401},
-	{"a body that is declared too large", "file=x", password, 3 << 20, 413},
+	{"a body with a stated length that is too large", "file=x", password, 3 << 20, 413},
 	{"no name for the file", "", password, 1 << 20, 400},
 	{"an unknown destination", "file=x&d=nobody", password, 1 << 20, 400},
-	{"a number that is none", "file=x&c=123", password, 1 << 20, 400},
-	{"an address that is none", "file=x&m=bob", password, 1 << 20, 400},
+	{"a malformed number", "file=x&c=123", password, 1 << 20, 400},
+	{"a malformed address", "file=x&m=bob", password, 1 << 20, 400},
 	{"a long message", "file=x&m=bob@example.com&i=" + strings.Repeat("x", 501), password, 1 << 20, 400},
-	{"a query that cannot be read", "file=%zz", password, 1 << 20, 400},
-	{"more than the quota has room for", "file=x", password, 2<<20 - 1, 413},
+	{"a malformed query", "file=%zz", password, 1 << 20, 400},
+	{"a body over the quota", "file=x", password, 2<<20 - 1, 413},
 }
 
 func refusing(t *testing.T) *apitest.Server {
@@ -43,7 +43,7 @@ func refusing(t *testing.T) *apitest.Server {
 	return s
 }
 
-// send writes the head of an upload and returns the connection.
+// send sends the headers of an upload and returns the connection.
 func send(t *testing.T, s *apitest.Server, query, password, headers string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", s.HTTP.Listener.Addr().String())
@@ -56,7 +56,7 @@ func send(t *testing.T, s *apitest.Server, query, password, headers string) net.
 	return c
 }
 
-// answer reads a response, and whether 100 (Continue) came before it.
+// answer reads a response, and reports whether 100 (Continue) came before it.
 func answer(t *testing.T, c net.Conn) (status int, continued bool) {
 	t.Helper()
 	in := bufio.NewReader(c)
@@ -70,7 +70,7 @@ func answer(t *testing.T, c net.Conn) (status int, continued bool) {
 			continue
 		}
 		if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-			t.Fatalf("half an answer: %v", err)
+			t.Fatalf("the answer breaks off: %v", err)
 		}
 		return resp.StatusCode, continued
 	}
@@ -82,7 +82,7 @@ func TestUploadIsRefusedBeforeItsBodyIsSent(t *testing.T) {
 	for _, k := range refused {
 		for what, headers := range map[string]string{
 			"a client that asks first":  fmt.Sprintf("Content-Length: %d\r\nExpect: 100-continue\r\n", k.length),
-			"a client that hesitates":   fmt.Sprintf("Content-Length: %d\r\n", k.length),
+			"a client that waits":       fmt.Sprintf("Content-Length: %d\r\n", k.length),
 			"a client with few bytes":   "Content-Length: 10\r\n",
 			"a client without a length": "Transfer-Encoding: chunked\r\n",
 		} {
@@ -93,7 +93,7 @@ func TestUploadIsRefusedBeforeItsBodyIsSent(t *testing.T) {
 				t.Parallel()
 				status, continued := answer(t, send(t, s, k.query, k.password, headers))
 				if status != k.status || continued {
-					t.Errorf("status %d, want %d; asked to go on: %v", status, k.status, continued)
+					t.Errorf("status %d, want %d; told to continue: %v", status, k.status, continued)
 				}
 			})
 		}

@@ -20,7 +20,7 @@ func TestFilesOfAFormAreFound(t *testing.T) {
 	for _, k := range []struct {
 		what, query string
 		parts       []formPart
-		want        map[string]string // content by name
+		want        map[string]string // contents by name
 	}{
 		{"one file", "", []formPart{aFile("file", "a", "1")}, map[string]string{"a": "1"}},
 		{"a file of 0 bytes", "", []formPart{aFile("file", "empty", "")}, map[string]string{"empty": ""}},
@@ -28,16 +28,16 @@ func TestFilesOfAFormAreFound(t *testing.T) {
 			map[string]string{"b": "1", "c": "2", "d": "3"}},
 		{"fields before, between and after", "", []formPart{text("x", "no"), aFile("file", "e", "1"), text("file2", "no"), aFile("file", "f", "2"), text("y", "no")},
 			map[string]string{"e": "1", "f": "2"}},
-		{"a field of another name that is a file", "", []formPart{text("comment", "no"), aFile("document", "g", "1")}, map[string]string{"g": "1"}},
+		{"a file in a field of another name", "", []formPart{text("comment", "no"), aFile("document", "g", "1")}, map[string]string{"g": "1"}},
 		{"a part named file without a file name", "", []formPart{text("file", "plain")}, map[string]string{"file": "plain"}},
-		{"a part named file without one, named by the query", "file=named.txt", []formPart{text("file", "plain")}, map[string]string{"named.txt": "plain"}},
+		{"a part named file without a file name, named by the query", "file=named.txt", []formPart{text("file", "plain")}, map[string]string{"named.txt": "plain"}},
 		{"a file named by the query", "file=better.txt", []formPart{aFile("file", "worse.txt", "1")}, map[string]string{"better.txt": "1"}},
 		{"several files, which the query cannot name", "file=ignored", []formPart{aFile("file", "h", "1"), aFile("file", "i", "2")}, map[string]string{"h": "1", "i": "2"}},
-		{"a file beside an input without a choice", "", []formPart{aFile("first", "", ""), aFile("second", "j", "1")}, map[string]string{"j": "1"}},
-		{"a name in the encoding of RFC 5987", "", []formPart{{`name="file"; filename="_.txt"; filename*=UTF-8''%C3%A9.txt`, nil, "1"}}, map[string]string{"é.txt": "1"}},
+		{"a file and an input without a choice", "", []formPart{aFile("first", "", ""), aFile("second", "j", "1")}, map[string]string{"j": "1"}},
+		{"a name encoded as in RFC 5987", "", []formPart{{`name="file"; filename="_.txt"; filename*=UTF-8''%C3%A9.txt`, nil, "1"}}, map[string]string{"é.txt": "1"}},
 		{"a name without quotes", "", []formPart{{`name=file; filename=plain.txt`, nil, "1"}}, map[string]string{"plain.txt": "1"}},
-		{"a name that cannot be one", "", []formPart{aFile("file", "..", "1")}, map[string]string{"file": "1"}},
-		{"a content that looks like a boundary", "", []formPart{aFile("file", "k", "\r\n--b\r\n--b--\r\n")}, map[string]string{"k": "\r\n--b\r\n--b--\r\n"}},
+		{"an impossible name", "", []formPart{aFile("file", "..", "1")}, map[string]string{"file": "1"}},
+		{"content that looks like a boundary", "", []formPart{aFile("file", "k", "\r\n--b\r\n--b--\r\n")}, map[string]string{"k": "\r\n--b\r\n--b--\r\n"}},
 		{"a transfer encoding that is only claimed", "", []formPart{aFile("file", "l", "=41=42", "Content-Transfer-Encoding", "quoted-printable")}, map[string]string{"l": "=41=42"}},
 		{"two files of one name", "", []formPart{aFile("file", "m", "1"), aFile("file", "m", "1")}, map[string]string{"m": "1"}},
 	} {
@@ -48,14 +48,14 @@ func TestFilesOfAFormAreFound(t *testing.T) {
 		for _, f := range e.Files[:added] {
 			got[f.Name] = c.get(f.LinkURL)
 			if f.Length != int64(len(got[f.Name])) {
-				t.Errorf("%s: the length is %d, and %d bytes came", k.what, f.Length, len(got[f.Name]))
+				t.Errorf("%s: the length is %d, but %d bytes came back", k.what, f.Length, len(got[f.Name]))
 			}
 		}
 		if fmt.Sprint(got) != fmt.Sprint(k.want) {
 			t.Errorf("%s: stored %q, want %q", k.what, got, k.want)
 		}
 		if e.User != "ann" || e.Description != "handlerDownloadList:succsessfully" {
-			t.Errorf("%s: the answer is to %q and says %q", k.what, e.User, e.Description)
+			t.Errorf("%s: the answer is for %q and says %q", k.what, e.User, e.Description)
 		}
 	}
 }
@@ -76,31 +76,31 @@ func TestMalformedBodyStoresNothing(t *testing.T) {
 		{"no type and no name", "", "", "content", 400, "file"},
 		{"a type but no name", "", "text/plain", "content", 400, "file"},
 		{"JSON", "", "application/json", `{"file":"a"}`, 400, "file"},
-		{"a form of the other kind", "", "application/x-www-form-urlencoded", "file=a", 400, "file"},
-		{"a type that cannot be read", "file=a", ";;;", "content", 415, "Content-Type"},
+		{"a URL-encoded form", "", "application/x-www-form-urlencoded", "file=a", 400, "file"},
+		{"a malformed type", "file=a", ";;;", "content", 415, "Content-Type"},
 		{"a type with a broken parameter", "", "multipart/form-data; boundary", one, 415, "Content-Type"},
 		{"a form without its boundary", "", "multipart/form-data", one, 400, "boundary"},
 		{"a form with another boundary", "", "multipart/form-data; boundary=another", one, 400, "body"},
-		{"a form of another kind", "", "multipart/mixed; boundary=b", one, 415, "multipart/form-data"},
+		{"another multipart type", "", "multipart/mixed; boundary=b", one, 415, "multipart/form-data"},
 		{"an empty body", "", form, "", 400, "body"},
 		{"a form without parts", "", form, "--b--\r\n", 400, "no file"},
-		{"a form that never begins", "", form, "just text", 400, "body"},
+		{"a form that does not begin", "", form, "just text", 400, "body"},
 		{"a form without its end", "", form, head + "\r\ncontent", 400, "body"},
-		{"a header that is none", "", form, "--b\r\nthis is no header\r\n\r\ncontent\r\n--b--\r\n", 400, "body"},
-		{"a header without end", "", form, "--b\r\nX: " + strings.Repeat("x", 11<<20), 400, "body"},
+		{"a malformed header", "", form, "--b\r\nthis is no header\r\n\r\ncontent\r\n--b--\r\n", 400, "body"},
+		{"an endless header", "", form, "--b\r\nX: " + strings.Repeat("x", 11<<20), 400, "body"},
 		{"very many headers", "", form, "--b\r\n" + strings.Repeat("X: y\r\n", 20_000) + "\r\n\r\n--b--\r\n", 400, "body"},
-		{"a disposition that cannot be read", "", form, "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\r\n\r\ncontent\r\n--b--\r\n", 400, "Content-Disposition"},
-		{"a name given twice", "", form, "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"; filename=\"b\"\r\n\r\ncontent\r\n--b--\r\n", 400, "Content-Disposition"},
+		{"a malformed disposition", "", form, "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\r\n\r\ncontent\r\n--b--\r\n", 400, "Content-Disposition"},
+		{"two names", "", form, "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"; filename=\"b\"\r\n\r\ncontent\r\n--b--\r\n", 400, "Content-Disposition"},
 		{"a part without a disposition", "", form, "--b\r\n\r\ncontent\r\n--b--\r\n", 400, "no file"},
-		{"a name for a raw body that is none", "file=..", "", "content", 400, "file name"},
-		{"a query that cannot be read", "file=%zz", "", "content", 400, "query"},
+		{"an impossible name for a raw body", "file=..", "", "content", 400, "file name"},
+		{"a malformed query", "file=%zz", "", "content", 400, "query"},
 	} {
 		if c.InStack() && (len(k.body) > 10<<20 || strings.Contains(k.query, "%zz")) {
-			continue // the gateway takes no such body, and reads queries
+			continue // the gateway takes no such body, and parses queries
 		}
 		resp := c.post(k.query, k.kind, strings.NewReader(k.body))
 		if says := resp.Header.Get("Ferry-Error"); !strings.Contains(says, k.says) {
-			t.Errorf("%s: it says %q, nothing of %q", k.what, says, k.says)
+			t.Errorf("%s: Ferry-Error is %q, without %q", k.what, says, k.says)
 		}
 		c.wantStatus(k.what, resp, k.status)
 		c.wantNothing(k.what)
@@ -110,7 +110,7 @@ func TestMalformedBodyStoresNothing(t *testing.T) {
 		parts []formPart
 	}{
 		{"no parts", nil},
-		{"fields alone", []formPart{{`name="x"`, nil, "1"}}},
+		{"only fields", []formPart{{`name="x"`, nil, "1"}}},
 		{"no file chosen", []formPart{aFile("file", "", "")}},
 		{"too many files", tooMany},
 		{"too many fields", manyFields},
@@ -120,8 +120,8 @@ func TestMalformedBodyStoresNothing(t *testing.T) {
 	}
 }
 
-// The table takes a hundred operations in one transaction. Recipients take
-// their share of them, and so do events, a receipt, a key and a quota.
+// The table takes a hundred operations in a transaction. Recipients need some of them,
+// and so do events, a receipt, a key and a quota.
 func TestFormSizeIsBoundedByOneTransaction(t *testing.T) {
 	t.Parallel()
 	for name, k := range map[string]struct {
@@ -164,7 +164,7 @@ func TestRawBodyIsAFile(t *testing.T) {
 		{"with spaces and emoji", "PUT", "file=f+%F0%9F%8E%89%20g.txt", "", "f 🎉 g.txt", "content"},
 		{"with quotes", "PUT", "file=%22h%22.txt", "", `"h".txt`, "content"},
 		{"JSON", "POST", "file=i.json", "application/json", "i.json", "{}"},
-		{"a form of the other kind", "POST", "file=j.txt", "application/x-www-form-urlencoded", "j.txt", "a=b"},
+		{"a URL-encoded form", "POST", "file=j.txt", "application/x-www-form-urlencoded", "j.txt", "a=b"},
 	} {
 		headers := []string{"Authorization", "Bearer " + c.bearer}
 		if k.kind != "" {

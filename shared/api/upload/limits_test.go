@@ -24,8 +24,8 @@ func TestNoticesOverTheLimitStoreNothing(t *testing.T) {
 	t.Parallel()
 	for name, k := range map[string]struct {
 		most notify.Limits
-		last string // what is still allowed after one to bob@example.com
-		next string // what is not
+		last string // recipients still allowed after bob@example.com
+		next string // recipients that are then over the limit
 		wait time.Duration
 	}{
 		"of a user in an hour": {notify.Limits{PerHour: 2}, "m=carla@example.com", "m=dan@example.com", time.Hour},
@@ -50,7 +50,7 @@ func TestNoticesOverTheLimitStoreNothing(t *testing.T) {
 				t.Errorf("Retry-After is %q, want about %v", resp.Header.Get("Retry-After"), left)
 			}
 			if len(c.Items()) != before || len(c.Server.Files()) != objects {
-				t.Errorf("there are %d items and %d objects, and were %d and %d", len(c.Items()), len(c.Server.Files()), before, objects)
+				t.Errorf("there are %d items and %d objects, there were %d and %d", len(c.Items()), len(c.Server.Files()), before, objects)
 			}
 			session := `{"name":"a","length":1,"m":"dan@example.com"}`
 			if k.most.PerRecipient > 0 {
@@ -81,34 +81,34 @@ func TestEachFileOfAFormCountsTowardsLimits(t *testing.T) {
 		t.Errorf("two files: status %d", got)
 	}
 	if got := form(3); got != 429 {
-		t.Errorf("three more, of which two are allowed: status %d", got)
+		t.Errorf("three more where two are allowed: status %d", got)
 	}
 	if got := fmt.Sprint(len(c.Partitions("files#")), len(c.Server.Files()), len(c.Partitions("outbox#"))); got != "2 2 2" {
 		t.Errorf("there are %s records, objects and notices, want 2 of each", got)
 	}
 }
 
-// TestFailedUploadDoesNotCountTowardsLimits has room for one after each.
+// After each failed upload the limit still allows one notice.
 func TestFailedUploadDoesNotCountTowardsLimits(t *testing.T) {
 	t.Parallel()
 	for name, fail := range map[string]func(uploadCaller){
-		"a form of which one file more than allowed is refused": func(c uploadCaller) {
+		"a form with one file over the limit": func(c uploadCaller) {
 			kind, body := encode(aFile("file", "a", "1"), aFile("file", "b", "2"))
 			c.wantStatus("the form", c.post("m=bob@example.com", kind, strings.NewReader(body)), 429)
 		},
 		"a form without a file": func(c uploadCaller) {
 			c.wantStatus("the form", c.form("m=bob@example.com"), 400)
 		},
-		"a body that is not what was stated": func(c uploadCaller) {
+		"a body with another digest": func(c uploadCaller) {
 			c.wantStatus("the body", c.post("file=a&m=bob@example.com", "", strings.NewReader("x"), "Repr-Digest", "sha-256=:"+strings.Repeat("A", 43)+"=:"), 400)
 		},
-		"a file into the area of somebody unknown": func(c uploadCaller) {
+		"a file for an unknown user": func(c uploadCaller) {
 			c.wantStatus("the upload", c.post("file=a&m=bob@example.com&d=nobody", "", strings.NewReader("x")), 400)
 		},
-		"a file that the quota has no room for": func(c uploadCaller) {
+		"a file over the quota": func(c uploadCaller) {
 			c.as("small").wantStatus("the upload", c.as("small").post("file=a&m=bob@example.com", "", strings.NewReader("xx")), 413)
 		},
-		"a session that the quota has no room for": func(c uploadCaller) {
+		"a session over the quota": func(c uploadCaller) {
 			small := c.as("small")
 			small.wantStatus("the session", small.Request("POST", "/uploads", strings.NewReader(`{"name":"a","length":2,"m":"bob@example.com"}`),
 				"Authorization", "Bearer "+small.bearer), 413)
@@ -122,7 +122,7 @@ func TestFailedUploadDoesNotCountTowardsLimits(t *testing.T) {
 			c = c.as("ann")
 			fail(c)
 			c.Decode(c.post("file=a&m=bob@example.com", "", strings.NewReader("x")), 200)
-			c.wantStatus("and another", c.post("file=a&m=bob@example.com", "", strings.NewReader("x")), 429)
+			c.wantStatus("another upload", c.post("file=a&m=bob@example.com", "", strings.NewReader("x")), 429)
 		})
 	}
 }

@@ -18,7 +18,7 @@ func TestThousandConcurrentUploadsLoseNone(t *testing.T) {
 	t.Parallel()
 	all, workers := 1000, 50
 	c := uploadBegin(t)
-	if c.InStack() { // the emulator is one process of Python
+	if c.InStack() { // the emulator is a single Python process
 		all, workers = 100, 10
 	}
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: workers}}
@@ -53,7 +53,7 @@ func TestThousandConcurrentUploadsLoseNone(t *testing.T) {
 	}
 	for _, f := range listed[:20] {
 		if got := c.get(f.LinkURL); got != f.Name {
-			t.Errorf("%s has the bytes of %s", f.Name, got)
+			t.Errorf("%s has the content of %s", f.Name, got)
 		}
 	}
 }
@@ -86,11 +86,11 @@ func TestRestartNeverReusesAnID(t *testing.T) {
 	for range 3 {
 		c.Put(c.bearer, "file=x", "1")
 	}
-	c.Decode(c.Request("DELETE", "/files/3", nil, auth...), 200) // which frees no id
+	c.Decode(c.Request("DELETE", "/files/3", nil, auth...), 200) // this frees no id
 	c.Clock.Advance(100 * 24 * time.Hour)
 	c.Service.Sweep(t.Context())
 	c.Clock.Advance(100 * 24 * time.Hour)
-	c.Service.Sweep(t.Context()) // nor does a file that is gone for good
+	c.Service.Sweep(t.Context()) // nor does the file's final removal
 	for id := int64(4); id < 7; id++ {
 		c.Close()
 		c = beginIn(t, dir)
@@ -100,7 +100,7 @@ func TestRestartNeverReusesAnID(t *testing.T) {
 	}
 }
 
-// walk follows the links to next from a response to the very end.
+// walk follows the next links from a response to the last page.
 func (c uploadCaller) walk(resp *http.Response) (pages int, files []apitest.File) {
 	c.Helper()
 	next := regexp.MustCompile(`^<(.*)>; rel="next"$`)
@@ -172,18 +172,18 @@ func TestInvalidPageParametersAreRefused(t *testing.T) {
 	for _, path := range []string{"/download/list", "/download/list/backup"} {
 		for _, query := range []string{"limit=0", "limit=-1", "limit=1001", "limit=x", "limit=1.5", "limit=99999999999999999999", "after=0", "after=-1", "after=x", "after=99999999999999999999", "%zz"} {
 			if c.InStack() && query == "%zz" {
-				continue // the gateway reads queries
+				continue // the gateway parses queries
 			}
 			c.wantStatus(path+"?"+query, c.Request("GET", path+"?"+query, nil, auth...), 400)
 		}
 		for _, query := range []string{"limit=1", "limit=1000", "after=1", "after=9223372036854775807", "limit=&after="} {
 			if e := c.Decode(c.Request("GET", path+"?"+query, nil, auth...), 200); e.Files == nil || len(e.Files) > 0 {
-				t.Errorf("%s?%s: an empty area is listed as %v", path, query, e.Files)
+				t.Errorf("%s?%s: the list of an empty area is %v", path, query, e.Files)
 			}
 		}
 		c.wantStatus(path+" without a credential", c.Request("GET", path, nil), 401)
 		if e := c.Decode(c.Request("GET", path, nil, "Authorization", apitest.Basic(c.name, c.password)), 200); e.User != c.name {
-			t.Errorf("%s with a password is answered to %q", path, e.User)
+			t.Errorf("%s with a password: the answer is for %q", path, e.User)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 func oauth2Styles() map[string]oauth2.AuthStyle {
 	return map[string]oauth2.AuthStyle{
-		"that finds the style out":    oauth2.AuthStyleAutoDetect,
+		"that detects the style":      oauth2.AuthStyleAutoDetect,
 		"with its secret in the form": oauth2.AuthStyleInParams,
 		"with its secret in a header": oauth2.AuthStyleInHeader,
 	}
@@ -66,14 +66,14 @@ func TestFailedOAuth2LoginCountsOnce(t *testing.T) {
 					t.Fatalf("a wrong password gives %v", err)
 				}
 				if got := c.failures(); got != try+1 {
-					t.Errorf("%d failed logins were counted as %d", try+1, got)
+					t.Errorf("%d failed logins count as %d", try+1, got)
 				}
 			}
 		})
 	}
 }
 
-// failures is how many failed logins of the caller are on record.
+// failures returns how many failed logins of the caller are on record.
 func (c uploadCaller) failures() int {
 	c.Helper()
 	text, found := c.Items()["throttle#127.0.0.1 user#"+c.name]

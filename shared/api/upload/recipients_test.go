@@ -14,7 +14,7 @@ import (
 	"ferry/shared/notify"
 )
 
-// outbox returns the notices that wait.
+// outbox returns the notices in the outbox.
 func (c uploadCaller) outbox() []notify.Notice {
 	c.Helper()
 	var all []notify.Notice
@@ -67,7 +67,7 @@ func TestEachRecipientGetsANoticeForEachFile(t *testing.T) {
 		links[strings.Fields(link)[0]] = true
 		for _, f := range e.Files {
 			if strings.Contains(m.Text, f.LinkURL) {
-				t.Errorf("a message has the link of %s's owner", f.Name)
+				t.Errorf("a message has the owner's link of %s", f.Name)
 			}
 		}
 	}
@@ -102,12 +102,12 @@ func TestBadRecipientStoresNothing(t *testing.T) {
 		resp := c.post("file=x&"+query, "", strings.NewReader("content"))
 		c.wantStatus(query, resp, 400)
 		if says := resp.Header.Get("Ferry-Error"); says == "" {
-			t.Errorf("%s: it does not say what is wrong", query)
+			t.Errorf("%s: Ferry-Error is missing", query)
 		}
 		c.wantNothing(query)
 		c.wantNoneCreated(query)
 	}
-	c.Put(c.bearer, "file=x&m=bob@example.com&i="+strings.Repeat("é", 500), "a message of the greatest length")
+	c.Put(c.bearer, "file=x&m=bob@example.com&i="+strings.Repeat("é", 500), "with the longest message")
 }
 
 func TestNoNoticeExistsWithoutItsFile(t *testing.T) {
@@ -125,10 +125,10 @@ func TestNoNoticeExistsWithoutItsFile(t *testing.T) {
 	}
 	for _, call := range []string{"blob.Create", "table.Write"} {
 		c := uploadBegin(t)
-		c.Calls.Before(call, func() error { return errors.New("the store is out of order") })
+		c.Calls.Before(call, func() error { return errors.New("the store is broken") })
 		c.Decode(c.post("file=x&m=bob@example.com", "", strings.NewReader("1")), 500)
 		if n := len(c.outbox()); n > 0 {
-			t.Errorf("%s fails, and there are %d notices", call, n)
+			t.Errorf("%s fails, but there are %d notices", call, n)
 		}
 	}
 }
@@ -136,7 +136,7 @@ func TestNoNoticeExistsWithoutItsFile(t *testing.T) {
 func TestSenderIsWokenOnceANoticeExists(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t)
-	c.InProcess("in a stack it is the table's stream that wakes the senders")
+	c.InProcess("in a stack the table's stream wakes the senders")
 	var woken atomic.Int32
 	c.Data.Ports.Notify = func() {
 		if len(c.outbox()) == 0 {

@@ -22,7 +22,7 @@ func (c uploadCaller) keyed(query, content string, headers ...string) *http.Resp
 	return c.post(query, "", strings.NewReader(content), append(headers, files.KeyHeader, "k")...)
 }
 
-// wantFiles fails if the area of a user has other than n files.
+// wantFiles fails unless a user's area has n files.
 func (c uploadCaller) wantFiles(owner string, n int) {
 	c.Helper()
 	if got := len(c.Partitions("files#" + owner + " ")); got != n {
@@ -44,7 +44,7 @@ func TestRepeatedUploadIsStoredOnce(t *testing.T) {
 	for range 3 {
 		again := c.Decode(c.keyed(query, "hello"), 200)
 		if !slices.Equal(again.Files, first.Files) || again.User != first.User {
-			t.Errorf("the answer is %+v, and was %+v", again, first)
+			t.Errorf("the answer is %+v, the first was %+v", again, first)
 		}
 	}
 	for item, want := range map[string]int{"files#ann": 1, "link#": 2, "outbox#": 1, "receipt#": 1} {
@@ -64,7 +64,7 @@ func TestRepeatIntoAnotherAreaListsOnlyItsFile(t *testing.T) {
 	c.as("bob").post("file=own", "", strings.NewReader("bob's"))
 	again := c.Decode(c.keyed("file=a&d=bob", "hello"), 200)
 	if len(again.Files) != 1 || again.Files[0] != first.Files[0] {
-		t.Errorf("the answer is %+v, and was %+v", again.Files, first.Files)
+		t.Errorf("the answer is %+v, the first was %+v", again.Files, first.Files)
 	}
 	c.wantFiles("bob", 2)
 }
@@ -84,17 +84,17 @@ func TestRepeatedFormMayHaveAnotherBoundary(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t)
 	send := func(parts ...formPart) *http.Response {
-		kind, body := encode(parts...) // of a random boundary
+		kind, body := encode(parts...) // with a random boundary
 		return c.post("", kind, strings.NewReader(body), files.KeyHeader, "k")
 	}
 	a, b := aFile("file", "a", "one"), aFile("file", "b", "two")
 	first := c.Decode(send(a, b), 200).Files
 	if again := c.Decode(send(a, b), 200).Files; !slices.Equal(again, first) || len(first) != 2 {
-		t.Errorf("the answer is %+v, and was %+v", again, first)
+		t.Errorf("the answer is %+v, the first was %+v", again, first)
 	}
 	for what, parts := range map[string][]formPart{
-		"a file less":     {a},
-		"a file more":     {a, b, a},
+		"one file less":   {a},
+		"one file more":   {a, b, a},
 		"another order":   {b, a},
 		"another name":    {a, aFile("file", "c", "two")},
 		"another content": {a, aFile("file", "b", "TWO")},
@@ -111,19 +111,19 @@ func TestIdempotencyKeyIsForOneUpload(t *testing.T) {
 	c.Decode(c.keyed("file=a", "hello"), 200)
 	c.Calls.Reset()
 	for what, resp := range map[string]*http.Response{
-		"another name":         c.keyed("file=b", "hello"),
-		"another body":         c.keyed("file=a", "hallo"),
-		"a longer body":        c.keyed("file=a", "hello!"),
-		"no body":              c.keyed("file=a", ""),
-		"another destination":  c.keyed("file=a&d=bob", "hello"),
-		"a recipient":          c.keyed("file=a&m=carla@example.com", "hello"),
-		"another type":         c.keyed("file=a", "hello", "Content-Type", "text/plain"),
-		"another method":       c.Request("PUT", "/upload?file=a", strings.NewReader("hello"), "Authorization", "Bearer "+c.bearer, files.KeyHeader, "k"),
-		"a digest that is new": c.keyed("file=a", "hello", "Repr-Digest", "sha-256=:LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=:"),
+		"another name":        c.keyed("file=b", "hello"),
+		"another body":        c.keyed("file=a", "hallo"),
+		"a longer body":       c.keyed("file=a", "hello!"),
+		"no body":             c.keyed("file=a", ""),
+		"another destination": c.keyed("file=a&d=bob", "hello"),
+		"a recipient":         c.keyed("file=a&m=carla@example.com", "hello"),
+		"another type":        c.keyed("file=a", "hello", "Content-Type", "text/plain"),
+		"another method":      c.Request("PUT", "/upload?file=a", strings.NewReader("hello"), "Authorization", "Bearer "+c.bearer, files.KeyHeader, "k"),
+		"a digest":            c.keyed("file=a", "hello", "Repr-Digest", "sha-256=:LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=:"),
 	} {
 		c.wantStatus(what, resp, 409)
 		if after := resp.Header.Get("Retry-After"); after != "" {
-			t.Errorf("%s: to be repeated after %s s", what, after)
+			t.Errorf("%s: Retry-After is %s", what, after)
 		}
 	}
 	c.wantNoneCreated("a key used twice")
@@ -148,7 +148,7 @@ func TestBadIdempotencyKeyStoresNothing(t *testing.T) {
 	c.wantNothing("bad keys")
 }
 
-// TestConcurrentRepeatsStoreOneFile sends 20; those told to come again do so.
+// TestConcurrentRepeatsStoreOneFile sends 20 uploads, and retries those that are told to.
 func TestConcurrentRepeatsStoreOneFile(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t)
@@ -171,9 +171,9 @@ func TestConcurrentRepeatsStoreOneFile(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	t.Logf("%d were told to come again", conflicts.Load())
+	t.Logf("%d were told to retry", conflicts.Load())
 	if stored.Load() != 20 {
-		t.Errorf("%d were answered", stored.Load())
+		t.Errorf("%d uploads succeeded", stored.Load())
 	}
 	c.wantFiles("ann", 1)
 }
@@ -188,9 +188,9 @@ func TestConcurrentRepeatIsToldToRetry(t *testing.T) {
 		return nil
 	})
 	c.Decode(c.keyed("file=a", "hello"), 200)
-	c.wantStatus("an equal upload", meanwhile, 409)
+	c.wantStatus("a concurrent repeat", meanwhile, 409)
 	if got := meanwhile.Header.Get("Retry-After"); got != "5" {
-		t.Errorf("after %q s", got)
+		t.Errorf("Retry-After is %q", got)
 	}
 	c.wantFiles("ann", 1)
 }
@@ -207,7 +207,7 @@ func TestFailedUploadCanBeRepeated(t *testing.T) {
 			}
 			c.Calls.Before(call, func() error {
 				if left--; left == -1 {
-					return fmt.Errorf("the store is away")
+					return fmt.Errorf("the store is gone")
 				}
 				return nil
 			})
@@ -242,7 +242,7 @@ func TestInterruptedUploadCanBeRepeated(t *testing.T) {
 func TestInterruptedRepeatDoesNoHarm(t *testing.T) {
 	t.Parallel()
 	c := uploadBegin(t)
-	c.InProcess("the gateway sends no body that was cut off")
+	c.InProcess("the gateway sends no incomplete body")
 	c.Decode(c.keyed("file=a", "hello"), 200)
 	conn, err := net.Dial("tcp", c.HTTP.Listener.Addr().String())
 	if err != nil {
@@ -255,8 +255,8 @@ func TestInterruptedRepeatDoesNoHarm(t *testing.T) {
 	c.wantFiles("ann", 1)
 }
 
-// TestCrashedUploadCanBeRepeatedAfterItsLease ends the service
-// between claim and commit, without any of what it does when a request fails.
+// TestCrashedUploadCanBeRepeatedAfterItsLease ends the service between claim and commit,
+// without the cleanup after a failed request.
 func TestCrashedUploadCanBeRepeatedAfterItsLease(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -275,7 +275,7 @@ func TestCrashedUploadCanBeRepeatedAfterItsLease(t *testing.T) {
 	resp := c.keyed("file=a", "hello")
 	c.wantStatus("within the lease", resp, 409)
 	if resp.Header.Get("Retry-After") != "5" {
-		t.Errorf("to be repeated after %q s", resp.Header.Get("Retry-After"))
+		t.Errorf("Retry-After is %q", resp.Header.Get("Retry-After"))
 	}
 	c.Clock.Advance(31 * time.Second)
 	c.Decode(c.keyed("file=a", "hello"), 200)
@@ -283,8 +283,7 @@ func TestCrashedUploadCanBeRepeatedAfterItsLease(t *testing.T) {
 	c.wantFiles("ann", 1)
 }
 
-// TestUploadThatLostItsLeaseStoresNothing holds the first one up
-// for longer than its lease.
+// TestUploadThatLostItsLeaseStoresNothing delays the first upload beyond its lease.
 func TestUploadThatLostItsLeaseStoresNothing(t *testing.T) {
 	t.Parallel()
 	for what, quota := range map[string]int64{"without a quota": 0, "under a quota": 100} {
@@ -325,7 +324,7 @@ func TestRepeatDoesNotRestoreADeletedFile(t *testing.T) {
 	c.Decode(c.keyed("file=a", "hello"), 200)
 	c.Request("DELETE", "/files/1", nil, "Authorization", "Bearer "+c.bearer)
 	if again := c.Decode(c.keyed("file=a", "hello"), 200).Files; len(again) != 0 {
-		t.Errorf("listed are %+v", again)
+		t.Errorf("the list is %+v", again)
 	}
 	if n := len(c.Objects(blob.Files)); n != 0 {
 		t.Errorf("there are %d objects", n)
@@ -345,6 +344,6 @@ func TestIdempotencyKeyIsStoredHashed(t *testing.T) {
 		t.Error("the key is in the log")
 	}
 	if n := len(c.Partitions("idem#ann#")); n != 1 {
-		t.Errorf("%d keys are kept", n)
+		t.Errorf("%d keys are stored", n)
 	}
 }

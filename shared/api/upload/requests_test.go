@@ -8,8 +8,8 @@ import (
 	"ferry/shared/api/apitest"
 )
 
-// program uploads by each way that people send files with requests, and
-// prints the names that were stored.
+// program uploads in each way that people send files with requests, and prints the names
+// that were stored.
 const program = `
 import io, json, requests, sys
 base, user, password, name = sys.argv[1:]
@@ -69,7 +69,7 @@ func TestPythonRequestsUploadsAFile(t *testing.T) {
 		refusal = 413
 	}
 	if stored[7].ID != 400 || stored[8].ID != refusal {
-		t.Errorf("a body without a name is answered with %d, want 400, and a wrong password with %d, want %d", stored[7].ID, stored[8].ID, refusal)
+		t.Errorf("a body without a name: status %d, want 400; a wrong password: status %d, want %d", stored[7].ID, stored[8].ID, refusal)
 	}
 	for i, f := range stored[:7] {
 		if f.Name != name || f.Content != "content" || f.ID != int64(i+1) {

@@ -46,7 +46,7 @@ func (c uploadsCaller) as(name string) uploadsCaller {
 	return uploadsCaller{c.Server, c.Login(name, password)}
 }
 
-// call sends JSON and decodes what comes back.
+// call sends JSON and decodes the answer.
 func (c uploadsCaller) call(method, path, body string, status int, into any, headers ...string) *http.Response {
 	c.Helper()
 	resp := c.Request(method, path, strings.NewReader(body), append(headers, "Authorization", "Bearer "+c.bearer)...)
@@ -103,7 +103,7 @@ func (c uploadsCaller) sign(id string, body string) []part {
 	return out.Parts
 }
 
-// put sends bytes as a signed part says, and nothing else.
+// put sends bytes exactly as a signed part says.
 func (c uploadsCaller) put(p part, data []byte) *http.Response {
 	c.Helper()
 	r, err := http.NewRequest(p.Method, p.URL, bytes.NewReader(data))
@@ -132,7 +132,7 @@ func (c uploadsCaller) complete(id, body string) apitest.Envelope {
 	return c.Decode(c.Request("POST", "/uploads/"+id+"/complete", strings.NewReader(body), "Authorization", "Bearer "+c.bearer), 200)
 }
 
-// refused checks that a request is refused for a reason which has these words.
+// refused checks that a request is refused with a reason that contains these words.
 func (c uploadsCaller) refused(method, path, body string, status int, words ...string) {
 	c.Helper()
 	resp := c.call(method, path, body, status, nil)
@@ -157,7 +157,7 @@ func (c uploadsCaller) wantFile(e apitest.Envelope, data []byte) {
 		resp = c.Do(r)
 	}
 	if got := c.Text(resp); got != string(data) {
-		c.Errorf("the link gives %d bytes that are not the %d sent", len(got), len(data))
+		c.Errorf("the link gives %d bytes, which are not the %d that were sent", len(got), len(data))
 	}
 }
 
@@ -188,7 +188,7 @@ func TestFileArrivesInParts(t *testing.T) {
 	var now session
 	c.call("GET", "/uploads/"+s.ID, "", 200, &now)
 	if len(now.Arrived) != 2 || now.Arrived[0].Number != 1 || now.Arrived[1].Number != 3 || now.Arrived[1].Size != 1000 {
-		t.Errorf("what has arrived is %+v", now.Arrived)
+		t.Errorf("the parts that have arrived are %+v", now.Arrived)
 	}
 	second := data[partSize : 2*partSize]
 	sum := wire.CRC64Text(crc64nvme.Checksum(second))
@@ -198,18 +198,18 @@ func TestFileArrivesInParts(t *testing.T) {
 	}
 	whole := fmt.Sprintf(`{"crc64nvme":%q}`, wire.CRC64Text(crc64nvme.Checksum(data)))
 	c.wantFile(c.complete(s.ID, whole), data)
-	c.wantFile(c.complete(s.ID, ""), data) // twice gives the same
+	c.wantFile(c.complete(s.ID, ""), data) // a repeat gives the same
 	c.call("GET", "/uploads/"+s.ID, "", 200, &now)
 	var list struct{ Uploads []session }
 	c.call("GET", "/uploads", "", 200, &list)
 	if now.State != "done" || len(list.Uploads) != 0 {
-		t.Errorf("afterwards the session is %s, and open are %+v", now.State, list.Uploads)
+		t.Errorf("the completed session is %s, the open ones are %+v", now.State, list.Uploads)
 	}
 	c.refused("DELETE", "/uploads/"+s.ID, "", 409)
 	var f struct{ Type, CRC64NVME string }
 	c.call("GET", "/files/1", "", 200, &f)
 	if f.Type != "video/mp4" || f.CRC64NVME != wire.CRC64Text(crc64nvme.Checksum(data)) {
-		t.Errorf("of the file is known %+v", f)
+		t.Errorf("the file's record is %+v", f)
 	}
 }
 
@@ -255,7 +255,7 @@ func TestWrongSessionRequestIsExplained(t *testing.T) {
 	}{
 		"no JSON":                    {"POST", "/uploads", "name=x", 400, "JSON"},
 		"an empty body":              {"POST", "/uploads", "", 400, "empty"},
-		"a field that is not known":  {"POST", "/uploads", `{"name":"x","length":1,"size":2}`, 400, "size"},
+		"an unknown field":           {"POST", "/uploads", `{"name":"x","length":1,"size":2}`, 400, "size"},
 		"a field of another type":    {"POST", "/uploads", `{"name":"x","length":"1"}`, 400, "length"},
 		"two bodies":                 {"POST", "/uploads", `{"name":"x","length":1}{}`, 400, "goes on"},
 		"no name":                    {"POST", "/uploads", `{"length":1}`, 400, "name"},
@@ -266,18 +266,18 @@ func TestWrongSessionRequestIsExplained(t *testing.T) {
 		"an unknown user":            {"POST", "/uploads", `{"name":"x","length":1,"d":"nobody"}`, 400, "destination user"},
 		"no address":                 {"POST", "/uploads", `{"name":"x","length":1,"m":"nowhere"}`, 400, " m "},
 		"no number":                  {"POST", "/uploads", `{"name":"x","length":1,"c":"12"}`, 400, " c "},
-		"a hash that is none":        {"POST", "/uploads", `{"name":"x","length":1,"sha256":"12"}`, 400, "sha256"},
+		"a malformed hash":           {"POST", "/uploads", `{"name":"x","length":1,"sha256":"12"}`, 400, "sha256"},
 		"a part size too large":      {"POST", "/uploads", `{"name":"x","length":1,"partSize":5368709121}`, 400, "partSize"},
 		"no numbers":                 {"POST", id + "/parts", `{"numbers":[]}`, 400, "numbers"},
 		"part 0":                     {"POST", id + "/parts", `{"numbers":[0]}`, 400, "1 to 3"},
-		"a part behind the last":     {"POST", id + "/parts", `{"numbers":[4]}`, 400, "1 to 3"},
+		"a part after the last":      {"POST", id + "/parts", `{"numbers":[4]}`, 400, "1 to 3"},
 		"a number twice":             {"POST", id + "/parts", `{"numbers":[1,1]}`, 400, "once"},
 		"too many numbers":           {"POST", id + "/parts", `{"numbers":[` + strings.Repeat("1,", 100) + `2]}`, 400, "100"},
-		"a checksum that is none":    {"POST", id + "/parts", `{"numbers":[1],"crc64nvme":{"1":"xx"}}`, 400, "crc64nvme"},
+		"a malformed checksum":       {"POST", id + "/parts", `{"numbers":[1],"crc64nvme":{"1":"xx"}}`, 400, "crc64nvme"},
 		"a checksum of another part": {"POST", id + "/parts", `{"numbers":[1],"crc64nvme":{"2":"AAAAAAAAAAA="}}`, 400, "crc64nvme"},
 		"nothing has arrived":        {"POST", id + "/complete", "", 400, "missing: 1 2 3"},
 		"an unknown session":         {"GET", "/uploads/1-unknown", "", 404, "no upload session"},
-		"a limit that is none":       {"GET", "/uploads?limit=0", "", 400, "limit"},
+		"an invalid limit":           {"GET", "/uploads?limit=0", "", 400, "limit"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := c
@@ -290,7 +290,7 @@ func TestWrongSessionRequestIsExplained(t *testing.T) {
 func TestWrongPartIsExplainedAndStaysMissing(t *testing.T) {
 	t.Parallel()
 	c := uploadsBegin(t)
-	c.InProcess("parts go to the store itself, whose answers are its own")
+	c.InProcess("parts go to the store, which has its own answers")
 	data := content(t, 1000)
 	s := c.plan("", len(data))
 	wrong := wire.CRC64Text(crc64nvme.Checksum(data) + 1)
@@ -306,15 +306,15 @@ func TestWrongPartIsExplainedAndStaysMissing(t *testing.T) {
 		status int
 		words  []string
 	}{
-		"too short":         {good, data[:999], 400, []string{"1000 bytes"}},
-		"too long":          {good, append(bytes.Clone(data), 1), 400, []string{"1000 bytes"}},
-		"another checksum":  {summed, data, 400, []string{fmt.Sprintf("%016x", crc64nvme.Checksum(data)), fmt.Sprintf("%016x", crc64nvme.Checksum(data)+1)}},
-		"another number":    {alter(good, "/parts/1?", "/parts/2?"), data, 403, nil},
-		"another session":   {alter(good, s.ID, "1-x"), data, 403, nil},
-		"a later end":       {alter(good, "?e=", "?e=9"), data, 403, nil},
-		"no signature":      {alter(good, "&s=", "&x="), data, 403, nil},
-		"a header left out": {part{Method: "PUT", URL: summed.URL}, data, 403, nil},
-		"a header too much": {part{Method: "PUT", URL: good.URL, Headers: map[string]string{"X-Amz-Checksum-Crc64nvme": wrong}}, data, 403, nil},
+		"too short":        {good, data[:999], 400, []string{"1000 bytes"}},
+		"too long":         {good, append(bytes.Clone(data), 1), 400, []string{"1000 bytes"}},
+		"another checksum": {summed, data, 400, []string{fmt.Sprintf("%016x", crc64nvme.Checksum(data)), fmt.Sprintf("%016x", crc64nvme.Checksum(data)+1)}},
+		"another number":   {alter(good, "/parts/1?", "/parts/2?"), data, 403, nil},
+		"another session":  {alter(good, s.ID, "1-x"), data, 403, nil},
+		"a later expiry":   {alter(good, "?e=", "?e=9"), data, 403, nil},
+		"no signature":     {alter(good, "&s=", "&x="), data, 403, nil},
+		"a missing header": {part{Method: "PUT", URL: summed.URL}, data, 403, nil},
+		"an extra header":  {part{Method: "PUT", URL: good.URL, Headers: map[string]string{"X-Amz-Checksum-Crc64nvme": wrong}}, data, 403, nil},
 	} {
 		resp := c.put(tc.part, tc.data)
 		if resp.StatusCode != tc.status {
@@ -329,7 +329,7 @@ func TestWrongPartIsExplainedAndStaysMissing(t *testing.T) {
 	}
 	c.Clock.Advance(2 * time.Hour)
 	if resp := c.put(good, data); resp.StatusCode != 403 {
-		t.Errorf("a URL that has expired: status %d", resp.StatusCode)
+		t.Errorf("an expired URL: status %d", resp.StatusCode)
 	}
 }
 
@@ -341,7 +341,7 @@ func TestWrongChecksumOfTheWholeStoresNothing(t *testing.T) {
 	c.sendAll(s, data)
 	c.refused("POST", "/uploads/"+s.ID+"/complete", `{"crc64nvme":"AAAAAAAAAAA="}`, 400,
 		fmt.Sprintf("%016x", crc64nvme.Checksum(data)), "0000000000000000")
-	c.wantFile(c.complete(s.ID, ""), data) // the session is as it was
+	c.wantFile(c.complete(s.ID, ""), data) // the session is unchanged
 
 	other := sha256.Sum256([]byte("other bytes"))
 	s = c.plan(fmt.Sprintf(`,"sha256":%q`, hex.EncodeToString(other[:])), len(data))
@@ -349,7 +349,7 @@ func TestWrongChecksumOfTheWholeStoresNothing(t *testing.T) {
 	sum := sha256.Sum256(data)
 	c.refused("POST", "/uploads/"+s.ID+"/complete", "", 400, hex.EncodeToString(sum[:]), hex.EncodeToString(other[:]))
 	if n := len(c.Objects(blob.Files)); n != 1 {
-		t.Errorf("there are %d objects, want that of the first alone", n)
+		t.Errorf("there are %d objects, want only that of the first", n)
 	}
 	s = c.plan(fmt.Sprintf(`,"sha256":%q`, hex.EncodeToString(sum[:])), len(data))
 	c.sendAll(s, data)
@@ -374,7 +374,7 @@ func TestSessionBelongsToItsUploader(t *testing.T) {
 	bob.refused("POST", "/uploads/"+s.ID+"/parts", `{"numbers":[1]}`, 404)
 	data := content(t, 1000)
 	c.sendAll(s, data)
-	c.plan("", 5) // another's file must not be listed with this one
+	c.plan("", 5) // bob's answer must not list this file
 	e := c.complete(s.ID, "")
 	if len(e.Files) != 1 {
 		t.Errorf("the answer lists %d files", len(e.Files))
@@ -398,7 +398,7 @@ func TestEndedSessionIsGone(t *testing.T) {
 		t.Errorf("a part of it: status %d", resp.StatusCode)
 	}
 	if left := c.Partitions("upload"); len(left) != 0 {
-		t.Errorf("left are %v", left)
+		t.Errorf("parts are left: %v", left)
 	}
 }
 
@@ -420,7 +420,7 @@ func TestSessionsAreListedInPagesNewestFirst(t *testing.T) {
 		path = link
 	}
 	if fmt.Sprint(got) != "[5 4 3 2 1]" {
-		t.Errorf("listed were those of %v bytes", got)
+		t.Errorf("the listed sessions have %v bytes", got)
 	}
 }
 
@@ -478,8 +478,7 @@ func TestSessionOutlivesItsBearer(t *testing.T) {
 	c.wantFile(c.complete(s.ID, ""), data)
 }
 
-// TestCrashBetweenObjectAndRecordLosesNothing: to complete once more is all
-// that it takes, and the sweep waits for it.
+// Completing the session again is enough, and the sweep waits for that.
 func TestCrashBetweenObjectAndRecordLosesNothing(t *testing.T) {
 	t.Parallel()
 	c := uploadsBegin(t)

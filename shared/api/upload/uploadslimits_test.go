@@ -12,22 +12,21 @@ import (
 	"ferry/shared/notify"
 )
 
-// TestNoticesCountWhenTheSessionCompletes: a session may be begun on one day and
-// completed on another, and a recipient gets no more on that for it.
+// A session may begin on one day and complete on another. Its notices also count then.
 func TestNoticesCountWhenTheSessionCompletes(t *testing.T) {
 	t.Parallel()
 	const hour, day = time.Hour, 24 * time.Hour
 	for name, k := range map[string]struct {
 		most         notify.Limits
-		later        time.Duration // from the begin of the sessions to their completion
+		later        time.Duration // from begin to completion of the sessions
 		refuses      bool
-		wait, passes time.Duration // as it says, and how long is waited
+		wait, passes time.Duration // the expected Retry-After, and how long the test waits
 	}{
-		"in the same hour they were counted at the begin": {notify.Limits{PerHour: 2, PerDay: 2, PerRecipient: 2}, 30 * time.Minute, false, 0, 0},
-		"a user's of another hour":                        {notify.Limits{PerHour: 2, PerDay: 4}, hour, true, hour, hour},
-		"a user's of another day":                         {notify.Limits{PerDay: 2}, day, true, day, day},
-		"a recipient's of another day":                    {notify.Limits{PerRecipient: 2}, day, true, day, day},
-		"without a bound":                                 {notify.Limits{}, day, false, 0, 0},
+		"in the same hour they count once": {notify.Limits{PerHour: 2, PerDay: 2, PerRecipient: 2}, 30 * time.Minute, false, 0, 0},
+		"for a user in another hour":       {notify.Limits{PerHour: 2, PerDay: 4}, hour, true, hour, hour},
+		"for a user on another day":        {notify.Limits{PerDay: 2}, day, true, day, day},
+		"for a recipient on another day":   {notify.Limits{PerRecipient: 2}, day, true, day, day},
+		"without a limit":                  {notify.Limits{}, day, false, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -53,9 +52,9 @@ func TestNoticesCountWhenTheSessionCompletes(t *testing.T) {
 				if wait, err := strconv.Atoi(resp.Header.Get("Retry-After")); err != nil || time.Duration(wait)*time.Second > k.wait || time.Duration(wait)*time.Second < k.wait-time.Minute {
 					t.Errorf("Retry-After is %q, want about %v", resp.Header.Get("Retry-After"), k.wait)
 				}
-				c.complete(begun[0].ID, "") // the file that is there is told again
+				c.complete(begun[0].ID, "") // a repeat gives the same answer
 				if n := len(c.Partitions("outbox#")); n != 1 {
-					t.Errorf("%d notices wait, want that of the session which is complete", n)
+					t.Errorf("there are %d notices, want only that of the completed session", n)
 				}
 				c.Clock.Advance(k.passes)
 				c = c.as("ann")
@@ -68,8 +67,7 @@ func TestNoticesCountWhenTheSessionCompletes(t *testing.T) {
 	}
 }
 
-// TestCompletingTwiceCountsOnce: what is missing may be sent and the request
-// repeated, by several at once too.
+// Clients may send missing parts and repeat the request, even concurrently.
 func TestCompletingTwiceCountsOnce(t *testing.T) {
 	t.Parallel()
 	c := uploadsBegin(t, func(s *api.Settings, _ *local.ServiceOptions) {
