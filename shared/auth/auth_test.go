@@ -38,8 +38,8 @@ func begin(t *testing.T) check {
 	return check{auth.New(auth.Ports{Table: db, Hasher: h, Random: &salts{from: mathrand.NewChaCha8([32]byte{})}, Now: c.now}), c, s}
 }
 
-// salts are the same in each run: two wrong passwords are taken for one when
-// 16 bits of their hashes are alike, which must not happen now and then.
+// salts are the same in each run. Two wrong passwords count as one if 16 bits of their
+// hashes are equal, which must not happen at random.
 type salts struct {
 	mu   sync.Mutex
 	from *mathrand.ChaCha8
@@ -51,7 +51,7 @@ func (s *salts) Read(p []byte) (int, error) {
 	return s.from.Read(p)
 }
 
-// try logs in, and returns the fault's kind and when to try again.
+// try logs in, and returns the kind of the fault and when to retry.
 func (c check) try(t *testing.T, name, password, from string) (envelope.FaultKind, time.Duration) {
 	t.Helper()
 	_, _, err := c.Login(t.Context(), name, password, from)
@@ -82,21 +82,21 @@ func TestFailedLoginsLookAlike(t *testing.T) {
 		t.Errorf("the answers differ: %v", said)
 	}
 	if _, _, err := c.Login(t.Context(), "new", right, source); !envelope.IsFault(err, envelope.Unauthorized) || !strings.Contains(err.Error(), "/auth/first") {
-		t.Errorf("a temporary password is answered with %v", err)
+		t.Errorf("a temporary password gives %v", err)
 	}
 }
 
 func TestBearerIsValidForItsTimeAndUser(t *testing.T) {
 	t.Parallel()
 	for what, k := range map[string]struct {
-		change func(t *testing.T, c check, bearer string) string // returns what is then shown
+		change func(t *testing.T, c check, bearer string) string // returns the bearer to use
 		holds  bool
 	}{
-		"at once":             {func(_ *testing.T, _ check, b string) string { return b }, true},
-		"after 3599 s":        {func(_ *testing.T, c check, b string) string { c.advance(3599 * time.Second); return b }, true},
-		"after 3600 s":        {func(_ *testing.T, c check, b string) string { c.advance(3600 * time.Second); return b }, false},
-		"with a letter more":  {func(_ *testing.T, _ check, b string) string { return b + "A" }, false},
-		"with another secret": {func(_ *testing.T, _ check, b string) string { return "AAAA" + b[4:] }, false},
+		"at once":              {func(_ *testing.T, _ check, b string) string { return b }, true},
+		"after 3599 s":         {func(_ *testing.T, c check, b string) string { c.advance(3599 * time.Second); return b }, true},
+		"after 3600 s":         {func(_ *testing.T, c check, b string) string { c.advance(3600 * time.Second); return b }, false},
+		"with an extra letter": {func(_ *testing.T, _ check, b string) string { return b + "A" }, false},
+		"with another secret":  {func(_ *testing.T, _ check, b string) string { return "AAAA" + b[4:] }, false},
 		"for another user": {func(t *testing.T, _ check, b string) string {
 			other, err := auth.RandomTokenFor(strings.NewReader(strings.Repeat("x", 32)), "new")
 			if err != nil {
@@ -111,7 +111,7 @@ func TestBearerIsValidForItsTimeAndUser(t *testing.T) {
 			return b
 		}, false},
 		"of a disabled user": {func(t *testing.T, c check, b string) string { must(t, c.users.Disable(t.Context(), "alice")); return b }, false},
-		"of a user enabled again": {func(t *testing.T, c check, b string) string {
+		"of a re-enabled user": {func(t *testing.T, c check, b string) string {
 			must(t, c.users.Disable(t.Context(), "alice"))
 			_, err := c.users.Enable(t.Context(), "alice")
 			must(t, err)

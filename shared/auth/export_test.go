@@ -9,7 +9,7 @@ func (h *Hasher) Watch(f func(compute func())) {
 	}
 }
 
-// Lanes is how many counters of failures somebody is busy with.
+// Lanes returns how many lanes are in use.
 func (h *Hasher) Lanes() int {
 	h.lanes.mu.Lock()
 	defer h.lanes.mu.Unlock()

@@ -23,23 +23,23 @@ func TestCredentialIsReadFromTheHeader(t *testing.T) {
 		ok     bool
 	}{
 		"a bearer":                               {"Bearer " + bearer, true},
-		"a bearer's scheme in small letters":     {"bearer " + bearer, true},
-		"a bearer's scheme in capitals":          {"BEARER " + bearer, true},
-		"a bearer behind two spaces":             {"Bearer  " + bearer, true},
-		"a bearer with a space behind":           {"Bearer " + bearer + " ", true},
+		"a bearer's scheme in lower case":        {"bearer " + bearer, true},
+		"a bearer's scheme in upper case":        {"BEARER " + bearer, true},
+		"a bearer after two spaces":              {"Bearer  " + bearer, true},
+		"a bearer with a trailing space":         {"Bearer " + bearer + " ", true},
 		"a bearer in quotes":                     {`Bearer "` + bearer + `"`, false},
 		"a bearer without a scheme":              {bearer, false},
 		"a bearer without a space":               {"Bearer" + bearer, false},
-		"a bearer behind a tab":                  {"Bearer\t" + bearer, false},
+		"a bearer after a tab":                   {"Bearer\t" + bearer, false},
 		"two bearers":                            {"Bearer " + bearer + "," + bearer, false},
 		"a bearer with padding":                  {"Bearer " + bearer + "=", false},
 		"a bearer as a token":                    {"Token " + bearer, false},
 		"a bearer as a password":                 {"Basic " + encode("alice:"+bearer), false},
 		"a password":                             {"Basic " + good, true},
-		"a password's scheme in small letters":   {"basic " + good, true},
-		"a name in capitals":                     {"Basic " + encode("ALICE:"+right), true},
+		"a password's scheme in lower case":      {"basic " + good, true},
+		"a name in upper case":                   {"Basic " + encode("ALICE:"+right), true},
 		"a name with a space":                    {"Basic " + encode("alice :"+right), false},
-		"a password with a colon more":           {"Basic " + encode("alice:"+right+":"), false},
+		"a password with an extra colon":         {"Basic " + encode("alice:"+right+":"), false},
 		"a password without a name":              {"Basic " + encode(":"+right), false},
 		"a name without a password":              {"Basic " + encode("alice:"), false},
 		"a name without a colon":                 {"Basic " + encode("alice"), false},
@@ -47,18 +47,18 @@ func TestCredentialIsReadFromTheHeader(t *testing.T) {
 		"a password as a bearer":                 {"Bearer " + good, false},
 		"a temporary password":                   {"Basic " + encode("new:"+right), false},
 		"the password of a user who is disabled": {"Basic " + encode("off:"+right), false},
-		"a scheme alone":                         {"Bearer", false},
+		"only a scheme":                          {"Bearer", false},
 		"a scheme and a space":                   {"Bearer ", false},
-		"the other scheme alone":                 {"Basic", false},
+		"only the other scheme":                  {"Basic", false},
 		"another scheme":                         {`Digest username="alice"`, false},
 		"nothing":                                {"", false},
 		"a space":                                {" ", false},
 		"something very long":                    {"Bearer " + strings.Repeat("A", 100_000), false},
 		"a long name":                            {"Basic " + encode(strings.Repeat("a", 100_000)+":x"), false},
-		"bytes that are no text":                 {"Basic " + encode("\xff\xfe:\x00"), false},
+		"bytes that are not text":                {"Basic " + encode("\xff\xfe:\x00"), false},
 	} {
 		r := httptest.NewRequest("GET", "/", nil)
-		// Each from a source of its own: failures are not what this is about.
+		// Each from another source, so that failures do not slow it down.
 		sources++
 		r.RemoteAddr = fmt.Sprintf("192.0.2.%d:1", sources)
 		r.Header.Set("Authorization", k.header)

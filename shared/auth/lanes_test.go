@@ -14,12 +14,11 @@ import (
 	"ferry/shared/table"
 )
 
-// guess is one of several tries at once.
+// guess is one of several concurrent tries.
 type guess struct{ name, password string }
 
-// atOnce makes all tries at the same time, by an Authenticator each of two
-// that share a Hasher as endpoints do, and counts how they are answered. It
-// also returns how many passwords were looked at.
+// atOnce makes all tries concurrently, on two Authenticators that share a Hasher like
+// endpoints do, and counts their results. It also returns how many hashes were computed.
 func (c check) atOnce(t *testing.T, from string, tries ...guess) (answers map[envelope.FaultKind]int, hashed int64) {
 	t.Helper()
 	var n atomic.Int64
@@ -41,12 +40,12 @@ func (c check) atOnce(t *testing.T, from string, tries ...guess) (answers map[en
 	}
 	wg.Wait()
 	if left := c.Hasher.Lanes(); left != 0 {
-		t.Errorf("%d lanes are kept though nobody tries", left)
+		t.Errorf("%d lanes are left after all tries", left)
 	}
 	return answers, n.Load()
 }
 
-// wrong are n tries for a name, each with a password of its own.
+// wrong returns n tries for a name, each with another password.
 func wrong(name string, n int) []guess {
 	tries := make([]guess, n)
 	for i := range tries {
@@ -57,7 +56,7 @@ func wrong(name string, n int) []guess {
 
 func TestConcurrentWrongPasswordsGetNoExtraTries(t *testing.T) {
 	t.Parallel()
-	for what, before := range map[string]int{"nothing before": 0, "three before": 3, "all but one before": 4, "the wait over": 5} {
+	for what, before := range map[string]int{"nothing before": 0, "three before": 3, "four before": 4, "five before, after the wait": 5} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			c := begin(t)
@@ -76,7 +75,7 @@ func TestConcurrentWrongPasswordsGetNoExtraTries(t *testing.T) {
 	}
 }
 
-// readTable tells of each read that is over.
+// readTable calls a function after each read.
 type readTable struct {
 	table.Table
 	read func()
@@ -87,9 +86,8 @@ func (r readTable) GetMany(ctx context.Context, keys ...table.Key) ([]table.Item
 	return r.Table.GetMany(ctx, keys...)
 }
 
-// TestRightGuessBeyondTheLastFreeTryIsRefused has the right password known
-// to the process already, so that it would be through before the wrong one is
-// counted.
+// TestRightGuessBeyondTheLastFreeTryIsRefused lets the process remember the right password
+// first, so that its try would end before the wrong one is counted.
 func TestRightGuessBeyondTheLastFreeTryIsRefused(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
@@ -99,14 +97,14 @@ func TestRightGuessBeyondTheLastFreeTryIsRefused(t *testing.T) {
 	}
 	held, release := make(chan struct{}), make(chan struct{})
 	c.Hasher.Watch(func(compute func()) {
-		close(held) // there is only one to be looked at
+		close(held) // only one password is hashed
 		<-release
 		compute()
 	})
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		if k, _ := c.try(t, "alice", "the last free guess", source); k != envelope.Unauthorized {
-			t.Errorf("the wrong guess is answered with %v", k)
+			t.Errorf("the wrong guess gives %v", k)
 		}
 	})
 	<-held
@@ -114,7 +112,7 @@ func TestRightGuessBeyondTheLastFreeTryIsRefused(t *testing.T) {
 	config.Table = readTable{c.Table, sync.OnceFunc(func() { close(release) })}
 	beside := check{auth.New(config), c.clock, c.users}
 	if k, _ := beside.try(t, "alice", right, source); k != envelope.TooMany {
-		t.Errorf("the right guess is answered with %v", k)
+		t.Errorf("the right guess gives %v", k)
 	}
 	wg.Wait()
 }
@@ -135,8 +133,7 @@ func TestConcurrentTriesOfManyNamesShareTheSourcesFreeTries(t *testing.T) {
 	}
 }
 
-// TestForgottenFailuresGiveFiveFreeTriesAtOnce has a count that is to start
-// anew still be there, as each of several tries finds it.
+// TestForgottenFailuresGiveFiveFreeTriesAtOnce has several tries find the same stale count.
 func TestForgottenFailuresGiveFiveFreeTriesAtOnce(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
@@ -150,8 +147,8 @@ func TestForgottenFailuresGiveFiveFreeTriesAtOnce(t *testing.T) {
 	}
 }
 
-// TestProcessesRestartingACountLoseNoFailure has two look at a
-// password each before either has recorded its failure.
+// TestProcessesRestartingACountLoseNoFailure has two processes verify a password each before
+// either has recorded its failure.
 func TestProcessesRestartingACountLoseNoFailure(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
@@ -173,14 +170,14 @@ func TestProcessesRestartingACountLoseNoFailure(t *testing.T) {
 		})
 		ended.Go(func() {
 			if k, _ := process.try(t, "alice", fmt.Sprint("guess ", i), source); k != envelope.Unauthorized {
-				t.Errorf("a guess of process %d is answered with %v", i, k)
+				t.Errorf("a guess in process %d gives %v", i, k)
 			}
 		})
 	}
 	ended.Wait()
 	for i := range 3 {
 		if k, _ := c.try(t, "alice", fmt.Sprint("wrong", i), source); k != envelope.Unauthorized {
-			t.Errorf("the free try %d is answered with %v", 3+i, k)
+			t.Errorf("the free try %d gives %v", 3+i, k)
 		}
 	}
 	if k, after := c.try(t, "alice", "one more", source); k != envelope.TooMany || after != time.Second {
@@ -201,7 +198,7 @@ func TestRightPasswordBesideAFewWrongOnesIsAccepted(t *testing.T) {
 
 func TestConcurrentRightPasswordsAreAllAccepted(t *testing.T) {
 	t.Parallel()
-	for what, before := range map[string]int{"nothing before": 0, "all but one before": 4, "the wait over": 5} {
+	for what, before := range map[string]int{"nothing before": 0, "four before": 4, "five before, after the wait": 5} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			c := begin(t)
@@ -215,7 +212,7 @@ func TestConcurrentRightPasswordsAreAllAccepted(t *testing.T) {
 			want := len(tries)
 			if before == 5 {
 				c.advance(time.Second)
-				want = 1 // those that come while it is looked at are asked to wait
+				want = 1 // the tries during that one must wait
 			}
 			if answers, _ := c.atOnce(t, source, tries...); answers[okay] < want {
 				t.Errorf("the answers are %v", answers)
@@ -224,8 +221,8 @@ func TestConcurrentRightPasswordsAreAllAccepted(t *testing.T) {
 	}
 }
 
-// TestWaitingLoginEndsWithItsRequest holds the one that is let
-// through up until the other has given up.
+// TestWaitingLoginEndsWithItsRequest delays the try under way until the waiting one has
+// given up.
 func TestWaitingLoginEndsWithItsRequest(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
@@ -234,14 +231,14 @@ func TestWaitingLoginEndsWithItsRequest(t *testing.T) {
 	}
 	held, release := make(chan struct{}), make(chan struct{})
 	c.Hasher.Watch(func(compute func()) {
-		close(held) // a second one would panic
+		close(held) // a second hash would panic
 		<-release
 		compute()
 	})
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		if k, _ := c.try(t, "alice", right, source); k != okay {
-			t.Errorf("the one that others waited for is answered with %v", k)
+			t.Errorf("the try under way gives %v", k)
 		}
 	})
 	<-held
@@ -253,7 +250,7 @@ func TestWaitingLoginEndsWithItsRequest(t *testing.T) {
 	}()
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("the one that waits ends with %v", err)
+		t.Errorf("the waiting try ends with %v", err)
 	}
 	close(release)
 	wg.Wait()

@@ -13,7 +13,7 @@ import (
 	"ferry/shared/blob"
 )
 
-// key is a fixed key.
+// key returns a fixed key.
 func key(t *testing.T, first string) auth.LinkKey {
 	t.Helper()
 	k, err := auth.ParseLinkKey(first + strings.Repeat("A", 42))
@@ -23,8 +23,8 @@ func key(t *testing.T, first string) auth.LinkKey {
 	return k
 }
 
-// Tokens are in links that were sent: another derivation would end them all.
-// The values were computed by another program.
+// Tokens are in links that were sent, and another derivation would break them all. The
+// values were computed by another program.
 func TestTokensNeverChange(t *testing.T) {
 	t.Parallel()
 	k := key(t, "A")
@@ -39,7 +39,7 @@ func TestTokensNeverChange(t *testing.T) {
 		"eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHhhbm5AZXhhbXBsZS5jb20": bearer(t, "ann@example.com"),
 	} {
 		if got != want {
-			t.Errorf("derived is %q, want %q", got, want)
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }
@@ -70,7 +70,7 @@ func TestPINHasEightDigits(t *testing.T) {
 		seen[pin] = true
 	}
 	if len(seen) < 199 {
-		t.Errorf("of 200 PINs %d differ", len(seen))
+		t.Errorf("there are only %d different PINs of 200", len(seen))
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"ferry/shared/auth"
 )
 
-// clock is moved by tests.
+// clock is a clock that tests move.
 type clock struct{ ahead atomic.Int64 }
 
 func (c *clock) now() time.Time {
@@ -70,12 +70,12 @@ func TestHashMatchesOnlyItsPassword(t *testing.T) {
 		{"an empty one", "a password", "", false},
 		{"a shorter one", "a password", "a passwor", false},
 		{"a longer one", "a password", "a password ", false},
-		{"the same in other code points", "pässwörd", "pa\u0308sswo\u0308rd", true},
+		{"the same in decomposed form", "pässwörd", "pa\u0308sswo\u0308rd", true},
 		{"the longest", longest, longest, true},
-		{"one longer than the longest", longest, longest + "x", false},
-		{"the longest, typed in code points that take more bytes", strings.Repeat("ṩ", 128), strings.Repeat("s\u0323\u0307", 128), true},
+		{"the longest with an extra character", longest, longest + "x", false},
+		{"the longest, in decomposed form", strings.Repeat("ṩ", 128), strings.Repeat("s\u0323\u0307", 128), true},
 		{"a very long one", longest, strings.Repeat("x", 1<<20), false},
-		{"a zero byte behind", "a password", "a password\x00", false},
+		{"a trailing zero byte", "a password", "a password\x00", false},
 	} {
 		if got := verify(t, h, hash(t, h, c.password), c.typed); got != c.want {
 			t.Errorf("%s: %v", c.what, got)
@@ -101,7 +101,7 @@ func TestMalformedHashIsAnError(t *testing.T) {
 			t.Errorf("%q gives %v, %v", bad, ok, err)
 		}
 		if h.Outdated(bad) {
-			t.Errorf("%q is said to be outdated", bad)
+			t.Errorf("%q counts as outdated", bad)
 		}
 	}
 }
@@ -132,13 +132,13 @@ func TestRightPasswordIsRememberedForAMinute(t *testing.T) {
 		computes       int64
 	}{
 		{"the first time", 0, stored, "a password", true, 1},
-		{"at once again", 0, stored, "a password", true, 0},
+		{"again", 0, stored, "a password", true, 0},
 		{"a wrong one", 0, stored, "another one", false, 1},
 		{"the wrong one again", 0, stored, "another one", false, 1},
-		{"a minute later, nearly", 60*time.Second - 1, stored, "a password", true, 0},
+		{"almost a minute later", 60*time.Second - 1, stored, "a password", true, 0},
 		{"a minute later", 1, stored, "a password", true, 1},
-		{"with another hash of it", 0, hash(t, h, "a password"), "a password", true, 1},
-		{"with the hash of another", 0, hash(t, h, "another one"), "a password", false, 1},
+		{"with another hash of the password", 0, hash(t, h, "a password"), "a password", true, 1},
+		{"with the hash of another password", 0, hash(t, h, "another one"), "a password", false, 1},
 	}
 	for _, s := range steps {
 		c.advance(s.after)
@@ -167,7 +167,7 @@ func TestConcurrentHashesAreBoundedByCPUs(t *testing.T) {
 		if n == int64(cpus) {
 			once.Do(func() { close(full) })
 		}
-		if n <= int64(cpus) { // one too many would never end
+		if n <= int64(cpus) { // one more would block for ever
 			<-release
 		}
 		compute()
@@ -178,7 +178,7 @@ func TestConcurrentHashesAreBoundedByCPUs(t *testing.T) {
 		wg.Go(func() { verify(t, h, stored, "a password") })
 	}
 	<-full
-	// All CPUs are taken: who comes now waits, and may give up.
+	// All CPUs are busy: another hash waits, and can give up.
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 8 * cpus {
@@ -220,13 +220,13 @@ func TestWeakerHashIsOutdated(t *testing.T) {
 			t.Errorf("%s: outdated is %v", what, got)
 		}
 		if !verify(t, now, old, "a password") {
-			t.Errorf("%s: the password does not match any more", what)
+			t.Errorf("%s: the password no longer matches", what)
 		}
 	}
 }
 
-// TestHashFormatNeverChanges: another form or cost would end all passwords.
-// The value was computed by another program.
+// Another format or cost would break all passwords. The value was computed by another
+// program.
 func TestHashFormatNeverChanges(t *testing.T) {
 	t.Parallel()
 	h, err := auth.NewHasher(auth.DefaultParams(), strings.NewReader(strings.Repeat("s", 32+16)), time.Now)

@@ -10,14 +10,14 @@ import (
 	"ferry/shared/table"
 )
 
-// TestAddNoticesAUserRemovedMeanwhile lets an earlier user of the name
-// get files and go between what an Add reads and what it writes.
+// TestAddNoticesAUserRemovedMeanwhile has an earlier user of the name get files and be
+// removed between the read and the write of an Add.
 func TestAddNoticesAUserRemovedMeanwhile(t *testing.T) {
 	t.Parallel()
 	for what, rounds := range map[string][]string{
-		"a user who is there":        {"add"},
-		"a user who was there":       {"add", "remove"},
-		"a user who was never there": {},
+		"an existing user": {"add"},
+		"a removed user":   {"add", "remove"},
+		"a new user":       {},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -54,7 +54,7 @@ func TestAddNoticesAUserRemovedMeanwhile(t *testing.T) {
 			store := auth.NewUsers(s.Data.Ports.Table, s.Clock.Now)
 			late := auth.User{Name: "alice", State: auth.Active, Password: "hash"}
 			if err := store.Add(t.Context(), late); !envelope.IsFault(err, envelope.Conflict) {
-				t.Errorf("the addition ends with %v", err)
+				t.Errorf("Add gives %v", err)
 			}
 			s.Calls.Before("table.Write", nil)
 			comesOrGoes("remove")
@@ -69,8 +69,8 @@ func TestAddNoticesAUserRemovedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestConcurrentUsersOfANameShareNoFileID has several add, use and remove users
-// of one name; no file id may be given out twice.
+// TestConcurrentUsersOfANameShareNoFileID adds, uses and removes users of one name
+// concurrently. No file id may be given out twice.
 func TestConcurrentUsersOfANameShareNoFileID(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -80,7 +80,7 @@ func TestConcurrentUsersOfANameShareNoFileID(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			for range 25 {
-				// Whatever another was quicker at is refused; that is checked elsewhere.
+				// An operation that comes too late is refused; other tests check that.
 				_ = s.Users.Add(t.Context(), auth.User{Name: "alice", State: auth.Active, Password: "hash"})
 				var u auth.User
 				if s.Data.Table.Update(t.Context(), table.Update(auth.UserKey("alice")).Add("lastFile", 1).If(table.Exists()), &u) == nil {

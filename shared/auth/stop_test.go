@@ -13,18 +13,18 @@ func TestStopTokenIsForOneAddress(t *testing.T) {
 	k := key(t, "A")
 	token := k.Stop(" Ann@Example.com")
 	if other := k.Stop("ann@example.COM"); other != token {
-		t.Errorf("the token of one address is %q and %q", token, other)
+		t.Errorf("the tokens of one address are %q and %q", token, other)
 	}
 	if got, ok := k.StopAddress(token); !ok || got != "ann@example.com" {
 		t.Errorf("the token is for %q, %v", got, ok)
 	}
 	for what, wrong := range map[string]string{
 		"another key's":                 key(t, "B").Stop("ann@example.com"),
-		"no token":                      "",
+		"an empty token":                "",
 		"not base64url":                 "%" + token,
 		"a token with a line break":     token[:10] + "\n" + token[10:],
 		"a shortened token":             token[:len(token)-4],
-		"a token with more behind":      token + "AAAA",
+		"a lengthened token":            token + "AAAA",
 		"a token of another spelling":   strings.ReplaceAll(token, token[:1], "_"),
 		"a file's token":                k.File(blob.Files, "alice", 1),
 		"a bearer of the address":       bearer(t, "ann@example.com"),
@@ -32,7 +32,7 @@ func TestStopTokenIsForOneAddress(t *testing.T) {
 		"a file's token and an address": k.File(blob.Files, "alice", 1) + token[43:],
 	} {
 		if got, ok := k.StopAddress(wrong); ok || got != "" {
-			t.Errorf("%s is taken for a token of %q", what, got)
+			t.Errorf("%s is accepted for %q", what, got)
 		}
 	}
 }

@@ -15,7 +15,7 @@ func TestFiveFailuresAreFreeThenWaitsGrow(t *testing.T) {
 	c := begin(t)
 	for i := range 5 {
 		if k, _ := c.try(t, "alice", fmt.Sprint("wrong", i), source); k != envelope.Unauthorized {
-			t.Fatalf("the free try %d is answered with %v", i, k)
+			t.Fatalf("the free try %d gives %v", i, k)
 		}
 	}
 	for i, want := range []time.Duration{1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300} {
@@ -26,17 +26,17 @@ func TestFiveFailuresAreFreeThenWaitsGrow(t *testing.T) {
 		}
 		c.advance(want - time.Millisecond)
 		if k, after := c.try(t, "alice", right, source); k != envelope.TooMany || after != time.Millisecond {
-			t.Fatalf("a moment too early: %v, %v", k, after)
+			t.Fatalf("a millisecond too early: %v, %v", k, after)
 		}
 		c.advance(time.Millisecond)
 		if k, _ := c.try(t, "alice", fmt.Sprint("late", i), source); k != envelope.Unauthorized {
 			t.Fatalf("after the wait of %v: %v", want, k)
 		}
 	}
-	// Never for good: the right password counts after the longest wait.
+	// The right password still works after the longest wait.
 	c.advance(300 * time.Second)
 	if k, _ := c.try(t, "alice", right, source); k != okay {
-		t.Fatalf("the right password is answered with %v", k)
+		t.Fatalf("the right password gives %v", k)
 	}
 	for i := range 5 {
 		if k, _ := c.try(t, "alice", fmt.Sprint("again", i), source); k != envelope.Unauthorized {
@@ -71,14 +71,14 @@ func TestSourceTryingManyUsersIsSlowedDown(t *testing.T) {
 	for i := range 50 {
 		name := fmt.Sprint("user", i)
 		if i%10 == 0 {
-			name = "no/user" // nobody can have that name
+			name = "no/user" // an impossible name
 		}
 		if k, _ := c.try(t, name, fmt.Sprint("wrong", i), source); k != envelope.Unauthorized {
 			t.Fatalf("try %d: %v", i, k)
 		}
 	}
 	if k, after := c.try(t, "alice", right, source); k != envelope.TooMany || after != time.Second {
-		t.Errorf("the next try is answered with %v, %v", k, after)
+		t.Errorf("the next try gives %v, %v", k, after)
 	}
 	if k, _ := c.try(t, "alice", right, "192.0.2.2"); k != okay {
 		t.Errorf("from elsewhere: %v", k)
@@ -111,10 +111,10 @@ func TestRepeatedWrongPasswordCountsOnce(t *testing.T) {
 	c := begin(t)
 	for range 20 {
 		if k, _ := c.try(t, "alice", "wrong", source); k != envelope.Unauthorized {
-			t.Fatalf("a repetition: %v", k)
+			t.Fatalf("a repeat: %v", k)
 		}
 		if k, _ := c.try(t, "no/user", "wrong", source); k != envelope.Unauthorized {
-			t.Fatalf("a repetition for nobody: %v", k)
+			t.Fatalf("a repeat for an impossible name: %v", k)
 		}
 	}
 	if k, _ := c.try(t, "alice", right, source); k != okay {
@@ -124,7 +124,7 @@ func TestRepeatedWrongPasswordCountsOnce(t *testing.T) {
 		c.try(t, "alice", fmt.Sprint("wrong", i%2), source)
 	}
 	if k, _ := c.try(t, "alice", right, source); k != envelope.TooMany {
-		t.Errorf("two in turns do not count: %v", k)
+		t.Errorf("two alternating passwords do not count: %v", k)
 	}
 }
 
@@ -172,31 +172,31 @@ func TestRightPasswordAmongConcurrentTriesIsAccepted(t *testing.T) {
 	}
 	wg.Wait()
 	if in.Load() == 0 {
-		t.Error("nobody was let in")
+		t.Error("no try was accepted")
 	}
 	if k, _ := c.try(t, "alice", right, source); k != okay {
 		t.Errorf("afterwards: %v", k)
 	}
 }
 
-// TestWaitDoesNotRevealWhoExists has all kinds of names wait alike.
+// All kinds of names must wait in the same way.
 func TestWaitDoesNotRevealWhoExists(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	for _, name := range []string{"alice", "ALICE@x", "nobody", "off", "new"} {
 		for i := range 5 {
 			if k, _ := c.try(t, name, fmt.Sprint("wrong", i), source); k != envelope.Unauthorized {
-				t.Errorf("try %d of %s is answered with %v", i, name, k)
+				t.Errorf("try %d of %s gives %v", i, name, k)
 			}
 		}
 		if k, after := c.try(t, name, right, source); k != envelope.TooMany || after != time.Second {
-			t.Errorf("then %s is answered with %v, wait %v", name, k, after)
+			t.Errorf("then %s gets %v, wait %v", name, k, after)
 		}
 	}
 	c.advance(time.Second)
 	for name, want := range map[string]envelope.FaultKind{"alice": okay, "nobody": envelope.Unauthorized, "off": envelope.Unauthorized, "new": envelope.Unauthorized} {
 		if k, _ := c.try(t, name, right, source); k != want {
-			t.Errorf("after the wait %s is answered with %v", name, k)
+			t.Errorf("after the wait %s gets %v", name, k)
 		}
 	}
 }

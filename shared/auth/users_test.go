@@ -91,11 +91,11 @@ func TestUsersAreListedInOrderWithoutRemovedOnes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("listed are %q", got)
+		t.Errorf("the list is %q", got)
 	}
 	stop := errors.New("stop")
 	if err := s.List(t.Context(), func(auth.User) error { return stop }); !errors.Is(err, stop) {
-		t.Errorf("a yield's error ends the list with %v", err)
+		t.Errorf("an error of yield gives %v", err)
 	}
 }
 
@@ -104,13 +104,13 @@ func TestEnableRestoresTheState(t *testing.T) {
 	for _, state := range []auth.UserState{auth.FirstAccess, auth.Active} {
 		s := store(t)
 		add(t, s, "alice", state)
-		for range 2 { // the second time nothing happens
+		for range 2 { // the second time changes nothing
 			if err := s.Disable(t.Context(), "alice"); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if u := get(t, s, "alice"); u.State != auth.Disabled || u.Generation != 1 || u.Password != "hash" {
-			t.Errorf("disabled she is %+v", u)
+			t.Errorf("the disabled user is %+v", u)
 		}
 		for range 2 {
 			if got, err := s.Enable(t.Context(), "alice"); err != nil || got != state {
@@ -118,7 +118,7 @@ func TestEnableRestoresTheState(t *testing.T) {
 			}
 		}
 		if u := get(t, s, "alice"); u.State != state || u.Generation != 1 {
-			t.Errorf("enabled she is %+v", u)
+			t.Errorf("the enabled user is %+v", u)
 		}
 	}
 }
@@ -131,7 +131,7 @@ func TestSettingAPasswordSetsStateAndGeneration(t *testing.T) {
 		t.Fatal(err)
 	}
 	if u := get(t, s, "alice"); u.Password != "new" || u.State != auth.Active || u.Generation != 1 {
-		t.Errorf("she is %+v", u)
+		t.Errorf("the user is %+v", u)
 	}
 	for _, old := range []string{"another", "new"} {
 		if err := s.Rehash(t.Context(), "alice", old, "stronger"); err != nil {
@@ -139,7 +139,7 @@ func TestSettingAPasswordSetsStateAndGeneration(t *testing.T) {
 		}
 		want := map[string]string{"another": "new", "new": "stronger"}[old]
 		if u := get(t, s, "alice"); u.Password != want || u.Generation != 1 {
-			t.Errorf("after a rehash of %q she is %+v", old, u)
+			t.Errorf("after a rehash of %q the user is %+v", old, u)
 		}
 	}
 }
@@ -174,7 +174,7 @@ func TestLaterUserOfANameContinuesItsCounters(t *testing.T) {
 	for round := range int64(3) {
 		add(t, s, "alice", auth.Active)
 		if u := get(t, s, "alice"); u.Generation != round {
-			t.Errorf("the generation begins with %d, want %d", u.Generation, round)
+			t.Errorf("the first generation is %d, want %d", u.Generation, round)
 		}
 		if err := s.Disable(t.Context(), "alice"); err != nil {
 			t.Fatal(err)

@@ -18,7 +18,7 @@ const (
 	app      = "https://app.example.com"
 )
 
-// begin starts a service that these origins may use, with the user alice.
+// begin starts a service with these origins and the user alice.
 func begin(t *testing.T, origins string) *apitest.Server {
 	t.Helper()
 	o, err := envelope.ParseOrigins(origins)
@@ -30,14 +30,14 @@ func begin(t *testing.T, origins string) *apitest.Server {
 	return s
 }
 
-// preflight asks as a browser does before a page's request.
+// preflight sends what a browser sends before a page's request.
 func preflight(s *apitest.Server, path, origin, method string) *http.Response {
 	s.Helper()
 	return s.Request("OPTIONS", path, nil, "Origin", origin, "Access-Control-Request-Method", method,
 		"Access-Control-Request-Headers", "authorization,content-type,idempotency-key,x-amz-checksum-crc64nvme")
 }
 
-// has reports whether a list in a header has an entry, however it is written.
+// has reports whether a header's list has an entry, in any case.
 func has(h http.Header, name, entry string) bool {
 	for e := range strings.SplitSeq(strings.Join(h.Values(name), ","), ",") {
 		if strings.EqualFold(strings.TrimSpace(e), entry) {
@@ -61,7 +61,7 @@ func TestListedOriginPassesPreflight(t *testing.T) {
 		}
 		for _, name := range []string{"authorization", "content-type", "idempotency-key", "range", "repr-digest", "x-amz-checksum-crc64nvme"} {
 			if !has(h, "Access-Control-Allow-Headers", name) {
-				t.Errorf("%s: the header %s is not let in", path, name)
+				t.Errorf("%s: the header %s is not allowed", path, name)
 			}
 		}
 		if !has(h, "Access-Control-Allow-Methods", method) || h.Get("Access-Control-Allow-Credentials") != "" {
@@ -127,7 +127,7 @@ func TestPageCanReadAnswersAndErrors(t *testing.T) {
 		}
 		for _, name := range []string{"ETag", "Ferry-Error", "Link", "Location", "Retry-After", "Content-Disposition", "Repr-Digest"} {
 			if !has(h, "Access-Control-Expose-Headers", name) {
-				t.Errorf("%s: %s cannot be read", what, name)
+				t.Errorf("%s: %s is not exposed", what, name)
 			}
 		}
 	}
@@ -140,10 +140,10 @@ func TestStarAllowsAllOrigins(t *testing.T) {
 	if resp.StatusCode != 204 || resp.Header.Get("Access-Control-Allow-Origin") != "*" {
 		t.Errorf("status %d, %v", resp.StatusCode, resp.Header)
 	}
-	wantNone(t, "no page", s.Request("GET", "/health", nil).Header)
+	wantNone(t, "no origin", s.Request("GET", "/health", nil).Header)
 }
 
-// TestInboxHasNoCORS: it shows links and PINs of all users.
+// The inbox shows links and PINs of all users.
 func TestInboxHasNoCORS(t *testing.T) {
 	t.Parallel()
 	s := begin(t, "*")
@@ -174,7 +174,7 @@ func TestOriginsAreReadAsBrowsersWriteThem(t *testing.T) {
 		w := httptest.NewRecorder()
 		o.Handler("/v1", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "x") })).ServeHTTP(w, r)
 		if got := w.Header().Get("Access-Control-Allow-Origin"); got != origin || w.Body.String() != "x" {
-			t.Errorf("%q lets in %q, want %q", text, got, origin)
+			t.Errorf("%q allows %q, want %q", text, got, origin)
 		}
 	}
 }
@@ -186,7 +186,7 @@ func TestMalformedOriginIsRefused(t *testing.T) {
 		"https://user@app.example.com", "null", "https://*.example.com", "https://münchen.example", "://", app + ",nonsense",
 	} {
 		if o, err := envelope.ParseOrigins(text); err == nil {
-			t.Errorf("%q is taken: %+v", text, o)
+			t.Errorf("%q is accepted: %+v", text, o)
 		}
 	}
 }

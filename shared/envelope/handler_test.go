@@ -20,8 +20,8 @@ import (
 	"ferry/shared/table"
 )
 
-// serve answers one request by f, and returns what was logged.
-func serve(t *testing.T, o envelope.Outlet, f envelope.HandlerFunc, method string) (*httptest.ResponseRecorder, string) {
+// handle has f answer a request, and returns the response and the log.
+func handle(t *testing.T, o envelope.Outlet, f envelope.HandlerFunc, method string) (*httptest.ResponseRecorder, string) {
 	t.Helper()
 	var log bytes.Buffer
 	o.Now, o.Log = time.Now, slog.New(slog.NewTextHandler(&log, nil))
@@ -45,25 +45,25 @@ func TestEachKindOfErrorHasItsResponse(t *testing.T) {
 		{"no credential", envelope.NewFault(envelope.Unauthorized, detail), 401, detail, map[string]string{"WWW-Authenticate": `Basic realm="ferry", charset="UTF-8"`}, "INFO"},
 		{"not allowed", envelope.NewFault(envelope.Forbidden, detail), 403, detail, nil, "INFO"},
 		{"not found", envelope.NewFault(envelope.NotFound, detail), 404, detail, nil, "INFO"},
-		{"another method", &envelope.Fault{Kind: envelope.MethodNotAllowed, Detail: detail, Allow: []string{"GET", "PUT"}}, 405, detail, map[string]string{"Allow": "GET, PUT"}, "INFO"},
+		{"a wrong method", &envelope.Fault{Kind: envelope.MethodNotAllowed, Detail: detail, Allow: []string{"GET", "PUT"}}, 405, detail, map[string]string{"Allow": "GET, PUT"}, "INFO"},
 		{"a conflict", envelope.NewFault(envelope.Conflict, detail), 409, detail, nil, "INFO"},
-		{"another file", envelope.NewFault(envelope.Precondition, detail), 412, detail, nil, "INFO"},
+		{"a failed precondition", envelope.NewFault(envelope.Precondition, detail), 412, detail, nil, "INFO"},
 		{"too large", envelope.NewFault(envelope.TooLarge, detail), 413, detail, nil, "INFO"},
 		{"too large a body", &http.MaxBytesError{Limit: 5}, 413, "the body is larger than 5 bytes", nil, "INFO"},
-		{"another type", envelope.NewFault(envelope.Unsupported, detail), 415, detail, nil, "INFO"},
+		{"an unsupported type", envelope.NewFault(envelope.Unsupported, detail), 415, detail, nil, "INFO"},
 		{"a range", envelope.NewFault(envelope.Unsatisfiable, detail), 416, detail, nil, "INFO"},
 		{"too many", envelope.WaitFault(1500*time.Millisecond, detail), 429, detail, map[string]string{"Retry-After": "2"}, "INFO"},
 		{"a wrapped fault", fmt.Errorf("doing: %w", envelope.NewFault(envelope.Conflict, detail)), 409, detail, nil, "INFO"},
 		{"a fault with a cause", &envelope.Fault{Kind: envelope.Invalid, Detail: detail, Cause: errors.New("the cause")}, 400, detail, nil, "INFO"},
-		{"what no header may hold", envelope.NewFault(envelope.Invalid, "a\r\nb: é"), 400, "a??b: ?", nil, "INFO"},
+		{"characters that a header must not have", envelope.NewFault(envelope.Invalid, "a\r\nb: é"), 400, "a??b: ?", nil, "INFO"},
 		{"a busy table", fmt.Errorf("writing: %w", table.ErrBusy), 503, "the service is busy; try again", map[string]string{"Retry-After": "1"}, "ERROR"},
-		{"time that ran out", context.DeadlineExceeded, 503, "the request took too long; try again", map[string]string{"Retry-After": "1"}, "ERROR"},
+		{"a deadline", context.DeadlineExceeded, 503, "the request took too long; try again", map[string]string{"Retry-After": "1"}, "ERROR"},
 		{"a full table", table.ErrFull, 507, "the service has no room left for this; nothing was stored", nil, "ERROR"},
 		{"a full store", fmt.Errorf("storing: %w", blob.ErrFull), 507, "the service has no room left for this; nothing was stored", nil, "ERROR"},
 		{"an unknown error", errors.New("the cause"), 500, "", nil, "ERROR"},
 		{"an internal fault", &envelope.Fault{Detail: "the cause"}, 500, "", nil, "ERROR"},
 	} {
-		rec, log := serve(t, envelope.Outlet{}, func(w http.ResponseWriter, _ *http.Request) error {
+		rec, log := handle(t, envelope.Outlet{}, func(w http.ResponseWriter, _ *http.Request) error {
 			for _, name := range []string{"ETag", "Link", "Content-Disposition", "Cache-Control", "Repr-Digest"} {
 				w.Header().Set(name, "of a success")
 			}
@@ -85,22 +85,22 @@ func TestEachKindOfErrorHasItsResponse(t *testing.T) {
 			t.Errorf("%s: the response says too much: %s", c.what, all)
 		}
 		if !strings.Contains(log, "level="+c.level) || strings.Contains(log, "secret") || !strings.Contains(log, rec.Header().Get("X-Request-Id")) {
-			t.Errorf("%s: logged is %s", c.what, log)
+			t.Errorf("%s: the log is %s", c.what, log)
 		}
 	}
 }
 
 func TestPanicIsAnsweredAndLogged(t *testing.T) {
 	t.Parallel()
-	rec, log := serve(t, envelope.Outlet{}, func(http.ResponseWriter, *http.Request) error { panic("the cause") }, "GET")
+	rec, log := handle(t, envelope.Outlet{}, func(http.ResponseWriter, *http.Request) error { panic("the cause") }, "GET")
 	if rec.Code != 500 || strings.Contains(rec.Body.String(), "cause") || !strings.Contains(log, "the cause") || !strings.Contains(log, "handler_test.go") {
-		t.Errorf("status %d, %s, logged %s", rec.Code, rec.Body, log)
+		t.Errorf("status %d, %s, the log is %s", rec.Code, rec.Body, log)
 	}
 }
 
 func TestSilentHandlerAnswers200(t *testing.T) {
 	t.Parallel()
-	if rec, _ := serve(t, envelope.Outlet{}, func(http.ResponseWriter, *http.Request) error { return nil }, "GET"); rec.Code != 200 || rec.Body.Len() != 0 {
+	if rec, _ := handle(t, envelope.Outlet{}, func(http.ResponseWriter, *http.Request) error { return nil }, "GET"); rec.Code != 200 || rec.Body.Len() != 0 {
 		t.Errorf("status %d, %s", rec.Code, rec.Body)
 	}
 }
@@ -130,13 +130,13 @@ func TestFailureMidResponseCutsTheConnection(t *testing.T) {
 	}
 	<-ended
 	if !strings.Contains(log.String(), "level=ERROR") || !strings.Contains(log.String(), "the disk is gone") {
-		t.Errorf("logged is %s", log.String())
+		t.Errorf("the log is %s", log.String())
 	}
 }
 
 func TestWrittenErrorIsNotReplaced(t *testing.T) {
 	t.Parallel()
-	rec, _ := serve(t, envelope.Outlet{}, func(w http.ResponseWriter, _ *http.Request) error {
+	rec, _ := handle(t, envelope.Outlet{}, func(w http.ResponseWriter, _ *http.Request) error {
 		w.WriteHeader(http.StatusTeapot)
 		return errors.New("too late")
 	}, "GET")
@@ -164,7 +164,7 @@ func TestSentReportsStatusAndBytes(t *testing.T) {
 		status, n := envelope.Sent(w)
 		return [2]int64{int64(status), n}
 	}
-	serve(t, envelope.Outlet{}, func(w http.ResponseWriter, _ *http.Request) error {
+	handle(t, envelope.Outlet{}, func(w http.ResponseWriter, _ *http.Request) error {
 		before = note(w)
 		w.WriteHeader(http.StatusPartialContent)
 		io.WriteString(w, "abc")
@@ -173,10 +173,10 @@ func TestSentReportsStatusAndBytes(t *testing.T) {
 		return nil
 	}, "GET")
 	if before != [2]int64{0, 0} || after != [2]int64{206, 7} {
-		t.Errorf("sent were %v and then %v", before, after)
+		t.Errorf("Sent gives %v and then %v", before, after)
 	}
 	if status, n := envelope.Sent(httptest.NewRecorder()); status != 0 || n != 0 {
-		t.Errorf("of another writer it tells %d, %d", status, n)
+		t.Errorf("for another writer Sent gives %d, %d", status, n)
 	}
 }
 
@@ -190,7 +190,7 @@ func TestLinksAreNotEscaped(t *testing.T) {
 		t.Errorf("%d %s, %v", rec.Code, rec.Body, err)
 	}
 	if err := envelope.WriteJSON(httptest.NewRecorder(), 200, make(chan int)); err == nil {
-		t.Error("what cannot be encoded is no error")
+		t.Error("a channel was encoded")
 	}
 }
 
@@ -232,7 +232,7 @@ func TestErrorKeepsTheConnectionOnlyIfTheBodyWasRead(t *testing.T) {
 		}
 	}
 	if rest, err := io.ReadAll(in); err != nil || len(rest) > 0 {
-		t.Errorf("then comes %q, %v", rest, err)
+		t.Errorf("after that comes %q, %v", rest, err)
 	}
 }
 
@@ -268,19 +268,19 @@ func TestOnlyValidRequestIDsAreCarried(t *testing.T) {
 		name, id string
 		carried  bool
 	}{
-		{"an API gateway's", "JKJaXmPLvHcESHA=", true},
+		{"an id of an API gateway", "JKJaXmPLvHcESHA=", true},
 		{"a UUID", "c6af9ac6-7b61-11e6-9a41-93e8deadbeef", true},
-		{"one of its own", envelope.NewRequestID(), true},
-		{"none", "", false},
-		{"one too long", strings.Repeat("a", 65), false},
-		{"one with a line", "a\nb", false},
-		{"one with a quote in it", `a"b`, false},
+		{"an id of NewRequestID", envelope.NewRequestID(), true},
+		{"an empty id", "", false},
+		{"an id too long", strings.Repeat("a", 65), false},
+		{"an id with a line end", "a\nb", false},
+		{"an id with a quote", `a"b`, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			got := envelope.RequestID(envelope.WithRequestID(t.Context(), c.id))
 			if c.carried && got != c.id || !c.carried && got != "" {
-				t.Errorf("carried is %q", got)
+				t.Errorf("the context has %q", got)
 			}
 		})
 	}
@@ -289,6 +289,6 @@ func TestOnlyValidRequestIDsAreCarried(t *testing.T) {
 func TestNewRequestIDsDiffer(t *testing.T) {
 	t.Parallel()
 	if a, b := envelope.NewRequestID(), envelope.NewRequestID(); a == b || len(a) != 16 {
-		t.Errorf("they are %q and %q", a, b)
+		t.Errorf("the ids are %q and %q", a, b)
 	}
 }

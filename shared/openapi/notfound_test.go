@@ -44,7 +44,7 @@ func TestAllowNamesTheOtherMethods(t *testing.T) {
 			}
 			if method == "HEAD" {
 				if resp.StatusCode != 405 || s.Text(resp) != "" {
-					t.Errorf("HEAD %s is answered with %d", path, resp.StatusCode)
+					t.Errorf("HEAD %s: status %d", path, resp.StatusCode)
 				}
 				continue
 			}
@@ -55,8 +55,7 @@ func TestAllowNamesTheOtherMethods(t *testing.T) {
 	}
 }
 
-// TestPreflightGrantsNothingByItself: the gateway adds to the answer
-// what its origins may do.
+// The gateway adds to the answer what origins may do.
 func TestPreflightGrantsNothingByItself(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -67,7 +66,7 @@ func TestPreflightGrantsNothingByItself(t *testing.T) {
 		}
 		for _, missing := range []string{"Origin", "Access-Control-Request-Method"} {
 			if resp := s.Request("OPTIONS", path, nil, missing, "https://app.example.com"); resp.StatusCode < 404 {
-				t.Errorf("%s: what is no preflight has status %d", path, resp.StatusCode)
+				t.Errorf("%s: not a preflight, but status %d", path, resp.StatusCode)
 			}
 		}
 	}

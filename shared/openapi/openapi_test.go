@@ -60,19 +60,19 @@ func TestDocumentDescribesExactlyTheRoutes(t *testing.T) {
 			delete(described, route)
 		}
 	}
-	receive := upload.ReceiveRoute // the one of a single machine, in no function
+	receive := upload.ReceiveRoute // a route of a single machine only
 	if route := receive.Method + " " + receive.Path; !described[route] {
 		t.Errorf("%s is not described", route)
 	} else {
 		delete(described, route)
 	}
 	for route := range described {
-		t.Errorf("%s is described, and there is no such route", route)
+		t.Errorf("%s is described, but there is no such route", route)
 	}
 	for path, item := range document(t, "http://127.0.0.1:8080/v1").Paths.Map() {
 		for method := range item.Operations() {
 			if !slices.Contains(openapi.Paths()[path], method) {
-				t.Errorf("openapi.Paths overlooks %s %s", method, path)
+				t.Errorf("openapi.Paths misses %s %s", method, path)
 			}
 		}
 	}
@@ -87,12 +87,12 @@ func TestEachOperationIsFullyDescribed(t *testing.T) {
 				t.Errorf("%s %s lacks its summary, id, tag or security", method, path)
 			}
 			if ids[op.OperationID] {
-				t.Errorf("the operation id %s is there twice", op.OperationID)
+				t.Errorf("there are two operations with the id %s", op.OperationID)
 			}
 			ids[op.OperationID] = true
 			good := op.Responses.Status(200) != nil || op.Responses.Status(201) != nil || op.Responses.Status(204) != nil
 			if !good || op.Responses.Status(500) == nil {
-				t.Errorf("%s %s lacks a response of success, or 500", method, path)
+				t.Errorf("%s %s lacks a success response, or 500", method, path)
 			}
 		}
 	}

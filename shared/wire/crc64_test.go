@@ -41,12 +41,12 @@ func TestManyPiecesCombineToTheSumOfTheWhole(t *testing.T) {
 		rest = rest[n:]
 	}
 	if want := crc64nvme.Checksum(data); sum != want {
-		t.Errorf("it is %016x, want %016x", sum, want)
+		t.Errorf("the checksum is %016x, want %016x", sum, want)
 	}
 }
 
-// TestCombineWorksBeyondMemorySize: pieces of zeros of any size, each sum made of
-// those of its halves in another order, give the same.
+// TestCombineWorksBeyondMemorySize combines the sums of zeros of any size in two orders,
+// which must give the same.
 func TestCombineWorksBeyondMemorySize(t *testing.T) {
 	t.Parallel()
 	zeros := crc64nvme.Checksum(make([]byte, 1<<20))
@@ -56,7 +56,7 @@ func TestCombineWorksBeyondMemorySize(t *testing.T) {
 	}
 	longer := wire.CombineCRC64(sum, zeros, 1<<20)
 	if other := wire.CombineCRC64(zeros, sum, n); other != longer {
-		t.Errorf("a MiB behind %d bytes gives %016x, in front of them %016x", n, longer, other)
+		t.Errorf("a MiB after %d bytes gives %016x, before them %016x", n, longer, other)
 	}
 }
 
@@ -74,7 +74,7 @@ func TestCRC64NVMEReadsToTheEnd(t *testing.T) {
 	}
 }
 
-// BenchmarkCombineCRC64 is of one part of 5 GiB.
+// BenchmarkCombineCRC64 combines with a part of 5 GiB.
 func BenchmarkCombineCRC64(b *testing.B) {
 	sum := uint64(1)
 	for b.Loop() {
@@ -91,14 +91,14 @@ func TestCRC64TextIsWhatS3Writes(t *testing.T) {
 	}
 	text := wire.CRC64Text(want)
 	if text != "rosUhgp5mIg=" {
-		t.Errorf("it is written %s", text)
+		t.Errorf("the text is %s", text)
 	}
 	if back, err := wire.ParseCRC64(text); back != want || err != nil {
-		t.Errorf("it reads %016x, %v", back, err)
+		t.Errorf("reading gives %016x, %v", back, err)
 	}
 	for _, bad := range []string{"", "x", "rosUhgp5mIg", "rosUhgp5mA==", "rosUhgp5mIgA"} {
 		if _, err := wire.ParseCRC64(bad); err == nil {
-			t.Errorf("%q is taken", bad)
+			t.Errorf("%q is accepted", bad)
 		}
 	}
 }

@@ -17,25 +17,25 @@ func TestNameIsCleanedToOnePathElement(t *testing.T) {
 	for _, c := range []struct{ what, name, want string }{
 		{"an ordinary name stays", "report.pdf", "report.pdf"},
 		{"spaces within stay", "my report.pdf", "my report.pdf"},
-		{"spaces around go", "  report.pdf \t", "report.pdf"},
+		{"spaces around a name go", "  report.pdf \t", "report.pdf"},
 		{"any script is welcome", "写真 фото صورة.jpg", "写真 фото صورة.jpg"},
-		{"emoji stay, joined ones too", "👩\u200d💻 🎉.txt", "👩\u200d💻 🎉.txt"},
+		{"emoji stay, even joined ones", "👩\u200d💻 🎉.txt", "👩\u200d💻 🎉.txt"},
 		{"quotes stay", `the "best" one's.txt`, `the "best" one's.txt`},
 		{"folders go", "a/b/report.pdf", "report.pdf"},
-		{"folders of Windows go", `C:\Users\me\report.pdf`, "report.pdf"},
-		{"steps up go", "../../etc/passwd", "passwd"},
-		{"steps up alone leave nothing", "..", ""},
+		{"Windows folders go", `C:\Users\me\report.pdf`, "report.pdf"},
+		{"parent folders go", "../../etc/passwd", "passwd"},
+		{"a parent folder leaves nothing", "..", ""},
 		{"a folder leaves nothing", "photos/", ""},
 		{"dots leave nothing", "a/...", ""},
 		{"dots between spaces leave nothing", " .. ", ""},
 		{"an empty name is nothing", "", ""},
 		{"a hidden name stays", ".bashrc", ".bashrc"},
 		{"control characters go", "a\x00b\r\nc\x7f.txt\u0085", "abc.txt"},
-		{"what reorders text goes", "photo_\u202egpj.exe\u061c\u200f", "photo_gpj.exe"},
-		{"what ends a line goes", "a\u2028b\u2029.txt", "ab.txt"},
+		{"characters that reorder text go", "photo_\u202egpj.exe\u061c\u200f", "photo_gpj.exe"},
+		{"line ends go", "a\u2028b\u2029.txt", "ab.txt"},
 		{"a byte order mark goes", "\ufeffa.txt", "a.txt"},
-		{"composed form is made", "e\u0301te\u0301.txt", "été.txt"},
-		{"composed form is made also over what goes", "e\u200e\u0301.txt", "é.txt"},
+		{"letters are composed", "e\u0301te\u0301.txt", "été.txt"},
+		{"letters are composed over dropped characters", "e\u200e\u0301.txt", "é.txt"},
 		{"broken UTF-8 is replaced", "a\xff.txt", "a\uFFFD.txt"},
 	} {
 		if got := wire.CleanFileName(c.name); got != c.want {
@@ -47,13 +47,13 @@ func TestNameIsCleanedToOnePathElement(t *testing.T) {
 func TestLongNameKeepsItsExtension(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct{ name, suffix string }{
-		"ASCII":              {strings.Repeat("a", 300) + ".pdf", "a.pdf"},
-		"three-byte runes":   {strings.Repeat("写", 100) + ".jpg", "写.jpg"},
-		"emoji":              {strings.Repeat("🎉", 80) + ".txt", "🎉.txt"},
-		"no extension":       {strings.Repeat("b", 300), "bb"},
-		"a long extension":   {"a." + strings.Repeat("c", 300), "cc"},
-		"a space at the cut": {strings.Repeat("d", 254) + " e" + strings.Repeat("f", 50), "dd"},
-		"only dots at first": {strings.Repeat(".", 300) + strings.Repeat("g", 40), ""},
+		"ASCII":                    {strings.Repeat("a", 300) + ".pdf", "a.pdf"},
+		"three-byte runes":         {strings.Repeat("写", 100) + ".jpg", "写.jpg"},
+		"emoji":                    {strings.Repeat("🎉", 80) + ".txt", "🎉.txt"},
+		"no extension":             {strings.Repeat("b", 300), "bb"},
+		"a long extension":         {"a." + strings.Repeat("c", 300), "cc"},
+		"a space at the cut":       {strings.Repeat("d", 254) + " e" + strings.Repeat("f", 50), "dd"},
+		"only dots before the cut": {strings.Repeat(".", 300) + strings.Repeat("g", 40), ""},
 	} {
 		got := wire.CleanFileName(c.name)
 		if len(got) > wire.MaxFileName || !strings.HasSuffix(got, c.suffix) || c.suffix == "" && got != "" {
@@ -92,13 +92,13 @@ func FuzzCleanFileNameIsSafe(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name string) {
 		clean := wire.CleanFileName(name)
 		if again := wire.CleanFileName(clean); again != clean {
-			t.Errorf("cleaned twice %q becomes %q", clean, again)
+			t.Errorf("cleaned again, %q becomes %q", clean, again)
 		}
 		if len(clean) > wire.MaxFileName || !utf8.ValidString(clean) || !norm.NFC.IsNormalString(clean) {
-			t.Errorf("%q is too long, no UTF-8 or not NFC", clean)
+			t.Errorf("%q is too long, not UTF-8, or not NFC", clean)
 		}
 		if strings.ContainsAny(clean, `/\`) || clean == "." || clean == ".." || strings.TrimSpace(clean) != clean {
-			t.Errorf("%q is no plain name", clean)
+			t.Errorf("%q is not a plain name", clean)
 		}
 		if strings.ContainsFunc(clean, unicode.IsControl) {
 			t.Errorf("%q has control characters", clean)
@@ -107,7 +107,7 @@ func FuzzCleanFileNameIsSafe(f *testing.F) {
 	})
 }
 
-// attachment reads a header back as a client does.
+// attachment checks that clients can read the header for a name.
 func attachment(t *testing.T, name string) {
 	if name == "" {
 		return
@@ -120,11 +120,11 @@ func attachment(t *testing.T, name string) {
 	_, quoted, _ := strings.Cut(header, `filename="`)
 	ascii, _, _ := strings.Cut(quoted, `"`)
 	if len(ascii) == 0 || len(ascii) > wire.MaxFileName || strings.Trim(ascii, ". ") == "" || strings.ContainsAny(ascii, `\/%`) {
-		t.Errorf("%q is no name for old clients", ascii)
+		t.Errorf("%q is not a name for old clients", ascii)
 	}
 	for i := range len(header) {
 		if header[i] < 0x20 || header[i] > 0x7e {
-			t.Fatalf("%q has a byte that no header may have", header)
+			t.Fatalf("%q has a byte that a header must not have", header)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"ferry/shared/notify"
 )
 
-// TestBrokenEventIsDetected shows what the check of each event finds.
+// TestBrokenEventIsDetected shows what the check of an event finds.
 func TestBrokenEventIsDetected(t *testing.T) {
 	t.Parallel()
 	c, err := readContract()
