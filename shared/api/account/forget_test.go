@@ -159,9 +159,9 @@ func TestForgetLimitHoldsForConcurrentRequests(t *testing.T) {
 	}
 }
 
-// TestHiddenUsersLookLikeUnknownOnes compares all that a caller without the PIN sees on
+// TestHideUsersMakesAllUsersLookAlike compares all that a caller without the PIN sees on
 // the way to a new password.
-func TestHiddenUsersLookLikeUnknownOnes(t *testing.T) {
+func TestHideUsersMakesAllUsersLookAlike(t *testing.T) {
 	t.Parallel()
 	s := startForget(t, hiding)
 	see := func(user string) []string {
