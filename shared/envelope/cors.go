@@ -82,7 +82,6 @@ func (o Origins) Handler(prefix string, next http.Handler) http.Handler {
 	}
 	all := slices.Contains(o, "*")
 	methods, headers, exposed := strings.Join(Methods(), ", "), strings.Join(Headers(), ", "), strings.Join(Exposed(), ", ")
-	maxAge := strconv.Itoa(int(MaxAge.Seconds()))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasPrefix(r.URL.Path, prefix+"/") {
 			next.ServeHTTP(w, r)
@@ -103,7 +102,7 @@ func (o Origins) Handler(prefix string, next http.Handler) http.Handler {
 		if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
 			h.Set("Access-Control-Allow-Methods", methods)
 			h.Set("Access-Control-Allow-Headers", headers)
-			h.Set("Access-Control-Max-Age", maxAge)
+			h.Set("Access-Control-Max-Age", strconv.Itoa(int(MaxAge.Seconds())))
 			w.WriteHeader(http.StatusNoContent)
 			return
 		}

@@ -56,7 +56,8 @@ type Success struct {
 // Write sends a success with status 200.
 func Write(w http.ResponseWriter, now time.Time, s Success) error { return writeBody(w, now, 0, s) }
 
-func writeError(w http.ResponseWriter, now time.Time, status int) error {
+// WriteError sends the envelope of an error with this status.
+func WriteError(w http.ResponseWriter, now time.Time, status int) error {
 	return writeBody(w, now, status, Success{Description: http.StatusText(status)})
 }
 
@@ -65,8 +66,7 @@ func writeBody(w http.ResponseWriter, now time.Time, status int, s Success) erro
 	for _, f := range s.Files {
 		size += 16 + len(f.rendered) + len(s.Links) + len(f.LinkURL)
 	}
-	text := appendBody(make([]byte, 0, size), status, now.String(), s)
-	return writeText(w, max(status, http.StatusOK), text)
+	return writeText(w, max(status, http.StatusOK), appendBody(make([]byte, 0, size), status, now.String(), s))
 }
 
 // WriteJSON sends v with a status.

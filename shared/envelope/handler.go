@@ -115,7 +115,7 @@ func (o Outlet) fail(w *recorder, r *http.Request, err error) {
 		o.WriteError(w, r, status)
 		return
 	}
-	writeError(w, o.Now(), status)
+	WriteError(w, o.Now(), status)
 }
 
 // classify returns the fault in err. Some errors of the ports become faults too.

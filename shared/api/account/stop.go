@@ -21,20 +21,9 @@ func Stop() api.Endpoint { return api.Named("notificationsstop", newStop) }
 // and may be repeated. A request costs one call to the table, two if it resumes mail or
 // repeats a POST, and none if the token is wrong.
 func newStop(p *api.Ports) http.Handler {
-	s := server{p}
-	programs := p.Outlet()
-	programs.Links = true
-	people := programs
-	people.WriteError = s.errorPage
-	forPrograms, forPeople := programs.Handler(s.serve), people.Handler(s.serve)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Add("Vary", "Accept")
-		if isPerson(r) {
-			forPeople.ServeHTTP(w, r)
-		} else {
-			forPrograms.ServeHTTP(w, r)
-		}
-	})
+	s, outlet := server{p}, p.Outlet()
+	outlet.Links, outlet.WriteError = true, s.writeError
+	return outlet.Handler(s.serve)
 }
 
 func isPerson(r *http.Request) bool { return api.Prefers(r, "text/html") != "" }
@@ -42,6 +31,7 @@ func isPerson(r *http.Request) bool { return api.Prefers(r, "text/html") != "" }
 type server struct{ ports *api.Ports }
 
 func (s server) serve(w http.ResponseWriter, r *http.Request) error {
+	w.Header().Add("Vary", "Accept")
 	address, err := s.address(r)
 	if err != nil {
 		return err
@@ -91,8 +81,11 @@ func (s server) change(r *http.Request, address string) (notify.Suppression, err
 	return notify.StopMail(r.Context(), s.ports.Table, address, s.ports.Now())
 }
 
-// errorPage tells a person that the link is not valid, or that something went wrong.
-func (s server) errorPage(w http.ResponseWriter, r *http.Request, status int) error {
+// writeError tells a person that the link is not valid, or that something went wrong.
+func (s server) writeError(w http.ResponseWriter, r *http.Request, status int) error {
+	if !isPerson(r) {
+		return envelope.WriteError(w, s.ports.Now(), status)
+	}
 	lang := api.Lang(r, auth.User{})
 	p := page{lang: lang, title: texts[lang].noLink, text: texts[lang].whole}
 	if status >= http.StatusInternalServerError || status == http.StatusTooManyRequests {

@@ -39,15 +39,16 @@ func newDownload(area blob.Area, param string) func(*api.Ports) http.Handler {
 	}
 }
 
-// server answers a download link with the bytes, with a page for browsers, or with the
-// envelope.
+// server handles requests for a file.
 type server struct {
 	ports *api.Ports
 	files *files.Service
-	area  blob.Area
+	area  blob.Area // of downloads
 	param string
 }
 
+// serve answers a download link with the bytes, with a page for browsers, or with the
+// envelope.
 func (s server) serve(w http.ResponseWriter, r *http.Request) error {
 	q, err := api.Query(r)
 	if err != nil {
@@ -149,13 +150,10 @@ func small(w http.ResponseWriter, f files.File, body io.Reader) error {
 	if err == nil && n != f.Length {
 		err = io.ErrUnexpectedEOF
 	}
-	if err != nil {
-		return fmt.Errorf("reading a file: %w", err)
-	}
-	if n == 0 {
+	if err == nil && n == 0 {
 		w.WriteHeader(http.StatusOK)
 	}
-	return nil
+	return envelope.Wrap(err, "reading a file")
 }
 
 // refusal holds back a refusal by http.ServeContent, which is no envelope.

@@ -45,16 +45,11 @@ type record struct {
 // After authentication a request costs two calls, and three for a file whose uploader
 // has notified someone.
 func newGet(p *api.Ports) http.Handler {
-	return p.Authenticated(handler{ports: p, files: Service(p)}.get)
+	return p.Authenticated(server{ports: p, files: Service(p)}.get)
 }
 
-type handler struct {
-	ports *api.Ports
-	files *files.Service
-}
-
-func (h handler) get(w http.ResponseWriter, r *http.Request, u auth.User) error {
-	f, err := h.find(r, u)
+func (s server) get(w http.ResponseWriter, r *http.Request, u auth.User) error {
+	f, err := s.find(r, u)
 	if err != nil {
 		return err
 	}
@@ -62,8 +57,8 @@ func (h handler) get(w http.ResponseWriter, r *http.Request, u auth.User) error 
 	if err != nil {
 		return err
 	}
-	out.LinkURL = auth.DownloadLink(h.ports.Base(r.Context()), api.Lang(r, u), f.Area) + h.files.Token(f)
-	if err := h.used(r.Context(), f, f.UploadedBy(u), &out); err != nil {
+	out.LinkURL = auth.DownloadLink(s.ports.Base(r.Context()), api.Lang(r, u), f.Area) + s.files.Token(f)
+	if err := s.used(r.Context(), f, f.UploadedBy(u), &out); err != nil {
 		return err
 	}
 	return envelope.WriteJSON(w, http.StatusOK, out)
@@ -71,7 +66,7 @@ func (h handler) get(w http.ResponseWriter, r *http.Request, u auth.User) error 
 
 // find returns a file of the caller or, with d, one that the caller has sent to another
 // user.
-func (h handler) find(r *http.Request, u auth.User) (files.File, error) {
+func (s server) find(r *http.Request, u auth.User) (files.File, error) {
 	id, err := api.FileID(r)
 	if err != nil {
 		return files.File{}, err
@@ -88,13 +83,13 @@ func (h handler) find(r *http.Request, u auth.User) (files.File, error) {
 	d, ok := auth.CanonicalName(q.Get("d"))
 	switch {
 	case q.Get("d") == "" || d == u.Name:
-		return h.files.Get(r.Context(), u, area, id)
+		return s.files.Get(r.Context(), u, area, id)
 	case area == blob.Backup:
 		return files.File{}, envelope.NewFault(envelope.Invalid, "the backup area is its owner's alone")
 	case !ok:
 		return files.File{}, envelope.NewFault(envelope.NotFound, "no file of that id that you have sent to that user")
 	}
-	return h.files.Sent(r.Context(), u, d, id)
+	return s.files.Sent(r.Context(), u, d, id)
 }
 
 // show returns the record of a file, without what the links add.
@@ -137,11 +132,11 @@ type notification struct {
 
 // used adds what is known of the file's own link and, for its uploader, of each
 // recipient's.
-func (h handler) used(ctx context.Context, f files.File, uploader bool, out *record) error {
+func (s server) used(ctx context.Context, f files.File, uploader bool, out *record) error {
 	if !uploader {
 		f.Recipients = nil
 	}
-	uses, err := h.files.Uses(ctx, f)
+	uses, err := s.files.Uses(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -150,7 +145,7 @@ func (h handler) used(ctx context.Context, f files.File, uploader bool, out *rec
 		return nil
 	}
 	out.Notify = f.Notify
-	known, err := notify.States(ctx, h.ports.Table, f.Recipients)
+	known, err := notify.States(ctx, s.ports.Table, f.Recipients)
 	if err != nil {
 		return err
 	}

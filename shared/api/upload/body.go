@@ -54,13 +54,11 @@ func open(r *http.Request, p params) (source, error) {
 // ahead returns a reader that reads a large body in larger pieces: mime/multipart alone
 // reads 4 KiB at a time, at half the speed.
 func ahead(r *http.Request) io.Reader {
-	if r.ContentLength >= 0 && r.ContentLength <= 8<<10 {
+	size := min(uint64(r.ContentLength), readAhead-1) // an unknown length, -1, counts as a large one
+	if size <= 8<<10 {
 		return r.Body
 	}
-	if r.ContentLength < 0 || r.ContentLength > readAhead {
-		return bufio.NewReaderSize(r.Body, readAhead)
-	}
-	return bufio.NewReaderSize(r.Body, int(r.ContentLength)+1)
+	return bufio.NewReaderSize(r.Body, int(size)+1)
 }
 
 // whole is a body that is a file.
