@@ -28,6 +28,6 @@ func Golden(t testing.TB, name, got string) {
 		}
 	}
 	if got != string(want) {
-		t.Errorf("%s goes on where nothing more came", path)
+		t.Errorf("%s has more lines than the new text", path)
 	}
 }
