@@ -51,7 +51,7 @@ func TestBrowserGetsAPageWithAnEscapedName(t *testing.T) {
 		if strings.ContainsAny(title, `<>"'`) {
 			t.Errorf("%q has the title %q", name, title)
 		}
-		serveWant(t, name, resp.Header, "Content-Type", "text/html; charset=utf-8", "X-Content-Type-Options", "nosniff",
+		wantHeaders(t, name, resp.Header, "Content-Type", "text/html; charset=utf-8", "X-Content-Type-Options", "nosniff",
 			"Referrer-Policy", "no-referrer", "Cache-Control", "no-store", "Vary", "Accept", "Content-Disposition", "")
 		if csp := resp.Header.Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "script-src") {
 			t.Errorf("the page's policy is %q", csp)
@@ -66,7 +66,7 @@ func TestBrowserGetsAPageWithAnEscapedName(t *testing.T) {
 		if got := s.Text(bytes); got != "x" {
 			t.Errorf("the page's link gives %q", got)
 		}
-		serveWant(t, name, bytes.Header, "Content-Type", "application/octet-stream")
+		wantHeaders(t, name, bytes.Header, "Content-Type", "application/octet-stream")
 	}
 }
 
@@ -103,7 +103,7 @@ func TestActiveContentIsSentAsAnAttachment(t *testing.T) {
 		link := s.put("page.html", "<script>alert(1)</script>", "Content-Type", kind)
 		for what, path := range map[string]string{"the link": link, "the page's link": link + "&download=1"} {
 			resp := s.Request("GET", path, nil)
-			serveWant(t, what, resp.Header, "Content-Type", kind, "X-Content-Type-Options", "nosniff",
+			wantHeaders(t, what, resp.Header, "Content-Type", kind, "X-Content-Type-Options", "nosniff",
 				"Content-Security-Policy", "sandbox; default-src 'none'")
 			if d := resp.Header.Get("Content-Disposition"); !strings.HasPrefix(d, "attachment;") {
 				t.Errorf("%s of type %s is sent with %q", what, kind, d)
@@ -120,7 +120,7 @@ func TestFileKeepsItsMediaType(t *testing.T) {
 		"TEXT/Plain": "text/plain", "text/" + strings.Repeat("x", 200): "application/octet-stream",
 	} {
 		resp := s.Request("GET", s.put("a", "x", "Content-Type", stated), nil)
-		serveWant(t, stated, resp.Header, "Content-Type", sent)
+		wantHeaders(t, stated, resp.Header, "Content-Type", sent)
 	}
 }
 
@@ -131,7 +131,7 @@ func TestProgramCanAskForTheEnvelope(t *testing.T) {
 	link := s.put("a.txt", "22")
 	for _, accept := range []string{"application/json", "application/json, text/html;q=0.9", "text/plain;q=0.5,application/json"} {
 		resp := s.Request("GET", link, nil, "Accept", accept)
-		serveWant(t, accept, resp.Header, "Vary", "Accept")
+		wantHeaders(t, accept, resp.Header, "Vary", "Accept")
 		e := s.Decode(resp, 200)
 		if e.Description != "handlerDownloadList:succsessfully" || e.User != "ann" || len(e.Files) != 1 ||
 			e.Files[0].Name != "a.txt" || e.Files[0].Length != 2 || e.Files[0].ID != 2 || e.Files[0].LinkURL != s.Base+link {

@@ -70,7 +70,7 @@ func (s shelf) wantDownloads(what, link string, n int) {
 	}
 }
 
-func serveWant(t *testing.T, what string, h http.Header, pairs ...string) {
+func wantHeaders(t *testing.T, what string, h http.Header, pairs ...string) {
 	t.Helper()
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if got := h.Get(pairs[i]); got != pairs[i+1] {

@@ -17,27 +17,27 @@ import (
 	"ferry/shared/auth"
 )
 
-// uploadCaller is a user of a test's own service.
-type uploadCaller struct {
+// caller is a user of a test's own service.
+type caller struct {
 	*apitest.Server
 	name, password, bearer string
 }
 
-// uploadBegin starts a service with the active users ann, the caller, and bob.
-func uploadBegin(t *testing.T, options ...apitest.Option) uploadCaller {
+// begin starts a service with the active users ann, the caller, and bob.
+func begin(t *testing.T, options ...apitest.Option) caller {
 	t.Helper()
 	return with(apitest.New(t, options...))
 }
 
-// beginIn is uploadBegin with a folder that may have data.
-func beginIn(t *testing.T, dir string) uploadCaller {
+// beginIn is begin with a folder that may have data.
+func beginIn(t *testing.T, dir string) caller {
 	t.Helper()
 	return with(apitest.Open(t, dir))
 }
 
-func with(s *apitest.Server) uploadCaller {
+func with(s *apitest.Server) caller {
 	s.Helper()
-	c := uploadCaller{Server: s, name: "ann", password: "a password for a test"}
+	c := caller{Server: s, name: "ann", password: "a password for a test"}
 	if len(c.Partitions("user#")) == 0 {
 		c.AddUser(c.name, c.password)
 		c.AddUser("bob", c.password)
@@ -47,14 +47,14 @@ func with(s *apitest.Server) uploadCaller {
 }
 
 // as returns the same service with another caller.
-func (c uploadCaller) as(name string) uploadCaller {
+func (c caller) as(name string) caller {
 	c.Helper()
 	c.name, c.bearer = name, c.Login(name, c.password)
 	return c
 }
 
 // post sends a body to /upload; headers are pairs.
-func (c uploadCaller) post(query, contentType string, body io.Reader, headers ...string) *http.Response {
+func (c caller) post(query, contentType string, body io.Reader, headers ...string) *http.Response {
 	c.Helper()
 	headers = append(headers, "Authorization", "Bearer "+c.bearer)
 	if contentType != "" {
@@ -64,14 +64,14 @@ func (c uploadCaller) post(query, contentType string, body io.Reader, headers ..
 }
 
 // form sends parts as multipart/form-data.
-func (c uploadCaller) form(query string, parts ...formPart) *http.Response {
+func (c caller) form(query string, parts ...formPart) *http.Response {
 	c.Helper()
 	kind, body := encode(parts...)
 	return c.post(query, kind, strings.NewReader(body))
 }
 
 // names lists the names in the caller's area, oldest first.
-func (c uploadCaller) names() []string {
+func (c caller) names() []string {
 	c.Helper()
 	listed := c.Decode(c.Request("GET", "/download/list", nil, "Authorization", "Bearer "+c.bearer), 200).Files
 	names := make([]string, len(listed))
@@ -82,7 +82,7 @@ func (c uploadCaller) names() []string {
 }
 
 // get downloads by a link.
-func (c uploadCaller) get(link string) string {
+func (c caller) get(link string) string {
 	c.Helper()
 	resp := c.Request("GET", strings.TrimPrefix(link, c.Base), nil)
 	if resp.StatusCode != 200 {
@@ -92,7 +92,7 @@ func (c uploadCaller) get(link string) string {
 }
 
 // wantNothing fails if an upload has left anything.
-func (c uploadCaller) wantNothing(what string) {
+func (c caller) wantNothing(what string) {
 	c.Helper()
 	if left := c.Server.Files(); len(left) > 0 {
 		c.Errorf("%s: there are files %q", what, left)
@@ -108,7 +108,7 @@ func (c uploadCaller) wantNothing(what string) {
 
 // wantNoneCreated fails if bytes were stored, even for a moment, since the calls to the
 // stores were last counted.
-func (c uploadCaller) wantNoneCreated(what string) {
+func (c caller) wantNoneCreated(what string) {
 	c.Helper()
 	if n := c.Calls.Reset()["blob.Create"]; n > 0 {
 		c.Errorf("%s: %d objects were stored before the request was refused", what, n)
@@ -116,7 +116,7 @@ func (c uploadCaller) wantNoneCreated(what string) {
 }
 
 // answered waits until n uploads are logged, as a handler may run longer than its client.
-func (c uploadCaller) answered(n int) {
+func (c caller) answered(n int) {
 	c.Helper()
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(2 * time.Millisecond) {
 		if strings.Count(c.Log.String(), "path=/v1/upload") >= n {
@@ -167,7 +167,7 @@ func tempFile(t *testing.T, name, content string) string {
 }
 
 // wantStatus fails unless a response has this status, and an envelope with it.
-func (c uploadCaller) wantStatus(what string, resp *http.Response, status int) {
+func (c caller) wantStatus(what string, resp *http.Response, status int) {
 	c.Helper()
 	if resp.StatusCode != status {
 		c.Errorf("%s: status %d, want %d (%s)", what, resp.StatusCode, status, resp.Header.Get("Ferry-Error"))

@@ -13,7 +13,7 @@ import (
 
 // cutOff sends the beginning of an upload and, once that is under way, closes the
 // connection, either properly or like a killed process.
-func (c uploadCaller) cutOff(head, body string, abruptly bool) {
+func (c caller) cutOff(head, body string, abruptly bool) {
 	c.Helper()
 	begun := make(chan struct{})
 	signal := sync.OnceFunc(func() { close(begun) })
@@ -63,7 +63,7 @@ func TestInterruptedUploadLeavesNothing(t *testing.T) {
 		for how, abruptly := range map[string]bool{"properly": false, "abruptly": true} {
 			t.Run(k.what+", cut off "+how, func(t *testing.T) {
 				t.Parallel()
-				c := uploadBegin(t)
+				c := begin(t)
 				c.cutOff(k.head, k.body, abruptly)
 				c.answered(1)
 				c.wantNothing(k.what)

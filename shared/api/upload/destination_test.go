@@ -9,7 +9,7 @@ import (
 
 func TestFileGoesToAnotherUsersArea(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t)
+	c := begin(t)
 	bob := c.as("bob")
 	bob.Put(bob.bearer, "file=private.txt", "bob's own")
 	c.Put(c.bearer, "file=mine.txt", "ann's own")
@@ -34,7 +34,7 @@ func TestFileGoesToAnotherUsersArea(t *testing.T) {
 
 func TestUploadToOneselfListsOwnFiles(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t)
+	c := begin(t)
 	c.Put(c.bearer, "file=a.txt", "1")
 	for _, d := range []string{"ann", "Ann", ""} {
 		if e := c.Put(c.bearer, "d="+d+"&file=b.txt", "2"); len(e.Files) < 2 || e.Files[0].Name != "b.txt" {
@@ -45,7 +45,7 @@ func TestUploadToOneselfListsOwnFiles(t *testing.T) {
 
 func TestUnknownDestinationStoresNothing(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t)
+	c := begin(t)
 	c.AddUser("gone", c.password, func(u *auth.User) { u.State = auth.Disabled })
 	for _, d := range []string{"nobody", "gone", "a%00b", "..", "bob%23", "%20", strings.Repeat("x", 1000), "bob%20ann", "user%23bob"} {
 		resp := c.post("file=x&d="+d, "", strings.NewReader("content"))
@@ -60,7 +60,7 @@ func TestUnknownDestinationStoresNothing(t *testing.T) {
 
 func TestUserInFirstAccessCanReceiveFiles(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t)
+	c := begin(t)
 	c.AddUser("new", c.password, func(u *auth.User) { u.State = auth.FirstAccess })
 	if e := c.Put(c.bearer, "file=x&d=new", "1"); len(e.Files) != 1 || c.get(e.Files[0].LinkURL) != "1" {
 		t.Errorf("the answer is %+v", e)

@@ -6,6 +6,9 @@ import (
 	"encoding/hex"
 	"strings"
 	"testing"
+
+	"ferry/shared/api/upload"
+	"ferry/shared/envelope"
 )
 
 func digestOf(content string) string {
@@ -15,7 +18,7 @@ func digestOf(content string) string {
 
 func TestMatchingDigestIsKept(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t)
+	c := begin(t)
 	want := digestOf("content")
 	one := []formPart{aFile("file", "x", "content")}
 	ofPart := []formPart{aFile("file", "x", "content", "Repr-Digest", want)}
@@ -46,7 +49,7 @@ func TestMatchingDigestIsKept(t *testing.T) {
 
 func TestOneDigestCannotCoverSeveralFiles(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t)
+	c := begin(t)
 	kind, body := encode(aFile("file", "x", "content"), aFile("file", "y", "content"))
 	c.wantStatus("two files", c.post("", kind, strings.NewReader(body), "Repr-Digest", digestOf("content")), 400)
 	c.wantNothing("two files")
@@ -54,7 +57,7 @@ func TestOneDigestCannotCoverSeveralFiles(t *testing.T) {
 
 func TestDigestsOfFormAndPartMustAgree(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t)
+	c := begin(t)
 	kind, body := encode(aFile("file", "x", "content", "Repr-Digest", digestOf("content")))
 	c.wantStatus("two digests", c.post("", kind, strings.NewReader(body), "Repr-Digest", digestOf("other")), 400)
 	c.wantNothing("two digests")
@@ -62,7 +65,7 @@ func TestDigestsOfFormAndPartMustAgree(t *testing.T) {
 
 func TestWrongDigestStoresNothing(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t)
+	c := begin(t)
 	wrong := digestOf("another content")
 	check := func(what, body, kind string, headers ...string) {
 		resp := c.post("file=x", kind, strings.NewReader(body), headers...)
@@ -89,11 +92,28 @@ func TestWrongDigestStoresNothing(t *testing.T) {
 
 func TestMalformedDigestIsRefused(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t)
+	c := begin(t)
 	for _, header := range []string{"sha-256=abc", "sha-256=::", "sha-256=:abc:", "sha-256=:AAAA:", "sha-256=", strings.TrimSuffix(digestOf("x"), ":")} {
 		c.wantStatus(header, c.post("file=x", "", strings.NewReader("x"), "Repr-Digest", header), 400)
 		c.wantNoneCreated(header)
 		c.wantStatus(header, c.form("", aFile("file", "x", "1", "Repr-Digest", header)), 400)
 		c.wantNothing(header)
 	}
+}
+
+func FuzzDigestIsReadOrRefused(f *testing.F) {
+	for _, seed := range []string{"", digestOf("x"), digestOf("x") + ";p=1", "sha-512=:AAAA:," + digestOf("x"), "sha-256=::", "sha-256=:AAAA", "sha-256", ",,;=:"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, header string) {
+		sum, err := upload.ReprDigest(header)
+		switch {
+		case err != nil && (!envelope.IsFault(err, envelope.Invalid) || sum != nil):
+			t.Errorf("%q gives %x and %v", header, sum, err)
+		case err == nil && sum != nil && len(sum) != 32:
+			t.Errorf("%q gives %d bytes", header, len(sum))
+		case err == nil && sum == nil && strings.HasPrefix(header, "sha-256="):
+			t.Errorf("%q is ignored", header)
+		}
+	})
 }

@@ -15,7 +15,7 @@ import (
 
 func TestFilesOfAFormAreFound(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t)
+	c := begin(t)
 	text := func(field, content string) formPart { return formPart{fmt.Sprintf(`name="%s"`, field), nil, content} }
 	for _, k := range []struct {
 		what, query string
@@ -62,7 +62,7 @@ func TestFilesOfAFormAreFound(t *testing.T) {
 
 func TestMalformedBodyStoresNothing(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t)
+	c := begin(t)
 	const form = "multipart/form-data; boundary=b"
 	const head = "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n"
 	tooMany := slices.Repeat([]formPart{aFile("file", "a", "1")}, files.MaxFiles+1)
@@ -134,7 +134,7 @@ func TestFormSizeIsBoundedByOneTransaction(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := uploadBegin(t, func(s *api.Settings, _ *local.ServiceOptions) { s.Events = true })
+			c := begin(t, func(s *api.Settings, _ *local.ServiceOptions) { s.Events = true })
 			c.AddUser("zoe", c.password, func(u *auth.User) { u.Quota = 100_000 })
 			send := func(count int) *http.Response {
 				kind, body := encode(slices.Repeat([]formPart{aFile("file", "a", "1")}, count)...)
@@ -154,7 +154,7 @@ func TestFormSizeIsBoundedByOneTransaction(t *testing.T) {
 
 func TestRawBodyIsAFile(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t)
+	c := begin(t)
 	for _, k := range []struct{ what, method, query, kind, name, content string }{
 		{"without a type", "POST", "file=a.txt", "", "a.txt", "content"},
 		{"by PUT", "PUT", "file=b.txt", "", "b.txt", "content"},

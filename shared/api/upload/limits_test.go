@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -34,7 +35,7 @@ func TestNoticesOverTheLimitStoreNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := uploadBegin(t, most(k.most))
+			c := begin(t, most(k.most))
 			c.Clock.Advance(day - time.Duration(c.Clock.Now().UnixNano())%day + time.Minute) // all in one window
 			c = c.as("ann")
 			for _, query := range []string{"m=bob@example.com", k.last} {
@@ -72,7 +73,7 @@ const day = 24 * time.Hour
 
 func TestEachFileOfAFormCountsTowardsLimits(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t, most(notify.Limits{PerDay: 4}))
+	c := begin(t, most(notify.Limits{PerDay: 4}))
 	form := func(files int) int {
 		kind, body := encode(slices.Repeat([]formPart{aFile("file", "a", "1")}, files)...)
 		return c.post("m=bob@example.com", kind, strings.NewReader(body)).StatusCode
@@ -91,24 +92,24 @@ func TestEachFileOfAFormCountsTowardsLimits(t *testing.T) {
 // After each failed upload the limit still allows one notice.
 func TestFailedUploadDoesNotCountTowardsLimits(t *testing.T) {
 	t.Parallel()
-	for name, fail := range map[string]func(uploadCaller){
-		"a form with one file over the limit": func(c uploadCaller) {
+	for name, fail := range map[string]func(caller){
+		"a form with one file over the limit": func(c caller) {
 			kind, body := encode(aFile("file", "a", "1"), aFile("file", "b", "2"))
 			c.wantStatus("the form", c.post("m=bob@example.com", kind, strings.NewReader(body)), 429)
 		},
-		"a form without a file": func(c uploadCaller) {
+		"a form without a file": func(c caller) {
 			c.wantStatus("the form", c.form("m=bob@example.com"), 400)
 		},
-		"a body with another digest": func(c uploadCaller) {
+		"a body with another digest": func(c caller) {
 			c.wantStatus("the body", c.post("file=a&m=bob@example.com", "", strings.NewReader("x"), "Repr-Digest", "sha-256=:"+strings.Repeat("A", 43)+"=:"), 400)
 		},
-		"a file for an unknown user": func(c uploadCaller) {
+		"a file for an unknown user": func(c caller) {
 			c.wantStatus("the upload", c.post("file=a&m=bob@example.com&d=nobody", "", strings.NewReader("x")), 400)
 		},
-		"a file over the quota": func(c uploadCaller) {
+		"a file over the quota": func(c caller) {
 			c.as("small").wantStatus("the upload", c.as("small").post("file=a&m=bob@example.com", "", strings.NewReader("xx")), 413)
 		},
-		"a session over the quota": func(c uploadCaller) {
+		"a session over the quota": func(c caller) {
 			small := c.as("small")
 			small.wantStatus("the session", small.Request("POST", "/uploads", strings.NewReader(`{"name":"a","length":2,"m":"bob@example.com"}`),
 				"Authorization", "Bearer "+small.bearer), 413)
@@ -116,7 +117,7 @@ func TestFailedUploadDoesNotCountTowardsLimits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := uploadBegin(t, most(notify.Limits{PerDay: 1, PerRecipient: 1}))
+			c := begin(t, most(notify.Limits{PerDay: 1, PerRecipient: 1}))
 			c.AddUser("small", c.password, func(u *auth.User) { u.Quota = 1 })
 			c.Clock.Advance(day - time.Duration(c.Clock.Now().UnixNano())%day + time.Minute) // all in one window
 			c = c.as("ann")
@@ -129,7 +130,7 @@ func TestFailedUploadDoesNotCountTowardsLimits(t *testing.T) {
 
 func TestRepeatDoesNotCountAgain(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t, most(notify.Limits{PerDay: 1}))
+	c := begin(t, most(notify.Limits{PerDay: 1}))
 	for range 3 {
 		c.Decode(c.post("file=a&m=bob@example.com", "", strings.NewReader("content"), files.KeyHeader, "k"), 200)
 	}
@@ -138,14 +139,14 @@ func TestRepeatDoesNotCountAgain(t *testing.T) {
 
 func TestNotifyNeedsAnAddressAndABoolean(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t)
+	c := begin(t)
 	c.AddUser("mute", c.password, func(u *auth.User) { u.Email = "" })
 	for query, status := range map[string]int{"notify=1": 200, "notify=0": 200, "notify=": 200, "notify=yes": 400, "notify=2": 400} {
 		c.Decode(c.post("file=a&"+query, "", strings.NewReader("content")), status)
 	}
 	mute := c.as("mute")
 	mute.wantStatus("notify without an address", mute.post("file=a&notify=1", "", strings.NewReader("content")), 400)
-	plan := func(c uploadCaller, fields string) int {
+	plan := func(c caller, fields string) int {
 		return c.Request("POST", "/uploads", strings.NewReader(`{"name":"a","length":1`+fields+`}`), "Authorization", "Bearer "+c.bearer).StatusCode
 	}
 	for fields, want := range map[string][2]int{"": {201, 201}, `,"notify":true`: {201, 400}, `,"notify":false`: {201, 201}, `,"notify":1`: {400, 400}} {
@@ -153,4 +154,88 @@ func TestNotifyNeedsAnAddressAndABoolean(t *testing.T) {
 			t.Errorf("a session with %q: %v, want %v", fields, got, want)
 		}
 	}
+}
+
+// A session may begin on one day and complete on another. Its notices also count then.
+func TestNoticesCountWhenTheSessionCompletes(t *testing.T) {
+	t.Parallel()
+	const hour, day = time.Hour, 24 * time.Hour
+	for name, k := range map[string]struct {
+		most         notify.Limits
+		later        time.Duration // from begin to completion of the sessions
+		refuses      bool
+		wait, passes time.Duration // the expected Retry-After, and how long the test waits
+	}{
+		"in the same hour they count once": {notify.Limits{PerHour: 2, PerDay: 2, PerRecipient: 2}, 30 * time.Minute, false, 0, 0},
+		"for a user in another hour":       {notify.Limits{PerHour: 2, PerDay: 4}, hour, true, hour, hour},
+		"for a user on another day":        {notify.Limits{PerDay: 2}, day, true, day, day},
+		"for a recipient on another day":   {notify.Limits{PerRecipient: 2}, day, true, day, day},
+		"without a limit":                  {notify.Limits{}, day, false, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := beginSessions(t, func(s *api.Settings, _ *local.ServiceOptions) { s.Notices = k.most })
+			c.Clock.Advance(day - time.Duration(c.Clock.Now().UnixNano())%day)
+			c = c.as("ann")
+			data := content(t, 1000)
+			var begun []session
+			for range 2 {
+				s := c.plan(`,"m":"zoe@example.com"`, len(data))
+				c.sendAll(s, data)
+				begun = append(begun, s)
+			}
+			c.Clock.Advance(k.later)
+			c = c.as("ann")
+			if k.refuses { // another takes one of the two places
+				c.plan(`,"m":"zoe@example.com"`, len(data))
+			}
+			c.wantFile(c.complete(begun[0].ID, ""), data)
+			last := "/uploads/" + begun[1].ID + "/complete"
+			if k.refuses {
+				resp := c.call("POST", last, "", 429, nil)
+				if wait, err := strconv.Atoi(resp.Header.Get("Retry-After")); err != nil || time.Duration(wait)*time.Second > k.wait || time.Duration(wait)*time.Second < k.wait-time.Minute {
+					t.Errorf("Retry-After is %q, want about %v", resp.Header.Get("Retry-After"), k.wait)
+				}
+				c.complete(begun[0].ID, "") // a repeat gives the same answer
+				if n := len(c.Partitions("outbox#")); n != 1 {
+					t.Errorf("there are %d notices, want only that of the completed session", n)
+				}
+				c.Clock.Advance(k.passes)
+				c = c.as("ann")
+			}
+			c.wantFile(c.complete(begun[1].ID, ""), data)
+			if got := fmt.Sprint(len(c.Partitions("files#")), len(c.Partitions("outbox#"))); got != "2 2" {
+				t.Errorf("there are %s records and notices, want 2 of each", got)
+			}
+		})
+	}
+}
+
+// Clients may send missing parts and repeat the request, even concurrently.
+func TestCompletingTwiceCountsOnce(t *testing.T) {
+	t.Parallel()
+	c := beginSessions(t, func(s *api.Settings, _ *local.ServiceOptions) {
+		s.Notices = notify.Limits{PerHour: 2, PerDay: 4, PerRecipient: 3}
+	})
+	c.Clock.Advance(24*time.Hour - time.Duration(c.Clock.Now().UnixNano())%(24*time.Hour))
+	c = c.as("ann")
+	data := content(t, 1000)
+	s := c.plan(`,"m":"zoe@example.com"`, len(data))
+	c.Clock.Advance(24 * time.Hour)
+	c = c.as("ann")
+	for range 3 {
+		c.refused("POST", "/uploads/"+s.ID+"/complete", "", 400, "missing")
+	}
+	c.sendAll(s, data)
+	var wg sync.WaitGroup
+	for range 5 {
+		wg.Go(func() { c.wantFile(c.complete(s.ID, ""), data) })
+	}
+	wg.Wait()
+	c.plan(`,"m":"zoe@example.com"`, 1) // the second of the hour
+	c.refused("POST", "/uploads", `{"name":"x","length":1,"m":"zoe@example.com"}`, 429, "an hour")
+	c.Clock.Advance(time.Hour)
+	c = c.as("ann")
+	c.plan(`,"m":"zoe@example.com"`, 1) // the third of the day
+	c.refused("POST", "/uploads", `{"name":"x","length":1,"m":"zoe@example.com"}`, 429, "a recipient")
 }

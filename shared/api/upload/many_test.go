@@ -17,7 +17,7 @@ import (
 func TestThousandConcurrentUploadsLoseNone(t *testing.T) {
 	t.Parallel()
 	all, workers := 1000, 50
-	c := uploadBegin(t)
+	c := begin(t)
 	if c.InStack() { // the emulator is a single Python process
 		all, workers = 100, 10
 	}
@@ -59,7 +59,7 @@ func TestThousandConcurrentUploadsLoseNone(t *testing.T) {
 }
 
 // quickly uploads a file whose content is its name.
-func (c uploadCaller) quickly(client *http.Client, n int) error {
+func (c caller) quickly(client *http.Client, n int) error {
 	name := fmt.Sprint("file-", n)
 	r, err := http.NewRequestWithContext(c.Context(), "POST", c.Base+"/upload?file="+name, strings.NewReader(name))
 	if err != nil {
@@ -101,7 +101,7 @@ func TestRestartNeverReusesAnID(t *testing.T) {
 }
 
 // walk follows the next links from a response to the last page.
-func (c uploadCaller) walk(resp *http.Response) (pages int, files []apitest.File) {
+func (c caller) walk(resp *http.Response) (pages int, files []apitest.File) {
 	c.Helper()
 	next := regexp.MustCompile(`^<(.*)>; rel="next"$`)
 	for {
@@ -122,7 +122,7 @@ func (c uploadCaller) walk(resp *http.Response) (pages int, files []apitest.File
 func TestNextLinksReachEveryFile(t *testing.T) {
 	t.Parallel()
 	const all = 205
-	c := uploadBegin(t)
+	c := begin(t)
 	client := c.Client()
 	var wg sync.WaitGroup
 	for w := range 10 {
@@ -167,7 +167,7 @@ func TestNextLinksReachEveryFile(t *testing.T) {
 
 func TestInvalidPageParametersAreRefused(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t)
+	c := begin(t)
 	auth := []string{"Authorization", "Bearer " + c.bearer}
 	for _, path := range []string{"/download/list", "/download/list/backup"} {
 		for _, query := range []string{"limit=0", "limit=-1", "limit=1001", "limit=x", "limit=1.5", "limit=99999999999999999999", "after=0", "after=-1", "after=x", "after=99999999999999999999", "%zz"} {

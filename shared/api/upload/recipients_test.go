@@ -15,7 +15,7 @@ import (
 )
 
 // outbox returns the notices in the outbox.
-func (c uploadCaller) outbox() []notify.Notice {
+func (c caller) outbox() []notify.Notice {
 	c.Helper()
 	var all []notify.Notice
 	for key, text := range c.Partitions("outbox#") {
@@ -33,7 +33,7 @@ func (c uploadCaller) outbox() []notify.Notice {
 
 func TestEachRecipientGetsANoticeForEachFile(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t)
+	c := begin(t)
 	query := url.Values{"c": {"+39 347 123 4567"}, "m": {"bob@example.com"}, "i": {"Ciao & <b>bye</b> 🎉\nline"}, "lang": {"it"}}
 	e := c.Decode(c.form(query.Encode(), aFile("file", "one", "1"), aFile("file", "two", "22")), 200)
 	got := c.outbox()
@@ -78,7 +78,7 @@ func TestEachRecipientGetsANoticeForEachFile(t *testing.T) {
 
 func TestMobileNumbersAreReadAsPeopleWriteThem(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t, func(s *api.Settings, _ *local.ServiceOptions) { s.PhoneRegion = "IT" })
+	c := begin(t, func(s *api.Settings, _ *local.ServiceOptions) { s.PhoneRegion = "IT" })
 	for i, query := range []string{"c=%2B393471234567", "c=+393471234567", "c=00393471234567", "c=347+123-45.67", "c=%20%2B39%20347%201234567"} {
 		c.Put(c.bearer, "file=x&"+query, "1")
 		all := c.outbox()
@@ -90,7 +90,7 @@ func TestMobileNumbersAreReadAsPeopleWriteThem(t *testing.T) {
 
 func TestBadRecipientStoresNothing(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t)
+	c := begin(t)
 	long := strings.Repeat("é", 501)
 	for _, query := range []string{
 		"c=123", "c=bob", "c=%2B39061234567", "c=3471234567", "c=%2B393471234567,%2B393471234568", "c=%2B39347123456789012345",
@@ -112,7 +112,7 @@ func TestBadRecipientStoresNothing(t *testing.T) {
 
 func TestNoNoticeExistsWithoutItsFile(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t)
+	c := begin(t)
 	c.Calls.Before("blob.Create", func() error {
 		if n := len(c.Partitions("outbox#")); n > 0 {
 			t.Errorf("there are %d notices before the file is stored", n)
@@ -124,7 +124,7 @@ func TestNoNoticeExistsWithoutItsFile(t *testing.T) {
 		t.Errorf("there are %d notices, want 1", n)
 	}
 	for _, call := range []string{"blob.Create", "table.Write"} {
-		c := uploadBegin(t)
+		c := begin(t)
 		c.Calls.Before(call, func() error { return errors.New("the store is broken") })
 		c.Decode(c.post("file=x&m=bob@example.com", "", strings.NewReader("1")), 500)
 		if n := len(c.outbox()); n > 0 {
@@ -135,7 +135,7 @@ func TestNoNoticeExistsWithoutItsFile(t *testing.T) {
 
 func TestSenderIsWokenOnceANoticeExists(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t)
+	c := begin(t)
 	c.InProcess("in a stack the table's stream wakes the senders")
 	var woken atomic.Int32
 	c.Data.Ports.Notify = func() {

@@ -17,13 +17,13 @@ import (
 )
 
 // keyed sends a raw body with the key k.
-func (c uploadCaller) keyed(query, content string, headers ...string) *http.Response {
+func (c caller) keyed(query, content string, headers ...string) *http.Response {
 	c.Helper()
 	return c.post(query, "", strings.NewReader(content), append(headers, files.KeyHeader, "k")...)
 }
 
 // wantFiles fails unless a user's area has n files.
-func (c uploadCaller) wantFiles(owner string, n int) {
+func (c caller) wantFiles(owner string, n int) {
 	c.Helper()
 	if got := len(c.Partitions("files#" + owner + " ")); got != n {
 		c.Errorf("%s has %d files, want %d", owner, got, n)
@@ -38,7 +38,7 @@ func (c uploadCaller) wantFiles(owner string, n int) {
 
 func TestRepeatedUploadIsStoredOnce(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t)
+	c := begin(t)
 	const query = "file=a.txt&m=carla@example.com&i=hello&notify=1"
 	first := c.Decode(c.keyed(query, "hello"), 200)
 	for range 3 {
@@ -59,7 +59,7 @@ func TestRepeatedUploadIsStoredOnce(t *testing.T) {
 
 func TestRepeatIntoAnotherAreaListsOnlyItsFile(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t)
+	c := begin(t)
 	first := c.Decode(c.keyed("file=a&d=bob", "hello"), 200)
 	c.as("bob").post("file=own", "", strings.NewReader("bob's"))
 	again := c.Decode(c.keyed("file=a&d=bob", "hello"), 200)
@@ -71,7 +71,7 @@ func TestRepeatIntoAnotherAreaListsOnlyItsFile(t *testing.T) {
 
 func TestRepeatListsItsFilesAmongManyNewerOnes(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t)
+	c := begin(t)
 	first := c.Decode(c.keyed("file=a", "hello"), 200).Files[0]
 	c.Fill(c.bearer, 100)
 	again := c.Decode(c.keyed("file=a", "hello"), 200).Files
@@ -82,7 +82,7 @@ func TestRepeatListsItsFilesAmongManyNewerOnes(t *testing.T) {
 
 func TestRepeatedFormMayHaveAnotherBoundary(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t)
+	c := begin(t)
 	send := func(parts ...formPart) *http.Response {
 		kind, body := encode(parts...) // with a random boundary
 		return c.post("", kind, strings.NewReader(body), files.KeyHeader, "k")
@@ -107,7 +107,7 @@ func TestRepeatedFormMayHaveAnotherBoundary(t *testing.T) {
 
 func TestIdempotencyKeyIsForOneUpload(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t)
+	c := begin(t)
 	c.Decode(c.keyed("file=a", "hello"), 200)
 	c.Calls.Reset()
 	for what, resp := range map[string]*http.Response{
@@ -133,7 +133,7 @@ func TestIdempotencyKeyIsForOneUpload(t *testing.T) {
 
 func TestRepeatMayReorderTheQuery(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t)
+	c := begin(t)
 	c.Decode(c.keyed("file=a&lang=it", "hello"), 200)
 	c.Decode(c.keyed("lang=it&file=%61", "hello"), 200)
 	c.wantFiles("ann", 1)
@@ -141,7 +141,7 @@ func TestRepeatMayReorderTheQuery(t *testing.T) {
 
 func TestBadIdempotencyKeyStoresNothing(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t)
+	c := begin(t)
 	for _, key := range []string{strings.Repeat("k", 256), "a b", "chiavè", ""} {
 		c.wantStatus(key, c.post("file=a", "", strings.NewReader("hello"), files.KeyHeader, key), 400)
 	}
@@ -151,7 +151,7 @@ func TestBadIdempotencyKeyStoresNothing(t *testing.T) {
 // TestConcurrentRepeatsStoreOneFile sends 20 uploads, and retries those that are told to.
 func TestConcurrentRepeatsStoreOneFile(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t)
+	c := begin(t)
 	var stored, conflicts atomic.Int64
 	var wg sync.WaitGroup
 	for range 20 {
@@ -180,7 +180,7 @@ func TestConcurrentRepeatsStoreOneFile(t *testing.T) {
 
 func TestConcurrentRepeatIsToldToRetry(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t)
+	c := begin(t)
 	var meanwhile *http.Response
 	c.Calls.Before("blob.Create", func() error {
 		c.Calls.Before("blob.Create", nil)
@@ -200,7 +200,7 @@ func TestFailedUploadCanBeRepeated(t *testing.T) {
 	for what, call := range map[string]string{"its id": "table.Update", "its bytes": "blob.Create", "its records": "table.Write"} {
 		t.Run("failed at "+what, func(t *testing.T) {
 			t.Parallel()
-			c := uploadBegin(t)
+			c := begin(t)
 			left := 0
 			if call == "table.Write" {
 				left = 1 // the claim
@@ -222,7 +222,7 @@ func TestFailedUploadCanBeRepeated(t *testing.T) {
 
 func TestRefusedUploadFreesItsKey(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t)
+	c := begin(t)
 	c.wantStatus("an unknown user", c.keyed("file=a&d=nobody", "hello"), 400)
 	c.wantStatus("another digest", c.keyed("file=a", "hello", "Repr-Digest", "sha-256=:"+strings.Repeat("A", 43)+"=:"), 400)
 	c.Decode(c.keyed("file=a", "hello"), 200)
@@ -230,7 +230,7 @@ func TestRefusedUploadFreesItsKey(t *testing.T) {
 
 func TestInterruptedUploadCanBeRepeated(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t)
+	c := begin(t)
 	c.cutOff(files.KeyHeader+": k\r\nContent-Length: 5\r\n", "he", true)
 	c.answered(1)
 	c.wantNothing("cut off")
@@ -241,7 +241,7 @@ func TestInterruptedUploadCanBeRepeated(t *testing.T) {
 
 func TestInterruptedRepeatDoesNoHarm(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t)
+	c := begin(t)
 	c.InProcess("the gateway sends no incomplete body")
 	c.Decode(c.keyed("file=a", "hello"), 200)
 	conn, err := net.Dial("tcp", c.HTTP.Listener.Addr().String())
@@ -289,7 +289,7 @@ func TestUploadThatLostItsLeaseStoresNothing(t *testing.T) {
 	for what, quota := range map[string]int64{"without a quota": 0, "under a quota": 100} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			c := uploadBegin(t)
+			c := begin(t)
 			c.AddUser("eve", c.password, func(u *auth.User) { u.Quota = quota })
 			c = c.as("eve")
 			c.Calls.Before("blob.Create", func() error {
@@ -310,7 +310,7 @@ func TestUploadThatLostItsLeaseStoresNothing(t *testing.T) {
 
 func TestIdempotencyKeyIsFreeAfterADay(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t)
+	c := begin(t)
 	c.Decode(c.keyed("file=a", "hello"), 200)
 	c.Clock.Advance(files.KeyMemory)
 	c.bearer = c.Login(c.name, c.password)
@@ -320,7 +320,7 @@ func TestIdempotencyKeyIsFreeAfterADay(t *testing.T) {
 
 func TestRepeatDoesNotRestoreADeletedFile(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t)
+	c := begin(t)
 	c.Decode(c.keyed("file=a", "hello"), 200)
 	c.Request("DELETE", "/files/1", nil, "Authorization", "Bearer "+c.bearer)
 	if again := c.Decode(c.keyed("file=a", "hello"), 200).Files; len(again) != 0 {
@@ -333,7 +333,7 @@ func TestRepeatDoesNotRestoreADeletedFile(t *testing.T) {
 
 func TestIdempotencyKeyIsStoredHashed(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t)
+	c := begin(t)
 	c.post("file=a", "", strings.NewReader("hello"), files.KeyHeader, "0123456789-key")
 	for key, item := range c.Items() {
 		if strings.Contains(key+item, "0123456789-key") {

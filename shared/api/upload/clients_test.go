@@ -3,10 +3,14 @@ package upload_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"net/http"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/oauth2"
 
 	"ferry/shared/api"
 	"ferry/shared/api/apitest"
@@ -14,7 +18,7 @@ import (
 )
 
 // curl runs the real program and returns the answer, which must be a success.
-func (c uploadCaller) curl(args ...string) apitest.Envelope {
+func (c caller) curl(args ...string) apitest.Envelope {
 	c.Helper()
 	e := c.tryCurl(args...)
 	if e.Status != 0 || len(e.Files) == 0 {
@@ -24,7 +28,7 @@ func (c uploadCaller) curl(args ...string) apitest.Envelope {
 }
 
 // tryCurl runs the real program and returns the answer.
-func (c uploadCaller) tryCurl(args ...string) apitest.Envelope {
+func (c caller) tryCurl(args ...string) apitest.Envelope {
 	c.Helper()
 	path, err := exec.LookPath("curl")
 	if err != nil {
@@ -46,7 +50,7 @@ func (c uploadCaller) tryCurl(args ...string) apitest.Envelope {
 
 func TestCurlSeesTheRefusal(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t, func(s *api.Settings, _ *local.ServiceOptions) { s.MaxBody = 1 << 20 })
+	c := begin(t, func(s *api.Settings, _ *local.ServiceOptions) { s.MaxBody = 1 << 20 })
 	path := tempFile(t, "large.bin", strings.Repeat("0123456789abcdef", 1<<20))
 	for _, k := range []struct {
 		what     string
@@ -72,7 +76,7 @@ func TestCurlSeesTheRefusal(t *testing.T) {
 
 func TestCurlUploadsAFile(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t)
+	c := begin(t)
 	small := strings.Repeat("small ", 100)
 	large := strings.Repeat("0123456789abcdef", 3<<16) // curl asks before it sends more than 1 MiB
 	for _, k := range []struct {
@@ -124,7 +128,7 @@ func TestCurlUploadsAFile(t *testing.T) {
 
 func TestCurlUploadsSeveralFilesAtOnce(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t)
+	c := begin(t)
 	c.curl("-F", "file=@"+tempFile(t, "one", "1"), "-F", "file=@"+tempFile(t, "two", "22"), "-F", "comment=none", c.Base+"/upload")
 	if got := c.names(); !slices.Equal(got, []string{"one", "two"}) {
 		t.Errorf("there are %q", got)
@@ -133,7 +137,7 @@ func TestCurlUploadsSeveralFilesAtOnce(t *testing.T) {
 
 func TestCurlsFileNamesAreKept(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t)
+	c := begin(t)
 	long := strings.Repeat("n", 300)
 	for _, k := range []struct{ what, name, want string }{
 		{"spaces", "two  words.txt", "two  words.txt"},
@@ -170,12 +174,172 @@ func TestCurlsFileNamesAreKept(t *testing.T) {
 
 func TestCurlUploadsFilesWithOddNames(t *testing.T) {
 	t.Parallel()
-	c := uploadBegin(t)
+	c := begin(t)
 	for _, name := range []string{`it's "this" 🎉.txt`, "with space", ".hidden", "trailing.dot.", "-dash"} {
 		path := tempFile(t, name, "content")
 		e := c.curl("-F", `file=@"`+strings.ReplaceAll(path, `"`, `\"`)+`"`, c.Base+"/upload")
 		if got := e.Files[0].Name; got != name {
 			t.Errorf("%q is stored as %q", name, got)
 		}
+	}
+}
+
+// program uploads in each way that people send files with requests, and prints the names
+// that were stored.
+const program = `
+import io, json, requests, sys
+base, user, password, name = sys.argv[1:]
+auth = (user, password)
+session = requests.Session()
+session.trust_env = False
+def pieces():
+    yield b"con"
+    yield b"tent"
+answers = [
+    session.post(base + "/upload", auth=auth, files={"file": (name, b"content")}),
+    session.post(base + "/upload", auth=auth, files={"file": (name, io.BytesIO(b"content"), "text/plain")}, data={"comment": "x"}),
+    session.post(base + "/upload", auth=auth, files=[("file", (name, b"content"))], params={"d": user}),
+    session.post(base + "/upload", auth=auth, data=b"content", params={"file": name}),
+    session.post(base + "/upload", auth=auth, data=io.BytesIO(b"content"), params={"file": name}),
+    session.post(base + "/upload", auth=auth, data=pieces(), params={"file": name}),
+    session.put(base + "/upload", auth=auth, data=b"content", params={"file": name}),
+]
+files = []
+for a in answers:
+    a.raise_for_status()
+    newest = a.json()["files"][0]
+    content = session.get(newest["linkURL"]).content.decode()
+    files.append({"name": newest["name"], "id": newest["id"], "content": content})
+bearer = session.post(base + "/auth/login", auth=auth).json()["bearer"]
+refused = session.post(base + "/upload", headers={"Authorization": "Bearer " + bearer}, data=b"content")
+files.append({"id": refused.status_code})
+refused = session.post(base + "/upload", auth=(user, "wrong"), files={"file": (name, b"x" * 20_000_000)})
+files.append({"id": refused.status_code})
+print(json.dumps(files))
+`
+
+func TestPythonRequestsUploadsAFile(t *testing.T) {
+	t.Parallel()
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("python3 is not installed")
+	}
+	if err := exec.CommandContext(t.Context(), python, "-c", "import requests").Run(); err != nil {
+		t.Skip("the Python module requests is not installed: pip install -r infra/ci/requirements.txt")
+	}
+	c := begin(t)
+	const name = `the "best" 🎉 été.txt`
+	out, err := exec.CommandContext(t.Context(), python, "-c", program, c.Base, c.name, c.password, name).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var stored []struct {
+		apitest.File
+		Content string
+	}
+	if err := json.Unmarshal(out, &stored); err != nil || len(stored) != 9 {
+		t.Fatalf("%v: %s", err, out)
+	}
+	refusal := int64(401)
+	if c.InStack() { // the gateway takes no such body
+		refusal = 413
+	}
+	if stored[7].ID != 400 || stored[8].ID != refusal {
+		t.Errorf("a body without a name: status %d, want 400; a wrong password: status %d, want %d", stored[7].ID, stored[8].ID, refusal)
+	}
+	for i, f := range stored[:7] {
+		if f.Name != name || f.Content != "content" || f.ID != int64(i+1) {
+			t.Errorf("upload %d was stored as %+v", i+1, f)
+		}
+	}
+}
+
+func oauth2Styles() map[string]oauth2.AuthStyle {
+	return map[string]oauth2.AuthStyle{
+		"that detects the style":      oauth2.AuthStyleAutoDetect,
+		"with its secret in the form": oauth2.AuthStyleInParams,
+		"with its secret in a header": oauth2.AuthStyleInHeader,
+	}
+}
+
+func (c caller) oauth2(style oauth2.AuthStyle) *oauth2.Config {
+	return &oauth2.Config{
+		ClientID: "some-client", ClientSecret: "its secret",
+		Endpoint: oauth2.Endpoint{TokenURL: c.Base + "/oauth2/token", AuthStyle: style},
+	}
+}
+
+func TestOAuth2ClientLogsInAndUploads(t *testing.T) {
+	t.Parallel()
+	for what, style := range oauth2Styles() {
+		t.Run("a client "+what, func(t *testing.T) {
+			t.Parallel()
+			c := begin(t)
+			config := c.oauth2(style)
+			token, err := config.PasswordCredentialsToken(t.Context(), c.name, c.password)
+			if err != nil {
+				t.Fatalf("logging in: %v", err)
+			}
+			if token.Type() != "Bearer" || token.ExpiresIn != 3600 || token.AccessToken == "" {
+				t.Errorf("the token is a %s for %d seconds", token.Type(), token.ExpiresIn)
+			}
+			resp, err := config.Client(t.Context(), token).Post(c.Base+"/upload?file=a.txt", "text/plain", strings.NewReader("content"))
+			if err != nil {
+				t.Fatalf("uploading: %v", err)
+			}
+			defer resp.Body.Close()
+			if e := c.Decode(resp, 200); len(e.Files) != 1 || c.get(e.Files[0].LinkURL) != "content" {
+				t.Errorf("the upload answered %+v", e)
+			}
+		})
+	}
+}
+
+func TestFailedOAuth2LoginCountsOnce(t *testing.T) {
+	t.Parallel()
+	for what, style := range oauth2Styles() {
+		t.Run("a client "+what, func(t *testing.T) {
+			t.Parallel()
+			c := begin(t)
+			for try, password := range []string{"first wrong", "second wrong", "third wrong"} {
+				_, err := c.oauth2(style).PasswordCredentialsToken(t.Context(), c.name, password)
+				var refused *oauth2.RetrieveError
+				if !errors.As(err, &refused) || refused.Response.StatusCode != http.StatusUnauthorized {
+					t.Fatalf("a wrong password gives %v", err)
+				}
+				if got := c.failures(); got != try+1 {
+					t.Errorf("%d failed logins count as %d", try+1, got)
+				}
+			}
+		})
+	}
+}
+
+// failures returns how many failed logins of the caller are on record.
+func (c caller) failures() int {
+	c.Helper()
+	text, found := c.Items()["throttle#127.0.0.1 user#"+c.name]
+	if !found {
+		return 0
+	}
+	var item struct{ Count int }
+	if err := json.Unmarshal([]byte(text), &item); err != nil {
+		c.Fatalf("reading the failed logins %s: %v", text, err)
+	}
+	return item.Count
+}
+
+func TestLoginClearsFailures(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	c.Decode(c.Request("POST", "/auth/login", nil, "Authorization", apitest.Basic(c.name, "wrong")), 401)
+	if c.failures() != 1 {
+		t.Errorf("%d failed logins are on record, want 1", c.failures())
+	}
+	if _, err := c.oauth2(oauth2.AuthStyleInParams).PasswordCredentialsToken(t.Context(), c.name, c.password); err != nil {
+		t.Fatalf("logging in: %v", err)
+	}
+	if c.failures() != 0 {
+		t.Errorf("%d failed logins are still on record", c.failures())
 	}
 }

@@ -27,27 +27,27 @@ const (
 	partSize = blob.MinPartSize
 )
 
-// uploadsCaller is a user of a service with sessions.
-type uploadsCaller struct {
+// sessionCaller is a user of a service with sessions.
+type sessionCaller struct {
 	*apitest.Server
 	bearer string
 }
 
-func uploadsBegin(t *testing.T, options ...apitest.Option) uploadsCaller {
+func beginSessions(t *testing.T, options ...apitest.Option) sessionCaller {
 	t.Helper()
 	s := apitest.New(t, options...)
 	for _, name := range []string{"ann", "bob"} {
 		s.AddUser(name, password)
 	}
-	return uploadsCaller{s, s.Login("ann", password)}
+	return sessionCaller{s, s.Login("ann", password)}
 }
 
-func (c uploadsCaller) as(name string) uploadsCaller {
-	return uploadsCaller{c.Server, c.Login(name, password)}
+func (c sessionCaller) as(name string) sessionCaller {
+	return sessionCaller{c.Server, c.Login(name, password)}
 }
 
 // call sends JSON and decodes the answer.
-func (c uploadsCaller) call(method, path, body string, status int, into any, headers ...string) *http.Response {
+func (c sessionCaller) call(method, path, body string, status int, into any, headers ...string) *http.Response {
 	c.Helper()
 	resp := c.Request(method, path, strings.NewReader(body), append(headers, "Authorization", "Bearer "+c.bearer)...)
 	if resp.StatusCode != status {
@@ -89,14 +89,14 @@ func content(t *testing.T, n int) []byte {
 	return b
 }
 
-func (c uploadsCaller) plan(fields string, length int) session {
+func (c sessionCaller) plan(fields string, length int) session {
 	c.Helper()
 	var s session
 	c.call("POST", "/uploads", fmt.Sprintf(`{"name":"film.mp4","length":%d,"partSize":%d%s}`, length, partSize, fields), 201, &s)
 	return s
 }
 
-func (c uploadsCaller) sign(id string, body string) []part {
+func (c sessionCaller) sign(id string, body string) []part {
 	c.Helper()
 	var out struct{ Parts []part }
 	c.call("POST", "/uploads/"+id+"/parts", body, 200, &out)
@@ -104,7 +104,7 @@ func (c uploadsCaller) sign(id string, body string) []part {
 }
 
 // put sends bytes exactly as a signed part says.
-func (c uploadsCaller) put(p part, data []byte) *http.Response {
+func (c sessionCaller) put(p part, data []byte) *http.Response {
 	c.Helper()
 	r, err := http.NewRequest(p.Method, p.URL, bytes.NewReader(data))
 	if err != nil {
@@ -116,7 +116,7 @@ func (c uploadsCaller) put(p part, data []byte) *http.Response {
 	return c.Do(r)
 }
 
-func (c uploadsCaller) sendAll(s session, data []byte) {
+func (c sessionCaller) sendAll(s session, data []byte) {
 	c.Helper()
 	for n := 1; n <= s.Parts; n++ {
 		p := c.sign(s.ID, fmt.Sprintf(`{"numbers":[%d]}`, n))[0]
@@ -127,13 +127,13 @@ func (c uploadsCaller) sendAll(s session, data []byte) {
 	}
 }
 
-func (c uploadsCaller) complete(id, body string) apitest.Envelope {
+func (c sessionCaller) complete(id, body string) apitest.Envelope {
 	c.Helper()
 	return c.Decode(c.Request("POST", "/uploads/"+id+"/complete", strings.NewReader(body), "Authorization", "Bearer "+c.bearer), 200)
 }
 
 // refused checks that a request is refused with a reason that contains these words.
-func (c uploadsCaller) refused(method, path, body string, status int, words ...string) {
+func (c sessionCaller) refused(method, path, body string, status int, words ...string) {
 	c.Helper()
 	resp := c.call(method, path, body, status, nil)
 	for _, w := range words {
@@ -143,7 +143,7 @@ func (c uploadsCaller) refused(method, path, body string, status int, words ...s
 	}
 }
 
-func (c uploadsCaller) wantFile(e apitest.Envelope, data []byte) {
+func (c sessionCaller) wantFile(e apitest.Envelope, data []byte) {
 	c.Helper()
 	if len(e.Files) == 0 || e.Files[0].Length != int64(len(data)) {
 		c.Fatalf("the answer lists %+v", e.Files)
@@ -163,7 +163,7 @@ func (c uploadsCaller) wantFile(e apitest.Envelope, data []byte) {
 
 func TestFileArrivesInParts(t *testing.T) {
 	t.Parallel()
-	c := uploadsBegin(t)
+	c := beginSessions(t)
 	data := content(t, 2*partSize+1000)
 	s := c.plan(`,"type":"video/mp4"`, len(data))
 	if s.Parts != 3 || s.PartSize != partSize || s.State != "open" {
@@ -215,7 +215,7 @@ func TestFileArrivesInParts(t *testing.T) {
 
 func TestEmptyFileIsAFile(t *testing.T) {
 	t.Parallel()
-	c := uploadsBegin(t)
+	c := beginSessions(t)
 	s := c.plan("", 0)
 	c.sendAll(s, nil)
 	c.wantFile(c.complete(s.ID, "{}"), nil)
@@ -223,7 +223,7 @@ func TestEmptyFileIsAFile(t *testing.T) {
 
 func TestConcurrentCompletesGiveOneFile(t *testing.T) {
 	t.Parallel()
-	c := uploadsBegin(t)
+	c := beginSessions(t)
 	data := content(t, 1000)
 	s := c.plan(`,"m":"carla@example.com"`, len(data))
 	c.sendAll(s, data)
@@ -245,7 +245,7 @@ func TestConcurrentCompletesGiveOneFile(t *testing.T) {
 
 func TestWrongSessionRequestIsExplained(t *testing.T) {
 	t.Parallel()
-	c := uploadsBegin(t)
+	c := beginSessions(t)
 	s := c.plan("", 2*partSize+10)
 	id := "/uploads/" + s.ID
 	for name, tc := range map[string]struct {
@@ -289,7 +289,7 @@ func TestWrongSessionRequestIsExplained(t *testing.T) {
 
 func TestWrongPartIsExplainedAndStaysMissing(t *testing.T) {
 	t.Parallel()
-	c := uploadsBegin(t)
+	c := beginSessions(t)
 	c.InProcess("parts go to the store, which has its own answers")
 	data := content(t, 1000)
 	s := c.plan("", len(data))
@@ -335,7 +335,7 @@ func TestWrongPartIsExplainedAndStaysMissing(t *testing.T) {
 
 func TestWrongChecksumOfTheWholeStoresNothing(t *testing.T) {
 	t.Parallel()
-	c := uploadsBegin(t)
+	c := beginSessions(t)
 	data := content(t, 1000)
 	s := c.plan("", len(data))
 	c.sendAll(s, data)
@@ -362,7 +362,7 @@ func TestWrongChecksumOfTheWholeStoresNothing(t *testing.T) {
 
 func TestSessionBelongsToItsUploader(t *testing.T) {
 	t.Parallel()
-	c := uploadsBegin(t)
+	c := beginSessions(t)
 	s := c.plan(`,"d":"bob"`, 1000)
 	if s.D != "bob" {
 		t.Errorf("the session is for %q", s.D)
@@ -387,7 +387,7 @@ func TestSessionBelongsToItsUploader(t *testing.T) {
 
 func TestEndedSessionIsGone(t *testing.T) {
 	t.Parallel()
-	c := uploadsBegin(t)
+	c := beginSessions(t)
 	data := content(t, 1000)
 	s := c.plan("", len(data))
 	p := c.sign(s.ID, `{"numbers":[1]}`)[0]
@@ -404,7 +404,7 @@ func TestEndedSessionIsGone(t *testing.T) {
 
 func TestSessionsAreListedInPagesNewestFirst(t *testing.T) {
 	t.Parallel()
-	c := uploadsBegin(t)
+	c := beginSessions(t)
 	for n := range 5 {
 		c.plan("", n+1)
 		c.Clock.Advance(time.Second)
@@ -426,7 +426,7 @@ func TestSessionsAreListedInPagesNewestFirst(t *testing.T) {
 
 func TestExpiredSessionGivesItsQuotaBack(t *testing.T) {
 	t.Parallel()
-	c := uploadsBegin(t)
+	c := beginSessions(t)
 	c.AddUser("eve", password, func(u *auth.User) { u.Quota = 10_000 })
 	eve := c.as("eve")
 	s := eve.plan("", 9_000)
@@ -452,7 +452,7 @@ func TestExpiredSessionGivesItsQuotaBack(t *testing.T) {
 
 func TestRepeatedBeginReturnsTheFirstSession(t *testing.T) {
 	t.Parallel()
-	c := uploadsBegin(t)
+	c := beginSessions(t)
 	var first, again session
 	body := `{"name":"x","length":7}`
 	c.call("POST", "/uploads", body, 201, &first, "Idempotency-Key", "k-1")
@@ -465,7 +465,7 @@ func TestRepeatedBeginReturnsTheFirstSession(t *testing.T) {
 
 func TestSessionOutlivesItsBearer(t *testing.T) {
 	t.Parallel()
-	c := uploadsBegin(t)
+	c := beginSessions(t)
 	data := content(t, partSize+1)
 	s := c.plan("", len(data))
 	p := c.sign(s.ID, `{"numbers":[1]}`)[0]
@@ -481,7 +481,7 @@ func TestSessionOutlivesItsBearer(t *testing.T) {
 // Completing the session again is enough, and the sweep waits for that.
 func TestCrashBetweenObjectAndRecordLosesNothing(t *testing.T) {
 	t.Parallel()
-	c := uploadsBegin(t)
+	c := beginSessions(t)
 	data := content(t, 1000)
 	s := c.plan("", len(data))
 	c.sendAll(s, data)

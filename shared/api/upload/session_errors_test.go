@@ -24,7 +24,7 @@ import (
 )
 
 // remove removes a user as the command does.
-func (c uploadsCaller) remove(name string) {
+func (c sessionCaller) remove(name string) {
 	c.Helper()
 	err := c.Users.Disable(c.Context(), name)
 	if err == nil {
@@ -39,7 +39,7 @@ func (c uploadsCaller) remove(name string) {
 }
 
 // leavesNothing sweeps after the store has given up all sessions, and checks that nothing is left.
-func (c uploadsCaller) leavesNothing() {
+func (c sessionCaller) leavesNothing() {
 	c.Helper()
 	c.Clock.Advance(blob.PartsLife + 2*time.Hour)
 	if r, err := c.Service.Sweep(c.Context()); err != nil || r.Failed != 0 {
@@ -58,7 +58,7 @@ func (c uploadsCaller) leavesNothing() {
 
 func TestSessionNameDropsFolders(t *testing.T) {
 	t.Parallel()
-	c := uploadsBegin(t)
+	c := beginSessions(t)
 	for name, want := range map[string]string{
 		"/etc/passwd": "passwd", "../../a.txt": "a.txt", `C:\\temp\\b.txt`: "b.txt", `c\u0000\n.txt`: "c.txt", "d/../e": "e",
 	} {
@@ -76,7 +76,7 @@ func TestSessionNameDropsFolders(t *testing.T) {
 
 func TestResentPartReplacesTheFirst(t *testing.T) {
 	t.Parallel()
-	c := uploadsBegin(t)
+	c := beginSessions(t)
 	first, second := content(t, partSize+9), content(t, partSize+9)
 	s := c.plan("", len(second))
 	c.sendAll(s, first)
@@ -94,7 +94,7 @@ func TestResentPartReplacesTheFirst(t *testing.T) {
 // A part in chunks has no Content-Length.
 func TestChunkedPartIsMeasured(t *testing.T) {
 	t.Parallel()
-	c := uploadsBegin(t)
+	c := beginSessions(t)
 	c.InProcess("parts go to the store, which has its own answers")
 	data := content(t, 1000)
 	s := c.plan("", len(data))
@@ -119,7 +119,7 @@ func TestChunkedPartIsMeasured(t *testing.T) {
 
 func TestHundredPartsCanBeSignedAtOnce(t *testing.T) {
 	t.Parallel()
-	c := uploadsBegin(t)
+	c := beginSessions(t)
 	s := c.plan("", 101*partSize)
 	numbers := make([]string, 101)
 	for i := range numbers {
@@ -134,7 +134,7 @@ func TestHundredPartsCanBeSignedAtOnce(t *testing.T) {
 
 func TestInvalidPartNumbersAreRefused(t *testing.T) {
 	t.Parallel()
-	c := uploadsBegin(t)
+	c := beginSessions(t)
 	s := c.plan("", 2*partSize)
 	for _, numbers := range []string{"-1", "0", "3", "10001", "9223372036854775807", "9223372036854775808", "1.5", `"1"`, "null", "[1]", "1e99"} {
 		c.refused("POST", "/uploads/"+s.ID+"/parts", `{"numbers":[`+numbers+`]}`, 400)
@@ -154,7 +154,7 @@ func TestInvalidPartNumbersAreRefused(t *testing.T) {
 
 func TestSessionLengthIsBounded(t *testing.T) {
 	t.Parallel()
-	c := uploadsBegin(t)
+	c := beginSessions(t)
 	var s session
 	c.call("POST", "/uploads", fmt.Sprintf(`{"name":"x","length":%d}`, 1<<40), 201, &s)
 	if s.Parts > blob.MaxParts || int64(s.Parts)*s.PartSize < 1<<40 {
@@ -174,7 +174,7 @@ func TestSessionLengthIsBounded(t *testing.T) {
 
 func TestUnknownSessionIsNotFound(t *testing.T) {
 	t.Parallel()
-	c := uploadsBegin(t)
+	c := beginSessions(t)
 	for _, id := range []string{"x", "1", "%2e%2e", "a%2Fb", "%00", strings.Repeat("x", 65), strings.Repeat("x", 2000), "upload%231"} {
 		for _, what := range []struct{ method, rest, body string }{
 			{"GET", "", ""}, {"DELETE", "", ""}, {"POST", "/complete", ""}, {"POST", "/parts", `{"numbers":[1]}`},
@@ -186,7 +186,7 @@ func TestUnknownSessionIsNotFound(t *testing.T) {
 
 func TestExpiredSessionTakesNothing(t *testing.T) {
 	t.Parallel()
-	c := uploadsBegin(t)
+	c := beginSessions(t)
 	data := content(t, 1000)
 	s := c.plan("", len(data))
 	c.Clock.Advance(files.SessionLife - time.Minute)
@@ -213,7 +213,7 @@ func TestExpiredSessionTakesNothing(t *testing.T) {
 
 func TestCompletedSessionTakesNoParts(t *testing.T) {
 	t.Parallel()
-	c := uploadsBegin(t)
+	c := beginSessions(t)
 	c.InProcess("parts go to the store, which has its own answers")
 	data := content(t, 1000)
 	s := c.plan("", len(data))
@@ -230,7 +230,7 @@ func TestCompletedSessionTakesNoParts(t *testing.T) {
 // A session takes its room in the quota when it begins.
 func TestOpenSessionReservesQuota(t *testing.T) {
 	t.Parallel()
-	c := uploadsBegin(t)
+	c := beginSessions(t)
 	c.AddUser("eve", password, func(u *auth.User) { u.Quota = 10_000 })
 	eve := c.as("eve")
 	s, data := eve.plan("", 9_000), content(t, 9_000)
@@ -253,7 +253,7 @@ func TestOpenSessionReservesQuota(t *testing.T) {
 // The session is of no more use, so its room goes back to the owner.
 func TestWrongSHA256EndsTheSession(t *testing.T) {
 	t.Parallel()
-	c := uploadsBegin(t)
+	c := beginSessions(t)
 	c.AddUser("eve", password, func(u *auth.User) { u.Quota = 10_000 })
 	eve := c.as("eve")
 	data := content(t, 9_000)
@@ -272,18 +272,18 @@ func TestWrongSHA256EndsTheSession(t *testing.T) {
 // The destination user is disabled, removed, or replaced by another user of the same name.
 func TestDestinationRemovedMidwayGetsNothing(t *testing.T) {
 	t.Parallel()
-	for what, goes := range map[string]func(uploadsCaller){
-		"disabled": func(c uploadsCaller) {
+	for what, goes := range map[string]func(sessionCaller){
+		"disabled": func(c sessionCaller) {
 			if err := c.Users.Disable(c.Context(), "dave"); err != nil {
 				c.Fatal(err)
 			}
 		},
-		"removed":  func(c uploadsCaller) { c.remove("dave") },
-		"replaced": func(c uploadsCaller) { c.remove("dave"); c.AddUser("dave", password) },
+		"removed":  func(c sessionCaller) { c.remove("dave") },
+		"replaced": func(c sessionCaller) { c.remove("dave"); c.AddUser("dave", password) },
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			c := uploadsBegin(t)
+			c := beginSessions(t)
 			c.AddUser("dave", password, func(u *auth.User) { u.Quota = 5000 })
 			data := content(t, 1000)
 			s := c.plan(`,"d":"dave"`, len(data))
@@ -300,7 +300,7 @@ func TestDestinationRemovedMidwayGetsNothing(t *testing.T) {
 // A later user of the same name must not get the sessions.
 func TestRemovedUploaderLosesSessions(t *testing.T) {
 	t.Parallel()
-	c := uploadsBegin(t)
+	c := beginSessions(t)
 	c.AddUser("eve", password, func(u *auth.User) { u.Quota = 5000 })
 	eve := c.as("eve")
 	data := content(t, 1000)
@@ -325,7 +325,7 @@ func TestRemovedUploaderLosesSessions(t *testing.T) {
 
 func TestDisabledUserCannotBeginASession(t *testing.T) {
 	t.Parallel()
-	c := uploadsBegin(t)
+	c := beginSessions(t)
 	if err := c.Users.Disable(t.Context(), "bob"); err != nil {
 		t.Fatal(err)
 	}
@@ -349,7 +349,7 @@ func TestListedOriginsMaySendParts(t *testing.T) {
 	}
 	s := apitest.New(t, func(_ *api.Settings, o *local.ServiceOptions) { o.Origins = origins })
 	s.AddUser("ann", password)
-	c := uploadsCaller{s, s.Login("ann", password)}
+	c := sessionCaller{s, s.Login("ann", password)}
 	one := c.plan("", 3)
 	p := c.sign(one.ID, `{"numbers":[1]}`)[0]
 	for _, route := range [][2]string{

@@ -41,7 +41,7 @@ func get(s *apitest.Server, path, user string) map[string]any {
 	return got
 }
 
-func filesgetWant(t *testing.T, got, want map[string]any) {
+func wantFields(t *testing.T, got, want map[string]any) {
 	t.Helper()
 	for name, value := range want {
 		if got[name] != value {
@@ -86,7 +86,7 @@ func TestFileRecordHasEverythingKnown(t *testing.T) {
 		t.Errorf("expires is %v, %v", got["expires"], err)
 	}
 	without(t, got, "downloads")
-	filesgetWant(t, got, map[string]any{
+	wantFields(t, got, map[string]any{
 		"id": 1.0, "name": "a b.txt", "length": 7.0, "type": "text/plain", "modified": float64(file.Modified), "expires": got["expires"],
 		"area": "files", "crc64nvme": crc, "sha256": sha, "uploader": "bob", "linkURL": file.LinkURL,
 	})
@@ -99,7 +99,7 @@ func TestUnknownFieldsAreLeftOut(t *testing.T) {
 	crc, _, _ := checksums("")
 	got := get(s, "/files/1", "alice")
 	without(t, got, "downloads", "notifications")
-	filesgetWant(t, got, map[string]any{
+	wantFields(t, got, map[string]any{
 		"id": 1.0, "name": "x", "length": 0.0, "modified": float64(file.Modified), "area": "files", "crc64nvme": crc, "linkURL": file.LinkURL,
 	})
 }
