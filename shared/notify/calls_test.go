@@ -79,7 +79,7 @@ func TestTheCallsOfANotice(t *testing.T) {
 			p := newMachine(t)
 			n := p.put(t, tt.notice(p))
 			if tt.sent {
-				pass(t, p.sender(t, nil))
+				p.pass(t, p.sender(t, nil))
 			}
 			c := &counted{Table: p.table}
 			s := p.senderOn(t, c, &flaky{fail: tt.fail}, p.inbox.SMS())

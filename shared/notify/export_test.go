@@ -1,6 +1,23 @@
 package notify
 
-import "context"
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// SendDue looks once at each lane, and returns when the next message is due.
+func (s *Sender) SendDue(ctx context.Context) (next time.Time) {
+	var wg sync.WaitGroup
+	for _, l := range s.lanes {
+		wg.Go(func() { l.look(ctx); l.underWay.Wait() })
+	}
+	wg.Wait()
+	for _, l := range s.lanes {
+		next = earlier(next, l.next)
+	}
+	return next
+}
 
 // Claim makes a notice a sender's own, as a test of what follows when that
 // sender then dies must.
@@ -8,6 +25,11 @@ func (s *Sender) Claim(ctx context.Context, n Notice) (bool, error) {
 	m := &noticeMessage{s, n}
 	err := s.Table.Write(ctx, m.claim(s.Now().Add(lease))...)
 	return err == nil, unlessTaken("", err)
+}
+
+// Deliver delivers a notice that is not claimed.
+func (s *Sender) Deliver(ctx context.Context, n Notice) error {
+	return (&noticeMessage{s, n}).deliver(ctx)
 }
 
 // Mark ends a claim, as a sender does that comes back when its lease is over.

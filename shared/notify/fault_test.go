@@ -173,11 +173,16 @@ func (w *world) stream(all []notify.Notice) []event {
 func (w *world) overdue(t *testing.T) (out []event) {
 	t.Helper()
 	now := w.machine.clock.now()
-	for late, err := range notify.Overdue(t.Context(), w.machine.table, now, time.Hour) {
+	var s reminded
+	if _, err := notify.Remind(t.Context(), w.machine.table, &s, now); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range s.sent {
+		key, err := notify.PointerKey(m.Body)
 		if err != nil {
 			t.Fatal(err)
 		}
-		out = append(out, event{late.Key, now})
+		out = append(out, event{key, now})
 	}
 	return out
 }
@@ -276,7 +281,7 @@ const visibility = 90 * time.Second
 // handle returns when the event is to come again, 0 if never.
 func (p *process) handle(t *testing.T, key table.Key) time.Duration {
 	if p.world.chance(4) { // ferry serve looks by itself
-		_, _, _ = p.sender.SendDue(t.Context())
+		p.sender.SendDue(t.Context())
 	}
 	again, err := p.sender.Handle(t.Context(), key)
 	if err != nil || p.dead.Load() {

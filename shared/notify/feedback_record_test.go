@@ -60,7 +60,7 @@ func TestFeedbackInAnyOrderEndsAlike(t *testing.T) {
 			t.Parallel()
 			p := newMachine(t)
 			n := p.put(t, p.linkNotice(1))
-			pass(t, p.sender(t, nil))
+			p.pass(t, p.sender(t, nil))
 			for _, f := range tt.feedback {
 				p.clock.advance(time.Minute)
 				f.ID = n.ID
@@ -93,7 +93,7 @@ func TestFeedbackThatComesBeforeTheMarkIsToComeAgain(t *testing.T) {
 	if p.suppressed(t, n.To) != "" {
 		t.Error("the address is suppressed")
 	}
-	pass(t, p.sender(t, nil))
+	p.pass(t, p.sender(t, nil))
 	tellAll(t, p, f)
 	if got := p.state(t, n.ID); got.State() != notify.Failed || p.suppressed(t, n.To) != notify.AddressBounced {
 		t.Errorf("got %+v", got)
@@ -104,7 +104,7 @@ func TestFeedbackOnWhatIsNotKnownAnyMoreSuppressesTheAddressAlone(t *testing.T) 
 	t.Parallel()
 	p := newMachine(t)
 	pin := p.put(t, p.pinNotice())
-	pass(t, p.sender(t, nil))
+	p.pass(t, p.sender(t, nil))
 	tellAll(t, p,
 		notify.Feedback{ID: pin.ID, Kind: notify.Delivered},
 		notify.Feedback{ID: pin.ID, Kind: notify.Bounced, To: "Demo@example.net"},
@@ -128,7 +128,7 @@ func TestFeedbackOnWhatHadFailedBeforeChangesNothing(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	n := p.put(t, p.linkNotice(1))
-	pass(t, p.sender(t, &flaky{fail: notify.ErrPermanent}))
+	p.pass(t, p.sender(t, &flaky{fail: notify.ErrPermanent}))
 	want := p.state(t, n.ID)
 	tellAll(t, p, notify.Feedback{ID: n.ID, Kind: notify.Delivered}, notify.Feedback{ID: n.ID, Kind: notify.Bounced})
 	if got := p.state(t, n.ID); got != want || got.State() != notify.Failed {
@@ -140,7 +140,7 @@ func TestABounceBringsTheOperationsOfAFailureOnce(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	n := p.put(t, p.linkNotice(1))
-	pass(t, p.sender(t, nil))
+	p.pass(t, p.sender(t, nil))
 	count := table.Key{PK: "witness", SK: "1"}
 	also := func(n notify.Notice, s notify.State) []table.Op {
 		if s != notify.Failed || n.State() != s || !strings.HasPrefix(n.LastError, "bounced") {
@@ -165,7 +165,7 @@ func TestAnEndlessDetailIsCut(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	n := p.put(t, p.linkNotice(1))
-	pass(t, p.sender(t, nil))
+	p.pass(t, p.sender(t, nil))
 	tellAll(t, p, notify.Feedback{ID: n.ID, Kind: notify.Bounced, Detail: strings.Repeat("so ", 5000) + "\r\n"})
 	if got := p.state(t, n.ID).LastError; len(got) > 320 || !strings.HasPrefix(got, "bounced: so so") {
 		t.Errorf("%d bytes: %s", len(got), fmt.Sprintf("%.40q", got))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -221,15 +222,12 @@ func TestWhatHasBeenDueForLongIsOverdue(t *testing.T) {
 	if err := p.table.Write(t.Context(), table.Put(poison, odd{V: 1})); err != nil {
 		t.Fatal(err)
 	}
-	got := map[table.Key]bool{}
-	for late, err := range notify.Overdue(t.Context(), p.table, start().Add(time.Hour), time.Hour) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		got[late.Key] = true
+	var s reminded
+	if _, err := notify.Remind(t.Context(), p.table, &s, start().Add(time.Hour)); err != nil {
+		t.Fatal(err)
 	}
-	if len(got) != 2 || !got[lost.Key()] || !got[poison] {
-		t.Errorf("got %v", got)
+	if len(s.sent) != 2 || !slices.Contains(s.sent, notify.Pointer(lost.Key(), "mail")) || !slices.Contains(s.sent, notify.Pointer(poison, "")) {
+		t.Errorf("pointed at %v", s.sent)
 	}
 }
 

@@ -146,9 +146,20 @@ type noticeMessage struct {
 	n Notice
 }
 
+// reader returns what reads the notices of a lane. One lane is for mails, the other
+// for everything else.
+func (s *Sender) reader(mails bool) func(context.Context, table.Item) (message, error) {
+	return func(ctx context.Context, item table.Item) (message, error) {
+		if n, err := read(item); mails != (err == nil && n.Channel == Mail) {
+			return nil, nil
+		}
+		return s.readNotice(ctx, item)
+	}
+}
+
 // readNotice returns the notice in an item. An item without one is moved to the
 // failed notices.
-func (s *Sender) readNotice(ctx context.Context, item table.Item) (*noticeMessage, error) {
+func (s *Sender) readNotice(ctx context.Context, item table.Item) (message, error) {
 	n, err := read(item)
 	if err == nil {
 		return &noticeMessage{s, n}, nil
@@ -157,22 +168,6 @@ func (s *Sender) readNotice(ctx context.Context, item table.Item) (*noticeMessag
 	s.Log.Error("notice given up: it is not of a form that this version reads", "id", n.ID) // the reason may quote it
 	ops := s.giveUp(item.Key, n.failed(s.Now(), brief(err)), table.Exists())
 	return nil, unlessTaken("giving a notice up", s.Table.Write(ctx, ops...))
-}
-
-// readMail is for the lane of mails. It leaves everything else to the other lane.
-func (s *Sender) readMail(_ context.Context, item table.Item) (message, error) {
-	if n, err := read(item); err == nil && n.Channel == Mail {
-		return &noticeMessage{s, n}, nil
-	}
-	return nil, nil
-}
-
-func (s *Sender) readText(ctx context.Context, item table.Item) (message, error) {
-	n, err := s.readNotice(ctx, item)
-	if n == nil || n.n.Channel == Mail {
-		return nil, err
-	}
-	return n, nil
 }
 
 func read(item table.Item) (Notice, error) {
@@ -195,13 +190,9 @@ func decode(item table.Item) (n Notice, err error) {
 
 func (m *noticeMessage) due() time.Time { return time.UnixMilli(m.n.NotBefore) }
 
-func (m *noticeMessage) tried() int64 { return m.n.Tries }
-
-func (m *noticeMessage) spent(now time.Time) bool {
-	return now.Sub(m.n.since()) >= giveUp && m.n.Tries >= leastTries
+func (m *noticeMessage) age(now time.Time) (age time.Duration, tries int64, spent bool) {
+	return now.Sub(time.Unix(m.n.Created, 0)), m.n.Tries, now.Sub(m.n.since()) >= giveUp && m.n.Tries >= leastTries
 }
-
-func (m *noticeMessage) made() time.Time { return time.Unix(m.n.Created, 0) }
 
 func (m *noticeMessage) log() (log *slog.Logger, what string) {
 	n := m.n
@@ -210,11 +201,6 @@ func (m *noticeMessage) log() (log *slog.Logger, what string) {
 		log = log.With("provider", n.Provider)
 	}
 	return log, "notice"
-}
-
-func (m *noticeMessage) deliver(ctx context.Context) (err error) {
-	m.n.Provider, err = m.Deliver(ctx, m.n)
-	return err
 }
 
 func (m *noticeMessage) claim(until time.Time) []table.Op {

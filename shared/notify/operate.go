@@ -24,31 +24,22 @@ const Cancelled = "cancelled"
 // Waiting yields what is in the outbox. An item that cannot be read has an ID,
 // and LastError says why.
 func Waiting(ctx context.Context, t table.Table) iter.Seq2[Notice, error] {
-	return shown(scan(ctx, t, table.Query{}, partitions(OutboxPrefix)...))
+	return scan(ctx, t, table.Query{}, shown, partitions(OutboxPrefix)...)
 }
 
 // GivenUp yields the notices that were given up in the last 30 days, newest
 // first. LastError says why.
 func GivenUp(ctx context.Context, t table.Table) iter.Seq2[Notice, error] {
-	return shown(scan(ctx, t, table.Query{Descending: true}, failedPartition))
+	return scan(ctx, t, table.Query{Descending: true}, shown, failedPartition)
 }
 
-// shown yields the notices in items.
-func shown(items iter.Seq2[table.Item, error]) iter.Seq2[Notice, error] {
-	return func(yield func(Notice, error) bool) {
-		for item, err := range items {
-			var n Notice
-			if err == nil {
-				var bad error
-				if n, bad = decode(item); bad != nil {
-					n = Notice{ID: item.Key.SK, LastError: bad.Error()}
-				}
-			}
-			if !yield(n, err) {
-				return
-			}
-		}
+// shown is the notice in an item, for an operator.
+func shown(item table.Item) (Notice, error) {
+	n, err := decode(item)
+	if err != nil {
+		n = Notice{ID: item.Key.SK, LastError: err.Error()}
 	}
+	return n, nil
 }
 
 // Find returns what is known of a notice, or ErrUnknown.

@@ -25,14 +25,14 @@ func (p *machine) bring(t *testing.T, where string) notify.Notice {
 			p.clock.advance(notify.Lease)
 		}
 	case "postponed":
-		pass(t, p.sender(t, &flaky{fail: errors.New("down")}))
+		p.pass(t, p.sender(t, &flaky{fail: errors.New("down")}))
 	case "sent", "bounced":
-		pass(t, p.sender(t, &flaky{}))
+		p.pass(t, p.sender(t, &flaky{}))
 		if where == "bounced" {
 			tellAll(t, p, notify.Feedback{ID: n.ID, Kind: notify.Undelivered})
 		}
 	case "given up":
-		pass(t, p.sender(t, &flaky{fail: notify.ErrPermanent}))
+		p.pass(t, p.sender(t, &flaky{fail: notify.ErrPermanent}))
 	case "cancelled":
 		if err := notify.Cancel(t.Context(), p.table, p.clock.now(), n.ID); err != nil {
 			t.Fatal(err)
@@ -64,7 +64,7 @@ func TestAnOperatorRetriesWhatHasNotArrived(t *testing.T) {
 				return
 			}
 			f := &flaky{}
-			if sent, _ := pass(t, p.sender(t, f)); sent != 1 || len(f.taken) != 1 || len(p.failed(t)) != 0 {
+			if sent, _ := p.pass(t, p.sender(t, f)); sent != 1 || len(f.taken) != 1 || len(p.failed(t)) != 0 {
 				t.Errorf("%d sent, %d taken", sent, len(f.taken))
 			}
 			if got := p.state(t, n.ID); got.State() != notify.Sent || got.FailedAt != 0 || before.State() == notify.Failed && got.LastError != "" || got.Tries != before.Tries+1 {
@@ -83,14 +83,14 @@ func TestARetryGivesANoticeAnotherDay(t *testing.T) {
 		t.Fatal(err)
 	}
 	down := p.sender(t, &flaky{fail: errors.New("down")})
-	pass(t, down)
+	p.pass(t, down)
 	if got := p.state(t, n.ID); got.State() != notify.Queued {
 		t.Errorf("after the first try: %+v", got)
 	}
 	p.clock.advance(notify.GiveUp - 12*time.Hour)
 	for range 12 {
 		p.clock.advance(time.Hour)
-		pass(t, down)
+		p.pass(t, down)
 	}
 	if got := p.state(t, n.ID); got.State() != notify.Failed {
 		t.Errorf("after another day: %+v", got)
@@ -123,7 +123,7 @@ func TestAnOperatorCancelsWhatWaits(t *testing.T) {
 			}
 			f := &flaky{}
 			p.clock.advance(time.Hour)
-			if pass(t, p.sender(t, f)); len(f.taken) != 0 || p.waiting(t) != 0 {
+			if p.pass(t, p.sender(t, f)); len(f.taken) != 0 || p.waiting(t) != 0 {
 				t.Errorf("%d taken", len(f.taken))
 			}
 		})
@@ -195,7 +195,7 @@ func TestAnOperatorNeverOvertakesASender(t *testing.T) {
 			if err := operate(t.Context(), beside, start(), n.ID); !errors.Is(err, notify.ErrHeld) {
 				t.Errorf("got %v", err)
 			}
-			if pass(t, p.sender(t, f)); len(f.taken) != 0 || p.state(t, n.ID).State() != notify.Sending {
+			if p.pass(t, p.sender(t, f)); len(f.taken) != 0 || p.state(t, n.ID).State() != notify.Sending {
 				t.Errorf("%d taken; it is %s", len(f.taken), p.state(t, n.ID).State())
 			}
 		})
@@ -210,12 +210,12 @@ func TestAnOperatorNeverOvertakesASender(t *testing.T) {
 				if err := notify.Retry(t.Context(), p.table, p.clock.now(), n.ID); err != nil {
 					t.Error(err)
 				}
-				pass(t, p.sender(t, f))
+				p.pass(t, p.sender(t, f))
 			}}
 			if err := notify.Retry(t.Context(), beside, p.clock.now(), n.ID); !errors.Is(err, notify.ErrHeld) {
 				t.Errorf("got %v", err)
 			}
-			if pass(t, p.sender(t, f)); len(f.taken) != 1 || p.state(t, n.ID).State() != notify.Sent {
+			if p.pass(t, p.sender(t, f)); len(f.taken) != 1 || p.state(t, n.ID).State() != notify.Sent {
 				t.Errorf("%d taken; it is %s", len(f.taken), p.state(t, n.ID).State())
 			}
 		})
@@ -229,7 +229,7 @@ func TestAllThatWaitsAndAllThatWasGivenUpIsListed(t *testing.T) {
 	var gone []string
 	for i := range int64(3) {
 		n := p.put(t, p.linkNotice(i+1))
-		pass(t, s)
+		p.pass(t, s)
 		gone = append([]string{n.ID}, gone...) // newest first
 	}
 	want := map[string]bool{"0000000000000-poison": true}

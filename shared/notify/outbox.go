@@ -34,9 +34,9 @@ const (
 // was faster.
 type message interface {
 	due() time.Time
-	tried() int64 // the claims so far
-	// spent reports whether the message was tried for long enough.
-	spent(now time.Time) bool
+	// age is the time since the message was made. tries counts the claims so far.
+	// spent is true if it was tried for long enough.
+	age(now time.Time) (age time.Duration, tries int64, spent bool)
 	// claim counts a try and makes the message due again at a later time, so
 	// that no other sender takes it until then.
 	claim(until time.Time) []table.Op
@@ -46,36 +46,30 @@ type message interface {
 	end(now time.Time, outcome error) []table.Op
 	// ended is called when the operations of end were written.
 	ended()
-	made() time.Time
 	// log returns a log that says which message it is, and what it is called there.
 	log() (log *slog.Logger, what string)
 }
 
-// result is what came of a try.
-type result struct {
-	claimed bool      // false if another sender was faster
-	outcome error     // of the delivery
-	retry   time.Time // when the message is due again, zero if it is not
-}
-
-// try claims a message, delivers it, and stores how that went. An error comes from
-// the table: then the message is due again when the lease ends.
-func (s *Sender) try(ctx context.Context, m message) (r result, err error) {
-	r.retry = s.Now().Add(lease)
-	err = s.Table.Write(ctx, m.claim(r.retry)...)
+// try claims a message, delivers it, and stores how that went. outcome is the
+// delivery's error, and retry is when the message is due again, zero if it is not.
+// If another sender was faster, outcome is nil and retry is not zero. An error comes
+// from the table: then the message is due again when the lease ends.
+func (s *Sender) try(ctx context.Context, m message) (retry time.Time, outcome, err error) {
+	retry = s.Now().Add(lease)
+	err = s.Table.Write(ctx, m.claim(retry)...)
 	if errors.Is(err, table.ErrCondition) {
-		return r, nil
+		return retry, nil, nil
 	}
 	if err != nil {
-		return r, fmt.Errorf("claiming a message: %w", err)
+		return retry, nil, fmt.Errorf("claiming a message: %w", err)
 	}
 	delivering, done := lasting(ctx)
 	defer done()
-	r.claimed, r.outcome = true, m.deliver(delivering)
+	outcome = m.deliver(delivering)
 	marking, cancel := context.WithTimeout(context.WithoutCancel(ctx), markTimeout)
 	defer cancel()
-	r.retry, err = s.mark(marking, m, r.outcome)
-	return r, err
+	retry, err = s.mark(marking, m, outcome)
+	return retry, outcome, err
 }
 
 // mark stores how a delivery went. retry is when the message is due again,
@@ -83,16 +77,16 @@ func (s *Sender) try(ctx context.Context, m message) (r result, err error) {
 func (s *Sender) mark(ctx context.Context, m message, outcome error) (retry time.Time, err error) {
 	now := s.Now()
 	log, what := m.log()
-	age := now.Sub(m.made())
+	age, tries, spent := m.age(now)
 	switch {
 	case outcome == nil:
 		log.Info(what+" sent", "age", age)
 	case errors.Is(outcome, ErrObsolete):
 		log.Info(what+" dropped", "reason", outcome)
-	case errors.Is(outcome, ErrPermanent), m.spent(now):
+	case errors.Is(outcome, ErrPermanent), spent:
 		log.Error(what+" given up", "error", outcome)
 	default:
-		retry = now.Add(s.backoff(m.tried()))
+		retry = now.Add(s.backoff(tries))
 		var refused *refusedError
 		if errors.As(outcome, &refused) && refused.wait > retry.Sub(now) {
 			retry = now.Add(min(lastRetry, refused.wait))
@@ -148,35 +142,39 @@ func (s *Sender) Handle(ctx context.Context, key table.Key) (again time.Duration
 	if !items[0].Found() {
 		return 0, nil
 	}
-	n, err := s.readNotice(ctx, items[0])
-	if n == nil || err != nil {
+	m, err := s.readNotice(ctx, items[0])
+	if m == nil || err != nil {
 		return 0, err
 	}
-	if wait := n.due().Sub(s.Now()); wait > 0 {
+	if wait := m.due().Sub(s.Now()); wait > 0 {
 		return wait, nil
 	}
-	r, err := s.try(ctx, n)
-	if err != nil || r.retry.IsZero() {
+	retry, _, err := s.try(ctx, m)
+	if err != nil || retry.IsZero() {
 		return 0, err
 	}
-	return r.retry.Sub(s.Now()), nil
+	return retry.Sub(s.Now()), nil
 }
 
-// scan yields what is in partitions, one call to the table for each page of q.
-func scan(ctx context.Context, t table.Table, q table.Query, partitions ...string) iter.Seq2[table.Item, error] {
+// scan yields what is in partitions, decoded, one call to the table for each page
+// of q.
+func scan[T any](
+	ctx context.Context, t table.Table, q table.Query, decode func(table.Item) (T, error), partitions ...string,
+) iter.Seq2[T, error] {
 	q.Limit = cmp.Or(q.Limit, table.MaxPage)
-	return func(yield func(table.Item, error) bool) {
+	return func(yield func(T, error) bool) {
 		for _, q.PK = range partitions {
 			q.After = ""
 			for more := true; more; {
 				page, err := t.Query(ctx, q)
 				if err != nil {
-					yield(table.Item{}, fmt.Errorf("reading %s: %w", q.PK, err))
+					var none T
+					yield(none, fmt.Errorf("reading %s: %w", q.PK, err))
 					return
 				}
 				for _, item := range page.Items {
 					q.After = item.Key.SK
-					if !yield(item, nil) {
+					if !yield(decode(item)) {
 						return
 					}
 				}
@@ -185,6 +183,9 @@ func scan(ctx context.Context, t table.Table, q table.Query, partitions ...strin
 		}
 	}
 }
+
+// undecoded is for scans that want items.
+func undecoded(item table.Item) (table.Item, error) { return item, nil }
 
 // earlier returns the earlier nonzero time.
 func earlier(a, b time.Time) time.Time {

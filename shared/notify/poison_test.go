@@ -60,7 +60,7 @@ func TestPoisonDoesNotHoldUpTheOthers(t *testing.T) {
 			for i := range int64(5) {
 				p.put(t, p.linkNotice(i+1))
 			}
-			sent, next := pass(t, p.sender(t, nil))
+			sent, next := p.pass(t, p.sender(t, nil))
 			if sent != 5 || !next.IsZero() || p.waiting(t) != 0 {
 				t.Errorf("%d sent, next %v, %d waiting: %s", sent, next, p.waiting(t), p.log)
 			}
@@ -86,7 +86,7 @@ func TestANoticeWithoutItsCountersIsSent(t *testing.T) {
 	}{1, "0001-a", "pin", "mail", full.To, "nonce"})); err != nil {
 		t.Fatal(err)
 	}
-	if sent, _ := pass(t, p.sender(t, nil)); sent != 1 || p.waiting(t) != 0 {
+	if sent, _ := p.pass(t, p.sender(t, nil)); sent != 1 || p.waiting(t) != 0 {
 		t.Errorf("%d sent: %s", sent, p.log)
 	}
 }

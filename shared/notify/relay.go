@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"strings"
 	"time"
 
@@ -163,28 +162,25 @@ type RemindReport struct {
 	Ended   int // notices that were too late to send
 }
 
-// Late is a notice that has been due for a long time.
-type Late struct {
-	Key    table.Key
-	Notice Notice // zero if the item cannot be read
-}
-
 // Remind sends the senders another message about each overdue notice: the first
 // was lost, or no sender was running. It ends notices that are too late to send:
 // without a sender, nothing else would. It stops at the first error. also adds
 // what is written when a notice fails.
 func Remind(ctx context.Context, t table.Table, topics Topics, now time.Time, also ...Settled) (r RemindReport, err error) {
 	var waiting []TopicMessage
-	for late, err := range Overdue(ctx, t, now, OverdueAge) {
-		switch why := late.over(now); {
-		case err != nil:
+	for item, err := range scan(ctx, t, table.Query{}, undecoded, partitions(OutboxPrefix)...) {
+		if err != nil {
 			return r, fmt.Errorf("looking for overdue notices: %w", err)
-		case why == nil: // what cannot be read is for a sender to give up
-			waiting = append(waiting, Pointer(late.Key, string(late.Notice.Channel)))
+		}
+		n, unread := read(item)
+		over := n.over(now)
+		switch {
+		case unread == nil && now.Sub(time.UnixMilli(n.NotBefore)) < OverdueAge:
+		case unread != nil || over == nil: // what cannot be read is for a sender to give up
+			waiting = append(waiting, Pointer(item.Key, string(n.Channel)))
 		case r.Ended < MaxEnded:
 			r.Ended++
-			n := late.Notice
-			ops := n.failed(now, brief(why)).end(now, also, n.untouched()...)
+			ops := n.failed(now, brief(over)).end(now, also, n.untouched()...)
 			if err := unlessTaken("ending a late notice", t.Write(ctx, ops...)); err != nil {
 				return r, err
 			}
@@ -210,29 +206,10 @@ func (r *RemindReport) point(ctx context.Context, topics Topics, messages []Topi
 	return nil
 }
 
-// Overdue yields the notices that have been due for an age. It reads the whole
-// outbox.
-func Overdue(ctx context.Context, t table.Table, now time.Time, age time.Duration) iter.Seq2[Late, error] {
-	return func(yield func(Late, error) bool) {
-		for item, err := range scan(ctx, t, table.Query{}, partitions(OutboxPrefix)...) {
-			n, unread := read(item)
-			if unread != nil {
-				n = Notice{}
-			}
-			if now.Sub(time.UnixMilli(n.NotBefore)) >= age && !yield(Late{item.Key, n}, err) {
-				return
-			}
-		}
-	}
-}
-
 // over returns why the notice is too late to send: it has expired, or has waited
 // for 90 days without a sender.
-func (l Late) over(now time.Time) error {
-	n := l.Notice
+func (n Notice) over(now time.Time) error {
 	switch {
-	case n.ID == "":
-		return nil
 	case n.expired(now):
 		return fmt.Errorf("%w: it has expired", ErrObsolete)
 	case now.Sub(n.since()) >= keepMost:

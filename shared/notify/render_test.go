@@ -32,7 +32,7 @@ func TestMessagesInEachLanguage(t *testing.T) {
 			receipt := p.receiptNotice(42)
 			receipt.Lang, receipt.Name = lang, link.Name
 			p.put(t, receipt)
-			if sent, _ := pass(t, p.sender(t, nil)); sent != 4 {
+			if sent, _ := p.pass(t, p.sender(t, nil)); sent != 4 {
 				t.Fatalf("%d sent: %s", sent, p.log)
 			}
 			got := p.received(t) // newest first
@@ -116,7 +116,7 @@ func sendOne(t *testing.T, change func(*notify.Notice)) (subject, text, html str
 	n := p.linkNotice(1)
 	change(&n)
 	p.put(t, n)
-	pass(t, p.sender(t, nil))
+	p.pass(t, p.sender(t, nil))
 	got := p.received(t)
 	if len(got) != 1 {
 		t.Fatalf("%d messages arrived: %s", len(got), p.log)
@@ -235,7 +235,7 @@ func TestThePINIsTheNoncesOwnAndNotInTheSubject(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	p.put(t, p.pinNotice())
-	pass(t, p.sender(t, nil))
+	p.pass(t, p.sender(t, nil))
 	got := p.received(t)
 	pin := testKey(t).PIN("nonce")
 	if len(got) != 1 || !strings.Contains(got[0].Text, "\n"+pin+"\n") || !strings.Contains(got[0].HTML, ">"+pin+"<") || strings.Contains(got[0].Subject, pin) {
@@ -257,7 +257,7 @@ func TestAReceiptSaysWhoseLinkWasUsed(t *testing.T) {
 		n := p.receiptNotice(1)
 		n.Recipient, n.Name = recipient, "evil.com"
 		p.put(t, n)
-		pass(t, p.sender(t, nil))
+		p.pass(t, p.sender(t, nil))
 		got := p.received(t)
 		if len(got) != 1 || got[0].Subject != "Your file was downloaded: evil .com" ||
 			!strings.Contains(got[0].Text, want) || !strings.Contains(got[0].Text, "\nDownloaded: 1 August 2026, 14:30 UTC\n") {
@@ -272,7 +272,7 @@ func TestAMailSaysHowToEndSuchMail(t *testing.T) {
 	for _, n := range []notify.Notice{p.linkNotice(1), p.receiptNotice(1), p.pinNotice()} {
 		sent := &lastMail{}
 		p.put(t, n)
-		pass(t, p.sender(t, sent))
+		p.pass(t, p.sender(t, sent))
 		want := base + "/notifications/stop?lang=en&t=" + testKey(t).Stop(n.To)
 		shown := strings.Contains(sent.Text, "\nStop e-mails like this one:\n"+want+"\n")
 		if n.Kind == notify.PIN { // who cannot log in needs it

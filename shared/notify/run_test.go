@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -26,19 +27,17 @@ func TestAServerThatHangsHoldsUpNeitherShutdownNorTextMessages(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	done := make(chan error, 1)
-	go func() {
-		_, _, err := s.SendDue(ctx)
-		done <- err
-	}()
+	var passing sync.WaitGroup
+	passing.Go(func() { s.SendDue(ctx) })
 	until(t, func() bool { _, there := p.stored(t, textNotice); return !there })
 	until(t, func() bool { n, _ := p.stored(t, mailNotice); return n.Tries == 1 })
 	if len(p.received(t)) != 1 {
 		t.Error("the text message did not arrive")
 	}
 	cancel()
-	if err := <-done; err != nil {
-		t.Error(err)
+	passing.Wait()
+	if strings.Contains(p.log.String(), tableFailed) {
+		t.Error(p.log)
 	}
 	if n, there := p.stored(t, mailNotice); !there || n.LastError == "" || n.NotBefore >= start().Add(notify.Lease).UnixMilli() {
 		t.Errorf("the mail's notice: %+v, %v", n, there)
@@ -56,25 +55,27 @@ func until(t *testing.T, ok func() bool) {
 	}
 }
 
+// running runs a sender until stop is called.
+func running(t *testing.T, s *notify.Sender) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { s.Run(ctx) })
+	return func() { cancel(); wg.Wait() }
+}
+
 func TestRunSendsWhatComesAndEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	s := p.sender(t, nil)
 	before := p.put(t, p.linkNotice(1)) // from before a restart
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		s.Run(ctx)
-	}()
+	stop := running(t, s)
 	until(t, func() bool { _, there := p.stored(t, before); return !there })
 	after := p.put(t, p.linkNotice(2))
 	for range 10 {
 		s.Wake() // never blocks
 	}
 	until(t, func() bool { _, there := p.stored(t, after); return !there })
-	cancel()
-	<-done
+	stop()
 	if got := p.received(t); len(got) != 2 {
 		t.Errorf("%d messages arrived", len(got))
 	}
@@ -84,23 +85,16 @@ func TestRunTriesAgainWhenTheNextNoticeIsDue(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	p.clock.t = time.Now() // so that Run's pauses and the clock agree
-	n := p.linkNotice(1)
-	n = p.put(t, n)
+	n := p.put(t, p.linkNotice(1))
 	soon := time.Now().Add(300 * time.Millisecond).UnixMilli()
 	if err := p.table.Write(t.Context(), table.Update(n.Key()).Set("notBefore", soon)); err != nil {
 		t.Fatal(err)
 	}
 	s := p.sender(t, nil)
 	s.Now = time.Now
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		s.Run(ctx)
-	}()
+	stop := running(t, s)
 	until(t, func() bool { _, there := p.stored(t, n); return !there })
-	cancel()
-	<-done
+	stop()
 }
 
 // impatient is a sender that waits less long than the one it is made of.
@@ -121,7 +115,7 @@ func TestAPassDoesNotWaitForAHungServerMoreThanOnce(t *testing.T) {
 	for i := range all {
 		all[i] = p.put(t, p.linkNotice(int64(i+1)))
 	}
-	sent, next := pass(t, p.sender(t, impatient{smtpSender(t, srv.Address)}))
+	sent, next := p.pass(t, p.sender(t, impatient{smtpSender(t, srv.Address)}))
 	tried := 0
 	for _, n := range all {
 		if now, _ := p.stored(t, n); now.Tries > 0 {
@@ -174,13 +168,8 @@ func TestRunHoldsNothingUpForWhatTakesLong(t *testing.T) {
 			}
 			goOn := make(chan struct{})
 			s := p.sender(t, stuck{p.inbox.Mail(), goOn})
-			ctx, cancel := context.WithCancel(t.Context())
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				s.Run(ctx)
-			}()
-			defer func() { close(goOn); cancel(); <-done }()
+			stop := running(t, s)
+			defer func() { close(goOn); stop() }()
 			until(t, func() bool { n, _ := p.stored(t, slow[0]); return n.Sending })
 			quick := p.linkNotice(100)
 			if quick.Channel = tt.then; quick.Channel == notify.SMS {
@@ -206,17 +195,11 @@ func TestRunTriesAgainWhatHasFailedWhileOthersAreUnderWay(t *testing.T) {
 	goOn := make(chan struct{})
 	s := p.sender(t, stuck{&failingOnce{Sender: p.inbox.Mail()}, goOn})
 	s.Now = time.Now
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		s.Run(ctx)
-	}()
+	stop := running(t, s)
 	until(t, func() bool { _, there := p.stored(t, failing); return !there })
 	close(goOn)
 	until(t, func() bool { _, there := p.stored(t, slow); return !there })
-	cancel()
-	<-done
+	stop()
 	if got := p.received(t); len(got) != 2 {
 		t.Errorf("%d messages arrived", len(got))
 	}

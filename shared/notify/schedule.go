@@ -42,65 +42,31 @@ func (s signal) send() {
 }
 
 // Wake makes Run look at once. It never blocks.
-func (s *Sender) Wake() { s.wake.send() }
+func (s *Sender) Wake() {
+	for _, l := range s.lanes {
+		l.wake.send()
+	}
+}
 
 // Run sends what is due until the context ends, then gives deliveries under way
 // a few seconds to end. It looks again when the next message is due, when woken,
 // and every 30 s in any case. Each lane goes at its own pace: a receiver that
-// does not answer delays only its own messages.
+// does not answer delays only its own messages. New events go into the outbox
+// every second, beside the lanes.
 func (s *Sender) Run(ctx context.Context) {
-	lanes := s.lanes()
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	for _, l := range lanes {
+	for _, l := range s.lanes {
 		wg.Go(func() { l.run(ctx) })
 	}
-	wg.Go(func() { s.spreadAll(ctx) })
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-s.wake:
-			for _, l := range lanes {
-				l.wake.send()
-			}
-		}
-	}
-}
-
-// spreadAll looks for new events until the context ends.
-func (s *Sender) spreadAll(ctx context.Context) {
 	for ctx.Err() == nil {
 		wait := spreadEvery
 		if err := s.Spread(ctx); err != nil && ctx.Err() == nil {
 			s.Log.Error("reading events", "error", err)
 			wait = poll
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(wait):
-		}
+		sleep(ctx, wait)
 	}
-}
-
-// SendDue looks once at each lane and delivers what is due. It returns how many
-// messages were sent and when the next one is due, zero if none is known. An
-// error comes from the table: claimed messages are tried again when their lease
-// ends.
-func (s *Sender) SendDue(ctx context.Context) (sent int, next time.Time, err error) {
-	lanes := s.lanes()
-	var wg sync.WaitGroup
-	for _, l := range lanes {
-		wg.Go(func() {
-			l.look(ctx)
-			l.underWay.Wait()
-		})
-	}
-	wg.Wait()
-	for _, l := range lanes {
-		sent, next, err = sent+l.sent, earlier(next, l.next), errors.Join(err, l.failures())
-	}
-	return sent, next, err
 }
 
 // lane delivers a part of the outbox: mails, text messages, or the events for one
@@ -119,34 +85,21 @@ type lane struct {
 	failed   signal // a delivery failed and may be due before all else
 
 	mu     sync.Mutex
-	sent   int
-	missed int // deliveries that failed since the last that did not
+	missed int // tries that failed since the last that did not
 	next   time.Time
-	errs   []error
 }
 
-func (s *Sender) lanes() []*lane {
-	all := []*lane{
-		{partitions: partitions(OutboxPrefix), read: s.readMail, wake: newSignal()},
-		{partitions: partitions(OutboxPrefix), read: s.readText, wake: newSignal()},
+func (s *Sender) newLane(byDue bool, read func(context.Context, table.Item) (message, error), partitions ...string) *lane {
+	return &lane{
+		Sender: s, partitions: partitions, byDue: byDue, read: read,
+		wake: newSignal(), failed: newSignal(), places: make(chan struct{}, parallel),
 	}
-	for _, h := range s.hooks {
-		all = append(all, &lane{partitions: []string{h.queue}, byDue: true, read: h.read, wake: h.wake})
-	}
-	for _, l := range all {
-		l.Sender, l.failed, l.places = s, newSignal(), make(chan struct{}, parallel)
-	}
-	return all
 }
 
 func (l *lane) run(ctx context.Context) {
 	defer l.underWay.Wait()
 	for ctx.Err() == nil {
 		more := l.look(ctx)
-		if err := l.failures(); err != nil && ctx.Err() == nil {
-			l.Log.Error("sending notices", "error", err)
-			more = false
-		}
 		l.rest(ctx)
 		if !more {
 			l.pause(ctx)
@@ -162,7 +115,7 @@ func (l *lane) look(ctx context.Context) (more bool) {
 	l.mu.Unlock()
 	now := l.Now()
 	due, next, err := l.due(ctx, now)
-	l.note(next, err)
+	l.note(ctx, next, err)
 	return l.begin(ctx, due) && next.Equal(now)
 }
 
@@ -172,11 +125,8 @@ func (l *lane) look(ctx context.Context) (more bool) {
 func (l *lane) due(ctx context.Context, now time.Time) (due []message, next time.Time, err error) {
 	for _, pk := range l.partitions {
 		last := len(due) + batch
-		for item, err := range scan(ctx, l.Table, table.Query{Limit: 4 * batch}, pk) {
-			if err != nil {
-				return nil, time.Time{}, err
-			}
-			m, err := l.read(ctx, item)
+		read := func(item table.Item) (message, error) { return l.read(ctx, item) }
+		for m, err := range scan(ctx, l.Table, table.Query{Limit: 4 * batch}, read, pk) {
 			if err != nil {
 				return nil, time.Time{}, err
 			}
@@ -209,57 +159,47 @@ func (l *lane) begin(ctx context.Context, due []message) (all bool) {
 		select {
 		case l.places <- struct{}{}:
 		case <-ctx.Done():
-			l.note(l.Now(), nil)
 			return false
 		}
 		if ctx.Err() != nil || hangs.Load() {
 			<-l.places
-			l.note(l.Now(), nil)
+			l.note(ctx, l.Now(), nil)
 			return false
 		}
 		l.underWay.Go(func() {
-			r, err := l.try(ctx, m)
-			if errors.Is(r.outcome, context.DeadlineExceeded) {
+			retry, outcome, err := l.try(ctx, m)
+			if errors.Is(outcome, context.DeadlineExceeded) {
 				hangs.Store(true)
 			}
-			l.tried(r, err)
+			l.note(ctx, retry, err)
+			l.count(!retry.IsZero(), cmp.Or(err, outcome))
 			<-l.places
 		})
 	}
 	return true
 }
 
-// tried keeps what came of a try.
-func (l *lane) tried(r result, err error) {
-	l.note(r.retry, err)
+// count counts the tries that failed, one after the other.
+func (l *lane) count(again bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case r.claimed && r.outcome == nil:
-		l.sent++
-		l.missed = 0
-	case r.claimed && !r.retry.IsZero():
+	case again && err != nil:
 		l.missed++
 		l.failed.send()
+	case !again && err == nil:
+		l.missed = 0
 	}
 }
 
-func (l *lane) note(due time.Time, err error) {
+// note keeps when a message is due, and logs an error of the table.
+func (l *lane) note(ctx context.Context, due time.Time, err error) {
+	if err != nil && ctx.Err() == nil {
+		l.Log.Error("sending notices", "error", err)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.next = earlier(l.next, due)
-	if err != nil {
-		l.errs = append(l.errs, err)
-	}
-}
-
-// failures returns the table's errors since the last call.
-func (l *lane) failures() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	err := errors.Join(l.errs...)
-	l.errs = nil
-	return err
 }
 
 // rest waits if the receiver has taken nothing for a whole batch, longer each time,

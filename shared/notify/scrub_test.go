@@ -22,7 +22,7 @@ func TestTheLogHoldsNoSecretAndNoWholeAddress(t *testing.T) {
 	} {
 		srv := boottest.StartSMTP(t, boottest.SMTPOptions{Replies: map[string]string{".": "451 4.7.1 suspicious: " + tt.quotes}})
 		n := p.put(t, tt.n)
-		pass(t, p.sender(t, smtpSender(t, srv.Address)))
+		p.pass(t, p.sender(t, smtpSender(t, srv.Address)))
 		if stored, _ := p.stored(t, n); !strings.Contains(stored.LastError, "451") || strings.Contains(stored.LastError, token) || strings.Contains(stored.LastError, pin) {
 			t.Fatalf("stored: %+v", stored)
 		}
@@ -30,7 +30,7 @@ func TestTheLogHoldsNoSecretAndNoWholeAddress(t *testing.T) {
 	text := p.linkNotice(1)
 	text.Channel, text.To = notify.SMS, "+393331234567"
 	p.put(t, text)
-	if sent, _ := pass(t, p.sender(t, nil)); sent != 1 {
+	if sent, _ := p.pass(t, p.sender(t, nil)); sent != 1 {
 		t.Fatalf("%d sent", sent)
 	}
 	log := p.log.String()

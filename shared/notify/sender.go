@@ -48,7 +48,7 @@ type Config struct {
 // of Senders may work on one table, in any number of processes.
 type Sender struct {
 	Config
-	wake    signal
+	lanes   []*lane
 	hooks   []*hook
 	backlog int64
 }
@@ -62,33 +62,39 @@ func NewSender(c Config) (*Sender, error) {
 	if c.Jitter == nil {
 		c.Jitter = rand.Float64
 	}
-	s := &Sender{Config: c, wake: newSignal(), backlog: backlog}
+	s := &Sender{Config: c, backlog: backlog}
+	notices := partitions(OutboxPrefix)
+	s.lanes = []*lane{s.newLane(false, s.reader(true), notices...), s.newLane(false, s.reader(false), notices...)}
 	for _, r := range c.Webhooks {
-		s.hooks = append(s.hooks, &hook{Sender: s, Receiver: r, queue: "webhook#" + r.ID, wake: newSignal()})
+		h := &hook{Sender: s, Receiver: r, queue: "webhook#" + r.ID}
+		h.lane = s.newLane(true, h.read, h.queue)
+		s.hooks, s.lanes = append(s.hooks, h), append(s.lanes, h.lane)
 	}
 	return s, nil
 }
 
-// Deliver writes the message of one notice, hands it to its channel's provider,
-// and returns the provider's name for it. It does not touch the outbox. An error
-// that matches neither ErrObsolete nor ErrPermanent may pass. Its text holds no
-// link, PIN or whole address.
-func (s *Sender) Deliver(ctx context.Context, n Notice) (provider string, err error) {
-	if err := s.current(ctx, n); err != nil {
-		return "", err
+// deliver writes the message of the notice, hands it to its channel's provider, and
+// keeps the provider's name for it. It does not touch the outbox. An error that
+// matches neither ErrObsolete nor ErrPermanent may pass. Its text holds no link, PIN
+// or whole address.
+func (m *noticeMessage) deliver(ctx context.Context) error {
+	n := m.n
+	err := m.current(ctx, n)
+	if err != nil {
+		return err
 	}
 	switch n.Channel {
 	case Mail:
-		provider, err = s.mail(ctx, n)
+		m.n.Provider, err = m.mail(ctx, n)
 	case SMS:
-		provider, err = s.sms(ctx, n)
+		m.n.Provider, err = m.sms(ctx, n)
 	default:
 		err = fmt.Errorf("%w: unknown channel %q", ErrPermanent, n.Channel)
 	}
 	if errors.Is(err, mail.ErrPermanent) || errors.Is(err, ErrTextRefused) {
 		err = fmt.Errorf("%w: %w", ErrPermanent, err)
 	}
-	return provider, s.scrub(n, err)
+	return m.scrub(n, err)
 }
 
 // current returns ErrObsolete if the notice's link or PIN would be dead, and

@@ -43,12 +43,12 @@ func TestAStateFollowsTheNotice(t *testing.T) {
 		t.Errorf("in the hands of a sender: %+v", got)
 	}
 	p.clock.advance(notify.Lease)
-	pass(t, s)
+	p.pass(t, s)
 	if got := p.state(t, n.ID); got.State() != notify.Queued || got.Tries != 2 || got.LastError != "not now" {
 		t.Errorf("after a failed try: %+v", got)
 	}
 	p.clock.advance(time.Hour)
-	pass(t, p.sender(t, nil))
+	p.pass(t, p.sender(t, nil))
 	got := p.state(t, n.ID)
 	if got.State() != notify.Sent || got.Tries != 3 || got.Provider != n.ID || got.SentAt != p.clock.now().UnixMilli() || got.LastError != "not now" {
 		t.Errorf("at last: %+v", got)
@@ -79,7 +79,7 @@ func TestWhatFailsIsShownAsFailed(t *testing.T) {
 			p := newMachine(t)
 			n := p.put(t, p.linkNotice(1))
 			tt.change(t, p, n)
-			pass(t, p.sender(t, nil))
+			p.pass(t, p.sender(t, nil))
 			got := p.state(t, n.ID)
 			if got.State() != notify.Failed || got.LastError != tt.says || got.FailedAt != start().UnixMilli() || len(p.received(t)) != 0 {
 				t.Errorf("got %+v, %d messages", got, len(p.received(t)))
@@ -154,7 +154,7 @@ func TestASuppressedAddressGetsNothingButThePINsOfWhoOnlyStoppedNotices(t *testi
 					}
 				}
 			}
-			pass(t, p.sender(t, nil))
+			p.pass(t, p.sender(t, nil))
 			arrived := map[string]bool{}
 			for _, m := range p.received(t) {
 				arrived[m.To] = true
@@ -175,7 +175,7 @@ func TestATextMessageGoesToASuppressedMailAddressesOwner(t *testing.T) {
 	if err := p.table.Write(t.Context(), notify.Suppress(n.To, notify.AddressBounced, "", start())); err != nil {
 		t.Fatal(err)
 	}
-	if sent, _ := pass(t, p.sender(t, nil)); sent != 1 {
+	if sent, _ := p.pass(t, p.sender(t, nil)); sent != 1 {
 		t.Errorf("%d sent", sent)
 	}
 }
@@ -184,7 +184,7 @@ func TestOfAPINNothingStaysWhenItWasSent(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	n := p.put(t, p.pinNotice())
-	pass(t, p.sender(t, nil))
+	p.pass(t, p.sender(t, nil))
 	if got := p.state(t, n.ID); len(p.received(t)) != 1 || got.ID != "" {
 		t.Errorf("got %+v", got)
 	}
@@ -239,7 +239,7 @@ func (t *torn) GetMany(ctx context.Context, keys ...table.Key) ([]table.Item, er
 
 func TestANoticeThatMovesWhileItIsLookedForIsFound(t *testing.T) {
 	t.Parallel()
-	sends := func(t *testing.T, p *machine) { pass(t, p.sender(t, nil)) }
+	sends := func(t *testing.T, p *machine) { p.pass(t, p.sender(t, nil)) }
 	tests := []struct {
 		name  string
 		moves func(*testing.T, *machine)
@@ -247,7 +247,7 @@ func TestANoticeThatMovesWhileItIsLookedForIsFound(t *testing.T) {
 		calls string
 	}{
 		{"it is sent", sends, notify.Sent, "get 9, get 3"},
-		{"it is given up", func(t *testing.T, p *machine) { pass(t, p.sender(t, &flaky{fail: notify.ErrPermanent})) }, notify.Failed, "get 9, get 3"},
+		{"it is given up", func(t *testing.T, p *machine) { p.pass(t, p.sender(t, &flaky{fail: notify.ErrPermanent})) }, notify.Failed, "get 9, get 3"},
 		{"it stays", func(*testing.T, *machine) {}, notify.Queued, "get 9"},
 	}
 	for _, tt := range tests {
@@ -277,7 +277,7 @@ func TestABounceOfANoticeThatMovesWhileItIsLookedForIsRecorded(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	n := p.put(t, p.linkNotice(1))
-	tab := &torn{counted: counted{Table: p.table}, between: func() { pass(t, p.sender(t, nil)) }}
+	tab := &torn{counted: counted{Table: p.table}, between: func() { p.pass(t, p.sender(t, nil)) }}
 	if err := notify.Record(t.Context(), tab, start(), notify.Feedback{ID: n.ID, Kind: notify.Bounced}); err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +304,7 @@ func TestWhatIsKnownOfASettledNoticeIsKeptAsLongAsTheFileWithinBounds(t *testing
 				n.Expires = start().Add(tt.expires).Unix()
 			}
 			n = p.put(t, n)
-			pass(t, p.sender(t, nil))
+			p.pass(t, p.sender(t, nil))
 			for _, at := range []time.Duration{tt.keeps - time.Second, tt.keeps + time.Second} {
 				if _, err := p.table.DeleteExpired(t.Context(), start().Add(at)); err != nil {
 					t.Fatal(err)
@@ -345,7 +345,7 @@ func TestTheTransactionThatSettlesALinkTakesMoreOperations(t *testing.T) {
 			p.put(t, tt.notice(p))
 			s := p.sender(t, &flaky{fail: tt.fail})
 			s.Settled = []notify.Settled{settled}
-			pass(t, s)
+			p.pass(t, s)
 			var got witness
 			err := p.table.Get(t.Context(), at, &got)
 			if err != nil && !errors.Is(err, table.ErrNotFound) || got.State != tt.want {
@@ -372,7 +372,7 @@ func TestIfOneOfTwoChannelsFailsForGoodTheOtherStillGoesAndBothAreShown(t *testi
 				text.To = "+0"
 			}
 			both := map[notify.Channel]notify.Notice{notify.Mail: p.put(t, letter), notify.SMS: p.put(t, text)}
-			pass(t, p.sender(t, nil))
+			p.pass(t, p.sender(t, nil))
 			for channel, n := range both {
 				want := notify.Sent
 				if channel == bad {

@@ -211,15 +211,5 @@ func lift(ctx context.Context, t table.Table, address string, change func(*Suppr
 // AllSuppressed yields the whole list, in no particular order: one call to the table
 // for each partition, and for each 1000 entries in it.
 func AllSuppressed(ctx context.Context, t table.Table) iter.Seq2[Suppression, error] {
-	return func(yield func(Suppression, error) bool) {
-		for item, err := range scan(ctx, t, table.Query{}, partitions(suppressedPrefix)...) {
-			var e Suppression
-			if err == nil {
-				e, err = readSuppressed(item)
-			}
-			if (err != nil || len(e.Causes()) > 0) && !yield(e, err) {
-				return
-			}
-		}
-	}
+	return scan(ctx, t, table.Query{}, readSuppressed, partitions(suppressedPrefix)...)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,8 +27,9 @@ type hook struct {
 	*Sender
 	*Receiver
 	queue   string // the partition of its events
-	wake    signal
+	lane    *lane
 	waiting atomic.Int64 // events in it, about
+	mu      sync.Mutex
 	counted bool
 }
 
@@ -106,18 +108,21 @@ func (s *Sender) spreadSome(ctx context.Context, pk string) (more bool, err erro
 	}
 	for i, h := range s.hooks {
 		h.waiting.Add(copies[i])
-		h.wake.send()
+		h.lane.wake.send()
 	}
 	return page.More, nil
 }
 
-// count counts the events that were in the outbox when the process started.
+// count counts the events that were in the outbox when the process started. That
+// comes before the first of them is delivered and the first new one is added.
 func (h *hook) count(ctx context.Context) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if h.counted {
 		return nil
 	}
 	n := int64(0)
-	for _, err := range scan(ctx, h.Table, table.Query{}, h.queue) {
+	for _, err := range scan(ctx, h.Table, table.Query{}, undecoded, h.queue) {
 		if err != nil {
 			return err
 		}
@@ -136,6 +141,9 @@ type hookMessage struct {
 
 // read drops an item that is not an event.
 func (h *hook) read(ctx context.Context, item table.Item) (message, error) {
+	if err := h.count(ctx); err != nil {
+		return nil, err
+	}
 	var e hookEvent
 	if err := item.Decode(&e); err == nil && e.key(h.queue) == item.Key {
 		return &hookMessage{h, e}, nil
@@ -150,11 +158,10 @@ func (h *hook) read(ctx context.Context, item table.Item) (message, error) {
 
 func (m *hookMessage) due() time.Time { return time.UnixMilli(m.e.Due) }
 
-func (m *hookMessage) tried() int64 { return m.e.Tries }
-
-func (m *hookMessage) made() time.Time { return time.UnixMilli(m.e.Time) }
-
-func (m *hookMessage) spent(now time.Time) bool { return now.Sub(m.made()) >= giveUp }
+func (m *hookMessage) age(now time.Time) (age time.Duration, tries int64, spent bool) {
+	age = now.Sub(time.UnixMilli(m.e.Time))
+	return age, m.e.Tries, age >= giveUp
+}
 
 func (m *hookMessage) log() (log *slog.Logger, what string) {
 	return m.Log.With("webhook", m.Name, "id", m.e.ID, "type", m.e.Type, "try", m.e.Tries), "event"
