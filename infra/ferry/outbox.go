@@ -196,7 +196,7 @@ type outboxCancel struct {
 func (c outboxCancel) Run(ctx context.Context, out console) error {
 	return c.use(ctx, func(p *api.Ports) error {
 		return eachNotice(ctx, out, c.IDs, "is cancelled", func(id string) error {
-			return notify.Cancel(ctx, p.Table, p.Now(), id, notify.Events(file.Outbox(p).Events))
+			return notify.Cancel(ctx, p.Table, p.Now(), id, file.Outbox(p).LinkEnded)
 		})
 	})
 }

@@ -2,7 +2,6 @@ package notify
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -15,26 +14,20 @@ import (
 )
 
 // Outbox writes notices into the outbox, and events beside them. It implements the
-// Outbox of auth and of files.
+// Outbox of auth and of files. It is safe for concurrent use.
 type Outbox struct {
-	LimitCounter
-	Events *EventRecorder // nil records none
-	Random io.Reader
+	Table     table.Table
+	Now       func() time.Time
+	Random    io.Reader
+	Most      Limits
+	Source    string // the service's address, which events show, or empty
+	Listening bool   // events are recorded
 }
-
-var (
-	_ auth.Outbox  = Outbox{}
-	_ files.Outbox = Outbox{}
-)
 
 // NewOutbox returns the Outbox of a service with this address. Events are recorded
 // only if there are listeners.
 func NewOutbox(p auth.Ports, most Limits, address string, listening bool) Outbox {
-	o := Outbox{LimitCounter: LimitCounter{Table: p.Table, Now: p.Now, Most: most}, Random: p.Random}
-	if listening {
-		o.Events = &EventRecorder{Source: address, Now: p.Now}
-	}
-	return o
+	return Outbox{Table: p.Table, Now: p.Now, Random: p.Random, Most: most, Source: address, Listening: listening}
 }
 
 // Message implements files.Outbox.
@@ -54,28 +47,6 @@ func (o Outbox) Message(ctx context.Context, m files.Message, f files.File) (tab
 	return n.Op(o.Now(), unique), nil
 }
 
-// Event implements files.Outbox.
-func (o Outbox) Event(ctx context.Context, e files.Event) ([]table.Op, error) {
-	if o.Events == nil {
-		return nil, nil
-	}
-	f := eventFile(e.File)
-	f.Reason, f.Notification = e.Reason, e.Link
-	// A file's bytes get a new key whenever the file moves to another area, so the
-	// key distinguishes this event from the next one of the same file.
-	once := e.File.Blob
-	if e.What == files.Downloaded {
-		var err error
-		if once, err = o.unique(); err != nil {
-			return nil, err
-		}
-	}
-	types := []EventType{
-		files.Uploaded: FileUploaded, files.Downloaded: FileDownloaded, files.Deleted: FileDeleted, files.Restored: FileRestored,
-	}
-	return o.Events.Ops(envelope.RequestID(ctx), FileEvent(types[e.What], f, once)), nil
-}
-
 // PIN implements auth.Outbox.
 func (o Outbox) PIN(ctx context.Context, u auth.User, nonce, base, lang string, expires time.Time) table.Op {
 	n := Notice{
@@ -85,32 +56,10 @@ func (o Outbox) PIN(ctx context.Context, u auth.User, nonce, base, lang string, 
 	return n.Op(o.Now(), nonce[:16])
 }
 
-// PasswordChanged implements auth.Outbox.
-func (o Outbox) PasswordChanged(ctx context.Context, user string, forgotten bool, generation int64) []table.Op {
-	how := FirstAccess
-	if forgotten {
-		how = Forgotten
-	}
-	return o.Events.Ops(envelope.RequestID(ctx), NewPassword(user, how, generation))
-}
-
 func (o Outbox) unique() (string, error) {
 	b := make([]byte, 8)
 	if _, err := io.ReadFull(o.Random, b); err != nil {
 		return "", fmt.Errorf("making an identifier: %w", err)
 	}
 	return hex.EncodeToString(b), nil
-}
-
-// eventFile is a file as events show it.
-func eventFile(f files.File) EventFile {
-	crc, _ := hex.DecodeString(f.CRC64) // it was encoded by package files
-	out := EventFile{
-		Owner: f.Owner, ID: f.ID, Name: f.Name, Length: f.Length, Type: f.Type, Modified: f.Modified, Area: string(f.Area),
-		CRC64NVME: base64.StdEncoding.EncodeToString(crc), SHA256: hex.EncodeToString(f.SHA256), Uploader: f.Uploader,
-	}
-	if f.Expires != 0 {
-		out.Expires = time.Unix(f.Expires, 0).UTC().Format(time.RFC3339)
-	}
-	return out
 }

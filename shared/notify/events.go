@@ -4,13 +4,15 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
+	"ferry/shared/envelope"
 	"ferry/shared/files"
 	"ferry/shared/table"
 )
@@ -39,23 +41,8 @@ const (
 	PasswordChanged EventType = "user.password-changed"
 )
 
-// EventTypes returns all types.
-func EventTypes() []EventType {
-	return []EventType{FileUploaded, FileDownloaded, FileDeleted, FileRestored, LinkSent, LinkFailed, PasswordChanged}
-}
-
-// Event is one event before it is recorded.
-type Event struct {
-	Type    EventType
-	Subject string
-	Data    any
-	// Once distinguishes the event from all others of its type. The event's id
-	// is made from it, and receivers know by the id what they have seen.
-	Once string
-}
-
-// EventFile is a file as an event shows it. The fields are those of GET /files/{id}.
-type EventFile struct {
+// fileData is a file as an event shows it. The fields are those of GET /files/{id}.
+type fileData struct {
 	Owner     string `json:"owner"`
 	ID        int64  `json:"id"`
 	Name      string `json:"name"`
@@ -73,18 +60,8 @@ type EventFile struct {
 	Notification string       `json:"notification,omitempty"`
 }
 
-func fileSubject(owner string, id int64) string {
-	return "files/" + owner + "/" + strconv.FormatInt(id, 10)
-}
-
-// FileEvent reports what happened to a file. once distinguishes it from the file's
-// next event of the same type and reason.
-func FileEvent(what EventType, f EventFile, once string) Event {
-	return Event{Type: what, Subject: fileSubject(f.Owner, f.ID), Data: f, Once: strings.TrimLeft(string(f.Reason)+" "+once, " ")}
-}
-
-// EventLink is what events say about a recipient's link.
-type EventLink struct {
+// linkData is what events say about a recipient's link.
+type linkData struct {
 	Notification string `json:"notification"` // as GET /files/{id} names it
 	Channel      string `json:"channel"`      // mail or sms
 	To           string `json:"to"`           // masked
@@ -95,30 +72,9 @@ type EventLink struct {
 	Error        string `json:"error,omitempty"` // LinkFailed alone
 }
 
-// LinkEvent reports that a provider has taken the message with a link, or that the
-// link did not reach its recipient, and will not.
-func LinkEvent(what EventType, l EventLink) Event {
-	return Event{Type: what, Subject: fileSubject(l.Owner, l.ID), Data: l, Once: l.Notification}
-}
-
-// How a user has come to a new password.
-type How string
-
-// The ways.
-const (
-	Forgotten   How = "forgotten"    // by a link and the PIN from the mail
-	FirstAccess How = "first-access" // in place of a temporary one
-)
-
 type passwordData struct {
 	User string `json:"user"`
-	How  How    `json:"how"`
-}
-
-// NewPassword reports that a user has chosen a password; generation is the user's
-// generation until then.
-func NewPassword(user string, how How, generation int64) Event {
-	return Event{Type: PasswordChanged, Subject: "users/" + user, Data: passwordData{user, how}, Once: fmt.Sprint(user, "#", generation)}
+	How  string `json:"how"`
 }
 
 const (
@@ -128,13 +84,6 @@ const (
 	// its own: a relative reference, which CloudEvents allows.
 	anonymous = "ferry"
 )
-
-// EventRecorder makes the operations that record events. A nil one records nothing.
-// It is safe for concurrent use.
-type EventRecorder struct {
-	Source string // the service's address, or empty
-	Now    func() time.Time
-}
 
 // RecordedEvent is an event as stored.
 type RecordedEvent struct {
@@ -160,51 +109,84 @@ type cloudEvent struct {
 	Data        any       `json:"data"`
 }
 
-// Ops returns the operations for the transaction that the events report: one for
-// each event, none if r is nil. request is the id of the request that caused them,
-// or empty.
-func (r *EventRecorder) Ops(request string, all ...Event) []table.Op {
-	if r == nil {
-		return nil
-	}
-	ops := make([]table.Op, len(all))
-	for i, e := range all {
-		now := r.Now().UTC()
-		stored := r.record(e, request, now)
-		ops[i] = table.Put(stored.Key(), stored).Expire(now.Add(eventLife))
-	}
-	return ops
-}
-
-func (r *EventRecorder) record(e Event, request string, now time.Time) RecordedEvent {
-	sum := sha256.Sum256([]byte(string(e.Type) + "\x00" + e.Once))
-	id := fmt.Sprintf("%013d-%x", now.UnixMilli(), sum[:8])
-	body, _ := json.Marshal(cloudEvent{ // its data are structs of text and numbers, which always marshal
-		SpecVersion: "1.0", ID: id, Source: cmp.Or(r.Source, anonymous), Type: e.Type, Subject: e.Subject,
-		Time: now.Format(time.RFC3339Nano), ContentType: "application/json", Request: request, Data: e.Data,
-	})
-	return RecordedEvent{V: layout, ID: id, Type: e.Type, Time: now.UnixMilli(), Body: string(body), Request: request}
-}
-
 // Key is where the event is stored.
 func (r RecordedEvent) Key() table.Key { return shardedKey(EventPrefix, r.ID) }
 
-// Events returns a function that records public events about links that were sent
-// or failed. It returns nil if r is nil.
-func Events(r *EventRecorder) Settled {
-	if r == nil {
+// record returns the operation that records an event, none if nobody listens. It
+// belongs in the transaction that the event is about. request is the id of the request
+// that caused it, or empty. once distinguishes the event from all others of its type:
+// the event's id is made from it, and receivers know by the id what they have seen.
+func (o Outbox) record(request string, what EventType, subject, once string, data any) []table.Op {
+	if !o.Listening {
 		return nil
 	}
-	return func(n Notice, s State) []table.Op {
-		l := EventLink{
-			Notification: n.ID, Channel: string(n.Channel), To: Mask(n.To), Owner: n.Owner, ID: n.File, Name: n.Name, Sender: n.Sender,
+	now := o.Now().UTC()
+	sum := sha256.Sum256([]byte(string(what) + "\x00" + once))
+	id := fmt.Sprintf("%013d-%x", now.UnixMilli(), sum[:8])
+	body, _ := json.Marshal(cloudEvent{ // its data are structs of text and numbers, which always marshal
+		SpecVersion: "1.0", ID: id, Source: cmp.Or(o.Source, anonymous), Type: what, Subject: subject,
+		Time: now.Format(time.RFC3339Nano), ContentType: "application/json", Request: request, Data: data,
+	})
+	e := RecordedEvent{V: layout, ID: id, Type: what, Time: now.UnixMilli(), Body: string(body), Request: request}
+	return []table.Op{table.Put(e.Key(), e).Expire(now.Add(eventLife))}
+}
+
+// Event implements files.Outbox.
+func (o Outbox) Event(ctx context.Context, e files.Event) ([]table.Op, error) {
+	// A file's bytes get a new key whenever the file moves to another area, so the
+	// key distinguishes this event from the next one of the same file.
+	once := e.File.Blob
+	if o.Listening && e.What == files.Downloaded {
+		var err error
+		if once, err = o.unique(); err != nil {
+			return nil, err
 		}
-		what := LinkSent
-		if s != Sent {
-			what, l.Error = LinkFailed, cmp.Or(n.LastError, "unknown")
-		}
-		return r.Ops(n.Request, LinkEvent(what, l))
 	}
+	types := []EventType{
+		files.Uploaded: FileUploaded, files.Downloaded: FileDownloaded, files.Deleted: FileDeleted, files.Restored: FileRestored,
+	}
+	once = strings.TrimLeft(string(e.Reason)+" "+once, " ")
+	return o.record(envelope.RequestID(ctx), types[e.What], fileSubject(e.File.Owner, e.File.ID), once, dataOf(e)), nil
+}
+
+func fileSubject(owner string, id int64) string {
+	return "files/" + owner + "/" + strconv.FormatInt(id, 10)
+}
+
+// dataOf is what an event says of its file.
+func dataOf(e files.Event) fileData {
+	f := e.File
+	crc, _ := hex.DecodeString(f.CRC64) // it was encoded by package files
+	d := fileData{
+		Owner: f.Owner, ID: f.ID, Name: f.Name, Length: f.Length, Type: f.Type, Modified: f.Modified, Area: string(f.Area),
+		CRC64NVME: base64.StdEncoding.EncodeToString(crc), SHA256: hex.EncodeToString(f.SHA256), Uploader: f.Uploader,
+		Reason: e.Reason, Notification: e.Link,
+	}
+	if f.Expires != 0 {
+		d.Expires = time.Unix(f.Expires, 0).UTC().Format(time.RFC3339)
+	}
+	return d
+}
+
+// PasswordChanged implements auth.Outbox.
+func (o Outbox) PasswordChanged(ctx context.Context, user string, forgotten bool, generation int64) []table.Op {
+	how := "first-access" // in place of a temporary password
+	if forgotten {
+		how = "forgotten" // by a link and the PIN from the mail
+	}
+	return o.record(envelope.RequestID(ctx), PasswordChanged, "users/"+user, fmt.Sprint(user, "#", generation), passwordData{user, how})
+}
+
+// LinkEnded is a Settled that records that a provider has taken the message with a
+// link, or that the link did not reach its recipient, and will not.
+func (o Outbox) LinkEnded(n Notice, s State) []table.Op {
+	what, l := LinkSent, linkData{
+		Notification: n.ID, Channel: string(n.Channel), To: Mask(n.To), Owner: n.Owner, ID: n.File, Name: n.Name, Sender: n.Sender,
+	}
+	if s != Sent {
+		what, l.Error = LinkFailed, cmp.Or(n.LastError, "unknown")
+	}
+	return o.record(n.Request, what, fileSubject(n.Owner, n.File), n.ID, l)
 }
 
 // listening is in the table while the server has webhooks. On one machine only the
@@ -229,13 +211,9 @@ func NoteListening(ctx context.Context, t table.Table, on bool) error {
 
 // Listening returns what NoteListening noted last.
 func Listening(ctx context.Context, t table.Table) (on bool, err error) {
-	var l listening
-	err = t.Get(ctx, listeningKey(), &l)
-	if errors.Is(err, table.ErrNotFound) {
-		return false, nil
-	}
+	items, err := t.GetMany(ctx, listeningKey())
 	if err != nil {
 		return false, fmt.Errorf("reading whether somebody listens to events: %w", err)
 	}
-	return true, nil
+	return items[0].Found(), nil
 }

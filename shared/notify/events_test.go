@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/envelope"
 	"ferry/shared/files"
 	"ferry/shared/table"
 
@@ -16,25 +17,30 @@ import (
 
 var moment = time.Date(2026, 11, 21, 10, 0, 0, 123456789, time.FixedZone("CET", 3600))
 
-func recorder(source string) *notify.EventRecorder {
-	return &notify.EventRecorder{Source: source, Now: func() time.Time { return moment }}
+func recorder(source string) notify.Outbox {
+	return notify.Outbox{Source: source, Listening: true, Now: func() time.Time { return moment }, Random: strings.NewReader("12345678")}
 }
 
-func file() notify.EventFile {
-	return notify.EventFile{Owner: "alice", ID: 7, Name: `a "<b>".txt`, Length: 5, Modified: 1, Area: "files", CRC64NVME: "xLtyZIRLp3M="}
+// happened is the operations that record what happened to a file.
+func happened(t *testing.T, o notify.Outbox, what files.What, reason files.Reason, blob string) []table.Op {
+	t.Helper()
+	f := files.File{Owner: "alice", ID: 7, Name: `a "<b>".txt`, Length: 5, Modified: 1, Area: "files", CRC64: "c4bb7264844ba773", Blob: blob}
+	ops, err := o.Event(envelope.WithRequestID(t.Context(), "request-1"), files.Event{What: what, File: f, Reason: reason})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ops
 }
 
-func deleted(reason files.Reason, once string) notify.Event {
-	f := file()
-	f.Reason = reason
-	return notify.FileEvent(notify.FileDeleted, f, once)
+// newPassword is the operations that record a new password of a user.
+func newPassword(t *testing.T, o notify.Outbox, user string, generation int) []table.Op {
+	return o.PasswordChanged(t.Context(), user, true, int64(generation))
 }
 
-// record writes one event and reads what is stored of it.
-func recorded(t *testing.T, r *notify.EventRecorder, e notify.Event) notify.RecordedEvent {
+// recorded writes one event and reads what is stored of it.
+func recorded(t *testing.T, ops []table.Op) notify.RecordedEvent {
 	t.Helper()
 	db := open(t)
-	ops := r.Ops("request-1", e)
 	if err := db.Write(t.Context(), ops...); err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +56,7 @@ func recorded(t *testing.T, r *notify.EventRecorder, e notify.Event) notify.Reco
 
 func TestARecordedEventIsACloudEvent(t *testing.T) {
 	t.Parallel()
-	got := recorded(t, recorder("https://files.example.com/v1"), deleted(files.ByUser, "alice/7-x"))
+	got := recorded(t, happened(t, recorder("https://files.example.com/v1"), files.Deleted, files.ByUser, "alice/7-x"))
 	var body map[string]any
 	if err := json.Unmarshal([]byte(got.Body), &body); err != nil {
 		t.Fatal(err)
@@ -79,23 +85,30 @@ func TestARecordedEventIsACloudEvent(t *testing.T) {
 
 func TestAServiceWithoutAnAddressHasASourceAllTheSame(t *testing.T) {
 	t.Parallel()
-	if got := recorded(t, recorder(""), notify.NewPassword("alice", notify.Forgotten, 3)); !strings.Contains(got.Body, `"source":"ferry"`) {
+	if got := recorded(t, newPassword(t, recorder(""), "alice", 3)); !strings.Contains(got.Body, `"source":"ferry"`) {
 		t.Error(got.Body)
 	}
 }
 
 func TestWhatHappensOnceHasOneIDAndElseAnother(t *testing.T) {
 	t.Parallel()
-	link := notify.EventLink{Notification: "1"}
-	all := []notify.Event{
-		notify.FileEvent(notify.FileUploaded, file(), "a"), notify.FileEvent(notify.FileUploaded, file(), "b"),
-		notify.FileEvent(notify.FileRestored, file(), "a"), notify.FileEvent(notify.FileDownloaded, file(), "a"),
-		deleted(files.ByUser, "a"), deleted(files.ByPurge, "a"), deleted(files.ByPurge, "b"),
-		notify.LinkEvent(notify.LinkSent, link), notify.LinkEvent(notify.LinkFailed, link), notify.NewPassword("alice", notify.Forgotten, 1), notify.NewPassword("alice", notify.Forgotten, 2), notify.NewPassword("bob", notify.Forgotten, 1),
+	file := func(what files.What, reason files.Reason, blob string) func() []table.Op {
+		return func() []table.Op { return happened(t, recorder(""), what, reason, blob) }
+	}
+	link := func(s notify.State) func() []table.Op {
+		return func() []table.Op { return recorder("").LinkEnded(notify.Notice{ID: "1"}, s) }
+	}
+	password := func(user string, generation int) func() []table.Op {
+		return func() []table.Op { return newPassword(t, recorder(""), user, generation) }
+	}
+	all := []func() []table.Op{
+		file(files.Uploaded, "", "a"), file(files.Uploaded, "", "b"), file(files.Restored, "", "a"), file(files.Downloaded, "", "a"),
+		file(files.Deleted, files.ByUser, "a"), file(files.Deleted, files.ByPurge, "a"), file(files.Deleted, files.ByPurge, "b"),
+		link(notify.Sent), link(notify.Failed), password("alice", 1), password("alice", 2), password("bob", 1),
 	}
 	seen := map[table.Key]int{}
 	for i, e := range all {
-		first, again := recorder("").Ops("", e)[0].Key, recorder("").Ops("", e)[0].Key
+		first, again := e()[0].Key, e()[0].Key
 		if first != again {
 			t.Errorf("event %d has the keys %v and %v", i, first, again)
 		}
@@ -108,8 +121,8 @@ func TestWhatHappensOnceHasOneIDAndElseAnother(t *testing.T) {
 
 func TestNobodyListensAndNothingIsRecorded(t *testing.T) {
 	t.Parallel()
-	var off *notify.EventRecorder
-	if ops := off.Ops("", notify.NewPassword("alice", notify.Forgotten, 1)); len(ops) != 0 {
+	off := notify.Outbox{}
+	if ops := append(newPassword(t, off, "alice", 1), happened(t, off, files.Downloaded, "", "a")...); len(ops) != 0 {
 		t.Errorf("%d operations", len(ops))
 	}
 }
@@ -118,7 +131,7 @@ func TestEventsAreSpreadOverAllPartitions(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for i := range 1000 {
-		seen[recorder("").Ops("", notify.NewPassword("alice", notify.Forgotten, int64(i)))[0].Key.PK] = true
+		seen[newPassword(t, recorder(""), "alice", i)[0].Key.PK] = true
 	}
 	if got := slices.Sorted(maps.Keys(seen)); !slices.Equal(got, notify.Partitions(notify.EventPrefix)) || len(got) != 8 {
 		t.Errorf("the partitions are %v", got)

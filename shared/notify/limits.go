@@ -18,20 +18,12 @@ import (
 const day = 24 * time.Hour
 
 // Limits bound how many messages users can make Ferry send, so that nobody can be
-// flooded with them. 0 is no bound.
+// flooded with them. 0 is no bound. Messages are counted in fixed windows, hours and
+// days of UTC: one item for each window, and one transaction for each request.
 type Limits struct {
 	PerHour      int64 // of a user
 	PerDay       int64 // of a user
 	PerRecipient int64 // to an address or number, a day
-}
-
-// LimitCounter counts messages in fixed windows, hours and days of UTC: one item
-// for each window, and one transaction for each request. It is safe for
-// concurrent use, and any number may work on one table.
-type LimitCounter struct {
-	Table table.Table
-	Now   func() time.Time
-	Most  Limits
 }
 
 // limitWindow is a count that a request adds to.
@@ -44,24 +36,24 @@ type limitWindow struct {
 }
 
 // Reserve implements files.Outbox.
-func (c LimitCounter) Reserve(ctx context.Context, user string, to []string) (time.Time, error) {
-	now := c.Now()
-	return now, c.count(ctx, now, c.windows(user, to))
+func (o Outbox) Reserve(ctx context.Context, user string, to []string) (time.Time, error) {
+	now := o.Now()
+	return now, o.count(ctx, now, o.windows(user, to))
 }
 
 // ReserveAgain implements files.Outbox. It makes no call, and does not write the
 // mark, if no window has begun since.
-func (c LimitCounter) ReserveAgain(
+func (o Outbox) ReserveAgain(
 	ctx context.Context, reserved time.Time, mark func(time.Time) table.Op, user string, to []string,
 ) (time.Time, error) {
-	now := c.Now()
-	begun := slices.DeleteFunc(c.windows(user, to), func(w limitWindow) bool { return !w.begin(reserved).Before(w.begin(now)) })
-	return now, c.count(ctx, now, begun, mark(now))
+	now := o.Now()
+	begun := slices.DeleteFunc(o.windows(user, to), func(w limitWindow) bool { return !w.begin(reserved).Before(w.begin(now)) })
+	return now, o.count(ctx, now, begun, mark(now))
 }
 
 // count adds to the windows, and writes marks if there are any windows. If one is
 // full, nothing is counted.
-func (c LimitCounter) count(ctx context.Context, now time.Time, all []limitWindow, marks ...table.Op) error {
+func (o Outbox) count(ctx context.Context, now time.Time, all []limitWindow, marks ...table.Op) error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -72,7 +64,7 @@ func (c LimitCounter) count(ctx context.Context, now time.Time, all []limitWindo
 		}
 		ops = append(ops, w.op(now))
 	}
-	err := c.Table.Write(ctx, ops...)
+	err := o.Table.Write(ctx, ops...)
 	var refused *table.ConditionError
 	if errors.As(err, &refused) && refused.Op >= len(marks) {
 		w := all[refused.Op-len(marks)]
@@ -86,11 +78,11 @@ func (c LimitCounter) count(ctx context.Context, now time.Time, all []limitWindo
 
 // Release implements files.Outbox. One call to the table; none if nothing is
 // bounded. Windows that are over no longer matter.
-func (c LimitCounter) Release(ctx context.Context, reserved []time.Time, user string, to []string) error {
+func (o Outbox) Release(ctx context.Context, reserved []time.Time, user string, to []string) error {
 	counts := map[table.Key]int64{}
 	for _, at := range reserved {
-		for _, w := range c.windows(user, to) {
-			if w.begin(at).Add(w.length).After(c.Now()) {
+		for _, w := range o.windows(user, to) {
+			if w.begin(at).Add(w.length).After(o.Now()) {
 				counts[w.key(at)] += w.add
 			}
 		}
@@ -102,7 +94,7 @@ func (c LimitCounter) Release(ctx context.Context, reserved []time.Time, user st
 	if len(ops) == 0 {
 		return nil
 	}
-	if err := c.Table.Write(ctx, ops...); err != nil {
+	if err := o.Table.Write(ctx, ops...); err != nil {
 		return fmt.Errorf("giving back the count of notices: %w", err)
 	}
 	return nil
@@ -111,14 +103,14 @@ func (c LimitCounter) Release(ctx context.Context, reserved []time.Time, user st
 // windows returns the bounded windows that messages to these addresses and
 // numbers count in. The longest come first: if several are full, that is the one
 // to wait for.
-func (c LimitCounter) windows(user string, to []string) (all []limitWindow) {
+func (o Outbox) windows(user string, to []string) (all []limitWindow) {
 	for _, address := range to {
-		all = append(all, limitWindow{"limit#to#" + hashRecipient(address), day, 1, c.Most.PerRecipient, "to a recipient a day"})
+		all = append(all, limitWindow{"limit#to#" + hashRecipient(address), day, 1, o.Most.PerRecipient, "to a recipient a day"})
 	}
 	n := int64(len(to))
 	all = append(all,
-		limitWindow{"limit#user#" + user, day, n, c.Most.PerDay, "of a user a day"},
-		limitWindow{"limit#user#" + user, time.Hour, n, c.Most.PerHour, "of a user an hour"})
+		limitWindow{"limit#user#" + user, day, n, o.Most.PerDay, "of a user a day"},
+		limitWindow{"limit#user#" + user, time.Hour, n, o.Most.PerHour, "of a user an hour"})
 	return slices.DeleteFunc(all, func(w limitWindow) bool { return w.most == 0 || w.add == 0 })
 }
 

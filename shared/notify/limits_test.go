@@ -64,7 +64,7 @@ func TestNoticesAreBoundedInEachWindow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var now time.Time
-			counter := notify.LimitCounter{Table: open(t), Now: func() time.Time { return now }, Most: c.most}
+			counter := notify.Outbox{Table: open(t), Now: func() time.Time { return now }, Most: c.most}
 			for i, s := range c.steps {
 				now = clockAt(s.at)
 				err := take(t, counter, s.user, s.to...)
@@ -79,13 +79,13 @@ func TestNoticesAreBoundedInEachWindow(t *testing.T) {
 	}
 }
 
-func take(t *testing.T, c notify.LimitCounter, user string, to ...string) error {
+func take(t *testing.T, c notify.Outbox, user string, to ...string) error {
 	t.Helper()
 	_, err := c.Reserve(t.Context(), user, to)
 	return err
 }
 
-func takeAgain(t *testing.T, c notify.LimitCounter, taken time.Time, mark table.Op, user string, to ...string) error {
+func takeAgain(t *testing.T, c notify.Outbox, taken time.Time, mark table.Op, user string, to ...string) error {
 	t.Helper()
 	_, err := c.ReserveAgain(t.Context(), taken, func(time.Time) table.Op { return mark }, user, to)
 	return err
@@ -96,7 +96,7 @@ func TestWhatIsSentLaterCountsInTheWindowsThatHaveBegunSince(t *testing.T) {
 	const ann = "ann@example.com"
 	var now time.Time
 	tab := open(t)
-	counter := notify.LimitCounter{Table: tab, Now: func() time.Time { return now }, Most: notify.Limits{PerHour: 2, PerDay: 2}}
+	counter := notify.Outbox{Table: tab, Now: func() time.Time { return now }, Most: notify.Limits{PerHour: 2, PerDay: 2}}
 	type flag struct {
 		N int64 `json:"n"`
 	}
@@ -144,7 +144,7 @@ func TestWhatIsGivenBackIsNotCounted(t *testing.T) {
 	t.Parallel()
 	const ann, bob = "ann@example.com", "bob@example.com"
 	now := clockAt("0 10:50")
-	counter := notify.LimitCounter{Table: open(t), Now: func() time.Time { return now }, Most: notify.Limits{PerHour: 2, PerDay: 3, PerRecipient: 2}}
+	counter := notify.Outbox{Table: open(t), Now: func() time.Time { return now }, Most: notify.Limits{PerHour: 2, PerDay: 3, PerRecipient: 2}}
 	takeOne := func(to string) error { return take(t, counter, "alice", to) }
 	if err := errors.Join(takeOne(ann), takeOne(ann)); err != nil {
 		t.Fatal(err)
@@ -176,14 +176,14 @@ func TestWhatIsGivenBackIsNotCounted(t *testing.T) {
 	if err := counter.Release(t.Context(), []time.Time{taken}, "alice", []string{bob}); err != nil {
 		t.Fatalf("when the day is over: %v", err)
 	}
-	if err := (notify.LimitCounter{Table: counter.Table, Now: counter.Now}).Release(t.Context(), []time.Time{now}, "alice", []string{bob}); err != nil {
+	if err := (notify.Outbox{Table: counter.Table, Now: counter.Now}).Release(t.Context(), []time.Time{now}, "alice", []string{bob}); err != nil {
 		t.Fatalf("where nothing is bounded: %v", err)
 	}
 }
 
 func TestMoreAtOnceThanThereEverIsRoomForIsNoMatterOfWaiting(t *testing.T) {
 	t.Parallel()
-	counter := notify.LimitCounter{Table: open(t), Now: time.Now, Most: notify.Limits{PerHour: 1}}
+	counter := notify.Outbox{Table: open(t), Now: time.Now, Most: notify.Limits{PerHour: 1}}
 	if err := take(t, counter, "alice", "ann@example.com", "+393401234567"); !envelope.IsFault(err, envelope.Invalid) {
 		t.Errorf("got %v, want an Invalid fault", err)
 	}
@@ -192,7 +192,7 @@ func TestMoreAtOnceThanThereEverIsRoomForIsNoMatterOfWaiting(t *testing.T) {
 func TestManyAtOncePassNoBound(t *testing.T) {
 	t.Parallel()
 	now := clockAt("0 10:00")
-	counter := notify.LimitCounter{Table: open(t), Now: func() time.Time { return now }, Most: notify.Limits{PerHour: 20, PerRecipient: 100}}
+	counter := notify.Outbox{Table: open(t), Now: func() time.Time { return now }, Most: notify.Limits{PerHour: 20, PerRecipient: 100}}
 	var passed atomic.Int64
 	var wg sync.WaitGroup
 	for range 50 {
@@ -213,7 +213,7 @@ func TestManyAtOncePassNoBound(t *testing.T) {
 func TestCountsHoldNoAddressAndGoWithTheirWindow(t *testing.T) {
 	t.Parallel()
 	db, now := open(t), clockAt("0 10:00")
-	counter := notify.LimitCounter{Table: db, Now: func() time.Time { return now }, Most: notify.Limits{PerHour: 5, PerDay: 5, PerRecipient: 5}}
+	counter := notify.Outbox{Table: db, Now: func() time.Time { return now }, Most: notify.Limits{PerHour: 5, PerDay: 5, PerRecipient: 5}}
 	if err := take(t, counter, "alice", "ann@example.com"); err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ type Settled func(n Notice, s State) []table.Op
 // settled returns what else is written when the notice ends.
 func (n Notice) settled(all []Settled) (ops []table.Op) {
 	for _, f := range all {
-		if f != nil && n.Kind == Link && n.V == layout {
+		if n.Kind == Link && n.V == layout {
 			ops = append(ops, f(n, n.Outcome)...)
 		}
 	}
@@ -96,37 +96,29 @@ func States(ctx context.Context, t table.Table, ids []string) ([]Notice, error) 
 // as ended otherwise. The three are not read at the same moment, so a notice that
 // moves meanwhile may be missing in all of them. Those not found are read again.
 func lookUp(ctx context.Context, t table.Table, ids ...string) ([]table.Item, error) {
-	items, err := readThree(ctx, t, ids)
-	if err != nil {
-		return nil, err
-	}
-	var missing []string
-	var at []int
-	for i, id := range ids {
-		if !slices.ContainsFunc(items[3*i:3*i+3], table.Item.Found) {
-			missing, at = append(missing, id), append(at, 3*i)
+	all := make([]table.Item, 3*len(ids))
+	missing := func(i int) bool { return !slices.ContainsFunc(all[3*i:3*i+3], table.Item.Found) }
+	for range 2 {
+		var keys []table.Key
+		for i, id := range ids {
+			if missing(i) {
+				keys = append(keys, Notice{ID: id}.Key(), failedKey(id), endedKey(id))
+			}
+		}
+		if len(keys) == 0 {
+			break
+		}
+		items, err := t.GetMany(ctx, keys...)
+		if err != nil {
+			return nil, fmt.Errorf("reading the states of notices: %w", err)
+		}
+		for i := range ids {
+			if missing(i) {
+				items = items[copy(all[3*i:3*i+3], items):]
+			}
 		}
 	}
-	again, err := readThree(ctx, t, missing)
-	for i, first := range at[:len(again)/3] {
-		copy(items[first:], again[3*i:3*i+3])
-	}
-	return items, err
-}
-
-func readThree(ctx context.Context, t table.Table, ids []string) ([]table.Item, error) {
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	var keys []table.Key
-	for _, id := range ids {
-		keys = append(keys, Notice{ID: id}.Key(), failedKey(id), endedKey(id))
-	}
-	items, err := t.GetMany(ctx, keys...)
-	if err != nil {
-		return nil, fmt.Errorf("reading the states of notices: %w", err)
-	}
-	return items, nil
+	return all, nil
 }
 
 // latest returns the last of the items that was found.

@@ -47,10 +47,10 @@ func (p *machine) hookSender(t *testing.T, tab table.Table, urls ...string) *not
 // happen records events.
 func (p *machine) happen(t *testing.T, n int) {
 	t.Helper()
-	r := notify.EventRecorder{Source: "https://files.example.com/v1", Now: p.clock.now}
+	o := notify.Outbox{Source: "https://files.example.com/v1", Listening: true, Now: p.clock.now}
 	for range n {
 		p.made++
-		if err := p.table.Write(t.Context(), r.Ops("", notify.NewPassword("alice", notify.Forgotten, int64(p.made)))...); err != nil {
+		if err := p.table.Write(t.Context(), newPassword(t, o, "alice", p.made)...); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -96,7 +96,7 @@ func (w *Worker) sender() (*notify.Sender, error) {
 	p := w.Function.Ports
 	s, err := notify.NewSender(notify.Config{
 		Table: p.Table, Key: p.Key, Mail: w.Mail, SMS: w.SMS, From: w.MailFrom, Now: p.Now, Log: p.Log,
-		Settled: []notify.Settled{notify.Remember(p.Now), notify.Events(file.Outbox(p).Events)},
+		Settled: []notify.Settled{notify.Remember(p.Now), file.Outbox(p).LinkEnded},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("preparing to send notices: %w", err)
@@ -187,7 +187,7 @@ func feedbackRecord(ctx context.Context, p *api.Ports, f notify.Feedback, ok boo
 	if err != nil || !ok {
 		return err
 	}
-	if err := notify.Record(ctx, p.Table, p.Now(), f, notify.Events(file.Outbox(p).Events)); err != nil {
+	if err := notify.Record(ctx, p.Table, p.Now(), f, file.Outbox(p).LinkEnded); err != nil {
 		return err
 	}
 	p.Log.Info("feedback recorded", "id", f.ID, "kind", f.Kind)

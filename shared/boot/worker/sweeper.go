@@ -50,5 +50,5 @@ func remind(ctx context.Context, p *api.Ports, topics notify.Topics) (notify.Rem
 		defer cancel()
 		ctx = half
 	}
-	return notify.Remind(ctx, p.Table, topics, p.Now(), notify.Events(file.Outbox(p).Events))
+	return notify.Remind(ctx, p.Table, topics, p.Now(), file.Outbox(p).LinkEnded)
 }
