@@ -139,7 +139,7 @@ func MailFeedback(text []byte) (f Feedback, ok bool, err error) {
 	if err := json.Unmarshal(text, &e); err != nil {
 		return f, false, fmt.Errorf("reading an event of SES: %w", err)
 	}
-	ids := e.Mail.Tags[Tag]
+	ids := e.Mail.Tags[mail.Tag]
 	if len(ids) != 1 || ids[0] == "" {
 		return f, false, nil
 	}

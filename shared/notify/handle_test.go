@@ -53,7 +53,7 @@ func TestOneNoticeIsHandledOnceHoweverOftenItsEventComes(t *testing.T) {
 			t.Errorf("again after %v", again)
 		}
 	}
-	if len(f.taken) != 1 || f.taken[0].Tags[notify.Tag] != n.ID {
+	if len(f.taken) != 1 || f.taken[0].ID != n.ID {
 		t.Errorf("taken: %+v", f.taken)
 	}
 	if got := p.state(t, n.ID); got.State() != notify.Sent || got.Provider != "provider-"+n.ID || p.waiting(t) != 0 {

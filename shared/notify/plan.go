@@ -29,29 +29,23 @@ type plan struct {
 	// distinguish them from others with the same code.
 	Begin string `json:"begin,omitempty"`
 	All   desc   `json:"all"`
-	// What is neither mobile nor fixed, in the order in which it is looked at.
-	First    []desc `json:"first,omitempty"` // premium rate, toll free, shared cost, voice over IP
-	Personal *desc  `json:"personal,omitempty"`
-	Second   []desc `json:"second,omitempty"` // pagers, company numbers, voice mail
-	Fixed    *desc  `json:"fixed,omitempty"`
-	Mobile   *desc  `json:"mobile,omitempty"`
-	Same     bool   `json:"same,omitempty"` // fixed and mobile numbers look alike
+	Kinds []desc `json:"kinds"` // the first that a number matches decides
 }
 
 // desc describes numbers of one kind.
 type desc struct {
 	Pattern string `json:"pattern"`
 	Lengths []int  `json:"lengths,omitempty"`
-	Local   []int  `json:"local,omitempty"` // lengths within an area
+	Local   []int  `json:"local,omitempty"`  // lengths within an area
+	Mobile  bool   `json:"mobile,omitempty"` // they get text messages
 }
 
-// matches reports whether the number is of the kind. A nil kind has no numbers.
-func (d *desc) matches(number string) bool {
-	return d != nil && (len(d.Lengths) == 0 || slices.Contains(d.Lengths, len(number))) && d.fits(number)
+func (d desc) matches(number string) bool {
+	return (len(d.Lengths) == 0 || slices.Contains(d.Lengths, len(number))) && d.fits(number)
 }
 
 // fits is like matches, but ignores the length.
-func (d *desc) fits(number string) bool {
+func (d desc) fits(number string) bool {
 	return regexp.MustCompile("^(?:" + d.Pattern + ")$").MatchString(number)
 }
 
@@ -82,25 +76,14 @@ func checkMobile(number string, plans []plan) error {
 }
 
 func (p plan) checkMobile(number string) error {
-	matches := func(d desc) bool { return d.matches(number) }
+	i := slices.IndexFunc(p.Kinds, func(d desc) bool { return d.matches(number) })
 	switch {
-	case !p.All.matches(number):
+	case i < 0 || !p.All.matches(number):
 		return ErrNumber
-	case slices.ContainsFunc(p.First, matches):
+	case !p.Kinds[i].Mobile:
 		return ErrMobile
-	case p.Personal.matches(number):
-		return nil
-	case slices.ContainsFunc(p.Second, matches):
-		return ErrMobile
-	case p.Fixed.matches(number):
-		if p.Same || p.Mobile.matches(number) { // a number of either kind
-			return nil
-		}
-		return ErrMobile
-	case !p.Same && p.Mobile.matches(number):
-		return nil
 	}
-	return ErrNumber
+	return nil
 }
 
 // planOf returns the plan of a region, or one without a code.

@@ -98,40 +98,37 @@ func regionKey(region string, code int) string {
 }
 
 func convert(m *phonenumbers.PhoneMetadata) plan {
-	return plan{
+	p := plan{
 		Abroad: m.GetInternationalPrefix(), Within: m.GetNationalPrefixForParsing(), Instead: m.GetNationalPrefixTransformRule(),
-		Begin: m.GetLeadingDigits(), Same: m.GetSameMobileAndFixedLinePattern(),
-		All:      *description(m.GetGeneralDesc(), true),
-		First:    descriptions(m.GetPremiumRate(), m.GetTollFree(), m.GetSharedCost(), m.GetVoip()),
-		Personal: description(m.GetPersonalNumber(), false),
-		Second:   descriptions(m.GetPager(), m.GetUan(), m.GetVoicemail()),
-		Fixed:    description(m.GetFixedLine(), false),
-		Mobile:   description(m.GetMobile(), false),
+		Begin: m.GetLeadingDigits(), All: description(m.GetGeneralDesc()),
 	}
-}
-
-func descriptions(all ...*phonenumbers.PhoneNumberDesc) []desc {
-	var found []desc
-	for _, d := range all {
-		if c := description(d, false); c != nil {
-			found = append(found, *c)
+	for _, n := range m.GetGeneralDesc().GetPossibleLengthLocalOnly() {
+		p.All.Local = append(p.All.Local, int(n))
+	}
+	add := func(mobile bool, all ...*phonenumbers.PhoneNumberDesc) {
+		for _, d := range all {
+			if text := d.GetNationalNumberPattern(); text == "" || text == "NA" { // there are none
+				continue
+			}
+			kind := description(d)
+			kind.Mobile = mobile
+			p.Kinds = append(p.Kinds, kind)
 		}
 	}
-	return found
+	add(false, m.GetPremiumRate(), m.GetTollFree(), m.GetSharedCost(), m.GetVoip())
+	add(true, m.GetPersonalNumber())
+	add(false, m.GetPager(), m.GetUan(), m.GetVoicemail())
+	if !m.GetSameMobileAndFixedLinePattern() {
+		add(true, m.GetMobile())
+	}
+	add(m.GetSameMobileAndFixedLinePattern(), m.GetFixedLine())
+	return p
 }
 
-func description(d *phonenumbers.PhoneNumberDesc, local bool) *desc {
-	if p := d.GetNationalNumberPattern(); p == "" || p == "NA" { // there are none
-		return nil
-	}
-	c := &desc{Pattern: d.GetNationalNumberPattern()}
+func description(d *phonenumbers.PhoneNumberDesc) desc {
+	c := desc{Pattern: d.GetNationalNumberPattern()}
 	for _, n := range d.GetPossibleLength() {
 		c.Lengths = append(c.Lengths, int(n))
-	}
-	if local {
-		for _, n := range d.GetPossibleLengthLocalOnly() {
-			c.Local = append(c.Local, int(n))
-		}
 	}
 	return c
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -61,16 +62,14 @@ func NewReceivers(urls []string, secrets []WebhookSecret) ([]*Receiver, error) {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	var all []*Receiver
-	seen := map[string]bool{}
 	for _, text := range urls {
 		u, err := url.Parse(text)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Fragment != "" {
 			return nil, errors.New("a webhook is not an address such as https://example.com/ferry-events") // it may hold a secret
 		}
-		if seen[text] {
+		if slices.ContainsFunc(all, func(r *Receiver) bool { return r.url == text }) {
 			continue
 		}
-		seen[text] = true
 		sum := sha256.Sum256([]byte(text))
 		id := base64.RawURLEncoding.EncodeToString(sum[:16])
 		all = append(all, &Receiver{ID: id, Name: u.Scheme + "://" + u.Host, Client: client, url: text, secrets: secrets})

@@ -22,9 +22,6 @@ var (
 	ErrPermanent = errors.New("the notice cannot be delivered")
 )
 
-// Tag is the name of the mail tag that holds the notice's ID.
-const Tag = "notice"
-
 // Config is what a Sender works with.
 type Config struct {
 	Table table.Table
@@ -162,7 +159,7 @@ func (s *Sender) mail(ctx context.Context, n Notice) (string, error) {
 	}
 	m := mail.Message{
 		ID: n.ID, From: s.From, To: n.To, Subject: l.Subject, Text: l.text(), HTML: l.html(),
-		Unsubscribe: l.Unsubscribe, Tags: map[string]string{Tag: n.ID},
+		Unsubscribe: l.Unsubscribe,
 	}
 	if n.Kind == Link && mail.Valid(n.ReplyTo) {
 		m.ReplyTo = n.ReplyTo

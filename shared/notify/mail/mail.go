@@ -16,6 +16,9 @@ import (
 // MaxID is the most bytes in a Message's ID.
 const MaxID = 128
 
+// Tag is the name of the tag that holds the ID in the feedback of a provider.
+const Tag = "notice"
+
 // ErrPermanent matches (errors.Is) a failure that sending again will not change: a
 // malformed address, or a server that always refuses the recipient or message.
 // Any other failure may pass.
@@ -36,9 +39,6 @@ type Message struct {
 	// Unsubscribe is the address where one POST ends such mail to this
 	// recipient (RFC 8058), or empty.
 	Unsubscribe string
-	// Tags come back with the provider's feedback, if it gives any. They have
-	// only letters, digits, _ and -.
-	Tags map[string]string
 }
 
 // Sender is the port. It is safe for concurrent use.

@@ -2,7 +2,6 @@ package sns
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -25,8 +24,6 @@ type Sender struct {
 	SenderID string
 }
 
-var _ notify.TextSender = Sender{}
-
 // Send implements notify.TextSender: SNS knows the message by its own ID.
 func (s Sender) Send(ctx context.Context, m notify.TextMessage) (string, error) {
 	if err := m.Check(); err != nil {
@@ -37,25 +34,17 @@ func (s Sender) Send(ctx context.Context, m notify.TextMessage) (string, error) 
 		attributes["AWS.SNS.SMS.SenderID"] = text(s.SenderID)
 	}
 	out, err := s.Client.Publish(ctx, &sns.PublishInput{PhoneNumber: &m.To, Message: &m.Text, MessageAttributes: attributes})
+	if blames(err) { // a malformed number, or one whose owner wants no messages
+		err = fmt.Errorf("%w: %w", notify.ErrTextRefused, err)
+	}
 	if err != nil {
-		return "", fmt.Errorf("sending a text message: %w", classify(err))
+		return "", fmt.Errorf("sending a text message: %w", err)
 	}
 	return aws.ToString(out.MessageId), nil
 }
 
 func text(s string) types.MessageAttributeValue {
 	return types.MessageAttributeValue{DataType: aws.String("String"), StringValue: &s}
-}
-
-// classify marks what SNS always refuses: a malformed number, or one whose owner
-// wants no messages.
-func classify(err error) error {
-	var bad *types.InvalidParameterException
-	var value *types.InvalidParameterValueException
-	if errors.As(err, &bad) || errors.As(err, &value) {
-		return fmt.Errorf("%w: %w", notify.ErrTextRefused, err)
-	}
-	return err
 }
 
 // OpenText returns the sender of text messages that come from this name; empty

@@ -28,8 +28,6 @@ type Topics struct {
 	ARNs   map[notify.Topic]string
 }
 
-var _ notify.Topics = Topics{}
-
 // Publish implements notify.Topics in one call. If that is refused as a whole, it
 // looks for the messages that are to blame.
 func (t Topics) Publish(ctx context.Context, to notify.Topic, messages []notify.TopicMessage) []error {
@@ -39,9 +37,7 @@ func (t Topics) Publish(ctx context.Context, to notify.Topic, messages []notify.
 		errs[i] = errors.New("publishing: the answer says nothing of the message")
 		in.PublishBatchRequestEntries = append(in.PublishBatchRequestEntries, types.PublishBatchRequestEntry{
 			Id: aws.String(strconv.Itoa(i)), Message: aws.String(m.Body),
-			MessageAttributes: map[string]types.MessageAttributeValue{
-				m.Attribute: {DataType: aws.String("String"), StringValue: aws.String(m.Value)},
-			},
+			MessageAttributes: map[string]types.MessageAttributeValue{m.Attribute: text(m.Value)},
 		})
 	}
 	out, err := t.Client.PublishBatch(ctx, in)

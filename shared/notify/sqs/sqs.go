@@ -28,8 +28,6 @@ type Queue struct {
 	URL    string
 }
 
-var _ notify.Queue = Queue{}
-
 // Delay implements notify.Queue.
 func (q Queue) Delay(ctx context.Context, receipt string, wait time.Duration) error {
 	wait = min(max(wait, 0), notify.MaxDelay-margin)

@@ -29,8 +29,6 @@ type Sender struct {
 	ConfigurationSet string
 }
 
-var _ mail.Sender = Sender{}
-
 // Send implements mail.Sender: SES knows the message by its own ID.
 func (s Sender) Send(ctx context.Context, m mail.Message) (string, error) {
 	env, err := m.Envelope()
@@ -47,6 +45,7 @@ func (s Sender) Send(ctx context.Context, m mail.Message) (string, error) {
 func (s Sender) input(m mail.Message, env mail.Envelope) *sesv2.SendEmailInput {
 	in := &sesv2.SendEmailInput{
 		FromEmailAddress: aws.String(env.From.String()),
+		EmailTags:        []types.MessageTag{{Name: aws.String(mail.Tag), Value: aws.String(m.ID)}},
 		Destination:      &types.Destination{ToAddresses: []string{address(env.To)}},
 		Content: &types.EmailContent{Simple: &types.Message{
 			Subject: content(m.SubjectLine()), Body: &types.Body{Text: content(m.Text)}, Headers: headers(m),
@@ -60,9 +59,6 @@ func (s Sender) input(m mail.Message, env mail.Envelope) *sesv2.SendEmailInput {
 	}
 	if s.ConfigurationSet != "" {
 		in.ConfigurationSetName = aws.String(s.ConfigurationSet)
-	}
-	for name, value := range m.Tags {
-		in.EmailTags = append(in.EmailTags, types.MessageTag{Name: aws.String(name), Value: aws.String(value)})
 	}
 	return in
 }

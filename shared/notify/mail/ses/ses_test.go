@@ -27,7 +27,7 @@ func message() mail.Message {
 	return mail.Message{
 		ID: "1-a", From: "Ferry <ferry@example.org>", To: "Ann <ann@example.com>", ReplyTo: "Zoë <zoe@example.org>",
 		Subject: "a file\r\nBcc: eve@example.org =?utf-8?q?=0D?=", Text: "text", HTML: "<p>text</p>",
-		Unsubscribe: "https://files.example.com/v1/stop?t=x", Tags: map[string]string{"notice": "1-a"},
+		Unsubscribe: "https://files.example.com/v1/stop?t=x",
 	}
 }
 
@@ -65,7 +65,7 @@ func TestAMailHasNoMoreThanItsMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := c.asked
-	if in.ReplyToAddresses != nil || in.ConfigurationSetName != nil || in.EmailTags != nil || in.Content.Simple.Body.Html != nil || len(in.Content.Simple.Headers) != 1 {
+	if in.ReplyToAddresses != nil || in.ConfigurationSetName != nil || in.Content.Simple.Body.Html != nil || len(in.Content.Simple.Headers) != 1 {
 		t.Errorf("asked was %+v", in)
 	}
 }

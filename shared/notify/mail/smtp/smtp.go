@@ -4,6 +4,7 @@
 package smtp
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -34,8 +35,6 @@ type Sender struct {
 	tls    *tls.Config
 }
 
-var _ mail.Sender = (*Sender)(nil)
-
 // New returns a Sender for the server at an address: smtp://host (STARTTLS,
 // port 587) or smtps://host (TLS from the start, port 465), with user:password@
 // before and :port behind the host as needed. STARTTLS is mandatory, except
@@ -64,25 +63,17 @@ func (s *Sender) Send(ctx context.Context, m mail.Message) (string, error) {
 	}
 	conn, err := client.DialToSMTPClientWithContext(ctx)
 	if err != nil {
-		return "", fmt.Errorf("connecting to the mail server: %w", because(ctx, err))
+		return "", fmt.Errorf("connecting to the mail server: %w", cmp.Or(ctx.Err(), err)) // the context closes the connection
 	}
 	msg := compose(m, env)
 	err = client.SendWithSMTPClient(conn, msg)
 	if err != nil && !msg.IsDelivered() {
-		return "", fmt.Errorf("sending mail: %w", because(ctx, classify(err)))
+		return "", fmt.Errorf("sending mail: %w", cmp.Or(ctx.Err(), classify(err)))
 	}
 	if conn.UpdateDeadline(quitTimeout) == nil {
 		conn.Quit()
 	}
 	return msg.GetMessageID(), nil
-}
-
-// because returns the context's error if that is why the connection closed.
-func because(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return err
 }
 
 // client makes a client for one message: it dials under that message's context.
