@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"errors"
 	"net/mail"
 	"slices"
@@ -33,11 +34,10 @@ func ParseMobile(text, region string) (string, error) {
 	if !ok {
 		return "", ErrNumber
 	}
-	plans, dialled := plansOf(code), home
+	plans := plansOf(cmp.Or(code, home.Code))
+	dialled := plans[0] // the main country, where several share a code
 	if code == "" {
-		code, plans = home.Code, plansOf(home.Code)
-	} else {
-		dialled = plans[0] // the main country, where several share a code
+		code, dialled = home.Code, home
 	}
 	if number, ok = dialled.national(number); !ok {
 		return "", ErrNumber

@@ -98,7 +98,7 @@ func (f Feedback) detail() string { return brief(errors.New(scrubText(f.Detail))
 // maxDetail is the most bytes of a provider's explanation that are passed on.
 const maxDetail = 500
 
-// mailEvent is an event of SES:
+// mailEvent is an event of SES about a mail to one recipient:
 // https://docs.aws.amazon.com/ses/latest/dg/event-publishing-retrieving-sns-contents.html
 type mailEvent struct {
 	EventType string `json:"eventType"`
@@ -107,13 +107,13 @@ type mailEvent struct {
 		Destination []string            `json:"destination"`
 	} `json:"mail"`
 	Bounce struct {
-		Type       string      `json:"bounceType"`
-		SubType    string      `json:"bounceSubType"`
-		Recipients []recipient `json:"bouncedRecipients"`
+		Type       string       `json:"bounceType"`
+		SubType    string       `json:"bounceSubType"`
+		Recipients [1]recipient `json:"bouncedRecipients"`
 	} `json:"bounce"`
 	Complaint struct {
-		Type       string      `json:"complaintFeedbackType"`
-		Recipients []recipient `json:"complainedRecipients"`
+		Type       string       `json:"complaintFeedbackType"`
+		Recipients [1]recipient `json:"complainedRecipients"`
 	} `json:"complaint"`
 	Reject struct {
 		Reason string `json:"reason"`
@@ -154,11 +154,10 @@ func MailFeedback(text []byte) (f Feedback, ok bool, err error) {
 		if e.Bounce.Type == "Permanent" {
 			f.Kind = Bounced
 		}
-		f.To, f.Detail = first(e.Bounce.Recipients)
-		f.Detail = cmp.Or(f.Detail, e.Bounce.Type+", "+e.Bounce.SubType)
+		to := e.Bounce.Recipients[0]
+		f.To, f.Detail = to.Address, cmp.Or(to.Diagnostic, e.Bounce.Type+", "+e.Bounce.SubType)
 	case "Complaint":
-		f.Kind, f.Detail = Complained, e.Complaint.Type
-		f.To, _ = first(e.Complaint.Recipients)
+		f.Kind, f.Detail, f.To = Complained, e.Complaint.Type, e.Complaint.Recipients[0].Address
 	case "Reject":
 		f.Kind, f.Detail = Undelivered, e.Reject.Reason
 	default:
@@ -166,14 +165,6 @@ func MailFeedback(text []byte) (f Feedback, ok bool, err error) {
 	}
 	f.Detail = f.Detail[:min(len(f.Detail), maxDetail)]
 	return f, true, nil
-}
-
-// first returns the only recipient: each mail has one.
-func first(all []recipient) (address, diagnostic string) {
-	if len(all) == 0 {
-		return "", ""
-	}
-	return all[0].Address, all[0].Diagnostic
 }
 
 // textStatus is a delivery status of SNS:

@@ -45,11 +45,11 @@ func shown(item table.Item) (Notice, error) {
 // Find returns what is known of a notice, or ErrUnknown.
 func Find(ctx context.Context, t table.Table, id string) (Notice, error) {
 	found, err := States(ctx, t, []string{id})
-	switch {
-	case err != nil:
+	if err == nil && len(found) == 0 {
+		err = ErrUnknown
+	}
+	if err != nil {
 		return Notice{}, err
-	case len(found) == 0:
-		return Notice{}, ErrUnknown
 	}
 	return found[0], nil
 }

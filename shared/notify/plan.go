@@ -17,8 +17,7 @@ var planText string
 
 // plan is a country's numbering plan.
 type plan struct {
-	Code   string `json:"-"`
-	Region string `json:"-"`
+	Code string `json:"-"`
 	// Abroad and Within match what is dialled before the code of another
 	// country, and before a number in the same one; Instead is what the
 	// latter is replaced by, mostly by nothing.
@@ -111,7 +110,7 @@ func find(want func(code, region string) bool) []plan {
 		if code == "#" || !want(code, region) {
 			continue
 		}
-		p := plan{Code: code, Region: region}
+		p := plan{Code: code}
 		if err := json.Unmarshal([]byte(text), &p); err != nil {
 			panic("plans.txt: " + err.Error()) // a test reads each line
 		}

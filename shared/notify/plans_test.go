@@ -52,7 +52,7 @@ func TestEachPlanCanBeRead(t *testing.T) {
 	}
 	for _, p := range all {
 		if len(p.All.Lengths) == 0 || !slices.IsSorted(p.All.Lengths) || p.All.Pattern == "" {
-			t.Errorf("%s %s: %+v", p.Code, p.Region, p.All)
+			t.Errorf("%s: %+v", p.Code, p.All)
 		}
 	}
 }

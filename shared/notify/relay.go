@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -127,13 +128,16 @@ func Relay(ctx context.Context, topics Topics, records []StreamRecord) []error {
 				messages, of = append(messages, m), append(of, i)
 			}
 		}
-		for len(messages) > 0 {
-			n := min(len(messages), MaxBatch)
-			for i, err := range topics.Publish(ctx, to, messages[:n]) {
-				errs[of[i]] = err
-			}
-			messages, of = messages[n:], of[n:]
+		for i, err := range publish(ctx, topics, to, messages) {
+			errs[of[i]] = err
 		}
+	}
+	return errs
+}
+
+func publish(ctx context.Context, topics Topics, to Topic, messages []TopicMessage) (errs []error) {
+	for some := range slices.Chunk(messages, MaxBatch) {
+		errs = append(errs, topics.Publish(ctx, to, some)...)
 	}
 	return errs
 }
@@ -164,46 +168,35 @@ type RemindReport struct {
 
 // Remind sends the senders another message about each overdue notice: the first
 // was lost, or no sender was running. It ends notices that are too late to send:
-// without a sender, nothing else would. It stops at the first error. also adds
-// what is written when a notice fails.
+// without a sender, nothing else would. It stops at the first partition with an
+// error. also adds what is written when a notice fails.
 func Remind(ctx context.Context, t table.Table, topics Topics, now time.Time, also ...Settled) (r RemindReport, err error) {
-	var waiting []TopicMessage
-	for item, err := range scan(ctx, t, table.Query{}, undecoded, partitions(OutboxPrefix)...) {
-		if err != nil {
-			return r, fmt.Errorf("looking for overdue notices: %w", err)
-		}
-		n, unread := read(item)
-		over := n.over(now)
-		switch {
-		case unread == nil && now.Sub(time.UnixMilli(n.NotBefore)) < OverdueAge:
-		case unread != nil || over == nil: // what cannot be read is for a sender to give up
-			waiting = append(waiting, Pointer(item.Key, string(n.Channel)))
-		case r.Ended < MaxEnded:
-			r.Ended++
-			ops := n.failed(now, brief(over)).end(now, also, n.untouched()...)
-			if err := unlessTaken("ending a late notice", t.Write(ctx, ops...)); err != nil {
-				return r, err
+	for _, pk := range partitions(OutboxPrefix) {
+		var waiting []TopicMessage
+		for item, err := range scan(ctx, t, table.Query{}, undecoded, pk) {
+			if err != nil {
+				return r, fmt.Errorf("looking for overdue notices: %w", err)
+			}
+			n, unread := read(item)
+			over := n.over(now)
+			switch {
+			case unread == nil && now.Sub(time.UnixMilli(n.NotBefore)) < OverdueAge:
+			case unread != nil || over == nil: // what cannot be read is for a sender to give up
+				waiting = append(waiting, Pointer(item.Key, string(n.Channel)))
+			case r.Ended < MaxEnded:
+				r.Ended++
+				ops := n.failed(now, brief(over)).end(now, also, n.untouched()...)
+				if err := unlessTaken("ending a late notice", t.Write(ctx, ops...)); err != nil {
+					return r, err
+				}
 			}
 		}
-		if len(waiting) == MaxBatch {
-			if err := r.point(ctx, topics, waiting); err != nil {
-				return r, err
-			}
-			waiting = nil
+		if err := errors.Join(publish(ctx, topics, NoticesTopic, waiting)...); err != nil {
+			return r, fmt.Errorf("pointing at overdue notices: %w", err)
 		}
+		r.Pointed += len(waiting)
 	}
-	return r, r.point(ctx, topics, waiting)
-}
-
-func (r *RemindReport) point(ctx context.Context, topics Topics, messages []TopicMessage) error {
-	if len(messages) == 0 {
-		return nil
-	}
-	if err := errors.Join(topics.Publish(ctx, NoticesTopic, messages)...); err != nil {
-		return fmt.Errorf("pointing at overdue notices: %w", err)
-	}
-	r.Pointed += len(messages)
-	return nil
+	return r, nil
 }
 
 // over returns why the notice is too late to send: it has expired, or has waited

@@ -84,9 +84,10 @@ type lane struct {
 	underWay sync.WaitGroup
 	failed   signal // a delivery failed and may be due before all else
 
-	mu     sync.Mutex
-	missed int // tries that failed since the last that did not
-	next   time.Time
+	missed atomic.Int64 // tries that failed since the last that did not
+
+	mu   sync.Mutex
+	next time.Time
 }
 
 func (s *Sender) newLane(byDue bool, read func(context.Context, table.Item) (message, error), partitions ...string) *lane {
@@ -100,7 +101,11 @@ func (l *lane) run(ctx context.Context) {
 	defer l.underWay.Wait()
 	for ctx.Err() == nil {
 		more := l.look(ctx)
-		l.rest(ctx)
+		// A receiver that has taken nothing for a whole batch is left alone, longer
+		// each time, even if messages are due: 1 s, 2 s and so on to 1 min.
+		if missed := l.missed.Load() / batch; missed > 0 {
+			sleep(ctx, min(longestRest, firstRetry<<min(missed-1, 6)))
+		}
 		if !more {
 			l.pause(ctx)
 		}
@@ -172,24 +177,17 @@ func (l *lane) begin(ctx context.Context, due []message) (all bool) {
 				hangs.Store(true)
 			}
 			l.note(ctx, retry, err)
-			l.count(!retry.IsZero(), cmp.Or(err, outcome))
+			switch failed := cmp.Or(err, outcome) != nil; {
+			case failed && !retry.IsZero():
+				l.missed.Add(1)
+				l.failed.send()
+			case !failed && retry.IsZero():
+				l.missed.Store(0)
+			}
 			<-l.places
 		})
 	}
 	return true
-}
-
-// count counts the tries that failed, one after the other.
-func (l *lane) count(again bool, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch {
-	case again && err != nil:
-		l.missed++
-		l.failed.send()
-	case !again && err == nil:
-		l.missed = 0
-	}
 }
 
 // note keeps when a message is due, and logs an error of the table.
@@ -200,17 +198,6 @@ func (l *lane) note(ctx context.Context, due time.Time, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.next = earlier(l.next, due)
-}
-
-// rest waits if the receiver has taken nothing for a whole batch, longer each time,
-// even if messages are due: 1 s, 2 s and so on to 1 min.
-func (l *lane) rest(ctx context.Context) {
-	l.mu.Lock()
-	missed := l.missed / batch
-	l.mu.Unlock()
-	if missed > 0 {
-		sleep(ctx, min(longestRest, firstRetry<<min(missed-1, 6)))
-	}
 }
 
 // pause waits until there is a reason to look again.

@@ -143,7 +143,7 @@ func (n Notice) checkAddress(item table.Item) error {
 	}
 	for _, cause := range e.Causes() {
 		if n.Kind != PIN || cause.Reason != AddressStopped {
-			return fmt.Errorf("%w: the address takes no mail from here: %s", ErrPermanent, cause.Reason.Sentence())
+			return fmt.Errorf("%w: the address takes no mail from here: %s", ErrPermanent, cause.Reason.sentence())
 		}
 	}
 	return nil

@@ -24,15 +24,11 @@ const (
 	AddressStopped    SuppressReason = "stopped"    // its owner used the link that ends notifications
 )
 
-// Sentence says what happened, of the address as "it".
-func (r SuppressReason) Sentence() string {
-	switch r {
-	case AddressBounced:
-		return "it bounced"
-	case AddressComplained:
-		return "its owner called a mail spam"
-	}
-	return "its owner wants none"
+// sentence says what happened, of the address as "it".
+func (r SuppressReason) sentence() string {
+	return map[SuppressReason]string{
+		AddressBounced: "it bounced", AddressComplained: "its owner called a mail spam", AddressStopped: "its owner wants none",
+	}[r]
 }
 
 const (

@@ -34,8 +34,7 @@ const policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; 
 // prefers returns the media type that a request wants most, if it is one of these.
 func Handler(o envelope.Outlet, in *Inbox, prefers func(r *http.Request, types ...string) string) http.Handler {
 	return o.Handler(func(w http.ResponseWriter, r *http.Request) error {
-		host := hostname(r.Host)
-		if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		if host := hostname(r.Host); host != "localhost" && !net.ParseIP(host).IsLoopback() {
 			return envelope.NewFault(envelope.Forbidden, "the inbox is shown under this machine's own name alone, such as localhost")
 		}
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {

@@ -87,6 +87,5 @@ func (s *server) setLogin(u *url.URL) error {
 }
 
 func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
+	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
