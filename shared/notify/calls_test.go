@@ -51,9 +51,7 @@ func TestTheCallsOfANotice(t *testing.T) {
 	handled := func(t *testing.T, s *notify.Sender, n notify.Notice) { handle(t, s, n) }
 	told := func(kind notify.FeedbackKind) func(*testing.T, *notify.Sender, notify.Notice) {
 		return func(t *testing.T, s *notify.Sender, n notify.Notice) {
-			if err := notify.Record(t.Context(), s.Table, start(), notify.Feedback{ID: n.ID, Kind: kind}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, notify.Record(t.Context(), s.Table, start(), notify.Feedback{ID: n.ID, Kind: kind}))
 		}
 	}
 	tests := []struct {

@@ -26,9 +26,7 @@ func happened(t *testing.T, o notify.Outbox, what files.What, reason files.Reaso
 	t.Helper()
 	f := files.File{Owner: "alice", ID: 7, Name: `a "<b>".txt`, Length: 5, Modified: 1, Area: "files", CRC64: "c4bb7264844ba773", Blob: blob}
 	ops, err := o.Event(envelope.WithRequestID(t.Context(), "request-1"), files.Event{What: what, File: f, Reason: reason})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return ops
 }
 
@@ -41,13 +39,9 @@ func newPassword(t *testing.T, o notify.Outbox, user string, generation int) []t
 func recorded(t *testing.T, ops []table.Op) notify.RecordedEvent {
 	t.Helper()
 	db := open(t)
-	if err := db.Write(t.Context(), ops...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, db.Write(t.Context(), ops...))
 	var got notify.RecordedEvent
-	if err := db.Get(t.Context(), ops[0].Key, &got); err != nil {
-		t.Fatal(err)
-	}
+	must(t, db.Get(t.Context(), ops[0].Key, &got))
 	if want := moment.Add(7 * 24 * time.Hour); !ops[0].Expires.Equal(want) {
 		t.Errorf("it is kept until %v, want %v", ops[0].Expires, want)
 	}
@@ -58,9 +52,7 @@ func TestARecordedEventIsACloudEvent(t *testing.T) {
 	t.Parallel()
 	got := recorded(t, happened(t, recorder("https://files.example.com/v1"), files.Deleted, files.ByUser, "alice/7-x"))
 	var body map[string]any
-	if err := json.Unmarshal([]byte(got.Body), &body); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(got.Body), &body))
 	data, _ := body["data"].(map[string]any)
 	delete(body, "data")
 	want := map[string]any{
@@ -145,9 +137,7 @@ func TestWhetherSomebodyListensIsNoted(t *testing.T) {
 		t.Errorf("at first it is %v, %v", on, err)
 	}
 	for _, want := range []bool{true, true, false, false, true} {
-		if err := notify.NoteListening(t.Context(), db, want); err != nil {
-			t.Fatal(err)
-		}
+		must(t, notify.NoteListening(t.Context(), db, want))
 		if on, err := notify.Listening(t.Context(), db); on != want || err != nil {
 			t.Errorf("noted is %v, %v, want %v", on, err, want)
 		}

@@ -179,9 +179,7 @@ func (w *world) overdue(t *testing.T) (out []event) {
 	}
 	for _, m := range s.sent {
 		key, err := notify.PointerKey(m.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		out = append(out, event{key, now})
 	}
 	return out

@@ -15,18 +15,14 @@ import (
 func tellAll(t *testing.T, p *machine, all ...notify.Feedback) {
 	t.Helper()
 	for _, f := range all {
-		if err := notify.Record(t.Context(), p.table, p.clock.now(), f); err != nil {
-			t.Fatal(err)
-		}
+		must(t, notify.Record(t.Context(), p.table, p.clock.now(), f))
 	}
 }
 
 func (p *machine) suppressed(t *testing.T, address string) notify.SuppressReason {
 	t.Helper()
 	e, _, err := notify.Suppressed(t.Context(), p.table, address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return e.Refused
 }
 
@@ -149,9 +145,7 @@ func TestABounceBringsTheOperationsOfAFailureOnce(t *testing.T) {
 		return []table.Op{table.Update(count).Add("times", 1)}
 	}
 	for _, kind := range []notify.FeedbackKind{notify.Delivered, notify.Bounced, notify.Bounced, notify.Complained} {
-		if err := notify.Record(t.Context(), p.table, start(), notify.Feedback{ID: n.ID, Kind: kind}, also); err != nil {
-			t.Fatal(err)
-		}
+		must(t, notify.Record(t.Context(), p.table, start(), notify.Feedback{ID: n.ID, Kind: kind}, also))
 	}
 	var got struct {
 		Times int64 `json:"times"`

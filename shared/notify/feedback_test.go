@@ -57,9 +57,7 @@ func TestTheStatusOfATextMessageFindsItsNotice(t *testing.T) {
 	p := boottest.Ports(t, nil)
 	remember := notify.Remember(p.Now)
 	n := notify.Notice{ID: "1-a", Channel: notify.SMS, Provider: "sns-1"}
-	if err := p.Table.Write(t.Context(), remember(n, notify.Sent)...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Table.Write(t.Context(), remember(n, notify.Sent)...))
 	line := func(id, status string) string {
 		return `{"notification":{"messageId":"` + id + `","timestamp":"2025-10-03 03:00:00.000"},"delivery":{"destination":"+39333XXXX567","providerResponse":"Unreachable"},"status":"` + status + `"}`
 	}

@@ -36,9 +36,7 @@ func (f *flaky) Send(_ context.Context, m mail.Message) (string, error) {
 func handle(t *testing.T, s *notify.Sender, n notify.Notice) time.Duration {
 	t.Helper()
 	again, err := s.Handle(t.Context(), n.Key())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return again
 }
 
@@ -181,9 +179,7 @@ func TestPoisonThatAnEventPointsAtGoesToTheFailedOnes(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	key := table.Key{PK: notify.Partitions(notify.OutboxPrefix)[0], SK: "0000000000000-poison"}
-	if err := p.table.Write(t.Context(), table.Put(key, odd{V: 1, ID: key.SK, Tries: "many"})); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.table.Write(t.Context(), table.Put(key, odd{V: 1, ID: key.SK, Tries: "many"})))
 	s := p.sender(t, nil)
 	if again, err := s.Handle(t.Context(), key); err != nil || again != 0 {
 		t.Errorf("again after %v, %v", again, err)
@@ -215,13 +211,9 @@ func TestWhatHasBeenDueForLongIsOverdue(t *testing.T) {
 	p.clock.advance(30 * time.Minute)
 	p.put(t, p.linkNotice(2))
 	held := p.put(t, p.linkNotice(3))
-	if err := p.table.Write(t.Context(), table.Update(held.Key()).Set("notBefore", start().Add(2*time.Hour).UnixMilli())); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.table.Write(t.Context(), table.Update(held.Key()).Set("notBefore", start().Add(2*time.Hour).UnixMilli())))
 	poison := table.Key{PK: notify.Partitions(notify.OutboxPrefix)[0], SK: "0000000000000-poison"}
-	if err := p.table.Write(t.Context(), table.Put(poison, odd{V: 1})); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.table.Write(t.Context(), table.Put(poison, odd{V: 1})))
 	var s reminded
 	if _, err := notify.Remind(t.Context(), p.table, &s, start().Add(time.Hour)); err != nil {
 		t.Fatal(err)

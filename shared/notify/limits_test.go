@@ -111,16 +111,12 @@ func TestWhatIsSentLaterCountsInTheWindowsThatHaveBegunSince(t *testing.T) {
 	begun := clockAt("0 10:50")
 	for _, later := range []string{"0 10:59", "0 10:50"} {
 		now = clockAt(later)
-		if err := takeAgain(t, counter, begun, mark, "alice", ann); err != nil {
-			t.Fatal(err)
-		}
+		must(t, takeAgain(t, counter, begun, mark, "alice", ann))
 		marked(0)
 	}
 	now = clockAt("0 11:00") // another hour of the same day
 	for i := range int64(2) {
-		if err := takeAgain(t, counter, begun, mark, "alice", ann); err != nil {
-			t.Fatal(err)
-		}
+		must(t, takeAgain(t, counter, begun, mark, "alice", ann))
 		marked(i + 1)
 	}
 	if err := takeAgain(t, counter, begun, mark, "alice", ann); !envelope.IsFault(err, envelope.TooMany) || envelope.FaultOf(err).After != time.Hour {
@@ -146,15 +142,11 @@ func TestWhatIsGivenBackIsNotCounted(t *testing.T) {
 	now := clockAt("0 10:50")
 	counter := notify.Outbox{Table: open(t), Now: func() time.Time { return now }, Most: notify.Limits{PerHour: 2, PerDay: 3, PerRecipient: 2}}
 	takeOne := func(to string) error { return take(t, counter, "alice", to) }
-	if err := errors.Join(takeOne(ann), takeOne(ann)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(takeOne(ann), takeOne(ann)))
 	if err := takeOne(bob); !envelope.IsFault(err, envelope.TooMany) {
 		t.Fatalf("a third in the hour: %v", err)
 	}
-	if err := counter.Release(t.Context(), []time.Time{now, now}, "alice", []string{ann}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, counter.Release(t.Context(), []time.Time{now, now}, "alice", []string{ann}))
 	if err := errors.Join(takeOne(ann), takeOne(bob)); err != nil {
 		t.Fatalf("two, after as many were given back: %v", err)
 	}
@@ -163,9 +155,7 @@ func TestWhatIsGivenBackIsNotCounted(t *testing.T) {
 	}
 	taken := now
 	now = clockAt("0 11:10") // the hour is over, and the day is not
-	if err := counter.Release(t.Context(), []time.Time{taken}, "alice", []string{bob}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, counter.Release(t.Context(), []time.Time{taken}, "alice", []string{bob}))
 	if err := errors.Join(takeOne(bob), takeOne(bob)); err != nil {
 		t.Fatalf("two in the next hour, with one given back to the day: %v", err)
 	}
@@ -214,9 +204,7 @@ func TestCountsHoldNoAddressAndGoWithTheirWindow(t *testing.T) {
 	t.Parallel()
 	db, now := open(t), clockAt("0 10:00")
 	counter := notify.Outbox{Table: db, Now: func() time.Time { return now }, Most: notify.Limits{PerHour: 5, PerDay: 5, PerRecipient: 5}}
-	if err := take(t, counter, "alice", "ann@example.com"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, take(t, counter, "alice", "ann@example.com"))
 	for _, c := range []struct {
 		when string
 		left int
@@ -247,9 +235,7 @@ func clockAt(text string) time.Time {
 func open(t *testing.T) *sqlite.DB {
 	t.Helper()
 	db, err := sqlite.Open(filepath.Join(t.TempDir(), "table.sqlite"), sqlite.Options{NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { db.Close() })
 	return db
 }

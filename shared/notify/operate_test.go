@@ -34,9 +34,7 @@ func (p *machine) bring(t *testing.T, where string) notify.Notice {
 	case "given up":
 		p.pass(t, p.sender(t, &flaky{fail: notify.ErrPermanent}))
 	case "cancelled":
-		if err := notify.Cancel(t.Context(), p.table, p.clock.now(), n.ID); err != nil {
-			t.Fatal(err)
-		}
+		must(t, notify.Cancel(t.Context(), p.table, p.clock.now(), n.ID))
 	case "unknown":
 		n.ID = "nobody"
 	}
@@ -79,9 +77,7 @@ func TestARetryGivesANoticeAnotherDay(t *testing.T) {
 	p := newMachine(t)
 	n := p.bring(t, "given up")
 	p.clock.advance(notify.GiveUp + time.Hour)
-	if err := notify.Retry(t.Context(), p.table, p.clock.now(), n.ID); err != nil {
-		t.Fatal(err)
-	}
+	must(t, notify.Retry(t.Context(), p.table, p.clock.now(), n.ID))
 	down := p.sender(t, &flaky{fail: errors.New("down")})
 	p.pass(t, down)
 	if got := p.state(t, n.ID); got.State() != notify.Queued {
@@ -139,9 +135,7 @@ func TestACancelledLinkIsTold(t *testing.T) {
 			Text string `json:"text"`
 		}{string(s) + " " + n.LastError})}
 	}
-	if err := notify.Cancel(t.Context(), p.table, start(), p.bring(t, "new").ID, told); err != nil {
-		t.Fatal(err)
-	}
+	must(t, notify.Cancel(t.Context(), p.table, start(), p.bring(t, "new").ID, told))
 	var got struct {
 		Text string `json:"text"`
 	}
@@ -154,9 +148,7 @@ func TestOfACancelledPINNothingStays(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	n := p.put(t, p.pinNotice())
-	if err := notify.Cancel(t.Context(), p.table, start(), n.ID); err != nil {
-		t.Fatal(err)
-	}
+	must(t, notify.Cancel(t.Context(), p.table, start(), n.ID))
 	if got := p.state(t, n.ID); got.ID != "" || p.waiting(t) != 0 {
 		t.Errorf("left: %+v", got)
 	}
@@ -237,14 +229,10 @@ func TestAllThatWaitsAndAllThatWasGivenUpIsListed(t *testing.T) {
 		want[p.put(t, p.linkNotice(i+10)).ID] = true
 	}
 	poison := table.Key{PK: notify.Partitions(notify.OutboxPrefix)[0], SK: "0000000000000-poison"}
-	if err := p.table.Write(t.Context(), table.Put(poison, odd{V: 1, Tries: "many"})); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.table.Write(t.Context(), table.Put(poison, odd{V: 1, Tries: "many"})))
 	got := map[string]bool{}
 	for n, err := range notify.Waiting(t.Context(), p.table) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got[n.ID] = true
 	}
 	if !reflect.DeepEqual(got, want) {

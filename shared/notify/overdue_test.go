@@ -42,9 +42,7 @@ func TestWhatIsOverdueIsPointedAtAgain(t *testing.T) {
 			at = now.Add(-59 * time.Minute)
 		}
 		op := n.Op(at, fmt.Sprint(i))
-		if err := p.Table.Write(t.Context(), op); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Table.Write(t.Context(), op))
 		if i < 23 {
 			want = append(want, notify.Pointer(op.Key, string(n.Channel)))
 		}
@@ -94,9 +92,7 @@ func TestWhatItIsTooLateToSendIsEndedAndNotPointedAt(t *testing.T) {
 				n.Expires = now.Add(tt.lasts - tt.made).Unix()
 			}
 			op := n.Op(now.Add(-tt.made), "x")
-			if err := p.Table.Write(t.Context(), op); err != nil {
-				t.Fatal(err)
-			}
+			must(t, p.Table.Write(t.Context(), op))
 			tab := p.Table
 			if tt.claimed {
 				tab = &claiming{Table: tab, key: op.Key}
@@ -150,9 +146,7 @@ func TestOneRunEndsABoundedNumber(t *testing.T) {
 		ops = append(ops, n.Op(now.Add(-2*time.Hour), fmt.Sprint(i)))
 	}
 	for some := range slices.Chunk(ops, table.MaxOps) {
-		if err := p.Table.Write(t.Context(), some...); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Table.Write(t.Context(), some...))
 	}
 	var s reminded
 	for _, want := range []int{notify.MaxEnded, 7, 0} {

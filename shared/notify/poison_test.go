@@ -54,9 +54,7 @@ func TestPoisonDoesNotHoldUpTheOthers(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			p := newMachine(t)
-			if err := p.table.Write(t.Context(), tt.poison(p)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, p.table.Write(t.Context(), tt.poison(p)))
 			for i := range int64(5) {
 				p.put(t, p.linkNotice(i+1))
 			}

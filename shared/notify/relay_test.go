@@ -59,9 +59,7 @@ func TestARecordBecomesTheMessageOfItsKind(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			var s relayed
-			if err := errors.Join(notify.Relay(t.Context(), &s, []notify.StreamRecord{tt.record})...); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(notify.Relay(t.Context(), &s, []notify.StreamRecord{tt.record})...))
 			want := map[notify.Topic][]notify.TopicMessage{tt.topic: {tt.want}}
 			if tt.topic == "" {
 				want = nil

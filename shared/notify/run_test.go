@@ -87,9 +87,7 @@ func TestRunTriesAgainWhenTheNextNoticeIsDue(t *testing.T) {
 	p.clock.t = time.Now() // so that Run's pauses and the clock agree
 	n := p.put(t, p.linkNotice(1))
 	soon := time.Now().Add(300 * time.Millisecond).UnixMilli()
-	if err := p.table.Write(t.Context(), table.Update(n.Key()).Set("notBefore", soon)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.table.Write(t.Context(), table.Update(n.Key()).Set("notBefore", soon)))
 	s := p.sender(t, nil)
 	s.Now = time.Now
 	stop := running(t, s)

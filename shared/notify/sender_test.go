@@ -23,9 +23,7 @@ import (
 func smtpSender(t *testing.T, address string) *smtp.Sender {
 	t.Helper()
 	m, err := smtp.New("smtp://" + address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return m
 }
 
@@ -33,9 +31,7 @@ func smtpSender(t *testing.T, address string) *smtp.Sender {
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Close()
 	return l.Addr().String()
 }
@@ -135,9 +131,7 @@ func TestASenderThatDiedAfterItsClaimIsSucceededWhenTheLeaseEnds(t *testing.T) {
 				t.Fatalf("claim: %v, %v", mine, err)
 			}
 			if sent {
-				if err := dead.Deliver(t.Context(), n); err != nil {
-					t.Fatal(err)
-				}
+				must(t, dead.Deliver(t.Context(), n))
 			}
 			p.clock.advance(notify.Lease - time.Millisecond)
 			next := p.sender(t, nil)
@@ -169,9 +163,7 @@ func TestAClaimIsForOneSenderAlone(t *testing.T) {
 			t.Errorf("claim %d: %v, %v", i, mine, err)
 		}
 	}
-	if err := p.table.Write(t.Context(), table.Delete(n.Key())); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.table.Write(t.Context(), table.Delete(n.Key())))
 	if mine, err := s.Claim(t.Context(), n); err != nil || mine {
 		t.Errorf("claim of one that is gone: %v, %v", mine, err)
 	}
@@ -300,15 +292,11 @@ func TestWhatIsOverIsNotSent(t *testing.T) {
 			p.clock.advance(15 * time.Minute)
 		}, notify.PIN},
 		{"when the file was removed", func(t *testing.T, p *machine, n notify.Notice) {
-			if err := p.table.Write(t.Context(), table.Delete(files.Key(n.Area, n.Owner, n.File))); err != nil {
-				t.Fatal(err)
-			}
+			must(t, p.table.Write(t.Context(), table.Delete(files.Key(n.Area, n.Owner, n.File))))
 		}, notify.Link},
 		{"when the file's own time is over", func(t *testing.T, p *machine, n notify.Notice) {
 			key := files.Key(n.Area, n.Owner, n.File)
-			if err := p.table.Write(t.Context(), table.Update(key).Set("expires", p.clock.now().Unix())); err != nil {
-				t.Fatal(err)
-			}
+			must(t, p.table.Write(t.Context(), table.Update(key).Set("expires", p.clock.now().Unix())))
 		}, notify.Link},
 	}
 	for _, tt := range tests {

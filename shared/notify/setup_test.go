@@ -62,16 +62,20 @@ func (b *buffer) String() string {
 	return b.b.String()
 }
 
+// must ends the test at an error.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func testKey(t *testing.T) auth.LinkKey {
 	t.Helper()
 	text, err := auth.RandomToken(bytes.NewReader(bytes.Repeat([]byte{7}, auth.TokenSize)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	key, err := auth.ParseLinkKey(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return key
 }
 
@@ -97,9 +101,7 @@ func newMachine(t *testing.T) *machine {
 func (p *machine) open(t *testing.T) *sqlite.DB {
 	t.Helper()
 	db, err := sqlite.Open(p.path, sqlite.Options{NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { db.Close() })
 	return db
 }
@@ -119,9 +121,7 @@ func (p *machine) senderOn(t *testing.T, tab table.Table, m mail.Sender, s notif
 		Table: tab, Key: p.key, Mail: m, SMS: s, From: "Ferry <ferry@example.org>", Now: p.clock.now,
 		Log: slog.New(slog.NewTextHandler(p.log, nil)), Jitter: func() float64 { return 0.5 },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return sender
 }
 
@@ -160,9 +160,7 @@ func (p *machine) put(t *testing.T, n notify.Notice) notify.Notice {
 		f := files.File{V: 1, Owner: n.Owner, Area: n.Area, ID: n.File, Name: n.Name, Length: n.Length, Expires: n.Expires}
 		ops = append(ops, table.Put(files.Key(f.Area, f.Owner, f.ID), f))
 	}
-	if err := p.table.Write(context.Background(), ops...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.table.Write(context.Background(), ops...))
 	return op.Value.(notify.Notice)
 }
 
@@ -187,9 +185,7 @@ const tableFailed = "sending notices"
 func (p *machine) received(t *testing.T) []inbox.Message {
 	t.Helper()
 	messages, err := p.inbox.List(t.Context(), inbox.MaxList)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return messages
 }
 
@@ -197,9 +193,7 @@ func (p *machine) failed(t *testing.T) []notify.Notice {
 	t.Helper()
 	var failed []notify.Notice
 	for n, err := range notify.GivenUp(t.Context(), p.table) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		failed = append(failed, n)
 	}
 	return failed
@@ -222,9 +216,7 @@ func (p *machine) waiting(t *testing.T) int {
 	count := 0
 	for _, pk := range notify.Partitions(notify.OutboxPrefix) {
 		page, err := p.table.Query(t.Context(), table.Query{PK: pk, Limit: table.MaxPage})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		count += len(page.Items)
 	}
 	return count

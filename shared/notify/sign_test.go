@@ -15,9 +15,7 @@ import (
 func TestTheSpecificationsVectorIsMet(t *testing.T) {
 	t.Parallel()
 	secrets, err := notify.ParseWebhookSecrets("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got := notify.Signatures(secrets, "msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), `{"test": 2432232314}`)
 	if want := "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="; got != want {
 		t.Errorf("the signature is %s, want %s", got, want)
@@ -29,9 +27,7 @@ func TestWhileASecretChangesEventsAreSignedWithBoth(t *testing.T) {
 	one, two := "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
 	sign := func(text string) string {
 		secrets, err := notify.ParseWebhookSecrets(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return notify.Signatures(secrets, "1", time.Unix(1, 0), "x")
 	}
 	if got, want := sign(two+" "+one+"\n"), sign(two)+" "+sign(one); got != want || sign(one) == sign(two) {
@@ -60,13 +56,9 @@ func TestASecretHasTheFormOfTheSpecification(t *testing.T) {
 func TestAFreshSecretIsOneAndIsNotPrinted(t *testing.T) {
 	t.Parallel()
 	text, err := notify.NewWebhookSecret(bytes.NewReader(bytes.Repeat([]byte{255}, 24)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	secrets, err := notify.ParseWebhookSecrets(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%q"} {
 		if printed := fmt.Sprintf(format, secrets); strings.Contains(printed, "255") || strings.Contains(printed, "ff") {
 			t.Errorf("%s shows %s", format, printed)

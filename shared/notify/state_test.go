@@ -19,9 +19,7 @@ import (
 func (p *machine) state(t *testing.T, id string) notify.Notice {
 	t.Helper()
 	all, err := notify.States(t.Context(), p.table, []string{id})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(all) == 0 {
 		return notify.Notice{}
 	}
@@ -63,14 +61,10 @@ func TestWhatFailsIsShownAsFailed(t *testing.T) {
 		says   string
 	}{
 		{"when the address is suppressed", func(t *testing.T, p *machine, n notify.Notice) {
-			if err := p.table.Write(t.Context(), notify.Suppress(n.To, notify.AddressBounced, "", p.clock.now())); err != nil {
-				t.Fatal(err)
-			}
+			must(t, p.table.Write(t.Context(), notify.Suppress(n.To, notify.AddressBounced, "", p.clock.now())))
 		}, "the notice cannot be delivered: the address takes no mail from here: it bounced"},
 		{"when the file has gone before", func(t *testing.T, p *machine, n notify.Notice) {
-			if err := p.table.Write(t.Context(), table.Delete(files.Key(n.Area, n.Owner, n.File))); err != nil {
-				t.Fatal(err)
-			}
+			must(t, p.table.Write(t.Context(), table.Delete(files.Key(n.Area, n.Owner, n.File))))
 		}, "the notice is obsolete: the file was removed"},
 	}
 	for _, tt := range tests {
@@ -149,9 +143,7 @@ func TestASuppressedAddressGetsNothingButThePINsOfWhoOnlyStoppedNotices(t *testi
 			all := []notify.Notice{p.put(t, p.linkNotice(1)), p.put(t, p.pinNotice())}
 			for _, step := range tt.steps {
 				for _, n := range all {
-					if err := step(p, n.To); err != nil {
-						t.Fatal(err)
-					}
+					must(t, step(p, n.To))
 				}
 			}
 			p.pass(t, p.sender(t, nil))
@@ -172,9 +164,7 @@ func TestATextMessageGoesToASuppressedMailAddressesOwner(t *testing.T) {
 	n := p.linkNotice(1)
 	n.Channel, n.To = notify.SMS, "+393331234567"
 	p.put(t, n)
-	if err := p.table.Write(t.Context(), notify.Suppress(n.To, notify.AddressBounced, "", start())); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.table.Write(t.Context(), notify.Suppress(n.To, notify.AddressBounced, "", start())))
 	if sent, _ := p.pass(t, p.sender(t, nil)); sent != 1 {
 		t.Errorf("%d sent", sent)
 	}
@@ -202,9 +192,7 @@ func TestStatesComeInTheOrderAskedForAndLeaveOutTheUnknown(t *testing.T) {
 		}
 	}
 	all, err := notify.States(t.Context(), p.table, ids)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got []string
 	for _, n := range all {
 		got = append(got, n.ID)
@@ -258,9 +246,7 @@ func TestANoticeThatMovesWhileItIsLookedForIsFound(t *testing.T) {
 			sends(t, p)
 			moving := p.put(t, p.linkNotice(2))
 			last := p.put(t, p.linkNotice(3))
-			if err := p.table.Write(t.Context(), table.Update(last.Key()).Set("notBefore", start().AddDate(1, 0, 0).UnixMilli())); err != nil {
-				t.Fatal(err)
-			}
+			must(t, p.table.Write(t.Context(), table.Update(last.Key()).Set("notBefore", start().AddDate(1, 0, 0).UnixMilli())))
 			tab := &torn{counted: counted{Table: p.table}, between: func() { tt.moves(t, p) }}
 			all, err := notify.States(t.Context(), tab, []string{first.ID, moving.ID, last.ID})
 			if err != nil || len(all) != 3 || all[1].ID != moving.ID || all[1].State() != tt.want {
@@ -278,9 +264,7 @@ func TestABounceOfANoticeThatMovesWhileItIsLookedForIsRecorded(t *testing.T) {
 	p := newMachine(t)
 	n := p.put(t, p.linkNotice(1))
 	tab := &torn{counted: counted{Table: p.table}, between: func() { p.pass(t, p.sender(t, nil)) }}
-	if err := notify.Record(t.Context(), tab, start(), notify.Feedback{ID: n.ID, Kind: notify.Bounced}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, notify.Record(t.Context(), tab, start(), notify.Feedback{ID: n.ID, Kind: notify.Bounced}))
 	if got := p.state(t, n.ID); got.State() != notify.Failed {
 		t.Errorf("it is %s", got.State())
 	}

@@ -32,13 +32,9 @@ func onTables(t *testing.T, test func(*testing.T, table.Table)) {
 			t.Skip("needs stand-ins for AWS: go run ./infra/awslocal -- go test ./shared/notify")
 		}
 		cfg, err := config.LoadDefaultConfig(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		client, name := dynamodb.NewFromConfig(cfg), "ferry-"+rand.Text()
-		if err := tabletest.CreateTable(t.Context(), client, name); err != nil {
-			t.Fatal(err)
-		}
+		must(t, tabletest.CreateTable(t.Context(), client, name))
 		t.Cleanup(func() { client.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &name}) })
 		test(t, dynamo.New(client, name))
 	})
@@ -54,9 +50,7 @@ func TestAnAddressIsSuppressedUntilItIsAllowed(t *testing.T) {
 		if _, ok, err := notify.Suppressed(t.Context(), db, ann); err != nil || ok {
 			t.Fatalf("at first: %v, %v", ok, err)
 		}
-		if err := db.Write(t.Context(), notify.Suppress(" Ann@Example.COM", notify.AddressBounced, "550", suppressedAt())); err != nil {
-			t.Fatal(err)
-		}
+		must(t, db.Write(t.Context(), notify.Suppress(" Ann@Example.COM", notify.AddressBounced, "550", suppressedAt())))
 		want := notify.Suppression{To: ann, Refused: notify.AddressBounced, Detail: "550", RefusedAt: suppressedAt().UnixMilli()}
 		for _, address := range []string{ann, "ANN@example.com "} {
 			if got, ok, err := notify.Suppressed(t.Context(), db, address); err != nil || !ok || got != want {
@@ -150,9 +144,7 @@ func TestTheProvidersReasonAndTheOwnersWishComeAndGoByThemselves(t *testing.T) {
 	}
 	onTables(t, func(t *testing.T, db table.Table) {
 		for _, tt := range tests { // one after another: all are of one address
-			if err := db.Write(t.Context(), table.Delete(notify.SuppressedKey(ann))); err != nil {
-				t.Fatal(err)
-			}
+			must(t, db.Write(t.Context(), table.Delete(notify.SuppressedKey(ann))))
 			for _, do := range tt.steps {
 				if err := do(t.Context(), db); err != nil {
 					t.Fatalf("%s: %v", tt.name, err)
@@ -205,20 +197,14 @@ func TestNothingIsLostThatComesWhileTheOtherEnds(t *testing.T) {
 	}
 	onTables(t, func(t *testing.T, db table.Table) {
 		for _, tt := range tests {
-			if err := db.Write(t.Context(), table.Delete(notify.SuppressedKey(ann))); err != nil {
-				t.Fatal(err)
-			}
-			if err := tt.begin(t.Context(), db); err != nil {
-				t.Fatal(err)
-			}
+			must(t, db.Write(t.Context(), table.Delete(notify.SuppressedKey(ann))))
+			must(t, tt.begin(t.Context(), db))
 			b := &between{Table: db, do: func() {
 				if err := tt.comes(t.Context(), db); err != nil {
 					t.Error(err)
 				}
 			}}
-			if err := tt.ends(t.Context(), b); err != nil {
-				t.Fatal(err)
-			}
+			must(t, tt.ends(t.Context(), b))
 			e, _, err := notify.Suppressed(t.Context(), db, ann)
 			if all := e.Causes(); err != nil || len(all) != 1 || all[0].Reason != tt.want {
 				t.Errorf("%s: %+v, %v", tt.name, e, err)
@@ -235,15 +221,11 @@ func TestTheListHasEachAddressOnce(t *testing.T) {
 			address := fmt.Sprintf("user%02d@example.com", i)
 			want = append(want, address)
 			for _, a := range []string{address, strings.ToUpper(address)} {
-				if err := db.Write(t.Context(), notify.Suppress(a, notify.AddressStopped, "", suppressedAt())); err != nil {
-					t.Fatal(err)
-				}
+				must(t, db.Write(t.Context(), notify.Suppress(a, notify.AddressStopped, "", suppressedAt())))
 			}
 		}
 		for e, err := range notify.AllSuppressed(t.Context(), db) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got = append(got, e.To)
 		}
 		slices.Sort(got)

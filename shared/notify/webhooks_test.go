@@ -28,19 +28,13 @@ const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 func (p *machine) hookSender(t *testing.T, tab table.Table, urls ...string) *notify.Sender {
 	t.Helper()
 	secrets, err := notify.ParseWebhookSecrets(secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	hooks, err := notify.NewReceivers(urls, secrets)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s, err := notify.NewSender(notify.Config{
 		Table: tab, Key: p.key, Webhooks: hooks, Now: p.clock.now, Log: slog.New(slog.NewTextHandler(p.log, nil)), Jitter: func() float64 { return 0.5 },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 
@@ -50,18 +44,14 @@ func (p *machine) happen(t *testing.T, n int) {
 	o := notify.Outbox{Source: "https://files.example.com/v1", Listening: true, Now: p.clock.now}
 	for range n {
 		p.made++
-		if err := p.table.Write(t.Context(), newPassword(t, o, "alice", p.made)...); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.table.Write(t.Context(), newPassword(t, o, "alice", p.made)...))
 	}
 }
 
 // deliver spreads what has happened and does one pass.
 func (p *machine) deliver(t *testing.T, s *notify.Sender) int {
 	t.Helper()
-	if err := s.Spread(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Spread(t.Context()))
 	n, _ := p.pass(t, s)
 	return n
 }
@@ -69,9 +59,7 @@ func (p *machine) deliver(t *testing.T, s *notify.Sender) int {
 // left is how many items the table has.
 func (p *machine) left(t *testing.T) (n int) {
 	t.Helper()
-	if err := p.table.Scan(t.Context(), func(table.Item) error { n++; return nil }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.table.Scan(t.Context(), func(table.Item) error { n++; return nil }))
 	return n
 }
 
@@ -395,9 +383,7 @@ func TestAnEventCountsInTheBacklogUntilItHasLeftTheOutbox(t *testing.T) {
 	d := p.hookSender(t, weak, r.URL)
 	d.SetBacklog(1)
 	p.happen(t, 1)
-	if err := d.Spread(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.Spread(t.Context()))
 	d.SendDue(t.Context())
 	r.once(t, 1)
 	weak.fails = func([]table.Op) bool { return false }
@@ -430,9 +416,7 @@ func TestWaitingEventsAreCountedBeforeTheFirstIsDelivered(t *testing.T) {
 	p, r := newMachine(t), receive(t)
 	p.happen(t, 3)
 	before := p.hookSender(t, p.table, r.URL)
-	if err := before.Spread(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, before.Spread(t.Context()))
 	var lanes sync.WaitGroup
 	var once sync.Once
 	w := &watched{Table: p.table}
@@ -506,9 +490,7 @@ func TestWhatCannotBeReadHoldsUpNothing(t *testing.T) {
 	}
 	hook := p.hookSender(t, p.table, r.URL).Webhooks[0]
 	for _, pk := range append(notify.Partitions(notify.EventPrefix), "webhook#"+hook.ID) {
-		if err := p.table.Write(t.Context(), table.Put(table.Key{PK: pk, SK: "0"}, other{"1"})); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.table.Write(t.Context(), table.Put(table.Key{PK: pk, SK: "0"}, other{"1"})))
 	}
 	p.happen(t, 3)
 	if n := p.deliver(t, p.hookSender(t, p.table, r.URL)); n != 3 || p.left(t) != 0 {
@@ -548,9 +530,7 @@ func TestAnEventThatAnEarlierVersionHasQueuedIsDelivered(t *testing.T) {
 		Due   int64  `json:"due"`
 		Tries int64  `json:"tries"`
 	}{1, "old", "file.uploaded", due - 5000, `{"id":"old"}`, due, 3}
-	if err := p.table.Write(t.Context(), table.Put(key, item)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.table.Write(t.Context(), table.Put(key, item)))
 	r.status.Store(500)
 	if n, next := p.pass(t, s); n != 0 || !next.Equal(p.clock.now().Add(6*time.Second)) {
 		t.Errorf("%d were taken, next %v", n, next)
