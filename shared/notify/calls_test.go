@@ -38,8 +38,8 @@ func (c *counted) Write(ctx context.Context, ops ...table.Op) error {
 	return c.Table.Write(ctx, ops...)
 }
 
-// The calls are those that the table's README counts the cost of.
-func TestTheCallsOfANotice(t *testing.T) {
+// The README of the table says what these calls cost.
+func TestEachNoticeTakesFewCallsToTheTable(t *testing.T) {
 	t.Parallel()
 	text := func(p *machine) notify.Notice {
 		n := p.linkNotice(1)
@@ -67,7 +67,7 @@ func TestTheCallsOfANotice(t *testing.T) {
 		{"a PIN that is sent", pin, nil, false, handled, "get 1, write 1, get 1, write 1"},
 		{"a mail that fails for now", link, errors.New("down"), false, handled, "get 1, write 1, get 2, write 1"},
 		{"a mail that fails for good", link, notify.ErrPermanent, false, handled, "get 1, write 1, get 2, write 2"},
-		{"an event of what was sent", link, nil, true, handled, "get 1"},
+		{"a message about a notice that was sent", link, nil, true, handled, "get 1"},
 		{"a delivery", link, nil, true, told(notify.Delivered), "get 3, write 1"},
 		{"a bounce", link, nil, true, told(notify.Bounced), "get 3, write 2"},
 	}

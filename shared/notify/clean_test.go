@@ -7,7 +7,7 @@ import (
 	"ferry/shared/notify"
 )
 
-func TestUserTextIsNoLink(t *testing.T) {
+func TestUserTextNeverBecomesALink(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, text, want string }{
 		{"a web address", "see https://evil.example.com/a?b=c#d now", "see https ://evil.example .com/a?b=c#d now"},
@@ -52,7 +52,7 @@ func TestUserTextIsNoLink(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotSeenIsLeftOut(t *testing.T) {
+func TestInvisibleCharactersAreLeftOut(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, text, want string }{
 		{"reordering", "a\u202efdp.exe\u202c \u200fb\u2066c\u2069\u061c", "afdp.exe bc"},
@@ -74,7 +74,7 @@ func TestWhatIsNotSeenIsLeftOut(t *testing.T) {
 	}
 }
 
-func TestATextFromRightToLeftStaysByItself(t *testing.T) {
+func TestRightToLeftTextIsIsolated(t *testing.T) {
 	t.Parallel()
 	subject, text, page := sendOne(t, func(n *notify.Notice) { n.Sender, n.Name = "דנה", "تقرير 2026.pdf" })
 	const name, sender = "\u2068تقرير 2026.pdf\u2069", "\u2068דנה\u2069"
@@ -83,7 +83,7 @@ func TestATextFromRightToLeftStaysByItself(t *testing.T) {
 	}
 }
 
-func TestAShortenedNameEndsBetweenCharacters(t *testing.T) {
+func TestShortenedNameEndsBetweenCharacters(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"abcdefghijklmnop.pdf":           "abcde...pdf",

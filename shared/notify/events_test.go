@@ -48,7 +48,7 @@ func recorded(t *testing.T, ops []table.Op) notify.RecordedEvent {
 	return got
 }
 
-func TestARecordedEventIsACloudEvent(t *testing.T) {
+func TestRecordedEventIsACloudEvent(t *testing.T) {
 	t.Parallel()
 	got := recorded(t, happened(t, recorder("https://files.example.com/v1"), files.Deleted, files.ByUser, "alice/7-x"))
 	var body map[string]any
@@ -75,14 +75,14 @@ func TestARecordedEventIsACloudEvent(t *testing.T) {
 	}
 }
 
-func TestAServiceWithoutAnAddressHasASourceAllTheSame(t *testing.T) {
+func TestEventHasASourceEvenWithoutAnAddress(t *testing.T) {
 	t.Parallel()
 	if got := recorded(t, newPassword(t, recorder(""), "alice", 3)); !strings.Contains(got.Body, `"source":"ferry"`) {
 		t.Error(got.Body)
 	}
 }
 
-func TestWhatHappensOnceHasOneIDAndElseAnother(t *testing.T) {
+func TestEventIDDependsOnWhatHappened(t *testing.T) {
 	t.Parallel()
 	file := func(what files.What, reason files.Reason, blob string) func() []table.Op {
 		return func() []table.Op { return happened(t, recorder(""), what, reason, blob) }
@@ -111,7 +111,7 @@ func TestWhatHappensOnceHasOneIDAndElseAnother(t *testing.T) {
 	}
 }
 
-func TestNobodyListensAndNothingIsRecorded(t *testing.T) {
+func TestNothingIsRecordedIfNobodyListens(t *testing.T) {
 	t.Parallel()
 	off := notify.Outbox{}
 	if ops := append(newPassword(t, off, "alice", 1), happened(t, off, files.Downloaded, "", "a")...); len(ops) != 0 {
@@ -130,7 +130,7 @@ func TestEventsAreSpreadOverAllPartitions(t *testing.T) {
 	}
 }
 
-func TestWhetherSomebodyListensIsNoted(t *testing.T) {
+func TestListeningReturnsWhatWasNoted(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	if on, err := notify.Listening(t.Context(), db); on || err != nil {

@@ -19,8 +19,7 @@ func (s *Sender) SendDue(ctx context.Context) (next time.Time) {
 	return next
 }
 
-// Claim makes a notice a sender's own, as a test of what follows when that
-// sender then dies must.
+// Claim claims a notice and does not deliver it, like a sender that dies.
 func (s *Sender) Claim(ctx context.Context, n Notice) (bool, error) {
 	m := &noticeMessage{s, n}
 	err := s.Table.Write(ctx, m.claim(s.Now().Add(lease))...)
@@ -32,13 +31,13 @@ func (s *Sender) Deliver(ctx context.Context, n Notice) error {
 	return (&noticeMessage{s, n}).deliver(ctx)
 }
 
-// Mark ends a claim, as a sender does that comes back when its lease is over.
+// Mark stores the outcome of a claim, perhaps after its lease has ended.
 func (s *Sender) Mark(ctx context.Context, n Notice, outcome error) error {
 	_, err := s.mark(ctx, &noticeMessage{s, n}, outcome)
 	return err
 }
 
-// What tests look at.
+// Constants that tests use.
 const (
 	Lease    = lease
 	GiveUp   = giveUp
@@ -46,29 +45,29 @@ const (
 	Batch    = batch
 )
 
-// Partitions are all that begin with a prefix.
+// Partitions returns all partitions with a prefix.
 var Partitions = partitions
 
 // SetBacklog bounds the events that wait for a webhook.
 func (s *Sender) SetBacklog(n int64) { s.backlog = n }
 
-// Backoff is how long the sender waits after so many tries.
+// Backoff returns how long the sender waits after a number of tries.
 var Backoff = (*Sender).backoff
 
-// SayLang is the language that speaks for a tag.
+// SayLang returns the language of the phrases for a tag.
 func SayLang(tag string) string { return say(tag).Lang }
 
-// Display is how a text by a user is shown.
+// Display returns a user's text as it is shown.
 func Display(s string) string { return display(oneLine(s)) }
 
 // Shorten takes the middle out of a name.
 var Shorten = shorten
 
-// Length is a number of bytes in a language.
+// Length writes a number of bytes in a language.
 func Length(lang string, n int64) string { return say(lang).length(n) }
 
-// Date is a time in a language.
+// Date writes a time in a language.
 var Date = func(lang string, unix int64) string { return say(lang).day(unix) }
 
-// Signatures is the header that an event is signed with.
+// Signatures returns the header that signs an event.
 var Signatures = signatures

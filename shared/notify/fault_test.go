@@ -18,12 +18,12 @@ import (
 
 // Everything that can go wrong at once: the provider fails before, while and
 // after it takes a message, the table does around each write, processes die at
-// any of these moments, events come several times, in any order, too early or
-// never, and some speak of uploads that were rolled back.
+// any of these moments, messages come several times, in any order, too early or
+// never, and some are about uploads that were rolled back.
 //
 // A message can go out twice only if something fails in the crash window: after
 // the provider has taken it, and before the outbox says so. Each such failure
-// costs one message more at most, and nothing else does.
+// costs at most one more message, and nothing else does.
 func TestNoFaultLosesANoticeAndOnlyTheCrashWindowDoublesOne(t *testing.T) {
 	t.Parallel()
 	const uploads, workers = 2200, 16 // of which some are rolled back
@@ -137,7 +137,7 @@ func inParallel(count int, f func(i int)) {
 	wg.Wait()
 }
 
-// states returns what is known of the notices, which must be so many.
+// states returns what is known of the notices, and checks their number.
 func (w *world) states(t *testing.T, all []notify.Notice, want int) []notify.Notice {
 	t.Helper()
 	var ids []string
@@ -151,7 +151,7 @@ func (w *world) states(t *testing.T, all []notify.Notice, want int) []notify.Not
 	return found
 }
 
-// event points at a notice, and is seen from a time on.
+// event is a queue's message: it points at a notice, and is visible from a time.
 type event struct {
 	key table.Key
 	at  time.Time
@@ -169,7 +169,7 @@ func (w *world) stream(all []notify.Notice) []event {
 	return out
 }
 
-// overdue returns an event for each notice that none came of.
+// overdue returns an event for each overdue notice.
 func (w *world) overdue(t *testing.T) (out []event) {
 	t.Helper()
 	now := w.machine.clock.now()
@@ -185,8 +185,8 @@ func (w *world) overdue(t *testing.T) (out []event) {
 	return out
 }
 
-// deliver is a queue with several functions behind it: an event that was not
-// done with comes again. It ends when all events are done with.
+// deliver is a queue with several functions behind it: an event that was not handled
+// comes again. It ends when all events are handled.
 func (w *world) deliver(t *testing.T, queue []event, workers int) {
 	t.Helper()
 	processes := make([]*process, workers)
@@ -238,7 +238,7 @@ func earliest(events []event) time.Time {
 	return first
 }
 
-// chance is true in so many of 1000 cases.
+// chance is true in perMille of 1000 cases.
 func (w *world) chance(perMille int) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -258,8 +258,8 @@ func (w *world) total() (sum int) {
 	return sum
 }
 
-// process is one run of a function, or of ferry serve: when it is dead, nothing
-// that it does has an effect any more.
+// process is one run of a function, or of `ferry serve`. Once it is dead, nothing
+// that it does has an effect.
 type process struct {
 	table.Table
 	world  *world
@@ -273,12 +273,12 @@ func (w *world) start(t *testing.T) *process {
 	return p
 }
 
-// visibility is when a queue shows an event again that nobody has answered.
+// visibility is when a queue shows an event again if no function has answered.
 const visibility = 90 * time.Second
 
-// handle returns when the event is to come again, 0 if never.
+// handle returns after how long the event comes again, 0 if never.
 func (p *process) handle(t *testing.T, key table.Key) time.Duration {
-	if p.world.chance(4) { // ferry serve looks by itself
+	if p.world.chance(4) { // `ferry serve` looks by itself
 		p.sender.SendDue(t.Context())
 	}
 	again, err := p.sender.Handle(t.Context(), key)
@@ -314,7 +314,7 @@ func (p *process) Write(ctx context.Context, ops ...table.Op) error {
 	return err
 }
 
-// unmarked notes that a message was taken by the provider and not marked so.
+// unmarked notes that the provider took a message and the outbox does not say so.
 func (p *process) unmarked(ops []table.Op) {
 	for _, op := range ops {
 		if n, ok := op.Value.(notify.Notice); ok && n.Outcome == notify.Sent {
@@ -346,7 +346,7 @@ func (p *process) send(id string) (string, error) {
 		return "", errFault
 	}
 	p.world.count(p.world.taken, id)
-	if p.world.chance(50) { // it was taken, and nobody knows
+	if p.world.chance(50) { // it was taken, and Ferry does not know
 		p.world.count(p.world.windows, id)
 		return "", errFault
 	}

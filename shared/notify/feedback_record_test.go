@@ -26,7 +26,7 @@ func (p *machine) suppressed(t *testing.T, address string) notify.SuppressReason
 	return e.Refused
 }
 
-func TestFeedbackInAnyOrderEndsAlike(t *testing.T) {
+func TestFeedbackMayComeInAnyOrder(t *testing.T) {
 	t.Parallel()
 	delivered := notify.Feedback{Kind: notify.Delivered}
 	bounced := notify.Feedback{Kind: notify.Bounced, Detail: "smtp; 550 5.1.1 <ann@example.com> unknown"}
@@ -76,7 +76,7 @@ func TestFeedbackInAnyOrderEndsAlike(t *testing.T) {
 	}
 }
 
-func TestFeedbackThatComesBeforeTheMarkIsToComeAgain(t *testing.T) {
+func TestFeedbackBeforeTheNoticeHasEndedIsRefusedForNow(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	n := p.put(t, p.linkNotice(1))
@@ -96,7 +96,7 @@ func TestFeedbackThatComesBeforeTheMarkIsToComeAgain(t *testing.T) {
 	}
 }
 
-func TestFeedbackOnWhatIsNotKnownAnyMoreSuppressesTheAddressAlone(t *testing.T) {
+func TestFeedbackOnAForgottenNoticeOnlySuppressesTheAddress(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	pin := p.put(t, p.pinNotice())
@@ -120,7 +120,7 @@ func TestFeedbackOnWhatIsNotKnownAnyMoreSuppressesTheAddressAlone(t *testing.T) 
 	}
 }
 
-func TestFeedbackOnWhatHadFailedBeforeChangesNothing(t *testing.T) {
+func TestFeedbackOnAFailedNoticeChangesNothing(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	n := p.put(t, p.linkNotice(1))
@@ -132,7 +132,7 @@ func TestFeedbackOnWhatHadFailedBeforeChangesNothing(t *testing.T) {
 	}
 }
 
-func TestABounceBringsTheOperationsOfAFailureOnce(t *testing.T) {
+func TestSettledOperationsAreWrittenOnceForABounce(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	n := p.put(t, p.linkNotice(1))
@@ -155,7 +155,7 @@ func TestABounceBringsTheOperationsOfAFailureOnce(t *testing.T) {
 	}
 }
 
-func TestAnEndlessDetailIsCut(t *testing.T) {
+func TestLongDetailIsCut(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	n := p.put(t, p.linkNotice(1))

@@ -12,7 +12,7 @@ import (
 
 const tagged = `"mail":{"messageId":"m","destination":["ann@example.com"],"tags":{"notice":["1-a"],"ses:from-domain":["example.org"]}}`
 
-func TestEventsOfSES(t *testing.T) {
+func TestMailFeedbackReadsEventsOfSES(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, text string
@@ -52,7 +52,7 @@ func TestEventsOfSES(t *testing.T) {
 	}
 }
 
-func TestTheStatusOfATextMessageFindsItsNotice(t *testing.T) {
+func TestStatusOfATextMessageFindsItsNotice(t *testing.T) {
 	t.Parallel()
 	p := boottest.Ports(t, nil)
 	remember := notify.Remember(p.Now)
@@ -80,7 +80,7 @@ func TestTheStatusOfATextMessageFindsItsNotice(t *testing.T) {
 	}
 }
 
-func TestOnlyTextMessagesThatWereSentAreRemembered(t *testing.T) {
+func TestOnlySentTextMessagesAreRemembered(t *testing.T) {
 	t.Parallel()
 	remember := notify.Remember(time.Now)
 	for _, tt := range []struct {

@@ -6,7 +6,7 @@ import (
 	"ferry/shared/notify"
 )
 
-func TestTextIsWrittenInTheGSMAlphabetWhereItCanBe(t *testing.T) {
+func TestGSMReplacesWhatItCan(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, text, want string }{
 		{"what the alphabet has stays", "Perché già? Ñandú [1] 5 €", "Perché già? Ñandu [1] 5 €"},

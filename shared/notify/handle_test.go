@@ -15,7 +15,7 @@ import (
 	"ferry/shared/notify/mail"
 )
 
-// flaky is a provider that fails as it is told.
+// flaky is a provider that fails with an error that the test sets.
 type flaky struct {
 	fail error
 
@@ -40,7 +40,7 @@ func handle(t *testing.T, s *notify.Sender, n notify.Notice) time.Duration {
 	return again
 }
 
-func TestOneNoticeIsHandledOnceHoweverOftenItsEventComes(t *testing.T) {
+func TestNoticeIsSentOnceHoweverOftenItsMessageComes(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	n := p.put(t, p.linkNotice(1))
@@ -59,7 +59,7 @@ func TestOneNoticeIsHandledOnceHoweverOftenItsEventComes(t *testing.T) {
 	}
 }
 
-func TestANoticeThatWasNeverWrittenIsNotSent(t *testing.T) {
+func TestMissingNoticeIsNotSent(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	f := &flaky{}
@@ -69,9 +69,9 @@ func TestANoticeThatWasNeverWrittenIsNotSent(t *testing.T) {
 	}
 }
 
-// TestANoticeThatWaitedForDaysIsNotGivenUpAtItsFirstTry: it may have waited for
-// an operator to set a sender, or for the sweep to find it.
-func TestANoticeThatWaitedForDaysIsNotGivenUpAtItsFirstTry(t *testing.T) {
+// It may have waited for an operator to set an address to send from, or for the sweep
+// to find it.
+func TestNoticeThatWaitedForDaysIsNotGivenUpAtItsFirstTry(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	n := p.put(t, p.linkNotice(1))
@@ -87,7 +87,7 @@ func TestANoticeThatWaitedForDaysIsNotGivenUpAtItsFirstTry(t *testing.T) {
 	}
 }
 
-func TestAnEventThatComesTooEarlyIsToldWhenToComeAgain(t *testing.T) {
+func TestMessageThatComesTooEarlyIsDelayed(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	n := p.put(t, p.linkNotice(1))
@@ -107,7 +107,7 @@ func TestAnEventThatComesTooEarlyIsToldWhenToComeAgain(t *testing.T) {
 	}
 }
 
-func TestAnEventOfANoticeThatAnotherSenderHoldsComesAgainWhenTheLeaseEnds(t *testing.T) {
+func TestMessageOfAHeldNoticeIsDelayedUntilTheLeaseEnds(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	n := p.put(t, p.linkNotice(1))
@@ -126,7 +126,7 @@ func TestAnEventOfANoticeThatAnotherSenderHoldsComesAgainWhenTheLeaseEnds(t *tes
 	}
 }
 
-func TestAnEventWhoseNoticeIsClaimedAtTheSameMomentComesAgain(t *testing.T) {
+func TestMessageIsDelayedIfAnotherSenderClaimsFirst(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	n := p.put(t, p.linkNotice(1))
@@ -141,7 +141,7 @@ func TestAnEventWhoseNoticeIsClaimedAtTheSameMomentComesAgain(t *testing.T) {
 	}
 }
 
-func TestTheSameEventAtOnceInManyFunctionsSendsOnce(t *testing.T) {
+func TestNoticeIsSentOnceIfManyFunctionsGetItsMessage(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	f := &flaky{}
@@ -175,7 +175,7 @@ func TestTheSameEventAtOnceInManyFunctionsSendsOnce(t *testing.T) {
 	}
 }
 
-func TestPoisonThatAnEventPointsAtGoesToTheFailedOnes(t *testing.T) {
+func TestUnreadableNoticeGoesToTheFailedNotices(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	key := table.Key{PK: notify.Partitions(notify.OutboxPrefix)[0], SK: "0000000000000-poison"}
@@ -189,7 +189,7 @@ func TestPoisonThatAnEventPointsAtGoesToTheFailedOnes(t *testing.T) {
 	}
 }
 
-func TestAnUnreachableTableSettlesNothing(t *testing.T) {
+func TestNoticeStaysIfTheTableCannotBeReached(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	n := p.put(t, p.linkNotice(1))
@@ -204,7 +204,7 @@ func TestAnUnreachableTableSettlesNothing(t *testing.T) {
 	}
 }
 
-func TestWhatHasBeenDueForLongIsOverdue(t *testing.T) {
+func TestOnlyNoticesDueForAnHourAreOverdue(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	lost := p.put(t, p.linkNotice(1))
@@ -223,7 +223,7 @@ func TestWhatHasBeenDueForLongIsOverdue(t *testing.T) {
 	}
 }
 
-// unsettled is a table that takes claims alone.
+// unsettled is a table that accepts only claims.
 type unsettled struct{ table.Table }
 
 func (u unsettled) Write(ctx context.Context, ops ...table.Op) error {
@@ -233,7 +233,7 @@ func (u unsettled) Write(ctx context.Context, ops ...table.Op) error {
 	return table.ErrBusy
 }
 
-func TestAnEventWhoseNoticeIsNotSettledFailsAndComesAgain(t *testing.T) {
+func TestNoticeStaysClaimedIfItsOutcomeCannotBeStored(t *testing.T) {
 	t.Parallel()
 	for name, fail := range map[string]error{
 		"when it was sent": nil, "when it failed for now": errors.New("down"), "when it failed for good": notify.ErrPermanent, "when it was over": notify.ErrObsolete,

@@ -91,7 +91,7 @@ func takeAgain(t *testing.T, c notify.Outbox, taken time.Time, mark table.Op, us
 	return err
 }
 
-func TestWhatIsSentLaterCountsInTheWindowsThatHaveBegunSince(t *testing.T) {
+func TestReserveAgainCountsInWindowsThatHaveBegunSince(t *testing.T) {
 	t.Parallel()
 	const ann = "ann@example.com"
 	var now time.Time
@@ -136,7 +136,7 @@ func TestWhatIsSentLaterCountsInTheWindowsThatHaveBegunSince(t *testing.T) {
 	}
 }
 
-func TestWhatIsGivenBackIsNotCounted(t *testing.T) {
+func TestReleasedNoticesAreNotCounted(t *testing.T) {
 	t.Parallel()
 	const ann, bob = "ann@example.com", "bob@example.com"
 	now := clockAt("0 10:50")
@@ -171,7 +171,7 @@ func TestWhatIsGivenBackIsNotCounted(t *testing.T) {
 	}
 }
 
-func TestMoreAtOnceThanThereEverIsRoomForIsNoMatterOfWaiting(t *testing.T) {
+func TestMoreNoticesThanALimitAllowsAreInvalid(t *testing.T) {
 	t.Parallel()
 	counter := notify.Outbox{Table: open(t), Now: time.Now, Most: notify.Limits{PerHour: 1}}
 	if err := take(t, counter, "alice", "ann@example.com", "+393401234567"); !envelope.IsFault(err, envelope.Invalid) {
@@ -179,7 +179,7 @@ func TestMoreAtOnceThanThereEverIsRoomForIsNoMatterOfWaiting(t *testing.T) {
 	}
 }
 
-func TestManyAtOncePassNoBound(t *testing.T) {
+func TestConcurrentReservationsStayWithinTheLimit(t *testing.T) {
 	t.Parallel()
 	now := clockAt("0 10:00")
 	counter := notify.Outbox{Table: open(t), Now: func() time.Time { return now }, Most: notify.Limits{PerHour: 20, PerRecipient: 100}}
@@ -200,7 +200,7 @@ func TestManyAtOncePassNoBound(t *testing.T) {
 	}
 }
 
-func TestCountsHoldNoAddressAndGoWithTheirWindow(t *testing.T) {
+func TestCountsHoldNoAddressAndExpireWithTheirWindow(t *testing.T) {
 	t.Parallel()
 	db, now := open(t), clockAt("0 10:00")
 	counter := notify.Outbox{Table: db, Now: func() time.Time { return now }, Most: notify.Limits{PerHour: 5, PerDay: 5, PerRecipient: 5}}

@@ -11,7 +11,7 @@ import (
 	"github.com/nyaruka/phonenumbers"
 )
 
-func TestNumbersAsPeopleWriteThem(t *testing.T) {
+func TestMobileNumbersAreReadAsPeopleWriteThem(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		text, region, want string
@@ -78,10 +78,10 @@ func compare(t *testing.T, text, region string) {
 	}
 }
 
-// TestDecisionsAreThoseOfTheLibrary takes the library's example of each kind of
+// TestParseMobileAgreesWithTheLibrary takes the library's example of each kind of
 // number in each country, in one of the forms in which it is dialled, as it is
 // and with a digit changed, added or left out.
-func TestDecisionsAreThoseOfTheLibrary(t *testing.T) {
+func TestParseMobileAgreesWithTheLibrary(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
 	regions := slices.Sorted(maps.Keys(phonenumbers.GetSupportedRegions()))
@@ -103,7 +103,7 @@ func TestDecisionsAreThoseOfTheLibrary(t *testing.T) {
 	}
 }
 
-func TestDecisionsOnCodesOfNoCountryAreThoseOfTheLibrary(t *testing.T) {
+func TestParseMobileAgreesWithTheLibraryOnCodesWithoutACountry(t *testing.T) {
 	t.Parallel()
 	for code := range phonenumbers.GetSupportedGlobalNetworkCallingCodes() {
 		example := phonenumbers.GetExampleNumberForNonGeoEntity(code)

@@ -41,7 +41,7 @@ func (p *machine) bring(t *testing.T, where string) notify.Notice {
 	return n
 }
 
-func TestAnOperatorRetriesWhatHasNotArrived(t *testing.T) {
+func TestOperatorRetriesANoticeThatDidNotArrive(t *testing.T) {
 	t.Parallel()
 	for where, want := range map[string]error{
 		"new": nil, "postponed": nil, "dead": nil, "given up": nil, "bounced": nil, "cancelled": nil,
@@ -72,7 +72,7 @@ func TestAnOperatorRetriesWhatHasNotArrived(t *testing.T) {
 	}
 }
 
-func TestARetryGivesANoticeAnotherDay(t *testing.T) {
+func TestRetryGivesANoticeAnotherDay(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	n := p.bring(t, "given up")
@@ -93,7 +93,7 @@ func TestARetryGivesANoticeAnotherDay(t *testing.T) {
 	}
 }
 
-func TestAnOperatorCancelsWhatWaits(t *testing.T) {
+func TestOperatorCancelsAWaitingNotice(t *testing.T) {
 	t.Parallel()
 	for where, want := range map[string]error{
 		"new": nil, "postponed": nil, "dead": nil,
@@ -126,7 +126,7 @@ func TestAnOperatorCancelsWhatWaits(t *testing.T) {
 	}
 }
 
-func TestACancelledLinkIsTold(t *testing.T) {
+func TestCancelWritesTheSettledOperations(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	at := table.Key{PK: "witness", SK: "1"}
@@ -144,7 +144,7 @@ func TestACancelledLinkIsTold(t *testing.T) {
 	}
 }
 
-func TestOfACancelledPINNothingStays(t *testing.T) {
+func TestCancelledPINLeavesNothing(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	n := p.put(t, p.pinNotice())
@@ -165,7 +165,7 @@ func (o overtaken) Write(ctx context.Context, ops ...table.Op) error {
 	return o.Table.Write(ctx, ops...)
 }
 
-func TestAnOperatorNeverOvertakesASender(t *testing.T) {
+func TestOperatorNeverOvertakesASender(t *testing.T) {
 	t.Parallel()
 	operations := map[string]func(context.Context, table.Table, time.Time, string) error{
 		"retry": notify.Retry,
@@ -214,7 +214,7 @@ func TestAnOperatorNeverOvertakesASender(t *testing.T) {
 	}
 }
 
-func TestAllThatWaitsAndAllThatWasGivenUpIsListed(t *testing.T) {
+func TestWaitingAndGivenUpNoticesAreListed(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	s := p.sender(t, &flaky{fail: notify.ErrPermanent})

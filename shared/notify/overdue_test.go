@@ -27,7 +27,7 @@ func (s *reminded) Publish(_ context.Context, to notify.Topic, messages []notify
 	return []error{s.err}
 }
 
-func TestWhatIsOverdueIsPointedAtAgain(t *testing.T) {
+func TestSendersArePointedAtOverdueNoticesAgain(t *testing.T) {
 	t.Parallel()
 	p := boottest.Ports(t, nil)
 	now := time.Now()
@@ -63,25 +63,25 @@ func TestWhatIsOverdueIsPointedAtAgain(t *testing.T) {
 	}
 }
 
-func TestWhatItIsTooLateToSendIsEndedAndNotPointedAt(t *testing.T) {
+func TestNoticeThatIsTooLateIsEnded(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
 	now := time.Now()
 	tests := []struct {
 		name         string
 		kind         notify.Kind
-		made, lasts  time.Duration // ago; how long from then, 0 is for ever
-		claimed      bool          // by a sender, since it was found
+		made, lasts  time.Duration // how long ago; how long it lasts from then, 0 is for ever
+		claimed      bool          // by a sender, after it was read
 		points, ends int
 		says         string // the notice's last error
 	}{
-		{"a link that lives", notify.Link, 2 * time.Hour, day, false, 1, 0, ""},
-		{"a link that is dead", notify.Link, 2 * day, day, false, 0, 1, "the notice is obsolete: it has expired"},
-		{"a receipt whose file is gone", notify.Receipt, 2 * day, day, false, 0, 1, "the notice is obsolete: it has expired"},
-		{"a PIN that is dead", notify.PIN, 2 * day, time.Hour, false, 0, 1, ""},
-		{"a link that lives for ever and waits for weeks", notify.Link, 89 * day, 0, false, 1, 0, ""},
-		{"a link that lives for ever and waits for months", notify.Link, 91 * day, 0, false, 0, 1, "the notice is obsolete: it has waited too long"},
-		{"a dead link that a sender has just taken", notify.Link, 2 * day, day, true, 0, 1, ""},
+		{"a link that works", notify.Link, 2 * time.Hour, day, false, 1, 0, ""},
+		{"a link that has expired", notify.Link, 2 * day, day, false, 0, 1, "the notice is obsolete: it has expired"},
+		{"a receipt that has expired", notify.Receipt, 2 * day, day, false, 0, 1, "the notice is obsolete: it has expired"},
+		{"a PIN that has expired", notify.PIN, 2 * day, time.Hour, false, 0, 1, ""},
+		{"a link that never expires, after weeks", notify.Link, 89 * day, 0, false, 1, 0, ""},
+		{"a link that never expires, after months", notify.Link, 91 * day, 0, false, 0, 1, "the notice is obsolete: it has waited too long"},
+		{"an expired link that a sender has just claimed", notify.Link, 2 * day, day, true, 0, 1, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestWhatItIsTooLateToSendIsEndedAndNotPointedAt(t *testing.T) {
 				t.Errorf("its sender sees %+v, %v", states, err)
 			}
 			if (len(failed) == 1 && failed[0] == notify.Failed) != (tt.ends == 1 && tt.kind == notify.Link) {
-				t.Errorf("told were %v", failed)
+				t.Errorf("the settled states are %v", failed)
 			}
 			if r, err := notify.Remind(t.Context(), p.Table, &s, now); err != nil || r.Ended != 0 {
 				t.Errorf("once more: %+v, %v", r, err)
@@ -122,7 +122,7 @@ func TestWhatItIsTooLateToSendIsEndedAndNotPointedAt(t *testing.T) {
 	}
 }
 
-// claiming is a table whose notice is taken by a sender as soon as it was read.
+// claiming is a table whose notice a sender claims as soon as it is read.
 type claiming struct {
 	table.Table
 	key table.Key
@@ -136,7 +136,7 @@ func (c *claiming) Query(ctx context.Context, q table.Query) (table.Page, error)
 	return page, err
 }
 
-func TestOneRunEndsABoundedNumber(t *testing.T) {
+func TestOneRunEndsABoundedNumberOfNotices(t *testing.T) {
 	t.Parallel()
 	p := boottest.Ports(t, nil)
 	now := time.Now()

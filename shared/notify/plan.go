@@ -10,7 +10,7 @@ import (
 
 // planText has a line for each country: its code, its region, and its plan in
 // JSON. Countries that share a code stand in the order in which they are tried.
-// TestPlansAreThoseOfTheLibrary writes it.
+// TestPlansMatchTheLibrary writes it.
 //
 //go:embed plans.txt
 var planText string

@@ -29,9 +29,9 @@ const heading = `# The numbering plans of the world, from Google's libphonenumbe
 # Written by: go test ./shared/notify -run Plans -update
 `
 
-// TestPlansAreThoseOfTheLibrary fails when a newer version of the library has
+// TestPlansMatchTheLibrary fails when a newer version of the library has
 // newer plans.
-func TestPlansAreThoseOfTheLibrary(t *testing.T) {
+func TestPlansMatchTheLibrary(t *testing.T) {
 	want := heading + generate(t)
 	if updating() {
 		if err := os.WriteFile("plans.txt", []byte(want), 0o644); err != nil {

@@ -9,7 +9,7 @@ import (
 	"ferry/shared/notify"
 )
 
-// odd is an item of the outbox that is no Notice.
+// odd is an item of the outbox that is not a Notice.
 type odd struct {
 	V         int64  `json:"v"`
 	ID        string `json:"id,omitempty"`
@@ -18,7 +18,7 @@ type odd struct {
 	NotBefore int64  `json:"notBefore"`
 }
 
-func TestPoisonDoesNotHoldUpTheOthers(t *testing.T) {
+func TestUnreadableNoticeDoesNotHoldUpOthers(t *testing.T) {
 	t.Parallel()
 	key := table.Key{PK: notify.Partitions(notify.OutboxPrefix)[0], SK: "0000000000000-poison"}
 	tests := []struct {
@@ -69,7 +69,7 @@ func TestPoisonDoesNotHoldUpTheOthers(t *testing.T) {
 	}
 }
 
-func TestANoticeWithoutItsCountersIsSent(t *testing.T) {
+func TestNoticeWithoutCountersIsSent(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	full := p.pinNotice()

@@ -14,7 +14,7 @@ import (
 	"ferry/shared/notify"
 )
 
-// topics keep what is published. Those messages fail that contain a word.
+// relayed keeps what is published. Messages that contain the word fail.
 type relayed struct {
 	sent  map[notify.Topic][]notify.TopicMessage
 	calls int
@@ -37,7 +37,7 @@ func (s *relayed) Publish(_ context.Context, to notify.Topic, messages []notify.
 	return errs
 }
 
-func TestARecordBecomesTheMessageOfItsKind(t *testing.T) {
+func TestEachKindOfRecordBecomesItsMessage(t *testing.T) {
 	t.Parallel()
 	key := func(pk, sk string) table.Key { return table.Key{PK: pk, SK: sk} }
 	tests := []struct {
@@ -46,13 +46,13 @@ func TestARecordBecomesTheMessageOfItsKind(t *testing.T) {
 		topic  notify.Topic
 		want   notify.TopicMessage
 	}{
-		{"a mail's place is told, and its channel", notify.StreamRecord{Key: key("outbox#3", "id"), Channel: "mail", Body: "secret"}, notify.NoticesTopic, notify.TopicMessage{`{"pk":"outbox#3","sk":"id"}`, "channel", "mail"}},
-		{"so is a text message's", notify.StreamRecord{Key: key("outbox#3", "id"), Channel: "sms"}, notify.NoticesTopic, notify.TopicMessage{`{"pk":"outbox#3","sk":"id"}`, "channel", "sms"}},
+		{"a mail becomes a pointer to it, with its channel", notify.StreamRecord{Key: key("outbox#3", "id"), Channel: "mail", Body: "secret"}, notify.NoticesTopic, notify.TopicMessage{`{"pk":"outbox#3","sk":"id"}`, "channel", "mail"}},
+		{"so does a text message", notify.StreamRecord{Key: key("outbox#3", "id"), Channel: "sms"}, notify.NoticesTopic, notify.TopicMessage{`{"pk":"outbox#3","sk":"id"}`, "channel", "sms"}},
 		{"a notice of an unknown channel goes where it fails", notify.StreamRecord{Key: key("outbox#3", "id"), Channel: "pigeon"}, notify.NoticesTopic, notify.TopicMessage{`{"pk":"outbox#3","sk":"id"}`, "channel", "mail"}},
 		{"an event is published as it is", notify.StreamRecord{Key: key("event#3", "id"), Type: "file.uploaded", Body: `{"a":1}`}, notify.EventsTopic, notify.TopicMessage{`{"a":1}`, "type", "file.uploaded"}},
 		{"what SQS refuses in a message is written in ASCII", notify.StreamRecord{Key: key("event#3", "id"), Type: "file.uploaded", Body: `{"name":"` + "\ufffe\uffff\U0001f600" + `"}`}, notify.EventsTopic, notify.TopicMessage{`{"name":"\ufffe\uffff` + "\U0001f600" + `"}`, "type", "file.uploaded"}},
-		{"an event without a body is none", notify.StreamRecord{Key: key("event#3", "id"), Type: "file.uploaded"}, "", notify.TopicMessage{}},
-		{"a failed notice is no concern", notify.StreamRecord{Key: key("outbox-failed", "id"), Channel: "mail"}, "", notify.TopicMessage{}},
+		{"an event without a body is not published", notify.StreamRecord{Key: key("event#3", "id"), Type: "file.uploaded"}, "", notify.TopicMessage{}},
+		{"nor is a failed notice", notify.StreamRecord{Key: key("outbox-failed", "id"), Channel: "mail"}, "", notify.TopicMessage{}},
 		{"nor is any other item", notify.StreamRecord{Key: key("user#alice", "user")}, "", notify.TopicMessage{}},
 	}
 	for _, tt := range tests {
@@ -71,7 +71,7 @@ func TestARecordBecomesTheMessageOfItsKind(t *testing.T) {
 	}
 }
 
-func TestRecordsGoByTensAndEachFailureIsNamed(t *testing.T) {
+func TestRecordsArePublishedInTensWithAnErrorForEach(t *testing.T) {
 	t.Parallel()
 	records := make([]notify.StreamRecord, 100)
 	for i := range records {
@@ -92,7 +92,7 @@ func TestRecordsGoByTensAndEachFailureIsNamed(t *testing.T) {
 	}
 }
 
-func TestAMessageLeadsToItsNoticeAndNowhereElse(t *testing.T) {
+func TestPointerKeyRefusesAnythingButANotice(t *testing.T) {
 	t.Parallel()
 	for body, ok := range map[string]bool{
 		`{"pk":"outbox#7","sk":"1-a"}`:        true,
@@ -109,7 +109,7 @@ func TestAMessageLeadsToItsNoticeAndNowhereElse(t *testing.T) {
 	}
 }
 
-func TestANoticesPointerLeadsToIt(t *testing.T) {
+func TestPointerLeadsToItsNotice(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	for _, channel := range []notify.Channel{notify.Mail, notify.SMS} {

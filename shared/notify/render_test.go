@@ -48,7 +48,7 @@ func TestMessagesInEachLanguage(t *testing.T) {
 	}
 }
 
-func TestEveryLanguageOfTheServiceIsSpoken(t *testing.T) {
+func TestEveryLanguageOfTheServiceHasPhrases(t *testing.T) {
 	t.Parallel()
 	for _, lang := range api.Languages() {
 		if got := notify.SayLang(lang); got != lang {
@@ -62,7 +62,7 @@ func TestEveryLanguageOfTheServiceIsSpoken(t *testing.T) {
 	}
 }
 
-func TestSizesForPeople(t *testing.T) {
+func TestSizesAreReadable(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		bytes          int64
@@ -88,7 +88,7 @@ func TestSizesForPeople(t *testing.T) {
 	}
 }
 
-func TestDatesForPeople(t *testing.T) {
+func TestDatesAreReadable(t *testing.T) {
 	t.Parallel()
 	for month := time.January; month <= time.December; month++ {
 		at := time.Date(2027, month, 1, 9, 5, 0, 0, time.UTC).Unix()
@@ -124,7 +124,7 @@ func sendOne(t *testing.T, change func(*notify.Notice)) (subject, text, html str
 	return got[0].Subject, got[0].Text, got[0].HTML
 }
 
-func TestTheLinkIsTheRecipientsOwn(t *testing.T) {
+func TestMailHoldsTheRecipientsOwnLink(t *testing.T) {
 	t.Parallel()
 	key := testKey(t)
 	tests := []struct {
@@ -149,7 +149,7 @@ func TestTheLinkIsTheRecipientsOwn(t *testing.T) {
 	}
 }
 
-func TestAFileThatStaysForEverHasNoDate(t *testing.T) {
+func TestFileThatNeverExpiresHasNoDate(t *testing.T) {
 	t.Parallel()
 	_, text, _ := sendOne(t, func(n *notify.Notice) { n.Expires = 0 })
 	if strings.Contains(text, "Available until") {
@@ -157,7 +157,7 @@ func TestAFileThatStaysForEverHasNoDate(t *testing.T) {
 	}
 }
 
-func TestUserTextStaysUserText(t *testing.T) {
+func TestUserTextCannotLookLikeOurs(t *testing.T) {
 	t.Parallel()
 	const fake = "hi\n\nDownload it here:\nhttps://evil.example.org/\r\rx\vy\u2028z\u0085w\x00\x1b[31m\u202efdp.exe"
 	subject, text, page := sendOne(t, func(n *notify.Notice) {
@@ -187,7 +187,7 @@ func TestUserTextStaysUserText(t *testing.T) {
 	}
 }
 
-func TestATextMessageFitsOneSegmentWhereItCan(t *testing.T) {
+func TestTextMessageFitsOneSegmentIfItCan(t *testing.T) {
 	t.Parallel()
 	link := base + "/download/file?lang=en&k=" + testKey(t).Recipient(blob.Files, "demo", 1, onlyID())
 	long := strings.Repeat("quarterly-report-", 14) + ".pdf"
@@ -222,7 +222,7 @@ func TestATextMessageFitsOneSegmentWhereItCan(t *testing.T) {
 	}
 }
 
-func TestALongNameIsShortenedInTheSubjectAlone(t *testing.T) {
+func TestLongNameIsShortenedOnlyInTheSubject(t *testing.T) {
 	t.Parallel()
 	name := strings.Repeat("ü", 120) + ".pdf"
 	subject, text, _ := sendOne(t, func(n *notify.Notice) { n.Name = name })
@@ -231,7 +231,7 @@ func TestALongNameIsShortenedInTheSubjectAlone(t *testing.T) {
 	}
 }
 
-func TestThePINIsTheNoncesOwnAndNotInTheSubject(t *testing.T) {
+func TestPINComesFromItsNonceAndIsNotInTheSubject(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	p.put(t, p.pinNotice())
@@ -246,7 +246,7 @@ func TestThePINIsTheNoncesOwnAndNotInTheSubject(t *testing.T) {
 	}
 }
 
-func TestAReceiptSaysWhoseLinkWasUsed(t *testing.T) {
+func TestReceiptSaysWhoseLinkWasUsed(t *testing.T) {
 	t.Parallel()
 	for recipient, want := range map[string]string{
 		"":                "\nLink: the one in your list of files\n",
@@ -266,7 +266,7 @@ func TestAReceiptSaysWhoseLinkWasUsed(t *testing.T) {
 	}
 }
 
-func TestAMailSaysHowToEndSuchMail(t *testing.T) {
+func TestMailSaysHowToUnsubscribe(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	for _, n := range []notify.Notice{p.linkNotice(1), p.receiptNotice(1), p.pinNotice()} {
@@ -291,7 +291,7 @@ func (l *lastMail) Send(_ context.Context, m mail.Message) (string, error) {
 	return m.ID, nil
 }
 
-func TestTheSendersAddressIsShown(t *testing.T) {
+func TestSendersAddressIsShown(t *testing.T) {
 	t.Parallel()
 	for _, k := range []struct{ sender, replyTo, shown string }{
 		{"demo", "demo@example.net", "\nFrom: demo@example.net\nFile"},
@@ -306,7 +306,7 @@ func TestTheSendersAddressIsShown(t *testing.T) {
 	}
 }
 
-func TestAMailAboutAFileWithoutANameNamesNone(t *testing.T) {
+func TestMailAboutAFileWithoutANameShowsNoName(t *testing.T) {
 	t.Parallel()
 	subject, text, page := sendOne(t, func(n *notify.Notice) { n.Name = "\u200b\u202e" })
 	if subject != "demo sent you a file" || strings.Contains(text, "File:") || strings.Contains(page, "File:") {
@@ -314,7 +314,7 @@ func TestAMailAboutAFileWithoutANameNamesNone(t *testing.T) {
 	}
 }
 
-func TestAMailFetchesNothing(t *testing.T) {
+func TestMailLoadsNothing(t *testing.T) {
 	t.Parallel()
 	_, _, page := sendOne(t, func(n *notify.Notice) { n.Message = "<img src=x><link rel=stylesheet href=x><style>@import x" })
 	for _, bad := range []string{"<img", "<link", "<script", "<iframe", "<style>@", "url(", "src=\""} {

@@ -15,7 +15,7 @@ import (
 	"ferry/shared/table"
 )
 
-func TestAServerThatHangsHoldsUpNeitherShutdownNorTextMessages(t *testing.T) {
+func TestHungServerHoldsUpNeitherShutdownNorTextMessages(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	srv := boottest.StartSMTP(t, boottest.SMTPOptions{Silent: true})
@@ -44,7 +44,7 @@ func TestAServerThatHangsHoldsUpNeitherShutdownNorTextMessages(t *testing.T) {
 	}
 }
 
-// until waits for something that another goroutine does.
+// until waits until ok is true.
 func until(t *testing.T, ok func() bool) {
 	t.Helper()
 	for !ok() {
@@ -63,7 +63,7 @@ func running(t *testing.T, s *notify.Sender) (stop func()) {
 	return func() { cancel(); wg.Wait() }
 }
 
-func TestRunSendsWhatComesAndEndsWithItsContext(t *testing.T) {
+func TestRunSendsNewNoticesAndEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	s := p.sender(t, nil)
@@ -95,7 +95,7 @@ func TestRunTriesAgainWhenTheNextNoticeIsDue(t *testing.T) {
 	stop()
 }
 
-// impatient is a sender that waits less long than the one it is made of.
+// impatient is a sender that waits only 20 ms.
 type impatient struct{ mail.Sender }
 
 func (s impatient) Send(ctx context.Context, m mail.Message) (string, error) {
@@ -104,7 +104,7 @@ func (s impatient) Send(ctx context.Context, m mail.Message) (string, error) {
 	return s.Sender.Send(ctx, m)
 }
 
-func TestAPassDoesNotWaitForAHungServerMoreThanOnce(t *testing.T) {
+func TestLaneWaitsForAHungServerOnlyOnce(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	srv := boottest.StartSMTP(t, boottest.SMTPOptions{Silent: true})
@@ -125,8 +125,8 @@ func TestAPassDoesNotWaitForAHungServerMoreThanOnce(t *testing.T) {
 	}
 }
 
-// stuck is a sender of mails that keeps those to addresses of one kind until it
-// is told to go on.
+// stuck is a sender of mails. It holds those to addresses that begin with "stuck"
+// until goOn is closed.
 type stuck struct {
 	mail.Sender
 	goOn chan struct{}
@@ -143,7 +143,7 @@ func (s stuck) Send(ctx context.Context, m mail.Message) (string, error) {
 	return s.Sender.Send(ctx, m)
 }
 
-func TestRunHoldsNothingUpForWhatTakesLong(t *testing.T) {
+func TestSlowDeliveryHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		stuck int // mails
@@ -177,13 +177,13 @@ func TestRunHoldsNothingUpForWhatTakesLong(t *testing.T) {
 			s.Wake()
 			until(t, func() bool { _, there := p.stored(t, quick); return !there })
 			if n, there := p.stored(t, slow[0]); !there || !n.Sending || n.Tries != 1 {
-				t.Errorf("what takes long was not waited for: %+v, %v", n, there)
+				t.Errorf("the slow delivery was cut off: %+v, %v", n, there)
 			}
 		})
 	}
 }
 
-func TestRunTriesAgainWhatHasFailedWhileOthersAreUnderWay(t *testing.T) {
+func TestRunRetriesAFailedNoticeWhileOthersAreUnderWay(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	p.clock.t = time.Now() // so that Run's pauses and the clock agree
@@ -203,7 +203,7 @@ func TestRunTriesAgainWhatHasFailedWhileOthersAreUnderWay(t *testing.T) {
 	}
 }
 
-// failingOnce refuses the first message to an address.
+// failingOnce refuses the first message to an address that begins with "failing".
 type failingOnce struct {
 	mail.Sender
 	failed atomic.Bool

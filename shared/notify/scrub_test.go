@@ -8,7 +8,7 @@ import (
 	"ferry/shared/notify"
 )
 
-func TestTheLogHoldsNoSecretAndNoWholeAddress(t *testing.T) {
+func TestLogHoldsNoSecretAndNoWholeAddress(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	token, pin := p.key.Recipient("files", "demo", 1, onlyID()), p.key.PIN("nonce")

@@ -54,7 +54,7 @@ func TestANoticeIsSentOnceAndLeavesTheOutbox(t *testing.T) {
 	}
 }
 
-func TestAReplyAddressThatIsNoneIsLeftOut(t *testing.T) {
+func TestInvalidReplyAddressIsLeftOut(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	srv := boottest.StartSMTP(t, boottest.SMTPOptions{})
@@ -67,7 +67,7 @@ func TestAReplyAddressThatIsNoneIsLeftOut(t *testing.T) {
 	}
 }
 
-func TestTwoSendersAtOnceSendEachNoticeOnce(t *testing.T) {
+func TestTwoSendersSendEachNoticeOnce(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	srv := boottest.StartSMTP(t, boottest.SMTPOptions{})
@@ -102,7 +102,7 @@ func TestTwoSendersAtOnceSendEachNoticeOnce(t *testing.T) {
 	}
 }
 
-func TestMoreThanABatchIsDueAgainAtOnce(t *testing.T) {
+func TestRestOfAFullBatchIsDueAtOnce(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	count := map[string]int{} // by shard
@@ -119,7 +119,7 @@ func TestMoreThanABatchIsDueAgainAtOnce(t *testing.T) {
 	}
 }
 
-func TestASenderThatDiedAfterItsClaimIsSucceededWhenTheLeaseEnds(t *testing.T) {
+func TestNoticeOfADeadSenderIsSentWhenItsLeaseEnds(t *testing.T) {
 	t.Parallel()
 	for _, sent := range []bool{false, true} {
 		t.Run(fmt.Sprintf("the message was sent: %v", sent), func(t *testing.T) {
@@ -153,7 +153,7 @@ func TestASenderThatDiedAfterItsClaimIsSucceededWhenTheLeaseEnds(t *testing.T) {
 	}
 }
 
-func TestAClaimIsForOneSenderAlone(t *testing.T) {
+func TestOnlyOneSenderGetsAClaim(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	n := p.put(t, p.linkNotice(1))
@@ -172,7 +172,7 @@ func TestAClaimIsForOneSenderAlone(t *testing.T) {
 	}
 }
 
-func TestASenderThatComesBackAfterItsLeaseChangesNothing(t *testing.T) {
+func TestSenderChangesNothingAfterItsLeaseHasEnded(t *testing.T) {
 	t.Parallel()
 	for name, outcome := range map[string]error{
 		"when it had sent": nil, "when it had failed": errors.New("no"),
@@ -204,7 +204,7 @@ func TestASenderThatComesBackAfterItsLeaseChangesNothing(t *testing.T) {
 	}
 }
 
-func TestAMailServerThatWasDownGetsTheMailLater(t *testing.T) {
+func TestMailIsRetriedUntilTheServerIsUp(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	address := freeAddress(t)
@@ -236,7 +236,7 @@ func TestAMailServerThatWasDownGetsTheMailLater(t *testing.T) {
 	}
 }
 
-func TestRetriesAreSpreadAndNeverFurtherApartThanAnHour(t *testing.T) {
+func TestRetriesBackOffToAnHourWithJitter(t *testing.T) {
 	t.Parallel()
 	for jitter, want := range map[float64][]time.Duration{
 		0: {500 * time.Millisecond, time.Second, 2 * time.Second, 1024 * time.Second, 30 * time.Minute, 30 * time.Minute},
@@ -278,7 +278,7 @@ func TestANoticeIsGivenUpAfterADay(t *testing.T) {
 	}
 }
 
-func TestWhatIsOverIsNotSent(t *testing.T) {
+func TestObsoleteNoticeIsNotSent(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
@@ -326,7 +326,7 @@ func TestWhatIsOverIsNotSent(t *testing.T) {
 	}
 }
 
-func TestAPINIsSentUntilItsLastSecond(t *testing.T) {
+func TestPINIsSentUntilItExpires(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	p.put(t, p.pinNotice())
@@ -336,7 +336,7 @@ func TestAPINIsSentUntilItsLastSecond(t *testing.T) {
 	}
 }
 
-func TestARefusalForGoodIsKeptForTheOperator(t *testing.T) {
+func TestPermanentlyRefusedNoticeIsKeptForTheOperator(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	srv := boottest.StartSMTP(t, boottest.SMTPOptions{Replies: map[string]string{"RCPT": "550 5.1.1 no such user"}})
@@ -353,7 +353,7 @@ func TestARefusalForGoodIsKeptForTheOperator(t *testing.T) {
 	}
 }
 
-func TestWithoutAProviderTheNoticeFailsForGood(t *testing.T) {
+func TestNoticeFailsForGoodWithoutAProvider(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	n := p.linkNotice(1)
@@ -365,7 +365,7 @@ func TestWithoutAProviderTheNoticeFailsForGood(t *testing.T) {
 	}
 }
 
-func TestASenderNeedsAnAddressToSendFrom(t *testing.T) {
+func TestSenderNeedsAnAddressToSendFrom(t *testing.T) {
 	t.Parallel()
 	for _, from := range []string{"", "ferry", "ferry@example.org\r\nBcc: x@example.org"} {
 		if _, err := notify.NewSender(notify.Config{Mail: &flaky{}, From: from}); err == nil {

@@ -125,7 +125,7 @@ func (p *machine) senderOn(t *testing.T, tab table.Table, m mail.Sender, s notif
 	return sender
 }
 
-// linkNotice is a notice of a file of demo's that is there for a week.
+// linkNotice is a notice about a file of demo that lasts for a week.
 func (p *machine) linkNotice(id int64) notify.Notice {
 	return notify.Notice{
 		Kind: notify.Link, Channel: notify.Mail, To: "ann@example.com", Lang: "en", Base: base,

@@ -10,9 +10,9 @@ import (
 	"ferry/shared/notify"
 )
 
-// TestTheSpecificationsVectorIsMet uses the vector that the libraries of
+// TestSignatureMatchesTheSpecification uses the vector that the libraries of
 // Standard Webhooks are tested with.
-func TestTheSpecificationsVectorIsMet(t *testing.T) {
+func TestSignatureMatchesTheSpecification(t *testing.T) {
 	t.Parallel()
 	secrets, err := notify.ParseWebhookSecrets("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	must(t, err)
@@ -22,7 +22,7 @@ func TestTheSpecificationsVectorIsMet(t *testing.T) {
 	}
 }
 
-func TestWhileASecretChangesEventsAreSignedWithBoth(t *testing.T) {
+func TestEventsAreSignedWithBothSecretsDuringAChange(t *testing.T) {
 	t.Parallel()
 	one, two := "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
 	sign := func(text string) string {
@@ -35,7 +35,7 @@ func TestWhileASecretChangesEventsAreSignedWithBoth(t *testing.T) {
 	}
 }
 
-func TestASecretHasTheFormOfTheSpecification(t *testing.T) {
+func TestSecretHasTheFormOfTheSpecification(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("QUJD", 30)
 	for text, good := range map[string]bool{
@@ -53,7 +53,7 @@ func TestASecretHasTheFormOfTheSpecification(t *testing.T) {
 	}
 }
 
-func TestAFreshSecretIsOneAndIsNotPrinted(t *testing.T) {
+func TestNewSecretIsValidAndNotPrinted(t *testing.T) {
 	t.Parallel()
 	text, err := notify.NewWebhookSecret(bytes.NewReader(bytes.Repeat([]byte{255}, 24)))
 	must(t, err)
@@ -66,7 +66,7 @@ func TestAFreshSecretIsOneAndIsNotPrinted(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoAddressIsRefusedAndNotRepeated(t *testing.T) {
+func TestInvalidWebhookAddressIsRefusedAndNotQuoted(t *testing.T) {
 	t.Parallel()
 	secrets, _ := notify.ParseWebhookSecrets("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	for _, address := range []string{"", "example.com/S3CR3T", "ftp://example.com/S3CR3T", "http:///S3CR3T", "http://:80/S3CR3T", "://S3CR3T", "https://example.com/#S3CR3T", "http://a b/S3CR3T"} {

@@ -26,7 +26,7 @@ func (p *machine) state(t *testing.T, id string) notify.Notice {
 	return all[0]
 }
 
-func TestAStateFollowsTheNotice(t *testing.T) {
+func TestStateFollowsTheNotice(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	n := p.put(t, p.linkNotice(1))
@@ -53,7 +53,7 @@ func TestAStateFollowsTheNotice(t *testing.T) {
 	}
 }
 
-func TestWhatFailsIsShownAsFailed(t *testing.T) {
+func TestFailedNoticeIsShownAsFailed(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
@@ -84,7 +84,7 @@ func TestWhatFailsIsShownAsFailed(t *testing.T) {
 
 // What arrives at an address that bounced, or complained, or is stopped by its
 // owner, in any order, and after one of these was ended.
-func TestASuppressedAddressGetsNothingButThePINsOfWhoOnlyStoppedNotices(t *testing.T) {
+func TestSuppressedAddressGetsOnlyPINs(t *testing.T) {
 	t.Parallel()
 	type step = func(p *machine, address string) error
 	add := func(why notify.SuppressReason) step {
@@ -158,7 +158,7 @@ func TestASuppressedAddressGetsNothingButThePINsOfWhoOnlyStoppedNotices(t *testi
 	}
 }
 
-func TestATextMessageGoesToASuppressedMailAddressesOwner(t *testing.T) {
+func TestSuppressionDoesNotStopTextMessages(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	n := p.linkNotice(1)
@@ -170,7 +170,7 @@ func TestATextMessageGoesToASuppressedMailAddressesOwner(t *testing.T) {
 	}
 }
 
-func TestOfAPINNothingStaysWhenItWasSent(t *testing.T) {
+func TestSentPINLeavesNothing(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	n := p.put(t, p.pinNotice())
@@ -180,7 +180,7 @@ func TestOfAPINNothingStaysWhenItWasSent(t *testing.T) {
 	}
 }
 
-func TestStatesComeInTheOrderAskedForAndLeaveOutTheUnknown(t *testing.T) {
+func TestStatesKeepTheOrderAndLeaveOutUnknownNotices(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	var ids, want []string
@@ -225,7 +225,7 @@ func (t *torn) GetMany(ctx context.Context, keys ...table.Key) ([]table.Item, er
 	return before, err
 }
 
-func TestANoticeThatMovesWhileItIsLookedForIsFound(t *testing.T) {
+func TestNoticeThatMovesDuringALookUpIsFound(t *testing.T) {
 	t.Parallel()
 	sends := func(t *testing.T, p *machine) { p.pass(t, p.sender(t, nil)) }
 	tests := []struct {
@@ -259,7 +259,7 @@ func TestANoticeThatMovesWhileItIsLookedForIsFound(t *testing.T) {
 	}
 }
 
-func TestABounceOfANoticeThatMovesWhileItIsLookedForIsRecorded(t *testing.T) {
+func TestBounceOfANoticeThatMovesDuringALookUpIsRecorded(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	n := p.put(t, p.linkNotice(1))
@@ -270,7 +270,7 @@ func TestABounceOfANoticeThatMovesWhileItIsLookedForIsRecorded(t *testing.T) {
 	}
 }
 
-func TestWhatIsKnownOfASettledNoticeIsKeptAsLongAsTheFileWithinBounds(t *testing.T) {
+func TestEndedNoticeIsKeptAsLongAsItsFileWithinBounds(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
 	for name, tt := range map[string]struct{ expires, keeps time.Duration }{
@@ -301,7 +301,7 @@ func TestWhatIsKnownOfASettledNoticeIsKeptAsLongAsTheFileWithinBounds(t *testing
 	}
 }
 
-func TestTheTransactionThatSettlesALinkTakesMoreOperations(t *testing.T) {
+func TestSettledOperationsAreWrittenWhenALinkEnds(t *testing.T) {
 	t.Parallel()
 	type witness struct {
 		State string `json:"state"`
@@ -340,7 +340,7 @@ func TestTheTransactionThatSettlesALinkTakesMoreOperations(t *testing.T) {
 }
 
 // Fallback: a number and an address were given, and one of them is no good.
-func TestIfOneOfTwoChannelsFailsForGoodTheOtherStillGoesAndBothAreShown(t *testing.T) {
+func TestOneChannelIsSentEvenIfTheOtherFails(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []notify.Channel{notify.Mail, notify.SMS} {
 		t.Run(string(bad)+" fails", func(t *testing.T) {

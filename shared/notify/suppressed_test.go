@@ -44,7 +44,7 @@ const ann = "ann@example.com"
 
 func suppressedAt() time.Time { return time.Date(2026, 8, 7, 14, 30, 0, 0, time.UTC) }
 
-func TestAnAddressIsSuppressedUntilItIsAllowed(t *testing.T) {
+func TestAddressIsSuppressedUntilItIsAllowed(t *testing.T) {
 	t.Parallel()
 	onTables(t, func(t *testing.T, db table.Table) {
 		if _, ok, err := notify.Suppressed(t.Context(), db, ann); err != nil || ok {
@@ -107,7 +107,7 @@ func old(reason string) step {
 	}
 }
 
-func TestTheProvidersReasonAndTheOwnersWishComeAndGoByThemselves(t *testing.T) {
+func TestProvidersReasonAndOwnersWishAreIndependent(t *testing.T) {
 	t.Parallel()
 	const later = time.Hour
 	bounced := notify.SuppressCause{Reason: notify.AddressBounced, Detail: "said", At: suppressedAt().UnixMilli()}
@@ -183,7 +183,7 @@ func (b *between) Get(ctx context.Context, key table.Key, into any) error {
 	return err
 }
 
-func TestNothingIsLostThatComesWhileTheOtherEnds(t *testing.T) {
+func TestReasonAddedWhileAnotherEndsIsKept(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name               string
@@ -213,7 +213,7 @@ func TestNothingIsLostThatComesWhileTheOtherEnds(t *testing.T) {
 	})
 }
 
-func TestTheListHasEachAddressOnce(t *testing.T) {
+func TestListHasEachAddressOnce(t *testing.T) {
 	t.Parallel()
 	onTables(t, func(t *testing.T, db table.Table) {
 		var want, got []string
@@ -235,7 +235,7 @@ func TestTheListHasEachAddressOnce(t *testing.T) {
 	})
 }
 
-func TestAKeyHoldsNoAddress(t *testing.T) {
+func TestSuppressedKeyHoldsNoAddress(t *testing.T) {
 	t.Parallel()
 	if key := notify.SuppressedKey("ann@example.com"); strings.Contains(key.String(), "ann") || len(key.SK) != 43 {
 		t.Errorf("got %v", key)

@@ -134,7 +134,7 @@ func verify(r *http.Request, body []byte) error {
 	return nil
 }
 
-func TestEachEventIsDeliveredAndForgotten(t *testing.T) {
+func TestEachEventIsDeliveredAndRemoved(t *testing.T) {
 	t.Parallel()
 	p, r := newMachine(t), receive(t)
 	p.happen(t, 130) // more than a transaction and a pass take
@@ -152,7 +152,7 @@ func TestEachEventIsDeliveredAndForgotten(t *testing.T) {
 	}
 }
 
-func TestEachAddressHasAProgressOfItsOwn(t *testing.T) {
+func TestEachWebhookGetsEventsAtItsOwnPace(t *testing.T) {
 	t.Parallel()
 	p, good, bad := newMachine(t), receive(t), receive(t)
 	bad.status.Store(500)
@@ -176,7 +176,7 @@ func TestEachAddressHasAProgressOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestAnEventIsTriedForADayAndThenGivenUp(t *testing.T) {
+func TestEventIsRetriedForADay(t *testing.T) {
 	t.Parallel()
 	p, r := newMachine(t), receive(t)
 	r.status.Store(503)
@@ -197,7 +197,7 @@ func TestAnEventIsTriedForADayAndThenGivenUp(t *testing.T) {
 	}
 }
 
-func TestAnAnswerDecidesHowItGoesOn(t *testing.T) {
+func TestAnswerDecidesWhenAnEventIsRetried(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		what       string
@@ -246,7 +246,7 @@ func TestAnAnswerDecidesHowItGoesOn(t *testing.T) {
 	}
 }
 
-func TestAReceiverThatDoesNotAnswerIsLeft(t *testing.T) {
+func TestReceiverThatDoesNotAnswerIsRetriedLater(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	hangs := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -275,7 +275,7 @@ func (t *brittle) Write(ctx context.Context, ops ...table.Op) error {
 	return t.Table.Write(ctx, ops...)
 }
 
-func TestAKillAtAnyMomentLosesNoEvent(t *testing.T) {
+func TestKillAtAnyMomentLosesNoEvent(t *testing.T) {
 	t.Parallel()
 	p, r := newMachine(t), receive(t)
 	weak := &brittle{Table: p.table}
@@ -309,7 +309,7 @@ func TestAKillAtAnyMomentLosesNoEvent(t *testing.T) {
 	}
 }
 
-func TestFewEventsGoToAnAddressAtOnce(t *testing.T) {
+func TestAtMostFourEventsArePostedAtOnce(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	var now, most int
@@ -357,7 +357,7 @@ func probe(t *testing.T, address string) {
 	resp.Body.Close()
 }
 
-func TestABacklogIsBounded(t *testing.T) {
+func TestBacklogIsBounded(t *testing.T) {
 	t.Parallel()
 	p, good, bad := newMachine(t), receive(t), receive(t)
 	bad.status.Store(500)
@@ -376,7 +376,7 @@ func TestABacklogIsBounded(t *testing.T) {
 	}
 }
 
-func TestAnEventCountsInTheBacklogUntilItHasLeftTheOutbox(t *testing.T) {
+func TestEventCountsInTheBacklogUntilItLeavesTheOutbox(t *testing.T) {
 	t.Parallel()
 	p, r := newMachine(t), receive(t)
 	weak := &brittle{Table: p.table, fails: func(ops []table.Op) bool { return len(ops) == 1 }} // the end of an event
@@ -439,7 +439,7 @@ func TestWaitingEventsAreCountedBeforeTheFirstIsDelivered(t *testing.T) {
 	}
 }
 
-func TestEventsThatTakeLongToReadHoldUpNoNotice(t *testing.T) {
+func TestReadingEventsHoldsUpNoNotice(t *testing.T) {
 	t.Parallel()
 	p, r := newMachine(t), receive(t)
 	goOn := make(chan struct{})
@@ -482,7 +482,7 @@ func TestNoSecretIsLogged(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeReadHoldsUpNothing(t *testing.T) {
+func TestUnreadableEventsAreDropped(t *testing.T) {
 	t.Parallel()
 	p, r := newMachine(t), receive(t)
 	type other struct {
@@ -498,7 +498,7 @@ func TestWhatCannotBeReadHoldsUpNothing(t *testing.T) {
 	}
 }
 
-func TestRunDeliversWhatHappensWhileItRuns(t *testing.T) {
+func TestRunDeliversNewEvents(t *testing.T) {
 	t.Parallel()
 	p, r := newMachine(t), receive(t)
 	p.happen(t, 2)
@@ -514,7 +514,7 @@ func TestRunDeliversWhatHappensWhileItRuns(t *testing.T) {
 	}
 }
 
-func TestAnEventThatAnEarlierVersionHasQueuedIsDelivered(t *testing.T) {
+func TestEventQueuedByAnEarlierVersionIsDelivered(t *testing.T) {
 	t.Parallel()
 	p, r := newMachine(t), receive(t)
 	s := p.hookSender(t, p.table, r.URL)
@@ -544,7 +544,7 @@ func TestAnEventThatAnEarlierVersionHasQueuedIsDelivered(t *testing.T) {
 	}
 }
 
-func TestAWebhookThatHangsHoldsUpNoOther(t *testing.T) {
+func TestWebhookThatHangsHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	p, good := newMachine(t), receive(t)
 	goOn, tries := make(chan struct{}), atomic.Int64{}

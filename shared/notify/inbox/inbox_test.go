@@ -83,7 +83,7 @@ func TestMessagesAreListedNewestFirst(t *testing.T) {
 	}
 }
 
-func TestAMessageSentTwiceIsKeptOnce(t *testing.T) {
+func TestMessageSentTwiceIsKeptOnce(t *testing.T) {
 	t.Parallel()
 	in, clock := open(t)
 	first := clock.Time
@@ -109,7 +109,7 @@ func TestMessagesStayForSevenDays(t *testing.T) {
 	}
 }
 
-func TestAListIsBounded(t *testing.T) {
+func TestListIsBounded(t *testing.T) {
 	t.Parallel()
 	in, _ := open(t)
 	for i := range inbox.MaxList + 1 {
@@ -122,7 +122,7 @@ func TestAListIsBounded(t *testing.T) {
 	}
 }
 
-func TestWhatNoProviderWouldTakeIsRefused(t *testing.T) {
+func TestInvalidMessageIsRefused(t *testing.T) {
 	t.Parallel()
 	in, _ := open(t)
 	m := aMail("0001-a")
@@ -160,7 +160,7 @@ func body(t *testing.T, r *http.Response) string {
 	return string(b)
 }
 
-func TestThePageShowsLinkAndPINAtAGlance(t *testing.T) {
+func TestPageShowsLinkAndPIN(t *testing.T) {
 	t.Parallel()
 	in, _ := open(t)
 	sendMail(t, in, aMail("0001-a"))
@@ -206,7 +206,7 @@ func TestTextOfAMessageIsNeverMarkup(t *testing.T) {
 	}
 }
 
-func TestAnEmptyInboxSaysWhatToDo(t *testing.T) {
+func TestEmptyInboxSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	in, _ := open(t)
 	if page := body(t, get(in, "GET", "localhost", "")); !strings.Contains(page, "?m=you@example.org") {
@@ -217,7 +217,7 @@ func TestAnEmptyInboxSaysWhatToDo(t *testing.T) {
 	}
 }
 
-func TestJSONIsForThoseWhoPreferIt(t *testing.T) {
+func TestInboxIsJSONIfTheClientPrefersIt(t *testing.T) {
 	t.Parallel()
 	in, _ := open(t)
 	sendMail(t, in, aMail("0001-a"))
@@ -252,7 +252,7 @@ func TestJSONIsForThoseWhoPreferIt(t *testing.T) {
 	}
 }
 
-func TestOnlyTheMachinesOwnNamesAreAnswered(t *testing.T) {
+func TestInboxAnswersOnlyUnderLocalNames(t *testing.T) {
 	t.Parallel()
 	in, _ := open(t)
 	sendMail(t, in, aMail("0001-a"))

@@ -8,7 +8,7 @@ import (
 	"ferry/shared/notify/mail"
 )
 
-func TestEnvelope(t *testing.T) {
+func TestEnvelopeChecksEachPart(t *testing.T) {
 	t.Parallel()
 	good := mail.Message{ID: "0001-a_b.c", From: "Ferry <ferry@example.org>", To: "ann@example.org", ReplyTo: "demo@example.org"}
 	tests := []struct {

@@ -41,7 +41,7 @@ func TestEachMessageHasItsOwnOutcome(t *testing.T) {
 	}
 }
 
-func TestACallThatFailsFailsForAll(t *testing.T) {
+func TestFailedCallFailsEveryMessage(t *testing.T) {
 	t.Parallel()
 	down := errors.New("down")
 	topics := sns.Topics{Client: batches(func(*awssns.PublishBatchInput) (*awssns.PublishBatchOutput, error) { return nil, down })}
@@ -52,9 +52,9 @@ func TestACallThatFailsFailsForAll(t *testing.T) {
 	}
 }
 
-// TestWhatIsRefusedForGoodIsToldFromWhatMayPass gives messages to a topic that
+// TestOnlyInvalidMessagesAreRefusedForGood gives messages to a topic that
 // does not like the word "bad".
-func TestWhatIsRefusedForGoodIsToldFromWhatMayPass(t *testing.T) {
+func TestOnlyInvalidMessagesAreRefusedForGood(t *testing.T) {
 	t.Parallel()
 	text := aws.String("why")
 	tests := []struct {

@@ -23,7 +23,7 @@ func (c *texts) Publish(_ context.Context, in *sns.PublishInput, _ ...func(*sns.
 	return &sns.PublishOutput{MessageId: aws.String("from-sns")}, c.err
 }
 
-func TestATextMessageReachesSNSWhole(t *testing.T) {
+func TestTextMessageReachesSNSComplete(t *testing.T) {
 	t.Parallel()
 	var c texts
 	id, err := ferrysns.Sender{Client: &c, SenderID: "Ferry"}.Send(t.Context(), notify.TextMessage{ID: "1", To: "+393331234567", Text: "hi"})
@@ -40,7 +40,7 @@ func TestATextMessageReachesSNSWhole(t *testing.T) {
 	}
 }
 
-func TestOnlyARefusalOfTheNumberIsForGood(t *testing.T) {
+func TestOnlyARefusedNumberFailsForGood(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name      string

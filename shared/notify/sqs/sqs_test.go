@@ -19,7 +19,7 @@ func (c *client) ChangeMessageVisibility(_ context.Context, in *awssqs.ChangeMes
 	return &awssqs.ChangeMessageVisibilityOutput{}, nil
 }
 
-func TestAMessageIsHiddenForWholeSecondsWithinTheBounds(t *testing.T) {
+func TestMessageIsHiddenForWholeSecondsWithinTheBounds(t *testing.T) {
 	t.Parallel()
 	for wait, want := range map[time.Duration]int32{
 		-time.Second:            0,

@@ -31,7 +31,7 @@ func message() mail.Message {
 	}
 }
 
-func TestAMailReachesSESWhole(t *testing.T) {
+func TestMailReachesSESComplete(t *testing.T) {
 	t.Parallel()
 	var c client
 	id, err := ses.Sender{Client: &c, ConfigurationSet: "set"}.Send(t.Context(), message())
@@ -58,7 +58,7 @@ func TestAMailReachesSESWhole(t *testing.T) {
 	}
 }
 
-func TestAMailHasNoMoreThanItsMessage(t *testing.T) {
+func TestOptionalFieldsAreLeftOut(t *testing.T) {
 	t.Parallel()
 	var c client
 	if _, err := (ses.Sender{Client: &c}).Send(t.Context(), mail.Message{ID: "1", From: "a@example.org", To: "b@example.org"}); err != nil {
@@ -70,7 +70,7 @@ func TestAMailHasNoMoreThanItsMessage(t *testing.T) {
 	}
 }
 
-func TestOnlyARefusalOfTheMessageIsForGood(t *testing.T) {
+func TestOnlyARefusedMessageFailsForGood(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name      string

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestAddress(t *testing.T) {
+func TestParseReadsGoodAddresses(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name    string
@@ -31,7 +31,7 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-func TestBadAddress(t *testing.T) {
+func TestParseRefusesBadAddresses(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, address, says string }{
 		{"an empty one", "", "must begin with smtp://"},

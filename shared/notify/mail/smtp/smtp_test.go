@@ -87,7 +87,7 @@ func parts(t *testing.T, m *netmail.Message) map[string]string {
 	}
 }
 
-func TestAMailArrivesAsTextAndHTML(t *testing.T) {
+func TestMailArrivesAsTextAndHTML(t *testing.T) {
 	t.Parallel()
 	srv := boottest.StartSMTP(t, boottest.SMTPOptions{})
 	m := message()
@@ -126,7 +126,7 @@ func TestAMailArrivesAsTextAndHTML(t *testing.T) {
 	}
 }
 
-func TestAMailOffersToBeTheLast(t *testing.T) {
+func TestMailOffersToUnsubscribe(t *testing.T) {
 	t.Parallel()
 	const address = "https://ferry.example.org/v1/notifications/stop?lang=en&t=0123456789_-0123456789_-0123456789_-0123456789"
 	for unsubscribe, want := range map[string][2]string{
@@ -219,7 +219,7 @@ func TestUserTextNeverBecomesAHeader(t *testing.T) {
 	}
 }
 
-func TestASubjectInAnyScriptArrivesFoldedAndWhole(t *testing.T) {
+func TestSubjectInAnyScriptArrivesFoldedAndComplete(t *testing.T) {
 	t.Parallel()
 	srv := boottest.StartSMTP(t, boottest.SMTPOptions{})
 	m := message()
@@ -239,7 +239,7 @@ func TestASubjectInAnyScriptArrivesFoldedAndWhole(t *testing.T) {
 	}
 }
 
-func TestFailures(t *testing.T) {
+func TestOnlyRefusedMessagesFailForGood(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name      string
@@ -270,7 +270,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-func TestAServerThatIsDownPasses(t *testing.T) {
+func TestServerThatIsDownMayRecover(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -286,7 +286,7 @@ func TestAServerThatIsDownPasses(t *testing.T) {
 	}
 }
 
-func TestAFailedFarewellIsNoFailure(t *testing.T) {
+func TestFailedQuitIsNoFailure(t *testing.T) {
 	t.Parallel()
 	srv := boottest.StartSMTP(t, boottest.SMTPOptions{Replies: map[string]string{"QUIT": "421 no"}})
 	if _, err := sender(t, "smtp", "", "", srv).Send(t.Context(), message()); err != nil {
@@ -295,7 +295,7 @@ func TestAFailedFarewellIsNoFailure(t *testing.T) {
 	only(t, srv)
 }
 
-func TestAHungServerIsLeftWhenTheContextEnds(t *testing.T) {
+func TestSendEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]boottest.SMTPOptions{
 		"at the greeting":      {Silent: true},
@@ -325,7 +325,7 @@ func TestAHungServerIsLeftWhenTheContextEnds(t *testing.T) {
 	}
 }
 
-func TestTLS(t *testing.T) {
+func TestTLSProtectsLoginAndMessage(t *testing.T) {
 	t.Parallel()
 	t.Run("STARTTLS protects login and message", func(t *testing.T) {
 		t.Parallel()
