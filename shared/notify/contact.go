@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Bounds of numbers, in digits, and of what people write, in bytes.
+// Bounds of numbers, in digits, and of a number as it is written, in bytes.
 const (
 	minDigits  = 2
 	maxDigits  = 17
@@ -48,7 +48,7 @@ func ParseMobile(text, region string) (string, error) {
 	return "+" + code + number, nil
 }
 
-// clean returns only the digits. international is true if a plus stands before them.
+// clean returns only the digits. international is true if a plus comes first.
 func clean(text string) (digits string, international, ok bool) {
 	text = strings.TrimSpace(text)
 	if len(text) > maxAddress {
@@ -67,7 +67,7 @@ func clean(text string) (digits string, international, ok bool) {
 	return digits, international, len(digits) > minDigits
 }
 
-// digitOf returns the ASCII digit for a digit of another script, or nothing.
+// digitOf returns the ASCII digit for a digit of any script, or nothing.
 func digitOf(c rune) string {
 	for _, zero := range "0０٠۰" {
 		if c >= zero && c <= zero+9 {
@@ -77,8 +77,8 @@ func digitOf(c rune) string {
 	return ""
 }
 
-// split takes a number's country code from it. Without one, code is empty and
-// the number is one of the plan's own country.
+// split separates a number from its country code. Without a code, the number is one
+// of the plan's country.
 func (p plan) split(digits string, international bool) (code, number string, ok bool) {
 	if international {
 		if code, number, ok := country(digits); ok {
@@ -97,7 +97,7 @@ func (p plan) split(digits string, international bool) (code, number string, ok 
 	return "", digits, !international
 }
 
-// country takes a country code from the beginning of a number. No code is the
+// country separates a number from the country code at its beginning. No code is the
 // beginning of another.
 func country(digits string) (code, number string, ok bool) {
 	if len(digits) <= minDigits {
@@ -111,21 +111,21 @@ func country(digits string) (code, number string, ok bool) {
 	return "", "", false
 }
 
-// abroad takes away what is dialled before the code of another country, such
-// as 00. No code begins with a zero.
+// abroad removes what is dialled before the code of another country, such as 00. No
+// code begins with a zero.
 func (p plan) abroad(digits string) (rest string, ok bool) {
 	rest = digits[len(begin(p.Abroad).FindString(digits)):]
 	return rest, rest != digits && !strings.HasPrefix(rest, "0")
 }
 
-// withoutPlus reports whether the digits begin with the country's code, rather than
-// just like it: they are a number only without it.
+// withoutPlus reports whether the digits begin with the country's code, written
+// without a plus: then only the rest is a number of the plan.
 func (p plan) withoutPlus(digits, rest string) bool {
 	return !p.All.fits(digits) && p.All.fits(p.strip(rest)) || p.tooLong(digits)
 }
 
-// national takes away what is dialled within the country alone, such as a 0
-// before the area, unless what is left has no length of the plan.
+// national removes what is dialled only within the country, such as a 0 before the
+// area, unless the rest is too short or too long for the plan.
 func (p plan) national(number string) (string, bool) {
 	if len(number) < minDigits {
 		return "", false
@@ -166,8 +166,8 @@ var (
 	ErrAddress = errors.New("not an e-mail address")
 )
 
-// CheckAddress checks one bare address (RFC 5322 addr-spec): no name, comment or
-// list around it, and a domain with a dot.
+// CheckAddress checks that text is one bare address (RFC 5322 addr-spec) whose domain
+// has a dot, without a name, comment or list.
 func CheckAddress(text string) error {
 	a, err := mail.ParseAddress(text)
 	if err != nil || a.Address != text || a.Name != "" || len(text) > 254 ||

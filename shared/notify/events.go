@@ -78,10 +78,10 @@ type passwordData struct {
 }
 
 const (
-	// eventLife is how long an event is kept if nobody takes it away.
+	// eventLife is how long an event is kept if no webhook takes it.
 	eventLife = 7 * 24 * time.Hour
-	// anonymous is the source of events of a service that has no address of
-	// its own: a relative reference, which CloudEvents allows.
+	// anonymous is the source of events of a service without an address: a
+	// relative reference, which CloudEvents allows.
 	anonymous = "ferry"
 )
 
@@ -204,7 +204,7 @@ func NoteListening(ctx context.Context, t table.Table, on bool) error {
 		op = table.Put(listeningKey(), listening{layout})
 	}
 	if err := t.Write(ctx, op); err != nil {
-		return fmt.Errorf("noting whether somebody listens to events: %w", err)
+		return fmt.Errorf("noting whether events have listeners: %w", err)
 	}
 	return nil
 }
@@ -213,7 +213,7 @@ func NoteListening(ctx context.Context, t table.Table, on bool) error {
 func Listening(ctx context.Context, t table.Table) (on bool, err error) {
 	items, err := t.GetMany(ctx, listeningKey())
 	if err != nil {
-		return false, fmt.Errorf("reading whether somebody listens to events: %w", err)
+		return false, fmt.Errorf("reading whether events have listeners: %w", err)
 	}
 	return items[0].Found(), nil
 }

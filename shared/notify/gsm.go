@@ -9,10 +9,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// GSM writes a text with the characters of the GSM alphabet as far as it can
-// without changing what it says: plain quotation marks, dashes, spaces and
-// points for the typographic ones, and letters without those accents that the
-// alphabet lacks. What has no such stand-in stays.
+// GSM writes a text with the characters of the GSM alphabet as far as that does not
+// change what it says: it replaces typographic quotation marks, dashes, spaces and
+// points by plain ones, and drops accents that the alphabet lacks. Other characters
+// stay.
 func GSM(text string) string {
 	var b strings.Builder
 	for _, r := range norm.NFC.String(text) {
@@ -30,7 +30,7 @@ func standIn(r rune) string {
 			return s.plain
 		}
 	}
-	// The letter without its accents, if that is all there is to it.
+	// A letter with accents is replaced by the bare letter.
 	if letter := runes.Remove(runes.In(unicode.Mn)).String(norm.NFD.String(string(r))); len(letter) == 1 {
 		return letter
 	}
@@ -39,7 +39,7 @@ func standIn(r rune) string {
 
 type substitute struct{ fancy, plain string }
 
-// typographic are the characters that a plain one replaces.
+// typographic returns the characters that plain ones replace.
 func typographic() []substitute {
 	return []substitute{
 		{"‘’‚‛‹›′´`ʼ", "'"},

@@ -101,8 +101,8 @@ func (o Outbox) Release(ctx context.Context, reserved []time.Time, user string, 
 }
 
 // windows returns the bounded windows that messages to these addresses and
-// numbers count in. The longest come first: if several are full, that is the one
-// to wait for.
+// numbers count in, the longest first: if several are full, that is the one to wait
+// for.
 func (o Outbox) windows(user string, to []string) (all []limitWindow) {
 	for _, address := range to {
 		all = append(all, limitWindow{"limit#to#" + hashRecipient(address), day, 1, o.Most.PerRecipient, "to a recipient a day"})
@@ -114,7 +114,7 @@ func (o Outbox) windows(user string, to []string) (all []limitWindow) {
 	return slices.DeleteFunc(all, func(w limitWindow) bool { return w.most == 0 || w.add == 0 })
 }
 
-// op adds to the window of now. The item is needed no longer than it lasts.
+// op adds to the window of now. The item expires with its window.
 func (w limitWindow) op(now time.Time) table.Op {
 	return table.Update(w.key(now)).Add("n", w.add).If(table.AtMost("n", w.most-w.add)).
 		Expire(w.begin(now).Add(w.length)).Relax()

@@ -257,7 +257,7 @@ func (n Notice) failed(now time.Time, why string) Notice {
 func (m *noticeMessage) ended() {}
 
 // end returns the writes that take a notice with an outcome out of the outbox.
-// Nothing of a PIN is kept: nobody may see it.
+// A PIN's notice is not kept.
 func (n Notice) end(now time.Time, also []Settled, conds ...table.Cond) []table.Op {
 	ops := []table.Op{table.Delete(n.Key()).If(conds...)}
 	if n.Kind != PIN {

@@ -18,7 +18,7 @@ const (
 	lease = 2 * time.Minute
 	// deliveryTimeout bounds one delivery.
 	deliveryTimeout = 30 * time.Second
-	// grace is how long a delivery may go on after its context has ended: a
+	// grace is how much longer a delivery may take when its context has ended: a
 	// message that is cut off may have arrived, and would be sent twice.
 	grace = 5 * time.Second
 	// markTimeout bounds storing how a delivery went.

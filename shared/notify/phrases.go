@@ -18,7 +18,7 @@ var texts embed.FS
 type phrases struct {
 	Lang string
 
-	// Of a link. Subjects and text messages begin with LinkIntro or Shared, so
+	// About a link. Subjects and text messages begin with LinkIntro or Shared, so
 	// these have only characters of the GSM alphabet: others cost double.
 	LinkIntro, Shared           string // sender; sender and file
 	From, File, Size, Until     string
@@ -51,7 +51,7 @@ func say(lang string) (p phrases) {
 	return p
 }
 
-// day is a moment, in Unix seconds, for people.
+// day writes a time, given in Unix seconds.
 func (p phrases) day(unix int64) string {
 	t := time.Unix(unix, 0).UTC()
 	day := strconv.Itoa(t.Day())
@@ -61,10 +61,10 @@ func (p phrases) day(unix int64) string {
 	return fmt.Sprintf(p.Date, day, strings.Fields(p.Months)[t.Month()-1], t.Year(), t.Format("15:04 MST"))
 }
 
-// sent says that somebody sent a file, up to the full stop.
+// sent is LinkIntro without its full stop.
 func (p phrases) sent() string { return strings.TrimSuffix(p.LinkIntro, ".") }
 
-// length is a number of bytes for people, in powers of 1000.
+// length writes a number of bytes, in powers of 1000.
 func (p phrases) length(n int64) string {
 	if n < 1000 {
 		return p.count(n, p.Bytes)
@@ -77,7 +77,7 @@ func (p phrases) length(n int64) string {
 	return number + "\u00a0" + prefixes[:1] + p.Unit
 }
 
-// count is a number of things: one of them, or several.
+// count writes a number with the name of what is counted.
 func (p phrases) count(n int64, things [2]string) string {
 	thing := things[1]
 	if n == 1 || n == 0 && p.Lang == "fr" {

@@ -18,9 +18,9 @@ var planText string
 // plan is a country's numbering plan.
 type plan struct {
 	Code string `json:"-"`
-	// Abroad and Within match what is dialled before the code of another
-	// country, and before a number in the same one; Instead is what the
-	// latter is replaced by, mostly by nothing.
+	// Abroad matches what is dialled before the code of another country,
+	// Within what is dialled before a number in the same country. Instead
+	// replaces the latter; it is mostly empty.
 	Abroad  string `json:"abroad,omitempty"`
 	Within  string `json:"within,omitempty"`
 	Instead string `json:"instead,omitempty"`

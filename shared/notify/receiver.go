@@ -25,8 +25,8 @@ const (
 	longestWait = 1 << 20
 )
 
-// refusedError is an answer that is no success. Its text holds nothing of the
-// address or the event.
+// refusedError is an answer other than 2xx. Its text holds nothing of the address or
+// the event.
 type refusedError struct {
 	status int
 	wait   time.Duration // how long the receiver asks to wait, or 0
@@ -39,9 +39,9 @@ func (e *refusedError) Error() string { return fmt.Sprintf("the receiver answers
 // private one. That is why redirects, by which a receiver could choose another,
 // are not followed. It is safe for concurrent use.
 type Receiver struct {
-	ID      string       // tells it from others, and shows nothing of its address
+	ID      string       // unique; shows nothing of its address
 	Name    string       // scheme and host, for the log
-	Client  *http.Client // that of all receivers
+	Client  *http.Client // shared by all receivers
 	url     string       // may hold a secret; never logged
 	secrets []WebhookSecret
 }
@@ -50,7 +50,7 @@ type Receiver struct {
 // malformed. Events are signed with each of the secrets.
 func NewReceivers(urls []string, secrets []WebhookSecret) ([]*Receiver, error) {
 	if len(urls) > MaxWebhooks {
-		return nil, fmt.Errorf("there are %d webhooks, and at most %d can be", len(urls), MaxWebhooks)
+		return nil, fmt.Errorf("there are %d webhooks, and at most %d are allowed", len(urls), MaxWebhooks)
 	}
 	if len(urls) > 0 && len(secrets) == 0 {
 		return nil, errors.New("there is no webhook secret")

@@ -21,12 +21,12 @@ type letter struct {
 	Writes           string
 	Quote            []string // the sender's message, line by line
 	Footer           string
-	Unsubscribe      string // where the recipient ends such mail, or empty
+	Unsubscribe      string // where the recipient unsubscribes, or empty
 }
 
 type fact struct{ Label, Value string }
 
-// The most characters of names in a subject.
+// The most characters of a name in a subject.
 const (
 	longestName   = 80
 	longestSender = 40
@@ -88,7 +88,7 @@ func (p phrases) subject(phrase, name string) string {
 	return strings.TrimRight(phrase+p.Colon+display(shorten(oneLine(name), longestName)), ": \u00a0")
 }
 
-// facts are what both sides want to know about the file.
+// facts says what the file is.
 func (n Notice) facts(p phrases) []fact {
 	size := fact{p.Size, p.length(n.Length)}
 	if name := display(oneLine(n.Name)); name != "" {
@@ -97,7 +97,7 @@ func (n Notice) facts(p phrases) []fact {
 	return []fact{size}
 }
 
-// display makes a user's line of text safe to stand among our words.
+// display makes a user's line of text safe to show beside our words.
 func display(s string) string { return isolated(unlinked(s)) }
 
 // quote is the sender's message, line by line.
@@ -109,8 +109,8 @@ func quote(message string) []string {
 	return all
 }
 
-// isAddress reports whether s is a bare address of plain characters, which may
-// be shown as one.
+// isAddress reports whether s is a bare address of plain characters, which may be
+// shown as it is.
 func isAddress(s string) bool {
 	return mail.Valid(s) && regexp.MustCompile("^[a-zA-Z0-9._+@-]+$").MatchString(s)
 }
@@ -154,9 +154,9 @@ func (l letter) text() string {
 	return b.String()
 }
 
-// linkText is the text message of a link: of those that take the fewest segments,
-// the one that says most. All have the sender's message, in quotation marks that it
-// cannot close.
+// linkText is the text message of a link. It takes as few segments as possible, and
+// of these texts it is the one that says most. All have the sender's message, in
+// quotation marks that it cannot close.
 func linkText(n Notice, link string) string {
 	p, best := say(n.Lang), ""
 	for _, longest := range []int{maxText, 40, 24, 12, 0} {
@@ -192,7 +192,7 @@ func (n Notice) link(key auth.LinkKey) string {
 	return auth.DownloadLink(n.Base, n.Lang, n.Area) + key.Recipient(n.Area, n.Owner, n.File, n.ID)
 }
 
-// sender is the uploader's name. One that is an address is shown as such.
+// sender is the uploader's name, as it is shown. An address stays as it is.
 func (n Notice) sender() string {
 	name := cmp.Or(oneLine(n.Sender), oneLine(n.Owner))
 	if isAddress(name) {
@@ -202,7 +202,7 @@ func (n Notice) sender() string {
 }
 
 // html is the letter in HTML. Styles are set on each element, as many mail programs
-// ignore all others, and nothing is fetched. On phones that support it, facts stand
+// ignore all others, and nothing is loaded. On phones that support it, facts are shown
 // below their labels, so that no address is split. It does without a template
 // package, which would make each program a third larger.
 func (l letter) html() string {

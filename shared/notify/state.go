@@ -17,7 +17,7 @@ type State string
 const (
 	Queued  State = "queued"  // waits for its first or next try
 	Sending State = "sending" // a sender has it
-	Sent    State = "sent"    // a provider has taken it
+	Sent    State = "sent"    // a provider has accepted it
 	Failed  State = "failed"  // it did not arrive, and is not tried again
 )
 

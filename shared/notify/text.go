@@ -18,7 +18,8 @@ type TextMessage struct {
 	Text string
 }
 
-// TextSender is the port to what sends text messages to mobile phones. It is safe for concurrent use.
+// TextSender is the port to what sends text messages to mobile phones. It is safe for
+// concurrent use.
 type TextSender interface {
 	// Send hands the message over for delivery and returns the name that the
 	// provider knows it by. It may deliver what it reported as failed. An

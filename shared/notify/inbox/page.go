@@ -81,7 +81,7 @@ type piece struct {
 	Link, PIN bool
 }
 
-// Pieces divides the text. Lines that quote somebody have no links.
+// Pieces divides the text. Quoted lines have no links.
 func (m Message) Pieces() []piece {
 	var pieces []piece
 	for line := range strings.Lines(m.Text) {

@@ -36,8 +36,8 @@ type Message struct {
 	Subject string // any text: line breaks and control characters become spaces
 	Text    string
 	HTML    string // the same in HTML, or empty
-	// Unsubscribe is the address where one POST ends such mail to this
-	// recipient (RFC 8058), or empty.
+	// Unsubscribe is the address where one POST ends such mail (RFC 8058), or
+	// empty.
 	Unsubscribe string
 }
 
@@ -69,7 +69,7 @@ func (m Message) Envelope() (Envelope, error) {
 		return e, fmt.Errorf("%w: the recipient's address: %w", ErrPermanent, err)
 	}
 	if !validLink(m.Unsubscribe) {
-		return e, fmt.Errorf("%w: the address to end such mail is none", ErrPermanent)
+		return e, fmt.Errorf("%w: the unsubscribe address is not a web address", ErrPermanent)
 	}
 	if m.ReplyTo == "" {
 		return e, nil

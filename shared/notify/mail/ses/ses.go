@@ -72,7 +72,7 @@ func headers(m mail.Message) []types.MessageHeader {
 	header := func(name, value string) types.MessageHeader {
 		return types.MessageHeader{Name: aws.String(name), Value: aws.String(value)}
 	}
-	all := []types.MessageHeader{header("Auto-Submitted", "auto-generated")} // RFC 3834: no vacation notices, please
+	all := []types.MessageHeader{header("Auto-Submitted", "auto-generated")} // RFC 3834: no vacation replies, please
 	if m.Unsubscribe != "" {
 		all = append(all, header("List-Unsubscribe", "<"+m.Unsubscribe+">"), header("List-Unsubscribe-Post", "List-Unsubscribe=One-Click"))
 	}

@@ -24,7 +24,7 @@ import (
 const (
 	// timeout bounds one Send, however much time the caller's context leaves.
 	timeout = 30 * time.Second
-	// quitTimeout bounds the farewell, which nothing depends on any more.
+	// quitTimeout bounds QUIT, when the mail is already sent.
 	quitTimeout = 2 * time.Second
 )
 
@@ -38,8 +38,8 @@ type Sender struct {
 // New returns a Sender for the server at an address: smtp://host (STARTTLS,
 // port 587) or smtps://host (TLS from the start, port 465), with user:password@
 // before and :port behind the host as needed. STARTTLS is mandatory, except
-// on a loopback host or with ?tls=off; ?tls=on asks for it there too. Without
-// TLS a password goes to a loopback host alone. No connection is made yet.
+// on a loopback host or with ?tls=off; ?tls=on makes it mandatory there too. Without
+// TLS a password is sent only to a loopback host. No connection is made yet.
 func New(address string) (*Sender, error) {
 	s, err := parse(address)
 	if err != nil {
@@ -101,15 +101,15 @@ func (s *Sender) client(ctx context.Context, env mail.Envelope) (*gomail.Client,
 			gomail.WithOpportunisticSMTPAuth(logins...))
 	}
 	if ascii(env.From.Address) && ascii(env.To.Address) {
-		// Asked for without need it makes some servers bounce the message on
-		// its way through an older one.
+		// A mail that uses SMTPUTF8 without need bounces on its way through an
+		// older server.
 		opts = append(opts, gomail.WithoutSMTPUTF8())
 	}
 	return gomail.NewClient(s.server.host, opts...)
 }
 
-// dial connects and ties the connection to ctx: the client itself heeds the
-// context while it dials, and no more while it talks.
+// dial connects, and closes the connection when ctx ends: the client heeds its context
+// only while it dials.
 func (s *Sender) dial(ctx context.Context) gomail.DialContextFunc {
 	return func(dialing context.Context, network, _ string) (net.Conn, error) {
 		var d net.Dialer
@@ -156,7 +156,7 @@ func compose(m mail.Message, env mail.Envelope) *gomail.Msg {
 	}
 	domain := env.From.Address[strings.LastIndex(env.From.Address, "@"):]
 	msg.SetMessageIDWithValue(m.ID + domain)
-	msg.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no vacation notices, please
+	msg.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no vacation replies, please
 	if m.Unsubscribe != "" {
 		msg.SetGenHeaderPreformatted("List-Unsubscribe", "<"+m.Unsubscribe+">") // encoded it would be no address
 		msg.SetGenHeader("List-Unsubscribe-Post", "List-Unsubscribe=One-Click")
