@@ -1,7 +1,6 @@
 package notify
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -156,36 +155,27 @@ func (s *Sender) Handle(ctx context.Context, key table.Key) (again time.Duration
 	return retry.Sub(s.Now()), nil
 }
 
-// scan yields what is in partitions, decoded, one call to the table for each page
-// of q.
+// scan yields what is in partitions, decoded, one call to the table for each page.
+// It ends when the table fails.
 func scan[T any](
 	ctx context.Context, t table.Table, q table.Query, decode func(table.Item) (T, error), partitions ...string,
 ) iter.Seq2[T, error] {
-	q.Limit = cmp.Or(q.Limit, table.MaxPage)
+	q.Limit = table.MaxPage
 	return func(yield func(T, error) bool) {
 		for _, q.PK = range partitions {
-			q.After = ""
-			for more := true; more; {
-				page, err := t.Query(ctx, q)
+			for item, err := range table.Each(ctx, t, q) {
 				if err != nil {
 					var none T
-					yield(none, fmt.Errorf("reading %s: %w", q.PK, err))
+					yield(none, err)
 					return
 				}
-				for _, item := range page.Items {
-					q.After = item.Key.SK
-					if !yield(decode(item)) {
-						return
-					}
+				if !yield(decode(item)) {
+					return
 				}
-				more = page.More
 			}
 		}
 	}
 }
-
-// undecoded is for scans that want items.
-func undecoded(item table.Item) (table.Item, error) { return item, nil }
 
 // earlier returns the earlier nonzero time.
 func earlier(a, b time.Time) time.Time {

@@ -173,7 +173,7 @@ type RemindReport struct {
 func Remind(ctx context.Context, t table.Table, topics Topics, now time.Time, also ...Settled) (r RemindReport, err error) {
 	for _, pk := range partitions(OutboxPrefix) {
 		var waiting []TopicMessage
-		for item, err := range scan(ctx, t, table.Query{}, undecoded, pk) {
+		for item, err := range table.Each(ctx, t, table.Query{PK: pk, Limit: table.MaxPage}) {
 			if err != nil {
 				return r, fmt.Errorf("looking for overdue notices: %w", err)
 			}

@@ -3,6 +3,8 @@ package notify_test
 import (
 	"context"
 	"errors"
+	"net"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -104,24 +106,36 @@ func (s impatient) Send(ctx context.Context, m mail.Message) (string, error) {
 	return s.Sender.Send(ctx, m)
 }
 
+// late is a sender whose connection times out before its context does.
+type late struct{ mail.Sender }
+
+func (late) Send(context.Context, mail.Message) (string, error) {
+	time.Sleep(20 * time.Millisecond)
+	return "", &net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded}
+}
+
 func TestLaneWaitsForAHungServerOnlyOnce(t *testing.T) {
 	t.Parallel()
-	p := newMachine(t)
 	srv := boottest.StartSMTP(t, boottest.SMTPOptions{Silent: true})
-	const total = 4 * notify.Parallel
-	all := make([]notify.Notice, total)
-	for i := range all {
-		all[i] = p.put(t, p.linkNotice(int64(i+1)))
-	}
-	sent, next := p.pass(t, p.sender(t, impatient{smtpSender(t, srv.Address)}))
-	tried := 0
-	for _, n := range all {
-		if now, _ := p.stored(t, n); now.Tries > 0 {
-			tried++
+	for name, m := range map[string]mail.Sender{
+		"a context that ends": impatient{smtpSender(t, srv.Address)}, "a connection that times out": late{},
+	} {
+		p := newMachine(t)
+		const total = 4 * notify.Parallel
+		all := make([]notify.Notice, total)
+		for i := range all {
+			all[i] = p.put(t, p.linkNotice(int64(i+1)))
 		}
-	}
-	if sent != 0 || tried == 0 || tried > notify.Parallel || !next.Equal(start()) || p.waiting(t) != total {
-		t.Errorf("%d sent, %d tried, next %v", sent, tried, next)
+		sent, next := p.pass(t, p.sender(t, m))
+		tried := 0
+		for _, n := range all {
+			if now, _ := p.stored(t, n); now.Tries > 0 {
+				tried++
+			}
+		}
+		if sent != 0 || tried == 0 || tried > notify.Parallel || !next.Equal(start()) || p.waiting(t) != total {
+			t.Errorf("%s: %d sent, %d tried, next %v: %s", name, sent, tried, next, p.log)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -130,8 +131,11 @@ func (l *lane) look(ctx context.Context) (more bool) {
 func (l *lane) due(ctx context.Context, now time.Time) (due []message, next time.Time, err error) {
 	for _, pk := range l.partitions {
 		last := len(due) + batch
-		read := func(item table.Item) (message, error) { return l.read(ctx, item) }
-		for m, err := range scan(ctx, l.Table, table.Query{Limit: 4 * batch}, read, pk) {
+		for item, err := range table.Each(ctx, l.Table, table.Query{PK: pk, Limit: 4 * batch}) {
+			if err != nil {
+				return nil, time.Time{}, err
+			}
+			m, err := l.read(ctx, item)
 			if err != nil {
 				return nil, time.Time{}, err
 			}
@@ -173,7 +177,7 @@ func (l *lane) begin(ctx context.Context, due []message) (all bool) {
 		}
 		l.underWay.Go(func() {
 			retry, outcome, err := l.try(ctx, m)
-			if errors.Is(outcome, context.DeadlineExceeded) {
+			if errors.Is(outcome, context.DeadlineExceeded) || errors.Is(outcome, os.ErrDeadlineExceeded) {
 				hangs.Store(true)
 			}
 			l.note(ctx, retry, err)

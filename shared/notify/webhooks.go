@@ -122,7 +122,7 @@ func (h *hook) count(ctx context.Context) error {
 		return nil
 	}
 	n := int64(0)
-	for _, err := range scan(ctx, h.Table, table.Query{}, undecoded, h.queue) {
+	for _, err := range table.Each(ctx, h.Table, table.Query{PK: h.queue, Limit: table.MaxPage}) {
 		if err != nil {
 			return err
 		}
