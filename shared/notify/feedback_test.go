@@ -20,18 +20,18 @@ func TestMailFeedbackReadsEventsOfSES(t *testing.T) {
 		ok         bool
 	}{
 		{"a delivery", `{"eventType":"Delivery",` + tagged + `}`, notify.Feedback{ID: "1-a", Kind: notify.Delivered}, true},
-		{"an address that is none", `{"eventType":"Bounce","bounce":{"bounceType":"Permanent","bounceSubType":"General","bouncedRecipients":[{"emailAddress":"ann@example.com","diagnosticCode":"smtp; 550 5.1.1 user unknown"}]},` + tagged + `}`,
+		{"an address that does not exist", `{"eventType":"Bounce","bounce":{"bounceType":"Permanent","bounceSubType":"General","bouncedRecipients":[{"emailAddress":"ann@example.com","diagnosticCode":"smtp; 550 5.1.1 user unknown"}]},` + tagged + `}`,
 			notify.Feedback{ID: "1-a", Kind: notify.Bounced, Detail: "smtp; 550 5.1.1 user unknown", To: "ann@example.com"}, true},
-		{"one that SES itself suppresses", `{"eventType":"Bounce","bounce":{"bounceType":"Permanent","bounceSubType":"OnAccountSuppressionList","bouncedRecipients":[{"emailAddress":"ann@example.com"}]},` + tagged + `}`,
+		{"an address that SES itself suppresses", `{"eventType":"Bounce","bounce":{"bounceType":"Permanent","bounceSubType":"OnAccountSuppressionList","bouncedRecipients":[{"emailAddress":"ann@example.com"}]},` + tagged + `}`,
 			notify.Feedback{ID: "1-a", Kind: notify.Bounced, Detail: "Permanent, OnAccountSuppressionList", To: "ann@example.com"}, true},
 		{"a mailbox that stayed full", `{"eventType":"Bounce","bounce":{"bounceType":"Transient","bounceSubType":"MailboxFull"},` + tagged + `}`,
 			notify.Feedback{ID: "1-a", Kind: notify.Undelivered, Detail: "Transient, MailboxFull"}, true},
 		{"a complaint", `{"eventType":"Complaint","complaint":{"complaintFeedbackType":"abuse","complainedRecipients":[{"emailAddress":"ann@example.com"}]},` + tagged + `}`,
 			notify.Feedback{ID: "1-a", Kind: notify.Complained, Detail: "abuse", To: "ann@example.com"}, true},
 		{"a mail that SES found bad", `{"eventType":"Reject","reject":{"reason":"Bad content"},` + tagged + `}`, notify.Feedback{ID: "1-a", Kind: notify.Undelivered, Detail: "Bad content"}, true},
-		{"an opening, which is nobody's concern", `{"eventType":"Open",` + tagged + `}`, notify.Feedback{}, false},
-		{"SES's trial of the topic, when its configuration set is made", "Successfully validated SNS topic for Amazon SES event publishing.", notify.Feedback{}, false},
-		{"a mail of others", `{"eventType":"Bounce","mail":{"tags":{}}}`, notify.Feedback{}, false},
+		{"an opening, which is ignored", `{"eventType":"Open",` + tagged + `}`, notify.Feedback{}, false},
+		{"SES's test of the topic, when its configuration set is made", "Successfully validated SNS topic for Amazon SES event publishing.", notify.Feedback{}, false},
+		{"a mail that is not from Ferry", `{"eventType":"Bounce","mail":{"tags":{}}}`, notify.Feedback{}, false},
 		{"a mail with two of the tag", `{"eventType":"Delivery","mail":{"tags":{"notice":["a","b"]}}}`, notify.Feedback{}, false},
 	}
 	for _, tt := range tests {
@@ -44,7 +44,7 @@ func TestMailFeedbackReadsEventsOfSES(t *testing.T) {
 		})
 	}
 	if _, _, err := notify.MailFeedback([]byte("hello")); err == nil {
-		t.Error("what is no event is taken for one")
+		t.Error("text that is not an event is accepted")
 	}
 	long := `{"eventType":"Reject","reject":{"reason":"` + strings.Repeat("x", 9000) + `"},` + tagged + `}`
 	if f, _, err := notify.MailFeedback([]byte(long)); err != nil || len(f.Detail) > 500 {
@@ -68,7 +68,7 @@ func TestStatusOfATextMessageFindsItsNotice(t *testing.T) {
 	}{
 		{"one that arrived", line("sns-1", "SUCCESS"), notify.Feedback{ID: "1-a", Kind: notify.Delivered}, true},
 		{"one that did not", line("sns-1", "FAILURE"), notify.Feedback{ID: "1-a", Kind: notify.Undelivered, Detail: "Unreachable"}, true},
-		{"one of others", line("sns-2", "SUCCESS"), notify.Feedback{}, false},
+		{"one that is not from Ferry", line("sns-2", "SUCCESS"), notify.Feedback{}, false},
 		{"a line of something else", "START", notify.Feedback{}, false},
 		{"a line without a name", "{}", notify.Feedback{}, false},
 	}

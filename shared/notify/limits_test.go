@@ -29,7 +29,7 @@ func TestNoticesAreBoundedInEachWindow(t *testing.T) {
 		most  notify.Limits
 		steps []step
 	}{
-		"nothing is bounded unless that was set": {notify.Limits{}, []step{
+		"nothing is bounded by default": {notify.Limits{}, []step{
 			{"0 10:00", "alice", []string{ann}, 0}, {"0 10:00", "alice", []string{ann}, 0},
 		}},
 		"an hour has room for so many, and the next again": {notify.Limits{PerHour: 2}, []step{
@@ -39,19 +39,19 @@ func TestNoticesAreBoundedInEachWindow(t *testing.T) {
 		"a day has room for so many, and the next again": {notify.Limits{PerDay: 1}, []step{
 			{"0 10:00", "alice", []string{ann}, 0}, {"0 22:00", "alice", []string{bob}, 2 * time.Hour}, {"1 00:00", "alice", []string{bob}, 0},
 		}},
-		"users have windows of their own": {notify.Limits{PerHour: 1, PerDay: 1}, []step{
+		"each user has separate windows": {notify.Limits{PerHour: 1, PerDay: 1}, []step{
 			{"0 10:00", "alice", []string{ann}, 0}, {"0 10:00", "bob", []string{ann}, 0}, {"0 10:00", "bob", []string{ann}, 14 * time.Hour},
 		}},
-		"a recipient gets so many a day, whoever sends": {notify.Limits{PerRecipient: 1}, []step{
+		"a recipient gets so many a day, from all senders": {notify.Limits{PerRecipient: 1}, []step{
 			{"0 10:00", "alice", []string{ann}, 0}, {"0 23:00", "bob", []string{ann}, time.Hour}, {"0 23:00", "bob", []string{bob}, 0}, {"1 00:00", "bob", []string{ann}, 0},
 		}},
-		"an address is one however it is written": {notify.Limits{PerRecipient: 1}, []step{
+		"an address in other letters is the same": {notify.Limits{PerRecipient: 1}, []step{
 			{"0 23:00", "alice", []string{ann}, 0}, {"0 23:00", "alice", []string{"Ann@Example.COM"}, time.Hour},
 		}},
 		"each recipient counts for the user": {notify.Limits{PerHour: 3}, []step{
 			{"0 10:30", "alice", []string{ann, number}, 0}, {"0 10:30", "alice", []string{ann, number}, 30 * time.Minute}, {"0 10:30", "alice", []string{ann}, 0},
 		}},
-		"what is refused counts for none": {notify.Limits{PerHour: 2, PerRecipient: 1}, []step{
+		"a refused request counts nowhere": {notify.Limits{PerHour: 2, PerRecipient: 1}, []step{
 			{"0 10:30", "alice", []string{ann}, 0}, {"0 10:30", "alice", []string{bob, ann}, 13*time.Hour + 30*time.Minute}, {"0 10:30", "alice", []string{bob}, 0},
 		}},
 		"of several full windows the longest is waited for": {notify.Limits{PerHour: 1, PerDay: 1}, []step{
@@ -226,7 +226,7 @@ func TestCountsHoldNoAddressAndExpireWithTheirWindow(t *testing.T) {
 	}
 }
 
-// at is a time of a day in November, or of the one so many days later.
+// clockAt reads a number of days after the first and a time of day.
 func clockAt(text string) time.Time {
 	clock, _ := time.Parse("15:04", text[2:])
 	return time.Date(2026, 11, 21+int(text[0]-'0'), clock.Hour(), clock.Minute(), 0, 0, time.UTC)

@@ -1,9 +1,9 @@
 // Package notify tells people and programs what has happened: by mail, by text
 // message, and by events that are posted to webhooks. It may import auth, files,
 // the stores' ports and the mail port; only api, boot and the programs import it.
-// Start reading here, then enqueue.go (what goes into the outbox, in the
-// transaction that it is about), outbox.go (one try) and schedule.go (who tries
-// when).
+// Start reading here, then enqueue.go and events.go (what goes into the outbox, in the
+// transaction that it is about), outbox.go (one try) and schedule.go (when each is
+// tried).
 //
 // A notice says what it is about, but holds no link and no PIN. Those are derived
 // from the link key when the message is written, so that reading the table

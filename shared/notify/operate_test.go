@@ -12,7 +12,7 @@ import (
 	"ferry/shared/notify"
 )
 
-// bring puts a notice and brings it to where an operator finds it.
+// bring makes a notice and brings it into the state that where names.
 func (p *machine) bring(t *testing.T, where string) notify.Notice {
 	t.Helper()
 	n := p.put(t, p.linkNotice(1))
@@ -154,7 +154,7 @@ func TestCancelledPINLeavesNothing(t *testing.T) {
 	}
 }
 
-// overtaken is a table where a sender acts just before each write.
+// overtaken is a table where a sender acts just before each write of an operator.
 type overtaken struct {
 	table.Table
 	act func()

@@ -70,7 +70,7 @@ func TestNoticeThatIsTooLateIsEnded(t *testing.T) {
 	tests := []struct {
 		name         string
 		kind         notify.Kind
-		made, lasts  time.Duration // how long ago; how long it lasts from then, 0 is for ever
+		made, lasts  time.Duration // how long ago; how long it lasts from then, 0 is never
 		claimed      bool          // by a sender, after it was read
 		points, ends int
 		says         string // the notice's last error

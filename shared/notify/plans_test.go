@@ -107,7 +107,7 @@ func convert(m *phonenumbers.PhoneMetadata) plan {
 	}
 	add := func(mobile bool, all ...*phonenumbers.PhoneNumberDesc) {
 		for _, d := range all {
-			if text := d.GetNationalNumberPattern(); text == "" || text == "NA" { // there are none
+			if text := d.GetNationalNumberPattern(); text == "" || text == "NA" { // no such numbers
 				continue
 			}
 			kind := description(d)

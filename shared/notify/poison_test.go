@@ -28,7 +28,7 @@ func TestUnreadableNoticeDoesNotHoldUpOthers(t *testing.T) {
 	}{
 		{"an item of another shape", func(*machine) table.Op { return table.Put(key, odd{V: 1, ID: key.SK, Tries: "many"}) }, key.SK},
 		{"an item of a later version", func(*machine) table.Op { return table.Put(key, odd{V: 2, ID: key.SK}) }, key.SK},
-		{"an item without a name", func(*machine) table.Op { return table.Put(key, odd{V: 1}) }, key.SK},
+		{"an item without an ID", func(*machine) table.Op { return table.Put(key, odd{V: 1}) }, key.SK},
 		{"an item in the wrong place", func(p *machine) table.Op {
 			op := p.linkNotice(1).Op(start(), "wrong")
 			op.Key.SK += "-place"
@@ -44,7 +44,7 @@ func TestUnreadableNoticeDoesNotHoldUpOthers(t *testing.T) {
 			n.Channel = "pigeon"
 			return n.Op(start(), "x")
 		}, fmt.Sprintf("%013d-x", start().UnixMilli())},
-		{"a notice to no address", func(p *machine) table.Op {
+		{"a notice to a malformed address", func(p *machine) table.Op {
 			n := p.pinNotice()
 			n.To = "nobody"
 			return n.Op(start(), "x")

@@ -40,6 +40,6 @@ func TestLogHoldsNoSecretAndNoWholeAddress(t *testing.T) {
 		}
 	}
 	if !strings.Contains(log, "a***@example.com") || !strings.Contains(log, "+39***67") {
-		t.Errorf("an operator recognises nobody in %s", log)
+		t.Errorf("no masked address is in %s", log)
 	}
 }

@@ -76,7 +76,7 @@ func TestTwoSendersSendEachNoticeOnce(t *testing.T) {
 		p.put(t, p.linkNotice(int64(i+1)))
 	}
 	var wg sync.WaitGroup
-	for range 2 { // each with a connection of its own, as two processes have
+	for range 2 { // each with its own connection, like two processes
 		s := p.senderOn(t, p.open(t), smtpSender(t, srv.Address), nil)
 		wg.Go(func() {
 			for range 2 {
@@ -183,7 +183,7 @@ func TestSenderChangesNothingAfterItsLeaseHasEnded(t *testing.T) {
 			p := newMachine(t)
 			n := p.put(t, p.linkNotice(1))
 			s := p.sender(t, nil)
-			for range 2 { // the claim of the late one, and that of its successor
+			for range 2 { // the late claim, and the next one
 				mine, err := s.Claim(t.Context(), n)
 				if err != nil || !mine {
 					t.Fatalf("claim: %v, %v", mine, err)
@@ -260,7 +260,7 @@ func TestANoticeIsGivenUpAfterADay(t *testing.T) {
 	for p.waiting(t) > 0 {
 		_, next := p.pass(t, s)
 		if tries++; tries > 100 {
-			t.Fatal("it is tried for ever")
+			t.Fatal("it is never given up")
 		}
 		if !next.IsZero() {
 			p.clock.advance(next.Sub(p.clock.now()))

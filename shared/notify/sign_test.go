@@ -48,7 +48,7 @@ func TestSecretHasTheFormOfTheSpecification(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 		if err != nil && len(text) > 6 && strings.Contains(err.Error(), text[6:]) {
-			t.Errorf("the secret stands in the error %v", err)
+			t.Errorf("the secret is in the error %v", err)
 		}
 	}
 }
@@ -80,9 +80,9 @@ func TestInvalidWebhookAddressIsRefusedAndNotQuoted(t *testing.T) {
 		many[i] = "http://example.com/"
 	}
 	if _, err := notify.NewReceivers(many, secrets); err == nil {
-		t.Error("there is no bound")
+		t.Error("too many webhooks are accepted")
 	}
 	if _, err := notify.NewReceivers(many[:1], nil); err == nil {
-		t.Error("it needs no secret")
+		t.Error("webhooks are accepted without a secret")
 	}
 }

@@ -38,7 +38,7 @@ func TestStateFollowsTheNotice(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := p.state(t, n.ID); got.State() != notify.Sending || got.Tries != 1 {
-		t.Errorf("in the hands of a sender: %+v", got)
+		t.Errorf("claimed by a sender: %+v", got)
 	}
 	p.clock.advance(notify.Lease)
 	p.pass(t, s)
@@ -49,7 +49,7 @@ func TestStateFollowsTheNotice(t *testing.T) {
 	p.pass(t, p.sender(t, nil))
 	got := p.state(t, n.ID)
 	if got.State() != notify.Sent || got.Tries != 3 || got.Provider != n.ID || got.SentAt != p.clock.now().UnixMilli() || got.LastError != "not now" {
-		t.Errorf("at last: %+v", got)
+		t.Errorf("in the end: %+v", got)
 	}
 }
 
@@ -82,8 +82,7 @@ func TestFailedNoticeIsShownAsFailed(t *testing.T) {
 	}
 }
 
-// What arrives at an address that bounced, or complained, or is stopped by its
-// owner, in any order, and after one of these was ended.
+// A bounce or a complaint stops PINs too; the owner's wish does not.
 func TestSuppressedAddressGetsOnlyPINs(t *testing.T) {
 	t.Parallel()
 	type step = func(p *machine, address string) error
@@ -116,7 +115,7 @@ func TestSuppressedAddressGetsOnlyPINs(t *testing.T) {
 		steps     []step
 		link, pin bool
 	}{
-		{"no more than an address", nil, true, true},
+		{"not suppressed", nil, true, true},
 		{"bounced", []step{bounced}, false, false},
 		{"complained", []step{complained}, false, false},
 		{"stopped", []step{stopped}, false, true},
@@ -202,8 +201,7 @@ func TestStatesKeepTheOrderAndLeaveOutUnknownNotices(t *testing.T) {
 	}
 }
 
-// torn is a table whose GetMany reads the places where notices wait at last, and
-// in between lets something happen.
+// torn is a table whose GetMany reads the outbox last. Something happens before that.
 type torn struct {
 	counted
 	between func()
@@ -277,7 +275,7 @@ func TestEndedNoticeIsKeptAsLongAsItsFileWithinBounds(t *testing.T) {
 		"as the file":                  {10 * day, 10 * day},
 		"a file that goes tomorrow":    {day, 3 * day},
 		"a file that stays for a year": {365 * day, 90 * day},
-		"a file that stays for ever":   {0, 90 * day},
+		"a file that never expires":    {0, 90 * day},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -339,7 +337,7 @@ func TestSettledOperationsAreWrittenWhenALinkEnds(t *testing.T) {
 	}
 }
 
-// Fallback: a number and an address were given, and one of them is no good.
+// The upload named a number and an address, and one of them is bad.
 func TestOneChannelIsSentEvenIfTheOtherFails(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []notify.Channel{notify.Mail, notify.SMS} {

@@ -63,12 +63,12 @@ func TestAddressIsSuppressedUntilItIsAllowed(t *testing.T) {
 			}
 		}
 		if items, err := db.GetMany(t.Context(), notify.SuppressedKey(ann)); err != nil || items[0].Found() {
-			t.Errorf("at last the address is kept, %v", err)
+			t.Errorf("in the end the address is still stored, %v", err)
 		}
 	})
 }
 
-// step is what happens to ann's address.
+// step changes the entry of ann's address.
 type step func(context.Context, table.Table) error
 
 func add(why notify.SuppressReason, after time.Duration) step {
@@ -168,7 +168,7 @@ func TestProvidersReasonAndOwnersWishAreIndependent(t *testing.T) {
 	})
 }
 
-// between does something when an entry was read, once.
+// between does something once, after an entry is read.
 type between struct {
 	table.Table
 	do func()

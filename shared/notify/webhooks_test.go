@@ -24,7 +24,7 @@ import (
 
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
-// hookSender is a Sender of events to webhooks as after a start of the process.
+// hookSender returns a Sender of events to webhooks, as after a start of the process.
 func (p *machine) hookSender(t *testing.T, tab table.Table, urls ...string) *notify.Sender {
 	t.Helper()
 	secrets, err := notify.ParseWebhookSecrets(secret)
@@ -56,7 +56,7 @@ func (p *machine) deliver(t *testing.T, s *notify.Sender) int {
 	return n
 }
 
-// left is how many items the table has.
+// left returns how many items the table has.
 func (p *machine) left(t *testing.T) (n int) {
 	t.Helper()
 	must(t, p.table.Scan(t.Context(), func(table.Item) error { n++; return nil }))
@@ -113,10 +113,10 @@ func (r *receiver) once(t *testing.T, want int) {
 	}
 }
 
-// verify is what the specification tells receivers to do.
+// verify checks a request as the specification tells receivers to.
 func verify(r *http.Request, body []byte) error {
 	if r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/cloudevents+json; charset=utf-8" {
-		return fmt.Errorf("it comes by %s as %s", r.Method, r.Header.Get("Content-Type"))
+		return fmt.Errorf("the request is %s %s", r.Method, r.Header.Get("Content-Type"))
 	}
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
 	if err != nil {
@@ -129,7 +129,7 @@ func verify(r *http.Request, body []byte) error {
 		return fmt.Errorf("the signature is %q, want %q", r.Header.Get("webhook-signature"), want)
 	}
 	if !strings.Contains(string(body), `"id":"`+id+`"`) {
-		return fmt.Errorf("the event with the id %s has another in it: %s", id, body)
+		return fmt.Errorf("the event with the id %s holds another: %s", id, body)
 	}
 	return nil
 }
@@ -211,11 +211,11 @@ func TestAnswerDecidesWhenAnEventIsRetried(t *testing.T) {
 		{"a redirect", 307, "", false, time.Second},
 		{"a refusal", 400, "", false, time.Second},
 		{"a login", 401, "", false, time.Second},
-		{"no more, please", 410, "", false, 0},
+		{"gone", 410, "", false, 0},
 		{"later", 429, "120", false, 120 * time.Second},
-		{"much later", 503, "999999999", false, time.Hour},
-		{"some day", 503, "Fri, 31 Dec 2100 23:59:59 GMT", false, time.Second},
-		{"nonsense", 503, "-5", false, time.Second},
+		{"too much later", 503, "999999999", false, time.Hour},
+		{"a date", 503, "Fri, 31 Dec 2100 23:59:59 GMT", false, time.Second},
+		{"a negative wait", 503, "-5", false, time.Second},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			t.Parallel()
@@ -235,7 +235,7 @@ func TestAnswerDecidesWhenAnEventIsRetried(t *testing.T) {
 			r.status.Store(200)
 			p.clock.advance(c.again - 500*time.Millisecond)
 			if n := p.deliver(t, d); n != 0 {
-				t.Errorf("it comes again too early")
+				t.Errorf("it was retried too early")
 			}
 			p.clock.advance(500 * time.Millisecond)
 			if n := p.deliver(t, d); (n == 1) != (c.again > 0) {
@@ -262,7 +262,7 @@ func TestReceiverThatDoesNotAnswerIsRetriedLater(t *testing.T) {
 	}
 }
 
-// brittle is a table whose writes fail that a test chooses.
+// brittle is a table where some writes fail.
 type brittle struct {
 	table.Table
 	fails func(ops []table.Op) bool
@@ -324,7 +324,7 @@ func TestAtMostFourEventsArePostedAtOnce(t *testing.T) {
 		most = max(most, now)
 		come := now
 		mu.Unlock()
-		if come == 4 && !full.Swap(true) { // a fifth would come while this one goes to and fro
+		if come == 4 && !full.Swap(true) { // a fifth would come meanwhile
 			for range 20 {
 				probe(t, aside.URL)
 			}
@@ -372,7 +372,7 @@ func TestBacklogIsBounded(t *testing.T) {
 		t.Errorf("%d are left, want 3", n)
 	}
 	if n := strings.Count(p.log.String(), "one more is dropped"); n != 2 {
-		t.Errorf("%d are told of, want 2", n)
+		t.Errorf("%d are logged as dropped, want 2", n)
 	}
 }
 

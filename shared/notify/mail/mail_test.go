@@ -29,7 +29,7 @@ func TestEnvelopeChecksEachPart(t *testing.T) {
 		{name: "an empty ID is refused for good", change: func(m *mail.Message) { m.ID = "" }, permanent: true},
 		{name: "an ID with an at sign is refused for good", change: func(m *mail.Message) { m.ID = "a@b" }, permanent: true},
 		{name: "an endless ID is refused for good", change: func(m *mail.Message) { m.ID = strings.Repeat("a", mail.MaxID+1) }, permanent: true},
-		{name: "an address that ends such mail is fine", change: func(m *mail.Message) { m.Unsubscribe = "https://ferry.example.org/v1/notifications/stop?t=a_b-c" }, ok: true},
+		{name: "an unsubscribe address is fine", change: func(m *mail.Message) { m.Unsubscribe = "https://ferry.example.org/v1/notifications/stop?t=a_b-c" }, ok: true},
 		{name: "one that is no link is refused for good", change: func(m *mail.Message) { m.Unsubscribe = "mailto:stop@ferry.invalid" }, permanent: true},
 		{name: "one that ends its header is refused for good", change: func(m *mail.Message) { m.Unsubscribe = "https://ferry.invalid/stop\r\nBcc:b" }, permanent: true},
 		{name: "one that ends its brackets is refused for good", change: func(m *mail.Message) { m.Unsubscribe = "https://ferry.invalid/stop>,<https://other.invalid/" }, permanent: true},

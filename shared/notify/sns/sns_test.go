@@ -52,8 +52,8 @@ func TestFailedCallFailsEveryMessage(t *testing.T) {
 	}
 }
 
-// TestOnlyInvalidMessagesAreRefusedForGood gives messages to a topic that
-// does not like the word "bad".
+// TestOnlyInvalidMessagesAreRefusedForGood publishes to a topic that refuses the word
+// "bad".
 func TestOnlyInvalidMessagesAreRefusedForGood(t *testing.T) {
 	t.Parallel()
 	text := aws.String("why")
@@ -63,18 +63,18 @@ func TestOnlyInvalidMessagesAreRefusedForGood(t *testing.T) {
 		code    string // of the bad message, if the call is taken
 		sender  bool
 		refused bool // the bad one
-		others  bool // they are taken
+		others  bool // they are accepted
 	}{
 		{"a message that is too long", &types.BatchRequestTooLongException{Message: text}, "", false, true, true},
 		{"a parameter that is refused in the call", &types.InvalidParameterException{Message: aws.String("Invalid parameter: Message too long")}, "", false, true, true},
 		{"a value that is refused in the call", &types.InvalidParameterValueException{Message: text}, "", false, true, true},
-		{"a topic of a wrong name", &types.InvalidParameterException{Message: aws.String("Invalid parameter: TopicArn Reason: no")}, "", false, false, false},
-		{"a topic that is not there", &types.NotFoundException{Message: text}, "", false, false, false},
-		{"a right that is missing", &types.AuthorizationErrorException{Message: text}, "", false, false, false},
+		{"a malformed topic", &types.InvalidParameterException{Message: aws.String("Invalid parameter: TopicArn Reason: no")}, "", false, false, false},
+		{"a missing topic", &types.NotFoundException{Message: text}, "", false, false, false},
+		{"a missing permission", &types.AuthorizationErrorException{Message: text}, "", false, false, false},
 		{"a limit", &types.ThrottledException{Message: text}, "", false, false, false},
-		{"a limit of the key", &types.KMSThrottlingException{Message: text}, "", false, false, false},
+		{"a limit of the key's service", &types.KMSThrottlingException{Message: text}, "", false, false, false},
 		{"an outage", &types.InternalErrorException{Message: text}, "", false, false, false},
-		{"a line that is cut", errors.New("connection reset"), "", false, false, false},
+		{"a lost connection", errors.New("connection reset"), "", false, false, false},
 		{"a parameter of one message", nil, "InvalidParameter", true, true, true},
 		{"a value of one message", nil, "ParameterValueInvalid", true, true, true},
 		{"an outage for one message", nil, "InternalError", false, false, true},

@@ -48,8 +48,8 @@ func TestOnlyARefusedNumberFailsForGood(t *testing.T) {
 		err       error
 		permanent bool
 	}{
-		{"a number that is none", "123", nil, true},
-		{"a number that SNS does not take", "+393331234567", &types.InvalidParameterException{}, true},
+		{"a malformed number", "123", nil, true},
+		{"a number that SNS refuses", "+393331234567", &types.InvalidParameterException{}, true},
 		{"too many requests", "+393331234567", &types.ThrottledException{}, false},
 		{"a missing permission", "+393331234567", &types.AuthorizationErrorException{}, false},
 		{"no network", "+393331234567", errors.New("no route"), false},

@@ -78,7 +78,7 @@ func TestOnlyARefusedMessageFailsForGood(t *testing.T) {
 		permanent bool
 	}{
 		{"a message that is rejected", &types.MessageRejected{Message: aws.String("Virus")}, true},
-		{"an address that is none", &types.BadRequestException{Message: aws.String("Missing final '@domain'")}, true},
+		{"a malformed address", &types.BadRequestException{Message: aws.String("Missing final '@domain'")}, true},
 		{"a sender that is not verified yet", &types.MessageRejected{Message: aws.String("Email address is not verified. The following identities failed the check in region EU-SOUTH-1: a@example.org")}, false},
 		{"too many requests", &types.TooManyRequestsException{}, false},
 		{"an account that is paused", &types.SendingPausedException{}, false},
@@ -92,6 +92,6 @@ func TestOnlyARefusedMessageFailsForGood(t *testing.T) {
 		}
 	}
 	if _, err := (ses.Sender{Client: &client{}}).Send(t.Context(), mail.Message{ID: "1", From: "a@example.org", To: "none"}); !errors.Is(err, mail.ErrPermanent) {
-		t.Errorf("an address that is none: %v", err)
+		t.Errorf("a malformed address: %v", err)
 	}
 }
