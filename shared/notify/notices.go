@@ -146,9 +146,9 @@ type noticeMessage struct {
 	n Notice
 }
 
-// reader returns what reads the notices of a lane. One lane is for mails, the other
+// noticeReader returns the reader of a lane of notices. One lane is for mails, the other
 // for everything else.
-func (s *Sender) reader(mails bool) func(context.Context, table.Item) (message, error) {
+func (s *Sender) noticeReader(mails bool) reader {
 	return func(ctx context.Context, item table.Item) (message, error) {
 		if n, err := read(item); mails != (err == nil && n.Channel == Mail) {
 			return nil, nil

@@ -70,15 +70,17 @@ func (s *Sender) Run(ctx context.Context) {
 	}
 }
 
+// reader returns an item's message. It returns nil if the message belongs to another
+// lane. It removes an item that is not a message, and returns nil.
+type reader func(context.Context, table.Item) (message, error)
+
 // lane delivers a part of the outbox: mails, text messages, or the events for one
 // webhook. It is a loop that shares nothing with other lanes.
 type lane struct {
 	*Sender
 	partitions []string
 	byDue      bool // each partition is in the order of what is due
-	// read returns an item's message. It returns nil if the message belongs to
-	// another lane. It removes an item that is not a message, and returns nil.
-	read func(context.Context, table.Item) (message, error)
+	read       reader
 
 	wake     signal
 	places   chan struct{} // holds one for each delivery under way
@@ -91,7 +93,7 @@ type lane struct {
 	next time.Time
 }
 
-func (s *Sender) newLane(byDue bool, read func(context.Context, table.Item) (message, error), partitions ...string) *lane {
+func (s *Sender) newLane(byDue bool, read reader, partitions ...string) *lane {
 	return &lane{
 		Sender: s, partitions: partitions, byDue: byDue, read: read,
 		wake: newSignal(), failed: newSignal(), places: make(chan struct{}, parallel),

@@ -60,8 +60,9 @@ func NewSender(c Config) (*Sender, error) {
 		c.Jitter = rand.Float64
 	}
 	s := &Sender{Config: c, backlog: backlog}
-	notices := partitions(OutboxPrefix)
-	s.lanes = []*lane{s.newLane(false, s.reader(true), notices...), s.newLane(false, s.reader(false), notices...)}
+	for _, mails := range []bool{true, false} {
+		s.lanes = append(s.lanes, s.newLane(false, s.noticeReader(mails), partitions(OutboxPrefix)...))
+	}
 	for _, r := range c.Webhooks {
 		h := &hook{Sender: s, Receiver: r, queue: "webhook#" + r.ID}
 		h.lane = s.newLane(true, h.read, h.queue)

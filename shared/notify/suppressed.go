@@ -27,7 +27,8 @@ const (
 // sentence says what happened, of the address as "it".
 func (r SuppressReason) sentence() string {
 	return map[SuppressReason]string{
-		AddressBounced: "it bounced", AddressComplained: "its owner called a mail spam", AddressStopped: "its owner wants none",
+		AddressBounced: "it bounced", AddressComplained: "its owner called a mail spam",
+		AddressStopped: "its owner wants none",
 	}[r]
 }
 

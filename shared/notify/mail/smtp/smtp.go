@@ -61,9 +61,9 @@ func (s *Sender) Send(ctx context.Context, m mail.Message) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("preparing to send mail: %w", err)
 	}
-	conn, err := client.DialToSMTPClientWithContext(ctx)
+	conn, err := client.DialToSMTPClientWithContext(ctx) // closed when ctx ends, hence ctx.Err below
 	if err != nil {
-		return "", fmt.Errorf("connecting to the mail server: %w", cmp.Or(ctx.Err(), err)) // the context closes the connection
+		return "", fmt.Errorf("connecting to the mail server: %w", cmp.Or(ctx.Err(), err))
 	}
 	msg := compose(m, env)
 	err = client.SendWithSMTPClient(conn, msg)
