@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"ferry/shared/envelope"
 	"ferry/shared/table"
 )
 
@@ -171,8 +172,14 @@ type RemindReport struct {
 // without a sender, nothing else would. It stops at the first partition with an
 // error. also adds what is written when a notice fails.
 func Remind(ctx context.Context, t table.Table, topics Topics, now time.Time, also ...Settled) (r RemindReport, err error) {
+	var waiting []TopicMessage
+	point := func() error {
+		r.Pointed += len(waiting)
+		err := errors.Join(publish(ctx, topics, NoticesTopic, waiting)...)
+		waiting = nil
+		return envelope.Wrap(err, "pointing at overdue notices")
+	}
 	for _, pk := range partitions(OutboxPrefix) {
-		var waiting []TopicMessage
 		for item, err := range table.Each(ctx, t, table.Query{PK: pk, Limit: table.MaxPage}) {
 			if err != nil {
 				return r, fmt.Errorf("looking for overdue notices: %w", err)
@@ -182,19 +189,21 @@ func Remind(ctx context.Context, t table.Table, topics Topics, now time.Time, al
 			switch {
 			case unread == nil && now.Sub(time.UnixMilli(n.NotBefore)) < OverdueAge:
 			case unread != nil || over == nil: // what cannot be read is for a sender to give up
-				waiting = append(waiting, Pointer(item.Key, string(n.Channel)))
+				if waiting = append(waiting, Pointer(item.Key, string(n.Channel))); len(waiting) == table.MaxPage {
+					err = point()
+				}
 			case r.Ended < MaxEnded:
 				r.Ended++
 				ops := n.failed(now, brief(over)).end(now, also, n.untouched()...)
-				if err := unlessTaken("ending a late notice", t.Write(ctx, ops...)); err != nil {
-					return r, err
-				}
+				err = unlessTaken("ending a late notice", t.Write(ctx, ops...))
+			}
+			if err != nil {
+				return r, err
 			}
 		}
-		if err := errors.Join(publish(ctx, topics, NoticesTopic, waiting)...); err != nil {
-			return r, fmt.Errorf("pointing at overdue notices: %w", err)
+		if err := point(); err != nil {
+			return r, err
 		}
-		r.Pointed += len(waiting)
 	}
 	return r, nil
 }
