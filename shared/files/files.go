@@ -1,12 +1,12 @@
 // Package files keeps users' files: a record in the table, the bytes in the
-// blob store, and a link item by which a download finds both in one look-up.
+// blob store, and link items, through which a download finds both in one look-up.
 //
-// The record comes last: bytes are stored before it, and removed after it. So
-// a crash leaves bytes without a record, which the sweeper removes, and never a
-// record without bytes.
+// The bytes are stored before the record and removed after it. So a crash may
+// leave bytes without a record, which the sweeper removes, but never a record
+// without bytes.
 //
-// It may import auth, envelope and the ports, and not notify: who is told goes
-// through the Outbox that it declares. Start reading with Service, then upload.go.
+// The package may import auth, envelope and the ports, but not notify: notices
+// go through the Outbox that it declares. Start reading with Service, then upload.go.
 package files
 
 import (
@@ -26,98 +26,100 @@ import (
 	"ferry/shared/table"
 )
 
-// layout is the version of the stored forms.
-const layout = 1
+// formatVersion is the version of the stored items.
+const formatVersion = 1
 
-// PageSize is how many files an upload's answer lists.
+// PageSize is how many files the answer to an upload lists.
 const PageSize = 100
 
-// File is a stored file. Owner and Area say where it is. An upload that goes on
-// while its owner is removed leaves a file of an earlier Incarnation of that
-// name: to a later user it does not exist, and the sweep removes it.
+// File is the record of a stored file. Owner and Area say where it is.
+//
+// If a user is removed during an upload and another gets the same name, the
+// upload may leave a file of the earlier Incarnation. The later user never sees
+// it, and the sweep removes it.
 type File struct {
-	V           int64     `json:"v"`
-	Owner       string    `json:"owner"`
-	Incarnation int64     `json:"incarnation,omitempty"` // of the owner
-	Area        blob.Area `json:"area"`
-	ID          int64     `json:"id"`
-	Name        string    `json:"name"`
-	Length      int64     `json:"length"`         // bytes
-	Type        string    `json:"type,omitempty"` // media type as the uploader stated it
-	Modified    int64     `json:"modified"`       // Unix milliseconds
-	Blob        string    `json:"blob"`           // key in the blob store
-	CRC64       string    `json:"crc64"`          // CRC64NVME, 16 hexadecimal digits
-	SHA256      []byte    `json:"sha256,omitempty"`
-	Uploader    string    `json:"uploader,omitempty"`   // if not the owner
-	ByWhich     int64     `json:"byWhich,omitempty"`    // that uploader's incarnation
-	Recipients  []string  `json:"recipients,omitempty"` // the notices that bring each recipient's link
-	Notify      bool      `json:"notify,omitempty"`     // the first download is to be told of
-	Expires     int64     `json:"expires,omitempty"`    // Unix seconds, when it leaves this area; 0 is never
+	V                   int64     `json:"v"`
+	Owner               string    `json:"owner"`
+	Incarnation         int64     `json:"incarnation,omitempty"` // of the owner
+	Area                blob.Area `json:"area"`
+	ID                  int64     `json:"id"`
+	Name                string    `json:"name"`
+	Length              int64     `json:"length"`         // bytes
+	Type                string    `json:"type,omitempty"` // media type, as stated by the uploader
+	Modified            int64     `json:"modified"`       // Unix milliseconds
+	Blob                string    `json:"blob"`           // key in the blob store
+	CRC64               string    `json:"crc64"`          // CRC64NVME, 16 hexadecimal digits
+	SHA256              []byte    `json:"sha256,omitempty"`
+	Uploader            string    `json:"uploader,omitempty"` // empty if it is the owner
+	UploaderIncarnation int64     `json:"byWhich,omitempty"`
+	Recipients          []string  `json:"recipients,omitempty"` // for each, the ID of the notice with the link
+	Notify              bool      `json:"notify,omitempty"`     // the uploader wants a receipt of the first download
+	Expires             int64     `json:"expires,omitempty"`    // Unix seconds, when it leaves this area; 0 is never
 }
 
-// Config is what a Service works with.
+// Config holds what a Service works with.
 type Config struct {
 	auth.Ports
 	Blobs     blob.Store
 	Parts     blob.Parts // of the same store
 	Outbox    Outbox
 	Retention Retention
-	HashStep  int64 // bytes of a SHA-256 that one completion of a session compares; 0 is 512 MiB
+	HashStep  int64 // most bytes that one call of Complete hashes; 0 is 512 MiB
 }
 
-// Retention is how long files stay, unless their owner has terms of their own.
+// Retention says how long files stay, unless their owner has other terms.
 // 0 is for ever.
 type Retention struct {
 	KeepDays   int64 // in the user area
-	BackupDays int64 // in the backup area, after it
+	BackupDays int64 // in the backup area, after that
 }
 
-// Service is safe for concurrent use.
+// Service stores, lists, moves and removes files. It is safe for concurrent use.
 type Service struct {
 	Config
-	memo  memo[*Listed] // of records
-	links memo[link]
+	records memo[*Listed]
+	links   memo[Link]
 }
 
 // New returns a Service.
 func New(c Config) *Service { return &Service{Config: c} }
 
-// Key is where the record of a file is stored.
+// Key returns the table's key of a file's record.
 func Key(area blob.Area, owner string, id int64) table.Key {
 	return table.Key{PK: partition(area, owner), SK: sortKey(id)}
 }
 
 func partition(area blob.Area, owner string) string { return string(area) + "#" + owner }
 
-// sortKey orders ids as numbers.
+// sortKey pads an id, so that keys sort by number.
 func sortKey(id int64) string { return fmt.Sprintf("%016d", id) }
 
 func (f File) key() table.Key { return Key(f.Area, f.Owner, f.ID) }
 
-// UploadedBy reports whether it was this user who has uploaded the file.
+// UploadedBy reports whether this user uploaded the file.
 func (f File) UploadedBy(u auth.User) bool {
 	if f.Uploader == "" {
 		return f.Owner == u.Name && f.Incarnation == u.Incarnation
 	}
-	return f.Uploader == u.Name && f.ByWhich == u.Incarnation
+	return f.Uploader == u.Name && f.UploaderIncarnation == u.Incarnation
 }
 
-// Expired reports whether the file has left its area, be it swept or not.
+// Expired reports whether the file's time in its area is over, swept or not.
 func (f File) Expired(now time.Time) bool { return f.Expires != 0 && now.Unix() >= f.Expires }
 
-// Page is a page of an area, newest first. Next is the id to continue after,
-// 0 if there is nothing more.
+// Page is a page of an area, newest first. Next is the id after which to
+// continue, or 0 on the last page.
 type Page struct {
 	Files []*Listed
 	Next  int64
 }
 
-// List returns a page of up to limit files with ids below after; after 0
-// starts with the newest. One call to the table. A page may be shorter than
-// limit although Next says that there is more: what has expired, or is of
-// another incarnation of the owner, is left out.
+// List returns a page of up to limit files with ids below after, or from the
+// newest on if after is 0. It makes one call to the table. A page that is not
+// the last may still be shorter than limit: files that have expired, or are of
+// another incarnation of the owner, are left out.
 func (s *Service) List(ctx context.Context, owner auth.User, area blob.Area, after int64, limit int) (Page, error) {
-	q := newest(owner.Name, area, limit)
+	q := newestFirst(owner.Name, area, limit)
 	if after > 0 {
 		q.After = sortKey(after)
 	}
@@ -128,7 +130,7 @@ func (s *Service) List(ctx context.Context, owner auth.User, area blob.Area, aft
 	return s.page(found, owner)
 }
 
-func newest(owner string, area blob.Area, limit int) table.Query {
+func newestFirst(owner string, area blob.Area, limit int) table.Query {
 	return table.Query{PK: partition(area, owner), Descending: true, Limit: limit}
 }
 
@@ -138,7 +140,7 @@ func (s *Service) page(found table.Page, owner auth.User) (Page, error) {
 	now := s.Now()
 	for _, item := range found.Items {
 		var err error
-		if last, err = s.memo.read(item, s.listed); err != nil {
+		if last, err = s.records.read(item, s.decodeRecord); err != nil {
 			return Page{}, err
 		}
 		if !last.Expired(now) && last.Incarnation == owner.Incarnation {
@@ -155,13 +157,13 @@ func (s *Service) page(found table.Page, owner auth.User) (Page, error) {
 func (s *Service) Open(ctx context.Context, f File) (io.ReadSeekCloser, error) {
 	b, err := s.Blobs.Open(ctx, f.Area, f.Blob)
 	if errors.Is(err, blob.ErrNotFound) {
-		// Between the look-up and now the file was moved or removed.
+		// The file was moved or removed since the look-up.
 		return nil, envelope.NewFault(envelope.Unauthorized, "the download link is not known, or has expired")
 	}
 	return b, envelope.Wrap(err, "opening a file")
 }
 
-// expiry returns when a file that enters an area now leaves it.
+// expiry returns when a file that enters an area now must leave it, 0 for never.
 func (s *Service) expiry(area blob.Area, owner auth.User) int64 {
 	days := cmp.Or(owner.KeepDays, s.Retention.KeepDays)
 	if area == blob.Backup {
@@ -173,7 +175,7 @@ func (s *Service) expiry(area blob.Area, owner auth.User) int64 {
 	return s.Now().AddDate(0, 0, int(days)).Unix()
 }
 
-// blobKey makes a key that was never used and never will be again.
+// blobKey returns a new, unique key for the bytes of a file.
 func (s *Service) blobKey(owner string, id int64) (string, error) {
 	random, err := auth.RandomToken(s.Random)
 	if err != nil {
@@ -182,8 +184,8 @@ func (s *Service) blobKey(owner string, id int64) (string, error) {
 	return owner + "/" + strconv.FormatInt(id, 10) + "-" + random[:22], nil
 }
 
-// ParseBlobKey reads the owner and the id of the file whose bytes have a key
-// in the blob store: owner/id-random. ok is false for keys of another form.
+// ParseBlobKey returns the owner and the id of the file whose bytes are stored
+// under a key, owner/id-random. ok is false for keys of another form.
 func ParseBlobKey(key string) (owner string, id int64, ok bool) {
 	owner, name, _ := strings.Cut(key, "/")
 	digits, random, ok := strings.Cut(name, "-")
@@ -191,68 +193,62 @@ func ParseBlobKey(key string) (owner string, id int64, ok bool) {
 	return owner, id, ok && err == nil && random != ""
 }
 
-// Listed is a file and how a response shows it, with the token of its link in
-// place of the link. Pages share it: it never changes.
+// Listed is a file and what a response shows of it, with the token of its link
+// in place of the link. Pages share it, so it must not be changed.
 type Listed struct {
 	File
 	Shown *envelope.File
 }
 
-// Listed returns the file as a list shows it.
+// Listed returns the file in the form that lists show.
 func (s *Service) Listed(f File) *Listed {
 	shown := envelope.File{ID: f.ID, Name: f.Name, Length: f.Length, Modified: f.Modified, LinkURL: s.Token(f)}
 	return &Listed{File: f, Shown: shown.Rendered()}
 }
 
-// memoSize is how many records are remembered at most, some 1 KiB each.
+// memoSize is the most items that a memo remembers. A record takes about 1 KiB.
 const memoSize = 4096
 
-// memo remembers what items decode to, by their stored form. Decoding a page
-// costs more than reading it, and each upload is answered with one. As the
-// same form always decodes alike nothing ever has to be forgotten, but for
-// room: the older half goes when the younger is full.
+// memo remembers what items decode to, by their stored form. Every upload is
+// answered with a page, and decoding a page costs more than reading it. Equal
+// forms decode alike, so an entry never goes stale. When the younger half is
+// full, the older one is dropped.
 type memo[T any] struct {
 	mu         sync.Mutex
 	young, old map[string]T
 }
 
-func (m *memo[T]) get(raw []byte) (T, bool) {
+// read returns what an item decodes to, if possible from memory.
+func (m *memo[T]) read(item table.Item, decode func(table.Item) (T, error)) (T, error) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	if value, ok := m.young[string(raw)]; ok {
-		return value, true
+	value, ok := m.young[string(item.Raw)]
+	if !ok {
+		if value, ok = m.old[string(item.Raw)]; ok {
+			m.put(item.Raw, value)
+		}
 	}
-	value, ok := m.old[string(raw)]
+	m.mu.Unlock()
 	if ok {
-		m.keep(raw, value)
+		return value, nil
 	}
-	return value, ok
+	value, err := decode(item)
+	if err == nil && item.Raw != nil { // not every backend has a stored form
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.put(item.Raw, value)
+	}
+	return value, err
 }
 
-// keep is for one who holds the lock.
-func (m *memo[T]) keep(raw []byte, value T) {
+// put adds a value. The caller holds the lock.
+func (m *memo[T]) put(raw []byte, value T) {
 	if m.young == nil || len(m.young) >= memoSize/2 {
 		m.young, m.old = map[string]T{}, m.young
 	}
 	m.young[string(raw)] = value
 }
 
-// read returns what an item decodes to, or what an equal one decoded to.
-func (m *memo[T]) read(item table.Item, decode func(table.Item) (T, error)) (T, error) {
-	if value, ok := m.get(item.Raw); ok && item.Raw != nil {
-		return value, nil
-	}
-	value, err := decode(item)
-	if err == nil && item.Raw != nil {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.keep(item.Raw, value)
-	}
-	return value, err
-}
-
-// listed decodes a record.
-func (s *Service) listed(item table.Item) (*Listed, error) {
+func (s *Service) decodeRecord(item table.Item) (*Listed, error) {
 	var f File
 	if err := item.Decode(&f); err != nil {
 		return nil, fmt.Errorf("reading a file's record: %w", err)

@@ -18,60 +18,52 @@ import (
 	"ferry/shared/table"
 )
 
+// With the header Idempotency-Key a client can repeat a request when it does not
+// know whether the first one succeeded. The repeat stores nothing, and gets the
+// result of the first.
+//
+// A request claims its key before it stores anything. The transaction that makes
+// its result visible also marks the claim as done, so the two cannot differ. If
+// a request dies, its lease runs out and another may take over the key. If the
+// first request was only slow, its transaction is then refused.
+
 const (
 	// KeyHeader is the name of the request's header.
 	KeyHeader = "Idempotency-Key"
 	// KeyMemory is how long a result is remembered.
 	KeyMemory = 24 * time.Hour
-	// MaxLease is the longest lease, and the one of a request whose size is
-	// not known.
-	MaxLease = time.Hour
-)
 
-const (
 	maxKey = 255
-	// minLease and leaseRate give a request time by the length of its body.
+	// A lease grows with the length of the body, if that is known.
 	minLease  = 30 * time.Second
 	leaseRate = 128 << 10 // bytes a second
-	// askAgain is when to repeat a request that another is carrying out.
-	askAgain = 5 * time.Second
-)
+	maxLease  = time.Hour
+	// retryAfter is how long a client waits while its first request still runs.
+	retryAfter = 5 * time.Second
 
-// The states of an item.
-const (
 	claimRunning = "running"
 	claimDone    = "done"
 )
 
 type claimItem struct {
 	V           int64  `json:"v"`
-	State       string `json:"state"`
-	Claim       string `json:"claim"` // random, of the request that has the key
+	State       string `json:"state"` // claimRunning or claimDone
+	Claim       string `json:"claim"` // a random name of the request that holds the key
 	Fingerprint string `json:"fingerprint"`
 	Result      string `json:"result,omitempty"`
 	Expires     int64  `json:"expires"` // Unix seconds: of the lease, or of the result
 }
 
-// Claims and results let a client repeat a request of which it does not know
-// whether it was carried out, by the header Idempotency-Key: the repeat is
-// answered with the first result and stores nothing twice.
-//
-// A request claims its key before it stores anything, and the transaction that
-// makes its result visible also marks the claim as done. So what was stored and
-// what the key remembers cannot differ. The claim of a request that died is free
-// when its lease has run out; if that request lives after all, its transaction is
-// refused.
-
-// KeyRequest is what a claim is for.
+// KeyRequest says which request claims a key.
 type KeyRequest struct {
-	User        auth.User // who asks; keys of different users are different
-	Key         string    // as Key returns it; empty claims nothing
-	Fingerprint string    // as Fingerprint returns it
+	User        auth.User // the caller; each user has separate keys
+	Key         string    // as ReadKey returns it; empty claims nothing
+	Fingerprint string    // as the function Fingerprint returns it
 	Lease       time.Duration
 }
 
-// ReadKey returns the key that a request has, empty if it has none. One that is
-// not of 1 to 255 visible ASCII characters is an Invalid fault.
+// ReadKey returns the key of a request, or an empty string if it has none. If it
+// is not one value of 1 to 255 visible ASCII characters, the fault is Invalid.
 func ReadKey(h http.Header) (string, error) {
 	values := h.Values(KeyHeader)
 	if len(values) == 0 {
@@ -85,8 +77,7 @@ func ReadKey(h http.Header) (string, error) {
 	return key, nil
 }
 
-// Fingerprint tells requests apart: equal parts, in number and order, have
-// equal fingerprints.
+// Fingerprint returns a hash that is equal only for equal parts in the same order.
 func Fingerprint(parts ...string) string {
 	sum := sha256.New()
 	for _, p := range parts {
@@ -95,30 +86,30 @@ func Fingerprint(parts ...string) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// Lease is how long a request may take whose body has so many bytes; -1 is not
-// known. It need not be enough: a request that takes longer fails only if
-// another with its key came after the lease.
+// Lease returns how long a request may hold its key if its body has so many
+// bytes, or -1 if that is unknown. A request that takes longer fails only if
+// another request with its key comes after the lease.
 func Lease(bytes int64) time.Duration {
-	if bytes < 0 || bytes > int64(MaxLease/time.Second)*leaseRate {
-		return MaxLease
+	if bytes < 0 || bytes > int64(maxLease/time.Second)*leaseRate {
+		return maxLease
 	}
-	return min(minLease+time.Duration(bytes/leaseRate)*time.Second, MaxLease)
+	return min(minLease+time.Duration(bytes/leaseRate)*time.Second, maxLease)
 }
 
-// Claim is a request's hold on its key, or the result of an earlier request
-// with it. A nil Claim is that of a request without a key; its methods know
-// that. It is for one goroutine.
+// Claim is a request's hold on its key, or the result of an earlier request with
+// the key. A request without a key has a nil Claim, which all methods allow. It
+// is for one goroutine.
 type Claim struct {
-	s       *Service
-	key     table.Key
-	item    claimItem
-	earlier bool
+	s         *Service
+	key       table.Key
+	item      claimItem
+	hasResult bool // of an earlier request
 }
 
-// Claim takes the key of a request, before anything is stored for it. One call
-// to the table if the key is new, else two or three. A Conflict fault tells
-// that the key belongs to another request, or, with a time to ask again, that
-// the same request is being carried out.
+// Claim takes the key of a request, before anything is stored for it. It makes
+// one call to the table if the key is new, else two or three. A Conflict fault
+// means that the key belongs to a different request or, if it says when to
+// retry, that the same request is still running.
 func (s *Service) Claim(ctx context.Context, r KeyRequest) (*Claim, error) {
 	if r.Key == "" {
 		return nil, nil
@@ -127,24 +118,24 @@ func (s *Service) Claim(ctx context.Context, r KeyRequest) (*Claim, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Claim{s: s, key: itemKey(r), item: claimItem{
-		V: layout, State: claimRunning, Claim: unique, Fingerprint: r.Fingerprint,
+	c := &Claim{s: s, key: claimKey(r), item: claimItem{
+		V: formatVersion, State: claimRunning, Claim: unique, Fingerprint: r.Fingerprint,
 		Expires: s.Now().Add(r.Lease).Unix(),
 	}}
 	err = s.Table.Write(ctx, c.put(table.NotExists()).Relax())
 	if errors.Is(err, table.ErrCondition) {
-		return c.again(ctx)
+		return c.resolveConflict(ctx)
 	}
 	if err != nil {
-		c.Release(ctx) // it may be that the answer alone is lost
+		c.Release(ctx) // perhaps only the table's answer was lost
 		return nil, fmt.Errorf("claiming a key: %w", err)
 	}
 	return c, nil
 }
 
-// itemKey is of a user's incarnation, so that a later user of the name meets
-// no keys of the earlier.
-func itemKey(r KeyRequest) table.Key {
+// claimKey includes the user's incarnation, so that a later user of the same name
+// does not meet keys of the earlier one.
+func claimKey(r KeyRequest) table.Key {
 	hash := Fingerprint(r.Key, fmt.Sprint(r.User.Incarnation))
 	return table.Key{PK: "idem#" + r.User.Name + "#" + hash, SK: "idem"}
 }
@@ -153,30 +144,30 @@ func (c *Claim) put(cond table.Cond) table.Op {
 	return table.Put(c.key, c.item).If(cond).Expire(c.s.Now().Add(KeyMemory))
 }
 
-// again looks at the item that is in the way.
-func (c *Claim) again(ctx context.Context) (*Claim, error) {
+// resolveConflict reads the claim that holds the key, and decides what to do.
+func (c *Claim) resolveConflict(ctx context.Context) (*Claim, error) {
 	var old claimItem
 	err := c.s.Table.Get(ctx, c.key, &old)
 	left := time.Unix(old.Expires, 0).Sub(c.s.Now())
 	switch {
-	case errors.Is(err, table.ErrNotFound): // given up at this moment
+	case errors.Is(err, table.ErrNotFound): // it was just released
 		return nil, errRunning(time.Second)
 	case err != nil:
 		return nil, fmt.Errorf("reading a key: %w", err)
-	case old.Claim == c.item.Claim: // the answer to the claim was lost
+	case old.Claim == c.item.Claim: // it is ours: the table's answer was lost
 		return c, nil
 	case left <= 0:
 		return c.takeOver(ctx, old)
 	case old.Fingerprint != c.item.Fingerprint:
-		return nil, ErrOtherRequest()
+		return nil, errOtherRequest()
 	case old.State == claimRunning:
-		return nil, errRunning(min(left, askAgain))
+		return nil, errRunning(min(left, retryAfter))
 	}
-	c.item, c.earlier = old, true
+	c.item, c.hasResult = old, true
 	return c, nil
 }
 
-// takeOver takes a key whose lease or result has expired.
+// takeOver claims a key whose lease or result has expired.
 func (c *Claim) takeOver(ctx context.Context, old claimItem) (*Claim, error) {
 	err := c.s.Table.Write(ctx, c.put(table.Equal("claim", old.Claim)).Relax())
 	if errors.Is(err, table.ErrCondition) {
@@ -185,9 +176,7 @@ func (c *Claim) takeOver(ctx context.Context, old claimItem) (*Claim, error) {
 	return c, envelope.Wrap(err, "claiming a key")
 }
 
-// ErrOtherRequest is the Conflict fault of a key that belongs to another request, for
-// callers that find this out by what the fingerprint leaves out.
-func ErrOtherRequest() error {
+func errOtherRequest() error {
 	return envelope.NewFault(envelope.Conflict, "the %s was used for another request", KeyHeader)
 }
 
@@ -195,30 +184,30 @@ func errRunning(after time.Duration) error {
 	return &envelope.Fault{Kind: envelope.Conflict, Detail: "a request with this " + KeyHeader + " is being carried out", After: after}
 }
 
-// Result returns what an earlier request with the key and the same fingerprint
-// has stored, if there was one: then nothing is left to do but to answer so.
+// Result returns the result of an earlier request with the same key and
+// fingerprint. If ok, the caller stores nothing and answers with the result.
 func (c *Claim) Result() (result string, ok bool) {
-	if c == nil || !c.earlier {
+	if c == nil || !c.hasResult {
 		return "", false
 	}
 	return c.item.Result, true
 }
 
-// Done returns the operation that remembers the result. It must be the first
-// of the transaction that makes the result visible, whose error goes to Lost.
-// The result is at most some KiB, and holds nothing secret.
+// Done returns the operation that remembers the result. It must be the first of
+// the transaction that makes the result visible, and that transaction's error
+// goes to Lost. The result has at most a few KiB, and holds nothing secret.
 func (c *Claim) Done(result string) []table.Op {
 	if c == nil {
 		return nil
 	}
-	finished := *c
-	finished.item.State, finished.item.Result = claimDone, result
-	finished.item.Expires = c.s.Now().Add(KeyMemory).Unix()
-	return []table.Op{finished.put(table.Equal("claim", c.item.Claim))}
+	done := *c
+	done.item.State, done.item.Result = claimDone, result
+	done.item.Expires = c.s.Now().Add(KeyMemory).Unix()
+	return []table.Op{done.put(table.Equal("claim", c.item.Claim))}
 }
 
-// Lost returns a Conflict fault if err, a transaction's, says that another
-// request has taken the key, and else err as it is.
+// Lost returns a Conflict fault if a transaction failed with err because another
+// request has taken over the key. Any other err it returns unchanged.
 func (c *Claim) Lost(err error) error {
 	if refused, ok := errors.AsType[*table.ConditionError](err); ok && c != nil && refused.Op == 0 {
 		return &envelope.Fault{Kind: envelope.Conflict, Detail: "the request took so long that another with its " + KeyHeader + " was let in", Cause: err}
@@ -226,23 +215,23 @@ func (c *Claim) Lost(err error) error {
 	return err
 }
 
-// Release gives the key back after a failure, so that the request can be
-// repeated. It may be called whatever became of the transaction: a result
-// stays, and a transaction that is still under way will be refused. It works
-// also when ctx has ended. An error concerns nobody: the lease runs out.
+// Release gives the key back after a failure, so that the client can repeat the
+// request. It is safe whatever became of the transaction: a result stays, and a
+// transaction still under way will be refused. It works even after ctx has
+// ended. The error can be ignored, since the lease runs out anyway.
 func (c *Claim) Release(ctx context.Context) {
-	if c == nil || c.earlier {
+	if c == nil || c.hasResult {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
 	_ = c.s.Table.Write(ctx, table.Delete(c.key).
 		If(table.Equal("claim", c.item.Claim), table.Equal("state", claimRunning)).Relax())
 }
 
-// receipt is what is remembered of a file that an upload with a key has stored:
-// enough to answer a repeat, and to know it from another upload.
-type receipt struct {
+// rememberedFile is what a key remembers of a stored file: enough to answer a
+// repeat, and to tell it from a different upload.
+type rememberedFile struct {
 	ID       int64  `json:"id"`
 	Name     string `json:"name"`
 	Length   int64  `json:"length"`
@@ -250,14 +239,15 @@ type receipt struct {
 	CRC64    string `json:"crc64"`
 }
 
-// remember returns what makes a commit remember what it stores, if a key was given.
-func remember(c *Claim, stored []File) ([]table.Op, error) {
+// rememberFiles returns the operation that remembers the stored files, if there is
+// a claim.
+func rememberFiles(c *Claim, stored []File) ([]table.Op, error) {
 	if c == nil {
 		return nil, nil
 	}
-	all := make([]receipt, len(stored))
+	all := make([]rememberedFile, len(stored))
 	for i, f := range stored {
-		all[i] = receipt{ID: f.ID, Name: f.Name, Length: f.Length, Modified: f.Modified, CRC64: f.CRC64}
+		all[i] = rememberedFile{ID: f.ID, Name: f.Name, Length: f.Length, Modified: f.Modified, CRC64: f.CRC64}
 	}
 	text, err := json.Marshal(all)
 	if err != nil {
@@ -266,8 +256,8 @@ func remember(c *Claim, stored []File) ([]table.Op, error) {
 	return c.Done(string(text)), nil
 }
 
-// Repeat is an upload that was carried out before. It takes the files as an
-// Upload does, and stores nothing. It is for one goroutine.
+// Repeat is an upload that was already carried out. It takes files like an
+// Upload, but stores nothing. It is for one goroutine.
 type Repeat struct {
 	s     *Service
 	owner string
@@ -275,26 +265,25 @@ type Repeat struct {
 	seen  []File
 }
 
-// Repeat returns the repeat of an upload into the area of owner that had this
+// Repeat returns the repeat of an upload into the area of owner, which had this
 // result.
 func (s *Service) Repeat(owner, result string) (*Repeat, error) {
-	var all []receipt
+	var all []File // it has all fields of a rememberedFile
 	if err := json.Unmarshal([]byte(result), &all); err != nil {
 		return nil, fmt.Errorf("reading the result of an upload: %w", err)
 	}
 	r := &Repeat{s: s, owner: owner}
 	for _, f := range all {
-		r.first = append(r.first, s.Listed(File{
-			Owner: owner, Area: blob.Files, ID: f.ID, Name: f.Name, Length: f.Length, Modified: f.Modified, CRC64: f.CRC64,
-		}))
+		f.Owner, f.Area = owner, blob.Files
+		r.first = append(r.first, s.Listed(f))
 	}
 	return r, nil
 }
 
-// Add reads the bytes of a part.
+// Add reads the bytes of a part, for comparison with the first upload.
 func (r *Repeat) Add(ctx context.Context, p Part) error {
 	if len(r.seen) == len(r.first) {
-		return ErrOtherRequest()
+		return errOtherRequest()
 	}
 	body := &blob.Body{R: p.Body, Size: p.Size, SHA256: p.SHA256}
 	if _, err := io.Copy(io.Discard, body); err != nil {
@@ -305,21 +294,20 @@ func (r *Repeat) Add(ctx context.Context, p Part) error {
 	return ctx.Err()
 }
 
-// Stored returns the files read so far, of which only name, length and
-// checksum are known.
+// Stored returns the files read so far, with only their name, length and checksum.
 func (r *Repeat) Stored() []File { return r.seen }
 
-// Files returns the files that the first upload has stored and, if they are the
-// uploader's own, List of the newest with them at their end, if so many came since:
-// that costs one call to the table. That the repeat brought others is a Conflict
-// fault.
+// Files returns what the first upload was answered with. If it went to the
+// uploader's own area, that is a List of the newest files, as CommitAndList
+// returns it, which takes one call to the table. Else it is the stored files. If
+// the repeat brought different files, the fault is Conflict.
 func (r *Repeat) Files(ctx context.Context, uploader auth.User, limit int) (page Page, err error) {
 	if len(r.seen) != len(r.first) {
-		return page, ErrOtherRequest()
+		return page, errOtherRequest()
 	}
 	for i, f := range r.first {
 		if s := r.seen[i]; s.Name != f.Name || s.Length != f.Length || s.CRC64 != f.CRC64 {
-			return page, ErrOtherRequest()
+			return page, errOtherRequest()
 		}
 	}
 	if r.owner != uploader.Name {

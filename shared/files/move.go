@@ -13,18 +13,18 @@ import (
 	"ferry/shared/table"
 )
 
-// Delete moves a file from its owner's user area to the backup area and
-// returns it as it is there. Unknown ids are NotFound.
+// Delete moves a file from its owner's user area to the backup area, and returns
+// its new record. If the id is unknown, the fault is NotFound.
 func (s *Service) Delete(ctx context.Context, owner auth.User, id int64) (File, error) {
-	return s.relocate(ctx, owner, id, blob.Files, blob.Backup, Event{What: Deleted, Reason: ByUser})
+	return s.moveByID(ctx, owner, id, blob.Files, blob.Backup, Event{What: Deleted, Reason: ByUser})
 }
 
-// Restore moves a file from the backup area back to the user area.
+// Restore moves a file back from the backup area to the user area.
 func (s *Service) Restore(ctx context.Context, owner auth.User, id int64) (File, error) {
-	return s.relocate(ctx, owner, id, blob.Backup, blob.Files, Event{What: Restored})
+	return s.moveByID(ctx, owner, id, blob.Backup, blob.Files, Event{What: Restored})
 }
 
-func (s *Service) relocate(ctx context.Context, owner auth.User, id int64, from, to blob.Area, e Event) (File, error) {
+func (s *Service) moveByID(ctx context.Context, owner auth.User, id int64, from, to blob.Area, e Event) (File, error) {
 	f, err := s.Get(ctx, owner, from, id)
 	if err != nil {
 		return File{}, err
@@ -32,14 +32,8 @@ func (s *Service) relocate(ctx context.Context, owner auth.User, id int64, from,
 	return s.move(ctx, owner, f, to, e)
 }
 
-// Retire moves a file whose time in the user area is over to the backup area.
-// One that was changed since f was read is a NotFound fault.
-func (s *Service) Retire(ctx context.Context, owner auth.User, f File) (File, error) {
-	return s.move(ctx, owner, f, blob.Backup, Event{What: Deleted, Reason: ByRetention})
-}
-
-// Get returns a file of its owner's, in this area. One call to the table.
-// Unknown ids are NotFound.
+// Get returns a file of the owner's in this area. It makes one call to the
+// table. If the id is unknown, the fault is NotFound.
 func (s *Service) Get(ctx context.Context, owner auth.User, area blob.Area, id int64) (File, error) {
 	f, err := s.get(ctx, area, owner.Name, id)
 	if err == nil && (f.Expired(s.Now()) || f.Incarnation != owner.Incarnation) {
@@ -48,8 +42,9 @@ func (s *Service) Get(ctx context.Context, owner auth.User, area blob.Area, id i
 	return f, err
 }
 
-// Sent returns a file in the user area of owner, a canonical name, that the
-// uploader has sent there. One call to the table. Files of others are NotFound.
+// Sent returns a file that the uploader has sent to the user area of owner, a
+// canonical name. It makes one call to the table. If someone else has sent the
+// file, the fault is NotFound.
 func (s *Service) Sent(ctx context.Context, uploader auth.User, owner string, id int64) (File, error) {
 	f, err := s.get(ctx, blob.Files, owner, id)
 	if envelope.IsFault(err, envelope.NotFound) || err == nil && (f.Expired(s.Now()) || !f.UploadedBy(uploader)) {
@@ -68,17 +63,15 @@ func (s *Service) get(ctx context.Context, area blob.Area, owner string, id int6
 }
 
 func errNoFile(area blob.Area) error {
-	if area == blob.Backup {
-		return envelope.NewFault(envelope.NotFound, "no file of that id in the backup area")
-	}
-	return envelope.NewFault(envelope.NotFound, "no file of that id in the user area")
+	name := map[blob.Area]string{blob.Files: "user", blob.Backup: "backup"}[area]
+	return envelope.NewFault(envelope.NotFound, "no file of that id in the %s area", name)
 }
 
-// move puts a file into the other area. The bytes are copied under a key of
-// their own first, then one transaction moves record and links, then the old
-// bytes go. So at each moment there are bytes for the record that counts, and a
-// move back that comes in between loses nothing. A file that was changed since
-// f was read is a NotFound fault. event tells what has become of it.
+// move puts a file into the other area, and records the event. It first copies
+// the bytes under a new key, then one transaction moves the record and the
+// links, then it removes the old bytes. So a record always has its bytes, and a
+// concurrent move back loses nothing. If the file has changed since f was read,
+// the fault is NotFound.
 func (s *Service) move(ctx context.Context, owner auth.User, f File, to blob.Area, event Event) (File, error) {
 	moved := f
 	moved.Area, moved.Expires = to, s.expiry(to, owner)
@@ -88,19 +81,19 @@ func (s *Service) move(ctx context.Context, owner auth.User, f File, to blob.Are
 	}
 	switch err := s.Blobs.Copy(ctx, f.Area, f.Blob, to, moved.Blob); {
 	case errors.Is(err, blob.ErrNotFound):
-		return File{}, s.gone(ctx, f)
+		return File{}, s.missingBytes(ctx, f)
 	case err != nil:
 		return File{}, fmt.Errorf("copying a file: %w", err)
 	}
-	before, err := s.linksOf(ctx, f)
+	links, err := s.linksOf(ctx, f)
 	if err != nil {
 		s.discard(ctx, to, moved.Blob)
 		return File{}, err
 	}
 	event.File = moved
-	told, err := s.Outbox.Event(ctx, event)
+	reported, err := s.Outbox.Event(ctx, event)
 	if err == nil {
-		err = s.Table.Write(ctx, slices.Concat(s.unlink(f), s.publish(moved, before), told)...)
+		err = s.Table.Write(ctx, slices.Concat(s.unpublish(f), s.publish(moved, links), reported)...)
 	}
 	if refused(err) {
 		s.discard(ctx, to, moved.Blob)
@@ -115,8 +108,9 @@ func (s *Service) move(ctx context.Context, owner auth.User, f File, to blob.Are
 	return moved, nil
 }
 
-// gone tells a file that was moved a moment ago from one whose bytes are lost.
-func (s *Service) gone(ctx context.Context, f File) error {
+// missingBytes returns an error that tells a file that was just moved from one
+// whose bytes are lost.
+func (s *Service) missingBytes(ctx context.Context, f File) error {
 	now, err := s.get(ctx, f.Area, f.Owner, f.ID)
 	if err == nil && now.Blob == f.Blob {
 		return fmt.Errorf("the bytes of file %d of %s are missing from the %s area", f.ID, f.Owner, f.Area)
@@ -124,18 +118,18 @@ func (s *Service) gone(ctx context.Context, f File) error {
 	return errNoFile(f.Area)
 }
 
-// Purge removes a file for good: the record first, then the bytes. A file
-// that was moved or purged meanwhile is left alone.
-func (s *Service) Purge(ctx context.Context, f File) error {
-	release, err := s.release(ctx, f)
+// purge removes a file for good: first the record, then the bytes. It leaves a
+// file alone that was moved or purged meanwhile.
+func (s *Service) purge(ctx context.Context, f File) error {
+	freed, err := s.freeRoom(ctx, f)
 	if err != nil {
 		return err
 	}
-	gone, err := s.Outbox.Event(ctx, Event{What: Deleted, File: f, Reason: ByPurge})
+	reported, err := s.Outbox.Event(ctx, Event{What: Deleted, File: f, Reason: ByPurge})
 	if err != nil {
 		return err
 	}
-	err = s.Table.Write(ctx, slices.Concat(s.unlink(f), f.forget(), release, gone)...)
+	err = s.Table.Write(ctx, slices.Concat(s.unpublish(f), f.cancelReceipt(), freed, reported)...)
 	if err != nil {
 		return envelope.Wrap(err, "removing a file's record", table.ErrCondition)
 	}
@@ -144,7 +138,8 @@ func (s *Service) Purge(ctx context.Context, f File) error {
 }
 
 // RemoveAll purges all files of a user, who must be disabled, in both areas. It
-// ends reservations first, so that a later user of the name is charged for none.
+// first ends the user's reservations, so that a later user of the same name is
+// not charged for them.
 func (s *Service) RemoveAll(ctx context.Context, owner string) (removed int, err error) {
 	if err := s.endReservations(ctx, owner, math.MaxInt64); err != nil {
 		return 0, err
@@ -158,7 +153,7 @@ func (s *Service) RemoveAll(ctx context.Context, owner string) (removed int, err
 			if err != nil {
 				return removed, fmt.Errorf("listing files: %w", err)
 			}
-			if err := s.Purge(ctx, f); err != nil {
+			if err := s.purge(ctx, f); err != nil {
 				return removed, err
 			}
 			removed++

@@ -9,34 +9,37 @@ import (
 	"ferry/shared/table"
 )
 
-// Outbox is who is told of what happens to files. Its operations belong into
-// the transaction that they tell of. It is safe for concurrent use.
+// Outbox queues what users and programs are told of files. Its operations belong
+// into the same transaction as the change that they report. It is safe for
+// concurrent use.
 type Outbox interface {
 	// Reserve counts a message of the user to each address and number, which
-	// differ, and returns the time that it counts them at. A TooMany fault
-	// tells when there is room again, an Invalid one that there never will be;
-	// then none was counted. One call to the table; none if nothing is bounded.
+	// must differ, and returns the time under which it counted them. A TooMany
+	// fault says when to try again; an Invalid fault means that it will never
+	// work. After a fault nothing is counted. It makes one call to the table,
+	// or none if there are no limits.
 	Reserve(ctx context.Context, user string, to []string) (at time.Time, err error)
-	// ReserveAgain counts what was reserved at that time once more if it is
-	// sent in another hour or day, and writes mark in the same call. A refused
-	// condition of mark is a table.ErrCondition.
+	// ReserveAgain counts again what was reserved at that time, if another hour
+	// or day has begun since, and writes mark in the same call. If the condition
+	// of mark is refused, the error is table.ErrCondition.
 	ReserveAgain(ctx context.Context, reserved time.Time, mark func(at time.Time) table.Op, user string, to []string) (at time.Time, err error)
 	// Release gives back what was reserved at these times.
 	Release(ctx context.Context, reserved []time.Time, user string, to []string) error
-	// Message sends a message about a file. The operation's sort key is the
-	// message's ID.
+	// Message queues a notice about a file. The operation's sort key is the
+	// notice's ID.
 	Message(ctx context.Context, m Message, f File) (table.Op, error)
-	// Event tells programs of an event, if any listen.
+	// Event reports an event to programs that listen, if there are any.
 	Event(ctx context.Context, e Event) ([]table.Op, error)
 }
 
-// The channels of messages.
+// The channels of notices.
 const (
 	Mail = "mail"
 	SMS  = "sms"
 )
 
-// Message is a message to one recipient: the link to a file, or a receipt.
+// Message is what a notice tells one recipient: the link to a file, or that a
+// file was downloaded.
 type Message struct {
 	Channel string `json:"channel"`
 	To      string `json:"to"` // an e-mail address or an E.164 number
@@ -44,18 +47,18 @@ type Message struct {
 	Base    string `json:"base"`              // the service's address, for the link
 	Sender  string `json:"sender,omitempty"`  // the user who uploaded
 	ReplyTo string `json:"replyTo,omitempty"` // that user's address, if known
-	Text    string `json:"message,omitempty"` // the sender's
-	// Receipt tells the uploader that the file was downloaded; Recipient is
-	// whose link was used, empty for the file's own.
+	Text    string `json:"message,omitempty"` // from the sender
+	// Receipt makes it a receipt to the uploader. Recipient then says whose link
+	// was used; it is empty for the file's own.
 	Receipt   bool   `json:"-"`
 	Recipient string `json:"-"`
 
-	unsent
+	noticeFields
 }
 
-// unsent are fields of a message that was sent. A session stores its messages
-// with them, empty.
-type unsent struct {
+// noticeFields are always empty. They keep the stored form of a session, whose
+// messages were once stored as notices.
+type noticeFields struct {
 	V         int64  `json:"v"`
 	ID        string `json:"id"`
 	Kind      string `json:"kind"`
@@ -70,13 +73,13 @@ type Event struct {
 	What   What
 	File   File
 	Reason Reason // of Deleted
-	Link   string // of Downloaded: the message that brought the link; empty for the file's own
+	Link   string // of Downloaded: ID of the notice with the link; empty for the file's own
 }
 
-// What has happened.
+// What is a kind of event.
 type What int
 
-// What can happen.
+// The kinds of events.
 const (
 	Uploaded What = iota
 	Downloaded
@@ -87,20 +90,20 @@ const (
 // Reason is why a file was deleted.
 type Reason string
 
-// The reasons. A file that was moved to the backup area can be restored, until
-// it is purged.
+// The reasons. The first two move the file to the backup area, from which it
+// can be restored.
 const (
-	ByUser      Reason = "user"      // its owner has deleted it
+	ByUser      Reason = "user"      // its owner deleted it
 	ByRetention Reason = "retention" // its time in the user area is over
-	ByPurge     Reason = "purge"     // it is gone for good
+	ByPurge     Reason = "purge"     // it was removed for good
 )
 
-// Receipt says where an uploader wants to hear of the first download of a
-// file. It is stored as an item of its own, beside the record, which the
-// transaction of the first download removes: so that is only one, by whichever
-// of the file's links it comes, and wherever the file was moved in between.
+// Receipt says where to mail a receipt of a file's first download. While it is
+// due it is an item beside the record, and the transaction of the first download
+// removes it. So it is sent once, whichever link is used and wherever the file
+// was moved in between.
 type Receipt struct {
-	To   string `json:"to,omitempty"` // an e-mail address; empty if nobody wants to hear
+	To   string `json:"to,omitempty"` // an e-mail address; empty if no receipt is wanted
 	Lang string `json:"lang,omitempty"`
 	Base string `json:"base,omitempty"` // the service's address
 }
@@ -112,26 +115,26 @@ type receiptItem struct {
 
 func receiptKey(f File) table.Key { return table.Key{PK: "receipt#" + f.Owner, SK: sortKey(f.ID)} }
 
-// await returns the operation that makes the file's first download be told of.
-func (r Receipt) await(f File) []table.Op {
+// due returns the operation that stores the receipt of a file as due.
+func (r Receipt) due(f File) []table.Op {
 	if r.To == "" {
 		return nil
 	}
-	return []table.Op{table.Put(receiptKey(f), receiptItem{layout, r})}
+	return []table.Op{table.Put(receiptKey(f), receiptItem{formatVersion, r})}
 }
 
-// forget returns the operation that removes what await has stored, if it is
-// still there.
-func (f File) forget() []table.Op {
+// cancelReceipt returns the operation that removes the file's receipt, if it is
+// still due.
+func (f File) cancelReceipt() []table.Op {
 	if !f.Notify {
 		return nil
 	}
 	return []table.Op{table.Delete(receiptKey(f))}
 }
 
-// tell does the counting ops and puts the receipt in the outbox, if it is still
-// due. If not, or if the link is gone meanwhile, it does nothing.
-func (s *Service) tell(ctx context.Context, l Link, counting []table.Op) (told bool, err error) {
+// countFirst does the counting ops and queues the receipt. It does nothing if
+// the receipt is no longer due, or the link no longer exists.
+func (s *Service) countFirst(ctx context.Context, l Link, counting []table.Op) (queued bool, err error) {
 	var due receiptItem
 	err = s.Table.Get(ctx, receiptKey(l.File), &due)
 	if err != nil {

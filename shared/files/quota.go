@@ -12,12 +12,13 @@ import (
 	"ferry/shared/table"
 )
 
-// A user with a quota pays with one more call per upload: what the request can
-// bring at most is reserved before its bytes are read, so that uploads at once
-// cannot pass the quota together, and turned into use by the commit. A reservation has
-// an item of its own, so that one left by a crash can be given back.
+// An upload to a user with a quota costs one more call. It reserves the most
+// that the request can bring before the bytes are read, so that concurrent
+// uploads cannot exceed the quota together. The commit turns the reservation
+// into use. Each reservation is an item, so that one left by a crash can be
+// given back.
 
-// reservationLife is longer than any upload may take.
+// reservationLife is longer than any request may take.
 const reservationLife = 24 * time.Hour
 
 type reservationItem struct {
@@ -26,11 +27,9 @@ type reservationItem struct {
 	Expires int64 `json:"expires"` // Unix seconds
 }
 
-// reservation is nil for an owner without a quota; its methods know that.
+// reservation is nil for an owner without a quota, which its method allows.
 type reservation struct {
-	s     *Service
 	owner string
-	own   bool // the uploader's own
 	key   table.Key
 	bytes int64
 	left  int64 // of bytes, while the body is read
@@ -38,8 +37,8 @@ type reservation struct {
 
 func reservations(owner string) string { return "reserved#" + owner }
 
-// reserve does so once per upload, if the owner has a quota. A request that
-// does not state its length gets all that is left.
+// reserve makes the upload's reservation if the owner has a quota and there is
+// none yet. A request that does not state its length gets all the room left.
 func (u *Upload) reserve(ctx context.Context) error {
 	if u.quota != nil || u.target.Quota == 0 {
 		return nil
@@ -53,20 +52,16 @@ func (u *Upload) reserve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r := &reservation{
-		s: u.s, owner: u.owner, own: u.own(), bytes: want, left: want,
-		key: table.Key{PK: reservations(u.owner), SK: unique},
-	}
+	r := &reservation{owner: u.owner, key: table.Key{PK: reservations(u.owner), SK: unique}, bytes: want, left: want}
 	expires := u.s.Now().Add(cmp.Or(u.life, reservationLife))
 	err = u.s.Table.Write(ctx,
-		// The generation tells an owner who is disabled by now, be it to be
-		// removed, and a later user of the name.
+		// The generation shows whether the owner was disabled or replaced meanwhile.
 		table.Update(auth.UserKey(u.owner)).Add("used", want).
 			If(table.AtMost("used", u.target.Quota-want), table.Equal("generation", u.target.Generation)),
-		table.Put(r.key, reservationItem{V: layout, Bytes: want, Expires: expires.Unix()}),
+		table.Put(r.key, reservationItem{V: formatVersion, Bytes: want, Expires: expires.Unix()}),
 	)
 	if errors.Is(err, table.ErrCondition) {
-		return errQuota(r.own, left)
+		return u.errQuota(left)
 	}
 	if err != nil {
 		return fmt.Errorf("reserving room: %w", err)
@@ -75,14 +70,15 @@ func (u *Upload) reserve(ctx context.Context) error {
 	return nil
 }
 
-func errQuota(own bool, left int64) error {
-	if !own { // another user's room is nobody's business
+func (u *Upload) errQuota(left int64) error {
+	if !u.own() { // how much room another user has is private
 		return envelope.NewFault(envelope.TooLarge, "the destination user has no room for this")
 	}
 	return envelope.NewFault(envelope.TooLarge, "this would exceed the quota: %d bytes are left", max(left, 0))
 }
 
-// charge is the part of the commit that turns the reservation into use.
+// charge returns the operations that replace the reservation with the use of
+// the stored files; without files they give it back.
 func (r *reservation) charge(stored []File) []table.Op {
 	if r == nil {
 		return nil
@@ -91,28 +87,14 @@ func (r *reservation) charge(stored []File) []table.Op {
 	for _, f := range stored {
 		used += f.Length
 	}
-	return r.replaceBy(used)
-}
-
-func (r *reservation) replaceBy(used int64) []table.Op {
 	return []table.Op{
 		table.Delete(r.key).If(table.Exists()),
 		table.Update(auth.UserKey(r.owner)).Add("used", used-r.bytes).If(table.Exists()),
 	}
 }
 
-// cancel gives the reservation back; if that fails, expireReservations will.
-func (r *reservation) cancel(ctx context.Context) {
-	if r == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
-	defer cancel()
-	_ = r.s.Table.Write(ctx, r.replaceBy(0)...)
-}
-
-// release gives back the room of a file that goes for good.
-func (s *Service) release(ctx context.Context, f File) ([]table.Op, error) {
+// freeRoom returns the operation that gives back the room of a file that is purged.
+func (s *Service) freeRoom(ctx context.Context, f File) ([]table.Op, error) {
 	var owner auth.User
 	err := s.Table.Get(ctx, auth.UserKey(f.Owner), &owner)
 	switch {
@@ -125,8 +107,9 @@ func (s *Service) release(ctx context.Context, f File) ([]table.Op, error) {
 		If(table.Exists(), table.AtMost("incarnation", f.Incarnation))}, nil
 }
 
-// endReservations gives back what crashed uploads of a user had reserved, if it
-// expires until then. The commit of an upload whose reservation is gone is refused.
+// endReservations gives back an owner's reservations that expire by the given
+// time, as those of crashed uploads. An upload whose reservation is gone cannot
+// commit any more.
 func (s *Service) endReservations(ctx context.Context, owner string, until int64) error {
 	for item, err := range table.Each(ctx, s.Table, table.Query{PK: reservations(owner), Limit: PageSize}) {
 		var r reservationItem
@@ -139,8 +122,8 @@ func (s *Service) endReservations(ctx context.Context, owner string, until int64
 		if until < r.Expires {
 			continue
 		}
-		old := reservation{s: s, owner: owner, key: item.Key, bytes: r.Bytes}
-		if err := s.Table.Write(ctx, old.replaceBy(0)...); err != nil && !errors.Is(err, table.ErrCondition) {
+		old := &reservation{owner: owner, key: item.Key, bytes: r.Bytes}
+		if err := s.Table.Write(ctx, old.charge(nil)...); err != nil && !errors.Is(err, table.ErrCondition) {
 			return fmt.Errorf("giving back a reservation: %w", err)
 		}
 	}

@@ -16,68 +16,71 @@ import (
 )
 
 const (
-	// SessionLife is how long an upload session is open.
+	// SessionLife is how long an upload session stays open.
 	SessionLife = 7 * 24 * time.Hour
-	// sessionMemory is how long a session is still known after its end, so
-	// that it can be told from one that never was. What the store keeps of
-	// it is swept after that.
+	// sessionMemory is how long the record of a session is kept after it
+	// expires, so that the answer can say so. Then the store sweeps its parts.
 	sessionMemory = blob.PartsLife - SessionLife
 	// MaxLength is the largest file: 10,000 parts of 5 GiB.
 	MaxLength = blob.MaxParts * blob.MaxPartSize
-	// usualPartSize is large enough to use a connection well and small enough
-	// to be sent again.
+	// usualPartSize is large enough to use a connection well, and small enough
+	// to send again after a failure.
 	usualPartSize = 16 << 20
-	// hashStep is how much of a file one request reads to compare its SHA-256
-	// with the stated one: what a function reads in a few seconds.
+	// hashStep is how much of a file one request hashes: what a Lambda function
+	// reads in a few seconds.
 	hashStep = 512 << 20
 )
 
-// Session is an upload that arrives in parts: all that there is of it, but for
-// what the store knows of its parts.
-type Session struct {
-	V           int64     `json:"v"`
-	ID          string    `json:"id"` // as the name in the key of its object
-	Owner       string    `json:"owner"`
-	Incarnation int64     `json:"incarnation,omitempty"` // the owner's
-	Uploader    string    `json:"uploader"`
-	ByWhich     int64     `json:"byWhich,omitempty"` // the uploader's incarnation
-	Name        string    `json:"name"`
-	Type        string    `json:"type,omitempty"`
-	Length      int64     `json:"length"`
-	PartSize    int64     `json:"partSize"`
-	SHA256      []byte    `json:"sha256,omitempty"`
-	Notices     []Message `json:"notices,omitempty"`
-	Counted     int64     `json:"counted,omitempty"` // Unix milliseconds: when these counted again, after Created
-	Receipt     Receipt   `json:"receipt"`
-	Upload      string    `json:"upload"` // the store's name for it
-	FileID      int64     `json:"fileId"`
-	Reserved    string    `json:"reserved,omitempty"` // of the owner's quota
-	Created     int64     `json:"created"`            // Unix milliseconds
-	Expires     int64     `json:"expires"`            // Unix seconds
-	Done        bool      `json:"done"`
-	Hashed      int64     `json:"hashed,omitempty"` // bytes of the object whose SHA-256 is Hash
-	Hash        []byte    `json:"hash,omitempty"`   // the state of crypto/sha256
+// Plan is what a session is begun with.
+type Plan struct {
+	Owner    string `json:"owner"` // a canonical name
+	Name     string `json:"name"`
+	Type     string `json:"type,omitempty"`
+	Length   int64  `json:"length"`
+	PartSize int64  `json:"partSize"` // the wish of the client, or 0; in a Session the size in use
+	SHA256   []byte `json:"sha256,omitempty"`
+	Sending
 }
 
-// gone is when the session is forgotten.
-func (s Session) gone() time.Time { return time.Unix(s.Expires, 0).Add(sessionMemory) }
+// Session is an upload that arrives in parts. The store knows which parts have
+// arrived; the rest is here.
+type Session struct {
+	Plan
+	V                   int64  `json:"v"`
+	ID                  string `json:"id"`                    // also the last part of its object's key
+	Incarnation         int64  `json:"incarnation,omitempty"` // of the owner
+	Uploader            string `json:"uploader"`
+	UploaderIncarnation int64  `json:"byWhich,omitempty"`
+	Counted             int64  `json:"counted,omitempty"` // Unix milliseconds, when notices were counted after Created
+	Upload              string `json:"upload"`            // the store's name for it
+	FileID              int64  `json:"fileId"`
+	Reserved            string `json:"reserved,omitempty"` // sort key of the reservation, if the owner has a quota
+	Created             int64  `json:"created"`            // Unix milliseconds
+	Expires             int64  `json:"expires"`            // Unix seconds
+	Done                bool   `json:"done"`
+	Hashed              int64  `json:"hashed,omitempty"` // how many bytes of the object Hash covers
+	Hash                []byte `json:"hash,omitempty"`   // the state of crypto/sha256
+}
 
-// Layout is how its bytes are cut.
+// forgotten returns when the record of the session is dropped.
+func (s Session) forgotten() time.Time { return time.Unix(s.Expires, 0).Add(sessionMemory) }
+
+// Layout says how the file is divided into parts.
 func (s Session) Layout() blob.Layout { return blob.Layout{Length: s.Length, PartSize: s.PartSize} }
 
 func (s Session) blobKey() string { return s.Owner + "/" + s.ID }
 
 func sessionKey(id string) table.Key { return table.Key{PK: "upload#" + id, SK: "upload"} }
 
-// indexKey orders a user's sessions by the time of their begin.
+// indexKey sorts a user's sessions by the time of creation.
 func (s Session) indexKey() table.Key {
 	return table.Key{PK: sessions(s.Uploader), SK: fmt.Sprintf("%016d-%s", s.Created, s.ID)}
 }
 
 func sessions(uploader string) string { return "uploads#" + uploader }
 
-// PartSize is how large the parts of a file are: as wished, as far as that is
-// possible, in whole MiB.
+// PartSize returns how large the parts of a file are: the wished size if it is
+// possible, rounded up to whole MiB.
 func PartSize(length, wish int64) int64 {
 	const mib = 1 << 20
 	if wish <= 0 {
@@ -88,21 +91,10 @@ func PartSize(length, wish int64) int64 {
 	return min(size, blob.MaxPartSize)
 }
 
-// Plan is what a session is begun with.
-type Plan struct {
-	Owner    string // a canonical name
-	Name     string
-	Type     string
-	Length   int64
-	PartSize int64 // wished; 0 leaves it open
-	SHA256   []byte
-	Sending
-}
-
-// BeginSession opens a session. Three calls: the file's id, the store's
-// session, the record; one more if there are recipients, whose notices count
-// from now; and one more for an owner with a quota, whose room is reserved for
-// as long as the session lives.
+// BeginSession opens a session. It makes three calls: for the file's id, the
+// store's session, and the record. There is one more if there are recipients,
+// whose notices count from now on, and one more if the owner has a quota, as
+// room is reserved for as long as the session lives.
 func (s *Service) BeginSession(ctx context.Context, uploader auth.User, p Plan, claim *Claim) (Session, error) {
 	u := &Upload{
 		s: s, owner: p.Owner, uploader: uploader, sending: p.Sending, max: p.Length, life: SessionLife + sessionMemory,
@@ -110,18 +102,18 @@ func (s *Service) BeginSession(ctx context.Context, uploader auth.User, p Plan, 
 	if err := u.begin(ctx); err != nil {
 		return Session{}, err
 	}
-	key, err := s.blobKey(u.owner, u.id)
+	key, err := s.blobKey(p.Owner, u.id)
 	if err != nil {
 		u.Abort(ctx)
 		return Session{}, err
 	}
 	now := s.Now()
 	it := Session{
-		V: layout, ID: strings.TrimPrefix(key, u.owner+"/"), Owner: u.owner, Incarnation: u.latest,
-		Uploader: uploader.Name, ByWhich: uploader.Incarnation, Name: p.Name, Type: p.Type, Length: p.Length,
-		PartSize: PartSize(p.Length, p.PartSize), SHA256: p.SHA256, Notices: p.Recipients, Receipt: p.Receipt, FileID: u.id,
+		Plan: p, V: formatVersion, ID: strings.TrimPrefix(key, p.Owner+"/"), FileID: u.id,
+		Incarnation: u.maxIncarnation, Uploader: uploader.Name, UploaderIncarnation: uploader.Incarnation,
 		Created: now.UnixMilli(), Expires: now.Add(SessionLife).Unix(),
 	}
+	it.PartSize = PartSize(p.Length, p.PartSize)
 	if u.quota != nil {
 		it.Reserved = u.quota.key.SK
 	}
@@ -129,10 +121,9 @@ func (s *Service) BeginSession(ctx context.Context, uploader auth.User, p Plan, 
 		u.Abort(ctx)
 		return Session{}, fmt.Errorf("beginning an upload: %w", err)
 	}
-	gone := it.gone()
 	ops := append(claim.Done(it.ID),
-		table.Put(sessionKey(it.ID), it).If(table.NotExists()).Expire(gone),
-		table.Put(it.indexKey(), it).Expire(gone))
+		table.Put(sessionKey(it.ID), it).If(table.NotExists()).Expire(it.forgotten()),
+		table.Put(it.indexKey(), it).Expire(it.forgotten()))
 	err = s.Table.Write(ctx, ops...)
 	if refused(err) {
 		u.Abort(ctx)
@@ -144,9 +135,10 @@ func (s *Service) BeginSession(ctx context.Context, uploader auth.User, p Plan, 
 	return it, envelope.Wrap(err, "storing an upload session")
 }
 
-// endParts removes what the store keeps of a session; what remains is swept.
+// endParts removes the parts of a session from the store. If that fails, they
+// are swept later.
 func (s *Service) endParts(ctx context.Context, it Session) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
 	_ = s.Parts.AbortParts(ctx, blob.Files, it.blobKey(), it.Upload)
 }
@@ -155,16 +147,16 @@ func errNoSession() error {
 	return envelope.NewFault(envelope.NotFound, "no upload session of that id")
 }
 
-// Session returns the session that this user has begun. One call.
+// Session returns a session that this user began. It makes one call to the table.
 func (s *Service) Session(ctx context.Context, u auth.User, id string) (Session, error) {
 	it, err := s.session(ctx, id)
-	if err == nil && (it.Uploader != u.Name || it.ByWhich != u.Incarnation) {
+	if err == nil && (it.Uploader != u.Name || it.UploaderIncarnation != u.Incarnation) {
 		return Session{}, errNoSession()
 	}
 	return it, err
 }
 
-// session returns one that is open or done.
+// session returns a session that is open or done.
 func (s *Service) session(ctx context.Context, id string) (it Session, err error) {
 	if len(id) > 64 {
 		return it, errNoSession()
@@ -181,8 +173,8 @@ func (s *Service) session(ctx context.Context, id string) (it Session, err error
 	return it, nil
 }
 
-// Sessions is a page of a user's open sessions, newest first. Next is what to
-// continue after, empty if there is nothing more.
+// Sessions returns a page of a user's open sessions, newest first. next is where
+// to continue, or empty on the last page.
 func (s *Service) Sessions(ctx context.Context, u auth.User, after string, limit int) (page []Session, next string, err error) {
 	found, err := s.Table.Query(ctx, table.Query{PK: sessions(u.Name), Descending: true, After: after, Limit: limit})
 	if err != nil {
@@ -193,7 +185,7 @@ func (s *Service) Sessions(ctx context.Context, u auth.User, after string, limit
 		if err := item.Decode(&it); err != nil {
 			return nil, "", fmt.Errorf("reading an upload session: %w", err)
 		}
-		if s.Now().Unix() < it.Expires && it.ByWhich == u.Incarnation {
+		if s.Now().Unix() < it.Expires && it.UploaderIncarnation == u.Incarnation {
 			page = append(page, it)
 		}
 		if found.More {
@@ -203,26 +195,26 @@ func (s *Service) Sessions(ctx context.Context, u auth.User, after string, limit
 	return page, next, nil
 }
 
-// Arrived lists the parts that are there. One call for each 1,000. Those of a
-// session that is done are a file.
-func (s *Service) Arrived(ctx context.Context, it Session) ([]blob.Part, error) {
+// ArrivedParts lists the parts that have arrived, with one call for each 1,000.
+// A session that is done has none, as they have become a file.
+func (s *Service) ArrivedParts(ctx context.Context, it Session) ([]blob.Part, error) {
 	if it.Done {
 		return nil, nil
 	}
 	parts, err := blob.AllParts(ctx, s.Parts, blob.Files, it.blobKey(), it.Upload)
 	if errors.Is(err, blob.ErrNoUpload) {
-		return nil, nil // being completed, or about to end
+		return nil, nil // the session is being completed or ended
 	}
 	return parts, envelope.Wrap(err, "listing parts")
 }
 
-// SignPart returns the request by which a part is sent to the store, or
-// blob.ErrUnsupported if it has to go through this process.
+// SignPart returns a signed request that sends a part straight to the store, or
+// blob.ErrUnsupported if the part has to go through this process.
 func (s *Service) SignPart(ctx context.Context, it Session, number int, sum *uint64, life time.Duration) (blob.SignedPart, error) {
 	return s.Parts.SignPart(ctx, blob.Files, it.blobKey(), it.Upload, it.Layout(), number, sum, life)
 }
 
-// WritePart stores a part of a session. One call to the table.
+// WritePart stores a part of a session. It makes one call to the table.
 func (s *Service) WritePart(ctx context.Context, id string, number int, r io.Reader, sum *uint64) (blob.Part, error) {
 	it, err := s.session(ctx, id)
 	if err != nil {
@@ -249,7 +241,7 @@ func (s *Service) WritePart(ctx context.Context, id string, number int, r io.Rea
 
 func errDone() error { return envelope.NewFault(envelope.Conflict, "the upload is complete") }
 
-// sumFault tells a checksum that is wrong.
+// sumFault turns the store's error into a fault if a checksum was wrong.
 func sumFault(err error, what string) error {
 	if sum, ok := errors.AsType[*blob.SumError](err); ok {
 		return &envelope.Fault{Kind: envelope.Invalid, Cause: err,
@@ -258,8 +250,8 @@ func sumFault(err error, what string) error {
 	return err
 }
 
-// EndSession removes a session that is not done, and its parts: these first if
-// there is no room to write otherwise, as it may be they that take it.
+// EndSession removes a session that is not done, and its parts. If the disk is
+// full it removes the parts first, as they may be what fills it.
 func (s *Service) EndSession(ctx context.Context, it Session) error {
 	if it.Done {
 		return errDone()
@@ -281,27 +273,24 @@ func (s *Service) EndSession(ctx context.Context, it Session) error {
 
 func (s *Service) endRecord(ctx context.Context, it Session) error {
 	ops := []table.Op{table.Delete(sessionKey(it.ID)).If(table.Equal("done", false)), table.Delete(it.indexKey())}
-	err := s.Table.Write(ctx, slices.Concat(ops, s.reservation(it).charge(nil))...)
-	if errors.Is(err, table.ErrCondition) { // the reservation may be gone, or the session
+	err := s.Table.Write(ctx, slices.Concat(ops, it.reservation().charge(nil))...)
+	if errors.Is(err, table.ErrCondition) { // the reservation or the session no longer exists
 		err = s.Table.Write(ctx, ops...)
 	}
 	return err
 }
 
-// reservation is what the session holds of its owner's quota; nil if nothing.
-func (s *Service) reservation(it Session) *reservation {
-	if it.Reserved == "" {
+// reservation returns what the session reserves of its owner's quota, or nil.
+func (s Session) reservation() *reservation {
+	if s.Reserved == "" {
 		return nil
 	}
-	return &reservation{
-		s: s, owner: it.Owner, own: it.Owner == it.Uploader, bytes: it.Length,
-		key: table.Key{PK: reservations(it.Owner), SK: it.Reserved},
-	}
+	return &reservation{owner: s.Owner, bytes: s.Length, key: table.Key{PK: reservations(s.Owner), SK: s.Reserved}}
 }
 
-// Awaits reports whether an object without a record may still get one, because
-// it is that of a session which was completed and has to be so once more.
-func (s *Service) Awaits(ctx context.Context, key string) (bool, error) {
+// inSession reports whether an object without a record is that of an open
+// session, which may still get one when its completion is repeated.
+func (s *Service) inSession(ctx context.Context, key string) (bool, error) {
 	_, id, _ := strings.Cut(key, "/")
 	it, err := s.session(ctx, id)
 	if envelope.IsFault(err, envelope.NotFound) {

@@ -20,36 +20,35 @@ type SweepReport struct {
 	Moved    int  // files moved to the backup area
 	Purged   int  // files removed for good
 	Orphans  int  // objects without a record removed
-	Failed   int  // objects that could not be dealt with; the log says why
-	Complete bool // the walk reached its end
+	Failed   int  // objects that failed; the log says why
+	Complete bool // the run reached the end
 }
 
-// Sweeper moves on or removes what has expired, and removes the bytes that have no
-// record. It walks the objects of the store, and so needs no index of its own; see
-// the page of package table for what a walk costs. Two sweeps at once do no harm,
-// only double work.
+// Sweeper moves expired files to the backup area or removes them, and removes
+// bytes that have no record. It walks the objects of the store, so it needs no
+// index; the README of package table says what a walk costs. Two sweeps at once
+// do no harm, only double work.
 type Sweeper struct {
 	*Service
 	Log *slog.Logger
 	// Grace is how old an object without a record must be before it is removed.
-	// It must exceed the longest time between the moment from which the store
-	// counts an object's age (on S3 the start of its upload) and the writing of
-	// its record.
+	// It must be longer than any upload takes until its record is written. S3
+	// counts an object's age from the start of its upload.
 	Grace time.Duration
 	// Reserve is how long before the context's deadline a run stops. The next
 	// run resumes there.
 	Reserve time.Duration
 
-	owners map[string]auth.User // seen in this run; a zero one is missing
+	owners map[string]auth.User // read in this run; zero if there is no such user
 }
 
-// Run walks both areas, from where the last run stopped if it did not finish.
-// Trouble with one object does not stop it.
+// Run walks both areas. If the last run did not finish, it resumes there. One
+// failed object does not stop the run.
 func (s *Sweeper) Run(ctx context.Context) (SweepReport, error) {
 	var r SweepReport
 	s.owners = map[string]auth.User{}
-	// The backup area comes first, so that files which this run moves there
-	// rest; but an area that was left half done comes before it.
+	// The backup area comes first, so that this run does not meet the files that
+	// it moves there. But if the last run stopped in the user area, resume there.
 	areas := []blob.Area{blob.Backup, blob.Files}
 	if at, err := s.position(ctx, blob.Files); err != nil {
 		return r, err
@@ -61,15 +60,16 @@ func (s *Sweeper) Run(ctx context.Context) (SweepReport, error) {
 			return r, err
 		}
 	}
-	if err := s.leftovers(ctx); err != nil {
+	if err := s.removeLeftovers(ctx); err != nil {
 		return r, err
 	}
 	r.Complete = true
 	return r, nil
 }
 
-// leftovers removes what no object shows: halves of uploads and reservations.
-func (s *Sweeper) leftovers(ctx context.Context) error {
+// removeLeftovers removes what the walk does not show: unfinished objects and
+// expired reservations.
+func (s *Sweeper) removeLeftovers(ctx context.Context) error {
 	if _, err := s.Blobs.Sweep(ctx, s.Now().Add(-s.Grace)); err != nil {
 		return fmt.Errorf("removing unfinished objects: %w", err)
 	}
@@ -81,7 +81,7 @@ func (s *Sweeper) leftovers(ctx context.Context) error {
 	})
 }
 
-// sweepPosition is where a run that ran out of time stopped.
+// sweepPosition is stored when a run stops before the end of an area.
 type sweepPosition struct {
 	After string `json:"after"`
 }
@@ -104,52 +104,49 @@ func (s *Sweeper) walk(ctx context.Context, area blob.Area, r *SweepReport) (don
 			return false, fmt.Errorf("listing the %s area: %w", area, err)
 		}
 		for chunk := range slices.Chunk(objects, table.MaxKeys) {
-			inTime, err := s.page(ctx, area, chunk, &at, r)
+			inTime, err := s.sweepObjects(ctx, area, chunk, &at, r)
 			if err != nil {
 				return false, err
 			}
 			if !inTime {
-				return false, s.keep(ctx, area, at)
+				return false, s.savePosition(ctx, area, at)
 			}
 		}
 		if len(objects) < blob.MaxList {
 			return true, s.Table.Write(ctx, table.Delete(positionKey(area)))
 		}
-		if err := s.keep(ctx, area, at); err != nil {
+		if err := s.savePosition(ctx, area, at); err != nil {
 			return false, err
 		}
 	}
 }
 
-func (s *Sweeper) keep(ctx context.Context, area blob.Area, at sweepPosition) error {
+func (s *Sweeper) savePosition(ctx context.Context, area blob.Area, at sweepPosition) error {
 	return envelope.Wrap(s.Table.Write(ctx, table.Put(positionKey(area), at)), "storing the sweep's position")
 }
 
-func (s *Sweeper) outOfTime(ctx context.Context) bool {
-	deadline, ok := ctx.Deadline()
-	return ok && time.Until(deadline) < s.Reserve
-}
-
-// page deals with some objects: one call to the table for their records, and
-// more only for what must change. It moves at to the last object that it has
-// dealt with; a move may take long, so that time may be up before each.
-func (s *Sweeper) page(ctx context.Context, area blob.Area, objects []blob.Object, at *sweepPosition, r *SweepReport) (inTime bool, err error) {
-	items, err := s.records(ctx, area, objects)
+// sweepObjects sweeps some objects, with one call to the table for their records
+// and more only for what must change. It sets at to the last object that it has
+// swept. As moving a file may take long, it checks the time before each object.
+func (s *Sweeper) sweepObjects(
+	ctx context.Context, area blob.Area, objects []blob.Object, at *sweepPosition, r *SweepReport,
+) (inTime bool, err error) {
+	items, err := s.recordsOf(ctx, area, objects)
 	if err != nil {
 		return false, err
 	}
 	for _, o := range objects {
-		if s.outOfTime(ctx) {
+		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < s.Reserve {
 			return false, nil
 		}
 		r.Seen++
 		at.After = o.Key
 		item, ours := items[o.Key]
-		if !ours { // an operator's, who may remove it
+		if !ours { // an operator put it there, and may remove it
 			s.Log.Warn("an object has a key that Ferry does not make", "area", area, "key", o.Key)
 			continue
 		}
-		if err := s.object(ctx, area, o, item, r); err != nil {
+		if err := s.sweepObject(ctx, area, o, item, r); err != nil {
 			if ctx.Err() != nil {
 				return false, err
 			}
@@ -160,9 +157,9 @@ func (s *Sweeper) page(ctx context.Context, area blob.Area, objects []blob.Objec
 	return true, nil
 }
 
-// records returns, for each object whose key is one of Ferry's, the item that
-// its record would be.
-func (s *Sweeper) records(ctx context.Context, area blob.Area, objects []blob.Object) (map[string]table.Item, error) {
+// recordsOf returns the item of the record for each object whose key Ferry made.
+// The item is missing if there is no record.
+func (s *Sweeper) recordsOf(ctx context.Context, area blob.Area, objects []blob.Object) (map[string]table.Item, error) {
 	var known []string
 	var keys []table.Key
 	for _, o := range objects {
@@ -170,21 +167,18 @@ func (s *Sweeper) records(ctx context.Context, area blob.Area, objects []blob.Ob
 			known, keys = append(known, o.Key), append(keys, Key(area, owner, id))
 		}
 	}
-	items := map[string]table.Item{}
-	if len(keys) == 0 {
-		return items, nil
-	}
 	found, err := s.Table.GetMany(ctx, keys...)
 	if err != nil {
 		return nil, fmt.Errorf("reading records: %w", err)
 	}
+	items := map[string]table.Item{}
 	for i, item := range found {
 		items[known[i]] = item
 	}
 	return items, nil
 }
 
-func (s *Sweeper) object(ctx context.Context, area blob.Area, o blob.Object, item table.Item, r *SweepReport) error {
+func (s *Sweeper) sweepObject(ctx context.Context, area blob.Area, o blob.Object, item table.Item, r *SweepReport) error {
 	var f File
 	if err := item.Decode(&f); err != nil && !errors.Is(err, table.ErrNotFound) {
 		return fmt.Errorf("reading a record: %w", err)
@@ -192,48 +186,49 @@ func (s *Sweeper) object(ctx context.Context, area blob.Area, o blob.Object, ite
 	old := s.Now().Sub(o.Modified) > s.Grace
 	if f.Blob != o.Key {
 		if !old {
-			return nil // its record may be about to come
+			return nil // its record may be written soon
 		}
-		if waits, err := s.Awaits(ctx, o.Key); err != nil || waits {
+		if open, err := s.inSession(ctx, o.Key); err != nil || open {
 			return err
 		}
-		if newer, err := s.newer(ctx, area, o.Key); err != nil || newer {
+		if unknown, err := s.newerThanTable(ctx, area, o.Key); err != nil || unknown {
 			return err
 		}
 		return countDone(&r.Orphans, s.Blobs.Delete(ctx, area, o.Key))
 	}
 	owner, err := s.owner(ctx, f.Owner)
-	// A user who was added during this run may be known by an earlier user
-	// of the name; then the file is of the later incarnation, and stays.
-	gone := owner.Name == "" || owner.Incarnation > f.Incarnation
+	// The owner may have been read before a later user of the name was added.
+	// Then the file has the later incarnation, and stays.
+	ownerGone := owner.Name == "" || owner.Incarnation > f.Incarnation
 	switch {
 	case err != nil:
 		return err
-	case gone && old, f.Expired(s.Now()) && area == blob.Backup:
-		return countDone(&r.Purged, s.Purge(ctx, f))
-	case !gone && f.Expired(s.Now()):
-		_, err := s.Retire(ctx, owner, f)
+	case ownerGone && old, f.Expired(s.Now()) && area == blob.Backup:
+		return countDone(&r.Purged, s.purge(ctx, f))
+	case !ownerGone && f.Expired(s.Now()):
+		_, err := s.move(ctx, owner, f, blob.Backup, Event{What: Deleted, Reason: ByRetention})
 		if envelope.IsFault(err, envelope.NotFound) {
-			return nil // its owner was quicker
+			return nil // its owner moved it first
 		}
 		return countDone(&r.Moved, err)
 	}
 	return nil
 }
 
-// newer reports whether an object is of a file whose id was not given out yet,
-// as after an older table was put back: it is not for a sweep to remove it.
-func (s *Sweeper) newer(ctx context.Context, area blob.Area, key string) (bool, error) {
+// newerThanTable reports whether an object has an id that the table has not given
+// out yet. That happens after an older table was restored, and then the object
+// must be kept.
+func (s *Sweeper) newerThanTable(ctx context.Context, area blob.Area, key string) (bool, error) {
 	name, id, _ := ParseBlobKey(key)
 	owner, err := s.owner(ctx, name)
 	if err != nil || owner.Name == "" || id <= owner.LastFile {
 		return false, err
 	}
-	s.Log.Warn("an object is of a file that the table does not know of yet; was an older table put back? it is kept", "area", area, "key", key)
+	s.Log.Warn("an object is newer than the table; was an older table restored? the object is kept", "area", area, "key", key)
 	return true, nil
 }
 
-// countDone adds what was done without an error.
+// countDone adds 1 to n if there was no error.
 func countDone(n *int, err error) error {
 	if err == nil {
 		*n++

@@ -15,87 +15,93 @@ import (
 	"ferry/shared/table"
 )
 
-// MaxFiles is the most files in one upload that nobody is notified of. See
-// Sending for others.
+// MaxFiles is the most files in one upload without recipients. With recipients
+// it is Sending.MaxFiles.
 const MaxFiles = 20
 
 const (
-	// perFile is how many items a file has at most: record, link, event, and
-	// the wish for a receipt. Each recipient has two, a link and a notice.
-	perFile, perRecipient = 4, 2
-	// perUpload are those of a claim and of a quota.
-	perUpload = 3
+	// opsPerFile counts the record, its link, an event, and the receipt that is
+	// due. opsPerRecipient counts a link and a notice.
+	opsPerFile, opsPerRecipient = 4, 2
+	// opsPerUpload counts one of a claim and two of a quota.
+	opsPerUpload = 3
 )
 
-// Sending says who is to hear of the files of an upload.
+// Sending says who is told of the files of an upload.
 type Sending struct {
-	Recipients []Message // each gets, for each file, a message with a link of their own
-	Receipt    Receipt
+	Recipients []Message `json:"notices,omitempty"` // each is sent for each file, with the recipient's own link
+	Receipt    Receipt   `json:"receipt"`
 }
 
-// MaxFiles is the most files in one upload: all their items fit one transaction.
+// MaxFiles returns the most files in one upload, so that all their items fit
+// into one transaction.
 func (s Sending) MaxFiles() int {
-	return min(MaxFiles, (table.MaxOps-perUpload)/(perFile+perRecipient*len(s.Recipients)))
+	return min(MaxFiles, (table.MaxOps-opsPerUpload)/(opsPerFile+opsPerRecipient*len(s.Recipients)))
 }
 
-// to are the addresses and numbers of the recipients.
-func (s Sending) to() []string {
+// addresses returns the addresses and numbers of the recipients.
+func (s Sending) addresses() []string {
 	all := make([]string, len(s.Recipients))
-	for i, n := range s.Recipients {
-		all[i] = n.To
+	for i, m := range s.Recipients {
+		all[i] = m.To
 	}
 	return all
 }
 
-// cleanup bounds the work after a request that has failed or was cut off.
-const cleanup = 20 * time.Second
+// cleanupTimeout bounds the work that must be done even when a request has
+// ended: its commit, and clearing up after a failure.
+const cleanupTimeout = 20 * time.Second
 
 // Part is one file of an upload.
 type Part struct {
 	Name   string
-	Type   string // media type as stated by the sender
+	Type   string // media type, as stated by the sender
 	Body   io.Reader
-	Size   int64  // bytes, or -1 if not known
-	SHA256 []byte // what the sender says it is, or nil
+	Size   int64  // bytes, or -1 if unknown
+	SHA256 []byte // as stated by the sender, or nil
 }
 
-// Upload is a request's files on their way in. They become visible together,
-// by Commit, or never. It is for one goroutine.
+// Upload receives the files of one request. Commit makes them all visible at
+// once; until then none is. It is for one goroutine.
 type Upload struct {
-	s        *Service
-	owner    string
-	uploader auth.User
-	sending  Sending
-	max      int64         // most bytes of the request; -1 is unbounded
-	life     time.Duration // of a reservation; 0 is reservationLife
-	quota    *reservation
-	claim    *Claim
-	target   auth.User // the owner
-	latest   int64     // the latest incarnation of the owner that this upload may be for
-	id       int64     // taken and not used yet, or 0
-	stored   []File
-	counted  []time.Time // when the notices of a file were counted
+	// Claim, if set, makes the commit remember its result, for Repeat.
+	Claim *Claim
+
+	s              *Service
+	owner          string
+	uploader       auth.User
+	sending        Sending
+	max            int64         // most bytes in the request; -1 is unbounded
+	life           time.Duration // of a reservation; 0 is reservationLife
+	quota          *reservation
+	target         auth.User // the owner
+	maxIncarnation int64     // the latest incarnation of the owner that may get the files
+	id             int64     // taken but not used yet, or 0
+	stored         []File
+	counted        []time.Time // when the notices of each file were counted
 }
 
-// Begin starts an upload into the area of owner, a canonical name: it counts
-// its notices, takes the first file's id and, for an owner with a quota,
-// reserves room. max is the most bytes that the request can bring, -1 if it
-// does not say. An owner who does not exist is an Invalid fault, or
-// Unauthorized if it was to be the uploader; more notices than the uploader or
-// a recipient may have is TooMany.
+// Begin starts an upload into the area of owner, a canonical name. It counts
+// the notices of the first file, takes its id and, if the owner has a quota,
+// reserves room. max is the most bytes that the request can bring, or -1 if it
+// does not say.
+//
+// If the owner does not exist, the fault is Invalid, or Unauthorized if the
+// owner is the uploader. If the uploader or a recipient has reached the limit
+// of notices, it is TooMany.
 func (s *Service) Begin(ctx context.Context, owner string, uploader auth.User, max int64, sending Sending) (*Upload, error) {
 	u := &Upload{s: s, owner: owner, uploader: uploader, max: max, sending: sending}
 	return u, u.begin(ctx)
 }
 
-// begin does what Begin says. Anyone else's area may have been recreated
-// meanwhile; the uploader's own must be the one that logged in.
+// begin does what Begin says. Another user's area may have been recreated
+// meanwhile; the uploader's own must be that of the user who logged in.
 func (u *Upload) begin(ctx context.Context) error {
-	u.latest = math.MaxInt64
+	u.maxIncarnation = math.MaxInt64
 	if u.own() {
-		u.latest = u.uploader.Incarnation
+		u.maxIncarnation = u.uploader.Incarnation
 	}
-	err := u.allow(ctx)
+	err := u.countNotices(ctx)
 	if err != nil {
 		return err
 	}
@@ -108,36 +114,25 @@ func (u *Upload) begin(ctx context.Context) error {
 	return err
 }
 
-// Claim makes the commit remember its result under the claim's key, for Repeat.
-func (u *Upload) Claim(c *Claim) { u.claim = c }
-
-// allow counts the notices of one file. One call to the table, if there are any.
-func (u *Upload) allow(ctx context.Context) error {
-	at, err := u.s.Outbox.Reserve(ctx, u.uploader.Name, u.sending.to())
+// countNotices counts the notices of one file against the limits. It makes one
+// call to the table if there are any.
+func (u *Upload) countNotices(ctx context.Context) error {
+	at, err := u.s.Outbox.Reserve(ctx, u.uploader.Name, u.sending.addresses())
 	if err == nil {
 		u.counted = append(u.counted, at)
 	}
 	return err
 }
 
-// uncount gives back what allow has counted, as nothing will be sent. If that
-// fails, or the process ends before, less can be sent for as long as the
-// windows last.
-func (u *Upload) uncount(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
-	defer cancel()
-	_ = u.s.Outbox.Release(ctx, u.counted, u.uploader.Name, u.sending.to())
-	u.counted = nil
-}
-
-// Add stores the bytes of a part. One call to the store; for each part after
-// the first, one to the table for its id, and one if there are recipients.
+// Add stores the bytes of a part. It makes one call to the store. For each part
+// after the first it also makes one to the table for an id, and one more if
+// there are recipients.
 func (u *Upload) Add(ctx context.Context, p Part) error {
 	if most := u.sending.MaxFiles(); len(u.stored) == most {
 		return envelope.NewFault(envelope.Invalid, "one request with %d recipients takes at most %d files", len(u.sending.Recipients), most)
 	}
 	if u.id == 0 {
-		if err := u.allow(ctx); err != nil {
+		if err := u.countNotices(ctx); err != nil {
 			return err
 		}
 		if err := u.takeID(ctx); err != nil {
@@ -156,31 +151,31 @@ func (u *Upload) Add(ctx context.Context, p Part) error {
 	}
 	written, err := u.s.Blobs.Create(ctx, blob.Files, key, body, p.Size)
 	if errors.Is(err, blob.ErrTooLong) {
-		return errQuota(u.quota.own, u.quota.bytes)
+		return u.errQuota(u.quota.bytes)
 	}
 	if err != nil {
 		return bodyFault(err)
 	}
 	f := File{ID: id, Name: p.Name, Type: p.Type, SHA256: p.SHA256, Blob: key}
-	u.stored = append(u.stored, u.s.arrived(f, written, u.target, u.uploader.Name, u.uploader.Incarnation))
+	u.stored = append(u.stored, u.s.newRecord(f, written, u.target, u.uploader.Name, u.uploader.Incarnation))
 	return nil
 }
 
-// arrived completes the record of a file whose bytes are in the store.
-func (s *Service) arrived(f File, written blob.Written, owner auth.User, uploader string, which int64) File {
-	f.V, f.Owner, f.Incarnation, f.Area = layout, owner.Name, owner.Incarnation, blob.Files
+// newRecord completes the record of a file whose bytes are in the store.
+func (s *Service) newRecord(f File, written blob.Written, owner auth.User, uploader string, incarnation int64) File {
+	f.V, f.Owner, f.Incarnation, f.Area = formatVersion, owner.Name, owner.Incarnation, blob.Files
 	f.Length, f.CRC64 = written.Size, fmt.Sprintf("%016x", written.CRC64NVME)
 	f.Modified, f.Expires = s.Now().UnixMilli(), s.expiry(blob.Files, owner)
 	if uploader != owner.Name {
-		f.Uploader, f.ByWhich = uploader, which
+		f.Uploader, f.UploaderIncarnation = uploader, incarnation
 	}
 	return f
 }
 
-// own reports whether the uploader's own area is uploaded to.
+// own reports whether the files go to the uploader's own area.
 func (u *Upload) own() bool { return u.uploader.Name == u.owner }
 
-// bodyFault tells what is wrong with a body from the store's errors.
+// bodyFault turns the store's error into a fault if the body is to blame.
 func bodyFault(err error) error {
 	var digest *blob.DigestError
 	switch {
@@ -192,53 +187,50 @@ func bodyFault(err error) error {
 	return fmt.Errorf("storing a file: %w", err)
 }
 
-// takeID takes the owner's next file id. It need not be durable by itself: the
-// record that uses it is written later and makes it so. All ids of an upload
-// are of one incarnation of the owner.
+// takeID takes the owner's next file id. The write need not be durable: the
+// record that uses the id is written later, and makes it so. All ids of an
+// upload come from one incarnation of the owner.
 func (u *Upload) takeID(ctx context.Context) error {
-	op := table.Update(auth.UserKey(u.owner)).Add("lastFile", 1).If(table.Exists(), table.AtMost("incarnation", u.latest))
+	op := table.Update(auth.UserKey(u.owner)).Add("lastFile", 1).If(table.Exists(), table.AtMost("incarnation", u.maxIncarnation))
 	err := u.s.Table.Update(ctx, op.Relax(), &u.target)
 	if errors.Is(err, table.ErrCondition) || err == nil && u.target.State == auth.Disabled {
-		return u.gone()
+		if u.own() {
+			return envelope.NewFault(envelope.Unauthorized, "the user was disabled or removed at this moment")
+		}
+		return envelope.NewFault(envelope.Invalid, "the destination user does not exist")
 	}
 	if err != nil {
 		return fmt.Errorf("taking a file id: %w", err)
 	}
-	u.id, u.latest = u.target.LastFile, u.target.Incarnation
+	u.id, u.maxIncarnation = u.target.LastFile, u.target.Incarnation
 	return nil
 }
 
-func (u *Upload) gone() error {
-	if u.own() {
-		return envelope.NewFault(envelope.Unauthorized, "the user was disabled or removed at this moment")
-	}
-	return envelope.NewFault(envelope.Invalid, "the destination user does not exist")
-}
-
-// Stored returns the files stored so far. They are not visible yet, and may get another name.
+// Stored returns the files stored so far. They are not visible yet, and the
+// caller may still change their names.
 func (u *Upload) Stored() []File { return u.stored }
 
-// Commit makes the files visible and puts a notice in the outbox for each file
-// and each recipient, all in one call to the table. A refused
-// commit has stored nothing; after any other error the outcome is open, and
-// what is not visible is removed by the sweeper. It returns the stored files.
+// Commit makes the files visible and queues a notice for each file and each
+// recipient, all in one call to the table. It returns the stored files. If the
+// table refuses the write, nothing is stored. After any other error the outcome
+// is unknown; the sweeper removes what did not become visible.
 func (u *Upload) Commit(ctx context.Context) ([]*Listed, error) {
 	return u.commit(ctx, func(ctx context.Context, ops []table.Op) error {
 		return u.s.Table.Write(ctx, ops...)
 	})
 }
 
-// CommitAndList is Commit, and then List of the owner's newest files with what
-// was stored at their end, if so many came in between; if they cannot be read,
-// it returns what was stored. Two calls to the table.
+// CommitAndList is Commit followed by List of the owner's newest files. Stored
+// files that newer ones have pushed off the page are added at its end. If the
+// list cannot be read, it returns the stored files alone. Two calls to the table.
 func (u *Upload) CommitAndList(ctx context.Context, limit int) (Page, error) {
 	var found table.Page
 	stored, err := u.commit(ctx, func(ctx context.Context, ops []table.Op) (err error) {
-		found, err = u.s.Table.WriteThenQuery(ctx, newest(u.owner, blob.Files, limit), ops...)
+		found, err = u.s.Table.WriteThenQuery(ctx, newestFirst(u.owner, blob.Files, limit), ops...)
 		return err
 	})
 	if errors.Is(err, table.ErrUnread) {
-		return Page{Files: stored}, nil // better than an error for what was stored
+		return Page{Files: stored}, nil // the upload succeeded, so an error would mislead
 	}
 	if err != nil {
 		return Page{}, err
@@ -247,8 +239,8 @@ func (u *Upload) CommitAndList(ctx context.Context, limit int) (Page, error) {
 	return page.With(stored...), err
 }
 
-// With adds at its end those of the given files, in the order of their ids,
-// that come after the page.
+// With returns the page with those of the stored files, which are in the order
+// of their ids, that come after its last file.
 func (p Page) With(stored ...*Listed) Page {
 	if p.Next == 0 {
 		return p
@@ -262,15 +254,15 @@ func (p Page) With(stored ...*Listed) Page {
 }
 
 func (u *Upload) commit(ctx context.Context, write func(context.Context, []table.Op) error) ([]*Listed, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	ops, err := remember(u.claim, u.stored)
+	ops, err := rememberFiles(u.Claim, u.stored)
 	if err != nil {
 		u.Abort(ctx)
 		return nil, err
 	}
 	for i := range u.stored {
-		added, err := u.s.appear(ctx, &u.stored[i], u.sending)
+		added, err := u.s.publishNew(ctx, &u.stored[i], u.sending)
 		if err != nil {
 			u.Abort(ctx)
 			return nil, err
@@ -282,7 +274,7 @@ func (u *Upload) commit(ctx context.Context, write func(context.Context, []table
 	if refused(err) {
 		u.Abort(ctx)
 	}
-	if lost := u.claim.Lost(err); envelope.IsFault(lost, envelope.Conflict) {
+	if lost := u.Claim.Lost(err); envelope.IsFault(lost, envelope.Conflict) {
 		return nil, lost
 	}
 	if errors.Is(err, table.ErrCondition) && u.quota != nil {
@@ -298,25 +290,25 @@ func (u *Upload) commit(ctx context.Context, write func(context.Context, []table
 	return stored, err
 }
 
-// appear returns the operations that make a new file visible and tell of it,
-// and completes its record.
-func (s *Service) appear(ctx context.Context, f *File, sending Sending) ([]table.Op, error) {
-	var sent []table.Op
-	known := []link{{}} // of its own link there is nothing to know
+// publishNew returns the operations that make a new file visible and queue its
+// notices. It also completes the record.
+func (s *Service) publishNew(ctx context.Context, f *File, sending Sending) ([]table.Op, error) {
+	var notices []table.Op
+	links := []Link{{}} // the file's own comes first
 	for _, m := range sending.Recipients {
 		op, err := s.Outbox.Message(ctx, m, *f)
 		if err != nil {
 			return nil, err
 		}
-		sent, known = append(sent, op), append(known, link{Use: Use{To: m.To}})
+		notices, links = append(notices, op), append(links, Link{Use: Use{Recipient: op.Key.SK, To: m.To}})
 		f.Recipients = append(f.Recipients, op.Key.SK)
 	}
 	f.Notify = sending.Receipt.To != ""
 	event, err := s.Outbox.Event(ctx, Event{What: Uploaded, File: *f})
-	return slices.Concat(s.publish(*f, known), sent, sending.Receipt.await(*f), event), err
+	return slices.Concat(s.publish(*f, links), notices, sending.Receipt.due(*f), event), err
 }
 
-// unique returns so many random bytes in hexadecimal.
+// unique returns an identifier of some random bytes, in hexadecimal.
 func (s *Service) unique(bytes int) (string, error) {
 	b := make([]byte, bytes)
 	if _, err := io.ReadFull(s.Random, b); err != nil {
@@ -325,26 +317,33 @@ func (s *Service) unique(bytes int) (string, error) {
 	return fmt.Sprintf("%x", b), nil
 }
 
-// Abort removes what was stored, and counts none of its notices. It works also
-// when ctx has ended.
+// Abort removes what was stored, and gives back its room and the count of its
+// notices. It works even after ctx has ended. If a call fails, the sweeper
+// removes the bytes, endReservations gives back the room, and the count stands
+// until its hour or day is over.
 func (u *Upload) Abort(ctx context.Context) {
 	for _, f := range u.stored {
 		u.s.discard(ctx, f.Area, f.Blob)
 	}
 	u.stored = nil
-	u.quota.cancel(ctx)
-	u.uncount(ctx)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+	if u.quota != nil {
+		_ = u.s.Table.Write(ctx, u.quota.charge(nil)...)
+	}
+	_ = u.s.Outbox.Release(ctx, u.counted, u.uploader.Name, u.sending.addresses())
+	u.counted = nil
 }
 
-// refused reports whether a write is known not to have happened.
+// refused reports whether err means that a write did not happen.
 func refused(err error) bool {
 	return errors.Is(err, table.ErrCondition) || errors.Is(err, table.ErrBusy) || errors.Is(err, table.ErrFull)
 }
 
-// discard removes an object that no record names. If that fails the sweeper
-// removes it later, so that the error concerns nobody.
+// discard removes an object that no record names. The error can be ignored,
+// since the sweeper would remove the object later.
 func (s *Service) discard(ctx context.Context, area blob.Area, key string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
 	_ = s.Blobs.Delete(ctx, area, key)
 }

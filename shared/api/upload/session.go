@@ -120,7 +120,7 @@ func (h handler) show(w http.ResponseWriter, r *http.Request, u auth.User) error
 	if err != nil {
 		return err
 	}
-	parts, err := h.files.Arrived(r.Context(), it)
+	parts, err := h.files.ArrivedParts(r.Context(), it)
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (h handler) complete(w http.ResponseWriter, r *http.Request, u auth.User) e
 	if err != nil {
 		return err
 	}
-	if len(it.Notices) > 0 {
+	if len(it.Recipients) > 0 {
 		h.ports.Notify()
 	}
 	page := files.Page{Files: []*files.Listed{stored}}

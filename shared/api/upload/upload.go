@@ -99,7 +99,7 @@ func (h handler) store(r *http.Request, p params, u auth.User) (files.Page, erro
 	if err != nil {
 		return files.Page{}, err
 	}
-	up.Claim(claim)
+	up.Claim = claim
 	if err := receive(r.Context(), up, incoming, p); err != nil {
 		up.Abort(r.Context())
 		return files.Page{}, err
