@@ -13,16 +13,16 @@ import (
 	"ferry/shared/files"
 )
 
-// TestALargeFilesHashIsComparedOverSeveralRequests completes again until the
-// whole is compared, from another process each time.
-func TestALargeFilesHashIsComparedOverSeveralRequests(t *testing.T) {
+// TestHashOfLargeFileIsCheckedOverSeveralRequests repeats the completion until the
+// whole file is hashed. Each request reaches another process.
+func TestHashOfLargeFileIsCheckedOverSeveralRequests(t *testing.T) {
 	t.Parallel()
 	content := bytes.Repeat([]byte("0123456789"), 5<<20/10+1000)
 	good := sha256.Sum256(content)
-	for what, stated := range map[string][]byte{"the right one": good[:], "another one": bytes.Repeat([]byte{1}, 32)} {
+	for what, stated := range map[string][]byte{"it matches": good[:], "it differs": bytes.Repeat([]byte{1}, 32)} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			c := begin(t)
+			c := newCaller(t)
 			service := func() *files.Service {
 				p := c.Data.Ports
 				return files.New(files.Config{Ports: p.Ports, Blobs: p.Blobs, Parts: p.Parts, Outbox: file.Outbox(p), HashStep: 2 << 20})
@@ -47,15 +47,15 @@ func TestALargeFilesHashIsComparedOverSeveralRequests(t *testing.T) {
 				if envelope.IsFault(err, envelope.Unavailable) && waits < 10 {
 					waits++
 					if want := fmt.Sprintf("%d of %d bytes", waits*2<<20, len(content)); !strings.Contains(err.Error(), want) {
-						t.Fatalf("it says %v, want %q", err, want)
+						t.Fatalf("the fault is %v, want it to say %q", err, want)
 					}
 					continue
 				}
-				wantHashed(t, c, err, what == "the right one", stated)
+				wantHashed(t, c, err, what == "it matches", stated)
 				break
 			}
 			if waits != 2 {
-				t.Errorf("the caller had to come again %d times, want 2", waits)
+				t.Errorf("the caller had to repeat %d times, want 2", waits)
 			}
 		})
 	}
@@ -63,14 +63,14 @@ func TestALargeFilesHashIsComparedOverSeveralRequests(t *testing.T) {
 
 func wantHashed(t *testing.T, c caller, err error, right bool, stated []byte) {
 	t.Helper()
-	listed := len(c.Objects(blob.Files))
+	objects := len(c.Objects(blob.Files))
 	if right {
-		if err != nil || listed != 1 {
-			t.Errorf("completing says %v, and there are %d objects", err, listed)
+		if err != nil || objects != 1 {
+			t.Errorf("completing gave %v and left %d objects", err, objects)
 		}
 		return
 	}
-	if !envelope.IsFault(err, envelope.Invalid) || !strings.Contains(err.Error(), fmt.Sprintf("%x", stated)) || listed != 0 {
-		t.Errorf("completing says %v, and there are %d objects", err, listed)
+	if !envelope.IsFault(err, envelope.Invalid) || !strings.Contains(err.Error(), fmt.Sprintf("%x", stated)) || objects != 0 {
+		t.Errorf("completing gave %v and left %d objects", err, objects)
 	}
 }

@@ -18,21 +18,21 @@ import (
 	"ferry/shared/table/sqlite"
 )
 
-// world is a store on a table of its own, with a clock that tests move.
-type world struct {
+// claims is a service with an empty table and a clock that the test sets.
+type claims struct {
 	*testing.T
 	*files.Service
 	ahead atomic.Int64
 }
 
-func newWorld(t *testing.T) *world {
+func newClaims(t *testing.T) *claims {
 	t.Helper()
 	db, err := sqlite.Open(filepath.Join(t.TempDir(), "table.sqlite"), sqlite.Options{NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	w := &world{T: t}
+	w := &claims{T: t}
 	w.Service = files.New(files.Config{Ports: auth.Ports{
 		Table: db, Random: rand.Reader,
 		Now: func() time.Time { return time.Unix(1_700_000_000, w.ahead.Load()) },
@@ -40,9 +40,9 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func (w *world) advance(d time.Duration) { w.ahead.Add(int64(d)) }
+func (w *claims) advance(d time.Duration) { w.ahead.Add(int64(d)) }
 
-// request is alice's; change may alter it.
+// request returns a request of alice, with the given changes.
 func request(change ...func(*files.KeyRequest)) files.KeyRequest {
 	r := files.KeyRequest{
 		User: auth.User{Name: "alice"}, Key: "k", Fingerprint: files.Fingerprint("POST", "/upload"), Lease: time.Minute,
@@ -53,33 +53,33 @@ func request(change ...func(*files.KeyRequest)) files.KeyRequest {
 	return r
 }
 
-func other(r *files.KeyRequest) { r.Fingerprint = files.Fingerprint("POST", "/uploads") }
+func different(r *files.KeyRequest) { r.Fingerprint = files.Fingerprint("POST", "/uploads") }
 
-// claim must get the key.
-func (w *world) claim(r files.KeyRequest) *files.Claim {
+// mustClaim claims a free key.
+func (w *claims) mustClaim(r files.KeyRequest) *files.Claim {
 	w.Helper()
 	c, err := w.Claim(w.Context(), r)
 	if err != nil {
 		w.Fatalf("claiming: %v", err)
 	}
 	if result, ok := c.Result(); ok {
-		w.Fatalf("there is a result already: %s", result)
+		w.Fatalf("the key already has the result %s", result)
 	}
 	return c
 }
 
-// conflict must not get it. It returns when to ask again.
-func (w *world) conflict(r files.KeyRequest) time.Duration {
+// wantConflict must not get the key. It returns when to retry.
+func (w *claims) wantConflict(r files.KeyRequest) time.Duration {
 	w.Helper()
 	c, err := w.Claim(w.Context(), r)
 	if !envelope.IsFault(err, envelope.Conflict) {
-		w.Fatalf("claiming gives %v, %v", c, err)
+		w.Fatalf("claiming gave %v, %v, want a Conflict", c, err)
 	}
 	return envelope.FaultOf(err).After
 }
 
-// result must be there.
-func (w *world) result(r files.KeyRequest, want string) {
+// wantResult must get the result of an earlier request.
+func (w *claims) wantResult(r files.KeyRequest, want string) {
 	w.Helper()
 	c, err := w.Claim(w.Context(), r)
 	if err != nil {
@@ -91,46 +91,46 @@ func (w *world) result(r files.KeyRequest, want string) {
 	c.Release(w.Context()) // a result stays
 }
 
-// finish commits.
-func (w *world) finish(c *files.Claim, result string) error {
+// finish commits the result.
+func (w *claims) finish(c *files.Claim, result string) error {
 	return c.Lost(w.Table.Write(w.Context(), c.Done(result)...))
 }
 
-func (w *world) mustFinish(c *files.Claim, result string) {
+func (w *claims) mustFinish(c *files.Claim, result string) {
 	w.Helper()
 	if err := w.finish(c, result); err != nil {
 		w.Fatal(err)
 	}
 }
 
-func TestARepeatedRequestGetsTheFirstResult(t *testing.T) {
+func TestRepeatedRequestGetsFirstResult(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.mustFinish(w.claim(request()), "first")
+	w := newClaims(t)
+	w.mustFinish(w.mustClaim(request()), "first")
 	for range 3 {
-		w.result(request(), "first")
+		w.wantResult(request(), "first")
 	}
 }
 
-func TestAKeyBelongsToOneRequestOfOneUser(t *testing.T) {
+func TestKeyBelongsToOneRequestOfOneUser(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	first := w.claim(request())
-	if after := w.conflict(request(other)); after != 0 {
-		t.Errorf("another request is asked to come again after %v", after)
+	w := newClaims(t)
+	first := w.mustClaim(request())
+	if after := w.wantConflict(request(different)); after != 0 {
+		t.Errorf("a different request is told to retry after %v, want never", after)
 	}
 	w.mustFinish(first, "first")
-	if after := w.conflict(request(other)); after != 0 {
-		t.Errorf("another request is asked to come again after %v", after)
+	if after := w.wantConflict(request(different)); after != 0 {
+		t.Errorf("a different request is told to retry after %v, want never", after)
 	}
-	w.claim(request(func(r *files.KeyRequest) { r.Key = "another" }))
-	w.claim(request(func(r *files.KeyRequest) { r.User.Name = "bob" }))
-	w.claim(request(func(r *files.KeyRequest) { r.User.Incarnation = 1 }))
+	w.mustClaim(request(func(r *files.KeyRequest) { r.Key = "another" }))
+	w.mustClaim(request(func(r *files.KeyRequest) { r.User.Name = "bob" }))
+	w.mustClaim(request(func(r *files.KeyRequest) { r.User.Incarnation = 1 }))
 }
 
-func TestOneOfManyEqualRequestsIsCarriedOut(t *testing.T) {
+func TestOnlyOneOfManyEqualRequestsRuns(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newClaims(t)
 	var claimed, refused atomic.Int64
 	var wg sync.WaitGroup
 	for range 20 {
@@ -148,74 +148,74 @@ func TestOneOfManyEqualRequestsIsCarriedOut(t *testing.T) {
 	}
 	wg.Wait()
 	if claimed.Load() != 1 || refused.Load() != 19 {
-		t.Errorf("%d were let in and %d told to come again", claimed.Load(), refused.Load())
+		t.Errorf("%d requests got the key and %d were told to retry, want 1 and 19", claimed.Load(), refused.Load())
 	}
 }
 
-func TestAFailedRequestCanBeRepeated(t *testing.T) {
+func TestFailedRequestCanBeRepeated(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	first := w.claim(request())
+	w := newClaims(t)
+	first := w.mustClaim(request())
 	first.Release(t.Context())
 	first.Release(t.Context())
-	w.mustFinish(w.claim(request(other)), "second")
-	first.Release(t.Context()) // is nobody's any more
-	w.result(request(other), "second")
+	w.mustFinish(w.mustClaim(request(different)), "second")
+	first.Release(t.Context()) // it no longer holds the key
+	w.wantResult(request(different), "second")
 }
 
-func TestARequestThatWasReleasedCannotCommit(t *testing.T) {
+func TestReleasedRequestCannotCommit(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	first := w.claim(request())
+	w := newClaims(t)
+	first := w.mustClaim(request())
 	first.Release(t.Context())
 	if err := w.finish(first, "first"); !envelope.IsFault(err, envelope.Conflict) {
-		t.Errorf("a commit under way gives %v", err)
+		t.Errorf("a commit under way gave %v, want Conflict", err)
 	}
-	w.claim(request())
+	w.mustClaim(request())
 }
 
-func TestALeaseRunsOut(t *testing.T) {
+func TestExpiredLeaseLetsAnotherRequestTakeTheKey(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	first := w.claim(request())
+	w := newClaims(t)
+	first := w.mustClaim(request())
 	w.advance(59 * time.Second)
-	if after := w.conflict(request()); after != time.Second {
-		t.Errorf("to come again after %v", after)
+	if after := w.wantConflict(request()); after != time.Second {
+		t.Errorf("the client is told to retry after %v, want 1s", after)
 	}
 	w.advance(time.Second)
-	second := w.claim(request())
+	second := w.mustClaim(request())
 	if err := w.finish(first, "first"); !envelope.IsFault(err, envelope.Conflict) {
-		t.Errorf("the first request, come to life again, gives %v", err)
+		t.Errorf("the commit of the slow first request gave %v, want Conflict", err)
 	}
 	first.Release(t.Context())
 	w.mustFinish(second, "second")
-	w.result(request(), "second")
+	w.wantResult(request(), "second")
 }
 
-func TestASlowRequestIsWelcomeWhileNobodyElseCame(t *testing.T) {
+func TestSlowRequestMayFinishAfterItsLeaseIfNoOtherCame(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	first := w.claim(request())
+	w := newClaims(t)
+	first := w.mustClaim(request())
 	w.advance(2 * time.Minute)
 	w.mustFinish(first, "first")
-	w.result(request(), "first")
+	w.wantResult(request(), "first")
 }
 
-func TestAResultIsForgottenAfterADay(t *testing.T) {
+func TestResultIsForgottenAfterADay(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.mustFinish(w.claim(request()), "first")
+	w := newClaims(t)
+	w.mustFinish(w.mustClaim(request()), "first")
 	w.advance(files.KeyMemory - time.Second)
-	w.result(request(), "first")
+	w.wantResult(request(), "first")
 	w.advance(time.Second)
-	w.mustFinish(w.claim(request(other)), "second")
-	w.result(request(other), "second")
+	w.mustFinish(w.mustClaim(request(different)), "second")
+	w.wantResult(request(different), "second")
 }
 
-func TestOneOfManyTakesOverAnExpiredLease(t *testing.T) {
+func TestOnlyOneOfManyTakesOverExpiredLease(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.claim(request())
+	w := newClaims(t)
+	w.mustClaim(request())
 	w.advance(time.Hour)
 	var claimed atomic.Int64
 	var wg sync.WaitGroup
@@ -230,55 +230,55 @@ func TestOneOfManyTakesOverAnExpiredLease(t *testing.T) {
 	}
 	wg.Wait()
 	if claimed.Load() != 1 {
-		t.Errorf("%d were let in", claimed.Load())
+		t.Errorf("%d requests got the key, want 1", claimed.Load())
 	}
 }
 
-func TestWithoutAKeyThereIsNothingToDo(t *testing.T) {
+func TestRequestWithoutKeyClaimsNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newClaims(t)
 	c, err := w.Claim(t.Context(), request(func(r *files.KeyRequest) { r.Key = "" }))
 	if c != nil || err != nil {
 		t.Fatalf("%v, %v", c, err)
 	}
 	if _, ok := c.Result(); ok || c.Done("x") != nil {
-		t.Error("a claim of no key does something")
+		t.Error("a nil claim has a result or an operation")
 	}
 	c.Release(t.Context())
 	cause := &table.ConditionError{}
 	if got := c.Lost(cause); got != error(cause) {
-		t.Errorf("an error became %v", got)
+		t.Errorf("Lost of a nil claim changed the error to %v", got)
 	}
 }
 
-func TestOnlyTheClaimsOwnRefusalIsALoss(t *testing.T) {
+func TestOnlyRefusalOfTheClaimItselfMeansTheKeyIsLost(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	c := w.claim(request())
+	w := newClaims(t)
+	c := w.mustClaim(request())
 	for _, err := range []error{nil, table.ErrBusy, &table.ConditionError{Op: 1}} {
 		if got := c.Lost(err); !errors.Is(got, err) || envelope.FaultOf(got) != nil {
-			t.Errorf("%v became %v", err, got)
+			t.Errorf("Lost changed %v to %v", err, got)
 		}
 	}
 }
 
-func TestAKeyIsVisibleASCII(t *testing.T) {
+func TestKeyMustBeVisibleASCII(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct {
 		values []string
 		good   bool
 	}{
-		"none":                   {nil, true},
-		"a UUID":                 {[]string{"8e03978e-40d5-43dd-bc93-6894a57f9324"}, true},
-		"a quoted one":           {[]string{`"k"`}, true},
-		"255 characters":         {[]string{strings.Repeat("k", 255)}, true},
-		"256 characters":         {[]string{strings.Repeat("k", 256)}, false},
-		"an empty one":           {[]string{""}, false},
-		"two":                    {[]string{"a", "a"}, false},
-		"a space within":         {[]string{"a b"}, false},
-		"a control character":    {[]string{"a\x7f"}, false},
-		"another script":         {[]string{"chiavè"}, false},
-		"bytes that are no text": {[]string{"\xff"}, false},
+		"no key":              {nil, true},
+		"a UUID":              {[]string{"8e03978e-40d5-43dd-bc93-6894a57f9324"}, true},
+		"a quoted key":        {[]string{`"k"`}, true},
+		"255 characters":      {[]string{strings.Repeat("k", 255)}, true},
+		"256 characters":      {[]string{strings.Repeat("k", 256)}, false},
+		"an empty key":        {[]string{""}, false},
+		"two keys":            {[]string{"a", "a"}, false},
+		"a space within":      {[]string{"a b"}, false},
+		"a control character": {[]string{"a\x7f"}, false},
+		"an accented letter":  {[]string{"chiavè"}, false},
+		"invalid UTF-8":       {[]string{"\xff"}, false},
 	} {
 		key, err := files.ReadKey(http.Header{files.KeyHeader: c.values})
 		if (err == nil) != c.good || err != nil && !envelope.IsFault(err, envelope.Invalid) || err == nil && key != strings.Join(c.values, "") {
@@ -287,30 +287,30 @@ func TestAKeyIsVisibleASCII(t *testing.T) {
 	}
 }
 
-func TestFingerprintsKeepPartsApart(t *testing.T) {
+func TestFingerprintDependsOnEveryPart(t *testing.T) {
 	t.Parallel()
 	seen := map[string][]string{}
 	for _, parts := range [][]string{nil, {""}, {"", ""}, {"ab"}, {"a", "b"}, {"b", "a"}, {"ab", ""}, {"1:a"}, {"a1:b"}} {
 		f := files.Fingerprint(parts...)
 		if before, ok := seen[f]; ok {
-			t.Errorf("%q and %q are taken for the same", before, parts)
+			t.Errorf("%q and %q have the same fingerprint", before, parts)
 		}
 		seen[f] = parts
 	}
-	// Those of requests under way when a new version comes are stored.
+	// Fingerprints are stored, so a new version must compute the same.
 	const want = "e026e5bdc5a8e62fcf616ba3bcb7935a50981d43490c6652ff0ea0024493cc02"
 	if got := files.Fingerprint("POST", "/upload"); got != want {
 		t.Errorf("the fingerprint is %s, want %s", got, want)
 	}
 }
 
-func TestALeaseGrowsWithTheBody(t *testing.T) {
+func TestLeaseGrowsWithBody(t *testing.T) {
 	t.Parallel()
 	for bytes, want := range map[int64]time.Duration{
 		0: 30 * time.Second, 4 << 20: 62 * time.Second, 1 << 30: time.Hour, 1 << 62: time.Hour, -1: time.Hour,
 	} {
 		if got := files.Lease(bytes); got != want {
-			t.Errorf("%d bytes have %v, want %v", bytes, got, want)
+			t.Errorf("the lease for %d bytes is %v, want %v", bytes, got, want)
 		}
 	}
 }

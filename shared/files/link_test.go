@@ -18,7 +18,7 @@ import (
 	"ferry/shared/table"
 )
 
-// newest is the caller's newest file in the user area.
+// newest returns the caller's newest file in the user area.
 func (c caller) newest() files.File {
 	c.Helper()
 	page, err := file.Service(c.Data.Ports).List(c.Context(), c.user(), blob.Files, 0, 1)
@@ -28,14 +28,14 @@ func (c caller) newest() files.File {
 	return page.Files[0].File
 }
 
-// send uploads for two recipients.
-func (c caller) send(query string) files.File {
+// sendToTwo uploads a file for two recipients and returns it.
+func (c caller) sendToTwo(query string) files.File {
 	c.Helper()
 	c.Put(c.bearer, "file=a&c=%2B393401234567&m=carla@example.com"+query, "content")
 	return c.newest()
 }
 
-// links are the paths of all links of a file: its own, and the recipients'.
+// links returns the paths of a file's own link and of the recipients' links.
 func (c caller) links(f files.File) []string {
 	all := []string{"/download/file?k=" + c.Data.Ports.Key.File(f.Area, f.Owner, f.ID)}
 	for _, id := range f.Recipients {
@@ -48,12 +48,12 @@ func (c caller) wantStatuses(when string, paths []string, status int) {
 	c.Helper()
 	for i, path := range paths {
 		if got, _ := c.get(path); got != status {
-			c.Errorf("%s link %d answers %d, want %d", when, i, got, status)
+			c.Errorf("%s link %d gave status %d, want %d", when, i, got, status)
 		}
 	}
 }
 
-// receipts are the receipts in the outbox.
+// receipts returns the receipts in the outbox.
 func (c caller) receipts() (all []notify.Notice) {
 	c.Helper()
 	for shard := range 8 {
@@ -74,30 +74,30 @@ func (c caller) receipts() (all []notify.Notice) {
 	return all
 }
 
-func TestEachRecipientHasALinkThatLivesWithTheFile(t *testing.T) {
+func TestEveryLinkWorksOnlyWhileFileIsInUserArea(t *testing.T) {
 	t.Parallel()
-	c := begin(t)
-	f := c.send("")
+	c := newCaller(t)
+	f := c.sendToTwo("")
 	all := c.links(f)
 	if slices.Sort(all); len(slices.Compact(slices.Clone(all))) != 3 {
-		t.Fatalf("the links are %q", all)
+		t.Fatalf("the links are %q, want 3 different ones", all)
 	}
-	c.wantStatuses("at first", all, 200)
+	c.wantStatuses("after the upload", all, 200)
 	c.call("DELETE", "/files/1")
-	c.wantStatuses("deleted", all, 401)
+	c.wantStatuses("after the deletion", all, 401)
 	if n := len(c.Partitions("link#")); n != 3 {
-		t.Errorf("in the backup area there are %d links", n)
+		t.Errorf("the file in the backup area has %d links, want 3", n)
 	}
 	c.call("POST", "/files/1/restore")
-	c.wantStatuses("restored", all, 200)
+	c.wantStatuses("after the restoration", all, 200)
 	c.Clock.Advance(31 * 24 * time.Hour)
-	c.wantStatuses("expired", all, 401)
+	c.wantStatuses("after the expiry", all, 401)
 }
 
-func TestNothingIsLeftOfAFilesLinks(t *testing.T) {
+func TestPurgedFileLeavesNoLinksOrReceipts(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(caller){
-		"when it is swept": func(c caller) {
+		"when the sweep purges it": func(c caller) {
 			for _, days := range []time.Duration{31, 91} {
 				c.Clock.Advance(days * 24 * time.Hour)
 				if r, err := c.Service.Sweep(c.Context()); err != nil || r.Failed != 0 {
@@ -116,10 +116,10 @@ func TestNothingIsLeftOfAFilesLinks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := begin(t)
-			c.send("&notify=1")
+			c := newCaller(t)
+			c.sendToTwo("&notify=1")
 			c.call("DELETE", "/files/1")
-			c.send("&notify=1")
+			c.sendToTwo("&notify=1")
 			for item, want := range map[string]int{"link#": 6, "receipt#": 2} {
 				if n := len(c.Partitions(item)); n != want {
 					t.Fatalf("there are %d %s, want %d", n, item, want)
@@ -128,16 +128,16 @@ func TestNothingIsLeftOfAFilesLinks(t *testing.T) {
 			end(c)
 			for _, item := range []string{"link#", "receipt#", "files#", "backup#"} {
 				if left := c.Partitions(item); len(left) != 0 {
-					t.Errorf("left is %v", left)
+					t.Errorf("items are left: %v", left)
 				}
 			}
 		})
 	}
 }
 
-func TestASessionsFileHasTheSameLinks(t *testing.T) {
+func TestFileOfSessionHasLinksAndReceipt(t *testing.T) {
 	t.Parallel()
-	c := begin(t)
+	c := newCaller(t)
 	service := file.Service(c.Data.Ports)
 	it, err := service.BeginSession(t.Context(), c.user(), files.Plan{Owner: c.name, Name: "a", Length: 1, Sending: files.Sending{
 		Recipients: []files.Message{{Channel: files.Mail, To: "carla@example.com"}}, Receipt: files.Receipt{To: "alice@example.com"},
@@ -148,7 +148,7 @@ func TestASessionsFileHasTheSameLinks(t *testing.T) {
 	if _, err := service.WritePart(t.Context(), it.ID, 1, strings.NewReader("x"), nil); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // to repeat it changes nothing
+	for range 2 { // a repeated completion changes nothing
 		if it, err = service.Session(t.Context(), c.user(), it.ID); err != nil {
 			t.Fatal(err)
 		}
@@ -158,31 +158,31 @@ func TestASessionsFileHasTheSameLinks(t *testing.T) {
 	}
 	all := c.links(c.newest())
 	if len(all) != 2 || len(c.Partitions("link#")) != 2 || len(c.Partitions("outbox#")) != 1 {
-		t.Errorf("the links are %q", all)
+		t.Errorf("the links are %q, want 2, and one notice in the outbox", all)
 	}
-	c.wantStatuses("completed", all, 200)
+	c.wantStatuses("after the completion", all, 200)
 	if got := c.receipts(); len(got) != 1 {
 		t.Errorf("there are %d receipts", len(got))
 	}
 }
 
-func TestTheFirstDownloadIsToldOfOnce(t *testing.T) {
+func TestFirstDownloadQueuesOneReceipt(t *testing.T) {
 	t.Parallel()
 	const many = 50
 	for name, k := range map[string]struct {
-		links  []int // by which of them it is downloaded
+		links  []int // which of them are used
 		robots bool
 		want   int
 	}{
-		"by the file's own link":   {[]int{0}, false, 1},
-		"by a recipient's":         {[]int{2}, false, 1},
-		"by all its links at once": {[]int{0, 1, 2}, false, 1},
-		"and not that of a robot":  {[]int{0, 1, 2}, true, 0},
+		"many people use the file's own link": {[]int{0}, false, 1},
+		"many people use a recipient's link":  {[]int{2}, false, 1},
+		"many people use all links":           {[]int{0, 1, 2}, false, 1},
+		"only robots use the links":           {[]int{0, 1, 2}, true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := begin(t)
-			all, agent := c.links(c.send("&notify=1")), "curl/8"
+			c := newCaller(t)
+			all, agent := c.links(c.sendToTwo("&notify=1")), "curl/8"
 			if k.robots {
 				agent = "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)"
 			}
@@ -209,10 +209,10 @@ func TestTheFirstDownloadIsToldOfOnce(t *testing.T) {
 	}
 }
 
-func TestAReceiptSaysWhatWasDownloadedAndByWhom(t *testing.T) {
+func TestReceiptSaysWhatWasDownloadedAndByWhom(t *testing.T) {
 	t.Parallel()
-	c := begin(t, func(u *auth.User) { u.Lang = "it" })
-	f := c.send("&notify=1")
+	c := newCaller(t, func(u *auth.User) { u.Lang = "it" })
+	f := c.sendToTwo("&notify=1")
 	c.get(c.links(f)[2])
 	got := c.receipts()
 	if len(got) != 1 {
@@ -225,31 +225,31 @@ func TestAReceiptSaysWhatWasDownloadedAndByWhom(t *testing.T) {
 	}
 }
 
-func TestWhoWantsNoReceiptGetsNone(t *testing.T) {
+func TestNoReceiptUnlessRequested(t *testing.T) {
 	t.Parallel()
-	c := begin(t)
-	c.get(c.links(c.send(""))[0])
-	c.get(c.links(c.send("&notify=0"))[0])
+	c := newCaller(t)
+	c.get(c.links(c.sendToTwo(""))[0])
+	c.get(c.links(c.sendToTwo("&notify=0"))[0])
 	if got := c.receipts(); len(got) != 0 {
 		t.Errorf("there are %d receipts", len(got))
 	}
 }
 
-// TestAFileThatWasMovedIsToldOfOnce has the first download before, or after, the
-// file was away. In the backup area it is its owner who looks at it.
-func TestAFileThatWasMovedIsToldOfOnce(t *testing.T) {
+// TestMovedFileGetsOneReceipt moves a file to the backup area and back, before or
+// after its first download. Downloads from the backup area are the owner's own.
+func TestMovedFileGetsOneReceipt(t *testing.T) {
 	t.Parallel()
-	for name, before := range map[string]bool{"downloaded before": true, "downloaded after": false} {
+	for name, before := range map[string]bool{"the download is before the move": true, "the download is after": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := begin(t)
-			all := c.links(c.send("&notify=1"))
+			c := newCaller(t)
+			all := c.links(c.sendToTwo("&notify=1"))
 			if before {
 				c.get(all[1])
 			}
 			_, moved := c.call("DELETE", "/files/1")
 			if status, _ := c.get(moved.Files[0].LinkURL); status != 200 {
-				t.Fatalf("the backup link answers %d", status)
+				t.Fatalf("the backup link gave status %d", status)
 			}
 			if got, want := len(c.receipts()), map[bool]int{true: 1}[before]; got != want {
 				t.Errorf("before the restoration there are %d receipts, want %d", got, want)
@@ -265,12 +265,13 @@ func TestAFileThatWasMovedIsToldOfOnce(t *testing.T) {
 	}
 }
 
-// TestAFirstDownloadOfWhichACallFails is told of by the next, and not twice.
-func TestAFirstDownloadOfWhichACallFails(t *testing.T) {
+// TestFailedCallNeitherLosesNorDoublesReceipt fails each call of a first download
+// in turn. The next download queues the receipt.
+func TestFailedCallNeitherLosesNorDoublesReceipt(t *testing.T) {
 	t.Parallel()
 	for n := 1; ; n++ {
-		c := begin(t)
-		link := c.links(c.send("&notify=1"))[1]
+		c := newCaller(t)
+		link := c.links(c.sendToTwo("&notify=1"))[1]
 		left, failed := n, false
 		for _, call := range []string{"table.Get", "table.Write", "blob.Open"} {
 			c.Calls.Before(call, func() error {
@@ -292,34 +293,34 @@ func TestAFirstDownloadOfWhichACallFails(t *testing.T) {
 			break
 		}
 		if got := len(c.receipts()); got != 0 {
-			t.Errorf("without call %d there are %d receipts at once", n, got)
+			t.Errorf("when call %d fails, %d receipts are queued at once, want 0", n, got)
 		}
 		for range 2 {
 			if status, _ := c.get(link); status != 200 {
-				t.Errorf("after call %d has failed, the next download answers %d", n, status)
+				t.Errorf("after call %d failed, the next download gave status %d", n, status)
 			}
 		}
 		if got := len(c.receipts()); got != 1 {
-			t.Errorf("without call %d there are %d receipts, want 1", n, got)
+			t.Errorf("after call %d failed, there are %d receipts, want 1", n, got)
 		}
 	}
 }
 
-// TestAReceiptWhoseAnswerGotLostIsNotSentAgain has the transaction done and
-// reported as failed.
-func TestAReceiptWhoseAnswerGotLostIsNotSentAgain(t *testing.T) {
+// TestReceiptIsQueuedOnceThoughTheAnswerIsLost has the table do the transaction
+// and report an error.
+func TestReceiptIsQueuedOnceThoughTheAnswerIsLost(t *testing.T) {
 	t.Parallel()
-	c := begin(t)
-	f := c.send("&notify=1")
+	c := newCaller(t)
+	f := c.sendToTwo("&notify=1")
 	token := c.Data.Ports.Key.File(f.Area, f.Owner, f.ID)
-	service := c.service(lossy{c.Data.Table})
+	service := c.service(lossyTable{c.Data.Table})
 	for range 2 {
 		link, err := service.ByToken(t.Context(), blob.Files, token)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if _, err := service.CountDownload(t.Context(), link); !errors.Is(err, errLost) {
-			t.Errorf("it ends with %v", err)
+			t.Errorf("counting gave %v, want %v", err, errLost)
 		}
 	}
 	if got := len(c.receipts()); got != 1 {
@@ -327,27 +328,27 @@ func TestAReceiptWhoseAnswerGotLostIsNotSentAgain(t *testing.T) {
 	}
 }
 
-// failing is a table that delays nothing, and whose call number n fails.
-type failing struct {
+// failingTable is a table without delayed writes, whose call number n fails.
+type failingTable struct {
 	table.Table
 	n *int
 }
 
-func (f failing) fails() error {
+func (f failingTable) fails() error {
 	if *f.n--; *f.n == 0 {
 		return errors.New("away")
 	}
 	return nil
 }
 
-func (f failing) Get(ctx context.Context, key table.Key, into any) error {
+func (f failingTable) Get(ctx context.Context, key table.Key, into any) error {
 	if err := f.fails(); err != nil {
 		return err
 	}
 	return f.Table.Get(ctx, key, into)
 }
 
-func (f failing) Write(ctx context.Context, ops ...table.Op) error {
+func (f failingTable) Write(ctx context.Context, ops ...table.Op) error {
 	for i := range ops {
 		ops[i].Delayed = false
 	}
@@ -357,15 +358,15 @@ func (f failing) Write(ctx context.Context, ops ...table.Op) error {
 	return f.Table.Write(ctx, ops...)
 }
 
-// TestALinkIsNotTakenForToldOfBeforeItIs has the counting fail, and the same
-// link used again when all is written.
-func TestALinkIsNotTakenForToldOfBeforeItIs(t *testing.T) {
+// TestFailedCountLeavesReceiptDue fails each call of a count in turn, and then
+// counts downloads through the same link.
+func TestFailedCountLeavesReceiptDue(t *testing.T) {
 	t.Parallel()
 	for n := 1; n <= 2; n++ {
-		c := begin(t)
-		f := c.send("&notify=1")
+		c := newCaller(t)
+		f := c.sendToTwo("&notify=1")
 		left := 0
-		service := c.service(failing{c.Data.Table, &left})
+		service := c.service(failingTable{c.Data.Table, &left})
 		count := func() (bool, error) {
 			link, err := c.service(c.Data.Table).ByToken(t.Context(), blob.Files, c.Data.Ports.Key.File(f.Area, f.Owner, f.ID))
 			if err != nil {
@@ -374,49 +375,49 @@ func TestALinkIsNotTakenForToldOfBeforeItIs(t *testing.T) {
 			return service.CountDownload(t.Context(), link)
 		}
 		left = n
-		if told, err := count(); told || err == nil {
-			t.Errorf("with call %d failing the count is told of: %v, %v", n, told, err)
+		if queued, err := count(); queued || err == nil {
+			t.Errorf("when call %d fails, the count gave %v, %v", n, queued, err)
 		}
 		for _, want := range []bool{true, false} {
-			if told, err := count(); told != want || err != nil {
-				t.Errorf("then it is told of: %v, %v, want %v", told, err, want)
+			if queued, err := count(); queued != want || err != nil {
+				t.Errorf("after that the count gave %v, %v, want %v", queued, err, want)
 			}
 		}
 	}
 }
 
-// busy is a table on which transactions meet others, and that delays nothing.
-type busy struct{ table.Table }
+// busyTable is a table without delayed writes, whose transactions are always busy.
+type busyTable struct{ table.Table }
 
-func (b busy) Write(ctx context.Context, ops ...table.Op) error {
+func (b busyTable) Write(ctx context.Context, ops ...table.Op) error {
 	if len(ops) > 1 {
 		return table.ErrBusy
 	}
 	return b.Table.Write(ctx, table.Op{Kind: ops[0].Kind, Key: ops[0].Key, Changes: ops[0].Changes, Conds: ops[0].Conds})
 }
 
-func TestADownloadCountsThoughManyAreTheFirstAtOnce(t *testing.T) {
+func TestDownloadCountsWhileTransactionsAreBusy(t *testing.T) {
 	t.Parallel()
-	c := begin(t)
-	f := c.send("&notify=1")
+	c := newCaller(t)
+	f := c.sendToTwo("&notify=1")
 	count := func(s *files.Service) bool {
 		link, err := s.ByToken(t.Context(), blob.Files, c.Data.Ports.Key.File(f.Area, f.Owner, f.ID))
 		if err != nil {
 			t.Fatal(err)
 		}
-		told, err := s.CountDownload(t.Context(), link)
+		queued, err := s.CountDownload(t.Context(), link)
 		if err != nil {
 			t.Error(err)
 		}
-		return told
+		return queued
 	}
-	if count(c.service(busy{c.Data.Table})) {
-		t.Error("it is told of, though nothing was written")
+	if count(c.service(busyTable{c.Data.Table})) {
+		t.Error("a receipt is reported, but the transaction was busy")
 	}
 	if uses, err := file.Service(c.Data.Ports).Uses(t.Context(), f); err != nil || uses[0].Downloads != 1 {
-		t.Errorf("the use is %+v, %v", uses, err)
+		t.Errorf("the use is %+v, %v, want one download", uses, err)
 	}
 	if !count(c.service(c.Data.Table)) {
-		t.Error("the next is not told of")
+		t.Error("the next download queues no receipt")
 	}
 }

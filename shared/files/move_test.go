@@ -19,18 +19,18 @@ import (
 
 const day = 24 * time.Hour
 
-func TestALinkLivesAsLongAsItsFileIsInItsArea(t *testing.T) {
+func TestLinkWorksOnlyWhileFileIsInItsArea(t *testing.T) {
 	t.Parallel()
-	c := begin(t)
+	c := newCaller(t)
 	first := c.Put(c.bearer, "file=a.txt", "the content").Files[0]
 	_, gone := c.call("DELETE", "/files/1")
 	backup := gone.Files[0]
 	if backup.ID != 1 || backup.Name != "a.txt" || backup.Length != 11 || backup.Modified != first.Modified || !strings.Contains(backup.LinkURL, "/download/file/backup?") {
-		t.Fatalf("the deletion answers %+v", backup)
+		t.Fatalf("the deletion returned %+v", backup)
 	}
 	token := func(link string) string { return link[strings.LastIndexByte(link, '=')+1:] }
 	if token(first.LinkURL) == token(backup.LinkURL) {
-		t.Error("the two areas' links have the same token")
+		t.Error("the links of both areas have the same token")
 	}
 	for what, k := range map[string]struct {
 		link string
@@ -38,27 +38,27 @@ func TestALinkLivesAsLongAsItsFileIsInItsArea(t *testing.T) {
 	}{
 		"the old link":                      {first.LinkURL, 401},
 		"the new link":                      {backup.LinkURL, 200},
-		"the old token on the backup side":  {c.Base + "/download/file/backup?z=" + token(first.LinkURL), 401},
-		"the backup token on the user side": {c.Base + "/download/file?k=" + token(backup.LinkURL), 401},
+		"the old token in the backup area":  {c.Base + "/download/file/backup?z=" + token(first.LinkURL), 401},
+		"the backup token in the user area": {c.Base + "/download/file?k=" + token(backup.LinkURL), 401},
 	} {
 		if status, _ := c.get(k.link); status != k.want {
-			t.Errorf("deleted, %s gives %d, want %d", what, status, k.want)
+			t.Errorf("after the deletion %s gave status %d, want %d", what, status, k.want)
 		}
 	}
 	_, back := c.call("POST", "/files/1/restore")
 	if back.Files[0] != first {
-		t.Errorf("restored, the file is %+v, before it was %+v", back.Files[0], first)
+		t.Errorf("after the restoration the file is %+v, want %+v", back.Files[0], first)
 	}
 	if status, text := c.get(first.LinkURL); status != 200 || text != "the content" {
-		t.Errorf("restored, the first link gives %d %q", status, text)
+		t.Errorf("after the restoration the first link gave %d %q", status, text)
 	}
 	if status, _ := c.get(backup.LinkURL); status != 401 {
-		t.Errorf("restored, the backup link gives %d", status)
+		t.Errorf("after the restoration the backup link gave status %d, want 401", status)
 	}
-	c.sound(1)
+	c.wantConsistent(1)
 }
 
-func TestLinksStayTheSameFromListToList(t *testing.T) {
+func TestLinksAreTheSameInEveryList(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := apitest.Open(t, dir, fixedURL)
@@ -83,33 +83,33 @@ func TestLinksStayTheSameFromListToList(t *testing.T) {
 	}
 }
 
-func TestAFileHasTheTermsOfItsOwner(t *testing.T) {
+func TestRetentionFollowsTheOwnersTerms(t *testing.T) {
 	t.Parallel()
 	for what, k := range map[string]struct {
 		change             func(*auth.User)
 		keep, keepInBackup time.Duration
 	}{
-		"the service's":    {func(*auth.User) {}, 30 * day, 90 * day},
-		"the user's own":   {func(u *auth.User) { u.KeepDays, u.BackupDays = 2, 3 }, 2 * day, 3 * day},
-		"one of each kind": {func(u *auth.User) { u.BackupDays = 365 }, 30 * day, 365 * day},
+		"the service sets both terms":          {func(*auth.User) {}, 30 * day, 90 * day},
+		"the user has both terms":              {func(u *auth.User) { u.KeepDays, u.BackupDays = 2, 3 }, 2 * day, 3 * day},
+		"the user has one term, not the other": {func(u *auth.User) { u.BackupDays = 365 }, 30 * day, 365 * day},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			c := begin(t, k.change)
+			c := newCaller(t, k.change)
 			link := c.Put(c.bearer, "file=a", "1").Files[0].LinkURL
-			c.lasts(blob.Files, link, k.keep)
+			c.wantLifetime(blob.Files, link, k.keep)
 			c.bearer = c.Login("alice", password)
 			backup := c.Put(c.bearer, "file=b", "2").Files[0]
 			_, gone := c.call("DELETE", fmt.Sprintf("/files/%d", backup.ID))
-			c.lasts(blob.Backup, gone.Files[0].LinkURL, k.keepInBackup)
+			c.wantLifetime(blob.Backup, gone.Files[0].LinkURL, k.keepInBackup)
 		})
 	}
 }
 
-// lasts checks that the newest file of an area is there until its time is over,
-// and from then on neither listed, nor served, nor moved, without a sweep. Three
-// hours are left to zones that change their clocks.
-func (c caller) lasts(area blob.Area, link string, d time.Duration) {
+// wantLifetime checks that the only file of an area can be used for d, and after
+// that is not listed, served or moved, even before a sweep. Three hours on either
+// side allow for time zones that change their clocks.
+func (c caller) wantLifetime(area blob.Area, link string, d time.Duration) {
 	c.Helper()
 	path, move := "/download/list", "DELETE"
 	if area == blob.Backup {
@@ -118,37 +118,37 @@ func (c caller) lasts(area blob.Area, link string, d time.Duration) {
 	c.Clock.Advance(d - 3*time.Hour)
 	c.bearer = c.Login(c.name, password)
 	if status, _ := c.get(link); status != 200 {
-		c.Errorf("in its time the link gives %d", status)
+		c.Errorf("before the expiry the link gave status %d", status)
 	}
 	_, list := c.call("GET", path)
 	if len(list.Files) != 1 {
-		c.Fatalf("in its time the list has %+v", list.Files)
+		c.Fatalf("before the expiry the list has %+v, want one file", list.Files)
 	}
 	c.Clock.Advance(6 * time.Hour)
 	c.bearer = c.Login(c.name, password)
 	if status, _ := c.get(link); status != 401 {
-		c.Errorf("after its time the link gives %d", status)
+		c.Errorf("after the expiry the link gave status %d, want 401", status)
 	}
 	where := fmt.Sprintf("/files/%d", list.Files[0].ID)
 	if area == blob.Backup {
 		where += "/restore"
 	}
 	if status, _ := c.call(move, where); status != 404 {
-		c.Errorf("after its time %s %s gives %d", move, where, status)
+		c.Errorf("after the expiry %s %s gave status %d, want 404", move, where, status)
 	}
 	if _, list := c.call("GET", path); len(list.Files) != 0 {
-		c.Errorf("after its time the list has %+v", list.Files)
+		c.Errorf("after the expiry the list has %+v, want nothing", list.Files)
 	}
 }
 
-// TestMovesAtOnceLoseNothing has deletions, restorations and sweeps of one
-// file at once, some of whose clearing up fails.
-func TestMovesAtOnceLoseNothing(t *testing.T) {
+// TestConcurrentMovesLoseNothing deletes, restores and sweeps one file at the same
+// time. Every third removal of an object fails.
+func TestConcurrentMovesLoseNothing(t *testing.T) {
 	t.Parallel()
-	c := begin(t)
-	const content = "what may not get lost"
+	c := newCaller(t)
+	const content = "must not get lost"
 	c.Put(c.bearer, "file=a", content)
-	c.Clock.Advance(31 * day) // the sweeps move it, too, until it is restored
+	c.Clock.Advance(31 * day) // so the sweeps move it too, until it is restored
 	c.bearer = c.Login("alice", password)
 	var deletions, moved atomic.Int64
 	c.Calls.Before("blob.Delete", func() error {
@@ -163,9 +163,9 @@ func TestMovesAtOnceLoseNothing(t *testing.T) {
 			for range 40 {
 				switch worker % 3 {
 				case 0:
-					c.move(&moved, "DELETE", "/files/1")
+					c.countMove(&moved, "DELETE", "/files/1")
 				case 1:
-					c.move(&moved, "POST", "/files/1/restore")
+					c.countMove(&moved, "POST", "/files/1/restore")
 				default:
 					c.sweep(1000 * day)
 				}
@@ -175,80 +175,80 @@ func TestMovesAtOnceLoseNothing(t *testing.T) {
 	wg.Wait()
 	c.Calls.Before("blob.Delete", nil)
 	if moved.Load() < 2 {
-		t.Fatalf("%d moves were made", moved.Load())
+		t.Fatalf("%d moves succeeded, want at least 2", moved.Load())
 	}
 	if n := len(c.Objects(blob.Files)) + len(c.Objects(blob.Backup)); n < 2 {
-		t.Errorf("nothing was left to clear up: %d objects", n)
+		t.Errorf("there are %d objects, so nothing was left to clear up", n)
 	}
 	c.sweep(time.Hour)
-	c.sound(1)
+	c.wantConsistent(1)
 	f := c.stored()[0]
 	if status, text := c.get(c.Base + map[blob.Area]string{blob.Files: "/download/file?k=", blob.Backup: "/download/file/backup?z="}[f.Area] + f.Shown.LinkURL); status != 200 || text != content {
-		t.Errorf("the link gives %d %q", status, text)
+		t.Errorf("the link gave %d %q", status, text)
 	}
 }
 
-// move counts one that was made; that it is elsewhere is the only excuse.
-func (c caller) move(moved *atomic.Int64, method, path string) {
+// countMove moves a file and counts it. The file may also be in the other area.
+func (c caller) countMove(moved *atomic.Int64, method, path string) {
 	switch status, _ := c.call(method, path); status {
 	case 200:
 		moved.Add(1)
-	case 404:
+	case 404: // it is in the other area
 	default:
-		c.Errorf("%s %s gives %d", method, path, status)
+		c.Errorf("%s %s gave status %d", method, path, status)
 	}
 }
 
-// sweep runs one. The clock is ahead of the objects' own time, so that only a
-// grace that is longer than that tells new ones.
+// sweep runs a sweep. The test's clock may be ahead of the times of the objects, so
+// a sweep that must keep new ones needs a grace that is longer than that.
 func (c caller) sweep(grace time.Duration) {
 	p := c.Data.Ports
 	r, err := (&files.Sweeper{Service: file.Service(p), Log: p.Log, Grace: grace}).Run(c.Context())
 	if err != nil || r.Failed != 0 {
-		c.Errorf("a sweep did %+v, %v", r, err)
+		c.Errorf("the sweep reported %+v, %v", r, err)
 	}
 }
 
-func TestAFileWhoseBytesAreLostIsAFailureOfTheService(t *testing.T) {
+func TestMissingBytesAreAnInternalError(t *testing.T) {
 	t.Parallel()
-	c := begin(t)
+	c := newCaller(t)
 	link := c.Put(c.bearer, "file=a", "1").Files[0].LinkURL
 	if err := c.Data.Disk.Delete(t.Context(), blob.Files, c.Objects(blob.Files)[0]); err != nil {
 		t.Fatal(err)
 	}
 	if status, _ := c.call("DELETE", "/files/1"); status != 500 {
-		t.Errorf("the deletion gives %d", status)
+		t.Errorf("the deletion gave status %d, want 500", status)
 	}
 	if !strings.Contains(c.Log.String(), "the bytes of file 1 of alice are missing") {
-		t.Error("the log does not say so")
+		t.Error("the log does not say that the bytes are missing")
 	}
 	if status, text := c.get(link); status == 200 {
-		t.Errorf("the link gives %q", text)
+		t.Errorf("the link gave %q, want an error", text)
 	}
 }
 
-func TestAMoveThatFailsLeavesTheFileWhereItWas(t *testing.T) {
+func TestFailedMoveLeavesFileWhereItWas(t *testing.T) {
 	t.Parallel()
-	c := begin(t)
+	c := newCaller(t)
 	link := c.Put(c.bearer, "file=a", "1").Files[0].LinkURL
 	for _, call := range []string{"blob.Copy", "table.Write"} {
 		c.Calls.Before(call, func() error { return errors.New("away") })
 		if status, _ := c.call("DELETE", "/files/1"); status != 500 {
-			t.Errorf("without %s the deletion gives %d", call, status)
+			t.Errorf("when %s fails, the deletion gave status %d, want 500", call, status)
 		}
 		c.Calls.Before(call, nil)
 		if _, text := c.get(link); text != "1" {
-			t.Errorf("without %s the link gives %q", call, text)
+			t.Errorf("after %s failed, the link gave %q", call, text)
 		}
 	}
 	c.Clock.Advance(2 * time.Hour)
 	c.sweep(time.Hour)
-	c.sound(1)
+	c.wantConsistent(1)
 }
 
-func TestRemovingAUserTakesAllFiles(t *testing.T) {
+func TestRemovingUserRemovesAllFilesAndNoOthers(t *testing.T) {
 	t.Parallel()
-	c := begin(t)
+	c := newCaller(t)
 	c.AddUser("alice2", password)
 	other := c.Put(c.Login("alice2", password), "file=hers", "2").Files[0].LinkURL
 	const stored = files.PageSize + 5
@@ -258,7 +258,7 @@ func TestRemovingAUserTakesAllFiles(t *testing.T) {
 	for id := range 3 {
 		c.call("DELETE", fmt.Sprintf("/files/%d", 2*id+1))
 	}
-	c.Clock.Advance(31 * day) // what has expired goes, too
+	c.Clock.Advance(31 * day) // expired files are removed too
 	removed, err := file.Service(c.Data.Ports).RemoveAll(t.Context(), "alice")
 	if err != nil || removed != stored {
 		t.Fatalf("%d files were removed, %v", removed, err)
@@ -267,13 +267,13 @@ func TestRemovingAUserTakesAllFiles(t *testing.T) {
 		t.Errorf("%d records are left", left)
 	}
 	if user, backup := c.Objects(blob.Files), c.Objects(blob.Backup); len(user) != 1 || len(backup) != 0 || len(c.Partitions("link#")) != 1 {
-		t.Errorf("left are %v, %v and %d links", user, backup, len(c.Partitions("link#")))
+		t.Errorf("there are %v, %v and %d links, want one object and link", user, backup, len(c.Partitions("link#")))
 	}
 	c.Clock.Advance(-31 * day)
 	if _, text := c.get(other); text != "2" {
-		t.Errorf("another user's link gives %q", text)
+		t.Errorf("the other user's link gave %q", text)
 	}
 	if removed, err := file.Service(c.Data.Ports).RemoveAll(t.Context(), "alice"); err != nil || removed != 0 {
-		t.Errorf("a second time %d files were removed, %v", removed, err)
+		t.Errorf("the second time %d files were removed, %v", removed, err)
 	}
 }

@@ -18,23 +18,24 @@ import (
 
 func quota(n int64) func(*auth.User) { return func(u *auth.User) { u.Quota = n } }
 
-// uses checks what the caller's use says and that the files come to it.
-func (c caller) uses(what string, want int64) {
+// wantUsed checks the caller's recorded use, the size of the stored files, and
+// that no reservation is left.
+func (c caller) wantUsed(what string, want int64) {
 	c.Helper()
 	if used, sum := c.user().Used, c.sum(); used != want || sum != want {
-		c.Errorf("%s: %d bytes are said to be used and %d are stored, want %d", what, used, sum, want)
+		c.Errorf("%s: the record says %d bytes and %d are stored, want %d", what, used, sum, want)
 	}
 	if left := c.Partitions("reserved#"); len(left) != 0 {
 		c.Errorf("%s: reservations are left: %v", what, left)
 	}
 }
 
-// endless is a body without a stated length.
-func endless(n int) io.Reader { return io.MultiReader(strings.NewReader(strings.Repeat("x", n))) }
+// unsized returns a body of n bytes that does not state its length.
+func unsized(n int) io.Reader { return io.MultiReader(strings.NewReader(strings.Repeat("x", n))) }
 
-func TestAnUploadFitsTheQuotaOrIsRefused(t *testing.T) {
+func TestUploadOverQuotaIsRefused(t *testing.T) {
 	t.Parallel()
-	c := begin(t, quota(100))
+	c := newCaller(t, quota(100))
 	for _, k := range []struct {
 		what   string
 		body   io.Reader
@@ -42,31 +43,31 @@ func TestAnUploadFitsTheQuotaOrIsRefused(t *testing.T) {
 		status int
 		used   int64
 	}{
-		{"a file that does not fit", endless(101), 101, 413, 0},
-		{"a file of unknown length that does not fit", endless(101), -1, 413, 0},
-		{"a file", endless(60), 60, 200, 60},
-		{"a second that does not fit", endless(41), 41, 413, 60},
-		{"one of unknown length that does not fit", endless(1000), -1, 413, 60},
-		{"one of unknown length that fits", endless(30), -1, 200, 90},
-		{"one that is shorter than stated", endless(5), 10, 400, 90},
-		{"what just fits", endless(10), -1, 200, 100},
-		{"nothing, when there is no room", endless(0), 0, 200, 100},
-		{"nothing of unknown length", endless(0), -1, 200, 100},
-		{"one byte too many", endless(1), 1, 413, 100},
-		{"one byte of unknown length too many", endless(1), -1, 413, 100},
+		{"a file that does not fit", unsized(101), 101, 413, 0},
+		{"a file of unknown length that does not fit", unsized(101), -1, 413, 0},
+		{"a file that fits", unsized(60), 60, 200, 60},
+		{"a second file that does not fit", unsized(41), 41, 413, 60},
+		{"a second file of unknown length that does not fit", unsized(1000), -1, 413, 60},
+		{"a second file of unknown length that fits", unsized(30), -1, 200, 90},
+		{"a file that is shorter than stated", unsized(5), 10, 400, 90},
+		{"a file that just fits", unsized(10), -1, 200, 100},
+		{"an empty file when there is no room", unsized(0), 0, 200, 100},
+		{"an empty file of unknown length when there is no room", unsized(0), -1, 200, 100},
+		{"one byte too many", unsized(1), 1, 413, 100},
+		{"one byte too many of unknown length", unsized(1), -1, 413, 100},
 	} {
 		w := c.upload("file=a", k.body, k.length)
 		if w.Code != k.status {
-			t.Errorf("%s gives %d, want %d (%s)", k.what, w.Code, k.status, w.Header().Get("Ferry-Error"))
+			t.Errorf("%s gave status %d, want %d (%s)", k.what, w.Code, k.status, w.Header().Get("Ferry-Error"))
 		}
-		c.uses(k.what, k.used)
+		c.wantUsed(k.what, k.used)
 	}
-	c.sound(5)
+	c.wantConsistent(5)
 }
 
-func TestAFormIsBoundByTheQuotaAsAWhole(t *testing.T) {
+func TestQuotaLimitsTheWholeForm(t *testing.T) {
 	t.Parallel()
-	c := begin(t, quota(1000))
+	c := newCaller(t, quota(1000))
 	const head = "--b\r\nContent-Disposition: form-data; name=f; filename=a\r\n\r\n"
 	form := func(sizes ...int) string {
 		var s strings.Builder
@@ -82,85 +83,85 @@ func TestAFormIsBoundByTheQuotaAsAWhole(t *testing.T) {
 		used   int64
 	}{
 		{"three files", []int{100, 200, 0}, 200, 300},
-		{"two that are too long together", []int{400, 400}, 413, 300},
-		{"two that fit", []int{300, 400}, 200, 1000},
+		{"two files that are too long together", []int{400, 400}, 413, 300},
+		{"two files that fit", []int{300, 400}, 200, 1000},
 	} {
 		r := c.Request("POST", "/upload", io.MultiReader(strings.NewReader(form(k.sizes...))),
 			"Authorization", "Bearer "+c.bearer, "Content-Type", "multipart/form-data; boundary=b")
 		if r.StatusCode != k.status {
-			t.Errorf("%s: %d", k.what, r.StatusCode)
+			t.Errorf("%s gave status %d, want %d", k.what, r.StatusCode, k.status)
 		}
-		c.uses(k.what, k.used)
+		c.wantUsed(k.what, k.used)
 	}
-	c.sound(5)
+	c.wantConsistent(5)
 }
 
-func TestTheQuotaHoldsForManyUploadsAtOnce(t *testing.T) {
+func TestQuotaHoldsForConcurrentUploads(t *testing.T) {
 	t.Parallel()
 	const size, fit = 30, 33
-	for what, length := range map[string]int64{"of stated length": size, "of unknown length": -1} {
+	for what, length := range map[string]int64{"their length is stated": size, "their length is unknown": -1} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			c := begin(t, quota(size*fit+size-1))
+			c := newCaller(t, quota(size*fit+size-1))
 			var stored, refused atomic.Int64
 			var wg sync.WaitGroup
 			for range 50 {
 				wg.Go(func() {
-					switch w := c.upload("file=a", endless(size), length); w.Code {
+					switch w := c.upload("file=a", unsized(size), length); w.Code {
 					case 200:
 						stored.Add(1)
 					case 413:
 						refused.Add(1)
 					default:
-						t.Errorf("an upload gives %d (%s)", w.Code, w.Header().Get("Ferry-Error"))
+						t.Errorf("an upload gave status %d (%s)", w.Code, w.Header().Get("Ferry-Error"))
 					}
 				})
 			}
 			wg.Wait()
-			// One that does not state its length holds all the room that is
-			// left while it lasts, so that others may be refused.
+			// An upload that does not state its length reserves all the room
+			// left, so others may be refused meanwhile.
 			if n := stored.Load(); n > fit || n == 0 || length > 0 && n != fit {
-				t.Errorf("%d uploads were stored", n)
+				t.Errorf("%d uploads were stored, want at most %d", n, fit)
 			}
-			c.uses("at last", size*stored.Load())
-			c.sound(int(stored.Load()))
-			for c.upload("file=a", endless(size), length).Code == 200 {
+			c.wantUsed("after all uploads", size*stored.Load())
+			c.wantConsistent(int(stored.Load()))
+			for c.upload("file=a", unsized(size), length).Code == 200 {
 				stored.Add(1)
 			}
 			if stored.Load() != fit {
 				t.Errorf("%d files fit, want %d", stored.Load(), fit)
 			}
-			c.uses("when it is full", size*fit)
+			c.wantUsed("when the area is full", size*fit)
 		})
 	}
 }
 
-func TestWhatFailsGivesItsRoomBack(t *testing.T) {
+func TestFailedUploadGivesItsRoomBack(t *testing.T) {
 	t.Parallel()
-	c := begin(t, quota(100))
+	c := newCaller(t, quota(100))
 	cut := io.MultiReader(strings.NewReader("half of"), brokenReader{})
 	for what, try := range map[string]func() int{
 		"a body that is cut off": func() int { return c.upload("file=a", cut, 50).Code },
 		"a form without a file": func() int {
 			return c.Request("POST", "/upload", strings.NewReader("--b--\r\n"), "Authorization", "Bearer "+c.bearer, "Content-Type", "multipart/form-data; boundary=b").StatusCode
 		},
-		"another digest": func() int {
+		"a digest that does not match": func() int {
 			return c.Request("POST", "/upload?file=a", strings.NewReader("x"), "Authorization", "Bearer "+c.bearer, "Repr-Digest", "sha-256=:"+strings.Repeat("A", 43)+"=:").StatusCode
 		},
-		"a store that is away": func() int {
+		"a store that fails": func() int {
 			c.Calls.Before("blob.Create", func() error { return errors.New("away") })
 			defer c.Calls.Before("blob.Create", nil)
-			return c.upload("file=a", endless(50), 50).Code
+			return c.upload("file=a", unsized(50), 50).Code
 		},
 	} {
-		if status := try(); status != 400 && (status != 500 || !strings.Contains(what, "store")) {
-			t.Errorf("%s gives %d", what, status)
+		if status := try(); status != 400 && (status != 500 || what != "a store that fails") {
+			t.Errorf("%s gave status %d", what, status)
 		}
-		c.uses(what, 0)
-		c.sound(0)
+		c.wantUsed(what, 0)
+		c.wantConsistent(0)
 	}
-	if w := c.upload("file=a", endless(100), 100); w.Code != 200 {
-		t.Errorf("afterwards all the room gives %d", w.Code)
+	if w := c.upload("file=a", unsized(100), 100); w.Code != 200 {
+		t.Errorf("a later upload that needs all the room gave status %d", w.Code)
 	}
 }
 
@@ -168,62 +169,62 @@ type brokenReader struct{}
 
 func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-func TestAFileTakesRoomUntilItIsGoneForGood(t *testing.T) {
+func TestFileTakesRoomUntilItIsPurged(t *testing.T) {
 	t.Parallel()
-	c := begin(t, quota(100))
+	c := newCaller(t, quota(100))
 	c.Put(c.bearer, "file=a", strings.Repeat("x", 60))
 	for _, path := range []string{"DELETE /files/1", "POST /files/1/restore", "DELETE /files/1"} {
 		method, path, _ := strings.Cut(path, " ")
 		c.call(method, path)
-		c.uses("after "+method, 60)
+		c.wantUsed("after "+method, 60)
 	}
 	c.Clock.Advance(91 * day)
 	c.sweep(time.Hour)
 	if u := c.user(); u.Used != 0 {
-		t.Errorf("after it is gone %d bytes are used", u.Used)
+		t.Errorf("after the purge %d bytes are in use, want 0", u.Used)
 	}
 	c.bearer = c.Login("alice", password)
 	c.Put(c.bearer, "file=b", strings.Repeat("x", 100))
-	c.uses("afterwards", 100)
+	c.wantUsed("after the next upload", 100)
 }
 
-func TestAnothersRoomIsNobodysBusiness(t *testing.T) {
+func TestQuotaOfAnotherUserIsNotDisclosed(t *testing.T) {
 	t.Parallel()
-	c := begin(t)
+	c := newCaller(t)
 	c.AddUser("bob", password, quota(100))
 	c.Put(c.Login("bob", password), "file=a", strings.Repeat("x", 63))
 	said := map[string]bool{}
 	for _, length := range []int64{50, -1} {
-		w := c.upload("file=a&d=bob", endless(50), length)
+		w := c.upload("file=a&d=bob", unsized(50), length)
 		if w.Code != 413 {
-			t.Errorf("a file too large for bob gives %d", w.Code)
+			t.Errorf("a file too large for bob gave status %d, want 413", w.Code)
 		}
 		said[w.Header().Get("Ferry-Error")] = true
 	}
 	if len(said) != 1 || said[""] {
-		t.Errorf("it says %v", said)
+		t.Errorf("the faults are %v, want one text for both", said)
 	}
 	for text := range said {
 		if strings.ContainsAny(text, "0123456789") {
-			t.Errorf("it says %q", text)
+			t.Errorf("the fault %q tells a number", text)
 		}
 	}
-	if w := c.upload("file=a&d=bob", endless(37), 37); w.Code != 200 {
-		t.Errorf("what fits gives %d", w.Code)
+	if w := c.upload("file=a&d=bob", unsized(37), 37); w.Code != 200 {
+		t.Errorf("a file that fits gave status %d, want 200", w.Code)
 	}
 	if u, err := c.Users.Get(t.Context(), "bob"); err != nil || u.Used != 100 || fmt.Sprint(c.user().Used) != "0" {
 		t.Errorf("bob uses %d, %v; alice %d", u.Used, err, c.user().Used)
 	}
 }
 
-// TestARemovedUsersReservationsAreNotTheNextOnes has an upload begun for a user
-// who is removed, and whose name another gets.
-func TestARemovedUsersReservationsAreNotTheNextOnes(t *testing.T) {
+// TestReservationsOfRemovedUserAreNotChargedToTheNext removes a user during
+// uploads to that user, and gives the name to another.
+func TestReservationsOfRemovedUserAreNotChargedToTheNext(t *testing.T) {
 	t.Parallel()
-	c := begin(t, quota(100))
+	c := newCaller(t, quota(100))
 	c.AddUser("bob", password)
 	service := file.Service(c.Data.Ports)
-	if _, err := service.Begin(t.Context(), "alice", auth.User{Name: "bob"}, 30, files.Sending{}); err != nil { // of a process that crashed
+	if _, err := service.Begin(t.Context(), "alice", auth.User{Name: "bob"}, 30, files.Sending{}); err != nil { // it crashed
 		t.Fatal(err)
 	}
 	slow, err := service.Begin(t.Context(), "alice", auth.User{Name: "bob"}, 7, files.Sending{})
@@ -240,18 +241,18 @@ func TestARemovedUsersReservationsAreNotTheNextOnes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if u := c.user(); u.Used != 0 {
-		t.Errorf("with all removed %d bytes are used", u.Used)
+		t.Errorf("after RemoveAll %d bytes are in use, want 0", u.Used)
 	}
 	if err := c.Users.Remove(t.Context(), "alice"); err != nil {
 		t.Fatal(err)
 	}
 	c.AddUser("alice", password, quota(50))
 	if _, err := slow.Commit(t.Context()); !envelope.IsFault(err, envelope.Invalid) {
-		t.Errorf("an upload to the removed user ends with %v", err)
+		t.Errorf("committing the upload to the removed user gave %v, want Invalid", err)
 	}
-	c.uses("at first", 0)
+	c.wantUsed("after the commit", 0)
 	c.Clock.Advance(25 * time.Hour)
 	c.sweep(time.Hour)
-	c.uses("after a day", 0)
-	c.sound(0)
+	c.wantUsed("after a day", 0)
+	c.wantConsistent(0)
 }

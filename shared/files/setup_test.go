@@ -18,36 +18,36 @@ import (
 
 const password = "a password for tests"
 
-// caller is a user of a service of the test's own.
+// caller is a user of a service that belongs to one test.
 type caller struct {
 	*apitest.Server
 	name, bearer string
 }
 
-// begin starts a service with the active user alice.
-func begin(t *testing.T, change ...func(*auth.User)) caller {
+// newCaller starts a service and logs in its one user, alice.
+func newCaller(t *testing.T, change ...func(*auth.User)) caller {
 	t.Helper()
 	s := apitest.New(t)
 	s.AddUser("alice", password, change...)
 	return caller{s, "alice", s.Login("alice", password)}
 }
 
-// call sends a request with the caller's bearer, and returns its status.
+// call sends a request with the caller's bearer.
 func (c caller) call(method, path string) (int, apitest.Envelope) {
 	c.Helper()
 	resp := c.Request(method, path, nil, "Authorization", "Bearer "+c.bearer)
 	return resp.StatusCode, c.Decode(resp, resp.StatusCode)
 }
 
-// get returns what a link gives.
+// get fetches a link without logging in.
 func (c caller) get(link string) (int, string) {
 	c.Helper()
 	resp := c.Request("GET", strings.TrimPrefix(link, c.Base), nil)
 	return resp.StatusCode, c.Text(resp)
 }
 
-// upload sends a body to the handler itself, so that the request has ended, in
-// whatever way, when upload returns. A length of -1 is an unknown one.
+// upload sends a body straight to the handler, so that the request has ended when
+// upload returns, even after an error. A length of -1 is unknown.
 func (c caller) upload(query string, body io.Reader, length int64) *httptest.ResponseRecorder {
 	c.Helper()
 	r := httptest.NewRequestWithContext(c.Context(), "POST", "/v1/upload?"+query, body)
@@ -68,7 +68,7 @@ func (c caller) user() auth.User {
 	return u
 }
 
-// stored returns the files of both areas by their records.
+// stored returns the files of both areas, from their records.
 func (c caller) stored() []*files.Listed {
 	c.Helper()
 	var all []*files.Listed
@@ -82,7 +82,7 @@ func (c caller) stored() []*files.Listed {
 	return all
 }
 
-// sum is how many bytes the caller's files have.
+// sum returns the size of all the caller's files.
 func (c caller) sum() (bytes int64) {
 	c.Helper()
 	for _, f := range c.stored() {
@@ -91,9 +91,9 @@ func (c caller) sum() (bytes int64) {
 	return bytes
 }
 
-// sound checks that there are records, links and objects one for each other,
-// as many as wanted.
-func (c caller) sound(want int) {
+// wantConsistent checks that there are so many records, each with its link and its
+// object, and nothing else.
+func (c caller) wantConsistent(want int) {
 	c.Helper()
 	all, objects := c.stored(), map[string]bool{}
 	for _, area := range []blob.Area{blob.Files, blob.Backup} {
@@ -111,5 +111,5 @@ func (c caller) sound(want int) {
 	}
 }
 
-// fixedURL makes links that are the same whatever port a test's server gets.
+// fixedURL makes links independent of the port of a test's server.
 func fixedURL(s *api.Settings, _ *local.ServiceOptions) { s.PublicURL = "https://ferry.example/v1" }

@@ -16,32 +16,30 @@ import (
 	"ferry/shared/table"
 )
 
-const sweepDay = 24 * time.Hour
-
-// server is a service whose clock tests move, with the user alice.
+// server is a service with the user alice. Tests set its clock.
 type server struct {
 	*apitest.Server
 	start time.Time
 }
 
-func sweepBegin(t *testing.T) server {
+func newSweepServer(t *testing.T) server {
 	t.Helper()
 	s := server{apitest.New(t), time.Now()}
 	s.AddUser("alice", "a password of alice")
 	return s
 }
 
-// sweeper returns a Sweeper for one run; objects without a record may be an hour old.
+// sweeper returns a Sweeper for one run, with a grace of one hour.
 func (s server) sweeper() *files.Sweeper {
 	return &files.Sweeper{Service: file.Service(s.Data.Ports), Log: slog.New(slog.DiscardHandler), Grace: time.Hour}
 }
 
-// sweep runs to the end and returns what was done.
+// sweep runs a whole sweep and returns its report.
 func (s server) sweep() files.SweepReport {
 	s.Helper()
 	r, err := s.sweeper().Run(s.Context())
 	if err != nil || !r.Complete {
-		s.Fatalf("the sweep did %+v, %v", r, err)
+		s.Fatalf("the sweep reported %+v, %v", r, err)
 	}
 	return r
 }
@@ -63,7 +61,7 @@ func (s server) put(owner, content string) files.File {
 	return stored[0].File
 }
 
-// user returns a user as stored.
+// user returns a user's record.
 func (s server) user(name string) auth.User {
 	s.Helper()
 	u, err := s.Users.Get(s.Context(), name)
@@ -73,8 +71,8 @@ func (s server) user(name string) auth.User {
 	return u
 }
 
-// orphan puts an object without a record into an area, as of an upload whose
-// id was given out.
+// orphan puts an object without a record into an area, and marks its id as given
+// out.
 func (s server) orphan(area blob.Area, key string) {
 	s.Helper()
 	if name, id, ok := files.ParseBlobKey(key); ok {
@@ -97,8 +95,8 @@ func (s server) object(area blob.Area, key string) {
 	}
 }
 
-// holds checks which objects there are, and that each record has its own.
-func (s server) holds(area blob.Area, want ...string) {
+// wantObjects checks the keys of all objects in an area.
+func (s server) wantObjects(area blob.Area, want ...string) {
 	s.Helper()
 	if got := s.Objects(area); fmt.Sprint(got) != fmt.Sprint(want) {
 		s.Errorf("the %s area holds %v, want %v", area, got, want)

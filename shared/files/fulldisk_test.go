@@ -13,14 +13,14 @@ import (
 	"ferry/shared/table"
 )
 
-// cramped is a table on a medium that the parts of a session have filled.
-type cramped struct {
+// crampedTable is a table on a disk that the parts of a session have filled.
+type crampedTable struct {
 	table.Table
 	parts   blob.Parts
 	session *files.Session
 }
 
-func (c cramped) Write(ctx context.Context, ops ...table.Op) error {
+func (c crampedTable) Write(ctx context.Context, ops ...table.Op) error {
 	if c.session.ID != "" {
 		_, err := blob.AllParts(ctx, c.parts, blob.Files, c.session.Owner+"/"+c.session.ID, c.session.Upload)
 		if !errors.Is(err, blob.ErrNoUpload) {
@@ -30,13 +30,13 @@ func (c cramped) Write(ctx context.Context, ops ...table.Op) error {
 	return c.Table.Write(ctx, ops...)
 }
 
-func TestTheEndOfASessionMakesRoomOnAFullMedium(t *testing.T) {
+func TestEndingSessionFreesRoomOnFullDisk(t *testing.T) {
 	t.Parallel()
-	c := begin(t)
+	c := newCaller(t)
 	p := c.Data.Ports
 	var it files.Session
 	service := files.New(files.Config{
-		Ports: auth.Ports{Table: cramped{p.Table, p.Parts, &it}, Key: p.Key, Random: p.Random, Now: p.Now},
+		Ports: auth.Ports{Table: crampedTable{p.Table, p.Parts, &it}, Key: p.Key, Random: p.Random, Now: p.Now},
 		Blobs: p.Blobs, Parts: p.Parts, Outbox: file.Outbox(p), Retention: p.Retention,
 	})
 	var err error
@@ -48,6 +48,6 @@ func TestTheEndOfASessionMakesRoomOnAFullMedium(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := service.Session(t.Context(), c.user(), it.ID); !envelope.IsFault(err, envelope.NotFound) {
-		t.Errorf("the session that was ended: %v", err)
+		t.Errorf("reading the ended session gave %v, want NotFound", err)
 	}
 }

@@ -13,15 +13,15 @@ import (
 	"ferry/shared/table"
 )
 
-// TestASweepStopsInTimeAndTheNextGoesOn lets the time be up after some calls,
-// again and again, until a run comes to the end.
-func TestASweepStopsInTimeAndTheNextGoesOn(t *testing.T) {
+// TestSweepStopsBeforeItsDeadlineAndTheNextResumes ends the time of each run after
+// 70 removals, until a run reaches the end.
+func TestSweepStopsBeforeItsDeadlineAndTheNextResumes(t *testing.T) {
 	t.Parallel()
-	s := sweepBegin(t)
+	s := newSweepServer(t)
 	const objects = 250
 	for i := range objects {
-		s.orphan(blob.Files, fmt.Sprintf("alice/%d-left", i+1))
-		s.orphan(blob.Backup, fmt.Sprintf("alice/%d-left", i+1))
+		s.orphan(blob.Files, fmt.Sprintf("alice/%d-orphan", i+1))
+		s.orphan(blob.Backup, fmt.Sprintf("alice/%d-orphan", i+1))
 	}
 	s.Clock.Advance(2 * time.Hour)
 	ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
@@ -29,91 +29,92 @@ func TestASweepStopsInTimeAndTheNextGoesOn(t *testing.T) {
 	seen, runs := 0, 0
 	for complete := false; !complete; runs++ {
 		if runs > 20 {
-			t.Fatal("the sweep does not come to an end")
+			t.Fatal("the sweep does not reach the end")
 		}
 		w, deleted := s.sweeper(), 0
 		s.Calls.Before("blob.Delete", func() error {
 			if deleted++; deleted == 70 {
-				w.Reserve = 48 * time.Hour // more than is left
+				w.Reserve = 48 * time.Hour // more time than is left
 			}
 			return nil
 		})
 		r, err := w.Run(ctx)
 		if err != nil || r.Orphans != deleted || r.Seen != deleted || deleted > 70 {
-			t.Fatalf("run %d did %+v and removed %d, %v", runs, r, deleted, err)
+			t.Fatalf("run %d reported %+v and removed %d, %v", runs, r, deleted, err)
 		}
 		seen, complete = seen+r.Seen, r.Complete
 	}
 	if seen != 2*objects || runs != 8 {
 		t.Errorf("%d objects were seen in %d runs, want %d in 8", seen, runs, 2*objects)
 	}
-	s.holds(blob.Files)
-	s.holds(blob.Backup)
+	s.wantObjects(blob.Files)
+	s.wantObjects(blob.Backup)
 	if left := s.Partitions("sweep "); len(left) != 0 {
 		t.Errorf("the position is left: %v", left)
 	}
 }
 
-// TestASweepBehindTheFirstPageGoesOnThere has more objects than one list.
-func TestASweepBehindTheFirstPageGoesOnThere(t *testing.T) {
+// TestFailedSweepResumesAfterTheFirstPage has more objects than fit one page of a
+// list.
+func TestFailedSweepResumesAfterTheFirstPage(t *testing.T) {
 	t.Parallel()
-	s := sweepBegin(t)
+	s := newSweepServer(t)
 	const objects = blob.MaxList + 5
 	for i := range objects {
-		s.orphan(blob.Files, fmt.Sprintf("alice/%d-left", i+1))
+		s.orphan(blob.Files, fmt.Sprintf("alice/%d-orphan", i+1))
 	}
 	lists := 0
 	s.Calls.Before("blob.List", func() error {
-		if lists++; lists == 3 { // the second of the user area
+		if lists++; lists == 3 { // the second page of the user area
 			return errors.New("the store is away")
 		}
 		return nil
 	})
 	if r, err := s.sweeper().Run(t.Context()); err == nil || r.Seen != blob.MaxList {
-		t.Fatalf("the first run did %+v, %v", r, err)
+		t.Fatalf("the first run reported %+v, %v", r, err)
 	}
-	// What is left of the user area comes before the backup area.
+	// The rest of the user area comes before the backup area.
 	if r, err := s.sweeper().Run(t.Context()); err != nil || r.Seen != 5 || !r.Complete {
-		t.Fatalf("the second run did %+v, %v", r, err)
+		t.Fatalf("the second run reported %+v, %v", r, err)
 	}
 	if r, err := s.sweeper().Run(t.Context()); err != nil || r.Seen != objects || r.Failed != 0 {
-		t.Fatalf("the third run did %+v, %v", r, err)
+		t.Fatalf("the third run reported %+v, %v", r, err)
 	}
 }
 
-func TestASweepWithoutTimeDoesNothing(t *testing.T) {
+func TestSweepWithoutTimeDoesNothing(t *testing.T) {
 	t.Parallel()
-	s := sweepBegin(t)
-	s.orphan(blob.Files, "alice/1-left")
+	s := newSweepServer(t)
+	s.orphan(blob.Files, "alice/1-orphan")
 	s.Clock.Advance(2 * time.Hour)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
 	w := s.sweeper()
 	w.Reserve = 2 * time.Hour
 	if r, err := w.Run(ctx); err != nil || r.Seen != 0 || r.Complete {
-		t.Errorf("without time it did %+v, %v", r, err)
+		t.Errorf("a run without time reported %+v, %v", r, err)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
 	if _, err := s.sweeper().Run(ended); !errors.Is(err, context.Canceled) {
-		t.Errorf("a run that was cancelled ends with %v", err)
+		t.Errorf("a cancelled run gave %v", err)
 	}
-	s.holds(blob.Files, "alice/1-left")
+	s.wantObjects(blob.Files, "alice/1-orphan")
 	if r := s.sweep(); r.Orphans != 1 {
-		t.Errorf("the next run did %+v", r)
+		t.Errorf("the next run reported %+v", r)
 	}
 }
 
-// TestSweepsAtOnceDoNoHarm has several run over files whose time is over.
-func TestSweepsAtOnceDoNoHarm(t *testing.T) {
+// TestConcurrentSweepsDoNoHarm runs several sweeps over expired files.
+func TestConcurrentSweepsDoNoHarm(t *testing.T) {
 	t.Parallel()
-	s := sweepBegin(t)
+	s := newSweepServer(t)
 	const stored = 40
 	for i := range stored {
 		s.put("alice", fmt.Sprint("the content ", i))
 	}
-	s.Clock.Advance(31 * sweepDay)
-	sweepAtOnce(s)
+	s.Clock.Advance(31 * day)
+	sweepConcurrently(s)
 	records := map[string]string{}
 	for key, item := range s.Partitions("backup#") {
 		records[key] = item
@@ -124,26 +125,26 @@ func TestSweepsAtOnceDoNoHarm(t *testing.T) {
 	if n := len(s.Objects(blob.Backup)); n != stored {
 		t.Errorf("%d objects in the backup area, want %d", n, stored)
 	}
-	s.holds(blob.Files)
-	s.Clock.Advance(91 * sweepDay)
-	sweepAtOnce(s)
-	s.holds(blob.Backup)
+	s.wantObjects(blob.Files)
+	s.Clock.Advance(91 * day)
+	sweepConcurrently(s)
+	s.wantObjects(blob.Backup)
 	if left := len(s.Partitions("backup#")) + len(s.Partitions("link#")); left != 0 {
 		t.Errorf("%d items are left", left)
 	}
 }
 
-// sweepAtOnce has four sweeps run, then one more for what they left over. The
-// clock is ahead of the objects' own time, so that their age must not count.
-func sweepAtOnce(s server) {
+// sweepConcurrently runs four sweeps at once, and then one more for what they left.
+// As the test's clock is ahead of the times of the objects, the grace is long.
+func sweepConcurrently(s server) {
 	s.Helper()
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
 			w := s.sweeper()
-			w.Grace = 1000 * sweepDay
+			w.Grace = 1000 * day
 			if r, err := w.Run(s.Context()); err != nil || r.Failed != 0 {
-				s.Errorf("a sweep did %+v, %v", r, err)
+				s.Errorf("a sweep reported %+v, %v", r, err)
 			}
 		})
 	}

@@ -1,0 +1,221 @@
+package files_test
+
+import (
+	"context"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"ferry/shared/api/file"
+	"ferry/shared/auth"
+	"ferry/shared/blob"
+	"ferry/shared/envelope"
+	"ferry/shared/files"
+)
+
+// remove disables the caller, purges all files, and removes the user.
+func (c caller) remove() {
+	c.Helper()
+	err := c.Users.Disable(c.Context(), c.name)
+	if err == nil {
+		_, err = file.Service(c.Data.Ports).RemoveAll(c.Context(), c.name)
+	}
+	if err == nil {
+		err = c.Users.Remove(c.Context(), c.name)
+	}
+	if err != nil {
+		c.Fatalf("removing %s: %v", c.name, err)
+	}
+}
+
+// replaceUser removes the caller and returns a new user of the same name.
+func (c caller) replaceUser(change ...func(*auth.User)) caller {
+	c.Helper()
+	c.remove()
+	c.AddUser(c.name, password, change...)
+	return caller{c.Server, c.name, c.Login(c.name, password)}
+}
+
+// beginUpload stores the bytes of an upload, but does not commit it.
+func (c caller) beginUpload(content string) *files.Upload {
+	c.Helper()
+	u, err := file.Service(c.Data.Ports).Begin(c.Context(), c.name, c.user(), int64(len(content)), files.Sending{})
+	if err == nil {
+		err = u.Add(c.Context(), files.Part{Name: "slow", Body: strings.NewReader(content), Size: int64(len(content))})
+	}
+	if err != nil {
+		c.Fatalf("beginning an upload: %v", err)
+	}
+	return u
+}
+
+// TestUploadOutlivingItsUserNeverReachesTheNextUser commits the
+// uploads of two removed users after a third one got their name.
+func TestUploadOutlivingItsUserNeverReachesTheNextUser(t *testing.T) {
+	t.Parallel()
+	first := newCaller(t)
+	ofFirst := first.beginUpload("of the first")
+	second := first.replaceUser()
+	ofSecond := second.beginUpload("of the second")
+	third := second.replaceUser(quota(100))
+	third.Put(third.bearer, "file=own", "of the third")
+
+	for of, u := range map[string]*files.Upload{"the first": ofFirst, "the second": ofSecond} {
+		page, err := u.CommitAndList(t.Context(), files.PageSize)
+		if err != nil || len(page.Files) != 1 || page.Files[0].Name != "slow" {
+			t.Errorf("the upload of %s got %+v, %v", of, page, err)
+		}
+	}
+	wantOnlyOwn := func(when string) {
+		t.Helper()
+		if all := third.stored(); len(all) != 1 || all[0].Name != "own" {
+			t.Errorf("%s the third user has %+v, want only the own file", when, all)
+		}
+		third.wantUsed(when, int64(len("of the third")))
+	}
+	wantOnlyOwn("at once")
+	for _, id := range []string{"1", "2"} {
+		if status, _ := third.call("DELETE", "/files/"+id); status != 404 {
+			t.Errorf("deleting file %s got status %d, want 404", id, status)
+		}
+	}
+	third.Clock.Advance(2 * time.Hour)
+	third.sweep(time.Hour)
+	wantOnlyOwn("after a sweep")
+	third.wantConsistent(1)
+}
+
+func TestSweepPurgesExpiredFileOfEarlierUserWithoutMovingIt(t *testing.T) {
+	t.Parallel()
+	first := newCaller(t)
+	u := first.beginUpload("content")
+	second := first.replaceUser()
+	if _, err := u.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	second.Clock.Advance(31 * 24 * time.Hour)
+	second.sweep(time.Hour)
+	second.wantConsistent(0)
+	if left := second.Partitions("backup#"); len(left) != 0 {
+		t.Errorf("the backup area has %v, want nothing", left)
+	}
+}
+
+// TestSweepKeepsFilesOfUserAddedDuringIt replaces a user after a sweep has read
+// the earlier one. The sweep takes longer than the grace.
+func TestSweepKeepsFilesOfUserAddedDuringIt(t *testing.T) {
+	t.Parallel()
+	first := newCaller(t)
+	first.Put(first.bearer, "file=a", "of the first")
+	first.call("DELETE", "/files/1") // the backup area is swept first
+	var second caller
+	lists := 0
+	first.Calls.Before("blob.List", func() error {
+		if lists++; lists == 2 {
+			second = first.replaceUser()
+			second.Put(second.bearer, "file=b", "of the second")
+			second.Clock.Advance(2 * time.Hour)
+		}
+		return nil
+	})
+	first.sweep(time.Hour)
+	if lists != 2 {
+		t.Fatalf("the sweep listed objects %d times, want 2", lists)
+	}
+	second.wantConsistent(1)
+}
+
+// TestUploadOfRemovedUserTakesNoIDFromTheNext replaces the user between the two
+// files of one upload, and before the first file of another.
+func TestUploadOfRemovedUserTakesNoIDFromTheNext(t *testing.T) {
+	t.Parallel()
+	first := newCaller(t)
+	u, before := first.beginUpload("one"), first.user()
+	second := first.replaceUser()
+	err := u.Add(t.Context(), files.Part{Name: "b", Body: strings.NewReader("two"), Size: 3})
+	if !envelope.IsFault(err, envelope.Unauthorized) {
+		t.Errorf("adding the second file gave %v, want Unauthorized", err)
+	}
+	u.Abort(t.Context())
+	if _, err := file.Service(second.Data.Ports).Begin(t.Context(), "alice", before, 1, files.Sending{}); !envelope.IsFault(err, envelope.Unauthorized) {
+		t.Errorf("an upload of the removed user gave %v, want Unauthorized", err)
+	}
+	second.wantConsistent(0)
+	if id := second.user().LastFile; id != 1 {
+		t.Errorf("the last id is %d, want 1, from the first user", id)
+	}
+}
+
+// TestRequestOfRemovedUserSeesNothingOfTheNext replaces the user after a request
+// has passed authentication.
+func TestRequestOfRemovedUserSeesNothingOfTheNext(t *testing.T) {
+	t.Parallel()
+	first := newCaller(t)
+	before := first.user()
+	second := first.replaceUser()
+	second.Put(second.bearer, "file=a", "content")
+	page, err := file.Service(second.Data.Ports).List(t.Context(), before, blob.Files, 0, 10)
+	if err != nil || len(page.Files) != 0 {
+		t.Errorf("the list is %+v, %v, want an empty one", page, err)
+	}
+	if _, err := file.Service(second.Data.Ports).Delete(t.Context(), before, second.user().LastFile); !envelope.IsFault(err, envelope.NotFound) {
+		t.Errorf("the deletion gave %v, want NotFound", err)
+	}
+	second.wantConsistent(1)
+}
+
+// TestNoRoomIsReservedForRemovedUser removes or replaces the owner after an upload
+// has its id and before it has its reservation.
+func TestNoRoomIsReservedForRemovedUser(t *testing.T) {
+	t.Parallel()
+	for what, meanwhile := range map[string]func(caller){
+		"the owner is removed":  caller.remove,
+		"the owner is replaced": func(c caller) { c.replaceUser(quota(100)) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			c := newCaller(t, quota(100))
+			c.Calls.Before("table.Write", func() error {
+				c.Calls.Before("table.Write", nil)
+				meanwhile(c)
+				return nil
+			})
+			if w := c.upload("file=a", unsized(60), 60); w.Code < 400 {
+				t.Errorf("the upload got status %d, want an error", w.Code)
+			}
+			if what == "the owner is removed" {
+				c.AddUser("alice", password, quota(100)) // the name is free
+			}
+			c.wantUsed(what, 0)
+			c.wantConsistent(0)
+		})
+	}
+}
+
+// TestBodyOutlivingItsUserIsNotStoredForTheNext replaces a user while the body of
+// that user's request is read.
+func TestBodyOutlivingItsUserIsNotStoredForTheNext(t *testing.T) {
+	t.Parallel()
+	first := newCaller(t)
+	var second caller
+	body := io.MultiReader(strings.NewReader("con"), readHook(func() { second = first.replaceUser() }), strings.NewReader("tent"))
+	first.upload("file=a", body, 7)
+	list := second.Decode(second.Request("GET", "/download/list", nil, "Authorization", "Bearer "+second.bearer), 200)
+	if len(list.Files) != 0 {
+		t.Errorf("the next user's list has %+v, want nothing", list.Files)
+	}
+	second.Clock.Advance(2 * time.Hour)
+	if _, err := second.Service.Sweep(context.WithoutCancel(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	second.wantConsistent(0)
+}
+
+// readHook is an empty reader that calls a function when it is read.
+type readHook func()
+
+func (r readHook) Read([]byte) (int, error) {
+	r()
+	return 0, io.EOF
+}
