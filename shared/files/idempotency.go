@@ -38,7 +38,7 @@ const (
 	minLease  = 30 * time.Second
 	leaseRate = 128 << 10 // bytes a second
 	maxLease  = time.Hour
-	// retryAfter is how long a client waits while its first request still runs.
+	// retryAfter is when a client may retry while its first request still runs.
 	retryAfter = 5 * time.Second
 
 	claimRunning = "running"

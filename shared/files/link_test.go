@@ -97,7 +97,7 @@ func TestEveryLinkWorksOnlyWhileFileIsInUserArea(t *testing.T) {
 func TestPurgedFileLeavesNoLinksOrReceipts(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(caller){
-		"when the sweep purges it": func(c caller) {
+		"the sweep purges it": func(c caller) {
 			for _, days := range []time.Duration{31, 91} {
 				c.Clock.Advance(days * 24 * time.Hour)
 				if r, err := c.Service.Sweep(c.Context()); err != nil || r.Failed != 0 {
@@ -105,7 +105,7 @@ func TestPurgedFileLeavesNoLinksOrReceipts(t *testing.T) {
 				}
 			}
 		},
-		"when its owner is removed": func(c caller) {
+		"its owner is removed": func(c caller) {
 			if err := c.Users.Disable(c.Context(), c.name); err != nil {
 				c.Fatal(err)
 			}

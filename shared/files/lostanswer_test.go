@@ -40,15 +40,15 @@ func TestWriteWhoseAnswerIsLostLosesNoBytes(t *testing.T) {
 	t.Parallel()
 	const content = "stored, though it was not answered"
 	for what, act := range map[string]func(t *testing.T, c caller){
-		"a commit":             func(t *testing.T, c caller) { c.commit(t, false) },
-		"a commit with a list": func(t *testing.T, c caller) { c.commit(t, true) },
-		"a deletion": func(t *testing.T, c caller) {
+		"an upload commits":           func(t *testing.T, c caller) { c.commit(t, false) },
+		"an upload commits and lists": func(t *testing.T, c caller) { c.commit(t, true) },
+		"a file is deleted": func(t *testing.T, c caller) {
 			c.Put(c.bearer, "file=a", content)
 			if _, err := c.service(lossyTable{c.Data.Table}).Delete(t.Context(), c.user(), 1); !errors.Is(err, errLost) {
 				t.Errorf("the call gave %v, want %v", err, errLost)
 			}
 		},
-		"a restoration": func(t *testing.T, c caller) {
+		"a file is restored": func(t *testing.T, c caller) {
 			c.Put(c.bearer, "file=a", content)
 			c.call("DELETE", "/files/1")
 			if _, err := c.service(lossyTable{c.Data.Table}).Restore(t.Context(), c.user(), 1); !errors.Is(err, errLost) {

@@ -70,7 +70,7 @@ func TestUploadOutlivingItsUserNeverReachesTheNextUser(t *testing.T) {
 	wantOnlyOwn := func(when string) {
 		t.Helper()
 		if all := third.stored(); len(all) != 1 || all[0].Name != "own" {
-			t.Errorf("%s the third user has %+v, want only the own file", when, all)
+			t.Errorf("%s the third user has %+v, want only its own file", when, all)
 		}
 		third.wantUsed(when, int64(len("of the third")))
 	}

@@ -108,7 +108,7 @@ func (s *Service) freeRoom(ctx context.Context, f File) ([]table.Op, error) {
 }
 
 // endReservations gives back an owner's reservations that expire by the given
-// time, as those of crashed uploads. An upload whose reservation is gone cannot
+// time. Crashed uploads leave them behind. An upload that still runs then cannot
 // commit any more.
 func (s *Service) endReservations(ctx context.Context, owner string, until int64) error {
 	for item, err := range table.Each(ctx, s.Table, table.Query{PK: reservations(owner), Limit: PageSize}) {

@@ -37,7 +37,7 @@ type Plan struct {
 	Name     string `json:"name"`
 	Type     string `json:"type,omitempty"`
 	Length   int64  `json:"length"`
-	PartSize int64  `json:"partSize"` // the wish of the client, or 0; in a Session the size in use
+	PartSize int64  `json:"partSize"` // as the client wishes, or 0; in a Session the size in use
 	SHA256   []byte `json:"sha256,omitempty"`
 	Sending
 }
@@ -288,8 +288,8 @@ func (s Session) reservation() *reservation {
 	return &reservation{owner: s.Owner, bytes: s.Length, key: table.Key{PK: reservations(s.Owner), SK: s.Reserved}}
 }
 
-// inSession reports whether an object without a record is that of an open
-// session, which may still get one when its completion is repeated.
+// inSession reports whether an object without a record belongs to an open
+// session. If the completion is repeated, it writes the record.
 func (s *Service) inSession(ctx context.Context, key string) (bool, error) {
 	_, id, _ := strings.Cut(key, "/")
 	it, err := s.session(ctx, id)
