@@ -22,120 +22,101 @@ func (completionCommand) Help() string {
 }
 
 func (c completionCommand) Run(k *kong.Kong, out console) error {
-	nodes, script := walk(k.Model.Node, nil), ""
+	commands, script := walk(k.Model.Node), ""
 	switch c.Shell {
 	case "bash":
-		script = bash(nodes)
+		script = bash(commands)
 	case "zsh":
-		script = "autoload -U +X bashcompinit && bashcompinit\n" + bash(nodes)
+		script = "autoload -U +X bashcompinit && bashcompinit\n" + bash(commands)
 	case "fish":
-		script = fish(nodes)
+		script = fish(commands)
 	}
 	_, err := io.WriteString(out.Out, script)
 	return err
 }
 
-// word is a command or a flag, with what it is for.
-type word struct{ text, help string }
-
-// choices are what may follow a command, such as "user add".
-type choices struct {
-	path     string
-	commands []word
-	flags    []word
-	values   []string // words that its argument may be
-	files    bool     // files may be its arguments
+// completed is a command, such as "user add", with what may follow it.
+type completed struct {
+	*kong.Node
+	flags  []*kong.Flag
+	values []string // that its argument may have
+	files  bool     // whether its arguments may be files
 }
 
-// walk reads the choices from the parser's own model.
-func walk(n *kong.Node, path []string) []choices {
-	c := choices{path: strings.Join(path, " ")}
-	for _, group := range n.AllFlags(true) {
-		for _, f := range group {
-			c.flags = append(c.flags, word{"--" + f.Name, f.Help})
-		}
-	}
+// walk returns a command and all those below it.
+func walk(n *kong.Node) []completed {
+	c := completed{Node: n, flags: slices.Concat(n.AllFlags(true)...)}
 	for _, p := range n.Positional {
 		if p.Enum != "" {
-			c.values = append(c.values, p.EnumSlice()...)
+			c.values = p.EnumSlice()
 		}
 		c.files = c.files || p.Name == "path"
 	}
-	var below []choices
+	all := []completed{c}
 	for _, child := range n.Children {
-		if !child.Hidden {
-			c.commands = append(c.commands, word{child.Name, child.Help})
-			below = append(below, walk(child, append(slices.Clone(path), child.Name))...)
-		}
+		all = append(all, walk(child)...)
 	}
-	return append([]choices{c}, below...)
-}
-
-func texts(words []word) string {
-	var all []string
-	for _, w := range words {
-		all = append(all, w.text)
-	}
-	return strings.Join(all, " ")
+	return all
 }
 
 // bash writes a function that follows the words to the command that they name.
-func bash(nodes []choices) string {
-	var b strings.Builder
-	b.WriteString("_ferry() {\n\tlocal path= word i\n\tCOMPREPLY=()\n")
-	b.WriteString("\tfor ((i = 1; i < COMP_CWORD; i++)); do\n\t\tword=${COMP_WORDS[i]}\n\t\tcase \"${path:+$path }$word\" in\n\t\t\t")
-	var paths []string
-	for _, n := range nodes[1:] {
-		paths = append(paths, "'"+n.path+"'")
-	}
-	b.WriteString(strings.Join(paths, " | ") + ") path=\"${path:+$path }$word\" ;;\n\t\tesac\n\tdone\n")
-	b.WriteString("\tlocal current=${COMP_WORDS[COMP_CWORD]} words= flags= files=\n\tcase $path in\n")
-	for _, n := range nodes {
-		words := strings.TrimSpace(texts(n.commands) + " " + strings.Join(n.values, " "))
-		fmt.Fprintf(&b, "\t\t'%s') words='%s' flags='%s'", n.path, words, texts(n.flags))
-		if n.files {
-			b.WriteString(" files=yes")
+func bash(commands []completed) string {
+	var paths, cases []string
+	for _, c := range commands {
+		paths = append(paths, "'"+c.Path()+"'")
+		words, flags, files := c.values, []string{}, ""
+		for _, child := range c.Children {
+			words = append(words, child.Name)
 		}
-		b.WriteString(" ;;\n")
+		for _, f := range c.flags {
+			flags = append(flags, "--"+f.Name)
+		}
+		if c.files {
+			files = " files=yes"
+		}
+		cases = append(cases, fmt.Sprintf("\t\t'%s') words='%s' flags='%s'%s ;;\n",
+			c.Path(), strings.Join(words, " "), strings.Join(flags, " "), files))
 	}
-	b.WriteString("\tesac\n\t[[ $current == -* ]] && words=$flags files=\n")
-	b.WriteString("\tCOMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n")
-	b.WriteString("\t[[ -n $files ]] && while IFS= read -r word; do COMPREPLY+=(\"$word\"); done < <(compgen -f -- \"$current\")\n" +
-		"\treturn 0\n}\ncomplete -o filenames -F _ferry ferry\n")
-	return b.String()
+	return "_ferry() {\n\tlocal path= word i\n\tCOMPREPLY=()\n" +
+		"\tfor ((i = 1; i < COMP_CWORD; i++)); do\n\t\tword=${COMP_WORDS[i]}\n\t\tcase \"${path:+$path }$word\" in\n\t\t\t" +
+		strings.Join(paths[1:], " | ") + ") path=\"${path:+$path }$word\" ;;\n\t\tesac\n\tdone\n" +
+		"\tlocal current=${COMP_WORDS[COMP_CWORD]} words= flags= files=\n\tcase $path in\n" + strings.Join(cases, "") +
+		"\tesac\n\t[[ $current == -* ]] && words=$flags files=\n" +
+		"\tCOMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n" +
+		"\t[[ -n $files ]] && while IFS= read -r word; do COMPREPLY+=(\"$word\"); done < <(compgen -f -- \"$current\")\n" +
+		"\treturn 0\n}\ncomplete -o filenames -F _ferry ferry\n"
 }
 
-// fish writes a condition for each command, which holds when the words before
-// name it.
-func fish(nodes []choices) string {
+// fish writes a condition for each command, which holds when the words before name it.
+func fish(commands []completed) string {
 	var b strings.Builder
 	b.WriteString("function __ferry_at\n\tset -l words (commandline -opc | string match -v -- '-*')\n" +
 		"\tset -l wanted ferry $argv\n\ttest (count $words) -ge (count $wanted); or return 1\n" +
-		"\ttest \"$words[1..(count $wanted)]\" = \"$wanted\"; or test \"$words[2..(count $wanted)]\" = \"$argv\"\nend\n")
-	b.WriteString("complete -c ferry -f\n")
-	for _, n := range nodes {
-		at := "__ferry_at " + n.path
-		only := at
-		if n.path == "" {
-			at, only = "__ferry_at", "__fish_is_first_token"
+		"\ttest \"$words[1..(count $wanted)]\" = \"$wanted\"; or test \"$words[2..(count $wanted)]\" = \"$argv\"\nend\n" +
+		"complete -c ferry -f\n")
+	for _, c := range commands {
+		at := strings.TrimSpace("__ferry_at " + c.Path())
+		below := at
+		if c.Parent == nil {
+			below = "__fish_is_first_token"
 		}
-		for _, w := range n.commands {
-			fmt.Fprintf(&b, "complete -c ferry -n '%s' -a %s -d %s\n", only, w.text, fishQuote(w.help))
+		for _, child := range c.Children {
+			fmt.Fprintf(&b, "complete -c ferry -n '%s' -a %s -d %s\n", below, child.Name, fishQuote(child.Help))
 		}
-		for _, w := range n.flags {
-			fmt.Fprintf(&b, "complete -c ferry -n '%s' -l %s -d %s\n", at, strings.TrimPrefix(w.text, "--"), fishQuote(w.help))
+		for _, f := range c.flags {
+			fmt.Fprintf(&b, "complete -c ferry -n '%s' -l %s -d %s\n", at, f.Name, fishQuote(f.Help))
 		}
-		for _, v := range n.values {
+		for _, v := range c.values {
 			fmt.Fprintf(&b, "complete -c ferry -n '%s' -a %s\n", at, v)
 		}
-		if n.files {
+		if c.files {
 			fmt.Fprintf(&b, "complete -c ferry -n '%s' -F\n", at)
 		}
 	}
 	return b.String()
 }
 
-// fishQuote is a text of one line in quotes.
+// fishQuote is the first sentence of a help text, in quotes.
 func fishQuote(text string) string {
 	first, _, _ := strings.Cut(text, ".")
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`, "\n", " ").Replace(first) + "'"

@@ -31,8 +31,8 @@ func TestHelpStaysAsItIs(t *testing.T) {
 	fmt.Fprintln(&said, "exit codes", exitOK, exitOther, exitUsage, exitDamaged, exitNoFile, exitUnknown, exitPort, exitExists, exitFull,
 		exitBusy, exitRefused, exitPermission, exitSettings, exitInterrupt)
 	calls := []string{"", "nothing", "up", "ls --nothing", "completion bash", "completion zsh", "completion fish"}
-	for _, c := range walk(kong.Must(&commands{}, kong.Vars{"usual_data": usualData}).Model.Node, nil) {
-		calls = append(calls, c.path+" --help")
+	for _, c := range walk(kong.Must(&commands{}, kong.Vars{"usual_data": usualData}).Model.Node) {
+		calls = append(calls, c.Path()+" --help")
 	}
 	for _, args := range calls {
 		var text bytes.Buffer

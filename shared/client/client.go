@@ -25,11 +25,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
-	"time"
 )
-
-// prefix is the version segment that every address of the interface has.
-const prefix = "/v1"
 
 // Options say which service to talk to and as whom.
 type Options struct {
@@ -49,15 +45,8 @@ type Options struct {
 	// package, which does not carry credentials to other addresses.
 	HTTP *http.Client
 
-	// UserAgent is sent with each request; "ferry" if empty.
-	UserAgent string
-
 	// Retry says how often to try; the zero value is a good choice.
 	Retry Retry
-
-	// Idle is how long a connection may move no byte before it counts as lost;
-	// a minute if 0.
-	Idle time.Duration
 }
 
 // BearerFunc returns a bearer. refused is the one that the service has just
@@ -70,9 +59,7 @@ type BearerFunc func(ctx context.Context, refused string) (string, error)
 type Client struct {
 	base  string
 	http  *http.Client
-	agent string
 	retry Retry
-	idle  time.Duration
 	login BearerFunc // nil without a login
 
 	mu     sync.Mutex
@@ -85,10 +72,7 @@ func New(o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{
-		base: base, agent: cmp.Or(o.UserAgent, "ferry"), retry: o.Retry.withDefaults(),
-		idle: cmp.Or(o.Idle, time.Minute), http: withoutRedirects(o.HTTP), login: o.Bearer,
-	}
+	c := &Client{base: base, http: withoutRedirects(o.HTTP), retry: o.Retry.withDefaults(), login: o.Bearer}
 	if c.login == nil && o.User != "" {
 		c.login = func(ctx context.Context, _ string) (string, error) { return c.Login(ctx, o.User, o.Password) }
 	}
@@ -108,25 +92,21 @@ func BaseURL(text string) (string, error) {
 		return "", fmt.Errorf("%q is not the URL of a service, such as https://files.example.com/v1", text)
 	}
 	if u.Path = strings.TrimRight(u.Path, "/"); u.Path == "" {
-		u.Path = prefix
+		u.Path = "/v1" // which all addresses of the interface begin with
 	}
 	return u.String(), nil
 }
 
 func isWeb(u *url.URL) bool { return u.Host != "" && (u.Scheme == "http" || u.Scheme == "https") }
 
-// withoutRedirects is a client like h that hands redirects to the caller.
+// withoutRedirects returns a client like h, or a new one if h is nil, that hands
+// redirects to the caller.
 func withoutRedirects(h *http.Client) *http.Client {
-	own := http.Client{}
-	if h != nil {
-		own = *h
-	} else {
-		t := http.DefaultTransport.(*http.Transport).Clone()
-		t.MaxIdleConnsPerHost = 16
-		t.DisableCompression = true // or else ranges and lengths would not be those of the file
-		t.WriteBufferSize, t.ReadBufferSize = 64<<10, 64<<10
-		own.Transport = t
-	}
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConnsPerHost = 16
+	t.DisableCompression = true // or else ranges and lengths would not be those of the file
+	t.WriteBufferSize, t.ReadBufferSize = 64<<10, 64<<10
+	own := *cmp.Or(h, &http.Client{Transport: t})
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &own
 }
@@ -134,7 +114,7 @@ func withoutRedirects(h *http.Client) *http.Client {
 // Login returns a new bearer, good for an hour. A wrong password is an *Error
 // of status 401; too many of them are one of status 429.
 func (c *Client) Login(ctx context.Context, user, password string) (bearer string, err error) {
-	return c.ask(ctx, request{method: "POST", path: "/auth/login", basic: &basic{user, password}})
+	return c.ask(ctx, request{method: "POST", path: "/auth/login", basic: url.UserPassword(user, password)})
 }
 
 // Logout ends a bearer at once.
@@ -151,7 +131,7 @@ func (c *Client) Forgot(ctx context.Context, user string) (link string, err erro
 // is the temporary one. A user who is not in first access gets an *Error of
 // status 403.
 func (c *Client) First(ctx context.Context, user, password string) (link string, err error) {
-	return c.ask(ctx, request{method: "POST", path: "/auth/first", basic: &basic{user, password}})
+	return c.ask(ctx, request{method: "POST", path: "/auth/first", basic: url.UserPassword(user, password)})
 }
 
 // ask sends a request once and returns the bearer or the link that it is for.
@@ -174,12 +154,6 @@ func (c *Client) Change(ctx context.Context, link, pin, password string) error {
 	if err != nil || u.Query().Get("k") == "" {
 		return fmt.Errorf("%w: its link has no token", ErrAnswer)
 	}
-	form := url.Values{"k": {u.Query().Get("k")}} // in the body, as queries end up in logs
-	if pin != "" {
-		form.Set("p", pin)
-	}
-	if password != "" {
-		form.Set("z", password)
-	}
+	form := url.Values{"k": {u.Query().Get("k")}, "p": {pin}, "z": {password}} // in the body, as queries end up in logs
 	return c.once(ctx, request{method: "POST", path: "/auth/change", form: form}, nil)
 }

@@ -31,9 +31,9 @@ type Remote struct {
 // count as a download.
 func (c *Client) Head(ctx context.Context, link string) (remote Remote, err error) {
 	err = c.retry.do(ctx, func() error {
-		w := watch(ctx, c.idle)
+		w := watch(ctx, idle)
 		defer w.end()
-		resp, err := c.getLink(w.ctx, http.MethodHead, link, nil)
+		resp, err := c.getLink(w.ctx, http.MethodHead, link, http.Header{})
 		if err != nil {
 			return err
 		}
@@ -45,7 +45,9 @@ func (c *Client) Head(ctx context.Context, link string) (remote Remote, err erro
 		if resp.ContentLength < 0 || tag == "" || strings.HasPrefix(tag, "W/") {
 			return fmt.Errorf("%w: the link is not that of a file", ErrAnswer)
 		}
-		remote = Remote{Name: attachment(resp.Header), Length: resp.ContentLength, ETag: tag, SHA256: reprDigest(resp.Header)}
+		_, params, _ := mime.ParseMediaType(resp.Header.Get("Content-Disposition"))
+		name := cmp.Or(wire.CleanFileName(params["filename"]), "download")
+		remote = Remote{Name: name, Length: resp.ContentLength, ETag: tag, SHA256: reprDigest(resp.Header)}
 		return nil
 	})
 	return remote, err
@@ -56,17 +58,9 @@ func (c *Client) getLink(ctx context.Context, method, link string, header http.H
 	if err != nil || !isWeb(req.URL) {
 		return nil, errors.New("that is not a download link")
 	}
-	if header != nil {
-		req.Header = header
-	}
+	req.Header = header
 	req.Header.Set("Accept-Encoding", "identity")
 	return c.send(req)
-}
-
-// attachment is the name that a download comes with.
-func attachment(h http.Header) string {
-	_, params, _ := mime.ParseMediaType(h.Get("Content-Disposition"))
-	return cmp.Or(wire.CleanFileName(params["filename"]), "download")
 }
 
 // reprDigest is the SHA-256 of a Repr-Digest field (RFC 9530).
@@ -101,7 +95,10 @@ func (v Verify) started(c *Client, link string, r Remote, have int64) *origin {
 	if v.Progress == nil {
 		v.Progress = func(int64) {}
 	}
-	return &origin{client: c, link: link, remote: r, progress: v.Progress}
+	o := &origin{client: c, link: link, remote: r, progress: v.Progress}
+	o.store.Store("")
+	o.tag.Store("")
+	return o
 }
 
 // Copy writes the file behind a link to w, from beginning to end, and then
@@ -112,21 +109,19 @@ func (c *Client) Copy(ctx context.Context, link string, w io.Writer, v Verify) (
 		return Remote{}, err
 	}
 	o, digests := v.started(c, link, remote, 0), newDigests(remote.SHA256, v.CRC64NVME)
-	left := span{0, remote.Length}
+	left, both := span{0, remote.Length}, io.MultiWriter(w, digests)
 	err = c.retry.do(ctx, func() error {
 		return o.copy(ctx, left, func(b []byte) error {
-			if _, err := w.Write(b); err != nil {
-				return err
-			}
-			left.From += int64(len(b))
-			_, err := digests.Write(b)
+			n, err := both.Write(b)
+			left.From += int64(n)
 			return err
 		})
 	})
 	if err != nil {
 		return remote, err
 	}
-	return remote, digests.check()
+	_, err = digests.check()
+	return remote, err
 }
 
 // digest compares bytes with a sum that is known of them.
@@ -157,30 +152,25 @@ func (all digests) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// check returns an ErrDigest if the bytes written do not match.
-func (all digests) check() error {
+// check returns the names of the digests, or an ErrDigest if the bytes written do
+// not match.
+func (all digests) check() (names []string, err error) {
 	for _, d := range all {
 		if got := d.text(d.Sum(nil)); got != d.want {
-			return fmt.Errorf("%w: their %s is %s, not %s", ErrDigest, strings.ToUpper(d.name), got, d.want)
+			return nil, fmt.Errorf("%w: their %s is %s, not %s", ErrDigest, strings.ToUpper(d.name), got, d.want)
 		}
-	}
-	return nil
-}
-
-// read compares all of r, if there is anything to compare with.
-func (all digests) read(ctx context.Context, r io.Reader) error {
-	if len(all) == 0 {
-		return nil
-	}
-	if _, err := io.Copy(all, ending{ctx, r}); err != nil {
-		return cause(ctx, fmt.Errorf("reading what has arrived: %w", err))
-	}
-	return all.check()
-}
-
-func (all digests) names() (names []string) {
-	for _, d := range all {
 		names = append(names, d.name)
 	}
-	return names
+	return names, nil
+}
+
+// read is check for all of r, which is not read if there is nothing to compare with.
+func (all digests) read(ctx context.Context, r io.Reader) (names []string, err error) {
+	if len(all) == 0 {
+		return nil, nil
+	}
+	if _, err := io.Copy(all, ending{ctx, r}); err != nil {
+		return nil, cause(ctx, fmt.Errorf("reading what has arrived: %w", err))
+	}
+	return all.check()
 }

@@ -57,8 +57,7 @@ func (e *Error) Is(target error) bool {
 
 // StatusOf is the HTTP status of an error that came from the service, or 0.
 func StatusOf(err error) int {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Status
 	}
 	return 0
@@ -121,8 +120,8 @@ func reason(err error) string {
 // IsNetwork tells whether an error arose on the way to the service, so that a
 // later try may succeed.
 func IsNetwork(err error) bool {
-	var n *network
-	return errors.As(err, &n)
+	_, ok := errors.AsType[*network](err)
+	return ok
 }
 
 // cause prefers the reason why a context ended to the error that this caused.
@@ -171,8 +170,7 @@ func (r Retry) do(ctx context.Context, f func() error) error {
 		if err == nil {
 			return nil
 		}
-		var a again
-		if errors.As(err, &a) && a.progress {
+		if a, ok := errors.AsType[again](err); ok && a.progress {
 			failed = 1
 		}
 		wait, again := r.wait(err, failed)
@@ -195,8 +193,7 @@ func (r Retry) wait(err error, failed int) (time.Duration, bool) {
 	}
 	bound := min(r.Max, max(r.Min, r.Min<<min(failed-1, 20))) // a Min of hours overflows
 	wait := rand.N(bound + 1)                                 // or all clients of a service that comes back would come at once
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		wait += e.RetryAfter
 		return wait, e.RetryAfter <= longestWait
 	}
@@ -205,12 +202,10 @@ func (r Retry) wait(err error, failed int) (time.Duration, bool) {
 
 // temporary tells whether the same request may succeed later.
 func temporary(err error) bool {
-	var a again
-	var e *Error
-	switch {
-	case errors.As(err, &a):
+	if _, ok := errors.AsType[again](err); ok {
 		return true
-	case errors.As(err, &e):
+	}
+	if e, ok := errors.AsType[*Error](err); ok {
 		running := e.Status == http.StatusConflict && e.RetryAfter > 0 // the same request, still
 		return running || hasStatus(e, 408, 429, 500, 502, 503, 504)
 	}

@@ -54,14 +54,13 @@ func (c *Client) Fetch(ctx context.Context, link string, o FetchOptions) (Fetche
 	if err := c.fill(ctx, o.started(c, link, remote, p.have()), p, o.Connections); err != nil {
 		return got, err
 	}
-	digests := newDigests(remote.SHA256, o.CRC64NVME)
-	if err := digests.read(ctx, io.NewSectionReader(p.file, 0, remote.Length)); err != nil {
-		if errors.Is(err, ErrDigest) {
-			p.forget() // wrong bytes are no start for another try
-		}
+	got.Verified, err = newDigests(remote.SHA256, o.CRC64NVME).read(ctx, io.NewSectionReader(p.file, 0, remote.Length))
+	if errors.Is(err, ErrDigest) {
+		p.forget() // wrong bytes are no start for another try
+	}
+	if err != nil {
 		return got, err
 	}
-	got.Verified = digests.names()
 	return got, p.finish(got.Path, o.Force)
 }
 
@@ -119,9 +118,7 @@ func (c *Client) fill(ctx context.Context, o *origin, p *partial, connections in
 		case <-time.After(saveEvery):
 			_ = p.save() // the error of the last one is told
 		case err := <-ended:
-			if err != nil {
-				_ = p.save() // or the next download fetches more again
-			}
+			_ = p.save() // or the next download fetches more again
 			return err
 		}
 	}
@@ -135,7 +132,7 @@ func (o *origin) pieces(ctx context.Context, wanted int) (connections int, size 
 		return 1, o.remote.Length, nil
 	}
 	err = o.client.retry.do(ctx, func() error {
-		w := watch(ctx, o.client.idle)
+		w := watch(ctx, idle)
 		defer w.end()
 		resp, _, err := o.ask(w.ctx, span{0, 1})
 		if resp != nil {
@@ -143,7 +140,7 @@ func (o *origin) pieces(ctx context.Context, wanted int) (connections int, size 
 		}
 		return err
 	})
-	if load(&o.store) == "" {
+	if o.store.Load() == "" {
 		return 1, o.remote.Length, err
 	}
 	return max(1, cmp.Or(wanted, 4)), rangeSize, err

@@ -158,17 +158,9 @@ type Delivery struct {
 	Notify bool `json:",omitempty"`
 }
 
-func (d Delivery) query() url.Values {
-	q := url.Values{}
-	for name, value := range map[string]string{"d": d.To, "c": d.SMS, "m": d.Mail, "i": d.Message, "lang": d.Lang} {
-		if value != "" {
-			q.Set(name, value)
-		}
-	}
-	if d.Notify {
-		q.Set("notify", "1")
-	}
-	return q
+// texts returns the parameters that are text, under the interface's names.
+func (d Delivery) texts() map[string]string {
+	return map[string]string{"d": d.To, "c": d.SMS, "m": d.Mail, "i": d.Message, "lang": d.Lang}
 }
 
 // Upload sends a small file by one request, with its SHA-256. Sending it again
@@ -178,13 +170,21 @@ func (c *Client) Upload(ctx context.Context, name, kind string, content []byte, 
 	if clean == "" {
 		return File{}, fmt.Errorf("%q is not the name of a file", name)
 	}
+	query := url.Values{"file": {clean}}
+	for name, value := range d.texts() {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	if d.Notify {
+		query.Set("notify", "1")
+	}
 	sum := sha256.Sum256(content)
-	r := request{method: "POST", path: "/upload", query: d.query(), body: content, login: true, header: http.Header{
+	r := request{method: "POST", path: "/upload", query: query, body: content, login: true, header: http.Header{
 		"Content-Type":    {cmp.Or(kind, "application/octet-stream")},
 		"Repr-Digest":     {"sha-256=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":"},
 		"Idempotency-Key": {rand.Text()},
 	}}
-	r.query.Set("file", clean)
 	var e envelope
 	if err := c.call(ctx, r, &e); err != nil {
 		return File{}, err

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 )
@@ -21,13 +22,8 @@ type origin struct {
 	remote   Remote
 	progress func(int64)
 
-	store atomic.Value // address in the store; empty if the service gives the bytes or has to be asked
-	tag   atomic.Value // the store's ETag, so that all spans are of one file
-}
-
-func load(v *atomic.Value) string {
-	text, _ := v.Load().(string)
-	return text
+	store atomic.Value // address in the store; "" if the service gives the bytes or has to be asked
+	tag   atomic.Value // the store's ETag, so that all spans are of one file; "" if not known
 }
 
 // copy hands the bytes of a span to write, piece by piece. An error after some
@@ -36,7 +32,7 @@ func (o *origin) copy(ctx context.Context, s span, write func([]byte) error) err
 	if s.From == s.To {
 		return nil
 	}
-	w := watch(ctx, o.client.idle)
+	w := watch(ctx, idle)
 	defer w.end()
 	body, err := o.open(w.ctx, s)
 	if err != nil {
@@ -46,7 +42,7 @@ func (o *origin) copy(ctx context.Context, s span, write func([]byte) error) err
 	buf := make([]byte, 256<<10)
 	for at := s.From; at < s.To; {
 		n, err := body.Read(buf[:min(int64(len(buf)), s.To-at)])
-		w.Reset(o.client.idle)
+		w.Reset(idle)
 		if n > 0 {
 			if err := write(buf[:n]); err != nil {
 				return fmt.Errorf("writing: %w", err)
@@ -55,30 +51,18 @@ func (o *origin) copy(ctx context.Context, s span, write func([]byte) error) err
 			o.progress(int64(n))
 		}
 		if err != nil && at < s.To {
-			return o.broken(w.ctx, err, at > s.From)
+			u, _ := url.Parse(o.link) // which was requested, so it is one
+			return again{&network{u.Host, cause(w.ctx, err)}, at > s.From}
 		}
 	}
 	_, _ = body.Read(buf[:1]) // the end, so that the connection can be used again
 	return nil
 }
 
-// broken is the error of a body that ends too early.
-func (o *origin) broken(ctx context.Context, err error, progress bool) error {
-	if err == io.EOF {
-		err = io.ErrUnexpectedEOF
-	}
-	u, _ := url.Parse(o.link) // which was requested, so it is one
-	err = &network{u.Host, cause(ctx, err)}
-	if progress {
-		return again{err, true}
-	}
-	return err
-}
-
 // open asks for a span, of the store if the service has referred to it. An
 // address in the store that has expired is renewed.
 func (o *origin) open(ctx context.Context, s span) (io.ReadCloser, error) {
-	store := load(&o.store)
+	store := o.store.Load().(string)
 	if store == "" {
 		resp, address, err := o.ask(ctx, s)
 		if err != nil {
@@ -89,7 +73,7 @@ func (o *origin) open(ctx context.Context, s span) (io.ReadCloser, error) {
 		}
 		store = address
 	}
-	resp, err := o.get(ctx, store, s, load(&o.tag))
+	resp, err := o.get(ctx, store, s, o.tag.Load().(string))
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +83,7 @@ func (o *origin) open(ctx context.Context, s span) (io.ReadCloser, error) {
 		return nil, again{error: err}
 	}
 	if tag := resp.Header.Get("ETag"); err == nil && tag != "" && !strings.HasPrefix(tag, "W/") {
-		o.tag.CompareAndSwap(nil, tag)
+		o.tag.CompareAndSwap("", tag)
 	}
 	return body, err
 }
@@ -111,20 +95,19 @@ func (o *origin) ask(ctx context.Context, s span) (resp *http.Response, store st
 	if err != nil {
 		return nil, "", err
 	}
-	switch resp.StatusCode {
-	case http.StatusOK, http.StatusPartialContent:
+	if resp.StatusCode < 300 {
 		return resp, "", nil
-	case http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect:
-		defer drain(resp.Body)
-		to, err := resp.Location()
-		if err != nil || resp.Request.URL.Scheme == "https" && to.Scheme != "https" {
-			return nil, "", fmt.Errorf("%w: it refers to nowhere", ErrAnswer)
-		}
-		o.store.Store(to.String())
-		return nil, to.String(), nil
 	}
 	defer drain(resp.Body)
-	return nil, "", refusal(resp)
+	to, err := resp.Location()
+	switch {
+	case !slices.Contains([]int{302, 303, 307}, resp.StatusCode):
+		return nil, "", refusal(resp)
+	case err != nil || resp.Request.URL.Scheme == "https" && to.Scheme != "https":
+		return nil, "", fmt.Errorf("%w: it refers to nowhere", ErrAnswer)
+	}
+	o.store.Store(to.String())
+	return nil, to.String(), nil
 }
 
 // get asks for a span if it is of the file with this ETag. A whole file is

@@ -47,11 +47,9 @@ func openPartial(path string, r Remote) (p *partial, err error) {
 func (p *partial) recorded() bool {
 	text, err := os.ReadFile(p.path + ".json")
 	info, statErr := os.Lstat(p.path)
-	if err != nil || statErr != nil || !info.Mode().IsRegular() {
-		return false
-	}
 	var r record
-	if json.Unmarshal(text, &r) != nil || r.ETag != p.remote.ETag || r.Length != p.remote.Length {
+	if err != nil || statErr != nil || !info.Mode().IsRegular() || json.Unmarshal(text, &r) != nil ||
+		r.ETag != p.remote.ETag || r.Length != p.remote.Length {
 		return false
 	}
 	end := int64(0)

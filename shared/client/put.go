@@ -74,10 +74,8 @@ func (c *Client) Put(ctx context.Context, src Source, o PutOptions) (File, error
 		}
 	}
 	f, err := c.attempt(ctx, src, o, st)
-	for tries := range rivals {
-		if !hasStatus(err, 400, 404, 409) || sleep(ctx, time.Duration(tries)*rivalWait) != nil {
-			break
-		}
+	for tries := 0; tries < rivals && hasStatus(err, 400, 404, 409); tries++ {
+		_ = sleep(ctx, time.Duration(tries)*rivalWait) // once ctx has ended, Status fails
 		now, statusErr := c.Status(ctx, st.ID)
 		if statusErr != nil {
 			break
@@ -116,44 +114,38 @@ func (c *Client) attempt(ctx context.Context, src Source, o PutOptions, st Statu
 		o.Progress(src.Length)
 		return c.complete(ctx, st.Session, "")
 	}
-	p := &put{client: c, session: st, source: src, connections: o.Connections, sums: make([]uint64, st.Parts)}
+	p := &put{client: c, session: st, source: src, sums: make([]uint64, st.Parts)}
 	var counted atomic.Int64
 	p.progress = func(n int64) { counted.Add(n); o.Progress(n) }
-	defer func() {
-		if err != nil {
-			o.Progress(-counted.Load())
-		}
-	}()
-	sum, err := p.send(ctx)
+	arrived := int64(0) // in the end
+	defer func() { o.Progress(arrived - counted.Load()) }()
+	sum, err := p.send(ctx, o.Connections)
+	if err == nil && src.Check != nil {
+		err = src.Check()
+	}
 	if err != nil {
 		return File{}, err
 	}
-	if src.Check != nil {
-		if err := src.Check(); err != nil {
-			return File{}, err
-		}
-	}
 	if f, err = c.complete(ctx, st.Session, wire.CRC64Text(sum)); err == nil {
-		o.Progress(src.Length - counted.Load())
+		arrived = src.Length
 	}
 	return f, err
 }
 
 // put is one upload under way.
 type put struct {
-	client      *Client
-	session     Status
-	source      Source
-	connections int
-	progress    func(delta int64)
-	sums        []uint64 // CRC64NVME of each part, in order
+	client   *Client
+	session  Status
+	source   Source
+	progress func(delta int64)
+	sums     []uint64 // CRC64NVME of each part, in order
 }
 
 // send sends all parts and returns the CRC64NVME of the whole. The first error
 // ends it.
-func (p *put) send(ctx context.Context) (whole uint64, err error) {
+func (p *put) send(ctx context.Context, connections int) (whole uint64, err error) {
 	g, inner := errgroup.WithContext(ctx)
-	g.SetLimit(max(1, cmp.Or(p.connections, 4)))
+	g.SetLimit(max(1, cmp.Or(connections, 4)))
 	for number := 1; number <= p.session.Parts && inner.Err() == nil; number++ {
 		g.Go(func() error { return p.part(inner, number) })
 	}
@@ -189,9 +181,10 @@ func (p *put) part(ctx context.Context, number int) error {
 		if err == nil {
 			err = p.client.sendPart(ctx, signed, section(), p.progress)
 		}
-		if hasStatus(err, 400) { // not what was announced: changed here, or on the way
+		// Bytes that were refused, or not sent to the end, may have changed here.
+		if err != nil && hasStatus(err, 0, 400) {
 			if now, readErr := p.sum(ctx, section()); readErr != nil || now != sum {
-				return errors.Join(ErrChanged, readErr)
+				return cmp.Or(readErr, ErrChanged)
 			}
 		}
 		return err

@@ -11,7 +11,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -21,15 +20,13 @@ type request struct {
 	method, path string
 	query        url.Values
 	header       http.Header
-	json         any          // body, or
-	form         url.Values   // body, or
-	body         []byte       // body of the Content-Type in header
-	login        bool         // needs a bearer
-	basic        *basic       // user and password instead
-	answered     *http.Header // gets the header of the answer, if not nil
+	json         any           // body, or
+	form         url.Values    // body, or
+	body         []byte        // body of the Content-Type in header
+	login        bool          // needs a bearer
+	basic        *url.Userinfo // user and password instead
+	answered     *http.Header  // gets the header of the answer, if not nil
 }
-
-type basic struct{ user, password string }
 
 // envelope is the standard answer of the interface.
 type envelope struct {
@@ -57,7 +54,7 @@ func (c *Client) once(ctx context.Context, r request, into any) error {
 
 // try sends a request and returns the bearer that it had.
 func (c *Client) try(ctx context.Context, r request, refused string, into any) (bearer string, err error) {
-	w := watch(ctx, 5*c.idle)
+	w := watch(ctx, 5*idle)
 	defer w.end()
 	req, err := c.build(w.ctx, r)
 	if err != nil {
@@ -124,25 +121,19 @@ func (c *Client) build(ctx context.Context, r request) (*http.Request, error) {
 	if kind != "" {
 		req.Header.Set("Content-Type", kind)
 	}
-	if r.basic != nil {
-		req.SetBasicAuth(r.basic.user, r.basic.password)
-	}
+	req.URL.User = r.basic // which becomes the field Authorization
 	return req, nil
 }
 
 // send sends a request. Its errors do not show the query, which may hold a token.
 func (c *Client) send(req *http.Request) (*http.Response, error) {
-	req.Header.Set("User-Agent", c.agent)
+	req.Header.Set("User-Agent", "ferry")
 	req.Header.Set("Accept", "*/*")
 	resp, err := c.http.Do(req)
-	if err != nil {
-		var u *url.Error
-		if errors.As(err, &u) {
-			err = u.Err
-		}
-		return nil, &network{req.URL.Host, cause(req.Context(), err)}
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		return nil, &network{req.URL.Host, cause(req.Context(), u.Err)}
 	}
-	return resp, nil
+	return resp, err
 }
 
 func decode(resp *http.Response, into any) error {
@@ -166,13 +157,11 @@ func drain(body io.ReadCloser) {
 	_ = body.Close()
 }
 
-const pageSize = 1000
-
 // pages yields the items of a list, page after page as they are needed. It ends
 // after an error.
 func pages[T any](ctx context.Context, c *Client, path string, items func(envelope) []T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		for query := (url.Values{"limit": {strconv.Itoa(pageSize)}}); query != nil; {
+		for query := (url.Values{"limit": {"1000"}}); query != nil; {
 			var e envelope
 			var h http.Header
 			if err := c.call(ctx, request{method: "GET", path: path, query: query, login: true, answered: &h}, &e); err != nil {
@@ -200,6 +189,9 @@ func next(h http.Header) url.Values {
 	return nil
 }
 
+// idle is how long a connection may move no byte before it counts as lost.
+const idle = time.Minute
+
 // watched is a context that ends when its timer is not reset in time.
 type watched struct {
 	*time.Timer
@@ -207,9 +199,9 @@ type watched struct {
 	cancel context.CancelCauseFunc
 }
 
-func watch(ctx context.Context, idle time.Duration) *watched {
+func watch(ctx context.Context, most time.Duration) *watched {
 	ctx, cancel := context.WithCancelCause(ctx)
-	return &watched{time.AfterFunc(idle, func() { cancel(errIdle) }), ctx, cancel}
+	return &watched{time.AfterFunc(most, func() { cancel(errIdle) }), ctx, cancel}
 }
 
 func (w *watched) end() {

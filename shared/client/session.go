@@ -84,19 +84,13 @@ func (c *Client) Sessions(ctx context.Context) iter.Seq2[Session, error] {
 // begin opens a session, which lives for days; with the same key it returns the
 // same one within a day.
 func (c *Client) begin(ctx context.Context, src Source, o PutOptions, key string) (s Session, err error) {
-	body := struct {
-		Name     string `json:"name"`
-		Length   int64  `json:"length"`
-		Type     string `json:"type,omitempty"`
-		To       string `json:"d,omitempty"`
-		SMS      string `json:"c,omitempty"`
-		Mail     string `json:"m,omitempty"`
-		Message  string `json:"i,omitempty"`
-		Notify   bool   `json:"notify,omitempty"`
-		Lang     string `json:"lang,omitempty"`
-		SHA256   string `json:"sha256,omitempty"`
-		PartSize int64  `json:"partSize,omitempty"`
-	}{src.Name, src.Length, src.Type, o.To, o.SMS, o.Mail, o.Message, o.Notify, o.Lang, src.SHA256, o.PartSize}
+	body := map[string]any{
+		"name": src.Name, "length": src.Length, "type": src.Type, "sha256": src.SHA256,
+		"partSize": o.PartSize, "notify": o.Notify,
+	}
+	for name, value := range o.texts() {
+		body[name] = value
+	}
 	header := http.Header{"Idempotency-Key": {key}}
 	if err = c.call(ctx, request{method: "POST", path: "/uploads", json: body, header: header, login: true}, &s); err != nil {
 		return Session{}, err
@@ -122,7 +116,7 @@ func (c *Client) sign(ctx context.Context, id string, number int, sum uint64) (s
 		return signedPart{}, err
 	}
 	if len(answer.Parts) != 1 {
-		return signedPart{}, fmt.Errorf("%w: it has other parts than asked for", ErrAnswer)
+		return signedPart{}, fmt.Errorf("%w: it has other parts than requested", ErrAnswer)
 	}
 	return answer.Parts[0], nil
 }
@@ -133,10 +127,7 @@ func (c *Client) sign(ctx context.Context, id string, number int, sum uint64) (s
 // when a large file's SHA-256 is compared: as long as what the service says
 // changes, the tries are not used up.
 func (c *Client) complete(ctx context.Context, s Session, crc string) (File, error) {
-	body := map[string]string{}
-	if crc != "" {
-		body["crc64nvme"] = crc
-	}
+	body := map[string]string{"crc64nvme": crc}
 	r := request{method: "POST", path: sessionPath(s.ID) + "/complete", json: body, login: true}
 	var e envelope
 	said := ""
@@ -163,9 +154,9 @@ func (c *Client) complete(ctx context.Context, s Session, crc string) (File, err
 // sendPart sends one part, once. The service refuses bytes that do not match
 // what the part was signed for.
 func (c *Client) sendPart(ctx context.Context, p signedPart, content io.Reader, progress func(int64)) error {
-	w := watch(ctx, c.idle)
+	w := watch(ctx, idle)
 	defer w.end()
-	body := &sending{r: content, watch: w, idle: c.idle, progress: progress, size: p.Size}
+	body := &sending{r: content, watch: w, progress: progress, size: p.Size}
 	req, err := http.NewRequestWithContext(w.ctx, p.Method, p.URL, body)
 	if err != nil {
 		return fmt.Errorf("%w: the address of a part: %v", ErrAnswer, err)
@@ -188,58 +179,45 @@ func (c *Client) sendPart(ctx context.Context, p signedPart, content io.Reader, 
 			err = again{error: err}
 		}
 	}
-	if readErr := body.takeBack(); readErr != nil {
-		return fmt.Errorf("reading a part: %w", readErr)
-	}
+	body.takeBack()
 	return err
 }
 
-// sending is the body of a part under way: it counts the bytes, watches that
-// they move, and finds a source that has become shorter. The transport may read
-// it for a moment after a response; what is counted then is taken back too.
+// sending is the body of a part under way: it counts the bytes and watches that
+// they move. The transport may read it for a moment after a response; those bytes
+// are no longer counted.
 type sending struct {
 	r        io.Reader
 	watch    *watched
-	idle     time.Duration
 	progress func(int64)
 	size     int64
 
 	mu    sync.Mutex
 	sent  int64
-	ended bool  // no more is counted
-	err   error // of reading, here
+	ended bool // no more is counted
 }
 
 func (s *sending) Read(b []byte) (int, error) {
 	n, err := s.r.Read(b)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended {
-		return n, err
-	}
-	s.sent += int64(n)
-	s.progress(int64(n))
-	if err == io.EOF && s.sent < s.size {
-		s.err = fmt.Errorf("%w: it has become shorter", ErrChanged)
-	} else if err != nil && err != io.EOF {
-		s.err = err
-	}
-	if s.sent < s.size {
-		s.watch.Reset(s.idle)
-	} else {
-		s.watch.Reset(5 * s.idle) // for the answer
+	if !s.ended {
+		s.sent += int64(n)
+		s.progress(int64(n))
+		s.watch.Reset(idle)
+		if s.sent == s.size {
+			s.watch.Reset(5 * idle) // for the answer
+		}
 	}
 	return n, err
 }
 
-// takeBack ends the counting, takes back what was counted, and returns the
-// error of reading.
-func (s *sending) takeBack() error {
+// takeBack ends the counting and takes back what was counted.
+func (s *sending) takeBack() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
 	s.progress(-s.sent)
-	return s.err
 }
 
 // ending is a reader that ends with its context.
