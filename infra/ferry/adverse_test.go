@@ -60,7 +60,7 @@ func TestCommandsWorkWithoutAHome(t *testing.T) {
 	if r := h.run("x", "login", s.Root, "--user", "ann", "--password-stdin"); r.code != exitPermission {
 		t.Errorf("a wrong password: code %d: %s", r.code, r.err)
 	}
-	if r := h.run(annsPassword, "login", s.Root, "--user", "ann", "--password-stdin"); r.code != exitSettings || !strings.Contains(r.err, "keeping the login: there is no folder for settings") {
+	if r := h.run(annsPassword, "login", s.Root, "--user", "ann", "--password-stdin"); r.code != exitSettings || !strings.Contains(r.err, "saving the login: there is no folder for settings") {
 		t.Errorf("login: code %d: %s", r.code, r.err)
 	}
 }

@@ -80,7 +80,7 @@ func (c getCommand) one(ctx context.Context, out console, what string) (download
 	if err != nil {
 		return r, err
 	}
-	m.start(nil)
+	m.start()
 	defer m.end()
 	v := client.Verify{CRC64NVME: crc, Progress: m.add, Started: func(f client.Remote, have int64) {
 		m.name(f.Name)

@@ -22,11 +22,7 @@ type lsCommand struct {
 	JSON   bool `name:"json" help:"Print a JSON array."`
 }
 
-func (c lsCommand) Run(ctx context.Context, out console) error {
-	cl, _, err := c.client(out)
-	if err != nil {
-		return err
-	}
+func (c lsCommand) Run(ctx context.Context, out console, cl *client.Client) error {
 	return listing[client.File]{
 		c.JSON, "%8v  %10s  %-16s  %s\n", []any{"ID", "SIZE", "MODIFIED", "NAME"},
 		func(f client.File) []any {
@@ -79,8 +75,8 @@ type rmCommand struct {
 	JSON  bool     `name:"json" help:"Print a JSON array of the files, as they are in the backup area, and what failed."`
 }
 
-func (c rmCommand) Run(ctx context.Context, out console) error {
-	return moveEach(ctx, out, c.remote, c.Files, c.JSON, client.UserArea, "in the backup area", (*client.Client).Delete)
+func (c rmCommand) Run(ctx context.Context, out console, cl *client.Client) error {
+	return moveEach(ctx, out, cl, c.Files, c.JSON, client.UserArea, "in the backup area", (*client.Client).Delete)
 }
 
 type restoreCommand struct {
@@ -89,8 +85,8 @@ type restoreCommand struct {
 	JSON  bool     `name:"json" help:"Print a JSON array of the files, and what failed."`
 }
 
-func (c restoreCommand) Run(ctx context.Context, out console) error {
-	return moveEach(ctx, out, c.remote, c.Files, c.JSON, client.BackupArea, "restored", (*client.Client).Restore)
+func (c restoreCommand) Run(ctx context.Context, out console, cl *client.Client) error {
+	return moveEach(ctx, out, cl, c.Files, c.JSON, client.BackupArea, "restored", (*client.Client).Restore)
 }
 
 // moved is what is reported of one file.
@@ -101,15 +97,11 @@ type moved struct {
 }
 
 // moveEach moves the named files out of an area, as many as it can.
-func moveEach(ctx context.Context, out console, r remote, names []string, asJSON bool, from client.Area, done string,
+func moveEach(ctx context.Context, out console, cl *client.Client, names []string, asJSON bool, from client.Area, done string,
 	move func(*client.Client, context.Context, int64) (client.File, error),
 ) error {
-	cl, _, err := r.client(out)
-	if err != nil {
-		return err
-	}
 	results := []moved{}
-	err = each(ctx, out, names, func(name string) error {
+	err := each(ctx, out, names, func(name string) error {
 		r := moved{What: name}
 		id, err := one(ctx, cl, from, name, several)
 		if err == nil {
@@ -162,11 +154,7 @@ type showCommand struct {
 	JSON   bool   `name:"json" help:"Print a JSON object."`
 }
 
-func (c showCommand) Run(ctx context.Context, out console) error {
-	cl, _, err := c.client(out)
-	if err != nil {
-		return err
-	}
+func (c showCommand) Run(ctx context.Context, out console, cl *client.Client) error {
 	d, err := c.find(ctx, cl)
 	if err != nil {
 		return &failure{c.File, err}
@@ -252,11 +240,7 @@ func (uploadsCommand) Help() string {
 	return "Lists uploads in parts that have not ended. To resume one, run the same ferry up again."
 }
 
-func (c uploadsCommand) Run(ctx context.Context, out console) error {
-	cl, _, err := c.client(out)
-	if err != nil {
-		return err
-	}
+func (c uploadsCommand) Run(ctx context.Context, out console, cl *client.Client) error {
 	if len(c.Abort) > 0 {
 		return c.abort(ctx, out, cl)
 	}
@@ -278,7 +262,6 @@ func (c uploadsCommand) abort(ctx context.Context, out console, cl *client.Clien
 	err := each(ctx, out, c.Abort, func(id string) error {
 		err := cl.Abort(ctx, id)
 		if err == nil {
-			forgetSession(id)
 			fmt.Fprintf(out.Err, "upload %s has ended\n", id)
 		}
 		results = append(results, ended{id, explain(err)})

@@ -115,17 +115,25 @@ func (c loginCommand) Run(ctx context.Context, out console) error {
 	if err != nil {
 		return err
 	}
-	bearer, err := cl.Login(ctx, user, password)
-	if errors.Is(err, client.ErrNotFound) {
-		return &coded{exitSettings, fmt.Errorf("%s is not the address of a Ferry service: %w", cl.URL(), err)}
+	if err := logIn(ctx, cl, user, password); err != nil {
+		return err
 	}
-	if err != nil {
+	fmt.Fprintf(out.Err, "logged in to %s as %s\n", cl.URL(), user)
+	return nil
+}
+
+// logIn gets a bearer and saves it.
+func logIn(ctx context.Context, cl *client.Client, user, password string) error {
+	bearer, err := cl.Login(ctx, user, password)
+	switch {
+	case errors.Is(err, client.ErrNotFound):
+		return &coded{exitSettings, fmt.Errorf("%s is not the address of a Ferry service: %w", cl.URL(), err)}
+	case err != nil:
 		return refusedLogin(err)
 	}
 	if err := writeLogin(saved{URL: cl.URL(), User: user, Bearer: bearer}); err != nil {
-		return fmt.Errorf("keeping the login: %w; without one, set FERRY_URL, FERRY_USER and FERRY_PASSWORD for each command", err)
+		return fmt.Errorf("saving the login: %w; without one, set FERRY_URL, FERRY_USER and FERRY_PASSWORD for each command", err)
 	}
-	fmt.Fprintf(out.Err, "logged in to %s as %s\n", cl.URL(), user)
 	return nil
 }
 
@@ -234,11 +242,7 @@ func (c passwdCommand) Run(ctx context.Context, out console) error {
 		return refusedLogin(err)
 	}
 	fmt.Fprintf(out.Err, "the password of %s is changed; all earlier logins have ended\n", user)
-	bearer, err := cl.Login(ctx, user, password)
-	if err != nil {
-		return refusedLogin(err)
-	}
-	return writeLogin(saved{URL: cl.URL(), User: user, Bearer: bearer})
+	return logIn(ctx, cl, user, password)
 }
 
 // permission gets the link that changes the password, and the PIN for it.

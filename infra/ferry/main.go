@@ -55,6 +55,7 @@ func run(ctx context.Context, args []string, c console) int {
 		kong.Exit(func(code int) { exit = code }),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(c),
+		kong.BindToProvider(settings),
 		kong.UsageOnError(),
 		kong.Vars{"usual_data": usualData},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
@@ -208,11 +209,7 @@ type sweepCommand struct {
 	Retention retention `embed:""`
 }
 
-func (c sweepCommand) Run(ctx context.Context, k *kong.Context, out console) error {
-	set, err := settings(k)
-	if err != nil {
-		return err
-	}
+func (c sweepCommand) Run(ctx context.Context, set api.Settings, out console) error {
 	grace := graceLocal
 	if c.inCloud() {
 		grace = graceCloud
@@ -279,7 +276,7 @@ func (c restoreDataCommand) Run(ctx context.Context, out console) error {
 func copyData(out console, quiet bool, to string, run func(p local.Progress) (local.Copied, error)) error {
 	m := newMeter(out, quiet)
 	m.name("copying")
-	m.start(nil)
+	m.start()
 	copied, err := run(local.Progress{Expect: m.expect, Done: m.add})
 	m.end()
 	if err != nil {

@@ -23,14 +23,13 @@ const (
 type meter struct {
 	out      io.Writer
 	terminal bool
-	pause    *sync.Mutex // held while something else uses the terminal
 	columns  int
 	now      func() time.Time
 
 	label       atomic.Value
 	done, total atomic.Int64
 
-	mu      sync.Mutex
+	mu      sync.Mutex // held while anything uses the terminal
 	drawn   bool
 	marks   []mark // of the last seconds, for the rate
 	stop    chan struct{}
@@ -55,9 +54,8 @@ func newMeter(out console, quiet bool) *meter {
 	return m
 }
 
-// start begins to show; end ends it. pause may be nil.
-func (m *meter) start(pause *sync.Mutex) {
-	m.pause = pause
+// start begins to show; end ends it.
+func (m *meter) start() {
 	every := tellEvery
 	if m.terminal {
 		every = drawEvery
@@ -84,12 +82,6 @@ func (m *meter) expect(n int64) { m.total.Add(n) }
 func (m *meter) name(label string) { m.label.Store(printable(label)) }
 
 func (m *meter) show() {
-	if m.pause != nil {
-		if !m.pause.TryLock() {
-			return
-		}
-		defer m.pause.Unlock()
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	done, total := max(0, m.done.Load()), m.total.Load()

@@ -130,29 +130,24 @@ func (outboxShow) Help() string { return "Prints a JSON object." }
 
 func (c outboxShow) Run(ctx context.Context, out console) error {
 	return c.use(ctx, func(p *api.Ports) error {
-		if !possible(c.ID) {
-			return notify.ErrUnknown
-		}
-		n, err := notify.Find(ctx, p.Table, c.ID)
-		if err != nil {
-			return fmt.Errorf("%s: %w", printable(c.ID), err)
-		}
-		return printJSON(out, showNotice(n))
+		return eachNotice(ctx, out, []string{c.ID}, "", func(id string) error {
+			n, err := notify.Find(ctx, p.Table, id)
+			if err != nil {
+				return err
+			}
+			return printJSON(out, showNotice(n))
+		})
 	})
 }
 
-// possible tells whether a text can be the ID of a notification; the table
-// refuses longer ones.
-func possible(id string) bool { return id != "" && len(id) <= 200 }
-
-// eachNotice runs f on each ID and prints what was done.
+// eachNotice runs f on each ID and prints what was done, if anything.
 func eachNotice(ctx context.Context, out console, ids []string, done string, f func(id string) error) error {
 	return each(ctx, out, ids, func(id string) error {
-		if !possible(id) {
+		if id == "" || len(id) > 200 { // which the table refuses as a key
 			return notify.ErrUnknown
 		}
 		err := f(id)
-		if err == nil {
+		if err == nil && done != "" {
 			fmt.Fprintf(out.Err, "%s %s\n", printable(id), done)
 		}
 		return err

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"golang.org/x/term"
 
 	"ferry/shared/client"
@@ -73,6 +74,14 @@ func (r remote) open(bearer client.BearerFunc) (*client.Client, error) {
 	return c, nil
 }
 
+// AfterApply gives the client to those Run methods that take one.
+func (r *remote) AfterApply(k *kong.Context) error {
+	return k.BindToProvider(func(out console) (*client.Client, error) {
+		cl, _, err := r.client(out)
+		return cl, err
+	})
+}
+
 // client is a client that logs in when it has to.
 func (r remote) client(out console) (*client.Client, *identity, error) {
 	s, err := readLogin(out)
@@ -80,7 +89,7 @@ func (r remote) client(out console) (*client.Client, *identity, error) {
 		return nil, nil, err
 	}
 	r.URL = cmp.Or(r.URL, s.URL)
-	i := &identity{out: out}
+	i := &identity{out: out, mu: &sync.Mutex{}}
 	if i.client, err = r.open(i.bearer); err != nil {
 		return nil, nil, err
 	}
@@ -99,7 +108,7 @@ type identity struct {
 	user   string
 	out    console
 
-	mu sync.Mutex // held while a password is asked for, so that no progress is shown
+	mu *sync.Mutex // held while a password is asked for: the meter's, if there is one
 }
 
 func (i *identity) bearer(ctx context.Context, refused string) (string, error) {
@@ -225,22 +234,20 @@ func readLine(ctx context.Context, in io.Reader) (string, error) {
 	return strings.TrimRight(line, "\r\n"), nil
 }
 
-// await is f, or the context's error as soon as that has ended: a read from a
-// terminal or a pipe cannot be stopped, and lasts until the process ends.
+// await runs f, or returns the context's error as soon as that has ended: a read
+// from a terminal or a pipe cannot be stopped, and lasts until the process ends.
 func await[T any](ctx context.Context, f func() (T, error)) (T, error) {
-	type result struct {
-		value T
-		err   error
-	}
-	got := make(chan result, 1)
+	var value T
+	var err error
+	done := make(chan struct{})
 	go func() {
-		v, err := f()
-		got <- result{v, err}
+		defer close(done)
+		value, err = f()
 	}()
 	select {
 	case <-ctx.Done():
 		return *new(T), ctx.Err()
-	case r := <-got:
-		return r.value, r.err
+	case <-done:
+		return value, err
 	}
 }

@@ -16,8 +16,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/alecthomas/kong"
-
 	"ferry/shared/api"
 	"ferry/shared/boot/local"
 	"ferry/shared/envelope"
@@ -71,7 +69,7 @@ func (serveCommand) Help() string {
 	return "Ctrl-C finishes running requests and stops. A kill at any moment loses nothing that was confirmed.\n\n" + exitCodes
 }
 
-func (c serveCommand) Run(ctx context.Context, k *kong.Context, out console) error {
+func (c serveCommand) Run(ctx context.Context, set api.Settings, out console) error {
 	if os.Getenv("GOMEMLIMIT") == "" && os.Getenv("GOGC") == "" {
 		debug.SetMemoryLimit(memory)
 		debug.SetGCPercent(hurry)
@@ -81,10 +79,6 @@ func (c serveCommand) Run(ctx context.Context, k *kong.Context, out console) err
 		return err
 	}
 	defer listener.Close()
-	set, err := settings(k)
-	if err != nil {
-		return err
-	}
 	set.PublicURL = cmp.Or(set.PublicURL, "http://"+listener.Addr().String()+api.Prefix)
 	set.MaxUploads = int(c.MaxUploads)
 	if !c.inCloud() {
@@ -150,8 +144,14 @@ func (c serveCommand) options(addr net.Addr, p *api.Ports) (o local.ServiceOptio
 		}
 	}
 	if o.Webhooks = c.addresses(); len(o.Webhooks) > 0 {
-		if o.Secrets, err = c.secrets(); err != nil {
-			return o, err
+		text, where := c.Secret, "FERRY_WEBHOOK_SECRET"
+		if text == "" {
+			if text, where, err = local.WebhookSecret(c.Data); err != nil {
+				return o, err
+			}
+		}
+		if o.Secrets, err = notify.ParseWebhookSecrets(text); err != nil {
+			return o, &coded{exitSettings, fmt.Errorf("%s: %w", where, err)}
 		}
 	}
 	tcp, _ := addr.(*net.TCPAddr)
@@ -164,22 +164,6 @@ func (c serveCommand) options(addr net.Addr, p *api.Ports) (o local.ServiceOptio
 		}
 	}
 	return o, nil
-}
-
-// secrets are what signs events.
-func (c serveCommand) secrets() ([]notify.WebhookSecret, error) {
-	text, where := c.Secret, "FERRY_WEBHOOK_SECRET"
-	if text == "" {
-		var err error
-		if text, where, err = local.WebhookSecret(c.Data); err != nil {
-			return nil, err
-		}
-	}
-	secrets, err := notify.ParseWebhookSecrets(text)
-	if err != nil {
-		return nil, &coded{exitSettings, fmt.Errorf("%s: %w", where, err)}
-	}
-	return secrets, nil
 }
 
 // addresses are the webhooks, with any number of spaces between them.

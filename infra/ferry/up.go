@@ -77,7 +77,8 @@ func (c upCommand) Run(ctx context.Context, out console) error {
 		return err
 	}
 	u := &uploader{upCommand: c, out: out, client: cl, user: who.user, meter: m, failed: failures{out: out, meter: m}}
-	m.start(&who.mu)
+	who.mu = &m.mu
+	m.start()
 	err = u.all(ctx)
 	m.end()
 	if err != nil {
@@ -204,20 +205,25 @@ func noInput(err error) error {
 }
 
 // collect finds the files to upload. What cannot go up is reported and counts as
-// a failure; what is no file, such as a device in a folder, is only reported.
+// a failure; a device or a link in a folder is only reported.
 func (u *uploader) collect() (all []item, refused []uploaded) {
-	refuse := func(path string, err error) {
-		u.failed.add(path, err)
-		refused = append(refused, uploaded{Path: path, Error: explain(err)})
-	}
-	take := func(path, name string, size int64) {
-		clean := wire.CleanFileName(name)
-		if clean == "" {
-			refuse(path, usage("that is no name for a file; give one with --name"))
+	add := func(path, name string, info fs.FileInfo, err error) {
+		name = wire.CleanFileName(name)
+		switch {
+		case err != nil:
+			err = noInput(err)
+		case !info.Mode().IsRegular():
+			err = usage("it is not a file; give a pipe or device as standard input: %s up - < %s", u.out.Program, path)
+		case name == "":
+			err = usage("that is no name for a file; give one with --name")
+		}
+		if err != nil {
+			u.failed.add(path, err)
+			refused = append(refused, uploaded{Path: path, Error: explain(err)})
 			return
 		}
-		u.meter.expect(size)
-		all = append(all, item{path, clean, size})
+		u.meter.expect(info.Size())
+		all = append(all, item{path, name, info.Size()})
 	}
 	for _, path := range u.Paths {
 		if path == "-" {
@@ -225,45 +231,31 @@ func (u *uploader) collect() (all []item, refused []uploaded) {
 			continue
 		}
 		info, err := os.Stat(path) // follows a link that was named
-		switch {
-		case err != nil:
-			refuse(path, noInput(err))
-		case info.IsDir():
-			u.folder(path, take, refuse)
-		case !info.Mode().IsRegular():
-			refuse(path, usage("it is not a file; give a pipe or device as standard input: %s up - < %s", u.out.Program, path))
-		default:
-			take(path, cmp.Or(u.Name, filepath.Base(path)), info.Size())
+		if err != nil || !info.IsDir() {
+			add(path, cmp.Or(u.Name, filepath.Base(path)), info, err)
+			continue
+		}
+		before := len(all) + len(refused)
+		_ = filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.IsDir() {
+				return nil
+			}
+			var info fs.FileInfo
+			if err == nil {
+				info, err = d.Info()
+			}
+			if err == nil && !info.Mode().IsRegular() {
+				u.meter.say("skipped %s, which is not a regular file", printable(path))
+				return nil
+			}
+			add(path, filepath.Base(path), info, err)
+			return nil
+		})
+		if len(all)+len(refused) == before {
+			u.meter.say("%s has no files", printable(path))
 		}
 	}
 	return all, refused
-}
-
-// folder takes the regular files under a folder, in the order of their names.
-func (u *uploader) folder(root string, take func(path, name string, size int64), refuse func(path string, err error)) {
-	empty := true
-	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			return nil
-		}
-		var info fs.FileInfo
-		if err == nil {
-			info, err = d.Info()
-		}
-		switch {
-		case err != nil:
-			refuse(path, noInput(err))
-		case !info.Mode().IsRegular():
-			u.meter.say("skipped %s, which is not a regular file", printable(path))
-		default:
-			empty = false
-			take(path, d.Name(), info.Size())
-		}
-		return nil
-	})
-	if empty {
-		u.meter.say("%s has no files", printable(root))
-	}
 }
 
 // stdin uploads standard input: by one request if it is small, and else by way

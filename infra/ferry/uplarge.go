@@ -61,38 +61,21 @@ func (u *uploader) readState(path string, info fs.FileInfo) (*state, error) {
 	return s, writePrivate(s.path, s)
 }
 
-// forget removes those files of a cache folder that goes selects.
-func forget(folder string, goes func(path string) bool) {
-	dir, err := cacheFolder(folder)
-	if err != nil {
-		return
-	}
-	entries, _ := os.ReadDir(dir)
-	for _, e := range entries {
-		if path := filepath.Join(dir, e.Name()); goes(path) {
-			_ = os.Remove(path)
-		}
-	}
-}
-
-// forgetOldStates removes those whose sessions have ended by now, and what a
+// forgetOldStates removes those whose sessions have expired by now, and what a
 // killed upload of standard input has left.
 func forgetOldStates(now time.Time) {
 	for _, folder := range []string{"uploads", "spool"} {
-		forget(folder, func(path string) bool {
-			info, err := os.Lstat(path)
-			return err == nil && now.Sub(info.ModTime()) > 8*24*time.Hour
-		})
+		dir, err := cacheFolder(folder)
+		if err != nil {
+			return
+		}
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			if info, err := e.Info(); err == nil && now.Sub(info.ModTime()) > 8*24*time.Hour {
+				_ = os.Remove(filepath.Join(dir, e.Name()))
+			}
+		}
 	}
-}
-
-// forgetSession removes the state of a session that was ended.
-func forgetSession(id string) {
-	forget("uploads", func(path string) bool {
-		text, err := os.ReadFile(path)
-		var s state
-		return err == nil && json.Unmarshal(text, &s) == nil && s.Session == id
-	})
 }
 
 // large uploads a file in parts, and resumes what is there.

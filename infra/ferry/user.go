@@ -348,14 +348,6 @@ func addUser(ctx context.Context, p *api.Ports, u auth.User, password string) (e
 	return auth.NewUsers(p.Table, p.Now).Add(ctx, u)
 }
 
-// temporaryPassword has almost 80 random bits, in letters and digits that are
-// hard to mistake for one another.
-func temporaryPassword() string {
-	const letters = "abcdefghjkmnpqrstuvwxyz23456789"
-	b := make([]byte, 16)
-	_, _ = rand.Read(b) // never fails
-	for i := range b {
-		b[i] = letters[int(b[i])%len(letters)]
-	}
-	return string(b)
-}
+// temporaryPassword has 80 random bits, in letters and the digits 2 to 7, so that
+// no digit can be mistaken for a letter.
+func temporaryPassword() string { return strings.ToLower(rand.Text()[:16]) }
