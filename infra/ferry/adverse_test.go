@@ -174,7 +174,7 @@ func TestChangedFileLeavesNoSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u := &uploader{client: cl, user: "ann", meter: newMeter(console{Err: io.Discard}, true)}
+	u := &uploader{client: &identity{Client: cl, user: "ann"}, meter: newMeter(console{Err: io.Discard}, true)}
 	if _, err := u.large(t.Context(), "large", file, info); !errors.Is(err, client.ErrChanged) {
 		t.Errorf("it went up: %v", err)
 	}

@@ -35,47 +35,45 @@ func (c completionCommand) Run(k *kong.Kong, out console) error {
 	return err
 }
 
-// completed is a command, such as "user add", with what may follow it.
-type completed struct {
-	*kong.Node
-	flags  []*kong.Flag
-	values []string // that its argument may have
-	files  bool     // whether its arguments may be files
-}
-
 // walk returns a command and all those below it.
-func walk(n *kong.Node) []completed {
-	c := completed{Node: n, flags: slices.Concat(n.AllFlags(true)...)}
-	for _, p := range n.Positional {
-		if p.Enum != "" {
-			c.values = p.EnumSlice()
-		}
-		c.files = c.files || p.Name == "path"
-	}
-	all := []completed{c}
+func walk(n *kong.Node) []*kong.Node {
+	all := []*kong.Node{n}
 	for _, child := range n.Children {
 		all = append(all, walk(child)...)
 	}
 	return all
 }
 
+// arguments returns the values that a command's argument may have, or tells that
+// its arguments are files.
+func arguments(n *kong.Node) (values []string, files bool) {
+	for _, p := range n.Positional {
+		if p.Enum != "" {
+			values = p.EnumSlice()
+		}
+		files = files || p.Name == "path"
+	}
+	return values, files
+}
+
 // bash writes a function that follows the words to the command that they name.
-func bash(commands []completed) string {
+func bash(commands []*kong.Node) string {
 	var paths, cases []string
 	for _, c := range commands {
 		paths = append(paths, "'"+c.Path()+"'")
-		words, flags, files := c.values, []string{}, ""
+		words, files := arguments(c)
+		flags, takes := []string{}, ""
 		for _, child := range c.Children {
 			words = append(words, child.Name)
 		}
-		for _, f := range c.flags {
+		for _, f := range slices.Concat(c.AllFlags(true)...) {
 			flags = append(flags, "--"+f.Name)
 		}
-		if c.files {
-			files = " files=yes"
+		if files {
+			takes = " files=yes"
 		}
 		cases = append(cases, fmt.Sprintf("\t\t'%s') words='%s' flags='%s'%s ;;\n",
-			c.Path(), strings.Join(words, " "), strings.Join(flags, " "), files))
+			c.Path(), strings.Join(words, " "), strings.Join(flags, " "), takes))
 	}
 	return "_ferry() {\n\tlocal path= word i\n\tCOMPREPLY=()\n" +
 		"\tfor ((i = 1; i < COMP_CWORD; i++)); do\n\t\tword=${COMP_WORDS[i]}\n\t\tcase \"${path:+$path }$word\" in\n\t\t\t" +
@@ -88,7 +86,7 @@ func bash(commands []completed) string {
 }
 
 // fish writes a condition for each command, which holds when the words before name it.
-func fish(commands []completed) string {
+func fish(commands []*kong.Node) string {
 	var b strings.Builder
 	b.WriteString("function __ferry_at\n\tset -l words (commandline -opc | string match -v -- '-*')\n" +
 		"\tset -l wanted ferry $argv\n\ttest (count $words) -ge (count $wanted); or return 1\n" +
@@ -103,13 +101,14 @@ func fish(commands []completed) string {
 		for _, child := range c.Children {
 			fmt.Fprintf(&b, "complete -c ferry -n '%s' -a %s -d %s\n", below, child.Name, fishQuote(child.Help))
 		}
-		for _, f := range c.flags {
+		for _, f := range slices.Concat(c.AllFlags(true)...) {
 			fmt.Fprintf(&b, "complete -c ferry -n '%s' -l %s -d %s\n", at, f.Name, fishQuote(f.Help))
 		}
-		for _, v := range c.values {
+		values, files := arguments(c)
+		for _, v := range values {
 			fmt.Fprintf(&b, "complete -c ferry -n '%s' -a %s\n", at, v)
 		}
-		if c.files {
+		if files {
 			fmt.Fprintf(&b, "complete -c ferry -n '%s' -F\n", at)
 		}
 	}

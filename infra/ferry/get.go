@@ -117,13 +117,14 @@ func (c getCommand) find(ctx context.Context, out console, what string) (cl *cli
 		}
 		return cl, what, "", err
 	}
-	if cl, _, err = c.client(out); err != nil {
-		return nil, "", "", err
-	}
-	id, err := one(ctx, cl, area(c.Backup), what, 1)
+	who, err := c.identify(out)
 	if err != nil {
 		return nil, "", "", err
 	}
-	d, err := cl.File(ctx, area(c.Backup), id)
-	return cl, d.Link, d.CRC64NVME, err
+	id, err := one(ctx, who.Client, area(c.Backup), what, 1)
+	if err != nil {
+		return nil, "", "", err
+	}
+	d, err := who.File(ctx, area(c.Backup), id)
+	return who.Client, d.Link, d.CRC64NVME, err
 }

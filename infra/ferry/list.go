@@ -22,7 +22,7 @@ type lsCommand struct {
 	JSON   bool `name:"json" help:"Print a JSON array."`
 }
 
-func (c lsCommand) Run(ctx context.Context, out console, cl *client.Client) error {
+func (c lsCommand) Run(ctx context.Context, out console, who *identity) error {
 	return listing[client.File]{
 		c.JSON, "%8v  %10s  %-16s  %s\n", []any{"ID", "SIZE", "MODIFIED", "NAME"},
 		func(f client.File) []any {
@@ -32,7 +32,7 @@ func (c lsCommand) Run(ctx context.Context, out console, cl *client.Client) erro
 			}
 			return []any{f.ID, size(f.Length), when(time.UnixMilli(f.Modified)), name}
 		}, "no files\n",
-	}.print(out, cl.Files(ctx, area(c.Backup)))
+	}.print(out, who.Files(ctx, area(c.Backup)))
 }
 
 func area(backup bool) client.Area {
@@ -75,8 +75,8 @@ type rmCommand struct {
 	JSON  bool     `name:"json" help:"Print a JSON array of the files, as they are in the backup area, and what failed."`
 }
 
-func (c rmCommand) Run(ctx context.Context, out console, cl *client.Client) error {
-	return moveEach(ctx, out, cl, c.Files, c.JSON, client.UserArea, "in the backup area", (*client.Client).Delete)
+func (c rmCommand) Run(ctx context.Context, out console, who *identity) error {
+	return moveEach(ctx, out, who.Client, c.Files, c.JSON, client.UserArea, "in the backup area", who.Delete)
 }
 
 type restoreCommand struct {
@@ -85,8 +85,8 @@ type restoreCommand struct {
 	JSON  bool     `name:"json" help:"Print a JSON array of the files, and what failed."`
 }
 
-func (c restoreCommand) Run(ctx context.Context, out console, cl *client.Client) error {
-	return moveEach(ctx, out, cl, c.Files, c.JSON, client.BackupArea, "restored", (*client.Client).Restore)
+func (c restoreCommand) Run(ctx context.Context, out console, who *identity) error {
+	return moveEach(ctx, out, who.Client, c.Files, c.JSON, client.BackupArea, "restored", who.Restore)
 }
 
 // moved is what is reported of one file.
@@ -97,8 +97,8 @@ type moved struct {
 }
 
 // moveEach moves the named files out of an area, as many as it can.
-func moveEach(ctx context.Context, out console, cl *client.Client, names []string, asJSON bool, from client.Area, done string,
-	move func(*client.Client, context.Context, int64) (client.File, error),
+func moveEach(ctx context.Context, out console, cl *client.Client, names []string, asJSON bool, from client.Area,
+	done string, move func(context.Context, int64) (client.File, error),
 ) error {
 	results := []moved{}
 	err := each(ctx, out, names, func(name string) error {
@@ -106,7 +106,7 @@ func moveEach(ctx context.Context, out console, cl *client.Client, names []strin
 		id, err := one(ctx, cl, from, name, several)
 		if err == nil {
 			var f client.File
-			if f, err = move(cl, ctx, id); err == nil {
+			if f, err = move(ctx, id); err == nil {
 				r.File = &f
 				fmt.Fprintf(out.Err, "%s (id %d) is %s\n", printable(f.Name), f.ID, done)
 			}
@@ -154,8 +154,8 @@ type showCommand struct {
 	JSON   bool   `name:"json" help:"Print a JSON object."`
 }
 
-func (c showCommand) Run(ctx context.Context, out console, cl *client.Client) error {
-	d, err := c.find(ctx, cl)
+func (c showCommand) Run(ctx context.Context, out console, who *identity) error {
+	d, err := c.find(ctx, who.Client)
 	if err != nil {
 		return &failure{c.File, err}
 	}
@@ -240,15 +240,15 @@ func (uploadsCommand) Help() string {
 	return "Lists uploads in parts that have not ended. To resume one, run the same ferry up again."
 }
 
-func (c uploadsCommand) Run(ctx context.Context, out console, cl *client.Client) error {
+func (c uploadsCommand) Run(ctx context.Context, out console, who *identity) error {
 	if len(c.Abort) > 0 {
-		return c.abort(ctx, out, cl)
+		return c.abort(ctx, out, who.Client)
 	}
 	return listing[client.Session]{
 		c.JSON, "%-36s  %10s  %-16s  %s\n", []any{"ID", "SIZE", "EXPIRES", "NAME"},
 		func(s client.Session) []any { return []any{s.ID, size(s.Length), when(s.Expires), printable(s.Name)} },
 		"no uploads are under way\n",
-	}.print(out, cl.Sessions(ctx))
+	}.print(out, who.Sessions(ctx))
 }
 
 // ended is what is reported of an upload that was to end.

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"net/url"
@@ -214,23 +216,16 @@ func (passwdCommand) Help() string {
 Without a terminal the answers are lines on standard input: the temporary password with --first or else the PIN, then the new password twice.`
 }
 
-func (c passwdCommand) Run(ctx context.Context, out console) error {
-	s, err := readLogin(out)
-	if err != nil {
-		return err
-	}
-	c.URL = cmp.Or(c.URL, s.URL)
-	user := cmp.Or(c.User, s.User)
-	cl, err := c.open(nil)
-	if err != nil {
-		return err
-	}
-	if user == "" {
+func (c passwdCommand) Run(ctx context.Context, out console, who *identity) error {
+	if who.user == "" {
 		return usage("say whose password with --user or FERRY_USER")
 	}
-	warnPlain(out, cl.URL())
-	ask := asker(ctx, out).fromStdin()
-	link, pin, err := c.permission(ctx, out, cl, ask, user)
+	warnPlain(out, who.URL())
+	ask := asker(ctx, out)
+	if ask.lines == nil {
+		ask.lines = bufio.NewReader(io.LimitReader(out.In, 64<<10))
+	}
+	link, pin, err := c.permission(ctx, ask, who)
 	if err != nil {
 		return refusedLogin(err)
 	}
@@ -238,20 +233,20 @@ func (c passwdCommand) Run(ctx context.Context, out console) error {
 	if err != nil {
 		return err
 	}
-	if err := cl.Change(ctx, link, pin, password); err != nil {
+	if err := who.Change(ctx, link, pin, password); err != nil {
 		return refusedLogin(err)
 	}
-	fmt.Fprintf(out.Err, "the password of %s is changed; all earlier logins have ended\n", user)
-	return logIn(ctx, cl, user, password)
+	fmt.Fprintf(out.Err, "the password of %s is changed; all earlier logins have ended\n", who.user)
+	return logIn(ctx, who.Client, who.user, password)
 }
 
 // permission gets the link that changes the password, and the PIN for it.
-func (c passwdCommand) permission(ctx context.Context, out console, cl *client.Client, ask *asking, user string) (link, pin string, err error) {
+func (c passwdCommand) permission(ctx context.Context, ask *asking, who *identity) (link, pin string, err error) {
 	if !c.First {
-		if link, err = cl.Forgot(ctx, user); err != nil {
+		if link, err = who.Forgot(ctx, who.user); err != nil {
 			return "", "", err
 		}
-		fmt.Fprintf(out.Err, "A PIN is on its way to the mail address of %s.\n", user)
+		fmt.Fprintf(ask.out.Err, "A PIN is on its way to the mail address of %s.\n", who.user)
 		pin, err = ask.line("PIN: ")
 		return link, pin, err
 	}
@@ -259,7 +254,7 @@ func (c passwdCommand) permission(ctx context.Context, out console, cl *client.C
 	if err != nil {
 		return "", "", err
 	}
-	link, err = cl.First(ctx, user, password)
+	link, err = who.First(ctx, who.user, password)
 	return link, "", err
 }
 

@@ -106,7 +106,8 @@ func (m *meter) show() {
 
 func (m *meter) numbers(done, total int64) string {
 	text := fmt.Sprintf("%d%% of %s", done*100/total, size(total))
-	rate := m.rate()
+	first, last := m.marks[0], m.marks[len(m.marks)-1]
+	rate := float64(last.done-first.done) / max(last.at.Sub(first.at).Seconds(), 0.001) // bytes a second
 	if rate <= 0 {
 		return text
 	}
@@ -115,15 +116,6 @@ func (m *meter) numbers(done, total int64) string {
 		text += ", " + span(time.Duration(float64(left)/rate*float64(time.Second))) + " left"
 	}
 	return text
-}
-
-// rate is in bytes a second, over the last marks.
-func (m *meter) rate() float64 {
-	if len(m.marks) < 2 {
-		return 0
-	}
-	first, last := m.marks[0], m.marks[len(m.marks)-1]
-	return float64(last.done-first.done) / max(last.at.Sub(first.at).Seconds(), 0.001)
 }
 
 // span writes how long something takes, such as 1:05 or 2:03:00.

@@ -268,29 +268,22 @@ type outboxAllow struct {
 func (c outboxAllow) Run(ctx context.Context, out console) error {
 	return c.use(ctx, func(p *api.Ports) error {
 		return each(ctx, out, c.Addresses, func(address string) error {
-			told, err := allow(ctx, p.Table, address)
-			if err == nil {
-				fmt.Fprintf(out.Err, "%s %s\n", printable(address), told)
+			was, left, err := notify.AllowMail(ctx, p.Table, address)
+			gets := "gets mail again"
+			switch {
+			case err != nil:
+				return err
+			case !was && left.Stopped != 0:
+				return errStopped
+			case !was:
+				return errNotSuppressed
+			case left.Stopped != 0:
+				gets = "gets codes for a new password again, and no more: " + errStopped.Error()
 			}
-			return err
+			fmt.Fprintf(out.Err, "%s %s\n", printable(address), gets)
+			return nil
 		})
 	})
-}
-
-// allow says what an address gets from now on, or why nothing changes.
-func allow(ctx context.Context, t table.Table, address string) (told string, err error) {
-	was, left, err := notify.AllowMail(ctx, t, address)
-	switch {
-	case err != nil:
-		return "", err
-	case !was && left.Stopped != 0:
-		return "", errStopped
-	case !was:
-		return "", errNotSuppressed
-	case left.Stopped != 0:
-		return "gets codes for a new password again, and no more: " + errStopped.Error(), nil
-	}
-	return "gets mail again", nil
 }
 
 type inboxCommand struct {

@@ -74,39 +74,34 @@ func (r remote) open(bearer client.BearerFunc) (*client.Client, error) {
 	return c, nil
 }
 
-// AfterApply gives the client to those Run methods that take one.
-func (r *remote) AfterApply(k *kong.Context) error {
-	return k.BindToProvider(func(out console) (*client.Client, error) {
-		cl, _, err := r.client(out)
-		return cl, err
-	})
-}
+// AfterApply gives an identity to those Run methods that take one.
+func (r *remote) AfterApply(k *kong.Context) error { return k.BindToProvider(r.identify) }
 
-// client is a client that logs in when it has to.
-func (r remote) client(out console) (*client.Client, *identity, error) {
+// identify returns a client that logs in when it has to.
+func (r *remote) identify(out console) (*identity, error) {
 	s, err := readLogin(out)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	r.URL = cmp.Or(r.URL, s.URL)
 	i := &identity{out: out, mu: &sync.Mutex{}}
-	if i.client, err = r.open(i.bearer); err != nil {
-		return nil, nil, err
+	r.URL = cmp.Or(r.URL, s.URL)
+	if i.Client, err = r.open(i.bearer); err != nil {
+		return nil, err
 	}
-	if base := i.client.URL(); s.URL != base || r.User != "" && r.User != s.User {
+	if base := i.URL(); s.URL != base || r.User != "" && r.User != s.User {
 		s = saved{URL: base} // a bearer goes only to its own service
 	}
 	i.saved, i.user = s, cmp.Or(r.User, s.User)
-	return i.client, i, nil
+	return i, nil
 }
 
-// identity finds bearers: the saved one, then one by the environment's
-// password, then one by a password that is asked for.
+// identity is a client that finds its bearers: the saved one, then one by the
+// environment's password, then one by a password that is asked for.
 type identity struct {
-	client *client.Client
-	saved  saved
-	user   string
-	out    console
+	*client.Client
+	saved saved
+	user  string
+	out   console
 
 	mu *sync.Mutex // held while a password is asked for: the meter's, if there is one
 }
@@ -128,7 +123,7 @@ func (i *identity) bearer(ctx context.Context, refused string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	bearer, err := i.client.Login(ctx, i.user, password)
+	bearer, err := i.Login(ctx, i.user, password)
 	if err != nil || !asked {
 		return bearer, refusedLogin(err)
 	}
@@ -139,13 +134,13 @@ func (i *identity) bearer(ctx context.Context, refused string) (string, error) {
 	return bearer, nil
 }
 
-// asking puts questions to a person on a terminal, and otherwise takes answers
-// from standard input, a line each, if stdin allows that.
+// asking puts questions to a person on a terminal. Without one, a command may let
+// it take the answers from standard input, a line each.
 type asking struct {
 	ctx      context.Context // of the command that asks
 	out      console
-	terminal *os.File // nil if there is none
-	lines    *bufio.Reader
+	terminal *os.File      // nil if there is none
+	lines    *bufio.Reader // of the answers; nil if nobody can answer
 }
 
 // asker uses the terminal on standard input, or that of the process if standard
@@ -166,14 +161,6 @@ func asker(ctx context.Context, out console) *asking {
 func isTerminal(v any) bool {
 	f, ok := v.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
-}
-
-// fromStdin takes the answers from standard input if there is no terminal.
-func (a *asking) fromStdin() *asking {
-	if a.lines == nil {
-		a.lines = bufio.NewReader(io.LimitReader(a.out.In, 64<<10))
-	}
-	return a
 }
 
 func (a *asking) line(question string) (string, error) {

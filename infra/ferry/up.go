@@ -58,8 +58,7 @@ type uploaded struct {
 type uploader struct {
 	upCommand
 	out    console
-	client *client.Client
-	user   string
+	client *identity
 	meter  *meter
 
 	mu      sync.Mutex
@@ -72,12 +71,12 @@ func (c upCommand) Run(ctx context.Context, out console) error {
 	if err != nil {
 		return err
 	}
-	cl, who, err := c.client(out)
+	who, err := c.identify(out)
 	if err != nil {
 		return err
 	}
-	u := &uploader{upCommand: c, out: out, client: cl, user: who.user, meter: m, failed: failures{out: out, meter: m}}
 	who.mu = &m.mu
+	u := &uploader{upCommand: c, out: out, client: who, meter: m, failed: failures{out: out, meter: m}}
 	m.start()
 	err = u.all(ctx)
 	m.end()

@@ -46,7 +46,7 @@ func (u *uploader) readState(path string, info fs.FileInfo) (*state, error) {
 		return nil, err
 	}
 	what, err := json.Marshal([]any{
-		u.client.URL(), u.user, path, info.Size(), info.ModTime().UnixNano(), u.delivery(), u.Name, u.SHA256, u.PartSize,
+		u.client.URL(), u.client.user, path, info.Size(), info.ModTime().UnixNano(), u.delivery(), u.Name, u.SHA256, u.PartSize,
 	})
 	if err != nil {
 		return nil, err

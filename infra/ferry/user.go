@@ -330,10 +330,10 @@ func confirmed(out console, name string) bool {
 func demoUser(ctx context.Context, p *api.Ports) (string, error) {
 	errFound := errors.New("found")
 	err := auth.NewUsers(p.Table, p.Now).List(ctx, func(auth.User) error { return errFound })
-	if errors.Is(err, errFound) {
+	switch {
+	case errors.Is(err, errFound):
 		return "", nil
-	}
-	if err != nil {
+	case err != nil:
 		return "", err
 	}
 	password := temporaryPassword()
