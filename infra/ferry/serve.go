@@ -38,6 +38,7 @@ const (
 	graceCloud = 8 * 24 * time.Hour
 
 	drain = 30 * time.Second
+	stuck = time.Minute // that a client takes nothing of an answer
 )
 
 type serveCommand struct {
@@ -74,7 +75,7 @@ func (c serveCommand) Run(ctx context.Context, set api.Settings, out console) er
 		debug.SetMemoryLimit(memory)
 		debug.SetGCPercent(hurry)
 	}
-	listener, err := listen(c.Addr)
+	listener, err := listen(ctx, c.Addr)
 	if err != nil {
 		return err
 	}
@@ -120,8 +121,8 @@ func (c serveCommand) run(ctx context.Context, out console, l net.Listener, p *a
 	return c.serve(ctx, l, s, p)
 }
 
-func listen(addr string) (net.Listener, error) {
-	l, err := net.Listen("tcp", addr)
+func listen(ctx context.Context, addr string) (net.Listener, error) {
+	l, err := (&net.ListenConfig{Control: patience(stuck)}).Listen(ctx, "tcp", addr)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, &coded{exitPort, fmt.Errorf("%s is in use by another program; choose another address with --addr or FERRY_ADDR", addr)}
@@ -191,7 +192,7 @@ func (c serveCommand) serve(ctx context.Context, l net.Listener, s *local.Servic
 	}
 
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(patientListener{l, patience / tries, tries}) }()
+	go func() { failed <- server.Serve(l) }()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serving: %w", err)
@@ -205,6 +206,19 @@ func (c serveCommand) serve(ctx context.Context, l net.Listener, s *local.Servic
 		return fmt.Errorf("some requests took longer than %s and were cut off", drain)
 	}
 	return nil
+}
+
+// forwarded takes the caller's address from the proxy in front. Only the last
+// entry of X-Forwarded-For is the proxy's own; the others anyone can write.
+func forwarded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		all := strings.Join(r.Header.Values("X-Forwarded-For"), ",")
+		addr := strings.TrimSpace(all[strings.LastIndexByte(all, ',')+1:])
+		if net.ParseIP(addr) != nil {
+			r.RemoteAddr = net.JoinHostPort(addr, "0")
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // greet tells where the service is and, on the first start on empty data,
