@@ -14,7 +14,7 @@ type completionCommand struct {
 }
 
 func (completionCommand) Help() string {
-	return `To use it, put the line of your shell into its start file:
+	return `To use it, put the line for your shell into its start file:
 
 	bash: source <(ferry completion bash)
 	zsh:  source <(ferry completion zsh)
@@ -44,8 +44,8 @@ func walk(n *kong.Node) []*kong.Node {
 	return all
 }
 
-// arguments returns the values that a command's argument may have, or tells that
-// its arguments are files.
+// arguments returns the values that a command's argument may have, and whether its
+// arguments are files.
 func arguments(n *kong.Node) (values []string, files bool) {
 	for _, p := range n.Positional {
 		if p.Enum != "" {
@@ -56,7 +56,7 @@ func arguments(n *kong.Node) (values []string, files bool) {
 	return values, files
 }
 
-// bash writes a function that follows the words to the command that they name.
+// bash returns a function that follows the typed words to the command they name.
 func bash(commands []*kong.Node) string {
 	var paths, cases []string
 	for _, c := range commands {
@@ -85,7 +85,7 @@ func bash(commands []*kong.Node) string {
 		"\treturn 0\n}\ncomplete -o filenames -F _ferry ferry\n"
 }
 
-// fish writes a condition for each command, which holds when the words before name it.
+// fish returns a condition for each command: it holds if the words before name it.
 func fish(commands []*kong.Node) string {
 	var b strings.Builder
 	b.WriteString("function __ferry_at\n\tset -l words (commandline -opc | string match -v -- '-*')\n" +
@@ -115,8 +115,8 @@ func fish(commands []*kong.Node) string {
 	return b.String()
 }
 
-// fishQuote is the first sentence of a help text, in quotes.
+// fishQuote quotes the first sentence of a help text.
 func fishQuote(text string) string {
-	first, _, _ := strings.Cut(text, ".")
+	first, _, _ := strings.Cut(strings.TrimSuffix(text, "."), ". ")
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`, "\n", " ").Replace(first) + "'"
 }

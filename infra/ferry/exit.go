@@ -43,15 +43,15 @@ const exitCodes = `Exit codes: 0 done, 64 wrong usage, 65 data damaged or of a n
 77 no permission or no login, 78 wrong settings, 130 interrupted, 1 anything else. Of several failures the first counts.`
 
 var (
-	// errInterrupted is the end by Ctrl-C, and errPaused that of what can be
-	// resumed.
+	// errInterrupted is the end by Ctrl-C; errPaused is that of a command that can
+	// be resumed.
 	errInterrupted = errors.New("interrupted")
 	errPaused      = fmt.Errorf("%w; %s", errInterrupted, toResume)
 )
 
 const toResume = "run the same command again to resume"
 
-// pausing tells how to resume a transfer that Ctrl-C or the network has ended.
+// pausing adds how to resume a transfer that Ctrl-C or the network has ended.
 func pausing(ctx context.Context, err error) error {
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -62,7 +62,7 @@ func pausing(ctx context.Context, err error) error {
 	return err
 }
 
-// coded is an error whose exit code is known where it arises.
+// coded is an error with its exit code.
 type coded struct {
 	code int
 	err  error
@@ -71,7 +71,7 @@ type coded struct {
 func (e *coded) Error() string { return e.err.Error() }
 func (e *coded) Unwrap() error { return e.err }
 
-// usage is an error of what was typed.
+// usage returns an error in what the user typed.
 func usage(format string, values ...any) error {
 	return &coded{exitUsage, fmt.Errorf(format, values...)}
 }
@@ -99,7 +99,7 @@ func exitCode(err error) int {
 		{exitBusy, []error{client.ErrChanged, notify.ErrHeld, table.ErrBusy}},
 		{exitRefused, []error{client.ErrAnswer, notify.ErrSent, notify.ErrFailed}},
 		{exitPermission, []error{fs.ErrPermission, syscall.EROFS}},
-		// a directory of the data that cannot be one
+		// something that cannot be a data directory
 		{exitSettings, []error{local.ErrNoData, fs.ErrNotExist, syscall.ENOTDIR}},
 	} {
 		if slices.ContainsFunc(k.kinds, func(kind error) bool { return errors.Is(err, kind) }) {
@@ -113,7 +113,7 @@ func exitCode(err error) int {
 	return cmp.Or(statuses[client.StatusOf(err)], exitRefused)
 }
 
-// explain is the one sentence that a person gets.
+// explain returns the one sentence that a person reads.
 func explain(err error) string {
 	var path *os.PathError
 	switch {
@@ -123,7 +123,7 @@ func explain(err error) string {
 		prefix := strings.TrimSuffix(err.Error(), path.Error())
 		return prefix + path.Path + ": " + path.Err.Error()
 	case errors.Is(err, local.ErrNoData):
-		return err.Error() + "; say where they are with --data or FERRY_DATA"
+		return err.Error() + "; say where it is with --data or FERRY_DATA"
 	case errors.Is(err, sqlite.ErrDamaged): // once, without what is said between two mentions of it
 		text, kind := err.Error(), sqlite.ErrDamaged.Error()
 		return text[:strings.Index(text, kind)] + text[strings.LastIndex(text, kind):]
@@ -131,7 +131,8 @@ func explain(err error) string {
 	return err.Error()
 }
 
-// failures are those of a command on several things, of which some may succeed.
+// failures collects the errors of a command on several things, some of which may
+// succeed.
 type failures struct {
 	out   console
 	meter *meter // drawn at the same time; may be nil
@@ -156,8 +157,8 @@ func (f *failures) add(name string, err error) {
 	fmt.Fprintln(f.out.Err, "ferry:", err)
 }
 
-// each runs f on each of several things until ctx ends. It goes on after errors,
-// prints them, and returns the first.
+// each runs f on each of several things until ctx ends. It continues after errors:
+// it returns the first and prints the others.
 func each(ctx context.Context, out console, names []string, f func(name string) error) error {
 	failed := failures{out: out}
 	for _, name := range names {
@@ -169,8 +170,7 @@ func each(ctx context.Context, out console, names []string, f func(name string) 
 	return failed.first
 }
 
-// report prints the results of several things in JSON, if wanted, and returns
-// the first failure.
+// report prints the results as JSON, if wanted, and returns the first failure.
 func report(out console, asJSON bool, results any, failed error) error {
 	if asJSON {
 		if err := printJSON(out, results); err != nil {

@@ -123,26 +123,26 @@ func TestOperatorsManageUsers(t *testing.T) {
 		out, err          string // what the outputs contain
 	}{
 		{"a user gets a temporary password", "user add anna --email anna@example.com --lang it", "", exitOK, "temporary password: ", "first access"},
-		{"a name is taken once", "user add Anna", "", exitOther, "", "anna exists already"},
+		{"a name can be taken only once", "user add Anna", "", exitOther, "", "anna exists already"},
 		{"a password comes from standard input", "user add bob --active --password-stdin", "a long password\n", exitOK, "", "user bob was created"},
 		{"a weak password is refused", "user add eve --active --password-stdin", "password123\n", exitUsage, "", "too easy to guess"},
 		{"a short password is refused", "user add eve --password-stdin", "short\n", exitUsage, "", "10 to 128 characters"},
-		{"a long name is not repeated whole", "user add " + strings.Repeat("a", 300), "", exitUsage, "", `ferry: "` + strings.Repeat("a", 32) + `"... cannot be`},
+		{"a long name is shortened in the error", "user add " + strings.Repeat("a", 300), "", exitUsage, "", `ferry: "` + strings.Repeat("a", 32) + `"... cannot be`},
 		{"an impossible name is refused", "user add .eve", "", exitUsage, "", "cannot be a user's name"},
 		{"a wrong address is refused", "user add eve --email nowhere", "", exitUsage, "", "--email is not an e-mail address"},
 		{"a wrong number is refused", "user add eve --phone 12", "", exitUsage, "", "--phone is not a telephone number"},
 		{"an unknown language is refused", "user add eve --lang tlh", "", exitUsage, "", "--lang is one of en, it, es, fr, de"},
-		{"all are listed", "user list", "", exitOK, "anna  first-access  anna@example.com", ""},
-		{"the list is JSON for programs", "user list --json", "", exitOK, `"name": "bob"`, ""},
-		{"one is shown", "user show anna", "", exitOK, "language      it", ""},
-		{"an unknown one is not", "user show nobody", "", exitUnknown, "", "no such user: nobody"},
+		{"users are listed", "user list", "", exitOK, "anna  first-access  anna@example.com", ""},
+		{"users are listed in JSON", "user list --json", "", exitOK, `"name": "bob"`, ""},
+		{"a user is shown", "user show anna", "", exitOK, "language      it", ""},
+		{"an unknown user is not shown", "user show nobody", "", exitUnknown, "", "no such user: nobody"},
 		{"a user is disabled", "user disable bob", "", exitOK, "", "disabled"},
-		{"a disabled one cannot be reset", "user reset bob", "", exitUsage, "", "enable it first"},
-		{"a user is enabled in the state of before", "user enable bob", "", exitOK, "", "in state active"},
+		{"a disabled user cannot be reset", "user reset bob", "", exitUsage, "", "enable it first"},
+		{"a user is enabled in the earlier state", "user enable bob", "", exitOK, "", "in state active"},
 		{"a password is reset", "user reset bob", "", exitOK, "temporary password: ", "all bearers have ended"},
-		{"a removal asks", "user remove bob", "no\n", exitUsage, "", "Type the name to continue: \nferry: nothing was removed"},
-		{"a confirmed removal is done", "user remove bob", "bob\n", exitOK, "", "user bob and 0 files were removed"},
-		{"a removed one is gone", "user show bob", "", exitUnknown, "", "no such user"},
+		{"a removal needs confirmation", "user remove bob", "no\n", exitUsage, "", "Type the name to continue: \nferry: nothing was removed"},
+		{"a confirmed removal removes the user", "user remove bob", "bob\n", exitOK, "", "user bob and 0 files were removed"},
+		{"a removed user is gone", "user show bob", "", exitUnknown, "", "no such user"},
 		{"an unknown command is explained", "usr", "", exitUsage, "", "Try ferry --help"},
 		{"an empty inbox says how to fill it", "inbox", "", exitOK, "Nothing was sent yet", ""},
 		{"an empty inbox is an empty array", "inbox --json", "", exitOK, "[]", ""},
@@ -177,7 +177,7 @@ func TestServeSaysInOneSentenceWhyItCannotStart(t *testing.T) {
 		defer l.Close()
 		wantSentence(t, runFerry(t, t.TempDir(), "", "serve", "--addr", l.Addr().String()), exitPort, "in use by another program")
 	})
-	t.Run("an address that is none", func(t *testing.T) {
+	t.Run("an invalid address", func(t *testing.T) {
 		t.Parallel()
 		for _, addr := range []string{"nonsense", "127.0.0.1:nonsense", "127.0.0.1:99999", "[::1:80"} {
 			wantSentence(t, runFerry(t, t.TempDir(), "", "serve", "--addr", addr), exitSettings, addr+" is not an address to listen on")
@@ -214,7 +214,7 @@ func TestServeSaysInOneSentenceWhyItCannotStart(t *testing.T) {
 		}
 		wantSentence(t, runFerry(t, dir, "", "serve", "--addr", "127.0.0.1:0"), exitPermission, dir)
 	})
-	t.Run("settings that make no sense", func(t *testing.T) {
+	t.Run("invalid settings", func(t *testing.T) {
 		t.Parallel()
 		wantSentence(t, runFerry(t, t.TempDir(), "", "serve", "--addr", "127.0.0.1:0", "--public-url", "ftp://x"), exitSettings, "FERRY_PUBLIC_URL")
 		wantSentence(t, runFerry(t, t.TempDir(), "", "serve", "--addr", "127.0.0.1:0", "--cors-origins", "app.example.com"), exitSettings, "FERRY_CORS_ORIGINS")

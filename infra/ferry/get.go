@@ -14,21 +14,21 @@ import (
 
 type getCommand struct {
 	remote
-	What   []string `arg:"" name:"file" help:"Link, id, or name; of several files with a name the newest. A number is an id."`
-	Output string   `short:"o" placeholder:"PATH" help:"File or folder to write to, or - for standard output. Without this the file's own name, here."`
-	Force  bool     `short:"f" help:"Replace a file that is there."`
-	Backup bool     `help:"Ids and names are of the backup area."`
+	What   []string `arg:"" name:"file" help:"Link, id or name. A number is an id; a name means the newest file that has it."`
+	Output string   `short:"o" placeholder:"PATH" help:"File or folder to write to, or - for standard output (default the file's own name, here)."`
+	Force  bool     `short:"f" help:"Replace an existing file."`
+	Backup bool     `help:"Look for ids and names in the backup area."`
 	transfer
 }
 
 func (getCommand) Help() string {
-	return `A link needs no login. Until a file is whole it is named NAME.part; run the same command again after Ctrl-C, a crash or a lost network to resume it.
-The bytes are compared with the SHA-256 that the service states, and with its CRC64NVME for your own files.
+	return `A link needs no login. Until a file is complete it is named NAME.part. To resume after Ctrl-C, a crash or a lost network, run the same command again.
+The bytes are compared with the SHA-256 that the service states and, for your own files, with its CRC64NVME.
 
 ` + exitCodes
 }
 
-// downloaded is what is reported of one file.
+// downloaded is the report on one file.
 type downloaded struct {
 	What     string   `json:"what"`
 	Path     string   `json:"path,omitempty"`
@@ -43,7 +43,7 @@ func (c getCommand) Run(ctx context.Context, out console) error {
 	case c.Output == "-" && c.JSON:
 		return usage("-o - and --json both want standard output")
 	case len(c.What) > 1 && c.Output != "" && c.Output != "-" && !isFolder(c.Output):
-		return usage("-o is a folder or - where several files are wanted")
+		return usage("with several files, -o must be a folder or -")
 	case c.Output != "" && !isFolder(filepath.Dir(c.Output)):
 		return &coded{exitNoFile, fmt.Errorf("there is no folder %s", filepath.Dir(c.Output))}
 	}
@@ -54,7 +54,7 @@ func (c getCommand) Run(ctx context.Context, out console) error {
 		r.Error = explain(err)
 		results = append(results, r)
 		if ctx.Err() != nil {
-			return nil // which is told once, below
+			return nil // errPaused says it once, below
 		}
 		return err
 	})
@@ -100,7 +100,7 @@ func (c getCommand) one(ctx context.Context, out console, what string) (download
 	if err != nil {
 		return r, err
 	}
-	verified := "there is no digest to compare with"
+	verified := "no digest to compare with"
 	if len(got.Verified) > 0 {
 		verified = "verified by " + strings.Join(got.Verified, " and ")
 	}
@@ -108,7 +108,7 @@ func (c getCommand) one(ctx context.Context, out console, what string) (download
 	return r, nil
 }
 
-// find returns the link of what is wanted, and its CRC64NVME if known.
+// find returns the link of the file to download, and its CRC64NVME if known.
 func (c getCommand) find(ctx context.Context, out console, what string) (cl *client.Client, link, crc string, err error) {
 	if u, err := url.Parse(what); err == nil && strings.Contains(what, "://") {
 		cl, err := client.New(client.Options{URL: u.Scheme + "://" + u.Host, Retry: c.retry})

@@ -44,7 +44,7 @@ func area(backup bool) client.Area {
 
 func when(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
 
-// printable is a text that cannot control a terminal.
+// printable replaces what could control a terminal.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
@@ -54,7 +54,7 @@ func printable(text string) string {
 	}, text)
 }
 
-// size writes a number of bytes for people.
+// size formats a number of bytes for people.
 func size(n int64) string {
 	if n < 1000 {
 		return fmt.Sprintf("%d B", n)
@@ -71,8 +71,8 @@ func size(n int64) string {
 
 type rmCommand struct {
 	remote
-	Files []string `arg:"" name:"file" help:"Id or name. A name that several files have is refused, and a number is an id."`
-	JSON  bool     `name:"json" help:"Print a JSON array of the files, as they are in the backup area, and what failed."`
+	Files []string `arg:"" name:"file" help:"Id or name. A number is an id; a name that several files have is refused."`
+	JSON  bool     `name:"json" help:"Print a JSON array of the files, as they are in the backup area, and of failures."`
 }
 
 func (c rmCommand) Run(ctx context.Context, out console, who *identity) error {
@@ -82,14 +82,14 @@ func (c rmCommand) Run(ctx context.Context, out console, who *identity) error {
 type restoreCommand struct {
 	remote
 	Files []string `arg:"" name:"file" help:"Id or name in the backup area. A number is an id."`
-	JSON  bool     `name:"json" help:"Print a JSON array of the files, and what failed."`
+	JSON  bool     `name:"json" help:"Print a JSON array of the files, and of failures."`
 }
 
 func (c restoreCommand) Run(ctx context.Context, out console, who *identity) error {
 	return moveEach(ctx, out, who.Client, c.Files, c.JSON, client.BackupArea, "restored", who.Restore)
 }
 
-// moved is what is reported of one file.
+// moved is the report on one file.
 type moved struct {
 	What string `json:"what"`
 	*client.File
@@ -121,8 +121,8 @@ func moveEach(ctx context.Context, out console, cl *client.Client, names []strin
 // several is how many files of one name are looked for.
 const several = 10
 
-// one finds the id of the file that a person means by an id or a name. It looks
-// for up to limit files of the name, newest first, and refuses more than one.
+// one returns the id of the file that a person names by its id or name. It looks for
+// up to limit files of that name, newest first, and refuses if it finds several.
 func one(ctx context.Context, cl *client.Client, a client.Area, name string, limit int) (int64, error) {
 	if id, ok := fileID(name); ok {
 		return id, nil
@@ -149,7 +149,7 @@ func fileID(text string) (int64, bool) {
 type showCommand struct {
 	remote
 	File   string `arg:"" name:"file" help:"Id or name. A name that several files have is refused."`
-	To     string `placeholder:"USER" help:"Show a file that you have sent to this user, by the id that it has there."`
+	To     string `placeholder:"USER" help:"Show a file that you have sent to this user, by its id there."`
 	Backup bool   `xor:"to" help:"Show a file of the backup area."`
 	JSON   bool   `name:"json" help:"Print a JSON object."`
 }
@@ -170,7 +170,7 @@ func (c showCommand) find(ctx context.Context, cl *client.Client) (client.Detail
 	if c.To != "" {
 		id, ok := fileID(c.File)
 		if !ok {
-			return client.Details{}, usage("a file of another user is named by its id")
+			return client.Details{}, usage("name a file of another user by its id")
 		}
 		return cl.Sent(ctx, c.To, id)
 	}
@@ -181,7 +181,7 @@ func (c showCommand) find(ctx context.Context, cl *client.Client) (client.Detail
 	return cl.File(ctx, area(c.Backup), id)
 }
 
-// describe tells about a file for people. Nothing in it controls the terminal.
+// describe shows a file to people. Nothing in it can control the terminal.
 func describe(d client.Details) string {
 	until := ""
 	if expires, err := time.Parse(time.RFC3339, d.Expires); err == nil {
@@ -216,7 +216,7 @@ func notified(n client.Notification) string {
 	case n.LastError != "":
 		return fmt.Sprintf("%s after %d tries: %s", n.State, n.Tries, n.LastError)
 	}
-	return cmp.Or(n.State, "what became of it is no longer known")
+	return cmp.Or(n.State, "its state is no longer known")
 }
 
 func downloads(d client.Downloads) string {
@@ -232,12 +232,12 @@ func downloads(d client.Downloads) string {
 
 type uploadsCommand struct {
 	remote
-	Abort []string `placeholder:"ID" help:"End this upload and remove what has arrived of it; may be repeated."`
-	JSON  bool     `name:"json" help:"Print a JSON array, with --abort of what failed too."`
+	Abort []string `placeholder:"ID" help:"Abort this upload and remove what has arrived of it; may be repeated."`
+	JSON  bool     `name:"json" help:"Print a JSON array; with --abort also of failures."`
 }
 
 func (uploadsCommand) Help() string {
-	return "Lists uploads in parts that have not ended. To resume one, run the same ferry up again."
+	return "Lists unfinished uploads in parts. To resume one, run the same ferry up again."
 }
 
 func (c uploadsCommand) Run(ctx context.Context, out console, who *identity) error {
@@ -247,11 +247,11 @@ func (c uploadsCommand) Run(ctx context.Context, out console, who *identity) err
 	return listing[client.Session]{
 		c.JSON, "%-36s  %10s  %-16s  %s\n", []any{"ID", "SIZE", "EXPIRES", "NAME"},
 		func(s client.Session) []any { return []any{s.ID, size(s.Length), when(s.Expires), printable(s.Name)} },
-		"no uploads are under way\n",
+		"no uploads in progress\n",
 	}.print(out, who.Sessions(ctx))
 }
 
-// ended is what is reported of an upload that was to end.
+// ended is the report on an upload to abort.
 type ended struct {
 	ID    string `json:"id"`
 	Error string `json:"error,omitempty"`
@@ -262,7 +262,7 @@ func (c uploadsCommand) abort(ctx context.Context, out console, cl *client.Clien
 	err := each(ctx, out, c.Abort, func(id string) error {
 		err := cl.Abort(ctx, id)
 		if err == nil {
-			fmt.Fprintf(out.Err, "upload %s has ended\n", id)
+			fmt.Fprintf(out.Err, "upload %s is aborted\n", id)
 		}
 		results = append(results, ended{id, explain(err)})
 		return err
@@ -277,16 +277,16 @@ func printJSON(out console, v any) error {
 	return enc.Encode(v)
 }
 
-// listing is how things are listed: in lines, or as a JSON array.
+// listing says how to list things: in lines, or as a JSON array.
 type listing[T any] struct {
 	json    bool
-	format  string // of a line, also of the one with the titles
+	format  string // of a line, and of the titles
 	titles  []any
 	columns func(T) []any
 	nothing string // printed if there is nothing
 }
 
-// print prints one thing after the other.
+// print prints the things one by one, as they come.
 func (l listing[T]) print(out console, all iter.Seq2[T, error]) error {
 	first, between, last, none := fmt.Sprintf(l.format, l.titles...), "", "", l.nothing
 	if l.json {

@@ -18,14 +18,14 @@ import (
 	"ferry/shared/client"
 )
 
-// saved is the login that the credential store holds. The password is not in it.
+// saved is a saved login. It does not hold the password.
 type saved struct {
 	URL    string `json:"url"`
 	User   string `json:"user"`
 	Bearer string `json:"bearer"`
 }
 
-// loginFile is where the login is kept.
+// loginFile is where the login is saved.
 func loginFile() (string, error) {
 	dir, err := os.UserConfigDir()
 	if err != nil {
@@ -34,8 +34,8 @@ func loginFile() (string, error) {
 	return filepath.Join(dir, "ferry", "login.json"), nil
 }
 
-// readLogin returns an empty login if none is saved, or there is no place where
-// it could be. A file that others may read is closed to them.
+// readLogin returns an empty login if none is saved, or if there is no place for
+// one. It closes a file that others may read.
 func readLogin(out console) (s saved, err error) {
 	path, err := loginFile()
 	if err != nil {
@@ -61,11 +61,11 @@ func closeToOthers(out console, path string) error {
 	if err != nil || info.Mode().Perm()&0o077 == 0 {
 		return err
 	}
-	fmt.Fprintf(out.Err, "ferry: warning: others could read %s, which holds your login; now they cannot. Run ferry logout if somebody may have.\n", path)
+	fmt.Fprintf(out.Err, "ferry: warning: others could read %s, which holds your login; now they cannot. Run ferry logout if somebody may have done so.\n", path)
 	return os.Chmod(path, 0o600)
 }
 
-// writeLogin saves a login for its owner alone.
+// writeLogin saves a login so that only its owner can read it.
 func writeLogin(s saved) error {
 	path, err := loginFile()
 	if err != nil {
@@ -74,8 +74,8 @@ func writeLogin(s saved) error {
 	return writePrivate(path, s)
 }
 
-// writePrivate replaces a file by v in JSON, readable by its owner alone; it is
-// never half written.
+// writePrivate writes v in JSON to a file that only its owner can read. The file is
+// replaced at once: it is never half written.
 func writePrivate(path string, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -93,13 +93,13 @@ func writePrivate(path string, v any) error {
 
 type loginCommand struct {
 	remote
-	Server        string `arg:"" optional:"" name:"url" help:"The service's address, such as https://files.example.com; instead of --url."`
+	Server        string `arg:"" optional:"" name:"url" help:"Address of the service, such as https://files.example.com; instead of --url."`
 	PasswordStdin bool   `help:"Read the password from standard input, one line."`
 }
 
 func (loginCommand) Help() string {
-	return `Keeps a bearer, which is good for an hour, and the service's address in the folder for settings, readable by you alone. The password is not kept:
-a later command asks for it on a terminal, or takes FERRY_USER and FERRY_PASSWORD, when the bearer has run out. If you have a temporary password, run ferry passwd --first instead.`
+	return `Saves the service's address, and a bearer that is valid for an hour, in your settings folder, where only you can read them. The password is not saved:
+when the bearer has expired, a later command asks for it on a terminal, or takes FERRY_USER and FERRY_PASSWORD. If you have a temporary password, run ferry passwd --first instead.`
 }
 
 func (c loginCommand) Run(ctx context.Context, out console) error {
@@ -139,7 +139,7 @@ func logIn(ctx context.Context, cl *client.Client, user, password string) error 
 	return nil
 }
 
-// credentials are those of the flags and the environment, or else are asked for.
+// credentials returns those of the flags and the environment, and asks for the rest.
 func (c loginCommand) credentials(ctx context.Context, out console) (user, password string, err error) {
 	ask := asker(ctx, out)
 	if user = c.User; user == "" {
@@ -200,7 +200,7 @@ func (logoutCommand) Run(ctx context.Context, out console) error {
 		err = cl.Logout(ctx, s.Bearer)
 	}
 	if err != nil {
-		return fmt.Errorf("the login is forgotten here, and ends within the hour; the service was not told: %w", err)
+		return fmt.Errorf("the login is removed here and ends within the hour; the service could not be told: %w", err)
 	}
 	fmt.Fprintf(out.Err, "logged out of %s\n", s.URL)
 	return nil
@@ -208,12 +208,12 @@ func (logoutCommand) Run(ctx context.Context, out console) error {
 
 type passwdCommand struct {
 	remote
-	First bool `help:"You have a temporary password, of FERRY_PASSWORD or asked for; no mail is sent."`
+	First bool `help:"You have a temporary password, in FERRY_PASSWORD or to type; no mail is sent."`
 }
 
 func (passwdCommand) Help() string {
-	return `Sends a PIN to the user's mail address, asks for it and for a new password, and logs in with that.
-Without a terminal the answers are lines on standard input: the temporary password with --first or else the PIN, then the new password twice.`
+	return `Sends a PIN to the user's mail address, asks for it and for a new password, and logs in with that password.
+Without a terminal it reads the answers from standard input, one per line: the PIN, or with --first the temporary password, then the new password twice.`
 }
 
 func (c passwdCommand) Run(ctx context.Context, out console, who *identity) error {
@@ -265,7 +265,7 @@ func newPassword(ask *asking) (string, error) {
 	}
 	again, err := ask.secret("again: ")
 	if err == nil && again != password {
-		err = usage("the two are not the same; nothing was changed")
+		err = usage("the two passwords differ; nothing was changed")
 	}
 	return password, err
 }

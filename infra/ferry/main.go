@@ -40,11 +40,11 @@ func main() {
 type console struct {
 	Program string // as it was called
 	In      io.Reader
-	Out     io.Writer // what was asked for
-	Err     io.Writer // everything else
+	Out     io.Writer // for results
+	Err     io.Writer // for everything else
 }
 
-// run does what the arguments say and returns the exit code.
+// run runs the command that the arguments name and returns the exit code.
 func run(ctx context.Context, args []string, c console) int {
 	var cli commands
 	exit := -1
@@ -83,23 +83,23 @@ type commands struct {
 	Logout  logoutCommand  `cmd:"" group:"Files:" help:"End the login."`
 	Up      upCommand      `cmd:"" group:"Files:" help:"Upload files, folders or standard input."`
 	Ls      lsCommand      `cmd:"" group:"Files:" help:"List your files."`
-	Show    showCommand    `cmd:"" group:"Files:" help:"Show all about a file: who was told of it, and the downloads."`
+	Show    showCommand    `cmd:"" group:"Files:" help:"Show everything about a file: recipients and downloads included."`
 	Get     getCommand     `cmd:"" group:"Files:" help:"Download files."`
 	Rm      rmCommand      `cmd:"" group:"Files:" help:"Delete files: they stay in the backup area for a while."`
 	Restore restoreCommand `cmd:"" group:"Files:" help:"Bring files back from the backup area."`
-	Uploads uploadsCommand `cmd:"" group:"Files:" help:"List or end uploads that are under way."`
+	Uploads uploadsCommand `cmd:"" group:"Files:" help:"List or abort uploads in progress."`
 	Passwd  passwdCommand  `cmd:"" group:"Files:" help:"Change the password."`
 
 	Serve  serveCommand   `cmd:"" group:"Service:" help:"Run the whole service in this process."`
 	User   userCommands   `cmd:"" group:"Service:" help:"Create, show and change users."`
 	Inbox  inboxCommand   `cmd:"" group:"Service:" help:"Show the mail and text messages that were sent on this machine."`
-	Outbox outboxCommands `cmd:"" group:"Service:" help:"Show, retry and cancel notifications, and see who gets no mail."`
-	Sweep  sweepCommand   `cmd:"" group:"Service:" help:"Move and remove expired files now, and leftovers of crashes."`
+	Outbox outboxCommands `cmd:"" group:"Service:" help:"Show, retry and cancel notices, and see who gets no mail."`
+	Sweep  sweepCommand   `cmd:"" group:"Service:" help:"Move or remove expired files now, and clean up after crashes."`
 
 	Backup      backupCommand      `cmd:"" group:"Service:" help:"Copy all data of this machine to another directory, even while the service runs."`
-	RestoreData restoreDataCommand `cmd:"" group:"Service:" help:"Restore the data of a backup to an empty directory."`
+	RestoreData restoreDataCommand `cmd:"" group:"Service:" help:"Restore a backup to an empty directory."`
 
-	Completion completionCommand `cmd:"" group:"This program:" help:"Print the completion for a shell."`
+	Completion completionCommand `cmd:"" group:"This program:" help:"Print a completion script for a shell."`
 	Version    versionCommand    `cmd:"" group:"This program:" help:"Print the version."`
 }
 
@@ -109,9 +109,9 @@ func (commands) Help() string { return exitCodes }
 // usualData is the default of --data.
 const usualData = "./.ferry"
 
-// store says where the data are: on this machine, or in the cloud.
+// store says where the data is: on this machine, or in the cloud.
 type store struct {
-	Data         string `env:"FERRY_DATA" default:"${usual_data}" type:"path" placeholder:"DIR" help:"Directory of the data (default ${default})."`
+	Data         string `env:"FERRY_DATA" default:"${usual_data}" type:"path" placeholder:"DIR" help:"Data directory (default ${default})."`
 	Table        string `env:"FERRY_TABLE" placeholder:"NAME" help:"DynamoDB table to use instead, with the AWS credentials of the environment."`
 	FilesBucket  string `env:"FERRY_FILES_BUCKET" placeholder:"NAME" help:"S3 bucket of the user area, with --table."`
 	BackupBucket string `env:"FERRY_BACKUP_BUCKET" placeholder:"NAME" help:"S3 bucket of the backup area, with --table."`
@@ -119,16 +119,16 @@ type store struct {
 	Events       bool   `env:"FERRY_EVENTS" help:"With --table: record events, for the stack's topic."`
 }
 
-// inCloud tells whether the data are the stack's.
+// inCloud tells whether the data is a stack's.
 func (s store) inCloud() bool { return s.Table != "" }
 
-// use is open for data that exist, with the table and the given ports.
+// use is open for existing data, with the table and the given ports.
 func (s store) use(ctx context.Context, f func(*api.Ports) error, ports ...lambda.Opener) error {
 	return s.open(ctx, api.Settings{}, local.Options{Existing: true}, f, append(ports, tablePort())...)
 }
 
-// open opens the data, runs f on them, and closes them. Of a stack it opens only
-// the given ports.
+// open opens the data, runs f on it, and closes it. Of a stack it opens only the
+// given ports.
 func (s store) open(ctx context.Context, set api.Settings, o local.Options, f func(*api.Ports) error, ports ...lambda.Opener) (err error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
@@ -153,7 +153,7 @@ func (s store) open(ctx context.Context, set api.Settings, o local.Options, f fu
 	return f(data.Ports)
 }
 
-// getenv is os.Getenv with the flags in it.
+// getenv is os.Getenv, but flags come first.
 func (s store) getenv(name string) string {
 	flags := map[string]string{
 		"FERRY_TABLE": s.Table, "FERRY_FILES_BUCKET": s.FilesBucket,
@@ -162,9 +162,9 @@ func (s store) getenv(name string) string {
 	return cmp.Or(flags[name], os.Getenv(name))
 }
 
-// openStack opens ports on the data of a stack. The SDK's own configuration is
-// honoured: its variables, such as AWS_PROFILE, AWS_REGION and AWS_ENDPOINT_URL,
-// and its files.
+// openStack opens ports on the data of a stack. The SDK reads its own
+// configuration: files, and variables such as AWS_PROFILE, AWS_REGION and
+// AWS_ENDPOINT_URL.
 func openStack(ctx context.Context, settings api.Settings, getenv func(string) string, ports ...lambda.Opener) (*api.Ports, error) {
 	cfg, err := config.LoadDefaultConfig(ctx)
 	if err != nil {
@@ -184,7 +184,7 @@ func allPorts() []lambda.Opener {
 	return []lambda.Opener{tablePort(), lambda.Blobs(s3.Open), lambda.LinkKey}
 }
 
-// settings reads the flags of the command as the environment is read.
+// settings reads the command's flags under the names of their environment variables.
 func settings(k *kong.Context) (api.Settings, error) {
 	values := map[string]string{}
 	for _, f := range k.Flags() {
@@ -200,8 +200,8 @@ func settings(k *kong.Context) (api.Settings, error) {
 }
 
 type retention struct {
-	KeepDays   string `env:"FERRY_KEEP_DAYS" placeholder:"30" help:"Days that a file stays in the user area; 0 is for ever."`
-	BackupDays string `env:"FERRY_BACKUP_DAYS" placeholder:"90" help:"Days that it stays in the backup area after that; 0 is for ever."`
+	KeepDays   string `env:"FERRY_KEEP_DAYS" placeholder:"30" help:"Days that a file stays in the user area; 0 means for ever."`
+	BackupDays string `env:"FERRY_BACKUP_DAYS" placeholder:"90" help:"Days that it then stays in the backup area; 0 means for ever."`
 }
 
 type sweepCommand struct {
@@ -242,15 +242,15 @@ func (versionCommand) Run(out console) error {
 }
 
 type backupCommand struct {
-	Data  string `env:"FERRY_DATA" default:"${usual_data}" type:"path" placeholder:"DIR" help:"Directory of the data (default ${default})."`
+	Data  string `env:"FERRY_DATA" default:"${usual_data}" type:"path" placeholder:"DIR" help:"Data directory (default ${default})."`
 	Quiet bool   `short:"q" help:"Show no progress."`
-	To    string `arg:"" type:"path" help:"Directory of the backup: a new one, or that of an earlier backup, to which it adds what is new."`
+	To    string `arg:"" type:"path" help:"Backup directory: a new one, or an earlier backup to bring up to date."`
 }
 
 // Help is shown by ferry backup --help.
 func (backupCommand) Help() string {
-	return `The service may run meanwhile. The backup is of one moment, each file compared with its checksum, and is itself a directory of data:
-"ferry serve --data DIR" would serve it. It holds the key of all links: keep it where only you can read it. For a stack on AWS see infra/runbook/README.md.`
+	return `The service may keep running. The backup shows one moment, with each file compared with its checksum, and is itself a data directory:
+"ferry serve --data DIR" can serve it. It holds the key of all links: keep it where only you can read it. For a stack on AWS see infra/runbook/README.md.`
 }
 
 func (c backupCommand) Run(ctx context.Context, out console) (err error) {
@@ -263,16 +263,16 @@ func (c backupCommand) Run(ctx context.Context, out console) (err error) {
 }
 
 type restoreDataCommand struct {
-	Data  string `env:"FERRY_DATA" default:"${usual_data}" type:"path" placeholder:"DIR" help:"Directory to restore to, without data yet (default ${default})."`
+	Data  string `env:"FERRY_DATA" default:"${usual_data}" type:"path" placeholder:"DIR" help:"Directory to restore to; it must have no data yet (default ${default})."`
 	Quiet bool   `short:"q" help:"Show no progress."`
-	From  string `arg:"" type:"path" help:"Directory of the backup."`
+	From  string `arg:"" type:"path" help:"Backup directory."`
 }
 
 func (c restoreDataCommand) Run(ctx context.Context, out console) error {
 	return copyData(out, c.Quiet, c.Data, func(p local.Progress) (local.Copied, error) { return local.Restore(ctx, c.From, c.Data, p) })
 }
 
-// copyData shows progress and reports at the end what was done.
+// copyData shows progress, and reports at the end what was copied.
 func copyData(out console, quiet bool, to string, run func(p local.Progress) (local.Copied, error)) error {
 	m := newMeter(out, quiet)
 	m.name("copying")

@@ -18,7 +18,7 @@ const (
 	barWidth  = 24
 )
 
-// meter shows how far a transfer has come: a bar on a terminal, and elsewhere a
+// meter shows the progress of a transfer: as a bar on a terminal, and elsewhere by a
 // line from time to time. It is safe for concurrent use.
 type meter struct {
 	out      io.Writer
@@ -54,7 +54,7 @@ func newMeter(out console, quiet bool) *meter {
 	return m
 }
 
-// start begins to show; end ends it.
+// start begins to show progress; end stops that.
 func (m *meter) start() {
 	every := tellEvery
 	if m.terminal {
@@ -72,13 +72,13 @@ func (m *meter) start() {
 	})
 }
 
-// add counts bytes that have been transferred, or were in vain if negative.
+// add counts transferred bytes; a negative number takes back some that were lost.
 func (m *meter) add(n int64) { m.done.Add(n) }
 
-// expect adds to what is to be transferred.
+// expect adds to the number of bytes to transfer.
 func (m *meter) expect(n int64) { m.total.Add(n) }
 
-// name says what is under way.
+// name sets the label: the file in progress.
 func (m *meter) name(label string) { m.label.Store(printable(label)) }
 
 func (m *meter) show() {
@@ -100,7 +100,7 @@ func (m *meter) show() {
 	m.drawn = true
 	filled := strings.Repeat("=", int(min(barWidth, done*barWidth/total)))
 	bar := fmt.Sprintf(" [%-*s] %s", barWidth, filled, numbers)
-	bar = fmt.Sprintf("%.*s%s", max(0, m.columns-1-len(bar)), label, bar) // what does not fit is cut off the label
+	bar = fmt.Sprintf("%.*s%s", max(0, m.columns-1-len(bar)), label, bar) // the label is cut to fit
 	fmt.Fprintf(m.out, "\r%.*s\x1b[K", m.columns-1, bar)
 }
 
@@ -118,7 +118,7 @@ func (m *meter) numbers(done, total int64) string {
 	return text
 }
 
-// span writes how long something takes, such as 1:05 or 2:03:00.
+// span formats a duration, such as 1:05 or 2:03:00.
 func span(d time.Duration) string {
 	s := int64(d.Round(time.Second) / time.Second)
 	if s >= 100*3600 {
@@ -153,7 +153,7 @@ func (m *meter) end() {
 	m.clear()
 }
 
-// took describes a transfer that has ended.
+// took describes a finished transfer.
 func took(n int64, d time.Duration) string {
 	if d < time.Second {
 		return size(n)

@@ -15,22 +15,22 @@ import (
 )
 
 type outboxCommands struct {
-	List       outboxList       `cmd:"" help:"List the notifications that wait, and those that have failed."`
-	Show       outboxShow       `cmd:"" help:"Show all that is known of one notification."`
-	Retry      outboxRetry      `cmd:"" help:"Send waiting or failed notifications now."`
-	Cancel     outboxCancel     `cmd:"" help:"End notifications that wait: the uploader sees them as failed."`
+	List       outboxList       `cmd:"" help:"List the notices that wait, and those that have failed."`
+	Show       outboxShow       `cmd:"" help:"Show everything about one notice."`
+	Retry      outboxRetry      `cmd:"" help:"Send waiting or failed notices now."`
+	Cancel     outboxCancel     `cmd:"" help:"Cancel waiting notices: the uploader sees them as failed."`
 	Suppressed outboxSuppressed `cmd:"" help:"List the addresses that get no mail."`
 	Allow      outboxAllow      `cmd:"" help:"Let addresses that bounced or complained get mail again."`
 }
 
 // Help is shown by ferry outbox --help.
 func (outboxCommands) Help() string {
-	return "A notification is sent twice only if it is retried after its message was accepted but reported as failed.\n\n" +
-		"Exit codes: 66 no such notification, 67 the address is not suppressed, 75 it is being sent right now, 76 it was already sent or has failed, or the owner of the address wants no mail."
+	return "A notice is a mail or text message that is due, such as one with a link. It is sent twice only if you retry it after its message was accepted but reported as failed.\n\n" +
+		"Exit codes: 66 no such notice, 67 the address is not suppressed, 75 it is being sent right now, 76 it was already sent or has failed, or the owner of the address wants no mail."
 }
 
-// notification is what an operator sees about a notice: it reveals no PIN.
-type notification struct {
+// notice is what an operator sees of a notice: it reveals no PIN.
+type notice struct {
 	ID        string         `json:"id"`
 	State     notify.State   `json:"state"`
 	Kind      notify.Kind    `json:"kind"`
@@ -53,8 +53,8 @@ type notification struct {
 	LastError string         `json:"lastError,omitempty"`
 }
 
-func showNotice(n notify.Notice) notification {
-	out := notification{
+func showNotice(n notify.Notice) notice {
+	out := notice{
 		ID: n.ID, State: n.State(), Kind: n.Kind, Channel: n.Channel, To: n.To, Owner: n.Owner, File: n.File, Name: n.Name,
 		Sender: n.Sender, User: n.User, Tries: n.Tries, Created: milliseconds(n.Created * 1000), Expires: milliseconds(n.Expires * 1000),
 		Sent: milliseconds(n.SentAt), Delivered: milliseconds(n.Delivered), Failed: milliseconds(n.FailedAt),
@@ -66,7 +66,7 @@ func showNotice(n notify.Notice) notification {
 	return out
 }
 
-// milliseconds is a time, zero for 0.
+// milliseconds converts a time from Unix milliseconds; 0 becomes the zero time.
 func milliseconds(unix int64) time.Time {
 	if unix == 0 {
 		return time.Time{}
@@ -76,8 +76,8 @@ func milliseconds(unix int64) time.Time {
 
 type outboxList struct {
 	store
-	Failed bool `help:"Only those that have failed in the last 30 days, newest first."`
-	Limit  int  `default:"1000" placeholder:"N" help:"Most to list, of each kind (default ${default})."`
+	Failed bool `help:"List only those that have failed in the last 30 days, newest first."`
+	Limit  int  `default:"1000" placeholder:"N" help:"How many to list at most, of each kind (default ${default})."`
 	JSON   bool `name:"json" help:"Print a JSON array."`
 }
 
@@ -86,26 +86,26 @@ func (c outboxList) Run(ctx context.Context, out console) error {
 		return usage("--limit is at least 1")
 	}
 	return c.use(ctx, func(p *api.Ports) error {
-		return listing[notification]{
+		return listing[notice]{
 			c.JSON, "%-40s  %-7s  %-7s  %-7s  %5v  %-16s  %s\n",
 			[]any{"ID", "STATE", "KIND", "CHANNEL", "TRIES", "CREATED", "TO, LAST ERROR"},
-			func(n notification) []any {
+			func(n notice) []any {
 				return []any{
 					printable(n.ID), n.State, printable(string(n.Kind)), printable(string(n.Channel)),
 					n.Tries, when(n.Created), printable(n.To + "  " + n.LastError),
 				}
-			}, "no notification waits or has failed\n",
+			}, "no notice waits or has failed\n",
 		}.print(out, c.all(ctx, p.Table))
 	})
 }
 
-// all yields those that wait and those that have failed, up to the limit of each.
-func (c outboxList) all(ctx context.Context, t table.Table) iter.Seq2[notification, error] {
+// all yields the waiting and the failed notices, each kind up to the limit.
+func (c outboxList) all(ctx context.Context, t table.Table) iter.Seq2[notice, error] {
 	kinds := []iter.Seq2[notify.Notice, error]{notify.Waiting(ctx, t), notify.GivenUp(ctx, t)}
 	if c.Failed {
 		kinds = kinds[1:]
 	}
-	return func(yield func(notification, error) bool) {
+	return func(yield func(notice, error) bool) {
 		for _, kind := range kinds {
 			left := c.Limit
 			for n, err := range kind {
@@ -122,7 +122,7 @@ func (c outboxList) all(ctx context.Context, t table.Table) iter.Seq2[notificati
 
 type outboxShow struct {
 	store
-	ID string `arg:"" help:"ID of the notification."`
+	ID string `arg:"" help:"ID of the notice."`
 }
 
 // Help is shown by ferry outbox show --help.
@@ -156,18 +156,18 @@ func eachNotice(ctx context.Context, out console, ids []string, done string, f f
 
 type outboxRetry struct {
 	store
-	IDs       []string `arg:"" optional:"" name:"id" help:"IDs of notifications."`
-	AllFailed bool     `help:"All that have failed in the last 30 days, instead."`
+	IDs       []string `arg:"" optional:"" name:"id" help:"IDs of notices."`
+	AllFailed bool     `help:"Retry all that have failed in the last 30 days."`
 }
 
 // Help is shown by ferry outbox retry --help.
 func (outboxRetry) Help() string {
-	return "The notification is due at once, and tried for another day. A running ferry serve looks every 30 seconds; in the cloud a failed one is sent at once, and a waiting one when its queue shows it again, within the hour."
+	return "The notice is due at once, and is retried for another day. A running ferry serve looks every 30 seconds. In the cloud a failed notice is sent at once, and a waiting one when its queue shows it again, within the hour."
 }
 
 func (c outboxRetry) Run(ctx context.Context, out console) error {
 	if (len(c.IDs) == 0) != c.AllFailed {
-		return usage("name notifications by their IDs, or say --all-failed")
+		return usage("name notices by their IDs, or say --all-failed")
 	}
 	return c.use(ctx, func(p *api.Ports) error {
 		if c.AllFailed {
@@ -185,7 +185,7 @@ func (c outboxRetry) Run(ctx context.Context, out console) error {
 
 type outboxCancel struct {
 	store
-	IDs []string `arg:"" name:"id" help:"IDs of notifications."`
+	IDs []string `arg:"" name:"id" help:"IDs of notices."`
 }
 
 func (c outboxCancel) Run(ctx context.Context, out console) error {
@@ -225,7 +225,7 @@ func (c outboxSuppressed) Run(ctx context.Context, out console) error {
 	})
 }
 
-// named yields the addresses that are asked for; one without an entry is a failure.
+// named yields the entries of the given addresses; an address without one is a failure.
 func (c outboxSuppressed) named(ctx context.Context, t table.Table, failed *failures) iter.Seq2[notify.Suppression, error] {
 	return func(yield func(notify.Suppression, error) bool) {
 		for _, address := range c.Addresses {
@@ -257,7 +257,7 @@ func suppressions(all iter.Seq2[notify.Suppression, error]) iter.Seq2[suppressio
 
 var (
 	errNotSuppressed = &coded{exitUnknown, errors.New("the address is not suppressed")}
-	errStopped       = &coded{exitRefused, errors.New("its owner has stopped the e-mails about files, and only the owner can undo that, with the link at the end of any of them")}
+	errStopped       = &coded{exitRefused, errors.New("its owner has stopped the e-mails about files, and only the owner can undo that, by the link at the end of any such e-mail")}
 )
 
 type outboxAllow struct {
@@ -289,7 +289,7 @@ func (c outboxAllow) Run(ctx context.Context, out console) error {
 type inboxCommand struct {
 	store
 	JSON  bool `name:"json" help:"Print a JSON array."`
-	Limit int  `default:"20" help:"Most messages to show, newest first (1 to 100)."`
+	Limit int  `default:"20" help:"How many messages to show, newest first (1 to 100)."`
 }
 
 func (c inboxCommand) Run(ctx context.Context, out console) error {

@@ -73,7 +73,7 @@ func wait(t *testing.T, what string, ok func() bool) {
 	t.Fatalf("in vain: %s", what)
 }
 
-func outboxOf(t *testing.T, dir string, args ...string) (all []notification) {
+func outboxOf(t *testing.T, dir string, args ...string) (all []notice) {
 	t.Helper()
 	r := runFerry(t, dir, "", append([]string{"outbox", "list", "--json"}, args...)...)
 	if err := json.Unmarshal([]byte(r.out), &all); err != nil || r.code != exitOK {
@@ -104,7 +104,7 @@ func TestOperatorCancelsAndRetriesBesideARunningServer(t *testing.T) {
 		}
 	}
 	upload("file=a&c=%2B393331234567&m=ann@example.com")
-	var waiting []notification
+	var waiting []notice
 	wait(t, "the mail is tried", func() bool {
 		waiting = outboxOf(t, dir)
 		return len(waiting) == 1 && waiting[0].State == notify.Queued && waiting[0].Tries > 0
@@ -114,7 +114,7 @@ func TestOperatorCancelsAndRetriesBesideARunningServer(t *testing.T) {
 		t.Errorf("listed: %+v", w)
 	}
 	var r result
-	wait(t, "the notification is free to be cancelled", func() bool {
+	wait(t, "the notice can be cancelled", func() bool {
 		r = runFerry(t, dir, "", "outbox", "cancel", id)
 		return r.code != exitBusy
 	})
@@ -145,7 +145,7 @@ func TestOperatorCancelsAndRetriesBesideARunningServer(t *testing.T) {
 	}
 	wantSentence(t, runFerry(t, dir, "", "outbox", "retry", id), exitRefused, "it was sent before")
 	shown := runFerry(t, dir, "", "outbox", "show", id)
-	var n notification
+	var n notice
 	if err := json.Unmarshal([]byte(shown.out), &n); err != nil || n.State != notify.Sent || n.Sent.IsZero() || n.Provider == "" || !n.Failed.IsZero() {
 		t.Errorf("shown: %s%s", shown.out, shown.err)
 	}
@@ -199,7 +199,7 @@ func testOutbox(t *testing.T, db table.Table, run func(args ...string) result) {
 	waiting, failed, pin := fillOutbox(t, db)
 	ids := func(args ...string) (ids []string) {
 		r := run(append([]string{"outbox", "list", "--json"}, args...)...)
-		var all []notification
+		var all []notice
 		if err := json.Unmarshal([]byte(r.out), &all); err != nil || r.code != exitOK {
 			t.Fatalf("code %d, %v: %s%s", r.code, err, r.out, r.err)
 		}
@@ -232,11 +232,11 @@ func testOutbox(t *testing.T, db table.Table, run func(args ...string) result) {
 		{"list", exitOK, "fax", ""},
 		{"show " + waiting, exitOK, `"state": "queued"`, ""},
 		{"show " + failed, exitOK, `unknown channel`, ""},
-		{"show nobody", exitNoFile, "", "no such notification is known"},
+		{"show nobody", exitNoFile, "", notify.ErrUnknown.Error()},
 		{"retry", exitUsage, "", "--all-failed"},
 		{"retry --all-failed " + failed, exitUsage, "", "--all-failed"},
 		{"retry --all-failed", exitOK, "", failed + " is due"},
-		{"list --failed", exitOK, "no notification", ""},
+		{"list --failed", exitOK, "no notice", ""},
 		{"retry nobody " + waiting, exitNoFile, "", waiting + " is due"},
 		{"cancel " + waiting + " " + pin, exitOK, "", pin + " is cancelled"},
 		{"show " + waiting, exitOK, `"lastError": "cancelled"`, ""},

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// patience has the kernel end a listener's connections whose client takes nothing
-// of what is sent to it for that long. A client that takes something may be as
-// slow as it likes.
+// patience makes the kernel close a listener's connections if a client takes
+// nothing of what is sent to it for that long. A client that takes something may be
+// as slow as it likes.
 func patience(most time.Duration) func(network, address string, c syscall.RawConn) error {
 	return func(_, _ string, c syscall.RawConn) (err error) {
 		controlErr := c.Control(func(fd uintptr) {

@@ -7,5 +7,5 @@ import (
 	"time"
 )
 
-// patience is for Linux alone: elsewhere the kernel decides when to give up.
+// patience does nothing here: the system decides when to give up on a client.
 func patience(time.Duration) func(network, address string, c syscall.RawConn) error { return nil }

@@ -20,28 +20,28 @@ import (
 
 // remote says which service a command talks to, and as whom.
 type remote struct {
-	URL  string `env:"FERRY_URL" placeholder:"URL" help:"Address of the service; without it that of the saved login."`
-	User string `env:"FERRY_USER" placeholder:"NAME" help:"User to log in as, with the password of FERRY_PASSWORD; without it that of the saved login."`
+	URL  string `env:"FERRY_URL" placeholder:"URL" help:"Address of the service (default that of the saved login)."`
+	User string `env:"FERRY_USER" placeholder:"NAME" help:"User to log in as, with the password in FERRY_PASSWORD (default that of the saved login)."`
 
 	retry client.Retry
 }
 
-// fewTries is how often a command that a person waits for tries.
+// fewTries is how often a command tries that a person waits for.
 const fewTries = 3
 
-// tellAgain is how long after a reported failure others are not reported.
+// tellAgain is how long after one reported failure the next ones are not reported.
 const tellAgain = 5 * time.Second
 
-// transfer are flags of commands that last.
+// transfer has the flags of commands that take a while.
 type transfer struct {
-	Connections int  `default:"4" placeholder:"N" help:"Pieces, or small files, at once (default ${default})."`
-	Tries       int  `default:"10" placeholder:"N" help:"How often to try without any progress before giving up (default ${default})."`
+	Connections int  `default:"4" placeholder:"N" help:"How many pieces, or small files, at once (default ${default})."`
+	Tries       int  `default:"10" placeholder:"N" help:"How often to try without progress before giving up (default ${default})."`
 	JSON        bool `name:"json" help:"Print a JSON array of what was done and what failed."`
 	Quiet       bool `short:"q" help:"Show no progress."`
 }
 
-// meter checks the flags and returns a meter. r retries as often as the flags
-// say, and reports that beside the meter.
+// meter checks the flags and returns a meter. It has r retry as often as the flags
+// say, and report that beside the meter.
 func (t transfer) meter(out console, r *remote) (*meter, error) {
 	if t.Connections < 1 || t.Connections > 64 || t.Tries < 1 {
 		return nil, usage("--connections is 1 to 64, and --tries at least 1")
@@ -60,7 +60,7 @@ func (t transfer) meter(out console, r *remote) (*meter, error) {
 	return m, nil
 }
 
-// open makes a client; without a bearer it can only log in, change passwords and
+// open makes a client. Without a bearer it can only log in, change passwords and
 // download by links.
 func (r remote) open(bearer client.BearerFunc) (*client.Client, error) {
 	if r.URL == "" {
@@ -95,15 +95,15 @@ func (r *remote) identify(out console) (*identity, error) {
 	return i, nil
 }
 
-// identity is a client that finds its bearers: the saved one, then one by the
-// environment's password, then one by a password that is asked for.
+// identity is a client that finds its bearers: the saved one, then one for the
+// password in the environment, then one for a password that it asks for.
 type identity struct {
 	*client.Client
 	saved saved
 	user  string
 	out   console
 
-	mu *sync.Mutex // held while a password is asked for: the meter's, if there is one
+	mu *sync.Mutex // held while it asks for a password: the meter's, if there is one
 }
 
 func (i *identity) bearer(ctx context.Context, refused string) (string, error) {
@@ -117,9 +117,9 @@ func (i *identity) bearer(ctx context.Context, refused string) (string, error) {
 	defer i.mu.Unlock()
 	ask, asked := asker(ctx, i.out), os.Getenv("FERRY_PASSWORD") == ""
 	if asked && ask.terminal == nil {
-		return "", fmt.Errorf("%w: the login to %s has run out; run ferry login, or set FERRY_USER and FERRY_PASSWORD", client.ErrNoLogin, i.saved.URL)
+		return "", fmt.Errorf("%w: the login to %s has expired; run ferry login, or set FERRY_USER and FERRY_PASSWORD", client.ErrNoLogin, i.saved.URL)
 	}
-	password, err := ask.password(fmt.Sprintf("The login has run out. Password of %s: ", i.user))
+	password, err := ask.password(fmt.Sprintf("The login has expired. Password of %s: ", i.user))
 	if err != nil {
 		return "", err
 	}
@@ -129,7 +129,7 @@ func (i *identity) bearer(ctx context.Context, refused string) (string, error) {
 	}
 	i.saved.User, i.saved.Bearer = i.user, bearer
 	if err := writeLogin(i.saved); err != nil {
-		fmt.Fprintln(i.out.Err, "ferry: warning: the login is not kept:", explain(err))
+		fmt.Fprintln(i.out.Err, "ferry: warning: the login was not saved:", explain(err))
 	}
 	return bearer, nil
 }
@@ -143,8 +143,8 @@ type asking struct {
 	lines    *bufio.Reader // of the answers; nil if nobody can answer
 }
 
-// asker uses the terminal on standard input, or that of the process if standard
-// input is something else, and a person sees standard error.
+// asker uses the terminal on standard input. If standard input is something else
+// but a person sees standard error, it uses the terminal of the process.
 func asker(ctx context.Context, out console) *asking {
 	a := &asking{ctx: ctx, out: out}
 	if isTerminal(out.In) {
@@ -204,7 +204,7 @@ func (a *asking) secret(question string) (string, error) {
 	return string(text), nil
 }
 
-// password is that of the environment, or else is asked for.
+// password returns the password in the environment, or else asks for it.
 func (a *asking) password(question string) (string, error) {
 	if password := os.Getenv("FERRY_PASSWORD"); password != "" {
 		return password, nil
@@ -212,7 +212,7 @@ func (a *asking) password(question string) (string, error) {
 	return a.secret(question)
 }
 
-// readLine reads one line that is a password.
+// readLine reads a password, which is one line.
 func readLine(ctx context.Context, in io.Reader) (string, error) {
 	line, err := bufio.NewReader(io.LimitReader(interruptible{ctx, in}, 4096)).ReadString('\n')
 	if err != nil && err != io.EOF {

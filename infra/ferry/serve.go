@@ -25,9 +25,9 @@ import (
 )
 
 const (
-	// memory is a soft limit for the heap: password hashes take 19 MiB each
-	// for a moment. Below it the collector is in no hurry, as the service
-	// keeps so little that it would run all the time.
+	// memory is a soft limit for the heap: each password hash takes 19 MiB for a
+	// moment. Below it the collector is in no hurry: the service keeps so little
+	// that it would run all the time.
 	memory, hurry = 30 << 20, 500
 
 	sweepEvery = time.Hour
@@ -38,32 +38,32 @@ const (
 	graceCloud = 8 * 24 * time.Hour
 
 	drain = 30 * time.Second
-	stuck = time.Minute // that a client takes nothing of an answer
+	stuck = time.Minute // how long a client may take nothing of an answer
 )
 
 type serveCommand struct {
 	store
 	Addr         string    `env:"FERRY_ADDR" default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address to listen on (default ${default})."`
-	PublicURL    string    `env:"FERRY_PUBLIC_URL" placeholder:"URL" help:"Address of the service as links show it, such as https://files.example.com/v1 (default http://ADDR/v1)."`
-	TrustProxy   bool      `env:"FERRY_TRUST_PROXY" help:"Take the caller's address from the last entry of X-Forwarded-For; for a server behind one proxy. Without it failed logins slow down everyone behind the proxy."`
+	PublicURL    string    `env:"FERRY_PUBLIC_URL" placeholder:"URL" help:"Address of the service in links, such as https://files.example.com/v1 (default http://ADDR/v1)."`
+	TrustProxy   bool      `env:"FERRY_TRUST_PROXY" help:"Take the caller's address from the last entry of X-Forwarded-For: for a server behind one proxy. Without it, failed logins slow down everyone behind the proxy."`
 	PhoneRegion  string    `env:"FERRY_PHONE_REGION" placeholder:"IT" help:"Region of mobile numbers without a country code."`
 	HideUsers    bool      `env:"FERRY_HIDE_USERS" help:"Answer GET /auth/forget for unknown users as for known ones."`
-	MaxBody      string    `env:"FERRY_MAX_BODY" placeholder:"BYTES" help:"Most bytes of a request; 0 is unbounded."`
-	MaxUploads   uint16    `env:"FERRY_MAX_UPLOADS" placeholder:"N" default:"500" help:"Most uploads at once, each of which takes up to 512 KiB of memory; more are answered 503 with Retry-After (default ${default}); 0 is unbounded."`
-	RedirectOver string    `env:"FERRY_REDIRECT_OVER" placeholder:"BYTES" help:"With --table: size from which a download is a redirect to S3; 0 is never."`
-	CORSOrigins  string    `name:"cors-origins" env:"FERRY_CORS_ORIGINS" placeholder:"ORIGIN,..." help:"Origins whose web pages may use the interface, such as https://app.example.com; * is all."`
-	PerHour      string    `name:"notices-per-hour" env:"FERRY_NOTICES_PER_HOUR" placeholder:"100" help:"Most notifications that a user may cause in an hour; 0 is unbounded."`
-	PerDay       string    `name:"notices-per-day" env:"FERRY_NOTICES_PER_DAY" placeholder:"500" help:"Most that a user may cause in a day; 0 is unbounded."`
-	PerRecipient string    `name:"notices-per-recipient" env:"FERRY_NOTICES_PER_RECIPIENT" placeholder:"50" help:"Most that an address or number gets in a day, from all users together; 0 is unbounded."`
+	MaxBody      string    `env:"FERRY_MAX_BODY" placeholder:"BYTES" help:"Most bytes in a request; 0 means no limit."`
+	MaxUploads   uint16    `env:"FERRY_MAX_UPLOADS" placeholder:"N" default:"500" help:"Most uploads at once, each of which takes up to 512 KiB of memory; more get a 503 with Retry-After (default ${default}); 0 means no limit."`
+	RedirectOver string    `env:"FERRY_REDIRECT_OVER" placeholder:"BYTES" help:"With --table: size from which a download is a redirect to S3; 0 means never."`
+	CORSOrigins  string    `name:"cors-origins" env:"FERRY_CORS_ORIGINS" placeholder:"ORIGIN,..." help:"Origins whose web pages may use the interface, such as https://app.example.com; * means all."`
+	PerHour      string    `name:"notices-per-hour" env:"FERRY_NOTICES_PER_HOUR" placeholder:"100" help:"Most notices that a user may cause in an hour; 0 means no limit."`
+	PerDay       string    `name:"notices-per-day" env:"FERRY_NOTICES_PER_DAY" placeholder:"500" help:"Most notices that a user may cause in a day; 0 means no limit."`
+	PerRecipient string    `name:"notices-per-recipient" env:"FERRY_NOTICES_PER_RECIPIENT" placeholder:"50" help:"Most notices to one address or number in a day, from all users together; 0 means no limit."`
 	Retention    retention `embed:""`
-	SMTP         string    `env:"FERRY_SMTP_URL" placeholder:"URL" help:"Mail server, such as smtp://user:password@mail.example.com:587; without one mail goes to the inbox."`
+	SMTP         string    `env:"FERRY_SMTP_URL" placeholder:"URL" help:"Mail server, such as smtp://user:password@mail.example.com:587; without one, mail goes to the inbox."`
 	MailFrom     string    `env:"FERRY_MAIL_FROM" placeholder:"ADDRESS" default:"Ferry <ferry@localhost>" help:"Sender of mail (default ${default})."`
-	Webhooks     []string  `name:"webhook" env:"FERRY_WEBHOOKS" sep:" " placeholder:"URL" help:"Address that events are posted to, such as https://example.com/ferry-events; may be given up to 10 times, in the variable with spaces between."`
-	Secret       string    `name:"webhook-secret" env:"FERRY_WEBHOOK_SECRET" placeholder:"whsec_..." help:"Secret that events are signed with, or several with spaces between while it changes; better in the variable than on the command line. Without one it is made, in webhook.secret among the data."`
-	Inbox        string    `env:"FERRY_INBOX" enum:"auto,on,off" default:"auto" help:"Show sent messages at /inbox to everyone who can reach it: on, off, or auto, which is on for a server on a loopback address without --public-url and --smtp."`
-	Demo         bool      `env:"FERRY_DEMO" default:"true" negatable:"" help:"Make the user demo on the first start on empty data."`
+	Webhooks     []string  `name:"webhook" env:"FERRY_WEBHOOKS" sep:" " placeholder:"URL" help:"Address to post events to, such as https://example.com/ferry-events; may be given up to 10 times, in the variable with spaces between."`
+	Secret       string    `name:"webhook-secret" env:"FERRY_WEBHOOK_SECRET" placeholder:"whsec_..." help:"Secret that signs events, or several with spaces between while you change it; better in the variable than on the command line. By default one is made, in webhook.secret in the data directory."`
+	Inbox        string    `env:"FERRY_INBOX" enum:"auto,on,off" default:"auto" help:"Show sent messages at /inbox to everyone who can reach it: on, off, or auto, which means on for a server on a loopback address without --public-url and --smtp."`
+	Demo         bool      `env:"FERRY_DEMO" default:"true" negatable:"" help:"Create the user demo on the first start with empty data."`
 	Fsync        string    `env:"FERRY_FSYNC" enum:"on,off" default:"on" help:"off never waits for the disk, so a power failure can lose files that were already confirmed; for comparison with servers that never wait."`
-	Log          string    `env:"FERRY_LOG" enum:"json,text,off" default:"json" help:"Form of the log on standard error: json, text or off."`
+	Log          string    `env:"FERRY_LOG" enum:"json,text,off" default:"json" help:"Format of the log on standard error: json, text or off."`
 }
 
 func (serveCommand) Help() string {
@@ -85,7 +85,7 @@ func (c serveCommand) Run(ctx context.Context, set api.Settings, out console) er
 	if !c.inCloud() {
 		set.RedirectOver = 0
 	} else if len(c.addresses()) > 0 {
-		return &coded{exitSettings, errors.New("FERRY_WEBHOOKS is for data on this machine; with FERRY_TABLE and FERRY_EVENTS events go to the stack's topic")}
+		return &coded{exitSettings, errors.New("FERRY_WEBHOOKS is for data on this machine; with FERRY_TABLE and FERRY_EVENTS, events go to the stack's topic")}
 	}
 	log := slog.New(map[string]slog.Handler{
 		"json": slog.NewJSONHandler(out.Err, nil), "text": slog.NewTextHandler(out.Err, nil), "off": slog.DiscardHandler,
@@ -209,7 +209,7 @@ func (c serveCommand) serve(ctx context.Context, l net.Listener, s *local.Servic
 }
 
 // forwarded takes the caller's address from the proxy in front. Only the last
-// entry of X-Forwarded-For is the proxy's own; the others anyone can write.
+// entry of X-Forwarded-For is the proxy's own; anyone can write the others.
 func forwarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		all := strings.Join(r.Header.Values("X-Forwarded-For"), ",")
@@ -221,8 +221,8 @@ func forwarded(next http.Handler) http.Handler {
 	})
 }
 
-// greet tells where the service is and, on the first start on empty data,
-// makes a user to try it with.
+// greet says where the service is and, on the first start with empty data,
+// creates a user to try it with.
 func (c serveCommand) greet(ctx context.Context, out console, p *api.Ports, o local.ServiceOptions) error {
 	where := c.Data
 	if c.inCloud() {
@@ -265,7 +265,7 @@ or with this program, for files of any size:
 	return nil
 }
 
-// quoted writes a word for a shell.
+// quoted quotes a word for a shell, if it needs that.
 func quoted(word string) string {
 	if strings.Trim(word, plain) == "" {
 		return word
@@ -273,5 +273,5 @@ func quoted(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// plain are the characters that the shell takes without quotes.
+// plain holds the characters that need no quotes in a shell.
 const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789./_-"

@@ -24,27 +24,27 @@ import (
 
 type upCommand struct {
 	remote
-	Paths    []string `arg:"" name:"path" help:"File, folder (each file in it), or - for standard input."`
-	To       string   `placeholder:"USER" help:"Put it into this user's area."`
+	Paths    []string `arg:"" name:"path" help:"File, folder (for each file in it), or - for standard input."`
+	To       string   `placeholder:"USER" help:"Put the files into this user's area."`
 	SMS      string   `name:"sms" placeholder:"NUMBER" help:"Send the link to this mobile number."`
 	Mail     string   `placeholder:"ADDRESS" help:"Send the link to this mail address."`
-	Message  string   `placeholder:"TEXT" help:"Say this with the link."`
-	Notify   bool     `help:"Get a mail when the file is downloaded for the first time."`
+	Message  string   `placeholder:"TEXT" help:"Message to send with the link."`
+	Notify   bool     `help:"Get a mail when a file is downloaded for the first time."`
 	Lang     string   `placeholder:"LANG" help:"Language of the link and of messages."`
-	Name     string   `placeholder:"NAME" help:"Name of the file, if it is only one; without this standard input is named stdin."`
-	SHA256   bool     `name:"sha256" help:"Have the SHA-256 of large files kept too, which reads them once more."`
-	PartSize int64    `placeholder:"BYTES" help:"Size of the parts of large files; the service chooses without this."`
+	Name     string   `placeholder:"NAME" help:"Name for a single file; by default standard input is named stdin."`
+	SHA256   bool     `name:"sha256" help:"Store the SHA-256 of large files too, which reads them once more."`
+	PartSize int64    `placeholder:"BYTES" help:"Size of the parts of large files (default the service's choice)."`
 	transfer
 }
 
 func (upCommand) Help() string {
-	return `Prints the link of each file. A file of more than 4 MiB goes up in parts; after Ctrl-C, a crash or a lost network run the same command again within seven days
-to resume it. Standard input of more than 4 MiB is first copied to the cache folder, and cannot be resumed.
+	return `Prints the link of each file. A file of more than 4 MiB goes up in parts. To resume after Ctrl-C, a crash or a lost network, run the same command again within seven days.
+Standard input of more than 4 MiB is first copied to the cache folder, and cannot be resumed.
 
 ` + exitCodes
 }
 
-// uploaded is what is reported of one file.
+// uploaded is the report on one file.
 type uploaded struct {
 	Path   string `json:"path"`
 	ID     int64  `json:"id,omitempty"`
@@ -54,7 +54,7 @@ type uploaded struct {
 	Error  string `json:"error,omitempty"`
 }
 
-// uploader is one ferry up.
+// uploader is one run of ferry up.
 type uploader struct {
 	upCommand
 	out    console
@@ -96,15 +96,15 @@ func (c upCommand) Run(ctx context.Context, out console) error {
 	return report(out, c.JSON, u.results, err)
 }
 
-// all uploads small files several at once, and large ones one by one, as each
-// of them uses several connections.
+// all uploads small files several at once. Large ones go one by one, as each uses
+// several connections.
 func (u *uploader) all(ctx context.Context) error {
 	items, refused := u.collect()
 	switch {
 	case u.Name != "" && len(items) > 1:
-		return usage("--name is for one file alone")
+		return usage("--name is for a single file")
 	case slices.Contains(u.Paths[slices.Index(u.Paths, "-")+1:], "-"):
-		return usage("standard input can go up once; - is there several times")
+		return usage("standard input can be uploaded only once, but - is there several times")
 	}
 	forgetOldStates(time.Now())
 	u.results = append(make([]uploaded, len(items)), refused...)
@@ -124,7 +124,7 @@ func (u *uploader) all(ctx context.Context) error {
 	return small.Wait()
 }
 
-// one uploads one file and notes how that went.
+// one uploads one file and records the result.
 func (u *uploader) one(ctx context.Context, i int, it item) {
 	begin := time.Now()
 	u.meter.name(it.name)
@@ -179,7 +179,7 @@ func (u *uploader) delivery() client.Delivery {
 	return client.Delivery{To: u.To, SMS: u.SMS, Mail: u.Mail, Message: u.Message, Lang: u.Lang, Notify: u.Notify}
 }
 
-// kind is the media type that a file's name tells; empty if none.
+// kind returns the media type for a file's name, or "" if there is none.
 func kind(name string) string {
 	k := mime.TypeByExtension(filepath.Ext(name))
 	if strings.HasPrefix(k, "multipart/") {
@@ -195,7 +195,7 @@ type item struct {
 	size int64 // -1 if not known
 }
 
-// noInput is the error of a file that is not there, or cannot be read.
+// noInput adds its exit code to the error of a missing file.
 func noInput(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return &coded{exitNoFile, err}
@@ -203,8 +203,8 @@ func noInput(err error) error {
 	return err
 }
 
-// collect finds the files to upload. What cannot go up is reported and counts as
-// a failure; a device or a link in a folder is only reported.
+// collect finds the files to upload. A path that cannot be uploaded is a failure; a
+// device or a link inside a folder is only reported.
 func (u *uploader) collect() (all []item, refused []uploaded) {
 	add := func(path, name string, info fs.FileInfo, err error) {
 		name = wire.CleanFileName(name)
@@ -212,9 +212,9 @@ func (u *uploader) collect() (all []item, refused []uploaded) {
 		case err != nil:
 			err = noInput(err)
 		case !info.Mode().IsRegular():
-			err = usage("it is not a file; give a pipe or device as standard input: %s up - < %s", u.out.Program, path)
+			err = usage("it is not a file; pass a pipe or device as standard input: %s up - < %s", u.out.Program, path)
 		case name == "":
-			err = usage("that is no name for a file; give one with --name")
+			err = usage("this cannot be the name of a file; give one with --name")
 		}
 		if err != nil {
 			u.failed.add(path, err)
@@ -257,8 +257,8 @@ func (u *uploader) collect() (all []item, refused []uploaded) {
 	return all, refused
 }
 
-// stdin uploads standard input: by one request if it is small, and else by way
-// of a file in the cache folder, as a session has to know the length.
+// stdin uploads standard input: in one request if it is small, else through a file
+// in the cache folder, as an upload in parts has to know the length.
 func (u *uploader) stdin(ctx context.Context, it item) (f client.File, err error) {
 	var first bytes.Buffer
 	in := interruptible{ctx, u.out.In}
@@ -292,8 +292,8 @@ func (u *uploader) stdin(ctx context.Context, it item) (f client.File, err error
 	return u.put(ctx, it.name, file, info, nil)
 }
 
-// interruptible is a reader that ends with its context, also while it waits.
-// The buffer of its last read may be written to later.
+// interruptible is a reader that ends with its context, even while it waits. The
+// buffer of its last read may still be written to later.
 type interruptible struct {
 	ctx context.Context
 	r   io.Reader

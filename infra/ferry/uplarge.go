@@ -17,7 +17,7 @@ import (
 	"ferry/shared/client"
 )
 
-// state is what is remembered of an upload in parts until it has ended.
+// state is what a client remembers of an upload in parts until that ends.
 type state struct {
 	path    string
 	Key     string `json:"key"`     // Idempotency-Key of its session
@@ -25,7 +25,7 @@ type state struct {
 	File    string `json:"file"`    // for people who look
 }
 
-// cacheFolder makes a folder in the user's cache.
+// cacheFolder creates a folder in the user's cache.
 func cacheFolder(name string) (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -35,8 +35,8 @@ func cacheFolder(name string) (string, error) {
 	return dir, os.MkdirAll(dir, 0o700)
 }
 
-// readState finds what an earlier try to upload the same file, by the same
-// user, to the same place has left; otherwise it starts a new state.
+// readState returns the state that an earlier upload of the same file, by the same
+// user, to the same place has left, or else a new one.
 func (u *uploader) readState(path string, info fs.FileInfo) (*state, error) {
 	dir, err := cacheFolder("uploads")
 	if err != nil {
@@ -61,8 +61,8 @@ func (u *uploader) readState(path string, info fs.FileInfo) (*state, error) {
 	return s, writePrivate(s.path, s)
 }
 
-// forgetOldStates removes those whose sessions have expired by now, and what a
-// killed upload of standard input has left.
+// forgetOldStates removes the states of sessions that have expired by now, and what
+// killed uploads of standard input have left.
 func forgetOldStates(now time.Time) {
 	for _, folder := range []string{"uploads", "spool"} {
 		dir, err := cacheFolder(folder)
@@ -78,7 +78,7 @@ func forgetOldStates(now time.Time) {
 	}
 }
 
-// large uploads a file in parts, and resumes what is there.
+// large uploads a file in parts, and resumes an earlier upload of it.
 func (u *uploader) large(ctx context.Context, name string, file *os.File, info fs.FileInfo) (client.File, error) {
 	s, err := u.readState(file.Name(), info)
 	if err != nil {
@@ -88,15 +88,15 @@ func (u *uploader) large(ctx context.Context, name string, file *os.File, info f
 	f, err := u.put(ctx, name, file, info, s)
 	changed := errors.Is(err, client.ErrChanged)
 	if changed && s.Session != "" {
-		_ = u.client.Abort(ctx, s.Session) // nobody can resume it; else it ends with its time
+		_ = u.client.Abort(ctx, s.Session) // nobody can resume it; if this fails it expires
 	}
 	if err == nil || changed {
-		_ = os.Remove(s.path) // else it is removed when it is old
+		_ = os.Remove(s.path) // if this fails, it goes when it is old
 	}
 	return f, err
 }
 
-// put uploads in parts; s is nil for what cannot be resumed.
+// put uploads in parts; s is nil if the upload cannot be resumed.
 func (u *uploader) put(ctx context.Context, name string, file *os.File, info fs.FileInfo, s *state) (client.File, error) {
 	src := client.Source{Name: name, Type: kind(name), Length: info.Size(), Content: file, Check: func() error {
 		now, err := file.Stat()

@@ -43,10 +43,10 @@ func canonical(name string) (string, error) {
 	return c, nil
 }
 
-// passwordFlags are those of commands that set a password.
+// passwordFlags has the flags of commands that set a password.
 type passwordFlags struct {
-	PasswordStdin bool `help:"Read the password from standard input, one line. Without this a temporary one is made and printed."`
-	Active        bool `help:"The password is the user's own: skip the first-access step."`
+	PasswordStdin bool `help:"Read the password from standard input, one line. By default a temporary one is made and printed."`
+	Active        bool `help:"The password is the user's own: skip first access."`
 }
 
 func (f passwordFlags) state() auth.UserState {
@@ -56,7 +56,7 @@ func (f passwordFlags) state() auth.UserState {
 	return auth.FirstAccess
 }
 
-// password returns the password to set: a new one, or that of standard input.
+// password returns the password to set: a new one, or the one on standard input.
 func (f passwordFlags) password(ctx context.Context, out console, user string) (string, error) {
 	if !f.PasswordStdin {
 		return temporaryPassword(), nil
@@ -71,7 +71,7 @@ func (f passwordFlags) password(ctx context.Context, out console, user string) (
 	return password, nil
 }
 
-// report tells what was done, and the password that was made.
+// report prints what was done, and the password if it is a new one.
 func (f passwordFlags) report(out console, done, user, password string) {
 	fmt.Fprintf(out.Err, "user %s %s\n", user, done)
 	if !f.PasswordStdin {
@@ -94,9 +94,9 @@ type userAdd struct {
 	Phone       string `placeholder:"NUMBER" help:"Mobile number."`
 	PhoneRegion string `env:"FERRY_PHONE_REGION" placeholder:"IT" help:"Region of a number without country code."`
 	Lang        string `placeholder:"LANG" help:"Language of links and mails: en, it, es, fr or de."`
-	Quota       int64  `placeholder:"BYTES" help:"Most bytes in the user's two areas; 0 is no bound."`
-	KeepDays    int64  `placeholder:"DAYS" help:"Days that files stay in the user area, instead of the service's."`
-	BackupDays  int64  `placeholder:"DAYS" help:"Days that files stay in the backup area, instead of the service's."`
+	Quota       int64  `placeholder:"BYTES" help:"Most bytes in the user's two areas; 0 means no limit."`
+	KeepDays    int64  `placeholder:"DAYS" help:"Days that files stay in the user area (default the service's)."`
+	BackupDays  int64  `placeholder:"DAYS" help:"Days that files stay in the backup area (default the service's)."`
 }
 
 func (c userAdd) Run(ctx context.Context, out console) error {
@@ -118,7 +118,7 @@ func (c userAdd) Run(ctx context.Context, out console) error {
 	}, tablePort())
 }
 
-// user checks the flags.
+// user returns the user that the flags describe, and checks it.
 func (c userAdd) user() (u auth.User, err error) {
 	u = auth.User{
 		Email: c.Email, Lang: strings.ToLower(c.Lang), State: c.state(),
@@ -198,7 +198,7 @@ type named struct {
 	Name string `arg:"" help:"The user's name."`
 }
 
-// on runs f on the user, with its errors naming the user, and prints what f did.
+// on runs f on the user and prints what f did. Its errors name the user.
 func (c named) on(ctx context.Context, out console, f func(*api.Ports, *auth.Users, auth.User) (done string, err error), ports ...lambda.Opener) error {
 	name, err := canonical(c.Name)
 	if err != nil {
@@ -325,7 +325,7 @@ func confirmed(out console, name string) bool {
 	return strings.TrimSpace(line) == name
 }
 
-// demoUser makes the user and returns the password, "" if there are users
+// demoUser creates the user demo and returns the password, or "" if there are users
 // already.
 func demoUser(ctx context.Context, p *api.Ports) (string, error) {
 	errFound := errors.New("found")

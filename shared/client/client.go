@@ -1,14 +1,14 @@
 // Package client talks to a Ferry service: it logs in, uploads files of any
 // size so that they can be resumed, lists, downloads and deletes them.
 //
-// New makes a Client, which is safe for concurrent use. Its calls retry what
-// can be repeated (connections that fail, answers that ask to try later) and
-// return an *Error for what the service refuses; IsNetwork tells what a later
-// try may fix. A login that has expired is renewed, also in mid-transfer.
+// New makes a Client, which is safe for concurrent use. Its calls retry after
+// failed connections and after answers that ask to try later. They return an
+// *Error for what the service refuses; IsNetwork tells what a later try may fix. A
+// login that has expired is renewed, even in the middle of a transfer.
 //
-// Upload sends what fits one request (SmallFile) and is held in memory, Put a
-// file of any size in parts, and Fetch or Copy download: those never hold a
-// whole file. Uploads state checksums that the service compares: SHA-256 with
+// Upload sends content from memory that fits one request (SmallFile). Put sends a
+// file of any size in parts, and Fetch and Copy download: these never hold a whole
+// file in memory. Uploads state checksums that the service compares: SHA-256 with
 // Upload, CRC64NVME of each part and of the whole with Put, and the SHA-256
 // that a Source states.
 //
@@ -37,12 +37,12 @@ type Options struct {
 	// expired. They are not used if Bearer is set.
 	User, Password string
 
-	// Bearer gives the bearers, for programs that keep them elsewhere.
+	// Bearer returns the bearers, for programs that keep them elsewhere.
 	Bearer BearerFunc
 
 	// HTTP sends the requests; if nil the package makes its own client. Its
-	// Timeout has to be 0 for large files. Redirects are followed by the
-	// package, which does not carry credentials to other addresses.
+	// Timeout has to be 0 for large files. The package follows redirects itself,
+	// so that credentials go to no other address.
 	HTTP *http.Client
 
 	// Retry says how often to try; the zero value is a good choice.
@@ -50,8 +50,8 @@ type Options struct {
 }
 
 // BearerFunc returns a bearer. refused is the one that the service has just
-// refused, or empty: a function that knows no other then returns an error, one
-// that wraps ErrNoLogin if a person has to log in. Calls come one at a time.
+// refused, or empty. A function that has no other bearer returns an error, which
+// wraps ErrNoLogin if a person has to log in. Calls come one at a time.
 type BearerFunc func(ctx context.Context, refused string) (string, error)
 
 // Client talks to one service as one user, or without a login: then it can only
@@ -82,7 +82,7 @@ func New(o Options) (*Client, error) {
 // URL is the service's base address, without a slash at its end.
 func (c *Client) URL() string { return c.base }
 
-// BaseURL makes a base address of what a person types.
+// BaseURL turns what a person types into a base address.
 func BaseURL(text string) (string, error) {
 	if text == "" {
 		return "", errors.New("the service's URL is missing")
@@ -92,7 +92,7 @@ func BaseURL(text string) (string, error) {
 		return "", fmt.Errorf("%q is not the URL of a service, such as https://files.example.com/v1", text)
 	}
 	if u.Path = strings.TrimRight(u.Path, "/"); u.Path == "" {
-		u.Path = "/v1" // which all addresses of the interface begin with
+		u.Path = "/v1" // all addresses of the interface begin with it
 	}
 	return u.String(), nil
 }
@@ -122,7 +122,7 @@ func (c *Client) Logout(ctx context.Context, bearer string) error {
 	return c.call(ctx, request{method: "POST", path: "/oauth2/revoke", form: url.Values{"token": {bearer}}}, nil)
 }
 
-// Forgot has a PIN sent by mail and returns the link that takes it, for Change.
+// Forgot makes the service mail a PIN, and returns the link that takes it, for Change.
 func (c *Client) Forgot(ctx context.Context, user string) (link string, err error) {
 	return c.ask(ctx, request{method: "GET", path: "/auth/forget", query: url.Values{"u": {user}}})
 }
@@ -134,7 +134,7 @@ func (c *Client) First(ctx context.Context, user, password string) (link string,
 	return c.ask(ctx, request{method: "POST", path: "/auth/first", basic: url.UserPassword(user, password)})
 }
 
-// ask sends a request once and returns the bearer or the link that it is for.
+// ask sends a request once and returns the bearer or the link in the answer.
 func (c *Client) ask(ctx context.Context, r request) (string, error) {
 	var e envelope
 	if err := c.once(ctx, r, &e); err != nil {
@@ -146,9 +146,9 @@ func (c *Client) ask(ctx context.Context, r request) (string, error) {
 	return cmp.Or(e.Bearer, e.LinkURL), nil
 }
 
-// Change sets a new password: with a link of Forgot and the PIN that came by
-// mail, or with a link of First and no PIN. All of the user's bearers end. An
-// empty password changes nothing, and only checks link and PIN.
+// Change sets a new password: with the link from Forgot and the mailed PIN, or with
+// the link from First and no PIN. It ends all of the user's bearers. With an empty
+// password it changes nothing, and only checks the link and the PIN.
 func (c *Client) Change(ctx context.Context, link, pin, password string) error {
 	u, err := url.Parse(link)
 	if err != nil || u.Query().Get("k") == "" {

@@ -19,7 +19,7 @@ import (
 	"ferry/shared/wire"
 )
 
-// Remote is a file as its link shows it before its bytes are fetched.
+// Remote is what a link tells about its file before the bytes are fetched.
 type Remote struct {
 	Name   string // one path element, safe to use here
 	Length int64  // bytes
@@ -27,8 +27,8 @@ type Remote struct {
 	SHA256 string // in hexadecimal; empty if not known
 }
 
-// Head tells what is behind a download link. It needs no login, and does not
-// count as a download.
+// Head returns what a download link is for. It needs no login, and does not count as
+// a download.
 func (c *Client) Head(ctx context.Context, link string) (remote Remote, err error) {
 	err = c.retry.do(ctx, func() error {
 		w := watch(ctx, idle)
@@ -63,7 +63,7 @@ func (c *Client) getLink(ctx context.Context, method, link string, header http.H
 	return c.send(req)
 }
 
-// reprDigest is the SHA-256 of a Repr-Digest field (RFC 9530).
+// reprDigest returns the SHA-256 in a Repr-Digest field (RFC 9530).
 func reprDigest(h http.Header) string {
 	for member := range strings.SplitSeq(h.Get("Repr-Digest"), ",") {
 		value, ok := strings.CutPrefix(strings.TrimSpace(member), "sha-256=:")
@@ -75,19 +75,19 @@ func reprDigest(h http.Header) string {
 	return ""
 }
 
-// Verify says what a download is compared with, and is told of its progress.
+// Verify says what to compare a download with, and whom to tell of its progress.
 type Verify struct {
-	// CRC64NVME is that of Details; empty if not known. The SHA-256 that
-	// comes with a download is compared in any case.
+	// CRC64NVME is the one in Details; empty if not known. The SHA-256 that comes
+	// with a download is always compared.
 	CRC64NVME string
-	// Started is told what comes, and how many bytes of it an earlier try left.
+	// Started is told which file comes, and how many of its bytes are already here.
 	Started func(r Remote, have int64)
 	// Progress is told how many bytes more have come. It is called from several
 	// goroutines.
 	Progress func(delta int64)
 }
 
-// started tells that a download starts, and gives the origin of its bytes.
+// started calls Started, and returns the origin of the bytes.
 func (v Verify) started(c *Client, link string, r Remote, have int64) *origin {
 	if v.Started != nil {
 		v.Started(r, have)
@@ -101,8 +101,8 @@ func (v Verify) started(c *Client, link string, r Remote, have int64) *origin {
 	return o
 }
 
-// Copy writes the file behind a link to w, from beginning to end, and then
-// compares its digests: if it returns an ErrDigest, w has got wrong bytes.
+// Copy writes the file behind a link to w, from beginning to end, and then compares
+// its digests. If it returns an ErrDigest, w has received wrong bytes.
 func (c *Client) Copy(ctx context.Context, link string, w io.Writer, v Verify) (Remote, error) {
 	remote, err := c.Head(ctx, link)
 	if err != nil {
@@ -124,7 +124,7 @@ func (c *Client) Copy(ctx context.Context, link string, w io.Writer, v Verify) (
 	return remote, err
 }
 
-// digest compares bytes with a sum that is known of them.
+// digest compares bytes with their known sum.
 type digest struct {
 	hash.Hash
 	name string
@@ -132,7 +132,7 @@ type digest struct {
 	text func(sum []byte) string
 }
 
-// digests are all that is known of some bytes. Writes go to all of them.
+// digests holds all known digests of some bytes. A write goes to all of them.
 type digests []digest
 
 func newDigests(sha, crc string) (all digests) {
@@ -164,7 +164,7 @@ func (all digests) check() (names []string, err error) {
 	return names, nil
 }
 
-// read is check for all of r, which is not read if there is nothing to compare with.
+// read reads all of r and checks it. Without a digest it reads nothing.
 func (all digests) read(ctx context.Context, r io.Reader) (names []string, err error) {
 	if len(all) == 0 {
 		return nil, nil

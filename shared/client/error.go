@@ -17,14 +17,14 @@ import (
 )
 
 var (
-	// ErrNoLogin is returned where a credential is needed and there is none.
+	// ErrNoLogin is returned if a credential is needed but missing.
 	ErrNoLogin = errors.New("not logged in")
 	// ErrDigest is returned when bytes do not match their digest.
 	ErrDigest = errors.New("the bytes that arrived are not those that were stored")
 	// ErrChanged is returned when a file changes during a transfer: the local
 	// one while it is sent, or the service's while it is fetched.
 	ErrChanged = errors.New("the file has changed meanwhile")
-	// ErrExists is returned when there is already a file with the name.
+	// ErrExists is returned when a file with the name exists already.
 	ErrExists = errors.New("the file exists already")
 	// ErrNotFound is returned when the caller has no file with the name.
 	ErrNotFound = errors.New("there is no such file")
@@ -42,7 +42,7 @@ type Error struct {
 	RetryAfter  time.Duration // how long to wait before the next try; 0 if not said
 }
 
-// Error is one sentence, the most exact one known.
+// Error returns one sentence, the most exact one known.
 func (e *Error) Error() string {
 	if e.Detail != "" {
 		return e.Detail
@@ -55,7 +55,7 @@ func (e *Error) Is(target error) bool {
 	return target == ErrNotFound && e.Status == http.StatusNotFound
 }
 
-// StatusOf is the HTTP status of an error that came from the service, or 0.
+// StatusOf returns the HTTP status of an error from the service, or 0.
 func StatusOf(err error) int {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Status
@@ -65,10 +65,10 @@ func StatusOf(err error) int {
 
 func hasStatus(err error, any ...int) bool { return slices.Contains(any, StatusOf(err)) }
 
-// maxAnswer bounds answers that are read whole: the longest lists 10,000 parts.
+// maxAnswer bounds an answer that is read whole: the longest lists 10,000 parts.
 const maxAnswer = 16 << 20
 
-// refusal reads the error of a response, whose body it reads.
+// refusal returns the error in a response. It reads the body.
 func refusal(resp *http.Response) *Error {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
 	var said envelope
@@ -79,7 +79,7 @@ func refusal(resp *http.Response) *Error {
 	}
 }
 
-// retryAfter reads the field in its two forms (RFC 9110, section 10.2.3).
+// retryAfter reads the field Retry-After in its two forms (RFC 9110, section 10.2.3).
 func retryAfter(h http.Header) time.Duration {
 	value := h.Get("Retry-After")
 	if s, err := strconv.ParseUint(value, 10, 24); err == nil {
@@ -102,7 +102,7 @@ type network struct {
 func (n *network) Error() string { return n.host + " cannot be reached: " + reason(n.err) }
 func (n *network) Unwrap() error { return n.err }
 
-// reason leaves out which calls failed at which addresses.
+// reason describes an error without the call and the address that failed.
 func reason(err error) string {
 	var name *net.DNSError
 	var number syscall.Errno
@@ -117,14 +117,14 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// IsNetwork tells whether an error arose on the way to the service, so that a
+// IsNetwork reports whether an error arose on the way to the service, so that a
 // later try may succeed.
 func IsNetwork(err error) bool {
 	_, ok := errors.AsType[*network](err)
 	return ok
 }
 
-// cause prefers the reason why a context ended to the error that this caused.
+// cause returns why a context ended, or err if it has not.
 func cause(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -132,20 +132,20 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// Retry says how often a request is tried that can be repeated. Between tries
-// it waits a random time of up to Min, then of up to twice that and so on, up
-// to Max; longer if the service asks for it. Zero fields stand for 10 tries, half
-// a second and half a minute.
+// Retry says how often to try a request that can be repeated. Between tries it
+// waits a random time: at first up to Min, then up to twice that and so on, up to
+// Max; longer if the service says so. Zero fields mean 10 tries, half a second and
+// half a minute.
 type Retry struct {
 	Tries    int // in all, except those that made progress; 1 never repeats
 	Min, Max time.Duration
 
-	// Told hears of each failure before the wait for the next try; it may be
+	// Told is called with each failure before the wait for the next try; it may be
 	// nil. It is called from several goroutines.
 	Told func(err error, wait time.Duration)
 }
 
-// longestWait is the longest Retry-After that is waited for without asking.
+// longestWait is the longest Retry-After that a retry waits for.
 const longestWait = 2 * time.Minute
 
 func (r Retry) withDefaults() Retry {
@@ -154,8 +154,8 @@ func (r Retry) withDefaults() Retry {
 	return r
 }
 
-// again is an error that another try may fix, whatever it is. If the try made
-// progress, the tries are counted anew.
+// again marks any error as one that another try may fix. After a try with progress
+// the count of tries starts over.
 type again struct {
 	error
 	progress bool
@@ -186,13 +186,13 @@ func (r Retry) do(ctx context.Context, f func() error) error {
 	}
 }
 
-// wait is how long to wait after the failed-th failure, and whether to at all.
+// wait returns how long to wait after that many failures, and whether to retry at all.
 func (r Retry) wait(err error, failed int) (time.Duration, bool) {
 	if failed >= r.Tries || !temporary(err) {
 		return 0, false
 	}
 	bound := min(r.Max, max(r.Min, r.Min<<min(failed-1, 20))) // a Min of hours overflows
-	wait := rand.N(bound + 1)                                 // or all clients of a service that comes back would come at once
+	wait := rand.N(bound + 1)                                 // random, or all clients would come back at the same moment
 	if e, ok := errors.AsType[*Error](err); ok {
 		wait += e.RetryAfter
 		return wait, e.RetryAfter <= longestWait
@@ -200,13 +200,13 @@ func (r Retry) wait(err error, failed int) (time.Duration, bool) {
 	return wait, true
 }
 
-// temporary tells whether the same request may succeed later.
+// temporary reports whether the same request may succeed later.
 func temporary(err error) bool {
 	if _, ok := errors.AsType[again](err); ok {
 		return true
 	}
 	if e, ok := errors.AsType[*Error](err); ok {
-		running := e.Status == http.StatusConflict && e.RetryAfter > 0 // the same request, still
+		running := e.Status == http.StatusConflict && e.RetryAfter > 0 // an earlier try still runs
 		return running || hasStatus(e, 408, 429, 500, 502, 503, 504)
 	}
 	return IsNetwork(err) && !errors.Is(err, context.Canceled) && !errors.Is(err, ErrNoLogin)

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// rangeSize is what one connection fetches at once from a store.
+	// rangeSize is how much one connection fetches from a store by one request.
 	rangeSize = 16 << 20
 	// saveEvery bounds how much a download has to fetch again after a kill.
 	saveEvery = 2 * time.Second
@@ -23,9 +23,9 @@ const (
 // FetchOptions say how to download a file, and where to.
 type FetchOptions struct {
 	Verify
-	Path        string // a file, or a folder in which it gets its own name; empty is this folder
+	Path        string // a file, or a folder, where it gets its own name; empty means this folder
 	Force       bool   // replace a file of that name
-	Connections int    // at once, if the service refers to a store; 4 if 0
+	Connections int    // in parallel, if the service refers to a store; 4 if 0
 }
 
 // Fetched is a file that was downloaded.
@@ -35,8 +35,8 @@ type Fetched struct {
 	Verified []string // by which digests
 }
 
-// Fetch downloads the file behind a link. Until it is whole its bytes are in a
-// file named path.part, which the next Fetch resumes. It needs no login.
+// Fetch downloads the file behind a link. Until the file is complete its bytes are
+// in path.part, which the next Fetch resumes. It needs no login.
 func (c *Client) Fetch(ctx context.Context, link string, o FetchOptions) (Fetched, error) {
 	remote, err := c.Head(ctx, link)
 	if err != nil {
@@ -56,7 +56,7 @@ func (c *Client) Fetch(ctx context.Context, link string, o FetchOptions) (Fetche
 	}
 	got.Verified, err = newDigests(remote.SHA256, o.CRC64NVME).read(ctx, io.NewSectionReader(p.file, 0, remote.Length))
 	if errors.Is(err, ErrDigest) {
-		p.forget() // wrong bytes are no start for another try
+		p.forget() // another try must not resume wrong bytes
 	}
 	if err != nil {
 		return got, err
@@ -64,13 +64,13 @@ func (c *Client) Fetch(ctx context.Context, link string, o FetchOptions) (Fetche
 	return got, p.finish(got.Path, o.Force)
 }
 
-// replaceable tells whether a file may get this name. A device or a folder is
-// never replaced.
+// replaceable checks that a file may get this name. A device or a folder is never
+// replaced.
 func replaceable(path string, force bool) error {
 	info, err := os.Lstat(path)
 	switch {
 	case err != nil:
-		return nil // opening it tells more
+		return nil // opening it will tell more
 	case !info.Mode().IsRegular() && info.Mode().Type() != os.ModeSymlink:
 		return fmt.Errorf("%w, and is not a regular one: %s", ErrExists, path)
 	case !force:
@@ -79,7 +79,7 @@ func replaceable(path string, force bool) error {
 	return nil
 }
 
-// target is where a file goes.
+// target returns the path to write a file to.
 func target(path, name string) string {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return filepath.Join(path, name)
@@ -87,10 +87,10 @@ func target(path, name string) string {
 	return cmp.Or(path, name)
 }
 
-// fill fetches what is missing, and records from time to time, and when that
-// fails, what has come.
+// fill fetches what is missing. From time to time, and at the end, it records what
+// has arrived.
 func (c *Client) fill(ctx context.Context, o *origin, p *partial, connections int) (err error) {
-	if err := p.save(); err != nil { // whose bytes these are is known from the start
+	if err := p.save(); err != nil { // from the start it is recorded whose bytes these are
 		return err
 	}
 	connections, size, err := o.pieces(ctx, connections)
@@ -116,17 +116,17 @@ func (c *Client) fill(ctx context.Context, o *origin, p *partial, connections in
 	for {
 		select {
 		case <-time.After(saveEvery):
-			_ = p.save() // the error of the last one is told
+			_ = p.save() // best effort
 		case err := <-ended:
-			_ = p.save() // or the next download fetches more again
+			_ = p.save() // best effort: without it the next download fetches more again
 			return err
 		}
 	}
 }
 
-// pieces is how many connections fetch at once, and how much each at a time:
-// only a store takes several. Asking for a byte of a large file tells where its
-// bytes come from; a service that gives them itself counts no download for it.
+// pieces returns how many connections fetch in parallel, and how much each fetches
+// at a time: only a store takes several. A request for one byte of a large file
+// tells where its bytes come from; a service does not count it as a download.
 func (o *origin) pieces(ctx context.Context, wanted int) (connections int, size int64, err error) {
 	if o.remote.Length <= rangeSize {
 		return 1, o.remote.Length, nil

@@ -24,11 +24,11 @@ type File struct {
 	Link     string `json:"linkURL"`  // downloads the file without login
 }
 
-// Details is all that the service knows about a file.
+// Details is everything that the service knows about a file.
 type Details struct {
 	File
 	Type      string `json:"type"`
-	Expires   string `json:"expires"`   // RFC 3339; empty is never
+	Expires   string `json:"expires"`   // RFC 3339; empty means never
 	Area      string `json:"area"`      // files or backup
 	CRC64NVME string `json:"crc64nvme"` // base64 of 8 bytes, big endian
 	SHA256    string `json:"sha256"`    // in hexadecimal; empty if not known
@@ -48,7 +48,7 @@ type Downloads struct {
 	LastPreview time.Time `json:"lastPreview,omitzero"`
 }
 
-// Notification is what became of the message to one recipient, and of the link
+// Notification tells what became of the message to one recipient, and of the link
 // in it.
 type Notification struct {
 	ID        string    `json:"id"`
@@ -84,13 +84,13 @@ func (c *Client) Files(ctx context.Context, a Area) iter.Seq2[File, error] {
 	return pages(ctx, c, path, func(e envelope) []File { return e.Files })
 }
 
-// File tells all about a file. An unknown id is an ErrNotFound.
+// File returns everything about a file. An unknown id is an ErrNotFound.
 func (c *Client) File(ctx context.Context, a Area, id int64) (Details, error) {
 	return c.details(ctx, id, url.Values{"area": {string(a)}})
 }
 
-// Sent tells all about a file that the caller has sent to another user. An
-// unknown id is an ErrNotFound.
+// Sent returns everything about a file that the caller has sent to another user.
+// An unknown id is an ErrNotFound.
 func (c *Client) Sent(ctx context.Context, to string, id int64) (Details, error) {
 	return c.details(ctx, id, url.Values{"d": {to}})
 }
@@ -142,19 +142,19 @@ func (c *Client) move(ctx context.Context, method, path string) (File, error) {
 	return e.Files[0], nil
 }
 
-// SmallFile is the size in bytes up to which a file is best sent by Upload: what
-// passes API Gateway and Lambda in one body.
+// SmallFile is the size in bytes up to which Upload is the best way to send a file:
+// API Gateway and Lambda take so much in one body.
 const SmallFile = 4 << 20
 
 // Delivery says where a file goes and who is told.
 type Delivery struct {
-	To      string // a user, into whose area the file goes; empty is the caller
+	To      string // the user whose area the file goes to; empty means the caller
 	SMS     string // a mobile number that gets the link
 	Mail    string // an address that gets the link
 	Message string // sent with the link
 	Lang    string // of the link and the messages
-	// Notify has a mail sent to the caller when a person has downloaded the
-	// file for the first time.
+	// Notify makes the service mail the caller when a person has downloaded the file
+	// for the first time.
 	Notify bool `json:",omitempty"`
 }
 
@@ -163,8 +163,8 @@ func (d Delivery) texts() map[string]string {
 	return map[string]string{"d": d.To, "c": d.SMS, "m": d.Mail, "i": d.Message, "lang": d.Lang}
 }
 
-// Upload sends a small file by one request, with its SHA-256. Sending it again
-// after a lost answer stores nothing twice. kind is a media type, or empty.
+// Upload sends a small file in one request, with its SHA-256. A retry after a lost
+// answer stores nothing twice. kind is a media type, or empty.
 func (c *Client) Upload(ctx context.Context, name, kind string, content []byte, d Delivery) (File, error) {
 	clean := wire.CleanFileName(name)
 	if clean == "" {

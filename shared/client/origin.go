@@ -14,20 +14,20 @@ import (
 // span is a stretch of a file, From inclusive, To exclusive.
 type span struct{ From, To int64 }
 
-// origin gives the bytes of the file behind a link: those of the service, or
-// of the store that the service refers to for a while.
+// origin is where the bytes of the file behind a link come from: the service, or
+// the store that the service refers to for a while.
 type origin struct {
 	client   *Client
 	link     string
 	remote   Remote
 	progress func(int64)
 
-	store atomic.Value // address in the store; "" if the service gives the bytes or has to be asked
+	store atomic.Value // address in the store; "" if the service sends the bytes or has to be asked
 	tag   atomic.Value // the store's ETag, so that all spans are of one file; "" if not known
 }
 
-// copy hands the bytes of a span to write, piece by piece. An error after some
-// of them can be retried, for the rest.
+// copy hands the bytes of a span to write, piece by piece. After an error in the
+// middle the rest can be retried.
 func (o *origin) copy(ctx context.Context, s span, write func([]byte) error) error {
 	if s.From == s.To {
 		return nil
@@ -51,16 +51,16 @@ func (o *origin) copy(ctx context.Context, s span, write func([]byte) error) err
 			o.progress(int64(n))
 		}
 		if err != nil && at < s.To {
-			u, _ := url.Parse(o.link) // which was requested, so it is one
+			u, _ := url.Parse(o.link) // it has been requested, so it is valid
 			return again{&network{u.Host, cause(w.ctx, err)}, at > s.From}
 		}
 	}
-	_, _ = body.Read(buf[:1]) // the end, so that the connection can be used again
+	_, _ = body.Read(buf[:1]) // to the end, so that the connection can be used again
 	return nil
 }
 
-// open asks for a span, of the store if the service has referred to it. An
-// address in the store that has expired is renewed.
+// open requests a span, from the store if the service has referred to it. It renews
+// an address in the store that has expired.
 func (o *origin) open(ctx context.Context, s span) (io.ReadCloser, error) {
 	store := o.store.Load().(string)
 	if store == "" {
@@ -88,8 +88,8 @@ func (o *origin) open(ctx context.Context, s span) (io.ReadCloser, error) {
 	return body, err
 }
 
-// ask asks the service for a span. It returns the response, or keeps and returns
-// the address in a store that the service refers to.
+// ask requests a span from the service. It returns the response, or keeps and
+// returns the address in a store that the service refers to.
 func (o *origin) ask(ctx context.Context, s span) (resp *http.Response, store string, err error) {
 	resp, err = o.get(ctx, o.link, s, o.remote.ETag)
 	if err != nil {
@@ -110,8 +110,8 @@ func (o *origin) ask(ctx context.Context, s span) (resp *http.Response, store st
 	return nil, to.String(), nil
 }
 
-// get asks for a span if it is of the file with this ETag. A whole file is
-// asked for without a range, as that counts as a download.
+// get requests a span of the file with this ETag. It requests a whole file without
+// a range, so that it counts as a download.
 func (o *origin) get(ctx context.Context, address string, s span, tag string) (*http.Response, error) {
 	header := http.Header{}
 	if s != (span{0, o.remote.Length}) {

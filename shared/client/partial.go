@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// partial is a file of which parts have come. Beside its bytes, in path.part, is
-// path.part.json, which says whose they are and which are missing. It is safe for
+// partial is a file that has arrived in part. Its bytes are in path.part; beside it
+// path.part.json says which file they are of, and which are missing. It is safe for
 // concurrent use.
 type partial struct {
 	path   string // of the bytes
@@ -19,8 +19,8 @@ type partial struct {
 	remote Remote
 
 	mu    sync.Mutex
-	spans []*span // in order; what has come of one is no longer in it
-	taken int     // how many of them are under way or done, from the first on
+	spans []*span // in order; each is what is still missing of it
+	taken int     // how many, from the first on, are in progress or done
 }
 
 // record is what path.part.json holds.
@@ -30,8 +30,8 @@ type record struct {
 	Missing []*span `json:"missing"`
 }
 
-// openPartial opens what an earlier download of the same file has left, or
-// begins anew.
+// openPartial opens what an earlier download of the same file has left, or starts
+// over.
 func openPartial(path string, r Remote) (p *partial, err error) {
 	p = &partial{path: path + ".part", remote: r}
 	flags := os.O_RDWR | os.O_CREATE
@@ -43,7 +43,7 @@ func openPartial(path string, r Remote) (p *partial, err error) {
 	return p, err
 }
 
-// recorded reads the record, if it is of the same file.
+// recorded reads the record, and reports whether it is of the same file.
 func (p *partial) recorded() bool {
 	text, err := os.ReadFile(p.path + ".json")
 	info, statErr := os.Lstat(p.path)
@@ -63,7 +63,7 @@ func (p *partial) recorded() bool {
 	return true
 }
 
-// have is how many bytes have come.
+// have returns how many bytes have arrived.
 func (p *partial) have() int64 {
 	n := p.remote.Length
 	for _, s := range p.missing() {
@@ -100,7 +100,7 @@ func (p *partial) write(s *span, b []byte) error {
 	return nil
 }
 
-// missing is what is missing, in order, with what is under way.
+// missing returns the missing spans in order, those in progress included.
 func (p *partial) missing() (all []*span) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,7 +112,7 @@ func (p *partial) missing() (all []*span) {
 	return all
 }
 
-// save records what has come, once it is on disk.
+// save records what has arrived, once it is on disk.
 func (p *partial) save() error {
 	text, err := json.Marshal(record{p.remote.ETag, p.remote.Length, p.missing()})
 	if err != nil {
@@ -128,7 +128,7 @@ func (p *partial) save() error {
 	return os.Rename(p.path+".json.new", p.path+".json")
 }
 
-// finish gives the whole file its name, which replaces another only by force.
+// finish gives the complete file its name. It replaces another file only by force.
 func (p *partial) finish(path string, force bool) error {
 	if err := p.file.Sync(); err != nil {
 		return err
@@ -140,8 +140,8 @@ func (p *partial) finish(path string, force bool) error {
 	return nil
 }
 
-// place renames. A link fails where the name is taken, which a rename would
-// overwrite; some file systems have no links.
+// place renames a file. It tries a link first: that fails if the name is taken, where
+// a rename would overwrite. Some file systems have no links.
 func place(from, to string, force bool) error {
 	if !force {
 		err := os.Link(from, to)
@@ -155,7 +155,7 @@ func place(from, to string, force bool) error {
 	return os.Rename(from, to)
 }
 
-// forget removes what was kept for the next try.
+// forget removes what was kept for another try.
 func (p *partial) forget() {
 	_ = p.file.Close()
 	_ = os.Remove(p.path)

@@ -16,50 +16,50 @@ import (
 	"ferry/shared/wire"
 )
 
-// Source is a file to upload. Content is read at several places at once, and
-// twice: first for the checksum of a part.
+// Source is a file to upload. Several places of Content are read at the same time,
+// and each twice: first for the checksum of a part.
 type Source struct {
 	Name    string
 	Type    string // a media type, or empty
 	Length  int64  // in bytes
-	SHA256  string // in hexadecimal, if known; see the package on who compares it
+	SHA256  string // in hexadecimal, if known; the service compares it
 	Content io.ReaderAt
 
-	// Check is called when all has been read, before the file is made; it may be
-	// nil. Its error, such as ErrChanged, ends the upload.
+	// Check is called when everything has been read, before the service makes the
+	// file; it may be nil. Its error, such as ErrChanged, ends the upload.
 	Check func() error
 }
 
 // PutOptions say how to upload, and what to resume.
 type PutOptions struct {
 	Delivery
-	Connections int   // parts at once; 4 if 0
-	PartSize    int64 // a wish; 0 leaves it to the service
+	Connections int   // parts in parallel; 4 if 0
+	PartSize    int64 // the wanted size; 0 leaves it to the service
 
-	// Session is the id of a session to resume. If it has ended, or is of
-	// another length, a new one is begun. Its parts are compared with Content.
+	// Session is the id of a session to resume. If it has ended, or is of another
+	// length, Put begins a new one. Its parts are compared with Content.
 	Session string
-	// Key is the Idempotency-Key of a new session: with the same one a Put that
-	// was ended before it got an answer resumes the session that it began.
+	// Key is the Idempotency-Key of a new session. If a Put ended before it got an
+	// answer, another with the same key resumes the session that it began.
 	Key string
 	// Began is told the session before the first part is sent.
 	Began func(Session) error
-	// Progress is told how many bytes more have arrived; a negative number when
+	// Progress is told how many more bytes have arrived; the number is negative when
 	// a part is sent again. It is called from several goroutines.
 	Progress func(delta int64)
 }
 
 const (
-	// rivals is how often a Put carries on after another Put of the same session
-	// may have interfered: that has completed the session, is about to, or is
-	// sending a part that was there before.
+	// rivals is how often a Put tries again because another Put of the same session
+	// may have interfered: it has completed the session, is about to, or is sending a
+	// part again.
 	rivals    = 5
 	rivalWait = 50 * time.Millisecond
 )
 
-// Put uploads a file of any size in parts, several at once, and resumes where
-// an earlier Put has ended. Each part and the whole are compared by CRC64NVME.
-// After an error the session stays, for a Put with it in PutOptions.Session.
+// Put uploads a file of any size in parts, several in parallel, and resumes where an
+// earlier Put ended. The service compares the CRC64NVME of each part and of the
+// whole. After an error the session stays, for a Put with PutOptions.Session.
 func (c *Client) Put(ctx context.Context, src Source, o PutOptions) (File, error) {
 	if o.Progress == nil {
 		o.Progress = func(int64) {}
@@ -81,7 +81,7 @@ func (c *Client) Put(ctx context.Context, src Source, o PutOptions) (File, error
 			break
 		}
 		next, nextErr := c.attempt(ctx, src, o, now)
-		if !hasStatus(nextErr, 404) { // else the earlier outcome tells more
+		if !hasStatus(nextErr, 404) { // otherwise the earlier outcome tells more
 			f, err = next, nextErr
 		}
 	}
@@ -96,7 +96,7 @@ func (c *Client) resume(ctx context.Context, src Source, o PutOptions) (Status, 
 		if err != nil && !errors.Is(err, ErrNotFound) {
 			return Status{}, err
 		}
-		id = s.ID // of a new session, or of one that has parts by now; none if the key's has ended
+		id = s.ID // a new session, or one that has parts by now; "" if the key's session has ended
 	}
 	if id != "" {
 		st, err := c.Status(ctx, id)
@@ -117,7 +117,7 @@ func (c *Client) attempt(ctx context.Context, src Source, o PutOptions, st Statu
 	p := &put{client: c, session: st, source: src, sums: make([]uint64, st.Parts)}
 	var counted atomic.Int64
 	p.progress = func(n int64) { counted.Add(n); o.Progress(n) }
-	arrived := int64(0) // in the end
+	arrived := int64(0) // once all is done
 	defer func() { o.Progress(arrived - counted.Load()) }()
 	sum, err := p.send(ctx, o.Connections)
 	if err == nil && src.Check != nil {
@@ -132,7 +132,7 @@ func (c *Client) attempt(ctx context.Context, src Source, o PutOptions, st Statu
 	return f, err
 }
 
-// put is one upload under way.
+// put is an upload in progress.
 type put struct {
 	client   *Client
 	session  Status
@@ -150,7 +150,7 @@ func (p *put) send(ctx context.Context, connections int) (whole uint64, err erro
 		g.Go(func() error { return p.part(inner, number) })
 	}
 	err = g.Wait()
-	if errors.Is(err, ErrNotFound) { // the parts have become one object, and perhaps not yet a file
+	if errors.Is(err, ErrNotFound) { // the parts are one object by now, and perhaps not yet a file
 		return p.sum(ctx, io.NewSectionReader(p.source.Content, 0, p.source.Length))
 	}
 	if err == nil {
@@ -162,7 +162,7 @@ func (p *put) send(ctx context.Context, connections int) (whole uint64, err erro
 	return whole, err
 }
 
-// part sends one part, unless it is there.
+// part sends one part, unless the service has it.
 func (p *put) part(ctx context.Context, number int) error {
 	section := func() *io.SectionReader {
 		return io.NewSectionReader(p.source.Content, int64(number-1)*p.session.PartSize, p.session.size(number))
@@ -181,7 +181,7 @@ func (p *put) part(ctx context.Context, number int) error {
 		if err == nil {
 			err = p.client.sendPart(ctx, signed, section(), p.progress)
 		}
-		// Bytes that were refused, or not sent to the end, may have changed here.
+		// The bytes were refused or not sent to the end: they may have changed here.
 		if err != nil && hasStatus(err, 0, 400) {
 			if now, readErr := p.sum(ctx, section()); readErr != nil || now != sum {
 				return cmp.Or(readErr, ErrChanged)
@@ -191,7 +191,7 @@ func (p *put) part(ctx context.Context, number int) error {
 	})
 }
 
-// sum is the CRC64NVME of a section of the file.
+// sum returns the CRC64NVME of a section of the file.
 func (p *put) sum(ctx context.Context, section *io.SectionReader) (uint64, error) {
 	sum, n, err := wire.CRC64NVME(ending{ctx, section})
 	if err != nil {

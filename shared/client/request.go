@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// request is one call of the interface, which can be sent several times.
+// request is a call of the interface. It can be sent several times.
 type request struct {
 	method, path string
 	query        url.Values
@@ -37,8 +37,8 @@ type envelope struct {
 	Uploads     []Session `json:"uploads"`
 }
 
-// call sends a request that can be repeated and reads the answer into into,
-// which may be nil.
+// call sends a request, with retries, and reads the answer into into, which may be
+// nil.
 func (c *Client) call(ctx context.Context, r request, into any) error {
 	return c.retry.do(ctx, func() error { return c.once(ctx, r, into) })
 }
@@ -52,7 +52,7 @@ func (c *Client) once(ctx context.Context, r request, into any) error {
 	return err
 }
 
-// try sends a request and returns the bearer that it had.
+// try sends a request and returns the bearer that it carried.
 func (c *Client) try(ctx context.Context, r request, refused string, into any) (bearer string, err error) {
 	w := watch(ctx, 5*idle)
 	defer w.end()
@@ -121,7 +121,7 @@ func (c *Client) build(ctx context.Context, r request) (*http.Request, error) {
 	if kind != "" {
 		req.Header.Set("Content-Type", kind)
 	}
-	req.URL.User = r.basic // which becomes the field Authorization
+	req.URL.User = r.basic // net/http makes the field Authorization of it
 	return req, nil
 }
 
@@ -150,14 +150,14 @@ func decode(resp *http.Response, into any) error {
 	return nil
 }
 
-// drain reads what is left of a body, if it is little, so that its connection
-// can be used again.
+// drain reads the rest of a body, if it is short, so that the connection can be used
+// again.
 func drain(body io.ReadCloser) {
 	_, _ = io.CopyN(io.Discard, body, 256<<10)
 	_ = body.Close()
 }
 
-// pages yields the items of a list, page after page as they are needed. It ends
+// pages yields the items of a list, and fetches each page when it is needed. It ends
 // after an error.
 func pages[T any](ctx context.Context, c *Client, path string, items func(envelope) []T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
@@ -178,7 +178,7 @@ func pages[T any](ctx context.Context, c *Client, path string, items func(envelo
 	}
 }
 
-// next is the query of the page after an answer, or nil (RFC 8288).
+// next returns the query of the next page, or nil if there is none (RFC 8288).
 func next(h http.Header) url.Values {
 	for _, link := range h.Values("Link") {
 		target, params, ok := strings.Cut(strings.TrimPrefix(link, "<"), ">")
@@ -189,7 +189,7 @@ func next(h http.Header) url.Values {
 	return nil
 }
 
-// idle is how long a connection may move no byte before it counts as lost.
+// idle is how long a connection may transfer nothing before it counts as lost.
 const idle = time.Minute
 
 // watched is a context that ends when its timer is not reset in time.

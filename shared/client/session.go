@@ -15,7 +15,7 @@ import (
 	"ferry/shared/wire"
 )
 
-// Session is an upload in parts. All parts have PartSize bytes but the last.
+// Session is an upload in parts. All parts but the last have PartSize bytes.
 type Session struct {
 	ID       string    `json:"id"`
 	Name     string    `json:"name"`
@@ -27,14 +27,14 @@ type Session struct {
 	To       string    `json:"d,omitempty"`
 }
 
-// FileID is the id that the file has, or will have.
+// FileID returns the id that the file has, or will have.
 func (s Session) FileID() int64 {
 	text, _, _ := strings.Cut(s.ID, "-")
 	id, _ := strconv.ParseInt(text, 10, 64)
 	return id
 }
 
-// size is the size of a part; parts count from 1.
+// size returns the size of a part; parts count from 1.
 func (s Session) size(number int) int64 {
 	return min(s.PartSize, s.Length-int64(number-1)*s.PartSize)
 }
@@ -64,8 +64,8 @@ type Status struct {
 
 func sessionPath(id string) string { return "/uploads/" + url.PathEscape(id) }
 
-// Status tells which parts of a session have arrived: all that is needed to
-// resume it, also on another machine.
+// Status returns which parts of a session have arrived: all that is needed to resume
+// it, even on another machine.
 func (c *Client) Status(ctx context.Context, id string) (s Status, err error) {
 	err = c.call(ctx, request{method: "GET", path: sessionPath(id), login: true}, &s)
 	return s, err
@@ -81,8 +81,8 @@ func (c *Client) Sessions(ctx context.Context) iter.Seq2[Session, error] {
 	return pages(ctx, c, "/uploads", func(e envelope) []Session { return e.Uploads })
 }
 
-// begin opens a session, which lives for days; with the same key it returns the
-// same one within a day.
+// begin opens a session, which lasts for days. Within a day the same key returns the
+// same session.
 func (c *Client) begin(ctx context.Context, src Source, o PutOptions, key string) (s Session, err error) {
 	body := map[string]any{
 		"name": src.Name, "length": src.Length, "type": src.Type, "sha256": src.SHA256,
@@ -106,7 +106,7 @@ type signedPart struct {
 	Headers map[string]string `json:"headers"`
 }
 
-// sign returns the request that sends a part with this CRC64NVME. It asks once.
+// sign returns the request that sends a part with this CRC64NVME. It does not retry.
 func (c *Client) sign(ctx context.Context, id string, number int, sum uint64) (signedPart, error) {
 	body := map[string]any{"numbers": []int{number}, "crc64nvme": map[int]string{number: wire.CRC64Text(sum)}}
 	var answer struct {
@@ -121,11 +121,11 @@ func (c *Client) sign(ctx context.Context, id string, number int, sum uint64) (s
 	return answer.Parts[0], nil
 }
 
-// complete makes the file of a session whose parts have all arrived. The service
-// compares the CRC64NVME of the whole if it is not empty. A repeated call gives
-// the same answer. Each try may come further and still be answered with 503, as
-// when a large file's SHA-256 is compared: as long as what the service says
-// changes, the tries are not used up.
+// complete turns a session whose parts have all arrived into a file. The service
+// compares the CRC64NVME of the whole if it is not empty. A repeated call gets the
+// same answer. A try may make progress and still be answered with 503, as when the
+// service compares a large file's SHA-256: as long as the answers change, such tries
+// do not count.
 func (c *Client) complete(ctx context.Context, s Session, crc string) (File, error) {
 	body := map[string]string{"crc64nvme": crc}
 	r := request{method: "POST", path: sessionPath(s.ID) + "/complete", json: body, login: true}
@@ -147,12 +147,12 @@ func (c *Client) complete(ctx context.Context, s Session, crc string) (File, err
 			return f, nil
 		}
 	}
-	d, err := c.File(ctx, UserArea, s.FileID()) // it was made before a hundred others
+	d, err := c.File(ctx, UserArea, s.FileID()) // a hundred newer files hide it
 	return d.File, err
 }
 
-// sendPart sends one part, once. The service refuses bytes that do not match
-// what the part was signed for.
+// sendPart sends one part, without retries. The service refuses bytes that are not
+// those that the part was signed for.
 func (c *Client) sendPart(ctx context.Context, p signedPart, content io.Reader, progress func(int64)) error {
 	w := watch(ctx, idle)
 	defer w.end()
@@ -173,8 +173,8 @@ func (c *Client) sendPart(ctx context.Context, p signedPart, content io.Reader, 
 		if resp.StatusCode < 300 {
 			return nil
 		}
-		// Another signature or another try can fix an address that has expired,
-		// bytes that were changed on the way, and a part that an earlier try holds.
+		// The address has expired, bytes were changed on the way, or an earlier try
+		// still holds the part: a new signature or another try can fix that.
 		if err = refusal(resp); hasStatus(err, 400, 403, 409) {
 			err = again{error: err}
 		}
@@ -183,9 +183,9 @@ func (c *Client) sendPart(ctx context.Context, p signedPart, content io.Reader, 
 	return err
 }
 
-// sending is the body of a part under way: it counts the bytes and watches that
-// they move. The transport may read it for a moment after a response; those bytes
-// are no longer counted.
+// sending is the body of a part in transfer: it counts the bytes and resets the
+// watch. The transport may read on for a moment after a response; it does not count
+// those bytes.
 type sending struct {
 	r        io.Reader
 	watch    *watched
@@ -194,7 +194,7 @@ type sending struct {
 
 	mu    sync.Mutex
 	sent  int64
-	ended bool // no more is counted
+	ended bool // stop counting
 }
 
 func (s *sending) Read(b []byte) (int, error) {
