@@ -1,4 +1,4 @@
-# Ferry: the commands of those who build it. `make help` lists them.
+# Commands for developers of Ferry. `make help` lists them.
 
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
@@ -7,10 +7,10 @@ SHELL := /bin/bash
 # A cloud build of a function; template.yaml's build targets use it too.
 CLOUD = CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go build -tags lambda.norpc -trimpath -buildvcs=false -ldflags "-s -w"
 
-# RACE=-race turns the race detector on, which needs a C compiler.
+# RACE=-race turns on the race detector, which needs a C compiler.
 RACE ?=
 
-# The command ferry: one file that needs no library of the system.
+# The command ferry: one file that needs no system library.
 FERRY = CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/ferry ./infra/ferry
 
 FUNCTIONS = $(notdir $(wildcard functions/*))
@@ -26,10 +26,10 @@ run: ## Run the whole service on this machine (data in ./.ferry; FERRY_ADDR, FER
 	@$(FERRY)
 	@exec bin/ferry serve
 
-test: ## Run the tests; they need nothing but Go. RACE=-race turns the race detector on, as CI does; it needs a C compiler.
+test: ## Run the tests; they need nothing but Go. RACE=-race turns on the race detector, as CI does; it needs a C compiler.
 	GORACE=atexit_sleep_ms=10 go test $(RACE) ./...
 
-test-aws: ## Run the tests of the cloud's backends, and of the interface through a deployed stack, against stand-ins for AWS; all is installed on the way.
+test-aws: ## Test the cloud's backends, and the interface through a deployed stack, against stand-ins for AWS; it installs all it needs.
 	go run ./infra/awslocal -- $(SHELL) $(.SHELLFLAGS) "go test $(RACE) -count=1 -tags stack ./shared/table/dynamo ./shared/notify ./shared/blob/s3 \
 	  ./shared/boot/lambda ./shared/boot/worker ./shared/api/... ./infra/stack/... ./infra/invoke; go test -count=1 -run OutboxOfAStack ./infra/ferry"
 
@@ -44,18 +44,18 @@ lint: ## Check format, vet, staticcheck and known vulnerabilities.
 	  else echo "$$out"; exit 1; fi; }
 	go mod verify
 
-build: ## Build ferry into bin/ and every function, as for the cloud, into bin/functions/.
+build: ## Build ferry into bin/, and every function for the cloud into bin/functions/.
 	$(FERRY)
 	@for f in $(FUNCTIONS); do echo "$(CLOUD) ./functions/$$f"; $(CLOUD) -o bin/functions/$$f/bootstrap ./functions/$$f; done
 
-bench: ## Measure against controls in the same run (10 minutes, 40 GB of disk; QUICK=1 for a look, OLD=PATH for another ferry beside this one).
+bench: ## Measure against controls in the same run (10 minutes, 40 GB of disk; QUICK=1 is shorter, OLD=PATH compares with another ferry).
 	go run ./infra/bench $(if $(QUICK),-quick) $(if $(OLD),-old $(OLD))
 
 deploy: ## Build the stack and deploy it with SAM, which asks for what it needs.
 	sam build
 	sam deploy --guided
 
-clean: ## Remove what was built; not the data in ./.ferry.
+clean: ## Remove what was built, but not the data in ./.ferry.
 	rm -rf bin .tmp .aws-sam
 
 -include infra/stack/functions.mk

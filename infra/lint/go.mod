@@ -1,5 +1,5 @@
-// The tools that check the code, apart from Ferry's own module so that it
-// depends on none of them.
+// The tools that check the code. They have their own module, so that Ferry does not
+// depend on them.
 module ferry/infra/lint
 
 go 1.26.0
