@@ -124,7 +124,7 @@ func explain(err error) string {
 		return prefix + path.Path + ": " + path.Err.Error()
 	case errors.Is(err, local.ErrNoData):
 		return err.Error() + "; say where it is with --data or FERRY_DATA"
-	case errors.Is(err, sqlite.ErrDamaged): // once, without what is said between two mentions of it
+	case errors.Is(err, sqlite.ErrDamaged): // say it once, without what is between two mentions of it
 		text, kind := err.Error(), sqlite.ErrDamaged.Error()
 		return text[:strings.Index(text, kind)] + text[strings.LastIndex(text, kind):]
 	}

@@ -326,7 +326,7 @@ func TestServerStopsCleanly(t *testing.T) {
 	}
 }
 
-func TestUsersAreManagedBesideARunningServer(t *testing.T) {
+func TestUsersAreManagedWhileTheServerRuns(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := serve(t, dir)

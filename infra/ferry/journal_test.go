@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// TestDataWithAJournalGoOn opens data of November 2026, when a journal kept small
+// TestDataWithAJournalStillWorks opens data of November 2026, when a journal kept small
 // files durable: the server was killed, and then the power was lost, which took
 // away the bytes of the files 1 to 3.
-func TestDataWithAJournalGoOn(t *testing.T) {
+func TestDataWithAJournalStillWorks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	unpack(t, "testdata/journal-2026-11.tar.gz", dir)

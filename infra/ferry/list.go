@@ -118,7 +118,7 @@ func moveEach(ctx context.Context, out console, cl *client.Client, names []strin
 	return report(out, asJSON, results, err)
 }
 
-// several is how many files of one name are looked for.
+// several is how many files with one name it looks for.
 const several = 10
 
 // one returns the id of the file that a person names by its id or name. It looks for

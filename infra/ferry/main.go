@@ -1,7 +1,7 @@
 // Command ferry runs Ferry on one machine, operates it there or in the cloud, and
 // is the client for people. See ferry --help.
 //
-// It imports the client, and for the service's commands what they run on. Start
+// It imports the client, and the packages that the service's commands need. Start
 // reading at the type commands; each file holds a few of them.
 package main
 
@@ -122,7 +122,7 @@ type store struct {
 // inCloud tells whether the data is a stack's.
 func (s store) inCloud() bool { return s.Table != "" }
 
-// use is open for existing data, with the table and the given ports.
+// use calls open for data that must exist, with the table and the given ports.
 func (s store) use(ctx context.Context, f func(*api.Ports) error, ports ...lambda.Opener) error {
 	return s.open(ctx, api.Settings{}, local.Options{Existing: true}, f, append(ports, tablePort())...)
 }

@@ -82,7 +82,7 @@ func outboxOf(t *testing.T, dir string, args ...string) (all []notice) {
 	return all
 }
 
-func TestOperatorCancelsAndRetriesBesideARunningServer(t *testing.T) {
+func TestOperatorCancelsAndRetriesWhileTheServerRuns(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

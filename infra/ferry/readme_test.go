@@ -81,9 +81,9 @@ func runLines(t *testing.T, page string, want int) string {
 	return string(out)
 }
 
-// TestLinksOfThePagesLeadSomewhere looks at the links between pages: the file
+// TestLinksInThePagesLeadSomewhere looks at the links between pages: the file
 // must be there, and so must the heading.
-func TestLinksOfThePagesLeadSomewhere(t *testing.T) {
+func TestLinksInThePagesLeadSomewhere(t *testing.T) {
 	t.Parallel()
 	var pages []string
 	for _, pattern := range []string{"*.md", "*/*.md", "*/*/*.md", "*/*/*/*.md"} {

@@ -26,10 +26,10 @@ type remote struct {
 	retry client.Retry
 }
 
-// fewTries is how often a command tries that a person waits for.
+// fewTries is how often a command tries if a person waits for it.
 const fewTries = 3
 
-// tellAgain is how long after one reported failure the next ones are not reported.
+// tellAgain is the shortest time between two reports of a failure.
 const tellAgain = 5 * time.Second
 
 // transfer has the flags of commands that take a while.

@@ -31,9 +31,9 @@ const (
 	memory, hurry = 30 << 20, 500
 
 	sweepEvery = time.Hour
-	// graceLocal is far longer than the time between a file's appearance on
-	// disk and its record; graceCloud also covers an upload in parts, whose age
-	// on S3 counts from its start.
+	// graceLocal is far longer than the time from a file's appearance on disk to
+	// its record. graceCloud also covers an upload in parts, whose age on S3 counts
+	// from its start.
 	graceLocal = time.Hour
 	graceCloud = 8 * 24 * time.Hour
 
@@ -167,7 +167,7 @@ func (c serveCommand) options(addr net.Addr, p *api.Ports) (o local.ServiceOptio
 	return o, nil
 }
 
-// addresses are the webhooks, with any number of spaces between them.
+// addresses returns the webhooks, which may have any number of spaces between them.
 func (c serveCommand) addresses() []string { return strings.Fields(strings.Join(c.Webhooks, " ")) }
 
 // serve answers requests until ctx ends, then lets running ones finish.

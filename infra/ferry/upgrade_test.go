@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// TestDataOfAnEarlierReleaseStillWork opens data that were written before upload
+// TestDataOfAnEarlierReleaseStillWorks opens data that were written before upload
 // sessions, recipients' links and events were there: the user ann, two files
 // with links that were sent, one in the backup area, and a mail that still waits.
 // Of each layout that was released, testdata/ keeps such data for ever.
-func TestDataOfAnEarlierReleaseStillWork(t *testing.T) {
+func TestDataOfAnEarlierReleaseStillWorks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	unpack(t, "testdata/layout-2026-11.tar.gz", dir)

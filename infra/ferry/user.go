@@ -35,7 +35,7 @@ func canonical(name string) (string, error) {
 	c, ok := auth.CanonicalName(name)
 	if !ok {
 		quoted := fmt.Sprintf("%q", name)
-		if r := []rune(name); len(r) > auth.MaxName { // enough of it to recognise it by
+		if r := []rune(name); len(r) > auth.MaxName { // enough to recognise it
 			quoted = fmt.Sprintf("%q...", string(r[:auth.MaxName/2]))
 		}
 		return "", usage("%s cannot be a user's name: it has 1 to %d of the letters a to z, digits and . _ - @ +, and does not begin with a dot", quoted, auth.MaxName)
@@ -320,7 +320,7 @@ func confirmed(out console, name string) bool {
 	fmt.Fprintf(out.Err, "This removes %s and all of the user's files for good. Type the name to continue: ", name)
 	line, _ := bufio.NewReader(io.LimitReader(out.In, 1024)).ReadString('\n')
 	if !isTerminal(out.In) || !strings.HasSuffix(line, "\n") {
-		fmt.Fprintln(out.Err) // nobody's typing has ended the line of the question
+		fmt.Fprintln(out.Err) // the answer has not ended the question's line
 	}
 	return strings.TrimSpace(line) == name
 }

@@ -31,7 +31,7 @@ var (
 	// ErrAnswer is returned for an answer that does not follow the interface.
 	ErrAnswer = errors.New("the answer is not that of a Ferry service")
 
-	errIdle = errors.New("nothing moves on the connection")
+	errIdle = errors.New("the connection has stalled")
 )
 
 // Error is what the service says when it refuses a request.
