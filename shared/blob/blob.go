@@ -1,13 +1,13 @@
-// Package blob is the port to the bytes of files. They live in two areas, the
-// user area and the backup area, each a bucket in the cloud and a folder on a
-// single machine.
+// Package blob is the port to the bytes of files, which live in two areas, the
+// user area and the backup area: each is a bucket in the cloud and a folder on
+// one machine. It may import package wire, for checksums, and no other package
+// of Ferry. Start reading with Store.
 //
-// A key is two elements, "owner/name", each of letters, digits and the
-// characters . _ - @ +, not starting with a dot, at most 128 bytes each.
+// A key has the form "owner/name". Each of the two consists of ASCII letters,
+// digits and the characters . _ - @ +, has at most 128 bytes, and does not begin
+// with a dot.
 //
 // All methods of a Store are safe for concurrent use.
-//
-// The package imports nothing of Ferry. Start reading with Store.
 package blob
 
 import (
@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// Area is one of the two places that bytes are kept in.
+// Area is one of the two places that keep bytes.
 type Area string
 
 // The areas.
@@ -32,18 +32,18 @@ const (
 const MaxList = 1000
 
 var (
-	// ErrNotFound is returned for an object that is not there.
+	// ErrNotFound is returned for a missing object.
 	ErrNotFound = errors.New("blob: object not found")
-	// ErrExists is returned by Create for a key that is taken. The object
-	// there stays as it was.
+	// ErrExists is returned by Create if the key is taken. The existing object
+	// stays as it was.
 	ErrExists = errors.New("blob: object exists")
-	// ErrFull is returned when the medium has no room for the object.
+	// ErrFull is returned if the medium has no room for the object.
 	ErrFull = errors.New("blob: no space left")
-	// ErrLength is returned by Create when the reader gave another number of
-	// bytes than was announced.
+	// ErrLength is returned by Create and WritePart if the reader gave more or
+	// fewer bytes than announced.
 	ErrLength = errors.New("blob: length differs from the announced one")
-	// ErrUnsupported is returned by SignGet where there is nobody but this
-	// process to hand out the bytes.
+	// ErrUnsupported is returned for what the store cannot do: on a disk there
+	// are no signed URLs, and S3 takes parts only by signed URLs.
 	ErrUnsupported = errors.New("blob: not supported by this store")
 )
 
@@ -64,7 +64,7 @@ type Object struct {
 	Modified time.Time
 }
 
-// Signed says how bytes fetched by a signed URL are to be labelled.
+// Signed says how long a signed URL lives and with which headers its bytes come.
 type Signed struct {
 	Expires            time.Duration
 	ContentType        string
@@ -73,39 +73,37 @@ type Signed struct {
 
 // Store is the port.
 type Store interface {
-	// Create stores the bytes of r under a key that is free, else ErrExists.
-	// It streams: memory does not grow with the object. When it returns nil
-	// the object is complete, can be read, and survives the end of the
-	// process. It is durable at the latest when a later write to the table
-	// beside this store is: a loss of power may take away an object of which
-	// no record tells, but never leaves a record without its object. When it
-	// returns an error (also the reader's own, which it wraps) there is no
-	// object, and nothing to see in List. size is the number of bytes that r
-	// must give, or -1 if unknown.
+	// Create stores the bytes of r under a free key; if it is taken, it
+	// returns ErrExists. It streams: memory does not grow with the object.
+	// After success the object is complete, can be read, and survives the end
+	// of the process. It is durable as soon as any later write to the table
+	// beside this store is: a loss of power may lose an object that has no
+	// record, but never leaves a record without its object. After an error
+	// (the reader's is wrapped) there is no object, and List shows none. size
+	// is the number of bytes that r must give, or -1 if unknown.
 	Create(ctx context.Context, area Area, key string, r io.Reader, size int64) (Written, error)
 
 	// Open returns the object's bytes, or ErrNotFound. The reader is for one
-	// goroutine; seeking costs nothing until the next Read. On a disk that of
-	// a large object is an *os.File, so that the kernel can send it. The
-	// context bounds all reads. An object deleted while open may go on
-	// reading or fail.
+	// goroutine; seeking costs nothing until the next Read. On a disk the
+	// reader of a large object is an *os.File, so that the kernel can send it.
+	// The context bounds all reads. If the object is deleted meanwhile, reads
+	// may succeed or fail.
 	Open(ctx context.Context, area Area, key string) (io.ReadSeekCloser, error)
 
-	// Copy makes the bytes of one object appear as another, in another area,
-	// whole or not at all, without passing them through this process where
-	// the store can do that. The new key must be one that was never used, as
-	// it is left open whether a taken one is replaced; but to repeat a copy
-	// is no error. ErrNotFound if the first object is missing. The first
-	// object stays. The new one is durable when one of Create would be.
+	// Copy makes a copy of an object appear in another area, whole or not at
+	// all. Where the store can do it, the bytes do not pass through this
+	// process. The new key must never have been used, since a taken one may
+	// or may not be replaced; but repeating a copy is no error. It returns
+	// ErrNotFound if the source is missing. The source stays. The copy is
+	// durable when an object made by Create would be.
 	Copy(ctx context.Context, from Area, fromKey string, to Area, toKey string) error
 
 	// Delete removes the object; removing a missing one is no error. After a
-	// loss of power it may be there again.
+	// loss of power the object may be there again.
 	Delete(ctx context.Context, area Area, key string) error
 
 	// List returns up to limit (1 to MaxList) objects whose keys sort after
-	// the given one, in the order of the bytes of their keys. Fewer than
-	// limit means there are no more.
+	// the given one, in byte order. Fewer than limit means there are no more.
 	List(ctx context.Context, area Area, after string, limit int) ([]Object, error)
 
 	// SignGet returns a URL from which anyone can fetch the object's bytes
@@ -113,14 +111,14 @@ type Store interface {
 	// exists, and makes no call to the store.
 	SignGet(ctx context.Context, area Area, key string, s Signed) (string, error)
 
-	// Sweep removes what interrupted Creates and Copies left behind and that
-	// no List shows, if it began before the given time, and sessions of
-	// parts that began PartsLife before that.
+	// Sweep removes what interrupted Creates and Copies that began before the
+	// given time left behind, which List does not show, and sessions of parts
+	// that began PartsLife before that time.
 	Sweep(ctx context.Context, before time.Time) (removed int, err error)
 }
 
-// CheckKey returns an error for a key that is not of the form the package
-// comment states. Every backend calls it first.
+// CheckKey returns an error for a key without the form in the package comment.
+// Every backend calls it first.
 func CheckKey(key string) error {
 	owner, name, ok := strings.Cut(key, "/")
 	if !ok || !element(owner) || !element(name) {

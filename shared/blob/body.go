@@ -12,26 +12,26 @@ import (
 	"github.com/minio/crc64nvme"
 )
 
-// ErrTooLong is returned for a body that brings more than its Left.
+// ErrTooLong is returned for a body with more bytes than its Left allows.
 var ErrTooLong = errors.New("blob: the body is longer than it may be")
 
-// DigestError is returned for a body with another SHA-256 than was stated.
+// DigestError is returned for a body whose SHA-256 is not the stated one.
 type DigestError struct{ Got, Stated []byte }
 
 func (e *DigestError) Error() string {
-	return fmt.Sprintf("blob: the SHA-256 is %x, stated was %x", e.Got, e.Stated)
+	return fmt.Sprintf("blob: the SHA-256 is %x, but %x was stated", e.Got, e.Stated)
 }
 
 // Body is the one reader of a file's bytes on their way into a store. It counts
-// them and sums them up, and fails when they are more than they may be, when
+// the bytes and computes their checksum. It fails if there are too many, if
 // their number is not the announced one or their SHA-256 not the stated one, and
-// when the context ends; so that nobody who reads it to the end takes a wrong
-// upload for a whole one. It closes nothing. It is for one goroutine at a time.
+// when the context ends, so a wrong upload never looks complete. It closes
+// nothing. It is for one goroutine at a time.
 type Body struct {
 	R      io.Reader
-	Size   int64  // announced, in bytes; -1 if not known
-	SHA256 []byte // stated; it is computed if it is not nil
-	Left   *int64 // bytes that may still come, also of other bodies; nil is no bound
+	Size   int64  // as announced, in bytes; -1 if unknown
+	SHA256 []byte // as stated; nil if it need not be computed
+	Left   *int64 // bytes that this and other bodies may still bring; nil for no bound
 
 	ctx  context.Context
 	size int64
@@ -40,8 +40,8 @@ type Body struct {
 	err  error
 }
 
-// NewBody returns the body of a Create or a WritePart, whose reading ends with
-// the context: r itself if it is a Body. It is for stores.
+// NewBody returns the body of a Create or a WritePart, which is r itself if that
+// is a Body. Reading it fails when the context ends. It is for stores.
 func NewBody(ctx context.Context, r io.Reader, announced int64) *Body {
 	b, ok := r.(*Body)
 	if !ok {
@@ -65,7 +65,7 @@ func (b *Body) Read(p []byte) (int, error) {
 		return 0, b.err
 	}
 	if b.Left != nil && int64(len(p)) > *b.Left {
-		p = p[:*b.Left+1] // one more, to see that there is more
+		p = p[:*b.Left+1] // one more byte, to see whether there are too many
 	}
 	n, err := b.R.Read(p)
 	b.size += int64(n)
@@ -79,8 +79,8 @@ func (b *Body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// check returns what is wrong with the bytes so far, of which n are new; err is
-// what reading them ended with.
+// check returns what is wrong with the bytes so far. The last read gave n bytes
+// and err.
 func (b *Body) check(n int, err error) error {
 	if b.Left != nil {
 		if *b.Left -= int64(n); *b.Left < 0 {
@@ -98,7 +98,7 @@ func (b *Body) check(n int, err error) error {
 	return nil
 }
 
-// Fill reads until p is full or the bytes have ended.
+// Fill reads until p is full or the bytes end.
 func (b *Body) Fill(p []byte) (n int, ended bool, err error) {
 	n, err = io.ReadFull(b, p)
 	if b.err != nil {
@@ -107,10 +107,10 @@ func (b *Body) Fill(p []byte) (n int, ended bool, err error) {
 	return n, err != nil, nil
 }
 
-// Err is what reading ended with, if not with the end of the bytes.
+// Err returns the error that ended reading, or nil; the end of the bytes is none.
 func (b *Body) Err() error { return b.err }
 
-// Written describes what was read.
+// Written describes the bytes read so far.
 func (b *Body) Written() Written {
 	if b.sum == nil {
 		return Written{}

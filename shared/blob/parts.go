@@ -6,65 +6,67 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"ferry/shared/wire"
 )
 
-// Bounds of a session of parts. They are those of S3.
+// Bounds of a session of parts, as S3 sets them.
 const (
 	MaxParts    = 10_000
-	MinPartSize = 5 << 20 // but for the last part
+	MinPartSize = 5 << 20 // except for the last part
 	MaxPartSize = 5 << 30
 )
 
-// PartsLife is how long a session is left alone by Sweep, and so must be over
-// or completed.
+// PartsLife is how long Sweep leaves a session alone: by then it must be
+// completed or given up.
 const PartsLife = 8 * 24 * time.Hour
 
 var (
-	// ErrNoUpload is returned for a session that is not known, was ended, or
-	// has become an object.
+	// ErrNoUpload is returned for a session that is unknown, was ended, or has
+	// become an object.
 	ErrNoUpload = errors.New("blob: no such upload")
 	// ErrSuperseded is returned by WritePart when another writer of the same
 	// part began later.
 	ErrSuperseded = errors.New("blob: the part is being sent again")
 )
 
-// SumError says that bytes have another CRC64NVME than was stated.
+// SumError is returned for bytes whose CRC64NVME is not the stated one.
 type SumError struct{ Got, Stated uint64 }
 
 func (e *SumError) Error() string {
-	return fmt.Sprintf("blob: the bytes have the CRC64NVME %016x, stated was %016x", e.Got, e.Stated)
+	return fmt.Sprintf("blob: the CRC64NVME is %016x, but %016x was stated", e.Got, e.Stated)
 }
 
-// MissingError says which parts are not there, or not whole: the first few.
+// MissingError lists the first few parts that are missing or incomplete.
 type MissingError struct{ Numbers []int }
 
 func (e *MissingError) Error() string { return fmt.Sprintf("blob: parts %v are missing", e.Numbers) }
 
-// maxMissing bounds what a MissingError names.
+// maxMissing bounds the list of a MissingError.
 const maxMissing = 10
 
-// Layout says how an object is cut: all parts have PartSize bytes, but for the
-// last, which has what is left. An empty object has one empty part.
+// Layout says how an object is cut: all parts have PartSize bytes, except the
+// last, which has the rest. An empty object has one empty part.
 type Layout struct{ Length, PartSize int64 }
 
-// Count is the number of parts. They are numbered from 1.
+// Count returns the number of parts. They are numbered from 1.
 func (l Layout) Count() int { return int(max(1, (l.Length+l.PartSize-1)/l.PartSize)) }
 
-// Offset is where a part begins.
+// Offset returns where a part begins.
 func (l Layout) Offset(number int) int64 { return int64(number-1) * l.PartSize }
 
-// Size is how many bytes a part has.
+// Size returns the number of bytes of a part.
 func (l Layout) Size(number int) int64 { return min(l.PartSize, l.Length-l.Offset(number)) }
 
-// Check returns an error for a layout that no store takes.
+// Check returns an error for a layout that no store accepts.
 func (l Layout) Check() error {
 	if l.Length < 0 || l.PartSize < 1 || l.PartSize > MaxPartSize || l.Count() > MaxParts {
-		return fmt.Errorf("blob: %d bytes in parts of %d is no layout", l.Length, l.PartSize)
+		return fmt.Errorf("blob: an object of %d bytes cannot have parts of %d bytes", l.Length, l.PartSize)
 	}
 	return nil
 }
 
-// CheckNumber returns an error for a part that the layout does not have.
+// CheckNumber returns an error for a part number that the layout does not have.
 func (l Layout) CheckNumber(number int) error {
 	if number < 1 || number > l.Count() {
 		return fmt.Errorf("blob: there is no part %d of %d", number, l.Count())
@@ -72,8 +74,8 @@ func (l Layout) CheckNumber(number int) error {
 	return nil
 }
 
-// Missing returns a *MissingError unless all parts are there, each once, in
-// order, and of the right size.
+// Missing returns a *MissingError unless all parts are there with the right
+// sizes.
 func (l Layout) Missing(parts []Part) error {
 	whole := make(map[int]bool, len(parts))
 	for _, p := range parts {
@@ -91,64 +93,60 @@ func (l Layout) Missing(parts []Part) error {
 	return nil
 }
 
-// Part is one that has arrived.
+// Part is a part that has arrived.
 type Part struct {
 	Number int
 	Size   int64
 	Sum    uint64 // CRC64NVME
 	HasSum bool   // whether the store knows it
-	Tag    string // the store's own name of these bytes, S3's ETag
+	Tag    string // the store's name for these bytes: S3's ETag
 }
 
-// SignedPart is a request by which anyone can send the bytes of a part.
+// SignedPart is a request with which anyone can send the bytes of a part.
 type SignedPart struct {
 	Method, URL string
 	Header      map[string]string
 }
 
-// Parts is the port for objects that arrive in parts, in any order, at once,
-// over days. All methods are safe for concurrent use. A sum is a CRC64NVME, or
-// nil where it is not known.
+// Parts is the port for objects that arrive in parts: in any order, several at a
+// time, over days. All methods are safe for concurrent use. A sum is a CRC64NVME,
+// or nil if it is unknown.
 type Parts interface {
 	// BeginParts opens a session for an object under a key that was never
-	// used, and returns the store's name for it.
+	// used, and returns the store's name for the session.
 	BeginParts(ctx context.Context, area Area, key string, l Layout) (upload string, err error)
 
-	// SignPart returns a request that stores one part. What it says is
-	// signed: the part's size, and its sum if given, are binding. No call to
-	// the store. ErrUnsupported where only this process can take bytes.
+	// SignPart returns a request that stores one part. The part's size, and
+	// its sum if given, are signed and so binding. It makes no call to the
+	// store. It returns ErrUnsupported where only this process can take bytes.
 	SignPart(ctx context.Context, area Area, key, upload string, l Layout, number int, sum *uint64, expires time.Duration) (SignedPart, error)
 
-	// WritePart stores one part through this process. A part that was there
-	// before is replaced, or, if this fails, may be missing. ErrLength if r
-	// has another number of bytes than the layout says, *SumError if they do
-	// not have the sum. Of two writers of one part the later wins.
-	// ErrUnsupported where bytes go to the store directly.
+	// WritePart stores one part through this process. It replaces an earlier
+	// one, which may be missing if this fails. It returns ErrLength if r has
+	// more or fewer bytes than the layout says, *SumError if their checksum is
+	// not sum, and ErrUnsupported where bytes go to the store directly. Of two
+	// writers of the same part, the later wins.
 	WritePart(ctx context.Context, area Area, key, upload string, l Layout, number int, r io.Reader, sum *uint64) (Part, error)
 
 	// ListParts returns up to limit (1 to MaxList) parts with numbers above
 	// after, in order. Fewer than limit means there are no more.
 	ListParts(ctx context.Context, area Area, key, upload string, after, limit int) ([]Part, error)
 
-	// CompleteParts makes the object of all its parts, whole and durable, or
-	// changes nothing: *MissingError if some are not there or not whole,
-	// *SumError if the object would not have the sum. To repeat it after it
-	// succeeded gives the same answer as long as the object is there.
+	// CompleteParts makes the object from all its parts, whole and durable, or
+	// changes nothing: it returns *MissingError if parts are missing or
+	// incomplete, and *SumError if the object's checksum is not sum. After
+	// success, repeating it gives the same answer while the object is there.
 	CompleteParts(ctx context.Context, area Area, key, upload string, l Layout, sum *uint64) (Written, error)
 
-	// AbortParts ends a session and removes what it left; an object that it
-	// became stays. An unknown one is no error.
+	// AbortParts ends a session and removes its parts; if the session became
+	// an object, that stays. An unknown session is no error.
 	AbortParts(ctx context.Context, area Area, key, upload string) error
 }
 
-// AllParts lists the parts of a session, of whatever number.
+// AllParts lists all parts of a session.
 func AllParts(ctx context.Context, p Parts, area Area, key, upload string) ([]Part, error) {
 	var all []Part
-	for {
-		after := 0
-		if len(all) > 0 {
-			after = all[len(all)-1].Number
-		}
+	for after := 0; ; after = all[len(all)-1].Number {
 		page, err := p.ListParts(ctx, area, key, upload, after, MaxList)
 		if err != nil {
 			return nil, err
@@ -157,4 +155,20 @@ func AllParts(ctx context.Context, p Parts, area Area, key, upload string) ([]Pa
 			return all, nil
 		}
 	}
+}
+
+// CombineSums returns the checksum of an object made of these parts, if that of
+// each is known.
+func CombineSums(parts []Part) (sum uint64, known bool) {
+	for i, p := range parts {
+		switch {
+		case !p.HasSum:
+			return 0, false
+		case i == 0:
+			sum = p.Sum
+		default:
+			sum = wire.CombineCRC64(sum, p.Sum, p.Size)
+		}
+	}
+	return sum, true
 }

@@ -20,8 +20,8 @@ import (
 	"ferry/shared/table/sqlite"
 )
 
-// BenchmarkSmall compares the two places for a small object and its record, for
-// 16 at once: the table's log, and a file of its own. See MaxSmall.
+// BenchmarkSmall stores a small object and its record, 16 at once, with the
+// object in the table's log or in its own file. See MaxSmall.
 func BenchmarkSmall(b *testing.B) {
 	for _, size := range []int{1 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10} {
 		data := bytes.Repeat([]byte("x"), size)
@@ -53,7 +53,7 @@ func BenchmarkSmall(b *testing.B) {
 	}
 }
 
-// BenchmarkReadSmall compares what it costs to read them.
+// BenchmarkReadSmall reads small objects from either place.
 func BenchmarkReadSmall(b *testing.B) {
 	for _, size := range []int{4 << 10, 16 << 10, 32 << 10, 64 << 10} {
 		data := bytes.Repeat([]byte("x"), size)
@@ -87,7 +87,7 @@ func BenchmarkReadSmall(b *testing.B) {
 	}
 }
 
-// measure does b.N calls, 16 at once, and reports the time of the processor.
+// measure makes b.N calls, 16 at once, and reports their CPU time.
 func measure(b *testing.B, call func(n int64) error) {
 	var n atomic.Int64
 	var group errgroup.Group
@@ -113,8 +113,8 @@ func measure(b *testing.B, call func(n int64) error) {
 	b.ReportMetric(float64(used)/1e3/float64(b.N), "µs-CPU/op")
 }
 
-// BenchmarkLarge compares creates of 1 GiB with the same bytes written through
-// a buffer of 256 KiB and synced once.
+// BenchmarkLarge compares creating an object of 1 GiB with writing the same bytes
+// through a buffer of 256 KiB and syncing once.
 func BenchmarkLarge(b *testing.B) {
 	const size = 1 << 30
 	b.Run("control", func(b *testing.B) {
@@ -145,7 +145,7 @@ func BenchmarkLarge(b *testing.B) {
 	})
 }
 
-// BenchmarkMostParts is of a session with as many parts as there can be.
+// BenchmarkMostParts lists and completes a session with MaxParts parts.
 func BenchmarkMostParts(b *testing.B) {
 	const size = 4096
 	l := blob.Layout{Length: blob.MaxParts * size, PartSize: size}
@@ -187,8 +187,8 @@ func BenchmarkMostParts(b *testing.B) {
 	})
 }
 
-// BenchmarkParts sends 1 GiB in 64 parts, 4 at once, beside one file of 1 GiB
-// written through a buffer of 256 KiB and synced once.
+// BenchmarkParts compares writing 1 GiB in 64 parts, 4 at once, with writing one
+// file of 1 GiB through a buffer of 256 KiB and syncing once.
 func BenchmarkParts(b *testing.B) {
 	l := blob.Layout{Length: 1 << 30, PartSize: 16 << 20}
 	b.Run("control", func(b *testing.B) {
@@ -250,7 +250,7 @@ func writeFile(path string, r io.Reader, buf []byte) error {
 	return f.Sync()
 }
 
-// pattern is a reader that costs next to nothing.
+// pattern is a reader that costs almost nothing.
 type pattern struct{}
 
 func (pattern) Read(p []byte) (int, error) { return len(p), nil }

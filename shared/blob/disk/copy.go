@@ -14,9 +14,9 @@ import (
 	"ferry/shared/blob"
 )
 
-// Copy implements blob.Store with a second link to the same file, or by
-// copying the bytes where links are not supported. Both objects then count as
-// modified now, so that a new copy is not taken for an old object.
+// Copy implements blob.Store with a second link to the same file, or by copying
+// the bytes where links are not supported. Both objects then count as modified
+// now, so that a new copy does not look like an old object.
 func (s *Store) Copy(ctx context.Context, from blob.Area, fromKey string, to blob.Area, toKey string) error {
 	source, err := s.path(ctx, from, fromKey)
 	if err != nil {
@@ -33,9 +33,6 @@ func (s *Store) Copy(ctx context.Context, from blob.Area, fromKey string, to blo
 	case errors.Is(err, fs.ErrNotExist) && missing(source):
 		err = s.small.Copy(ctx, from, fromKey, to, toKey)
 	}
-	if errors.Is(err, blob.ErrNotFound) {
-		return blob.ErrNotFound
-	}
 	if err != nil {
 		return fmt.Errorf("copying object %s: %w", fromKey, full(err))
 	}
@@ -50,7 +47,7 @@ func (s *Store) copyFile(source, target string) error {
 	if err := s.makeOwner(filepath.Dir(target)); err != nil {
 		return err
 	}
-	if err := s.link(source, target); err != nil && !errors.Is(err, fs.ErrExist) { // it was copied before
+	if err := s.link(source, target); err != nil && !errors.Is(err, fs.ErrExist) { // it exists if this is a repetition
 		return err
 	}
 	return s.syncFolder(filepath.Dir(target))
@@ -73,7 +70,7 @@ func (s *Store) copyBytes(ctx context.Context, from blob.Area, fromKey string, t
 	return nil
 }
 
-// unsupported reports that a link failed because of the file system's kind.
+// unsupported reports whether a link failed because the file system has none.
 func unsupported(err error) bool {
 	kinds := []error{syscall.EPERM, syscall.ENOTSUP, syscall.EOPNOTSUPP, syscall.ENOSYS, syscall.EMLINK, syscall.EXDEV}
 	return slices.ContainsFunc(kinds, func(kind error) bool { return errors.Is(err, kind) })

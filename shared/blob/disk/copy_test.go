@@ -1,6 +1,7 @@
 package disk_test
 
 import (
+	"errors"
 	"os"
 	"testing"
 
@@ -8,7 +9,7 @@ import (
 	"ferry/shared/blob/disk"
 )
 
-func TestAnObjectRemovedWhileItIsCopiedIsNotFound(t *testing.T) {
+func TestCopyOfAnObjectDeletedMeanwhileIsErrNotFound(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), disk.Options{NoSync: true})
 	create(t, s, "demo/1-a", "x")
@@ -18,7 +19,7 @@ func TestAnObjectRemovedWhileItIsCopiedIsNotFound(t *testing.T) {
 		}
 		return os.Link(from, to)
 	})
-	if err := s.Copy(t.Context(), blob.Files, "demo/1-a", blob.Backup, "demo/1-b"); err != blob.ErrNotFound {
-		t.Errorf("the copy ends with %v", err)
+	if err := s.Copy(t.Context(), blob.Files, "demo/1-a", blob.Backup, "demo/1-b"); !errors.Is(err, blob.ErrNotFound) {
+		t.Errorf("got error %v, want ErrNotFound", err)
 	}
 }

@@ -17,9 +17,9 @@ import (
 const (
 	bufferSize = 256 << 10
 
-	// MaxSmall is the largest object that a Small takes. BenchmarkSmall and
-	// BenchmarkReadSmall, in µs of the processor for each of 16 at once, and in
-	// ms until it is durable (2 cores, ext4 on a virtual disk):
+	// MaxSmall is the largest object that goes to a Small. BenchmarkSmall and
+	// BenchmarkReadSmall show µs of CPU per object with 16 at once, and for
+	// writes the ms until the object is durable (2 cores, ext4 on a virtual disk):
 	//
 	//	            4 KiB      16 KiB     32 KiB     64 KiB
 	//	write, log  79  0.25   117  0.25  151  0.33  248  0.70
@@ -27,13 +27,13 @@ const (
 	//	read, log   16         42         80         159
 	//	read, file  8          18         28         49
 	//
-	// The log is the better place until its bytes, which it has twice, take as
-	// long as a file. Reading is dearer there: at 32 KiB ten downloads outweigh
-	// what the upload has spared, at 64 KiB five.
+	// The log wins until its bytes, which are written twice, take as long as a
+	// file. Reading costs more there: ten downloads outweigh what the upload
+	// saves at 32 KiB, and five at 64 KiB.
 	MaxSmall = 32 << 10
 )
 
-// Create implements blob.Store. Of the bytes of a large object it makes a file.
+// Create implements blob.Store. A large object becomes a file.
 func (s *Store) Create(ctx context.Context, area blob.Area, key string, r io.Reader, size int64) (blob.Written, error) {
 	path, err := s.path(ctx, area, key)
 	if err != nil {
@@ -56,8 +56,8 @@ func (s *Store) Create(ctx context.Context, area blob.Area, key string, r io.Rea
 	return body.Written(), nil
 }
 
-// createSmall, like createLarge, looks for the key among the objects of the
-// other kind first. It does not find one that appears at the same moment.
+// createSmall, like createLarge, first looks whether an object of the other kind
+// has the key. It misses one that appears at the same moment.
 func (s *Store) createSmall(ctx context.Context, area blob.Area, key, path string, content []byte) error {
 	if !missing(path) {
 		return blob.ErrExists
@@ -65,8 +65,8 @@ func (s *Store) createSmall(ctx context.Context, area blob.Area, key, path strin
 	return s.small.Create(ctx, area, key, content)
 }
 
-// createLarge writes a file aside, and gives it its name when all bytes are
-// there and durable. The first are in a buffer already.
+// createLarge writes a temporary file, and gives it its name when all bytes are
+// there and durable. The first of them are already in b.
 func (s *Store) createLarge(ctx context.Context, area blob.Area, key, path string, b []byte, ended bool, body *blob.Body) error {
 	if _, err := s.small.Read(ctx, area, key); !errors.Is(err, blob.ErrNotFound) {
 		return cmp.Or(err, blob.ErrExists)
@@ -94,8 +94,8 @@ func (s *Store) createLarge(ctx context.Context, area blob.Area, key, path strin
 	}
 }
 
-// buffer is never larger than an object of known size, but for one byte, which
-// shows whether there is more than announced.
+// buffer lends a buffer. For an object of known size it has at most one byte
+// more, which shows whether there are more bytes than announced.
 func (s *Store) buffer(size int64) (buf []byte, release func()) {
 	if size >= 0 && size < bufferSize {
 		return make([]byte, size+1), func() {}
@@ -104,8 +104,8 @@ func (s *Store) buffer(size int64) (buf []byte, release func()) {
 	return *pooled, func() { s.buffers.Put(pooled) }
 }
 
-// finish makes a written file durable and then gives it its name, which must be
-// free, durably too.
+// finish makes a written file durable, and then gives it its name, which must be
+// free, and makes that durable too.
 func (s *Store) finish(f *os.File, path string) error {
 	if err := s.makeOwner(filepath.Dir(path)); err != nil {
 		return err
@@ -122,8 +122,9 @@ func (s *Store) finish(f *os.File, path string) error {
 	return nil
 }
 
-// makeOwner makes an owner's folder. Whoever finds it made finds it durable: one
-// at a time makes them, and Open has synced those of earlier processes.
+// makeOwner makes an owner's folder, if it is missing. An existing one is
+// durable: only one is made at a time, and Open has synced those of earlier
+// processes.
 func (s *Store) makeOwner(dir string) error {
 	s.making.Lock()
 	defer s.making.Unlock()
@@ -159,13 +160,14 @@ func (s *Store) syncFolder(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// name puts a file under a free name. Renaming would replace what is there, so
-// where links are not supported one create at a time looks and renames.
+// name gives a file its name, which must be free. Renaming would replace an
+// existing file, so where links are not supported, one create at a time checks
+// the name and renames.
 func (s *Store) name(aside, path string) error {
 	err := s.link(aside, path)
 	if unsupported(err) {
-		s.placing.Lock()
-		defer s.placing.Unlock()
+		s.naming.Lock()
+		defer s.naming.Unlock()
 		if _, err := os.Lstat(path); err == nil {
 			return blob.ErrExists
 		}

@@ -7,22 +7,23 @@ import (
 )
 
 const (
-	// directSize is how much of a part is written at once past the system's
-	// cache: smaller pieces spend more time between them than in them.
+	// directSize is the size of one write past the system's cache. Between
+	// smaller writes, more time is spent than in them.
 	directSize = 1 << 20
-	// directAlign is what such a write must be a multiple of, in memory, in
-	// length and in the file.
+	// directAlign must divide such a write's length and its places in memory
+	// and in the file.
 	directAlign = 4096
-	// directWriters bounds the memory of those buffers, to 16 MiB.
+	// directWriters bounds the memory of these buffers to 16 MiB.
 	directWriters = 16
 )
 
-// directBuffers lends the buffers of writes past the cache. Go begins large
-// ones at a page; were it not so, the system would refuse the write, and it
-// went through the cache.
+// directBuffers lends the buffers of writes past the cache. Go allocates large
+// buffers at page boundaries. If one were not aligned, the system would refuse
+// the write, which would then go through the cache.
 type directBuffers chan struct{}
 
-// take returns nil when all are lent: who comes then writes through the cache.
+// take returns nil when all buffers are lent. The caller then writes through the
+// cache.
 func (d directBuffers) take() (buf []byte, release func()) {
 	select {
 	case d <- struct{}{}:
@@ -32,12 +33,12 @@ func (d directBuffers) take() (buf []byte, release func()) {
 	}
 }
 
-// dataFile is where the bytes of a part go: past the cache as far as they are
-// aligned. A large file would only push what others read out of the cache, and
-// its way through it costs more than half of the time.
+// dataFile takes the bytes of a part, and writes them past the cache as far as
+// they are aligned. In the cache a large file would only displace what others
+// read, and the way through it takes more than half of the time.
 type dataFile struct {
 	*os.File
-	direct *os.File // nil if the file system has no such way
+	direct *os.File // nil if the file system does not support it
 }
 
 // WriteAt implements io.WriterAt.
@@ -68,7 +69,7 @@ func (f *dataFile) leaveDirect() {
 	}
 }
 
-// Close closes both.
+// Close implements io.Closer.
 func (f *dataFile) Close() error {
 	f.leaveDirect()
 	return f.File.Close()

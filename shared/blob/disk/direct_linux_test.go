@@ -8,18 +8,18 @@ import (
 	"testing"
 )
 
-func TestBytesArriveAlignedOrNot(t *testing.T) {
+func TestWritesArriveWhetherAlignedOrNot(t *testing.T) {
 	t.Parallel()
 	data := make([]byte, 2*directSize+directAlign)
 	rand.Read(data)
 	for name, test := range map[string]struct {
 		memory, at, size int
 	}{
-		"aligned":                    {0, directAlign, directSize},
-		"with a rest":                {0, 0, directSize + 1},
-		"less than one block":        {0, directAlign, 100},
-		"in the midst of a block":    {0, 5, directSize},
-		"from a place in the memory": {1, 0, directSize},
+		"aligned bytes arrive":                  {0, directAlign, directSize},
+		"a remainder arrives":                   {0, 0, directSize + 1},
+		"less than one block arrives":           {0, directAlign, 100},
+		"bytes in the middle of a block arrive": {0, 5, directSize},
+		"bytes from an odd address arrive":      {1, 0, directSize},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -35,7 +35,7 @@ func TestBytesArriveAlignedOrNot(t *testing.T) {
 				t.Errorf("wrote %d, %v", n, err)
 			}
 			if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got[test.at:], want) {
-				t.Errorf("other bytes are there: %v", err)
+				t.Errorf("the file has other bytes, or error %v", err)
 			}
 		})
 	}
@@ -53,10 +53,10 @@ func TestDirectBuffersAreBounded(t *testing.T) {
 		releases = append(releases, release)
 	}
 	if buf, _ := d.take(); buf != nil {
-		t.Error("one more than allowed was lent")
+		t.Error("one more buffer than allowed was lent")
 	}
 	releases[0]()
 	if buf, _ := d.take(); buf == nil {
-		t.Error("none was lent after one came back")
+		t.Error("no buffer was lent after one came back")
 	}
 }

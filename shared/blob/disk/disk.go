@@ -1,20 +1,23 @@
-// Package disk keeps objects as plain files under one folder:
+// Package disk implements blob.Store and blob.Parts with plain files under one
+// folder. It may import the port and package wire. Start reading with Open;
+// create.go writes objects, and parts.go has the sessions of parts.
 //
 //	files/<owner>/<name>    the user area
 //	backup/<owner>/<name>   the backup area
 //	tmp/                    objects that are being written
 //	parts/<session>/        objects that arrive in parts
 //
-// Objects of up to MaxSmall bytes go elsewhere if there is a Small for them: into
-// the log that their records are written to, where one wait for the disk serves
-// both. Older ones may still be files.
+// Objects of up to MaxSmall bytes go to a Small, if there is one: it writes them
+// to the same log as their records, so that one wait for the disk serves both.
+// Older small objects may still be files.
 //
-// Several processes may use a folder. Folders of owners stay when they become
-// empty: there are few, and to remove one would race with a create in it.
+// Several processes may use a folder. An owner's folder stays when it becomes
+// empty: there are few of them, and removing one would race with a create in it.
 package disk
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,14 +34,14 @@ import (
 
 // Options change how objects are written. The zero value is the safe choice.
 type Options struct {
-	// NoSync never waits for durable storage: a loss of power may take away
-	// what was answered.
+	// NoSync never waits for durable storage: a loss of power may lose
+	// objects whose storing was already confirmed.
 	NoSync bool
-	// Small takes small objects; nil makes files of them too.
+	// Small takes small objects. If it is nil, they become files too.
 	Small Small
 }
 
-// Small keeps small objects. Its methods do what those of a blob.Store do.
+// Small keeps small objects. Its methods do what those of blob.Store do.
 type Small interface {
 	Create(ctx context.Context, area blob.Area, key string, content []byte) error
 	Read(ctx context.Context, area blob.Area, key string) ([]byte, error)
@@ -55,33 +58,31 @@ type Store struct {
 	buffers  sync.Pool
 	direct   directBuffers
 	making   sync.Mutex                  // of owners' folders
-	placing  sync.Mutex                  // where link is not supported
+	naming   sync.Mutex                  // of files, where link is not supported
 	link     func(from, to string) error // os.Link
 	sessions sessions
 }
 
-// Open opens the store in the folder dir, and makes it, readable by its owner
-// alone, if it is missing.
+// Open opens the store in the folder dir. If the folder is missing, it is made,
+// readable by its owner alone.
 func Open(dir string, o Options) (*Store, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("opening the files: %w", err)
 	}
-	s := &Store{dir: dir, noSync: o.NoSync, small: o.Small, link: os.Link, direct: make(directBuffers, directWriters)}
-	if s.small == nil {
-		s.small = none{}
-	}
+	s := &Store{dir: dir, noSync: o.NoSync, small: cmp.Or[Small](o.Small, none{}), link: os.Link, direct: make(directBuffers, directWriters)}
+	s.sessions.open = map[string]*session{}
 	s.buffers.New = func() any { b := make([]byte, bufferSize); return &b }
 	if err := s.prepare(); err != nil {
 		return nil, fmt.Errorf("opening the files: %w", full(err))
 	}
-	// The folder may be new itself. Not everyone may read the one around it.
+	// The folder itself may be new. Its parent may be unreadable to us.
 	_ = s.syncFolder(filepath.Dir(dir))
 	return s, nil
 }
 
-// prepare makes the folders, and finds out now, not at the first upload, that
-// one is read-only.
+// prepare makes the folders. It fails if they are read-only, so that the first
+// upload need not find out.
 func (s *Store) prepare() error {
 	areas := []string{s.folder(blob.Files), s.folder(blob.Backup)}
 	for _, sub := range append(areas, s.tmp()) {
@@ -108,7 +109,7 @@ func (s *Store) tmp() string { return filepath.Join(s.dir, "tmp") }
 
 func (s *Store) folder(area blob.Area) string { return filepath.Join(s.dir, string(area)) }
 
-// path checks area and key: with a good key, no path leads out of the area.
+// path checks area and key: a valid key cannot lead out of the area.
 func (s *Store) path(ctx context.Context, area blob.Area, key string) (string, error) {
 	if err := blob.CheckKey(key); err != nil {
 		return "", err
@@ -121,7 +122,7 @@ func (s *Store) path(ctx context.Context, area blob.Area, key string) (string, e
 
 func checkArea(area blob.Area) error {
 	if area != blob.Files && area != blob.Backup {
-		return fmt.Errorf("disk: %q is no area", area)
+		return fmt.Errorf("disk: unknown area %q", area)
 	}
 	return nil
 }
@@ -148,13 +149,12 @@ func (s *Store) Open(ctx context.Context, area blob.Area, key string) (io.ReadSe
 	return nil, fmt.Errorf("opening object %s: %w", key, err)
 }
 
-// inMemory is a small object that was opened.
+// inMemory reads a small object.
 type inMemory struct{ *bytes.Reader }
 
 func (inMemory) Close() error { return nil }
 
-// Delete implements blob.Store. It does not wait for durable storage: after a
-// loss of power the object may be there again.
+// Delete implements blob.Store. It does not wait for durable storage.
 func (s *Store) Delete(ctx context.Context, area blob.Area, key string) error {
 	path, err := s.path(ctx, area, key)
 	if err != nil {
@@ -171,14 +171,12 @@ func (s *Store) Delete(ctx context.Context, area blob.Area, key string) error {
 
 // SignGet implements blob.Store: it is not supported.
 func (s *Store) SignGet(ctx context.Context, area blob.Area, key string, _ blob.Signed) (string, error) {
-	if _, err := s.path(ctx, area, key); err != nil {
-		return "", err
-	}
-	return "", blob.ErrUnsupported
+	_, err := s.path(ctx, area, key)
+	return "", cmp.Or(err, blob.ErrUnsupported)
 }
 
-// Sweep implements blob.Store. A temporary file counts as begun when it was
-// last written to, so that a slow create is not taken for an interrupted one.
+// Sweep implements blob.Store. A temporary file counts as begun when it was last
+// written to, so that a slow create does not look like an interrupted one.
 func (s *Store) Sweep(ctx context.Context, before time.Time) (removed int, err error) {
 	names, err := readNames(s.tmp())
 	if err == nil {
@@ -193,24 +191,20 @@ func (s *Store) Sweep(ctx context.Context, before time.Time) (removed int, err e
 		}
 		path := filepath.Join(s.tmp(), name)
 		info, err := os.Lstat(path)
-		if errors.Is(err, fs.ErrNotExist) || err == nil && (info.IsDir() || !info.ModTime().Before(before)) {
-			continue
+		if err == nil && !info.IsDir() && info.ModTime().Before(before) {
+			if err = os.Remove(path); err == nil {
+				removed++
+			}
 		}
-		if err == nil {
-			err = os.Remove(path)
-		}
-		switch {
-		case err == nil:
-			removed++
-		case !errors.Is(err, fs.ErrNotExist):
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return removed, fmt.Errorf("sweeping: %w", err)
 		}
 	}
 	return removed, nil
 }
 
-// full gives the errors of a medium without room, or none for a file so large,
-// the name that callers know.
+// full adds blob.ErrFull to the errors that mean that the medium has no room, or
+// none for a file that large.
 func full(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
 		return fmt.Errorf("%w: %w", blob.ErrFull, err)
@@ -218,7 +212,7 @@ func full(err error) error {
 	return err
 }
 
-// none is in the place of a Small that there is not.
+// none stands in for a missing Small.
 type none struct{ Small }
 
 func (none) Read(context.Context, blob.Area, string) ([]byte, error) { return nil, blob.ErrNotFound }

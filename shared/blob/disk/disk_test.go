@@ -48,7 +48,7 @@ func names(t testing.TB, dir string) []string {
 	return all
 }
 
-// withTable is a store whose small objects are in a table beside it.
+// withTable returns a store that keeps its small objects in a table beside it.
 func withTable(t testing.TB, dir string, noSync bool) (*disk.Store, *sqlite.Blobs) {
 	t.Helper()
 	db, err := sqlite.Open(filepath.Join(dir, "table.sqlite"), sqlite.Options{NoSync: noSync})
@@ -79,30 +79,30 @@ func content(t testing.TB, s *disk.Store, area blob.Area, key string) string {
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	t.Run("a folder for each test, not synced", func(t *testing.T) {
+	t.Run("each test has its own unsynced folder", func(t *testing.T) {
 		t.Parallel()
 		blobtest.Run(t, func(t *testing.T) blob.Store { return open(t, t.TempDir(), disk.Options{NoSync: true}) })
 	})
-	t.Run("one folder for all tests", func(t *testing.T) {
+	t.Run("all tests share one folder", func(t *testing.T) {
 		t.Parallel()
 		s := open(t, t.TempDir(), disk.Options{})
 		blobtest.Run(t, func(*testing.T) blob.Store { return s })
 	})
-	t.Run("small objects in a table, for each test, not synced", func(t *testing.T) {
+	t.Run("each test has its own unsynced table for small objects", func(t *testing.T) {
 		t.Parallel()
 		blobtest.Run(t, func(t *testing.T) blob.Store {
 			s, _ := withTable(t, t.TempDir(), true)
 			return s
 		})
 	})
-	t.Run("small objects in one table", func(t *testing.T) {
+	t.Run("all tests share one table for small objects", func(t *testing.T) {
 		t.Parallel()
 		s, _ := withTable(t, t.TempDir(), false)
 		t.Run("suite", func(t *testing.T) {
 			blobtest.Run(t, func(*testing.T) blob.Store { return s })
 		})
 	})
-	t.Run("a file system without links", func(t *testing.T) {
+	t.Run("the file system has no links", func(t *testing.T) {
 		t.Parallel()
 		s := open(t, t.TempDir(), disk.Options{NoSync: true})
 		s.SetLink(func(from, to string) error {
@@ -127,7 +127,7 @@ func TestCreateNeedsLittleMemory(t *testing.T) {
 		}
 		runtime.ReadMemStats(&after)
 		if got := int64(after.TotalAlloc - before.TotalAlloc); got > tc.most {
-			t.Errorf("%s: %d bytes were allocated, want at most %d", name, got, tc.most)
+			t.Errorf("%s: allocated %d bytes, want at most %d", name, got, tc.most)
 		}
 	}
 }
@@ -176,7 +176,7 @@ func TestOpenReturnsTheFileItself(t *testing.T) {
 	}
 }
 
-func TestNothingStaysAsideAfterCreatesThatEnd(t *testing.T) {
+func TestFinishedCreatesLeaveNoTemporaryFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, dir, disk.Options{})
@@ -191,7 +191,7 @@ func TestNothingStaysAsideAfterCreatesThatEnd(t *testing.T) {
 		t.Error(err)
 	}
 	if left := names(t, filepath.Join(dir, "tmp")); len(left) != 0 {
-		t.Errorf("%q lie aside", left)
+		t.Errorf("the temporary files %q are left", left)
 	}
 }
 
@@ -216,10 +216,10 @@ func TestSweepRemovesWhatACrashLeft(t *testing.T) {
 		}
 	}
 	if left := names(t, filepath.Join(dir, "tmp")); !slices.Equal(left, []string{"young"}) {
-		t.Errorf("%q are left, want young", left)
+		t.Errorf("%q are left, want only young", left)
 	}
 	if left := names(t, filepath.Join(dir, "files", "owner")); !slices.Equal(left, []string{"name"}) {
-		t.Errorf("%q are left of the owner, want name", left)
+		t.Errorf("the owner has %q left, want name", left)
 	}
 }
 
@@ -237,11 +237,11 @@ func TestACopyCountsAsModifiedWhenItAppears(t *testing.T) {
 	}
 	objects, err := s.List(t.Context(), blob.Backup, "", 10)
 	if err != nil || len(objects) != 1 || time.Since(objects[0].Modified) > time.Hour {
-		t.Errorf("got %+v and error %v, want one object of now", objects, err)
+		t.Errorf("got %+v and error %v, want one object modified now", objects, err)
 	}
 }
 
-func TestListPassesOverWhatIsNoObject(t *testing.T) {
+func TestListSkipsWhatIsNotAnObject(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, dir, disk.Options{})
@@ -259,7 +259,7 @@ func TestListPassesOverWhatIsNoObject(t *testing.T) {
 	}
 	objects, err := s.List(t.Context(), blob.Files, "", 10)
 	if err != nil || len(objects) != 1 || objects[0].Key != "owner/name" {
-		t.Errorf("got %+v and error %v, want owner/name alone", objects, err)
+		t.Errorf("got %+v and error %v, want only owner/name", objects, err)
 	}
 }
 
@@ -278,7 +278,7 @@ func TestObjectsOutliveTheStore(t *testing.T) {
 	}
 }
 
-func TestAFullDiskIsErrFullAndLeavesNothing(t *testing.T) {
+func TestAFullDiskGivesErrFullAndLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for _, code := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT} {
 		dir := t.TempDir()
@@ -298,12 +298,12 @@ func TestAFullDiskIsErrFullAndLeavesNothing(t *testing.T) {
 			t.Errorf("%v: got error %v, want ErrNotFound", code, err)
 		}
 		if left := names(t, filepath.Join(dir, "tmp")); len(left) != 0 {
-			t.Errorf("%v: %q lie aside", code, left)
+			t.Errorf("%v: the temporary files %q are left", code, left)
 		}
 	}
 }
 
-func TestAFolderThatCannotBeUsedIsTold(t *testing.T) {
+func TestOpenNamesAFolderThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

@@ -36,7 +36,7 @@ func (s *Store) List(ctx context.Context, area blob.Area, after string, limit in
 	return all[:min(len(all), limit)], nil
 }
 
-// listFiles reads the names of the owners, and of the files of one owner at a time.
+// listFiles reads the names of the owners, and then one owner's files at a time.
 func (s *Store) listFiles(ctx context.Context, area blob.Area, after string, limit int) ([]blob.Object, error) {
 	owners, err := readNames(s.folder(area))
 	if err != nil {
@@ -63,8 +63,8 @@ func (s *Store) listFiles(ctx context.Context, area blob.Area, after string, lim
 	return objects, ctx.Err()
 }
 
-// listOwner skips what is no object, such as a file that the operating system
-// left among the owners, and what was deleted in the meantime.
+// listOwner skips what is not an object, such as a file that the operating
+// system left among the owners, and what has been deleted meanwhile.
 func (s *Store) listOwner(area blob.Area, owner, after string, limit int) ([]blob.Object, error) {
 	entries, err := os.ReadDir(filepath.Join(s.folder(area), owner)) // sorted
 	if errors.Is(err, syscall.ENOTDIR) {

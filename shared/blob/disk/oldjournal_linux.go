@@ -19,9 +19,9 @@ import (
 	"ferry/shared/blob"
 )
 
-// Until November 2026 small objects were files whose bytes a file "journal" made
-// durable, which after a loss of power is the only place that has them. It has
-// two halves, each a row of batches of one epoch.
+// Until November 2026 small objects were files, and a file named "journal" made
+// their bytes durable: after a loss of power only the journal may have them. It
+// has two halves, each a sequence of batches of one epoch.
 const (
 	oldHalf        = 16 << 20
 	oldMagic       = "FERRYJ1\n"
@@ -29,8 +29,8 @@ const (
 	oldEntryHeader = 1 + 2 + 4                 // area, length of the key, length of the content
 )
 
-// replayJournal makes the objects of an old journal durable files and removes
-// it, unless a process of that time still uses it.
+// replayJournal turns the objects of an old journal into durable files and
+// removes the journal, unless a process of that time is still using it.
 func (s *Store) replayJournal() error {
 	path := filepath.Join(s.dir, "journal")
 	f, err := os.Open(path)
@@ -44,7 +44,7 @@ func (s *Store) replayJournal() error {
 	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
 		return nil
 	}
-	all, err := io.ReadAll(f) // by its name another process may just have removed it
+	all, err := io.ReadAll(f) // not by name: another process may just have removed it
 	if err != nil {
 		return err
 	}
@@ -56,11 +56,11 @@ func (s *Store) replayJournal() error {
 	if err := unix.Syncfs(int(f.Fd())); err != nil {
 		return os.NewSyscallError("syncfs", err)
 	}
-	return os.RemoveAll(path) // another process may have done so
+	return os.RemoveAll(path) // no error if another process has removed it
 }
 
-// replay hands all objects of a half to restore. What is no whole batch was cut
-// off by a loss of power, or is the end.
+// replay hands all objects of a half to restore. It stops at the first batch that
+// is not whole: it was cut off by a loss of power, or is the end.
 func replay(all []byte, restore func(area blob.Area, key string, content []byte) error) error {
 	for first, epoch := true, uint64(0); len(all) >= oldBatchHeader; first = false {
 		at := len(oldMagic)
@@ -105,8 +105,8 @@ func replayBatch(b []byte, restore func(area blob.Area, key string, content []by
 	return nil
 }
 
-// restore makes an object again that the disk may have lost, or its bytes. One
-// that was deleted since has no record, and the sweeper removes it.
+// restore writes an object again, since the disk may have lost it or its bytes.
+// If it has been deleted since, it has no record, and the sweeper removes it.
 func (s *Store) restore(area blob.Area, key string, content []byte) error {
 	path, err := s.path(context.Background(), area, key)
 	if err != nil {

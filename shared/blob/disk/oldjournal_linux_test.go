@@ -16,8 +16,8 @@ import (
 	"ferry/shared/blob"
 )
 
-// oldJournal was written by the release of November 2026, which was killed then:
-// file N has N thousand bytes of lines "old file N".
+// oldJournal returns a journal of the release of November 2026, which was killed
+// after writing it. File N has N thousand bytes of lines "old file N".
 func oldJournal(t testing.TB) []byte {
 	t.Helper()
 	f, err := os.Open("testdata/journal.gz")
@@ -36,7 +36,7 @@ func oldJournal(t testing.TB) []byte {
 	return all
 }
 
-// oldKeys are those of the files 1 to 5.
+// oldKeys are the keys of files 1 to 5.
 var oldKeys = []string{
 	"demo/1-DOaxUE8pSRvdAyfpf93lDS",
 	"demo/2-EKK2FYgPuqmhXeboXXfHWR",
@@ -45,7 +45,7 @@ var oldKeys = []string{
 	"demo/5-B2CqK2YLX_h_z-VuAjRTF2",
 }
 
-// withJournal is a folder where the disk has lost file 1, and the bytes of 2 and 3.
+// withJournal makes a folder in which the disk has lost file 1 and the bytes of 2 and 3.
 func withJournal(t *testing.T, journal []byte) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -85,7 +85,7 @@ func openAndRead(t *testing.T, dir string) map[string]string {
 		all[o.Key] = string(content)
 	}
 	if left, err := readNames(s.tmp()); err != nil || len(left) != 0 {
-		t.Errorf("%q lie aside, %v", left, err)
+		t.Errorf("the temporary files %q are left, or error %v", left, err)
 	}
 	return all
 }
@@ -113,17 +113,17 @@ func TestAnOldJournalIsReplayedOnce(t *testing.T) {
 	}
 }
 
-func TestABatchThatWasCutOffEndsAnOldJournal(t *testing.T) {
+func TestReplayStopsAtABatchThatWasCutOff(t *testing.T) {
 	t.Parallel()
 	journal := oldJournal(t)
 	clear(journal[bytes.Index(journal, []byte("old file 4")):][:8])
 	all := openAndRead(t, withJournal(t, journal))
 	if all[oldKeys[2]] != oldContent(3) || all[oldKeys[3]] != "" || all[oldKeys[4]] != "" {
-		t.Error("not the first three files alone are restored")
+		t.Error("want only the first three files restored")
 	}
 }
 
-// TestBatchesOfAnEarlierRunAreNotReplayed has one of another epoch follow.
+// TestBatchesOfAnEarlierRunAreNotReplayed gives the second batch another epoch.
 func TestBatchesOfAnEarlierRunAreNotReplayed(t *testing.T) {
 	t.Parallel()
 	journal := oldJournal(t)
@@ -136,14 +136,14 @@ func TestBatchesOfAnEarlierRunAreNotReplayed(t *testing.T) {
 	sum.Write(b[oldBatchHeader:])
 	binary.LittleEndian.PutUint64(b[oldBatchHeader-8:], sum.Sum64())
 	if all := openAndRead(t, withJournal(t, journal)); all[oldKeys[0]] != oldContent(1) || all[oldKeys[1]] != "" {
-		t.Error("not the first file alone is restored")
+		t.Error("want only the first file restored")
 	}
 	if all := openAndRead(t, withJournal(t, b)); all[oldKeys[1]] != oldContent(2) {
-		t.Error("a batch of that epoch is not replayed where it comes first")
+		t.Error("a batch of that epoch is not replayed although it comes first")
 	}
 }
 
-func TestAnOldJournalInUseIsLeftAsItIs(t *testing.T) {
+func TestAnOldJournalInUseIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	dir := withJournal(t, oldJournal(t))
 	f, err := os.Open(filepath.Join(dir, "journal"))

@@ -2,5 +2,5 @@
 
 package disk
 
-// replayJournal has nothing to do: only on Linux there were journals.
+// replayJournal does nothing: there were journals only on Linux.
 func (*Store) replayJournal() error { return nil }

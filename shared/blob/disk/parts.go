@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -13,37 +14,32 @@ import (
 	"time"
 
 	"ferry/shared/blob"
-
-	"ferry/shared/wire"
 )
 
 // A session is a folder parts/<upload>. Each part is written to its place in
-// the file "data", which in the end gets the object's name, so that no byte is
-// copied. "marks" tells which parts are there: it never says so of one whose
-// bytes are not durable. "begun" is as old as the session.
+// the file "data", which in the end gets the object's name, so no bytes are
+// copied. "marks" says which parts are there: it never lists one whose bytes are
+// not durable. "begun" is as old as the session.
 
 // session is what the writers of one session share.
 type session struct {
-	users int // guarded by the map's mutex
+	users int // guarded by the mutex of sessions
 
-	mu      sync.RWMutex // held to read while bytes are written
+	mu      sync.RWMutex // read-locked while bytes are written
 	sealed  bool         // it has become an object, or was ended
 	writers map[int]*partWriter
 }
 
-// sessions are those in use.
+// sessions holds the sessions in use.
 type sessions struct {
 	mu   sync.Mutex
 	open map[string]*session
 }
 
-// use returns a session's state, and what to call when it is no longer used.
+// use returns a session's state, and a function to call after its use.
 func (s *sessions) use(upload string) (*session, func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.open == nil {
-		s.open = map[string]*session{}
-	}
 	it, ok := s.open[upload]
 	if !ok {
 		it = &session{writers: map[int]*partWriter{}}
@@ -61,7 +57,8 @@ func (s *sessions) use(upload string) (*session, func()) {
 
 func (s *Store) partsFolder() string { return filepath.Join(s.dir, "parts") }
 
-// sessionPath checks all names that a path is made of.
+// sessionPath returns the paths of a session's folder and of its object. It
+// checks the names that they are made of.
 func (s *Store) sessionPath(ctx context.Context, area blob.Area, key, upload string) (dir, object string, err error) {
 	if object, err = s.path(ctx, area, key); err != nil {
 		return "", "", err
@@ -106,13 +103,8 @@ func (s *Store) makeSession(dir string, l blob.Layout) error {
 
 // SignPart implements blob.Parts: it is not supported.
 func (s *Store) SignPart(ctx context.Context, area blob.Area, key, upload string, l blob.Layout, number int, _ *uint64, _ time.Duration) (blob.SignedPart, error) {
-	if _, _, err := s.sessionPath(ctx, area, key, upload); err != nil {
-		return blob.SignedPart{}, err
-	}
-	if err := l.CheckNumber(number); err != nil {
-		return blob.SignedPart{}, err
-	}
-	return blob.SignedPart{}, blob.ErrUnsupported
+	_, _, err := s.sessionPath(ctx, area, key, upload)
+	return blob.SignedPart{}, cmp.Or(err, l.CheckNumber(number), blob.ErrUnsupported)
 }
 
 // ListParts implements blob.Parts.
@@ -125,10 +117,7 @@ func (s *Store) ListParts(ctx context.Context, area blob.Area, key, upload strin
 		return nil, fmt.Errorf("disk: %d parts after %d cannot be listed", limit, after)
 	}
 	parts, err := readMarks(dir, after, limit)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, blob.ErrNoUpload
-	}
-	if err == nil && missing(filepath.Join(dir, "data")) {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && missing(filepath.Join(dir, "data")) {
 		return nil, blob.ErrNoUpload
 	}
 	if err != nil {
@@ -157,12 +146,12 @@ func (s *Store) CompleteParts(ctx context.Context, area blob.Area, key, upload s
 	if err != nil {
 		return blob.Written{}, fmt.Errorf("completing object %s: %w", key, full(err))
 	}
-	shared.sealed = true // to those who are still writing
+	shared.sealed = true // stops those who are still writing
 	return written, nil
 }
 
-// complete gives the data the object's name. When it is done the marks stay, so
-// that the answer can be given again.
+// complete gives the data the object's name. The marks stay, so that a
+// repetition gets the same answer.
 func (s *Store) complete(dir, object string, l blob.Layout, sum *uint64) (blob.Written, error) {
 	parts, err := readMarks(dir, 0, l.Count())
 	if err != nil {
@@ -171,17 +160,17 @@ func (s *Store) complete(dir, object string, l blob.Layout, sum *uint64) (blob.W
 	if err := l.Missing(parts); err != nil {
 		return blob.Written{}, err
 	}
-	written := blob.Written{Size: l.Length, CRC64NVME: combine(parts)}
-	if sum != nil && *sum != written.CRC64NVME {
-		return blob.Written{}, &blob.SumError{Got: written.CRC64NVME, Stated: *sum}
+	whole, _ := blob.CombineSums(parts)
+	if sum != nil && *sum != whole {
+		return blob.Written{}, &blob.SumError{Got: whole, Stated: *sum}
 	}
-	return written, s.placeData(dir, object, l)
+	return blob.Written{Size: l.Length, CRC64NVME: whole}, s.nameData(dir, object, l)
 }
 
-// placeData also finishes what an earlier try began, which may have been killed
-// before the name was durable. The marks are made durable too: without them a
-// repetition could not be answered.
-func (s *Store) placeData(dir, object string, l blob.Layout) error {
+// nameData also finishes an earlier try, which may have been killed before the
+// name was durable. It makes the marks durable too: without them a repetition
+// could not be answered.
+func (s *Store) nameData(dir, object string, l blob.Layout) error {
 	data := filepath.Join(dir, "data")
 	f, err := os.OpenFile(data, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -192,9 +181,9 @@ func (s *Store) placeData(dir, object string, l blob.Layout) error {
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || info.Size() != l.Length {
-		return errors.Join(err, fmt.Errorf("the session is not one of %d bytes", l.Length))
+		return errors.Join(err, fmt.Errorf("the session does not have %d bytes", l.Length))
 	}
-	now := time.Now() // from which on it counts as an object
+	now := time.Now() // when the object appears
 	err = errors.Join(s.keepMarks(dir), os.Chtimes(data, now, now))
 	if err != nil {
 		return err
@@ -212,7 +201,7 @@ func (s *Store) placeData(dir, object string, l blob.Layout) error {
 	return nil
 }
 
-// keep makes the name of an object durable, whose bytes are.
+// keep makes the name of an object durable. Its bytes already are.
 func (s *Store) keep(object string) error {
 	if _, err := os.Lstat(object); err != nil {
 		return err
@@ -220,7 +209,7 @@ func (s *Store) keep(object string) error {
 	return s.syncFolder(filepath.Dir(object))
 }
 
-// same reports whether an earlier try gave the file its name already.
+// same reports whether an earlier try has already given the file this name.
 func same(f *os.File, path string) bool {
 	a, err := f.Stat()
 	if err != nil {
@@ -228,14 +217,6 @@ func same(f *os.File, path string) bool {
 	}
 	b, err := os.Stat(path)
 	return err == nil && os.SameFile(a, b)
-}
-
-func combine(parts []blob.Part) uint64 {
-	sum := parts[0].Sum
-	for _, p := range parts[1:] {
-		sum = wire.CombineCRC64(sum, p.Sum, p.Size)
-	}
-	return sum
 }
 
 // AbortParts implements blob.Parts.
@@ -253,7 +234,7 @@ func (s *Store) AbortParts(ctx context.Context, area blob.Area, key, upload stri
 	return nil
 }
 
-// endSession lets those who are still writing fail.
+// endSession removes a session and makes its writers fail.
 func (s *Store) endSession(dir string) error {
 	shared, release := s.sessions.use(filepath.Base(dir))
 	defer release()
@@ -263,8 +244,8 @@ func (s *Store) endSession(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// sweepParts removes sessions that began before a time: that of an empty file
-// which is never written to.
+// sweepParts removes sessions that began before a time. A session's time is that
+// of its empty file "begun", which is never written to.
 func (s *Store) sweepParts(ctx context.Context, before time.Time) (removed int, err error) {
 	names, err := readNames(s.partsFolder())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -279,7 +260,7 @@ func (s *Store) sweepParts(ctx context.Context, before time.Time) (removed int, 
 		}
 		dir := filepath.Join(s.partsFolder(), name)
 		info, stat := os.Lstat(filepath.Join(dir, "begun"))
-		if errors.Is(stat, fs.ErrNotExist) { // it was killed in the making
+		if errors.Is(stat, fs.ErrNotExist) { // its process was killed while making it
 			info, stat = os.Lstat(dir)
 		}
 		if stat != nil || !info.ModTime().Before(before) {

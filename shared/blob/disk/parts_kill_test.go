@@ -35,7 +35,7 @@ func writePart(t testing.TB, s *disk.Store, upload string, l blob.Layout, number
 	}
 }
 
-// filled is a session with all its parts.
+// filled begins a session and writes all its parts.
 func filled(t testing.TB, s *disk.Store) (upload string, l blob.Layout) {
 	t.Helper()
 	upload, l = session(t, s)
@@ -58,7 +58,7 @@ func wantCompleted(t *testing.T, s *disk.Store, upload string, l blob.Layout, te
 	}
 }
 
-func TestACompleteThatWasKilledIsFinishedByTheNext(t *testing.T) {
+func TestCompletePartsFinishesOneThatWasKilled(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	upload, l := filled(t, open(t, dir, disk.Options{}))
@@ -68,7 +68,7 @@ func TestACompleteThatWasKilledIsFinishedByTheNext(t *testing.T) {
 	}
 	s := open(t, dir, disk.Options{})
 	if _, err := s.WritePart(t.Context(), blob.Files, "owner/1-a", upload, l, 2, strings.NewReader("xxxx"), nil); !errors.Is(err, blob.ErrNoUpload) {
-		t.Errorf("a part of what is an object already is taken: %v", err)
+		t.Errorf("writing a part of a finished object gives %v, want ErrNoUpload", err)
 	}
 	wantCompleted(t, s, upload, l, "aaaabbbbcc")
 	if _, err := os.Lstat(data); !errors.Is(err, fs.ErrNotExist) {
@@ -76,8 +76,8 @@ func TestACompleteThatWasKilledIsFinishedByTheNext(t *testing.T) {
 	}
 }
 
-// TestAPartWhoseWriterWasKilledIsMissing: its mark is cleared before its bytes
-// change and set when they are there.
+// TestAPartWhoseWriterWasKilledIsMissing because its mark is removed before its
+// bytes change, and written when they are all there.
 func TestAPartWhoseWriterWasKilledIsMissing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -86,23 +86,23 @@ func TestAPartWhoseWriterWasKilledIsMissing(t *testing.T) {
 	r, w := io.Pipe()
 	t.Cleanup(func() { w.Close() })
 	go func() { _, _ = s.WritePart(t.Context(), blob.Files, "owner/1-a", upload, l, 2, r, nil) }()
-	if _, err := w.Write([]byte("xx")); err != nil { // it is read, so the part is being replaced
+	if _, err := w.Write([]byte("xx")); err != nil { // it was read, so the part is being replaced
 		t.Fatal(err)
 	}
-	again := open(t, dir, disk.Options{}) // the first process is gone for it
+	again := open(t, dir, disk.Options{}) // as if the first process were gone
 	there, err := again.ListParts(t.Context(), blob.Files, "owner/1-a", upload, 0, 10)
 	if err != nil || len(there) != 2 || there[0].Number != 1 || there[1].Number != 3 {
-		t.Errorf("there are %+v, %v; want 1 and 3", there, err)
+		t.Errorf("got the parts %+v, %v; want 1 and 3", there, err)
 	}
 	_, err = again.CompleteParts(t.Context(), blob.Files, "owner/1-a", upload, l, nil)
 	if lost, ok := errors.AsType[*blob.MissingError](err); !ok || len(lost.Numbers) != 1 || lost.Numbers[0] != 2 {
-		t.Errorf("completing gives %v, want that part 2 is missing", err)
+		t.Errorf("completing gives %v, want part 2 missing", err)
 	}
 	writePart(t, again, upload, l, 2, "BBBB")
 	wantCompleted(t, again, upload, l, "aaaaBBBBcc")
 }
 
-func TestASessionKilledInTheMakingIsNoneAndIsSwept(t *testing.T) {
+func TestAHalfMadeSessionIsUnknownAndSwept(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, dir, disk.Options{NoSync: true})
@@ -126,7 +126,7 @@ func TestASessionKilledInTheMakingIsNoneAndIsSwept(t *testing.T) {
 	}
 }
 
-func TestTheEndOfASessionStopsItsWriters(t *testing.T) {
+func TestAbortPartsStopsTheWriters(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, dir, disk.Options{})
@@ -151,7 +151,7 @@ func TestTheEndOfASessionStopsItsWriters(t *testing.T) {
 		t.Errorf("the writer ends with %v, want ErrNoUpload", err)
 	}
 	if left := names(t, filepath.Join(dir, "parts")); len(left) != 0 {
-		t.Errorf("%q are left", left)
+		t.Errorf("the sessions %q are left", left)
 	}
 }
 
@@ -170,11 +170,11 @@ func TestCompletingCopiesNoBytes(t *testing.T) {
 		t.Errorf("the object is not the file that the parts were written to, or error %v", err)
 	}
 	if left := names(t, filepath.Join(dir, "parts", upload)); strings.Join(left, " ") != "begun marks" {
-		t.Errorf("%q are left of the session", left)
+		t.Errorf("the session still has %q", left)
 	}
 }
 
-func TestALayoutThatIsNotTheSessionsIsRefused(t *testing.T) {
+func TestAWrongLayoutIsRefused(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), disk.Options{})
 	upload, _ := filled(t, s)
@@ -184,12 +184,12 @@ func TestALayoutThatIsNotTheSessionsIsRefused(t *testing.T) {
 		}
 	}
 	if _, err := s.WritePart(t.Context(), blob.Files, "owner/1-a", upload, blob.Layout{Length: 100, PartSize: 4}, 20, strings.NewReader("xxxx"), nil); err == nil {
-		t.Error("a part behind the end is taken")
+		t.Error("a part behind the end was accepted")
 	}
 	wantCompleted(t, s, upload, blob.Layout{Length: 10, PartSize: 4}, "aaaabbbbcc")
 }
 
-func TestTheNameOfASessionLeadsNowhereElse(t *testing.T) {
+func TestASessionNameCannotLeadOutOfTheFolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, dir, disk.Options{NoSync: true})
@@ -213,7 +213,7 @@ func TestTheNameOfASessionLeadsNowhereElse(t *testing.T) {
 		t.Errorf("another object reads %q", got)
 	}
 	if left := names(t, filepath.Join(dir, "parts")); len(left) != 1 {
-		t.Errorf("%q are the sessions, want one", left)
+		t.Errorf("got the sessions %q, want one", left)
 	}
 }
 
@@ -237,9 +237,9 @@ func TestSessionsArePrivate(t *testing.T) {
 	}
 }
 
-// TestTheLargestObjectBeginsOrIsTooLarge: some file systems take no file of
-// 48.8 TiB.
-func TestTheLargestObjectBeginsOrIsTooLarge(t *testing.T) {
+// TestTheLargestObjectBeginsOrIsErrFull allows for file systems that cannot hold
+// a file of 48.8 TiB.
+func TestTheLargestObjectBeginsOrIsErrFull(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, dir, disk.Options{NoSync: true})
@@ -271,6 +271,6 @@ func TestAPartNeedsLittleMemory(t *testing.T) {
 	}
 	runtime.ReadMemStats(&after)
 	if got := after.TotalAlloc - before.TotalAlloc; got > 1536<<10 {
-		t.Errorf("%d bytes were allocated, want at most 1.5 MiB", got)
+		t.Errorf("allocated %d bytes, want at most 1.5 MiB", got)
 	}
 }

@@ -19,18 +19,18 @@ import (
 
 func TestPartsConformance(t *testing.T) {
 	t.Parallel()
-	t.Run("synced", func(t *testing.T) {
+	t.Run("each test has its own folder", func(t *testing.T) {
 		t.Parallel()
 		blobtest.RunParts(t, func(t *testing.T) blobtest.PartsStore { return open(t, t.TempDir(), disk.Options{}) }, false)
 	})
-	t.Run("one folder, not synced", func(t *testing.T) {
+	t.Run("all tests share one unsynced folder", func(t *testing.T) {
 		t.Parallel()
 		s := open(t, t.TempDir(), disk.Options{NoSync: true})
 		blobtest.RunParts(t, func(t *testing.T) blobtest.PartsStore { return s }, false)
 	})
 }
 
-// session is an object of three parts of 4 bytes, the last of 2.
+// session begins an object of three parts of 4, 4 and 2 bytes.
 func session(t testing.TB, s *disk.Store) (upload string, l blob.Layout) {
 	t.Helper()
 	l = blob.Layout{Length: 10, PartSize: 4}
@@ -54,7 +54,7 @@ func TestASessionOutlivesTheProcess(t *testing.T) {
 	s = open(t, dir, disk.Options{})
 	there, err := s.ListParts(t.Context(), blob.Files, "owner/1-a", upload, 0, 10)
 	if err != nil || len(there) != 2 || there[0].Number != 1 || there[1].Number != 3 || there[1].Sum != crc64nvme.Checksum([]byte("cc")) {
-		t.Fatalf("there are %+v, %v", there, err)
+		t.Fatalf("got the parts %+v, %v; want 1 and 3", there, err)
 	}
 	if _, err := s.WritePart(t.Context(), blob.Files, "owner/1-a", upload, l, 2, strings.NewReader("bbbb"), nil); err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func TestASessionOutlivesTheProcess(t *testing.T) {
 	}
 }
 
-// TestTheLaterWriterOfAPartWins: the earlier may hang on a connection that was lost.
+// TestTheLaterWriterOfAPartWins because the earlier may hang on a lost connection.
 func TestTheLaterWriterOfAPartWins(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), disk.Options{})
@@ -90,7 +90,7 @@ func TestTheLaterWriterOfAPartWins(t *testing.T) {
 	}
 	w.Close()
 	if err := <-earlier; !errors.Is(err, blob.ErrSuperseded) {
-		t.Errorf("the earlier ends with %v, want ErrSuperseded", err)
+		t.Errorf("the earlier writer ends with %v, want ErrSuperseded", err)
 	}
 	for n, text := range map[int]string{2: "bbbb", 3: "cc"} {
 		if _, err := s.WritePart(t.Context(), blob.Files, "owner/1-a", upload, l, n, strings.NewReader(text), nil); err != nil {
@@ -105,8 +105,8 @@ func TestTheLaterWriterOfAPartWins(t *testing.T) {
 	}
 }
 
-// TestAMarkThatWasCutOffIsNone: the rest of a session stays usable.
-func TestAMarkThatWasCutOffIsNone(t *testing.T) {
+// TestAHalfWrittenMarkIsIgnored and the rest of the session stays usable.
+func TestAHalfWrittenMarkIsIgnored(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, dir, disk.Options{})
@@ -127,7 +127,7 @@ func TestAMarkThatWasCutOffIsNone(t *testing.T) {
 	}
 	there, err := s.ListParts(t.Context(), blob.Files, "owner/1-a", upload, 0, 10)
 	if err != nil || len(there) != 1 || there[0].Number != 2 {
-		t.Errorf("there are %+v, %v", there, err)
+		t.Errorf("got the parts %+v, %v; want 2", there, err)
 	}
 }
 
@@ -142,7 +142,7 @@ func TestSweepRemovesOldSessions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n, err := s.Sweep(t.Context(), time.Now().Add(-time.Minute)); n != 1 || err != nil {
-		t.Errorf("swept %d, %v", n, err)
+		t.Errorf("swept %d, %v; want 1", n, err)
 	}
 	if _, err := s.ListParts(t.Context(), blob.Files, "owner/1-a", young, 0, 10); err != nil {
 		t.Errorf("the young session: %v", err)

@@ -16,8 +16,8 @@ import (
 	"ferry/shared/blob"
 )
 
-// A mark says that a part is there: its size, its sum, and a sum of these two,
-// by which one that was cut off in the writing is told. All zeros is no mark.
+// A mark says that a part is there. It holds the part's size, its sum, and a sum
+// of these two, which reveals a half-written mark. All zeros is no mark.
 const markSize = 24
 
 func markAt(number int) int64 { return int64(number-1) * markSize }
@@ -53,7 +53,7 @@ func (s *Store) WritePart(ctx context.Context, area blob.Area, key, upload strin
 		return blob.Part{}, err
 	}
 	defer w.marks.Close()
-	if same(data, object) { // a complete was killed when the object was there
+	if same(data, object) { // a CompleteParts was killed after naming the object
 		return blob.Part{}, blob.ErrNoUpload
 	}
 	part, err := w.write(ctx, r, sum)
@@ -82,7 +82,7 @@ type partWriter struct {
 	marks   *os.File
 }
 
-// buffer is a large one, for writes past the cache, if the part is large and
+// buffer lends a buffer: one for writes past the cache if the part is large and
 // one is free.
 func (w *partWriter) buffer(size int64) (buf []byte, release func()) {
 	if size >= directSize {
@@ -124,8 +124,8 @@ func (w *partWriter) write(ctx context.Context, r io.Reader, sum *uint64) (blob.
 	return partOf(w.number, size, got), w.mark(size, got)
 }
 
-// begin makes this the part's writer, and the part missing: durably so if it
-// was there, as its bytes will soon be others.
+// begin makes w the part's writer. If the part was there, its mark is durably
+// removed, because its bytes are about to change.
 func (w *partWriter) begin() error {
 	w.session.mu.Lock()
 	defer w.session.mu.Unlock()
@@ -175,8 +175,8 @@ func (w *partWriter) put(b []byte, at int64) error {
 	return err
 }
 
-// mark says that the part is there. It need not be durable: without it, the
-// part is sent once more.
+// mark records that the part is there. It need not be durable: without it, the
+// part is sent again.
 func (w *partWriter) mark(size int64, sum uint64) error {
 	w.session.mu.Lock()
 	defer w.session.mu.Unlock()

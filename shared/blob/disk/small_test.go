@@ -11,7 +11,7 @@ import (
 	"ferry/shared/blob/disk"
 )
 
-func TestObjectsUpToABoundAreNoFiles(t *testing.T) {
+func TestOnlyLargeObjectsAreFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s, small := withTable(t, dir, true)
@@ -24,7 +24,7 @@ func TestObjectsUpToABoundAreNoFiles(t *testing.T) {
 			_, stat := os.Stat(filepath.Join(dir, "files", key))
 			_, read := small.Read(t.Context(), blob.Files, key)
 			if (stat == nil) != isFile || (read == nil) == isFile {
-				t.Errorf("%d bytes: looking for a file gives %v, for a row %v", size, stat, read)
+				t.Errorf("%d bytes: looking for a file gives %v, looking for a row gives %v", size, stat, read)
 			}
 			if got := content(t, s, blob.Files, key); len(got) != size {
 				t.Errorf("%d bytes read as %d", size, len(got))
@@ -33,8 +33,8 @@ func TestObjectsUpToABoundAreNoFiles(t *testing.T) {
 	}
 }
 
-// TestAKeyIsTakenByAnObjectOfEitherKind also has the copies and the list know both.
-func TestAKeyIsTakenByAnObjectOfEitherKind(t *testing.T) {
+// TestSmallAndLargeObjectsShareTheirKeys also copies and lists objects of both kinds.
+func TestSmallAndLargeObjectsShareTheirKeys(t *testing.T) {
 	t.Parallel()
 	s, _ := withTable(t, t.TempDir(), true)
 	contents := map[string]string{"owner/1-small": "small", "owner/2-large": strings.Repeat("large", disk.MaxSmall)}
@@ -42,7 +42,7 @@ func TestAKeyIsTakenByAnObjectOfEitherKind(t *testing.T) {
 		create(t, s, key, text)
 		for _, other := range contents {
 			if _, err := s.Create(t.Context(), blob.Files, key, strings.NewReader(other), -1); !errors.Is(err, blob.ErrExists) {
-				t.Errorf("%s again with %d bytes gives %v", key, len(other), err)
+				t.Errorf("creating %s again with %d bytes gives %v, want ErrExists", key, len(other), err)
 			}
 		}
 		for range 2 {
@@ -57,10 +57,10 @@ func TestAKeyIsTakenByAnObjectOfEitherKind(t *testing.T) {
 	for limit, want := range map[int]int{1: 1, 2: 2, 3: 2} {
 		objects, err := s.List(t.Context(), blob.Backup, "", limit)
 		if err != nil || len(objects) != want || objects[0].Key != "owner/1-small" || objects[0].Size != 5 {
-			t.Errorf("with a limit of %d there are %+v, %v", limit, objects, err)
+			t.Errorf("with a limit of %d: got %+v, %v", limit, objects, err)
 		}
 	}
 	if after, err := s.List(t.Context(), blob.Backup, "owner/1-small", 5); err != nil || len(after) != 1 || after[0].Key != "owner/2-large" {
-		t.Errorf("after the small one there are %+v, %v", after, err)
+		t.Errorf("after the small one: got %+v, %v", after, err)
 	}
 }

@@ -73,10 +73,10 @@ func TestEachMethodMakesTheStatedCalls(t *testing.T) {
 	client, buckets := connect(t, counted.count)
 	store := New(client, buckets)
 	store.sizes.copyPart = 8 * mib
-	// The stand-in takes the checksum of a whole object for that of each part
-	// copied from it, unless the object has one of another kind.
+	// The stand-in gives each copied part the checksum of the whole object,
+	// unless that is of another kind.
 	if _, err := client.PutObject(t.Context(), &s3.PutObjectInput{
-		Bucket: &buckets.Files, Key: aws.String("o/large"), Body: bytes.NewReader(make([]byte, 30*mib)), ChecksumAlgorithm: types.ChecksumAlgorithmCrc32,
+		Bucket: aws.String(buckets[blob.Files]), Key: aws.String("o/large"), Body: bytes.NewReader(make([]byte, 30*mib)), ChecksumAlgorithm: types.ChecksumAlgorithmCrc32,
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -93,11 +93,11 @@ func TestEachMethodMakesTheStatedCalls(t *testing.T) {
 		do   func() error
 		want map[string]int
 	}{
-		{"creating nothing", create("o/empty", 0, 0), map[string]int{"PutObject": 1}},
+		{"creating an empty object", create("o/empty", 0, 0), map[string]int{"PutObject": 1}},
 		{"creating 8 MiB", create("o/8", 8*mib, 8*mib), map[string]int{"PutObject": 1}},
-		{"creating 8 MiB that were not announced", create("o/8u", 8*mib, -1), map[string]int{"PutObject": 1}},
+		{"creating 8 MiB of unknown size", create("o/8u", 8*mib, -1), map[string]int{"PutObject": 1}},
 		{"creating a taken key", func() error { return expect(create("o/8", 1, 1)(), blob.ErrExists) }, map[string]int{"PutObject": 1}},
-		{"creating one byte more", create("o/9", 8*mib+1, -1), map[string]int{"CreateMultipartUpload": 1, "UploadPart": 2, "CompleteMultipartUpload": 1}},
+		{"creating one byte more than 8 MiB", create("o/9", 8*mib+1, -1), map[string]int{"CreateMultipartUpload": 1, "UploadPart": 2, "CompleteMultipartUpload": 1}},
 		{"creating 30 MiB", create("o/30", 30*mib, 30*mib), map[string]int{"CreateMultipartUpload": 1, "UploadPart": 6, "CompleteMultipartUpload": 1}},
 		{"an upload cut short", func() error { return expect(create("o/cut", 7*mib, 8*mib)(), blob.ErrLength) }, map[string]int{}},
 		{"opening", func() error { return read(ctx, store, "o/8") }, map[string]int{"GetObject": 1}},
@@ -105,7 +105,7 @@ func TestEachMethodMakesTheStatedCalls(t *testing.T) {
 		{"reading a range", func() error { return read(ctx, store, "o/8", 1000, 1001) }, map[string]int{"GetObject": 2}},
 		{"opening a missing object", func() error { return expect(read(ctx, store, "o/none"), blob.ErrNotFound) }, map[string]int{"GetObject": 1}},
 		{"copying", func() error { return store.Copy(ctx, blob.Files, "o/8", blob.Backup, "o/8") }, map[string]int{"CopyObject": 1}},
-		{"copying what is too large for one call", func() error { return store.Copy(ctx, blob.Files, "o/large", blob.Backup, "o/large") },
+		{"copying an object too large for one call", func() error { return store.Copy(ctx, blob.Files, "o/large", blob.Backup, "o/large") },
 			map[string]int{"CopyObject": 1, "HeadObject": 1, "CreateMultipartUpload": 1, "UploadPartCopy": 4, "CompleteMultipartUpload": 1}},
 		{"copying a missing object", func() error {
 			return expect(store.Copy(ctx, blob.Files, "o/none", blob.Backup, "o/none"), blob.ErrNotFound)

@@ -15,12 +15,12 @@ import (
 	"ferry/shared/blob"
 )
 
-// copiesAtOnce bounds the parts of one copy that S3 makes together. They pass
-// through no memory of ours.
+// copiesAtOnce bounds the parts of one copy that S3 makes at once. Their bytes
+// do not pass through this process.
 const copiesAtOnce = 8
 
-// Copy is described at blob.Store. It makes one call for an object of up to
-// 5 GiB, and a call for each 512 MiB of a larger one.
+// Copy implements blob.Store. It makes one call for an object of up to 5 GiB,
+// and one for each 512 MiB of a larger one.
 func (s *Store) Copy(ctx context.Context, from blob.Area, fromKey string, to blob.Area, toKey string) error {
 	source, err := s.locate(from, fromKey)
 	if err != nil {
@@ -33,8 +33,8 @@ func (s *Store) Copy(ctx context.Context, from blob.Area, fromKey string, to blo
 	_, err = s.client.CopyObject(ctx, &s3.CopyObjectInput{
 		Bucket: &target.bucket, Key: &target.key, CopySource: aws.String(source.escaped()),
 	})
-	// Only the text of this error tells that the object is too large, and the
-	// size of the object settles it.
+	// Only the text of this error says that the object is too large. Its size
+	// decides.
 	if hasCode(err, codeInvalidRequest) {
 		err = s.copyInParts(ctx, source, target, err)
 	}
@@ -47,15 +47,15 @@ func (s *Store) Copy(ctx context.Context, from blob.Area, fromKey string, to blo
 	return nil
 }
 
-// escaped is the form that the header of a copy wants: S3 decodes it like a
-// query, where a plus is a space.
+// escaped returns the location as the header of a copy needs it: S3 decodes it
+// like a query, in which a plus means a space.
 func (p location) escaped() string {
 	owner, name, _ := strings.Cut(p.key, "/")
 	return p.bucket + "/" + url.QueryEscape(owner) + "/" + url.QueryEscape(name)
 }
 
-// copyInParts copies an object that CopyObject refused. A small one was not
-// refused for its size, so it returns what it was refused with.
+// copyInParts copies an object that CopyObject refused. If the object is small,
+// its size was not the reason, and the refusal is returned.
 func (s *Store) copyInParts(ctx context.Context, source, target location, refused error) error {
 	head, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{
 		Bucket: &source.bucket, Key: &source.key, ChecksumMode: types.ChecksumModeEnabled,

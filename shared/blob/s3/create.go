@@ -15,31 +15,27 @@ import (
 	transfertypes "github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager/types"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
-	"github.com/aws/smithy-go/middleware"
 
 	"ferry/shared/blob"
 	"ferry/shared/wire"
 )
 
-// uploadsAtOnce bounds the parts of one upload that are on the way together,
-// each a copy in memory.
+// uploadsAtOnce bounds the parts of one upload that are sent at once, each from
+// a copy in memory.
 const uploadsAtOnce = 2
 
-// cleanupTimeout bounds what is still done after an upload has failed, for
-// which the caller's context may have ended.
+// cleanupTimeout bounds the work after a failed upload: the caller's context,
+// which may have ended, does not.
 const cleanupTimeout = 30 * time.Second
 
-// maxPart is the largest part, in bytes, that S3 takes.
-const maxPart = 5 << 30
-
-// Create is described at blob.Store.
+// Create implements blob.Store.
 func (s *Store) Create(ctx context.Context, area blob.Area, key string, r io.Reader, size int64) (blob.Written, error) {
 	at, err := s.locate(area, key)
 	if err != nil {
 		return blob.Written{}, err
 	}
-	if size > s.sizes.parts*maxPart {
-		return blob.Written{}, fmt.Errorf("creating object %s: S3 takes no object of %d bytes", key, size)
+	if size > s.sizes.parts*blob.MaxPartSize {
+		return blob.Written{}, fmt.Errorf("creating object %s: %d bytes are more than S3 takes", key, size)
 	}
 	b := blob.NewBody(ctx, r, size)
 	sealed := newSealer(s.client, at, b)
@@ -52,15 +48,15 @@ func (s *Store) Create(ctx context.Context, area blob.Area, key string, r io.Rea
 	case err == nil:
 		return b.Written(), nil
 	case b.Err() != nil: // the cause of what else went wrong
-		return blob.Written{}, fmt.Errorf("creating object %s: %w", key, b.Err())
+		err = b.Err()
 	case hasCode(err, codePrecondition, codeConflict):
-		return blob.Written{}, fmt.Errorf("creating object %s: %w", key, blob.ErrExists)
+		err = blob.ErrExists
 	}
 	return blob.Written{}, fmt.Errorf("creating object %s: %w", key, err)
 }
 
-// upload makes the object in one call, or in parts that are kept in memory
-// until S3 has them.
+// upload sends the object in one call, or in parts that stay in memory until S3
+// has them.
 func (s *Store) upload(ctx context.Context, sealed *sealer) error {
 	manager := transfermanager.New(sealed, func(o *transfermanager.Options) {
 		o.MultipartUploadThreshold = s.sizes.single + 1
@@ -81,9 +77,8 @@ func (s *Store) upload(ctx context.Context, sealed *sealer) error {
 	return errors.Join(err, sealed.failure)
 }
 
-// stream makes the object of parts so large that they are not kept in memory:
-// each is sent while it is read. That needs TLS, as the checksum of a part
-// comes behind it.
+// stream sends the object in parts too large for memory: each is sent while it
+// is read. That needs TLS, because the checksum of a part follows its bytes.
 func (s *Store) stream(ctx context.Context, sealed *sealer, size int64) error {
 	id, err := s.begin(ctx, sealed.at, sealed.metadata())
 	if err != nil {
@@ -119,14 +114,14 @@ func (s *Store) streamParts(ctx context.Context, sealed *sealer, id string, size
 		}
 		parts = append(parts, types.CompletedPart{PartNumber: &number, ETag: out.ETag})
 	}
-	// The body knows only at its end that it is not too long.
+	// Only at its end does the body know that it is not too long.
 	if _, err := io.Copy(io.Discard, sealed.body); err != nil {
 		return nil, err
 	}
 	return parts, nil
 }
 
-// begin starts an object made of parts.
+// begin starts an upload in parts.
 func (s *Store) begin(ctx context.Context, at location, metadata map[string]string) (uploadID string, err error) {
 	out, err := s.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{
 		Bucket: &at.bucket, Key: &at.key, Metadata: metadata,
@@ -138,15 +133,15 @@ func (s *Store) begin(ctx context.Context, at location, metadata map[string]stri
 	return aws.ToString(out.UploadId), nil
 }
 
-// clean removes the parts of an object that will not be, also when the
-// caller's context has ended.
+// clean removes the parts of a failed upload, even if the caller's context has
+// ended.
 func clean(ctx context.Context, client api, at location, uploadID string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
 	return abort(ctx, client, at, uploadID)
 }
 
-// abort removes the parts of an upload. That it is over is no error.
+// abort removes the parts of an upload. It is no error if the upload is over.
 func abort(ctx context.Context, client api, at location, uploadID string) error {
 	_, err := client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &at.bucket, Key: &at.key, UploadId: &uploadID})
 	if err != nil && !hasCode(err, codeNoSuchUpload) {
@@ -155,13 +150,13 @@ func abort(ctx context.Context, client api, at location, uploadID string) error 
 	return nil
 }
 
-// markName is the metadata by which an upload knows its own object again.
+// markName is the metadata by which an upload recognizes its own object.
 const markName = "upload"
 
-// sealer is the client through which one object is uploaded. The calls that
-// make the object appear get the checksum of the whole, which is not known
-// before, and their failures are looked into: when an answer was lost, the
-// object may be there all the same, and a repetition is refused because it is.
+// sealer is the client that uploads one object. It adds the checksum of the
+// whole, which is known only at the end, to the call that makes the object
+// appear. If that call fails, it looks whether the object is there all the same:
+// when an answer is lost, the SDK's retry is refused because the object exists.
 type sealer struct {
 	api
 	at   location
@@ -171,7 +166,7 @@ type sealer struct {
 	mu   sync.Mutex
 	sums map[int32]*string // of the parts, by number
 
-	failure error // why the parts did not become an object
+	failure error // of CompleteMultipartUpload
 }
 
 func newSealer(client api, at location, b *blob.Body) *sealer {
@@ -180,11 +175,11 @@ func newSealer(client api, at location, b *blob.Body) *sealer {
 
 func (s *sealer) metadata() map[string]string { return map[string]string{markName: s.mark} }
 
-// checksum is the sum of what was read as S3 writes it.
+// checksum returns the sum of the bytes read so far in S3's form.
 func (s *sealer) checksum() string { return wire.CRC64Text(s.body.Written().CRC64NVME) }
 
-// UploadPart notes the checksum of the part, because transfermanager leaves
-// out those of CRC64NVME when it names the parts at the end.
+// UploadPart keeps the checksum of the part, because transfermanager leaves out
+// CRC64NVME when it lists the parts at the end.
 func (s *sealer) UploadPart(ctx context.Context, in *s3.UploadPartInput, options ...func(*s3.Options)) (*s3.UploadPartOutput, error) {
 	out, err := s.api.UploadPart(ctx, in, options...)
 	if err != nil {
@@ -196,7 +191,7 @@ func (s *sealer) UploadPart(ctx context.Context, in *s3.UploadPartInput, options
 	return out, nil
 }
 
-// PutObject makes the object from one request.
+// PutObject makes the object in one call.
 func (s *sealer) PutObject(ctx context.Context, in *s3.PutObjectInput, options ...func(*s3.Options)) (*s3.PutObjectOutput, error) {
 	in.ChecksumCRC64NVME = aws.String(s.checksum())
 	var seen attempts
@@ -208,8 +203,8 @@ func (s *sealer) PutObject(ctx context.Context, in *s3.PutObjectInput, options .
 }
 
 // CompleteMultipartUpload makes the object from its parts, or removes them. It
-// keeps a failure to itself, for whoever asks after the upload, because
-// transfermanager would write it to the process's standard log.
+// keeps an error in failure, because transfermanager would write it to the
+// process's standard log.
 func (s *sealer) CompleteMultipartUpload(ctx context.Context, in *s3.CompleteMultipartUploadInput, options ...func(*s3.Options)) (*s3.CompleteMultipartUploadOutput, error) {
 	if err := s.complete(ctx, in, options...); err != nil {
 		s.failure = errors.Join(err, clean(ctx, s.api, s.at, aws.ToString(in.UploadId)))
@@ -231,9 +226,9 @@ func (s *sealer) complete(ctx context.Context, in *s3.CompleteMultipartUploadInp
 	return s.compare(ctx, out.ChecksumCRC64NVME)
 }
 
-// outcome decides what it means that the object could not be made. If an
-// answer was lost, the object that is there decides: it is the one that was
-// made if it has the upload's mark, and else it is why S3 refused.
+// outcome decides what a failure to make the object means. If an answer was
+// lost and an object is there, its mark decides: with the upload's mark, the
+// upload was done; with another, the key was taken.
 func (s *sealer) outcome(ctx context.Context, seen attempts, failure error) error {
 	if !seen.lost {
 		return failure
@@ -250,8 +245,8 @@ func (s *sealer) outcome(ctx context.Context, seen attempts, failure error) erro
 	return blob.ErrExists
 }
 
-// compare looks at the checksum that S3 says the new object has, and removes
-// the object if it is another than the body's.
+// compare removes the new object if S3 reports another checksum than the
+// body's.
 func (s *sealer) compare(ctx context.Context, got *string) error {
 	if got == nil || *got == s.checksum() {
 		return nil
@@ -262,38 +257,26 @@ func (s *sealer) compare(ctx context.Context, got *string) error {
 	return errors.Join(fmt.Errorf("S3 stored other bytes: checksum %s, want %s", *got, s.checksum()), err)
 }
 
-// AbortMultipartUpload removes the parts of a failed upload. That it is over
-// is no error, which would hide the one that the upload failed with.
-func (s *sealer) AbortMultipartUpload(ctx context.Context, in *s3.AbortMultipartUploadInput, options ...func(*s3.Options)) (*s3.AbortMultipartUploadOutput, error) {
-	out, err := s.api.AbortMultipartUpload(ctx, in, options...)
-	if hasCode(err, codeNoSuchUpload) {
-		return &s3.AbortMultipartUploadOutput{}, nil
-	}
-	return out, err
+// AbortMultipartUpload removes the parts of a failed upload. If the upload is
+// over, it returns no error, which would hide why the upload failed.
+func (s *sealer) AbortMultipartUpload(ctx context.Context, in *s3.AbortMultipartUploadInput, _ ...func(*s3.Options)) (*s3.AbortMultipartUploadOutput, error) {
+	return &s3.AbortMultipartUploadOutput{}, abort(ctx, s.api, s.at, aws.ToString(in.UploadId))
 }
 
-// attempts watches the SDK's own repetitions of a call.
+// attempts watches the attempts that the SDK makes at one call. The SDK asks
+// about every failed attempt whether to retry it.
 type attempts struct {
-	lost bool // an attempt may have been carried out although it failed
+	aws.RetryerV2
+	lost bool // a failed attempt may have been carried out
 }
 
-func (a *attempts) watch(o *s3.Options) {
-	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
-		return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("WatchAttempts", a.attempt), "Retry", middleware.After)
-	})
-}
+func (a *attempts) watch(o *s3.Options) { a.RetryerV2, o.Retryer = o.Retryer.(aws.RetryerV2), a }
 
-func (a *attempts) attempt(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (
-	middleware.FinalizeOutput, middleware.Metadata, error,
-) {
-	out, metadata, err := next.HandleFinalize(ctx, in)
-	if err != nil {
-		// Only an answer with a 4xx status says that nothing was done. (The
-		// SDK wraps a connection's failure in this type too, with status 0.)
-		response, ok := errors.AsType[*awshttp.ResponseError](err)
-		if !ok || response.HTTPStatusCode()/100 != 4 {
-			a.lost = true
-		}
-	}
-	return out, metadata, err
+// IsErrorRetryable implements aws.Retryer. Only an answer with a 4xx status says
+// that nothing was done. (The SDK gives a broken connection this type too, with
+// status 0.)
+func (a *attempts) IsErrorRetryable(err error) bool {
+	response, ok := errors.AsType[*awshttp.ResponseError](err)
+	a.lost = a.lost || !ok || response.HTTPStatusCode()/100 != 4
+	return a.RetryerV2.IsErrorRetryable(err)
 }

@@ -13,47 +13,38 @@ import (
 	"ferry/shared/blob"
 )
 
-// resumes is how often in a row a broken connection is replaced, from where it
-// broke, before a Read fails.
+// resumes is how often in a row a Read replaces a broken connection, from where
+// it broke, before it fails.
 const resumes = 2
 
-// object reads an object. It has the answer to one GetObject open at a time.
+// object reads an object. It has at most one GetObject's answer open.
 type object struct {
 	ctx    context.Context
 	client api
 	location
 	size   int64
 	etag   *string
-	answer io.ReadCloser // nil if there is none
-	at     int64         // where in the object the answer goes on
-	next   int64         // where the next Read begins
+	answer io.ReadCloser // nil if none is open
+	at     int64         // where in the object the next byte of answer is
+	next   int64         // where in the object the next Read begins
 	closed bool
 }
 
 func open(ctx context.Context, client api, at location) (*object, error) {
-	out, err := client.GetObject(ctx, &s3.GetObjectInput{Bucket: &at.bucket, Key: &at.key}, quiet)
-	if hasCode(err, codeNoSuchKey) {
-		return nil, blob.ErrNotFound
-	}
-	if err != nil {
-		return nil, fmt.Errorf("opening object %s: %w", at.key, err)
-	}
-	return &object{
-		ctx: ctx, client: client, location: at,
-		size: aws.ToInt64(out.ContentLength), etag: out.ETag, answer: out.Body,
-	}, nil
+	o := &object{ctx: ctx, client: client, location: at}
+	return o, o.ask()
 }
 
 // quiet stops the SDK from warning that it can't check a part of an object.
 func quiet(o *s3.Options) { o.DisableLogOutputChecksumValidationSkipped = true }
 
-// Read is as in io.Reader.
+// Read implements io.Reader.
 func (o *object) Read(p []byte) (int, error) {
 	if o.closed {
 		return 0, fs.ErrClosed
 	}
 	if err := o.ctx.Err(); err != nil {
-		return 0, err // bytes that came in before may still wait to be read
+		return 0, err // even if bytes have already come in
 	}
 	if len(p) == 0 {
 		return 0, nil
@@ -67,7 +58,7 @@ func (o *object) Read(p []byte) (int, error) {
 	}
 }
 
-// read reads from one answer, the open one if it is at the right place.
+// read reads from one answer: the open one, if it is at the right place.
 func (o *object) read(p []byte) (int, error) {
 	if o.answer != nil && o.at != o.next {
 		o.drop()
@@ -88,7 +79,7 @@ func (o *object) read(p []byte) (int, error) {
 	}
 	if err != nil && err != io.EOF {
 		if n > 0 {
-			o.drop() // the next Read sees whether it was for good
+			o.drop() // the next Read finds out whether it lasts
 			return n, nil
 		}
 		return 0, fmt.Errorf("reading object %s at %d: %w", o.key, o.next, errors.Join(err, o.ctx.Err()))
@@ -96,11 +87,14 @@ func (o *object) read(p []byte) (int, error) {
 	return n, err
 }
 
-// ask requests the object from where the next Read begins.
+// ask requests the object from where the next Read begins. It asks for no range
+// at the start: an empty object has none.
 func (o *object) ask() error {
-	out, err := o.client.GetObject(o.ctx, &s3.GetObjectInput{
-		Bucket: &o.bucket, Key: &o.key, Range: aws.String(fmt.Sprintf("bytes=%d-", o.next)), IfMatch: o.etag,
-	}, quiet)
+	input := &s3.GetObjectInput{Bucket: &o.bucket, Key: &o.key, IfMatch: o.etag}
+	if o.next > 0 {
+		input.Range = aws.String(fmt.Sprintf("bytes=%d-", o.next))
+	}
+	out, err := o.client.GetObject(o.ctx, input, quiet)
 	if hasCode(err, codeNoSuchKey) {
 		return blob.ErrNotFound
 	}
@@ -108,6 +102,7 @@ func (o *object) ask() error {
 		return fmt.Errorf("reading object %s at %d: %w", o.key, o.next, err)
 	}
 	o.answer, o.at = out.Body, o.next
+	o.size, o.etag = o.next+aws.ToInt64(out.ContentLength), out.ETag
 	return nil
 }
 
@@ -118,7 +113,7 @@ func (o *object) drop() {
 	}
 }
 
-// Seek is as in io.Seeker. It makes no call.
+// Seek implements io.Seeker. It makes no call.
 func (o *object) Seek(offset int64, whence int) (int64, error) {
 	switch whence {
 	case io.SeekStart:
@@ -136,7 +131,7 @@ func (o *object) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// Close ends reading.
+// Close implements io.Closer.
 func (o *object) Close() error {
 	o.closed = true
 	o.drop()

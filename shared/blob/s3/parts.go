@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,12 +14,13 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	smithytime "github.com/aws/smithy-go/time"
 
 	"ferry/shared/blob"
 	"ferry/shared/wire"
 )
 
-// BeginParts is described at blob.Parts. It makes one call.
+// BeginParts implements blob.Parts. It makes one call.
 func (s *Store) BeginParts(ctx context.Context, area blob.Area, key string, l blob.Layout) (string, error) {
 	at, err := s.locate(area, key)
 	if err == nil {
@@ -30,9 +32,8 @@ func (s *Store) BeginParts(ctx context.Context, area blob.Area, key string, l bl
 	return s.begin(ctx, at, nil)
 }
 
-// SignPart is described at blob.Parts. It makes no call. The headers that carry
-// the size and the checksum are signed as headers: S3 ignores a checksum that
-// is signed as a part of the query.
+// SignPart implements blob.Parts. It makes no call. The size and the checksum
+// are signed as headers, because S3 ignores a checksum in the query.
 func (s *Store) SignPart(ctx context.Context, area blob.Area, key, upload string, l blob.Layout, number int, sum *uint64, expires time.Duration) (blob.SignedPart, error) {
 	at, err := s.locate(area, key)
 	if err == nil {
@@ -58,7 +59,7 @@ func (s *Store) SignPart(ctx context.Context, area blob.Area, key, upload string
 	signed := blob.SignedPart{Method: req.Method, URL: req.URL, Header: map[string]string{}}
 	for name, values := range req.SignedHeader {
 		switch http.CanonicalHeaderKey(name) {
-		case "Host", "Content-Length": // every client sends them as they are
+		case "Host", "Content-Length": // every client sends them anyway
 		default:
 			signed.Header[http.CanonicalHeaderKey(name)] = values[0]
 		}
@@ -66,8 +67,8 @@ func (s *Store) SignPart(ctx context.Context, area blob.Area, key, upload string
 	return signed, nil
 }
 
-// unhoisted has the SDK sign what is stated, and add no checksum of its own,
-// which it could only compute of an empty body.
+// unhoisted makes the SDK sign headers as headers, and keeps it from adding a
+// checksum, which would be that of an empty body.
 func unhoisted(o *s3.PresignOptions) {
 	o.ClientOptions = append(o.ClientOptions, func(o *s3.Options) {
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
@@ -78,19 +79,15 @@ func unhoisted(o *s3.PresignOptions) {
 	})
 }
 
-// WritePart is described at blob.Parts: bytes go to S3 directly.
+// WritePart implements blob.Parts: it is not supported, as bytes go to S3
+// directly.
 func (s *Store) WritePart(_ context.Context, area blob.Area, key, _ string, l blob.Layout, number int, _ io.Reader, _ *uint64) (blob.Part, error) {
-	if _, err := s.locate(area, key); err != nil {
-		return blob.Part{}, err
-	}
-	if err := l.CheckNumber(number); err != nil {
-		return blob.Part{}, err
-	}
-	return blob.Part{}, blob.ErrUnsupported
+	_, err := s.locate(area, key)
+	return blob.Part{}, cmp.Or(err, l.CheckNumber(number), blob.ErrUnsupported)
 }
 
-// ListParts is described at blob.Parts. It makes one call, more only if S3 ends
-// a page early.
+// ListParts implements blob.Parts. It makes one call, and more only if S3 ends a
+// page early.
 func (s *Store) ListParts(ctx context.Context, area blob.Area, key, upload string, after, limit int) ([]blob.Part, error) {
 	at, err := s.locate(area, key)
 	if err != nil {
@@ -99,14 +96,13 @@ func (s *Store) ListParts(ctx context.Context, area blob.Area, key, upload strin
 	if limit < 1 || limit > blob.MaxList || after < 0 {
 		return nil, fmt.Errorf("blob: %d parts after %d cannot be listed", limit, after)
 	}
-	input := &s3.ListPartsInput{Bucket: &at.bucket, Key: &at.key, UploadId: &upload}
+	input := &s3.ListPartsInput{Bucket: &at.bucket, Key: &at.key, UploadId: &upload, MaxParts: aws.Int32(int32(limit))}
 	if after > 0 {
 		input.PartNumberMarker = aws.String(strconv.Itoa(after))
 	}
 	var parts []blob.Part
-	for {
-		input.MaxParts = aws.Int32(int32(limit - len(parts)))
-		out, err := s.client.ListParts(ctx, input)
+	for pages := s3.NewListPartsPaginator(s.client, input); len(parts) < limit && pages.HasMorePages(); {
+		out, err := pages.NextPage(ctx)
 		if hasCode(err, codeNoSuchUpload) {
 			return nil, blob.ErrNoUpload
 		}
@@ -116,11 +112,8 @@ func (s *Store) ListParts(ctx context.Context, area blob.Area, key, upload strin
 		for _, p := range out.Parts {
 			parts = append(parts, partOf(p))
 		}
-		if len(parts) >= limit || !aws.ToBool(out.IsTruncated) || aws.ToString(out.NextPartNumberMarker) == "" {
-			return parts, nil
-		}
-		input.PartNumberMarker = out.NextPartNumberMarker
 	}
+	return parts[:min(len(parts), limit)], nil
 }
 
 func partOf(p types.Part) blob.Part {
@@ -131,8 +124,8 @@ func partOf(p types.Part) blob.Part {
 	return part
 }
 
-// CompleteParts is described at blob.Parts. It makes one call for each 1,000
-// parts and one more; a repetition makes two. What is missing is looked for five times.
+// CompleteParts implements blob.Parts. It makes one call for each 1,000 parts
+// and one more; a repetition makes two. If parts are missing, it looks five times.
 func (s *Store) CompleteParts(ctx context.Context, area blob.Area, key, upload string, l blob.Layout, sum *uint64) (blob.Written, error) {
 	at, err := s.locate(area, key)
 	if err == nil {
@@ -148,7 +141,7 @@ func (s *Store) CompleteParts(ctx context.Context, area blob.Area, key, upload s
 	if err != nil {
 		return blob.Written{}, err
 	}
-	whole, known := combine(parts)
+	whole, known := blob.CombineSums(parts)
 	if known && sum != nil && *sum != whole {
 		return blob.Written{}, &blob.SumError{Got: whole, Stated: *sum}
 	}
@@ -156,7 +149,7 @@ func (s *Store) CompleteParts(ctx context.Context, area blob.Area, key, upload s
 		whole, known = *sum, true
 	}
 	written, err := s.complete(ctx, at, upload, l, parts, whole, known)
-	if hasCode(err, codeNoSuchUpload) { // another was faster, or an answer was lost
+	if hasCode(err, codeNoSuchUpload) { // another call was faster, or an answer was lost
 		return s.completed(ctx, at, l, sum)
 	}
 	if err != nil {
@@ -165,9 +158,9 @@ func (s *Store) CompleteParts(ctx context.Context, area blob.Area, key, upload s
 	return written, nil
 }
 
-// allParts lists the parts, of which none may be missing. When another completes
-// the session right now, a server other than S3 may take them for its object one
-// by one, so what is missing is looked for again for a moment.
+// allParts lists the parts, of which none may be missing. If another call is
+// completing the session, a server other than S3 may already have removed some
+// of them, so allParts looks again for a moment until the session is gone.
 func (s *Store) allParts(ctx context.Context, area blob.Area, key, upload string, l blob.Layout) ([]blob.Part, error) {
 	for wait := 50 * time.Millisecond; ; wait *= 2 {
 		parts, err := blob.AllParts(ctx, s, area, key, upload)
@@ -177,16 +170,13 @@ func (s *Store) allParts(ctx context.Context, area blob.Area, key, upload string
 		if _, missing := errors.AsType[*blob.MissingError](err); !missing || wait > 400*time.Millisecond {
 			return parts, err
 		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(wait):
+		if err := smithytime.SleepWithContext(ctx, wait); err != nil {
+			return nil, err
 		}
 	}
 }
 
-// complete has S3 compare the object with the size, and the checksum if it is
-// known.
+// complete makes S3 check the object's size, and its checksum if that is known.
 func (s *Store) complete(ctx context.Context, at location, upload string, l blob.Layout, parts []blob.Part, sum uint64, known bool) (blob.Written, error) {
 	input := &s3.CompleteMultipartUploadInput{
 		Bucket: &at.bucket, Key: &at.key, UploadId: &upload,
@@ -217,9 +207,9 @@ func (s *Store) complete(ctx context.Context, at location, upload string, l blob
 	return blob.Written{Size: l.Length, CRC64NVME: stored}, nil
 }
 
-// completed describes the object that the session became, if it did. When
-// another completes it right now, a server may have forgotten the session
-// already and not yet show the object, so it is looked for again for a second.
+// completed describes the object that the session became, or returns
+// ErrNoUpload. If another call is completing it, a server may have dropped the
+// session but not show the object yet, so completed looks again for a second.
 func (s *Store) completed(ctx context.Context, at location, l blob.Layout, stated *uint64) (blob.Written, error) {
 	for wait := time.Second / 32; ; wait *= 2 {
 		written, err := s.head(ctx, at)
@@ -233,10 +223,8 @@ func (s *Store) completed(ctx context.Context, at location, l blob.Layout, state
 		case wait >= time.Second:
 			return blob.Written{}, blob.ErrNoUpload
 		}
-		select {
-		case <-ctx.Done():
-			return blob.Written{}, ctx.Err()
-		case <-time.After(wait):
+		if err := smithytime.SleepWithContext(ctx, wait); err != nil {
+			return blob.Written{}, err
 		}
 	}
 }
@@ -259,22 +247,7 @@ func (s *Store) head(ctx context.Context, at location) (blob.Written, error) {
 	return blob.Written{Size: aws.ToInt64(head.ContentLength), CRC64NVME: sum}, nil
 }
 
-// combine puts the parts' checksums together, if all are known.
-func combine(parts []blob.Part) (sum uint64, known bool) {
-	for i, p := range parts {
-		switch {
-		case !p.HasSum:
-			return 0, false
-		case i == 0:
-			sum = p.Sum
-		default:
-			sum = wire.CombineCRC64(sum, p.Sum, p.Size)
-		}
-	}
-	return sum, true
-}
-
-// AbortParts is described at blob.Parts. It makes one call.
+// AbortParts implements blob.Parts. It makes one call.
 func (s *Store) AbortParts(ctx context.Context, area blob.Area, key, upload string) error {
 	at, err := s.locate(area, key)
 	if err != nil {
@@ -283,14 +256,12 @@ func (s *Store) AbortParts(ctx context.Context, area blob.Area, key, upload stri
 	return abort(ctx, s.client, at, upload)
 }
 
-// Sweep is described at blob.Store. What it removes are uploads in parts that
-// were neither completed nor aborted, which S3 charges for. It cannot tell
-// those of a Create from sessions of parts, and so gives all of them the time
-// of a session.
-func (s *Store) Sweep(ctx context.Context, before time.Time) (int, error) {
-	removed := 0
-	for _, area := range []blob.Area{blob.Files, blob.Backup} {
-		n, err := s.sweepArea(ctx, area, before.Add(-blob.PartsLife))
+// Sweep implements blob.Store. It removes uploads in parts that were neither
+// completed nor aborted, which S3 charges for. It cannot tell those of a Create
+// from sessions of parts, so it leaves all of them alone for PartsLife.
+func (s *Store) Sweep(ctx context.Context, before time.Time) (removed int, err error) {
+	for area, bucket := range s.buckets {
+		n, err := s.sweepBucket(ctx, bucket, before.Add(-blob.PartsLife))
 		removed += n
 		if err != nil {
 			return removed, fmt.Errorf("sweeping %s: %w", area, err)
@@ -299,11 +270,7 @@ func (s *Store) Sweep(ctx context.Context, before time.Time) (int, error) {
 	return removed, nil
 }
 
-func (s *Store) sweepArea(ctx context.Context, area blob.Area, before time.Time) (removed int, err error) {
-	bucket, err := s.bucket(area)
-	if err != nil {
-		return 0, err
-	}
+func (s *Store) sweepBucket(ctx context.Context, bucket string, before time.Time) (removed int, err error) {
 	input := &s3.ListMultipartUploadsInput{Bucket: &bucket}
 	for {
 		out, err := s.client.ListMultipartUploads(ctx, input)

@@ -21,7 +21,7 @@ import (
 	"ferry/shared/wire"
 )
 
-// session is an object of two parts.
+// session is an upload in two parts.
 type session struct {
 	*testing.T
 	store  *Store
@@ -116,7 +116,7 @@ func TestEachMethodOfPartsMakesTheStatedCalls(t *testing.T) {
 	wantContent(t, store, blob.Files, "o/k", s.data)
 }
 
-func TestACompleteWhoseAnswerIsLostIsDone(t *testing.T) {
+func TestCompletePartsSucceedsAlthoughTheAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	var lost atomic.Int64
 	lossy := &spoiler{after: func(req *http.Request, resp *http.Response) (*http.Response, error) {
@@ -140,9 +140,8 @@ func TestACompleteWhoseAnswerIsLostIsDone(t *testing.T) {
 	wantContent(t, s.store, blob.Files, "o/k", s.data)
 }
 
-// TestTheChecksumOfTheWholeIsSentAlong with the size, so that
-// S3 compares them with its own.
-func TestTheChecksumOfTheWholeIsSentAlong(t *testing.T) {
+// TestCompletePartsSendsSizeAndChecksum so that S3 compares them with its own.
+func TestCompletePartsSendsSizeAndChecksum(t *testing.T) {
 	t.Parallel()
 	var sent atomic.Value
 	watching := &spoiler{before: func(req *http.Request) {
@@ -169,13 +168,13 @@ func TestTheChecksumOfTheWholeIsSentAlong(t *testing.T) {
 	}
 }
 
-func TestASignedPartNeedsNothingButItsHeaders(t *testing.T) {
+func TestASignedPartNeedsOnlyItsHeaders(t *testing.T) {
 	t.Parallel()
 	store := New(s3.New(s3.Options{
 		Region: "eu-central-1", Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: "none"}, nil
 		}),
-	}), Buckets{"ferry-files", "ferry-backup"})
+	}), Buckets{blob.Files: "ferry-files", blob.Backup: "ferry-backup"})
 	s := session{t, store, blob.Layout{Length: 5*mib + 10, PartSize: 5 * mib}, nil, "UPLOAD"}
 	sum := uint64(0xae8b14860a799888)
 	signed := s.sign(2, &sum)
@@ -191,7 +190,7 @@ func TestASignedPartNeedsNothingButItsHeaders(t *testing.T) {
 		}
 	}
 	if bare := s.sign(1, nil); len(bare.Header) != 0 || strings.Contains(strings.ToLower(bare.URL), "checksum") {
-		t.Errorf("without a checksum it is %s with %v", bare.URL, bare.Header)
+		t.Errorf("without a checksum: got %s with %v, want none in either", bare.URL, bare.Header)
 	}
 	if _, err := store.WritePart(t.Context(), blob.Files, "o/k", "UPLOAD", s.layout, 1, bytes.NewReader(nil), nil); !errors.Is(err, blob.ErrUnsupported) {
 		t.Errorf("writing a part gives %v, want ErrUnsupported", err)

@@ -17,7 +17,7 @@ import (
 	"ferry/shared/blob"
 )
 
-// cutting ends the first answers with bytes of an object after some of them.
+// cutting breaks off the first answers that carry an object, after some bytes.
 func cutting(answers int64, after int64) *spoiler {
 	var seen atomic.Int64
 	return &spoiler{after: func(req *http.Request, resp *http.Response) (*http.Response, error) {
@@ -32,7 +32,7 @@ func cutting(answers int64, after int64) *spoiler {
 	}}
 }
 
-func TestReadingGoesOnWhereAConnectionBroke(t *testing.T) {
+func TestReadingResumesWhereAConnectionBroke(t *testing.T) {
 	t.Parallel()
 	client, buckets := connect(t, cutting(3, 100_000).use)
 	store, data := New(client, buckets), content(t, mib)
@@ -42,7 +42,7 @@ func TestReadingGoesOnWhereAConnectionBroke(t *testing.T) {
 	wantContent(t, store, blob.Files, "o/k", data)
 }
 
-func TestReadingGivesUpOnALineThatIsDead(t *testing.T) {
+func TestReadingGivesUpOnADeadConnection(t *testing.T) {
 	t.Parallel()
 	dead := cutting(1000, 0)
 	client, buckets := connect(t, dead.use)
@@ -56,11 +56,11 @@ func TestReadingGivesUpOnALineThatIsDead(t *testing.T) {
 	}
 	defer r.Close()
 	if n, err := r.Read(make([]byte, 10)); n != 0 || !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("got %d bytes and error %v, want none and that of the line", n, err)
+		t.Errorf("got %d bytes and error %v, want none and io.ErrUnexpectedEOF", n, err)
 	}
 }
 
-func TestAReaderObeysItsContextAndItsEnd(t *testing.T) {
+func TestAReaderFailsAfterItsContextEndsAndAfterClose(t *testing.T) {
 	t.Parallel()
 	client, buckets := connect(t)
 	store, data := New(client, buckets), content(t, 4*mib)
@@ -77,17 +77,17 @@ func TestAReaderObeysItsContextAndItsEnd(t *testing.T) {
 	}
 	cancel()
 	if _, err := io.Copy(io.Discard, r); !errors.Is(err, context.Canceled) {
-		t.Errorf("reading on after the context ended: got error %v, want context.Canceled", err)
+		t.Errorf("reading after the context ended: got error %v, want context.Canceled", err)
 	}
 	if err := r.Close(); err != nil {
 		t.Errorf("closing: %v", err)
 	}
 	if _, err := r.Read(make([]byte, 1)); err == nil || err == io.EOF {
-		t.Errorf("reading after Close: got error %v", err)
+		t.Errorf("reading after Close: got error %v, want one other than EOF", err)
 	}
 }
 
-func TestAnObjectDeletedWhileOpenFailsOrReadsOn(t *testing.T) {
+func TestAnObjectDeletedWhileOpenIsReadOrErrNotFound(t *testing.T) {
 	t.Parallel()
 	client, buckets := connect(t)
 	store, data := New(client, buckets), content(t, 4*mib)
@@ -111,15 +111,15 @@ func TestAnObjectDeletedWhileOpenFailsOrReadsOn(t *testing.T) {
 	}
 }
 
-// offline is a store that can sign, and nothing else.
+// offline returns a store that can only sign.
 func offline() *Store {
 	return New(s3.New(s3.Options{
 		Region:      "eu-south-1",
 		Credentials: credentials.NewStaticCredentialsProvider("id", "secret", "session"),
-	}), Buckets{"ferry-files", "ferry-backup"})
+	}), Buckets{blob.Files: "ferry-files", blob.Backup: "ferry-backup"})
 }
 
-func TestASignedURLAsksNothingOfWhoeverUsesIt(t *testing.T) {
+func TestASignedURLNeedsNoHeaders(t *testing.T) {
 	t.Parallel()
 	signed, err := offline().SignGet(t.Context(), blob.Backup, "o+1/k@2", blob.Signed{Expires: time.Minute, ContentType: "text/plain"})
 	if err != nil {
@@ -149,7 +149,7 @@ func TestASignedURLExpiresWithinAWeek(t *testing.T) {
 		-time.Second: false, 0: false, time.Second: true, 7 * 24 * time.Hour: true, 7*24*time.Hour + time.Second: false,
 	} {
 		if _, err := offline().SignGet(t.Context(), blob.Files, "o/k", blob.Signed{Expires: expires}); (err == nil) != ok {
-			t.Errorf("expiring after %s: got error %v, want one: %t", expires, err, !ok)
+			t.Errorf("expiring after %s: got error %v, want an error: %t", expires, err, !ok)
 		}
 	}
 }

@@ -1,20 +1,19 @@
-// Package s3 keeps a blob.Store in S3, one bucket for each area. Beside the
-// bytes it stores a random mark of their upload, by which a Create whose answer
-// was lost finds out whether it was done.
+// Package s3 implements blob.Store and blob.Parts on S3, with one bucket for
+// each area. It may import the port, package wire and AWS's SDK. Start reading
+// with Open; parts.go has the sessions of parts.
 //
-// An upload of up to 8 MiB is one call; a larger one, or one of unknown size
-// that turns out larger, is made of parts, two of them on the way at a time,
-// and takes about 30 MiB of memory whatever its size. An upload of unknown
-// size may have 48.8 GiB. One of announced size may have 48.8 TiB: above
-// 48.8 GiB its parts are sent as they come in, without being kept for a second
-// try. S3 gets the checksum of the whole object and refuses to show one that
-// differs.
+// An upload of up to 8 MiB is one call. A larger one, or one of unknown size
+// that turns out larger, is sent in parts, two at a time, and takes about
+// 30 MiB of memory whatever its size. An upload of unknown size may have up to
+// 48.8 GiB, one of announced size up to 48.8 TiB: above 48.8 GiB its parts are
+// sent as they come in and cannot be retried. S3 gets the checksum of the whole
+// object and refuses to show one that differs.
 //
-// Whoever opens or copies objects needs the permission s3:ListBucket beside
+// With the bytes goes a random mark of their upload. If the answer to a Create
+// is lost, the mark shows whether the object is the one it made.
+//
+// Opening and copying objects needs the permission s3:ListBucket as well as
 // s3:GetObject: without it S3 answers 403, not 404, for a missing object.
-//
-// It may import the port and AWS's SDK. Start reading with Open; parts.go has
-// uploads in parts.
 package s3
 
 import (
@@ -40,7 +39,7 @@ const maxExpires = 7 * 24 * time.Hour
 
 // api is what a Store uses of *s3.Client.
 type api interface {
-	transfermanager.S3APIClient // what uploads use, and GetObject, HeadObject and ListObjectsV2
+	transfermanager.S3APIClient // has the calls of uploads, GetObject, HeadObject and ListObjectsV2
 	CopyObject(context.Context, *s3.CopyObjectInput, ...func(*s3.Options)) (*s3.CopyObjectOutput, error)
 	UploadPartCopy(context.Context, *s3.UploadPartCopyInput, ...func(*s3.Options)) (*s3.UploadPartCopyOutput, error)
 	DeleteObject(context.Context, *s3.DeleteObjectInput, ...func(*s3.Options)) (*s3.DeleteObjectOutput, error)
@@ -48,8 +47,8 @@ type api interface {
 	ListMultipartUploads(context.Context, *s3.ListMultipartUploadsInput, ...func(*s3.Options)) (*s3.ListMultipartUploadsOutput, error)
 }
 
-// Buckets are the names of the buckets behind the areas.
-type Buckets struct{ Files, Backup string }
+// Buckets names the bucket of each area.
+type Buckets map[blob.Area]string
 
 // Store is a blob.Store in S3.
 type Store struct {
@@ -59,12 +58,12 @@ type Store struct {
 	sizes   sizes
 }
 
-// sizes are in bytes but for parts. Tests use smaller ones.
+// sizes are in bytes, except parts. Tests use smaller ones.
 type sizes struct {
-	single   int64 // largest upload in one call
-	part     int64 // part of a larger upload
-	parts    int64 // most parts of an upload
-	copyPart int64 // part of a copy that is too large for one call
+	single   int64 // the largest upload in one call
+	part     int64 // a part of a larger upload
+	parts    int64 // the most parts of an upload
+	copyPart int64 // a part of a copy that is too large for one call
 }
 
 var (
@@ -83,16 +82,14 @@ func New(client *s3.Client, buckets Buckets) *Store {
 }
 
 func (s *Store) bucket(area blob.Area) (string, error) {
-	switch area {
-	case blob.Files:
-		return s.buckets.Files, nil
-	case blob.Backup:
-		return s.buckets.Backup, nil
+	bucket, ok := s.buckets[area]
+	if !ok {
+		return "", fmt.Errorf("blob: unknown area %q", area)
 	}
-	return "", fmt.Errorf("blob: unknown area %q", area)
+	return bucket, nil
 }
 
-// location names an object to S3.
+// location is where S3 keeps an object.
 type location struct{ bucket, key string }
 
 func (s *Store) locate(area blob.Area, key string) (location, error) {
@@ -103,9 +100,8 @@ func (s *Store) locate(area blob.Area, key string) (location, error) {
 	return location{bucket, key}, blob.CheckKey(key)
 }
 
-// Open is described at blob.Store. It makes one call, whose answer is what is
-// read if reading begins at the start; one more call follows for each other
-// place that is read from.
+// Open implements blob.Store. It makes one call, whose answer serves reads from
+// the start. Reading from another place costs one more call each time.
 func (s *Store) Open(ctx context.Context, area blob.Area, key string) (io.ReadSeekCloser, error) {
 	at, err := s.locate(area, key)
 	if err != nil {
@@ -114,7 +110,7 @@ func (s *Store) Open(ctx context.Context, area blob.Area, key string) (io.ReadSe
 	return open(ctx, s.client, at)
 }
 
-// Delete is described at blob.Store. It makes one call.
+// Delete implements blob.Store. It makes one call.
 func (s *Store) Delete(ctx context.Context, area blob.Area, key string) error {
 	at, err := s.locate(area, key)
 	if err != nil {
@@ -126,7 +122,7 @@ func (s *Store) Delete(ctx context.Context, area blob.Area, key string) error {
 	return nil
 }
 
-// List is described at blob.Store. It makes one call, more only if S3 ends a
+// List implements blob.Store. It makes one call, and more only if S3 ends a
 // page early.
 func (s *Store) List(ctx context.Context, area blob.Area, after string, limit int) ([]blob.Object, error) {
 	bucket, err := s.bucket(area)
@@ -136,14 +132,13 @@ func (s *Store) List(ctx context.Context, area blob.Area, after string, limit in
 	if limit < 1 || limit > blob.MaxList {
 		return nil, fmt.Errorf("blob: limit %d is not from 1 to %d", limit, blob.MaxList)
 	}
-	input := &s3.ListObjectsV2Input{Bucket: &bucket}
+	input := &s3.ListObjectsV2Input{Bucket: &bucket, MaxKeys: aws.Int32(int32(limit))}
 	if after != "" {
 		input.StartAfter = &after
 	}
 	var objects []blob.Object
-	for {
-		input.MaxKeys = aws.Int32(int32(limit - len(objects)))
-		out, err := s.client.ListObjectsV2(ctx, input)
+	for pages := s3.NewListObjectsV2Paginator(s.client, input); len(objects) < limit && pages.HasMorePages(); {
+		out, err := pages.NextPage(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("listing objects in %s: %w", area, err)
 		}
@@ -152,15 +147,12 @@ func (s *Store) List(ctx context.Context, area blob.Area, after string, limit in
 				Key: aws.ToString(o.Key), Size: aws.ToInt64(o.Size), Modified: aws.ToTime(o.LastModified),
 			})
 		}
-		if len(objects) >= limit || !aws.ToBool(out.IsTruncated) || aws.ToString(out.NextContinuationToken) == "" {
-			return objects, nil
-		}
-		input.ContinuationToken = out.NextContinuationToken
 	}
+	return objects[:min(len(objects), limit)], nil
 }
 
-// SignGet is described at blob.Store. A URL may live for 7 days, and lives no
-// longer than the credentials that sign it.
+// SignGet implements blob.Store. A URL may live for 7 days, but no longer than
+// the credentials that sign it.
 func (s *Store) SignGet(ctx context.Context, area blob.Area, key string, sig blob.Signed) (string, error) {
 	at, err := s.locate(area, key)
 	if err != nil {
@@ -183,21 +175,21 @@ func (s *Store) SignGet(ctx context.Context, area blob.Area, key string, sig blo
 	return req.URL, nil
 }
 
-// plain keeps the SDK from signing a request for checksums that a stranger's
-// client would not check.
+// plain keeps the SDK from asking, in the signed URL, for checksums that an
+// ordinary client would not check.
 func plain(o *s3.PresignOptions) {
 	o.ClientOptions = append(o.ClientOptions, func(o *s3.Options) {
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 	})
 }
 
-// Codes of errors that S3 has no types for, or not in every operation.
+// Codes of errors for which the SDK has no type, or not in every operation.
 const (
 	codeNoSuchKey      = "NoSuchKey"
-	codeNotFound       = "NotFound" // HeadObject has no body to say more
+	codeNotFound       = "NotFound" // of HeadObject, which has no body to say more
 	codeNoSuchUpload   = "NoSuchUpload"
 	codePrecondition   = "PreconditionFailed"
-	codeConflict       = "ConditionalRequestConflict" // somebody else creates the object right now
+	codeConflict       = "ConditionalRequestConflict" // someone else is creating the object right now
 	codeInvalidRequest = "InvalidRequest"
 )
 
@@ -206,9 +198,9 @@ func hasCode(err error, codes ...string) bool {
 	return ok && slices.Contains(codes, failure.ErrorCode())
 }
 
-// Open returns the store in these buckets. One with an address of its own is a
-// stand-in, which has no host for each bucket.
+// Open returns the store in these buckets. With an endpoint configured, S3 is a
+// stand-in that has no host name for each bucket.
 func Open(c aws.Config, files, backup string) *Store {
 	client := s3.NewFromConfig(c, func(o *s3.Options) { o.UsePathStyle = o.BaseEndpoint != nil })
-	return New(client, Buckets{Files: files, Backup: backup})
+	return New(client, Buckets{blob.Files: files, blob.Backup: backup})
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -39,8 +40,8 @@ func connect(t *testing.T, options ...func(*s3.Options)) (*s3.Client, Buckets) {
 	}}, options...)
 	client := s3.NewFromConfig(cfg, options...)
 	name := "ferry-" + strings.ToLower(rand.Text())
-	buckets := Buckets{Files: name + "-files", Backup: name + "-backup"}
-	for _, bucket := range []string{buckets.Files, buckets.Backup} {
+	buckets := Buckets{blob.Files: name + "-files", blob.Backup: name + "-backup"}
+	for _, bucket := range buckets {
 		if _, err := client.CreateBucket(context.WithoutCancel(t.Context()), &s3.CreateBucketInput{Bucket: &bucket}); err != nil {
 			t.Fatal(err)
 		}
@@ -48,8 +49,8 @@ func connect(t *testing.T, options ...func(*s3.Options)) (*s3.Client, Buckets) {
 	return client, buckets
 }
 
-// overTLS makes the client talk TLS with the stand-in, as it does with S3: the
-// SDK then sends checksums behind the bytes and leaves the bytes unsigned.
+// overTLS makes the client talk TLS with the stand-in, as it does with S3: then
+// the SDK sends checksums behind the bytes and does not sign the bytes.
 func overTLS(t *testing.T) func(*s3.Options) {
 	t.Helper()
 	target, err := url.Parse(os.Getenv("AWS_ENDPOINT_URL_S3"))
@@ -75,7 +76,7 @@ func content(t *testing.T, n int) []byte {
 	return data
 }
 
-// stream hides all of a reader but Read, as a request's body does.
+// stream hides all methods of a reader except Read, as a request's body does.
 func stream(data []byte) io.Reader { return struct{ io.Reader }{bytes.NewReader(data)} }
 
 func wantContent(t *testing.T, store *Store, area blob.Area, key string, want []byte) {
@@ -87,7 +88,7 @@ func wantContent(t *testing.T, store *Store, area blob.Area, key string, want []
 	}
 	defer r.Close()
 	if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%s holds %d bytes that are not the %d written, or error %v", key, len(got), len(want), err)
+		t.Errorf("%s has %d bytes that are not the %d written, or error %v", key, len(got), len(want), err)
 	}
 }
 
@@ -100,7 +101,7 @@ func wantNothing(t *testing.T, store *Store, key string) {
 		}
 		t.Errorf("opening %s: got error %v, want ErrNotFound", key, err)
 	}
-	out, err := store.client.ListMultipartUploads(t.Context(), &s3.ListMultipartUploadsInput{Bucket: &store.buckets.Files})
+	out, err := store.client.ListMultipartUploads(t.Context(), &s3.ListMultipartUploadsInput{Bucket: aws.String(store.buckets[blob.Files])})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +117,7 @@ func TestConformance(t *testing.T) {
 	client, buckets := connect(t)
 	blobtest.Run(t, func(t *testing.T) blob.Store {
 		if strings.HasSuffix(t.Name(), "creates_and_deletes_for_one_owner_do_not_collide") {
-			t.Skip("versitygw 1.8.0 keeps an owner's objects in a folder and fails now and then when it is made and removed at once; S3 has no folders")
+			t.Skip("versitygw 1.8.0 keeps an owner's objects in a folder and sometimes fails if that is made and removed at the same time; S3 has no folders")
 		}
 		return New(client, buckets)
 	})
@@ -126,5 +127,5 @@ func TestPartsConformance(t *testing.T) {
 	t.Parallel()
 	client, buckets := connect(t)
 	blobtest.RunParts(t, func(t *testing.T) blobtest.PartsStore { return New(client, buckets) },
-		true) // versitygw 1.8.0 takes truncated parts, its issue 2414
+		true) // versitygw 1.8.0 accepts truncated parts, its issue 2414
 }

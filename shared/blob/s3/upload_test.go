@@ -19,8 +19,8 @@ import (
 	"ferry/shared/blob"
 )
 
-// kinds of upload, by how they reach S3: in one call, in parts kept in memory
-// and in parts sent as they come in.
+// kinds returns the kinds of upload: in one call, in parts kept in memory, and in
+// parts sent as they come in.
 func kinds() map[string]struct {
 	size, announced int
 	parts           int64
@@ -104,8 +104,8 @@ func TestFailedUploadsLeaveNothing(t *testing.T) {
 	}
 }
 
-// failing calls a function once, and ends with its error or, without one,
-// with EOF.
+// failing is a reader that calls a function and returns its error, or EOF if
+// there is none.
 type failing struct{ call func() error }
 
 func (f failing) Read([]byte) (int, error) {
@@ -115,7 +115,7 @@ func (f failing) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// spoiler is an HTTP client in which a test can spoil requests and answers.
+// spoiler is an HTTP client with which a test can spoil requests and answers.
 type spoiler struct {
 	next   *http.Client
 	before func(*http.Request)
@@ -166,8 +166,8 @@ func TestBytesChangedOnTheWayAreRefused(t *testing.T) {
 	}
 }
 
-// spoiled changes the payload's letter p wherever it comes by, and so leaves
-// the chunks around it as they were.
+// spoiled replaces every letter p, which only the payload has, and so leaves the
+// chunks' frames intact.
 type spoiled struct{ io.ReadCloser }
 
 func (s *spoiled) Read(p []byte) (int, error) {
@@ -176,11 +176,11 @@ func (s *spoiled) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func TestAnUploadWhoseAnswerIsLostIsDone(t *testing.T) {
+func TestAnUploadSucceedsAlthoughTheAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	for name, kind := range kinds() {
 		if name == "streamed-unevenly" || name == "parts" {
-			continue // like others, and slow
+			continue // slow, and similar to others
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -215,9 +215,9 @@ func TestAnUploadWhoseAnswerIsLostIsDone(t *testing.T) {
 	}
 }
 
-func TestAnObjectBeyondWhatS3TakesIsRefusedUnread(t *testing.T) {
+func TestAnObjectTooLargeForS3IsRefusedUnread(t *testing.T) {
 	t.Parallel()
-	store := New(s3.New(s3.Options{Region: "us-east-1"}), Buckets{"f", "b"})
+	store := New(s3.New(s3.Options{Region: "us-east-1"}), Buckets{blob.Files: "f", blob.Backup: "b"})
 	unread := failing{func() error { t.Error("the reader was read"); return nil }}
 	if _, err := store.Create(t.Context(), blob.Files, "o/k", unread, 10_000*(5<<30)+1); err == nil {
 		t.Error("got no error")
@@ -228,7 +228,7 @@ func TestSweepRemovesOldUnfinishedUploadsInBothAreas(t *testing.T) {
 	t.Parallel()
 	client, buckets := connect(t)
 	store := New(client, buckets)
-	for _, bucket := range []string{buckets.Files, buckets.Backup} {
+	for _, bucket := range buckets {
 		for i := range 3 {
 			at := location{bucket, fmt.Sprintf("o/k%d", i)}
 			id, err := store.begin(t.Context(), at, nil)
@@ -245,7 +245,7 @@ func TestSweepRemovesOldUnfinishedUploadsInBothAreas(t *testing.T) {
 		}
 	}
 	if n, err := store.Sweep(t.Context(), time.Now().Add(blob.PartsLife-time.Hour)); n != 0 || err != nil {
-		t.Errorf("sweeping older ones: removed %d, %v; want 0", n, err)
+		t.Errorf("sweeping too early: removed %d, %v; want 0", n, err)
 	}
 	ended := time.Now().Add(blob.PartsLife + time.Hour)
 	if n, err := store.Sweep(t.Context(), ended); n != 6 || err != nil {
