@@ -8,15 +8,15 @@ import (
 	"unicode/utf8"
 )
 
-// Longest parts of a Key, in bytes.
+// The longest parts of a Key, in bytes.
 const (
 	maxPK = 2048
 	maxSK = 1024
 )
 
-// CheckKeys returns an error if the keys are not fit for one GetMany. It is
-// for backends, like all the checks: a call that one of them would reject is
-// rejected by each.
+// CheckKeys returns an error for keys that one GetMany cannot have. Like all
+// checks it is for backends: a call that one of them must reject is rejected by
+// all.
 func CheckKeys(keys ...Key) error {
 	if len(keys) > MaxKeys {
 		return fmt.Errorf("table: %d keys in one call, the most is %d", len(keys), MaxKeys)
@@ -29,18 +29,18 @@ func CheckKeys(keys ...Key) error {
 	return nil
 }
 
-// CheckQuery returns an error for a query that no backend may answer.
+// CheckQuery returns an error for an invalid query.
 func CheckQuery(q Query) error {
 	if q.Limit < 1 || q.Limit > MaxPage {
 		return fmt.Errorf("table: limit %d is not from 1 to %d", q.Limit, MaxPage)
 	}
 	if len(q.After) > maxSK || !utf8.ValidString(q.After) {
-		return errors.New("table: a query starts after something that is no sort key")
+		return errors.New("table: a query starts after an invalid sort key")
 	}
 	return checkPart("partition key", q.PK, maxPK)
 }
 
-// CheckOps returns an error if the operations are not fit for one Write.
+// CheckOps returns an error for operations that one Write cannot have.
 func CheckOps(ops ...Op) error {
 	if len(ops) > MaxOps {
 		return fmt.Errorf("table: %d operations in one write, the most is %d", len(ops), MaxOps)
@@ -51,17 +51,17 @@ func CheckOps(ops ...Op) error {
 		}
 		for _, other := range ops[:i] {
 			if other.Key == op.Key {
-				return fmt.Errorf("table: operations on the same key %q in one write", op.Key)
+				return fmt.Errorf("table: two operations on the key %q in one write", op.Key)
 			}
 		}
 	}
 	return nil
 }
 
-// CheckUpdate returns an error if op is not fit for Table.Update.
+// CheckUpdate returns an error for an operation that Table.Update cannot do.
 func CheckUpdate(op Op) error {
 	if op.Kind != KindUpdate {
-		return errors.New("table: the operation of an update was not made by the function Update")
+		return errors.New("table: Table.Update needs an operation made by the function Update")
 	}
 	return CheckOps(op)
 }
@@ -94,26 +94,21 @@ func checkOp(op Op) error {
 			return err
 		}
 	}
-	if op.Kind != KindUpdate && len(op.Changes) > 0 {
+	switch {
+	case op.Kind < KindPut || op.Kind > KindCheck:
+		return fmt.Errorf("unknown kind %d", op.Kind)
+	case op.Kind != KindUpdate && len(op.Changes) > 0:
 		return errors.New("only an update has changes")
-	}
-	if op.Kind != KindUpdate && op.Kind != KindPut && !op.Expires.IsZero() {
+	case op.Kind != KindUpdate && op.Kind != KindPut && !op.Expires.IsZero():
 		return errors.New("only a put or an update has an expiry")
-	}
-	switch op.Kind {
-	case KindPut:
+	case op.Kind == KindCheck && len(op.Conds) == 0:
+		return errors.New("a check without conditions")
+	case op.Kind == KindPut:
 		return checkValue(op.Value)
-	case KindUpdate:
+	case op.Kind == KindUpdate:
 		return checkChanges(op)
-	case KindDelete:
-		return nil
-	case KindCheck:
-		if len(op.Conds) == 0 {
-			return errors.New("a check without conditions")
-		}
-		return nil
 	}
-	return fmt.Errorf("unknown kind %d", op.Kind)
+	return nil
 }
 
 func checkChanges(op Op) error {
@@ -175,21 +170,14 @@ func settable(v any) bool {
 	return scalar(t)
 }
 
+// scalar reports whether t is a string, a boolean or an integer. In the order of
+// kinds, those from Bool to Uint64 are the booleans and integers.
 func scalar(t reflect.Type) bool {
-	if t == nil {
-		return false
-	}
-	switch t.Kind() {
-	case reflect.String, reflect.Bool,
-		reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
-		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return true
-	}
-	return false
+	return t != nil && (t.Kind() == reflect.String || t.Kind() >= reflect.Bool && t.Kind() <= reflect.Uint64)
 }
 
-// checkValue looks at the outermost struct alone: only its attributes lie
-// beside the table's own.
+// checkValue checks only the outermost struct, whose attributes are stored beside
+// the table's own.
 func checkValue(v any) error {
 	val := reflect.ValueOf(v)
 	if val.Kind() == reflect.Pointer && !val.IsNil() {
@@ -202,18 +190,15 @@ func checkValue(v any) error {
 }
 
 func checkFields(t reflect.Type) error {
-	for i := range t.NumField() {
-		f := t.Field(i)
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		switch {
-		case name != "":
-			if err := checkAttr(name); err != nil {
-				return err
-			}
-		case f.Anonymous && f.Type.Kind() == reflect.Struct:
-			if err := checkFields(f.Type); err != nil {
-				return err
-			}
+	for f := range t.Fields() {
+		var err error
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+			err = checkAttr(name)
+		} else if f.Anonymous && f.Type.Kind() == reflect.Struct {
+			err = checkFields(f.Type)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

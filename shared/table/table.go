@@ -1,16 +1,16 @@
-// Package table is the port to Ferry's one key-value table. Its model is
-// DynamoDB's, because that is the backend with the fewest liberties: items under
-// a partition key and a sort key, conditional writes, small transactions,
-// atomic counters, and expiry that only cleans up.
+// Package table is the port to Ferry's one key-value table. It imports no other
+// package of Ferry. Start reading with Table; README.md lists the items.
 //
-// Values are structs with json tags. A tag's name is the name of the attribute
-// that Set, Add and conditions refer to. Use strings, integers, booleans,
-// slices of these and nested structs; the tag options omitempty and "-" work,
-// others do not. A value may not have attributes named pk, sk or ttl.
+// The model is DynamoDB's, because that backend allows the least: items under a
+// partition key and a sort key, conditional writes, small transactions, atomic
+// counters, and expiry that only cleans up.
+//
+// Values are structs with json tags. The name in a tag is the attribute's name in
+// Set, Add and conditions. Use strings, integers, booleans, slices of these and
+// nested structs; of the tags' options, only omitempty and "-" work. A value may
+// not have attributes named pk, sk or ttl.
 //
 // All methods of a Table are safe for concurrent use.
-//
-// The package imports nothing of Ferry. Start reading with Table.
 package table
 
 import (
@@ -21,7 +21,8 @@ import (
 	"time"
 )
 
-// Bounds that every backend keeps, so that code which passes on one passes on the other.
+// Bounds that every backend enforces, so that code that works with one backend
+// works with the other.
 const (
 	MaxKeys = 100  // keys in one GetMany
 	MaxOps  = 100  // operations in one Write
@@ -32,23 +33,23 @@ const (
 )
 
 var (
-	// ErrNotFound is returned by Get for an item that is not there.
+	// ErrNotFound is returned by Get for a missing item.
 	ErrNotFound = errors.New("table: item not found")
-	// ErrCondition matches (errors.Is) a write refused by one of its
-	// conditions. Nothing of that write happened.
+	// ErrCondition matches (errors.Is) a write that one of its conditions
+	// refused. Nothing of that write happened.
 	ErrCondition = errors.New("table: condition not met")
-	// ErrBusy is returned when contention or throttling lasted longer than
-	// the backend was willing to retry. Nothing of that write happened.
+	// ErrBusy is returned if contention or throttling lasted longer than the
+	// backend retries. Nothing of that write happened.
 	ErrBusy = errors.New("table: busy")
-	// ErrUnread is returned by WriteThenQuery when all was written and the
-	// page could not be read.
+	// ErrUnread is returned by WriteThenQuery if all was written but the page
+	// could not be read.
 	ErrUnread = errors.New("table: written, but not read back")
-	// ErrFull is returned when the medium under the table has no room.
+	// ErrFull is returned if the table's medium has no room.
 	ErrFull = errors.New("table: no space left")
 )
 
-// ConditionError tells which operation of a Write was refused. When several
-// are refused at once, Op is the first.
+// ConditionError tells which operation of a Write was refused. If several were,
+// Op is the first.
 type ConditionError struct{ Op int }
 
 func (e *ConditionError) Error() string { return fmt.Sprintf("%v (operation %d)", ErrCondition, e.Op) }
@@ -56,22 +57,22 @@ func (e *ConditionError) Error() string { return fmt.Sprintf("%v (operation %d)"
 // Is makes errors.Is(err, ErrCondition) true.
 func (e *ConditionError) Is(target error) bool { return target == ErrCondition }
 
-// Key names one item. Neither part may be empty; PK holds at most 2048 and SK
-// at most 1024 bytes, both UTF-8. Sort keys are ordered by their bytes.
+// Key names one item. Neither part may be empty. PK has at most 2048 bytes and SK
+// at most 1024, both of UTF-8. Sort keys are in byte order.
 type Key struct{ PK, SK string }
 
 func (k Key) String() string { return k.PK + " " + k.SK }
 
-// Item is a stored item, or the trace of one that was asked for and is missing.
+// Item is a stored item, or stands for a missing one.
 type Item struct {
 	Key Key
 	// Raw is the stored form of the attributes, if the backend has one: items
-	// of equal Raw decode alike. It must not be changed.
+	// with equal Raw decode alike. It must not be changed.
 	Raw    []byte
 	decode func(i Item, into any) error
 }
 
-// NewItem is for backends. A missing item has no decode.
+// NewItem is for backends. For a missing item, decode is nil.
 func NewItem(key Key, raw []byte, decode func(i Item, into any) error) Item {
 	return Item{key, raw, decode}
 }
@@ -80,8 +81,8 @@ func NewItem(key Key, raw []byte, decode func(i Item, into any) error) Item {
 func (i Item) Found() bool { return i.decode != nil }
 
 // Decode stores the item's attributes in the struct that into points to, or the
-// item itself in an Item. It returns ErrNotFound if the item is missing, and
-// leaves into as it was.
+// item itself if into is an *Item. If the item is missing, it returns ErrNotFound
+// and leaves into unchanged.
 func (i Item) Decode(into any) error {
 	if i.decode == nil {
 		return ErrNotFound
@@ -96,13 +97,13 @@ func (i Item) Decode(into any) error {
 // Query asks for items of one partition in the order of their sort keys.
 type Query struct {
 	PK         string
-	After      string // exclusive: start behind this sort key, in the direction of the query; no item need have it
+	After      string // start behind this sort key, in the direction of the query; it need not exist
 	Descending bool
 	Limit      int // 1 to MaxPage
 }
 
-// Each yields the items of a partition in the order of q, from q.After on, with
-// one call to the store for each page. An error ends it.
+// Each yields the items of a partition behind q.After, in the order of q, with one
+// call to the store for each page. An error ends it.
 func Each(ctx context.Context, t Table, q Query) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		for more := true; more; {
@@ -122,56 +123,55 @@ func Each(ctx context.Context, t Table, q Query) iter.Seq2[Item, error] {
 	}
 }
 
-// Page is one page of a Query. More reports that at least one further item
-// followed the last when the page was read. A page holds Limit items if there
-// are that many; only items of more than 1 MB together may end it earlier, and
-// then at least one is there and More is true.
+// Page is one page of a Query. More reports that at least one more item followed
+// when the page was read. A page has Limit items if there are that many. It may
+// end earlier only if its items exceed 1 MB together; then it has at least one,
+// and More is true.
 type Page struct {
 	Items []Item
 	More  bool
 }
 
-// Table is the port. Reads see every write that was answered before they
-// began (strong consistency). An item whose expiry has passed may still be
-// returned: callers check expiry themselves. Input outside the stated bounds,
-// or a context that has ended, is an error, and nothing is written.
+// Table is the port. Reads see every write that was answered before they began
+// (strong consistency). An expired item may still be returned: callers check
+// expiry themselves. If the input is outside the stated bounds or the context has
+// ended, there is an error and nothing is written.
 type Table interface {
-	// Get decodes the item into what into points to, as Item.Decode does, or
-	// returns ErrNotFound. One call to the store.
+	// Get decodes the item as Item.Decode does, or returns ErrNotFound. One
+	// call to the store.
 	Get(ctx context.Context, key Key, into any) error
 
 	// GetMany returns an item for each key, in the order of the keys, which
-	// may repeat; a missing one has Found() == false. One call to the store. The items are
-	// each consistent, but not a snapshot of one instant.
+	// may repeat; Found() is false for a missing item. One call to the store.
+	// Each item is consistent, but together they are not a snapshot.
 	GetMany(ctx context.Context, keys ...Key) ([]Item, error)
 
-	// Query returns one page, which is empty, not an error, for an unknown
-	// partition. One call to the store.
+	// Query returns one page. For an unknown partition it is empty, without an
+	// error. One call to the store.
 	Query(ctx context.Context, q Query) (Page, error)
 
 	// Write does all operations or none, isolated from other writes, in one
-	// call to the store. Without operations it does nothing. No two
-	// operations may name the same key. A refused condition is a *ConditionError. When the context ends while a write is
-	// under way its outcome is unknown.
+	// call to the store. Without operations it does nothing. No two operations
+	// may have the same key. If a condition does not hold, it returns a
+	// *ConditionError. If the context ends meanwhile, the outcome is unknown.
 	Write(ctx context.Context, ops ...Op) error
 
 	// WriteThenQuery does a Write and, if that succeeds, a Query whose page
-	// shows what was written. Two calls; a backend that can do both at once
-	// with less work does. When the write succeeded and the query did not,
-	// the error matches ErrUnread.
+	// shows what was written. Two calls, or less where a backend can do both
+	// at once. If only the query fails, the error matches ErrUnread.
 	WriteThenQuery(ctx context.Context, q Query, ops ...Op) (Page, error)
 
-	// Update does one operation made by the function Update and decodes the
-	// item as it is afterwards into the struct that into points to. One call.
+	// Update does one operation made by the function Update, and decodes the
+	// new item into the struct that into points to. One call to the store.
 	Update(ctx context.Context, op Op, into any) error
 
-	// Scan calls yield for every item of the table in no stated order, until
-	// yield returns an error, which Scan then returns. It is for backup and
-	// for tests: its cost grows with the table.
+	// Scan calls yield for every item of the table, in any order. If yield
+	// returns an error, Scan returns it at once. It is for backups and tests:
+	// its cost grows with the table.
 	Scan(ctx context.Context, yield func(Item) error) error
 }
 
-// Kind of an operation.
+// Kind is the kind of an operation.
 type Kind int
 
 // The kinds of operation.
@@ -190,23 +190,23 @@ type Op struct {
 	Value   any       // KindPut: a struct
 	Changes []Change  // KindUpdate
 	Conds   []Cond    // all must hold
-	Expires time.Time // KindPut and KindUpdate: zero leaves the item without (Put) or with its old (Update) expiry
+	Expires time.Time // KindPut and KindUpdate: if zero, a Put leaves no expiry, and an Update keeps the old one
 	Relaxed bool
 	Delayed bool
 }
 
-// Put stores value under key and replaces what was there.
+// Put stores value under key and replaces an existing item.
 func Put(key Key, value any) Op { return Op{Kind: KindPut, Key: key, Value: value} }
 
-// Update changes single attributes. An item that is missing is created with
-// just these attributes; add If(Exists()) where that is not wanted.
+// Update changes single attributes. A missing item is created with just these
+// attributes; to prevent that, add If(Exists()).
 func Update(key Key) Op { return Op{Kind: KindUpdate, Key: key} }
 
-// Delete removes the item. Removing one that is not there is no error, unless
-// a condition says so.
+// Delete removes the item. Removing a missing one is no error, unless a condition
+// requires it.
 func Delete(key Key) Op { return Op{Kind: KindDelete, Key: key} }
 
-// Check writes nothing; its conditions bind the rest of the Write.
+// Check writes nothing. The rest of the Write happens only if its conditions hold.
 func Check(key Key, conds ...Cond) Op { return Op{Kind: KindCheck, Key: key, Conds: conds} }
 
 // Set gives an attribute a value: a string, bool, integer, or slice of these.
@@ -215,51 +215,51 @@ func (o Op) Set(attr string, value any) Op {
 	return o
 }
 
-// Add adds n to an integer attribute; a missing one counts as 0, one of
-// another type is an error. The sum must stay an int64.
+// Add adds n to an integer attribute. A missing one counts as 0; another type is
+// an error. The sum must fit into an int64.
 func (o Op) Add(attr string, n int64) Op {
 	o.Changes = append(o.Changes[:len(o.Changes):len(o.Changes)], Change{Attr: attr, Value: n, Add: true})
 	return o
 }
 
-// If adds conditions on the item as it is before the operation.
+// If adds conditions on the item before the operation.
 func (o Op) If(conds ...Cond) Op {
 	o.Conds = append(o.Conds[:len(o.Conds):len(o.Conds)], conds...)
 	return o
 }
 
-// Expire lets the store remove the item some time after t (whole seconds). It
-// may take days: code that must not see an expired item checks for itself.
+// Expire lets the store remove the item some time after t (in whole seconds).
+// That may take days: code that must not see an expired item checks for itself.
 func (o Op) Expire(t time.Time) Op {
 	o.Expires = t
 	return o
 }
 
-// Relax allows a backend to answer before the write is on durable storage: it
-// survives the end of the process, and a loss of power only if a later write
-// that is not relaxed was answered. For counters whose loss harms nothing.
+// Relax allows a backend to answer before the write is durable: it survives the
+// end of the process, but a loss of power only if a later write that is not
+// relaxed was answered. It is for counters whose loss does no harm.
 func (o Op) Relax() Op {
 	o.Relaxed = true
 	return o
 }
 
-// Delay allows a backend to do an update up to a second later and to merge it
-// with others of the same item, if it is alone in its Write. Then a condition
-// that does not hold is not told, and the update is lost if the process is
-// killed before. For statistics.
+// Delay allows a backend to do an update up to a second later, and to merge it
+// with others of the same item, if it is alone in its Write. A condition that
+// does not hold is then not reported, and the update is lost if the process is
+// killed before. It is for statistics.
 func (o Op) Delay() Op {
 	o.Delayed, o.Relaxed = true, true
 	return o
 }
 
-// Change of one attribute in an update. An update changes an attribute at most once.
+// Change changes one attribute in an update, which may change it only once.
 type Change struct {
 	Attr  string
 	Value any
 	Add   bool // add Value, an int64, instead of setting it
 }
 
-// Test is what a condition compares.
+// Test is the kind of a condition.
 type Test int
 
 // The tests.
@@ -283,9 +283,9 @@ func Exists() Cond { return Cond{Test: TestExists} }
 // NotExists holds if the item is not there.
 func NotExists() Cond { return Cond{Test: TestNotExists} }
 
-// Equal holds if the attribute is there and has this value and type: a string, bool or integer.
+// Equal holds if the attribute has this value and type: a string, bool or integer.
 func Equal(attr string, value any) Cond { return Cond{Test: TestEqual, Attr: attr, Value: value} }
 
-// AtMost holds if the integer attribute is n or less; a missing attribute, or
-// a missing item, counts as 0. It does not hold for an attribute of another type.
+// AtMost holds if the integer attribute is n or less. A missing attribute or item
+// counts as 0. For an attribute of another type it does not hold.
 func AtMost(attr string, n int64) Cond { return Cond{Test: TestAtMost, Attr: attr, Value: n} }

@@ -27,7 +27,7 @@ func TestAConditionErrorTellsItsOperation(t *testing.T) {
 	t.Parallel()
 	var err error = &table.ConditionError{Op: 7}
 	if !errors.Is(err, table.ErrCondition) || errors.Is(err, table.ErrBusy) {
-		t.Errorf("%v does not match ErrCondition alone", err)
+		t.Errorf("%v does not match only ErrCondition", err)
 	}
 	if got := err.Error(); got != "table: condition not met (operation 7)" {
 		t.Errorf("got text %q", got)

@@ -25,7 +25,7 @@ type value struct {
 	Count int64  `json:"count"`
 }
 
-// calls counts the calls of the SDK by operation, however often each is sent.
+// calls counts the SDK's calls by operation, each once however often it is retried.
 type calls struct {
 	mu sync.Mutex
 	n  map[string]int
@@ -83,8 +83,8 @@ func TestEachMethodMakesOneCall(t *testing.T) {
 		{"a query", func() error { _, err := tbl.Query(ctx, table.Query{PK: "p", Limit: 100}); return err }, map[string]int{"Query": 1}},
 		{"a scan of a small table", func() error { return tbl.Scan(ctx, func(table.Item) error { return nil }) }, map[string]int{"Scan": 1}},
 		{"a delete", func() error { return tbl.Write(ctx, table.Delete(key(0))) }, map[string]int{"DeleteItem": 1}},
-		{"a write of nothing", func() error { return tbl.Write(ctx) }, map[string]int{}},
-		{"a get of nothing", func() error { _, err := tbl.GetMany(ctx); return err }, map[string]int{}},
+		{"a write without operations", func() error { return tbl.Write(ctx) }, map[string]int{}},
+		{"a get without keys", func() error { _, err := tbl.GetMany(ctx); return err }, map[string]int{}},
 	}
 	for _, step := range steps {
 		if err := step.do(); err != nil {
@@ -103,7 +103,7 @@ func expect(err, want error) error {
 	return nil
 }
 
-// lossy sends each request but loses the answer to the next one if told so.
+// lossy sends each request, but if lose is set it loses the next answer.
 type lossy struct {
 	next http.RoundTripper
 	lose atomic.Bool
@@ -119,7 +119,7 @@ func (l *lossy) Do(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-func TestALostAnswerIsNotTakenForARefusal(t *testing.T) {
+func TestALostAnswerIsNotReportedAsARefusal(t *testing.T) {
 	t.Parallel()
 	wire := &lossy{next: http.DefaultTransport}
 	client, name := connect(t, func(o *dynamodb.Options) { o.HTTPClient = wire })

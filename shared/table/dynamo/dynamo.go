@@ -1,15 +1,15 @@
-// Package dynamo keeps a table.Table in DynamoDB. The DynamoDB table has the
-// string keys pk and sk, expires items by the number ttl (Unix seconds), and
-// needs no index.
+// Package dynamo implements table.Table on a DynamoDB table with the string keys
+// pk and sk, which expires items by the number ttl (Unix seconds) and needs no
+// index. It may import the port and AWS's SDK. Start reading with Open; write.go
+// has the writes.
 //
-// A Write of one operation is one conditional PutItem, UpdateItem or
-// DeleteItem, which costs half of a transaction. When the answer to such a
-// call is lost, the SDK repeats it. A repeated Add may then count twice; a
-// repeated condition is told apart from a refused one, and where that can't be
-// done the error says that the outcome is unknown. A Write of several
-// operations is a transaction that happens once however often it is repeated.
-//
-// It may import the port and AWS's SDK. Start reading with Open.
+// A Write of one operation is one conditional PutItem, UpdateItem or DeleteItem,
+// which costs half as much as a transaction. If the answer to such a call is
+// lost, the SDK retries it. A retried Add may count twice. If a retry is refused
+// by a condition that the lost attempt may have changed, that is not reported as
+// a refusal: a Put finds out whether it was done, and otherwise the error says
+// that the outcome is unknown. A Write of several operations is a transaction,
+// which happens once however often it is retried.
 package dynamo
 
 import (
@@ -43,10 +43,10 @@ type Table struct {
 
 var _ table.Table = (*Table)(nil)
 
-// New returns the table with the given name. It makes no call.
+// New returns the table with this name. It makes no call.
 func New(client API, name string) *Table { return &Table{client: client, name: name} }
 
-// Get is described at table.Table.
+// Get implements table.Table.
 func (t *Table) Get(ctx context.Context, key table.Key, into any) error {
 	if err := table.CheckKeys(key); err != nil {
 		return err
@@ -59,8 +59,8 @@ func (t *Table) Get(ctx context.Context, key table.Key, into any) error {
 	return newItem(key, out.Item).Decode(into)
 }
 
-// GetMany is described at table.Table. What DynamoDB leaves out of an answer,
-// because it is busy or the items have more than 16 MB, costs further calls.
+// GetMany implements table.Table. It makes further calls if DynamoDB leaves
+// items out of an answer, because it is busy or they have more than 16 MB.
 func (t *Table) GetMany(ctx context.Context, keys ...table.Key) ([]table.Item, error) {
 	if err := table.CheckKeys(keys...); err != nil {
 		return nil, err
@@ -69,7 +69,13 @@ func (t *Table) GetMany(ctx context.Context, keys ...table.Key) ([]table.Item, e
 		return nil, nil
 	}
 	found := make(map[table.Key]attributes, len(keys))
-	wanted := distinct(keys)
+	var wanted []attributes
+	for _, key := range keys {
+		if _, repeated := found[key]; !repeated { // DynamoDB refuses a repeated key
+			found[key] = nil
+			wanted = append(wanted, keyAttributes(key))
+		}
+	}
 	err := retry(ctx, func() error {
 		out, err := t.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
 			RequestItems: map[string]types.KeysAndAttributes{t.name: {Keys: wanted, ConsistentRead: aws.Bool(true)}},
@@ -95,21 +101,8 @@ func (t *Table) GetMany(ctx context.Context, keys ...table.Key) ([]table.Item, e
 	return items, nil
 }
 
-// distinct returns the keys, each once: DynamoDB refuses a repetition.
-func distinct(keys []table.Key) []attributes {
-	seen := make(map[table.Key]bool, len(keys))
-	var once []attributes
-	for _, key := range keys {
-		if !seen[key] {
-			seen[key] = true
-			once = append(once, keyAttributes(key))
-		}
-	}
-	return once
-}
-
-// Query is described at table.Table. It asks for one item more than the page
-// holds, so that More is exact.
+// Query implements table.Table. It asks for one item more than the page holds,
+// so that More is exact.
 func (t *Table) Query(ctx context.Context, q table.Query) (table.Page, error) {
 	if err := table.CheckQuery(q); err != nil {
 		return table.Page{}, err
@@ -148,7 +141,7 @@ func (t *Table) queryInput(q table.Query) *dynamodb.QueryInput {
 	}
 }
 
-// Scan is described at table.Table. It makes one call for each MB.
+// Scan implements table.Table. It makes one call for each MB.
 func (t *Table) Scan(ctx context.Context, yield func(table.Item) error) error {
 	in := &dynamodb.ScanInput{TableName: &t.name, ConsistentRead: aws.Bool(true)}
 	for {
@@ -167,5 +160,5 @@ func (t *Table) Scan(ctx context.Context, yield func(table.Item) error) error {
 	}
 }
 
-// Open returns the table of this name.
+// Open returns the table with this name. It makes no call.
 func Open(c aws.Config, name string) table.Table { return New(dynamodb.NewFromConfig(c), name) }

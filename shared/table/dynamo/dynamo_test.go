@@ -34,8 +34,8 @@ func connect(t *testing.T, options ...func(*dynamodb.Options)) (*dynamodb.Client
 	t.Cleanup(func() {
 		dynamodb.NewFromConfig(cfg).DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &name})
 	})
-	// Unlike DynamoDB, the stand-in sends no checksum with an error, and the
-	// SDK would warn of each.
+	// Unlike DynamoDB, the stand-in sends no checksum with an error, and the SDK
+	// would log a warning each time.
 	options = append(options, func(o *dynamodb.Options) { o.DisableValidateResponseChecksum = true })
 	return dynamodb.NewFromConfig(cfg, options...), name
 }
@@ -65,7 +65,7 @@ func TestCreateTableMakesWhatTheStackMakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := ttl.TimeToLiveDescription; got.AttributeName == nil || *got.AttributeName != "ttl" {
-		t.Errorf("the expiry is %+v, want that of attribute ttl", got)
+		t.Errorf("the expiry is %+v, want the attribute ttl", got)
 	}
 }
 

@@ -8,49 +8,68 @@ import (
 	"ferry/shared/table"
 )
 
-// expression collects the names and values that the expressions of one
-// operation refer to. Every name is a placeholder, because DynamoDB reserves
-// hundreds of words and gives dots a meaning.
-type expression struct {
-	names  map[string]string
-	values attributes
+// prepared is an operation in DynamoDB's form. Its expressions refer to names and
+// values by placeholders, because DynamoDB reserves hundreds of words and gives
+// dots a meaning.
+type prepared struct {
+	key, item         attributes // item is that of a put
+	condition, update *string    // nil if there is none
+	names             map[string]string
+	values            attributes
 }
 
-func (e *expression) name(attr string) string {
-	if e.names == nil {
-		e.names = map[string]string{}
+func prepare(op table.Op) (p prepared, err error) {
+	p.key = keyAttributes(op.Key)
+	if p.condition, err = p.conditions(op.Conds); err != nil {
+		return p, err
 	}
-	for placeholder, known := range e.names {
+	switch op.Kind {
+	case table.KindPut:
+		p.item, err = encodeItem(op)
+	case table.KindUpdate:
+		p.update, err = p.changes(op)
+	}
+	if err != nil {
+		return p, fmt.Errorf("encoding item %q: %w", op.Key, err)
+	}
+	return p, nil
+}
+
+func (p *prepared) name(attr string) string {
+	if p.names == nil {
+		p.names = map[string]string{}
+	}
+	for placeholder, known := range p.names {
 		if known == attr {
 			return placeholder
 		}
 	}
-	placeholder := "#n" + strconv.Itoa(len(e.names))
-	e.names[placeholder] = attr
+	placeholder := "#n" + strconv.Itoa(len(p.names))
+	p.names[placeholder] = attr
 	return placeholder
 }
 
-func (e *expression) value(v any) (string, error) {
+func (p *prepared) value(v any) (string, error) {
 	encoded, err := encode(v)
 	if err != nil {
 		return "", err
 	}
-	if e.values == nil {
-		e.values = attributes{}
+	if p.values == nil {
+		p.values = attributes{}
 	}
-	placeholder := ":v" + strconv.Itoa(len(e.values))
-	e.values[placeholder] = encoded
+	placeholder := ":v" + strconv.Itoa(len(p.values))
+	p.values[placeholder] = encoded
 	return placeholder, nil
 }
 
-// condition returns the condition expression, or nil if there is none.
-func (e *expression) condition(conds []table.Cond) (*string, error) {
+// conditions returns the condition expression, or nil if there are no conditions.
+func (p *prepared) conditions(conds []table.Cond) (*string, error) {
 	if len(conds) == 0 {
 		return nil, nil
 	}
 	parts := make([]string, len(conds))
 	for i, c := range conds {
-		part, err := e.test(c)
+		part, err := p.test(c)
 		if err != nil {
 			return nil, fmt.Errorf("condition on attribute %q: %w", c.Attr, err)
 		}
@@ -60,15 +79,15 @@ func (e *expression) condition(conds []table.Cond) (*string, error) {
 	return &all, nil
 }
 
-func (e *expression) test(c table.Cond) (string, error) {
+func (p *prepared) test(c table.Cond) (string, error) {
 	switch c.Test {
 	case table.TestExists:
-		return "attribute_exists(" + e.name(attrPK) + ")", nil
+		return "attribute_exists(" + p.name(attrPK) + ")", nil
 	case table.TestNotExists:
-		return "attribute_not_exists(" + e.name(attrPK) + ")", nil
+		return "attribute_not_exists(" + p.name(attrPK) + ")", nil
 	}
-	name := e.name(c.Attr)
-	value, err := e.value(c.Value)
+	name := p.name(c.Attr)
+	value, err := p.value(c.Value)
 	if err != nil {
 		return "", err
 	}
@@ -82,26 +101,26 @@ func (e *expression) test(c table.Cond) (string, error) {
 	return "(attribute_not_exists(" + name + ") OR " + name + " <= " + value + ")", nil
 }
 
-// update returns the update expression for the changes and expiry of op.
-func (e *expression) update(op table.Op) (*string, error) {
+// changes returns the update expression for the changes and expiry of op.
+func (p *prepared) changes(op table.Op) (*string, error) {
 	var sets, adds []string
 	for _, c := range op.Changes {
-		value, err := e.value(c.Value)
+		value, err := p.value(c.Value)
 		if err != nil {
 			return nil, fmt.Errorf("attribute %q: %w", c.Attr, err)
 		}
 		if c.Add {
-			adds = append(adds, e.name(c.Attr)+" "+value)
+			adds = append(adds, p.name(c.Attr)+" "+value)
 		} else {
-			sets = append(sets, e.name(c.Attr)+" = "+value)
+			sets = append(sets, p.name(c.Attr)+" = "+value)
 		}
 	}
 	if !op.Expires.IsZero() {
-		value, err := e.value(op.Expires.Unix())
+		value, err := p.value(op.Expires.Unix())
 		if err != nil {
 			return nil, err
 		}
-		sets = append(sets, e.name(attrTTL)+" = "+value)
+		sets = append(sets, p.name(attrTTL)+" = "+value)
 	}
 	update := clause("SET ", sets) + clause(" ADD ", adds)
 	return &update, nil

@@ -19,7 +19,7 @@ const (
 	attrTTL = "ttl"
 )
 
-// attributes are an item as DynamoDB knows it.
+// attributes is an item in DynamoDB's form.
 type attributes = map[string]types.AttributeValue
 
 func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
@@ -51,8 +51,8 @@ func newItem(key table.Key, attrs attributes) table.Item {
 	return table.NewItem(key, nil, func(_ table.Item, into any) error { return decode(attrs, into) })
 }
 
-// decode leaves out the table's own attributes: a field without a tag whose
-// name is like one of theirs would get its value.
+// decode leaves out the table's own attributes. Otherwise an untagged field with
+// such a name would get their value.
 func decode(attrs attributes, into any) error {
 	own := maps.Clone(attrs)
 	delete(own, attrPK)
@@ -65,7 +65,7 @@ func decode(attrs attributes, into any) error {
 	return nil
 }
 
-// encode returns the attribute for a value with json tags.
+// encode returns a value with json tags as an attribute.
 func encode(value any) (types.AttributeValue, error) {
 	return attributevalue.MarshalWithOptions(value, func(o *attributevalue.EncoderOptions) { o.TagKey = "json" })
 }
@@ -91,9 +91,8 @@ func encodeItem(op table.Op) (attributes, error) {
 	return item, nil
 }
 
-// storable returns an error for a type with something in it that the encoder
-// would leave out without a word. seen holds the structs on the way, because
-// types can be recursive.
+// storable returns an error for a type of which the encoder would silently leave
+// out a part. seen holds the structs visited, because types can be recursive.
 func storable(t reflect.Type, seen map[reflect.Type]bool) error {
 	switch t.Kind() {
 	case reflect.Chan, reflect.Func, reflect.UnsafePointer, reflect.Complex64, reflect.Complex128:

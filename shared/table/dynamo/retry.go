@@ -8,29 +8,30 @@ import (
 	"slices"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
-	"github.com/aws/smithy-go/middleware"
+	smithytime "github.com/aws/smithy-go/time"
 
 	"ferry/shared/table"
 )
 
-// How long a call is repeated while the table is busy, and the bounds of the
-// random pauses between: the first is up to 20 ms, each further one up to
-// twice as long.
+// patience is how long a call is retried while the table is busy. The pauses
+// between are random: the first of up to 20 ms, each later one of up to twice as
+// much as the one before.
 const (
 	patience   = 3 * time.Second
 	firstPause = 20 * time.Millisecond
 	longPause  = 640 * time.Millisecond
 )
 
-// errUnprocessed stands for keys that DynamoDB left out of its answer.
+// errUnprocessed means that DynamoDB left keys out of its answer.
 var errUnprocessed = errors.New("some keys were not processed")
 
-// retry repeats call while the table is busy, and returns table.ErrBusy if
-// that lasts too long.
+// retry repeats call while the table is busy, and returns table.ErrBusy if that
+// lasts too long.
 func retry(ctx context.Context, call func() error) error {
 	began := time.Now()
 	for pause := firstPause; ; pause = min(2*pause, longPause) {
@@ -42,15 +43,13 @@ func retry(ctx context.Context, call func() error) error {
 		if time.Since(began)+wait > patience {
 			return fmt.Errorf("%w: %v", table.ErrBusy, err)
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(wait):
+		if err := smithytime.SleepWithContext(ctx, wait); err != nil {
+			return err
 		}
 	}
 }
 
-// ask makes one call of the SDK as retry does.
+// ask makes one call with the SDK, and retries it.
 func ask[In, Out any](ctx context.Context, call func(context.Context, *In, ...func(*dynamodb.Options)) (*Out, error),
 	in *In, options ...func(*dynamodb.Options),
 ) (out *Out, err error) {
@@ -61,8 +60,8 @@ func ask[In, Out any](ctx context.Context, call func(context.Context, *In, ...fu
 	return out, err
 }
 
-// busy tells errors by which DynamoDB says that nothing was done and a later
-// try may be.
+// busy reports whether DynamoDB says that nothing was done and that a later try
+// may succeed.
 func busy(err error) bool {
 	if errors.Is(err, errUnprocessed) {
 		return true
@@ -87,8 +86,8 @@ func busyCode(code string) bool {
 	return false
 }
 
-// firstRefused returns the first operation of a transaction whose condition
-// was refused.
+// firstRefused returns the first operation of a transaction that its condition
+// refused.
 func firstRefused(err error) (op int, refused bool) {
 	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
 	if !ok {
@@ -100,28 +99,20 @@ func firstRefused(err error) (op int, refused bool) {
 	return op, op >= 0
 }
 
-// attempts watches the SDK's own repetitions of a call.
+// attempts watches the attempts that the SDK makes at one call. The SDK asks
+// about every failed attempt whether to retry it.
 type attempts struct {
-	lost bool // an attempt may have been carried out although it failed
+	aws.RetryerV2
+	lost bool // a failed attempt may have been carried out
 }
 
-func (a *attempts) watch(o *dynamodb.Options) {
-	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
-		return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("WatchAttempts", a.attempt), "Retry", middleware.After)
-	})
-}
+func (a *attempts) watch(o *dynamodb.Options) { a.RetryerV2, o.Retryer = o.Retryer.(aws.RetryerV2), a }
 
-func (a *attempts) attempt(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (
-	middleware.FinalizeOutput, middleware.Metadata, error,
-) {
-	out, metadata, err := next.HandleFinalize(ctx, in)
-	if err != nil {
-		// Only an answer with a 4xx status says that nothing was done. (The
-		// SDK wraps a connection's failure in this type too, with status 0.)
-		response, ok := errors.AsType[*awshttp.ResponseError](err)
-		if !ok || response.HTTPStatusCode()/100 != 4 {
-			a.lost = true
-		}
-	}
-	return out, metadata, err
+// IsErrorRetryable implements aws.Retryer. Only an answer with a 4xx status says
+// that nothing was done. (The SDK gives a broken connection this type too, with
+// status 0.)
+func (a *attempts) IsErrorRetryable(err error) bool {
+	response, ok := errors.AsType[*awshttp.ResponseError](err)
+	a.lost = a.lost || !ok || response.HTTPStatusCode()/100 != 4
+	return a.RetryerV2.IsErrorRetryable(err)
 }

@@ -16,8 +16,8 @@ import (
 	"ferry/shared/table"
 )
 
-// scripted gives answers that a stand-in can't be made to give. Methods that a
-// test does not set are nil, and end it when called.
+// scripted gives answers that a stand-in cannot give. A test that calls a method
+// without an answer panics.
 type scripted struct {
 	API
 	transact func(*dynamodb.TransactWriteItemsInput) error
@@ -55,8 +55,8 @@ func TestCancellationReasonsBecomeErrors(t *testing.T) {
 		name    string
 		err     error
 		is      error
-		refused int // operation of the ConditionError
-		calls   int // 0: as many as patience allows
+		refused int // the Op of the ConditionError
+		calls   int // 0 for as many as patience allows
 	}{
 		{"the only refused operation is named", canceled("None", "ConditionalCheckFailed"), table.ErrCondition, 1, 1},
 		{"the first of several refused ones is named", canceled("ConditionalCheckFailed", "ConditionalCheckFailed"), table.ErrCondition, 0, 1},
@@ -64,7 +64,7 @@ func TestCancellationReasonsBecomeErrors(t *testing.T) {
 		{"a lasting conflict is busy", canceled("None", "TransactionConflict"), table.ErrBusy, 0, 0},
 		{"lasting throttling is busy", canceled("ThrottlingError", "None"), table.ErrBusy, 0, 0},
 		{"lasting lack of capacity is busy", &types.ProvisionedThroughputExceededException{}, table.ErrBusy, 0, 0},
-		{"an item too large is neither", canceled("ValidationError", "None"), nil, 0, 1},
+		{"an item that is too large is neither", canceled("ValidationError", "None"), nil, 0, 1},
 		{"another error is passed on", errors.New("no route"), nil, 0, 1},
 	}
 	for _, tc := range tests {
@@ -79,7 +79,7 @@ func TestCancellationReasonsBecomeErrors(t *testing.T) {
 				}
 				for _, meaning := range []error{table.ErrCondition, table.ErrBusy} {
 					if errors.Is(err, meaning) != (meaning == tc.is) {
-						t.Errorf("got error %v, want it to match %v alone", err, tc.is)
+						t.Errorf("got error %v, want it to match only %v", err, tc.is)
 					}
 				}
 				if refused, ok := errors.AsType[*table.ConditionError](err); ok && refused.Op != tc.refused {
@@ -93,7 +93,7 @@ func TestCancellationReasonsBecomeErrors(t *testing.T) {
 	}
 }
 
-func TestABusyTableIsAskedAgainForABoundedTime(t *testing.T) {
+func TestABusyTableIsRetriedForABoundedTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		began, calls := time.Now(), 0
@@ -117,7 +117,7 @@ func TestABusyTableIsAskedAgainForABoundedTime(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		if err := New(fake, "t").Write(ctx, op); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v, want that of the context", err)
+			t.Errorf("got %v, want context.DeadlineExceeded", err)
 		}
 	})
 }
@@ -140,7 +140,7 @@ func TestATransactionKeepsItsTokenUntilItIsOver(t *testing.T) {
 	})
 }
 
-func TestUnprocessedKeysAreAskedForAgain(t *testing.T) {
+func TestUnprocessedKeysAreRetried(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var asked []int

@@ -13,8 +13,8 @@ import (
 	"ferry/shared/table"
 )
 
-// Write is described at table.Table. It ignores Relaxed: every write that
-// DynamoDB answers is durable.
+// Write implements table.Table. It ignores Relaxed: every write that DynamoDB
+// answers is durable.
 func (t *Table) Write(ctx context.Context, ops ...table.Op) error {
 	if err := table.CheckOps(ops...); err != nil {
 		return err
@@ -34,7 +34,7 @@ func (t *Table) Write(ctx context.Context, ops ...table.Op) error {
 	return nil
 }
 
-// Update is described at table.Table.
+// Update implements table.Table.
 func (t *Table) Update(ctx context.Context, op table.Op, into any) error {
 	if err := table.CheckUpdate(op); err != nil {
 		return err
@@ -46,10 +46,10 @@ func (t *Table) Update(ctx context.Context, op table.Op, into any) error {
 	return decode(after, into)
 }
 
-// writeOne makes one call for one operation other than a check. For an update
+// writeOne makes one call for one operation that is not a check. For an update
 // it returns the item as it is afterwards.
 func (t *Table) writeOne(ctx context.Context, op table.Op) (attributes, error) {
-	parts, err := t.parts(op)
+	p, err := prepare(op)
 	if err != nil {
 		return nil, err
 	}
@@ -57,19 +57,28 @@ func (t *Table) writeOne(ctx context.Context, op table.Op) (attributes, error) {
 		seen  attempts
 		after attributes
 	)
-	switch {
-	case parts.Put != nil:
-		_, err = ask(ctx, t.client.PutItem, putInput(parts.Put), seen.watch)
-	case parts.Delete != nil:
-		_, err = ask(ctx, t.client.DeleteItem, deleteInput(parts.Delete), seen.watch)
+	switch op.Kind {
+	case table.KindPut:
+		in := &dynamodb.PutItemInput{TableName: &t.name, Item: p.item, ConditionExpression: p.condition,
+			ExpressionAttributeNames: p.names, ExpressionAttributeValues: p.values}
+		if p.condition != nil {
+			in.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureAllOld // for afterLost; costs nothing
+		}
+		_, err = ask(ctx, t.client.PutItem, in, seen.watch)
+	case table.KindDelete:
+		_, err = ask(ctx, t.client.DeleteItem, &dynamodb.DeleteItemInput{TableName: &t.name, Key: p.key,
+			ConditionExpression: p.condition, ExpressionAttributeNames: p.names, ExpressionAttributeValues: p.values}, seen.watch)
 	default:
 		var out *dynamodb.UpdateItemOutput
-		if out, err = ask(ctx, t.client.UpdateItem, updateInput(parts.Update), seen.watch); err == nil {
+		out, err = ask(ctx, t.client.UpdateItem, &dynamodb.UpdateItemInput{TableName: &t.name, Key: p.key,
+			UpdateExpression: p.update, ConditionExpression: p.condition, ExpressionAttributeNames: p.names,
+			ExpressionAttributeValues: p.values, ReturnValues: types.ReturnValueAllNew}, seen.watch)
+		if err == nil {
 			after = out.Attributes
 		}
 	}
 	if seen.lost {
-		err = afterLost(parts, err)
+		err = afterLost(p, err)
 	}
 	if _, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
 		return nil, &table.ConditionError{}
@@ -78,14 +87,14 @@ func (t *Table) writeOne(ctx context.Context, op table.Op) (attributes, error) {
 }
 
 // afterLost decides about a write that was refused after the answer to an
-// earlier attempt at it was lost, so that it may have been done by that one. A
-// put is known to be done if the item is there as it was put.
-func afterLost(parts types.TransactWriteItem, err error) error {
+// earlier attempt was lost, so that the earlier one may have done it. A put was
+// done if the item is there as it was put.
+func afterLost(p prepared, err error) error {
 	refused, ok := errors.AsType[*types.ConditionalCheckFailedException](err)
 	switch {
-	case ok && parts.Put != nil && reflect.DeepEqual(refused.Item, parts.Put.Item):
+	case ok && p.item != nil && reflect.DeepEqual(refused.Item, p.item):
 		return nil
-	case ok && parts.Put != nil:
+	case ok && p.item != nil:
 		return err
 	case ok || errors.Is(err, table.ErrBusy):
 		// Not wrapped: those errors say that nothing happened.
@@ -98,11 +107,11 @@ func afterLost(parts types.TransactWriteItem, err error) error {
 func (t *Table) transact(ctx context.Context, ops []table.Op) error {
 	input := &dynamodb.TransactWriteItemsInput{TransactItems: make([]types.TransactWriteItem, len(ops))}
 	for i, op := range ops {
-		parts, err := t.parts(op)
+		p, err := prepare(op)
 		if err != nil {
 			return err
 		}
-		input.TransactItems[i] = parts
+		input.TransactItems[i] = t.transactItem(op.Kind, p)
 	}
 	token := rand.Text()
 	input.ClientRequestToken = &token
@@ -119,59 +128,20 @@ func (t *Table) transact(ctx context.Context, ops []table.Op) error {
 	return err
 }
 
-// parts builds one operation. The calls for a single one have the same parts.
-func (t *Table) parts(op table.Op) (types.TransactWriteItem, error) {
-	var (
-		w types.TransactWriteItem
-		e expression
-	)
-	condition, err := e.condition(op.Conds)
-	if err != nil {
-		return w, err
-	}
-	switch op.Kind {
+func (t *Table) transactItem(kind table.Kind, p prepared) types.TransactWriteItem {
+	switch kind {
 	case table.KindPut:
-		item, err := encodeItem(op)
-		if err != nil {
-			return w, fmt.Errorf("encoding item %q: %w", op.Key, err)
-		}
-		w.Put = &types.Put{TableName: &t.name, Item: item, ConditionExpression: condition,
-			ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values}
+		return types.TransactWriteItem{Put: &types.Put{TableName: &t.name, Item: p.item,
+			ConditionExpression: p.condition, ExpressionAttributeNames: p.names, ExpressionAttributeValues: p.values}}
 	case table.KindUpdate:
-		update, err := e.update(op)
-		if err != nil {
-			return w, fmt.Errorf("encoding item %q: %w", op.Key, err)
-		}
-		w.Update = &types.Update{TableName: &t.name, Key: keyAttributes(op.Key), UpdateExpression: update, ConditionExpression: condition,
-			ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values}
+		return types.TransactWriteItem{Update: &types.Update{TableName: &t.name, Key: p.key, UpdateExpression: p.update,
+			ConditionExpression: p.condition, ExpressionAttributeNames: p.names, ExpressionAttributeValues: p.values}}
 	case table.KindDelete:
-		w.Delete = &types.Delete{TableName: &t.name, Key: keyAttributes(op.Key), ConditionExpression: condition,
-			ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values}
-	case table.KindCheck:
-		w.ConditionCheck = &types.ConditionCheck{TableName: &t.name, Key: keyAttributes(op.Key), ConditionExpression: condition,
-			ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values}
+		return types.TransactWriteItem{Delete: &types.Delete{TableName: &t.name, Key: p.key,
+			ConditionExpression: p.condition, ExpressionAttributeNames: p.names, ExpressionAttributeValues: p.values}}
 	}
-	return w, nil
-}
-
-func putInput(p *types.Put) *dynamodb.PutItemInput {
-	in := &dynamodb.PutItemInput{TableName: p.TableName, Item: p.Item, ConditionExpression: p.ConditionExpression,
-		ExpressionAttributeNames: p.ExpressionAttributeNames, ExpressionAttributeValues: p.ExpressionAttributeValues}
-	if p.ConditionExpression != nil {
-		in.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureAllOld // for afterLost; costs nothing
-	}
-	return in
-}
-
-func updateInput(u *types.Update) *dynamodb.UpdateItemInput {
-	return &dynamodb.UpdateItemInput{TableName: u.TableName, Key: u.Key, UpdateExpression: u.UpdateExpression,
-		ConditionExpression: u.ConditionExpression, ExpressionAttributeNames: u.ExpressionAttributeNames,
-		ExpressionAttributeValues: u.ExpressionAttributeValues, ReturnValues: types.ReturnValueAllNew}
-}
-
-func deleteInput(d *types.Delete) *dynamodb.DeleteItemInput {
-	return &dynamodb.DeleteItemInput{TableName: d.TableName, Key: d.Key, ConditionExpression: d.ConditionExpression,
-		ExpressionAttributeNames: d.ExpressionAttributeNames, ExpressionAttributeValues: d.ExpressionAttributeValues}
+	return types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{TableName: &t.name, Key: p.key,
+		ConditionExpression: p.condition, ExpressionAttributeNames: p.names, ExpressionAttributeValues: p.values}}
 }
 
 // WriteThenQuery implements table.Table.

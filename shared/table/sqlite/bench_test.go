@@ -11,7 +11,7 @@ import (
 	"ferry/shared/table/sqlite"
 )
 
-// sample has about 400 bytes.
+// sample returns an item of about 400 bytes.
 func sample(i int) number { return number{N: int64(i), Text: strings.Repeat("x", 380)} }
 
 func filled(b *testing.B) *sqlite.DB {
@@ -74,7 +74,7 @@ func BenchmarkQuery100(b *testing.B) {
 	}
 }
 
-// BenchmarkPut compares 16 writers, whose writes share commits, with one.
+// BenchmarkPut compares one writer with 16, whose writes share commits.
 func BenchmarkPut(b *testing.B) {
 	for name, o := range map[string]sqlite.Options{"synced": {}, "no sync": {NoSync: true}} {
 		for _, writers := range []int{1, 16} {
@@ -109,7 +109,7 @@ func BenchmarkRelaxedCounter(b *testing.B) {
 	}
 }
 
-// together does b.N calls by several goroutines.
+// together makes b.N calls from several goroutines.
 func together(b *testing.B, goroutines int, call func()) {
 	var left atomic.Int64
 	left.Store(int64(b.N))

@@ -11,17 +11,17 @@ import (
 	"ferry/shared/table"
 )
 
-// Blobs keeps small objects beside the items, in a table of their own. All
-// writes are relaxed: they are durable when a later write of items is, as that
-// comes behind them in the same log. A loss of power takes away the end of the
-// log, so never the bytes alone.
+// Blobs keeps small objects beside the items, in their own SQLite table. All
+// writes are relaxed: they become durable with a later write of items, which
+// follows them in the same log. A loss of power cuts off the end of the log, so it
+// never loses only the bytes.
 type Blobs struct{ db *DB }
 
-// Blobs are the small objects in the file.
+// Blobs returns the small objects in the file.
 func (db *DB) Blobs() *Blobs { return &Blobs{db} }
 
-// write waits for the outcome also when the context ends, so that a caller
-// knows what there is, and may use the bytes again.
+// write waits for the outcome even if the context ends, so that the caller knows
+// it and may reuse the bytes.
 func (b *Blobs) write(ctx context.Context, size int, do func(*transaction) error) error {
 	r := newRequest(ctx, size, do)
 	if err := b.db.writer.enqueue(r); err != nil {
@@ -34,7 +34,8 @@ func (b *Blobs) write(ctx context.Context, size int, do func(*transaction) error
 	return err
 }
 
-// Create stores an object under a key that is free, else blob.ErrExists.
+// Create stores an object under a free key. If it is taken, it returns
+// blob.ErrExists.
 func (b *Blobs) Create(ctx context.Context, area blob.Area, key string, content []byte) error {
 	return b.write(ctx, len(content), func(tx *transaction) error {
 		n, err := tx.change(tx.create, string(area), key, time.Now().UnixMilli(), content)
@@ -45,8 +46,9 @@ func (b *Blobs) Create(ctx context.Context, area blob.Area, key string, content 
 	})
 }
 
-// Copy makes an object appear as another, which counts as modified now. To
-// repeat it is no error. blob.ErrNotFound if the first object is missing.
+// Copy copies an object to another key, where it counts as modified now.
+// Repeating a copy is no error. It returns blob.ErrNotFound if the source is
+// missing.
 func (b *Blobs) Copy(ctx context.Context, from blob.Area, fromKey string, to blob.Area, toKey string) error {
 	return b.write(ctx, 0, func(tx *transaction) error {
 		n, err := tx.change(tx.copy, string(to), toKey, time.Now().UnixMilli(), string(from), fromKey)
@@ -83,7 +85,7 @@ func (b *Blobs) Read(ctx context.Context, area blob.Area, key string) (content [
 	return content, nil
 }
 
-// List is described at blob.Store.
+// List does the same as List of blob.Store.
 func (b *Blobs) List(ctx context.Context, area blob.Area, after string, limit int) (objects []blob.Object, err error) {
 	err = b.db.readers.use(ctx, func(r *reader) error {
 		return r.objects.each(func(row []driver.Value) bool {

@@ -23,19 +23,19 @@ import (
 	"ferry/shared/table/sqlite"
 )
 
-// record names bytes that are stored beside it.
+// record names the bytes that are stored with it.
 type record struct {
 	Area blob.Area `json:"area"`
 	Blob string    `json:"blob"`
 }
 
-// bytesOf are up to 12,000 bytes that follow from an object's key.
+// bytesOf returns up to 12,000 bytes that depend only on an object's key.
 func bytesOf(name string) []byte {
 	return bytes.Repeat([]byte(name), int(name[0])*int(name[1])%450)
 }
 
-// store stores bytes and then their record, as an upload does, and moves some
-// to the other area. It tells the keys of records that were answered.
+// store stores bytes and then their record, as an upload does, and moves some to
+// the other area. It calls answered with the key of each record that was stored.
 func store(ctx context.Context, db *sqlite.DB, answered func(key string)) error {
 	const workers = 4
 	var mu sync.Mutex
@@ -79,7 +79,7 @@ func storeOne(ctx context.Context, db *sqlite.DB, id string, move bool) error {
 	return small.Delete(ctx, blob.Files, id+"/a")
 }
 
-// beside writes what has nothing to do with files, as "ferry user add" does.
+// beside writes items that have nothing to do with files, as "ferry user add" does.
 func beside(ctx context.Context, db *sqlite.DB) error {
 	if err := db.LeaveLog(); err != nil {
 		return err
@@ -91,7 +91,7 @@ func beside(ctx context.Context, db *sqlite.DB) error {
 	}
 }
 
-// wantBytes fails unless each record has its bytes, and the wanted ones are
+// wantBytes fails unless each record has its bytes and all wanted records are
 // there. It returns the number of records.
 func wantBytes(t *testing.T, path string, wanted []string) int {
 	t.Helper()
@@ -121,7 +121,7 @@ func wantBytes(t *testing.T, path string, wanted []string) int {
 	}
 	for _, id := range wanted {
 		if !there[id] {
-			t.Errorf("record %s was answered and is lost", id)
+			t.Errorf("record %s was answered but is lost", id)
 		}
 	}
 	return len(there)
@@ -148,34 +148,33 @@ func TestAKillLeavesNoRecordWithoutItsBytes(t *testing.T) {
 		}
 		for _, cmd := range []*exec.Cmd{storing, second} {
 			if cmd.Wait() == nil || err != nil {
-				t.Fatalf("a process ended by itself, or %v", err)
+				t.Fatalf("a process ended by itself, or error %v", err)
 			}
 		}
 		wantBytes(t, path, answered)
 	}
 }
 
-// powerLoss is what the disk may hold when the power is lost: all that the table
-// and its log had when they were copied, but of the log's end, which nothing has
-// synced yet, any part.
+// powerLoss is what the disk may hold after a loss of power: the table and its log
+// as they were when copied, but only any part of the log's unsynced end.
 type powerLoss struct {
 	table, log      []byte
-	durable, frames int // of the log
+	durable, frames int // numbers of frames in the log
 	answered        []string
 }
 
-// The layouts of SQLite's log and of the index beside it are in its documentation.
+// SQLite documents the layouts of its log and of the index beside it.
 const (
 	logHeader = 32
 	frameSize = 24 + 4096
-	framesAt  = 16 // in the index: the frames in the log
-	foldedAt  = 96 // and those that are in the table already
+	framesAt  = 16 // where the index has the number of frames in the log
+	foldedAt  = 96 // where it has the number of those that are already in the table
 )
 
 func (p powerLoss) at(frame int) int { return min(len(p.log), logHeader+frame*frameSize) }
 
-// cuts are logs as the loss may leave them: cut off at the end of a frame, in
-// one, and with one that was not written while later ones were.
+// cuts returns logs as the loss may leave them: cut off at the end of a frame, cut
+// off inside a frame, and with one frame missing before others.
 func (p powerLoss) cuts() (logs [][]byte) {
 	for range 4 {
 		frame := p.durable + mathrand.IntN(p.frames-p.durable+1)
@@ -187,8 +186,8 @@ func (p powerLoss) cuts() (logs [][]byte) {
 	return logs
 }
 
-// lose copies the table and its log while other commits wait. Another process
-// does it: were this one to close the files, it would lose SQLite's locks.
+// lose copies the table and its log while other commits wait. It starts another
+// process, because closing the files in this one would drop SQLite's locks.
 func lose(t *testing.T, path string, answered []string) powerLoss {
 	t.Helper()
 	dir := t.TempDir()
@@ -211,8 +210,8 @@ func lose(t *testing.T, path string, answered []string) powerLoss {
 	}
 }
 
-// TestALossOfPowerLeavesNoRecordWithoutItsBytes has a second process write to
-// the same file and a third connection fold the log at any moment.
+// TestALossOfPowerLeavesNoRecordWithoutItsBytes while a second process writes to
+// the same file and a third connection folds the log at any moment.
 func TestALossOfPowerLeavesNoRecordWithoutItsBytes(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "table.db")
@@ -259,11 +258,11 @@ func TestALossOfPowerLeavesNoRecordWithoutItsBytes(t *testing.T) {
 		}
 	}
 	if lost == 0 {
-		t.Error("no loss took a record away: the test shows nothing")
+		t.Error("no loss removed a record: the test shows nothing")
 	}
 }
 
-// write makes a table and its log anew.
+// write makes a new folder with a table and its log.
 func write(t *testing.T, table, log []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "table.db")
@@ -273,21 +272,20 @@ func write(t *testing.T, table, log []byte) string {
 	return path
 }
 
-// TestAnObjectWhoseContextHasEndedIsNotStored: nor is it waited for.
-func TestAnObjectWhoseContextHasEndedIsNotStored(t *testing.T) {
+func TestBlobsCreateStoresNothingAfterTheContextEnded(t *testing.T) {
 	t.Parallel()
 	db := open(t, filepath.Join(t.TempDir(), "table.db"), sqlite.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := db.Blobs().Create(ctx, blob.Files, "a/a", nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("creating gives %v", err)
+		t.Errorf("creating gives %v, want context.Canceled", err)
 	}
 	if _, err := db.Blobs().Read(t.Context(), blob.Files, "a/a"); err != blob.ErrNotFound {
-		t.Errorf("reading gives %v", err)
+		t.Errorf("reading gives %v, want ErrNotFound", err)
 	}
 }
 
-func TestAFullMediumTakesNoSmallObject(t *testing.T) {
+func TestBlobsCreateOnAFullMediumIsErrFull(t *testing.T) {
 	t.Parallel()
 	db := open(t, filepath.Join(t.TempDir(), "table.db"), sqlite.Options{})
 	db.LimitPages(t, 12)
@@ -296,6 +294,6 @@ func TestAFullMediumTakesNoSmallObject(t *testing.T) {
 		t.Errorf("creating gives %v, want ErrFull", err)
 	}
 	if left, err := db.Blobs().List(t.Context(), blob.Files, "", 10); err != nil || len(left) != 0 {
-		t.Errorf("%v are listed, %v", left, err)
+		t.Errorf("listing gives %v and error %v, want none", left, err)
 	}
 }

@@ -7,17 +7,17 @@ import (
 	"os"
 )
 
-// CopyFile writes what a database holds at one moment to a new file, whose bytes
-// are durable then, but not yet its name.
-// The database may be in use, by this process and others, which it does not
-// hold up. The new file is one that Open takes, and not damaged.
+// CopyFile writes the content of a database at one moment to a new file. The
+// file's bytes are then durable, but not yet its name. The database may be in use,
+// by this process and others, and CopyFile does not hold them up. Open accepts the
+// new file, which is known to be undamaged.
 func CopyFile(ctx context.Context, from, to string) error {
 	if _, err := os.Lstat(to); err == nil {
 		return fmt.Errorf("copying the table: %w: %s", os.ErrExist, to)
 	}
-	err := copyFile(ctx, from, to)
+	err := inspect(from, func(conn *connection) error { return copyAll(ctx, conn, to) })
 	if err == nil {
-		err = examine(to)
+		err = inspect(to, examine)
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("copying the table in %s: %w", from, translate(err)), os.RemoveAll(to))
@@ -25,32 +25,31 @@ func CopyFile(ctx context.Context, from, to string) error {
 	return nil
 }
 
-func copyFile(ctx context.Context, from, to string) (err error) {
-	conn, err := connect(from, defaultBusy, "mode=ro")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, conn.Close()) }()
-	// VACUUM INTO takes an empty file, and makes one of its own that others may read.
-	f, err := os.OpenFile(to, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	if err := conn.run(ctx, `VACUUM INTO ?`, to); err != nil {
-		return err
-	}
-	return f.Sync()
-}
-
-// examine looks for damage, much of which is copied unseen: SQLite keeps no
-// checksums, and of a long item looks at the beginning alone.
-func examine(path string) (err error) {
+// inspect opens a file for reading only, as long as do runs.
+func inspect(path string, do func(*connection) error) error {
 	conn, err := connect(path, defaultBusy, "mode=ro")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, conn.Close()) }()
+	return errors.Join(do(conn), conn.Close())
+}
+
+// copyAll makes an empty private file, which VACUUM INTO accepts: a file that it
+// made itself could be read by others.
+func copyAll(ctx context.Context, conn *connection, to string) error {
+	f, err := os.OpenFile(to, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	if err = conn.run(ctx, `VACUUM INTO ?`, to); err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// examine looks for damage. Copying does not notice most of it: SQLite keeps no
+// checksums, and of a long item it reads only the beginning.
+func examine(conn *connection) error {
 	row, err := conn.ask(`PRAGMA integrity_check(1)`)
 	if err == nil && row[0] != "ok" {
 		err = fmt.Errorf("%w: %v", ErrDamaged, row[0])
@@ -60,7 +59,7 @@ func examine(path string) (err error) {
 	}
 	row, err = conn.ask(`SELECT count(*) FROM items WHERE NOT json_valid(CAST(doc AS TEXT))`)
 	if err == nil && row[0] != int64(0) {
-		err = fmt.Errorf("%w: %v items are no JSON", ErrDamaged, row[0])
+		err = fmt.Errorf("%w: %v items are not JSON", ErrDamaged, row[0])
 	}
 	return err
 }

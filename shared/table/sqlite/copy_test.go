@@ -19,8 +19,8 @@ type long struct{ Text string }
 func TestADamagedTableIsNotCopied(t *testing.T) {
 	t.Parallel()
 	for name, op := range map[string]table.Op{
-		"in the midst of a long item":                   table.Put(numberKey(0, 0), long{strings.Repeat("x", 10_000)}),
-		"in a long item, whose time of end lies behind": table.Put(numberKey(0, 0), long{strings.Repeat("x", 10_000)}).Expire(time.Now().Add(time.Hour)),
+		"damage in the middle of a long item is noticed":     table.Put(numberKey(0, 0), long{strings.Repeat("x", 10_000)}),
+		"damage before the expiry of a long item is noticed": table.Put(numberKey(0, 0), long{strings.Repeat("x", 10_000)}).Expire(time.Now().Add(time.Hour)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -32,7 +32,7 @@ func TestADamagedTableIsNotCopied(t *testing.T) {
 			}
 			db.Close()
 			if err := sqlite.CopyFile(t.Context(), path, to); err != nil {
-				t.Fatalf("copying what is whole: %v", err)
+				t.Fatalf("copying an undamaged table: %v", err)
 			}
 			damage(t, path)
 			other := filepath.Join(dir, "other.db")
@@ -40,13 +40,13 @@ func TestADamagedTableIsNotCopied(t *testing.T) {
 				t.Errorf("got error %v, want ErrDamaged", err)
 			}
 			if _, err := os.Stat(other); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("the damaged copy is there: %v", err)
+				t.Errorf("the damaged copy was kept: %v", err)
 			}
 		})
 	}
 }
 
-// damage overwrites all pages that hold nothing but a part of a long item.
+// damage overwrites all pages that hold only a part of a long item.
 func damage(t *testing.T, path string) {
 	t.Helper()
 	const page = 4096

@@ -12,29 +12,23 @@ import (
 
 const (
 	delay      = 200 * time.Millisecond
-	maxDelayed = 4096 // items with a delayed update; further ones are done at once
+	maxDelayed = 4096 // items with a delayed update; updates of further ones are done at once
 )
 
-// delayed holds back updates that may wait and merges those of one item, so
-// that a count of what happens often costs a write now and then. It is safe
-// for concurrent use.
+// delayed holds back updates that may wait, and merges those of one item, so that
+// counting something frequent costs only a write now and then. It is safe for
+// concurrent use.
 type delayed struct {
-	db    *DB
-	ended context.Context // of holding back
-	end   func()
+	db *DB
 
-	mu  sync.Mutex
-	ops map[table.Key]table.Op // nil while none is held back
-	wg  sync.WaitGroup         // of flushes
+	mu      sync.Mutex
+	stopped bool
+	ops     map[table.Key]table.Op // nil while none is held back
+
+	flushing sync.Mutex // held while the updates are done
 }
 
-func newDelayed(db *DB) *delayed {
-	d := &delayed{db: db}
-	d.ended, d.end = context.WithCancel(context.Background())
-	return d
-}
-
-// add takes an update, or does it where it cannot be held back.
+// add holds an update back, or does it at once if that is impossible.
 func (d *delayed) add(ctx context.Context, op table.Op) error {
 	if err := errors.Join(table.CheckOps(op), ctx.Err()); err != nil {
 		return err
@@ -49,7 +43,7 @@ func (d *delayed) add(ctx context.Context, op table.Op) error {
 func (d *delayed) hold(op table.Op) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.ended.Err() != nil {
+	if d.stopped {
 		return false
 	}
 	old, ok := d.ops[op.Key]
@@ -58,13 +52,13 @@ func (d *delayed) hold(op table.Op) bool {
 	}
 	if d.ops == nil {
 		d.ops = map[table.Key]table.Op{}
-		d.wg.Go(d.flush)
+		time.AfterFunc(delay, d.flush)
 	}
 	d.ops[op.Key] = op
 	return true
 }
 
-// merge adds to an update an earlier one of the item, if both have the same form.
+// merge adds an earlier update of the same item to op, if both have the same form.
 func merge(old table.Op, op *table.Op) bool {
 	if !slices.Equal(old.Conds, op.Conds) || len(old.Changes) != len(op.Changes) {
 		return false
@@ -83,12 +77,10 @@ func merge(old table.Op, op *table.Op) bool {
 	return true
 }
 
-// flush does in a while what is held back then. Its errors concern nobody any more.
+// flush does the updates that are held back. Nobody waits for their errors.
 func (d *delayed) flush() {
-	select {
-	case <-time.After(delay):
-	case <-d.ended.Done():
-	}
+	d.flushing.Lock()
+	defer d.flushing.Unlock()
 	d.mu.Lock()
 	ops := d.ops
 	d.ops = nil
@@ -105,10 +97,10 @@ func (d *delayed) flush() {
 	}
 }
 
-// stop does what is held back; what comes later is done at once.
+// stop does the updates that are held back. Later ones are done at once.
 func (d *delayed) stop() {
 	d.mu.Lock()
-	d.end()
+	d.stopped = true
 	d.mu.Unlock()
-	d.wg.Wait()
+	d.flush()
 }

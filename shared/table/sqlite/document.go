@@ -11,16 +11,15 @@ import (
 	"ferry/shared/table"
 )
 
-// document is an item's attributes, each as JSON; nil for a missing item.
+// document is an item's attributes, each as JSON. It is nil for a missing item.
 type document map[string]json.RawMessage
 
-// holds reports whether all conditions hold for an item as it is stored: doc
-// is nil if it is missing.
+// holds reports whether all conditions hold for a stored item. doc is nil if the
+// item is missing.
 func holds(conds []table.Cond, doc []byte) (bool, error) {
 	var attrs document
 	for _, c := range conds {
-		switch c.Test {
-		case table.TestExists, table.TestNotExists:
+		if c.Test == table.TestExists || c.Test == table.TestNotExists {
 			if (doc != nil) != (c.Test == table.TestExists) {
 				return false, nil
 			}
@@ -31,19 +30,21 @@ func holds(conds []table.Cond, doc []byte) (bool, error) {
 				return false, err
 			}
 		}
-		value, ok := attrs[c.Attr]
-		if c.Test == table.TestEqual && !(ok && equal(value, c.Value.(json.RawMessage))) {
+		value := attrs[c.Attr]
+		if c.Test == table.TestEqual && (value == nil || !equal(value, c.Value.(json.RawMessage))) {
 			return false, nil
 		}
-		if c.Test == table.TestAtMost && !atMost(value, ok, c.Value.(int64)) {
-			return false, nil
+		if c.Test == table.TestAtMost {
+			if n, err := integer(value); err != nil || n > c.Value.(int64) {
+				return false, nil
+			}
 		}
 	}
 	return true, nil
 }
 
 // equal compares two values in JSON. Of the types that a condition may have,
-// only a string can be written in more than one way.
+// only strings can be written in several ways.
 func equal(a, b json.RawMessage) bool {
 	if bytes.Equal(a, b) {
 		return true
@@ -55,15 +56,15 @@ func equal(a, b json.RawMessage) bool {
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && x == y
 }
 
-func atMost(value json.RawMessage, there bool, bound int64) bool {
-	if !there {
-		return 0 <= bound
+// integer reads an attribute. A missing one counts as 0.
+func integer(value json.RawMessage) (int64, error) {
+	if value == nil {
+		return 0, nil
 	}
-	n, err := strconv.ParseInt(string(value), 10, 64)
-	return err == nil && n <= bound
+	return strconv.ParseInt(string(value), 10, 64)
 }
 
-// change applies changes to an item as it is stored and returns what it becomes.
+// change applies changes to a stored item and returns the new one.
 func change(changes []table.Change, doc []byte) ([]byte, error) {
 	attrs := document{}
 	if doc != nil {
@@ -86,12 +87,9 @@ func change(changes []table.Change, doc []byte) ([]byte, error) {
 }
 
 func add(value json.RawMessage, n int64) (json.RawMessage, error) {
-	var old int64
-	if value != nil {
-		var err error
-		if old, err = strconv.ParseInt(string(value), 10, 64); err != nil {
-			return nil, errors.New("it is not an integer")
-		}
+	old, err := integer(value)
+	if err != nil {
+		return nil, errors.New("it is not an integer")
 	}
 	if n > 0 && old > math.MaxInt64-n || n < 0 && old < math.MinInt64-n {
 		return nil, errors.New("the sum is too large")

@@ -23,11 +23,10 @@ const layout = 2
 // applicationID marks the file as one of this program ("Fery" in ASCII).
 const applicationID = 0x46657279
 
-// schema makes the layout of an empty file, and upgrade that of a file of
-// layout 1, which has no small objects. A text sorts by its bytes, as the port
-// asks. Expired items are found by an index that holds only items with an expiry.
-// Blobs have rowids: in a tree of long rows each comparison of keys would read
-// all of a row.
+// schema makes the layout in an empty file. upgrade makes it from layout 1, which
+// has no small objects. A TEXT sorts by its bytes, as the port demands. The index
+// that finds expired items has only items with an expiry. Blobs have rowids: in a
+// tree of long rows, each comparison of keys would read a whole row.
 const (
 	schema = `
 CREATE TABLE items (
@@ -52,13 +51,10 @@ PRAGMA user_version = 2;
 `
 )
 
-// makeFile makes the file and its directory if they are missing, so that they
-// are private from the first moment. It does not open a file that exists: to
-// close it again would drop the locks that other handles of this process hold.
+// makeFile makes the file and its directory if they are missing, so that they are
+// private from the first moment. It does not open an existing file, as closing it
+// would drop the locks that other handles of this process hold.
 func makeFile(path string) error {
-	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
@@ -72,8 +68,8 @@ func makeFile(path string) error {
 	return f.Close()
 }
 
-// dataSource names the file to the driver. The path is escaped, as it may hold
-// characters that mean something in a URI.
+// dataSource names the file to the driver. The path is escaped, as it may contain
+// characters with a meaning in a URI.
 func dataSource(path string, busy time.Duration, params string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs
@@ -118,8 +114,8 @@ func checkLayout(conn *connection) error {
 	return nil
 }
 
-// useWAL repeats the switch while another process is making it too: SQLite
-// does not wait by itself there.
+// useWAL repeats the switch while another process is making it too, since here
+// SQLite does not wait by itself.
 func useWAL(conn *connection, busy time.Duration) error {
 	deadline := time.Now().Add(busy)
 	for {
@@ -131,7 +127,7 @@ func useWAL(conn *connection, busy time.Duration) error {
 	}
 }
 
-// makeSchema lets one process make the layout, and the others find it made.
+// makeSchema makes the layout, unless another process has made it.
 func makeSchema(conn *connection) error {
 	ctx := context.Background()
 	if err := conn.run(ctx, `BEGIN IMMEDIATE`); err != nil {
@@ -149,8 +145,8 @@ func makeSchema(conn *connection) error {
 	return conn.run(ctx, `COMMIT`)
 }
 
-// explain says in one sentence why a file could not be opened. What the
-// operating system says about it is plainer than what SQLite makes of it.
+// explain says in one sentence why a file could not be opened. The operating
+// system's error is plainer than SQLite's.
 func explain(path string, err error) error {
 	err = translate(err)
 	if !errors.Is(err, ErrNewer) && !errors.Is(err, ErrDamaged) && !errors.Is(err, table.ErrBusy) && !errors.Is(err, table.ErrFull) {
@@ -163,8 +159,8 @@ func explain(path string, err error) error {
 	return fmt.Errorf("opening the table in %s: %w", path, err)
 }
 
-// translate gives the errors of the driver and the operating system that mean
-// something to callers the name that callers know.
+// translate adds the error that callers know to those errors of the driver and
+// the operating system that mean something to them.
 func translate(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return fmt.Errorf("%w: %w", table.ErrFull, err)

@@ -34,7 +34,7 @@ func run(t *testing.T, db *sql.DB, statement string) {
 	}
 }
 
-func TestFilesThatCannotBeUsedAreExplained(t *testing.T) {
+func TestOpenSaysWhyAFileCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	write := func(content []byte) func(*testing.T, string) {
 		return func(t *testing.T, path string) {
@@ -55,13 +55,13 @@ func TestFilesThatCannotBeUsedAreExplained(t *testing.T) {
 		below   string
 		want    error
 	}{
-		"text":                        {write([]byte(strings.Repeat("not a database, but long enough\n", 200))), "", sqlite.ErrDamaged},
-		"the table of other programs": {statement("CREATE TABLE cars (name TEXT)"), "", sqlite.ErrDamaged},
-		"another layout's version":    {statement("PRAGMA user_version = 7"), "", sqlite.ErrDamaged},
-		"a newer layout":              {statement("PRAGMA application_id = 1181053561; PRAGMA user_version = 3"), "", sqlite.ErrNewer},
-		"a folder":                    {func(t *testing.T, path string) { mkdir(t, path) }, "", syscall.EISDIR},
-		"below a file":                {write(nil), "table.db", syscall.ENOTDIR},
-		"a dangling link":             {func(t *testing.T, path string) { symlink(t, path) }, "", fs.ErrNotExist},
+		"a text file is damaged":               {write([]byte(strings.Repeat("not a database, but long enough\n", 200))), "", sqlite.ErrDamaged},
+		"another program's table is damaged":   {statement("CREATE TABLE cars (name TEXT)"), "", sqlite.ErrDamaged},
+		"another program's version is damaged": {statement("PRAGMA user_version = 7"), "", sqlite.ErrDamaged},
+		"a newer layout is refused":            {statement("PRAGMA application_id = 1181053561; PRAGMA user_version = 3"), "", sqlite.ErrNewer},
+		"a folder is refused":                  {func(t *testing.T, path string) { mkdir(t, path) }, "", syscall.EISDIR},
+		"a path below a file is refused":       {write(nil), "table.db", syscall.ENOTDIR},
+		"a dangling link is refused":           {func(t *testing.T, path string) { symlink(t, path) }, "", fs.ErrNotExist},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -95,7 +95,7 @@ func symlink(t *testing.T, path string) {
 	}
 }
 
-func TestAFileOfAnotherProgramIsLeftAsItWas(t *testing.T) {
+func TestOpenLeavesAFileOfAnotherProgramUnchanged(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "file")
 	db := raw(t, path)
@@ -113,7 +113,7 @@ func TestAFileOfAnotherProgramIsLeftAsItWas(t *testing.T) {
 	}
 }
 
-func TestDamageIsToldWhenItIsMet(t *testing.T) {
+func TestReadingADamagedFileIsErrDamaged(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "table.db")
 	db, err := sqlite.Open(path, sqlite.Options{})
@@ -191,7 +191,7 @@ func TestAnyPathWorks(t *testing.T) {
 		}
 	}
 	if files, err := os.ReadDir(filepath.Dir(path)); err != nil || len(files) != 1 || files[0].Name() != filepath.Base(path) {
-		t.Errorf("after closing there are %v, want the table alone, error %v", files, err)
+		t.Errorf("after closing: got %v, want only the table, error %v", files, err)
 	} else if info, err := files[0].Info(); err != nil || info.Size() == 0 {
 		t.Errorf("the file is empty, or error %v", err)
 	}

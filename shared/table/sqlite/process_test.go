@@ -15,9 +15,9 @@ import (
 	"ferry/shared/table/sqlite"
 )
 
-// roleEnv makes the test binary act as another process: "forever PATH" writes
-// items until it is killed, "store PATH" records with their bytes, "beside PATH"
-// items that are no records, and "count PATH N" adds 1 to a counter N times.
+// roleEnv makes the test binary act as another process. Until it is killed,
+// "forever PATH" writes items, "store PATH" records with their bytes, and "beside
+// PATH" items that are not records. "count PATH N" adds 1 to a counter N times.
 const roleEnv = "FERRY_TEST_SQLITE_ROLE"
 
 func TestMain(m *testing.M) {
@@ -73,7 +73,7 @@ func count(db *sqlite.DB, times int) error {
 
 func counterKey() table.Key { return table.Key{PK: "counter", SK: "k"} }
 
-// forever prints the number of an item when its write was answered.
+// forever writes items, and prints the number of each when its write is answered.
 func forever(db *sqlite.DB) error {
 	const workers = 8
 	var mu sync.Mutex
@@ -104,7 +104,7 @@ func command(t *testing.T, kind, path string, times int) *exec.Cmd {
 	return cmd
 }
 
-func TestAKilledProcessLosesNothingThatWasAnswered(t *testing.T) {
+func TestAKilledProcessLosesNoAnsweredWrite(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "table.db")
 	answered := map[[2]int]bool{}
@@ -137,8 +137,8 @@ func TestAKilledProcessLosesNothingThatWasAnswered(t *testing.T) {
 	}
 }
 
-// checkAnswered also checks that no write was done by half: the counter went
-// up with every item, those of an earlier round written over included.
+// checkAnswered checks that the answered items are there, and that no write was
+// half done: the counter went up with every item, even one written again.
 func checkAnswered(t *testing.T, path string, answered map[[2]int]bool) {
 	t.Helper()
 	db, err := sqlite.Open(path, sqlite.Options{})

@@ -13,7 +13,7 @@ import (
 // maxPageBytes ends a page early, so that memory stays bounded.
 const maxPageBytes = 1 << 20
 
-// scanPage is the number of items that Scan reads at once.
+// scanPage is the number of items that Scan reads at a time.
 const scanPage = 256
 
 // Get implements table.Table.
@@ -46,9 +46,9 @@ func (db *DB) GetMany(ctx context.Context, keys ...table.Key) ([]table.Item, err
 	return items, err
 }
 
-// docs reads an item or two; a missing one is NULL. Two, which is what checking
-// a bearer takes, are one statement: to lock and unlock the file costs as much
-// as to read.
+// docs reads one or two items; a missing one is NULL. Two, as needed to check a
+// bearer, take one statement: locking and unlocking the file costs as much as
+// reading.
 func (r *reader) docs(keys []table.Key) (docs []driver.Value, err error) {
 	s, args := r.get, []driver.Value{keys[0].PK, keys[0].SK}
 	if len(keys) == 2 {
@@ -61,8 +61,8 @@ func (r *reader) docs(keys []table.Key) (docs []driver.Value, err error) {
 	return docs, err
 }
 
-// decode leaves a value that decodes itself to do so: what was stored as JSON
-// need not be checked to be some before.
+// decode calls a value's own UnmarshalJSON directly: what was stored as JSON need
+// not be checked first.
 func decode(i table.Item, into any) (err error) {
 	if u, ok := into.(json.Unmarshaler); ok {
 		err = u.UnmarshalJSON(i.Raw)
@@ -109,8 +109,8 @@ func query(q table.Query, forward, back statement) (table.Page, error) {
 	return readPage(s, q.PK, q.Limit, q.PK, after)
 }
 
-// Scan implements table.Table. It reads a page at a time: a long read would
-// keep the log of writes from being folded into the file.
+// Scan implements table.Table. It reads a page at a time: a long read would keep
+// the log from being folded into the file.
 func (db *DB) Scan(ctx context.Context, yield func(table.Item) error) error {
 	var last table.Key
 	for more := true; more; {
@@ -133,9 +133,8 @@ func (db *DB) Scan(ctx context.Context, yield func(table.Item) error) error {
 	return nil
 }
 
-// readPage runs a statement whose last parameter is the number of rows. Its
-// rows hold the sort key, the document, and the partition key unless pk says
-// which it is.
+// readPage runs a statement whose last parameter is the number of rows. A row has
+// the sort key, the document and, if pk is empty, the partition key.
 func readPage(s statement, pk string, limit int, args ...driver.Value) (table.Page, error) {
 	page := table.Page{Items: make([]table.Item, 0, min(limit, 128))}
 	size := 0

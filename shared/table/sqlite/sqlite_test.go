@@ -25,13 +25,13 @@ func open(t testing.TB, path string, o sqlite.Options) *sqlite.DB {
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	t.Run("a file for each test, not synced", func(t *testing.T) {
+	t.Run("each test has its own unsynced file", func(t *testing.T) {
 		t.Parallel()
 		tabletest.Run(t, func(t *testing.T) table.Table {
 			return open(t, filepath.Join(t.TempDir(), "table.db"), sqlite.Options{NoSync: true})
 		})
 	})
-	t.Run("one file for all tests, synced", func(t *testing.T) {
+	t.Run("all tests share one synced file", func(t *testing.T) {
 		db := open(t, filepath.Join(t.TempDir(), "table.db"), sqlite.Options{})
 		t.Run("suite", func(t *testing.T) {
 			tabletest.Run(t, func(*testing.T) table.Table { return db })

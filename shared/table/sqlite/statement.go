@@ -11,9 +11,8 @@ import (
 	"modernc.org/sqlite"
 )
 
-// connection is spoken to without database/sql between: for statements as
-// short as these that would be a third of the work. It is for one goroutine at
-// a time.
+// connection uses the driver without database/sql, which would be a third of the
+// work for such short statements. It is for one goroutine at a time.
 type connection struct {
 	driver.Conn
 	prepared []statement
@@ -40,8 +39,8 @@ func (c *connection) prepare(queries map[string]*statement) error {
 	return nil
 }
 
-// Close closes the statements too: SQLite keeps a connection half open, and
-// its log beside the file, while it has some.
+// Close closes the statements too. While there are any, SQLite keeps the
+// connection half open and its log beside the file.
 func (c *connection) Close() error {
 	var errs []error
 	for _, s := range c.prepared {
@@ -50,7 +49,7 @@ func (c *connection) Close() error {
 	return errors.Join(append(errs, c.Conn.Close())...)
 }
 
-// run does something once. Only here may there be several statements in one.
+// run runs a query once. Only here may a query have several statements.
 func (c *connection) run(ctx context.Context, query string, args ...driver.Value) error {
 	s, err := c.Conn.Prepare(query)
 	if err != nil {
@@ -73,7 +72,7 @@ func (c *connection) ask(query string) (row []driver.Value, err error) {
 	return row, errors.Join(err, s.Close())
 }
 
-// statement is a prepared one.
+// statement is a prepared statement.
 type statement struct{ driver.Stmt }
 
 func named(args []driver.Value) []driver.NamedValue {
@@ -84,7 +83,7 @@ func named(args []driver.Value) []driver.NamedValue {
 	return all
 }
 
-// exec returns how many rows the statement has changed.
+// exec runs the statement and returns how many rows it has changed.
 func (s statement) exec(args ...driver.Value) (int64, error) {
 	result, err := s.Stmt.(driver.StmtExecContext).ExecContext(context.Background(), named(args))
 	if err != nil {
@@ -93,8 +92,8 @@ func (s statement) exec(args ...driver.Value) (int64, error) {
 	return result.RowsAffected()
 }
 
-// each calls yield with the columns of each row: strings, int64s, and bytes
-// that are the caller's to keep. yield returns false to end.
+// each calls yield with the columns of each row, until yield returns false. They
+// are strings, int64s, and byte slices that yield may keep.
 func (s statement) each(yield func([]driver.Value) bool, args ...driver.Value) (err error) {
 	rows, err := s.Stmt.(driver.StmtQueryContext).QueryContext(context.Background(), named(args))
 	if err != nil {
@@ -153,7 +152,7 @@ func openReader(path string, busy time.Duration) (*reader, error) {
 	return r, nil
 }
 
-// readers is a pool of them.
+// readers is a pool of readers.
 type readers struct{ idle chan *reader }
 
 func openReaders(path string, busy time.Duration, n int) (*readers, error) {
@@ -168,8 +167,8 @@ func openReaders(path string, busy time.Duration, n int) (*readers, error) {
 	return p, nil
 }
 
-// use lends a reader to f. A read waits for nobody and is short, so it is not
-// worth a goroutine that watches the context meanwhile.
+// use lends a reader to f. A read is short and waits for nothing, so it is not
+// worth a goroutine that watches the context.
 func (p *readers) use(ctx context.Context, f func(*reader) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -186,7 +185,8 @@ func (p *readers) use(ctx context.Context, f func(*reader) error) error {
 	}
 }
 
-// close waits for the n readers, some of which may be lent. It may be called once.
+// close waits for the n readers, some of which may be lent. It may be called only
+// once.
 func (p *readers) close(n int) error {
 	var errs []error
 	for range n {

@@ -8,15 +8,15 @@ import (
 	"ferry/shared/table"
 )
 
-// transaction is the writer's connection between begin and commit.
+// transaction is what the writer does between begin and commit.
 type transaction struct {
 	beginStmt, commitStmt, rollbackStmt statement
 	read, put, remove, expire           statement
 	forward, back                       statement
 	create, copy, drop                  statement // of small objects
 
-	// updated holds what updates made of items until the commit: many
-	// requests of a group may count in the same item.
+	// updated holds updated items until the commit, since many requests of a
+	// group may count in the same item.
 	updated map[table.Key]stored
 }
 
@@ -28,8 +28,8 @@ func (e *statementError) Unwrap() error { return e.error }
 func newTransaction(conn *connection) (*transaction, error) {
 	tx := &transaction{updated: map[table.Key]stored{}}
 	return tx, conn.prepare(map[string]*statement{
-		// IMMEDIATE: another process may have written since the last read,
-		// and a transaction that began as a reader could not become a writer.
+		// IMMEDIATE, because a transaction that began as a reader could not
+		// write if another process has written since.
 		`BEGIN IMMEDIATE`: &tx.beginStmt,
 		`COMMIT`:          &tx.commitStmt,
 		`ROLLBACK`:        &tx.rollbackStmt,
@@ -61,8 +61,9 @@ func (tx *transaction) commit() error {
 	return err
 }
 
-// flush writes what updates made. After an error nothing more may be written:
-// SQLite may have undone the transaction, and what follows would stay.
+// flush writes the updated items. After an error nothing more may be written:
+// SQLite may have undone the transaction, and later statements would take effect
+// at once.
 func (tx *transaction) flush() error {
 	for key, item := range tx.updated {
 		if err := tx.write(key, item); err != nil {
@@ -87,8 +88,8 @@ func (tx *transaction) write(key table.Key, item stored) error {
 	return err
 }
 
-// rollback has no error worth telling: SQLite may have rolled back by itself,
-// as it does when the disk is full, and what led here is told already.
+// rollback ignores its error: SQLite may have rolled back by itself, as it does
+// when the disk is full, and the error that led here is reported anyway.
 func (tx *transaction) rollback() {
 	clear(tx.updated)
 	_, _ = tx.rollbackStmt.exec()
@@ -100,9 +101,9 @@ type stored struct {
 	ttl driver.Value // Unix seconds, or nil
 }
 
-// apply checks all conditions and works out all new items before it writes the
-// first. It returns the first item as it is afterwards. An error that is no
-// *statementError has left everything as it was.
+// apply checks all conditions and computes all new items before it writes the
+// first. It returns the first item as it is afterwards. Unless its error is a
+// *statementError, nothing has changed.
 func (tx *transaction) apply(ops []table.Op) ([]byte, error) {
 	after := make([]stored, len(ops))
 	for i, op := range ops {
@@ -129,7 +130,7 @@ func (tx *transaction) apply(ops []table.Op) ([]byte, error) {
 	return after[0].doc, nil
 }
 
-// before reads what an operation depends on, if it does.
+// before reads the item, if the operation depends on it.
 func (tx *transaction) before(op table.Op) (stored, error) {
 	var s stored
 	if len(op.Conds) == 0 && op.Kind != table.KindUpdate {
@@ -148,7 +149,7 @@ func (tx *transaction) before(op table.Op) (stored, error) {
 	return s, nil
 }
 
-// next is the item that an operation leaves behind.
+// next returns the item that an operation leaves behind.
 func next(op table.Op, before stored) (stored, error) {
 	after := stored{ttl: expiry(op.Expires)}
 	switch op.Kind {
@@ -196,8 +197,8 @@ func (tx *transaction) deleteExpired(now int64, limit int) (int64, error) {
 	return tx.change(tx.expire, now, int64(limit))
 }
 
-// readPages reads the pages that the requests which are not refused ask for,
-// each page once.
+// readPages reads the pages for the requests that were not refused, each page
+// only once.
 func (tx *transaction) readPages(batch []*request, answers []error) {
 	once := map[table.Query]*reading{}
 	for i, r := range batch {

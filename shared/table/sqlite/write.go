@@ -11,9 +11,8 @@ import (
 	"ferry/shared/table"
 )
 
-// encode returns an operation with its values as JSON, but for the numbers of
-// Add and TestAtMost, so that the writer has nothing left to do that could fail
-// on a caller's value.
+// encode returns an operation with its values as JSON, except the numbers of Add
+// and TestAtMost. After that, no caller's value can make the writer fail.
 func encode(op table.Op) (table.Op, error) {
 	var err error
 	into := func(value *any) {
@@ -40,7 +39,7 @@ func encode(op table.Op) (table.Op, error) {
 	return op, cmp.Or(err, checkSize(doc(op)))
 }
 
-// doc is the item that a Put stores; nil of other operations.
+// doc returns the item that a Put stores, and nil for other operations.
 func doc(op table.Op) []byte {
 	text, _ := op.Value.(json.RawMessage)
 	return text
@@ -63,8 +62,8 @@ func (db *DB) Write(ctx context.Context, ops ...table.Op) error {
 }
 
 // WriteThenQuery implements table.Table. The writer reads the page before it
-// commits: it has the pages of the file at hand that were just changed, and
-// requests of one group that ask for the same page share it.
+// commits: it still has the changed parts of the file at hand, and requests of one
+// group share a page.
 func (db *DB) WriteThenQuery(ctx context.Context, q table.Query, ops ...table.Op) (table.Page, error) {
 	if err := table.CheckQuery(q); err != nil {
 		return table.Page{}, err
@@ -74,7 +73,7 @@ func (db *DB) WriteThenQuery(ctx context.Context, q table.Query, ops ...table.Op
 	}
 	r := &reading{Query: q}
 	if _, err := db.write(ctx, ops, r); err != nil {
-		return table.Page{}, err // the writer may still be at work
+		return table.Page{}, err // without r.page, which the writer may still be setting
 	}
 	return r.page, nil
 }
@@ -91,7 +90,8 @@ func (db *DB) Update(ctx context.Context, op table.Op, into any) error {
 	return item(op.Key, after).Decode(into)
 }
 
-// write returns the first item as it is afterwards.
+// write does the operations, and reads a page if reading is not nil. It returns
+// the first item as it is afterwards.
 func (db *DB) write(ctx context.Context, ops []table.Op, reading *reading) ([]byte, error) {
 	if err := table.CheckOps(ops...); err != nil {
 		return nil, err
@@ -131,16 +131,16 @@ func newWrite(ctx context.Context, ops []table.Op) (*request, error) {
 	return r, nil
 }
 
-// expiredBatch bounds how long one step of DeleteExpired holds up other writes.
+// expiredBatch bounds how long one step of DeleteExpired delays other writes.
 const expiredBatch = 500
 
-// DeleteExpired removes the items whose expiry lies at or before now, and
-// returns how many. A server calls it from time to time.
+// DeleteExpired removes the items that expire at or before now, and returns their
+// number. A server calls it from time to time.
 func (db *DB) DeleteExpired(ctx context.Context, now time.Time) (int, error) {
 	total := 0
 	for {
 		var n int64
-		r := newRequest(ctx, 0, func(tx *transaction) (err error) { // what is lost with the power expires again
+		r := newRequest(ctx, 0, func(tx *transaction) (err error) { // after a loss of power the items expire again
 			n, err = tx.deleteExpired(now.Unix(), expiredBatch)
 			return err
 		})

@@ -13,7 +13,7 @@ import (
 	"ferry/shared/table/sqlite"
 )
 
-func TestALockHeldTooLongIsErrBusyAndPasses(t *testing.T) {
+func TestAWriteUnderALongLockIsErrBusy(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "table.db")
 	db := open(t, path, sqlite.Options{Busy: 20 * time.Millisecond})
@@ -31,7 +31,7 @@ func TestALockHeldTooLongIsErrBusyAndPasses(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsLockedAtOpenIsErrBusy(t *testing.T) {
+func TestOpeningALockedFileIsErrBusy(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "table.db")
 	other := raw(t, path)
@@ -41,7 +41,7 @@ func TestAFileThatIsLockedAtOpenIsErrBusy(t *testing.T) {
 	}
 }
 
-func TestAFullMediumIsErrFullForThoseItConcerns(t *testing.T) {
+func TestAFullMediumFailsOnlyWritesThatNeedRoom(t *testing.T) {
 	t.Parallel()
 	db := open(t, filepath.Join(t.TempDir(), "table.db"), sqlite.Options{})
 	if err := db.Write(t.Context(), table.Put(numberKey(0, 0), number{})); err != nil {
@@ -73,7 +73,7 @@ func TestAFullMediumIsErrFullForThoseItConcerns(t *testing.T) {
 	}
 }
 
-func TestAWriteWhoseContextEndsWhileItWaitsIsNotDone(t *testing.T) {
+func TestAWriteIsNotDoneIfItsContextEndsWhileItWaits(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "table.db")
 	db := open(t, path, sqlite.Options{})
@@ -100,7 +100,7 @@ func TestAWriteWhoseContextEndsWhileItWaitsIsNotDone(t *testing.T) {
 	}
 }
 
-func TestCloseAnswersWhatWaitsAndRefusesWhatComesLater(t *testing.T) {
+func TestCloseAnswersWaitingWritesAndRefusesLaterOnes(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "table.db")
 	db, err := sqlite.Open(path, sqlite.Options{})
@@ -132,12 +132,12 @@ func TestCloseAnswersWhatWaitsAndRefusesWhatComesLater(t *testing.T) {
 	again := open(t, path, sqlite.Options{})
 	for _, i := range stored {
 		if err := again.Get(t.Context(), numberKey(0, i), &number{}); err != nil {
-			t.Errorf("item %d was answered, but: %v", i, err)
+			t.Errorf("item %d was answered, but getting it gives %v", i, err)
 		}
 	}
 }
 
-func TestDeleteExpiredRemovesWhatHasExpiredAndNothingElse(t *testing.T) {
+func TestDeleteExpiredRemovesOnlyExpiredItems(t *testing.T) {
 	t.Parallel()
 	db := open(t, filepath.Join(t.TempDir(), "table.db"), sqlite.Options{})
 	now := time.Unix(1_800_000_000, 0)
@@ -148,17 +148,17 @@ func TestDeleteExpiredRemovesWhatHasExpiredAndNothingElse(t *testing.T) {
 		ops  []table.Op
 		kept bool
 	}{
-		"put past":               {[]table.Op{put("a").Expire(past)}, false},
-		"put now":                {[]table.Op{put("b").Expire(now)}, false},
-		"put future":             {[]table.Op{put("c").Expire(future)}, true},
-		"put without":            {[]table.Op{put("d")}, true},
-		"update keeps it":        {[]table.Op{put("e").Expire(past), update("e")}, false},
-		"update postpones it":    {[]table.Op{put("f").Expire(past), update("f").Expire(future)}, true},
-		"update gives it":        {[]table.Op{put("g"), update("g").Expire(past)}, false},
-		"put takes it away":      {[]table.Op{put("h").Expire(past), put("h")}, true},
-		"update makes with one":  {[]table.Op{update("i").Expire(past)}, false},
-		"update makes without":   {[]table.Op{update("j")}, true},
-		"update of a future one": {[]table.Op{put("k").Expire(future), update("k")}, true},
+		"put that has expired":             {[]table.Op{put("a").Expire(past)}, false},
+		"put that expires now":             {[]table.Op{put("b").Expire(now)}, false},
+		"put that expires later":           {[]table.Op{put("c").Expire(future)}, true},
+		"put without expiry":               {[]table.Op{put("d")}, true},
+		"update keeps the expiry":          {[]table.Op{put("e").Expire(past), update("e")}, false},
+		"update changes the expiry":        {[]table.Op{put("f").Expire(past), update("f").Expire(future)}, true},
+		"update adds an expiry":            {[]table.Op{put("g"), update("g").Expire(past)}, false},
+		"put removes the expiry":           {[]table.Op{put("h").Expire(past), put("h")}, true},
+		"update creates with expiry":       {[]table.Op{update("i").Expire(past)}, false},
+		"update creates without expiry":    {[]table.Op{update("j")}, true},
+		"update of one that expires later": {[]table.Op{put("k").Expire(future), update("k")}, true},
 	}
 	gone := 0
 	for _, step := range steps {
@@ -207,7 +207,7 @@ func TestDeleteExpiredWorksInBatches(t *testing.T) {
 	}
 }
 
-func TestCloseDoesWhatWasDelayed(t *testing.T) {
+func TestCloseDoesDelayedUpdates(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "table.sqlite")
 	db, err := sqlite.Open(path, sqlite.Options{})

@@ -13,21 +13,21 @@ import (
 const (
 	maxQueue      = 1024    // requests that wait; further callers block
 	maxBatch      = 256     // requests in one commit
-	maxBatchBytes = 8 << 20 // of items in one commit; at least one request is taken
+	maxBatchBytes = 8 << 20 // after which a commit takes no more requests
 
-	// logPages is how long the log grows, in pages of 4 KiB, before it is
-	// folded into the file: a page that many commits touched is folded once.
+	// logPages is how long the log grows, in pages of 4 KiB, before SQLite
+	// folds it into the file. A page that many commits changed is folded once.
 	logPages = 4000
 )
 
-// request is one Write on its way to the writer.
+// request is a write on its way to the writer.
 type request struct {
 	ctx     context.Context
 	do      func(*transaction) error // may run again if it is rolled back
 	relaxed bool
 	reading *reading // or nil
 	size    int      // bytes
-	after   []byte   // the first item as it is then
+	after   []byte   // the first item as it is afterwards
 	done    chan error
 }
 
@@ -38,7 +38,7 @@ type reading struct {
 	err  error
 }
 
-// newRequest is relaxed, and asks for no page.
+// newRequest returns a relaxed request that reads no page.
 func newRequest(ctx context.Context, size int, do func(*transaction) error) *request {
 	return &request{ctx: ctx, do: do, relaxed: true, size: size, done: make(chan error, 1)}
 }
@@ -47,7 +47,7 @@ func newRequest(ctx context.Context, size int, do func(*transaction) error) *req
 type writer struct {
 	conn   *connection
 	tx     *transaction
-	syncer *syncer // nil if nothing waits for the disk
+	syncer *syncer // nil if writes do not wait for the disk
 
 	queue   chan *request
 	drained chan struct{}
@@ -81,8 +81,8 @@ func openWriter(path string, o Options) (_ *writer, err error) {
 	return w, err
 }
 
-// setSync has SQLite keep the file whole whatever happens, but leaves it to
-// the syncer to make commits durable.
+// setSync lets SQLite keep the file whole whatever happens, but leaves making
+// commits durable to the syncer.
 func (w *writer) setSync(none bool) error {
 	mode := "PRAGMA synchronous = NORMAL"
 	if none {
@@ -96,7 +96,8 @@ func (w *writer) setSync(none bool) error {
 	return nil
 }
 
-// submit hands a request over and waits until it is committed or has failed.
+// submit enqueues a request and waits for its outcome, or for the end of its
+// context.
 func (w *writer) submit(r *request) error {
 	if err := w.enqueue(r); err != nil {
 		return err
@@ -126,18 +127,18 @@ func (w *writer) enqueue(r *request) error {
 	}
 }
 
-// run commits what is queued until stop has been called and all is answered.
+// run commits the queued requests, until stop was called and all are answered.
 func (w *writer) run() {
 	defer close(w.drained)
 	for r := range w.queue {
-		// Whoever is about to queue something may do so first: a commit for
-		// three costs little more than one for one.
+		// Let others queue their requests first: a commit of three requests
+		// costs little more than a commit of one.
 		runtime.Gosched()
 		w.commitAll(w.batch(r))
 	}
 }
 
-// batch takes what waits behind the first request.
+// batch adds the waiting requests to the first.
 func (w *writer) batch(first *request) []*request {
 	batch, size := []*request{first}, first.size
 	for len(batch) < maxBatch && size < maxBatchBytes {
@@ -154,10 +155,10 @@ func (w *writer) batch(first *request) []*request {
 	return batch
 }
 
-// commitAll answers every request of a batch. Conditions are checked before
-// anything of a request is written, so a refused one has nothing to undo. If a
-// statement or the commit fails, the transaction is undone, and each request
-// gets one of its own, so that none fails because of another.
+// commitAll answers every request of a batch. Conditions are checked before a
+// request writes anything, so a refused request has nothing to undo. If a
+// statement or the commit fails, the transaction is undone and each request gets
+// its own, so that none fails because of another.
 func (w *writer) commitAll(batch []*request) {
 	answers := make([]error, len(batch))
 	err := w.commit(batch, answers)
@@ -223,7 +224,7 @@ func (w *writer) commit(batch []*request, answers []error) error {
 	return nil
 }
 
-// stop answers what is queued and ends run. It may be called again.
+// stop answers the queued requests and ends run. It may be called repeatedly.
 func (w *writer) stop() {
 	w.mu.Lock()
 	if !w.closed {
