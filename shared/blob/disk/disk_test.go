@@ -35,6 +35,12 @@ func create(t testing.TB, s *disk.Store, key, content string) {
 	}
 }
 
+func failLinks(s *disk.Store, code syscall.Errno) {
+	s.SetLink(func(from, to string) error {
+		return &os.LinkError{Op: "link", Old: from, New: to, Err: code}
+	})
+}
+
 func names(t testing.TB, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -105,9 +111,7 @@ func TestConformance(t *testing.T) {
 	t.Run("the file system has no links", func(t *testing.T) {
 		t.Parallel()
 		s := open(t, t.TempDir(), disk.Options{NoSync: true})
-		s.SetLink(func(from, to string) error {
-			return &os.LinkError{Op: "link", Old: from, New: to, Err: syscall.EPERM}
-		})
+		failLinks(s, syscall.EPERM)
 		blobtest.Run(t, func(*testing.T) blob.Store { return s })
 	})
 }
@@ -284,9 +288,7 @@ func TestAFullDiskGivesErrFullAndLeavesNothing(t *testing.T) {
 		dir := t.TempDir()
 		s := open(t, dir, disk.Options{})
 		create(t, s, "owner/there", "x")
-		s.SetLink(func(from, to string) error {
-			return &os.LinkError{Op: "link", Old: from, New: to, Err: code}
-		})
+		failLinks(s, code)
 		large := strings.NewReader(strings.Repeat("x", 100<<10))
 		if _, err := s.Create(t.Context(), blob.Files, "owner/name", large, large.Size()); !errors.Is(err, blob.ErrFull) {
 			t.Errorf("%v: got error %v, want ErrFull", code, err)

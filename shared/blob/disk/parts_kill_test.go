@@ -22,9 +22,7 @@ import (
 func TestPartsConformanceWithoutLinks(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), disk.Options{})
-	s.SetLink(func(from, to string) error {
-		return &os.LinkError{Op: "link", Old: from, New: to, Err: syscall.EPERM}
-	})
+	failLinks(s, syscall.EPERM)
 	blobtest.RunParts(t, func(t *testing.T) blobtest.PartsStore { return s }, false)
 }
 

@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -101,7 +100,7 @@ func wantNothing(t *testing.T, store *Store, key string) {
 		}
 		t.Errorf("opening %s: got error %v, want ErrNotFound", key, err)
 	}
-	out, err := store.client.ListMultipartUploads(t.Context(), &s3.ListMultipartUploadsInput{Bucket: aws.String(store.buckets[blob.Files])})
+	out, err := store.client.ListMultipartUploads(t.Context(), &s3.ListMultipartUploadsInput{Bucket: new(store.buckets[blob.Files])})
 	if err != nil {
 		t.Fatal(err)
 	}
