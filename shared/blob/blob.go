@@ -76,11 +76,12 @@ type Store interface {
 	// Create stores the bytes of r under a free key; if it is taken, it
 	// returns ErrExists. It streams: memory does not grow with the object.
 	// After success the object is complete, can be read, and survives the end
-	// of the process. It is durable as soon as any later write to the table
-	// beside this store is: a loss of power may lose an object that has no
-	// record, but never leaves a record without its object. After an error
-	// (the reader's is wrapped) there is no object, and List shows none. size
-	// is the number of bytes that r must give, or -1 if unknown.
+	// of the process. It becomes durable no later than the next write to the
+	// table beside this store does: a loss of power may lose an object that
+	// has no record, but never leaves a record without its object. After an
+	// error (which wraps the reader's, if that failed) there is no object, and
+	// List shows none. size is the number of bytes that r must give, or -1 if
+	// unknown.
 	Create(ctx context.Context, area Area, key string, r io.Reader, size int64) (Written, error)
 
 	// Open returns the object's bytes, or ErrNotFound. The reader is for one

@@ -102,7 +102,9 @@ func (o *object) ask() error {
 		return fmt.Errorf("reading object %s at %d: %w", o.key, o.next, err)
 	}
 	o.answer, o.at = out.Body, o.next
-	o.size, o.etag = o.next+aws.ToInt64(out.ContentLength), out.ETag
+	if o.next == 0 {
+		o.size, o.etag = aws.ToInt64(out.ContentLength), out.ETag
+	}
 	return nil
 }
 
