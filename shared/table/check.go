@@ -190,7 +190,8 @@ func checkValue(v any) error {
 }
 
 func checkFields(t reflect.Type) error {
-	for f := range t.Fields() {
+	for i := range t.NumField() { // Fields would allocate, and every Put comes here
+		f := t.Field(i)
 		var err error
 		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
 			err = checkAttr(name)
