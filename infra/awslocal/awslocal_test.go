@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -68,30 +69,31 @@ func TestCommandGivesItsCodeAndGetsTheEnvironment(t *testing.T) {
 	}
 }
 
-func TestAServerThatEndsAtOnceIsReportedWithItsWords(t *testing.T) {
+func TestAServerThatEndsAtOnceIsReportedWithItsOutput(t *testing.T) {
 	t.Parallel()
-	_, err := start(t.Context(), "thing", func(int) *exec.Cmd { return exec.Command("sh", "-c", "echo no such luck; exit 3") })
-	if err == nil || !strings.Contains(err.Error(), "no such luck") {
+	broken := standIn{name: "thing", command: func(ctx context.Context, _, _ string, _ int) *exec.Cmd {
+		return exec.CommandContext(ctx, "sh", "-c", "echo no such luck; exit 3")
+	}}
+	if _, _, err := broken.start(t.Context(), "", ""); err == nil || !strings.Contains(err.Error(), "no such luck") {
 		t.Errorf("got %v, want an error with the server's output", err)
 	}
 }
 
-func TestWhatMinistackWritesGoesWithTheData(t *testing.T) {
+func TestMinistackKeepsItsFilesAmongTheData(t *testing.T) {
 	t.Parallel()
 	dir, data := t.TempDir(), t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o755); err != nil {
+	for _, folder := range []string{filepath.Join(dir, "bin"), filepath.Join(data, "programs")} {
+		if err := os.Mkdir(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(pythonOf(dir), []byte("#!/bin/sh\ntouch \"${TMPDIR:?}/program\"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	script := `#!/bin/sh
-touch "${TMPDIR:?}/program"
-`
-	if err := os.WriteFile(pythonOf(dir), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
+	if _, _, err := ministack().start(t.Context(), dir, data); err == nil {
+		t.Error("a program that has ended is reported as running")
 	}
-	if _, err := startMinistack(t.Context(), dir, data); err == nil {
-		t.Error("what has ended is said to run")
-	}
-	if written, err := filepath.Glob(filepath.Join(data, "*", "program")); err != nil || len(written) != 1 {
-		t.Errorf("among the data there is %v, %v", written, err)
+	if _, err := os.Stat(filepath.Join(data, "programs", "program")); err != nil {
+		t.Error(err)
 	}
 }

@@ -13,28 +13,22 @@ import (
 	"time"
 )
 
-// installation is where the programs are.
-type installation struct {
-	dynamo    string // folder with lib and Loopback.java
-	versitygw string // folder with the program
-	ministack string // folder of its Python environment
-}
-
-// install brings all programs into the cache, side by side in time because
-// some wait for the network and one for the compiler.
-func install(ctx context.Context) (installation, error) {
+// install brings all stand-ins into the cache, side by side in time because
+// some wait for the network and one for the compiler. It returns their folders.
+func install(ctx context.Context, all []standIn) ([]string, error) {
 	cache, err := cacheDir()
 	if err != nil {
-		return installation{}, err
+		return nil, err
 	}
-	var in installation
-	var errs [3]error
-	var all sync.WaitGroup
-	all.Go(func() { in.dynamo, errs[0] = installDynamoDB(ctx, cache) })
-	all.Go(func() { in.versitygw, errs[1] = installVersitygw(ctx, cache) })
-	all.Go(func() { in.ministack, errs[2] = installMinistack(ctx, cache) })
-	all.Wait()
-	return in, errors.Join(errs[:]...)
+	dirs, errs := make([]string, len(all)), make([]error, len(all))
+	var installs sync.WaitGroup
+	for i, s := range all {
+		installs.Go(func() {
+			dirs[i], errs[i] = once(cache, s.name, s.inputs, func(dir string) error { return s.install(ctx, dir) })
+		})
+	}
+	installs.Wait()
+	return dirs, errors.Join(errs...)
 }
 
 func cacheDir() (string, error) {

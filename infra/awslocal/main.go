@@ -12,7 +12,7 @@
 // default the user's cache folder) at the first run; Java 17, Maven, Python 3
 // with venv, and Go must be there.
 //
-// At FERRY_TEST_STACKS each POST lends a deployed stack without data: see
+// A GET of FERRY_TEST_STACKS lends a deployed stack without data: see Lend in
 // infra/stack/emulated.
 package main
 
@@ -25,19 +25,13 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
 	"ferry/infra/stack/emulated"
-)
-
-// The names of the buckets that the S3 stand-in starts with.
-const (
-	filesBucket  = "ferry-files"
-	backupBucket = "ferry-backup"
 )
 
 func main() {
@@ -58,7 +52,12 @@ func run(ctx context.Context, args []string) (int, error) {
 	if len(args) > 0 && args[0] == "--" {
 		args = args[1:]
 	}
-	installed, err := install(ctx)
+	s3, err := versitygw()
+	if err != nil {
+		return 1, fmt.Errorf("finding the source of awslocal: %w", err)
+	}
+	all := []standIn{dynamoDB(), s3, ministack()}
+	dirs, err := install(ctx, all)
 	if err != nil {
 		return 1, err
 	}
@@ -67,26 +66,22 @@ func run(ctx context.Context, args []string) (int, error) {
 		return 1, err
 	}
 	defer os.RemoveAll(data)
-
-	dynamo, err := startDynamoDB(ctx, installed.dynamo)
-	if err != nil {
-		return 1, err
+	for _, folder := range []string{"metadata", "buckets/" + filesBucket, "buckets/" + backupBucket, "programs"} {
+		if err := os.MkdirAll(filepath.Join(data, folder), 0o700); err != nil {
+			return 1, err
+		}
 	}
-	defer dynamo.stop()
-	s3, err := startS3(ctx, installed.versitygw, data)
-	if err != nil {
-		return 1, err
+	urls := make([]string, len(all))
+	for i, s := range all {
+		url, stop, err := s.start(ctx, dirs[i], data)
+		if err != nil {
+			return 1, err
+		}
+		defer stop()
+		urls[i] = url
 	}
-	defer s3.stop()
-
-	ministack, err := startMinistack(ctx, installed.ministack, data)
-	if err != nil {
-		return 1, err
-	}
-	defer ministack.stop()
-
-	env := environment(dynamo.url, s3.url, ministack.url, pythonOf(installed.ministack))
-	stacks, err := serveStacks(ctx, env)
+	env := environment(urls[0], urls[1], urls[2], pythonOf(dirs[2]))
+	stacks, err := lendStacks(ctx, env)
 	if err != nil {
 		return 1, err
 	}
@@ -126,9 +121,9 @@ func environment(dynamoURL, s3URL, cloudURL, python string) []string {
 	}
 }
 
-// serveStacks lends stacks to whoever asks, until this process ends. They are of
-// the checkout in the working directory, which is built when the first is asked for.
-func serveStacks(ctx context.Context, env []string) (address string, err error) {
+// lendStacks lends stacks until this process ends. They are of the checkout in
+// the working directory, which is built when the first is borrowed.
+func lendStacks(ctx context.Context, env []string) (address string, err error) {
 	for _, e := range env {
 		name, value, _ := strings.Cut(e, "=")
 		if err := os.Setenv(name, value); err != nil {
@@ -139,8 +134,8 @@ func serveStacks(ctx context.Context, env []string) (address string, err error) 
 	if err != nil {
 		return "", err
 	}
-	open := sync.OnceValues(func() (*emulated.Cloud, error) { return emulated.Open(ctx, ".", ".") })
-	go http.Serve(l, &emulated.Stacks{Open: open}) // until the end of this process
+	open := func() (*emulated.Cloud, error) { return emulated.Open(ctx, ".", ".") }
+	go http.Serve(l, emulated.Lend(open)) // until the end of this process
 	return "http://" + l.Addr().String(), nil
 }
 

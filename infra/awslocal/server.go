@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -18,83 +17,70 @@ const (
 	stopTimeout  = 5 * time.Second
 )
 
-// server is a stand-in that runs as a child of this process.
-type server struct {
-	url  string
-	cmd  *exec.Cmd
-	done chan error // gets the result of Wait once
+// standIn is a server in place of AWS.
+type standIn struct {
+	name    string
+	inputs  [][]byte // another installation is made if they change
+	install func(ctx context.Context, dir string) error
+	// command runs what is installed in dir on a port of the loopback address,
+	// with its data in a folder.
+	command func(ctx context.Context, dir, data string, port int) *exec.Cmd
 }
 
-// start runs a server, which command makes for a port of the loopback address
-// that nobody listens on, and returns when it answers.
-func start(ctx context.Context, name string, command func(port int) *exec.Cmd) (*server, error) {
+// start runs a server until stop is called, and returns when it answers.
+func (s standIn) start(ctx context.Context, dir, data string) (url string, stop func(), err error) {
 	port, err := freePort()
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
-	output, err := os.CreateTemp("", "ferry-"+name+"-")
+	output, err := os.CreateTemp("", "ferry-"+s.name+"-")
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	defer output.Close()
-	defer os.Remove(output.Name()) // the server goes on writing to it
-	cmd := command(port)
+	defer os.Remove(output.Name()) // the server keeps writing to it
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	cmd := s.command(life, dir, data, port)
 	cmd.Stdout, cmd.Stderr = output, output
 	cmd.SysProcAttr = childAttr()
+	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(syscall.SIGTERM) }, stopTimeout
 	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("starting %s: %w", name, err)
+		end()
+		return "", nil, fmt.Errorf("starting %s: %w", s.name, err)
 	}
-	s := &server{url: fmt.Sprintf("http://127.0.0.1:%d", port), cmd: cmd, done: make(chan error, 1)}
-	go func() { s.done <- cmd.Wait() }()
-	if err := s.ready(ctx); err != nil {
-		s.stop()
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	url = fmt.Sprintf("http://127.0.0.1:%d", port)
+	if err := ready(ctx, url, done); err != nil {
+		end()
+		<-done
 		said, _ := io.ReadAll(io.NewSectionReader(output, 0, 16<<10)) // the error says enough without
-		return nil, fmt.Errorf("starting %s: %w\n%s", name, err, said)
+		return "", nil, fmt.Errorf("starting %s: %w\n%s", s.name, err, said)
 	}
-	progress("%s answers at %s", name, s.url)
-	return s, nil
+	progress("%s answers at %s", s.name, url)
+	return url, func() { end(); <-done }, nil
 }
 
-// ready returns when the server answers a request, no matter how.
-func (s *server) ready(ctx context.Context) error {
+// ready returns when a server answers a request, no matter how.
+func ready(ctx context.Context, url string, done chan error) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	for {
-		if answers(ctx, s.url) {
-			return nil
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return err
+		}
+		if resp, err := http.DefaultClient.Do(req); err == nil {
+			return resp.Body.Close()
 		}
 		select {
-		case err := <-s.done:
-			s.done <- err
+		case err := <-done:
+			done <- err
 			return fmt.Errorf("it ended: %w", err)
 		case <-ctx.Done():
-			return errors.Join(errors.New("it does not answer"), ctx.Err())
+			return fmt.Errorf("it does not answer: %w", ctx.Err())
 		case <-time.After(50 * time.Millisecond):
 		}
-	}
-}
-
-func answers(ctx context.Context, url string) bool {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return false
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return false
-	}
-	resp.Body.Close()
-	return true
-}
-
-// stop ends the server, by force if it takes long.
-func (s *server) stop() {
-	s.cmd.Process.Signal(syscall.SIGTERM)
-	select {
-	case <-s.done:
-	case <-time.After(stopTimeout):
-		s.cmd.Process.Kill()
-		<-s.done
 	}
 }
 

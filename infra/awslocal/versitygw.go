@@ -7,12 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
-)
-
-const (
-	versityName    = "versitygw"
-	versityPackage = "github.com/versity/versitygw/cmd/versitygw"
 )
 
 // What the stand-ins are reached with. They guard nothing but test data.
@@ -22,53 +16,36 @@ const (
 	secretKey = "ferrytestsecret"
 )
 
+// The names of the buckets that the S3 stand-in starts with.
+const (
+	filesBucket  = "ferry-files"
+	backupBucket = "ferry-backup"
+)
+
 // copyThreshold is the size, in bytes, above which the S3 stand-in refuses a
 // copy in one call. S3's own is 5 GiB, too much for a test.
 const copyThreshold = 24 << 20
 
-// installVersitygw builds the version that versitygw/go.mod names. That module
-// is apart from Ferry's, whose go.mod has none of its dependencies.
-func installVersitygw(ctx context.Context, cache string) (string, error) {
-	module, err := versityModule(ctx)
-	if err != nil {
-		return "", err
-	}
+// versitygw is an S3 server that keeps objects and buckets as files and folders,
+// and metadata in files too: not every file system for temporary files has
+// extended attributes. It is built in the version that versitygw/go.mod names, a
+// module of its own, so that Ferry's go.mod has none of its dependencies.
+func versitygw() (standIn, error) {
+	_, source, _, _ := runtime.Caller(0) // the working directory can be any folder
+	module := filepath.Join(filepath.Dir(source), "versitygw")
 	sums, err := os.ReadFile(filepath.Join(module, "go.sum"))
-	if err != nil {
-		return "", err
-	}
-	inputs := [][]byte{sums, []byte(runtime.Version()), []byte(runtime.GOARCH)}
-	return once(cache, versityName, inputs, func(dir string) error {
-		return tool(ctx, module, "go", "build", "-trimpath", "-ldflags=-s -w",
-			"-o", filepath.Join(dir, versityName), versityPackage)
-	})
-}
-
-// versityModule asks Go for the folder of this program's source, because the
-// working directory can be any folder of the module.
-func versityModule(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "list", "-f", "{{.Dir}}", "ferry/infra/awslocal").Output()
-	if err != nil {
-		return "", fmt.Errorf("finding the source of awslocal (run it inside Ferry's checkout): %w", err)
-	}
-	return filepath.Join(strings.TrimSpace(string(out)), versityName), nil
-}
-
-// startS3 starts versitygw with its objects and buckets as files and folders
-// under data. It keeps metadata in files too: not every file system for
-// temporary files has extended attributes.
-func startS3(ctx context.Context, dir, data string) (*server, error) {
-	buckets, metadata := filepath.Join(data, "buckets"), filepath.Join(data, "metadata")
-	for _, folder := range []string{metadata, filepath.Join(buckets, filesBucket), filepath.Join(buckets, backupBucket)} {
-		if err := os.MkdirAll(folder, 0o700); err != nil {
-			return nil, err
-		}
-	}
-	return start(ctx, versityName, func(port int) *exec.Cmd {
-		cmd := exec.Command(filepath.Join(dir, versityName),
-			"--port", fmt.Sprintf("127.0.0.1:%d", port), "--region", region, "--quiet", "--keep-alive",
-			"--copy-object-threshold", fmt.Sprint(copyThreshold), "posix", "--sidecar", metadata, buckets)
-		cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY_ID="+accessKey, "ROOT_SECRET_ACCESS_KEY="+secretKey)
-		return cmd
-	})
+	return standIn{"versitygw", [][]byte{sums, []byte(runtime.Version()), []byte(runtime.GOARCH)},
+		func(ctx context.Context, dir string) error {
+			return tool(ctx, module, "go", "build", "-trimpath", "-ldflags=-s -w",
+				"-o", filepath.Join(dir, "versitygw"), "github.com/versity/versitygw/cmd/versitygw")
+		},
+		func(ctx context.Context, dir, data string, port int) *exec.Cmd {
+			cmd := exec.CommandContext(ctx, filepath.Join(dir, "versitygw"),
+				"--port", fmt.Sprintf("127.0.0.1:%d", port), "--region", region, "--quiet", "--keep-alive",
+				"--copy-object-threshold", fmt.Sprint(copyThreshold), "posix",
+				"--sidecar", filepath.Join(data, "metadata"), filepath.Join(data, "buckets"))
+			cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY_ID="+accessKey, "ROOT_SECRET_ACCESS_KEY="+secretKey)
+			return cmd
+		},
+	}, err
 }

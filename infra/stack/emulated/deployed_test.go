@@ -62,7 +62,6 @@ func openCloud(t *testing.T, checkout string) *Cloud {
 type deployed struct {
 	*testing.T
 	*Stack
-	name   string
 	config aws.Config
 	ports  *api.Ports
 }
@@ -80,16 +79,12 @@ func deploy(t *testing.T, c *Cloud, parameters map[string]string) *deployed {
 
 func deployEmpty(t *testing.T, c *Cloud, parameters map[string]string) *deployed {
 	t.Helper()
-	d := &deployed{T: t, name: "deployed-" + strings.ToLower(rand.Text()[:8]), config: c.Config}
-	var err error
-	d.Stack, err = c.Deploy(t.Context(), d.name, parameters)
+	s, err := c.Deploy(t.Context(), "deployed-"+strings.ToLower(rand.Text()[:8]), parameters)
 	check(t, err)
+	d := &deployed{T: t, Stack: s, config: c.Config}
 	t.Cleanup(func() { check(t, d.Close()) })
 	return d
 }
-
-// Name implements testing.TB.
-func (d *deployed) Name() string { return d.T.Name() }
 
 func check(t testing.TB, err error) {
 	t.Helper()

@@ -40,12 +40,13 @@ const maxPayload = 6 << 20
 // errEventTooLarge is returned for an event that Lambda refuses.
 var errEventTooLarge = errors.New("the event has more than 6 MB")
 
-// Stack is one that was deployed, behind an API on loopback.
+// Stack is a deployed stack, behind an API on loopback.
 type Stack struct {
 	boottest.Deployed
 	Outputs map[string]string
 	IDs     map[string]string // the physical name of each resource, by the template's
 
+	name       string
 	cloud      *Cloud
 	parameters map[string]string
 	front      *http.Server
@@ -72,15 +73,15 @@ func (c *Cloud) Deploy(ctx context.Context, name string, parameters map[string]s
 	if err != nil {
 		return nil, err
 	}
-	s.Name, s.Base, s.front = name, root+api.Prefix, front
+	s.name, s.Base, s.front = name, root+api.Prefix, front
 	s.parameters["PublicUrl"] = s.Base
 	maps.Copy(s.parameters, parameters)
 	_, err = c.stacks.CreateStack(ctx, &cloudformation.CreateStackInput{
-		StackName: &s.Name, TemplateURL: &c.template, Parameters: s.values(),
+		StackName: &s.name, TemplateURL: &c.template, Parameters: s.values(),
 		Capabilities: []types.Capability{types.CapabilityCapabilityIam},
 	})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("creating the stack %s: %w", s.Name, err), s.front.Close())
+		return nil, errors.Join(fmt.Errorf("creating the stack %s: %w", s.name, err), s.front.Close())
 	}
 	if err := s.settle(ctx, types.StackStatusCreateComplete); err != nil {
 		return nil, errors.Join(err, s.front.Close())
@@ -109,28 +110,23 @@ func (s *Stack) values() (all []types.Parameter) {
 // settle waits until nothing is changed any more, and reads what is there.
 func (s *Stack) settle(ctx context.Context, want types.StackStatus) error {
 	for {
-		all, err := s.cloud.stacks.DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: &s.Name})
+		all, err := s.cloud.stacks.DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: &s.name})
 		if err != nil {
-			return fmt.Errorf("looking at the stack %s: %w", s.Name, err)
+			return fmt.Errorf("looking at the stack %s: %w", s.name, err)
 		}
-		stack := all.Stacks[0]
-		if stack.StackStatus == want {
+		switch stack := all.Stacks[0]; {
+		case stack.StackStatus == want:
 			return s.read(ctx, stack)
+		case !strings.HasSuffix(string(stack.StackStatus), "IN_PROGRESS"):
+			return fmt.Errorf("the stack %s became %s: %w", s.name, stack.StackStatus, s.why(ctx))
 		}
-		if !strings.HasSuffix(string(stack.StackStatus), "IN_PROGRESS") {
-			return fmt.Errorf("the stack %s became %s: %w", s.Name, stack.StackStatus, s.why(ctx))
-		}
-		select {
-		case <-time.After(50 * time.Millisecond):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+		time.Sleep(50 * time.Millisecond)
 	}
 }
 
 // why collects what failed.
 func (s *Stack) why(ctx context.Context) error {
-	events, err := s.cloud.stacks.DescribeStackEvents(ctx, &cloudformation.DescribeStackEventsInput{StackName: &s.Name})
+	events, err := s.cloud.stacks.DescribeStackEvents(ctx, &cloudformation.DescribeStackEventsInput{StackName: &s.name})
 	if err != nil {
 		return err
 	}
@@ -149,11 +145,11 @@ func (s *Stack) read(ctx context.Context, stack types.Stack) error {
 	for _, o := range stack.Outputs {
 		s.Outputs[aws.ToString(o.OutputKey)] = aws.ToString(o.OutputValue)
 	}
-	in := &cloudformation.ListStackResourcesInput{StackName: &s.Name}
+	in := &cloudformation.ListStackResourcesInput{StackName: &s.name}
 	for pages := cloudformation.NewListStackResourcesPaginator(s.cloud.stacks, in); pages.HasMorePages(); {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return fmt.Errorf("listing the resources of %s: %w", s.Name, err)
+			return fmt.Errorf("listing the resources of %s: %w", s.name, err)
 		}
 		for _, r := range page.StackResourceSummaries {
 			s.IDs[aws.ToString(r.LogicalResourceId)] = aws.ToString(r.PhysicalResourceId)
@@ -302,7 +298,7 @@ func (s *Stack) Empty(ctx context.Context) error {
 	}
 	_, unswept := p.Blobs.Sweep(ctx, time.Now().Add(time.Hour)) // uploads by parts
 	if err := errors.Join(err, unswept); err != nil {
-		return fmt.Errorf("emptying the stack %s: %w", s.Name, err)
+		return fmt.Errorf("emptying the stack %s: %w", s.name, err)
 	}
 	return nil
 }
@@ -311,6 +307,6 @@ func (s *Stack) Empty(ctx context.Context) error {
 func (s *Stack) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	_, err := s.cloud.stacks.DeleteStack(ctx, &cloudformation.DeleteStackInput{StackName: &s.Name})
+	_, err := s.cloud.stacks.DeleteStack(ctx, &cloudformation.DeleteStackInput{StackName: &s.name})
 	return errors.Join(err, s.front.Close())
 }

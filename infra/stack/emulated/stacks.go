@@ -5,82 +5,40 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"path"
 	"sync"
+	"sync/atomic"
 )
 
-// Stacks lends a stack with an empty table and empty buckets for each POST,
-// which answers with a description, and takes it back for DELETE of its name.
-type Stacks struct {
-	Open func() (*Cloud, error)
-
-	mu    sync.Mutex
-	count int
-	lent  map[string]*Stack
-	spare []*Stack
-}
-
-// ServeHTTP implements http.Handler.
-func (s *Stacks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var err error
-	switch r.Method {
-	case http.MethodPost:
-		var it *Stack
-		if it, err = s.lend(r.Context()); err == nil {
-			w.WriteHeader(http.StatusCreated)
-			_ = json.NewEncoder(w).Encode(it.Deployed) // a client that has gone needs no answer
+// Lend lends a stack with an empty table and empty buckets to each request, for
+// as long as its client keeps the connection: the answer begins with the stack's
+// description and ends when the client goes. The cloud is opened when the first
+// client comes.
+func Lend(open func() (*Cloud, error)) http.Handler {
+	var deployed atomic.Int64
+	open, spare := sync.OnceValues(open), make(chan *Stack, 64)
+	take := func(ctx context.Context) (*Stack, error) {
+		select {
+		case s := <-spare:
+			return s, nil
+		default:
 		}
-	case http.MethodDelete:
-		if err = s.takeBack(r.Context(), path.Base(r.URL.Path)); err == nil {
-			w.WriteHeader(http.StatusNoContent)
-		}
-	default:
-		w.WriteHeader(http.StatusMethodNotAllowed)
-	}
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-	}
-}
-
-func (s *Stacks) lend(ctx context.Context) (it *Stack, err error) {
-	s.mu.Lock()
-	if n := len(s.spare); n > 0 {
-		it, s.spare = s.spare[n-1], s.spare[:n-1]
-	}
-	s.count++
-	name := fmt.Sprintf("lent-%d", s.count)
-	s.mu.Unlock()
-	if it == nil {
-		c, err := s.Open()
+		c, err := open()
 		if err != nil {
 			return nil, err
 		}
-		if it, err = c.Deploy(ctx, name, nil); err != nil {
-			return nil, err
+		return c.Deploy(ctx, fmt.Sprintf("lent-%d", deployed.Add(1)), nil)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s, err := take(r.Context())
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
 		}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.lent == nil {
-		s.lent = map[string]*Stack{}
-	}
-	s.lent[it.Name] = it
-	return it, nil
-}
-
-func (s *Stacks) takeBack(ctx context.Context, name string) error {
-	s.mu.Lock()
-	it := s.lent[name]
-	delete(s.lent, name)
-	s.mu.Unlock()
-	if it == nil {
-		return fmt.Errorf("the stack %s is not lent", name)
-	}
-	if err := it.Empty(ctx); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.spare = append(s.spare, it)
-	return nil
+		_ = json.NewEncoder(w).Encode(s.Deployed) // a client that has gone needs no answer
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+		if s.Empty(context.WithoutCancel(r.Context())) == nil { // else it is lent no more
+			spare <- s
+		}
+	})
 }

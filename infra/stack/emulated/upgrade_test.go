@@ -67,11 +67,11 @@ func (s *Stack) update(ctx context.Context, c *Cloud, quiet func(context.Context
 		return err
 	}
 	_, err := c.stacks.UpdateStack(ctx, &cloudformation.UpdateStackInput{
-		StackName: &s.Name, TemplateURL: &c.template, Parameters: s.values(),
+		StackName: &s.name, TemplateURL: &c.template, Parameters: s.values(),
 		Capabilities: []types.Capability{types.CapabilityCapabilityIam},
 	})
 	if err != nil {
-		return fmt.Errorf("updating the stack %s: %w", s.Name, err)
+		return fmt.Errorf("updating the stack %s: %w", s.name, err)
 	}
 	s.cloud = c
 	return s.settle(ctx, types.StackStatusUpdateComplete)

@@ -14,7 +14,6 @@ import (
 
 // Deployed is a stack in an emulator of AWS, as another process uses it.
 type Deployed struct {
-	Name        string
 	Base        string            // the API's address, with /v1
 	Environment map[string]string // of a program that works with the stack's data
 }
