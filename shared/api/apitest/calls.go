@@ -12,8 +12,8 @@ import (
 	"ferry/shared/table"
 )
 
-// Calls counts the calls to the stores, "table.Get", "blob.Create", "parts.List"
-// and so on, and lets tests come between. It is safe for concurrent use.
+// Calls counts the calls to the stores ("table.Get", "blob.Create", "parts.List"
+// and so on) and lets tests interfere with them. It is safe for concurrent use.
 type Calls struct {
 	mu     sync.Mutex
 	count  map[string]int
@@ -25,18 +25,18 @@ type Calls struct {
 // ErrLost is for Before: the call is made, and its answer is lost.
 var ErrLost = errors.New("apitest: a failure has lost the answer")
 
-// Before lets f run before each call of a name; if it returns an error the call
-// is not made and fails with it. A nil f ends that.
+// Before runs f before each call of that name. If f returns an error, the call is
+// not made and fails with it. A nil f ends that.
 func (c *Calls) Before(name string, f func() error) {
 	if c.uncounted != nil {
-		c.uncounted("it comes between the calls to the stores")
+		c.uncounted("it interferes with calls to the stores")
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.before[name] = f
 }
 
-// Reset returns what was counted since the last time.
+// Reset returns the counts since the last Reset.
 func (c *Calls) Reset() map[string]int {
 	if c.uncounted != nil {
 		c.uncounted("it counts the calls to the stores")
@@ -53,13 +53,13 @@ func (c *Calls) add(name string) error {
 	c.count[name]++
 	f := c.before[name]
 	c.mu.Unlock()
-	if f == nil {
-		return nil
+	if f != nil {
+		return f()
 	}
-	return f()
+	return nil
 }
 
-// do counts a call, and makes it.
+// do counts a call and makes it.
 func (c *Calls) do(name string, call func() error) error {
 	err := c.add(name)
 	if err == nil {

@@ -2,12 +2,14 @@ package apitest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"sync"
+	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
@@ -17,7 +19,7 @@ import (
 	"ferry/shared/openapi"
 )
 
-// contract is the interface's description, to which responses are held.
+// contract is the interface's description, which responses are checked against.
 type contract struct {
 	doc   *openapi3.T
 	paths openapi.PathMethods
@@ -29,8 +31,15 @@ var readContract = sync.OnceValues(func() (contract, error) {
 	return contract{doc, openapi.Paths()}, err
 })
 
-// check returns an error for a response that the description does not allow.
-// What lies outside of the interface, such as the inbox, is not looked at.
+func described(t testing.TB) contract {
+	t.Helper()
+	c, err := readContract()
+	check(t, "reading the interface's description", err)
+	return c
+}
+
+// check returns an error for a response that the description does not allow. It
+// ignores what is not part of the interface, such as the inbox.
 func (c contract) check(r *http.Request, resp *http.Response, body []byte) error {
 	if resp.Header.Get("X-Amz-Request-Id") != "" {
 		return nil // the store's answer
@@ -42,14 +51,15 @@ func (c contract) check(r *http.Request, resp *http.Response, body []byte) error
 	if r.Method == http.MethodOptions && resp.StatusCode == http.StatusNoContent {
 		return nil // a preflight is no operation
 	}
-	op := c.operation(r.Method, path)
-	if op == nil {
-		if op = c.fallback(resp.StatusCode); op == nil {
-			return fmt.Errorf("no operation is described for %s %s, and it is answered with %d", r.Method, path, resp.StatusCode)
-		}
+	var op *openapi3.Operation
+	if item := c.doc.Paths.Value(c.paths.Template(path)); item != nil {
+		op = item.GetOperation(r.Method)
+	}
+	if op = cmp.Or(op, c.fallback(resp.StatusCode)); op == nil {
+		return fmt.Errorf("%s %s is not described, but got status %d", r.Method, path, resp.StatusCode)
 	}
 	get := r.Clone(context.Background())
-	get.Method = http.MethodGet // or else the headers of HEAD are not looked at
+	get.Method = http.MethodGet // for HEAD the headers would not be checked
 	input := &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: &openapi3filter.RequestValidationInput{
 			Request: get, Route: &routers.Route{Spec: c.doc, Path: path, Method: r.Method, Operation: op},
@@ -66,15 +76,7 @@ func (c contract) check(r *http.Request, resp *http.Response, body []byte) error
 	return nil
 }
 
-func (c contract) operation(method, path string) *openapi3.Operation {
-	item := c.doc.Paths.Value(c.paths.Template(path))
-	if item == nil {
-		return nil
-	}
-	return item.GetOperation(method)
-}
-
-// fallback is an operation of what no route answers.
+// fallback returns an operation for requests that match no route.
 func (c contract) fallback(status int) *openapi3.Operation {
 	name := map[int]string{http.StatusNotFound: "NotFound", http.StatusMethodNotAllowed: "MethodNotAllowed"}[status]
 	if name == "" {
@@ -84,7 +86,7 @@ func (c contract) fallback(status int) *openapi3.Operation {
 	return &openapi3.Operation{Responses: openapi3.NewResponses(openapi3.WithStatus(status, response))}
 }
 
-// isContent tells a file's bytes, which may be of any type, from an envelope.
+// isContent reports whether a response is a file's bytes, of any type, and no envelope.
 func isContent(r *http.Request, path string, status int) bool {
 	return strings.HasPrefix(path, "/download/file") && status < 400 &&
 		(!strings.HasPrefix(r.Header.Get("Accept"), "application/json") || r.URL.Query().Get("download") != "")

@@ -6,13 +6,9 @@ import (
 	"testing"
 )
 
-// TestBrokenContractIsDetected shows what the check of a response finds.
-func TestBrokenContractIsDetected(t *testing.T) {
+func TestResponsesThatTheDescriptionForbidsAreFound(t *testing.T) {
 	t.Parallel()
-	c, err := readContract()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := described(t)
 	const (
 		moment  = `"time":"2025-10-03 09:12:50.123456789 +0200 CEST m=+42.123456789"`
 		success = `{"status":0,"description":"handlerDownloadList:succsessfully","apiver":"v1 (3.6.0)","user":"a","files":[],` + moment + `}`

@@ -23,8 +23,8 @@ type Event struct {
 	Text                  string
 }
 
-// Events returns the recorded events that nobody has taken, in the order of
-// their times, and holds each to the description of the interface.
+// Events returns the recorded events that are still waiting, oldest first, and
+// checks each against the description of the interface.
 func (s *Server) Events() []Event {
 	s.Helper()
 	var stored []notify.RecordedEvent
@@ -42,9 +42,7 @@ func (s *Server) Events() []Event {
 			s.Errorf("%v\n%s", err, e.Body)
 		}
 		all[i].Text = e.Body
-		if err := json.Unmarshal([]byte(e.Body), &all[i]); err != nil {
-			s.Fatalf("reading an event: %v", err)
-		}
+		check(s.TB, "reading an event", json.Unmarshal([]byte(e.Body), &all[i]))
 	}
 	return all
 }

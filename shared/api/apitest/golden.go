@@ -7,19 +7,16 @@ import (
 	"testing"
 )
 
-// Golden compares with a file of testdata, and writes it where UPDATE_GOLDEN is set.
+// Golden compares a text with a file of testdata, which it writes first if
+// UPDATE_GOLDEN is set.
 func Golden(t testing.TB, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if os.Getenv("UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check(t, "writing the golden file", os.WriteFile(path, []byte(got), 0o644))
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, "reading the golden file", err)
 	old := strings.Split(string(want), "\n")
 	for i, line := range strings.Split(got, "\n") {
 		if i >= len(old) || line != old[i] {
@@ -28,6 +25,6 @@ func Golden(t testing.TB, name, got string) {
 		}
 	}
 	if got != string(want) {
-		t.Errorf("%s has more lines than the new text", path)
+		t.Errorf("%s has more lines than the text", path)
 	}
 }

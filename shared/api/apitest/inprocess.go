@@ -4,6 +4,6 @@ package apitest
 
 import "testing"
 
-// remote is for the build with the tag stack: there the same tests run against
-// the real programs of the functions.
+// remote returns nothing in this build: with the tag stack it returns a deployed
+// stack, so that the same tests run against the real programs of the functions.
 func remote(testing.TB, int) *Server { return nil }

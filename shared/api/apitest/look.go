@@ -13,7 +13,7 @@ import (
 	"ferry/shared/table"
 )
 
-// Log keeps what the service logs and shows what is an error.
+// Log keeps what the service logs, and shows errors in the test's output.
 type Log struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -30,7 +30,7 @@ func (l *Log) Write(line []byte) (int, error) {
 	return l.text.Write(line)
 }
 
-// String returns all that was logged.
+// String returns everything logged so far.
 func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -41,9 +41,7 @@ func (l *Log) String() string {
 func (s *Server) Objects(area blob.Area) []string {
 	s.Helper()
 	objects, err := s.store().List(s.Context(), area, "", blob.MaxList)
-	if err != nil {
-		s.Fatalf("listing the %s area: %v", area, err)
-	}
+	check(s.TB, "listing the "+string(area)+" area", err)
 	keys := make([]string, len(objects))
 	for i, o := range objects {
 		keys[i] = o.Key
@@ -51,7 +49,7 @@ func (s *Server) Objects(area blob.Area) []string {
 	return keys
 }
 
-// store is the blob store behind what counts its calls.
+// store is the blob store without the counting of its calls.
 func (s *Server) store() blob.Store {
 	if s.InStack() {
 		return s.Data.Ports.Blobs
@@ -59,8 +57,8 @@ func (s *Server) store() blob.Store {
 	return s.Data.Disk
 }
 
-// Files returns all files of users by their areas and keys, and the paths, below
-// Dir, of halves.
+// Files returns the areas and keys of all stored files, and the paths of
+// unfinished ones below Dir.
 func (s *Server) Files() []string {
 	s.Helper()
 	var all []string
@@ -75,45 +73,41 @@ func (s *Server) Files() []string {
 	return append(all, s.inFolder("tmp")...)
 }
 
-// inFolder returns the paths of what is in a folder of the data, which may be missing.
+// inFolder returns the paths of what is in a data folder, which may be missing.
 func (s *Server) inFolder(name string) []string {
 	s.Helper()
 	paths, err := filepath.Glob(filepath.Join(s.Dir, name, "*"))
-	if err != nil {
-		s.Fatalf("looking into %s: %v", name, err)
-	}
+	check(s.TB, "looking into "+name, err)
 	return paths
 }
 
-// Sessions returns the folders of the sessions whose parts are kept.
+// Sessions returns the folders of open upload sessions.
 func (s *Server) Sessions() []string {
 	s.Helper()
 	s.InProcess("it looks into the folder of sessions")
 	return s.inFolder("parts")
 }
 
-// Items returns the stored items, in text, by their key. Delayed updates may
-// be missing until Close.
+// Items returns the stored items as text by their keys. Delayed updates may be
+// missing until Close.
 func (s *Server) Items() map[string]string {
 	s.Helper()
 	items := map[string]string{}
 	t := s.Data.Ports.Table
 	if !s.InStack() {
-		t = s.Data.Table // behind what counts its calls
+		t = s.Data.Table // without the counting of calls
 	}
 	err := t.Scan(s.Context(), func(i table.Item) (err error) {
 		text := i.Raw
 		if text == nil { // the table keeps none
 			var all map[string]any
 			err = i.Decode(&all)
-			text, _ = json.Marshal(all) // what was decoded from JSON's kinds
+			text, _ = json.Marshal(all) // it was decoded from JSON's types
 		}
 		items[i.Key.String()] = string(text)
 		return err
 	})
-	if err != nil {
-		s.Fatalf("reading the table: %v", err)
-	}
+	check(s.TB, "reading the table", err)
 	return items
 }
 

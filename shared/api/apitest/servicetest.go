@@ -1,6 +1,6 @@
 // Package apitest starts the whole service for tests that speak HTTP to it: in
-// this process on real stores in a temporary folder, or, with the build tag stack,
-// deployed. Only tests may import it. Start reading with New.
+// this process on real stores in a temporary folder or, with the build tag stack,
+// as deployed functions. Only tests may import it. Start reading with New.
 package apitest
 
 import (
@@ -62,13 +62,12 @@ type Server struct {
 // Option changes how the service is started.
 type Option func(*api.Settings, *local.ServiceOptions)
 
-// Cheap are password costs for tests.
+// Cheap returns password costs for tests.
 func Cheap() auth.Params { return auth.Params{Memory: 64, Time: 1, Threads: 1} }
 
 // New starts a service, which ends with the test. Its background work does not
-// run: call Deliver and Service.Sweep.
-//
-// With the build tag stack it is the real programs of the functions that answer.
+// run: call Deliver and Service.Sweep. With the build tag stack the real programs
+// of the functions answer.
 func New(t testing.TB, options ...Option) *Server {
 	t.Helper()
 	if s := remote(t, len(options)); s != nil {
@@ -89,22 +88,17 @@ func Open(t testing.TB, dir string, options ...Option) *Server {
 	for _, o := range options {
 		o(&settings, &so)
 	}
-	c, err := readContract()
-	if err != nil {
-		t.Fatalf("reading the interface's description: %v", err)
-	}
-	clock, calls, log := &Clock{}, &Calls{count: map[string]int{}, before: map[string]func() error{}}, &Log{out: t.Output()}
-	data, err := local.Open(dir, settings, local.Options{Hash: Cheap(), Now: clock.Now, NoSync: true, Log: slog.New(slog.NewTextHandler(log, nil))})
-	if err != nil {
-		t.Fatalf("opening the data: %v", err)
-	}
+	clock, log := &Clock{}, &Log{out: t.Output()}
+	calls := &Calls{count: map[string]int{}, before: map[string]func() error{}}
+	data, err := local.Open(dir, settings, local.Options{
+		Hash: Cheap(), Now: clock.Now, NoSync: true, Log: slog.New(slog.NewTextHandler(log, nil)),
+	})
+	check(t, "opening the data", err)
 	data.Ports.Table = countedTable{data.Table, calls}
 	data.Ports.Blobs = countedStore{data.Disk, calls}
 	data.Ports.Parts = countedParts{data.Disk, calls}
 	s, err := local.NewService(data.Ports, so)
-	if err != nil {
-		t.Fatalf("making the service: %v", err)
-	}
+	check(t, "making the service", err)
 	unstarted.Config.Handler = s.Handler()
 	unstarted.Start()
 	end := sync.OnceFunc(func() {
@@ -116,11 +110,20 @@ func Open(t testing.TB, dir string, options ...Option) *Server {
 	t.Cleanup(end)
 	return &Server{
 		TB: t, Base: settings.PublicURL, Root: root, Dir: dir, Clock: clock, Data: data, Service: s,
-		Users: auth.NewUsers(data.Table, clock.Now), HTTP: unstarted, Calls: calls, Log: log, contract: c, close: end,
+		Users: auth.NewUsers(data.Table, clock.Now), HTTP: unstarted, Calls: calls, Log: log,
+		contract: described(t), close: end,
 	}
 }
 
-// InStack reports whether it is the functions of a stack that answer.
+// check ends the test on an error.
+func check(t testing.TB, doing string, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("%s: %v", doing, err)
+	}
+}
+
+// InStack reports whether the functions of a stack answer.
 func (s *Server) InStack() bool { return s.HTTP == nil }
 
 // InProcess skips the test where the functions of a stack answer.
@@ -134,20 +137,16 @@ func (s *Server) InProcess(why string) {
 // Close ends the service before the test does, so that it can be opened again.
 func (s *Server) Close() { s.close() }
 
-// AddUser adds an active user with a password; change may alter it before.
+// AddUser adds an active user with a password; change may alter the user first.
 func (s *Server) AddUser(name, password string, change ...func(*auth.User)) {
 	s.Helper()
 	hash, err := s.Data.Ports.Hasher.Hash(s.Context(), password)
-	if err != nil {
-		s.Fatalf("hashing: %v", err)
-	}
+	check(s.TB, "hashing a password", err)
 	u := auth.User{Name: name, Password: hash, State: auth.Active, Email: name + "@example.com", Lang: "en"}
 	for _, c := range change {
 		c(&u)
 	}
-	if err := s.Users.Add(s.Context(), u); err != nil {
-		s.Fatalf("adding user %s: %v", name, err)
-	}
+	check(s.TB, "adding user "+name, s.Users.Add(s.Context(), u))
 }
 
 // Deliver sends the notices that are due.
@@ -169,28 +168,22 @@ func (s *Server) Deliver() (sent int) {
 func (s *Server) Request(method, path string, body io.Reader, headers ...string) *http.Response {
 	s.Helper()
 	r, err := http.NewRequestWithContext(s.Context(), method, s.Base+path, body)
-	if err != nil {
-		s.Fatalf("making a request: %v", err)
-	}
+	check(s.TB, "making a request", err)
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
 	return s.Do(r)
 }
 
-// Do sends a request, does not follow redirects, and holds the response, which
-// it reads whole, to the description of the interface.
+// Do sends a request without following redirects, reads the whole response and
+// checks it against the description of the interface.
 func (s *Server) Do(r *http.Request) *http.Response {
 	s.Helper()
 	resp, err := s.Client().Do(r)
-	if err != nil {
-		s.Fatalf("%s %s: %v", r.Method, r.URL.Path, err)
-	}
+	check(s.TB, r.Method+" "+r.URL.Path, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		s.Fatalf("%s %s: reading the response: %v", r.Method, r.URL.Path, err)
-	}
+	check(s.TB, r.Method+" "+r.URL.Path+": reading the response", err)
 	if err := s.contract.check(r, resp, body); err != nil {
 		s.Errorf("%v\n%s", err, body)
 	}
@@ -254,9 +247,7 @@ func (s *Server) Decode(resp *http.Response, status int) Envelope {
 func (s *Server) Text(resp *http.Response) string {
 	s.Helper()
 	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		s.Fatalf("reading the body: %v", err)
-	}
+	check(s.TB, "reading the body", err)
 	return string(b)
 }
 
@@ -269,27 +260,24 @@ func (s *Server) Login(name, password string) string {
 // Put uploads content under a name as a raw body, and returns the answer.
 func (s *Server) Put(bearer, query, content string) Envelope {
 	s.Helper()
-	return s.Decode(s.Request("POST", "/upload?"+query, strings.NewReader(content), "Authorization", "Bearer "+bearer), 200)
+	body := strings.NewReader(content)
+	return s.Decode(s.Request("POST", "/upload?"+query, body, "Authorization", "Bearer "+bearer), 200)
 }
 
-// Fill uploads n small files. Their answers are not held to the description of
-// the interface, which takes its time.
+// Fill uploads n small files. To save time, their answers are not checked against
+// the description of the interface.
 func (s *Server) Fill(bearer string, n int) {
 	s.Helper()
 	for range n {
 		r, err := http.NewRequestWithContext(s.Context(), "POST", s.Base+"/upload?file=x", strings.NewReader("x"))
-		if err != nil {
-			s.Fatalf("making a request: %v", err)
-		}
+		check(s.TB, "making a request", err)
 		r.Header.Set("Authorization", "Bearer "+bearer)
 		resp, err := s.Client().Do(r)
-		if err != nil {
-			s.Fatalf("uploading: %v", err)
-		}
+		check(s.TB, "uploading", err)
 		io.Copy(io.Discard, resp.Body)
 		resp.Body.Close()
 		if resp.StatusCode != http.StatusOK {
-			s.Fatalf("an upload is answered with %d", resp.StatusCode)
+			s.Fatalf("an upload got status %d", resp.StatusCode)
 		}
 	}
 }

@@ -1,6 +1,7 @@
-// Package boottest has what the tests of the functions share: the gateway's
-// events kept in events/, the data that they speak of, and stand-ins for the
-// providers of mail and text messages, an SMTP server among them.
+// Package boottest has what the tests of the functions share: the events kept in
+// events/, the data that these refer to, and stand-ins for the providers of mail
+// and text messages, among them an SMTP server. Only tests and test tools may
+// import it. Start reading with Fixture and Ports.
 package boottest
 
 import (
@@ -10,27 +11,22 @@ import (
 	"runtime"
 	"testing"
 
-	"ferry/shared/boot/local"
-
 	"ferry/shared/api"
+	"ferry/shared/boot/local"
 )
 
-// Root is the directory of the module.
+// Root returns the directory of the module.
 func Root(t testing.TB) string {
 	t.Helper()
-	_, file, _, ok := runtime.Caller(0)
-	if !ok {
-		t.Fatal("the source's own path is not known")
-	}
+	_, file, _, _ := runtime.Caller(0) // is not a whole path if built with -trimpath
 	root := filepath.Join(filepath.Dir(file), "..", "..", "..")
-	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil { // built with -trimpath
-		t.Fatalf("finding the module: %v", err)
-	}
+	_, err := os.Stat(filepath.Join(root, "go.mod"))
+	check(t, err)
 	return root
 }
 
-// Ports returns the ports of one machine, in a folder of the test, with the
-// data of Seed.
+// Ports returns the ports of one machine, on a temporary folder, with the data
+// that Fill stores.
 func Ports(t testing.TB, environment map[string]string) *api.Ports {
 	t.Helper()
 	set, err := api.ReadSettings(func(name string) string { return environment[name] })
@@ -44,7 +40,7 @@ func Ports(t testing.TB, environment map[string]string) *api.Ports {
 	return data.Ports
 }
 
-// Log returns a log that is the test's output.
+// Log returns a log that goes to the test's output.
 func Log(t testing.TB) *slog.Logger { return slog.New(slog.NewTextHandler(t.Output(), nil)) }
 
 // Seed is Fill for a test.
@@ -56,6 +52,6 @@ func Seed(t testing.TB, p *api.Ports) {
 func check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
-		t.Fatalf("preparing the data: %v", err)
+		t.Fatalf("preparing a test: %v", err)
 	}
 }

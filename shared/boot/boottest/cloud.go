@@ -12,9 +12,9 @@ import (
 	"ferry/shared/notify/mail"
 )
 
-// Cloud stands for what functions reach besides table and buckets: topics, a
-// queue, and the providers of mail and text messages. It keeps what it gets,
-// and fails with the errors that it is given.
+// Cloud stands in for what functions use besides table and buckets: topics, a
+// queue, and the providers of mail and text messages. It keeps what it gets, and
+// fails where an error is set.
 type Cloud struct {
 	mu        sync.Mutex
 	Published map[notify.Topic][]notify.TopicMessage
@@ -25,12 +25,12 @@ type Cloud struct {
 	TopicsErr, QueueErr, MailErr, SMSErr error
 }
 
-// Providers returns it as a worker's.
+// Providers returns all of it for a worker.
 func (c *Cloud) Providers() worker.Providers {
 	return worker.Providers{Topics: c, Queue: c, Mail: c.Mail(), SMS: c.SMS(), MailFrom: "Ferry <ferry@example.com>"}
 }
 
-// Publish implements relay.Topics.
+// Publish implements notify.Topics.
 func (c *Cloud) Publish(_ context.Context, to notify.Topic, messages []notify.TopicMessage) []error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -50,7 +50,7 @@ func (c *Cloud) Publish(_ context.Context, to notify.Topic, messages []notify.To
 	return errs
 }
 
-// Delay implements relay.Queue.
+// Delay implements notify.Queue.
 func (c *Cloud) Delay(_ context.Context, receipt string, wait time.Duration) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,12 +61,12 @@ func (c *Cloud) Delay(_ context.Context, receipt string, wait time.Duration) err
 	return c.QueueErr
 }
 
-// Mail is the provider of mail. It knows messages as mail-1, mail-2 and so on.
+// Mail returns the provider of mail. It names messages mail-1, mail-2 and so on.
 func (c *Cloud) Mail() mail.Sender {
 	return provider[mail.Message]{c, "mail-%d", &c.Mails, &c.MailErr}
 }
 
-// SMS is the provider of text messages. It knows them as sms-1, sms-2 and so on.
+// SMS returns the provider of text messages. It names them sms-1, sms-2 and so on.
 func (c *Cloud) SMS() notify.TextSender {
 	return provider[notify.TextMessage]{c, "sms-%d", &c.Texts, &c.SMSErr}
 }

@@ -12,7 +12,7 @@ import (
 	"ferry/shared/table/dynamo"
 )
 
-// Deployed is a stack in an emulator of AWS, as another process uses it.
+// Deployed tells another process how to use a stack in an emulator of AWS.
 type Deployed struct {
 	Base        string            // the API's address, with /v1
 	Environment map[string]string // of a program that works with the stack's data

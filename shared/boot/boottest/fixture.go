@@ -7,25 +7,24 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/aws/aws-lambda-go/events"
 )
 
-// Fixture is a file of events/: an event as Lambda gets it and, beside it, what
-// the function must answer. Lambda ignores the latter.
+// Fixture is a file of events/: an event as Lambda gets it and, under "expect",
+// the answer that the function must give. Lambda ignores the latter.
 type Fixture struct {
 	Name     string
-	Function string // whose event it is
+	Function string // which gets the event
 	Event    []byte
 	Expect   Expect
 }
 
 // Expect is an answer. Headers and Body are regular expressions; a header that
-// must be missing is "^$". Base64 is a whole body that is no text. Without a
-// status it is one that no gateway makes a response of.
+// must be missing is "^$". Base64 is the whole of a body that is not text. An
+// answer without a status does not go through the gateway.
 type Expect struct {
 	Status  int
 	Headers map[string]string
@@ -33,10 +32,10 @@ type Expect struct {
 	Base64  string
 }
 
-// textStatus is the second event that the function feedback gets.
+// textStatus is the second event of the function feedback.
 const textStatus = "feedbacksms"
 
-// Load reads the fixture of this name.
+// Load reads the fixture of this name from events/.
 func Load(t testing.TB, name string) Fixture {
 	t.Helper()
 	f, err := Read(name, filepath.Join(Root(t), "events", name+".json"))
@@ -62,13 +61,12 @@ func Read(name, path string) (Fixture, error) {
 	return f, nil
 }
 
-// Names are those of all fixtures of the module in this folder.
+// Names returns the names of all fixtures of the module in this folder, in order.
 func Names(root string) ([]string, error) {
 	paths, err := filepath.Glob(filepath.Join(root, "events", "*.json"))
 	for i, p := range paths {
 		paths[i] = strings.TrimSuffix(filepath.Base(p), ".json")
 	}
-	slices.Sort(paths)
 	return paths, err
 }
 
@@ -80,7 +78,7 @@ func (f Fixture) Decode(t testing.TB, into any) {
 	}
 }
 
-// Empty tells whether nothing is expected.
+// Empty reports whether nothing is expected.
 func (e Expect) Empty() bool { return e.Status == 0 && e.Body == "" && e.Base64 == "" }
 
 // Match is Check for a test.
@@ -91,32 +89,37 @@ func (e Expect) Match(t testing.TB, answer []byte) {
 	}
 }
 
-// Check compares a function's answer with what is expected, as it stands or, if
-// it is one for the gateway, by status, headers and body.
+// Check compares a function's answer with what is expected: as it stands or, if
+// it is for the gateway, by status, headers and body.
 func (e Expect) Check(answer []byte) error {
-	if e.Status == 0 {
-		return e.checkBody(answer)
-	}
-	var r events.APIGatewayProxyResponse
-	if err := json.Unmarshal(answer, &r); err != nil {
-		return fmt.Errorf("the answer is none for the gateway: %w: %s", err, answer)
-	}
-	if r.StatusCode != e.Status {
-		return fmt.Errorf("the status is %d, want %d: %s", r.StatusCode, e.Status, answer)
-	}
-	for name, want := range e.Headers {
-		if err := matches(name, want, strings.Join(r.MultiValueHeaders[name], ", ")); err != nil {
+	if e.Status != 0 {
+		var r events.APIGatewayProxyResponse
+		if err := json.Unmarshal(answer, &r); err != nil {
+			return fmt.Errorf("the answer is not one for the gateway: %w: %s", err, answer)
+		}
+		if r.StatusCode != e.Status {
+			return fmt.Errorf("the status is %d, want %d: %s", r.StatusCode, e.Status, answer)
+		}
+		for name, want := range e.Headers {
+			if err := matches(name, want, strings.Join(r.MultiValueHeaders[name], ", ")); err != nil {
+				return err
+			}
+		}
+		var err error
+		if answer, err = Body(r); err != nil {
 			return err
 		}
 	}
-	body, err := Body(r)
-	if err != nil {
-		return err
+	switch {
+	case e.Base64 != "":
+		return matches("the body", "^"+regexp.QuoteMeta(e.Base64)+"$", base64.StdEncoding.EncodeToString(answer))
+	case e.Body == "":
+		return fmt.Errorf("the fixture does not say what the body must be; it is %q", answer)
 	}
-	return e.checkBody(body)
+	return matches("the body", e.Body, string(answer))
 }
 
-// Body is the body of a function's answer to the gateway.
+// Body returns the body of a function's answer to the gateway.
 func Body(r events.APIGatewayProxyResponse) ([]byte, error) {
 	if !r.IsBase64Encoded {
 		return []byte(r.Body), nil
@@ -126,20 +129,6 @@ func Body(r events.APIGatewayProxyResponse) ([]byte, error) {
 		return nil, fmt.Errorf("the body is not base64: %w", err)
 	}
 	return body, nil
-}
-
-// checkBody compares a body with the expected one.
-func (e Expect) checkBody(body []byte) error {
-	if e.Base64 != "" {
-		if got := base64.StdEncoding.EncodeToString(body); got != e.Base64 {
-			return fmt.Errorf("the body is %s, want %s", got, e.Base64)
-		}
-		return nil
-	}
-	if e.Body == "" {
-		return fmt.Errorf("the fixture expects nothing of the body %q", body)
-	}
-	return matches("the body", e.Body, string(body))
 }
 
 func matches(what, want, got string) error {

@@ -12,7 +12,7 @@ import (
 	"ferry/shared/notify"
 )
 
-func TestAnAnswerIsHeldToWhatIsExpected(t *testing.T) {
+func TestAnAnswerIsComparedWithTheExpectedOne(t *testing.T) {
 	t.Parallel()
 	page := boottest.Expect{Status: 200, Headers: map[string]string{"Etag": "^x$", "Link": "^$"}, Body: "^hello$"}
 	for _, c := range []struct {
@@ -21,15 +21,15 @@ func TestAnAnswerIsHeldToWhatIsExpected(t *testing.T) {
 	}{
 		{"a whole answer", `{"batchItemFailures":[]}`, "", boottest.Expect{Body: `^\{"batchItemFailures":\[\]\}$`}},
 		{"another answer", `{"batchItemFailures":["1"]}`, "the body is", boottest.Expect{Body: `^\{"batchItemFailures":\[\]\}$`}},
-		{"nothing expected", `{}`, "expects nothing", boottest.Expect{}},
+		{"nothing expected", `{}`, "does not say", boottest.Expect{}},
 		{"a response", `{"statusCode":200,"multiValueHeaders":{"Etag":["x"]},"body":"hello"}`, "", page},
 		{"a response in base64", `{"statusCode":200,"multiValueHeaders":{"Etag":["x"]},"body":"aGVsbG8=","isBase64Encoded":true}`, "", page},
 		{"bytes", `{"statusCode":200,"body":"AAE=","isBase64Encoded":true}`, "", boottest.Expect{Status: 200, Base64: "AAE="}},
-		{"other bytes", `{"statusCode":200,"body":"AAI=","isBase64Encoded":true}`, "want AAE=", boottest.Expect{Status: 200, Base64: "AAE="}},
+		{"other bytes", `{"statusCode":200,"body":"AAI=","isBase64Encoded":true}`, "the body is", boottest.Expect{Status: 200, Base64: "AAE="}},
 		{"another status", `{"statusCode":404,"body":"hello"}`, "the status is 404, want 200", page},
 		{"another header", `{"statusCode":200,"multiValueHeaders":{"Etag":["y"]},"body":"hello"}`, "Etag is", page},
 		{"a header too many", `{"statusCode":200,"multiValueHeaders":{"Etag":["x"],"Link":["y"]},"body":"hello"}`, "Link is", page},
-		{"no response", `null and void`, "none for the gateway", page},
+		{"no response", `null and void`, "not one for the gateway", page},
 		{"no base64", `{"statusCode":200,"multiValueHeaders":{"Etag":["x"]},"body":"?","isBase64Encoded":true}`, "not base64", page},
 	} {
 		err := c.expect.Check([]byte(c.answer))
@@ -49,7 +49,7 @@ func TestEachFixtureNamesItsFunction(t *testing.T) {
 	for _, name := range names {
 		f := boottest.Load(t, name)
 		if _, err := os.Stat(filepath.Join(root, "functions", f.Function, "main.go")); err != nil {
-			t.Errorf("%s is for no function: %v", name, err)
+			t.Errorf("%s belongs to no function: %v", name, err)
 		}
 		if f.Expect.Body == "" && f.Expect.Base64 == "" {
 			t.Errorf("%s expects nothing", name)
@@ -57,7 +57,7 @@ func TestEachFixtureNamesItsFunction(t *testing.T) {
 	}
 }
 
-func TestTheNoticesAreAsTheEventsNeedThem(t *testing.T) {
+func TestTheNoticesAreInTheStateThatEachEventNeeds(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]notify.State{"email": notify.Queued, "feedback": notify.Sent, "feedbacksms": notify.Sent} {
 		p := boottest.Ports(t, nil)

@@ -12,21 +12,21 @@ import (
 	"ferry/shared/table"
 )
 
-// The notices that the events of email, sms and feedback speak of.
+// The notices that the events of email, sms and feedback refer to.
 const (
 	MailNotice = "1759460400000-0a1b2c3d4e5f6071"
 	TextNotice = "1759460400002-7766554433221100"
 )
 
-// named takes each message under a name that the events of feedback have, and
-// sends nothing.
+// named accepts each message under the name that it has in the events of feedback,
+// and sends nothing.
 type named[M any] string
 
 // Send implements mail.Sender and notify.TextSender.
 func (id named[M]) Send(context.Context, M) (string, error) { return string(id), nil }
 
-// Notices stores the notices that a fixture speaks of, if it does: to be sent
-// or, if it is one that tells what became of them, sent.
+// Notices stores the notices that a fixture refers to, if it does: still to be sent,
+// or already sent if the fixture is feedback on them.
 func (f Fixture) Notices(ctx context.Context, p *api.Ports) error {
 	if !slices.Contains([]string{"email", "sms", "feedback"}, f.Function) {
 		return nil
@@ -59,7 +59,7 @@ func (f Fixture) notices(ctx context.Context, p *api.Ports) error {
 			continue
 		}
 		if _, err := sender.Handle(ctx, n.Key()); err != nil {
-			return fmt.Errorf("settling %s: %w", n.ID, err)
+			return fmt.Errorf("sending %s: %w", n.ID, err)
 		}
 	}
 	return nil

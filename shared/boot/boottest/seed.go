@@ -13,16 +13,16 @@ import (
 	"ferry/shared/files"
 )
 
-// The passwords of the users in the data.
+// The passwords of the users that Fill stores.
 const (
 	Password  = "correct horse battery staple" // alice's
 	Temporary = "temporary-Pa55word"           // bob's, who is in first access
 )
 
-// Key is the key that the links in events/ are made with.
+// Key is the key of the links in events/.
 const Key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"
 
-// ones is not random: tokens made with it are those in events/.
+// ones stands in for random bytes, so that the tokens are those in events/.
 type ones struct{}
 
 func (ones) Read(p []byte) (int, error) {
@@ -32,12 +32,12 @@ func (ones) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Cheap is for hashes of passwords that protect nothing.
+// Cheap returns the costs of hashes that protect nothing.
 func Cheap() auth.Params { return auth.Params{Memory: 64, Time: 1, Threads: 1} }
 
-// Fill stores the data that the events speak of: alice with a bearer, the files
+// Fill stores the data that the events refer to: alice with a bearer, the files
 // 1 and 3 and, in the backup area, file 2; bob in first access with a change
-// token. It makes the ports hash passwords cheaply.
+// token. From then on the ports hash passwords cheaply.
 func Fill(ctx context.Context, p *api.Ports) error {
 	for _, store := range []func(context.Context, *api.Ports) error{people, stored, tokens} {
 		if err := store(ctx, p); err != nil {
@@ -69,27 +69,22 @@ func stored(ctx context.Context, p *api.Ports) error {
 		{"old plan.txt", "text/plain", "it is old!\n"},
 		{"plan.txt", "text/plain", "it is new!\n"},
 	} {
-		if err := put(ctx, p, f.name, f.kind, f.content); err != nil {
+		size := int64(len(f.content))
+		up, err := file.Service(p).Begin(ctx, "alice", auth.User{Name: "alice"}, size, files.Sending{})
+		if err == nil {
+			err = up.Add(ctx, files.Part{Name: f.name, Type: f.kind, Body: strings.NewReader(f.content), Size: size})
+		}
+		if err == nil {
+			_, err = up.Commit(ctx)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	alice, err := auth.NewUsers(p.Table, time.Now).Get(ctx, "alice")
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = file.Service(p).Delete(ctx, alice, 2)
 	}
-	_, err = file.Service(p).Delete(ctx, alice, 2)
-	return err
-}
-
-func put(ctx context.Context, p *api.Ports, name, kind, content string) error {
-	up, err := file.Service(p).Begin(ctx, "alice", auth.User{Name: "alice"}, int64(len(content)), files.Sending{})
-	if err != nil {
-		return err
-	}
-	if err := up.Add(ctx, files.Part{Name: name, Type: kind, Body: strings.NewReader(content), Size: int64(len(content))}); err != nil {
-		return err
-	}
-	_, err = up.Commit(ctx)
 	return err
 }
 

@@ -14,9 +14,9 @@ import (
 	"testing"
 )
 
-// SMTPOptions make the server behave in other ways than a plain good one.
+// SMTPOptions change how the server behaves.
 type SMTPOptions struct {
-	Address  string            // host:port to listen on; empty is a free one
+	Address  string            // host:port to listen on; empty picks a free port
 	Implicit bool              // TLS from the start
 	Silent   bool              // not even a greeting
 	Hang     string            // the command that is never answered; "." is the message
@@ -24,10 +24,10 @@ type SMTPOptions struct {
 	Replies  map[string]string // by command, with "." for the message: said instead of the usual
 }
 
-// SMTPServer speaks as much SMTP as a client needs that sends mail.
+// SMTPServer speaks as much SMTP as sending a mail takes.
 type SMTPServer struct {
 	Address string         // host:port
-	Roots   *x509.CertPool // what its certificate is signed by
+	Roots   *x509.CertPool // who signed its certificate
 
 	options SMTPOptions
 	cert    tls.Certificate
@@ -36,7 +36,7 @@ type SMTPServer struct {
 	talk Talk
 }
 
-// Talk is what a server was told. Item i of Secure says if message i came over TLS.
+// Talk is what clients have sent. Item i of Secure tells whether message i came over TLS.
 type Talk struct {
 	Lines    []string
 	Messages []string // lines end with \n
@@ -76,7 +76,7 @@ func StartSMTP(t testing.TB, o SMTPOptions) *SMTPServer {
 	return s
 }
 
-// Talk returns what the server was told so far.
+// Talk returns what clients have sent so far.
 func (s *SMTPServer) Talk() Talk {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,38 +99,53 @@ func (s *SMTPServer) serve(conn net.Conn) {
 		if err != nil {
 			return
 		}
-		s.mu.Lock()
-		s.talk.Lines = append(s.talk.Lines, line)
-		s.mu.Unlock()
+		s.note(func(talk *Talk) { talk.Lines = append(talk.Lines, line) })
 		verb, _, _ := strings.Cut(strings.ToUpper(line), " ")
-		if verb == s.options.Hang {
-			text.ReadLine() // until the client goes
-			return
-		}
-		if reply := s.options.Replies[verb]; reply != "" {
-			text.PrintfLine("%s", reply)
+		if !s.reply(verb, text) {
 			continue
 		}
-		s.reply(verb, text)
 		switch verb {
 		case "STARTTLS":
 			conn = s.secure(conn)
 			text = textproto.NewConn(conn)
 		case "DATA":
-			if !s.receive(text, conn) {
+			raw, err := text.ReadDotBytes()
+			if err != nil {
 				return
 			}
+			_, secure := conn.(*tls.Conn)
+			if s.options.Hang != "." && s.options.Replies["."] == "" {
+				s.note(func(talk *Talk) {
+					talk.Messages, talk.Secure = append(talk.Messages, string(raw)), append(talk.Secure, secure)
+				})
+			}
+			s.reply(".", text)
 		case "QUIT":
 			return
 		}
 	}
 }
 
+func (s *SMTPServer) note(add func(*Talk)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	add(&s.talk)
+}
+
 func (s *SMTPServer) secure(conn net.Conn) net.Conn {
 	return tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{s.cert}})
 }
 
-func (s *SMTPServer) reply(verb string, text *textproto.Conn) {
+// reply answers a command, or the message ".", and reports whether it did as usual.
+func (s *SMTPServer) reply(verb string, text *textproto.Conn) bool {
+	if verb == s.options.Hang {
+		text.ReadLine() // until the client goes
+		return false
+	}
+	if other := s.options.Replies[verb]; other != "" {
+		text.PrintfLine("%s", other)
+		return false
+	}
 	if verb == "EHLO" {
 		for _, e := range append([]string{"test"}, s.options.Offer...) {
 			text.PrintfLine("250-%s", e)
@@ -139,27 +154,5 @@ func (s *SMTPServer) reply(verb string, text *textproto.Conn) {
 	text.PrintfLine("%s", cmp.Or(map[string]string{
 		"EHLO": "250 8BITMIME", "STARTTLS": "220 go on", "AUTH": "235 welcome", "DATA": "354 go on", "QUIT": "221 bye",
 	}[verb], "250 fine"))
-}
-
-// receive takes a message and reports whether the talk goes on.
-func (s *SMTPServer) receive(text *textproto.Conn, conn net.Conn) bool {
-	raw, err := text.ReadDotBytes()
-	if err != nil {
-		return false
-	}
-	if s.options.Hang == "." {
-		text.ReadLine()
-		return false
-	}
-	if reply := s.options.Replies["."]; reply != "" {
-		text.PrintfLine("%s", reply)
-		return true
-	}
-	_, secure := conn.(*tls.Conn)
-	s.mu.Lock()
-	s.talk.Messages = append(s.talk.Messages, string(raw))
-	s.talk.Secure = append(s.talk.Secure, secure)
-	s.mu.Unlock()
-	text.PrintfLine("250 taken")
 	return true
 }
