@@ -26,7 +26,7 @@ import (
 
 const mib = 1 << 20
 
-// testCase is one rule, and how to see that it holds.
+// testCase is one rule and how to check it.
 type testCase struct {
 	name string
 	seed objects // what is stored before
@@ -35,24 +35,24 @@ type testCase struct {
 	want objects // what is stored afterwards; nil: the same as before
 }
 
-// action does something with objects of owners that no other case has.
+// action does something with objects of owners that no other case uses.
 type action func(*state) error
 
-// objects are contents by their places. The place files/k is the object k of
-// the case's owner in the user area, files-b/k that of the owner with -b behind
-// its name.
+// objects are contents by their places. The place files/k is the object k of the
+// case's owner in the user area; files-b/k is that of the owner whose name ends
+// in -b.
 type objects map[string]data
 
-// data stands for so many bytes, others for each tag.
+// data stands for size bytes, which differ with the tag.
 type data struct{ size, tag int }
 
-// bytes returns the same ones each time, of which no two blocks are alike.
+// bytes returns the same content each time; no two of its blocks are alike.
 func (d data) bytes() []byte {
 	var key [32]byte
 	binary.LittleEndian.PutUint64(key[:], uint64(d.tag))
 	binary.LittleEndian.PutUint64(key[8:], uint64(d.size))
 	content, block := make([]byte, d.size), make([]byte, min(d.size, 64<<10))
-	_, _ = mathrand.NewChaCha8(key).Read(block) // it has no errors
+	_, _ = mathrand.NewChaCha8(key).Read(block) // never fails
 	copy(content, block)
 	for at := len(block); at < d.size; at += len(block) {
 		copy(content[at:], block)
@@ -61,19 +61,14 @@ func (d data) bytes() []byte {
 	return content
 }
 
-// PartsStore is a store with sessions of parts, which each of ours is.
+// PartsStore is a store with sessions of parts, as all backends are.
 type PartsStore interface {
 	blob.Store
 	blob.Parts
 }
 
-// Truncates says of a stand-in that it takes fewer bytes of a part than were
-// signed and announced, unless they have a checksum.
-type Truncates bool
-
-// Run runs the suite. open gives a store that is empty or shared with other
-// tests, also ones that run at the same time: each case keeps to owners with
-// random names.
+// Run runs the suite. The store that open returns may be shared with other tests,
+// even at the same time: each case uses owners with random names.
 func Run(t *testing.T, open func(t *testing.T) blob.Store) {
 	t.Helper()
 	cases := slices.Concat(createCases(), failureCases(), readCases(), copyCases(), listCases(), keyCases(), signCases(),
@@ -81,14 +76,16 @@ func Run(t *testing.T, open func(t *testing.T) blob.Store) {
 	runAll(t, cases, func(t *testing.T) PartsStore { return open(t).(PartsStore) }, true)
 }
 
-// RunParts runs the suite of the port blob.Parts. A part goes through the store
-// where it takes some, else by plain HTTP as the store's signed request says.
-func RunParts(t *testing.T, open func(t *testing.T) PartsStore, truncates Truncates) {
+// RunParts runs the suite of the port blob.Parts. A part is written through the
+// store or, if it signs requests, by plain HTTP. truncates is for a stand-in that
+// accepts fewer bytes of a part than were signed and announced, unless they have a
+// checksum.
+func RunParts(t *testing.T, open func(t *testing.T) PartsStore, truncates bool) {
 	t.Helper()
 	runAll(t, partsCases(), open, truncates)
 }
 
-func runAll(t *testing.T, cases []testCase, open func(t *testing.T) PartsStore, truncates Truncates) {
+func runAll(t *testing.T, cases []testCase, open func(t *testing.T) PartsStore, truncates bool) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -111,20 +108,20 @@ func (c testCase) run(s *state) {
 	s.wantStored()
 }
 
-// state is a store together with an owner that no other case has.
+// state is a store and an owner that no other case uses.
 type state struct {
 	*testing.T
 	PartsStore
-	truncates Truncates
+	truncates bool
 	owner     string
-	session   session // of an object that arrives in parts
-	want      objects // to be stored in the end
+	session           // of the object that arrives in parts
+	want      objects // what must be stored in the end
 
 	mu     sync.Mutex
-	places map[string]bool // those that were spoken of
+	places map[string]bool // all that the case has used
 }
 
-// at is the area and the key of a place.
+// at returns the area and the key of a place.
 func (s *state) at(place string) (blob.Area, string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,26 +132,26 @@ func (s *state) at(place string) (blob.Area, string) {
 			return area, s.owner + behind + "/" + name
 		}
 	}
-	s.Fatalf("%s is no place", place)
+	s.Fatalf("%s is not a place", place)
 	return "", ""
 }
 
-// create makes an object and checks what is told of it.
+// create creates an object and checks what the store says about it.
 func create(place string, d data) action { return createFrom(place, d, int64(d.size), nil) }
 
-// createFrom announces a number of bytes and may change the reader that gives them.
+// createFrom announces a number of bytes; change may replace their reader.
 func createFrom(place string, d data, announced int64, change func(*state, io.Reader) io.Reader) action {
 	return func(s *state) error {
 		area, key := s.at(place)
 		content := d.bytes()
-		r := io.Reader(struct{ io.Reader }{bytes.NewReader(content)}) // with Read alone, as a request's body
+		r := io.Reader(struct{ io.Reader }{bytes.NewReader(content)}) // with Read only, like the body of a request
 		if change != nil {
 			r = change(s, r)
 		}
 		got, err := s.Create(s.Context(), area, key, r, announced)
 		want := blob.Written{Size: int64(d.size), CRC64NVME: crc(content)}
 		if err == nil && got != want {
-			s.Errorf("creating %s gave %+v, want %+v", place, got, want)
+			s.Errorf("creating %s returned %+v, want %+v", place, got, want)
 		}
 		return err
 	}
@@ -175,7 +172,7 @@ func duplicate(from, to string) action {
 	}
 }
 
-// inTurn does one after the other; all but the last are done.
+// inTurn does one after the other. Only the last may fail.
 func inTurn(actions ...action) action {
 	return func(s *state) error {
 		last := len(actions) - 1
@@ -188,7 +185,7 @@ func inTurn(actions ...action) action {
 	}
 }
 
-// fails does something that ends with an error of a kind.
+// fails does something that must end with an error of this kind.
 func fails(do action, want error) action {
 	return func(s *state) error {
 		s.wantErr("a step", do(s), want)
@@ -196,7 +193,7 @@ func fails(do action, want error) action {
 	}
 }
 
-// looksAt has the runner look at places where nothing may be.
+// looksAt makes the runner check that nothing is at these places.
 func looksAt(places ...string) action {
 	return func(s *state) error {
 		for _, place := range places {
@@ -206,7 +203,7 @@ func looksAt(places ...string) action {
 	}
 }
 
-// errAny stands for any error, errInvalid for one that has no meaning of its own.
+// wanted are errors to compare with.
 type wanted string
 
 func (e wanted) Error() string { return string(e) }
@@ -214,10 +211,10 @@ func (e wanted) Error() string { return string(e) }
 const (
 	errAny     wanted = "any error"
 	errInvalid wanted = "an error without a meaning of its own"
-	errCut     wanted = "line cut" // of a reader
+	errCut     wanted = "line cut" // a reader's
 )
 
-// kind tells what an error means to a caller.
+// kind says what an error means to a caller.
 func kind(err error) string {
 	if err == nil {
 		return "no error"
@@ -246,7 +243,7 @@ func (s *state) wantErr(what string, got, want error) {
 	}
 }
 
-// must ends the case on an error of what another case checks.
+// must ends the case on an error in something that another case checks.
 func (s *state) must(err error) {
 	s.Helper()
 	if err != nil {
@@ -254,7 +251,7 @@ func (s *state) must(err error) {
 	}
 }
 
-// wantStored compares what is wanted with what is listed and with what is read.
+// wantStored compares what is wanted with what can be listed and read.
 func (s *state) wantStored() {
 	s.Helper()
 	want := map[blob.Area]map[string]int64{blob.Files: {}, blob.Backup: {}}
@@ -266,7 +263,7 @@ func (s *state) wantStored() {
 		got := map[string]int64{}
 		for _, o := range s.list(area, blob.MaxList) {
 			got[o.Key] = o.Size
-			if time.Since(o.Modified).Abs() > time.Hour { // the store's clock may be another
+			if time.Since(o.Modified).Abs() > time.Hour { // the store may have another clock
 				s.Errorf("%s was modified %s", o.Key, o.Modified)
 			}
 		}
@@ -284,23 +281,19 @@ func (s *state) wantObject(place string) {
 	area, key := s.at(place)
 	d, there := s.want[place]
 	r, err := s.Open(context.WithoutCancel(s.Context()), area, key)
-	if err == nil {
-		defer r.Close()
-	}
-	switch {
-	case !there:
+	if !there {
 		s.wantErr("opening "+place, err, blob.ErrNotFound)
-	case err != nil:
-		s.wantErr("opening "+place, err, nil)
-	default:
-		if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, d.bytes()) {
-			s.Errorf("%s has %d bytes, not the %d of tag %d, or error %v", place, len(got), d.size, d.tag, err)
-		}
+		return
+	}
+	s.must(err)
+	defer r.Close()
+	if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, d.bytes()) {
+		s.Errorf("%s has %d bytes, not the %d of tag %d, or error %v", place, len(got), d.size, d.tag, err)
 	}
 }
 
 // list pages through the objects of the case's owners. Those of other cases may
-// lie before and behind them.
+// come before and after them.
 func (s *state) list(area blob.Area, limit int) (own []blob.Object) {
 	s.Helper()
 	for after := s.owner; ; {
@@ -323,19 +316,14 @@ func (s *state) list(area blob.Area, limit int) (own []blob.Object) {
 
 func crc(content []byte) uint64 { return crc64nvme.Checksum(content) }
 
-// nothing is done where the runner itself checks the rule.
+// nothing is for rules that the runner itself checks.
 func nothing(*state) error { return nil }
 
 // together runs f in many goroutines at once and waits for all.
 func together(n int, f func(i int)) {
-	var wg sync.WaitGroup
-	start := make(chan struct{})
+	var all sync.WaitGroup
 	for i := range n {
-		wg.Go(func() {
-			<-start
-			f(i)
-		})
+		all.Go(func() { f(i) })
 	}
-	close(start)
-	wg.Wait()
+	all.Wait()
 }

@@ -32,24 +32,24 @@ func createCases() []testCase {
 				again = append(again, fails(createFrom("files/k", second, announced, nil), blob.ErrExists))
 			}
 		}
-		name := fmt.Sprintf("a taken key is ErrExists and keeps its %d bytes", size)
+		name := fmt.Sprintf("a key in use is ErrExists and keeps its %d bytes", size)
 		cases = append(cases, testCase{name, objects{"files/k": {size, 1}}, inTurn(again...), nil, nil})
 	}
 	for name, slow := range map[string]func(io.Reader) io.Reader{
-		"a byte at a time": iotest.OneByteReader, "half of what is asked for": iotest.HalfReader,
-		"the end with the last bytes": iotest.DataErrReader,
+		"a byte at a time": iotest.OneByteReader, "half of each request": iotest.HalfReader,
+		"io.EOF with the last bytes": iotest.DataErrReader,
 	} {
 		d := data{50_000, 1}
 		through := func(_ *state, r io.Reader) io.Reader { return slow(r) }
 		cases = append(cases, testCase{
-			"a reader that gives " + name + " is read to its end", nil,
+			"a reader that returns " + name + " is read to its end", nil,
 			createFrom("files/k", d, int64(d.size), through), nil, objects{"files/k": d},
 		})
 	}
 	for _, d := range []data{{100, 1}, {12 * mib, 1}} {
 		for _, announced := range []int64{int64(d.size), -1} {
 			cases = append(cases, testCase{
-				fmt.Sprintf("an object of %d bytes, announced as %d, is not seen before it is whole", d.size, announced), nil,
+				fmt.Sprintf("an object of %d bytes, announced as %d, is invisible until it is whole", d.size, announced), nil,
 				createFrom("files/k", d, announced, midway(d.size/2, unseen)), nil, objects{"files/k": d},
 			})
 		}
@@ -57,17 +57,17 @@ func createCases() []testCase {
 	one, two := data{10, 1}, data{20, 2}
 	return append(cases, []testCase{
 		{"the checksum is CRC-64/NVME", nil, checksum, nil, nil},
-		{"areas share no keys", objects{"files/k": one}, create("backup/k", two), nil,
+		{"the same key in two areas is two objects", objects{"files/k": one}, create("backup/k", two), nil,
 			objects{"files/k": one, "backup/k": two}},
-		{"a key can be used again after its deletion", objects{"files/k": one},
+		{"a key can be used again after its object was deleted", objects{"files/k": one},
 			inTurn(remove("files/k"), create("files/k", two)), nil, objects{"files/k": two}},
-		{"a sweep disturbs neither objects nor young creates", objects{"files/done": one},
+		{"a sweep leaves objects and recent creates alone", objects{"files/done": one},
 			createFrom("files/k", data{8 * mib, 1}, -1, midway(6*mib, sweep)), nil,
 			objects{"files/done": one, "files/k": {8 * mib, 1}}},
 	}...)
 }
 
-// checksum compares that which all cases compare with, with the specification's check value.
+// checksum compares what all cases compare with to the specification's check value.
 func checksum(s *state) error {
 	if sum := crc([]byte("123456789")); sum != 0xAE8B14860A799888 {
 		s.Errorf("got checksum %x, want that of the specification", sum)
@@ -75,7 +75,7 @@ func checksum(s *state) error {
 	return nil
 }
 
-// midway calls a function once, when a reader has given so many bytes.
+// midway calls a function once, after a reader has returned a number of bytes.
 func midway(at int, call func(*state)) func(*state, io.Reader) io.Reader {
 	return func(s *state, r io.Reader) io.Reader {
 		called := iotest.ErrReader(io.EOF)
@@ -95,7 +95,7 @@ func unseen(s *state) {
 	s.want = wanted
 }
 
-// sweep takes what is older than an hour, so that it can run in a store that others use.
+// sweep removes only what is older than an hour, as other tests may use the store.
 func sweep(s *state) {
 	_, err := s.Sweep(s.Context(), time.Now().Add(-time.Hour))
 	s.must(err)
@@ -110,28 +110,28 @@ func failureCases() []testCase {
 		{0, 1}, {1, 0}, {9, 10}, {11, 10}, {10, 1}, {1, 10 * mib}, {5*mib - 1, 5 * mib}, {5*mib + 1, 5 * mib},
 		{12 * mib, 12*mib + 1}, {12*mib + 1, 12 * mib}, {12 * mib, 6 * mib},
 	} {
-		fail(fmt.Sprintf("%d bytes announced as %d are ErrLength and leave nothing", c.give, c.announce),
+		fail(fmt.Sprintf("%d bytes announced as %d are ErrLength and leave nothing behind", c.give, c.announce),
 			createFrom("files/k", data{c.give, 1}, int64(c.announce), nil), blob.ErrLength)
 	}
 	endless := func(*state, io.Reader) io.Reader {
 		return readerFunc(func(p []byte) (int, error) { return len(p), nil })
 	}
 	for _, announced := range []int64{0, 10, 6 * mib} {
-		fail(fmt.Sprintf("a reader without end, announced as %d, is ErrLength and leaves nothing", announced),
+		fail(fmt.Sprintf("an endless reader, announced as %d, is ErrLength and leaves nothing behind", announced),
 			createFrom("files/k", data{}, announced, endless), blob.ErrLength)
 	}
 	for _, at := range []int{0, 100, 6 * mib} {
 		for _, announced := range []int64{-1, int64(at), 12 * mib} {
 			for _, failure := range []error{errCut, io.ErrUnexpectedEOF} {
 				broken := func(_ *state, r io.Reader) io.Reader { return io.MultiReader(r, iotest.ErrReader(failure)) }
-				fail(fmt.Sprintf("a reader's error %v after %d bytes, announced as %d, comes back", failure, at, announced),
+				fail(fmt.Sprintf("a reader's error %v after %d bytes, announced as %d, is returned", failure, at, announced),
 					createFrom("files/k", data{at, 1}, announced, broken), failure)
 			}
 		}
 	}
 	for _, at := range []int{0, 1000, 6 * mib} {
 		for _, announced := range []int64{12 * mib, -1} {
-			fail(fmt.Sprintf("a context that ends after %d bytes, announced as %d, leaves nothing", at, announced),
+			fail(fmt.Sprintf("a context that ends after %d bytes, announced as %d, leaves nothing behind", at, announced),
 				canceledAt(at, announced), context.Canceled)
 		}
 	}

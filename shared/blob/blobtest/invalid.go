@@ -15,34 +15,33 @@ func invalidCases() []testCase {
 	seed, after := objects{"files/k": {10, 1}}, objects{"files/k": {10, 1}, "files/p": {1000, 1}}
 	sent := inTurn(begin(data{1000, 1}), sendAll)
 	return []testCase{
-		{"a bad key is an error of every method", seed, inTurn(sent, badKeys, complete), nil, after},
-		{"an unknown area is an error of every method", seed, inTurn(sent, unknownAreas, complete), nil, after},
-		{"a context that has ended is an error of every method", seed, inTurn(sent, endedContext, complete), nil, after},
+		{"every method refuses a bad key", seed, inTurn(sent, badKeys, complete), nil, after},
+		{"every method refuses an unknown area", seed, inTurn(sent, unknownAreas, complete), nil, after},
+		{"every method fails when the context has ended", seed, inTurn(sent, endedContext, complete), nil, after},
 	}
 }
 
-// callAll calls every method for an object and a key that is free, and for the
+// callAll calls every method with the key of an object, a free key and that of the
 // session, and returns their errors.
 func (s *state) callAll(ctx context.Context, area blob.Area, there, free, parts string) map[string]error {
-	u := s.session
 	_, create := s.Create(ctx, area, free, bytes.NewReader([]byte("x")), 1)
 	r, open := s.Open(ctx, area, there)
 	if open == nil {
 		r.Close()
 	}
 	_, sign := s.SignGet(ctx, area, there, signed())
-	_, begin := s.BeginParts(ctx, area, free, u.layout)
-	_, signPart := s.SignPart(ctx, area, parts, u.upload, u.layout, 1, nil, time.Minute)
-	_, write := s.WritePart(ctx, area, parts, u.upload, u.layout, 1, bytes.NewReader(u.part(1)), nil)
-	_, list := s.ListParts(ctx, area, parts, u.upload, 0, 10)
-	_, complete := s.CompleteParts(ctx, area, parts, u.upload, u.layout, nil)
+	_, begin := s.BeginParts(ctx, area, free, s.layout)
+	_, signPart := s.SignPart(ctx, area, parts, s.upload, s.layout, 1, nil, time.Minute)
+	_, write := s.WritePart(ctx, area, parts, s.upload, s.layout, 1, bytes.NewReader(s.part(1)), nil)
+	_, list := s.ListParts(ctx, area, parts, s.upload, 0, 10)
+	_, complete := s.CompleteParts(ctx, area, parts, s.upload, s.layout, nil)
 	_, backup := s.at("backup/new")
 	_, first := s.at("files/k")
 	return map[string]error{
 		"Create": create, "Open": open, "SignGet": sign, "Delete": s.Delete(ctx, area, there),
 		"Copy from": s.Copy(ctx, area, there, blob.Backup, backup), "Copy to": s.Copy(ctx, blob.Files, first, area, free),
 		"BeginParts": begin, "SignPart": signPart, "WritePart": write, "ListParts": list, "CompleteParts": complete,
-		"AbortParts": s.AbortParts(ctx, area, parts, u.upload),
+		"AbortParts": s.AbortParts(ctx, area, parts, s.upload),
 	}
 }
 
@@ -60,7 +59,7 @@ func badKeys(s *state) error {
 	return nil
 }
 
-// callGood is callAll with good keys, and List.
+// callGood calls List, and callAll with good keys.
 func (s *state) callGood(ctx context.Context, area blob.Area) map[string]error {
 	_, there := s.at("files/k")
 	_, free := s.at("files/new")
@@ -79,7 +78,7 @@ func unknownAreas(s *state) error {
 	return nil
 }
 
-// endedContext leaves out the methods that make no call to the store.
+// endedContext leaves out the methods that do not call the store.
 func endedContext(s *state) error {
 	ctx, cancel := context.WithCancel(s.Context())
 	cancel()

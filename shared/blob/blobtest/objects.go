@@ -15,24 +15,24 @@ func copyCases() []testCase {
 	pairs := objects{"files/k": one, "files/k2": one, "backup/k": two, "backup/k2": two}
 	store, toBackup := create("files/k", one), duplicate("files/k", "backup/k")
 	cases := []testCase{
-		{"a copy lives on when the first object is deleted", inFiles, inTurn(toBackup, remove("files/k")), nil, inBackup},
-		{"an object lives on when its copy is deleted", inFiles, inTurn(toBackup, remove("backup/k")), nil, inFiles},
-		{"a copy stays as it is when the first key is used again", inFiles,
+		{"a copy stays when the original is deleted", inFiles, inTurn(toBackup, remove("files/k")), nil, inBackup},
+		{"an object stays when its copy is deleted", inFiles, inTurn(toBackup, remove("backup/k")), nil, inFiles},
+		{"a copy is unchanged when the original's key is used again", inFiles,
 			inTurn(toBackup, remove("files/k"), create("files/k", two)), nil, objects{"files/k": two, "backup/k": one}},
 		{"a copy of a missing object is ErrNotFound", inBackup, duplicate("files/k", "backup/new"), blob.ErrNotFound, nil},
 		{"a copy can be repeated", inFiles, inTurn(toBackup, toBackup, toBackup), nil, inBoth},
-		{"a deleted object is gone from its area alone", pairs, remove("files/k"), nil,
+		{"a delete removes only its object", pairs, remove("files/k"), nil,
 			objects{"files/k2": one, "backup/k": two, "backup/k2": two}},
-		{"to delete again is no error", inFiles, inTurn(remove("files/k"), remove("files/k")), nil, objects{}},
-		{"to delete what never was is no error", inFiles,
+		{"deleting twice is no error", inFiles, inTurn(remove("files/k"), remove("files/k")), nil, objects{}},
+		{"deleting what never existed is no error", inFiles,
 			inTurn(remove("files/never"), remove("backup-never/never")), nil, inFiles},
-		{"to delete an owner's last object harms nothing", inFiles,
+		{"an owner can have objects again after the last was deleted", inFiles,
 			inTurn(remove("files/k"), store, remove("files/k"), store, remove("files/k")), nil, objects{}},
 	}
 	for _, size := range []int{0, 100, 20 * mib} {
 		d := data{size, 1}
 		cases = append(cases, testCase{
-			fmt.Sprintf("a copy of %d bytes appears whole, both ways, and the first object stays", size), objects{"files/a": d},
+			fmt.Sprintf("a copy of %d bytes is whole, both ways, and the original stays", size), objects{"files/a": d},
 			inTurn(duplicate("files/a", "backup/b"), duplicate("backup/b", "files.other/c"), looksAt("backup/a")), nil,
 			objects{"files/a": d, "backup/b": d, "files.other/c": d},
 		})
@@ -43,16 +43,16 @@ func copyCases() []testCase {
 func listCases() []testCase {
 	few := objects{"files/b": {0, 1}, "files/d": {1, 1}, "files0/a": {1000, 1}, "backup/e": {6 * mib, 1}}
 	return []testCase{
-		{"keys come in the order of their bytes", tree(84), lists(1, 7, 84, blob.MaxList), nil, nil},
-		{"a list begins and ends as asked for, in its area", few, lists(1, 2, 3, 4), nil, nil},
-		{"more objects than a page holds are all found", nil, listMany, nil, nil},
-		{"nothing but objects is listed", objects{"files/k": {1, 1}, "files-gone/k": {1, 1}},
+		{"keys are sorted by their bytes", tree(84), lists(1, 7, 84, blob.MaxList), nil, nil},
+		{"a page begins and ends where the call says, in its area", few, lists(1, 2, 3, 4), nil, nil},
+		{"more objects than fit on a page are all listed", nil, listMany, nil, nil},
+		{"only objects are listed", objects{"files/k": {1, 1}, "files-gone/k": {1, 1}},
 			inTurn(remove("files-gone/k"), listOnlyObjects), nil, objects{"files/k": {1, 1}}},
 		{"a limit out of bounds is an error", few, listLimits, nil, nil},
 	}
 }
 
-// tree has objects whose order differs from that of their folders.
+// tree returns objects whose order differs from that of their folders.
 func tree(n int) objects {
 	all := objects{}
 	for _, owner := range []string{"a", "a-b", "a.b", "a@b", "a+b", "ab", "a_b", "a0", "A", "B", "a-", "a."} {
@@ -65,7 +65,7 @@ func tree(n int) objects {
 	return all
 }
 
-// lists asks for pages that begin at, before and behind every object.
+// lists reads pages that begin at, before and after every object.
 func lists(limits ...int) action {
 	return func(s *state) error {
 		var keys []string
@@ -152,7 +152,7 @@ func keyCases() []testCase {
 	longest := strings.Repeat("o", 128-len("test-ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
 	one := data{100, 1}
 	cases := []testCase{
-		{"keys that differ in case are apart",
+		{"keys that differ only in case stay apart",
 			objects{"files/k": {1, 1}, "files/K": {1, 2}, "filesX/k": {1, 3}, "filesx/k": {1, 4}}, nothing, nil, nil},
 	}
 	for _, key := range []string{
@@ -170,9 +170,9 @@ func keyCases() []testCase {
 
 func concurrencyCases() []testCase {
 	return []testCase{
-		{"of many creates of a small object one wins, whole", nil, oneCreateWins(1000), nil, nil},
-		{"of many creates of a large object one wins, whole", nil, oneCreateWins(6 * mib), nil, nil},
-		{"64 creates at once all arrive as they were sent", nil, createMany, nil, nil},
+		{"one of many creates of a small object wins, whole", nil, oneCreateWins(1000), nil, nil},
+		{"one of many creates of a large object wins, whole", nil, oneCreateWins(6 * mib), nil, nil},
+		{"64 creates at once all arrive unchanged", nil, createMany, nil, nil},
 		{"creates and deletes for one owner do not collide", nil, createsAndDeletes, nil, nil},
 	}
 }
@@ -205,8 +205,8 @@ func createMany(s *state) error {
 	return nil
 }
 
-// createsAndDeletes empties and fills owners all the time, so that a store
-// which removes empty folders does it while others create in them.
+// createsAndDeletes empties and fills owners all the time, so that a store that
+// removes empty folders does so while others create in them.
 func createsAndDeletes(s *state) error {
 	together(8, func(i int) {
 		place := fmt.Sprintf("files-%d/k%d", i%2, i)

@@ -20,14 +20,15 @@ func whole() data { return data{2*blob.MinPartSize + 1000, 1} }
 
 // session is that of the object files/p.
 type session struct {
-	upload  string
-	layout  blob.Layout
-	content []byte
+	area        blob.Area
+	key, upload string
+	layout      blob.Layout
+	content     []byte
 }
 
-func (u session) part(number int) []byte {
-	from := u.layout.Offset(number)
-	return u.content[from : from+u.layout.Size(number)]
+func (s *session) part(number int) []byte {
+	from := s.layout.Offset(number)
+	return s.content[from : from+s.layout.Size(number)]
 }
 
 func partsCases() []testCase {
@@ -39,61 +40,60 @@ func partsCases() []testCase {
 	begun, sent := begin(whole()), inTurn(begin(whole()), sendAll)
 	completed := inTurn(sent, complete)
 	return []testCase{
-		{"parts in any order and at once become the object", nil, inTurn(begun, sendAtOnce, complete), nil, object},
+		{"parts sent at once, in any order, become the object", nil, inTurn(begun, sendAtOnce, complete), nil, object},
 		{"an empty object has one empty part", nil, inTurn(begin(data{}), send(1), complete), nil, objects{"files/p": {}}},
-		{"there is no object before its parts are completed", nil, sent, nil, none},
+		{"there is no object until its parts are completed", nil, sent, nil, none},
 		{"a part that is sent again replaces the first", nil, inTurn(begun, sendOther(2), sendAll, complete), nil, object},
-		{"nothing is made of some of the parts", nil, inTurn(begun, send(2), complete), missing(1, 3), none},
-		{"missing parts are named, and can be sent then", nil,
+		{"some of the parts do not become an object", nil, inTurn(begun, send(2), complete), missing(1, 3), none},
+		{"the error names missing parts, which can still be sent", nil,
 			inTurn(
 				begun, fails(complete, missing(1, 2, 3)), send(1), fails(complete, missing(2, 3)), send(2),
 				fails(complete, missing(3)), send(3), complete,
 			), nil, object},
-		{"a part with another checksum is refused, and can be sent then", nil,
+		{"a part with a wrong checksum is refused and can be sent again", nil,
 			inTurn(begun, fails(sendWithWrongSum, errAny), wantParts(0), sendAll, complete), nil, object},
-		{"a part of another length is refused, and can be sent then", nil,
+		{"a part of a wrong length is refused and can be sent again", nil,
 			inTurn(begun, sendWrongLengths, send(2), send(3), fails(complete, missing(1)), send(1), complete), nil, object},
-		{"nothing is made of parts with another checksum", nil, inTurn(sent, completeAs(&wrong)), wrongSum, none},
-		{"an object with another checksum can be completed with its own", nil,
+		{"parts with a wrong checksum do not become an object", nil, inTurn(sent, completeAs(&wrong)), wrongSum, none},
+		{"parts can be completed with the right checksum after a wrong one", nil,
 			inTurn(sent, fails(completeAs(&wrong), wrongSum), completeAs(&sum)), nil, object},
-		{"to complete again gives the same answer", nil, inTurn(completed, complete, completeAs(&sum)), nil, object},
-		{"to complete again keeps to the checksum", nil, inTurn(completed, completeAs(&wrong)), wrongSum, object},
-		{"to complete at once gives the same answer", nil, inTurn(sent, completeAtOnce, complete), nil, object},
-		{"to complete again without the object is ErrNoUpload", nil,
+		{"completing again returns the same answer", nil, inTurn(completed, complete, completeAs(&sum)), nil, object},
+		{"completing again still checks the checksum", nil, inTurn(completed, completeAs(&wrong)), wrongSum, object},
+		{"completing many times at once returns the same answer", nil, inTurn(sent, completeAtOnce, complete), nil, object},
+		{"completing again after the object was deleted is ErrNoUpload", nil,
 			inTurn(completed, remove("files/p"), complete), blob.ErrNoUpload, none},
-		{"an object outlives the end of its session", nil, inTurn(completed, abort), nil, object},
-		{"a completed session takes nothing more", nil,
+		{"aborting a completed session leaves the object", nil, inTurn(completed, abort), nil, object},
+		{"a completed session accepts nothing more", nil,
 			inTurn(completed, fails(sendOther(1), errAny), fails(wantParts(3), blob.ErrNoUpload), complete), nil, object},
-		{"an ended session takes nothing and is gone", nil, inTurn(sent, abort, abort, isGone), nil, none},
-		{"a session that never was is told", nil, inTurn(begun, abort, renamed, isGone), nil, none},
+		{"an aborted session is gone and accepts nothing", nil, inTurn(sent, abort, abort, isGone), nil, none},
+		{"a session that never existed is ErrNoUpload", nil, inTurn(begun, abort, renamed, isGone), nil, none},
 		{"parts that have arrived are listed in pages", nil, inTurn(sent, partsInPages, complete), nil, object},
-		{"a part that is replaced late is listed as another", nil, inTurn(sent, replaceLate, complete), nil, object},
-		{"of several writers of one part one wins, whole", nil, inTurn(begun, manyWriters), nil, nil},
-		{"a part that is cut off is missing or as it was before", nil, inTurn(begun, cutOff, complete), nil, object},
-		{"a complete and an end at once leave the object or nothing", nil, inTurn(sent, completeAndAbort), nil, nil},
+		{"a replaced part is listed as another one", nil, inTurn(sent, replaceLate, complete), nil, object},
+		{"one of several writers of a part wins, whole", nil, inTurn(begun, manyWriters), nil, nil},
+		{"a part that is cut off is missing or unchanged", nil, inTurn(begun, cutOff, complete), nil, object},
+		{"completing and aborting at once leaves the object or nothing", nil, inTurn(sent, completeAndAbort), nil, nil},
 		{"numbers and layouts out of range are errors", nil, inTurn(begun, outOfRange), nil, none},
-		{"pages of parts have bounds", nil, inTurn(sent, badPages, complete), nil, object},
-		{"a signed request takes nothing but what it says", nil, inTurn(begun, signedIsBinding), nil, none},
+		{"the limits of a page of parts are checked", nil, inTurn(sent, badPages, complete), nil, object},
+		{"a signed request accepts only what was signed", nil, inTurn(begun, signedIsBinding), nil, none},
 	}
 }
 
 func begin(d data) action {
-	return func(s *state) (err error) {
+	return func(s *state) error {
 		area, key := s.at("files/p")
-		s.session = session{layout: blob.Layout{Length: int64(d.size), PartSize: blob.MinPartSize}, content: d.bytes()}
-		s.session.upload, err = s.BeginParts(s.Context(), area, key, s.session.layout)
+		layout := blob.Layout{Length: int64(d.size), PartSize: blob.MinPartSize}
+		upload, err := s.BeginParts(s.Context(), area, key, layout)
+		s.session = session{area, key, upload, layout, d.bytes()}
 		return err
 	}
 }
 
-// sendBytes sends a part the way the store wants it. announced is its length as
-// the request states it.
+// sendBytes sends a part the way the store wants it. announced is the length that
+// the request states.
 func (s *state) sendBytes(number int, r io.Reader, announced int64, sum *uint64) error {
-	area, key := s.at("files/p")
-	u := s.session
-	signed, err := s.SignPart(s.Context(), area, key, u.upload, u.layout, number, sum, time.Minute)
+	signed, err := s.SignPart(s.Context(), s.area, s.key, s.upload, s.layout, number, sum, time.Minute)
 	if errors.Is(err, blob.ErrUnsupported) {
-		_, err := s.WritePart(s.Context(), area, key, u.upload, u.layout, number, r, sum)
+		_, err := s.WritePart(s.Context(), s.area, s.key, s.upload, s.layout, number, r, sum)
 		return err
 	}
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *state) sendBytes(number int, r io.Reader, announced int64, sum *uint64)
 	return err
 }
 
-// request sends what was signed, and reads the answer.
+// request sends a signed request and reads the answer.
 func (s *state) request(signed blob.SignedPart, body io.Reader, size int64) (*http.Response, []byte, error) {
 	req, err := http.NewRequestWithContext(s.Context(), signed.Method, signed.URL, body)
 	if err != nil {
@@ -133,10 +133,10 @@ func (s *state) send(number int, content []byte, sum *uint64) error {
 }
 
 func send(number int) action {
-	return func(s *state) error { return s.send(number, s.session.part(number), nil) }
+	return func(s *state) error { return s.send(number, s.part(number), nil) }
 }
 
-// other has the length of most parts, but other bytes.
+// other returns other bytes of the length that most parts have.
 func other(tag int) []byte { return data{blob.MinPartSize, tag}.bytes() }
 
 func sendOther(number int) action {
@@ -144,7 +144,7 @@ func sendOther(number int) action {
 }
 
 func sendAll(s *state) error {
-	for n := 1; n <= s.session.layout.Count(); n++ {
+	for n := 1; n <= s.layout.Count(); n++ {
 		s.must(send(n)(s))
 	}
 	return nil
@@ -152,19 +152,19 @@ func sendAll(s *state) error {
 
 func sendAtOnce(s *state) error {
 	together(3, func(i int) {
-		sum := crc(s.session.part(3 - i))
-		s.wantErr("a part", s.send(3-i, s.session.part(3-i), &sum), nil)
+		sum := crc(s.part(3 - i))
+		s.wantErr("a part", s.send(3-i, s.part(3-i), &sum), nil)
 	})
 	return nil
 }
 
 func sendWithWrongSum(s *state) error {
-	wrong := crc(s.session.part(1)) + 1
-	return s.send(1, s.session.part(1), &wrong)
+	wrong := crc(s.part(1)) + 1
+	return s.send(1, s.part(1), &wrong)
 }
 
 func sendWrongLengths(s *state) error {
-	part := s.session.part(1)
+	part := s.part(1)
 	for _, content := range [][]byte{part[:100], append(bytes.Clone(part), 'x'), nil} {
 		if err := s.send(1, content, nil); err == nil && !s.truncates {
 			s.Errorf("%d bytes of %d were taken", len(content), len(part))
@@ -175,14 +175,13 @@ func sendWrongLengths(s *state) error {
 
 func complete(s *state) error { return completeAs(nil)(s) }
 
-// completeAs states a checksum, and checks the answer.
+// completeAs states a checksum and checks the answer.
 func completeAs(sum *uint64) action {
 	return func(s *state) error {
-		area, key := s.at("files/p")
-		got, err := s.CompleteParts(s.Context(), area, key, s.session.upload, s.session.layout, sum)
-		want := blob.Written{Size: s.session.layout.Length, CRC64NVME: crc(s.session.content)}
+		got, err := s.CompleteParts(s.Context(), s.area, s.key, s.upload, s.layout, sum)
+		want := blob.Written{Size: s.layout.Length, CRC64NVME: crc(s.content)}
 		if err == nil && got != want {
-			s.Errorf("completing gives %+v, want %+v", got, want)
+			s.Errorf("completing returned %+v, want %+v", got, want)
 		}
 		return err
 	}
@@ -194,12 +193,11 @@ func completeAtOnce(s *state) error {
 }
 
 func abort(s *state) error {
-	area, key := s.at("files/p")
-	return s.AbortParts(s.Context(), area, key, s.session.upload)
+	return s.AbortParts(s.Context(), s.area, s.key, s.upload)
 }
 
 func renamed(s *state) error {
-	s.session.upload = s.session.upload[:len(s.session.upload)-4] + "AAAA"
+	s.upload = s.upload[:len(s.upload)-4] + "AAAA"
 	return nil
 }
 
@@ -208,8 +206,7 @@ func isGone(s *state) error {
 }
 
 func (s *state) listParts(after, limit int) ([]blob.Part, error) {
-	area, key := s.at("files/p")
-	return s.ListParts(s.Context(), area, key, s.session.upload, after, limit)
+	return s.ListParts(s.Context(), s.area, s.key, s.upload, after, limit)
 }
 
 func wantParts(n int) action {
@@ -230,7 +227,7 @@ func partsInPages(s *state) error {
 			s.Errorf("after part %d come %+v", after, page)
 		}
 		for i, p := range page {
-			part := s.session.part(p.Number)
+			part := s.part(p.Number)
 			if p.Number != after+1+i || p.Size != int64(len(part)) || p.HasSum && p.Sum != crc(part) {
 				s.Errorf("after part %d comes %+v", after, p)
 			}
@@ -239,12 +236,12 @@ func partsInPages(s *state) error {
 	return nil
 }
 
-// replaceLate puts others in the place of two parts and then sends them again.
+// replaceLate sends other bytes for two parts, and then theirs again.
 func replaceLate(s *state) error {
 	before, err := s.listParts(0, 10)
 	s.must(err)
 	for _, n := range []int{1, 3} {
-		s.must(s.send(n, other(2)[:len(s.session.part(n))], nil))
+		s.must(s.send(n, other(2)[:len(s.part(n))], nil))
 	}
 	after, err := s.listParts(0, 10)
 	s.must(err)
@@ -256,7 +253,7 @@ func replaceLate(s *state) error {
 	return inTurn(send(1), send(3))(s)
 }
 
-// manyWriters looks at the bytes itself, as any of the writers may win.
+// manyWriters checks the bytes itself, as any of the writers may win.
 func manyWriters(s *state) error {
 	var errs [4]error
 	together(4, func(i int) {
@@ -266,24 +263,23 @@ func manyWriters(s *state) error {
 		}
 	})
 	if !slices.Contains(errs[:], nil) {
-		s.Fatal("none wins")
+		s.Fatal("no writer wins")
 	}
 	s.must(inTurn(send(1), send(3))(s))
-	area, key := s.at("files/p")
-	got, err := s.CompleteParts(s.Context(), area, key, s.session.upload, s.session.layout, nil)
+	got, err := s.CompleteParts(s.Context(), s.area, s.key, s.upload, s.layout, nil)
 	s.must(err)
 	won := slices.IndexFunc([]int{0, 1, 2, 3}, func(i int) bool {
-		copy(s.session.part(2), other(i))
-		return crc(s.session.content) == got.CRC64NVME
+		copy(s.part(2), other(i))
+		return crc(s.content) == got.CRC64NVME
 	})
-	if content, err := io.ReadAll(s.reader("files/p")); won < 0 || err != nil || !bytes.Equal(content, s.session.content) {
+	if content, err := io.ReadAll(s.reader("files/p")); won < 0 || err != nil || !bytes.Equal(content, s.content) {
 		s.Errorf("the object is of the writer %d, or error %v", won, err)
 	}
 	return remove("files/p")(s)
 }
 
-// cutOff sends the first bytes of a part, once when it is missing and once when
-// it is there.
+// cutOff sends only the first bytes of a part, before and after all of it has
+// arrived.
 func cutOff(s *state) error {
 	sum := crc(other(2))
 	sums := []*uint64{&sum}
@@ -320,19 +316,17 @@ func completeAndAbort(s *state) error {
 }
 
 func outOfRange(s *state) error {
-	area, key := s.at("files/p")
-	u := s.session
 	for _, number := range []int{-1, 0, 4} {
-		_, err := s.SignPart(s.Context(), area, key, u.upload, u.layout, number, nil, time.Minute)
+		_, err := s.SignPart(s.Context(), s.area, s.key, s.upload, s.layout, number, nil, time.Minute)
 		s.wantErr(fmt.Sprint("signing part ", number), err, errInvalid)
-		_, err = s.WritePart(s.Context(), area, key, u.upload, u.layout, number, strings.NewReader("x"), nil)
+		_, err = s.WritePart(s.Context(), s.area, s.key, s.upload, s.layout, number, strings.NewReader("x"), nil)
 		s.wantErr(fmt.Sprint("writing part ", number), err, errInvalid)
 	}
 	for _, l := range []blob.Layout{
 		{Length: -1, PartSize: mib}, {Length: 10}, {Length: blob.MaxParts + 1, PartSize: 1},
 		{Length: 1, PartSize: blob.MaxPartSize + 1},
 	} {
-		_, err := s.BeginParts(s.Context(), area, key, l)
+		_, err := s.BeginParts(s.Context(), s.area, s.key, l)
 		s.wantErr(fmt.Sprintf("the layout %+v", l), err, errInvalid)
 	}
 	return nil
@@ -348,8 +342,7 @@ func badPages(s *state) error {
 			s.Errorf("after part %d come %+v, %v", after, got, err)
 		}
 	}
-	area, key := s.at("files/p")
-	all, err := blob.AllParts(s.Context(), s, area, key, s.session.upload)
+	all, err := blob.AllParts(s.Context(), s, s.area, s.key, s.upload)
 	if len(all) != 3 {
 		s.Errorf("all parts are %+v", all)
 	}
@@ -357,10 +350,9 @@ func badPages(s *state) error {
 }
 
 func signedIsBinding(s *state) error {
-	area, key := s.at("files/p")
-	u, content := s.session, s.session.part(2)
+	content := s.part(2)
 	sum := crc(content)
-	signed, err := s.SignPart(s.Context(), area, key, u.upload, u.layout, 2, &sum, time.Minute)
+	signed, err := s.SignPart(s.Context(), s.area, s.key, s.upload, s.layout, 2, &sum, time.Minute)
 	if errors.Is(err, blob.ErrUnsupported) {
 		s.Skip("this store signs no requests")
 	}
@@ -390,7 +382,7 @@ func signedIsBinding(s *state) error {
 	s.must(wantParts(0)(s))
 	s.wantErr("the request as it was signed", s.send(2, content, &sum), nil)
 	for _, expires := range []time.Duration{0, -time.Minute, 8 * 24 * time.Hour} {
-		_, err := s.SignPart(s.Context(), area, key, u.upload, u.layout, 2, nil, expires)
+		_, err := s.SignPart(s.Context(), s.area, s.key, s.upload, s.layout, 2, nil, expires)
 		s.wantErr(fmt.Sprint("a request that expires after ", expires), err, errInvalid)
 	}
 	return nil

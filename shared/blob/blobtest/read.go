@@ -19,9 +19,9 @@ func readCases() []testCase {
 	return []testCase{
 		{"a missing object is ErrNotFound", one,
 			looksAt("files/none", "files/K", "files/k.k", "files-other/k", "backup/k"), nil, nil},
-		{"a reader of nothing does what io.Reader and io.Seeker say", objects{"files/k": {0, 1}}, readConforms, nil, nil},
-		{"seeking reaches every part, apart from other readers", objects{"files/k": {6 * mib, 1}}, readSeeks, nil, nil},
-		{"bad seeks are errors and move nothing", one, readBadSeeks, nil, nil},
+		{"an empty reader does what io.Reader and io.Seeker say", objects{"files/k": {0, 1}}, readConforms, nil, nil},
+		{"seeking reaches every byte, apart from other readers", objects{"files/k": {6 * mib, 1}}, readSeeks, nil, nil},
+		{"bad seeks are errors and do not move the reader", one, readBadSeeks, nil, nil},
 		{"a reader does what io.Reader and io.Seeker say", objects{"files/k": {3000, 1}}, readConforms, nil, nil},
 		{"an HTTP server can answer ranges from a reader", one, readServes, nil, nil},
 	}
@@ -87,13 +87,13 @@ func readBadSeeks(s *state) error {
 		}
 	}
 	if rest, err := io.ReadAll(r); err != nil || !bytes.Equal(rest, content[4:]) {
-		s.Errorf("got %d bytes and error %v, want those from 4 on", len(rest), err)
+		s.Errorf("got %d bytes and error %v, want those from byte 4", len(rest), err)
 	}
 	if at, err := r.Seek(200_000, io.SeekStart); at != 200_000 || err != nil {
-		s.Errorf("seeking behind the end: got %d and error %v", at, err)
+		s.Errorf("seeking beyond the end: got %d and error %v", at, err)
 	}
 	if n, err := r.Read(make([]byte, 1)); n != 0 || err != io.EOF {
-		s.Errorf("reading behind the end: got %d bytes and error %v, want EOF", n, err)
+		s.Errorf("reading beyond the end: got %d bytes and error %v, want EOF", n, err)
 	}
 	return nil
 }
@@ -128,14 +128,14 @@ func signCases() []testCase {
 	var cases []testCase
 	for _, place := range []string{"files/k", "files+a@b.c/x+y@z", "backup/k", "backup+a@b.c/x+y@z"} {
 		for _, size := range []int{0, 100_000} {
-			name := fmt.Sprintf("a signed URL hands out %d bytes of %s and labels them", size, place)
+			name := fmt.Sprintf("a signed URL returns %d bytes of %s with their type and name", size, place)
 			cases = append(cases, testCase{name, objects{place: {size, 1}}, signedServes(place, size), nil, nil})
 		}
 	}
 	return append(cases, []testCase{
 		{"a signed URL answers ranges", objects{"files/k": {6 * mib, 1}}, signedRanges, nil, nil},
-		{"a URL is signed without a look at the object", nil, signedMissing, nil, nil},
-		{"a signed URL that was changed hands out nothing", objects{"files/aaaa": {10, 1}, "files/bbbb": {10, 2}},
+		{"a URL can be signed for a missing object", nil, signedMissing, nil, nil},
+		{"a signed URL that was changed returns nothing", objects{"files/aaaa": {10, 1}, "files/bbbb": {10, 2}},
 			signedChanged, nil, nil},
 	}...)
 }
@@ -148,7 +148,7 @@ func signed() blob.Signed {
 	}
 }
 
-// sign ends the case where the store cannot sign.
+// sign skips the case if the store cannot sign.
 func (s *state) sign(place string) string {
 	s.Helper()
 	area, key := s.at(place)
@@ -160,7 +160,7 @@ func (s *state) sign(place string) string {
 	return u
 }
 
-// fetch is a plain GET without anything that a stranger would not send.
+// fetch makes a plain GET, with nothing that a stranger would not send.
 func (s *state) fetch(url, ranges string) (*http.Response, []byte) {
 	s.Helper()
 	signed := blob.SignedPart{Method: http.MethodGet, URL: url}

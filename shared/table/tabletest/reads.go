@@ -16,32 +16,32 @@ func readCases() []testCase {
 	for _, sk := range numbered(5) {
 		larges[sk] = row{Note: long(300_000)}
 	}
-	// Ten characters and the longest that fit behind the partition's random name.
+	// The longest keys that fit behind the partition's random name.
 	longest := long(2048-len("test#ABCDEFGHIJKLMNOPQRSTUVWXYZ")) + "|" + long(1024)
 	return []testCase{
-		{"what was put is read by Get, GetMany and Query", full, nothing, done, nil},
-		{"items come in the order of the bytes of their sort keys", named(byteOrder()...), nothing, done, nil},
-		{"partitions share no sort keys", named("k", "x|k"), ops(remove("k")), done, named("x|k")},
-		{"keys that read alike when joined stay apart", named("ab", "a|b", "A|b"), nothing, done, nil},
-		{"keys of full length work", named(longest), nothing, done, nil},
-		{"keys of any script work",
+		{"Get, GetMany and Query return what was put", full, nothing, done, nil},
+		{"items are sorted by the bytes of their sort keys", named(byteOrder()...), nothing, done, nil},
+		{"the same sort key in two partitions is two items", named("k", "x|k"), ops(remove("k")), done, named("x|k")},
+		{"keys that are the same when joined stay apart", named("ab", "a|b", "A|b"), nothing, done, nil},
+		{"the longest keys work", named(longest), nothing, done, nil},
+		{"keys in any script work",
 			named("a b#c/d\\e'\"%_?*", "Ünïcode 文字 🚢", "\x01 control \x1f", " 文字 '\"|k"), nothing, done, nil},
-		{"large items may end a page early, but all come", larges, nothing, done, nil},
-		{"a missing item is ErrNotFound and leaves the struct alone", named("k"), getMissing, done, nil},
-		{"an item decodes more than once, into any struct", full, decodeTwice, done, nil},
-		{"every read sees the write that was answered before it", nil, readsSeeWrites, done, items{"k": {Count: 19}}},
+		{"large items may end a page early, but all are returned", larges, nothing, done, nil},
+		{"a missing item is ErrNotFound and leaves the struct unchanged", named("k"), getMissing, done, nil},
+		{"an item can be decoded more than once, into any struct", full, decodeTwice, done, nil},
+		{"every read sees the writes that were answered before it", nil, readsSeeWrites, done, items{"k": {Count: 19}}},
 		{"an unknown partition is an empty page", named("x|b"), queries(1, 10), done, nil},
-		{"a page begins and ends as asked for", named("b", "d", "f"), queries(1, 2, 3, 4, table.MaxPage), done, nil},
-		{"a page ends exactly at its limit", named(numbered(23)...), queries(1, 5, 22, 23, 24), done, nil},
+		{"a page begins and ends where the query says", named("b", "d", "f"), queries(1, 2, 3, 4, table.MaxPage), done, nil},
+		{"a page never exceeds its limit", named(numbered(23)...), queries(1, 5, 22, 23, 24), done, nil},
 		{"a page holds up to 1000 items", named(numbered(table.MaxPage + 1)...), fullPage, done, nil},
-		{"a write is read back by a query of its own", named("a", "b"), readBack, done,
+		{"a write returns the page of its query", named("a", "b"), readBack, done,
 			items{"a": {Name: "a", Count: 7}, "c": {Name: "c"}, "d": {Name: "d"}}},
-		{"a scan gives each item once, to keep", named(append(numbered(300), "x|k")...), scanAll, done, nil},
+		{"a scan yields each item once, and it can be kept", named(append(numbered(300), "x|k")...), scanAll, done, nil},
 		{"a scan stops with the error of its function", named("a", "b", "c"), scanStops, done, nil},
 	}
 }
 
-// byteOrder holds sort keys in order.
+// byteOrder returns sort keys in order.
 func byteOrder() []string {
 	return []string{
 		"\x01", " ", "!", "#", "+", "-", "-1", ".", "/", "0", "00", "01", "1", "10", "2", "9", ":", "@",
@@ -63,7 +63,7 @@ func getMissing(s *state) error {
 	}
 	none, err := s.GetMany(s.Context())
 	if len(none) != 0 {
-		s.Errorf("no keys give %d items", len(none))
+		s.Errorf("no keys return %d items", len(none))
 	}
 	return err
 }
@@ -75,7 +75,7 @@ func decodeTwice(s *state) error {
 		}
 		s.must(decode(&narrow))
 		if s.wantItem(how, "k", decode); narrow.Count != 7 {
-			s.Errorf("%s gives %+v", how, narrow)
+			s.Errorf("%s returns %+v", how, narrow)
 		}
 	}
 	return nil
@@ -93,7 +93,7 @@ func readsSeeWrites(s *state) error {
 	return nil
 }
 
-// queries asks for pages that begin at, before and behind every item, in both directions.
+// queries reads pages that begin at, before and after every item, in both directions.
 func queries(limits ...int) action {
 	return func(s *state) error {
 		places := []string{"", "\x01"}
@@ -141,12 +141,12 @@ func readBack(s *state) error {
 		put("c", row{Name: "c"}), put("d", row{Name: "d"}), remove("b"), update("a").Add("count", 7),
 	})...)
 	if s.wantItems("WriteThenQuery", page.Items, []string{"d", "c"}); !page.More {
-		s.Error("the page does not say that there is more")
+		s.Error("the page does not say that more follow")
 	}
 	return err
 }
 
-// scanAll looks at the items when the scan is over.
+// scanAll decodes the items after the scan has ended.
 func scanAll(s *state) error {
 	delete(s.want, "k0049")
 	s.must(s.write(remove("k0049")))

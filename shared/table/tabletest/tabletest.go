@@ -18,7 +18,7 @@ import (
 	"ferry/shared/table"
 )
 
-// testCase is one rule, and how to see that it holds.
+// testCase is one rule and how to check it.
 type testCase struct {
 	name string
 	seed items  // what is stored before
@@ -27,11 +27,11 @@ type testCase struct {
 	want items  // what is stored afterwards; nil: the same as before
 }
 
-// action does something in a partition of its own.
+// action does something in the case's own partition.
 type action func(*state) error
 
-// items are rows by their sort keys. One in front of which stands "x|" is in
-// the partition x, whose name begins with that of the case's partition.
+// items are rows by their sort keys. A key that begins with "x|" is in another
+// partition: the name of the case's partition with x at its end.
 type items map[string]row
 
 // row is the value that most cases store.
@@ -50,7 +50,7 @@ const (
 
 func refused(op int) string { return (&table.ConditionError{Op: op}).Error() }
 
-// kind tells what an error means to a caller.
+// kind says what an error means to a caller.
 func kind(err error) string {
 	if err == nil {
 		return done
@@ -67,9 +67,8 @@ func kind(err error) string {
 	return invalid
 }
 
-// Run runs the suite. open gives a table that is empty or shared with other
-// tests, also ones that run at the same time: each case keeps to partitions
-// with random names.
+// Run runs the suite. The table that open returns may be shared with other tests,
+// even at the same time: each case uses partitions with random names.
 func Run(t *testing.T, open func(t *testing.T) table.Table) {
 	t.Helper()
 	for _, c := range slices.Concat(readCases(), writeCases(), updateCases(), conditionCases(), transactionCases(),
@@ -104,7 +103,7 @@ func (c testCase) run(s *state) {
 	s.wantStored(c.seed)
 }
 
-// way is a way to make a write. All must end alike.
+// way is a way to make a write. All must have the same result.
 type way string
 
 const (
@@ -113,15 +112,15 @@ const (
 	relaxed  way = "by a relaxed Write"
 )
 
-// state is a table together with a partition that no other case uses. Its
-// methods end the case on an error of something that another case checks.
+// state is a table and a partition that no other case uses. Its methods end the
+// case on an error in something that another case checks.
 type state struct {
 	*testing.T
 	table.Table
 	way   way
-	tried atomic.Bool // the way was used
+	tried atomic.Bool // whether the way made a difference
 	pk    string
-	want  items // to be stored in the end
+	want  items // what must be stored in the end
 }
 
 func (s *state) key(sk string) table.Key {
@@ -131,7 +130,7 @@ func (s *state) key(sk string) table.Key {
 	return table.Key{PK: s.pk, SK: sk}
 }
 
-// place fills in the partition.
+// place returns the operations with the partition filled in.
 func (s *state) place(all []table.Op) []table.Op {
 	placed := slices.Clone(all)
 	for i, op := range placed {
@@ -141,8 +140,8 @@ func (s *state) place(all []table.Op) []table.Op {
 	return placed
 }
 
-// try makes one write in the way that is being tried. shown is what is in the
-// partition afterwards, as far as that way tells.
+// try makes one write in the way being tried. shown is what the partition has
+// afterwards, as far as that way tells.
 func (s *state) try(all ...table.Op) (shown items, err error) {
 	s.tried.Store(true)
 	placed := s.place(all)
@@ -158,12 +157,12 @@ func (s *state) try(all ...table.Op) (shown items, err error) {
 	}
 	page, err := s.WriteThenQuery(s.Context(), table.Query{PK: s.pk, Limit: table.MaxPage}, placed...)
 	if err != nil && len(page.Items) > 0 {
-		s.Errorf("%s: a write that failed shows %d items", s.way, len(page.Items))
+		s.Errorf("%s: a failed write returned %d items", s.way, len(page.Items))
 	}
 	return s.rows(page.Items), err
 }
 
-// own is what is wanted but for other partitions.
+// own returns what is wanted in the case's own partition.
 func (s *state) own() items {
 	own := maps.Clone(s.want)
 	maps.DeleteFunc(own, func(sk string, _ row) bool { return strings.Contains(sk, "|") })
@@ -175,18 +174,18 @@ func (s *state) write(all ...table.Op) error {
 	return err
 }
 
-// ops is one write.
+// ops makes one write.
 func ops(all ...table.Op) action {
 	return func(s *state) error {
 		shown, err := s.try(all...)
 		if err == nil && !reflect.DeepEqual(shown, s.own()) {
-			s.Errorf("%s: the write shows %.2000s", s.way, fmt.Sprintf("%+v", shown))
+			s.Errorf("%s: the write returned %.2000s", s.way, fmt.Sprintf("%+v", shown))
 		}
 		return err
 	}
 }
 
-// inTurn is a write for each operation, all but the last of which are done.
+// inTurn makes one write for each operation. Only the last may fail.
 func inTurn(each ...table.Op) action {
 	return func(s *state) error {
 		last := len(each) - 1
@@ -197,17 +196,17 @@ func inTurn(each ...table.Op) action {
 	}
 }
 
-// nothing is done where the runner itself checks the rule.
+// nothing is for rules that the runner itself checks.
 func nothing(*state) error { return nil }
 
-// Operations in which the runner fills in the partition.
+// Operations whose partition the runner fills in.
 
 func put(sk string, value any) table.Op             { return table.Put(table.Key{SK: sk}, value) }
 func update(sk string) table.Op                     { return table.Update(table.Key{SK: sk}) }
 func remove(sk string) table.Op                     { return table.Delete(table.Key{SK: sk}) }
 func check(sk string, conds ...table.Cond) table.Op { return table.Check(table.Key{SK: sk}, conds...) }
 
-// named are items whose names are their sort keys.
+// named returns items whose names are their sort keys.
 func named(sks ...string) items {
 	all := items{}
 	for _, sk := range sks {
@@ -216,7 +215,7 @@ func named(sks ...string) items {
 	return all
 }
 
-// numbered are the sort keys k0000, k0001 and so on.
+// numbered returns the sort keys k0000, k0001 and so on.
 func numbered(n int) []string {
 	sks := make([]string, n)
 	for i := range sks {
@@ -242,7 +241,7 @@ func (s *state) wantErr(what string, got error, want string) {
 	}
 }
 
-// wantStored compares what is wanted with what each kind of read gives, also
+// wantStored compares what is wanted with what each kind of read returns, also
 // for items that were there before.
 func (s *state) wantStored(before items) {
 	s.Helper()
@@ -283,19 +282,19 @@ func (s *state) wantItem(how, sk string, decode func(into any) error) {
 	err := decode(&got)
 	want, there := s.want[sk]
 	if !reflect.DeepEqual(got, want) || there && err != nil || !there && !errors.Is(err, table.ErrNotFound) {
-		s.Errorf("%s: %s of %.20q gives %.900s, %v; want %.900s", s.way, how, sk, fmt.Sprint(got), err, fmt.Sprint(want))
+		s.Errorf("%s: %s of %.20q returns %.900s, %v; want %.900s", s.way, how, sk, fmt.Sprint(got), err, fmt.Sprint(want))
 	}
 }
 
 func (s *state) wantItems(how string, got []table.Item, want []string) {
 	s.Helper()
 	if len(got) != len(want) {
-		s.Errorf("%s: %s gives %d items, want %d", s.way, how, len(got), len(want))
+		s.Errorf("%s: %s returns %d items, want %d", s.way, how, len(got), len(want))
 		return
 	}
 	for i, item := range got {
 		if _, there := s.want[want[i]]; item.Key != s.key(want[i]) || item.Found() != there {
-			s.Errorf("%s: %s gives %q at place %d, want %q", s.way, how, item.Key.SK, i, want[i])
+			s.Errorf("%s: %s returns %q at position %d, want %q", s.way, how, item.Key.SK, i, want[i])
 		}
 		s.wantItem(how, want[i], item.Decode)
 	}
@@ -308,7 +307,7 @@ func (s *state) pages(q table.Query) (all []table.Item) {
 		page, err := s.Query(s.Context(), q)
 		s.must(err)
 		if all, more = append(all, page.Items...), page.More; more && len(page.Items) == 0 {
-			s.Fatal("an empty page says that there is more")
+			s.Fatal("an empty page says that more follow")
 		}
 		if more {
 			q.After = all[len(all)-1].Key.SK
@@ -317,7 +316,7 @@ func (s *state) pages(q table.Query) (all []table.Item) {
 	return all
 }
 
-// reads are all ways to read an item that is there, an update's included.
+// reads returns all ways to read an existing item, including that of an update.
 func (s *state) reads(sk string) map[string]func(into any) error {
 	touch := s.place([]table.Op{update(sk).Set("unrelated", "x")})[0]
 	many, err := s.GetMany(s.Context(), s.key(sk))

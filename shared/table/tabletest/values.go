@@ -13,11 +13,11 @@ func valueCases() []testCase {
 	large := row{Name: strings.Repeat("é", 150_000)}
 	counted := row{Name: large.Name, Count: 1}
 	cases := []testCase{
-		{"values of every kind come back as they were", nil, valuesComeBack, done, nil},
-		{"slices that are nil or empty come back empty", nil, emptySlices, done, nil},
-		{"a large item comes back", nil, ops(put("k", large)), done, items{"k": large}},
+		{"values of every type come back unchanged", nil, valuesComeBack, done, nil},
+		{"nil and empty slices come back empty", nil, emptySlices, done, nil},
+		{"a large item comes back unchanged", nil, ops(put("k", large)), done, items{"k": large}},
 		{"a large item can be updated", items{"k": large}, ops(update("k").Add("count", 1)), done, items{"k": counted}},
-		{"texts come back in a list", nil, ops(put("k", row{Tags: texts()})), done, items{"k": {Tags: texts()}}},
+		{"texts in a list come back unchanged", nil, ops(put("k", row{Tags: texts()})), done, items{"k": {Tags: texts()}}},
 	}
 	for i, text := range texts() {
 		cases = append(cases, testCase{
@@ -73,8 +73,8 @@ type everything struct {
 	Inners  []inner  `json:"inners"`
 }
 
-// valuesComeBack puts every value, and then sets those that can be set, which
-// replaces values of other kinds.
+// valuesComeBack puts every value, then sets those that can be set, in place of
+// values of other types.
 func valuesComeBack(s *state) error {
 	want := everything{
 		base: base{Version: 3}, String: "é🚢\"\\\n\x00", Word: "active", True: true, Int: -42, Small: math.MinInt8,

@@ -16,17 +16,17 @@ func writeCases() []testCase {
 	full := items{"k": old}
 	return []testCase{
 		{"a write of nothing does nothing", full, ops(), done, nil},
-		{"a put replaces the item, attributes that its struct does not have included", full,
+		{"a put replaces all of the item, also attributes unknown to its struct", full,
 			inTurn(update("k").Set("extra", "x"), put("k", row{Name: "k"}), check("k", table.Equal("extra", "x"))),
 			refused(0), named("k")},
-		{"a put takes a pointer to a struct", nil, ops(put("k", &old)), done, full},
+		{"a put accepts a pointer to a struct", nil, ops(put("k", &old)), done, full},
 		{"an empty struct is an item", nil, inTurn(put("k", struct{}{}), check("k", table.Exists())), done, items{"k": {}}},
-		{"a delete removes its item alone", named("a", "b"), ops(remove("a")), done, named("b")},
+		{"a delete removes only its item", named("a", "b"), ops(remove("a")), done, named("b")},
 		{"a delete of a missing item is no error", nil, ops(remove("k")), done, nil},
-		{"a delete of a missing item lets others pass", nil, ops(remove("k"), put("b", row{Name: "b"})), done, named("b")},
-		{"an item can be put again after its deletion", full,
+		{"a delete of a missing item lets its write pass", nil, ops(remove("k"), put("b", row{Name: "b"})), done, named("b")},
+		{"an item can be put again after it was deleted", full,
 			inTurn(remove("k"), put("k", row{Name: "k"}).If(table.NotExists())), done, named("k")},
-		{"nothing of a deleted item comes back with an update", full,
+		{"an update after a delete brings nothing back", full,
 			inTurn(remove("k"), update("k").Add("count", 1)), done, items{"k": {Count: 1}}},
 		{"an expiry changes no attribute", nil,
 			inTurn(
@@ -35,10 +35,10 @@ func writeCases() []testCase {
 			), done, items{"k": {Name: "k", Count: 2}}},
 		{"an item with an expiry can be put again", nil,
 			inTurn(put("k", old).Expire(later), put("k", row{Name: "k"})), done, named("k")},
-		{"an update with an expiry makes a missing item", nil,
+		{"an update with an expiry creates a missing item", nil,
 			ops(update("k").Set("name", "k").Expire(later)), done, named("k")},
-		{"an item whose expiry has passed is there as it was put, or missing", nil, expired, done, nil},
-		{"relaxed operations mix with others", nil,
+		{"an expired item is unchanged or missing", nil, expired, done, nil},
+		{"relaxed operations can be mixed with others", nil,
 			ops(put("a", row{Name: "a"}).Relax(), put("b", row{Name: "b"})), done, named("a", "b")},
 		{"a refused operation refuses relaxed ones too", named("a", "b"),
 			ops(update("a").Add("count", 1).Relax(), check("b", table.NotExists())), refused(1), nil},
@@ -62,18 +62,18 @@ func updateCases() []testCase {
 		Note string `json:"note"`
 	}{"x"}
 	cases := []testCase{
-		{"a set makes a missing item", nil, ops(update("k").Set("name", "k")), done, named("k")},
-		{"an add makes a missing item", nil, ops(update("k").Add("count", -5)), done, items{"k": {Count: -5}}},
-		{"an add to a missing attribute counts from 0", nil,
+		{"a set creates a missing item", nil, ops(update("k").Set("name", "k")), done, named("k")},
+		{"an add creates a missing item", nil, ops(update("k").Add("count", -5)), done, items{"k": {Count: -5}}},
+		{"an add to a missing attribute starts at 0", nil,
 			inTurn(put("k", nameless), update("k").Add("count", 5)), done, items{"k": {Count: 5, Note: "x"}}},
-		{"a set leaves other attributes alone", full, ops(update("k").Set("note", "y")), done, noted},
-		{"several changes happen at once, also to attributes a struct does not have", full,
+		{"a set leaves other attributes unchanged", full, ops(update("k").Set("note", "y")), done, noted},
+		{"several changes happen together, also to attributes that the struct does not have", full,
 			inTurn(
 				update("k").Set("name", "m").Add("count", 2).Set("note", "y").Set("tags", []string{"b", "c"}).Add("other", 1),
 				check("k", table.Equal("other", int64(1))),
 			), done, changed},
-		{"attribute names need no care", nil, attributeNames, done, items{"k": {}, "n": {Name: "n"}}},
-		{"delayed updates all arrive, but for those that are refused", named("k"), delayed, done,
+		{"attributes can have any name", nil, attributeNames, done, items{"k": {}, "n": {Name: "n"}}},
+		{"all delayed updates arrive, except refused ones", named("k"), delayed, done,
 			items{"k": {Name: "k", Count: 500, Done: true, Note: "of another form"}}},
 	}
 	for _, sum := range []struct{ old, add, want int64 }{
@@ -95,7 +95,7 @@ func updateCases() []testCase {
 	return cases
 }
 
-// attributeNames uses names that mean something in query languages.
+// attributeNames uses names that have a meaning in query languages.
 func attributeNames(s *state) error {
 	set, bounded, exact := update("k"), update("n"), check("n")
 	for _, attr := range []string{"size", "status", "key", "a.b", "a-b", "select", "_x", "1st", "doc"} {
@@ -122,7 +122,7 @@ func attributeNames(s *state) error {
 	return s.write(exact)
 }
 
-// delayed waits twice, so that what came first is surely done.
+// delayed waits twice, to be sure that the first updates were made.
 func delayed(s *state) error {
 	for range 2 {
 		err := s.write(update("missing").Add("count", 1).If(table.Exists()).Delay())
@@ -188,7 +188,7 @@ func conditionCases() []testCase {
 	return cases
 }
 
-// probe has conditions on an item k that hold, and that fail.
+// probe has conditions on an item k: some that hold and some that fail.
 type probe struct {
 	what       string
 	of         items
@@ -218,13 +218,13 @@ func conditions() []probe {
 	}
 }
 
-// obeysEach tries each condition that fails, alone and behind all that hold, and
-// each that holds in a check.
+// obeysEach tries each condition that fails, alone and after all that hold, and for
+// a check also each that holds.
 func obeysEach(op table.Op, p probe) action {
 	return func(s *state) error {
 		for _, cond := range p.fail {
 			s.wantErr(fmt.Sprintf("%+v", cond), s.write(op.If(cond)), refused(0))
-			s.wantErr(fmt.Sprintf("%+v behind others", cond), s.write(op.If(p.hold...).If(cond)), refused(0))
+			s.wantErr(fmt.Sprintf("%+v after others", cond), s.write(op.If(p.hold...).If(cond)), refused(0))
 		}
 		for _, cond := range p.hold {
 			if op.Kind == table.KindCheck {
@@ -239,19 +239,19 @@ func transactionCases() []testCase {
 	few, before, after := allKinds(1)
 	hundred, manyBefore, manyAfter := allKinds(table.MaxOps / 5)
 	cases := []testCase{
-		{"operations of all kinds happen together, also in two partitions", before, ops(few...), done, after},
+		{"operations of all kinds happen together, in two partitions", before, ops(few...), done, after},
 		{"100 operations are one write", manyBefore, ops(hundred...), done, manyAfter},
-		{"100 operations are undone when the last is refused", manyBefore, ops(refuse(hundred, 99)...), refused(99), nil},
-		{"the first refused operation is named", before, ops(refuse(few, 1, 3)...), refused(1), nil},
+		{"100 operations are undone if the last is refused", manyBefore, ops(refuse(hundred, 99)...), refused(99), nil},
+		{"the error names the first refused operation", before, ops(refuse(few, 1, 3)...), refused(1), nil},
 	}
 	for i := range few {
-		name := fmt.Sprint("all is undone by the refusal of operation ", i)
+		name := fmt.Sprint("everything is undone if operation ", i, " is refused")
 		cases = append(cases, testCase{name, before, ops(refuse(few, i)...), refused(i), nil})
 	}
 	return cases
 }
 
-// refuse gives some operations a condition that never holds.
+// refuse adds a condition that never holds to some operations.
 func refuse(all []table.Op, which ...int) []table.Op {
 	all = slices.Clone(all)
 	for _, i := range which {
@@ -260,7 +260,7 @@ func refuse(all []table.Op, which ...int) []table.Op {
 	return all
 }
 
-// allKinds has 5 n operations on items that are there before, and what these are then.
+// allKinds returns 5 n operations, and the items before and after them.
 func allKinds(n int) (all []table.Op, before, after items) {
 	before, after = items{}, items{}
 	for i := range n {
