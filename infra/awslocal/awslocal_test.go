@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestOnceInstallsOneTime(t *testing.T) {
+func TestWhatIsInstalledIsNotInstalledAgain(t *testing.T) {
 	t.Parallel()
 	cache := filepath.Join(t.TempDir(), "cache")
 	fills := 0
@@ -32,7 +32,7 @@ func TestOnceInstallsOneTime(t *testing.T) {
 	}
 }
 
-func TestOnceRedoesAFailedInstallation(t *testing.T) {
+func TestAFailedInstallationIsRepeated(t *testing.T) {
 	t.Parallel()
 	cache := t.TempDir()
 	broken := errors.New("broken")
@@ -57,7 +57,7 @@ func TestOnceRedoesAFailedInstallation(t *testing.T) {
 	}
 }
 
-func TestCommandGivesItsCodeAndGetsTheEnvironment(t *testing.T) {
+func TestTheCommandGetsTheEnvironmentAndItsExitCodeIsReturned(t *testing.T) {
 	t.Parallel()
 	code, err := command(t.Context(), []string{"sh", "-c", `test "$AWS_ENDPOINT_URL_S3" = http://s3 && exit 7`},
 		environment("http://dynamodb", "http://s3", "http://cloud", "python3"))

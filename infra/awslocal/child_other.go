@@ -4,5 +4,5 @@ package main
 
 import "syscall"
 
-// childAttr has no way here to tie a server to the life of this process.
+// childAttr cannot end a server with this process here.
 func childAttr() *syscall.SysProcAttr { return nil }

@@ -10,11 +10,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
-	"time"
 )
 
-// install brings all stand-ins into the cache, side by side in time because
-// some wait for the network and one for the compiler. It returns their folders.
+// install brings all stand-ins into the cache and returns their folders. It installs
+// them at once, because some wait for the network and one for the compiler.
 func install(ctx context.Context, all []standIn) ([]string, error) {
 	cache, err := cacheDir()
 	if err != nil {
@@ -42,10 +41,10 @@ func cacheDir() (string, error) {
 	return filepath.Join(dir, "ferry"), nil
 }
 
-// once returns the folder of cache that belongs to name and to the exact
-// inputs of its installation. If it is not there yet, fill makes it: aside,
-// then renamed, so that a folder that exists is whole, and two that install at
-// once don't harm each other.
+// once returns the folder in the cache for a name and the exact inputs of its
+// installation. If it is missing, fill makes it under another name, which is then
+// changed: so a folder that exists is whole, and two installations at once do not
+// harm each other.
 func once(cache, name string, inputs [][]byte, fill func(dir string) error) (string, error) {
 	hash := sha256.New()
 	for _, in := range inputs {
@@ -64,18 +63,16 @@ func once(cache, name string, inputs [][]byte, fill func(dir string) error) (str
 	}
 	defer os.RemoveAll(aside)
 	progress("installing %s into %s ...", name, dir)
-	began := time.Now()
-	if err := fill(aside); err != nil {
+	if err = fill(aside); err == nil {
+		err = os.Rename(aside, dir)
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", fmt.Errorf("installing %s: %w", name, err)
 	}
-	if err := os.Rename(aside, dir); err != nil && !errors.Is(err, fs.ErrExist) {
-		return "", fmt.Errorf("installing %s: %w", name, err)
-	}
-	progress("installed %s in %s", name, time.Since(began).Round(time.Second))
 	return dir, nil
 }
 
-// tool runs an installer, whose output goes to standard error.
+// tool runs an installer with its output on standard error.
 func tool(ctx context.Context, dir, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir

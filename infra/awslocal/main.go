@@ -1,19 +1,18 @@
-// Command awslocal runs a command next to stand-ins for AWS on this machine:
-// DynamoDB Local, which is Amazon's own, versitygw, an S3 server, and ministack,
-// an emulator of all of AWS, to which whole stacks are deployed.
+// Command awslocal runs a command beside stand-ins for AWS on this machine: DynamoDB
+// Local, which is Amazon's own, versitygw, an S3 server, and ministack, an emulator
+// of all of AWS, which whole stacks are deployed to.
 //
 //	go run ./infra/awslocal -- go test ./shared/table/dynamo ./shared/blob/s3
 //	go run ./infra/awslocal
 //
-// The first form gives the command an environment in which the AWS SDK finds
-// the stand-ins, and exits with the command's code. The second prints that
-// environment for a shell and stays until Ctrl-C. Both keep data only as long
-// as they run. What has to be installed goes to a cache (FERRY_CACHE, by
-// default the user's cache folder) at the first run; Java 17, Maven, Python 3
-// with venv, and Go must be there.
+// The first form gives the command an environment in which the AWS SDK finds the
+// stand-ins, and exits with the command's code. The second prints that environment
+// for a shell and runs until Ctrl-C. Data is kept only as long as they run. The first
+// run installs what is missing into a cache (FERRY_CACHE, by default in the user's
+// cache folder); Java 17, Maven, Python 3 with venv, and Go must be there.
 //
 // A GET of FERRY_TEST_STACKS lends a deployed stack without data: see Lend in
-// infra/stack/emulated.
+// infra/stack/emulated. Nothing imports this package; start reading with run.
 package main
 
 import (
@@ -35,8 +34,8 @@ import (
 )
 
 func main() {
-	// Linux ends the servers when the thread that started them ends, so they
-	// are started from one that lasts as long as the process.
+	// Linux ends the servers with the thread that started them, so that thread
+	// must last as long as the process.
 	runtime.LockOSThread()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code, err := run(ctx, os.Args[1:])
@@ -97,8 +96,8 @@ func run(ctx context.Context, args []string) (int, error) {
 	return command(ctx, args, env)
 }
 
-// environment is what makes the AWS SDK, and the tests, use the stand-ins, and
-// keeps a person's own AWS profile out of them.
+// environment makes the AWS SDK and the tests use the stand-ins, and not the user's
+// own AWS profile.
 func environment(dynamoURL, s3URL, cloudURL, python string) []string {
 	return []string{
 		"AWS_ENDPOINT_URL_DYNAMODB=" + dynamoURL,
@@ -121,8 +120,8 @@ func environment(dynamoURL, s3URL, cloudURL, python string) []string {
 	}
 }
 
-// lendStacks lends stacks until this process ends. They are of the checkout in
-// the working directory, which is built when the first is borrowed.
+// lendStacks lends stacks until this process ends. They come from the checkout in the
+// working directory, which is built when the first one is borrowed.
 func lendStacks(ctx context.Context, env []string) (address string, err error) {
 	for _, e := range env {
 		name, value, _ := strings.Cut(e, "=")
@@ -139,7 +138,7 @@ func lendStacks(ctx context.Context, env []string) (address string, err error) {
 	return "http://" + l.Addr().String(), nil
 }
 
-// command runs args and passes an interruption on to it.
+// command runs args, and interrupts it when the context ends.
 func command(ctx context.Context, args, env []string) (int, error) {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Env = append(os.Environ(), env...)

@@ -20,10 +20,10 @@ const (
 // standIn is a server in place of AWS.
 type standIn struct {
 	name    string
-	inputs  [][]byte // another installation is made if they change
+	inputs  [][]byte // if they change, it is installed anew
 	install func(ctx context.Context, dir string) error
-	// command runs what is installed in dir on a port of the loopback address,
-	// with its data in a folder.
+	// command runs what is installed in dir, on a port of the loopback address
+	// and with its data in a folder.
 	command func(ctx context.Context, dir, data string, port int) *exec.Cmd
 }
 
@@ -54,7 +54,7 @@ func (s standIn) start(ctx context.Context, dir, data string) (url string, stop 
 	if err := ready(ctx, url, done); err != nil {
 		end()
 		<-done
-		said, _ := io.ReadAll(io.NewSectionReader(output, 0, 16<<10)) // the error says enough without
+		said, _ := io.ReadAll(io.NewSectionReader(output, 0, 16<<10)) // it only adds to the error
 		return "", nil, fmt.Errorf("starting %s: %w\n%s", s.name, err, said)
 	}
 	progress("%s answers at %s", s.name, url)

@@ -1,13 +1,12 @@
-// Command invoke deploys the stack to the emulator of AWS that infra/awslocal
-// starts, with the data that the files of events/ speak of, and sends one of its
-// functions an event. The answer is printed, and compared with the one that the
-// event expects:
+// Command invoke deploys the stack to the emulator of AWS that infra/awslocal starts,
+// with the data that events/ refer to, and sends an event to one of its functions. It
+// prints the answer and compares it with the expected one:
 //
 //	go run ./infra/awslocal -- go run ./infra/invoke downloadlist
 //	go run ./infra/awslocal -- go run ./infra/invoke feedback events/feedbacksms.json
 //
 // Without a function it prints the address of the stack and where to see the mail
-// that it sends, and stays until Ctrl-C.
+// that it sends, and runs until Ctrl-C. Nothing imports this package.
 package main
 
 import (
@@ -33,7 +32,7 @@ import (
 )
 
 func main() {
-	raw := flag.Bool("raw", false, "print the function's answer as it is, not the response that the gateway makes of it")
+	raw := flag.Bool("raw", false, "print the function's answer itself, not the response that the gateway makes of it")
 	flag.Usage = func() {
 		fmt.Fprintln(os.Stderr, "usage: go run ./infra/awslocal -- go run ./infra/invoke [-raw] [FUNCTION [FILE]]")
 		flag.PrintDefaults()
@@ -77,19 +76,19 @@ func run(ctx context.Context, out io.Writer, raw bool, args []string) error {
 		return err
 	}
 	if err := f.Expect.Check(answer); err != nil {
-		return fmt.Errorf("the answer is not the one that the event expects: %w", err)
+		return fmt.Errorf("the answer is not as expected: %w", err)
 	}
-	fmt.Fprintln(os.Stderr, "the answer is as the event expects")
+	fmt.Fprintln(os.Stderr, "the answer is as expected")
 	return nil
 }
 
-// event reads the event that the arguments ask for.
+// event reads the event that the arguments name.
 func event(args []string) (f boottest.Fixture, err error) {
 	switch {
 	case len(args) == 0:
 		return f, nil
 	case len(args) > 2:
-		return f, errors.New("there is one function and one event: see -help")
+		return f, errors.New("there can be one function and one event: see -help")
 	}
 	if _, err := os.Stat(filepath.Join("functions", args[0], "main.go")); err != nil {
 		return f, fmt.Errorf("there is no functions/%s here: run it in the root of the project", args[0])
@@ -103,7 +102,7 @@ func event(args []string) (f boottest.Fixture, err error) {
 	return f, err
 }
 
-// deploy makes a stack with the data that the event speaks of.
+// deploy deploys a stack with the data that the event refers to.
 func deploy(ctx context.Context, c *emulated.Cloud, f boottest.Fixture) (*emulated.Stack, error) {
 	const sender = "ferry@example.com"
 	if err := c.Verify(ctx, sender); err != nil {
@@ -127,7 +126,7 @@ func deploy(ctx context.Context, c *emulated.Cloud, f boottest.Fixture) (*emulat
 	return s, nil
 }
 
-// show prints a response as a person reads it.
+// show prints a response in a form for people.
 func show(out io.Writer, payload []byte, raw bool) error {
 	var r events.APIGatewayProxyResponse
 	if err := json.Unmarshal(payload, &r); raw || err != nil || r.StatusCode == 0 {

@@ -10,9 +10,9 @@ import (
 	"ferry/infra/stack/emulated"
 )
 
-// TestAFunctionIsInvoked has one that answers the gateway and one that does not;
-// the answers to all events are looked at where stacks are deployed.
-func TestAFunctionIsInvoked(t *testing.T) {
+// TestAFunctionCanBeInvoked has one that answers the gateway and one that does not.
+// The tests of deployed stacks check the answers to all events.
+func TestAFunctionCanBeInvoked(t *testing.T) {
 	if os.Getenv(emulated.AddressVariable) == "" {
 		t.Skip("needs an emulator of AWS: go run ./infra/awslocal -- go test ./infra/invoke")
 	}
@@ -40,7 +40,7 @@ func TestAFunctionIsInvoked(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeInvokedIsSaid(t *testing.T) {
+func TestWhatCannotBeInvokedIsAClearError(t *testing.T) {
 	t.Chdir("../..")
 	t.Setenv(emulated.AddressVariable, "")
 	for args, want := range map[string]string{
@@ -55,7 +55,7 @@ func TestWhatCannotBeInvokedIsSaid(t *testing.T) {
 	}
 }
 
-func TestAnAnswerIsShownAsAPersonReadsIt(t *testing.T) {
+func TestAnAnswerIsPrintedForPeople(t *testing.T) {
 	t.Parallel()
 	answer := `{"statusCode":404,"multiValueHeaders":{"B":["1","2"],"A":["x"]},"body":"aGk=","isBase64Encoded":true}`
 	for raw, want := range map[bool]string{false: "404\nA: x\nB: 1, 2\n\nhi\n", true: answer + "\n"} {

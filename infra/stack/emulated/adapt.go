@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// adapt takes out of a transformed template what the emulator does not know.
-// The tests of infra/stack look at the template as it is.
+// adapt removes from a transformed template what the emulator does not support.
+// The tests of infra/stack check the template as it is.
 func adapt(template object) {
 	resources, _ := template["Resources"].(object)
 	for name, r := range resources {
@@ -38,28 +38,27 @@ func list(v any) []any {
 	return all
 }
 
-// withNumber puts in the default of a parameter, of which the emulator would
-// make a text.
+// withNumber inserts the default of a parameter, which the emulator would turn into
+// a string.
 func withNumber(scaling object, parameters any) {
 	ref, _ := scaling["MaximumConcurrency"].(object)
 	all, _ := parameters.(object)
 	if parameter, ok := all[fmt.Sprint(ref["Ref"])].(object); ok {
 		var n int
-		_, _ = fmt.Sscan(fmt.Sprint(parameter["Default"]), &n) // 0 is refused when it is deployed
+		_, _ = fmt.Sscan(fmt.Sprint(parameter["Default"]), &n) // a deployment refuses 0
 		scaling["MaximumConcurrency"] = n
 	}
 }
 
-// refusesPlainHTTP finds the statements that let nothing but TLS in: the emulator
-// speaks plain HTTP.
+// refusesPlainHTTP reports whether a statement allows only TLS: the emulator speaks
+// plain HTTP.
 func refusesPlainHTTP(statement any) bool {
 	s, _ := statement.(object)
 	return s["Effect"] == "Deny" && strings.Contains(fmt.Sprint(s["Condition"]), "aws:SecureTransport")
 }
 
-// widen allows what the emulator asks for beyond AWS: it wants a permission of
-// its own for PublishBatch, and knows neither resources nor conditions of
-// SendEmail.
+// widen allows what the emulator requires beyond AWS: it has a separate permission
+// for PublishBatch, and supports neither resources nor conditions of SendEmail.
 func widen(statement object) {
 	switch statement["Action"] {
 	case "sns:Publish":
@@ -70,10 +69,10 @@ func widen(statement object) {
 	}
 }
 
-// called finds the function in an integration's address.
+// called matches the function in an integration's address.
 var called = regexp.MustCompile(`functions/\$\{(\w+?)(?:Alias` + alias + `|\.Arn)\}`)
 
-// routes are those of the template's API.
+// routes returns the routes of the template's API.
 func routes(template object) (all []route) {
 	resources, _ := template["Resources"].(object)
 	for _, r := range resources {

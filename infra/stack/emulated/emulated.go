@@ -1,12 +1,12 @@
 // Package emulated deploys the stack of template.yaml, with the real programs of
-// its functions, to an emulator of AWS: its stream, topics, queues and schedule
-// call the functions by themselves, and each function may do what its role
-// allows and no more. Start reading at Open and Deploy.
+// its functions, to an emulator of AWS: the stream, topics, queues and schedule
+// call the functions by themselves, and each function can do only what its role
+// allows. It is for tests and test tools. Start reading with Open and Deploy.
 //
 // The emulator is ministack (https://github.com/ministackorg/ministack), which
 // infra/awslocal installs and starts. It has no HTTP API with payload format 1.0
-// and no limit to the size of an event: gateway.go stands in for both. What else
-// it does not know is taken out of the template by adapt.
+// and does not limit the size of an event: gateway.go does both. What else it does
+// not support, adapt removes from the template.
 package emulated
 
 import (
@@ -30,14 +30,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sesv2"
 )
 
-// The names by which infra/awslocal tells where the emulator is, and which
+// The variables in which infra/awslocal says where the emulator is, and which
 // Python has AWS's SAM translator.
 const (
 	AddressVariable = "FERRY_TEST_CLOUD"
 	PythonVariable  = "FERRY_TEST_SAM"
 )
 
-// ErrNoEmulator is returned where the environment names no emulator.
+// ErrNoEmulator is returned if the environment names no emulator.
 var ErrNoEmulator = errors.New("there is no emulator of AWS: go run ./infra/awslocal -- COMMAND")
 
 type object = map[string]any
@@ -48,15 +48,15 @@ type Cloud struct {
 	Address string // of each of its services
 	Config  aws.Config
 
-	artifacts string // the bucket that `sam deploy` would put the programs into
+	artifacts string // the bucket of the programs, which `sam deploy` would make
 	template  string // the address of the transformed template, for CloudFormation
 	routes    []route
 	stacks    *cloudformation.Client
 	lambda    *lambda.Client
 }
 
-// Open builds the functions of a checkout, uploads them, and transforms its
-// template with the script that is in the module.
+// Open builds and uploads the functions of a checkout, and transforms its template
+// with the script that is in the module.
 func Open(ctx context.Context, module, checkout string) (*Cloud, error) {
 	c := &Cloud{Address: os.Getenv(AddressVariable), artifacts: "ferry-artifacts-" + strings.ToLower(rand.Text())}
 	if c.Address == "" {
@@ -66,7 +66,7 @@ func Open(ctx context.Context, module, checkout string) (*Cloud, error) {
 	if c.Config, err = config.LoadDefaultConfig(ctx, config.WithBaseEndpoint(c.Address)); err != nil {
 		return nil, fmt.Errorf("reading the AWS configuration: %w", err)
 	}
-	c.Config.ConfigSources = nil // they name other stand-ins for some services
+	c.Config.ConfigSources = nil // they name other servers for some services
 	c.stacks, c.lambda = cloudformation.NewFromConfig(c.Config), lambda.NewFromConfig(c.Config)
 	programs, err := os.MkdirTemp("", "ferry-programs-")
 	if err != nil {
@@ -84,7 +84,7 @@ func Open(ctx context.Context, module, checkout string) (*Cloud, error) {
 }
 
 // build builds all functions for this machine into a folder, with the flags of
-// `make build`: they let another checkout of the same code be built from the cache.
+// `make build`, so that another checkout of the same code is built from the cache.
 func build(ctx context.Context, checkout, into string) error {
 	c := exec.CommandContext(ctx, "go", "build", "-tags", "lambda.norpc", "-trimpath", "-buildvcs=false",
 		"-ldflags", "-s -w", "-o", into+string(filepath.Separator), "./functions/...")
@@ -128,7 +128,7 @@ func (c *Cloud) put(ctx context.Context, name string, content []byte) error {
 	return nil
 }
 
-// packed is a program as Lambda wants it.
+// packed returns a program in the form that Lambda wants.
 func packed(program string) ([]byte, error) {
 	text, err := os.ReadFile(program)
 	if err != nil {
@@ -142,7 +142,7 @@ func packed(program string) ([]byte, error) {
 	if err == nil {
 		_, err = w.Write(text)
 	}
-	err = errors.Join(err, z.Close()) // which writes the end
+	err = errors.Join(err, z.Close())
 	return out.Bytes(), err
 }
 
@@ -155,7 +155,7 @@ func (c *Cloud) Verify(ctx context.Context, address string) error {
 	return nil
 }
 
-// transform runs AWS's SAM translator over the template, and puts the result
+// transform runs AWS's SAM translator over the template and uploads the result
 // beside the programs.
 func (c *Cloud) transform(ctx context.Context, script, path string) error {
 	var stderr strings.Builder

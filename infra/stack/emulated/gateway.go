@@ -22,27 +22,27 @@ import (
 )
 
 const (
-	// maxBody is the most bytes of a body that an HTTP API takes
+	// maxBody is the limit in bytes of a body
 	// (https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-quotas.html).
 	maxBody = 10 << 20
-	// integrationTimeout is how long it waits for a function.
+	// integrationTimeout is how long the gateway waits for a function.
 	integrationTimeout = 30 * time.Second
-	// defaultRoute takes what fits no other.
+	// defaultRoute takes what matches no other.
 	defaultRoute = "$default"
 )
 
-// route leads requests to a function. The path has {name} for what varies.
+// route leads requests to a function. The path has {name} for a variable part.
 type route struct {
 	method, path string
 	function     string // its name in the template
 }
 
-// invoker sends a function an event and waits for the answer. An error is the
-// sender's own; those of the function are in the Result.
+// invoker sends a function an event and waits for the answer. The function's own
+// errors are in the Result.
 type invoker func(ctx context.Context, event []byte) (Result, error)
 
-// gateway is an HTTP API with the $default stage: it makes an event of payload
-// format 1.0 of each request, and a response of each answer
+// gateway is an HTTP API with the $default stage: it turns each request into an
+// event of payload format 1.0, and each answer into a response
 // (https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html).
 func gateway(routes []route, functions map[string]invoker) http.Handler {
 	mux := http.NewServeMux()
@@ -61,37 +61,31 @@ func gateway(routes []route, functions map[string]invoker) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		_, pattern := mux.Handler(req)
-		// Unlike Go, the gateway takes HEAD for no GET, and a path as it is.
+		// Unlike Go, the gateway does not match HEAD with GET, nor clean a path.
 		method, _, _ := strings.Cut(pattern, " ")
 		if pattern == "" || method != req.Method || path.Clean(req.URL.Path) != req.URL.Path {
 			fallback.ServeHTTP(w, req)
 			return
 		}
-		mux.ServeHTTP(w, req) // which also reads the path's values
+		mux.ServeHTTP(w, req) // also sets the path's values
 	})
 }
 
-// forward lets a function answer. It runs to its end even if the client goes.
+// forward lets a function answer, which runs to its end even if the client goes.
 func forward(w http.ResponseWriter, r *http.Request, resource string, invoke invoker) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		refuse(w, http.StatusRequestEntityTooLarge)
-		return
-	}
-	if err != nil {
-		refuse(w, http.StatusBadRequest)
-		return
-	}
-	event, err := json.Marshal(gatewayEvent(r, resource, body))
-	if err != nil {
-		refuse(w, http.StatusInternalServerError)
-		return
-	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), integrationTimeout)
 	defer cancel()
-	result, err := invoke(ctx, event)
-	switch {
-	case errors.Is(err, errEventTooLarge):
+	var event []byte
+	if err == nil {
+		event, err = json.Marshal(gatewayEvent(r, resource, body))
+	}
+	var result Result
+	if err == nil {
+		result, err = invoke(ctx, event)
+	}
+	switch _, large := errors.AsType[*http.MaxBytesError](err); {
+	case large || errors.Is(err, errEventTooLarge):
 		refuse(w, http.StatusRequestEntityTooLarge)
 	case ctx.Err() != nil:
 		refuse(w, http.StatusServiceUnavailable)
@@ -102,7 +96,7 @@ func forward(w http.ResponseWriter, r *http.Request, resource string, invoke inv
 	}
 }
 
-// refuse answers as the gateway does itself.
+// refuse gives one of the gateway's own answers.
 func refuse(w http.ResponseWriter, status int) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -111,12 +105,12 @@ func refuse(w http.ResponseWriter, status int) {
 
 func respond(w http.ResponseWriter, r *http.Request, payload []byte) {
 	var answer events.APIGatewayProxyResponse
-	if err := json.Unmarshal(payload, &answer); err != nil || answer.StatusCode == 0 {
-		refuse(w, http.StatusInternalServerError)
-		return
+	var body []byte
+	err := json.Unmarshal(payload, &answer)
+	if err == nil {
+		body, err = boottest.Body(answer)
 	}
-	body, err := boottest.Body(answer)
-	if err != nil {
+	if err != nil || answer.StatusCode == 0 {
 		refuse(w, http.StatusInternalServerError)
 		return
 	}
@@ -136,7 +130,7 @@ func respond(w http.ResponseWriter, r *http.Request, payload []byte) {
 	}
 }
 
-// gatewayEvent is the event of a request, whose body was read, on a route.
+// gatewayEvent returns the event of a request on a route; its body was read.
 func gatewayEvent(r *http.Request, resource string, body []byte) events.APIGatewayProxyRequest {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -163,7 +157,7 @@ func gatewayEvent(r *http.Request, resource string, body []byte) events.APIGatew
 		},
 	}
 	e.Body = string(body)
-	if !isText(r.Header.Get("Content-Type")) { // what is no UTF-8 is damaged then, as it is by the gateway
+	if !isText(r.Header.Get("Content-Type")) { // as in the gateway, text that is not UTF-8 is damaged
 		e.Body, e.IsBase64Encoded = base64.StdEncoding.EncodeToString(body), true
 	}
 	return e
@@ -177,8 +171,8 @@ func last[M ~map[string][]string](all M) map[string]string {
 	return out
 }
 
-// parameters reads a query. Only & divides it, and what cannot be unescaped
-// stays as it is.
+// parameters reads a query. Only & separates its parts, and what cannot be
+// unescaped stays as it is.
 func parameters(query string) url.Values {
 	all := url.Values{}
 	for _, pair := range strings.Split(query, "&") {
@@ -208,7 +202,7 @@ func pathValues(r *http.Request, resource string) map[string]string {
 	return out
 }
 
-// isText tells which bodies the gateway passes on as a string.
+// isText reports whether the gateway passes a body on as a string.
 func isText(contentType string) bool {
 	kind, _, _ := mime.ParseMediaType(contentType)
 	switch kind {

@@ -23,17 +23,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
+	"ferry/shared/api"
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/table"
-
-	"ferry/shared/api"
 )
 
-// alias is what calls of a function go to, as the template says.
+// alias is the one that the template gives each function, and that calls go to.
 const alias = "live"
 
-// maxPayload is the most bytes of an event, and of an answer
+// maxPayload is the limit in bytes of an event and of an answer
 // (https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html).
 const maxPayload = 6 << 20
 
@@ -48,23 +47,23 @@ type Stack struct {
 
 	name       string
 	cloud      *Cloud
-	parameters map[string]string
+	parameters []types.Parameter
 	front      *http.Server
 
-	requests sync.RWMutex // is locked while no request may be under way
+	requests sync.RWMutex // write-locked while no request may be in progress
 	api      http.Handler
 }
 
-// Result is what became of an event.
+// Result is the outcome of an event.
 type Result struct {
 	Payload []byte // the answer, or the description of the error
-	Failed  string // the kind of the function's error, empty if there is none
-	Log     string // the end of what the function has logged, in base64
+	Failed  string // the kind of the function's error, or empty
+	Log     string // the end of the function's log, in base64
 }
 
-// Deploy makes a stack and waits until it is there.
+// Deploy creates a stack and waits until it is complete.
 func (c *Cloud) Deploy(ctx context.Context, name string, parameters map[string]string) (*Stack, error) {
-	s := &Stack{cloud: c, parameters: map[string]string{}}
+	s := &Stack{cloud: c, name: name}
 	root, front, err := serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.requests.RLock()
 		defer s.requests.RUnlock()
@@ -73,18 +72,21 @@ func (c *Cloud) Deploy(ctx context.Context, name string, parameters map[string]s
 	if err != nil {
 		return nil, err
 	}
-	s.name, s.Base, s.front = name, root+api.Prefix, front
-	s.parameters["PublicUrl"] = s.Base
-	maps.Copy(s.parameters, parameters)
+	s.Base, s.front = root+api.Prefix, front
+	all := map[string]string{"PublicUrl": s.Base}
+	maps.Copy(all, parameters)
+	for name, value := range all {
+		s.parameters = append(s.parameters, types.Parameter{ParameterKey: &name, ParameterValue: &value})
+	}
 	_, err = c.stacks.CreateStack(ctx, &cloudformation.CreateStackInput{
-		StackName: &s.name, TemplateURL: &c.template, Parameters: s.values(),
+		StackName: &s.name, TemplateURL: &c.template, Parameters: s.parameters,
 		Capabilities: []types.Capability{types.CapabilityCapabilityIam},
 	})
+	if err == nil {
+		err = s.settle(ctx, types.StackStatusCreateComplete)
+	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("creating the stack %s: %w", s.name, err), s.front.Close())
-	}
-	if err := s.settle(ctx, types.StackStatusCreateComplete); err != nil {
-		return nil, errors.Join(err, s.front.Close())
 	}
 	return s, nil
 }
@@ -100,14 +102,7 @@ func serve(h http.Handler) (address string, server *http.Server, err error) {
 	return "http://" + l.Addr().String(), server, nil
 }
 
-func (s *Stack) values() (all []types.Parameter) {
-	for name, value := range s.parameters {
-		all = append(all, types.Parameter{ParameterKey: &name, ParameterValue: &value})
-	}
-	return all
-}
-
-// settle waits until nothing is changed any more, and reads what is there.
+// settle waits until the stack no longer changes, and reads what it has.
 func (s *Stack) settle(ctx context.Context, want types.StackStatus) error {
 	for {
 		all, err := s.cloud.stacks.DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: &s.name})
@@ -124,7 +119,7 @@ func (s *Stack) settle(ctx context.Context, want types.StackStatus) error {
 	}
 }
 
-// why collects what failed.
+// why collects the reasons of a failure.
 func (s *Stack) why(ctx context.Context) error {
 	events, err := s.cloud.stacks.DescribeStackEvents(ctx, &cloudformation.DescribeStackEventsInput{StackName: &s.name})
 	if err != nil {
@@ -139,7 +134,7 @@ func (s *Stack) why(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// read reads what the stack has, and makes its API.
+// read reads what the stack has and makes its API.
 func (s *Stack) read(ctx context.Context, stack types.Stack) error {
 	s.Outputs, s.IDs = map[string]string{}, map[string]string{}
 	for _, o := range stack.Outputs {
@@ -170,8 +165,8 @@ func (s *Stack) read(ctx context.Context, stack types.Stack) error {
 	return nil
 }
 
-// version is what is called of a function, by its name in the template: the
-// newest one if it has no alias.
+// version returns the version of a function that calls go to, by its name in the
+// template: the newest if it has no alias.
 func (s *Stack) version(id string) *string {
 	if s.IDs[id+"Alias"+alias] == "" {
 		return nil
@@ -179,7 +174,7 @@ func (s *Stack) version(id string) *string {
 	return aws.String(alias)
 }
 
-// function calls a version of a function, by its name in the template.
+// function returns what calls a version of a function, by its name in the template.
 func (s *Stack) function(id string, version *string) invoker {
 	client, name := s.cloud.lambda, s.IDs[id]
 	return func(ctx context.Context, event []byte) (r Result, err error) {
@@ -199,7 +194,7 @@ func (s *Stack) function(id string, version *string) invoker {
 	}
 }
 
-// ID is the template's name of a function, by that of its directory.
+// ID returns a function's name in the template, by that of its directory.
 func (s *Stack) ID(function string) string {
 	for id := range s.IDs {
 		if strings.ToLower(id) == function {
@@ -218,16 +213,16 @@ func (s *Stack) Invoke(ctx context.Context, function string, event []byte) (Resu
 	return s.function(id, s.version(id))(ctx, event)
 }
 
-// responseURL is where a custom resource's event says to put the answer.
+// responseURL is the address that takes the answer to a custom resource's event.
 var responseURL = regexp.MustCompile(`("ResponseURL": ")[^"]*"`)
 
-// Answer is what a function answers to an event that it must not fail with: what
-// it returns or, to an event of CloudFormation, what it puts where that waits.
+// Answer returns a function's answer to an event: what it returns or, for an event
+// of CloudFormation, what it puts at the event's address. The function must not fail.
 func (s *Stack) Answer(ctx context.Context, function string, event []byte) ([]byte, error) {
 	put := make(chan []byte, 1)
 	if responseURL.Match(event) {
 		address, server, err := serve(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			text, _ := io.ReadAll(r.Body) // what is cut off is not the expected answer
+			text, _ := io.ReadAll(r.Body) // a text that is cut off is not the expected one
 			put <- text
 		}))
 		if err != nil {
@@ -249,11 +244,11 @@ func (s *Stack) Answer(ctx context.Context, function string, event []byte) ([]by
 	default:
 	}
 	var text bytes.Buffer
-	err = json.Compact(&text, r.Payload) // the emulator writes JSON anew
+	err = json.Compact(&text, r.Payload) // the emulator adds spaces
 	return text.Bytes(), err
 }
 
-// Fill stores what events/ speak of, with the link key that is used there.
+// Fill stores the data that events/ refer to, with the link key that they use.
 func (s *Stack) Fill(ctx context.Context, log *slog.Logger) (*api.Ports, error) {
 	_, err := ssm.NewFromConfig(s.cloud.Config).PutParameter(ctx, &ssm.PutParameterInput{
 		Name: aws.String(s.Environment["FERRY_KEY_PARAMETER"]), Value: aws.String(boottest.Key), Overwrite: aws.Bool(true),
@@ -269,7 +264,7 @@ func (s *Stack) Fill(ctx context.Context, log *slog.Logger) (*api.Ports, error) 
 	return p, boottest.Fill(ctx, p)
 }
 
-// Empty removes all data, when the requests under way have their answers.
+// Empty removes all data once the requests in progress are answered.
 func (s *Stack) Empty(ctx context.Context) error {
 	s.requests.Lock()
 	defer s.requests.Unlock()
@@ -303,7 +298,7 @@ func (s *Stack) Empty(ctx context.Context) error {
 	return nil
 }
 
-// Close ends the API and deletes the stack; its data stay, as the template says.
+// Close ends the API and deletes the stack; its data stays, as the template says.
 func (s *Stack) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

@@ -67,7 +67,7 @@ func (s *Stack) update(ctx context.Context, c *Cloud, quiet func(context.Context
 		return err
 	}
 	_, err := c.stacks.UpdateStack(ctx, &cloudformation.UpdateStackInput{
-		StackName: &s.name, TemplateURL: &c.template, Parameters: s.values(),
+		StackName: &s.name, TemplateURL: &c.template, Parameters: s.parameters,
 		Capabilities: []types.Capability{types.CapabilityCapabilityIam},
 	})
 	if err != nil {
