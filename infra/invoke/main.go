@@ -13,7 +13,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -32,14 +31,8 @@ import (
 )
 
 func main() {
-	raw := flag.Bool("raw", false, "print the function's answer itself, not the response that the gateway makes of it")
-	flag.Usage = func() {
-		fmt.Fprintln(os.Stderr, "usage: go run ./infra/awslocal -- go run ./infra/invoke [-raw] [FUNCTION [FILE]]")
-		flag.PrintDefaults()
-	}
-	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Stdout, *raw, flag.Args())
+	err := run(ctx, os.Stdout, os.Args[1:])
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "invoke:", err)
@@ -47,7 +40,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, out io.Writer, raw bool, args []string) error {
+func run(ctx context.Context, out io.Writer, args []string) error {
 	f, err := event(args)
 	if err != nil {
 		return err
@@ -72,7 +65,7 @@ func run(ctx context.Context, out io.Writer, raw bool, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := show(out, answer, raw); err != nil || f.Expect.Empty() {
+	if err := show(out, answer); err != nil || f.Expect.Empty() {
 		return err
 	}
 	if err := f.Expect.Check(answer); err != nil {
@@ -88,7 +81,7 @@ func event(args []string) (f boottest.Fixture, err error) {
 	case len(args) == 0:
 		return f, nil
 	case len(args) > 2:
-		return f, errors.New("there can be one function and one event: see -help")
+		return f, errors.New("usage: go run ./infra/awslocal -- go run ./infra/invoke [FUNCTION [FILE]]")
 	}
 	if _, err := os.Stat(filepath.Join("functions", args[0], "main.go")); err != nil {
 		return f, fmt.Errorf("there is no functions/%s here: run it in the root of the project", args[0])
@@ -126,10 +119,10 @@ func deploy(ctx context.Context, c *emulated.Cloud, f boottest.Fixture) (*emulat
 	return s, nil
 }
 
-// show prints a response in a form for people.
-func show(out io.Writer, payload []byte, raw bool) error {
+// show prints an answer, in a form for people if it is a response of the gateway.
+func show(out io.Writer, payload []byte) error {
 	var r events.APIGatewayProxyResponse
-	if err := json.Unmarshal(payload, &r); raw || err != nil || r.StatusCode == 0 {
+	if err := json.Unmarshal(payload, &r); err != nil || r.StatusCode == 0 {
 		_, err := fmt.Fprintf(out, "%s\n", payload)
 		return err
 	}

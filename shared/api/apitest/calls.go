@@ -19,7 +19,7 @@ type Calls struct {
 	count  map[string]int
 	before map[string]func() error
 
-	uncounted func(why string) // ends a test where calls cannot be counted
+	needs func(why string) // skips a test in which calls cannot be counted
 }
 
 // ErrLost is for Before: the call is made, and its answer is lost.
@@ -28,9 +28,7 @@ var ErrLost = errors.New("apitest: a failure has lost the answer")
 // Before runs f before each call of that name. If f returns an error, the call is
 // not made and fails with it. A nil f ends that.
 func (c *Calls) Before(name string, f func() error) {
-	if c.uncounted != nil {
-		c.uncounted("it interferes with calls to the stores")
-	}
+	c.needs("it interferes with calls to the stores")
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.before[name] = f
@@ -38,9 +36,7 @@ func (c *Calls) Before(name string, f func() error) {
 
 // Reset returns the counts since the last Reset.
 func (c *Calls) Reset() map[string]int {
-	if c.uncounted != nil {
-		c.uncounted("it counts the calls to the stores")
-	}
+	c.needs("it counts the calls to the stores")
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	was := maps.Clone(c.count)

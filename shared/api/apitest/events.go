@@ -16,7 +16,7 @@ import (
 // Listening makes a service record public events.
 func Listening(s *api.Settings, _ *local.ServiceOptions) { s.Events = true }
 
-// Event is a recorded event, read loosely.
+// Event is a recorded event, read leniently.
 type Event struct {
 	Type, Subject, Source string
 	Data                  map[string]any

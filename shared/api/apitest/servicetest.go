@@ -27,7 +27,7 @@ import (
 // envelope's time shows.
 type Clock struct {
 	ahead atomic.Int64
-	fixed func(why string) // ends a test where the clock cannot be moved
+	needs func(why string) // skips a test in which the clock cannot be moved
 }
 
 // Now is the real time, moved ahead.
@@ -35,9 +35,7 @@ func (c *Clock) Now() time.Time { return time.Now().Add(time.Duration(c.ahead.Lo
 
 // Advance moves the clock.
 func (c *Clock) Advance(d time.Duration) {
-	if c.fixed != nil {
-		c.fixed("it moves the clock")
-	}
+	c.needs("it moves the clock")
 	c.ahead.Add(int64(d))
 }
 
@@ -55,8 +53,8 @@ type Server struct {
 	Calls   *Calls // to the stores, by requests
 	Log     *Log
 
+	Close    func() // ends the service before the test does, so that it can be opened again
 	contract contract
-	close    func()
 }
 
 // Option changes how the service is started.
@@ -88,8 +86,8 @@ func Open(t testing.TB, dir string, options ...Option) *Server {
 	for _, o := range options {
 		o(&settings, &so)
 	}
-	clock, log := &Clock{}, &Log{out: t.Output()}
-	calls := &Calls{count: map[string]int{}, before: map[string]func() error{}}
+	needs, log := func(string) {}, &Log{out: t.Output()}
+	clock, calls := &Clock{needs: needs}, &Calls{count: map[string]int{}, before: map[string]func() error{}, needs: needs}
 	data, err := local.Open(dir, settings, local.Options{
 		Hash: Cheap(), Now: clock.Now, NoSync: true, Log: slog.New(slog.NewTextHandler(log, nil)),
 	})
@@ -111,7 +109,7 @@ func Open(t testing.TB, dir string, options ...Option) *Server {
 	return &Server{
 		TB: t, Base: settings.PublicURL, Root: root, Dir: dir, Clock: clock, Data: data, Service: s,
 		Users: auth.NewUsers(data.Table, clock.Now), HTTP: unstarted, Calls: calls, Log: log,
-		contract: described(t), close: end,
+		Close: end, contract: described(t),
 	}
 }
 
@@ -133,9 +131,6 @@ func (s *Server) InProcess(why string) {
 		s.Skip(why)
 	}
 }
-
-// Close ends the service before the test does, so that it can be opened again.
-func (s *Server) Close() { s.close() }
 
 // AddUser adds an active user with a password; change may alter the user first.
 func (s *Server) AddUser(name, password string, change ...func(*auth.User)) {
@@ -167,48 +162,55 @@ func (s *Server) Deliver() (sent int) {
 // Request sends a request to a path below Base. Headers are pairs.
 func (s *Server) Request(method, path string, body io.Reader, headers ...string) *http.Response {
 	s.Helper()
+	return s.Do(s.request(method, path, body, headers...))
+}
+
+func (s *Server) request(method, path string, body io.Reader, headers ...string) *http.Request {
+	s.Helper()
 	r, err := http.NewRequestWithContext(s.Context(), method, s.Base+path, body)
 	check(s.TB, "making a request", err)
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	return s.Do(r)
+	return r
 }
 
 // Do sends a request without following redirects, reads the whole response and
 // checks it against the description of the interface.
 func (s *Server) Do(r *http.Request) *http.Response {
 	s.Helper()
+	resp, body := s.send(r)
+	if err := s.contract.check(r, resp, body); err != nil {
+		s.Errorf("%v\n%s", err, body)
+	}
+	return resp
+}
+
+// send sends a request and reads the whole response.
+func (s *Server) send(r *http.Request) (*http.Response, []byte) {
+	s.Helper()
 	resp, err := s.Client().Do(r)
 	check(s.TB, r.Method+" "+r.URL.Path, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	check(s.TB, r.Method+" "+r.URL.Path+": reading the response", err)
-	if err := s.contract.check(r, resp, body); err != nil {
-		s.Errorf("%v\n%s", err, body)
-	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
-	return resp
+	return resp, body
 }
 
-// Client is a client that does not follow redirects.
+// Client returns a client that does not follow redirects.
 func (s *Server) Client() *http.Client {
-	client := http.Client{}
-	if s.HTTP != nil {
-		client = *s.HTTP.Client()
-	}
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &client
+	return &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// Basic is the value of an Authorization header.
+// Basic returns the value of an Authorization header.
 func Basic(name, password string) string {
 	r := http.Request{Header: http.Header{}}
 	r.SetBasicAuth(name, password)
 	return r.Header.Get("Authorization")
 }
 
-// Envelope is a response's body, read loosely.
+// Envelope is the body of a response, read leniently.
 type Envelope struct {
 	Status      int
 	Description string
@@ -220,7 +222,7 @@ type Envelope struct {
 	Time        string
 }
 
-// File is a file record of an Envelope.
+// File is a file of an Envelope.
 type File struct {
 	ID       int64
 	Name     string
@@ -229,7 +231,7 @@ type File struct {
 	LinkURL  string
 }
 
-// Decode reads a response that must have this status.
+// Decode reads a response, which must have this status.
 func (s *Server) Decode(resp *http.Response, status int) Envelope {
 	s.Helper()
 	text := s.Text(resp)
@@ -238,7 +240,7 @@ func (s *Server) Decode(resp *http.Response, status int) Envelope {
 	}
 	var e Envelope
 	if err := json.Unmarshal([]byte(text), &e); err != nil {
-		s.Fatalf("the body is no envelope: %v: %s", err, text)
+		s.Fatalf("the body is not an envelope: %v: %s", err, text)
 	}
 	return e
 }
@@ -257,7 +259,7 @@ func (s *Server) Login(name, password string) string {
 	return s.Decode(s.Request("POST", "/auth/login", nil, "Authorization", Basic(name, password)), 200).Bearer
 }
 
-// Put uploads content under a name as a raw body, and returns the answer.
+// Put uploads content as a raw body and returns the answer.
 func (s *Server) Put(bearer, query, content string) Envelope {
 	s.Helper()
 	body := strings.NewReader(content)
@@ -269,13 +271,8 @@ func (s *Server) Put(bearer, query, content string) Envelope {
 func (s *Server) Fill(bearer string, n int) {
 	s.Helper()
 	for range n {
-		r, err := http.NewRequestWithContext(s.Context(), "POST", s.Base+"/upload?file=x", strings.NewReader("x"))
-		check(s.TB, "making a request", err)
-		r.Header.Set("Authorization", "Bearer "+bearer)
-		resp, err := s.Client().Do(r)
-		check(s.TB, "uploading", err)
-		io.Copy(io.Discard, resp.Body)
-		resp.Body.Close()
+		r := s.request("POST", "/upload?file=x", strings.NewReader("x"), "Authorization", "Bearer "+bearer)
+		resp, _ := s.send(r)
 		if resp.StatusCode != http.StatusOK {
 			s.Fatalf("an upload got status %d", resp.StatusCode)
 		}

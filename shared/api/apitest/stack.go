@@ -32,11 +32,11 @@ func remote(t testing.TB, options int) *Server {
 	p.Log = slog.New(slog.NewTextHandler(log, nil))
 	s, err := local.NewService(p, local.ServiceOptions{From: "Ferry <ferry@localhost>"})
 	check(t, "making the service", err)
-	clock := &Clock{fixed: skip}
+	clock := &Clock{needs: skip}
 	return &Server{
 		TB: t, Base: d.Base, Root: strings.TrimSuffix(d.Base, api.Prefix), Clock: clock, Data: &local.Data{Ports: p},
-		Service: s, Users: auth.NewUsers(p.Table, clock.Now), Calls: &Calls{uncounted: skip}, Log: log,
-		contract: described(t), close: func() {},
+		Service: s, Users: auth.NewUsers(p.Table, clock.Now), Calls: &Calls{needs: skip}, Log: log,
+		Close: func() {}, contract: described(t),
 	}
 }
 
