@@ -65,7 +65,7 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := show(out, answer); err != nil || f.Expect.Empty() {
+	if err := show(out, answer); err != nil || f.Expect.Status == 0 && f.Expect.Body == "" {
 		return err
 	}
 	if err := f.Expect.Check(answer); err != nil {

@@ -53,6 +53,7 @@ type Cloud struct {
 	routes    []route
 	stacks    *cloudformation.Client
 	lambda    *lambda.Client
+	buckets   *s3.Client
 }
 
 // Open builds and uploads the functions of a checkout, and transforms its template
@@ -68,6 +69,7 @@ func Open(ctx context.Context, module, checkout string) (*Cloud, error) {
 	}
 	c.Config.ConfigSources = nil // they name other servers for some services
 	c.stacks, c.lambda = cloudformation.NewFromConfig(c.Config), lambda.NewFromConfig(c.Config)
+	c.buckets = s3.NewFromConfig(c.Config, func(o *s3.Options) { o.UsePathStyle = true })
 	programs, err := os.MkdirTemp("", "ferry-programs-")
 	if err != nil {
 		return nil, err
@@ -101,28 +103,24 @@ func (c *Cloud) upload(ctx context.Context, programs string) error {
 	if err != nil {
 		return fmt.Errorf("reading the programs: %w", err)
 	}
-	if _, err := c.buckets().CreateBucket(ctx, &s3.CreateBucketInput{Bucket: &c.artifacts}); err != nil {
+	if _, err := c.buckets.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: &c.artifacts}); err != nil {
 		return fmt.Errorf("making the bucket of the programs: %w", err)
 	}
 	for _, entry := range all {
 		text, err := packed(filepath.Join(programs, entry.Name()))
-		if err != nil {
-			return fmt.Errorf("packing %s: %w", entry.Name(), err)
+		if err == nil {
+			err = c.put(ctx, entry.Name(), text)
 		}
-		if err := c.put(ctx, entry.Name(), text); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *Cloud) buckets() *s3.Client {
-	return s3.NewFromConfig(c.Config, func(o *s3.Options) { o.UsePathStyle = true })
-}
-
 func (c *Cloud) put(ctx context.Context, name string, content []byte) error {
 	in := &s3.PutObjectInput{Bucket: &c.artifacts, Key: &name, Body: bytes.NewReader(content)}
-	if _, err := c.buckets().PutObject(ctx, in); err != nil {
+	if _, err := c.buckets.PutObject(ctx, in); err != nil {
 		return fmt.Errorf("uploading %s: %w", name, err)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package boottest
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -32,9 +33,6 @@ type Expect struct {
 	Base64  string
 }
 
-// textStatus is the second event of the function feedback.
-const textStatus = "feedbacksms"
-
 // Load reads the fixture of this name from events/.
 func Load(t testing.TB, name string) Fixture {
 	t.Helper()
@@ -45,10 +43,7 @@ func Load(t testing.TB, name string) Fixture {
 
 // Read reads a file as the fixture of this name.
 func Read(name, path string) (Fixture, error) {
-	f := Fixture{Name: name, Function: name}
-	if name == textStatus {
-		f.Function = "feedback"
-	}
+	f := Fixture{Name: name, Function: cmp.Or(map[string]string{"feedbacksms": "feedback"}[name], name)}
 	var err error
 	if f.Event, err = os.ReadFile(path); err != nil {
 		return f, fmt.Errorf("reading an event: %w", err)
@@ -77,9 +72,6 @@ func (f Fixture) Decode(t testing.TB, into any) {
 		t.Fatalf("events/%s.json: %v", f.Name, err)
 	}
 }
-
-// Empty reports whether nothing is expected.
-func (e Expect) Empty() bool { return e.Status == 0 && e.Body == "" && e.Base64 == "" }
 
 // Match is Check for a test.
 func (e Expect) Match(t testing.TB, answer []byte) {

@@ -31,13 +31,6 @@ func (f Fixture) Notices(ctx context.Context, p *api.Ports) error {
 	if !slices.Contains([]string{"email", "sms", "feedback"}, f.Function) {
 		return nil
 	}
-	if err := f.notices(ctx, p); err != nil {
-		return fmt.Errorf("storing the fixtures' notices: %w", err)
-	}
-	return nil
-}
-
-func (f Fixture) notices(ctx context.Context, p *api.Ports) error {
 	sender, err := notify.NewSender(notify.Config{
 		Table: p.Table, Key: p.Key, Mail: named[mail.Message]("010201999b0f0000-11112222-3333"),
 		SMS: named[notify.TextMessage]("34d9b400-c6dd-5444-820d-fbeb0f1f54cf"), From: "ferry@example.com",
@@ -53,7 +46,7 @@ func (f Fixture) notices(ctx context.Context, p *api.Ports) error {
 		n.V, n.Kind, n.Lang, n.Base, n.Created = 1, notify.Link, "en", "https://files.example.com/v1", p.Now().Unix()
 		n.Owner, n.Area, n.File, n.Name, n.Length, n.Sender = "alice", blob.Files, 1, "Übersicht 1.png", 16, "alice"
 		if err := p.Table.Write(ctx, table.Put(n.Key(), n)); err != nil {
-			return err
+			return fmt.Errorf("storing %s: %w", n.ID, err)
 		}
 		if f.Function != "feedback" {
 			continue
