@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,10 +35,7 @@ func (c *Cloud) Providers() worker.Providers {
 func (c *Cloud) Publish(_ context.Context, to notify.Topic, messages []notify.TopicMessage) []error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	errs := make([]error, len(messages))
-	for i := range errs {
-		errs[i] = c.TopicsErr
-	}
+	errs := slices.Repeat([]error{c.TopicsErr}, len(messages))
 	if len(messages) > notify.MaxBatch {
 		errs[0] = errors.New("too many messages at once")
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // SMTPOptions change how the server behaves.
@@ -27,6 +28,7 @@ type SMTPOptions struct {
 // SMTPServer speaks as much SMTP as sending a mail takes.
 type SMTPServer struct {
 	Address string         // host:port
+	Hold    sync.Mutex     // while it is locked nobody is greeted
 	Roots   *x509.CertPool // who signed its certificate
 
 	options SMTPOptions
@@ -36,44 +38,42 @@ type SMTPServer struct {
 	talk Talk
 }
 
-// Talk is what clients have sent. Item i of Secure tells whether message i came over TLS.
+// Talk is what clients have sent. Message i came at Times[i], over TLS if Secure[i].
 type Talk struct {
 	Lines    []string
 	Messages []string // lines end with \n
+	Times    []time.Time
 	Secure   []bool
 }
 
 // StartSMTP returns a server that listens on a loopback port until the test ends.
 func StartSMTP(t testing.TB, o SMTPOptions) *SMTPServer {
 	t.Helper()
-	if o.Address == "" {
-		o.Address = "127.0.0.1:0"
-	}
-	l, err := net.Listen("tcp", o.Address)
+	ctx, stop := context.WithCancel(context.Background())
+	t.Cleanup(stop)
+	s, err := NewSMTP(ctx, o)
 	check(t, err)
+	return s
+}
+
+// NewSMTP returns a server that listens on a loopback port until the context ends.
+func NewSMTP(ctx context.Context, o SMTPOptions) (*SMTPServer, error) {
+	l, err := net.Listen("tcp", cmp.Or(o.Address, "127.0.0.1:0"))
+	if err != nil {
+		return nil, err
+	}
+	context.AfterFunc(ctx, func() { l.Close() })
 	web := httptest.NewTLSServer(nil) // for its certificate alone
 	defer web.Close()
 	s := &SMTPServer{Address: l.Addr().String(), Roots: x509.NewCertPool(), options: o, cert: web.TLS.Certificates[0]}
 	s.Roots.AddCert(web.Certificate())
-
-	var wg sync.WaitGroup
-	ctx, hangUp := context.WithCancel(context.Background())
-	t.Cleanup(func() {
-		l.Close()
-		hangUp()
-		wg.Wait()
-	})
-	wg.Go(func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
+	go func() {
+		for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
 			context.AfterFunc(ctx, func() { conn.Close() })
-			wg.Go(func() { s.serve(conn) })
+			go s.serve(conn)
 		}
-	})
-	return s
+	}()
+	return s, nil
 }
 
 // Talk returns what clients have sent so far.
@@ -93,7 +93,9 @@ func (s *SMTPServer) serve(conn net.Conn) {
 		return
 	}
 	text := textproto.NewConn(conn)
+	s.Hold.Lock()
 	text.PrintfLine("220 test ready")
+	s.Hold.Unlock()
 	for {
 		line, err := text.ReadLine()
 		if err != nil {
@@ -117,6 +119,7 @@ func (s *SMTPServer) serve(conn net.Conn) {
 			if s.options.Hang != "." && s.options.Replies["."] == "" {
 				s.note(func(talk *Talk) {
 					talk.Messages, talk.Secure = append(talk.Messages, string(raw)), append(talk.Secure, secure)
+					talk.Times = append(talk.Times, time.Now())
 				})
 			}
 			s.reply(".", text)
