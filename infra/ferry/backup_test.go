@@ -178,11 +178,11 @@ func TestBackupAndRestoreRefuseWrongDirectories(t *testing.T) {
 		code      int
 		says      string
 	}{
-		{"into the data", dir, []string{"backup", filepath.Join(dir, "copy")}, exitUsage, "a copy cannot lie within the data"},
-		{"around the data", dir, []string{"backup", filepath.Dir(dir)}, exitUsage, "a copy cannot lie within the data"},
-		{"of nothing", empty, []string{"backup", copied}, exitSettings, "no data of Ferry"},
-		{"restored over data", dir, []string{"restore-data", copied}, exitExists, "there are data of Ferry here already"},
-		{"restored from nothing", filepath.Join(t.TempDir(), "new"), []string{"restore-data", empty}, exitSettings, "no data of Ferry"},
+		{"into the data", dir, []string{"backup", filepath.Join(dir, "copy")}, exitUsage, "a copy cannot be inside the data"},
+		{"around the data", dir, []string{"backup", filepath.Dir(dir)}, exitUsage, "a copy cannot be inside the data"},
+		{"of nothing", empty, []string{"backup", copied}, exitSettings, "no Ferry data"},
+		{"restored over data", dir, []string{"restore-data", copied}, exitExists, "there is Ferry data here already"},
+		{"restored from nothing", filepath.Join(t.TempDir(), "new"), []string{"restore-data", empty}, exitSettings, "no Ferry data"},
 	} {
 		wantSentence(t, runFerry(t, test.dir, "", test.args...), test.code, test.says)
 	}

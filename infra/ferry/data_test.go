@@ -19,7 +19,7 @@ func TestOnlyServeAndUserAddCreateData(t *testing.T) {
 		"user list", "user show anna", "user disable anna", "user enable anna", "user reset anna", "user remove anna --yes", "inbox", "sweep", "outbox list", "outbox show a", "outbox retry a", "outbox cancel a", "outbox suppressed", "outbox allow a",
 	} {
 		missing := filepath.Join(t.TempDir(), "typo")
-		wantSentence(t, runFerry(t, missing, "", strings.Fields(command)...), exitSettings, missing+": there are no data of Ferry here")
+		wantSentence(t, runFerry(t, missing, "", strings.Fields(command)...), exitSettings, missing+": there is no Ferry data here")
 		if _, err := os.Stat(missing); err == nil {
 			t.Errorf("ferry %s made a directory", command)
 		}

@@ -25,39 +25,38 @@ import (
 const (
 	// copiesAtOnce lets small objects share the waits for the disk.
 	copiesAtOnce = 16
-	// copyTries bounds how often a file is looked for that is moved again and
-	// again between the areas.
+	// copyTries bounds the search for a file that keeps moving between the areas.
 	copyTries = 10
 )
 
 var (
 	// ErrHasData is returned by Restore for a folder that has data already.
-	ErrHasData = errors.New("there are data of Ferry here already")
-	// ErrInside is returned for a copy within what is copied, or around it.
-	ErrInside = errors.New("a copy cannot lie within the data, nor the data in it")
+	ErrHasData = errors.New("there is Ferry data here already")
+	// ErrInside is returned for a copy inside the data or around it.
+	ErrInside = errors.New("a copy cannot be inside the data, nor the data inside it")
 )
 
-// Copied tells what a Backup or Restore did.
+// Copied says what a Backup or Restore did.
 type Copied struct {
-	Files   int      // all that the copy has
-	New     int      // of those, copied now; the others were there
+	Files   int      // in the copy
+	New     int      // of these, copied now; the others were there
 	Bytes   int64    // of the new ones
-	Removed int      // files of an earlier backup that are no more
+	Removed int      // files of an earlier backup that no longer exist
 	Damaged []string // "USER/ID NAME" of files whose bytes are missing or have another checksum
 }
 
-// Progress hears how a Backup or Restore goes on. Its functions are called from
+// Progress reports how far a Backup or Restore is. Its functions are called from
 // several goroutines.
 type Progress struct {
-	Expect func(n int64) // so many bytes more are to be copied
-	Done   func(n int64) // so many bytes more were copied
+	Expect func(n int64) // n more bytes must be copied
+	Done   func(n int64) // n more bytes were copied
 }
 
-// Backup copies all data to a folder, which then is one that Open takes; they
-// may be in use meanwhile, by other processes too. The copy is of one moment:
-// each record in it has its bytes, compared by CRC64NVME. A folder that has an
-// earlier backup gets what is new, and keeps that one until the new is whole.
-// Unfinished upload sessions are not copied.
+// Backup copies all data to a folder, which Open can then open. The data may be in
+// use meanwhile, by other processes too. The copy shows one moment: each record in
+// it has its bytes, compared by CRC64NVME. A folder with an earlier backup gets what
+// is new, and keeps the earlier one until the new one is complete. Unfinished upload
+// sessions are not copied.
 func (d *Data) Backup(ctx context.Context, to string, p Progress) (Copied, error) {
 	to, err := filepath.Abs(to)
 	if err != nil {
@@ -75,13 +74,13 @@ func (d *Data) Backup(ctx context.Context, to string, p Progress) (Copied, error
 	return c.copied, err
 }
 
-// within reports whether a path is a folder or in it, symbolic links aside.
+// within reports whether a path is a folder or inside it, ignoring symbolic links.
 func within(folder, path string) bool {
 	rel, err := filepath.Rel(folder, path)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// Restore copies a backup to a folder that has no data yet.
+// Restore copies a backup to a folder without data.
 func Restore(ctx context.Context, from, to string, p Progress) (Copied, error) {
 	if _, err := os.Stat(filepath.Join(to, tableName)); !errors.Is(err, fs.ErrNotExist) {
 		if err == nil {
@@ -97,19 +96,19 @@ func Restore(ctx context.Context, from, to string, p Progress) (Copied, error) {
 	return copied, errors.Join(err, d.Close())
 }
 
-// copying is one backup under way. Small files come along with the table.
+// copying is one backup in progress. Small files are copied with the table.
 type copying struct {
 	from     *disk.Store
-	to       *disk.Store   // of the files that are none of the small ones
-	live     table.Table   // of what is copied, as it is now
+	to       *disk.Store   // of large files
+	live     table.Table   // of the data, as it is now
 	small    *sqlite.Blobs // of the copy
-	earlier  *disk.Store   // the same folder, with the small files of an earlier backup
+	earlier  *disk.Store   // the same folder as to, with the small files of an earlier backup
 	progress Progress
 
 	mu     sync.Mutex
 	copied Copied
 	purged []table.Key // records whose files were removed for good meanwhile
-	stale  []object    // those of an earlier backup that no record names
+	stale  []object    // objects of an earlier backup that no record names
 }
 
 type object struct {
@@ -117,7 +116,7 @@ type object struct {
 	key  string
 }
 
-// run copies the table, then the bytes that it names.
+// run copies the table, and then the bytes that it names.
 func (c *copying) run(ctx context.Context, from, to string) error {
 	aside := filepath.Join(to, tableName+".new")
 	if err := c.copyTo(ctx, filepath.Join(from, tableName), aside); err != nil {
@@ -126,18 +125,25 @@ func (c *copying) run(ctx context.Context, from, to string) error {
 	if err := copySecrets(from, to); err != nil {
 		return err
 	}
-	// From here on it is this backup. What follows an earlier one's table in
-	// its log would be taken for changes of this one.
-	if err := removeLogs(filepath.Join(to, tableName)); err != nil {
-		return fmt.Errorf("replacing the earlier backup: %w", err)
+	// From here on it is this backup. The log of an earlier table would be taken
+	// for changes to this one.
+	err := removeLogs(filepath.Join(to, tableName))
+	if err == nil {
+		err = os.Rename(aside, filepath.Join(to, tableName))
 	}
-	if err := os.Rename(aside, filepath.Join(to, tableName)); err != nil {
+	if err == nil {
+		err = syncFolder(to)
+	}
+	if err != nil {
 		return fmt.Errorf("finishing the backup: %w", err)
 	}
-	if err := syncFolder(to); err != nil {
-		return fmt.Errorf("finishing the backup: %w", err)
+	for _, o := range c.stale {
+		if err := c.to.Delete(ctx, o.area, o.key); err != nil {
+			return fmt.Errorf("removing what an earlier backup left: %w", err)
+		}
+		c.copied.Removed++
 	}
-	return c.prune(ctx)
+	return nil
 }
 
 func (c *copying) copyTo(ctx context.Context, from, aside string) error {
@@ -166,8 +172,8 @@ func (c *copying) copyTo(ctx context.Context, from, aside string) error {
 	return errors.Join(err, snapshot.Close())
 }
 
-// openEarlier opens an earlier backup, whose table is about to be replaced, to
-// compare with it, and returns what closes it. A damaged one counts as none.
+// openEarlier opens an earlier backup to compare with it, before its table is
+// replaced, and returns what closes it. A damaged one counts as missing.
 func (c *copying) openEarlier(dir string) (end func() error, err error) {
 	end, c.earlier = func() error { return nil }, c.to
 	path := filepath.Join(dir, tableName)
@@ -185,7 +191,7 @@ func (c *copying) openEarlier(dir string) (end func() error, err error) {
 	return db.Close, err
 }
 
-// copy copies what is not there of the files that a table names.
+// copy copies the files that a table names and that are not there yet.
 func (c *copying) copy(ctx context.Context, snapshot *sqlite.DB) error {
 	var expected int64
 	err := eachFile(ctx, snapshot, func(f files.File) {
@@ -208,86 +214,70 @@ func (c *copying) copy(ctx context.Context, snapshot *sqlite.DB) error {
 // eachFile yields the files of both areas until the context ends.
 func eachFile(ctx context.Context, t table.Table, yield func(files.File)) error {
 	return t.Scan(ctx, func(item table.Item) error {
-		f, ok, err := record(item)
-		if ok && err == nil {
+		area, _, _ := strings.Cut(item.Key.PK, "#")
+		if blob.Area(area) == blob.Files || blob.Area(area) == blob.Backup {
+			var f files.File
+			if err := item.Decode(&f); err != nil {
+				return fmt.Errorf("reading the record of a file: %w", err)
+			}
 			yield(f)
 		}
-		return errors.Join(err, ctx.Err())
+		return ctx.Err()
 	})
 }
 
-// record reads an item if it is that of a file.
-func record(item table.Item) (f files.File, ok bool, err error) {
-	area, _, _ := strings.Cut(item.Key.PK, "#")
-	if blob.Area(area) != blob.Files && blob.Area(area) != blob.Backup {
-		return f, false, nil
-	}
-	if err := item.Decode(&f); err != nil {
-		return f, false, fmt.Errorf("reading the record of a file: %w", err)
-	}
-	return f, true, nil
-}
-
-// file copies the bytes of one file, unless they are there.
+// file copies the bytes of one file, unless they are there, and counts it.
 func (c *copying) file(ctx context.Context, f files.File) error {
-	there := c.there(ctx, f)
+	there, kept := c.there(ctx, f), false
 	content, err := c.small.Read(ctx, f.Area, f.Blob)
-	if err == nil {
-		if !there {
-			c.progress.Done(int64(len(content)))
-		}
-		c.count(f, blob.Written{Size: int64(len(content)), CRC64NVME: crc64nvme.Checksum(content)}, !there)
-		return nil
+	written := blob.Written{Size: int64(len(content)), CRC64NVME: crc64nvme.Checksum(content)}
+	if err == nil && !there {
+		c.progress.Done(written.Size)
 	}
 	if errors.Is(err, blob.ErrNotFound) && there {
-		if err = c.keep(ctx, f); err == nil {
-			c.note(func() { c.copied.Files++ })
-			return nil
-		}
+		err = c.keep(ctx, f)
+		kept = err == nil
 	}
-	if !errors.Is(err, blob.ErrNotFound) {
-		return fmt.Errorf("copying %s: %w", name(f), err)
+	if errors.Is(err, blob.ErrNotFound) {
+		there = false
+		written, err = c.copyLarge(ctx, f)
 	}
-	r, err := c.find(ctx, f)
-	switch {
-	case errors.Is(err, errPurged):
-		c.note(func() { c.purged = append(c.purged, files.Key(f.Area, f.Owner, f.ID)) })
-		return nil
-	case errors.Is(err, blob.ErrNotFound):
-		c.note(func() { c.copied.Files++; c.copied.Damaged = append(c.copied.Damaged, name(f)) })
-		return nil
-	case err != nil:
-		return fmt.Errorf("copying %s: %w", name(f), err)
-	}
-	defer r.Close()
-	written, err := c.to.Create(ctx, f.Area, f.Blob, io.TeeReader(r, counter(c.progress.Done)), -1)
-	if errors.Is(err, blob.ErrExists) {
-		c.note(func() { c.copied.Files++; c.copied.New++ })
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("copying %s: %w", name(f), err)
-	}
-	c.count(f, written, true)
-	return nil
-}
-
-// count compares the bytes of a file with its record.
-func (c *copying) count(f files.File, written blob.Written, isNew bool) {
+	gone := errors.Is(err, blob.ErrNotFound)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if written.Size != f.Length || fmt.Sprintf("%016x", written.CRC64NVME) != f.CRC64 {
-		c.copied.Damaged = append(c.copied.Damaged, name(f))
+	switch {
+	case errors.Is(err, errPurged):
+		c.purged = append(c.purged, files.Key(f.Area, f.Owner, f.ID))
+		return nil
+	case err != nil && !gone:
+		return fmt.Errorf("copying %s: %w", name(f), err)
 	}
 	c.copied.Files++
-	if isNew {
+	if gone || !kept && (written.Size != f.Length || fmt.Sprintf("%016x", written.CRC64NVME) != f.CRC64) {
+		c.copied.Damaged = append(c.copied.Damaged, name(f))
+	}
+	if !there && !gone {
 		c.copied.New++
 		c.copied.Bytes += written.Size
 	}
+	return nil
 }
 
-// keep keeps what an earlier backup has of a file. A small one in its table, which
-// goes, gets a file of its own: the data may have lost it since.
+func (c *copying) copyLarge(ctx context.Context, f files.File) (written blob.Written, err error) {
+	r, err := c.find(ctx, f)
+	if err != nil {
+		return written, err
+	}
+	defer r.Close()
+	written, err = c.to.Create(ctx, f.Area, f.Blob, io.TeeReader(r, counter(c.progress.Done)), -1)
+	if errors.Is(err, blob.ErrExists) { // an earlier backup has it with another length: damaged
+		return written, nil
+	}
+	return written, err
+}
+
+// keep keeps the bytes that an earlier backup has of a file. If they are in its table,
+// which will be replaced, they become a file: the data may have lost them since.
 func (c *copying) keep(ctx context.Context, f files.File) error {
 	if r, err := c.to.Open(ctx, f.Area, f.Blob); err == nil {
 		return r.Close()
@@ -303,8 +293,8 @@ func (c *copying) keep(ctx context.Context, f files.File) error {
 
 var errPurged = errors.New("the file was removed meanwhile")
 
-// find opens the bytes of a file, also if it was moved to the other area since
-// its record was copied, which gives them another key. ErrNotFound is damage.
+// find opens the bytes of a file, even if it was moved to the other area after its
+// record was copied, which gives them another key. ErrNotFound means damage.
 func (c *copying) find(ctx context.Context, f files.File) (io.ReadSeekCloser, error) {
 	at := f
 	for try := 0; ; try++ {
@@ -316,7 +306,7 @@ func (c *copying) find(ctx context.Context, f files.File) (io.ReadSeekCloser, er
 		switch {
 		case err != nil:
 			return nil, err
-		case !there && try > 0: // looked for twice, as it may have moved between the two areas' looks
+		case !there && try > 0: // try twice, as it may move while the areas are read
 			return nil, errPurged
 		case !there:
 			continue
@@ -327,7 +317,7 @@ func (c *copying) find(ctx context.Context, f files.File) (io.ReadSeekCloser, er
 	}
 }
 
-// now is the record that a file has now, in whichever area.
+// now returns the record that a file has now, in either area.
 func (c *copying) now(ctx context.Context, f files.File) (now files.File, there bool, err error) {
 	items, err := c.live.GetMany(ctx, files.Key(blob.Files, f.Owner, f.ID), files.Key(blob.Backup, f.Owner, f.ID))
 	if err != nil {
@@ -354,13 +344,7 @@ func (c *copying) there(ctx context.Context, f files.File) bool {
 	return err == nil && size == f.Length
 }
 
-func (c *copying) note(change func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	change()
-}
-
-// counter is a writer that hears how much is written to it.
+// counter is a writer that passes on how much is written to it.
 type counter func(n int64)
 
 func (c counter) Write(b []byte) (int, error) {
@@ -368,19 +352,21 @@ func (c counter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// findStale looks in an earlier backup for objects that no record of this one names.
+// findStale finds objects of an earlier backup that no record of this one names.
 func (c *copying) findStale(ctx context.Context, snapshot *sqlite.DB) error {
 	for _, area := range []blob.Area{blob.Files, blob.Backup} {
-		for after, more := "", true; more; {
+		for after := ""; ; {
 			page, err := c.earlier.List(ctx, area, after, table.MaxKeys)
-			if err == nil && len(page) > 0 {
-				after = page[len(page)-1].Key
+			if err == nil {
 				err = c.compare(ctx, snapshot, area, page)
 			}
 			if err != nil {
 				return fmt.Errorf("looking for what an earlier backup left: %w", err)
 			}
-			more = len(page) == table.MaxKeys
+			if len(page) < table.MaxKeys {
+				break
+			}
+			after = page[len(page)-1].Key
 		}
 	}
 	return nil
@@ -389,7 +375,7 @@ func (c *copying) findStale(ctx context.Context, snapshot *sqlite.DB) error {
 func (c *copying) compare(ctx context.Context, snapshot *sqlite.DB, area blob.Area, page []blob.Object) error {
 	keys := make([]table.Key, len(page))
 	for i, o := range page {
-		owner, id, _ := files.ParseBlobKey(o.Key) // another form's names no record
+		owner, id, _ := files.ParseBlobKey(o.Key) // a key of another form names no record
 		keys[i] = files.Key(area, owner, id)
 	}
 	items, err := snapshot.GetMany(ctx, keys...)
@@ -401,17 +387,6 @@ func (c *copying) compare(ctx context.Context, snapshot *sqlite.DB, area blob.Ar
 		if err := item.Decode(&f); err != nil || f.Blob != page[i].Key {
 			c.stale = append(c.stale, object{area, page[i].Key})
 		}
-	}
-	return nil
-}
-
-// prune removes what is stale. Small files have gone with the earlier table.
-func (c *copying) prune(ctx context.Context) error {
-	for _, o := range c.stale {
-		if err := c.to.Delete(ctx, o.area, o.key); err != nil {
-			return fmt.Errorf("removing what an earlier backup left: %w", err)
-		}
-		c.copied.Removed++
 	}
 	return nil
 }

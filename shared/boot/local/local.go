@@ -1,8 +1,8 @@
-// Package local opens the ports on one machine: a table in a SQLite file,
-// large files in folders and small ones beside the table, the link key in a file
-// that only its owner can read, and an inbox in place of mail and text messages.
-// On them it runs all of Ferry in one process. It may import everything but AWS.
-// Start reading with Open, then Service.
+// Package local opens the ports on one machine: a table in a SQLite file, large
+// files in folders and small ones beside the table, the link key in a file that only
+// its owner can read, and an inbox for mail and text messages. With them it runs all
+// of Ferry in one process. It may import everything but AWS's SDK. Start reading with
+// Open, then NewService.
 package local
 
 import (
@@ -13,7 +13,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"ferry/shared/api"
@@ -23,7 +22,7 @@ import (
 	"ferry/shared/table/sqlite"
 )
 
-// The names of files in the folder.
+// The names of files in the data folder.
 const (
 	tableName  = "table.sqlite"
 	keyName    = "link.key"
@@ -31,22 +30,22 @@ const (
 )
 
 var (
-	// ErrNoData is returned by Open for a folder without data that must have some.
-	ErrNoData = errors.New("there are no data of Ferry here")
-	// ErrNoTable is returned by Open for files of users without their table:
-	// beside a new one all would count as leftovers and be removed.
-	ErrNoTable = errors.New(tableName + " is missing or empty, and the files of users are here; " +
-		"put it back from a backup, or begin anew in another directory")
-	// ErrKey is returned by Open for a link key that is damaged.
+	// ErrNoData is returned by Open if data must exist and there is none.
+	ErrNoData = errors.New("there is no Ferry data here")
+	// ErrNoTable is returned by Open for data without its table. With a new table,
+	// all files would count as leftovers and be removed.
+	ErrNoTable = errors.New(tableName + " is missing or empty beside other data of Ferry; " +
+		"put it back from a backup, or start anew in another directory")
+	// ErrKey is returned by Open for a damaged link key.
 	ErrKey = errors.New("the file is damaged")
 )
 
-// Options say how the data are opened.
+// Options say how the data is opened.
 type Options struct {
-	// Existing makes nothing: what is not there is ErrNoData.
+	// Existing creates nothing: missing data is ErrNoData.
 	Existing bool
-	// NoSync never waits for the disk: a loss of power loses what was
-	// answered. For comparisons with servers that never do.
+	// NoSync never waits for the disk, so a power failure can lose what was answered.
+	// It is for comparisons with servers that never wait either.
 	NoSync bool
 	// Hash are the costs of password hashes; zero is the default.
 	Hash auth.Params
@@ -54,7 +53,7 @@ type Options struct {
 	Log  *slog.Logger     // nil logs nothing
 }
 
-// Data are the opened data of one machine. Close them.
+// Data is the opened data of one machine. Close it after use.
 type Data struct {
 	Ports *api.Ports
 	Table *sqlite.DB
@@ -62,8 +61,8 @@ type Data struct {
 	dir   string
 }
 
-// Open opens the data in a folder, which it makes if it is missing. A link key
-// that has gone is made anew, and the log warned: the links sent before are dead.
+// Open opens the data in a folder, which it makes if needed. If the link key is
+// missing, it makes a new one and logs a warning: links sent before are dead.
 func Open(dir string, settings api.Settings, o Options) (*Data, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -97,7 +96,7 @@ func Open(dir string, settings api.Settings, o Options) (*Data, error) {
 	return d, nil
 }
 
-// openStores opens the table and the files, which is all that a backup needs.
+// openStores opens the table and the files, all that a backup needs.
 func openStores(dir string, existing, noSync bool) (*Data, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -117,11 +116,11 @@ func openStores(dir string, existing, noSync bool) (*Data, error) {
 	return &Data{Table: db, Disk: store, dir: dir}, nil
 }
 
-// Close ends the use of the data. What was answered is safe without it.
+// Close closes the data. What was answered is safe even without it.
 func (d *Data) Close() error { return d.Table.Close() }
 
-// prepare makes the folder and, in one without a table, the link key: first the
-// key, so that a table without one tells that it was lost.
+// prepare makes the folder and, if it has no table, the link key. The key is made
+// before the table, so that a table without a key means that the key was lost.
 func prepare(dir string, existing bool) error {
 	info, err := os.Stat(filepath.Join(dir, tableName))
 	if err == nil && info.Size() > 0 {
@@ -130,10 +129,8 @@ func prepare(dir string, existing bool) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("opening the data directory: %w", err)
 	}
-	switch left, err := hasFiles(dir); {
-	case err != nil:
-		return fmt.Errorf("opening the data directory: %w", err)
-	case left:
+	switch {
+	case hasRun(dir):
 		return fmt.Errorf("%s: %w", dir, ErrNoTable)
 	case info != nil: // the first start was killed
 		return nil
@@ -147,19 +144,15 @@ func prepare(dir string, existing bool) error {
 	return err
 }
 
-// hasFiles reports whether files of users are stored.
-func hasFiles(dir string) (found bool, err error) {
+// hasRun reports whether Ferry has run in a folder: there are files of users or, as
+// small ones are in the table, both what is made before the table and what after it.
+func hasRun(dir string) bool {
 	for _, area := range []blob.Area{blob.Files, blob.Backup} {
-		walked := fs.WalkDir(os.DirFS(dir), string(area), func(path string, _ fs.DirEntry, err error) error {
-			if strings.Count(path, "/") == 2 { // AREA/USER/FILE
-				found = true
-				return fs.SkipAll
-			}
-			return err
-		})
-		if walked != nil && !errors.Is(walked, fs.ErrNotExist) {
-			return false, walked
+		if found, _ := fs.Glob(os.DirFS(dir), string(area)+"/*/*"); len(found) > 0 {
+			return true
 		}
 	}
-	return found, nil
+	_, noKey := os.Stat(filepath.Join(dir, keyName))
+	_, noArea := os.Stat(filepath.Join(dir, string(blob.Files)))
+	return noKey == nil && noArea == nil
 }

@@ -13,15 +13,15 @@ import (
 	"ferry/shared/notify"
 )
 
-// WebhookSecret reads the secret that events are signed with from its file in a
-// folder of data, or makes it, and returns where that is.
+// WebhookSecret reads the secret that signs events from its file in a data folder, or
+// makes it, and returns the path too.
 func WebhookSecret(dir string) (text, path string, err error) {
 	path = filepath.Join(dir, secretName)
 	text, _, err = readOrMake(path, "webhook secret", notify.NewWebhookSecret)
 	return text, path, err
 }
 
-// linkKey reads the key of links from its file in a folder of data, or makes it.
+// linkKey reads the key of links from its file in a data folder, or makes it.
 func linkKey(dir string) (key auth.LinkKey, made bool, err error) {
 	path := filepath.Join(dir, keyName)
 	text, made, err := readOrMake(path, "link key", auth.RandomToken)
@@ -34,9 +34,9 @@ func linkKey(dir string) (key auth.LinkKey, made bool, err error) {
 	return key, made, nil
 }
 
-// readOrMake reads a secret from its file. If there is none, it makes one. Two
-// processes at once agree: the file is linked into place, and only one link is
-// made.
+// readOrMake reads a secret from its file, or makes it if the file is missing. Two
+// processes at the same time agree: each links its file into place, and only the
+// first link succeeds.
 func readOrMake(path, what string, generate func(io.Reader) (string, error)) (text string, made bool, err error) {
 	raw, err := os.ReadFile(path)
 	if made = errors.Is(err, fs.ErrNotExist); made {
@@ -54,8 +54,8 @@ func readOrMake(path, what string, generate func(io.Reader) (string, error)) (te
 	return string(raw), made, nil
 }
 
-// WritePrivate writes a durable file that only its owner can read, and has place
-// put it at its path.
+// WritePrivate durably writes a file that only its owner can read, and lets place put
+// it at its path.
 func WritePrivate(path, text string, place func(from, to string) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // mode 0600
 	if err != nil {
@@ -72,19 +72,17 @@ func WritePrivate(path, text string, place func(from, to string) error) error {
 // copySecrets copies the link key, without which links would be dead, and the
 // secret of webhooks, if there is one.
 func copySecrets(from, to string) error {
-	if err := copySecret(from, to, keyName); err != nil {
-		return fmt.Errorf("copying the link key: %w", err)
-	}
-	if err := copySecret(from, to, secretName); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("copying the webhook secret: %w", err)
+	for _, name := range []string{keyName, secretName} {
+		text, err := os.ReadFile(filepath.Join(from, name))
+		if name == secretName && errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = WritePrivate(filepath.Join(to, name), string(text), os.Rename)
+		}
+		if err != nil {
+			return fmt.Errorf("copying %s: %w", name, err)
+		}
 	}
 	return nil
-}
-
-func copySecret(from, to, name string) error {
-	text, err := os.ReadFile(filepath.Join(from, name))
-	if err != nil {
-		return err
-	}
-	return WritePrivate(filepath.Join(to, name), string(text), os.Rename)
 }
