@@ -17,11 +17,11 @@ import (
 	"ferry/shared/table"
 )
 
-// Opener opens one port on AWS and puts it in place.
+// Opener opens a port on AWS and puts it among the ports.
 type Opener func(*Cloud, *api.Ports) error
 
-// Table opens the table that FERRY_TABLE names. The backend is named where a
-// program is put together, so that a function links no more than it uses.
+// Table opens the table that FERRY_TABLE names. A main names the backend, so that a
+// function links only what it uses.
 func Table(open func(aws.Config, string) table.Table) Opener {
 	return func(c *Cloud, p *api.Ports) error {
 		name, err := c.Name("FERRY_TABLE")
@@ -44,8 +44,8 @@ func Blobs[Store interface {
 	}
 }
 
-// LinkKey reads the key that links are made with from the parameter that
-// FERRY_KEY_PARAMETER names, before it is used.
+// LinkKey reads the key of links from the parameter that FERRY_KEY_PARAMETER names,
+// before it is used.
 func LinkKey(c *Cloud, p *api.Ports) error {
 	name, err := c.Name("FERRY_KEY_PARAMETER")
 	if err != nil {
@@ -64,16 +64,16 @@ func LinkKey(c *Cloud, p *api.Ports) error {
 	return nil
 }
 
-// Cloud is what an Opener works with.
+// Cloud is what an Opener needs.
 type Cloud struct {
 	Getenv func(string) string
 	Config aws.Config
-	first  []func(context.Context) error // what must be done before a port is used
+	first  []func(context.Context) error // to be called before a port is used
 }
 
 // NewCloud returns the Cloud of a Lambda function, from the variables that Lambda
-// sets. The SDK's own reading of its configuration knows many more sources; in
-// a function there are none of them, and their code costs a good part of its start.
+// sets. The SDK itself would look in many more places, which a function does not have
+// and whose code takes a good part of its start.
 func NewCloud(getenv func(string) string) (*Cloud, error) {
 	c := &Cloud{Getenv: getenv, Config: aws.Config{
 		// The SDK's defaults, which the zero values are not.
@@ -94,13 +94,13 @@ func NewCloud(getenv func(string) string) (*Cloud, error) {
 	return c, nil
 }
 
-// Ports opens ports. It makes no call: what only a call tells comes with Begin.
+// Ports opens ports. It makes no call: Begin does what needs one.
 func (c *Cloud) Ports(settings api.Settings, openers ...Opener) (*api.Ports, error) {
 	hasher, err := auth.NewHasher(auth.DefaultParams(), rand.Reader, time.Now)
 	p := &api.Ports{
 		Ports:    auth.Ports{Hasher: hasher, Random: rand.Reader, Now: time.Now},
 		Log:      slog.New(slog.NewJSONHandler(os.Stdout, nil)),
-		Notify:   func() {}, // the table's stream tells of what is in the outbox
+		Notify:   func() {}, // the table's stream announces what is in the outbox
 		Settings: settings,
 	}
 	errs := []error{err}
@@ -110,11 +110,11 @@ func (c *Cloud) Ports(settings api.Settings, openers ...Opener) (*api.Ports, err
 	return p, errors.Join(errs...)
 }
 
-// First registers what must be done before a port is used.
+// First registers what must be called before a port is used.
 func (c *Cloud) First(f func(context.Context) error) { c.first = append(c.first, f) }
 
-// Begin makes the calls that must come before the ports are used, which they
-// can be when it has returned nil; until then it can be called again.
+// Begin makes the calls that must come before the ports are used. They are ready when
+// it has returned nil; until then it can be called again.
 func (c *Cloud) Begin(ctx context.Context) error {
 	for len(c.first) > 0 {
 		if err := c.first[0](ctx); err != nil {
@@ -125,7 +125,7 @@ func (c *Cloud) Begin(ctx context.Context) error {
 	return nil
 }
 
-// Name reads a variable of the environment that must be set.
+// Name reads an environment variable that must be set.
 func (c *Cloud) Name(variable string) (string, error) {
 	if v := c.Getenv(variable); v != "" {
 		return v, nil
@@ -133,14 +133,14 @@ func (c *Cloud) Name(variable string) (string, error) {
 	return "", fmt.Errorf("%s is not set", variable)
 }
 
-// Service returns the configuration of a service, such as S3: with the address
-// of AWS_ENDPOINT_URL_S3, or else of AWS_ENDPOINT_URL, if one is set.
+// Service returns the configuration of a service such as S3, with the address in
+// AWS_ENDPOINT_URL_S3 or else AWS_ENDPOINT_URL, if one is set.
 func (c *Cloud) Service(name string) aws.Config {
 	cfg := c.Config.Copy()
 	for _, variable := range []string{"AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_" + name} {
 		if v := c.Getenv(variable); v != "" {
 			cfg.BaseEndpoint = &v
-			cfg.ConfigSources = nil // the SDK's own reading of such variables would come before it
+			cfg.ConfigSources = nil // else the SDK's own reading of such variables wins
 		}
 	}
 	return cfg

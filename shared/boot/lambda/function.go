@@ -1,7 +1,7 @@
-// Package lambda runs an endpoint as a Lambda function: the environment gives
-// settings and ports, and the API gateway's events become requests. It may import
-// api, the ports, and AWS's SDK for its configuration; a main names the backends.
-// Start reading with Run.
+// Package lambda runs an endpoint as a Lambda function: it takes settings and ports
+// from the environment, and turns the API gateway's events into requests. It may
+// import api, the ports, and AWS's SDK for its configuration; a main names the
+// backends. Start reading with Run.
 package lambda
 
 import (
@@ -18,20 +18,20 @@ import (
 	"ferry/shared/envelope"
 )
 
-// Run serves an endpoint with the ports that it asks for. It does not return.
+// Run runs an endpoint with the ports that it needs. It does not return.
 func Run(e api.Endpoint, ports ...Opener) {
 	f := Open(os.Getenv, ports...)
 	lambda.Start(Gateway(f.Handler(e), f.Ports))
 }
 
-// Function has the ports of a Lambda function, which can be used after Begin.
+// Function has the ports of a Lambda function. They can be used after Begin.
 type Function struct {
 	Ports *api.Ports
 	cloud *Cloud
 	mu    sync.Mutex
 }
 
-// Open is New for a main: it ends the process if the function cannot start.
+// Open is New for a main: it exits if the function cannot start.
 func Open(getenv func(string) string, ports ...Opener) *Function {
 	f, err := New(getenv, ports...)
 	if err != nil {
@@ -41,9 +41,9 @@ func Open(getenv func(string) string, ports ...Opener) *Function {
 	return f
 }
 
-// New opens the ports of a function, given the environment by a function like
-// os.Getenv. FERRY_METRICS is the stack's name if the log is to have metrics. It
-// makes no call, so that a function is ready for its first event as early as can be.
+// New opens the ports of a function; getenv is like os.Getenv. FERRY_METRICS is the
+// stack's name if the log must have metrics. New makes no call, so that a function is
+// ready for its first event as early as possible.
 func New(getenv func(string) string, ports ...Opener) (*Function, error) {
 	set, err := api.ReadSettings(getenv)
 	if err != nil {
@@ -62,19 +62,19 @@ func New(getenv func(string) string, ports ...Opener) (*Function, error) {
 	return &Function{Ports: p, cloud: cloud}, err
 }
 
-// With returns a Function whose ports were opened elsewhere, such as for tests.
+// With returns a Function whose ports were opened elsewhere, as in tests.
 func With(p *api.Ports) *Function { return &Function{Ports: p, cloud: &Cloud{}} }
 
-// Begin makes the calls that must come before the ports are used. When it has
-// returned nil it does no more; after an error the next call tries again.
+// Begin makes the calls that must come before the ports are used. Once it has returned
+// nil it does nothing more; after an error the next call tries again.
 func (f *Function) Begin(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.cloud.Begin(ctx)
 }
 
-// Handler returns the endpoint's handler, which is made when Begin has
-// succeeded, with the first request.
+// Handler returns the endpoint's handler, which is made with the first request for
+// which Begin succeeds.
 func (f *Function) Handler(e api.Endpoint) http.Handler {
 	made := sync.OnceValue(func() http.Handler { return routed(e, f.Ports) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -86,9 +86,9 @@ func (f *Function) Handler(e api.Endpoint) http.Handler {
 	})
 }
 
-// routed leaves out the fallback that other ways of running have: the gateway
-// has routed already, and what fits no route goes to a function of its own,
-// the one whose endpoint has none.
+// routed returns the endpoint's handler without the usual fallback: the gateway has
+// already chosen the route, and what matches none goes to a separate function, whose
+// endpoint has no routes.
 func routed(e api.Endpoint, p *api.Ports) http.Handler {
 	if len(e.Routes) == 0 {
 		return e.New(p)
@@ -96,7 +96,7 @@ func routed(e api.Endpoint, p *api.Ports) http.Handler {
 	return e.Handler(p, answer(p, envelope.NewFault(envelope.NotFound, "there is nothing at this address")))
 }
 
-// answer returns a handler that answers with an error, in the endpoints' own way.
+// answer returns a handler that answers with an error as the endpoints do.
 func answer(p *api.Ports, err error) http.Handler {
 	return p.Outlet().Handler(func(http.ResponseWriter, *http.Request) error { return err })
 }

@@ -18,17 +18,15 @@ import (
 	"ferry/shared/envelope"
 )
 
-// maxPlain is the size in bytes from which a response's body travels as base64
-// whatever it is. As text, a file of 4 MB may grow sixfold on its way through
-// JSON, beyond the 6 MB that Lambda takes.
+// maxPlain is the size in bytes above which every response body is sent as base64. As
+// text in JSON, a file of 4 MB may grow sixfold, beyond Lambda's limit of 6 MB.
 const maxPlain = 16 << 10
 
-// EventHandler handles an event of the API gateway, payload format 1.0.
+// EventHandler handles an event of the API gateway in payload format 1.0.
 type EventHandler func(context.Context, events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error)
 
-// Gateway adapts an http.Handler to the gateway's events. It always answers: a
-// panic, also the one by which a handler says that its response broke off,
-// becomes the 500 envelope.
+// Gateway adapts an http.Handler to the gateway's events. It always answers: a panic,
+// even one that a handler uses to break off its response, becomes the 500 envelope.
 func Gateway(h http.Handler, p *api.Ports) EventHandler {
 	adapter := httpadapter.New(h)
 	return func(ctx context.Context, e events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error) {
@@ -46,12 +44,12 @@ func Gateway(h http.Handler, p *api.Ports) EventHandler {
 	}
 }
 
-// failed answers with an error, in the endpoints' own way.
+// failed answers with an error as the endpoints do.
 func failed(ctx context.Context, p *api.Ports, e events.APIGatewayProxyRequest, err error) (events.APIGatewayProxyResponse, error) {
 	e.Body, e.IsBase64Encoded = "", false
 	a := httpadapter.New(answer(p, err))
 	response, again := a.ProxyWithContext(ctx, e)
-	if again != nil { // not even a request can be made of the event
+	if again != nil { // the event cannot even become a request
 		return a.ProxyWithContext(ctx, events.APIGatewayProxyRequest{HTTPMethod: http.MethodGet, Path: e.Path})
 	}
 	return packed(e.HTTPMethod, response), nil
@@ -70,8 +68,8 @@ func recovered(ctx context.Context, a *httpadapter.HandlerAdapter, e events.APIG
 	return response, err
 }
 
-// address is where the gateway is reached: a host name of its own, which no
-// caller can choose, and the stage unless it is the default one.
+// address returns the URL of the gateway: its own host name, which no caller can
+// choose, and the stage unless it is the default one.
 func address(r events.APIGatewayProxyRequestContext) string {
 	if r.DomainName == "" {
 		return ""
@@ -83,17 +81,16 @@ func address(r events.APIGatewayProxyRequestContext) string {
 	return base + api.Prefix
 }
 
-// escaped undoes what an HTTP API does to a path: it sends it decoded. The
-// adapter would take a question mark in it for the begin of a query, fail at a
-// percent sign, and write the address with its query, which holds tokens, to
-// the log.
+// escaped encodes a path again, which an HTTP API sends decoded. Otherwise the adapter
+// would take a question mark for the start of a query, fail at a percent sign, and
+// log the URL with its query, which contains tokens.
 func escaped(path string) string {
 	return (&url.URL{Path: "/" + strings.TrimPrefix(path, "/")}).EscapedPath()
 }
 
-// decodeBody makes the body what the client sent, once for all, and refuses one
-// that the gateway has damaged: it passes text on as a string of JSON, where
-// bytes that are no UTF-8 become others.
+// decodeBody turns the body into what the client sent, and refuses one that the gateway
+// has damaged: it sends text as a JSON string, in which bytes that are not UTF-8 are
+// replaced.
 func decodeBody(e *events.APIGatewayProxyRequest) error {
 	if e.IsBase64Encoded {
 		body, err := base64.StdEncoding.DecodeString(e.Body)
@@ -122,7 +119,7 @@ func header(e events.APIGatewayProxyRequest, name string) string {
 	return ""
 }
 
-// packed makes a response fit for its way through Lambda and the gateway.
+// packed prepares a response for its way through Lambda and the gateway.
 func packed(method string, r events.APIGatewayProxyResponse) events.APIGatewayProxyResponse {
 	if method == http.MethodHead {
 		r.Body, r.IsBase64Encoded = "", false

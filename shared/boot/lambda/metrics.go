@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// MetricsNamespace is that of all metrics.
+// MetricsNamespace is the namespace of all metrics.
 const MetricsNamespace = "Ferry"
 
-// The metrics. Their values are counts but for Bytes.
+// The metrics. All but Bytes and NoticeSeconds are counts.
 const (
 	Requests       = "Requests"
 	ClientErrors   = "ClientErrors" // answers with 4xx
@@ -19,15 +19,15 @@ const (
 	Bytes          = "Bytes"        // of answers
 	LoginsFailed   = "LoginsFailed" // passwords refused, by any endpoint
 	NoticesSent    = "NoticesSent"
-	NoticesDelayed = "NoticesDelayed" // not sent yet, to be tried again
+	NoticesDelayed = "NoticesDelayed" // not sent yet, will be retried
 	NoticesFailed  = "NoticesFailed"  // given up
-	NoticeSeconds  = "NoticeSeconds"  // from the making of a notice to its being sent, or tried in vain
+	NoticeSeconds  = "NoticeSeconds"  // the age of a notice when it is sent, or a try fails
 )
 
-// MetricsHandler is a slog.Handler that makes metrics of what is logged anyway: it
-// adds to a line of another handler what CloudWatch takes for metrics (the embedded
-// metric format), so that none costs a call. All have one dimension, the stack, as
-// each metric of each dimension is billed by the month.
+// MetricsHandler is a slog.Handler that turns what is logged anyway into metrics: it
+// adds to a line what CloudWatch reads as metrics (the embedded metric format), so that
+// none needs a call. All have one dimension, the stack, because each metric costs a
+// monthly fee per dimension.
 //
 // The format is described at
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html.
@@ -36,8 +36,8 @@ type MetricsHandler struct {
 	stack string
 }
 
-// NewMetricsHandler returns a MetricsHandler for the functions of one stack. It is safe for
-// concurrent use if the other is.
+// NewMetricsHandler returns a MetricsHandler for the functions of one stack. It is safe
+// for concurrent use if h is.
 func NewMetricsHandler(h slog.Handler, stack string) *MetricsHandler {
 	return &MetricsHandler{h, stack}
 }
@@ -52,37 +52,31 @@ func (h *MetricsHandler) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, r)
 }
 
-// WithAttrs implements slog.Handler. Attributes that were added before are not
-// looked at: those of metrics are given with their line.
+// WithAttrs implements slog.Handler. The attributes that metrics need come with the
+// line itself.
 func (h *MetricsHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &MetricsHandler{h.Handler.WithAttrs(attrs), h.stack}
 }
 
-// WithGroup implements slog.Handler. Metrics must stand at the top of a line,
-// so that lines of a group have none.
+// WithGroup implements slog.Handler. Metrics must be at the top level of a line, so
+// lines of a group have none.
 func (h *MetricsHandler) WithGroup(name string) slog.Handler { return h.Handler.WithGroup(name) }
 
-// of are the metrics of a line, by what it says.
-func of(r slog.Record) []slog.Attr {
-	switch r.Message {
-	case "request":
+// of returns the metrics of a line, according to its message.
+func of(r slog.Record) (values []slog.Attr) {
+	if r.Message == "request" {
 		return ofRequest(r)
-	case "notice sent":
-		return aged(r, slog.Int64(NoticesSent, 1))
-	case "notice not sent yet":
-		return aged(r, slog.Int64(NoticesDelayed, 1))
-	case "notice given up":
-		return []slog.Attr{slog.Int64(NoticesFailed, 1)}
 	}
-	return nil
-}
-
-// aged adds how old the notice of a line is: the highest is the age of the outbox.
-func aged(r slog.Record, count slog.Attr) []slog.Attr {
-	if age, ok := attr(r, "age"); ok {
-		return []slog.Attr{count, slog.Float64(NoticeSeconds, age.Duration().Seconds())}
+	count := map[string]string{
+		"notice sent": NoticesSent, "notice not sent yet": NoticesDelayed, "notice given up": NoticesFailed,
+	}[r.Message]
+	if count != "" {
+		values = append(values, slog.Int64(count, 1))
 	}
-	return []slog.Attr{count}
+	if age, ok := attr(r, "age"); ok && (count == NoticesSent || count == NoticesDelayed) {
+		values = append(values, slog.Float64(NoticeSeconds, age.Duration().Seconds())) // the highest is the outbox's age
+	}
+	return values
 }
 
 func ofRequest(r slog.Record) []slog.Attr {
@@ -115,7 +109,7 @@ func attr(r slog.Record, name string) (v slog.Value, found bool) {
 	return v, found
 }
 
-// described is what CloudWatch reads to take the values for metrics.
+// described returns what makes CloudWatch read the values as metrics.
 func described(values []slog.Attr, at time.Time) map[string]any {
 	units := map[string]string{Bytes: "Bytes", NoticeSeconds: "Seconds"}
 	var metrics []map[string]string

@@ -26,14 +26,14 @@ const (
 	maxAnswer = 64 << 10
 )
 
-// parameters reads the Parameter Store. It makes one kind of request, and the
-// SDK's package for the service, which knows 150, would by its mere presence
-// lengthen the start of each function that has a key by a third.
+// parameters calls the Parameter Store. It makes two kinds of requests. The SDK's
+// package for the service has 150 of them, and just linking it would make the start of
+// each function with a key longer by a third.
 type parameters struct {
 	config  aws.Config
 	client  aws.HTTPClient
 	address string
-	pause   time.Duration // before the second try; doubles with each further one
+	pause   time.Duration // before the second try; doubles with each further try
 }
 
 func newParameters(c *Cloud) parameters {
@@ -49,7 +49,7 @@ func newParameters(c *Cloud) parameters {
 	return p
 }
 
-// StoreLinkKey stores the key of links under a name, unless it has one already.
+// StoreLinkKey stores the key of links under a name, unless there is one already.
 func StoreLinkKey(ctx context.Context, c *Cloud, name, key string) error {
 	_, err := newParameters(c).call(ctx, "PutParameter", parameter{
 		Name: name, Value: key, Type: "SecureString",
@@ -64,7 +64,7 @@ func StoreLinkKey(ctx context.Context, c *Cloud, name, key string) error {
 	return nil
 }
 
-// parameter is what the requests and answers say of one.
+// parameter is a parameter in requests and answers.
 type parameter struct {
 	Name           string
 	WithDecryption bool   `json:",omitempty"`
@@ -90,8 +90,8 @@ func (p parameters) get(ctx context.Context, name string) (string, error) {
 	return answer.Parameter.Value, nil
 }
 
-// call makes a request. It tries again where the service is busy: many functions
-// may start at once.
+// call makes a request, and retries while the service is busy: many functions may
+// start at once.
 func (p parameters) call(ctx context.Context, action string, in parameter) ([]byte, error) {
 	for try, pause := 1, p.pause; ; try, pause = try+1, 2*pause {
 		text, again, err := p.ask(ctx, action, in)
@@ -106,7 +106,7 @@ func (p parameters) call(ctx context.Context, action string, in parameter) ([]by
 	}
 }
 
-// ask makes one call; again tells whether a failed one is worth repeating.
+// ask makes one call; again reports whether a failed one is worth a retry.
 func (p parameters) ask(ctx context.Context, action string, in parameter) (text []byte, again bool, err error) {
 	r, err := p.request(ctx, action, in)
 	if err != nil {
@@ -125,9 +125,9 @@ func (p parameters) ask(ctx context.Context, action string, in parameter) (text 
 		Type    string `json:"__type"`
 		Message string `json:"message"`
 	}
-	_ = json.Unmarshal(text, &failed) // an error of a proxy in between may be no JSON
+	_ = json.Unmarshal(text, &failed) // the error of a proxy may not be JSON
 	busy := response.StatusCode >= 500 || response.StatusCode == http.StatusTooManyRequests || strings.Contains(failed.Type, "Throttl")
-	kind, _, _ := strings.Cut(failed.Type, ":") // it may have a namespace before it and an address behind
+	kind, _, _ := strings.Cut(failed.Type, ":") // a namespace may precede it, and an address follow
 	return nil, busy, &parameterError{response.Status, kind[strings.LastIndexByte(kind, '#')+1:], failed.Message}
 }
 

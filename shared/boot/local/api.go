@@ -10,8 +10,8 @@ import (
 	"ferry/shared/openapi"
 )
 
-// Endpoints returns every endpoint, the fallback included, for the one-process
-// server and the tests of the whole. No Lambda imports it.
+// Endpoints returns all endpoints, including the fallback, for the one-process server
+// and for tests of them all. No Lambda function imports it.
 func Endpoints() []api.Endpoint {
 	return []api.Endpoint{
 		account.Change(),

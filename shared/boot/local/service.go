@@ -26,20 +26,20 @@ type ServiceOptions struct {
 	SMS  notify.TextSender
 	// From is the address that mail comes from.
 	From string
-	// ShowInbox serves the inbox at /inbox. It shows links and PINs of all
-	// users to whoever reaches it.
+	// ShowInbox serves the inbox at /inbox. It shows the links and PINs of all
+	// users to anyone who can reach it.
 	ShowInbox bool
-	// Origins are those whose web pages may use the interface.
+	// Origins are the origins whose web pages may use the interface.
 	Origins envelope.Origins
 	// SweepEvery is the time between sweeps; 0 never sweeps.
 	SweepEvery time.Duration
 	// Grace is how old an object without a record must be to be removed.
 	Grace time.Duration
-	// Webhooks are addresses that events go to, signed with each of the
-	// secrets. The ports' Events must be on for there to be any.
+	// Webhooks are the addresses that get events, signed with each of the
+	// secrets. There are events only if the ports' Events is on.
 	Webhooks []string
 	Secrets  []notify.WebhookSecret
-	// Housekeep is called with each sweep, for what a backend needs.
+	// Housekeep is called before each sweep, for the needs of a backend.
 	Housekeep func(context.Context) error
 }
 
@@ -75,12 +75,12 @@ func NewService(p *api.Ports, o ServiceOptions) (*Service, error) {
 	return s, nil
 }
 
-// Handler serves the interface under api.Prefix, a word of welcome at the
-// root, and the inbox if it is to be shown.
+// Handler serves the interface under api.Prefix, a welcome text at the root, and the
+// inbox if ShowInbox is set.
 func (s *Service) Handler() http.Handler {
 	mux := Handler(s.ports)
-	// In the cloud parts go to S3, and this is no function's.
-	receive := upload.ReceiveRoute
+	// In the cloud parts go to S3, so no function has this route.
+	receive := upload.ReceiveRoute()
 	mux.Handle(receive.Method+" "+api.Prefix+receive.Path, upload.Receive(s.ports))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")

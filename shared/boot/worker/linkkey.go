@@ -14,10 +14,9 @@ import (
 	"ferry/shared/boot/lambda"
 )
 
-// RunLinkKey answers CloudFormation's requests for the key of a stack's links.
-// It is a resource of the template without a type of AWS's own: a random secret
-// that neither the template nor a function's environment ever holds. It does
-// not return.
+// RunLinkKey answers CloudFormation's requests for the key of a stack's links, a
+// custom resource of the template: a random secret that neither the template nor a
+// function's environment ever contains. It does not return.
 func RunLinkKey() {
 	var h cfn.CustomResourceFunction
 	lambda.Open(os.Getenv, func(c *lambda.Cloud, _ *api.Ports) error {
@@ -28,10 +27,10 @@ func RunLinkKey() {
 	awslambda.Start(cfn.LambdaWrap(h))
 }
 
-// LinkKeyHandler makes the parameter of this name when the resource is created,
-// with a fresh key read from random. One that is there stays as it is: with
-// another key all links that were ever sent would be dead. So it stays too when
-// the resource is changed or deleted.
+// LinkKeyHandler returns a function that stores a new key, read from random, in the
+// parameter of this name when the resource is created. An existing key stays, also
+// when the resource is changed or deleted: with another key all links that were ever
+// sent would be dead.
 func LinkKeyHandler(c *lambda.Cloud, name string, random io.Reader) cfn.CustomResourceFunction {
 	return func(ctx context.Context, e cfn.Event) (id string, data map[string]any, err error) {
 		if e.RequestType != cfn.RequestCreate {

@@ -15,16 +15,12 @@ import (
 	"ferry/shared/table"
 )
 
-// RelayerHandler returns a function that names the records which could not be passed
-// on. The stream brings these, and those after them, again; so an event that its
-// topic refuses for good is left out: all behind it would wait for as long as
-// the stream tries. The table still has it. Of a notice nothing is published
-// that a topic could refuse, and so none is ever left out.
+// RelayerHandler returns a function that passes new records on and names those that
+// failed. The stream brings these and all after them again. So an event that its topic
+// refuses for good is given up, or all behind it would wait; the table still has it.
+// A notice is never given up, as a topic gets only a pointer to it.
 func RelayerHandler(w *Worker) func(context.Context, events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
 	return func(ctx context.Context, e events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
-		if err := w.Begin(ctx); err != nil {
-			return events.DynamoDBEventResponse{}, fmt.Errorf("preparing to pass records on: %w", err)
-		}
 		records := make([]notify.StreamRecord, len(e.Records))
 		for i, r := range e.Records {
 			records[i] = relayerRecord(r)
@@ -39,14 +35,15 @@ func RelayerHandler(w *Worker) func(context.Context, events.DynamoDBEvent) (even
 				log.Error("a record is given up: its topic takes no such message", "error", err)
 			default:
 				log.Error("a record was not passed on", "error", err)
-				again.BatchItemFailures = append(again.BatchItemFailures, events.DynamoDBBatchItemFailure{ItemIdentifier: e.Records[i].Change.SequenceNumber})
+				failed := events.DynamoDBBatchItemFailure{ItemIdentifier: e.Records[i].Change.SequenceNumber}
+				again.BatchItemFailures = append(again.BatchItemFailures, failed)
 			}
 		}
 		return again, nil
 	}
 }
 
-// relayerRecord reads a new item. The filter of the stream lets no others through.
+// relayerRecord reads a new item. The stream's filter lets nothing else through.
 func relayerRecord(r events.DynamoDBEventRecord) notify.StreamRecord {
 	if r.EventName != string(events.DynamoDBOperationTypeInsert) {
 		return notify.StreamRecord{}
@@ -58,7 +55,7 @@ func relayerRecord(r events.DynamoDBEventRecord) notify.StreamRecord {
 	}
 }
 
-// text is an attribute that is text, or empty.
+// text returns an attribute that is text, else nothing.
 func text(all map[string]events.DynamoDBAttributeValue, name string) string {
 	if v, ok := all[name]; ok && v.DataType() == events.DataTypeString {
 		return v.String()
@@ -66,46 +63,36 @@ func text(all map[string]events.DynamoDBAttributeValue, name string) string {
 	return ""
 }
 
-// courierReserve is the most time that one notice takes. With less time left, a
-// notice waits for the next event.
+// courierReserve is the longest time that one notice takes. With less time left, it
+// waits for the next event.
 const courierReserve = 50 * time.Second
 
-// CourierHandler returns a function that names the messages that must come again.
-// It hides each of them for as long as its notice has to wait: the queue brings
-// it back then, and no timer runs in between.
+// CourierHandler returns a function that sends notices and names the messages that
+// must come again. It hides each of them for as long as its notice has to wait: then
+// the queue brings it back, without a timer.
 func CourierHandler(w *Worker) func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {
 	return func(ctx context.Context, e events.SQSEvent) (events.SQSEventResponse, error) {
-		if err := w.Begin(ctx); err != nil {
-			return events.SQSEventResponse{}, fmt.Errorf("preparing to send notices: %w", err)
-		}
-		sender, err := w.sender()
+		p := w.Function.Ports
+		sender, err := notify.NewSender(notify.Config{
+			Table: p.Table, Key: p.Key, Mail: w.Mail, SMS: w.SMS, From: w.MailFrom, Now: p.Now, Log: p.Log,
+			Settled: []notify.Settled{notify.Remember(p.Now), notify.Events(file.Outbox(p).Events)},
+		})
 		if err != nil {
-			return events.SQSEventResponse{}, err
+			return events.SQSEventResponse{}, fmt.Errorf("preparing to send notices: %w", err)
 		}
 		again := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
 		for _, m := range e.Records {
 			if !w.handle(ctx, sender, m) {
-				again.BatchItemFailures = append(again.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: m.MessageId})
+				failed := events.SQSBatchItemFailure{ItemIdentifier: m.MessageId}
+				again.BatchItemFailures = append(again.BatchItemFailures, failed)
 			}
 		}
 		return again, nil
 	}
 }
 
-func (w *Worker) sender() (*notify.Sender, error) {
-	p := w.Function.Ports
-	s, err := notify.NewSender(notify.Config{
-		Table: p.Table, Key: p.Key, Mail: w.Mail, SMS: w.SMS, From: w.MailFrom, Now: p.Now, Log: p.Log,
-		Settled: []notify.Settled{notify.Remember(p.Now), file.Outbox(p).LinkEnded},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("preparing to send notices: %w", err)
-	}
-	return s, nil
-}
-
-// handle deals with one message. done is false if it must come again. A message
-// that points at nothing is dropped: a notice is in the table or nowhere.
+// handle handles one message. done is false if it must come again. A message that
+// points to nothing is dropped: a notice is in the table or nowhere.
 func (w *Worker) handle(ctx context.Context, s *notify.Sender, m events.SQSMessage) (done bool) {
 	p := w.Function.Ports
 	key, err := notify.PointerKey(m.Body)
@@ -124,63 +111,53 @@ func (w *Worker) handle(ctx context.Context, s *notify.Sender, m events.SQSMessa
 	}
 	if again > 0 {
 		w.delay(ctx, m, again)
+		return false
 	}
-	return again <= 0
+	return true
 }
 
-// delay may fail: then the message comes again after the queue's usual time,
-// too early or too late.
+// delay hides a message for a while. If that fails, the message comes again after the
+// queue's usual time, too early or too late.
 func (w *Worker) delay(ctx context.Context, m events.SQSMessage, wait time.Duration) {
 	if err := w.Queue.Delay(ctx, m.ReceiptHandle, wait); err != nil {
-		w.Function.Ports.Log.Warn("a message comes again at the queue's pace", "message", m.MessageId, "error", err)
+		w.Function.Ports.Log.Warn("a message could not be delayed and comes again after the queue's usual time", "message", m.MessageId, "error", err)
 	}
 }
 
-// event is one of a topic or one of a log group.
+// event is that of a topic or of a log group.
 type event struct {
 	Records []events.SNSEventRecord
 	AWSLogs events.CloudwatchLogsRawData `json:"awslogs"`
 }
 
-// FeedbackHandler returns a function that fails if something is to be told again, a
-// little later: when the sender has not yet written down what it has sent, or
-// the table does not answer.
+// FeedbackHandler returns a function that records feedback. It fails if an event must
+// come again a little later: if the sender has not yet recorded what it sent, or the
+// table does not answer.
 func FeedbackHandler(w *Worker) func(context.Context, json.RawMessage) error {
 	return func(ctx context.Context, text json.RawMessage) error {
-		if err := w.Begin(ctx); err != nil {
-			return fmt.Errorf("preparing to record feedback: %w", err)
-		}
 		var e event
 		if err := json.Unmarshal(text, &e); err != nil {
 			return fmt.Errorf("reading an event: %w", err)
 		}
-		return errors.Join(mails(ctx, w.Function.Ports, e.Records), texts(ctx, w.Function.Ports, e.AWSLogs))
+		p := w.Function.Ports
+		var errs []error
+		for _, r := range e.Records {
+			f, ok, err := notify.MailFeedback([]byte(r.SNS.Message))
+			errs = append(errs, feedbackRecord(ctx, p, f, ok, err))
+		}
+		var texts events.CloudwatchLogsData
+		if e.AWSLogs.Data != "" {
+			var err error
+			if texts, err = e.AWSLogs.Parse(); err != nil {
+				errs = append(errs, fmt.Errorf("reading a log of text messages: %w", err))
+			}
+		}
+		for _, line := range texts.LogEvents {
+			f, ok, err := notify.SMSFeedback(ctx, p.Table, []byte(line.Message))
+			errs = append(errs, feedbackRecord(ctx, p, f, ok, err))
+		}
+		return errors.Join(errs...)
 	}
-}
-
-func mails(ctx context.Context, p *api.Ports, records []events.SNSEventRecord) error {
-	var errs []error
-	for _, r := range records {
-		f, ok, err := notify.MailFeedback([]byte(r.SNS.Message))
-		errs = append(errs, feedbackRecord(ctx, p, f, ok, err))
-	}
-	return errors.Join(errs...)
-}
-
-func texts(ctx context.Context, p *api.Ports, raw events.CloudwatchLogsRawData) error {
-	if raw.Data == "" {
-		return nil
-	}
-	data, err := raw.Parse()
-	if err != nil {
-		return fmt.Errorf("reading a log of text messages: %w", err)
-	}
-	var errs []error
-	for _, line := range data.LogEvents {
-		f, ok, err := notify.SMSFeedback(ctx, p.Table, []byte(line.Message))
-		errs = append(errs, feedbackRecord(ctx, p, f, ok, err))
-	}
-	return errors.Join(errs...)
 }
 
 func feedbackRecord(ctx context.Context, p *api.Ports, f notify.Feedback, ok bool, err error) error {

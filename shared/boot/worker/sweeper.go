@@ -14,21 +14,18 @@ import (
 )
 
 const (
-	// grace is longer than an upload session is open: S3 counts the age of
-	// an object from the begin of its upload.
+	// grace is as long as an upload session can be open: S3 counts the age of an
+	// object from the start of its upload.
 	grace = blob.PartsLife
-	// reserve is what is left of the function's time when a sweep stops, to
-	// be continued by the next.
+	// sweeperReserve is how much of the function's time is left when a sweep
+	// stops, to be continued by the next.
 	sweeperReserve = 60 * time.Second
 )
 
-// SweeperHandler returns a function that sweeps once and logs what it did. Neither
-// trouble with notices nor their number keeps it from sweeping.
+// SweeperHandler returns a function that sweeps once and logs what it did. It sweeps
+// even if there are errors with notices, or very many of them.
 func SweeperHandler(w *Worker) func(context.Context) (files.SweepReport, error) {
 	return func(ctx context.Context) (files.SweepReport, error) {
-		if err := w.Begin(ctx); err != nil {
-			return files.SweepReport{}, fmt.Errorf("preparing the sweep: %w", err)
-		}
 		p := w.Function.Ports
 		reminded, late := remind(ctx, p, w.Topics)
 		sweeper := files.Sweeper{Service: file.Service(p), Log: p.Log, Grace: grace, Reserve: sweeperReserve}
@@ -43,7 +40,7 @@ func SweeperHandler(w *Worker) func(context.Context) (files.SweepReport, error) 
 	}
 }
 
-// remind deals with overdue notices, in half of the time at most.
+// remind handles overdue notices, in at most half of the time.
 func remind(ctx context.Context, p *api.Ports, topics notify.Topics) (notify.RemindReport, error) {
 	if until, ok := ctx.Deadline(); ok {
 		half, cancel := context.WithTimeout(ctx, time.Until(until)/2)

@@ -1,10 +1,13 @@
-// Package worker runs what is no endpoint as a Lambda function: it relays what
-// the table's stream brings, sends notices, records feedback, sweeps, and makes
-// the link key. It may import the domains and boot/lambda. Start with notices.go.
+// Package worker runs as Lambda functions what is not an endpoint: it relays new
+// records of the table's stream, sends notices, records feedback, sweeps, and makes
+// the link key. It may import the domains and boot/lambda. Start reading with Run,
+// then notices.go.
 package worker
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"os"
 
 	awslambda "github.com/aws/aws-lambda-go/lambda"
@@ -16,8 +19,8 @@ import (
 	"ferry/shared/notify/mail"
 )
 
-// Backends open what a worker reaches besides table and buckets. A main names
-// those that it needs.
+// Backends open what a worker uses besides table and buckets. A main names those that
+// it needs.
 type Backends struct {
 	Topics func(aws.Config, map[notify.Topic]string) notify.Topics // FERRY_NOTICES_TOPIC and FERRY_EVENTS_TOPIC
 	Queue  func(c aws.Config, url string) notify.Queue             // FERRY_QUEUE
@@ -25,7 +28,7 @@ type Backends struct {
 	SMS    func(c aws.Config, from string) notify.TextSender       // FERRY_SMS_SENDER, which may be empty
 }
 
-// Providers are what a worker may reach besides table and buckets.
+// Providers are what a worker may use besides table and buckets.
 type Providers struct {
 	Topics   notify.Topics
 	Queue    notify.Queue
@@ -40,18 +43,32 @@ type Worker struct {
 	Providers
 }
 
-// With returns a Worker whose ports were opened elsewhere, such as for tests.
+// begun makes the calls that must come before the ports are used, then handles.
+type begun struct {
+	*Worker
+	awslambda.Handler
+}
+
+// Invoke implements awslambda.Handler.
+func (b begun) Invoke(ctx context.Context, event []byte) ([]byte, error) {
+	if err := b.Begin(ctx); err != nil {
+		return nil, fmt.Errorf("preparing the function: %w", err)
+	}
+	return b.Handler.Invoke(ctx, event)
+}
+
+// With returns a Worker whose ports were opened elsewhere, as in tests.
 func With(p *api.Ports, with Providers) *Worker { return &Worker{lambda.With(p), with} }
 
-// Run runs the function that handler makes of a Worker with what a main names. It
-// does not return.
+// Run runs the function that handler makes of a Worker with the backends and ports
+// that a main names. It does not return.
 func Run[Handler any](handler func(*Worker) Handler, b Backends, ports ...lambda.Opener) {
 	w := &Worker{}
 	w.Function = lambda.Open(os.Getenv, append(ports, w.Opener(b))...)
-	awslambda.Start(handler(w))
+	awslambda.Start(begun{w, awslambda.NewHandler(handler(w))})
 }
 
-// Opener returns what opens a worker's own ports.
+// Opener returns an opener of a worker's own ports.
 func (w *Worker) Opener(b Backends) lambda.Opener {
 	return func(c *lambda.Cloud, _ *api.Ports) error {
 		var errs []error
