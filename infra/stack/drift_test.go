@@ -167,7 +167,7 @@ func constructors(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	calls := regexp.MustCompile(`(?m)^\t\t(\w+\.\w+)\(\),$`).FindAllStringSubmatch(string(text), -1)
+	calls := regexp.MustCompile(`(\w+\.\w+)\(\),`).FindAllStringSubmatch(string(text), -1)
 	all := map[string]string{}
 	for i, e := range local.Endpoints() {
 		all[e.Name] = calls[i][1]

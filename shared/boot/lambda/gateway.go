@@ -101,22 +101,17 @@ func decodeBody(e *events.APIGatewayProxyRequest) error {
 		return nil
 	}
 	damaged := strings.ContainsRune(e.Body, utf8.RuneError)
-	if length, err := strconv.Atoi(header(*e, "Content-Length")); err == nil {
-		damaged = length != len(e.Body)
+	for name, values := range e.MultiValueHeaders {
+		if strings.EqualFold(name, "Content-Length") && len(values) > 0 {
+			if length, err := strconv.Atoi(values[0]); err == nil {
+				damaged = length != len(e.Body)
+			}
+		}
 	}
 	if damaged {
 		return envelope.NewFault(envelope.Unsupported, "a body of this Content-Type must be UTF-8; send it as application/octet-stream or as a form")
 	}
 	return nil
-}
-
-func header(e events.APIGatewayProxyRequest, name string) string {
-	for k, values := range e.MultiValueHeaders {
-		if strings.EqualFold(k, name) && len(values) > 0 {
-			return values[0]
-		}
-	}
-	return ""
 }
 
 // packed prepares a response for its way through Lambda and the gateway.

@@ -14,25 +14,13 @@ import (
 // and for tests of them all. No Lambda function imports it.
 func Endpoints() []api.Endpoint {
 	return []api.Endpoint{
-		account.Change(),
-		account.First(),
-		account.Forget(),
-		account.Login(),
-		file.Download(),
-		file.DownloadBackup(),
-		file.List(),
-		file.ListBackup(),
-		file.Delete(),
-		file.Get(),
-		file.Restore(),
-		api.Health(),
-		openapi.NotFound(),
-		account.Stop(),
-		account.Revoke(),
-		account.Token(),
+		account.Change(), account.First(), account.Forget(), account.Login(),
+		file.Download(), file.DownloadBackup(), file.List(), file.ListBackup(),
+		file.Delete(), file.Get(), file.Restore(),
+		api.Health(), openapi.NotFound(),
+		account.Stop(), account.Revoke(), account.Token(),
 		openapi.Endpoint(),
-		upload.Upload(),
-		upload.Sessions(),
+		upload.Upload(), upload.Sessions(),
 	}
 }
 

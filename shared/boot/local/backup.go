@@ -83,10 +83,7 @@ func within(folder, path string) bool {
 // Restore copies a backup to a folder without data.
 func Restore(ctx context.Context, from, to string, p Progress) (Copied, error) {
 	if _, err := os.Stat(filepath.Join(to, tableName)); !errors.Is(err, fs.ErrNotExist) {
-		if err == nil {
-			err = ErrHasData
-		}
-		return Copied{}, fmt.Errorf("%s: %w", to, err)
+		return Copied{}, fmt.Errorf("%s: %w", to, cmp.Or(err, ErrHasData))
 	}
 	d, err := openStores(from, true, false)
 	if err != nil {
@@ -308,12 +305,11 @@ func (c *copying) find(ctx context.Context, f files.File) (io.ReadSeekCloser, er
 			return nil, err
 		case !there && try > 0: // try twice, as it may move while the areas are read
 			return nil, errPurged
-		case !there:
-			continue
-		case now.Blob == at.Blob || try == copyTries:
+		case there && (now.Blob == at.Blob || try == copyTries):
 			return nil, blob.ErrNotFound
+		case there:
+			at = now
 		}
-		at = now
 	}
 }
 

@@ -6,6 +6,7 @@
 package local
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -67,12 +68,7 @@ func Open(dir string, settings api.Settings, o Options) (*Data, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Hash == (auth.Params{}) {
-		o.Hash = auth.DefaultParams()
-	}
+	o.Log, o.Hash = cmp.Or(o.Log, slog.New(slog.DiscardHandler)), cmp.Or(o.Hash, auth.DefaultParams())
 	hasher, err := auth.NewHasher(o.Hash, rand.Reader, o.Now)
 	if err != nil {
 		return nil, err

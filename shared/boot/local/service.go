@@ -1,9 +1,9 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"io"
-	"log/slog"
 	"net/http"
 	"sync"
 	"time"
@@ -54,12 +54,7 @@ type Service struct {
 // NewService returns a Service. It makes the ports' Notify wake its sender.
 func NewService(p *api.Ports, o ServiceOptions) (*Service, error) {
 	s := &Service{ports: p, options: o, Inbox: inbox.New(p.Table, p.Now)}
-	if o.Mail == nil {
-		o.Mail = s.Inbox.Mail()
-	}
-	if o.SMS == nil {
-		o.SMS = s.Inbox.SMS()
-	}
+	o.Mail, o.SMS = cmp.Or(o.Mail, s.Inbox.Mail()), cmp.Or(o.SMS, s.Inbox.SMS())
 	hooks, err := notify.NewReceivers(o.Webhooks, o.Secrets)
 	if err != nil {
 		return nil, err
@@ -116,14 +111,12 @@ func (s *Service) Run(ctx context.Context) {
 }
 
 func (s *Service) sweepOften(ctx context.Context) {
-	tick := time.NewTicker(s.options.SweepEvery)
-	defer tick.Stop()
-	for {
+	for tick := time.Tick(s.options.SweepEvery); ; {
 		if _, err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
-			s.ports.Log.LogAttrs(ctx, slog.LevelError, "a sweep failed", slog.String("error", err.Error()))
+			s.ports.Log.ErrorContext(ctx, "a sweep failed", "error", err.Error())
 		}
 		select {
-		case <-tick.C:
+		case <-tick:
 		case <-ctx.Done():
 			return
 		}
@@ -140,8 +133,8 @@ func (s *Service) Sweep(ctx context.Context) (files.SweepReport, error) {
 	sweeper := files.Sweeper{Service: file.Service(s.ports), Log: s.ports.Log, Grace: s.options.Grace}
 	r, err := sweeper.Run(ctx)
 	if r.Moved+r.Purged+r.Orphans+r.Failed > 0 {
-		s.ports.Log.LogAttrs(ctx, slog.LevelInfo, "swept", slog.Int("seen", r.Seen), slog.Int("moved", r.Moved),
-			slog.Int("purged", r.Purged), slog.Int("orphans", r.Orphans), slog.Int("failed", r.Failed))
+		s.ports.Log.InfoContext(ctx, "swept",
+			"seen", r.Seen, "moved", r.Moved, "purged", r.Purged, "orphans", r.Orphans, "failed", r.Failed)
 	}
 	return r, err
 }
