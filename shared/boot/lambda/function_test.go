@@ -20,9 +20,7 @@ func environment(values map[string]string) func(string) string {
 func TestAFunctionWithoutPortsNeedsNothingOfAWS(t *testing.T) {
 	t.Parallel()
 	f, err := lambda.New(environment(nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	r := send(t, f.Handler(named(t, "openapi")), f.Ports, load(t, "openapi"))
 	if r.StatusCode != 200 {
 		t.Errorf("status %d: %s", r.StatusCode, r.Body)
@@ -33,9 +31,7 @@ func TestTheLogHasMetricsOnlyIfAsked(t *testing.T) {
 	t.Parallel()
 	for stack, want := range map[string]bool{"": false, "ferry": true} {
 		f, err := lambda.New(environment(map[string]string{"FERRY_METRICS": stack}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if _, got := f.Ports.Log.Handler().(*lambda.MetricsHandler); got != want {
 			t.Errorf("for the stack %q the log has metrics: %v", stack, got)
 		}
@@ -71,9 +67,7 @@ func TestAFunctionThatCannotBeginAnswersAndTriesAgain(t *testing.T) {
 			})
 			return nil
 		})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	f.Ports.Log, f.Ports.Hasher = local.Log, local.Hasher
 	h := f.Handler(named(t, "downloadlist"))
 	event := load(t, "downloadlist")

@@ -60,9 +60,7 @@ func wantDescribed(t *testing.T, line []byte, want map[string]float64) {
 			}
 		} `json:"_aws"`
 	}
-	if err := json.Unmarshal(line, &got); err != nil {
-		t.Fatal(err)
-	}
+	check(t, json.Unmarshal(line, &got))
 	if want == nil {
 		if got.AWS != nil {
 			t.Errorf("the line has metrics: %s", line)

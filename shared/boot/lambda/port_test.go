@@ -19,9 +19,7 @@ func credentials() map[string]string {
 func TestEachPortNamesWhatItMisses(t *testing.T) {
 	t.Parallel()
 	cloud, err := lambda.NewCloud(environment(credentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	_, err = cloud.Ports(api.Settings{}, lambda.Table(dynamo.Open), lambda.Blobs(s3.Open), lambda.LinkKey)
 	for _, name := range []string{"FERRY_TABLE", "FERRY_FILES_BUCKET", "FERRY_BACKUP_BUCKET", "FERRY_KEY_PARAMETER"} {
 		if err == nil || !strings.Contains(err.Error(), name+" is not set") {
@@ -35,13 +33,9 @@ func TestOnlyTheAskedPortsAreOpened(t *testing.T) {
 	set := credentials()
 	set["FERRY_TABLE"] = "table"
 	cloud, err := lambda.NewCloud(environment(set))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	p, err := cloud.Ports(api.Settings{}, lambda.Table(dynamo.Open))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if p.Table == nil || p.Blobs != nil {
 		t.Errorf("opened are %+v", p)
 	}
@@ -62,9 +56,7 @@ func TestTheCredentialsAreTheEnvironments(t *testing.T) {
 	set := credentials()
 	set["AWS_SESSION_TOKEN"] = "session"
 	cloud, err := lambda.NewCloud(environment(set))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	got, err := cloud.Config.Credentials.Retrieve(t.Context())
 	if err != nil || got.AccessKeyID != "id" || got.SecretAccessKey != "secret" || got.SessionToken != "session" || cloud.Config.Region != "eu-south-1" {
 		t.Errorf("region %s, credentials of %s, %v", cloud.Config.Region, got.AccessKeyID, err)

@@ -49,9 +49,7 @@ func send(t testing.TB, h http.Handler, p *api.Ports, event events.APIGatewayPro
 func body(t testing.TB, r events.APIGatewayProxyResponse) []byte {
 	t.Helper()
 	b, err := boottest.Body(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return b
 }
 
@@ -64,4 +62,11 @@ func named(t testing.TB, name string) api.Endpoint {
 	}
 	t.Fatalf("there is no endpoint %s", name)
 	return api.Endpoint{}
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -56,9 +56,7 @@ func event(t *testing.T, method, path, body string, headers ...string) events.AP
 		e.MultiValueHeaders[headers[i]] = []string{headers[i+1]}
 	}
 	values, err := url.ParseQuery(query)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	e.MultiValueQueryStringParameters = values
 	return e
 }
@@ -329,9 +327,7 @@ func TestAnEndedSessionLeavesNothingOnAWS(t *testing.T) {
 	t.Parallel()
 	g := openGateway(t)
 	store := auth.NewUsers(g.f.Ports.Table, g.f.Ports.Now)
-	if err := store.Add(t.Context(), auth.User{Name: "dave", State: auth.Active, Quota: 1000}); err != nil {
-		t.Fatal(err)
-	}
+	check(t, store.Add(t.Context(), auth.User{Name: "dave", State: auth.Active, Quota: 1000}))
 	var s session
 	g.must(201, &s, "POST", "/uploads", `{"name":"x","length":1000,"d":"dave"}`)
 	g.refused(413, "POST", "/uploads", `{"name":"x","length":1,"d":"dave"}`, "no room")

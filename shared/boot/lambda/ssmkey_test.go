@@ -28,13 +28,9 @@ func open(t *testing.T, answer http.HandlerFunc) (*lambda.Cloud, *api.Ports) {
 		"AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_ENDPOINT_URL_SSM": server.URL, "FERRY_KEY_PARAMETER": "/ferry/link-key",
 	}
 	cloud, err := lambda.NewCloud(func(name string) string { return environment[name] })
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	p, err := cloud.Ports(api.Settings{}, lambda.LinkKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return cloud, p
 }
 
@@ -63,14 +59,10 @@ func TestTheKeyIsReadOnceAndDecrypted(t *testing.T) {
 		io.WriteString(w, parameter(key))
 	})
 	for range 2 {
-		if err := cloud.Begin(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		check(t, cloud.Begin(t.Context()))
 	}
 	want, err := auth.ParseLinkKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if p.Key.File(blob.Files, "alice", 1) != want.File(blob.Files, "alice", 1) {
 		t.Error("the key is another")
 	}

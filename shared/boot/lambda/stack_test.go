@@ -29,9 +29,7 @@ func stack(t *testing.T) func(string) string {
 		t.Skip("needs stand-ins for AWS: go run ./infra/awslocal -- go test ./shared/boot")
 	}
 	cfg, err := config.LoadDefaultConfig(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	name := "boot-" + strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
 	name = name[len(name)-min(len(name), 50):]
 	name = strings.Trim(name, "-")
@@ -40,9 +38,7 @@ func stack(t *testing.T) func(string) string {
 		"FERRY_KEY_PARAMETER": "/ferry/link-key",
 		"FERRY_NOTICES_TOPIC": "arn:aws:sns:us-east-1:123456789012:notices", "FERRY_EVENTS_TOPIC": "arn:aws:sns:us-east-1:123456789012:events",
 	}
-	if err := tabletest.CreateTable(t.Context(), dynamodb.NewFromConfig(cfg), name); err != nil {
-		t.Fatal(err)
-	}
+	check(t, tabletest.CreateTable(t.Context(), dynamodb.NewFromConfig(cfg), name))
 	buckets := awss3.NewFromConfig(cfg, func(o *awss3.Options) { o.UsePathStyle = true })
 	for _, variable := range []string{"FERRY_FILES_BUCKET", "FERRY_BACKUP_BUCKET"} {
 		bucket := values[variable]
@@ -67,13 +63,9 @@ func stack(t *testing.T) func(string) string {
 func opened(t *testing.T) *lambda.Function {
 	t.Helper()
 	f, err := lambda.New(stack(t), lambda.Table(dynamo.Open), lambda.Blobs(s3.Open), lambda.LinkKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	f.Ports.Log = boottest.Log(t)
-	if err := f.Begin(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check(t, f.Begin(t.Context()))
 	boottest.Seed(t, f.Ports)
 	return f
 }

@@ -119,9 +119,7 @@ func TestTheMetricsAreOfLinesThatAreLogged(t *testing.T) {
 		{mail.ErrPermanent, "notice given up", lambda.NoticesFailed},
 	} {
 		op := notify.Notice{Kind: notify.Link, Channel: notify.Mail, To: "carla@example.com", Owner: "alice", Area: blob.Files, File: 1}.Op(ports.Now(), c.name)
-		if err := ports.Table.Write(t.Context(), op); err != nil {
-			t.Fatal(err)
-		}
+		check(t, ports.Table.Write(t.Context(), op))
 		cloud.MailErr = c.err
 		log.Reset()
 		message := events.SQSMessage{MessageId: "1", ReceiptHandle: "1", Body: notify.Pointer(op.Key, "mail").Body}
@@ -166,9 +164,7 @@ func logged(t *testing.T, log *bytes.Buffer, message, name string, want any) {
 	found := false
 	for line := range bytes.Lines(log.Bytes()) {
 		var fields map[string]any
-		if err := json.Unmarshal(line, &fields); err != nil {
-			t.Fatal(err)
-		}
+		check(t, json.Unmarshal(line, &fields))
 		if fields["msg"] != message {
 			continue
 		}

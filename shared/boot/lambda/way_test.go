@@ -76,9 +76,7 @@ func TestATokenAndAnUploadsBytesPassFewPackages(t *testing.T) {
 		for shape, answer := range map[string]func(*api.Ports) int{
 			"in Lambda": func(p *api.Ports) int {
 				r, err := lambda.Gateway(lambda.With(p).Handler(named(t, c.endpoint)), p)(t.Context(), load(t, c.endpoint))
-				if err != nil {
-					t.Fatal(err)
-				}
+				check(t, err)
 				return r.StatusCode
 			},
 			"in one process": func(p *api.Ports) int {
@@ -118,9 +116,7 @@ func TestAFunctionLinksFewPackages(t *testing.T) {
 		list := exec.CommandContext(t.Context(), "go", "list", "-deps", "./functions/"+name)
 		list.Dir = boottest.Root(t)
 		out, err := list.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		ours := slices.DeleteFunc(strings.Fields(string(out)), func(p string) bool { return !strings.HasPrefix(p, "ferry/") })
 		if len(ours) > most {
 			t.Errorf("functions/%s links %d packages of ours, at most %d: %v", name, len(ours), most, ours)
@@ -148,9 +144,7 @@ func TestNoImportGoesUp(t *testing.T) {
 	list := exec.CommandContext(t.Context(), "go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./shared/...")
 	list.Dir = boottest.Root(t)
 	out, err := list.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	backend := regexp.MustCompile(`/(dynamo|s3|ses|sns|sqs)$`)
 	for line := range strings.Lines(string(out)) {
 		pkg, imports, _ := strings.Cut(strings.TrimSpace(line), " ")

@@ -82,22 +82,16 @@ func (r refusing) Send(ctx context.Context, m mail.Message) (string, error) {
 
 func freeze(t *testing.T) *frozen {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "link.key"), []byte(strings.Repeat("A", 43)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(filepath.Join(dir, "link.key"), []byte(strings.Repeat("A", 43)), 0o600))
 	s := apitest.Open(t, dir, apitest.Listening, func(s *api.Settings, _ *local.ServiceOptions) { s.PublicURL = "https://ferry.example/v1" })
 	document, err := os.ReadFile("../../openapi/openapi.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	f := &frozen{Server: s, vars: map[string]string{}, reads: map[int]int{}, seen: map[string]bool{}, now: time.Now()}
 	f.Base, f.document = s.Root, strings.Replace(string(document), "http://127.0.0.1:8080/v1", "https://ferry.example/v1", 1)
 	f.now = f.now.Add(time.Date(2033, 5, 18, 3, 33, 20, 0, time.UTC).Sub(f.now)) // it keeps its monotonic part
 	p, now := s.Data.Ports, func() time.Time { return f.now }
 	hasher, err := auth.NewHasher(apitest.Cheap(), f, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	p.Table, p.Now, p.Random, p.Hasher, s.Users = prompt{p.Table}, now, f, hasher, auth.NewUsers(p.Table, now)
 	origins, _ := envelope.ParseOrigins("https://app.example")
 	secrets, _ := notify.ParseWebhookSecrets("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
@@ -105,9 +99,7 @@ func freeze(t *testing.T) *frozen {
 		From: "Ferry <ferry@localhost>", ShowInbox: true, Grace: time.Hour, Origins: origins,
 		Mail: refusing{inbox.New(p.Table, now).Mail()}, Webhooks: []string{"http://127.0.0.1:1/hook"}, Secrets: secrets,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	h := f.Service.Handler()
 	s.HTTP.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f.inside.Lock()

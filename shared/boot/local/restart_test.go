@@ -55,15 +55,11 @@ func TestANewUserOfAnOldNameGetsNothingOfTheOldOnes(t *testing.T) {
 	}
 	code := pin(t, messages[0].Text)
 
-	if err := s.Users.Disable(t.Context(), "alice"); err != nil {
-		t.Fatal(err)
-	}
+	check(t, s.Users.Disable(t.Context(), "alice"))
 	if _, err := file.Service(s.Data.Ports).RemoveAll(t.Context(), "alice"); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Users.Remove(t.Context(), "alice"); err != nil {
-		t.Fatal(err)
-	}
+	check(t, s.Users.Remove(t.Context(), "alice"))
 	s.Decode(s.Request("POST", "/auth/login", nil, "Authorization", apitest.Basic("alice", password)), 401)
 
 	s.AddUser("alice", "a password of her own", func(u *auth.User) { u.Email = "another@example.com" })
@@ -73,5 +69,12 @@ func TestANewUserOfAnOldNameGetsNothingOfTheOldOnes(t *testing.T) {
 	s.Decode(s.Request("POST", "/auth/login", nil, "Authorization", apitest.Basic("alice", password)), 401)
 	if id := s.Put(s.Login("alice", "a password of her own"), "file=b", "two").Files[0].ID; id != 2 {
 		t.Errorf("the first file of the new user has the id %d, want 2", id)
+	}
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

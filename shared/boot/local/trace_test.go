@@ -18,15 +18,11 @@ func TestTheOutboxNamesTheRequest(t *testing.T) {
 	s.InProcess("the log is of one process")
 	s.AddUser("alice", password)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.Base+"/upload?file=a.txt&m=carla@example.com", strings.NewReader("abc"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	r.SetBasicAuth("alice", password)
 	r.Header.Set("X-Request-Id", "the-callers-own")
 	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	answer.Body.Close()
 	id := answer.Header.Get("X-Request-Id")
 	if answer.StatusCode != http.StatusOK || len(id) != 16 {

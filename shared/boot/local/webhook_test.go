@@ -47,9 +47,7 @@ func TestABackupHasTheWebhookSecretIfThereIsOne(t *testing.T) {
 			t.Parallel()
 			dir, to := t.TempDir(), t.TempDir()
 			d, err := local.Open(dir, api.Settings{}, local.Options{NoSync: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			defer d.Close()
 			var want string
 			if made {

@@ -83,9 +83,7 @@ func TestTheQueuesEventsAreThoseOfTheirFunctions(t *testing.T) {
 	for _, name := range []string{"email", "sms"} {
 		fixture := boottest.Load(t, name)
 		answer, err := lambda.NewHandler(begin(t).courier()).Invoke(t.Context(), fixture.Event)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		fixture.Expect.Match(t, answer)
 	}
 }

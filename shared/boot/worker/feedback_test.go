@@ -22,9 +22,7 @@ func put(t *testing.T, p *api.Ports, id string, channel notify.Channel, to strin
 	t.Helper()
 	n := notify.Notice{V: 1, ID: id, Kind: notify.Link, Channel: channel, To: to, Lang: "en", Base: "https://files.example.com/v1",
 		Owner: "alice", Area: "files", File: 1, Name: "a.txt", Sender: "alice", Created: p.Now().Unix()}
-	if err := p.Table.Write(t.Context(), table.Put(n.Key(), n)); err != nil {
-		t.Fatal(err)
-	}
+	check(t, p.Table.Write(t.Context(), table.Put(n.Key(), n)))
 	return n.Key()
 }
 
@@ -64,9 +62,7 @@ func TestABounceFailsTheNoticeAndSuppressesTheAddress(t *testing.T) {
 	}
 	send(t, p, key)
 	for range 2 {
-		if err := tell(t, p, fixture); err != nil {
-			t.Fatal(err)
-		}
+		check(t, tell(t, p, fixture))
 	}
 	if n := state(t, p, mailed); n.State() != notify.Failed || !strings.HasPrefix(n.LastError, "bounced: ") {
 		t.Errorf("the notice is %s: %s", n.State(), n.LastError)
@@ -96,9 +92,7 @@ func TestATextMessagesStatusReachesItsNotice(t *testing.T) {
 	if err := p.Table.Write(t.Context(), table.Put(table.Key{PK: "provider#34d9b400-c6dd-5444-820d-fbeb0f1f54cf", SK: "provider"}, owner)); err != nil {
 		t.Fatal(err)
 	}
-	if err := tell(t, p, fixture); err != nil {
-		t.Fatal(err)
-	}
+	check(t, tell(t, p, fixture))
 	if n := state(t, p, "1-x"); n.State() != notify.Sent || n.Delivered == 0 {
 		t.Errorf("the notice is %s, delivered %d", n.State(), n.Delivered)
 	}

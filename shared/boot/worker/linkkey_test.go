@@ -21,11 +21,12 @@ import (
 	"ferry/shared/boot/worker"
 )
 
-// keyStore is a server in place of the Parameter Store: it keeps parameters, and
-// replaces none unless it is told to.
+// keyStore is a server in place of the Parameter Store. It keeps parameters, and
+// replaces one only if told to.
 type keyStore struct {
 	mu     sync.Mutex
 	values map[string]string
+	exists string // the error for a parameter that exists
 	calls  int
 }
 
@@ -45,7 +46,7 @@ func (s *keyStore) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if _, exists := s.values[in.Name]; exists && !in.Overwrite {
 		w.WriteHeader(http.StatusBadRequest)
-		io.WriteString(w, `{"__type":"ParameterAlreadyExists","message":"The parameter already exists."}`)
+		io.WriteString(w, `{"__type":"`+s.exists+`","message":"The parameter already exists."}`)
 		return
 	}
 	s.values[in.Name] = in.Value
@@ -54,7 +55,7 @@ func (s *keyStore) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func keySetup(t *testing.T, random io.Reader) (*keyStore, cfn.CustomResourceFunction) {
 	t.Helper()
-	s := &keyStore{values: map[string]string{}}
+	s := &keyStore{values: map[string]string{}, exists: "ParameterAlreadyExists"}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
 	return s, worker.LinkKeyHandler(parameterStore(server.URL), "/ferry/link-key", random)
@@ -95,11 +96,15 @@ func TestANewStackGetsAKey(t *testing.T) {
 
 func TestAKeyIsNeverReplaced(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []cfn.RequestType{cfn.RequestCreate, cfn.RequestUpdate, cfn.RequestDelete} {
-		t.Run(string(kind), func(t *testing.T) {
+	for exists, kind := range map[string]cfn.RequestType{
+		"ParameterAlreadyExists": cfn.RequestCreate, "com.amazonaws.ssm#ParameterAlreadyExists": cfn.RequestCreate,
+		"ParameterAlreadyExists:http://internal.amazon.com/coral/com.amazonaws.ssm/": cfn.RequestCreate,
+		"no error on update": cfn.RequestUpdate, "no error on delete": cfn.RequestDelete,
+	} {
+		t.Run(exists, func(t *testing.T) {
 			t.Parallel()
 			s, handle := keySetup(t, bytesOf(7))
-			s.values["/ferry/link-key"] = "the old one"
+			s.values["/ferry/link-key"], s.exists = "the old one", exists
 			id, _, err := handle(t.Context(), keyEvent(t, kind))
 			if err != nil || id != "/ferry/link-key" || s.values["/ferry/link-key"] != "the old one" {
 				t.Errorf("id %q, value %q, %v", id, s.values["/ferry/link-key"], err)
@@ -111,7 +116,7 @@ func TestAKeyIsNeverReplaced(t *testing.T) {
 	}
 }
 
-func TestAFailureIsToldWithoutTheKey(t *testing.T) {
+func TestAnErrorDoesNotContainTheKey(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
@@ -125,7 +130,7 @@ func TestAFailureIsToldWithoutTheKey(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 	if _, _, err := worker.LinkKeyHandler(client, "/ferry/link-key", bytes.NewReader(nil))(t.Context(), keyEvent(t, cfn.RequestCreate)); err == nil {
-		t.Error("a key was made of nothing")
+		t.Error("a key was made without random bytes")
 	}
 }
 
@@ -140,8 +145,7 @@ func TestCloudFormationGetsItsAnswer(t *testing.T) {
 	t.Cleanup(server.Close)
 	e := keyEvent(t, cfn.RequestCreate)
 	e.ResponseURL = server.URL
-	if _, err := cfn.LambdaWrap(handle)(t.Context(), e); err != nil {
-		t.Fatal(err)
-	}
+	_, err := cfn.LambdaWrap(handle)(t.Context(), e)
+	check(t, err)
 	boottest.Load(t, "linkkey").Expect.Match(t, <-answers)
 }

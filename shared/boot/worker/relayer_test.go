@@ -26,9 +26,7 @@ func TestTheStreamsRecordsReachTheirTopics(t *testing.T) {
 	fixture := boottest.Load(t, "relay")
 	var cloud boottest.Cloud
 	answer, err := lambda.NewHandler(worker.RelayerHandler(relayer(t, &cloud))).Invoke(t.Context(), fixture.Event)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	fixture.Expect.Match(t, answer)
 	notice, event := cloud.Published[notify.NoticesTopic], cloud.Published[notify.EventsTopic]
 	if len(notice) != 1 || notice[0].Value != "mail" || strings.Contains(notice[0].Body, "carla") {
@@ -80,5 +78,12 @@ func TestOnlyNewItemsArePassedOn(t *testing.T) {
 	answer, err := worker.RelayerHandler(relayer(t, &cloud))(t.Context(), e)
 	if err != nil || len(answer.BatchItemFailures) != 0 || cloud.Published != nil {
 		t.Errorf("the answer is %+v, %v, and %v was published", answer, err, cloud.Published)
+	}
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -30,9 +30,7 @@ func runWith(t *testing.T, p *api.Ports, with worker.Providers, left time.Durati
 	ctx, cancel := context.WithTimeout(t.Context(), left)
 	defer cancel()
 	r, err := worker.SweeperHandler(worker.With(p, with))(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return r
 }
 
@@ -41,9 +39,7 @@ func TestTheScheduledEventSweeps(t *testing.T) {
 	fixture := boottest.Load(t, "sweep")
 	handler := lambda.NewHandler(worker.SweeperHandler(worker.With(boottest.Ports(t, nil), new(boottest.Cloud).Providers())))
 	answer, err := handler.Invoke(t.Context(), fixture.Event)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	fixture.Expect.Match(t, answer)
 }
 
@@ -86,9 +82,7 @@ func TestASweepPointsTheSendersAtWhatIsOverdue(t *testing.T) {
 	p := boottest.Ports(t, nil)
 	var cloud boottest.Cloud
 	op := notify.Notice{Channel: notify.SMS}.Op(time.Now().Add(-2*time.Hour), "x")
-	if err := p.Table.Write(t.Context(), op); err != nil {
-		t.Fatal(err)
-	}
+	check(t, p.Table.Write(t.Context(), op))
 	runWith(t, p, cloud.Providers(), 15*time.Minute)
 	if want := []notify.TopicMessage{notify.Pointer(op.Key, "sms")}; !reflect.DeepEqual(cloud.Published[notify.NoticesTopic], want) {
 		t.Errorf("published was %v, want %v", cloud.Published, want)
@@ -114,9 +108,7 @@ func TestNoticesThatWaitLeaveTimeToSweep(t *testing.T) {
 	t.Parallel()
 	p := boottest.Ports(t, nil)
 	var h hurried
-	if err := p.Table.Write(t.Context(), notify.Notice{Channel: notify.Mail}.Op(time.Now().Add(-2*time.Hour), "x")); err != nil {
-		t.Fatal(err)
-	}
+	check(t, p.Table.Write(t.Context(), notify.Notice{Channel: notify.Mail}.Op(time.Now().Add(-2*time.Hour), "x")))
 	half := time.Now().Add(7*time.Minute + 30*time.Second)
 	runWith(t, p, worker.Providers{Topics: &h}, 15*time.Minute)
 	if late := h.until.Sub(half); h.until.IsZero() || late > time.Minute {
