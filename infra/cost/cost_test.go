@@ -101,7 +101,7 @@ func open(t testing.TB) *book {
 	return b
 }
 
-func TestThePageIsWhatTheProgramWrites(t *testing.T) {
+func TestThePageIsUpToDate(t *testing.T) {
 	t.Parallel()
 	want, err := newPage(boottest.Root(t))
 	check(t, err)
@@ -110,7 +110,7 @@ func TestThePageIsWhatTheProgramWrites(t *testing.T) {
 	}
 }
 
-func TestEachFunctionIsCountedWithItsMemory(t *testing.T) {
+func TestEachFunctionIsPricedWithItsMemory(t *testing.T) {
 	t.Parallel()
 	memory := memoryOf(t)
 	left := maps.Clone(memory)
@@ -222,7 +222,7 @@ func hourly(v any) (found []string) {
 	return found
 }
 
-func TestAStackCostsItsStorageAloneWhileNobodyCalls(t *testing.T) {
+func TestAStackCostsOnlyItsStorageWhileIdle(t *testing.T) {
 	t.Parallel()
 	b, tpl := open(t), read(t)
 	usd, free := month(tpl, nil, b.rates)
@@ -246,7 +246,7 @@ func TestAStackCostsItsStorageAloneWhileNobodyCalls(t *testing.T) {
 	}
 }
 
-func TestThePageTellsWhatEachOptionCosts(t *testing.T) {
+func TestThePageSaysWhatEachOptionCosts(t *testing.T) {
 	t.Parallel()
 	b, tpl := open(t), read(t)
 	metrics := float64(metricsOfOne(t)) * b.rates["CloudWatch: metrics of one's own, a month"]
@@ -320,7 +320,7 @@ func (d document) polled(parameters map[string]string) (queues []string) {
 	return queues
 }
 
-func TestWhatCostsWhileNobodyCallsIsFound(t *testing.T) {
+func TestResourcesThatCostWhileIdleAreFound(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		resource string
@@ -352,7 +352,7 @@ func TestWhatCostsWhileNobodyCallsIsFound(t *testing.T) {
 	}
 }
 
-func TestSizesAreThoseOfDynamoDB(t *testing.T) {
+func TestItemSizesAreCountedAsDynamoDBDoes(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int{
 		`{"pk":"` + strings.Repeat("x", 98) + `"}`: 100,
@@ -374,7 +374,7 @@ func TestSizesAreThoseOfDynamoDB(t *testing.T) {
 	}
 }
 
-func TestTheMeterCountsUnitsByDynamoDBsRules(t *testing.T) {
+func TestUnitsAreCountedAsDynamoDBDoes(t *testing.T) {
 	t.Parallel()
 	type value struct {
 		Text string `json:"x"`

@@ -31,9 +31,9 @@ import (
 	"ferry/shared/table"
 )
 
-// TestTheCallsAreStillWhatWasCounted does each operation in this process, with
+// TestTheCountedCallsAreUpToDate does each operation in this process, with
 // a meter around the ports, and compares with counts.json.
-func TestTheCallsAreStillWhatWasCounted(t *testing.T) {
+func TestTheCountedCallsAreUpToDate(t *testing.T) {
 	t.Parallel()
 	before, memory := open(t).counts, memoryOf(t)
 	var now []*count

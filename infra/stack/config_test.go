@@ -39,7 +39,7 @@ func profiles(t *testing.T) map[string]profile {
 	return all
 }
 
-func TestEachProfileDeploysAStackOfItsOwn(t *testing.T) {
+func TestEachProfileDeploysASeparateStack(t *testing.T) {
 	t.Parallel()
 	tpl := read(t)
 	all := profiles(t)
@@ -118,8 +118,8 @@ func (d document) takes(parameter string) error {
 	return nil
 }
 
-// TestAParameterTakesWhatItIsForAndNothingElse tries what people write.
-func TestAParameterTakesWhatItIsForAndNothingElse(t *testing.T) {
+// TestAParameterAcceptsOnlyValidValues tries what people write.
+func TestAParameterAcceptsOnlyValidValues(t *testing.T) {
 	t.Parallel()
 	tpl := read(t)
 	for _, good := range []string{
@@ -146,7 +146,7 @@ func TestAParameterTakesWhatItIsForAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestEachParameterIsDescribedUsedAndBounded(t *testing.T) {
+func TestEachParameterIsDescribedUsedAndLimited(t *testing.T) {
 	t.Parallel()
 	tpl := read(t)
 	used := fmt.Sprint(tpl.Conditions, tpl.Globals, tpl.Resources, tpl.Outputs)

@@ -110,7 +110,7 @@ func TestAGradualDeploymentEndsWithAnAlarm(t *testing.T) {
 	}
 }
 
-func TestTheChoicesOfADeploymentAreCodeDeploys(t *testing.T) {
+func TestTheWaysToDeployAreThoseOfCodeDeploy(t *testing.T) {
 	t.Parallel()
 	tpl := read(t)
 	known := []string{
@@ -126,12 +126,12 @@ func TestTheChoicesOfADeploymentAreCodeDeploys(t *testing.T) {
 	}
 }
 
-// TestEachSettingIsANewVersion: an alias leads to a version, which keeps the
+// TestEachChangedSettingMakesANewVersion: an alias leads to a version, which keeps the
 // environment that it was made with. SAM makes another when the template's text
 // changes, CloudFormation when the version's description does; and Lambda makes
 // none of a function that is what it was. So the description is what parameters
 // decide in the environment, word for word.
-func TestEachSettingIsANewVersion(t *testing.T) {
+func TestEachChangedSettingMakesANewVersion(t *testing.T) {
 	t.Parallel()
 	tpl := read(t)
 	if at(tpl.Globals, "Function", "AutoPublishAliasAllProperties") != true {
@@ -201,10 +201,10 @@ func (d document) longest(names []string) (all []string) {
 	return all
 }
 
-// TestNothingWaitsForItself: CloudFormation refuses a template with a circle. A
+// TestNoResourceDependsOnItself: CloudFormation refuses a template with a circle. A
 // gradual deployment makes long ways: the API waits for aliases, these for what
 // deploys them, and that for its alarms.
-func TestNothingWaitsForItself(t *testing.T) {
+func TestNoResourceDependsOnItself(t *testing.T) {
 	t.Parallel()
 	all := transformed(t, gradually)
 	state := map[string]int{} // 1: on the way, 2: done

@@ -58,7 +58,7 @@ func entries(t *testing.T, dir, suffix string) []string {
 	return names
 }
 
-func TestEachEndpointHasItsFunctionResourceAndEvent(t *testing.T) {
+func TestEachEndpointHasAFunctionAResourceAndAnEvent(t *testing.T) {
 	t.Parallel()
 	same(t, "functions/", entries(t, "functions", ""), names())
 	// What the status of text messages is told by is another kind of event.
@@ -66,7 +66,7 @@ func TestEachEndpointHasItsFunctionResourceAndEvent(t *testing.T) {
 	same(t, "the functions of template.yaml", slices.Sorted(maps.Keys(read(t).functions())), names())
 }
 
-func TestRoutesAreThoseOfTheEndpoints(t *testing.T) {
+func TestTheTemplateHasTheRoutesOfTheEndpoints(t *testing.T) {
 	t.Parallel()
 	functions := read(t).functions()
 	for _, e := range local.Endpoints() {
@@ -95,7 +95,7 @@ func routes(e api.Endpoint) []string {
 	return all
 }
 
-func TestEachEventIsOneOfItsFunctionsRoute(t *testing.T) {
+func TestEachEventMatchesARouteOfItsFunction(t *testing.T) {
 	t.Parallel()
 	for _, e := range local.Endpoints() {
 		var event struct {
@@ -175,7 +175,7 @@ func constructors(t *testing.T) map[string]string {
 	return all
 }
 
-func TestAMainIsNamesNotCode(t *testing.T) {
+func TestAMainOnlyNamesItsEndpointAndPorts(t *testing.T) {
 	t.Parallel()
 	constructors := constructors(t)
 	for _, name := range names() {

@@ -69,7 +69,7 @@ func used() map[string][]string {
 	}
 }
 
-func TestAFunctionIsToldWhatItsPortsAndSettingsRead(t *testing.T) {
+func TestAFunctionHasTheVariablesThatItsPortsAndSettingsRead(t *testing.T) {
 	t.Parallel()
 	for name, f := range read(t).functions() {
 		want := slices.Clone(used()[name])
@@ -81,7 +81,7 @@ func TestAFunctionIsToldWhatItsPortsAndSettingsRead(t *testing.T) {
 	}
 }
 
-func TestAllFunctionsAreToldOfMetricsAlike(t *testing.T) {
+func TestAllFunctionsHaveTheSameMetricsSetting(t *testing.T) {
 	t.Parallel()
 	environment, _ := at(read(t).Globals, "Function", "Environment", "Variables").(object)
 	same(t, "the environment of all functions", slices.Sorted(maps.Keys(environment)), []string{"FERRY_METRICS"})
@@ -100,7 +100,7 @@ func TestEachSettingReachesAFunction(t *testing.T) {
 	}
 }
 
-func TestAVariableMeansTheSameInEachFunction(t *testing.T) {
+func TestAVariableHasTheSameValueInEachFunction(t *testing.T) {
 	t.Parallel()
 	values := map[string]string{}
 	for _, f := range read(t).functions() {

@@ -69,9 +69,9 @@ func (d document) mayCall(function, service, source string) bool {
 	})
 }
 
-// TestEachSubscriptionMayDeliver: a subscription whose target does not let it
+// TestEachSubscriptionIsAllowedToDeliver: a subscription whose target does not let it
 // in is made without a complaint, and delivers nothing.
-func TestEachSubscriptionMayDeliver(t *testing.T) {
+func TestEachSubscriptionIsAllowedToDeliver(t *testing.T) {
 	t.Parallel()
 	tpl := read(t)
 	for _, id := range tpl.ofType("AWS::SNS::Subscription") {
@@ -99,7 +99,7 @@ func TestEachSubscriptionMayDeliver(t *testing.T) {
 	}
 }
 
-func TestEachLogThatIsReadMayCall(t *testing.T) {
+func TestEachLogGroupThatIsReadMayCallItsFunction(t *testing.T) {
 	t.Parallel()
 	tpl := read(t)
 	const logs = "!Sub arn:${AWS::Partition}:logs:${AWS::Region}:${AWS::AccountId}:log-group:sns/${AWS::Region}/${AWS::AccountId}/DirectPublishToPhoneNumber*:*"
@@ -116,7 +116,7 @@ func TestEachLogThatIsReadMayCall(t *testing.T) {
 	}
 }
 
-func TestSESMayTellOfMails(t *testing.T) {
+func TestSESMayPublishFeedback(t *testing.T) {
 	t.Parallel()
 	tpl := read(t)
 	for _, id := range tpl.ofType("AWS::SES::ConfigurationSetEventDestination") {
@@ -133,7 +133,7 @@ func TestSESMayTellOfMails(t *testing.T) {
 	}
 }
 
-func TestTopicsAndQueuesTakeTLSAlone(t *testing.T) {
+func TestTopicsAndQueuesAcceptOnlyTLS(t *testing.T) {
 	t.Parallel()
 	tpl := read(t)
 	for _, id := range tpl.ofType("AWS::SNS::Topic") {
@@ -148,9 +148,9 @@ func TestTopicsAndQueuesTakeTLSAlone(t *testing.T) {
 	}
 }
 
-// TestNobodyButServicesIsLetIn: who is of the account is let in by a policy of
+// TestPoliciesOfTopicsAndQueuesAllowOnlyServices: who is of the account is let in by a policy of
 // their own.
-func TestNobodyButServicesIsLetIn(t *testing.T) {
+func TestPoliciesOfTopicsAndQueuesAllowOnlyServices(t *testing.T) {
 	t.Parallel()
 	tpl := read(t)
 	for _, id := range append(tpl.ofType("AWS::SNS::TopicPolicy"), tpl.ofType("AWS::SQS::QueuePolicy")...) {
@@ -173,9 +173,9 @@ func (d document) works() map[string]fn {
 	return all
 }
 
-// TestEachStageHasItsDead: what goes wrong for good lies there for 14 days, and
+// TestEachStageHasADeadLetterQueue: what goes wrong for good lies there for 14 days, and
 // an alarm tells of it.
-func TestEachStageHasItsDead(t *testing.T) {
+func TestEachStageHasADeadLetterQueue(t *testing.T) {
 	t.Parallel()
 	tpl := read(t)
 	works := tpl.works()
@@ -216,10 +216,10 @@ func TestEachStageHasItsDead(t *testing.T) {
 	same(t, "the dead", dead, []string{"RelayDeadLetters", "MailDeadLetters", "SmsDeadLetters", "FeedbackDeadLetters"})
 }
 
-// TestWhatWaitsIsSeen: the age of a queue's oldest message leaves out what was
+// TestEachQueueHasAnAlarm: the age of a queue's oldest message leaves out what was
 // received three times, so that it shows what nobody takes, but not what is
 // tried again and again. That is hidden nearly all the time.
-func TestWhatWaitsIsSeen(t *testing.T) {
+func TestEachQueueHasAnAlarm(t *testing.T) {
 	t.Parallel()
 	tpl := read(t)
 	for alarm, want := range map[string]string{
@@ -246,7 +246,7 @@ func keysOf(m map[string]fn) (keys []string) {
 	return keys
 }
 
-func TestSendersAnswerForEachMessageAndAreBounded(t *testing.T) {
+func TestSendersReportEachMessageAndTheirNumberIsLimited(t *testing.T) {
 	t.Parallel()
 	for queue, f := range read(t).works() {
 		for _, e := range f.events("SQS") {
@@ -299,7 +299,7 @@ func chosen(v any, sms bool) []any {
 	return list(choice[2])
 }
 
-func TestTheStreamBringsWhatIsRelayedAndNoMore(t *testing.T) {
+func TestTheStreamBringsOnlyWhatIsRelayed(t *testing.T) {
 	t.Parallel()
 	all := read(t).functions()["relay"].events("DynamoDB")
 	if len(all) != 1 {

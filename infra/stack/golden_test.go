@@ -29,11 +29,11 @@ func everything() []string {
 	}
 }
 
-// TestTheStackIsTheOneThatWasReviewed compares all that CloudFormation makes
+// TestTheStackIsTheReviewedOne compares all that CloudFormation makes
 // with a file, in which a change of the template, or of what SAM makes of it, is
 // seen: each resource with all its properties, first with all parameters as they
 // are by default, then what is different with others.
-func TestTheStackIsTheOneThatWasReviewed(t *testing.T) {
+func TestTheStackIsTheReviewedOne(t *testing.T) {
 	t.Parallel()
 	asked, plain := read(t), written(made(t))
 	text := slices.Concat(

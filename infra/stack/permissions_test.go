@@ -68,9 +68,9 @@ func mapped(f fn) []string {
 	return all
 }
 
-// TestTheKeyIsReadByThoseWhoMintLinks says it once more: the key opens all
+// TestOnlyFunctionsThatMakeLinksReadTheKey says it once more: the key opens all
 // files to whoever has it, and so no function else may read it.
-func TestTheKeyIsReadByThoseWhoMintLinks(t *testing.T) {
+func TestOnlyFunctionsThatMakeLinksReadTheKey(t *testing.T) {
 	t.Parallel()
 	var readers []string
 	tpl := read(t)

@@ -78,9 +78,9 @@ func rules() []rule {
 	}
 }
 
-// TestEachResourceKeepsTheRulesOfItsType looks at the template and at what SAM
+// TestEachResourceFollowsTheRulesOfItsType looks at the template and at what SAM
 // makes of it, in each at the types that are there.
-func TestEachResourceKeepsTheRulesOfItsType(t *testing.T) {
+func TestEachResourceFollowsTheRulesOfItsType(t *testing.T) {
 	t.Parallel()
 	t.Run("in the template", func(t *testing.T) { keepsRules(t, read(t), "AWS::Lambda::Function") })
 	t.Run("as SAM makes it", func(t *testing.T) { keepsRules(t, transformed(t), "AWS::Serverless::") })
@@ -108,7 +108,7 @@ func keepsRules(t *testing.T, d document, not string) {
 	}
 }
 
-func TestEachFunctionHasALogAndAnAlarmOfItsOwn(t *testing.T) {
+func TestEachFunctionHasItsOwnLogAndAlarm(t *testing.T) {
 	t.Parallel()
 	tpl := read(t)
 	want := []string{"ApiLogs"}
@@ -142,10 +142,10 @@ func TestALogIsNamedAfterTheStackAndItsFunction(t *testing.T) {
 	}
 }
 
-// TestEachEventHasPayloadFormatOneAndANameOfItsOwn: SAM calls a rule by the names
+// TestEachEventHasPayloadFormatOneAndAUniqueName: SAM calls a rule by the names
 // of its function and event, and CloudFormation takes no template in which a
 // resource and a parameter have the same.
-func TestEachEventHasPayloadFormatOneAndANameOfItsOwn(t *testing.T) {
+func TestEachEventHasPayloadFormatOneAndAUniqueName(t *testing.T) {
 	t.Parallel()
 	tpl := read(t)
 	for _, f := range tpl.functions() {
@@ -163,7 +163,7 @@ func TestEachEventHasPayloadFormatOneAndANameOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestWhoeverHashesPasswordsHasTheMemoryAndCPU(t *testing.T) {
+func TestFunctionsThatHashPasswordsHaveTheMemoryAndCPU(t *testing.T) {
 	t.Parallel()
 	tpl := read(t)
 	for _, f := range tpl.functions() {
@@ -266,9 +266,9 @@ func TestBodiesFitThroughLambda(t *testing.T) {
 	}
 }
 
-// TestNoBucketEndsAnUploadThatIsStillKnown compares the buckets' rule for
+// TestNoBucketAbortsAnUploadThatIsStillOpen compares the buckets' rule for
 // unfinished uploads with the life of a session and the memory of it.
-func TestNoBucketEndsAnUploadThatIsStillKnown(t *testing.T) {
+func TestNoBucketAbortsAnUploadThatIsStillOpen(t *testing.T) {
 	t.Parallel()
 	if blob.PartsLife <= files.SessionLife {
 		t.Errorf("the store keeps parts for %s and a session is open for %s", blob.PartsLife, files.SessionLife)
@@ -286,9 +286,9 @@ func TestNoBucketEndsAnUploadThatIsStillKnown(t *testing.T) {
 	}
 }
 
-// TestEachAlarmHasItsPage compares infra/runbook with the alarms. Those of
+// TestEachAlarmHasAPageInTheRunbook compares infra/runbook with the alarms. Those of
 // functions, which are named after them, share one page.
-func TestEachAlarmHasItsPage(t *testing.T) {
+func TestEachAlarmHasAPageInTheRunbook(t *testing.T) {
 	t.Parallel()
 	tpl := read(t)
 	pages := []string{"README.md"}

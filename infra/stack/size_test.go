@@ -14,7 +14,7 @@ import (
 // larger one takes longer to load.
 const maxSize = 12_000_000
 
-func TestSizeOfEachFunction(t *testing.T) {
+func TestEachFunctionIsSmall(t *testing.T) {
 	t.Parallel()
 	built := filepath.Join(boottest.Root(t), "bin", "functions")
 	if _, err := os.Stat(built); errors.Is(err, fs.ErrNotExist) {

@@ -66,8 +66,8 @@ const publicURL = "PublicUrl=https://cdn.example.com/v1"
 
 func texting() []string { return []string{"SmsSending=on", "AlarmEmail=ops@example.com"} }
 
-// TestTheGatewayLetsPagesDoWhatTheServerLetsThem compares with package cors.
-func TestTheGatewayLetsPagesDoWhatTheServerLetsThem(t *testing.T) {
+// TestTheGatewayAllowsPagesWhatTheServerAllows compares with package cors.
+func TestTheGatewayAllowsPagesWhatTheServerAllows(t *testing.T) {
 	t.Parallel()
 	of := func(d document) any {
 		return at(d.Resources["Api"], "Properties", "Body", "x-amazon-apigateway-cors")
@@ -129,7 +129,7 @@ func texts(v any) []string {
 	return all
 }
 
-func TestTheDashboardIsOneAndItsOwnMetricsAreMade(t *testing.T) {
+func TestThereIsOneDashboardAndItsMetricsExist(t *testing.T) {
 	t.Parallel()
 	body := show(at(made(t, everything()...).Resources["OverviewDashboard"], "Properties", "DashboardBody"))
 	var doc struct {
@@ -159,7 +159,7 @@ func TestTheDashboardIsOneAndItsOwnMetricsAreMade(t *testing.T) {
 	})
 }
 
-func TestMetricsAreMadeOnlyIfAsked(t *testing.T) {
+func TestMetricsAreMadeOnlyIfTurnedOn(t *testing.T) {
 	t.Parallel()
 	for want, d := range map[string]document{`""`: made(t), `"${AWS::StackName}"`: made(t, everything()...)} {
 		for _, id := range d.ofType("AWS::Lambda::Function") {

@@ -39,7 +39,7 @@ func TestAnAnswerIsComparedWithTheExpectedOne(t *testing.T) {
 	}
 }
 
-func TestEachFixtureNamesItsFunction(t *testing.T) {
+func TestEveryFixtureBelongsToAFunction(t *testing.T) {
 	t.Parallel()
 	root := boottest.Root(t)
 	names, err := boottest.Names(root)

@@ -53,7 +53,7 @@ func whole(t *testing.T, name string, record any, but ...string) {
 	}
 }
 
-func TestTheStreamsEventIsAsAWSMakesIt(t *testing.T) {
+func TestTheStreamEventLooksLikeOneFromAWS(t *testing.T) {
 	t.Parallel()
 	var e events.DynamoDBEvent
 	strict(t, "relay", &e)
@@ -68,7 +68,7 @@ func TestTheStreamsEventIsAsAWSMakesIt(t *testing.T) {
 	}
 }
 
-func TestTheQueuesEventsAreAsAWSMakesThem(t *testing.T) {
+func TestTheQueueEventsLookLikeThoseFromAWS(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"email", "sms"} {
 		var e events.SQSEvent
@@ -110,7 +110,7 @@ func sumOf(attributes map[string]events.SQSMessageAttribute) string {
 	return sum(all)
 }
 
-func TestTheTopicsEventIsAsAWSMakesIt(t *testing.T) {
+func TestTheTopicEventLooksLikeOneFromAWS(t *testing.T) {
 	t.Parallel()
 	var e events.SNSEvent
 	strict(t, "feedback", &e)
@@ -120,7 +120,7 @@ func TestTheTopicsEventIsAsAWSMakesIt(t *testing.T) {
 	}
 }
 
-func TestTheLogsEventIsAsAWSMakesIt(t *testing.T) {
+func TestTheLogEventLooksLikeOneFromAWS(t *testing.T) {
 	t.Parallel()
 	var e events.CloudwatchLogsEvent
 	strict(t, "feedbacksms", &e)
@@ -134,14 +134,14 @@ func TestTheLogsEventIsAsAWSMakesIt(t *testing.T) {
 	}
 }
 
-func TestTheSchedulesEventIsAsAWSMakesIt(t *testing.T) {
+func TestTheScheduleEventLooksLikeOneFromAWS(t *testing.T) {
 	t.Parallel()
 	var e events.EventBridgeEvent
 	strict(t, "sweep", &e)
 	whole(t, "sweep", e)
 }
 
-func TestTheCustomResourcesEventIsAsAWSMakesIt(t *testing.T) {
+func TestTheCustomResourceEventLooksLikeOneFromAWS(t *testing.T) {
 	t.Parallel()
 	var e cfn.Event
 	strict(t, "linkkey", &e, "ServiceToken") // CloudFormation repeats it here
@@ -182,7 +182,7 @@ type gateway struct {
 	IsBase64Encoded bool              `json:"isBase64Encoded"`
 }
 
-func TestTheGatewaysEventsAreAsAWSMakesThem(t *testing.T) {
+func TestTheGatewayEventsLookLikeThoseFromAWS(t *testing.T) {
 	t.Parallel()
 	for _, e := range local.Endpoints() {
 		t.Run(e.Name, func(t *testing.T) {

@@ -17,7 +17,7 @@ func environment(values map[string]string) func(string) string {
 	return func(name string) string { return values[name] }
 }
 
-func TestAFunctionWithoutPortsNeedsNothingOfAWS(t *testing.T) {
+func TestAFunctionWithoutPortsNeedsNothingFromAWS(t *testing.T) {
 	t.Parallel()
 	f, err := lambda.New(environment(nil))
 	check(t, err)

@@ -29,7 +29,7 @@ func load(t testing.TB, name string) events.APIGatewayProxyRequest {
 	return e
 }
 
-func TestARequestArrivesAsItWasSent(t *testing.T) {
+func TestARequestArrivesUnchanged(t *testing.T) {
 	t.Parallel()
 	binary := make([]byte, 256)
 	for i := range binary {
@@ -136,7 +136,7 @@ func TestTheFunctionAlwaysAnswers(t *testing.T) {
 	}
 }
 
-func TestAnEventThatIsNoRequestIsAnswered(t *testing.T) {
+func TestAnEventThatIsNotARequestIsAnswered(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*events.APIGatewayProxyRequest){
 		"a method that is none":    func(e *events.APIGatewayProxyRequest) { e.HTTPMethod = "GE T" },
@@ -153,7 +153,7 @@ func TestAnEventThatIsNoRequestIsAnswered(t *testing.T) {
 	}
 }
 
-func TestAResponseKeepsEachValueOfAHeader(t *testing.T) {
+func TestAResponseKeepsAllValuesOfAHeader(t *testing.T) {
 	t.Parallel()
 	event := load(t, "authlogin")
 	event.MultiValueHeaders["authorization"] = []string{"Basic " + base64.StdEncoding.EncodeToString([]byte("alice:wrong"))}
@@ -163,7 +163,7 @@ func TestAResponseKeepsEachValueOfAHeader(t *testing.T) {
 	}
 }
 
-func TestAResponseFitsThroughLambdaWhateverItsBytes(t *testing.T) {
+func TestAnyBytesFitIntoALambdaResponse(t *testing.T) {
 	t.Parallel()
 	const limit = 6 << 20 // bytes, of Lambda
 	for name, unit := range map[string]string{"zeros": "\x00", "markup": "<&>", "text": "text ", "binary": "\xff\xfe"} {
@@ -204,7 +204,7 @@ func TestHeadHasNoBody(t *testing.T) {
 	}
 }
 
-func TestTextIsTakenOnlyAsItWasSent(t *testing.T) {
+func TestTextThatTheGatewayDamagedIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
@@ -238,7 +238,7 @@ func TestTextIsTakenOnlyAsItWasSent(t *testing.T) {
 	}
 }
 
-func TestLinksHaveTheGatewaysAddressAndNeverTheCallers(t *testing.T) {
+func TestLinksHaveTheGatewaysAddressNeverOneThatTheCallerChose(t *testing.T) {
 	t.Parallel()
 	const domain = "https://a1b2c3d4e5.execute-api.eu-south-1.amazonaws.com"
 	for _, c := range []struct {
@@ -267,7 +267,7 @@ func TestLinksHaveTheGatewaysAddressAndNeverTheCallers(t *testing.T) {
 	}
 }
 
-func TestABodyBeyondTheFunctionsBoundIsRefused(t *testing.T) {
+func TestABodyOverTheFunctionsLimitIsRefused(t *testing.T) {
 	t.Parallel()
 	p := boottest.Ports(t, map[string]string{"FERRY_MAX_BODY": "100"})
 	r := call(t, named(t, "upload"), p, load(t, "upload"))

@@ -11,7 +11,7 @@ import (
 	"ferry/shared/boot/lambda"
 )
 
-func TestLinesHaveTheirMetrics(t *testing.T) {
+func TestEachLogLineHasItsMetrics(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, message string

@@ -7,9 +7,9 @@ import (
 	"ferry/shared/boot/boottest"
 )
 
-// TestAPartSentToTheGatewayIsToldWhereItGoes: the route by which a server of
+// TestAPartSentToTheGatewayGetsAnErrorThatSaysWhereToSendIt: the route by which a server of
 // one machine takes parts is no function's, so that nothing is there.
-func TestAPartSentToTheGatewayIsToldWhereItGoes(t *testing.T) {
+func TestAPartSentToTheGatewayGetsAnErrorThatSaysWhereToSendIt(t *testing.T) {
 	t.Parallel()
 	p := boottest.Ports(t, nil)
 	event := load(t, "notfound")

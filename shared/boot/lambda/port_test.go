@@ -16,7 +16,7 @@ func credentials() map[string]string {
 	return map[string]string{"AWS_REGION": "eu-south-1", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret"}
 }
 
-func TestEachPortNamesWhatItMisses(t *testing.T) {
+func TestEachPortNamesItsMissingSettings(t *testing.T) {
 	t.Parallel()
 	cloud, err := lambda.NewCloud(environment(credentials()))
 	check(t, err)
@@ -28,7 +28,7 @@ func TestEachPortNamesWhatItMisses(t *testing.T) {
 	}
 }
 
-func TestOnlyTheAskedPortsAreOpened(t *testing.T) {
+func TestOnlyThePortsAFunctionNeedsAreOpened(t *testing.T) {
 	t.Parallel()
 	set := credentials()
 	set["FERRY_TABLE"] = "table"
@@ -41,7 +41,7 @@ func TestOnlyTheAskedPortsAreOpened(t *testing.T) {
 	}
 }
 
-func TestAFunctionNeedsRegionAndCredentials(t *testing.T) {
+func TestAFunctionNeedsARegionAndCredentials(t *testing.T) {
 	t.Parallel()
 	_, err := lambda.NewCloud(environment(nil))
 	for name := range credentials() {
@@ -51,7 +51,7 @@ func TestAFunctionNeedsRegionAndCredentials(t *testing.T) {
 	}
 }
 
-func TestTheCredentialsAreTheEnvironments(t *testing.T) {
+func TestCredentialsComeFromTheEnvironment(t *testing.T) {
 	t.Parallel()
 	set := credentials()
 	set["AWS_SESSION_TOKEN"] = "session"
@@ -63,7 +63,7 @@ func TestTheCredentialsAreTheEnvironments(t *testing.T) {
 	}
 }
 
-func TestAServicesAddressComesBeforeTheCommonOne(t *testing.T) {
+func TestAServicesOwnAddressWinsOverTheCommonOne(t *testing.T) {
 	t.Parallel()
 	cloud := &lambda.Cloud{Getenv: environment(map[string]string{"AWS_ENDPOINT_URL": "http://all", "AWS_ENDPOINT_URL_S3": "http://s3"})}
 	if got := aws.ToString(cloud.Service("S3").BaseEndpoint); got != "http://s3" {
@@ -78,7 +78,7 @@ func TestAServicesAddressComesBeforeTheCommonOne(t *testing.T) {
 	}
 }
 
-func TestBaseComesWithoutPorts(t *testing.T) {
+func TestSettingsAndHasherAreThereWithoutPorts(t *testing.T) {
 	t.Parallel()
 	p, err := new(lambda.Cloud).Ports(api.Settings{PhoneRegion: "IT"})
 	if err != nil || p.Table != nil || p.Blobs != nil || p.PhoneRegion != "IT" || p.Hasher == nil || p.Notify == nil {

@@ -298,7 +298,7 @@ func (g gateway) stored(id int64, data, hash []byte) {
 	}
 }
 
-func TestTwoCompletesAtOnceGiveOneFileOnAWS(t *testing.T) {
+func TestCompletingTwiceAtOnceMakesOneFileOnAWS(t *testing.T) {
 	t.Parallel()
 	g := openGateway(t)
 	data := random(t, 1000)
@@ -323,7 +323,7 @@ func TestTwoCompletesAtOnceGiveOneFileOnAWS(t *testing.T) {
 	}
 }
 
-func TestAnEndedSessionLeavesNothingOnAWS(t *testing.T) {
+func TestAnAbortedSessionLeavesNothingOnAWS(t *testing.T) {
 	t.Parallel()
 	g := openGateway(t)
 	store := auth.NewUsers(g.f.Ports.Table, g.f.Ports.Now)

@@ -71,7 +71,7 @@ func TestTheKeyIsReadOnceAndDecrypted(t *testing.T) {
 	}
 }
 
-func TestABusyStoreIsAskedAgain(t *testing.T) {
+func TestABusyParameterStoreIsRetried(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int32
 	cloud, _ := open(t, func(w http.ResponseWriter, r *http.Request) {
@@ -92,7 +92,7 @@ func TestABusyStoreIsAskedAgain(t *testing.T) {
 	}
 }
 
-func TestAnErrorIsToldAndNotRemembered(t *testing.T) {
+func TestAnErrorOfTheParameterStoreIsReportedAndRetried(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ status, text, want string }{
 		"a missing parameter":       {"400", `{"__type":"ParameterNotFound"}`, "ParameterNotFound"},

@@ -23,10 +23,10 @@ import (
 	"ferry/shared/table"
 )
 
-// TestTheIDOfARequestIsFoundAtEachStage follows one from the gateway's event to
+// TestTheRequestIDIsLoggedAtEachStage follows one from the gateway's event to
 // the mail: the function's log, the answer, the outbox, the event, the stream's
 // function, the queue's.
-func TestTheIDOfARequestIsFoundAtEachStage(t *testing.T) {
+func TestTheRequestIDIsLoggedAtEachStage(t *testing.T) {
 	t.Parallel()
 	const id = "JKJaXmPLvHcESHA="
 	ports := boottest.Ports(t, map[string]string{"FERRY_EVENTS": "on"})
@@ -81,9 +81,9 @@ func TestTheIDOfARequestIsFoundAtEachStage(t *testing.T) {
 	logged(t, &log, "notice sent", "request", id)
 }
 
-// TestTheMetricsAreOfLinesThatAreLogged makes each of those that are counted, as
+// TestMetricsComeFromLinesThatAreReallyLogged makes each of those that are counted, as
 // functions log them.
-func TestTheMetricsAreOfLinesThatAreLogged(t *testing.T) {
+func TestMetricsComeFromLinesThatAreReallyLogged(t *testing.T) {
 	t.Parallel()
 	ports := boottest.Ports(t, nil)
 	var cloud boottest.Cloud

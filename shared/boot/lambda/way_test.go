@@ -63,7 +63,7 @@ func (s watchedBlobs) Create(ctx context.Context, area blob.Area, key string, r 
 	return s.Store.Create(ctx, area, key, r, size)
 }
 
-func TestATokenAndAnUploadsBytesPassFewPackages(t *testing.T) {
+func TestATokenAndAnUploadPassFewPackages(t *testing.T) {
 	t.Parallel()
 	const most = 8
 	for name, c := range map[string]struct {

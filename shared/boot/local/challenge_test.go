@@ -9,7 +9,7 @@ import (
 	"ferry/shared/boot/local"
 )
 
-func TestTheHeadOfALargeFileIsAnsweredHere(t *testing.T) {
+func TestHeadOfALargeFileIsNotRedirected(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, func(set *api.Settings, _ *local.ServiceOptions) { set.RedirectOver = 3 })
 	s.AddUser("alice", password)

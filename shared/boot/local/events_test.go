@@ -49,7 +49,7 @@ func (h happened) now(want ...string) {
 	}
 }
 
-func TestTheLargestUploadFitsOneTransactionWithItsEvents(t *testing.T) {
+func TestTheLargestUploadAndItsEventsFitIntoOneTransaction(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Listening)
 	s.AddUser("alice", password, func(u *auth.User) { u.Quota = 1 << 20 })
@@ -66,7 +66,7 @@ func TestTheLargestUploadFitsOneTransactionWithItsEvents(t *testing.T) {
 	}
 }
 
-func TestWhatDoesNotHappenIsNotRecorded(t *testing.T) {
+func TestWhatFailsRecordsNoEvent(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Listening)
 	s.AddUser("alice", password)
@@ -80,7 +80,7 @@ func TestWhatDoesNotHappenIsNotRecorded(t *testing.T) {
 	happened{s, map[string]bool{}}.now()
 }
 
-func TestADownloadOfABusyLinkIsCountedAndRecorded(t *testing.T) {
+func TestDownloadsOfABusyLinkAreCountedAndRecorded(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Listening)
 	s.AddUser("alice", password)
@@ -105,7 +105,7 @@ func TestADownloadOfABusyLinkIsCountedAndRecorded(t *testing.T) {
 	}
 }
 
-func TestNothingIsRecordedUnlessSomebodyListens(t *testing.T) {
+func TestNoEventIsRecordedUnlessEventsAreOn(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	s.AddUser("alice", password)

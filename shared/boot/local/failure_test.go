@@ -66,9 +66,9 @@ func TestEachCallOfASessionMayFail(t *testing.T) {
 	}
 }
 
-// TestAFailureInASessionMayBeTheLastOfIt has clients who do not come again, and
+// TestASessionAbandonedAfterAFailureIsCleanedUp has clients who do not come again, and
 // calls that are made and of which the answers are lost.
-func TestAFailureInASessionMayBeTheLastOfIt(t *testing.T) {
+func TestASessionAbandonedAfterAFailureIsCleanedUp(t *testing.T) {
 	t.Parallel()
 	for _, what := range []string{"begin", "begin with a key", "part", "complete", "end"} {
 		for how, f := range map[string]injection{"no repeat": {errFails, false}, "lost answers": {apitest.ErrLost, true}} {

@@ -225,9 +225,9 @@ func (f *frozen) look() {
 	f.items = items
 }
 
-// TestAnswersAndItemsStayAsTheyAre walks through the whole service. Set
+// TestAnswersAndStoredItemsDoNotChange walks through the whole service. Set
 // UPDATE_GOLDEN=1 to accept what has changed.
-func TestAnswersAndItemsStayAsTheyAre(t *testing.T) {
+func TestAnswersAndStoredItemsDoNotChange(t *testing.T) {
 	t.Parallel()
 	f := freeze(t)
 	const (

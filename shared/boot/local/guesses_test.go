@@ -11,9 +11,9 @@ import (
 	"ferry/shared/api/apitest"
 )
 
-// TestGuessesAtOnceAreSlowedDownAsIfInTurns sends them to several endpoints,
+// TestGuessesAtOnceAreSlowedDownLikeGuessesInTurn sends them to several endpoints,
 // which count together.
-func TestGuessesAtOnceAreSlowedDownAsIfInTurns(t *testing.T) {
+func TestGuessesAtOnceAreSlowedDownLikeGuessesInTurn(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	s.AddUser("alice", password)

@@ -8,9 +8,9 @@ import (
 	"ferry/shared/api/apitest"
 )
 
-// TestTheAnswerListsTheNewestHundredAndWhatWasJustStored lets an upload take
+// TestAnUploadListsTheNewestHundredFilesAndItsOwn lets an upload take
 // its id and others pass it before it ends.
-func TestTheAnswerListsTheNewestHundredAndWhatWasJustStored(t *testing.T) {
+func TestAnUploadListsTheNewestHundredFilesAndItsOwn(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	s.AddUser("alice", password)

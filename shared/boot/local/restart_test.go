@@ -41,7 +41,7 @@ func TestARestartKeepsEverythingAndReusesNoID(t *testing.T) {
 	}
 }
 
-func TestANewUserOfAnOldNameGetsNothingOfTheOldOnes(t *testing.T) {
+func TestANewUserWithAnOldNameGetsNothingOfTheOldUser(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	s.AddUser("alice", password)

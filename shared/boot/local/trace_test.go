@@ -10,9 +10,9 @@ import (
 	"ferry/shared/notify"
 )
 
-// TestTheOutboxNamesTheRequest: the answer, the log's line and what comes of a
+// TestTheOutboxKeepsTheRequestID: the answer, the log's line and what comes of a
 // request have one id, which is never the caller's.
-func TestTheOutboxNamesTheRequest(t *testing.T) {
+func TestTheOutboxKeepsTheRequestID(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Listening)
 	s.InProcess("the log is of one process")

@@ -11,7 +11,7 @@ import (
 	"ferry/shared/notify"
 )
 
-func TestTheWebhookSecretIsMadeOnceAndForItsOwnerAlone(t *testing.T) {
+func TestTheWebhookSecretIsMadeOnceAndReadableOnlyByItsOwner(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	var wg sync.WaitGroup

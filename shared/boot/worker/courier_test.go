@@ -78,7 +78,7 @@ func (p *post) state(key table.Key) notify.State {
 	return found[0].State()
 }
 
-func TestTheQueuesEventsAreThoseOfTheirFunctions(t *testing.T) {
+func TestEachFunctionHandlesItsQueueEvent(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"email", "sms"} {
 		fixture := boottest.Load(t, name)
@@ -117,7 +117,7 @@ func TestAMessageThatComesTwiceIsSentOnce(t *testing.T) {
 	}
 }
 
-func TestAFailureHidesTheMessageUntilTheNextTry(t *testing.T) {
+func TestAFailureHidesTheMessageUntilTheRetry(t *testing.T) {
 	t.Parallel()
 	p := begin(t)
 	key := p.notice("a", notify.Mail, "ann@example.com")
@@ -151,7 +151,7 @@ func TestATextMessageWithoutAProviderFailsForGood(t *testing.T) {
 	}
 }
 
-func TestAMessageThatPointsAtNothingIsDropped(t *testing.T) {
+func TestAMessageThatPointsToNothingIsDropped(t *testing.T) {
 	t.Parallel()
 	p := begin(t)
 	if again := p.handle(t.Context(), events.SQSMessage{MessageId: "1", Body: `{"pk":"user#alice","sk":"user"}`}, events.SQSMessage{MessageId: "2"}); again != nil {
@@ -159,7 +159,7 @@ func TestAMessageThatPointsAtNothingIsDropped(t *testing.T) {
 	}
 }
 
-func TestWhatThereIsNoTimeForComesAgainAtOnce(t *testing.T) {
+func TestANoticeWithoutEnoughTimeLeftComesAgainAtOnce(t *testing.T) {
 	t.Parallel()
 	p := begin(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -170,7 +170,7 @@ func TestWhatThereIsNoTimeForComesAgainAtOnce(t *testing.T) {
 	}
 }
 
-func TestAQueueThatDoesNotAnswerLosesNothing(t *testing.T) {
+func TestNothingIsLostIfTheQueueDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	p := begin(t)
 	p.cloud.MailErr, p.cloud.QueueErr = errors.New("down"), errors.New("no queue")

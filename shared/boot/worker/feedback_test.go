@@ -72,7 +72,7 @@ func TestABounceFailsTheNoticeAndSuppressesTheAddress(t *testing.T) {
 	}
 }
 
-func TestATextMessagesStatusReachesItsNotice(t *testing.T) {
+func TestTheStatusOfATextMessageIsRecordedInItsNotice(t *testing.T) {
 	t.Parallel()
 	p := boottest.Ports(t, nil)
 	fixture := boottest.Load(t, "feedbacksms")
@@ -98,7 +98,7 @@ func TestATextMessagesStatusReachesItsNotice(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoEventIsToldAgainAndEndsAmongTheDead(t *testing.T) {
+func TestAnUnreadableEventFailsSoThatItBecomesADeadLetter(t *testing.T) {
 	t.Parallel()
 	h := worker.FeedbackHandler(worker.With(boottest.Ports(t, nil), new(boottest.Cloud).Providers()))
 	for _, text := range []string{`[]`, `{"Records":[{"Sns":{"Message":"hello"}}]}`, `{"awslogs":{"data":"?"}}`} {

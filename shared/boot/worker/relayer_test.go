@@ -21,7 +21,7 @@ func relayer(t *testing.T, c *boottest.Cloud) *worker.Worker {
 	return worker.With(&api.Ports{Log: boottest.Log(t)}, c.Providers())
 }
 
-func TestTheStreamsRecordsReachTheirTopics(t *testing.T) {
+func TestRecordsOfTheStreamReachTheirTopics(t *testing.T) {
 	t.Parallel()
 	fixture := boottest.Load(t, "relay")
 	var cloud boottest.Cloud
@@ -37,7 +37,7 @@ func TestTheStreamsRecordsReachTheirTopics(t *testing.T) {
 	}
 }
 
-func TestTheStreamBringsAgainWhatATopicDidNotTake(t *testing.T) {
+func TestRecordsThatATopicDidNotTakeComeAgain(t *testing.T) {
 	t.Parallel()
 	var e events.DynamoDBEvent
 	boottest.Load(t, "relay").Decode(t, &e)
@@ -48,9 +48,9 @@ func TestTheStreamBringsAgainWhatATopicDidNotTake(t *testing.T) {
 	}
 }
 
-// TestAnEventThatItsTopicRefusesForGoodHoldsNothingUp: nothing in a notice's
+// TestAnEventThatItsTopicRefusesForGoodIsGivenUp: nothing in a notice's
 // message can be the reason, so that it comes again like after any other error.
-func TestAnEventThatItsTopicRefusesForGoodHoldsNothingUp(t *testing.T) {
+func TestAnEventThatItsTopicRefusesForGoodIsGivenUp(t *testing.T) {
 	t.Parallel()
 	var e events.DynamoDBEvent
 	boottest.Load(t, "relay").Decode(t, &e)

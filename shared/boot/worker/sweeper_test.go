@@ -56,7 +56,7 @@ func TestAnExpiredFileMovesWithTheDefaultRetention(t *testing.T) {
 	}
 }
 
-func TestBytesWithoutARecordStayForEightDays(t *testing.T) {
+func TestBytesWithoutARecordAreKeptForEightDays(t *testing.T) {
 	t.Parallel()
 	for days, orphans := range map[int]int{7: 0, 9: 1} {
 		p := boottest.Ports(t, map[string]string{"FERRY_KEEP_DAYS": "0", "FERRY_BACKUP_DAYS": "0"})
@@ -70,14 +70,14 @@ func TestBytesWithoutARecordStayForEightDays(t *testing.T) {
 	}
 }
 
-func TestASweepStopsInTimeToBeContinued(t *testing.T) {
+func TestASweepStopsBeforeItsTimeIsUp(t *testing.T) {
 	t.Parallel()
 	if r := run(t, boottest.Ports(t, nil), 30*time.Second); r.Complete || r.Seen != 0 {
 		t.Errorf("%+v", r)
 	}
 }
 
-func TestASweepPointsTheSendersAtWhatIsOverdue(t *testing.T) {
+func TestASweepQueuesOverdueNoticesAgain(t *testing.T) {
 	t.Parallel()
 	p := boottest.Ports(t, nil)
 	var cloud boottest.Cloud
@@ -102,9 +102,9 @@ func (h *hurried) Publish(ctx context.Context, _ notify.Topic, messages []notify
 	return make([]error, len(messages))
 }
 
-// TestNoticesThatWaitLeaveTimeToSweep: without a sender there can be so many
+// TestOverdueNoticesLeaveTimeToSweep: without a sender there can be so many
 // that a run is over before all were pointed at.
-func TestNoticesThatWaitLeaveTimeToSweep(t *testing.T) {
+func TestOverdueNoticesLeaveTimeToSweep(t *testing.T) {
 	t.Parallel()
 	p := boottest.Ports(t, nil)
 	var h hurried
