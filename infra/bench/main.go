@@ -1,13 +1,12 @@
-// Command bench measures ferry serve and the functions against controls in the
-// same run: a bare Go server that does with each byte only what cannot be left
-// out, and a function that does nothing. The machine may be noisy: what counts
-// is the ratio, the median of rounds in which all are measured in turn, and the
-// server's CPU time for each request.
+// Command bench compares `ferry serve` and the functions with controls in the same
+// run: a bare Go server that does only what is needed for each byte, and a function
+// that does nothing. The machine may be noisy: what counts is the ratio, the median of
+// rounds in which all are measured in turn, and the server's CPU time per request.
 //
 //	go run ./infra/bench [-quick] [-only NAME,...] [-old PATH]
 //
 // PATH is another build of ferry, which is measured in the same rounds. Nothing
-// imports this package; start reading at main, then measure.go.
+// imports this package; start reading with main, then measure.go.
 package main
 
 import (
@@ -30,9 +29,9 @@ func main() {
 		return
 	}
 	b := &bench{rounds: 5, large: 1 << 30, requests: 3000, area: 100_000}
-	quick := flag.Bool("quick", false, "smaller files and fewer rounds: shows that it works, measures little")
-	only := flag.String("only", "", "a list of large, small, list, nosync, sessions, parts, notices, start")
-	old := flag.String("old", "", "another ferry binary to measure beside this one")
+	quick := flag.Bool("quick", false, "smaller files and fewer rounds: shows that it works, but measures little")
+	only := flag.String("only", "", "measure only these: large, small, list, nosync, sessions, parts, notices, start")
+	old := flag.String("old", "", "another ferry binary to measure in the same rounds")
 	flag.Parse()
 	if *quick {
 		b = &bench{rounds: 2, large: 64 << 20, requests: 300, area: 5_000}
@@ -46,7 +45,7 @@ func main() {
 	}
 }
 
-// bench is how much is measured, and what the measurements share.
+// bench says how much is measured, and has what the measurements share.
 type bench struct {
 	rounds   int
 	large    int64 // bytes of a large file; the one that goes up in parts has four times as many
@@ -55,7 +54,7 @@ type bench struct {
 
 	ctx     context.Context
 	dir     string
-	started []*process // of the measurement that runs
+	started []*process // by the current measurement
 }
 
 // failure ends the run: check and must panic with it, and all returns it.
@@ -72,8 +71,8 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// measurement is one thing that is measured of ferry and, if there is one, of a
-// control. If it has small requests the server's CPU time is told too.
+// measurement is something to measure of ferry and, if there is one, of a control. If it
+// has small requests, the server's CPU time is reported too.
 type measurement struct {
 	name, what, unit, target string
 	rounds, requests         int
@@ -87,7 +86,7 @@ type subject struct {
 	name, tool          string // control, ferry or old; and the binary of ferry
 	op                  func() float64
 	values, ratios, cpu []float64 // of the rounds; ratios are to the first subject
-	note                string    // besides the server's memory
+	note                string    // printed with the server's memory
 }
 
 func (b *bench) all(only, old string) (err error) {
@@ -131,8 +130,8 @@ func (b *bench) all(only, old string) (err error) {
 	return errors.Join(err, w.Flush())
 }
 
-// run measures all subjects in turn. One round before the others is not
-// counted, unless it is the only one.
+// run measures all subjects in turn. The first round does not count, unless it is the
+// only one.
 func (m measurement) run(subjects []*subject) {
 	for round := range m.rounds + 1 {
 		for _, s := range subjects {

@@ -39,7 +39,7 @@ func (b *bench) measurements() []measurement {
 	}
 }
 
-// on starts a server and prepares what is measured of it.
+// on returns what starts a server and prepares the measurement.
 func (b *bench) on(sync string, prepare func(*subject)) func(*subject) {
 	return func(s *subject) {
 		b.serve(s, sync)
@@ -48,7 +48,7 @@ func (b *bench) on(sync string, prepare func(*subject)) func(*subject) {
 	}
 }
 
-// source makes the file to send; its pages are in memory from then on.
+// source makes the file to send, whose pages are then in memory.
 func (b *bench) source(size int64) string {
 	path := filepath.Join(b.dir, fmt.Sprintf("source-%d", size))
 	if _, err := os.Stat(path); err == nil {
@@ -61,7 +61,7 @@ func (b *bench) source(size int64) string {
 	return path
 }
 
-// rate returns the megabytes a second of a command that sends so many bytes.
+// rate runs a command that sends a number of bytes, and returns its megabytes a second.
 func rate(bytes int64, cmd *exec.Cmd) float64 {
 	cmd.Stderr = os.Stderr
 	start := time.Now()
@@ -100,7 +100,7 @@ func (b *bench) get(s *subject) {
 	s.op = func() float64 { return s.load(b.requests, 16, "GET", link, nil, "") }
 }
 
-// list fetches pages of 100 files of a large area; the control is a small one.
+// list fetches pages of 100 files from a large area; the control is a small area.
 func (b *bench) list(s *subject) {
 	forms := b.area / 20
 	if s.name == control {
@@ -112,7 +112,7 @@ func (b *bench) list(s *subject) {
 	s.op = func() float64 { return 1e6 / s.load(300, 1, "GET", s.url+"/download/list?limit=100", nil, "") }
 }
 
-// idle is the memory of a server that was just started.
+// idle measures the memory of a server that was just started.
 func (b *bench) idle(s *subject) {
 	b.serve(s, "off")
 	s.op = func() float64 {
@@ -121,9 +121,9 @@ func (b *bench) idle(s *subject) {
 	}
 }
 
-// sessions sends a file that is larger than most memories with ferry up, in
-// parts. It looks like a new one each time: the client would resume the upload of
-// one that it knows. The control is a copy of the file on the same disk.
+// sessions sends a file larger than most machines' memory with `ferry up`, in parts. It
+// looks like a new file each time, or the client would resume an upload. The control
+// is a copy of the file on the same disk.
 func (b *bench) sessions(s *subject) {
 	path := b.source(4 * b.large)
 	if s.name == control {
@@ -145,7 +145,7 @@ func (b *bench) sessions(s *subject) {
 	}
 }
 
-// files sends forms with so many files of 4 KiB each, and returns how many forms a second.
+// files sends forms with a number of files of 4 KiB, and returns how many forms a second.
 func (p *process) files(forms, each int, query string) float64 {
 	var text bytes.Buffer
 	w := multipart.NewWriter(&text)
@@ -156,7 +156,7 @@ func (p *process) files(forms, each int, query string) float64 {
 	return p.load(forms, 16, "POST", p.url+"/upload"+query, text.Bytes(), w.FormDataContentType())
 }
 
-// parallel does something so many times, some at once, and returns how often a
+// parallel does something a number of times, some at once, and returns how often a
 // second.
 func parallel(times, atOnce int, do func() error) float64 {
 	var all errgroup.Group
@@ -169,7 +169,7 @@ func parallel(times, atOnce int, do func() error) float64 {
 	return float64(times) / time.Since(start).Seconds()
 }
 
-// load sends requests, some at once, and returns how many a second were answered well.
+// load sends requests, some at once, and returns how many a second succeeded.
 func (p *process) load(requests, atOnce int, method, url string, body []byte, kind string) float64 {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: atOnce, DisableCompression: true}}
 	defer client.CloseIdleConnections()
@@ -202,7 +202,7 @@ func (p *process) ask(method, path, body string, into any) {
 	check(json.Unmarshal(answer, into))
 }
 
-// link is the download link of the newest file.
+// link returns the download link of the newest file.
 func (s *subject) link() string {
 	if s.name == control {
 		return s.url + "/file/f1"
@@ -212,10 +212,9 @@ func (s *subject) link() string {
 	return list.Files[0].LinkURL
 }
 
-// parts asks for the state of a session that has as many parts as there can be,
-// all zeros, and completes it. One part is sent, and the store takes all others
-// for equal: they are the holes of a sparse file, so that 50 GB need neither be
-// sent nor written.
+// parts reads the state of a session with the largest number of parts, all zeros, and
+// completes it. Only one part is sent, and the marks of the others are copied: their
+// bytes are holes in a sparse file, so that 50 GB need not be sent or written.
 func parts(s *subject) {
 	var begun struct{ ID string }
 	length := int64(blob.MaxParts) * blob.MinPartSize
@@ -240,9 +239,9 @@ func parts(s *subject) {
 	}
 }
 
-// functions are the times that each function takes from the start of its process
-// to its first poll of the runtime API; beside it are its memory then, and its
-// size as built for the cloud. The control is a function that does nothing.
+// functions measure the time from the start of each function's process to its first
+// poll of the runtime API, its memory then, and its size as built for the cloud. The
+// control is a function that does nothing.
 func (b *bench) functions() (all []measurement) {
 	here, cloud := filepath.Join(b.dir, "here")+"/", filepath.Join(b.dir, "cloud")+"/"
 	b.build(here, nil, "./infra/bench/empty", "./functions/...")

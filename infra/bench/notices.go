@@ -11,9 +11,9 @@ import (
 	"ferry/shared/boot/boottest"
 )
 
-// notices fills the outbox of ferry serve while the mail server keeps it
-// waiting, and counts the mails that come then. The control sends as many mails,
-// as many at once, with a connection each, and notes each with one fsync.
+// notices fills the outbox of `ferry serve` while the mail server makes it wait, and
+// then counts the mails that arrive. The control sends the same number of mails, as
+// many at once, each on its own connection and logged with one fsync.
 func (b *bench) notices(s *subject) {
 	sink := must(boottest.NewSMTP(b.ctx, boottest.SMTPOptions{}))
 	if s.name == control {

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,14 +24,14 @@ const (
 	password = "a password for the bench"
 )
 
-// process is a server that was started. A nil one takes no time.
+// process is a running server. A nil one uses no CPU time.
 type process struct {
 	*exec.Cmd
 	dir                string // its data
 	url, authorization string
 }
 
-// memory is a figure of the process's memory in bytes; 0 if it is not told.
+// memory returns a figure of the process's memory in bytes, or 0 if it is unknown.
 func (p *process) memory(field string) (kib int64) {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Process.Pid))
 	_, rest, _ := strings.Cut(string(text), field)
@@ -40,7 +39,7 @@ func (p *process) memory(field string) (kib int64) {
 	return kib << 10
 }
 
-// cpuTime is the processor's time so far in µs: Linux counts it in ticks of 10 ms.
+// cpuTime returns the CPU time used so far in µs: Linux counts it in ticks of 10 ms.
 func (p *process) cpuTime() (µs float64) {
 	if p == nil {
 		return 0
@@ -52,7 +51,7 @@ func (p *process) cpuTime() (µs float64) {
 	return µs
 }
 
-// end ends all servers and removes large files. Small ones stay to the end:
+// end ends all servers and removes large files. Small ones stay until the end:
 // deleting many slows a file system down for a while.
 func (b *bench) end() {
 	for _, p := range b.started {
@@ -63,7 +62,7 @@ func (b *bench) end() {
 	b.started = nil
 }
 
-// serve starts ferry serve on new data with a user, or the control.
+// serve starts `ferry serve` on new data with one user, or the control.
 func (b *bench) serve(s *subject, sync string, env ...string) {
 	l := must(net.Listen("tcp", "127.0.0.1:0"))
 	addr := l.Addr().String()
@@ -92,7 +91,7 @@ func (b *bench) serve(s *subject, sync string, env ...string) {
 	check(fmt.Errorf("%s did not start", s.Cmd))
 }
 
-// login logs in; the control lets everyone in.
+// login logs in; the control needs no login.
 func (s *subject) login() {
 	if s.name != control {
 		s.authorization = "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
@@ -102,8 +101,8 @@ func (s *subject) login() {
 	}
 }
 
-// serveControl is the least that a server can do with a file: read the part of
-// a form through a buffer of 256 KiB and write it with one fsync; send it with
+// serveControl does the least that a server can do with a file: it reads the part of a
+// form through a buffer of 256 KiB and writes it with one fsync, and sends it with
 // http.ServeFile. A request that fails ends its connection.
 func serveControl(addr, dir string, sync bool) {
 	var n atomic.Int64
@@ -133,32 +132,24 @@ func receive(r *http.Request, path string, sync bool) {
 	}
 }
 
-// startOnce starts a function and ends it at its first poll. It returns how many
-// milliseconds that took, and the function's memory then.
+// startOnce starts a function and ends it when it connects to the runtime API for its
+// first poll. It returns how many milliseconds that took, and the function's memory then.
 func (b *bench) startOnce(path string) (took float64, memory int64) {
-	polled := make(chan time.Time, 1)
-	api := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		if strings.HasSuffix(r.URL.Path, "/invocation/next") {
-			polled <- time.Now()
-			<-r.Context().Done()
-		}
-	}))
+	api := must(net.Listen("tcp", "127.0.0.1:0")).(*net.TCPListener)
 	defer api.Close()
 	cmd := exec.CommandContext(b.ctx, path)
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
-	cmd.Env = []string{"AWS_LAMBDA_RUNTIME_API=" + strings.TrimPrefix(api.URL, "http://"), "AWS_REGION=eu-south-1",
+	cmd.Env = []string{"AWS_LAMBDA_RUNTIME_API=" + api.Addr().String(), "AWS_REGION=eu-south-1",
 		"AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=secret", "AWS_SESSION_TOKEN=session", "FERRY_TABLE=table",
 		"FERRY_FILES_BUCKET=files", "FERRY_BACKUP_BUCKET=backup", "FERRY_KEY_PARAMETER=/ferry/link-key",
 		"FERRY_NOTICES_TOPIC=arn:aws:sns:eu-south-1:1:notices", "FERRY_EVENTS_TOPIC=arn:aws:sns:eu-south-1:1:events",
 		"FERRY_QUEUE=https://sqs.eu-south-1.amazonaws.com/1/mail", "FERRY_MAIL_FROM=a@example.com", "FERRY_MAIL_EVENTS=mail"}
 	began := time.Now()
+	check(api.SetDeadline(began.Add(10 * time.Second)))
 	check(cmd.Start())
-	select {
-	case at := <-polled:
-		took, memory = at.Sub(began).Seconds()*1000, (&process{Cmd: cmd}).memory("VmHWM:")
-	case <-time.After(10 * time.Second):
-		check(fmt.Errorf("%s does not poll", path))
-	}
+	poll := must(api.Accept())
+	defer poll.Close()
+	took, memory = time.Since(began).Seconds()*1000, (&process{Cmd: cmd}).memory("VmHWM:")
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 	return took, memory

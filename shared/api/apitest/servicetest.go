@@ -212,23 +212,15 @@ func Basic(name, password string) string {
 
 // Envelope is the body of a response, read leniently.
 type Envelope struct {
-	Status      int
-	Description string
-	APIVer      string
-	User        string
-	Bearer      string
-	LinkURL     string
-	Files       []File
-	Time        string
+	Status                                           int
+	Description, APIVer, User, Bearer, LinkURL, Time string
+	Files                                            []File
 }
 
 // File is a file of an Envelope.
 type File struct {
-	ID       int64
-	Name     string
-	Length   int64
-	Modified int64
-	LinkURL  string
+	ID, Length, Modified int64
+	Name, LinkURL        string
 }
 
 // Decode reads a response, which must have this status.

@@ -203,15 +203,11 @@ func looksAt(places ...string) action {
 	}
 }
 
-// wanted are errors to compare with.
-type wanted string
-
-func (e wanted) Error() string { return string(e) }
-
-const (
-	errAny     wanted = "any error"
-	errInvalid wanted = "an error without a meaning of its own"
-	errCut     wanted = "line cut" // a reader's
+// Errors to compare with.
+var (
+	errAny     = errors.New("any error")
+	errInvalid = errors.New("an error without a meaning of its own")
+	errCut     = errors.New("line cut") // a reader's
 )
 
 // kind says what an error means to a caller.

@@ -1,6 +1,7 @@
 package boottest
 
 import (
+	"cmp"
 	"context"
 	"os"
 
@@ -22,12 +23,7 @@ type Deployed struct {
 func (d Deployed) Ports(ctx context.Context) (*api.Ports, error) {
 	settings := api.Settings{PublicURL: d.Base}
 	settings.Retention.KeepDays, settings.Retention.BackupDays = 30, 90 // as the template has it
-	getenv := func(name string) string {
-		if v, ok := d.Environment[name]; ok {
-			return v
-		}
-		return os.Getenv(name)
-	}
+	getenv := func(name string) string { return cmp.Or(d.Environment[name], os.Getenv(name)) }
 	cfg, err := config.LoadDefaultConfig(ctx)
 	if err != nil {
 		return nil, err
