@@ -15,12 +15,13 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"ferry/infra/stack/emulated"
 )
 
 func main() {
@@ -104,7 +105,7 @@ func (b *bench) all(only, old string) (err error) {
 	defer b.end()
 	wanted := func(name string) bool { return only == "" || slices.Contains(strings.Split(only, ","), name) }
 	tools := map[string]string{"ferry": filepath.Join(b.dir, "ferry"), "old": old}
-	b.build(tools["ferry"], nil, "./infra/ferry")
+	check(emulated.Build(b.ctx, ".", tools["ferry"], nil, "./infra/ferry"))
 	all := b.measurements()
 	if wanted("start") {
 		all = append(all, b.functions()...)
@@ -167,12 +168,3 @@ func (m measurement) print(w *tabwriter.Writer, subjects []*subject) {
 }
 
 func median(v []float64) float64 { return slices.Sorted(slices.Values(v))[len(v)/2] }
-
-// build builds like `make build`.
-func (b *bench) build(into string, environment []string, packages ...string) {
-	args := []string{"build", "-tags", "lambda.norpc", "-trimpath", "-ldflags", "-s -w", "-o", into}
-	c := exec.CommandContext(b.ctx, "go", append(args, packages...)...)
-	c.Env = append(append(os.Environ(), "CGO_ENABLED=0"), environment...)
-	c.Stderr = os.Stderr
-	check(c.Run())
-}

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"ferry/infra/stack/emulated"
 	"ferry/shared/blob"
 )
 
@@ -244,8 +245,9 @@ func parts(s *subject) {
 // control is a function that does nothing.
 func (b *bench) functions() (all []measurement) {
 	here, cloud := filepath.Join(b.dir, "here")+"/", filepath.Join(b.dir, "cloud")+"/"
-	b.build(here, nil, "./infra/bench/empty", "./functions/...")
-	b.build(cloud, []string{"GOOS=linux", "GOARCH=arm64"}, "./infra/bench/empty", "./functions/...")
+	arm := []string{"GOOS=linux", "GOARCH=arm64"}
+	check(emulated.Build(b.ctx, ".", here, nil, "./infra/bench/empty", "./functions/..."))
+	check(emulated.Build(b.ctx, ".", cloud, arm, "./infra/bench/empty", "./functions/..."))
 	for _, main := range must(filepath.Glob("functions/*/main.go")) {
 		name := filepath.Base(filepath.Dir(main))
 		all = append(all, measurement{"start", "start of " + name, "ms", "<= 2.50", 8 * b.rounds, 0, true, func(s *subject) {

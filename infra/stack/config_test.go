@@ -14,7 +14,7 @@ import (
 	"ferry/shared/boot/boottest"
 )
 
-// profile is one of samconfig.toml: parameters by command.
+// profile is a profile of samconfig.toml: parameters by command.
 type profile = map[string]struct {
 	Parameters map[string]any
 }
@@ -91,7 +91,7 @@ func keys[V any](m map[string]V) func(yield func(string) bool) {
 	}
 }
 
-// takes tells what is wrong with NAME=VALUE as a parameter.
+// takes returns what is wrong with NAME=VALUE as a parameter.
 func (d document) takes(parameter string) error {
 	name, value, _ := strings.Cut(parameter, "=")
 	p, _ := d.Parameters[name].(object)
@@ -118,7 +118,6 @@ func (d document) takes(parameter string) error {
 	return nil
 }
 
-// TestAParameterAcceptsOnlyValidValues tries what people write.
 func TestAParameterAcceptsOnlyValidValues(t *testing.T) {
 	t.Parallel()
 	tpl := read(t)

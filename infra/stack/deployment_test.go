@@ -11,7 +11,7 @@ import (
 
 const gradually = "Deployment=Canary10Percent5Minutes"
 
-// alias is what brings a function its events.
+// alias is the alias that gets a function's events.
 func alias(function string) string { return "!Ref " + function + "Aliaslive" }
 
 func TestWhateverCallsAFunctionCallsItsAlias(t *testing.T) {
@@ -37,7 +37,7 @@ func TestWhateverCallsAFunctionCallsItsAlias(t *testing.T) {
 	}
 }
 
-// callers are the resources that call a function, or let it be called.
+// callers returns the resources that call a function, or allow calls.
 func callers(all document) map[string]string {
 	found := map[string]string{}
 	for id, r := range all.Resources {
@@ -126,11 +126,11 @@ func TestTheWaysToDeployAreThoseOfCodeDeploy(t *testing.T) {
 	}
 }
 
-// TestEachChangedSettingMakesANewVersion: an alias leads to a version, which keeps the
-// environment that it was made with. SAM makes another when the template's text
-// changes, CloudFormation when the version's description does; and Lambda makes
-// none of a function that is what it was. So the description is what parameters
-// decide in the environment, word for word.
+// TestEachChangedSettingMakesANewVersion: an alias leads to a version, which keeps its
+// environment. SAM makes a new version when the template's text changes, CloudFormation
+// when the version's description changes, and Lambda makes none of an unchanged
+// function. So the description must repeat all of the environment that depends on
+// parameters.
 func TestEachChangedSettingMakesANewVersion(t *testing.T) {
 	t.Parallel()
 	tpl := read(t)
@@ -170,7 +170,7 @@ func TestTheDescriptionOfAVersionIsNeverTooLong(t *testing.T) {
 	}
 }
 
-// parametersIn are those that a value depends on, itself or by a condition.
+// parametersIn returns the parameters that a value depends on, directly or through a condition.
 func (d document) parametersIn(v any) []string {
 	var found []string
 	notInName := func(r rune) bool { return !unicode.IsLetter(r) }
@@ -185,7 +185,7 @@ func (d document) parametersIn(v any) []string {
 	return found
 }
 
-// longest gives parameters the longest values that they may have.
+// longest gives parameters their longest allowed values.
 func (d document) longest(names []string) (all []string) {
 	for _, name := range names {
 		p := d.Parameters[name]
@@ -201,9 +201,9 @@ func (d document) longest(names []string) (all []string) {
 	return all
 }
 
-// TestNoResourceDependsOnItself: CloudFormation refuses a template with a circle. A
-// gradual deployment makes long ways: the API waits for aliases, these for what
-// deploys them, and that for its alarms.
+// TestNoResourceDependsOnItself: CloudFormation refuses circular dependencies. A gradual
+// deployment makes long chains: the API waits for aliases, these for what deploys
+// them, and that for its alarms.
 func TestNoResourceDependsOnItself(t *testing.T) {
 	t.Parallel()
 	all := transformed(t, gradually)
@@ -228,7 +228,7 @@ func TestNoResourceDependsOnItself(t *testing.T) {
 	}
 }
 
-// waitsFor are the resources that one speaks of.
+// waitsFor returns the resources that a resource refers to.
 func (d document) waitsFor(id string) []string {
 	found := map[string]bool{}
 	note := func(name string) {

@@ -18,7 +18,7 @@ import (
 	"ferry/shared/boot/local"
 )
 
-// others are the functions that are no endpoints.
+// others returns the functions that are not endpoints.
 func others() []string { return []string{"email", "feedback", "linkkey", "relay", "sms", "sweep"} }
 
 func names() []string {
@@ -30,7 +30,7 @@ func names() []string {
 	return names
 }
 
-// same tells what one list has and the other lacks.
+// same reports what is in only one of two lists.
 func same(t *testing.T, what string, got, want []string) {
 	t.Helper()
 	for _, name := range want {
@@ -61,7 +61,7 @@ func entries(t *testing.T, dir, suffix string) []string {
 func TestEachEndpointHasAFunctionAResourceAndAnEvent(t *testing.T) {
 	t.Parallel()
 	same(t, "functions/", entries(t, "functions", ""), names())
-	// What the status of text messages is told by is another kind of event.
+	// The status of text messages comes in another kind of event.
 	same(t, "events/", entries(t, "events", ".json"), append(names(), "feedbacksms"))
 	same(t, "the functions of template.yaml", slices.Sorted(maps.Keys(read(t).functions())), names())
 }
@@ -83,7 +83,7 @@ func TestTheTemplateHasTheRoutesOfTheEndpoints(t *testing.T) {
 	}
 }
 
-// routes are an endpoint's. The one without any gets what is left over.
+// routes returns an endpoint's routes. The one without any gets what matches no other.
 func routes(e api.Endpoint) []string {
 	if len(e.Routes) == 0 {
 		return []string{"<nil> <nil>"}
@@ -115,7 +115,7 @@ func TestEachEventMatchesARouteOfItsFunction(t *testing.T) {
 	}
 }
 
-// main is what functions/NAME/main.go says.
+// main is the content of functions/NAME/main.go.
 type main struct {
 	text    string
 	imports []string
@@ -144,7 +144,7 @@ func readMain(t *testing.T, name string) main {
 	return m
 }
 
-// ports are the ports that the function opens.
+// ports returns the ports that the function opens.
 func (m main) ports() []string {
 	var names []string
 	for name, said := range map[string]string{
@@ -159,8 +159,8 @@ func (m main) ports() []string {
 	return names
 }
 
-// constructors are the names of the endpoints' constructors, as package api
-// calls them, by the names of their functions.
+// constructors returns the endpoints' constructors, as written in the list of
+// endpoints, by the names of their functions.
 func constructors(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(boottest.Root(t), "shared/boot/local/api.go"))

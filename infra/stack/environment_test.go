@@ -15,7 +15,7 @@ import (
 	"ferry/shared/api"
 )
 
-// asked returns a getenv that notes what it is asked for, in Ferry's names.
+// asked returns a getenv that records which of Ferry's variables are read.
 func asked() (getenv func(string) string, names func() []string) {
 	seen := map[string]bool{}
 	return func(name string) string {
@@ -28,7 +28,7 @@ func asked() (getenv func(string) string, names func() []string) {
 		}
 }
 
-// variables are those that opening a port reads.
+// variables returns the variables that opening a port reads.
 func variables(t *testing.T, name string) []string {
 	t.Helper()
 	open := openers(new(worker.Worker))[name]
@@ -42,7 +42,7 @@ func variables(t *testing.T, name string) []string {
 	return names()
 }
 
-// used are the settings that a function acts on.
+// used returns the settings that a function acts on.
 func used() map[string][]string {
 	public := []string{"FERRY_PUBLIC_URL"}
 	events := slices.Clip([]string{"FERRY_PUBLIC_URL", "FERRY_EVENTS"}) // whose source is that address
@@ -117,8 +117,8 @@ func TestAVariableHasTheSameValueInEachFunction(t *testing.T) {
 	}
 }
 
-// TestAFunctionLinksOnlyWhatItsPortsNeed holds start and size down: each
-// package costs a function some of both, used or not.
+// TestAFunctionLinksOnlyWhatItsPortsNeed keeps start time and size low: each package
+// adds to both, used or not.
 func TestAFunctionLinksOnlyWhatItsPortsNeed(t *testing.T) {
 	t.Parallel()
 	const sdk = "github.com/aws/aws-sdk-go-v2/"

@@ -9,8 +9,8 @@ import (
 	"ferry/shared/notify"
 )
 
-// allows reports whether a policy lets a service do something to a resource,
-// for a source and no other.
+// allows reports whether a policy lets a service do something to a resource for only
+// one source.
 func allows(policy any, service, action, resource, source string) bool {
 	for _, s := range list(at(policy, "Statement")) {
 		if at(s, "Effect") == "Allow" && show(at(s, "Principal", "Service")) == service && show(at(s, "Action")) == action &&
@@ -21,7 +21,7 @@ func allows(policy any, service, action, resource, source string) bool {
 	return false
 }
 
-// onlyTLS reports whether a policy refuses everybody else.
+// onlyTLS reports whether a policy refuses everything without TLS.
 func onlyTLS(policy any, action, resource string) bool {
 	for _, s := range list(at(policy, "Statement")) {
 		if at(s, "Effect") == "Deny" && at(s, "Principal") == "*" && show(at(s, "Action")) == action && show(at(s, "Resource")) == resource &&
@@ -32,7 +32,7 @@ func onlyTLS(policy any, action, resource string) bool {
 	return false
 }
 
-// policyOf is the one document of the policies that are for a topic or queue.
+// policyOf returns the document of the one policy for a topic or queue.
 func (d document) policyOf(kind, property, id string) any {
 	var found []any
 	for _, p := range d.ofType(kind) {
@@ -55,12 +55,12 @@ func (d document) topicPolicy(id string) any {
 	return d.policyOf("AWS::SNS::TopicPolicy", "Topics", id)
 }
 
-// named is the resource that an ARN is of.
+// named returns the resource of an ARN.
 func named(arn any) string {
 	return strings.NewReplacer("!GetAtt ", "", "!Ref ", "", ".Arn", "", "Aliaslive", "").Replace(show(arn))
 }
 
-// mayCall reports whether a function may be invoked by a service for a source.
+// mayCall reports whether a service may invoke a function for a source.
 func (d document) mayCall(function, service, source string) bool {
 	return slices.ContainsFunc(d.ofType("AWS::Lambda::Permission"), func(id string) bool {
 		p := at(d.Resources[id], "Properties")
@@ -69,8 +69,8 @@ func (d document) mayCall(function, service, source string) bool {
 	})
 }
 
-// TestEachSubscriptionIsAllowedToDeliver: a subscription whose target does not let it
-// in is made without a complaint, and delivers nothing.
+// TestEachSubscriptionIsAllowedToDeliver: AWS creates a subscription even if its target
+// refuses it, and then nothing is delivered.
 func TestEachSubscriptionIsAllowedToDeliver(t *testing.T) {
 	t.Parallel()
 	tpl := read(t)
@@ -148,7 +148,7 @@ func TestTopicsAndQueuesAcceptOnlyTLS(t *testing.T) {
 	}
 }
 
-// TestPoliciesOfTopicsAndQueuesAllowOnlyServices: who is of the account is let in by a policy of
+// TestPoliciesOfTopicsAndQueuesAllowOnlyServices: users of the account have policies of
 // their own.
 func TestPoliciesOfTopicsAndQueuesAllowOnlyServices(t *testing.T) {
 	t.Parallel()
@@ -162,7 +162,7 @@ func TestPoliciesOfTopicsAndQueuesAllowOnlyServices(t *testing.T) {
 	}
 }
 
-// works are the queues that a function reads; all others are of the dead.
+// works returns the queues that a function reads; all others hold dead letters.
 func (d document) works() map[string]fn {
 	all := map[string]fn{}
 	for _, f := range d.functions() {
@@ -173,8 +173,8 @@ func (d document) works() map[string]fn {
 	return all
 }
 
-// TestEachStageHasADeadLetterQueue: what goes wrong for good lies there for 14 days, and
-// an alarm tells of it.
+// TestEachStageHasADeadLetterQueue: what fails for good stays there for 14 days, and an
+// alarm reports it.
 func TestEachStageHasADeadLetterQueue(t *testing.T) {
 	t.Parallel()
 	tpl := read(t)
@@ -206,8 +206,8 @@ func TestEachStageHasADeadLetterQueue(t *testing.T) {
 		if kept, _ := at(p, "MessageRetentionPeriod").(int); kept < 2*24*3600 || kept >= 14*24*3600 { // it goes on aging among the dead
 			t.Errorf("%s forgets after %d s", id, kept)
 		}
-		// A notice is tried for a day: 12 tries in the first hour or so, and
-		// then at least one each hour and at most one each half.
+		// A notice is tried for a day: 12 times in the first hour or so, and
+		// then every half hour to an hour.
 		if tries, _ := at(p, "RedrivePolicy", "maxReceiveCount").(int); tries < 100 || tpl.Resources[named(at(p, "RedrivePolicy", "deadLetterTargetArn"))] == nil {
 			t.Errorf("%s gives messages up after %d receipts", id, tries)
 		}
@@ -216,9 +216,9 @@ func TestEachStageHasADeadLetterQueue(t *testing.T) {
 	same(t, "the dead", dead, []string{"RelayDeadLetters", "MailDeadLetters", "SmsDeadLetters", "FeedbackDeadLetters"})
 }
 
-// TestEachQueueHasAnAlarm: the age of a queue's oldest message leaves out what was
-// received three times, so that it shows what nobody takes, but not what is
-// tried again and again. That is hidden nearly all the time.
+// TestEachQueueHasAnAlarm: the age of a queue's oldest message ignores messages that
+// were received three times. So it shows messages that nothing takes, but not those
+// that are retried again and again, which are hidden nearly all the time.
 func TestEachQueueHasAnAlarm(t *testing.T) {
 	t.Parallel()
 	tpl := read(t)
@@ -260,7 +260,7 @@ func TestSendersReportEachMessageAndTheirNumberIsLimited(t *testing.T) {
 	}
 }
 
-// TestEachChannelHasOneQueue looks at the filters with text messages and without.
+// TestEachChannelHasOneQueue checks the filters with and without text messages.
 func TestEachChannelHasOneQueue(t *testing.T) {
 	t.Parallel()
 	tpl := read(t)
@@ -287,7 +287,7 @@ func TestEachChannelHasOneQueue(t *testing.T) {
 	}
 }
 
-// chosen is a list, or what is chosen by the condition HasSms.
+// chosen returns a list, or what the condition HasSms selects.
 func chosen(v any, sms bool) []any {
 	choice := list(at(v, "Fn::If"))
 	if len(choice) != 3 || choice[0] != "HasSms" {

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// everything gives each parameter a value of its own, but for PublicUrl, which
-// would hide DomainName.
+// everything gives each parameter a value other than its default, except PublicUrl,
+// which would hide DomainName.
 func everything() []string {
 	return []string{
 		"DomainName=files.example.com", "CertificateArn=arn:aws:acm:eu-south-1:1:certificate/x", "PhoneRegion=IT",
@@ -29,10 +29,10 @@ func everything() []string {
 	}
 }
 
-// TestTheStackIsTheReviewedOne compares all that CloudFormation makes
-// with a file, in which a change of the template, or of what SAM makes of it, is
-// seen: each resource with all its properties, first with all parameters as they
-// are by default, then what is different with others.
+// TestTheStackIsTheReviewedOne compares everything that CloudFormation makes with a
+// file, which shows each change of the template or of what SAM makes of it: all
+// resources with all their properties, first with the default parameters, then the
+// differences with others.
 func TestTheStackIsTheReviewedOne(t *testing.T) {
 	t.Parallel()
 	asked, plain := read(t), written(made(t))
@@ -50,8 +50,8 @@ func TestTheStackIsTheReviewedOne(t *testing.T) {
 	golden(t, "testdata/stack.txt", strings.Join(text, "\n")+"\n")
 }
 
-// written are the resources and outputs, in lines. In a version's name is a hash
-// of all that it is made of, which is left out.
+// written returns the resources and outputs as lines, without the hash of its contents
+// that is part of a version's name.
 func written(d document) []string {
 	all := append(lines("Resources", d.Resources), lines("Outputs", d.Outputs)...)
 	hash := regexp.MustCompile(`(Version)[0-9a-f]{10}\b`)
@@ -61,8 +61,8 @@ func written(d document) []string {
 	return all
 }
 
-// TestTheExpandedTemplateIsTheOneThatSAMMakes keeps it up to date for those who
-// have no SAM.
+// TestTheExpandedTemplateIsTheOneThatSAMMakes keeps it up to date for machines without
+// SAM.
 func TestTheExpandedTemplateIsTheOneThatSAMMakes(t *testing.T) {
 	t.Parallel()
 	text, err := run("--expand")
@@ -75,7 +75,7 @@ func TestTheExpandedTemplateIsTheOneThatSAMMakes(t *testing.T) {
 	golden(t, keptFile, string(text)+"\n")
 }
 
-// lines writes a value as JSON, what is long in a line for each of its parts.
+// lines writes a value as JSON, with a line for each part if it is long.
 func lines(at string, v any) (all []string) {
 	text := compact(v)
 	parts := object{}
@@ -96,8 +96,8 @@ func lines(at string, v any) (all []string) {
 	return all
 }
 
-// compact is a value as JSON, with the names of other resources written as they
-// are in texts.
+// compact returns a value as JSON, with the names of other resources written as in
+// strings.
 func compact(v any) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -116,7 +116,7 @@ func compact(v any) string {
 	return text
 }
 
-// golden compares with a file, and writes it where UPDATE_GOLDEN is set.
+// golden compares a text with a file, which it writes first if UPDATE_GOLDEN is set.
 func golden(t *testing.T, path, got string) {
 	t.Helper()
 	if os.Getenv("UPDATE_GOLDEN") != "" {

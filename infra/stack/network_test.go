@@ -16,7 +16,7 @@ import (
 	"ferry/shared/boot/boottest"
 )
 
-// What the function's environment names.
+// The names in the function's environment.
 const (
 	noticesTopic = "arn:aws:sns:us-east-1:123456789012:notices"
 	eventsTopic  = "arn:aws:sns:us-east-1:123456789012:events"
@@ -25,9 +25,9 @@ const (
 	mailEvents   = "stack-mail"
 )
 
-// network is what the function's calls pass. Those to the table and the
-// buckets go on to the stand-ins; the others, of which only what is sent
-// matters, are answered here. Each fault is for the next call of an operation.
+// network gets the function's calls. It sends those to the table and the buckets on to
+// the stand-ins, and answers the others itself, as only what is sent matters. A fault
+// is for the next call of an operation.
 type network struct {
 	*uses
 	next   aws.HTTPClient
@@ -35,7 +35,7 @@ type network struct {
 	faults map[string]fault
 }
 
-// fault makes of a call, which it may pass on, what goes wrong.
+// fault makes a call go wrong; it may still pass the call on.
 type fault func(r *http.Request, next aws.HTTPClient) (*http.Response, error)
 
 // Do implements aws.HTTPClient.
@@ -83,7 +83,7 @@ func answer(status int, body string) *http.Response {
 	return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}
 }
 
-// published says of each message that it is taken.
+// published answers that each message was accepted.
 func published(r *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -104,7 +104,7 @@ func published(r *http.Request) (*http.Response, error) {
 	return answer(200, "<PublishBatchResponse><PublishBatchResult><Successful>"+taken.String()+"</Successful></PublishBatchResult></PublishBatchResponse>"), nil
 }
 
-// noteTarget notes a call of the small client that reads and makes the link key.
+// noteTarget notes a call of the small client for the link key.
 func (n *network) noteTarget(r *http.Request) (operation string) {
 	_, operation, _ = strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	var asked struct{ Name string }
@@ -116,8 +116,8 @@ func (n *network) noteTarget(r *http.Request) (operation string) {
 	return operation
 }
 
-// noteMissing notes an answer that S3 gives only to who may list the bucket;
-// others hear that they have no access.
+// noteMissing notes an answer that S3 gives only to callers who may list the bucket;
+// others get an access error.
 func (n *network) noteMissing(operation string, r *http.Request, status int) {
 	if status != http.StatusNotFound {
 		return
@@ -134,14 +134,14 @@ func (n *network) noteMissing(operation string, r *http.Request, status int) {
 	n.note(areaOf(name), "s3:ListBucket")
 }
 
-// refused is an answer of S3.
+// refused returns an error answer of S3.
 func refused(status int, code string) fault {
 	return func(*http.Request, aws.HTTPClient) (*http.Response, error) {
 		return answer(status, "<Error><Code>"+code+"</Code></Error>"), nil
 	}
 }
 
-// lost is a call that is carried out and whose answer is lost.
+// lost makes a call and loses its answer.
 func lost(r *http.Request, next aws.HTTPClient) (*http.Response, error) {
 	answer, err := next.Do(r)
 	if err != nil {
@@ -151,7 +151,7 @@ func lost(r *http.Request, next aws.HTTPClient) (*http.Response, error) {
 	return nil, errors.New("connection reset")
 }
 
-// huge is the head of an object that is too large for one call.
+// huge returns the head of an object that is too large for one call.
 func huge(r *http.Request, next aws.HTTPClient) (*http.Response, error) {
 	answer, err := next.Do(r)
 	if err == nil {
@@ -160,7 +160,7 @@ func huge(r *http.Request, next aws.HTTPClient) (*http.Response, error) {
 	return answer, err
 }
 
-// failures are what functions meet on AWS and nowhere else.
+// failures are failures that functions meet only on AWS.
 func failures() map[string]func(*stage, *network) {
 	return map[string]func(*stage, *network){
 		"upload": func(s *stage, n *network) {
@@ -182,7 +182,7 @@ func failures() map[string]func(*stage, *network) {
 	}
 }
 
-// largeCopyFails lets the next copy be one in parts, of which one fails.
+// largeCopyFails makes the next copy one in parts, one of which fails.
 func (n *network) largeCopyFails() {
 	n.faults["CopyObject"] = refused(400, "InvalidRequest")
 	n.faults["HeadObject"] = huge

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// granted are the permissions of a function in the form of uses, but for its log.
+// granted returns the permissions of a function, except for its log, in the form of uses.
 func granted(t *testing.T, tpl document, f fn) []string {
 	t.Helper()
 	var all []string
@@ -36,7 +36,7 @@ func granted(t *testing.T, tpl document, f fn) []string {
 	return all
 }
 
-// target is what a statement is for, as short as it is in uses.
+// target returns the resource of a statement, in the short form of uses.
 func target(s statement) string {
 	r := strings.Join(s.Resources, " ")
 	for part, name := range map[string]string{
@@ -50,8 +50,8 @@ func target(s statement) string {
 	return r
 }
 
-// mapped are the permissions that Lambda uses in the function's name, for what
-// brings it its events and takes those that it fails with.
+// mapped returns the permissions that Lambda itself uses with the function's role: for
+// the source of its events, and for the queue of those that fail.
 func mapped(f fn) []string {
 	var all []string
 	for range f.events("SQS") {
@@ -68,8 +68,8 @@ func mapped(f fn) []string {
 	return all
 }
 
-// TestOnlyFunctionsThatMakeLinksReadTheKey says it once more: the key opens all
-// files to whoever has it, and so no function else may read it.
+// TestOnlyFunctionsThatMakeLinksReadTheKey repeats a part of other tests, because the
+// key gives access to all files.
 func TestOnlyFunctionsThatMakeLinksReadTheKey(t *testing.T) {
 	t.Parallel()
 	var readers []string
@@ -84,8 +84,8 @@ func TestOnlyFunctionsThatMakeLinksReadTheKey(t *testing.T) {
 	})
 }
 
-// TestTheRolesAreThoseThatAreChecked: SAM changes nothing of a function's role,
-// and nothing else gives it permissions.
+// TestTheRolesAreThoseThatAreChecked: SAM does not change a function's role, and
+// nothing else gives it permissions.
 func TestTheRolesAreThoseThatAreChecked(t *testing.T) {
 	t.Parallel()
 	tpl, all := read(t), transformed(t, gradually)

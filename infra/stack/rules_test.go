@@ -11,8 +11,8 @@ import (
 	"ferry/shared/files"
 )
 
-// rule says what stands at a place of each resource of a type, as compact writes
-// it without quotes; @ is the resource's name without what it ends with.
+// rule says what must be at a place in each resource of a type, as compact writes it
+// without quotes; @ stands for the resource's name without its suffix.
 type rule struct{ kind, place, want string }
 
 const (
@@ -25,11 +25,11 @@ func rules() []rule {
 		function, logs = "AWS::Serverless::Function", "AWS::Logs::LogGroup"
 		api, table     = "AWS::Serverless::HttpApi", "AWS::DynamoDB::Table"
 		bucket, policy = "AWS::S3::Bucket", "AWS::S3::BucketPolicy"
-		// What SAM makes of a function.
+		// What SAM makes from a function.
 		lambda, role, alarm = "AWS::Lambda::Function", "AWS::IAM::Role", "AWS::CloudWatch::Alarm"
 	)
 	return []rule{
-		// Functions are built by make for the same system, and have a role and a log of their own.
+		// Functions are built by make for one system, and each has its own role and log.
 		{function, "Metadata.BuildMethod", "makefile"},
 		{function, "Properties.Runtime", nothing},
 		{function, "Properties.Architectures", nothing},
@@ -44,11 +44,11 @@ func rules() []rule {
 		{lambda, "Properties.Role", "${@Role.Arn}"},
 		{lambda, "Properties.LoggingConfig.LogGroup", "${@Logs}"},
 		{role, "Properties.ManagedPolicyArns", nothing},
-		// Logs do not stay for ever, and alarms say what they mean.
+		// Logs expire, and alarms say what they mean.
 		{logs, "Properties.RetentionInDays", "${LogRetentionDays}"},
 		{alarm, "Properties.AlarmDescription", something},
 		{alarm, "Properties.TreatMissingData", something},
-		// The data survive the stack. The table is safe and costs nothing idle.
+		// The data outlives the stack. The table is safe and costs nothing while idle.
 		{table, "DeletionPolicy", "Retain"},
 		{table, "UpdateReplacePolicy", "Retain"},
 		{table, "Properties.BillingMode", "PAY_PER_REQUEST"},
@@ -78,8 +78,8 @@ func rules() []rule {
 	}
 }
 
-// TestEachResourceFollowsTheRulesOfItsType looks at the template and at what SAM
-// makes of it, in each at the types that are there.
+// TestEachResourceFollowsTheRulesOfItsType checks the template and what SAM makes of it,
+// each by the types that it has.
 func TestEachResourceFollowsTheRulesOfItsType(t *testing.T) {
 	t.Parallel()
 	t.Run("in the template", func(t *testing.T) { keepsRules(t, read(t), "AWS::Lambda::Function") })
@@ -142,9 +142,9 @@ func TestALogIsNamedAfterTheStackAndItsFunction(t *testing.T) {
 	}
 }
 
-// TestEachEventHasPayloadFormatOneAndAUniqueName: SAM calls a rule by the names
-// of its function and event, and CloudFormation takes no template in which a
-// resource and a parameter have the same.
+// TestEachEventHasPayloadFormatOneAndAUniqueName: SAM names a rule after its function
+// and event, and CloudFormation refuses a template in which a resource and a parameter
+// have the same name.
 func TestEachEventHasPayloadFormatOneAndAUniqueName(t *testing.T) {
 	t.Parallel()
 	tpl := read(t)
@@ -197,8 +197,8 @@ func TestNoPolicyIsWiderThanItsResource(t *testing.T) {
 	}
 }
 
-// checkStatement knows each kind of resource there is. None needs a wildcard
-// but for the objects of a bucket, whose keys begin with users' names.
+// checkStatement knows each kind of resource. Only the objects of a bucket need a
+// wildcard, as their keys begin with users' names.
 func checkStatement(t *testing.T, f fn, s statement) {
 	t.Helper()
 	if s.Effect != "Allow" || len(s.Resources) != 1 || len(s.Actions) == 0 {
@@ -266,8 +266,8 @@ func TestBodiesFitThroughLambda(t *testing.T) {
 	}
 }
 
-// TestNoBucketAbortsAnUploadThatIsStillOpen compares the buckets' rule for
-// unfinished uploads with the life of a session and the memory of it.
+// TestNoBucketAbortsAnUploadThatIsStillOpen compares the buckets' rule for unfinished
+// uploads with how long a session lives and is remembered.
 func TestNoBucketAbortsAnUploadThatIsStillOpen(t *testing.T) {
 	t.Parallel()
 	if blob.PartsLife <= files.SessionLife {
@@ -301,8 +301,8 @@ func TestEachAlarmHasAPageInTheRunbook(t *testing.T) {
 	same(t, "infra/runbook/", entries(t, "infra/runbook", ""), pages)
 }
 
-// TestAnIdleStackCostsOnlyItsStorage allows kinds of resources that cost
-// nothing while they are not used; what costs by the month is a choice.
+// TestAnIdleStackCostsOnlyItsStorage allows only types of resources that cost nothing
+// while unused; what has a monthly price must be optional.
 func TestAnIdleStackCostsOnlyItsStorage(t *testing.T) {
 	t.Parallel()
 	free := []string{

@@ -25,8 +25,8 @@ func relayAll(s *stage) {
 	}
 }
 
-// sendAll sends a notice of each kind that a channel has: one at once, one
-// after a while, one never, one too late, and one that cannot be read.
+// sendAll sends all kinds of notices of a channel: one at once, one after a while, one
+// never, one too late, and one that cannot be read.
 func sendAll(s *stage, channel notify.Channel, to string) {
 	notice := func(n notify.Notice) table.Key {
 		n.Channel, n.Lang, n.Base, n.Owner, n.Area, n.Name, n.Sender = channel, "en", s.real.PublicURL, "alice", blob.Files, "a.txt", "alice"
@@ -63,7 +63,7 @@ func (s *stage) unique() string {
 	return "x"
 }
 
-// deliver brings a message of the queue.
+// deliver hands a message of the queue to the function.
 func (s *stage) deliver(key table.Key) {
 	s.Helper()
 	m := events.SQSMessage{MessageId: "1", ReceiptHandle: "1", Body: notify.Pointer(key, "").Body}
@@ -71,8 +71,8 @@ func (s *stage) deliver(key table.Key) {
 	s.check(err)
 }
 
-// feedbackAll tells of a mail that was sent and came back, and of a text message
-// that arrived.
+// feedbackAll reports a mail that was sent and bounced, and a text message that
+// arrived.
 func feedbackAll(s *stage) {
 	sender, err := notify.NewSender(notify.Config{
 		Table: s.real.Table, Key: s.real.Key, Mail: s.cloud.Mail(), SMS: s.cloud.SMS(), From: mailFrom, Now: s.real.Now, Log: s.real.Log,

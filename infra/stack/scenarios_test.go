@@ -69,7 +69,7 @@ func makeKey(s *stage) {
 	s.check(err)
 }
 
-// outdated adds a user whose hash will be renewed at the next login.
+// outdated adds a user whose hash is renewed at the next login.
 func (s *stage) outdated() {
 	s.Helper()
 	weak, err := auth.NewHasher(auth.Params{Memory: 32, Time: 1, Threads: 1}, s.real.Random, s.real.Now)
@@ -153,7 +153,7 @@ func (s *stage) get(name string) auth.User {
 	return u
 }
 
-// pin is the one that was mailed.
+// pin returns the PIN that was mailed.
 func (s *stage) pin() (pin string) {
 	s.Helper()
 	s.check(s.real.Table.Scan(s.Context(), func(item table.Item) error {
@@ -189,7 +189,7 @@ func upload(s *stage) {
 	}, boottest.Password)
 }
 
-// broken is a form whose first file is whole and whose second is cut off.
+// broken makes a form whose first file is whole and whose second is cut off.
 func broken() func(*http.Request) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
@@ -200,8 +200,8 @@ func broken() func(*http.Request) {
 	return content(w.FormDataContentType(), b.String())
 }
 
-// uploads has a session that is completed, one that is ended, one for another
-// user with a quota, and one whose bytes are not what they were said to be.
+// uploads has a session that is completed, one that is aborted, one for another user
+// with a quota, and one with a wrong checksum.
 func uploads(s *stage) {
 	s.user("dave", func(u *auth.User) { u.Quota = 1000 })
 	plan := func(fields string, status int, options ...func(*http.Request)) string {
@@ -266,7 +266,7 @@ func download(s *stage, path string, area blob.Area, id int64) {
 	s.must(401, "GET", path+token, header("User-Agent", "curl/8"))
 }
 
-// downloadFile has a file too whose uploader wants to hear of its first download.
+// downloadFile also has a file whose uploader wants a notice of its first download.
 func downloadFile(s *stage) {
 	s.send("alice", files.Sending{Receipt: files.Receipt{To: "alice@example.com"}})
 	for range 2 {
@@ -383,7 +383,7 @@ func sweepAll(s *stage) {
 	}
 }
 
-// sweep sweeps so many days from now.
+// sweep sweeps as if a number of days had passed.
 func (s *stage) sweep(days int) {
 	s.Helper()
 	s.ahead = time.Duration(days) * 24 * time.Hour

@@ -41,10 +41,9 @@ import (
 	"ferry/shared/api"
 )
 
-// TestAFunctionMayDoWhatItDoesAndNothingElse drives each function through all
-// that it does with its ports on the real backends, and through failures that only
-// these have, and notes what is sent. A call that the function's role does not
-// allow would be refused, and what is never sent may not be allowed either.
+// TestAFunctionMayDoWhatItDoesAndNothingElse makes each function do everything it does
+// with its ports, on the real backends and with failures that only these have, and
+// notes the calls. The function's role must allow these calls and no others.
 func TestAFunctionMayDoWhatItDoesAndNothingElse(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("FERRY_TEST_AWS") == "" {
@@ -101,8 +100,8 @@ func usedPorts(uses []string) []string {
 	return ports
 }
 
-// uses is what was sent, as permissions of AWS: the action, and the partition of
-// the table or the resource.
+// uses are the calls that were made, as permissions of AWS: the action, and the
+// partition of the table or the resource.
 type uses struct {
 	mu  sync.Mutex
 	all map[string]bool
@@ -118,8 +117,8 @@ func (u *uses) note(resource string, actions ...string) {
 
 func (u *uses) sorted() []string { return slices.Sorted(maps.Keys(u.all)) }
 
-// open gives the stage its table and buckets on the stand-ins, and the ports that
-// the function's main names, with a network that notes what they send.
+// open gives the stage its table and buckets on the stand-ins, and the ports that the
+// function's main names, with a network that notes their calls.
 func (s *stage) open(name string) {
 	s.Helper()
 	cfg, err := config.LoadDefaultConfig(s.Context())
@@ -168,7 +167,7 @@ func (s *stage) open(name string) {
 	s.keys = &lambda.Cloud{Config: cfg, Getenv: os.Getenv}
 }
 
-// openers open the ports by their names, those of a worker for this one.
+// openers returns what opens each port by its name, a worker's own for this worker.
 func openers(w *worker.Worker) map[string]lambda.Opener {
 	return map[string]lambda.Opener{
 		"Table": lambda.Table(dynamo.Open), "Blobs": lambda.Blobs(s3.Open), "LinkKey": lambda.LinkKey,
@@ -177,7 +176,7 @@ func openers(w *worker.Worker) map[string]lambda.Opener {
 	}
 }
 
-// interlopers are callers who come in between, each once.
+// interlopers are other callers that interfere, each once.
 type interlopers struct{ beforeCopy, afterCopy func() }
 
 func (interlopers) once(f *func()) {
@@ -187,7 +186,7 @@ func (interlopers) once(f *func()) {
 	}
 }
 
-// interrupted is a store where others come in between.
+// interrupted is a store in which interlopers interfere.
 type interrupted struct {
 	blob.Store
 	*interlopers
@@ -200,7 +199,7 @@ func (i interrupted) Copy(ctx context.Context, from blob.Area, fromKey string, t
 	return err
 }
 
-// sender sends parts to where they are signed for, as clients do.
+// sender sends parts by their signed requests, as clients do.
 type sender struct{ blob.Parts }
 
 func (s sender) WritePart(ctx context.Context, area blob.Area, key, upload string, l blob.Layout, number int, r io.Reader, sum *uint64) (blob.Part, error) {
@@ -327,8 +326,7 @@ func (u *uses) noteBucket(call any) (known bool) {
 	return true
 }
 
-// noteMessage knows a resource only by the name that the function's environment
-// gives it.
+// noteMessage knows a resource only by its name in the function's environment.
 func (u *uses) noteMessage(call any) (known bool) {
 	one := func(resource, action string, name *string, want string) bool {
 		if aws.ToString(name) == want {
@@ -352,7 +350,7 @@ func (u *uses) noteMessage(call any) (known bool) {
 	return false
 }
 
-// areaOf is the template's name of a bucket.
+// areaOf returns the template's name of a bucket.
 func areaOf(name string) string {
 	if strings.HasSuffix(name, "-backup") {
 		return "BackupBucket"

@@ -10,7 +10,7 @@ import (
 	"ferry/shared/boot/boottest"
 )
 
-// maxSize is the most bytes of a function's program. Lambda takes more; but a
+// maxSize is the limit in bytes of a function's program. Lambda allows more, but a
 // larger one takes longer to load.
 const maxSize = 12_000_000
 

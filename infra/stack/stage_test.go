@@ -23,9 +23,8 @@ import (
 	"ferry/shared/boot/local"
 )
 
-// stage is a function with the ports that its main names, on the stand-ins for
-// AWS; the others are not there. real are the same data, all open, and nothing is
-// noted of what they send.
+// stage is a function with only the ports that its main names, on the stand-ins for
+// AWS. real has all ports to the same data, and its calls are not noted.
 type stage struct {
 	*testing.T
 	real    *api.Ports
@@ -65,7 +64,7 @@ func (s *stage) check(err error) {
 	}
 }
 
-// try sends a request that may fail in any way.
+// try sends a request that may fail.
 func (s *stage) try(method, path string, options ...func(*http.Request)) int {
 	r := httptest.NewRequestWithContext(s.Context(), method, "https://gateway.example/v1"+path, nil)
 	for _, o := range options {
@@ -76,7 +75,7 @@ func (s *stage) try(method, path string, options ...func(*http.Request)) int {
 	return w.Code
 }
 
-// do sends a request. None may fail for want of a port.
+// do sends a request, which must not fail because a port is missing.
 func (s *stage) do(method, path string, options ...func(*http.Request)) int {
 	s.Helper()
 	status := s.try(method, path, options...)
@@ -86,7 +85,7 @@ func (s *stage) do(method, path string, options ...func(*http.Request)) int {
 	return status
 }
 
-// must is do with a status that must come.
+// must sends a request that must get this status.
 func (s *stage) must(status int, method, path string, options ...func(*http.Request)) {
 	s.Helper()
 	if got := s.do(method, path, options...); got != status {
@@ -94,7 +93,7 @@ func (s *stage) must(status int, method, path string, options ...func(*http.Requ
 	}
 }
 
-// mustFail sends a request that is answered with an error of the server.
+// mustFail sends a request that must get a server error.
 func (s *stage) mustFail(method, path string, options ...func(*http.Request)) {
 	s.Helper()
 	if got := s.try(method, path, options...); got < 500 {
@@ -121,7 +120,7 @@ func form(values url.Values) func(*http.Request) {
 	return content("application/x-www-form-urlencoded", values.Encode())
 }
 
-// bearer is alice's.
+// bearer returns a bearer of alice.
 func bearer() func(*http.Request) {
 	return header("Authorization", "Bearer AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQFhbGljZQ")
 }
@@ -142,7 +141,7 @@ func (s *stage) user(name string, change func(*auth.User)) auth.User {
 // put stores a file.
 func (s *stage) put(owner string) { s.Helper(); s.send(owner, files.Sending{}) }
 
-// send stores one of which somebody is to hear.
+// send stores a file with a recipient.
 func (s *stage) send(owner string, sending files.Sending) {
 	s.Helper()
 	up, err := file.Service(s.real).Begin(s.Context(), owner, auth.User{Name: owner}, 3, sending)
@@ -152,8 +151,8 @@ func (s *stage) send(owner string, sending files.Sending) {
 	s.check(err)
 }
 
-// guesses sends wrong passwords until one has to wait, and then the right one,
-// which comes in time and is counted beforehand.
+// guesses sends wrong passwords until one is throttled, and then the right one in
+// time, which is counted first.
 func (s *stage) guesses(try func(password string) int, right string) {
 	s.Helper()
 	for i := range 7 {
@@ -165,7 +164,7 @@ func (s *stage) guesses(try func(password string) int, right string) {
 	}
 }
 
-// lose removes all objects of an area and leaves the files that they belong to.
+// lose removes all objects of an area and leaves the records of their files.
 func (s *stage) lose(area blob.Area) {
 	s.Helper()
 	objects, err := s.real.Blobs.List(s.Context(), area, "", blob.MaxList)
@@ -175,7 +174,7 @@ func (s *stage) lose(area blob.Area) {
 	}
 }
 
-// authenticated are the ways to be known to the endpoints that take both.
+// authenticated are the ways to log in to endpoints that accept both.
 func (s *stage) authenticated(method, path string, status int) {
 	s.Helper()
 	s.must(status, method, path, bearer())

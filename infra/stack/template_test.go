@@ -25,8 +25,8 @@ type document struct {
 	Parameters, Mappings, Conditions, Rules, Globals, Resources, Outputs object
 }
 
-// read returns template.yaml with its loops written out. Without SAM that is the
-// one in testdata, which must be of the same template.yaml.
+// read returns template.yaml with its loops expanded. Without SAM it takes the copy in
+// testdata, which must belong to the same template.yaml.
 func read(t testing.TB) document {
 	t.Helper()
 	text, err := run("--expand")
@@ -36,14 +36,14 @@ func read(t testing.TB) document {
 	return parse(t, text, err)
 }
 
-// transformed returns what CloudFormation gets, with each parameter as NAME=VALUE.
+// transformed returns what CloudFormation gets; parameters are NAME=VALUE.
 func transformed(t testing.TB, parameters ...string) document {
 	t.Helper()
 	return withSAM(t, parameters...)
 }
 
-// made returns what CloudFormation makes of that: no parameters, no conditions
-// and nothing that they leave out.
+// made returns what CloudFormation makes of that: without parameters, conditions and
+// what these leave out.
 func made(t testing.TB, parameters ...string) document {
 	t.Helper()
 	return withSAM(t, append([]string{"--resolve"}, parameters...)...)
@@ -58,10 +58,10 @@ func withSAM(t testing.TB, options ...string) document {
 	return parse(t, text, err)
 }
 
-// outputs are those of transform.py, by its options.
+// outputs are the outputs of transform.py by its options.
 var outputs sync.Map
 
-// run runs transform.py once for the same options, with the Python that SAM has.
+// run runs transform.py with the Python of SAM, once for the same options.
 func run(options ...string) ([]byte, error) {
 	once, _ := outputs.LoadOrStore(strings.Join(options, "\n"), sync.OnceValues(func() ([]byte, error) {
 		sam, err := exec.LookPath("sam")
@@ -78,10 +78,10 @@ func run(options ...string) ([]byte, error) {
 	return once.(func() ([]byte, error))()
 }
 
-// keptFile has template.yaml with its loops written out, for those without SAM.
+// keptFile is template.yaml with its loops expanded, for machines without SAM.
 const keptFile = "testdata/expanded.json"
 
-// expansion is what keptFile holds.
+// expansion is the content of keptFile.
 type expansion struct {
 	Of       string // the hash of template.yaml
 	Expanded json.RawMessage
@@ -129,7 +129,7 @@ func parse(t testing.TB, text []byte, err error) (d document) {
 	return d
 }
 
-// whole makes numbers of what is one.
+// whole turns whole numbers into ints.
 func whole(v any) any {
 	switch v := v.(type) {
 	case object:
@@ -174,7 +174,7 @@ func show(v any) string {
 	return fmt.Sprint(v)
 }
 
-// list makes a list of what may be a single value.
+// list returns a list, also for a single value.
 func list(v any) []any {
 	switch v := v.(type) {
 	case nil:
@@ -228,7 +228,7 @@ func (f fn) events(kind string) []object {
 	return found
 }
 
-// statement is one of a policy.
+// statement is a statement of a policy.
 type statement struct {
 	Effect    string
 	Actions   []string

@@ -39,14 +39,14 @@ func TestTheTransformedAPIHasEachRouteAndMayCallItsFunction(t *testing.T) {
 	same(t, "the permissions to call", permitted(stack), want)
 }
 
-// calls is the name of the function that an integration's address leads to.
+// calls returns the name of the function in an integration's address.
 func calls(uri any) string {
 	_, rest, _ := strings.Cut(fmt.Sprint(uri), "functions/${")
 	id, _, _ := strings.Cut(rest, "Aliaslive}")
 	return strings.ToLower(id)
 }
 
-// permitted are the routes from which the gateway may call a function.
+// permitted returns the routes on which the gateway may call a function.
 func permitted(all document) []string {
 	var routes []string
 	for _, id := range all.ofType("AWS::Lambda::Permission") {

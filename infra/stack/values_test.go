@@ -66,7 +66,7 @@ const publicURL = "PublicUrl=https://cdn.example.com/v1"
 
 func texting() []string { return []string{"SmsSending=on", "AlarmEmail=ops@example.com"} }
 
-// TestTheGatewayAllowsPagesWhatTheServerAllows compares with package cors.
+// TestTheGatewayAllowsPagesWhatTheServerAllows compares the template with package envelope.
 func TestTheGatewayAllowsPagesWhatTheServerAllows(t *testing.T) {
 	t.Parallel()
 	of := func(d document) any {
@@ -89,7 +89,7 @@ func TestTheGatewayAllowsPagesWhatTheServerAllows(t *testing.T) {
 	}
 }
 
-// origins are those of everything.
+// origins returns the origins in everything.
 func origins() []string { return []string{"https://app.example.com", "https://b.example.com"} }
 
 func TestPagesSendPartsToOneBucketAndReadFromBoth(t *testing.T) {

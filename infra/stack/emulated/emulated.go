@@ -75,7 +75,7 @@ func Open(ctx context.Context, module, checkout string) (*Cloud, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(programs)
-	if err := build(ctx, checkout, programs); err != nil {
+	if err := Build(ctx, checkout, programs+string(filepath.Separator), nil, "./functions/..."); err != nil {
 		return nil, err
 	}
 	if err := c.upload(ctx, programs); err != nil {
@@ -85,15 +85,15 @@ func Open(ctx context.Context, module, checkout string) (*Cloud, error) {
 	return c, c.transform(ctx, script, filepath.Join(checkout, "template.yaml"))
 }
 
-// build builds all functions for this machine into a folder, with the flags of
-// `make build`, so that another checkout of the same code is built from the cache.
-func build(ctx context.Context, checkout, into string) error {
-	c := exec.CommandContext(ctx, "go", "build", "-tags", "lambda.norpc", "-trimpath", "-buildvcs=false",
-		"-ldflags", "-s -w", "-o", into+string(filepath.Separator), "./functions/...")
+// Build builds packages of a checkout with the flags of `make build`, so that another
+// checkout of the same code is built from the cache.
+func Build(ctx context.Context, checkout, into string, environment []string, packages ...string) error {
+	args := []string{"build", "-tags", "lambda.norpc", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", into}
+	c := exec.CommandContext(ctx, "go", append(args, packages...)...)
 	c.Dir = checkout
-	c.Env = append(os.Environ(), "CGO_ENABLED=0")
+	c.Env = append(append(os.Environ(), "CGO_ENABLED=0"), environment...)
 	if out, err := c.CombinedOutput(); err != nil {
-		return fmt.Errorf("building the functions: %w: %s", err, out)
+		return fmt.Errorf("building %v: %w: %s", packages, err, out)
 	}
 	return nil
 }

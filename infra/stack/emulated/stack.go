@@ -220,18 +220,15 @@ var responseURL = regexp.MustCompile(`("ResponseURL": ")[^"]*"`)
 // of CloudFormation, what it puts at the event's address. The function must not fail.
 func (s *Stack) Answer(ctx context.Context, function string, event []byte) ([]byte, error) {
 	put := make(chan []byte, 1)
-	if responseURL.Match(event) {
-		address, server, err := serve(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			text, _ := io.ReadAll(r.Body) // a text that is cut off is not the expected one
-			put <- text
-		}))
-		if err != nil {
-			return nil, err
-		}
-		defer server.Close()
-		event = responseURL.ReplaceAll(event, []byte("${1}"+address+`"`))
+	address, server, err := serve(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body) // a text that is cut off is not the expected one
+		put <- text
+	}))
+	if err != nil {
+		return nil, err
 	}
-	r, err := s.Invoke(ctx, function, event)
+	defer server.Close()
+	r, err := s.Invoke(ctx, function, responseURL.ReplaceAll(event, []byte("${1}"+address+`"`)))
 	if err != nil {
 		return nil, err
 	}

@@ -2,11 +2,11 @@ package emulated
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
-	"fmt"
 	"net/http"
+	"strings"
 	"sync"
-	"sync/atomic"
 )
 
 // Lend lends a stack with an empty table and empty buckets to each request, for
@@ -14,22 +14,18 @@ import (
 // description and ends when the client goes. The cloud is opened when the first
 // client comes.
 func Lend(open func() (*Cloud, error)) http.Handler {
-	var deployed atomic.Int64
 	open, spare := sync.OnceValues(open), make(chan *Stack, 64)
-	take := func(ctx context.Context) (*Stack, error) {
-		select {
-		case s := <-spare:
-			return s, nil
-		default:
-		}
-		c, err := open()
-		if err != nil {
-			return nil, err
-		}
-		return c.Deploy(ctx, fmt.Sprintf("lent-%d", deployed.Add(1)), nil)
-	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s, err := take(r.Context())
+		var s *Stack
+		var err error
+		select {
+		case s = <-spare:
+		default:
+			var c *Cloud
+			if c, err = open(); err == nil {
+				s, err = c.Deploy(r.Context(), "lent-"+strings.ToLower(rand.Text()[:8]), nil)
+			}
+		}
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return

@@ -18,9 +18,8 @@ func Listening(s *api.Settings, _ *local.ServiceOptions) { s.Events = true }
 
 // Event is a recorded event, read leniently.
 type Event struct {
-	Type, Subject, Source string
-	Data                  map[string]any
-	Text                  string
+	Type, Subject, Source, Text string
+	Data                        map[string]any
 }
 
 // Events returns the recorded events that are still waiting, oldest first, and

@@ -17,14 +17,11 @@ func Golden(t testing.TB, name, got string) {
 	}
 	want, err := os.ReadFile(path)
 	check(t, "reading the golden file", err)
-	old := strings.Split(string(want), "\n")
-	for i, line := range strings.Split(got, "\n") {
-		if i >= len(old) || line != old[i] {
-			t.Errorf("%s:%d differs, see git diff after UPDATE_GOLDEN=1; the first line that does is now\n%s", path, i+1, line)
+	old, now := strings.Split(string(want), "\n"), append(strings.Split(got, "\n"), "(its end)")
+	for i := range now {
+		if i >= len(old) && got != string(want) || i < len(old) && now[i] != old[i] {
+			t.Errorf("%s:%d differs, see git diff after UPDATE_GOLDEN=1; the text has there\n%s", path, i+1, now[i])
 			return
 		}
-	}
-	if got != string(want) {
-		t.Errorf("%s has more lines than the text", path)
 	}
 }

@@ -121,9 +121,7 @@ func listMany(s *state) error {
 	}
 	together(8, func(worker int) {
 		for i := worker; i < 300; i += 8 {
-			if err := create(fmt.Sprintf("files/k%04d", i), data{i % 2, 1})(s); err != nil {
-				s.Error(err)
-			}
+			s.wantErr("a create", create(fmt.Sprintf("files/k%04d", i), data{i % 2, 1})(s), nil)
 		}
 	})
 	return lists(101)(s)
@@ -194,12 +192,10 @@ func oneCreateWins(size int) action {
 
 func createMany(s *state) error {
 	s.want = objects{}
-	for i := range 64 {
-		s.want[fmt.Sprint([]string{"files/k", "backup/k"}[i%2], i)] = data{1001 * i, i}
-	}
 	var all []action
-	for place, d := range s.want {
-		all = append(all, create(place, d))
+	for i := range 64 {
+		place, d := fmt.Sprint([]string{"files/k", "backup/k"}[i%2], i), data{1001 * i, i}
+		s.want[place], all = d, append(all, create(place, d))
 	}
 	together(64, func(i int) { s.wantErr("a create", all[i](s), nil) })
 	return nil

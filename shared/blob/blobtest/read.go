@@ -105,9 +105,8 @@ func readConforms(s *state) error {
 func readServes(s *state) error {
 	content := s.want["files/k"].bytes()
 	for _, c := range []struct {
-		header     string
-		status     int
-		start, end int
+		header             string
+		status, start, end int
 	}{
 		{"", 200, 0, 100_000}, {"bytes=0-0", 206, 0, 1}, {"bytes=500-999", 206, 500, 1000},
 		{"bytes=-7", 206, 99_993, 100_000},

@@ -11,8 +11,8 @@ import (
 )
 
 // CreateTable creates a table in a stand-in for DynamoDB, where it is ready at once,
-// with expiry. In the cloud the stack creates it. It is no error if the table is there
-// already.
+// like the stack does in the cloud: with capacity on demand, expiry and a stream. It is
+// no error if the table is there already.
 func CreateTable(ctx context.Context, client *dynamodb.Client, name string) error {
 	_, err := client.CreateTable(ctx, &dynamodb.CreateTableInput{
 		TableName:   &name,
@@ -24,6 +24,9 @@ func CreateTable(ctx context.Context, client *dynamodb.Client, name string) erro
 		KeySchema: []types.KeySchemaElement{
 			{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash},
 			{AttributeName: aws.String("sk"), KeyType: types.KeyTypeRange},
+		},
+		StreamSpecification: &types.StreamSpecification{
+			StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewImage,
 		},
 	})
 	if _, exists := errors.AsType[*types.ResourceInUseException](err); exists {
