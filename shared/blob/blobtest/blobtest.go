@@ -70,7 +70,6 @@ type PartsStore interface {
 // Run runs the suite. The store that open returns may be shared with other tests,
 // even at the same time: each case uses owners with random names.
 func Run(t *testing.T, open func(t *testing.T) blob.Store) {
-	t.Helper()
 	cases := slices.Concat(createCases(), failureCases(), readCases(), copyCases(), listCases(), keyCases(), signCases(),
 		concurrencyCases(), invalidCases())
 	runAll(t, cases, func(t *testing.T) PartsStore { return open(t).(PartsStore) }, true)
@@ -81,7 +80,6 @@ func Run(t *testing.T, open func(t *testing.T) blob.Store) {
 // accepts fewer bytes of a part than were signed and announced, unless they have a
 // checksum.
 func RunParts(t *testing.T, open func(t *testing.T) PartsStore, truncates bool) {
-	t.Helper()
 	runAll(t, partsCases(), open, truncates)
 }
 

@@ -70,7 +70,6 @@ func kind(err error) string {
 // Run runs the suite. The table that open returns may be shared with other tests,
 // even at the same time: each case uses partitions with random names.
 func Run(t *testing.T, open func(t *testing.T) table.Table) {
-	t.Helper()
 	for _, c := range slices.Concat(readCases(), writeCases(), updateCases(), conditionCases(), transactionCases(),
 		valueCases(), concurrencyCases(), invalidCases()) {
 		t.Run(c.name, func(t *testing.T) {
