@@ -22,8 +22,8 @@ import (
 	"ferry/shared/notify"
 )
 
-// strict reads a fixture as a type of AWS's: what the type does not have is an
-// error, but for what the tests expect.
+// strict reads a fixture as a type of AWS's. A field that the type does not have is an
+// error, except for what the tests expect.
 func strict(t *testing.T, name string, into any, but ...string) {
 	t.Helper()
 	var event map[string]json.RawMessage
@@ -94,7 +94,7 @@ func sum(text []byte) string {
 	return hex.EncodeToString(h[:])
 }
 
-// sumOf is SQS's sum of attributes, which are all text.
+// sumOf returns SQS's checksum of attributes, all of which are text.
 func sumOf(attributes map[string]events.SQSMessageAttribute) string {
 	var all []byte
 	add := func(s string) {
@@ -148,8 +148,8 @@ func TestTheCustomResourceEventLooksLikeOneFromAWS(t *testing.T) {
 	whole(t, "linkkey", e, "PhysicalResourceID", "OldResourceProperties")
 }
 
-// gateway is an event of payload format 1.0 with all that an HTTP API puts in
-// one, where AWS's own type has less or more.
+// gateway is an event of payload format 1.0 with exactly the fields that an HTTP API
+// sends; AWS's own type has fewer or more.
 type gateway struct {
 	Version                         string              `json:"version"`
 	Resource                        string              `json:"resource"`
@@ -195,8 +195,7 @@ func TestTheGatewayEventsLookLikeThoseFromAWS(t *testing.T) {
 	}
 }
 
-// hasAll fails if the event leaves out what the gateway sends even if it is
-// null.
+// hasAll fails if the event lacks a field that the gateway sends even when it is null.
 func hasAll(t *testing.T, name string, g gateway) {
 	t.Helper()
 	var event map[string]json.RawMessage
@@ -260,7 +259,7 @@ func (g gateway) checkBody(t *testing.T, header map[string]string) {
 	}
 }
 
-// lasts fails unless the one value of each name is the last of its values.
+// lasts fails unless the single value of each name is the last of its values.
 func lasts(t *testing.T, what string, one map[string]string, many map[string][]string) {
 	t.Helper()
 	if len(one) != len(many) {

@@ -7,8 +7,8 @@ import (
 	"ferry/shared/boot/boottest"
 )
 
-// TestAPartSentToTheGatewayGetsAnErrorThatSaysWhereToSendIt: the route by which a server of
-// one machine takes parts is no function's, so that nothing is there.
+// TestAPartSentToTheGatewayGetsAnErrorThatSaysWhereToSendIt: no function has the route
+// on which `ferry serve` takes parts.
 func TestAPartSentToTheGatewayGetsAnErrorThatSaysWhereToSendIt(t *testing.T) {
 	t.Parallel()
 	p := boottest.Ports(t, nil)

@@ -31,7 +31,7 @@ func TestEveryEventGetsItsExpectedResponse(t *testing.T) {
 	}
 }
 
-// call sends an event to an endpoint as its function would get it.
+// call sends an endpoint an event in the way its function gets it.
 func call(t testing.TB, e api.Endpoint, p *api.Ports, event events.APIGatewayProxyRequest) events.APIGatewayProxyResponse {
 	t.Helper()
 	return send(t, lambda.With(p).Handler(e), p, event)

@@ -91,13 +91,13 @@ func decode(t *testing.T, r events.APIGatewayProxyResponse, status int, into any
 	}
 }
 
-// must is ask with a status that must come, and decodes the answer.
+// must sends a request that must get this status, and decodes the answer.
 func (g gateway) must(status int, into any, method, path, body string, headers ...string) {
 	g.Helper()
 	decode(g.T, g.ask(method, path, body, headers...), status, into)
 }
 
-// refused checks a request's refusal, and that the reason has these words.
+// refused checks that a request is refused and that the reason has these words.
 func (g gateway) refused(status int, method, path, body string, words ...string) {
 	g.Helper()
 	r := g.ask(method, path, body)
@@ -134,7 +134,7 @@ func (g gateway) sign(id, body string) []part {
 	return signed.Parts
 }
 
-// send sends a part by plain HTTP, with the headers that were given and no others.
+// send sends a part by plain HTTP, with only the headers that were signed.
 func (g gateway) send(p part, data []byte) *http.Response {
 	g.Helper()
 	r, err := http.NewRequestWithContext(g.Context(), p.Method, p.URL, bytes.NewReader(data))
@@ -199,8 +199,8 @@ func (g gateway) partition(prefix string) (found []table.Item) {
 	return found
 }
 
-// TestAWholeSessionOnAWS begins, sends, resumes, completes and lists a session
-// whose item has all that one can have.
+// TestAWholeSessionOnAWS begins, sends, resumes, completes and lists a session whose
+// item has all possible fields.
 func TestAWholeSessionOnAWS(t *testing.T) {
 	t.Parallel()
 	g := openGateway(t)

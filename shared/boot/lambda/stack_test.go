@@ -20,9 +20,9 @@ import (
 	"ferry/shared/boot/lambda"
 )
 
-// stack makes an empty table and empty buckets in the stand-ins for AWS, and a
-// server in place of the Parameter Store, and returns the environment of a
-// function that works with them.
+// stack makes an empty table and empty buckets in the stand-ins for AWS, and a server in
+// place of the Parameter Store. It returns the environment of a function that uses
+// them.
 func stack(t *testing.T) func(string) string {
 	t.Helper()
 	if os.Getenv("FERRY_TEST_AWS") == "" {
@@ -59,7 +59,7 @@ func stack(t *testing.T) func(string) string {
 	}
 }
 
-// opened opens all ports as a function does, and stores the fixtures' data.
+// opened opens all ports like a function, and stores the fixtures' data.
 func opened(t *testing.T) *lambda.Function {
 	t.Helper()
 	f, err := lambda.New(stack(t), lambda.Table(dynamo.Open), lambda.Blobs(s3.Open), lambda.LinkKey)

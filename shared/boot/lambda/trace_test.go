@@ -23,9 +23,9 @@ import (
 	"ferry/shared/table"
 )
 
-// TestTheRequestIDIsLoggedAtEachStage follows one from the gateway's event to
-// the mail: the function's log, the answer, the outbox, the event, the stream's
-// function, the queue's.
+// TestTheRequestIDIsLoggedAtEachStage follows an ID from the gateway's event to the
+// mail: the function's log, the answer, the outbox, the public event, and the logs of
+// relay and email.
 func TestTheRequestIDIsLoggedAtEachStage(t *testing.T) {
 	t.Parallel()
 	const id = "JKJaXmPLvHcESHA="
@@ -81,8 +81,8 @@ func TestTheRequestIDIsLoggedAtEachStage(t *testing.T) {
 	logged(t, &log, "notice sent", "request", id)
 }
 
-// TestMetricsComeFromLinesThatAreReallyLogged makes each of those that are counted, as
-// functions log them.
+// TestMetricsComeFromLinesThatAreReallyLogged makes functions log each line that is
+// counted.
 func TestMetricsComeFromLinesThatAreReallyLogged(t *testing.T) {
 	t.Parallel()
 	ports := boottest.Ports(t, nil)
@@ -133,7 +133,7 @@ func TestMetricsComeFromLinesThatAreReallyLogged(t *testing.T) {
 	}
 }
 
-// newest reads the newest item of the partitions that begin so.
+// newest returns the newest item of the partitions with a prefix.
 func newest(t *testing.T, all table.Table, prefix string, into any) {
 	t.Helper()
 	var found table.Item
@@ -158,7 +158,7 @@ func inserted(key table.Key, request string, image map[string]string) events.Dyn
 	return r
 }
 
-// logged fails the test unless there are such lines, and each has the value.
+// logged fails the test unless there are lines with this message and each has the value.
 func logged(t *testing.T, log *bytes.Buffer, message, name string, want any) {
 	t.Helper()
 	found := false

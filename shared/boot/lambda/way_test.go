@@ -22,7 +22,7 @@ import (
 	"ferry/shared/table"
 )
 
-// way notes the packages of ours on the stack when a store is first asked.
+// way notes which of our packages are on the stack when a store is first called.
 type way struct{ packages []string }
 
 func (w *way) look() {
@@ -109,7 +109,7 @@ func TestATokenAndAnUploadPassFewPackages(t *testing.T) {
 	}
 }
 
-// TestAFunctionLinksFewPackages holds what a function links to what it uses.
+// TestAFunctionLinksFewPackages limits what a function links to what it uses.
 func TestAFunctionLinksFewPackages(t *testing.T) {
 	t.Parallel()
 	for name, most := range map[string]int{"health": 10, "openapi": 10, "authlogin": 12, "downloadfile": 14, "upload": 15, "relay": 14} {
@@ -124,7 +124,7 @@ func TestAFunctionLinksFewPackages(t *testing.T) {
 	}
 }
 
-// floor is how high a package stands in the order that the design draws.
+// floor returns how high a package is in the order of the design.
 func floor(pkg string) int {
 	room := strings.TrimPrefix(pkg, "ferry/shared/")
 	for i, names := range [][]string{

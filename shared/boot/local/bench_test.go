@@ -12,7 +12,7 @@ import (
 	"ferry/shared/api/apitest"
 )
 
-// BenchmarkUpload is what one small upload costs, without network and disk waits.
+// BenchmarkUpload measures a small upload, without waits for network and disk.
 func BenchmarkUpload(b *testing.B) {
 	s := apitest.New(b)
 	s.AddUser("demo", "a password to try")
@@ -45,7 +45,7 @@ func BenchmarkUpload(b *testing.B) {
 	})
 }
 
-// BenchmarkDownload is what one small download costs.
+// BenchmarkDownload measures a small download.
 func BenchmarkDownload(b *testing.B) {
 	s := apitest.New(b)
 	s.AddUser("demo", "a password to try")

@@ -25,8 +25,8 @@ func plus(all ...calls) calls {
 	return sum
 }
 
-// TestARequestCostsAFixedNumberOfCalls holds what the table's page promises,
-// with few users and files and with many.
+// TestARequestCostsAFixedNumberOfCalls checks what the table's page promises, with few
+// users and files and with many.
 func TestARequestCostsAFixedNumberOfCalls(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -201,7 +201,7 @@ func begun(s *apitest.Server, bearer, plan string) string {
 	return strings.TrimPrefix(resp.Header.Get("Location"), s.Base)
 }
 
-// partOf returns the path that the only part of a session is sent to.
+// partOf returns the path for the only part of a session.
 func partOf(s *apitest.Server, bearer, session string) string {
 	s.Helper()
 	var out struct{ Parts []struct{ URL string } }

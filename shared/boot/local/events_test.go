@@ -13,8 +13,8 @@ import (
 	"ferry/shared/table"
 )
 
-// happened returns the events that have come since the last time, without the
-// ids in them, in the order of their types.
+// happened returns the events since the last call, without their ids, sorted by
+// type.
 type happened struct {
 	*apitest.Server
 	seen map[string]bool

@@ -15,9 +15,9 @@ import (
 	"ferry/shared/blob"
 )
 
-// TestEachCallMayFail lets, of each request's calls to the stores, one after the
-// other fail. The answer is a 500 that tells nothing of it, or the success if
-// the call was only to clear up; and a request that failed can be made again.
+// TestEachCallMayFail makes each of a request's calls to the stores fail in turn. The
+// answer is a 500 without details, or a success if the call only cleaned up; and the
+// failed request can be repeated.
 func TestEachCallMayFail(t *testing.T) {
 	t.Parallel()
 	const form = "application/x-www-form-urlencoded"
@@ -55,7 +55,7 @@ func TestEachCallMayFail(t *testing.T) {
 	}
 }
 
-// TestEachCallOfASessionMayFail does so with upload sessions.
+// TestEachCallOfASessionMayFail does the same with upload sessions.
 func TestEachCallOfASessionMayFail(t *testing.T) {
 	t.Parallel()
 	for what, request := range sessionRequests() {
@@ -66,8 +66,8 @@ func TestEachCallOfASessionMayFail(t *testing.T) {
 	}
 }
 
-// TestASessionAbandonedAfterAFailureIsCleanedUp has clients who do not come again, and
-// calls that are made and of which the answers are lost.
+// TestASessionAbandonedAfterAFailureIsCleanedUp has clients that do not retry, and calls
+// whose answers are lost.
 func TestASessionAbandonedAfterAFailureIsCleanedUp(t *testing.T) {
 	t.Parallel()
 	for _, what := range []string{"begin", "begin with a key", "part", "complete", "end"} {
@@ -80,7 +80,7 @@ func TestASessionAbandonedAfterAFailureIsCleanedUp(t *testing.T) {
 	}
 }
 
-// sessionRequests are the requests of upload sessions.
+// sessionRequests returns the requests of upload sessions.
 func sessionRequests() map[string]func(failing) *http.Response {
 	return map[string]func(failing) *http.Response{
 		"begin": func(s failing) *http.Response {
@@ -106,13 +106,13 @@ func sessionRequests() map[string]func(failing) *http.Response {
 
 var errFails = errors.New("the text of a failure")
 
-// injection is how calls fail, and whether the request is then made again.
+// injection says how calls fail, and whether the request is then repeated.
 type injection struct {
 	err   error
 	again bool
 }
 
-// inTurn makes a request with each of its calls failing in turn.
+// inTurn repeats a request and makes each of its calls fail in turn.
 func (f injection) inTurn(t *testing.T, begin func(*testing.T) failing, request func(failing) *http.Response) {
 	failed := 0
 	for n := 1; ; n++ {
@@ -140,7 +140,7 @@ func (f injection) inTurn(t *testing.T, begin func(*testing.T) failing, request 
 
 const tokenForm = "grant_type=password&username=alice&password=a+password+to+try"
 
-// failing is a service with a file in each area and a change link that waits.
+// failing is a service with a file in each area and an open change link.
 type failing struct {
 	*apitest.Server
 	link, change, pin string
@@ -167,8 +167,8 @@ func beginFailing(t *testing.T) failing {
 	return s
 }
 
-// beginSessions adds a session that lacks nothing but its completion, and one
-// that has become a file.
+// beginSessions adds a session that needs only to be completed, and one that is already
+// a file.
 func beginSessions(t *testing.T) failing {
 	t.Helper()
 	s := beginFailing(t)
@@ -197,8 +197,8 @@ func (s failing) ask(method, path, body, credential string) *http.Response {
 	return s.Request(method, path, strings.NewReader(body), header, credential)
 }
 
-// failAt makes the n-th call to the stores from now on fail, and later tells
-// its name; 0 ends that.
+// failAt makes the n-th call to the stores from now on fail; the function returns its
+// name later. 0 ends that.
 func (s failing) failAt(n int, err error) (name *string) {
 	name = new(string)
 	for _, call := range []string{
@@ -217,8 +217,8 @@ func (s failing) failAt(n int, err error) (name *string) {
 	return name
 }
 
-// answered checks the answer to a request of which a call has failed, and
-// reports whether that was only to clear up.
+// answered checks the answer to a request with a failed call, and reports whether that
+// call only cleaned up.
 func (s failing) answered(what, call string, resp *http.Response) (done bool) {
 	s.Helper()
 	clearing := call == "blob.Delete" || call == "parts.Abort" || call == "table.Write" && strings.HasPrefix(resp.Request.URL.Path, "/v1/download/")
@@ -231,7 +231,7 @@ func (s failing) answered(what, call string, resp *http.Response) (done bool) {
 	return clearing
 }
 
-// settles sweeps when all is over that may have been left.
+// settles sweeps after everything left over has expired.
 func (s failing) settles(what string) {
 	s.Helper()
 	s.Clock.Advance(s.life)
@@ -244,8 +244,8 @@ func (s failing) settles(what string) {
 	s.settled(what)
 }
 
-// settled checks that there is an object, and the links and the wish for a
-// receipt, of each record, and nothing more, of sessions neither, and that alice's use is the sum of her
+// settled checks that each record has its object, links and request for a receipt, that
+// nothing else is left, not even of sessions, and that alice's usage is the sum of her
 // files.
 func (s failing) settled(what string) {
 	s.Helper()
@@ -285,7 +285,7 @@ func (s failing) settled(what string) {
 	}
 }
 
-// pin finds the eight digits in a mail.
+// pin returns the eight digits in a mail.
 func pin(t *testing.T, text string) string {
 	t.Helper()
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r < '0' || r > '9' }) {

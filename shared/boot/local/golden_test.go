@@ -32,14 +32,14 @@ import (
 
 const password = "a password to try"
 
-// frozen is a service whose clock, randomness and key are fixed. Two files of
-// testdata have all that it answers and stores.
+// frozen is a service with a fixed clock, randomness and key. Two files in testdata
+// have everything that it answers and stores.
 type frozen struct {
 	*apitest.Server
 	db   *sql.DB
 	now  time.Time
 	step string
-	// document is the description of the interface, with this service's address.
+	// document is the description of the interface with this service's address.
 	document string
 
 	reads  map[int]int       // in this step, by their size
@@ -52,8 +52,8 @@ type frozen struct {
 	stored strings.Builder
 }
 
-// Read makes what is read depend on the step, the size and the count alone, so
-// that it does not matter what else is read, and in which order.
+// Read returns bytes that depend only on the step, the size and the count, so that the
+// order of other reads does not matter.
 func (f *frozen) Read(p []byte) (int, error) {
 	f.reads[len(p)]++
 	sum := sha256.Sum256(fmt.Append(nil, f.step, len(p), f.reads[len(p)]))
@@ -70,7 +70,7 @@ func (t prompt) Write(ctx context.Context, ops ...table.Op) error {
 	return t.Table.Write(ctx, ops...)
 }
 
-// refusing is an inbox that takes no mail for nobody.
+// refusing is an inbox that refuses mail for nobody.
 type refusing struct{ mail.Sender }
 
 func (r refusing) Send(ctx context.Context, m mail.Message) (string, error) {
@@ -130,7 +130,7 @@ func (f *frozen) expand(text string) string {
 	return os.Expand(text, func(name string) string { return f.vars[name] })
 }
 
-// ask sends a request and writes the answer down. Headers are lines.
+// ask sends a request and records the answer. Headers are lines.
 func (f *frozen) ask(request, headers, body string) {
 	method, path, _ := strings.Cut(f.expand(request), " ")
 	var pairs []string
@@ -178,7 +178,7 @@ func (f *frozen) learn(text string) {
 	}
 }
 
-// look writes down what has changed in the table.
+// look records what has changed in the table.
 func (f *frozen) look() {
 	f.inside.Lock()
 	defer f.inside.Unlock()
@@ -225,8 +225,8 @@ func (f *frozen) look() {
 	f.items = items
 }
 
-// TestAnswersAndStoredItemsDoNotChange walks through the whole service. Set
-// UPDATE_GOLDEN=1 to accept what has changed.
+// TestAnswersAndStoredItemsDoNotChange uses the whole service. Set UPDATE_GOLDEN=1 to
+// accept changes.
 func TestAnswersAndStoredItemsDoNotChange(t *testing.T) {
 	t.Parallel()
 	f := freeze(t)
@@ -471,7 +471,7 @@ func (f *frozen) hides(text, where string) {
 	}
 }
 
-// checkEvents holds events to their description, and looks for what is secret.
+// checkEvents checks events against their description, and for secrets.
 func (f *frozen) checkEvents() {
 	f.Helper()
 	for _, e := range f.Events() {

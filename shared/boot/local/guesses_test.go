@@ -11,8 +11,8 @@ import (
 	"ferry/shared/api/apitest"
 )
 
-// TestGuessesAtOnceAreSlowedDownLikeGuessesInTurn sends them to several endpoints,
-// which count together.
+// TestGuessesAtOnceAreSlowedDownLikeGuessesInTurn sends guesses to several endpoints,
+// which share one count.
 func TestGuessesAtOnceAreSlowedDownLikeGuessesInTurn(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -45,7 +45,7 @@ func TestGuessesAtOnceAreSlowedDownLikeGuessesInTurn(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	// Five, and one more for each wait that passes while a slow machine tests.
+	// Five, and one more for each wait that ends during a slow test.
 	if refused.Load() > 8 || refused.Load()+waits.Load() != guesses {
 		t.Errorf("%d are answered with 401 and %d with 429", refused.Load(), waits.Load())
 	}

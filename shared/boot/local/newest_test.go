@@ -8,8 +8,8 @@ import (
 	"ferry/shared/api/apitest"
 )
 
-// TestAnUploadListsTheNewestHundredFilesAndItsOwn lets an upload take
-// its id and others pass it before it ends.
+// TestAnUploadListsTheNewestHundredFilesAndItsOwn lets an upload take its id, and then
+// lets others finish first.
 func TestAnUploadListsTheNewestHundredFilesAndItsOwn(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

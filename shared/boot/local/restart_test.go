@@ -18,10 +18,10 @@ func TestARestartKeepsEverythingAndReusesNoID(t *testing.T) {
 	first := s.Put(bearer, "file=a", "one").Files[0]
 	link := strings.TrimPrefix(first.LinkURL, s.Base)
 	s.Put(bearer, "file=b&m=bob@example.com", "two")
-	// The newest file goes for good: its id may not come again either.
+	// The newest file is removed for good: its id must not be used again either.
 	s.Put(bearer, "file=c", "three")
 	s.Decode(s.Request("DELETE", "/files/3", nil, "Authorization", "Bearer "+bearer), 200)
-	// An upload that failed has taken an id, too.
+	// A failed upload has taken an id, too.
 	s.Request("POST", "/upload?file=d", strings.NewReader("four"), "Authorization", "Bearer "+bearer, "Repr-Digest", "sha-256=:"+strings.Repeat("A", 43)+"=:")
 	s.Close()
 

@@ -10,8 +10,8 @@ import (
 	"ferry/shared/notify"
 )
 
-// TestTheOutboxKeepsTheRequestID: the answer, the log's line and what comes of a
-// request have one id, which is never the caller's.
+// TestTheOutboxKeepsTheRequestID: the answer, the log and everything that a request
+// causes have the same ID, which the caller can never choose.
 func TestTheOutboxKeepsTheRequestID(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Listening)

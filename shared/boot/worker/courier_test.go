@@ -18,7 +18,7 @@ import (
 	"ferry/shared/table"
 )
 
-// post is the ports of one machine with a clock, and notices in the outbox.
+// post has the ports of one machine, a clock, and notices in the outbox.
 type post struct {
 	*testing.T
 	*api.Ports
@@ -35,7 +35,7 @@ func begin(t *testing.T) *post {
 	return p
 }
 
-// notice puts one about alice's first file in the outbox.
+// notice puts a notice of alice's first file into the outbox.
 func (p *post) notice(unique string, channel notify.Channel, to string) table.Key {
 	p.Helper()
 	op := notify.Notice{
@@ -56,7 +56,7 @@ func message(id string, key table.Key) events.SQSMessage {
 	return events.SQSMessage{MessageId: id, ReceiptHandle: "receipt-" + id, Body: notify.Pointer(key, "mail").Body}
 }
 
-// handle returns the names of the messages that are not done with.
+// handle returns the names of the messages that must come again.
 func (p *post) handle(ctx context.Context, messages ...events.SQSMessage) (again []string) {
 	p.Helper()
 	answer, err := worker.CourierHandler(worker.With(p.Ports, p.providers))(ctx, events.SQSEvent{Records: messages})

@@ -48,8 +48,8 @@ func TestRecordsThatATopicDidNotTakeComeAgain(t *testing.T) {
 	}
 }
 
-// TestAnEventThatItsTopicRefusesForGoodIsGivenUp: nothing in a notice's
-// message can be the reason, so that it comes again like after any other error.
+// TestAnEventThatItsTopicRefusesForGoodIsGivenUp: a notice comes again, because its
+// message cannot be the reason of the refusal.
 func TestAnEventThatItsTopicRefusesForGoodIsGivenUp(t *testing.T) {
 	t.Parallel()
 	var e events.DynamoDBEvent

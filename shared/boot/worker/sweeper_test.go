@@ -94,7 +94,7 @@ func TestASweepQueuesOverdueNoticesAgain(t *testing.T) {
 	}
 }
 
-// hurried notes until when a publication may take.
+// hurried notes the deadline of a publication.
 type hurried struct{ until time.Time }
 
 func (h *hurried) Publish(ctx context.Context, _ notify.Topic, messages []notify.TopicMessage) []error {
@@ -102,8 +102,8 @@ func (h *hurried) Publish(ctx context.Context, _ notify.Topic, messages []notify
 	return make([]error, len(messages))
 }
 
-// TestOverdueNoticesLeaveTimeToSweep: without a sender there can be so many
-// that a run is over before all were pointed at.
+// TestOverdueNoticesLeaveTimeToSweep: without a sender there can be more than one run
+// can handle.
 func TestOverdueNoticesLeaveTimeToSweep(t *testing.T) {
 	t.Parallel()
 	p := boottest.Ports(t, nil)
