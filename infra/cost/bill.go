@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The units that AWS charges for and that are named here; the page lists all.
+// The units of AWS's prices that are used here; the page lists all.
 const (
 	gbSeconds  = "Lambda: GB-seconds, arm64"
 	reads      = "DynamoDB: read request units"
@@ -30,37 +30,37 @@ const (
 	addressHours  = "VPC: hours of a public IPv4 address"
 )
 
-// What cannot be counted without AWS is assumed, on the long side.
+// What cannot be counted without AWS is assumed, rather too high than too low.
 const (
-	// wholeCPU is the memory in MB at which a function has a whole CPU; with
-	// less it has that part of one
+	// wholeCPU is the memory in MB with which a function has a whole CPU; with
+	// less it has a part of one
 	// (https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html).
 	wholeCPU = 1769
 
-	// Lambda asks each queue that it reads with 5 polls of 20 s, day and night
+	// Lambda polls each queue that it reads with 5 polls of 20 s, day and night
 	// (https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html).
 	pollers, pollSeconds = 5, 20
 
-	// itemBytes is what the table holds for a file: record, link, and what
-	// DynamoDB adds to each item (100 bytes).
+	// itemBytes is what the table stores for a file: record, link, and the 100
+	// bytes that DynamoDB adds to each item.
 	itemBytes = 2 << 10
 
-	// keyMinutes is for how long DynamoDB remembers the table's key for a role
+	// keyMinutes is how long DynamoDB caches the table's key for a role
 	// (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/encryption.usagenotes.html).
 	keyMinutes = 5
 
-	hoursPerMonth = 730 // as AWS's own calculator has it
+	hoursPerMonth = 730 // as in AWS's own calculator
 	daysPerMonth  = hoursPerMonth / 24.0
-	gb            = 1 << 30 // what AWS takes for a GB
+	gb            = 1 << 30 // AWS's GB
 )
 
-// The operations that tables and comparisons are made of.
+// The operations in the tables and comparisons.
 const (
 	upload      = "upload of 100 KB"
 	upload1GB   = "upload of 1 GB in a session, by `ferry up`"
 	download    = "download by link, 100 KB"
 	downloadFar = "download by link over 4 MB, by a redirect to S3"
-	large       = 5 << 20 // bytes that this download has
+	large       = 5 << 20 // bytes of this download
 
 	sweepEmpty = "sweep of an empty stack"
 	sweepStay  = "sweep of 100 files that stay"
@@ -68,10 +68,9 @@ const (
 	sweepPurge = "sweep that removes 100 files for good"
 )
 
-// latency is how long a function waits for a call, in ms. AWS promises no
-// numbers but for DynamoDB ("single-digit milliseconds"); the others are what
-// such calls usually take within a region, rounded up. Calls that a function
-// makes at once are taken to come one after the other.
+// latency is how long a function waits for a call, in ms. AWS promises a number only for
+// DynamoDB ("single-digit milliseconds"); the others are usual times within a region,
+// rounded up. Calls that a function makes at the same time count one after the other.
 func latency(call string) float64 {
 	switch service, operation, _ := strings.Cut(call, " "); {
 	case operation == "TransactWriteItems":
@@ -88,7 +87,7 @@ func latency(call string) float64 {
 	return 200 // SES
 }
 
-// seconds is how long the function takes for its events.
+// seconds returns how long the function takes for its events.
 func (r *run) seconds() float64 {
 	ms := r.Own * max(1, wholeCPU/float64(r.Memory))
 	for name, n := range r.Calls {
@@ -97,7 +96,7 @@ func (r *run) seconds() float64 {
 	return ms / 1000
 }
 
-// usd is what an operation costs once.
+// usd returns the cost of an operation.
 func (b *book) usd(operation string) (usd float64) {
 	c := b.counts[operation]
 	all := maps.Clone(c.Units)
@@ -110,23 +109,23 @@ func (b *book) usd(operation string) (usd float64) {
 	return usd
 }
 
-// perFile is what a sweep costs for each file, whether it stays, is
-// moved or is removed. A list of a thousand objects is one request.
+// perFile returns what a sweep costs per file that stays, is moved or is removed. A list
+// of a thousand objects is one request.
 func (b *book) perFile(sweep string) float64 {
 	return (b.usd(sweep)-b.usd(sweepEmpty))/100 + b.rates[puts]/1000
 }
 
-// load is what is done in a month. Each file is stored for all of it, and
-// downloaded once.
+// load is what happens in a month. Each file is stored for the whole month and downloaded
+// once.
 type load struct {
 	name             string
 	files, size      float64 // size in bytes
 	upload, download string
-	counted          float64 // bytes of the file in the download that was counted
+	counted          float64 // bytes of the file in the counted download
 	mails            float64 // of each file
 }
 
-// ferry is a month of Ferry, without the files' way out.
+// ferry returns the cost of a month of Ferry, without the data out.
 func (b *book) ferry(l load) float64 {
 	each := b.usd(l.upload) + b.usd(l.download) - l.counted*b.rates[outBytes]
 	each += l.size/gb*b.rates[objectMonths] + itemBytes/float64(gb)*(b.rates[tableMonths]+b.rates[recoverMonths])
@@ -140,27 +139,27 @@ func (b *book) ferry(l load) float64 {
 	return usd + l.files*each + l.mails*b.poll()
 }
 
-// poll is what it costs that Lambda asks a queue for messages, day and night.
+// poll returns what Lambda's polling of a queue costs, day and night.
 func (b *book) poll() float64 {
 	return pollers * hoursPerMonth * 3600 / pollSeconds * b.rates[queueCalls]
 }
 
-// transferFamily is a month of one SFTP endpoint of AWS Transfer Family, with
-// its files in S3. It sends no mail.
+// transferFamily returns the cost of a month of one SFTP endpoint of AWS Transfer Family,
+// with its files in S3. It sends no mail.
 func (b *book) transferFamily(l load) float64 {
 	each := l.size/gb*(2*b.rates[transferGB]+b.rates[objectMonths]) + b.rates[puts] + b.rates[gets]
 	return hoursPerMonth*b.rates[transferHours] + l.files*each
 }
 
-// machine is a month of a virtual machine with a disk of 20 GB that runs `ferry
-// serve`, with its files on the disk and its mail by SES.
+// machine returns the cost of a month of a virtual machine with a disk of 20 GB that runs
+// `ferry serve`, with its files on the disk and its mail by SES.
 func (b *book) machine(l load) float64 {
 	usd := hoursPerMonth * (b.rates[machineHours] + b.rates[addressHours])
 	return usd + (20+l.files*l.size/gb)*b.rates[diskMonths] + l.files*l.mails*b.rates[mails]
 }
 
-// even is the number of files of a load from which the machine costs less than
-// Ferry, if it can carry it.
+// even returns the number of files above which the machine costs less than Ferry for a
+// load, if it can handle it.
 func (b *book) even(l load) float64 {
 	none, one := l, l
 	none.files, one.files = 0, 1e6

@@ -28,7 +28,7 @@ func check(t testing.TB, err error) {
 
 type object = map[string]any
 
-// document is template.yaml with its loops written out, as infra/stack keeps it.
+// document is template.yaml with its loops expanded, as infra/stack keeps it.
 type document struct{ Parameters, Conditions, Globals, Resources object }
 
 func read(t testing.TB) document {
@@ -40,8 +40,8 @@ func read(t testing.TB) document {
 	return kept.Expanded
 }
 
-// value is what CloudFormation makes of a condition, or of a choice between two
-// values, with these parameters. The others have their defaults.
+// value returns what CloudFormation makes of a condition, or of a choice between two
+// values, with these parameters and the defaults of all others.
 func (d document) value(v any, parameters map[string]string) any {
 	of, _ := v.(object)
 	for name, argument := range of {
@@ -128,7 +128,7 @@ func TestEachFunctionIsPricedWithItsMemory(t *testing.T) {
 	}
 }
 
-// memoryOf is the memory of each function in MB.
+// memoryOf returns the memory of each function in MB.
 func memoryOf(t testing.TB) map[string]int {
 	t.Helper()
 	tpl, memory := read(t), map[string]int{}
@@ -173,8 +173,8 @@ func TestABillIsUnitsTimesPrices(t *testing.T) {
 	}
 }
 
-// month is what the resources of a stack with these parameters cost while nobody
-// calls, and the types of those that have no price by time.
+// month returns what the resources of an idle stack with these parameters cost in a
+// month, and the types of those without a price by time.
 func month(tpl document, parameters map[string]string, rates map[string]float64) (usd float64, free map[string]bool) {
 	free = map[string]bool{}
 	for _, r := range tpl.Resources {
@@ -203,7 +203,7 @@ func month(tpl document, parameters map[string]string, rates map[string]float64)
 	return usd, free
 }
 
-// hourly are the properties by which a resource would cost by the hour.
+// hourly are the properties that would give a resource a price by the hour.
 func hourly(v any) (found []string) {
 	byTheHour := []string{"ProvisionedConcurrencyConfig", "ProvisionedThroughput", "VpcConfig", "KmsMasterKeyId", "KMSMasterKeyId", "KmsKeyId"}
 	switch v := v.(type) {
@@ -272,7 +272,7 @@ func TestThePageSaysWhatEachOptionCosts(t *testing.T) {
 	}
 }
 
-// metricsOfOne is how many metrics a stack has of its own.
+// metricsOfOne returns the number of a stack's own metrics.
 func metricsOfOne(t *testing.T) (n int) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(boottest.Root(t), "shared/boot/lambda/metrics.go"), nil, 0)
@@ -306,7 +306,7 @@ func TestNoQueueIsPolledWithoutASender(t *testing.T) {
 	}
 }
 
-// polled are the queues that functions read.
+// polled returns the queues that functions read.
 func (d document) polled(parameters map[string]string) (queues []string) {
 	for _, r := range d.Resources {
 		events, _ := at(r, "Properties", "Events").(object)

@@ -31,8 +31,8 @@ import (
 	"ferry/shared/table"
 )
 
-// TestTheCountedCallsAreUpToDate does each operation in this process, with
-// a meter around the ports, and compares with counts.json.
+// TestTheCountedCallsAreUpToDate does each operation in this process, with a meter around
+// the ports, and compares the counts with counts.json.
 func TestTheCountedCallsAreUpToDate(t *testing.T) {
 	t.Parallel()
 	before, memory := open(t).counts, memoryOf(t)
@@ -78,11 +78,11 @@ func TestTheCountedCallsAreUpToDate(t *testing.T) {
 	}
 }
 
-// slack is by how much bytes of logs and answers may differ: they hold times and
-// random names, and a word more in a line is no reason to count again.
+// slack is how much the bytes of logs and answers may differ: they contain times and
+// random names, and one more word in a line is no reason to count again.
 const slack = 0.2
 
-// differs tells where another count of the same operation differs, but for the
+// differs returns where another count of the same operation differs, ignoring the
 // functions' own time.
 func (c *count) differs(other *count) error {
 	if !maps.Equal(c.Beside, other.Beside) {
@@ -120,8 +120,8 @@ const (
 	formType = "application/x-www-form-urlencoded"
 )
 
-// operation is one thing that callers do. What prepare does is not counted,
-// what it returns is.
+// operation is something that callers do. What prepare does is not counted, but what it
+// returns is.
 type operation struct {
 	name    string
 	prepare func(*stack) func()
@@ -181,7 +181,7 @@ func operations() []operation {
 	}
 }
 
-// sweeps follow each other in a stack that is otherwise empty.
+// sweeps are sweeps one after the other in an otherwise empty stack.
 func sweeps() []operation {
 	after := func(days, files int) func(*stack) func() {
 		return func(s *stack) func() {
@@ -241,7 +241,7 @@ func allParts() string {
 	return `{"numbers":[` + numbers + `]}`
 }
 
-// downloading opens the link of a file, as a redirect leads.
+// downloading opens the link of a file and follows a redirect.
 func downloading(size int, query string, status int) func(*stack) func() {
 	return func(s *stack) func() {
 		path := s.link(size, query)
@@ -262,7 +262,7 @@ func stopping(method string) func(*stack) func() {
 	}
 }
 
-// stack is the functions on the ports of one machine, with a meter between.
+// stack has the functions, on the ports of one machine with a meter in between.
 type stack struct {
 	*testing.T
 	*meter
@@ -310,7 +310,7 @@ func newStack(t *testing.T) *stack {
 	return s
 }
 
-// function is what the gateway makes of one.
+// function returns a function behind the gateway.
 func (s *stack) function(name string, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -330,7 +330,7 @@ func (s *stack) function(name string, h http.Handler) http.Handler {
 	})
 }
 
-// count does an operation, with all that follows from it.
+// count does an operation and everything that it causes.
 func (s *stack) count(o operation) *count {
 	do := o.prepare(s)
 	s.fresh() // that is not of the operation
@@ -377,7 +377,7 @@ func (s *stack) user(name string, state auth.UserState) {
 	check(s.T, auth.NewUsers(s.ports.Table, s.ports.Now).Add(s.Context(), u))
 }
 
-// another adds a user of whom there was none.
+// another adds a new user.
 func (s *stack) another(state auth.UserState) string {
 	s.users++
 	name := fmt.Sprintf("user%d", s.users)
@@ -421,7 +421,7 @@ type zeros struct{}
 
 func (zeros) ReadAt(p []byte, _ int64) (int, error) { clear(p); return len(p), nil }
 
-// uploadLarge is what the client does for a large file.
+// uploadLarge does what the client does with a large file.
 func (s *stack) uploadLarge() {
 	server := httptest.NewServer(s.mux)
 	defer server.Close()
@@ -435,7 +435,7 @@ func (s *stack) uploadLarge() {
 	}
 }
 
-// fresh are the records that the stream's filter lets through, each once.
+// fresh returns the records that pass the stream's filter, each once.
 func (s *stack) fresh() (found []notify.StreamRecord) {
 	check(s.T, s.data.Table.Scan(s.Context(), func(item table.Item) error {
 		outbox := strings.HasPrefix(item.Key.PK, notify.OutboxPrefix)
@@ -451,8 +451,8 @@ func (s *stack) fresh() (found []notify.StreamRecord) {
 	return found
 }
 
-// pass brings a record from the stream to relay by itself, which is the dearest
-// way; a notice by its queue to email or sms; and what SES tells of a mail to feedback.
+// pass hands a record of the stream alone to relay, which is the most expensive way, then
+// a notice to email or sms, and SES's feedback to feedback.
 func (s *stack) pass(r notify.StreamRecord) {
 	image := map[string]events.DynamoDBAttributeValue{}
 	for name, v := range map[string]string{"channel": r.Channel, "type": r.Type, "body": r.Body} {

@@ -1,7 +1,7 @@
-// Command cost tells what Ferry costs on AWS: each operation, 1,000 uploads, a
-// GB, and a month in which nobody calls. It multiplies what a test has counted
-// (counts.json) with the prices that README.md lists, and writes the tables of
-// that page anew. Start reading at main; bill.go has the prices' arithmetic.
+// Command cost calculates what Ferry costs on AWS: each operation, 1,000 uploads, a GB,
+// and an idle month. It multiplies what a test has counted (counts.json) with the
+// prices in README.md, and rewrites the tables of that page. Nothing imports this
+// package. Start reading with main; bill.go has the arithmetic.
 package main
 
 import (
@@ -28,8 +28,8 @@ func main() {
 	}
 }
 
-// newPage returns the page of a module with its tables made anew. What is
-// between them is written by hand.
+// newPage returns the page of a module with new tables. The text between them is written
+// by hand.
 func newPage(root string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(root, pageFile))
 	if err != nil {
@@ -46,7 +46,7 @@ func newPage(root string) (string, error) {
 		before, rest, found := strings.Cut(page, "<!-- table "+name+" -->\n")
 		_, after, ended := strings.Cut(rest, "<!-- end -->")
 		if !found || !ended {
-			return "", fmt.Errorf("%s has no place for the table %s", pageFile, name)
+			return "", fmt.Errorf("%s has no place for table %s", pageFile, name)
 		}
 		table := ""
 		for _, row := range slices.Insert(rows, 1, slices.Repeat([]string{"---"}, len(rows[0]))) {
@@ -57,17 +57,17 @@ func newPage(root string) (string, error) {
 	return page, nil
 }
 
-// run is what the events of one function do.
+// run is what one function does for its events.
 type run struct {
 	Events int `json:"events"`
 	// Own is how long they took without waiting for calls, in ms of a whole
-	// CPU: measured once beside stand-ins for AWS, the SDK's part included.
+	// CPU, including the SDK: measured once with stand-ins for AWS.
 	Own    float64        `json:"ownMs"`
 	Memory int            `json:"memoryMB"` // of the function
 	Calls  map[string]int `json:"calls,omitempty"`
 }
 
-// count is what one operation does, with all that follows from it.
+// count is what one operation does, with everything that it causes.
 type count struct {
 	Operation string             `json:"operation"`
 	Runs      map[string]*run    `json:"runs"`             // by function
@@ -75,7 +75,7 @@ type count struct {
 	Units     map[string]float64 `json:"units"`
 }
 
-// book is what is needed to tell what something costs.
+// book has what is needed to calculate a cost.
 type book struct {
 	rates  map[string]float64 // USD, by unit
 	counts map[string]*count

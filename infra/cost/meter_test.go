@@ -25,16 +25,15 @@ const (
 	texts       = "SNS: text messages to the United States"
 )
 
-// What cannot be counted in this process is assumed, on the long side:
-// platformLogBytes are of the lines that Lambda itself logs of each event
-// (platform.start and platform.report, as JSON), logLineBytes what CloudWatch
-// and Lambda's JSON put around each line, accessLogBytes a line of the gateway's
-// access log in the format of template.yaml, headerBytes of a response's header.
+// What cannot be counted in this process is assumed, rather too high than too low:
+// platformLogBytes is what Lambda itself logs for each event (platform.start and
+// platform.report, as JSON), logLineBytes what CloudWatch and Lambda's JSON add to each
+// line, accessLogBytes a line of the gateway's access log in the format of
+// template.yaml, and headerBytes a response's header.
 const platformLogBytes, logLineBytes, accessLogBytes, headerBytes = 700, 26, 450, 600
 
-// meter counts what AWS would charge for the calls to the ports. Which call of
-// AWS a method makes is pinned beside each backend, by the tests of dynamo and
-// s3 named TestEachMethodMakes...
+// meter counts what AWS would charge for the calls to the ports. Tests of dynamo and s3
+// named TestEachMethodMakes... pin which call to AWS each method makes.
 type meter struct {
 	mu    sync.Mutex
 	cloud boottest.Cloud // topics, and the providers of mail and text messages
@@ -98,23 +97,23 @@ func (m *meter) as(function string, f func() error) error {
 	return err
 }
 
-// Write is the functions' log.
+// Write takes a line of the functions' log.
 func (m *meter) Write(line []byte) (int, error) {
 	m.add(logBytes, float64(len(line)+logLineBytes))
 	return len(line), nil
 }
 
-// DynamoDB charges a read unit for 4 KB of an item, or of a query's items
-// together, and for an item that is missing; and a write unit for 1 KB of an
-// item before or after, whichever is more, twice in a transaction. All reads
-// here are consistent
+// DynamoDB charges a read unit for 4 KB of an item, or of a query's items together, and
+// for a missing item. It charges a write unit for 1 KB of an item before or after the
+// write, whichever is larger, and twice that in a transaction. All reads here are
+// consistent
 // (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html).
 const (
 	readUnit  = 4 << 10
 	writeUnit = 1 << 10
 )
 
-// units are what a size takes, at least one.
+// units returns the units for a size, at least one.
 func units(size, each int) float64 { return float64(max(1, (size+each-1)/each)) }
 
 type meteredTable struct {
@@ -179,7 +178,7 @@ func (t meteredTable) Update(ctx context.Context, op table.Op, into any) error {
 	return t.change(ctx, "UpdateItem", 1, []table.Op{op}, func() error { return t.Table.Update(ctx, op, into) })
 }
 
-// change counts what is written, also where it is refused.
+// change counts what is written, even if it is refused.
 func (t meteredTable) change(ctx context.Context, name string, times float64, ops []table.Op, do func() error) error {
 	t.call("DynamoDB " + name)
 	keys, least := make([]table.Key, len(ops)), make([]int, len(ops))
@@ -205,7 +204,7 @@ func (t meteredTable) change(ctx context.Context, name string, times float64, op
 	return err
 }
 
-// sizes are those of the items that are there now.
+// sizes returns the sizes of the existing items.
 func (t meteredTable) sizes(ctx context.Context, keys ...table.Key) []int {
 	sizes := make([]int, len(keys))
 	items, err := t.Table.GetMany(ctx, keys...)
@@ -220,7 +219,7 @@ func (t meteredTable) sizes(ctx context.Context, keys ...table.Key) []int {
 	return sizes
 }
 
-// size is that of an item in DynamoDB, with the attributes pk, sk and ttl.
+// size returns the size of an item in DynamoDB, with the attributes pk, sk and ttl.
 func (t meteredTable) size(key table.Key, attributes []byte) int {
 	n := len("pk") + len(key.PK) + len("sk") + len(key.SK) + sizeOfJSON(attributes)
 	if t.ttl[key] {
@@ -229,8 +228,8 @@ func (t meteredTable) size(key table.Key, attributes []byte) int {
 	return n
 }
 
-// sizeOfJSON is the size of attributes as DynamoDB counts it: names and values
-// in UTF-8, numbers by two digits a byte
+// sizeOfJSON returns the size of attributes as DynamoDB counts it: names and values in
+// UTF-8, and a byte for two digits of a number
 // (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html).
 func sizeOfJSON(text []byte) (n int) {
 	var attributes map[string]any
@@ -265,7 +264,7 @@ func sizeOf(v any) (n int) {
 	return 1 // true, false, null
 }
 
-// meteredBlobs are objects that are small enough for one call each.
+// meteredBlobs has objects small enough for one call each.
 type meteredBlobs struct {
 	blob.Store
 	*meter
@@ -314,7 +313,7 @@ func (b meteredBlobs) SignGet(_ context.Context, area blob.Area, key string, _ b
 	return fmt.Sprintf("%s/%s/%s", b.bucket, area, key), nil
 }
 
-// meteredParts takes all parts as arrived, and keeps none.
+// meteredParts reports all parts as arrived and keeps none.
 type meteredParts struct {
 	blob.Parts
 	meteredBlobs
@@ -325,7 +324,7 @@ func (p meteredParts) BeginParts(context.Context, blob.Area, string, blob.Layout
 	return "upload", nil
 }
 
-// SignPart returns an address as long as those of S3.
+// SignPart returns a URL as long as those of S3.
 func (p meteredParts) SignPart(_ context.Context, area blob.Area, key, _ string, _ blob.Layout, number int, _ *uint64, _ time.Duration) (blob.SignedPart, error) {
 	url := fmt.Sprintf("%s/%s/%s?partNumber=%d&%0346d", p.bucket, area, key, number, 0)
 	return blob.SignedPart{Method: "PUT", URL: url}, nil

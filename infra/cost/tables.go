@@ -54,7 +54,7 @@ func (b *book) figures() [][]string {
 	}
 }
 
-// operations are the calls and dollars of each operation.
+// operations returns the calls and the cost of each operation.
 func (b *book) operations() [][]string {
 	rows := [][]string{{"operation", "functions", "calls", "read units", "write units",
 		"ms", "KB logged", "KB out", "USD for 1,000"}}
@@ -72,7 +72,7 @@ func (b *book) operations() [][]string {
 	return rows
 }
 
-// calls are those of all functions, of the caller and of AWS itself.
+// calls returns the calls of all functions, of the caller and of AWS itself.
 func (c *count) calls() map[string]int {
 	all := map[string]int{}
 	maps.Copy(all, c.Beside)
@@ -84,7 +84,7 @@ func (c *count) calls() map[string]int {
 	return all
 }
 
-// listed shows how often something is done.
+// listed lists names, with how often each occurs.
 func listed(times map[string]int) string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(times)) {
@@ -98,7 +98,7 @@ func listed(times map[string]int) string {
 
 func dollars(usd float64) string { return fmt.Sprintf("%.2f", usd) }
 
-// money shows what is far below a dollar.
+// money formats amounts far below a dollar.
 func money(usd float64) string {
 	if usd < 0.00005 {
 		return fmt.Sprintf("%.6f", usd)

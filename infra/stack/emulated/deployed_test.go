@@ -18,10 +18,10 @@ import (
 	"ferry/shared/api"
 )
 
-// root is that of the module.
+// root is the directory of the module.
 const root = "../../.."
 
-// TestADeployedStack builds the functions once for all that is looked at.
+// TestADeployedStack builds the functions once for all its tests.
 func TestADeployedStack(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(AddressVariable) == "" {
@@ -50,7 +50,7 @@ func TestADeployedStack(t *testing.T) {
 	}
 }
 
-// openCloud builds the functions of a version and brings them to the emulator.
+// openCloud builds the functions of a version and uploads them to the emulator.
 func openCloud(t *testing.T, checkout string) *Cloud {
 	t.Helper()
 	c, err := Open(t.Context(), root, checkout)
@@ -58,7 +58,7 @@ func openCloud(t *testing.T, checkout string) *Cloud {
 	return c
 }
 
-// deployed is a stack that a test looks at.
+// deployed is the stack of a test.
 type deployed struct {
 	*testing.T
 	*Stack
@@ -66,7 +66,7 @@ type deployed struct {
 	ports  *api.Ports
 }
 
-// deploy makes a stack with these parameters, and with the users and files of
+// deploy deploys a stack with these parameters and with the users and files of
 // boottest.
 func deploy(t *testing.T, c *Cloud, parameters map[string]string) *deployed {
 	t.Helper()
@@ -93,7 +93,7 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// pause keeps events from a function, or lets them come again.
+// pause stops the events of a function, or lets them come again.
 func (d *deployed) pause(function string, paused bool) {
 	d.Helper()
 	client := lambda.NewFromConfig(d.config)
@@ -121,10 +121,10 @@ func (d *deployed) invoke(function string, event []byte) []byte {
 	return answer
 }
 
-// patience is how long a test waits for what comes by itself.
+// patience is how long a test waits for what happens by itself.
 const patience = 2 * time.Minute
 
-// eventually waits until something is so, and tells what is not.
+// eventually waits until something is true, and fails with its name if it is not.
 func (d *deployed) eventually(what string, is func() bool) {
 	d.Helper()
 	for end := time.Now().Add(patience); !is(); time.Sleep(200 * time.Millisecond) {
@@ -134,7 +134,7 @@ func (d *deployed) eventually(what string, is func() bool) {
 	}
 }
 
-// sent returns when no notice waits whose recipient ends in to.
+// sent returns when no notice is waiting whose recipient ends in to.
 func (d *deployed) sent(ctx context.Context, to string) error {
 	for {
 		waiting := 0

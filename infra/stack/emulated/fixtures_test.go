@@ -21,9 +21,9 @@ import (
 	"ferry/shared/notify"
 )
 
-// fixtures sends each function its event of events/, under the role that the
-// template gives it, and compares the answer: a call that the role does not
-// allow makes it another one. Nothing else brings events meanwhile.
+// fixtures sends each function its event of events/ and compares the answer. A call that
+// the function's role does not allow would change it. Nothing else sends events
+// meanwhile.
 func fixtures(t *testing.T, c *Cloud) {
 	check(t, c.Verify(t.Context(), "ferry@fixtures.example.com"))
 	d := deploy(t, c, map[string]string{
@@ -62,7 +62,7 @@ func (d *deployed) answers(t *testing.T, f boottest.Fixture) {
 	check(t, f.Expect.Check(answer))
 }
 
-// effects are what the functions do besides their answers.
+// effects checks what the functions do besides their answers.
 func effects() map[string]func(*testing.T, *deployed) {
 	is := func(id string, want notify.State) func(*testing.T, *deployed) {
 		return func(t *testing.T, d *deployed) {
@@ -90,7 +90,7 @@ func (d *deployed) notice(t *testing.T, id string) notify.Notice {
 	return found[0]
 }
 
-// isQueued fails unless the message of events/email.json has come to its queue.
+// isQueued fails unless the message of events/email.json reaches its queue.
 func isQueued(t *testing.T, d *deployed) {
 	var want events.SQSEvent
 	boottest.Load(t, "email").Decode(t, &want)
@@ -106,7 +106,7 @@ func isQueued(t *testing.T, d *deployed) {
 	}
 }
 
-// linkKey looks at the key that the deployment has made, and has it made again.
+// linkKey checks the key that the deployment has made, and tries to make another.
 func linkKey(t *testing.T, c *Cloud) {
 	d := deployEmpty(t, c, nil)
 	stored := func() string {
@@ -125,13 +125,12 @@ func linkKey(t *testing.T, c *Cloud) {
 	}
 }
 
-// maxMemory is the most that a function may take, in bytes.
+// maxMemory is the limit of a function's memory in bytes.
 const maxMemory = 128 << 20
 
-// largestUpload sends the largest upload that the template allows to a process of
-// the function, as a form and as a body alone, each a few times: the memory grows
-// until it has once been collected. Each comes with a password, which the first
-// lets hash anew: that takes memory too.
+// largestUpload sends the largest upload that the template allows, as a form and as a raw
+// body, each a few times: the memory grows until the first garbage collection. Each
+// comes with a password, whose hash takes memory too.
 func largestUpload(t *testing.T, c *Cloud) {
 	if _, err := os.Stat("/proc/self/status"); err != nil {
 		t.Skip("the system does not tell how much memory a process takes")
@@ -161,8 +160,8 @@ func (d *deployed) fits(id string) {
 	d.Logf("it takes %d MiB", peak>>20)
 }
 
-// largest is the event of an upload whose body has so many bytes, which nothing
-// can make fewer.
+// largest returns the event of an upload whose body has size bytes that cannot be
+// compressed.
 func largest(t *testing.T, size int, form bool) events.APIGatewayProxyRequest {
 	content := bytes.Repeat([]byte{0xff}, size)
 	kind, method := "application/octet-stream", http.MethodPut
@@ -183,7 +182,7 @@ func largest(t *testing.T, size int, form bool) events.APIGatewayProxyRequest {
 	return gatewayEvent(r, "/v1/upload", content)
 }
 
-// peak is the most memory that a process of a function has used so far.
+// peak returns the most memory that a process of a function has used so far.
 func peak(t *testing.T, function string) (most int64) {
 	t.Helper()
 	all, err := filepath.Glob("/proc/[0-9]*/environ")

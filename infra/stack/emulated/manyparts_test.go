@@ -19,8 +19,8 @@ import (
 	"ferry/shared/wire"
 )
 
-// manyParts has a session of as many parts as there can be, each of one byte,
-// and holds the function to its time and to maxMemory.
+// manyParts has a session with the largest number of parts, each of one byte, and checks
+// the function's time and memory.
 func manyParts(t *testing.T, c *Cloud) {
 	d := deploy(t, c, nil)
 	data := make([]byte, blob.MaxParts)
@@ -55,7 +55,7 @@ func manyParts(t *testing.T, c *Cloud) {
 	d.fits("Uploads")
 }
 
-// sendTiny sends parts of one byte, as many as may be asked for at a time.
+// sendTiny sends parts of one byte, as many as can be signed at a time.
 func (d *deployed) sendTiny(id string, data []byte) {
 	d.Helper()
 	const each = 100
@@ -91,7 +91,7 @@ func (d *deployed) sendTiny(id string, data []byte) {
 	all.Wait()
 }
 
-// send sends a part by plain HTTP, with the headers that were given and no others.
+// send sends a part by plain HTTP, with only the headers that were signed.
 func send(method, address string, headers map[string]string, content []byte) error {
 	r, err := http.NewRequest(method, address, bytes.NewReader(content))
 	if err != nil {

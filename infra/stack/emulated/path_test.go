@@ -67,7 +67,7 @@ func (d *deployed) ask(path string, into any) {
 	check(d, json.NewDecoder(resp.Body).Decode(into))
 }
 
-// mailed are the texts of the mails to an address.
+// mailed returns the texts of the mails to an address.
 func (d *deployed) mailed(address string) (texts []string) {
 	d.Helper()
 	var all struct {
@@ -87,7 +87,7 @@ func (d *deployed) mailed(address string) (texts []string) {
 	return texts
 }
 
-// texted are the text messages to a number.
+// texted returns the text messages to a number.
 func (d *deployed) texted(number string) (texts []string) {
 	d.Helper()
 	var all struct {
@@ -100,8 +100,8 @@ func (d *deployed) texted(number string) (texts []string) {
 	return texts
 }
 
-// listen subscribes a queue to the stack's topic of events, and returns what
-// takes the types of those that came.
+// listen subscribes a queue to the stack's topic of events, and returns a function that
+// reads the types of all events so far.
 func (d *deployed) listen() func() []string {
 	d.Helper()
 	topic := d.Outputs["EventsTopicArn"]
@@ -130,8 +130,8 @@ func (d *deployed) listen() func() []string {
 
 var link = regexp.MustCompile(`https?://[^\s"<>\\]+/download/file\?[^\s"<>\\]+`)
 
-// links also has the stream tell of the notices again and again, in any order,
-// and the queues bring each message twice.
+// links also lets the stream repeat the notices in any order, and the queues bring each
+// message twice.
 func links(t *testing.T, c *Cloud) {
 	check(t, c.Verify(t.Context(), "ferry@path.example.com"))
 	d := deploy(t, c, map[string]string{"SenderAddress": "ferry@path.example.com", "SmsSending": "on", "Metrics": "on"})
@@ -184,7 +184,7 @@ func (d *deployed) metrics(want bool) {
 	}
 }
 
-// again tells of notices as the stream and the queues may.
+// again repeats notices as the stream and the queues may do.
 func (d *deployed) again(all map[notify.Channel]notify.Notice) {
 	d.Helper()
 	var records []events.DynamoDBEventRecord
@@ -218,7 +218,7 @@ func (d *deployed) event(e any) []byte {
 // phone is a number that no other stack sends to.
 func (d *deployed) phone() string { return "+39333" + fmt.Sprintf("%07d", time.Now().UnixNano()%1e7) }
 
-// notices are those of a file of alice, by their channels.
+// notices returns the notices of a file of alice by their channels.
 func (d *deployed) notices(id int64) map[notify.Channel]notify.Notice {
 	d.Helper()
 	file, err := d.file(id)
@@ -234,7 +234,7 @@ func (d *deployed) notices(id int64) map[notify.Channel]notify.Notice {
 
 func (d *deployed) queues() *sqs.Client { return sqs.NewFromConfig(d.config) }
 
-// depth is how many messages a queue of the template has.
+// depth returns how many messages a queue of the template has.
 func (d *deployed) depth(queue string, which types.QueueAttributeName) string {
 	d.Helper()
 	return d.attribute(d.IDs[queue], which)
@@ -295,7 +295,7 @@ func bounce(t *testing.T, c *Cloud) {
 
 var noticeID = regexp.MustCompile(`\d{13}-[0-9A-Za-z_-]{16}`)
 
-// file reads a file of alice as it is in the table.
+// file reads the record of a file of alice.
 func (d *deployed) file(id int64) (files.File, error) {
 	d.Helper()
 	alice, err := auth.NewUsers(d.ports.Table, time.Now).Get(d.Context(), "alice")
@@ -303,8 +303,8 @@ func (d *deployed) file(id int64) (files.File, error) {
 	return file.Service(d.ports).Get(d.Context(), alice, blob.Files, id)
 }
 
-// retry has a sender that SES does not know yet. The message that fails is hidden
-// by its queue, and comes again within a second, not after the queue's 12 minutes.
+// retry has a sender that SES does not know yet. The failed message is hidden by its
+// queue and comes again within a second, not after the queue's 12 minutes.
 func retry(t *testing.T, c *Cloud) {
 	d := deploy(t, c, map[string]string{"SenderAddress": "ferry@retry.example.com"})
 	mail := "carla@" + d.name + ".example.com"
@@ -323,7 +323,7 @@ func retry(t *testing.T, c *Cloud) {
 	}
 }
 
-// deadLetters has a function that takes messages and never comes to an end.
+// deadLetters has a function that takes messages and never finishes.
 func deadLetters(t *testing.T, c *Cloud) {
 	check(t, c.Verify(t.Context(), "ferry@dead.example.com"))
 	d := deploy(t, c, map[string]string{"SenderAddress": "ferry@dead.example.com"})
@@ -365,7 +365,7 @@ func sweep(t *testing.T, c *Cloud) {
 	d.eventually("the sweep", func() bool { return objects() == 2 })
 }
 
-// uploadAgo stores a file of alice as it would have been some time ago.
+// uploadAgo stores a file of alice as if some time ago.
 func (d *deployed) uploadAgo(ago time.Duration, sending files.Sending) {
 	d.Helper()
 	now := d.ports.Now

@@ -25,7 +25,7 @@ import (
 	"ferry/shared/envelope"
 )
 
-// previous is the commit of the version before this one.
+// previous is the commit of the previous version.
 const previous = "6740bf3aca0c6618d3ff1265b50289dfffae0a76"
 
 // upgrade deploys this version over the previous one, lets both work at once,
@@ -49,17 +49,17 @@ func upgrade(t *testing.T, now *Cloud) {
 	clients.check()
 }
 
-// update deploys another version, if the events before it come to their end.
+// update deploys another version after all events have been handled.
 func (d *deployed) update(c *Cloud) error {
 	ctx, cancel := context.WithTimeout(d.Context(), patience)
 	defer cancel()
 	return d.Stack.update(ctx, c, func(ctx context.Context) error { return d.sent(ctx, d.name+".example.com") })
 }
 
-// update deploys another version over the stack. The emulator ends a process in
-// the midst of a call if its program is replaced, which Lambda does not: requests
-// wait meanwhile. So it does with events, and a queue brings such a one again only
-// minutes later: quiet returns when none is under way.
+// update deploys another version over the stack. Unlike Lambda, the emulator ends a
+// process in the middle of a call if its program is replaced. So requests wait
+// meanwhile, and quiet returns when no event is being handled, as a queue would bring
+// it again only minutes later.
 func (s *Stack) update(ctx context.Context, c *Cloud, quiet func(context.Context) error) error {
 	s.requests.Lock()
 	defer s.requests.Unlock()
@@ -77,9 +77,8 @@ func (s *Stack) update(ctx context.Context, c *Cloud, quiet func(context.Context
 	return s.settle(ctx, types.StackStatusUpdateComplete)
 }
 
-// mix lets every other call of each of the API's functions go to the program
-// that another version has of it, as a gradual deployment does, until the next
-// update.
+// mix sends every other call of the API's functions to the program of another version, as
+// a gradual deployment does, until the next update.
 func (s *Stack) mix(ctx context.Context, c *Cloud) error {
 	s.requests.Lock()
 	defer s.requests.Unlock()
@@ -113,7 +112,7 @@ func alternating(now, next invoker) invoker {
 	}
 }
 
-// program is the hash of what a version of a function runs.
+// program returns the hash of the program of a function's version.
 func (d *deployed) program(id, version string) string {
 	d.Helper()
 	c, err := lambda.NewFromConfig(d.config).GetFunctionConfiguration(d.Context(), &lambda.GetFunctionConfigurationInput{FunctionName: aws.String(d.IDs[id]), Qualifier: &version})
@@ -121,7 +120,7 @@ func (d *deployed) program(id, version string) string {
 	return *c.CodeSha256
 }
 
-// source is the project at a commit.
+// source returns a folder with the project at a commit.
 func source(t *testing.T, commit string) string {
 	t.Helper()
 	var archive bytes.Buffer
@@ -170,7 +169,7 @@ func (d *deployed) clients(n int) *clients {
 	return c
 }
 
-// more waits until so many further rounds were made.
+// more waits for a number of further rounds.
 func (c *clients) more(n int64) {
 	c.Helper()
 	target := c.rounds.Load() + n
@@ -185,8 +184,8 @@ func (c *clients) end() {
 	c.all.Wait()
 }
 
-// round stores a file for a recipient, and one that it moves to the backup area
-// and back, and returns their links by their contents.
+// round stores a file for a recipient, and another one that it moves to the backup area
+// and back. It returns their links by their contents.
 func (c *clients) round(recipient string) (links map[string]string, err error) {
 	moved := "moved for " + recipient
 	sent, err := c.store(url.Values{"file": {recipient}, "m": {recipient}}, recipient)
@@ -223,8 +222,8 @@ func (c *clients) store(query url.Values, content string) (envelope.File, error)
 	return *stored.Files[i], nil
 }
 
-// check looks whether each file can be fetched by its link, and whether its
-// recipient got a mail.
+// check checks that each file can be fetched by its link, and that its recipient got a
+// mail.
 func (c *clients) check() {
 	c.Helper()
 	for _, links := range c.links {

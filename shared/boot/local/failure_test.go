@@ -197,8 +197,8 @@ func (s failing) ask(method, path, body, credential string) *http.Response {
 	return s.Request(method, path, strings.NewReader(body), header, credential)
 }
 
-// failAt makes the n-th call to the stores from now on fail; the function returns its
-// name later. 0 ends that.
+// failAt makes the n-th call to the stores from now on fail, and stores its name when it
+// happens. 0 ends that.
 func (s failing) failAt(n int, err error) (name *string) {
 	name = new(string)
 	for _, call := range []string{
