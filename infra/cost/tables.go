@@ -23,7 +23,7 @@ func loads() []load {
 
 func (b *book) comparison() [][]string {
 	rows := [][]string{{"a month, each file stored and downloaded once",
-		"Ferry on AWS", "AWS Transfer Family", "a small virtual machine", "and the way out, for all"}}
+		"Ferry on AWS", "AWS Transfer Family", "a small virtual machine", "data out, the same for all"}}
 	for _, l := range loads() {
 		rows = append(rows, []string{l.name, dollars(b.ferry(l)), dollars(b.transferFamily(l)), dollars(b.machine(l)),
 			dollars(l.files * l.size * b.rates[outBytes])})
@@ -39,18 +39,18 @@ func (b *book) figures() [][]string {
 		{"", "USD"},
 		{"1,000 uploads of 100 KB", money(1000 * b.usd(upload))},
 		{"1,000 uploads of 100 KB, each with one mail", money(1000 * b.usd(upload+" with one mail"))},
-		{"of it SES's", money(1000 * b.rates[mails])},
+		{"of which SES", money(1000 * b.rates[mails])},
 		{"1 GB up by `ferry up`, in 64 parts of 16 MB", money(b.usd(upload1GB))},
-		{"of it S3's", money(up.Units[puts]*b.rates[puts] + up.Units[gets]*b.rates[gets])},
+		{"of which S3", money(up.Units[puts]*b.rates[puts] + up.Units[gets]*b.rates[gets])},
 		{"1 GB stored for a month", money(b.rates[objectMonths])},
-		{"1 GB down by a redirect, without the way out to the internet", money(b.usd(downloadFar) - large*b.rates[outBytes])},
-		{"the way out to the internet of 1 GB", money(gb * b.rates[outBytes])},
-		{"a file's daily sweeps, a month", money(daysPerMonth * b.perFile(sweepStay))},
+		{"1 GB down by a redirect, without data out", money(b.usd(downloadFar) - large*b.rates[outBytes])},
+		{"1 GB of data out to the internet", money(gb * b.rates[outBytes])},
+		{"a file's daily sweeps, per month", money(daysPerMonth * b.perFile(sweepStay))},
 		{"a file's move to the backup area, by the sweep", money(b.perFile(sweepMove))},
 		{fmt.Sprintf("1,000 files' sweeps for %d and %d days, moves and removals", keep, backup), money(1000 * life)},
-		{"the daily sweep of a stack without files, a month", money(daysPerMonth * b.usd(sweepEmpty))},
-		{"a queue that Lambda polls, a month", money(b.poll())},
-		{"files of 100 KB a month from which the machine costs less", fmt.Sprintf("%.0f,000 files", even/1000)},
+		{"the daily sweep of a stack without files, per month", money(daysPerMonth * b.usd(sweepEmpty))},
+		{"a queue that Lambda polls, per month", money(b.poll())},
+		{"files of 100 KB a month above which the machine costs less", fmt.Sprintf("%.0f,000 files", even/1000)},
 	}
 }
 
