@@ -75,7 +75,7 @@ func NewService(p *api.Ports, o ServiceOptions) (*Service, error) {
 func (s *Service) Handler() http.Handler {
 	mux := Handler(s.ports)
 	// In the cloud parts go to S3, so no function has this route.
-	receive := upload.ReceiveRoute()
+	receive := upload.ReceiveRoute
 	mux.Handle(receive.Method+" "+api.Prefix+receive.Path, upload.Receive(s.ports))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")

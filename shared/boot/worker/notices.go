@@ -75,7 +75,7 @@ func CourierHandler(w *Worker) func(context.Context, events.SQSEvent) (events.SQ
 		p := w.Function.Ports
 		sender, err := notify.NewSender(notify.Config{
 			Table: p.Table, Key: p.Key, Mail: w.Mail, SMS: w.SMS, From: w.MailFrom, Now: p.Now, Log: p.Log,
-			Settled: []notify.Settled{notify.Remember(p.Now), notify.Events(file.Outbox(p).Events)},
+			Settled: []notify.Settled{notify.Remember(p.Now), file.Outbox(p).LinkEnded},
 		})
 		if err != nil {
 			return events.SQSEventResponse{}, fmt.Errorf("preparing to send notices: %w", err)
