@@ -152,9 +152,7 @@ func (s *Server) Deliver() (sent int) {
 		if err == nil {
 			_, err = sender.Handle(context.Background(), n.Key())
 		}
-		if err != nil {
-			s.Errorf("sending notices: %v", err)
-		}
+		check(s.TB, "sending notices", err)
 	}
 	return strings.Count(s.Log.String()[before:], "notice sent")
 }
@@ -263,8 +261,7 @@ func (s *Server) Put(bearer, query, content string) Envelope {
 func (s *Server) Fill(bearer string, n int) {
 	s.Helper()
 	for range n {
-		r := s.request("POST", "/upload?file=x", strings.NewReader("x"), "Authorization", "Bearer "+bearer)
-		resp, _ := s.send(r)
+		resp, _ := s.send(s.request("POST", "/upload?file=x", strings.NewReader("x"), "Authorization", "Bearer "+bearer))
 		if resp.StatusCode != http.StatusOK {
 			s.Fatalf("an upload got status %d", resp.StatusCode)
 		}

@@ -43,11 +43,11 @@ func Load(t testing.TB, name string) Fixture {
 
 // Read reads a file as the fixture of this name.
 func Read(name, path string) (Fixture, error) {
-	f := Fixture{Name: name, Function: cmp.Or(map[string]string{"feedbacksms": "feedback"}[name], name)}
-	var err error
-	if f.Event, err = os.ReadFile(path); err != nil {
-		return f, fmt.Errorf("reading an event: %w", err)
+	event, err := os.ReadFile(path)
+	if err != nil {
+		return Fixture{}, fmt.Errorf("reading an event: %w", err)
 	}
+	f := Fixture{Name: name, Function: cmp.Or(map[string]string{"feedbacksms": "feedback"}[name], name), Event: event}
 	var doc struct{ Expect Expect }
 	if err := json.Unmarshal(f.Event, &doc); err != nil {
 		return f, fmt.Errorf("reading %s: %w", path, err)
