@@ -192,9 +192,7 @@ func completeAtOnce(s *state) error {
 	return nil
 }
 
-func abort(s *state) error {
-	return s.AbortParts(s.Context(), s.area, s.key, s.upload)
-}
+func abort(s *state) error { return s.AbortParts(s.Context(), s.area, s.key, s.upload) }
 
 func renamed(s *state) error {
 	s.upload = s.upload[:len(s.upload)-4] + "AAAA"
