@@ -153,30 +153,6 @@ func signed() blob.Signed {
 	}
 }
 
-// sign skips the case if the store cannot sign.
-func (s *state) sign(place string) string {
-	s.Helper()
-	area, key := s.at(place)
-	u, err := s.SignGet(s.Context(), area, key, signed())
-	if errors.Is(err, blob.ErrUnsupported) {
-		s.Skip("this store does not sign URLs")
-	}
-	s.must(err)
-	return u
-}
-
-// fetch makes a plain GET, with nothing that a stranger would not send.
-func (s *state) fetch(url, ranges string) (*http.Response, []byte) {
-	s.Helper()
-	signed := blob.SignedPart{Method: http.MethodGet, URL: url}
-	if ranges != "" {
-		signed.Header = map[string]string{"Range": ranges}
-	}
-	res, body, err := s.request(signed, http.NoBody, 0)
-	s.must(err)
-	return res, body
-}
-
 // getsSigned makes a plain GET of a signed URL, with nothing that a stranger would
 // not send. The URL may be changed to another object's first. It skips the case if
 // the store cannot sign.
