@@ -1,7 +1,6 @@
 // Package blob is the port to the bytes of files, which live in two areas, the
 // user area and the backup area: each is a bucket in the cloud and a folder on
-// one machine. It may import package wire, for checksums, and no other package
-// of Ferry. Start reading with Store.
+// one machine. It imports nothing of Ferry. Start reading with Store.
 //
 // A key has the form "owner/name". Each of the two consists of ASCII letters,
 // digits and the characters . _ - @ +, has at most 128 bytes, and does not begin

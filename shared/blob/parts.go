@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"time"
-
-	"ferry/shared/wire"
 )
 
 // Bounds of a session of parts, as S3 sets them.
@@ -155,20 +153,4 @@ func AllParts(ctx context.Context, p Parts, area Area, key, upload string) ([]Pa
 			return all, nil
 		}
 	}
-}
-
-// CombineSums returns the checksum of an object made of these parts, if that of
-// each is known.
-func CombineSums(parts []Part) (sum uint64, known bool) {
-	for i, p := range parts {
-		switch {
-		case !p.HasSum:
-			return 0, false
-		case i == 0:
-			sum = p.Sum
-		default:
-			sum = wire.CombineCRC64(sum, p.Sum, p.Size)
-		}
-	}
-	return sum, true
 }

@@ -147,7 +147,7 @@ func (s *Service) page(found table.Page, owner auth.User) (Page, error) {
 			page.Files = append(page.Files, last)
 		}
 	}
-	if found.More {
+	if found.More && last != nil {
 		page.Next = last.ID
 	}
 	return page, nil

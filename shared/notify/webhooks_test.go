@@ -430,7 +430,7 @@ func TestWaitingEventsAreCountedBeforeTheFirstIsDelivered(t *testing.T) {
 			})
 		}
 	}
-	p.deliver(t, d)
+	must(t, d.Spread(t.Context()))
 	lanes.Wait()
 	p.happen(t, 3)
 	p.deliver(t, d)

@@ -1,6 +1,7 @@
 package file
 
 import (
+	"bytes"
 	"cmp"
 	_ "embed"
 	"encoding/base64"
@@ -139,21 +140,23 @@ func plain(r *http.Request) bool {
 	return r.Method == http.MethodGet
 }
 
-// small sends what http.ServeContent would send for a plain request. It does not copy
-// bytes that are in memory.
+// small sends what http.ServeContent would send for a plain request. It reads all
+// bytes before it answers, unless they are in memory.
 func small(w http.ResponseWriter, f files.File, body io.Reader) error {
+	if memory, ok := body.(interface{ Len() int }); !ok || int64(memory.Len()) != f.Length {
+		text := make([]byte, f.Length)
+		if _, err := io.ReadFull(body, text); err != nil {
+			return fmt.Errorf("reading a file: %w", err)
+		}
+		body = bytes.NewReader(text)
+	}
 	h := w.Header()
 	h.Set("Accept-Ranges", "bytes")
 	h.Set("Last-Modified", time.UnixMilli(f.Modified).UTC().Format(http.TimeFormat))
 	h.Set("Content-Length", strconv.FormatInt(f.Length, 10))
-	n, err := io.Copy(struct{ io.Writer }{w}, body)
-	if err == nil && n != f.Length {
-		err = io.ErrUnexpectedEOF
-	}
-	if err == nil && n == 0 {
-		w.WriteHeader(http.StatusOK)
-	}
-	return envelope.Wrap(err, "reading a file")
+	w.WriteHeader(http.StatusOK)
+	_, err := io.Copy(w, body)
+	return err
 }
 
 // refusal holds back a refusal by http.ServeContent, which is no envelope.

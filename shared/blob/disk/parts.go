@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"ferry/shared/blob"
+	"ferry/shared/wire"
 )
 
 // A session is a folder parts/<upload>. Each part is written to its place in
@@ -160,7 +161,10 @@ func (s *Store) complete(dir, object string, l blob.Layout, sum *uint64) (blob.W
 	if err := l.Missing(parts); err != nil {
 		return blob.Written{}, err
 	}
-	whole, _ := blob.CombineSums(parts)
+	whole := parts[0].Sum
+	for _, p := range parts[1:] {
+		whole = wire.CombineCRC64(whole, p.Sum, p.Size)
+	}
 	if sum != nil && *sum != whole {
 		return blob.Written{}, &blob.SumError{Got: whole, Stated: *sum}
 	}

@@ -141,7 +141,7 @@ func (s *Store) CompleteParts(ctx context.Context, area blob.Area, key, upload s
 	if err != nil {
 		return blob.Written{}, err
 	}
-	whole, known := blob.CombineSums(parts)
+	whole, known := combineSums(parts)
 	if known && sum != nil && *sum != whole {
 		return blob.Written{}, &blob.SumError{Got: whole, Stated: *sum}
 	}
@@ -291,4 +291,20 @@ func (s *Store) sweepBucket(ctx context.Context, bucket string, before time.Time
 		}
 		input.KeyMarker, input.UploadIdMarker = out.NextKeyMarker, out.NextUploadIdMarker
 	}
+}
+
+// combineSums returns the checksum of an object made of these parts, if that of
+// each is known.
+func combineSums(parts []blob.Part) (sum uint64, known bool) {
+	for i, p := range parts {
+		switch {
+		case !p.HasSum:
+			return 0, false
+		case i == 0:
+			sum = p.Sum
+		default:
+			sum = wire.CombineCRC64(sum, p.Sum, p.Size)
+		}
+	}
+	return sum, true
 }
