@@ -38,7 +38,6 @@ const (
 	graceCloud = 8 * 24 * time.Hour
 
 	drain = 30 * time.Second
-	stuck = time.Minute // how long a client may take nothing of an answer
 )
 
 type serveCommand struct {
@@ -75,7 +74,7 @@ func (c serveCommand) Run(ctx context.Context, set api.Settings, out console) er
 		debug.SetMemoryLimit(memory)
 		debug.SetGCPercent(hurry)
 	}
-	listener, err := listen(ctx, c.Addr)
+	listener, err := listen(c.Addr)
 	if err != nil {
 		return err
 	}
@@ -121,8 +120,8 @@ func (c serveCommand) run(ctx context.Context, out console, l net.Listener, p *a
 	return c.serve(ctx, l, s, p)
 }
 
-func listen(ctx context.Context, addr string) (net.Listener, error) {
-	l, err := (&net.ListenConfig{Control: patience(stuck)}).Listen(ctx, "tcp", addr)
+func listen(addr string) (net.Listener, error) {
+	l, err := net.Listen("tcp", addr)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, &coded{exitPort, fmt.Errorf("%s is in use by another program; choose another address with --addr or FERRY_ADDR", addr)}
@@ -192,7 +191,7 @@ func (c serveCommand) serve(ctx context.Context, l net.Listener, s *local.Servic
 	}
 
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(l) }()
+	go func() { failed <- server.Serve(patientListener{l, patience / tries, tries}) }()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serving: %w", err)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -15,9 +14,19 @@ import (
 	"time"
 )
 
-// sending serves content in two ways, with little room on the way to its clients,
-// and reports how many bytes of it went.
-func sending(t *testing.T, content []byte, most time.Duration) (addr string, sent <-chan int64) {
+// narrow has little room on the way to its clients.
+type narrow struct{ net.Listener }
+
+func (l narrow) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		err = tcp.SetWriteBuffer(16 << 10)
+	}
+	return conn, err
+}
+
+// sending serves content in two ways, and reports how many bytes of it went.
+func sending(t *testing.T, content []byte, try time.Duration, tries int) (addr string, sent <-chan int64) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(path, content, 0o600); err != nil {
@@ -40,36 +49,26 @@ func sending(t *testing.T, content []byte, most time.Duration) (addr string, sen
 		n, _ := io.Copy(w, io.LimitReader(f, int64(len(content)))) // as http.ServeContent does
 		went <- n
 	}))
-	server.Config.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
-		if err := conn.(*net.TCPConn).SetWriteBuffer(16 << 10); err != nil {
-			t.Error(err)
-		}
-		return ctx
-	}
-	server.Listener.Close()
-	l, err := (&net.ListenConfig{Control: patience(most)}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server.Listener = l
+	server.Listener = patientListener{narrow{server.Listener}, try, tries}
 	server.Start()
 	t.Cleanup(server.Close)
 	return server.Listener.Addr().String(), went
 }
 
 // ask sends a request whose answer has little room on its way.
-func ask(t *testing.T, addr, path string) net.Conn {
+func ask(t *testing.T, addr, path string) *net.TCPConn {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	if err := conn.(*net.TCPConn).SetReadBuffer(16 << 10); err != nil {
+	tcp := conn.(*net.TCPConn)
+	if err := tcp.SetReadBuffer(16 << 10); err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", path)
-	return conn
+	fmt.Fprintf(tcp, "GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", path)
+	return tcp
 }
 
 func TestConnectionOfAStuckClientIsClosed(t *testing.T) {
@@ -78,7 +77,7 @@ func TestConnectionOfAStuckClientIsClosed(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
 			content := make([]byte, 16<<20)
-			addr, sent := sending(t, content, 50*time.Millisecond)
+			addr, sent := sending(t, content, 5*time.Millisecond, 4)
 			conn := ask(t, addr, path)
 			select {
 			case n := <-sent:
@@ -98,16 +97,19 @@ func TestConnectionOfAStuckClientIsClosed(t *testing.T) {
 func TestSlowClientGetsEverything(t *testing.T) {
 	t.Parallel()
 	content := make([]byte, 4<<20)
-	_, _ = rand.NewChaCha8([32]byte{1}).Read(content) // never fails
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range content {
+		content[i] = byte(random.Uint32())
+	}
 	for _, path := range []string{"/file", "/memory"} {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
-			addr, _ := sending(t, content, time.Second)
+			addr, _ := sending(t, content, time.Millisecond, 60_000)
 			conn := ask(t, addr, path)
 			var got bytes.Buffer
-			for i := range 1 << 20 { // at first it pauses, for longer in all than the server waits
+			for i := range 1 << 20 { // at first it pauses for longer than a try
 				if i < 20 {
-					time.Sleep(100 * time.Millisecond)
+					time.Sleep(5 * time.Millisecond)
 				}
 				if _, err := io.CopyN(&got, conn, 64<<10); err == io.EOF {
 					break
