@@ -19,6 +19,14 @@ func (s *Sender) SendDue(ctx context.Context) (next time.Time) {
 	return next
 }
 
+// Missed returns how many tries count against the receivers.
+func (s *Sender) Missed() (n int64) {
+	for _, l := range s.lanes {
+		n += l.missed.Load()
+	}
+	return n
+}
+
 // Claim claims a notice and does not deliver it, like a sender that dies.
 func (s *Sender) Claim(ctx context.Context, n Notice) (bool, error) {
 	m := &noticeMessage{s, n}

@@ -60,7 +60,7 @@ func (s *Sender) try(ctx context.Context, m message) (retry time.Time, outcome, 
 		return retry, nil, nil
 	}
 	if err != nil {
-		return retry, nil, fmt.Errorf("claiming a message: %w", err)
+		return s.Now(), nil, fmt.Errorf("claiming a message: %w", err)
 	}
 	delivering, done := lasting(ctx)
 	defer done()

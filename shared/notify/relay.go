@@ -198,7 +198,7 @@ func Remind(ctx context.Context, t table.Table, topics Topics, now time.Time, al
 				err = unlessTaken("ending a late notice", t.Write(ctx, ops...))
 			}
 			if err != nil {
-				return r, err
+				return r, errors.Join(err, point())
 			}
 		}
 		if err := point(); err != nil {

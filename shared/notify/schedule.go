@@ -163,9 +163,10 @@ func (l *lane) due(ctx context.Context, now time.Time) (due []message, next time
 }
 
 // begin delivers the messages as places become free, until ctx ends or a receiver
-// does not answer in time: each of the others would take as long, and stays due.
+// does not answer in time: each of the others would take as long, and stays due. all
+// is also false if the table refuses writes, for a pause before the next look.
 func (l *lane) begin(ctx context.Context, due []message) (all bool) {
-	var hangs atomic.Bool
+	var hangs, refused atomic.Bool // the receiver; the table
 	for _, m := range due {
 		select {
 		case l.places <- struct{}{}:
@@ -183,17 +184,19 @@ func (l *lane) begin(ctx context.Context, due []message) (all bool) {
 				hangs.Store(true)
 			}
 			l.note(ctx, retry, err)
-			switch failed := cmp.Or(err, outcome) != nil; {
-			case failed && !retry.IsZero():
+			switch {
+			case err != nil:
+				refused.Store(true)
+			case outcome != nil && !retry.IsZero():
 				l.missed.Add(1)
 				l.failed.send()
-			case !failed && retry.IsZero():
+			case outcome == nil && retry.IsZero():
 				l.missed.Store(0)
 			}
 			<-l.places
 		})
 	}
-	return true
+	return !refused.Load()
 }
 
 // note keeps when a message is due, and logs an error of the table.

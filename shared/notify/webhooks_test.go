@@ -561,3 +561,15 @@ func TestWebhookThatHangsHoldsUpNoOther(t *testing.T) {
 	stop()
 	good.once(t, 3*notify.Parallel)
 }
+
+func TestTableThatRefusesClaimsMakesNoLaneRest(t *testing.T) {
+	t.Parallel()
+	p, r := newMachine(t), receive(t)
+	weak := &brittle{Table: p.table, fails: func(ops []table.Op) bool { return len(ops) == 2 }} // a claim
+	d := p.hookSender(t, weak, r.URL)
+	p.happen(t, notify.Batch)
+	must(t, d.Spread(t.Context()))
+	if next := d.SendDue(t.Context()); next.After(p.clock.now()) || d.Missed() > 0 {
+		t.Errorf("the lane looks again at %v, with %d missed", next, d.Missed())
+	}
+}
