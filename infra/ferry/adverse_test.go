@@ -40,10 +40,10 @@ func TestCommandsWorkWithoutAHome(t *testing.T) {
 	large := bytes.Repeat([]byte("0123456789abcdef"), 5<<16)
 	h.write("large", large)
 	none := []string{"HOME=", "XDG_CONFIG_HOME=", "XDG_CACHE_HOME="}
-	unusable := filepath.Join(h.dir, "small") // a file, in which there can be no folder
+	unusable := filepath.Join(h.dir, "small") // a file, so it cannot hold a folder
 	for what, env := range map[string][]string{
-		"none":                          none,
-		"one that cannot be written to": {"HOME=" + unusable, "XDG_CONFIG_HOME=" + h.dir, "XDG_CACHE_HOME=" + unusable},
+		"no home":                          none,
+		"a home that cannot be written to": {"HOME=" + unusable, "XDG_CONFIG_HOME=" + h.dir, "XDG_CACHE_HOME=" + unusable},
 	} {
 		h := &home{t, h.dir, append(env, "FERRY_URL="+s.Root, "FERRY_USER=ann", "FERRY_PASSWORD="+annsPassword, "TMPDIR="+h.dir)}
 		if r := h.run("", "up", "small", "large"); r.code != exitOK || strings.Count(r.out, "http") != 2 || !strings.Contains(r.err, "cannot be resumed later") {
@@ -75,7 +75,7 @@ func TestCtrlCEndsAWaitForInput(t *testing.T) {
 	} {
 		cmd := h.command("", strings.Fields(k.args)...)
 		cmd.Stdin = nil
-		in, err := cmd.StdinPipe() // which stays open
+		in, err := cmd.StdinPipe() // stays open
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,18 +111,18 @@ func TestTerminalEchoesAgainAfterCtrlCAtAPassword(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 1000 {
-		if !shown(t, theirs) {
+		if !echoes(t, theirs) {
 			break
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
 	_ = cmd.Process.Signal(os.Interrupt)
-	if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != exitInterrupt || !shown(t, theirs) {
-		t.Errorf("code %d, echo %v", cmd.ProcessState.ExitCode(), shown(t, theirs))
+	if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != exitInterrupt || !echoes(t, theirs) {
+		t.Errorf("code %d, echo %v", cmd.ProcessState.ExitCode(), echoes(t, theirs))
 	}
 }
 
-// terminal is a pseudo-terminal, seen from its two sides.
+// terminal opens a pseudo-terminal and returns its two sides.
 func terminal(t *testing.T) (ours, theirs *os.File) {
 	t.Helper()
 	ours, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
@@ -144,7 +144,7 @@ func terminal(t *testing.T) (ours, theirs *os.File) {
 	return ours, theirs
 }
 
-func shown(t *testing.T, f *os.File) bool {
+func echoes(t *testing.T, f *os.File) bool {
 	t.Helper()
 	state, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
 	if err != nil {
@@ -153,7 +153,7 @@ func shown(t *testing.T, f *os.File) bool {
 	return state.Lflag&unix.ECHO != 0
 }
 
-// Nobody can resume the upload of a file that is another one by now.
+// The upload of a file that has changed can never be resumed.
 func TestChangedFileLeavesNoSession(t *testing.T) {
 	s, h := annsService(t)
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(h.dir, "cache"))
@@ -176,13 +176,13 @@ func TestChangedFileLeavesNoSession(t *testing.T) {
 	}
 	u := &uploader{client: &identity{Client: cl, user: "ann"}, meter: newMeter(console{Err: io.Discard}, true)}
 	if _, err := u.large(t.Context(), "large", file, info); !errors.Is(err, client.ErrChanged) {
-		t.Errorf("it went up: %v", err)
+		t.Errorf("uploading it ended with %v, want ErrChanged", err)
 	}
 	for session, err := range cl.Sessions(t.Context()) {
-		t.Errorf("there is still %v, %v", session, err)
+		t.Errorf("a session is left: %v, %v", session, err)
 	}
 	if left, err := os.ReadDir(filepath.Join(h.dir, "cache", "ferry", "uploads")); err != nil || len(left) > 0 {
-		t.Errorf("what is kept: %v, %v", left, err)
+		t.Errorf("states left in the cache: %v, %v", left, err)
 	}
 }
 

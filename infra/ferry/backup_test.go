@@ -93,13 +93,13 @@ func listed(s *server, password, path string) []apitest.File {
 	return e.Files
 }
 
-// wantDownloads fetches all that is listed in both areas.
+// wantDownloads fetches everything that is listed in both areas.
 func wantDownloads(t *testing.T, s *server, password string) {
 	t.Helper()
 	for _, path := range []string{"/download/list", "/download/list/backup"} {
 		files := listed(s, password, path)
 		if len(files) == 0 {
-			t.Errorf("%s lists nothing: the test shows nothing", path)
+			t.Errorf("%s lists nothing: the test proves nothing", path)
 		}
 		for _, f := range files {
 			resp, err := http.Get(f.LinkURL)
@@ -109,7 +109,7 @@ func wantDownloads(t *testing.T, s *server, password string) {
 			n, err := io.Copy(io.Discard, resp.Body)
 			resp.Body.Close()
 			if err != nil || resp.StatusCode != http.StatusOK || n != f.Length {
-				t.Errorf("%s is listed and not there whole: %s, %d of %d bytes, %v", f.Name, resp.Status, n, f.Length, err)
+				t.Errorf("%s is listed but not complete: %s, %d of %d bytes, %v", f.Name, resp.Status, n, f.Length, err)
 			}
 		}
 	}
@@ -132,7 +132,7 @@ func TestBackupReportsDamagedFiles(t *testing.T) {
 	} {
 		paths, _ := filepath.Glob(filepath.Join(dir, "files", "demo", fmt.Sprintf("%d-*", id)))
 		if len(paths) != 1 {
-			t.Fatalf("file %d lies in %v", id, paths)
+			t.Fatalf("file %d is at %v", id, paths)
 		}
 		if err := damage(paths[0]); err != nil {
 			t.Fatal(err)

@@ -20,7 +20,7 @@ import (
 
 const annsPassword = "a long password"
 
-// home is a person's account on a machine: settings, cache and a folder to be in.
+// home is a person's account on a machine: settings, cache and a working folder.
 type home struct {
 	t   *testing.T
 	dir string
@@ -32,7 +32,7 @@ func newHome(t *testing.T, env ...string) *home {
 	return &home{t, dir, append(env, "HOME="+dir, "XDG_CONFIG_HOME="+filepath.Join(dir, "config"), "XDG_CACHE_HOME="+filepath.Join(dir, "cache"))}
 }
 
-// command is a ferry that this person calls.
+// command returns a ferry command as this person would run it.
 func (h *home) command(stdin string, args ...string) *exec.Cmd {
 	cmd := ferry(h.t.Context(), h.dir, args...)
 	cmd.Env = append(cmd.Env, h.env...)
@@ -69,7 +69,7 @@ func (h *home) read(name string) string {
 	return string(b)
 }
 
-// annsService runs a service with the user ann, whose home is returned.
+// annsService starts a service and logs the user ann in; it returns the service and ann's home.
 func annsService(t *testing.T) (*apitest.Server, *home) {
 	t.Helper()
 	s := apitest.New(t)
@@ -140,7 +140,7 @@ func TestPeopleUseTheServiceByCommands(t *testing.T) {
 		{"the login ends", "logout", "", exitOK, "", "logged out"},
 		{"after logout a login is needed", "ls", "", exitSettings, "", "ferry login"},
 	}
-	var said saying
+	var said transcript
 	for _, s := range steps { // each builds on those before
 		r := h.run(s.stdin, strings.Fields(s.args)...)
 		if r.code != s.code || !strings.Contains(r.out, s.out) || !strings.Contains(r.err, s.err) {
@@ -150,7 +150,7 @@ func TestPeopleUseTheServiceByCommands(t *testing.T) {
 	}
 	said.compare(t, "people.txt", service.Root, "ROOT")
 	if got := h.read("got"); got != "third" && got != "second" {
-		t.Errorf("got has %q", got)
+		t.Errorf("got holds %q", got)
 	}
 }
 
@@ -166,10 +166,10 @@ func TestDownloadNeedsOnlyTheLink(t *testing.T) {
 		t.Fatalf("code %d: %s%s", r.code, r.out, r.err)
 	}
 	if text := stranger.read("fête.txt"); text != "content" {
-		t.Errorf("it has %q", text)
+		t.Errorf("the file holds %q", text)
 	}
 	if _, err := os.Stat(filepath.Join(stranger.dir, "config")); err == nil {
-		t.Error("a stranger got settings")
+		t.Error("a download by link created settings")
 	}
 	for what, link := range map[string]string{"an unknown token": link + "x", "no token": strings.Split(link, "?")[0]} {
 		if r := stranger.run("", "get", link); r.code != exitPermission && r.code != exitRefused || strings.Contains(r.err, "k=") && what == "" {
@@ -189,7 +189,7 @@ func TestLoginIsOnlyForItsOwnerAndItsService(t *testing.T) {
 	}
 	text := h.read("config/ferry/login.json")
 	if strings.Contains(text, annsPassword) || !strings.Contains(text, `"bearer":"`) {
-		t.Error("the password is kept, or no bearer")
+		t.Error("the file holds the password, or no bearer")
 	}
 	other := apitest.New(t)
 	h.env = append(h.env, "FERRY_URL="+other.Root)
@@ -203,7 +203,7 @@ func TestLoginIsOnlyForItsOwnerAndItsService(t *testing.T) {
 	h.env = h.env[:len(h.env)-1]
 	s.Clock.Advance(2 * time.Hour)
 	if r := h.run("", "ls"); r.code != exitPermission || !strings.Contains(r.err, "has expired; run ferry login") {
-		t.Errorf("a bearer that has ended: code %d: %s", r.code, r.err)
+		t.Errorf("an expired bearer: code %d: %s", r.code, r.err)
 	}
 	h.env = append(h.env, "FERRY_PASSWORD="+annsPassword)
 	if r := h.run("", "ls"); r.code != exitOK {
@@ -217,7 +217,7 @@ func TestFailedLoginsHaveTheirExitCodes(t *testing.T) {
 	s.AddUser("ann", annsPassword)
 	s.AddUser("new", "temporary password", func(u *auth.User) { u.State = auth.FirstAccess })
 	h := newHome(t)
-	var said saying
+	var said transcript
 	for _, k := range []struct {
 		what, stdin string
 		args        []string
@@ -252,10 +252,10 @@ func TestPasswdChangesThePassword(t *testing.T) {
 		t.Fatalf("first access: code %d: %s", r.code, r.err)
 	}
 	if r := h.run("", "ls"); r.code != exitOK {
-		t.Errorf("and then: %s", r.err)
+		t.Errorf("listing files after that: %s", r.err)
 	}
 	if r := h.run("temporary password\none\ntwo\n", "passwd", "--first", "--user", "new"); r.code == exitOK {
-		t.Errorf("two other passwords: %s", r.err)
+		t.Errorf("two different passwords: %s", r.err)
 	}
 
 	cmd := h.command("", "passwd", "--user", "ann")

@@ -85,7 +85,7 @@ func bash(commands []*kong.Node) string {
 		"\treturn 0\n}\ncomplete -o filenames -F _ferry ferry\n"
 }
 
-// fish returns a condition for each command: it holds if the words before name it.
+// fish returns completions, each on the condition that the words before name its command.
 func fish(commands []*kong.Node) string {
 	var b strings.Builder
 	b.WriteString("function __ferry_at\n\tset -l words (commandline -opc | string match -v -- '-*')\n" +

@@ -26,7 +26,7 @@ type answered struct {
 
 // TestKillLosesNoConfirmedUpload kills the server in the middle of uploads,
 // starts it again on the same data, and looks for every upload that was
-// answered; then the sweeper must leave nothing but them.
+// answered; then the sweeper must remove everything else.
 func TestKillLosesNoConfirmedUpload(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -41,14 +41,14 @@ func TestKillLosesNoConfirmedUpload(t *testing.T) {
 		all = append(all, uploadUntilKilled(t, s, password, round)...)
 	}
 	if len(all) == 0 {
-		t.Fatal("no upload was answered before a kill: the test shows nothing")
+		t.Fatal("no upload was answered before a kill: the test proves nothing")
 	}
 	wantAll(t, dir, all)
 	wantNothingElse(t, dir, all)
 }
 
 // uploadUntilKilled uploads with several clients at once until the server is
-// killed at a moment by chance.
+// killed at a random moment.
 func uploadUntilKilled(t *testing.T, s *server, password string, round int) []answered {
 	t.Helper()
 	var mu sync.Mutex
@@ -76,7 +76,7 @@ func uploadUntilKilled(t *testing.T, s *server, password string, round int) []an
 		defer mu.Unlock()
 		return len(all)
 	}
-	for i := 0; answeredSoFar() < 10 && i < 6000; i++ { // slow machines take their time to begin
+	for i := 0; answeredSoFar() < 10 && i < 6000; i++ { // slow machines take a while to start
 		time.Sleep(10 * time.Millisecond)
 	}
 	time.Sleep(time.Duration(rand.IntN(500)) * time.Millisecond)
@@ -117,7 +117,7 @@ func wantAll(t *testing.T, dir string, all []answered) {
 	t.Helper()
 	s := serve(t, dir)
 	for _, a := range all {
-		_, query, _ := bytes.Cut([]byte(a.link), []byte("/v1")) // the port is another now
+		_, query, _ := bytes.Cut([]byte(a.link), []byte("/v1")) // the port has changed
 		resp, err := http.Get(s.base + string(query))
 		if err != nil {
 			t.Fatal(err)
@@ -125,7 +125,7 @@ func wantAll(t *testing.T, dir string, all []answered) {
 		got, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		if err != nil || resp.StatusCode != http.StatusOK || !bytes.Equal(got, a.content) {
-			t.Errorf("%s was answered and is not there whole: %s, %d bytes of %d, %v", a.name, resp.Status, len(got), len(a.content), err)
+			t.Errorf("%s was confirmed but is not complete: %s, %d bytes of %d, %v", a.name, resp.Status, len(got), len(a.content), err)
 		}
 	}
 	if code := s.stop(t); code != exitOK {
@@ -133,7 +133,7 @@ func wantAll(t *testing.T, dir string, all []answered) {
 	}
 }
 
-// wantNothingElse sweeps a day later and compares what lies in the store with
+// wantNothingElse sweeps a day later and compares what the store holds with
 // what the table lists.
 func wantNothingElse(t *testing.T, dir string, all []answered) {
 	t.Helper()
@@ -171,7 +171,7 @@ func wantNothingElse(t *testing.T, dir string, all []answered) {
 		}
 	}
 	t.Logf("%d uploads answered, %d visible, %d orphans swept", len(all), listed, r.Orphans)
-	// An upload may have been stored whose answer did not arrive.
+	// An upload may have been stored although its answer did not arrive.
 	if objects != listed || listed < len(all) {
 		t.Errorf("%d objects, %d files listed, %d uploads answered", objects, listed, len(all))
 	}

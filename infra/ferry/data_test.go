@@ -103,8 +103,8 @@ func TestDamagedTableIsReportedOnce(t *testing.T) {
 	}
 }
 
-// TestFilesWithoutTheirTableAreKept: all of them would be leftovers to the
-// sweeper of a new one.
+// TestFilesWithoutTheirTableAreKept: with a new table, the sweeper would take all
+// of them for leftovers.
 func TestFilesWithoutTheirTableAreKept(t *testing.T) {
 	t.Parallel()
 	for what, harm := range map[string]func(path string) error{

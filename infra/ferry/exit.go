@@ -35,15 +35,15 @@ const (
 	exitRefused    = 76
 	exitPermission = 77
 	exitSettings   = 78
-	exitInterrupt  = 130 // as shells have it
+	exitInterrupt  = 130 // as in shells
 )
 
 const exitCodes = `Exit codes: 0 done, 64 wrong usage, 65 data damaged or of a newer version, or wrong bytes in a transfer, 66 no such file, 67 no such user,
 69 address cannot be used or service not reached, 73 a file is in the way, 74 disk full or failing, 75 busy: try again, 76 the service refuses the request,
-77 no permission or no login, 78 wrong settings, 130 interrupted, 1 anything else. Of several failures the first counts.`
+77 no permission or no login, 78 wrong settings, 130 interrupted, 1 anything else. If several things fail, the first decides.`
 
 var (
-	// errInterrupted is the end by Ctrl-C; errPaused is that of a command that can
+	// errInterrupted means Ctrl-C; errPaused means the same for a command that can
 	// be resumed.
 	errInterrupted = errors.New("interrupted")
 	errPaused      = fmt.Errorf("%w; %s", errInterrupted, toResume)
@@ -71,7 +71,7 @@ type coded struct {
 func (e *coded) Error() string { return e.err.Error() }
 func (e *coded) Unwrap() error { return e.err }
 
-// usage returns an error in what the user typed.
+// usage returns an error about what the user typed.
 func usage(format string, values ...any) error {
 	return &coded{exitUsage, fmt.Errorf(format, values...)}
 }
@@ -136,7 +136,7 @@ func explain(err error) string {
 type failures struct {
 	out   console
 	meter *meter // drawn at the same time; may be nil
-	first error  // which the caller prints
+	first error  // the caller prints it
 }
 
 // add keeps the first error, and prints the others.

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// asFerry makes the test's own binary be ferry.
+// asFerry is the variable that makes the test's own binary run as ferry.
 const asFerry = "FERRY_TEST_AS_FERRY"
 
 func TestMain(m *testing.M) {
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// ferry returns a command whose environment names no data but those in dir.
+// ferry returns a command whose environment names no data except that in dir.
 func ferry(ctx context.Context, dir string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, os.Args[0], args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -75,7 +75,7 @@ func serve(t *testing.T, dir string, args ...string) *server {
 	l.Close()
 	s := &server{base: "http://" + addr + "/v1", errs: &bytes.Buffer{}}
 	s.Cmd = ferry(context.Background(), dir, append([]string{"serve", "--addr", addr, "--log", "off"}, args...)...)
-	out, err := os.Create(filepath.Join(t.TempDir(), "out")) // a file has what was printed at once
+	out, err := os.Create(filepath.Join(t.TempDir(), "out")) // what is printed to a file can be read at once
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestOperatorsManageUsers(t *testing.T) {
 		{"an empty inbox says how to fill it", "inbox", "", exitOK, "Nothing was sent yet", ""},
 		{"an empty inbox is an empty array", "inbox --json", "", exitOK, "[]", ""},
 	}
-	var said saying
+	var said transcript
 	for _, s := range steps { // each builds on those before
 		r := runFerry(t, dir, s.stdin, strings.Fields(s.args)...)
 		if r.code != s.code || !strings.Contains(r.out, s.out) || !strings.Contains(r.err, s.err) {
@@ -199,7 +199,7 @@ func TestServeSaysInOneSentenceWhyItCannotStart(t *testing.T) {
 		}
 		wantSentence(t, runFerry(t, file, "", "serve", "--addr", "127.0.0.1:0"), exitSettings, file)
 	})
-	t.Run("a directory that may not be made", func(t *testing.T) {
+	t.Run("a directory that cannot be created", func(t *testing.T) {
 		t.Parallel()
 		wantSentence(t, runFerry(t, "/sys/ferry", "", "serve", "--addr", "127.0.0.1:0"), exitPermission, "/sys/ferry")
 	})
@@ -258,7 +258,7 @@ func TestFullDiskIsReportedInOneSentence(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=4m"); err != nil {
-		t.Skipf("a small file system to fill cannot be mounted: %v", err)
+		t.Skipf("cannot mount a small file system to fill: %v", err)
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
 	s := serve(t, dir)

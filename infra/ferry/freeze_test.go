@@ -12,22 +12,22 @@ import (
 	"ferry/shared/api/apitest"
 )
 
-// saying is what commands were called, their exit codes, and what they said.
-type saying struct{ strings.Builder }
+// transcript is a list of commands with their messages and exit codes.
+type transcript struct{ strings.Builder }
 
-func (s *saying) add(args string, r result) {
+func (s *transcript) add(args string, r result) {
 	fmt.Fprintf(s, "$ ferry %s\n%s(%d)\n", args, r.err, r.code)
 }
 
-// compare holds it to a file of testdata, in which what differs from run to run has a name.
-func (s *saying) compare(t *testing.T, name string, differs ...string) {
+// compare compares it with a file in testdata. Each text that differs from run to run is followed by its stand-in.
+func (s *transcript) compare(t *testing.T, name string, differs ...string) {
 	t.Helper()
 	apitest.Golden(t, name, strings.NewReplacer(append(differs, os.Args[0], "ferry")...).Replace(s.String()))
 }
 
 func TestHelpStaysAsItIs(t *testing.T) {
 	t.Setenv("COLUMNS", "80")
-	var said saying
+	var said transcript
 	fmt.Fprintln(&said, "exit codes", exitOK, exitOther, exitUsage, exitDamaged, exitNoFile, exitUnknown, exitPort, exitExists, exitFull,
 		exitBusy, exitRefused, exitPermission, exitSettings, exitInterrupt)
 	calls := []string{"", "nothing", "up", "ls --nothing", "completion bash", "completion zsh", "completion fish"}

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// gate has an address that stays while the servers behind it come and go, and
-// counts the bytes sent to them. It is safe for concurrent use.
+// gate is a proxy whose address stays while the servers behind it come and go. It
+// counts the bytes sent to them, and is safe for concurrent use.
 type gate struct {
 	listener net.Listener
 	target   atomic.Value // string
@@ -27,16 +27,16 @@ func openGate() (*gate, error) {
 	return g, nil
 }
 
-// Addr is the address that stays.
+// Addr returns the gate's own address.
 func (g *gate) Addr() string { return g.listener.Addr().String() }
 
-// Lead lets the next connections go to the server at an address.
+// Lead sends new connections to the server at addr.
 func (g *gate) Lead(addr string) { g.target.Store(addr) }
 
-// In is how many bytes servers were sent.
+// In returns how many bytes were sent to servers.
 func (g *gate) In() int64 { return g.in.Load() }
 
-// Close takes no more connections.
+// Close stops accepting connections.
 func (g *gate) Close() error { return g.listener.Close() }
 
 func (g *gate) accept() {

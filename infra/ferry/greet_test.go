@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The line of the greeting is given to a shell as it stands.
+// The command must run in a shell exactly as the greeting prints it.
 func TestCommandInTheGreetingWorks(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("sh"); err != nil {

@@ -11,8 +11,8 @@ import (
 )
 
 // TestDataWithAJournalStillWorks opens data of November 2026, when a journal kept small
-// files durable: the server was killed, and then the power was lost, which took
-// away the bytes of the files 1 to 3.
+// files durable: the server was killed, and then the power was lost, which
+// destroyed the bytes of the files 1 to 3.
 func TestDataWithAJournalStillWorks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -27,7 +27,7 @@ func TestDataWithAJournalStillWorks(t *testing.T) {
 		s := serve(t, dir)
 		files := append(listed(s, password, "/download/list"), listed(s, password, "/download/list/backup")...)
 		if len(files) != len(want) {
-			t.Errorf("%d files are listed of %d", len(files), len(want))
+			t.Errorf("%d files are listed, want %d", len(files), len(want))
 		}
 		for _, f := range files {
 			resp, err := http.Get(f.LinkURL)

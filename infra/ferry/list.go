@@ -71,7 +71,7 @@ func size(n int64) string {
 
 type rmCommand struct {
 	remote
-	Files []string `arg:"" name:"file" help:"Id or name. A number is an id; a name that several files have is refused."`
+	Files []string `arg:"" name:"file" help:"Id or name. A number is an id; a name shared by several files is refused."`
 	JSON  bool     `name:"json" help:"Print a JSON array of the files, as they are in the backup area, and of failures."`
 }
 
@@ -118,7 +118,7 @@ func moveEach(ctx context.Context, out console, cl *client.Client, names []strin
 	return report(out, asJSON, results, err)
 }
 
-// several is how many files with one name it looks for.
+// several is the most ids that an error about an ambiguous name lists.
 const several = 10
 
 // one returns the id of the file that a person names by its id or name. It looks for
@@ -148,7 +148,7 @@ func fileID(text string) (int64, bool) {
 
 type showCommand struct {
 	remote
-	File   string `arg:"" name:"file" help:"Id or name. A name that several files have is refused."`
+	File   string `arg:"" name:"file" help:"Id or name. A name shared by several files is refused."`
 	To     string `placeholder:"USER" help:"Show a file that you have sent to this user, by its id there."`
 	Backup bool   `xor:"to" help:"Show a file of the backup area."`
 	JSON   bool   `name:"json" help:"Print a JSON object."`
@@ -181,7 +181,7 @@ func (c showCommand) find(ctx context.Context, cl *client.Client) (client.Detail
 	return cl.File(ctx, area(c.Backup), id)
 }
 
-// describe shows a file to people. Nothing in it can control the terminal.
+// describe formats a file for people. Nothing in it can control the terminal.
 func describe(d client.Details) string {
 	until := ""
 	if expires, err := time.Parse(time.RFC3339, d.Expires); err == nil {
@@ -233,7 +233,7 @@ func downloads(d client.Downloads) string {
 type uploadsCommand struct {
 	remote
 	Abort []string `placeholder:"ID" help:"Abort this upload and remove what has arrived of it; may be repeated."`
-	JSON  bool     `name:"json" help:"Print a JSON array; with --abort also of failures."`
+	JSON  bool     `name:"json" help:"Print a JSON array; with --abort it includes failures."`
 }
 
 func (uploadsCommand) Help() string {

@@ -35,7 +35,7 @@ func loginFile() (string, error) {
 }
 
 // readLogin returns an empty login if none is saved, or if there is no place for
-// one. It closes a file that others may read.
+// one. It makes a file private if others can read it.
 func readLogin(out console) (s saved, err error) {
 	path, err := loginFile()
 	if err != nil {
@@ -208,7 +208,7 @@ func (logoutCommand) Run(ctx context.Context, out console) error {
 
 type passwdCommand struct {
 	remote
-	First bool `help:"You have a temporary password, in FERRY_PASSWORD or to type; no mail is sent."`
+	First bool `help:"Use a temporary password, from FERRY_PASSWORD or typed in, instead of a PIN by mail."`
 }
 
 func (passwdCommand) Help() string {

@@ -127,7 +127,7 @@ func (s store) use(ctx context.Context, f func(*api.Ports) error, ports ...lambd
 	return s.open(ctx, api.Settings{}, local.Options{Existing: true}, f, append(ports, tablePort())...)
 }
 
-// open opens the data, runs f on it, and closes it. Of a stack it opens only the
+// open opens the data, runs f on it, and closes it. On a stack it opens only the
 // given ports.
 func (s store) open(ctx context.Context, set api.Settings, o local.Options, f func(*api.Ports) error, ports ...lambda.Opener) (err error) {
 	if o.Log == nil {

@@ -36,7 +36,7 @@ func TestProgressFitsOnOneLine(t *testing.T) {
 	out.Reset()
 	m.show()
 	if n := len([]rune(out.String())) - len("\r\x1b[K"); n > 29 {
-		t.Errorf("%d columns are taken of 30", n)
+		t.Errorf("the bar takes %d columns of 30", n)
 	}
 	m.terminal = false
 	out.Reset()

@@ -143,7 +143,7 @@ func (c outboxShow) Run(ctx context.Context, out console) error {
 // eachNotice runs f on each ID and prints what was done, if anything.
 func eachNotice(ctx context.Context, out console, ids []string, done string, f func(id string) error) error {
 	return each(ctx, out, ids, func(id string) error {
-		if id == "" || len(id) > 200 { // which the table refuses as a key
+		if id == "" || len(id) > 200 { // the table refuses such a key
 			return notify.ErrUnknown
 		}
 		err := f(id)
@@ -167,7 +167,7 @@ func (outboxRetry) Help() string {
 
 func (c outboxRetry) Run(ctx context.Context, out console) error {
 	if (len(c.IDs) == 0) != c.AllFailed {
-		return usage("name notices by their IDs, or say --all-failed")
+		return usage("name notices by their IDs, or use --all-failed")
 	}
 	return c.use(ctx, func(p *api.Ports) error {
 		if c.AllFailed {
@@ -257,7 +257,7 @@ func suppressions(all iter.Seq2[notify.Suppression, error]) iter.Seq2[suppressio
 
 var (
 	errNotSuppressed = &coded{exitUnknown, errors.New("the address is not suppressed")}
-	errStopped       = &coded{exitRefused, errors.New("its owner has stopped the e-mails about files, and only the owner can undo that, by the link at the end of any such e-mail")}
+	errStopped       = &coded{exitRefused, errors.New("its owner has stopped the e-mails about files, and only the owner can undo that, with the link at the end of any such e-mail")}
 )
 
 type outboxAllow struct {
@@ -278,7 +278,7 @@ func (c outboxAllow) Run(ctx context.Context, out console) error {
 			case !was:
 				return errNotSuppressed
 			case left.Stopped != 0:
-				gets = "gets codes for a new password again, and no more: " + errStopped.Error()
+				gets = "gets codes for a new password again, but nothing else: " + errStopped.Error()
 			}
 			fmt.Fprintf(out.Err, "%s %s\n", printable(address), gets)
 			return nil

@@ -28,7 +28,7 @@ import (
 	"ferry/shared/table/tabletest"
 )
 
-// request is one of demo's.
+// request returns a request by the user demo.
 func (s *server) request(t *testing.T, method, path string) *http.Request {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, s.base+path, strings.NewReader("content"))
@@ -39,7 +39,7 @@ func (s *server) request(t *testing.T, method, path string) *http.Request {
 	return req
 }
 
-// notifications is what the uploader sees of a file's recipients: by channel,
+// notifications returns what the uploader sees of a file's recipients: by channel,
 // the state and the last error.
 func notifications(t *testing.T, s *server, file int) map[string]string {
 	t.Helper()
@@ -61,7 +61,7 @@ func notifications(t *testing.T, s *server, file int) map[string]string {
 	return got
 }
 
-// wait waits for what another process does.
+// wait waits until another process has done something.
 func wait(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for range 3000 {
@@ -70,7 +70,7 @@ func wait(t *testing.T, what string, ok func() bool) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	t.Fatalf("in vain: %s", what)
+	t.Fatalf("waited in vain until %s", what)
 }
 
 func outboxOf(t *testing.T, dir string, args ...string) (all []notice) {
@@ -133,7 +133,7 @@ func TestOperatorCancelsAndRetriesWhileTheServerRuns(t *testing.T) {
 	if r := runFerry(t, dir, "", "outbox", "retry", id); r.code != exitOK || !strings.Contains(r.err, "is due") {
 		t.Errorf("code %d: %s", r.code, r.err)
 	}
-	upload("file=b&c=%2B393331234567") // has the server look at once
+	upload("file=b&c=%2B393331234567") // makes the server look at its outbox at once
 	defer func() {
 		if t.Failed() {
 			t.Logf("the outbox: %+v; the talk: %q", outboxOf(t, dir), mails.Talk().Lines)
@@ -194,7 +194,7 @@ func fillOutbox(t *testing.T, db table.Table) (waiting, failed, pin string) {
 	return notify.ID(now, "waiting"), failing.ID, notify.ID(now, "pin")
 }
 
-// testOutbox goes through the commands on the data that an environment names.
+// testOutbox fills a table and runs all outbox commands on it.
 func testOutbox(t *testing.T, db table.Table, run func(args ...string) result) {
 	waiting, failed, pin := fillOutbox(t, db)
 	ids := func(args ...string) (ids []string) {
@@ -204,7 +204,7 @@ func testOutbox(t *testing.T, db table.Table, run func(args ...string) result) {
 			t.Fatalf("code %d, %v: %s%s", r.code, err, r.out, r.err)
 		}
 		if strings.Contains(r.out, "nonce") {
-			t.Errorf("a PIN can be made of %s", r.out)
+			t.Errorf("a PIN can be derived from %s", r.out)
 		}
 		for _, n := range all {
 			ids = append(ids, n.ID)
@@ -251,7 +251,7 @@ func testOutbox(t *testing.T, db table.Table, run func(args ...string) result) {
 		{"suppressed eve@example.com", exitOK, "stopped", ""},
 		{"suppressed --json kim@example.com", exitOK, `"reason":"complained","detail":"abuse"`, ""},
 		{"suppressed --json kim@example.com", exitOK, `"reason":"stopped"`, ""},
-		{"allow kim@example.com", exitOK, "", "codes for a new password again, and no more: its owner has stopped"},
+		{"allow kim@example.com", exitOK, "", "codes for a new password again, but nothing else: its owner has stopped"},
 		{"allow kim@example.com", exitRefused, "", "its owner has stopped"},
 		{"suppressed kim@example.com", exitOK, "stopped", ""},
 		{"allow nobody@example.com", exitUnknown, "", "not suppressed"},
@@ -264,7 +264,7 @@ func testOutbox(t *testing.T, db table.Table, run func(args ...string) result) {
 			t.Errorf("ferry outbox %s: code %d, want %d: %s%s", step.args, r.code, step.code, r.out, r.err)
 		}
 		if strings.Contains(r.out, "\t") {
-			t.Errorf("ferry outbox %s prints what a file's name holds: %q", step.args, r.out)
+			t.Errorf("ferry outbox %s prints a control character from a file's name: %q", step.args, r.out)
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"ferry/shared/table/sqlite"
 )
 
-// inFlight is how many mails a server sends at once: as many can come twice
+// inFlight is how many mails a server sends at once: so many can arrive twice
 // when it is killed, and no more.
 const inFlight = 4
 
@@ -61,9 +61,9 @@ func TestKilledServerSendsTwiceOnlyWhatWasInFlight(t *testing.T) {
 		twice += max(came[id]-1, 0)
 	}
 	if len(came) != total || twice > kills*inFlight {
-		t.Errorf("%d notices came, want %d; %d mails more than one each after %d kills, want %d at most", len(came), total, twice, kills, kills*inFlight)
+		t.Errorf("%d notices came, want %d; %d duplicate mails after %d kills, want at most %d", len(came), total, twice, kills, kills*inFlight)
 	}
-	t.Logf("%d mails more than one each after %d kills", twice, kills)
+	t.Logf("%d duplicate mails after %d kills", twice, kills)
 }
 
 // manyNotices fills the outbox with notices of one file.
@@ -88,7 +88,7 @@ func manyNotices(t *testing.T, db table.Table, count int) (ids []string) {
 	return ids
 }
 
-// endLeases makes what a killed server held due, as two minutes would.
+// endLeases ends the leases of a killed server, as two minutes would.
 func endLeases(t *testing.T, db table.Table) {
 	t.Helper()
 	for n, err := range notify.Waiting(t.Context(), db) {
@@ -104,7 +104,7 @@ func endLeases(t *testing.T, db table.Table) {
 	}
 }
 
-// left counts the outbox.
+// left counts the notices in the outbox.
 func left(t *testing.T, db table.Table) (count int) {
 	t.Helper()
 	for _, err := range notify.Waiting(t.Context(), db) {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// narrow has little room on the way to its clients.
+// narrow has small buffers on the way to its clients.
 type narrow struct{ net.Listener }
 
 func (l narrow) Accept() (net.Conn, error) {
@@ -25,7 +25,8 @@ func (l narrow) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// sending serves content in two ways, and reports how many bytes of it went.
+// sending starts a server that sends content from a file or from memory, through
+// small buffers, and reports how many bytes it sent.
 func sending(t *testing.T, content []byte, try time.Duration, tries int) (addr string, sent <-chan int64) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
@@ -55,7 +56,7 @@ func sending(t *testing.T, content []byte, try time.Duration, tries int) (addr s
 	return server.Listener.Addr().String(), went
 }
 
-// ask sends a request whose answer has little room on its way.
+// ask sends a request, with a small buffer for the answer.
 func ask(t *testing.T, addr, path string) *net.TCPConn {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
@@ -82,10 +83,10 @@ func TestConnectionOfAStuckClientIsClosed(t *testing.T) {
 			select {
 			case n := <-sent:
 				if n == int64(len(content)) {
-					t.Error("all was sent: the test shows nothing")
+					t.Error("everything was sent: the test proves nothing")
 				}
 			case <-time.After(time.Minute):
-				t.Fatal("the server still waits")
+				t.Fatal("the server is still waiting")
 			}
 			if n, _ := io.Copy(io.Discard, conn); n >= int64(len(content)) {
 				t.Errorf("%d bytes came after the connection ended", n)
@@ -118,7 +119,7 @@ func TestSlowClientGetsEverything(t *testing.T) {
 				}
 			}
 			if _, body, _ := bytes.Cut(got.Bytes(), []byte("\r\n\r\n")); !bytes.Equal(body, content) {
-				t.Errorf("%d bytes came, of %d, or others", len(body), len(content))
+				t.Errorf("got %d bytes, want %d, or they differ", len(body), len(content))
 			}
 		})
 	}

@@ -111,7 +111,7 @@ func TestLinksInThePagesLeadSomewhere(t *testing.T) {
 	}
 }
 
-// leads returns whether there is such a file, with such a heading.
+// leads reports whether there is such a file, with such a heading.
 func leads(from string, to *url.URL) bool {
 	path := from
 	if to.Path != "" {

@@ -40,8 +40,8 @@ type transfer struct {
 	Quiet       bool `short:"q" help:"Show no progress."`
 }
 
-// meter checks the flags and returns a meter. It has r retry as often as the flags
-// say, and report that beside the meter.
+// meter checks the flags and returns a meter. It makes r retry as often as the flags
+// say, and report retries beside the meter.
 func (t transfer) meter(out console, r *remote) (*meter, error) {
 	if t.Connections < 1 || t.Connections > 64 || t.Tries < 1 {
 		return nil, usage("--connections is 1 to 64, and --tries at least 1")

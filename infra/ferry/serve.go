@@ -26,8 +26,8 @@ import (
 
 const (
 	// memory is a soft limit for the heap: each password hash takes 19 MiB for a
-	// moment. Below it the collector is in no hurry: the service keeps so little
-	// that it would run all the time.
+	// moment. Below it the collector runs rarely: the live heap is so small that it
+	// would otherwise run all the time.
 	memory, hurry = 30 << 20, 500
 
 	sweepEvery = time.Hour
@@ -90,7 +90,7 @@ func (c serveCommand) Run(ctx context.Context, set api.Settings, out console) er
 		"json": slog.NewJSONHandler(out.Err, nil), "text": slog.NewTextHandler(out.Err, nil), "off": slog.DiscardHandler,
 	}[c.Log])
 	if c.PublicURL != "" && !c.TrustProxy {
-		log.Warn("FERRY_PUBLIC_URL is set and FERRY_TRUST_PROXY is not: behind a proxy all callers count as one address, and failed logins of one slow down the logins of all")
+		log.Warn("FERRY_PUBLIC_URL is set and FERRY_TRUST_PROXY is not: behind a proxy all callers count as one address, and one caller's failed logins slow down all logins")
 	}
 	return c.open(ctx, set, local.Options{NoSync: c.Fsync == "off", Log: log}, func(p *api.Ports) error {
 		return c.run(ctx, out, listener, p)

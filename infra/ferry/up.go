@@ -62,7 +62,7 @@ type uploader struct {
 	meter  *meter
 
 	mu      sync.Mutex
-	results []uploaded // of the files, then of paths that cannot go up
+	results []uploaded // of the files, then of paths that cannot be uploaded
 	failed  failures
 }
 

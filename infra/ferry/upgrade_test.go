@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// TestDataOfAnEarlierReleaseStillWorks opens data that were written before upload
-// sessions, recipients' links and events were there: the user ann, two files
+// TestDataOfAnEarlierReleaseStillWorks opens data written before upload
+// sessions, recipients' links and events existed: the user ann, two files
 // with links that were sent, one in the backup area, and a mail that still waits.
-// Of each layout that was released, testdata/ keeps such data for ever.
+// testdata/ keeps such data of every released layout.
 func TestDataOfAnEarlierReleaseStillWorks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

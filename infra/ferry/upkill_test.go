@@ -73,17 +73,17 @@ func TestKilledUploadIsResumed(t *testing.T) {
 		t.Fatalf("code %d: %s", r.code, r.err)
 	}
 	if got, err := os.ReadFile(filepath.Join(h.dir, "copy")); err != nil || !bytes.Equal(got, content) {
-		t.Errorf("%d bytes have come back, or others: %v", len(got), err)
+		t.Errorf("got %d bytes back, or they differ: %v", len(got), err)
 	}
 	if left, _ := os.ReadDir(filepath.Join(h.dir, "cache", "ferry", "uploads")); len(left) != 0 {
-		t.Errorf("what is left in the cache: %v", left)
+		t.Errorf("states left in the cache: %v", left)
 	}
 	if r := h.run("", "uploads"); !strings.Contains(r.out, "no uploads") {
-		t.Errorf("what is left in the service: %s", r.out)
+		t.Errorf("uploads left in the service: %s", r.out)
 	}
 }
 
-// processEnded tells of a child that was not waited for.
+// processEnded reports whether a child that nobody waits for has ended.
 func processEnded(pid int) bool {
 	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {

@@ -17,12 +17,12 @@ import (
 	"ferry/shared/client"
 )
 
-// state is what a client remembers of an upload in parts until that ends.
+// state is what a client remembers of an upload in parts until it ends.
 type state struct {
 	path    string
 	Key     string `json:"key"`     // Idempotency-Key of its session
 	Session string `json:"session"` // empty until the service has answered
-	File    string `json:"file"`    // for people who look
+	File    string `json:"file"`    // for people who read this file
 }
 
 // cacheFolder creates a folder in the user's cache.
@@ -35,8 +35,8 @@ func cacheFolder(name string) (string, error) {
 	return dir, os.MkdirAll(dir, 0o700)
 }
 
-// readState returns the state that an earlier upload of the same file, by the same
-// user, to the same place has left, or else a new one.
+// readState returns the state left by an earlier upload of the same file, by the
+// same user, to the same place, or else a new one.
 func (u *uploader) readState(path string, info fs.FileInfo) (*state, error) {
 	dir, err := cacheFolder("uploads")
 	if err != nil {
@@ -91,7 +91,7 @@ func (u *uploader) large(ctx context.Context, name string, file *os.File, info f
 		_ = u.client.Abort(ctx, s.Session) // nobody can resume it; if this fails it expires
 	}
 	if err == nil || changed {
-		_ = os.Remove(s.path) // if this fails, it goes when it is old
+		_ = os.Remove(s.path) // if this fails, forgetOldStates removes it later
 	}
 	return f, err
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// interrupted starts an upload and interrupts it once its session is kept.
+// interrupted starts an upload and interrupts it once its session is saved.
 func (h *home) interrupted(args ...string) result {
 	h.t.Helper()
 	cmd := h.command("", args...)

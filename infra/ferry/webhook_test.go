@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// TestReceiverInTheREADMEOfEventsGetsAllEvents compiles the program, lets things
-// happen while it does not run, to a server that is killed and by commands, and
-// then starts it.
+// TestReceiverInTheREADMEOfEventsGetsAllEvents compiles the receiver, causes
+// events while it is not running, through a server that is killed and through
+// commands, and then starts it.
 func TestReceiverInTheREADMEOfEventsGetsAllEvents(t *testing.T) {
 	t.Parallel()
 	addr := freeAddress(t)
@@ -27,7 +27,7 @@ func TestReceiverInTheREADMEOfEventsGetsAllEvents(t *testing.T) {
 	s := serve(t, dir, "--webhook", hook)
 	secret, err := os.ReadFile(filepath.Join(dir, "webhook.secret"))
 	if err != nil || !strings.Contains(s.greeting, filepath.Join(dir, "webhook.secret")) {
-		t.Fatalf("the greeting does not tell where the secret is: %s, %v", s.greeting, err)
+		t.Fatalf("the greeting does not say where the secret is: %s, %v", s.greeting, err)
 	}
 	for i := range 3 {
 		a := answered{name: fmt.Sprint(i), content: []byte("x")}
@@ -61,7 +61,7 @@ func TestReceiverInTheREADMEOfEventsGetsAllEvents(t *testing.T) {
 	}
 	defer func() { _ = receiver.Process.Kill(); _ = receiver.Wait() }()
 	var got string
-	for range 3000 { // an event that was being sent is free in 2 minutes
+	for range 3000 { // an event that was being sent at the kill is due again after 2 minutes
 		text, err := os.ReadFile(out.Name())
 		if err != nil {
 			t.Fatal(err)
@@ -74,7 +74,7 @@ func TestReceiverInTheREADMEOfEventsGetsAllEvents(t *testing.T) {
 	for i := range 3 {
 		for _, what := range []string{"file.uploaded", "file.deleted"} {
 			if want := fmt.Sprintf("%s files/demo/%d ", what, i+1); !strings.Contains(got, want) {
-				t.Errorf("nothing of %s in %q, %s", want, got, errs.String())
+				t.Errorf("%s is missing in %q, %s", want, got, errs.String())
 			}
 		}
 	}
@@ -93,7 +93,7 @@ func TestReceiverInTheREADMEOfEventsGetsAllEvents(t *testing.T) {
 		}
 		resp.Body.Close()
 		if resp.StatusCode != http.StatusUnauthorized {
-			t.Errorf("the signature %q is answered %d", signature, resp.StatusCode)
+			t.Errorf("the signature %q is answered with %d", signature, resp.StatusCode)
 		}
 	}
 }
@@ -145,6 +145,6 @@ func TestInvalidWebhooksAreRefusedInOneSentence(t *testing.T) {
 		}
 	}
 	if r := runFerry(t, t.TempDir(), "", "serve", "--help"); !strings.Contains(r.out, "--webhook=URL") || !strings.Contains(r.out, "$FERRY_WEBHOOKS") {
-		t.Errorf("the help tells nothing of webhooks:\n%s", r.out)
+		t.Errorf("the help does not mention webhooks:\n%s", r.out)
 	}
 }
