@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestWhatIsInstalledIsNotInstalledAgain(t *testing.T) {
+func TestNothingIsInstalledTwice(t *testing.T) {
 	t.Parallel()
 	cache := filepath.Join(t.TempDir(), "cache")
 	fills := 0

@@ -4,5 +4,5 @@ package main
 
 import "syscall"
 
-// childAttr cannot end a server with this process here.
+// childAttr does nothing here: this system cannot end a server with its parent.
 func childAttr() *syscall.SysProcAttr { return nil }

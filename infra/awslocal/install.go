@@ -13,7 +13,7 @@ import (
 )
 
 // install brings all stand-ins into the cache and returns their folders. It installs
-// them at once, because some wait for the network and one for the compiler.
+// them in parallel, because some wait for the network and one for the compiler.
 func install(ctx context.Context, all []standIn) ([]string, error) {
 	cache, err := cacheDir()
 	if err != nil {
@@ -42,8 +42,8 @@ func cacheDir() (string, error) {
 }
 
 // once returns the folder in the cache for a name and the exact inputs of its
-// installation. If it is missing, fill makes it under another name, which is then
-// changed: so a folder that exists is whole, and two installations at once do not
+// installation. If it is missing, fill makes it under another name, and it is then
+// renamed: so a folder that exists is complete, and two installations at once do not
 // harm each other.
 func once(cache, name string, inputs [][]byte, fill func(dir string) error) (string, error) {
 	hash := sha256.New()

@@ -15,14 +15,14 @@ var ministackRequirements []byte
 //go:embed ministack/whole.py
 var ministackProgram string
 
-// ministack is an emulator of AWS that deploys whole stacks, in a Python
-// environment together with what AWS reads templates with: the SAM translator, and
-// the part of the SAM command that writes out loops. The list of packages is
-// complete: that command's others are not wanted.
+// ministack is an emulator of AWS that deploys whole stacks. Its Python environment
+// also has AWS's code that reads templates: the SAM translator, and the part of the
+// SAM command that expands loops. requirements.txt lists all packages, as most of
+// those that the SAM command asks for are not needed.
 //
 // It keeps everything in memory and lets functions do only what their roles allow.
 // It unpacks their programs into its folder for temporary files and leaves them
-// there, so that folder is among the data.
+// there, so that folder is inside the data directory.
 func ministack() standIn {
 	return standIn{"ministack", [][]byte{ministackRequirements},
 		func(ctx context.Context, dir string) error {

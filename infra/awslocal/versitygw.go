@@ -9,7 +9,7 @@ import (
 	"runtime"
 )
 
-// What the stand-ins are reached with. They guard nothing but test data.
+// The region and credentials of the stand-ins. They protect only test data.
 const (
 	region    = "us-east-1"
 	accessKey = "ferrytest"

@@ -119,7 +119,7 @@ func deploy(ctx context.Context, c *emulated.Cloud, f boottest.Fixture) (*emulat
 	return s, nil
 }
 
-// show prints an answer, in a form for people if it is a response of the gateway.
+// show prints an answer, as a readable HTTP response if it is one for the gateway.
 func show(out io.Writer, payload []byte) error {
 	var r events.APIGatewayProxyResponse
 	if err := json.Unmarshal(payload, &r); err != nil || r.StatusCode == 0 {

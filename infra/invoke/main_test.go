@@ -10,7 +10,7 @@ import (
 	"ferry/infra/stack/emulated"
 )
 
-// TestAFunctionCanBeInvoked has one that answers the gateway and one that does not.
+// TestAFunctionCanBeInvoked invokes one that answers the gateway and one that does not.
 // The tests of deployed stacks check the answers to all events.
 func TestAFunctionCanBeInvoked(t *testing.T) {
 	if os.Getenv(emulated.AddressVariable) == "" {
@@ -40,7 +40,7 @@ func TestAFunctionCanBeInvoked(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeInvokedIsAClearError(t *testing.T) {
+func TestAWrongInvocationIsAClearError(t *testing.T) {
 	t.Chdir("../..")
 	t.Setenv(emulated.AddressVariable, "")
 	for args, want := range map[string]string{

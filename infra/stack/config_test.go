@@ -61,17 +61,17 @@ func TestEachProfileDeploysASeparateStack(t *testing.T) {
 		stack := p["global"].Parameters["stack_name"]
 		if name == "default" { // asks for it
 			if stack != nil {
-				t.Errorf("%s is for the stack %v", name, stack)
+				t.Errorf("%s names the stack %v", name, stack)
 			}
 			continue
 		}
 		if stack == nil || stacks[stack] != "" {
-			t.Errorf("%s and %s are for the same stack %v", name, stacks[stack], stack)
+			t.Errorf("%s and %s name the same stack %v", name, stacks[stack], stack)
 		}
 		stacks[stack] = name
 		overrides, _ := p["deploy"].Parameters["parameter_overrides"].([]any)
 		if len(overrides) == 0 {
-			t.Errorf("%s is as if it were not", name)
+			t.Errorf("%s sets no parameters", name)
 		}
 		for _, o := range overrides {
 			if err := tpl.takes(fmt.Sprint(o)); err != nil {
@@ -91,7 +91,7 @@ func keys[V any](m map[string]V) func(yield func(string) bool) {
 	}
 }
 
-// takes returns what is wrong with NAME=VALUE as a parameter.
+// takes returns nil, or why NAME=VALUE is not a valid parameter.
 func (d document) takes(parameter string) error {
 	name, value, _ := strings.Cut(parameter, "=")
 	p, _ := d.Parameters[name].(object)
@@ -140,7 +140,7 @@ func TestAParameterAcceptsOnlyValidValues(t *testing.T) {
 		"Metrics=true", "Deployment=Canary", "AlarmEmail=ops",
 	} {
 		if tpl.takes(bad) == nil {
-			t.Errorf("%s is taken", bad)
+			t.Errorf("%s is accepted", bad)
 		}
 	}
 }

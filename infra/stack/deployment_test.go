@@ -11,10 +11,10 @@ import (
 
 const gradually = "Deployment=Canary10Percent5Minutes"
 
-// alias is the alias that gets a function's events.
+// alias returns the alias that gets a function's events.
 func alias(function string) string { return "!Ref " + function + "Aliaslive" }
 
-func TestWhateverCallsAFunctionCallsItsAlias(t *testing.T) {
+func TestEveryCallerOfAFunctionCallsItsAlias(t *testing.T) {
 	t.Parallel()
 	all := transformed(t)
 	functions := all.ofType("AWS::Lambda::Function")
@@ -26,7 +26,7 @@ func TestWhateverCallsAFunctionCallsItsAlias(t *testing.T) {
 			t.Errorf("%s has the alias %v", id, p)
 		}
 		if at(all.Resources[version], "DeletionPolicy") != "Delete" {
-			t.Errorf("old versions of %s stay", id)
+			t.Errorf("old versions of %s are not deleted", id)
 		}
 		aliases = append(aliases, alias(id))
 	}
@@ -67,7 +67,7 @@ func TestADeploymentIsGradualOnlyIfAsked(t *testing.T) {
 	all := transformed(t)
 	for id, r := range all.Resources {
 		if strings.HasPrefix(show(at(r, "Type")), "AWS::CodeDeploy::") || at(r, "UpdatePolicy") != nil || id == "CodeDeployServiceRole" {
-			t.Errorf("there is %s", id)
+			t.Errorf("the stack has %s", id)
 		}
 	}
 }
@@ -80,7 +80,7 @@ func TestAGradualDeploymentEndsWithAnAlarm(t *testing.T) {
 			all := made(t, "Deployment="+how)
 			routed := read(t).functions()
 			for _, id := range all.ofType("AWS::Lambda::Function") {
-				if id == "LinkKey" { // whom nothing calls but the making of the stack
+				if id == "LinkKey" { // only the creation of the stack calls it
 					continue
 				}
 				update := at(all.Resources[id+"Aliaslive"], "UpdatePolicy", "CodeDeployLambdaAliasUpdate")
@@ -89,7 +89,7 @@ func TestAGradualDeploymentEndsWithAnAlarm(t *testing.T) {
 				}
 				p := at(all.Resources[id+"DeploymentGroup"], "Properties")
 				if got := show(at(p, "DeploymentConfigName")); got != "!Sub [CodeDeployDefault.Lambda${ConfigName} map[ConfigName:"+how+"]]" {
-					t.Errorf("%s is deployed as by %s", id, got)
+					t.Errorf("%s is deployed with %s", id, got)
 				}
 				want := []string{"!Ref " + id + "Alarm"}
 				if len(routed[strings.ToLower(id)].events("HttpApi")) > 0 {
@@ -100,10 +100,10 @@ func TestAGradualDeploymentEndsWithAnAlarm(t *testing.T) {
 					alarms = append(alarms, show(at(a, "Name")))
 				}
 				if !slices.Equal(alarms, want) || at(p, "AlarmConfiguration", "Enabled") != true {
-					t.Errorf("%s goes back at %v, want %v", id, alarms, want)
+					t.Errorf("%s is rolled back on %v, want %v", id, alarms, want)
 				}
 				if events := show(at(p, "AutoRollbackConfiguration", "Events")); at(p, "AutoRollbackConfiguration", "Enabled") != true || !strings.Contains(events, "DEPLOYMENT_STOP_ON_ALARM") {
-					t.Errorf("%s goes back at %s", id, events)
+					t.Errorf("%s is rolled back on %s", id, events)
 				}
 			}
 		})
@@ -135,10 +135,10 @@ func TestEachChangedSettingMakesANewVersion(t *testing.T) {
 	t.Parallel()
 	tpl := read(t)
 	if at(tpl.Globals, "Function", "AutoPublishAliasAllProperties") != true {
-		t.Error("a change of a function in the template is no new version")
+		t.Error("a change of a function in the template makes no new version")
 	}
 	for _, f := range tpl.functions() {
-		want := []string{"!Ref Metrics"} // for the stack's name, which stays
+		want := []string{"!Ref Metrics"} // stands for the stack's name, which never changes
 		environment, _ := at(f.Props, "Environment", "Variables").(object)
 		for _, name := range slices.Sorted(maps.Keys(environment)) {
 			if len(tpl.parametersIn(environment[name])) > 0 {
@@ -202,17 +202,17 @@ func (d document) longest(names []string) (all []string) {
 }
 
 // TestNoResourceDependsOnItself: CloudFormation refuses circular dependencies. A gradual
-// deployment makes long chains: the API waits for aliases, these for what deploys
-// them, and that for its alarms.
+// deployment makes long chains: the API waits for aliases, these for their
+// deployment groups, and those for alarms.
 func TestNoResourceDependsOnItself(t *testing.T) {
 	t.Parallel()
 	all := transformed(t, gradually)
-	state := map[string]int{} // 1: on the way, 2: done
+	state := map[string]int{} // 1: being visited, 2: done
 	var visit func(id string, way []string)
 	visit = func(id string, way []string) {
 		way = append(way, id)
 		if state[id] == 1 {
-			t.Errorf("a circle: %v", way)
+			t.Errorf("a cycle: %v", way)
 		}
 		if state[id] > 0 {
 			return

@@ -40,7 +40,7 @@ func same(t *testing.T, what string, got, want []string) {
 	}
 	for _, name := range got {
 		if !slices.Contains(want, name) {
-			t.Errorf("%s: %s is too much", what, name)
+			t.Errorf("%s: %s is unexpected", what, name)
 		}
 	}
 }
@@ -83,7 +83,7 @@ func TestTheTemplateHasTheRoutesOfTheEndpoints(t *testing.T) {
 	}
 }
 
-// routes returns an endpoint's routes. The one without any gets what matches no other.
+// routes returns an endpoint's routes. One without routes gets what matches no other.
 func routes(e api.Endpoint) []string {
 	if len(e.Routes) == 0 {
 		return []string{"<nil> <nil>"}
@@ -110,7 +110,7 @@ func TestEachEventMatchesARouteOfItsFunction(t *testing.T) {
 		}
 		c := event.RequestContext
 		if event.Version != "1.0" || c.DomainName == "" || c.Stage != "$default" || c.ResourcePath != event.Resource || c.Path != event.Path || len(event.MultiValueHeaders) == 0 {
-			t.Errorf("events/%s.json is not whole: %+v", e.Name, event)
+			t.Errorf("events/%s.json is incomplete: %+v", e.Name, event)
 		}
 	}
 }

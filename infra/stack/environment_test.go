@@ -33,7 +33,7 @@ func variables(t *testing.T, name string) []string {
 	t.Helper()
 	open := openers(new(worker.Worker))[name]
 	if open == nil {
-		t.Fatalf("the port %s is new: say here what it is", name)
+		t.Fatalf("the port %s is new: add it to openers", name)
 	}
 	getenv, names := asked()
 	if err := open(&lambda.Cloud{Getenv: getenv}, &api.Ports{}); err == nil && name != "SMS" {
@@ -45,7 +45,7 @@ func variables(t *testing.T, name string) []string {
 // used returns the settings that a function acts on.
 func used() map[string][]string {
 	public := []string{"FERRY_PUBLIC_URL"}
-	events := slices.Clip([]string{"FERRY_PUBLIC_URL", "FERRY_EVENTS"}) // whose source is that address
+	events := slices.Clip([]string{"FERRY_PUBLIC_URL", "FERRY_EVENTS"}) // an event's source is that address
 	return map[string][]string{
 		"authchange":         events,
 		"authfirst":          public,
@@ -95,7 +95,7 @@ func TestEachSettingReachesAFunction(t *testing.T) {
 	}
 	for _, name := range names() {
 		if !slices.ContainsFunc(slices.Collect(maps.Values(used())), func(all []string) bool { return slices.Contains(all, name) }) {
-			t.Errorf("no function is told %s", name)
+			t.Errorf("no function gets %s", name)
 		}
 	}
 }

@@ -42,7 +42,7 @@ func (d document) policyOf(kind, property, id string) any {
 			}
 		}
 	}
-	if len(found) != 1 { // of several the last one made would hold
+	if len(found) != 1 { // of several, the last one created would apply
 		return nil
 	}
 	return found[0]
@@ -90,7 +90,7 @@ func TestEachSubscriptionIsAllowedToDeliver(t *testing.T) {
 				t.Errorf("%s may not call %s", id, endpoint)
 			}
 		default:
-			t.Errorf("%s is by %v: say here what lets it deliver", id, at(p, "Protocol"))
+			t.Errorf("%s has the protocol %v: check here what lets it deliver", id, at(p, "Protocol"))
 		}
 		dead := named(at(p, "RedrivePolicy", "deadLetterTargetArn"))
 		if !allows(tpl.queuePolicy(dead), "sns.amazonaws.com", "sqs:SendMessage", "!GetAtt "+dead+".Arn", topic) {
@@ -128,7 +128,7 @@ func TestSESMayPublishFeedback(t *testing.T) {
 			t.Errorf("SES may not publish to %s from the beginning", topic)
 		}
 		if got := show(at(p, "EventDestination", "MatchingEventTypes")); got != "[delivery bounce complaint reject]" || at(p, "EventDestination", "Enabled") != true {
-			t.Errorf("SES tells of %s", got)
+			t.Errorf("SES reports %s", got)
 		}
 	}
 }
@@ -138,12 +138,12 @@ func TestTopicsAndQueuesAcceptOnlyTLS(t *testing.T) {
 	tpl := read(t)
 	for _, id := range tpl.ofType("AWS::SNS::Topic") {
 		if id != "AlarmTopic" && !onlyTLS(tpl.topicPolicy(id), "sns:Publish", "!Ref "+id) {
-			t.Errorf("%s takes more", id)
+			t.Errorf("%s accepts more than TLS", id)
 		}
 	}
 	for _, id := range tpl.ofType("AWS::SQS::Queue") {
 		if !onlyTLS(tpl.queuePolicy(id), "sqs:*", "!GetAtt "+id+".Arn") {
-			t.Errorf("%s takes more", id)
+			t.Errorf("%s accepts more than TLS", id)
 		}
 	}
 }
@@ -162,8 +162,8 @@ func TestPoliciesOfTopicsAndQueuesAllowOnlyServices(t *testing.T) {
 	}
 }
 
-// works returns the queues that a function reads; all others hold dead letters.
-func (d document) works() map[string]fn {
+// workQueues returns the queues that a function reads; all others hold dead letters.
+func (d document) workQueues() map[string]fn {
 	all := map[string]fn{}
 	for _, f := range d.functions() {
 		for _, e := range f.events("SQS") {
@@ -178,7 +178,7 @@ func (d document) works() map[string]fn {
 func TestEachStageHasADeadLetterQueue(t *testing.T) {
 	t.Parallel()
 	tpl := read(t)
-	works := tpl.works()
+	works := tpl.workQueues()
 	same(t, "the queues that are read", keysOf(works), []string{"MailQueue", "SmsQueue"})
 	var watched, dead []string
 	for _, m := range list(at(tpl.Resources["DeadLettersAlarm"], "Properties", "Metrics")) {
@@ -195,7 +195,7 @@ func TestEachStageHasADeadLetterQueue(t *testing.T) {
 		if !read {
 			dead = append(dead, id)
 			if at(p, "MessageRetentionPeriod") != 14*24*3600 {
-				t.Errorf("%s forgets after %v s", id, at(p, "MessageRetentionPeriod"))
+				t.Errorf("%s keeps messages for %v s", id, at(p, "MessageRetentionPeriod"))
 			}
 			continue
 		}
@@ -203,17 +203,17 @@ func TestEachStageHasADeadLetterQueue(t *testing.T) {
 		if hidden, _ := at(p, "VisibilityTimeout").(int); hidden < 6*timeout {
 			t.Errorf("%s hides messages for %d s, and %s takes %d s", id, hidden, f.Name, timeout)
 		}
-		if kept, _ := at(p, "MessageRetentionPeriod").(int); kept < 2*24*3600 || kept >= 14*24*3600 { // it goes on aging among the dead
-			t.Errorf("%s forgets after %d s", id, kept)
+		if kept, _ := at(p, "MessageRetentionPeriod").(int); kept < 2*24*3600 || kept >= 14*24*3600 { // its age keeps counting among the dead letters
+			t.Errorf("%s keeps messages for %d s", id, kept)
 		}
 		// A notice is tried for a day: 12 times in the first hour or so, and
 		// then every half hour to an hour.
 		if tries, _ := at(p, "RedrivePolicy", "maxReceiveCount").(int); tries < 100 || tpl.Resources[named(at(p, "RedrivePolicy", "deadLetterTargetArn"))] == nil {
-			t.Errorf("%s gives messages up after %d receipts", id, tries)
+			t.Errorf("%s gives up messages after %d receipts", id, tries)
 		}
 	}
-	same(t, "the dead that are watched", watched, dead)
-	same(t, "the dead", dead, []string{"RelayDeadLetters", "MailDeadLetters", "SmsDeadLetters", "FeedbackDeadLetters"})
+	same(t, "the watched dead-letter queues", watched, dead)
+	same(t, "the dead-letter queues", dead, []string{"RelayDeadLetters", "MailDeadLetters", "SmsDeadLetters", "FeedbackDeadLetters"})
 }
 
 // TestEachQueueHasAnAlarm: the age of a queue's oldest message ignores messages that
@@ -235,7 +235,7 @@ func TestEachQueueHasAnAlarm(t *testing.T) {
 				watched = append(watched, strings.TrimSuffix(named(at(d, "Value")), ".QueueName"))
 			}
 		}
-		same(t, alarm+" watches", watched, keysOf(tpl.works()))
+		same(t, alarm+" watches", watched, keysOf(tpl.workQueues()))
 	}
 }
 
@@ -248,12 +248,12 @@ func keysOf(m map[string]fn) (keys []string) {
 
 func TestSendersReportEachMessageAndTheirNumberIsLimited(t *testing.T) {
 	t.Parallel()
-	for queue, f := range read(t).works() {
+	for queue, f := range read(t).workQueues() {
 		for _, e := range f.events("SQS") {
 			if show(e["FunctionResponseTypes"]) != "[ReportBatchItemFailures]" || !strings.HasPrefix(show(at(e, "ScalingConfig", "MaximumConcurrency")), "!Ref ") {
 				t.Errorf("%s: %v", queue, e)
 			}
-			if got, want := show(at(e["Enabled"], "Fn::If")), map[string]string{"MailQueue": "[HasSender true false]", "SmsQueue": "[HasSms true false]"}[queue]; got != want { // polling costs, used or not
+			if got, want := show(at(e["Enabled"], "Fn::If")), map[string]string{"MailQueue": "[HasSender true false]", "SmsQueue": "[HasSms true false]"}[queue]; got != want { // polling costs even when idle
 				t.Errorf("%s is polled if %s, want %s", queue, got, want)
 			}
 		}

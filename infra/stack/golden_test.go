@@ -29,11 +29,11 @@ func everything() []string {
 	}
 }
 
-// TestTheStackIsTheReviewedOne compares everything that CloudFormation makes with a
+// TestTheStackMatchesTheReviewedFile compares everything that CloudFormation makes with a
 // file, which shows each change of the template or of what SAM makes of it: all
 // resources with all their properties, first with the default parameters, then the
 // differences with others.
-func TestTheStackIsTheReviewedOne(t *testing.T) {
+func TestTheStackMatchesTheReviewedFile(t *testing.T) {
 	t.Parallel()
 	asked, plain := read(t), written(made(t))
 	text := slices.Concat(
@@ -50,8 +50,8 @@ func TestTheStackIsTheReviewedOne(t *testing.T) {
 	golden(t, "testdata/stack.txt", strings.Join(text, "\n")+"\n")
 }
 
-// written returns the resources and outputs as lines, without the hash of its contents
-// that is part of a version's name.
+// written returns the resources and outputs as lines, without the hashes in the names
+// of versions.
 func written(d document) []string {
 	all := append(lines("Resources", d.Resources), lines("Outputs", d.Outputs)...)
 	hash := regexp.MustCompile(`(Version)[0-9a-f]{10}\b`)
@@ -61,8 +61,8 @@ func written(d document) []string {
 	return all
 }
 
-// TestTheExpandedTemplateIsTheOneThatSAMMakes keeps it up to date for machines without
-// SAM.
+// TestTheExpandedTemplateIsTheOneThatSAMMakes keeps testdata up to date for machines
+// without SAM.
 func TestTheExpandedTemplateIsTheOneThatSAMMakes(t *testing.T) {
 	t.Parallel()
 	text, err := run("--expand")

@@ -25,9 +25,9 @@ const (
 	mailEvents   = "stack-mail"
 )
 
-// network gets the function's calls. It sends those to the table and the buckets on to
-// the stand-ins, and answers the others itself, as only what is sent matters. A fault
-// is for the next call of an operation.
+// network receives the function's calls. It passes those to the table and the buckets
+// on to the stand-ins, and answers the others itself, as only the requests matter. A
+// fault applies to the next call of its operation.
 type network struct {
 	*uses
 	next   aws.HTTPClient
@@ -41,7 +41,7 @@ type fault func(r *http.Request, next aws.HTTPClient) (*http.Response, error)
 // Do implements aws.HTTPClient.
 func (n *network) Do(r *http.Request) (*http.Response, error) {
 	operation := awsmiddleware.GetOperationName(r.Context())
-	if operation == "" { // it is not the SDK's
+	if operation == "" { // the SDK did not make this call
 		operation = n.noteTarget(r)
 	}
 	if f, ok := n.fault(operation); ok {
@@ -182,7 +182,7 @@ func failures() map[string]func(*stage, *network) {
 	}
 }
 
-// largeCopyFails makes the next copy one in parts, one of which fails.
+// largeCopyFails makes the next copy go in parts, and one of them fail.
 func (n *network) largeCopyFails() {
 	n.faults["CopyObject"] = refused(400, "InvalidRequest")
 	n.faults["HeadObject"] = huge

@@ -89,7 +89,7 @@ func TestOnlyFunctionsThatMakeLinksReadTheKey(t *testing.T) {
 func TestTheRolesAreThoseThatAreChecked(t *testing.T) {
 	t.Parallel()
 	tpl, all := read(t), transformed(t, gradually)
-	want := []string{"CodeDeployServiceRole"} // SAM's, for what deploys
+	want := []string{"CodeDeployServiceRole"} // SAM's, for CodeDeploy
 	for _, f := range tpl.functions() {
 		id := f.ID + "Role"
 		want = append(want, id)

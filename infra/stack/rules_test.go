@@ -83,7 +83,7 @@ func rules() []rule {
 func TestEachResourceFollowsTheRulesOfItsType(t *testing.T) {
 	t.Parallel()
 	t.Run("in the template", func(t *testing.T) { keepsRules(t, read(t), "AWS::Lambda::Function") })
-	t.Run("as SAM makes it", func(t *testing.T) { keepsRules(t, transformed(t), "AWS::Serverless::") })
+	t.Run("as SAM transforms it", func(t *testing.T) { keepsRules(t, transformed(t), "AWS::Serverless::") })
 }
 
 func keepsRules(t *testing.T, d document, not string) {
@@ -91,7 +91,7 @@ func keepsRules(t *testing.T, d document, not string) {
 	for _, r := range rules() {
 		ids := d.ofType(r.kind)
 		if len(ids) == 0 != strings.HasPrefix(r.kind, not) {
-			t.Errorf("of the type %s are %v", r.kind, ids)
+			t.Errorf("the resources of the type %s are %v", r.kind, ids)
 		}
 		for _, id := range ids {
 			stem := strings.TrimSuffix(id, "Policy")
@@ -157,7 +157,7 @@ func TestEachEventHasPayloadFormatOneAndAUniqueName(t *testing.T) {
 		events, _ := f.Props["Events"].(object)
 		for event := range events {
 			if name := f.ID + event; tpl.Parameters[name] != nil || tpl.Resources[name] != nil {
-				t.Errorf("%s is there already", name)
+				t.Errorf("the name %s is taken already", name)
 			}
 		}
 	}
@@ -192,7 +192,7 @@ func TestNoPolicyIsWiderThanItsResource(t *testing.T) {
 			}
 		}
 		if logs != 1 {
-			t.Errorf("%s does not write to its own log alone", f.ID)
+			t.Errorf("%s does not write to exactly its own log", f.ID)
 		}
 	}
 }
@@ -205,7 +205,7 @@ func checkStatement(t *testing.T, f fn, s statement) {
 		t.Errorf("%s: %+v", f.ID, s)
 		return
 	}
-	if s.Not { // but for text messages, as numbers have no ARN: topics they are not
+	if s.Not { // only for text messages: a number has no ARN, so all but topics is allowed
 		if !slices.Equal(s.Actions, []string{"sns:Publish"}) || s.Resources[0] != "!Sub arn:${AWS::Partition}:sns:*:*:*" {
 			t.Errorf("%s: %+v", f.ID, s)
 		}
@@ -281,7 +281,7 @@ func TestNoBucketAbortsAnUploadThatIsStillOpen(t *testing.T) {
 		}
 		days, _ := at(rules[0], "AbortIncompleteMultipartUpload", "DaysAfterInitiation").(int)
 		if life := time.Duration(days) * 24 * time.Hour; life <= blob.PartsLife {
-			t.Errorf("%s ends an upload after %s, and a session is known for %s", bucket, life, blob.PartsLife)
+			t.Errorf("%s ends an upload after %s, and a session is remembered for %s", bucket, life, blob.PartsLife)
 		}
 	}
 }

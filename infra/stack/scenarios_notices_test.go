@@ -21,7 +21,7 @@ func relayAll(s *stage) {
 	answer, err := worker.RelayerHandler(s.worker)(s.Context(), e)
 	s.check(err)
 	if len(answer.BatchItemFailures) > 0 {
-		s.Fatalf("not passed on are %v", answer.BatchItemFailures)
+		s.Fatalf("these were not passed on: %v", answer.BatchItemFailures)
 	}
 }
 

@@ -113,7 +113,7 @@ func authFirst(s *stage) {
 
 func authForget(s *stage) {
 	s.must(200, "GET", "/auth/forget?u=alice")
-	s.must(200, "GET", "/auth/forget?u=alice") // there is a count to go on from
+	s.must(200, "GET", "/auth/forget?u=alice") // there is a count already
 	s.must(401, "GET", "/auth/forget?u=nobody")
 }
 
@@ -189,18 +189,18 @@ func upload(s *stage) {
 	}, boottest.Password)
 }
 
-// broken makes a form whose first file is whole and whose second is cut off.
+// broken makes a form whose first file is complete and whose second is cut off.
 func broken() func(*http.Request) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
 	for range 2 {
-		part, _ := w.CreateFormFile("file", "a.txt") // a buffer takes all
+		part, _ := w.CreateFormFile("file", "a.txt") // a buffer never fails
 		io.WriteString(part, "abc")
 	}
 	return content(w.FormDataContentType(), b.String())
 }
 
-// uploads has a session that is completed, one that is aborted, one for another user
+// uploads runs a session that is completed, one that is aborted, one for another user
 // with a quota, and one with a wrong checksum.
 func uploads(s *stage) {
 	s.user("dave", func(u *auth.User) { u.Quota = 1000 })
@@ -252,7 +252,7 @@ func uploads(s *stage) {
 func download(s *stage, path string, area blob.Area, id int64) {
 	token := s.real.Key.File(area, "alice", id)
 	s.must(200, "GET", path+token)
-	s.must(200, "GET", path+token, header("User-Agent", "curl/8")) // a person's
+	s.must(200, "GET", path+token, header("User-Agent", "curl/8")) // by a person
 	s.must(200, "HEAD", path+token)
 	s.must(200, "GET", path+token, header("Accept", "text/html"))
 	s.must(200, "GET", path+token, header("Accept", "application/json"))
@@ -266,7 +266,7 @@ func download(s *stage, path string, area blob.Area, id int64) {
 	s.must(401, "GET", path+token, header("User-Agent", "curl/8"))
 }
 
-// downloadFile also has a file whose uploader wants a notice of its first download.
+// downloadFile also downloads a file whose uploader wants a notice of its first download.
 func downloadFile(s *stage) {
 	s.send("alice", files.Sending{Receipt: files.Receipt{To: "alice@example.com"}})
 	for range 2 {
@@ -285,7 +285,7 @@ func (s *stage) endpoint() api.Endpoint {
 func filesDelete(s *stage) {
 	s.authenticated("DELETE", "/files/1", 200)
 	s.must(404, "DELETE", "/files/1", bearer())
-	s.others.afterCopy = func() { // somebody is quicker
+	s.others.afterCopy = func() { // someone else is faster
 		_, err := file.Service(s.real).Delete(s.Context(), s.get("alice"), 3)
 		s.check(err)
 	}
@@ -314,7 +314,7 @@ func filesRestore(s *stage) {
 		_, err := file.Service(s.real).Delete(s.Context(), s.get("alice"), id)
 		s.check(err)
 	}
-	s.others.afterCopy = func() { // somebody is quicker
+	s.others.afterCopy = func() { // someone else is faster
 		_, err := file.Service(s.real).Restore(s.Context(), s.get("alice"), 3)
 		s.check(err)
 	}
@@ -338,7 +338,7 @@ func notificationsStop(s *stage) {
 	}
 	s.must(200, "POST", path)
 	s.check(s.real.Table.Write(s.Context(), notify.Suppress("ann@example.com", notify.AddressBounced, "", s.real.Now())))
-	s.must(200, "POST", path, form(url.Values{"undo": {"1"}})) // of the wish alone
+	s.must(200, "POST", path, form(url.Values{"undo": {"1"}})) // undoes only the owner's wish
 	s.must(401, "GET", "/notifications/stop?t=unknown")
 }
 
@@ -363,7 +363,7 @@ func sweepAll(s *stage) {
 	}
 	s.sweep(31) // the mail's link is dead by then
 	s.put("alice")
-	s.others.beforeCopy = func() { // another sweep is quicker
+	s.others.beforeCopy = func() { // another sweep is faster
 		_, err := worker.SweeperHandler(worker.With(s.real, s.cloud.Providers()))(s.Context())
 		s.check(err)
 	}
@@ -379,7 +379,7 @@ func sweepAll(s *stage) {
 		left[area] = len(objects)
 	}
 	if !maps.Equal(left, map[blob.Area]int{blob.Files: 0, blob.Backup: 0}) {
-		s.Fatalf("left are %v", left)
+		s.Fatalf("objects left: %v", left)
 	}
 }
 

@@ -42,7 +42,7 @@ import (
 )
 
 // TestAFunctionMayDoWhatItDoesAndNothingElse makes each function do everything it does
-// with its ports, on the real backends and with failures that only these have, and
+// with its ports, on the real backends and with failures that only they have, and
 // notes the calls. The function's role must allow these calls and no others.
 func TestAFunctionMayDoWhatItDoesAndNothingElse(t *testing.T) {
 	t.Parallel()
@@ -63,7 +63,7 @@ func TestAFunctionMayDoWhatItDoesAndNothingElse(t *testing.T) {
 				fail(s, s.network)
 			}
 			if len(s.network.faults) > 0 {
-				t.Errorf("%d calls that were to fail were not made", len(s.network.faults))
+				t.Errorf("%d calls that should fail were not made", len(s.network.faults))
 			}
 			uses := s.network.sorted()
 			same(t, "the permissions of "+name, granted(t, tpl, f), append(uses, mapped(f)...))
@@ -167,7 +167,7 @@ func (s *stage) open(name string) {
 	s.keys = &lambda.Cloud{Config: cfg, Getenv: os.Getenv}
 }
 
-// openers returns what opens each port by its name, a worker's own for this worker.
+// openers returns the opener of each port by its name; a worker's ports open into w.
 func openers(w *worker.Worker) map[string]lambda.Opener {
 	return map[string]lambda.Opener{
 		"Table": lambda.Table(dynamo.Open), "Blobs": lambda.Blobs(s3.Open), "LinkKey": lambda.LinkKey,
@@ -326,7 +326,7 @@ func (u *uses) noteBucket(call any) (known bool) {
 	return true
 }
 
-// noteMessage knows a resource only by its name in the function's environment.
+// noteMessage recognises a resource by its name in the function's environment.
 func (u *uses) noteMessage(call any) (known bool) {
 	one := func(resource, action string, name *string, want string) bool {
 		if aws.ToString(name) == want {

@@ -141,7 +141,7 @@ func (s *stage) user(name string, change func(*auth.User)) auth.User {
 // put stores a file.
 func (s *stage) put(owner string) { s.Helper(); s.send(owner, files.Sending{}) }
 
-// send stores a file with a recipient.
+// send stores a file, with recipients or a receipt.
 func (s *stage) send(owner string, sending files.Sending) {
 	s.Helper()
 	up, err := file.Service(s.real).Begin(s.Context(), owner, auth.User{Name: owner}, 3, sending)
@@ -151,8 +151,8 @@ func (s *stage) send(owner string, sending files.Sending) {
 	s.check(err)
 }
 
-// guesses sends wrong passwords until one is throttled, and then the right one in
-// time, which is counted first.
+// guesses sends wrong passwords until one is throttled, and the right one after the
+// wait, which counts as a try until it succeeds.
 func (s *stage) guesses(try func(password string) int, right string) {
 	s.Helper()
 	for i := range 7 {
@@ -174,7 +174,7 @@ func (s *stage) lose(area blob.Area) {
 	}
 }
 
-// authenticated are the ways to log in to endpoints that accept both.
+// authenticated sends a request with a bearer, then with credentials that are refused.
 func (s *stage) authenticated(method, path string, status int) {
 	s.Helper()
 	s.must(status, method, path, bearer())

@@ -98,7 +98,7 @@ func kept(t testing.TB) ([]byte, error) {
 	}
 	if it.Of != hash(t) {
 		const update = "install SAM (infra/ci/requirements.txt) and run UPDATE_GOLDEN=1 go test ./infra/stack"
-		return nil, fmt.Errorf("%s is of another template.yaml: %s", keptFile, update)
+		return nil, fmt.Errorf("%s belongs to another template.yaml: %s", keptFile, update)
 	}
 	return it.Expanded, nil
 }
@@ -164,7 +164,7 @@ func show(v any) string {
 		return fmt.Sprint(v)
 	}
 	for k, inner := range o {
-		if parts := list(inner); k == "Fn::GetAtt" && len(parts) == 2 { // as JSON has it
+		if parts := list(inner); k == "Fn::GetAtt" && len(parts) == 2 { // as in JSON
 			inner = fmt.Sprintf("%v.%v", parts[0], parts[1])
 		}
 		if k == "Ref" || strings.HasPrefix(k, "Fn::") {

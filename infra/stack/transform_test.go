@@ -14,7 +14,7 @@ func TestTheTransformedAPIHasEachRouteAndMayCallItsFunction(t *testing.T) {
 	stack := transformed(t)
 	apis := stack.ofType("AWS::ApiGatewayV2::Api")
 	if len(apis) != 1 {
-		t.Fatalf("there are the APIs %v", apis)
+		t.Fatalf("the APIs are %v, want one", apis)
 	}
 	paths, _ := at(stack.Resources[apis[0]], "Properties", "Body", "paths").(object)
 	var got, want []string

@@ -55,7 +55,7 @@ func TestTheOutputsSayWhatIsMissing(t *testing.T) {
 			}
 			for id, part := range c.says {
 				if got := compact(at(outputs[id], "Value")); !strings.Contains(got, part) {
-					t.Errorf("%s says %s, not of %s", id, got, part)
+					t.Errorf("%s says %s, want a mention of %s", id, got, part)
 				}
 			}
 		})
@@ -73,7 +73,7 @@ func TestTheGatewayAllowsPagesWhatTheServerAllows(t *testing.T) {
 		return at(d.Resources["Api"], "Properties", "Body", "x-amazon-apigateway-cors")
 	}
 	if c := of(made(t)); c != nil {
-		t.Errorf("unasked, pages may do %v", c)
+		t.Errorf("by default, pages may do %v", c)
 	}
 	c := of(made(t, everything()...))
 	for name, want := range map[string][]string{
@@ -99,7 +99,7 @@ func TestPagesSendPartsToOneBucketAndReadFromBoth(t *testing.T) {
 		"FilesBucket": {"GET", "HEAD", "PUT"}, "BackupBucket": {"GET", "HEAD"},
 	} {
 		if c := at(plain.Resources[bucket], "Properties", "CorsConfiguration"); c != nil {
-			t.Errorf("%s: unasked, pages may do %v", bucket, c)
+			t.Errorf("%s: by default, pages may do %v", bucket, c)
 		}
 		rules := list(at(asked.Resources[bucket], "Properties", "CorsConfiguration", "CorsRules"))
 		if len(rules) != 1 {
@@ -141,7 +141,7 @@ func TestThereIsOneDashboardAndItsMetricsExist(t *testing.T) {
 		}
 	}
 	if err := json.Unmarshal([]byte(body), &doc); err != nil || len(doc.Widgets) == 0 {
-		t.Fatalf("the dashboard is no JSON: %v: %s", err, body)
+		t.Fatalf("the dashboard is not JSON: %v: %s", err, body)
 	}
 	var shown []string
 	for _, w := range doc.Widgets {
@@ -164,7 +164,7 @@ func TestMetricsAreMadeOnlyIfTurnedOn(t *testing.T) {
 	for want, d := range map[string]document{`""`: made(t), `"${AWS::StackName}"`: made(t, everything()...)} {
 		for _, id := range d.ofType("AWS::Lambda::Function") {
 			if got := compact(at(d.Resources[id], "Properties", "Environment", "Variables", "FERRY_METRICS")); got != want {
-				t.Errorf("%s is told %s, want %s", id, got, want)
+				t.Errorf("%s has FERRY_METRICS=%s, want %s", id, got, want)
 			}
 		}
 	}
@@ -184,7 +184,7 @@ func TestTheAlarmsOfADeploymentNeedNoAddress(t *testing.T) {
 		actions    string
 	}{
 		{"no alarm by default", nil, nil, ""},
-		{"those that end a deployment", []string{gradually}, watch, nothing},
+		{"those that stop a deployment", []string{gradually}, watch, nothing},
 		{"all for an address", texting(), whole, `["${AlarmTopic}"]`},
 		{"all for an address and a deployment", everything(), whole, `["${AlarmTopic}"]`},
 	} {
@@ -194,7 +194,7 @@ func TestTheAlarmsOfADeploymentNeedNoAddress(t *testing.T) {
 			same(t, "the alarms", d.ofType("AWS::CloudWatch::Alarm"), c.want)
 			for _, id := range d.ofType("AWS::CloudWatch::Alarm") {
 				if got := compact(at(d.Resources[id], "Properties", "AlarmActions")); got != c.actions {
-					t.Errorf("%s tells %s, want %s", id, got, c.actions)
+					t.Errorf("%s has the actions %s, want %s", id, got, c.actions)
 				}
 			}
 		})

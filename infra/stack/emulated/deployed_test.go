@@ -29,19 +29,19 @@ func TestADeployedStack(t *testing.T) {
 	}
 	c := openCloud(t, root)
 	for name, test := range map[string]func(*testing.T, *Cloud){
-		"brings a link to its recipients by itself, once":          links,
-		"tells the sender of a file that a mail bounced":           bounce,
-		"tries again what cannot be sent":                          retry,
-		"keeps what is never sent, until it is brought back":       deadLetters,
-		"is swept on its schedule":                                 sweep,
-		"finds by its sweep what the stream has lost":              lostByStream,
-		"without a sender says what is missing and keeps the mail": noSender,
-		"makes its link key once":                                  linkKey,
-		"has memory for the largest upload":                        largestUpload,
-		"has memory and time for a session of 10,000 parts":        manyParts,
-		"works on while its functions are replaced and put back":   upgrade,
-		"leaves its data when it is deleted":                       deletion,
-		"answers each fixture as its functions' roles allow":       fixtures,
+		"sends a link to its recipients by itself, once":             links,
+		"tells the sender of a file that a mail bounced":             bounce,
+		"retries what cannot be sent":                                retry,
+		"keeps what was not sent as dead letters until a redrive":    deadLetters,
+		"is swept on its schedule":                                   sweep,
+		"finds by its sweep what the stream lost":                    lostByStream,
+		"without a sender says what is missing and keeps the mail":   noSender,
+		"makes its link key once":                                    linkKey,
+		"has memory for the largest upload":                          largestUpload,
+		"has memory and time for a session of 10,000 parts":          manyParts,
+		"keeps working while an upgrade is deployed and rolled back": upgrade,
+		"keeps its data when it is deleted":                          deletion,
+		"answers each fixture as its functions' roles allow":         fixtures,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -93,7 +93,7 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// pause stops the events of a function, or lets them come again.
+// pause stops the events of a function, or resumes them.
 func (d *deployed) pause(function string, paused bool) {
 	d.Helper()
 	client := lambda.NewFromConfig(d.config)

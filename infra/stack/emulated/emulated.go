@@ -1,7 +1,7 @@
 // Package emulated deploys the stack of template.yaml, with the real programs of
 // its functions, to an emulator of AWS: the stream, topics, queues and schedule
 // call the functions by themselves, and each function can do only what its role
-// allows. It is for tests and test tools. Start reading with Open and Deploy.
+// allows. Only tests and test tools import it. Start reading with Open and Deploy.
 //
 // The emulator is ministack (https://github.com/ministackorg/ministack), which
 // infra/awslocal installs and starts. It has no HTTP API with payload format 1.0

@@ -38,7 +38,7 @@ func fixtures(t *testing.T, c *Cloud) {
 		t.Fatal("there are no events")
 	}
 	for _, name := range names {
-		if name == "linkkey" { // is looked at by itself
+		if name == "linkkey" { // the test linkKey invokes it
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -85,7 +85,7 @@ func (d *deployed) notice(t *testing.T, id string) notify.Notice {
 	t.Helper()
 	found, err := notify.States(t.Context(), d.ports.Table, []string{id})
 	if err != nil || len(found) != 1 {
-		t.Fatalf("there are the notices %+v, %v", found, err)
+		t.Fatalf("the notices are %+v, %v, want one", found, err)
 	}
 	return found[0]
 }
@@ -114,14 +114,14 @@ func linkKey(t *testing.T, c *Cloud) {
 			Name: aws.String(d.Environment["FERRY_KEY_PARAMETER"]), WithDecryption: aws.Bool(true),
 		})
 		if err != nil || got.Parameter.Type != "SecureString" || len(*got.Parameter.Value) != len(boottest.Key) {
-			t.Fatalf("stored is %+v, %v", got, err)
+			t.Fatalf("the stored key is %+v, %v", got, err)
 		}
 		return *got.Parameter.Value
 	}
-	first := stored() // with it all links are made
+	first := stored() // all links are made with it
 	d.answers(t, boottest.Load(t, "linkkey"))
 	if stored() != first {
-		t.Error("the key is another one")
+		t.Error("the key has changed")
 	}
 }
 
@@ -133,7 +133,7 @@ const maxMemory = 128 << 20
 // comes with a password, whose hash takes memory too.
 func largestUpload(t *testing.T, c *Cloud) {
 	if _, err := os.Stat("/proc/self/status"); err != nil {
-		t.Skip("the system does not tell how much memory a process takes")
+		t.Skip("the system does not report how much memory a process takes")
 	}
 	d := deploy(t, c, nil)
 	name := d.IDs["Upload"]
@@ -188,14 +188,14 @@ func peak(t *testing.T, function string) (most int64) {
 	all, err := filepath.Glob("/proc/[0-9]*/environ")
 	check(t, err)
 	for _, path := range all {
-		environment, _ := os.ReadFile(path) // many end while they are looked at, or are others'
+		environment, _ := os.ReadFile(path) // many processes end meanwhile, or belong to others
 		if !bytes.Contains(environment, []byte("AWS_LAMBDA_FUNCTION_NAME="+function+"\x00")) {
 			continue
 		}
 		status, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "status"))
 		_, rest, _ := bytes.Cut(status, []byte("VmHWM:"))
 		if fields := strings.Fields(string(rest)); len(fields) > 0 {
-			kib, _ := strconv.ParseInt(fields[0], 10, 64) // 0 if it is not told
+			kib, _ := strconv.ParseInt(fields[0], 10, 64) // 0 if unknown
 			most = max(most, kib<<10)
 		}
 	}

@@ -130,7 +130,7 @@ func respond(w http.ResponseWriter, r *http.Request, payload []byte) {
 	}
 }
 
-// gatewayEvent returns the event of a request on a route; its body was read.
+// gatewayEvent returns the event of a request on a route, whose body was read already.
 func gatewayEvent(r *http.Request, resource string, body []byte) events.APIGatewayProxyRequest {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"ferry/shared/wire"
 )
 
-// manyParts has a session with the largest number of parts, each of one byte, and checks
+// manyParts runs a session with the largest number of parts, each of one byte, and checks
 // the function's time and memory.
 func manyParts(t *testing.T, c *Cloud) {
 	d := deploy(t, c, nil)
@@ -40,7 +40,7 @@ func manyParts(t *testing.T, c *Cloud) {
 	d.sendTiny(s.ID, data)
 	ask("GET", "/uploads/"+s.ID, "", 200, &s)
 	if s.Parts != len(data) || len(s.Arrived) != len(data) || s.Arrived[len(data)-1].Number != len(data) {
-		t.Errorf("of %d parts %d have arrived", s.Parts, len(s.Arrived))
+		t.Errorf("the session has %d parts, %d have arrived", s.Parts, len(s.Arrived))
 	}
 	type answer struct {
 		Files []struct{ ID, Length int64 }

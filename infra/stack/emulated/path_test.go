@@ -33,7 +33,7 @@ import (
 	"ferry/shared/notify"
 )
 
-// call sends a request as alice and returns the answer of this status.
+// call sends a request as alice, expects a status and returns the answer.
 func (d *deployed) call(method, path, kind, body string, status int) []byte {
 	d.Helper()
 	r, err := http.NewRequestWithContext(d.Context(), method, d.Base+path, strings.NewReader(body))
@@ -137,7 +137,7 @@ func links(t *testing.T, c *Cloud) {
 	d := deploy(t, c, map[string]string{"SenderAddress": "ferry@path.example.com", "SmsSending": "on", "Metrics": "on"})
 	d.metrics(true)
 	if missing, ok := d.Outputs["MailMissing"]; ok {
-		t.Errorf("with a sender, mail is said to lack %s", missing)
+		t.Errorf("with a sender, the output MailMissing says %s", missing)
 	}
 	events := d.listen()
 	mail, phone := "carla@"+d.name+".example.com", d.phone()
@@ -215,7 +215,7 @@ func (d *deployed) event(e any) []byte {
 	return text
 }
 
-// phone is a number that no other stack sends to.
+// phone returns a number that no other stack sends to.
 func (d *deployed) phone() string { return "+39333" + fmt.Sprintf("%07d", time.Now().UnixNano()%1e7) }
 
 // notices returns the notices of a file of alice by their channels.
@@ -288,7 +288,7 @@ func bounce(t *testing.T, c *Cloud) {
 	if _, ok, err := notify.Suppressed(t.Context(), d.ports.Table, mail); err != nil || !ok {
 		t.Errorf("the address is suppressed: %v, %v", ok, err)
 	}
-	d.eventually("the event of the bounce", func() bool { // one was of the text message
+	d.eventually("the event of the bounce", func() bool { // one is for the text message
 		return strings.Count(fmt.Sprint(heard()), "link.failed") == 2
 	})
 }
@@ -303,8 +303,8 @@ func (d *deployed) file(id int64) (files.File, error) {
 	return file.Service(d.ports).Get(d.Context(), alice, blob.Files, id)
 }
 
-// retry has a sender that SES does not know yet. The failed message is hidden by its
-// queue and comes again within a second, not after the queue's 12 minutes.
+// retry starts with a sender that SES has not verified yet. The failed message is hidden
+// by its queue and comes again within a second, not after the queue's 12 minutes.
 func retry(t *testing.T, c *Cloud) {
 	d := deploy(t, c, map[string]string{"SenderAddress": "ferry@retry.example.com"})
 	mail := "carla@" + d.name + ".example.com"
@@ -323,7 +323,7 @@ func retry(t *testing.T, c *Cloud) {
 	}
 }
 
-// deadLetters has a function that takes messages and never finishes.
+// deadLetters lets a function take messages and never finish.
 func deadLetters(t *testing.T, c *Cloud) {
 	check(t, c.Verify(t.Context(), "ferry@dead.example.com"))
 	d := deploy(t, c, map[string]string{"SenderAddress": "ferry@dead.example.com"})
@@ -365,7 +365,7 @@ func sweep(t *testing.T, c *Cloud) {
 	d.eventually("the sweep", func() bool { return objects() == 2 })
 }
 
-// uploadAgo stores a file of alice as if some time ago.
+// uploadAgo stores a file of alice with a clock that is set back.
 func (d *deployed) uploadAgo(ago time.Duration, sending files.Sending) {
 	d.Helper()
 	now := d.ports.Now
@@ -378,7 +378,7 @@ func (d *deployed) uploadAgo(ago time.Duration, sending files.Sending) {
 	check(d, err)
 }
 
-// lostByStream has a stream that brings nothing.
+// lostByStream lets the stream deliver nothing.
 func lostByStream(t *testing.T, c *Cloud) {
 	check(t, c.Verify(t.Context(), "ferry@lost.example.com"))
 	d := deploy(t, c, map[string]string{"SenderAddress": "ferry@lost.example.com"})
@@ -390,7 +390,7 @@ func lostByStream(t *testing.T, c *Cloud) {
 	d.invoke("sweep", boottest.Load(t, "sweep").Event)
 	d.eventually("the older mail", func() bool { return d.notices(5)[notify.Mail].State() == notify.Sent })
 	if n := d.notices(4)[notify.Mail]; n.State() != notify.Queued || len(d.mailed(mail.To)) != 1 {
-		t.Errorf("what the stream may still bring is %+v", n)
+		t.Errorf("the newer notice, which the stream may still deliver, is %+v", n)
 	}
 }
 

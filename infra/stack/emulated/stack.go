@@ -29,7 +29,7 @@ import (
 	"ferry/shared/table"
 )
 
-// alias is the one that the template gives each function, and that calls go to.
+// alias is the alias that the template gives each function. Calls go to it.
 const alias = "live"
 
 // maxPayload is the limit in bytes of an event and of an answer
@@ -64,7 +64,7 @@ type Result struct {
 // Deploy creates a stack and waits until it is complete.
 func (c *Cloud) Deploy(ctx context.Context, name string, parameters map[string]string) (*Stack, error) {
 	s := &Stack{cloud: c, name: name}
-	root, front, err := serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	root, front, err := startServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.requests.RLock()
 		defer s.requests.RUnlock()
 		s.api.ServeHTTP(w, r)
@@ -83,7 +83,7 @@ func (c *Cloud) Deploy(ctx context.Context, name string, parameters map[string]s
 		Capabilities: []types.Capability{types.CapabilityCapabilityIam},
 	})
 	if err == nil {
-		err = s.settle(ctx, types.StackStatusCreateComplete)
+		err = s.waitFor(ctx, types.StackStatusCreateComplete)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("creating the stack %s: %w", s.name, err), s.front.Close())
@@ -91,8 +91,8 @@ func (c *Cloud) Deploy(ctx context.Context, name string, parameters map[string]s
 	return s, nil
 }
 
-// serve serves a handler on loopback.
-func serve(h http.Handler) (address string, server *http.Server, err error) {
+// startServer starts an HTTP server on loopback.
+func startServer(h http.Handler) (address string, server *http.Server, err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", nil, err
@@ -102,8 +102,8 @@ func serve(h http.Handler) (address string, server *http.Server, err error) {
 	return "http://" + l.Addr().String(), server, nil
 }
 
-// settle waits until the stack no longer changes, and reads what it has.
-func (s *Stack) settle(ctx context.Context, want types.StackStatus) error {
+// waitFor waits until the stack has a status, and reads what it has.
+func (s *Stack) waitFor(ctx context.Context, want types.StackStatus) error {
 	for {
 		all, err := s.cloud.stacks.DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: &s.name})
 		if err != nil {
@@ -174,7 +174,7 @@ func (s *Stack) version(id string) *string {
 	return aws.String(alias)
 }
 
-// function returns what calls a version of a function, by its name in the template.
+// function returns an invoker of a version of a function, by its name in the template.
 func (s *Stack) function(id string, version *string) invoker {
 	client, name := s.cloud.lambda, s.IDs[id]
 	return func(ctx context.Context, event []byte) (r Result, err error) {
@@ -220,7 +220,7 @@ var responseURL = regexp.MustCompile(`("ResponseURL": ")[^"]*"`)
 // of CloudFormation, what it puts at the event's address. The function must not fail.
 func (s *Stack) Answer(ctx context.Context, function string, event []byte) ([]byte, error) {
 	put := make(chan []byte, 1)
-	address, server, err := serve(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	address, server, err := startServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		text, _ := io.ReadAll(r.Body) // a text that is cut off is not the expected one
 		put <- text
 	}))
@@ -284,7 +284,7 @@ func (s *Stack) Empty(ctx context.Context) error {
 			err = errors.Join(err, p.Blobs.Delete(ctx, area, o.Key))
 		}
 	}
-	_, unswept := p.Blobs.Sweep(ctx, time.Now().Add(time.Hour)) // uploads by parts
+	_, unswept := p.Blobs.Sweep(ctx, time.Now().Add(time.Hour)) // unfinished uploads in parts
 	if err := errors.Join(err, unswept); err != nil {
 		return fmt.Errorf("emptying the stack %s: %w", s.name, err)
 	}

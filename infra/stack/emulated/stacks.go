@@ -33,7 +33,7 @@ func Lend(open func() (*Cloud, error)) http.Handler {
 		_ = json.NewEncoder(w).Encode(s.Deployed) // a client that has gone needs no answer
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
-		if s.Empty(context.WithoutCancel(r.Context())) == nil { // else it is lent no more
+		if s.Empty(context.WithoutCancel(r.Context())) == nil { // otherwise it is not lent again
 			spare <- s
 		}
 	})

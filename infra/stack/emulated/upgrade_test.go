@@ -74,7 +74,7 @@ func (s *Stack) update(ctx context.Context, c *Cloud, quiet func(context.Context
 		return fmt.Errorf("updating the stack %s: %w", s.name, err)
 	}
 	s.cloud = c
-	return s.settle(ctx, types.StackStatusUpdateComplete)
+	return s.waitFor(ctx, types.StackStatusUpdateComplete)
 }
 
 // mix sends every other call of the API's functions to the program of another version, as
