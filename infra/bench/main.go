@@ -26,7 +26,7 @@ import (
 
 func main() {
 	if len(os.Args) == 5 && os.Args[1] == control {
-		serveControl(os.Args[2], os.Args[3], os.Args[4] == "on")
+		runControl(os.Args[2], os.Args[3], os.Args[4] == "on")
 		return
 	}
 	b := &bench{rounds: 5, large: 1 << 30, requests: 3000, area: 100_000}

@@ -49,7 +49,7 @@ func (b *bench) on(sync string, prepare func(*subject)) func(*subject) {
 	}
 }
 
-// source makes the file to send, whose pages are then in memory.
+// source makes the file to send; its pages are then in memory.
 func (b *bench) source(size int64) string {
 	path := filepath.Join(b.dir, fmt.Sprintf("source-%d", size))
 	if _, err := os.Stat(path); err == nil {
@@ -240,7 +240,7 @@ func parts(s *subject) {
 	}
 }
 
-// functions measure the time from the start of each function's process to its first
+// functions measures the time from the start of each function's process to its first
 // poll of the runtime API, its memory then, and its size as built for the cloud. The
 // control is a function that does nothing.
 func (b *bench) functions() (all []measurement) {

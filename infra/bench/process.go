@@ -101,10 +101,10 @@ func (s *subject) login() {
 	}
 }
 
-// serveControl does the least that a server can do with a file: it reads the part of a
+// runControl does the least that a server can do with a file: it reads the part of a
 // form through a buffer of 256 KiB and writes it with one fsync, and sends it with
 // http.ServeFile. A request that fails ends its connection.
-func serveControl(addr, dir string, sync bool) {
+func runControl(addr, dir string, sync bool) {
 	var n atomic.Int64
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /upload", func(w http.ResponseWriter, r *http.Request) {

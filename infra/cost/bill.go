@@ -30,7 +30,7 @@ const (
 	addressHours  = "VPC: hours of a public IPv4 address"
 )
 
-// What cannot be counted without AWS is assumed, rather too high than too low.
+// Assumptions about what cannot be counted without AWS. They err on the high side.
 const (
 	// wholeCPU is the memory in MB with which a function has a whole CPU; with
 	// less it has a part of one

@@ -106,7 +106,7 @@ func TestThePageIsUpToDate(t *testing.T) {
 	want, err := newPage(boottest.Root(t))
 	check(t, err)
 	if page(t) != want {
-		t.Errorf("%s is not what it should be: go run ./infra/cost", pageFile)
+		t.Errorf("%s is out of date: run go run ./infra/cost", pageFile)
 	}
 }
 
@@ -249,7 +249,7 @@ func TestAStackCostsOnlyItsStorageWhileIdle(t *testing.T) {
 func TestThePageSaysWhatEachOptionCosts(t *testing.T) {
 	t.Parallel()
 	b, tpl := open(t), read(t)
-	metrics := float64(metricsOfOne(t)) * b.rates["CloudWatch: metrics of one's own, a month"]
+	metrics := float64(customMetrics(t)) * b.rates["CloudWatch: custom metrics, a month"]
 	free := map[string]bool{"AWS::ApiGatewayV2::DomainName": true, "AWS::ApiGatewayV2::ApiMapping": true, "AWS::Logs::SubscriptionFilter": true}
 	_, byDefault := month(tpl, nil, b.rates)
 	maps.Copy(free, byDefault)
@@ -272,8 +272,8 @@ func TestThePageSaysWhatEachOptionCosts(t *testing.T) {
 	}
 }
 
-// metricsOfOne returns the number of a stack's own metrics.
-func metricsOfOne(t *testing.T) (n int) {
+// customMetrics returns the number of metrics that a stack defines.
+func customMetrics(t *testing.T) (n int) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(boottest.Root(t), "shared/boot/lambda/metrics.go"), nil, 0)
 	check(t, err)
@@ -328,23 +328,23 @@ func TestResourcesThatCostWhileIdleAreFound(t *testing.T) {
 		free     bool // of a type that the page would have to list
 		hourly   bool
 	}{
-		"a table":              {`"AWS::DynamoDB::Table"`, 0, true, false},
-		"a table kept ready":   {`"AWS::DynamoDB::Table", "Properties": {"ProvisionedThroughput": {"ReadCapacityUnits": 5}}`, 0, true, true},
-		"one kept ready":       {`"AWS::Serverless::Function", "Properties": {"ProvisionedConcurrencyConfig": {}}`, 0, true, true},
-		"one in a network":     {`"AWS::Serverless::Function", "Properties": {"VpcConfig": {"SubnetIds": ["x"]}}`, 0, true, true},
-		"an alarm":             {`"AWS::CloudWatch::Alarm", "Properties": {"MetricName": "x"}`, 0.10, false, false},
-		"one of two metrics":   {`"AWS::CloudWatch::Alarm", "Properties": {"Metrics": [{}, {"MetricStat": {}}, {"MetricStat": {}}]}`, 0.20, false, false},
-		"a dashboard":          {`"AWS::CloudWatch::Dashboard"`, 3, false, false},
-		"a queue under a key":  {`"AWS::SQS::Queue", "Properties": {"KmsMasterKeyId": "alias/x"}`, 0, true, true},
-		"a key of KMS":         {`"AWS::KMS::Key"`, 0, true, false},
-		"a way out of a VPC":   {`"AWS::EC2::NatGateway"`, 0, true, false},
-		"one that is left out": {`"AWS::KMS::Key", "Condition": "No"`, 0, false, false},
+		"a table":                 {`"AWS::DynamoDB::Table"`, 0, true, false},
+		"a table kept ready":      {`"AWS::DynamoDB::Table", "Properties": {"ProvisionedThroughput": {"ReadCapacityUnits": 5}}`, 0, true, true},
+		"a function kept ready":   {`"AWS::Serverless::Function", "Properties": {"ProvisionedConcurrencyConfig": {}}`, 0, true, true},
+		"a function in a VPC":     {`"AWS::Serverless::Function", "Properties": {"VpcConfig": {"SubnetIds": ["x"]}}`, 0, true, true},
+		"an alarm":                {`"AWS::CloudWatch::Alarm", "Properties": {"MetricName": "x"}`, 0.10, false, false},
+		"an alarm of two metrics": {`"AWS::CloudWatch::Alarm", "Properties": {"Metrics": [{}, {"MetricStat": {}}, {"MetricStat": {}}]}`, 0.20, false, false},
+		"a dashboard":             {`"AWS::CloudWatch::Dashboard"`, 3, false, false},
+		"a queue under a key":     {`"AWS::SQS::Queue", "Properties": {"KmsMasterKeyId": "alias/x"}`, 0, true, true},
+		"a key of KMS":            {`"AWS::KMS::Key"`, 0, true, false},
+		"a way out of a VPC":      {`"AWS::EC2::NatGateway"`, 0, true, false},
+		"a key that is left out":  {`"AWS::KMS::Key", "Condition": "No"`, 0, false, false},
 	} {
 		tpl := document{Conditions: object{"No": object{"Fn::Equals": []any{"a", "b"}}}}
 		check(t, json.Unmarshal([]byte(`{"It": {"Type": `+c.resource+`}}`), &tpl.Resources))
 		usd, free := month(tpl, nil, open(t).rates)
 		if math.Abs(usd-c.usd) > 1e-12 || len(free) > 0 != c.free {
-			t.Errorf("%s: %v USD, and free are %v", name, usd, free)
+			t.Errorf("%s: %v USD, and the free types are %v", name, usd, free)
 		}
 		if got := len(hourly(tpl.Resources["It"])) > 0; got != c.hourly {
 			t.Errorf("%s: by the hour is %v", name, got)
@@ -400,9 +400,9 @@ func TestUnitsAreCountedAsDynamoDBDoes(t *testing.T) {
 			return err
 		}, "BatchGetItem", 5, 0},
 		{"an item that grows", 100, func(b table.Table) error { return b.Write(t.Context(), table.Put(key, of(1500))) }, "PutItem", 0, 2},
-		{"one that shrinks", 1500, func(b table.Table) error { return b.Update(t.Context(), table.Update(key).Set("x", ""), &into) }, "UpdateItem", 0, 2},
-		{"one that goes", 1500, func(b table.Table) error { return b.Write(t.Context(), table.Delete(key)) }, "DeleteItem", 0, 2},
-		{"one that is refused", 100, func(b table.Table) error {
+		{"an item that shrinks", 1500, func(b table.Table) error { return b.Update(t.Context(), table.Update(key).Set("x", ""), &into) }, "UpdateItem", 0, 2},
+		{"an item that is deleted", 1500, func(b table.Table) error { return b.Write(t.Context(), table.Delete(key)) }, "DeleteItem", 0, 2},
+		{"a write that is refused", 100, func(b table.Table) error {
 			if err := b.Write(t.Context(), table.Put(key, of(2000)).If(table.NotExists())); err == nil {
 				t.Error("it was not refused")
 			}

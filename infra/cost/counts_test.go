@@ -58,10 +58,10 @@ func TestTheCountedCallsAreUpToDate(t *testing.T) {
 		}
 		err := was.differs(c)
 		if err == nil {
-			now[i] = was // no news of bytes that are within the slack
+			now[i] = was // keep the old bytes: the difference is within the slack
 			continue
 		}
-		t.Errorf("%s is no longer what was counted (set UPDATE_GOLDEN=1 to accept): %v", c.Operation, err)
+		t.Errorf("the counts of %s have changed (set UPDATE_GOLDEN=1 to accept): %v", c.Operation, err)
 		for name, r := range c.Runs {
 			if w := was.Runs[name]; w != nil {
 				r.Own = w.Own
@@ -110,7 +110,7 @@ func (c *count) differs(other *count) error {
 const (
 	small    = 100_000
 	medium   = 1 << 20
-	parts    = 64      // those of a file of 1 GB, which has 16 MB each
+	parts    = 64      // of a file of 1 GB, 16 MB each
 	partSize = 5 << 20 // here they are the smallest that S3 takes, which changes no call
 )
 
@@ -181,7 +181,7 @@ func operations() []operation {
 	}
 }
 
-// sweeps are sweeps one after the other in an otherwise empty stack.
+// sweeps returns sweeps that follow each other in an otherwise empty stack.
 func sweeps() []operation {
 	after := func(days, files int) func(*stack) func() {
 		return func(s *stack) func() {
@@ -333,7 +333,7 @@ func (s *stack) function(name string, h http.Handler) http.Handler {
 // count does an operation and everything that it causes.
 func (s *stack) count(o operation) *count {
 	do := o.prepare(s)
-	s.fresh() // that is not of the operation
+	s.fresh() // these records do not belong to the operation
 	s.begin(o.name)
 	do()
 	for fresh := s.fresh(); len(fresh) > 0; fresh = s.fresh() {
@@ -342,7 +342,7 @@ func (s *stack) count(o operation) *count {
 		}
 	}
 	done := s.meter.count
-	s.begin("") // what comes next is not of the operation either
+	s.begin("") // what comes next does not belong to the operation either
 	return done
 }
 
@@ -491,7 +491,7 @@ func (s *stack) pass(r notify.StreamRecord) {
 
 func undone(err error, n int) error {
 	if err == nil && n > 0 {
-		err = errors.New("a record or notice is to come again")
+		err = errors.New("a record or notice must be retried")
 	}
 	return err
 }
@@ -500,7 +500,7 @@ func (s *stack) sweep() {
 	check(s.T, s.as("sweep", func() error {
 		r, err := worker.SweeperHandler(worker.With(s.ports, s.cloud.Providers()))(s.Context())
 		if err == nil && !r.Complete {
-			err = errors.New("the sweep did not come to its end")
+			err = errors.New("the sweep did not finish")
 		}
 		return err
 	}))

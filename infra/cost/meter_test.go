@@ -25,7 +25,7 @@ const (
 	texts       = "SNS: text messages to the United States"
 )
 
-// What cannot be counted in this process is assumed, rather too high than too low:
+// Assumptions about what cannot be counted in this process, on the high side:
 // platformLogBytes is what Lambda itself logs for each event (platform.start and
 // platform.report, as JSON), logLineBytes what CloudWatch and Lambda's JSON add to each
 // line, accessLogBytes a line of the gateway's access log in the format of
