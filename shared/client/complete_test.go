@@ -10,7 +10,7 @@ import (
 	"ferry/shared/client"
 )
 
-// TestCompletionThatMakesProgressIsRetried has a service that compares a
+// TestCompletionThatMakesProgressIsRetried uses a service that compares a
 // large file's SHA-256 over many requests, and one that only says it is busy.
 func TestCompletionThatMakesProgressIsRetried(t *testing.T) {
 	t.Parallel()

@@ -148,8 +148,8 @@ func TestWrongBytesAreNotKept(t *testing.T) {
 	}
 }
 
-// store answers like the service in the cloud: HEAD itself, GET by a reference
-// to a store, whose addresses end after some uses.
+// store answers like the service in the cloud: HEAD itself, GET with a redirect to
+// a store, whose addresses expire after one use.
 type store struct {
 	*httptest.Server
 	content  []byte
@@ -157,8 +157,8 @@ type store struct {
 	mu       sync.Mutex
 	uses     map[string]int
 	requests atomic.Int64
-	two      chan struct{} // closed when the second comes
-	alone    atomic.Bool   // the first was not joined by it
+	two      chan struct{} // closed when the second request comes
+	alone    atomic.Bool   // the first waited for it in vain
 }
 
 func newStore(t *testing.T, content []byte) *store {
@@ -216,7 +216,7 @@ func TestRangesAreFetchedAtOnceAndExpiredAddressesRenewed(t *testing.T) {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	if b, err := os.ReadFile(got.Path); err != nil || !bytes.Equal(b, content) {
-		t.Errorf("other bytes have come: %v", err)
+		t.Errorf("the file has other bytes: %v", err)
 	}
 	if have.Load() != int64(len(content)) || s.signed.Load() < 3 || s.alone.Load() {
 		t.Errorf("%d bytes of progress, %d addresses, one request at a time: %t", have.Load(), s.signed.Load(), s.alone.Load())

@@ -16,8 +16,8 @@ import (
 	"ferry/shared/client"
 )
 
-// serve runs a service with the user ann in a temporary folder.
-func serve() (url, dir string, end func()) {
+// startService starts a service with the user ann in a temporary folder.
+func startService() (url, dir string, end func()) {
 	dir, err := os.MkdirTemp("", "ferry-example-")
 	if err != nil {
 		log.Fatal(err)
@@ -53,7 +53,7 @@ func serve() (url, dir string, end func()) {
 
 // Upload a small file, and download it by its link, which needs no login.
 func Example() {
-	url, _, end := serve()
+	url, _, end := startService()
 	defer end()
 	ctx := context.Background()
 
@@ -78,7 +78,7 @@ func Example() {
 // Upload a file of any size so that it can be resumed: keep the session's id,
 // and give it to the next Put if one fails.
 func ExampleClient_Put() {
-	url, dir, end := serve()
+	url, dir, end := startService()
 	defer end()
 	ctx := context.Background()
 	c, err := client.New(client.Options{URL: url, User: "ann", Password: "a long password"})
@@ -116,7 +116,7 @@ func ExampleClient_Put() {
 
 // List an area, newest first. Pages are fetched as they are needed.
 func ExampleClient_Files() {
-	url, _, end := serve()
+	url, _, end := startService()
 	defer end()
 	ctx := context.Background()
 	c, err := client.New(client.Options{URL: url, User: "ann", Password: "a long password"})
@@ -148,7 +148,7 @@ func ExampleClient_Files() {
 
 // Download into a folder. Fetch resumes what an earlier one has left.
 func ExampleClient_Fetch() {
-	url, dir, end := serve()
+	url, dir, end := startService()
 	defer end()
 	ctx := context.Background()
 	c, err := client.New(client.Options{URL: url, User: "ann", Password: "a long password"})
@@ -170,7 +170,7 @@ func ExampleClient_Fetch() {
 
 // Errors of the service are of type *Error.
 func ExampleError() {
-	url, _, end := serve()
+	url, _, end := startService()
 	defer end()
 	c, err := client.New(client.Options{URL: url, User: "ann", Password: "a long password"})
 	if err != nil {

@@ -90,7 +90,7 @@ func target(path, name string) string {
 // fill fetches what is missing. From time to time, and at the end, it records what
 // has arrived.
 func (c *Client) fill(ctx context.Context, o *origin, p *partial, connections int) (err error) {
-	if err := p.save(); err != nil { // from the start it is recorded whose bytes these are
+	if err := p.save(); err != nil { // record from the start whose bytes these are
 		return err
 	}
 	connections, size, err := o.pieces(ctx, connections)

@@ -167,7 +167,7 @@ func TestPasswordIsChanged(t *testing.T) {
 	}
 }
 
-func TestAddressOfNoServiceIsRecognised(t *testing.T) {
+func TestWrongAddressIsRecognised(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "files.example.com", "ftp://x", "http://", "http://x/?a=b", "http://user:pass@x/v1"} {
 		if _, err := client.New(client.Options{URL: text}); err == nil {
@@ -200,7 +200,7 @@ func TestSenderSeesWhoWasNotified(t *testing.T) {
 	}
 	d, err := c.Sent(t.Context(), "bob", f.ID)
 	if err != nil || !d.Notify || len(d.Notifications) != 1 {
-		t.Fatalf("told is %+v, %v", d, err)
+		t.Fatalf("the details are %+v, %v", d, err)
 	}
 	if n := d.Notifications[0]; n.To != "carla@example.com" || n.Channel != "mail" || n.State != "queued" || n.Created.IsZero() || !n.Sent.IsZero() {
 		t.Errorf("the notification is %+v", n)
@@ -212,9 +212,9 @@ func TestSenderSeesWhoWasNotified(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d, err := c.File(t.Context(), client.UserArea, f.ID); err != nil || !d.Notify || len(d.Notifications) != 1 || d.Notifications[0].Channel != "sms" {
-		t.Errorf("of a session's file it is told %+v, %v", d, err)
+		t.Errorf("the details of a session's file are %+v, %v", d, err)
 	}
 	if _, err := c.Sent(t.Context(), "bob", 99); !errors.Is(err, client.ErrNotFound) {
-		t.Errorf("of one that was not sent: %v", err)
+		t.Errorf("a file that was not sent: %v", err)
 	}
 }

@@ -104,7 +104,7 @@ func (o *origin) ask(ctx context.Context, s span) (resp *http.Response, store st
 	case !slices.Contains([]int{302, 303, 307}, resp.StatusCode):
 		return nil, "", refusal(resp)
 	case err != nil || resp.Request.URL.Scheme == "https" && to.Scheme != "https":
-		return nil, "", fmt.Errorf("%w: it refers to nowhere", ErrAnswer)
+		return nil, "", fmt.Errorf("%w: it redirects to no valid address", ErrAnswer)
 	}
 	o.store.Store(to.String())
 	return nil, to.String(), nil

@@ -19,7 +19,7 @@ type partial struct {
 	remote Remote
 
 	mu    sync.Mutex
-	spans []*span // in order; each is what is still missing of it
+	spans []*span // in order; each shrinks as its bytes arrive
 	taken int     // how many, from the first on, are in progress or done
 }
 
@@ -128,21 +128,21 @@ func (p *partial) save() error {
 	return os.Rename(p.path+".json.new", p.path+".json")
 }
 
-// finish gives the complete file its name. It replaces another file only by force.
+// finish gives the complete file its name. It replaces another file only if force is set.
 func (p *partial) finish(path string, force bool) error {
 	if err := p.file.Sync(); err != nil {
 		return err
 	}
-	if err := place(p.path, path, force); err != nil {
+	if err := rename(p.path, path, force); err != nil {
 		return err
 	}
 	p.forget()
 	return nil
 }
 
-// place renames a file. It tries a link first: that fails if the name is taken, where
+// rename renames a file. It tries a link first: that fails if the name is taken, where
 // a rename would overwrite. Some file systems have no links.
-func place(from, to string, force bool) error {
+func rename(from, to string, force bool) error {
 	if !force {
 		err := os.Link(from, to)
 		if err == nil {

@@ -117,7 +117,7 @@ func (c *Client) attempt(ctx context.Context, src Source, o PutOptions, st Statu
 	p := &put{client: c, session: st, source: src, sums: make([]uint64, st.Parts)}
 	var counted atomic.Int64
 	p.progress = func(n int64) { counted.Add(n); o.Progress(n) }
-	arrived := int64(0) // once all is done
+	arrived := int64(0) // all bytes, once the file is complete
 	defer func() { o.Progress(arrived - counted.Load()) }()
 	sum, err := p.send(ctx, o.Connections)
 	if err == nil && src.Check != nil {

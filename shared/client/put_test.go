@@ -18,7 +18,7 @@ import (
 	"ferry/shared/wire"
 )
 
-// partSize is the smallest that there is.
+// partSize is the smallest that the service accepts.
 const partSize = 5 << 20
 
 func source(content []byte) client.Source {
@@ -34,7 +34,7 @@ func wantStored(t *testing.T, c *client.Client, f client.File, content []byte) {
 	}
 	var got bytes.Buffer
 	if _, err := c.Copy(t.Context(), f.Link, &got, client.Verify{CRC64NVME: d.CRC64NVME}); err != nil || !bytes.Equal(got.Bytes(), content) {
-		t.Errorf("%d of %d bytes come back, or others: %v", got.Len(), len(content), err)
+		t.Errorf("got %d of %d bytes back, or they differ: %v", got.Len(), len(content), err)
 	}
 }
 
@@ -109,7 +109,7 @@ func TestArrivedPartsAreNotSentAgain(t *testing.T) {
 	if err != nil || f.ID != st.FileID() {
 		t.Fatalf("%+v, %v", f, err)
 	}
-	// All is read for the checksums, and what was missing once more.
+	// Everything is read for the checksums, and missing parts once more.
 	if most := int64(len(content) + 2*partSize); sent.n.Load() > most {
 		t.Errorf("%d bytes were read, want at most %d", sent.n.Load(), most)
 	}
@@ -160,9 +160,9 @@ func TestFileChangedBeforeAResumeIsSentAsItIsNow(t *testing.T) {
 	wantStored(t, c, f, content)
 }
 
-// TestUploadResumesWhenItsObjectIsWholeButNoFileYet: the service was ended in
-// between, or the client as it waited for a long comparison.
-func TestUploadResumesWhenItsObjectIsWholeButNoFileYet(t *testing.T) {
+// TestUploadResumesWhenItsObjectIsCompleteButNoFileYet: the service was stopped in
+// between, or the client while it waited for a long comparison.
+func TestUploadResumesWhenItsObjectIsCompleteButNoFileYet(t *testing.T) {
 	t.Parallel()
 	s, whole := start(t)
 	content := bytesOf(9, 2*partSize+1)
@@ -170,11 +170,11 @@ func TestUploadResumesWhenItsObjectIsWholeButNoFileYet(t *testing.T) {
 	session := ""
 	_, err := first.Put(t.Context(), source(content), client.PutOptions{PartSize: partSize, Began: func(begun client.Session) error {
 		session = begun.ID
-		s.Calls.Before("table.Write", func() error { return io.ErrUnexpectedEOF }) // that of the record is the next
+		s.Calls.Before("table.Write", func() error { return io.ErrUnexpectedEOF }) // the next write is that of the record
 		return nil
 	}})
 	if s.Calls.Before("table.Write", nil); client.StatusOf(err) != 500 {
-		t.Fatalf("the first ends by %v", err)
+		t.Fatalf("the first Put ended with %v", err)
 	}
 	var sent int64
 	f, err := whole.Put(t.Context(), source(content), client.PutOptions{Connections: 1, Session: session, Progress: func(n int64) { sent += n }})
@@ -193,8 +193,8 @@ func TestNewSessionReplacesAnEndedOne(t *testing.T) {
 			s.Clock.Advance(8 * 24 * time.Hour)
 			return nil
 		},
-		"of another length":     nil,
-		"that was never anyone": nil,
+		"of another length":  nil,
+		"that never existed": nil,
 	} {
 		s, c := start(t)
 		content := bytesOf(5, partSize+1)
@@ -218,7 +218,7 @@ func TestNewSessionReplacesAnEndedOne(t *testing.T) {
 	}
 }
 
-func TestUploadFindsTheSessionItWasNotToldBeforeACrash(t *testing.T) {
+func TestUploadWithTheSameKeyFindsItsSessionAfterACrash(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
 	content := bytesOf(6, partSize+1)
@@ -256,7 +256,7 @@ func TestKeyOfAnEndedSessionCanBeUsedAgain(t *testing.T) {
 	wantStored(t, c, f, content)
 }
 
-// restless has other bytes each time that it is read.
+// restless returns other bytes on every read.
 type restless struct{ n atomic.Int64 }
 
 func (r *restless) ReadAt(b []byte, _ int64) (int, error) {
@@ -266,7 +266,7 @@ func (r *restless) ReadAt(b []byte, _ int64) (int, error) {
 	return len(b), nil
 }
 
-// shrinking has all its bytes for the checksum, and none after that.
+// shrinking returns all its bytes for the checksum, and none after that.
 type shrinking struct{ read atomic.Int64 }
 
 func (s *shrinking) ReadAt(b []byte, _ int64) (int, error) {
@@ -312,7 +312,7 @@ func TestLoginThatExpiresDuringUploadIsRenewed(t *testing.T) {
 	content := bytesOf(7, 2*partSize)
 	var once sync.Once
 	f, err := c.Put(t.Context(), source(content), client.PutOptions{PartSize: partSize, Connections: 1, Progress: func(int64) {
-		once.Do(func() { s.Clock.Advance(2 * time.Hour) }) // the address of the part under way ends too
+		once.Do(func() { s.Clock.Advance(2 * time.Hour) }) // the address of the part in progress expires too
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -338,7 +338,7 @@ func TestTwoResumesOfOneUploadMakeOneFile(t *testing.T) {
 	}
 	both.Wait()
 	if ids[0] != ids[1] {
-		t.Errorf("files %v", ids)
+		t.Errorf("two files were made: %v", ids)
 	}
 }
 

@@ -16,12 +16,12 @@ import (
 
 const password = "a long password"
 
-// quick waits no longer than tests want to.
+// quick returns a Retry with short waits, for tests.
 func quick() client.Retry {
 	return client.Retry{Tries: 10, Min: time.Millisecond, Max: 5 * time.Millisecond}
 }
 
-// start runs a service with the user ann, and returns her client.
+// start starts a service with the user ann, and returns it and her client.
 func start(t *testing.T, change ...func(*client.Options)) (*apitest.Server, *client.Client) {
 	t.Helper()
 	s := apitest.New(t)
