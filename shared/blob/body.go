@@ -107,7 +107,7 @@ func (b *Body) Fill(p []byte) (n int, ended bool, err error) {
 	return n, err != nil, nil
 }
 
-// Err returns the error that ended reading, or nil; the end of the bytes is none.
+// Err returns the error that ended reading, or nil; the end of the bytes is no error.
 func (b *Body) Err() error { return b.err }
 
 // Written describes the bytes read so far.

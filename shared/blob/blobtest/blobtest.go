@@ -1,6 +1,7 @@
 // Package blobtest is the conformance suite of the port blob: every backend
 // must pass it. It is a table of cases, each a rule that the port's
-// documentation states, and one runner.
+// documentation states, and one runner. Only tests import it. Start reading with
+// Run; each file holds the cases of a few methods.
 package blobtest
 
 import (

@@ -167,7 +167,7 @@ func sendWrongLengths(s *state) error {
 	part := s.part(1)
 	for _, content := range [][]byte{part[:100], append(bytes.Clone(part), 'x'), nil} {
 		if err := s.send(1, content, nil); err == nil && !s.truncates {
-			s.Errorf("%d bytes of %d were taken", len(content), len(part))
+			s.Errorf("%d bytes of %d were accepted", len(content), len(part))
 		}
 	}
 	return nil
