@@ -41,8 +41,8 @@ var (
 	// ErrBusy is returned if contention or throttling lasted longer than the
 	// backend retries. Nothing of that write happened.
 	ErrBusy = errors.New("table: busy")
-	// ErrUnread is returned by WriteThenQuery if all was written but the page
-	// could not be read.
+	// ErrUnread is returned by WriteThenQuery if everything was written but the
+	// page could not be read.
 	ErrUnread = errors.New("table: written, but not read back")
 	// ErrFull is returned if the table's medium has no room.
 	ErrFull = errors.New("table: no space left")

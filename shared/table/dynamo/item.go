@@ -91,8 +91,8 @@ func encodeItem(op table.Op) (attributes, error) {
 	return item, nil
 }
 
-// storable returns an error for a type of which the encoder would silently leave
-// out a part. seen holds the structs visited, because types can be recursive.
+// storable returns an error for a type that the encoder would store only in part,
+// without an error. seen holds the structs visited, because types can be recursive.
 func storable(t reflect.Type, seen map[reflect.Type]bool) error {
 	switch t.Kind() {
 	case reflect.Chan, reflect.Func, reflect.UnsafePointer, reflect.Complex64, reflect.Complex128:

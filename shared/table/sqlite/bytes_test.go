@@ -258,7 +258,7 @@ func TestALossOfPowerLeavesNoRecordWithoutItsBytes(t *testing.T) {
 		}
 	}
 	if lost == 0 {
-		t.Error("no loss removed a record: the test shows nothing")
+		t.Error("no loss removed a record: the test proves nothing")
 	}
 }
 

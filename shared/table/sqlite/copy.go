@@ -48,7 +48,7 @@ func copyAll(ctx context.Context, conn *connection, to string) error {
 }
 
 // examine looks for damage. Copying does not notice most of it: SQLite keeps no
-// checksums, and of a long item it reads only the beginning.
+// checksums, and it reads only the beginning of a long item.
 func examine(conn *connection) error {
 	row, err := conn.ask(`PRAGMA integrity_check(1)`)
 	if err == nil && row[0] != "ok" {

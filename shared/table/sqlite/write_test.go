@@ -158,7 +158,7 @@ func TestDeleteExpiredRemovesOnlyExpiredItems(t *testing.T) {
 		"put removes the expiry":           {[]table.Op{put("h").Expire(past), put("h")}, true},
 		"update creates with expiry":       {[]table.Op{update("i").Expire(past)}, false},
 		"update creates without expiry":    {[]table.Op{update("j")}, true},
-		"update of one that expires later": {[]table.Op{put("k").Expire(future), update("k")}, true},
+		"update of an item with an expiry": {[]table.Op{put("k").Expire(future), update("k")}, true},
 	}
 	gone := 0
 	for _, step := range steps {

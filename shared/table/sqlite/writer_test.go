@@ -57,7 +57,7 @@ func storedKeys(t *testing.T, db *DB) []string {
 	return sks
 }
 
-func TestARequestThatFailsTakesNoOtherWithIt(t *testing.T) {
+func TestAFailedRequestDoesNotFailOthers(t *testing.T) {
 	t.Parallel()
 	db := testDB(t, Options{})
 	w := idle(t, db)
@@ -84,7 +84,7 @@ func TestARequestThatFailsTakesNoOtherWithIt(t *testing.T) {
 		}
 	}
 	if got := storedKeys(t, db); !slices.Equal(got, []string{"a", "b"}) {
-		t.Errorf("stored are %q, want a and b", got)
+		t.Errorf("the stored keys are %q, want a and b", got)
 	}
 }
 
@@ -143,14 +143,14 @@ func TestNothingIsWrittenAfterASyncFailed(t *testing.T) {
 		t.Errorf("a write after that got error %v", err)
 	}
 	if got := storedKeys(t, db); slices.Contains(got, "b") {
-		t.Errorf("stored are %q", got)
+		t.Errorf("the stored keys are %q", got)
 	}
 	if err := db.writer.syncer.error(); err == nil {
 		t.Error("the failure is forgotten")
 	}
 }
 
-func TestNothingSyncsWhereNothingIsToWait(t *testing.T) {
+func TestOnlyASyncedTableSyncs(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		options Options
@@ -193,7 +193,7 @@ func TestABatchTakesWhatWaitsUpToItsBounds(t *testing.T) {
 	w := fill(3, 0)
 	close(w.queue)
 	if got := len(w.batch(&request{})); got != 4 {
-		t.Errorf("of a closed queue %d requests are taken, want 4", got)
+		t.Errorf("from a closed queue %d requests are taken, want 4", got)
 	}
 }
 

@@ -96,7 +96,7 @@ func badQueries(s *state) error {
 	} {
 		_, err := s.Query(s.Context(), q)
 		s.wantErr("Query", err, invalid)
-		_, err = s.WriteThenQuery(s.Context(), q, s.place([]table.Op{put("new", row{})})...)
+		_, err = s.WriteThenQuery(s.Context(), q, s.inPartition([]table.Op{put("new", row{})})...)
 		s.wantErr("WriteThenQuery", err, invalid)
 	}
 	_, err := s.GetMany(s.Context(), slices.Repeat([]table.Key{s.key("k")}, table.MaxKeys+1)...)
@@ -105,7 +105,7 @@ func badQueries(s *state) error {
 }
 
 func updateOfOtherKinds(s *state) error {
-	for _, op := range s.place([]table.Op{put("k", row{}), remove("k"), check("k", table.Exists())}) {
+	for _, op := range s.inPartition([]table.Op{put("k", row{}), remove("k"), check("k", table.Exists())}) {
 		s.wantErr("Update", s.Update(s.Context(), op, &row{}), invalid)
 	}
 	return nil
@@ -114,8 +114,8 @@ func updateOfOtherKinds(s *state) error {
 func endedContext(s *state) error {
 	ctx, cancel := context.WithCancel(s.Context())
 	cancel()
-	write := s.place([]table.Op{put("new", row{}), remove("k")})
-	change := s.place([]table.Op{update("k").Set("name", "x")})[0]
+	write := s.inPartition([]table.Op{put("new", row{}), remove("k")})
+	change := s.inPartition([]table.Op{update("k").Set("name", "x")})[0]
 	q := table.Query{PK: s.pk, Limit: 1}
 	_, many := s.GetMany(ctx, s.key("k"))
 	_, query := s.Query(ctx, q)

@@ -137,7 +137,7 @@ func fullPage(s *state) error {
 
 func readBack(s *state) error {
 	q := table.Query{PK: s.pk, Descending: true, Limit: 2}
-	page, err := s.WriteThenQuery(s.Context(), q, s.place([]table.Op{
+	page, err := s.WriteThenQuery(s.Context(), q, s.inPartition([]table.Op{
 		put("c", row{Name: "c"}), put("d", row{Name: "d"}), remove("b"), update("a").Add("count", 7),
 	})...)
 	if s.wantItems("WriteThenQuery", page.Items, []string{"d", "c"}); !page.More {

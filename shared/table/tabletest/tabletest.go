@@ -1,6 +1,7 @@
 // Package tabletest is the conformance suite of the port table: every backend
 // must pass it. It is a table of cases, each a rule that the port's
-// documentation states, and one runner.
+// documentation states, and one runner. Only tests import it. Start reading with
+// Run; each file holds the cases of a few methods.
 package tabletest
 
 import (
@@ -45,7 +46,7 @@ type row struct {
 
 const (
 	done    = "no error"
-	invalid = "an error without a meaning of its own"
+	invalid = "an error without a special meaning"
 )
 
 func refused(op int) string { return (&table.ConditionError{Op: op}).Error() }
@@ -92,7 +93,7 @@ func (c testCase) run(s *state) {
 		for _, sk := range some {
 			puts = append(puts, put(sk, c.seed[sk]).Relax())
 		}
-		s.must(s.Write(s.Context(), s.place(puts)...))
+		s.must(s.Write(s.Context(), s.inPartition(puts)...))
 	}
 	if c.want == nil {
 		c.want = c.seed
@@ -129,8 +130,8 @@ func (s *state) key(sk string) table.Key {
 	return table.Key{PK: s.pk, SK: sk}
 }
 
-// place returns the operations with the partition filled in.
-func (s *state) place(all []table.Op) []table.Op {
+// inPartition returns the operations with the partition filled in.
+func (s *state) inPartition(all []table.Op) []table.Op {
 	placed := slices.Clone(all)
 	for i, op := range placed {
 		placed[i].Key = s.key(op.Key.SK)
@@ -143,7 +144,7 @@ func (s *state) place(all []table.Op) []table.Op {
 // afterwards, as far as that way tells.
 func (s *state) try(all ...table.Op) (shown items, err error) {
 	s.tried.Store(true)
-	placed := s.place(all)
+	placed := s.inPartition(all)
 	switch {
 	case s.way != byOthers:
 		return s.own(), s.Write(s.Context(), placed...)
@@ -317,7 +318,7 @@ func (s *state) pages(q table.Query) (all []table.Item) {
 
 // reads returns all ways to read an existing item, including that of an update.
 func (s *state) reads(sk string) map[string]func(into any) error {
-	touch := s.place([]table.Op{update(sk).Set("unrelated", "x")})[0]
+	touch := s.inPartition([]table.Op{update(sk).Set("unrelated", "x")})[0]
 	many, err := s.GetMany(s.Context(), s.key(sk))
 	s.must(err)
 	return map[string]func(into any) error{

@@ -16,7 +16,7 @@ func writeCases() []testCase {
 	full := items{"k": old}
 	return []testCase{
 		{"a write of nothing does nothing", full, ops(), done, nil},
-		{"a put replaces all of the item, also attributes unknown to its struct", full,
+		{"a put replaces the whole item, including attributes unknown to its struct", full,
 			inTurn(update("k").Set("extra", "x"), put("k", row{Name: "k"}), check("k", table.Equal("extra", "x"))),
 			refused(0), named("k")},
 		{"a put accepts a pointer to a struct", nil, ops(put("k", &old)), done, full},
@@ -112,7 +112,7 @@ func attributeNames(s *state) error {
 	s.must(s.write(update("k").Set("size", "a").Set("status", "a").Set("key", "a").Set("a-b", "a").Set("_x", "a").
 		Set("doc", "a").If(table.Equal("a.b", "a"), table.Equal("select", "a"), table.Equal("1st", "a"))))
 	var got odd
-	s.must(s.Update(s.Context(), s.place([]table.Op{set})[0], &got))
+	s.must(s.Update(s.Context(), s.inPartition([]table.Op{set})[0], &got))
 	if got != (odd{"b", "b", "b"}) {
 		s.Errorf("got %+v", got)
 	}
