@@ -22,7 +22,7 @@ type Deployed struct {
 // Ports opens the stack's data in this process, as an operator's commands do.
 func (d Deployed) Ports(ctx context.Context) (*api.Ports, error) {
 	settings := api.Settings{PublicURL: d.Base}
-	settings.Retention.KeepDays, settings.Retention.BackupDays = 30, 90 // as the template has it
+	settings.Retention.KeepDays, settings.Retention.BackupDays = 30, 90 // as in the template
 	getenv := func(name string) string { return cmp.Or(d.Environment[name], os.Getenv(name)) }
 	cfg, err := config.LoadDefaultConfig(ctx)
 	if err != nil {

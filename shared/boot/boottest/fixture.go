@@ -18,7 +18,7 @@ import (
 // the answer that the function must give. Lambda ignores the latter.
 type Fixture struct {
 	Name     string
-	Function string // which gets the event
+	Function string // gets the event
 	Event    []byte
 	Expect   Expect
 }

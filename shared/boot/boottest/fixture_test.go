@@ -29,8 +29,8 @@ func TestAnAnswerIsComparedWithTheExpectedOne(t *testing.T) {
 		{"another status", `{"statusCode":404,"body":"hello"}`, "the status is 404, want 200", page},
 		{"another header", `{"statusCode":200,"multiValueHeaders":{"Etag":["y"]},"body":"hello"}`, "Etag is", page},
 		{"a header too many", `{"statusCode":200,"multiValueHeaders":{"Etag":["x"],"Link":["y"]},"body":"hello"}`, "Link is", page},
-		{"no response", `null and void`, "not one for the gateway", page},
-		{"no base64", `{"statusCode":200,"multiValueHeaders":{"Etag":["x"]},"body":"?","isBase64Encoded":true}`, "not base64", page},
+		{"not a response", `null and void`, "not one for the gateway", page},
+		{"not base64", `{"statusCode":200,"multiValueHeaders":{"Etag":["x"]},"body":"?","isBase64Encoded":true}`, "not base64", page},
 	} {
 		err := c.expect.Check([]byte(c.answer))
 		if c.wrong == "" && err != nil || c.wrong != "" && (err == nil || !strings.Contains(err.Error(), c.wrong)) {

@@ -32,7 +32,7 @@ func (ones) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Cheap returns the costs of hashes that protect nothing.
+// Cheap returns costs for fast hashes, which protect nothing.
 func Cheap() auth.Params { return auth.Params{Memory: 64, Time: 1, Threads: 1} }
 
 // Fill stores the data that the events refer to: alice with a bearer, the files

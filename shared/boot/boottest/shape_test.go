@@ -58,7 +58,7 @@ func TestTheStreamEventLooksLikeOneFromAWS(t *testing.T) {
 	var e events.DynamoDBEvent
 	strict(t, "relay", &e)
 	for _, r := range e.Records {
-		whole(t, "relay", r, "UserIdentity") // which is for what the table's own expiry deletes
+		whole(t, "relay", r, "UserIdentity") // set only when the table's own expiry deletes an item
 		whole(t, "relay", r.Change, "OldImage")
 		for key, v := range r.Change.Keys {
 			if r.Change.NewImage[key].String() != v.String() {
@@ -263,11 +263,11 @@ func (g gateway) checkBody(t *testing.T, header map[string]string) {
 func lasts(t *testing.T, what string, one map[string]string, many map[string][]string) {
 	t.Helper()
 	if len(one) != len(many) {
-		t.Errorf("%d names of a %s have one value and %d all", len(one), what, len(many))
+		t.Errorf("%d names of a %s have a single value, but %d have all values", len(one), what, len(many))
 	}
 	for name, values := range many {
 		if one[name] != values[len(values)-1] {
-			t.Errorf("the %s %s is %q, and of %q", what, name, one[name], values)
+			t.Errorf("the %s %s is %q, not the last of %q", what, name, one[name], values)
 		}
 	}
 }
@@ -275,6 +275,6 @@ func lasts(t *testing.T, what string, one map[string]string, many map[string][]s
 func same(t *testing.T, what, got, want string) {
 	t.Helper()
 	if got != want {
-		t.Errorf("%s is %q and %q", what, got, want)
+		t.Errorf("%s is given as %q and as %q", what, got, want)
 	}
 }

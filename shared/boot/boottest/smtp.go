@@ -29,7 +29,7 @@ type SMTPOptions struct {
 type SMTPServer struct {
 	Address string         // host:port
 	Hold    sync.Mutex     // while it is locked nobody is greeted
-	Roots   *x509.CertPool // who signed its certificate
+	Roots   *x509.CertPool // with the signer of its certificate
 
 	options SMTPOptions
 	cert    tls.Certificate
@@ -70,7 +70,7 @@ func NewSMTP(ctx context.Context, o SMTPOptions) (*SMTPServer, error) {
 	go func() {
 		for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
 			context.AfterFunc(ctx, func() { conn.Close() })
-			go s.serve(conn)
+			go s.handle(conn)
 		}
 	}()
 	return s, nil
@@ -83,7 +83,7 @@ func (s *SMTPServer) Talk() Talk {
 	return s.talk
 }
 
-func (s *SMTPServer) serve(conn net.Conn) {
+func (s *SMTPServer) handle(conn net.Conn) {
 	defer func() { conn.Close() }()
 	if s.options.Implicit {
 		conn = s.secure(conn)

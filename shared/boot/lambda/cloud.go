@@ -140,7 +140,7 @@ func (c *Cloud) Service(name string) aws.Config {
 	for _, variable := range []string{"AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_" + name} {
 		if v := c.Getenv(variable); v != "" {
 			cfg.BaseEndpoint = &v
-			cfg.ConfigSources = nil // else the SDK's own reading of such variables wins
+			cfg.ConfigSources = nil // otherwise the SDK's own reading of such variables wins
 		}
 	}
 	return cfg

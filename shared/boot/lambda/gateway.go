@@ -81,7 +81,7 @@ func address(r events.APIGatewayProxyRequestContext) string {
 	return base + api.Prefix
 }
 
-// escaped encodes a path again, which an HTTP API sends decoded. Otherwise the adapter
+// escaped encodes a path again: an HTTP API sends it decoded. Otherwise the adapter
 // would take a question mark for the start of a query, fail at a percent sign, and
 // log the URL with its query, which contains tokens.
 func escaped(path string) string {

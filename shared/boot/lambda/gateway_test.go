@@ -139,8 +139,8 @@ func TestTheFunctionAlwaysAnswers(t *testing.T) {
 func TestAnEventThatIsNotARequestIsAnswered(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*events.APIGatewayProxyRequest){
-		"a method that is none":    func(e *events.APIGatewayProxyRequest) { e.HTTPMethod = "GE T" },
-		"a body that is no base64": func(e *events.APIGatewayProxyRequest) { e.Body, e.IsBase64Encoded = "%%%", true },
+		"an invalid method":         func(e *events.APIGatewayProxyRequest) { e.HTTPMethod = "GE T" },
+		"a body that is not base64": func(e *events.APIGatewayProxyRequest) { e.Body, e.IsBase64Encoded = "%%%", true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -173,7 +173,7 @@ func TestAnyBytesFitIntoALambdaResponse(t *testing.T) {
 			h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, want) })
 			r := send(t, h, boottest.Ports(t, nil), load(t, "downloadfile"))
 			if string(body(t, r)) != want {
-				t.Error("the body is another")
+				t.Error("the body differs")
 			}
 			encoded, err := json.Marshal(r)
 			if err != nil || len(encoded) > limit {
@@ -261,7 +261,7 @@ func TestLinksHaveTheGatewaysAddressNeverOneThatTheCallerChose(t *testing.T) {
 				t.Errorf("links are not to %s: %s %v", c.want, r.Body, r.MultiValueHeaders["Link"])
 			}
 			if strings.Contains(r.Body+strings.Join(r.MultiValueHeaders["Link"], ""), "evil") {
-				t.Errorf("a link is the caller's: %s", r.Body)
+				t.Errorf("a link has the caller's address: %s", r.Body)
 			}
 		})
 	}

@@ -24,8 +24,8 @@ func TestEachLogLineHasItsMetrics(t *testing.T) {
 		{"a refused password", "request", []any{"path", "/v1/upload", "status", 401, "bytes", int64(1), "auth", "Basic"}, map[string]float64{"Requests": 1, "Bytes": 1, "ClientErrors": 1, "LoginsFailed": 1}},
 		{"a failed grant", "request", []any{"path", "/v1/oauth2/token", "status", 400, "bytes", int64(1)}, map[string]float64{"Requests": 1, "Bytes": 1, "ClientErrors": 1, "LoginsFailed": 1}},
 		{"a notice that was sent", "notice sent", []any{"age", 1500 * time.Millisecond}, map[string]float64{"NoticesSent": 1, "NoticeSeconds": 1.5}},
-		{"one that waits", "notice not sent yet", []any{"age", 90 * time.Second}, map[string]float64{"NoticesDelayed": 1, "NoticeSeconds": 90}},
-		{"one given up", "notice given up", nil, map[string]float64{"NoticesFailed": 1}},
+		{"a notice that waits", "notice not sent yet", []any{"age", 90 * time.Second}, map[string]float64{"NoticesDelayed": 1, "NoticeSeconds": 90}},
+		{"a notice given up", "notice given up", nil, map[string]float64{"NoticesFailed": 1}},
 		{"anything else", "swept", []any{"status", 500}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -72,7 +72,7 @@ func wantDescribed(t *testing.T, line []byte, want map[string]float64) {
 	}
 	d := got.AWS.CloudWatchMetrics[0]
 	if d.Namespace != "Ferry" || len(d.Dimensions) != 1 || !slices.Equal(d.Dimensions[0], []string{"Stack"}) || len(d.Metrics) != len(want) {
-		t.Errorf("described is %+v", d)
+		t.Errorf("the description is %+v", d)
 	}
 	for _, m := range d.Metrics {
 		if _, ok := want[m.Name]; !ok || m.Unit == "" {

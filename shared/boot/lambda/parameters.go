@@ -85,7 +85,7 @@ func (p parameters) get(ctx context.Context, name string) (string, error) {
 	}
 	var answer struct{ Parameter parameter }
 	if err := json.Unmarshal(text, &answer); err != nil {
-		return "", fmt.Errorf("asking for parameter %s: the answer is no JSON", name) // err would show it
+		return "", fmt.Errorf("asking for parameter %s: the answer is not JSON", name) // err would show it
 	}
 	return answer.Parameter.Value, nil
 }

@@ -7,9 +7,9 @@ import (
 	"ferry/shared/boot/boottest"
 )
 
-// TestAPartSentToTheGatewayGetsAnErrorThatSaysWhereToSendIt: no function has the route
+// TestAPartSentToTheGatewayIsNotFound: no function has the route
 // on which `ferry serve` takes parts.
-func TestAPartSentToTheGatewayGetsAnErrorThatSaysWhereToSendIt(t *testing.T) {
+func TestAPartSentToTheGatewayIsNotFound(t *testing.T) {
 	t.Parallel()
 	p := boottest.Ports(t, nil)
 	event := load(t, "notfound")

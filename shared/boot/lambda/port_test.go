@@ -23,7 +23,7 @@ func TestEachPortNamesItsMissingSettings(t *testing.T) {
 	_, err = cloud.Ports(api.Settings{}, lambda.Table(dynamo.Open), lambda.Blobs(s3.Open), lambda.LinkKey)
 	for _, name := range []string{"FERRY_TABLE", "FERRY_FILES_BUCKET", "FERRY_BACKUP_BUCKET", "FERRY_KEY_PARAMETER"} {
 		if err == nil || !strings.Contains(err.Error(), name+" is not set") {
-			t.Errorf("nothing about %s in %v", name, err)
+			t.Errorf("%s is not mentioned in %v", name, err)
 		}
 	}
 }
@@ -37,7 +37,7 @@ func TestOnlyThePortsAFunctionNeedsAreOpened(t *testing.T) {
 	p, err := cloud.Ports(api.Settings{}, lambda.Table(dynamo.Open))
 	check(t, err)
 	if p.Table == nil || p.Blobs != nil {
-		t.Errorf("opened are %+v", p)
+		t.Errorf("the open ports are %+v", p)
 	}
 }
 
@@ -46,7 +46,7 @@ func TestAFunctionNeedsARegionAndCredentials(t *testing.T) {
 	_, err := lambda.NewCloud(environment(nil))
 	for name := range credentials() {
 		if err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("nothing about %s in %v", name, err)
+			t.Errorf("%s is not mentioned in %v", name, err)
 		}
 	}
 }

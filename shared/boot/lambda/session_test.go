@@ -246,7 +246,7 @@ func TestAWholeSessionOnAWS(t *testing.T) {
 	var list struct{ Uploads []session }
 	g.must(200, &list, "GET", "/uploads", "")
 	if len(list.Uploads) != 1 || list.Uploads[0].ID != s.ID || list.Uploads[0].Name != "Übersicht.mp4" {
-		t.Errorf("open are %+v", list.Uploads)
+		t.Errorf("the open sessions are %+v", list.Uploads)
 	}
 
 	var first, second answer
@@ -258,7 +258,7 @@ func TestAWholeSessionOnAWS(t *testing.T) {
 	g.must(200, &again, "GET", "/uploads/"+s.ID, "")
 	g.must(200, &list, "GET", "/uploads", "")
 	if again.State != "done" || len(list.Uploads) != 0 {
-		t.Errorf("afterwards the session is %s, and open are %+v", again.State, list.Uploads)
+		t.Errorf("afterwards the session is %s, and the open sessions are %+v", again.State, list.Uploads)
 	}
 	g.refused(409, "DELETE", "/uploads/"+s.ID, "", "complete")
 	if resp := g.send(signed[0], of(3)); resp.StatusCode != 404 { // a small one, which is read before it is refused
@@ -344,7 +344,7 @@ func TestAnAbortedSessionLeavesNothingOnAWS(t *testing.T) {
 	left := slices.Concat(g.partition("upload"), g.partition("reserved#"))
 	dave, err := store.Get(t.Context(), "dave")
 	if err != nil || dave.Used != 0 || len(left) != 0 {
-		t.Errorf("dave uses %d bytes, %v, and left are %v", dave.Used, err, left)
+		t.Errorf("dave uses %d bytes, %v, and these items are left: %v", dave.Used, err, left)
 	}
 }
 
@@ -369,6 +369,6 @@ func TestSessionsAreListedInPagesOnAWS(t *testing.T) {
 		}
 	}
 	if !slices.Equal(names, []string{"2", "1", "0"}) {
-		t.Errorf("listed are %v", names)
+		t.Errorf("the list is %v", names)
 	}
 }

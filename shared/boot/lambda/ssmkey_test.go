@@ -64,7 +64,7 @@ func TestTheKeyIsReadOnceAndDecrypted(t *testing.T) {
 	want, err := auth.ParseLinkKey(key)
 	check(t, err)
 	if p.Key.File(blob.Files, "alice", 1) != want.File(blob.Files, "alice", 1) {
-		t.Error("the key is another")
+		t.Error("the key is a different one")
 	}
 	if calls.Load() != 1 {
 		t.Errorf("%d calls, want 1", calls.Load())
@@ -95,10 +95,10 @@ func TestABusyParameterStoreIsRetried(t *testing.T) {
 func TestAnErrorOfTheParameterStoreIsReportedAndRetried(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ status, text, want string }{
-		"a missing parameter":       {"400", `{"__type":"ParameterNotFound"}`, "ParameterNotFound"},
-		"no permission":             {"400", `{"__type":"AccessDeniedException","message":"not authorized to perform ssm:GetParameter"}`, "not authorized"},
-		"a value that is no key":    {"200", parameter("sesame"), "43 characters"},
-		"an answer that is no JSON": {"200", "<html>sesame", "no JSON"},
+		"a missing parameter":        {"400", `{"__type":"ParameterNotFound"}`, "ParameterNotFound"},
+		"no permission":              {"400", `{"__type":"AccessDeniedException","message":"not authorized to perform ssm:GetParameter"}`, "not authorized"},
+		"a value that is not a key":  {"200", parameter("sesame"), "43 characters"},
+		"an answer that is not JSON": {"200", "<html>sesame", "not JSON"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -115,7 +115,7 @@ func TestAnErrorOfTheParameterStoreIsReportedAndRetried(t *testing.T) {
 			})
 			err := cloud.Begin(t.Context())
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "sesame") {
-				t.Errorf("the error is %v, want one with %q and nothing of the value", err, c.want)
+				t.Errorf("the error is %v, want one with %q and without the value", err, c.want)
 			}
 			if err := cloud.Begin(t.Context()); err != nil {
 				t.Errorf("the next try: %v", err)

@@ -57,7 +57,7 @@ func TestTheRequestIDIsLoggedAtEachStage(t *testing.T) {
 	newest(t, ports.Table, notify.EventPrefix, &p)
 	stream.Records = append(stream.Records, inserted(p.Key(), p.Request, map[string]string{"type": string(p.Type), "body": p.Body}))
 	if n.Request != id || p.Request != id {
-		t.Errorf("the notice is of %q, the event of %q", n.Request, p.Request)
+		t.Errorf("the notice has the request %q, the event %q", n.Request, p.Request)
 	}
 	log.Reset()
 	if _, err := worker.RelayerHandler(worker.With(ports, cloud.Providers()))(t.Context(), stream); err != nil {

@@ -102,7 +102,7 @@ func TestATokenAndAnUploadPassFewPackages(t *testing.T) {
 					t.Fatalf("status %d", status)
 				}
 				if len(w.packages) == 0 || len(w.packages) > most {
-					t.Errorf("it passes %d packages, at most %d: %v", len(w.packages), most, w.packages)
+					t.Errorf("the call passes %d packages, want at most %d: %v", len(w.packages), most, w.packages)
 				}
 			})
 		}
@@ -119,12 +119,12 @@ func TestAFunctionLinksFewPackages(t *testing.T) {
 		check(t, err)
 		ours := slices.DeleteFunc(strings.Fields(string(out)), func(p string) bool { return !strings.HasPrefix(p, "ferry/") })
 		if len(ours) > most {
-			t.Errorf("functions/%s links %d packages of ours, at most %d: %v", name, len(ours), most, ours)
+			t.Errorf("functions/%s links %d packages of ours, want at most %d: %v", name, len(ours), most, ours)
 		}
 	}
 }
 
-// floor returns how high a package is in the order of the design.
+// floor returns the layer of a package in the design; 0 is the lowest.
 func floor(pkg string) int {
 	room := strings.TrimPrefix(pkg, "ferry/shared/")
 	for i, names := range [][]string{
@@ -153,7 +153,7 @@ func TestNoImportGoesUp(t *testing.T) {
 		}
 		for imported := range strings.FieldsSeq(imports) {
 			if strings.HasPrefix(imported, "ferry/") && floor(imported) > floor(pkg) {
-				t.Errorf("%s imports %s, which stands above it", pkg, imported)
+				t.Errorf("%s imports %s, which is in a higher layer", pkg, imported)
 			}
 			if strings.HasPrefix(imported, "github.com/aws/") && floor(pkg) < floor("boot") && !backend.MatchString(pkg) {
 				t.Errorf("%s imports %s; only backends and boot know AWS", pkg, imported)

@@ -122,7 +122,7 @@ func (c *copying) run(ctx context.Context, from, to string) error {
 	if err := copySecrets(from, to); err != nil {
 		return err
 	}
-	// From here on it is this backup. The log of an earlier table would be taken
+	// From here on the folder holds this backup. The log of an earlier table would be taken
 	// for changes to this one.
 	err := removeLogs(filepath.Join(to, tableName))
 	if err == nil {

@@ -53,7 +53,7 @@ func TestABackupKeepsSmallFilesThatTheDataHasLost(t *testing.T) {
 	}
 }
 
-func TestALostTableIsNoticedThoughSmallFilesWereLostWithIt(t *testing.T) {
+func TestALostTableIsReportedEvenIfAllFilesWereInIt(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := apitest.Open(t, dir)

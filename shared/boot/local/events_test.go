@@ -13,7 +13,7 @@ import (
 	"ferry/shared/table"
 )
 
-// happened returns the events since the last call, without their ids, sorted by
+// happened checks the events since its last call, without their ids, sorted by
 // type.
 type happened struct {
 	*apitest.Server
@@ -66,7 +66,7 @@ func TestTheLargestUploadAndItsEventsFitIntoOneTransaction(t *testing.T) {
 	}
 }
 
-func TestWhatFailsRecordsNoEvent(t *testing.T) {
+func TestFailedRequestsRecordNoEvent(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Listening)
 	s.AddUser("alice", password)

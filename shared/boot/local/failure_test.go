@@ -66,7 +66,7 @@ func TestEachCallOfASessionMayFail(t *testing.T) {
 	}
 }
 
-// TestASessionAbandonedAfterAFailureIsCleanedUp has clients that do not retry, and calls
+// TestASessionAbandonedAfterAFailureIsCleanedUp uses clients that do not retry, and calls
 // whose answers are lost.
 func TestASessionAbandonedAfterAFailureIsCleanedUp(t *testing.T) {
 	t.Parallel()
@@ -120,18 +120,18 @@ func (f injection) inTurn(t *testing.T, begin func(*testing.T) failing, request 
 		name := s.failAt(n, f.err)
 		resp := request(s)
 		s.failAt(0, nil)
-		if *name == "" { // there are less than n calls
+		if *name == "" { // there are fewer than n calls
 			break
 		}
 		failed++
 		what := fmt.Sprintf("without call %d, %s", n, *name)
 		if done := s.answered(what, *name, resp); !done && f.again {
-			gone := f.err == apitest.ErrLost && resp.Request.Method == "DELETE" // what had been done
+			gone := f.err == apitest.ErrLost && resp.Request.Method == "DELETE" // the first try had ended the session
 			if resp := request(s); resp.StatusCode >= 300 && !(gone && resp.StatusCode == 404) {
-				s.Errorf("%s, and then again with it, the status is %d: %s", what, resp.StatusCode, s.Text(resp))
+				s.Errorf("%s, and then with it, the status is %d: %s", what, resp.StatusCode, s.Text(resp))
 			}
 		}
-		s.settles(what)
+		s.sweepClean(what)
 	}
 	if failed == 0 {
 		t.Error("the request made no call")
@@ -231,8 +231,8 @@ func (s failing) answered(what, call string, resp *http.Response) (done bool) {
 	return clearing
 }
 
-// settles sweeps after everything left over has expired.
-func (s failing) settles(what string) {
+// sweepClean sweeps after everything left over has expired, and checks the result.
+func (s failing) sweepClean(what string) {
 	s.Helper()
 	s.Clock.Advance(s.life)
 	if r, err := s.Service.Sweep(s.Context()); err != nil || r.Failed != 0 {
@@ -241,13 +241,13 @@ func (s failing) settles(what string) {
 	if _, err := s.Data.Table.DeleteExpired(s.Context(), s.Clock.Now()); err != nil {
 		s.Error(err)
 	}
-	s.settled(what)
+	s.wantClean(what)
 }
 
-// settled checks that each record has its object, links and request for a receipt, that
+// wantClean checks that each record has its object, links and request for a receipt, that
 // nothing else is left, not even of sessions, and that alice's usage is the sum of her
 // files.
-func (s failing) settled(what string) {
+func (s failing) wantClean(what string) {
 	s.Helper()
 	sum := int64(0)
 	records, linked, awaited := 0, 0, 0
@@ -275,13 +275,13 @@ func (s failing) settled(what string) {
 		s.Errorf("%s there are %d records, %d objects, %d links for %d", what, records, objects, links, linked)
 	}
 	if receipts := len(s.Partitions("receipt#")); receipts != awaited {
-		s.Errorf("%s there are %d receipts to come, and %d are awaited", what, receipts, awaited)
+		s.Errorf("%s there are %d receipts, want %d", what, receipts, awaited)
 	}
 	if items, kept := s.Partitions("upload"), s.Sessions(); len(items) != 0 || len(kept) != 0 {
-		s.Errorf("%s of sessions there are %v and, in the store, %v", what, items, kept)
+		s.Errorf("%s these sessions are left: %v and, in the store, %v", what, items, kept)
 	}
 	if u, err := s.Users.Get(s.Context(), "alice"); err != nil || u.Used != sum {
-		s.Errorf("%s %d bytes are said to be used, %v, and %d are", what, u.Used, err, sum)
+		s.Errorf("%s the usage is %d bytes, %v, want %d", what, u.Used, err, sum)
 	}
 }
 

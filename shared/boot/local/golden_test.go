@@ -43,11 +43,11 @@ type frozen struct {
 	document string
 
 	reads  map[int]int       // in this step, by their size
-	vars   map[string]string // what later steps need of earlier answers
+	vars   map[string]string // what later steps need from earlier answers
 	items  map[string]string
-	inside sync.Mutex      // a request is under way
+	inside sync.Mutex      // held during a request
 	seen   map[string]bool // ids of requests
-	secret []string        // what may stand neither in the table nor in the log
+	secret []string        // what must be neither in the table nor in the log
 	http   strings.Builder
 	stored strings.Builder
 }
@@ -70,7 +70,7 @@ func (t prompt) Write(ctx context.Context, ops ...table.Op) error {
 	return t.Table.Write(ctx, ops...)
 }
 
-// refusing is an inbox that refuses mail for nobody.
+// refusing is an inbox that refuses mail to nobody@ any domain.
 type refusing struct{ mail.Sender }
 
 func (r refusing) Send(ctx context.Context, m mail.Message) (string, error) {
@@ -113,7 +113,7 @@ func freeze(t *testing.T) *frozen {
 	return f
 }
 
-// What varies from run to run, and what later steps need of an answer.
+// What varies from run to run, and what later steps need from an answer.
 var (
 	requestID = regexp.MustCompile(`[0-9a-f]{16}`)
 	varying   = regexp.MustCompile(`"time":"[^"]+ m=[^"]+"|"upload":"[A-Z2-7]{26}"`)
@@ -206,7 +206,7 @@ func (f *frozen) look() {
 		items[key] = fmt.Sprintf("ttl=%d %s", ttl, text.String())
 	}
 	for key, text := range items {
-		if !strings.HasPrefix(key, "inbox ") { // which stands in for what has left the service
+		if !strings.HasPrefix(key, "inbox ") { // the inbox holds what has left the service
 			f.hides(key+text, key)
 		}
 	}
@@ -466,7 +466,7 @@ func (f *frozen) hides(text, where string) {
 	f.Helper()
 	for _, secret := range f.secret {
 		if strings.Contains(text, secret) {
-			f.Errorf("%s: the secret %q stands in %s", f.step, secret, where)
+			f.Errorf("%s: the secret %q is in %s", f.step, secret, where)
 		}
 	}
 }
@@ -477,7 +477,7 @@ func (f *frozen) checkEvents() {
 	for _, e := range f.Events() {
 		for _, secret := range []string{"ann@", "nobody@", "3351234568", "&k=", "&z=", "/download/", "example.com/secret"} {
 			if strings.Contains(e.Text, secret) {
-				f.Errorf("%s stands in %s", secret, e.Text)
+				f.Errorf("%s is in %s", secret, e.Text)
 			}
 		}
 	}

@@ -36,7 +36,7 @@ var (
 	// ErrNoTable is returned by Open for data without its table. With a new table,
 	// all files would count as leftovers and be removed.
 	ErrNoTable = errors.New(tableName + " is missing or empty beside other data of Ferry; " +
-		"put it back from a backup, or start anew in another directory")
+		"restore it from a backup, or start over in another directory")
 	// ErrKey is returned by Open for a damaged link key.
 	ErrKey = errors.New("the file is damaged")
 )
@@ -48,7 +48,7 @@ type Options struct {
 	// NoSync never waits for the disk, so a power failure can lose what was answered.
 	// It is for comparisons with servers that never wait either.
 	NoSync bool
-	// Hash are the costs of password hashes; zero is the default.
+	// Hash has the costs of password hashes; zero is the default.
 	Hash auth.Params
 	Now  func() time.Time // nil is time.Now
 	Log  *slog.Logger     // nil logs nothing
@@ -82,8 +82,8 @@ func Open(dir string, settings api.Settings, o Options) (*Data, error) {
 		return nil, errors.Join(err, d.Close())
 	}
 	if made {
-		o.Log.Warn("the link key was missing beside existing data and is a new one now: all links that were sent before are dead; "+
-			"to have them back, stop Ferry and put the old file in its place", "file", filepath.Join(d.dir, keyName))
+		o.Log.Warn("the link key was missing beside existing data and was replaced by a new one: all links that were sent before are dead; "+
+			"to bring them back, stop Ferry and put the old file in its place", "file", filepath.Join(d.dir, keyName))
 	}
 	d.Ports = &api.Ports{
 		Ports: auth.Ports{Table: d.Table, Key: key, Hasher: hasher, Random: rand.Reader, Now: o.Now},
@@ -140,8 +140,9 @@ func prepare(dir string, existing bool) error {
 	return err
 }
 
-// hasRun reports whether Ferry has run in a folder: there are files of users or, as
-// small ones are in the table, both what is made before the table and what after it.
+// hasRun reports whether Ferry has run in a folder: there are users' files or, as
+// small ones are in the table, both what is made before the table and what is made
+// after it.
 func hasRun(dir string) bool {
 	for _, area := range []blob.Area{blob.Files, blob.Backup} {
 		if found, _ := fs.Glob(os.DirFS(dir), string(area)+"/*/*"); len(found) > 0 {

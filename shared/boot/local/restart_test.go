@@ -27,7 +27,7 @@ func TestARestartKeepsEverythingAndReusesNoID(t *testing.T) {
 
 	s = apitest.Open(t, dir)
 	if got := s.Text(s.Request("GET", link, nil)); got != "one" {
-		t.Errorf("the link of before gives %q", got)
+		t.Errorf("the earlier link gives %q", got)
 	}
 	list := s.Decode(s.Request("GET", "/download/list", nil, "Authorization", "Bearer "+bearer), 200)
 	if len(list.Files) != 2 || !strings.HasSuffix(list.Files[1].LinkURL, link) {

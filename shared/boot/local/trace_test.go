@@ -36,7 +36,7 @@ func TestTheOutboxKeepsTheRequestID(t *testing.T) {
 		for key, text := range items {
 			var item struct{ Request string }
 			if err := json.Unmarshal([]byte(text), &item); err != nil || item.Request != id {
-				t.Errorf("%s is of the request %q, not %q, %v", key, item.Request, id, err)
+				t.Errorf("%s has the request %q, want %q, %v", key, item.Request, id, err)
 			}
 		}
 	}

@@ -93,13 +93,13 @@ func TestEachChannelHasItsProvider(t *testing.T) {
 	p := begin(t)
 	mail, text := p.notice("a", notify.Mail, "ann@example.com"), p.notice("b", notify.SMS, "+393331234567")
 	if again := p.handle(t.Context(), message("1", mail), message("2", text)); again != nil {
-		t.Errorf("again are %v", again)
+		t.Errorf("these must come again: %v", again)
 	}
 	if len(p.cloud.Mails) != 1 || p.cloud.Mails[0].To != "ann@example.com" || len(p.cloud.Texts) != 1 || p.cloud.Texts[0].To != "+393331234567" {
 		t.Errorf("sent were %v and %v", p.cloud.Mails, p.cloud.Texts)
 	}
 	if p.state(mail) != notify.Sent || p.state(text) != notify.Sent {
-		t.Errorf("they are %s and %s", p.state(mail), p.state(text))
+		t.Errorf("the notices are %s and %s", p.state(mail), p.state(text))
 	}
 }
 
@@ -109,7 +109,7 @@ func TestAMessageThatComesTwiceIsSentOnce(t *testing.T) {
 	m := message("1", p.notice("a", notify.Mail, "ann@example.com"))
 	for range 3 {
 		if again := p.handle(t.Context(), m, m); again != nil {
-			t.Errorf("again are %v", again)
+			t.Errorf("these must come again: %v", again)
 		}
 	}
 	if len(p.cloud.Mails) != 1 {
@@ -125,7 +125,7 @@ func TestAFailureHidesTheMessageUntilTheRetry(t *testing.T) {
 	var waits []time.Duration
 	for range 4 {
 		if again := p.handle(t.Context(), message("1", key)); len(again) != 1 || again[0] != "1" {
-			t.Fatalf("again are %v", again)
+			t.Fatalf("these must come again: %v", again)
 		}
 		waits = append(waits, p.cloud.Delayed["receipt-1"])
 		p.ahead += p.cloud.Delayed["receipt-1"]
@@ -137,7 +137,7 @@ func TestAFailureHidesTheMessageUntilTheRetry(t *testing.T) {
 	}
 	p.cloud.MailErr = nil
 	if again := p.handle(t.Context(), message("1", key)); again != nil || p.state(key) != notify.Sent {
-		t.Errorf("again are %v, and the notice is %s", again, p.state(key))
+		t.Errorf("these must come again: %v, and the notice is %s", again, p.state(key))
 	}
 }
 
@@ -147,7 +147,7 @@ func TestATextMessageWithoutAProviderFailsForGood(t *testing.T) {
 	p.providers.SMS = nil
 	key := p.notice("a", notify.SMS, "+393331234567")
 	if again := p.handle(t.Context(), message("1", key)); again != nil || p.state(key) != notify.Failed {
-		t.Errorf("again are %v, and the notice is %s", again, p.state(key))
+		t.Errorf("these must come again: %v, and the notice is %s", again, p.state(key))
 	}
 }
 
@@ -155,7 +155,7 @@ func TestAMessageThatPointsToNothingIsDropped(t *testing.T) {
 	t.Parallel()
 	p := begin(t)
 	if again := p.handle(t.Context(), events.SQSMessage{MessageId: "1", Body: `{"pk":"user#alice","sk":"user"}`}, events.SQSMessage{MessageId: "2"}); again != nil {
-		t.Errorf("again are %v", again)
+		t.Errorf("these must come again: %v", again)
 	}
 }
 
@@ -166,7 +166,7 @@ func TestANoticeWithoutEnoughTimeLeftComesAgainAtOnce(t *testing.T) {
 	defer cancel()
 	again := p.handle(ctx, message("1", p.notice("a", notify.Mail, "ann@example.com")))
 	if wait, ok := p.cloud.Delayed["receipt-1"]; len(again) != 1 || !ok || wait != 0 || len(p.cloud.Mails) != 0 {
-		t.Errorf("again are %v after %v, and %v were sent", again, p.cloud.Delayed, p.cloud.Mails)
+		t.Errorf("these must come again: %v after %v, and %v were sent", again, p.cloud.Delayed, p.cloud.Mails)
 	}
 }
 
@@ -176,6 +176,6 @@ func TestNothingIsLostIfTheQueueDoesNotAnswer(t *testing.T) {
 	p.cloud.MailErr, p.cloud.QueueErr = errors.New("down"), errors.New("no queue")
 	key := p.notice("a", notify.Mail, "ann@example.com")
 	if again := p.handle(t.Context(), message("1", key)); fmt.Sprint(again) != "[1]" || p.state(key) != notify.Queued {
-		t.Errorf("again are %v, and the notice is %s", again, p.state(key))
+		t.Errorf("these must come again: %v, and the notice is %s", again, p.state(key))
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"ferry/shared/table"
 )
 
-// the notice of events/feedback.json
+// mailed is the notice of events/feedback.json.
 const mailed = "1759460400000-0a1b2c3d4e5f6071"
 
 // put puts a notice with an ID in the outbox.
@@ -34,7 +34,7 @@ func send(t *testing.T, p *api.Ports, key table.Key) {
 	}
 }
 
-func tell(t *testing.T, p *api.Ports, fixture boottest.Fixture) error {
+func report(t *testing.T, p *api.Ports, fixture boottest.Fixture) error {
 	t.Helper()
 	answer, err := lambda.NewHandler(worker.FeedbackHandler(worker.With(p, worker.Providers{}))).Invoke(t.Context(), fixture.Event)
 	if err == nil {
@@ -57,12 +57,12 @@ func TestABounceFailsTheNoticeAndSuppressesTheAddress(t *testing.T) {
 	p := boottest.Ports(t, nil)
 	key := put(t, p, mailed, notify.Mail, "carla@example.com")
 	fixture := boottest.Load(t, "feedback")
-	if err := tell(t, p, fixture); err == nil {
-		t.Fatal("it is not told again, though the notice is in the outbox")
+	if err := report(t, p, fixture); err == nil {
+		t.Fatal("feedback on a notice in the outbox is not retried")
 	}
 	send(t, p, key)
 	for range 2 {
-		check(t, tell(t, p, fixture))
+		check(t, report(t, p, fixture))
 	}
 	if n := state(t, p, mailed); n.State() != notify.Failed || !strings.HasPrefix(n.LastError, "bounced: ") {
 		t.Errorf("the notice is %s: %s", n.State(), n.LastError)
@@ -76,8 +76,8 @@ func TestTheStatusOfATextMessageIsRecordedInItsNotice(t *testing.T) {
 	t.Parallel()
 	p := boottest.Ports(t, nil)
 	fixture := boottest.Load(t, "feedbacksms")
-	if err := tell(t, p, fixture); err != nil {
-		t.Fatalf("a message of others: %v", err)
+	if err := report(t, p, fixture); err != nil {
+		t.Fatalf("a message that is not ours: %v", err)
 	}
 	key := put(t, p, "1-x", notify.SMS, "+393331234567")
 	send(t, p, key)
@@ -86,13 +86,13 @@ func TestTheStatusOfATextMessageIsRecordedInItsNotice(t *testing.T) {
 		Notice string `json:"notice"`
 	}{1, "1-x"}
 	if err := p.Table.Get(t.Context(), table.Key{PK: "provider#sms-1", SK: "provider"}, &owner); err != nil || owner.Notice != "1-x" {
-		t.Fatalf("the provider's name leads to %+v, %v", owner, err)
+		t.Fatalf("under the provider's id there is %+v, %v", owner, err)
 	}
 	// The provider of the event knows the message by another name.
 	if err := p.Table.Write(t.Context(), table.Put(table.Key{PK: "provider#34d9b400-c6dd-5444-820d-fbeb0f1f54cf", SK: "provider"}, owner)); err != nil {
 		t.Fatal(err)
 	}
-	check(t, tell(t, p, fixture))
+	check(t, report(t, p, fixture))
 	if n := state(t, p, "1-x"); n.State() != notify.Sent || n.Delivered == 0 {
 		t.Errorf("the notice is %s, delivered %d", n.State(), n.Delivered)
 	}

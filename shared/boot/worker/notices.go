@@ -17,7 +17,7 @@ import (
 
 // RelayerHandler returns a function that passes new records on and names those that
 // failed. The stream brings these and all after them again. So an event that its topic
-// refuses for good is given up, or all behind it would wait; the table still has it.
+// refuses for good is given up, or all records behind it would wait; the table still has it.
 // A notice is never given up, as a topic gets only a pointer to it.
 func RelayerHandler(w *Worker) func(context.Context, events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
 	return func(ctx context.Context, e events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
@@ -32,7 +32,7 @@ func RelayerHandler(w *Worker) func(context.Context, events.DynamoDBEvent) (even
 			case err == nil:
 				log.Info("a record was passed on")
 			case errors.Is(err, notify.ErrRefused) && !records[i].Notice():
-				log.Error("a record is given up: its topic takes no such message", "error", err)
+				log.Error("a record is given up: its topic refuses such a message", "error", err)
 			default:
 				log.Error("a record was not passed on", "error", err)
 				failed := events.DynamoDBBatchItemFailure{ItemIdentifier: e.Records[i].Change.SequenceNumber}
@@ -124,7 +124,7 @@ func (w *Worker) delay(ctx context.Context, m events.SQSMessage, wait time.Durat
 	}
 }
 
-// event is that of a topic or of a log group.
+// event is an event from a topic or a log group.
 type event struct {
 	Records []events.SNSEventRecord
 	AWSLogs events.CloudwatchLogsRawData `json:"awslogs"`

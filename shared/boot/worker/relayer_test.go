@@ -30,10 +30,10 @@ func TestRecordsOfTheStreamReachTheirTopics(t *testing.T) {
 	fixture.Expect.Match(t, answer)
 	notice, event := cloud.Published[notify.NoticesTopic], cloud.Published[notify.EventsTopic]
 	if len(notice) != 1 || notice[0].Value != "mail" || strings.Contains(notice[0].Body, "carla") {
-		t.Errorf("of the notice %v was published", notice)
+		t.Errorf("for the notice, %v was published", notice)
 	}
 	if len(event) != 1 || event[0].Value != "file.uploaded" || !json.Valid([]byte(event[0].Body)) {
-		t.Errorf("of the event %v was published", event)
+		t.Errorf("for the event, %v was published", event)
 	}
 }
 
@@ -49,7 +49,7 @@ func TestRecordsThatATopicDidNotTakeComeAgain(t *testing.T) {
 }
 
 // TestAnEventThatItsTopicRefusesForGoodIsGivenUp: a notice comes again, because its
-// message cannot be the reason of the refusal.
+// message cannot be the reason for the refusal.
 func TestAnEventThatItsTopicRefusesForGoodIsGivenUp(t *testing.T) {
 	t.Parallel()
 	var e events.DynamoDBEvent

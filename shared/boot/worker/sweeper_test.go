@@ -94,7 +94,7 @@ func TestASweepQueuesOverdueNoticesAgain(t *testing.T) {
 	}
 }
 
-// hurried notes the deadline of a publication.
+// hurried records the deadline of a publication.
 type hurried struct{ until time.Time }
 
 func (h *hurried) Publish(ctx context.Context, _ notify.Topic, messages []notify.TopicMessage) []error {

@@ -60,7 +60,7 @@ func (b begun) Invoke(ctx context.Context, event []byte) ([]byte, error) {
 // With returns a Worker whose ports were opened elsewhere, as in tests.
 func With(p *api.Ports, with Providers) *Worker { return &Worker{lambda.With(p), with} }
 
-// Run runs the function that handler makes of a Worker with the backends and ports
+// Run runs the function that handler makes from a Worker with the backends and ports
 // that a main names. It does not return.
 func Run[Handler any](handler func(*Worker) Handler, b Backends, ports ...lambda.Opener) {
 	w := &Worker{}
