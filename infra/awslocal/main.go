@@ -1,15 +1,15 @@
 // Command awslocal runs a command beside stand-ins for AWS on this machine: DynamoDB
 // Local, which is Amazon's own, versitygw, an S3 server, and ministack, an emulator
-// of all of AWS, which whole stacks are deployed to.
+// of all of AWS, to which whole stacks are deployed.
 //
 //	go run ./infra/awslocal -- go test ./shared/table/dynamo ./shared/blob/s3
 //	go run ./infra/awslocal
 //
 // The first form gives the command an environment in which the AWS SDK finds the
 // stand-ins, and exits with the command's code. The second prints that environment
-// for a shell and runs until Ctrl-C. Data is kept only as long as they run. The first
+// for a shell and runs until Ctrl-C. Data is kept only while they run. The first
 // run installs what is missing into a cache (FERRY_CACHE, by default in the user's
-// cache folder); Java 17, Maven, Python 3 with venv, and Go must be there.
+// cache folder); Java 17, Maven, Python 3 with venv, and Go must be installed.
 //
 // A GET of FERRY_TEST_STACKS lends a deployed stack without data: see Lend in
 // infra/stack/emulated. Nothing imports this package; start reading with run.

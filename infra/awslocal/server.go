@@ -20,7 +20,7 @@ const (
 // standIn is a server in place of AWS.
 type standIn struct {
 	name    string
-	inputs  [][]byte // if they change, it is installed anew
+	inputs  [][]byte // if they change, it is installed again
 	install func(ctx context.Context, dir string) error
 	// command runs what is installed in dir, on a port of the loopback address
 	// and with its data in a folder.

@@ -404,7 +404,7 @@ func TestUnitsAreCountedAsDynamoDBDoes(t *testing.T) {
 		{"an item that is deleted", 1500, func(b table.Table) error { return b.Write(t.Context(), table.Delete(key)) }, "DeleteItem", 0, 2},
 		{"a write that is refused", 100, func(b table.Table) error {
 			if err := b.Write(t.Context(), table.Put(key, of(2000)).If(table.NotExists())); err == nil {
-				t.Error("it was not refused")
+				t.Error("the write was not refused")
 			}
 			return nil
 		}, "PutItem", 0, 2},

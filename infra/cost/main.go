@@ -1,5 +1,5 @@
 // Command cost calculates what Ferry costs on AWS: each operation, 1,000 uploads, a GB,
-// and an idle month. It multiplies what a test has counted (counts.json) with the
+// and an idle month. It multiplies what a test has counted (counts.json) by the
 // prices in README.md, and rewrites the tables of that page. Nothing imports this
 // package. Start reading with main; bill.go has the arithmetic.
 package main

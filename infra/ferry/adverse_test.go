@@ -32,7 +32,8 @@ func TestSavedLoginIsMadeUnreadableForOthers(t *testing.T) {
 	}
 }
 
-// Containers and cron jobs often have no home, or one that cannot be written to.
+// TestCommandsWorkWithoutAHome: containers and cron jobs often have none, or a
+// read-only one.
 func TestCommandsWorkWithoutAHome(t *testing.T) {
 	t.Parallel()
 	s, h := annsService(t)
@@ -153,7 +154,7 @@ func echoes(t *testing.T, f *os.File) bool {
 	return state.Lflag&unix.ECHO != 0
 }
 
-// The upload of a file that has changed can never be resumed.
+// TestChangedFileLeavesNoSession: nobody could resume the upload of the old content.
 func TestChangedFileLeavesNoSession(t *testing.T) {
 	s, h := annsService(t)
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(h.dir, "cache"))

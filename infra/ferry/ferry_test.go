@@ -318,7 +318,7 @@ func TestServerStopsCleanly(t *testing.T) {
 		t.Error("the first start made no demo user")
 	}
 	if code := s.stop(t); code != exitOK {
-		t.Errorf("it ended with code %d: %s", code, s.errs)
+		t.Errorf("the server ended with code %d: %s", code, s.errs)
 	}
 	s = serve(t, dir)
 	if s.password != "" {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The command must run in a shell exactly as the greeting prints it.
+// TestCommandInTheGreetingWorks runs the command in a shell exactly as it is printed.
 func TestCommandInTheGreetingWorks(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("sh"); err != nil {

@@ -119,7 +119,7 @@ type store struct {
 	Events       bool   `env:"FERRY_EVENTS" help:"With --table: record events, for the stack's topic."`
 }
 
-// inCloud tells whether the data is a stack's.
+// inCloud reports whether the data is in a stack.
 func (s store) inCloud() bool { return s.Table != "" }
 
 // use calls open for data that must exist, with the table and the given ports.

@@ -6,7 +6,7 @@
 //	go run ./infra/awslocal -- go run ./infra/invoke feedback events/feedbacksms.json
 //
 // Without a function it prints the address of the stack and where to see the mail
-// that it sends, and runs until Ctrl-C. Nothing imports this package.
+// that it sends, and runs until Ctrl-C. Nothing imports this package; start reading with run.
 package main
 
 import (

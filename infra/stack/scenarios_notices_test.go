@@ -79,18 +79,18 @@ func feedbackAll(s *stage) {
 	})
 	s.check(err)
 	n := notify.Notice{V: 1, ID: "1759460400000-0a1b2c3d4e5f6071", Kind: notify.Link, Channel: notify.Mail, To: "carla@example.com", Owner: "alice", Area: blob.Files, File: 1}
-	tell := func(name string) {
+	report := func(name string) {
 		s.check(worker.FeedbackHandler(s.worker)(s.Context(), json.RawMessage(boottest.Load(s, name).Event)))
 	}
 	s.check(s.real.Table.Write(s.Context(), table.Put(n.Key(), n)))
 	_, err = sender.Handle(s.Context(), n.Key())
 	s.check(err)
-	tell("feedback")
+	report("feedback")
 	n.ID, n.Channel, n.To = "2-x", notify.SMS, "+393331234567"
 	s.check(s.real.Table.Write(s.Context(), table.Put(n.Key(), n)))
 	n.Provider = "34d9b400-c6dd-5444-820d-fbeb0f1f54cf" // as in the event
 	s.check(s.real.Table.Write(s.Context(), notify.Remember(s.real.Now)(n, notify.Sent)...))
 	_, err = sender.Handle(s.Context(), n.Key())
 	s.check(err)
-	tell("feedbacksms")
+	report("feedbacksms")
 }

@@ -3,7 +3,7 @@
 //
 // New makes a Client, which is safe for concurrent use. Its calls retry after
 // failed connections and after answers that ask to try later. They return an
-// *Error for what the service refuses; IsNetwork tells what a later try may fix. A
+// *Error for what the service refuses; IsNetwork reports what a later try may fix. A
 // login that has expired is renewed, even in the middle of a transfer.
 //
 // Upload sends content from memory that fits one request (SmallFile). Put sends a
@@ -63,7 +63,7 @@ type Client struct {
 	login BearerFunc // nil without a login
 
 	mu     sync.Mutex
-	bearer string // that all requests use
+	bearer string // of all requests
 }
 
 // New checks the options; it sends nothing.

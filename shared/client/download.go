@@ -19,7 +19,7 @@ import (
 	"ferry/shared/wire"
 )
 
-// Remote is what a link tells about its file before the bytes are fetched.
+// Remote is what a link says about its file before the bytes are fetched.
 type Remote struct {
 	Name   string // one path element, safe to use here
 	Length int64  // bytes
@@ -75,14 +75,14 @@ func reprDigest(h http.Header) string {
 	return ""
 }
 
-// Verify says what to compare a download with, and whom to tell of its progress.
+// Verify says what to compare a download with, and how to report its progress.
 type Verify struct {
 	// CRC64NVME is the one in Details; empty if not known. The SHA-256 that comes
 	// with a download is always compared.
 	CRC64NVME string
-	// Started is told which file comes, and how many of its bytes are already here.
+	// Started gets the file that comes, and the number of its bytes already here.
 	Started func(r Remote, have int64)
-	// Progress is told how many bytes more have come. It is called from several
+	// Progress gets the number of further bytes that have come. It is called from several
 	// goroutines.
 	Progress func(delta int64)
 }

@@ -48,7 +48,7 @@ type Downloads struct {
 	LastPreview time.Time `json:"lastPreview,omitzero"`
 }
 
-// Notification tells what became of the message to one recipient, and of the link
+// Notification says what became of the message to one recipient, and of the link
 // in it.
 type Notification struct {
 	ID        string    `json:"id"`
@@ -143,10 +143,10 @@ func (c *Client) move(ctx context.Context, method, path string) (File, error) {
 }
 
 // SmallFile is the size in bytes up to which Upload is the best way to send a file:
-// API Gateway and Lambda take so much in one body.
+// API Gateway and Lambda accept that much in one body.
 const SmallFile = 4 << 20
 
-// Delivery says where a file goes and who is told.
+// Delivery says where a file goes and who is notified.
 type Delivery struct {
 	To      string // the user whose area the file goes to; empty means the caller
 	SMS     string // a mobile number that gets the link

@@ -42,9 +42,9 @@ type PutOptions struct {
 	// Key is the Idempotency-Key of a new session. If a Put ended before it got an
 	// answer, another with the same key resumes the session that it began.
 	Key string
-	// Began is told the session before the first part is sent.
+	// Began gets the session before the first part is sent.
 	Began func(Session) error
-	// Progress is told how many more bytes have arrived; the number is negative when
+	// Progress gets the number of further bytes that have arrived, negative when
 	// a part is sent again. It is called from several goroutines.
 	Progress func(delta int64)
 }

@@ -155,9 +155,9 @@ func (d *deployed) fits(id string) {
 	d.Helper()
 	peak := peak(d.T, d.IDs[id])
 	if peak == 0 || peak > maxMemory {
-		d.Errorf("it takes %d MiB, more than %d", peak>>20, maxMemory>>20)
+		d.Errorf("%s takes %d MiB, more than %d", id, peak>>20, maxMemory>>20)
 	}
-	d.Logf("it takes %d MiB", peak>>20)
+	d.Logf("%s takes %d MiB", id, peak>>20)
 }
 
 // largest returns the event of an upload whose body has size bytes that cannot be

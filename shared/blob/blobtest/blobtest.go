@@ -205,7 +205,7 @@ func looksAt(places ...string) action {
 // Errors to compare with.
 var (
 	errAny     = errors.New("any error")
-	errInvalid = errors.New("an error without a meaning of its own")
+	errInvalid = errors.New("an error without a special meaning")
 	errCut     = errors.New("line cut") // a reader's
 )
 

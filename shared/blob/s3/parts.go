@@ -158,7 +158,7 @@ func (s *Store) CompleteParts(ctx context.Context, area blob.Area, key, upload s
 	return written, nil
 }
 
-// allParts lists the parts, of which none may be missing. If another call is
+// allParts lists the parts, or returns an error if any is missing. If another call is
 // completing the session, a server other than S3 may already have removed some
 // of them, so allParts looks again for a moment until the session is gone.
 func (s *Store) allParts(ctx context.Context, area blob.Area, key, upload string, l blob.Layout) ([]blob.Part, error) {

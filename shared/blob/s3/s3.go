@@ -7,9 +7,9 @@
 // 30 MiB of memory whatever its size. An upload of unknown size may have up to
 // 48.8 GiB, one of announced size up to 48.8 TiB: above 48.8 GiB its parts are
 // sent as they come in and cannot be retried. S3 gets the checksum of the whole
-// object and refuses to show one that differs.
+// object and refuses an object that differs.
 //
-// With the bytes goes a random mark of their upload. If the answer to a Create
+// A random mark of the upload is stored with the bytes. If the answer to a Create
 // is lost, the mark shows whether the object is the one it made.
 //
 // Opening and copying objects needs the permission s3:ListBucket as well as
