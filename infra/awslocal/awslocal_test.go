@@ -79,7 +79,7 @@ func TestAServerThatEndsAtOnceIsReportedWithItsOutput(t *testing.T) {
 	}
 }
 
-func TestMinistackKeepsItsFilesAmongTheData(t *testing.T) {
+func TestMinistackKeepsItsFilesInTheDataFolder(t *testing.T) {
 	t.Parallel()
 	dir, data := t.TempDir(), t.TempDir()
 	for _, folder := range []string{filepath.Join(dir, "bin"), filepath.Join(data, "programs")} {

@@ -81,7 +81,7 @@ func annsService(t *testing.T) (*apitest.Server, *home) {
 	return s, h
 }
 
-func TestPeopleUseTheServiceByCommands(t *testing.T) {
+func TestPeopleUseTheServiceThroughCommands(t *testing.T) {
 	t.Parallel()
 	service, h := annsService(t)
 	h.write("a.txt", []byte("first"))

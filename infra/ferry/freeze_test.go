@@ -25,7 +25,7 @@ func (s *transcript) compare(t *testing.T, name string, differs ...string) {
 	apitest.Golden(t, name, strings.NewReplacer(append(differs, os.Args[0], "ferry")...).Replace(s.String()))
 }
 
-func TestHelpStaysAsItIs(t *testing.T) {
+func TestHelpTextsDoNotChange(t *testing.T) {
 	t.Setenv("COLUMNS", "80")
 	var said transcript
 	fmt.Fprintln(&said, "exit codes", exitOK, exitOther, exitUsage, exitDamaged, exitNoFile, exitUnknown, exitPort, exitExists, exitFull,

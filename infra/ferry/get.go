@@ -15,7 +15,7 @@ import (
 type getCommand struct {
 	remote
 	What   []string `arg:"" name:"file" help:"Link, id or name. A number is an id; a name means the newest file with that name."`
-	Output string   `short:"o" placeholder:"PATH" help:"File or folder to write to, or - for standard output (default the file's own name, here)."`
+	Output string   `short:"o" placeholder:"PATH" help:"File or folder to write to, or - for standard output (default the file's own name, in this folder)."`
 	Force  bool     `short:"f" help:"Replace an existing file."`
 	Backup bool     `help:"Look for ids and names in the backup area."`
 	transfer

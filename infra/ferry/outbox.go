@@ -77,7 +77,7 @@ func milliseconds(unix int64) time.Time {
 type outboxList struct {
 	store
 	Failed bool `help:"List only those that have failed in the last 30 days, newest first."`
-	Limit  int  `default:"1000" placeholder:"N" help:"How many to list at most, of each kind (default ${default})."`
+	Limit  int  `default:"1000" placeholder:"N" help:"Maximum number to list, of each kind (default ${default})."`
 	JSON   bool `name:"json" help:"Print a JSON array."`
 }
 

@@ -20,8 +20,8 @@ import (
 
 // remote says which service a command talks to, and as whom.
 type remote struct {
-	URL  string `env:"FERRY_URL" placeholder:"URL" help:"Address of the service (default that of the saved login)."`
-	User string `env:"FERRY_USER" placeholder:"NAME" help:"User to log in as, with the password in FERRY_PASSWORD (default that of the saved login)."`
+	URL  string `env:"FERRY_URL" placeholder:"URL" help:"Address of the service (default from the saved login)."`
+	User string `env:"FERRY_USER" placeholder:"NAME" help:"User to log in as, with the password in FERRY_PASSWORD (default from the saved login)."`
 
 	retry client.Retry
 }
@@ -34,7 +34,7 @@ const tellAgain = 5 * time.Second
 
 // transfer has the flags of commands that take a while.
 type transfer struct {
-	Connections int  `default:"4" placeholder:"N" help:"How many pieces, or small files, at once (default ${default})."`
+	Connections int  `default:"4" placeholder:"N" help:"Pieces, or small files, to transfer at once (default ${default})."`
 	Tries       int  `default:"10" placeholder:"N" help:"How often to try without progress before giving up (default ${default})."`
 	JSON        bool `name:"json" help:"Print a JSON array of what was done and what failed."`
 	Quiet       bool `short:"q" help:"Show no progress."`
@@ -221,7 +221,7 @@ func readLine(ctx context.Context, in io.Reader) (string, error) {
 	return strings.TrimRight(line, "\r\n"), nil
 }
 
-// await runs f, or returns the context's error as soon as that has ended: a read
+// await runs f, or returns the context's error as soon as the context ends: a read
 // from a terminal or a pipe cannot be stopped, and lasts until the process ends.
 func await[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	var value T

@@ -46,19 +46,19 @@ type serveCommand struct {
 	PublicURL    string    `env:"FERRY_PUBLIC_URL" placeholder:"URL" help:"Address of the service in links, such as https://files.example.com/v1 (default http://ADDR/v1)."`
 	TrustProxy   bool      `env:"FERRY_TRUST_PROXY" help:"Take the caller's address from the last entry of X-Forwarded-For: for a server behind one proxy. Without it, failed logins slow down everyone behind the proxy."`
 	PhoneRegion  string    `env:"FERRY_PHONE_REGION" placeholder:"IT" help:"Region of mobile numbers without a country code."`
-	HideUsers    bool      `env:"FERRY_HIDE_USERS" help:"Answer GET /auth/forget for unknown users as for known ones."`
-	MaxBody      string    `env:"FERRY_MAX_BODY" placeholder:"BYTES" help:"Most bytes in a request; 0 means no limit."`
-	MaxUploads   uint16    `env:"FERRY_MAX_UPLOADS" placeholder:"N" default:"500" help:"Most uploads at once, each of which takes up to 512 KiB of memory; more get a 503 with Retry-After (default ${default}); 0 means no limit."`
+	HideUsers    bool      `env:"FERRY_HIDE_USERS" help:"Answer GET /auth/forget for unknown users like known ones."`
+	MaxBody      string    `env:"FERRY_MAX_BODY" placeholder:"BYTES" help:"Maximum bytes in a request; 0 means no limit."`
+	MaxUploads   uint16    `env:"FERRY_MAX_UPLOADS" placeholder:"N" default:"500" help:"Maximum uploads at once, each taking up to 512 KiB of memory; more get a 503 with Retry-After (default ${default}); 0 means no limit."`
 	RedirectOver string    `env:"FERRY_REDIRECT_OVER" placeholder:"BYTES" help:"With --table: size from which a download is a redirect to S3; 0 means never."`
 	CORSOrigins  string    `name:"cors-origins" env:"FERRY_CORS_ORIGINS" placeholder:"ORIGIN,..." help:"Origins whose web pages may use the interface, such as https://app.example.com; * means all."`
-	PerHour      string    `name:"notices-per-hour" env:"FERRY_NOTICES_PER_HOUR" placeholder:"100" help:"Most notices that a user may cause in an hour; 0 means no limit."`
-	PerDay       string    `name:"notices-per-day" env:"FERRY_NOTICES_PER_DAY" placeholder:"500" help:"Most notices that a user may cause in a day; 0 means no limit."`
-	PerRecipient string    `name:"notices-per-recipient" env:"FERRY_NOTICES_PER_RECIPIENT" placeholder:"50" help:"Most notices to one address or number in a day, from all users together; 0 means no limit."`
+	PerHour      string    `name:"notices-per-hour" env:"FERRY_NOTICES_PER_HOUR" placeholder:"100" help:"Maximum notices that a user may cause in an hour; 0 means no limit."`
+	PerDay       string    `name:"notices-per-day" env:"FERRY_NOTICES_PER_DAY" placeholder:"500" help:"Maximum notices that a user may cause in a day; 0 means no limit."`
+	PerRecipient string    `name:"notices-per-recipient" env:"FERRY_NOTICES_PER_RECIPIENT" placeholder:"50" help:"Maximum notices to one address or number in a day, from all users together; 0 means no limit."`
 	Retention    retention `embed:""`
 	SMTP         string    `env:"FERRY_SMTP_URL" placeholder:"URL" help:"Mail server, such as smtp://user:password@mail.example.com:587; without one, mail goes to the inbox."`
 	MailFrom     string    `env:"FERRY_MAIL_FROM" placeholder:"ADDRESS" default:"Ferry <ferry@localhost>" help:"Sender of mail (default ${default})."`
-	Webhooks     []string  `name:"webhook" env:"FERRY_WEBHOOKS" sep:" " placeholder:"URL" help:"Address to post events to, such as https://example.com/ferry-events; may be given up to 10 times, in the variable with spaces between."`
-	Secret       string    `name:"webhook-secret" env:"FERRY_WEBHOOK_SECRET" placeholder:"whsec_..." help:"Secret that signs events, or several with spaces between while you change it; better in the variable than on the command line. By default one is made, in webhook.secret in the data directory."`
+	Webhooks     []string  `name:"webhook" env:"FERRY_WEBHOOKS" sep:" " placeholder:"URL" help:"Address to post events to, such as https://example.com/ferry-events; may be given up to 10 times; in the variable, separate several with spaces."`
+	Secret       string    `name:"webhook-secret" env:"FERRY_WEBHOOK_SECRET" placeholder:"whsec_..." help:"Secret that signs events, or several, separated by spaces, while you change it; better in the variable than on the command line. By default one is made, in webhook.secret in the data directory."`
 	Inbox        string    `env:"FERRY_INBOX" enum:"auto,on,off" default:"auto" help:"Show sent messages at /inbox to everyone who can reach it: on, off, or auto, which means on for a server on a loopback address without --public-url and --smtp."`
 	Demo         bool      `env:"FERRY_DEMO" default:"true" negatable:"" help:"Create the user demo on the first start with empty data."`
 	Fsync        string    `env:"FERRY_FSYNC" enum:"on,off" default:"on" help:"off never waits for the disk, so a power failure can lose files that were already confirmed; for comparison with servers that never wait."`

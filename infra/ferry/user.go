@@ -90,11 +90,11 @@ type userAdd struct {
 	store
 	passwordFlags
 	Name        string `arg:"" help:"Name to log in with."`
-	Email       string `placeholder:"ADDRESS" help:"Where the PIN of a forgotten password goes."`
+	Email       string `placeholder:"ADDRESS" help:"Address for the PIN of a forgotten password."`
 	Phone       string `placeholder:"NUMBER" help:"Mobile number."`
-	PhoneRegion string `env:"FERRY_PHONE_REGION" placeholder:"IT" help:"Region of a number without country code."`
+	PhoneRegion string `env:"FERRY_PHONE_REGION" placeholder:"IT" help:"Region of a number without a country code."`
 	Lang        string `placeholder:"LANG" help:"Language of links and mails: en, it, es, fr or de."`
-	Quota       int64  `placeholder:"BYTES" help:"Most bytes in the user's two areas; 0 means no limit."`
+	Quota       int64  `placeholder:"BYTES" help:"Maximum bytes in the user's two areas; 0 means no limit."`
 	KeepDays    int64  `placeholder:"DAYS" help:"Days that files stay in the user area (default the service's)."`
 	BackupDays  int64  `placeholder:"DAYS" help:"Days that files stay in the backup area (default the service's)."`
 }

@@ -84,9 +84,9 @@ func TestOnlyFunctionsThatMakeLinksReadTheKey(t *testing.T) {
 	})
 }
 
-// TestTheRolesAreThoseThatAreChecked: SAM does not change a function's role, and
+// TestTheDeployedRolesAreTheCheckedOnes: SAM does not change a function's role, and
 // nothing else gives it permissions.
-func TestTheRolesAreThoseThatAreChecked(t *testing.T) {
+func TestTheDeployedRolesAreTheCheckedOnes(t *testing.T) {
 	t.Parallel()
 	tpl, all := read(t), transformed(t, gradually)
 	want := []string{"CodeDeployServiceRole"} // SAM's, for CodeDeploy

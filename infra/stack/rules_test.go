@@ -163,7 +163,7 @@ func TestEachEventHasPayloadFormatOneAndAUniqueName(t *testing.T) {
 	}
 }
 
-func TestFunctionsThatHashPasswordsHaveTheMemoryAndCPU(t *testing.T) {
+func TestFunctionsThatHashPasswordsHaveEnoughMemoryAndCPU(t *testing.T) {
 	t.Parallel()
 	tpl := read(t)
 	for _, f := range tpl.functions() {

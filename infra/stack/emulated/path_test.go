@@ -172,7 +172,7 @@ func links(t *testing.T, c *Cloud) {
 	}
 }
 
-// metrics fails unless the log has metrics, or has none.
+// metrics fails unless the log has metrics as wanted.
 func (d *deployed) metrics(want bool) {
 	d.Helper()
 	r, err := d.Invoke(d.Context(), "health", boottest.Load(d, "health").Event)
