@@ -63,7 +63,7 @@ type Object struct {
 	Modified time.Time
 }
 
-// Signed says how long a signed URL lives and with which headers its bytes come.
+// Signed says how long a signed URL is valid and which headers come with its bytes.
 type Signed struct {
 	Expires            time.Duration
 	ContentType        string
@@ -90,7 +90,7 @@ type Store interface {
 	// may succeed or fail.
 	Open(ctx context.Context, area Area, key string) (io.ReadSeekCloser, error)
 
-	// Copy makes a copy of an object appear in another area, whole or not at
+	// Copy makes a copy of an object appear in another area, complete or not at
 	// all. Where the store can do it, the bytes do not pass through this
 	// process. The new key must never have been used, since a taken one may
 	// or may not be replaced; but repeating a copy is no error. It returns

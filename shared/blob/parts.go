@@ -130,7 +130,7 @@ type Parts interface {
 	// after, in order. Fewer than limit means there are no more.
 	ListParts(ctx context.Context, area Area, key, upload string, after, limit int) ([]Part, error)
 
-	// CompleteParts makes the object from all its parts, whole and durable, or
+	// CompleteParts makes the object from all its parts, complete and durable, or
 	// changes nothing: it returns *MissingError if parts are missing or
 	// incomplete, and *SumError if the object's checksum is not sum. After
 	// success, repeating it gives the same answer while the object is there.

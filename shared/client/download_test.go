@@ -78,7 +78,7 @@ func TestDownloadResumesWhereAnEarlierOneEnded(t *testing.T) {
 		t.Errorf("%d bytes after %d rounds: %v", len(got), rounds, err)
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 1 {
-		t.Errorf("more is left than the file: %v", left)
+		t.Errorf("the folder holds more than the file: %v", left)
 	}
 }
 

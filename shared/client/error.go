@@ -65,7 +65,7 @@ func StatusOf(err error) int {
 
 func hasStatus(err error, any ...int) bool { return slices.Contains(any, StatusOf(err)) }
 
-// maxAnswer bounds an answer that is read whole: the longest lists 10,000 parts.
+// maxAnswer bounds an answer that is read into memory: the longest lists 10,000 parts.
 const maxAnswer = 16 << 20
 
 // refusal returns the error in a response. It reads the body.

@@ -32,7 +32,7 @@ type FetchOptions struct {
 type Fetched struct {
 	Remote
 	Path     string
-	Verified []string // by which digests
+	Verified []string // the digests that matched
 }
 
 // Fetch downloads the file behind a link. Until the file is complete its bytes are

@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// partial is a file that has arrived in part. Its bytes are in path.part; beside it
+// partial is a partly downloaded file. Its bytes are in path.part; beside it
 // path.part.json says which file they are of, and which are missing. It is safe for
 // concurrent use.
 type partial struct {

@@ -36,10 +36,10 @@ var (
 	// ErrNotFound is returned by Get for a missing item.
 	ErrNotFound = errors.New("table: item not found")
 	// ErrCondition matches (errors.Is) a write that one of its conditions
-	// refused. Nothing of that write happened.
+	// refused. No part of that write happened.
 	ErrCondition = errors.New("table: condition not met")
 	// ErrBusy is returned if contention or throttling lasted longer than the
-	// backend retries. Nothing of that write happened.
+	// backend retries. No part of that write happened.
 	ErrBusy = errors.New("table: busy")
 	// ErrUnread is returned by WriteThenQuery if everything was written but the
 	// page could not be read.
@@ -97,12 +97,12 @@ func (i Item) Decode(into any) error {
 // Query asks for items of one partition in the order of their sort keys.
 type Query struct {
 	PK         string
-	After      string // start behind this sort key, in the direction of the query; it need not exist
+	After      string // start after this sort key, in the direction of the query; it need not exist
 	Descending bool
 	Limit      int // 1 to MaxPage
 }
 
-// Each yields the items of a partition behind q.After, in the order of q, with one
+// Each yields the items of a partition after q.After, in the order of q, with one
 // call to the store for each page. An error ends it.
 func Each(ctx context.Context, t Table, q Query) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {

@@ -64,7 +64,7 @@ type Store struct {
 }
 
 // Open opens the store in the folder dir. If the folder is missing, it is made,
-// readable by its owner alone.
+// readable only by its owner.
 func Open(dir string, o Options) (*Store, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

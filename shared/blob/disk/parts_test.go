@@ -105,7 +105,7 @@ func TestTheLaterWriterOfAPartWins(t *testing.T) {
 	}
 }
 
-// TestAHalfWrittenMarkIsIgnored and the rest of the session stays usable.
+// TestAHalfWrittenMarkIsIgnored also checks that the session stays usable.
 func TestAHalfWrittenMarkIsIgnored(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -18,7 +18,7 @@ import (
 // Root returns the directory of the module.
 func Root(t testing.TB) string {
 	t.Helper()
-	_, file, _, _ := runtime.Caller(0) // is not a whole path if built with -trimpath
+	_, file, _, _ := runtime.Caller(0) // not a full path if built with -trimpath
 	root := filepath.Join(filepath.Dir(file), "..", "..", "..")
 	_, err := os.Stat(filepath.Join(root, "go.mod"))
 	check(t, err)

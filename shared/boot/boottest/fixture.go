@@ -24,7 +24,7 @@ type Fixture struct {
 }
 
 // Expect is an answer. Headers and Body are regular expressions; a header that
-// must be missing is "^$". Base64 is the whole of a body that is not text. An
+// must be missing is "^$". Base64 is the entire body, if it is not text. An
 // answer without a status does not go through the gateway.
 type Expect struct {
 	Status  int

@@ -37,7 +37,7 @@ func TestRecordsOfTheStreamReachTheirTopics(t *testing.T) {
 	}
 }
 
-func TestRecordsThatATopicDidNotTakeComeAgain(t *testing.T) {
+func TestRecordsThatATopicDidNotAcceptComeAgain(t *testing.T) {
 	t.Parallel()
 	var e events.DynamoDBEvent
 	boottest.Load(t, "relay").Decode(t, &e)

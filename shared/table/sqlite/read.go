@@ -103,7 +103,7 @@ func query(q table.Query, forward, back statement) (table.Page, error) {
 	if q.Descending {
 		s = back
 		if q.After == "" {
-			after = []byte{0} // a blob sorts behind every text
+			after = []byte{0} // a blob sorts after every text
 		}
 	}
 	return readPage(s, q.PK, q.Limit, q.PK, after)

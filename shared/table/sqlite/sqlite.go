@@ -53,7 +53,7 @@ type DB struct {
 }
 
 // Open opens the table in the file at path. If the file is missing, it is made,
-// readable by its owner alone. The error names the file and matches ErrDamaged,
+// readable only by its owner. The error names the file and matches ErrDamaged,
 // ErrNewer, table.ErrBusy, table.ErrFull or the operating system's error.
 func Open(path string, o Options) (*DB, error) {
 	if o.Busy <= 0 {

@@ -81,7 +81,7 @@ func openWriter(path string, o Options) (_ *writer, err error) {
 	return w, err
 }
 
-// setSync lets SQLite keep the file whole whatever happens, but leaves making
+// setSync lets SQLite keep the file intact whatever happens, but leaves making
 // commits durable to the syncer.
 func (w *writer) setSync(none bool) error {
 	mode := "PRAGMA synchronous = NORMAL"

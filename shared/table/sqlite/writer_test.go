@@ -170,7 +170,7 @@ func TestOnlyASyncedTableSyncs(t *testing.T) {
 	}
 }
 
-func TestABatchTakesWhatWaitsUpToItsBounds(t *testing.T) {
+func TestABatchTakesWaitingRequestsUpToItsBounds(t *testing.T) {
 	t.Parallel()
 	fill := func(n, size int) *writer {
 		w := &writer{queue: make(chan *request, maxQueue)}
