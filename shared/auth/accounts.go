@@ -15,7 +15,7 @@ const (
 	// A change link from forget expires after 15 minutes or 5 wrong PINs.
 	forgetLife = 15 * time.Minute
 	maxTries   = 5
-	// One from first access needs no PIN, as it took the temporary password.
+	// A change link from first access needs no PIN: the temporary password was enough.
 	firstLife = time.Hour
 
 	maxPerHour = 3
@@ -23,13 +23,13 @@ const (
 )
 
 // Outbox makes the notices about a user's password. Its operations belong in the
-// transaction that changes it.
+// transaction that changes the password.
 type Outbox interface {
-	// PIN mails a user the PIN of a nonce, unless that has expired by then. base is
-	// the service's address, and lang the mail's language.
+	// PIN mails a user the PIN of a nonce, unless the PIN expires before that. base
+	// is the service's address, and lang the mail's language.
 	PIN(ctx context.Context, u User, nonce, base, lang string, expires time.Time) table.Op
-	// PasswordChanged tells programs that listen about a new password. generation
-	// is the user's before the change.
+	// PasswordChanged reports a new password to programs that listen. generation is
+	// the user's generation before the change.
 	PasswordChanged(ctx context.Context, user string, forgotten bool, generation int64) []table.Op
 }
 
@@ -43,14 +43,14 @@ type AccountsConfig struct {
 	Outbox    Outbox
 }
 
-// Accounts has the two ways to a new password: first access for a new user, and the
-// forgotten password with its link and PIN. It is safe for concurrent use.
+// Accounts offers the two ways to get a new password: first access for a new user, and
+// the link and PIN for a user who forgot it. It is safe for concurrent use.
 type Accounts struct{ AccountsConfig }
 
 // NewAccounts returns Accounts.
 func NewAccounts(c AccountsConfig) *Accounts { return &Accounts{c} }
 
-// change is what a change token is good for, stored under the token's hash.
+// change is what a change token allows, stored under the token's hash.
 type change struct {
 	V       int64  `json:"v"`
 	User    string `json:"user"`
@@ -59,8 +59,8 @@ type change struct {
 	// access. It is hashed as slowly as a password, or 8 digits could be guessed.
 	PIN   string `json:"pin,omitempty"`
 	Tries int64  `json:"tries"`
-	// Generation is the user's when the token was made: a later change of the
-	// password ends the token.
+	// Generation is the user's when the token was made. A later change of the
+	// password invalidates the token.
 	Generation int64 `json:"generation"`
 }
 
@@ -181,13 +181,13 @@ func (s *Accounts) checkPIN(ctx context.Context, c Change, found change) error {
 func (s *Accounts) Forget(ctx context.Context, name, base, lang string) (token, user string, err error) {
 	canonical, valid := CanonicalName(name)
 	switch {
-	case !valid && s.HideUsers: // it is no secret that nobody can have this name
+	case !valid && s.HideUsers: // everyone knows that no user can have this name
 		token, err = RandomToken(s.Random)
 		return token, name, err
 	case !valid:
 		return "", "", errUnknown
 	}
-	for range 3 { // a try only fails if there is another request for this user meanwhile
+	for range 3 { // a try fails only if another request for this user comes between
 		token, err = s.forget(ctx, canonical, base, lang)
 		if !errors.Is(err, table.ErrCondition) {
 			return token, canonical, err
@@ -209,7 +209,7 @@ func (s *Accounts) forget(ctx context.Context, name, base, lang string) (string,
 	}
 	u, err := recipient(items[0])
 	if f := envelope.FaultOf(err); f != nil && s.HideUsers {
-		// Go on as for others, but without a mail; no PIN fits such a token.
+		// Continue as for other users, but send no mail. No PIN matches this token.
 		u, err = User{Name: name, Generation: -1}, nil
 	}
 	if err != nil {
@@ -262,8 +262,8 @@ func (s *Accounts) storeForget(ctx context.Context, u User, count table.Op, base
 	return token, envelope.Wrap(s.Table.Write(ctx, ops...), "storing a change token")
 }
 
-// requests keeps the times of a user's forget requests in the last day. It is only
-// written if it was not changed since it was read, so that the limits also hold for
+// requests keeps the times of a user's forget requests in the last day. A write fails if
+// another request has changed it since it was read, so the limits also hold for
 // concurrent requests.
 type requests struct {
 	V       int64   `json:"v"`

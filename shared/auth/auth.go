@@ -26,8 +26,8 @@ const Lifetime = 3600 * time.Second
 // layout is the version of the stored forms.
 const layout = 1
 
-// Ports are what every domain works with. A function that makes no links has no Key,
-// and one that checks no passwords has no Hasher.
+// Ports are what every domain needs. A function that makes no links has no Key, and one
+// that checks no passwords has no Hasher.
 type Ports struct {
 	Table  table.Table
 	Key    LinkKey
@@ -88,7 +88,7 @@ func (a *Authenticator) BasicAny(r *http.Request) (User, error) {
 func (a *Authenticator) Password(ctx context.Context, name, password, source string) (u User, hadFailures bool, err error) {
 	canonical, valid := CanonicalName(name)
 	if !valid {
-		canonical = "" // there is no such user, but the source is still slowed down
+		canonical = "" // there is no such user, but the source must still wait after failures
 	}
 	t := a.throttle(canonical, source)
 	t.enter()
@@ -107,7 +107,7 @@ func (a *Authenticator) Password(ctx context.Context, name, password, source str
 	}
 	if !ok {
 		if err := t.failed(ctx, password); err != nil {
-			return User{}, false, fmt.Errorf("noting a failed login: %w", err)
+			return User{}, false, fmt.Errorf("recording a failed login: %w", err)
 		}
 		return User{}, false, errDenied
 	}

@@ -35,12 +35,12 @@ func TestRefusedPasswords(t *testing.T) {
 		"nine characters in decomposed form": {"a\u0308bcdefghi", "this one has 9"},
 		"129 characters":                     {strings.Repeat("abc", 43), "this one has 129"},
 		"a line end":                         {"ab cd ef g\n", "control"},
-		"no UTF-8":                           {"ab cd ef g\xff", "text"},
+		"not UTF-8":                          {"ab cd ef g\xff", "text"},
 		"a common one":                       {"1234567890", "easy to guess"},
 		"a common one in upper case":         {"QWERTYUIOP", "easy to guess"},
 		"three characters over and over":     {"abcabcabcabcabc", "easy to guess"},
 		"the user's name twice":              {"alicealice", "easy to guess"},
-		"the user's name and little":         {"Alice-alice1", "easy to guess"},
+		"the user's name and little more":    {"Alice-alice1", "easy to guess"},
 	} {
 		err := auth.CheckPassword(c.password, "alice")
 		if !envelope.IsFault(err, envelope.Invalid) || !strings.Contains(envelope.FaultOf(err).Detail, c.says) {

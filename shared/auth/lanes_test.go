@@ -17,7 +17,7 @@ import (
 // guess is one of several concurrent tries.
 type guess struct{ name, password string }
 
-// atOnce makes all tries concurrently, on two Authenticators that share a Hasher like
+// atOnce makes all tries concurrently, on two Authenticators that share a Hasher as
 // endpoints do, and counts their results. It also returns how many hashes were computed.
 func (c check) atOnce(t *testing.T, from string, tries ...guess) (answers map[envelope.FaultKind]int, hashed int64) {
 	t.Helper()
@@ -133,7 +133,7 @@ func TestConcurrentTriesOfManyNamesShareTheSourcesFreeTries(t *testing.T) {
 	}
 }
 
-// TestForgottenFailuresGiveFiveFreeTriesAtOnce has several tries find the same stale count.
+// TestForgottenFailuresGiveFiveFreeTriesAtOnce lets several tries read the same stale count.
 func TestForgottenFailuresGiveFiveFreeTriesAtOnce(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
@@ -147,7 +147,7 @@ func TestForgottenFailuresGiveFiveFreeTriesAtOnce(t *testing.T) {
 	}
 }
 
-// TestProcessesRestartingACountLoseNoFailure has two processes verify a password each before
+// TestProcessesRestartingACountLoseNoFailure lets two processes each verify a password before
 // either has recorded its failure.
 func TestProcessesRestartingACountLoseNoFailure(t *testing.T) {
 	t.Parallel()

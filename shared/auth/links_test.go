@@ -23,8 +23,8 @@ func key(t *testing.T, first string) auth.LinkKey {
 	return k
 }
 
-// Tokens are in links that were sent, and another derivation would break them all. The
-// values were computed by another program.
+// TestTokensNeverChange protects the links that were already sent: another derivation
+// would break them all. The values were computed by another program.
 func TestTokensNeverChange(t *testing.T) {
 	t.Parallel()
 	k := key(t, "A")

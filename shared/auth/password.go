@@ -42,7 +42,7 @@ const (
 	hashSize = 32
 	// MaxPassword is the most bytes that are hashed: 128 characters of any script.
 	MaxPassword = 128 * 4
-	// remember is how long a right password is not hashed again.
+	// remember is how long a right password need not be hashed again.
 	remember = 60 * time.Second
 	// maxRemembered is how many right passwords are remembered.
 	maxRemembered = 10_000
@@ -78,8 +78,8 @@ func NewHasher(params Params, random io.Reader, now func() time.Time) (*Hasher, 
 		right:  map[[sha256.Size]byte]time.Time{},
 		lanes:  lanes{at: map[table.Key]*lane{}},
 		idKey:  argon2.IDKey,
-		// An unknown user costs the time of a wrong password: this hash is
-		// verified in place of theirs, and Verify takes no password for it.
+		// An unknown user must take as long as a wrong password. So Verify hashes
+		// with this dummy instead, and accepts no password for it.
 		dummy: phc(params, make([]byte, saltSize), make([]byte, hashSize)),
 	}
 	if _, err := io.ReadFull(random, h.secret); err != nil {
@@ -137,7 +137,7 @@ func (h *Hasher) compute(ctx context.Context, p Params, password string, salt []
 	// The same password typed on two systems may differ in its code points.
 	text := norm.NFC.Bytes([]byte(password))
 	if len(text) > MaxPassword {
-		text = text[:MaxPassword+1] // which cannot match, but costs the same
+		text = text[:MaxPassword+1] // this cannot match, but costs as much as a password that can
 	}
 	select {
 	case h.slots <- struct{}{}:
@@ -180,7 +180,7 @@ func phc(p Params, salt, sum []byte) string {
 		argon2.Version, p.Memory, p.Time, p.Threads, b64.EncodeToString(salt), b64.EncodeToString(sum))
 }
 
-var errPHC = errors.New("the stored password hash is not one of argon2id")
+var errPHC = errors.New("the stored password hash is not an argon2id hash")
 
 func parsePHC(s string) (p Params, salt, sum []byte, err error) {
 	fields := strings.Split(s, "$")
@@ -227,7 +227,7 @@ func CheckPassword(password, user string) error {
 	return nil
 }
 
-// distinct counts a text's different characters, whatever their case.
+// distinct counts a text's different characters, ignoring case.
 func distinct(s string) int {
 	all := []rune(strings.ToLower(s))
 	slices.Sort(all)

@@ -225,8 +225,8 @@ func TestWeakerHashIsOutdated(t *testing.T) {
 	}
 }
 
-// Another format or cost would break all passwords. The value was computed by another
-// program.
+// TestHashFormatNeverChanges protects the stored passwords: another format would break them
+// all. The value was computed by another program.
 func TestHashFormatNeverChanges(t *testing.T) {
 	t.Parallel()
 	h, err := auth.NewHasher(auth.DefaultParams(), strings.NewReader(strings.Repeat("s", 32+16)), time.Now)

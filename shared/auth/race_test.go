@@ -10,9 +10,9 @@ import (
 	"ferry/shared/table"
 )
 
-// TestAddNoticesAUserRemovedMeanwhile has an earlier user of the name get files and be
-// removed between the read and the write of an Add.
-func TestAddNoticesAUserRemovedMeanwhile(t *testing.T) {
+// TestAddDetectsAUserRemovedMeanwhile lets an earlier user of the name get files and be
+// removed between Add's read and its write.
+func TestAddDetectsAUserRemovedMeanwhile(t *testing.T) {
 	t.Parallel()
 	for what, rounds := range map[string][]string{
 		"an existing user": {"add"},
@@ -23,7 +23,7 @@ func TestAddNoticesAUserRemovedMeanwhile(t *testing.T) {
 			t.Parallel()
 			s := apitest.New(t)
 			exists := false
-			comesOrGoes := func(step string) {
+			addOrRemove := func(step string) {
 				if exists == (step == "add") {
 					return
 				}
@@ -43,12 +43,12 @@ func TestAddNoticesAUserRemovedMeanwhile(t *testing.T) {
 				}
 			}
 			for _, step := range rounds {
-				comesOrGoes(step)
+				addOrRemove(step)
 			}
 			s.Calls.Before("table.Write", func() error {
 				s.Calls.Before("table.Write", nil)
-				comesOrGoes("add")
-				comesOrGoes("remove")
+				addOrRemove("add")
+				addOrRemove("remove")
 				return nil
 			})
 			store := auth.NewUsers(s.Data.Ports.Table, s.Clock.Now)
@@ -57,7 +57,7 @@ func TestAddNoticesAUserRemovedMeanwhile(t *testing.T) {
 				t.Errorf("Add gives %v", err)
 			}
 			s.Calls.Before("table.Write", nil)
-			comesOrGoes("remove")
+			addOrRemove("remove")
 			if err := store.Add(t.Context(), late); err != nil {
 				t.Fatal(err)
 			}

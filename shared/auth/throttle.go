@@ -35,7 +35,7 @@ type throttleItem struct {
 	Tag  string `json:"tag,omitempty"`
 }
 
-// counter is a count of failures as it was read.
+// counter is a count of failures, as read from the table.
 type counter struct {
 	key   table.Key
 	free  int64
@@ -117,7 +117,7 @@ func (c *counter) wait() time.Duration {
 // admit reads the user and refuses a try that comes too early.
 func (t *throttle) admit(ctx context.Context, name, password string) (User, error) {
 	for {
-		t.look()
+		t.noteChanges()
 		u, err := t.read(ctx, name)
 		if err != nil || t.repeats(password) {
 			return u, err
@@ -125,7 +125,7 @@ func (t *throttle) admit(ctx context.Context, name, password string) (User, erro
 		if err := t.early(); err != nil {
 			return User{}, err
 		}
-		outdated, err := t.place(ctx)
+		outdated, err := t.waitForPlace(ctx)
 		if err != nil {
 			return User{}, err
 		}
@@ -164,7 +164,7 @@ func (t *throttle) claim(ctx context.Context, password string) error {
 }
 
 // failed counts a wrong password, but not if the client has just tried the same one:
-// OAuth 2.0 clients repeat a failed login in the other form. It makes one call to the
+// OAuth 2.0 clients repeat a failed login with the credentials in another place. It makes one call to the
 // table, and two more if another try has just restarted a count.
 func (t *throttle) failed(ctx context.Context, password string) error {
 	if t.repeats(password) {
@@ -201,8 +201,8 @@ func (t *throttle) succeeded(ctx context.Context) error {
 	return envelope.Wrap(t.a.Table.Write(ctx, table.Delete(t.pair.key)), "clearing failed logins")
 }
 
-// count returns the operation that adds a failure. A stale count starts again, unless
-// another try has just done that, whose failure must not be lost.
+// count returns the operation that adds a failure. A stale count starts again. If another
+// try has just restarted it, the operation is refused: that failure must not be lost.
 func (t *throttle) count(c *counter, password string) (table.Op, error) {
 	salt := make([]byte, 8)
 	if _, err := io.ReadFull(t.a.Random, salt); err != nil {
@@ -234,11 +234,11 @@ func tag(salt, password string) string {
 	return base64.RawStdEncoding.EncodeToString(sum[:2])
 }
 
-// lanes hold back concurrent tries in this process. A failure is only on record after
-// its password was hashed. Until then the try itself counts as a failure, so that
-// concurrent tries get no further than consecutive ones. Nobody is refused because of
-// the others: a try that finds all free tries taken waits for one of them to end, and
-// reads the counts again if that one failed.
+// lanes hold back concurrent tries in this process. A failure is recorded only after the
+// password is hashed. Until then the try itself counts as a failure, so concurrent tries
+// get no more guesses than consecutive ones. No try is refused because of others: if all
+// free tries are taken, it waits for one of them to end, and reads the counts again if
+// that one failed.
 //
 // The tries of other processes are seen once they are on record.
 type lanes struct {
@@ -287,8 +287,8 @@ func (t *throttle) leave() {
 	}
 }
 
-// look must be called each time before the counts are read.
-func (t *throttle) look() {
+// noteChanges must be called each time before the counts are read.
+func (t *throttle) noteChanges() {
 	l := &t.a.Hasher.lanes
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -297,9 +297,9 @@ func (t *throttle) look() {
 	}
 }
 
-// place waits until the password may be verified. If it returns outdated, the counts
-// must be read again first.
-func (t *throttle) place(ctx context.Context) (outdated bool, err error) {
+// waitForPlace waits until the password may be verified. If it returns outdated, the
+// counts must be read again first.
+func (t *throttle) waitForPlace(ctx context.Context) (outdated bool, err error) {
 	for {
 		wait, outdated := t.takePlace()
 		if wait == nil || outdated {

@@ -179,7 +179,7 @@ func TestRightPasswordAmongConcurrentTriesIsAccepted(t *testing.T) {
 	}
 }
 
-// All kinds of names must wait in the same way.
+// TestWaitDoesNotRevealWhoExists checks that every kind of name must wait alike.
 func TestWaitDoesNotRevealWhoExists(t *testing.T) {
 	t.Parallel()
 	c := begin(t)

@@ -22,11 +22,11 @@ const TokenSize = 32
 // in mails. Only code that makes links has one.
 //
 // A file's token is derived from a secret key and the file's place. So a list can show
-// the same link each time, while the table only keeps the token's hash: reading the
+// the same link each time while the table keeps only the token's hash: reading the
 // table is not enough to open a link. Tokens of change links and bearers are random.
 type LinkKey struct{ secret []byte }
 
-// ParseLinkKey reads the text form of a key: a token of RandomToken.
+// ParseLinkKey reads the text form of a key: a token from RandomToken.
 func ParseLinkKey(text string) (LinkKey, error) {
 	b, err := base64.RawURLEncoding.DecodeString(strings.TrimSpace(text))
 	if err != nil || len(b) != TokenSize {
@@ -40,7 +40,7 @@ func (k LinkKey) File(area blob.Area, owner string, id int64) string {
 	return encode(k.derive("file", string(area), owner, strconv.FormatInt(id, 10)))
 }
 
-// Recipient returns the token of the link to a file that one recipient gets, by a
+// Recipient returns the token of the link to a file that one recipient gets, in the
 // notice with this id.
 func (k LinkKey) Recipient(area blob.Area, owner string, id int64, notice string) string {
 	return encode(k.derive("recipient", string(area), owner, strconv.FormatInt(id, 10), notice))
@@ -118,14 +118,14 @@ func ChangeLink(base, lang, token string) string {
 	return base + "/auth/change?lang=" + url.QueryEscape(lang) + "&k=" + token
 }
 
-// Stop returns the token that lets the owner of an e-mail address stop mail to it. It
-// carries the address, and is always the same.
+// Stop returns the token that lets the owner of an e-mail address stop mail to it. The
+// token carries the address, and is always the same.
 func (k LinkKey) Stop(address string) string {
 	address = strings.ToLower(strings.TrimSpace(address))
 	return encode(append(k.derive("stop", address), address...))
 }
 
-// StopAddress returns the address that a token of Stop carries. ok is false for any
+// StopAddress returns the address that a token from Stop carries. ok is false for any
 // other token.
 func (k LinkKey) StopAddress(token string) (address string, ok bool) {
 	address, ok = TokenName(token)

@@ -42,7 +42,7 @@ type User struct {
 	// only good for the generation it was made in.
 	Generation int64 `json:"generation"`
 	// LastFile is the highest file id given out. Ids are never reused, not
-	// even by a later user of the same name.
+	// even for a later user of the same name.
 	LastFile int64 `json:"lastFile"`
 	// Incarnation counts the earlier users of the name. Each file belongs to one
 	// incarnation, so that later users do not get the files of earlier ones.
@@ -69,8 +69,8 @@ func CanonicalName(name string) (canonical string, ok bool) {
 // UserKey returns the key of the user with a canonical name.
 func UserKey(name string) table.Key { return table.Key{PK: "user#" + name, SK: "profile"} }
 
-// index lists all users. For removed ones it keeps the counters that a later user of
-// the same name continues, so that nothing of the first works for the second.
+// index lists all users. For removed ones it keeps the counters, which a later user of
+// the same name continues. So no token or link of the first works for the second.
 const index = "users"
 
 type indexEntry struct {
@@ -106,8 +106,8 @@ func (s *Users) Add(ctx context.Context, u User) error {
 	entryKey := table.Key{PK: index, SK: u.Name}
 	exists := envelope.NewFault(envelope.Conflict, "user %s exists already", u.Name)
 	var entry indexEntry
-	// An earlier user of the name may be removed in this moment: the entry must
-	// still be as it was read.
+	// An earlier user of the name may be removed just now, so the write checks that
+	// the entry is still as it was read.
 	unchanged := []table.Cond{table.NotExists()}
 	switch err := s.table.Get(ctx, entryKey, &entry); {
 	case errors.Is(err, table.ErrNotFound):
@@ -161,7 +161,7 @@ func (s *Users) yieldAll(ctx context.Context, keys []table.Key, yield func(User)
 	}
 	for _, item := range items {
 		var u User
-		if !item.Found() { // a removed user, whose entry in the list is left
+		if !item.Found() { // a removed user, who is still in the index
 			continue
 		}
 		if err := item.Decode(&u); err != nil {
