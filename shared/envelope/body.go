@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// lingering is how long a refused client may continue to send. Many clients only read
-// the answer when they are done, and lose it if the connection ends before.
-const lingering = 5 * time.Second
+// drainTime is how long a refused client may continue to send. Many clients read the
+// answer only when they are done, and lose it if the connection ends before that.
+const drainTime = 5 * time.Second
 
 // requestBody is the only reader between a server's connection and the code that reads
 // a request. It ends a body that pauses too long or is too large. Its errors are faults
-// of the client, which tells them from errors of the store that the body goes to. Only
-// the server closes it. It is for one goroutine.
+// of the client, so they cannot be confused with errors of the store that the body is
+// copied to. Only the server closes it. It is for one goroutine.
 type requestBody struct {
 	io.ReadCloser
 	control  *http.ResponseController
-	patience time.Duration // for a pause of the client
+	patience time.Duration // how long the client may pause
 	moved    time.Time     // when the deadline was last moved
 	err      error         // of the last read
-	most     int64         // bytes; 0 is no limit
+	limit    int64         // bytes; 0 is no limit
 	n        int64         // bytes read
 }
 
@@ -35,8 +35,8 @@ func (b *requestBody) Read(p []byte) (n int, err error) {
 	n, b.err = b.ReadCloser.Read(p)
 	b.n += int64(n)
 	switch {
-	case b.most > 0 && b.n > b.most:
-		return max(n-int(b.n-b.most), 0), &http.MaxBytesError{Limit: b.most}
+	case b.limit > 0 && b.n > b.limit:
+		return max(n-int(b.n-b.limit), 0), &http.MaxBytesError{Limit: b.limit}
 	case b.err == io.EOF:
 		_ = b.control.SetReadDeadline(time.Time{})
 	case b.err != nil:
@@ -57,22 +57,22 @@ func BrokenBody(cause error) error {
 	return &Fault{Kind: Invalid, Detail: "the body ends too early, or is broken", Cause: cause}
 }
 
-// LimitBody limits the body of a request that a handler of this package got; 0 is no
+// LimitBody limits the body of a request that came through Outlet.Handler; 0 is no
 // limit. A body whose stated length is larger is refused at once.
-func LimitBody(r *http.Request, most int64) error {
-	if most > 0 && r.ContentLength > most {
-		return &http.MaxBytesError{Limit: most}
+func LimitBody(r *http.Request, limit int64) error {
+	if limit > 0 && r.ContentLength > limit {
+		return &http.MaxBytesError{Limit: limit}
 	}
 	if b, ok := r.Body.(*requestBody); ok {
-		b.most = most
+		b.limit = limit
 	}
 	return nil
 }
 
-// watch returns the request with a requestBody, which is nil if there is no body. The
-// request is a copy: a server whose own request has another body reads that before it
-// answers, even if the client waits for the answer.
-func (o Outlet) watch(w http.ResponseWriter, r *http.Request) (*http.Request, *requestBody) {
+// wrapBody returns the request with a requestBody, which is nil if there is no body. The
+// request is a copy: if the body of the server's own request were replaced, the server
+// would read it before it answers, even if the client waits for the answer.
+func (o Outlet) wrapBody(w http.ResponseWriter, r *http.Request) (*http.Request, *requestBody) {
 	if r.ContentLength == 0 || r.Body == nil {
 		return r, nil
 	}
@@ -82,9 +82,9 @@ func (o Outlet) watch(w http.ResponseWriter, r *http.Request) (*http.Request, *r
 	return r, b
 }
 
-// early lets an error leave at once, however much of the body is still to come. The
-// rest of the body must not be taken for the next request.
-func (b *requestBody) early(w http.ResponseWriter) {
+// answerEarly lets the server send an error at once, however much of the body is still to
+// come. The rest of the body must not be taken for the next request.
+func (b *requestBody) answerEarly(w http.ResponseWriter) {
 	if b == nil || b.err == io.EOF {
 		return
 	}
@@ -93,20 +93,20 @@ func (b *requestBody) early(w http.ResponseWriter) {
 	}
 }
 
-// hearOut takes in what a refused client still sends, also one that asked whether to
-// send and did not wait for the answer.
-func (b *requestBody) hearOut(w http.ResponseWriter) {
+// drain reads what a refused client still sends. Some clients ask whether to send and do
+// not wait for the answer.
+func (b *requestBody) drain(w http.ResponseWriter) {
 	if b == nil || b.err == io.EOF {
 		return
 	}
-	c, end := http.NewResponseController(w), time.Now().Add(lingering)
+	c, end := http.NewResponseController(w), time.Now().Add(drainTime)
 	if c.Flush() != nil || c.SetReadDeadline(end) != nil {
 		return
 	}
-	b.moved = end // Read must not put the deadline off
+	b.moved = end // so that Read does not move the deadline
 	buffer := make([]byte, 32<<10)
 	for b.err == nil && time.Now().Before(end) {
 		_, _ = b.Read(buffer)
 	}
-	_ = c.SetReadDeadline(time.Now()) // or the server waits for the rest itself
+	_ = c.SetReadDeadline(time.Now()) // otherwise the server would wait for the rest
 }

@@ -32,7 +32,7 @@ func Exposed() []string {
 	}
 }
 
-// Origins lists the origins whose web pages may use the service; * lets in all. The
+// Origins lists the origins whose web pages may use the service; * allows all. The
 // service answers their browsers' preflights (Fetch standard, "CORS protocol").
 // Credentials that a browser adds by itself, such as cookies, are never allowed; a
 // page sends the Authorization header itself. In the cloud the gateway does this,
@@ -70,12 +70,12 @@ func parseOrigin(text string) (string, error) {
 	return u.Scheme + "://" + strings.TrimSuffix(u.Host, usual), nil
 }
 
-// notInHost reports characters that no origin's host has: browsers write other
-// scripts in Punycode, and there are no wildcards.
+// notInHost reports characters that the host of an origin cannot have: browsers write
+// other scripts in Punycode, and there are no wildcards.
 func notInHost(r rune) bool { return r <= ' ' || r > '~' || r == '*' }
 
-// Handler lets pages of the origins use what next has below prefix, and nothing
-// else. Without origins it returns next.
+// Handler lets pages of the origins use the paths of next below prefix, and no others.
+// Without origins it returns next.
 func (o Origins) Handler(prefix string, next http.Handler) http.Handler {
 	if len(o) == 0 {
 		return next

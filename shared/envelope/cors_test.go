@@ -78,16 +78,16 @@ func TestOtherOriginFailsPreflight(t *testing.T) {
 	s := begin(t, app)
 	for _, origin := range []string{"https://evil.example.com", "http://app.example.com", app + ":8443", app + ".evil.com", "https://xapp.example.com", "null", app + "/"} {
 		resp := preflight(s, "/upload", origin, "POST")
-		wantNone(t, origin, resp.Header)
+		wantNoCORS(t, origin, resp.Header)
 		resp = s.Request("GET", "/health", nil, "Origin", origin)
-		wantNone(t, origin, resp.Header)
+		wantNoCORS(t, origin, resp.Header)
 		if resp.StatusCode != 200 || !has(resp.Header, "Vary", "Origin") {
 			t.Errorf("%s: status %d, %v", origin, resp.StatusCode, resp.Header)
 		}
 	}
 }
 
-func wantNone(t *testing.T, what string, h http.Header) {
+func wantNoCORS(t *testing.T, what string, h http.Header) {
 	t.Helper()
 	for name := range h {
 		if strings.HasPrefix(name, "Access-Control-") {
@@ -100,7 +100,7 @@ func TestWithoutOriginsThereAreNoCORSHeaders(t *testing.T) {
 	t.Parallel()
 	s := begin(t, "")
 	for _, resp := range []*http.Response{preflight(s, "/upload", app, "POST"), s.Request("GET", "/health", nil, "Origin", app)} {
-		wantNone(t, resp.Request.Method, resp.Header)
+		wantNoCORS(t, resp.Request.Method, resp.Header)
 		if has(resp.Header, "Vary", "Origin") {
 			t.Errorf("%v", resp.Header)
 		}
@@ -140,10 +140,10 @@ func TestStarAllowsAllOrigins(t *testing.T) {
 	if resp.StatusCode != 204 || resp.Header.Get("Access-Control-Allow-Origin") != "*" {
 		t.Errorf("status %d, %v", resp.StatusCode, resp.Header)
 	}
-	wantNone(t, "no origin", s.Request("GET", "/health", nil).Header)
+	wantNoCORS(t, "no origin", s.Request("GET", "/health", nil).Header)
 }
 
-// The inbox shows links and PINs of all users.
+// TestInboxHasNoCORS protects the inbox, which shows links and PINs of all users.
 func TestInboxHasNoCORS(t *testing.T) {
 	t.Parallel()
 	s := begin(t, "*")
@@ -153,7 +153,7 @@ func TestInboxHasNoCORS(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Header.Set("Origin", app)
-		wantNone(t, path, s.Do(r).Header)
+		wantNoCORS(t, path, s.Do(r).Header)
 	}
 }
 

@@ -36,8 +36,8 @@ type File struct {
 	rendered []byte // the JSON of the fields before the link
 }
 
-// Rendered returns the file with the fields before its link already encoded, for files
-// that are listed often: the answer to each upload lists a hundred.
+// Rendered returns the file with the fields before its link already encoded. This is for
+// files that are listed often: the answer to each upload lists a hundred.
 func (f File) Rendered() *File {
 	f.rendered = appendRecord(nil, &f)
 	return &f

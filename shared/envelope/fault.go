@@ -23,10 +23,10 @@ const (
 	TooLarge         FaultKind = http.StatusRequestEntityTooLarge        // the body, or the user's quota with it
 	Unsupported      FaultKind = http.StatusUnsupportedMediaType         // the body's media type
 	Unsatisfiable    FaultKind = http.StatusRequestedRangeNotSatisfiable // the range of a download
-	Precondition     FaultKind = http.StatusPreconditionFailed           // the file is not the one that the request expects
-	TooMany          FaultKind = http.StatusTooManyRequests              // too many requests; After says when again
+	Precondition     FaultKind = http.StatusPreconditionFailed           // the file is not the one the request expects
+	TooMany          FaultKind = http.StatusTooManyRequests              // too many requests; After says when to retry
 	Full             FaultKind = http.StatusInsufficientStorage          // the service has no room left
-	Unavailable      FaultKind = http.StatusServiceUnavailable           // a temporary overload; After says when again
+	Unavailable      FaultKind = http.StatusServiceUnavailable           // a temporary overload; After says when to retry
 )
 
 // Fault is an error that the caller may see. All other errors are internal: they are
@@ -35,7 +35,7 @@ const (
 type Fault struct {
 	Kind   FaultKind
 	Detail string
-	After  time.Duration // when to try again, for TooMany and Unavailable
+	After  time.Duration // when to retry, for TooMany and Unavailable
 	Allow  []string      // the allowed methods, for MethodNotAllowed
 	Cause  error         // only for the log
 }
@@ -65,7 +65,7 @@ func FaultOf(err error) *Fault {
 	return f
 }
 
-// Wrap adds to err what was being done. It returns nil if err is nil or one of the
+// Wrap says in err what was being done. It returns nil if err is nil or one of the
 // expected errors.
 func Wrap(err error, doing string, expected ...error) error {
 	if err == nil || slices.ContainsFunc(expected, func(e error) bool { return errors.Is(err, e) }) {

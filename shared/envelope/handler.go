@@ -54,15 +54,15 @@ func (o Outlet) Handler(f HandlerFunc) http.Handler {
 			r = r.WithContext(WithRequestID(r.Context(), id))
 		}
 		w.Header().Set("X-Request-Id", id)
-		r, body := o.watch(w, r)
+		r, body := o.wrapBody(w, r)
 		err := call(f, rec, r)
 		if err == nil && rec.status == 0 {
 			rec.WriteHeader(http.StatusOK)
 		}
 		if err != nil && rec.status == 0 {
-			body.early(w)
+			body.answerEarly(w)
 			o.fail(rec, r, err)
-			defer body.hearOut(w)
+			defer body.drain(w)
 		}
 		o.log(r, rec, id, start, err)
 		if err != nil && rec.failed == nil && rec.status < 400 {
@@ -91,7 +91,7 @@ func (o Outlet) fail(w *recorder, r *http.Request, err error) {
 	w.failed = f
 	h := w.Header()
 	if f.Kind != Unsatisfiable {
-		h.Del("Content-Range") // which tells the file's length
+		h.Del("Content-Range") // it gives the file's length
 	}
 	for _, name := range []string{"Content-Disposition", "Content-Length", "Content-Type", "ETag", "Last-Modified", "Link", "Repr-Digest", "Accept-Ranges", "Cache-Control"} {
 		h.Del(name) // meant for a success
@@ -169,7 +169,7 @@ func (o Outlet) log(r *http.Request, w *recorder, id string, start time.Time, er
 		}
 	}
 	if _, _, basic := r.BasicAuth(); basic && w.status == http.StatusUnauthorized {
-		attrs = append(attrs, slog.String("auth", "Basic")) // for those who watch for guessed passwords
+		attrs = append(attrs, slog.String("auth", "Basic")) // for operators who watch for guessed passwords
 	}
 	o.Log.LogAttrs(r.Context(), level, "request", attrs...)
 }
@@ -223,8 +223,8 @@ func Sent(w http.ResponseWriter) (status int, bytes int64) {
 // maxRequestID is the longest id from outside: ids are stored with each notice.
 const maxRequestID = 64
 
-// requestIDKey is the context key of a request's id. The id goes into the log, into the
-// notices and events that the request makes, and into the log of their senders.
+// requestIDKey is the context key of a request's id. The id is in the log, in the notices
+// and events that the request makes, and in the log of their senders.
 type requestIDKey struct{}
 
 // WithRequestID returns a context with the id of a request. An invalid id is ignored.

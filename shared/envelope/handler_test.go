@@ -20,7 +20,7 @@ import (
 	"ferry/shared/table"
 )
 
-// handle has f answer a request, and returns the response and the log.
+// handle lets f answer a request, and returns the response and the log.
 func handle(t *testing.T, o envelope.Outlet, f envelope.HandlerFunc, method string) (*httptest.ResponseRecorder, string) {
 	t.Helper()
 	var log bytes.Buffer
@@ -145,7 +145,7 @@ func TestWrittenErrorIsNotReplaced(t *testing.T) {
 	}
 }
 
-func TestRequestIDMayComeFromOutside(t *testing.T) {
+func TestRequestIDOfTheCallerIsKept(t *testing.T) {
 	t.Parallel()
 	o := envelope.Outlet{Now: time.Now, Log: slog.New(slog.DiscardHandler)}
 	h := o.Handler(func(http.ResponseWriter, *http.Request) error { return nil })
@@ -208,7 +208,8 @@ func connect(t *testing.T, h http.Handler) net.Conn {
 	return conn
 }
 
-// The rest of a body must not be taken for the next request.
+// TestErrorKeepsTheConnectionOnlyIfTheBodyWasRead checks that the rest of a body is not
+// taken for the next request.
 func TestErrorKeepsTheConnectionOnlyIfTheBodyWasRead(t *testing.T) {
 	t.Parallel()
 	o := envelope.Outlet{Now: time.Now, Log: slog.New(slog.DiscardHandler)}
@@ -236,8 +237,8 @@ func TestErrorKeepsTheConnectionOnlyIfTheBodyWasRead(t *testing.T) {
 	}
 }
 
-// A server waits for the rest of a body when the handler is done, for ever if there is
-// no deadline. A refused client gets 5 s to send it, however long it may pause otherwise.
+// TestStalledConnectionIsClosed sends half of a body. Without a deadline the server would
+// wait for ever for the rest. A refused client gets 5 s, however long it may pause otherwise.
 func TestStalledConnectionIsClosed(t *testing.T) {
 	t.Parallel()
 	for what, k := range map[string]struct {

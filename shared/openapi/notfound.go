@@ -16,9 +16,9 @@ func NotFound() api.Endpoint {
 	return api.Named("notfound", NewNotFound)
 }
 
-// isPreflight reports whether a browser asks if a page of another origin may use an
-// address. A gateway may send this to its $default route. It adds the headers that
-// allow it to the answer; without them the browser takes the answer as a no.
+// isPreflight reports whether a request is a CORS preflight. A gateway may send preflights
+// to its $default route, and then adds the headers that allow them to the answer. Without
+// those headers a browser takes the answer as a no.
 func isPreflight(r *http.Request) bool {
 	return r.Method == http.MethodOptions && r.Header.Get("Origin") != "" && r.Header.Get("Access-Control-Request-Method") != ""
 }
@@ -34,7 +34,7 @@ func NewNotFound(p *api.Ports) http.Handler {
 			w.WriteHeader(http.StatusNoContent)
 			return nil
 		}
-		if ok && slices.Contains(allow, r.Method) { // a part in the cloud, which goes to the store itself
+		if ok && slices.Contains(allow, r.Method) { // sending a part in the cloud; parts go to the store there
 			return envelope.NewFault(envelope.NotFound, "there is nothing at this address; the parts of an upload go to the URLs that were given out")
 		}
 		if ok && len(allow) > 0 {

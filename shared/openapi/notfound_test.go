@@ -55,7 +55,7 @@ func TestAllowNamesTheOtherMethods(t *testing.T) {
 	}
 }
 
-// The gateway adds to the answer what origins may do.
+// TestPreflightGrantsNothingByItself leaves it to the gateway to allow origins.
 func TestPreflightGrantsNothingByItself(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -66,7 +66,7 @@ func TestPreflightGrantsNothingByItself(t *testing.T) {
 		}
 		for _, missing := range []string{"Origin", "Access-Control-Request-Method"} {
 			if resp := s.Request("OPTIONS", path, nil, missing, "https://app.example.com"); resp.StatusCode < 404 {
-				t.Errorf("%s: not a preflight, but status %d", path, resp.StatusCode)
+				t.Errorf("%s: a request that is no preflight: status %d", path, resp.StatusCode)
 			}
 		}
 	}

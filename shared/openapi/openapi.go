@@ -1,4 +1,4 @@
-// Package openapi has the description of the interface, openapi.json: it is written by
+// Package openapi has the description of the interface, openapi.json. It is written by
 // hand, and tests check all responses against it. It also answers requests that no
 // endpoint handles. It may import api and envelope. Start reading with openapi.json.
 package openapi

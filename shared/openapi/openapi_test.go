@@ -60,7 +60,7 @@ func TestDocumentDescribesExactlyTheRoutes(t *testing.T) {
 			delete(described, route)
 		}
 	}
-	receive := upload.ReceiveRoute // a route of a single machine only
+	receive := upload.ReceiveRoute // only on a single machine
 	if route := receive.Method + " " + receive.Path; !described[route] {
 		t.Errorf("%s is not described", route)
 	} else {

@@ -13,7 +13,7 @@ import (
 // is the lowest power.
 const poly = 0x9a6c9329ac4bc9b5
 
-// CRC64NVME reads r to the end and returns the checksum and the number of the bytes. It
+// CRC64NVME reads r to the end and returns the checksum and the number of bytes. It
 // returns an error of the reader unchanged.
 func CRC64NVME(r io.Reader) (sum uint64, n int64, err error) {
 	h := crc64nvme.New()
@@ -41,7 +41,7 @@ func power(n uint64) uint64 {
 	return product
 }
 
-// multiply multiplies two polynomials modulo the one of the checksum.
+// multiply multiplies two polynomials modulo that of the checksum.
 func multiply(a, b uint64) (product uint64) {
 	for bit := uint64(1) << 63; bit != 0 && a != 0; bit >>= 1 {
 		if a&bit != 0 {

@@ -45,8 +45,8 @@ func TestManyPiecesCombineToTheSumOfTheWhole(t *testing.T) {
 	}
 }
 
-// TestCombineWorksBeyondMemorySize combines the sums of zeros of any size in two orders,
-// which must give the same.
+// TestCombineWorksBeyondMemorySize combines the sums of 64 TiB of zeros and of one MiB, in
+// both orders. The results must be the same.
 func TestCombineWorksBeyondMemorySize(t *testing.T) {
 	t.Parallel()
 	zeros := crc64nvme.Checksum(make([]byte, 1<<20))

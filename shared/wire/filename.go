@@ -59,9 +59,9 @@ func Attachment(name string) string {
 	return `attachment; filename="` + ascii(name) + `"; filename*=UTF-8''` + strings.ReplaceAll(url.QueryEscape(name), "+", "%20")
 }
 
-// ascii returns the nearest name that every client can use: without accents, and with
-// other scripts and characters that are special in quotes, paths or URLs replaced, as
-// well as percent signs, which some clients decode.
+// ascii returns the nearest name that every client can use. It drops accents, and replaces
+// other scripts, characters that are special in quotes, paths or URLs, and percent signs,
+// which some clients decode.
 func ascii(name string) string {
 	var b strings.Builder
 	for _, r := range norm.NFKD.String(name) {

@@ -103,12 +103,12 @@ func FuzzCleanFileNameIsSafe(f *testing.F) {
 		if strings.ContainsFunc(clean, unicode.IsControl) {
 			t.Errorf("%q has control characters", clean)
 		}
-		attachment(t, clean)
+		wantAttachment(t, clean)
 	})
 }
 
-// attachment checks that clients can read the header for a name.
-func attachment(t *testing.T, name string) {
+// wantAttachment checks that clients can read the header for a name.
+func wantAttachment(t *testing.T, name string) {
 	if name == "" {
 		return
 	}
