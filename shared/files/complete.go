@@ -36,14 +36,14 @@ func (s *Service) Complete(ctx context.Context, it Session, sum *uint64) (*Liste
 		return nil, fmt.Errorf("reading a user: %w", err)
 	}
 	if err != nil || owner.Incarnation != it.Incarnation || owner.State == auth.Disabled {
-		return nil, envelope.NewFault(envelope.Invalid, "the destination user does not exist any more")
+		return nil, envelope.NewFault(envelope.Invalid, "the destination user no longer exists")
 	}
 	if err := s.recountNotices(ctx, &it); err != nil {
 		return nil, err
 	}
 	written, err := s.Parts.CompleteParts(ctx, blob.Files, it.blobKey(), it.Upload, it.Layout(), sum)
 	if errors.Is(err, blob.ErrNoUpload) {
-		return s.overtaken(ctx, it, envelope.NewFault(envelope.NotFound, "the parts of the upload are gone; begin it anew"))
+		return s.overtaken(ctx, it, envelope.NewFault(envelope.NotFound, "the parts of the upload are gone; begin a new upload"))
 	}
 	if err == nil {
 		err = s.checkHash(ctx, it)
@@ -55,10 +55,10 @@ func (s *Service) Complete(ctx context.Context, it Session, sum *uint64) (*Liste
 	return s.finish(ctx, it, s.newRecord(f, written, owner, it.Uploader, it.UploaderIncarnation))
 }
 
-// recountNotices counts a session's notices also in the hour and day of its
-// completion, so that the notices of a whole week cannot all go out in one day.
-// It does so before anything changes. The session remembers it, so that a
-// repeated completion counts nothing.
+// recountNotices counts a session's notices in the hour and day of its completion
+// too, so that the notices of a whole week cannot all go out in one day. It does
+// so before anything changes. The session remembers it, so that a repeated
+// completion counts nothing.
 func (s *Service) recountNotices(ctx context.Context, it *Session) error {
 	last := time.UnixMilli(cmp.Or(it.Counted, it.Created))
 	mark := func(at time.Time) table.Op {
@@ -91,7 +91,7 @@ func (s *Service) finish(ctx context.Context, it Session, f File) (*Listed, erro
 	ops = append(ops, it.reservation().charge([]File{f})...)
 	err = s.Table.Write(ctx, ops...)
 	if errors.Is(err, table.ErrCondition) {
-		return s.overtaken(ctx, it, &envelope.Fault{Kind: envelope.Conflict, Detail: "the upload was ended, or its user removed", Cause: err})
+		return s.overtaken(ctx, it, &envelope.Fault{Kind: envelope.Conflict, Detail: "the upload was ended, or its user was removed", Cause: err})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("storing the record: %w", err)
@@ -100,11 +100,11 @@ func (s *Service) finish(ctx context.Context, it Session, f File) (*Listed, erro
 	return s.Listed(f), nil
 }
 
-// overtaken returns the file if another request has completed the session, else
-// the given fault.
+// overtaken returns the file if another request has completed the session, and
+// the given error otherwise.
 func (s *Service) overtaken(ctx context.Context, it Session, otherwise error) (*Listed, error) {
 	now, err := s.session(ctx, it.ID)
-	if envelope.IsFault(err, envelope.NotFound) { // the session was ended, so nothing will name its object
+	if envelope.IsFault(err, envelope.NotFound) { // the session was ended, so no record will name its object
 		s.discard(ctx, blob.Files, it.blobKey())
 		return nil, otherwise
 	}
@@ -133,8 +133,8 @@ func completeFault(err error) error {
 }
 
 // checkHash compares the stated SHA-256 with that of the object. One request
-// hashes only so much, saves the state in the session, and asks the caller to
-// complete again. So a file of any size is checked before the request times out.
+// hashes a limited number of bytes, saves the state in the session, and asks the
+// caller to complete again. So no request times out, however large the file.
 func (s *Service) checkHash(ctx context.Context, it Session) error {
 	if it.SHA256 == nil {
 		return nil
@@ -150,7 +150,7 @@ func (s *Service) checkHash(ctx context.Context, it Session) error {
 		if err := s.endMismatched(ctx, it); err != nil {
 			return err
 		}
-		return envelope.NewFault(envelope.Invalid, "the SHA-256 of the file is %x, stated was %x; begin the upload anew", got, it.SHA256)
+		return envelope.NewFault(envelope.Invalid, "the SHA-256 of the file is %x, but %x was stated; begin a new upload", got, it.SHA256)
 	}
 	return nil
 }
@@ -177,7 +177,7 @@ func (s *Service) hashMore(ctx context.Context, it *Session) (hash.Hash, error) 
 	return sum, err
 }
 
-// saveHash saves how far a hash has come, and asks the caller to complete again.
+// saveHash saves the state of a hash, and asks the caller to complete again.
 func (s *Service) saveHash(ctx context.Context, it Session, sum hash.Hash) (err error) {
 	if it.Hash, err = sum.(encoding.BinaryMarshaler).MarshalBinary(); err != nil {
 		return fmt.Errorf("saving a SHA-256: %w", err)
@@ -187,11 +187,11 @@ func (s *Service) saveHash(ctx context.Context, it Session, sum hash.Hash) (err 
 		return fmt.Errorf("storing an upload session: %w", err)
 	}
 	return &envelope.Fault{Kind: envelope.Unavailable, After: time.Second,
-		Detail: fmt.Sprintf("the SHA-256 is being compared, %d of %d bytes so far; complete the upload again to go on", it.Hashed, it.Length)}
+		Detail: fmt.Sprintf("the SHA-256 is being compared, %d of %d bytes so far; complete the upload again to continue", it.Hashed, it.Length)}
 }
 
-// endMismatched ends the session before it removes the object. If the first
-// fails, a repeated request still finds the object to compare.
+// endMismatched ends the session before it removes the object. If the session
+// cannot be ended, a repeated request still finds the object to compare.
 func (s *Service) endMismatched(ctx context.Context, it Session) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()

@@ -57,7 +57,7 @@ type File struct {
 	Expires             int64     `json:"expires,omitempty"`    // Unix seconds, when it leaves this area; 0 is never
 }
 
-// Config holds what a Service works with.
+// Config holds what a Service needs.
 type Config struct {
 	auth.Ports
 	Blobs     blob.Store
@@ -67,7 +67,7 @@ type Config struct {
 	HashStep  int64 // most bytes that one call of Complete hashes; 0 is 512 MiB
 }
 
-// Retention says how long files stay, unless their owner has other terms.
+// Retention says how long files stay, unless their owner has different terms.
 // 0 is for ever.
 type Retention struct {
 	KeepDays   int64 // in the user area
@@ -104,7 +104,8 @@ func (f File) UploadedBy(u auth.User) bool {
 	return f.Uploader == u.Name && f.UploaderIncarnation == u.Incarnation
 }
 
-// Expired reports whether the file's time in its area is over, swept or not.
+// Expired reports whether the file's time in its area is over, even if no sweep
+// has moved it yet.
 func (f File) Expired(now time.Time) bool { return f.Expires != 0 && now.Unix() >= f.Expires }
 
 // Page is a page of an area, newest first. Next is the id after which to
@@ -212,7 +213,7 @@ const memoSize = 4096
 // memo remembers what items decode to, by their stored form. Every upload is
 // answered with a page, and decoding a page costs more than reading it. Equal
 // forms decode alike, so an entry never goes stale. When the younger half is
-// full, the older one is dropped.
+// full, it becomes the older one, and the old one is dropped.
 type memo[T any] struct {
 	mu         sync.Mutex
 	young, old map[string]T

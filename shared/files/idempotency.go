@@ -48,7 +48,7 @@ const (
 type claimItem struct {
 	V           int64  `json:"v"`
 	State       string `json:"state"` // claimRunning or claimDone
-	Claim       string `json:"claim"` // a random name of the request that holds the key
+	Claim       string `json:"claim"` // a random name for the request that holds the key
 	Fingerprint string `json:"fingerprint"`
 	Result      string `json:"result,omitempty"`
 	Expires     int64  `json:"expires"` // Unix seconds: of the lease, or of the result
@@ -86,8 +86,8 @@ func Fingerprint(parts ...string) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// Lease returns how long a request may hold its key if its body has so many
-// bytes, or -1 if that is unknown. A request that takes longer fails only if
+// Lease returns how long a request may hold its key if its body has this many
+// bytes; -1 is unknown. A request that takes longer fails only if
 // another request with its key comes after the lease.
 func Lease(bytes int64) time.Duration {
 	if bytes < 0 || bytes > int64(maxLease/time.Second)*leaseRate {
@@ -97,8 +97,8 @@ func Lease(bytes int64) time.Duration {
 }
 
 // Claim is a request's hold on its key, or the result of an earlier request with
-// the key. A request without a key has a nil Claim, which all methods allow. It
-// is for one goroutine.
+// the key. A request without a key has a nil Claim, which all methods accept.
+// A Claim is for one goroutine.
 type Claim struct {
 	s         *Service
 	key       table.Key
@@ -134,7 +134,7 @@ func (s *Service) Claim(ctx context.Context, r KeyRequest) (*Claim, error) {
 }
 
 // claimKey includes the user's incarnation, so that a later user of the same name
-// does not meet keys of the earlier one.
+// does not run into the keys of the earlier one.
 func claimKey(r KeyRequest) table.Key {
 	hash := Fingerprint(r.Key, fmt.Sprint(r.User.Incarnation))
 	return table.Key{PK: "idem#" + r.User.Name + "#" + hash, SK: "idem"}
@@ -193,9 +193,9 @@ func (c *Claim) Result() (result string, ok bool) {
 	return c.item.Result, true
 }
 
-// Done returns the operation that remembers the result. It must be the first of
+// Done returns the operation that remembers the result. It must be the first in
 // the transaction that makes the result visible, and that transaction's error
-// goes to Lost. The result has at most a few KiB, and holds nothing secret.
+// must be passed to Lost. The result has at most a few KiB, and no secrets.
 func (c *Claim) Done(result string) []table.Op {
 	if c == nil {
 		return nil
@@ -207,17 +207,17 @@ func (c *Claim) Done(result string) []table.Op {
 }
 
 // Lost returns a Conflict fault if a transaction failed with err because another
-// request has taken over the key. Any other err it returns unchanged.
+// request has taken over the key. It returns any other err unchanged.
 func (c *Claim) Lost(err error) error {
 	if refused, ok := errors.AsType[*table.ConditionError](err); ok && c != nil && refused.Op == 0 {
-		return &envelope.Fault{Kind: envelope.Conflict, Detail: "the request took so long that another with its " + KeyHeader + " was let in", Cause: err}
+		return &envelope.Fault{Kind: envelope.Conflict, Detail: "the request took so long that another one with its " + KeyHeader + " took over", Cause: err}
 	}
 	return err
 }
 
 // Release gives the key back after a failure, so that the client can repeat the
-// request. It is safe whatever became of the transaction: a result stays, and a
-// transaction still under way will be refused. It works even after ctx has
+// request. It is safe even if the transaction may have succeeded or is still
+// under way: a result stays, and a transaction that comes later is refused. It works even after ctx has
 // ended. The error can be ignored, since the lease runs out anyway.
 func (c *Claim) Release(ctx context.Context) {
 	if c == nil || c.hasResult {
@@ -265,7 +265,7 @@ type Repeat struct {
 	seen  []File
 }
 
-// Repeat returns the repeat of an upload into the area of owner, which had this
+// Repeat returns a Repeat of an upload into the area of owner that had this
 // result.
 func (s *Service) Repeat(owner, result string) (*Repeat, error) {
 	var all []File // it has all fields of a rememberedFile
@@ -297,10 +297,10 @@ func (r *Repeat) Add(ctx context.Context, p Part) error {
 // Stored returns the files read so far, with only their name, length and checksum.
 func (r *Repeat) Stored() []File { return r.seen }
 
-// Files returns what the first upload was answered with. If it went to the
-// uploader's own area, that is a List of the newest files, as CommitAndList
-// returns it, which takes one call to the table. Else it is the stored files. If
-// the repeat brought different files, the fault is Conflict.
+// Files returns the page that answered the first upload. For an upload to the
+// uploader's own area that is a List of the newest files, as from CommitAndList,
+// which takes one call to the table. Otherwise it is the stored files. If the
+// repeat brought different files, the fault is Conflict.
 func (r *Repeat) Files(ctx context.Context, uploader auth.User, limit int) (page Page, err error) {
 	if len(r.seen) != len(r.first) {
 		return page, errOtherRequest()

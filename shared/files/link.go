@@ -12,7 +12,7 @@ import (
 	"ferry/shared/table"
 )
 
-// Link is a download link and the file that it leads to, stored under the hash
+// Link is a download link with the file that it leads to, stored under the hash
 // of its token. A file has its own link, and one for each recipient.
 type Link struct {
 	File        File   `json:"file"`
@@ -107,10 +107,10 @@ func (s *Service) ByToken(ctx context.Context, area blob.Area, token string) (Li
 }
 
 // CountDownload counts a whole download by a person. If the uploader wants a
-// receipt and this is the file's first download, the same transaction queues it,
-// and queued is true. That happens once per file, whichever links are used and
-// however many at once. It costs one more call, as does the first download
-// through each other link after that.
+// receipt and this is the file's first download, the same transaction queues the
+// receipt, and queued is true. That happens once per file, even if several links
+// are used at once. It costs one more call, and so does the first download through
+// each other link after that.
 func (s *Service) CountDownload(ctx context.Context, l Link) (queued bool, err error) {
 	op := table.Update(linkKey(l.Token)).Add("downloads", 1).Set("last", s.Now().Unix()).If(table.Exists())
 	if l.Downloads == 0 {
@@ -156,7 +156,7 @@ func (s *Service) count(ctx context.Context, ops ...table.Op) error {
 	return envelope.Wrap(err, "counting a use of a link", table.ErrCondition) // the file was moved meanwhile
 }
 
-// Use says who got a link and how it was used.
+// Use says who got a link, and how it was used.
 type Use struct {
 	Recipient string `json:"recipient,omitempty"` // ID of the notice with the link; empty for the file's own
 	To        string `json:"to,omitempty"`        // the address or number that it was sent to

@@ -32,7 +32,7 @@ func (s *Service) moveByID(ctx context.Context, owner auth.User, id int64, from,
 	return s.move(ctx, owner, f, to, e)
 }
 
-// Get returns a file of the owner's in this area. It makes one call to the
+// Get returns one of the owner's files in this area. It makes one call to the
 // table. If the id is unknown, the fault is NotFound.
 func (s *Service) Get(ctx context.Context, owner auth.User, area blob.Area, id int64) (File, error) {
 	f, err := s.get(ctx, area, owner.Name, id)
@@ -67,9 +67,9 @@ func errNoFile(area blob.Area) error {
 	return envelope.NewFault(envelope.NotFound, "no file of that id in the %s area", name)
 }
 
-// move puts a file into the other area, and records the event. It first copies
-// the bytes under a new key, then one transaction moves the record and the
-// links, then it removes the old bytes. So a record always has its bytes, and a
+// move puts a file into the other area, and records the event. First it copies
+// the bytes to a new key, then one transaction moves the record and the links,
+// and finally it removes the old bytes. So a record always has its bytes, and a
 // concurrent move back loses nothing. If the file has changed since f was read,
 // the fault is NotFound.
 func (s *Service) move(ctx context.Context, owner auth.User, f File, to blob.Area, event Event) (File, error) {
@@ -118,8 +118,8 @@ func (s *Service) missingBytes(ctx context.Context, f File) error {
 	return errNoFile(f.Area)
 }
 
-// purge removes a file for good: first the record, then the bytes. It leaves a
-// file alone that was moved or purged meanwhile.
+// purge removes a file for good: first the record, then the bytes. If the file
+// was moved or purged meanwhile, it does nothing.
 func (s *Service) purge(ctx context.Context, f File) error {
 	freed, err := s.freeRoom(ctx, f)
 	if err != nil {

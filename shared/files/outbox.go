@@ -9,12 +9,12 @@ import (
 	"ferry/shared/table"
 )
 
-// Outbox queues what users and programs are told of files. Its operations belong
-// into the same transaction as the change that they report. It is safe for
+// Outbox queues messages to users and events for programs about files. Its
+// operations belong in the same transaction as the change that they report. It is safe for
 // concurrent use.
 type Outbox interface {
-	// Reserve counts a message of the user to each address and number, which
-	// must differ, and returns the time under which it counted them. A TooMany
+	// Reserve counts a message from the user to each address and number, which
+	// must all differ, and returns the time under which it counted them. A TooMany
 	// fault says when to try again; an Invalid fault means that it will never
 	// work. After a fault nothing is counted. It makes one call to the table,
 	// or none if there are no limits.
@@ -25,7 +25,7 @@ type Outbox interface {
 	ReserveAgain(ctx context.Context, reserved time.Time, mark func(at time.Time) table.Op, user string, to []string) (at time.Time, err error)
 	// Release gives back what was reserved at these times.
 	Release(ctx context.Context, reserved []time.Time, user string, to []string) error
-	// Message queues a notice about a file. The operation's sort key is the
+	// Message queues a notice about a file. The sort key of the operation is the
 	// notice's ID.
 	Message(ctx context.Context, m Message, f File) (table.Op, error)
 	// Event reports an event to programs that listen, if there are any.
@@ -98,10 +98,10 @@ const (
 	ByPurge     Reason = "purge"     // it was removed for good
 )
 
-// Receipt says where to mail a receipt of a file's first download. While it is
+// Receipt says where to mail a receipt for a file's first download. While it is
 // due it is an item beside the record, and the transaction of the first download
-// removes it. So it is sent once, whichever link is used and wherever the file
-// was moved in between.
+// removes it. So it is sent once, even if several links are used or the file was
+// moved meanwhile.
 type Receipt struct {
 	To   string `json:"to,omitempty"` // an e-mail address; empty if no receipt is wanted
 	Lang string `json:"lang,omitempty"`
@@ -132,8 +132,8 @@ func (f File) cancelReceipt() []table.Op {
 	return []table.Op{table.Delete(receiptKey(f))}
 }
 
-// countFirst does the counting ops and queues the receipt. It does nothing if
-// the receipt is no longer due, or the link no longer exists.
+// countFirst writes the counting operations and queues the receipt. It does
+// nothing if the receipt is no longer due, or the link no longer exists.
 func (s *Service) countFirst(ctx context.Context, l Link, counting []table.Op) (queued bool, err error) {
 	var due receiptItem
 	err = s.Table.Get(ctx, receiptKey(l.File), &due)

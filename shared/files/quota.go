@@ -27,7 +27,7 @@ type reservationItem struct {
 	Expires int64 `json:"expires"` // Unix seconds
 }
 
-// reservation is nil for an owner without a quota, which its method allows.
+// reservation is nil for an owner without a quota; its method accepts that.
 type reservation struct {
 	owner string
 	key   table.Key
@@ -93,7 +93,7 @@ func (r *reservation) charge(stored []File) []table.Op {
 	}
 }
 
-// freeRoom returns the operation that gives back the room of a file that is purged.
+// freeRoom returns the operation that gives back the room of a purged file.
 func (s *Service) freeRoom(ctx context.Context, f File) ([]table.Op, error) {
 	var owner auth.User
 	err := s.Table.Get(ctx, auth.UserKey(f.Owner), &owner)

@@ -26,18 +26,18 @@ const (
 	// usualPartSize is large enough to use a connection well, and small enough
 	// to send again after a failure.
 	usualPartSize = 16 << 20
-	// hashStep is how much of a file one request hashes: what a Lambda function
-	// reads in a few seconds.
+	// hashStep is how many bytes of a file one request hashes: what a Lambda
+	// function reads in a few seconds.
 	hashStep = 512 << 20
 )
 
-// Plan is what a session is begun with.
+// Plan describes the upload of a new session.
 type Plan struct {
 	Owner    string `json:"owner"` // a canonical name
 	Name     string `json:"name"`
 	Type     string `json:"type,omitempty"`
 	Length   int64  `json:"length"`
-	PartSize int64  `json:"partSize"` // as the client wishes, or 0; in a Session the size in use
+	PartSize int64  `json:"partSize"` // the client's wish, or 0; in a Session the size in use
 	SHA256   []byte `json:"sha256,omitempty"`
 	Sending
 }
@@ -52,7 +52,7 @@ type Session struct {
 	Uploader            string `json:"uploader"`
 	UploaderIncarnation int64  `json:"byWhich,omitempty"`
 	Counted             int64  `json:"counted,omitempty"` // Unix milliseconds, when notices were counted after Created
-	Upload              string `json:"upload"`            // the store's name for it
+	Upload              string `json:"upload"`            // the store's name for the upload
 	FileID              int64  `json:"fileId"`
 	Reserved            string `json:"reserved,omitempty"` // sort key of the reservation, if the owner has a quota
 	Created             int64  `json:"created"`            // Unix milliseconds
@@ -79,8 +79,8 @@ func (s Session) indexKey() table.Key {
 
 func sessions(uploader string) string { return "uploads#" + uploader }
 
-// PartSize returns how large the parts of a file are: the wished size if it is
-// possible, rounded up to whole MiB.
+// PartSize returns the size of a file's parts: the client's wish if possible,
+// rounded up to whole MiB.
 func PartSize(length, wish int64) int64 {
 	const mib = 1 << 20
 	if wish <= 0 {
@@ -92,9 +92,9 @@ func PartSize(length, wish int64) int64 {
 }
 
 // BeginSession opens a session. It makes three calls: for the file's id, the
-// store's session, and the record. There is one more if there are recipients,
-// whose notices count from now on, and one more if the owner has a quota, as
-// room is reserved for as long as the session lives.
+// store's session, and the record. It makes one more if there are recipients,
+// whose notices count from now on, and one more if the owner has a quota: room
+// is reserved for as long as the session lives.
 func (s *Service) BeginSession(ctx context.Context, uploader auth.User, p Plan, claim *Claim) (Session, error) {
 	u := &Upload{
 		s: s, owner: p.Owner, uploader: uploader, sending: p.Sending, max: p.Length, life: SessionLife + sessionMemory,
@@ -230,7 +230,7 @@ func (s *Service) WritePart(ctx context.Context, id string, number int, r io.Rea
 	switch {
 	case errors.Is(err, blob.ErrLength):
 		return part, &envelope.Fault{Kind: envelope.Invalid, Cause: err,
-			Detail: fmt.Sprintf("part %d has %d bytes, and other than that were sent", number, it.Layout().Size(number))}
+			Detail: fmt.Sprintf("part %d must have %d bytes, but fewer or more were sent", number, it.Layout().Size(number))}
 	case errors.Is(err, blob.ErrSuperseded):
 		return part, &envelope.Fault{Kind: envelope.Conflict, Detail: "the part is being sent a second time", Cause: err}
 	case errors.Is(err, blob.ErrNoUpload):
@@ -245,7 +245,7 @@ func errDone() error { return envelope.NewFault(envelope.Conflict, "the upload i
 func sumFault(err error, what string) error {
 	if sum, ok := errors.AsType[*blob.SumError](err); ok {
 		return &envelope.Fault{Kind: envelope.Invalid, Cause: err,
-			Detail: fmt.Sprintf("the CRC64NVME of %s is %016x, stated was %016x", what, sum.Got, sum.Stated)}
+			Detail: fmt.Sprintf("the CRC64NVME of %s is %016x, but %016x was stated", what, sum.Got, sum.Stated)}
 	}
 	return err
 }
@@ -289,7 +289,7 @@ func (s Session) reservation() *reservation {
 }
 
 // inSession reports whether an object without a record belongs to an open
-// session. If the completion is repeated, it writes the record.
+// session. Its record is written when the client completes the session again.
 func (s *Service) inSession(ctx context.Context, key string) (bool, error) {
 	_, id, _ := strings.Cut(key, "/")
 	it, err := s.session(ctx, id)

@@ -32,14 +32,14 @@ type Sweeper struct {
 	*Service
 	Log *slog.Logger
 	// Grace is how old an object without a record must be before it is removed.
-	// It must be longer than any upload takes until its record is written. S3
-	// counts an object's age from the start of its upload.
+	// It must be longer than any upload takes to write its record. S3 counts an
+	// object's age from the start of its upload.
 	Grace time.Duration
 	// Reserve is how long before the context's deadline a run stops. The next
 	// run resumes there.
 	Reserve time.Duration
 
-	owners map[string]auth.User // read in this run; zero if there is no such user
+	owners map[string]auth.User // those read in this run; zero if there is no such user
 }
 
 // Run walks both areas. If the last run did not finish, it resumes there. One
@@ -47,7 +47,7 @@ type Sweeper struct {
 func (s *Sweeper) Run(ctx context.Context) (SweepReport, error) {
 	var r SweepReport
 	s.owners = map[string]auth.User{}
-	// The backup area comes first, so that this run does not meet the files that
+	// The backup area comes first, so that this run does not walk the files that
 	// it moves there. But if the last run stopped in the user area, resume there.
 	areas := []blob.Area{blob.Backup, blob.Files}
 	if at, err := s.position(ctx, blob.Files); err != nil {
@@ -127,7 +127,7 @@ func (s *Sweeper) savePosition(ctx context.Context, area blob.Area, at sweepPosi
 
 // sweepObjects sweeps some objects, with one call to the table for their records
 // and more only for what must change. It sets at to the last object that it has
-// swept. As moving a file may take long, it checks the time before each object.
+// swept. It checks the time before each object, as moving a file may take long.
 func (s *Sweeper) sweepObjects(
 	ctx context.Context, area blob.Area, objects []blob.Object, at *sweepPosition, r *SweepReport,
 ) (inTime bool, err error) {
@@ -142,7 +142,7 @@ func (s *Sweeper) sweepObjects(
 		r.Seen++
 		at.After = o.Key
 		item, ours := items[o.Key]
-		if !ours { // an operator put it there, and may remove it
+		if !ours { // an operator put it there, so leave it
 			s.Log.Warn("an object has a key that Ferry does not make", "area", area, "key", o.Key)
 			continue
 		}
@@ -158,7 +158,7 @@ func (s *Sweeper) sweepObjects(
 }
 
 // recordsOf returns the item of the record for each object whose key Ferry made.
-// The item is missing if there is no record.
+// An object without a record has an item that is not found.
 func (s *Sweeper) recordsOf(ctx context.Context, area blob.Area, objects []blob.Object) (map[string]table.Item, error) {
 	var known []string
 	var keys []table.Key

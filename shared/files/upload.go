@@ -15,25 +15,25 @@ import (
 	"ferry/shared/table"
 )
 
-// MaxFiles is the most files in one upload without recipients. With recipients
-// it is Sending.MaxFiles.
+// MaxFiles is the most files in one upload without recipients; see also
+// Sending.MaxFiles.
 const MaxFiles = 20
 
 const (
 	// opsPerFile counts the record, its link, an event, and the receipt that is
 	// due. opsPerRecipient counts a link and a notice.
 	opsPerFile, opsPerRecipient = 4, 2
-	// opsPerUpload counts one of a claim and two of a quota.
+	// opsPerUpload counts one for a claim and two for a quota.
 	opsPerUpload = 3
 )
 
-// Sending says who is told of the files of an upload.
+// Sending says who is told about the files of an upload.
 type Sending struct {
 	Recipients []Message `json:"notices,omitempty"` // each is sent for each file, with the recipient's own link
 	Receipt    Receipt   `json:"receipt"`
 }
 
-// MaxFiles returns the most files in one upload, so that all their items fit
+// MaxFiles returns the most files in one upload, such that all their items fit
 // into one transaction.
 func (s Sending) MaxFiles() int {
 	return min(MaxFiles, (table.MaxOps-opsPerUpload)/(opsPerFile+opsPerRecipient*len(s.Recipients)))
@@ -61,8 +61,8 @@ type Part struct {
 	SHA256 []byte // as stated by the sender, or nil
 }
 
-// Upload receives the files of one request. Commit makes them all visible at
-// once; until then none is. It is for one goroutine.
+// Upload receives the files of one request. Until Commit makes them visible, all
+// at once, none can be seen. It is for one goroutine.
 type Upload struct {
 	// Claim, if set, makes the commit remember its result, for Repeat.
 	Claim *Claim
@@ -94,7 +94,7 @@ func (s *Service) Begin(ctx context.Context, owner string, uploader auth.User, m
 	return u, u.begin(ctx)
 }
 
-// begin does what Begin says. Another user's area may have been recreated
+// begin does the work of Begin. Another user's area may have been recreated
 // meanwhile; the uploader's own must be that of the user who logged in.
 func (u *Upload) begin(ctx context.Context) error {
 	u.maxIncarnation = math.MaxInt64
@@ -180,16 +180,16 @@ func bodyFault(err error) error {
 	var digest *blob.DigestError
 	switch {
 	case errors.Is(err, blob.ErrLength):
-		return &envelope.Fault{Kind: envelope.Invalid, Detail: "the body has another length than was stated", Cause: err}
+		return &envelope.Fault{Kind: envelope.Invalid, Detail: "the length of the body differs from the stated one", Cause: err}
 	case errors.As(err, &digest):
-		return envelope.NewFault(envelope.Invalid, "the SHA-256 of the body is %x, announced was %x", digest.Got, digest.Stated)
+		return envelope.NewFault(envelope.Invalid, "the SHA-256 of the body is %x, but %x was stated", digest.Got, digest.Stated)
 	}
 	return fmt.Errorf("storing a file: %w", err)
 }
 
-// takeID takes the owner's next file id. The write need not be durable: the
-// record that uses the id is written later, and makes it so. All ids of an
-// upload come from one incarnation of the owner.
+// takeID takes the owner's next file id. The write need not be durable: the later
+// write of the record that uses the id makes both durable. All ids of an upload
+// come from one incarnation of the owner.
 func (u *Upload) takeID(ctx context.Context) error {
 	op := table.Update(auth.UserKey(u.owner)).Add("lastFile", 1).If(table.Exists(), table.AtMost("incarnation", u.maxIncarnation))
 	err := u.s.Table.Update(ctx, op.Relax(), &u.target)
@@ -222,7 +222,7 @@ func (u *Upload) Commit(ctx context.Context) ([]*Listed, error) {
 
 // CommitAndList is Commit followed by List of the owner's newest files. Stored
 // files that newer ones have pushed off the page are added at its end. If the
-// list cannot be read, it returns the stored files alone. Two calls to the table.
+// list cannot be read, it returns the stored files alone. It makes two calls.
 func (u *Upload) CommitAndList(ctx context.Context, limit int) (Page, error) {
 	var found table.Page
 	stored, err := u.commit(ctx, func(ctx context.Context, ops []table.Op) (err error) {
@@ -239,8 +239,8 @@ func (u *Upload) CommitAndList(ctx context.Context, limit int) (Page, error) {
 	return page.With(stored...), err
 }
 
-// With returns the page with those of the stored files, which are in the order
-// of their ids, that come after its last file.
+// With returns the page with those of the stored files added that would come on a
+// later page. The stored files are in the order of their ids.
 func (p Page) With(stored ...*Listed) Page {
 	if p.Next == 0 {
 		return p
@@ -308,7 +308,7 @@ func (s *Service) publishNew(ctx context.Context, f *File, sending Sending) ([]t
 	return slices.Concat(s.publish(*f, links), notices, sending.Receipt.due(*f), event), err
 }
 
-// unique returns an identifier of some random bytes, in hexadecimal.
+// unique returns an identifier of this many random bytes, in hexadecimal.
 func (s *Service) unique(bytes int) (string, error) {
 	b := make([]byte, bytes)
 	if _, err := io.ReadFull(s.Random, b); err != nil {

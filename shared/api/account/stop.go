@@ -63,7 +63,7 @@ func (s server) address(r *http.Request) (string, error) {
 	}
 	address, ok := s.ports.Key.StopAddress(token)
 	if !ok {
-		return "", envelope.NewFault(envelope.Unauthorized, "the token is not one of a mail from here")
+		return "", envelope.NewFault(envelope.Unauthorized, "the token is not from one of our mails")
 	}
 	return address, nil
 }

@@ -85,7 +85,7 @@ func (s server) find(r *http.Request, u auth.User) (files.File, error) {
 	case q.Get("d") == "" || d == u.Name:
 		return s.files.Get(r.Context(), u, area, id)
 	case area == blob.Backup:
-		return files.File{}, envelope.NewFault(envelope.Invalid, "the backup area is its owner's alone")
+		return files.File{}, envelope.NewFault(envelope.Invalid, "only its owner can see a backup area")
 	case !ok:
 		return files.File{}, envelope.NewFault(envelope.NotFound, "no file of that id that you have sent to that user")
 	}

@@ -46,7 +46,7 @@ func open(r *http.Request, p params) (source, error) {
 	case strings.HasPrefix(kind, "multipart/"):
 		return nil, envelope.NewFault(envelope.Unsupported, "the Content-Type of a form with files is multipart/form-data")
 	case p.name == "":
-		return nil, envelope.NewFault(envelope.Invalid, "the body is no multipart/form-data and the query parameter file, which would name it, is missing")
+		return nil, envelope.NewFault(envelope.Invalid, "the body is not multipart/form-data, and the query parameter file with its name is missing")
 	}
 	return &whole{r: r, p: p, kind: mediaType(kind)}, nil
 }

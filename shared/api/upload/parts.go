@@ -46,7 +46,7 @@ func (h handler) parts(w http.ResponseWriter, r *http.Request, u auth.User) erro
 		return err
 	}
 	if len(in.Numbers) == 0 || len(in.Numbers) > maxNumbers {
-		return envelope.NewFault(envelope.Invalid, "numbers are 1 to %d numbers of parts", maxNumbers)
+		return envelope.NewFault(envelope.Invalid, "numbers must have 1 to %d part numbers", maxNumbers)
 	}
 	it, err := h.files.Session(r.Context(), u, r.PathValue("id"))
 	if err != nil {
@@ -70,7 +70,7 @@ func (h handler) parts(w http.ResponseWriter, r *http.Request, u auth.User) erro
 	}
 	for n := range in.CRC64NVME {
 		if number, err := strconv.Atoi(n); err != nil || !seen[number] {
-			return envelope.NewFault(envelope.Invalid, "crc64nvme has a part that is not among numbers")
+			return envelope.NewFault(envelope.Invalid, "crc64nvme has a part that is not in numbers")
 		}
 	}
 	return envelope.WriteJSON(w, http.StatusOK, struct {
@@ -121,7 +121,7 @@ func Receive(p *api.Ports) http.Handler {
 		want := p.Key.Part(id, number, sum, q.Get("e"))
 		expires, err := strconv.ParseInt(q.Get("e"), 10, 64)
 		if err != nil || subtle.ConstantTimeCompare([]byte(want), []byte(q.Get("s"))) != 1 {
-			return envelope.NewFault(envelope.Forbidden, "the URL or the headers of the part are not as they were given out")
+			return envelope.NewFault(envelope.Forbidden, "the URL or the headers of the part are not the ones that were given out")
 		}
 		if p.Now().Unix() >= expires {
 			return envelope.NewFault(envelope.Forbidden, "the URL of the part has expired; ask for a new one")

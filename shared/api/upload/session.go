@@ -281,10 +281,10 @@ func decode(r *http.Request, into any, mayBeEmpty bool) error {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
-		return &envelope.Fault{Kind: envelope.Invalid, Detail: "the body is not the JSON that is expected here: " + plain(err), Cause: err}
+		return &envelope.Fault{Kind: envelope.Invalid, Detail: "the body is not the expected JSON: " + plain(err), Cause: err}
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return envelope.NewFault(envelope.Invalid, "the body goes on after its JSON")
+		return envelope.NewFault(envelope.Invalid, "the body continues after its JSON")
 	}
 	return nil
 }

@@ -260,7 +260,7 @@ func TestWrongSHA256EndsTheSession(t *testing.T) {
 	for range 2 { // the second needs the room of the first
 		s := eve.plan(fmt.Sprintf(`,"sha256":%q`, strings.Repeat("00", 32)), len(data))
 		eve.sendAll(s, data)
-		eve.refused("POST", "/uploads/"+s.ID+"/complete", "", 400, "SHA-256", "begin the upload anew")
+		eve.refused("POST", "/uploads/"+s.ID+"/complete", "", 400, "SHA-256", "begin a new upload")
 		eve.refused("GET", "/uploads/"+s.ID, "", 404)
 	}
 	if n := len(c.Sessions()); n != 0 {

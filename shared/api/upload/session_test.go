@@ -257,7 +257,7 @@ func TestWrongSessionRequestIsExplained(t *testing.T) {
 		"an empty body":              {"POST", "/uploads", "", 400, "empty"},
 		"an unknown field":           {"POST", "/uploads", `{"name":"x","length":1,"size":2}`, 400, "size"},
 		"a field of another type":    {"POST", "/uploads", `{"name":"x","length":"1"}`, 400, "length"},
-		"two bodies":                 {"POST", "/uploads", `{"name":"x","length":1}{}`, 400, "goes on"},
+		"two bodies":                 {"POST", "/uploads", `{"name":"x","length":1}{}`, 400, "continues"},
 		"no name":                    {"POST", "/uploads", `{"length":1}`, 400, "name"},
 		"a name that is a folder":    {"POST", "/uploads", `{"name":"../","length":1}`, 400, "name"},
 		"no length":                  {"POST", "/uploads", `{"name":"x"}`, 400, "length"},

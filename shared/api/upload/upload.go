@@ -253,7 +253,7 @@ func (h handler) sending(r *http.Request, u auth.User, to recipients, lang strin
 		return s, nil
 	}
 	if u.Email == "" {
-		return s, envelope.NewFault(envelope.Invalid, "notify sends you a mail, and no address of yours is registered")
+		return s, envelope.NewFault(envelope.Invalid, "notify sends you a mail, but you have no registered address")
 	}
 	s.Receipt = files.Receipt{To: u.Email, Lang: lang, Base: base}
 	return s, nil
