@@ -79,8 +79,8 @@ type Settings struct {
 	HideUsers   bool
 	// MaxBody is the most bytes in a request's body; 0 is no limit.
 	MaxBody int64
-	// MaxUploads is the most concurrent uploads in a process; 0 is no limit, as
-	// for a function, which has one request at a time.
+	// MaxUploads is the most concurrent uploads in a process; 0 is no limit. A
+	// function needs none, as it has one request at a time.
 	MaxUploads int
 	// RedirectOver is the file size in bytes above which a download is redirected to
 	// the store; 0 is never.
@@ -91,7 +91,7 @@ type Settings struct {
 	// Notices limits the notices that a user causes in an hour and in a day, and
 	// those to one recipient in a day; 0 is no limit.
 	Notices struct{ PerHour, PerDay, PerRecipient int64 }
-	// Events has public events recorded.
+	// Events turns on the recording of public events.
 	Events bool
 }
 

@@ -9,7 +9,7 @@ import (
 	"ferry/shared/table"
 )
 
-// healthRetry is when to ask again after a failure.
+// healthRetry is how long to wait after a failure before the next request.
 const healthRetry = 5 * time.Second
 
 // Health is GET /health: it reports whether the service works.

@@ -6,9 +6,9 @@ import (
 	"strconv"
 )
 
-// WritePage sends an HTML page to a browser. The page may contain styles, and what
-// policy allows besides. It must not be framed, indexed or cached, and its address,
-// which has a token in it, is not sent to other sites.
+// WritePage sends an HTML page to a browser. The page may contain styles, and anything
+// else that policy allows. It must not be framed, indexed or cached, and its address,
+// which contains a token, is not sent to other sites.
 func WritePage(w http.ResponseWriter, status int, policy, html string) error {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")

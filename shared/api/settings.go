@@ -18,8 +18,8 @@ const (
 	DefaultNoticesPerRecipient = 50
 )
 
-// ReadSettings reads the settings from the environment by a function like os.Getenv. Its
-// error names everything that is wrong.
+// ReadSettings reads the settings from the environment with a function like os.Getenv.
+// Its error names everything that is wrong.
 //
 //	FERRY_PUBLIC_URL      address of the service in links, such as https://files.example.com/v1
 //	FERRY_PHONE_REGION    region of mobile numbers without a country code, such as IT

@@ -213,7 +213,7 @@ const memoSize = 4096
 // memo remembers what items decode to, by their stored form. Every upload is
 // answered with a page, and decoding a page costs more than reading it. Equal
 // forms decode alike, so an entry never goes stale. When the younger half is
-// full, it becomes the older one, and the old one is dropped.
+// full, it replaces the older one.
 type memo[T any] struct {
 	mu         sync.Mutex
 	young, old map[string]T

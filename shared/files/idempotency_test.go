@@ -42,7 +42,7 @@ func newClaims(t *testing.T) *claims {
 
 func (w *claims) advance(d time.Duration) { w.ahead.Add(int64(d)) }
 
-// request returns a request of alice, with the given changes.
+// request returns a request by alice, with the given changes.
 func request(change ...func(*files.KeyRequest)) files.KeyRequest {
 	r := files.KeyRequest{
 		User: auth.User{Name: "alice"}, Key: "k", Fingerprint: files.Fingerprint("POST", "/upload"), Lease: time.Minute,
@@ -68,7 +68,7 @@ func (w *claims) mustClaim(r files.KeyRequest) *files.Claim {
 	return c
 }
 
-// wantConflict must not get the key. It returns when to retry.
+// wantConflict fails unless the key is refused. It returns when to retry.
 func (w *claims) wantConflict(r files.KeyRequest) time.Duration {
 	w.Helper()
 	c, err := w.Claim(w.Context(), r)
@@ -78,7 +78,7 @@ func (w *claims) wantConflict(r files.KeyRequest) time.Duration {
 	return envelope.FaultOf(err).After
 }
 
-// wantResult must get the result of an earlier request.
+// wantResult fails unless the request gets the result of an earlier one.
 func (w *claims) wantResult(r files.KeyRequest, want string) {
 	w.Helper()
 	c, err := w.Claim(w.Context(), r)

@@ -306,9 +306,9 @@ func TestFailedCallNeitherLosesNorDoublesReceipt(t *testing.T) {
 	}
 }
 
-// TestReceiptIsQueuedOnceThoughTheAnswerIsLost has the table do the transaction
+// TestReceiptIsQueuedOnceEvenIfTheAnswerIsLost lets the table do the transaction
 // and report an error.
-func TestReceiptIsQueuedOnceThoughTheAnswerIsLost(t *testing.T) {
+func TestReceiptIsQueuedOnceEvenIfTheAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
 	f := c.sendToTwo("&notify=1")
@@ -328,7 +328,7 @@ func TestReceiptIsQueuedOnceThoughTheAnswerIsLost(t *testing.T) {
 	}
 }
 
-// failingTable is a table without delayed writes, whose call number n fails.
+// failingTable is a table without delayed writes; its call number n fails.
 type failingTable struct {
 	table.Table
 	n *int
@@ -386,7 +386,7 @@ func TestFailedCountLeavesReceiptDue(t *testing.T) {
 	}
 }
 
-// busyTable is a table without delayed writes, whose transactions are always busy.
+// busyTable is a table without delayed writes; its transactions are always busy.
 type busyTable struct{ table.Table }
 
 func (b busyTable) Write(ctx context.Context, ops ...table.Op) error {

@@ -38,7 +38,7 @@ func (c caller) service(t table.Table) *files.Service {
 
 func TestWriteWhoseAnswerIsLostLosesNoBytes(t *testing.T) {
 	t.Parallel()
-	const content = "stored, though it was not answered"
+	const content = "stored, but the answer was lost"
 	for what, act := range map[string]func(t *testing.T, c caller){
 		"an upload commits":           func(t *testing.T, c caller) { c.commit(t, false) },
 		"an upload commits and lists": func(t *testing.T, c caller) { c.commit(t, true) },
@@ -67,7 +67,7 @@ func TestWriteWhoseAnswerIsLostLosesNoBytes(t *testing.T) {
 	}
 }
 
-// commit stores a file, and the table's answer is lost.
+// commit stores a file and loses the table's answer.
 func (c caller) commit(t *testing.T, list bool) {
 	t.Helper()
 	u, err := c.service(lossyTable{c.Data.Table}).Begin(t.Context(), c.name, c.user(), 7, files.Sending{})
@@ -87,9 +87,9 @@ func (c caller) commit(t *testing.T, list bool) {
 	}
 }
 
-// TestSweepClearsUpAfterFailedCommit has a commit fail with an unknown outcome.
-// The sweep removes the bytes after the grace, and ends the reservation a day
-// after it was made.
+// TestSweepClearsUpAfterFailedCommit lets a commit fail with an unknown outcome.
+// The sweep removes the bytes after the grace period, and ends the reservation a
+// day after it was made.
 func TestSweepClearsUpAfterFailedCommit(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t, quota(100))

@@ -50,8 +50,8 @@ func (c caller) beginUpload(content string) *files.Upload {
 	return u
 }
 
-// TestUploadOutlivingItsUserNeverReachesTheNextUser commits the
-// uploads of two removed users after a third one got their name.
+// TestUploadOutlivingItsUserNeverReachesTheNextUser commits the uploads of two removed
+// users after a third one got their name.
 func TestUploadOutlivingItsUserNeverReachesTheNextUser(t *testing.T) {
 	t.Parallel()
 	first := newCaller(t)

@@ -206,7 +206,7 @@ func TestQuotaOfAnotherUserIsNotDisclosed(t *testing.T) {
 	}
 	for text := range said {
 		if strings.ContainsAny(text, "0123456789") {
-			t.Errorf("the fault %q tells a number", text)
+			t.Errorf("the fault %q contains a number", text)
 		}
 	}
 	if w := c.upload("file=a&d=bob", unsized(37), 37); w.Code != 200 {

@@ -91,7 +91,7 @@ func (c caller) sum() (bytes int64) {
 	return bytes
 }
 
-// wantConsistent checks that there are so many records, each with its link and its
+// wantConsistent checks that there are this many records, each with its link and its
 // object, and nothing else.
 func (c caller) wantConsistent(want int) {
 	c.Helper()

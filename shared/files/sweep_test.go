@@ -36,8 +36,8 @@ func TestSweepRemovesOldObjectsWithoutRecord(t *testing.T) {
 	s.wantObjects(blob.Backup, "alice/readme.txt")
 }
 
-// TestSweepKeepsObjectsNewerThanTheTable stands for a table that was restored from
-// before an upload.
+// TestSweepKeepsObjectsNewerThanTheTable stores an object with an id that the table has
+// not given out, as if the table had been restored from an earlier backup.
 func TestSweepKeepsObjectsNewerThanTheTable(t *testing.T) {
 	t.Parallel()
 	s := newSweepServer(t)

@@ -38,7 +38,7 @@ func newLogin(p *api.Ports) http.Handler {
 	})
 }
 
-// First is POST /auth/first: it gives a new user, by the temporary password, the link to
+// First is POST /auth/first: with the temporary password, a new user gets the link to
 // choose a password.
 func First() api.Endpoint { return api.Named("authfirst", newFirst) }
 

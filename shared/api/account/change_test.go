@@ -18,14 +18,14 @@ const (
 	fresh = "a new password"
 )
 
-// way is a way to a new password: a server, a change link, and what it needs.
-type way struct {
+// reset is a change of a password: a server, a change link, and what it needs.
+type reset struct {
 	*apitest.Server
 	path, pin, bearer string
 }
 
-// forgot returns the way of alice, who has a change link and the PIN for it.
-func forgot(t *testing.T) way {
+// forgot returns the reset of alice, who has a change link and the PIN for it.
+func forgot(t *testing.T) reset {
 	t.Helper()
 	s := apitest.New(t)
 	s.AddUser("alice", old)
@@ -36,16 +36,16 @@ func forgot(t *testing.T) way {
 	if err != nil || len(messages) != 1 {
 		t.Fatalf("%d messages, %v", len(messages), err)
 	}
-	return way{s, strings.TrimPrefix(e.LinkURL, s.Base), digits(t, messages[0].Text), bearer}
+	return reset{s, strings.TrimPrefix(e.LinkURL, s.Base), digits(t, messages[0].Text), bearer}
 }
 
-// first returns the way of alice, who has a temporary password.
-func first(t *testing.T) way {
+// first returns the reset of alice, who has a temporary password.
+func first(t *testing.T) reset {
 	t.Helper()
 	s := apitest.New(t)
 	s.AddUser("alice", old, func(u *auth.User) { u.State = auth.FirstAccess })
 	e := s.Decode(s.Request("POST", "/auth/first", nil, "Authorization", apitest.Basic("alice", old)), 200)
-	return way{s, strings.TrimPrefix(e.LinkURL, s.Base), "", ""}
+	return reset{s, strings.TrimPrefix(e.LinkURL, s.Base), "", ""}
 }
 
 // digits returns the PIN in a mail.
@@ -61,20 +61,20 @@ func digits(t *testing.T, text string) string {
 }
 
 // wrong returns a PIN that differs from the right one.
-func (w way) wrong() string {
+func (w reset) wrong() string {
 	if w.pin[0] == '0' {
 		return "1" + w.pin[1:]
 	}
 	return "0" + w.pin[1:]
 }
 
-func (w way) post(query string) *http.Response {
+func (w reset) post(query string) *http.Response {
 	w.Helper()
 	return w.Request("POST", w.path+query, nil)
 }
 
-// holds checks that the user can log in with this password only.
-func (w way) holds(t *testing.T, password string) {
+// wantPassword checks that the user can log in with this password only.
+func (w reset) wantPassword(t *testing.T, password string) {
 	t.Helper()
 	for p, status := range map[string]int{old: 401, fresh: 401, password: 200} {
 		resp := w.Request("POST", "/auth/login", nil, "Authorization", apitest.Basic("alice", p))
@@ -86,20 +86,20 @@ func (w way) holds(t *testing.T, password string) {
 
 func TestForgottenPasswordCanBeChanged(t *testing.T) {
 	t.Parallel()
-	for what, send := range map[string]func(w way) *http.Response{
-		"in the query": func(w way) *http.Response { return w.post("&p=" + w.pin + "&z=" + url.QueryEscape(fresh)) },
-		"in a form": func(w way) *http.Response {
+	for what, send := range map[string]func(w reset) *http.Response{
+		"in the query": func(w reset) *http.Response { return w.post("&p=" + w.pin + "&z=" + url.QueryEscape(fresh)) },
+		"in a form": func(w reset) *http.Response {
 			return w.Request("POST", w.path, strings.NewReader(url.Values{"p": {w.pin}, "z": {fresh}}.Encode()), "Content-Type", "application/x-www-form-urlencoded")
 		},
-		"all in a form": func(w way) *http.Response {
+		"all in a form": func(w reset) *http.Response {
 			_, token, _ := strings.Cut(w.path, "k=")
 			body := url.Values{"k": {token}, "p": {w.pin}, "z": {fresh}}.Encode()
 			return w.Request("POST", "/auth/change", strings.NewReader(body), "Content-Type", "application/x-www-form-urlencoded")
 		},
-		"in a form that overrides the query": func(w way) *http.Response {
+		"in a form that overrides the query": func(w reset) *http.Response {
 			return w.Request("POST", w.path+"&p=00000000&z=the+one+in+the+query", strings.NewReader(url.Values{"p": {w.pin}, "z": {fresh}}.Encode()), "Content-Type", "application/x-www-form-urlencoded")
 		},
-		"with the specification's type": func(w way) *http.Response {
+		"with the specification's type": func(w reset) *http.Response {
 			return w.Request("POST", w.path+"&p="+w.pin+"&z="+url.QueryEscape(fresh), strings.NewReader("{}"), "Content-Type", "application/json")
 		},
 	} {
@@ -110,10 +110,10 @@ func TestForgottenPasswordCanBeChanged(t *testing.T) {
 			if e.User != "alice" || e.LinkURL != w.Base+w.path && !strings.Contains(e.LinkURL, "/auth/change?lang=en&k=") {
 				t.Errorf("the answer is %+v", e)
 			}
-			w.holds(t, fresh)
+			w.wantPassword(t, fresh)
 			w.Decode(w.Request("GET", "/download/list", nil, "Authorization", "Bearer "+w.bearer), 401)
 			w.Decode(w.post("&p="+w.pin+"&z=yet+another+one"), 401)
-			w.holds(t, fresh)
+			w.wantPassword(t, fresh)
 		})
 	}
 }
@@ -145,9 +145,9 @@ func TestRefusedChangeLeavesThePassword(t *testing.T) {
 				t.Errorf("Ferry-Error is %q, want something about %q", says, c.says)
 			}
 			w.Decode(resp, c.status)
-			w.holds(t, old)
+			w.wantPassword(t, old)
 			w.Decode(w.Request("GET", "/download/list", nil, "Authorization", "Bearer "+w.bearer), 200)
-			// The link still works: there were less than five wrong PINs.
+			// The link still works: there were fewer than five wrong PINs.
 			w.Decode(w.post("&p="+w.pin+"&z=a+new+password"), 200)
 		})
 	}
@@ -161,7 +161,7 @@ func TestWithoutPasswordTheLinkIsOnlyChecked(t *testing.T) {
 	}
 	w.Decode(w.post(""), 403)
 	w.Decode(w.post("&p="+w.wrong()), 401)
-	w.holds(t, old)
+	w.wantPassword(t, old)
 	w.Decode(w.Request("POST", "/auth/change", nil), 400)
 	w.Decode(w.Request("POST", "/auth/change?k=unknown", nil), 401)
 }
@@ -177,7 +177,7 @@ func TestChangeLinkTakesFivePINs(t *testing.T) {
 			w.Decode(w.post("&p="+w.wrong()+"&z=a+new+password"), 401)
 		}
 		w.Decode(w.post("&p="+w.pin+"&z=a+new+password"), k.status)
-		w.holds(t, k.password)
+		w.wantPassword(t, k.password)
 	}
 }
 
@@ -218,13 +218,13 @@ func TestChangeLinkWorksOnce(t *testing.T) {
 	if changed.Load() != 1 {
 		t.Errorf("the password was changed %d times", changed.Load())
 	}
-	w.holds(t, fresh)
+	w.wantPassword(t, fresh)
 }
 
 func TestChangeLinkExpires(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct {
-		begin  func(*testing.T) way
+		begin  func(*testing.T) reset
 		after  time.Duration
 		status int
 	}{
@@ -244,8 +244,8 @@ func TestChangeLinkExpires(t *testing.T) {
 
 func TestChangeLinkDiesWhenTheUserChanges(t *testing.T) {
 	t.Parallel()
-	for what, change := range map[string]func(t *testing.T, w way){
-		"a newer password": func(t *testing.T, w way) {
+	for what, change := range map[string]func(t *testing.T, w reset){
+		"a newer password": func(t *testing.T, w reset) {
 			hash, err := w.Data.Ports.Hasher.Hash(t.Context(), "one by the operator")
 			if err != nil {
 				t.Fatal(err)
@@ -254,12 +254,12 @@ func TestChangeLinkDiesWhenTheUserChanges(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
-		"a disabled user": func(t *testing.T, w way) {
+		"a disabled user": func(t *testing.T, w reset) {
 			if err := w.Users.Disable(t.Context(), "alice"); err != nil {
 				t.Fatal(err)
 			}
 		},
-		"a re-enabled user": func(t *testing.T, w way) {
+		"a re-enabled user": func(t *testing.T, w reset) {
 			if err := w.Users.Disable(t.Context(), "alice"); err != nil {
 				t.Fatal(err)
 			}
@@ -267,7 +267,7 @@ func TestChangeLinkDiesWhenTheUserChanges(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
-		"another used link": func(t *testing.T, w way) {
+		"another used link": func(t *testing.T, w reset) {
 			e := w.Decode(w.Request("GET", "/auth/forget?u=alice", nil), 200)
 			w.Deliver()
 			messages, err := w.Service.Inbox.List(t.Context(), 1)
@@ -295,7 +295,7 @@ func TestFirstAccessNeedsNoPIN(t *testing.T) {
 	w.Decode(w.post(""), 200)
 	w.Decode(w.post("&z=short"), 400)
 	w.Decode(w.post("&z=a+new+password&p=ignored"), 200)
-	w.holds(t, fresh)
+	w.wantPassword(t, fresh)
 	w.Decode(w.Request("POST", "/auth/first", nil, "Authorization", apitest.Basic("alice", fresh)), 403)
 	w.Decode(w.post("&z=yet+another+one"), 401)
 }

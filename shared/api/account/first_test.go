@@ -25,7 +25,7 @@ func TestOnlyNewUsersHaveFirstAccess(t *testing.T) {
 		{"a new user again", apitest.Basic("NEW", temporaryPassword), 200},
 		{"a wrong password", apitest.Basic("new", "wrong"), 401},
 		{"an unknown user", apitest.Basic("nobody", temporaryPassword), 401},
-		{"a user with an own password", apitest.Basic("alice", temporaryPassword), 403},
+		{"a user who has chosen a password", apitest.Basic("alice", temporaryPassword), 403},
 		{"a disabled user", apitest.Basic("off", temporaryPassword), 401},
 		{"a bearer", "Bearer " + bearer, 401},
 		{"no credential", "", 401},

@@ -159,8 +159,8 @@ func TestForgetLimitHoldsForConcurrentRequests(t *testing.T) {
 	}
 }
 
-// TestHideUsersMakesAllUsersLookAlike compares all that a caller without the PIN sees on
-// the way to a new password.
+// TestHideUsersMakesAllUsersLookAlike compares everything that a caller without the PIN
+// sees on the way to a new password.
 func TestHideUsersMakesAllUsersLookAlike(t *testing.T) {
 	t.Parallel()
 	s := startForget(t, hiding)
@@ -205,7 +205,7 @@ func TestHideUsersMakesAllUsersLookAlike(t *testing.T) {
 	}
 }
 
-// Programs that check links before people open them send HEAD.
+// TestHEADSendsNoPIN is for programs that check links before people open them.
 func TestHEADSendsNoPIN(t *testing.T) {
 	t.Parallel()
 	s := startForget(t)

@@ -10,26 +10,26 @@ import (
 	"ferry/shared/api/apitest"
 )
 
-const spelledPassword = "pässword: with a colon"
+const accentedPassword = "pässword: with a colon"
 
 func TestLoginNeedsUserAndPassword(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
-	s.AddUser("alice", spelledPassword)
-	bearer := s.Login("alice", spelledPassword)
+	s.AddUser("alice", accentedPassword)
+	bearer := s.Login("alice", accentedPassword)
 	for _, c := range []struct {
 		what, auth string
 		status     int
 	}{
-		{"name and password", apitest.Basic("alice", spelledPassword), 200},
-		{"the name in capitals", apitest.Basic("ALICE", spelledPassword), 200},
-		{"a lower-case scheme", "basic " + strings.TrimPrefix(apitest.Basic("alice", spelledPassword), "Basic "), 200},
+		{"name and password", apitest.Basic("alice", accentedPassword), 200},
+		{"the name in capitals", apitest.Basic("ALICE", accentedPassword), 200},
+		{"a lower-case scheme", "basic " + strings.TrimPrefix(apitest.Basic("alice", accentedPassword), "Basic "), 200},
 		{"a wrong password", apitest.Basic("alice", "wrong"), 401},
 		{"an empty password", apitest.Basic("alice", ""), 401},
-		{"an unknown user", apitest.Basic("nobody", spelledPassword), 401},
-		{"an impossible name", apitest.Basic("no body", spelledPassword), 401},
-		{"the impossible name again", apitest.Basic("no body", spelledPassword), 401},
-		{"no name", apitest.Basic("", spelledPassword), 401},
+		{"an unknown user", apitest.Basic("nobody", accentedPassword), 401},
+		{"an impossible name", apitest.Basic("no body", accentedPassword), 401},
+		{"the impossible name again", apitest.Basic("no body", accentedPassword), 401},
+		{"no name", apitest.Basic("", accentedPassword), 401},
 		{"a bearer", "Bearer " + bearer, 401},
 		{"nothing", "", 401},
 		{"broken base64", "Basic !", 401},
@@ -48,8 +48,8 @@ func TestLoginNeedsUserAndPassword(t *testing.T) {
 func TestEachLoginGivesANewBearer(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
-	s.AddUser("alice", spelledPassword)
-	first, second := s.Login("alice", spelledPassword), s.Login("alice", spelledPassword)
+	s.AddUser("alice", accentedPassword)
+	first, second := s.Login("alice", accentedPassword), s.Login("alice", accentedPassword)
 	if first == second {
 		t.Error("two logins give the same bearer")
 	}
@@ -64,20 +64,20 @@ func TestTooManyFailuresGetRetryAfter(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	s.Clock.Advance(0) // skips the test on a stack, where four answers may take longer than the wait of a second
-	s.AddUser("alice", spelledPassword)
-	s.AddUser("bob", spelledPassword)
+	s.AddUser("alice", accentedPassword)
+	s.AddUser("bob", accentedPassword)
 	for i := range 5 {
 		s.Decode(s.Request("POST", "/auth/login", nil, "Authorization", apitest.Basic("alice", fmt.Sprint("wrong ", i))), 401)
 	}
 	for _, route := range []string{"POST /auth/login", "GET /download/list", "POST /auth/first", "POST /upload?file=x"} {
 		method, path, _ := strings.Cut(route, " ")
-		resp := s.Request(method, path, nil, "Authorization", apitest.Basic("alice", spelledPassword))
+		resp := s.Request(method, path, nil, "Authorization", apitest.Basic("alice", accentedPassword))
 		after, err := strconv.Atoi(resp.Header.Get("Retry-After"))
 		if s.Decode(resp, 429); err != nil || after != 1 || resp.Header.Get("Ferry-Error") == "" {
 			t.Errorf("%s: Retry-After is %d, %v", route, after, err)
 		}
 	}
-	s.Login("bob", spelledPassword)
+	s.Login("bob", accentedPassword)
 	s.Clock.Advance(time.Second)
-	s.Login("alice", spelledPassword)
+	s.Login("alice", accentedPassword)
 }

@@ -9,28 +9,28 @@ import (
 	"ferry/shared/notify"
 )
 
-// Stop is GET and POST /notifications/stop: by the link at the end of a mail its
+// Stop is GET and POST /notifications/stop: with the link at the end of a mail, its
 // recipient stops such mails, or resumes them.
 func Stop() api.Endpoint { return api.Named("notificationsstop", newStop) }
 
 // newStop returns the handler. It needs the ports Table and Key. A browser gets pages,
 // any other client the envelope.
 //
-// Only a POST changes something, as mail scanners open every link. It needs nothing but
-// the link's address (RFC 8058: mail programs send it when their user presses a button),
-// and may be repeated. A request costs one call to the table, two if it resumes mail or
-// repeats a POST, and none if the token is wrong.
+// Only a POST changes something, as mail scanners open every link. The link's address is
+// all that it needs (RFC 8058: mail programs send it when their user presses a button),
+// and it may be repeated. A request costs one call to the table, two if it resumes mail
+// or repeats a POST, and none if the token is wrong.
 func newStop(p *api.Ports) http.Handler {
 	s, outlet := server{p}, p.Outlet()
 	outlet.Links, outlet.WriteError = true, s.writeError
-	return outlet.Handler(s.serve)
+	return outlet.Handler(s.handle)
 }
 
 func isPerson(r *http.Request) bool { return api.Prefers(r, "text/html") != "" }
 
 type server struct{ ports *api.Ports }
 
-func (s server) serve(w http.ResponseWriter, r *http.Request) error {
+func (s server) handle(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Add("Vary", "Accept")
 	address, err := s.address(r)
 	if err != nil {
@@ -69,7 +69,7 @@ func (s server) address(r *http.Request) (string, error) {
 }
 
 // change stops the mails or, with undo in a form, resumes them. An address that is
-// suppressed for another reason stays so.
+// suppressed for another reason stays suppressed.
 func (s server) change(r *http.Request, address string) (notify.Suppression, error) {
 	form, _, err := api.Form(r)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 
 func TestOnlyWholeDownloadsCount(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t)
+	s := newSharer(t)
 	counted := map[string]int{}
 	whats := map[string]string{}
 	for size, text := range map[string]string{"a small file": "0123456789", "a large file": content()} {
@@ -54,7 +54,7 @@ func TestOnlyWholeDownloadsCount(t *testing.T) {
 
 func TestInterruptedDownloadDoesNotCount(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t)
+	s := newSharer(t)
 	s.InProcess("a function takes no body of this size, and the store sends such a file")
 	const size = 16 << 20 // more than the buffers between server and client hold
 	link := s.put("big", strings.Repeat("x", size))
@@ -77,10 +77,10 @@ func TestInterruptedDownloadDoesNotCount(t *testing.T) {
 	s.wantDownloads("an interrupted download and a whole one", link, 1)
 }
 
-// Each request is for another link.
+// TestRobotRequestsCountAsPreviews uses a new link for each request.
 func TestRobotRequestsCountAsPreviews(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t)
+	s := newSharer(t)
 	for what, k := range map[string]struct {
 		method  string
 		headers []string
@@ -97,10 +97,10 @@ func TestRobotRequestsCountAsPreviews(t *testing.T) {
 		link := s.put("a.txt", "0123456789")
 		s.Request(k.method, link, nil, k.headers...)
 		s.Request("GET", link, nil, "User-Agent", "WhatsApp/2.23.20.0 A") // this one counts
-		for end := time.Now().Add(10 * time.Second); s.kept(link).Previews < k.want+1 && time.Now().Before(end); {
+		for end := time.Now().Add(10 * time.Second); s.storedUse(link).Previews < k.want+1 && time.Now().Before(end); {
 			time.Sleep(5 * time.Millisecond)
 		}
-		if got := s.kept(link).Previews; got != k.want+1 {
+		if got := s.storedUse(link).Previews; got != k.want+1 {
 			t.Errorf("%s: %d previews, want %d", what, got, k.want+1)
 		}
 	}
@@ -108,7 +108,7 @@ func TestRobotRequestsCountAsPreviews(t *testing.T) {
 
 func TestEmptyDownloadCounts(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t)
+	s := newSharer(t)
 	link := s.put("empty", "")
 	s.Request("HEAD", link, nil) // this does not count
 	if resp := s.Request("GET", link, nil); resp.StatusCode != 200 || s.Text(resp) != "" {

@@ -9,7 +9,7 @@ import (
 )
 
 // curl runs the real program in a folder.
-func (s shelf) curl(dir string, args ...string) {
+func (s sharer) curl(dir string, args ...string) {
 	s.Helper()
 	path, err := exec.LookPath("curl")
 	if err != nil {
@@ -24,7 +24,7 @@ func (s shelf) curl(dir string, args ...string) {
 
 func TestCurlSavesUsableNames(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t)
+	s := newSharer(t)
 	for _, k := range []struct{ name, saved string }{
 		{"report.pdf", "report.pdf"},
 		{"two  words.txt", "two  words.txt"},
@@ -58,7 +58,7 @@ func TestCurlSavesUsableNames(t *testing.T) {
 
 func TestCurlResumesADownload(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t)
+	s := newSharer(t)
 	for size, all := range map[string]string{"a small file": "0123456789", "a large file": strings.Repeat(content(), 50)} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "out")

@@ -36,7 +36,7 @@ func newDownload(area blob.Area, param string) func(*api.Ports) http.Handler {
 		s := server{ports: p, files: Service(p), area: area, param: param}
 		outlet := p.Outlet()
 		outlet.Links = true
-		return outlet.Handler(s.serve)
+		return outlet.Handler(s.handle)
 	}
 }
 
@@ -48,9 +48,9 @@ type server struct {
 	param string
 }
 
-// serve answers a download link with the bytes, with a page for browsers, or with the
+// handle answers a download link with the bytes, with a page for browsers, or with the
 // envelope.
-func (s server) serve(w http.ResponseWriter, r *http.Request) error {
+func (s server) handle(w http.ResponseWriter, r *http.Request) error {
 	q, err := api.Query(r)
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func (s server) envelope(w http.ResponseWriter, r *http.Request, link files.Link
 
 func (s server) bytes(w http.ResponseWriter, r *http.Request, link files.Link) error {
 	f := link.File
-	if max := s.ports.RedirectOver; max > 0 && f.Length > max && r.Method != http.MethodHead { // the store's address is for GET alone
+	if max := s.ports.RedirectOver; max > 0 && f.Length > max && r.Method != http.MethodHead { // the store's address is only for GET
 		return s.redirect(w, r, link)
 	}
 	body, err := s.files.Open(r.Context(), f)
@@ -97,10 +97,10 @@ func (s server) bytes(w http.ResponseWriter, r *http.Request, link files.Link) e
 		return err
 	}
 	defer body.Close()
-	label(w.Header(), f)
+	setHeaders(w.Header(), f)
 	r = inBytes(r)
-	if plain(r) && f.Length <= smallFile {
-		if err := small(w, f, body); err != nil {
+	if isPlain(r) && f.Length <= smallFile {
+		if err := sendSmall(w, f, body); err != nil {
 			return err
 		}
 		s.count(w, r, link)
@@ -130,8 +130,8 @@ func inBytes(r *http.Request) *http.Request {
 	return r
 }
 
-// plain reports whether a request asks for a whole file without conditions.
-func plain(r *http.Request) bool {
+// isPlain reports whether a request asks for a whole file without conditions.
+func isPlain(r *http.Request) bool {
 	for _, name := range []string{"Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since"} {
 		if _, ok := r.Header[name]; ok {
 			return false
@@ -140,9 +140,9 @@ func plain(r *http.Request) bool {
 	return r.Method == http.MethodGet
 }
 
-// small sends what http.ServeContent would send for a plain request. It reads all
+// sendSmall sends what http.ServeContent would send for a plain request. It reads all
 // bytes before it answers, unless they are in memory.
-func small(w http.ResponseWriter, f files.File, body io.Reader) error {
+func sendSmall(w http.ResponseWriter, f files.File, body io.Reader) error {
 	if memory, ok := body.(interface{ Len() int }); !ok || int64(memory.Len()) != f.Length {
 		text := make([]byte, f.Length)
 		if _, err := io.ReadFull(body, text); err != nil {
@@ -159,7 +159,7 @@ func small(w http.ResponseWriter, f files.File, body io.Reader) error {
 	return err
 }
 
-// refusal holds back a refusal by http.ServeContent, which is no envelope.
+// refusal holds back an error response of http.ServeContent, which is not an envelope.
 type refusal struct {
 	http.ResponseWriter
 	status int // 0 if there is no refusal
@@ -195,7 +195,7 @@ func (w *refusal) fault(h http.Header, f files.File) error {
 // ReadFrom lets the kernel send a file.
 func (w *refusal) ReadFrom(r io.Reader) (int64, error) { return io.Copy(w.ResponseWriter, r) }
 
-func label(h http.Header, f files.File) {
+func setHeaders(h http.Header, f files.File) {
 	h.Set("Content-Type", contentType(f))
 	h.Set("Content-Disposition", wire.Attachment(f.Name))
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -226,19 +226,19 @@ func (s server) redirect(w http.ResponseWriter, r *http.Request, link files.Link
 	return nil
 }
 
-// count counts a download by a person if it was redirected or the whole file was sent:
-// no page, no HEAD, no range, no interrupted download.
+// count counts a download by a person if it was redirected or the whole file was sent. A
+// page, a HEAD, a range or an interrupted download does not count.
 func (s server) count(w http.ResponseWriter, r *http.Request, link files.Link) {
 	status, sent := envelope.Sent(w)
 	done := status == http.StatusFound || status == http.StatusOK && sent == link.File.Length
 	if !done || r.Method != http.MethodGet || MadeByRobot(r) { // see preview
 		return
 	}
-	told, err := s.files.CountDownload(r.Context(), link)
+	queued, err := s.files.CountDownload(r.Context(), link)
 	if err != nil {
 		s.ports.Log.LogAttrs(r.Context(), slog.LevelWarn, "a download was not counted", slog.String("error", err.Error()))
 	}
-	if told {
+	if queued {
 		s.ports.Notify()
 	}
 }

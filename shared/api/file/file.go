@@ -1,5 +1,5 @@
 // Package file has the endpoints for stored files: download, list, delete, restore, and
-// show what is known of one. It may import api and the domains (auth, files, notify),
+// show what is known about one. It may import api and the domains (auth, files, notify),
 // but no backend. Start reading with download.go.
 package file
 
@@ -45,11 +45,11 @@ func List() api.Endpoint { return api.Named("downloadlist", newList(blob.Files))
 // ListBackup is GET /download/list/backup: it lists the caller's backup area.
 func ListBackup() api.Endpoint { return api.Named("downloadlistbackup", newList(blob.Backup)) }
 
-// Delete is DELETE /files/{id}: it moves a file of the caller to the backup area and
+// Delete is DELETE /files/{id}: it moves one of the caller's files to the backup area and
 // answers with the file there.
 func Delete() api.Endpoint { return api.Named("filesdelete", newMove((*files.Service).Delete)) }
 
-// Restore is POST /files/{id}/restore: it brings a file of the caller back from the
+// Restore is POST /files/{id}/restore: it moves one of the caller's files back from the
 // backup area and answers with the restored file.
 func Restore() api.Endpoint { return api.Named("filesrestore", newMove((*files.Service).Restore)) }
 

@@ -17,8 +17,8 @@ import (
 	"ferry/shared/notify"
 )
 
-// Get is GET /files/{id}: all that is known of a file that the caller has or sent: its
-// checksums, its notices and what became of them, and the downloads by each link.
+// Get is GET /files/{id}: all that is known about a file that the caller owns or has sent:
+// its checksums, the states of its notices, and the downloads by each link.
 func Get() api.Endpoint { return api.Named("filesget", newGet) }
 
 // record is a file as the answer shows it. Fields that a list has too are the same.
@@ -42,8 +42,8 @@ type record struct {
 
 // newGet returns the handler. It needs the port Table and the link key.
 //
-// After authentication a request costs two calls, and three for a file whose uploader
-// has notified someone.
+// After authentication a request costs two calls, and three if the caller has sent the
+// file to recipients.
 func newGet(p *api.Ports) http.Handler {
 	return p.Authenticated(server{ports: p, files: Service(p)}.get)
 }
@@ -58,7 +58,7 @@ func (s server) get(w http.ResponseWriter, r *http.Request, u auth.User) error {
 		return err
 	}
 	out.LinkURL = auth.DownloadLink(s.ports.Base(r.Context()), api.Lang(r, u), f.Area) + s.files.Token(f)
-	if err := s.used(r.Context(), f, f.UploadedBy(u), &out); err != nil {
+	if err := s.addUses(r.Context(), f, f.UploadedBy(u), &out); err != nil {
 		return err
 	}
 	return envelope.WriteJSON(w, http.StatusOK, out)
@@ -104,8 +104,8 @@ func show(f files.File) (record, error) {
 	}, nil
 }
 
-// downloads are those by one link. Times are RFC 3339, UTC, and missing if there were
-// none.
+// downloads says how one link was used. Times are RFC 3339, UTC, and missing if it was
+// not.
 type downloads struct {
 	Count       int64  `json:"count"` // whole downloads by people
 	First       string `json:"first,omitempty"`
@@ -123,16 +123,16 @@ type notification struct {
 	Created   string         `json:"created,omitempty"`
 	Tries     int64          `json:"tries"`
 	LastError string         `json:"lastError,omitempty"`
-	Provider  string         `json:"provider,omitempty"` // the provider's name of the message
-	Sent      string         `json:"sent,omitempty"`     // taken by the provider
+	Provider  string         `json:"provider,omitempty"` // the provider's name for the message
+	Sent      string         `json:"sent,omitempty"`     // when the provider accepted it
 	Delivered string         `json:"delivered,omitempty"`
 	Failed    string         `json:"failed,omitempty"`
 	Downloads downloads      `json:"downloads"`
 }
 
-// used adds what is known of the file's own link and, for its uploader, of each
+// addUses adds what is known about the file's own link and, for its uploader, about each
 // recipient's.
-func (s server) used(ctx context.Context, f files.File, uploader bool, out *record) error {
+func (s server) addUses(ctx context.Context, f files.File, uploader bool, out *record) error {
 	if !uploader {
 		f.Recipients = nil
 	}

@@ -55,8 +55,8 @@ func wantFields(t *testing.T, got, want map[string]any) {
 	}
 }
 
-// without removes fields, which must be present.
-func without(t *testing.T, got map[string]any, names ...string) {
+// dropFields removes fields, which must be present.
+func dropFields(t *testing.T, got map[string]any, names ...string) {
 	t.Helper()
 	for _, name := range names {
 		if _, ok := got[name]; !ok {
@@ -85,7 +85,7 @@ func TestFileRecordHasEverythingKnown(t *testing.T) {
 	if in := time.Until(expires); err != nil || in < 29*24*time.Hour || in > 31*24*time.Hour || expires.Location() != time.UTC {
 		t.Errorf("expires is %v, %v", got["expires"], err)
 	}
-	without(t, got, "downloads")
+	dropFields(t, got, "downloads")
 	wantFields(t, got, map[string]any{
 		"id": 1.0, "name": "a b.txt", "length": 7.0, "type": "text/plain", "modified": float64(file.Modified), "expires": got["expires"],
 		"area": "files", "crc64nvme": crc, "sha256": sha, "uploader": "bob", "linkURL": file.LinkURL,
@@ -98,7 +98,7 @@ func TestUnknownFieldsAreLeftOut(t *testing.T) {
 	file := s.Put(s.Login("alice", password), "file=x", "").Files[0]
 	crc, _, _ := checksums("")
 	got := get(s, "/files/1", "alice")
-	without(t, got, "downloads", "notifications")
+	dropFields(t, got, "downloads", "notifications")
 	wantFields(t, got, map[string]any{
 		"id": 1.0, "name": "x", "length": 0.0, "modified": float64(file.Modified), "area": "files", "crc64nvme": crc, "linkURL": file.LinkURL,
 	})

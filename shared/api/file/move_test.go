@@ -106,12 +106,12 @@ func TestConcurrentMovesNeverLoseTheFile(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		once(t, s, auth)
+		wantOneFile(t, s, auth)
 	}
 }
 
-// once checks that the whole file is in one area, and that nothing else is left.
-func once(t *testing.T, s *apitest.Server, auth string) {
+// wantOneFile checks that the whole file is in one area, and that nothing else is left.
+func wantOneFile(t *testing.T, s *apitest.Server, auth string) {
 	t.Helper()
 	var found []apitest.File
 	for _, list := range []string{"/download/list", "/download/list/backup"} {

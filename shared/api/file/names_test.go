@@ -18,7 +18,7 @@ func oddNames() []string {
 
 func TestDownloadKeepsItsName(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t)
+	s := newSharer(t)
 	for _, name := range oddNames() {
 		name := strings.TrimPrefix(name, `\`)
 		header := s.Request("GET", s.put(name, "x"), nil).Header.Get("Content-Disposition")
@@ -37,7 +37,7 @@ func TestDownloadKeepsItsName(t *testing.T) {
 
 func TestBrowserGetsAPageWithAnEscapedName(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t)
+	s := newSharer(t)
 	const accept = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"
 	for _, name := range oddNames() {
 		link := s.put(name, "x")
@@ -72,7 +72,7 @@ func TestBrowserGetsAPageWithAnEscapedName(t *testing.T) {
 
 func TestDownloadPageUsesTheLinksLanguage(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t)
+	s := newSharer(t)
 	link := s.put("a.txt", strings.Repeat("x", 1500))
 	u, err := url.Parse(link)
 	if err != nil {
@@ -98,7 +98,7 @@ func TestDownloadPageUsesTheLinksLanguage(t *testing.T) {
 
 func TestActiveContentIsSentAsAnAttachment(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t)
+	s := newSharer(t)
 	for _, kind := range []string{"text/html", "image/svg+xml", "application/xhtml+xml", "text/xml", "application/pdf", "text/javascript"} {
 		link := s.put("page.html", "<script>alert(1)</script>", "Content-Type", kind)
 		for what, path := range map[string]string{"the link": link, "the page's link": link + "&download=1"} {
@@ -114,7 +114,7 @@ func TestActiveContentIsSentAsAnAttachment(t *testing.T) {
 
 func TestFileKeepsItsMediaType(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t)
+	s := newSharer(t)
 	for stated, sent := range map[string]string{
 		"image/png": "image/png", "": "application/octet-stream", "application/x-www-form-urlencoded": "application/octet-stream",
 		"TEXT/Plain": "text/plain", "text/" + strings.Repeat("x", 200): "application/octet-stream",
@@ -126,7 +126,7 @@ func TestFileKeepsItsMediaType(t *testing.T) {
 
 func TestProgramCanAskForTheEnvelope(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t)
+	s := newSharer(t)
 	s.put("other.txt", "1")
 	link := s.put("a.txt", "22")
 	for _, accept := range []string{"application/json", "application/json, text/html;q=0.9", "text/plain;q=0.5,application/json"} {

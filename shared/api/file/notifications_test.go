@@ -33,7 +33,7 @@ type answer struct {
 	}
 }
 
-func told(s *apitest.Server, path, user string) (a answer) {
+func getAnswer(s *apitest.Server, path, user string) (a answer) {
 	s.Helper()
 	resp := s.Request("GET", path, nil, "Authorization", apitest.Basic(user, password))
 	text := s.Text(resp)
@@ -77,7 +77,7 @@ func TestUploaderSeesTheStateOfEachNotice(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
 	f := send(s, "alice", "c=%2B393401234567&m=carla@example.com", "alice")
-	before := told(s, "/files/1", "alice").Notifications
+	before := getAnswer(s, "/files/1", "alice").Notifications
 	if len(before) != 2 {
 		t.Fatalf("there are %d notices, want 2", len(before))
 	}
@@ -88,7 +88,7 @@ func TestUploaderSeesTheStateOfEachNotice(t *testing.T) {
 		}
 	}
 	s.Deliver()
-	for _, n := range told(s, "/files/1", "alice").Notifications {
+	for _, n := range getAnswer(s, "/files/1", "alice").Notifications {
 		if n.State != "sent" || n.Sent == "" || n.Tries != 1 {
 			t.Errorf("after sending, a notice is %+v", n)
 		}
@@ -97,7 +97,7 @@ func TestUploaderSeesTheStateOfEachNotice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	after := told(s, "/files/1", "alice").Notifications
+	after := getAnswer(s, "/files/1", "alice").Notifications
 	if after[0].State != "sent" || after[1].State != "failed" || !strings.Contains(after[1].LastError, "no such mailbox") || after[1].Failed == "" {
 		t.Errorf("after a bounce, the notices are %+v", after)
 	}
@@ -115,7 +115,7 @@ func TestDownloadsAreCountedPerLink(t *testing.T) {
 	s.Request("GET", "/download/file?k="+file.Service(s.Data.Ports).Token(f), nil)
 	var got answer
 	eventually(t, "the last count", func() bool {
-		got = told(s, "/files/1", "alice")
+		got = getAnswer(s, "/files/1", "alice")
 		return got.Downloads.Count == 1 && got.Notifications[1].Downloads.Count == 2 && got.Notifications[1].Downloads.Previews == 1 && got.Notifications[0].Downloads.Previews == 1
 	})
 	by := got.Notifications[1].Downloads
@@ -132,7 +132,7 @@ func TestDownloadCountsSurviveDeleteAndRestore(t *testing.T) {
 	s := begin(t)
 	f := send(s, "alice", "m=carla@example.com", "alice")
 	fetch(s, f, 0, "curl/8")
-	used := func(path string) bool { return told(s, path, "alice").Notifications[0].Downloads.Count == 1 }
+	used := func(path string) bool { return getAnswer(s, path, "alice").Notifications[0].Downloads.Count == 1 }
 	eventually(t, "the count", func() bool { return used("/files/1") })
 	auth := apitest.Basic("alice", password)
 	s.Decode(s.Request("DELETE", "/files/1", nil, "Authorization", auth), 200)
@@ -150,10 +150,10 @@ func TestOnlyTheUploaderSeesNotices(t *testing.T) {
 	s := begin(t)
 	s.AddUser("eve", password)
 	send(s, "bob", "m=carla@example.com&notify=1&d=alice", "alice")
-	if got := told(s, "/files/1?d=alice", "bob"); len(got.Notifications) != 1 || got.Notifications[0].To != "carla@example.com" || !got.Notify {
+	if got := getAnswer(s, "/files/1?d=alice", "bob"); len(got.Notifications) != 1 || got.Notifications[0].To != "carla@example.com" || !got.Notify {
 		t.Errorf("the uploader sees %+v", got)
 	}
-	if got := told(s, "/files/1", "alice"); got.Notifications != nil || got.Notify {
+	if got := getAnswer(s, "/files/1", "alice"); got.Notifications != nil || got.Notify {
 		t.Errorf("the owner sees %+v", got)
 	}
 	for _, c := range []struct {
@@ -172,7 +172,7 @@ func TestOnlyTheUploaderSeesNotices(t *testing.T) {
 			t.Errorf("%s: %s", c.what, resp.Header.Get("Ferry-Error"))
 		}
 	}
-	if got := told(s, "/files/1?d=ALICE", "alice"); got.Notifications != nil {
+	if got := getAnswer(s, "/files/1?d=ALICE", "alice"); got.Notifications != nil {
 		t.Errorf("the owner who names herself sees %+v", got)
 	}
 	if _, err := file.Service(s.Data.Ports).Sent(t.Context(), auth.User{Name: "bob", Incarnation: 1}, "alice", 1); err == nil {
@@ -194,8 +194,8 @@ func TestPrunedNoticeIsStillListed(t *testing.T) {
 	if _, err := s.Data.Table.DeleteExpired(t.Context(), s.Clock.Now()); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the count", func() bool { return told(s, "/files/1", "alice").Notifications[0].Downloads.Count == 1 })
-	if n := told(s, "/files/1", "alice").Notifications[0]; n.To != "carla@example.com" || n.State != "" {
+	eventually(t, "the count", func() bool { return getAnswer(s, "/files/1", "alice").Notifications[0].Downloads.Count == 1 })
+	if n := getAnswer(s, "/files/1", "alice").Notifications[0]; n.To != "carla@example.com" || n.State != "" {
 		t.Errorf("the notice is %+v", n)
 	}
 }

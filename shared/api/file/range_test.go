@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// content returns a file larger than the small ones, whose bytes tell their position.
+// content returns a text larger than a small file; its bytes depend on their position.
 func content() string {
 	var b strings.Builder
 	for b.Len() < 40_000 {
@@ -22,7 +22,7 @@ func content() string {
 func TestRangesAndConditionsAreHonored(t *testing.T) {
 	t.Parallel()
 	for size, all := range map[string]string{"a small file": "0123456789", "a larger file": content()} {
-		s := newShelf(t)
+		s := newSharer(t)
 		link := s.put("a.txt", all)
 		full := s.Request("GET", link, nil)
 		etag, modified := full.Header.Get("ETag"), full.Header.Get("Last-Modified")
@@ -43,9 +43,9 @@ func TestRangesAndConditionsAreHonored(t *testing.T) {
 			{"more than the file has", []string{"Range", "bytes=5-999999"}, 206, 5, len(all)},
 			{"everything as a range", []string{"Range", "bytes=0-"}, 206, 0, len(all)},
 			{"a range if the file is the same", []string{"Range", "bytes=1-2", "If-Range", etag}, 206, 1, 3},
-			{"a range if the file is as old", []string{"Range", "bytes=1-2", "If-Range", modified}, 206, 1, 3},
-			{"everything as the file is another", []string{"Range", "bytes=1-2", "If-Range", `"another"`}, 200, 0, len(all)},
-			{"everything as the file is newer", []string{"Range", "bytes=1-2", "If-Range", "Mon, 02 Jan 2006 15:04:05 GMT"}, 200, 0, len(all)},
+			{"a range if the file is not newer", []string{"Range", "bytes=1-2", "If-Range", modified}, 206, 1, 3},
+			{"everything because the file differs", []string{"Range", "bytes=1-2", "If-Range", `"another"`}, 200, 0, len(all)},
+			{"everything because the file is newer", []string{"Range", "bytes=1-2", "If-Range", "Mon, 02 Jan 2006 15:04:05 GMT"}, 200, 0, len(all)},
 			{"everything unless it is another file", []string{"If-None-Match", `"another"`}, 200, 0, len(all)},
 			{"everything if it was modified", []string{"If-Modified-Since", "Mon, 02 Jan 2006 15:04:05 GMT"}, 200, 0, len(all)},
 			{"everything if it is the same", []string{"If-Match", etag}, 200, 0, len(all)},
@@ -53,13 +53,13 @@ func TestRangesAndConditionsAreHonored(t *testing.T) {
 			{"everything for a range in another unit", []string{"Range", "lines=1-2"}, 200, 0, len(all)},
 			{"an error for a range beyond the end", []string{"Range", "bytes=999999-"}, 416, 0, 0},
 			{"an error for a backward range", []string{"Range", "bytes=5-2"}, 416, 0, 0},
-			{"nothing as it is the same", []string{"If-None-Match", etag}, 304, 0, 0},
-			{"nothing as it is weakly the same", []string{"If-None-Match", "W/" + etag}, 304, 0, 0},
-			{"nothing as it is one of two", []string{"If-None-Match", `"another", ` + etag}, 304, 0, 0},
-			{"nothing as any file matches", []string{"If-None-Match", "*"}, 304, 0, 0},
-			{"nothing as it was not modified", []string{"If-Modified-Since", modified}, 304, 0, 0},
+			{"nothing because it is the same", []string{"If-None-Match", etag}, 304, 0, 0},
+			{"nothing because it is weakly the same", []string{"If-None-Match", "W/" + etag}, 304, 0, 0},
+			{"nothing because it is one of two", []string{"If-None-Match", `"another", ` + etag}, 304, 0, 0},
+			{"nothing because any file matches", []string{"If-None-Match", "*"}, 304, 0, 0},
+			{"nothing because it was not modified", []string{"If-Modified-Since", modified}, 304, 0, 0},
 			{"nothing instead of a range", []string{"If-None-Match", etag, "Range", "bytes=0-1"}, 304, 0, 0},
-			{"an error as it is not the expected file", []string{"If-Match", `"another"`}, 412, 0, 0},
+			{"an error because it is not the expected file", []string{"If-Match", `"another"`}, 412, 0, 0},
 		} {
 			resp := s.Request("GET", link, nil, k.headers...)
 			what := size + ", " + k.what
@@ -82,7 +82,7 @@ func TestRangesAndConditionsAreHonored(t *testing.T) {
 
 func TestSeveralRangesAreSentTogether(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t)
+	s := newSharer(t)
 	resp := s.Request("GET", s.put("a.txt", "0123456789", "Content-Type", "text/plain"), nil, "Range", "bytes=0-1,4-5,-1")
 	kind, params, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if resp.StatusCode != http.StatusPartialContent || kind != "multipart/byteranges" || err != nil {
@@ -107,7 +107,7 @@ func TestSeveralRangesAreSentTogether(t *testing.T) {
 
 func TestHEADHasTheHeadersOfGET(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t)
+	s := newSharer(t)
 	for name, text := range map[string]string{"empty": "", "small": "0123456789", "large": content()} {
 		link := s.put(name, text, "Content-Type", "text/plain")
 		for _, headers := range [][]string{nil, {"Accept", "text/html"}, {"Accept", "application/json"}, {"Range", "bytes=1-2"}, {"If-None-Match", "*"}} {
@@ -131,7 +131,7 @@ func TestHEADHasTheHeadersOfGET(t *testing.T) {
 
 func TestRangeOutsideTheFileGetsAnEnvelope(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t)
+	s := newSharer(t)
 	link := s.put("a.txt", "ten bytes!")
 	resp := s.Request("GET", link, nil, "Range", "bytes=10-")
 	if got := resp.Header.Get("Content-Range"); got != "bytes */10" {
@@ -148,11 +148,11 @@ func TestRangeOutsideTheFileGetsAnEnvelope(t *testing.T) {
 	}
 }
 
-// TestSmallFileIsSentLikeAnyOther compares the shortcut for plain requests with the way
-// of all other requests.
+// TestSmallFileIsSentLikeAnyOther compares the shortcut for plain requests with the path
+// that all other requests take.
 func TestSmallFileIsSentLikeAnyOther(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t)
+	s := newSharer(t)
 	for name, size := range map[string]int{"empty": 0, "small": 5000, "large": 100_000} {
 		link := s.put(name, strings.Repeat("x", size))
 		plain, other := s.Request("GET", link, nil), s.Request("GET", link, nil, "If-Match", "*")

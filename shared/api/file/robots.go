@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// listed reports whether a word of a User-Agent, in lower case, is one that only robots
-// use. Their makers document these:
+// isKnownRobot reports whether a word of a User-Agent, in lower case, is one that only
+// robots use. Their makers document these:
 //
 //	slackbot, slack-imgproxy     https://api.slack.com/robots
 //	facebookexternalhit, facebookcatalog, meta-externalagent, meta-externalfetcher
 //	                             https://developers.facebook.com/docs/sharing/webmasters/web-crawlers
-//	                             (iMessage, LINE and KakaoTalk have the first as well)
+//	                             (iMessage, LINE and KakaoTalk use the first too)
 //	twitterbot                   https://developer.x.com/en/docs/x-for-websites/cards/guides/getting-started
 //	googlebot and other names of Google's
 //	                             https://developers.google.com/search/docs/crawling-indexing/overview-google-crawlers
@@ -20,10 +20,10 @@ import (
 //	ms-office, msoffice          https://learn.microsoft.com/en-us/office/troubleshoot/office-suite-issues/click-hyperlink-to-sso-website
 //	                             (Office and Outlook open a link themselves before they give it to the browser)
 //
-// The others, among them the mail gateways of Barracuda, Proofpoint, Mimecast, Cisco,
-// Trend Micro, FireEye and Symantec, publish no list. Operators of sites and mailing
-// lists see them under these words, unless they hide.
-func listed(word string) bool {
+// The others, such as the mail gateways of Barracuda, Proofpoint, Mimecast, Cisco, Trend
+// Micro, FireEye and Symantec, publish no list. Operators of sites and mailing lists see
+// them under these words, unless they hide.
+func isKnownRobot(word string) bool {
 	switch word {
 	case "slack-imgproxy", "facebookexternalhit", "facebookcatalog", "facebot", "meta-externalagent", "meta-externalfetcher",
 		"skypeuripreview", "bingpreview", "google-inspectiontool", "apis-google", "google-safety", "feedfetcher-google", "google-read-aloud",
@@ -35,8 +35,8 @@ func listed(word string) bool {
 	return false
 }
 
-// discovers reports whether Office or Outlook looks where a link leads.
-func discovers(agent string) bool {
+// isLinkCheck reports whether Office or Outlook checks where a link leads.
+func isLinkCheck(agent string) bool {
 	if !strings.Contains(agent, "microsoft") {
 		return strings.Contains(agent, "safe links")
 	}
@@ -49,7 +49,7 @@ func discovers(agent string) bool {
 // Some scanners claim to be a browser and cannot be recognized. They get the page that
 // browsers get, and only the button on that page leads to the file.
 func MadeByRobot(r *http.Request) bool {
-	return prefetch(r.Header) || named(r.Header.Get("User-Agent"))
+	return prefetch(r.Header) || isRobotAgent(r.Header.Get("User-Agent"))
 }
 
 // prefetch reads Sec-Purpose (https://fetch.spec.whatwg.org/#sec-purpose-header) and the
@@ -64,25 +64,25 @@ func prefetch(h http.Header) bool {
 	return false
 }
 
-func named(agent string) bool {
+func isRobotAgent(agent string) bool {
 	agent = strings.ToLower(agent)
 	if strings.TrimSpace(agent) == "" {
 		return true // such as Safe Links; programs that people use have a name
 	}
-	if discovers(agent) || strings.HasPrefix(agent, "whatsapp/") { // elsewhere in the text it is WhatsApp's browser
+	if isLinkCheck(agent) || strings.HasPrefix(agent, "whatsapp/") { // elsewhere in the text it is WhatsApp's browser
 		return true
 	}
 	for word := range strings.FieldsFuncSeq(agent, func(c rune) bool { return (c < 'a' || c > 'z') && c != '-' }) {
-		if listed(word) || robotic(word) {
+		if isKnownRobot(word) || looksLikeRobot(word) {
 			return true
 		}
 	}
 	return false
 }
 
-// robotic reports whether a word is a robot's by its form: slackbot,
+// looksLikeRobot reports whether a word has the form of a robot's name: slackbot,
 // slackbot-linkexpanding, crawler, baiduspider. CUBOT makes phones.
-func robotic(word string) bool {
+func looksLikeRobot(word string) bool {
 	for part := range strings.SplitSeq(word, "-") {
 		switch {
 		case part == "cubot":

@@ -12,21 +12,21 @@ import (
 	"ferry/shared/auth"
 )
 
-// shelf is a service with a user who uploads.
-type shelf struct {
+// sharer is a service with a user who uploads.
+type sharer struct {
 	*apitest.Server
 	bearer string
 }
 
-func newShelf(t *testing.T, options ...apitest.Option) shelf {
+func newSharer(t *testing.T, options ...apitest.Option) sharer {
 	t.Helper()
 	s := apitest.New(t, options...)
 	s.AddUser("ann", "a password for a test")
-	return shelf{s, s.Login("ann", "a password for a test")}
+	return sharer{s, s.Login("ann", "a password for a test")}
 }
 
 // put stores a file and returns the path of its link.
-func (s shelf) put(name, content string, headers ...string) string {
+func (s sharer) put(name, content string, headers ...string) string {
 	s.Helper()
 	headers = append(headers, "Authorization", "Bearer "+s.bearer)
 	e := s.Decode(s.Request("POST", "/upload?file="+url.QueryEscape(name), strings.NewReader(content), headers...), 200)
@@ -34,17 +34,17 @@ func (s shelf) put(name, content string, headers ...string) string {
 }
 
 // backUp deletes a file and returns the path of its backup link.
-func (s shelf) backUp(id string) string {
+func (s sharer) backUp(id string) string {
 	s.Helper()
 	e := s.Decode(s.Request("DELETE", "/files/"+id, nil, "Authorization", "Bearer "+s.bearer), 200)
 	return strings.TrimPrefix(e.Files[0].LinkURL, s.Base)
 }
 
 // downloads returns how many downloads of a link are counted.
-func (s shelf) downloads(link string) int { s.Helper(); return s.kept(link).Downloads }
+func (s sharer) downloads(link string) int { s.Helper(); return s.storedUse(link).Downloads }
 
-// kept returns what is stored about a link's use.
-func (s shelf) kept(link string) (item struct{ Downloads, Previews int }) {
+// storedUse returns what is stored about a link's use.
+func (s sharer) storedUse(link string) (item struct{ Downloads, Previews int }) {
 	s.Helper()
 	u, err := url.Parse(link)
 	if err != nil {
@@ -58,9 +58,9 @@ func (s shelf) kept(link string) (item struct{ Downloads, Previews int }) {
 }
 
 // wantDownloads waits until n downloads are counted, which takes a moment, and fails if
-// it is another number. Counts are written in order: a wrong one would not come after
+// the number is different. Counts are written in order, so a wrong one cannot come after
 // that of a later download.
-func (s shelf) wantDownloads(what, link string, n int) {
+func (s sharer) wantDownloads(what, link string, n int) {
 	s.Helper()
 	for end := time.Now().Add(10 * time.Second); s.downloads(link) < n && time.Now().Before(end); {
 		time.Sleep(5 * time.Millisecond)

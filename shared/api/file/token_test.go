@@ -8,7 +8,7 @@ import (
 
 func TestOnlyTheRightTokenOpensAFile(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t)
+	s := newSharer(t)
 	link := s.put("kept.txt", "kept")
 	s.put("gone.txt", "gone")
 	backup := s.backUp("2")
@@ -66,7 +66,7 @@ func TestOnlyTheRightTokenOpensAFile(t *testing.T) {
 
 func TestLinkDiesWithItsFile(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t)
+	s := newSharer(t)
 	link := s.put("a.txt", "x")
 	backup := s.backUp("1")
 	s.Decode(s.Request("GET", link, nil), 401)

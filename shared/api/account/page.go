@@ -14,7 +14,7 @@ import (
 //go:embed page.html
 var pageHTML string
 
-// page is what a page says, with a button unless that is empty.
+// page is the content of a page. If the text of the button is empty, there is none.
 type page struct {
 	lang, title, text, button string
 	undo                      bool // the button resumes mail
@@ -29,8 +29,8 @@ type words struct {
 	sorry, later         string
 }
 
-// stopPage shows whether an address gets mail. The owner's wish comes first, as it is
-// what the page can change.
+// stopPage shows whether an address gets mail. The owner's wish comes first, as only that
+// can be changed on the page.
 func stopPage(lang, address string, e notify.Suppression) page {
 	w := texts[lang]
 	switch {
