@@ -61,7 +61,7 @@ func ahead(r *http.Request) io.Reader {
 	return bufio.NewReaderSize(r.Body, int(size)+1)
 }
 
-// whole is a body that is a file.
+// whole is a body that is one file.
 type whole struct {
 	r    *http.Request
 	p    params
@@ -149,8 +149,8 @@ func unescape(name string) string {
 	return strings.NewReplacer("%22", `"`, "%0D", "", "%0A", "").Replace(name)
 }
 
-// mediaType returns the type that a client states, if it fits into a header. Types that
-// browsers run are kept too, as files are only sent as attachments.
+// mediaType returns the type that a client states, if it fits into a header. Even types
+// that browsers run are kept, as files are sent only as attachments.
 func mediaType(kind string) string {
 	switch {
 	case kind == "application/x-www-form-urlencoded", len(kind) > 127, !strings.Contains(kind, "/"):

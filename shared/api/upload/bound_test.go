@@ -13,7 +13,7 @@ import (
 	"ferry/shared/boot/local"
 )
 
-// underWay is an upload whose 5 bytes the server waits for.
+// underWay is an upload whose 5 bytes have not been sent yet.
 type underWay struct {
 	net.Conn
 	in *bufio.Reader

@@ -26,16 +26,16 @@ type caller struct {
 // begin starts a service with the active users ann, the caller, and bob.
 func begin(t *testing.T, options ...apitest.Option) caller {
 	t.Helper()
-	return with(apitest.New(t, options...))
+	return login(apitest.New(t, options...))
 }
 
-// beginIn is begin with a folder that may have data.
+// beginIn is begin with a folder that may already have data.
 func beginIn(t *testing.T, dir string) caller {
 	t.Helper()
-	return with(apitest.Open(t, dir))
+	return login(apitest.Open(t, dir))
 }
 
-func with(s *apitest.Server) caller {
+func login(s *apitest.Server) caller {
 	s.Helper()
 	c := caller{Server: s, name: "ann", password: "a password for a test"}
 	if len(c.Partitions("user#")) == 0 {
@@ -115,8 +115,8 @@ func (c caller) wantNoneCreated(what string) {
 	}
 }
 
-// answered waits until n uploads are logged, as a handler may run longer than its client.
-func (c caller) answered(n int) {
+// waitForLog waits until n uploads are logged, as a handler may run longer than its client.
+func (c caller) waitForLog(n int) {
 	c.Helper()
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(2 * time.Millisecond) {
 		if strings.Count(c.Log.String(), "path=/v1/upload") >= n {
@@ -130,7 +130,7 @@ func (c caller) answered(n int) {
 
 // formPart is a part of a form. It is a file if its disposition has a file name.
 type formPart struct {
-	disposition string // what follows form-data;
+	disposition string // after "form-data; "
 	headers     []string
 	content     string
 }

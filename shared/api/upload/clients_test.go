@@ -184,7 +184,7 @@ func TestCurlUploadsFilesWithOddNames(t *testing.T) {
 	}
 }
 
-// program uploads in each way that people send files with requests, and prints the names
+// program uploads in each way that the Python module requests offers, and prints the names
 // that were stored.
 const program = `
 import io, json, requests, sys
@@ -315,7 +315,7 @@ func TestFailedOAuth2LoginCountsOnce(t *testing.T) {
 	}
 }
 
-// failures returns how many failed logins of the caller are on record.
+// failures returns how many failed logins of the caller are recorded.
 func (c caller) failures() int {
 	c.Helper()
 	text, found := c.Items()["throttle#127.0.0.1 user#"+c.name]
@@ -334,12 +334,12 @@ func TestLoginClearsFailures(t *testing.T) {
 	c := begin(t)
 	c.Decode(c.Request("POST", "/auth/login", nil, "Authorization", apitest.Basic(c.name, "wrong")), 401)
 	if c.failures() != 1 {
-		t.Errorf("%d failed logins are on record, want 1", c.failures())
+		t.Errorf("%d failed logins are recorded, want 1", c.failures())
 	}
 	if _, err := c.oauth2(oauth2.AuthStyleInParams).PasswordCredentialsToken(t.Context(), c.name, c.password); err != nil {
 		t.Fatalf("logging in: %v", err)
 	}
 	if c.failures() != 0 {
-		t.Errorf("%d failed logins are still on record", c.failures())
+		t.Errorf("%d failed logins are still recorded", c.failures())
 	}
 }

@@ -17,7 +17,7 @@ func (c caller) cutOff(head, body string, abruptly bool) {
 	c.Helper()
 	begun := make(chan struct{})
 	signal := sync.OnceFunc(func() { close(begun) })
-	c.Calls.Before("table.Update", func() error { // which takes the file's id
+	c.Calls.Before("table.Update", func() error { // it takes the file's id
 		signal()
 		return nil
 	})
@@ -65,7 +65,7 @@ func TestInterruptedUploadLeavesNothing(t *testing.T) {
 				t.Parallel()
 				c := begin(t)
 				c.cutOff(k.head, k.body, abruptly)
-				c.answered(1)
+				c.waitForLog(1)
 				c.wantNothing(k.what)
 				if log := c.Log.String(); strings.Contains(log, "status=5") && !strings.Contains(log, "clientGone=true") {
 					t.Errorf("a fault of the client is logged as one of the service:\n%s", log)

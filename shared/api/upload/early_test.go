@@ -37,7 +37,7 @@ var refused = []struct {
 	{"a body over the quota", "file=x", password, 2<<20 - 1, 413},
 }
 
-func refusing(t *testing.T) *apitest.Server {
+func startRefusing(t *testing.T) *apitest.Server {
 	s := apitest.New(t, func(set *api.Settings, _ *local.ServiceOptions) { set.MaxBody = 2 << 20 })
 	s.AddUser("alice", password, quota(3<<19))
 	return s
@@ -78,7 +78,7 @@ func answer(t *testing.T, c net.Conn) (status int, continued bool) {
 
 func TestUploadIsRefusedBeforeItsBodyIsSent(t *testing.T) {
 	t.Parallel()
-	s := refusing(t)
+	s := startRefusing(t)
 	for _, k := range refused {
 		for what, headers := range map[string]string{
 			"a client that asks first":  fmt.Sprintf("Content-Length: %d\r\nExpect: 100-continue\r\n", k.length),
@@ -102,7 +102,7 @@ func TestUploadIsRefusedBeforeItsBodyIsSent(t *testing.T) {
 
 func TestExpectContinueIsAnswered(t *testing.T) {
 	t.Parallel()
-	s := refusing(t)
+	s := startRefusing(t)
 	c := send(t, s, "file=x", password, "Content-Length: 5\r\nExpect: 100-continue\r\n")
 	in := bufio.NewReader(c)
 	if line, err := in.ReadString('\n'); err != nil || !strings.HasPrefix(line, "HTTP/1.1 100 ") {
@@ -116,10 +116,11 @@ func TestExpectContinueIsAnswered(t *testing.T) {
 	}
 }
 
-// Many clients read nothing before they have sent all of their body.
-func TestAClientThatSendsAllOfItsBodyFirstGetsTheAnswer(t *testing.T) {
+// TestClientThatSendsItsWholeBodyFirstGetsTheAnswer is about the many clients that read
+// nothing before they have sent all of their body.
+func TestClientThatSendsItsWholeBodyFirstGetsTheAnswer(t *testing.T) {
 	t.Parallel()
-	s := refusing(t)
+	s := startRefusing(t)
 	const length = 48 << 20
 	block := strings.Repeat("x", 1<<20)
 	for what, k := range map[string]struct {
@@ -128,10 +129,10 @@ func TestAClientThatSendsAllOfItsBodyFirstGetsTheAnswer(t *testing.T) {
 	}{
 		"wrong password, known length":      {fmt.Sprintf("Content-Length: %d\r\n", length), "wrong password", 401},
 		"wrong password, chunked":           {"Transfer-Encoding: chunked\r\n", "wrong password", 401},
-		"too large by its length":           {fmt.Sprintf("Content-Length: %d\r\n", length), password, 413},
-		"too large as it turns out":         {"Transfer-Encoding: chunked\r\n", password, 413},
-		"too large, told to go on first":    {"Transfer-Encoding: chunked\r\nExpect: 100-continue\r\n", password, 413},
-		"wrong password, not told to go on": {"Transfer-Encoding: chunked\r\nExpect: 100-continue\r\n", "wrong password", 401},
+		"too large by its stated length":    {fmt.Sprintf("Content-Length: %d\r\n", length), password, 413},
+		"too large, of unknown length":      {"Transfer-Encoding: chunked\r\n", password, 413},
+		"too large, told to continue first": {"Transfer-Encoding: chunked\r\nExpect: 100-continue\r\n", password, 413},
+		"wrong password, not told to":       {"Transfer-Encoding: chunked\r\nExpect: 100-continue\r\n", "wrong password", 401},
 	} {
 		t.Run(what, func(t *testing.T) {
 			c := send(t, s, "file=x", k.password, k.headers)

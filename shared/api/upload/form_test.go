@@ -120,8 +120,8 @@ func TestMalformedBodyStoresNothing(t *testing.T) {
 	}
 }
 
-// The table takes a hundred operations in a transaction. Recipients need some of them,
-// and so do events, a receipt, a key and a quota.
+// TestFormSizeIsBoundedByOneTransaction uses up the hundred operations of a transaction.
+// Recipients need some of them, and so do events, a receipt, a key and a quota.
 func TestFormSizeIsBoundedByOneTransaction(t *testing.T) {
 	t.Parallel()
 	for name, k := range map[string]struct {

@@ -17,7 +17,7 @@ import (
 	"ferry/shared/notify"
 )
 
-func most(n notify.Limits) apitest.Option {
+func withLimits(n notify.Limits) apitest.Option {
 	return func(s *api.Settings, _ *local.ServiceOptions) { s.Notices = n }
 }
 
@@ -35,7 +35,7 @@ func TestNoticesOverTheLimitStoreNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := begin(t, most(k.most))
+			c := begin(t, withLimits(k.most))
 			c.Clock.Advance(day - time.Duration(c.Clock.Now().UnixNano())%day + time.Minute) // all in one window
 			c = c.as("ann")
 			for _, query := range []string{"m=bob@example.com", k.last} {
@@ -73,7 +73,7 @@ const day = 24 * time.Hour
 
 func TestEachFileOfAFormCountsTowardsLimits(t *testing.T) {
 	t.Parallel()
-	c := begin(t, most(notify.Limits{PerDay: 4}))
+	c := begin(t, withLimits(notify.Limits{PerDay: 4}))
 	form := func(files int) int {
 		kind, body := encode(slices.Repeat([]formPart{aFile("file", "a", "1")}, files)...)
 		return c.post("m=bob@example.com", kind, strings.NewReader(body)).StatusCode
@@ -89,7 +89,8 @@ func TestEachFileOfAFormCountsTowardsLimits(t *testing.T) {
 	}
 }
 
-// After each failed upload the limit still allows one notice.
+// TestFailedUploadDoesNotCountTowardsLimits checks that the limit still allows one notice
+// after each failed upload.
 func TestFailedUploadDoesNotCountTowardsLimits(t *testing.T) {
 	t.Parallel()
 	for name, fail := range map[string]func(caller){
@@ -117,7 +118,7 @@ func TestFailedUploadDoesNotCountTowardsLimits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := begin(t, most(notify.Limits{PerDay: 1, PerRecipient: 1}))
+			c := begin(t, withLimits(notify.Limits{PerDay: 1, PerRecipient: 1}))
 			c.AddUser("small", c.password, func(u *auth.User) { u.Quota = 1 })
 			c.Clock.Advance(day - time.Duration(c.Clock.Now().UnixNano())%day + time.Minute) // all in one window
 			c = c.as("ann")
@@ -130,7 +131,7 @@ func TestFailedUploadDoesNotCountTowardsLimits(t *testing.T) {
 
 func TestRepeatDoesNotCountAgain(t *testing.T) {
 	t.Parallel()
-	c := begin(t, most(notify.Limits{PerDay: 1}))
+	c := begin(t, withLimits(notify.Limits{PerDay: 1}))
 	for range 3 {
 		c.Decode(c.post("file=a&m=bob@example.com", "", strings.NewReader("content"), files.KeyHeader, "k"), 200)
 	}
@@ -156,7 +157,8 @@ func TestNotifyNeedsAnAddressAndABoolean(t *testing.T) {
 	}
 }
 
-// A session may begin on one day and complete on another. Its notices also count then.
+// TestNoticesCountWhenTheSessionCompletes completes sessions in another hour or on another
+// day than they began. Their notices count then too.
 func TestNoticesCountWhenTheSessionCompletes(t *testing.T) {
 	t.Parallel()
 	const hour, day = time.Hour, 24 * time.Hour
@@ -211,7 +213,7 @@ func TestNoticesCountWhenTheSessionCompletes(t *testing.T) {
 	}
 }
 
-// Clients may send missing parts and repeat the request, even concurrently.
+// TestCompletingTwiceCountsOnce repeats the completion with missing parts and concurrently.
 func TestCompletingTwiceCountsOnce(t *testing.T) {
 	t.Parallel()
 	c := beginSessions(t, func(s *api.Settings, _ *local.ServiceOptions) {

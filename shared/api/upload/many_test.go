@@ -28,7 +28,7 @@ func TestThousandConcurrentUploadsLoseNone(t *testing.T) {
 	for range workers {
 		wg.Go(func() {
 			for n := range todo {
-				if err := c.quickly(client, n); err != nil {
+				if err := c.uploadNumber(client, n); err != nil {
 					t.Errorf("upload %d: %v", n, err)
 				}
 			}
@@ -58,8 +58,8 @@ func TestThousandConcurrentUploadsLoseNone(t *testing.T) {
 	}
 }
 
-// quickly uploads a file whose content is its name.
-func (c caller) quickly(client *http.Client, n int) error {
+// uploadNumber uploads a file whose content is its name.
+func (c caller) uploadNumber(client *http.Client, n int) error {
 	name := fmt.Sprint("file-", n)
 	r, err := http.NewRequestWithContext(c.Context(), "POST", c.Base+"/upload?file="+name, strings.NewReader(name))
 	if err != nil {
@@ -128,7 +128,7 @@ func TestNextLinksReachEveryFile(t *testing.T) {
 	for w := range 10 {
 		wg.Go(func() {
 			for n := w; n < all-1; n += 10 {
-				if err := c.quickly(client, n); err != nil {
+				if err := c.uploadNumber(client, n); err != nil {
 					t.Errorf("upload %d: %v", n, err)
 				}
 			}

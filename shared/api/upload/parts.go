@@ -22,7 +22,7 @@ const (
 	maxNumbers = 100
 	// signedLife is how long a part's URL is valid.
 	signedLife = time.Hour
-	// checksumHeader is S3's header, which Receive takes too.
+	// checksumHeader is S3's header, which Receive accepts too.
 	checksumHeader = "X-Amz-Checksum-Crc64nvme"
 )
 
@@ -36,7 +36,7 @@ type signed struct {
 	Expires string            `json:"expires"`
 }
 
-// parts says for each number where to send that part. It costs one call.
+// parts says where to send the part of each number. It costs one call to the table.
 func (h handler) parts(w http.ResponseWriter, r *http.Request, u auth.User) error {
 	var in struct {
 		Numbers   []int             `json:"numbers"`
@@ -104,12 +104,12 @@ func (h handler) sign(r *http.Request, it files.Session, number int, sum string)
 	return out, nil
 }
 
-// ReceiveRoute is the route of Receive, which no function has.
+// ReceiveRoute is the route of Receive. Only a single machine has it.
 var ReceiveRoute = api.Route{Method: http.MethodPut, Path: "/uploads/{id}/parts/{number}"}
 
 // Receive returns the handler of ReceiveRoute, which takes the bytes of a part if the
-// store cannot take them itself. In the cloud parts go to S3. The URL is enough, no
-// login.
+// store cannot take them itself. In the cloud parts go to S3. The URL is enough; no
+// login is needed.
 func Receive(p *api.Ports) http.Handler {
 	service := file.Service(p)
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {

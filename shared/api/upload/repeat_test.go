@@ -232,7 +232,7 @@ func TestInterruptedUploadCanBeRepeated(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	c.cutOff(files.KeyHeader+": k\r\nContent-Length: 5\r\n", "he", true)
-	c.answered(1)
+	c.waitForLog(1)
 	c.wantNothing("cut off")
 	resp := c.Request("POST", "/upload?file=x", strings.NewReader("hello"), "Authorization", "Bearer "+c.bearer, files.KeyHeader, "k")
 	c.Decode(resp, 200)
@@ -250,7 +250,7 @@ func TestInterruptedRepeatDoesNoHarm(t *testing.T) {
 	}
 	fmt.Fprintf(conn, "POST /v1/upload?file=a HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nIdempotency-Key: k\r\nContent-Length: 5\r\n\r\nhe", c.bearer)
 	conn.Close()
-	c.answered(2)
+	c.waitForLog(2)
 	c.Decode(c.keyed("file=a", "hello"), 200)
 	c.wantFiles("ann", 1)
 }

@@ -113,7 +113,7 @@ func (h handler) list(w http.ResponseWriter, r *http.Request, u auth.User) error
 	}{all})
 }
 
-// show says which parts have arrived, which is enough to resume the upload, even on
+// show says which parts have arrived. That is enough to resume the upload, even on
 // another machine. It costs one call to the table and one for each 1,000 parts.
 func (h handler) show(w http.ResponseWriter, r *http.Request, u auth.User) error {
 	it, err := h.files.Session(r.Context(), u, r.PathValue("id"))
@@ -232,7 +232,7 @@ func (h handler) begin(w http.ResponseWriter, r *http.Request, u auth.User) erro
 	return envelope.WriteJSON(w, http.StatusCreated, show(it))
 }
 
-// plan checks a request like POST /upload does.
+// plan checks a request as POST /upload does.
 func (h handler) plan(r *http.Request, u auth.User, in request) (files.Plan, error) {
 	p := files.Plan{Name: wire.CleanFileName(in.Name), Type: statedType(in.Type), PartSize: in.PartSize}
 	switch {
@@ -268,8 +268,8 @@ func statedType(kind string) string {
 	return kind
 }
 
-// decode reads the JSON of a request. An unknown field is an error, as it may be a
-// misspelt one.
+// decode reads the JSON of a request. An unknown field is an error, as it may be
+// misspelt.
 func decode(r *http.Request, into any, mayBeEmpty bool) error {
 	if err := envelope.LimitBody(r, maxBody); err != nil {
 		return err

@@ -23,7 +23,7 @@ import (
 	"ferry/shared/wire"
 )
 
-// remove removes a user as the command does.
+// remove removes a user as `ferry user remove` does.
 func (c sessionCaller) remove(name string) {
 	c.Helper()
 	err := c.Users.Disable(c.Context(), name)
@@ -38,8 +38,8 @@ func (c sessionCaller) remove(name string) {
 	}
 }
 
-// leavesNothing sweeps after the store has given up all sessions, and checks that nothing is left.
-func (c sessionCaller) leavesNothing() {
+// wantNothingLeft sweeps after the store has dropped all sessions, and checks that nothing is left.
+func (c sessionCaller) wantNothingLeft() {
 	c.Helper()
 	c.Clock.Advance(blob.PartsLife + 2*time.Hour)
 	if r, err := c.Service.Sweep(c.Context()); err != nil || r.Failed != 0 {
@@ -91,7 +91,7 @@ func TestResentPartReplacesTheFirst(t *testing.T) {
 	c.wantFile(c.complete(s.ID, ""), second)
 }
 
-// A part in chunks has no Content-Length.
+// TestChunkedPartIsMeasured sends parts in chunks, without a Content-Length.
 func TestChunkedPartIsMeasured(t *testing.T) {
 	t.Parallel()
 	c := beginSessions(t)
@@ -208,7 +208,7 @@ func TestExpiredSessionTakesNothing(t *testing.T) {
 	if c.call("GET", "/uploads", "", 200, &list); len(list.Uploads) != 0 {
 		t.Errorf("the open sessions are %+v", list.Uploads)
 	}
-	c.leavesNothing()
+	c.wantNothingLeft()
 }
 
 func TestCompletedSessionTakesNoParts(t *testing.T) {
@@ -227,7 +227,7 @@ func TestCompletedSessionTakesNoParts(t *testing.T) {
 	c.wantFile(c.complete(s.ID, ""), data)
 }
 
-// A session takes its room in the quota when it begins.
+// TestOpenSessionReservesQuota checks that a session takes its room when it begins.
 func TestOpenSessionReservesQuota(t *testing.T) {
 	t.Parallel()
 	c := beginSessions(t)
@@ -250,7 +250,7 @@ func TestOpenSessionReservesQuota(t *testing.T) {
 	}
 }
 
-// The session is of no more use, so its room goes back to the owner.
+// TestWrongSHA256EndsTheSession checks that the session's room goes back to the owner.
 func TestWrongSHA256EndsTheSession(t *testing.T) {
 	t.Parallel()
 	c := beginSessions(t)
@@ -266,10 +266,11 @@ func TestWrongSHA256EndsTheSession(t *testing.T) {
 	if n := len(c.Sessions()); n != 0 {
 		t.Errorf("there are %d sessions", n)
 	}
-	c.leavesNothing()
+	c.wantNothingLeft()
 }
 
-// The destination user is disabled, removed, or replaced by another user of the same name.
+// TestDestinationRemovedMidwayGetsNothing disables the destination user, removes the user,
+// or adds another one of the same name.
 func TestDestinationRemovedMidwayGetsNothing(t *testing.T) {
 	t.Parallel()
 	for what, goes := range map[string]func(sessionCaller){
@@ -292,12 +293,12 @@ func TestDestinationRemovedMidwayGetsNothing(t *testing.T) {
 			for range 2 {
 				c.refused("POST", "/uploads/"+s.ID+"/complete", "", 400, "destination user")
 			}
-			c.leavesNothing()
+			c.wantNothingLeft()
 		})
 	}
 }
 
-// A later user of the same name must not get the sessions.
+// TestRemovedUploaderLosesSessions adds a later user of the same name, who must not get them.
 func TestRemovedUploaderLosesSessions(t *testing.T) {
 	t.Parallel()
 	c := beginSessions(t)
@@ -320,7 +321,7 @@ func TestRemovedUploaderLosesSessions(t *testing.T) {
 	if eve.call("GET", "/uploads", "", 200, &list); len(list.Uploads) != 0 {
 		t.Errorf("the second eve has %+v", list.Uploads)
 	}
-	c.leavesNothing()
+	c.wantNothingLeft()
 }
 
 func TestDisabledUserCannotBeginASession(t *testing.T) {

@@ -253,7 +253,7 @@ func TestWrongSessionRequestIsExplained(t *testing.T) {
 		status             int
 		words              string
 	}{
-		"no JSON":                    {"POST", "/uploads", "name=x", 400, "JSON"},
+		"a body that is not JSON":    {"POST", "/uploads", "name=x", 400, "JSON"},
 		"an empty body":              {"POST", "/uploads", "", 400, "empty"},
 		"an unknown field":           {"POST", "/uploads", `{"name":"x","length":1,"size":2}`, 400, "size"},
 		"a field of another type":    {"POST", "/uploads", `{"name":"x","length":"1"}`, 400, "length"},
@@ -478,7 +478,8 @@ func TestSessionOutlivesItsBearer(t *testing.T) {
 	c.wantFile(c.complete(s.ID, ""), data)
 }
 
-// Completing the session again is enough, and the sweep waits for that.
+// TestCrashBetweenObjectAndRecordLosesNothing completes the session again after a crash. The
+// sweep keeps the object until then.
 func TestCrashBetweenObjectAndRecordLosesNothing(t *testing.T) {
 	t.Parallel()
 	c := beginSessions(t)

@@ -39,7 +39,7 @@ func newUpload(p *api.Ports) http.Handler {
 	return p.Authenticated(h.upload)
 }
 
-// busyFor is when to retry an upload that found all places taken.
+// busyFor is how long a client must wait if all places are taken.
 const busyFor = 5 * time.Second
 
 // handler handles uploads and upload sessions.
@@ -151,15 +151,15 @@ func commit(ctx context.Context, up *files.Upload, p params, u auth.User) (files
 }
 
 // claim takes the request's idempotency key, if it has one, or finds the result of an
-// earlier request with it. repeat compares the bodies: a form with the same files has
-// another boundary, and so other bytes, each time.
+// earlier request with it. It does not look at the body; repeat compares the files. A
+// form with the same files has another boundary, and so other bytes, each time.
 func (h handler) claim(r *http.Request, u auth.User) (*files.Claim, error) {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return h.claimFor(r, u, r.ContentLength, r.URL.Query().Encode(), kind, r.Header.Get("Repr-Digest"))
 }
 
-// claimFor takes the request's idempotency key, if it has one. what identifies the
-// request, besides its method and path.
+// claimFor takes the request's idempotency key, if it has one. The method, the path and
+// what identify the request.
 func (h handler) claimFor(r *http.Request, u auth.User, bytes int64, what ...string) (*files.Claim, error) {
 	key, err := files.ReadKey(r.Header)
 	if err != nil || key == "" {
@@ -184,7 +184,7 @@ func (h handler) repeat(ctx context.Context, in source, p params, u auth.User, r
 	return again.Files(ctx, u, files.PageSize)
 }
 
-// params is what a request says besides its body.
+// params is what a request says outside its body.
 type params struct {
 	owner   string // the user whose area the files go to
 	name    string // the name of a single file; if empty, its part has the name
@@ -231,8 +231,9 @@ func owner(d string, u auth.User) (string, error) {
 // maxMessage is the longest message to a recipient, in characters.
 const maxMessage = 500
 
-// recipients says who gets an upload's link (c, m and i of the specification, section
-// 4.3; empty is nobody), and whether the uploader gets a mail at the first download.
+// recipients says who gets an upload's link (c, m and i of section 4.3 of the
+// specification; empty is nobody), and whether the uploader gets a mail at the first
+// download.
 type recipients struct {
 	mobile, address, message string
 	notify                   bool
@@ -259,7 +260,8 @@ func (h handler) sending(r *http.Request, u auth.User, to recipients, lang strin
 	return s, nil
 }
 
-// messages returns one for each recipient. region is for numbers without a country code.
+// messages returns a message for each recipient. region is for numbers without a country
+// code.
 func (to recipients) messages(region string) ([]files.Message, error) {
 	if err := checkMessage(to.message); err != nil {
 		return nil, err
