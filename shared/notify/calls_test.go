@@ -12,7 +12,7 @@ import (
 	"ferry/shared/notify"
 )
 
-// counted is a table that notes its calls: each costs money in the cloud.
+// counted is a table that records its calls: each costs money in the cloud.
 type counted struct {
 	table.Table
 	calls []string
@@ -38,7 +38,7 @@ func (c *counted) Write(ctx context.Context, ops ...table.Op) error {
 	return c.Table.Write(ctx, ops...)
 }
 
-// The README of the table says what these calls cost.
+// TestEachNoticeTakesFewCallsToTheTable pins the calls; the table's README says what they cost.
 func TestEachNoticeTakesFewCallsToTheTable(t *testing.T) {
 	t.Parallel()
 	text := func(p *machine) notify.Notice {
@@ -49,7 +49,7 @@ func TestEachNoticeTakesFewCallsToTheTable(t *testing.T) {
 	link := func(p *machine) notify.Notice { return p.linkNotice(1) }
 	pin := func(p *machine) notify.Notice { return p.pinNotice() }
 	handled := func(t *testing.T, s *notify.Sender, n notify.Notice) { handle(t, s, n) }
-	told := func(kind notify.FeedbackKind) func(*testing.T, *notify.Sender, notify.Notice) {
+	reported := func(kind notify.FeedbackKind) func(*testing.T, *notify.Sender, notify.Notice) {
 		return func(t *testing.T, s *notify.Sender, n notify.Notice) {
 			must(t, notify.Record(t.Context(), s.Table, start(), notify.Feedback{ID: n.ID, Kind: kind}))
 		}
@@ -68,8 +68,8 @@ func TestEachNoticeTakesFewCallsToTheTable(t *testing.T) {
 		{"a mail that fails for now", link, errors.New("down"), false, handled, "get 1, write 1, get 2, write 1"},
 		{"a mail that fails for good", link, notify.ErrPermanent, false, handled, "get 1, write 1, get 2, write 2"},
 		{"a message about a notice that was sent", link, nil, true, handled, "get 1"},
-		{"a delivery", link, nil, true, told(notify.Delivered), "get 3, write 1"},
-		{"a bounce", link, nil, true, told(notify.Bounced), "get 3, write 2"},
+		{"a delivery", link, nil, true, reported(notify.Delivered), "get 3, write 1"},
+		{"a bounce", link, nil, true, reported(notify.Bounced), "get 3, write 2"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

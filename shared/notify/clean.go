@@ -11,8 +11,8 @@ import (
 	"golang.org/x/text/unicode/bidi"
 )
 
-// maxText is the most characters of a user's text that a message repeats. Stored
-// texts were bounded earlier; this is the last guard.
+// maxText is the most characters of a user's text that a message contains. Texts
+// are bounded before they are stored; this is the last guard.
 const maxText = 2000
 
 // oneLine makes a user's text fit for one line: white space and control
@@ -188,7 +188,7 @@ func mayEndDomain(label string) bool {
 		return mayEndDomain(first)
 	}
 	if strings.ContainsFunc(label, isForeign) || strings.HasPrefix(label, "vermögensberat") {
-		return true // all but two of the domains with other letters than ours are in other scripts
+		return true // nearly all domains with letters outside ASCII are in other scripts
 	}
 	_, known := publicsuffix.PublicSuffix("x." + label)
 	return known
@@ -196,12 +196,12 @@ func mayEndDomain(label string) bool {
 
 func isForeign(r rune) bool { return unicode.IsLetter(r) && !unicode.Is(unicode.Latin, r) }
 
-// maxError is the most bytes of an error's text that is stored.
+// maxError is the most bytes of an error's text that are stored.
 const maxError = 300
 
 var (
 	urls      = regexp.MustCompile(`(?i)https?://\S+`)
-	numbers   = regexp.MustCompile(`\+?[0-9]{7,}`) // of phones, and PINs
+	numbers   = regexp.MustCompile(`\+?[0-9]{7,}`) // phone numbers and PINs
 	addresses = regexp.MustCompile(`[^\s<>"',;:()]+@[^\s<>"',;:()]+`)
 )
 
@@ -230,7 +230,7 @@ func scrubText(text string) string {
 	return addresses.ReplaceAllStringFunc(text, Mask)
 }
 
-// brief is err's text as it is stored.
+// brief returns err's text, cut to maxError bytes.
 func brief(err error) string {
 	text := err.Error()
 	if len(text) > maxError {

@@ -20,10 +20,10 @@ const (
 // ParseMobile reads a number as a person of the region (such as IT; may be empty)
 // would write it, and returns it in the form of E.164.
 //
-// It decides like github.com/nyaruka/phonenumbers, has the same plans and is tested
-// against it. That package reads the plans of all countries when a program starts,
-// which takes longer than the rest of a function's start and doubles its size. Here
-// they are read when they are needed.
+// It decides like github.com/nyaruka/phonenumbers, with the same numbering plans, and
+// is tested against it. That package reads the plans of all countries when a program
+// starts, which takes longer than the rest of a function's start and doubles its size.
+// Here a plan is read when it is needed.
 func ParseMobile(text, region string) (string, error) {
 	digits, international, ok := clean(text)
 	if !ok {

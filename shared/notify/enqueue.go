@@ -21,7 +21,7 @@ type Outbox struct {
 	Random    io.Reader
 	Most      Limits
 	Source    string // the service's address, which events show, or empty
-	Listening bool   // events are recorded
+	Listening bool   // whether events are recorded
 }
 
 // NewOutbox returns the Outbox of a service with this address. Events are recorded
@@ -41,7 +41,7 @@ func (o Outbox) Message(ctx context.Context, m files.Message, f files.File) (tab
 		Request: envelope.RequestID(ctx), Owner: f.Owner, Area: f.Area, File: f.ID, Name: f.Name, Length: f.Length,
 		Sender: m.Sender, ReplyTo: m.ReplyTo, Message: m.Text, Recipient: m.Recipient,
 	}
-	if m.Receipt { // it is about the past, and so does not expire
+	if m.Receipt { // a receipt is about the past, so it does not expire
 		n.Kind, n.Expires = Receipt, 0
 	}
 	return n.Op(o.Now(), unique), nil

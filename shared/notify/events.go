@@ -19,13 +19,13 @@ import (
 
 // Public events tell programs what happens to files, links and passwords. Each is
 // a CloudEvent (version 1.0, JSON), written in the same transaction as the change
-// that it reports: no event is missing, and none reports what did not happen.
+// that it reports. So no event is missing, and none reports what did not happen.
 // In the cloud the table's stream brings it to a topic; on one machine it is
 // posted to webhooks.
 //
 // An event holds no link, token or PIN, and no whole address of a recipient.
-// The webhooks of shared/openapi describe each type; tests hold every event
-// that is recorded to that description.
+// The webhooks in shared/openapi describe each type; tests check every recorded
+// event against that description.
 
 // EventType is what has happened.
 type EventType string
@@ -43,21 +43,20 @@ const (
 
 // fileData is a file as an event shows it. The fields are those of GET /files/{id}.
 type fileData struct {
-	Owner     string `json:"owner"`
-	ID        int64  `json:"id"`
-	Name      string `json:"name"`
-	Length    int64  `json:"length"` // bytes
-	Type      string `json:"type,omitempty"`
-	Modified  int64  `json:"modified"`          // Unix milliseconds
-	Expires   string `json:"expires,omitempty"` // RFC 3339, UTC: when it leaves the area; missing if never
-	Area      string `json:"area"`              // where it is now, or was last
-	CRC64NVME string `json:"crc64nvme"`         // base64 of 8 bytes, big endian
-	SHA256    string `json:"sha256,omitempty"`  // hexadecimal
-	Uploader  string `json:"uploader,omitempty"`
-	// Why a file was deleted, and whose link it was downloaded by, if not by
-	// the file's own.
-	Reason       files.Reason `json:"reason,omitempty"`
-	Notification string       `json:"notification,omitempty"`
+	Owner     string       `json:"owner"`
+	ID        int64        `json:"id"`
+	Name      string       `json:"name"`
+	Length    int64        `json:"length"` // bytes
+	Type      string       `json:"type,omitempty"`
+	Modified  int64        `json:"modified"`          // Unix milliseconds
+	Expires   string       `json:"expires,omitempty"` // RFC 3339, UTC: when it leaves the area; missing if never
+	Area      string       `json:"area"`              // where it is now, or was last
+	CRC64NVME string       `json:"crc64nvme"`         // base64 of 8 bytes, big endian
+	SHA256    string       `json:"sha256,omitempty"`  // hexadecimal
+	Uploader  string       `json:"uploader,omitempty"`
+	Reason    files.Reason `json:"reason,omitempty"` // why the file was deleted
+	// Notification says whose link the file was downloaded by; empty for its own.
+	Notification string `json:"notification,omitempty"`
 }
 
 // linkData is what events say about a recipient's link.
@@ -69,7 +68,7 @@ type linkData struct {
 	ID           int64  `json:"id"`           // of the file
 	Name         string `json:"name"`         // of the file
 	Sender       string `json:"sender,omitempty"`
-	Error        string `json:"error,omitempty"` // LinkFailed alone
+	Error        string `json:"error,omitempty"` // only for LinkFailed
 }
 
 type passwordData struct {
@@ -80,8 +79,8 @@ type passwordData struct {
 const (
 	// eventLife is how long an event is kept if no webhook takes it.
 	eventLife = 7 * 24 * time.Hour
-	// anonymous is the source of events of a service without an address: a
-	// relative reference, which CloudEvents allows.
+	// anonymous is the source of events if the service has no address: a relative
+	// reference, which CloudEvents allows.
 	anonymous = "ferry"
 )
 
@@ -112,10 +111,10 @@ type cloudEvent struct {
 // Key is where the event is stored.
 func (r RecordedEvent) Key() table.Key { return shardedKey(EventPrefix, r.ID) }
 
-// record returns the operation that records an event, none if nobody listens. It
+// record returns the operation that records an event, or none if nobody listens. It
 // belongs in the transaction that the event is about. request is the id of the request
 // that caused it, or empty. once distinguishes the event from all others of its type:
-// the event's id is made from it, and receivers know by the id what they have seen.
+// the event's id is made from it, and receivers recognize repeats by the id.
 func (o Outbox) record(request string, what EventType, subject, once string, data any) []table.Op {
 	if !o.Listening {
 		return nil
@@ -123,7 +122,7 @@ func (o Outbox) record(request string, what EventType, subject, once string, dat
 	now := o.Now().UTC()
 	sum := sha256.Sum256([]byte(string(what) + "\x00" + once))
 	id := fmt.Sprintf("%013d-%x", now.UnixMilli(), sum[:8])
-	body, _ := json.Marshal(cloudEvent{ // its data are structs of text and numbers, which always marshal
+	body, _ := json.Marshal(cloudEvent{ // structs of text and numbers always marshal
 		SpecVersion: "1.0", ID: id, Source: cmp.Or(o.Source, anonymous), Type: what, Subject: subject,
 		Time: now.Format(time.RFC3339Nano), ContentType: "application/json", Request: request, Data: data,
 	})
@@ -153,7 +152,7 @@ func fileSubject(owner string, id int64) string {
 	return "files/" + owner + "/" + strconv.FormatInt(id, 10)
 }
 
-// dataOf is what an event says of its file.
+// dataOf returns what an event says about its file.
 func dataOf(e files.Event) fileData {
 	f := e.File
 	crc, _ := hex.DecodeString(f.CRC64) // it was encoded by package files
@@ -170,15 +169,15 @@ func dataOf(e files.Event) fileData {
 
 // PasswordChanged implements auth.Outbox.
 func (o Outbox) PasswordChanged(ctx context.Context, user string, forgotten bool, generation int64) []table.Op {
-	how := "first-access" // in place of a temporary password
+	how := "first-access" // it replaces a temporary password
 	if forgotten {
-		how = "forgotten" // by a link and the PIN from the mail
+		how = "forgotten" // it was set with a link and the PIN from the mail
 	}
 	return o.record(envelope.RequestID(ctx), PasswordChanged, "users/"+user, fmt.Sprint(user, "#", generation), passwordData{user, how})
 }
 
-// LinkEnded is a Settled that records that a provider has taken the message with a
-// link, or that the link did not reach its recipient, and will not.
+// LinkEnded is a Settled. It records that a provider has accepted the message with a
+// link, or that the link will never reach its recipient.
 func (o Outbox) LinkEnded(n Notice, s State) []table.Op {
 	what, l := LinkSent, linkData{
 		Notification: n.ID, Channel: string(n.Channel), To: Mask(n.To), Owner: n.Owner, ID: n.File, Name: n.Name, Sender: n.Sender,
@@ -190,26 +189,26 @@ func (o Outbox) LinkEnded(n Notice, s State) []table.Op {
 }
 
 // listening is in the table while the server has webhooks. On one machine only the
-// server knows that, but commands that run beside it record events too.
+// server knows its webhooks, but commands that run beside it record events too.
 type listening struct {
 	V int64 `json:"v"`
 }
 
 func listeningKey() table.Key { return table.Key{PK: "events", SK: "listening"} }
 
-// NoteListening notes whether there are listeners.
+// NoteListening stores whether events have listeners.
 func NoteListening(ctx context.Context, t table.Table, on bool) error {
 	op := table.Delete(listeningKey())
 	if on {
 		op = table.Put(listeningKey(), listening{layout})
 	}
 	if err := t.Write(ctx, op); err != nil {
-		return fmt.Errorf("noting whether events have listeners: %w", err)
+		return fmt.Errorf("storing whether events have listeners: %w", err)
 	}
 	return nil
 }
 
-// Listening returns what NoteListening noted last.
+// Listening returns what NoteListening stored last.
 func Listening(ctx context.Context, t table.Table) (on bool, err error) {
 	items, err := t.GetMany(ctx, listeningKey())
 	if err != nil {

@@ -21,7 +21,7 @@ func recorder(source string) notify.Outbox {
 	return notify.Outbox{Source: source, Listening: true, Now: func() time.Time { return moment }, Random: strings.NewReader("12345678")}
 }
 
-// happened is the operations that record what happened to a file.
+// happened returns the operations that record what happened to a file.
 func happened(t *testing.T, o notify.Outbox, what files.What, reason files.Reason, blob string) []table.Op {
 	t.Helper()
 	f := files.File{Owner: "alice", ID: 7, Name: `a "<b>".txt`, Length: 5, Modified: 1, Area: "files", CRC64: "c4bb7264844ba773", Blob: blob}
@@ -30,12 +30,12 @@ func happened(t *testing.T, o notify.Outbox, what files.What, reason files.Reaso
 	return ops
 }
 
-// newPassword is the operations that record a new password of a user.
+// newPassword returns the operations that record a user's new password.
 func newPassword(t *testing.T, o notify.Outbox, user string, generation int) []table.Op {
 	return o.PasswordChanged(t.Context(), user, true, int64(generation))
 }
 
-// recorded writes one event and reads what is stored of it.
+// recorded writes one event and returns it as stored.
 func recorded(t *testing.T, ops []table.Op) notify.RecordedEvent {
 	t.Helper()
 	db := open(t)
@@ -71,7 +71,7 @@ func TestRecordedEventIsACloudEvent(t *testing.T) {
 		t.Errorf("the data are %v", data)
 	}
 	if got.Type != notify.FileDeleted || got.Time != moment.UnixMilli() || got.V != 1 {
-		t.Errorf("stored is %+v", got)
+		t.Errorf("the stored event is %+v", got)
 	}
 }
 
@@ -130,7 +130,7 @@ func TestEventsAreSpreadOverAllPartitions(t *testing.T) {
 	}
 }
 
-func TestListeningReturnsWhatWasNoted(t *testing.T) {
+func TestListeningReturnsWhatWasStored(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	if on, err := notify.Listening(t.Context(), db); on || err != nil {
@@ -139,7 +139,7 @@ func TestListeningReturnsWhatWasNoted(t *testing.T) {
 	for _, want := range []bool{true, true, false, false, true} {
 		must(t, notify.NoteListening(t.Context(), db, want))
 		if on, err := notify.Listening(t.Context(), db); on != want || err != nil {
-			t.Errorf("noted is %v, %v, want %v", on, err, want)
+			t.Errorf("Listening gives %v, %v, want %v", on, err, want)
 		}
 	}
 }

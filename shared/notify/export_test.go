@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// SendDue looks once at each lane, and returns when the next message is due.
+// SendDue lets each lane look once, and returns when the next message is due.
 func (s *Sender) SendDue(ctx context.Context) (next time.Time) {
 	var wg sync.WaitGroup
 	for _, l := range s.lanes {
@@ -19,7 +19,7 @@ func (s *Sender) SendDue(ctx context.Context) (next time.Time) {
 	return next
 }
 
-// Missed returns how many tries count against the receivers.
+// Missed returns how many failed tries the lanes have counted.
 func (s *Sender) Missed() (n int64) {
 	for _, l := range s.lanes {
 		n += l.missed.Load()
@@ -27,7 +27,7 @@ func (s *Sender) Missed() (n int64) {
 	return n
 }
 
-// Claim claims a notice and does not deliver it, like a sender that dies.
+// Claim claims a notice without delivering it, like a sender that dies.
 func (s *Sender) Claim(ctx context.Context, n Notice) (bool, error) {
 	m := &noticeMessage{s, n}
 	err := s.Table.Write(ctx, m.claim(s.Now().Add(lease))...)

@@ -16,17 +16,18 @@ import (
 	"ferry/shared/table"
 )
 
-// Everything that can go wrong at once: the provider fails before, while and
-// after it takes a message, the table does around each write, processes die at
-// any of these moments, messages come several times, in any order, too early or
-// never, and some are about uploads that were rolled back.
+// TestNoFaultLosesANoticeAndOnlyTheCrashWindowDoublesOne lets everything go wrong at
+// once: the provider fails before, while and after it takes a message, the table
+// fails around each write, processes die at any of these moments, messages come
+// several times, in any order, too early or never, and some are about uploads that
+// were rolled back.
 //
 // A message can go out twice only if something fails in the crash window: after
 // the provider has taken it, and before the outbox says so. Each such failure
 // costs at most one more message, and nothing else does.
 func TestNoFaultLosesANoticeAndOnlyTheCrashWindowDoublesOne(t *testing.T) {
 	t.Parallel()
-	const uploads, workers = 2200, 16 // of which some are rolled back
+	const uploads, workers = 2200, 16 // some of the uploads are rolled back
 	p := newMachine(t)
 	w := &world{machine: p, taken: map[string]int{}, windows: map[string]int{}, random: rand.New(rand.NewPCG(4, 2026))}
 	stored, rolledBack := w.upload(t, uploads)
@@ -47,13 +48,13 @@ func TestNoFaultLosesANoticeAndOnlyTheCrashWindowDoublesOne(t *testing.T) {
 	for _, n := range stored {
 		taken, allowed := w.taken[n.ID], 1+w.windows[n.ID]
 		if taken < 1 || taken > allowed {
-			t.Errorf("%s came %d times, with %d failures in the crash window", n.ID, taken, allowed-1)
+			t.Errorf("%s was sent %d times, with %d failures in the crash window", n.ID, taken, allowed-1)
 		}
 		doubled, windows = doubled+taken-1, windows+allowed-1
 	}
 	for _, n := range rolledBack {
 		if w.taken[n.ID] != 0 {
-			t.Errorf("%s was rolled back, and came %d times", n.ID, w.taken[n.ID])
+			t.Errorf("%s was rolled back, but was sent %d times", n.ID, w.taken[n.ID])
 		}
 	}
 	for _, n := range w.states(t, stored, len(stored)) {
@@ -68,7 +69,7 @@ func TestNoFaultLosesANoticeAndOnlyTheCrashWindowDoublesOne(t *testing.T) {
 	if doubled == 0 || doubled > windows || w.kills.Load() < 100 {
 		t.Errorf("%d doubled, %d failures in the crash window, %d kills: the test shows nothing", doubled, windows, w.kills.Load())
 	}
-	t.Logf("%d notices; %d messages more than one each, of at most %d (the failures in the crash window); %d processes killed", len(stored), doubled, windows, w.kills.Load())
+	t.Logf("%d notices; %d extra messages, at most %d allowed (one for each failure in the crash window); %d processes killed", len(stored), doubled, windows, w.kills.Load())
 
 	w.quiet = true
 	before := w.total()
@@ -78,7 +79,7 @@ func TestNoFaultLosesANoticeAndOnlyTheCrashWindowDoublesOne(t *testing.T) {
 	}
 }
 
-// world is where the faults come from.
+// world makes the faults.
 type world struct {
 	machine *machine
 	quiet   bool // nothing fails any more
@@ -86,8 +87,8 @@ type world struct {
 
 	mu      sync.Mutex
 	random  *rand.Rand
-	taken   map[string]int // by the provider, by notice
-	windows map[string]int // failures after that and before the mark
+	taken   map[string]int // how often the provider took each notice
+	windows map[string]int // failures after that and before the mark, by notice
 }
 
 // upload writes files with a notice each, and returns those that were stored
@@ -151,7 +152,7 @@ func (w *world) states(t *testing.T, all []notify.Notice, want int) []notify.Not
 	return found
 }
 
-// event is a queue's message: it points at a notice, and is visible from a time.
+// event is a queue's message: it points at a notice, and is visible from a time on.
 type event struct {
 	key table.Key
 	at  time.Time
@@ -238,7 +239,7 @@ func earliest(events []event) time.Time {
 	return first
 }
 
-// chance is true in perMille of 1000 cases.
+// chance returns true with a probability of perMille in 1000.
 func (w *world) chance(perMille int) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -258,8 +259,8 @@ func (w *world) total() (sum int) {
 	return sum
 }
 
-// process is one run of a function, or of `ferry serve`. Once it is dead, nothing
-// that it does has an effect.
+// process is one run of a function, or of `ferry serve`. Once it is dead, it has no
+// effect any more.
 type process struct {
 	table.Table
 	world  *world
@@ -276,7 +277,7 @@ func (w *world) start(t *testing.T) *process {
 // visibility is when a queue shows an event again if no function has answered.
 const visibility = 90 * time.Second
 
-// handle returns after how long the event comes again, 0 if never.
+// handle returns how long it takes until the event comes again, 0 if it does not.
 func (p *process) handle(t *testing.T, key table.Key) time.Duration {
 	if p.world.chance(4) { // `ferry serve` looks by itself
 		p.sender.SendDue(t.Context())
@@ -293,7 +294,7 @@ func (p *process) kill() {
 	p.world.kills.Add(1)
 }
 
-var errFault = errors.New("a fault of the test's")
+var errFault = errors.New("a fault that the test makes")
 
 // Write fails before or after it has written, with or without its process.
 func (p *process) Write(ctx context.Context, ops ...table.Op) error {
@@ -314,7 +315,7 @@ func (p *process) Write(ctx context.Context, ops ...table.Op) error {
 	return err
 }
 
-// unmarked notes that the provider took a message and the outbox does not say so.
+// unmarked records that the provider took a message and the outbox does not say so.
 func (p *process) unmarked(ops []table.Op) {
 	for _, op := range ops {
 		if n, ok := op.Value.(notify.Notice); ok && n.Outcome == notify.Sent {
@@ -346,7 +347,7 @@ func (p *process) send(id string) (string, error) {
 		return "", errFault
 	}
 	p.world.count(p.world.taken, id)
-	if p.world.chance(50) { // it was taken, and Ferry does not know
+	if p.world.chance(50) { // it was taken, but Ferry does not know
 		p.world.count(p.world.windows, id)
 		return "", errFault
 	}

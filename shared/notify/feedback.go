@@ -25,8 +25,8 @@ type FeedbackKind string
 // The kinds.
 const (
 	Delivered   FeedbackKind = "delivered"
-	Bounced                  = FeedbackKind(AddressBounced)    // the address takes no mail, now or later
-	Complained               = FeedbackKind(AddressComplained) // the recipient calls it spam, and gets no more
+	Bounced                  = FeedbackKind(AddressBounced)    // the address will never accept mail
+	Complained               = FeedbackKind(AddressComplained) // the recipient reported it as spam, and gets no more
 	Undelivered FeedbackKind = "failed"                        // only this message
 )
 
@@ -34,15 +34,15 @@ const (
 type Feedback struct {
 	ID     string // the notice's
 	Kind   FeedbackKind
-	Detail string // what the provider says of a failure
+	Detail string // what the provider says about a failure
 	// To is the address that the provider names, in case the notice is no
 	// longer known. It may be empty.
 	To string
 }
 
-// Record stores feedback. The same feedback may come any number of times, in any
-// order: what has failed stays failed. The address is suppressed even if the
-// notice is no longer known. also adds what is written when a notice fails.
+// Record stores feedback, which may come several times and in any order: a failed
+// notice stays failed. The address is suppressed even if the notice is no longer
+// known. also adds operations for a notice that fails.
 func Record(ctx context.Context, t table.Table, now time.Time, f Feedback, also ...Settled) error {
 	items, err := lookUp(ctx, t, f.ID)
 	if err != nil {
@@ -125,8 +125,8 @@ type recipient struct {
 	Diagnostic string `json:"diagnosticCode"`
 }
 
-// trial is how the message begins that SES publishes to test a topic when a
-// configuration set is connected to it. It is not JSON.
+// trial is the beginning of the message with which SES tests a topic when a
+// configuration set is connected to it. The message is not JSON.
 const trial = "Successfully validated SNS topic"
 
 // MailFeedback reads an event of SES. ok is false if it is not about a notice, or
@@ -148,8 +148,8 @@ func MailFeedback(text []byte) (f Feedback, ok bool, err error) {
 	case "Delivery":
 		f.Kind = Delivered
 	case "Bounce":
-		// An address that does not exist, or one that could not be reached for
-		// days, such as a full mailbox.
+		// Either the address does not exist, or it could not be reached for days,
+		// such as a full mailbox.
 		f.Kind = Undelivered
 		if e.Bounce.Type == "Permanent" {
 			f.Kind = Bounced
@@ -201,11 +201,11 @@ func SMSFeedback(ctx context.Context, t table.Table, line []byte) (f Feedback, o
 	return f, true, nil
 }
 
-// known is how long to wait for a text message's status.
-const known = 3 * 24 * time.Hour
+// statusWait is how long to wait for a text message's status.
+const statusWait = 3 * 24 * time.Hour
 
-// textOwner is stored for each text message that was sent, under the provider's
-// name for it: a delivery status contains nothing else.
+// textOwner is stored for each sent text message, under the provider's name for
+// it: a delivery status names nothing else.
 type textOwner struct {
 	V      int64  `json:"v"`
 	Notice string `json:"notice"`
@@ -215,13 +215,13 @@ func providerKey(id string) table.Key {
 	return table.Key{PK: "provider#" + strings.ToValidUTF8(id[:min(len(id), 200)], ""), SK: "provider"}
 }
 
-// Remember returns what to write when a text message is sent, so that SMSFeedback
-// finds its notice.
+// Remember returns a Settled for text messages that are sent, by which SMSFeedback
+// later finds their notices.
 func Remember(now func() time.Time) Settled {
 	return func(n Notice, s State) []table.Op {
 		if s != Sent || n.Channel != SMS || n.Provider == "" {
 			return nil
 		}
-		return []table.Op{table.Put(providerKey(n.Provider), textOwner{1, n.ID}).Expire(now().Add(known))}
+		return []table.Op{table.Put(providerKey(n.Provider), textOwner{1, n.ID}).Expire(now().Add(statusWait))}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"ferry/shared/notify"
 )
 
-func tellAll(t *testing.T, p *machine, all ...notify.Feedback) {
+func recordAll(t *testing.T, p *machine, all ...notify.Feedback) {
 	t.Helper()
 	for _, f := range all {
 		must(t, notify.Record(t.Context(), p.table, p.clock.now(), f))
@@ -42,9 +42,9 @@ func TestFeedbackMayComeInAnyOrder(t *testing.T) {
 		suppressed notify.SuppressReason
 	}{
 		{"a delivery", []notify.Feedback{delivered}, notify.Sent, true, "", ""},
-		{"a delivery told twice", []notify.Feedback{delivered, delivered}, notify.Sent, true, "", ""},
+		{"a delivery reported twice", []notify.Feedback{delivered, delivered}, notify.Sent, true, "", ""},
 		{"a bounce", []notify.Feedback{bounced}, notify.Failed, false, bounce, notify.AddressBounced},
-		{"a bounce told twice", []notify.Feedback{bounced, bounced}, notify.Failed, false, bounce, notify.AddressBounced},
+		{"a bounce reported twice", []notify.Feedback{bounced, bounced}, notify.Failed, false, bounce, notify.AddressBounced},
 		{"a bounce after a delivery", []notify.Feedback{delivered, bounced}, notify.Failed, true, bounce, notify.AddressBounced},
 		{"a delivery after a bounce", []notify.Feedback{bounced, delivered}, notify.Failed, false, bounce, notify.AddressBounced},
 		{"a complaint", []notify.Feedback{delivered, complained}, notify.Failed, true, "complained", notify.AddressComplained},
@@ -60,7 +60,7 @@ func TestFeedbackMayComeInAnyOrder(t *testing.T) {
 			for _, f := range tt.feedback {
 				p.clock.advance(time.Minute)
 				f.ID = n.ID
-				tellAll(t, p, f)
+				recordAll(t, p, f)
 			}
 			got := p.state(t, n.ID)
 			if got.State() != tt.state || (got.Delivered != 0) != tt.delivered || got.LastError != tt.lastError || (got.FailedAt != 0) != (tt.state == notify.Failed) {
@@ -90,7 +90,7 @@ func TestFeedbackBeforeTheNoticeHasEndedIsRefusedForNow(t *testing.T) {
 		t.Error("the address is suppressed")
 	}
 	p.pass(t, p.sender(t, nil))
-	tellAll(t, p, f)
+	recordAll(t, p, f)
 	if got := p.state(t, n.ID); got.State() != notify.Failed || p.suppressed(t, n.To) != notify.AddressBounced {
 		t.Errorf("got %+v", got)
 	}
@@ -101,7 +101,7 @@ func TestFeedbackOnAForgottenNoticeOnlySuppressesTheAddress(t *testing.T) {
 	p := newMachine(t)
 	pin := p.put(t, p.pinNotice())
 	p.pass(t, p.sender(t, nil))
-	tellAll(t, p,
+	recordAll(t, p,
 		notify.Feedback{ID: pin.ID, Kind: notify.Delivered},
 		notify.Feedback{ID: pin.ID, Kind: notify.Bounced, To: "Demo@example.net"},
 		notify.Feedback{ID: "long-ago", Kind: notify.Complained, To: "eve@example.net"},
@@ -126,7 +126,7 @@ func TestFeedbackOnAFailedNoticeChangesNothing(t *testing.T) {
 	n := p.put(t, p.linkNotice(1))
 	p.pass(t, p.sender(t, &flaky{fail: notify.ErrPermanent}))
 	want := p.state(t, n.ID)
-	tellAll(t, p, notify.Feedback{ID: n.ID, Kind: notify.Delivered}, notify.Feedback{ID: n.ID, Kind: notify.Bounced})
+	recordAll(t, p, notify.Feedback{ID: n.ID, Kind: notify.Delivered}, notify.Feedback{ID: n.ID, Kind: notify.Bounced})
 	if got := p.state(t, n.ID); got != want || got.State() != notify.Failed {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -160,7 +160,7 @@ func TestLongDetailIsCut(t *testing.T) {
 	p := newMachine(t)
 	n := p.put(t, p.linkNotice(1))
 	p.pass(t, p.sender(t, nil))
-	tellAll(t, p, notify.Feedback{ID: n.ID, Kind: notify.Bounced, Detail: strings.Repeat("so ", 5000) + "\r\n"})
+	recordAll(t, p, notify.Feedback{ID: n.ID, Kind: notify.Bounced, Detail: strings.Repeat("so ", 5000) + "\r\n"})
 	if got := p.state(t, n.ID).LastError; len(got) > 320 || !strings.HasPrefix(got, "bounced: so so") {
 		t.Errorf("%d bytes: %s", len(got), fmt.Sprintf("%.40q", got))
 	}

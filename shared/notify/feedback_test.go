@@ -30,9 +30,9 @@ func TestMailFeedbackReadsEventsOfSES(t *testing.T) {
 			notify.Feedback{ID: "1-a", Kind: notify.Complained, Detail: "abuse", To: "ann@example.com"}, true},
 		{"a mail that SES found bad", `{"eventType":"Reject","reject":{"reason":"Bad content"},` + tagged + `}`, notify.Feedback{ID: "1-a", Kind: notify.Undelivered, Detail: "Bad content"}, true},
 		{"an opening, which is ignored", `{"eventType":"Open",` + tagged + `}`, notify.Feedback{}, false},
-		{"SES's test of the topic, when its configuration set is made", "Successfully validated SNS topic for Amazon SES event publishing.", notify.Feedback{}, false},
+		{"SES's test of the topic", "Successfully validated SNS topic for Amazon SES event publishing.", notify.Feedback{}, false},
 		{"a mail that is not from Ferry", `{"eventType":"Bounce","mail":{"tags":{}}}`, notify.Feedback{}, false},
-		{"a mail with two of the tag", `{"eventType":"Delivery","mail":{"tags":{"notice":["a","b"]}}}`, notify.Feedback{}, false},
+		{"a mail with two tags", `{"eventType":"Delivery","mail":{"tags":{"notice":["a","b"]}}}`, notify.Feedback{}, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 )
 
 // GSM writes a text with the characters of the GSM alphabet as far as that does not
-// change what it says: it replaces typographic quotation marks, dashes, spaces and
-// points by plain ones, and drops accents that the alphabet lacks. Other characters
+// change its meaning: it replaces typographic quotation marks, dashes, spaces and
+// dots with plain ones, and drops accents that the alphabet lacks. Other characters
 // stay.
 func GSM(text string) string {
 	var b strings.Builder
@@ -60,9 +60,9 @@ const (
 	gsmExtended = "\f^{}\\[~]|€"
 )
 
-// Segments returns how many messages a provider sends, and charges, for a
-// text: one holds 160 places of the GSM alphabet or, if the text has any other
-// character, 70 of UTF-16; each of several holds 153 or 67.
+// Segments returns how many messages a provider sends, and charges, for a text. A
+// single one holds 160 places of the GSM alphabet or, if the text has any other
+// character, 70 of UTF-16. If there are several, each holds 153 or 67.
 func Segments(text string) int {
 	width, one, each := gsmWidth, 160, 153
 	if strings.ContainsFunc(text, func(r rune) bool { return gsmWidth(r) == 0 }) {

@@ -40,7 +40,7 @@ func handle(t *testing.T, s *notify.Sender, n notify.Notice) time.Duration {
 	return again
 }
 
-func TestNoticeIsSentOnceHoweverOftenItsMessageComes(t *testing.T) {
+func TestNoticeIsSentOnceEvenIfItsMessageComesOften(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	n := p.put(t, p.linkNotice(1))
@@ -69,8 +69,8 @@ func TestMissingNoticeIsNotSent(t *testing.T) {
 	}
 }
 
-// It may have waited for an operator to set an address to send from, or for the sweep
-// to find it.
+// TestNoticeThatWaitedForDaysIsNotGivenUpAtItsFirstTry is about a notice that waited for an
+// operator to set an address to send from, or for the sweep to find it.
 func TestNoticeThatWaitedForDaysIsNotGivenUpAtItsFirstTry(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)

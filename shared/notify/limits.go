@@ -41,8 +41,8 @@ func (o Outbox) Reserve(ctx context.Context, user string, to []string) (time.Tim
 	return now, o.count(ctx, now, o.windows(user, to))
 }
 
-// ReserveAgain implements files.Outbox. It makes no call, and does not write the
-// mark, if no window has begun since.
+// ReserveAgain implements files.Outbox. If no window has begun since, it makes no
+// call and does not write the mark.
 func (o Outbox) ReserveAgain(
 	ctx context.Context, reserved time.Time, mark func(time.Time) table.Op, user string, to []string,
 ) (time.Time, error) {
@@ -76,8 +76,8 @@ func (o Outbox) count(ctx context.Context, now time.Time, all []limitWindow, mar
 	return nil
 }
 
-// Release implements files.Outbox. One call to the table; none if nothing is
-// bounded. Windows that are over no longer matter.
+// Release implements files.Outbox. It makes one call to the table, or none if
+// nothing is bounded. Windows that are over no longer matter.
 func (o Outbox) Release(ctx context.Context, reserved []time.Time, user string, to []string) error {
 	counts := map[table.Key]int64{}
 	for _, at := range reserved {
@@ -100,8 +100,8 @@ func (o Outbox) Release(ctx context.Context, reserved []time.Time, user string, 
 	return nil
 }
 
-// windows returns the bounded windows that messages to these addresses and
-// numbers count in, the longest first: if several are full, that is the one to wait
+// windows returns the bounded windows in which messages to these addresses and
+// numbers count, the longest first: if several are full, that is the one to wait
 // for.
 func (o Outbox) windows(user string, to []string) (all []limitWindow) {
 	for _, address := range to {

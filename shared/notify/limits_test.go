@@ -23,7 +23,7 @@ func TestNoticesAreBoundedInEachWindow(t *testing.T) {
 		at   string // days from the first, and the time of day
 		user string
 		to   []string
-		wait time.Duration // 0 passes
+		wait time.Duration // 0 if it passes
 	}
 	for name, c := range map[string]struct {
 		most  notify.Limits
@@ -32,20 +32,20 @@ func TestNoticesAreBoundedInEachWindow(t *testing.T) {
 		"nothing is bounded by default": {notify.Limits{}, []step{
 			{"0 10:00", "alice", []string{ann}, 0}, {"0 10:00", "alice", []string{ann}, 0},
 		}},
-		"an hour has room for so many, and the next again": {notify.Limits{PerHour: 2}, []step{
+		"an hour has a limit, and the next starts again": {notify.Limits{PerHour: 2}, []step{
 			{"0 10:10", "alice", []string{ann}, 0}, {"0 10:20", "alice", []string{bob}, 0},
 			{"0 10:45", "alice", []string{ann}, 15 * time.Minute}, {"0 11:00", "alice", []string{ann}, 0},
 		}},
-		"a day has room for so many, and the next again": {notify.Limits{PerDay: 1}, []step{
+		"a day has a limit, and the next starts again": {notify.Limits{PerDay: 1}, []step{
 			{"0 10:00", "alice", []string{ann}, 0}, {"0 22:00", "alice", []string{bob}, 2 * time.Hour}, {"1 00:00", "alice", []string{bob}, 0},
 		}},
 		"each user has separate windows": {notify.Limits{PerHour: 1, PerDay: 1}, []step{
 			{"0 10:00", "alice", []string{ann}, 0}, {"0 10:00", "bob", []string{ann}, 0}, {"0 10:00", "bob", []string{ann}, 14 * time.Hour},
 		}},
-		"a recipient gets so many a day, from all senders": {notify.Limits{PerRecipient: 1}, []step{
+		"a recipient has one limit a day for all senders": {notify.Limits{PerRecipient: 1}, []step{
 			{"0 10:00", "alice", []string{ann}, 0}, {"0 23:00", "bob", []string{ann}, time.Hour}, {"0 23:00", "bob", []string{bob}, 0}, {"1 00:00", "bob", []string{ann}, 0},
 		}},
-		"an address in other letters is the same": {notify.Limits{PerRecipient: 1}, []step{
+		"the case of an address does not matter": {notify.Limits{PerRecipient: 1}, []step{
 			{"0 23:00", "alice", []string{ann}, 0}, {"0 23:00", "alice", []string{"Ann@Example.COM"}, time.Hour},
 		}},
 		"each recipient counts for the user": {notify.Limits{PerHour: 3}, []step{
@@ -54,7 +54,7 @@ func TestNoticesAreBoundedInEachWindow(t *testing.T) {
 		"a refused request counts nowhere": {notify.Limits{PerHour: 2, PerRecipient: 1}, []step{
 			{"0 10:30", "alice", []string{ann}, 0}, {"0 10:30", "alice", []string{bob, ann}, 13*time.Hour + 30*time.Minute}, {"0 10:30", "alice", []string{bob}, 0},
 		}},
-		"of several full windows the longest is waited for": {notify.Limits{PerHour: 1, PerDay: 1}, []step{
+		"if several windows are full, the longest counts": {notify.Limits{PerHour: 1, PerDay: 1}, []step{
 			{"0 10:30", "alice", []string{ann}, 0}, {"0 10:30", "alice", []string{bob}, 13*time.Hour + 30*time.Minute},
 		}},
 		"without a recipient nothing is counted": {notify.Limits{PerHour: 1}, []step{
@@ -125,14 +125,14 @@ func TestReserveAgainCountsInWindowsThatHaveBegunSince(t *testing.T) {
 	marked(2)
 	now = clockAt("0 12:00")
 	if err := take(t, counter, "alice", ann, "bob@example.com"); err != nil {
-		t.Fatalf("the day has counted what was only sent in it: %v", err)
+		t.Fatalf("the day has counted the same notice twice: %v", err)
 	}
 	now = clockAt("1 12:00")
 	if err := takeAgain(t, counter, begun, mark.If(table.AtMost("n", 1)), "alice", ann); !errors.Is(err, table.ErrCondition) {
 		t.Fatalf("with a mark that is refused: %v", err)
 	}
 	if err := take(t, counter, "alice", ann, "bob@example.com"); err != nil {
-		t.Fatalf("what was refused has counted: %v", err)
+		t.Fatalf("a refused request has counted: %v", err)
 	}
 }
 

@@ -57,7 +57,7 @@ func TestMobileNumbersAreReadAsPeopleWriteThem(t *testing.T) {
 	}
 }
 
-// library decides with the library itself.
+// library is ParseMobile as the library itself decides.
 func library(text, region string) (string, error) {
 	n, err := phonenumbers.Parse(text, region)
 	if err != nil || !phonenumbers.IsValidNumber(n) {
@@ -79,7 +79,7 @@ func compare(t *testing.T, text, region string) {
 }
 
 // TestParseMobileAgreesWithTheLibrary takes the library's example of each kind of
-// number in each country, in one of the forms in which it is dialled, as it is
+// number in each country, in one of the forms in which it is dialled, both unchanged
 // and with a digit changed, added or left out.
 func TestParseMobileAgreesWithTheLibrary(t *testing.T) {
 	t.Parallel()
@@ -150,7 +150,7 @@ func changed(random *rand.Rand, text string) string {
 	return string(b)
 }
 
-func FuzzDecisionsAreThoseOfTheLibrary(f *testing.F) {
+func FuzzParseMobileAgreesWithTheLibrary(f *testing.F) {
 	f.Add("+393401234567", "IT")
 	f.Add("07400123456", "GB")
 	f.Add("2684641234", "AG")

@@ -1,9 +1,9 @@
 // Package notify tells people and programs what has happened: by mail, by text
 // message, and by events that are posted to webhooks. It may import auth, files,
 // the stores' ports and the mail port; only api, boot and the programs import it.
-// Start reading here, then enqueue.go and events.go (what goes into the outbox, in the
-// transaction that it is about), outbox.go (one try) and schedule.go (when each is
-// tried).
+// Start reading here. Then read enqueue.go and events.go (what goes into the outbox,
+// in the transaction that it is about), outbox.go (one try) and schedule.go (when
+// each is tried).
 //
 // A notice says what it is about, but holds no link and no PIN. Those are derived
 // from the link key when the message is written, so that reading the table
@@ -45,22 +45,22 @@ const (
 // layout is the version of the stored form.
 const layout = 1
 
-// shards is over how many partitions the outbox, events and suppressed addresses
-// are spread: one partition of DynamoDB takes 1,000 writes a second. Reading them
-// all still takes few calls.
+// shards is the number of partitions of the outbox, of events and of suppressed
+// addresses: one partition of DynamoDB takes 1,000 writes a second. Reading them all
+// still takes few calls.
 const shards = 8
 
 // Notice is one message to one recipient, as stored.
 type Notice struct {
 	V       int64   `json:"v"`
-	ID      string  `json:"id"` // unique; sorts by time of making
+	ID      string  `json:"id"` // unique; sorts by time
 	Kind    Kind    `json:"kind"`
 	Channel Channel `json:"channel"`
 	To      string  `json:"to"` // an e-mail address or an E.164 number
 	Lang    string  `json:"lang"`
 	Base    string  `json:"base"`              // the service's address, for the link
 	Created int64   `json:"created"`           // Unix seconds
-	Expires int64   `json:"expires"`           // Unix seconds: not sent from then on, as link or PIN would be dead
+	Expires int64   `json:"expires"`           // Unix seconds: not sent after that, as its link or PIN no longer works
 	Request string  `json:"request,omitempty"` // id of the request that made it
 
 	// Kinds Link and Receipt.
@@ -80,8 +80,8 @@ type Notice struct {
 	User  string `json:"user,omitempty"`
 	Nonce string `json:"nonce,omitempty"`
 
-	// How sending goes. NotBefore is when the next try is due; a try moves it
-	// ahead first, so that only one sender at a time holds the notice.
+	// The progress of sending. NotBefore is when the next try is due. A try first
+	// moves it ahead, so that only one sender at a time holds the notice.
 	Tries     int64  `json:"tries"`
 	NotBefore int64  `json:"notBefore"`         // Unix milliseconds
 	Sending   bool   `json:"sending,omitempty"` // a sender holds it, or died with it
@@ -90,9 +90,9 @@ type Notice struct {
 
 	// How it ended, in Unix milliseconds.
 	Outcome   State  `json:"state,omitempty"`     // Sent or Failed; empty in the outbox
-	Provider  string `json:"provider,omitempty"`  // the provider's name of the message
-	SentAt    int64  `json:"sentAt,omitempty"`    // taken by the provider
-	Delivered int64  `json:"delivered,omitempty"` // at the recipient's, if the provider tells
+	Provider  string `json:"provider,omitempty"`  // the provider's name for the message
+	SentAt    int64  `json:"sentAt,omitempty"`    // when the provider accepted it
+	Delivered int64  `json:"delivered,omitempty"` // when it arrived, if the provider reports that
 	FailedAt  int64  `json:"failedAt,omitempty"`
 }
 
@@ -135,8 +135,8 @@ const (
 	// failedPartition holds what could not be delivered, for an operator to see.
 	failedPartition = "outbox-failed"
 	keepFailed      = 30 * 24 * time.Hour
-	// leastTries are made however old a notice is: it may have waited for days
-	// for its first try. They take about half an hour.
+	// leastTries is how often even an old notice is tried: it may have waited for
+	// days for its first try. These tries take about half an hour.
 	leastTries = 12
 )
 
@@ -165,7 +165,7 @@ func (s *Sender) readNotice(ctx context.Context, item table.Item) (message, erro
 		return &noticeMessage{s, n}, nil
 	}
 	n.ID = item.Key.SK
-	s.Log.Error("notice given up: it is not of a form that this version reads", "id", n.ID) // the reason may quote it
+	s.Log.Error("notice given up: this version cannot read it", "id", n.ID) // the reason may quote it
 	ops := s.giveUp(item.Key, n.failed(s.Now(), brief(err)), table.Exists())
 	return nil, unlessTaken("giving a notice up", s.Table.Write(ctx, ops...))
 }
@@ -204,8 +204,8 @@ func (m *noticeMessage) log() (log *slog.Logger, what string) {
 }
 
 func (m *noticeMessage) claim(until time.Time) []table.Op {
-	// Each claim counts one try, so the number of tries names the claim. Lost
-	// with the power, the notice is only sent sooner.
+	// Each claim counts one try, so the number of tries names the claim. If a
+	// power cut loses the write, the notice is only sent sooner.
 	op := table.Update(m.n.Key()).If(m.n.untouched()...).
 		Set("notBefore", until.UnixMilli()).Set("sending", true).Add("tries", 1).Relax()
 	m.n.Tries++
@@ -217,9 +217,8 @@ func (m *noticeMessage) postpone(until time.Time, outcome error) []table.Op {
 		Set("notBefore", until.UnixMilli()).Set("lastError", brief(outcome)).Set("sending", false)}
 }
 
-// end keeps the notice for the uploader to see, and a failed one for an operator.
-// One that came too late has failed for the uploader only: there is nothing an
-// operator could do.
+// end keeps the notice for the uploader to see, and a failed one for an operator
+// too, except if it came too late: then there is nothing an operator could do.
 func (m *noticeMessage) end(now time.Time, outcome error) []table.Op {
 	n := m.n
 	switch {
@@ -242,13 +241,13 @@ func (s *Sender) giveUp(key table.Key, n Notice, cond table.Cond) []table.Op {
 // sameClaim is the condition that the claim is still this sender's.
 func (n Notice) sameClaim() table.Cond { return table.Equal("tries", n.Tries) }
 
-// untouched are the conditions that no sender has claimed the notice since. A
-// missing number counts as 0: it must not block the outbox.
+// untouched returns the conditions that no sender has claimed the notice since it
+// was read. A missing number counts as 0, so that it does not block the outbox.
 func (n Notice) untouched() []table.Cond {
 	return []table.Cond{table.Exists(), table.AtMost("tries", n.Tries)}
 }
 
-// failed is the notice as one that did not arrive.
+// failed returns the notice as one that did not arrive.
 func (n Notice) failed(now time.Time, why string) Notice {
 	n.Outcome, n.FailedAt, n.LastError = Failed, now.UnixMilli(), why
 	return n
@@ -266,8 +265,8 @@ func (n Notice) end(now time.Time, also []Settled, conds ...table.Cond) []table.
 	return append(ops, n.settled(also)...)
 }
 
-// since is when the 24 hours begin after which a notice is given up.
+// since returns when the 24 hours begin after which a notice is given up.
 func (n Notice) since() time.Time { return time.Unix(max(n.Created, n.Retried), 0) }
 
-// expired reports whether the notice's link or PIN would be dead.
+// expired reports whether the notice's link or PIN no longer works.
 func (n Notice) expired(now time.Time) bool { return n.Expires != 0 && now.Unix() >= n.Expires }

@@ -10,9 +10,9 @@ import (
 	"ferry/shared/table"
 )
 
-// Why an operator cannot do something.
+// The errors that say why an operator cannot do something.
 var (
-	ErrUnknown = errors.New("no such notification is known")
+	ErrUnknown = errors.New("no such notice is known")
 	ErrHeld    = errors.New("it is being sent right now; if its sender has died, it is free in 2 minutes")
 	ErrSent    = errors.New("it was sent before")
 	ErrFailed  = errors.New("it has failed before")
@@ -21,8 +21,8 @@ var (
 // Cancelled is the last error of a notice that an operator has cancelled.
 const Cancelled = "cancelled"
 
-// Waiting yields what is in the outbox. An item that cannot be read has an ID,
-// and LastError says why.
+// Waiting yields the notices in the outbox. For an item that cannot be read, it
+// yields a Notice with only an ID and a LastError that says why.
 func Waiting(ctx context.Context, t table.Table) iter.Seq2[Notice, error] {
 	return scan(ctx, t, table.Query{}, shown, partitions(OutboxPrefix)...)
 }
@@ -33,7 +33,7 @@ func GivenUp(ctx context.Context, t table.Table) iter.Seq2[Notice, error] {
 	return scan(ctx, t, table.Query{Descending: true}, shown, failedPartition)
 }
 
-// shown is the notice in an item, for an operator.
+// shown returns the notice in an item, for an operator.
 func shown(item table.Item) (Notice, error) {
 	n, err := decode(item)
 	if err != nil {
@@ -42,7 +42,7 @@ func shown(item table.Item) (Notice, error) {
 	return n, nil
 }
 
-// Find returns what is known of a notice, or ErrUnknown.
+// Find returns a notice as it is now, or ErrUnknown.
 func Find(ctx context.Context, t table.Table, id string) (Notice, error) {
 	found, err := States(ctx, t, []string{id})
 	if err == nil && len(found) == 0 {
@@ -94,7 +94,7 @@ func (n Notice) revive(failed table.Op, now time.Time) []table.Op {
 
 // Cancel takes a notice out of the outbox: the uploader sees it as failed. It
 // returns ErrUnknown, ErrHeld, ErrSent or ErrFailed if that is not possible.
-// also adds what is written when a notice fails.
+// also adds operations for a notice that fails.
 func Cancel(ctx context.Context, t table.Table, now time.Time, id string, also ...Settled) error {
 	n, err := Find(ctx, t, id)
 	switch {

@@ -12,7 +12,7 @@ import (
 	"ferry/shared/notify"
 )
 
-// bring makes a notice and brings it into the state that where names.
+// bring makes a notice and brings it into a state.
 func (p *machine) bring(t *testing.T, where string) notify.Notice {
 	t.Helper()
 	n := p.put(t, p.linkNotice(1))
@@ -29,7 +29,7 @@ func (p *machine) bring(t *testing.T, where string) notify.Notice {
 	case "sent", "bounced":
 		p.pass(t, p.sender(t, &flaky{}))
 		if where == "bounced" {
-			tellAll(t, p, notify.Feedback{ID: n.ID, Kind: notify.Undelivered})
+			recordAll(t, p, notify.Feedback{ID: n.ID, Kind: notify.Undelivered})
 		}
 	case "given up":
 		p.pass(t, p.sender(t, &flaky{fail: notify.ErrPermanent}))
@@ -57,7 +57,7 @@ func TestOperatorRetriesANoticeThatDidNotArrive(t *testing.T) {
 			}
 			if want != nil {
 				if after := p.state(t, n.ID); after != before {
-					t.Errorf("it is %+v now, and was %+v", after, before)
+					t.Errorf("it is now %+v, but was %+v", after, before)
 				}
 				return
 			}
@@ -66,7 +66,7 @@ func TestOperatorRetriesANoticeThatDidNotArrive(t *testing.T) {
 				t.Errorf("%d sent, %d taken", sent, len(f.taken))
 			}
 			if got := p.state(t, n.ID); got.State() != notify.Sent || got.FailedAt != 0 || before.State() == notify.Failed && got.LastError != "" || got.Tries != before.Tries+1 {
-				t.Errorf("it is %+v now", got)
+				t.Errorf("it is now %+v", got)
 			}
 		})
 	}
@@ -110,12 +110,12 @@ func TestOperatorCancelsAWaitingNotice(t *testing.T) {
 			}
 			if want != nil {
 				if after := p.state(t, n.ID); after != before {
-					t.Errorf("it is %+v now, and was %+v", after, before)
+					t.Errorf("it is now %+v, but was %+v", after, before)
 				}
 				return
 			}
 			if got := p.state(t, n.ID); got.State() != notify.Failed || got.LastError != notify.Cancelled || got.FailedAt == 0 {
-				t.Errorf("it is %+v now", got)
+				t.Errorf("it is now %+v", got)
 			}
 			f := &flaky{}
 			p.clock.advance(time.Hour)
@@ -130,12 +130,12 @@ func TestCancelWritesTheSettledOperations(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	at := table.Key{PK: "witness", SK: "1"}
-	told := func(n notify.Notice, s notify.State) []table.Op {
+	also := func(n notify.Notice, s notify.State) []table.Op {
 		return []table.Op{table.Put(at, struct {
 			Text string `json:"text"`
 		}{string(s) + " " + n.LastError})}
 	}
-	must(t, notify.Cancel(t.Context(), p.table, start(), p.bring(t, "new").ID, told))
+	must(t, notify.Cancel(t.Context(), p.table, start(), p.bring(t, "new").ID, also))
 	var got struct {
 		Text string `json:"text"`
 	}

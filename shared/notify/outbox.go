@@ -43,9 +43,9 @@ type message interface {
 	postpone(until time.Time, outcome error) []table.Op
 	// end takes the message out of the outbox. outcome is nil if it was sent.
 	end(now time.Time, outcome error) []table.Op
-	// ended is called when the operations of end were written.
+	// ended is called once the operations of end are written.
 	ended()
-	// log returns a log that says which message it is, and what it is called there.
+	// log returns a log with the message's attributes, and a noun for its texts.
 	log() (log *slog.Logger, what string)
 }
 

@@ -70,7 +70,7 @@ func TestNoticeThatIsTooLateIsEnded(t *testing.T) {
 	tests := []struct {
 		name         string
 		kind         notify.Kind
-		made, lasts  time.Duration // how long ago; how long it lasts from then, 0 is never
+		made, lasts  time.Duration // how long ago; how long it lasts from then on, 0 is for ever
 		claimed      bool          // by a sender, after it was read
 		points, ends int
 		says         string // the notice's last error
@@ -122,7 +122,7 @@ func TestNoticeThatIsTooLateIsEnded(t *testing.T) {
 	}
 }
 
-// claiming is a table whose notice a sender claims as soon as it is read.
+// claiming is a table where a sender claims the notice as soon as it is read.
 type claiming struct {
 	table.Table
 	key table.Key

@@ -30,7 +30,7 @@ type phrases struct {
 	When, LinkWord, OwnLink, SentTo             string // SentTo: recipient
 
 	PINSubject, PINFooter string
-	PINIntro, PINValid    string // user; so many minutes
+	PINIntro, PINValid    string // user; number of minutes
 
 	Colon, Decimal string    // between a label and its value, in a number
 	Minutes, Bytes [2]string // one, several

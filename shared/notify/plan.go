@@ -9,7 +9,7 @@ import (
 )
 
 // planText has a line for each country: its code, its region, and its plan in
-// JSON. Countries that share a code stand in the order in which they are tried.
+// JSON. Countries that share a code are in the order in which they are tried.
 // TestPlansMatchTheLibrary writes it.
 //
 //go:embed plans.txt
@@ -18,9 +18,9 @@ var planText string
 // plan is a country's numbering plan.
 type plan struct {
 	Code string `json:"-"`
-	// Abroad matches what is dialled before the code of another country,
+	// Abroad matches what is dialled before the code of another country, and
 	// Within what is dialled before a number in the same country. Instead
-	// replaces the latter; it is mostly empty.
+	// replaces the latter, but is empty for most countries.
 	Abroad  string `json:"abroad,omitempty"`
 	Within  string `json:"within,omitempty"`
 	Instead string `json:"instead,omitempty"`
@@ -101,7 +101,7 @@ func plansOf(code string) []plan {
 	return find(func(c, _ string) bool { return c == code })
 }
 
-// find reads only the lines that are wanted.
+// find returns the plans that are wanted, and parses no others.
 func find(want func(code, region string) bool) []plan {
 	var found []plan
 	for line := range strings.Lines(planText) {

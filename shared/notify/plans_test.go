@@ -19,7 +19,7 @@ func updating() bool {
 }
 
 func TestMain(m *testing.M) {
-	flag.Bool("update", false, "write plans.txt anew")
+	flag.Bool("update", false, "write plans.txt again")
 	flag.Parse()
 	os.Exit(m.Run())
 }
@@ -85,7 +85,7 @@ func generate(t *testing.T) string {
 	return b.String()
 }
 
-// plainHTML undoes what encoding/json does for the sake of HTML.
+// plainHTML undoes what encoding/json escapes because of HTML.
 func plainHTML(text string) string {
 	return strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(text)
 }

@@ -18,13 +18,13 @@ type odd struct {
 	NotBefore int64  `json:"notBefore"`
 }
 
-func TestUnreadableNoticeDoesNotHoldUpOthers(t *testing.T) {
+func TestUnreadableNoticeDoesNotDelayOthers(t *testing.T) {
 	t.Parallel()
 	key := table.Key{PK: notify.Partitions(notify.OutboxPrefix)[0], SK: "0000000000000-poison"}
 	tests := []struct {
 		name   string
 		poison func(p *machine) table.Op
-		id     string // where it ends, if not as the key says
+		id     string // the id of the failed notice
 	}{
 		{"an item of another shape", func(*machine) table.Op { return table.Put(key, odd{V: 1, ID: key.SK, Tries: "many"}) }, key.SK},
 		{"an item of a later version", func(*machine) table.Op { return table.Put(key, odd{V: 2, ID: key.SK}) }, key.SK},

@@ -25,7 +25,7 @@ const (
 	longestWait = 1 << 20
 )
 
-// refusedError is an answer other than 2xx. Its text holds nothing of the address or
+// refusedError is an answer other than 2xx. Its text reveals nothing of the address or
 // the event.
 type refusedError struct {
 	status int
@@ -34,12 +34,12 @@ type refusedError struct {
 
 func (e *refusedError) Error() string { return fmt.Sprintf("the receiver answers %d", e.status) }
 
-// Receiver is an address, set by an operator, that events are posted to, signed as
-// Standard Webhooks says (https://www.standardwebhooks.com). The address may be a
-// private one. That is why redirects, by which a receiver could choose another,
-// are not followed. It is safe for concurrent use.
+// Receiver is an address, set by an operator, to which signed events are posted as
+// Standard Webhooks says (https://www.standardwebhooks.com). The address may be in a
+// private network, so redirects are not followed: a receiver could use them to reach
+// another private address. It is safe for concurrent use.
 type Receiver struct {
-	ID      string       // unique; shows nothing of its address
+	ID      string       // unique; does not reveal the address
 	Name    string       // scheme and host, for the log
 	Client  *http.Client // shared by all receivers
 	url     string       // may hold a secret; never logged
@@ -50,7 +50,7 @@ type Receiver struct {
 // malformed. Events are signed with each of the secrets.
 func NewReceivers(urls []string, secrets []WebhookSecret) ([]*Receiver, error) {
 	if len(urls) > MaxWebhooks {
-		return nil, fmt.Errorf("there are %d webhooks, and at most %d are allowed", len(urls), MaxWebhooks)
+		return nil, fmt.Errorf("there are %d webhooks, but at most %d are allowed", len(urls), MaxWebhooks)
 	}
 	if len(urls) > 0 && len(secrets) == 0 {
 		return nil, errors.New("there is no webhook secret")
@@ -77,7 +77,7 @@ func NewReceivers(urls []string, secrets []WebhookSecret) ([]*Receiver, error) {
 	return all, nil
 }
 
-// Post delivers an event. The text of its error holds nothing of the address or
+// Post delivers an event. The text of its error reveals nothing of the address or
 // the event.
 func (r *Receiver) Post(ctx context.Context, now time.Time, id, body string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url, strings.NewReader(body))
@@ -94,7 +94,7 @@ func (r *Receiver) Post(ctx context.Context, now time.Time, id, body string) err
 		return withoutURL(err)
 	}
 	defer resp.Body.Close()
-	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // the connection can be used again
+	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // so that the connection can be used again
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
 		return nil
 	}

@@ -43,7 +43,7 @@ type TopicMessage struct{ Body, Attribute, Value string }
 
 // ErrRefused matches the error of a message that the topic will always refuse, such
 // as one that is too long.
-var ErrRefused = errors.New("the topic takes no such message")
+var ErrRefused = errors.New("the topic refuses the message")
 
 // Topics is the port to the topics. It is safe for concurrent use.
 type Topics interface {
@@ -59,13 +59,13 @@ type StreamRecord struct {
 	Channel string // of a notice
 	Type    string // of an event
 	Body    string // of an event
-	Request string // id of the request that it comes of
+	Request string // id of the request that caused it
 }
 
 // Notice reports whether the item is a notice.
 func (r StreamRecord) Notice() bool { return strings.HasPrefix(r.Key.PK, OutboxPrefix) }
 
-// message is what is published for the record; ok is false if that is nothing.
+// message returns what is published for the record; ok is false if nothing is.
 func (r StreamRecord) message() (to Topic, m TopicMessage, ok bool) {
 	switch {
 	case r.Notice():
@@ -89,8 +89,8 @@ type pointer struct {
 	SK string `json:"sk"`
 }
 
-// Pointer returns the message that tells a sender where a notice is. One of an
-// unknown channel goes to the sender of mails, which fails and logs it.
+// Pointer returns the message that tells a sender where a notice is. A notice with
+// an unknown channel goes to the sender of mails, which logs it as failed.
 func Pointer(key table.Key, channel string) TopicMessage {
 	if channel != string(SMS) {
 		channel = string(Mail)
@@ -99,14 +99,14 @@ func Pointer(key table.Key, channel string) TopicMessage {
 	return TopicMessage{string(body), ChannelAttribute, channel}
 }
 
-// PointerKey is the key that a message points at.
+// PointerKey returns the key that a message points at.
 func PointerKey(body string) (table.Key, error) {
 	var p pointer
 	if err := json.Unmarshal([]byte(body), &p); err != nil {
 		return table.Key{}, fmt.Errorf("reading which notice a message is about: %w", err)
 	}
 	if !strings.HasPrefix(p.PK, OutboxPrefix) || p.SK == "" {
-		return table.Key{}, errors.New("reading which notice a message is about: it names none")
+		return table.Key{}, errors.New("reading which notice a message is about: it names no notice")
 	}
 	return table.Key(p), nil
 }
@@ -116,9 +116,9 @@ func PointerKey(body string) (table.Key, error) {
 // subscribers. It tries all records and returns an error for each, nil if
 // nothing is left to do.
 //
-// A message to the senders only points at the notice, and the table alone knows
-// its state. So a message may come twice, late or in any order, and one that is
-// lost is made again by Remind.
+// A message to the senders only points at the notice, and only the table knows its
+// state. So a message may come twice, late or in any order, and if one is lost,
+// Remind sends another.
 func Relay(ctx context.Context, topics Topics, records []StreamRecord) []error {
 	errs := make([]error, len(records))
 	for _, to := range []Topic{NoticesTopic, EventsTopic} {
@@ -157,20 +157,20 @@ type Queue interface {
 // sender would have dealt with it.
 const OverdueAge = time.Hour
 
-// MaxEnded is the most notices that one run ends: each needs a write, and a run
-// has other things to do. The next run does the rest.
+// MaxEnded is the most notices that one run of Remind ends, as each needs a write.
+// The next run does the rest.
 const MaxEnded = 5000
 
 // RemindReport counts what a run did.
 type RemindReport struct {
-	Pointed int // notices that the senders got another message about
+	Pointed int // notices that another message was sent about
 	Ended   int // notices that were too late to send
 }
 
-// Remind sends the senders another message about each overdue notice: the first
-// was lost, or no sender was running. It ends notices that are too late to send:
-// without a sender, nothing else would. It stops at the first partition with an
-// error. also adds what is written when a notice fails.
+// Remind sends another message to the senders about each overdue notice: the first
+// was lost, or no sender was running. It ends notices that are too late to send, as
+// nothing else does without a sender. It stops at the first partition with an error.
+// also adds operations for a notice that fails.
 func Remind(ctx context.Context, t table.Table, topics Topics, now time.Time, also ...Settled) (r RemindReport, err error) {
 	var waiting []TopicMessage
 	point := func() error {
@@ -188,7 +188,7 @@ func Remind(ctx context.Context, t table.Table, topics Topics, now time.Time, al
 			over := n.over(now)
 			switch {
 			case unread == nil && now.Sub(time.UnixMilli(n.NotBefore)) < OverdueAge:
-			case unread != nil || over == nil: // what cannot be read is for a sender to give up
+			case unread != nil || over == nil: // a sender gives up what cannot be read
 				if waiting = append(waiting, Pointer(item.Key, string(n.Channel))); len(waiting) == table.MaxPage {
 					err = point()
 				}
@@ -208,7 +208,7 @@ func Remind(ctx context.Context, t table.Table, topics Topics, now time.Time, al
 	return r, nil
 }
 
-// over returns why the notice is too late to send: it has expired, or has waited
+// over returns why a notice is too late to send: it has expired, or has waited
 // for 90 days without a sender.
 func (n Notice) over(now time.Time) error {
 	switch {

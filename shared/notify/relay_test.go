@@ -14,7 +14,7 @@ import (
 	"ferry/shared/notify"
 )
 
-// relayed keeps what is published. Messages that contain the word fail.
+// relayed keeps what is published. Messages that contain the text in fail are refused.
 type relayed struct {
 	sent  map[notify.Topic][]notify.TopicMessage
 	calls int
@@ -50,7 +50,7 @@ func TestEachKindOfRecordBecomesItsMessage(t *testing.T) {
 		{"so does a text message", notify.StreamRecord{Key: key("outbox#3", "id"), Channel: "sms"}, notify.NoticesTopic, notify.TopicMessage{`{"pk":"outbox#3","sk":"id"}`, "channel", "sms"}},
 		{"a notice of an unknown channel goes where it fails", notify.StreamRecord{Key: key("outbox#3", "id"), Channel: "pigeon"}, notify.NoticesTopic, notify.TopicMessage{`{"pk":"outbox#3","sk":"id"}`, "channel", "mail"}},
 		{"an event is published as it is", notify.StreamRecord{Key: key("event#3", "id"), Type: "file.uploaded", Body: `{"a":1}`}, notify.EventsTopic, notify.TopicMessage{`{"a":1}`, "type", "file.uploaded"}},
-		{"what SQS refuses in a message is written in ASCII", notify.StreamRecord{Key: key("event#3", "id"), Type: "file.uploaded", Body: `{"name":"` + "\ufffe\uffff\U0001f600" + `"}`}, notify.EventsTopic, notify.TopicMessage{`{"name":"\ufffe\uffff` + "\U0001f600" + `"}`, "type", "file.uploaded"}},
+		{"characters that SQS refuses are escaped", notify.StreamRecord{Key: key("event#3", "id"), Type: "file.uploaded", Body: `{"name":"` + "\ufffe\uffff\U0001f600" + `"}`}, notify.EventsTopic, notify.TopicMessage{`{"name":"\ufffe\uffff` + "\U0001f600" + `"}`, "type", "file.uploaded"}},
 		{"an event without a body is not published", notify.StreamRecord{Key: key("event#3", "id"), Type: "file.uploaded"}, "", notify.TopicMessage{}},
 		{"nor is a failed notice", notify.StreamRecord{Key: key("outbox-failed", "id"), Channel: "mail"}, "", notify.TopicMessage{}},
 		{"nor is any other item", notify.StreamRecord{Key: key("user#alice", "user")}, "", notify.TopicMessage{}},
@@ -65,7 +65,7 @@ func TestEachKindOfRecordBecomesItsMessage(t *testing.T) {
 				want = nil
 			}
 			if !reflect.DeepEqual(s.sent, want) {
-				t.Errorf("published was %v, want %v", s.sent, want)
+				t.Errorf("it published %v, want %v", s.sent, want)
 			}
 		})
 	}

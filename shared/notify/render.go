@@ -12,7 +12,7 @@ import (
 	"ferry/shared/notify/mail"
 )
 
-// letter is what a mail says. Text and HTML are two ways to write it.
+// letter is the content of a mail. Its methods text and html write it.
 type letter struct {
 	phrases
 	Subject, Intro   string
@@ -53,8 +53,8 @@ func linkLetter(n Notice, link string) letter {
 	return l
 }
 
-// receiptLetter tells the uploader about the first download, which was when the
-// notice was made.
+// receiptLetter tells the uploader about the first download. The notice was made at
+// that time.
 func receiptLetter(n Notice) letter {
 	p := say(n.Lang)
 	which := p.OwnLink
@@ -83,12 +83,12 @@ func pinLetter(n Notice, pin string) letter {
 	}
 }
 
-// subject is a phrase and a file's name; without a name there is no colon.
+// subject returns a phrase and a file's name; without a name there is no colon.
 func (p phrases) subject(phrase, name string) string {
 	return strings.TrimRight(phrase+p.Colon+display(shorten(oneLine(name), longestName)), ": \u00a0")
 }
 
-// facts says what the file is.
+// facts returns the name and the size of the file.
 func (n Notice) facts(p phrases) []fact {
 	size := fact{p.Size, p.length(n.Length)}
 	if name := display(oneLine(n.Name)); name != "" {
@@ -154,9 +154,9 @@ func (l letter) text() string {
 	return b.String()
 }
 
-// linkText is the text message of a link. It takes as few segments as possible, and
-// of these texts it is the one that says most. All have the sender's message, in
-// quotation marks that it cannot close.
+// linkText returns the text message for a link. Of all texts with the fewest segments
+// it chooses the one that says most. Each has the sender's message, in quotation marks
+// that the message cannot close.
 func linkText(n Notice, link string) string {
 	p, best := say(n.Lang), ""
 	for _, longest := range []int{maxText, 40, 24, 12, 0} {
@@ -201,10 +201,10 @@ func (n Notice) sender() string {
 	return display(name)
 }
 
-// html is the letter in HTML. Styles are set on each element, as many mail programs
+// html returns the letter in HTML. Styles are set on each element, as many mail programs
 // ignore all others, and nothing is loaded. On phones that support it, facts are shown
-// below their labels, so that no address is split. It does without a template
-// package, which would make each program a third larger.
+// below their labels, so that no address is split. It uses no template package, which
+// would make each program a third larger.
 func (l letter) html() string {
 	var m markup
 	m.add("head", l.Lang, l.Subject, l.Intro)
@@ -224,7 +224,7 @@ func (l letter) html() string {
 	if len(l.Quote) > 0 {
 		m.add("writes", l.Writes)
 		for _, line := range l.Quote {
-			m.add("quote", cmp.Or(line, "\u00a0")) // which gives an empty line its height
+			m.add("quote", cmp.Or(line, "\u00a0")) // it gives an empty line its height
 		}
 		m.WriteString("</blockquote>\n")
 	}

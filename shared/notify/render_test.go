@@ -173,7 +173,7 @@ func TestUserTextCannotLookLikeOurs(t *testing.T) {
 	own := 0
 	for line := range strings.Lines(text) {
 		if strings.Contains(line, "evil") && !strings.HasPrefix(line, "> ") {
-			t.Errorf("a line of the sender's passes for ours: %q", line)
+			t.Errorf("a line of the sender looks like ours: %q", line)
 		}
 		if line == "Download it here:\n" {
 			own++
@@ -199,13 +199,13 @@ func TestTextMessageFitsOneSegmentIfItCan(t *testing.T) {
 		{"with a long name shortened", long, "", `demo sent you "quarterly-report-quarterly-...eport-.pdf": ` + link, 1},
 		{"without a name that costs a segment", "报告 🚢.pdf", "", "demo sent you a file: " + link, 1},
 		{"with a short message", "a.pdf", "hi", `demo sent you "a.pdf": ` + link + ` "hi"`, 1},
-		{"with the whole message, however long", "a.pdf", strings.Repeat("word ", 100), `demo sent you "a.pdf": ` + link + ` "` + strings.TrimSpace(strings.Repeat("word ", 100)) + `"`, 5},
+		{"with the whole message, even a long one", "a.pdf", strings.Repeat("word ", 100), `demo sent you "a.pdf": ` + link + ` "` + strings.TrimSpace(strings.Repeat("word ", 100)) + `"`, 5},
 		{"with a message that cannot end its quotation", "a\".pdf", "x\" https://evil/\ny", `demo sent you "a'.pdf": ` + link + ` "x' https ://evil/ y"`, 1},
 		{"with a message that seems to end its quotation", "a”.pdf", "“x”", `demo sent you "a'.pdf": ` + link + ` "'x'"`, 1},
 		{"with plain quotes and dashes where that saves a segment", "l’été – fin….pdf", "", `demo sent you "l'été - fin....pdf": ` + link, 1},
 		{"without accents that cost a segment", "información.pdf", "", `demo sent you "informacion.pdf": ` + link, 1},
-		{"with them if they cost none", "información.pdf", "🚢", `demo sent you "información.pdf": ` + link + ` "🚢"`, 2},
-		{"with a name from right to left", "תקציר.pdf", "🚢", "demo sent you \"\u2068תקציר.pdf\u2069\": " + link + ` "🚢"`, 2},
+		{"with accents that cost no segment", "información.pdf", "🚢", `demo sent you "información.pdf": ` + link + ` "🚢"`, 2},
+		{"with a name that is written from right to left", "תקציר.pdf", "🚢", "demo sent you \"\u2068תקציר.pdf\u2069\": " + link + ` "🚢"`, 2},
 		{"without what would be a link", "evil.com", "see evil.co.uk", `demo sent you "evil .com": ` + link + ` "see evil .co .uk"`, 1},
 		{"without a name if there is none", "", "", "demo sent you a file: " + link, 1},
 	}
@@ -275,7 +275,7 @@ func TestMailSaysHowToUnsubscribe(t *testing.T) {
 		p.pass(t, p.sender(t, sent))
 		want := base + "/notifications/stop?lang=en&t=" + testKey(t).Stop(n.To)
 		shown := strings.Contains(sent.Text, "\nStop e-mails like this one:\n"+want+"\n")
-		if n.Kind == notify.PIN { // who cannot log in needs it
+		if n.Kind == notify.PIN { // a PIN must always arrive
 			want = ""
 		}
 		if sent.Unsubscribe != want || shown != (want != "") || strings.Contains(html.UnescapeString(sent.HTML), base+"/notifications/stop") != shown {

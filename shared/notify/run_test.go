@@ -17,7 +17,7 @@ import (
 	"ferry/shared/table"
 )
 
-func TestHungServerHoldsUpNeitherShutdownNorTextMessages(t *testing.T) {
+func TestHungServerDelaysNeitherShutdownNorTextMessages(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	srv := boottest.StartSMTP(t, boottest.SMTPOptions{Silent: true})
@@ -83,7 +83,7 @@ func TestRunSendsNewNoticesAndEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestRunTriesAgainWhenTheNextNoticeIsDue(t *testing.T) {
+func TestRunLooksAgainWhenTheNextNoticeIsDue(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	p.clock.t = time.Now() // so that Run's pauses and the clock agree
@@ -140,16 +140,16 @@ func TestLaneWaitsForAHungServerOnlyOnce(t *testing.T) {
 }
 
 // stuck is a sender of mails. It holds those to addresses that begin with "stuck"
-// until goOn is closed.
+// until release is closed.
 type stuck struct {
 	mail.Sender
-	goOn chan struct{}
+	release chan struct{}
 }
 
 func (s stuck) Send(ctx context.Context, m mail.Message) (string, error) {
 	if strings.HasPrefix(m.To, "stuck") {
 		select {
-		case <-s.goOn:
+		case <-s.release:
 		case <-ctx.Done():
 			return "", ctx.Err()
 		}
@@ -157,7 +157,7 @@ func (s stuck) Send(ctx context.Context, m mail.Message) (string, error) {
 	return s.Sender.Send(ctx, m)
 }
 
-func TestSlowDeliveryHoldsUpNoOther(t *testing.T) {
+func TestSlowDeliveryDoesNotDelayOthers(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		stuck int // mails
@@ -178,10 +178,10 @@ func TestSlowDeliveryHoldsUpNoOther(t *testing.T) {
 				slow = append(slow, p.put(t, n))
 				p.clock.advance(time.Millisecond) // the first is due first
 			}
-			goOn := make(chan struct{})
-			s := p.sender(t, stuck{p.inbox.Mail(), goOn})
+			release := make(chan struct{})
+			s := p.sender(t, stuck{p.inbox.Mail(), release})
 			stop := running(t, s)
-			defer func() { close(goOn); stop() }()
+			defer func() { close(release); stop() }()
 			until(t, func() bool { n, _ := p.stored(t, slow[0]); return n.Sending })
 			quick := p.linkNotice(100)
 			if quick.Channel = tt.then; quick.Channel == notify.SMS {
@@ -204,12 +204,12 @@ func TestRunRetriesAFailedNoticeWhileOthersAreUnderWay(t *testing.T) {
 	slow, failing := p.linkNotice(1), p.linkNotice(2)
 	slow.To, failing.To = "stuck@example.com", "failing@example.com"
 	slow, failing = p.put(t, slow), p.put(t, failing)
-	goOn := make(chan struct{})
-	s := p.sender(t, stuck{&failingOnce{Sender: p.inbox.Mail()}, goOn})
+	release := make(chan struct{})
+	s := p.sender(t, stuck{&failingOnce{Sender: p.inbox.Mail()}, release})
 	s.Now = time.Now
 	stop := running(t, s)
 	until(t, func() bool { _, there := p.stored(t, failing); return !there })
-	close(goOn)
+	close(release)
 	until(t, func() bool { _, there := p.stored(t, slow); return !there })
 	stop()
 	if got := p.received(t); len(got) != 2 {

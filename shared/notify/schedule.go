@@ -16,20 +16,20 @@ import (
 const (
 	// parallel is how many messages of one lane are delivered at once.
 	parallel = 4
-	// batch is the most messages that one look takes from each partition. That
-	// bounds its memory, and it reads little more than it delivers.
+	// batch is the most messages that one look takes from each partition. So a look
+	// needs little memory, and reads little more than it delivers.
 	batch = 64
 
 	// poll is how often the outbox is read without a signal: other processes put
 	// messages in it too.
 	poll = 30 * time.Second
-	// breather is the least time between two looks without a signal.
+	// breather is the shortest time between two looks without a signal.
 	breather = 100 * time.Millisecond
-	// longestRest is the most time that a receiver is left alone.
+	// longestRest is the longest time that a failing receiver is left alone.
 	longestRest = time.Minute
 )
 
-// signal wakes a loop. Any number of signals before it looks count as one.
+// signal wakes a loop. Several signals before the loop looks count as one.
 type signal chan struct{}
 
 func newSignal() signal { return make(signal, 1) }
@@ -79,15 +79,15 @@ type reader func(context.Context, table.Item) (message, error)
 type lane struct {
 	*Sender
 	partitions []string
-	byDue      bool // each partition is in the order of what is due
+	byDue      bool // whether each partition is sorted by when messages are due
 	read       reader
 
 	wake     signal
 	places   chan struct{} // holds one for each delivery under way
 	underWay sync.WaitGroup
-	failed   signal // a delivery failed and may be due before all else
+	failed   signal // a delivery failed and may be due before any other
 
-	missed atomic.Int64 // tries that failed since the last that did not
+	missed atomic.Int64 // tries that failed since the last success
 
 	mu   sync.Mutex
 	next time.Time
@@ -119,7 +119,7 @@ func (l *lane) run(ctx context.Context) {
 // left.
 func (l *lane) look(ctx context.Context) (more bool) {
 	l.mu.Lock()
-	l.next = time.Time{} // before the outbox is read: deliveries that end meanwhile add to it
+	l.next = time.Time{} // before the outbox is read: deliveries that end meanwhile set it
 	l.mu.Unlock()
 	now := l.Now()
 	due, next, err := l.due(ctx, now)
@@ -163,8 +163,8 @@ func (l *lane) due(ctx context.Context, now time.Time) (due []message, next time
 }
 
 // begin delivers the messages as places become free, until ctx ends or a receiver
-// does not answer in time: each of the others would take as long, and stays due. all
-// is also false if the table refuses writes, for a pause before the next look.
+// does not answer in time. Then the other messages would take as long, and stay due.
+// all is also false if the table refuses writes, so that run pauses before the next look.
 func (l *lane) begin(ctx context.Context, due []message) (all bool) {
 	var hangs, refused atomic.Bool // the receiver; the table
 	for _, m := range due {
@@ -199,7 +199,7 @@ func (l *lane) begin(ctx context.Context, due []message) (all bool) {
 	return !refused.Load()
 }
 
-// note keeps when a message is due, and logs an error of the table.
+// note remembers when a message is due, and logs an error of the table.
 func (l *lane) note(ctx context.Context, due time.Time, err error) {
 	if err != nil && ctx.Err() == nil {
 		l.Log.Error("sending notices", "error", err)

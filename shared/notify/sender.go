@@ -18,11 +18,11 @@ var (
 	// ErrObsolete matches (errors.Is) a delivery that was skipped because the
 	// notice has expired or its file is gone.
 	ErrObsolete = errors.New("the notice is obsolete")
-	// ErrPermanent matches a delivery that will fail however often it is tried.
+	// ErrPermanent matches a delivery that will always fail.
 	ErrPermanent = errors.New("the notice cannot be delivered")
 )
 
-// Config is what a Sender works with.
+// Config is what a Sender needs.
 type Config struct {
 	Table table.Table
 	Key   auth.LinkKey
@@ -36,8 +36,8 @@ type Config struct {
 	// Jitter returns a number from 0 to 1 (exclusive) that spreads retries;
 	// nil is a random one. It must be safe for concurrent use.
 	Jitter func() float64
-	// Settled return what else is written in the transaction that ends a
-	// notice as Sent or Failed.
+	// Settled return more operations for the transaction that ends a notice as
+	// Sent or Failed.
 	Settled []Settled
 }
 
@@ -50,11 +50,11 @@ type Sender struct {
 	backlog int64
 }
 
-// NewSender returns a Sender, or an error if it has a way to send mail and From
-// is no address.
+// NewSender returns a Sender, or an error if it can send mail but From is not an
+// address.
 func NewSender(c Config) (*Sender, error) {
 	if c.Mail != nil && !mail.Valid(c.From) {
-		return nil, fmt.Errorf("%q is no address to send mail from; it must look like Ferry <ferry@example.org>", c.From)
+		return nil, fmt.Errorf("%q is not an address to send mail from; it must look like Ferry <ferry@example.org>", c.From)
 	}
 	if c.Jitter == nil {
 		c.Jitter = rand.Float64
@@ -73,8 +73,8 @@ func NewSender(c Config) (*Sender, error) {
 
 // deliver writes the message of the notice, hands it to its channel's provider, and
 // keeps the provider's name for it. It does not touch the outbox. An error that
-// matches neither ErrObsolete nor ErrPermanent may pass. Its text holds no link, PIN
-// or whole address.
+// matches neither ErrObsolete nor ErrPermanent may be temporary. Its text holds no
+// link, PIN or whole address.
 func (m *noticeMessage) deliver(ctx context.Context) error {
 	n := m.n
 	err := m.current(ctx, n)
@@ -95,8 +95,8 @@ func (m *noticeMessage) deliver(ctx context.Context) error {
 	return m.scrub(n, err)
 }
 
-// current returns ErrObsolete if the notice's link or PIN would be dead, and
-// ErrPermanent if its recipient takes no such mail.
+// current returns ErrObsolete if the notice's link or PIN no longer works, and
+// ErrPermanent if its recipient must get no such mail.
 func (s *Sender) current(ctx context.Context, n Notice) error {
 	if n.expired(s.Now()) {
 		return fmt.Errorf("%w: it has expired", ErrObsolete)

@@ -27,7 +27,7 @@ func smtpSender(t *testing.T, address string) *smtp.Sender {
 	return m
 }
 
-// freeAddress is a loopback address where nothing listens.
+// freeAddress returns a loopback address where nothing listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -36,7 +36,7 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-func TestANoticeIsSentOnceAndLeavesTheOutbox(t *testing.T) {
+func TestNoticeIsSentOnceAndLeavesTheOutbox(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	srv := boottest.StartSMTP(t, boottest.SMTPOptions{})
@@ -209,7 +209,7 @@ func TestMailIsRetriedUntilTheServerIsUp(t *testing.T) {
 	p := newMachine(t)
 	address := freeAddress(t)
 	s := p.sender(t, smtpSender(t, address))
-	n := p.put(t, p.linkNotice(1)) // the upload is done, whatever the server does
+	n := p.put(t, p.linkNotice(1)) // the upload succeeds even if the server is down
 	wait := 750 * time.Millisecond // half to the whole of 1 s, with a jitter of one half
 	for try := range int64(4) {
 		sent, next := p.pass(t, s)
@@ -251,7 +251,7 @@ func TestRetriesBackOffToAnHourWithJitter(t *testing.T) {
 	}
 }
 
-func TestANoticeIsGivenUpAfterADay(t *testing.T) {
+func TestNoticeIsGivenUpAfterADay(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	s := p.sender(t, smtpSender(t, freeAddress(t)))

@@ -62,7 +62,7 @@ func (b *buffer) String() string {
 	return b.b.String()
 }
 
-// must ends the test at an error.
+// must ends the test if there is an error.
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -106,7 +106,7 @@ func (p *machine) open(t *testing.T) *sqlite.DB {
 	return db
 }
 
-// sender returns a Sender of mails by m, to the inbox if that is nil.
+// sender returns a Sender that sends mails with m, or to the inbox if m is nil.
 func (p *machine) sender(t *testing.T, m mail.Sender) *notify.Sender {
 	t.Helper()
 	return p.senderOn(t, p.table, m, p.inbox.SMS())
@@ -125,7 +125,7 @@ func (p *machine) senderOn(t *testing.T, tab table.Table, m mail.Sender, s notif
 	return sender
 }
 
-// linkNotice is a notice about a file of demo that lasts for a week.
+// linkNotice returns a notice about a file of demo that lasts for a week.
 func (p *machine) linkNotice(id int64) notify.Notice {
 	return notify.Notice{
 		Kind: notify.Link, Channel: notify.Mail, To: "ann@example.com", Lang: "en", Base: base,
@@ -164,7 +164,7 @@ func (p *machine) put(t *testing.T, n notify.Notice) notify.Notice {
 	return op.Value.(notify.Notice)
 }
 
-// onlyID is the ID of the first notice that is put.
+// onlyID returns the ID of the first notice that is put.
 func onlyID() string { return notify.ID(start(), "000001") }
 
 // pass delivers what is due. The table must not fail.
@@ -179,7 +179,7 @@ func (p *machine) pass(t *testing.T, s *notify.Sender) (sent int, next time.Time
 	return strings.Count(news, ` sent" `), next
 }
 
-// tableFailed stands in the log when a lane could not read or write.
+// tableFailed is in the log if a lane could not read or write.
 const tableFailed = "sending notices"
 
 func (p *machine) received(t *testing.T) []inbox.Message {

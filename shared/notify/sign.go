@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// The size of a secret in bytes, as Standard Webhooks wants it. New secrets have
+// The size of a secret in bytes, as Standard Webhooks requires. New secrets have
 // minSecret.
 const (
 	minSecret = 24
@@ -21,17 +21,17 @@ const (
 	secretPrefix = "whsec_"
 )
 
-// WebhookSecret is a key that Ferry signs events with, and receivers check them by.
+// WebhookSecret is a key with which Ferry signs events, and receivers check them.
 // Printing it does not reveal it.
 type WebhookSecret struct{ key []byte }
 
 // String hides the secret.
 func (WebhookSecret) String() string { return "[secret]" }
 
-// GoString hides it too.
+// GoString hides the secret.
 func (s WebhookSecret) GoString() string { return s.String() }
 
-// NewWebhookSecret returns a fresh secret's text form, read from random.
+// NewWebhookSecret returns the text form of a new secret, read from random.
 func NewWebhookSecret(random io.Reader) (string, error) {
 	key := make([]byte, minSecret)
 	if _, err := io.ReadFull(random, key); err != nil {
@@ -40,14 +40,14 @@ func NewWebhookSecret(random io.Reader) (string, error) {
 	return secretPrefix + base64.StdEncoding.EncodeToString(key), nil
 }
 
-// ParseWebhookSecrets reads one secret or, while receivers change over to a new one,
-// several with spaces between: events are signed with each.
+// ParseWebhookSecrets reads one secret or, while receivers change to a new one,
+// several, separated by spaces. Events are signed with each.
 func ParseWebhookSecrets(text string) ([]WebhookSecret, error) {
 	var all []WebhookSecret
 	for _, word := range strings.Fields(text) {
 		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(word, secretPrefix))
 		if err != nil || len(key) < minSecret || len(key) > maxSecret { // the text stays out of the error
-			return nil, fmt.Errorf("a webhook secret is %s and the base64 of %d to %d bytes", secretPrefix, minSecret, maxSecret)
+			return nil, fmt.Errorf("a webhook secret is %s followed by the base64 of %d to %d bytes", secretPrefix, minSecret, maxSecret)
 		}
 		all = append(all, WebhookSecret{key})
 	}
@@ -57,7 +57,7 @@ func ParseWebhookSecrets(text string) ([]WebhookSecret, error) {
 	return all, nil
 }
 
-// signatures is the header webhook-signature of Standard Webhooks.
+// signatures returns the header webhook-signature of Standard Webhooks.
 func signatures(secrets []WebhookSecret, id string, at time.Time, body string) string {
 	all := make([]string, len(secrets))
 	for i, s := range secrets {

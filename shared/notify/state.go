@@ -10,7 +10,7 @@ import (
 	"ferry/shared/table"
 )
 
-// State is where a notice is on its way.
+// State is how far a notice has got.
 type State string
 
 // The states.
@@ -21,7 +21,7 @@ const (
 	Failed  State = "failed"  // it did not arrive, and is not tried again
 )
 
-// State returns where the notice is on its way.
+// State returns how far the notice has got.
 func (n Notice) State() State {
 	switch {
 	case n.Outcome != "":
@@ -32,12 +32,12 @@ func (n Notice) State() State {
 	return Queued
 }
 
-// Settled returns what else is written in the transaction that ends a notice of
-// kind Link as Sent or Failed. It may be called twice for one notice: feedback
-// can turn Sent into Failed.
+// Settled returns more operations for the transaction that ends a notice of kind
+// Link as Sent or Failed. It may be called twice for one notice: feedback can turn
+// Sent into Failed.
 type Settled func(n Notice, s State) []table.Op
 
-// settled returns what else is written when the notice ends.
+// settled returns the operations of all Settled when the notice ends.
 func (n Notice) settled(all []Settled) (ops []table.Op) {
 	for _, f := range all {
 		if n.Kind == Link && n.V == layout {
@@ -53,7 +53,7 @@ const (
 	keepMost  = 90 * 24 * time.Hour
 )
 
-// keep is the operation that stores a notice that has ended.
+// keep returns the operation that stores a notice that has ended.
 func (n Notice) keep(now time.Time) table.Op {
 	until := now.Add(keepMost).Unix()
 	if n.Expires != 0 {
@@ -92,9 +92,9 @@ func States(ctx context.Context, t table.Table, ids []string) ([]Notice, error) 
 	return all, nil
 }
 
-// lookUp returns three items for each ID: the notice as it waits, as given up, and
-// as ended otherwise. The three are not read at the same moment, so a notice that
-// moves meanwhile may be missing in all of them. Those not found are read again.
+// lookUp returns three items for each ID: the notice if it waits, if it was given
+// up, and if it has ended otherwise. They are not read at the same moment, so a
+// notice that moves meanwhile may be in none of them. Then they are read again.
 func lookUp(ctx context.Context, t table.Table, ids ...string) ([]table.Item, error) {
 	all := make([]table.Item, 3*len(ids))
 	missing := func(i int) bool { return !slices.ContainsFunc(all[3*i:3*i+3], table.Item.Found) }

@@ -63,7 +63,7 @@ func TestFailedNoticeIsShownAsFailed(t *testing.T) {
 		{"when the address is suppressed", func(t *testing.T, p *machine, n notify.Notice) {
 			must(t, p.table.Write(t.Context(), notify.Suppress(n.To, notify.AddressBounced, "", p.clock.now())))
 		}, "the notice cannot be delivered: the address takes no mail from here: it bounced"},
-		{"when the file has gone before", func(t *testing.T, p *machine, n notify.Notice) {
+		{"when the file was removed", func(t *testing.T, p *machine, n notify.Notice) {
 			must(t, p.table.Write(t.Context(), table.Delete(files.Key(n.Area, n.Owner, n.File))))
 		}, "the notice is obsolete: the file was removed"},
 	}
@@ -82,7 +82,8 @@ func TestFailedNoticeIsShownAsFailed(t *testing.T) {
 	}
 }
 
-// A bounce or a complaint stops PINs too; the owner's wish does not.
+// TestSuppressedAddressGetsOnlyPINs checks that the owner's wish does not stop PINs. A bounce
+// or a complaint does.
 func TestSuppressedAddressGetsOnlyPINs(t *testing.T) {
 	t.Parallel()
 	type step = func(p *machine, address string) error
@@ -201,7 +202,7 @@ func TestStatesKeepTheOrderAndLeaveOutUnknownNotices(t *testing.T) {
 	}
 }
 
-// torn is a table whose GetMany reads the outbox last. Something happens before that.
+// torn is a table whose GetMany reads the outbox last, and calls between before that.
 type torn struct {
 	counted
 	between func()
@@ -337,7 +338,7 @@ func TestSettledOperationsAreWrittenWhenALinkEnds(t *testing.T) {
 	}
 }
 
-// The upload named a number and an address, and one of them is bad.
+// TestOneChannelIsSentEvenIfTheOtherFails has a number and an address, and one of them is bad.
 func TestOneChannelIsSentEvenIfTheOtherFails(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []notify.Channel{notify.Mail, notify.SMS} {

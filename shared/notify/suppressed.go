@@ -21,10 +21,10 @@ type SuppressReason string
 const (
 	AddressBounced    SuppressReason = "bounced"    // its server refuses it permanently
 	AddressComplained SuppressReason = "complained" // its owner called a mail spam
-	AddressStopped    SuppressReason = "stopped"    // its owner used the link that ends notifications
+	AddressStopped    SuppressReason = "stopped"    // its owner used the link that stops mails
 )
 
-// sentence says what happened, of the address as "it".
+// sentence says what happened; "it" is the address.
 func (r SuppressReason) sentence() string {
 	return map[SuppressReason]string{
 		AddressBounced: "it bounced", AddressComplained: "its owner called a mail spam",
@@ -35,12 +35,12 @@ func (r SuppressReason) sentence() string {
 const (
 	suppressedLayout = 2
 	suppressedPrefix = "suppressed#"
-	// attempts is how often a change is tried if others change the entry too.
+	// attempts is how often a change is tried if others change the entry meanwhile.
 	attempts = 5
 )
 
-// Suppression is one address on the list of those that get no mail. The
-// provider's reason and the owner's wish come and go independently.
+// Suppression is an address on the list of those that get no mail. The provider's
+// reason and the owner's wish are independent of each other.
 type Suppression struct {
 	To        string         `json:"to"`
 	Refused   SuppressReason `json:"refused,omitempty"`   // AddressBounced, AddressComplained, or empty
@@ -77,7 +77,7 @@ type stored struct {
 	OldAt     int64          `json:"at,omitempty"`
 }
 
-// entry is what is stored, in either layout.
+// entry returns what is stored, in either layout.
 func (s stored) entry() Suppression {
 	e := s.Suppression
 	switch {
@@ -98,7 +98,7 @@ func (s stored) unchanged() []table.Cond {
 	return all
 }
 
-// same is true if a number is n; a missing one is 0.
+// same returns the condition that a number is n; a missing one is 0.
 func same(attr string, n int64) table.Cond {
 	if n == 0 {
 		return table.AtMost(attr, 0)
@@ -106,16 +106,16 @@ func same(attr string, n int64) table.Cond {
 	return table.Equal(attr, n)
 }
 
-// SuppressedKey is where an address is found.
+// SuppressedKey returns the key of an address's entry.
 func SuppressedKey(address string) table.Key {
 	sum := sha256.Sum256([]byte(canonical(address)))
 	return table.Key{PK: suppressedPrefix + strconv.Itoa(int(sum[0]%shards)), SK: base64.RawURLEncoding.EncodeToString(sum[:])}
 }
 
-// canonical drops differences that no server cares about.
+// canonical drops differences that do not matter to any server.
 func canonical(address string) string { return strings.ToLower(strings.TrimSpace(address)) }
 
-// Suppress is the operation that puts an address on the list. The owner's wish
+// Suppress returns the operation that puts an address on the list. The owner's wish
 // and the provider's reason do not replace each other.
 func Suppress(address string, reason SuppressReason, detail string, now time.Time) table.Op {
 	op := table.Update(SuppressedKey(address)).Set("v", int64(suppressedLayout)).Set("to", canonical(address))
@@ -135,8 +135,8 @@ func readSuppressed(item table.Item) (Suppression, error) {
 	return s.entry(), nil
 }
 
-// Suppressed returns an address's entry; ok is false if it gets mail. One call to
-// the table.
+// Suppressed returns an address's entry; ok is false if it gets mail. It makes one
+// call to the table.
 func Suppressed(ctx context.Context, t table.Table, address string) (e Suppression, ok bool, err error) {
 	s, err := get(ctx, t, address)
 	e = s.entry()
@@ -151,8 +151,8 @@ func get(ctx context.Context, t table.Table, address string) (s stored, err erro
 	return s, nil
 }
 
-// StopMail notes that an address's owner wants no mail, and returns the
-// address's entry. One call to the table, two if the owner had said so before.
+// StopMail stores that an address's owner wants no mail, and returns the address's
+// entry. It makes one call to the table, or two if that was already stored.
 func StopMail(ctx context.Context, t table.Table, address string, now time.Time) (Suppression, error) {
 	var s stored
 	err := t.Update(ctx, Suppress(address, AddressStopped, "", now).If(table.AtMost("stopped", 0)), &s)
@@ -165,8 +165,8 @@ func StopMail(ctx context.Context, t table.Table, address string, now time.Time)
 	return s.entry(), nil
 }
 
-// ResumeMail ends only the owner's wish, and returns the address's entry. Two calls
-// to the table, one if there was no wish.
+// ResumeMail ends only the owner's wish, and returns the address's entry. It makes two
+// calls to the table, or one if there was no wish.
 func ResumeMail(ctx context.Context, t table.Table, address string) (Suppression, error) {
 	_, left, err := lift(ctx, t, address, func(e *Suppression) { e.Stopped = 0 })
 	return left, err
@@ -205,8 +205,8 @@ func lift(ctx context.Context, t table.Table, address string, change func(*Suppr
 	return false, Suppression{}, fmt.Errorf("allowing mail to an address: %w", table.ErrBusy)
 }
 
-// AllSuppressed yields the whole list, in no particular order: one call to the table
-// for each partition, and for each 1000 entries in it.
+// AllSuppressed yields the whole list, in no particular order. It makes one call to
+// the table for each partition, and one more for each further 1000 entries in it.
 func AllSuppressed(ctx context.Context, t table.Table) iter.Seq2[Suppression, error] {
 	return scan(ctx, t, table.Query{}, readSuppressed, partitions(suppressedPrefix)...)
 }

@@ -20,7 +20,7 @@ import (
 	"ferry/shared/notify"
 )
 
-// onTables runs a test on each store that there is.
+// onTables runs a test on each kind of table.
 func onTables(t *testing.T, test func(*testing.T, table.Table)) {
 	t.Run("SQLite", func(t *testing.T) {
 		t.Parallel()
@@ -124,7 +124,7 @@ func TestProvidersReasonAndOwnersWishAreIndependent(t *testing.T) {
 		{"a wish that is repeated keeps its time", []step{stop(0), stop(later)}, []notify.SuppressCause{stopped}},
 		{"a complaint takes a bounce's place", []step{add(notify.AddressBounced, 0), stop(0), add(notify.AddressComplained, later)}, []notify.SuppressCause{complained, stopped}},
 		{"an undo leaves the bounce", []step{stop(0), add(notify.AddressBounced, 0), undo}, []notify.SuppressCause{bounced}},
-		{"an undo of no wish leaves the bounce", []step{add(notify.AddressBounced, 0), undo}, []notify.SuppressCause{bounced}},
+		{"an undo without a wish leaves the bounce", []step{add(notify.AddressBounced, 0), undo}, []notify.SuppressCause{bounced}},
 		{"allowing leaves the wish", []step{stop(0), add(notify.AddressBounced, 0), allow}, []notify.SuppressCause{stopped}},
 		{"allowing what is only stopped leaves the wish", []step{stop(0), allow}, []notify.SuppressCause{stopped}},
 		{"both ended, the wish first", []step{stop(0), add(notify.AddressBounced, 0), undo, allow}, nil},
@@ -143,7 +143,7 @@ func TestProvidersReasonAndOwnersWishAreIndependent(t *testing.T) {
 		{"allowing leaves a wish of the old form", []step{old("stopped"), add(notify.AddressComplained, later), allow}, []notify.SuppressCause{stopped}},
 	}
 	onTables(t, func(t *testing.T, db table.Table) {
-		for _, tt := range tests { // one after another: all are of one address
+		for _, tt := range tests { // one after another, as all use one address
 			must(t, db.Write(t.Context(), table.Delete(notify.SuppressedKey(ann))))
 			for _, do := range tt.steps {
 				if err := do(t.Context(), db); err != nil {
@@ -162,7 +162,7 @@ func TestProvidersReasonAndOwnersWishAreIndependent(t *testing.T) {
 				listed = append(listed, e.Causes()...)
 			}
 			if !slices.Equal(listed, tt.want) {
-				t.Errorf("%s: listed is %+v", tt.name, listed)
+				t.Errorf("%s: the list has %+v", tt.name, listed)
 			}
 		}
 	})

@@ -8,7 +8,7 @@ import (
 )
 
 // ErrTextRefused matches (errors.Is) a failure that sending again will not change,
-// such as an impossible number. Any other failure may pass.
+// such as an impossible number. Any other failure may be temporary.
 var ErrTextRefused = errors.New("sms: refused for good")
 
 // TextMessage is one text message.
@@ -18,11 +18,11 @@ type TextMessage struct {
 	Text string
 }
 
-// TextSender is the port to what sends text messages to mobile phones. It is safe for
+// TextSender is the port to a service that sends text messages to mobile phones. It is safe for
 // concurrent use.
 type TextSender interface {
-	// Send hands the message over for delivery and returns the name that the
-	// provider knows it by. It may deliver what it reported as failed. An
+	// Send hands the message over for delivery and returns the provider's name
+	// for it. A message may be delivered although Send reported a failure. An
 	// error's text may quote what a provider said, and with it parts of the
 	// message.
 	Send(ctx context.Context, m TextMessage) (provider string, err error)

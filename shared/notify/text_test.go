@@ -49,7 +49,7 @@ func TestSegments(t *testing.T) {
 		{"brackets take two places", strings.Repeat("[", 80), 1},
 		{"81 brackets are two", strings.Repeat("[", 81), 2},
 		{"a bracket is not divided between two messages", strings.Repeat("[", 76*2+1), 3},
-		{"one other character makes 70 the most", strings.Repeat("a", 69) + "ç", 1},
+		{"one other character reduces the most to 70", strings.Repeat("a", 69) + "ç", 1},
 		{"71 with it are two", strings.Repeat("a", 70) + "ç", 2},
 		{"an emoji takes two places", strings.Repeat("🚢", 35), 1},
 		{"36 of them are two", strings.Repeat("🚢", 36), 2},

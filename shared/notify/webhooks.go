@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	// backlog is how many events wait for one webhook at most.
+	// backlog is the most events that wait for one webhook.
 	backlog = 100_000
 	// keepEvent is how long an event is kept if its webhook is no longer
 	// configured.
 	keepEvent = 7 * 24 * time.Hour
-	// spreadEvery is how often new events are looked for.
+	// spreadEvery is how often to look for new events.
 	spreadEvery = time.Second
 )
 
@@ -28,7 +28,7 @@ type hook struct {
 	*Receiver
 	queue   string // the partition of its events
 	lane    *lane
-	waiting atomic.Int64 // events in it, about
+	waiting atomic.Int64 // events in the queue, roughly
 	mu      sync.Mutex
 	counted bool
 }
@@ -40,7 +40,7 @@ type hookEvent struct {
 	Tries         int64 `json:"tries"`
 }
 
-// key orders a webhook's events by what is due first.
+// key returns a key that sorts a webhook's events by when they are due.
 func (e hookEvent) key(queue string) table.Key {
 	return table.Key{PK: queue, SK: fmt.Sprintf("%013d-%s", e.Due, e.ID)}
 }
@@ -83,7 +83,7 @@ func (s *Sender) spreadSome(ctx context.Context, pk string) (more bool, err erro
 		ops = append(ops, table.Delete(item.Key).If(table.Exists()))
 		var e RecordedEvent
 		if err := item.Decode(&e); err != nil || e.ID != item.Key.SK {
-			s.Log.Error("an event is not of a form that this version reads, and is dropped", "id", item.Key.SK)
+			s.Log.Error("an event that this version cannot read is dropped", "id", item.Key.SK)
 			continue
 		}
 		for i, h := range s.hooks {
@@ -113,8 +113,8 @@ func (s *Sender) spreadSome(ctx context.Context, pk string) (more bool, err erro
 	return page.More, nil
 }
 
-// count counts the events that were in the outbox when the process started. That
-// comes before the first of them is delivered and the first new one is added.
+// count counts the events that were in the outbox when the process started. It must be
+// called before the first of them is delivered and before a new one is added.
 func (h *hook) count(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -148,7 +148,7 @@ func (h *hook) read(ctx context.Context, item table.Item) (message, error) {
 	if err := item.Decode(&e); err == nil && e.key(h.queue) == item.Key {
 		return &hookMessage{h, e}, nil
 	}
-	h.Log.Error("an event is not of a form that this version reads, and is dropped", "id", item.Key.SK)
+	h.Log.Error("an event that this version cannot read is dropped", "id", item.Key.SK)
 	err := h.Table.Write(ctx, table.Delete(item.Key))
 	if err == nil {
 		h.waiting.Add(-1)
@@ -176,7 +176,7 @@ func (m *hookMessage) claim(until time.Time) []table.Op {
 	m.e.Tries++
 	ops := m.postpone(until, nil)
 	for i := range ops {
-		ops[i] = ops[i].Relax() // lost with the power, the event is only sent sooner
+		ops[i] = ops[i].Relax() // if a power cut loses the write, the event is only sent sooner
 	}
 	return ops
 }
@@ -185,13 +185,13 @@ func (m *hookMessage) postpone(until time.Time, _ error) []table.Op {
 	from := m.e.key(m.queue)
 	m.e.Due = until.UnixMilli()
 	op := m.put(m.e)
-	if op.Key == from { // the receiver asks for as long as the lease
+	if op.Key == from { // the receiver asked to wait exactly until the lease ends
 		return []table.Op{op.If(table.Exists())}
 	}
 	return []table.Op{table.Delete(from).If(table.Exists()), op}
 }
 
-// end removes the event. If that is lost in a power cut, the event is sent again.
+// end removes the event. If a power cut loses the write, the event is sent again.
 func (m *hookMessage) end(time.Time, error) []table.Op {
 	return []table.Op{table.Delete(m.e.key(m.queue)).If(table.Exists()).Relax()}
 }

@@ -24,7 +24,7 @@ import (
 
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
-// hookSender returns a Sender of events to webhooks, as after a start of the process.
+// hookSender returns a Sender of events to webhooks, as if the process had just started.
 func (p *machine) hookSender(t *testing.T, tab table.Table, urls ...string) *notify.Sender {
 	t.Helper()
 	secrets, err := notify.ParseWebhookSecrets(secret)
@@ -48,7 +48,7 @@ func (p *machine) happen(t *testing.T, n int) {
 	}
 }
 
-// deliver spreads what has happened and does one pass.
+// deliver spreads the recorded events and does one pass.
 func (p *machine) deliver(t *testing.T, s *notify.Sender) int {
 	t.Helper()
 	must(t, s.Spread(t.Context()))
@@ -98,8 +98,8 @@ func receive(t *testing.T) *receiver {
 	return r
 }
 
-// once checks that so many events were taken, each once.
-func (r *receiver) once(t *testing.T, want int) {
+// wantOnce checks that this many events were taken, each once.
+func (r *receiver) wantOnce(t *testing.T, want int) {
 	t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -129,7 +129,7 @@ func verify(r *http.Request, body []byte) error {
 		return fmt.Errorf("the signature is %q, want %q", r.Header.Get("webhook-signature"), want)
 	}
 	if !strings.Contains(string(body), `"id":"`+id+`"`) {
-		return fmt.Errorf("the event with the id %s holds another: %s", id, body)
+		return fmt.Errorf("the event with the id %s has another id in its body: %s", id, body)
 	}
 	return nil
 }
@@ -146,7 +146,7 @@ func TestEachEventIsDeliveredAndRemoved(t *testing.T) {
 		}
 		sent += n
 	}
-	r.once(t, 130)
+	r.wantOnce(t, 130)
 	if n := p.left(t); n != 0 {
 		t.Errorf("%d items are left", n)
 	}
@@ -161,7 +161,7 @@ func TestEachWebhookGetsEventsAtItsOwnPace(t *testing.T) {
 	if n := p.deliver(t, d); n != 6 {
 		t.Errorf("%d deliveries were taken, want 3 by each that answers", n)
 	}
-	bad.once(t, 0)
+	bad.wantOnce(t, 0)
 	bad.status.Store(200)
 	if n := p.deliver(t, d); n != 0 {
 		t.Errorf("%d were tried again at once", n)
@@ -170,7 +170,7 @@ func TestEachWebhookGetsEventsAtItsOwnPace(t *testing.T) {
 	if n := p.deliver(t, d); n != 3 {
 		t.Errorf("%d were taken after a second, want 3", n)
 	}
-	bad.once(t, 3)
+	bad.wantOnce(t, 3)
 	if n := p.left(t); n != 0 {
 		t.Errorf("%d items are left", n)
 	}
@@ -213,7 +213,7 @@ func TestAnswerDecidesWhenAnEventIsRetried(t *testing.T) {
 		{"a login", 401, "", false, time.Second},
 		{"gone", 410, "", false, 0},
 		{"later", 429, "120", false, 120 * time.Second},
-		{"too much later", 503, "999999999", false, time.Hour},
+		{"much later", 503, "999999999", false, time.Hour},
 		{"a date", 503, "Fri, 31 Dec 2100 23:59:59 GMT", false, time.Second},
 		{"a negative wait", 503, "-5", false, time.Second},
 	} {
@@ -241,7 +241,7 @@ func TestAnswerDecidesWhenAnEventIsRetried(t *testing.T) {
 			if n := p.deliver(t, d); (n == 1) != (c.again > 0) {
 				t.Errorf("%d were taken later", n)
 			}
-			other.once(t, 0)
+			other.wantOnce(t, 0)
 		})
 	}
 }
@@ -250,7 +250,7 @@ func TestReceiverThatDoesNotAnswerIsRetriedLater(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	hangs := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // or else the server does not see the end
+		_, _ = io.Copy(io.Discard, r.Body) // otherwise the server does not see the end
 		<-r.Context().Done()
 	}))
 	defer hangs.Close()
@@ -284,9 +284,9 @@ func TestKillAtAnyMomentLosesNoEvent(t *testing.T) {
 	for i, fails := range []func(ops []table.Op) bool{
 		func([]table.Op) bool { return true }, // killed before the event is in the outbox
 		func(ops []table.Op) bool { return strings.HasPrefix(ops[0].Key.PK, "webhook#") && len(ops) == 2 }, // before the claim
-		func(ops []table.Op) bool { return len(ops) == 1 },                                                 // when it was taken and not marked
+		func(ops []table.Op) bool { return len(ops) == 1 },                                                 // after it was taken, before that is stored
 	} {
-		r.once(t, 0)
+		r.wantOnce(t, 0)
 		weak.fails = fails
 		err := d.Spread(t.Context())
 		d.SendDue(t.Context())
@@ -294,7 +294,7 @@ func TestKillAtAnyMomentLosesNoEvent(t *testing.T) {
 			t.Fatalf("no error at %d", i)
 		}
 	}
-	r.once(t, 1)
+	r.wantOnce(t, 1)
 	p.clock.advance(notify.Lease)
 	if n := p.deliver(t, p.hookSender(t, p.table, r.URL)); n != 1 { // another process
 		t.Errorf("%d were taken again", n)
@@ -324,7 +324,7 @@ func TestAtMostFourEventsArePostedAtOnce(t *testing.T) {
 		most = max(most, now)
 		come := now
 		mu.Unlock()
-		if come == 4 && !full.Swap(true) { // a fifth would come meanwhile
+		if come == 4 && !full.Swap(true) { // give a fifth time to come
 			for range 20 {
 				probe(t, aside.URL)
 			}
@@ -367,7 +367,7 @@ func TestBacklogIsBounded(t *testing.T) {
 		p.happen(t, 1)
 		p.deliver(t, d)
 	}
-	good.once(t, 5)
+	good.wantOnce(t, 5)
 	if n := p.left(t); n != 3 {
 		t.Errorf("%d are left, want 3", n)
 	}
@@ -385,7 +385,7 @@ func TestEventCountsInTheBacklogUntilItLeavesTheOutbox(t *testing.T) {
 	p.happen(t, 1)
 	must(t, d.Spread(t.Context()))
 	d.SendDue(t.Context())
-	r.once(t, 1)
+	r.wantOnce(t, 1)
 	weak.fails = func([]table.Op) bool { return false }
 	p.happen(t, 1)
 	if n := p.deliver(t, d); n != 0 || p.left(t) != 1 || !strings.Contains(p.log.String(), "one more is dropped") {
@@ -434,25 +434,25 @@ func TestWaitingEventsAreCountedBeforeTheFirstIsDelivered(t *testing.T) {
 	lanes.Wait()
 	p.happen(t, 3)
 	p.deliver(t, d)
-	if r.once(t, 6); p.left(t) != 0 {
+	if r.wantOnce(t, 6); p.left(t) != 0 {
 		t.Errorf("%d items are left: %s", p.left(t), p.log)
 	}
 }
 
-func TestReadingEventsHoldsUpNoNotice(t *testing.T) {
+func TestReadingEventsDoesNotDelayNotices(t *testing.T) {
 	t.Parallel()
 	p, r := newMachine(t), receive(t)
-	goOn := make(chan struct{})
+	release := make(chan struct{})
 	s := p.hookSender(t, &watched{p.table, func(q table.Query) {
 		if strings.HasPrefix(q.PK, notify.EventPrefix) {
-			<-goOn
+			<-release
 		}
 	}}, r.URL)
 	stop := running(t, s)
 	n := p.put(t, p.linkNotice(1))
 	s.Wake()
 	until(t, func() bool { _, there := p.stored(t, n); return !there })
-	close(goOn)
+	close(release)
 	stop()
 }
 
@@ -477,7 +477,7 @@ func TestNoSecretIsLogged(t *testing.T) {
 	}
 	for _, word := range []string{"hunter2", "T0K3N", "S3CR3T", strings.TrimPrefix(secret, "whsec_"), "v1,", "alice"} {
 		if strings.Contains(log, word) {
-			t.Errorf("%s stands in the log %s", word, log)
+			t.Errorf("%s is in the log %s", word, log)
 		}
 	}
 }
@@ -538,17 +538,17 @@ func TestEventQueuedByAnEarlierVersionIsDelivered(t *testing.T) {
 	p.clock.advance(6 * time.Second)
 	r.status.Store(200)
 	p.pass(t, s)
-	r.once(t, 1)
+	r.wantOnce(t, 1)
 	if n := p.left(t); n != 0 {
 		t.Errorf("%d items are left", n)
 	}
 }
 
-func TestWebhookThatHangsHoldsUpNoOther(t *testing.T) {
+func TestWebhookThatHangsDoesNotDelayOthers(t *testing.T) {
 	t.Parallel()
 	p, good := newMachine(t), receive(t)
-	goOn, tries := make(chan struct{}), atomic.Int64{}
-	hangs := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { tries.Add(1); <-goOn }))
+	release, tries := make(chan struct{}), atomic.Int64{}
+	hangs := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { tries.Add(1); <-release }))
 	defer hangs.Close()
 	p.happen(t, 3*notify.Parallel)
 	stop := running(t, p.hookSender(t, p.table, hangs.URL, good.URL))
@@ -556,10 +556,10 @@ func TestWebhookThatHangsHoldsUpNoOther(t *testing.T) {
 	if n := tries.Load(); n > notify.Parallel {
 		t.Errorf("%d events went to the one that hangs", n)
 	}
-	close(goOn)
+	close(release)
 	until(t, func() bool { return p.left(t) == 0 })
 	stop()
-	good.once(t, 3*notify.Parallel)
+	good.wantOnce(t, 3*notify.Parallel)
 }
 
 func TestTableThatRefusesClaimsMakesNoLaneRest(t *testing.T) {

@@ -40,8 +40,8 @@ type Message struct {
 	Sent    time.Time `json:"sent"`
 }
 
-// stored is a Message in the table. Its sort key is the ID: those of notices
-// sort by time, and one that is sent again finds itself there.
+// stored is a Message in the table. Its sort key is the ID: the IDs of notices sort
+// by time, and a message that is sent again has the same key.
 type stored struct {
 	V       int64  `json:"v"`
 	Channel string `json:"channel"`
@@ -52,7 +52,7 @@ type stored struct {
 	Sent    int64  `json:"sent"` // Unix milliseconds
 }
 
-// Inbox is safe for concurrent use.
+// Inbox keeps messages. It is safe for concurrent use.
 type Inbox struct {
 	table table.Table
 	now   func() time.Time
@@ -90,14 +90,14 @@ func (in *Inbox) keep(ctx context.Context, id string, s stored) error {
 	s.V, s.Sent = layout, now.UnixMilli()
 	key := table.Key{PK: partition, SK: id}
 	err := in.table.Write(ctx, table.Put(key, s).If(table.NotExists()).Expire(now.Add(Keep)))
-	if err != nil && !errors.Is(err, table.ErrCondition) { // the condition fails for what is here already
+	if err != nil && !errors.Is(err, table.ErrCondition) { // the message is already here
 		return fmt.Errorf("keeping a message in the inbox: %w", err)
 	}
 	return nil
 }
 
-// List returns up to limit (1 to MaxList) messages, newest first. One call to
-// the table.
+// List returns up to limit (1 to MaxList) messages, newest first. It makes one
+// call to the table.
 func (in *Inbox) List(ctx context.Context, limit int) ([]Message, error) {
 	limit = max(1, min(limit, MaxList))
 	page, err := in.table.Query(ctx, table.Query{PK: partition, Descending: true, Limit: limit})

@@ -101,7 +101,7 @@ func TestMessagesStayForSevenDays(t *testing.T) {
 	sendMail(t, in, aMail("0001-a"))
 	clock.Time = clock.Add(inbox.Keep - time.Millisecond)
 	if len(list(t, in, 10)) != 1 {
-		t.Error("a message went too early")
+		t.Error("a message was removed too early")
 	}
 	clock.Time = clock.Add(time.Millisecond)
 	if len(list(t, in, 10)) != 0 {
@@ -138,7 +138,7 @@ func TestInvalidMessageIsRefused(t *testing.T) {
 	}
 }
 
-// get asks the handler, with Host and Accept headers.
+// get sends a request with Host and Accept headers to the handler.
 func get(in *inbox.Inbox, method, host, accept string) *http.Response {
 	outlet := envelope.Outlet{Now: time.Now, Log: slog.New(slog.DiscardHandler)}
 	r := httptest.NewRequest(method, "/inbox", nil)

@@ -15,27 +15,26 @@ import (
 //go:embed page.html
 var pageSource string
 
-// What is compiled once.
 var (
 	page = template.Must(template.New("inbox").Parse(pageSource))
 	// notable is what people look for in a message: a link, or a PIN alone on a line.
 	notable = regexp.MustCompile(`https?://[^\s<>"']+|(?m:^[0-9]{8}$)`)
 )
 
-// policy lets the page show itself and nothing else: no scripts, no forms,
-// nothing from elsewhere. Styles are allowed inline for the mails, which inherit
-// this policy in their frames.
+// policy lets the page show itself and nothing else: no scripts, no forms, nothing
+// from other sites. Inline styles are allowed for the mails, which inherit this
+// policy in their frames.
 const policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// Handler shows the newest messages as a page, or as JSON to those who prefer
-// it. It asks for no password, and so only answers requests whose Host header
-// names a loopback address or localhost: a page of some other site in the user's
-// browser, whose name was made to resolve to this machine, learns nothing.
-// prefers returns the media type that a request wants most, if it is one of these.
+// Handler shows the newest messages as a page, or as JSON to clients that prefer it.
+// It asks for no password, so it only answers requests whose Host header names a
+// loopback address or localhost. Otherwise another site in the user's browser could
+// read it, by making its own name resolve to this machine. prefers returns the media
+// type that a request prefers, if it is one of these.
 func Handler(o envelope.Outlet, in *Inbox, prefers func(r *http.Request, types ...string) string) http.Handler {
 	return o.Handler(func(w http.ResponseWriter, r *http.Request) error {
 		if host := hostname(r.Host); host != "localhost" && !net.ParseIP(host).IsLoopback() {
-			return envelope.NewFault(envelope.Forbidden, "the inbox is shown under this machine's own name alone, such as localhost")
+			return envelope.NewFault(envelope.Forbidden, "the inbox is shown only under this machine's own name, such as localhost")
 		}
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			return &envelope.Fault{Kind: envelope.MethodNotAllowed, Detail: "the inbox can only be read", Allow: []string{"GET", "HEAD"}}
@@ -48,7 +47,7 @@ func Handler(o envelope.Outlet, in *Inbox, prefers func(r *http.Request, types .
 	})
 }
 
-// hostname is the host without port, brackets and case.
+// hostname returns the host in lower case, without port and brackets.
 func hostname(hostport string) string {
 	host, _, err := net.SplitHostPort(hostport)
 	if err != nil {
@@ -106,5 +105,5 @@ func divide(line string) []piece {
 	return append(pieces, piece{Text: line[from:]})
 }
 
-// Framed is the mail's HTML for a frame, in which links open pages of their own.
+// Framed returns the mail's HTML for a frame; its links open in new pages.
 func (m Message) Framed() string { return `<base target="_blank">` + m.HTML }

@@ -1,5 +1,4 @@
-// Package mail is the port to services that send e-mail, and checks what they are
-// given. It imports only the standard library. Start reading at Message and Sender.
+// Package mail is the port to services that send e-mail, and checks messages for them. It imports only the standard library. Start reading at Message and Sender.
 package mail
 
 import (
@@ -21,7 +20,7 @@ const Tag = "notice"
 
 // ErrPermanent matches (errors.Is) a failure that sending again will not change: a
 // malformed address, or a server that always refuses the recipient or message.
-// Any other failure may pass.
+// Any other failure may be temporary.
 var ErrPermanent = errors.New("mail: refused for good")
 
 // Message is one e-mail to one recipient.
@@ -43,24 +42,24 @@ type Message struct {
 
 // Sender is the port. It is safe for concurrent use.
 type Sender interface {
-	// Send hands the message over for delivery and returns the name that the
-	// provider knows it by. It may deliver what it reported as failed. An
+	// Send hands the message over for delivery and returns the provider's name
+	// for it. A message may be delivered although Send reported a failure. An
 	// error's text may quote what a server said, and with it parts of the
 	// message.
 	Send(ctx context.Context, m Message) (provider string, err error)
 }
 
-// Envelope is what a Message's addresses mean. ReplyTo is nil if there is none.
+// Envelope holds a Message's parsed addresses. ReplyTo is nil if there is none.
 type Envelope struct{ From, To, ReplyTo *mail.Address }
 
-// Envelope reads the addresses. A recipient, reply address or ID that no server
-// would take is an ErrPermanent. A bad From is not: it is a mistake in the
+// Envelope parses the addresses. A recipient, reply address or ID that no server
+// would accept is an ErrPermanent. A bad From is not: it is a mistake in the
 // settings, which can be corrected.
 func (m Message) Envelope() (Envelope, error) {
 	var e Envelope
 	var err error
 	if !validID(m.ID) {
-		return e, fmt.Errorf("%w: the message's ID has other characters than letters, digits and . _ -", ErrPermanent)
+		return e, fmt.Errorf("%w: the message's ID must have only letters, digits and . _ -", ErrPermanent)
 	}
 	if e.From, err = parse(m.From); err != nil {
 		return e, fmt.Errorf("the sender's address: %w", err)
@@ -80,9 +79,9 @@ func (m Message) Envelope() (Envelope, error) {
 	return e, nil
 }
 
-// SubjectLine is the subject with each run of white space and control characters
-// as one space. What looks like an encoded word (RFC 2047) is broken: it could
-// bring such characters back when the recipient's program decodes it.
+// SubjectLine returns the subject with each run of white space and control characters
+// as one space. It breaks what looks like an encoded word (RFC 2047): that could bring
+// such characters back when the recipient's program decodes it.
 func (m Message) SubjectLine() string {
 	words := strings.FieldsFunc(m.Subject, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
 	return strings.ReplaceAll(strings.Join(words, " "), "=?", "= ?")
@@ -107,7 +106,7 @@ func parse(s string) (*mail.Address, error) {
 	return a, nil
 }
 
-// validLink accepts nothing that could end the header it stands in.
+// validLink accepts nothing that could end the header that contains it.
 func validLink(s string) bool {
 	if s == "" {
 		return true

@@ -37,7 +37,7 @@ func TestEachMessageHasItsOwnOutcome(t *testing.T) {
 	}
 	if *asked.TopicArn != "arn:notices" || *asked.PublishBatchRequestEntries[1].Message != "b" ||
 		*asked.PublishBatchRequestEntries[1].MessageAttributes["channel"].StringValue != "sms" {
-		t.Errorf("asked was %+v", asked)
+		t.Errorf("the request was %+v", asked)
 	}
 }
 

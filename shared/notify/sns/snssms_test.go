@@ -33,7 +33,7 @@ func TestTextMessageReachesSNSComplete(t *testing.T) {
 	a := c.asked.MessageAttributes
 	if *c.asked.PhoneNumber != "+393331234567" || *c.asked.Message != "hi" || c.asked.TopicArn != nil ||
 		*a["AWS.SNS.SMS.SenderID"].StringValue != "Ferry" || *a["AWS.SNS.SMS.SMSType"].StringValue != "Transactional" {
-		t.Errorf("asked was %+v", c.asked)
+		t.Errorf("the request was %+v", c.asked)
 	}
 	if _, err := (ferrysns.Sender{Client: &c}).Send(t.Context(), notify.TextMessage{ID: "1", To: "+393331234567", Text: "hi"}); err != nil || len(c.asked.MessageAttributes) != 1 {
 		t.Errorf("without a sender %+v, %v", c.asked, err)

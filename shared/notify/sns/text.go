@@ -20,7 +20,7 @@ type TextAPI interface {
 type Sender struct {
 	Client TextAPI
 	// SenderID is shown as the sender, where the recipient's country allows
-	// it: 1 to 11 letters and digits. Empty leaves it to SNS.
+	// it: 1 to 11 letters and digits. If it is empty, SNS chooses.
 	SenderID string
 }
 
@@ -47,8 +47,8 @@ func text(s string) types.MessageAttributeValue {
 	return types.MessageAttributeValue{DataType: aws.String("String"), StringValue: &s}
 }
 
-// OpenText returns the sender of text messages that come from this name; empty
-// leaves it to SNS.
+// OpenText returns a sender of text messages from this name; if it is empty, SNS
+// chooses one.
 func OpenText(c aws.Config, from string) notify.TextSender {
 	return Sender{Client: sns.NewFromConfig(c), SenderID: from}
 }

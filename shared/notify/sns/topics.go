@@ -28,13 +28,13 @@ type Topics struct {
 	ARNs   map[notify.Topic]string
 }
 
-// Publish implements notify.Topics in one call. If that is refused as a whole, it
+// Publish implements notify.Topics in one call. If the whole call is refused, it
 // looks for the messages that are to blame.
 func (t Topics) Publish(ctx context.Context, to notify.Topic, messages []notify.TopicMessage) []error {
 	errs := make([]error, len(messages))
 	in := &sns.PublishBatchInput{TopicArn: aws.String(t.ARNs[to])}
 	for i, m := range messages {
-		errs[i] = errors.New("publishing: the answer says nothing of the message")
+		errs[i] = errors.New("publishing: the answer does not mention the message")
 		in.PublishBatchRequestEntries = append(in.PublishBatchRequestEntries, types.PublishBatchRequestEntry{
 			Id: aws.String(strconv.Itoa(i)), Message: aws.String(m.Body),
 			MessageAttributes: map[string]types.MessageAttributeValue{m.Attribute: text(m.Value)},
@@ -64,7 +64,7 @@ func (t Topics) Publish(ctx context.Context, to notify.Topic, messages []notify.
 
 // blames reports whether a call was refused because of a message in it. An error
 // about the topic's name is a wrong setting. Everything else, such as a missing
-// permission, a limit or an outage, may pass.
+// permission, a limit or an outage, may be temporary.
 func blames(err error) bool {
 	var (
 		long      *types.BatchRequestTooLongException
@@ -77,7 +77,7 @@ func blames(err error) bool {
 	return errors.As(err, &long) || errors.As(err, &value)
 }
 
-// failure is why one message of a call was not taken.
+// failure returns why one message of a call was refused.
 func failure(e types.BatchResultErrorEntry) error {
 	err := fmt.Errorf("publishing: %s: %s", aws.ToString(e.Code), aws.ToString(e.Message))
 	parameter, value := types.InvalidParameterException{}, types.InvalidParameterValueException{}
@@ -87,7 +87,7 @@ func failure(e types.BatchResultErrorEntry) error {
 	return err
 }
 
-// note keeps what became of the message with an ID.
+// note stores the outcome of the message with an ID.
 func note(errs []error, id *string, err error) {
 	if i, bad := strconv.Atoi(aws.ToString(id)); bad == nil && i >= 0 && i < len(errs) {
 		errs[i] = err

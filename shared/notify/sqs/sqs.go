@@ -22,7 +22,7 @@ type API interface {
 // margin is left for the time that has passed since the message was received.
 const margin = 15 * time.Minute
 
-// Queue is the queue with a URL.
+// Queue is the queue at a URL.
 type Queue struct {
 	Client API
 	URL    string
@@ -41,7 +41,7 @@ func (q Queue) Delay(ctx context.Context, receipt string, wait time.Duration) er
 	return nil
 }
 
-// Open returns the queue with a URL.
+// Open returns the queue at a URL.
 func Open(c aws.Config, url string) notify.Queue {
 	return Queue{Client: sqs.NewFromConfig(c), URL: url}
 }

@@ -24,8 +24,8 @@ type API interface {
 // Sender sends through SES. It is safe for concurrent use.
 type Sender struct {
 	Client API
-	// ConfigurationSet is the one that reports what becomes of each mail; it
-	// may be empty.
+	// ConfigurationSet names the one that reports whether mails arrive; it may be
+	// empty.
 	ConfigurationSet string
 }
 
@@ -63,7 +63,7 @@ func (s Sender) input(m mail.Message, env mail.Envelope) *sesv2.SendEmailInput {
 	return in
 }
 
-// address is the bare one, quoted where it must be.
+// address returns the bare address, quoted where necessary.
 func address(a *netmail.Address) string {
 	return strings.Trim((&netmail.Address{Address: a.Address}).String(), "<>")
 }
@@ -83,7 +83,7 @@ func content(text string) *types.Content {
 	return &types.Content{Data: aws.String(text), Charset: aws.String("UTF-8")}
 }
 
-// classify marks what SES always refuses: a request that it cannot read, such as
+// classify marks what SES will always refuse: a request that it cannot read, such as
 // one with a malformed address, or content that it rejects. A sender's address
 // that is not verified is a mistake in the settings, which can be corrected.
 func classify(err error) error {

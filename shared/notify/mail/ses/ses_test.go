@@ -66,7 +66,7 @@ func TestOptionalFieldsAreLeftOut(t *testing.T) {
 	}
 	in := c.asked
 	if in.ReplyToAddresses != nil || in.ConfigurationSetName != nil || in.Content.Simple.Body.Html != nil || len(in.Content.Simple.Headers) != 1 {
-		t.Errorf("asked was %+v", in)
+		t.Errorf("the request was %+v", in)
 	}
 }
 

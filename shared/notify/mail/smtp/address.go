@@ -16,7 +16,7 @@ const (
 	noTLS
 )
 
-// server is what an address says.
+// server is a parsed address.
 type server struct {
 	host           string
 	port           int
@@ -24,8 +24,8 @@ type server struct {
 	security       security
 }
 
-// parse reads an address. Its errors quote nothing of it: where a password
-// has characters that should have been escaped, any part may be the password.
+// parse reads an address. Its errors quote no part of it: if a password has
+// characters that should have been escaped, any part may be the password.
 func parse(address string) (server, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -44,7 +44,7 @@ func parse(address string) (server, error) {
 	case s.host == "":
 		return s, errors.New("the mail server's address names no host")
 	case u.Path != "" && u.Path != "/", u.Fragment != "", u.Opaque != "":
-		return s, errors.New("the mail server's address has something behind the host; special characters in user and password must be percent-encoded")
+		return s, errors.New("the mail server's address has something after the host; special characters in user and password must be percent-encoded")
 	case err != nil || s.port < 1 || s.port > 65535:
 		return s, errors.New("the port in the mail server's address is not from 1 to 65535")
 	}
@@ -58,7 +58,7 @@ func (s *server) setSecurity(u *url.URL) error {
 	query, err := url.ParseQuery(u.RawQuery)
 	option := query.Get("tls")
 	if err != nil || len(query) > 1 || len(query) == 1 && option != "on" && option != "off" {
-		return errors.New("behind the host of the mail server's address only ?tls=on and ?tls=off are known; special characters in user and password must be percent-encoded")
+		return errors.New("after the host, the mail server's address may have only ?tls=on or ?tls=off; special characters in user and password must be percent-encoded")
 	}
 	switch {
 	case u.Scheme == "smtps" && option == "off":

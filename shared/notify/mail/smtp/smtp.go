@@ -37,9 +37,9 @@ type Sender struct {
 
 // New returns a Sender for the server at an address: smtp://host (STARTTLS,
 // port 587) or smtps://host (TLS from the start, port 465), with user:password@
-// before and :port behind the host as needed. STARTTLS is mandatory, except
-// on a loopback host or with ?tls=off; ?tls=on makes it mandatory there too. Without
-// TLS a password is sent only to a loopback host. No connection is made yet.
+// before and :port after the host as needed. STARTTLS is mandatory, except on a
+// loopback host or with ?tls=off; ?tls=on makes it mandatory there too. Without TLS
+// a password is sent only to a loopback host. No connection is made yet.
 func New(address string) (*Sender, error) {
 	s, err := parse(address)
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *Sender) Send(ctx context.Context, m mail.Message) (string, error) {
 	return msg.GetMessageID(), nil
 }
 
-// client makes a client for one message: it dials under that message's context.
+// client returns a client for one message, which dials with that message's context.
 func (s *Sender) client(ctx context.Context, env mail.Envelope) (*gomail.Client, error) {
 	opts := []gomail.Option{
 		gomail.WithPort(s.server.port),
@@ -101,15 +101,15 @@ func (s *Sender) client(ctx context.Context, env mail.Envelope) (*gomail.Client,
 			gomail.WithOpportunisticSMTPAuth(logins...))
 	}
 	if ascii(env.From.Address) && ascii(env.To.Address) {
-		// A mail that uses SMTPUTF8 without need bounces on its way through an
-		// older server.
+		// A mail that uses SMTPUTF8 needlessly bounces at an older server on its
+		// way.
 		opts = append(opts, gomail.WithoutSMTPUTF8())
 	}
 	return gomail.NewClient(s.server.host, opts...)
 }
 
-// dial connects, and closes the connection when ctx ends: the client heeds its context
-// only while it dials.
+// dial connects, and closes the connection when ctx ends, as the client obeys its
+// context only while it dials.
 func (s *Sender) dial(ctx context.Context) gomail.DialContextFunc {
 	return func(dialing context.Context, network, _ string) (net.Conn, error) {
 		var d net.Dialer
@@ -158,7 +158,7 @@ func compose(m mail.Message, env mail.Envelope) *gomail.Msg {
 	msg.SetMessageIDWithValue(m.ID + domain)
 	msg.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no vacation replies, please
 	if m.Unsubscribe != "" {
-		msg.SetGenHeaderPreformatted("List-Unsubscribe", "<"+m.Unsubscribe+">") // encoded it would be no address
+		msg.SetGenHeaderPreformatted("List-Unsubscribe", "<"+m.Unsubscribe+">") // encoded, it would not be an address
 		msg.SetGenHeader("List-Unsubscribe-Post", "List-Unsubscribe=One-Click")
 	}
 	msg.Subject(m.SubjectLine())

@@ -26,7 +26,7 @@ func message() mail.Message {
 	}
 }
 
-// sender returns a Sender for the server that trusts its certificate.
+// sender returns a Sender for the server that trusts the server's certificate.
 func sender(t *testing.T, scheme, login, options string, srv *boottest.SMTPServer) *Sender {
 	t.Helper()
 	s, err := New(scheme + "://" + login + srv.Address + options)
@@ -117,7 +117,7 @@ func TestMailArrivesAsTextAndHTML(t *testing.T) {
 	}
 	for line := range strings.Lines(raw) {
 		if len(line) > 79 || !ascii(line) {
-			t.Errorf("a line that not every server takes: %q", line)
+			t.Errorf("a line that some servers refuse: %q", line)
 		}
 	}
 	lines := srv.Talk().Lines
@@ -145,7 +145,7 @@ func TestMailOffersToUnsubscribe(t *testing.T) {
 			t.Errorf("got %q, want %q", is, want)
 		}
 		if id := got.Header.Get("Message-Id"); provider != id {
-			t.Errorf("it is known as %s, and went as %s", provider, id)
+			t.Errorf("Send returned %s, but the message has %s", provider, id)
 		}
 	}
 }
@@ -249,11 +249,11 @@ func TestOnlyRefusedMessagesFailForGood(t *testing.T) {
 		{"an unknown recipient is refused for good", map[string]string{"RCPT": "550 5.1.1 no such user ann@example.com"}, true},
 		{"a refused message is refused for good", map[string]string{".": "554 5.7.1 looks like spam"}, true},
 		{"a refused DATA is refused for good", map[string]string{"DATA": "554 5.5.1 no valid recipients"}, true},
-		{"greylisting passes", map[string]string{"RCPT": "450 4.2.0 greylisted"}, false},
-		{"a full disk at the server passes", map[string]string{".": "452 4.3.1 no space"}, false},
-		{"a refused sender passes when the settings are mended", map[string]string{"MAIL": "553 5.7.1 not yours"}, false},
-		{"a missing login passes when the settings are mended", map[string]string{"RCPT": "530 5.7.0 authentication required"}, false},
-		{"a server that refuses to talk passes", map[string]string{"EHLO": "554 go away", "HELO": "554 go away"}, false},
+		{"greylisting is temporary", map[string]string{"RCPT": "450 4.2.0 greylisted"}, false},
+		{"a full disk at the server is temporary", map[string]string{".": "452 4.3.1 no space"}, false},
+		{"a refused sender may be corrected in the settings", map[string]string{"MAIL": "553 5.7.1 not yours"}, false},
+		{"a missing login may be corrected in the settings", map[string]string{"RCPT": "530 5.7.0 authentication required"}, false},
+		{"a server that refuses to talk is temporary", map[string]string{"EHLO": "554 go away", "HELO": "554 go away"}, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -286,7 +286,7 @@ func TestServerThatIsDownMayRecover(t *testing.T) {
 	}
 }
 
-func TestFailedQuitIsNoFailure(t *testing.T) {
+func TestFailedQuitDoesNotFailTheMail(t *testing.T) {
 	t.Parallel()
 	srv := boottest.StartSMTP(t, boottest.SMTPOptions{Replies: map[string]string{"QUIT": "421 no"}})
 	if _, err := sender(t, "smtp", "", "", srv).Send(t.Context(), message()); err != nil {
@@ -378,7 +378,7 @@ func TestTLSProtectsLoginAndMessage(t *testing.T) {
 		}
 		only(t, srv)
 	})
-	t.Run("a refused login passes and does not show the password", func(t *testing.T) {
+	t.Run("a refused login is temporary and does not show the password", func(t *testing.T) {
 		t.Parallel()
 		srv := boottest.StartSMTP(t, boottest.SMTPOptions{Offer: []string{"AUTH PLAIN"}, Replies: map[string]string{"AUTH": "535 5.7.8 bad credentials"}})
 		_, err := sender(t, "smtp", "ann:s3cret@", "", srv).Send(t.Context(), message())
