@@ -26,8 +26,8 @@ func TestFormIsReadOnlyFromTheBody(t *testing.T) {
 	}{
 		{"a form", urlencoded, "name=a+b%21", true, "a b!", envelope.Internal},
 		{"a form with a charset", urlencoded + "; charset=UTF-8", "name=x", true, "x", envelope.Internal},
-		{"JSON is no form", "application/json", `{"name":"x"}`, false, "", envelope.Internal},
-		{"a body without a type is no form", "", "name=x", false, "", envelope.Internal},
+		{"JSON is not a form", "application/json", `{"name":"x"}`, false, "", envelope.Internal},
+		{"a body without a type is not a form", "", "name=x", false, "", envelope.Internal},
 		{"broken percent signs", urlencoded, "name=%zz", true, "", envelope.Invalid},
 		{"semicolons", urlencoded, "name=x;y=z", true, "", envelope.Invalid},
 	} {

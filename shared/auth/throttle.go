@@ -240,7 +240,7 @@ func tag(salt, password string) string {
 // free tries are taken, it waits for one of them to end, and reads the counts again if
 // that one failed.
 //
-// The tries of other processes are seen once they are on record.
+// The tries of other processes are seen once they are recorded.
 type lanes struct {
 	mu sync.Mutex
 	at map[table.Key]*lane

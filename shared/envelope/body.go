@@ -82,7 +82,7 @@ func (o Outlet) wrapBody(w http.ResponseWriter, r *http.Request) (*http.Request,
 	return r, b
 }
 
-// answerEarly lets the server send an error at once, however much of the body is still to
+// answerEarly lets the server send an error at once, even if much of the body is still to
 // come. The rest of the body must not be taken for the next request.
 func (b *requestBody) answerEarly(w http.ResponseWriter) {
 	if b == nil || b.err == io.EOF {

@@ -17,15 +17,15 @@ const MaxAge = 10 * time.Minute
 // Methods returns the methods that a page may use.
 func Methods() []string { return []string{"GET", "HEAD", "POST", "PUT", "DELETE"} }
 
-// Headers returns the headers that a page may send, besides those always allowed.
+// Headers returns the headers that a page may send, in addition to those always allowed.
 func Headers() []string {
 	return []string{
 		"Authorization", "Content-Type", "Idempotency-Key", "If-None-Match", "If-Range", "Range", "Repr-Digest", "X-Amz-Checksum-Crc64nvme",
 	}
 }
 
-// Exposed returns the response headers that a page may read, besides those always
-// allowed.
+// Exposed returns the response headers that a page may read, in addition to those
+// always allowed.
 func Exposed() []string {
 	return []string{
 		"Content-Disposition", "Content-Range", "ETag", "Ferry-Error", "Link", "Location", "Repr-Digest", "Retry-After", "X-Request-Id",

@@ -238,7 +238,7 @@ func TestErrorKeepsTheConnectionOnlyIfTheBodyWasRead(t *testing.T) {
 }
 
 // TestStalledConnectionIsClosed sends half of a body. Without a deadline the server would
-// wait for ever for the rest. A refused client gets 5 s, however long it may pause otherwise.
+// wait for ever for the rest. A refused client gets 5 s, even if it may pause for longer otherwise.
 func TestStalledConnectionIsClosed(t *testing.T) {
 	t.Parallel()
 	for what, k := range map[string]struct {

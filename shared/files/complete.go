@@ -43,7 +43,7 @@ func (s *Service) Complete(ctx context.Context, it Session, sum *uint64) (*Liste
 	}
 	written, err := s.Parts.CompleteParts(ctx, blob.Files, it.blobKey(), it.Upload, it.Layout(), sum)
 	if errors.Is(err, blob.ErrNoUpload) {
-		return s.overtaken(ctx, it, envelope.NewFault(envelope.NotFound, "the parts of the upload are gone; begin a new upload"))
+		return s.overtaken(ctx, it, envelope.NewFault(envelope.NotFound, "the parts are gone; begin a new upload"))
 	}
 	if err == nil {
 		err = s.checkHash(ctx, it)
@@ -134,7 +134,7 @@ func completeFault(err error) error {
 
 // checkHash compares the stated SHA-256 with that of the object. One request
 // hashes a limited number of bytes, saves the state in the session, and asks the
-// caller to complete again. So no request times out, however large the file.
+// caller to complete again. So no request times out, even for the largest file.
 func (s *Service) checkHash(ctx context.Context, it Session) error {
 	if it.SHA256 == nil {
 		return nil

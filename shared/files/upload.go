@@ -180,7 +180,7 @@ func bodyFault(err error) error {
 	var digest *blob.DigestError
 	switch {
 	case errors.Is(err, blob.ErrLength):
-		return &envelope.Fault{Kind: envelope.Invalid, Detail: "the length of the body differs from the stated one", Cause: err}
+		return &envelope.Fault{Kind: envelope.Invalid, Detail: "the body's length is not the stated one", Cause: err}
 	case errors.As(err, &digest):
 		return envelope.NewFault(envelope.Invalid, "the SHA-256 of the body is %x, but %x was stated", digest.Got, digest.Stated)
 	}

@@ -47,7 +47,7 @@ func ParseWebhookSecrets(text string) ([]WebhookSecret, error) {
 	for _, word := range strings.Fields(text) {
 		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(word, secretPrefix))
 		if err != nil || len(key) < minSecret || len(key) > maxSecret { // the text stays out of the error
-			return nil, fmt.Errorf("a webhook secret is %s followed by the base64 of %d to %d bytes", secretPrefix, minSecret, maxSecret)
+			return nil, fmt.Errorf("a webhook secret is %s and then base64 of %d to %d bytes", secretPrefix, minSecret, maxSecret)
 		}
 		all = append(all, WebhookSecret{key})
 	}

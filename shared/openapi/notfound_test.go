@@ -66,7 +66,7 @@ func TestPreflightGrantsNothingByItself(t *testing.T) {
 		}
 		for _, missing := range []string{"Origin", "Access-Control-Request-Method"} {
 			if resp := s.Request("OPTIONS", path, nil, missing, "https://app.example.com"); resp.StatusCode < 404 {
-				t.Errorf("%s: a request that is no preflight: status %d", path, resp.StatusCode)
+				t.Errorf("%s: a request that is not a preflight: status %d", path, resp.StatusCode)
 			}
 		}
 	}

@@ -89,7 +89,7 @@ func (s server) envelope(w http.ResponseWriter, r *http.Request, link files.Link
 
 func (s server) bytes(w http.ResponseWriter, r *http.Request, link files.Link) error {
 	f := link.File
-	if max := s.ports.RedirectOver; max > 0 && f.Length > max && r.Method != http.MethodHead { // the store's address is only for GET
+	if max := s.ports.RedirectOver; max > 0 && f.Length > max && r.Method != http.MethodHead { // its address is for GET
 		return s.redirect(w, r, link)
 	}
 	body, err := s.files.Open(r.Context(), f)

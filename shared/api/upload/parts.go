@@ -121,7 +121,7 @@ func Receive(p *api.Ports) http.Handler {
 		want := p.Key.Part(id, number, sum, q.Get("e"))
 		expires, err := strconv.ParseInt(q.Get("e"), 10, 64)
 		if err != nil || subtle.ConstantTimeCompare([]byte(want), []byte(q.Get("s"))) != 1 {
-			return envelope.NewFault(envelope.Forbidden, "the URL or the headers of the part are not the ones that were given out")
+			return envelope.NewFault(envelope.Forbidden, "the part's URL or headers are not those that were given out")
 		}
 		if p.Now().Unix() >= expires {
 			return envelope.NewFault(envelope.Forbidden, "the URL of the part has expired; ask for a new one")

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// timeout bounds one Send, however much time the caller's context leaves.
+	// timeout bounds one Send, even if the caller's context leaves more time.
 	timeout = 30 * time.Second
 	// quitTimeout bounds QUIT, when the mail is already sent.
 	quitTimeout = 2 * time.Second
