@@ -140,7 +140,7 @@ func (s countedStore) Sweep(ctx context.Context, before time.Time) (int, error) 
 	return counted(s.calls, "blob.Sweep", func() (int, error) { return s.Store.Sweep(ctx, before) })
 }
 
-// WriteThenQuery counts as the two calls that it is in the cloud.
+// WriteThenQuery counts as two calls, as in the cloud.
 func (t countedTable) WriteThenQuery(ctx context.Context, q table.Query, ops ...table.Op) (table.Page, error) {
 	if err := t.calls.add("table.Write"); err != nil {
 		return table.Page{}, err
@@ -148,7 +148,7 @@ func (t countedTable) WriteThenQuery(ctx context.Context, q table.Query, ops ...
 	return counted(t.calls, "table.Query", func() (table.Page, error) { return t.Table.WriteThenQuery(ctx, q, ops...) })
 }
 
-// countedParts are sessions of parts whose calls are counted.
+// countedParts is a blob.Parts whose calls are counted.
 type countedParts struct {
 	blob.Parts
 	calls *Calls

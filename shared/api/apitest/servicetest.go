@@ -30,7 +30,7 @@ type Clock struct {
 	needs func(why string) // skips a test in which the clock cannot be moved
 }
 
-// Now is the real time, moved ahead.
+// Now returns the real time plus all advances.
 func (c *Clock) Now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
 
 // Advance moves the clock.

@@ -18,7 +18,7 @@ func TestFailedReadOfASmallFileSendsNothing(t *testing.T) {
 		"a file that is too short": strings.NewReader(""),
 	} {
 		w := httptest.NewRecorder()
-		err := small(w, files.File{Length: 5}, io.MultiReader(strings.NewReader("abc"), rest))
+		err := sendSmall(w, files.File{Length: 5}, io.MultiReader(strings.NewReader("abc"), rest))
 		if err == nil || w.Body.Len() > 0 || len(w.Header()) > 0 {
 			t.Errorf("%s: sent %q with %v, %v", what, w.Body, w.Header(), err)
 		}
