@@ -19,7 +19,7 @@ func (s *Sender) SendDue(ctx context.Context) (next time.Time) {
 	return next
 }
 
-// Missed returns how many failed tries the lanes have counted.
+// Missed returns how many failed tries count against the receivers.
 func (s *Sender) Missed() (n int64) {
 	for _, l := range s.lanes {
 		n += l.missed.Load()

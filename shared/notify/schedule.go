@@ -87,7 +87,7 @@ type lane struct {
 	underWay sync.WaitGroup
 	failed   signal // a delivery failed and may be due before any other
 
-	missed atomic.Int64 // tries that failed since the last success
+	missed atomic.Int64 // failed tries that count against the receiver, since its last success
 
 	mu   sync.Mutex
 	next time.Time
