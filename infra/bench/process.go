@@ -132,8 +132,7 @@ func receive(r *http.Request, path string, sync bool) {
 	}
 }
 
-// startOnce starts a function and ends it when it connects to the runtime API for its
-// first poll. It returns how many milliseconds that took, and the function's memory then.
+// startOnce starts a function and ends it at its first poll of the runtime API. It returns how many milliseconds that took, and the function's memory then.
 func (b *bench) startOnce(path string) (took float64, memory int64) {
 	api := must(net.Listen("tcp", "127.0.0.1:0")).(*net.TCPListener)
 	defer api.Close()
@@ -149,6 +148,7 @@ func (b *bench) startOnce(path string) (took float64, memory int64) {
 	check(cmd.Start())
 	poll := must(api.Accept())
 	defer poll.Close()
+	must(http.ReadRequest(bufio.NewReader(poll)))
 	took, memory = time.Since(began).Seconds()*1000, (&process{Cmd: cmd}).memory("VmHWM:")
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
