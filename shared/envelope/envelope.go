@@ -33,13 +33,16 @@ type File struct {
 	Modified int64  `json:"modified"` // Unix milliseconds
 	LinkURL  string `json:"linkURL"`
 
-	rendered []byte // the JSON of the fields before the link
+	before, after []byte // the JSON around the beginning of the link
 }
 
 // Rendered returns the file with the fields before its link already encoded. This is for
 // files that are listed often: the answer to each upload lists a hundred.
 func (f File) Rendered() *File {
-	f.rendered = appendRecord(nil, &f)
+	f.before = appendText(append(strconv.AppendInt([]byte(`{"id":`), f.ID, 10), `,"name":`...), f.Name)
+	f.before = strconv.AppendInt(append(f.before, `,"length":`...), f.Length, 10)
+	f.before = append(strconv.AppendInt(append(f.before, `,"modified":`...), f.Modified, 10), `,"linkURL":"`...)
+	f.after = append(appendEscaped(nil, f.LinkURL), `"}`...)
 	return &f
 }
 
@@ -64,7 +67,7 @@ func WriteError(w http.ResponseWriter, now time.Time, status int) error {
 func writeBody(w http.ResponseWriter, now time.Time, status int, s Success) error {
 	size := 512 + len(s.User) + len(s.Bearer) + len(s.LinkURL)
 	for _, f := range s.Files {
-		size += 16 + len(f.rendered) + len(s.Links) + len(f.LinkURL)
+		size += 2 + len(f.before) + len(s.Links) + len(f.after)
 	}
 	return writeText(w, max(status, http.StatusOK), appendBody(make([]byte, 0, size), status, now.String(), s))
 }
@@ -131,20 +134,10 @@ func appendBody(b []byte, status int, now string, v Success) []byte {
 }
 
 func appendFile(b []byte, f *File, links []byte) []byte {
-	if f.rendered != nil {
-		b = append(b, f.rendered...)
-	} else {
-		b = appendRecord(b, f)
+	if f.before == nil {
+		f = f.Rendered()
 	}
-	b = append(append(b, `,"linkURL":"`...), links...)
-	return append(appendEscaped(b, f.LinkURL), `"}`...)
-}
-
-func appendRecord(b []byte, f *File) []byte {
-	b = strconv.AppendInt(append(b, `{"id":`...), f.ID, 10)
-	b = appendText(append(b, `,"name":`...), f.Name)
-	b = strconv.AppendInt(append(b, `,"length":`...), f.Length, 10)
-	return strconv.AppendInt(append(b, `,"modified":`...), f.Modified, 10)
+	return append(append(append(b, f.before...), links...), f.after...)
 }
 
 func appendText(b []byte, s string) []byte {

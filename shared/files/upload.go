@@ -215,9 +215,20 @@ func (u *Upload) Stored() []File { return u.stored }
 // table refuses the write, nothing is stored. After any other error the outcome
 // is unknown; the sweeper removes what did not become visible.
 func (u *Upload) Commit(ctx context.Context) ([]*Listed, error) {
-	return u.commit(ctx, func(ctx context.Context, ops []table.Op) error {
+	err := u.commit(ctx, func(ctx context.Context, ops []table.Op) error {
 		return u.s.Table.Write(ctx, ops...)
 	})
+	if err != nil {
+		return nil, err
+	}
+	return u.listed(), nil
+}
+
+func (u *Upload) listed() (stored []*Listed) {
+	for _, f := range u.stored {
+		stored = append(stored, u.s.Listed(f))
+	}
+	return stored
 }
 
 // CommitAndList is Commit followed by List of the owner's newest files. Stored
@@ -225,18 +236,21 @@ func (u *Upload) Commit(ctx context.Context) ([]*Listed, error) {
 // list cannot be read, it returns the stored files alone. It makes two calls.
 func (u *Upload) CommitAndList(ctx context.Context, limit int) (Page, error) {
 	var found table.Page
-	stored, err := u.commit(ctx, func(ctx context.Context, ops []table.Op) (err error) {
+	err := u.commit(ctx, func(ctx context.Context, ops []table.Op) (err error) {
 		found, err = u.s.Table.WriteThenQuery(ctx, newestFirst(u.owner, blob.Files, limit), ops...)
 		return err
 	})
 	if errors.Is(err, table.ErrUnread) {
-		return Page{Files: stored}, nil // the upload succeeded, so an error would mislead
+		return Page{Files: u.listed()}, nil // the upload succeeded, so an error would mislead
 	}
 	if err != nil {
 		return Page{}, err
 	}
 	page, err := u.s.page(found, u.target)
-	return page.With(stored...), err
+	if len(u.stored) > 0 && u.stored[0].ID < page.Next {
+		page = page.With(u.listed()...)
+	}
+	return page, err
 }
 
 // With returns the page with those of the stored files added that would come on a
@@ -253,19 +267,19 @@ func (p Page) With(stored ...*Listed) Page {
 	return p
 }
 
-func (u *Upload) commit(ctx context.Context, write func(context.Context, []table.Op) error) ([]*Listed, error) {
+func (u *Upload) commit(ctx context.Context, write func(context.Context, []table.Op) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
 	ops, err := rememberFiles(u.Claim, u.stored)
 	if err != nil {
 		u.Abort(ctx)
-		return nil, err
+		return err
 	}
 	for i := range u.stored {
 		added, err := u.s.publishNew(ctx, &u.stored[i], u.sending)
 		if err != nil {
 			u.Abort(ctx)
-			return nil, err
+			return err
 		}
 		ops = append(ops, added...)
 	}
@@ -275,19 +289,15 @@ func (u *Upload) commit(ctx context.Context, write func(context.Context, []table
 		u.Abort(ctx)
 	}
 	if lost := u.Claim.Lost(err); envelope.IsFault(lost, envelope.Conflict) {
-		return nil, lost
+		return lost
 	}
 	if errors.Is(err, table.ErrCondition) && u.quota != nil {
-		return nil, &envelope.Fault{Kind: envelope.Invalid, Detail: "the upload took too long, or its user was removed", Cause: err}
+		return &envelope.Fault{Kind: envelope.Invalid, Detail: "the upload took too long, or its user was removed", Cause: err}
 	}
 	if err != nil && !errors.Is(err, table.ErrUnread) {
-		return nil, fmt.Errorf("storing the records: %w", err)
+		return fmt.Errorf("storing the records: %w", err)
 	}
-	var stored []*Listed
-	for _, f := range u.stored {
-		stored = append(stored, u.s.Listed(f))
-	}
-	return stored, err
+	return err
 }
 
 // publishNew returns the operations that make a new file visible and queue its
