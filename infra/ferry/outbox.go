@@ -94,7 +94,7 @@ func (c outboxList) Run(ctx context.Context, out console) error {
 					printable(n.ID), n.State, printable(string(n.Kind)), printable(string(n.Channel)),
 					n.Tries, when(n.Created), printable(n.To + "  " + n.LastError),
 				}
-			}, "no notice waits or has failed\n",
+			}, "no waiting or failed notices\n",
 		}.print(out, c.all(ctx, p.Table))
 	})
 }

@@ -236,7 +236,7 @@ func testOutbox(t *testing.T, db table.Table, run func(args ...string) result) {
 		{"retry", exitUsage, "", "--all-failed"},
 		{"retry --all-failed " + failed, exitUsage, "", "--all-failed"},
 		{"retry --all-failed", exitOK, "", failed + " is due"},
-		{"list --failed", exitOK, "no notice", ""},
+		{"list --failed", exitOK, "no waiting or failed notices", ""},
 		{"retry nobody " + waiting, exitNoFile, "", waiting + " is due"},
 		{"cancel " + waiting + " " + pin, exitOK, "", pin + " is cancelled"},
 		{"show " + waiting, exitOK, `"lastError": "cancelled"`, ""},

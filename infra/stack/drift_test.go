@@ -12,9 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/boot/boottest"
-
 	"ferry/shared/api"
+	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/local"
 )
 

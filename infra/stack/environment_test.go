@@ -7,12 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/boot/boottest"
-	"ferry/shared/boot/worker"
-
-	"ferry/shared/boot/lambda"
-
 	"ferry/shared/api"
+	"ferry/shared/boot/boottest"
+	"ferry/shared/boot/lambda"
+	"ferry/shared/boot/worker"
 )
 
 // asked returns a getenv that records which of Ferry's variables are read.

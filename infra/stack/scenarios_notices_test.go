@@ -9,10 +9,9 @@ import (
 
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
-	"ferry/shared/table"
-
 	"ferry/shared/boot/worker"
 	"ferry/shared/notify"
+	"ferry/shared/table"
 )
 
 func relayAll(s *stage) {

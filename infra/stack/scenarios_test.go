@@ -16,19 +16,17 @@ import (
 
 	"github.com/aws/aws-lambda-go/cfn"
 
+	"ferry/shared/api"
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
-	"ferry/shared/files"
-	"ferry/shared/table"
-
 	"ferry/shared/boot/lambda"
-	"ferry/shared/boot/worker"
-	"ferry/shared/notify"
-
-	"ferry/shared/api"
 	"ferry/shared/boot/local"
+	"ferry/shared/boot/worker"
+	"ferry/shared/files"
+	"ferry/shared/notify"
+	"ferry/shared/table"
 )
 
 func scenarios() map[string]func(*stage) {

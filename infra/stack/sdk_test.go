@@ -26,19 +26,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/smithy-go/middleware"
 
+	"ferry/shared/api"
 	"ferry/shared/blob"
 	"ferry/shared/blob/s3"
 	"ferry/shared/boot/boottest"
+	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/worker"
 	"ferry/shared/notify/mail/ses"
 	ferrysns "ferry/shared/notify/sns"
 	ferrysqs "ferry/shared/notify/sqs"
 	"ferry/shared/table/dynamo"
 	"ferry/shared/table/tabletest"
-
-	"ferry/shared/boot/lambda"
-
-	"ferry/shared/api"
 )
 
 // TestAFunctionMayDoWhatItDoesAndNothingElse makes each function do everything it does

@@ -10,17 +10,15 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/api"
 	"ferry/shared/api/file"
+	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
+	"ferry/shared/boot/lambda"
+	"ferry/shared/boot/local"
 	"ferry/shared/boot/worker"
 	"ferry/shared/files"
-
-	"ferry/shared/auth"
-	"ferry/shared/boot/lambda"
-
-	"ferry/shared/api"
-	"ferry/shared/boot/local"
 )
 
 // stage is a function with only the ports that its main names, on the stand-ins for

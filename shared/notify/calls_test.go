@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/table"
-
 	"ferry/shared/notify"
+	"ferry/shared/table"
 )
 
 // counted is a table that records its calls: each costs money in the cloud.

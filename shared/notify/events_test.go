@@ -10,9 +10,8 @@ import (
 
 	"ferry/shared/envelope"
 	"ferry/shared/files"
-	"ferry/shared/table"
-
 	"ferry/shared/notify"
+	"ferry/shared/table"
 )
 
 var moment = time.Date(2026, 11, 21, 10, 0, 0, 123456789, time.FixedZone("CET", 3600))

@@ -10,9 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"ferry/shared/table"
-
 	"ferry/shared/notify/mail"
+	"ferry/shared/table"
 )
 
 // ErrUnsettled is returned for feedback on a notice whose sender has not yet stored

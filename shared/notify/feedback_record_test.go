@@ -7,9 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/table"
-
 	"ferry/shared/notify"
+	"ferry/shared/table"
 )
 
 func recordAll(t *testing.T, p *machine, all ...notify.Feedback) {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"ferry/shared/boot/boottest"
-
 	"ferry/shared/notify"
 )
 

@@ -9,10 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/table"
-
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
+	"ferry/shared/table"
 )
 
 // flaky is a provider that fails with an error that the test sets.

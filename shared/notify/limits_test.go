@@ -9,11 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/table"
-	"ferry/shared/table/sqlite"
-
 	"ferry/shared/envelope"
 	"ferry/shared/notify"
+	"ferry/shared/table"
+	"ferry/shared/table/sqlite"
 )
 
 func TestNoticesAreBoundedInEachWindow(t *testing.T) {

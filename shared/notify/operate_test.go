@@ -7,9 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/table"
-
 	"ferry/shared/notify"
+	"ferry/shared/table"
 )
 
 // bring makes a notice and brings it into a state.

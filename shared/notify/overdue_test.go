@@ -9,9 +9,8 @@ import (
 	"time"
 
 	"ferry/shared/boot/boottest"
-	"ferry/shared/table"
-
 	"ferry/shared/notify"
+	"ferry/shared/table"
 )
 
 type reminded struct {

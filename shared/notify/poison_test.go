@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"ferry/shared/table"
-
 	"ferry/shared/notify"
+	"ferry/shared/table"
 )
 
 // odd is an item of the outbox that is not a Notice.

@@ -9,9 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/table"
-
 	"ferry/shared/notify"
+	"ferry/shared/table"
 )
 
 // relayed keeps what is published. Messages that contain the text in fail are refused.

@@ -187,6 +187,7 @@ func (l *lane) begin(ctx context.Context, due []message) (all bool) {
 			switch {
 			case err != nil:
 				refused.Store(true)
+				l.failed.send()
 			case outcome != nil && !retry.IsZero():
 				l.missed.Add(1)
 				l.failed.send()

@@ -10,9 +10,8 @@ import (
 	"time"
 
 	"ferry/shared/files"
-	"ferry/shared/table"
-
 	"ferry/shared/notify"
+	"ferry/shared/table"
 )
 
 // state returns what is known of one notice.

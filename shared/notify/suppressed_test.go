@@ -13,11 +13,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"ferry/shared/notify"
 	"ferry/shared/table"
 	"ferry/shared/table/dynamo"
 	"ferry/shared/table/tabletest"
-
-	"ferry/shared/notify"
 )
 
 // onTables runs a test on each kind of table.

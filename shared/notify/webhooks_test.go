@@ -17,9 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/table"
-
 	"ferry/shared/notify"
+	"ferry/shared/table"
 )
 
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -571,5 +570,28 @@ func TestTableThatRefusesClaimsMakesNoLaneRest(t *testing.T) {
 	must(t, d.Spread(t.Context()))
 	if next := d.SendDue(t.Context()); next.After(p.clock.now()) || d.Missed() > 0 {
 		t.Errorf("the lane looks again at %v, with %d missed", next, d.Missed())
+	}
+}
+
+func TestClaimThatFailsLateIsTriedAgainSoon(t *testing.T) {
+	t.Parallel()
+	p, r := newMachine(t), receive(t)
+	var claims atomic.Int64
+	weak := &brittle{Table: p.table, fails: func(ops []table.Op) bool {
+		if len(ops) != 2 || claims.Add(1) > 1 {
+			return false
+		}
+		time.Sleep(200 * time.Millisecond) // until the lane waits for its next look
+		return true
+	}}
+	p.happen(t, 1)
+	must(t, p.hookSender(t, p.table, r.URL).Spread(t.Context()))
+	d := p.hookSender(t, weak, r.URL)
+	d.Now = time.Now
+	defer running(t, d)()
+	began := time.Now()
+	until(t, func() bool { return r.tries.Load() == 1 })
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("the next try came after %s", took)
 	}
 }

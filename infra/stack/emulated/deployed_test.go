@@ -11,11 +11,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 
-	"ferry/shared/boot/boottest"
-
-	"ferry/shared/notify"
-
 	"ferry/shared/api"
+	"ferry/shared/boot/boottest"
+	"ferry/shared/notify"
 )
 
 // root is the directory of the module.

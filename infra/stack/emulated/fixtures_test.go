@@ -17,7 +17,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"ferry/shared/boot/boottest"
-
 	"ferry/shared/notify"
 )
 

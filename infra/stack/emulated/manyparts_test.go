@@ -15,7 +15,6 @@ import (
 
 	"ferry/shared/blob"
 	"ferry/shared/table"
-
 	"ferry/shared/wire"
 )
 

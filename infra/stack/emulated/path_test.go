@@ -25,11 +25,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"ferry/shared/api/file"
+	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/files"
-
-	"ferry/shared/auth"
 	"ferry/shared/notify"
 )
 

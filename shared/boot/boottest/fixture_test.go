@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"ferry/shared/boot/boottest"
-
 	"ferry/shared/notify"
 )
 

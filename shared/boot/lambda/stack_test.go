@@ -14,10 +14,9 @@ import (
 
 	"ferry/shared/blob/s3"
 	"ferry/shared/boot/boottest"
+	"ferry/shared/boot/lambda"
 	"ferry/shared/table/dynamo"
 	"ferry/shared/table/tabletest"
-
-	"ferry/shared/boot/lambda"
 )
 
 // stack makes an empty table and empty buckets in the stand-ins for AWS, and a server in
