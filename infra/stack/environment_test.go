@@ -130,7 +130,7 @@ func TestAFunctionLinksOnlyWhatItsPortsNeed(t *testing.T) {
 			service, isService := strings.CutPrefix(i, sdk+"service/")
 			whole := isService && !strings.Contains(service, "/") // types alone cost nothing
 			forbidden := slices.Contains([]string{
-				sdk + "config", sdk + "credentials", "modernc.org/sqlite", "net/smtp",
+				sdk + "config", sdk + "credentials", "zombiezen.com/go/sqlite", "net/smtp",
 				"ferry/shared/table/sqlite", "ferry/shared/blob/disk", "ferry/shared/boot/local",
 				"github.com/nyaruka/phonenumbers", "google.golang.org/protobuf/proto",
 			}, i)

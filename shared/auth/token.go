@@ -64,10 +64,7 @@ func (k LinkKey) derive(parts ...string) []byte {
 		panic("auth: link key not set") // without a key, no links
 	}
 	mac := hmac.New(sha256.New, k.secret)
-	for _, p := range parts {
-		io.WriteString(mac, p)
-		mac.Write([]byte{0})
-	}
+	io.WriteString(mac, strings.Join(parts, "\x00")+"\x00")
 	return mac.Sum(nil)
 }
 

@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	_ "modernc.org/sqlite"
+
 	"ferry/shared/api"
 	"ferry/shared/api/apitest"
 	"ferry/shared/auth"

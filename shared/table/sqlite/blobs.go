@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"time"
@@ -71,8 +70,8 @@ func (b *Blobs) Delete(ctx context.Context, area blob.Area, key string) error {
 func (b *Blobs) Read(ctx context.Context, area blob.Area, key string) (content []byte, err error) {
 	found := false
 	err = b.db.readers.use(ctx, func(r *reader) error {
-		return r.content.each(func(row []driver.Value) bool {
-			content, found = bytesOf(row[0]), true
+		return r.content.each(func(r row) bool {
+			content, found = r.blob(0), true
 			return false
 		}, string(area), key)
 	})
@@ -88,8 +87,8 @@ func (b *Blobs) Read(ctx context.Context, area blob.Area, key string) (content [
 // List does the same as List of blob.Store.
 func (b *Blobs) List(ctx context.Context, area blob.Area, after string, limit int) (objects []blob.Object, err error) {
 	err = b.db.readers.use(ctx, func(r *reader) error {
-		return r.objects.each(func(row []driver.Value) bool {
-			objects = append(objects, blob.Object{Key: row[0].(string), Size: row[1].(int64), Modified: time.UnixMilli(row[2].(int64))})
+		return r.objects.each(func(r row) bool {
+			objects = append(objects, blob.Object{Key: r.ColumnText(0), Size: r.ColumnInt64(1), Modified: time.UnixMilli(r.ColumnInt64(2))})
 			return true
 		}, string(area), after, int64(limit))
 	})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"strconv"
 
@@ -14,23 +15,19 @@ import (
 // document is an item's attributes, each as JSON. It is nil for a missing item.
 type document map[string]json.RawMessage
 
-// holds reports whether all conditions hold for a stored item. doc is nil if the
-// item is missing.
-func holds(conds []table.Cond, doc []byte) (bool, error) {
-	var attrs document
+// holds reports whether all conditions hold for a stored item.
+func holds(conds []table.Cond, item *stored) (bool, error) {
 	for _, c := range conds {
 		if c.Test == table.TestExists || c.Test == table.TestNotExists {
-			if (doc != nil) != (c.Test == table.TestExists) {
+			if (item.doc != nil) != (c.Test == table.TestExists) {
 				return false, nil
 			}
 			continue
 		}
-		if attrs == nil && doc != nil {
-			if err := json.Unmarshal(doc, &attrs); err != nil {
-				return false, err
-			}
+		if err := item.decode(); err != nil {
+			return false, err
 		}
-		value := attrs[c.Attr]
+		value := item.attrs[c.Attr]
 		if c.Test == table.TestEqual && (value == nil || !equal(value, c.Value.(json.RawMessage))) {
 			return false, nil
 		}
@@ -64,14 +61,21 @@ func integer(value json.RawMessage) (int64, error) {
 	return strconv.ParseInt(string(value), 10, 64)
 }
 
-// change applies changes to a stored item and returns the new one.
-func change(changes []table.Change, doc []byte) ([]byte, error) {
-	attrs := document{}
-	if doc != nil {
-		if err := json.Unmarshal(doc, &attrs); err != nil {
-			return nil, err
-		}
+// decode fills in the item's attributes, if they are not there.
+func (s *stored) decode() error {
+	if s.attrs != nil || s.doc == nil {
+		return nil
 	}
+	return json.Unmarshal(s.doc, &s.attrs)
+}
+
+// change returns the item with changes applied.
+func (s *stored) change(changes []table.Change) (after stored, err error) {
+	if err := s.decode(); err != nil {
+		return after, err
+	}
+	attrs := document{}
+	maps.Copy(attrs, s.attrs)
 	for _, c := range changes {
 		if !c.Add {
 			attrs[c.Attr] = c.Value.(json.RawMessage)
@@ -79,11 +83,13 @@ func change(changes []table.Change, doc []byte) ([]byte, error) {
 		}
 		sum, err := add(attrs[c.Attr], c.Value.(int64))
 		if err != nil {
-			return nil, fmt.Errorf("adding to attribute %q: %w", c.Attr, err)
+			return after, fmt.Errorf("adding to attribute %q: %w", c.Attr, err)
 		}
 		attrs[c.Attr] = sum
 	}
-	return json.Marshal(attrs)
+	after.attrs, after.ttl = attrs, s.ttl
+	after.doc, err = json.Marshal(attrs)
+	return after, err
 }
 
 func add(value json.RawMessage, n int64) (json.RawMessage, error) {

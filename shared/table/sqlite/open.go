@@ -11,8 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	driver "modernc.org/sqlite"
-	codes "modernc.org/sqlite/lib"
+	"zombiezen.com/go/sqlite"
 
 	"ferry/shared/table"
 )
@@ -70,12 +69,12 @@ func makeFile(path string) error {
 
 // dataSource names the file to the driver. The path is escaped, as it may contain
 // characters with a meaning in a URI.
-func dataSource(path string, busy time.Duration, params string) string {
+func dataSource(path, params string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs
 	}
 	u := url.URL{Scheme: "file", Path: path}
-	return fmt.Sprintf("%s?%s&_busy_timeout=%d&_error_rc=1", u.String(), params, busy.Milliseconds())
+	return fmt.Sprintf("%s?%s", u.String(), params)
 }
 
 // prepareFile brings the file into the state that all connections rely on.
@@ -165,16 +164,12 @@ func translate(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return fmt.Errorf("%w: %w", table.ErrFull, err)
 	}
-	coded, ok := errors.AsType[*driver.Error](err)
-	if !ok {
-		return err
-	}
-	switch coded.Code() & 0xff { // the higher bits only say where it happened
-	case codes.SQLITE_FULL:
+	switch sqlite.ErrCode(err).ToPrimary() { // the higher bits only say where it happened
+	case sqlite.ResultFull:
 		return fmt.Errorf("%w: %w", table.ErrFull, err)
-	case codes.SQLITE_BUSY, codes.SQLITE_LOCKED:
+	case sqlite.ResultBusy, sqlite.ResultLocked:
 		return fmt.Errorf("%w: %w", table.ErrBusy, err)
-	case codes.SQLITE_CORRUPT, codes.SQLITE_NOTADB:
+	case sqlite.ResultCorrupt, sqlite.ResultNotADB:
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return err

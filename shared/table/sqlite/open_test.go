@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 
+	_ "modernc.org/sqlite" // another client of the file
+
 	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
 )

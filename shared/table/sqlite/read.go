@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql/driver"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -38,7 +37,7 @@ func (db *DB) GetMany(ctx context.Context, keys ...table.Key) ([]table.Item, err
 				return fmt.Errorf("reading items %q: %w", pair, translate(err))
 			}
 			for i, key := range pair {
-				items = append(items, item(key, bytesOf(docs[i])))
+				items = append(items, item(key, docs[i]))
 			}
 		}
 		return nil
@@ -49,13 +48,15 @@ func (db *DB) GetMany(ctx context.Context, keys ...table.Key) ([]table.Item, err
 // docs reads one or two items; a missing one is NULL. Two, as needed to check a
 // bearer, take one statement: locking and unlocking the file costs as much as
 // reading.
-func (r *reader) docs(keys []table.Key) (docs []driver.Value, err error) {
-	s, args := r.get, []driver.Value{keys[0].PK, keys[0].SK}
+func (r *reader) docs(keys []table.Key) (docs [][]byte, err error) {
+	s, args := r.get, []any{keys[0].PK, keys[0].SK}
 	if len(keys) == 2 {
 		s, args = r.getTwo, append(args, keys[1].PK, keys[1].SK)
 	}
-	err = s.each(func(row []driver.Value) bool {
-		docs = row
+	err = s.each(func(r row) bool {
+		for i := range keys {
+			docs = append(docs, r.blob(i))
+		}
 		return false
 	}, args...)
 	return docs, err
@@ -99,7 +100,7 @@ func (db *DB) Query(ctx context.Context, q table.Query) (page table.Page, err er
 
 // query reads a page by one of two statements.
 func query(q table.Query, forward, back statement) (table.Page, error) {
-	s, after := forward, driver.Value(q.After)
+	s, after := forward, any(q.After)
 	if q.Descending {
 		s = back
 		if q.After == "" {
@@ -135,20 +136,20 @@ func (db *DB) Scan(ctx context.Context, yield func(table.Item) error) error {
 
 // readPage runs a statement whose last parameter is the number of rows. A row has
 // the sort key, the document and, if pk is empty, the partition key.
-func readPage(s statement, pk string, limit int, args ...driver.Value) (table.Page, error) {
+func readPage(s statement, pk string, limit int, args ...any) (table.Page, error) {
 	page := table.Page{Items: make([]table.Item, 0, min(limit, 128))}
 	size := 0
-	err := s.each(func(row []driver.Value) bool {
+	err := s.each(func(r row) bool {
 		if len(page.Items) == limit || size > maxPageBytes {
 			page.More = true
 			return false
 		}
 		key := table.Key{PK: pk}
-		key.SK, _ = row[0].(string)
+		key.SK = r.ColumnText(0)
 		if pk == "" {
-			key.PK, _ = row[2].(string)
+			key.PK = r.ColumnText(2)
 		}
-		doc := bytesOf(row[1])
+		doc := r.blob(1)
 		size += len(doc)
 		page.Items = append(page.Items, item(key, doc))
 		return true

@@ -2,28 +2,24 @@ package sqlite
 
 import (
 	"context"
-	"database/sql/driver"
 	"errors"
 	"fmt"
-	"io"
+	"strings"
 	"time"
 
-	"modernc.org/sqlite"
+	"zombiezen.com/go/sqlite"
 )
 
-// connection uses the driver without database/sql, which would be a third of the
-// work for such short statements. It is for one goroutine at a time.
-type connection struct {
-	driver.Conn
-	prepared []statement
-}
+// connection is for one goroutine at a time.
+type connection struct{ *sqlite.Conn }
 
 func connect(path string, busy time.Duration, params string) (*connection, error) {
-	conn, err := new(sqlite.Driver).Open(dataSource(path, busy, params))
+	conn, err := sqlite.OpenConn(dataSource(path, params), sqlite.OpenReadWrite|sqlite.OpenURI) // the URI's mode may only narrow it
 	if err != nil {
 		return nil, err
 	}
-	return &connection{Conn: conn}, nil
+	conn.SetBusyTimeout(busy)
+	return &connection{conn}, nil
 }
 
 // prepare adds statements that are closed with the connection.
@@ -33,90 +29,98 @@ func (c *connection) prepare(queries map[string]*statement) error {
 		if err != nil {
 			return fmt.Errorf("preparing %q: %w", query, err)
 		}
-		*into = statement{s}
-		c.prepared = append(c.prepared, *into)
+		*into = statement{s, c.Conn}
 	}
 	return nil
 }
 
-// Close closes the statements too. While there are any, SQLite keeps the
-// connection half open and its log beside the file.
-func (c *connection) Close() error {
-	var errs []error
-	for _, s := range c.prepared {
-		errs = append(errs, s.Close())
-	}
-	return errors.Join(append(errs, c.Conn.Close())...)
-}
-
 // run runs a query once. Only here may a query have several statements.
-func (c *connection) run(ctx context.Context, query string, args ...driver.Value) error {
-	s, err := c.Conn.Prepare(query)
-	if err != nil {
-		return err
+func (c *connection) run(ctx context.Context, query string, args ...any) error {
+	for rest := strings.TrimSpace(query); rest != ""; {
+		s, trailing, err := c.Conn.PrepareTransient(rest)
+		if err != nil {
+			return err
+		}
+		rest = strings.TrimSpace(rest[len(rest)-trailing:])
+		err = statement{s, c.Conn}.each(func(row) bool { return true }, args...)
+		if err := errors.Join(err, s.Finalize()); err != nil {
+			return err
+		}
 	}
-	_, err = s.(driver.StmtExecContext).ExecContext(ctx, named(args))
-	return errors.Join(err, s.Close())
+	return nil
 }
 
 // ask returns the columns of the only row of a query.
-func (c *connection) ask(query string) (row []driver.Value, err error) {
-	s, err := c.Conn.Prepare(query)
+func (c *connection) ask(query string) (all []any, err error) {
+	s, _, err := c.Conn.PrepareTransient(query)
 	if err != nil {
 		return nil, err
 	}
-	err = statement{s}.each(func(columns []driver.Value) bool {
-		row = columns
+	err = statement{s, c.Conn}.each(func(r row) bool {
+		for i := range s.ColumnCount() {
+			if s.ColumnType(i) == sqlite.TypeInteger {
+				all = append(all, s.ColumnInt64(i))
+			} else {
+				all = append(all, s.ColumnText(i))
+			}
+		}
 		return false
 	})
-	return row, errors.Join(err, s.Close())
+	return all, errors.Join(err, s.Finalize())
 }
 
 // statement is a prepared statement.
-type statement struct{ driver.Stmt }
+type statement struct {
+	*sqlite.Stmt
+	conn *sqlite.Conn
+}
 
-func named(args []driver.Value) []driver.NamedValue {
-	all := make([]driver.NamedValue, len(args))
-	for i, a := range args {
-		all[i] = driver.NamedValue{Ordinal: i + 1, Value: a}
+// row is the row that a statement is at.
+type row struct{ *sqlite.Stmt }
+
+// blob returns a column that is a blob, or NULL.
+func (r row) blob(i int) []byte {
+	if r.ColumnType(i) == sqlite.TypeNull {
+		return nil
 	}
-	return all
+	b := make([]byte, r.ColumnLen(i))
+	r.ColumnBytes(i, b)
+	return b
 }
 
 // exec runs the statement and returns how many rows it has changed.
-func (s statement) exec(args ...driver.Value) (int64, error) {
-	result, err := s.Stmt.(driver.StmtExecContext).ExecContext(context.Background(), named(args))
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected()
+func (s statement) exec(args ...any) (int64, error) {
+	err := s.each(func(row) bool { return true }, args...)
+	return int64(s.conn.Changes()), err
 }
 
-// each calls yield with the columns of each row, until yield returns false. They
-// are strings, int64s, and byte slices that yield may keep.
-func (s statement) each(yield func([]driver.Value) bool, args ...driver.Value) (err error) {
-	rows, err := s.Stmt.(driver.StmtQueryContext).QueryContext(context.Background(), named(args))
-	if err != nil {
-		return err
+// each calls yield with each row, until yield returns false.
+func (s statement) each(yield func(row) bool, args ...any) (err error) {
+	for i, a := range args {
+		switch a := a.(type) {
+		case string:
+			s.BindText(i+1, a)
+		case []byte:
+			s.BindBytes(i+1, a)
+		case int64:
+			s.BindInt64(i+1, a)
+		case nil:
+			s.BindNull(i + 1)
+		}
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	columns := make([]driver.Value, len(rows.Columns()))
+	defer func() {
+		if reset := s.Reset(); err == nil {
+			err = reset
+		}
+	}()
 	for {
-		if err := rows.Next(columns); err == io.EOF {
-			return nil
-		} else if err != nil {
+		if more, err := s.Step(); err != nil || !more {
 			return err
 		}
-		if !yield(columns) {
+		if !yield(row{s.Stmt}) {
 			return nil
 		}
 	}
-}
-
-// bytesOf reads a column that is a blob, or NULL.
-func bytesOf(v driver.Value) []byte {
-	b, _ := v.([]byte)
-	return b
 }
 
 // reader is a connection that reads.
@@ -132,11 +136,14 @@ const (
 )
 
 func openReader(path string, busy time.Duration) (*reader, error) {
-	conn, err := connect(path, busy, "mode=ro&_pragma=cache_size(-1024)")
+	conn, err := connect(path, busy, "mode=ro")
 	if err != nil {
 		return nil, err
 	}
 	r := &reader{connection: conn}
+	if err := conn.run(context.Background(), "PRAGMA cache_size = -1024"); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
 	err = conn.prepare(map[string]*statement{
 		`SELECT (SELECT doc FROM items WHERE pk = ? AND sk = ?)`:                                                  &r.get,
 		`SELECT (SELECT doc FROM items WHERE pk = ? AND sk = ?), (SELECT doc FROM items WHERE pk = ? AND sk = ?)`: &r.getTwo,

@@ -1,9 +1,10 @@
 package sqlite
 
 import (
-	"database/sql/driver"
 	"fmt"
 	"time"
+
+	"zombiezen.com/go/sqlite"
 
 	"ferry/shared/table"
 )
@@ -75,7 +76,7 @@ func (tx *transaction) flush() error {
 }
 
 // change runs a statement and returns how many rows it has changed.
-func (tx *transaction) change(s statement, args ...driver.Value) (int64, error) {
+func (tx *transaction) change(s statement, args ...any) (int64, error) {
 	n, err := s.exec(args...)
 	if err != nil {
 		return 0, &statementError{err}
@@ -97,8 +98,9 @@ func (tx *transaction) rollback() {
 
 // stored is an item as it is in the table; doc is nil if it is missing.
 type stored struct {
-	doc []byte
-	ttl driver.Value // Unix seconds, or nil
+	doc   []byte
+	ttl   any      // Unix seconds, or nil
+	attrs document // those of doc, or nil if it was not decoded yet
 }
 
 // apply checks all conditions and computes all new items before it writes the
@@ -111,7 +113,7 @@ func (tx *transaction) apply(ops []table.Op) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		ok, err := holds(op.Conds, before.doc)
+		ok, err := holds(op.Conds, &before)
 		if err != nil {
 			return nil, fmt.Errorf("decoding item %q: %w", op.Key, err)
 		}
@@ -139,8 +141,10 @@ func (tx *transaction) before(op table.Op) (stored, error) {
 	if item, ok := tx.updated[op.Key]; ok {
 		return item, nil
 	}
-	err := tx.read.each(func(row []driver.Value) bool {
-		s.doc, s.ttl = bytesOf(row[0]), row[1]
+	err := tx.read.each(func(r row) bool {
+		if s.doc = r.blob(0); r.ColumnType(1) == sqlite.TypeInteger {
+			s.ttl = r.ColumnInt64(1)
+		}
 		return false
 	}, op.Key.PK, op.Key.SK)
 	if err != nil {
@@ -150,24 +154,22 @@ func (tx *transaction) before(op table.Op) (stored, error) {
 }
 
 // next returns the item that an operation leaves behind.
-func next(op table.Op, before stored) (stored, error) {
-	after := stored{ttl: expiry(op.Expires)}
+func next(op table.Op, before stored) (after stored, err error) {
 	switch op.Kind {
 	case table.KindPut:
 		after.doc = doc(op)
 	case table.KindUpdate:
-		var err error
-		if after.doc, err = change(op.Changes, before.doc); err != nil {
+		if after, err = before.change(op.Changes); err != nil {
 			return after, err
 		}
-		if after.ttl == nil {
-			after.ttl = before.ttl
-		}
+	}
+	if ttl := expiry(op.Expires); ttl != nil {
+		after.ttl = ttl
 	}
 	return after, checkSize(after.doc)
 }
 
-func expiry(t time.Time) driver.Value {
+func expiry(t time.Time) any {
 	if t.IsZero() {
 		return nil
 	}
