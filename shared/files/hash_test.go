@@ -33,7 +33,7 @@ func TestHashOfLargeFileIsCheckedOverSeveralRequests(t *testing.T) {
 			}
 			for number := 1; number <= it.Layout().Count(); number++ {
 				from := it.Layout().Offset(number)
-				if _, err := service().WritePart(t.Context(), it.ID, number, bytes.NewReader(content[from:from+it.Layout().Size(number)]), nil); err != nil {
+				if _, err := service().WritePart(t.Context(), it, number, bytes.NewReader(content[from:from+it.Layout().Size(number)]), nil); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -145,7 +145,7 @@ func TestFileOfSessionHasLinksAndReceipt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := service.WritePart(t.Context(), it.ID, 1, strings.NewReader("x"), nil); err != nil {
+	if _, err := service.WritePart(t.Context(), it, 1, strings.NewReader("x"), nil); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // a repeated completion changes nothing

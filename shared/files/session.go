@@ -214,15 +214,29 @@ func (s *Service) SignPart(ctx context.Context, it Session, number int, sum *uin
 	return s.Parts.SignPart(ctx, blob.Files, it.blobKey(), it.Upload, it.Layout(), number, sum, life)
 }
 
-// WritePart stores a part of a session. It makes one call to the table.
-func (s *Service) WritePart(ctx context.Context, id string, number int, r io.Reader, sum *uint64) (blob.Part, error) {
+// Receiving returns a session for a request that brings a part and has no login. It
+// makes two calls to the table, as the uploader may have been disabled since the
+// request was signed.
+func (s *Service) Receiving(ctx context.Context, id string) (Session, error) {
 	it, err := s.session(ctx, id)
 	if err != nil {
-		return blob.Part{}, err
+		return it, err
 	}
 	if it.Done {
-		return blob.Part{}, errDone()
+		return it, errDone()
 	}
+	u, err := auth.NewUsers(s.Table, s.Now).Get(ctx, it.Uploader)
+	if err != nil && !errors.Is(err, auth.ErrUnknownUser) {
+		return it, err
+	}
+	if err != nil || u.State != auth.Active || u.Incarnation != it.UploaderIncarnation {
+		return it, envelope.NewFault(envelope.Forbidden, "the user who began this upload was disabled or removed")
+	}
+	return it, nil
+}
+
+// WritePart stores a part of a session that Receiving returned.
+func (s *Service) WritePart(ctx context.Context, it Session, number int, r io.Reader, sum *uint64) (blob.Part, error) {
 	if err := it.Layout().CheckNumber(number); err != nil {
 		return blob.Part{}, envelope.NewFault(envelope.Invalid, "the file has parts 1 to %d", it.Layout().Count())
 	}

@@ -20,8 +20,9 @@ import (
 const (
 	// maxNumbers is how many parts can be signed at once.
 	maxNumbers = 100
-	// signedLife is how long a part's URL is valid.
-	signedLife = time.Hour
+	// signedLife is how long a part's URL is valid. It is short because S3 takes a
+	// part even after its user was disabled.
+	signedLife = 15 * time.Minute
 	// checksumHeader is S3's header, which Receive accepts too.
 	checksumHeader = "X-Amz-Checksum-Crc64nvme"
 )
@@ -69,7 +70,7 @@ func (h handler) parts(w http.ResponseWriter, r *http.Request, u auth.User) erro
 		out = append(out, s)
 	}
 	for n := range in.CRC64NVME {
-		if number, err := strconv.Atoi(n); err != nil || !seen[number] {
+		if number, err := strconv.Atoi(n); err != nil || strconv.Itoa(number) != n || !seen[number] {
 			return envelope.NewFault(envelope.Invalid, "crc64nvme has a part that is not in numbers")
 		}
 	}
@@ -134,7 +135,11 @@ func Receive(p *api.Ports) http.Handler {
 		if err != nil {
 			return envelope.NewFault(envelope.NotFound, "no such part")
 		}
-		part, err := service.WritePart(r.Context(), id, n, r.Body, value)
+		it, err := service.Receiving(r.Context(), id)
+		if err != nil {
+			return err
+		}
+		part, err := service.WritePart(r.Context(), it, n, r.Body, value)
 		if err != nil {
 			return err
 		}

@@ -234,10 +234,12 @@ func (h handler) begin(w http.ResponseWriter, r *http.Request, u auth.User) erro
 
 // plan checks a request as POST /upload does.
 func (h handler) plan(r *http.Request, u auth.User, in request) (files.Plan, error) {
-	p := files.Plan{Name: wire.CleanFileName(in.Name), Type: statedType(in.Type), PartSize: in.PartSize}
+	p := files.Plan{Name: wire.CleanFileName(in.Name), Type: mediaType(in.Type), PartSize: in.PartSize}
 	switch {
 	case p.Name == "":
 		return p, envelope.NewFault(envelope.Invalid, "name is missing, or is not a file name")
+	case strings.ContainsFunc(in.Type, notVisible):
+		return p, envelope.NewFault(envelope.Invalid, "type is a media type such as video/mp4, in visible ASCII characters")
 	case in.Length == nil:
 		return p, envelope.NewFault(envelope.Invalid, "length is missing")
 	case *in.Length < 0 || *in.Length > files.MaxLength:
@@ -261,12 +263,8 @@ func (h handler) plan(r *http.Request, u auth.User, in request) (files.Plan, err
 	return p, err
 }
 
-func statedType(kind string) string {
-	if len(kind) > 127 || !strings.Contains(kind, "/") || strings.ContainsAny(kind, "\r\n") {
-		return ""
-	}
-	return kind
-}
+// notVisible reports whether a character has no place in a header.
+func notVisible(r rune) bool { return r < ' ' || r > '~' }
 
 // decode reads the JSON of a request. An unknown field is an error, as it may be
 // misspelt.

@@ -184,6 +184,29 @@ func TestUnknownSessionIsNotFound(t *testing.T) {
 	}
 }
 
+func TestPartsOfADisabledOrRemovedUserAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(sessionCaller) error{
+		"disabled": func(c sessionCaller) error { return c.Users.Disable(c.Context(), "ann") },
+		"removed":  func(c sessionCaller) error { c.remove("ann"); return nil },
+		"replaced": func(c sessionCaller) error { c.remove("ann"); c.AddUser("ann", password); return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := beginSessions(t)
+			c.InProcess("parts go to the store, which cannot ask")
+			s := c.plan(`,"d":"bob"`, 1000)
+			p := c.sign(s.ID, `{"numbers":[1]}`)[0]
+			if err := end(c); err != nil {
+				t.Fatal(err)
+			}
+			if resp := c.put(p, content(t, 1000)); resp.StatusCode != 403 {
+				t.Errorf("a part: status %d (%s)", resp.StatusCode, resp.Header.Get("Ferry-Error"))
+			}
+		})
+	}
+}
+
 func TestExpiredSessionTakesNothing(t *testing.T) {
 	t.Parallel()
 	c := beginSessions(t)

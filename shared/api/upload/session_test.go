@@ -268,6 +268,9 @@ func TestWrongSessionRequestIsExplained(t *testing.T) {
 		"no number":                  {"POST", "/uploads", `{"name":"x","length":1,"c":"12"}`, 400, " c "},
 		"a malformed hash":           {"POST", "/uploads", `{"name":"x","length":1,"sha256":"12"}`, 400, "sha256"},
 		"a part size too large":      {"POST", "/uploads", `{"name":"x","length":1,"partSize":5368709121}`, 400, "partSize"},
+		"a type with a NUL":          {"POST", "/uploads", `{"name":"x","length":1,"type":"text/a\u0000b"}`, 400, "type"},
+		"a type with a line end":     {"POST", "/uploads", `{"name":"x","length":1,"type":"text/a\rb"}`, 400, "type"},
+		"a type beyond ASCII":        {"POST", "/uploads", `{"name":"x","length":1,"type":"text/caf\u00e9"}`, 400, "type"},
 		"no numbers":                 {"POST", id + "/parts", `{"numbers":[]}`, 400, "numbers"},
 		"part 0":                     {"POST", id + "/parts", `{"numbers":[0]}`, 400, "1 to 3"},
 		"a part after the last":      {"POST", id + "/parts", `{"numbers":[4]}`, 400, "1 to 3"},
@@ -275,6 +278,7 @@ func TestWrongSessionRequestIsExplained(t *testing.T) {
 		"too many numbers":           {"POST", id + "/parts", `{"numbers":[` + strings.Repeat("1,", 100) + `2]}`, 400, "100"},
 		"a malformed checksum":       {"POST", id + "/parts", `{"numbers":[1],"crc64nvme":{"1":"xx"}}`, 400, "crc64nvme"},
 		"a checksum of another part": {"POST", id + "/parts", `{"numbers":[1],"crc64nvme":{"2":"AAAAAAAAAAA="}}`, 400, "crc64nvme"},
+		"a checksum of part 01":      {"POST", id + "/parts", `{"numbers":[1],"crc64nvme":{"01":"AAAAAAAAAAA="}}`, 400, "crc64nvme"},
 		"nothing has arrived":        {"POST", id + "/complete", "", 400, "missing: 1 2 3"},
 		"an unknown session":         {"GET", "/uploads/1-unknown", "", 404, "no upload session"},
 		"an invalid limit":           {"GET", "/uploads?limit=0", "", 400, "limit"},
@@ -327,7 +331,7 @@ func TestWrongPartIsExplainedAndStaysMissing(t *testing.T) {
 		}
 		c.refused("POST", "/uploads/"+s.ID+"/complete", "", 400, "missing: 1")
 	}
-	c.Clock.Advance(2 * time.Hour)
+	c.Clock.Advance(16 * time.Minute)
 	if resp := c.put(good, data); resp.StatusCode != 403 {
 		t.Errorf("an expired URL: status %d", resp.StatusCode)
 	}
