@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,5 +42,38 @@ func TestServeWarnsAboutMissingProxySettings(t *testing.T) {
 				t.Errorf("%v: code %d, and it says %s", a, code, s.errs)
 			}
 		}
+	}
+}
+
+func TestServeSaysWhereMessagesGo(t *testing.T) {
+	t.Parallel()
+	const page, command = "/inbox\n", " inbox --data "
+	for _, tt := range []struct {
+		args         []string
+		unsent, want string
+		status       int // of the page
+	}{
+		{nil, "Mail and text messages are", page, 200},
+		{[]string{"--trust-proxy"}, "Mail and text messages are", command, 404},
+		{[]string{"--public-url=https://files.example.com/v1"}, "Mail and text messages are", command, 404},
+		{[]string{"--inbox=off"}, "Mail and text messages are", command, 404},
+		{[]string{"--trust-proxy", "--inbox=on"}, "Mail and text messages are", page, 200},
+		{[]string{"--smtp=smtp://127.0.0.1:1"}, "\nText messages are", command, 404},
+	} {
+		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, t.TempDir(), append(tt.args, "--no-demo")...)
+			if !strings.Contains(s.greeting, tt.unsent+" not sent: ") || !strings.Contains(s.greeting, tt.want) {
+				t.Errorf("the greeting is %s", s.greeting)
+			}
+			resp, err := http.Get(strings.TrimSuffix(s.base, "/v1") + "/inbox")
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			if resp.StatusCode != tt.status {
+				t.Errorf("the inbox gets %d", resp.StatusCode)
+			}
+		})
 	}
 }

@@ -59,7 +59,7 @@ type serveCommand struct {
 	MailFrom     string    `env:"FERRY_MAIL_FROM" placeholder:"ADDRESS" default:"Ferry <ferry@localhost>" help:"Sender of mail (default ${default})."`
 	Webhooks     []string  `name:"webhook" env:"FERRY_WEBHOOKS" sep:" " placeholder:"URL" help:"Address to post events to, such as https://example.com/ferry-events; may be given up to 10 times; in the variable, separate several with spaces."`
 	Secret       string    `name:"webhook-secret" env:"FERRY_WEBHOOK_SECRET" placeholder:"whsec_..." help:"Secret that signs events, or several, separated by spaces, while you change it; better in the variable than on the command line. By default one is made, in webhook.secret in the data directory."`
-	Inbox        string    `env:"FERRY_INBOX" enum:"auto,on,off" default:"auto" help:"Show sent messages at /inbox to everyone who can reach it: on, off, or auto, which means on for a server on a loopback address without --public-url and --smtp."`
+	Inbox        string    `env:"FERRY_INBOX" enum:"auto,on,off" default:"auto" help:"Show sent messages at /inbox to everyone who can reach it: on, off, or auto, which means on for a server on a loopback address without --public-url, --trust-proxy and --smtp, and for requests that come through no proxy."`
 	Demo         bool      `env:"FERRY_DEMO" default:"true" negatable:"" help:"Create the user demo on the first start with empty data."`
 	Fsync        string    `env:"FERRY_FSYNC" enum:"on,off" default:"on" help:"off never waits for the disk, so a power failure can lose files that were already confirmed; for comparison with servers that never wait."`
 	Log          string    `env:"FERRY_LOG" enum:"json,text,off" default:"json" help:"Format of the log on standard error: json, text or off."`
@@ -155,8 +155,9 @@ func (c serveCommand) options(addr net.Addr, p *api.Ports) (o local.ServiceOptio
 		}
 	}
 	tcp, _ := addr.(*net.TCPAddr)
-	private := tcp != nil && tcp.IP.IsLoopback() && c.PublicURL == "" && c.SMTP == "" && !c.inCloud()
-	o.ShowInbox = c.Inbox == "on" || c.Inbox == "auto" && private
+	private := tcp != nil && tcp.IP.IsLoopback() && c.PublicURL == "" && !c.TrustProxy && c.SMTP == "" && !c.inCloud()
+	o.InboxProxied = c.Inbox == "on"
+	o.ShowInbox = o.InboxProxied || c.Inbox == "auto" && private
 	if db, ok := p.Table.(*sqlite.DB); ok {
 		o.Housekeep = func(ctx context.Context) error {
 			_, err := db.DeleteExpired(ctx, p.Now())
@@ -228,8 +229,19 @@ func (c serveCommand) greet(ctx context.Context, out console, p *api.Ports, o lo
 		where = "DynamoDB table " + c.Table
 	}
 	fmt.Fprintf(out.Out, "Ferry serves %s (data in %s). Ctrl-C stops it.\n", p.PublicURL, where)
-	if o.ShowInbox {
-		fmt.Fprintf(out.Out, "Mail and text messages are not sent: they are shown at %s/inbox\n", strings.TrimSuffix(p.PublicURL, api.Prefix))
+	program, data := quoted(out.Program), ""
+	if usual, err := filepath.Abs(usualData); err != nil || c.Data != usual {
+		data = " --data " + quoted(c.Data)
+	}
+	unsent := "Mail and text messages"
+	if o.Mail != nil {
+		unsent = "Text messages"
+	}
+	switch {
+	case o.ShowInbox:
+		fmt.Fprintf(out.Out, "%s are not sent: they are shown at %s/inbox\n", unsent, strings.TrimSuffix(p.PublicURL, api.Prefix))
+	case !c.inCloud():
+		fmt.Fprintf(out.Out, "%s are not sent: %s inbox%s shows them\n", unsent, program, data)
 	}
 	if n := len(o.Webhooks); n > 0 && c.Secret == "" {
 		fmt.Fprintf(out.Out, "Events are posted to %d webhooks, signed with the secret in %s\n", n, filepath.Join(c.Data, "webhook.secret"))
@@ -240,11 +252,6 @@ func (c serveCommand) greet(ctx context.Context, out console, p *api.Ports, o lo
 	password, err := demoUser(ctx, p)
 	if err != nil || password == "" {
 		return err
-	}
-	program := quoted(out.Program)
-	reset := program + " user reset demo"
-	if usual, err := filepath.Abs(usualData); err != nil || c.Data != usual {
-		reset += " --data " + quoted(c.Data)
 	}
 	fmt.Fprintf(out.Out, `
 This is the first start: there is a user "demo" now, with the password %[1]s
@@ -260,7 +267,7 @@ or with this program, for files of any size:
   %[4]s login %[2]s --user demo
   %[4]s up hello.txt
 
-`, password, p.PublicURL, reset, program)
+`, password, p.PublicURL, program+" user reset demo"+data, program)
 	return nil
 }
 

@@ -29,6 +29,8 @@ type ServiceOptions struct {
 	// ShowInbox serves the inbox at /inbox. It shows the links and PINs of all
 	// users to anyone who can reach it.
 	ShowInbox bool
+	// InboxProxied shows it to requests through a proxy too.
+	InboxProxied bool
 	// Origins are the origins whose web pages may use the interface.
 	Origins envelope.Origins
 	// SweepEvery is the time between sweeps; 0 never sweeps.
@@ -82,7 +84,7 @@ func (s *Service) Handler() http.Handler {
 		io.WriteString(w, s.welcome())
 	})
 	if s.options.ShowInbox {
-		mux.Handle("/inbox", inbox.Handler(s.ports.Outlet(), s.Inbox, api.Prefers))
+		mux.Handle("/inbox", inbox.Handler(s.ports.Outlet(), s.Inbox, api.Prefers, s.options.InboxProxied))
 	}
 	return s.options.Origins.Handler(api.Prefix, api.Exact(mux, openapi.NewNotFound(s.ports)))
 }

@@ -147,7 +147,7 @@ func get(in *inbox.Inbox, method, host, accept string) *http.Response {
 		r.Header.Set("Accept", accept)
 	}
 	w := httptest.NewRecorder()
-	inbox.Handler(outlet, in, api.Prefers).ServeHTTP(w, r)
+	inbox.Handler(outlet, in, api.Prefers, false).ServeHTTP(w, r)
 	return w.Result()
 }
 
@@ -273,6 +273,41 @@ func TestInboxAnswersOnlyUnderLocalNames(t *testing.T) {
 				t.Errorf("status %d", res.StatusCode)
 			}
 		})
+	}
+}
+
+func TestInboxIsShownThroughAProxyOnlyIfAskedFor(t *testing.T) {
+	t.Parallel()
+	in, _ := open(t)
+	sendMail(t, in, aMail("0001-a"))
+	tests := []struct {
+		name, header, value string
+		minor               int // of the HTTP version
+		auto                int // the status without being asked for
+	}{
+		{"a direct request", "Accept", "application/json", 1, 200},
+		{"Forwarded", "Forwarded", "for=203.0.113.7", 1, 403},
+		{"an empty header", "X-Forwarded-For", "", 1, 403},
+		{"X-Forwarded-Proto alone", "X-Forwarded-Proto", "https", 1, 403},
+		{"Via", "Via", "1.1 proxy", 1, 403},
+		{"X-Real-IP", "X-Real-IP", "203.0.113.7", 1, 403},
+		{"X-Client-IP", "X-Client-IP", "203.0.113.7", 1, 403},
+		{"CF-Connecting-IP", "CF-Connecting-IP", "203.0.113.7", 1, 403},
+		{"CDN-Loop", "CDN-Loop", "cloudflare", 1, 403},
+		{"the HTTP version of a plain proxy_pass", "Accept", "application/json", 0, 403},
+	}
+	for _, tt := range tests {
+		for proxied, want := range map[bool]int{false: tt.auto, true: 200} {
+			r := httptest.NewRequest("GET", "/inbox", nil)
+			r.Host, r.ProtoMinor = "127.0.0.1:8080", tt.minor
+			r.Header.Set(tt.header, tt.value)
+			w := httptest.NewRecorder()
+			o := envelope.Outlet{Now: time.Now, Log: slog.New(slog.DiscardHandler)}
+			inbox.Handler(o, in, api.Prefers, proxied).ServeHTTP(w, r)
+			if w.Code != want || strings.Contains(w.Body.String(), "TOKEN") != (want == 200) {
+				t.Errorf("%s, asked for %v: status %d, want %d", tt.name, proxied, w.Code, want)
+			}
+		}
 	}
 }
 

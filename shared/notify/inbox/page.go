@@ -29,10 +29,14 @@ const policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; 
 // Handler shows the newest messages as a page, or as JSON to clients that prefer it.
 // It asks for no password, so it only answers requests whose Host header names a
 // loopback address or localhost. Otherwise another site in the user's browser could
-// read it, by making its own name resolve to this machine. prefers returns the media
-// type that a request prefers, if it is one of these.
-func Handler(o envelope.Outlet, in *Inbox, prefers func(r *http.Request, types ...string) string) http.Handler {
+// read it, by making its own name resolve to this machine. A proxy in front may send
+// such a Host for everyone, so its requests are refused unless proxied is set. prefers
+// returns the media type that a request prefers, if it is one of these.
+func Handler(o envelope.Outlet, in *Inbox, prefers func(r *http.Request, types ...string) string, proxied bool) http.Handler {
 	return o.Handler(func(w http.ResponseWriter, r *http.Request) error {
+		if !proxied && viaProxy(r) {
+			return envelope.NewFault(envelope.Forbidden, "the inbox is not shown through a proxy, unless FERRY_INBOX is on")
+		}
 		if host := hostname(r.Host); host != "localhost" && !net.ParseIP(host).IsLoopback() {
 			return envelope.NewFault(envelope.Forbidden, "the inbox is shown only under this machine's own name, such as localhost")
 		}
@@ -45,6 +49,22 @@ func Handler(o envelope.Outlet, in *Inbox, prefers func(r *http.Request, types .
 		}
 		return show(w, messages, prefers(r, "application/json", "text/html") == "application/json")
 	})
+}
+
+// viaProxy reports whether a request seems to come from a proxy: it has one of the
+// headers that proxies add, or is in HTTP/1.0, which is what nginx speaks by default.
+func viaProxy(r *http.Request) bool {
+	for name := range r.Header {
+		for _, start := range []string{"Forwarded", "X-Forwarded", "X-Original-", "X-Envoy-", "Via", "Cdn-Loop"} {
+			if strings.HasPrefix(name, start) {
+				return true
+			}
+		}
+		if strings.HasSuffix(name, "-Ip") { // X-Real-IP, X-Client-IP, CF-Connecting-IP ...
+			return true
+		}
+	}
+	return !r.ProtoAtLeast(1, 1)
 }
 
 // hostname returns the host in lower case, without port and brackets.
