@@ -10,13 +10,17 @@ CLOUD = CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go build -tags lambda.norpc -trimp
 # RACE=-race turns on the race detector, which needs a C compiler.
 RACE ?=
 
-# The command ferry: one file that needs no system library.
-FERRY = CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/ferry ./infra/ferry
+# The command ferry: one file that needs no system library. `ferry version` tells the commit that Go finds.
+BUILD = CGO_ENABLED=0 go build -trimpath -ldflags "-s -w"
+FERRY = $(BUILD) -buildvcs=auto -o bin/ferry ./infra/ferry
+
+# What a release has. On Windows, ferry is the client alone.
+PLATFORMS = linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 
 FUNCTIONS = $(notdir $(wildcard functions/*))
 LINT = .tmp/lint
 
-.PHONY: help run test test-aws lint build bench deploy clean
+.PHONY: help run test test-aws lint build release bench deploy clean
 
 help: ## List the commands.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -47,6 +51,14 @@ lint: ## Check format, vet, staticcheck and known vulnerabilities.
 build: ## Build ferry into bin/, and every function for the cloud into bin/functions/.
 	$(FERRY)
 	@for f in $(FUNCTIONS); do echo "$(CLOUD) ./functions/$$f"; $(CLOUD) -o bin/functions/$$f/bootstrap ./functions/$$f; done
+
+release: ## Build ferry for all platforms into bin/release/, with checksums. The same commit and Go give the same bytes.
+	@rm -rf bin/release
+	@for p in $(PLATFORMS); do \
+	  out=bin/release/ferry-$${p/\//-}; [ "$${p%/*}" != windows ] || out+=.exe; echo "$$out"; \
+	  GOOS=$${p%/*} GOARCH=$${p#*/} $(BUILD) -buildvcs=true -o $$out ./infra/ferry; \
+	done
+	@cd bin/release && { command -v sha256sum >/dev/null && sha256sum ferry-* || shasum -a 256 ferry-*; } > SHA256SUMS && cat SHA256SUMS
 
 bench: ## Measure against controls in the same run (10 minutes, 40 GB of disk; QUICK=1 is shorter, OLD=PATH compares with another ferry).
 	go run ./infra/bench $(if $(QUICK),-quick) $(if $(OLD),-old $(OLD))

@@ -14,7 +14,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -24,7 +23,6 @@ import (
 	"ferry/shared/blob/s3"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/local"
-	"ferry/shared/envelope"
 	"ferry/shared/notify"
 	"ferry/shared/table/dynamo"
 )
@@ -100,7 +98,7 @@ type commands struct {
 	RestoreData restoreDataCommand `cmd:"" group:"Service:" help:"Restore a backup to an empty directory."`
 
 	Completion completionCommand `cmd:"" group:"This program:" help:"Print a completion script for a shell."`
-	Version    versionCommand    `cmd:"" group:"This program:" help:"Print the version."`
+	Version    versionCommand    `cmd:"" group:"This program:" help:"Print the version, the commit and its date."`
 }
 
 // Help is shown below the list of commands.
@@ -224,21 +222,6 @@ func (c sweepCommand) Run(ctx context.Context, set api.Settings, out console) er
 			r.Seen, r.Moved, r.Purged, r.Orphans, r.Failed)
 		return err
 	}, allPorts()...)
-}
-
-type versionCommand struct{}
-
-func (versionCommand) Run(out console) error {
-	revision := "unknown revision"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				revision = s.Value
-			}
-		}
-	}
-	_, err := fmt.Fprintf(out.Out, "ferry, interface %s, %s\n", envelope.APIVersion, revision)
-	return err
 }
 
 type backupCommand struct {

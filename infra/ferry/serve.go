@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -70,6 +71,9 @@ func (serveCommand) Help() string {
 }
 
 func (c serveCommand) Run(ctx context.Context, set api.Settings, out console) error {
+	if runtime.GOOS == "windows" { // its file system has no rename over an open file, and no modes
+		return errors.New("ferry serve does not run on Windows; here ferry is the client alone")
+	}
 	if os.Getenv("GOMEMLIMIT") == "" && os.Getenv("GOGC") == "" {
 		debug.SetMemoryLimit(memory)
 		debug.SetGCPercent(hurry)
