@@ -1,7 +1,6 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -12,6 +11,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"path/filepath"
 	"strings"
 
 	"github.com/minio/crc64nvme"
@@ -21,7 +21,7 @@ import (
 
 // Remote is what a link says about its file before the bytes are fetched.
 type Remote struct {
-	Name   string // one path element, safe to use here
+	Name   string // one path element, safe to use here; a dot at its beginning is replaced
 	Length int64  // bytes
 	ETag   string
 	SHA256 string // in hexadecimal; empty if not known
@@ -46,11 +46,23 @@ func (c *Client) Head(ctx context.Context, link string) (remote Remote, err erro
 			return fmt.Errorf("%w: the link is not that of a file", ErrAnswer)
 		}
 		_, params, _ := mime.ParseMediaType(resp.Header.Get("Content-Disposition"))
-		name := cmp.Or(wire.CleanFileName(params["filename"]), "download")
-		remote = Remote{Name: name, Length: resp.ContentLength, ETag: tag, SHA256: reprDigest(resp.Header)}
+		remote = Remote{Name: localName(params["filename"]), Length: resp.ContentLength, ETag: tag, SHA256: reprDigest(resp.Header)}
 		return nil
 	})
 	return remote, err
+}
+
+// localName returns a name for a file that a service names. It cannot be one that hides
+// the file or configures a program, such as .bashrc, or that Windows reserves.
+func localName(stated string) string {
+	name := wire.CleanFileName(stated)
+	if rest, hidden := strings.CutPrefix(name, "."); hidden || name != "" && !filepath.IsLocal(name) {
+		name = "_" + rest
+	}
+	if !filepath.IsLocal(name) { // empty, or with a colon on Windows
+		return "download"
+	}
+	return name
 }
 
 func (c *Client) getLink(ctx context.Context, method, link string, header http.Header) (*http.Response, error) {

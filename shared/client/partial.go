@@ -1,9 +1,11 @@
 package client
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -31,25 +33,35 @@ type record struct {
 }
 
 // openPartial opens what an earlier download of the same file has left, or starts
-// over.
+// over. Other users may write to this folder too, so it follows no links.
 func openPartial(path string, r Remote) (p *partial, err error) {
 	p = &partial{path: path + ".part", remote: r}
-	flags := os.O_RDWR | os.O_CREATE
-	if !p.recorded() {
-		flags |= os.O_TRUNC
+	if !p.resume() {
 		p.spans = []*span{{0, r.Length}}
+		p.file, err = createOwn(p.path, 0o666)
 	}
-	p.file, err = os.OpenFile(p.path, flags, 0o666)
 	return p, err
 }
 
+// resume opens the bytes, if they and their record are the caller's own, and are of
+// the same file.
+func (p *partial) resume() bool {
+	text, err := openOwn(p.path + ".json")
+	if err != nil {
+		return false
+	}
+	defer text.Close()
+	if !p.recorded(text) {
+		return false
+	}
+	p.file, err = openOwn(p.path)
+	return err == nil
+}
+
 // recorded reads the record, and reports whether it is of the same file.
-func (p *partial) recorded() bool {
-	text, err := os.ReadFile(p.path + ".json")
-	info, statErr := os.Lstat(p.path)
+func (p *partial) recorded(text io.Reader) bool {
 	var r record
-	if err != nil || statErr != nil || !info.Mode().IsRegular() || json.Unmarshal(text, &r) != nil ||
-		r.ETag != p.remote.ETag || r.Length != p.remote.Length {
+	if json.NewDecoder(io.LimitReader(text, maxAnswer)).Decode(&r) != nil || r.ETag != p.remote.ETag || r.Length != p.remote.Length {
 		return false
 	}
 	end := int64(0)
@@ -61,6 +73,35 @@ func (p *partial) recorded() bool {
 	}
 	p.spans = r.Missing
 	return true
+}
+
+// openOwn opens a regular file of the caller's own.
+func openOwn(path string) (*os.File, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || !owned(info) {
+		return nil, fs.ErrPermission
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	if now, err := f.Stat(); err != nil || !os.SameFile(info, now) { // it was replaced at this moment
+		return nil, cmp.Or(err, f.Close(), fs.ErrPermission)
+	}
+	return f, nil
+}
+
+// createOwn creates a file in place of an earlier one. It refuses to replace anything
+// but a regular file, and never writes to what was there.
+func createOwn(path string, mode fs.FileMode) (*os.File, error) {
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%w, and is not a regular one: %s", ErrExists, path)
+	}
+	_ = os.Remove(path) // if it is still there, the next call fails
+	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 }
 
 // have returns how many bytes have arrived.
@@ -121,7 +162,12 @@ func (p *partial) save() error {
 	if err := p.file.Sync(); err != nil {
 		return err
 	}
-	if err := os.WriteFile(p.path+".json.new", text, 0o600); err != nil {
+	f, err := createOwn(p.path+".json.new", 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = cmp.Or(err, f.Close()); err != nil {
 		_ = os.Remove(p.path + ".json.new")
 		return err
 	}

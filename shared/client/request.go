@@ -157,11 +157,24 @@ func drain(body io.ReadCloser) {
 	_ = body.Close()
 }
 
+const (
+	// maxPages and maxCursor bound a list: 10 million files are more than anyone has.
+	maxPages  = 10_000
+	maxCursor = 1 << 10 // bytes of the query of a page
+)
+
 // pages yields the items of a list, and fetches each page when it is needed. It ends
-// after an error.
+// after an error, and also if the list leads back to an earlier page.
 func pages[T any](ctx context.Context, c *Client, path string, items func(envelope) []T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
+		seen := map[string]bool{}
 		for query := (url.Values{"limit": {"1000"}}); query != nil; {
+			page := query.Encode()
+			if seen[page] || len(seen) == maxPages || len(page) > maxCursor {
+				yield(*new(T), fmt.Errorf("%w: its list has no end", ErrAnswer))
+				return
+			}
+			seen[page] = true
 			var e envelope
 			var h http.Header
 			if err := c.call(ctx, request{method: "GET", path: path, query: query, login: true, answered: &h}, &e); err != nil {

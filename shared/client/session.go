@@ -125,16 +125,16 @@ func (c *Client) sign(ctx context.Context, id string, number int, sum uint64) (s
 // compares the CRC64NVME of the whole if it is not empty. A repeated call gets the
 // same answer. A try may make progress and still be answered with 503, as when the
 // service compares a large file's SHA-256: as long as the answers change, such tries
-// do not count.
+// do not count, unless there are far more than a try for each MiB.
 func (c *Client) complete(ctx context.Context, s Session, crc string) (File, error) {
 	body := map[string]string{"crc64nvme": crc}
 	r := request{method: "POST", path: sessionPath(s.ID) + "/complete", json: body, login: true}
 	var e envelope
-	said := ""
+	said, left := "", 100+s.Length>>20
 	err := c.retry.do(ctx, func() error {
 		err := c.once(ctx, r, &e)
-		if hasStatus(err, 503) && err.Error() != said {
-			said = err.Error()
+		if hasStatus(err, 503) && err.Error() != said && left > 0 {
+			said, left = err.Error(), left-1
 			return again{err, true}
 		}
 		return err

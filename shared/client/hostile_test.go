@@ -1,0 +1,103 @@
+package client_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ferry/shared/client"
+)
+
+// TestPlantedLinkIsNotFollowed downloads into a folder where somebody else has put links
+// under the names that a download uses for a while.
+func TestPlantedLinkIsNotFollowed(t *testing.T) {
+	t.Parallel()
+	_, c := start(t)
+	f, err := c.Upload(t.Context(), "a", "", []byte("new content"), client.Delivery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	remote, err := c.Head(t.Context(), f.Link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record, _ := json.Marshal(map[string]any{"etag": remote.ETag, "length": remote.Length, "missing": []map[string]int64{{"From": 0, "To": remote.Length}}})
+	for _, name := range []string{"a.part", "a.part.json", "a.part.json.new"} {
+		for _, recorded := range []bool{false, true} {
+			dir := t.TempDir()
+			victim := filepath.Join(dir, "victim")
+			for path, text := range map[string][]byte{victim: []byte("precious"), filepath.Join(dir, "a.part.json"): record} {
+				if err := os.WriteFile(path, text, 0o600); err != nil || path != victim && !recorded {
+					_ = os.Remove(path)
+				}
+			}
+			_ = os.Remove(filepath.Join(dir, name))
+			if err := os.Symlink(victim, filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+			_, err := c.Fetch(t.Context(), f.Link, client.FetchOptions{Path: dir})
+			if err != nil && !errors.Is(err, client.ErrExists) {
+				t.Errorf("%s: %v", name, err)
+			}
+			if got, _ := os.ReadFile(victim); string(got) != "precious" {
+				t.Errorf("%s, recorded %v: the file that it links to holds %q", name, recorded, got)
+			}
+		}
+	}
+}
+
+func TestServiceCannotChooseAHiddenName(t *testing.T) {
+	t.Parallel()
+	for stated, want := range map[string]string{
+		".bashrc": "_bashrc", "..rc": "_.rc", "a/.profile": "_profile", `C:\.x`: "_x", "plain.txt": "plain.txt", "..": "download", "": "download", "aux.c": "aux.c",
+	} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("ETag", `"1"`)
+			w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", stated))
+			fmt.Fprint(w, "x")
+		}))
+		t.Cleanup(s.Close)
+		dir := t.TempDir()
+		got, err := newClient(t, client.Options{URL: s.URL, Retry: quick()}).Fetch(t.Context(), s.URL+"/f", client.FetchOptions{Path: dir})
+		if err != nil || got.Path != filepath.Join(dir, want) {
+			t.Errorf("%q is written to %s, %v; want %s", stated, got.Path, err, want)
+		}
+	}
+}
+
+// TestListWithoutEndEnds reads lists whose pages always name another one.
+func TestListWithoutEndEnds(t *testing.T) {
+	t.Parallel()
+	for what, next := range map[string]func(asked int) string{
+		"the same page":      func(int) string { return "limit=1000&after=7" },
+		"two pages in turns": func(asked int) string { return fmt.Sprint("after=", asked%2) },
+		"always a new page":  func(asked int) string { return fmt.Sprint("after=", asked) },
+		"longer and longer":  func(asked int) string { return "after=" + strings.Repeat("x", 200*asked) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			asked := 0
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				asked++
+				w.Header().Set("Content-Type", "application/json")
+				w.Header().Set("Link", `</v1/uploads?`+next(asked)+`>; rel="next"`)
+				fmt.Fprint(w, `{"bearer":"a bearer","uploads":[],"files":[]}`)
+			}))
+			t.Cleanup(s.Close)
+			c := newClient(t, client.Options{URL: s.URL, User: "x", Password: "y", Retry: quick()})
+			var last error
+			for _, err := range c.Sessions(t.Context()) {
+				last = err
+			}
+			if !errors.Is(last, client.ErrAnswer) || asked > 10_001 {
+				t.Errorf("after %d requests: %v", asked, last)
+			}
+		})
+	}
+}
