@@ -12,14 +12,18 @@ import (
 // answer only when they are done, and lose it if the connection ends before that.
 const drainTime = 5 * time.Second
 
+// shortTime is how long a body may take unless it is a file.
+const shortTime = 30 * time.Second
+
 // requestBody is the only reader between a server's connection and the code that reads
-// a request. It ends a body that pauses too long or is too large. Its errors are faults
+// a request. It ends a body that is too slow or too large. Its errors are faults
 // of the client, so they cannot be confused with errors of the store that the body is
 // copied to. Only the server closes it. It is for one goroutine.
 type requestBody struct {
 	io.ReadCloser
 	control  *http.ResponseController
 	patience time.Duration // how long the client may pause
+	end      time.Time     // when the body must have arrived; zero is never
 	moved    time.Time     // when the deadline was last moved
 	err      error         // of the last read
 	limit    int64         // bytes; 0 is no limit
@@ -30,7 +34,11 @@ type requestBody struct {
 func (b *requestBody) Read(p []byte) (n int, err error) {
 	if now := time.Now(); now.Sub(b.moved) > b.patience/10 {
 		b.moved = now
-		_ = b.control.SetReadDeadline(now.Add(b.patience)) // Lambda has none
+		deadline := now.Add(b.patience)
+		if !b.end.IsZero() && b.end.Before(deadline) {
+			deadline = b.end
+		}
+		_ = b.control.SetReadDeadline(deadline) // Lambda has none
 	}
 	n, b.err = b.ReadCloser.Read(p)
 	b.n += int64(n)
@@ -69,6 +77,14 @@ func LimitBody(r *http.Request, limit int64) error {
 	return nil
 }
 
+// LongBody lets the body of a request that came through Outlet.Handler take as long as
+// it needs, as long as it keeps coming: for files, once the caller may send one.
+func LongBody(r *http.Request) {
+	if b, ok := r.Body.(*requestBody); ok {
+		b.end, b.moved = time.Time{}, time.Time{}
+	}
+}
+
 // wrapBody returns the request with a requestBody, which is nil if there is no body. The
 // request is a copy: if the body of the server's own request were replaced, the server
 // would read it before it answers, even if the client waits for the answer.
@@ -77,6 +93,8 @@ func (o Outlet) wrapBody(w http.ResponseWriter, r *http.Request) (*http.Request,
 		return r, nil
 	}
 	b := &requestBody{ReadCloser: r.Body, control: http.NewResponseController(w), patience: cmp.Or(o.Patience, time.Minute)}
+	b.end = time.Now().Add(cmp.Or(o.Short, shortTime))
+	_ = b.control.SetReadDeadline(b.end) // the server itself reads what a handler leaves
 	r = r.WithContext(r.Context())
 	r.Body = b
 	return r, b

@@ -37,9 +37,10 @@ type Outlet struct {
 	// Links is for addresses that take a token in the query, and no password: a
 	// browser must not ask for one if the token is wrong.
 	Links bool
-	// Patience is how long a client may pause within a body; 0 is a minute. A body
-	// that keeps coming may take as long as it needs.
+	// Patience is how long a client may pause within a body; 0 is a minute.
 	Patience time.Duration
+	// Short is how long a whole body may take, unless LongBody is called; 0 is 30 s.
+	Short time.Duration
 }
 
 // Handler wraps the handler of an endpoint: it gives each request an id, recovers

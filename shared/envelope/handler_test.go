@@ -263,6 +263,48 @@ func TestStalledConnectionIsClosed(t *testing.T) {
 	}
 }
 
+// TestSlowBodyEndsUnlessItIsAFile sends a body a byte at a time, without a pause that is too long.
+func TestSlowBodyEndsUnlessItIsAFile(t *testing.T) {
+	t.Parallel()
+	read := func(r *http.Request) error {
+		_, err := io.Copy(io.Discard, r.Body)
+		return err
+	}
+	for what, k := range map[string]struct {
+		handle func(*http.Request) error
+		want   string
+	}{
+		"a form":                     {read, "HTTP/1.1 400 "},
+		"a body that nobody reads":   {func(*http.Request) error { return nil }, "HTTP/1.1 200 "},
+		"a body that is refused":     {func(*http.Request) error { return envelope.NewFault(envelope.NotFound, "no") }, "HTTP/1.1 404 "},
+		"a file":                     {func(r *http.Request) error { envelope.LongBody(r); return read(r) }, "HTTP/1.1 200 "},
+		"a file after its beginning": {func(r *http.Request) error { r.Body.Read(make([]byte, 1)); envelope.LongBody(r); return read(r) }, "HTTP/1.1 200 "},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			o := envelope.Outlet{Now: time.Now, Log: slog.New(slog.DiscardHandler), Short: 50 * time.Millisecond}
+			conn := connect(t, o.Handler(func(_ http.ResponseWriter, r *http.Request) error { return k.handle(r) }))
+			length := 1000
+			if strings.HasPrefix(what, "a file") {
+				length = 20
+			}
+			fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n", length)
+			go func() {
+				for range length {
+					if _, err := conn.Write([]byte("x")); err != nil {
+						return
+					}
+					time.Sleep(10 * time.Millisecond)
+				}
+			}()
+			answer := make([]byte, len(k.want))
+			if _, err := io.ReadFull(conn, answer); err != nil || string(answer) != k.want {
+				t.Errorf("the answer begins %q, %v", answer, err)
+			}
+		})
+	}
+}
+
 func TestOnlyValidRequestIDsAreCarried(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

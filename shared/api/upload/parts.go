@@ -139,6 +139,7 @@ func Receive(p *api.Ports) http.Handler {
 		if err != nil {
 			return err
 		}
+		envelope.LongBody(r)
 		part, err := service.WritePart(r.Context(), it, n, r.Body, value)
 		if err != nil {
 			return err

@@ -58,6 +58,7 @@ func (h handler) upload(w http.ResponseWriter, r *http.Request, u auth.User) err
 	if err != nil {
 		return err
 	}
+	envelope.LongBody(r)
 	page, err := h.store(r, p, u)
 	if err != nil {
 		return err

@@ -79,10 +79,11 @@ func (s *Service) Handler() http.Handler {
 	// In the cloud parts go to S3, so no function has this route.
 	receive := upload.ReceiveRoute
 	mux.Handle(receive.Method+" "+api.Prefix+receive.Path, upload.Receive(s.ports))
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+	mux.Handle("GET /{$}", s.ports.Outlet().Handler(func(w http.ResponseWriter, _ *http.Request) error {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		io.WriteString(w, s.welcome())
-	})
+		_, err := io.WriteString(w, s.welcome())
+		return err
+	}))
 	if s.options.ShowInbox {
 		mux.Handle("/inbox", inbox.Handler(s.ports.Outlet(), s.Inbox, api.Prefers, s.options.InboxProxied))
 	}
