@@ -214,7 +214,10 @@ func uploads(s *stage) {
 		return strings.TrimPrefix(w.Header().Get("Location"), "https://files.example.com/v1")
 	}
 	send := func(path string) {
-		_, err := file.Service(s.real).WritePart(s.Context(), strings.TrimPrefix(path, "/uploads/"), 1, strings.NewReader("abc"), nil)
+		service := file.Service(s.real)
+		it, err := service.Receiving(s.Context(), strings.TrimPrefix(path, "/uploads/"))
+		s.check(err)
+		_, err = service.WritePart(s.Context(), it, 1, strings.NewReader("abc"), nil)
 		s.check(err)
 	}
 	numbers := content("application/json", `{"numbers":[1]}`)

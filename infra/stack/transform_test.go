@@ -36,6 +36,9 @@ func TestTheTransformedAPIHasEachRouteAndMayCallItsFunction(t *testing.T) {
 		}
 	}
 	same(t, "the routes", got, want)
+	for i, route := range want { // a permission has * for any parameter, and SAM drops a slash at the end
+		want[i] = strings.NewReplacer("{name}", "*", "{id}", "*", "/ ", " ").Replace(route)
+	}
 	same(t, "the permissions to call", permitted(stack), want)
 }
 
@@ -61,7 +64,7 @@ func permitted(all document) []string {
 			method, path = "X-AMAZON-APIGATEWAY-ANY-METHOD", "$default"
 		}
 		function := strings.TrimSuffix(strings.TrimPrefix(show(at(p, "FunctionName")), "!Ref "), "Aliaslive")
-		routes = append(routes, method+" /"+strings.ReplaceAll(path, "*", "{id}")+" "+strings.ToLower(function))
+		routes = append(routes, method+" /"+path+" "+strings.ToLower(function))
 	}
 	return routes
 }

@@ -20,7 +20,7 @@ import (
 // Prefix is the beginning of every path.
 const Prefix = "/v1"
 
-// Route is a method and a path after Prefix. The path may have a segment {id}.
+// Route is a method and a path after Prefix. The path may have a segment such as {id}.
 type Route struct{ Method, Path string }
 
 // Endpoint is a Lambda function and its routes.
@@ -61,7 +61,11 @@ func isClean(p string) bool {
 func (e Endpoint) Mount(mux *http.ServeMux, p *Ports, fallback http.Handler) {
 	h := e.New(p)
 	for _, r := range e.Routes {
-		mux.Handle(r.Method+" "+Prefix+r.Path, h)
+		path := Prefix + r.Path
+		if strings.HasSuffix(path, "/") {
+			path += "{$}" // only this path, none below it
+		}
+		mux.Handle(r.Method+" "+path, h)
 		if r.Method == http.MethodGet && !slices.Contains(e.Routes, Route{http.MethodHead, r.Path}) {
 			mux.Handle(http.MethodHead+" "+Prefix+r.Path, fallback)
 		}

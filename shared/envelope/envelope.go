@@ -69,7 +69,7 @@ func writeBody(w http.ResponseWriter, now time.Time, status int, s Success) erro
 	for _, f := range s.Files {
 		size += 2 + len(f.before) + len(s.Links) + len(f.after)
 	}
-	return writeText(w, max(status, http.StatusOK), appendBody(make([]byte, 0, size), status, now.String(), s))
+	return WriteText(w, max(status, http.StatusOK), appendBody(make([]byte, 0, size), status, now.String(), s))
 }
 
 // WriteJSON sends v with a status.
@@ -78,7 +78,7 @@ func WriteJSON(w http.ResponseWriter, status int, v any) error {
 	if err != nil {
 		return err
 	}
-	return writeText(w, status, text)
+	return WriteText(w, status, text)
 }
 
 // encode is json.Marshal with a line end, and without escaping the & of links.
@@ -90,7 +90,8 @@ func encode(v any) ([]byte, error) {
 	return buf.Bytes(), err
 }
 
-func writeText(w http.ResponseWriter, status int, text []byte) error {
+// WriteText sends a whole body. It is JSON unless the headers name another type.
+func WriteText(w http.ResponseWriter, status int, text []byte) error {
 	h := w.Header()
 	if h.Get("Content-Type") == "" {
 		h.Set("Content-Type", "application/json; charset=utf-8")

@@ -297,11 +297,10 @@ func (r *Repeat) Add(ctx context.Context, p Part) error {
 // Stored returns the files read so far, with only their name, length and checksum.
 func (r *Repeat) Stored() []File { return r.seen }
 
-// Files returns the page that answered the first upload. For an upload to the
-// uploader's own area that is a List of the newest files, as from CommitAndList,
-// which takes one call to the table. Otherwise it is the stored files. If the
-// repeat brought different files, the fault is Conflict.
-func (r *Repeat) Files(ctx context.Context, uploader auth.User, limit int) (page Page, err error) {
+// Files returns the page that answered the first upload: the stored files alone, or
+// a List of the uploader's newest files, as from CommitAndList, which takes one call
+// to the table. If the repeat brought different files, the fault is Conflict.
+func (r *Repeat) Files(ctx context.Context, uploader auth.User, alone bool, limit int) (page Page, err error) {
 	if len(r.seen) != len(r.first) {
 		return page, errOtherRequest()
 	}
@@ -310,7 +309,7 @@ func (r *Repeat) Files(ctx context.Context, uploader auth.User, limit int) (page
 			return page, errOtherRequest()
 		}
 	}
-	if r.owner != uploader.Name {
+	if alone {
 		return Page{Files: r.first}, nil
 	}
 	page, err = r.s.List(ctx, uploader, blob.Files, 0, limit)

@@ -12,7 +12,7 @@ import (
 func TestUnknownPathsAreNotFound(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
-	for _, path := range []string{"/", "/nothing", "/upload/", "/upload/x", "/files", "/files/1/2", "/auth", "/oauth2/authorize", "/Upload", "/%2e%2e/x", "/download/file/backup/x", "//upload", "/files//restore", "/./health", "/x/../health"} {
+	for _, path := range []string{"/", "/nothing", "/upload/x/y", "/files", "/files/1/2", "/auth", "/oauth2/authorize", "/Upload", "/%2e%2e/x", "/download/file/backup/x", "//upload", "/files//restore", "/./health", "/x/../health"} {
 		for _, method := range []string{"GET", "POST", "DELETE"} {
 			resp := s.Request(method, path, nil)
 			if says := resp.Header.Get("Ferry-Error"); !strings.Contains(says, "/v1/openapi.json") {

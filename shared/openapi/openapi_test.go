@@ -112,7 +112,9 @@ func TestPathsMatchTheirTemplates(t *testing.T) {
 		"/files":             "",
 		"/files//restore":    "",
 		"/files/7/restore/x": "",
-		"/upload/":           "",
+		"/upload/":           "PUT",
+		"/upload/a.txt":      "PUT",
+		"/upload/a/b":        "",
 		"":                   "",
 	} {
 		if got := strings.Join(paths.Methods(path), ", "); got != want {

@@ -28,7 +28,17 @@ func (c caller) curl(args ...string) apitest.Envelope {
 }
 
 // tryCurl runs the real program and returns the answer.
-func (c caller) tryCurl(args ...string) apitest.Envelope {
+func (c caller) tryCurl(args ...string) (e apitest.Envelope) {
+	c.Helper()
+	text := c.curlPrints(args...)
+	if err := json.Unmarshal([]byte(text), &e); err != nil {
+		c.Fatalf("curl printed %s (%v)", text, err)
+	}
+	return e
+}
+
+// curlPrints runs the real program and returns what it printed.
+func (c caller) curlPrints(args ...string) string {
 	c.Helper()
 	path, err := exec.LookPath("curl")
 	if err != nil {
@@ -41,11 +51,7 @@ func (c caller) tryCurl(args ...string) apitest.Envelope {
 	if err := cmd.Run(); err != nil {
 		c.Fatalf("curl: %v: %s", err, errs.String())
 	}
-	var e apitest.Envelope
-	if err := json.Unmarshal(out.Bytes(), &e); err != nil {
-		c.Fatalf("curl printed %s (%v)", out.String(), err)
-	}
-	return e
+	return out.String()
 }
 
 func TestCurlSeesTheRefusal(t *testing.T) {
@@ -72,6 +78,67 @@ func TestCurlSeesTheRefusal(t *testing.T) {
 		}
 	}
 	c.wantNothing("refused files")
+}
+
+// TestCurlUploadsToAFolderOrAName uploads as with transfer.sh.
+func TestCurlUploadsToAFolderOrAName(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	sent := tempFile(t, "Über 50% #1?.txt", "content")
+	for _, k := range []struct{ to, name string }{
+		{"/upload/", "Über 50% #1?.txt"},
+		{"/upload/other.txt", "other.txt"},
+		{"/upload/?file=asked.txt", "asked.txt"},
+		{"/upload/other.txt?file=asked.txt", "asked.txt"},
+		{"/upload/a%20b%2Fc%22.txt", `c".txt`},
+		{"/upload/%2B1+2.txt", "+1+2.txt"},
+	} {
+		if e := c.curl("-T", sent, c.Base+k.to); e.Files[0].Name != k.name || c.get(e.Files[0].LinkURL) != "content" {
+			t.Errorf("-T to %s: the file is %+v, want %s", k.to, e.Files[0], k.name)
+		}
+	}
+	for path, status := range map[string]int{"/upload/": 400, "/upload/%2E%2E": 400, "/upload/%00": 400, "/upload/a/b": 404} {
+		resp := c.Request("PUT", path, strings.NewReader("content"), "Authorization", "Bearer "+c.bearer)
+		if resp.StatusCode != status {
+			t.Errorf("PUT %s: status %d, want %d", path, resp.StatusCode, status)
+		}
+	}
+	if n := len(c.names()); n != 6 {
+		t.Errorf("there are %d files", n)
+	}
+}
+
+func TestAcceptTextAnswersTheBareLinks(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	c.post("file=older", "", strings.NewReader("older"))
+	sent, plain := tempFile(t, "sent.txt", "content"), []string{"-H", "Accept: text/plain"}
+	for what, args := range map[string][]string{
+		"-T to a folder":  {"-T", sent, c.Base + "/upload/"},
+		"-T to a name":    {"-T", sent, c.Base + "/upload/x?lang=it"},
+		"a form":          {"-F", "file=@" + sent, c.Base + "/upload"},
+		"for another":     {"-T", sent, c.Base + "/upload/x?d=bob"},
+		"several files":   {"-F", "a=@" + sent, "-F", "b=@" + sent, c.Base + "/upload"},
+		"with a key":      {"-H", "Idempotency-Key: 1", "-T", sent, c.Base + "/upload/y"},
+		"that once again": {"-H", "Idempotency-Key: 1", "-T", sent, c.Base + "/upload/y"},
+	} {
+		links := strings.SplitAfter(c.curlPrints(append(plain, args...)...), "\n")
+		want := 1
+		if what == "several files" {
+			want = 2
+		}
+		if len(links) != want+1 || links[want] != "" {
+			t.Errorf("%s: the answer is %q", what, links)
+		}
+		for _, link := range links[:len(links)-1] {
+			if got := c.get(strings.TrimSuffix(link, "\n")); got != "content" {
+				t.Errorf("%s: the link gives %q", what, got)
+			}
+		}
+	}
+	if e := c.tryCurl(append(plain, "-T", sent, c.Base+"/upload/x?m=nowhere")...); e.Status != 400 {
+		t.Errorf("a bad request gets %+v", e)
+	}
 }
 
 func TestCurlUploadsAFile(t *testing.T) {

@@ -173,13 +173,13 @@ func (h handler) complete(w http.ResponseWriter, r *http.Request, u auth.User) e
 		h.ports.Notify()
 	}
 	page := files.Page{Files: []*files.Listed{stored}}
-	if it.Owner == u.Name { // the caller must not see another user's list
+	if it.Owner == u.Name && !wantsLinks(r) { // the caller must not see another user's list
 		if page, err = h.files.List(r.Context(), u, blob.Files, 0, files.PageSize); err != nil {
 			return err
 		}
 		page = page.With(stored)
 	}
-	return file.WriteList(w, r, h.ports, u, blob.Files, page, files.PageSize)
+	return h.answer(w, r, u, page)
 }
 
 // maxBody is the most bytes in the JSON of a request.

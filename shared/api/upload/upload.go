@@ -5,6 +5,7 @@
 package upload
 
 import (
+	"cmp"
 	"context"
 	"mime"
 	"net/http"
@@ -23,7 +24,7 @@ import (
 	"ferry/shared/wire"
 )
 
-// Upload is POST /upload and PUT /upload.
+// Upload is POST /upload, and PUT to it and to the paths that curl -T makes of it.
 func Upload() api.Endpoint { return api.Named("upload", newUpload) }
 
 // newUpload returns the handler. It needs the ports Table and Blobs and the link key.
@@ -66,7 +67,25 @@ func (h handler) upload(w http.ResponseWriter, r *http.Request, u auth.User) err
 	if len(p.sending.Recipients) > 0 {
 		h.ports.Notify()
 	}
-	return file.WriteList(w, r, h.ports, u, blob.Files, page, files.PageSize)
+	return h.answer(w, r, u, page)
+}
+
+// wantsLinks reports whether a client asks for bare links instead of the envelope.
+func wantsLinks(r *http.Request) bool { return api.Prefers(r, "text/plain") != "" }
+
+// answer sends the envelope with a page of the caller's files or, if the client asks for
+// text, the links of its files, one a line.
+func (h handler) answer(w http.ResponseWriter, r *http.Request, u auth.User, page files.Page) error {
+	if !wantsLinks(r) {
+		return file.WriteList(w, r, h.ports, u, blob.Files, page, files.PageSize)
+	}
+	link := auth.DownloadLink(h.ports.Base(r.Context()), api.Lang(r, u), blob.Files)
+	var text strings.Builder
+	for _, f := range page.Files {
+		text.WriteString(link + f.Shown.LinkURL + "\n")
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	return envelope.WriteText(w, http.StatusOK, []byte(text.String()))
 }
 
 // store holds a place while it reads the body, which takes memory.
@@ -105,7 +124,7 @@ func (h handler) store(r *http.Request, p params, u auth.User) (files.Page, erro
 		up.Abort(r.Context())
 		return files.Page{}, err
 	}
-	page, err := commit(r.Context(), up, p, u)
+	page, err := commit(r.Context(), up, p)
 	done = err == nil
 	return page, err
 }
@@ -141,10 +160,9 @@ func receive(ctx context.Context, up receiver, in source, p params) error {
 	return nil
 }
 
-// commit makes the files visible and returns the answer's list: the caller's newest
-// files or, after an upload into another user's area, only the files of this request.
-func commit(ctx context.Context, up *files.Upload, p params, u auth.User) (files.Page, error) {
-	if p.owner == u.Name {
+// commit makes the files visible and returns the answer's list.
+func commit(ctx context.Context, up *files.Upload, p params) (files.Page, error) {
+	if !p.alone {
 		return up.CommitAndList(ctx, files.PageSize)
 	}
 	stored, err := up.Commit(ctx)
@@ -182,7 +200,7 @@ func (h handler) repeat(ctx context.Context, in source, p params, u auth.User, r
 	if err := receive(ctx, again, in, p); err != nil {
 		return files.Page{}, err
 	}
-	return again.Files(ctx, u, files.PageSize)
+	return again.Files(ctx, u, p.alone, files.PageSize)
 }
 
 // params is what a request says outside its body.
@@ -191,6 +209,7 @@ type params struct {
 	name    string // the name of a single file; if empty, its part has the name
 	digest  []byte // the SHA-256 of a single file; nil if not stated
 	sending files.Sending
+	alone   bool // the answer lists only the files of this request, not the caller's newest
 }
 
 func (h handler) params(r *http.Request, u auth.User) (params, error) {
@@ -198,13 +217,15 @@ func (h handler) params(r *http.Request, u auth.User) (params, error) {
 	if err != nil {
 		return params{}, err
 	}
-	p := params{name: wire.CleanFileName(q.Get("file"))}
-	if q.Get("file") != "" && p.name == "" {
-		return params{}, envelope.NewFault(envelope.Invalid, "the query parameter file is not a file name")
+	name := cmp.Or(q.Get("file"), r.PathValue("name"))
+	p := params{name: wire.CleanFileName(name)}
+	if name != "" && p.name == "" {
+		return params{}, envelope.NewFault(envelope.Invalid, "the query parameter file, or the end of the path, is not a file name")
 	}
 	if p.owner, err = owner(q.Get("d"), u); err != nil {
 		return params{}, err
 	}
+	p.alone = p.owner != u.Name || wantsLinks(r) // the caller must not see another user's list
 	if p.digest, err = reprDigest(r.Header.Get("Repr-Digest")); err != nil {
 		return params{}, err
 	}
