@@ -32,6 +32,7 @@ var refused = []struct {
 	{"an unknown destination", "file=x&d=nobody", password, 1 << 20, 400},
 	{"a malformed number", "file=x&c=123", password, 1 << 20, 400},
 	{"a malformed address", "file=x&m=bob", password, 1 << 20, 400},
+	{"an address of a machine", "file=x&m=root@127.0.0.1", password, 1 << 20, 400},
 	{"a long message", "file=x&m=bob@example.com&i=" + strings.Repeat("x", 501), password, 1 << 20, 400},
 	{"a malformed query", "file=%zz", password, 1 << 20, 400},
 	{"a body over the quota", "file=x", password, 2<<20 - 1, 413},

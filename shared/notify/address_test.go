@@ -1,0 +1,71 @@
+package notify_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"unicode"
+
+	"ferry/shared/notify"
+	"ferry/shared/notify/mail"
+)
+
+func TestOnlyOnePlainAddressIsARecipient(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"ann@example.com", "a.b+c_d-e@sub.example.co.uk", "o'hara=x@example.com", "josé@example.com", "用户@例子.中国",
+		"x@xn--bcher-kva.example", "x@bücher.example", "x@1and1.com", "x@192.0.2.1.example.com", "דנה@example.com", "cafe\u0301@example.com",
+	} {
+		if err := notify.CheckAddress(text); err != nil {
+			t.Errorf("%q is refused", text)
+		}
+	}
+	for name, text := range map[string]string{
+		"nothing": "", "no domain": "ann", "no dot": "ann@localhost", "two": "a@example.com,b@example.com", "a name": "Ann <ann@example.com>",
+		"brackets": "<ann@example.com>", "a comment": "ann@example.com (x)", "quotes": `"ann"@example.com`, "a space": "ann @example.com",
+		"a line end": "ann@example.com\n", "a header": "ann@example.com\r\nBcc: x@example.com", "NUL": "a\x00nn@example.com",
+		"a machine in brackets": "x@[127.0.0.1]", "a machine": "root@127.0.0.1", "a machine in IPv6": "root@[IPv6:::1]",
+		"a machine in hex": "root@127.0.0.0x1", "a machine in wide digits": "root@127.0.0.\uff11", "a number": "x@y.1",
+		"a detour": "x%y@z", "a detour to a domain": "x%y@example.com", "a path of machines": "z!x@example.com",
+		"a bidi override": "a\u202enn@example.com", "a bidi mark": "ann\u200e@example.com", "a bidi isolate": "\u2066ann\u2069@example.com",
+		"an Arabic mark": "ann\u061c@example.com", "a bidi mark in the domain": "ann@exam\u200fple.com",
+		"a line separator": "a\u2028nn@example.com", "a paragraph separator": "ann@example.com\u2029", "NBSP": "ann\u00a0@example.com",
+		"a wide space": "a\u3000nn@example.com", "a zero width space": "a\u200bnn@example.com", "a filler": "a\u3164nn@example.com", "a BOM": "\ufeffann@example.com",
+		"a wide @": "ann\uff20example.com", "a wide dot": "ann@example\uff0ecom", "an ideographic dot": "ann@example\u3002com",
+		"an empty label": "ann@example..com", "a last dot": "ann@example.com.", "a first dot": "ann@.example.com", "a hyphen": "ann@-example.com",
+		"a long label": "ann@" + strings.Repeat("a", 64) + ".com", "a long address": strings.Repeat("a", 250) + "@example.com", "not UTF-8": "ann\xff@example.com",
+		"an emoji": "\U0001f469@example.com", "an underscore": "ann@exa_mple.com",
+	} {
+		if err := notify.CheckAddress(text); !errors.Is(err, notify.ErrAddress) {
+			t.Errorf("%s: %q is accepted", name, text)
+		}
+	}
+}
+
+func FuzzAnAcceptedAddressIsSafeInAMail(f *testing.F) {
+	for _, text := range []string{"ann@example.com", "用户@例子.中国", "a\u202enn@example.com", "root@127.0.0.1", "x%y@z", `"a b"@example.com`, "a@b.com\r\nBcc: c@d.com"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if notify.CheckAddress(text) != nil {
+			return
+		}
+		if len(text) > 254 || strings.Count(text, "@") != 1 || !mail.Valid(text) {
+			t.Fatalf("%q is accepted", text)
+		}
+		if strings.ContainsFunc(text, func(r rune) bool {
+			return unicode.IsSpace(r) || unicode.In(r, unicode.C, unicode.Z) || strings.ContainsRune(`%!<>()[],;:\"`, r)
+		}) {
+			t.Errorf("%q is accepted", text)
+		}
+		// What shows it, shows it as it is.
+		if shown := strings.ReplaceAll(notify.Display(text), " ", ""); shown != text && shown != "\u2068"+text+"\u2069" {
+			t.Errorf("%q is shown as %q", text, shown)
+		}
+		sent := mail.Message{ID: "1", From: "ferry@example.com", To: text}
+		e, err := sent.Envelope()
+		if err != nil || e.To.Address != text {
+			t.Errorf("%q is sent to %v, %v", text, e.To, err)
+		}
+	})
+}
