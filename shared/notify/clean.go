@@ -150,14 +150,32 @@ func linksOn(text string, before rune, rest string) bool {
 		return before == '\\' // a share on a Windows server
 	case '@', '\uff20', '\ufe6b':
 		return strings.IndexFunc(rest[size:], isWord) == 0
-	case '.', '\uff0e', '\u2024':
-		return isDomain(text, rest[size:])
 	}
-	return false
+	return strings.ContainsRune(dots, r) && isDomain(plainDots(text), r, plainDots(rest[size:]))
 }
 
-// isDomain reports whether a dot between two texts may be part of a domain.
-func isDomain(left, right string) bool {
+// dots are what a program may read as the dot of a domain. The last ones also end
+// sentences in Chinese and Japanese.
+const (
+	dots            = ".\uff0e\u2024\ufe52" + ideographicDots
+	ideographicDots = "\u3002\uff61\ufe12"
+)
+
+// longestForeign is the most characters of a top-level domain in these scripts.
+const longestForeign = 6
+
+func plainDots(s string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune(dots, r) {
+			return '.'
+		}
+		return r
+	}, s)
+}
+
+// isDomain reports whether a dot between two texts may be part of a domain. All dots
+// in the texts are plain.
+func isDomain(left string, dot rune, right string) bool {
 	left = left[strings.LastIndexFunc(left, isNoDomain)+1:]
 	if i := strings.IndexFunc(right, isNoDomain); i >= 0 {
 		right = right[:i]
@@ -173,6 +191,10 @@ func isDomain(left, right string) bool {
 	}
 	if i := strings.IndexAny(right, "._"); i >= 0 {
 		right = right[:i]
+	}
+	if first, _ := utf8.DecodeRuneInString(right); strings.ContainsRune(ideographicDots, dot) &&
+		isForeign(first) && utf8.RuneCountInString(right) > longestForeign {
+		return false // a sentence
 	}
 	return mayEndDomain(right)
 }
