@@ -110,8 +110,10 @@ type Ports struct {
 	Settings
 }
 
-// Outlet returns an Outlet with the ports' clock and log.
-func (p *Ports) Outlet() envelope.Outlet { return envelope.Outlet{Now: p.Now, Log: p.Log} }
+// Outlet returns an Outlet with the ports' clock, log and address.
+func (p *Ports) Outlet() envelope.Outlet {
+	return envelope.Outlet{Now: p.Now, Log: p.Log, Base: p.Base}
+}
 
 // Authenticated returns a handler for callers with a valid credential.
 func (p *Ports) Authenticated(f func(http.ResponseWriter, *http.Request, auth.User) error) http.Handler {

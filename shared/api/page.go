@@ -14,7 +14,6 @@ func WritePage(w http.ResponseWriter, status int, policy, html string) error {
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Length", strconv.Itoa(len(html)))
 	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("X-Robots-Tag", "noindex")
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; "+policy+"frame-ancestors 'none'")

@@ -99,7 +99,6 @@ func WriteText(w http.ResponseWriter, status int, text []byte) error {
 	if h.Get("Cache-Control") == "" {
 		h.Set("Cache-Control", "no-store")
 	}
-	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(status)
 	_, err := w.Write(text)

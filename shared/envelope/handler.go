@@ -37,6 +37,9 @@ type Outlet struct {
 	// Links is for addresses that take a token in the query, and no password: a
 	// browser must not ask for one if the token is wrong.
 	Links bool
+	// Base returns the service's address, for which browsers remember that it speaks
+	// https; nil if it is not known.
+	Base func(context.Context) string
 	// Patience is how long a client may pause within a body; 0 is a minute.
 	Patience time.Duration
 	// Short is how long a whole body may take, unless LongBody is called; 0 is 30 s.
@@ -54,7 +57,12 @@ func (o Outlet) Handler(f HandlerFunc) http.Handler {
 			id = NewRequestID()
 			r = r.WithContext(WithRequestID(r.Context(), id))
 		}
-		w.Header().Set("X-Request-Id", id)
+		h := w.Header()
+		h.Set("X-Request-Id", id)
+		h.Set("X-Content-Type-Options", "nosniff")
+		if r.TLS != nil || o.Base != nil && strings.HasPrefix(o.Base(r.Context()), "https://") {
+			h.Set("Strict-Transport-Security", "max-age=31536000") // a year
+		}
 		r, body := o.wrapBody(w, r)
 		err := call(f, rec, r)
 		if err == nil && rec.status == 0 {
@@ -133,7 +141,7 @@ func classify(err error) *Fault {
 	case tooLarge != nil:
 		return NewFault(TooLarge, "the body is larger than %d bytes", tooLarge.Limit)
 	case errors.Is(err, context.DeadlineExceeded):
-		return &Fault{Kind: Unavailable, Detail: "the request took too long; try again", After: time.Second}
+		return &Fault{Kind: Unavailable, Detail: "the request took too long; try again", After: time.Second, Cause: err}
 	}
 	return &Fault{Kind: Internal}
 }
@@ -165,8 +173,10 @@ func (o Outlet) log(r *http.Request, w *recorder, id string, start time.Time, er
 		switch {
 		case r.Context().Err() != nil:
 			attrs = append(attrs, slog.Bool("clientGone", true))
-		case w.status >= 500 || w.failed == nil:
+		case w.failed == nil || w.failed.Kind == Internal || w.status >= 500 && w.failed.Cause != nil:
 			level = slog.LevelError
+		case w.status >= 500: // callers can cause these: too many requests at once, a full disk
+			level = slog.LevelWarn
 		}
 	}
 	if _, _, basic := r.BasicAuth(); basic && w.status == http.StatusUnauthorized {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -56,10 +57,12 @@ func TestEachKindOfErrorHasItsResponse(t *testing.T) {
 		{"a wrapped fault", fmt.Errorf("doing: %w", envelope.NewFault(envelope.Conflict, detail)), 409, detail, nil, "INFO"},
 		{"a fault with a cause", &envelope.Fault{Kind: envelope.Invalid, Detail: detail, Cause: errors.New("the cause")}, 400, detail, nil, "INFO"},
 		{"characters that a header must not have", envelope.NewFault(envelope.Invalid, "a\r\nb: é"), 400, "a??b: ?", nil, "INFO"},
-		{"a busy table", fmt.Errorf("writing: %w", table.ErrBusy), 503, "the service is busy; try again", map[string]string{"Retry-After": "1"}, "ERROR"},
+		{"a busy table", fmt.Errorf("writing: %w", table.ErrBusy), 503, "the service is busy; try again", map[string]string{"Retry-After": "1"}, "WARN"},
 		{"a deadline", context.DeadlineExceeded, 503, "the request took too long; try again", map[string]string{"Retry-After": "1"}, "ERROR"},
-		{"a full table", table.ErrFull, 507, "the service has no room left for this; nothing was stored", nil, "ERROR"},
-		{"a full store", fmt.Errorf("storing: %w", blob.ErrFull), 507, "the service has no room left for this; nothing was stored", nil, "ERROR"},
+		{"a full table", table.ErrFull, 507, "the service has no room left for this; nothing was stored", nil, "WARN"},
+		{"a full store", fmt.Errorf("storing: %w", blob.ErrFull), 507, "the service has no room left for this; nothing was stored", nil, "WARN"},
+		{"too many uploads", &envelope.Fault{Kind: envelope.Unavailable, Detail: detail, After: time.Second}, 503, detail, map[string]string{"Retry-After": "1"}, "WARN"},
+		{"a dead table", &envelope.Fault{Kind: envelope.Unavailable, Detail: detail, Cause: errors.New("the cause")}, 503, detail, nil, "ERROR"},
 		{"an unknown error", errors.New("the cause"), 500, "", nil, "ERROR"},
 		{"an internal fault", &envelope.Fault{Detail: "the cause"}, 500, "", nil, "ERROR"},
 	} {
@@ -95,6 +98,45 @@ func TestPanicIsAnsweredAndLogged(t *testing.T) {
 	rec, log := handle(t, envelope.Outlet{}, func(http.ResponseWriter, *http.Request) error { panic("the cause") }, "GET")
 	if rec.Code != 500 || strings.Contains(rec.Body.String(), "cause") || !strings.Contains(log, "the cause") || !strings.Contains(log, "handler_test.go") {
 		t.Errorf("status %d, %s, the log is %s", rec.Code, rec.Body, log)
+	}
+}
+
+func TestEveryResponseForbidsSniffing(t *testing.T) {
+	t.Parallel()
+	for what, f := range map[string]envelope.HandlerFunc{
+		"nothing": func(http.ResponseWriter, *http.Request) error { return nil },
+		"text":    func(w http.ResponseWriter, _ *http.Request) error { _, err := io.WriteString(w, "x"); return err },
+		"a fault": func(http.ResponseWriter, *http.Request) error { return envelope.NewFault(envelope.Invalid, "x") },
+		"a panic": func(http.ResponseWriter, *http.Request) error { panic("x") },
+	} {
+		if rec, _ := handle(t, envelope.Outlet{}, f, "GET"); rec.Header().Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: %v", what, rec.Header())
+		}
+	}
+}
+
+func TestHTTPSIsDemandedWhereItIsSpoken(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		what, base string
+		tls        bool
+		want       string
+	}{
+		{"plain http", "http://127.0.0.1:8080/v1", false, ""},
+		{"an unknown address", "", false, ""},
+		{"TLS of its own", "http://127.0.0.1:8080/v1", true, "max-age=31536000"},
+		{"TLS of a proxy or gateway", "https://files.example.com/v1", false, "max-age=31536000"},
+	} {
+		o := envelope.Outlet{Now: time.Now, Log: slog.New(slog.DiscardHandler), Base: func(context.Context) string { return c.base }}
+		r := httptest.NewRequest("GET", "/v1/x", nil)
+		if c.tls {
+			r.TLS = &tls.ConnectionState{}
+		}
+		w := httptest.NewRecorder()
+		o.Handler(func(http.ResponseWriter, *http.Request) error { return errors.New("x") }).ServeHTTP(w, r)
+		if got := w.Header().Get("Strict-Transport-Security"); got != c.want {
+			t.Errorf("%s: %q, want %q", c.what, got, c.want)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package openapi_test
 
 import (
 	"encoding/json"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -140,5 +141,14 @@ func TestDocumentIsServedWithTheServicesAddress(t *testing.T) {
 	}
 	if got := resp.Header.Get("Content-Type"); got != "application/json; charset=utf-8" {
 		t.Errorf("Content-Type is %q", got)
+	}
+	for _, path := range []string{"/v1/openapi.json", "/"} {
+		r, err := http.NewRequestWithContext(t.Context(), "GET", s.Root+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Do(r).Header.Get("X-Content-Type-Options"); got != "nosniff" {
+			t.Errorf("%s: X-Content-Type-Options is %q", path, got)
+		}
 	}
 }

@@ -198,7 +198,6 @@ func (w *refusal) ReadFrom(r io.Reader) (int64, error) { return io.Copy(w.Respon
 func setHeaders(h http.Header, f files.File) {
 	h.Set("Content-Type", contentType(f))
 	h.Set("Content-Disposition", wire.Attachment(f.Name))
-	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
 	h.Set("Cache-Control", "private, no-cache")
 	h.Set("ETag", fmt.Sprintf(`"%s-%x"`, f.CRC64, f.Length))

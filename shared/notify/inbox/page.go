@@ -87,7 +87,6 @@ func show(w http.ResponseWriter, messages []Message, asJSON bool) error {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("X-Content-Type-Options", "nosniff")
 	if err := page.Execute(w, messages); err != nil {
 		return fmt.Errorf("writing the inbox page: %w", err)
 	}
