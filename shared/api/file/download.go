@@ -98,7 +98,7 @@ func (s server) bytes(w http.ResponseWriter, r *http.Request, link files.Link) e
 	}
 	defer body.Close()
 	setHeaders(w.Header(), f)
-	r = inBytes(r)
+	r = inBytes(r, f.Length)
 	if isPlain(r) && f.Length <= smallFile {
 		if err := sendSmall(w, f, body); err != nil {
 			return err
@@ -120,13 +120,26 @@ func (s server) bytes(w http.ResponseWriter, r *http.Request, link files.Link) e
 // sent by the kernel, which takes more system calls.
 const smallFile = 32 << 10
 
-// inBytes removes a range in a unit other than bytes, which RFC 9110 (section 14.2)
-// ignores and http.ServeContent would refuse.
-func inBytes(r *http.Request) *http.Request {
-	if unit := r.Header.Get("Range"); unit != "" && !strings.HasPrefix(unit, "bytes=") {
-		r = r.Clone(r.Context())
-		r.Header.Del("Range")
+// inBytes mends what http.ServeContent takes in another way than RFC 9110 (section 14):
+// it would refuse a range in a unit other than bytes, which is ignored, and would send
+// the last 0 bytes, which cannot be sent, like all that begins at the file's end.
+func inBytes(r *http.Request, length int64) *http.Request {
+	set, bytes := strings.CutPrefix(r.Header.Get("Range"), "bytes=")
+	if set == "" || bytes && !strings.Contains(set, "-0") {
+		return r
 	}
+	r = r.Clone(r.Context())
+	if !bytes {
+		r.Header.Del("Range")
+		return r
+	}
+	ranges := strings.Split(set, ",")
+	for i, one := range ranges {
+		if last, ok := strings.CutPrefix(strings.TrimSpace(one), "-"); ok && last != "" && strings.Trim(last, "0") == "" {
+			ranges[i] = fmt.Sprintf("%d-", length)
+		}
+	}
+	r.Header.Set("Range", "bytes="+strings.Join(ranges, ","))
 	return r
 }
 
