@@ -23,6 +23,10 @@ import (
 // Lifetime is how long a bearer is valid.
 const Lifetime = 3600 * time.Second
 
+// skew is how far the clocks of two processes may differ. What is further ahead was
+// stored by a clock that was wrong.
+const skew = time.Minute
+
 // layout is the version of the stored forms.
 const layout = 1
 
@@ -93,7 +97,7 @@ func (a *Authenticator) Password(ctx context.Context, name, password, source str
 	t := a.throttle(canonical, source)
 	t.enter()
 	defer t.leave()
-	u, err = t.admit(ctx, canonical, password)
+	u, err = t.admit(ctx, canonical)
 	if err != nil {
 		return User{}, false, err
 	}

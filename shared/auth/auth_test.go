@@ -2,10 +2,8 @@ package auth_test
 
 import (
 	"crypto/rand"
-	mathrand "math/rand/v2"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -35,20 +33,7 @@ func begin(t *testing.T) check {
 			t.Fatal(err)
 		}
 	}
-	return check{auth.New(auth.Ports{Table: db, Hasher: h, Random: &salts{from: mathrand.NewChaCha8([32]byte{})}, Now: c.now}), c, s}
-}
-
-// salts are the same in each run. Two wrong passwords count as one if 16 bits of their
-// hashes are equal, which must not happen at random.
-type salts struct {
-	mu   sync.Mutex
-	from *mathrand.ChaCha8
-}
-
-func (s *salts) Read(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.from.Read(p)
+	return check{auth.New(auth.Ports{Table: db, Hasher: h, Random: rand.Reader, Now: c.now}), c, s}
 }
 
 // try logs in, and returns the kind of the fault and when to retry.

@@ -1,5 +1,7 @@
 package auth
 
+import "ferry/shared/table"
+
 // Watch calls f around each computation of a hash.
 func (h *Hasher) Watch(f func(compute func())) {
 	idKey := h.idKey
@@ -14,4 +16,14 @@ func (h *Hasher) Lanes() int {
 	h.lanes.mu.Lock()
 	defer h.lanes.mu.Unlock()
 	return len(h.lanes.at)
+}
+
+// UnderWay returns how many tries of a source are under way, and how many may be.
+func (h *Hasher) UnderWay(source string) (tries, most int) {
+	h.lanes.mu.Lock()
+	defer h.lanes.mu.Unlock()
+	if l := h.lanes.at[table.Key{PK: "throttle#" + source, SK: "source"}]; l != nil {
+		tries = int(l.underWay)
+	}
+	return tries, cap(h.slots)
 }

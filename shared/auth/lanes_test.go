@@ -75,6 +75,45 @@ func TestConcurrentWrongPasswordsGetNoExtraTries(t *testing.T) {
 	}
 }
 
+// TestGuessesDoNotFillTheQueueForACPU makes many tries at once from one source, of one name and of many.
+func TestGuessesDoNotFillTheQueueForACPU(t *testing.T) {
+	t.Parallel()
+	for what, k := range map[string]struct {
+		try             func(i int) guess
+		refused, atOnce int // atOnce 0 is one for each CPU
+	}{
+		"one password of one user": {func(int) guess { return guess{"alice", "wrong"} }, 9, 1},
+		"passwords of one user":    {func(i int) guess { return guess{"alice", fmt.Sprint("guess ", i)} }, 5, 1},
+		"many users":               {func(i int) guess { return guess{fmt.Sprint("user", i), "wrong"} }, 50, 0},
+		"impossible names":         {func(i int) guess { return guess{"no/user", fmt.Sprint("guess ", i)} }, 50, 0},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			c := begin(t)
+			var highest atomic.Int64
+			c.Hasher.Watch(func(compute func()) {
+				tries, most := c.Hasher.UnderWay(source)
+				if k.atOnce > 0 {
+					most = k.atOnce
+				}
+				highest.Store(max(highest.Load(), int64(tries-most)))
+				compute()
+			})
+			var tries []guess
+			for i := range 300 {
+				tries = append(tries, k.try(i))
+			}
+			answers, hashed := c.atOnce(t, source, tries...)
+			if answers[envelope.Unauthorized] != k.refused || answers[envelope.TooMany] != 300-k.refused || hashed != int64(k.refused) {
+				t.Errorf("the answers are %v after %d hashes, want %d refused", answers, hashed, k.refused)
+			}
+			if highest.Load() > 0 {
+				t.Errorf("%d tries more than allowed were under way", highest.Load())
+			}
+		})
+	}
+}
+
 // readTable calls a function after each read.
 type readTable struct {
 	table.Table

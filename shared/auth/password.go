@@ -64,20 +64,22 @@ type Hasher struct {
 	mu     sync.Mutex
 	right  map[[sha256.Size]byte]time.Time // until when
 
-	lanes lanes // for the passwords being verified
+	lanes    lanes // for the passwords being verified
+	failures failures
 }
 
 // NewHasher returns a Hasher. random must be safe for concurrent use.
 func NewHasher(params Params, random io.Reader, now func() time.Time) (*Hasher, error) {
 	h := &Hasher{
-		params: params,
-		random: random,
-		now:    now,
-		slots:  make(chan struct{}, runtime.GOMAXPROCS(0)),
-		secret: make([]byte, sha256.Size),
-		right:  map[[sha256.Size]byte]time.Time{},
-		lanes:  lanes{at: map[table.Key]*lane{}},
-		idKey:  argon2.IDKey,
+		params:   params,
+		random:   random,
+		now:      now,
+		slots:    make(chan struct{}, runtime.GOMAXPROCS(0)),
+		secret:   make([]byte, sha256.Size),
+		right:    map[[sha256.Size]byte]time.Time{},
+		lanes:    lanes{at: map[table.Key]*lane{}},
+		failures: failures{at: map[table.Key]failure{}},
+		idKey:    argon2.IDKey,
 		// An unknown user must take as long as a wrong password. So Verify hashes
 		// with this dummy instead, and accepts no password for it.
 		dummy: phc(params, make([]byte, saltSize), make([]byte, hashSize)),

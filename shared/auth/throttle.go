@@ -3,11 +3,8 @@ package auth
 import (
 	"context"
 	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"time"
 
@@ -29,22 +26,29 @@ type throttleItem struct {
 	V     int64 `json:"v"`
 	Count int64 `json:"count"`
 	Last  int64 `json:"last"` // Unix milliseconds of the last failure
-	// Tag is 16 bits of a salted hash of the last wrong password: enough to see that
-	// a client repeats itself, too little to find the password.
-	Salt string `json:"salt,omitempty"`
-	Tag  string `json:"tag,omitempty"`
+}
+
+// fresh reports whether the failures still count. A time that is far ahead is from a
+// clock that was wrong: waiting for it could take years.
+func (i throttleItem) fresh(now time.Time) bool {
+	age := now.Sub(time.UnixMilli(i.Last))
+	return age <= forgetAfter && age >= -skew
 }
 
 // counter is a count of failures, as read from the table.
 type counter struct {
-	key   table.Key
-	free  int64
-	found bool
-	stale bool // so old that counting starts again
-	item  throttleItem
-	lane  *lane
-	seen  int64 // the lane's changes when the item was read
+	key     table.Key
+	free    int64
+	most    int64 // how many of its tries may be under way in this process
+	found   bool
+	stale   bool         // counting starts again
+	item    throttleItem // zero Count if stale
+	unsaved throttleItem // failures that the table had no room for
+	lane    *lane
+	seen    int64 // the lane's changes when the item was read
 }
+
+func (c *counter) count() int64 { return c.item.Count + c.unsaved.Count }
 
 // throttle limits the tries of one login.
 type throttle struct {
@@ -57,9 +61,11 @@ type throttle struct {
 }
 
 func (a *Authenticator) throttle(name, source string) *throttle {
-	t := &throttle{a: a, source: counter{key: table.Key{PK: "throttle#" + source, SK: "source"}, free: freePerSource}}
+	t := &throttle{a: a, source: counter{
+		key: table.Key{PK: "throttle#" + source, SK: "source"}, free: freePerSource, most: int64(cap(a.Hasher.slots)),
+	}}
 	if name != "" {
-		t.pair = counter{key: table.Key{PK: "throttle#" + source, SK: "user#" + name}, free: freePerPair}
+		t.pair = counter{key: table.Key{PK: "throttle#" + source, SK: "user#" + name}, free: freePerPair, most: 1}
 	}
 	return t
 }
@@ -87,6 +93,9 @@ func (t *throttle) read(ctx context.Context, name string) (u User, err error) {
 	}
 	for i, c := range t.counters() {
 		c.found, c.stale, c.item = false, false, throttleItem{}
+		if c.unsaved = t.a.Hasher.failures.get(c.key).unsaved; !c.unsaved.fresh(t.a.Now()) {
+			c.unsaved = throttleItem{}
+		}
 		err := items[i].Decode(&c.item)
 		if errors.Is(err, table.ErrNotFound) {
 			continue
@@ -95,8 +104,8 @@ func (t *throttle) read(ctx context.Context, name string) (u User, err error) {
 			return u, fmt.Errorf("reading failed logins: %w", err)
 		}
 		c.found = true
-		if t.a.Now().Sub(time.UnixMilli(c.item.Last)) > forgetAfter {
-			c.stale, c.item = true, throttleItem{Last: c.item.Last}
+		if !c.item.fresh(t.a.Now()) {
+			c.stale, c.item.Count = true, 0
 		}
 	}
 	if name == "" {
@@ -107,7 +116,7 @@ func (t *throttle) read(ctx context.Context, name string) (u User, err error) {
 
 // wait is how long after the last failure the next try may come.
 func (c *counter) wait() time.Duration {
-	over := c.item.Count - c.free
+	over := c.count() - c.free
 	if over < 0 || c.key.PK == "" {
 		return 0
 	}
@@ -115,11 +124,11 @@ func (c *counter) wait() time.Duration {
 }
 
 // admit reads the user and refuses a try that comes too early.
-func (t *throttle) admit(ctx context.Context, name, password string) (User, error) {
+func (t *throttle) admit(ctx context.Context, name string) (User, error) {
 	for {
 		t.noteChanges()
 		u, err := t.read(ctx, name)
-		if err != nil || t.repeats(password) {
+		if err != nil {
 			return u, err
 		}
 		if err := t.early(); err != nil {
@@ -130,7 +139,7 @@ func (t *throttle) admit(ctx context.Context, name, password string) (User, erro
 			return User{}, err
 		}
 		if !outdated {
-			return u, t.claim(ctx, password)
+			return u, t.claim(ctx)
 		}
 	}
 }
@@ -138,8 +147,12 @@ func (t *throttle) admit(ctx context.Context, name, password string) (User, erro
 func (t *throttle) early() error {
 	now := t.a.Now()
 	for _, c := range t.counters() {
-		if left := time.UnixMilli(c.item.Last).Add(c.wait()).Sub(now); c.wait() > 0 && left > 0 {
-			return envelope.WaitFault(left, "too many failed logins; wait before the next try")
+		last := c.unsaved.Last
+		if !c.stale {
+			last = max(last, c.item.Last)
+		}
+		if left := time.UnixMilli(last).Add(c.wait()).Sub(now); c.wait() > 0 && left > 0 {
+			return envelope.WaitFault(min(left, c.wait()), "too many failed logins; wait before the next try")
 		}
 	}
 	return nil
@@ -147,44 +160,41 @@ func (t *throttle) early() error {
 
 // claim counts a try in advance once there is a wait, so that only one of several
 // concurrent tries passes, in all processes.
-func (t *throttle) claim(ctx context.Context, password string) error {
+func (t *throttle) claim(ctx context.Context) error {
 	if t.pair.wait() == 0 {
 		return nil
 	}
 	t.claimed, t.changed = true, true
-	op, err := t.count(&t.pair, password)
-	if err != nil {
-		return err
+	op := t.count(&t.pair)
+	if t.pair.item.Count > 0 {
+		op = op.If(table.Equal("count", t.pair.item.Count))
 	}
-	err = t.a.Table.Write(ctx, op.If(table.Equal("count", t.pair.item.Count)))
+	err := t.a.Table.Write(ctx, op)
 	if errors.Is(err, table.ErrCondition) {
 		return envelope.WaitFault(t.pair.wait(), "too many failed logins; wait before the next try")
 	}
-	return err
+	return t.unsaved(err, &t.pair)
 }
 
-// failed counts a wrong password, but not if the client has just tried the same one:
-// OAuth 2.0 clients repeat a failed login with the credentials in another place. It makes one call to the
+// failed counts a wrong password, but not its first repetition in this process: OAuth 2.0
+// clients repeat a failed login with the credentials in another place. It makes one call to the
 // table, and two more if another try has just restarted a count.
 func (t *throttle) failed(ctx context.Context, password string) error {
-	if t.repeats(password) {
+	if t.repeats(password) && !t.claimed {
 		return nil
 	}
 	t.changed = true
 	for {
+		counters := t.counters()
+		if t.claimed {
+			counters = counters[:1] // the pair was counted in advance
+		}
 		var ops []table.Op
-		for _, c := range t.counters() {
-			if c == &t.pair && t.claimed {
-				continue
-			}
-			op, err := t.count(c, password)
-			if err != nil {
-				return err
-			}
-			ops = append(ops, op)
+		for _, c := range counters {
+			ops = append(ops, t.count(c))
 		}
 		if err := t.a.Table.Write(ctx, ops...); !errors.Is(err, table.ErrCondition) {
-			return err
+			return t.unsaved(err, counters...)
 		}
 		if _, err := t.read(ctx, ""); err != nil {
 			return err
@@ -195,43 +205,93 @@ func (t *throttle) failed(ctx context.Context, password string) error {
 // succeeded clears the failures if this try was counted in advance. Otherwise a login
 // clears them in its own write.
 func (t *throttle) succeeded(ctx context.Context) error {
+	t.a.Hasher.failures.change(t.pair.key, func(f *failure) { *f = failure{} })
 	if !t.claimed {
 		return nil
 	}
-	return envelope.Wrap(t.a.Table.Write(ctx, table.Delete(t.pair.key)), "clearing failed logins")
+	return envelope.Wrap(t.a.Table.Write(ctx, table.Delete(t.pair.key)), "clearing failed logins", table.ErrFull)
 }
 
 // count returns the operation that adds a failure. A stale count starts again. If another
 // try has just restarted it, the operation is refused: that failure must not be lost.
-func (t *throttle) count(c *counter, password string) (table.Op, error) {
-	salt := make([]byte, 8)
-	if _, err := io.ReadFull(t.a.Random, salt); err != nil {
-		return table.Op{}, fmt.Errorf("making a salt: %w", err)
-	}
+func (t *throttle) count(c *counter) table.Op {
 	now := t.a.Now()
-	text := base64.RawStdEncoding.EncodeToString(salt)
 	op := table.Update(c.key)
 	if c.stale {
 		op = op.Set("count", int64(1)).If(table.AtMost("last", c.item.Last))
 	} else {
 		op = op.Add("count", 1)
 	}
-	return op.Set("v", int64(layout)).Set("last", now.UnixMilli()).Set("salt", text).Set("tag", tag(text, password)).
-		Expire(now.Add(forgetAfter)), nil
+	return op.Set("v", int64(layout)).Set("last", now.UnixMilli()).Expire(now.Add(forgetAfter))
 }
 
-// repeats reports whether password is the one that failed last time.
-func (t *throttle) repeats(password string) bool {
+// unsaved counts a failure in this process if the table could not. A full disk must not
+// allow more guesses, and is not the caller's concern.
+func (t *throttle) unsaved(err error, counters ...*counter) error {
+	if err == nil {
+		return nil
+	}
+	now := t.a.Now()
+	for _, c := range counters {
+		t.a.Hasher.failures.change(c.key, func(f *failure) {
+			if !f.unsaved.fresh(now) {
+				f.unsaved.Count = 0
+			}
+			f.unsaved = throttleItem{Count: f.unsaved.Count + 1, Last: now.UnixMilli()}
+		})
+	}
+	return envelope.Wrap(err, "counting a failed login", table.ErrFull)
+}
+
+// repeats notes a wrong password, and reports whether it is the same as the last one and
+// was not repeated before.
+func (t *throttle) repeats(password string) (repeats bool) {
 	c := &t.pair
 	if c.key.PK == "" {
 		c = &t.source
 	}
-	return c.item.Salt != "" && subtle.ConstantTimeCompare([]byte(tag(c.item.Salt, password)), []byte(c.item.Tag)) == 1
+	id := t.a.Hasher.memoKey(c.key.String(), password)
+	t.a.Hasher.failures.change(c.key, func(f *failure) {
+		repeats = f.wrong == id && !f.repeated
+		f.wrong, f.repeated = id, repeats
+	})
+	return repeats
 }
 
-func tag(salt, password string) string {
-	sum := sha256.Sum256([]byte(salt + "\x00" + password))
-	return base64.RawStdEncoding.EncodeToString(sum[:2])
+// failures is what this process remembers of failed logins, of at most maxRemembered
+// counters. It is safe for concurrent use.
+type failures struct {
+	mu sync.Mutex
+	at map[table.Key]failure
+}
+
+type failure struct {
+	unsaved  throttleItem
+	wrong    [sha256.Size]byte // a keyed hash of the last wrong password
+	repeated bool              // it was repeated
+}
+
+func (f *failures) get(key table.Key) failure {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.at[key]
+}
+
+func (f *failures) change(key table.Key, change func(*failure)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	at := f.at[key]
+	change(&at)
+	if delete(f.at, key); at == (failure{}) {
+		return
+	}
+	for other := range f.at {
+		if len(f.at) < maxRemembered {
+			break
+		}
+		delete(f.at, other)
+	}
+	f.at[key] = at
 }
 
 // lanes hold back concurrent tries in this process. A failure is recorded only after the
@@ -337,4 +397,6 @@ func (t *throttle) takePlace() (wait <-chan struct{}, outdated bool) {
 }
 
 // atOnce returns how many tries may be under way: the free ones, or one after its wait.
-func (c *counter) atOnce() int64 { return max(c.free-c.item.Count, 1) }
+// They are not more than c.most, so that the tries of one caller never fill the queue
+// for a CPU, in which others wait too.
+func (c *counter) atOnce() int64 { return max(min(c.free-c.count(), c.most), 1) }

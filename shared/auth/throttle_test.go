@@ -1,6 +1,7 @@
 package auth_test
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"ferry/shared/envelope"
+	"ferry/shared/table"
 )
 
 func TestFiveFailuresAreFreeThenWaitsGrow(t *testing.T) {
@@ -106,25 +108,131 @@ func TestFailuresAreForgottenAfterAnHour(t *testing.T) {
 	}
 }
 
-func TestRepeatedWrongPasswordCountsOnce(t *testing.T) {
+// TestRepeatedWrongPasswordWaitsLikeAnyOther sends each password twice, as OAuth clients do, and then one all the time.
+func TestRepeatedWrongPasswordWaitsLikeAnyOther(t *testing.T) {
+	t.Parallel()
+	for what, name := range map[string]string{"a user": "alice", "an unknown name": "nobody"} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			c := begin(t)
+			for i := range 9 {
+				if k, _ := c.try(t, name, fmt.Sprint("wrong", i/2), source); k != envelope.Unauthorized {
+					t.Fatalf("try %d gives %v", i, k)
+				}
+			}
+			for _, password := range []string{"wrong4", "wrong5", right} {
+				if k, after := c.try(t, name, password, source); k != envelope.TooMany || after != time.Second {
+					t.Errorf("%q gives %v, wait %v", password, k, after)
+				}
+			}
+		})
+	}
+	c := begin(t)
+	refused := 0
+	for range 300 {
+		if k, _ := c.try(t, "alice", "wrong", source); k == envelope.Unauthorized {
+			refused++
+		}
+	}
+	if refused != 9 {
+		t.Errorf("%d of 300 tries with one password were verified, want 9", refused)
+	}
+	for range 20 {
+		c.advance(time.Second)
+		c.try(t, "alice", "wrong", source)
+	}
+	if k, after := c.try(t, "alice", "wrong", source); k != envelope.TooMany || after < 8*time.Second {
+		t.Errorf("after 20 s more the password gives %v, wait %v", k, after)
+	}
+}
+
+// TestRepetitionThatIsNotTheLastPasswordCounts alternates two passwords.
+func TestRepetitionThatIsNotTheLastPasswordCounts(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	for range 20 {
-		if k, _ := c.try(t, "alice", "wrong", source); k != envelope.Unauthorized {
-			t.Fatalf("a repeat: %v", k)
-		}
-		if k, _ := c.try(t, "no/user", "wrong", source); k != envelope.Unauthorized {
-			t.Fatalf("a repeat for an impossible name: %v", k)
-		}
-	}
-	if k, _ := c.try(t, "alice", right, source); k != okay {
-		t.Errorf("the right password: %v", k)
-	}
-	for i := range 6 {
+	for i := range 5 {
 		c.try(t, "alice", fmt.Sprint("wrong", i%2), source)
 	}
 	if k, _ := c.try(t, "alice", right, source); k != envelope.TooMany {
 		t.Errorf("two alternating passwords do not count: %v", k)
+	}
+}
+
+// fullTable refuses writes while full is set.
+type fullTable struct {
+	table.Table
+	full *atomic.Bool
+}
+
+func (f fullTable) Write(ctx context.Context, ops ...table.Op) error {
+	if f.full.Load() {
+		return fmt.Errorf("writing: %w", table.ErrFull)
+	}
+	return f.Table.Write(ctx, ops...)
+}
+
+func TestFailuresCountWhileTheDiskIsFull(t *testing.T) {
+	t.Parallel()
+	for what, before := range map[string]int{"nothing before": 0, "three before": 3} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			c, full := begin(t), &atomic.Bool{}
+			c.Table = fullTable{c.Table, full}
+			for i := range before {
+				c.try(t, "alice", fmt.Sprint("wrong", i), source)
+			}
+			full.Store(true)
+			for i := range 5 - before {
+				if k, _ := c.try(t, "alice", fmt.Sprint("guess", i), source); k != envelope.Unauthorized {
+					t.Fatalf("guess %d gives %v", i, k)
+				}
+			}
+			for i, want := range []time.Duration{1, 2, 4} {
+				want *= time.Second
+				if k, after := c.try(t, "alice", right, source); k != envelope.TooMany || after != want {
+					t.Fatalf("the wait %d is %v, %v, want %v", i, k, after, want)
+				}
+				c.advance(want)
+				if k, _ := c.try(t, "alice", fmt.Sprint("late", i), source); k != envelope.Unauthorized {
+					t.Fatalf("after the wait of %v: %v", want, k)
+				}
+			}
+			c.advance(8 * time.Second)
+			if _, _, err := c.Password(t.Context(), "alice", right, source); err != nil {
+				t.Errorf("after the wait the right password gives %v", err)
+			}
+			for i := range 50 {
+				c.try(t, fmt.Sprint("user", i), "wrong", "192.0.2.2")
+			}
+			if k, _ := c.try(t, "alice", right, "192.0.2.2"); k != envelope.TooMany {
+				t.Errorf("a source that tries many users gets %v", k)
+			}
+		})
+	}
+}
+
+// TestFailuresOnAFullDiskCountOnceThereIsRoom fills the disk for some of the failures.
+func TestFailuresOnAFullDiskCountOnceThereIsRoom(t *testing.T) {
+	t.Parallel()
+	c, full := begin(t), &atomic.Bool{}
+	c.Table = fullTable{c.Table, full}
+	for i := range 6 {
+		full.Store(i < 3)
+		if i == 5 {
+			c.advance(time.Second)
+		}
+		if k, _ := c.try(t, "alice", fmt.Sprint("wrong", i), source); k != envelope.Unauthorized {
+			t.Fatalf("try %d gives %v", i, k)
+		}
+	}
+	if k, after := c.try(t, "alice", right, source); k != envelope.TooMany || after != 2*time.Second {
+		t.Errorf("after six failures: %v, wait %v", k, after)
+	}
+	c.advance(2 * time.Second)
+	for i := range 2 {
+		if k, _ := c.try(t, "alice", right, source); k != okay {
+			t.Errorf("login %d gives %v", i, k)
+		}
 	}
 }
 

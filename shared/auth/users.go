@@ -211,7 +211,7 @@ func SetPassword(name, hash string, state UserState) table.Op {
 // was changed meanwhile.
 func (s *Users) Rehash(ctx context.Context, name, old, hash string) error {
 	err := s.table.Write(ctx, table.Update(UserKey(name)).Set("password", hash).If(table.Equal("password", old)))
-	return envelope.Wrap(err, "renewing a hash", table.ErrCondition)
+	return envelope.Wrap(err, "renewing a hash", table.ErrCondition, table.ErrFull)
 }
 
 // change writes operations whose conditions check that the user is as it was read.
