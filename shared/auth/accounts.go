@@ -101,10 +101,13 @@ type Change struct {
 // Change sets a new password, ends all bearers of the user, and makes the user active.
 // Without a new password it only checks the request. It returns the user's name.
 func (s *Accounts) Change(ctx context.Context, c Change) (user string, err error) {
+	caller := envelope.CallerOf(ctx)
+	caller.Login = "pin"
 	found, err := s.token(ctx, c.Token)
 	if err != nil {
 		return "", err
 	}
+	caller.User = found.User
 	if c.Password != "" {
 		if err := CheckPassword(c.Password, found.User); err != nil {
 			return "", err
@@ -113,6 +116,7 @@ func (s *Accounts) Change(ctx context.Context, c Change) (user string, err error
 	if err := s.checkPIN(ctx, c, found); err != nil {
 		return "", err
 	}
+	caller.Accept(found.User)
 	if c.Password == "" {
 		return found.User, nil
 	}

@@ -11,8 +11,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -81,6 +81,7 @@ func (a *Authenticator) BasicAny(r *http.Request) (User, error) {
 		}
 		return User{}, envelope.NewFault(envelope.Unauthorized, "the Authorization header is not valid for this address")
 	}
+	envelope.CallerOf(r.Context()).Login = "basic"
 	u, _, err := a.Password(r.Context(), name, password, Source(r))
 	return u, err
 }
@@ -97,10 +98,13 @@ func (a *Authenticator) Password(ctx context.Context, name, password, source str
 	t := a.throttle(canonical, source)
 	t.enter()
 	defer t.leave()
+	caller := envelope.CallerOf(ctx)
+	caller.Login = cmp.Or(caller.Login, "password")
 	u, err = t.admit(ctx, canonical)
 	if err != nil {
 		return User{}, false, err
 	}
+	caller.User = u.Name
 	hash := u.Password
 	if u.State == Disabled {
 		hash = ""
@@ -115,6 +119,7 @@ func (a *Authenticator) Password(ctx context.Context, name, password, source str
 		}
 		return User{}, false, errDenied
 	}
+	caller.Accept(u.Name)
 	return u, t.pair.found, t.succeeded(ctx)
 }
 
@@ -156,18 +161,14 @@ func (a *Authenticator) rehash(ctx context.Context, u User, password string) err
 // Source returns the address that failed logins are counted by: an IPv4 address, or
 // an IPv6 /64 network, which is what one subscriber gets.
 func Source(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		host = r.RemoteAddr // a gateway gives the address without a port
-	}
-	ip := net.ParseIP(strings.Trim(host, "[]"))
+	addr := envelope.Address(r)
 	switch {
-	case ip == nil:
+	case !addr.IsValid():
 		return "unknown"
-	case ip.To4() != nil:
-		return ip.To4().String()
+	case addr.Is4():
+		return addr.String()
 	default:
-		return ip.Mask(net.CIDRMask(64, 128)).String()
+		return netip.PrefixFrom(addr, 64).Masked().Addr().String()
 	}
 }
 
@@ -197,6 +198,8 @@ func (a *Authenticator) mint(u User) (string, []table.Op, error) {
 // Bearer returns the user of a bearer. The token carries the user's name, so that one
 // call to the table fetches both items.
 func (a *Authenticator) Bearer(ctx context.Context, token string) (User, error) {
+	caller := envelope.CallerOf(ctx)
+	caller.Login = "bearer"
 	name, _ := TokenName(token)
 	if canonical, ok := CanonicalName(name); !ok || canonical != name {
 		return User{}, errDenied
@@ -215,6 +218,7 @@ func (a *Authenticator) Bearer(ctx context.Context, token string) (User, error) 
 		a.Now().Unix() >= b.Expires || b.Generation != u.Generation || u.State != Active {
 		return User{}, errDenied
 	}
+	caller.Accept(u.Name)
 	return u, nil
 }
 

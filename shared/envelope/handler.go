@@ -52,11 +52,13 @@ func (o Outlet) Handler(f HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec := &recorder{ResponseWriter: w}
 		start := o.Now()
-		id := RequestID(r.Context())
+		ctx, _ := WithCaller(r.Context())
+		id := RequestID(ctx)
 		if id == "" {
 			id = NewRequestID()
-			r = r.WithContext(WithRequestID(r.Context(), id))
+			ctx = WithRequestID(ctx, id)
 		}
+		r = r.WithContext(ctx)
 		h := w.Header()
 		h.Set("X-Request-Id", id)
 		h.Set("X-Content-Type-Options", "nosniff")
@@ -156,9 +158,19 @@ func headerText(s string) string {
 	}, s)
 }
 
+// log writes the line of a request, and one more if its login was refused. Programs such
+// as fail2ban read that one: its first attributes and their order stay as they are.
 func (o Outlet) log(r *http.Request, w *recorder, id string, start time.Time, err error) {
 	if err == nil && !o.Log.Enabled(r.Context(), slog.LevelInfo) {
 		return
+	}
+	caller := CallerOf(r.Context())
+	who := []slog.Attr{slog.String("address", Address(r).String())}
+	if caller.Login != "" {
+		who = append(who, slog.String("login", caller.Login))
+	}
+	if caller.User != "" {
+		who = append(who, slog.String("user", caller.User))
 	}
 	level, attrs := slog.LevelInfo, []slog.Attr{
 		slog.String("id", id),
@@ -166,8 +178,9 @@ func (o Outlet) log(r *http.Request, w *recorder, id string, start time.Time, er
 		slog.String("path", r.URL.Path), // never the query: it holds tokens
 		slog.Int("status", w.status),
 		slog.Int64("bytes", w.bytes),
-		slog.Duration("took", o.Now().Sub(start)),
+		slog.Float64("ms", float64(o.Now().Sub(start).Microseconds())/1000),
 	}
+	attrs = append(attrs, who...)
 	if err != nil {
 		attrs = append(attrs, slog.String("error", err.Error()))
 		switch {
@@ -179,10 +192,10 @@ func (o Outlet) log(r *http.Request, w *recorder, id string, start time.Time, er
 			level = slog.LevelWarn
 		}
 	}
-	if _, _, basic := r.BasicAuth(); basic && w.status == http.StatusUnauthorized {
-		attrs = append(attrs, slog.String("auth", "Basic")) // for operators who watch for guessed passwords
-	}
 	o.Log.LogAttrs(r.Context(), level, "request", attrs...)
+	if w.failed != nil && caller.Refused(int(w.failed.Kind)) {
+		o.Log.LogAttrs(r.Context(), slog.LevelWarn, LoginRefused, append(who, slog.String("id", id))...)
+	}
 }
 
 // recorder notes what was sent. Its ReadFrom calls the server's own, so that the kernel

@@ -90,6 +90,8 @@ func (s *Service) unpublish(f File) []table.Op {
 // to the table. If the token is unknown, or its file has expired or moved, the
 // fault is Unauthorized.
 func (s *Service) ByToken(ctx context.Context, area blob.Area, token string) (Link, error) {
+	caller := envelope.CallerOf(ctx)
+	caller.Login = "link"
 	var item table.Item
 	var l Link
 	err := s.Table.Get(ctx, linkKey(token), &item)
@@ -103,6 +105,7 @@ func (s *Service) ByToken(ctx context.Context, area blob.Area, token string) (Li
 		return Link{}, envelope.NewFault(envelope.Unauthorized, "the download link is not known, or has expired")
 	}
 	l.Token = token
+	caller.Accept(l.File.Owner)
 	return l, nil
 }
 

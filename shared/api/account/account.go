@@ -30,6 +30,7 @@ func newLogin(p *api.Ports) http.Handler {
 		if !ok {
 			return envelope.NewFault(envelope.Unauthorized, "an Authorization header of the form Basic is missing")
 		}
+		envelope.CallerOf(r.Context()).Login = "basic"
 		u, bearer, err := check.Login(r.Context(), name, password, auth.Source(r))
 		if err != nil {
 			return err

@@ -140,6 +140,9 @@ func Receive(p *api.Ports) http.Handler {
 			return err
 		}
 		envelope.LongBody(r)
+		caller := envelope.CallerOf(r.Context())
+		caller.Login = "session"
+		caller.Accept(it.Uploader)
 		part, err := service.WritePart(r.Context(), it, n, r.Body, value)
 		if err != nil {
 			return err

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"strings"
+	"slices"
 	"time"
+
+	"ferry/shared/envelope"
 )
 
 // MetricsNamespace is the namespace of all metrics.
@@ -17,7 +19,7 @@ const (
 	ClientErrors   = "ClientErrors" // answers with 4xx
 	ServerErrors   = "ServerErrors" // answers with 5xx
 	Bytes          = "Bytes"        // of answers
-	LoginsFailed   = "LoginsFailed" // passwords refused, by any endpoint
+	LoginsFailed   = "LoginsFailed" // passwords and PINs refused, by any endpoint
 	NoticesSent    = "NoticesSent"
 	NoticesDelayed = "NoticesDelayed" // not sent yet, will be retried
 	NoticesFailed  = "NoticesFailed"  // given up
@@ -64,8 +66,14 @@ func (h *MetricsHandler) WithGroup(name string) slog.Handler { return h.Handler.
 
 // of returns the metrics of a line, according to its message.
 func of(r slog.Record) (values []slog.Attr) {
-	if r.Message == "request" {
+	switch r.Message {
+	case "request":
 		return ofRequest(r)
+	case envelope.LoginRefused:
+		if login, _ := attr(r, "login"); slices.Contains([]string{"basic", "password", "pin"}, login.String()) {
+			return []slog.Attr{slog.Int64(LoginsFailed, 1)}
+		}
+		return nil
 	}
 	count := map[string]string{
 		"notice sent": NoticesSent, "notice not sent yet": NoticesDelayed, "notice given up": NoticesFailed,
@@ -82,18 +90,12 @@ func of(r slog.Record) (values []slog.Attr) {
 func ofRequest(r slog.Record) []slog.Attr {
 	status, _ := attr(r, "status")
 	bytes, _ := attr(r, "bytes")
-	path, _ := attr(r, "path")
 	values := []slog.Attr{slog.Int64(Requests, 1), slog.Int64(Bytes, bytes.Int64())}
 	switch code := status.Int64(); {
 	case code >= 500:
 		values = append(values, slog.Int64(ServerErrors, 1))
 	case code >= 400:
 		values = append(values, slog.Int64(ClientErrors, 1))
-		auth, _ := attr(r, "auth")
-		grant := strings.HasSuffix(path.String(), "/oauth2/token") && (code == 400 || code == 401) // its password is in the body
-		if grant || code == 401 && auth.String() == "Basic" {
-			values = append(values, slog.Int64(LoginsFailed, 1))
-		}
 	}
 	return values
 }

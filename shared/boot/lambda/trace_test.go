@@ -98,9 +98,10 @@ func TestMetricsComeFromLinesThatAreReallyLogged(t *testing.T) {
 	if err != nil || answer.StatusCode != 401 {
 		t.Fatalf("status %d, %v", answer.StatusCode, err)
 	}
-	for _, name := range []string{lambda.Requests, lambda.ClientErrors, lambda.LoginsFailed} {
+	for _, name := range []string{lambda.Requests, lambda.ClientErrors} {
 		logged(t, &log, "request", name, 1.0)
 	}
+	logged(t, &log, "login refused", lambda.LoginsFailed, 1.0)
 	logged(t, &log, "request", lambda.Bytes, float64(len(answer.Body)))
 
 	broken := lambda.With(&api.Ports{Ports: auth.Ports{Now: ports.Now}, Settings: ports.Settings, Log: ports.Log})

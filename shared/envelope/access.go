@@ -1,0 +1,63 @@
+package envelope
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+)
+
+// LoginRefused is the message of the line that a refused login adds to the log.
+const LoginRefused = "login refused"
+
+// Caller is who makes a request, for the log. What checks a credential fills it in. It is
+// for one goroutine.
+type Caller struct {
+	// Login is how the request logs in: basic, password (in a form), bearer, pin, link,
+	// or session (the signed URL of a part).
+	Login string
+	// User is the existing user whom the credential is for; for a link it is the file's
+	// owner. Other names are left out: people type passwords in the wrong field.
+	User string
+	// Accepted is set once the credential has proved right.
+	Accepted bool
+}
+
+// Accept notes that the credential is right, and whose it is.
+func (c *Caller) Accept(user string) { c.User, c.Accepted = user, true }
+
+type callerKey struct{}
+
+// CallerOf returns the caller of the request in ctx. It is never nil.
+func CallerOf(ctx context.Context) *Caller {
+	if c, ok := ctx.Value(callerKey{}).(*Caller); ok {
+		return c
+	}
+	return &Caller{}
+}
+
+// WithCaller returns a context with a new Caller, unless there is one.
+func WithCaller(ctx context.Context) (context.Context, *Caller) {
+	if c, ok := ctx.Value(callerKey{}).(*Caller); ok {
+		return ctx, c
+	}
+	c := &Caller{}
+	return context.WithValue(ctx, callerKey{}, c), c
+}
+
+// Refused reports whether a login was refused, by the status of the answer. A 429 is a
+// login too early after failed ones.
+func (c *Caller) Refused(status int) bool {
+	return c.Login != "" && !c.Accepted && (status == http.StatusUnauthorized || status == http.StatusTooManyRequests)
+}
+
+// Address returns the client's address; the zero Addr means that it is unknown.
+func Address(r *http.Request) netip.Addr {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		host = r.RemoteAddr // a gateway gives the address without a port
+	}
+	addr, _ := netip.ParseAddr(strings.Trim(host, "[]"))
+	return addr.Unmap().WithZone("")
+}
