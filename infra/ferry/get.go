@@ -24,7 +24,7 @@ type getCommand struct {
 func (getCommand) Help() string {
 	return `A link needs no login. Until a file is complete it is named NAME.part. To resume after Ctrl-C, a crash or a lost network, run the same command again.
 A name that begins with a dot, such as .bashrc, becomes _bashrc; to keep it, say -o .bashrc.
-The bytes are compared with the SHA-256 that the service states and, for your own files, with its CRC64NVME.
+The bytes are compared with the CRC64NVME and, if it is known, the SHA-256 that the service states.
 
 ` + exitCodes
 }

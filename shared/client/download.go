@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -21,10 +22,11 @@ import (
 
 // Remote is what a link says about its file before the bytes are fetched.
 type Remote struct {
-	Name   string // one path element, safe to use here; a dot at its beginning is replaced
-	Length int64  // bytes
-	ETag   string
-	SHA256 string // in hexadecimal; empty if not known
+	Name      string // one path element, safe to use here; a dot at its beginning is replaced
+	Length    int64  // bytes
+	ETag      string
+	SHA256    string // in hexadecimal; empty if not known
+	CRC64NVME string // in base64; empty if not known
 }
 
 // Head returns what a download link is for. It needs no login, and does not count as
@@ -46,7 +48,10 @@ func (c *Client) Head(ctx context.Context, link string) (remote Remote, err erro
 			return fmt.Errorf("%w: the link is not that of a file", ErrAnswer)
 		}
 		_, params, _ := mime.ParseMediaType(resp.Header.Get("Content-Disposition"))
-		remote = Remote{Name: localName(params["filename"]), Length: resp.ContentLength, ETag: tag, SHA256: reprDigest(resp.Header)}
+		remote = Remote{
+			Name: localName(params["filename"]), Length: resp.ContentLength, ETag: tag,
+			SHA256: reprDigest(resp.Header), CRC64NVME: resp.Header.Get("X-Amz-Checksum-Crc64nvme"),
+		}
 		return nil
 	})
 	return remote, err
@@ -89,8 +94,8 @@ func reprDigest(h http.Header) string {
 
 // Verify says what to compare a download with, and how to report its progress.
 type Verify struct {
-	// CRC64NVME is the one in Details; empty if not known. The SHA-256 that comes
-	// with a download is always compared.
+	// CRC64NVME is the one in Details; empty if not known. It replaces the one that
+	// comes with a download, whose digests are always compared.
 	CRC64NVME string
 	// Started gets the file that comes, and the number of its bytes already here.
 	Started func(r Remote, have int64)
@@ -120,7 +125,7 @@ func (c *Client) Copy(ctx context.Context, link string, w io.Writer, v Verify) (
 	if err != nil {
 		return Remote{}, err
 	}
-	o, digests := v.started(c, link, remote, 0), newDigests(remote.SHA256, v.CRC64NVME)
+	o, digests := v.started(c, link, remote, 0), newDigests(remote, v)
 	left, both := span{0, remote.Length}, io.MultiWriter(w, digests)
 	err = c.retry.do(ctx, func() error {
 		return o.copy(ctx, left, func(b []byte) error {
@@ -147,10 +152,11 @@ type digest struct {
 // digests holds all known digests of some bytes. A write goes to all of them.
 type digests []digest
 
-func newDigests(sha, crc string) (all digests) {
-	if sha != "" {
-		all = append(all, digest{sha256.New(), "sha-256", sha, hex.EncodeToString})
+func newDigests(r Remote, v Verify) (all digests) {
+	if r.SHA256 != "" {
+		all = append(all, digest{sha256.New(), "sha-256", r.SHA256, hex.EncodeToString})
 	}
+	crc := cmp.Or(v.CRC64NVME, r.CRC64NVME)
 	if _, err := wire.ParseCRC64(crc); err == nil {
 		all = append(all, digest{crc64nvme.New(), "crc64nvme", crc, base64.StdEncoding.EncodeToString})
 	}

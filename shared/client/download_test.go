@@ -34,7 +34,7 @@ func TestDownloadSurvivesCutConnections(t *testing.T) {
 		"into a file": func(c *client.Client) ([]byte, error) {
 			path := filepath.Join(t.TempDir(), "out")
 			got, err := c.Fetch(t.Context(), f.Link, client.FetchOptions{Path: path})
-			if err != nil || strings.Join(got.Verified, " ") != "sha-256" {
+			if err != nil || strings.Join(got.Verified, " ") != "sha-256 crc64nvme" {
 				return nil, fmt.Errorf("%+v: %w", got, err)
 			}
 			return os.ReadFile(path)
@@ -125,6 +125,28 @@ func TestNothingIsOverwrittenUnlessForced(t *testing.T) {
 	}
 	if got, _ := os.ReadFile(path); string(got) != "new" {
 		t.Errorf("the file is %q", got)
+	}
+}
+
+// TestBytesBehindALinkAreCompared: a link is enough to check what arrived, even if no
+// SHA-256 is known.
+func TestBytesBehindALinkAreCompared(t *testing.T) {
+	t.Parallel()
+	stated := wire.CRC64Text(crc64nvme.Checksum([]byte("content")))
+	for text, want := range map[string]error{"content": nil, "consent": client.ErrDigest} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("ETag", `"x"`)
+			w.Header().Set("X-Amz-Checksum-Crc64nvme", stated)
+			http.ServeContent(w, r, "a", time.Time{}, strings.NewReader(text))
+		}))
+		defer s.Close()
+		c := newClient(t, client.Options{URL: s.URL, Retry: quick()})
+		if _, err := c.Fetch(t.Context(), s.URL+"/a", client.FetchOptions{Path: t.TempDir()}); !errors.Is(err, want) {
+			t.Errorf("%s into a file: %v, want %v", text, err, want)
+		}
+		if _, err := c.Copy(t.Context(), s.URL+"/a", &bytes.Buffer{}, client.Verify{}); !errors.Is(err, want) {
+			t.Errorf("%s into a stream: %v, want %v", text, err, want)
+		}
 	}
 }
 

@@ -165,7 +165,7 @@ func ExampleClient_Fetch() {
 		log.Fatal(err)
 	}
 	fmt.Println(filepath.Base(got.Path), "verified by", got.Verified)
-	// Output: report.txt verified by [sha-256]
+	// Output: report.txt verified by [sha-256 crc64nvme]
 }
 
 // Errors of the service are of type *Error.

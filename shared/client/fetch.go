@@ -54,7 +54,7 @@ func (c *Client) Fetch(ctx context.Context, link string, o FetchOptions) (Fetche
 	if err := c.fill(ctx, o.started(c, link, remote, p.have()), p, o.Connections); err != nil {
 		return got, err
 	}
-	got.Verified, err = newDigests(remote.SHA256, o.CRC64NVME).read(ctx, io.NewSectionReader(p.file, 0, remote.Length))
+	got.Verified, err = newDigests(remote, o.Verify).read(ctx, io.NewSectionReader(p.file, 0, remote.Length))
 	if errors.Is(err, ErrDigest) {
 		p.forget() // another try must not resume wrong bytes
 	}

@@ -28,7 +28,8 @@ func Headers() []string {
 // always allowed.
 func Exposed() []string {
 	return []string{
-		"Content-Disposition", "Content-Range", "ETag", "Ferry-Error", "Link", "Location", "Repr-Digest", "Retry-After", "X-Request-Id",
+		"Content-Disposition", "Content-Range", "ETag", "Ferry-Error", "Link", "Location", "Repr-Digest", "Retry-After",
+		"X-Amz-Checksum-Crc64nvme", "X-Request-Id",
 	}
 }
 

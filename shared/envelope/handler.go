@@ -104,7 +104,10 @@ func (o Outlet) fail(w *recorder, r *http.Request, err error) {
 	if f.Kind != Unsatisfiable {
 		h.Del("Content-Range") // it gives the file's length
 	}
-	for _, name := range []string{"Content-Disposition", "Content-Length", "Content-Type", "ETag", "Last-Modified", "Link", "Repr-Digest", "Accept-Ranges", "Cache-Control"} {
+	for _, name := range []string{
+		"Content-Disposition", "Content-Length", "Content-Type", "ETag", "Last-Modified", "Link", "Repr-Digest",
+		"X-Amz-Checksum-Crc64nvme", "Accept-Ranges", "Cache-Control",
+	} {
 		h.Del(name) // meant for a success
 	}
 	if f.Kind != Internal && f.Detail != "" {

@@ -154,14 +154,35 @@ func (s *Service) page(found table.Page, owner auth.User) (Page, error) {
 	return page, nil
 }
 
-// Open returns the file's bytes.
-func (s *Service) Open(ctx context.Context, f File) (io.ReadSeekCloser, error) {
+// Open returns the bytes of a link's file, as many as its record says. If there are
+// none, or more or fewer, the error is internal, unless the file was moved or removed
+// since the look-up.
+func (s *Service) Open(ctx context.Context, l Link) (io.ReadSeekCloser, error) {
+	f := l.File
 	b, err := s.Blobs.Open(ctx, f.Area, f.Blob)
 	if errors.Is(err, blob.ErrNotFound) {
-		// The file was moved or removed since the look-up.
-		return nil, envelope.NewFault(envelope.Unauthorized, "the download link is not known, or has expired")
+		now, gone := s.ByToken(ctx, f.Area, l.Token)
+		if gone != nil {
+			return nil, gone
+		}
+		if now.File.Blob != f.Blob {
+			return s.Open(ctx, now)
+		}
 	}
-	return b, envelope.Wrap(err, "opening a file")
+	if err != nil {
+		return nil, fmt.Errorf("opening the bytes %s of a file: %w", f.Blob, err)
+	}
+	length, err := b.Seek(0, io.SeekEnd)
+	if err == nil && length != f.Length {
+		err = fmt.Errorf("they are %d, but the record says %d", length, f.Length)
+	}
+	if err == nil {
+		_, err = b.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the bytes %s of a file: %w", f.Blob, err), b.Close())
+	}
+	return b, nil
 }
 
 // expiry returns when a file that enters an area now must leave it, 0 for never.

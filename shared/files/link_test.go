@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
+	"ferry/shared/envelope"
 	"ferry/shared/files"
 	"ferry/shared/notify"
 	"ferry/shared/table"
@@ -419,5 +421,35 @@ func TestDownloadCountsWhileTransactionsAreBusy(t *testing.T) {
 	}
 	if !count(c.service(c.Data.Table)) {
 		t.Error("the next download queues no receipt")
+	}
+}
+
+// TestFileMovedSinceItsLookUpIsNotLost: its bytes are only elsewhere, so that the answer
+// is what the link says now.
+func TestFileMovedSinceItsLookUpIsNotLost(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t)
+	c.Put(c.bearer, "file=a", "content")
+	f, s := c.newest(), file.Service(c.Data.Ports)
+	found, err := s.ByToken(c.Context(), f.Area, s.Token(f))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = s.Delete(c.Context(), c.user(), f.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = s.Open(c.Context(), found); !envelope.IsFault(err, envelope.Unauthorized) {
+		t.Errorf("after a move: %v, want Unauthorized", err)
+	}
+	if _, err = s.Restore(c.Context(), c.user(), f.ID); err != nil {
+		t.Fatal(err)
+	}
+	body, err := s.Open(c.Context(), found)
+	if err != nil {
+		t.Fatalf("after a move and back: %v", err)
+	}
+	defer body.Close()
+	if text, err := io.ReadAll(body); string(text) != "content" || err != nil {
+		t.Errorf("after a move and back: %q, %v", text, err)
 	}
 }

@@ -1,13 +1,11 @@
 package file
 
 import (
-	"bytes"
 	"cmp"
 	_ "embed"
 	"encoding/base64"
 	"fmt"
 	"html"
-	"io"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -92,33 +90,24 @@ func (s server) bytes(w http.ResponseWriter, r *http.Request, link files.Link) e
 	if max := s.ports.RedirectOver; max > 0 && f.Length > max && r.Method != http.MethodHead { // its address is for GET
 		return s.redirect(w, r, link)
 	}
-	body, err := s.files.Open(r.Context(), f)
+	body, err := s.files.Open(r.Context(), link)
 	if err != nil {
 		return err
 	}
 	defer body.Close()
-	setHeaders(w.Header(), f)
-	r = inBytes(r, f.Length)
-	if isPlain(r) && f.Length <= smallFile {
-		if err := sendSmall(w, f, body); err != nil {
-			return err
-		}
-		s.count(w, r, link)
-		return nil
+	sum, err := checksum(f)
+	if err != nil {
+		return err
 	}
-	// The reader is not wrapped, so that the kernel can send a file.
-	refusal := &refusal{ResponseWriter: w}
-	http.ServeContent(refusal, r, "", time.UnixMilli(f.Modified), body)
-	if err := refusal.fault(w.Header(), f); err != nil {
+	setHeaders(w.Header(), f, sum)
+	sent := &answer{ResponseWriter: w, file: f, sum: sum, body: body, get: r.Method == http.MethodGet}
+	http.ServeContent(sent, inBytes(r, f.Length), "", time.UnixMilli(f.Modified), body)
+	if err := sent.fault(); err != nil {
 		return err
 	}
 	s.count(w, r, link)
 	return nil
 }
-
-// smallFile is the size in bytes up to which a file is read and written rather than
-// sent by the kernel, which takes more system calls.
-const smallFile = 32 << 10
 
 // inBytes mends what http.ServeContent takes in another way than RFC 9110 (section 14):
 // it would refuse a range in a unit other than bytes, which is ignored, and would send
@@ -143,72 +132,8 @@ func inBytes(r *http.Request, length int64) *http.Request {
 	return r
 }
 
-// isPlain reports whether a request asks for a whole file without conditions.
-func isPlain(r *http.Request) bool {
-	for _, name := range []string{"Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since"} {
-		if _, ok := r.Header[name]; ok {
-			return false
-		}
-	}
-	return r.Method == http.MethodGet
-}
-
-// sendSmall sends what http.ServeContent would send for a plain request. It reads all
-// bytes before it answers, unless they are in memory.
-func sendSmall(w http.ResponseWriter, f files.File, body io.Reader) error {
-	if memory, ok := body.(interface{ Len() int }); !ok || int64(memory.Len()) != f.Length {
-		text := make([]byte, f.Length)
-		if _, err := io.ReadFull(body, text); err != nil {
-			return fmt.Errorf("reading a file: %w", err)
-		}
-		body = bytes.NewReader(text)
-	}
-	h := w.Header()
-	h.Set("Accept-Ranges", "bytes")
-	h.Set("Last-Modified", time.UnixMilli(f.Modified).UTC().Format(http.TimeFormat))
-	h.Set("Content-Length", strconv.FormatInt(f.Length, 10))
-	w.WriteHeader(http.StatusOK)
-	_, err := io.Copy(w, body)
-	return err
-}
-
-// refusal holds back an error response of http.ServeContent, which is not an envelope.
-type refusal struct {
-	http.ResponseWriter
-	status int // 0 if there is no refusal
-}
-
-func (w *refusal) WriteHeader(status int) {
-	if status == http.StatusRequestedRangeNotSatisfiable || status == http.StatusPreconditionFailed {
-		w.status = status
-		return
-	}
-	w.ResponseWriter.WriteHeader(status)
-}
-
-func (w *refusal) Write(p []byte) (int, error) {
-	if w.status != 0 {
-		return len(p), nil
-	}
-	return w.ResponseWriter.Write(p)
-}
-
-// fault returns the refusal that was held back, or nil.
-func (w *refusal) fault(h http.Header, f files.File) error {
-	switch w.status {
-	case http.StatusPreconditionFailed:
-		return envelope.NewFault(envelope.Precondition, "the file is not the one that the request's condition names")
-	case http.StatusRequestedRangeNotSatisfiable:
-		h.Set("Content-Range", fmt.Sprintf("bytes */%d", f.Length))
-		return envelope.NewFault(envelope.Unsatisfiable, "the range cannot be read, or lies outside the file, which has %d bytes", f.Length)
-	}
-	return nil
-}
-
-// ReadFrom lets the kernel send a file.
-func (w *refusal) ReadFrom(r io.Reader) (int64, error) { return io.Copy(w.ResponseWriter, r) }
-
-func setHeaders(h http.Header, f files.File) {
+func setHeaders(h http.Header, f files.File, sum uint64) {
+	h.Set("X-Amz-Checksum-Crc64nvme", wire.CRC64Text(sum))
 	h.Set("Content-Type", contentType(f))
 	h.Set("Content-Disposition", wire.Attachment(f.Name))
 	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
@@ -225,12 +150,18 @@ func contentType(f files.File) string {
 
 func (s server) redirect(w http.ResponseWriter, r *http.Request, link files.Link) error {
 	f := link.File
+	sum, err := checksum(f)
+	if err != nil {
+		return err
+	}
 	url, err := s.ports.Blobs.SignGet(r.Context(), f.Area, f.Blob, blob.Signed{
 		Expires: signedFor, ContentType: contentType(f), ContentDisposition: wire.Attachment(f.Name),
 	})
 	if err != nil {
 		return fmt.Errorf("signing a download: %w", err)
 	}
+	// S3 states it only if it is asked in a header, which few clients would send.
+	w.Header().Set("X-Amz-Checksum-Crc64nvme", wire.CRC64Text(sum))
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Location", url)
 	w.WriteHeader(http.StatusFound)

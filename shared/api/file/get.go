@@ -3,10 +3,10 @@ package file
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"net/http"
+	"strconv"
 	"time"
 
 	"ferry/shared/api"
@@ -15,6 +15,7 @@ import (
 	"ferry/shared/envelope"
 	"ferry/shared/files"
 	"ferry/shared/notify"
+	"ferry/shared/wire"
 )
 
 // Get is GET /files/{id}: all that is known about a file that the caller owns or has sent:
@@ -94,14 +95,23 @@ func (s server) find(r *http.Request, u auth.User) (files.File, error) {
 
 // show returns the record of a file, without what the links add.
 func show(f files.File) (record, error) {
-	crc, err := hex.DecodeString(f.CRC64)
+	crc, err := checksum(f)
 	if err != nil {
-		return record{}, fmt.Errorf("reading the checksum of file %d of %s: %w", f.ID, f.Owner, err)
+		return record{}, err
 	}
 	return record{
 		ID: f.ID, Name: f.Name, Length: f.Length, Type: f.Type, Modified: f.Modified, Area: f.Area, Expires: stamp(f.Expires),
-		CRC64NVME: base64.StdEncoding.EncodeToString(crc), SHA256: hex.EncodeToString(f.SHA256), Uploader: f.Uploader,
+		CRC64NVME: wire.CRC64Text(crc), SHA256: hex.EncodeToString(f.SHA256), Uploader: f.Uploader,
 	}, nil
+}
+
+// checksum returns the CRC64NVME of a file.
+func checksum(f files.File) (uint64, error) {
+	sum, err := strconv.ParseUint(f.CRC64, 16, 64)
+	if err != nil {
+		return 0, fmt.Errorf("reading the checksum of file %d of %s: %w", f.ID, f.Owner, err)
+	}
+	return sum, nil
 }
 
 // downloads says how one link was used. Times are RFC 3339, UTC, and missing if it was

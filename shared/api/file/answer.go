@@ -1,0 +1,147 @@
+package file
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+
+	"github.com/minio/crc64nvme"
+
+	"ferry/shared/envelope"
+	"ferry/shared/files"
+)
+
+const (
+	// verifiedFirst is the size in bytes up to which a whole file is verified before
+	// the first byte is sent. A larger one is verified while it is sent.
+	verifiedFirst = 4 << 20
+	// smallFile is the size in bytes up to which a file is read and written rather
+	// than sent by the kernel, which takes more system calls.
+	smallFile = 32 << 10
+	// sendSize is how many bytes of a larger file are verified and sent at a time.
+	sendSize = 256 << 10
+)
+
+// answer takes the response of http.ServeContent. It holds back error responses, which
+// are no envelopes, and compares a whole file with its CRC64NVME. A range is not
+// compared: its bytes have no checksum of their own.
+type answer struct {
+	http.ResponseWriter
+	file    files.File
+	sum     uint64 // CRC64NVME of the file
+	body    io.ReadSeeker
+	get     bool  // the request is a GET
+	whole   bool  // it is answered with the whole file
+	refused int   // the status that was held back; 0 if there is none
+	err     error // what is wrong with the stored bytes
+}
+
+func (w *answer) WriteHeader(status int) {
+	w.whole = w.get && status == http.StatusOK
+	switch {
+	case status == http.StatusRequestedRangeNotSatisfiable || status == http.StatusPreconditionFailed:
+		w.refused = status
+		return
+	case w.whole && w.file.Length <= verifiedFirst:
+		if w.err = w.verify(); w.err != nil {
+			return
+		}
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *answer) Write(p []byte) (int, error) {
+	if w.refused != 0 {
+		return len(p), nil
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+// ReadFrom lets the kernel send a file where its bytes are not needed here.
+func (w *answer) ReadFrom(r io.Reader) (int64, error) {
+	file, onDisk := w.body.(*os.File)
+	switch {
+	case w.err != nil:
+		return 0, w.err
+	case w.whole && w.file.Length > verifiedFirst:
+		return w.send()
+	case w.whole && onDisk:
+		return io.CopyN(w.ResponseWriter, file, w.file.Length)
+	case w.whole:
+		return io.Copy(w.ResponseWriter, w.body)
+	}
+	return io.Copy(w.ResponseWriter, r)
+}
+
+// verify compares all bytes. It reads them twice where that costs no call to a store,
+// and keeps them in memory where it would.
+func (w *answer) verify() error {
+	_, onDisk := w.body.(*os.File)
+	if _, inMemory := w.body.(interface{ Len() int }); !inMemory && (!onDisk || w.file.Length <= smallFile) {
+		text := make([]byte, w.file.Length)
+		if _, err := io.ReadFull(w.body, text); err != nil {
+			return w.unread(err)
+		}
+		w.body = bytes.NewReader(text)
+	}
+	sum := crc64nvme.New()
+	if _, err := io.Copy(sum, w.body); err != nil {
+		return w.unread(err)
+	}
+	if err := w.compare(sum.Sum64()); err != nil {
+		return err
+	}
+	_, err := w.body.Seek(0, io.SeekStart)
+	return err
+}
+
+// send sends and verifies the bytes. If they differ, it leaves out the last of them.
+func (w *answer) send() (sent int64, err error) {
+	sum, block := crc64nvme.New(), make([]byte, sendSize)
+	for sent < w.file.Length {
+		b := block[:min(sendSize, w.file.Length-sent)]
+		if _, err := io.ReadFull(w.body, b); err != nil {
+			w.err = w.unread(err)
+			return sent, w.err
+		}
+		sum.Write(b)
+		if sent+int64(len(b)) == w.file.Length {
+			if w.err = w.compare(sum.Sum64()); w.err != nil {
+				return sent, w.err
+			}
+		}
+		n, err := w.ResponseWriter.Write(b)
+		if sent += int64(n); err != nil {
+			return sent, err // the client is gone
+		}
+	}
+	return sent, nil
+}
+
+func (w *answer) compare(sum uint64) error {
+	if sum != w.sum {
+		return fmt.Errorf("the bytes %s of a file are damaged: their CRC64NVME is %016x, but the record says %016x",
+			w.file.Blob, sum, w.sum)
+	}
+	return nil
+}
+
+func (w *answer) unread(err error) error {
+	return fmt.Errorf("reading the bytes %s of a file: %w", w.file.Blob, err)
+}
+
+// fault returns why the file was not sent, or not to its end; nil if the client or
+// nothing is to blame.
+func (w *answer) fault() error {
+	switch w.refused {
+	case http.StatusPreconditionFailed:
+		return envelope.NewFault(envelope.Precondition, "the file is not the one that the request's condition names")
+	case http.StatusRequestedRangeNotSatisfiable:
+		w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", w.file.Length))
+		return envelope.NewFault(envelope.Unsatisfiable,
+			"the range cannot be read, or lies outside the file, which has %d bytes", w.file.Length)
+	}
+	return w.err
+}

@@ -1,0 +1,69 @@
+package file
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/minio/crc64nvme"
+
+	"ferry/shared/files"
+)
+
+// remote reads an object of a store that is not on this machine, where reading again
+// costs another call.
+type remote struct {
+	io.Reader
+	t    *testing.T
+	size int64
+	read bool
+}
+
+func (r *remote) Read(p []byte) (int, error) {
+	r.read = true
+	return r.Reader.Read(p)
+}
+
+func (r *remote) Seek(_ int64, whence int) (int64, error) {
+	if r.read {
+		r.t.Error("the object is read again")
+	}
+	if whence == io.SeekEnd {
+		return r.size, nil
+	}
+	return 0, nil
+}
+
+func TestRemoteObjectIsReadOnceAndVerified(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int64{0, 5, 100_000, verifiedFirst, verifiedFirst + 1} {
+		content := bytes.Repeat([]byte("x"), int(size))
+		for what, k := range map[string]struct {
+			body io.Reader
+			good bool
+		}{
+			"the right bytes":          {bytes.NewReader(content), true},
+			"a read that fails":        {io.MultiReader(strings.NewReader("xxx"), iotest.ErrReader(errors.New("broken"))), size == 0},
+			"an object that is cut":    {strings.NewReader("xxx"), size == 0},
+			"an object that was wrong": {bytes.NewReader(bytes.Repeat([]byte("y"), int(size))), size == 0},
+		} {
+			w, body := httptest.NewRecorder(), &remote{Reader: k.body, t: t, size: size}
+			w.Header().Set("Content-Type", "text/plain") // so that none is guessed from the bytes
+			sent := &answer{ResponseWriter: w, file: files.File{Length: size}, sum: crc64nvme.Checksum(content), body: body, get: true}
+			http.ServeContent(sent, httptest.NewRequest("GET", "/", nil), "", time.Time{}, body)
+			err := sent.fault()
+			if k.good != (err == nil) || k.good != bytes.Equal(w.Body.Bytes(), content) {
+				t.Errorf("%d bytes, %s: sent %d, %v", size, what, w.Body.Len(), err)
+			}
+			if !k.good && size <= verifiedFirst && w.Body.Len() > 0 {
+				t.Errorf("%d bytes, %s: %d bytes were sent before they were verified", size, what, w.Body.Len())
+			}
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package file_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/minio/crc64nvme"
+
+	"ferry/shared/blob"
+	"ferry/shared/wire"
+)
+
+// replace gives an object other bytes, or removes it if there are none.
+func (s sharer) replace(key string, content []byte) {
+	s.Helper()
+	err := s.Data.Disk.Delete(s.Context(), blob.Files, key)
+	if content != nil && err == nil {
+		_, err = s.Data.Disk.Create(s.Context(), blob.Files, key, bytes.NewReader(content), int64(len(content)))
+	}
+	if err != nil {
+		s.Fatalf("replacing an object: %v", err)
+	}
+}
+
+// TestDamagedFileIsNeverServedAsGood damages an object in the table, files that are
+// verified before the first byte, and one that is verified while it is sent.
+func TestDamagedFileIsNeverServedAsGood(t *testing.T) {
+	t.Parallel()
+	const cutOff = 0
+	for name, size := range map[string]int{"in the table": 10, "a file": 40_000, "the largest verified first": 4 << 20, "larger": 4<<20 + 1} {
+		whole := 500
+		if size > 4<<20 {
+			whole = cutOff
+		}
+		content := bytes.Repeat([]byte("x"), size)
+		flipped := append(bytes.Clone(content[1:]), 'y')
+		for _, k := range []struct {
+			damage              string
+			stored              []byte
+			whole, head, ranged int // the status, or cutOff
+		}{
+			{"a flipped byte", flipped, whole, 200, 206},
+			{"a truncated file", content[1:], 500, 500, 500},
+			{"a longer file", append(bytes.Clone(content), 'x'), 500, 500, 500},
+			{"a missing file", nil, 500, 500, 500},
+		} {
+			t.Run(name+", "+k.damage, func(t *testing.T) {
+				t.Parallel()
+				s := newSharer(t)
+				s.InProcess("it damages what is stored")
+				link := s.put("a", string(content))
+				key := s.Objects(blob.Files)[0]
+				s.replace(key, k.stored)
+				s.wantStatus(k.whole, "GET", link)
+				s.wantStatus(k.whole, "GET", link, "If-None-Match", `"another"`)
+				s.wantStatus(k.whole, "GET", link, "Range", "bytes=1-2", "If-Range", `"another"`)
+				s.wantStatus(k.ranged, "GET", link, "Range", "bytes=1-2")
+				s.wantStatus(k.head, "HEAD", link)
+				s.replace(key, content)
+				s.wantStatus(200, "GET", link)
+				s.wantDownloads("damaged answers and a good one", link, 1)
+			})
+		}
+	}
+}
+
+// wantStatus checks the status of an answer, which is 0 if it was cut off, and that the
+// log has an error if the answer is one.
+func (s sharer) wantStatus(want int, method, link string, headers ...string) {
+	s.Helper()
+	logged := len(s.Log.String())
+	req, err := http.NewRequestWithContext(s.Context(), method, s.Base+link, nil)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := http.DefaultClient.Do(req) // Request takes no answer that is cut off
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer resp.Body.Close()
+	status := resp.StatusCode
+	if _, err := io.Copy(io.Discard, resp.Body); errors.Is(err, io.ErrUnexpectedEOF) {
+		status = 0
+	}
+	if status != want {
+		s.Errorf("%s %v: status %d, want %d", method, headers, status, want)
+	}
+	if failed := want == 0 || want == 500; failed != strings.Contains(s.Log.String()[logged:], "level=ERROR") {
+		s.Errorf("%s %v: the log says %s", method, headers, s.Log.String()[logged:])
+	}
+	if status == 500 && resp.Header.Get("X-Amz-Checksum-Crc64nvme") != "" {
+		s.Errorf("%s %v: the error has the checksum of the file", method, headers)
+	}
+}
+
+func TestDownloadStatesItsChecksumAsS3Does(t *testing.T) {
+	t.Parallel()
+	s := newSharer(t)
+	for _, content := range []string{"", "0123456789", strings.Repeat("x", 100_000)} {
+		link := s.put("a", content)
+		want := wire.CRC64Text(crc64nvme.Checksum([]byte(content)))
+		for _, method := range []string{"GET", "HEAD"} {
+			wantHeaders(t, method, s.Request(method, link, nil).Header, "X-Amz-Checksum-Crc64nvme", want)
+		}
+		if content != "" {
+			wantHeaders(t, "a range", s.Request("GET", link, nil, "Range", "bytes=0-1").Header, "X-Amz-Checksum-Crc64nvme", want)
+		}
+	}
+}
