@@ -93,8 +93,9 @@ func serve(t *testing.T, dir string, args ...string) *server {
 				t.Fatal(err)
 			}
 			s.greeting = string(greeting)
-			if m := regexp.MustCompile(`with the password (\S+)`).FindSubmatch(greeting); m != nil {
-				s.password = string(m[1])
+			if m := regexp.MustCompile(`with the password in (.+)`).FindSubmatch(greeting); m != nil {
+				text, _ := os.ReadFile(string(m[1]))
+				s.password = strings.TrimSpace(string(text))
 			}
 			return s
 		}
@@ -136,6 +137,17 @@ func TestOperatorsManageUsers(t *testing.T) {
 		{"users are listed in JSON", "user list --json", "", exitOK, `"name": "bob"`, ""},
 		{"a user is shown", "user show anna", "", exitOK, "language      it", ""},
 		{"an unknown user is not shown", "user show nobody", "", exitUnknown, "", "no such user: nobody"},
+		{"a user is changed", "user edit anna --phone +393471234567 --lang none --quota 5GB --keep-days 7", "", exitOK, "", "user anna is changed"},
+		{"what was not named is kept", "user show anna --json", "", exitOK, `"email": "anna@example.com",`, ""},
+		{"a change is shown", "user show anna", "", exitOK, "quota            0 B of 5.0 GB used\nkeeps files for  7 days", ""},
+		{"a quota is removed", "user edit anna --quota 0 --email none", "", exitOK, "", "user anna is changed"},
+		{"what was removed is gone", "user show anna --json", "", exitOK, `"email": "",`, ""},
+		{"a change of nothing is refused", "user edit anna", "", exitUsage, "", "say what to change"},
+		{"a wrong quota is refused", "user edit anna --quota much", "", exitUsage, "", "--quota is not a size such as"},
+		{"a quota of no whole number is refused", "user edit anna --quota 1.5GB", "", exitUsage, "", "--quota is not a size"},
+		{"a wrong time is refused", "user edit anna --keep-days week", "", exitUsage, "", "--keep-days is not a number of days"},
+		{"a wrong new address is refused", "user edit anna --email nowhere", "", exitUsage, "", "--email is not an e-mail address"},
+		{"an unknown user is not changed", "user edit nobody --quota 1", "", exitUnknown, "", "no such user: nobody"},
 		{"a user is disabled", "user disable bob", "", exitOK, "", "disabled"},
 		{"a disabled user cannot be reset", "user reset bob", "", exitUsage, "", "enable it first"},
 		{"a user is enabled in the earlier state", "user enable bob", "", exitOK, "", "in state active"},

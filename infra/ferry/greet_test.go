@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -18,7 +19,7 @@ func TestCommandInTheGreetingWorks(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "it's a folder")
 	s := serve(t, dir)
-	line := regexp.MustCompile(`(?m)^\(it is not shown again; (.*) makes a new one\)`).FindStringSubmatch(s.greeting)
+	line := regexp.MustCompile(`(?m)^\((?:it is not shown again; )?(.*) makes a new one\)`).FindStringSubmatch(s.greeting)
 	if line == nil {
 		t.Fatalf("the greeting is %s", s.greeting)
 	}
@@ -75,5 +76,45 @@ func TestServeSaysWhereMessagesGo(t *testing.T) {
 				t.Errorf("the inbox gets %d", resp.StatusCode)
 			}
 		})
+	}
+}
+
+func TestDemoIsOnlyForAPrivateService(t *testing.T) {
+	t.Parallel()
+	for _, k := range []struct {
+		args []string
+		demo bool
+	}{
+		{nil, true},
+		{[]string{"--public-url=https://files.example.com/v1"}, false},
+		{[]string{"--trust-proxy"}, false},
+		{[]string{"--no-demo"}, false},
+	} {
+		s := serve(t, t.TempDir(), k.args...)
+		if (s.password != "") != k.demo || strings.Contains(s.greeting, "There are no users yet") == k.demo {
+			t.Errorf("%v: %s", k.args, s.greeting)
+		}
+	}
+	for ip, want := range map[string]bool{"127.0.0.1": true, "::1": true, "0.0.0.0": false, "::": false, "192.0.2.1": false} {
+		if (serveCommand{}).private(&net.TCPAddr{IP: net.ParseIP(ip)}) != want {
+			t.Errorf("whether %s is private is not %v", ip, want)
+		}
+	}
+}
+
+// TestPasswordOfDemoReachesNoLog starts a service whose output goes to files, as with
+// systemd or in a container.
+func TestPasswordOfDemoReachesNoLog(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := serve(t, dir, "--log", "json")
+	if code := s.stop(t); code != exitOK || len(s.password) < 16 {
+		t.Fatalf("code %d, the password is %q", code, s.password)
+	}
+	if strings.Contains(s.greeting+s.errs.String(), s.password) {
+		t.Error("the password is in the output")
+	}
+	if info, err := os.Stat(filepath.Join(dir, "demo.password")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the file of the password: %v, %v", info, err)
 	}
 }

@@ -48,9 +48,9 @@ type serveCommand struct {
 	TrustProxy   bool      `env:"FERRY_TRUST_PROXY" help:"Take the caller's address from the last entry of X-Forwarded-For: for a server behind one proxy. Without it, failed logins slow down everyone behind the proxy."`
 	PhoneRegion  string    `env:"FERRY_PHONE_REGION" placeholder:"IT" help:"Region of mobile numbers without a country code."`
 	HideUsers    bool      `env:"FERRY_HIDE_USERS" help:"Answer GET /auth/forget for unknown users like known ones."`
-	MaxBody      string    `env:"FERRY_MAX_BODY" placeholder:"BYTES" help:"Maximum bytes in a request; 0 means no limit."`
+	MaxBody      string    `env:"FERRY_MAX_BODY" placeholder:"SIZE" help:"Maximum size of a request, such as 5GB or 5GiB; 0 means no limit."`
 	MaxUploads   uint16    `env:"FERRY_MAX_UPLOADS" placeholder:"N" default:"500" help:"Maximum uploads at once, each taking up to 512 KiB of memory; more get a 503 with Retry-After (default ${default}); 0 means no limit."`
-	RedirectOver string    `env:"FERRY_REDIRECT_OVER" placeholder:"BYTES" help:"With --table: size from which a download is a redirect to S3; 0 means never."`
+	RedirectOver string    `env:"FERRY_REDIRECT_OVER" placeholder:"SIZE" help:"With --table: size from which a download is a redirect to S3; 0 means never."`
 	CORSOrigins  string    `name:"cors-origins" env:"FERRY_CORS_ORIGINS" placeholder:"ORIGIN,..." help:"Origins whose web pages may use the interface, such as https://app.example.com; * means all."`
 	PerHour      string    `name:"notices-per-hour" env:"FERRY_NOTICES_PER_HOUR" placeholder:"100" help:"Maximum notices that a user may cause in an hour; 0 means no limit."`
 	PerDay       string    `name:"notices-per-day" env:"FERRY_NOTICES_PER_DAY" placeholder:"500" help:"Maximum notices that a user may cause in a day; 0 means no limit."`
@@ -61,7 +61,7 @@ type serveCommand struct {
 	Webhooks     []string  `name:"webhook" env:"FERRY_WEBHOOKS" sep:" " placeholder:"URL" help:"Address to post events to, such as https://example.com/ferry-events; may be given up to 10 times; in the variable, separate several with spaces."`
 	Secret       string    `name:"webhook-secret" env:"FERRY_WEBHOOK_SECRET" placeholder:"whsec_..." help:"Secret that signs events, or several, separated by spaces, while you change it; better in the variable than on the command line. By default one is made, in webhook.secret in the data directory."`
 	Inbox        string    `env:"FERRY_INBOX" enum:"auto,on,off" default:"auto" help:"Show sent messages at /inbox to everyone who can reach it: on, off, or auto, which means on for a server on a loopback address without --public-url, --trust-proxy and --smtp, and for requests that come through no proxy."`
-	Demo         bool      `env:"FERRY_DEMO" default:"true" negatable:"" help:"Create the user demo on the first start with empty data."`
+	Demo         bool      `env:"FERRY_DEMO" default:"true" negatable:"" help:"Create the user demo on the first start with empty data, if the address is a loopback address without --public-url and --trust-proxy."`
 	Fsync        string    `env:"FERRY_FSYNC" enum:"on,off" default:"on" help:"off never waits for the disk, so a power failure can lose files that were already confirmed; for comparison with servers that never wait."`
 	Log          string    `env:"FERRY_LOG" enum:"json,text,off" default:"json" help:"Format of the log on standard error: json, text or off."`
 }
@@ -117,7 +117,7 @@ func (c serveCommand) run(ctx context.Context, out console, l net.Listener, p *a
 	if err != nil {
 		return &coded{exitSettings, err}
 	}
-	if err := c.greet(ctx, out, p, options); err != nil {
+	if err := c.greet(ctx, out, p, options, c.private(l.Addr())); err != nil {
 		return err
 	}
 	debug.FreeOSMemory() // what the start alone needed, such as a password's hash
@@ -158,10 +158,8 @@ func (c serveCommand) options(addr net.Addr, p *api.Ports) (o local.ServiceOptio
 			return o, &coded{exitSettings, fmt.Errorf("%s: %w", where, err)}
 		}
 	}
-	tcp, _ := addr.(*net.TCPAddr)
-	private := tcp != nil && tcp.IP.IsLoopback() && c.PublicURL == "" && !c.TrustProxy && c.SMTP == "" && !c.inCloud()
 	o.InboxProxied = c.Inbox == "on"
-	o.ShowInbox = o.InboxProxied || c.Inbox == "auto" && private
+	o.ShowInbox = o.InboxProxied || c.Inbox == "auto" && c.private(addr) && c.SMTP == ""
 	if db, ok := p.Table.(*sqlite.DB); ok {
 		o.Housekeep = func(ctx context.Context) error {
 			_, err := db.DeleteExpired(ctx, p.Now())
@@ -169,6 +167,12 @@ func (c serveCommand) options(addr net.Addr, p *api.Ports) (o local.ServiceOptio
 		}
 	}
 	return o, nil
+}
+
+// private reports whether only this machine is meant to reach the service.
+func (c serveCommand) private(addr net.Addr) bool {
+	tcp, _ := addr.(*net.TCPAddr)
+	return tcp != nil && tcp.IP.IsLoopback() && c.PublicURL == "" && !c.TrustProxy && !c.inCloud()
 }
 
 // addresses returns the webhooks, which may have any number of spaces between them.
@@ -226,8 +230,11 @@ func forwarded(next http.Handler) http.Handler {
 }
 
 // greet says where the service is and, on the first start with empty data,
-// creates a user to try it with.
-func (c serveCommand) greet(ctx context.Context, out console, p *api.Ports, o local.ServiceOptions) error {
+// creates a user to try it with, if the service is private. Where standard output may
+// become a log, the password goes to a file that only the operator can read.
+func (c serveCommand) greet(
+	ctx context.Context, out console, p *api.Ports, o local.ServiceOptions, private bool,
+) error {
 	where := c.Data
 	if c.inCloud() {
 		where = "DynamoDB table " + c.Table
@@ -250,20 +257,34 @@ func (c serveCommand) greet(ctx context.Context, out console, p *api.Ports, o lo
 	if n := len(o.Webhooks); n > 0 && c.Secret == "" {
 		fmt.Fprintf(out.Out, "Events are posted to %d webhooks, signed with the secret in %s\n", n, filepath.Join(c.Data, "webhook.secret"))
 	}
-	if !c.Demo || c.inCloud() {
+	if c.inCloud() {
+		return nil
+	}
+	if empty, err := noUsers(ctx, p); err != nil || !empty {
+		return err
+	}
+	if !c.Demo || !private {
+		fmt.Fprintf(out.Out, "There are no users yet: %s user add NAME%s creates one\n", program, data)
 		return nil
 	}
 	password, err := demoUser(ctx, p)
-	if err != nil || password == "" {
+	if err != nil {
 		return err
 	}
+	shown, login := "the password "+password+"\n(it is not shown again; ", "demo:"+password
+	if !isTerminal(out.Out) {
+		file := filepath.Join(c.Data, "demo.password")
+		if err := local.WritePrivate(file, password+"\n", os.Rename); err != nil {
+			return fmt.Errorf("writing the password of demo: %w", err)
+		}
+		shown, login = "the password in "+file+"\n(", `"demo:$(cat `+quoted(file)+`)"`
+	}
 	fmt.Fprintf(out.Out, `
-This is the first start: there is a user "demo" now, with the password %[1]s
-(it is not shown again; %[3]s makes a new one). Try it in another terminal:
+This is the first start: there is a user "demo" now, with %[1]s%[3]s makes a new one). Try it in another terminal:
 
   echo "Hello, Ferry" > hello.txt
-  curl -u demo:%[1]s -F file=@hello.txt %[2]s/upload
-  curl -u demo:%[1]s %[2]s/download/list
+  curl -u %[5]s -F file=@hello.txt %[2]s/upload
+  curl -u %[5]s %[2]s/download/list
   curl -OJ "LINK"          # a linkURL from one of the answers
 
 or with this program, for files of any size:
@@ -271,7 +292,7 @@ or with this program, for files of any size:
   %[4]s login %[2]s --user demo
   %[4]s up hello.txt
 
-`, password, p.PublicURL, program+" user reset demo"+data, program)
+`, shown, p.PublicURL, program+" user reset demo"+data, program, login)
 	return nil
 }
 

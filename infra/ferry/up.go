@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"ferry/shared/api"
 	"ferry/shared/client"
 	"ferry/shared/wire"
 )
@@ -33,7 +34,7 @@ type upCommand struct {
 	Lang     string   `placeholder:"LANG" help:"Language of the link and of messages."`
 	Name     string   `placeholder:"NAME" help:"Name for a single file; by default standard input is named stdin."`
 	SHA256   bool     `name:"sha256" help:"Store the SHA-256 of large files too, which reads them once more."`
-	PartSize int64    `placeholder:"BYTES" help:"Size of the parts of large files (default the service's choice)."`
+	PartSize byteSize `placeholder:"SIZE" help:"Size of the parts of large files, such as 64MiB (default the service's choice)."`
 	transfer
 }
 
@@ -42,6 +43,16 @@ func (upCommand) Help() string {
 Standard input of more than 4 MiB is first copied to the cache folder, and cannot be resumed.
 
 ` + exitCodes
+}
+
+// byteSize is the value of a flag: a number of bytes, with a unit or without.
+type byteSize int64
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (b *byteSize) UnmarshalText(text []byte) error {
+	n, err := api.ParseSize(string(text))
+	*b = byteSize(n)
+	return err
 }
 
 // uploaded is the report on one file.

@@ -32,8 +32,10 @@ func TestKilledUploadIsResumed(t *testing.T) {
 		g.Lead(strings.TrimSuffix(strings.TrimPrefix(s.base, "http://"), "/v1"))
 		return s
 	}
+	first := serve(t, data) // without a public URL, so that it creates demo
+	first.stop(t)
 	s := serveAgain()
-	h := newHome(t, "FERRY_URL="+url, "FERRY_USER=demo", "FERRY_PASSWORD="+s.password)
+	h := newHome(t, "FERRY_URL="+url, "FERRY_USER=demo", "FERRY_PASSWORD="+first.password)
 	content := make([]byte, size)
 	random := rand.NewChaCha8([32]byte{1})
 	_, _ = random.Read(content)

@@ -112,7 +112,9 @@ func (u *uploader) put(ctx context.Context, name string, file *os.File, info fs.
 		}
 		src.SHA256 = hex.EncodeToString(sum.Sum(nil))
 	}
-	o := client.PutOptions{Delivery: u.delivery(), Connections: u.Connections, PartSize: u.PartSize, Progress: u.meter.add}
+	o := client.PutOptions{
+		Delivery: u.delivery(), Connections: u.Connections, PartSize: int64(u.PartSize), Progress: u.meter.add,
+	}
 	if s != nil {
 		resumed := s.Session
 		o.Key, o.Session = s.Key, s.Session

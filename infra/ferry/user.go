@@ -2,12 +2,14 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -25,6 +27,7 @@ type userCommands struct {
 	Add     userAdd     `cmd:"" help:"Create a user."`
 	List    userList    `cmd:"" help:"List all users."`
 	Show    userShow    `cmd:"" help:"Show one user."`
+	Edit    userEdit    `cmd:"" help:"Change a user's address, number, language, quota or retention."`
 	Disable userDisable `cmd:"" help:"End a user's access at once; the files stay."`
 	Enable  userEnable  `cmd:"" help:"Give a disabled user access again."`
 	Reset   userReset   `cmd:"" help:"Give a user a new temporary password, and end all of the user's bearers."`
@@ -89,14 +92,19 @@ func (f passwordFlags) report(out console, done, user, password string) {
 type userAdd struct {
 	store
 	passwordFlags
-	Name        string `arg:"" help:"Name to log in with."`
+	profile
+	Name string `arg:"" help:"Name to log in with."`
+}
+
+// profile has the flags of commands that say who a user is and what the user may do.
+type profile struct {
 	Email       string `placeholder:"ADDRESS" help:"Address for the PIN of a forgotten password."`
 	Phone       string `placeholder:"NUMBER" help:"Mobile number."`
 	PhoneRegion string `env:"FERRY_PHONE_REGION" placeholder:"IT" help:"Region of a number without a country code."`
 	Lang        string `placeholder:"LANG" help:"Language of links and mails: en, it, es, fr or de."`
-	Quota       int64  `placeholder:"BYTES" help:"Maximum bytes in the user's two areas; 0 means no limit."`
-	KeepDays    int64  `placeholder:"DAYS" help:"Days that files stay in the user area (default the service's)."`
-	BackupDays  int64  `placeholder:"DAYS" help:"Days that files stay in the backup area (default the service's)."`
+	Quota       string `placeholder:"SIZE" help:"Maximum size of the user's two areas together, such as 5GB or 5GiB; 0 means no limit."`
+	KeepDays    string `placeholder:"DAYS" help:"Days that files stay in the user area (default the service's)."`
+	BackupDays  string `placeholder:"DAYS" help:"Days that files stay in the backup area (default the service's)."`
 }
 
 func (c userAdd) Run(ctx context.Context, out console) error {
@@ -120,30 +128,80 @@ func (c userAdd) Run(ctx context.Context, out console) error {
 
 // user returns the user that the flags describe, and checks it.
 func (c userAdd) user() (u auth.User, err error) {
-	u = auth.User{
-		Email: c.Email, Lang: strings.ToLower(c.Lang), State: c.state(),
-		Quota: c.Quota, KeepDays: c.KeepDays, BackupDays: c.BackupDays,
-	}
+	u.State = c.state()
 	if u.Name, err = canonical(c.Name); err != nil {
 		return u, err
 	}
-	if c.Email != "" {
-		if err := notify.CheckAddress(c.Email); err != nil {
-			return u, usage("--email is %w", err)
+	return u, c.apply(&u)
+}
+
+// apply sets what the flags say.
+func (p profile) apply(u *auth.User) error {
+	return cmp.Or(
+		given(&u.Email, "--email", p.Email, func(text string) (string, error) { return text, notify.CheckAddress(text) }),
+		given(&u.Phone, "--phone", p.Phone, func(text string) (string, error) {
+			return notify.ParseMobile(text, p.PhoneRegion)
+		}),
+		given(&u.Lang, "--lang", strings.ToLower(p.Lang), func(text string) (string, error) {
+			if !slices.Contains(api.Languages(), text) {
+				return "", fmt.Errorf("one of %s", strings.Join(api.Languages(), ", "))
+			}
+			return text, nil
+		}),
+		given(&u.Quota, "--quota", p.Quota, api.ParseSize),
+		given(&u.KeepDays, "--keep-days", p.KeepDays, parseDays),
+		given(&u.BackupDays, "--backup-days", p.BackupDays, parseDays))
+}
+
+// given parses a flag that has a value; none stands for the zero value.
+func given[T any](to *T, flag, text string, parse func(string) (T, error)) error {
+	if text == "" {
+		return nil
+	}
+	var value T
+	if text != "none" {
+		var err error
+		if value, err = parse(text); err != nil {
+			return usage("%s is %w", flag, err)
 		}
 	}
-	if c.Phone != "" {
-		if u.Phone, err = notify.ParseMobile(c.Phone, c.PhoneRegion); err != nil {
-			return u, usage("--phone is %w", err)
+	*to = value
+	return nil
+}
+
+func parseDays(text string) (int64, error) {
+	n, err := strconv.ParseUint(text, 10, 31)
+	if err != nil {
+		return 0, errors.New("not a number of days")
+	}
+	return int64(n), nil
+}
+
+type userEdit struct {
+	named
+	profile
+}
+
+func (userEdit) Help() string {
+	return "Only what you give is changed. none removes an address, a number or a language; " +
+		"0 or none removes a quota, or a retention that differs from the service's."
+}
+
+func (c userEdit) Run(ctx context.Context, out console) error {
+	if c.profile == (profile{PhoneRegion: c.PhoneRegion}) {
+		return usage("say what to change, such as --quota 5GB")
+	}
+	return c.on(ctx, out, func(p *api.Ports, s *auth.Users, u auth.User) (string, error) {
+		after := u
+		err := c.apply(&after)
+		if err == nil && u.Quota == 0 && after.Quota > 0 {
+			after.Used, err = file.Service(p).Used(ctx, u)
 		}
-	}
-	switch {
-	case u.Lang != "" && !slices.Contains(api.Languages(), u.Lang):
-		return u, usage("--lang is one of %s", strings.Join(api.Languages(), ", "))
-	case c.Quota < 0 || c.KeepDays < 0 || c.BackupDays < 0:
-		return u, usage("--quota, --keep-days and --backup-days are not negative")
-	}
-	return u, nil
+		if err != nil {
+			return "", err
+		}
+		return "is changed", s.Edit(ctx, u, after)
+	})
 }
 
 type userList struct {
@@ -235,7 +293,7 @@ func (c userShow) Run(ctx context.Context, out console) error {
 		w := tabwriter.NewWriter(out.Out, 0, 4, 2, ' ', 0)
 		fmt.Fprintf(w, "name\t%s\nstate\t%s\ne-mail\t%s\nphone\t%s\nlanguage\t%s\n", a.Name, a.State, a.Email, a.Phone, a.Lang)
 		if a.Quota > 0 {
-			fmt.Fprintf(w, "quota\t%d of %d bytes used\n", a.Used, a.Quota)
+			fmt.Fprintf(w, "quota\t%s of %s used\n", size(a.Used), size(a.Quota))
 		}
 		if a.KeepDays > 0 {
 			fmt.Fprintf(w, "keeps files for\t%d days\n", a.KeepDays)
@@ -325,17 +383,17 @@ func confirmed(out console, name string) bool {
 	return strings.TrimSpace(line) == name
 }
 
-// demoUser creates the user demo and returns the password, or "" if there are users
-// already.
-func demoUser(ctx context.Context, p *api.Ports) (string, error) {
+func noUsers(ctx context.Context, p *api.Ports) (bool, error) {
 	errFound := errors.New("found")
 	err := auth.NewUsers(p.Table, p.Now).List(ctx, func(auth.User) error { return errFound })
-	switch {
-	case errors.Is(err, errFound):
-		return "", nil
-	case err != nil:
-		return "", err
+	if errors.Is(err, errFound) {
+		return false, nil
 	}
+	return true, err
+}
+
+// demoUser creates the user demo and returns the password.
+func demoUser(ctx context.Context, p *api.Ports) (string, error) {
 	password := temporaryPassword()
 	demo := auth.User{Name: "demo", Email: "demo@example.com", Lang: "en", State: auth.Active}
 	return password, addUser(ctx, p, demo, password)

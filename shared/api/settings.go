@@ -3,7 +3,9 @@ package api
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -26,7 +28,7 @@ const (
 //	FERRY_HIDE_USERS      on: GET /auth/forget answers unknown users like known ones
 //	FERRY_KEEP_DAYS       days in the user area; 0 is for ever; default 30
 //	FERRY_BACKUP_DAYS     days in the backup area after that; 0 is for ever; default 90
-//	FERRY_MAX_BODY        most bytes in a request; 0 is no limit
+//	FERRY_MAX_BODY        most bytes in a request, with a unit or without, such as 5GB; 0 is no limit
 //	FERRY_EVENTS          on: public events are recorded, for the stack's topic
 //	FERRY_NOTICES_PER_HOUR      most notices that a user causes in an hour; 0 is no limit; default 100
 //	FERRY_NOTICES_PER_DAY       most notices that a user causes in a day; 0 is no limit; default 500
@@ -39,8 +41,8 @@ func ReadSettings(getenv func(string) string) (Settings, error) {
 		PhoneRegion:  e.region("FERRY_PHONE_REGION"),
 		HideUsers:    e.flag("FERRY_HIDE_USERS"),
 		Events:       e.flag("FERRY_EVENTS"),
-		MaxBody:      e.number("FERRY_MAX_BODY", 0),
-		RedirectOver: e.number("FERRY_REDIRECT_OVER", 0),
+		MaxBody:      e.size("FERRY_MAX_BODY"),
+		RedirectOver: e.size("FERRY_REDIRECT_OVER"),
 	}
 	s.Retention.KeepDays = e.number("FERRY_KEEP_DAYS", DefaultKeepDays)
 	s.Retention.BackupDays = e.number("FERRY_BACKUP_DAYS", DefaultBackupDays)
@@ -106,4 +108,37 @@ func (e *env) number(name string, fallback int64) int64 {
 		return 0
 	}
 	return n
+}
+
+func (e *env) size(name string) int64 {
+	if e.getenv(name) == "" {
+		return 0
+	}
+	n, err := ParseSize(e.getenv(name))
+	if err != nil {
+		e.fail(name, err.Error())
+	}
+	return n
+}
+
+// ParseSize reads a number of bytes. It may have a unit: kB, MB, GB, TB and PB are powers of
+// 1000, KiB and so on of 1024; the B and the letters' case do not matter.
+func ParseSize(text string) (int64, error) {
+	form := regexp.MustCompile(`^(\d+) *(?:([kmgtp])(i?))?b?$`)
+	parts := form.FindStringSubmatch(strings.ToLower(strings.TrimSpace(text)))
+	if parts == nil {
+		return 0, errors.New("not a size such as 500MB, 5GB or 5GiB")
+	}
+	n, err := strconv.ParseInt(parts[1], 10, 64)
+	unit := int64(1000 + 24*len(parts[3]))
+	for range strings.Index(" kmgtp", parts[2]) {
+		if n > math.MaxInt64/unit {
+			err = strconv.ErrRange
+		}
+		n *= unit
+	}
+	if err != nil {
+		return 0, errors.New("not a size: it is too large")
+	}
+	return n, nil
 }

@@ -31,7 +31,7 @@ func TestSettingsAreRead(t *testing.T) {
 	got, err := api.ReadSettings(settingsFrom(map[string]string{
 		"FERRY_PUBLIC_URL": "https://files.example.com/ferry/v1/", "FERRY_PHONE_REGION": "it", "FERRY_HIDE_USERS": "On",
 		"FERRY_NOTICES_PER_HOUR": "10", "FERRY_NOTICES_PER_DAY": "0", "FERRY_NOTICES_PER_RECIPIENT": "3",
-		"FERRY_KEEP_DAYS": "7", "FERRY_BACKUP_DAYS": "0", "FERRY_MAX_BODY": "4600000", "FERRY_REDIRECT_OVER": "4194304",
+		"FERRY_KEEP_DAYS": "7", "FERRY_BACKUP_DAYS": "0", "FERRY_MAX_BODY": "4600 kB", "FERRY_REDIRECT_OVER": "4MiB",
 		"FERRY_EVENTS": "on",
 	}))
 	want := api.Settings{
@@ -49,7 +49,7 @@ func TestEveryWrongSettingIsReported(t *testing.T) {
 	wrong := map[string]string{
 		"FERRY_PUBLIC_URL": "files.example.com", "FERRY_PHONE_REGION": "Italy", "FERRY_HIDE_USERS": "maybe",
 		"FERRY_NOTICES_PER_HOUR": "-1", "FERRY_NOTICES_PER_DAY": "many", "FERRY_NOTICES_PER_RECIPIENT": "1.5",
-		"FERRY_KEEP_DAYS": "a week", "FERRY_BACKUP_DAYS": "-1", "FERRY_MAX_BODY": "4 MB", "FERRY_REDIRECT_OVER": "9999999999999999999",
+		"FERRY_KEEP_DAYS": "a week", "FERRY_BACKUP_DAYS": "-1", "FERRY_MAX_BODY": "4 liters", "FERRY_REDIRECT_OVER": "9999999999999999999",
 		"FERRY_EVENTS": "some",
 	}
 	_, err := api.ReadSettings(settingsFrom(wrong))
@@ -70,6 +70,23 @@ func TestPublicURLMustPointToTheService(t *testing.T) {
 	} {
 		if _, err := api.ReadSettings(settingsFrom(map[string]string{"FERRY_PUBLIC_URL": address})); err == nil {
 			t.Errorf("%s is accepted", address)
+		}
+	}
+}
+
+func TestSizesHaveUnits(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int64{
+		"0": 0, "17": 17, "17B": 17, "5k": 5000, "5kB": 5000, "5 KB": 5000, "5KiB": 5120, "3M": 3e6, "3MiB": 3 << 20, " 5gb ": 5e9, "5GiB": 5 << 30,
+		"2TB": 2e12, "1Pi": 1 << 50, "9223372036854775807": 1<<63 - 1,
+	} {
+		if got, err := api.ParseSize(text); err != nil || got != want {
+			t.Errorf("%q is %d, %v; want %d", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "B", "GB", "-1", "1.5GB", "5iB", "5 XB", "1e9", "5GBB", "5G B", "9223372036854775808", "9224PB", "8192PiB", "１"} {
+		if got, err := api.ParseSize(text); err == nil {
+			t.Errorf("%q is %d", text, got)
 		}
 	}
 }

@@ -174,6 +174,30 @@ func (s *Users) yieldAll(ctx context.Context, keys []table.Key, yield func(User)
 	return nil
 }
 
+// Edit changes a user's address, number, language, quota and retention from what they were
+// in before to what they are in after, all in one update of these attributes alone. A
+// quota for a user who had none also sets the use, which has not been kept until then;
+// if the user got a file since, the fault is Conflict.
+func (s *Users) Edit(ctx context.Context, before, after User) error {
+	op := table.Update(UserKey(before.Name)).If(table.Exists(), table.AtMost("incarnation", before.Incarnation))
+	if before.Quota == 0 && after.Quota > 0 {
+		op = op.Set("used", after.Used).If(table.Equal("lastFile", before.LastFile), table.AtMost("quota", 0))
+	}
+	for attr, values := range map[string][2]any{
+		"email": {before.Email, after.Email}, "phone": {before.Phone, after.Phone}, "lang": {before.Lang, after.Lang},
+		"quota": {before.Quota, after.Quota}, "keepDays": {before.KeepDays, after.KeepDays},
+		"backupDays": {before.BackupDays, after.BackupDays},
+	} {
+		if values[0] != values[1] {
+			op = op.Set(attr, values[1])
+		}
+	}
+	if len(op.Changes) == 0 {
+		return nil
+	}
+	return s.change(ctx, op)
+}
+
 // Disable ends the user's access and all of the user's bearers at once. Disabling a
 // disabled user changes nothing.
 func (s *Users) Disable(ctx context.Context, name string) error {

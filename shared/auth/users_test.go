@@ -194,3 +194,52 @@ func open(t *testing.T) *sqlite.DB {
 	t.Cleanup(func() { db.Close() })
 	return db
 }
+
+func TestEditChangesOnlyWhatDiffers(t *testing.T) {
+	t.Parallel()
+	s := store(t)
+	add(t, s, "alice", auth.Active)
+	before := get(t, s, "alice")
+	first, second := before, before
+	first.Email, first.KeepDays = "alice@example.com", 7
+	second.Phone, second.Lang = "+393471234567", "it"
+	for _, after := range []auth.User{first, second} { // both were read before either was written
+		if err := s.Edit(t.Context(), before, after); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Disable(t.Context(), "alice"); err != nil {
+		t.Fatal(err)
+	}
+	cleared := first
+	cleared.Email = ""
+	if err := s.Edit(t.Context(), first, cleared); err != nil {
+		t.Fatal(err)
+	}
+	want := before
+	want.Phone, want.Lang, want.KeepDays, want.State, want.Before, want.Generation = "+393471234567", "it", 7, auth.Disabled, auth.Active, before.Generation+1
+	if got := get(t, s, "alice"); got != want {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+func TestEditIsRefusedForAnotherUserOfTheName(t *testing.T) {
+	t.Parallel()
+	s := store(t)
+	add(t, s, "alice", auth.Active)
+	before := get(t, s, "alice")
+	after := before
+	after.Lang = "it"
+	for _, f := range []func() error{
+		func() error { return s.Disable(t.Context(), "alice") },
+		func() error { return s.Remove(t.Context(), "alice") },
+		func() error { add(t, s, "alice", auth.Active); return nil },
+	} {
+		if err := f(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Edit(t.Context(), before, after); !envelope.IsFault(err, envelope.Conflict) || get(t, s, "alice").Lang != "" {
+		t.Errorf("%v, %+v", err, get(t, s, "alice"))
+	}
+}

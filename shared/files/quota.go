@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ferry/shared/auth"
+	"ferry/shared/blob"
 	"ferry/shared/envelope"
 	"ferry/shared/table"
 )
@@ -91,6 +92,31 @@ func (r *reservation) charge(stored []File) []table.Op {
 		table.Delete(r.key).If(table.Exists()),
 		table.Update(auth.UserKey(r.owner)).Add("used", used-r.bytes).If(table.Exists()),
 	}
+}
+
+// Used returns the bytes of an owner's files in both areas and of the reservations. It
+// reads all of the owner's records, for a user who gets a quota.
+func (s *Service) Used(ctx context.Context, owner auth.User) (sum int64, err error) {
+	both := []string{partition(blob.Files, owner.Name), partition(blob.Backup, owner.Name)}
+	for _, pk := range append(both, reservations(owner.Name)) {
+		for item, err := range table.Each(ctx, s.Table, table.Query{PK: pk, Limit: table.MaxPage}) {
+			var held struct {
+				reservationItem
+				Length      int64 `json:"length"`
+				Incarnation int64 `json:"incarnation"`
+			}
+			if err == nil {
+				err = item.Decode(&held)
+			}
+			if err != nil {
+				return 0, fmt.Errorf("adding up files: %w", err)
+			}
+			if sum += held.Bytes; held.Incarnation == owner.Incarnation {
+				sum += held.Length
+			}
+		}
+	}
+	return sum, nil
 }
 
 // freeRoom returns the operation that gives back the room of a purged file.

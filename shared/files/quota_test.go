@@ -256,3 +256,45 @@ func TestReservationsOfRemovedUserAreNotChargedToTheNext(t *testing.T) {
 	c.wantUsed("after a day", 0)
 	c.wantConsistent(0)
 }
+
+// TestUseIsKnownWhenAQuotaComesLater gives a quota to a user who has files in both areas
+// and room reserved, and refuses it while a file comes.
+func TestUseIsKnownWhenAQuotaComesLater(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t)
+	for _, n := range []int{60, 30} {
+		if w := c.upload("file=a", unsized(n), int64(n)); w.Code != 200 {
+			t.Fatal(w.Code)
+		}
+	}
+	users, service := auth.NewUsers(c.Data.Table, c.Data.Ports.Now), file.Service(c.Data.Ports)
+	if _, err := service.Delete(t.Context(), c.user(), 1); err != nil {
+		t.Fatal(err)
+	}
+	limit := func() error {
+		before := c.user()
+		after := before
+		var err error
+		if after.Used, err = service.Used(t.Context(), before); err != nil {
+			t.Fatal(err)
+		}
+		if after.Quota = 100; after.Used == 91 { // only in the second round
+			return users.Edit(t.Context(), before, after)
+		}
+		c.upload("file=a", unsized(1), 1)
+		return users.Edit(t.Context(), before, after)
+	}
+	if err := limit(); !envelope.IsFault(err, envelope.Conflict) || c.user().Quota != 0 {
+		t.Errorf("while a file comes: %v", err)
+	}
+	if err := limit(); err != nil {
+		t.Fatal(err)
+	}
+	c.wantUsed("after the change", 91)
+	if w := c.upload("file=a", unsized(10), 10); w.Code != 413 {
+		t.Errorf("more than the quota: %d", w.Code)
+	}
+	if w := c.upload("file=a", unsized(9), 9); w.Code != 200 {
+		t.Errorf("what is left of the quota: %d", w.Code)
+	}
+}
