@@ -140,7 +140,11 @@ func (s *Accounts) token(ctx context.Context, token string) (change, error) {
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
 		return change{}, fmt.Errorf("reading a change token: %w", err)
 	}
-	if err != nil || s.Now().Unix() >= c.Expires || c.Tries >= maxTries {
+	life := forgetLife
+	if c.PIN == "" {
+		life = firstLife
+	}
+	if err != nil || Ended(s.Now(), c.Expires, life) || c.Tries >= maxTries {
 		return change{}, errDead
 	}
 	return c, nil
@@ -281,7 +285,7 @@ func requestsKey(name string) table.Key {
 
 // next returns the operation that adds a request now, or a TooMany fault.
 func (r requests) next(name string, found bool, now time.Time) (table.Op, error) {
-	day, hour := after(r.Times, now.Add(-24*time.Hour)), after(r.Times, now.Add(-time.Hour))
+	day, hour := within(r.Times, now, 24*time.Hour), within(r.Times, now, time.Hour)
 	switch {
 	case len(day) >= maxPerDay:
 		return table.Op{}, tooMany(day[len(day)-maxPerDay], 24*time.Hour, now)
@@ -302,7 +306,9 @@ func tooMany(oldest int64, window time.Duration, now time.Time) error {
 		"at most %d requests an hour and %d a day for a user", maxPerHour, maxPerDay)
 }
 
-// after returns a copy of the times later than t.
-func after(times []int64, t time.Time) []int64 {
-	return slices.DeleteFunc(slices.Clone(times), func(at int64) bool { return at <= t.Unix() })
+// within returns a copy of the times, in Unix seconds, that are in the window before now.
+func within(times []int64, now time.Time, window time.Duration) []int64 {
+	return slices.DeleteFunc(slices.Clone(times), func(at int64) bool {
+		return Ended(now, at+int64(window.Seconds()), window)
+	})
 }

@@ -23,9 +23,16 @@ import (
 // Lifetime is how long a bearer is valid.
 const Lifetime = 3600 * time.Second
 
-// skew is how far the clocks of two processes may differ. What is further ahead was
-// stored by a clock that was wrong.
-const skew = time.Minute
+// Skew is how far the clocks of two processes may differ. What is further ahead than the
+// longest wait and this was stored by a clock that was wrong, and has ended.
+const Skew = time.Minute
+
+// Ended reports whether a time, stored as Unix seconds, has come, or is further ahead
+// than a wait of at most life can be.
+func Ended(now time.Time, expires int64, life time.Duration) bool {
+	left := time.Unix(expires, 0).Sub(now)
+	return left <= 0 || left > life+Skew
+}
 
 // layout is the version of the stored forms.
 const layout = 1
@@ -215,7 +222,7 @@ func (a *Authenticator) Bearer(ctx context.Context, token string) (User, error) 
 		return User{}, fmt.Errorf("reading a bearer and its user: %w", err)
 	}
 	if err != nil || subtle.ConstantTimeCompare([]byte(b.User), []byte(name)) != 1 ||
-		a.Now().Unix() >= b.Expires || b.Generation != u.Generation || u.State != Active {
+		Ended(a.Now(), b.Expires, Lifetime) || b.Generation != u.Generation || u.State != Active {
 		return User{}, errDenied
 	}
 	caller.Accept(u.Name)

@@ -161,8 +161,8 @@ func (h *Hasher) memoKey(hash, password string) [sha256.Size]byte {
 func (h *Hasher) remembered(id [sha256.Size]byte) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	until, ok := h.right[id]
-	return ok && h.now().Before(until)
+	left := h.right[id].Sub(h.now())
+	return left > 0 && left <= remember
 }
 
 func (h *Hasher) keep(id [sha256.Size]byte) {

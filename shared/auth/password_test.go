@@ -237,3 +237,14 @@ func TestHashFormatNeverChanges(t *testing.T) {
 		t.Errorf("the hash is %s, want %s", got, want)
 	}
 }
+
+func TestRightPasswordIsNotRememberedForLongerByAWrongClock(t *testing.T) {
+	t.Parallel()
+	h, c, n := hasher(t)
+	stored := hash(t, h, "a password")
+	verify(t, h, stored, "a password")
+	c.advance(-365 * 24 * time.Hour)
+	if before := n.Load(); !verify(t, h, stored, "a password") || n.Load() != before+1 {
+		t.Errorf("%d hashes after the clock was set back, want 1", n.Load()-before)
+	}
+}

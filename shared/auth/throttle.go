@@ -32,7 +32,7 @@ type throttleItem struct {
 // clock that was wrong: waiting for it could take years.
 func (i throttleItem) fresh(now time.Time) bool {
 	age := now.Sub(time.UnixMilli(i.Last))
-	return age <= forgetAfter && age >= -skew
+	return age <= forgetAfter && age >= -Skew
 }
 
 // counter is a count of failures, as read from the table.

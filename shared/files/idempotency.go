@@ -148,7 +148,10 @@ func (c *Claim) put(cond table.Cond) table.Op {
 func (c *Claim) resolveConflict(ctx context.Context) (*Claim, error) {
 	var old claimItem
 	err := c.s.Table.Get(ctx, c.key, &old)
-	left := time.Unix(old.Expires, 0).Sub(c.s.Now())
+	left, life := time.Unix(old.Expires, 0).Sub(c.s.Now()), KeyMemory
+	if old.State == claimRunning {
+		life = maxLease
+	}
 	switch {
 	case errors.Is(err, table.ErrNotFound): // it was just released
 		return nil, errRunning(time.Second)
@@ -156,7 +159,7 @@ func (c *Claim) resolveConflict(ctx context.Context) (*Claim, error) {
 		return nil, fmt.Errorf("reading a key: %w", err)
 	case old.Claim == c.item.Claim: // it is ours: the table's answer was lost
 		return c, nil
-	case left <= 0:
+	case auth.Ended(c.s.Now(), old.Expires, life):
 		return c.takeOver(ctx, old)
 	case old.Fingerprint != c.item.Fingerprint:
 		return nil, errOtherRequest()

@@ -167,7 +167,7 @@ func (s *Service) session(ctx context.Context, id string) (it Session, err error
 		return it, errNoSession()
 	case err != nil:
 		return it, fmt.Errorf("reading an upload session: %w", err)
-	case !it.Done && s.Now().Unix() >= it.Expires:
+	case !it.Done && auth.Ended(s.Now(), it.Expires, SessionLife):
 		return it, envelope.NewFault(envelope.NotFound, "the upload session has expired")
 	}
 	return it, nil
@@ -185,7 +185,7 @@ func (s *Service) Sessions(ctx context.Context, u auth.User, after string, limit
 		if err := item.Decode(&it); err != nil {
 			return nil, "", fmt.Errorf("reading an upload session: %w", err)
 		}
-		if s.Now().Unix() < it.Expires && it.UploaderIncarnation == u.Incarnation {
+		if !auth.Ended(s.Now(), it.Expires, SessionLife) && it.UploaderIncarnation == u.Incarnation {
 			page = append(page, it)
 		}
 		if found.More {

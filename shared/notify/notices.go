@@ -188,10 +188,10 @@ func decode(item table.Item) (n Notice, err error) {
 	return n, nil
 }
 
-func (m *noticeMessage) due() time.Time { return time.UnixMilli(m.n.NotBefore) }
+func (m *noticeMessage) due() time.Time { return clampDue(m.Now(), m.n.NotBefore) }
 
 func (m *noticeMessage) age(now time.Time) (age time.Duration, tries int64, spent bool) {
-	return now.Sub(time.Unix(m.n.Created, 0)), m.n.Tries, now.Sub(m.n.since()) >= giveUp && m.n.Tries >= leastTries
+	return now.Sub(time.Unix(m.n.Created, 0)), m.n.Tries, enough(now.Sub(m.n.since()), m.n.Tries)
 }
 
 func (m *noticeMessage) log() (log *slog.Logger, what string) {

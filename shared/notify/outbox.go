@@ -109,6 +109,21 @@ func unlessTaken(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
+// clampDue returns when a message is due, in Unix milliseconds as stored. One that is
+// further ahead than any retry is from a clock that was wrong, and has been due for long.
+func clampDue(now time.Time, stored int64) time.Time {
+	if due := time.UnixMilli(stored); due.Sub(now) <= lastRetry {
+		return due
+	}
+	return time.Time{}
+}
+
+// enough reports whether a message was tried for long enough. If a clock that was ahead
+// made it, only the tries count.
+func enough(age time.Duration, tries int64) bool {
+	return tries >= leastTries && (age >= giveUp || age < -lastRetry)
+}
+
 // backoff is how long to wait after so many tries: from half to the whole of
 // 1 s, 2 s, 4 s and so on to 1 h.
 func (s *Sender) backoff(tries int64) time.Duration {

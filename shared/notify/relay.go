@@ -187,7 +187,7 @@ func Remind(ctx context.Context, t table.Table, topics Topics, now time.Time, al
 			n, unread := read(item)
 			over := n.over(now)
 			switch {
-			case unread == nil && now.Sub(time.UnixMilli(n.NotBefore)) < OverdueAge:
+			case unread == nil && now.Sub(clampDue(now, n.NotBefore)) < OverdueAge:
 			case unread != nil || over == nil: // a sender gives up what cannot be read
 				if waiting = append(waiting, Pointer(item.Key, string(n.Channel))); len(waiting) == table.MaxPage {
 					err = point()

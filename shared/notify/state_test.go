@@ -244,7 +244,7 @@ func TestNoticeThatMovesDuringALookUpIsFound(t *testing.T) {
 			sends(t, p)
 			moving := p.put(t, p.linkNotice(2))
 			last := p.put(t, p.linkNotice(3))
-			must(t, p.table.Write(t.Context(), table.Update(last.Key()).Set("notBefore", start().AddDate(1, 0, 0).UnixMilli())))
+			must(t, p.table.Write(t.Context(), table.Update(last.Key()).Set("notBefore", start().Add(time.Hour).UnixMilli())))
 			tab := &torn{counted: counted{Table: p.table}, between: func() { tt.moves(t, p) }}
 			all, err := notify.States(t.Context(), tab, []string{first.ID, moving.ID, last.ID})
 			if err != nil || len(all) != 3 || all[1].ID != moving.ID || all[1].State() != tt.want {

@@ -156,11 +156,11 @@ func (h *hook) read(ctx context.Context, item table.Item) (message, error) {
 	return nil, unlessTaken("dropping an event", err)
 }
 
-func (m *hookMessage) due() time.Time { return time.UnixMilli(m.e.Due) }
+func (m *hookMessage) due() time.Time { return clampDue(m.Now(), m.e.Due) }
 
 func (m *hookMessage) age(now time.Time) (age time.Duration, tries int64, spent bool) {
 	age = now.Sub(time.UnixMilli(m.e.Time))
-	return age, m.e.Tries, age >= giveUp
+	return age, m.e.Tries, age >= giveUp || enough(age, m.e.Tries)
 }
 
 func (m *hookMessage) log() (log *slog.Logger, what string) {

@@ -124,7 +124,7 @@ func Receive(p *api.Ports) http.Handler {
 		if err != nil || subtle.ConstantTimeCompare([]byte(want), []byte(q.Get("s"))) != 1 {
 			return envelope.NewFault(envelope.Forbidden, "the part's URL or headers are not those that were given out")
 		}
-		if p.Now().Unix() >= expires {
+		if auth.Ended(p.Now(), expires, signedLife) {
 			return envelope.NewFault(envelope.Forbidden, "the URL of the part has expired; ask for a new one")
 		}
 		value, err := parseSum(sum)
