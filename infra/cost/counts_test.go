@@ -172,7 +172,11 @@ func operations() []operation {
 		}},
 		{"page of a link, for browsers", func(s *stack) func() { return s.ask(200, "GET", s.link(small, ""), "", "Accept", "text/html") }},
 		{"delete, to the backup area", func(s *stack) func() { return asking(200, "DELETE", fmt.Sprintf("/files/%d", s.put(small, "")))(s) }},
+		{"purge from the backup area", func(s *stack) func() {
+			return asking(200, "DELETE", fmt.Sprintf("/files/%d?area=backup", s.putAway()))(s)
+		}},
 		{"restore", func(s *stack) func() { return asking(200, "POST", fmt.Sprintf("/files/%d/restore", s.putAway()))(s) }},
+		{"account (`GET /me`)", asking(200, "GET", "/me")},
 		{"page that ends mails to an address", stopping("GET")},
 		{"end of mails to an address", stopping("POST")},
 		{"`GET /health`", asking(200, "GET", "/health")},

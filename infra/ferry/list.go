@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -71,11 +72,37 @@ func size(n int64) string {
 
 type rmCommand struct {
 	remote
-	Files []string `arg:"" name:"file" help:"Id or name. A number is an id; a name shared by several files is refused."`
-	JSON  bool     `name:"json" help:"Print a JSON array of the files, as they are in the backup area, and of failures."`
+	Files  []string `arg:"" name:"file" help:"Id or name. A number is an id; a name shared by several files is refused."`
+	Backup bool     `xor:"for-good" help:"Remove files from the backup area, for good."`
+	Now    bool     `xor:"for-good" help:"Remove files for good at once, from the backup area too. Nothing is asked."`
+	JSON   bool     `name:"json" help:"Print a JSON array of the files and of failures."`
+}
+
+// Help is shown by ferry rm --help.
+func (rmCommand) Help() string {
+	return "A deleted file counts in the quota until it is gone from the backup area too."
 }
 
 func (c rmCommand) Run(ctx context.Context, out console, who *identity) error {
+	purge := func(ctx context.Context, id int64) (client.File, error) {
+		if c.Now {
+			if _, err := who.Delete(ctx, id); err != nil && !errors.Is(err, client.ErrNotFound) {
+				return client.File{}, err
+			}
+		}
+		was, err := who.File(ctx, client.BackupArea, id)
+		if err != nil && !errors.Is(err, client.ErrNotFound) {
+			return client.File{}, err
+		}
+		was.ID = id // it may be gone already
+		return was.File, who.Purge(ctx, id)
+	}
+	switch {
+	case c.Now:
+		return moveEach(ctx, out, who.Client, c.Files, c.JSON, client.UserArea, "removed for good", purge)
+	case c.Backup:
+		return moveEach(ctx, out, who.Client, c.Files, c.JSON, client.BackupArea, "removed for good", purge)
+	}
 	return moveEach(ctx, out, who.Client, c.Files, c.JSON, client.UserArea, "in the backup area", who.Delete)
 }
 
@@ -108,7 +135,7 @@ func moveEach(ctx context.Context, out console, cl *client.Client, names []strin
 			var f client.File
 			if f, err = move(ctx, id); err == nil {
 				r.File = &f
-				fmt.Fprintf(out.Err, "%s (id %d) is %s\n", printable(f.Name), f.ID, done)
+				fmt.Fprintf(out.Err, "%s (id %d) is %s\n", printable(cmp.Or(f.Name, name)), f.ID, done)
 			}
 		}
 		r.Error = explain(err)

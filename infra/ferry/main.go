@@ -86,6 +86,7 @@ type commands struct {
 	Rm      rmCommand      `cmd:"" group:"Files:" help:"Delete files: they stay in the backup area for a while."`
 	Restore restoreCommand `cmd:"" group:"Files:" help:"Bring files back from the backup area."`
 	Uploads uploadsCommand `cmd:"" group:"Files:" help:"List or abort uploads in progress."`
+	Me      meCommand      `cmd:"" group:"Files:" help:"Show your account, its quota and its limits."`
 	Passwd  passwdCommand  `cmd:"" group:"Files:" help:"Change the password."`
 
 	Serve  serveCommand   `cmd:"" group:"Service:" help:"Run the whole service in this process."`

@@ -58,6 +58,7 @@ func used() map[string][]string {
 		"filesget":           public,
 		"filesrestore":       append(events, "FERRY_KEEP_DAYS"),
 		"linkkey":            {"FERRY_KEY_PARAMETER"},
+		"me":                 {"FERRY_NOTICES_PER_HOUR", "FERRY_NOTICES_PER_DAY"},
 		"oauthtoken":         public,
 		"openapi":            public,
 		"sms":                events,

@@ -46,6 +46,7 @@ func scenarios() map[string]func(*stage) {
 		"filesdelete":        filesDelete,
 		"filesget":           filesGet,
 		"filesrestore":       filesRestore,
+		"me":                 func(s *stage) { listing(s, "/me") },
 		"health":             func(s *stage) { s.must(200, "GET", "/health") },
 		"openapi":            func(s *stage) { s.must(200, "GET", "/openapi.json") },
 		"notificationsstop":  notificationsStop,
@@ -293,6 +294,12 @@ func filesDelete(s *stage) {
 	s.must(404, "DELETE", "/files/3", bearer())
 	s.put("alice")
 	s.guesses(func(password string) int { return s.do("DELETE", "/files/4", basic("alice", password)) }, boottest.Password)
+	s.user("dave", func(u *auth.User) { u.Quota = 1000 })
+	s.send("dave", files.Sending{Receipt: files.Receipt{To: "dave@example.com"}})
+	for _, path := range []string{"/files/1", "/files/1?area=backup", "/files/1?area=backup"} { // the last is a repetition
+		s.must(200, "DELETE", path, basic("dave", boottest.Password))
+	}
+	s.must(404, "DELETE", "/files/4?area=backup", basic("dave", boottest.Password))
 	s.put("alice")
 	s.lose(blob.Files)
 	s.mustFail("DELETE", "/files/5", bearer())

@@ -18,6 +18,7 @@ func routes() map[string][]Route {
 		"filesget":           {{"GET", "/files/{id}"}, {"HEAD", "/files/{id}"}},
 		"filesrestore":       {{"POST", "/files/{id}/restore"}},
 		"health":             {{"GET", "/health"}, {"HEAD", "/health"}},
+		"me":                 {{"GET", "/me"}},
 		"notificationsstop":  {{"GET", "/notifications/stop"}, {"POST", "/notifications/stop"}},
 		"oauthrevoke":        {{"POST", "/oauth2/revoke"}},
 		"oauthtoken":         {{"POST", "/oauth2/token"}},

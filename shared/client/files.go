@@ -131,6 +131,13 @@ func (c *Client) Restore(ctx context.Context, id int64) (File, error) {
 	return c.move(ctx, "POST", fmt.Sprintf("/files/%d/restore", id))
 }
 
+// Purge removes a file of the backup area for good, and frees its room in the quota.
+// Repeating it is no error. An unknown id is an ErrNotFound.
+func (c *Client) Purge(ctx context.Context, id int64) error {
+	r := request{method: "DELETE", path: fmt.Sprintf("/files/%d", id), query: url.Values{"area": {"backup"}}, login: true}
+	return c.call(ctx, r, nil)
+}
+
 func (c *Client) move(ctx context.Context, method, path string) (File, error) {
 	var e envelope
 	if err := c.call(ctx, request{method: method, path: path, login: true}, &e); err != nil {

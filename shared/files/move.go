@@ -118,9 +118,49 @@ func (s *Service) missingBytes(ctx context.Context, f File) error {
 	return errNoFile(f.Area)
 }
 
-// purge removes a file for good: first the record, then the bytes. If the file
-// was moved or purged meanwhile, it does nothing.
+// purgeTries bounds how often Purge looks again for a file that is being moved.
+const purgeTries = 5
+
+// Purge removes one of the owner's files from the backup area for good, and
+// frees its room. Repeating it is no error. If the file is in the user area, or
+// the id was never given out, the fault is NotFound. It makes three calls to the
+// table and one to the store, and one if there is nothing to purge.
+func (s *Service) Purge(ctx context.Context, owner auth.User, id int64) error {
+	for range purgeTries {
+		found, err := s.Table.GetMany(ctx, Key(blob.Backup, owner.Name, id), Key(blob.Files, owner.Name, id))
+		if err != nil {
+			return fmt.Errorf("reading a file's record: %w", err)
+		}
+		var f File
+		switch err := found[0].Decode(&f); {
+		case errors.Is(err, table.ErrNotFound) && (found[1].Found() || id > owner.LastFile),
+			err == nil && f.Incarnation != owner.Incarnation:
+			return errNoFile(blob.Backup)
+		case errors.Is(err, table.ErrNotFound):
+			return nil // it was purged before
+		case err != nil:
+			return fmt.Errorf("reading a file's record: %w", err)
+		}
+		if err := s.remove(ctx, f); !errors.Is(err, table.ErrCondition) {
+			return err
+		}
+	}
+	return fmt.Errorf("purging a file that keeps moving: %w", table.ErrBusy)
+}
+
+// purge is remove, but if the file was moved or purged meanwhile, that is no
+// error.
 func (s *Service) purge(ctx context.Context, f File) error {
+	if err := s.remove(ctx, f); !errors.Is(err, table.ErrCondition) {
+		return err
+	}
+	return nil
+}
+
+// remove removes a file for good: first the record, then the bytes. If the file
+// was moved or removed meanwhile, it does nothing, and the error is
+// table.ErrCondition.
+func (s *Service) remove(ctx context.Context, f File) error {
 	freed, err := s.freeRoom(ctx, f)
 	if err != nil {
 		return err
@@ -131,7 +171,7 @@ func (s *Service) purge(ctx context.Context, f File) error {
 	}
 	err = s.Table.Write(ctx, slices.Concat(s.unpublish(f), f.cancelReceipt(), freed, reported)...)
 	if err != nil {
-		return envelope.Wrap(err, "removing a file's record", table.ErrCondition)
+		return fmt.Errorf("removing a file's record: %w", err)
 	}
 	s.discard(ctx, f.Area, f.Blob)
 	return nil

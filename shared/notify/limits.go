@@ -107,11 +107,47 @@ func (o Outbox) windows(user string, to []string) (all []limitWindow) {
 	for _, address := range to {
 		all = append(all, limitWindow{"limit#to#" + hashRecipient(address), day, 1, o.Most.PerRecipient, "to a recipient a day"})
 	}
-	n := int64(len(to))
-	all = append(all,
-		limitWindow{"limit#user#" + user, day, n, o.Most.PerDay, "of a user a day"},
-		limitWindow{"limit#user#" + user, time.Hour, n, o.Most.PerHour, "of a user an hour"})
+	all = append(all, o.userWindows(user, int64(len(to)))...)
 	return slices.DeleteFunc(all, func(w limitWindow) bool { return w.most == 0 || w.add == 0 })
+}
+
+// userWindows returns the windows in which n messages of a user count, bounded or
+// not.
+func (o Outbox) userWindows(user string, n int64) []limitWindow {
+	return []limitWindow{
+		{"limit#user#" + user, day, n, o.Most.PerDay, "of a user a day"},
+		{"limit#user#" + user, time.Hour, n, o.Most.PerHour, "of a user an hour"},
+	}
+}
+
+// Allowance is what is left of a limit on a user's notices.
+type Allowance struct {
+	Limit int64     `json:"limit"`
+	Left  int64     `json:"left"`
+	Reset time.Time `json:"reset"` // when the count begins again
+}
+
+// Allowances returns what is left to a user today and in this hour; nil is without a
+// limit. It makes one call to the table.
+func (o Outbox) Allowances(ctx context.Context, user string) (today, hour *Allowance, err error) {
+	now, windows := o.Now(), o.userWindows(user, 0)
+	items, err := o.Table.GetMany(ctx, windows[0].key(now), windows[1].key(now))
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the count of notices: %w", err)
+	}
+	left := [2]*Allowance{}
+	for i, w := range windows {
+		var count struct {
+			N int64 `json:"n"`
+		}
+		if err := items[i].Decode(&count); err != nil && !errors.Is(err, table.ErrNotFound) {
+			return nil, nil, fmt.Errorf("reading the count of notices: %w", err)
+		}
+		if w.most > 0 {
+			left[i] = &Allowance{w.most, max(0, w.most-count.N), w.begin(now).Add(w.length)}
+		}
+	}
+	return left[0], left[1], nil
 }
 
 // op adds to the window of now. The item expires with its window.

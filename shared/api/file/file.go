@@ -4,7 +4,6 @@
 package file
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"net/http"
@@ -46,16 +45,39 @@ func List() api.Endpoint { return api.Named("downloadlist", newList(blob.Files))
 func ListBackup() api.Endpoint { return api.Named("downloadlistbackup", newList(blob.Backup)) }
 
 // Delete is DELETE /files/{id}: it moves one of the caller's files to the backup area and
-// answers with the file there.
-func Delete() api.Endpoint { return api.Named("filesdelete", newMove((*files.Service).Delete)) }
+// answers with the file there. With area=backup it removes a file from the backup area
+// for good.
+func Delete() api.Endpoint { return api.Named("filesdelete", newMove(remove)) }
+
+func remove(s *files.Service, r *http.Request, u auth.User, id int64) ([]files.File, error) {
+	q, err := api.Query(r)
+	if err != nil {
+		return nil, err
+	}
+	area, err := areaOf(q)
+	if err != nil {
+		return nil, err
+	}
+	if area == blob.Backup {
+		return nil, s.Purge(r.Context(), u, id)
+	}
+	f, err := s.Delete(r.Context(), u, id)
+	return []files.File{f}, err
+}
 
 // Restore is POST /files/{id}/restore: it moves one of the caller's files back from the
 // backup area and answers with the restored file.
-func Restore() api.Endpoint { return api.Named("filesrestore", newMove((*files.Service).Restore)) }
+func Restore() api.Endpoint { return api.Named("filesrestore", newMove(restore)) }
 
-// newMove returns the handler. It needs the ports Table and Blobs and the link key.
+func restore(s *files.Service, r *http.Request, u auth.User, id int64) ([]files.File, error) {
+	f, err := s.Restore(r.Context(), u, id)
+	return []files.File{f}, err
+}
+
+// newMove returns the handler, which answers with the files that move returns. It needs
+// the ports Table and Blobs and the link key.
 func newMove(
-	move func(*files.Service, context.Context, auth.User, int64) (files.File, error),
+	move func(*files.Service, *http.Request, auth.User, int64) ([]files.File, error),
 ) func(*api.Ports) http.Handler {
 	return func(p *api.Ports) http.Handler {
 		service := Service(p)
@@ -64,11 +86,15 @@ func newMove(
 			if err != nil {
 				return err
 			}
-			f, err := move(service, r.Context(), u, id)
+			moved, err := move(service, r, u, id)
 			if err != nil {
 				return err
 			}
-			return WriteList(w, r, p, u, f.Area, files.Page{Files: []*files.Listed{service.Listed(f)}}, 0)
+			area, page := blob.Backup, files.Page{Files: []*files.Listed{}}
+			for _, f := range moved {
+				area, page.Files = f.Area, append(page.Files, service.Listed(f))
+			}
+			return WriteList(w, r, p, u, area, page, 0)
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -76,10 +77,9 @@ func (s server) find(r *http.Request, u auth.User) (files.File, error) {
 	if err != nil {
 		return files.File{}, err
 	}
-	area := blob.Area(cmp.Or(q.Get("area"), string(blob.Files)))
-	if area != blob.Files && area != blob.Backup {
-		return files.File{}, envelope.NewFault(envelope.Invalid,
-			"the query parameter area is %s or %s", blob.Files, blob.Backup)
+	area, err := areaOf(q)
+	if err != nil {
+		return files.File{}, err
 	}
 	d, ok := auth.CanonicalName(q.Get("d"))
 	switch {
@@ -91,6 +91,16 @@ func (s server) find(r *http.Request, u auth.User) (files.File, error) {
 		return files.File{}, envelope.NewFault(envelope.NotFound, "no file of that id that you have sent to that user")
 	}
 	return s.files.Sent(r.Context(), u, d, id)
+}
+
+// areaOf returns the area that a query names; the default is the user area.
+func areaOf(q url.Values) (blob.Area, error) {
+	area := blob.Area(cmp.Or(q.Get("area"), string(blob.Files)))
+	if area != blob.Files && area != blob.Backup {
+		return "", envelope.NewFault(envelope.Invalid,
+			"the query parameter area is %s or %s", blob.Files, blob.Backup)
+	}
+	return area, nil
 }
 
 // show returns the record of a file, without what the links add.

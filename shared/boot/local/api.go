@@ -14,7 +14,7 @@ import (
 // and for tests of them all. No Lambda function imports it.
 func Endpoints() []api.Endpoint {
 	return []api.Endpoint{
-		account.Change(), account.First(), account.Forget(), account.Login(),
+		account.Change(), account.First(), account.Forget(), account.Login(), account.Me(),
 		file.Download(), file.DownloadBackup(), file.List(), file.ListBackup(),
 		file.Delete(), file.Get(), file.Restore(),
 		api.Health(), openapi.NotFound(),
