@@ -255,17 +255,18 @@ func download(s *stage, path string, area blob.Area, id int64) {
 	token := s.real.Key.File(area, "alice", id)
 	s.must(200, "GET", path+token)
 	s.must(200, "GET", path+token, header("User-Agent", "curl/8")) // by a person
+	s.must(206, "GET", path+token, header("User-Agent", "curl/8"), header("Range", "bytes=1-"))
 	s.must(200, "HEAD", path+token)
 	s.must(200, "GET", path+token, header("Accept", "text/html"))
 	s.must(200, "GET", path+token, header("Accept", "application/json"))
 	s.must(401, "GET", path+"unknown")
 	s.ports.RedirectOver = 1
 	s.h = lambda.With(s.ports).Handler(s.endpoint())
-	s.must(302, "GET", path+token)
+	s.must(302, "GET", path+token, header("User-Agent", "curl/8"))
 	s.ports.RedirectOver = 0
 	s.h = lambda.With(s.ports).Handler(s.endpoint())
 	s.lose(area)
-	s.must(401, "GET", path+token, header("User-Agent", "curl/8"))
+	s.mustFail("GET", path+token, header("User-Agent", "curl/8"))
 }
 
 // downloadFile also downloads a file whose uploader wants a notice of its first download.

@@ -111,7 +111,7 @@ func (o *origin) ask(ctx context.Context, s span) (resp *http.Response, store st
 }
 
 // get requests a span of the file with this ETag. It requests a whole file without
-// a range, so that it counts as a download.
+// a range, so that the service compares it with its checksum.
 func (o *origin) get(ctx context.Context, address string, s span, tag string) (*http.Response, error) {
 	header := http.Header{}
 	if s != (span{0, o.remote.Length}) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"ferry/shared/auth"
@@ -18,6 +20,9 @@ type Link struct {
 	File        File   `json:"file"`
 	ReceiptDone bool   `json:"told,omitempty"` // no receipt is due for the file any more
 	Token       string `json:"-"`
+	// Sources are the last ones that a download was counted for, each the beginning of
+	// a hash and the time, with which nobody without the link finds the address.
+	Sources []string `json:"sources,omitempty"`
 	Use
 }
 
@@ -109,16 +114,68 @@ func (s *Service) ByToken(ctx context.Context, area blob.Area, token string) (Li
 	return l, nil
 }
 
-// CountDownload counts a whole download by a person. If the uploader wants a
-// receipt and this is the file's first download, the same transaction queues the
-// receipt, and queued is true. That happens once per file, even if several links
-// are used at once. It costs one more call, and so does the first download through
-// each other link after that.
-func (s *Service) CountDownload(ctx context.Context, l Link) (queued bool, err error) {
-	op := table.Update(linkKey(l.Token)).Add("downloads", 1).Set("last", s.Now().Unix()).If(table.Exists())
-	if l.Downloads == 0 {
-		op = op.Set("first", s.Now().Unix())
+const (
+	// sourceMemory is for how long redirects and ranges to one source count once.
+	sourceMemory = time.Hour
+	// maxSources bounds a link's item. A source that further ones push out counts again.
+	maxSources = 20
+	sourceSize = 8 // characters of a source's hash
+)
+
+// CountDownload counts a download by a person. With a source, it counts only once in an
+// hour for this link: the source's further redirects and ranges belong to the same
+// download. If the uploader wants a receipt and this is the file's first download, the
+// same transaction queues the receipt, and queued is true. That happens once per file,
+// even if several links are used at once. It costs one more call, and so does the first
+// download through each other link after that. If others are counted at the same
+// moment, a download with a source costs two more calls for each try.
+func (s *Service) CountDownload(ctx context.Context, l Link, source string) (queued bool, err error) {
+	const tries = 5
+	for range tries {
+		op := table.Update(linkKey(l.Token)).Add("downloads", 1).Set("last", s.Now().Unix()).If(table.Exists())
+		if l.Downloads == 0 {
+			op = op.Set("first", s.Now().Unix())
+		}
+		if source != "" {
+			sources, counted := l.addSource(source, s.Now())
+			if counted {
+				return false, nil
+			}
+			// The counter shows whether the link was read before others were counted.
+			op = op.Set("sources", sources).If(table.AtMost("downloads", l.Downloads)).Relax()
+		} else {
+			op = op.Delay()
+		}
+		if queued, err = s.countDownload(ctx, l, op); source == "" || !errors.Is(err, table.ErrCondition) {
+			break
+		}
+		now, gone := s.ByToken(ctx, l.File.Area, l.Token)
+		if gone != nil {
+			return false, nil // the file was moved meanwhile
+		}
+		l = now
 	}
+	return queued, envelope.Wrap(err, "counting a download", table.ErrCondition)
+}
+
+// addSource returns the sources of the last hour with one more, and whether that is
+// already among them.
+func (l Link) addSource(source string, now time.Time) (sources []string, counted bool) {
+	hash := auth.HashToken(l.Token + " " + source)[:sourceSize]
+	for _, one := range l.Sources {
+		at, err := strconv.ParseInt(one[min(sourceSize, len(one)):], 36, 64)
+		age := now.Sub(time.Unix(at, 0))
+		if err == nil && age >= 0 && age < sourceMemory { // a clock may have been ahead
+			sources = append(sources, one)
+			counted = counted || strings.HasPrefix(one, hash)
+		}
+	}
+	sources = append(sources, hash+strconv.FormatInt(now.Unix(), 36))
+	return sources[max(0, len(sources)-maxSources):], counted
+}
+
+// countDownload writes op, which counts a download.
+func (s *Service) countDownload(ctx context.Context, l Link, op table.Op) (queued bool, err error) {
 	event, err := s.Outbox.Event(ctx, Event{What: Downloaded, File: l.File, Link: l.Recipient})
 	if err != nil {
 		return false, err
@@ -138,14 +195,15 @@ func (s *Service) CountDownload(ctx context.Context, l Link) (queued bool, err e
 
 // CountPreview counts a fetch by a robot.
 func (s *Service) CountPreview(ctx context.Context, l Link) error {
-	return s.count(ctx, table.Update(linkKey(l.Token)).Add("previews", 1).Set("seen", s.Now().Unix()).If(table.Exists()))
+	op := table.Update(linkKey(l.Token)).Add("previews", 1).Set("seen", s.Now().Unix()).If(table.Exists())
+	// The condition fails if the file was moved meanwhile.
+	return envelope.Wrap(s.count(ctx, op.Delay()), "counting a preview", table.ErrCondition)
 }
 
-// count writes the operations with a delay, as they are only statistics. An event
-// among them is written at once, but without waiting for the disk.
+// count writes the operations without waiting for the disk, as they are only statistics.
 func (s *Service) count(ctx context.Context, ops ...table.Op) error {
 	for i, op := range ops {
-		ops[i] = op.Delay()
+		ops[i] = op.Relax()
 	}
 	err := s.Table.Write(ctx, ops...)
 	if errors.Is(err, table.ErrBusy) && len(ops) > 1 {
@@ -156,7 +214,7 @@ func (s *Service) count(ctx context.Context, ops ...table.Op) error {
 			err = errors.Join(err, s.Table.Write(ctx, op))
 		}
 	}
-	return envelope.Wrap(err, "counting a use of a link", table.ErrCondition) // the file was moved meanwhile
+	return err
 }
 
 // Use says who got a link, and how it was used.

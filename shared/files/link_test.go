@@ -321,7 +321,7 @@ func TestReceiptIsQueuedOnceEvenIfTheAnswerIsLost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := service.CountDownload(t.Context(), link); !errors.Is(err, errLost) {
+		if _, err := service.CountDownload(t.Context(), link, ""); !errors.Is(err, errLost) {
 			t.Errorf("counting gave %v, want %v", err, errLost)
 		}
 	}
@@ -374,7 +374,7 @@ func TestFailedCountLeavesReceiptDue(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return service.CountDownload(t.Context(), link)
+			return service.CountDownload(t.Context(), link, "")
 		}
 		left = n
 		if queued, err := count(); queued || err == nil {
@@ -407,7 +407,7 @@ func TestDownloadCountsWhileTransactionsAreBusy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		queued, err := s.CountDownload(t.Context(), link)
+		queued, err := s.CountDownload(t.Context(), link, "")
 		if err != nil {
 			t.Error(err)
 		}
@@ -452,4 +452,52 @@ func TestFileMovedSinceItsLookUpIsNotLost(t *testing.T) {
 	if text, err := io.ReadAll(body); string(text) != "content" || err != nil {
 		t.Errorf("after a move and back: %q, %v", text, err)
 	}
+}
+
+// TestConnectionsOfOneDownloaderCountOnce: all have read the link before any is counted.
+func TestConnectionsOfOneDownloaderCountOnce(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t)
+	f, s := c.sendToTwo("&notify=1"), file.Service(c.Data.Ports)
+	count := func(sources ...string) {
+		link, err := s.ByToken(t.Context(), f.Area, s.Token(f))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		for _, source := range sources {
+			wg.Go(func() {
+				if _, err := s.CountDownload(t.Context(), link, source); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+	want := func(what string, n int64) {
+		t.Helper()
+		if uses, err := s.Uses(t.Context(), f); err != nil || uses[0].Downloads != n {
+			t.Errorf("%s: %+v, %v, want %d downloads", what, uses, err, n)
+		}
+	}
+	count("a", "a", "b", "a", "b", "a")
+	want("two downloaders with several connections", 2)
+	count("b", "a", "c")
+	want("the two again, and a third", 3)
+	if got := len(c.receipts()); got != 1 {
+		t.Errorf("there are %d receipts, want 1", got)
+	}
+	c.Clock.Advance(time.Hour)
+	count("a")
+	want("the first after an hour", 4)
+	for i := range 50 {
+		count(fmt.Sprint("other ", i))
+	}
+	want("many downloaders", 54)
+	if link, err := s.ByToken(t.Context(), f.Area, s.Token(f)); err != nil || len(link.Sources) > 20 {
+		t.Errorf("%d sources are stored, %v", len(link.Sources), err)
+	}
+	c.Clock.Advance(-time.Hour) // it had been ahead
+	count("other 49")
+	want("a source of the future", 55)
 }

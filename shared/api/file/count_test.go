@@ -1,15 +1,20 @@
 package file_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
+
+	"ferry/shared/api/file"
+	"ferry/shared/blob"
 )
 
-func TestOnlyWholeDownloadsCount(t *testing.T) {
+func TestDownloadsOfTheLastByteCount(t *testing.T) {
 	t.Parallel()
 	s := newSharer(t)
 	counted := map[string]int{}
@@ -23,8 +28,13 @@ func TestOnlyWholeDownloadsCount(t *testing.T) {
 		}{
 			{"HEAD", nil, "", 0},
 			{"GET", []string{"Range", "bytes=0-1"}, "", 0},
-			{"GET", []string{"Range", "bytes=0-"}, "", 0},
 			{"GET", []string{"Range", "bytes=0-1,3-4"}, "", 0},
+			{"HEAD", []string{"Range", "bytes=1-"}, "", 0},
+			{"GET", []string{"Range", "bytes=1-", "User-Agent", "Twitterbot/1.0"}, "", 0},
+			{"GET", []string{"Range", "bytes=0-"}, "", 1},
+			{"GET", []string{"Range", "bytes=1-"}, "", 1},
+			{"GET", []string{"Range", "bytes=-1"}, "", 1},
+			{"GET", []string{"Range", "bytes=0-1,-1"}, "", 1},
 			{"GET", []string{"Range", "bytes=99999999-"}, "", 0},
 			{"GET", []string{"If-None-Match", "*"}, "", 0},
 			{"GET", []string{"If-Match", `"another"`}, "", 0},
@@ -115,4 +125,54 @@ func TestEmptyDownloadCounts(t *testing.T) {
 		t.Errorf("status %d", resp.StatusCode)
 	}
 	s.wantDownloads("a file of 0 bytes", link, 1)
+}
+
+// TestResumedDownloadCounts uses the same connection, and so the same source.
+func TestResumedDownloadCounts(t *testing.T) {
+	t.Parallel()
+	s := newSharer(t)
+	link := s.put("a.txt", "0123456789")
+	get := func(from, to string) {
+		if resp := s.Request("GET", link, nil, "Range", "bytes="+from+"-"+to); resp.StatusCode != 206 {
+			t.Errorf("status %d", resp.StatusCode)
+		}
+	}
+	get("0", "4")
+	s.wantDownloads("the beginning", link, 0)
+	get("5", "")
+	s.wantDownloads("the rest", link, 1)
+	get("3", "")
+	get("8", "9")
+	s.wantDownloads("other connections of the same downloader", link, 1)
+	s.Request("GET", link, nil)
+	s.wantDownloads("the whole file", link, 2)
+	s.Clock.Advance(time.Hour)
+	get("5", "")
+	s.wantDownloads("a resumed download after an hour", link, 3)
+}
+
+// signing is a store that signs its addresses.
+type signing struct{ blob.Store }
+
+func (signing) SignGet(context.Context, blob.Area, string, blob.Signed) (string, error) {
+	return "https://store.example.com/x", nil
+}
+
+func TestRedirectCountsOncePerSource(t *testing.T) {
+	t.Parallel()
+	s := newSharer(t)
+	s.InProcess("its store signs addresses")
+	link := s.put("a.txt", "0123456789")
+	p := *s.Data.Ports
+	p.Blobs, p.RedirectOver = signing{p.Blobs}, 1
+	h := file.Download().New(&p)
+	for _, source := range []string{"192.0.2.1:1", "192.0.2.1:2", "192.0.2.2:1", "192.0.2.1:3", "192.0.2.2:4"} {
+		w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/v1"+link, nil)
+		r.RemoteAddr = source
+		r.Header.Set("User-Agent", "curl/8")
+		if h.ServeHTTP(w, r); w.Code != 302 || w.Header().Get("X-Amz-Checksum-Crc64nvme") == "" {
+			t.Errorf("status %d, headers %v", w.Code, w.Header())
+		}
+	}
+	s.wantDownloads("redirects to two sources", link, 2)
 }

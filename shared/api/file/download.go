@@ -2,10 +2,12 @@ package file
 
 import (
 	"cmp"
+	"context"
 	_ "embed"
 	"encoding/base64"
 	"fmt"
 	"html"
+	"io"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -105,7 +107,8 @@ func (s server) bytes(w http.ResponseWriter, r *http.Request, link files.Link) e
 	if err := sent.fault(); err != nil {
 		return err
 	}
-	s.count(w, r, link)
+	end, err := body.Seek(0, io.SeekCurrent)
+	s.count(w, r, link, err == nil && end == f.Length)
 	return nil
 }
 
@@ -165,19 +168,26 @@ func (s server) redirect(w http.ResponseWriter, r *http.Request, link files.Link
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Location", url)
 	w.WriteHeader(http.StatusFound)
-	s.count(w, r, link)
+	s.count(w, r, link, false)
 	return nil
 }
 
-// count counts a download by a person if it was redirected or the whole file was sent. A
-// page, a HEAD, a range or an interrupted download does not count.
-func (s server) count(w http.ResponseWriter, r *http.Request, link files.Link) {
+// count counts a download by a person: an answer that was sent to its end and has the
+// file's last byte, or a redirect. A page, a HEAD, another range or an interrupted
+// download does not count. Redirects and ranges to one source count once in an hour, as
+// a downloader may use several connections and resume what was interrupted.
+func (s server) count(w http.ResponseWriter, r *http.Request, link files.Link, atEnd bool) {
 	status, sent := envelope.Sent(w)
-	done := status == http.StatusFound || status == http.StatusOK && sent == link.File.Length
+	source, done := "", status == http.StatusOK && sent == link.File.Length
+	if status == http.StatusFound ||
+		status == http.StatusPartialContent && atEnd && w.Header().Get("Content-Length") == strconv.FormatInt(sent, 10) {
+		source, done = auth.Source(r), true
+	}
 	if !done || r.Method != http.MethodGet || MadeByRobot(r) { // see preview
 		return
 	}
-	queued, err := s.files.CountDownload(r.Context(), link)
+	// The client may be gone, as it has all it wanted.
+	queued, err := s.files.CountDownload(context.WithoutCancel(r.Context()), link, source)
 	if err != nil {
 		s.ports.Log.LogAttrs(r.Context(), slog.LevelWarn, "a download was not counted", slog.String("error", err.Error()))
 	}
