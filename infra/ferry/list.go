@@ -264,7 +264,7 @@ type uploadsCommand struct {
 }
 
 func (uploadsCommand) Help() string {
-	return "Lists unfinished uploads in parts. To resume one, run the same ferry up again."
+	return "Lists unfinished uploads in parts, your own and those of others to you. To resume one, run the same ferry up again."
 }
 
 func (c uploadsCommand) Run(ctx context.Context, out console, who *identity) error {
@@ -273,9 +273,17 @@ func (c uploadsCommand) Run(ctx context.Context, out console, who *identity) err
 	}
 	return listing[client.Session]{
 		c.JSON, "%-36s  %10s  %-16s  %s\n", []any{"ID", "SIZE", "EXPIRES", "NAME"},
-		func(s client.Session) []any { return []any{s.ID, size(s.Length), when(s.Expires), printable(s.Name)} },
+		func(s client.Session) []any { return []any{s.ID, size(s.Length), when(s.Expires), sender(s)} },
 		"no uploads in progress\n",
 	}.print(out, who.Sessions(ctx))
+}
+
+// sender returns the name of a session's file, and who sends it if not the caller.
+func sender(s client.Session) string {
+	if s.From == "" {
+		return printable(s.Name)
+	}
+	return printable(s.Name + " (from " + s.From + ")")
 }
 
 // ended is the report on an upload to abort.

@@ -175,7 +175,9 @@ func upload(s *stage) {
 	text := content("text/plain", "abc")
 	s.must(200, "POST", "/upload?file=a.txt&m=carla@example.com&i=hello&notify=1", bearer(), text)
 	s.must(200, "POST", "/upload?file=a.txt&d=dave", bearer(), text)
-	s.must(413, "POST", "/upload?file=a.txt", basic("dave", boottest.Password), content("text/plain", strings.Repeat("a", 1001)))
+	for _, n := range []int{1001, 999} { // more than the quota, and than what is left of it
+		s.must(413, "POST", "/upload?file=a.txt", basic("dave", boottest.Password), content("text/plain", strings.Repeat("a", n)))
+	}
 	for range 2 {
 		s.must(200, "POST", "/upload?file=a.txt", bearer(), text, header("Idempotency-Key", "k"))
 	}
@@ -186,6 +188,13 @@ func upload(s *stage) {
 	s.guesses(func(password string) int {
 		return s.do("POST", "/upload?file=b.txt", basic("dave", password), text)
 	}, boottest.Password)
+}
+
+// later sets the clock of the endpoint ahead.
+func (s *stage) later(ahead time.Duration) {
+	s.Helper()
+	s.ports.Now = func() time.Time { return s.real.Now().Add(ahead) }
+	s.h = lambda.With(s.ports).Handler(s.endpoint())
 }
 
 // broken makes a form whose first file is complete and whose second is cut off.
@@ -236,6 +245,15 @@ func uploads(s *stage) {
 	send(another)
 	s.must(200, "POST", another+"/complete", bearer())
 	s.must(204, "DELETE", plan(`,"d":"dave"`, 201), bearer())
+	s.later(45 * time.Minute) // the reservation of its room is renewed, and then made again
+	lapsing := plan(`,"d":"dave"`, 201)
+	s.later(90 * time.Minute)
+	s.must(200, "POST", lapsing+"/parts", basic("alice", boottest.Password), numbers)
+	_, err := file.Service(s.real).RemoveAll(s.Context(), "dave")
+	s.check(err)
+	s.later(3 * time.Hour)
+	s.must(200, "POST", lapsing+"/parts", basic("alice", boottest.Password), numbers)
+	s.later(0)
 	wrong := plan(fmt.Sprintf(`,"sha256":"%064d"`, 0), 201)
 	send(wrong)
 	s.must(400, "POST", wrong+"/complete", bearer())
@@ -244,7 +262,7 @@ func uploads(s *stage) {
 	}
 	plan(`,"d":"nobody"`, 400, header("Idempotency-Key", "another"))
 	gone := plan("", 201) // swept away
-	_, err := s.real.Blobs.Sweep(s.Context(), s.real.Now().Add(2*blob.PartsLife))
+	_, err = s.real.Blobs.Sweep(s.Context(), s.real.Now().Add(2*blob.PartsLife))
 	s.check(err)
 	s.must(404, "POST", gone+"/complete", bearer())
 	s.must(401, "GET", "/uploads", header("Authorization", "Bearer none"))

@@ -24,7 +24,8 @@ type Session struct {
 	Parts    int       `json:"parts"`
 	Expires  time.Time `json:"expires"`
 	Created  time.Time `json:"created,omitzero"`
-	To       string    `json:"d,omitempty"`
+	To       string    `json:"d,omitempty"`    // the user whose area the file goes to, if not the caller
+	From     string    `json:"from,omitempty"` // the user who began it, if not the caller
 }
 
 // FileID returns the id that the file has, or will have.
@@ -76,7 +77,8 @@ func (c *Client) Abort(ctx context.Context, id string) error {
 	return c.call(ctx, request{method: "DELETE", path: sessionPath(id), login: true}, nil)
 }
 
-// Sessions yields the caller's open sessions, newest first.
+// Sessions yields the caller's open sessions and those of others to the caller's area,
+// newest first.
 func (c *Client) Sessions(ctx context.Context) iter.Seq2[Session, error] {
 	return pages(ctx, c, "/uploads", func(e envelope) []Session { return e.Uploads })
 }

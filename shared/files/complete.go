@@ -36,7 +36,12 @@ func (s *Service) Complete(ctx context.Context, it Session, sum *uint64) (*Liste
 		return nil, fmt.Errorf("reading a user: %w", err)
 	}
 	if err != nil || owner.Incarnation != it.Incarnation || owner.State == auth.Disabled {
-		return nil, envelope.NewFault(envelope.Invalid, "the destination user no longer exists")
+		return nil, errNoDestination()
+	}
+	if err := s.HoldRoom(ctx, &it); envelope.IsFault(err, envelope.Conflict) {
+		return s.overtaken(ctx, it, err)
+	} else if err != nil {
+		return nil, err
 	}
 	if err := s.recountNotices(ctx, &it); err != nil {
 		return nil, err
@@ -53,6 +58,10 @@ func (s *Service) Complete(ctx context.Context, it Session, sum *uint64) (*Liste
 	}
 	f := File{ID: it.FileID, Name: it.Name, Type: it.Type, SHA256: it.SHA256, Blob: it.blobKey()}
 	return s.finish(ctx, it, s.newRecord(f, written, owner, it.Uploader, it.UploaderIncarnation))
+}
+
+func errNoDestination() error {
+	return envelope.NewFault(envelope.Invalid, "the destination user no longer exists")
 }
 
 // recountNotices counts a session's notices in the hour and day of its completion
@@ -86,8 +95,8 @@ func (s *Service) finish(ctx context.Context, it Session, f File) (*Listed, erro
 		return nil, err
 	}
 	ops = append(ops,
-		table.Put(sessionKey(it.ID), done).If(table.Equal("done", false)).Expire(it.forgotten()),
-		table.Delete(it.indexKey()))
+		table.Put(sessionKey(it.ID), done).If(table.Equal("done", false)).Expire(it.forgotten()))
+	ops = append(ops, it.indexed(table.Delete)...)
 	ops = append(ops, it.reservation().charge([]File{f})...)
 	err = s.Table.Write(ctx, ops...)
 	if errors.Is(err, table.ErrCondition) {

@@ -181,7 +181,7 @@ func (s *Service) remove(ctx context.Context, f File) error {
 // first ends the user's reservations, so that a later user of the same name is
 // not charged for them.
 func (s *Service) RemoveAll(ctx context.Context, owner string) (removed int, err error) {
-	if err := s.endReservations(ctx, owner, math.MaxInt64); err != nil {
+	if _, err := s.endReservations(ctx, owner, math.MaxInt64); err != nil {
 		return 0, err
 	}
 	for _, area := range []blob.Area{blob.Files, blob.Backup} {

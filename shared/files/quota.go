@@ -19,8 +19,13 @@ import (
 // into use. Each reservation is an item, so that one left by a crash can be
 // given back.
 
-// reservationLife is longer than any request may take.
-const reservationLife = 24 * time.Hour
+const (
+	// reservationLife is longer than any request may take.
+	reservationLife = 24 * time.Hour
+	// sessionHold is how long a session's reservation lasts. It is renewed while parts
+	// are asked for, so that a session that is left alone soon holds nothing.
+	sessionHold = time.Hour
+)
 
 type reservationItem struct {
 	V       int64 `json:"v"`
@@ -47,6 +52,11 @@ func (u *Upload) reserve(ctx context.Context) error {
 	left := u.target.Quota - u.target.Used
 	want := u.max
 	if want < 0 {
+		freed, err := u.s.endReservations(ctx, u.owner, u.s.Now().Unix())
+		if err != nil {
+			return err
+		}
+		left += freed
 		want = max(left, 0)
 	}
 	unique, err := u.s.unique(8)
@@ -54,15 +64,9 @@ func (u *Upload) reserve(ctx context.Context) error {
 		return err
 	}
 	r := &reservation{owner: u.owner, key: table.Key{PK: reservations(u.owner), SK: unique}, bytes: want, left: want}
-	expires := u.s.Now().Add(cmp.Or(u.life, reservationLife))
-	err = u.s.Table.Write(ctx,
-		// The generation shows whether the owner was disabled or replaced meanwhile.
-		table.Update(auth.UserKey(u.owner)).Add("used", want).
-			If(table.AtMost("used", u.target.Quota-want), table.Equal("generation", u.target.Generation)),
-		table.Put(r.key, reservationItem{V: formatVersion, Bytes: want, Expires: expires.Unix()}),
-	)
+	freed, err := u.s.take(ctx, u.target, r, u.s.Now().Add(cmp.Or(u.life, reservationLife)))
 	if errors.Is(err, table.ErrCondition) {
-		return u.errQuota(left)
+		return errQuota(u.own(), left+freed)
 	}
 	if err != nil {
 		return fmt.Errorf("reserving room: %w", err)
@@ -71,8 +75,37 @@ func (u *Upload) reserve(ctx context.Context) error {
 	return nil
 }
 
-func (u *Upload) errQuota(left int64) error {
-	if !u.own() { // how much room another user has is private
+// take makes a reservation, together with other operations. If there is no room, it
+// first gives back what has lapsed, and returns how much that was. It returns
+// table.ErrCondition if there is still no room.
+func (s *Service) take(
+	ctx context.Context, owner auth.User, r *reservation, until time.Time, with ...table.Op,
+) (freed int64, err error) {
+	ops := append([]table.Op{
+		table.Put(r.key, reservationItem{V: formatVersion, Bytes: r.bytes, Expires: until.Unix()}).If(table.NotExists()),
+		// The generation shows whether the owner was disabled or replaced meanwhile.
+		table.Update(auth.UserKey(r.owner)).Add("used", r.bytes).
+			If(table.AtMost("used", owner.Quota-r.bytes), table.Equal("generation", owner.Generation)),
+	}, with...)
+	if r.bytes > owner.Quota {
+		return 0, table.ErrCondition
+	}
+	err = s.Table.Write(ctx, ops...)
+	if !errors.Is(err, table.ErrCondition) {
+		return 0, err
+	}
+	freed, failed := s.endReservations(ctx, r.owner, s.Now().Unix())
+	if failed != nil {
+		return 0, failed
+	}
+	if freed > 0 {
+		err = s.Table.Write(ctx, ops...)
+	}
+	return freed, err
+}
+
+func errQuota(own bool, left int64) error {
+	if !own { // how much room another user has is private
 		return envelope.NewFault(envelope.TooLarge, "the destination user has no room for this")
 	}
 	return envelope.NewFault(envelope.TooLarge, "this would exceed the quota: %d bytes are left", max(left, 0))
@@ -134,24 +167,29 @@ func (s *Service) freeRoom(ctx context.Context, f File) ([]table.Op, error) {
 }
 
 // endReservations gives back an owner's reservations that expire by the given
-// time. Crashed uploads leave them behind. An upload that still runs then cannot
-// commit any more.
-func (s *Service) endReservations(ctx context.Context, owner string, until int64) error {
+// time, and returns how many bytes they held. Crashed uploads and idle sessions
+// leave them behind. An upload that still runs then cannot commit any more.
+func (s *Service) endReservations(ctx context.Context, owner string, until int64) (freed int64, err error) {
 	for item, err := range table.Each(ctx, s.Table, table.Query{PK: reservations(owner), Limit: PageSize}) {
 		var r reservationItem
 		if err == nil {
 			err = item.Decode(&r)
 		}
 		if err != nil {
-			return fmt.Errorf("listing reservations: %w", err)
+			return freed, fmt.Errorf("listing reservations: %w", err)
 		}
 		if until < r.Expires {
 			continue
 		}
 		old := &reservation{owner: owner, key: item.Key, bytes: r.Bytes}
-		if err := s.Table.Write(ctx, old.charge(nil)...); err != nil && !errors.Is(err, table.ErrCondition) {
-			return fmt.Errorf("giving back a reservation: %w", err)
+		ops := old.charge(nil)
+		ops[0] = ops[0].If(table.Equal("expires", r.Expires)) // it may just be renewed
+		err = s.Table.Write(ctx, ops...)
+		if err == nil {
+			freed += r.Bytes
+		} else if !errors.Is(err, table.ErrCondition) {
+			return freed, fmt.Errorf("giving back a reservation: %w", err)
 		}
 	}
-	return nil
+	return freed, nil
 }

@@ -54,9 +54,10 @@ type Session struct {
 	Counted             int64  `json:"counted,omitempty"` // Unix milliseconds, when notices were counted after Created
 	Upload              string `json:"upload"`            // the store's name for the upload
 	FileID              int64  `json:"fileId"`
-	Reserved            string `json:"reserved,omitempty"` // sort key of the reservation, if the owner has a quota
-	Created             int64  `json:"created"`            // Unix milliseconds
-	Expires             int64  `json:"expires"`            // Unix seconds
+	Reserved            string `json:"reserved,omitempty"`      // sort key of the reservation, if the owner has a quota
+	ReservedUntil       int64  `json:"reservedUntil,omitempty"` // Unix seconds
+	Created             int64  `json:"created"`                 // Unix milliseconds
+	Expires             int64  `json:"expires"`                 // Unix seconds
 	Done                bool   `json:"done"`
 	Hashed              int64  `json:"hashed,omitempty"` // how many bytes of the object Hash covers
 	Hash                []byte `json:"hash,omitempty"`   // the state of crypto/sha256
@@ -72,12 +73,24 @@ func (s Session) blobKey() string { return s.Owner + "/" + s.ID }
 
 func sessionKey(id string) table.Key { return table.Key{PK: "upload#" + id, SK: "upload"} }
 
-// indexKey sorts a user's sessions by the time of creation.
-func (s Session) indexKey() table.Key {
-	return table.Key{PK: sessions(s.Uploader), SK: fmt.Sprintf("%016d-%s", s.Created, s.ID)}
+// indexed returns an operation for each user who sees the session in the list, which
+// is sorted by the time of creation: the uploader, and the owner.
+func (s Session) indexed(op func(table.Key) table.Op) (ops []table.Op) {
+	for _, user := range slices.Compact([]string{s.Uploader, s.Owner}) {
+		ops = append(ops, op(table.Key{PK: sessions(user), SK: fmt.Sprintf("%016d-%s", s.Created, s.ID)}))
+	}
+	return ops
 }
 
-func sessions(uploader string) string { return "uploads#" + uploader }
+func sessions(user string) string { return "uploads#" + user }
+
+// begunBy reports whether this user began the session, and goesTo whether the file
+// goes to this user's area.
+func (s Session) begunBy(u auth.User) bool {
+	return s.Uploader == u.Name && s.UploaderIncarnation == u.Incarnation
+}
+
+func (s Session) goesTo(u auth.User) bool { return s.Owner == u.Name && s.Incarnation == u.Incarnation }
 
 // PartSize returns the size of a file's parts: the client's wish if possible,
 // rounded up to whole MiB.
@@ -94,10 +107,10 @@ func PartSize(length, wish int64) int64 {
 // BeginSession opens a session. It makes three calls: for the file's id, the
 // store's session, and the record. It makes one more if there are recipients,
 // whose notices count from now on, and one more if the owner has a quota: room
-// is reserved for as long as the session lives.
+// is reserved for an hour, see HoldRoom.
 func (s *Service) BeginSession(ctx context.Context, uploader auth.User, p Plan, claim *Claim) (Session, error) {
 	u := &Upload{
-		s: s, owner: p.Owner, uploader: uploader, sending: p.Sending, max: p.Length, life: SessionLife + sessionMemory,
+		s: s, owner: p.Owner, uploader: uploader, sending: p.Sending, max: p.Length, life: sessionHold,
 	}
 	if err := u.begin(ctx); err != nil {
 		return Session{}, err
@@ -115,15 +128,15 @@ func (s *Service) BeginSession(ctx context.Context, uploader auth.User, p Plan, 
 	}
 	it.PartSize = PartSize(p.Length, p.PartSize)
 	if u.quota != nil {
-		it.Reserved = u.quota.key.SK
+		it.Reserved, it.ReservedUntil = u.quota.key.SK, now.Add(sessionHold).Unix()
 	}
 	if it.Upload, err = s.Parts.BeginParts(ctx, blob.Files, key, it.Layout()); err != nil {
 		u.Abort(ctx)
 		return Session{}, fmt.Errorf("beginning an upload: %w", err)
 	}
 	ops := append(claim.Done(it.ID),
-		table.Put(sessionKey(it.ID), it).If(table.NotExists()).Expire(it.forgotten()),
-		table.Put(it.indexKey(), it).Expire(it.forgotten()))
+		table.Put(sessionKey(it.ID), it).If(table.NotExists()).Expire(it.forgotten()))
+	ops = append(ops, it.indexed(func(k table.Key) table.Op { return table.Put(k, it).Expire(it.forgotten()) })...)
 	err = s.Table.Write(ctx, ops...)
 	if refused(err) {
 		u.Abort(ctx)
@@ -150,7 +163,17 @@ func errNoSession() error {
 // Session returns a session that this user began. It makes one call to the table.
 func (s *Service) Session(ctx context.Context, u auth.User, id string) (Session, error) {
 	it, err := s.session(ctx, id)
-	if err == nil && (it.Uploader != u.Name || it.UploaderIncarnation != u.Incarnation) {
+	if err == nil && !it.begunBy(u) {
+		return Session{}, errNoSession()
+	}
+	return it, err
+}
+
+// SessionFor returns a session that this user began, or whose file goes to this
+// user's area. It makes one call to the table.
+func (s *Service) SessionFor(ctx context.Context, u auth.User, id string) (Session, error) {
+	it, err := s.session(ctx, id)
+	if err == nil && !it.begunBy(u) && !it.goesTo(u) {
 		return Session{}, errNoSession()
 	}
 	return it, err
@@ -173,8 +196,9 @@ func (s *Service) session(ctx context.Context, id string) (it Session, err error
 	return it, nil
 }
 
-// Sessions returns a page of a user's open sessions, newest first. next is where
-// to continue, or empty on the last page.
+// Sessions returns a page of the open sessions that a user began, or that bring files
+// to the user's area, newest first. next is where to continue, or empty on the last
+// page.
 func (s *Service) Sessions(ctx context.Context, u auth.User, after string, limit int) (page []Session, next string, err error) {
 	found, err := s.Table.Query(ctx, table.Query{PK: sessions(u.Name), Descending: true, After: after, Limit: limit})
 	if err != nil {
@@ -185,7 +209,7 @@ func (s *Service) Sessions(ctx context.Context, u auth.User, after string, limit
 		if err := item.Decode(&it); err != nil {
 			return nil, "", fmt.Errorf("reading an upload session: %w", err)
 		}
-		if !auth.Ended(s.Now(), it.Expires, SessionLife) && it.UploaderIncarnation == u.Incarnation {
+		if !auth.Ended(s.Now(), it.Expires, SessionLife) && (it.begunBy(u) || it.goesTo(u)) {
 			page = append(page, it)
 		}
 		if found.More {
@@ -286,7 +310,7 @@ func (s *Service) EndSession(ctx context.Context, it Session) error {
 }
 
 func (s *Service) endRecord(ctx context.Context, it Session) error {
-	ops := []table.Op{table.Delete(sessionKey(it.ID)).If(table.Equal("done", false)), table.Delete(it.indexKey())}
+	ops := append(it.indexed(table.Delete), table.Delete(sessionKey(it.ID)).If(table.Equal("done", false)))
 	err := s.Table.Write(ctx, slices.Concat(ops, it.reservation().charge(nil))...)
 	if errors.Is(err, table.ErrCondition) { // the reservation or the session no longer exists
 		err = s.Table.Write(ctx, ops...)
@@ -300,6 +324,52 @@ func (s Session) reservation() *reservation {
 		return nil
 	}
 	return &reservation{owner: s.Owner, bytes: s.Length, key: table.Key{PK: reservations(s.Owner), SK: s.Reserved}}
+}
+
+// HoldRoom renews the session's reservation for an hour, if less than half of that is
+// left, and reserves the room again if it has lapsed. If there is none any more, the
+// fault is TooLarge; the parts stay. It makes no call if there is nothing to renew.
+func (s *Service) HoldRoom(ctx context.Context, it *Session) error {
+	r, now := it.reservation(), s.Now()
+	left := time.Unix(it.ReservedUntil, 0).Sub(now)
+	if r == nil || left > sessionHold/2 && left <= sessionHold {
+		return nil
+	}
+	until := now.Add(sessionHold)
+	mark := table.Update(sessionKey(it.ID)).Set("reservedUntil", until.Unix()).If(table.Equal("done", false))
+	err := s.Table.Write(ctx, mark, table.Update(r.key).Set("expires", until.Unix()).If(table.Exists()))
+	if lapsed, ok := errors.AsType[*table.ConditionError](err); ok && lapsed.Op == 1 {
+		err = s.reserveAgain(ctx, it, r, until, mark)
+	}
+	if errors.Is(err, table.ErrCondition) {
+		return &envelope.Fault{Kind: envelope.Conflict, Detail: "the upload was completed or ended", Cause: err}
+	}
+	it.ReservedUntil = until.Unix()
+	return envelope.Wrap(err, "reserving room")
+}
+
+func (s *Service) reserveAgain(ctx context.Context, it *Session, r *reservation, until time.Time, mark table.Op) error {
+	owner, err := auth.NewUsers(s.Table, s.Now).Get(ctx, it.Owner)
+	switch {
+	case errors.Is(err, auth.ErrUnknownUser), err == nil && owner.Incarnation != it.Incarnation:
+		return errNoDestination()
+	case err != nil:
+		return err
+	case owner.Quota == 0: // the quota was lifted
+		it.Reserved = ""
+		return nil
+	}
+	freed, err := s.take(ctx, owner, r, until, mark)
+	refused, _ := errors.AsType[*table.ConditionError](err)
+	switch {
+	case refused != nil && refused.Op == 0: // another request has just done it
+		return nil
+	case refused != nil && refused.Op == 2: // the session is no longer open
+		return err
+	case errors.Is(err, table.ErrCondition):
+		return errQuota(it.Owner == it.Uploader, owner.Quota-owner.Used+freed)
+	}
+	return err
 }
 
 // inSession reports whether an object without a record belongs to an open

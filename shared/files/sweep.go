@@ -77,7 +77,8 @@ func (s *Sweeper) removeLeftovers(ctx context.Context) error {
 		if u.Quota == 0 {
 			return nil
 		}
-		return s.endReservations(ctx, u.Name, s.Now().Unix())
+		_, err := s.endReservations(ctx, u.Name, s.Now().Unix())
+		return err
 	})
 }
 

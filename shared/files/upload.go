@@ -151,7 +151,7 @@ func (u *Upload) Add(ctx context.Context, p Part) error {
 	}
 	written, err := u.s.Blobs.Create(ctx, blob.Files, key, body, p.Size)
 	if errors.Is(err, blob.ErrTooLong) {
-		return u.errQuota(u.quota.bytes)
+		return errQuota(u.own(), u.quota.bytes)
 	}
 	if err != nil {
 		return bodyFault(err)

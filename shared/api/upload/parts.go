@@ -37,7 +37,8 @@ type signed struct {
 	Expires string            `json:"expires"`
 }
 
-// parts says where to send the part of each number. It costs one call to the table.
+// parts says where to send the part of each number. It costs one call to the table, and
+// now and then another to renew the reservation of a quota.
 func (h handler) parts(w http.ResponseWriter, r *http.Request, u auth.User) error {
 	var in struct {
 		Numbers   []int             `json:"numbers"`
@@ -55,6 +56,9 @@ func (h handler) parts(w http.ResponseWriter, r *http.Request, u auth.User) erro
 	}
 	if it.Done {
 		return envelope.NewFault(envelope.Conflict, "the upload is complete")
+	}
+	if err := h.files.HoldRoom(r.Context(), &it); err != nil {
+		return err
 	}
 	out := make([]signed, 0, len(in.Numbers))
 	seen := map[int]bool{}

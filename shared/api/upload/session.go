@@ -52,7 +52,8 @@ type session struct {
 	Name     string    `json:"name"`
 	Length   int64     `json:"length"` // bytes
 	Type     string    `json:"type,omitempty"`
-	D        string    `json:"d,omitempty"` // the owner, if not the caller
+	D        string    `json:"d,omitempty"`    // the owner, if not the caller
+	From     string    `json:"from,omitempty"` // the uploader, if not the caller
 	PartSize int64     `json:"partSize"`
 	Parts    int       `json:"parts"`
 	State    string    `json:"state"`
@@ -67,13 +68,17 @@ type arrived struct {
 	CRC64NVME string `json:"crc64nvme,omitempty"`
 }
 
-func show(it files.Session) session {
+// show returns what the uploader or the owner, who is u, sees of a session.
+func show(it files.Session, u auth.User) session {
 	s := session{
 		ID: it.ID, Name: it.Name, Length: it.Length, Type: it.Type, PartSize: it.PartSize, Parts: it.Layout().Count(),
 		State: "open", Created: stamp(time.UnixMilli(it.Created)), Expires: stamp(time.Unix(it.Expires, 0)),
 	}
-	if it.Owner != it.Uploader {
+	if it.Owner != u.Name {
 		s.D = it.Owner
+	}
+	if it.Uploader != u.Name {
+		s.From = it.Uploader
 	}
 	if it.Done {
 		s.State = "done"
@@ -83,7 +88,8 @@ func show(it files.Session) session {
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// list shows the caller's open sessions, newest first.
+// list shows the open sessions of the caller and those that bring files to the caller's
+// area, newest first.
 func (h handler) list(w http.ResponseWriter, r *http.Request, u auth.User) error {
 	q, err := api.Query(r)
 	if err != nil {
@@ -103,7 +109,7 @@ func (h handler) list(w http.ResponseWriter, r *http.Request, u auth.User) error
 	}
 	all := make([]session, len(page))
 	for i, it := range page {
-		all[i] = show(it)
+		all[i] = show(it, u)
 	}
 	if next != "" {
 		w.Header().Set("Link", fmt.Sprintf(`<%s/uploads?limit=%d&after=%s>; rel="next"`, h.ports.Base(r.Context()), limit, next))
@@ -116,7 +122,7 @@ func (h handler) list(w http.ResponseWriter, r *http.Request, u auth.User) error
 // show says which parts have arrived. That is enough to resume the upload, even on
 // another machine. It costs one call to the table and one for each 1,000 parts.
 func (h handler) show(w http.ResponseWriter, r *http.Request, u auth.User) error {
-	it, err := h.files.Session(r.Context(), u, r.PathValue("id"))
+	it, err := h.files.SessionFor(r.Context(), u, r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -124,7 +130,7 @@ func (h handler) show(w http.ResponseWriter, r *http.Request, u auth.User) error
 	if err != nil {
 		return err
 	}
-	s := show(it)
+	s := show(it, u)
 	s.Arrived = make([]arrived, len(parts))
 	for i, p := range parts {
 		s.Arrived[i] = arrived{Number: p.Number, Size: p.Size}
@@ -135,9 +141,10 @@ func (h handler) show(w http.ResponseWriter, r *http.Request, u auth.User) error
 	return envelope.WriteJSON(w, http.StatusOK, s)
 }
 
-// end removes a session that is not complete.
+// end removes a session that is not complete, for its uploader or for the user whose area
+// it is for.
 func (h handler) end(w http.ResponseWriter, r *http.Request, u auth.User) error {
-	it, err := h.files.Session(r.Context(), u, r.PathValue("id"))
+	it, err := h.files.SessionFor(r.Context(), u, r.PathValue("id"))
 	if err == nil {
 		err = h.files.EndSession(r.Context(), it)
 	}
@@ -229,7 +236,7 @@ func (h handler) begin(w http.ResponseWriter, r *http.Request, u auth.User) erro
 		return err
 	}
 	w.Header().Set("Location", h.ports.Base(r.Context())+"/uploads/"+it.ID)
-	return envelope.WriteJSON(w, http.StatusCreated, show(it))
+	return envelope.WriteJSON(w, http.StatusCreated, show(it, u))
 }
 
 // plan checks a request as POST /upload does.

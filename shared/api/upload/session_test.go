@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -62,10 +63,10 @@ func (c sessionCaller) call(method, path, body string, status int, into any, hea
 }
 
 type session struct {
-	ID, Name, State, D string
-	Length, PartSize   int64
-	Parts              int
-	Arrived            []struct {
+	ID, Name, State, D, From string
+	Length, PartSize         int64
+	Parts                    int
+	Arrived                  []struct {
 		Number    int
 		Size      int64
 		CRC64NVME string
@@ -372,10 +373,15 @@ func TestSessionBelongsToItsUploader(t *testing.T) {
 		t.Errorf("the session is for %q", s.D)
 	}
 	bob := c.as("bob")
+	c.AddUser("eve", password)
+	eve := c.as("eve")
 	for _, tc := range [][2]string{{"GET", ""}, {"DELETE", ""}, {"POST", "/complete"}} {
-		bob.refused(tc[0], "/uploads/"+s.ID+tc[1], "", 404)
+		eve.refused(tc[0], "/uploads/"+s.ID+tc[1], "", 404)
 	}
-	bob.refused("POST", "/uploads/"+s.ID+"/parts", `{"numbers":[1]}`, 404)
+	for _, other := range []sessionCaller{bob, eve} {
+		other.refused("POST", "/uploads/"+s.ID+"/complete", "", 404)
+		other.refused("POST", "/uploads/"+s.ID+"/parts", `{"numbers":[1]}`, 404)
+	}
 	data := content(t, 1000)
 	c.sendAll(s, data)
 	c.plan("", 5) // bob's answer must not list this file
@@ -425,6 +431,144 @@ func TestSessionsAreListedInPagesNewestFirst(t *testing.T) {
 	}
 	if fmt.Sprint(got) != "[5 4 3 2 1]" {
 		t.Errorf("the listed sessions have %v bytes", got)
+	}
+}
+
+// open lists the IDs of the sessions that the caller sees.
+func (c sessionCaller) open() (ids []string) {
+	c.Helper()
+	var list struct{ Uploads []session }
+	c.call("GET", "/uploads", "", 200, &list)
+	for _, s := range list.Uploads {
+		ids = append(ids, s.ID)
+	}
+	return ids
+}
+
+func TestDestinationUserSeesAndEndsSessions(t *testing.T) {
+	t.Parallel()
+	c := beginSessions(t)
+	c.AddUser("eve", password, func(u *auth.User) { u.Quota = 10_000 })
+	eve := c.as("eve")
+	own, s := c.plan("", 5), c.plan(`,"d":"eve"`, 9_000)
+	var seen session
+	eve.call("GET", "/uploads/"+s.ID, "", 200, &seen)
+	if seen.From != "ann" || seen.D != "" || s.From != "" || s.D != "eve" {
+		t.Errorf("the destination sees %+v, the uploader %+v", seen, s)
+	}
+	if got := eve.open(); !slices.Equal(got, []string{s.ID}) {
+		t.Errorf("the destination sees the sessions %v", got)
+	}
+	eve.refused("POST", "/uploads", `{"name":"x","length":2000}`, 413, "1000 bytes are left")
+	eve.call("DELETE", "/uploads/"+s.ID, "", 204, nil)
+	eve.plan("", 10_000)
+	if got := c.open(); !slices.Equal(got, []string{own.ID}) {
+		t.Errorf("the uploader sees the sessions %v", got)
+	}
+	c.refused("POST", "/uploads/"+s.ID+"/complete", "", 404)
+
+	s = c.plan(`,"d":"bob"`, 4)
+	c.sendAll(s, []byte("text"))
+	c.complete(s.ID, "")
+	if got := append(c.as("bob").open(), c.open()...); !slices.Equal(got, []string{own.ID}) {
+		t.Errorf("after the completion there are the sessions %v", got)
+	}
+}
+
+// used returns the bytes that count against a user's quota.
+func (c sessionCaller) used(name string) int64 {
+	c.Helper()
+	u, err := c.Users.Get(c.Context(), name)
+	if err != nil {
+		c.Fatal(err)
+	}
+	return u.Used
+}
+
+func TestIdleSessionHoldsNoRoomAfterAnHour(t *testing.T) {
+	t.Parallel()
+	c := beginSessions(t)
+	c.AddUser("eve", password, func(u *auth.User) { u.Quota = 10_000 })
+	s := c.plan(`,"d":"eve"`, 9_000)
+	data := content(t, 9_000)
+	c.sendAll(s, data)
+	again := func(d time.Duration) (eve sessionCaller) {
+		c.Clock.Advance(d)
+		c = c.as("ann")
+		return c.as("eve")
+	}
+	const other = `{"name":"x","length":5000}`
+	for range 4 { // asking for parts renews it
+		eve := again(50 * time.Minute)
+		c.sign(s.ID, `{"numbers":[1]}`)
+		eve.refused("POST", "/uploads", other, 413, "1000 bytes are left")
+	}
+	eve := again(time.Hour)
+	taken := eve.plan("", 5_000)
+	c.refused("POST", "/uploads/"+s.ID+"/parts", `{"numbers":[1]}`, 413, "no room")
+	c.refused("POST", "/uploads/"+s.ID+"/complete", "", 413, "no room")
+	if got := c.used("eve"); got != 5_000 {
+		t.Errorf("%d bytes are used", got)
+	}
+	eve.call("DELETE", "/uploads/"+taken.ID, "", 204, nil)
+	var wg sync.WaitGroup
+	for range 5 { // the room is reserved again once
+		wg.Go(func() { c.sign(s.ID, `{"numbers":[1]}`) })
+	}
+	wg.Wait()
+	if got := c.used("eve"); got != 9_000 {
+		t.Errorf("%d bytes are used, want those of the session", got)
+	}
+	again(2 * time.Hour)
+	for range 3 {
+		wg.Go(func() { c.wantFile(c.complete(s.ID, ""), data) })
+	}
+	wg.Wait()
+	if got, left := c.used("eve"), c.Partitions("reserved#"); got != 9_000 || len(left) != 0 {
+		t.Errorf("%d bytes are used, and %v are reserved", got, left)
+	}
+}
+
+// TestUploadsFindTheRoomThatHasLapsed uploads with and without a stated length.
+func TestUploadsFindTheRoomThatHasLapsed(t *testing.T) {
+	t.Parallel()
+	for what, body := range map[string]io.Reader{"stated": strings.NewReader("12345678"), "in chunks": io.MultiReader(strings.NewReader("12345678"))} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			c := beginSessions(t)
+			c.InProcess("a gateway states the length")
+			c.AddUser("eve", password, func(u *auth.User) { u.Quota = 10 })
+			c.plan(`,"d":"eve"`, 9)
+			c.Clock.Advance(time.Hour)
+			c.Decode(c.Request("PUT", "/upload?file=x", body, "Authorization", apitest.Basic("eve", password)), 200)
+			if got := c.used("eve"); got != 8 {
+				t.Errorf("%d bytes are used", got)
+			}
+		})
+	}
+}
+
+// TestRoomOfASessionIsNotHeldTwice lets a sweep give back what is just being renewed.
+func TestRoomOfASessionIsNotHeldTwice(t *testing.T) {
+	t.Parallel()
+	c := beginSessions(t)
+	c.AddUser("eve", password, func(u *auth.User) { u.Quota = 10_000 })
+	s := c.plan(`,"d":"eve"`, 9_000)
+	c.Clock.Advance(time.Hour)
+	c = c.as("ann")
+	var wg sync.WaitGroup
+	for i := range 10 {
+		wg.Go(func() {
+			if i%2 == 0 {
+				c.sign(s.ID, `{"numbers":[1]}`)
+			} else if _, err := c.Service.Sweep(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if got, held := c.used("eve"), c.Partitions("reserved#"); got != 9_000 || len(held) != 1 {
+		t.Errorf("%d bytes are used, and %v are reserved", got, held)
 	}
 }
 
