@@ -27,9 +27,9 @@ type upCommand struct {
 	remote
 	Paths    []string `arg:"" name:"path" help:"File, folder (for each file in it), or - for standard input."`
 	To       string   `placeholder:"USER" help:"Put the files into this user's area."`
-	SMS      string   `name:"sms" placeholder:"NUMBER" help:"Send the link to this mobile number."`
-	Mail     string   `placeholder:"ADDRESS" help:"Send the link to this mail address."`
-	Message  string   `placeholder:"TEXT" help:"Message to send with the link."`
+	SMS      []string `name:"sms" sep:"none" placeholder:"NUMBER" help:"Send a link to this mobile number; may be repeated."`
+	Mail     []string `sep:"none" placeholder:"ADDRESS" help:"Send a link to this mail address; may be repeated."`
+	Message  string   `placeholder:"TEXT" help:"Message to send with the links."`
 	Notify   bool     `help:"Get a mail when a file is downloaded for the first time."`
 	Lang     string   `placeholder:"LANG" help:"Language of the link and of messages."`
 	Name     string   `placeholder:"NAME" help:"Name for a single file; by default standard input is named stdin."`

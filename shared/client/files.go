@@ -155,19 +155,19 @@ const SmallFile = 4 << 20
 
 // Delivery says where a file goes and who is notified.
 type Delivery struct {
-	To      string // the user whose area the file goes to; empty means the caller
-	SMS     string // a mobile number that gets the link
-	Mail    string // an address that gets the link
-	Message string // sent with the link
-	Lang    string // of the link and the messages
+	To      string     // the user whose area the file goes to; empty means the caller
+	SMS     wire.Texts // mobile numbers; each gets a link of its own
+	Mail    wire.Texts // addresses; each gets a link of its own
+	Message string     // sent with the links
+	Lang    string     // of the link and the messages
 	// Notify makes the service mail the caller when a person has downloaded the file
 	// for the first time.
 	Notify bool `json:",omitempty"`
 }
 
 // texts returns the parameters that are text, under the interface's names.
-func (d Delivery) texts() map[string]string {
-	return map[string]string{"d": d.To, "c": d.SMS, "m": d.Mail, "i": d.Message, "lang": d.Lang}
+func (d Delivery) texts() map[string]wire.Texts {
+	return map[string]wire.Texts{"d": {d.To}, "c": d.SMS, "m": d.Mail, "i": {d.Message}, "lang": {d.Lang}}
 }
 
 // Upload sends a small file in one request, with its SHA-256. A retry after a lost
@@ -178,9 +178,11 @@ func (c *Client) Upload(ctx context.Context, name, kind string, content []byte, 
 		return File{}, fmt.Errorf("%q is not the name of a file", name)
 	}
 	query := url.Values{"file": {clean}}
-	for name, value := range d.texts() {
-		if value != "" {
-			query.Set(name, value)
+	for name, values := range d.texts() {
+		for _, value := range values {
+			if value != "" {
+				query.Add(name, value)
+			}
 		}
 	}
 	if d.Notify {

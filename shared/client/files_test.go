@@ -107,7 +107,7 @@ func TestErrorSaysWhatTheServiceSaid(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
 	for what, d := range map[string]client.Delivery{
-		"the destination user does not exist": {To: "nobody"}, "parameter c is not a telephone number": {SMS: "12"}, "parameter m is not an e-mail": {Mail: "x"},
+		"the destination user does not exist": {To: "nobody"}, "parameter c is not a telephone number": {SMS: []string{"12"}}, "parameter m is not an e-mail": {Mail: []string{"x"}},
 	} {
 		_, err := c.Upload(t.Context(), "a", "", []byte("x"), d)
 		if err == nil || !strings.Contains(err.Error(), what) || client.StatusOf(err) != http.StatusBadRequest {
@@ -194,7 +194,7 @@ func TestSenderSeesWhoWasNotified(t *testing.T) {
 	t.Parallel()
 	s, c := start(t)
 	s.AddUser("bob", password)
-	f, err := c.Upload(t.Context(), "a", "", []byte("content"), client.Delivery{To: "bob", Mail: "carla@example.com", Notify: true})
+	f, err := c.Upload(t.Context(), "a", "", []byte("content"), client.Delivery{To: "bob", Mail: []string{"carla@example.com"}, Notify: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func TestSenderSeesWhoWasNotified(t *testing.T) {
 		t.Errorf("the notification is %+v", n)
 	}
 	f, err = c.Put(t.Context(), client.Source{Name: "b", Length: 1, Content: strings.NewReader("x")}, client.PutOptions{
-		Delivery: client.Delivery{SMS: "+393401234567", Notify: true},
+		Delivery: client.Delivery{SMS: []string{"+393401234567"}, Notify: true},
 	})
 	if err != nil {
 		t.Fatal(err)

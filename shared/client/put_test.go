@@ -348,7 +348,7 @@ func TestFileOfAnySizeGoesToAnotherUser(t *testing.T) {
 	s.AddUser("bob", password)
 	for _, n := range []int{0, 1, partSize} {
 		content := bytesOf(9, n)
-		f, err := c.Put(t.Context(), source(content), client.PutOptions{Delivery: client.Delivery{To: "bob", Mail: "bob@example.com", Message: "for you"}})
+		f, err := c.Put(t.Context(), source(content), client.PutOptions{Delivery: client.Delivery{To: "bob", Mail: []string{"bob@example.com"}, Message: "for you"}})
 		if err != nil {
 			t.Fatal(err)
 		}

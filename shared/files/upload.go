@@ -16,8 +16,8 @@ import (
 )
 
 // MaxFiles is the most files in one upload without recipients; see also
-// Sending.MaxFiles.
-const MaxFiles = 20
+// Sending.MaxFiles. MaxRecipients is the most recipients of an upload.
+const MaxFiles, MaxRecipients = 20, 20
 
 const (
 	// opsPerFile counts the record, its link, an event, and the receipt that is
@@ -29,7 +29,7 @@ const (
 
 // Sending says who is told about the files of an upload.
 type Sending struct {
-	Recipients []Message `json:"notices,omitempty"` // each is sent for each file, with the recipient's own link
+	Recipients []Message `json:"notices,omitempty"` // all differ; each is sent for each file, with the recipient's own link
 	Receipt    Receipt   `json:"receipt"`
 }
 

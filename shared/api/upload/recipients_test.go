@@ -3,6 +3,7 @@ package upload_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -74,6 +75,75 @@ func TestEachRecipientGetsANoticeForEachFile(t *testing.T) {
 	if len(links) != 4 {
 		t.Errorf("4 messages have %d links, want one each", len(links))
 	}
+}
+
+// TestEveryRepeatedRecipientGetsALink names recipients several times and in several
+// ways, as many as there may be.
+func TestEveryRepeatedRecipientGetsALink(t *testing.T) {
+	t.Parallel()
+	query := url.Values{"c": {"+39 347 123 4567", "00393471234567"}, "m": {"bob@example.com", "", "BOB@example.com"}}
+	want := []string{"+393471234567", "bob@example.com"}
+	for i := range 18 {
+		address := fmt.Sprintf("friend%02d@example.com", i)
+		query["m"], want = append(query["m"], address), append(want, address)
+	}
+	for what, upload := range map[string]func(c caller){
+		"an upload": func(c caller) {
+			c.Decode(c.form(query.Encode(), aFile("file", "one", "1"), aFile("file", "two", "22")), 200)
+		},
+		"a repeated upload": func(c caller) {
+			for range 2 {
+				body := strings.NewReader("1")
+				c.Decode(c.post("file=one&"+query.Encode(), "", body, "Idempotency-Key", "a-key"), 200)
+			}
+		},
+		"a session": func(c caller) {
+			text, _ := json.Marshal(query)
+			s := sessionCaller{c.Server, c.bearer}.plan(","+strings.Trim(string(text), "{}"), 0)
+			sessionCaller{c.Server, c.bearer}.sendAll(s, nil)
+			sessionCaller{c.Server, c.bearer}.complete(s.ID, "")
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			c := begin(t, func(s *api.Settings, _ *local.ServiceOptions) { s.PhoneRegion = "IT" })
+			upload(c)
+			files := map[string][]string{}
+			for _, n := range c.outbox() {
+				files[n.Name] = append(files[n.Name], n.To)
+			}
+			for name, got := range files {
+				if slices.Sort(got); !slices.Equal(got, want) {
+					t.Errorf("%s: told are %q, want %q", name, got, want)
+				}
+			}
+			if links := len(c.Partitions("link#")); len(files) == 0 || links != len(files)*(1+len(want)) {
+				t.Errorf("%d files have %d links", len(files), links)
+			}
+			c.Decode(c.Request("DELETE", "/files/1", nil, "Authorization", "Bearer "+c.bearer), 200)
+		})
+	}
+}
+
+func TestTooManyRecipientsAreRefused(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	query := url.Values{"file": {"x"}, "c": {"+393471234567"}}
+	for i := range 20 {
+		query.Add("m", fmt.Sprintf("friend%d@example.com", i))
+	}
+	resp := c.post(query.Encode(), "", strings.NewReader("content"))
+	if c.wantStatus("21 recipients", resp, 400); !strings.Contains(resp.Header.Get("Ferry-Error"), "at most 20 recipients") {
+		t.Errorf("Ferry-Error is %q", resp.Header.Get("Ferry-Error"))
+	}
+	c.wantNothing("21 recipients")
+	query.Del("c")
+	three := []formPart{aFile("file", "1", "1"), aFile("file", "2", "2"), aFile("file", "3", "3")}
+	query.Del("file")
+	resp = c.form(query.Encode(), three...)
+	if c.wantStatus("3 files", resp, 400); !strings.Contains(resp.Header.Get("Ferry-Error"), "20 recipients takes at most 2 files") {
+		t.Errorf("Ferry-Error is %q", resp.Header.Get("Ferry-Error"))
+	}
+	c.wantNothing("3 files")
 }
 
 func TestMobileNumbersAreReadAsPeopleWriteThem(t *testing.T) {

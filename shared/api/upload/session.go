@@ -194,17 +194,17 @@ const maxBody = 64 << 10
 
 // request is the JSON that begins a session.
 type request struct {
-	Name     string `json:"name"`
-	Length   *int64 `json:"length"`
-	Type     string `json:"type"`
-	D        string `json:"d"`
-	C        string `json:"c"`
-	M        string `json:"m"`
-	I        string `json:"i"`
-	Notify   bool   `json:"notify"`
-	Lang     string `json:"lang"`
-	SHA256   string `json:"sha256"`
-	PartSize int64  `json:"partSize"`
+	Name     string     `json:"name"`
+	Length   *int64     `json:"length"`
+	Type     string     `json:"type"`
+	D        string     `json:"d"`
+	C        wire.Texts `json:"c"`
+	M        wire.Texts `json:"m"`
+	I        string     `json:"i"`
+	Notify   bool       `json:"notify"`
+	Lang     string     `json:"lang"`
+	SHA256   string     `json:"sha256"`
+	PartSize int64      `json:"partSize"`
 }
 
 // begin opens a session. After authentication it costs three calls, and one more for an

@@ -9,6 +9,7 @@ import (
 	"context"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -233,7 +234,7 @@ func (h handler) params(r *http.Request, u auth.User) (params, error) {
 	if notify != "" && notify != "0" && notify != "1" {
 		return params{}, envelope.NewFault(envelope.Invalid, "the query parameter notify is 1 or 0")
 	}
-	to := recipients{q.Get("c"), q.Get("m"), q.Get("i"), notify == "1"}
+	to := recipients{q["c"], q["m"], q.Get("i"), notify == "1"}
 	p.sending, err = h.sending(r, u, to, api.Lang(r, u))
 	return p, err
 }
@@ -254,11 +255,12 @@ func owner(d string, u auth.User) (string, error) {
 const maxMessage = 500
 
 // recipients says who gets an upload's link (c, m and i of section 4.3 of the
-// specification; empty is nobody), and whether the uploader gets a mail at the first
-// download.
+// specification; c and m may be repeated, and empty is nobody), and whether the uploader
+// gets a mail at the first download.
 type recipients struct {
-	mobile, address, message string
-	notify                   bool
+	mobiles, addresses []string
+	message            string
+	notify             bool
 }
 
 // sending returns a message for each recipient, and the receipt. Bad recipients are an
@@ -282,14 +284,28 @@ func (h handler) sending(r *http.Request, u auth.User, to recipients, lang strin
 	return s, nil
 }
 
-// messages returns a message for each recipient. region is for numbers without a country
-// code.
-func (to recipients) messages(region string) ([]files.Message, error) {
+// messages returns a message for each recipient, once for each number and address: an
+// address in other case is the same. region is for numbers without a country code.
+func (to recipients) messages(region string) (all []files.Message, err error) {
 	if err := checkMessage(to.message); err != nil {
 		return nil, err
 	}
-	var all []files.Message
-	if mobile := to.mobile; mobile != "" {
+	add := func(channel, recipient string) error {
+		lower := strings.ToLower(recipient) // as the limits count
+		if slices.ContainsFunc(all, func(m files.Message) bool { return strings.ToLower(m.To) == lower }) {
+			return nil
+		}
+		if len(all) == files.MaxRecipients {
+			return envelope.NewFault(envelope.Invalid,
+				"the parameters c and m are at most %d recipients together", files.MaxRecipients)
+		}
+		all = append(all, files.Message{Channel: channel, To: recipient})
+		return nil
+	}
+	for _, mobile := range to.mobiles {
+		if mobile == "" {
+			continue
+		}
 		if strings.HasPrefix(mobile, " ") { // an unescaped + in the URL
 			mobile = "+" + strings.TrimLeft(mobile, " +")
 		}
@@ -297,13 +313,20 @@ func (to recipients) messages(region string) ([]files.Message, error) {
 		if err != nil {
 			return nil, envelope.NewFault(envelope.Invalid, "the parameter c is %v", err)
 		}
-		all = append(all, files.Message{Channel: files.SMS, To: number})
+		if err := add(files.SMS, number); err != nil {
+			return nil, err
+		}
 	}
-	if to.address != "" {
-		if err := notify.CheckAddress(to.address); err != nil {
+	for _, address := range to.addresses {
+		if address == "" {
+			continue
+		}
+		if err := notify.CheckAddress(address); err != nil {
 			return nil, envelope.NewFault(envelope.Invalid, "the parameter m is %v", err)
 		}
-		all = append(all, files.Message{Channel: files.Mail, To: to.address})
+		if err := add(files.Mail, address); err != nil {
+			return nil, err
+		}
 	}
 	return all, nil
 }

@@ -1,0 +1,28 @@
+package wire
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// Texts is a field that may have several values. In JSON one text stands for itself, none
+// for "", and several are an array.
+type Texts []string
+
+// MarshalJSON implements json.Marshaler.
+func (t Texts) MarshalJSON() ([]byte, error) {
+	if len(t) < 2 {
+		return json.Marshal(strings.Join(t, ""))
+	}
+	return json.Marshal([]string(t))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *Texts) UnmarshalJSON(text []byte) error {
+	var one string
+	if json.Unmarshal(text, &one) == nil {
+		*t = Texts{one}
+		return nil
+	}
+	return json.Unmarshal(text, (*[]string)(t))
+}
