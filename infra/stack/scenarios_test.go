@@ -126,7 +126,7 @@ func authChange(s *stage) {
 		}
 		return s.do("POST", "/auth/change", form(v))
 	}
-	forgotten, _, err := auth.NewAccounts(auth.AccountsConfig{Ports: s.real.Ports, Outbox: file.Outbox(s.real)}).Forget(s.Context(), "alice", s.real.PublicURL, "en")
+	forgotten, _, err := auth.NewAccounts(auth.AccountsConfig{Ports: s.real.Ports, Outbox: file.Outbox(s.real)}).Forget(s.Context(), "alice", "192.0.2.1", s.real.PublicURL, "en")
 	s.check(err)
 	for _, c := range []struct {
 		values []string

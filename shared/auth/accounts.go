@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,8 +19,12 @@ const (
 	// A change link from first access needs no PIN: the temporary password was enough.
 	firstLife = time.Hour
 
-	maxPerHour = 3
-	maxPerDay  = 10
+	// Requests for a forgotten password: of a source for one user and for all users in
+	// an hour, and for one user in a day; and the mails to one user in a day.
+	maxPerPair, maxPerSource = 3, 20
+	maxPerUser, maxMails     = 30, 10
+
+	day = 24 * time.Hour
 )
 
 // Outbox makes the notices about a user's password. Its operations belong in the
@@ -38,7 +43,7 @@ type AccountsConfig struct {
 	Ports
 	// HideUsers makes Forget treat unknown users, disabled ones and those without
 	// an address like any other, up to the token they get. Each such request
-	// stores two small items for up to a day.
+	// stores two small items for up to a day; a source can make 20 an hour.
 	HideUsers bool
 	Outbox    Outbox
 }
@@ -184,9 +189,10 @@ func (s *Accounts) checkPIN(ctx context.Context, c Change, found change) error {
 	return envelope.Wrap(err, "counting a PIN", table.ErrCondition)
 }
 
-// Forget makes a change token and mails the PIN that it needs. base and lang are for
-// the mail. It makes two calls to the table.
-func (s *Accounts) Forget(ctx context.Context, name, base, lang string) (token, user string, err error) {
+// Forget makes a change token and mails the PIN that it needs, unless the user was sent
+// 10 PINs in the last day. source is the caller's, as from Source; base and lang are for the mail. It
+// makes two calls to the table. One request of a source is handled at a time in this process.
+func (s *Accounts) Forget(ctx context.Context, name, source, base, lang string) (token, user string, err error) {
 	canonical, valid := CanonicalName(name)
 	switch {
 	case !valid && s.HideUsers: // everyone knows that no user can have this name
@@ -195,8 +201,21 @@ func (s *Accounts) Forget(ctx context.Context, name, base, lang string) (token, 
 	case !valid:
 		return "", "", errUnknown
 	}
-	for range 3 { // a try fails only if another request for this user comes between
-		token, err = s.forget(ctx, canonical, base, lang)
+	t := &throttle{a: New(s.Ports), source: counter{key: table.Key{PK: "forget#" + source, SK: "source"}, most: 1}}
+	t.enter()
+	defer t.leave()
+	if _, err := t.waitForPlace(ctx); err != nil {
+		return "", "", err
+	}
+	f := forgetting{s, canonical, source, base, lang, secret{}}
+	if full := s.Hasher.failures.get(t.source.key).unsaved; full.fresh(s.Now()) && full.Count >= maxPerSource {
+		return "", "", table.ErrFull
+	}
+	for range 3 { // a try fails only if another request for this user or of this source comes between
+		token, err = f.try(ctx)
+		if errors.Is(err, table.ErrFull) {
+			_ = t.unsaved(err, &t.source)
+		}
 		if !errors.Is(err, table.ErrCondition) {
 			return token, canonical, err
 		}
@@ -206,28 +225,53 @@ func (s *Accounts) Forget(ctx context.Context, name, base, lang string) (token, 
 
 var errUnknown = envelope.NewFault(envelope.Unauthorized, "the user does not exist")
 
-func (s *Accounts) forget(ctx context.Context, name, base, lang string) (string, error) {
-	items, err := s.Table.GetMany(ctx, UserKey(name), requestsKey(name))
+// forgetting is one request for a forgotten password.
+type forgetting struct {
+	*Accounts
+	name, source, base, lang string
+	pin                      secret
+}
+
+// secret is what a PIN is derived from, and its slow hash.
+type secret struct{ nonce, hash string }
+
+func (f *forgetting) try(ctx context.Context) (token string, err error) {
+	ofUser, ofSource := table.Key{PK: "user#" + f.name, SK: "forget"}, table.Key{PK: "forget#" + f.source, SK: "source"}
+	items, err := f.Table.GetMany(ctx, UserKey(f.name), ofUser, ofSource)
 	if err != nil {
 		return "", fmt.Errorf("reading user: %w", err)
 	}
-	var r requests
-	if err := items[1].Decode(&r); err != nil && !errors.Is(err, table.ErrNotFound) {
-		return "", fmt.Errorf("reading a user's requests: %w", err)
+	var user, source requests
+	for i, r := range []*requests{&user, &source} {
+		if err := items[i+1].Decode(r); err != nil && !errors.Is(err, table.ErrNotFound) {
+			return "", fmt.Errorf("reading requests: %w", err)
+		}
 	}
-	u, err := recipient(items[0])
-	if f := envelope.FaultOf(err); f != nil && s.HideUsers {
+	now := f.Now()
+	id := HashToken(f.name)[:8] // a longer text would only cost room
+	if err := cmp.Or(user.limit("", now, day, maxPerUser), source.limit("", now, time.Hour, maxPerSource),
+		source.limit(id, now, time.Hour, maxPerPair)); err != nil {
+		return "", err
+	}
+	ops := []table.Op{source.add(ofSource, items[2].Found(), now, time.Hour, id)}
+	u, failed := recipient(items[0])
+	if envelope.FaultOf(failed) != nil && f.HideUsers {
 		// Continue as for other users, but send no mail. No PIN matches this token.
-		u, err = User{Name: name, Generation: -1}, nil
+		u, failed = User{Name: f.name, Generation: -1}, nil
 	}
-	if err != nil {
-		return "", err
+	if failed == nil {
+		mailed := ""
+		if u.Email != "" && user.limit(mail, now, day, maxMails) == nil {
+			mailed = mail
+		}
+		var more []table.Op
+		token, more, err = f.make(ctx, u, mailed != "")
+		ops = append(append(ops, user.add(ofUser, items[1].Found(), now, day, mailed)), more...)
 	}
-	count, err := r.next(name, items[1].Found(), s.Now())
-	if err != nil {
-		return "", err
+	if err == nil {
+		err = envelope.Wrap(f.Table.Write(ctx, ops...), "storing a request for a forgotten password")
 	}
-	return s.storeForget(ctx, u, count, base, lang)
+	return token, cmp.Or(err, failed)
 }
 
 // recipient returns the user, or a fault if this user cannot be sent a PIN.
@@ -245,70 +289,70 @@ func recipient(item table.Item) (u User, err error) {
 	return u, nil
 }
 
-// storeForget stores a change token, and a mail with its PIN if the user has
-// an address.
-func (s *Accounts) storeForget(ctx context.Context, u User, count table.Op, base, lang string) (string, error) {
-	nonce, err := RandomToken(s.Random)
-	if err != nil {
-		return "", err
-	}
-	pin, err := s.Hasher.Hash(ctx, s.Key.PIN(nonce))
-	if err != nil {
-		return "", err
-	}
-	token, put, err := s.newChange(u, pin, forgetLife)
-	if err != nil {
-		return "", err
-	}
-	ops := []table.Op{count, put}
-	if u.Email != "" {
-		if u.Lang != "" {
-			lang = u.Lang // the mail goes to the user, who may not be the caller
+// make returns a change token, and the operations that store it and mail its PIN.
+func (f *forgetting) make(ctx context.Context, u User, mailed bool) (token string, ops []table.Op, err error) {
+	if f.pin.hash == "" { // it is slow, and another try can use it too
+		if f.pin.nonce, err = RandomToken(f.Random); err != nil {
+			return "", nil, err
 		}
-		ops = append(ops, s.Outbox.PIN(ctx, u, nonce, base, lang, s.Now().Add(forgetLife)))
+		if f.pin.hash, err = f.Hasher.Hash(ctx, f.Key.PIN(f.pin.nonce)); err != nil {
+			return "", nil, err
+		}
 	}
-	return token, envelope.Wrap(s.Table.Write(ctx, ops...), "storing a change token")
+	token, put, err := f.newChange(u, f.pin.hash, forgetLife)
+	if err != nil || !mailed {
+		return token, []table.Op{put}, err
+	}
+	lang := cmp.Or(u.Lang, f.lang) // the mail goes to the user, who may not be the caller
+	return token, []table.Op{put, f.Outbox.PIN(ctx, u, f.pin.nonce, f.base, lang, f.Now().Add(forgetLife))}, nil
 }
 
-// requests keeps the times of a user's forget requests in the last day. A write fails if
-// another request has changed it since it was read, so the limits also hold for
-// concurrent requests.
+// requests keeps the times of recent requests for a forgotten password, of a source or
+// for a user. A write fails if another request has changed it since it was read, so the
+// limits also hold for concurrent requests.
 type requests struct {
-	V       int64   `json:"v"`
-	Version int64   `json:"version"`
-	Times   []int64 `json:"times"` // Unix seconds, oldest first, at most maxPerDay
+	V       int64    `json:"v"`
+	Version int64    `json:"version"`
+	Times   []int64  `json:"times"`           // Unix seconds, oldest first
+	Notes   []string `json:"notes,omitempty"` // of each: for a source a hash of the user's name; for a user mail, if one was sent
 }
 
-func requestsKey(name string) table.Key {
-	return table.Key{PK: "user#" + name, SK: "forget"}
-}
+const mail = "mail"
 
-// next returns the operation that adds a request now, or a TooMany fault.
-func (r requests) next(name string, found bool, now time.Time) (table.Op, error) {
-	day, hour := within(r.Times, now, 24*time.Hour), within(r.Times, now, time.Hour)
-	switch {
-	case len(day) >= maxPerDay:
-		return table.Op{}, tooMany(day[len(day)-maxPerDay], 24*time.Hour, now)
-	case len(hour) >= maxPerHour:
-		return table.Op{}, tooMany(hour[len(hour)-maxPerHour], time.Hour, now)
+// limit returns a TooMany fault if the window before now has most requests with a note.
+// An empty note stands for any.
+func (r requests) limit(note string, now time.Time, window time.Duration, most int) error {
+	left := most
+	for i, at := range slices.Backward(r.Times) {
+		if end := at + int64(window.Seconds()); !Ended(now, end, window) && (note == "" || r.note(i) == note) {
+			if left--; left == 0 {
+				return envelope.WaitFault(min(time.Unix(end, 0).Sub(now), window), "at most %d requests an hour for a user and %d in all "+
+					"from one address, and %d a day for a user", maxPerPair, maxPerSource, maxPerUser)
+			}
+		}
 	}
-	put := table.Put(requestsKey(name), requests{
-		V: layout, Version: r.Version + 1, Times: append(day, now.Unix()),
-	}).Expire(now.Add(24 * time.Hour))
+	return nil
+}
+
+func (r requests) note(i int) string {
+	if i < len(r.Notes) {
+		return r.Notes[i]
+	}
+	return mail // of an earlier version, which mailed each time
+}
+
+// add returns the operation that adds a request now, and drops those before the window.
+func (r requests) add(key table.Key, found bool, now time.Time, window time.Duration, note string) table.Op {
+	kept := requests{V: layout, Version: r.Version + 1}
+	for i, at := range r.Times {
+		if !Ended(now, at+int64(window.Seconds()), window) {
+			kept.Times, kept.Notes = append(kept.Times, at), append(kept.Notes, r.note(i))
+		}
+	}
+	kept.Times, kept.Notes = append(kept.Times, now.Unix()), append(kept.Notes, note)
+	put := table.Put(key, kept).Expire(now.Add(window))
 	if !found {
-		return put.If(table.NotExists()), nil
+		return put.If(table.NotExists())
 	}
-	return put.If(table.Equal("version", r.Version)), nil
-}
-
-func tooMany(oldest int64, window time.Duration, now time.Time) error {
-	return envelope.WaitFault(time.Unix(oldest, 0).Add(window).Sub(now),
-		"at most %d requests an hour and %d a day for a user", maxPerHour, maxPerDay)
-}
-
-// within returns a copy of the times, in Unix seconds, that are in the window before now.
-func within(times []int64, now time.Time, window time.Duration) []int64 {
-	return slices.DeleteFunc(slices.Clone(times), func(at int64) bool {
-		return Ended(now, at+int64(window.Seconds()), window)
-	})
+	return put.If(table.Equal("version", r.Version))
 }

@@ -79,7 +79,7 @@ func newForget(p *api.Ports) http.Handler {
 			return envelope.NewFault(envelope.Invalid, "the query parameter u, the user's name, is missing")
 		}
 		base, lang := p.Base(r.Context()), api.Lang(r, auth.User{})
-		token, user, err := service.Forget(r.Context(), name, base, lang)
+		token, user, err := service.Forget(r.Context(), name, auth.Source(r), base, lang)
 		if err != nil {
 			return err
 		}

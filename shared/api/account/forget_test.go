@@ -3,6 +3,8 @@ package account_test
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"ferry/shared/api/apitest"
 	"ferry/shared/auth"
 	"ferry/shared/boot/local"
+	"ferry/shared/table"
 )
 
 const password = "a password to try"
@@ -88,46 +91,123 @@ func TestMailUsesTheUsersLanguageAndLinkTheRequestsLanguage(t *testing.T) {
 	}
 }
 
-func TestForgetAllowsThreeRequestsAnHourAndTenADay(t *testing.T) {
+// asking asks for a user's change link from a source, a number of times.
+func asking(s *apitest.Server, source, user string, times, status int) (after int) {
+	s.Helper()
+	for i := range times {
+		r := httptest.NewRequestWithContext(s.Context(), "GET", "/v1/auth/forget?u="+user, nil)
+		r.RemoteAddr = source + ":1234"
+		w := httptest.NewRecorder()
+		s.HTTP.Config.Handler.ServeHTTP(w, r)
+		if w.Code != status {
+			s.Errorf("request %d of %s for %s: status %d (%s), want %d", i, source, user, w.Code, w.Header().Get("Ferry-Error"), status)
+		}
+		after, _ = strconv.Atoi(w.Header().Get("Retry-After"))
+	}
+	return after
+}
+
+func TestForgetHasBoundsPerUserAndSource(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct {
 		options []apitest.Option
 		user    string
+		mails   int // the most in a day
 	}{
-		"a user": {nil, "alice"}, "a hidden user": {[]apitest.Option{hiding}, "alice"}, "a user who does not exist": {[]apitest.Option{hiding}, "nobody"},
-		"a hidden disabled user": {[]apitest.Option{hiding}, "off"}, "a hidden user without an address": {[]apitest.Option{hiding}, "unreached"},
+		"a user": {nil, "alice", 10}, "a hidden user": {[]apitest.Option{hiding}, "alice", 10}, "a user who does not exist": {[]apitest.Option{hiding}, "nobody", 0},
+		"a hidden disabled user": {[]apitest.Option{hiding}, "off", 0}, "a hidden user without an address": {[]apitest.Option{hiding}, "unreached", 0},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			s := startForget(t, c.options...)
-			ask := func(status int) *http.Response {
-				t.Helper()
-				resp := s.Request("GET", "/auth/forget?u="+c.user, nil)
-				s.Decode(resp, status)
-				return resp
-			}
-			for range 3 { // hours
-				for range 3 {
-					ask(200)
+			s.InProcess("it calls from many addresses")
+			for i := range 10 {
+				source := fmt.Sprint("192.0.2.", i)
+				asking(s, source, c.user, 3, 200)
+				if after := asking(s, source, c.user, 1, 429); after < 3500 || after > 3600 && i < 9 {
+					t.Errorf("Retry-After is %d", after)
 				}
-				resp := ask(429)
-				if after := resp.Header.Get("Retry-After"); len(after) != 4 || after < "3500" || after > "3600" {
-					t.Errorf("Retry-After is %s", after)
-				}
-				s.Clock.Advance(time.Hour + time.Second)
 			}
-			ask(200)
-			resp := ask(429)
-			if after := resp.Header.Get("Retry-After"); len(after) != 5 {
-				t.Errorf("Retry-After is %s, want almost a day", after)
+			if n := s.Deliver(); n != c.mails {
+				t.Errorf("%d mails were sent, want %d", n, c.mails)
 			}
-			s.Clock.Advance(21*time.Hour + time.Minute)
-			for range 3 {
-				ask(200)
+			if after := asking(s, "192.0.2.99", c.user, 1, 429); after < 86000 || after > 86400 {
+				t.Errorf("Retry-After is %d, want almost a day", after)
 			}
-			ask(429)
+			asking(s, "192.0.2.99", "new", 3, 200)
+			s.Clock.Advance(24*time.Hour + time.Second)
+			asking(s, "192.0.2.1", c.user, 3, 200)
+			asking(s, "192.0.2.1", c.user, 1, 429)
+			if n := s.Deliver(); n != min(c.mails, 3) {
+				t.Errorf("%d mails were sent the next day", n)
+			}
 		})
 	}
+}
+
+// TestForgetHasABoundPerSource asks for names at random and counts what is stored for them.
+func TestForgetHasABoundPerSource(t *testing.T) {
+	t.Parallel()
+	for what, k := range map[string]struct {
+		options []apitest.Option
+		status  int
+		items   int // for each of the first 20
+	}{"names are not hidden": {nil, 401, 0}, "names are hidden": {[]apitest.Option{hiding}, 200, 2}} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			s := startForget(t, k.options...)
+			s.InProcess("it looks at the table")
+			before := len(s.Items())
+			for i := range 20 {
+				asking(s, "192.0.2.1", fmt.Sprint("nobody", i), 1, k.status)
+			}
+			s.Calls.Reset()
+			for i := range 20 {
+				if after := asking(s, "192.0.2.1", fmt.Sprint("nobody", 20+i), 1, 429); after < 3500 || after > 3600 {
+					t.Errorf("Retry-After is %d", after)
+				}
+			}
+			if calls := s.Calls.Reset(); calls["table.Write"] != 0 {
+				t.Errorf("refusals cost %v", calls)
+			}
+			if n := len(s.Items()) - before; n != 1+20*k.items {
+				t.Errorf("%d items were stored", n)
+			}
+			asking(s, "192.0.2.1", "alice", 1, 429)
+			asking(s, "192.0.2.2", "alice", 1, 200)
+			s.Clock.Advance(time.Hour + time.Second)
+			asking(s, "192.0.2.1", "alice", 1, 200)
+		})
+	}
+}
+
+// TestOutsiderDoesNotUseUpAUsersRequests asks from one address and then from the user's.
+func TestOutsiderDoesNotUseUpAUsersRequests(t *testing.T) {
+	t.Parallel()
+	s := startForget(t)
+	s.InProcess("it calls from two addresses")
+	asking(s, "192.0.2.1", "alice", 3, 200)
+	asking(s, "192.0.2.1", "alice", 20, 429)
+	asking(s, "192.0.2.2", "alice", 3, 200)
+	if n := s.Deliver(); n != 6 {
+		t.Errorf("%d mails were sent, want 6", n)
+	}
+}
+
+func TestForgetIsBoundedOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	s := startForget(t)
+	s.InProcess("it fills the disk")
+	s.Calls.Before("table.Write", func() error { return table.ErrFull })
+	for i := range 30 {
+		asking(s, "192.0.2.1", fmt.Sprint("nobody", i), 1, 507)
+	}
+	s.Calls.Before("table.Write", nil)
+	if calls := s.Calls.Reset(); calls["table.Write"] != 20 {
+		t.Errorf("30 requests cost %v", calls)
+	}
+	s.Clock.Advance(time.Hour + time.Second)
+	asking(s, "192.0.2.1", "alice", 1, 200)
 }
 
 func TestForgetLimitHoldsForConcurrentRequests(t *testing.T) {
