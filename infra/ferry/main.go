@@ -90,6 +90,7 @@ type commands struct {
 	Passwd  passwdCommand  `cmd:"" group:"Files:" help:"Change the password."`
 
 	Serve  serveCommand   `cmd:"" group:"Service:" help:"Run the whole service in this process."`
+	Health healthCommand  `cmd:"" group:"Service:" help:"Check whether a service works."`
 	User   userCommands   `cmd:"" group:"Service:" help:"Create, show and change users."`
 	Inbox  inboxCommand   `cmd:"" group:"Service:" help:"Show the mail and text messages that were sent on this machine."`
 	Outbox outboxCommands `cmd:"" group:"Service:" help:"Show, retry and cancel notices, and see who gets no mail."`

@@ -1,23 +1,20 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strings"
-	"sync"
-	"syscall"
 	"time"
 
 	"ferry/shared/api"
+	"ferry/shared/blob/disk"
 	"ferry/shared/boot/local"
 	"ferry/shared/envelope"
 	"ferry/shared/notify"
@@ -43,8 +40,10 @@ const (
 
 type serveCommand struct {
 	store
-	Addr         string    `env:"FERRY_ADDR" default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address to listen on (default ${default})."`
-	PublicURL    string    `env:"FERRY_PUBLIC_URL" placeholder:"URL" help:"Address of the service in links, such as https://files.example.com/v1 (default http://ADDR/v1)."`
+	Where        where     `embed:""`
+	ACME         acmeFlags `embed:""`
+	PublicURL    string    `env:"FERRY_PUBLIC_URL" placeholder:"URL" help:"Address of the service in links, such as https://files.example.com/v1 (default http://ADDR/v1, or https://DOMAIN/v1 with --tls-domain)."`
+	MetricsAddr  string    `env:"FERRY_METRICS_ADDR" placeholder:"HOST:PORT" help:"Address for GET /metrics (default none)."`
 	TrustProxy   bool      `env:"FERRY_TRUST_PROXY" help:"Take the caller's address from the last entry of X-Forwarded-For: for a server behind one proxy. Without it, failed logins slow down everyone behind the proxy."`
 	PhoneRegion  string    `env:"FERRY_PHONE_REGION" placeholder:"IT" help:"Region of mobile numbers without a country code."`
 	HideUsers    bool      `env:"FERRY_HIDE_USERS" help:"Answer GET /auth/forget for unknown users like known ones."`
@@ -67,7 +66,7 @@ type serveCommand struct {
 }
 
 func (serveCommand) Help() string {
-	return "Ctrl-C finishes running requests and stops. A kill at any moment loses nothing that was confirmed.\n\n" + exitCodes
+	return "Ctrl-C finishes running requests and stops. A kill at any moment loses nothing that was confirmed.\n\n" + httpsHelp + exitCodes
 }
 
 func (c serveCommand) Run(ctx context.Context, set api.Settings, out console) error {
@@ -78,38 +77,40 @@ func (c serveCommand) Run(ctx context.Context, set api.Settings, out console) er
 		debug.SetMemoryLimit(memory)
 		debug.SetGCPercent(hurry)
 	}
-	listener, err := listen(c.Addr)
+	log := slog.New(map[string]slog.Handler{
+		"json": slog.NewJSONHandler(out.Err, nil), "text": slog.NewTextHandler(out.Err, nil), "off": slog.DiscardHandler,
+	}[c.Log])
+	listeners, err := c.listen(log)
 	if err != nil {
 		return err
 	}
-	defer listener.Close()
-	set.PublicURL = cmp.Or(set.PublicURL, "http://"+listener.Addr().String()+api.Prefix)
+	defer listeners.close()
+	if set.PublicURL == "" {
+		set.PublicURL = c.Where.publicURL(listeners.main.Addr())
+	}
 	set.MaxUploads = int(c.MaxUploads)
 	if !c.inCloud() {
 		set.RedirectOver = 0
 	} else if len(c.addresses()) > 0 {
 		return &coded{exitSettings, errors.New("FERRY_WEBHOOKS is for data on this machine; with FERRY_TABLE and FERRY_EVENTS, events go to the stack's topic")}
 	}
-	log := slog.New(map[string]slog.Handler{
-		"json": slog.NewJSONHandler(out.Err, nil), "text": slog.NewTextHandler(out.Err, nil), "off": slog.DiscardHandler,
-	}[c.Log])
-	if c.PublicURL != "" && !c.TrustProxy {
+	if c.PublicURL != "" && !c.TrustProxy && !c.Where.secure() {
 		log.Warn("FERRY_PUBLIC_URL is set and FERRY_TRUST_PROXY is not: behind a proxy all callers count as one address, and one caller's failed logins slow down all logins")
 	}
 	return c.open(ctx, set, local.Options{NoSync: c.Fsync == "off", Log: log}, func(p *api.Ports) error {
-		return c.run(ctx, out, listener, p)
+		return c.run(ctx, out, listeners, p)
 	}, allPorts()...)
 }
 
 // run makes the service and serves it.
-func (c serveCommand) run(ctx context.Context, out console, l net.Listener, p *api.Ports) error {
+func (c serveCommand) run(ctx context.Context, out console, l *listeners, p *api.Ports) error {
 	if !c.inCloud() { // in the cloud a setting says whether events are recorded
 		p.Events = len(c.addresses()) > 0
 		if err := notify.NoteListening(ctx, p.Table, p.Events); err != nil {
 			return err
 		}
 	}
-	options, err := c.options(l.Addr(), p)
+	options, err := c.options(l.main.Addr(), p)
 	if err != nil {
 		return err
 	}
@@ -117,24 +118,11 @@ func (c serveCommand) run(ctx context.Context, out console, l net.Listener, p *a
 	if err != nil {
 		return &coded{exitSettings, err}
 	}
-	if err := c.greet(ctx, out, p, options, c.private(l.Addr())); err != nil {
+	if err := c.greet(ctx, out, p, options, c.private(l.main.Addr())); err != nil {
 		return err
 	}
 	debug.FreeOSMemory() // what the start alone needed, such as a password's hash
-	return c.serve(ctx, l, s, p)
-}
-
-func listen(addr string) (net.Listener, error) {
-	l, err := net.Listen("tcp", addr)
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, &coded{exitPort, fmt.Errorf("%s is in use by another program; choose another address with --addr or FERRY_ADDR", addr)}
-	case errors.As(err, new(*net.AddrError)), errors.As(err, new(*net.DNSError)):
-		return nil, &coded{exitSettings, fmt.Errorf("%s is not an address to listen on, such as 127.0.0.1:8080: %w", addr, errors.Unwrap(err))}
-	case err != nil:
-		return nil, &coded{exitPort, fmt.Errorf("cannot listen on %s: %w", addr, err)}
-	}
-	return l, nil
+	return c.serve(ctx, l, s, p, options.Metrics)
 }
 
 func (c serveCommand) options(addr net.Addr, p *api.Ports) (o local.ServiceOptions, err error) {
@@ -160,6 +148,13 @@ func (c serveCommand) options(addr net.Addr, p *api.Ports) (o local.ServiceOptio
 	}
 	o.InboxProxied = c.Inbox == "on"
 	o.ShowInbox = o.InboxProxied || c.Inbox == "auto" && c.private(addr) && c.SMTP == ""
+	if c.MetricsAddr != "" {
+		var free func() (int64, error)
+		if disk, ok := p.Blobs.(*disk.Store); ok {
+			free = disk.Free
+		}
+		o.Metrics = local.NewMetrics(p, free)
+	}
 	if db, ok := p.Table.(*sqlite.DB); ok {
 		o.Housekeep = func(ctx context.Context) error {
 			_, err := db.DeleteExpired(ctx, p.Now())
@@ -172,62 +167,11 @@ func (c serveCommand) options(addr net.Addr, p *api.Ports) (o local.ServiceOptio
 // private reports whether only this machine is meant to reach the service.
 func (c serveCommand) private(addr net.Addr) bool {
 	tcp, _ := addr.(*net.TCPAddr)
-	return tcp != nil && tcp.IP.IsLoopback() && c.PublicURL == "" && !c.TrustProxy && !c.inCloud()
+	return tcp != nil && tcp.IP.IsLoopback() && c.PublicURL == "" && len(c.Where.Domains) == 0 && !c.TrustProxy && !c.inCloud()
 }
 
 // addresses returns the webhooks, which may have any number of spaces between them.
 func (c serveCommand) addresses() []string { return strings.Fields(strings.Join(c.Webhooks, " ")) }
-
-// serve answers requests until ctx ends, then lets running ones finish.
-func (c serveCommand) serve(ctx context.Context, l net.Listener, s *local.Service, p *api.Ports) error {
-	handler := s.Handler()
-	if c.TrustProxy {
-		handler = forwarded(handler)
-	}
-	server := &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: 20 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(p.Log.Handler(), slog.LevelWarn),
-	}
-	background, stop := context.WithCancel(context.Background())
-	var finished sync.WaitGroup
-	defer finished.Wait()
-	defer stop()
-	if !c.inCloud() { // there the stack's own functions do it
-		finished.Go(func() { s.Run(background) })
-	}
-
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(patientListener{l, patience / tries, tries}) }()
-	select {
-	case err := <-failed:
-		return fmt.Errorf("serving: %w", err)
-	case <-ctx.Done():
-	}
-	p.Log.Info("stopping", "drain", drain.String())
-	end, cancel := context.WithTimeout(context.Background(), drain)
-	defer cancel()
-	if err := server.Shutdown(end); err != nil {
-		server.Close()
-		return fmt.Errorf("some requests took longer than %s and were cut off", drain)
-	}
-	return nil
-}
-
-// forwarded takes the caller's address from the proxy in front. Only the last
-// entry of X-Forwarded-For is the proxy's own; anyone can write the others.
-func forwarded(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		all := strings.Join(r.Header.Values("X-Forwarded-For"), ",")
-		addr := strings.TrimSpace(all[strings.LastIndexByte(all, ',')+1:])
-		if net.ParseIP(addr) != nil {
-			r.RemoteAddr = net.JoinHostPort(addr, "0")
-		}
-		next.ServeHTTP(w, r)
-	})
-}
 
 // greet says where the service is and, on the first start with empty data,
 // creates a user to try it with, if the service is private. Where standard output may

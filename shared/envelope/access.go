@@ -22,6 +22,11 @@ type Caller struct {
 	User string
 	// Accepted is set once the credential has proved right.
 	Accepted bool
+
+	// Status is that of the answer, 0 until it begins; Received and Sent are the bytes of
+	// both bodies. They are set when the request ends.
+	Status         int
+	Received, Sent int64
 }
 
 // Accept notes that the credential is right, and whose it is.
@@ -31,10 +36,8 @@ type callerKey struct{}
 
 // CallerOf returns the caller of the request in ctx. It is never nil.
 func CallerOf(ctx context.Context) *Caller {
-	if c, ok := ctx.Value(callerKey{}).(*Caller); ok {
-		return c
-	}
-	return &Caller{}
+	_, c := WithCaller(ctx)
+	return c
 }
 
 // WithCaller returns a context with a new Caller, unless there is one.

@@ -100,6 +100,14 @@ func (o Outlet) wrapBody(w http.ResponseWriter, r *http.Request) (*http.Request,
 	return r, b
 }
 
+// received returns how many bytes were read.
+func (b *requestBody) received() int64 {
+	if b == nil {
+		return 0
+	}
+	return b.n
+}
+
 // answerEarly lets the server send an error at once, even if much of the body is still to
 // come. The rest of the body must not be taken for the next request.
 func (b *requestBody) answerEarly(w http.ResponseWriter) {

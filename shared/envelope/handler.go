@@ -52,7 +52,7 @@ func (o Outlet) Handler(f HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec := &recorder{ResponseWriter: w}
 		start := o.Now()
-		ctx, _ := WithCaller(r.Context())
+		ctx, caller := WithCaller(r.Context())
 		id := RequestID(ctx)
 		if id == "" {
 			id = NewRequestID()
@@ -66,6 +66,7 @@ func (o Outlet) Handler(f HandlerFunc) http.Handler {
 			h.Set("Strict-Transport-Security", "max-age=31536000") // a year
 		}
 		r, body := o.wrapBody(w, r)
+		defer func() { caller.Status, caller.Received, caller.Sent = rec.status, body.received(), rec.bytes }()
 		err := call(f, rec, r)
 		if err == nil && rec.status == 0 {
 			rec.WriteHeader(http.StatusOK)

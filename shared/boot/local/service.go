@@ -43,6 +43,8 @@ type ServiceOptions struct {
 	Secrets  []notify.WebhookSecret
 	// Housekeep is called before each sweep, for the needs of a backend.
 	Housekeep func(context.Context) error
+	// Metrics counts the requests; nil does not.
+	Metrics *Metrics
 }
 
 // Service is all endpoints and the background work in one process.
@@ -87,7 +89,11 @@ func (s *Service) Handler() http.Handler {
 	if s.options.ShowInbox {
 		mux.Handle("/inbox", inbox.Handler(s.ports.Outlet(), s.Inbox, api.Prefers, s.options.InboxProxied))
 	}
-	return s.options.Origins.Handler(api.Prefix, api.Exact(mux, openapi.NewNotFound(s.ports)))
+	h := s.options.Origins.Handler(api.Prefix, api.Exact(mux, openapi.NewNotFound(s.ports)))
+	if s.options.Metrics != nil {
+		h = s.options.Metrics.watch(mux, h)
+	}
+	return h
 }
 
 func (s *Service) welcome() string {

@@ -1,0 +1,287 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// freeAddr returns an address that nothing listens on.
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// get returns the status and the body of an answer, without following redirects.
+func get(t *testing.T, url string) (*http.Response, string) {
+	t.Helper()
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := client.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, string(body)
+}
+
+func TestMetricsHaveAnAddressOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	metrics := freeAddr(t)
+	s := serve(t, t.TempDir(), "--metrics-addr", metrics)
+	if resp, body := get(t, "http://"+metrics+"/metrics"); resp.StatusCode != 200 || !strings.Contains(body, "ferry_disk_free_bytes") {
+		t.Errorf("%s: %s", resp.Status, body)
+	}
+	if resp, _ := get(t, strings.TrimSuffix(s.base, "/v1")+"/metrics"); resp.StatusCode != 404 {
+		t.Errorf("the service's own address has metrics: %s", resp.Status)
+	}
+	if code := s.stop(t); code != exitOK {
+		t.Errorf("the server ended with code %d: %s", code, s.errs)
+	}
+}
+
+// TestAPathPrefixWorksWithoutRewriting sends and gets files through a proxy that passes
+// paths on as they are.
+func TestAPathPrefixWorksWithoutRewriting(t *testing.T) {
+	t.Parallel()
+	var backend *url.URL
+	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(backend) }})
+	t.Cleanup(proxy.Close)
+	public, h := proxy.URL+"/team%20a/files/v1", newHome(t)
+	s := serve(t, h.dir, "--public-url", public)
+	root := strings.TrimSuffix(s.base, "/v1")
+	backend, _ = url.Parse(root)
+	for path, want := range map[string]int{
+		"/team%20a/files/v1/health": 200, "/v1/health": 200, "/team%20a/files/": 200, "/": 200,
+		"/team%20a/filesv1/health": 404, "/files/v1/health": 404, "/team%20a/files//v1/health": 404, "/team%20a/files/nothing": 404,
+	} {
+		if resp, body := get(t, root+path); resp.StatusCode != want || want == 404 && !strings.Contains(body, `"status":404`) {
+			t.Errorf("%s: %s %s", path, resp.Status, body)
+		}
+	}
+	for _, args := range [][]string{
+		{"user", "add", "ann", "--active", "--password-stdin"}, {"login", public, "--user", "ann", "--password-stdin"},
+	} {
+		if r := h.run(annsPassword+"\n", args...); r.code != exitOK {
+			t.Fatalf("%v: %s", args, r.err)
+		}
+	}
+	for name, size := range map[string]int{"small": 13, "large": 20 << 20} { // the large one goes in parts
+		content := bytes.Repeat([]byte("0123456789abcdef"), size/16+1)[:size]
+		h.write(name, content)
+		up := h.run("", "up", name)
+		link := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(public) + `/\S+$`).FindString(up.out)
+		if up.code != exitOK || link == "" {
+			t.Errorf("up %s: code %d: %s%s", name, up.code, up.out, up.err)
+			continue
+		}
+		if r := h.run("", "get", link, "-o", "copy-"+name); r.code != exitOK || h.read("copy-"+name) != string(content) {
+			t.Errorf("get %s: code %d: %s", name, r.code, r.err)
+		}
+	}
+	if r := h.run("", "ls"); strings.Count(r.out, "\n") != 3 {
+		t.Errorf("ls prints %s%s", r.out, r.err)
+	}
+}
+
+// writePair writes a new certificate and its key, and returns what trusts it.
+func writePair(t *testing.T, dir string) *x509.CertPool {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	serial, _ := rand.Int(rand.Reader, big.NewInt(1<<62))
+	about := &x509.Certificate{
+		SerialNumber: serial, DNSNames: []string{"files.example.com"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, about, about, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, _ := x509.MarshalPKCS8PrivateKey(key)
+	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	for name, text := range map[string][]byte{"cert.pem": cert, "key.pem": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(cert)
+	return roots
+}
+
+// secured starts ferry serve with a certificate, and waits until ferry health says that
+// it works. It returns its address and its greeting.
+func secured(t *testing.T, args ...string) (addr string, greeting func() string) {
+	t.Helper()
+	addr, dir := freeAddr(t), t.TempDir()
+	out, err := os.Create(filepath.Join(dir, "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	args = append([]string{"--addr", addr}, args...)
+	cmd := ferry(context.Background(), dir, append([]string{"serve", "--no-demo"}, args...)...)
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	greeting = func() string {
+		text, _ := os.ReadFile(out.Name())
+		return string(text)
+	}
+	for range 200 {
+		if r := runFerry(t, dir, "", append([]string{"health"}, args[:6]...)...); r.code == exitOK {
+			return addr, greeting
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatalf("ferry serve does not start: %s", greeting())
+	return "", nil
+}
+
+// handshake connects, and returns the connection's state.
+func handshake(addr string, config *tls.Config) (tls.ConnectionState, error) {
+	config.ServerName = "files.example.com"
+	conn, err := tls.Dial("tcp", addr, config)
+	if err != nil {
+		return tls.ConnectionState{}, err
+	}
+	defer conn.Close()
+	return conn.ConnectionState(), nil
+}
+
+func TestAChangedCertificateIsUsedWithoutARestart(t *testing.T) {
+	t.Parallel()
+	pair := t.TempDir()
+	first := writePair(t, pair)
+	cert, key := filepath.Join(pair, "cert.pem"), filepath.Join(pair, "key.pem")
+	addr, printed := secured(t, "--tls-cert", cert, "--tls-key", key)
+	if !strings.Contains(printed(), "https://"+addr+"/v1") {
+		t.Errorf("it says %s", printed())
+	}
+	state, err := handshake(addr, &tls.Config{RootCAs: first, NextProtos: []string{"h2", "http/1.1"}})
+	if err != nil || state.NegotiatedProtocol != "http/1.1" {
+		t.Errorf("protocol %q, %v", state.NegotiatedProtocol, err)
+	}
+	if _, err := handshake(addr, &tls.Config{RootCAs: first, MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10}); err == nil {
+		t.Error("TLS 1.1 is accepted")
+	}
+	if err := os.WriteFile(cert, []byte("half of a renewal"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := handshake(addr, &tls.Config{RootCAs: first}); err != nil {
+		t.Errorf("while a renewal is half done: %v", err)
+	}
+	second := writePair(t, pair)
+	if _, err := handshake(addr, &tls.Config{RootCAs: second}); err != nil {
+		t.Errorf("after a renewal: %v", err)
+	}
+	if n := strings.Count(printed(), "cannot be used; the last one stays"); n != 1 {
+		t.Errorf("the log tells %d times of the unusable file: %s", n, printed())
+	}
+}
+
+func TestPlainHTTPOnlyRedirects(t *testing.T) {
+	t.Parallel()
+	pair, plain := t.TempDir(), freeAddr(t)
+	writePair(t, pair)
+	secured(t, "--tls-cert", filepath.Join(pair, "cert.pem"), "--tls-key", filepath.Join(pair, "key.pem"), "--http-addr", plain)
+	resp, _ := get(t, "http://"+plain+"/v1/download/file?k=token")
+	if got := resp.Header.Get("Location"); resp.StatusCode != 302 || got != "https://127.0.0.1:443/v1/download/file?k=token" {
+		t.Errorf("%s to %s", resp.Status, got)
+	}
+	post, err := http.Post("http://"+plain+"/v1/auth/login", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	post.Body.Close()
+	if post.StatusCode != 400 {
+		t.Errorf("a POST is answered with %s", post.Status)
+	}
+}
+
+func TestWrongAddressesAndCertificatesAreRefusedAtTheStart(t *testing.T) {
+	t.Parallel()
+	none := filepath.Join(t.TempDir(), "none.pem")
+	for want, args := range map[string][]string{
+		"--tls-key":      {"--tls-cert", none},
+		"--tls-cert":     {"--tls-cert", none, "--tls-key", none},
+		"either":         {"--tls-cert", none, "--tls-key", none, "--tls-domain", "files.example.com"},
+		"--acme-ca":      {"--tls-domain", "files.example.com", "--acme-ca", none},
+		"--http-addr":    {"--http-addr", "127.0.0.1:0"},
+		"127.0.0.1:none": {"--metrics-addr", "127.0.0.1:none"},
+	} {
+		wantSentence(t, runFerry(t, t.TempDir(), "", append([]string{"serve", "--addr", "127.0.0.1:0"}, args...)...), exitSettings, want)
+	}
+}
+
+func TestHealthFailsWhereNothingAnswers(t *testing.T) {
+	t.Parallel()
+	other := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(other.Close)
+	for _, args := range [][]string{{"--addr", freeAddr(t)}, {"http://" + freeAddr(t) + "/v1"}, {other.URL + "/v1"}, {"no address"}} {
+		if r := runFerry(t, t.TempDir(), "", append([]string{"health"}, args...)...); r.code != 1 || r.err == "" {
+			t.Errorf("%v: code %d: %s", args, r.code, r.err)
+		}
+	}
+	s := serve(t, t.TempDir())
+	if r := runFerry(t, t.TempDir(), "", "health", s.base); r.code != 0 {
+		t.Errorf("code %d: %s", r.code, r.err)
+	}
+}
+
+func TestThePublicURLFollowsTheDomainAndThePort(t *testing.T) {
+	t.Parallel()
+	domain := []string{"files.example.com"}
+	for _, c := range []struct {
+		where where
+		addr  string
+		want  string
+	}{
+		{where{}, "127.0.0.1:8080", "http://127.0.0.1:8080/v1"},
+		{where{Cert: "x"}, "127.0.0.1:8080", "https://127.0.0.1:8080/v1"},
+		{where{Domains: domain}, "[::]:443", "https://files.example.com/v1"},
+		{where{Domains: domain}, "[::]:8443", "https://files.example.com:8443/v1"},
+	} {
+		addr, err := net.ResolveTCPAddr("tcp", c.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.where.publicURL(addr); got != c.want {
+			t.Errorf("%v at %s: %s", c.where, c.addr, got)
+		}
+	}
+	if got := (where{Domains: domain}).listenOn(); got != ":443" {
+		t.Errorf("it listens on %s", got)
+	}
+}

@@ -1,0 +1,150 @@
+package local
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"ferry/shared/api"
+	"ferry/shared/envelope"
+	"ferry/shared/notify"
+	"ferry/shared/table"
+)
+
+// scrapeTime is how long the answer to one request for metrics may take.
+const scrapeTime = 10 * time.Second
+
+// Metrics counts what a service does, for Prometheus. Labels are routes, statuses and
+// other short lists: no caller can make new ones. It is safe for concurrent use.
+type Metrics struct {
+	registry *prometheus.Registry
+	log      *slog.Logger
+	requests *prometheus.CounterVec
+	received *prometheus.CounterVec
+	sent     *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+	open     *prometheus.GaugeVec
+	logins   *prometheus.CounterVec
+}
+
+// NewMetrics returns Metrics. free returns the free bytes of the disk; if it is nil, the
+// data is in the cloud, and its outbox is left to the stack's own metrics.
+func NewMetrics(p *api.Ports, free func() (int64, error)) *Metrics {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	}
+	m := &Metrics{
+		registry: prometheus.NewRegistry(), log: p.Log,
+		requests: counter("ferry_requests_total", "Requests that were answered.", "route", "status"),
+		received: counter("ferry_received_bytes_total", "Bytes of requests' bodies.", "route"),
+		sent:     counter("ferry_sent_bytes_total", "Bytes of answers' bodies.", "route"),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "ferry_request_duration_seconds", Help: "Time from a request's header to the end of its answer.",
+			Buckets: []float64{.005, .025, .1, .25, 1, 2.5, 10, 60, 600, 3600},
+		}, []string{"route"}),
+		open:   prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "ferry_requests_open", Help: "Requests under way, such as uploads."}, []string{"route"}),
+		logins: counter("ferry_logins_refused_total", "Refused logins.", "login"),
+	}
+	for _, login := range []string{"basic", "password", "bearer", "pin", "link"} {
+		m.logins.WithLabelValues(login) // so that the first refusal is an increase
+	}
+	m.registry.MustRegister(m.requests, m.received, m.sent, m.seconds, m.open, m.logins,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if free != nil {
+		m.registry.MustRegister(stored{p.Table, p.Now, free})
+	}
+	return m
+}
+
+// Handler answers with all metrics.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
+		ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelError), ErrorHandling: promhttp.ContinueOnError,
+		MaxRequestsInFlight: 2, Timeout: scrapeTime,
+	})
+}
+
+// watch counts the requests to next. routes knows the route of each.
+func (m *Metrics) watch(routes *http.ServeMux, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		start := time.Now()
+		ctx, caller := envelope.WithCaller(r.Context())
+		r = r.WithContext(ctx)
+		_, route := routes.Handler(r)
+		m.open.WithLabelValues(route).Inc()
+		defer func() { // also after the panic that cuts an answer
+			m.open.WithLabelValues(route).Dec()
+			status := caller.Status
+			if status == 0 { // the welcome text, or the answer to a browser's preflight
+				status = http.StatusOK
+			}
+			m.requests.WithLabelValues(route, strconv.Itoa(status)).Inc()
+			m.received.WithLabelValues(route).Add(float64(caller.Received))
+			m.sent.WithLabelValues(route).Add(float64(caller.Sent))
+			m.seconds.WithLabelValues(route).Observe(time.Since(start).Seconds())
+			if caller.Refused(status) {
+				m.logins.WithLabelValues(caller.Login).Inc()
+			}
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// stored collects what is in the stores: the outbox, and the room on the disk.
+type stored struct {
+	table table.Table
+	now   func() time.Time
+	free  func() (int64, error)
+}
+
+// Describe implements prometheus.Collector.
+func (s stored) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeByCollect(s, out) }
+
+// Collect implements prometheus.Collector.
+func (s stored) Collect(out chan<- prometheus.Metric) {
+	gauge := func(value float64, err error, name, help string, labels prometheus.Labels) {
+		desc := prometheus.NewDesc(name, help, nil, labels)
+		if err != nil {
+			out <- prometheus.NewInvalidMetric(desc, err)
+			return
+		}
+		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTime)
+	defer cancel()
+	count, oldest, err := s.outbox(ctx)
+	for _, state := range []notify.State{notify.Queued, notify.Sending, notify.Failed} {
+		gauge(float64(count[state]), err, "ferry_outbox_notices",
+			"Notices in the outbox, and those that have failed in the last 30 days.", prometheus.Labels{"state": string(state)})
+	}
+	gauge(oldest.Seconds(), err, "ferry_outbox_oldest_seconds", "Age of the oldest notice that waits, 0 if there is none.", nil)
+	free, err := s.free()
+	gauge(float64(free), err, "ferry_disk_free_bytes", "Room for users' files on the disk.", nil)
+}
+
+// outbox counts the notices by state, and returns the age of the oldest that waits.
+func (s stored) outbox(ctx context.Context) (count map[notify.State]int, oldest time.Duration, err error) {
+	count = map[notify.State]int{}
+	for n, err := range notify.Waiting(ctx, s.table) {
+		if err != nil {
+			return nil, 0, err
+		}
+		count[n.State()]++
+		if n.Created > 0 {
+			oldest = max(oldest, s.now().Sub(time.Unix(n.Created, 0)))
+		}
+	}
+	for _, err := range notify.GivenUp(ctx, s.table) {
+		if err != nil {
+			return nil, 0, err
+		}
+		count[notify.Failed]++
+	}
+	return count, oldest, nil
+}

@@ -1,0 +1,170 @@
+package local_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"ferry/shared/api/apitest"
+	"ferry/shared/boot/local"
+	"ferry/shared/table"
+)
+
+// measured is a service with metrics.
+type measured struct {
+	*apitest.Server
+	handler http.Handler
+	metrics *local.Metrics
+}
+
+func newMeasured(t *testing.T) measured {
+	s := apitest.New(t)
+	s.InProcess("only ferry serve has metrics")
+	s.AddUser("alice", password)
+	m := local.NewMetrics(s.Data.Ports, s.Data.Disk.Free)
+	service, err := local.NewService(s.Data.Ports, local.ServiceOptions{From: "ferry@localhost", Metrics: m})
+	check(t, err)
+	return measured{s, service.Handler(), m}
+}
+
+func (m measured) send(method, path string, body io.Reader, headers ...string) int {
+	r := httptest.NewRequest(method, path, body)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	m.handler.ServeHTTP(w, r)
+	return w.Code
+}
+
+// scrape returns the metrics' text and what a Prometheus reads in it.
+func (m measured) scrape() (string, map[string]*dto.MetricFamily) {
+	m.Helper()
+	w := httptest.NewRecorder()
+	m.metrics.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(w.Body.String()))
+	check(m.TB, err)
+	return w.Body.String(), families
+}
+
+// value returns the value of the metric with these labels, in pairs.
+func value(f *dto.MetricFamily, labels ...string) float64 {
+	for _, m := range f.GetMetric() {
+		have := map[string]string{}
+		for _, l := range m.Label {
+			have[l.GetName()] = l.GetValue()
+		}
+		same := len(have) == len(labels)/2
+		for i := 0; i < len(labels); i += 2 {
+			same = same && have[labels[i]] == labels[i+1]
+		}
+		if same {
+			return m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+		}
+	}
+	return -1
+}
+
+func TestMetricsTellWhatTheServiceDoes(t *testing.T) {
+	t.Parallel()
+	m := newMeasured(t)
+	alice := []string{"Authorization", apitest.Basic("alice", password)}
+	m.send("PUT", "/v1/upload?file=x&m=carla@example.com", strings.NewReader("twelve bytes"), alice...)
+	for i := range 20 {
+		m.send("GET", "/v1/files/1", nil, alice...)
+		m.send("GET", "/v1/invented/"+strings.Repeat("x", i), nil)
+		m.send(strings.Repeat("Y", i+1), "/", nil)
+	}
+	m.send("GET", "/v1/download/list", nil, "Authorization", apitest.Basic("alice", "a wrong password"))
+	m.send("GET", "/v1/download/file?k=invented", nil)
+
+	_, f := m.scrape()
+	for _, c := range []struct {
+		name   string
+		labels []string
+		want   float64
+	}{
+		{"ferry_requests_total", []string{"route", "PUT /v1/upload", "status", "200"}, 1},
+		{"ferry_requests_total", []string{"route", "GET /v1/files/{id}", "status", "200"}, 20},
+		{"ferry_requests_total", []string{"route", "/", "status", "404"}, 40},
+		{"ferry_requests_total", []string{"route", "GET /v1/download/list", "status", "401"}, 1},
+		{"ferry_received_bytes_total", []string{"route", "PUT /v1/upload"}, 12},
+		{"ferry_request_duration_seconds", []string{"route", "GET /v1/files/{id}"}, 20},
+		{"ferry_logins_refused_total", []string{"login", "basic"}, 1},
+		{"ferry_logins_refused_total", []string{"login", "link"}, 1},
+		{"ferry_logins_refused_total", []string{"login", "pin"}, 0},
+		{"ferry_outbox_notices", []string{"state", "queued"}, 1},
+		{"ferry_outbox_notices", []string{"state", "failed"}, 0},
+		{"ferry_requests_open", []string{"route", "PUT /v1/upload"}, 0},
+	} {
+		if got := value(f[c.name], c.labels...); got != c.want {
+			t.Errorf("%s%v is %v, want %v", c.name, c.labels, got, c.want)
+		}
+	}
+	for _, name := range []string{"ferry_disk_free_bytes", "go_goroutines", "go_memstats_heap_inuse_bytes"} {
+		if value(f[name]) <= 0 {
+			t.Errorf("%s is %v", name, value(f[name]))
+		}
+	}
+	if sent := value(f["ferry_sent_bytes_total"], "route", "GET /v1/files/{id}"); sent < 20*100 {
+		t.Errorf("%v bytes were sent", sent)
+	}
+}
+
+func TestMetricsShowTheAgeOfTheOldestNotice(t *testing.T) {
+	t.Parallel()
+	m := newMeasured(t)
+	m.Put(m.Login("alice", password), "file=x&m=carla@example.com", "abc")
+	m.Clock.Advance(90e9)
+	if _, f := m.scrape(); value(f["ferry_outbox_oldest_seconds"]) < 90 {
+		t.Errorf("the oldest is %v s old", value(f["ferry_outbox_oldest_seconds"]))
+	}
+	m.Calls.Before("table.Query", func() error { return table.ErrBusy })
+	if _, f := m.scrape(); f["ferry_outbox_notices"] != nil || value(f["ferry_disk_free_bytes"]) <= 0 {
+		t.Error("while the table fails, either its figures are there or others are missing")
+	}
+}
+
+func TestMetricsCountAnOpenUpload(t *testing.T) {
+	t.Parallel()
+	m := newMeasured(t)
+	out, in := io.Pipe()
+	done := make(chan int)
+	go func() {
+		done <- m.send("PUT", "/v1/upload?file=x", out, "Authorization", apitest.Basic("alice", password))
+	}()
+	_, err := io.WriteString(in, "some") // returns when it is read
+	check(t, err)
+	if _, f := m.scrape(); value(f["ferry_requests_open"], "route", "PUT /v1/upload") != 1 {
+		t.Errorf("%v uploads are open", value(f["ferry_requests_open"], "route", "PUT /v1/upload"))
+	}
+	in.Close()
+	if status := <-done; status != 200 {
+		t.Errorf("status %d", status)
+	}
+	if _, f := m.scrape(); value(f["ferry_requests_open"], "route", "PUT /v1/upload") != 0 {
+		t.Errorf("%v uploads are open after the end", value(f["ferry_requests_open"], "route", "PUT /v1/upload"))
+	}
+}
+
+func TestMetricsFollowPrometheusConventions(t *testing.T) {
+	t.Parallel()
+	m := newMeasured(t)
+	m.send("GET", "/v1/health", nil)
+	text, _ := m.scrape()
+	problems, err := promlint.New(strings.NewReader(text)).Lint()
+	check(t, err)
+	for _, p := range problems {
+		if strings.HasPrefix(p.Metric, "ferry_") {
+			t.Errorf("%s: %s", p.Metric, p.Text)
+		}
+	}
+}
