@@ -117,6 +117,47 @@ type Store interface {
 	Sweep(ctx context.Context, before time.Time) (removed int, err error)
 }
 
+// Describer is a Store that knows what it holds without reading it.
+type Describer interface {
+	// Describe returns the size of an object and the checksum that the store
+	// keeps of its bytes. It returns ErrNotFound for a missing object, and
+	// ErrUnsupported if it has no checksum of this one. One call to the store.
+	Describe(ctx context.Context, area Area, key string) (Written, error)
+}
+
+// Measure returns the size of an object and, unless only the size is wanted, the
+// checksum of its bytes. It reads them if the store does not know it, and calls read
+// with the number of bytes that it is done with.
+func Measure(ctx context.Context, s Store, area Area, key string, sizeOnly bool, read func(int64)) (Written, error) {
+	if d, ok := s.(Describer); ok {
+		w, err := d.Describe(ctx, area, key)
+		if !errors.Is(err, ErrUnsupported) {
+			read(w.Size)
+			return w, err
+		}
+	}
+	r, err := s.Open(ctx, area, key)
+	if err != nil {
+		return Written{}, err
+	}
+	defer r.Close()
+	if sizeOnly {
+		size, err := r.Seek(0, io.SeekEnd)
+		read(size)
+		return Written{Size: size}, err
+	}
+	body := NewBody(ctx, r, -1)
+	for buf := make([]byte, 256<<10); err == nil; {
+		var n int
+		n, err = body.Read(buf)
+		read(int64(n))
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	return body.Written(), err
+}
+
 // CheckKey returns an error for a key without the form in the package comment.
 // Every backend calls it first.
 func CheckKey(key string) error {

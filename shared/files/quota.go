@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"time"
 
 	"ferry/shared/auth"
@@ -129,27 +130,44 @@ func (r *reservation) charge(stored []File) []table.Op {
 
 // Used returns the bytes of an owner's files in both areas and of the reservations. It
 // reads all of the owner's records, for a user who gets a quota.
-func (s *Service) Used(ctx context.Context, owner auth.User) (sum int64, err error) {
+func (s *Service) Used(ctx context.Context, owner auth.User) (int64, error) {
+	t, err := s.tally(ctx, owner)
+	return t.used, err
+}
+
+// tally is what an owner's files and reservations hold, and a hash of which they are.
+// Each change of a file gives its bytes a new key, so two equal tallies in a row show
+// that nothing has changed between them.
+type tally struct {
+	used int64
+	hash uint64
+}
+
+func (s *Service) tally(ctx context.Context, owner auth.User) (t tally, err error) {
+	which := fnv.New64a()
 	both := []string{partition(blob.Files, owner.Name), partition(blob.Backup, owner.Name)}
 	for _, pk := range append(both, reservations(owner.Name)) {
 		for item, err := range table.Each(ctx, s.Table, table.Query{PK: pk, Limit: table.MaxPage}) {
 			var held struct {
 				reservationItem
-				Length      int64 `json:"length"`
-				Incarnation int64 `json:"incarnation"`
+				Length      int64  `json:"length"`
+				Incarnation int64  `json:"incarnation"`
+				Blob        string `json:"blob"`
 			}
 			if err == nil {
 				err = item.Decode(&held)
 			}
 			if err != nil {
-				return 0, fmt.Errorf("adding up files: %w", err)
+				return t, fmt.Errorf("adding up files: %w", err)
 			}
-			if sum += held.Bytes; held.Incarnation == owner.Incarnation {
-				sum += held.Length
+			fmt.Fprintln(which, item.Key, held.Bytes, held.Blob)
+			if t.used += held.Bytes; held.Incarnation == owner.Incarnation {
+				t.used += held.Length
 			}
 		}
 	}
-	return sum, nil
+	t.hash = which.Sum64()
+	return t, nil
 }
 
 // freeRoom returns the operation that gives back the room of a purged file.

@@ -285,6 +285,10 @@ func (s *state) wantObject(place string) {
 	if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, d.bytes()) {
 		s.Errorf("%s has %d bytes, not the %d of tag %d, or error %v", place, len(got), d.size, d.tag, err)
 	}
+	got, err := blob.Measure(s.Context(), s.PartsStore, area, key, false, func(int64) {})
+	if want := (blob.Written{Size: int64(d.size), CRC64NVME: crc(d.bytes())}); err != nil || got != want {
+		s.Errorf("%s is %+v, %v, want %+v", place, got, err, want)
+	}
 }
 
 // list pages through the objects of the case's owners. Those of other cases may

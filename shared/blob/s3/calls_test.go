@@ -104,6 +104,7 @@ func TestEachMethodMakesTheStatedCalls(t *testing.T) {
 		{"reading from the start", func() error { return read(ctx, store, "o/8", 0, 1, 2) }, map[string]int{"GetObject": 1}},
 		{"reading a range", func() error { return read(ctx, store, "o/8", 1000, 1001) }, map[string]int{"GetObject": 2}},
 		{"opening a missing object", func() error { return expect(read(ctx, store, "o/none"), blob.ErrNotFound) }, map[string]int{"GetObject": 1}},
+		{"describing", func() error { _, err := store.Describe(ctx, blob.Files, "o/8"); return err }, map[string]int{"HeadObject": 1}},
 		{"copying", func() error { return store.Copy(ctx, blob.Files, "o/8", blob.Backup, "o/8") }, map[string]int{"CopyObject": 1}},
 		{"copying an object too large for one call", func() error { return store.Copy(ctx, blob.Files, "o/large", blob.Backup, "o/large") },
 			map[string]int{"CopyObject": 1, "HeadObject": 1, "CreateMultipartUpload": 1, "UploadPartCopy": 4, "CompleteMultipartUpload": 1}},

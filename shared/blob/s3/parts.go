@@ -229,6 +229,15 @@ func (s *Store) completed(ctx context.Context, at location, l blob.Layout, state
 	}
 }
 
+// Describe implements blob.Describer.
+func (s *Store) Describe(ctx context.Context, area blob.Area, key string) (blob.Written, error) {
+	at, err := s.locate(area, key)
+	if err != nil {
+		return blob.Written{}, err
+	}
+	return s.head(ctx, at)
+}
+
 // head describes an object, or returns ErrNotFound.
 func (s *Store) head(ctx context.Context, at location) (blob.Written, error) {
 	head, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{
@@ -242,7 +251,7 @@ func (s *Store) head(ctx context.Context, at location) (blob.Written, error) {
 	}
 	sum, err := wire.ParseCRC64(aws.ToString(head.ChecksumCRC64NVME))
 	if err != nil {
-		return blob.Written{}, fmt.Errorf("the checksum of object %s: %w", at.key, err)
+		return blob.Written{}, fmt.Errorf("the checksum of object %s: %w: %w", at.key, blob.ErrUnsupported, err)
 	}
 	return blob.Written{Size: aws.ToInt64(head.ContentLength), CRC64NVME: sum}, nil
 }

@@ -67,8 +67,9 @@ type sizes struct {
 }
 
 var (
-	_ blob.Store = (*Store)(nil)
-	_ blob.Parts = (*Store)(nil)
+	_ blob.Store     = (*Store)(nil)
+	_ blob.Parts     = (*Store)(nil)
+	_ blob.Describer = (*Store)(nil)
 )
 
 // New returns the store in these buckets. It makes no call.

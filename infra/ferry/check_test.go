@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"ferry/shared/api"
+	"ferry/shared/api/file"
+	"ferry/shared/auth"
+	"ferry/shared/blob"
+	"ferry/shared/blob/s3"
+	"ferry/shared/files"
+	"ferry/shared/table"
+	"ferry/shared/table/dynamo"
+	"ferry/shared/table/tabletest"
+)
+
+func TestACheckBesideAServerNamesEachFault(t *testing.T) {
+	t.Parallel()
+	s, h := annsService(t)
+	h.write("big", []byte(strings.Repeat("0123456789", 10_000)))
+	h.write("small", []byte("content"))
+	if r := h.run("", "up", "big", "small", "-q", "--connections", "1"); r.code != exitOK {
+		t.Fatal(r.err)
+	}
+	check := func(code int, out, errs string, args ...string) string {
+		t.Helper()
+		r := runFerry(t, s.Dir, "", append([]string{"check"}, args...)...)
+		if r.code != code || !strings.Contains(r.out, out) || !strings.Contains(r.err, errs) {
+			t.Errorf("ferry check %q: code %d, want %d, with %q and %q\n%s%s", args, r.code, code, out, errs, r.out, r.err)
+		}
+		return r.out
+	}
+	check(exitOK, "2 files and 2 objects compared: 0 faults, 0 of them mended\n", "")
+	key := s.Objects(blob.Files)[0]
+	path := filepath.Join(s.Dir, "files", key)
+	content := []byte(h.read("big"))
+	content[70_000] ^= 4
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check(exitOK, "0 faults", "", "--quick")
+	check(exitDamaged, "checksum ann 1 files/"+key+": the CRC64NVME is ", "ferry: 1 faults are left\n")
+	if err := s.Data.Table.Write(t.Context(), table.Update(auth.UserKey("ann")).Set("quota", 1_000_000).Set("used", 3)); err != nil {
+		t.Fatal(err)
+	}
+	const quota = "quota ann - user#ann: 3 bytes count as used, but files and reservations have 100007"
+	check(exitDamaged, quota+"\n", "2 faults are left")
+	check(exitDamaged, quota+" (mended)\n", "1 faults are left", "--repair")
+	if err := os.WriteFile(path, []byte(h.read("big")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check(exitOK, "0 faults", "")
+	if r := runFerry(t, t.TempDir(), "", "check"); r.code != exitSettings {
+		t.Errorf("without data: code %d: %s", r.code, r.err)
+	}
+}
+
+// TestACheckOfAStackReadsNoBytes damages a table and buckets like those of a stack.
+func TestACheckOfAStackReadsNoBytes(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("FERRY_TEST_AWS") == "" {
+		t.Skip("needs stand-ins for AWS: go run ./infra/awslocal -- go test ./infra/ferry")
+	}
+	ctx := t.Context()
+	cfg, err := config.LoadDefaultConfig(ctx)
+	must(t, err)
+	name := "ferry-" + strings.ToLower(rand.Text())
+	db, objects := dynamodb.NewFromConfig(cfg), awss3.NewFromConfig(cfg, func(o *awss3.Options) { o.UsePathStyle = true })
+	must(t, tabletest.CreateTable(ctx, db, name))
+	t.Cleanup(func() { db.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &name}) })
+	buckets := s3.Buckets{blob.Files: name + "-files", blob.Backup: name + "-backup"}
+	for _, bucket := range buckets {
+		_, err := objects.CreateBucket(ctx, &awss3.CreateBucketInput{Bucket: &bucket})
+		must(t, err)
+	}
+	store, key := s3.New(objects, buckets), strings.Repeat("A", 43)
+	p := &api.Ports{Blobs: store, Parts: store, Ports: auth.Ports{Table: dynamo.New(db, name), Random: rand.Reader, Now: time.Now}}
+	p.Key, err = auth.ParseLinkKey(key)
+	must(t, err)
+	must(t, auth.NewUsers(p.Table, p.Now).Add(ctx, auth.User{Name: "alice", State: auth.Active, Quota: 1000}))
+	for _, content := range []string{"one", "two", "three"} {
+		up, err := file.Service(p).Begin(ctx, "alice", auth.User{Name: "alice"}, int64(len(content)), files.Sending{})
+		must(t, err)
+		must(t, up.Add(ctx, files.Part{Name: content, Body: strings.NewReader(content), Size: -1}))
+		_, err = up.Commit(ctx)
+		must(t, err)
+	}
+	parameters := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"Parameter":{"Value":%q}}`, key)
+	}))
+	t.Cleanup(parameters.Close)
+	h := newHome(t, append(os.Environ(), "AWS_ENDPOINT_URL="+parameters.URL)...)
+	check := func(code int, want string, more ...string) {
+		t.Helper()
+		r := h.run("", append([]string{"check", "--table", name, "--files-bucket", buckets[blob.Files],
+			"--backup-bucket", buckets[blob.Backup], "--key-parameter", "key"}, more...)...)
+		if r.code != code || !strings.Contains(r.out, want) {
+			t.Errorf("%q: code %d, want %d with %q\n%s%s", more, r.code, code, want, r.out, r.err)
+		}
+	}
+	check(exitOK, "3 files and 3 objects compared: 0 faults")
+	all, err := store.List(ctx, blob.Files, "", 3)
+	must(t, err)
+	must(t, store.Delete(ctx, blob.Files, all[0].Key))
+	must(t, store.Delete(ctx, blob.Files, all[1].Key))
+	_, err = store.Create(ctx, blob.Files, all[1].Key, strings.NewReader("TWO"), -1)
+	must(t, err)
+	must(t, p.Table.Write(ctx, table.Update(auth.UserKey("alice")).Set("used", 5)))
+	check(exitDamaged, "bytes alice 1 files/"+all[0].Key+": the bytes are missing\n")
+	check(exitDamaged, "checksum alice 2 files/"+all[1].Key+": the CRC64NVME is ", "--repair")
+	check(exitDamaged, ": 2 faults, 0 of them mended")
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,283 @@
+package files_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ferry/shared/api/file"
+	"ferry/shared/auth"
+	"ferry/shared/blob"
+	"ferry/shared/files"
+	"ferry/shared/table"
+)
+
+// check runs a check and returns its findings, sorted, each as "kind user id what".
+func (s server) check(change func(*files.Check)) (files.CheckReport, []string) {
+	s.Helper()
+	all := []string{}
+	c := files.Check{
+		Sweeper: &files.Sweeper{Service: file.Service(s.Data.Ports), Log: slog.New(slog.DiscardHandler), Grace: time.Hour},
+		Expect:  func(int64) {}, Done: func(int64) {},
+		Found: func(f files.Finding) {
+			all = append(all, fmt.Sprintf("%s %s %d %s %v", f.Kind, f.User, f.ID, f.What, f.Mended))
+		},
+	}
+	if change != nil {
+		change(&c)
+	}
+	r, err := c.Run(s.Context())
+	if err != nil || r.Found != len(all) {
+		s.Fatalf("the check reported %+v, %v", r, err)
+	}
+	slices.Sort(all)
+	return r, all
+}
+
+func repairing(c *files.Check) { c.Repair = true }
+
+// wantFindings checks what a check finds. Each finding must contain what is wanted.
+func (s server) wantFindings(what string, change func(*files.Check), want ...string) {
+	s.Helper()
+	_, got := s.check(change)
+	ok := len(got) == len(want)
+	for i := range min(len(got), len(want)) {
+		ok = ok && strings.Contains(got[i], want[i])
+	}
+	if !ok {
+		s.Errorf("%s: the findings are\n\t%s\nwant\n\t%s", what, strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
+	}
+}
+
+// large is the content of a file that is not kept in the table.
+func large() string { return strings.Repeat("0123456789", 10_000) }
+
+// newChecked returns a server whose user alice has a quota and three files: a small one,
+// a large one, and one in the backup area with a recipient.
+func newChecked(t *testing.T) (server, []files.File) {
+	t.Helper()
+	s := newSweepServer(t)
+	s.update(auth.UserKey("alice"), "quota", int64(1<<30))
+	small, big := s.put("alice", "content"), s.put("alice", large())
+	up, err := file.Service(s.Data.Ports).Begin(t.Context(), "alice", s.user("alice"), 3,
+		files.Sending{Recipients: []files.Message{{Channel: files.Mail, To: "ann@example.com"}}})
+	if err == nil {
+		err = up.Add(t.Context(), files.Part{Name: "sent", Body: strings.NewReader("abc"), Size: 3})
+	}
+	if err == nil {
+		_, err = up.Commit(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent, err := file.Service(s.Data.Ports).Delete(t.Context(), s.user("alice"), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.wantFindings("whole data", nil)
+	return s, []files.File{small, big, sent}
+}
+
+func (s server) update(key table.Key, attr string, value any) {
+	s.Helper()
+	s.write(table.Update(key).Set(attr, value))
+}
+
+func (s server) write(ops ...table.Op) {
+	s.Helper()
+	if err := s.Data.Table.Write(s.Context(), ops...); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// path returns where the bytes of a large file are.
+func (s server) path(f files.File) string { return filepath.Join(s.Dir, string(f.Area), f.Blob) }
+
+func (s server) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+func TestEachKindOfDamageIsFound(t *testing.T) {
+	t.Parallel()
+	flip := func(s server, f files.File) {
+		content, err := os.ReadFile(s.path(f))
+		s.must(err)
+		content[5000] ^= 1
+		s.must(os.WriteFile(s.path(f), content, 0o600))
+	}
+	for name, c := range map[string]struct {
+		damage       func(server, []files.File)
+		want, mended string // in check and in repair
+		quick, left  string // in a quick check, and in a check after the repair
+	}{
+		"the bytes of a small file are missing": {
+			func(s server, all []files.File) {
+				s.must(s.Data.Table.Blobs().Delete(s.Context(), all[0].Area, all[0].Blob))
+			},
+			"bytes alice 1 the bytes are missing false", "bytes alice 1 the bytes are missing false", "bytes", "bytes",
+		},
+		"the bytes of a large file are missing": {
+			func(s server, all []files.File) { s.must(os.Remove(s.path(all[1]))) },
+			"bytes alice 2 the bytes are missing false", "bytes alice 2", "bytes", "bytes",
+		},
+		"the bytes cannot be read": {
+			func(s server, all []files.File) {
+				s.must(os.Remove(s.path(all[1])))
+				s.must(os.Mkdir(s.path(all[1]), 0o700))
+			},
+			"bytes alice 2 the bytes cannot be read: is a directory false", "bytes alice 2", "size", "bytes",
+		},
+		"a file is shorter": {
+			func(s server, all []files.File) { s.must(os.Truncate(s.path(all[1]), 10)) },
+			"size alice 2 there are 10 bytes, but the record says 100000 false", "size alice 2", "size", "size",
+		},
+		"a byte is another": {
+			func(s server, all []files.File) { flip(s, all[1]) },
+			"checksum alice 2 the CRC64NVME is", "checksum alice 2", "", "checksum",
+		},
+		"a link is missing": {
+			func(s server, all []files.File) {
+				for key := range s.Partitions("link#") {
+					var l files.Link
+					pk, sk, _ := strings.Cut(key, " ")
+					s.must(s.Data.Table.Get(s.Context(), table.Key{PK: pk, SK: sk}, &l))
+					if l.Recipient != "" {
+						s.write(table.Delete(table.Key{PK: pk, SK: sk}))
+					}
+				}
+			},
+			"link alice 3 a link is missing false", "link alice 3 a link is missing true", "link", "",
+		},
+		"a link differs": {
+			func(s server, all []files.File) {
+				for key := range s.Partitions("link#") {
+					var l files.Link
+					pk, sk, _ := strings.Cut(key, " ")
+					k := table.Key{PK: pk, SK: sk}
+					s.must(s.Data.Table.Get(s.Context(), k, &l))
+					if l.File.ID == 1 {
+						l.File.Length++
+						s.write(table.Put(k, l))
+					}
+				}
+			},
+			"link alice 1 a link differs from the record false", "link alice 1", "link", "link",
+		},
+		"a link has no record": {
+			func(s server, all []files.File) {
+				l := files.Link{File: all[0]}
+				l.File.ID = 77
+				s.write(table.Put(table.Key{PK: "link#x", SK: "link"}, l))
+			},
+			"link alice 77 a link belongs to no file false", "link alice 77", "link", "link",
+		},
+		"a record is another file's": {
+			func(s server, all []files.File) { s.write(table.Put(files.Key(blob.Files, "alice", 55), all[0])) },
+			"record alice 0 the record is damaged false\x00quota", "quota\x00record", "quota\x00record", "record",
+		},
+		"the quota is wrong": {
+			func(s server, _ []files.File) { s.update(auth.UserKey("alice"), "used", int64(5)) },
+			"quota alice 0 5 bytes count as used, but files and reservations have 100010 false", "100010 true", "quota", "",
+		},
+		"an object has no record": {
+			func(s server, _ []files.File) { s.orphan(blob.Backup, "alice/9-left"); s.Clock.Advance(2 * time.Hour) },
+			"leftover alice 9 no record names these 9 bytes false", "leftover alice 9 no record names these 9 bytes true", "leftover", "",
+		},
+		"an object is newer than the table": {
+			func(s server, _ []files.File) { s.object(blob.Backup, "alice/9-left"); s.Clock.Advance(2 * time.Hour) },
+			"they stay: was an older table restored? false", "false", "leftover", "leftover",
+		},
+		"a young object has no record yet": {
+			func(s server, _ []files.File) { s.orphan(blob.Files, "alice/9-young") }, "", "", "", "",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, all := newChecked(t)
+			c.damage(s, all)
+			split := func(text string) []string {
+				all := strings.Split(text, "\x00")
+				slices.Sort(all)
+				return slices.DeleteFunc(all, func(s string) bool { return s == "" })
+			}
+			objects := len(s.Objects(blob.Files)) + len(s.Objects(blob.Backup))
+			s.wantFindings("a check", nil, split(c.want)...)
+			s.wantFindings("a quick check", func(c *files.Check) { c.Quick = true }, split(c.quick)...)
+			s.wantFindings("a repair", repairing, split(c.mended)...)
+			s.wantFindings("a check after the repair", nil, split(c.left)...)
+			if now := len(s.Objects(blob.Files)) + len(s.Objects(blob.Backup)); now != objects && !strings.Contains(c.mended, "leftover") {
+				t.Errorf("of %d objects %d are left", objects, now)
+			}
+		})
+	}
+}
+
+func TestARepairedLinkWorksAgain(t *testing.T) {
+	t.Parallel()
+	s, all := newChecked(t)
+	for key := range s.Partitions("link#") {
+		pk, sk, _ := strings.Cut(key, " ")
+		s.write(table.Delete(table.Key{PK: pk, SK: sk}))
+	}
+	s.wantFindings("a repair", repairing, "link alice 1", "link alice 2", "link alice 3", "link alice 3")
+	service := file.Service(s.Data.Ports)
+	l, err := service.ByToken(t.Context(), blob.Files, service.Token(all[0]))
+	if err != nil || l.File.Blob != all[0].Blob {
+		t.Errorf("the link leads to %+v, %v", l, err)
+	}
+	uses, err := service.Uses(t.Context(), all[2])
+	if err != nil || len(uses) != 2 || uses[1].Recipient == "" {
+		t.Errorf("the recipient's link is %+v, %v", uses, err)
+	}
+	s.wantFindings("a check after the repair", nil)
+}
+
+// TestNothingIsReportedWhileFilesComeAndGo checks and repairs data of which uploads,
+// moves and purges change all the time.
+func TestNothingIsReportedWhileFilesComeAndGo(t *testing.T) {
+	t.Parallel()
+	s, _ := newChecked(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	service := file.Service(s.Data.Ports)
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				f := s.put("alice", []string{"content", large()}[i%2])
+				u := s.user("alice")
+				_, err := service.Delete(t.Context(), u, f.ID)
+				if err == nil && i%3 == 0 {
+					_, err = service.Restore(t.Context(), u, f.ID)
+				} else if err == nil {
+					err = service.Purge(t.Context(), u, f.ID)
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for i := range 6 {
+		s.wantFindings(fmt.Sprint("check ", i), func(c *files.Check) {
+			if c.Settle = 300 * time.Millisecond; i%2 == 1 {
+				c.Repair = true
+			} else {
+				c.Grace = -time.Hour // so that each object without a record could be a leftover
+			}
+		})
+	}
+	cancel()
+	wg.Wait()
+	s.wantFindings("at the end", nil)
+}
