@@ -48,7 +48,7 @@ type serveCommand struct {
 	PhoneRegion  string    `env:"FERRY_PHONE_REGION" placeholder:"IT" help:"Region of mobile numbers without a country code."`
 	HideUsers    bool      `env:"FERRY_HIDE_USERS" help:"Answer GET /auth/forget for unknown users like known ones."`
 	MaxBody      string    `env:"FERRY_MAX_BODY" placeholder:"SIZE" help:"Maximum size of a request, such as 5GB or 5GiB; 0 means no limit."`
-	MaxUploads   uint16    `env:"FERRY_MAX_UPLOADS" placeholder:"N" default:"500" help:"Maximum uploads at once, each taking up to 512 KiB of memory; more get a 503 with Retry-After (default ${default}); 0 means no limit."`
+	MaxUploads   uint16    `env:"FERRY_MAX_UPLOADS" placeholder:"N" default:"500" help:"Maximum uploads and parts at once, each taking up to 512 KiB of memory, and a quarter of that for one user; more get a 503 or 429 with Retry-After (default ${default}); 0 means no limit."`
 	RedirectOver string    `env:"FERRY_REDIRECT_OVER" placeholder:"SIZE" help:"With --table: size from which a download is a redirect to S3; 0 means never."`
 	CORSOrigins  string    `name:"cors-origins" env:"FERRY_CORS_ORIGINS" placeholder:"ORIGIN,..." help:"Origins whose web pages may use the interface, such as https://app.example.com; * means all."`
 	PerHour      string    `name:"notices-per-hour" env:"FERRY_NOTICES_PER_HOUR" placeholder:"100" help:"Maximum notices that a user may cause in an hour; 0 means no limit."`

@@ -83,8 +83,7 @@ type Settings struct {
 	HideUsers   bool
 	// MaxBody is the most bytes in a request's body; 0 is no limit.
 	MaxBody int64
-	// MaxUploads is the most concurrent uploads in a process; 0 is no limit. A
-	// function needs none, as it has one request at a time.
+	// MaxUploads is the most concurrent uploads and parts in a process; 0 is no limit.
 	MaxUploads int
 	// RedirectOver is the file size in bytes above which a download is redirected to
 	// the store; 0 is never.
@@ -107,6 +106,7 @@ type Ports struct {
 	Log   *slog.Logger
 	// Notify is called after a notice was put in the outbox; never nil.
 	Notify func()
+	Places *Places // nil is no limit
 	Settings
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"time"
 )
 
@@ -14,6 +15,11 @@ const drainTime = 5 * time.Second
 
 // shortTime is how long a body may take unless it is a file.
 const shortTime = 30 * time.Second
+
+// leastRate is how many bytes a second a body must bring on average while the server
+// waits for it, in each period as long as its patience. The server's own work does not
+// count.
+const leastRate = 1 << 10
 
 // requestBody is the only reader between a server's connection and the code that reads
 // a request. It ends a body that is too slow or too large. Its errors are faults
@@ -28,11 +34,14 @@ type requestBody struct {
 	err      error         // of the last read
 	limit    int64         // bytes; 0 is no limit
 	n        int64         // bytes read
+	waited   time.Duration // for the client, in this period
+	before   int64         // bytes read before this period
 }
 
 // Read implements io.Reader.
 func (b *requestBody) Read(p []byte) (n int, err error) {
-	if now := time.Now(); now.Sub(b.moved) > b.patience/10 {
+	now := time.Now()
+	if now.Sub(b.moved) > b.patience/10 {
 		b.moved = now
 		deadline := now.Add(b.patience)
 		if !b.end.IsZero() && b.end.Before(deadline) {
@@ -42,11 +51,19 @@ func (b *requestBody) Read(p []byte) (n int, err error) {
 	}
 	n, b.err = b.ReadCloser.Read(p)
 	b.n += int64(n)
+	b.waited += time.Since(now)
+	slow := b.end.IsZero() && errors.Is(b.err, os.ErrDeadlineExceeded)
+	if b.waited >= b.patience {
+		slow = slow || float64(b.n-b.before) < leastRate*b.waited.Seconds()
+		b.waited, b.before = 0, b.n
+	}
 	switch {
 	case b.limit > 0 && b.n > b.limit:
 		return max(n-int(b.n-b.limit), 0), &http.MaxBytesError{Limit: b.limit}
 	case b.err == io.EOF:
 		_ = b.control.SetReadDeadline(time.Time{})
+	case slow:
+		return n, &Fault{Kind: TooSlow, Detail: "the body comes too slowly; send it again", Cause: b.err}
 	case b.err != nil:
 		return n, BrokenBody(b.err)
 	}

@@ -19,6 +19,7 @@ const (
 	Forbidden        FaultKind = http.StatusForbidden                    // a credential that does not allow this
 	NotFound         FaultKind = http.StatusNotFound                     // no such resource
 	MethodNotAllowed FaultKind = http.StatusMethodNotAllowed             // the resource has other methods
+	TooSlow          FaultKind = http.StatusRequestTimeout               // the body comes too slowly
 	Conflict         FaultKind = http.StatusConflict                     // the resource's state does not allow this
 	TooLarge         FaultKind = http.StatusRequestEntityTooLarge        // the body, or the user's quota with it
 	Unsupported      FaultKind = http.StatusUnsupportedMediaType         // the body's media type

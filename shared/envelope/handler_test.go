@@ -347,6 +347,47 @@ func TestSlowBodyEndsUnlessItIsAFile(t *testing.T) {
 	}
 }
 
+// TestFileThatComesTooSlowlyIsEnded sends files in pieces with pauses. The server's patience
+// is 200 ms, in which a file must bring 205 bytes.
+func TestFileThatComesTooSlowlyIsEnded(t *testing.T) {
+	t.Parallel()
+	for what, k := range map[string]struct {
+		piece  int
+		pause  time.Duration
+		status int
+	}{
+		"a few bytes all the time":    {2, 20 * time.Millisecond, 408},
+		"nothing after the beginning": {1000, time.Hour, 408},
+		"much with pauses":            {1000, 50 * time.Millisecond, 200},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			o := envelope.Outlet{Now: time.Now, Log: slog.New(slog.DiscardHandler), Patience: 200 * time.Millisecond}
+			conn := connect(t, o.Handler(func(_ http.ResponseWriter, r *http.Request) error {
+				envelope.LongBody(r)
+				_, err := io.Copy(io.Discard, r.Body)
+				return err
+			}))
+			fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n", 20*k.piece)
+			go func() {
+				for range 20 {
+					if _, err := conn.Write(make([]byte, k.piece)); err != nil {
+						return
+					}
+					select {
+					case <-time.After(k.pause):
+					case <-t.Context().Done():
+					}
+				}
+			}()
+			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil || resp.StatusCode != k.status {
+				t.Errorf("the answer is %+v, %v", resp, err)
+			}
+		})
+	}
+}
+
 func TestOnlyValidRequestIDsAreCarried(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

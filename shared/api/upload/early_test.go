@@ -47,13 +47,19 @@ func startRefusing(t *testing.T) *apitest.Server {
 // send sends the headers of an upload and returns the connection.
 func send(t *testing.T, s *apitest.Server, query, password, headers string) net.Conn {
 	t.Helper()
+	return sendTo(t, s, "POST /v1/upload?"+query, "Authorization: "+apitest.Basic("alice", password)+"\r\n"+headers)
+}
+
+// sendTo sends the head of a request.
+func sendTo(t *testing.T, s *apitest.Server, what, headers string) net.Conn {
+	t.Helper()
 	c, err := net.Dial("tcp", s.HTTP.Listener.Addr().String())
 	if err != nil {
 		t.Fatalf("connecting: %v", err)
 	}
 	t.Cleanup(func() { c.Close() })
 	c.SetDeadline(time.Now().Add(patience))
-	fmt.Fprintf(c, "POST /v1/upload?%s HTTP/1.1\r\nHost: x\r\nAuthorization: %s\r\n%s\r\n", query, apitest.Basic("alice", password), headers)
+	fmt.Fprintf(c, "%s HTTP/1.1\r\nHost: x\r\n%s\r\n", what, headers)
 	return c
 }
 

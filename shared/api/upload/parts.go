@@ -143,6 +143,11 @@ func Receive(p *api.Ports) http.Handler {
 		if err != nil {
 			return err
 		}
+		leave, err := p.Places.Enter(it.Uploader, id+"/"+number)
+		if err != nil {
+			return err
+		}
+		defer leave()
 		envelope.LongBody(r)
 		caller := envelope.CallerOf(r.Context())
 		caller.Login = "session"

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -34,21 +33,13 @@ func Upload() api.Endpoint { return api.Named("upload", newUpload) }
 // record with link and notices in one transaction, and the newest page for the answer;
 // with d, three. An Idempotency-Key costs one more, and so do recipients.
 func newUpload(p *api.Ports) http.Handler {
-	h := handler{ports: p, files: file.Service(p)}
-	if p.MaxUploads > 0 {
-		h.places = make(chan struct{}, p.MaxUploads)
-	}
-	return p.Authenticated(h.upload)
+	return p.Authenticated(handler{ports: p, files: file.Service(p)}.upload)
 }
-
-// busyFor is how long a client must wait if all places are taken.
-const busyFor = 5 * time.Second
 
 // handler handles uploads and upload sessions.
 type handler struct {
-	ports  *api.Ports
-	files  *files.Service
-	places chan struct{} // one for each upload under way; nil is no limit
+	ports *api.Ports
+	files *files.Service
 }
 
 // upload checks as much as it can before it reads the first byte of the body.
@@ -91,14 +82,11 @@ func (h handler) answer(w http.ResponseWriter, r *http.Request, u auth.User, pag
 
 // store holds a place while it reads the body, which takes memory.
 func (h handler) store(r *http.Request, p params, u auth.User) (files.Page, error) {
-	if h.places != nil {
-		select {
-		case h.places <- struct{}{}:
-			defer func() { <-h.places }()
-		default:
-			return files.Page{}, &envelope.Fault{Kind: envelope.Unavailable, Detail: "too many uploads are under way; try again", After: busyFor}
-		}
+	leave, err := h.ports.Places.Enter(u.Name, "")
+	if err != nil {
+		return files.Page{}, err
 	}
+	defer leave()
 	incoming, err := open(r, p)
 	if err != nil {
 		return files.Page{}, err
@@ -221,7 +209,7 @@ func (h handler) params(r *http.Request, u auth.User) (params, error) {
 	name := cmp.Or(q.Get("file"), r.PathValue("name"))
 	p := params{name: wire.CleanFileName(name)}
 	if name != "" && p.name == "" {
-		return params{}, envelope.NewFault(envelope.Invalid, "the query parameter file, or the end of the path, is not a file name")
+		return params{}, envelope.NewFault(envelope.Invalid, "the parameter file, or the end of the path, is not a file name")
 	}
 	if p.owner, err = owner(q.Get("d"), u); err != nil {
 		return params{}, err

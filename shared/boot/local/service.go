@@ -55,7 +55,8 @@ type Service struct {
 	Sender  *notify.Sender
 }
 
-// NewService returns a Service. It makes the ports' Notify wake its sender.
+// NewService returns a Service. It makes the ports' Notify wake its sender, and
+// their Places.
 func NewService(p *api.Ports, o ServiceOptions) (*Service, error) {
 	s := &Service{ports: p, options: o, Inbox: inbox.New(p.Table, p.Now)}
 	o.Mail, o.SMS = cmp.Or(o.Mail, s.Inbox.Mail()), cmp.Or(o.SMS, s.Inbox.SMS())
@@ -70,7 +71,7 @@ func NewService(p *api.Ports, o ServiceOptions) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Notify = s.Sender.Wake
+	p.Notify, p.Places = s.Sender.Wake, api.NewPlaces(p.MaxUploads)
 	return s, nil
 }
 

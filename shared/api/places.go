@@ -1,0 +1,64 @@
+package api
+
+import (
+	"sync"
+	"time"
+
+	"ferry/shared/envelope"
+)
+
+const (
+	// busyFor is how long a client must wait if it gets no place.
+	busyFor = 5 * time.Second
+	// writersOfPart is how often one part may arrive at once: a client that has lost
+	// its connection sends a part again before the server knows.
+	writersOfPart = 2
+)
+
+// Places bounds how many bodies of files a process receives at once, as each takes
+// memory: in all, and to a quarter of that for each user. It is safe for concurrent use.
+// A function has none, as it has one request at a time.
+type Places struct {
+	most  int // 0 is no limit
+	mu    sync.Mutex
+	all   int
+	taken map[[2]string]int // by user, and by part
+}
+
+// NewPlaces returns Places for at most most bodies; 0 is no limit.
+func NewPlaces(most int) *Places { return &Places{most: most, taken: map[[2]string]int{}} }
+
+// Enter takes a place for a body from a user, until leave is called. part names a part
+// of an upload session, or is empty. The fault says which bound is reached.
+func (p *Places) Enter(user, part string) (leave func(), err error) {
+	if p == nil {
+		return func() {}, nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	byUser, byPart := [2]string{user}, [2]string{"", part}
+	each := max(1, p.most/4)
+	switch {
+	case p.most > 0 && p.all >= p.most:
+		return nil, &envelope.Fault{Kind: envelope.Unavailable, Detail: "too many uploads are under way; try again", After: busyFor}
+	case p.most > 0 && p.taken[byUser] >= each:
+		return nil, envelope.WaitFault(busyFor, "%d of your uploads are under way, as many as a user may have at once; try again", each)
+	case part != "" && p.taken[byPart] >= writersOfPart:
+		return nil, &envelope.Fault{Kind: envelope.Conflict, Detail: "the part is already being sent twice; try again", After: busyFor}
+	}
+	p.add(byUser, byPart, 1)
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.add(byUser, byPart, -1)
+	}, nil
+}
+
+func (p *Places) add(byUser, byPart [2]string, n int) {
+	p.all += n
+	for _, key := range [][2]string{byUser, byPart} {
+		if p.taken[key] += n; p.taken[key] == 0 {
+			delete(p.taken, key)
+		}
+	}
+}
