@@ -94,7 +94,7 @@ func exitCode(err error) int {
 		{exitNoFile, []error{client.ErrNotFound, notify.ErrUnknown}},
 		{exitExists, []error{client.ErrExists, local.ErrHasData}},
 		{exitUsage, []error{local.ErrInside}},
-		{exitUnknown, []error{auth.ErrUnknownUser}},
+		{exitUnknown, []error{auth.ErrUnknownUser, client.ErrUnknownUser}},
 		{exitFull, []error{table.ErrFull, blob.ErrFull, syscall.ENOSPC, syscall.EDQUOT, syscall.EIO}},
 		{exitBusy, []error{client.ErrChanged, notify.ErrHeld, table.ErrBusy}},
 		{exitRefused, []error{client.ErrAnswer, notify.ErrSent, notify.ErrFailed}},
@@ -127,6 +127,10 @@ func explain(err error) string {
 	case errors.Is(err, sqlite.ErrDamaged): // say it once, without what is between two mentions of it
 		text, kind := err.Error(), sqlite.ErrDamaged.Error()
 		return text[:strings.Index(text, kind)] + text[strings.LastIndex(text, kind):]
+	case client.StatusOf(err) == 400: // about what a flag has said
+		return strings.NewReplacer("the parameters c and m ", "--sms and --mail ", "the parameter c ", "--sms ",
+			"the parameter m ", "--mail ", "the parameter i ", "--message ", "the parameter d ", "--to ",
+			"the parameter notify ", "--notify ").Replace(err.Error())
 	}
 	return err.Error()
 }

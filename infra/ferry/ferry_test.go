@@ -155,6 +155,10 @@ func TestOperatorsManageUsers(t *testing.T) {
 		{"a removal needs confirmation", "user remove bob", "no\n", exitUsage, "", "Type the name to continue: \nferry: nothing was removed"},
 		{"a confirmed removal removes the user", "user remove bob", "bob\n", exitOK, "", "user bob and 0 files were removed"},
 		{"a removed user is gone", "user show bob", "", exitUnknown, "", "no such user"},
+		{"help can be asked for by a command", "help", "", exitOK, "Usage: ferry <command>", ""},
+		{"help on a command too", "help user add", "", exitOK, "Usage: ferry user add <name>", ""},
+		{"help on nothing that exists is refused", "help nothing", "", exitUsage, "", "Try ferry --help"},
+		{"the version can be asked for by a flag", "--version", "", exitOK, "interface v1 (3.6.0)", ""},
 		{"an unknown command is explained", "usr", "", exitUsage, "", "Try ferry --help"},
 		{"an empty inbox says how to fill it", "inbox", "", exitOK, "Nothing was sent yet", ""},
 		{"an empty inbox is an empty array", "inbox --json", "", exitOK, "[]", ""},
@@ -228,9 +232,10 @@ func TestServeSaysInOneSentenceWhyItCannotStart(t *testing.T) {
 	})
 	t.Run("invalid settings", func(t *testing.T) {
 		t.Parallel()
-		wantSentence(t, runFerry(t, t.TempDir(), "", "serve", "--addr", "127.0.0.1:0", "--public-url", "ftp://x"), exitSettings, "FERRY_PUBLIC_URL")
-		wantSentence(t, runFerry(t, t.TempDir(), "", "serve", "--addr", "127.0.0.1:0", "--cors-origins", "app.example.com"), exitSettings, "FERRY_CORS_ORIGINS")
-		wantSentence(t, runFerry(t, t.TempDir(), "", "serve", "--addr", "127.0.0.1:0", "--smtp", "mail.example.com"), exitSettings, "FERRY_SMTP_URL")
+		wantSentence(t, runFerry(t, t.TempDir(), "", "serve", "--addr", "127.0.0.1:0", "--public-url", "ftp://x"), exitSettings, `--public-url or FERRY_PUBLIC_URL="ftp://x": not an address`)
+		wantSentence(t, runFerry(t, t.TempDir(), "", "serve", "--addr", "127.0.0.1:0", "--max-body", "much"), exitSettings, `--max-body or FERRY_MAX_BODY="much": not a size`)
+		wantSentence(t, runFerry(t, t.TempDir(), "", "serve", "--addr", "127.0.0.1:0", "--cors-origins", "app.example.com"), exitSettings, "--cors-origins or FERRY_CORS_ORIGINS")
+		wantSentence(t, runFerry(t, t.TempDir(), "", "serve", "--addr", "127.0.0.1:0", "--smtp", "mail.example.com"), exitSettings, "--smtp or FERRY_SMTP_URL")
 	})
 }
 

@@ -43,9 +43,15 @@ func (c getCommand) Run(ctx context.Context, out console) error {
 	switch {
 	case c.Output == "-" && c.JSON:
 		return usage("-o - and --json both want standard output")
-	case len(c.What) > 1 && c.Output != "" && c.Output != "-" && !isFolder(c.Output):
-		return usage("with several files, -o must be a folder or -")
-	case c.Output != "" && !isFolder(filepath.Dir(c.Output)):
+	case c.Output == "" || c.Output == "-" || isFolder(c.Output):
+	case len(c.What) > 1 || os.IsPathSeparator(c.Output[len(c.Output)-1]):
+		if _, err := os.Stat(c.Output); err == nil {
+			return usage("with several files, -o must be a folder or -")
+		}
+		if err := os.MkdirAll(c.Output, 0o777); err != nil {
+			return err
+		}
+	case !isFolder(filepath.Dir(c.Output)):
 		return &coded{exitNoFile, fmt.Errorf("there is no folder %s", filepath.Dir(c.Output))}
 	}
 	results := []downloaded{}
@@ -83,10 +89,12 @@ func (c getCommand) one(ctx context.Context, out console, what string) (download
 	}
 	m.start()
 	defer m.end()
+	before := int64(0)
 	v := client.Verify{CRC64NVME: crc, Progress: m.add, Started: func(f client.Remote, have int64) {
 		m.name(f.Name)
 		m.expect(f.Length)
-		m.add(have)
+		m.had(have)
+		before = have
 		if have > 0 {
 			m.say("resuming the download of %s", printable(f.Name))
 		}
@@ -105,7 +113,7 @@ func (c getCommand) one(ctx context.Context, out console, what string) (download
 	if len(got.Verified) > 0 {
 		verified = "verified by " + strings.Join(got.Verified, " and ")
 	}
-	m.say("%s: %s, %s", printable(got.Path), took(got.Length, time.Since(begin)), verified)
+	m.say("%s: %s, %s", printable(got.Path), took(got.Length, got.Length-before, time.Since(begin)), verified)
 	return r, nil
 }
 

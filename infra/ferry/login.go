@@ -131,7 +131,7 @@ func logIn(ctx context.Context, cl *client.Client, user, password string) error 
 	case errors.Is(err, client.ErrNotFound):
 		return &coded{exitSettings, fmt.Errorf("%s is not the address of a Ferry service: %w", cl.URL(), err)}
 	case err != nil:
-		return refusedLogin(err)
+		return err
 	}
 	if err := writeLogin(saved{URL: cl.URL(), User: user, Bearer: bearer}); err != nil {
 		return fmt.Errorf("saving the login: %w; without one, set FERRY_URL, FERRY_USER and FERRY_PASSWORD for each command", err)
@@ -159,14 +159,6 @@ func (c loginCommand) credentials(ctx context.Context, out console) (user, passw
 		err = usage("the password is empty")
 	}
 	return user, password, err
-}
-
-// refusedLogin says what to do after a login that failed.
-func refusedLogin(err error) error {
-	if e, ok := errors.AsType[*client.Error](err); ok && e.RetryAfter > 0 {
-		return fmt.Errorf("%w; try again in %s", err, e.RetryAfter)
-	}
-	return err
 }
 
 // warnPlain warns before a password crosses a network that others can read.
@@ -227,14 +219,14 @@ func (c passwdCommand) Run(ctx context.Context, out console, who *identity) erro
 	}
 	link, pin, err := c.permission(ctx, ask, who)
 	if err != nil {
-		return refusedLogin(err)
+		return err
 	}
 	password, err := newPassword(ask)
 	if err != nil {
 		return err
 	}
 	if err := who.Change(ctx, link, pin, password); err != nil {
-		return refusedLogin(err)
+		return err
 	}
 	fmt.Fprintf(out.Err, "the password of %s is changed; all earlier logins have ended\n", who.user)
 	return logIn(ctx, who.Client, who.user, password)

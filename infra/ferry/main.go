@@ -14,6 +14,8 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -58,7 +60,7 @@ func run(ctx context.Context, args []string, c console) int {
 		kong.Vars{"usual_data": usualData},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 	)
-	command, err := parser.Parse(args)
+	command, err := parser.Parse(spelled(args))
 	if exit >= 0 { // --help was answered
 		return exit
 	}
@@ -74,6 +76,17 @@ func run(ctx context.Context, args []string, c console) int {
 		return exitCode(err)
 	}
 	return exitOK
+}
+
+// spelled returns the arguments as the parser knows them.
+func spelled(args []string) []string {
+	switch {
+	case len(args) == 1 && args[0] == "--version":
+		return []string{"version"}
+	case len(args) > 0 && args[0] == "help":
+		return append(slices.Clone(args[1:]), "--help")
+	}
+	return args
 }
 
 type commands struct {
@@ -194,10 +207,16 @@ func settings(k *kong.Context) (api.Settings, error) {
 		}
 	}
 	s, err := api.ReadSettings(func(name string) string { return values[name] })
-	if err != nil {
-		return s, &coded{exitSettings, err}
+	if err == nil {
+		return s, nil
 	}
-	return s, nil
+	text := err.Error()
+	for _, f := range k.Flags() {
+		for _, name := range f.Envs {
+			text = strings.ReplaceAll(text, name+"=", "--"+f.Name+" or "+name+"=")
+		}
+	}
+	return s, &coded{exitSettings, errors.New(text)}
 }
 
 type retention struct {

@@ -28,6 +28,7 @@ type meter struct {
 
 	label       atomic.Value
 	done, total atomic.Int64
+	earlier     atomic.Int64 // how much of done an earlier run has transferred
 
 	mu      sync.Mutex // held while anything uses the terminal
 	drawn   bool
@@ -38,7 +39,7 @@ type meter struct {
 
 type mark struct {
 	at   time.Time
-	done int64
+	done int64 // in this run
 }
 
 func newMeter(out console, quiet bool) *meter {
@@ -75,6 +76,12 @@ func (m *meter) start() {
 // add counts transferred bytes; a negative number takes back some that were lost.
 func (m *meter) add(n int64) { m.done.Add(n) }
 
+// had counts bytes that an earlier run has transferred. They do not count for the rate.
+func (m *meter) had(n int64) {
+	m.earlier.Add(n)
+	m.add(n)
+}
+
 // expect adds to the number of bytes to transfer.
 func (m *meter) expect(n int64) { m.total.Add(n) }
 
@@ -88,7 +95,7 @@ func (m *meter) show() {
 	if total == 0 { // not known yet, or nothing to show
 		return
 	}
-	m.marks = append(m.marks, mark{m.now(), done})
+	m.marks = append(m.marks, mark{m.now(), done - m.earlier.Load()})
 	if len(m.marks) > 50 {
 		m.marks = m.marks[1:]
 	}
@@ -153,10 +160,14 @@ func (m *meter) end() {
 	m.clear()
 }
 
-// took describes a finished transfer.
-func took(n int64, d time.Duration) string {
+// took describes a finished transfer of n bytes, of which some were sent now.
+func took(n, now int64, d time.Duration) string {
 	if d < time.Second {
 		return size(n)
 	}
-	return fmt.Sprintf("%s in %s, %s/s", size(n), span(d), size(int64(float64(n)/d.Seconds())))
+	what := size(n)
+	if now < n {
+		what += ", " + size(max(0, now)) + " of it now"
+	}
+	return fmt.Sprintf("%s in %s, %s/s", what, span(d), size(int64(float64(max(0, now))/d.Seconds())))
 }

@@ -46,6 +46,33 @@ func TestProgressFitsOnOneLine(t *testing.T) {
 	}
 }
 
+// TestRateIsThatOfThisRun resumes a transfer of 4 GB of which 3 GB were there.
+func TestRateIsThatOfThisRun(t *testing.T) {
+	t.Parallel()
+	at := time.Unix(0, 0)
+	var out bytes.Buffer
+	m := &meter{out: &out, now: func() time.Time { return at }}
+	m.name("big")
+	m.expect(4_000_000_000)
+	m.show()
+	m.had(3_000_000_000)
+	at = at.Add(time.Second)
+	m.add(100_000_000)
+	out.Reset()
+	m.show()
+	if want := "big: 77% of 4.0 GB, 100 MB/s, 0:09 left\n"; out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+	for want, got := range map[string]string{
+		"4.0 GB, 1.0 GB of it now in 0:10, 100 MB/s": took(4e9, 1e9, 10*time.Second), "4.0 GB in 0:10, 400 MB/s": took(4e9, 4e9, 10*time.Second),
+		"4.0 GB": took(4e9, 0, 0),
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func TestSizesAndTimesAreRounded(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 99_949: "99.9 kB", 99_950: "100 kB", 999_499: "999 kB", 999_500: "1.0 MB", 53_687_091_200_000: "53.7 TB"} {

@@ -125,7 +125,7 @@ func (i *identity) bearer(ctx context.Context, refused string) (string, error) {
 	}
 	bearer, err := i.Login(ctx, i.user, password)
 	if err != nil || !asked {
-		return bearer, refusedLogin(err)
+		return bearer, err
 	}
 	i.saved.User, i.saved.Bearer = i.user, bearer
 	if err := writeLogin(i.saved); err != nil {

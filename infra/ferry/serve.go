@@ -128,15 +128,15 @@ func (c serveCommand) run(ctx context.Context, out console, l *listeners, p *api
 func (c serveCommand) options(addr net.Addr, p *api.Ports) (o local.ServiceOptions, err error) {
 	o = local.ServiceOptions{From: c.MailFrom, SweepEvery: sweepEvery, Grace: graceLocal}
 	if o.Origins, err = envelope.ParseOrigins(c.CORSOrigins); err != nil {
-		return o, &coded{exitSettings, fmt.Errorf("FERRY_CORS_ORIGINS: %w", err)}
+		return o, &coded{exitSettings, fmt.Errorf("--cors-origins or FERRY_CORS_ORIGINS: %w", err)}
 	}
 	if c.SMTP != "" {
 		if o.Mail, err = smtp.New(c.SMTP); err != nil {
-			return o, &coded{exitSettings, fmt.Errorf("FERRY_SMTP_URL: %w", err)}
+			return o, &coded{exitSettings, fmt.Errorf("--smtp or FERRY_SMTP_URL: %w", err)}
 		}
 	}
 	if o.Webhooks = c.addresses(); len(o.Webhooks) > 0 {
-		text, where := c.Secret, "FERRY_WEBHOOK_SECRET"
+		text, where := c.Secret, "--webhook-secret or FERRY_WEBHOOK_SECRET"
 		if text == "" {
 			if text, where, err = local.WebhookSecret(c.Data); err != nil {
 				return o, err

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -71,6 +72,7 @@ type uploader struct {
 	out    console
 	client *identity
 	meter  *meter
+	had    atomic.Int64 // bytes of the large file in progress that an earlier run has sent
 
 	mu      sync.Mutex
 	results []uploaded // of the files, then of paths that cannot be uploaded
@@ -78,6 +80,9 @@ type uploader struct {
 }
 
 func (c upCommand) Run(ctx context.Context, out console) error {
+	if err := c.check(); err != nil {
+		return err
+	}
 	m, err := c.meter(out, &c.remote)
 	if err != nil {
 		return err
@@ -105,6 +110,21 @@ func (c upCommand) Run(ctx context.Context, out console) error {
 		}
 	}
 	return report(out, c.JSON, u.results, err)
+}
+
+// check refuses flags that would do nothing, or something else than they say.
+func (c upCommand) check() error {
+	switch {
+	case c.Message != "" && len(c.Mail)+len(c.SMS) == 0:
+		return usage("--message goes with a link: say to whom with --mail or --sms")
+	case c.Name != "" && wire.CleanFileName(c.Name) == "":
+		return usage("--name is not the name of a file")
+	case c.Lang != "":
+		if _, err := parseLang(c.Lang); err != nil {
+			return usage("--lang is %w", err)
+		}
+	}
+	return nil
 }
 
 // all uploads small files several at once. Large ones go one by one, as each uses
@@ -140,13 +160,14 @@ func (u *uploader) one(ctx context.Context, i int, it item) {
 	begin := time.Now()
 	u.meter.name(it.name)
 	f, err := u.upload(ctx, it)
+	had := u.had.Swap(0) // large files come one at a time, and small ones have none
 	err = pausing(ctx, err)
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.results[i] = uploaded{it.path, f.ID, f.Name, f.Length, f.Link, explain(err)}
 	switch {
 	case err == nil:
-		u.meter.say("%s: %s (id %d)", printable(f.Name), took(f.Length, time.Since(begin)), f.ID)
+		u.meter.say("%s: %s (id %d)", printable(f.Name), took(f.Length, f.Length-had, time.Since(begin)), f.ID)
 	case ctx.Err() == nil:
 		u.failed.add(it.path, err)
 	}

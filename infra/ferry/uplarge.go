@@ -114,6 +114,7 @@ func (u *uploader) put(ctx context.Context, name string, file *os.File, info fs.
 	}
 	o := client.PutOptions{
 		Delivery: u.delivery(), Connections: u.Connections, PartSize: int64(u.PartSize), Progress: u.meter.add,
+		Had: func(n int64) { u.had.Add(n); u.meter.had(n) },
 	}
 	if s != nil {
 		resumed := s.Session

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -142,12 +141,7 @@ func (p profile) apply(u *auth.User) error {
 		given(&u.Phone, "--phone", p.Phone, func(text string) (string, error) {
 			return notify.ParseMobile(text, p.PhoneRegion)
 		}),
-		given(&u.Lang, "--lang", strings.ToLower(p.Lang), func(text string) (string, error) {
-			if !slices.Contains(api.Languages(), text) {
-				return "", fmt.Errorf("one of %s", strings.Join(api.Languages(), ", "))
-			}
-			return text, nil
-		}),
+		given(&u.Lang, "--lang", p.Lang, parseLang),
 		given(&u.Quota, "--quota", p.Quota, api.ParseSize),
 		given(&u.KeepDays, "--keep-days", p.KeepDays, parseDays),
 		given(&u.BackupDays, "--backup-days", p.BackupDays, parseDays))
@@ -167,6 +161,14 @@ func given[T any](to *T, flag, text string, parse func(string) (T, error)) error
 	}
 	*to = value
 	return nil
+}
+
+func parseLang(text string) (string, error) {
+	lang, ok := api.Language(text)
+	if !ok {
+		return "", fmt.Errorf("one of %s", strings.Join(api.Languages(), ", "))
+	}
+	return lang, nil
 }
 
 func parseDays(text string) (int64, error) {

@@ -154,19 +154,21 @@ func Lang(r *http.Request, u auth.User) string { return LangOf(r.URL.Query().Get
 // LangOf is Lang for a request whose lang parameter is not in the query.
 func LangOf(lang string, r *http.Request, u auth.User) string {
 	for _, tag := range []string{lang, u.Lang} {
-		if lang, ok := supported(tag); ok {
+		if lang, ok := Language(tag); ok {
 			return lang
 		}
 	}
 	for _, v := range preferences(r.Header, "Accept-Language") {
-		if lang, ok := supported(v.value); ok {
+		if lang, ok := Language(v.value); ok {
 			return lang
 		}
 	}
 	return Languages()[0]
 }
 
-func supported(tag string) (string, bool) {
+// Language returns the language of a tag such as de-AT. ok is false if Ferry does not
+// speak it.
+func Language(tag string) (lang string, ok bool) {
 	primary, _, _ := strings.Cut(strings.ToLower(strings.ReplaceAll(tag, "_", "-")), "-")
 	return primary, slices.Contains(Languages(), primary)
 }

@@ -152,7 +152,7 @@ func (t *throttle) early() error {
 			last = max(last, c.item.Last)
 		}
 		if left := time.UnixMilli(last).Add(c.wait()).Sub(now); c.wait() > 0 && left > 0 {
-			return envelope.WaitFault(min(left, c.wait()), "too many failed logins; wait before the next try")
+			return envelope.WaitFault(min(left, c.wait()), "too many failed logins")
 		}
 	}
 	return nil
@@ -171,7 +171,7 @@ func (t *throttle) claim(ctx context.Context) error {
 	}
 	err := t.a.Table.Write(ctx, op)
 	if errors.Is(err, table.ErrCondition) {
-		return envelope.WaitFault(t.pair.wait(), "too many failed logins; wait before the next try")
+		return envelope.WaitFault(t.pair.wait(), "too many failed logins")
 	}
 	return t.unsaved(err, &t.pair)
 }

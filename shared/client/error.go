@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -28,6 +29,8 @@ var (
 	ErrExists = errors.New("the file exists already")
 	// ErrNotFound is returned when the caller has no file with the name.
 	ErrNotFound = errors.New("there is no such file")
+	// ErrUnknownUser is returned when a file is for a user who does not exist.
+	ErrUnknownUser = errors.New("there is no such user")
 	// ErrAnswer is returned for an answer that does not follow the interface.
 	ErrAnswer = errors.New("the answer is not that of a Ferry service")
 
@@ -47,12 +50,17 @@ func (e *Error) Error() string {
 	if e.Detail != "" {
 		return e.Detail
 	}
-	return fmt.Sprintf("the service answered %d %s", e.Status, e.Description)
+	text := fmt.Sprintf("the service answered %d %s", e.Status, e.Description)
+	if e.RetryAfter > 0 {
+		text += fmt.Sprintf("; try again in %s", e.RetryAfter)
+	}
+	return text
 }
 
-// Is makes a 404 match ErrNotFound.
+// Is makes a 404 match ErrNotFound, and a 400 about the parameter d ErrUnknownUser.
 func (e *Error) Is(target error) bool {
-	return target == ErrNotFound && e.Status == http.StatusNotFound
+	return target == ErrNotFound && e.Status == http.StatusNotFound ||
+		target == ErrUnknownUser && e.Status == http.StatusBadRequest && strings.HasPrefix(e.Detail, "the parameter d ")
 }
 
 // StatusOf returns the HTTP status of an error from the service, or 0.

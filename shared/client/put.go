@@ -44,6 +44,9 @@ type PutOptions struct {
 	Key string
 	// Began gets the session before the first part is sent.
 	Began func(Session) error
+	// Had gets the numbers of bytes that the service has from an earlier Put; if nil,
+	// Progress gets them. It is called from several goroutines.
+	Had func(n int64)
 	// Progress gets the number of further bytes that have arrived, negative when
 	// a part is sent again. It is called from several goroutines.
 	Progress func(delta int64)
@@ -63,6 +66,9 @@ const (
 func (c *Client) Put(ctx context.Context, src Source, o PutOptions) (File, error) {
 	if o.Progress == nil {
 		o.Progress = func(int64) {}
+	}
+	if o.Had == nil {
+		o.Had = o.Progress
 	}
 	st, err := c.resume(ctx, src, o)
 	if err != nil {
@@ -111,12 +117,13 @@ func (c *Client) resume(ctx context.Context, src Source, o PutOptions) (Status, 
 // attempt sends what has not arrived, and completes the session.
 func (c *Client) attempt(ctx context.Context, src Source, o PutOptions, st Status) (f File, err error) {
 	if st.State == "done" {
-		o.Progress(src.Length)
+		o.Had(src.Length)
 		return c.complete(ctx, st.Session, "")
 	}
 	p := &put{client: c, session: st, source: src, sums: make([]uint64, st.Parts)}
 	var counted atomic.Int64
 	p.progress = func(n int64) { counted.Add(n); o.Progress(n) }
+	p.had = func(n int64) { counted.Add(n); o.Had(n) }
 	arrived := int64(0) // all bytes, once the file is complete
 	defer func() { o.Progress(arrived - counted.Load()) }()
 	sum, err := p.send(ctx, o.Connections)
@@ -134,11 +141,11 @@ func (c *Client) attempt(ctx context.Context, src Source, o PutOptions, st Statu
 
 // put is an upload in progress.
 type put struct {
-	client   *Client
-	session  Status
-	source   Source
-	progress func(delta int64)
-	sums     []uint64 // CRC64NVME of each part, in order
+	client        *Client
+	session       Status
+	source        Source
+	progress, had func(delta int64)
+	sums          []uint64 // CRC64NVME of each part, in order
 }
 
 // send sends all parts and returns the CRC64NVME of the whole. The first error
@@ -173,7 +180,7 @@ func (p *put) part(ctx context.Context, number int) error {
 	}
 	p.sums[number-1] = sum
 	if size := p.session.size(number); slices.Contains(p.session.Arrived, Arrived{number, size, wire.CRC64Text(sum)}) {
-		p.progress(size)
+		p.had(size)
 		return nil
 	}
 	return p.client.retry.do(ctx, func() error {

@@ -104,10 +104,16 @@ func TestArrivedPartsAreNotSentAgain(t *testing.T) {
 		t.Fatalf("%+v, %v", st, err)
 	}
 	var sent reading
+	var had, moved atomic.Int64
 	sent.ReaderAt = bytes.NewReader(content)
-	f, err := c.Put(t.Context(), client.Source{Name: "big.bin", Length: int64(len(content)), Content: &sent}, client.PutOptions{Session: session})
+	f, err := c.Put(t.Context(), client.Source{Name: "big.bin", Length: int64(len(content)), Content: &sent}, client.PutOptions{
+		Session: session, Had: func(n int64) { had.Add(n) }, Progress: func(n int64) { moved.Add(n) },
+	})
 	if err != nil || f.ID != st.FileID() {
 		t.Fatalf("%+v, %v", f, err)
+	}
+	if want := int64(len(st.Arrived)) * partSize; had.Load() != want || had.Load()+moved.Load() != int64(len(content)) {
+		t.Errorf("%d bytes were there and %d sent, want %d of %d there", had.Load(), moved.Load(), want, len(content))
 	}
 	// Everything is read for the checksums, and missing parts once more.
 	if most := int64(len(content) + 2*partSize); sent.n.Load() > most {

@@ -3,6 +3,7 @@ package envelope
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"time"
@@ -55,9 +56,21 @@ func NewFault(kind FaultKind, format string, args ...any) *Fault {
 	return &Fault{Kind: kind, Detail: fmt.Sprintf(format, args...)}
 }
 
-// WaitFault returns a TooMany fault that tells the caller to wait for d.
+// WaitFault returns a TooMany fault that tells the caller to wait for d. Its detail says
+// so too, rounded up.
 func WaitFault(d time.Duration, format string, args ...any) *Fault {
-	return &Fault{Kind: TooMany, Detail: fmt.Sprintf(format, args...), After: d}
+	n, unit := math.Ceil(d.Seconds()), "second"
+	switch {
+	case n >= 2*60*60:
+		n, unit = math.Ceil(d.Hours()), "hour"
+	case n >= 2*60:
+		n, unit = math.Ceil(d.Minutes()), "minute"
+	}
+	if n != 1 {
+		unit += "s"
+	}
+	detail := fmt.Sprintf(format, args...) + fmt.Sprintf("; try again in %.0f %s", n, unit)
+	return &Fault{Kind: TooMany, Detail: detail, After: d}
 }
 
 // FaultOf returns the fault in err's chain, or nil if there is none.

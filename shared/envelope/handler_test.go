@@ -53,7 +53,7 @@ func TestEachKindOfErrorHasItsResponse(t *testing.T) {
 		{"too large a body", &http.MaxBytesError{Limit: 5}, 413, "the body is larger than 5 bytes", nil, "INFO"},
 		{"an unsupported type", envelope.NewFault(envelope.Unsupported, detail), 415, detail, nil, "INFO"},
 		{"a range", envelope.NewFault(envelope.Unsatisfiable, detail), 416, detail, nil, "INFO"},
-		{"too many", envelope.WaitFault(1500*time.Millisecond, detail), 429, detail, map[string]string{"Retry-After": "2"}, "INFO"},
+		{"too many", envelope.WaitFault(1500*time.Millisecond, detail), 429, detail + "; try again in 2 seconds", map[string]string{"Retry-After": "2"}, "INFO"},
 		{"a wrapped fault", fmt.Errorf("doing: %w", envelope.NewFault(envelope.Conflict, detail)), 409, detail, nil, "INFO"},
 		{"a fault with a cause", &envelope.Fault{Kind: envelope.Invalid, Detail: detail, Cause: errors.New("the cause")}, 400, detail, nil, "INFO"},
 		{"characters that a header must not have", envelope.NewFault(envelope.Invalid, "a\r\nb: é"), 400, "a??b: ?", nil, "INFO"},
@@ -416,5 +416,17 @@ func TestNewRequestIDsDiffer(t *testing.T) {
 	t.Parallel()
 	if a, b := envelope.NewRequestID(), envelope.NewRequestID(); a == b || len(a) != 16 {
 		t.Errorf("the ids are %q and %q", a, b)
+	}
+}
+
+func TestWaitIsToldInWords(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{
+		time.Millisecond: "1 second", 119 * time.Second: "119 seconds", 2 * time.Minute: "2 minutes", 34*time.Minute + time.Second: "35 minutes",
+		2 * time.Hour: "2 hours", 23*time.Hour + time.Minute: "24 hours",
+	} {
+		if got := envelope.WaitFault(d, "no").Detail; got != "no; try again in "+want {
+			t.Errorf("%s: %q, want %q", d, got, want)
+		}
 	}
 }

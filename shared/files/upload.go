@@ -197,7 +197,7 @@ func (u *Upload) takeID(ctx context.Context) error {
 		if u.own() {
 			return envelope.NewFault(envelope.Unauthorized, "the user was disabled or removed at this moment")
 		}
-		return envelope.NewFault(envelope.Invalid, "the destination user does not exist")
+		return envelope.NewFault(envelope.Invalid, "the parameter d is not the name of a user")
 	}
 	if err != nil {
 		return fmt.Errorf("taking a file id: %w", err)

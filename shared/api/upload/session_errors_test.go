@@ -353,7 +353,7 @@ func TestDisabledUserCannotBeginASession(t *testing.T) {
 	if err := c.Users.Disable(t.Context(), "bob"); err != nil {
 		t.Fatal(err)
 	}
-	c.refused("POST", "/uploads", `{"name":"x","length":1,"d":"bob"}`, 400, "destination user")
+	c.refused("POST", "/uploads", `{"name":"x","length":1,"d":"bob"}`, 400, "parameter d")
 	if err := c.Users.Disable(t.Context(), "ann"); err != nil {
 		t.Fatal(err)
 	}

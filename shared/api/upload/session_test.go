@@ -264,7 +264,7 @@ func TestWrongSessionRequestIsExplained(t *testing.T) {
 		"no length":                  {"POST", "/uploads", `{"name":"x"}`, 400, "length"},
 		"a negative length":          {"POST", "/uploads", `{"name":"x","length":-1}`, 400, "length"},
 		"more than a store takes":    {"POST", "/uploads", `{"name":"x","length":53687091200001}`, 400, "length"},
-		"an unknown user":            {"POST", "/uploads", `{"name":"x","length":1,"d":"nobody"}`, 400, "destination user"},
+		"an unknown user":            {"POST", "/uploads", `{"name":"x","length":1,"d":"nobody"}`, 400, "parameter d"},
 		"no address":                 {"POST", "/uploads", `{"name":"x","length":1,"m":"nowhere"}`, 400, " m "},
 		"an address of another type": {"POST", "/uploads", `{"name":"x","length":1,"m":1}`, 400, `"m" cannot be a number`},
 		"addresses of another type":  {"POST", "/uploads", `{"name":"x","length":1,"m":["a@example.com",1]}`, 400, `"m" cannot be a number`},

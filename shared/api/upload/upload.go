@@ -234,7 +234,7 @@ func owner(d string, u auth.User) (string, error) {
 	}
 	canonical, ok := auth.CanonicalName(d)
 	if !ok {
-		return "", envelope.NewFault(envelope.Invalid, "the destination user does not exist")
+		return "", envelope.NewFault(envelope.Invalid, "the parameter d is not the name of a user")
 	}
 	return canonical, nil
 }
@@ -266,7 +266,8 @@ func (h handler) sending(r *http.Request, u auth.User, to recipients, lang strin
 		return s, nil
 	}
 	if u.Email == "" {
-		return s, envelope.NewFault(envelope.Invalid, "notify sends you a mail, but you have no registered address")
+		return s, envelope.NewFault(envelope.Invalid,
+			"the parameter notify sends you a mail, but you have no registered address")
 	}
 	s.Receipt = files.Receipt{To: u.Email, Lang: lang, Base: base}
 	return s, nil
@@ -321,10 +322,10 @@ func (to recipients) messages(region string) (all []files.Message, err error) {
 
 func checkMessage(s string) error {
 	if !utf8.ValidString(s) || utf8.RuneCountInString(s) > maxMessage {
-		return envelope.NewFault(envelope.Invalid, "the message i is text of at most %d characters", maxMessage)
+		return envelope.NewFault(envelope.Invalid, "the parameter i is text of at most %d characters", maxMessage)
 	}
 	if strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t' }) {
-		return envelope.NewFault(envelope.Invalid, "the message i has control characters")
+		return envelope.NewFault(envelope.Invalid, "the parameter i has control characters")
 	}
 	return nil
 }
