@@ -20,7 +20,7 @@ PLATFORMS = linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 FUNCTIONS = $(notdir $(wildcard functions/*))
 LINT = .tmp/lint
 
-.PHONY: help run test test-aws lint build release bench deploy clean
+.PHONY: help run test test-aws fuzz lint build release bench deploy clean
 
 help: ## List the commands.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -36,6 +36,18 @@ test: ## Run the tests; they need nothing but Go. RACE=-race turns on the race d
 test-aws: ## Test the cloud's backends, and the interface through a deployed stack, against stand-ins for AWS; it installs all it needs.
 	go run ./infra/awslocal -- $(SHELL) $(.SHELLFLAGS) "go test $(RACE) -count=1 -tags stack ./shared/table/dynamo ./shared/notify ./shared/blob/s3 \
 	  ./shared/boot/lambda ./shared/boot/worker ./shared/api/... ./infra/stack/... ./infra/invoke; go test -count=1 -run OutboxOfAStack ./infra/ferry"
+
+# How long make fuzz tries inputs for each target.
+FUZZTIME ?= 30s
+
+fuzz: ## Try random inputs on everything that reads what others write, FUZZTIME=30s each.
+	@mkdir -p .tmp
+	@go test -list '^Fuzz' ./... | awk '/^Fuzz/ {all = all " " $$1} /^ok/ {if (all) print $$2 all; all = ""}' | \
+	while read -r package targets; do for target in $$targets; do \
+	  go test $$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s < /dev/null > .tmp/fuzz 2>&1 || \
+	    { cat .tmp/fuzz; exit 1; }; \
+	  echo "$$package $$target: $$(grep -oE 'execs: [0-9]+' .tmp/fuzz | tail -1)"; \
+	done; done
 
 lint: ## Check format, vet, staticcheck and known vulnerabilities.
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }

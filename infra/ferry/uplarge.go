@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"ferry/shared/client"
@@ -54,11 +55,18 @@ func (u *uploader) readState(path string, info fs.FileInfo) (*state, error) {
 	sum := sha256.Sum256(what)
 	s := &state{path: filepath.Join(dir, hex.EncodeToString(sum[:16])+".json")}
 	text, err := os.ReadFile(s.path)
-	if err == nil && json.Unmarshal(text, s) == nil && s.Key != "" {
+	if err == nil && s.restore(text) {
 		return s, nil
 	}
 	s.Key, s.Session, s.File = rand.Text(), "", path
 	return s, writePrivate(s.path, s)
+}
+
+// restore reads what a state file holds, and reports whether it can be used: a key that
+// no header can carry would fail each try.
+func (s *state) restore(text []byte) bool {
+	return json.Unmarshal(text, s) == nil && s.Key != "" && len(s.Key) < 256 &&
+		!strings.ContainsFunc(s.Key+s.Session, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
 // forgetOldStates removes the states of sessions that have expired by now, and what

@@ -182,6 +182,13 @@ func phc(p Params, salt, sum []byte) string {
 		argon2.Version, p.Memory, p.Time, p.Threads, b64.EncodeToString(salt), b64.EncodeToString(sum))
 }
 
+// The highest cost of a stored hash that is computed: a damaged one must not stop the
+// service.
+const (
+	maxMemory = 1 << 20 // KiB
+	maxTime   = 100     // rounds
+)
+
 var errPHC = errors.New("the stored password hash is not an argon2id hash")
 
 func parsePHC(s string) (p Params, salt, sum []byte, err error) {
@@ -194,8 +201,8 @@ func parsePHC(s string) (p Params, salt, sum []byte, err error) {
 	_, err2 := fmt.Sscanf(fields[3], "m=%d,t=%d,p=%d", &p.Memory, &p.Time, &p.Threads)
 	salt, err3 := base64.RawStdEncoding.DecodeString(fields[4])
 	sum, err4 := base64.RawStdEncoding.DecodeString(fields[5])
-	if cmp.Or(err, err2, err3, err4) != nil || version != argon2.Version ||
-		p.Time == 0 || p.Threads == 0 || len(sum) != hashSize {
+	if cmp.Or(err, err2, err3, err4) != nil || version != argon2.Version || phc(p, salt, sum) != s || len(sum) != hashSize ||
+		p.Time == 0 || p.Time > maxTime || p.Threads == 0 || p.Memory > maxMemory {
 		return p, nil, nil, errPHC
 	}
 	return p, salt, sum, nil

@@ -131,8 +131,7 @@ func (o *origin) body(resp *http.Response, s span) (_ io.ReadCloser, err error) 
 			err = ErrChanged
 		}
 	case http.StatusPartialContent:
-		text, ok := strings.CutPrefix(resp.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", s.From))
-		if !ok || !strings.HasSuffix(text, fmt.Sprintf("/%d", o.remote.Length)) {
+		if resp.Header.Get("Content-Range") != fmt.Sprintf("bytes %d-%d/%d", s.From, s.To-1, o.remote.Length) {
 			err = fmt.Errorf("%w: it has another range", ErrAnswer)
 		}
 	case http.StatusRequestedRangeNotSatisfiable, http.StatusPreconditionFailed:

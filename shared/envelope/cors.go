@@ -68,7 +68,8 @@ func parseOrigin(text string) (string, error) {
 		return "", fmt.Errorf("%q is not an origin such as https://app.example.com", text)
 	}
 	usual := map[string]string{"http": ":80", "https": ":443"}[u.Scheme]
-	return u.Scheme + "://" + strings.TrimSuffix(u.Host, usual), nil
+	host := strings.TrimSuffix(strings.TrimSuffix(u.Host, usual), ":")
+	return u.Scheme + "://" + host, nil
 }
 
 // notInHost reports characters that the host of an origin cannot have: browsers write

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -189,4 +190,27 @@ func TestMalformedOriginIsRefused(t *testing.T) {
 			t.Errorf("%q is accepted: %+v", text, o)
 		}
 	}
+}
+
+func FuzzAnOriginIsReadAsBrowsersWriteIt(f *testing.F) {
+	for _, text := range []string{app, "*", "https://a:443,http://[::1]:80, *", "https://a b", "https://a\r\nX: y", "https://*.a", "https://a:", "https://a:0443", "https://ä", "https://[::1", "HTTPS://A/", "https://a@b"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		o, err := envelope.ParseOrigins(text)
+		if err != nil {
+			return
+		}
+		for _, origin := range o {
+			u, err := url.Parse(origin)
+			if origin != "*" && (err != nil || u.Host == "" || u.User != nil || u.Path+u.RawQuery+u.Fragment != "" || strings.HasSuffix(u.Host, ":") ||
+				u.Scheme == "https" && u.Port() == "443" || u.Scheme == "http" && u.Port() == "80" || strings.ToLower(origin) != origin ||
+				strings.ContainsFunc(origin, func(r rune) bool { return r <= ' ' || r > '~' || r == '*' || r == ',' })) {
+				t.Errorf("%q is read as %q", text, origin)
+			}
+			if again, err := envelope.ParseOrigins(origin); err != nil || len(again) != 1 || again[0] != origin {
+				t.Errorf("%q is read as %q, and then as %q, %v", text, origin, again, err)
+			}
+		}
+	})
 }

@@ -212,7 +212,7 @@ func ParseBlobKey(key string) (owner string, id int64, ok bool) {
 	owner, name, _ := strings.Cut(key, "/")
 	digits, random, ok := strings.Cut(name, "-")
 	id, err := strconv.ParseInt(digits, 10, 64)
-	return owner, id, ok && err == nil && random != ""
+	return owner, id, ok && err == nil && random != "" && strconv.FormatInt(id, 10) == digits
 }
 
 // Listed is a file and what a response shows of it, with the token of its link

@@ -117,7 +117,7 @@ func (s server) bytes(w http.ResponseWriter, r *http.Request, link files.Link) e
 // the last 0 bytes, which cannot be sent, like all that begins at the file's end.
 func inBytes(r *http.Request, length int64) *http.Request {
 	set, bytes := strings.CutPrefix(r.Header.Get("Range"), "bytes=")
-	if set == "" || bytes && !strings.Contains(set, "-0") {
+	if set == "" {
 		return r
 	}
 	r = r.Clone(r.Context())
@@ -127,7 +127,8 @@ func inBytes(r *http.Request, length int64) *http.Request {
 	}
 	ranges := strings.Split(set, ",")
 	for i, one := range ranges {
-		if last, ok := strings.CutPrefix(strings.TrimSpace(one), "-"); ok && last != "" && strings.Trim(last, "0") == "" {
+		first, last, _ := strings.Cut(one, "-")
+		if last = strings.TrimSpace(last); strings.TrimSpace(first) == "" && last != "" && strings.Trim(last, "0") == "" {
 			ranges[i] = fmt.Sprintf("%d-", length)
 		}
 	}

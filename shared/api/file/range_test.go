@@ -1,13 +1,18 @@
 package file_test
 
 import (
+	"fmt"
 	"io"
 	"maps"
 	"mime"
 	"mime/multipart"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"ferry/shared/api"
+	"ferry/shared/api/apitest"
 )
 
 // content returns a text larger than a small file; its bytes depend on their position.
@@ -53,7 +58,7 @@ func TestRangesAndConditionsAreHonored(t *testing.T) {
 			{"everything for a range in another unit", []string{"Range", "lines=1-2"}, 200, 0, len(all)},
 			{"an error for a range beyond the end", []string{"Range", "bytes=999999-"}, 416, 0, 0},
 			{"an error for the last 0 bytes", []string{"Range", "bytes=-0"}, 416, 0, 0},
-			{"an error for the last 0 bytes, twice", []string{"Range", "bytes=-00 ,\t-0"}, 416, 0, 0},
+			{"an error for the last 0 bytes, twice", []string{"Range", "bytes=-00 ,\t- 0"}, 416, 0, 0},
 			{"one range beside the last 0 bytes", []string{"Range", "bytes=-0, 1-2"}, 206, 1, 3},
 			{"an error for a backward range", []string{"Range", "bytes=5-2"}, 416, 0, 0},
 			{"nothing because it is the same", []string{"If-None-Match", etag}, 304, 0, 0},
@@ -170,4 +175,44 @@ func TestSmallFileIsSentLikeAnyOther(t *testing.T) {
 			t.Errorf("%s: the bodies have %d and %d bytes", name, len(a), len(b))
 		}
 	}
+}
+
+func FuzzARangeGetsItsBytes(f *testing.F) {
+	s := apitest.New(f)
+	s.InProcess("it calls the handler")
+	s.AddUser("ann", "a password for a test")
+	ann := sharer{s, s.Login("ann", "a password for a test")}
+	const all = "0123456789abcdefghijklmnopqrstuvwxyz"
+	link := ann.put("a.txt", all)
+	for _, r := range []string{"bytes=0-", "bytes=-0", "bytes= - 0", "bytes=- \r\r\r0", "bytes=-00, 3-4", "bytes=-36", "bytes=-99", "bytes=36-", "bytes=35-35", "bytes=2-1", "bytes=1-2,4-5", "lines=1-2", "bytes=", "bytes=-", "bytes=99999999999999999999-"} {
+		f.Add(r)
+	}
+	handler := s.HTTP.Config.Handler
+	f.Fuzz(func(t *testing.T, header string) {
+		r := httptest.NewRequest("GET", api.Prefix+link, nil)
+		r.Header.Set("Range", header)
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		got, stated := w.Body.String(), w.Header().Get("Content-Range")
+		switch w.Code {
+		case http.StatusOK:
+			if got != all || stated != "" {
+				t.Errorf("%q gets %q, %q", header, stated, got)
+			}
+		case http.StatusPartialContent:
+			var first, last int
+			_, err := fmt.Sscanf(stated, "bytes %d-%d/36", &first, &last)
+			one := err == nil && stated == fmt.Sprintf("bytes %d-%d/36", first, last) && first <= last && last < len(all) && got == all[first:last+1]
+			several := stated == "" && strings.HasPrefix(w.Header().Get("Content-Type"), "multipart/byteranges")
+			if !one && !several {
+				t.Errorf("%q gets %q, %q", header, stated, got)
+			}
+		case http.StatusRequestedRangeNotSatisfiable:
+			if stated != "bytes */36" {
+				t.Errorf("%q gets %q", header, stated)
+			}
+		default:
+			t.Errorf("%q gets %d", header, w.Code)
+		}
+	})
 }

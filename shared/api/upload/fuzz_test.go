@@ -1,0 +1,107 @@
+package upload
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"testing"
+	"unicode"
+
+	"ferry/shared/api"
+	"ferry/shared/auth"
+	"ferry/shared/blob"
+	"ferry/shared/envelope"
+	"ferry/shared/files"
+	"ferry/shared/wire"
+)
+
+func isControl(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
+
+func FuzzFilesOfABodyAreSafe(f *testing.F) {
+	const boundary = "multipart/form-data; boundary=B"
+	for _, body := range []string{
+		"--B\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\nContent-Type: text/plain\r\n\r\nx\r\n--B--\r\n",
+		"--B\r\nContent-Disposition: form-data; name=\"file\"; filename=\"../%22\u202e.exe\"\r\n\r\n\r\n--B\r\nContent-Disposition: form-data; name=\"x\"\r\n\r\n\r\n--B--",
+		"--B\r\nContent-Disposition: form-data; filename=\"\"\r\n\r\n--B", "--B\r\nContent-Disposition: \"\r\n\r\n--B--", "--B--", "",
+		strings.Repeat("--B\r\n\r\n\r\n", maxParts+2),
+	} {
+		f.Add(boundary, "", []byte(body))
+	}
+	f.Add("text/plain", "a\r\nb", []byte("x"))
+	f.Add("multipart/mixed; boundary=B", "a", []byte("--B--"))
+	f.Fuzz(func(t *testing.T, kind, name string, body []byte) {
+		r := httptest.NewRequest("POST", "/v1/upload", bytes.NewReader(body))
+		r.Header.Set("Content-Type", kind)
+		in, err := open(r, params{name: wire.CleanFileName(name)})
+		total := 0
+		for n := 0; err == nil; n++ {
+			var part *files.Part
+			if part, err = in.next(); part == nil {
+				break
+			}
+			if n == maxParts {
+				t.Fatalf("%q has more than %d files", body, maxParts)
+			}
+			if part.Name == "" || part.Name != wire.CleanFileName(part.Name) || strings.ContainsFunc(part.Name+part.Type, isControl) {
+				t.Errorf("a file is named %q, of type %q", part.Name, part.Type)
+			}
+			content, broken := io.ReadAll(part.Body)
+			if total += len(content); total > len(body) {
+				t.Errorf("%d bytes have %d bytes of files", len(body), total)
+			}
+			if broken != nil {
+				err = bodyError(broken)
+			}
+		}
+		if err != nil && envelope.FaultOf(err) == nil {
+			t.Errorf("%q with %q is answered with 500: %v", kind, body, err)
+		}
+	})
+}
+
+func FuzzASessionIsPlannedOrRefused(f *testing.F) {
+	for _, body := range []string{
+		`{"name":"film.mp4","length":5368709120,"type":"video/mp4","partSize":5242880}`, `{"name":"a/../b\u202e","length":0}`,
+		`{"name":"a","length":1,"c":"+393401234567","m":"ann@example.com","i":"hello","lang":"it","notify":true}`,
+		`{"name":"a","length":1,"d":"Bob","sha256":"` + strings.Repeat("0f", 32) + `"}`, `{"name":"a","length":9223372036854775807,"partSize":1}`,
+		`{"name":"a","length":1,"type":"a/b\r\nX: y"}`, `{"name":"a","length":null}`, `{"name":"a","length":1} {}`, `[]`, `{"name":`, "",
+	} {
+		f.Add([]byte(body))
+	}
+	h := handler{ports: &api.Ports{Settings: api.Settings{PublicURL: "https://files.example.com/v1", PhoneRegion: "IT"}}}
+	u := auth.User{Name: "alice", Email: "alice@example.com"}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		r := httptest.NewRequest("POST", "/v1/uploads", bytes.NewReader(body))
+		var in, again request
+		err := decode(r, &in, false)
+		var p files.Plan
+		if err == nil {
+			p, err = h.plan(r, u, in)
+		}
+		if err != nil {
+			if fault := envelope.FaultOf(err); fault == nil || fault.Kind != envelope.Invalid && fault.Kind != envelope.TooLarge {
+				t.Errorf("%q is answered with %v", body, err)
+			}
+			return
+		}
+		if p.Name != wire.CleanFileName(p.Name) || p.Name == "" || strings.ContainsFunc(p.Name+p.Type, isControl) {
+			t.Errorf("%q plans %q of type %q", body, p.Name, p.Type)
+		}
+		header := http.Header{"Content-Type": {p.Type}, "Content-Disposition": {wire.Attachment(p.Name)}}
+		if w := new(strings.Builder); header.Write(w) != nil || strings.Count(w.String(), "\r\n") != 2 {
+			t.Errorf("%q makes the headers %q", body, w)
+		}
+		if owner, ok := auth.CanonicalName(p.Owner); !ok || owner != p.Owner || p.Length < 0 || p.Length > files.MaxLength ||
+			p.PartSize < 0 || p.PartSize > blob.MaxPartSize || p.SHA256 != nil && len(p.SHA256) != 32 {
+			t.Errorf("%q plans %+v", body, p)
+		}
+		text, err := json.Marshal(in)
+		if err != nil || decode(httptest.NewRequest("POST", "/", bytes.NewReader(text)), &again, false) != nil && in.Length != nil || !reflect.DeepEqual(in, again) {
+			t.Errorf("%q is %s, and then %+v, %v", body, text, again, err)
+		}
+	})
+}
