@@ -49,10 +49,10 @@ func Query(r *http.Request) (url.Values, error) {
 // Number returns a whole number in the query, from lowest to highest, or fallback if
 // there is none.
 func Number(q url.Values, name string, lowest, highest, fallback int64) (int64, error) {
-	text := q.Get(name)
-	if text == "" {
+	if !q.Has(name) {
 		return fallback, nil
 	}
+	text := q.Get(name)
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < lowest || n > highest {
 		return 0, envelope.NewFault(envelope.Invalid, "the query parameter %s must be a number from %d to %d", name, lowest, highest)

@@ -1,7 +1,6 @@
 package file
 
 import (
-	"cmp"
 	"context"
 	"encoding/hex"
 	"fmt"
@@ -85,9 +84,7 @@ func (s server) find(r *http.Request, u auth.User) (files.File, error) {
 	switch {
 	case q.Get("d") == "" || d == u.Name:
 		return s.files.Get(r.Context(), u, area, id)
-	case area == blob.Backup:
-		return files.File{}, envelope.NewFault(envelope.Invalid, "only its owner can see a backup area")
-	case !ok:
+	case !ok || area == blob.Backup: // only its owner can see that area
 		return files.File{}, envelope.NewFault(envelope.NotFound, "no file of that id that you have sent to that user")
 	}
 	return s.files.Sent(r.Context(), u, d, id)
@@ -95,7 +92,10 @@ func (s server) find(r *http.Request, u auth.User) (files.File, error) {
 
 // areaOf returns the area that a query names; the default is the user area.
 func areaOf(q url.Values) (blob.Area, error) {
-	area := blob.Area(cmp.Or(q.Get("area"), string(blob.Files)))
+	if !q.Has("area") {
+		return blob.Files, nil
+	}
+	area := blob.Area(q.Get("area"))
 	if area != blob.Files && area != blob.Backup {
 		return "", envelope.NewFault(envelope.Invalid,
 			"the query parameter area is %s or %s", blob.Files, blob.Backup)

@@ -100,9 +100,9 @@ func TestListNeedsValidParametersAndCredential(t *testing.T) {
 		status            int
 	}{
 		{"?limit=0", credential, 400}, {"?limit=1001", credential, 400}, {"?limit=-1", credential, 400}, {"?limit=many", credential, 400},
-		{"?after=0", credential, 400}, {"?after=-1", credential, 400}, {"?after=x", credential, 400}, {"?limit=%zz", credential, 400}, {"?limit=1;after=1", credential, 400},
+		{"?after=0", credential, 400}, {"?after=-1", credential, 400}, {"?after=x", credential, 400}, {"?limit=", credential, 400}, {"?after=", credential, 400}, {"?limit=%zz", credential, 400}, {"?limit=1;after=1", credential, 400},
 		{"", "", 401}, {"", "Bearer x", 401}, {"", apitest.Basic("alice", "x"), 401}, {"", apitest.Basic("off", password), 401},
-		{"", apitest.Basic("alice", password), 200}, {"?limit=&after=", credential, 200}, {"?unknown=1", credential, 200},
+		{"", apitest.Basic("alice", password), 200}, {"?unknown=1", credential, 200},
 	} {
 		resp := s.Request("GET", "/download/list"+c.query, nil, "Authorization", c.credential)
 		if s.Decode(resp, c.status); c.status != 200 && resp.Header.Get("Ferry-Error") == "" {

@@ -164,7 +164,7 @@ func TestOnlyTheUploaderSeesNotices(t *testing.T) {
 		{"another file", "bob", "/files/2?d=alice", 404},
 		{"an unknown owner", "bob", "/files/1?d=nobody", 404},
 		{"an impossible owner", "bob", "/files/1?d=" + url.QueryEscape("#"), 404},
-		{"another user's backup area", "bob", "/files/1?d=alice&area=backup", 400},
+		{"another user's backup area", "bob", "/files/1?d=alice&area=backup", 404},
 		{"a file of the caller with that id", "bob", "/files/1", 404},
 	} {
 		resp := s.Request("GET", c.path, nil, "Authorization", apitest.Basic(c.user, password))

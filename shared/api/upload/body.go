@@ -10,6 +10,7 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/http"
+	"regexp"
 	"strings"
 
 	"ferry/shared/envelope"
@@ -182,20 +183,22 @@ func isMultipart(err error) bool {
 }
 
 // reprDigest returns the SHA-256 in a Repr-Digest header (RFC 9530), or nil.
-func reprDigest(header string) ([]byte, error) {
+func reprDigest(header string) (sum []byte, err error) {
+	if header == "" {
+		return nil, nil
+	}
+	digest := regexp.MustCompile(`^([a-z*][a-z0-9_.*-]*)=:([A-Za-z0-9+/=]*):(;.*)?$`) // of any algorithm
 	for member := range strings.SplitSeq(header, ",") {
-		value, ok := strings.CutPrefix(strings.TrimSpace(member), "sha-256=")
-		if !ok {
+		found := digest.FindStringSubmatch(strings.TrimSpace(member))
+		if found != nil && found[1] != "sha-256" {
 			continue
 		}
-		value, _, _ = strings.Cut(value, ";")
-		inner, opened := strings.CutPrefix(strings.TrimSpace(value), ":")
-		inner, closed := strings.CutSuffix(inner, ":")
-		sum, err := base64.StdEncoding.DecodeString(inner)
-		if !opened || !closed || err != nil || len(sum) != sha256.Size {
+		if found != nil {
+			sum, err = base64.StdEncoding.DecodeString(found[2])
+		}
+		if found == nil || err != nil || len(sum) != sha256.Size {
 			return nil, envelope.NewFault(envelope.Invalid, "Repr-Digest must read sha-256=:BASE64: as in RFC 9530")
 		}
-		return sum, nil
 	}
-	return nil, nil
+	return sum, nil
 }

@@ -93,7 +93,7 @@ func TestWrongDigestStoresNothing(t *testing.T) {
 func TestMalformedDigestIsRefused(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	for _, header := range []string{"sha-256=abc", "sha-256=::", "sha-256=:abc:", "sha-256=:AAAA:", "sha-256=", strings.TrimSuffix(digestOf("x"), ":")} {
+	for _, header := range []string{"sha-256=abc", "sha-256=::", "sha-256=:abc:", "sha-256=:AAAA:", "sha-256=", "sha-256", "x", digestOf("x") + ",", strings.TrimSuffix(digestOf("x"), ":")} {
 		c.wantStatus(header, c.post("file=x", "", strings.NewReader("x"), "Repr-Digest", header), 400)
 		c.wantNoneCreated(header)
 		c.wantStatus(header, c.form("", aFile("file", "x", "1", "Repr-Digest", header)), 400)

@@ -170,13 +170,13 @@ func TestInvalidPageParametersAreRefused(t *testing.T) {
 	c := begin(t)
 	auth := []string{"Authorization", "Bearer " + c.bearer}
 	for _, path := range []string{"/download/list", "/download/list/backup"} {
-		for _, query := range []string{"limit=0", "limit=-1", "limit=1001", "limit=x", "limit=1.5", "limit=99999999999999999999", "after=0", "after=-1", "after=x", "after=99999999999999999999", "%zz"} {
+		for _, query := range []string{"limit=0", "limit=-1", "limit=1001", "limit=x", "limit=1.5", "limit=99999999999999999999", "limit=", "after=", "after=0", "after=-1", "after=x", "after=99999999999999999999", "%zz"} {
 			if c.InStack() && query == "%zz" {
 				continue // the gateway parses queries
 			}
 			c.wantStatus(path+"?"+query, c.Request("GET", path+"?"+query, nil, auth...), 400)
 		}
-		for _, query := range []string{"limit=1", "limit=1000", "after=1", "after=9223372036854775807", "limit=&after="} {
+		for _, query := range []string{"limit=1", "limit=1000", "after=1", "after=9223372036854775807"} {
 			if e := c.Decode(c.Request("GET", path+"?"+query, nil, auth...), 200); e.Files == nil || len(e.Files) > 0 {
 				t.Errorf("%s?%s: the list of an empty area is %v", path, query, e.Files)
 			}

@@ -73,8 +73,8 @@ func (h handler) parts(w http.ResponseWriter, r *http.Request, u auth.User) erro
 		}
 		out = append(out, s)
 	}
-	for n := range in.CRC64NVME {
-		if number, err := strconv.Atoi(n); err != nil || strconv.Itoa(number) != n || !seen[number] {
+	for n, sum := range in.CRC64NVME {
+		if number, err := strconv.Atoi(n); err != nil || sum == "" || strconv.Itoa(number) != n || !seen[number] {
 			return envelope.NewFault(envelope.Invalid, "crc64nvme has a part that is not in numbers")
 		}
 	}

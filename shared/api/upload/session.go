@@ -283,6 +283,14 @@ func decode(r *http.Request, into any, mayBeEmpty bool) error {
 	if err != nil || mayBeEmpty && len(bytes.TrimSpace(body)) == 0 {
 		return err
 	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(body, &fields) == nil {
+		for name, value := range fields {
+			if string(value) == "null" {
+				return envelope.NewFault(envelope.Invalid, "%q cannot be null", name)
+			}
+		}
+	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
