@@ -56,13 +56,13 @@ func (c checkCommand) Run(ctx context.Context, out console) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out.Out, "%d files and %d objects compared: %d faults, %d of them mended\n",
+		fmt.Fprintf(out.Out, "%d files and %d objects compared; faults: %d, mended: %d\n",
 			r.Files, r.Objects, r.Found, r.Mended)
 		if r.Unsure > 0 {
 			fmt.Fprintf(out.Err, "ferry: warning: %d users were too busy to add up what they use; try again\n", r.Unsure)
 		}
 		if left := r.Found - r.Mended; left > 0 {
-			return &coded{exitDamaged, fmt.Errorf("%d faults are left", left)}
+			return &coded{exitDamaged, fmt.Errorf("faults left: %d", left)}
 		}
 		return nil
 	}, allPorts()...)

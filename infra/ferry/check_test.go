@@ -43,7 +43,7 @@ func TestACheckBesideAServerNamesEachFault(t *testing.T) {
 		}
 		return r.out
 	}
-	check(exitOK, "2 files and 2 objects compared: 0 faults, 0 of them mended\n", "")
+	check(exitOK, "2 files and 2 objects compared; faults: 0, mended: 0\n", "")
 	key := s.Objects(blob.Files)[0]
 	path := filepath.Join(s.Dir, "files", key)
 	content := []byte(h.read("big"))
@@ -51,18 +51,18 @@ func TestACheckBesideAServerNamesEachFault(t *testing.T) {
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	check(exitOK, "0 faults", "", "--quick")
-	check(exitDamaged, "checksum ann 1 files/"+key+": the CRC64NVME is ", "ferry: 1 faults are left\n")
+	check(exitOK, "faults: 0", "", "--quick")
+	check(exitDamaged, "checksum ann 1 files/"+key+": the CRC64NVME is ", "ferry: faults left: 1\n")
 	if err := s.Data.Table.Write(t.Context(), table.Update(auth.UserKey("ann")).Set("quota", 1_000_000).Set("used", 3)); err != nil {
 		t.Fatal(err)
 	}
 	const quota = "quota ann - user#ann: 3 bytes count as used, but files and reservations have 100007"
-	check(exitDamaged, quota+"\n", "2 faults are left")
-	check(exitDamaged, quota+" (mended)\n", "1 faults are left", "--repair")
+	check(exitDamaged, quota+"\n", "faults left: 2")
+	check(exitDamaged, quota+" (mended)\n", "faults left: 1", "--repair")
 	if err := os.WriteFile(path, []byte(h.read("big")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	check(exitOK, "0 faults", "")
+	check(exitOK, "faults: 0", "")
 	if r := runFerry(t, t.TempDir(), "", "check"); r.code != exitSettings {
 		t.Errorf("without data: code %d: %s", r.code, r.err)
 	}
@@ -111,7 +111,7 @@ func TestACheckOfAStackReadsNoBytes(t *testing.T) {
 			t.Errorf("%q: code %d, want %d with %q\n%s%s", more, r.code, code, want, r.out, r.err)
 		}
 	}
-	check(exitOK, "3 files and 3 objects compared: 0 faults")
+	check(exitOK, "3 files and 3 objects compared; faults: 0")
 	all, err := store.List(ctx, blob.Files, "", 3)
 	must(t, err)
 	must(t, store.Delete(ctx, blob.Files, all[0].Key))
@@ -121,7 +121,7 @@ func TestACheckOfAStackReadsNoBytes(t *testing.T) {
 	must(t, p.Table.Write(ctx, table.Update(auth.UserKey("alice")).Set("used", 5)))
 	check(exitDamaged, "bytes alice 1 files/"+all[0].Key+": the bytes are missing\n")
 	check(exitDamaged, "checksum alice 2 files/"+all[1].Key+": the CRC64NVME is ", "--repair")
-	check(exitDamaged, ": 2 faults, 0 of them mended")
+	check(exitDamaged, "faults: 2, mended: 0")
 }
 
 func must(t *testing.T, err error) {

@@ -5,9 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -219,7 +219,8 @@ func (c *Check) items(ctx context.Context) error {
 			c.report.Files++
 			var f File
 			if err := item.Decode(&f); err != nil || f.key() != item.Key {
-				c.found(Finding{Kind: BadRecord, User: owner, Key: item.Key.String(), What: "the record is damaged"})
+				id, _ := strconv.ParseInt(item.Key.SK, 10, 64)
+				c.found(Finding{Kind: BadRecord, User: owner, ID: id, Key: item.Key.PK, What: "the record is damaged"})
 				return nil
 			}
 			g.Go(func() error { return c.file(inner, f) })
@@ -241,14 +242,14 @@ func (c *Check) file(ctx context.Context, f File) error {
 	var all []Finding
 	written, err := blob.Measure(ctx, c.Blobs, f.Area, f.Blob, c.Quick, c.Done)
 	sum := fmt.Sprintf("%016x", written.CRC64NVME)
-	unreadable, _ := errors.AsType[*fs.PathError](err)
+	_, elsewhere := c.Blobs.(blob.Describer)
 	switch {
 	case errors.Is(err, blob.ErrNotFound):
 		all = append(all, f.about(BadBytes, "the bytes are missing"))
-	case unreadable != nil:
-		all = append(all, f.about(BadBytes, "the bytes cannot be read: %v", unreadable.Err))
-	case err != nil:
+	case err != nil && (elsewhere || ctx.Err() != nil): // it may be the network
 		return fmt.Errorf("comparing file %d of %s: %w", f.ID, f.Owner, err)
+	case err != nil:
+		all = append(all, f.about(BadBytes, "the bytes cannot be read: %v", err))
 	case written.Size != f.Length:
 		all = append(all, f.about(BadSize, "there are %d bytes, but the record says %d", written.Size, f.Length))
 	case !c.Quick && sum != f.CRC64:

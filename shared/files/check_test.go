@@ -135,7 +135,7 @@ func TestEachKindOfDamageIsFound(t *testing.T) {
 				s.must(os.Remove(s.path(all[1])))
 				s.must(os.Mkdir(s.path(all[1]), 0o700))
 			},
-			"bytes alice 2 the bytes cannot be read: is a directory false", "bytes alice 2", "size", "bytes",
+			"bytes alice 2 the bytes cannot be read: ", "bytes alice 2", "size", "bytes",
 		},
 		"a file is shorter": {
 			func(s server, all []files.File) { s.must(os.Truncate(s.path(all[1]), 10)) },
@@ -183,7 +183,7 @@ func TestEachKindOfDamageIsFound(t *testing.T) {
 		},
 		"a record is another file's": {
 			func(s server, all []files.File) { s.write(table.Put(files.Key(blob.Files, "alice", 55), all[0])) },
-			"record alice 0 the record is damaged false\x00quota", "quota\x00record", "quota\x00record", "record",
+			"record alice 55 the record is damaged false\x00quota", "quota\x00record", "quota\x00record", "record",
 		},
 		"the quota is wrong": {
 			func(s server, _ []files.File) { s.update(auth.UserKey("alice"), "used", int64(5)) },
@@ -280,4 +280,40 @@ func TestNothingIsReportedWhileFilesComeAndGo(t *testing.T) {
 	cancel()
 	wg.Wait()
 	s.wantFindings("at the end", nil)
+}
+
+// TestAQuotaIsCorrectedExactly puts quotas right while uploads and purges go on.
+func TestAQuotaIsCorrectedExactly(t *testing.T) {
+	t.Parallel()
+	s, _ := newChecked(t)
+	service := file.Service(s.Data.Ports)
+	for round := range 5 {
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for ; ctx.Err() == nil; time.Sleep(3 * time.Millisecond) {
+				f := s.put("alice", "content")
+				u := s.user("alice")
+				if _, err := service.Delete(t.Context(), u, f.ID); err != nil {
+					t.Error(err)
+				}
+				if f.ID%2 == 0 {
+					s.must(service.Purge(t.Context(), u, f.ID))
+				}
+			}
+		})
+		s.write(table.Update(auth.UserKey("alice")).Add("used", -5000))
+		for tries := 0; ; tries++ {
+			if r, _ := s.check(repairing); r.Mended > 0 {
+				break
+			}
+			if tries == 100 {
+				t.Error("the quota was never corrected")
+				break
+			}
+		}
+		cancel()
+		wg.Wait()
+		s.wantFindings(fmt.Sprint("round ", round), nil)
+	}
 }

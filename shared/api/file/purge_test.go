@@ -52,7 +52,6 @@ func wantUse(t *testing.T, s *apitest.Server, want int64) {
 func TestAPurgedFileIsGoneAndItsRoomIsFree(t *testing.T) {
 	t.Parallel()
 	s, auth := newPurging(t)
-	s.InProcess("it looks into the table")
 	wantUse(t, s, 7) // the backup area counts too
 	for _, when := range []string{"once", "repeated"} {
 		e := s.Decode(s.Request("DELETE", "/files/1?area=backup", nil, "Authorization", auth), 200)
