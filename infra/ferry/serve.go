@@ -49,6 +49,7 @@ type serveCommand struct {
 	HideUsers    bool      `env:"FERRY_HIDE_USERS" help:"Answer GET /auth/forget for unknown users like known ones."`
 	MaxBody      string    `env:"FERRY_MAX_BODY" placeholder:"SIZE" help:"Maximum size of a request, such as 5GB or 5GiB; 0 means no limit."`
 	MaxUploads   uint16    `env:"FERRY_MAX_UPLOADS" placeholder:"N" default:"500" help:"Maximum uploads and parts at once, each taking up to 512 KiB of memory, and a quarter of that for one user; more get a 503 or 429 with Retry-After (default ${default}); 0 means no limit."`
+	Reserve      string    `env:"FERRY_RESERVE" default:"256MiB" placeholder:"SIZE" help:"Space that uploads leave free on the disk, at most a tenth of it, so that logins, deletions and recovery work while it is full (default ${default}); 0 means none."`
 	RedirectOver string    `env:"FERRY_REDIRECT_OVER" placeholder:"SIZE" help:"With --table: size from which a download is a redirect to S3; 0 means never."`
 	CORSOrigins  string    `name:"cors-origins" env:"FERRY_CORS_ORIGINS" placeholder:"ORIGIN,..." help:"Origins whose web pages may use the interface, such as https://app.example.com; * means all."`
 	PerHour      string    `name:"notices-per-hour" env:"FERRY_NOTICES_PER_HOUR" placeholder:"100" help:"Maximum notices that a user may cause in an hour; 0 means no limit."`
@@ -94,10 +95,14 @@ func (c serveCommand) Run(ctx context.Context, set api.Settings, out console) er
 	} else if len(c.addresses()) > 0 {
 		return &coded{exitSettings, errors.New("FERRY_WEBHOOKS is for data on this machine; with FERRY_TABLE and FERRY_EVENTS, events go to the stack's topic")}
 	}
+	reserve, err := api.ParseSize(c.Reserve)
+	if err != nil {
+		return &coded{exitSettings, fmt.Errorf("FERRY_RESERVE=%q: %w", c.Reserve, err)}
+	}
 	if c.PublicURL != "" && !c.TrustProxy && !c.Where.secure() {
 		log.Warn("FERRY_PUBLIC_URL is set and FERRY_TRUST_PROXY is not: behind a proxy all callers count as one address, and one caller's failed logins slow down all logins")
 	}
-	return c.open(ctx, set, local.Options{NoSync: c.Fsync == "off", Log: log}, func(p *api.Ports) error {
+	return c.open(ctx, set, local.Options{NoSync: c.Fsync == "off", Reserve: reserve, Log: log}, func(p *api.Ports) error {
 		return c.run(ctx, out, listeners, p)
 	}, allPorts()...)
 }

@@ -58,13 +58,14 @@ func missing(path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
+// copyBytes may use the reserve: what is deleted is copied first.
 func (s *Store) copyBytes(ctx context.Context, from blob.Area, fromKey string, to blob.Area, toKey string) error {
 	r, err := s.Open(ctx, from, fromKey)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	if _, err := s.Create(ctx, to, toKey, r, -1); !errors.Is(err, blob.ErrExists) {
+	if _, err := s.create(ctx, to, toKey, r, -1, 0); !errors.Is(err, blob.ErrExists) {
 		return err
 	}
 	return nil

@@ -35,9 +35,19 @@ const (
 
 // Create implements blob.Store. A large object becomes a file.
 func (s *Store) Create(ctx context.Context, area blob.Area, key string, r io.Reader, size int64) (blob.Written, error) {
+	return s.create(ctx, area, key, r, size, s.reserve)
+}
+
+// create leaves the reserve free.
+func (s *Store) create(
+	ctx context.Context, area blob.Area, key string, r io.Reader, size, reserve int64,
+) (blob.Written, error) {
 	path, err := s.path(ctx, area, key)
 	if err != nil {
 		return blob.Written{}, err
+	}
+	if err := s.room(reserve, max(size, 0)); err != nil {
+		return blob.Written{}, fmt.Errorf("writing object %s: %w", key, err)
 	}
 	buf, release := s.buffer(size)
 	defer release()
@@ -48,7 +58,7 @@ func (s *Store) Create(ctx context.Context, area blob.Area, key string, r io.Rea
 	case ended && n <= MaxSmall && s.small != none{}:
 		err = s.createSmall(ctx, area, key, path, buf[:n])
 	default:
-		err = s.createLarge(ctx, area, key, path, buf[:n], ended, body)
+		err = s.createLarge(ctx, area, key, path, buf[:n], ended, body, reserve)
 	}
 	if err != nil {
 		return blob.Written{}, fmt.Errorf("writing object %s: %w", key, full(err))
@@ -67,7 +77,9 @@ func (s *Store) createSmall(ctx context.Context, area blob.Area, key, path strin
 
 // createLarge writes a temporary file, and gives it its name when all bytes are
 // there and durable. The first of them are already in b.
-func (s *Store) createLarge(ctx context.Context, area blob.Area, key, path string, b []byte, ended bool, body *blob.Body) error {
+func (s *Store) createLarge(
+	ctx context.Context, area blob.Area, key, path string, b []byte, ended bool, body *blob.Body, reserve int64,
+) error {
 	if _, err := s.small.Read(ctx, area, key); !errors.Is(err, blob.ErrNotFound) {
 		return cmp.Or(err, blob.ErrExists)
 	}
@@ -79,6 +91,9 @@ func (s *Store) createLarge(ctx context.Context, area blob.Area, key, path strin
 	defer os.Remove(aside)
 	defer f.Close()
 	for {
+		if err := s.room(reserve, int64(len(b))); err != nil {
+			return err
+		}
 		if _, err := f.Write(b); err != nil {
 			return err
 		}
@@ -141,11 +156,22 @@ func (s *Store) makeOwner(dir string) error {
 	return nil
 }
 
+// sync makes a file or a folder durable. It fails for good after the first failure: the
+// system may have dropped what it could not write then, and a later success would not
+// show that. A lack of room is no such failure, as it passes.
 func (s *Store) sync(f *os.File) error {
 	if s.noSync {
 		return nil
 	}
-	return f.Sync()
+	if err := s.broken.Load(); err != nil {
+		return *err
+	}
+	err := full(s.fsync(f))
+	if err != nil && !errors.Is(err, blob.ErrFull) {
+		err = fmt.Errorf("the disk failed to keep what was written; writing stops until a restart: %w", err)
+		s.broken.Store(&err)
+	}
+	return err
 }
 
 // syncFolder makes the names in a folder durable.
@@ -157,7 +183,7 @@ func (s *Store) syncFolder(dir string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.Sync(), d.Close())
+	return errors.Join(s.sync(d), d.Close())
 }
 
 // name gives a file its name, which must be free. Renaming would replace an

@@ -26,6 +26,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -37,6 +38,10 @@ type Options struct {
 	// NoSync never waits for durable storage: a loss of power may lose
 	// objects whose storing was already confirmed.
 	NoSync bool
+	// Reserve is how many bytes of the file system stay free for all that is no upload,
+	// such as the table: objects and parts that would take them are refused with
+	// blob.ErrFull.
+	Reserve int64
 	// Small takes small objects. If it is nil, they become files too.
 	Small Small
 }
@@ -54,12 +59,15 @@ type Small interface {
 type Store struct {
 	dir      string
 	noSync   bool
+	reserve  int64
 	small    Small
 	buffers  sync.Pool
 	direct   directBuffers
 	making   sync.Mutex                  // of owners' folders
 	naming   sync.Mutex                  // of files, where link is not supported
 	link     func(from, to string) error // os.Link
+	fsync    func(*os.File) error        // (*os.File).Sync
+	broken   atomic.Pointer[error]       // of the first fsync that failed
 	sessions sessions
 }
 
@@ -70,7 +78,7 @@ func Open(dir string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the files: %w", err)
 	}
-	s := &Store{dir: dir, noSync: o.NoSync, small: cmp.Or[Small](o.Small, none{}), link: os.Link, direct: make(directBuffers, directWriters)}
+	s := &Store{dir: dir, noSync: o.NoSync, reserve: o.Reserve, small: cmp.Or[Small](o.Small, none{}), link: os.Link, fsync: (*os.File).Sync, direct: make(directBuffers, directWriters)}
 	s.sessions.open = map[string]*session{}
 	s.buffers.New = func() any { b := make([]byte, bufferSize); return &b }
 	if err := s.prepare(); err != nil {
@@ -201,6 +209,24 @@ func (s *Store) Sweep(ctx context.Context, before time.Time) (removed int, err e
 		}
 	}
 	return removed, nil
+}
+
+// Free returns how many bytes the file system has left for this process.
+func (s *Store) Free() (int64, error) {
+	free, _, err := Space(s.dir)
+	return free, err
+}
+
+// room returns blob.ErrFull unless n further bytes leave the reserve free.
+func (s *Store) room(reserve, n int64) error {
+	if reserve == 0 {
+		return nil
+	}
+	free, err := s.Free()
+	if err == nil && free-n < reserve {
+		return fmt.Errorf("%w: of %d bytes, %d are kept free", blob.ErrFull, free, reserve)
+	}
+	return err
 }
 
 // full adds blob.ErrFull to the errors that mean that the medium has no room, or

@@ -8,11 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Free returns how many bytes the file system of the store has left for it.
-func (s *Store) Free() (int64, error) {
+// Space returns how many bytes the file system of a folder has left for this process, and
+// how many it has in all.
+func Space(dir string) (free, total int64, err error) {
 	var st unix.Statfs_t
-	if err := unix.Statfs(s.dir, &st); err != nil {
-		return 0, fmt.Errorf("reading the free space of the disk: %w", err)
+	if err := unix.Statfs(dir, &st); err != nil {
+		return 0, 0, fmt.Errorf("reading the free space of the disk: %w", err)
 	}
-	return int64(st.Bavail) * int64(st.Bsize), nil
+	return int64(st.Bavail) * int64(st.Bsize), int64(st.Blocks) * int64(st.Bsize), nil
 }

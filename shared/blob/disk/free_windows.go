@@ -2,5 +2,5 @@ package disk
 
 import "errors"
 
-// Free is not supported: ferry serve does not run on Windows.
-func (s *Store) Free() (int64, error) { return 0, errors.ErrUnsupported }
+// Space is not supported: ferry serve does not run on Windows.
+func Space(string) (free, total int64, err error) { return 0, 0, errors.ErrUnsupported }

@@ -77,6 +77,9 @@ func (s *Store) BeginParts(ctx context.Context, area blob.Area, key string, l bl
 	if err == nil {
 		err = l.Check()
 	}
+	if err == nil {
+		err = s.room(s.reserve, l.Length)
+	}
 	if err != nil {
 		return "", err
 	}

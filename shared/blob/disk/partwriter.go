@@ -95,11 +95,15 @@ func (w *partWriter) buffer(size int64) (buf []byte, release func()) {
 }
 
 func (w *partWriter) write(ctx context.Context, r io.Reader, sum *uint64) (blob.Part, error) {
-	if err := w.begin(); err != nil {
+	size := w.layout.Size(w.number)
+	err := w.store.room(w.store.reserve, size)
+	if err == nil {
+		err = w.begin()
+	}
+	if err != nil {
 		return blob.Part{}, err
 	}
 	defer w.end()
-	size := w.layout.Size(w.number)
 	buf, release := w.buffer(size)
 	defer release()
 	body := blob.NewBody(ctx, r, size)
@@ -109,7 +113,10 @@ func (w *partWriter) write(ctx context.Context, r io.Reader, sum *uint64) (blob.
 		if n, ended, err = body.Fill(buf); err != nil {
 			return blob.Part{}, err
 		}
-		if err := w.put(buf[:n], at); err != nil {
+		if err = w.store.room(w.store.reserve, int64(n)); err == nil {
+			err = w.put(buf[:n], at)
+		}
+		if err != nil {
 			return blob.Part{}, err
 		}
 		at += int64(n)

@@ -85,7 +85,7 @@ func Restore(ctx context.Context, from, to string, p Progress) (Copied, error) {
 	if _, err := os.Stat(filepath.Join(to, tableName)); !errors.Is(err, fs.ErrNotExist) {
 		return Copied{}, fmt.Errorf("%s: %w", to, cmp.Or(err, ErrHasData))
 	}
-	d, err := openStores(from, true, false)
+	d, err := openStores(from, Options{Existing: true})
 	if err != nil {
 		return Copied{}, err
 	}

@@ -48,6 +48,9 @@ type Options struct {
 	// NoSync never waits for the disk, so a power failure can lose what was answered.
 	// It is for comparisons with servers that never wait either.
 	NoSync bool
+	// Reserve is how many bytes of the disk uploads leave free for all the rest, at most a
+	// tenth of the file system.
+	Reserve int64
 	// Hash has the costs of password hashes; zero is the default.
 	Hash auth.Params
 	Now  func() time.Time // nil is time.Now
@@ -73,7 +76,7 @@ func Open(dir string, settings api.Settings, o Options) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := openStores(dir, o.Existing, o.NoSync)
+	d, err := openStores(dir, o)
 	if err != nil {
 		return nil, err
 	}
@@ -93,19 +96,27 @@ func Open(dir string, settings api.Settings, o Options) (*Data, error) {
 }
 
 // openStores opens the table and the files, all that a backup needs.
-func openStores(dir string, existing, noSync bool) (*Data, error) {
+func openStores(dir string, o Options) (*Data, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("opening the data directory: %w", err)
 	}
-	if err := prepare(dir, existing); err != nil {
+	if err := prepare(dir, o.Existing); err != nil {
 		return nil, err
 	}
-	db, err := sqlite.Open(filepath.Join(dir, tableName), sqlite.Options{NoSync: noSync})
+	reserve := o.Reserve
+	if reserve > 0 {
+		_, total, err := disk.Space(dir)
+		if err != nil {
+			return nil, err
+		}
+		reserve = min(reserve, total/10)
+	}
+	db, err := sqlite.Open(filepath.Join(dir, tableName), sqlite.Options{NoSync: o.NoSync, Log: reserve / 4})
 	if err != nil {
 		return nil, err
 	}
-	store, err := disk.Open(dir, disk.Options{NoSync: noSync, Small: db.Blobs()})
+	store, err := disk.Open(dir, disk.Options{NoSync: o.NoSync, Reserve: reserve, Small: db.Blobs()})
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}

@@ -39,6 +39,9 @@ type Options struct {
 	// NoSync never waits for durable storage: a loss of power may lose writes
 	// that were answered, or damage the file.
 	NoSync bool
+	// Log is how many bytes the log may have before it is folded into the file, which then
+	// grows by as many at most; 0 is 4,000 pages of 4 KiB, the most.
+	Log int64
 	// Busy is how long to wait for other processes; 0 is 10 seconds.
 	Busy time.Duration
 }

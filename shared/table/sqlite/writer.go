@@ -18,6 +18,7 @@ const (
 	// logPages is how long the log grows, in pages of 4 KiB, before SQLite
 	// folds it into the file. A page that many commits changed is folded once.
 	logPages = 4000
+	pageSize = 4096
 )
 
 // request is a write on its way to the writer.
@@ -66,7 +67,7 @@ func openWriter(path string, o Options) (_ *writer, err error) {
 			err = errors.Join(err, w.close())
 		}
 	}()
-	if err = w.setSync(o.NoSync); err != nil {
+	if err = w.setSync(o); err != nil {
 		return nil, err
 	}
 	if err = prepareFile(conn, o.Busy); err != nil {
@@ -83,12 +84,16 @@ func openWriter(path string, o Options) (_ *writer, err error) {
 
 // setSync lets SQLite keep the file intact whatever happens, but leaves making
 // commits durable to the syncer.
-func (w *writer) setSync(none bool) error {
+func (w *writer) setSync(o Options) error {
 	mode := "PRAGMA synchronous = NORMAL"
-	if none {
+	if o.NoSync {
 		mode = "PRAGMA synchronous = OFF"
 	}
-	for _, pragma := range []string{mode, fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", logPages)} {
+	pages := int64(logPages)
+	if o.Log > 0 {
+		pages = min(max(1, o.Log/pageSize), logPages)
+	}
+	for _, pragma := range []string{mode, fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", pages)} {
 		if err := w.conn.run(context.Background(), pragma); err != nil {
 			return fmt.Errorf("setting %s: %w", pragma, translate(err))
 		}

@@ -1,0 +1,255 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// smallDisk mounts a file system of its own and returns its folder.
+func smallDisk(t *testing.T, options string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, options); err != nil {
+		t.Skipf("cannot mount a small file system: %v", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
+	return dir
+}
+
+// user is someone with a login at a server.
+type user struct {
+	t      *testing.T
+	server *server
+	bearer string
+}
+
+// signedUp makes a user with a bearer.
+func signedUp(t *testing.T, s *server, dir string) *user {
+	t.Helper()
+	if r := runFerry(t, dir, "a long password\n", "user", "add", "ann", "--email", "ann@example.com", "--active", "--password-stdin"); r.code != exitOK {
+		t.Fatal(r.err)
+	}
+	u := &user{t: t, server: s}
+	status, answer := u.do("POST", "/auth/login", "")
+	if status != 200 {
+		t.Fatalf("login: %d: %s", status, answer)
+	}
+	var in struct{ Token string }
+	if err := json.Unmarshal([]byte(answer), &in); err != nil {
+		t.Fatalf("%s: %v", answer, err)
+	}
+	u.bearer = in.Token
+	return u
+}
+
+// do sends a request and returns its status, which is 0 if there is no answer. Without a
+// bearer it sends the password.
+func (u *user) do(method, path, body string) (int, string) {
+	u.t.Helper()
+	req, err := http.NewRequestWithContext(u.t.Context(), method, u.server.base+path, strings.NewReader(body))
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	if req.Header.Set("Authorization", "Bearer "+u.bearer); u.bearer == "" || strings.HasPrefix(path, "/auth") {
+		req.SetBasicAuth("ann", "a long password")
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer resp.Body.Close()
+	text, _ := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(text)
+}
+
+func (u *user) want(what string, status int, method, path, body string) string {
+	u.t.Helper()
+	got, text := u.do(method, path, body)
+	if got != status {
+		u.t.Errorf("%s: status %d, want %d: %.200s", what, got, status, text)
+	}
+	return text
+}
+
+// kinds are uploads that are stored in different ways: in the table and in a file.
+func kinds() map[string]string {
+	return map[string]string{"in the table": strings.Repeat("x", 1000), "a file": strings.Repeat("x", 100_000)}
+}
+
+// session begins a session and sends its only part, and returns the statuses of both.
+func (u *user) session(body string) (begun, sent int) {
+	u.t.Helper()
+	begun, text := u.do("POST", "/uploads", fmt.Sprintf(`{"name":"s","length":%d}`, len(body)))
+	var s struct{ ID string }
+	if json.Unmarshal([]byte(text), &s) != nil || begun != 201 {
+		return begun, 0
+	}
+	_, text = u.do("POST", "/uploads/"+s.ID+"/parts", `{"numbers":[1]}`)
+	var parts struct{ Parts []struct{ URL string } }
+	if json.Unmarshal([]byte(text), &parts) != nil || len(parts.Parts) != 1 {
+		u.t.Logf("parts: %s", text)
+		return begun, 0
+	}
+	sent, _ = u.do("PUT", strings.TrimPrefix(parts.Parts[0].URL, u.server.base), body)
+	return begun, sent
+}
+
+// wantAll checks that every kind of upload works, and so do downloads and logins.
+func (u *user) wantAll(when string) {
+	u.t.Helper()
+	for kind, body := range kinds() {
+		text := u.want(when+": an upload, "+kind, 200, "POST", "/upload?file=x", body)
+		var list struct{ Files []struct{ LinkURL string } }
+		if err := json.Unmarshal([]byte(text), &list); err != nil || len(list.Files) == 0 {
+			u.t.Fatalf("%s: %v: %s", when, err, text)
+		}
+		path := strings.TrimPrefix(list.Files[0].LinkURL, u.server.base)
+		if got := u.want(when+": a download, "+kind, 200, "GET", path, ""); got != body {
+			u.t.Errorf("%s: a download, %s: %d bytes", when, kind, len(got))
+		}
+	}
+	if begun, sent := u.session("a part"); begun != 201 || sent != 200 {
+		u.t.Errorf("%s: a session: status %d, its part %d", when, begun, sent)
+	}
+	u.want(when+": a login", 200, "POST", "/auth/login", "")
+}
+
+// TestNothingOfTheEnvironmentIsRemembered takes something away from a new server, lets
+// everything be tried, and gives it back.
+func TestNothingOfTheEnvironmentIsRemembered(t *testing.T) {
+	t.Parallel()
+	for what, k := range map[string]struct {
+		disk   string // options of its file system; empty if any will do
+		starve func(t *testing.T, s *server, dir string) (relieve func())
+		fails  string // the kind of upload that must fail; empty if each may do either
+	}{
+		"file descriptors": {"", noDescriptors, "a file"},
+		"disk space":       {"size=8m", noSpace, "a file"},
+		"inodes":           {"size=8m,nr_inodes=64", noInodes, "a file"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			if k.disk != "" {
+				dir = smallDisk(t, k.disk)
+			}
+			s := serve(t, dir, "--reserve", "0")
+			u := signedUp(t, s, dir)
+			relieve := k.starve(t, s, dir)
+			for range 3 {
+				for kind, body := range kinds() {
+					if status, text := u.do("POST", "/upload?file=x", body); status == 200 && kind == k.fails {
+						t.Errorf("an upload without %s, %s: status 200", what, kind)
+					} else if status != 200 && status < 500 {
+						t.Errorf("an upload without %s, %s: status %d: %s", what, kind, status, text)
+					}
+				}
+				u.session("a part")
+				u.do("GET", "/download/list", "")
+				u.do("POST", "/auth/login", "")
+			}
+			relieve()
+			u.wantAll("with " + what + " again")
+			if code := s.stop(t); code != exitOK {
+				t.Errorf("the server ended with code %d: %s", code, s.errs)
+			}
+		})
+	}
+}
+
+// noDescriptors lowers the number of file descriptors to what the server has.
+func noDescriptors(t *testing.T, s *server, _ string) func() {
+	set := func(soft uint64) (old uint64) {
+		var was unix.Rlimit
+		if err := unix.Prlimit(s.Process.Pid, unix.RLIMIT_NOFILE, nil, &was); err != nil {
+			t.Skipf("cannot limit the server: %v", err)
+		}
+		if err := unix.Prlimit(s.Process.Pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: soft, Max: was.Max}, nil); err != nil {
+			t.Skipf("cannot limit the server: %v", err)
+		}
+		return was.Cur
+	}
+	old := set(3)
+	return func() { set(old) }
+}
+
+func noSpace(t *testing.T, _ *server, dir string) func() {
+	filler := filepath.Join(dir, "filler")
+	if err := os.WriteFile(filler, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fill(t, filler)
+	return func() { _ = os.Remove(filler) }
+}
+
+func noInodes(t *testing.T, _ *server, dir string) func() {
+	var made []string
+	for i := 0; ; i++ {
+		name := filepath.Join(dir, fmt.Sprint("filler", i))
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			break
+		}
+		made = append(made, name)
+	}
+	return func() {
+		for _, name := range made {
+			_ = os.Remove(name)
+		}
+	}
+}
+
+// TestReserveKeepsTheRestWorking fills a disk with uploads, and then writes more than its
+// reserve without one.
+func TestReserveKeepsTheRestWorking(t *testing.T) {
+	t.Parallel()
+	dir := smallDisk(t, "size=40m") // the reserve is a tenth
+	s := serve(t, dir)
+	u := signedUp(t, s, dir)
+	status := 200
+	for n := 0; status == 200 && n < 100; n++ {
+		status, _ = u.do("POST", "/upload?file=x", strings.Repeat("x", 1<<20))
+	}
+	status = 200
+	for n := 0; status == 200 && n < 200; n++ {
+		status, _ = u.do("POST", "/upload?file=x", strings.Repeat("x", 30_000))
+	}
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		t.Fatal(err)
+	}
+	if free := int64(st.Bavail) * st.Bsize; status != 507 || free < 3<<20 || free > 6<<20 {
+		t.Errorf("status %d with %d bytes free, want 507 with a tenth of 40 MiB", status, free)
+	}
+	for _, size := range []int{30_000, 100_000} {
+		u.want("an upload below the reserve", 507, "POST", "/upload?file=x", strings.Repeat("x", size))
+	}
+	u.want("a session below the reserve", 507, "POST", "/uploads", `{"name":"s","length":1000000}`)
+	for range 400 { // each writes several pages
+		if t.Failed() {
+			break
+		}
+		u.want("a deletion", 200, "DELETE", "/files/1", "")
+		u.want("a restoration", 200, "POST", "/files/1/restore", "")
+	}
+	u.want("a login", 200, "POST", "/auth/login", "")
+	u.want("a forgotten password", 200, "GET", "/auth/forget?u=ann", "")
+	r := runFerry(t, dir, "", "user", "disable", "ann")
+	if r.code != exitOK {
+		t.Errorf("disabling a user: %s", r.err)
+	}
+	runFerry(t, dir, "", "user", "enable", "ann")
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "size=80m"); err != nil {
+		t.Fatal(err)
+	}
+	u.bearer = "" // disabling the user ended it
+	u.wantAll("with a larger disk")
+}

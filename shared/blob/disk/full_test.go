@@ -1,0 +1,97 @@
+package disk_test
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"ferry/shared/blob"
+	"ferry/shared/blob/disk"
+)
+
+// TestReserveIsLeftFree opens a store that has no room beyond its reserve, and one that has.
+func TestReserveIsLeftFree(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	free, _, err := disk.Space(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	layout := blob.Layout{Length: 10, PartSize: 10}
+	roomy, full := open(t, dir, disk.Options{Reserve: 1}), open(t, dir, disk.Options{Reserve: math.MaxInt64})
+	create(t, roomy, "ann/1", "content")
+	begun, err := roomy.BeginParts(t.Context(), blob.Files, "ann/2", layout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(s *disk.Store, size int64) error {
+		_, err := s.Create(t.Context(), blob.Files, "ann/3", strings.NewReader("content"), size)
+		return err
+	}
+	if err := put(roomy, free+1<<30); !errors.Is(err, blob.ErrFull) {
+		t.Errorf("an object announced larger than the disk: %v", err)
+	}
+	for what, err := range map[string]error{
+		"an object":                 put(full, 7),
+		"an object of unknown size": put(full, -1),
+		"a session":                 second(full.BeginParts(t.Context(), blob.Files, "ann/4", layout)),
+		"a part": second(full.WritePart(
+			t.Context(), blob.Files, "ann/2", begun, layout, 1, strings.NewReader("0123456789"), nil)),
+	} {
+		if !errors.Is(err, blob.ErrFull) {
+			t.Errorf("%s: %v, want ErrFull", what, err)
+		}
+	}
+	if err := full.Copy(t.Context(), blob.Files, "ann/1", blob.Backup, "ann/1"); err != nil {
+		t.Errorf("a copy: %v", err)
+	}
+	failLinks(full, syscall.EPERM)
+	if err := full.Copy(t.Context(), blob.Files, "ann/1", blob.Backup, "ann/5"); err != nil {
+		t.Errorf("a copy where there are no links: %v", err)
+	}
+	if left := names(t, dir+"/tmp"); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// TestOnlyAFailedSyncIsRemembered lets a disk be full for a while, and then fail.
+func TestOnlyAFailedSyncIsRemembered(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), disk.Options{})
+	var fails error
+	s.SetSync(func(f *os.File) error {
+		if fails != nil {
+			return &os.PathError{Op: "sync", Path: f.Name(), Err: fails}
+		}
+		return f.Sync()
+	})
+	put := func(key string) error {
+		_, err := s.Create(t.Context(), blob.Files, key, bytes.NewReader(make([]byte, 100_000)), -1)
+		return err
+	}
+	for _, k := range []struct {
+		when  string
+		fails error
+		want  error
+	}{
+		{"while the disk is full", syscall.ENOSPC, blob.ErrFull},
+		{"with room again", nil, nil},
+		{"while the disk fails", syscall.EIO, syscall.EIO},
+		{"after it has failed", nil, syscall.EIO},
+	} {
+		fails = k.fails
+		if err := put("ann/" + strings.ReplaceAll(k.when, " ", "-")); !errors.Is(err, k.want) {
+			t.Errorf("%s: %v, want %v", k.when, err, k.want)
+		}
+	}
+	all, err := s.List(t.Context(), blob.Files, "", 10)
+	if err != nil || len(all) != 1 {
+		t.Errorf("objects: %v, %v, want one", all, err)
+	}
+}
