@@ -106,7 +106,8 @@ type Ports struct {
 	Log   *slog.Logger
 	// Notify is called after a notice was put in the outbox; never nil.
 	Notify func()
-	Places *Places // nil is no limit
+	Places *Places               // nil is no limit
+	Free   func() (int64, error) // bytes that the disk has left; nil is no limit
 	Settings
 }
 

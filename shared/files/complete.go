@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -96,7 +97,7 @@ func (s *Service) finish(ctx context.Context, it Session, f File) (*Listed, erro
 	}
 	ops = append(ops,
 		table.Put(sessionKey(it.ID), done).If(table.Equal("done", false)).Expire(it.forgotten()))
-	ops = append(ops, it.indexed(table.Delete)...)
+	ops = slices.Concat(ops, it.indexed(table.Delete), it.opened(-1))
 	ops = append(ops, it.reservation().charge([]File{f})...)
 	err = s.Table.Write(ctx, ops...)
 	if errors.Is(err, table.ErrCondition) {

@@ -58,6 +58,7 @@ type Session struct {
 	ReservedUntil       int64  `json:"reservedUntil,omitempty"` // Unix seconds
 	Created             int64  `json:"created"`                 // Unix milliseconds
 	Expires             int64  `json:"expires"`                 // Unix seconds
+	Counts              bool   `json:"counts,omitempty"`        // among the uploader's open sessions
 	Done                bool   `json:"done"`
 	Hashed              int64  `json:"hashed,omitempty"` // how many bytes of the object Hash covers
 	Hash                []byte `json:"hash,omitempty"`   // the state of crypto/sha256
@@ -124,7 +125,7 @@ func (s *Service) BeginSession(ctx context.Context, uploader auth.User, p Plan, 
 	it := Session{
 		Plan: p, V: formatVersion, ID: strings.TrimPrefix(key, p.Owner+"/"), FileID: u.id,
 		Incarnation: u.maxIncarnation, Uploader: uploader.Name, UploaderIncarnation: uploader.Incarnation,
-		Created: now.UnixMilli(), Expires: now.Add(SessionLife).Unix(),
+		Created: now.UnixMilli(), Expires: now.Add(SessionLife).Unix(), Counts: true,
 	}
 	it.PartSize = PartSize(p.Length, p.PartSize)
 	if u.quota != nil {
@@ -137,7 +138,7 @@ func (s *Service) BeginSession(ctx context.Context, uploader auth.User, p Plan, 
 	ops := append(claim.Done(it.ID),
 		table.Put(sessionKey(it.ID), it).If(table.NotExists()).Expire(it.forgotten()))
 	ops = append(ops, it.indexed(func(k table.Key) table.Op { return table.Put(k, it).Expire(it.forgotten()) })...)
-	err = s.Table.Write(ctx, ops...)
+	err = s.open(ctx, it, uploader, ops)
 	if refused(err) {
 		u.Abort(ctx)
 		s.endParts(ctx, it)
@@ -310,7 +311,7 @@ func (s *Service) EndSession(ctx context.Context, it Session) error {
 }
 
 func (s *Service) endRecord(ctx context.Context, it Session) error {
-	ops := append(it.indexed(table.Delete), table.Delete(sessionKey(it.ID)).If(table.Equal("done", false)))
+	ops := append(slices.Concat(it.indexed(table.Delete), it.opened(-1)), table.Delete(sessionKey(it.ID)).If(table.Equal("done", false)))
 	err := s.Table.Write(ctx, slices.Concat(ops, it.reservation().charge(nil))...)
 	if errors.Is(err, table.ErrCondition) { // the reservation or the session no longer exists
 		err = s.Table.Write(ctx, ops...)

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -155,6 +157,9 @@ func TestInvalidPartNumbersAreRefused(t *testing.T) {
 func TestSessionLengthIsBounded(t *testing.T) {
 	t.Parallel()
 	c := beginSessions(t)
+	if !c.InStack() {
+		c.onDisk(nil)
+	}
 	var s session
 	c.call("POST", "/uploads", fmt.Sprintf(`{"name":"x","length":%d}`, 1<<40), 201, &s)
 	if s.Parts > blob.MaxParts || int64(s.Parts)*s.PartSize < 1<<40 {
@@ -204,6 +209,88 @@ func TestPartsOfADisabledOrRemovedUserAreRefused(t *testing.T) {
 				t.Errorf("a part: status %d (%s)", resp.StatusCode, resp.Header.Get("Ferry-Error"))
 			}
 		})
+	}
+}
+
+// TestOpenSessionsOfAUserAreBounded begins sessions concurrently, ends some, and lets
+// others expire.
+func TestOpenSessionsOfAUserAreBounded(t *testing.T) {
+	t.Parallel()
+	c := beginSessions(t)
+	begin := func(n int) (begun, refused int) {
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		for range n {
+			wg.Go(func() {
+				resp := c.Request("POST", "/uploads", strings.NewReader(`{"name":"x","length":1,"d":"bob"}`), "Authorization", "Bearer "+c.bearer)
+				mu.Lock()
+				defer mu.Unlock()
+				switch {
+				case resp.StatusCode == 201:
+					begun++
+				case resp.StatusCode == 429 && resp.Header.Get("Retry-After") != "" && strings.Contains(resp.Header.Get("Ferry-Error"), "100"):
+					refused++
+				default:
+					t.Errorf("status %d (%s)", resp.StatusCode, resp.Header.Get("Ferry-Error"))
+				}
+			})
+		}
+		wg.Wait()
+		return begun, refused
+	}
+	want := func(n, begun int) {
+		t.Helper()
+		if got, refused := begin(n); got != begun || refused != n-begun {
+			t.Errorf("%d sessions began and %d were refused, want %d to begin", got, refused, begun)
+		}
+	}
+	want(95, 95)
+	want(20, 5)
+	open := c.open()
+	c.call("DELETE", "/uploads/"+open[0], "", 204, nil)
+	c.as("bob").call("DELETE", "/uploads/"+open[1], "", 204, nil)
+	var s session
+	c.call("GET", "/uploads/"+open[2], "", 200, &s)
+	c.sendAll(s, []byte("x"))
+	c.complete(s.ID, "")
+	want(10, 3)
+	c.as("bob").plan("", 1) // another user has a bound of their own
+	c.Clock.Advance(files.SessionLife)
+	c = c.as("ann")
+	want(110, 100)
+	if n := len(c.Partitions("upload#")); n != 202 {
+		t.Errorf("there are %d sessions", n)
+	}
+}
+
+// onDisk serves the same data with another function that says how much room is left.
+func (c sessionCaller) onDisk(free func() (int64, error)) {
+	c.Helper()
+	c.Data.Ports.Free = free
+	s := httptest.NewServer(c.Service.Handler())
+	c.Cleanup(s.Close)
+	c.Base = s.URL + api.Prefix
+}
+
+func TestOpenSessionsFitTheDisk(t *testing.T) {
+	t.Parallel()
+	c := beginSessions(t)
+	c.InProcess("it needs a disk")
+	free := int64(10_000)
+	c.onDisk(func() (int64, error) { return free, nil })
+	s := c.plan("", 8_000)
+	c.refused("POST", "/uploads", `{"name":"x","length":2001}`, 507, "open uploads")
+	c.sendAll(s, content(t, 8_000))
+	free -= 8_000 // what has arrived needs no room any more
+	c.refused("POST", "/uploads", `{"name":"x","length":2001}`, 507)
+	second := c.plan("", 2_000)
+	c.as("bob").plan("", 2_000)
+	c.complete(s.ID, "")
+	c.refused("POST", "/uploads", `{"name":"x","length":1}`, 507)
+	c.call("DELETE", "/uploads/"+second.ID, "", 204, nil)
+	c.plan("", 2_000)
+	if n := len(c.Sessions()); n != 2 {
+		t.Errorf("the store has %d sessions", n)
 	}
 }
 

@@ -1,0 +1,132 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"ferry/shared/auth"
+	"ferry/shared/envelope"
+	"ferry/shared/table"
+)
+
+// maxOpen is how many upload sessions of a user may be open.
+const maxOpen = 100
+
+// openedItem counts a user's open sessions. Those that expire are still counted
+// until the bound is reached; then the sessions themselves are counted again.
+type openedItem struct {
+	Open  int64 `json:"open"`
+	Bytes int64 `json:"bytes"` // the stated lengths together
+	Rev   int64 `json:"rev"`   // goes up with each change
+}
+
+func openedKey(uploader string, incarnation int64) table.Key {
+	return table.Key{PK: "user#" + uploader, SK: fmt.Sprintf("uploads-%d", incarnation)}
+}
+
+// opened returns the operation that adds n, 1 or -1, to the uploader's open sessions.
+func (s Session) opened(n int64) []table.Op {
+	if !s.Counts { // begun by an earlier version
+		return nil
+	}
+	return []table.Op{table.Update(openedKey(s.Uploader, s.UploaderIncarnation)).
+		Add("open", n).Add("bytes", n*max(s.Length, 0)).Add("rev", 1)}
+}
+
+// openTries bounds how often a new session is stored again because others began or ended
+// in between.
+const openTries = 20
+
+// open stores a new session with the operations in ops, unless the uploader has too
+// many, or their stated lengths together do not fit the disk.
+func (s *Service) open(ctx context.Context, it Session, uploader auth.User, ops []table.Op) error {
+	free, err := s.free()
+	if err != nil {
+		return err
+	}
+	need, room := max(it.Length, 0), free
+	for range openTries {
+		bound := it.opened(1)[0].Expire(it.forgotten()).If(table.AtMost("open", maxOpen-1), table.AtMost("bytes", room-need))
+		err = s.Table.Write(ctx, append(ops[:len(ops):len(ops)], bound)...)
+		if refused, ok := errors.AsType[*table.ConditionError](err); !ok || refused.Op != len(ops) {
+			return err
+		}
+		now, recount := s.countOpened(ctx, uploader)
+		switch {
+		case recount != nil:
+			return recount
+		case now.open >= maxOpen:
+			return &envelope.Fault{Kind: envelope.TooMany, After: max(time.Second, now.first.Sub(s.Now())), Cause: err,
+				Detail: fmt.Sprintf("%d of your uploads are open, as many as a user may have; complete or end one first", now.open)}
+		case now.bytes > free+now.arrived-need:
+			return &envelope.Fault{Kind: envelope.Full, Cause: err,
+				Detail: "your open uploads and this one need more room than the service has left"}
+		}
+		room = free + now.arrived // what has arrived needs no more room
+	}
+	return fmt.Errorf("%w: %w", table.ErrBusy, err)
+}
+
+// free returns how much room the disk has left, if that is known.
+func (s *Service) free() (int64, error) {
+	const endless = 1 << 62
+	if s.Free == nil {
+		return endless, nil
+	}
+	n, err := s.Free()
+	if errors.Is(err, errors.ErrUnsupported) {
+		return endless, nil
+	}
+	return n, err
+}
+
+// counted is what the sessions of a user show.
+type counted struct {
+	open, bytes, arrived int64     // arrived bytes are on the disk by now
+	first                time.Time // when the first session expires
+}
+
+// countOpened counts a user's open sessions again, and corrects the item unless another
+// session began or ended meanwhile.
+func (s *Service) countOpened(ctx context.Context, u auth.User) (n counted, err error) {
+	key := openedKey(u.Name, u.Incarnation)
+	var was openedItem
+	if err = s.Table.Get(ctx, key, &was); err != nil && !errors.Is(err, table.ErrNotFound) {
+		return n, fmt.Errorf("counting upload sessions: %w", err)
+	}
+	for item, err := range table.Each(ctx, s.Table, table.Query{PK: sessions(u.Name), Limit: PageSize}) {
+		var it Session
+		if err == nil {
+			err = item.Decode(&it)
+		}
+		if err == nil && it.Counts && it.begunBy(u) && !auth.Ended(s.Now(), it.Expires, SessionLife) {
+			err = s.addOpened(ctx, it, &n)
+		}
+		if err != nil {
+			return n, fmt.Errorf("counting upload sessions: %w", err)
+		}
+	}
+	if n.open == was.Open && n.bytes == was.Bytes {
+		return n, nil
+	}
+	err = s.Table.Write(ctx,
+		table.Update(key).Set("open", n.open).Set("bytes", n.bytes).Add("rev", 1).If(table.Equal("rev", was.Rev)))
+	return n, envelope.Wrap(err, "counting upload sessions", table.ErrCondition)
+}
+
+func (s *Service) addOpened(ctx context.Context, it Session, n *counted) error {
+	if n.open++; n.open == 1 {
+		n.first = time.Unix(it.Expires, 0)
+	}
+	n.bytes += max(it.Length, 0)
+	if s.Free == nil {
+		return nil
+	}
+	parts, err := s.ArrivedParts(ctx, it)
+	for _, p := range parts {
+		n.arrived += p.Size
+	}
+	return err
+}
