@@ -84,6 +84,15 @@ func TestTheGatewayAllowsPagesWhatTheServerAllows(t *testing.T) {
 			t.Errorf("%s is %v, want %v", name, got, want)
 		}
 	}
+	if got := at(made(t).Resources["ApiApiGatewayDefaultStage"], "Properties", "StageVariables"); got != nil {
+		t.Errorf("by default, the functions get the origins %v", got)
+	}
+	for parameter, want := range map[string]string{"CorsOrigins=*": "any", "CorsOrigins=https://a.example.com:8443,http://localhost": "https://a.example.com:8443,http://localhost"} {
+		stage := made(t, parameter).Resources["ApiApiGatewayDefaultStage"]
+		if got := at(stage, "Properties", "StageVariables", "corsOrigins"); got != want {
+			t.Errorf("with %s the functions get the origins %v", parameter, got)
+		}
+	}
 	if got := at(c, "maxAge"); got != int(envelope.MaxAge.Seconds()) || at(c, "allowCredentials") != nil {
 		t.Errorf("pages may do %v", c)
 	}

@@ -1,6 +1,7 @@
 package envelope
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -37,7 +38,7 @@ func Exposed() []string {
 // service answers their browsers' preflights (Fetch standard, "CORS protocol").
 // Credentials that a browser adds by itself, such as cookies, are never allowed; a
 // page sends the Authorization header itself. In the cloud the gateway does this,
-// with the same methods and headers.
+// with the same methods and headers, and tells the functions the origins.
 type Origins []string
 
 // ParseOrigins reads a list of origins such as https://app.example.com, separated by
@@ -58,6 +59,18 @@ func ParseOrigins(text string) (Origins, error) {
 		o = append(o, entry)
 	}
 	return o, errors.Join(errs...)
+}
+
+type originsKey struct{}
+
+// WithOrigins returns a context for requests that pages of these origins may make.
+func WithOrigins(ctx context.Context, o Origins) context.Context {
+	return context.WithValue(ctx, originsKey{}, o)
+}
+
+// allow reports whether an origin, as a browser sends it, is in the list.
+func (o Origins) allow(origin string) bool {
+	return origin != "" && (slices.Contains(o, "*") || slices.Contains(o, origin))
 }
 
 // parseOrigin returns an origin as browsers write it: in lower case, and without its
@@ -93,7 +106,7 @@ func (o Origins) Handler(prefix string, next http.Handler) http.Handler {
 		if !all {
 			h.Add("Vary", "Origin")
 		}
-		if origin == "" || !all && !slices.Contains(o, origin) {
+		if !o.allow(origin) {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -109,6 +122,6 @@ func (o Origins) Handler(prefix string, next http.Handler) http.Handler {
 			return
 		}
 		h.Set("Access-Control-Expose-Headers", exposed)
-		next.ServeHTTP(w, r)
+		next.ServeHTTP(w, r.WithContext(WithOrigins(r.Context(), o)))
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/api/apitest"
+	"ferry/shared/auth"
 	"ferry/shared/boot/local"
 	"ferry/shared/envelope"
 )
@@ -155,6 +156,73 @@ func TestInboxHasNoCORS(t *testing.T) {
 		}
 		r.Header.Set("Origin", app)
 		wantNoCORS(t, path, s.Do(r).Header)
+	}
+}
+
+// TestPageOfAnotherSiteChangesNothing sends requests as browsers do, with the password that they know for the service.
+func TestPageOfAnotherSiteChangesNothing(t *testing.T) {
+	t.Parallel()
+	const evil, own = "https://evil.example.com", "https://files.example.com"
+	for _, k := range []struct {
+		what, origins, origin, site string
+		want                        bool
+	}{
+		{"a program", "", "", "", true},
+		{"another site", app, evil, "cross-site", false},
+		{"another site, in an old browser", app, evil, "", false},
+		{"a neighbour", app, "https://other.example.com", "same-site", false},
+		{"a sandboxed page", app, "null", "cross-site", false},
+		{"an origin that CORS allows", app, app, "cross-site", true},
+		{"that origin, if none are allowed", "", app, "cross-site", false},
+		{"any origin, if all are allowed", "*", evil, "cross-site", true},
+		{"its own page", "", own, "same-origin", true},
+		{"its own page, in an old browser", "", own, "", true},
+		{"its own page without a referrer", "", "null", "same-origin", true},
+		{"its own page without https", "", "http://files.example.com", "", false},
+		{"a person who types", "", "", "none", true},
+	} {
+		t.Run(k.what, func(t *testing.T) {
+			t.Parallel()
+			o, err := envelope.ParseOrigins(k.origins)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := apitest.New(t, func(set *api.Settings, so *local.ServiceOptions) { so.Origins, set.PublicURL = o, own+"/v1" })
+			s.InProcess("it sets the service's address")
+			s.AddUser("alice", password)
+			stop := strings.TrimPrefix(auth.StopLink("", "en", s.Data.Ports.Key.Stop("ann@example.com")), own+"/v1")
+			for _, r := range []struct {
+				method, path, body string
+				always             bool // even from another site
+			}{
+				{"POST", "/upload?file=x", "x", false}, {"PUT", "/upload?file=x", "x", false}, {"POST", "/uploads", `{"name":"x","length":5}`, false},
+				{"DELETE", "/files/1", "", false}, {"POST", "/auth/login", "", false}, {"POST", "/oauth2/token", "grant_type=password", false},
+				{"POST", "/files/1/restore", "", false}, {"GET", "/download/list", "", true}, {"POST", stop, "List-Unsubscribe=One-Click", true},
+			} {
+				asked := httptest.NewRequestWithContext(t.Context(), r.method, "/v1"+r.path, strings.NewReader(r.body))
+				asked.SetBasicAuth("alice", password)
+				if r.body != "" && r.body[0] >= 'A' {
+					asked.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+				}
+				if k.origin != "" && r.method != "GET" {
+					asked.Header.Set("Origin", k.origin)
+				}
+				if k.site != "" {
+					asked.Header.Set("Sec-Fetch-Site", k.site)
+				}
+				s.Calls.Reset()
+				w := httptest.NewRecorder()
+				s.HTTP.Config.Handler.ServeHTTP(w, asked)
+				resp := w.Result()
+				refused := resp.StatusCode == 403 && strings.Contains(resp.Header.Get("Ferry-Error"), "another site")
+				if refused == (k.want || r.always) {
+					t.Errorf("%s %s: status %d (%s)", r.method, r.path, resp.StatusCode, resp.Header.Get("Ferry-Error"))
+				}
+				if calls := s.Calls.Reset(); refused && len(calls) > 0 {
+					t.Errorf("%s %s costs %v", r.method, r.path, calls)
+				}
+			}
+		})
 	}
 }
 

@@ -11,7 +11,9 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
+	"net/url"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,8 +40,11 @@ type Outlet struct {
 	// browser must not ask for one if the token is wrong.
 	Links bool
 	// Base returns the service's address, for which browsers remember that it speaks
-	// https; nil if it is not known.
+	// https, and whose pages may change something; nil if it is not known.
 	Base func(context.Context) string
+	// AnySite is for addresses that pages of other sites may use: a token in the query
+	// is all that they need, so a browser adds nothing that the page does not know.
+	AnySite bool
 	// Patience is how long a client may pause within a body; 0 is a minute.
 	Patience time.Duration
 	// Short is how long a whole body may take, unless LongBody is called; 0 is 30 s.
@@ -67,7 +72,10 @@ func (o Outlet) Handler(f HandlerFunc) http.Handler {
 		}
 		r, body := o.wrapBody(w, r)
 		defer func() { caller.Status, caller.Received, caller.Sent = rec.status, body.received(), rec.bytes }()
-		err := call(f, rec, r)
+		err := o.checkSite(r)
+		if err == nil {
+			err = call(f, rec, r)
+		}
 		if err == nil && rec.status == 0 {
 			rec.WriteHeader(http.StatusOK)
 		}
@@ -82,6 +90,27 @@ func (o Outlet) Handler(f HandlerFunc) http.Handler {
 			panic(http.ErrAbortHandler)
 		}
 	})
+}
+
+// checkSite refuses what a page of another site may not do: a browser adds the password
+// that it knows to requests of any page. Requests without a browser's headers, and those
+// that change nothing, pass.
+func (o Outlet) checkSite(r *http.Request) error {
+	cause := new(http.CrossOriginProtection).Check(r)
+	if cause == nil || o.AnySite {
+		return nil
+	}
+	allowed, _ := r.Context().Value(originsKey{}).(Origins)
+	if o.Base != nil {
+		if u, err := url.Parse(o.Base(r.Context())); err == nil {
+			own, _ := parseOrigin(u.Scheme + "://" + u.Host)
+			allowed = append(slices.Clip(allowed), own)
+		}
+	}
+	if allowed.allow(r.Header.Get("Origin")) {
+		return nil
+	}
+	return &Fault{Kind: Forbidden, Detail: "a web page of another site may not do this", Cause: cause}
 }
 
 // call turns a panic into an error.

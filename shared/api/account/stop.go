@@ -22,7 +22,7 @@ func Stop() api.Endpoint { return api.Named("notificationsstop", newStop) }
 // or repeats a POST, and none if the token is wrong.
 func newStop(p *api.Ports) http.Handler {
 	s, outlet := server{p}, p.Outlet()
-	outlet.Links, outlet.WriteError = true, s.writeError
+	outlet.Links, outlet.AnySite, outlet.WriteError = true, true, s.writeError
 	return outlet.Handler(s.handle)
 }
 

@@ -32,6 +32,7 @@ func Gateway(h http.Handler, p *api.Ports) EventHandler {
 	return func(ctx context.Context, e events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error) {
 		ctx = envelope.WithRequestID(ctx, e.RequestContext.RequestID)
 		ctx = api.WithBase(ctx, address(e.RequestContext))
+		ctx = envelope.WithOrigins(ctx, origins(e.StageVariables))
 		e.Path = escaped(e.Path)
 		if err := decodeBody(&e); err != nil {
 			return failed(ctx, p, e, err)
@@ -79,6 +80,15 @@ func address(r events.APIGatewayProxyRequestContext) string {
 		base += "/" + r.Stage
 	}
 	return base + api.Prefix
+}
+
+// origins returns the origins that the gateway allows. A stage's variable cannot have *.
+func origins(stage map[string]string) envelope.Origins {
+	if stage["corsOrigins"] == "any" {
+		return envelope.Origins{"*"}
+	}
+	o, _ := envelope.ParseOrigins(stage["corsOrigins"]) // what is malformed allows nothing
+	return o
 }
 
 // escaped encodes a path again: an HTTP API sends it decoded. Otherwise the adapter

@@ -67,6 +67,30 @@ func TestARequestArrivesUnchanged(t *testing.T) {
 	}
 }
 
+// TestPagesOfOriginsThatTheGatewayAllowsMayChangeSomething sends events with the stage's variable.
+func TestPagesOfOriginsThatTheGatewayAllowsMayChangeSomething(t *testing.T) {
+	t.Parallel()
+	p := boottest.Ports(t, nil)
+	h := p.Outlet().Handler(func(http.ResponseWriter, *http.Request) error { return nil })
+	const evil, app = "https://evil.example.com", "https://app.example.com"
+	for _, c := range []struct {
+		stage, origin string
+		want          int
+	}{
+		{"", "", 200}, {"", evil, 403}, {"", app, 403}, {"https://a.example.com," + app, app, 200}, {app, evil, 403}, {"any", evil, 200},
+		{"", "https://a1b2c3d4e5.execute-api.eu-south-1.amazonaws.com", 200}, {"malformed", "null", 403},
+	} {
+		event := load(t, "upload")
+		event.StageVariables = map[string]string{"corsOrigins": c.stage}
+		if c.origin != "" {
+			event.MultiValueHeaders["origin"], event.MultiValueHeaders["sec-fetch-site"] = []string{c.origin}, []string{"cross-site"}
+		}
+		if r := send(t, h, p, event); r.StatusCode != c.want {
+			t.Errorf("a page of %q, where %q is allowed, gets %d", c.origin, c.stage, r.StatusCode)
+		}
+	}
+}
+
 func TestAPathArrivesDecodedOnce(t *testing.T) {
 	t.Parallel()
 	p := boottest.Ports(t, nil)
