@@ -15,13 +15,14 @@ export FERRY_DATA="$dir/data" PASSWORD="a password to try"
 for user in alice bob; do # bob is in the examples, as the user who gets files
   "$dir/ferry" user add $user --active --password-stdin --email $user@example.com <<< "$PASSWORD"
 done
-"$dir/ferry" serve --addr 127.0.0.1:0 --no-demo --log text > "$dir/out" 2> "$dir/log" &
+"$dir/ferry" serve --addr 127.0.0.1:0 --trust-proxy --no-demo --log text > "$dir/out" 2> "$dir/log" &
 server=$!
 until base=$(grep -om1 'http://[^ ]*/v1' "$dir/out"); do kill -0 "$server"; sleep 0.1; done
 BEARER=$(curl -sSf -u "alice:$PASSWORD" -X POST "$base/auth/login" | grep -o '"bearer":"[^"]*' | cut -d'"' -f4)
 export BEARER
 
 config=$PWD/infra/ci/schemathesis.toml
+export SCHEMATHESIS_HOOKS=$PWD/infra/ci/schemathesis_hooks.py
 cd "$dir" # it keeps notes where it runs
 schemathesis --config-file "$config" run "$base/openapi.json" --seed 1 --max-time 90 \
   --phases examples,coverage,fuzzing,stateful --no-color "$@" || code=$?

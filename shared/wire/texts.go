@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 )
 
@@ -24,5 +25,16 @@ func (t *Texts) UnmarshalJSON(text []byte) error {
 		*t = Texts{one}
 		return nil
 	}
-	return json.Unmarshal(text, (*[]string)(t))
+	var several []*string
+	if err := json.Unmarshal(text, &several); err != nil {
+		return err
+	}
+	*t = nil
+	for _, one := range several {
+		if one == nil {
+			return errors.New("a text cannot be null")
+		}
+		*t = append(*t, *one)
+	}
+	return nil
 }

@@ -25,7 +25,7 @@ func TestSeveralTextsAreAnArray(t *testing.T) {
 			t.Errorf("%s is %q, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"1", "{}", "[1]", `["a",["b"]]`} {
+	for _, text := range []string{"1", "{}", "[1]", `["a",["b"]]`, `[null]`, `["a",null]`} {
 		var got wire.Texts
 		if err := json.Unmarshal([]byte(text), &got); err == nil {
 			t.Errorf("%s is %q", text, got)
