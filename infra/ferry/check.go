@@ -33,16 +33,12 @@ is left, the exit code is 65.`
 }
 
 func (c checkCommand) Run(ctx context.Context, out console) error {
-	grace := graceLocal
-	if c.inCloud() {
-		grace = graceCloud
-	}
 	return c.open(ctx, api.Settings{}, local.Options{Existing: true}, func(p *api.Ports) error {
 		m := newMeter(out, c.Quiet)
 		m.name("checking")
 		m.start()
 		check := files.Check{
-			Sweeper: &files.Sweeper{Service: file.Service(p), Log: slog.New(slog.DiscardHandler), Grace: grace},
+			Sweeper: &files.Sweeper{Service: file.Service(p), Log: slog.New(slog.DiscardHandler), Grace: c.grace()},
 			Quick:   c.Quick, Repair: c.Repair, Settle: files.Settle, Expect: m.expect, Done: m.add,
 			Found: func(f files.Finding) {
 				m.mu.Lock()

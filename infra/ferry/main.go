@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/aws/aws-sdk-go-v2/config"
@@ -136,6 +137,14 @@ type store struct {
 // inCloud reports whether the data is in a stack.
 func (s store) inCloud() bool { return s.Table != "" }
 
+// grace returns how old an object without a record must be to be removed.
+func (s store) grace() time.Duration {
+	if s.inCloud() {
+		return graceCloud
+	}
+	return graceLocal
+}
+
 // use calls open for data that must exist, with the table and the given ports.
 func (s store) use(ctx context.Context, f func(*api.Ports) error, ports ...lambda.Opener) error {
 	return s.open(ctx, api.Settings{}, local.Options{Existing: true}, f, append(ports, tablePort())...)
@@ -230,12 +239,8 @@ type sweepCommand struct {
 }
 
 func (c sweepCommand) Run(ctx context.Context, set api.Settings, out console) error {
-	grace := graceLocal
-	if c.inCloud() {
-		grace = graceCloud
-	}
 	return c.open(ctx, set, local.Options{Existing: true}, func(p *api.Ports) error {
-		s, err := local.NewService(p, local.ServiceOptions{From: "ferry@localhost", Grace: grace})
+		s, err := local.NewService(p, local.ServiceOptions{From: "ferry@localhost", Grace: c.grace()})
 		if err != nil {
 			return err
 		}

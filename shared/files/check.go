@@ -98,13 +98,22 @@ func (c *Check) Run(ctx context.Context) (CheckReport, error) {
 	return c.report, nil
 }
 
-func (c *Check) found(f Finding) {
+// found counts and tells a finding, which a repair mends first if it can. If a
+// condition refuses that, something has changed meanwhile, and nothing is told.
+func (c *Check) found(ctx context.Context, f Finding, mend ...table.Op) (told bool, err error) {
+	if c.Repair && len(mend) > 0 {
+		if err := c.Table.Write(ctx, mend...); err != nil {
+			return false, envelope.Wrap(err, "mending", table.ErrCondition)
+		}
+		f.Mended = true
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.report.Found++; f.Mended {
 		c.report.Mended++
 	}
 	c.Found(f)
+	return true, nil
 }
 
 // about returns a finding about a file's bytes.
@@ -179,11 +188,11 @@ func (c *Check) settle(ctx context.Context) error {
 }
 
 func (c *Check) leftover(ctx context.Context, l leftover) error {
-	named, err := c.named(ctx, l.area, []blob.Object{l.Object})
-	if err != nil || named(l.Object) {
+	if open, err := c.inSession(ctx, l.Key); err != nil || open {
 		return err
 	}
-	if open, err := c.inSession(ctx, l.Key); err != nil || open {
+	named, err := c.named(ctx, l.area, []blob.Object{l.Object})
+	if err != nil || named(l.Object) {
 		return err
 	}
 	_, err = blob.Measure(ctx, c.Blobs, l.area, l.Key, true, func(int64) {})
@@ -204,8 +213,8 @@ func (c *Check) leftover(ctx context.Context, l leftover) error {
 		}
 		f.Mended = true
 	}
-	c.found(f)
-	return nil
+	_, err = c.found(ctx, f)
+	return err
 }
 
 // items looks at all records and links.
@@ -220,15 +229,16 @@ func (c *Check) items(ctx context.Context) error {
 			var f File
 			if err := item.Decode(&f); err != nil || f.key() != item.Key {
 				id, _ := strconv.ParseInt(item.Key.SK, 10, 64)
-				c.found(Finding{Kind: BadRecord, User: owner, ID: id, Key: item.Key.PK, What: "the record is damaged"})
-				return nil
+				bad := Finding{Kind: BadRecord, User: owner, ID: id, Key: item.Key.PK, What: "the record is damaged"}
+				_, err := c.found(inner, bad)
+				return err
 			}
 			g.Go(func() error { return c.file(inner, f) })
 		case "link":
 			l, err := decodeLink(item)
 			if err != nil {
-				c.found(Finding{Kind: BadLink, Key: item.Key.PK, What: "the link is damaged"})
-				return nil
+				_, err := c.found(inner, Finding{Kind: BadLink, Key: item.Key.PK, What: "the link is damaged"})
+				return err
 			}
 			g.Go(func() error { return c.link(inner, item.Key, l) })
 		}
@@ -260,57 +270,48 @@ func (c *Check) file(ctx context.Context, f File) error {
 	if err != nil {
 		return fmt.Errorf("reading a file's links: %w", err)
 	}
-	var missing []int
+	mend := make([][]table.Op, len(all))
 	for i, item := range items {
 		l, err := decodeLink(item)
+		bad := f.about(BadLink, "a link differs from the record")
+		bad.Key = keys[i].PK
 		switch {
 		case !item.Found() && !f.Expired(c.Now()): // the table may have dropped an expired one
-			missing = append(missing, i)
+			bad.What = "a link is missing"
+			all, mend = append(all, bad), append(mend, c.relink(f, i))
 		case item.Found() && (err != nil || !reflect.DeepEqual(l.File, f)):
-			bad := f.about(BadLink, "a link differs from the record")
-			bad.Key = keys[i].PK
-			all = append(all, bad)
+			all, mend = append(all, bad), append(mend, nil)
 		}
 	}
-	if len(all)+len(missing) == 0 {
+	if len(all) == 0 {
 		return nil
 	}
 	now, err := c.get(ctx, f.Area, f.Owner, f.ID)
 	if envelope.IsFault(err, envelope.NotFound) || err == nil && now.Blob != f.Blob {
 		return nil // it was moved or removed meanwhile
 	}
-	for _, bad := range all {
-		c.found(bad)
+	if err != nil {
+		return err
 	}
-	if err == nil && len(missing) > 0 {
-		err = c.missing(ctx, f, keys, missing)
-	}
-	return err
-}
-
-// missing reports the links of a file that are missing, and writes them again.
-func (c *Check) missing(ctx context.Context, f File, keys []table.Key, which []int) error {
-	links := make([]Link, len(keys))
-	for i, id := range f.Recipients {
-		links[i+1].Recipient = id
-	}
-	puts := c.publish(f, links)[1:]
-	for _, i := range which {
-		bad := f.about(BadLink, "a link is missing")
-		bad.Key = keys[i].PK
-		if c.Repair {
-			err := c.Table.Write(ctx, table.Check(f.key(), table.Equal("blob", f.Blob)), puts[i].If(table.NotExists()))
-			if errors.Is(err, table.ErrCondition) {
-				continue // the file was moved meanwhile
-			}
-			if err != nil {
-				return fmt.Errorf("writing a link again: %w", err)
-			}
-			bad.Mended = true
+	for i, bad := range all {
+		if _, err := c.found(ctx, bad, mend[i]...); err != nil {
+			return err
 		}
-		c.found(bad)
 	}
 	return nil
+}
+
+// relink returns the operations that write a link of a file again, as the one of its
+// linkKeys with this index.
+func (s *Service) relink(f File, i int) []table.Op {
+	links := make([]Link, 1+len(f.Recipients))
+	if i > 0 {
+		links[i].Recipient = f.Recipients[i-1]
+	}
+	return []table.Op{
+		table.Check(f.key(), table.Equal("blob", f.Blob)),
+		s.publish(f, links)[1+i].If(table.NotExists()),
+	}
 }
 
 // link reports a link that is none of its file's. Others are compared with their
@@ -330,8 +331,8 @@ func (c *Check) link(ctx context.Context, key table.Key, l Link) error {
 	}
 	bad := l.File.about(BadLink, "a link belongs to no file")
 	bad.Key = key.PK
-	c.found(bad)
-	return nil
+	_, err = c.found(ctx, bad)
+	return err
 }
 
 // quotas compares the use of each user who has a quota.
@@ -370,18 +371,12 @@ func (c *Check) quota(ctx context.Context, name string) (sure bool, err error) {
 	if err != nil || now.Used != u.Used || now.LastFile != u.LastFile {
 		return errors.Is(err, auth.ErrUnknownUser), envelope.Wrap(err, "reading a user", auth.ErrUnknownUser)
 	}
-	if c.Repair {
-		same := table.Equal("used", u.Used)
-		if u.Used == 0 {
-			same = table.AtMost("used", 0) // it may not be stored
-		}
-		err := c.Table.Write(ctx, table.Update(auth.UserKey(name)).Set("used", sum.used).
-			If(same, table.Equal("lastFile", u.LastFile), table.Equal("generation", u.Generation)))
-		if err != nil {
-			return false, envelope.Wrap(err, "correcting a quota", table.ErrCondition)
-		}
+	same := table.Equal("used", u.Used)
+	if u.Used == 0 {
+		same = table.AtMost("used", 0) // it may not be stored
 	}
-	c.found(Finding{Kind: BadQuota, User: name, Key: auth.UserKey(name).PK, Mended: c.Repair,
-		What: fmt.Sprintf("%d bytes count as used, but files and reservations have %d", u.Used, sum.used)})
-	return true, nil
+	what := fmt.Sprintf("%d bytes count as used, but files and reservations have %d", u.Used, sum.used)
+	return c.found(ctx, Finding{Kind: BadQuota, User: name, Key: auth.UserKey(name).PK, What: what},
+		table.Update(auth.UserKey(name)).Set("used", sum.used).
+			If(same, table.Equal("lastFile", u.LastFile), table.Equal("generation", u.Generation)))
 }

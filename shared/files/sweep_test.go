@@ -1,8 +1,10 @@
 package files_test
 
 import (
+	"crypto/sha256"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
+	"ferry/shared/envelope"
 	"ferry/shared/files"
 	"ferry/shared/table"
 )
@@ -188,5 +191,45 @@ func TestSweepGivesBackReservationsOfCrashedUploads(t *testing.T) {
 	}
 	if left := s.Partitions("reserved#"); len(left) != 0 {
 		t.Errorf("reservations are left: %v", left)
+	}
+}
+
+// TestSweepKeepsWhatASessionCompletesMeanwhile completes a session after the sweep has
+// looked for its record.
+func TestSweepKeepsWhatASessionCompletesMeanwhile(t *testing.T) {
+	t.Parallel()
+	s := newSweepServer(t)
+	p := s.Data.Ports
+	service := files.New(files.Config{Ports: p.Ports, Blobs: p.Blobs, Parts: p.Parts, Outbox: file.Outbox(p), HashStep: 1})
+	sum := sha256.Sum256([]byte("ab"))
+	it, err := service.BeginSession(t.Context(), s.user("alice"), files.Plan{Owner: "alice", Name: "x", Length: 2, SHA256: sum[:]}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := service.WritePart(t.Context(), it, 1, strings.NewReader("ab"), nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := service.Complete(t.Context(), it, nil); !envelope.IsFault(err, envelope.Unavailable) {
+		t.Fatalf("half of the hash: %v", err)
+	}
+	s.Clock.Advance(2 * time.Hour)
+	looked, completed := false, false
+	s.Calls.Before("table.GetMany", func() error { looked = true; return nil })
+	s.Calls.Before("table.Get", func() error {
+		if looked && !completed {
+			completed = true
+			now, err := service.Session(t.Context(), s.user("alice"), it.ID)
+			if err == nil {
+				_, err = service.Complete(t.Context(), now, nil)
+			}
+			return err
+		}
+		return nil
+	})
+	if r := s.sweep(); r.Orphans != 0 || !completed {
+		t.Errorf("the sweep reported %+v", r)
+	}
+	if n := len(s.Objects(blob.Files)); n != 1 {
+		t.Errorf("%d objects are left, want the completed one", n)
 	}
 }
