@@ -57,6 +57,7 @@ func run(ctx context.Context, args []string, c console) int {
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(c),
 		kong.BindToProvider(settings),
+		kong.Resolvers(kong.ResolverFunc(fromFile)),
 		kong.UsageOnError(),
 		kong.Vars{"usual_data": usualData},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
@@ -205,6 +206,21 @@ func tablePort() lambda.Opener { return lambda.Table(dynamo.Open) }
 
 func allPorts() []lambda.Opener {
 	return []lambda.Opener{tablePort(), lambda.Blobs(s3.Open), lambda.LinkKey}
+}
+
+// fromFile reads a setting NAME from the file that the variable NAME_FILE names, so that
+// a secret need not be in the environment.
+func fromFile(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+	for _, name := range flag.Envs {
+		if file := os.Getenv(name + "_FILE"); file != "" {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				return nil, fmt.Errorf("%s_FILE: %w", name, err)
+			}
+			return strings.TrimSpace(string(text)), nil
+		}
+	}
+	return nil, nil
 }
 
 // settings reads the command's flags under the names of their environment variables.

@@ -67,7 +67,7 @@ type serveCommand struct {
 }
 
 func (serveCommand) Help() string {
-	return "Ctrl-C finishes running requests and stops. A kill at any moment loses nothing that was confirmed.\n\n" + httpsHelp + exitCodes
+	return "Ctrl-C finishes running requests and stops. A kill at any moment loses nothing that was confirmed.\n\n" + serveHelp + exitCodes
 }
 
 func (c serveCommand) Run(ctx context.Context, set api.Settings, out console) error {

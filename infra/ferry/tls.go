@@ -16,7 +16,9 @@ import (
 	"golang.org/x/crypto/acme/autocert"
 )
 
-const httpsHelp = `With --tls-domain it listens on :443 by default, and gets a certificate from Let's Encrypt, whose terms you accept; port 443 of
+const serveHelp = `Each setting NAME of the environment can also be in a file that the variable NAME_FILE names.
+
+With --tls-domain it listens on :443 by default, and gets a certificate from Let's Encrypt, whose terms you accept; port 443 of
 the domain must lead here. With --tls-cert and --tls-key it uses your files, and reads them again when they change.
 
 `

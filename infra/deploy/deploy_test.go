@@ -1,0 +1,320 @@
+// Package deploy has the ways to run ferry serve in production, and tests that try them:
+// a systemd unit, an image, nginx and Caddy, fail2ban, releases, and certificates by ACME.
+// A test of a tool that is not installed is skipped.
+package deploy
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const password = "a long password"
+
+// built builds ferry once for all tests.
+var built = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "ferry")
+	if err != nil {
+		return "", err
+	}
+	out, err := exec.Command("go", "build", "-o", dir+"/ferry", "ferry/infra/ferry").CombinedOutput()
+	if err != nil {
+		err = &exec.Error{Name: string(out), Err: err}
+	}
+	return dir + "/ferry", err
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if program, err := built(); err == nil {
+		_ = os.RemoveAll(filepath.Dir(program))
+	}
+	os.Exit(code)
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func program(t *testing.T) string {
+	t.Helper()
+	p, err := built()
+	check(t, err)
+	return p
+}
+
+// tool returns a program's path, or skips the test.
+func tool(t *testing.T, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Skipf("%s is not installed", name)
+	}
+	return path
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	check(t, err)
+	return string(text)
+}
+
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	check(t, os.WriteFile(name, []byte(text), 0o600))
+	return name
+}
+
+// replaced returns text with each old part, which it must have, replaced.
+func replaced(t *testing.T, text string, pairs ...string) string {
+	t.Helper()
+	for i := 0; i < len(pairs); i += 2 {
+		if !strings.Contains(text, pairs[i]) {
+			t.Fatalf("there is no %q in\n%s", pairs[i], text)
+		}
+	}
+	return strings.NewReplacer(pairs...).Replace(text)
+}
+
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// start starts a program that ends with the test, and returns what it prints, in a file.
+func start(t *testing.T, env []string, name string, args ...string) (out string) {
+	t.Helper()
+	f, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	check(t, err)
+	defer f.Close()
+	cmd := exec.Command(name, args...)
+	cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), env...), f, f
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	check(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Signal(syscall.SIGTERM); _ = cmd.Wait() })
+	return f.Name()
+}
+
+// until waits for something that another process does.
+func until(t *testing.T, what string, done func() bool, out ...string) {
+	t.Helper()
+	for range 600 {
+		if done() {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	for _, name := range out {
+		t.Log(read(t, name))
+	}
+	t.Fatalf("%s has not happened", what)
+}
+
+// serve starts ferry serve on the data in dir, with the user ann, and waits until ferry
+// health finds it. It returns what it logs.
+func serve(t *testing.T, dir string, env ...string) (out string) {
+	t.Helper()
+	env = append(env, "FERRY_DATA="+dir)
+	out = start(t, env, program(t), "serve", "--no-demo")
+	until(t, "the start of ferry", func() bool { return run(t, env, "", "health") == nil }, out)
+	check(t, run(t, env, password+"\n", "user", "add", "ann", "--active", "--password-stdin"))
+	return out
+}
+
+func run(t *testing.T, env []string, stdin string, args ...string) error {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program(t), args...)
+	cmd.Env, cmd.Stdin = append(os.Environ(), env...), strings.NewReader(stdin)
+	return cmd.Run()
+}
+
+func TestTheSystemdUnitIsValidAndHardened(t *testing.T) {
+	t.Parallel()
+	analyze, text := tool(t, "systemd-analyze"), read(t, "ferry.service")
+	secrets := strings.NewReplacer("#LoadCredential", "LoadCredential", "#Environment", "Environment").Replace(text)
+	for name, text := range map[string]string{"as it is": text, "with secrets": secrets} {
+		unit := write(t, filepath.Join(t.TempDir(), "ferry.service"), replaced(t, text, "/usr/local/bin/ferry", "/bin/true"))
+		if out, err := exec.Command(analyze, "verify", unit).CombinedOutput(); err != nil || strings.Contains(string(out), "ferry.service") {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+		// The scale ends at 10 (unsafe); 20 here is 2.0.
+		if out, err := exec.Command(analyze, "security", "--offline=true", "--threshold=20", unit).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+	}
+}
+
+func TestTheUnitsSecretsComeFromFiles(t *testing.T) {
+	t.Parallel()
+	name := regexp.MustCompile(`#Environment=(\S+_FILE)=%d/smtp-url`).FindStringSubmatch(read(t, "ferry.service"))
+	if name == nil {
+		t.Fatal("the unit shows no secret in a file")
+	}
+	file := write(t, filepath.Join(t.TempDir(), "smtp-url"), "no-url-of-a-server\n")
+	cmd := exec.CommandContext(t.Context(), program(t), "serve")
+	cmd.Env = append(os.Environ(), "FERRY_ADDR=127.0.0.1:0", "FERRY_DATA="+t.TempDir(), name[1]+"="+file)
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "FERRY_SMTP_URL") {
+		t.Errorf("the file is not read: %v, %s", err, out)
+	}
+	cmd = exec.CommandContext(t.Context(), program(t), "serve")
+	cmd.Env = append(os.Environ(), "FERRY_ADDR=127.0.0.1:0", "FERRY_DATA="+t.TempDir(), name[1]+"="+file+".missing")
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), name[1]) {
+		t.Errorf("a missing file: %v, %s", err, out)
+	}
+}
+
+// instruction returns the JSON array of a Dockerfile's instruction.
+func instruction(t *testing.T, text, name string) (words []string) {
+	t.Helper()
+	found := regexp.MustCompile(`(?m)^` + name + ` (?:.*CMD )?(\[.*\])$`).FindStringSubmatch(text)
+	if found == nil {
+		t.Fatalf("the Dockerfile has no %s", name)
+	}
+	check(t, json.Unmarshal([]byte(found[1]), &words))
+	return words
+}
+
+// TestTheImagesCommandsWork runs what the image runs, without an image.
+func TestTheImagesCommandsWork(t *testing.T) {
+	t.Parallel()
+	text, addr := read(t, "Dockerfile"), freeAddr(t)
+	set := regexp.MustCompile(`(?m)^ENV (.*)$`).FindStringSubmatch(text)
+	if set == nil || !strings.Contains(text, "distroless/static") || !strings.Contains(text, ":nonroot") {
+		t.Fatal("the Dockerfile has no settings, or another base")
+	}
+	env := strings.Fields(replaced(t, set[1], "/data", t.TempDir(), "0.0.0.0:8080", addr))
+	command := append(instruction(t, text, "ENTRYPOINT"), instruction(t, text, "CMD")...)
+	if strings.Join(command, " ") != "/ferry serve" {
+		t.Errorf("it runs %v", command)
+	}
+	probe := instruction(t, text, "HEALTHCHECK")[1:]
+	if err := run(t, env, "", probe...); err == nil {
+		t.Error("it is healthy before it starts")
+	}
+	out := start(t, env, program(t), command[1:]...)
+	until(t, "health", func() bool { return run(t, env, "", probe...) == nil }, out)
+}
+
+func TestTheImageBuilds(t *testing.T) {
+	t.Parallel()
+	docker := tool(t, "docker")
+	if err := exec.Command(docker, "info").Run(); err != nil {
+		t.Skip("no Docker daemon answers")
+	}
+	cmd := exec.CommandContext(t.Context(), docker, "build", "-q", "-f", "infra/deploy/Dockerfile", ".")
+	cmd.Dir = "../.."
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestFail2banReadsARefusedLogin runs the filter on lines that ferry has really logged.
+func TestFail2banReadsARefusedLogin(t *testing.T) {
+	t.Parallel()
+	addr := freeAddr(t)
+	out := serve(t, t.TempDir(), "FERRY_ADDR="+addr, "FERRY_TRUST_PROXY=true")
+	forged := url.PathEscape("\n" + `{"time":"","level":"WARN","msg":"login refused","address":"192.0.2.1","login":"basic"`)
+	for path, authorization := range map[string]string{
+		"/v1/download/list": "Basic YW5uOndyb25n", "/v1/files/1": "Bearer invented", "/v1/" + forged: "Basic YW5uOndyb25n", // ann:wrong
+	} {
+		req, err := http.NewRequest("GET", "http://"+addr+path, nil)
+		check(t, err)
+		req.Header.Set("X-Forwarded-For", "198.51.100.1, 203.0.113.7")
+		req.Header.Set("Authorization", authorization)
+		resp, err := http.DefaultClient.Do(req)
+		check(t, err)
+		resp.Body.Close()
+	}
+	until(t, "the log of all", func() bool { return strings.Count(read(t, out), `"address":"203.0.113.7"`) >= 5 }, out)
+	filter := read(t, "fail2ban/filter.conf")
+	expression := regexp.MustCompile(`(?m)^failregex = (.*)$`).FindStringSubmatch(filter)[1]
+	matches := regexp.MustCompile(replaced(t, expression, "<HOST>", `([0-9a-f.:]+)`))
+	var found []string
+	for line := range strings.Lines(read(t, out)) {
+		for _, l := range []string{line, "host ferry[12]: " + line} { // as in a file, and as in the journal
+			if m := matches.FindStringSubmatch(l); m != nil {
+				found = append(found, m[1])
+			}
+		}
+	}
+	if strings.Join(found, " ") != "203.0.113.7 203.0.113.7" {
+		t.Errorf("the filter finds %v in\n%s", found, read(t, out))
+	}
+	text, err := exec.Command(tool(t, "fail2ban-regex"), "--print-all-matched", out, "fail2ban/filter.conf").CombinedOutput()
+	if err != nil || !strings.Contains(string(text), " 1 matched") {
+		t.Errorf("fail2ban-regex: %v\n%s", err, text)
+	}
+}
+
+// TestAReleaseIsTheSameInEachCheckout builds the same commit in two folders.
+func TestAReleaseIsTheSameInEachCheckout(t *testing.T) {
+	t.Parallel()
+	git, sums := tool(t, "git"), []string{}
+	tool(t, "make")
+	if err := exec.Command(git, "-C", "../..", "rev-parse", "HEAD").Run(); err != nil {
+		t.Skip("this is no checkout")
+	}
+	root, err := filepath.Abs("../..")
+	check(t, err)
+	for _, name := range []string{"one", "another"} {
+		dir := filepath.Join(t.TempDir(), name)
+		for _, args := range [][]string{
+			{git, "clone", "-q", root, dir}, {"make", "-s", "-C", dir, "release", "PLATFORMS=linux/amd64"},
+		} {
+			if out, err := exec.CommandContext(t.Context(), args[0], args[1:]...).CombinedOutput(); err != nil {
+				t.Fatalf("%v: %v\n%s", args, err, out)
+			}
+		}
+		sums = append(sums, read(t, dir+"/bin/release/SHA256SUMS"))
+		out, err := exec.Command(dir+"/bin/release/ferry-linux-amd64", "version").Output()
+		commit, _ := exec.Command(git, "-C", dir, "rev-parse", "HEAD").Output()
+		if err != nil || !strings.Contains(string(out), "commit "+strings.TrimSpace(string(commit))+",") || strings.Contains(string(out), "unknown") {
+			t.Errorf("ferry version prints %s, %v", out, err)
+		}
+	}
+	if sums[0] != sums[1] || !strings.Contains(sums[0], "  ferry-linux-amd64") {
+		t.Errorf("the releases differ: %v", sums)
+	}
+}
+
+// upload sends a body of unknown length as ann, and returns the link.
+func upload(ctx context.Context, client *http.Client, base string, body io.Reader) (link string, err error) {
+	req, err := http.NewRequestWithContext(ctx, "PUT", base+"/upload?file=x", body)
+	if err != nil {
+		return "", err
+	}
+	req.SetBasicAuth("ann", password)
+	req.Header.Set("X-Forwarded-For", "203.0.113.9") // nobody may choose an address
+	resp, err := client.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	var answer struct{ Files []struct{ LinkURL string } }
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil || len(answer.Files) == 0 {
+		return "", &exec.Error{Name: resp.Status, Err: io.ErrUnexpectedEOF}
+	}
+	return answer.Files[0].LinkURL, nil
+}
+
+var content = bytes.Repeat([]byte("0123456789abcdef"), 2<<20) // 32 MiB

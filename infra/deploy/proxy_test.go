@@ -1,0 +1,94 @@
+package deploy
+
+import (
+	"bytes"
+	"crypto/tls"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// behind starts ferry and its metrics behind a proxy at address public, and tries both:
+// a large upload that is passed on while it comes, its download, and the address that is
+// logged.
+func behind(t *testing.T, backend, public string, client *http.Client, proxy func() (out string)) {
+	t.Helper()
+	metrics := freeAddr(t)
+	log := serve(t, t.TempDir(), "FERRY_ADDR="+backend, "FERRY_PUBLIC_URL="+public, "FERRY_TRUST_PROXY=true", "FERRY_METRICS_ADDR="+metrics)
+	out := proxy()
+	until(t, "the start of the proxy", func() bool {
+		resp, err := client.Get(public + "/health")
+		if err == nil {
+			resp.Body.Close()
+		}
+		return err == nil && resp.StatusCode == 200
+	}, out, log)
+
+	body, send := io.Pipe()
+	var link string
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		link, err = upload(t.Context(), client, public, body)
+		body.CloseWithError(io.ErrClosedPipe)
+		done <- err
+	}()
+	_, err := send.Write(content[:1<<20])
+	check(t, err)
+	until(t, "an upload that is not held back", func() bool {
+		resp, err := http.Get("http://" + metrics + "/metrics")
+		if err != nil {
+			return false
+		}
+		defer resp.Body.Close()
+		text, _ := io.ReadAll(resp.Body)
+		return strings.Contains(string(text), `ferry_requests_open{route="PUT /v1/upload"} 1`)
+	}, out, log)
+	_, err = send.Write(content[1<<20:])
+	check(t, err)
+	send.Close()
+	check(t, <-done)
+
+	if !strings.HasPrefix(link, public+"/") {
+		t.Fatalf("the link is %s", link)
+	}
+	resp, err := client.Get(link)
+	check(t, err)
+	defer resp.Body.Close()
+	got, err := io.ReadAll(resp.Body)
+	if err != nil || !bytes.Equal(got, content) {
+		t.Errorf("%s, %d bytes, %v", resp.Status, len(got), err)
+	}
+	if text := read(t, log); strings.Contains(text, "203.0.113.9") || !strings.Contains(text, `"address":"127.0.0.1","login":"basic","user":"ann"`) {
+		t.Errorf("the log shows another address: %s", text)
+	}
+}
+
+func TestFerryWorksBehindNginx(t *testing.T) {
+	t.Parallel()
+	nginx, dir := tool(t, "nginx"), t.TempDir()
+	backend, front := freeAddr(t), freeAddr(t)
+	cert, key := pair(t)
+	site := replaced(t, read(t, "nginx.conf"), "listen 443 ssl", "listen "+front+" ssl", "127.0.0.1:8080", backend,
+		"/etc/ssl/files.example.com.pem", cert, "/etc/ssl/files.example.com.key", key, "location /", "location /files/")
+	whole := "daemon off; pid " + dir + "/pid; error_log stderr; user root;\nevents {}\nhttp { access_log off;\n"
+	for _, name := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
+		whole += name + "_temp_path " + dir + "/" + name + ";\n"
+	}
+	config := write(t, dir+"/nginx.conf", whole+site+"}\n")
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool(t, read(t, cert))}}}
+	behind(t, backend, "https://"+front+"/files/v1", client, func() string {
+		return start(t, nil, nginx, "-p", dir, "-c", config)
+	})
+}
+
+func TestFerryWorksBehindCaddy(t *testing.T) {
+	t.Parallel()
+	caddy, dir := tool(t, "caddy"), t.TempDir()
+	backend, front := freeAddr(t), freeAddr(t)
+	config := write(t, dir+"/Caddyfile", "{\n\tadmin off\n}\n"+replaced(t, read(t, "Caddyfile"), "files.example.com {", "http://"+front+" {", "127.0.0.1:8080", backend))
+	behind(t, backend, "http://"+front+"/v1", &http.Client{}, func() string {
+		return start(t, []string{"HOME=" + dir, "XDG_CONFIG_HOME=" + dir, "XDG_DATA_HOME=" + dir}, caddy, "run", "--adapter", "caddyfile", "--config", config)
+	})
+}
