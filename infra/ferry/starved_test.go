@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -55,7 +57,9 @@ func signedUp(t *testing.T, s *server, dir string) *user {
 // bearer it sends the password.
 func (u *user) do(method, path, body string) (int, string) {
 	u.t.Helper()
-	req, err := http.NewRequestWithContext(u.t.Context(), method, u.server.base+path, strings.NewReader(body))
+	ctx, cancel := context.WithTimeout(u.t.Context(), 10*time.Second) // a starved server may take no connection
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, u.server.base+path, strings.NewReader(body))
 	if err != nil {
 		u.t.Fatal(err)
 	}
@@ -149,7 +153,7 @@ func TestNothingOfTheEnvironmentIsRemembered(t *testing.T) {
 				for kind, body := range kinds() {
 					if status, text := u.do("POST", "/upload?file=x", body); status == 200 && kind == k.fails {
 						t.Errorf("an upload without %s, %s: status 200", what, kind)
-					} else if status != 200 && status < 500 {
+					} else if status != 200 && status != 0 && status < 500 {
 						t.Errorf("an upload without %s, %s: status %d: %s", what, kind, status, text)
 					}
 				}
