@@ -57,8 +57,13 @@ func (s *Service) Complete(ctx context.Context, it Session, sum *uint64) (*Liste
 	if err != nil {
 		return nil, completeFault(err)
 	}
-	f := File{ID: it.FileID, Name: it.Name, Type: it.Type, SHA256: it.SHA256, Blob: it.blobKey()}
-	return s.finish(ctx, it, s.newRecord(f, written, owner, it.Uploader, it.UploaderIncarnation))
+	f := s.newRecord(File{ID: it.FileID, Name: it.Name, Type: it.Type, SHA256: it.SHA256, Blob: it.blobKey()},
+		written, owner, it.Uploader, it.UploaderIncarnation)
+	room := it.reservation().charge([]File{f})
+	if room == nil && owner.Quota > 0 { // the quota came after the session
+		room = append(room, table.Update(auth.UserKey(it.Owner)).Add("used", f.Length).If(table.Exists()))
+	}
+	return s.finish(ctx, it, f, room)
 }
 
 func errNoDestination() error {
@@ -86,7 +91,7 @@ func (s *Service) recountNotices(ctx context.Context, it *Session) error {
 }
 
 // finish turns a session into a file, in one transaction.
-func (s *Service) finish(ctx context.Context, it Session, f File) (*Listed, error) {
+func (s *Service) finish(ctx context.Context, it Session, f File, room []table.Op) (*Listed, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
 	done := it
@@ -97,8 +102,7 @@ func (s *Service) finish(ctx context.Context, it Session, f File) (*Listed, erro
 	}
 	ops = append(ops,
 		table.Put(sessionKey(it.ID), done).If(table.Equal("done", false)).Expire(it.forgotten()))
-	ops = slices.Concat(ops, it.indexed(table.Delete), it.opened(-1))
-	ops = append(ops, it.reservation().charge([]File{f})...)
+	ops = slices.Concat(ops, it.indexed(table.Delete), it.opened(-1), room)
 	err = s.Table.Write(ctx, ops...)
 	if errors.Is(err, table.ErrCondition) {
 		return s.overtaken(ctx, it, &envelope.Fault{Kind: envelope.Conflict, Detail: "the upload was ended, or its user was removed", Cause: err})

@@ -268,6 +268,10 @@ func TestUseIsKnownWhenAQuotaComesLater(t *testing.T) {
 		}
 	}
 	users, service := auth.NewUsers(c.Data.Table, c.Data.Ports.Now), file.Service(c.Data.Ports)
+	open, err := service.BeginSession(t.Context(), c.user(), files.Plan{Owner: c.name, Name: "a", Length: 4}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if _, err := service.Delete(t.Context(), c.user(), 1); err != nil {
 		t.Fatal(err)
 	}
@@ -291,10 +295,17 @@ func TestUseIsKnownWhenAQuotaComesLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.wantUsed("after the change", 91)
-	if w := c.upload("file=a", unsized(10), 10); w.Code != 413 {
+	if _, err := service.WritePart(t.Context(), open, 1, strings.NewReader("four"), nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := service.Complete(t.Context(), open, nil); err != nil {
+		t.Fatal(err)
+	}
+	c.wantUsed("after the end of a session without a reservation", 95)
+	if w := c.upload("file=a", unsized(6), 6); w.Code != 413 {
 		t.Errorf("more than the quota: %d", w.Code)
 	}
-	if w := c.upload("file=a", unsized(9), 9); w.Code != 200 {
+	if w := c.upload("file=a", unsized(5), 5); w.Code != 200 {
 		t.Errorf("what is left of the quota: %d", w.Code)
 	}
 }
