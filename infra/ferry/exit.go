@@ -130,7 +130,7 @@ func explain(err error) string {
 	case client.StatusOf(err) == 400: // about what a flag has said
 		return strings.NewReplacer("the parameters c and m ", "--sms and --mail ", "the parameter c ", "--sms ",
 			"the parameter m ", "--mail ", "the parameter i ", "--message ", "the parameter d ", "--to ",
-			"the parameter notify ", "--notify ").Replace(err.Error())
+			"the parameter notify ", "--notify ", "the parameter partSize ", "--part-size ").Replace(err.Error())
 	}
 	return err.Error()
 }

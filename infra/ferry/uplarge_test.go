@@ -69,6 +69,18 @@ func TestInterruptedUploadIsResumedOrAborted(t *testing.T) {
 	}
 }
 
+func TestPartsThatAreTooLargeAreRefused(t *testing.T) {
+	t.Parallel()
+	_, h := annsService(t)
+	h.write("big", bytes.Repeat([]byte("x"), 5<<20))
+	if r := h.run("", "up", "big", "--part-size", "6GiB"); r.code != exitRefused || !strings.Contains(r.err, "big: --part-size is at most") {
+		t.Errorf("code %d: %s", r.code, r.err)
+	}
+	if r := h.run("", "up", "big", "--part-size", "much"); r.code != exitUsage || !strings.Contains(r.err, "--part-size: not a size such as") {
+		t.Errorf("code %d: %s", r.code, r.err)
+	}
+}
+
 func TestLongStandardInputIsUploaded(t *testing.T) {
 	t.Parallel()
 	_, h := annsService(t)

@@ -252,7 +252,7 @@ func (h handler) plan(r *http.Request, u auth.User, in request) (files.Plan, err
 	case *in.Length < 0 || *in.Length > files.MaxLength:
 		return p, envelope.NewFault(envelope.Invalid, "length is from 0 to %d bytes", int64(files.MaxLength))
 	case in.PartSize < 0 || in.PartSize > blob.MaxPartSize:
-		return p, envelope.NewFault(envelope.Invalid, "partSize is at most %d bytes", int64(blob.MaxPartSize))
+		return p, envelope.NewFault(envelope.Invalid, "the parameter partSize is at most %d bytes", int64(blob.MaxPartSize))
 	}
 	p.Length = *in.Length
 	var err error
