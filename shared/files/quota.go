@@ -196,8 +196,8 @@ func (s *Service) endReservations(ctx context.Context, owner string, until int64
 		if err != nil {
 			return freed, fmt.Errorf("listing reservations: %w", err)
 		}
-		if until < r.Expires {
-			continue
+		if left := r.Expires - until; left > 0 && left <= int64((reservationLife+auth.Skew).Seconds()) {
+			continue // more left than that is from a clock that was ahead
 		}
 		old := &reservation{owner: owner, key: item.Key, bytes: r.Bytes}
 		ops := old.charge(nil)

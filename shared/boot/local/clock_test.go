@@ -62,6 +62,14 @@ func TestClockThatWasAYearAheadLocksNobodyOut(t *testing.T) {
 				return s.Request("GET", path, nil, "Authorization", basic)
 			}, 404,
 		},
+		"a reservation": {
+			func(s *apitest.Server, bearer string) string {
+				return begun(s, bearer, `{"name":"x","length":10,"d":"bob"}`)
+			},
+			func(s *apitest.Server, _ string) *http.Response {
+				return s.Request("POST", "/uploads", strings.NewReader(`{"name":"y","length":10,"d":"bob"}`), "Authorization", basic)
+			}, 201,
+		},
 		"a part's URL": {
 			func(s *apitest.Server, bearer string) string {
 				return partOf(s, bearer, begun(s, bearer, `{"name":"x","length":5}`))
@@ -85,6 +93,7 @@ func TestClockThatWasAYearAheadLocksNobodyOut(t *testing.T) {
 			s := apitest.New(t)
 			s.AddUser("alice", password)
 			s.AddUser("new", password, func(u *auth.User) { u.State = auth.FirstAccess })
+			s.AddUser("bob", password, func(u *auth.User) { u.Quota = 10 })
 			s.Clock.Advance(year)
 			of := k.ahead(s, s.Login("alice", password))
 			s.Clock.Advance(-year)
