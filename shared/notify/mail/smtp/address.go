@@ -3,8 +3,11 @@ package smtp
 import (
 	"errors"
 	"net"
+	"net/netip"
 	"net/url"
 	"strconv"
+	"strings"
+	"unicode"
 )
 
 // security is how the connection is protected.
@@ -41,8 +44,8 @@ func parse(address string) (server, error) {
 	switch {
 	case u.Scheme != "smtp" && u.Scheme != "smtps":
 		return s, errors.New("the mail server's address must begin with smtp:// or smtps://")
-	case s.host == "":
-		return s, errors.New("the mail server's address names no host")
+	case s.host == "", strings.ContainsFunc(s.host, notInHost) && !isIPv6(s.host):
+		return s, errors.New("the mail server's address names no host; an IPv6 address needs brackets")
 	case u.Path != "" && u.Path != "/", u.Fragment != "", u.Opaque != "":
 		return s, errors.New("the mail server's address has something after the host; special characters in user and password must be percent-encoded")
 	case err != nil || s.port < 1 || s.port > 65535:
@@ -84,6 +87,16 @@ func (s *server) setLogin(u *url.URL) error {
 		return errors.New("with tls=off no password is sent to the mail server: it could be read on the way")
 	}
 	return nil
+}
+
+// notInHost reports characters that no name of a host has.
+func notInHost(r rune) bool {
+	return r == ':' || r == '%' || unicode.IsSpace(r) || unicode.IsControl(r)
+}
+
+func isIPv6(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return err == nil && a.Is6()
 }
 
 func loopback(host string) bool {
