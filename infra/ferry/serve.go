@@ -29,10 +29,10 @@ const (
 	memory, hurry = 30 << 20, 500
 
 	sweepEvery = time.Hour
-	// graceLocal is far longer than the time from a file's appearance on disk to
-	// its record. graceCloud also covers an upload in parts, whose age on S3 counts
-	// from its start.
-	graceLocal = time.Hour
+	// graceLocal is longer than the time from a file's appearance on disk to its
+	// record: the first file of a form waits for the last one, which may come slowly.
+	// graceCloud also covers an upload in parts, whose age on S3 counts from its start.
+	graceLocal = 25 * time.Hour
 	graceCloud = 8 * 24 * time.Hour
 
 	drain = 30 * time.Second
