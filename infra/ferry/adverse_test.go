@@ -66,11 +66,37 @@ func TestCommandsWorkWithoutAHome(t *testing.T) {
 	}
 }
 
+func TestStandardInputIsSentInParts(t *testing.T) {
+	t.Parallel()
+	_, h := annsService(t)
+	temp := t.TempDir()
+	h.env = append(h.env, "TMPDIR="+temp)
+	for _, length := range []int{12 << 20, 10 << 20} {
+		content := strings.Repeat("0123456789abcdef", length/16)
+		r := h.run(content, "up", "-", "--part-size", "5MiB", "--name", "piped")
+		if r.code != exitOK {
+			t.Fatalf("up -: code %d: %s", r.code, r.err)
+		}
+		if r = h.run("", "get", strings.TrimSpace(r.out), "-o", "-"); r.code != exitOK || r.out != content {
+			t.Errorf("get: code %d, %d bytes: %s", r.code, len(r.out), r.err)
+		}
+	}
+	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+		t.Errorf("in the temporary folder there are %v, %v", left, err)
+	}
+	if r := h.run("", "uploads"); r.code != exitOK || !strings.Contains(r.out, "no uploads") {
+		t.Errorf("uploads: code %d: %s", r.code, r.out)
+	}
+	if r := h.run(strings.Repeat("x", client.SmallFile+1), "up", "-", "--sha256"); r.code != exitUsage {
+		t.Errorf("--sha256: code %d: %s", r.code, r.err)
+	}
+}
+
 func TestCtrlCEndsAWaitForInput(t *testing.T) {
 	t.Parallel()
 	_, h := annsService(t)
 	for _, k := range []struct{ args, input, says string }{
-		{"up -", strings.Repeat("x", client.SmallFile+1), "copying standard input to "},
+		{"up -", strings.Repeat("x", client.SmallFile+1), "sending standard input"},
 		{"passwd --first --user ann", "", "temporary password: "},
 		{"login http://files.invalid --user ann --password-stdin", "", "ferry: warning: "},
 	} {

@@ -41,7 +41,7 @@ type upCommand struct {
 
 func (upCommand) Help() string {
 	return `Prints the link of each file. A file of more than 4 MiB goes up in parts. To resume after Ctrl-C, a crash or a lost network, run the same command again within seven days.
-Standard input of more than 4 MiB is first copied to the cache folder, and cannot be resumed.
+Standard input is sent while it is read, in parts that are kept in the temporary folder until they have arrived, and cannot be resumed.
 
 ` + exitCodes
 }
@@ -289,8 +289,7 @@ func (u *uploader) collect() (all []item, refused []uploaded) {
 	return all, refused
 }
 
-// stdin uploads standard input: in one request if it is small, else through a file
-// in the cache folder, as an upload in parts has to know the length.
+// stdin uploads standard input: in one request if it is small, else while it is read.
 func (u *uploader) stdin(ctx context.Context, it item) (f client.File, err error) {
 	var first bytes.Buffer
 	in := interruptible{ctx, u.out.In}
@@ -298,30 +297,29 @@ func (u *uploader) stdin(ctx context.Context, it item) (f client.File, err error
 	if err != nil && err != io.EOF {
 		return f, fmt.Errorf("reading standard input: %w", err)
 	}
-	if n <= client.SmallFile {
-		u.meter.expect(n)
+	u.meter.expect(n)
+	switch {
+	case n <= client.SmallFile:
 		return u.small(ctx, it.name, first.Bytes())
+	case u.SHA256:
+		return f, usage("--sha256 is for files: what is read from standard input is sent at once")
 	}
-	dir, err := cacheFolder("spool")
-	if err != nil {
-		dir = os.TempDir()
-	}
-	file, err := os.CreateTemp(dir, "stdin-*")
-	if err != nil {
-		return f, err
-	}
-	defer os.Remove(file.Name())
-	defer file.Close()
-	u.meter.say("copying standard input to %s first", file.Name())
-	if _, err := io.Copy(file, io.MultiReader(&first, in)); err != nil {
-		return f, fmt.Errorf("copying standard input: %w", err)
-	}
-	info, err := file.Stat()
-	if err != nil {
-		return f, err
-	}
-	u.meter.expect(info.Size())
-	return u.put(ctx, it.name, file, info, nil)
+	u.meter.say("sending standard input while it is read")
+	src := client.Source{Name: it.name, Type: kind(it.name)}
+	o := client.PutOptions{Delivery: u.delivery(), PartSize: int64(u.PartSize), Progress: u.meter.add}
+	return u.client.PutStream(ctx, src, io.MultiReader(&first, expected{in, u.meter}), o)
+}
+
+// expected is a reader that tells the meter what it reads.
+type expected struct {
+	io.Reader
+	meter *meter
+}
+
+func (e expected) Read(b []byte) (int, error) {
+	n, err := e.Reader.Read(b)
+	e.meter.expect(int64(n))
+	return n, err
 }
 
 // interruptible is a reader that ends with its context, even while it waits. The

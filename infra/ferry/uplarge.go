@@ -70,7 +70,7 @@ func (s *state) restore(text []byte) bool {
 }
 
 // forgetOldStates removes the states of sessions that have expired by now, and what
-// killed uploads of standard input have left.
+// earlier versions have kept of standard input.
 func forgetOldStates(now time.Time) {
 	for _, folder := range []string{"uploads", "spool"} {
 		dir, err := cacheFolder(folder)

@@ -85,7 +85,7 @@ func TestLongStandardInputIsUploaded(t *testing.T) {
 	t.Parallel()
 	_, h := annsService(t)
 	content := strings.Repeat("0123456789abcdef", 400_000) // 6.4 MB
-	if r := h.run(content, "up", "-", "--name", "in.txt"); r.code != exitOK || !strings.Contains(r.err, "copying standard input") || strings.Count(r.out, "\n") != 1 {
+	if r := h.run(content, "up", "-", "--name", "in.txt"); r.code != exitOK || !strings.Contains(r.err, "sending standard input") || strings.Count(r.out, "\n") != 1 {
 		t.Fatalf("code %d: %s%s", r.code, r.out, r.err)
 	}
 	if r := h.run("", "get", "in.txt", "-o", "-"); r.code != exitOK || r.out != content {

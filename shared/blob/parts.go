@@ -44,21 +44,32 @@ func (e *MissingError) Error() string { return fmt.Sprintf("blob: parts %v are m
 const maxMissing = 10
 
 // Layout says how an object is cut: all parts have PartSize bytes, except the
-// last, which has the rest. An empty object has one empty part.
+// last, which has the rest. An empty object has one empty part. While the length is
+// not known yet, it is -1, and there may be MaxParts parts of the full size.
 type Layout struct{ Length, PartSize int64 }
 
 // Count returns the number of parts. They are numbered from 1.
-func (l Layout) Count() int { return int(max(1, (l.Length+l.PartSize-1)/l.PartSize)) }
+func (l Layout) Count() int {
+	if l.Length < 0 {
+		return MaxParts
+	}
+	return int(max(1, (l.Length+l.PartSize-1)/l.PartSize))
+}
 
 // Offset returns where a part begins.
 func (l Layout) Offset(number int) int64 { return int64(number-1) * l.PartSize }
 
 // Size returns the number of bytes of a part.
-func (l Layout) Size(number int) int64 { return min(l.PartSize, l.Length-l.Offset(number)) }
+func (l Layout) Size(number int) int64 {
+	if l.Length < 0 {
+		return l.PartSize
+	}
+	return min(l.PartSize, l.Length-l.Offset(number))
+}
 
 // Check returns an error for a layout that no store accepts.
 func (l Layout) Check() error {
-	if l.Length < 0 || l.PartSize < 1 || l.PartSize > MaxPartSize || l.Count() > MaxParts {
+	if l.Length < -1 || l.PartSize < 1 || l.PartSize > MaxPartSize || l.Count() > MaxParts {
 		return fmt.Errorf("blob: an object of %d bytes cannot have parts of %d bytes", l.Length, l.PartSize)
 	}
 	return nil
@@ -73,10 +84,13 @@ func (l Layout) CheckNumber(number int) error {
 }
 
 // Missing returns a *MissingError unless all parts are there with the right
-// sizes.
+// sizes, and ErrLength if there are more.
 func (l Layout) Missing(parts []Part) error {
 	whole := make(map[int]bool, len(parts))
 	for _, p := range parts {
+		if p.Number > l.Count() {
+			return ErrLength
+		}
 		whole[p.Number] = p.Number >= 1 && p.Number <= l.Count() && p.Size == l.Size(p.Number)
 	}
 	var missing []int
@@ -132,7 +146,7 @@ type Parts interface {
 
 	// CompleteParts makes the object from all its parts, complete and durable, or
 	// changes nothing: it returns *MissingError if parts are missing or
-	// incomplete, and *SumError if the object's checksum is not sum. After
+	// incomplete, ErrLength if there are more than l has, and *SumError if the object's checksum is not sum. After
 	// success, repeating it gives the same answer while the object is there.
 	CompleteParts(ctx context.Context, area Area, key, upload string, l Layout, sum *uint64) (Written, error)
 

@@ -118,7 +118,7 @@ func (c *Client) resume(ctx context.Context, src Source, o PutOptions) (Status, 
 func (c *Client) attempt(ctx context.Context, src Source, o PutOptions, st Status) (f File, err error) {
 	if st.State == "done" {
 		o.Had(src.Length)
-		return c.complete(ctx, st.Session, "")
+		return c.complete(ctx, st.Session, "", nil)
 	}
 	p := &put{client: c, session: st, source: src, sums: make([]uint64, st.Parts)}
 	var counted atomic.Int64
@@ -133,7 +133,7 @@ func (c *Client) attempt(ctx context.Context, src Source, o PutOptions, st Statu
 	if err != nil {
 		return File{}, err
 	}
-	if f, err = c.complete(ctx, st.Session, wire.CRC64Text(sum)); err == nil {
+	if f, err = c.complete(ctx, st.Session, wire.CRC64Text(sum), nil); err == nil {
 		arrived = src.Length
 	}
 	return f, err
@@ -146,6 +146,7 @@ type put struct {
 	source        Source
 	progress, had func(delta int64)
 	sums          []uint64 // CRC64NVME of each part, in order
+	length        *int64   // of a streamed file, for its last part
 }
 
 // send sends all parts and returns the CRC64NVME of the whole. The first error
@@ -184,7 +185,7 @@ func (p *put) part(ctx context.Context, number int) error {
 		return nil
 	}
 	return p.client.retry.do(ctx, func() error {
-		signed, err := p.client.sign(ctx, p.session.ID, number, sum)
+		signed, err := p.client.sign(ctx, p.session.ID, number, sum, p.length)
 		if err == nil {
 			err = p.client.sendPart(ctx, signed, section(), p.progress)
 		}

@@ -87,15 +87,21 @@ func (c *Client) Sessions(ctx context.Context) iter.Seq2[Session, error] {
 // same session.
 func (c *Client) begin(ctx context.Context, src Source, o PutOptions, key string) (s Session, err error) {
 	body := map[string]any{
-		"name": src.Name, "length": src.Length, "type": src.Type, "sha256": src.SHA256,
+		"name": src.Name, "type": src.Type, "sha256": src.SHA256,
 		"partSize": o.PartSize, "notify": o.Notify,
 	}
 	for name, value := range o.texts() {
 		body[name] = value
 	}
+	if src.Length >= 0 {
+		body["length"] = src.Length
+	}
 	header := http.Header{"Idempotency-Key": {key}}
 	if err = c.call(ctx, request{method: "POST", path: "/uploads", json: body, header: header, login: true}, &s); err != nil {
 		return Session{}, err
+	}
+	if src.Length < 0 && s.ID != "" && s.PartSize > 0 {
+		return s, nil
 	}
 	return s, s.check(src.Length)
 }
@@ -109,8 +115,12 @@ type signedPart struct {
 }
 
 // sign returns the request that sends a part with this CRC64NVME. It does not retry.
-func (c *Client) sign(ctx context.Context, id string, number int, sum uint64) (signedPart, error) {
+// length is that of a streamed file, for its last part, or nil.
+func (c *Client) sign(ctx context.Context, id string, number int, sum uint64, length *int64) (signedPart, error) {
 	body := map[string]any{"numbers": []int{number}, "crc64nvme": map[int]string{number: wire.CRC64Text(sum)}}
+	if length != nil {
+		body["length"] = *length
+	}
 	var answer struct {
 		Parts []signedPart `json:"parts"`
 	}
@@ -128,8 +138,11 @@ func (c *Client) sign(ctx context.Context, id string, number int, sum uint64) (s
 // same answer. A try may make progress and still be answered with 503, as when the
 // service compares a large file's SHA-256: as long as the answers change, such tries
 // do not count, unless there are far more than a try for each MiB.
-func (c *Client) complete(ctx context.Context, s Session, crc string) (File, error) {
-	body := map[string]string{"crc64nvme": crc}
+func (c *Client) complete(ctx context.Context, s Session, crc string, length *int64) (File, error) {
+	body := map[string]any{"crc64nvme": crc}
+	if length != nil {
+		body["length"] = *length
+	}
 	r := request{method: "POST", path: sessionPath(s.ID) + "/complete", json: body, login: true}
 	var e envelope
 	said, left := "", 100+s.Length>>20

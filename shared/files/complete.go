@@ -31,6 +31,9 @@ func (s *Service) Complete(ctx context.Context, it Session, sum *uint64) (*Liste
 	if it.Done {
 		return s.completedFile(ctx, it)
 	}
+	if it.Length < 0 {
+		return nil, envelope.NewFault(envelope.Invalid, "length is missing: this session began without one")
+	}
 	var owner auth.User
 	err := s.Table.Get(ctx, auth.UserKey(it.Owner), &owner)
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
@@ -50,6 +53,9 @@ func (s *Service) Complete(ctx context.Context, it Session, sum *uint64) (*Liste
 	written, err := s.Parts.CompleteParts(ctx, blob.Files, it.blobKey(), it.Upload, it.Layout(), sum)
 	if errors.Is(err, blob.ErrNoUpload) {
 		return s.overtaken(ctx, it, envelope.NewFault(envelope.NotFound, "the parts are gone; begin a new upload"))
+	}
+	if err != nil && it.Streamed { // the length may have been wrong
+		_ = s.Table.Write(ctx, it.reservation().charge(nil)...) // if this fails, it lapses
 	}
 	if err == nil {
 		err = s.checkHash(ctx, it)
@@ -140,6 +146,9 @@ func (s *Service) completedFile(ctx context.Context, it Session) (*Listed, error
 }
 
 func completeFault(err error) error {
+	if errors.Is(err, blob.ErrLength) {
+		return &envelope.Fault{Kind: envelope.Invalid, Detail: "more parts have arrived than length says", Cause: err}
+	}
 	if missing, ok := errors.AsType[*blob.MissingError](err); ok {
 		return &envelope.Fault{Kind: envelope.Invalid, Cause: err, Detail: fmt.Sprintf("parts are missing: %s ...", strings.Trim(fmt.Sprint(missing.Numbers), "[]"))}
 	}

@@ -32,7 +32,7 @@ func (s Session) opened(n int64) []table.Op {
 		return nil
 	}
 	return []table.Op{table.Update(openedKey(s.Uploader, s.UploaderIncarnation)).
-		Add("open", n).Add("bytes", n*max(s.Length, 0)).Add("rev", 1)}
+		Add("open", n).Add("bytes", n*s.stated()).Add("rev", 1)}
 }
 
 // openTries bounds how often a new session is stored again because others began or ended
@@ -46,7 +46,7 @@ func (s *Service) open(ctx context.Context, it Session, uploader auth.User, ops 
 	if err != nil {
 		return err
 	}
-	need, room := max(it.Length, 0), free
+	need, room := it.stated(), free
 	for range openTries {
 		bound := it.opened(1)[0].Expire(it.forgotten()).If(table.AtMost("open", maxOpen-1), table.AtMost("bytes", room-need))
 		err = s.Table.Write(ctx, append(ops[:len(ops):len(ops)], bound)...)
@@ -120,7 +120,7 @@ func (s *Service) addOpened(ctx context.Context, it Session, n *counted) error {
 	if n.open++; n.open == 1 {
 		n.first = time.Unix(it.Expires, 0)
 	}
-	n.bytes += max(it.Length, 0)
+	n.bytes += it.stated()
 	if s.Free == nil {
 		return nil
 	}

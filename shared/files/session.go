@@ -23,6 +23,8 @@ const (
 	sessionMemory = blob.PartsLife - SessionLife
 	// MaxLength is the largest file: 10,000 parts of 5 GiB.
 	MaxLength = blob.MaxParts * blob.MaxPartSize
+	// streamedPartSize is the size of parts if the length is not known yet.
+	streamedPartSize = 64 << 20
 	// usualPartSize is large enough to use a connection well, and small enough
 	// to send again after a failure.
 	usualPartSize = 16 << 20
@@ -36,7 +38,8 @@ type Plan struct {
 	Owner    string `json:"owner"` // a canonical name
 	Name     string `json:"name"`
 	Type     string `json:"type,omitempty"`
-	Length   int64  `json:"length"`
+	Length   int64  `json:"length"` // -1 until Complete if Streamed
+	Streamed bool   `json:"streamed,omitempty"`
 	PartSize int64  `json:"partSize"` // the client's wish, or 0; in a Session the size in use
 	SHA256   []byte `json:"sha256,omitempty"`
 	Sending
@@ -62,6 +65,30 @@ type Session struct {
 	Done                bool   `json:"done"`
 	Hashed              int64  `json:"hashed,omitempty"` // how many bytes of the object Hash covers
 	Hash                []byte `json:"hash,omitempty"`   // the state of crypto/sha256
+}
+
+// stated returns the length that was stated when the session began, or 0.
+func (p Plan) stated() int64 {
+	if p.Streamed {
+		return 0
+	}
+	return p.Length
+}
+
+// State sets the length of a streamed session, for one request. A length that does not
+// fit the session is an Invalid fault.
+func (s *Session) State(length *int64) error {
+	if length == nil {
+		return nil
+	}
+	l := Session{Plan: Plan{Length: *length, PartSize: s.PartSize}}.Layout()
+	if *length < 0 || l.Check() != nil || s.Length >= 0 && s.Length != *length {
+		return envelope.NewFault(envelope.Invalid, "length is not that of the session, or more than %d parts of %d bytes have", blob.MaxParts, s.PartSize)
+	}
+	if s.Length < 0 {
+		s.Length, s.ReservedUntil = *length, 0 // nothing is reserved for this length yet
+	}
+	return nil
 }
 
 // forgotten returns when the record of the session is dropped.
@@ -111,7 +138,7 @@ func PartSize(length, wish int64) int64 {
 // is reserved for an hour, see HoldRoom.
 func (s *Service) BeginSession(ctx context.Context, uploader auth.User, p Plan, claim *Claim) (Session, error) {
 	u := &Upload{
-		s: s, owner: p.Owner, uploader: uploader, sending: p.Sending, max: p.Length, life: sessionHold,
+		s: s, owner: p.Owner, uploader: uploader, sending: p.Sending, max: p.stated(), life: sessionHold,
 	}
 	if err := u.begin(ctx); err != nil {
 		return Session{}, err
@@ -127,7 +154,9 @@ func (s *Service) BeginSession(ctx context.Context, uploader auth.User, p Plan, 
 		Incarnation: u.maxIncarnation, Uploader: uploader.Name, UploaderIncarnation: uploader.Incarnation,
 		Created: now.UnixMilli(), Expires: now.Add(SessionLife).Unix(), Counts: true,
 	}
-	it.PartSize = PartSize(p.Length, p.PartSize)
+	if it.PartSize = PartSize(p.Length, p.PartSize); p.Streamed && p.PartSize == 0 {
+		it.PartSize = streamedPartSize
+	}
 	if u.quota != nil {
 		it.Reserved, it.ReservedUntil = u.quota.key.SK, now.Add(sessionHold).Unix()
 	}
@@ -324,7 +353,11 @@ func (s Session) reservation() *reservation {
 	if s.Reserved == "" {
 		return nil
 	}
-	return &reservation{owner: s.Owner, bytes: s.Length, key: table.Key{PK: reservations(s.Owner), SK: s.Reserved}}
+	r := &reservation{owner: s.Owner, bytes: max(s.Length, 0), key: table.Key{PK: reservations(s.Owner), SK: s.Reserved}}
+	if s.Streamed && s.Length >= 0 {
+		r.key.SK += fmt.Sprintf("-%d", s.Length) // beside the empty one of the beginning
+	}
+	return r
 }
 
 // HoldRoom renews the session's reservation for an hour, if less than half of that is
@@ -369,6 +402,24 @@ func (s *Service) reserveAgain(ctx context.Context, it *Session, r *reservation,
 		return err
 	case errors.Is(err, table.ErrCondition):
 		return errQuota(it.Owner == it.Uploader, owner.Quota-owner.Used+freed)
+	}
+	return err
+}
+
+// CheckRoom returns a TooLarge fault if a streamed session grows beyond the quota of its
+// owner. The room itself is taken when the session is completed and its length is
+// known. It makes one call for a streamed session under a quota.
+func (s *Service) CheckRoom(ctx context.Context, it Session, number int) error {
+	if !it.Streamed || it.Reserved == "" {
+		return nil
+	}
+	owner, err := auth.NewUsers(s.Table, s.Now).Get(ctx, it.Owner)
+	if errors.Is(err, auth.ErrUnknownUser) {
+		return errNoDestination()
+	}
+	left := owner.Quota - owner.Used
+	if err == nil && owner.Quota > 0 && it.Layout().Offset(number)+it.Layout().Size(number) > left {
+		return errQuota(it.Owner == it.Uploader, left)
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -43,6 +44,7 @@ func (h handler) parts(w http.ResponseWriter, r *http.Request, u auth.User) erro
 	var in struct {
 		Numbers   []int             `json:"numbers"`
 		CRC64NVME map[string]string `json:"crc64nvme"`
+		Length    *int64            `json:"length"` // of a session that began without, for its last part
 	}
 	if err := decode(r, &in, false); err != nil {
 		return err
@@ -58,6 +60,12 @@ func (h handler) parts(w http.ResponseWriter, r *http.Request, u auth.User) erro
 		return envelope.NewFault(envelope.Conflict, "the upload is complete")
 	}
 	if err := h.files.HoldRoom(r.Context(), &it); err != nil {
+		return err
+	}
+	if err := it.State(in.Length); err != nil {
+		return err
+	}
+	if err := h.files.CheckRoom(r.Context(), it, min(slices.Max(in.Numbers), it.Layout().Count())); err != nil {
 		return err
 	}
 	out := make([]signed, 0, len(in.Numbers))
@@ -98,7 +106,10 @@ func (h handler) sign(r *http.Request, it files.Session, number int, sum string)
 			out.Headers[checksumHeader] = sum
 		}
 		q := url.Values{"e": {strconv.FormatInt(expires, 10)}}
-		q.Set("s", h.ports.Key.Part(it.ID, strconv.Itoa(number), sum, q.Get("e")))
+		if it.Streamed {
+			q.Set("n", strconv.FormatInt(it.Length, 10))
+		}
+		q.Set("s", signature(h.ports.Key, it.ID, strconv.Itoa(number), sum, q))
 		out.URL = fmt.Sprintf("%s/uploads/%s/parts/%d?%s", h.ports.Base(r.Context()), it.ID, number, q.Encode())
 		return out, nil // see Receive
 	}
@@ -107,6 +118,12 @@ func (h handler) sign(r *http.Request, it files.Session, number int, sum string)
 	}
 	out.Method, out.URL, out.Headers = part.Method, part.URL, part.Header
 	return out, nil
+}
+
+// signature covers everything that the URL of a part says. n is the length of a session
+// that began without, as far as it is known.
+func signature(key auth.LinkKey, id, number, sum string, q url.Values) string {
+	return key.Part(append([]string{id, number, sum, q.Get("e")}, q["n"]...)...)
 }
 
 // ReceiveRoute is the route of Receive. Only a single machine has it.
@@ -123,7 +140,7 @@ func Receive(p *api.Ports) http.Handler {
 			return err
 		}
 		id, number, sum := r.PathValue("id"), r.PathValue("number"), r.Header.Get(checksumHeader)
-		want := p.Key.Part(id, number, sum, q.Get("e"))
+		want := signature(p.Key, id, number, sum, q)
 		expires, err := strconv.ParseInt(q.Get("e"), 10, 64)
 		if err != nil || subtle.ConstantTimeCompare([]byte(want), []byte(q.Get("s"))) != 1 {
 			return envelope.NewFault(envelope.Forbidden, "the part's URL or headers are not those that were given out")
@@ -142,6 +159,9 @@ func Receive(p *api.Ports) http.Handler {
 		it, err := service.Receiving(r.Context(), id)
 		if err != nil {
 			return err
+		}
+		if length, err := strconv.ParseInt(q.Get("n"), 10, 64); err == nil && it.Length < 0 {
+			it.Length = length
 		}
 		leave, err := p.Places.Enter(it.Uploader, id+"/"+number)
 		if err != nil {

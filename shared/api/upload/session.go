@@ -50,12 +50,12 @@ func newSessions(p *api.Ports) http.Handler {
 type session struct {
 	ID       string    `json:"id"`
 	Name     string    `json:"name"`
-	Length   int64     `json:"length"` // bytes
+	Length   *int64    `json:"length,omitempty"` // bytes, once it is known
 	Type     string    `json:"type,omitempty"`
 	D        string    `json:"d,omitempty"`    // the owner, if not the caller
 	From     string    `json:"from,omitempty"` // the uploader, if not the caller
 	PartSize int64     `json:"partSize"`
-	Parts    int       `json:"parts"`
+	Parts    int       `json:"parts,omitempty"`
 	State    string    `json:"state"`
 	Created  string    `json:"created"` // RFC 3339, UTC
 	Expires  string    `json:"expires"`
@@ -71,8 +71,11 @@ type arrived struct {
 // show returns what the uploader or the owner, who is u, sees of a session.
 func show(it files.Session, u auth.User) session {
 	s := session{
-		ID: it.ID, Name: it.Name, Length: it.Length, Type: it.Type, PartSize: it.PartSize, Parts: it.Layout().Count(),
+		ID: it.ID, Name: it.Name, Type: it.Type, PartSize: it.PartSize,
 		State: "open", Created: stamp(time.UnixMilli(it.Created)), Expires: stamp(time.Unix(it.Expires, 0)),
+	}
+	if it.Length >= 0 {
+		s.Length, s.Parts = &it.Length, it.Layout().Count()
 	}
 	if it.Owner != u.Name {
 		s.D = it.Owner
@@ -160,6 +163,7 @@ func (h handler) end(w http.ResponseWriter, r *http.Request, u auth.User) error 
 func (h handler) complete(w http.ResponseWriter, r *http.Request, u auth.User) error {
 	var in struct {
 		CRC64NVME string `json:"crc64nvme"`
+		Length    *int64 `json:"length"` // of a session that began without
 	}
 	if err := decode(r, &in, true); err != nil {
 		return err
@@ -170,6 +174,9 @@ func (h handler) complete(w http.ResponseWriter, r *http.Request, u auth.User) e
 	}
 	it, err := h.files.Session(r.Context(), u, r.PathValue("id"))
 	if err != nil {
+		return err
+	}
+	if err := it.State(in.Length); err != nil {
 		return err
 	}
 	stored, err := h.files.Complete(r.Context(), it, sum)
@@ -247,14 +254,14 @@ func (h handler) plan(r *http.Request, u auth.User, in request) (files.Plan, err
 		return p, envelope.NewFault(envelope.Invalid, "name is missing, or is not a file name")
 	case strings.ContainsFunc(in.Type, notVisible):
 		return p, envelope.NewFault(envelope.Invalid, "type is a media type such as video/mp4, in visible ASCII characters")
-	case in.Length == nil:
-		return p, envelope.NewFault(envelope.Invalid, "length is missing")
-	case *in.Length < 0 || *in.Length > files.MaxLength:
+	case in.Length != nil && (*in.Length < 0 || *in.Length > files.MaxLength):
 		return p, envelope.NewFault(envelope.Invalid, "length is from 0 to %d bytes", int64(files.MaxLength))
 	case in.PartSize < 0 || in.PartSize > blob.MaxPartSize:
 		return p, envelope.NewFault(envelope.Invalid, "the parameter partSize is at most %d bytes", int64(blob.MaxPartSize))
 	}
-	p.Length = *in.Length
+	if p.Length, p.Streamed = -1, in.Length == nil; !p.Streamed {
+		p.Length = *in.Length
+	}
 	var err error
 	if p.Owner, err = owner(in.D, u); err != nil {
 		return p, err

@@ -168,7 +168,7 @@ func TestSessionLengthIsBounded(t *testing.T) {
 	if l := (blob.Layout{Length: files.MaxLength, PartSize: files.PartSize(files.MaxLength, 0)}); l.Check() != nil || l.Count() != blob.MaxParts {
 		t.Errorf("the largest file has %d parts of %d bytes", l.Count(), l.PartSize)
 	}
-	for _, length := range []string{fmt.Sprint(int64(files.MaxLength) + 1), "9223372036854775807", "9223372036854775808", "-1", "1.5", `"1"`, "null", "1e99"} {
+	for _, length := range []string{fmt.Sprint(int64(files.MaxLength) + 1), "9223372036854775807", "9223372036854775808", "-1", "1.5", `"1"`, "1e99"} {
 		c.refused("POST", "/uploads", fmt.Sprintf(`{"name":"x","length":%s}`, length), 400, "length")
 	}
 	if n := len(c.Sessions()); n != 1 {
@@ -291,6 +291,83 @@ func TestOpenSessionsFitTheDisk(t *testing.T) {
 	c.plan("", 2_000)
 	if n := len(c.Sessions()); n != 2 {
 		t.Errorf("the store has %d sessions", n)
+	}
+}
+
+// stream sends data in a session without a length, and states its length with the last part.
+func (c sessionCaller) stream(s session, data []byte) {
+	c.Helper()
+	for n := 1; n == 1 || len(data) > int(s.PartSize)*(n-1); n++ {
+		part, body := data[int(s.PartSize)*(n-1):], fmt.Sprintf(`{"numbers":[%d]}`, n)
+		if len(part) >= int(s.PartSize) {
+			part = part[:s.PartSize]
+		} else {
+			body = fmt.Sprintf(`{"numbers":[%d],"length":%d}`, n, len(data))
+		}
+		if resp := c.put(c.sign(s.ID, body)[0], part); resp.StatusCode != 200 {
+			c.Fatalf("part %d: status %d (%s)", n, resp.StatusCode, resp.Header.Get("Ferry-Error"))
+		}
+	}
+}
+
+func TestLengthCanBeStatedAtTheEnd(t *testing.T) {
+	t.Parallel()
+	for what, length := range map[string]int{"empty": 0, "short": 1000, "one part": partSize, "three": 2*partSize + 1000} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			c := beginSessions(t)
+			c.AddUser("eve", password, func(u *auth.User) { u.Quota = 3 * partSize })
+			var s, usual session
+			c.call("POST", "/uploads", `{"name":"x"}`, 201, &usual)
+			c.call("POST", "/uploads", fmt.Sprintf(`{"name":"x","d":"eve","partSize":%d}`, partSize), 201, &s)
+			if usual.PartSize != 64<<20 || usual.Parts != 0 || s.PartSize != partSize {
+				t.Errorf("the sessions are %+v and %+v", usual, s)
+			}
+			data := content(t, length)
+			c.stream(s, data)
+			end := "/uploads/" + s.ID + "/complete"
+			c.refused("POST", end, "", 400, "length is missing")
+			c.refused("POST", end, fmt.Sprintf(`{"length":%d}`, length+1), 400, "missing")
+			if length > partSize {
+				c.refused("POST", end, fmt.Sprintf(`{"length":%d}`, partSize), 400, "more parts")
+			}
+			whole := fmt.Sprintf(`{"length":%d,"crc64nvme":%q}`, length, wire.CRC64Text(crc64nvme.Checksum(data)))
+			c.wantFile(c.complete(s.ID, whole), data)
+			c.wantFile(c.complete(s.ID, whole), data)
+			if got := c.used("eve"); got != int64(length) {
+				t.Errorf("%d bytes are used", got)
+			}
+		})
+	}
+}
+
+// TestPartReplacedByAShorterLastOne sends the last part with the full size first.
+func TestPartReplacedByAShorterLastOne(t *testing.T) {
+	t.Parallel()
+	c := beginSessions(t)
+	var s session
+	c.call("POST", "/uploads", fmt.Sprintf(`{"name":"x","partSize":%d}`, partSize), 201, &s)
+	c.stream(s, content(t, 2*partSize))
+	data := content(t, partSize+7)
+	c.stream(s, data)
+	c.wantFile(c.complete(s.ID, fmt.Sprintf(`{"length":%d}`, len(data))), data)
+}
+
+func TestStreamStopsAtTheQuota(t *testing.T) {
+	t.Parallel()
+	c := beginSessions(t)
+	c.AddUser("eve", password, func(u *auth.User) { u.Quota = 2 * partSize })
+	var s session
+	c.call("POST", "/uploads", fmt.Sprintf(`{"name":"x","d":"eve","partSize":%d}`, partSize), 201, &s)
+	c.refused("POST", "/uploads/"+s.ID+"/parts", `{"numbers":[1,3]}`, 413, "no room")
+	data := content(t, 2*partSize)
+	c.stream(s, data)
+	eve := c.as("eve")
+	eve.Decode(eve.Request("PUT", "/upload?file=x", strings.NewReader("x"), "Authorization", "Bearer "+eve.bearer), 200)
+	end := fmt.Sprintf(`{"length":%d}`, len(data))
+	c.refused("POST", "/uploads/"+s.ID+"/complete", end, 413, "no room")
+	if got := c.used("eve"); got != 1 {
+		t.Errorf("%d bytes are used", got)
 	}
 }
 

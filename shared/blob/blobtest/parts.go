@@ -321,7 +321,7 @@ func outOfRange(s *state) error {
 		s.wantErr(fmt.Sprint("writing part ", number), err, errInvalid)
 	}
 	for _, l := range []blob.Layout{
-		{Length: -1, PartSize: mib}, {Length: 10}, {Length: blob.MaxParts + 1, PartSize: 1},
+		{Length: -2, PartSize: mib}, {Length: 10}, {Length: blob.MaxParts + 1, PartSize: 1},
 		{Length: 1, PartSize: blob.MaxPartSize + 1},
 	} {
 		_, err := s.BeginParts(s.Context(), s.area, s.key, l)

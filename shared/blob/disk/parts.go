@@ -93,7 +93,7 @@ func (s *Store) makeSession(dir string, l blob.Layout) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	for name, size := range map[string]int64{"begun": 0, "data": l.Length, "marks": int64(l.Count()) * markSize} {
+	for name, size := range map[string]int64{"begun": 0, "data": max(l.Length, 0), "marks": int64(l.Count()) * markSize} {
 		f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if err != nil {
 			return err
@@ -157,7 +157,7 @@ func (s *Store) CompleteParts(ctx context.Context, area blob.Area, key, upload s
 // complete gives the data the object's name. The marks stay, so that a
 // repetition gets the same answer.
 func (s *Store) complete(dir, object string, l blob.Layout, sum *uint64) (blob.Written, error) {
-	parts, err := readMarks(dir, 0, l.Count())
+	parts, err := readMarks(dir, 0, blob.MaxParts)
 	if err != nil {
 		return blob.Written{}, err
 	}
@@ -187,8 +187,14 @@ func (s *Store) nameData(dir, object string, l blob.Layout) error {
 		return err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || info.Size() != l.Length {
+	info, err := f.Stat()
+	if err != nil || info.Size() < l.Length {
 		return errors.Join(err, fmt.Errorf("the session does not have %d bytes", l.Length))
+	}
+	if info.Size() > l.Length { // the last part was longer at first, when the length was not known
+		if err := f.Truncate(l.Length); err != nil {
+			return err
+		}
 	}
 	now := time.Now() // when the object appears
 	err = errors.Join(s.keepMarks(dir), os.Chtimes(data, now, now))

@@ -122,7 +122,7 @@ func countCalls(t *testing.T, s *apitest.Server, token string) {
 		{"the same session again", "POST", "/uploads?&key=5", bearer, `{"name":"x","length":5}`, plus(check, claim, read, read)},
 		{"another session with its key", "POST", "/uploads?&key=5", bearer, `{"name":"x","length":6}`, plus(check, claim, read)},
 		{"a new session that fails with a key", "POST", "/uploads?&key=6", bearer, `{"name":"x","length":5,"d":"nobody"}`, plus(check, claim, id, calls{"table.Write": 1})},
-		{"an invalid new session", "POST", "/uploads", bearer, `{"name":"x"}`, check},
+		{"an invalid new session", "POST", "/uploads", bearer, `{"length":5}`, check},
 		{"a part's URL", "POST", own + "/parts", bearer, `{"numbers":[1]}`, plus(check, read, calls{"parts.Sign": 1})},
 		{"a completion without its part", "POST", own + "/complete", bearer, "", plus(check, read, read, complete)},
 		{"a part", "PUT", part, "", "hello", plus(read, read, written)},

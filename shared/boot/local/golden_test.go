@@ -370,7 +370,7 @@ func TestAnswersAndStoredItemsDoNotChange(t *testing.T) {
 		{"a restoration of what is not there", "POST /v1/files/1/restore", bearer, ""},
 
 		{"a session", "POST /v1/uploads", bearer + typed + "\nIdempotency-Key: two", `{"name":"s.bin","length":5,"type":"text/plain","c":"+393351234569","notify":true}`},
-		{"a session of no length", "POST /v1/uploads", bearer + typed, `{"name":"s.bin"}`},
+		{"a session of a negative length", "POST /v1/uploads", bearer + typed, `{"name":"s.bin","length":-1}`},
 		{"sessions", "GET /v1/uploads", bearer, ""},
 		{"a session is shown", "GET /v1/uploads/$session", bearer, ""},
 		{"no such session", "GET /v1/uploads/x", bearer, ""},
