@@ -25,6 +25,10 @@ func TestSeveralTextsAreAnArray(t *testing.T) {
 			t.Errorf("%s is %q, %v", text, got, err)
 		}
 	}
+	var last struct{ M wire.Texts }
+	if err := json.Unmarshal([]byte(`{"m":["a","b"],"m":["c","d"]}`), &last); err != nil || !slices.Equal(last.M, wire.Texts{"c", "d"}) {
+		t.Errorf("of a field that comes twice the texts are %q, %v", last.M, err)
+	}
 	for _, text := range []string{"1", "{}", "[1]", `["a",["b"]]`, `[null]`, `["a",null]`} {
 		var got wire.Texts
 		if err := json.Unmarshal([]byte(text), &got); err == nil {
