@@ -32,6 +32,7 @@ func FuzzFilesOfABodyAreSafe(f *testing.F) {
 	}
 	f.Add("text/plain", "a\r\nb", []byte("x"))
 	f.Add("multipart/mixed; boundary=B", "a", []byte("--B--"))
+	f.Add("multipart/form-data", "", []byte("--B--"))
 	f.Fuzz(func(t *testing.T, kind, name string, body []byte) {
 		r := httptest.NewRequest("POST", "/v1/upload", bytes.NewReader(body))
 		r.Header.Set("Content-Type", kind)
