@@ -288,6 +288,11 @@ func (b meteredBlobs) Open(ctx context.Context, area blob.Area, key string) (io.
 	return b.Store.Open(ctx, area, key)
 }
 
+func (b meteredBlobs) Describe(ctx context.Context, area blob.Area, key string) (blob.Written, error) {
+	b.one("HeadObject", gets)
+	return blob.Measure(ctx, b.Store, area, key, false, func(int64) {})
+}
+
 func (b meteredBlobs) Copy(ctx context.Context, from blob.Area, fromKey string, to blob.Area, toKey string) error {
 	b.one("CopyObject", puts)
 	return b.Store.Copy(ctx, from, fromKey, to, toKey)

@@ -158,32 +158,54 @@ func (s *Service) page(found table.Page, owner auth.User) (Page, error) {
 // Open returns the bytes of a link's file, as many as its record says. If there are
 // none, or more or fewer, the error is internal, unless the file was moved or removed
 // since the look-up.
-func (s *Service) Open(ctx context.Context, l Link) (io.ReadSeekCloser, error) {
+func (s *Service) Open(ctx context.Context, l Link) (b io.ReadSeekCloser, err error) {
+	_, err = s.look(ctx, l, func(f File) (length int64, err error) {
+		if b, err = s.Blobs.Open(ctx, f.Area, f.Blob); err != nil {
+			return 0, err
+		}
+		if length, err = b.Seek(0, io.SeekEnd); err == nil {
+			_, err = b.Seek(0, io.SeekStart)
+		}
+		return length, err
+	})
+	if err != nil && b != nil {
+		err = errors.Join(err, b.Close())
+	}
+	return b, err
+}
+
+// SignGet returns a URL for the bytes of a link's file, after it has looked for them as
+// Open does. It makes one call to the store.
+func (s *Service) SignGet(ctx context.Context, l Link, how blob.Signed) (string, error) {
+	f, err := s.look(ctx, l, func(f File) (int64, error) {
+		written, err := blob.Measure(ctx, s.Blobs, f.Area, f.Blob, true, func(int64) {})
+		return written.Size, err
+	})
+	if err != nil {
+		return "", err
+	}
+	url, err := s.Blobs.SignGet(ctx, f.Area, f.Blob, how)
+	return url, envelope.Wrap(err, "signing a download")
+}
+
+// look measures the bytes of a link's file, and compares their number with the record.
+// If they are missing, it looks at the link again, and returns the file as it is now.
+func (s *Service) look(ctx context.Context, l Link, measure func(File) (int64, error)) (File, error) {
 	f := l.File
-	b, err := s.Blobs.Open(ctx, f.Area, f.Blob)
+	length, err := measure(f)
 	if errors.Is(err, blob.ErrNotFound) {
 		now, gone := s.ByToken(ctx, f.Area, l.Token)
 		if gone != nil {
-			return nil, gone
+			return f, gone
 		}
 		if now.File.Blob != f.Blob {
-			return s.Open(ctx, now)
+			return s.look(ctx, now, measure)
 		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("opening the bytes %s of a file: %w", f.Blob, err)
-	}
-	length, err := b.Seek(0, io.SeekEnd)
 	if err == nil && length != f.Length {
 		err = fmt.Errorf("they are %d, but the record says %d", length, f.Length)
 	}
-	if err == nil {
-		_, err = b.Seek(0, io.SeekStart)
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("opening the bytes %s of a file: %w", f.Blob, err), b.Close())
-	}
-	return b, nil
+	return f, envelope.Wrap(err, fmt.Sprintf("opening the bytes %s of a file", f.Blob))
 }
 
 // expiry returns when a file that enters an area now must leave it, 0 for never.

@@ -158,21 +158,32 @@ func (signing) SignGet(context.Context, blob.Area, string, blob.Signed) (string,
 	return "https://store.example.com/x", nil
 }
 
-func TestRedirectCountsOncePerSource(t *testing.T) {
+func TestRedirectCountsOncePerSourceAndLooksForTheBytes(t *testing.T) {
 	t.Parallel()
 	s := newSharer(t)
 	s.InProcess("its store signs addresses")
 	link := s.put("a.txt", "0123456789")
+	key := s.Objects(blob.Files)[0]
 	p := *s.Data.Ports
 	p.Blobs, p.RedirectOver = signing{p.Blobs}, 1
 	h := file.Download().New(&p)
-	for _, source := range []string{"192.0.2.1:1", "192.0.2.1:2", "192.0.2.2:1", "192.0.2.1:3", "192.0.2.2:4"} {
+	get := func(source string) *httptest.ResponseRecorder {
 		w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/v1"+link, nil)
 		r.RemoteAddr = source
 		r.Header.Set("User-Agent", "curl/8")
-		if h.ServeHTTP(w, r); w.Code != 302 || w.Header().Get("X-Amz-Checksum-Crc64nvme") == "" {
+		h.ServeHTTP(w, r)
+		return w
+	}
+	for _, source := range []string{"192.0.2.1:1", "192.0.2.1:2", "192.0.2.2:1", "192.0.2.1:3", "192.0.2.2:4"} {
+		if w := get(source); w.Code != 302 || w.Header().Get("X-Amz-Checksum-Crc64nvme") == "" {
 			t.Errorf("status %d, headers %v", w.Code, w.Header())
 		}
 	}
 	s.wantDownloads("redirects to two sources", link, 2)
+	for _, stored := range [][]byte{nil, []byte("012345678")} {
+		s.replace(key, stored)
+		if w := get("192.0.2.3:1"); w.Code != 500 || w.Header().Get("Location") != "" {
+			t.Errorf("with %q in the store: status %d, headers %v", stored, w.Code, w.Header())
+		}
+	}
 }

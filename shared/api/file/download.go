@@ -158,11 +158,11 @@ func (s server) redirect(w http.ResponseWriter, r *http.Request, link files.Link
 	if err != nil {
 		return err
 	}
-	url, err := s.ports.Blobs.SignGet(r.Context(), f.Area, f.Blob, blob.Signed{
+	url, err := s.files.SignGet(r.Context(), link, blob.Signed{
 		Expires: signedFor, ContentType: contentType(f), ContentDisposition: wire.Attachment(f.Name),
 	})
 	if err != nil {
-		return fmt.Errorf("signing a download: %w", err)
+		return err
 	}
 	// S3 states it only if it is asked in a header, which few clients would send.
 	w.Header().Set("X-Amz-Checksum-Crc64nvme", wire.CRC64Text(sum))
