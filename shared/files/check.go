@@ -52,6 +52,8 @@ type Finding struct {
 	Key    string // of the object, after its area, or of an item
 	What   string
 	Mended bool
+
+	mend []table.Op // for a repair; none if it cannot mend this
 }
 
 // CheckReport counts what a run looked at. Unsure users changed all the time, so that
@@ -76,13 +78,7 @@ type Check struct {
 
 	mu     sync.Mutex // held to count and to call Found
 	report CheckReport
-	left   []leftover
-}
-
-// leftover is an object that no record names, and that may be removed just now.
-type leftover struct {
-	area blob.Area
-	blob.Object
+	left   []File // objects that no record names, and that may be removed just now
 }
 
 // Run does the whole check.
@@ -100,9 +96,9 @@ func (c *Check) Run(ctx context.Context) (CheckReport, error) {
 
 // found counts and tells a finding, which a repair mends first if it can. If a
 // condition refuses that, something has changed meanwhile, and nothing is told.
-func (c *Check) found(ctx context.Context, f Finding, mend ...table.Op) (told bool, err error) {
-	if c.Repair && len(mend) > 0 {
-		if err := c.Table.Write(ctx, mend...); err != nil {
+func (c *Check) found(ctx context.Context, f Finding) (told bool, err error) {
+	if c.Repair && len(f.mend) > 0 {
+		if err := c.Table.Write(ctx, f.mend...); err != nil {
 			return false, envelope.Wrap(err, "mending", table.ErrCondition)
 		}
 		f.Mended = true
@@ -131,15 +127,16 @@ func (c *Check) objects(ctx context.Context) error {
 				return fmt.Errorf("listing the %s area: %w", area, err)
 			}
 			for chunk := range slices.Chunk(page, table.MaxKeys) {
-				named, err := c.named(ctx, area, chunk)
+				named, err := c.named(ctx, area, chunk...)
 				if err != nil {
 					return err
 				}
 				for _, o := range chunk {
 					c.report.Objects++
 					c.Expect(o.Size)
-					if !named(o) && c.Now().Sub(o.Modified) > c.Grace {
-						c.left = append(c.left, leftover{area, o})
+					if !named[o.Key] && c.Now().Sub(o.Modified) > c.Grace {
+						owner, id, _ := ParseBlobKey(o.Key)
+						c.left = append(c.left, File{Owner: owner, ID: id, Area: area, Blob: o.Key, Length: o.Size})
 					}
 				}
 				after = chunk[len(chunk)-1].Key
@@ -155,15 +152,17 @@ func (c *Check) objects(ctx context.Context) error {
 	return nil
 }
 
-// named returns a function that reports whether a record names one of these objects,
-// or Ferry did not make it.
-func (c *Check) named(ctx context.Context, area blob.Area, objects []blob.Object) (func(blob.Object) bool, error) {
+// named returns the keys of those objects that a record names, or that Ferry did not
+// make.
+func (c *Check) named(ctx context.Context, area blob.Area, objects ...blob.Object) (map[string]bool, error) {
 	items, err := c.recordsOf(ctx, area, objects)
-	return func(o blob.Object) bool {
+	named := map[string]bool{}
+	for _, o := range objects {
 		var f File
 		item, ours := items[o.Key]
-		return !ours || item.Decode(&f) == nil && f.Blob == o.Key
-	}, err
+		named[o.Key] = !ours || item.Decode(&f) == nil && f.Blob == o.Key
+	}
+	return named, err
 }
 
 // settle looks again at the leftovers, once all requests that were about to remove
@@ -178,8 +177,8 @@ func (c *Check) settle(ctx context.Context) error {
 	case <-time.After(c.Settle):
 	}
 	c.owners = map[string]auth.User{}
-	for _, l := range c.left {
-		if err := c.leftover(ctx, l); err != nil {
+	for _, f := range c.left {
+		if err := c.leftover(ctx, f); err != nil {
 			return err
 		}
 	}
@@ -187,33 +186,31 @@ func (c *Check) settle(ctx context.Context) error {
 	return nil
 }
 
-func (c *Check) leftover(ctx context.Context, l leftover) error {
-	if open, err := c.inSession(ctx, l.Key); err != nil || open {
+func (c *Check) leftover(ctx context.Context, f File) error {
+	if open, err := c.inSession(ctx, f.Blob); err != nil || open {
 		return err
 	}
-	named, err := c.named(ctx, l.area, []blob.Object{l.Object})
-	if err != nil || named(l.Object) {
+	named, err := c.named(ctx, f.Area, blob.Object{Key: f.Blob})
+	if err != nil || named[f.Blob] {
 		return err
 	}
-	_, err = blob.Measure(ctx, c.Blobs, l.area, l.Key, true, func(int64) {})
-	if errors.Is(err, blob.ErrNotFound) {
+	if _, err = blob.Measure(ctx, c.Blobs, f.Area, f.Blob, true, func(int64) {}); errors.Is(err, blob.ErrNotFound) {
 		return nil
 	}
-	unknown, err := c.newerThanTable(ctx, l.area, l.Key)
+	unknown, err := c.newerThanTable(ctx, f.Area, f.Blob)
 	if err != nil {
 		return err
 	}
-	owner, id, _ := ParseBlobKey(l.Key)
-	f := File{Owner: owner, ID: id, Area: l.area, Blob: l.Key}.about(Leftover, "no record names these %d bytes", l.Size)
+	bad := f.about(Leftover, "no record names these %d bytes", f.Length)
 	if unknown {
-		f.What += "; they are newer than the table, so they stay: was an older table restored?"
+		bad.What += "; they are newer than the table, so they stay: was an older table restored?"
 	} else if c.Repair {
-		if err := c.Blobs.Delete(ctx, l.area, l.Key); err != nil {
+		if err := c.Blobs.Delete(ctx, f.Area, f.Blob); err != nil {
 			return fmt.Errorf("removing a leftover: %w", err)
 		}
-		f.Mended = true
+		bad.Mended = true
 	}
-	_, err = c.found(ctx, f)
+	_, err = c.found(ctx, bad)
 	return err
 }
 
@@ -270,17 +267,16 @@ func (c *Check) file(ctx context.Context, f File) error {
 	if err != nil {
 		return fmt.Errorf("reading a file's links: %w", err)
 	}
-	mend := make([][]table.Op, len(all))
 	for i, item := range items {
 		l, err := decodeLink(item)
 		bad := f.about(BadLink, "a link differs from the record")
 		bad.Key = keys[i].PK
 		switch {
 		case !item.Found() && !f.Expired(c.Now()): // the table may have dropped an expired one
-			bad.What = "a link is missing"
-			all, mend = append(all, bad), append(mend, c.relink(f, i))
+			bad.What, bad.mend = "a link is missing", c.relink(f, i)
+			all = append(all, bad)
 		case item.Found() && (err != nil || !reflect.DeepEqual(l.File, f)):
-			all, mend = append(all, bad), append(mend, nil)
+			all = append(all, bad)
 		}
 	}
 	if len(all) == 0 {
@@ -293,8 +289,8 @@ func (c *Check) file(ctx context.Context, f File) error {
 	if err != nil {
 		return err
 	}
-	for i, bad := range all {
-		if _, err := c.found(ctx, bad, mend[i]...); err != nil {
+	for _, bad := range all {
+		if _, err := c.found(ctx, bad); err != nil {
 			return err
 		}
 	}
@@ -351,13 +347,9 @@ func (c *Check) quotas(ctx context.Context) error {
 // quota compares a user's use with the sum. It is sure if nothing has changed while it
 // was added up twice.
 func (c *Check) quota(ctx context.Context, name string) (sure bool, err error) {
-	users := auth.NewUsers(c.Table, c.Now)
-	u, err := users.Get(ctx, name)
-	if errors.Is(err, auth.ErrUnknownUser) || err == nil && u.Quota == 0 {
-		return true, nil
-	}
-	if err != nil {
-		return false, err
+	u, err := c.user(ctx, name)
+	if err != nil || u.Quota == 0 {
+		return err == nil, err
 	}
 	sum, err := c.tally(ctx, u)
 	if err != nil || sum.used == u.Used {
@@ -367,16 +359,18 @@ func (c *Check) quota(ctx context.Context, name string) (sure bool, err error) {
 	if err != nil || again != sum {
 		return false, err
 	}
-	now, err := users.Get(ctx, name)
+	now, err := c.user(ctx, name)
 	if err != nil || now.Used != u.Used || now.LastFile != u.LastFile {
-		return errors.Is(err, auth.ErrUnknownUser), envelope.Wrap(err, "reading a user", auth.ErrUnknownUser)
+		return false, err
 	}
 	same := table.Equal("used", u.Used)
 	if u.Used == 0 {
 		same = table.AtMost("used", 0) // it may not be stored
 	}
 	what := fmt.Sprintf("%d bytes count as used, but files and reservations have %d", u.Used, sum.used)
-	return c.found(ctx, Finding{Kind: BadQuota, User: name, Key: auth.UserKey(name).PK, What: what},
-		table.Update(auth.UserKey(name)).Set("used", sum.used).
-			If(same, table.Equal("lastFile", u.LastFile), table.Equal("generation", u.Generation)))
+	mend := table.Update(auth.UserKey(name)).Set("used", sum.used).
+		If(same, table.Equal("lastFile", u.LastFile), table.Equal("generation", u.Generation))
+	return c.found(ctx, Finding{
+		Kind: BadQuota, User: name, Key: auth.UserKey(name).PK, What: what, mend: []table.Op{mend},
+	})
 }

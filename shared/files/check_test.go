@@ -235,7 +235,7 @@ func TestARepairedLinkWorksAgain(t *testing.T) {
 	if err != nil || l.File.Blob != all[0].Blob {
 		t.Errorf("the link leads to %+v, %v", l, err)
 	}
-	uses, err := service.Uses(t.Context(), all[2])
+	uses, err := service.Links(t.Context(), all[2])
 	if err != nil || len(uses) != 2 || uses[1].Recipient == "" {
 		t.Errorf("the recipient's link is %+v, %v", uses, err)
 	}

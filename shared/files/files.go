@@ -208,6 +208,15 @@ func (s *Service) look(ctx context.Context, l Link, measure func(File) (int64, e
 	return f, envelope.Wrap(err, fmt.Sprintf("opening the bytes %s of a file", f.Blob))
 }
 
+// user returns the user with a canonical name, or the zero User if there is none.
+func (s *Service) user(ctx context.Context, name string) (auth.User, error) {
+	u, err := auth.NewUsers(s.Table, s.Now).Get(ctx, name)
+	if errors.Is(err, auth.ErrUnknownUser) {
+		return auth.User{}, nil
+	}
+	return u, err
+}
+
 // expiry returns when a file that enters an area now must leave it, 0 for never.
 func (s *Service) expiry(area blob.Area, owner auth.User) int64 {
 	days := cmp.Or(owner.KeepDays, s.Retention.KeepDays)

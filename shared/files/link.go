@@ -47,9 +47,9 @@ func (s *Service) linkKeys(f File) []table.Key {
 	return keys
 }
 
-// linksOf reads the links of a file, in the order of linkKeys. A missing one has
-// no uses. It makes one call to the table.
-func (s *Service) linksOf(ctx context.Context, f File) ([]Link, error) {
+// Links returns a file's own link and then each recipient's. A missing one has no
+// uses. It makes one call to the table.
+func (s *Service) Links(ctx context.Context, f File) ([]Link, error) {
 	items, err := s.Table.GetMany(ctx, s.linkKeys(f)...)
 	if err != nil {
 		return nil, fmt.Errorf("reading a file's links: %w", err)
@@ -226,18 +226,4 @@ type Use struct {
 	Last      int64  `json:"last,omitempty"`      // Unix seconds of the last download
 	Previews  int64  `json:"previews,omitempty"`  // by robots
 	Seen      int64  `json:"seen,omitempty"`      // Unix seconds of the last preview
-}
-
-// Uses returns the use of a file's own link and then of each recipient's. It
-// makes one call to the table.
-func (s *Service) Uses(ctx context.Context, f File) ([]Use, error) {
-	all, err := s.linksOf(ctx, f)
-	if err != nil {
-		return nil, err
-	}
-	uses := make([]Use, len(all))
-	for i, l := range all {
-		uses[i] = l.Use
-	}
-	return uses, nil
 }

@@ -416,7 +416,7 @@ func TestDownloadCountsWhileTransactionsAreBusy(t *testing.T) {
 	if count(c.service(busyTable{c.Data.Table})) {
 		t.Error("a receipt is reported, but the transaction was busy")
 	}
-	if uses, err := file.Service(c.Data.Ports).Uses(t.Context(), f); err != nil || uses[0].Downloads != 1 {
+	if uses, err := file.Service(c.Data.Ports).Links(t.Context(), f); err != nil || uses[0].Downloads != 1 {
 		t.Errorf("the use is %+v, %v, want one download", uses, err)
 	}
 	if !count(c.service(c.Data.Table)) {
@@ -476,7 +476,7 @@ func TestConnectionsOfOneDownloaderCountOnce(t *testing.T) {
 	}
 	want := func(what string, n int64) {
 		t.Helper()
-		if uses, err := s.Uses(t.Context(), f); err != nil || uses[0].Downloads != n {
+		if uses, err := s.Links(t.Context(), f); err != nil || uses[0].Downloads != n {
 			t.Errorf("%s: %+v, %v, want %d downloads", what, uses, err, n)
 		}
 	}

@@ -85,7 +85,7 @@ func (s *Service) move(ctx context.Context, owner auth.User, f File, to blob.Are
 	case err != nil:
 		return File{}, fmt.Errorf("copying a file: %w", err)
 	}
-	links, err := s.linksOf(ctx, f)
+	links, err := s.Links(ctx, f)
 	if err != nil {
 		s.discard(ctx, to, moved.Blob)
 		return File{}, err
@@ -151,10 +151,7 @@ func (s *Service) Purge(ctx context.Context, owner auth.User, id int64) error {
 // purge is remove, but if the file was moved or purged meanwhile, that is no
 // error.
 func (s *Service) purge(ctx context.Context, f File) error {
-	if err := s.remove(ctx, f); !errors.Is(err, table.ErrCondition) {
-		return err
-	}
-	return nil
+	return envelope.Wrap(s.remove(ctx, f), "purging a file", table.ErrCondition)
 }
 
 // remove removes a file for good: first the record, then the bytes. If the file

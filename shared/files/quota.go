@@ -172,13 +172,9 @@ func (s *Service) tally(ctx context.Context, owner auth.User) (t tally, err erro
 
 // freeRoom returns the operation that gives back the room of a purged file.
 func (s *Service) freeRoom(ctx context.Context, f File) ([]table.Op, error) {
-	var owner auth.User
-	err := s.Table.Get(ctx, auth.UserKey(f.Owner), &owner)
-	switch {
-	case errors.Is(err, table.ErrNotFound), err == nil && (owner.Quota == 0 || owner.Incarnation > f.Incarnation):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("reading user: %w", err)
+	owner, err := s.user(ctx, f.Owner)
+	if err != nil || owner.Quota == 0 || owner.Incarnation > f.Incarnation {
+		return nil, err
 	}
 	return []table.Op{table.Update(auth.UserKey(f.Owner)).Add("used", -f.Length).
 		If(table.Exists(), table.AtMost("incarnation", f.Incarnation))}, nil

@@ -241,10 +241,9 @@ func (s *Sweeper) owner(ctx context.Context, name string) (auth.User, error) {
 	if u, ok := s.owners[name]; ok {
 		return u, nil
 	}
-	u, err := auth.NewUsers(s.Table, s.Now).Get(ctx, name)
-	if err != nil && !errors.Is(err, auth.ErrUnknownUser) {
-		return auth.User{}, err
+	u, err := s.user(ctx, name)
+	if err == nil {
+		s.owners[name] = u
 	}
-	s.owners[name] = u
-	return u, nil
+	return u, err
 }

@@ -156,11 +156,11 @@ func (s server) addUses(ctx context.Context, f files.File, uploader bool, out *r
 	if !uploader {
 		f.Recipients = nil
 	}
-	uses, err := s.files.Uses(ctx, f)
+	links, err := s.files.Links(ctx, f)
 	if err != nil {
 		return err
 	}
-	out.Downloads = downloadsOf(uses[0])
+	out.Downloads = downloadsOf(links[0].Use)
 	if !uploader {
 		return nil
 	}
@@ -170,8 +170,8 @@ func (s server) addUses(ctx context.Context, f files.File, uploader bool, out *r
 		return err
 	}
 	out.Notifications = make([]notification, len(f.Recipients))
-	for i, u := range uses[1:] {
-		n := notify.Notice{ID: u.Recipient, To: u.To}
+	for i, l := range links[1:] {
+		n := notify.Notice{ID: l.Recipient, To: l.To}
 		state := notify.State("")
 		for _, k := range known {
 			if k.ID == n.ID {
@@ -180,7 +180,7 @@ func (s server) addUses(ctx context.Context, f files.File, uploader bool, out *r
 		}
 		out.Notifications[i] = notification{
 			ID: n.ID, Channel: n.Channel, To: n.To, State: state, Created: stamp(n.Created), Tries: n.Tries, LastError: n.LastError,
-			Provider: n.Provider, Sent: milli(n.SentAt), Delivered: milli(n.Delivered), Failed: milli(n.FailedAt), Downloads: downloadsOf(u),
+			Provider: n.Provider, Sent: milli(n.SentAt), Delivered: milli(n.Delivered), Failed: milli(n.FailedAt), Downloads: downloadsOf(l.Use),
 		}
 	}
 	return nil
