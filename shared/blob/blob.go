@@ -168,15 +168,17 @@ func CheckKey(key string) error {
 	return nil
 }
 
+const elementBytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-@+"
+
 func element(s string) bool {
-	if s == "" || len(s) > 128 || s[0] == '.' {
-		return false
+	return s != "" && len(s) <= 128 && s[0] != '.' && strings.Trim(s, elementBytes) == ""
+}
+
+// CheckPage returns an error for a page that List and ListParts do not have: up to
+// limit entries after a number, which is 0 for a List.
+func CheckPage(after, limit int) error {
+	if limit < 1 || limit > MaxList || after < 0 {
+		return fmt.Errorf("blob: %d entries after %d cannot be listed", limit, after)
 	}
-	for i := range len(s) {
-		c := s[i]
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("._-@+", c) >= 0) {
-			return false
-		}
-	}
-	return true
+	return nil
 }

@@ -50,7 +50,7 @@ func (s *Store) copyFile(source, target string) error {
 	if err := s.link(source, target); err != nil && !errors.Is(err, fs.ErrExist) { // it exists if this is a repetition
 		return err
 	}
-	return s.syncFolder(filepath.Dir(target))
+	return s.syncPath(filepath.Dir(target))
 }
 
 func missing(path string) bool {

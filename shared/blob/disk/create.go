@@ -55,10 +55,12 @@ func (s *Store) create(
 	n, ended, err := body.Fill(buf)
 	switch {
 	case err != nil:
-	case ended && n <= MaxSmall && s.small != none{}:
-		err = s.createSmall(ctx, area, key, path, buf[:n])
-	default:
+	case !ended || n > MaxSmall || s.small == none{}:
 		err = s.createLarge(ctx, area, key, path, buf[:n], ended, body, reserve)
+	case !missing(path): // misses one that appears at the same moment, as createLarge does
+		err = blob.ErrExists
+	default:
+		err = s.small.Create(ctx, area, key, buf[:n])
 	}
 	if err != nil {
 		return blob.Written{}, fmt.Errorf("writing object %s: %w", key, full(err))
@@ -66,16 +68,7 @@ func (s *Store) create(
 	return body.Written(), nil
 }
 
-// createSmall, like createLarge, first looks whether an object of the other kind
-// has the key. It misses one that appears at the same moment.
-func (s *Store) createSmall(ctx context.Context, area blob.Area, key, path string, content []byte) error {
-	if !missing(path) {
-		return blob.ErrExists
-	}
-	return s.small.Create(ctx, area, key, content)
-}
-
-// createLarge writes a temporary file, and gives it its name when all bytes are
+// createLarge first looks whether a small object has the key. Then it writes a temporary file, and gives it its name when all bytes are
 // there and durable. The first of them are already in b.
 func (s *Store) createLarge(
 	ctx context.Context, area blob.Area, key, path string, b []byte, ended bool, body *blob.Body, reserve int64,
@@ -131,7 +124,7 @@ func (s *Store) finish(f *os.File, path string) error {
 	if err := s.name(f.Name(), path); err != nil {
 		return err
 	}
-	if err := s.syncFolder(filepath.Dir(path)); err != nil {
+	if err := s.syncPath(filepath.Dir(path)); err != nil {
 		return errors.Join(err, os.Remove(path))
 	}
 	return nil
@@ -148,7 +141,7 @@ func (s *Store) makeOwner(dir string) error {
 		return nil
 	}
 	if err == nil {
-		err = s.syncFolder(filepath.Dir(dir))
+		err = s.syncPath(filepath.Dir(dir))
 	}
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(dir))
@@ -174,16 +167,16 @@ func (s *Store) sync(f *os.File) error {
 	return err
 }
 
-// syncFolder makes the names in a folder durable.
-func (s *Store) syncFolder(dir string) error {
+// syncPath makes the bytes of a file durable, or the names in a folder.
+func (s *Store) syncPath(path string) error {
 	if s.noSync {
 		return nil
 	}
-	d, err := os.Open(dir)
+	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.sync(d), d.Close())
+	return errors.Join(s.sync(f), f.Close())
 }
 
 // name gives a file its name, which must be free. Renaming would replace an

@@ -50,7 +50,8 @@ func (f *dataFile) WriteAt(b []byte, at int64) (int, error) {
 		case err == nil:
 			n = aligned
 		case errors.Is(err, syscall.EINVAL):
-			f.leaveDirect()
+			f.direct.Close()
+			f.direct = nil
 		default:
 			return 0, err
 		}
@@ -62,15 +63,8 @@ func (f *dataFile) WriteAt(b []byte, at int64) (int, error) {
 	return n + m, err
 }
 
-func (f *dataFile) leaveDirect() {
-	if f.direct != nil {
-		f.direct.Close()
-		f.direct = nil
-	}
-}
-
 // Close implements io.Closer.
 func (f *dataFile) Close() error {
-	f.leaveDirect()
+	f.direct.Close() // a nil one does nothing
 	return f.File.Close()
 }

@@ -78,14 +78,17 @@ func Open(dir string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the files: %w", err)
 	}
-	s := &Store{dir: dir, noSync: o.NoSync, reserve: o.Reserve, small: cmp.Or[Small](o.Small, none{}), link: os.Link, fsync: (*os.File).Sync, direct: make(directBuffers, directWriters)}
-	s.sessions.open = map[string]*session{}
+	s := &Store{
+		dir: dir, noSync: o.NoSync, reserve: o.Reserve, small: cmp.Or[Small](o.Small, none{}),
+		link: os.Link, fsync: (*os.File).Sync,
+		direct: make(directBuffers, directWriters), sessions: sessions{open: map[string]*session{}},
+	}
 	s.buffers.New = func() any { b := make([]byte, bufferSize); return &b }
 	if err := s.prepare(); err != nil {
 		return nil, fmt.Errorf("opening the files: %w", full(err))
 	}
 	// The folder itself may be new. Its parent may be unreadable to us.
-	_ = s.syncFolder(filepath.Dir(dir))
+	_ = s.syncPath(filepath.Dir(dir))
 	return s, nil
 }
 
@@ -106,7 +109,7 @@ func (s *Store) prepare() error {
 		return err
 	}
 	for _, dir := range append(areas, s.dir) {
-		if err := s.syncFolder(dir); err != nil {
+		if err := s.syncPath(dir); err != nil {
 			return err
 		}
 	}
@@ -119,13 +122,8 @@ func (s *Store) folder(area blob.Area) string { return filepath.Join(s.dir, stri
 
 // path checks area and key: a valid key cannot lead out of the area.
 func (s *Store) path(ctx context.Context, area blob.Area, key string) (string, error) {
-	if err := blob.CheckKey(key); err != nil {
-		return "", err
-	}
-	if err := checkArea(area); err != nil {
-		return "", err
-	}
-	return filepath.Join(s.folder(area), filepath.FromSlash(key)), ctx.Err()
+	path := filepath.Join(s.folder(area), filepath.FromSlash(key))
+	return path, cmp.Or(blob.CheckKey(key), checkArea(area), ctx.Err())
 }
 
 func checkArea(area blob.Area) error {
@@ -186,29 +184,47 @@ func (s *Store) SignGet(ctx context.Context, area blob.Area, key string, _ blob.
 // Sweep implements blob.Store. A temporary file counts as begun when it was last
 // written to, so that a slow create does not look like an interrupted one.
 func (s *Store) Sweep(ctx context.Context, before time.Time) (removed int, err error) {
-	names, err := readNames(s.tmp())
+	sessions, err := sweep(ctx, s.partsFolder(), true, before.Add(-blob.PartsLife), s.endSession)
 	if err == nil {
-		removed, err = s.sweepParts(ctx, before.Add(-blob.PartsLife))
+		removed, err = sweep(ctx, s.tmp(), false, before, os.Remove)
 	}
 	if err != nil {
-		return removed, fmt.Errorf("sweeping: %w", err)
+		err = fmt.Errorf("sweeping: %w", err)
+	}
+	return sessions + removed, err
+}
+
+// sweep removes the folders, or only the files, in a folder that began before a time.
+// A session began with its empty file "begun", which is never written to.
+func sweep(
+	ctx context.Context, folder string, folders bool, before time.Time, remove func(path string) error,
+) (removed int, err error) {
+	names, err := readNames(folder)
+	if errors.Is(err, fs.ErrNotExist) { // no session has begun yet
+		return 0, nil
 	}
 	for _, name := range names {
+		path := filepath.Join(folder, name)
+		info, stat := os.Lstat(path)
+		if stat != nil || info.IsDir() != folders {
+			continue
+		}
+		if begun, stat := os.Lstat(filepath.Join(path, "begun")); stat == nil {
+			info = begun // without it, its process was killed while making it
+		}
 		if err := ctx.Err(); err != nil {
 			return removed, err
 		}
-		path := filepath.Join(s.tmp(), name)
-		info, err := os.Lstat(path)
-		if err == nil && !info.IsDir() && info.ModTime().Before(before) {
-			if err = os.Remove(path); err == nil {
-				removed++
-			}
+		if !info.ModTime().Before(before) {
+			continue
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return removed, fmt.Errorf("sweeping: %w", err)
+		if err := remove(path); err == nil {
+			removed++
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return removed, err
 		}
 	}
-	return removed, nil
+	return removed, err
 }
 
 // Free returns how many bytes the file system has left for this process.

@@ -17,11 +17,8 @@ import (
 
 // List implements blob.Store.
 func (s *Store) List(ctx context.Context, area blob.Area, after string, limit int) ([]blob.Object, error) {
-	if err := checkArea(area); err != nil {
+	if err := cmp.Or(checkArea(area), blob.CheckPage(0, limit)); err != nil {
 		return nil, err
-	}
-	if limit < 1 || limit > blob.MaxList {
-		return nil, fmt.Errorf("disk: limit %d is not from 1 to %d", limit, blob.MaxList)
 	}
 	files, err := s.listFiles(ctx, area, after, limit)
 	if err != nil {

@@ -26,7 +26,6 @@ const (
 	oldHalf        = 16 << 20
 	oldMagic       = "FERRYJ1\n"
 	oldBatchHeader = len(oldMagic) + 8 + 8 + 8 // magic, epoch, length, checksum
-	oldEntryHeader = 1 + 2 + 4                 // area, length of the key, length of the content
 )
 
 // replayJournal turns the objects of an old journal into durable files and
@@ -69,10 +68,8 @@ func replay(all []byte, restore func(area blob.Area, key string, content []byte)
 			return nil
 		}
 		end := oldBatchHeader + int(length)
-		sum := crc64nvme.New()
-		sum.Write(all[:oldBatchHeader-8])
-		sum.Write(all[oldBatchHeader:end])
-		if binary.LittleEndian.Uint64(all[at+16:]) != sum.Sum64() {
+		sum := crc64nvme.Update(crc64nvme.Checksum(all[:oldBatchHeader-8]), all[oldBatchHeader:end])
+		if binary.LittleEndian.Uint64(all[at+16:]) != sum {
 			return nil
 		}
 		if err := replayBatch(all[oldBatchHeader:end], restore); err != nil {
@@ -84,23 +81,24 @@ func replay(all []byte, restore func(area blob.Area, key string, content []byte)
 }
 
 func replayBatch(b []byte, restore func(area blob.Area, key string, content []byte) error) error {
-	for len(b) > 0 {
-		if len(b) < oldEntryHeader {
+	for batch := bytes.NewBuffer(b); batch.Len() > 0; {
+		var entry struct {
+			Area    byte
+			Key     uint16 // length
+			Content uint32 // length
+		}
+		err := binary.Read(batch, binary.LittleEndian, &entry)
+		key, content := batch.Next(int(entry.Key)), batch.Next(int(entry.Content))
+		if err != nil || len(key) < int(entry.Key) || len(content) < int(entry.Content) {
 			return errors.New("an entry is cut off")
 		}
 		area := blob.Files
-		if b[0] == string(blob.Backup)[0] {
+		if entry.Area == string(blob.Backup)[0] {
 			area = blob.Backup
 		}
-		key, content := int(binary.LittleEndian.Uint16(b[1:])), int(binary.LittleEndian.Uint32(b[3:]))
-		b = b[oldEntryHeader:]
-		if len(b) < key+content {
-			return errors.New("an entry is cut off")
-		}
-		if err := restore(area, string(b[:key]), b[key:key+content]); err != nil {
+		if err := restore(area, string(key), content); err != nil {
 			return err
 		}
-		b = b[key+content:]
 	}
 	return nil
 }

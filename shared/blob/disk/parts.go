@@ -61,23 +61,18 @@ func (s *Store) partsFolder() string { return filepath.Join(s.dir, "parts") }
 // sessionPath returns the paths of a session's folder and of its object. It
 // checks the names that they are made of.
 func (s *Store) sessionPath(ctx context.Context, area blob.Area, key, upload string) (dir, object string, err error) {
-	if object, err = s.path(ctx, area, key); err != nil {
-		return "", "", err
+	object, err = s.path(ctx, area, key)
+	if err == nil && (upload == "" || strings.Trim(upload, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") != "") {
+		err = blob.ErrNoUpload
 	}
-	if upload == "" || strings.Trim(upload, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") != "" {
-		return "", "", blob.ErrNoUpload
-	}
-	return filepath.Join(s.partsFolder(), upload), object, nil
+	return filepath.Join(s.partsFolder(), upload), object, err
 }
 
 // BeginParts implements blob.Parts.
 func (s *Store) BeginParts(ctx context.Context, area blob.Area, key string, l blob.Layout) (string, error) {
 	upload := rand.Text()
 	dir, _, err := s.sessionPath(ctx, area, key, upload)
-	if err == nil {
-		err = l.Check()
-	}
-	if err == nil {
+	if err = cmp.Or(err, l.Check()); err == nil {
 		err = s.room(s.reserve, l.Length)
 	}
 	if err != nil {
@@ -102,7 +97,7 @@ func (s *Store) makeSession(dir string, l blob.Layout) error {
 			return err
 		}
 	}
-	return errors.Join(s.syncFolder(dir), s.syncFolder(s.partsFolder()), s.syncFolder(s.dir))
+	return errors.Join(s.syncPath(dir), s.syncPath(s.partsFolder()), s.syncPath(s.dir))
 }
 
 // SignPart implements blob.Parts: it is not supported.
@@ -114,11 +109,8 @@ func (s *Store) SignPart(ctx context.Context, area blob.Area, key, upload string
 // ListParts implements blob.Parts.
 func (s *Store) ListParts(ctx context.Context, area blob.Area, key, upload string, after, limit int) ([]blob.Part, error) {
 	dir, _, err := s.sessionPath(ctx, area, key, upload)
-	if err != nil {
+	if err = cmp.Or(err, blob.CheckPage(after, limit)); err != nil {
 		return nil, err
-	}
-	if limit < 1 || limit > blob.MaxList || after < 0 {
-		return nil, fmt.Errorf("disk: %d parts after %d cannot be listed", limit, after)
 	}
 	parts, err := readMarks(dir, after, limit)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && missing(filepath.Join(dir, "data")) {
@@ -133,10 +125,7 @@ func (s *Store) ListParts(ctx context.Context, area blob.Area, key, upload strin
 // CompleteParts implements blob.Parts.
 func (s *Store) CompleteParts(ctx context.Context, area blob.Area, key, upload string, l blob.Layout, sum *uint64) (blob.Written, error) {
 	dir, object, err := s.sessionPath(ctx, area, key, upload)
-	if err == nil {
-		err = l.Check()
-	}
-	if err != nil {
+	if err = cmp.Or(err, l.Check()); err != nil {
 		return blob.Written{}, err
 	}
 	shared, release := s.sessions.use(upload)
@@ -197,21 +186,17 @@ func (s *Store) nameData(dir, object string, l blob.Layout) error {
 		}
 	}
 	now := time.Now() // when the object appears
-	err = errors.Join(s.keepMarks(dir), os.Chtimes(data, now, now))
-	if err != nil {
-		return err
+	err = errors.Join(s.syncPath(filepath.Join(dir, "marks")), os.Chtimes(data, now, now))
+	if err == nil {
+		err = s.finish(f, object)
 	}
-	err = s.finish(f, object)
 	if errors.Is(err, blob.ErrExists) && same(f, object) {
 		err = s.keep(object)
 	}
 	if err != nil {
 		return err
 	}
-	if err := os.Remove(data); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+	return os.RemoveAll(data)
 }
 
 // keep makes the name of an object durable. Its bytes already are.
@@ -219,17 +204,14 @@ func (s *Store) keep(object string) error {
 	if _, err := os.Lstat(object); err != nil {
 		return err
 	}
-	return s.syncFolder(filepath.Dir(object))
+	return s.syncPath(filepath.Dir(object))
 }
 
 // same reports whether an earlier try has already given the file this name.
 func same(f *os.File, path string) bool {
 	a, err := f.Stat()
-	if err != nil {
-		return false
-	}
-	b, err := os.Stat(path)
-	return err == nil && os.SameFile(a, b)
+	b, pathErr := os.Stat(path)
+	return err == nil && pathErr == nil && os.SameFile(a, b)
 }
 
 // AbortParts implements blob.Parts.
@@ -255,33 +237,4 @@ func (s *Store) endSession(dir string) error {
 	defer shared.mu.Unlock()
 	shared.sealed = true
 	return os.RemoveAll(dir)
-}
-
-// sweepParts removes sessions that began before a time. A session's time is that
-// of its empty file "begun", which is never written to.
-func (s *Store) sweepParts(ctx context.Context, before time.Time) (removed int, err error) {
-	names, err := readNames(s.partsFolder())
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	for _, name := range names {
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return removed, err
-		}
-		dir := filepath.Join(s.partsFolder(), name)
-		info, stat := os.Lstat(filepath.Join(dir, "begun"))
-		if errors.Is(stat, fs.ErrNotExist) { // its process was killed while making it
-			info, stat = os.Lstat(dir)
-		}
-		if stat != nil || !info.ModTime().Before(before) {
-			continue
-		}
-		if err = s.endSession(dir); err == nil {
-			removed++
-		}
-	}
-	return removed, err
 }

@@ -2,6 +2,7 @@ package disk
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -28,17 +29,10 @@ func mark(size int64, sum uint64) []byte {
 	return binary.LittleEndian.AppendUint64(b, crc64nvme.Checksum(b))
 }
 
-func partOf(number int, size int64, sum uint64) blob.Part {
-	return blob.Part{Number: number, Size: size, Sum: sum, HasSum: true}
-}
-
 // WritePart implements blob.Parts.
 func (s *Store) WritePart(ctx context.Context, area blob.Area, key, upload string, l blob.Layout, number int, r io.Reader, sum *uint64) (blob.Part, error) {
 	dir, object, err := s.sessionPath(ctx, area, key, upload)
-	if err == nil {
-		err = l.CheckNumber(number)
-	}
-	if err != nil {
+	if err = cmp.Or(err, l.CheckNumber(number)); err != nil {
 		return blob.Part{}, err
 	}
 	shared, release := s.sessions.use(upload)
@@ -109,11 +103,7 @@ func (w *partWriter) write(ctx context.Context, r io.Reader, sum *uint64) (blob.
 	body := blob.NewBody(ctx, r, size)
 	for at, ended := w.layout.Offset(w.number), false; !ended; {
 		var n int
-		var err error
-		if n, ended, err = body.Fill(buf); err != nil {
-			return blob.Part{}, err
-		}
-		if err = w.store.room(w.store.reserve, int64(n)); err == nil {
+		if n, ended, err = body.Fill(buf); err == nil {
 			err = w.put(buf[:n], at)
 		}
 		if err != nil {
@@ -128,7 +118,7 @@ func (w *partWriter) write(ctx context.Context, r io.Reader, sum *uint64) (blob.
 	if err := w.store.sync(w.data.File); err != nil {
 		return blob.Part{}, err
 	}
-	return partOf(w.number, size, got), w.mark(size, got)
+	return blob.Part{Number: w.number, Size: size, Sum: got, HasSum: true}, w.mark(size, got)
 }
 
 // begin makes w the part's writer. If the part was there, its mark is durably
@@ -175,10 +165,10 @@ func (w *partWriter) allowed() error {
 func (w *partWriter) put(b []byte, at int64) error {
 	w.session.mu.RLock()
 	defer w.session.mu.RUnlock()
-	if err := w.allowed(); err != nil {
-		return err
+	err := cmp.Or(w.allowed(), w.store.room(w.store.reserve, int64(len(b))))
+	if err == nil {
+		_, err = w.data.WriteAt(b, at)
 	}
-	_, err := w.data.WriteAt(b, at)
 	return err
 }
 
@@ -211,17 +201,8 @@ func readMarks(dir string, after, limit int) (parts []blob.Part, err error) {
 		all, n = all[markSize:], n-markSize
 		size, sum := int64(binary.LittleEndian.Uint64(b)), binary.LittleEndian.Uint64(b[8:])
 		if bytes.Equal(b, mark(size, sum)) {
-			parts = append(parts, partOf(number, size, sum))
+			parts = append(parts, blob.Part{Number: number, Size: size, Sum: sum, HasSum: true})
 		}
 	}
 	return parts, nil
-}
-
-// keepMarks makes the marks durable.
-func (s *Store) keepMarks(dir string) error {
-	f, err := openPart(dir, "marks")
-	if err != nil {
-		return err
-	}
-	return errors.Join(s.sync(f), f.Close())
 }
