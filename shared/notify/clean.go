@@ -22,9 +22,9 @@ func oneLine(s string) string {
 	return strings.Join(words, " ")
 }
 
-// lines splits a user's text at everything that a mail program may show as the end
-// of a line, and drops other control characters. An empty text has no lines.
-func lines(s string) []string {
+// quote splits a user's text at everything that a mail program may show as the end
+// of a line, and makes each line safe to show. An empty text has no lines.
+func quote(s string) []string {
 	s = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n").Replace(truncate(s))
 	s = strings.TrimSpace(s)
 	if s == "" {
@@ -32,7 +32,7 @@ func lines(s string) []string {
 	}
 	all := strings.Split(s, "\n")
 	for i, line := range all {
-		all[i] = oneLine(line)
+		all[i] = unlinked(oneLine(line))
 	}
 	return all
 }
@@ -40,12 +40,17 @@ func lines(s string) []string {
 // unquoted returns one line without anything that is, or looks like, a quotation
 // mark, so that the text cannot end its quotation.
 func unquoted(s string) string {
+	return replaceAny(oneLine(s), "\"“”„‟«»″＂", '\'')
+}
+
+// replaceAny replaces each of the characters in old.
+func replaceAny(s, old string, with rune) string {
 	return strings.Map(func(r rune) rune {
-		if strings.ContainsRune("\"“”„‟«»″＂", r) {
-			return '\''
+		if strings.ContainsRune(old, r) {
+			return with
 		}
 		return r
-	}, oneLine(s))
+	}, s)
 }
 
 // maxMarks is the most accents on one character. More would cover nearby lines.
@@ -164,14 +169,7 @@ const (
 // longestForeign is the most characters of a top-level domain in these scripts.
 const longestForeign = 6
 
-func plainDots(s string) string {
-	return strings.Map(func(r rune) rune {
-		if strings.ContainsRune(dots, r) {
-			return '.'
-		}
-		return r
-	}, s)
-}
+func plainDots(s string) string { return replaceAny(s, dots, '.') }
 
 // isDomain reports whether a dot between two texts may be part of a domain. All dots
 // in the texts are plain.

@@ -3,7 +3,6 @@ package notify
 import (
 	"context"
 	"encoding/hex"
-	"fmt"
 	"io"
 	"time"
 
@@ -58,8 +57,6 @@ func (o Outbox) PIN(ctx context.Context, u auth.User, nonce, base, lang string, 
 
 func (o Outbox) unique() (string, error) {
 	b := make([]byte, 8)
-	if _, err := io.ReadFull(o.Random, b); err != nil {
-		return "", fmt.Errorf("making an identifier: %w", err)
-	}
-	return hex.EncodeToString(b), nil
+	_, err := io.ReadFull(o.Random, b)
+	return hex.EncodeToString(b), envelope.Wrap(err, "making an identifier")
 }

@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -149,7 +148,7 @@ func (o Outbox) Event(ctx context.Context, e files.Event) ([]table.Op, error) {
 }
 
 func fileSubject(owner string, id int64) string {
-	return "files/" + owner + "/" + strconv.FormatInt(id, 10)
+	return fmt.Sprintf("files/%s/%d", owner, id)
 }
 
 // dataOf returns what an event says about its file.
@@ -202,17 +201,11 @@ func NoteListening(ctx context.Context, t table.Table, on bool) error {
 	if on {
 		op = table.Put(listeningKey(), listening{layout})
 	}
-	if err := t.Write(ctx, op); err != nil {
-		return fmt.Errorf("storing whether events have listeners: %w", err)
-	}
-	return nil
+	return envelope.Wrap(t.Write(ctx, op), "storing whether events have listeners")
 }
 
 // Listening returns what NoteListening stored last.
 func Listening(ctx context.Context, t table.Table) (on bool, err error) {
-	items, err := t.GetMany(ctx, listeningKey())
-	if err != nil {
-		return false, fmt.Errorf("reading whether events have listeners: %w", err)
-	}
-	return items[0].Found(), nil
+	err = t.Get(ctx, listeningKey(), &listening{})
+	return err == nil, envelope.Wrap(err, "reading whether events have listeners", table.ErrNotFound)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"ferry/shared/envelope"
 	"ferry/shared/notify/mail"
 	"ferry/shared/table"
 )
@@ -68,7 +69,11 @@ func (f Feedback) apply(n Notice, now time.Time, also []Settled) []table.Op {
 	if f.Kind == Delivered {
 		return []table.Op{op.Set("delivered", now.UnixMilli())}
 	}
-	n = n.failed(now, f.reason())
+	what := string(f.Kind)
+	if f.Kind == Undelivered {
+		what = "not delivered"
+	}
+	n = n.failed(now, strings.TrimSuffix(what+": "+f.detail(), ": "))
 	ops := []table.Op{op.Set("state", string(Failed)).Set("failedAt", n.FailedAt).Set("lastError", n.LastError)}
 	return append(ops, n.settled(also)...)
 }
@@ -83,15 +88,6 @@ func (f Feedback) suppress(to string, now time.Time) []table.Op {
 	return []table.Op{Suppress(to, SuppressReason(f.Kind), f.detail(), now)}
 }
 
-// reason becomes the last error of the notice.
-func (f Feedback) reason() string {
-	what := string(f.Kind)
-	if f.Kind == Undelivered {
-		what = "not delivered"
-	}
-	return strings.TrimSuffix(what+": "+f.detail(), ": ")
-}
-
 func (f Feedback) detail() string { return brief(errors.New(scrubText(f.Detail))) }
 
 // maxDetail is the most bytes of a provider's explanation that are passed on.
@@ -99,13 +95,11 @@ const maxDetail = 500
 
 // mailEvent is an event of SES about a mail to one recipient:
 // https://docs.aws.amazon.com/ses/latest/dg/event-publishing-retrieving-sns-contents.html
+// A field without a tag is decoded from its name in any case.
 type mailEvent struct {
 	EventType string `json:"eventType"`
-	Mail      struct {
-		Tags        map[string][]string `json:"tags"`
-		Destination []string            `json:"destination"`
-	} `json:"mail"`
-	Bounce struct {
+	Mail      struct{ Tags map[string][]string }
+	Bounce    struct {
 		Type       string       `json:"bounceType"`
 		SubType    string       `json:"bounceSubType"`
 		Recipients [1]recipient `json:"bouncedRecipients"`
@@ -114,9 +108,7 @@ type mailEvent struct {
 		Type       string       `json:"complaintFeedbackType"`
 		Recipients [1]recipient `json:"complainedRecipients"`
 	} `json:"complaint"`
-	Reject struct {
-		Reason string `json:"reason"`
-	} `json:"reject"`
+	Reject struct{ Reason string }
 }
 
 type recipient struct {
@@ -168,14 +160,11 @@ func MailFeedback(text []byte) (f Feedback, ok bool, err error) {
 
 // textStatus is a delivery status of SNS:
 // https://docs.aws.amazon.com/sns/latest/dg/sms_stats_cloudwatch.html
+// Its fields are decoded from their names in any case.
 type textStatus struct {
-	Notification struct {
-		MessageID string `json:"messageId"`
-	} `json:"notification"`
-	Delivery struct {
-		Response string `json:"providerResponse"`
-	} `json:"delivery"`
-	Status string `json:"status"`
+	Notification struct{ MessageID string }
+	Delivery     struct{ ProviderResponse string }
+	Status       string
 }
 
 // SMSFeedback reads a line of the delivery status log of text messages, and finds
@@ -187,15 +176,12 @@ func SMSFeedback(ctx context.Context, t table.Table, line []byte) (f Feedback, o
 		return f, false, nil
 	}
 	var of textOwner
-	switch err := t.Get(ctx, providerKey(s.Notification.MessageID), &of); {
-	case errors.Is(err, table.ErrNotFound):
-		return f, false, nil
-	case err != nil:
-		return f, false, fmt.Errorf("looking for the notice of a text message: %w", err)
+	if err := t.Get(ctx, providerKey(s.Notification.MessageID), &of); err != nil {
+		return f, false, envelope.Wrap(err, "looking for the notice of a text message", table.ErrNotFound)
 	}
 	f = Feedback{ID: of.Notice, Kind: Delivered}
 	if s.Status != "SUCCESS" {
-		f.Kind, f.Detail = Undelivered, s.Delivery.Response[:min(len(s.Delivery.Response), maxDetail)]
+		f.Kind, f.Detail = Undelivered, s.Delivery.ProviderResponse[:min(len(s.Delivery.ProviderResponse), maxDetail)]
 	}
 	return f, true, nil
 }

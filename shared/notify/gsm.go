@@ -25,7 +25,16 @@ func standIn(r rune) string {
 	if strings.ContainsRune(gsmBasic+gsmExtended, r) {
 		return string(r)
 	}
-	for _, s := range typographic() {
+	for _, s := range []struct{ fancy, plain string }{
+		{"‘’‚‛‹›′´`ʼ", "'"},
+		{"“”„‟«»″", `"`},
+		{"‐‑‒–—―−", "-"},
+		{"…", "..."},
+		{"•·", "*"},
+		{"œ", "oe"},
+		{"Œ", "OE"},
+		{"\t\u00a0\u2007\u2009\u202f", " "},
+	} {
 		if strings.ContainsRune(s.fancy, r) {
 			return s.plain
 		}
@@ -35,22 +44,6 @@ func standIn(r rune) string {
 		return letter
 	}
 	return string(r)
-}
-
-type substitute struct{ fancy, plain string }
-
-// typographic returns the characters that plain ones replace.
-func typographic() []substitute {
-	return []substitute{
-		{"‘’‚‛‹›′´`ʼ", "'"},
-		{"“”„‟«»″", `"`},
-		{"‐‑‒–—―−", "-"},
-		{"…", "..."},
-		{"•·", "*"},
-		{"œ", "oe"},
-		{"Œ", "OE"},
-		{"\t\u00a0\u2007\u2009\u202f", " "},
-	}
 }
 
 // The two alphabets of GSM 03.38: characters of the second take two places.

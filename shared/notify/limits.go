@@ -65,15 +65,11 @@ func (o Outbox) count(ctx context.Context, now time.Time, all []limitWindow, mar
 		ops = append(ops, w.op(now))
 	}
 	err := o.Table.Write(ctx, ops...)
-	var refused *table.ConditionError
-	if errors.As(err, &refused) && refused.Op >= len(marks) {
+	if refused, ok := errors.AsType[*table.ConditionError](err); ok && refused.Op >= len(marks) {
 		w := all[refused.Op-len(marks)]
 		return envelope.WaitFault(w.begin(now).Add(w.length).Sub(now), "at most %d notifications %s", w.most, w.what)
 	}
-	if err != nil {
-		return fmt.Errorf("counting notices: %w", err)
-	}
-	return nil
+	return envelope.Wrap(err, "counting notices")
 }
 
 // Release implements files.Outbox. It makes one call to the table, or none if
@@ -94,10 +90,7 @@ func (o Outbox) Release(ctx context.Context, reserved []time.Time, user string, 
 	if len(ops) == 0 {
 		return nil
 	}
-	if err := o.Table.Write(ctx, ops...); err != nil {
-		return fmt.Errorf("giving back the count of notices: %w", err)
-	}
-	return nil
+	return envelope.Wrap(o.Table.Write(ctx, ops...), "giving back the count of notices")
 }
 
 // windows returns the bounded windows in which messages to these addresses and

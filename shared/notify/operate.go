@@ -3,10 +3,10 @@ package notify
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"time"
 
+	"ferry/shared/envelope"
 	"ferry/shared/table"
 )
 
@@ -119,8 +119,5 @@ func operated(what string, err error) error {
 	if errors.Is(err, table.ErrCondition) {
 		return ErrHeld
 	}
-	if err != nil {
-		return fmt.Errorf("%s a notice: %w", what, err)
-	}
-	return nil
+	return envelope.Wrap(err, what+" a notice")
 }

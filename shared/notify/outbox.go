@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"time"
 
+	"ferry/shared/envelope"
 	"ferry/shared/table"
 )
 
@@ -86,8 +87,7 @@ func (s *Sender) mark(ctx context.Context, m message, outcome error) (retry time
 		log.Error(what+" given up", "error", outcome)
 	default:
 		retry = now.Add(s.backoff(tries))
-		var refused *refusedError
-		if errors.As(outcome, &refused) && refused.wait > retry.Sub(now) {
+		if refused, ok := errors.AsType[*refusedError](outcome); ok && refused.wait > retry.Sub(now) {
 			retry = now.Add(min(lastRetry, refused.wait))
 		}
 		log.Warn(what+" not sent yet", "error", outcome, "retry", retry, "age", age)
@@ -103,10 +103,7 @@ func (s *Sender) mark(ctx context.Context, m message, outcome error) (retry time
 // unlessTaken wraps the error of a write. A refused condition is not an error:
 // another sender was faster, or took the message when the lease ran out.
 func unlessTaken(what string, err error) error {
-	if err == nil || errors.Is(err, table.ErrCondition) {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", what, err)
+	return envelope.Wrap(err, what, table.ErrCondition)
 }
 
 // clampDue returns when a message is due, in Unix milliseconds as stored. One that is

@@ -100,15 +100,6 @@ func (n Notice) facts(p phrases) []fact {
 // display makes a user's line of text safe to show beside our words.
 func display(s string) string { return isolated(unlinked(s)) }
 
-// quote is the sender's message, line by line.
-func quote(message string) []string {
-	all := lines(message)
-	for i, line := range all {
-		all[i] = unlinked(line)
-	}
-	return all
-}
-
 // isAddress reports whether s is a bare address of plain characters, which may be
 // shown as it is.
 func isAddress(s string) bool {

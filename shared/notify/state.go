@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"ferry/shared/envelope"
 	"ferry/shared/table"
 )
 
@@ -124,14 +125,11 @@ func lookUp(ctx context.Context, t table.Table, ids ...string) ([]table.Item, er
 // latest returns the last of the items that was found.
 func latest(items []table.Item) (n Notice, err error) {
 	for _, item := range slices.Backward(items) {
-		if !item.Found() {
-			continue
+		if item.Found() {
+			err = item.Decode(&n)
+			n.ID = cmp.Or(n.ID, item.Key.SK)
+			return n, envelope.Wrap(err, "reading the state of a notice")
 		}
-		if err := item.Decode(&n); err != nil {
-			return n, fmt.Errorf("reading the state of a notice: %w", err)
-		}
-		n.ID = cmp.Or(n.ID, item.Key.SK)
-		return n, nil
 	}
 	return n, nil
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"ferry/shared/envelope"
 	"ferry/shared/table"
 )
 
@@ -129,10 +130,8 @@ func Suppress(address string, reason SuppressReason, detail string, now time.Tim
 // address gets mail.
 func readSuppressed(item table.Item) (Suppression, error) {
 	var s stored
-	if err := item.Decode(&s); err != nil && !errors.Is(err, table.ErrNotFound) {
-		return Suppression{}, fmt.Errorf("reading a suppressed address: %w", err)
-	}
-	return s.entry(), nil
+	err := item.Decode(&s)
+	return s.entry(), envelope.Wrap(err, "reading a suppressed address", table.ErrNotFound)
 }
 
 // Suppressed returns an address's entry; ok is false if it gets mail. It makes one
@@ -145,10 +144,7 @@ func Suppressed(ctx context.Context, t table.Table, address string) (e Suppressi
 
 func get(ctx context.Context, t table.Table, address string) (s stored, err error) {
 	err = t.Get(ctx, SuppressedKey(address), &s)
-	if err != nil && !errors.Is(err, table.ErrNotFound) {
-		return stored{}, fmt.Errorf("looking for a suppressed address: %w", err)
-	}
-	return s, nil
+	return s, envelope.Wrap(err, "looking for a suppressed address", table.ErrNotFound)
 }
 
 // StopMail stores that an address's owner wants no mail, and returns the address's
@@ -159,10 +155,7 @@ func StopMail(ctx context.Context, t table.Table, address string, now time.Time)
 	if errors.Is(err, table.ErrCondition) { // the time of the first wish stays
 		s, err = get(ctx, t, address)
 	}
-	if err != nil {
-		return Suppression{}, fmt.Errorf("stopping the mail to an address: %w", err)
-	}
-	return s.entry(), nil
+	return s.entry(), envelope.Wrap(err, "stopping the mail to an address")
 }
 
 // ResumeMail ends only the owner's wish, and returns the address's entry. It makes two
@@ -194,12 +187,8 @@ func lift(ctx context.Context, t table.Table, address string, change func(*Suppr
 		if len(left.Causes()) > 0 {
 			op = table.Put(SuppressedKey(address), stored{V: suppressedLayout, Suppression: left})
 		}
-		err = t.Write(ctx, op.If(before.unchanged()...))
-		if err == nil {
-			return true, left, nil
-		}
-		if !errors.Is(err, table.ErrCondition) {
-			return false, Suppression{}, fmt.Errorf("allowing mail to an address: %w", err)
+		if err = t.Write(ctx, op.If(before.unchanged()...)); !errors.Is(err, table.ErrCondition) {
+			return err == nil, left, envelope.Wrap(err, "allowing mail to an address")
 		}
 	}
 	return false, Suppression{}, fmt.Errorf("allowing mail to an address: %w", table.ErrBusy)

@@ -9,10 +9,10 @@ package inbox
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
+	"ferry/shared/envelope"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
 	"ferry/shared/table"
@@ -90,10 +90,7 @@ func (in *Inbox) keep(ctx context.Context, id string, s stored) error {
 	s.V, s.Sent = layout, now.UnixMilli()
 	key := table.Key{PK: partition, SK: id}
 	err := in.table.Write(ctx, table.Put(key, s).If(table.NotExists()).Expire(now.Add(Keep)))
-	if err != nil && !errors.Is(err, table.ErrCondition) { // the message is already here
-		return fmt.Errorf("keeping a message in the inbox: %w", err)
-	}
-	return nil
+	return envelope.Wrap(err, "keeping a message in the inbox", table.ErrCondition) // it may be here already
 }
 
 // List returns up to limit (1 to MaxList) messages, newest first. It makes one

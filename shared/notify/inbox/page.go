@@ -32,7 +32,9 @@ const policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; 
 // read it, by making its own name resolve to this machine. A proxy in front may send
 // such a Host for everyone, so its requests are refused unless proxied is set. prefers
 // returns the media type that a request prefers, if it is one of these.
-func Handler(o envelope.Outlet, in *Inbox, prefers func(r *http.Request, types ...string) string, proxied bool) http.Handler {
+func Handler(
+	o envelope.Outlet, in *Inbox, prefers func(r *http.Request, types ...string) string, proxied bool,
+) http.Handler {
 	return o.Handler(func(w http.ResponseWriter, r *http.Request) error {
 		if !proxied && viaProxy(r) {
 			return envelope.NewFault(envelope.Forbidden, "the inbox is not shown through a proxy, unless FERRY_INBOX is on")
