@@ -202,13 +202,14 @@ func (s *Accounts) Forget(ctx context.Context, name, source, base, lang string) 
 		return "", "", errUnknown
 	}
 	t := &throttle{a: New(s.Ports), source: counter{key: table.Key{PK: "forget#" + source, SK: "source"}, most: 1}}
+	t.counters = []*counter{&t.source}
 	t.enter()
 	defer t.leave()
 	if _, err := t.waitForPlace(ctx); err != nil {
 		return "", "", err
 	}
-	f := forgetting{s, canonical, source, base, lang, secret{}}
-	if full := s.Hasher.failures.get(t.source.key).unsaved; full.fresh(s.Now()) && full.Count >= maxPerSource {
+	f := forgetting{Accounts: s, name: canonical, source: t.source.key, base: base, lang: lang}
+	if s.Hasher.unsaved(f.source).Count >= maxPerSource {
 		return "", "", table.ErrFull
 	}
 	for range 3 { // a try fails only if another request for this user or of this source comes between
@@ -228,32 +229,26 @@ var errUnknown = envelope.NewFault(envelope.Unauthorized, "the user does not exi
 // forgetting is one request for a forgotten password.
 type forgetting struct {
 	*Accounts
-	name, source, base, lang string
-	pin                      secret
+	name, base, lang string
+	source           table.Key // of its source's requests
+	nonce, hash      string    // what the PIN is derived from, and its slow hash
 }
 
-// secret is what a PIN is derived from, and its slow hash.
-type secret struct{ nonce, hash string }
-
 func (f *forgetting) try(ctx context.Context) (token string, err error) {
-	ofUser, ofSource := table.Key{PK: "user#" + f.name, SK: "forget"}, table.Key{PK: "forget#" + f.source, SK: "source"}
-	items, err := f.Table.GetMany(ctx, UserKey(f.name), ofUser, ofSource)
+	ofUser := table.Key{PK: "user#" + f.name, SK: "forget"}
+	items, err := f.Table.GetMany(ctx, UserKey(f.name), ofUser, f.source)
 	if err != nil {
 		return "", fmt.Errorf("reading user: %w", err)
 	}
-	var user, source requests
-	for i, r := range []*requests{&user, &source} {
-		if err := items[i+1].Decode(r); err != nil && !errors.Is(err, table.ErrNotFound) {
-			return "", fmt.Errorf("reading requests: %w", err)
-		}
-	}
 	now := f.Now()
+	user, err := recent(items[1], now, day)
+	source, err2 := recent(items[2], now, time.Hour)
 	id := HashToken(f.name)[:8] // a longer text would only cost room
-	if err := cmp.Or(user.limit("", now, day, maxPerUser), source.limit("", now, time.Hour, maxPerSource),
-		source.limit(id, now, time.Hour, maxPerPair)); err != nil {
+	if err := cmp.Or(err, err2, user.limit("", now, maxPerUser), source.limit("", now, maxPerSource),
+		source.limit(id, now, maxPerPair)); err != nil {
 		return "", err
 	}
-	ops := []table.Op{source.add(ofSource, items[2].Found(), now, time.Hour, id)}
+	ops := []table.Op{source.add(f.source, now, id)}
 	u, failed := recipient(items[0])
 	if envelope.FaultOf(failed) != nil && f.HideUsers {
 		// Continue as for other users, but send no mail. No PIN matches this token.
@@ -261,12 +256,12 @@ func (f *forgetting) try(ctx context.Context) (token string, err error) {
 	}
 	if failed == nil {
 		mailed := ""
-		if u.Email != "" && user.limit(mail, now, day, maxMails) == nil {
+		if u.Email != "" && user.limit(mail, now, maxMails) == nil {
 			mailed = mail
 		}
 		var more []table.Op
 		token, more, err = f.make(ctx, u, mailed != "")
-		ops = append(append(ops, user.add(ofUser, items[1].Found(), now, day, mailed)), more...)
+		ops = append(append(ops, user.add(ofUser, now, mailed)), more...)
 	}
 	if err == nil {
 		err = envelope.Wrap(f.Table.Write(ctx, ops...), "storing a request for a forgotten password")
@@ -291,68 +286,77 @@ func recipient(item table.Item) (u User, err error) {
 
 // make returns a change token, and the operations that store it and mail its PIN.
 func (f *forgetting) make(ctx context.Context, u User, mailed bool) (token string, ops []table.Op, err error) {
-	if f.pin.hash == "" { // it is slow, and another try can use it too
-		if f.pin.nonce, err = RandomToken(f.Random); err != nil {
+	if f.hash == "" { // it is slow, and another try can use it too
+		if f.nonce, err = RandomToken(f.Random); err != nil {
 			return "", nil, err
 		}
-		if f.pin.hash, err = f.Hasher.Hash(ctx, f.Key.PIN(f.pin.nonce)); err != nil {
+		if f.hash, err = f.Hasher.Hash(ctx, f.Key.PIN(f.nonce)); err != nil {
 			return "", nil, err
 		}
 	}
-	token, put, err := f.newChange(u, f.pin.hash, forgetLife)
+	token, put, err := f.newChange(u, f.hash, forgetLife)
 	if err != nil || !mailed {
 		return token, []table.Op{put}, err
 	}
 	lang := cmp.Or(u.Lang, f.lang) // the mail goes to the user, who may not be the caller
-	return token, []table.Op{put, f.Outbox.PIN(ctx, u, f.pin.nonce, f.base, lang, f.Now().Add(forgetLife))}, nil
+	return token, []table.Op{put, f.Outbox.PIN(ctx, u, f.nonce, f.base, lang, f.Now().Add(forgetLife))}, nil
 }
 
 // requests keeps the times of recent requests for a forgotten password, of a source or
 // for a user. A write fails if another request has changed it since it was read, so the
 // limits also hold for concurrent requests.
 type requests struct {
-	V       int64    `json:"v"`
-	Version int64    `json:"version"`
-	Times   []int64  `json:"times"`           // Unix seconds, oldest first
-	Notes   []string `json:"notes,omitempty"` // of each: for a source a hash of the user's name; for a user mail, if one was sent
+	V       int64   `json:"v"`
+	Version int64   `json:"version"`
+	Times   []int64 `json:"times"` // Unix seconds, oldest first
+	// Notes has one of each: for a source a hash of the user's name; for a user mail, if
+	// one was sent.
+	Notes []string `json:"notes,omitempty"`
+
+	window time.Duration // in which they count
 }
 
 const mail = "mail"
 
-// limit returns a TooMany fault if the window before now has most requests with a note.
-// An empty note stands for any.
-func (r requests) limit(note string, now time.Time, window time.Duration, most int) error {
-	left := most
+// recent returns the requests in an item that still count.
+func recent(item table.Item, now time.Time, window time.Duration) (r requests, err error) {
+	var all requests
+	err = envelope.Wrap(item.Decode(&all), "reading requests", table.ErrNotFound)
+	r.Version, r.window = all.Version, window
+	for i, at := range all.Times {
+		if len(all.Notes) <= i { // of an earlier version, which mailed each time
+			all.Notes = append(all.Notes, mail)
+		}
+		if !Ended(now, at+int64(window.Seconds()), window) {
+			r.Times, r.Notes = append(r.Times, at), append(r.Notes, all.Notes[i])
+		}
+	}
+	return r, err
+}
+
+// limit returns a TooMany fault if there are most requests with a note. An empty note
+// stands for any.
+func (r requests) limit(note string, now time.Time, most int) error {
 	for i, at := range slices.Backward(r.Times) {
-		if end := at + int64(window.Seconds()); !Ended(now, end, window) && (note == "" || r.note(i) == note) {
-			if left--; left == 0 {
-				return envelope.WaitFault(min(time.Unix(end, 0).Sub(now), window), "at most %d requests an hour for a user and %d in all "+
-					"from one address, and %d a day for a user", maxPerPair, maxPerSource, maxPerUser)
-			}
+		if note == "" || r.Notes[i] == note {
+			most--
+		}
+		if most == 0 {
+			left := time.Unix(at, 0).Add(r.window).Sub(now)
+			return envelope.WaitFault(min(left, r.window), "at most %d requests an hour for a user and %d in all "+
+				"from one address, and %d a day for a user", maxPerPair, maxPerSource, maxPerUser)
 		}
 	}
 	return nil
 }
 
-func (r requests) note(i int) string {
-	if i < len(r.Notes) {
-		return r.Notes[i]
+// add returns the operation that adds a request now.
+func (r requests) add(key table.Key, now time.Time, note string) table.Op {
+	before := table.Equal("version", r.Version)
+	if r.Version == 0 {
+		before = table.NotExists()
 	}
-	return mail // of an earlier version, which mailed each time
-}
-
-// add returns the operation that adds a request now, and drops those before the window.
-func (r requests) add(key table.Key, found bool, now time.Time, window time.Duration, note string) table.Op {
-	kept := requests{V: layout, Version: r.Version + 1}
-	for i, at := range r.Times {
-		if !Ended(now, at+int64(window.Seconds()), window) {
-			kept.Times, kept.Notes = append(kept.Times, at), append(kept.Notes, r.note(i))
-		}
-	}
-	kept.Times, kept.Notes = append(kept.Times, now.Unix()), append(kept.Notes, note)
-	put := table.Put(key, kept).Expire(now.Add(window))
-	if !found {
-		return put.If(table.NotExists())
-	}
-	return put.If(table.Equal("version", r.Version))
+	r.V, r.Version = layout, r.Version+1
+	r.Times, r.Notes = append(r.Times, now.Unix()), append(r.Notes, note)
+	return table.Put(key, r).Expire(now.Add(r.window)).If(before)
 }

@@ -140,10 +140,13 @@ func (a *Authenticator) Login(ctx context.Context, name, password, source string
 	if u.State != Active {
 		return User{}, "", errTemporary
 	}
-	bearer, ops, err := a.mint(u)
+	bearer, err = RandomTokenFor(a.Random, u.Name)
 	if err != nil {
 		return User{}, "", err
 	}
+	expires := a.Now().Add(Lifetime)
+	item := bearerItem{V: layout, User: u.Name, Generation: u.Generation, Expires: expires.Unix()}
+	ops := []table.Op{table.Put(bearerKey(bearer), item).Expire(expires)}
 	if hadFailures {
 		ops = append(ops, table.Delete(a.throttle(u.Name, source).pair.key))
 	}
@@ -189,17 +192,6 @@ type bearerItem struct {
 
 func bearerKey(token string) table.Key {
 	return table.Key{PK: "bearer#" + HashToken(token), SK: "bearer"}
-}
-
-// mint returns a new bearer and the operation that stores it.
-func (a *Authenticator) mint(u User) (string, []table.Op, error) {
-	token, err := RandomTokenFor(a.Random, u.Name)
-	if err != nil {
-		return "", nil, err
-	}
-	expires := a.Now().Add(Lifetime)
-	item := bearerItem{V: layout, User: u.Name, Generation: u.Generation, Expires: expires.Unix()}
-	return token, []table.Op{table.Put(bearerKey(token), item).Expire(expires)}, nil
 }
 
 // Bearer returns the user of a bearer. The token carries the user's name, so that one

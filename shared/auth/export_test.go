@@ -13,16 +13,16 @@ func (h *Hasher) Watch(f func(compute func())) {
 
 // Lanes returns how many lanes are in use.
 func (h *Hasher) Lanes() int {
-	h.lanes.mu.Lock()
-	defer h.lanes.mu.Unlock()
-	return len(h.lanes.at)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.lanes)
 }
 
 // UnderWay returns how many tries of a source are under way, and how many may be.
 func (h *Hasher) UnderWay(source string) (tries, most int) {
-	h.lanes.mu.Lock()
-	defer h.lanes.mu.Unlock()
-	if l := h.lanes.at[table.Key{PK: "throttle#" + source, SK: "source"}]; l != nil {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if l := h.lanes[table.Key{PK: "throttle#" + source, SK: "source"}]; l != nil {
 		tries = int(l.underWay)
 	}
 	return tries, cap(h.slots)

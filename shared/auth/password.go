@@ -1,7 +1,6 @@
 package auth
 
 import (
-	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -64,8 +63,8 @@ type Hasher struct {
 	mu     sync.Mutex
 	right  map[[sha256.Size]byte]time.Time // until when
 
-	lanes    lanes // for the passwords being verified
-	failures failures
+	lanes    map[table.Key]*lane   // of the counters of passwords being verified
+	failures map[table.Key]failure // of at most maxRemembered counters
 }
 
 // NewHasher returns a Hasher. random must be safe for concurrent use.
@@ -77,8 +76,8 @@ func NewHasher(params Params, random io.Reader, now func() time.Time) (*Hasher, 
 		slots:    make(chan struct{}, runtime.GOMAXPROCS(0)),
 		secret:   make([]byte, sha256.Size),
 		right:    map[[sha256.Size]byte]time.Time{},
-		lanes:    lanes{at: map[table.Key]*lane{}},
-		failures: failures{at: map[table.Key]failure{}},
+		lanes:    map[table.Key]*lane{},
+		failures: map[table.Key]failure{},
 		idKey:    argon2.IDKey,
 		// An unknown user must take as long as a wrong password. So Verify hashes
 		// with this dummy instead, and accepts no password for it.
@@ -152,9 +151,7 @@ func (h *Hasher) compute(ctx context.Context, p Params, password string, salt []
 
 func (h *Hasher) memoKey(hash, password string) [sha256.Size]byte {
 	mac := hmac.New(sha256.New, h.secret)
-	io.WriteString(mac, hash)
-	mac.Write([]byte{0})
-	io.WriteString(mac, password)
+	io.WriteString(mac, hash+"\x00"+password)
 	return [sha256.Size]byte(mac.Sum(nil))
 }
 
@@ -193,15 +190,14 @@ var errPHC = errors.New("the stored password hash is not an argon2id hash")
 
 func parsePHC(s string) (p Params, salt, sum []byte, err error) {
 	fields := strings.Split(s, "$")
-	if len(fields) != 6 || fields[1] != "argon2id" {
+	if len(fields) != 6 {
 		return p, nil, nil, errPHC
 	}
-	var version int
-	_, err = fmt.Sscanf(fields[2], "v=%d", &version)
-	_, err2 := fmt.Sscanf(fields[3], "m=%d,t=%d,p=%d", &p.Memory, &p.Time, &p.Threads)
-	salt, err3 := base64.RawStdEncoding.DecodeString(fields[4])
-	sum, err4 := base64.RawStdEncoding.DecodeString(fields[5])
-	if cmp.Or(err, err2, err3, err4) != nil || version != argon2.Version || phc(p, salt, sum) != s || len(sum) != hashSize ||
+	_, _ = fmt.Sscanf(fields[3], "m=%d,t=%d,p=%d", &p.Memory, &p.Time, &p.Threads)
+	salt, _ = base64.RawStdEncoding.DecodeString(fields[4])
+	sum, _ = base64.RawStdEncoding.DecodeString(fields[5])
+	// What was not read, or is not as it should be, changes the text.
+	if phc(p, salt, sum) != s || len(sum) != hashSize ||
 		p.Time == 0 || p.Time > maxTime || p.Threads == 0 || p.Memory > maxMemory {
 		return p, nil, nil, errPHC
 	}

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"ferry/shared/envelope"
@@ -52,38 +51,32 @@ func (c *counter) count() int64 { return c.item.Count + c.unsaved.Count }
 
 // throttle limits the tries of one login.
 type throttle struct {
-	a       *Authenticator
-	pair    counter // with a zero key if nobody can have the name
-	source  counter
-	claimed bool // admit has counted this try in advance
-	placed  bool // this try has a place in the lanes
-	changed bool // this try may have changed a stored count
+	a        *Authenticator
+	source   counter
+	pair     counter    // not used if nobody can have the name
+	counters []*counter // those that are used
+	claimed  bool       // admit has counted this try in advance
+	placed   bool       // this try has a place in the lanes
+	changed  bool       // this try may have changed a stored count
 }
 
 func (a *Authenticator) throttle(name, source string) *throttle {
 	t := &throttle{a: a, source: counter{
 		key: table.Key{PK: "throttle#" + source, SK: "source"}, free: freePerSource, most: int64(cap(a.Hasher.slots)),
 	}}
-	if name != "" {
-		t.pair = counter{key: table.Key{PK: "throttle#" + source, SK: "user#" + name}, free: freePerPair, most: 1}
+	t.pair = counter{key: table.Key{PK: "throttle#" + source, SK: "user#" + name}, free: freePerPair, most: 1}
+	t.counters = []*counter{&t.source, &t.pair}
+	if name == "" {
+		t.counters = t.counters[:1]
 	}
 	return t
-}
-
-func (t *throttle) counters() []*counter {
-	if t.pair.key.PK == "" {
-		return []*counter{&t.source}
-	}
-	return []*counter{&t.source, &t.pair}
 }
 
 // read reads the counts, and the user unless the name is empty, in one call. An unknown
 // user comes back without a password.
 func (t *throttle) read(ctx context.Context, name string) (u User, err error) {
 	var keys []table.Key
-	for _, c := range t.counters() {
-		keys = append(keys, c.key)
-	}
+	t.eachLane(func(c *counter) { keys, c.seen = append(keys, c.key), c.lane.changes })
 	if name != "" {
 		keys = append(keys, UserKey(name))
 	}
@@ -91,21 +84,13 @@ func (t *throttle) read(ctx context.Context, name string) (u User, err error) {
 	if err != nil {
 		return u, fmt.Errorf("reading a user and the failed logins: %w", err)
 	}
-	for i, c := range t.counters() {
-		c.found, c.stale, c.item = false, false, throttleItem{}
-		if c.unsaved = t.a.Hasher.failures.get(c.key).unsaved; !c.unsaved.fresh(t.a.Now()) {
-			c.unsaved = throttleItem{}
+	for i, c := range t.counters {
+		c.item, c.unsaved, c.found = throttleItem{}, t.a.Hasher.unsaved(c.key), items[i].Found()
+		if err := envelope.Wrap(items[i].Decode(&c.item), "reading failed logins", table.ErrNotFound); err != nil {
+			return u, err
 		}
-		err := items[i].Decode(&c.item)
-		if errors.Is(err, table.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return u, fmt.Errorf("reading failed logins: %w", err)
-		}
-		c.found = true
-		if !c.item.fresh(t.a.Now()) {
-			c.stale, c.item.Count = true, 0
+		if c.stale = c.found && !c.item.fresh(t.a.Now()); c.stale {
+			c.item.Count = 0
 		}
 	}
 	if name == "" {
@@ -117,7 +102,7 @@ func (t *throttle) read(ctx context.Context, name string) (u User, err error) {
 // wait is how long after the last failure the next try may come.
 func (c *counter) wait() time.Duration {
 	over := c.count() - c.free
-	if over < 0 || c.key.PK == "" {
+	if over < 0 {
 		return 0
 	}
 	return min(time.Second<<min(over, 20), maxWait)
@@ -126,7 +111,6 @@ func (c *counter) wait() time.Duration {
 // admit reads the user and refuses a try that comes too early.
 func (t *throttle) admit(ctx context.Context, name string) (User, error) {
 	for {
-		t.noteChanges()
 		u, err := t.read(ctx, name)
 		if err != nil {
 			return u, err
@@ -146,7 +130,7 @@ func (t *throttle) admit(ctx context.Context, name string) (User, error) {
 
 func (t *throttle) early() error {
 	now := t.a.Now()
-	for _, c := range t.counters() {
+	for _, c := range t.counters {
 		last := c.unsaved.Last
 		if !c.stale {
 			last = max(last, c.item.Last)
@@ -185,7 +169,7 @@ func (t *throttle) failed(ctx context.Context, password string) error {
 	}
 	t.changed = true
 	for {
-		counters := t.counters()
+		counters := t.counters
 		if t.claimed {
 			counters = counters[:1] // the pair was counted in advance
 		}
@@ -205,7 +189,7 @@ func (t *throttle) failed(ctx context.Context, password string) error {
 // succeeded clears the failures if this try was counted in advance. Otherwise a login
 // clears them in its own write.
 func (t *throttle) succeeded(ctx context.Context) error {
-	t.a.Hasher.failures.change(t.pair.key, func(f *failure) { *f = failure{} })
+	t.a.Hasher.remember(t.pair.key, func(f *failure) { *f = failure{} })
 	if !t.claimed {
 		return nil
 	}
@@ -233,7 +217,7 @@ func (t *throttle) unsaved(err error, counters ...*counter) error {
 	}
 	now := t.a.Now()
 	for _, c := range counters {
-		t.a.Hasher.failures.change(c.key, func(f *failure) {
+		t.a.Hasher.remember(c.key, func(f *failure) {
 			if !f.unsaved.fresh(now) {
 				f.unsaved.Count = 0
 			}
@@ -246,67 +230,57 @@ func (t *throttle) unsaved(err error, counters ...*counter) error {
 // repeats notes a wrong password, and reports whether it is the same as the last one and
 // was not repeated before.
 func (t *throttle) repeats(password string) (repeats bool) {
-	c := &t.pair
-	if c.key.PK == "" {
-		c = &t.source
-	}
-	id := t.a.Hasher.memoKey(c.key.String(), password)
-	t.a.Hasher.failures.change(c.key, func(f *failure) {
+	key := t.counters[len(t.counters)-1].key
+	id := t.a.Hasher.memoKey(key.String(), password)
+	t.a.Hasher.remember(key, func(f *failure) {
 		repeats = f.wrong == id && !f.repeated
 		f.wrong, f.repeated = id, repeats
 	})
 	return repeats
 }
 
-// failures is what this process remembers of failed logins, of at most maxRemembered
-// counters. It is safe for concurrent use.
-type failures struct {
-	mu sync.Mutex
-	at map[table.Key]failure
-}
-
+// failure is what this process remembers of the failed logins of a counter.
 type failure struct {
 	unsaved  throttleItem
 	wrong    [sha256.Size]byte // a keyed hash of the last wrong password
 	repeated bool              // it was repeated
 }
 
-func (f *failures) get(key table.Key) failure {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.at[key]
+// unsaved returns the failures of a counter that the table had no room for.
+func (h *Hasher) unsaved(key table.Key) throttleItem {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if f := h.failures[key]; f.unsaved.fresh(h.now()) {
+		return f.unsaved
+	}
+	return throttleItem{}
 }
 
-func (f *failures) change(key table.Key, change func(*failure)) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	at := f.at[key]
-	change(&at)
-	if delete(f.at, key); at == (failure{}) {
+// remember changes what this process remembers of a counter.
+func (h *Hasher) remember(key table.Key, change func(*failure)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f := h.failures[key]
+	change(&f)
+	if delete(h.failures, key); f == (failure{}) {
 		return
 	}
-	for other := range f.at {
-		if len(f.at) < maxRemembered {
+	for other := range h.failures {
+		if len(h.failures) < maxRemembered {
 			break
 		}
-		delete(f.at, other)
+		delete(h.failures, other)
 	}
-	f.at[key] = at
+	h.failures[key] = f
 }
 
-// lanes hold back concurrent tries in this process. A failure is recorded only after the
+// A lane holds back concurrent tries in this process. A failure is recorded only after the
 // password is hashed. Until then the try itself counts as a failure, so concurrent tries
 // get no more guesses than consecutive ones. No try is refused because of others: if all
 // free tries are taken, it waits for one of them to end, and reads the counts again if
-// that one failed.
+// that one failed. A lane belongs to a counter, for as long as there are tries in it.
 //
 // The tries of other processes are seen once they are recorded.
-type lanes struct {
-	mu sync.Mutex
-	at map[table.Key]*lane
-}
-
-// lane belongs to a counter, for as long as there are tries in it.
 type lane struct {
 	tries    int64         // tries that have entered
 	underWay int64         // tries whose password is being verified
@@ -314,25 +288,29 @@ type lane struct {
 	left     chan struct{} // closed when the next try leaves
 }
 
-// enter must be called before the counts are read, and leave after they were changed.
-func (t *throttle) enter() {
-	l := &t.a.Hasher.lanes
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, c := range t.counters() {
-		if l.at[c.key] == nil {
-			l.at[c.key] = &lane{left: make(chan struct{})}
-		}
-		c.lane = l.at[c.key]
-		c.lane.tries++
+// eachLane calls do for each counter, while no other try uses the lanes.
+func (t *throttle) eachLane(do func(c *counter)) {
+	t.a.Hasher.mu.Lock()
+	defer t.a.Hasher.mu.Unlock()
+	for _, c := range t.counters {
+		do(c)
 	}
 }
 
+// enter must be called before the counts are read, and leave after they were changed.
+func (t *throttle) enter() {
+	lanes := t.a.Hasher.lanes
+	t.eachLane(func(c *counter) {
+		if lanes[c.key] == nil {
+			lanes[c.key] = &lane{left: make(chan struct{})}
+		}
+		c.lane = lanes[c.key]
+		c.lane.tries++
+	})
+}
+
 func (t *throttle) leave() {
-	l := &t.a.Hasher.lanes
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, c := range t.counters() {
+	t.eachLane(func(c *counter) {
 		if t.placed {
 			c.lane.underWay--
 		}
@@ -342,19 +320,9 @@ func (t *throttle) leave() {
 		close(c.lane.left)
 		c.lane.left = make(chan struct{})
 		if c.lane.tries--; c.lane.tries == 0 {
-			delete(l.at, c.key)
+			delete(t.a.Hasher.lanes, c.key)
 		}
-	}
-}
-
-// noteChanges must be called each time before the counts are read.
-func (t *throttle) noteChanges() {
-	l := &t.a.Hasher.lanes
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, c := range t.counters() {
-		c.seen = c.lane.changes
-	}
+	})
 }
 
 // waitForPlace waits until the password may be verified. If it returns outdated, the
@@ -376,20 +344,20 @@ func (t *throttle) waitForPlace(ctx context.Context) (outdated bool, err error) 
 // takePlace takes a place in every lane. If one is full, it takes none and returns a
 // channel to wait for.
 func (t *throttle) takePlace() (wait <-chan struct{}, outdated bool) {
-	l := &t.a.Hasher.lanes
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, c := range t.counters() {
+	h := t.a.Hasher
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, c := range t.counters {
 		if c.seen != c.lane.changes {
 			return nil, true
 		}
 	}
-	for _, c := range t.counters() {
+	for _, c := range t.counters {
 		if c.lane.underWay >= c.atOnce() {
 			return c.lane.left, false
 		}
 	}
-	for _, c := range t.counters() {
+	for _, c := range t.counters {
 		c.lane.underWay++
 	}
 	t.placed = true

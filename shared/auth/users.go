@@ -106,25 +106,22 @@ func (s *Users) Add(ctx context.Context, u User) error {
 	entryKey := table.Key{PK: index, SK: u.Name}
 	exists := envelope.NewFault(envelope.Conflict, "user %s exists already", u.Name)
 	var entry indexEntry
-	// An earlier user of the name may be removed just now, so the write checks that
-	// the entry is still as it was read.
-	unchanged := []table.Cond{table.NotExists()}
-	switch err := s.table.Get(ctx, entryKey, &entry); {
-	case errors.Is(err, table.ErrNotFound):
-	case err != nil:
+	err := s.table.Get(ctx, entryKey, &entry)
+	switch {
+	case err != nil && !errors.Is(err, table.ErrNotFound):
 		return fmt.Errorf("reading the list of users: %w", err)
-	case !entry.Removed:
-		return exists
-	default:
-		unchanged = []table.Cond{table.AtMost("lastFile", entry.LastFile), table.AtMost("generation", entry.Generation)}
+	case entry.Removed:
 		entry.Incarnation++
+	case err == nil:
+		return exists
 	}
 	u.V, u.Created = layout, s.now().Unix()
 	u.LastFile, u.Generation, u.Incarnation = entry.LastFile, entry.Generation, entry.Incarnation
 	entry.V, entry.Removed = layout, false
-	err := s.table.Write(ctx,
+	err = s.table.Write(ctx,
 		table.Put(UserKey(u.Name), u).If(table.NotExists()),
-		table.Put(entryKey, entry).If(unchanged...),
+		// An earlier user of the name may be removed just now, which raises the generation.
+		table.Put(entryKey, entry).If(table.AtMost("lastFile", entry.LastFile), table.AtMost("generation", entry.Generation)),
 	)
 	if errors.Is(err, table.ErrCondition) {
 		return exists
@@ -134,24 +131,19 @@ func (s *Users) Add(ctx context.Context, u User) error {
 
 // List calls yield for each user, ordered by name, until yield returns an error.
 func (s *Users) List(ctx context.Context, yield func(User) error) error {
-	q := table.Query{PK: index, Limit: table.MaxKeys}
-	for {
-		page, err := s.table.Query(ctx, q)
+	var keys []table.Key
+	for item, err := range table.Each(ctx, s.table, table.Query{PK: index, Limit: table.MaxKeys}) {
 		if err != nil {
 			return fmt.Errorf("listing users: %w", err)
 		}
-		keys := make([]table.Key, len(page.Items))
-		for i, item := range page.Items {
-			keys[i] = UserKey(item.Key.SK)
-			q.After = item.Key.SK
-		}
-		if len(keys) == 0 {
-			return nil
-		}
-		if err := s.yieldAll(ctx, keys, yield); err != nil || !page.More {
-			return err
+		if keys = append(keys, UserKey(item.Key.SK)); len(keys) == table.MaxKeys {
+			if err := s.yieldAll(ctx, keys, yield); err != nil {
+				return err
+			}
+			keys = nil
 		}
 	}
+	return s.yieldAll(ctx, keys, yield)
 }
 
 func (s *Users) yieldAll(ctx context.Context, keys []table.Key, yield func(User) error) error {
