@@ -95,7 +95,7 @@ func TestACheckOfAStackReadsNoBytes(t *testing.T) {
 		up, err := file.Service(p).Begin(ctx, "alice", auth.User{Name: "alice"}, int64(len(content)), files.Sending{})
 		must(t, err)
 		must(t, up.Add(ctx, files.Part{Name: content, Body: strings.NewReader(content), Size: -1}))
-		_, err = up.Commit(ctx)
+		_, err = up.Commit(ctx, 0)
 		must(t, err)
 	}
 	parameters := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -145,7 +145,7 @@ func (s *stage) send(owner string, sending files.Sending) {
 	up, err := file.Service(s.real).Begin(s.Context(), owner, auth.User{Name: owner}, 3, sending)
 	s.check(err)
 	s.check(up.Add(s.Context(), files.Part{Name: "abc", Body: strings.NewReader("abc"), Size: 3}))
-	_, err = up.Commit(s.Context())
+	_, err = up.Commit(s.Context(), 0)
 	s.check(err)
 }
 

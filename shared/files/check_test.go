@@ -72,7 +72,7 @@ func newChecked(t *testing.T) (server, []files.File) {
 		err = up.Add(t.Context(), files.Part{Name: "sent", Body: strings.NewReader("abc"), Size: 3})
 	}
 	if err == nil {
-		_, err = up.Commit(t.Context())
+		_, err = up.Commit(t.Context(), 0)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -259,23 +259,23 @@ func rememberFiles(c *Claim, stored []File) ([]table.Op, error) {
 	return c.Done(string(text)), nil
 }
 
-// Repeat is an upload that was already carried out. It takes files like an
-// Upload, but stores nothing. It is for one goroutine.
+// Repeat is an upload that was already carried out. It has the methods of an Upload,
+// but stores nothing. It is for one goroutine.
 type Repeat struct {
-	s     *Service
-	owner string
-	first []*Listed
-	seen  []File
+	s        *Service
+	uploader auth.User
+	first    []*Listed
+	seen     []File
 }
 
-// Repeat returns a Repeat of an upload into the area of owner that had this
+// Repeat returns a Repeat of the uploader's upload into the area of owner that had this
 // result.
-func (s *Service) Repeat(owner, result string) (*Repeat, error) {
+func (s *Service) Repeat(uploader auth.User, owner, result string) (*Repeat, error) {
 	var all []File // it has all fields of a rememberedFile
 	if err := json.Unmarshal([]byte(result), &all); err != nil {
 		return nil, fmt.Errorf("reading the result of an upload: %w", err)
 	}
-	r := &Repeat{s: s, owner: owner}
+	r := &Repeat{s: s, uploader: uploader}
 	for _, f := range all {
 		f.Owner, f.Area = owner, blob.Files
 		r.first = append(r.first, s.Listed(f))
@@ -300,10 +300,13 @@ func (r *Repeat) Add(ctx context.Context, p Part) error {
 // Stored returns the files read so far, with only their name, length and checksum.
 func (r *Repeat) Stored() []File { return r.seen }
 
-// Files returns the page that answered the first upload: the stored files alone, or
-// a List of the uploader's newest files, as from CommitAndList, which takes one call
-// to the table. If the repeat brought different files, the fault is Conflict.
-func (r *Repeat) Files(ctx context.Context, uploader auth.User, alone bool, limit int) (page Page, err error) {
+// Abort does nothing, as nothing is stored.
+func (r *Repeat) Abort(context.Context) {}
+
+// Commit returns the page that answered the first upload, as Upload.Commit does. It
+// takes one call to the table for a list. If the repeat brought different files, the
+// fault is Conflict.
+func (r *Repeat) Commit(ctx context.Context, limit int) (page Page, err error) {
 	if len(r.seen) != len(r.first) {
 		return page, errOtherRequest()
 	}
@@ -312,9 +315,9 @@ func (r *Repeat) Files(ctx context.Context, uploader auth.User, alone bool, limi
 			return page, errOtherRequest()
 		}
 	}
-	if alone {
+	if limit == 0 {
 		return Page{Files: r.first}, nil
 	}
-	page, err = r.s.List(ctx, uploader, blob.Files, 0, limit)
+	page, err = r.s.List(ctx, r.uploader, blob.Files, 0, limit)
 	return page.With(r.first...), err
 }

@@ -78,9 +78,9 @@ func (c caller) commit(t *testing.T, list bool) {
 		t.Fatal(err)
 	}
 	if list {
-		_, err = u.CommitAndList(t.Context(), files.PageSize)
+		_, err = u.Commit(t.Context(), files.PageSize)
 	} else {
-		_, err = u.Commit(t.Context())
+		_, err = u.Commit(t.Context(), 0)
 	}
 	if !errors.Is(err, errLost) {
 		t.Errorf("the call gave %v, want %v", err, errLost)

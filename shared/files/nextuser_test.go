@@ -62,7 +62,7 @@ func TestUploadOutlivingItsUserNeverReachesTheNextUser(t *testing.T) {
 	third.Put(third.bearer, "file=own", "of the third")
 
 	for of, u := range map[string]*files.Upload{"the first": ofFirst, "the second": ofSecond} {
-		page, err := u.CommitAndList(t.Context(), files.PageSize)
+		page, err := u.Commit(t.Context(), files.PageSize)
 		if err != nil || len(page.Files) != 1 || page.Files[0].Name != "slow" {
 			t.Errorf("the upload of %s got %+v, %v", of, page, err)
 		}
@@ -91,7 +91,7 @@ func TestSweepPurgesExpiredFileOfEarlierUserWithoutMovingIt(t *testing.T) {
 	first := newCaller(t)
 	u := first.beginUpload("content")
 	second := first.replaceUser()
-	if _, err := u.Commit(t.Context()); err != nil {
+	if _, err := u.Commit(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
 	second.Clock.Advance(31 * 24 * time.Hour)

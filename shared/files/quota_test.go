@@ -247,7 +247,7 @@ func TestReservationsOfRemovedUserAreNotChargedToTheNext(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.AddUser("alice", password, quota(50))
-	if _, err := slow.Commit(t.Context()); !envelope.IsFault(err, envelope.Invalid) {
+	if _, err := slow.Commit(t.Context(), 0); !envelope.IsFault(err, envelope.Invalid) {
 		t.Errorf("committing the upload to the removed user gave %v, want Invalid", err)
 	}
 	c.wantUsed("after the commit", 0)

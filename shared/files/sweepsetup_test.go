@@ -54,11 +54,11 @@ func (s server) put(owner, content string) files.File {
 	if err != nil {
 		s.Fatalf("storing a file: %v", err)
 	}
-	stored, err := u.Commit(s.Context())
+	stored, err := u.Commit(s.Context(), 0)
 	if err != nil {
 		s.Fatalf("storing a file: %v", err)
 	}
-	return stored[0].File
+	return stored.Files[0].File
 }
 
 // user returns a user's record.

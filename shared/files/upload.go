@@ -211,36 +211,16 @@ func (u *Upload) takeID(ctx context.Context) error {
 func (u *Upload) Stored() []File { return u.stored }
 
 // Commit makes the files visible and queues a notice for each file and each
-// recipient, all in one call to the table. It returns the stored files. If the
-// table refuses the write, nothing is stored. After any other error the outcome
-// is unknown; the sweeper removes what did not become visible.
-func (u *Upload) Commit(ctx context.Context) ([]*Listed, error) {
-	err := u.commit(ctx, func(ctx context.Context, ops []table.Op) error {
-		return u.s.Table.Write(ctx, ops...)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return u.listed(), nil
-}
-
-func (u *Upload) listed() (stored []*Listed) {
-	for _, f := range u.stored {
-		stored = append(stored, u.s.Listed(f))
-	}
-	return stored
-}
-
-// CommitAndList is Commit followed by List of the owner's newest files. Stored
-// files that newer ones have pushed off the page are added at its end. If the
-// list cannot be read, it returns the stored files alone. It makes two calls.
-func (u *Upload) CommitAndList(ctx context.Context, limit int) (Page, error) {
-	var found table.Page
-	err := u.commit(ctx, func(ctx context.Context, ops []table.Op) (err error) {
-		found, err = u.s.Table.WriteThenQuery(ctx, newestFirst(u.owner, blob.Files, limit), ops...)
-		return err
-	})
-	if errors.Is(err, table.ErrUnread) {
+// recipient, all in one call to the table. If the table refuses the write, nothing is
+// stored. After any other error the outcome is unknown; the sweeper removes what did
+// not become visible.
+//
+// It returns a List of up to limit of the owner's newest files, which takes one more
+// call. Stored files that newer ones have pushed off the page are added at its end.
+// If limit is 0 or the list cannot be read, it returns the stored files alone.
+func (u *Upload) Commit(ctx context.Context, limit int) (Page, error) {
+	found, err := u.commit(ctx, limit)
+	if err == nil && limit == 0 || errors.Is(err, table.ErrUnread) {
 		return Page{Files: u.listed()}, nil // the upload succeeded, so an error would mislead
 	}
 	if err != nil {
@@ -251,6 +231,13 @@ func (u *Upload) CommitAndList(ctx context.Context, limit int) (Page, error) {
 		page = page.With(u.listed()...)
 	}
 	return page, err
+}
+
+func (u *Upload) listed() (stored []*Listed) {
+	for _, f := range u.stored {
+		stored = append(stored, u.s.Listed(f))
+	}
+	return stored
 }
 
 // With returns the page with those of the stored files added that would come on a
@@ -267,37 +254,41 @@ func (p Page) With(stored ...*Listed) Page {
 	return p
 }
 
-func (u *Upload) commit(ctx context.Context, write func(context.Context, []table.Op) error) error {
+func (u *Upload) commit(ctx context.Context, limit int) (found table.Page, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	ops, err := rememberFiles(u.Claim, u.stored)
-	if err != nil {
+	ops, err := u.operations(ctx)
+	switch {
+	case err != nil:
 		u.Abort(ctx)
-		return err
+		return found, err
+	case limit == 0:
+		err = u.s.Table.Write(ctx, ops...)
+	default:
+		found, err = u.s.Table.WriteThenQuery(ctx, newestFirst(u.owner, blob.Files, limit), ops...)
 	}
-	for i := range u.stored {
-		added, err := u.s.publishNew(ctx, &u.stored[i], u.sending)
-		if err != nil {
-			u.Abort(ctx)
-			return err
-		}
-		ops = append(ops, added...)
-	}
-	ops = append(ops, u.quota.charge(u.stored)...)
-	err = write(ctx, ops)
 	if refused(err) {
 		u.Abort(ctx)
 	}
 	if lost := u.Claim.Lost(err); envelope.IsFault(lost, envelope.Conflict) {
-		return lost
+		return found, lost
 	}
 	if errors.Is(err, table.ErrCondition) && u.quota != nil {
-		return &envelope.Fault{Kind: envelope.Invalid, Detail: "the upload took too long, or its user was removed", Cause: err}
+		return found, &envelope.Fault{
+			Kind: envelope.Invalid, Detail: "the upload took too long, or its user was removed", Cause: err,
+		}
 	}
-	if err != nil && !errors.Is(err, table.ErrUnread) {
-		return fmt.Errorf("storing the records: %w", err)
+	return found, envelope.Wrap(err, "storing the records")
+}
+
+// operations returns what the commit writes.
+func (u *Upload) operations(ctx context.Context) ([]table.Op, error) {
+	ops, err := rememberFiles(u.Claim, u.stored)
+	for i := range u.stored {
+		added, failed := u.s.publishNew(ctx, &u.stored[i], u.sending)
+		ops, err = append(ops, added...), errors.Join(err, failed)
 	}
-	return err
+	return append(ops, u.quota.charge(u.stored)...), err
 }
 
 // publishNew returns the operations that make a new file visible and queue its

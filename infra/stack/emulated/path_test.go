@@ -373,7 +373,7 @@ func (d *deployed) uploadAgo(ago time.Duration, sending files.Sending) {
 	up, err := file.Service(d.ports).Begin(d.Context(), "alice", auth.User{Name: "alice"}, 3, sending)
 	check(d, err)
 	check(d, up.Add(d.Context(), files.Part{Name: "old", Body: strings.NewReader("old"), Size: 3}))
-	_, err = up.Commit(d.Context())
+	_, err = up.Commit(d.Context(), 0)
 	check(d, err)
 }
 

@@ -95,25 +95,21 @@ func (h handler) store(r *http.Request, p params, u auth.User) (files.Page, erro
 	if err != nil {
 		return files.Page{}, err
 	}
-	if result, ok := claim.Result(); ok {
-		return h.repeat(r.Context(), incoming, p, u, result)
-	}
 	done := false
 	defer func() {
 		if !done {
 			claim.Release(r.Context())
 		}
 	}()
-	up, err := h.files.Begin(r.Context(), p.owner, u, r.ContentLength, p.sending)
+	up, err := h.receiver(r, p, u, claim)
 	if err != nil {
 		return files.Page{}, err
 	}
-	up.Claim = claim
 	if err := receive(r.Context(), up, incoming, p); err != nil {
 		up.Abort(r.Context())
 		return files.Page{}, err
 	}
-	page, err := commit(r.Context(), up, p)
+	page, err := up.Commit(r.Context(), p.list)
 	done = err == nil
 	return page, err
 }
@@ -122,6 +118,18 @@ func (h handler) store(r *http.Request, p params, u auth.User) (files.Page, erro
 type receiver interface {
 	Add(context.Context, files.Part) error
 	Stored() []files.File
+	Commit(ctx context.Context, limit int) (files.Page, error)
+	Abort(context.Context)
+}
+
+// receiver begins the upload or, if the claim has a result, its repeat.
+func (h handler) receiver(r *http.Request, p params, u auth.User, claim *files.Claim) (receiver, error) {
+	if result, ok := claim.Result(); ok {
+		return h.files.Repeat(u, p.owner, result)
+	}
+	up, err := h.files.Begin(r.Context(), p.owner, u, r.ContentLength, p.sending)
+	up.Claim = claim
+	return up, err
 }
 
 // receive adds the files of the body.
@@ -149,17 +157,8 @@ func receive(ctx context.Context, up receiver, in source, p params) error {
 	return nil
 }
 
-// commit makes the files visible and returns the answer's list.
-func commit(ctx context.Context, up *files.Upload, p params) (files.Page, error) {
-	if !p.alone {
-		return up.CommitAndList(ctx, files.PageSize)
-	}
-	stored, err := up.Commit(ctx)
-	return files.Page{Files: stored}, err
-}
-
 // claim takes the request's idempotency key, if it has one, or finds the result of an
-// earlier request with it. It does not look at the body; repeat compares the files. A
+// earlier request with it. It does not look at the body; a Repeat compares the files. A
 // form with the same files has another boundary, and so other bytes, each time.
 func (h handler) claim(r *http.Request, u auth.User) (*files.Claim, error) {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
@@ -179,26 +178,13 @@ func (h handler) claimFor(r *http.Request, u auth.User, bytes int64, what ...str
 	})
 }
 
-// repeat returns what commit returned for the first request, if the body has the same
-// files.
-func (h handler) repeat(ctx context.Context, in source, p params, u auth.User, result string) (files.Page, error) {
-	again, err := h.files.Repeat(p.owner, result)
-	if err != nil {
-		return files.Page{}, err
-	}
-	if err := receive(ctx, again, in, p); err != nil {
-		return files.Page{}, err
-	}
-	return again.Files(ctx, u, p.alone, files.PageSize)
-}
-
 // params is what a request says outside its body.
 type params struct {
 	owner   string // the user whose area the files go to
 	name    string // the name of a single file; if empty, its part has the name
 	digest  []byte // the SHA-256 of a single file; nil if not stated
 	sending files.Sending
-	alone   bool // the answer lists only the files of this request, not the caller's newest
+	list    int // how many of the caller's newest files the answer lists; 0 lists those of the request
 }
 
 func (h handler) params(r *http.Request, u auth.User) (params, error) {
@@ -214,7 +200,9 @@ func (h handler) params(r *http.Request, u auth.User) (params, error) {
 	if p.owner, err = owner(q.Get("d"), u); err != nil {
 		return params{}, err
 	}
-	p.alone = p.owner != u.Name || wantsLinks(r) // the caller must not see another user's list
+	if p.owner == u.Name && !wantsLinks(r) { // the caller must not see another user's list
+		p.list = files.PageSize
+	}
 	if p.digest, err = reprDigest(r.Header.Get("Repr-Digest")); err != nil {
 		return params{}, err
 	}

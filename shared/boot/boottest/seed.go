@@ -75,7 +75,7 @@ func stored(ctx context.Context, p *api.Ports) error {
 			err = up.Add(ctx, files.Part{Name: f.name, Type: f.kind, Body: strings.NewReader(f.content), Size: size})
 		}
 		if err == nil {
-			_, err = up.Commit(ctx)
+			_, err = up.Commit(ctx, 0)
 		}
 		if err != nil {
 			return err
