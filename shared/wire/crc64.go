@@ -48,11 +48,7 @@ func multiply(a, b uint64) (product uint64) {
 			product ^= b
 			a ^= bit
 		}
-		if b&1 != 0 {
-			b = b>>1 ^ poly
-		} else {
-			b >>= 1
-		}
+		b = b>>1 ^ poly&-(b&1) // reduced if its highest power is left
 	}
 	return product
 }

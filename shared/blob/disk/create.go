@@ -68,8 +68,9 @@ func (s *Store) create(
 	return body.Written(), nil
 }
 
-// createLarge first looks whether a small object has the key. Then it writes a temporary file, and gives it its name when all bytes are
-// there and durable. The first of them are already in b.
+// createLarge first looks whether a small object has the key. Then it writes a temporary
+// file, and gives it its name when all bytes are there and durable. The first of them are
+// already in b.
 func (s *Store) createLarge(
 	ctx context.Context, area blob.Area, key, path string, b []byte, ended bool, body *blob.Body, reserve int64,
 ) error {

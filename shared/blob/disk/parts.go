@@ -153,8 +153,8 @@ func (s *Store) complete(dir, object string, l blob.Layout, sum *uint64) (blob.W
 	if err := l.Missing(parts); err != nil {
 		return blob.Written{}, err
 	}
-	whole := parts[0].Sum
-	for _, p := range parts[1:] {
+	var whole uint64
+	for _, p := range parts {
 		whole = wire.CombineCRC64(whole, p.Sum, p.Size)
 	}
 	if sum != nil && *sum != whole {

@@ -30,11 +30,6 @@ type object struct {
 	closed bool
 }
 
-func open(ctx context.Context, client api, at location) (*object, error) {
-	o := &object{ctx: ctx, client: client, location: at}
-	return o, o.ask()
-}
-
 // quiet stops the SDK from warning that it can't check a part of an object.
 func quiet(o *s3.Options) { o.DisableLogOutputChecksumValidationSkipped = true }
 
@@ -117,20 +112,13 @@ func (o *object) drop() {
 
 // Seek implements io.Seeker. It makes no call.
 func (o *object) Seek(offset int64, whence int) (int64, error) {
-	switch whence {
-	case io.SeekStart:
-	case io.SeekCurrent:
-		offset += o.next
-	case io.SeekEnd:
-		offset += o.size
-	default:
-		return 0, fmt.Errorf("seeking object %s: unknown whence %d", o.key, whence)
+	origins := map[int]int64{io.SeekStart: 0, io.SeekCurrent: o.next, io.SeekEnd: o.size}
+	origin, known := origins[whence]
+	if !known || origin+offset < 0 {
+		return 0, fmt.Errorf("seeking object %s: no position %d from whence %d", o.key, offset, whence)
 	}
-	if offset < 0 {
-		return 0, fmt.Errorf("seeking object %s: negative position", o.key)
-	}
-	o.next = offset
-	return offset, nil
+	o.next = origin + offset
+	return o.next, nil
 }
 
 // Close implements io.Closer.

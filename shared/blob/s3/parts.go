@@ -23,10 +23,7 @@ import (
 // BeginParts implements blob.Parts. It makes one call.
 func (s *Store) BeginParts(ctx context.Context, area blob.Area, key string, l blob.Layout) (string, error) {
 	at, err := s.locate(area, key)
-	if err == nil {
-		err = l.Check()
-	}
-	if err != nil {
+	if err = cmp.Or(err, l.Check()); err != nil {
 		return "", err
 	}
 	return s.begin(ctx, at, nil)
@@ -36,21 +33,12 @@ func (s *Store) BeginParts(ctx context.Context, area blob.Area, key string, l bl
 // are signed as headers, because S3 ignores a checksum in the query.
 func (s *Store) SignPart(ctx context.Context, area blob.Area, key, upload string, l blob.Layout, number int, sum *uint64, expires time.Duration) (blob.SignedPart, error) {
 	at, err := s.locate(area, key)
-	if err == nil {
-		err = l.CheckNumber(number)
-	}
-	if err == nil && (expires <= 0 || expires > maxExpires) {
-		err = fmt.Errorf("blob: a signed URL cannot expire after %s", expires)
-	}
-	if err != nil {
+	if err = cmp.Or(err, l.CheckNumber(number), checkExpires(expires)); err != nil {
 		return blob.SignedPart{}, err
 	}
 	input := &s3.UploadPartInput{
 		Bucket: &at.bucket, Key: &at.key, UploadId: &upload,
-		PartNumber: aws.Int32(int32(number)), ContentLength: aws.Int64(l.Size(number)),
-	}
-	if sum != nil {
-		input.ChecksumCRC64NVME = aws.String(wire.CRC64Text(*sum))
+		PartNumber: aws.Int32(int32(number)), ContentLength: aws.Int64(l.Size(number)), ChecksumCRC64NVME: sumText(sum),
 	}
 	req, err := s.presign.PresignUploadPart(ctx, input, s3.WithPresignExpires(expires), unhoisted)
 	if err != nil {
@@ -58,13 +46,20 @@ func (s *Store) SignPart(ctx context.Context, area blob.Area, key, upload string
 	}
 	signed := blob.SignedPart{Method: req.Method, URL: req.URL, Header: map[string]string{}}
 	for name, values := range req.SignedHeader {
-		switch http.CanonicalHeaderKey(name) {
-		case "Host", "Content-Length": // every client sends them anyway
-		default:
-			signed.Header[http.CanonicalHeaderKey(name)] = values[0]
+		name = http.CanonicalHeaderKey(name)
+		if name != "Host" && name != "Content-Length" { // every client sends them anyway
+			signed.Header[name] = values[0]
 		}
 	}
 	return signed, nil
+}
+
+// sumText returns a checksum in S3's form, or nil if it is unknown.
+func sumText(sum *uint64) *string {
+	if sum == nil {
+		return nil
+	}
+	return aws.String(wire.CRC64Text(*sum))
 }
 
 // unhoisted makes the SDK sign headers as headers, and keeps it from adding a
@@ -90,11 +85,8 @@ func (s *Store) WritePart(_ context.Context, area blob.Area, key, _ string, l bl
 // page early.
 func (s *Store) ListParts(ctx context.Context, area blob.Area, key, upload string, after, limit int) ([]blob.Part, error) {
 	at, err := s.locate(area, key)
-	if err != nil {
+	if err = cmp.Or(err, blob.CheckPage(after, limit)); err != nil {
 		return nil, err
-	}
-	if limit < 1 || limit > blob.MaxList || after < 0 {
-		return nil, fmt.Errorf("blob: %d parts after %d cannot be listed", limit, after)
 	}
 	input := &s3.ListPartsInput{Bucket: &at.bucket, Key: &at.key, UploadId: &upload, MaxParts: aws.Int32(int32(limit))}
 	if after > 0 {
@@ -128,10 +120,7 @@ func partOf(p types.Part) blob.Part {
 // and one more; a repetition makes two. If parts are missing, it looks five times.
 func (s *Store) CompleteParts(ctx context.Context, area blob.Area, key, upload string, l blob.Layout, sum *uint64) (blob.Written, error) {
 	at, err := s.locate(area, key)
-	if err == nil {
-		err = l.Check()
-	}
-	if err != nil {
+	if err = cmp.Or(err, l.Check()); err != nil {
 		return blob.Written{}, err
 	}
 	parts, err := s.allParts(ctx, area, key, upload, l)
@@ -141,14 +130,11 @@ func (s *Store) CompleteParts(ctx context.Context, area blob.Area, key, upload s
 	if err != nil {
 		return blob.Written{}, err
 	}
-	whole, known := combineSums(parts)
-	if known && sum != nil && *sum != whole {
-		return blob.Written{}, &blob.SumError{Got: whole, Stated: *sum}
+	whole := cmp.Or(combineSums(parts), sum)
+	if sum != nil && *sum != *whole {
+		return blob.Written{}, &blob.SumError{Got: *whole, Stated: *sum}
 	}
-	if !known && sum != nil {
-		whole, known = *sum, true
-	}
-	written, err := s.complete(ctx, at, upload, l, parts, whole, known)
+	written, err := s.complete(ctx, at, upload, l, parts, whole)
 	if hasCode(err, codeNoSuchUpload) { // another call was faster, or an answer was lost
 		return s.completed(ctx, at, l, sum)
 	}
@@ -177,11 +163,13 @@ func (s *Store) allParts(ctx context.Context, area blob.Area, key, upload string
 }
 
 // complete makes S3 check the object's size, and its checksum if that is known.
-func (s *Store) complete(ctx context.Context, at location, upload string, l blob.Layout, parts []blob.Part, sum uint64, known bool) (blob.Written, error) {
+func (s *Store) complete(
+	ctx context.Context, at location, upload string, l blob.Layout, parts []blob.Part, sum *uint64,
+) (blob.Written, error) {
 	input := &s3.CompleteMultipartUploadInput{
 		Bucket: &at.bucket, Key: &at.key, UploadId: &upload,
 		MultipartUpload: &types.CompletedMultipartUpload{Parts: make([]types.CompletedPart, len(parts))},
-		MpuObjectSize:   &l.Length, ChecksumType: types.ChecksumTypeFullObject,
+		MpuObjectSize:   &l.Length, ChecksumType: types.ChecksumTypeFullObject, ChecksumCRC64NVME: sumText(sum),
 	}
 	for i, p := range parts {
 		named := types.CompletedPart{PartNumber: aws.Int32(int32(p.Number)), ETag: aws.String(p.Tag)}
@@ -190,19 +178,16 @@ func (s *Store) complete(ctx context.Context, at location, upload string, l blob
 		}
 		input.MultipartUpload.Parts[i] = named
 	}
-	if known {
-		input.ChecksumCRC64NVME = aws.String(wire.CRC64Text(sum))
-	}
 	out, err := s.client.CompleteMultipartUpload(ctx, input)
 	if err != nil {
 		return blob.Written{}, err
 	}
 	stored, err := wire.ParseCRC64(aws.ToString(out.ChecksumCRC64NVME))
-	if err != nil && !known {
+	if err != nil && sum == nil {
 		return s.completed(ctx, at, l, nil)
 	}
 	if err != nil {
-		stored = sum
+		stored = *sum
 	}
 	return blob.Written{Size: l.Length, CRC64NVME: stored}, nil
 }
@@ -302,18 +287,15 @@ func (s *Store) sweepBucket(ctx context.Context, bucket string, before time.Time
 	}
 }
 
-// combineSums returns the checksum of an object made of these parts, if that of
-// each is known.
-func combineSums(parts []blob.Part) (sum uint64, known bool) {
-	for i, p := range parts {
-		switch {
-		case !p.HasSum:
-			return 0, false
-		case i == 0:
-			sum = p.Sum
-		default:
-			sum = wire.CombineCRC64(sum, p.Sum, p.Size)
+// combineSums returns the checksum of an object made of these parts, or nil if that of
+// one is unknown.
+func combineSums(parts []blob.Part) *uint64 {
+	var sum uint64
+	for _, p := range parts {
+		if !p.HasSum {
+			return nil
 		}
+		sum = wire.CombineCRC64(sum, p.Sum, p.Size)
 	}
-	return sum, true
+	return &sum
 }

@@ -17,6 +17,7 @@
 package s3
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,10 +96,7 @@ type location struct{ bucket, key string }
 
 func (s *Store) locate(area blob.Area, key string) (location, error) {
 	bucket, err := s.bucket(area)
-	if err != nil {
-		return location{}, err
-	}
-	return location{bucket, key}, blob.CheckKey(key)
+	return location{bucket, key}, cmp.Or(err, blob.CheckKey(key))
 }
 
 // Open implements blob.Store. It makes one call, whose answer serves reads from
@@ -108,7 +106,8 @@ func (s *Store) Open(ctx context.Context, area blob.Area, key string) (io.ReadSe
 	if err != nil {
 		return nil, err
 	}
-	return open(ctx, s.client, at)
+	o := &object{ctx: ctx, client: s.client, location: at}
+	return o, o.ask()
 }
 
 // Delete implements blob.Store. It makes one call.
@@ -127,16 +126,10 @@ func (s *Store) Delete(ctx context.Context, area blob.Area, key string) error {
 // page early.
 func (s *Store) List(ctx context.Context, area blob.Area, after string, limit int) ([]blob.Object, error) {
 	bucket, err := s.bucket(area)
-	if err != nil {
+	if err = cmp.Or(err, blob.CheckPage(0, limit)); err != nil {
 		return nil, err
 	}
-	if limit < 1 || limit > blob.MaxList {
-		return nil, fmt.Errorf("blob: limit %d is not from 1 to %d", limit, blob.MaxList)
-	}
-	input := &s3.ListObjectsV2Input{Bucket: &bucket, MaxKeys: aws.Int32(int32(limit))}
-	if after != "" {
-		input.StartAfter = &after
-	}
+	input := &s3.ListObjectsV2Input{Bucket: &bucket, MaxKeys: aws.Int32(int32(limit)), StartAfter: optional(after)}
 	var objects []blob.Object
 	for pages := s3.NewListObjectsV2Paginator(s.client, input); len(objects) < limit && pages.HasMorePages(); {
 		out, err := pages.NextPage(ctx)
@@ -156,24 +149,34 @@ func (s *Store) List(ctx context.Context, area blob.Area, after string, limit in
 // the credentials that sign it.
 func (s *Store) SignGet(ctx context.Context, area blob.Area, key string, sig blob.Signed) (string, error) {
 	at, err := s.locate(area, key)
-	if err != nil {
+	if err = cmp.Or(err, checkExpires(sig.Expires)); err != nil {
 		return "", err
 	}
-	if sig.Expires <= 0 || sig.Expires > maxExpires {
-		return "", fmt.Errorf("blob: a signed URL cannot expire after %s", sig.Expires)
-	}
-	input := &s3.GetObjectInput{Bucket: &at.bucket, Key: &at.key}
-	if sig.ContentType != "" {
-		input.ResponseContentType = &sig.ContentType
-	}
-	if sig.ContentDisposition != "" {
-		input.ResponseContentDisposition = &sig.ContentDisposition
+	input := &s3.GetObjectInput{
+		Bucket: &at.bucket, Key: &at.key,
+		ResponseContentType:        optional(sig.ContentType),
+		ResponseContentDisposition: optional(sig.ContentDisposition),
 	}
 	req, err := s.presign.PresignGetObject(ctx, input, s3.WithPresignExpires(sig.Expires), plain)
 	if err != nil {
 		return "", fmt.Errorf("signing the URL of object %s: %w", key, err)
 	}
 	return req.URL, nil
+}
+
+func checkExpires(d time.Duration) error {
+	if d <= 0 || d > maxExpires {
+		return fmt.Errorf("blob: a signed URL cannot expire after %s", d)
+	}
+	return nil
+}
+
+// optional returns a parameter, or nil for one to leave out.
+func optional(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
 }
 
 // plain keeps the SDK from asking, in the signed URL, for checksums that an
