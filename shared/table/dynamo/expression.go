@@ -67,13 +67,13 @@ func (p *prepared) conditions(conds []table.Cond) (*string, error) {
 	if len(conds) == 0 {
 		return nil, nil
 	}
-	parts := make([]string, len(conds))
-	for i, c := range conds {
+	var parts []string
+	for _, c := range conds {
 		part, err := p.test(c)
 		if err != nil {
 			return nil, fmt.Errorf("condition on attribute %q: %w", c.Attr, err)
 		}
-		parts[i] = part
+		parts = append(parts, part)
 	}
 	all := strings.Join(parts, " AND ")
 	return &all, nil

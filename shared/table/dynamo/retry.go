@@ -77,13 +77,11 @@ func busy(err error) bool {
 }
 
 func busyCode(code string) bool {
-	switch code {
-	case "TransactionConflictException", "TransactionConflict", "TransactionInProgressException",
+	return slices.Contains([]string{
+		"TransactionConflictException", "TransactionConflict", "TransactionInProgressException",
 		"ProvisionedThroughputExceededException", "ProvisionedThroughputExceeded",
-		"ThrottlingException", "ThrottlingError", "RequestLimitExceeded":
-		return true
-	}
-	return false
+		"ThrottlingException", "ThrottlingError", "RequestLimitExceeded",
+	}, code)
 }
 
 // firstRefused returns the first operation of a transaction that its condition

@@ -19,10 +19,16 @@ type Blobs struct{ db *DB }
 // Blobs returns the small objects in the file.
 func (db *DB) Blobs() *Blobs { return &Blobs{db} }
 
-// write waits for the outcome even if the context ends, so that the caller knows
-// it and may reuse the bytes.
-func (b *Blobs) write(ctx context.Context, size int, do func(*transaction) error) error {
-	r := newRequest(ctx, size, do)
+// write runs a statement, and returns none if that changes nothing. It waits for the
+// outcome even if the context ends, so that the caller knows it and may reuse the bytes.
+func (b *Blobs) write(ctx context.Context, size int, s statement, none error, args ...any) error {
+	r := newRequest(ctx, size, func(tx *transaction) error {
+		n, err := tx.change(s, args...)
+		if err == nil && n == 0 {
+			err = none
+		}
+		return err
+	})
 	if err := b.db.writer.enqueue(r); err != nil {
 		return err
 	}
@@ -36,52 +42,35 @@ func (b *Blobs) write(ctx context.Context, size int, do func(*transaction) error
 // Create stores an object under a free key. If it is taken, it returns
 // blob.ErrExists.
 func (b *Blobs) Create(ctx context.Context, area blob.Area, key string, content []byte) error {
-	return b.write(ctx, len(content), func(tx *transaction) error {
-		n, err := tx.change(tx.create, string(area), key, time.Now().UnixMilli(), content)
-		if err == nil && n == 0 {
-			err = blob.ErrExists
-		}
-		return err
-	})
+	now := time.Now().UnixMilli()
+	return b.write(ctx, len(content), b.db.writer.tx.create, blob.ErrExists, string(area), key, now, content)
 }
 
 // Copy copies an object to another key, where it counts as modified now.
 // Repeating a copy is no error. It returns blob.ErrNotFound if the source is
 // missing.
 func (b *Blobs) Copy(ctx context.Context, from blob.Area, fromKey string, to blob.Area, toKey string) error {
-	return b.write(ctx, 0, func(tx *transaction) error {
-		n, err := tx.change(tx.copy, string(to), toKey, time.Now().UnixMilli(), string(from), fromKey)
-		if err == nil && n == 0 {
-			err = blob.ErrNotFound
-		}
-		return err
-	})
+	now := time.Now().UnixMilli()
+	return b.write(ctx, 0, b.db.writer.tx.copy, blob.ErrNotFound, string(to), toKey, now, string(from), fromKey)
 }
 
 // Delete removes an object, if it is there.
 func (b *Blobs) Delete(ctx context.Context, area blob.Area, key string) error {
-	return b.write(ctx, 0, func(tx *transaction) error {
-		_, err := tx.change(tx.drop, string(area), key)
-		return err
-	})
+	return b.write(ctx, 0, b.db.writer.tx.drop, nil, string(area), key)
 }
 
 // Read returns an object's bytes, or blob.ErrNotFound.
 func (b *Blobs) Read(ctx context.Context, area blob.Area, key string) (content []byte, err error) {
-	found := false
 	err = b.db.readers.use(ctx, func(r *reader) error {
 		return r.content.each(func(r row) bool {
-			content, found = r.blob(0), true
+			content = r.blob(0)
 			return false
 		}, string(area), key)
 	})
-	if err != nil {
-		return nil, translate(err)
+	if err == nil && content == nil {
+		err = blob.ErrNotFound
 	}
-	if !found {
-		return nil, blob.ErrNotFound
-	}
-	return content, nil
+	return content, translate(err)
 }
 
 // List does the same as List of blob.Store.

@@ -144,8 +144,7 @@ func readPage(s statement, pk string, limit int, args ...any) (table.Page, error
 			page.More = true
 			return false
 		}
-		key := table.Key{PK: pk}
-		key.SK = r.ColumnText(0)
+		key := table.Key{PK: pk, SK: r.ColumnText(0)}
 		if pk == "" {
 			key.PK = r.ColumnText(2)
 		}

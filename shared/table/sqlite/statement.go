@@ -42,8 +42,7 @@ func (c *connection) run(ctx context.Context, query string, args ...any) error {
 			return err
 		}
 		rest = strings.TrimSpace(rest[len(rest)-trailing:])
-		err = statement{s, c.Conn}.each(func(row) bool { return true }, args...)
-		if err := errors.Join(err, s.Finalize()); err != nil {
+		if err := errors.Join(statement{s, c.Conn}.exec(args...), s.Finalize()); err != nil {
 			return err
 		}
 	}
@@ -88,10 +87,9 @@ func (r row) blob(i int) []byte {
 	return b
 }
 
-// exec runs the statement and returns how many rows it has changed.
-func (s statement) exec(args ...any) (int64, error) {
-	err := s.each(func(row) bool { return true }, args...)
-	return int64(s.conn.Changes()), err
+// exec runs the statement to its end.
+func (s statement) exec(args ...any) error {
+	return s.each(func(row) bool { return true }, args...)
 }
 
 // each calls yield with each row, until yield returns false.

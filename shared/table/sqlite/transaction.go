@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"fmt"
-	"time"
 
 	"zombiezen.com/go/sqlite"
 
@@ -11,10 +10,10 @@ import (
 
 // transaction is what the writer does between begin and commit.
 type transaction struct {
-	beginStmt, commitStmt, rollbackStmt statement
-	read, put, remove, expire           statement
-	forward, back                       statement
-	create, copy, drop                  statement // of small objects
+	begin, commit, undo       statement
+	read, put, remove, expire statement
+	forward, back             statement
+	create, copy, drop        statement // of small objects
 
 	// updated holds updated items until the commit, since many requests of a
 	// group may count in the same item.
@@ -31,9 +30,9 @@ func newTransaction(conn *connection) (*transaction, error) {
 	return tx, conn.prepare(map[string]*statement{
 		// IMMEDIATE, because a transaction that began as a reader could not
 		// write if another process has written since.
-		`BEGIN IMMEDIATE`: &tx.beginStmt,
-		`COMMIT`:          &tx.commitStmt,
-		`ROLLBACK`:        &tx.rollbackStmt,
+		`BEGIN IMMEDIATE`: &tx.begin,
+		`COMMIT`:          &tx.commit,
+		`ROLLBACK`:        &tx.undo,
 
 		`SELECT doc, ttl FROM items WHERE pk = ? AND sk = ?`: &tx.read,
 		`INSERT INTO items (pk, sk, doc, ttl) VALUES (?, ?, ?, ?)
@@ -52,16 +51,6 @@ func newTransaction(conn *connection) (*transaction, error) {
 	})
 }
 
-func (tx *transaction) begin() error {
-	_, err := tx.beginStmt.exec()
-	return err
-}
-
-func (tx *transaction) commit() error {
-	_, err := tx.commitStmt.exec()
-	return err
-}
-
 // flush writes the updated items. After an error nothing more may be written:
 // SQLite may have undone the transaction, and later statements would take effect
 // at once.
@@ -77,11 +66,10 @@ func (tx *transaction) flush() error {
 
 // change runs a statement and returns how many rows it has changed.
 func (tx *transaction) change(s statement, args ...any) (int64, error) {
-	n, err := s.exec(args...)
-	if err != nil {
+	if err := s.exec(args...); err != nil {
 		return 0, &statementError{err}
 	}
-	return n, nil
+	return int64(s.conn.Changes()), nil
 }
 
 func (tx *transaction) write(key table.Key, item stored) error {
@@ -93,7 +81,7 @@ func (tx *transaction) write(key table.Key, item stored) error {
 // when the disk is full, and the error that led here is reported anyway.
 func (tx *transaction) rollback() {
 	clear(tx.updated)
-	_, _ = tx.rollbackStmt.exec()
+	_ = tx.undo.exec()
 }
 
 // stored is an item as it is in the table; doc is nil if it is missing.
@@ -163,17 +151,10 @@ func next(op table.Op, before stored) (after stored, err error) {
 			return after, err
 		}
 	}
-	if ttl := expiry(op.Expires); ttl != nil {
-		after.ttl = ttl
+	if !op.Expires.IsZero() {
+		after.ttl = op.Expires.Unix()
 	}
 	return after, checkSize(after.doc)
-}
-
-func expiry(t time.Time) any {
-	if t.IsZero() {
-		return nil
-	}
-	return t.Unix()
 }
 
 func (tx *transaction) store(op table.Op, after stored) error {
@@ -190,13 +171,6 @@ func (tx *transaction) store(op table.Op, after stored) error {
 		return err
 	}
 	return nil
-}
-
-func (tx *transaction) deleteExpired(now int64, limit int) (int64, error) {
-	if err := tx.flush(); err != nil {
-		return 0, err
-	}
-	return tx.change(tx.expire, now, int64(limit))
 }
 
 // readPages reads the pages for the requests that were not refused, each page

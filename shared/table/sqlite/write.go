@@ -141,7 +141,9 @@ func (db *DB) DeleteExpired(ctx context.Context, now time.Time) (int, error) {
 	for {
 		var n int64
 		r := newRequest(ctx, 0, func(tx *transaction) (err error) { // after a loss of power the items expire again
-			n, err = tx.deleteExpired(now.Unix(), expiredBatch)
+			if err = tx.flush(); err == nil {
+				n, err = tx.change(tx.expire, now.Unix(), int64(expiredBatch))
+			}
 			return err
 		})
 		if err := db.writer.submit(r); err != nil {

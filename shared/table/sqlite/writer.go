@@ -199,7 +199,7 @@ func (w *writer) commit(batch []*request, answers []error) error {
 	if err := w.syncer.error(); err != nil {
 		return err
 	}
-	if err := w.tx.begin(); err != nil {
+	if err := w.tx.begin.exec(); err != nil {
 		return fmt.Errorf("beginning a transaction: %w", translate(err))
 	}
 	for i, r := range batch {
@@ -215,7 +215,7 @@ func (w *writer) commit(batch []*request, answers []error) error {
 	err := w.tx.flush()
 	if err == nil {
 		w.tx.readPages(batch, answers)
-		err = w.tx.commit()
+		err = w.tx.commit.exec()
 	}
 	if err != nil {
 		w.tx.rollback()
