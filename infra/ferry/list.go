@@ -97,11 +97,8 @@ func (c rmCommand) Run(ctx context.Context, out console, who *identity) error {
 		was.ID = id // it may be gone already
 		return was.File, who.Purge(ctx, id)
 	}
-	switch {
-	case c.Now:
-		return moveEach(ctx, out, who.Client, c.Files, c.JSON, client.UserArea, "removed for good", purge)
-	case c.Backup:
-		return moveEach(ctx, out, who.Client, c.Files, c.JSON, client.BackupArea, "removed for good", purge)
+	if c.Now || c.Backup {
+		return moveEach(ctx, out, who.Client, c.Files, c.JSON, area(c.Backup), "removed for good", purge)
 	}
 	return moveEach(ctx, out, who.Client, c.Files, c.JSON, client.UserArea, "in the backup area", who.Delete)
 }
@@ -189,8 +186,7 @@ func (c showCommand) Run(ctx context.Context, out console, who *identity) error 
 	if c.JSON {
 		return printJSON(out, d)
 	}
-	_, err = fmt.Fprint(out.Out, describe(d))
-	return err
+	return facts(out, describe(d))
 }
 
 func (c showCommand) find(ctx context.Context, cl *client.Client) (client.Details, error) {
@@ -208,8 +204,21 @@ func (c showCommand) find(ctx context.Context, cl *client.Client) (client.Detail
 	return cl.File(ctx, area(c.Backup), id)
 }
 
-// describe formats a file for people. Nothing in it can control the terminal.
-func describe(d client.Details) string {
+// facts prints lines of a label and a text, but none for an empty text. Nothing in them
+// can control the terminal.
+func facts(out console, lines [][2]string) error {
+	var b strings.Builder
+	for _, line := range lines {
+		if line[1] != "" {
+			fmt.Fprintf(&b, "%-10s %s\n", line[0], printable(line[1]))
+		}
+	}
+	_, err := io.WriteString(out.Out, b.String())
+	return err
+}
+
+// describe says what is known of a file.
+func describe(d client.Details) [][2]string {
 	until := ""
 	if expires, err := time.Parse(time.RFC3339, d.Expires); err == nil {
 		until = when(expires)
@@ -222,13 +231,7 @@ func describe(d client.Details) string {
 	for _, n := range d.Notifications {
 		lines = append(lines, [2]string{"sent to", fmt.Sprintf("%s, %s; downloads: %s", n.To, notified(n), downloads(n.Downloads))})
 	}
-	var b strings.Builder
-	for _, line := range lines {
-		if line[1] != "" {
-			fmt.Fprintf(&b, "%-10s %s\n", line[0], printable(line[1]))
-		}
-	}
-	return b.String()
+	return lines
 }
 
 // notified says what became of a message.
@@ -257,6 +260,38 @@ func downloads(d client.Downloads) string {
 	return text
 }
 
+type meCommand struct {
+	remote
+	JSON bool `name:"json" help:"Print a JSON object."`
+}
+
+func (c meCommand) Run(ctx context.Context, out console, who *identity) error {
+	a, err := who.Account(ctx)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(out, a)
+	}
+	quota := "no limit"
+	if a.Quota != nil {
+		quota = fmt.Sprintf("%s of %s used", size(a.Quota.Used), size(a.Quota.Limit))
+	}
+	return facts(out, [][2]string{
+		{"name", a.Name}, {"e-mail", cmp.Or(a.Email, "none")}, {"phone", cmp.Or(a.Phone, "none")},
+		{"language", cmp.Or(a.Lang, "none")}, {"quota", quota},
+		{"notices", allowance(a.Notices.Hour, "this hour") + ", " + allowance(a.Notices.Day, "today")},
+	})
+}
+
+// allowance says how many notices are left in a period.
+func allowance(a *client.Allowance, period string) string {
+	if a == nil {
+		return "no limit " + period
+	}
+	return fmt.Sprintf("%d of %d left %s (until %s)", a.Left, a.Limit, period, when(a.Reset))
+}
+
 type uploadsCommand struct {
 	remote
 	Abort []string `placeholder:"ID" help:"Abort this upload and remove what has arrived of it; may be repeated."`
@@ -264,7 +299,8 @@ type uploadsCommand struct {
 }
 
 func (uploadsCommand) Help() string {
-	return "Lists unfinished uploads in parts, your own and those of others to you. To resume one, run the same ferry up again."
+	return "Lists unfinished uploads in parts, your own and those of others to you. " +
+		"To resume one, run the same ferry up again."
 }
 
 func (c uploadsCommand) Run(ctx context.Context, out console, who *identity) error {

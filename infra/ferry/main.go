@@ -159,7 +159,7 @@ func (s store) open(ctx context.Context, set api.Settings, o local.Options, f fu
 	}
 	if s.inCloud() {
 		set.Events = s.Events
-		p, err := openStack(ctx, set, s.getenv, ports...)
+		p, err := s.openStack(ctx, set, ports...)
 		if err != nil {
 			return &coded{exitSettings, err}
 		}
@@ -177,24 +177,19 @@ func (s store) open(ctx context.Context, set api.Settings, o local.Options, f fu
 	return f(data.Ports)
 }
 
-// getenv is os.Getenv, but flags come first.
-func (s store) getenv(name string) string {
-	flags := map[string]string{
-		"FERRY_TABLE": s.Table, "FERRY_FILES_BUCKET": s.FilesBucket,
-		"FERRY_BACKUP_BUCKET": s.BackupBucket, "FERRY_KEY_PARAMETER": s.KeyParameter,
-	}
-	return cmp.Or(flags[name], os.Getenv(name))
-}
-
 // openStack opens ports on the data of a stack. The SDK reads its own
 // configuration: files, and variables such as AWS_PROFILE, AWS_REGION and
 // AWS_ENDPOINT_URL.
-func openStack(ctx context.Context, settings api.Settings, getenv func(string) string, ports ...lambda.Opener) (*api.Ports, error) {
+func (s store) openStack(ctx context.Context, settings api.Settings, ports ...lambda.Opener) (*api.Ports, error) {
 	cfg, err := config.LoadDefaultConfig(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("reading the AWS configuration: %w", err)
 	}
-	cloud := &lambda.Cloud{Getenv: getenv, Config: cfg}
+	flags := map[string]string{
+		"FERRY_TABLE": s.Table, "FERRY_FILES_BUCKET": s.FilesBucket,
+		"FERRY_BACKUP_BUCKET": s.BackupBucket, "FERRY_KEY_PARAMETER": s.KeyParameter,
+	}
+	cloud := &lambda.Cloud{Config: cfg, Getenv: func(name string) string { return cmp.Or(flags[name], os.Getenv(name)) }}
 	p, err := cloud.Ports(settings, ports...)
 	if err != nil {
 		return nil, err
@@ -225,23 +220,18 @@ func fromFile(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 
 // settings reads the command's flags under the names of their environment variables.
 func settings(k *kong.Context) (api.Settings, error) {
-	values := map[string]string{}
+	values, flags := map[string]string{}, []string{}
 	for _, f := range k.Flags() {
 		for _, name := range f.Envs {
 			values[name] = fmt.Sprint(k.FlagValue(f))
+			flags = append(flags, name+"=", "--"+f.Name+" or "+name+"=")
 		}
 	}
 	s, err := api.ReadSettings(func(name string) string { return values[name] })
-	if err == nil {
-		return s, nil
+	if err != nil {
+		err = &coded{exitSettings, errors.New(strings.NewReplacer(flags...).Replace(err.Error()))}
 	}
-	text := err.Error()
-	for _, f := range k.Flags() {
-		for _, name := range f.Envs {
-			text = strings.ReplaceAll(text, name+"=", "--"+f.Name+" or "+name+"=")
-		}
-	}
-	return s, &coded{exitSettings, errors.New(text)}
+	return s, err
 }
 
 type retention struct {

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"ferry/shared/api"
-	"ferry/shared/blob/disk"
 	"ferry/shared/boot/local"
 	"ferry/shared/envelope"
 	"ferry/shared/notify"
@@ -67,7 +66,8 @@ type serveCommand struct {
 }
 
 func (serveCommand) Help() string {
-	return "Ctrl-C finishes running requests and stops. A kill at any moment loses nothing that was confirmed.\n\n" + serveHelp + exitCodes
+	return "Ctrl-C finishes running requests and stops. A kill at any moment loses nothing that was confirmed.\n\n" +
+		serveHelp + exitCodes
 }
 
 func (c serveCommand) Run(ctx context.Context, set api.Settings, out console) error {
@@ -154,11 +154,7 @@ func (c serveCommand) options(addr net.Addr, p *api.Ports) (o local.ServiceOptio
 	o.InboxProxied = c.Inbox == "on"
 	o.ShowInbox = o.InboxProxied || c.Inbox == "auto" && c.private(addr) && c.SMTP == ""
 	if c.MetricsAddr != "" {
-		var free func() (int64, error)
-		if disk, ok := p.Blobs.(*disk.Store); ok {
-			free = disk.Free
-		}
-		o.Metrics = local.NewMetrics(p, free)
+		o.Metrics = local.NewMetrics(p, p.Free)
 	}
 	if db, ok := p.Table.(*sqlite.DB); ok {
 		o.Housekeep = func(ctx context.Context) error {
@@ -172,7 +168,8 @@ func (c serveCommand) options(addr net.Addr, p *api.Ports) (o local.ServiceOptio
 // private reports whether only this machine is meant to reach the service.
 func (c serveCommand) private(addr net.Addr) bool {
 	tcp, _ := addr.(*net.TCPAddr)
-	return tcp != nil && tcp.IP.IsLoopback() && c.PublicURL == "" && len(c.Where.Domains) == 0 && !c.TrustProxy && !c.inCloud()
+	return tcp != nil && tcp.IP.IsLoopback() && c.PublicURL == "" && len(c.Where.Domains) == 0 &&
+		!c.TrustProxy && !c.inCloud()
 }
 
 // addresses returns the webhooks, which may have any number of spaces between them.

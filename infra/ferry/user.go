@@ -107,8 +107,12 @@ type profile struct {
 }
 
 func (c userAdd) Run(ctx context.Context, out console) error {
-	u, err := c.user()
-	if err != nil {
+	u := auth.User{State: c.state()}
+	var err error
+	if u.Name, err = canonical(c.Name); err != nil {
+		return err
+	}
+	if err := c.apply(&u); err != nil {
 		return err
 	}
 	password, err := c.password(ctx, out, u.Name)
@@ -123,15 +127,6 @@ func (c userAdd) Run(ctx context.Context, out console) error {
 		c.report(out, "was created", u.Name, password)
 		return nil
 	}, tablePort())
-}
-
-// user returns the user that the flags describe, and checks it.
-func (c userAdd) user() (u auth.User, err error) {
-	u.State = c.state()
-	if u.Name, err = canonical(c.Name); err != nil {
-		return u, err
-	}
-	return u, c.apply(&u)
 }
 
 // apply sets what the flags say.
