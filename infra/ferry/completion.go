@@ -22,16 +22,12 @@ func (completionCommand) Help() string {
 }
 
 func (c completionCommand) Run(k *kong.Kong, out console) error {
-	commands, script := walk(k.Model.Node), ""
-	switch c.Shell {
-	case "bash":
-		script = bash(commands)
-	case "zsh":
-		script = "autoload -U +X bashcompinit && bashcompinit\n" + bash(commands)
-	case "fish":
-		script = fish(commands)
-	}
-	_, err := io.WriteString(out.Out, script)
+	commands := walk(k.Model.Node)
+	_, err := io.WriteString(out.Out, map[string]string{
+		"bash": bash(commands),
+		"zsh":  "autoload -U +X bashcompinit && bashcompinit\n" + bash(commands),
+		"fish": fish(commands),
+	}[c.Shell])
 	return err
 }
 

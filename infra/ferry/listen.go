@@ -1,24 +1,108 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"golang.org/x/crypto/acme"
 	"golang.org/x/crypto/acme/autocert"
 
 	"ferry/shared/api"
 	"ferry/shared/boot/local"
 )
+
+// where says at which address the service answers, and with which certificate.
+type where struct {
+	Addr    string   `env:"FERRY_ADDR" placeholder:"HOST:PORT" help:"Address to listen on (default 127.0.0.1:8080)."`
+	Domains []string `name:"tls-domain" env:"FERRY_TLS_DOMAIN" placeholder:"DOMAIN" help:"Get a certificate for it."`
+	Cert    string   `name:"tls-cert" env:"FERRY_TLS_CERT" type:"path" placeholder:"FILE" help:"Certificate, in PEM."`
+	Key     string   `name:"tls-key" env:"FERRY_TLS_KEY" type:"path" placeholder:"FILE" help:"Its private key."`
+}
+
+// secure reports whether the service speaks https itself.
+func (w where) secure() bool { return len(w.Domains) > 0 || w.Cert != "" }
+
+func (w where) listenOn() string {
+	if w.Addr == "" && len(w.Domains) > 0 {
+		return ":443"
+	}
+	return cmp.Or(w.Addr, "127.0.0.1:8080")
+}
+
+// publicURL returns the address of a service that listens on addr.
+func (w where) publicURL(addr net.Addr) string {
+	host, port, _ := net.SplitHostPort(addr.String())
+	if len(w.Domains) > 0 {
+		host = w.Domains[0]
+	}
+	return w.url(host, port)
+}
+
+// here returns the address of the service for this machine itself.
+func (w where) here() string {
+	host, port, _ := net.SplitHostPort(w.listenOn())
+	if host == "" || net.ParseIP(host).IsUnspecified() {
+		host = "localhost"
+	}
+	return w.url(host, port)
+}
+
+func (w where) url(host, port string) string {
+	addr := net.JoinHostPort(host, port)
+	if w.secure() {
+		return "https://" + strings.TrimSuffix(addr, ":443") + api.Prefix
+	}
+	return "http://" + addr + api.Prefix
+}
+
+type healthCommand struct {
+	Where where  `embed:""`
+	URL   string `arg:"" optional:"" help:"Address of the service (default the one that runs here with these settings)."`
+}
+
+// Help is shown by ferry health --help.
+func (healthCommand) Help() string { return "Exit codes: 0 the service works, 1 it does not." }
+
+func (c healthCommand) Run(ctx context.Context, out console) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	base, config := strings.TrimSuffix(c.URL, "/"), &tls.Config{}
+	if base == "" {
+		base = c.Where.here()
+		config.InsecureSkipVerify = true // the certificate is for another name than this machine's own
+		if len(c.Where.Domains) > 0 {
+			config.ServerName = c.Where.Domains[0]
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/health", nil)
+	if err != nil {
+		return &coded{exitOther, err}
+	}
+	resp, err := (&http.Client{Transport: &http.Transport{TLSClientConfig: config}}).Do(req)
+	if err != nil {
+		return &coded{exitOther, err}
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return &coded{exitOther, errors.New(base + " answers with " + resp.Status)}
+	}
+	fmt.Fprintln(out.Out, base, "works")
+	return nil
+}
 
 // listeners are the addresses of ferry serve; metrics and plain may be nil.
 type listeners struct {
@@ -28,6 +112,7 @@ type listeners struct {
 }
 
 // listen opens all addresses, so that a wrong one is reported before anything else happens.
+// The end of the process closes them.
 func (c serveCommand) listen(log *slog.Logger) (l *listeners, err error) {
 	l = &listeners{}
 	if err := c.secure(l, log); err != nil {
@@ -45,28 +130,21 @@ func (c serveCommand) listen(log *slog.Logger) (l *listeners, err error) {
 			continue
 		}
 		if *one.to, err = listen(one.addr, one.flag); err != nil {
-			l.close()
 			return nil, err
 		}
 	}
 	return l, nil
 }
 
-func (l *listeners) close() {
-	for _, one := range []net.Listener{l.main, l.metrics, l.plain} {
-		if one != nil {
-			one.Close()
-		}
-	}
-}
-
 func listen(addr, flag string) (net.Listener, error) {
 	l, err := net.Listen("tcp", addr)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, &coded{exitPort, fmt.Errorf("%s is in use by another program; choose another address with %s", addr, flag)}
+		err = fmt.Errorf("%s is in use by another program; choose another address with %s", addr, flag)
+		return nil, &coded{exitPort, err}
 	case errors.As(err, new(*net.AddrError)), errors.As(err, new(*net.DNSError)):
-		return nil, &coded{exitSettings, fmt.Errorf("%s is not an address to listen on, such as 127.0.0.1:8080: %w", addr, errors.Unwrap(err))}
+		err = fmt.Errorf("%s is not an address to listen on, such as 127.0.0.1:8080: %w", addr, errors.Unwrap(err))
+		return nil, &coded{exitSettings, err}
 	case err != nil:
 		return nil, &coded{exitPort, fmt.Errorf("cannot listen on %s: %w", addr, err)}
 	}
@@ -151,10 +229,135 @@ func below(publicURL string, next http.Handler) http.Handler {
 	prefix := strings.TrimSuffix(u.Path, api.Prefix)
 	stripped := http.StripPrefix(prefix, next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := next
 		if prefix != "" && strings.HasPrefix(r.URL.Path, prefix+"/") {
-			stripped.ServeHTTP(w, r)
-			return
+			h = stripped
 		}
-		next.ServeHTTP(w, r)
+		h.ServeHTTP(w, r)
 	})
+}
+
+const serveHelp = `Each setting NAME of the environment can also be in a file that the variable NAME_FILE names.
+
+With --tls-domain it listens on :443 by default, and gets a certificate from Let's Encrypt, whose terms you accept; port 443 of
+the domain must lead here. With --tls-cert and --tls-key it uses your files, and reads them again when they change.
+
+`
+
+// acmeFlags say who issues the certificates for --tls-domain.
+type acmeFlags struct {
+	URL      string `name:"acme-url" env:"FERRY_ACME_URL" placeholder:"URL" help:"Directory of another ACME service."`
+	CA       string `name:"acme-ca" env:"FERRY_ACME_CA" type:"path" placeholder:"FILE" help:"PEM file to trust it by."`
+	HTTPAddr string `name:"http-addr" env:"FERRY_HTTP_ADDR" placeholder:"HOST:PORT" help:"Redirect from here to https."`
+}
+
+// secure makes the TLS settings. HTTP/2 is not offered: a large file would share its
+// connection, and what ends slow clients works for each connection.
+func (c serveCommand) secure(l *listeners, log *slog.Logger) error {
+	l.manager = &autocert.Manager{}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
+	switch {
+	case len(c.Where.Domains) > 0 && c.Where.Cert != "":
+		return errors.New("choose either --tls-domain or --tls-cert")
+	case (c.Where.Cert == "") != (c.Where.Key == ""):
+		return errors.New("--tls-cert and --tls-key belong together")
+	case c.ACME.HTTPAddr != "" && !c.Where.secure():
+		return errors.New("--http-addr needs --tls-domain or --tls-cert to redirect to")
+	case !c.Where.secure():
+		return nil
+	case c.Where.Cert != "":
+		files := &certificate{cert: c.Where.Cert, key: c.Where.Key, log: log}
+		if _, err := files.get(nil); err != nil {
+			return fmt.Errorf("--tls-cert: %w", err)
+		}
+		config.GetCertificate = files.get
+	default:
+		var err error
+		if l.manager, err = c.manager(); err != nil {
+			return err
+		}
+		config.GetCertificate = l.manager.GetCertificate
+		config.NextProtos = append(config.NextProtos, acme.ALPNProto)
+	}
+	l.tls = config
+	return nil
+}
+
+// manager gets certificates by ACME, and keeps them and the account's key in the data
+// directory, in files that only their owner can read.
+func (c serveCommand) manager() (*autocert.Manager, error) {
+	client := &acme.Client{DirectoryURL: cmp.Or(c.ACME.URL, autocert.DefaultACMEDirectory), UserAgent: "ferry"}
+	if c.ACME.CA != "" {
+		text, err := os.ReadFile(c.ACME.CA)
+		if err != nil {
+			return nil, fmt.Errorf("--acme-ca: %w", err)
+		}
+		roots := x509.NewCertPool()
+		if !roots.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("--acme-ca: %s has no certificate", c.ACME.CA)
+		}
+		client.HTTPClient = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
+	}
+	return &autocert.Manager{
+		Prompt: autocert.AcceptTOS, Client: client,
+		HostPolicy: autocert.HostWhitelist(c.Where.Domains...), Cache: autocert.DirCache(filepath.Join(c.Data, "acme")),
+	}, nil
+}
+
+// warm gets the certificates at the start, as the first request would: so the log shows
+// whether that works. After a failure the next request tries again.
+func warm(m *autocert.Manager, domains []string, log *slog.Logger) {
+	for _, d := range domains {
+		_, err := m.GetCertificate(&tls.ClientHelloInfo{
+			ServerName: d, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256},
+			SupportedCurves: []tls.CurveID{tls.CurveP256}, SignatureSchemes: []tls.SignatureScheme{tls.ECDSAWithP256AndSHA256},
+		})
+		if err != nil {
+			log.Error("there is no certificate yet", "domain", d, "error", err.Error())
+			continue
+		}
+		log.Info("the certificate is ready", "domain", d)
+	}
+}
+
+// certificate is a pair of files that is read again when one of them changes. It is safe
+// for concurrent use.
+type certificate struct {
+	cert, key string
+	log       *slog.Logger
+
+	mu    sync.Mutex
+	state string // of the files when they were read
+	pair  *tls.Certificate
+}
+
+// get returns the certificate. Files that cannot be read, such as those of a renewal that
+// is half done, leave the last one in use.
+func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	state := fileState(c.cert) + fileState(c.key)
+	if state == c.state {
+		return c.pair, nil
+	}
+	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
+	switch {
+	case err == nil:
+		c.pair = &pair
+	case c.pair == nil:
+		return nil, err
+	default:
+		c.log.Error("the changed certificate cannot be used; the last one stays", "file", c.cert, "error", err.Error())
+	}
+	c.state = state
+	return c.pair, nil
+}
+
+// fileState changes when a file does.
+func fileState(name string) string {
+	info, err := os.Stat(name)
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprint(info.ModTime().UnixNano(), info.Size(), ";")
 }

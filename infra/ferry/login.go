@@ -78,14 +78,8 @@ func writeLogin(s saved) error {
 // replaced at once: it is never half written.
 func writePrivate(path string, v any) error {
 	text, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
 	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	if err := os.Chmod(dir, 0o700); err != nil {
+	if err := cmp.Or(err, os.MkdirAll(dir, 0o700), os.Chmod(dir, 0o700)); err != nil {
 		return err
 	}
 	return local.WritePrivate(path, string(text), os.Rename)

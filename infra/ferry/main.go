@@ -14,6 +14,8 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -26,6 +28,7 @@ import (
 	"ferry/shared/blob/s3"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/local"
+	"ferry/shared/envelope"
 	"ferry/shared/notify"
 	"ferry/shared/table/dynamo"
 )
@@ -121,6 +124,38 @@ type commands struct {
 
 // Help is shown below the list of commands.
 func (commands) Help() string { return exitCodes }
+
+type versionCommand struct{}
+
+func (versionCommand) Run(out console) error {
+	_, err := fmt.Fprintln(out.Out, version())
+	return err
+}
+
+// version describes this program in one line.
+func version() string {
+	info, _ := debug.ReadBuildInfo()
+	return versionOf(info)
+}
+
+// versionOf tells what the Go command has noted: the version, which is the commit's tag if
+// it has one, and the commit with its date.
+func versionOf(info *debug.BuildInfo) string {
+	if info == nil {
+		info = &debug.BuildInfo{}
+	}
+	known := map[string]string{}
+	for _, s := range info.Settings {
+		known[s.Key] = s.Value
+	}
+	commit := cmp.Or(known["vcs.revision"], "unknown")
+	if known["vcs.modified"] == "true" {
+		commit += " with changes"
+	}
+	return fmt.Sprintf("ferry %s, commit %s, date %s, interface %s, %s %s/%s",
+		cmp.Or(info.Main.Version, "(devel)"), commit, cmp.Or(known["vcs.time"], "unknown"), envelope.APIVersion,
+		runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
 
 // usualData is the default of --data.
 const usualData = "./.ferry"

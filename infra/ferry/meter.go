@@ -162,10 +162,10 @@ func (m *meter) end() {
 
 // took describes a finished transfer of n bytes, of which some were sent now.
 func took(n, now int64, d time.Duration) string {
-	if d < time.Second {
-		return size(n)
-	}
 	what := size(n)
+	if d < time.Second {
+		return what
+	}
 	if now < n {
 		what += ", " + size(max(0, now)) + " of it now"
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"ferry/shared/api"
+	"ferry/shared/auth"
 	"ferry/shared/boot/local"
 	"ferry/shared/envelope"
 	"ferry/shared/notify"
@@ -85,7 +86,6 @@ func (c serveCommand) Run(ctx context.Context, set api.Settings, out console) er
 	if err != nil {
 		return err
 	}
-	defer listeners.close()
 	if set.PublicURL == "" {
 		set.PublicURL = c.Where.publicURL(listeners.main.Addr())
 	}
@@ -206,15 +206,19 @@ func (c serveCommand) greet(
 	if c.inCloud() {
 		return nil
 	}
-	if empty, err := noUsers(ctx, p); err != nil || !empty {
+	errFound := errors.New("there is a user")
+	err := auth.NewUsers(p.Table, p.Now).List(ctx, func(auth.User) error { return errFound })
+	switch {
+	case errors.Is(err, errFound):
+		return nil
+	case err != nil:
 		return err
-	}
-	if !c.Demo || !private {
+	case !c.Demo || !private:
 		fmt.Fprintf(out.Out, "There are no users yet: %s user add NAME%s creates one\n", program, data)
 		return nil
 	}
-	password, err := demoUser(ctx, p)
-	if err != nil {
+	password, demo := temporaryPassword(), auth.User{Name: "demo", Email: "demo@example.com", Lang: "en", State: auth.Active}
+	if err := addUser(ctx, p, demo, password); err != nil {
 		return err
 	}
 	shown, login := "the password "+password+"\n(it is not shown again; ", "demo:"+password

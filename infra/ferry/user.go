@@ -380,22 +380,6 @@ func confirmed(out console, name string) bool {
 	return strings.TrimSpace(line) == name
 }
 
-func noUsers(ctx context.Context, p *api.Ports) (bool, error) {
-	errFound := errors.New("found")
-	err := auth.NewUsers(p.Table, p.Now).List(ctx, func(auth.User) error { return errFound })
-	if errors.Is(err, errFound) {
-		return false, nil
-	}
-	return true, err
-}
-
-// demoUser creates the user demo and returns the password.
-func demoUser(ctx context.Context, p *api.Ports) (string, error) {
-	password := temporaryPassword()
-	demo := auth.User{Name: "demo", Email: "demo@example.com", Lang: "en", State: auth.Active}
-	return password, addUser(ctx, p, demo, password)
-}
-
 func addUser(ctx context.Context, p *api.Ports, u auth.User, password string) (err error) {
 	if u.Password, err = p.Hasher.Hash(ctx, password); err != nil {
 		return err
