@@ -131,7 +131,7 @@ func TestServeGetsItsCertificateByACME(t *testing.T) {
 
 	data := filepath.Join(dir, "data")
 	env := []string{
-		"FERRY_TLS_DOMAIN=files.example.com", "FERRY_ADDR=" + addr, "FERRY_ACME_URL=https://" + directory + "/dir", "FERRY_ACME_CA=" + cert,
+		"FERRY_TLS_DOMAIN=files.example.com", "FERRY_ADDR=" + addr, "FERRY_ACME_URL=https://" + directory + "/dir", "SSL_CERT_FILE=" + cert,
 		"FERRY_DATA=" + data, "FERRY_METRICS_ADDR=" + freeAddr(t),
 	}
 	out := start(t, env, program(t), "serve")

@@ -65,11 +65,10 @@ func pausing(ctx context.Context, err error) error {
 // coded is an error with its exit code.
 type coded struct {
 	code int
-	err  error
+	error
 }
 
-func (e *coded) Error() string { return e.err.Error() }
-func (e *coded) Unwrap() error { return e.err }
+func (e *coded) Unwrap() error { return e.error }
 
 // usage returns an error about what the user typed.
 func usage(format string, values ...any) error {
@@ -77,11 +76,10 @@ func usage(format string, values ...any) error {
 }
 
 func exitCode(err error) int {
-	var c *coded
-	switch {
-	case errors.As(err, &c):
+	if c, ok := errors.AsType[*coded](err); ok {
 		return c.code
-	case client.IsNetwork(err):
+	}
+	if client.IsNetwork(err) {
 		return exitPort
 	}
 	for _, k := range []struct {
@@ -153,12 +151,7 @@ func (f *failures) add(name string, err error) {
 		f.first = err
 		return
 	}
-	if f.meter != nil {
-		f.meter.mu.Lock()
-		defer f.meter.mu.Unlock()
-		f.meter.clear()
-	}
-	fmt.Fprintln(f.out.Err, "ferry:", err)
+	f.meter.print(f.out.Err, "ferry: %s", err)
 }
 
 // each runs f on each of several things until ctx ends. It continues after errors:

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -247,7 +246,6 @@ the domain must lead here. With --tls-cert and --tls-key it uses your files, and
 // acmeFlags say who issues the certificates for --tls-domain.
 type acmeFlags struct {
 	URL      string `name:"acme-url" env:"FERRY_ACME_URL" placeholder:"URL" help:"Directory of another ACME service."`
-	CA       string `name:"acme-ca" env:"FERRY_ACME_CA" type:"path" placeholder:"FILE" help:"PEM file to trust it by."`
 	HTTPAddr string `name:"http-addr" env:"FERRY_HTTP_ADDR" placeholder:"HOST:PORT" help:"Redirect from here to https."`
 }
 
@@ -272,36 +270,17 @@ func (c serveCommand) secure(l *listeners, log *slog.Logger) error {
 		}
 		config.GetCertificate = files.get
 	default:
-		var err error
-		if l.manager, err = c.manager(); err != nil {
-			return err
+		l.manager = &autocert.Manager{
+			Client: &acme.Client{DirectoryURL: cmp.Or(c.ACME.URL, autocert.DefaultACMEDirectory), UserAgent: "ferry"},
+			Prompt: autocert.AcceptTOS, HostPolicy: autocert.HostWhitelist(c.Where.Domains...),
+			// The account's key is there too, in files that only their owner can read.
+			Cache: autocert.DirCache(filepath.Join(c.Data, "acme")),
 		}
 		config.GetCertificate = l.manager.GetCertificate
 		config.NextProtos = append(config.NextProtos, acme.ALPNProto)
 	}
 	l.tls = config
 	return nil
-}
-
-// manager gets certificates by ACME, and keeps them and the account's key in the data
-// directory, in files that only their owner can read.
-func (c serveCommand) manager() (*autocert.Manager, error) {
-	client := &acme.Client{DirectoryURL: cmp.Or(c.ACME.URL, autocert.DefaultACMEDirectory), UserAgent: "ferry"}
-	if c.ACME.CA != "" {
-		text, err := os.ReadFile(c.ACME.CA)
-		if err != nil {
-			return nil, fmt.Errorf("--acme-ca: %w", err)
-		}
-		roots := x509.NewCertPool()
-		if !roots.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("--acme-ca: %s has no certificate", c.ACME.CA)
-		}
-		client.HTTPClient = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
-	}
-	return &autocert.Manager{
-		Prompt: autocert.AcceptTOS, Client: client,
-		HostPolicy: autocert.HostWhitelist(c.Where.Domains...), Cache: autocert.DirCache(filepath.Join(c.Data, "acme")),
-	}, nil
 }
 
 // warm gets the certificates at the start, as the first request would: so the log shows

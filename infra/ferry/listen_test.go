@@ -237,7 +237,6 @@ func TestWrongAddressesAndCertificatesAreRefusedAtTheStart(t *testing.T) {
 		"--tls-key":      {"--tls-cert", none},
 		"--tls-cert":     {"--tls-cert", none, "--tls-key", none},
 		"either":         {"--tls-cert", none, "--tls-key", none, "--tls-domain", "files.example.com"},
-		"--acme-ca":      {"--tls-domain", "files.example.com", "--acme-ca", none},
 		"--http-addr":    {"--http-addr", "127.0.0.1:0"},
 		"127.0.0.1:none": {"--metrics-addr", "127.0.0.1:none"},
 	} {

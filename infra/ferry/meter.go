@@ -137,12 +137,17 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d", s/60, s%60)
 }
 
-// say prints a line beside the bar.
-func (m *meter) say(format string, args ...any) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.clear()
-	fmt.Fprintf(m.out, format+"\n", args...)
+// say prints a line beside the bar, unless nothing is to be shown.
+func (m *meter) say(format string, args ...any) { m.print(m.out, format, args...) }
+
+// print prints a line, and does not mix it with the bar. There may be no meter.
+func (m *meter) print(to io.Writer, format string, args ...any) {
+	if m != nil {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.clear()
+	}
+	fmt.Fprintf(to, format+"\n", args...)
 }
 
 func (m *meter) clear() {

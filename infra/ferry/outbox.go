@@ -217,26 +217,23 @@ func (c outboxSuppressed) Run(ctx context.Context, out console) error {
 			func(s suppression) []any { return []any{printable(s.To), s.Reason, when(s.At), printable(s.Detail)} },
 			"no address is suppressed\n",
 		}
-		failed, entries := failures{out: out}, notify.AllSuppressed(ctx, p.Table)
-		if len(c.Addresses) > 0 {
-			list.nothing, entries = "", c.named(ctx, p.Table, &failed)
+		if len(c.Addresses) == 0 {
+			return list.print(out, suppressions(notify.AllSuppressed(ctx, p.Table)))
 		}
-		return errors.Join(list.print(out, suppressions(entries)), failed.first)
-	})
-}
-
-// named yields the entries of the given addresses; an address without one is a failure.
-func (c outboxSuppressed) named(ctx context.Context, t table.Table, failed *failures) iter.Seq2[notify.Suppression, error] {
-	return func(yield func(notify.Suppression, error) bool) {
-		for _, address := range c.Addresses {
-			e, ok, err := notify.Suppressed(ctx, t, address)
-			if err == nil && !ok {
-				failed.add(address, errNotSuppressed)
-			} else if !yield(e, err) {
-				return
+		list.nothing = ""
+		failed := failures{out: out}
+		err := list.print(out, suppressions(func(yield func(notify.Suppression, error) bool) {
+			for _, address := range c.Addresses {
+				e, ok, err := notify.Suppressed(ctx, p.Table, address)
+				if err == nil && !ok {
+					failed.add(address, errNotSuppressed)
+				} else if !yield(e, err) {
+					return
+				}
 			}
-		}
-	}
+		}))
+		return errors.Join(err, failed.first)
+	})
 }
 
 // suppressions yields the reasons one by one.

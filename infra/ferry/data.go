@@ -1,0 +1,145 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+
+	"ferry/shared/api"
+	"ferry/shared/api/file"
+	"ferry/shared/boot/local"
+	"ferry/shared/files"
+)
+
+type checkCommand struct {
+	store
+	Quick  bool `help:"Compare sizes alone: on this machine no bytes are read."`
+	Repair bool `help:"Add up quotas again, write missing links, and remove leftovers."`
+	Quiet  bool `short:"q" help:"Show no progress."`
+}
+
+// Help is shown by ferry check --help.
+func (checkCommand) Help() string {
+	return `Compares the record of each file with its bytes, its links and its user's quota, here or in a
+stack, also while the service runs. In a stack S3's own checksums are compared; no bytes are read.
+
+Each fault is a line: its kind (record, bytes, size, checksum, link, quota or leftover), user, id of
+the file, key of the object or item, and details.
+
+--repair never removes a record, or bytes that a record names: get those from a backup. If a fault
+is left, the exit code is 65.`
+}
+
+func (c checkCommand) Run(ctx context.Context, out console) error {
+	return c.open(ctx, api.Settings{}, local.Options{Existing: true}, func(p *api.Ports) error {
+		m := newMeter(out, c.Quiet)
+		m.name("checking")
+		m.start()
+		check := files.Check{
+			Sweeper: &files.Sweeper{Service: file.Service(p), Log: slog.New(slog.DiscardHandler), Grace: c.grace()},
+			Quick:   c.Quick, Repair: c.Repair, Settle: files.Settle, Expect: m.expect, Done: m.add,
+			Found: func(f files.Finding) { m.print(out.Out, "%s", finding(f)) },
+		}
+		r, err := check.Run(ctx)
+		m.end()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out.Out, "%d files and %d objects compared; faults: %d, mended: %d\n",
+			r.Files, r.Objects, r.Found, r.Mended)
+		if r.Unsure > 0 {
+			fmt.Fprintf(out.Err, "ferry: warning: %d users were too busy to add up what they use; try again\n", r.Unsure)
+		}
+		if left := r.Found - r.Mended; left > 0 {
+			return &coded{exitDamaged, fmt.Errorf("faults left: %d", left)}
+		}
+		return nil
+	}, allPorts()...)
+}
+
+// finding formats a fault as a line.
+func finding(f files.Finding) string {
+	id := "-"
+	if f.ID > 0 {
+		id = strconv.FormatInt(f.ID, 10)
+	}
+	line := fmt.Sprintf("%s %s %s %s: %s", f.Kind, cmp.Or(f.User, "-"), id, f.Key, f.What)
+	if f.Mended {
+		line += " (mended)"
+	}
+	return printable(line)
+}
+
+type retention struct {
+	KeepDays   string `env:"FERRY_KEEP_DAYS" placeholder:"30" help:"Days that a file stays in the user area; 0 means for ever."`
+	BackupDays string `env:"FERRY_BACKUP_DAYS" placeholder:"90" help:"Days that it then stays in the backup area; 0 means for ever."`
+}
+
+type sweepCommand struct {
+	store
+	Retention retention `embed:""`
+}
+
+func (c sweepCommand) Run(ctx context.Context, set api.Settings, out console) error {
+	return c.open(ctx, set, local.Options{Existing: true}, func(p *api.Ports) error {
+		sweeper := files.Sweeper{Service: file.Service(p), Log: p.Log, Grace: c.grace()}
+		r, err := sweeper.Run(ctx)
+		fmt.Fprintf(out.Out, "%d objects seen: %d files moved to the backup area, %d removed for good, %d leftovers removed, %d failed\n",
+			r.Seen, r.Moved, r.Purged, r.Orphans, r.Failed)
+		return err
+	}, allPorts()...)
+}
+
+type backupCommand struct {
+	Data  string `env:"FERRY_DATA" default:"${usual_data}" type:"path" placeholder:"DIR" help:"Data directory (default ${default})."`
+	Quiet bool   `short:"q" help:"Show no progress."`
+	To    string `arg:"" type:"path" help:"Backup directory: a new one, or an earlier backup to bring up to date."`
+}
+
+// Help is shown by ferry backup --help.
+func (backupCommand) Help() string {
+	return `The service may keep running. The backup shows one moment, with each file compared with its checksum, and is itself a data directory:
+"ferry serve --data DIR" can serve it. It holds the key of all links: keep it where only you can read it. For a stack on AWS see infra/runbook/README.md.`
+}
+
+func (c backupCommand) Run(ctx context.Context, out console) (err error) {
+	d, err := local.Open(c.Data, api.Settings{}, local.Options{Existing: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	return copyData(out, c.Quiet, c.To, func(p local.Progress) (local.Copied, error) { return d.Backup(ctx, c.To, p) })
+}
+
+type restoreDataCommand struct {
+	Data  string `env:"FERRY_DATA" default:"${usual_data}" type:"path" placeholder:"DIR" help:"Directory to restore to; it must have no data yet (default ${default})."`
+	Quiet bool   `short:"q" help:"Show no progress."`
+	From  string `arg:"" type:"path" help:"Backup directory."`
+}
+
+func (c restoreDataCommand) Run(ctx context.Context, out console) error {
+	return copyData(out, c.Quiet, c.Data, func(p local.Progress) (local.Copied, error) { return local.Restore(ctx, c.From, c.Data, p) })
+}
+
+// copyData shows progress, and reports at the end what was copied.
+func copyData(out console, quiet bool, to string, run func(p local.Progress) (local.Copied, error)) error {
+	m := newMeter(out, quiet)
+	m.name("copying")
+	m.start()
+	copied, err := run(local.Progress{Expect: m.expect, Done: m.add})
+	m.end()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out.Out, "%s: %d files; %d of them new, %s; %d of an earlier backup removed\n", to, copied.Files, copied.New, size(copied.Bytes), copied.Removed)
+	for _, name := range copied.Damaged {
+		fmt.Fprintf(out.Err, "damaged: %s\n", name)
+	}
+	if n := len(copied.Damaged); n > 0 {
+		return &coded{exitDamaged, fmt.Errorf("%d files have lost bytes or differ from what was uploaded; everything else was copied", n)}
+	}
+	return nil
+}
