@@ -34,7 +34,7 @@ is left, the exit code is 65.`
 }
 
 func (c checkCommand) Run(ctx context.Context, out console) error {
-	return c.open(ctx, api.Settings{}, local.Options{Existing: true}, func(p *api.Ports) error {
+	return c.use(ctx, func(p *api.Ports) error {
 		m := newMeter(out, c.Quiet)
 		m.name("checking")
 		m.start()
@@ -57,7 +57,7 @@ func (c checkCommand) Run(ctx context.Context, out console) error {
 			return &coded{exitDamaged, fmt.Errorf("faults left: %d", left)}
 		}
 		return nil
-	}, allPorts()...)
+	}, filePorts()...)
 }
 
 // finding formats a fault as a line.
@@ -90,7 +90,7 @@ func (c sweepCommand) Run(ctx context.Context, set api.Settings, out console) er
 		fmt.Fprintf(out.Out, "%d objects seen: %d files moved to the backup area, %d removed for good, %d leftovers removed, %d failed\n",
 			r.Seen, r.Moved, r.Purged, r.Orphans, r.Failed)
 		return err
-	}, allPorts()...)
+	}, filePorts()...)
 }
 
 type backupCommand struct {

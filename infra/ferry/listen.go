@@ -123,7 +123,7 @@ func (c serveCommand) listen(log *slog.Logger) (l *listeners, err error) {
 	}{
 		{&l.main, c.Where.listenOn(), "--addr or FERRY_ADDR"},
 		{&l.metrics, c.MetricsAddr, "--metrics-addr or FERRY_METRICS_ADDR"},
-		{&l.plain, c.ACME.HTTPAddr, "--http-addr or FERRY_HTTP_ADDR"},
+		{&l.plain, c.HTTPAddr, "--http-addr or FERRY_HTTP_ADDR"},
 	} {
 		if one.addr == "" {
 			continue
@@ -236,19 +236,6 @@ func below(publicURL string, next http.Handler) http.Handler {
 	})
 }
 
-const serveHelp = `Each setting NAME of the environment can also be in a file that the variable NAME_FILE names.
-
-With --tls-domain it listens on :443 by default, and gets a certificate from Let's Encrypt, whose terms you accept; port 443 of
-the domain must lead here. With --tls-cert and --tls-key it uses your files, and reads them again when they change.
-
-`
-
-// acmeFlags say who issues the certificates for --tls-domain.
-type acmeFlags struct {
-	URL      string `name:"acme-url" env:"FERRY_ACME_URL" placeholder:"URL" help:"Directory of another ACME service."`
-	HTTPAddr string `name:"http-addr" env:"FERRY_HTTP_ADDR" placeholder:"HOST:PORT" help:"Redirect from here to https."`
-}
-
 // secure makes the TLS settings. HTTP/2 is not offered: a large file would share its
 // connection, and what ends slow clients works for each connection.
 func (c serveCommand) secure(l *listeners, log *slog.Logger) error {
@@ -259,7 +246,7 @@ func (c serveCommand) secure(l *listeners, log *slog.Logger) error {
 		return errors.New("choose either --tls-domain or --tls-cert")
 	case (c.Where.Cert == "") != (c.Where.Key == ""):
 		return errors.New("--tls-cert and --tls-key belong together")
-	case c.ACME.HTTPAddr != "" && !c.Where.secure():
+	case c.HTTPAddr != "" && !c.Where.secure():
 		return errors.New("--http-addr needs --tls-domain or --tls-cert to redirect to")
 	case !c.Where.secure():
 		return nil
@@ -271,7 +258,7 @@ func (c serveCommand) secure(l *listeners, log *slog.Logger) error {
 		config.GetCertificate = files.get
 	default:
 		l.manager = &autocert.Manager{
-			Client: &acme.Client{DirectoryURL: cmp.Or(c.ACME.URL, autocert.DefaultACMEDirectory), UserAgent: "ferry"},
+			Client: &acme.Client{DirectoryURL: cmp.Or(c.ACMEURL, autocert.DefaultACMEDirectory), UserAgent: "ferry"},
 			Prompt: autocert.AcceptTOS, HostPolicy: autocert.HostWhitelist(c.Where.Domains...),
 			// The account's key is there too, in files that only their owner can read.
 			Cache: autocert.DirCache(filepath.Join(c.Data, "acme")),

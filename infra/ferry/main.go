@@ -181,13 +181,13 @@ func (s store) grace() time.Duration {
 	return graceLocal
 }
 
-// use calls open for data that must exist, with the table and the given ports.
+// use calls open for data that must exist.
 func (s store) use(ctx context.Context, f func(*api.Ports) error, ports ...lambda.Opener) error {
-	return s.open(ctx, api.Settings{}, local.Options{Existing: true}, f, append(ports, tablePort())...)
+	return s.open(ctx, api.Settings{}, local.Options{Existing: true}, f, ports...)
 }
 
-// open opens the data, runs f on it, and closes it. On a stack it opens only the
-// given ports.
+// open opens the data, runs f on it, and closes it. On a stack it opens only the table
+// and the given ports.
 func (s store) open(ctx context.Context, set api.Settings, o local.Options, f func(*api.Ports) error, ports ...lambda.Opener) (err error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
@@ -225,18 +225,15 @@ func (s store) openStack(ctx context.Context, settings api.Settings, ports ...la
 		"FERRY_BACKUP_BUCKET": s.BackupBucket, "FERRY_KEY_PARAMETER": s.KeyParameter,
 	}
 	cloud := &lambda.Cloud{Config: cfg, Getenv: func(name string) string { return cmp.Or(flags[name], os.Getenv(name)) }}
-	p, err := cloud.Ports(settings, ports...)
+	p, err := cloud.Ports(settings, append(ports, lambda.Table(dynamo.Open))...)
 	if err != nil {
 		return nil, err
 	}
 	return p, cloud.Begin(ctx)
 }
 
-func tablePort() lambda.Opener { return lambda.Table(dynamo.Open) }
-
-func allPorts() []lambda.Opener {
-	return []lambda.Opener{tablePort(), lambda.Blobs(s3.Open), lambda.LinkKey}
-}
+// filePorts are what a command on files needs besides the table.
+func filePorts() []lambda.Opener { return []lambda.Opener{lambda.Blobs(s3.Open), lambda.LinkKey} }
 
 // fromFile reads a setting NAME from the file that the variable NAME_FILE names, so that
 // a secret need not be in the environment.

@@ -41,7 +41,8 @@ const (
 type serveCommand struct {
 	store
 	Where        where     `embed:""`
-	ACME         acmeFlags `embed:""`
+	ACMEURL      string    `name:"acme-url" env:"FERRY_ACME_URL" placeholder:"URL" help:"Directory of another ACME service."`
+	HTTPAddr     string    `name:"http-addr" env:"FERRY_HTTP_ADDR" placeholder:"HOST:PORT" help:"Redirect from here to https."`
 	PublicURL    string    `env:"FERRY_PUBLIC_URL" placeholder:"URL" help:"Address of the service in links, such as https://files.example.com/v1 (default http://ADDR/v1, or https://DOMAIN/v1 with --tls-domain)."`
 	MetricsAddr  string    `env:"FERRY_METRICS_ADDR" placeholder:"HOST:PORT" help:"Address for GET /metrics (default none)."`
 	TrustProxy   bool      `env:"FERRY_TRUST_PROXY" help:"Take the caller's address from the last entry of X-Forwarded-For: for a server behind one proxy. Without it, failed logins slow down everyone behind the proxy."`
@@ -67,8 +68,15 @@ type serveCommand struct {
 }
 
 func (serveCommand) Help() string {
-	return "Ctrl-C finishes running requests and stops. A kill at any moment loses nothing that was confirmed.\n\n" +
-		serveHelp + exitCodes
+	return `Ctrl-C finishes running requests and stops. A kill at any moment loses nothing that was confirmed.
+
+Each setting NAME of the environment can also be in a file that the variable NAME_FILE names.
+
+With --tls-domain it listens on :443 by default, and gets a certificate from Let's Encrypt, whose terms
+you accept; port 443 of the domain must lead here. With --tls-cert and --tls-key it uses your files, and
+reads them again when they change.
+
+` + exitCodes
 }
 
 func (c serveCommand) Run(ctx context.Context, set api.Settings, out console) error {
@@ -104,7 +112,7 @@ func (c serveCommand) Run(ctx context.Context, set api.Settings, out console) er
 	}
 	return c.open(ctx, set, local.Options{NoSync: c.Fsync == "off", Reserve: reserve, Log: log}, func(p *api.Ports) error {
 		return c.run(ctx, out, listeners, p)
-	}, allPorts()...)
+	}, filePorts()...)
 }
 
 // run makes the service and serves it.

@@ -16,7 +16,6 @@ import (
 	"ferry/shared/api"
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
-	"ferry/shared/blob/s3"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/local"
 	"ferry/shared/notify"
@@ -126,7 +125,7 @@ func (c userAdd) Run(ctx context.Context, out console) error {
 		}
 		c.report(out, "was created", u.Name, password)
 		return nil
-	}, tablePort())
+	})
 }
 
 // apply sets what the flags say.
@@ -368,7 +367,7 @@ func (c userRemove) Run(ctx context.Context, out console) error {
 			return "", fmt.Errorf("%d files were removed, then: %w", removed, err)
 		}
 		return fmt.Sprintf("and %d files were removed", removed), s.Remove(ctx, u.Name)
-	}, lambda.Blobs(s3.Open), lambda.LinkKey)
+	}, filePorts()...)
 }
 
 func confirmed(out console, name string) bool {
