@@ -22,11 +22,11 @@ type Places struct {
 	most  int // 0 is no limit
 	mu    sync.Mutex
 	all   int
-	taken map[[2]string]int // by user, and by part
+	taken map[string]int // by user, and by part, which has a slash
 }
 
 // NewPlaces returns Places for at most most bodies; 0 is no limit.
-func NewPlaces(most int) *Places { return &Places{most: most, taken: map[[2]string]int{}} }
+func NewPlaces(most int) *Places { return &Places{most: most, taken: map[string]int{}} }
 
 // Enter takes a place for a body from a user, until leave is called. part names a part
 // of an upload session, or is empty. The fault says which bound is reached.
@@ -36,27 +36,31 @@ func (p *Places) Enter(user, part string) (leave func(), err error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	byUser, byPart := [2]string{user}, [2]string{"", part}
 	each := max(1, p.most/4)
 	switch {
 	case p.most > 0 && p.all >= p.most:
-		return nil, &envelope.Fault{Kind: envelope.Unavailable, Detail: "too many uploads are under way; try again", After: busyFor}
-	case p.most > 0 && p.taken[byUser] >= each:
-		return nil, envelope.WaitFault(busyFor, "%d of your uploads are under way, as many as a user may have at once; try again", each)
-	case part != "" && p.taken[byPart] >= writersOfPart:
-		return nil, &envelope.Fault{Kind: envelope.Conflict, Detail: "the part is already being sent twice; try again", After: busyFor}
+		return nil, &envelope.Fault{
+			Kind: envelope.Unavailable, Detail: "too many uploads are under way; try again", After: busyFor,
+		}
+	case p.most > 0 && p.taken[user] >= each:
+		return nil, envelope.WaitFault(busyFor,
+			"%d of your uploads are under way, as many as a user may have at once; try again", each)
+	case part != "" && p.taken[part] >= writersOfPart:
+		return nil, &envelope.Fault{
+			Kind: envelope.Conflict, Detail: "the part is already being sent twice; try again", After: busyFor,
+		}
 	}
-	p.add(byUser, byPart, 1)
+	p.add(1, user, part)
 	return func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.add(byUser, byPart, -1)
+		p.add(-1, user, part)
 	}, nil
 }
 
-func (p *Places) add(byUser, byPart [2]string, n int) {
+func (p *Places) add(n int, keys ...string) {
 	p.all += n
-	for _, key := range [][2]string{byUser, byPart} {
+	for _, key := range keys {
 		if p.taken[key] += n; p.taken[key] == 0 {
 			delete(p.taken, key)
 		}

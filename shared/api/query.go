@@ -48,9 +48,10 @@ func Query(r *http.Request) (url.Values, error) {
 
 // Number returns a whole number in the query, from lowest to highest, or fallback if
 // there is none.
-func Number(q url.Values, name string, lowest, highest, fallback int64) (int64, error) {
-	if !q.Has(name) {
-		return fallback, nil
+func Number(r *http.Request, name string, lowest, highest, fallback int64) (int64, error) {
+	q, err := Query(r)
+	if err != nil || !q.Has(name) {
+		return fallback, err
 	}
 	text := q.Get(name)
 	n, err := strconv.ParseInt(text, 10, 64)

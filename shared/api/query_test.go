@@ -64,11 +64,7 @@ func TestQueryNumberMustBeWithinBounds(t *testing.T) {
 	} {
 		r := httptest.NewRequest("GET", "/", nil)
 		r.URL.RawQuery = query
-		q, err := api.Query(r)
-		var n int64
-		if err == nil {
-			n, err = api.Number(q, "n", 1, 10, 7)
-		}
+		n, err := api.Number(r, "n", 1, 10, 7)
 		if want < 0 && !envelope.IsFault(err, envelope.Invalid) || want >= 0 && (err != nil || n != want) {
 			t.Errorf("%q gives %d, %v", query, n, err)
 		}

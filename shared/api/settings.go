@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -98,11 +99,7 @@ func (e *env) flag(name string) bool {
 }
 
 func (e *env) number(name string, fallback int64) int64 {
-	text := e.getenv(name)
-	if text == "" {
-		return fallback
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
+	n, err := strconv.ParseInt(cmp.Or(e.getenv(name), strconv.FormatInt(fallback, 10)), 10, 64)
 	if err != nil || n < 0 {
 		e.fail(name, "not a number from 0")
 		return 0
@@ -111,10 +108,7 @@ func (e *env) number(name string, fallback int64) int64 {
 }
 
 func (e *env) size(name string) int64 {
-	if e.getenv(name) == "" {
-		return 0
-	}
-	n, err := ParseSize(e.getenv(name))
+	n, err := ParseSize(cmp.Or(e.getenv(name), "0"))
 	if err != nil {
 		e.fail(name, err.Error())
 	}

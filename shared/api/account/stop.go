@@ -87,9 +87,10 @@ func (s server) writeError(w http.ResponseWriter, r *http.Request, status int) e
 		return envelope.WriteError(w, s.ports.Now(), status)
 	}
 	lang := api.Lang(r, auth.User{})
-	p := page{lang: lang, title: texts[lang].noLink, text: texts[lang].whole}
+	words := say(lang)
+	p := page{lang: lang, title: words.NoLink, text: words.Whole}
 	if status >= http.StatusInternalServerError || status == http.StatusTooManyRequests {
-		p.title, p.text = texts[lang].sorry, texts[lang].later
+		p.title, p.text = words.Sorry, words.Later
 	}
 	return p.write(w, status)
 }

@@ -49,35 +49,29 @@ func ListBackup() api.Endpoint { return api.Named("downloadlistbackup", newList(
 // for good.
 func Delete() api.Endpoint { return api.Named("filesdelete", newMove(remove)) }
 
-func remove(s *files.Service, r *http.Request, u auth.User, id int64) ([]files.File, error) {
-	q, err := api.Query(r)
-	if err != nil {
-		return nil, err
+func remove(s *files.Service, r *http.Request, u auth.User, id int64) (files.File, error) {
+	area, err := areaOf(r)
+	switch {
+	case err != nil:
+		return files.File{}, err
+	case area == blob.Backup:
+		return files.File{Area: area}, s.Purge(r.Context(), u, id)
 	}
-	area, err := areaOf(q)
-	if err != nil {
-		return nil, err
-	}
-	if area == blob.Backup {
-		return nil, s.Purge(r.Context(), u, id)
-	}
-	f, err := s.Delete(r.Context(), u, id)
-	return []files.File{f}, err
+	return s.Delete(r.Context(), u, id)
 }
 
 // Restore is POST /files/{id}/restore: it moves one of the caller's files back from the
 // backup area and answers with the restored file.
 func Restore() api.Endpoint { return api.Named("filesrestore", newMove(restore)) }
 
-func restore(s *files.Service, r *http.Request, u auth.User, id int64) ([]files.File, error) {
-	f, err := s.Restore(r.Context(), u, id)
-	return []files.File{f}, err
+func restore(s *files.Service, r *http.Request, u auth.User, id int64) (files.File, error) {
+	return s.Restore(r.Context(), u, id)
 }
 
-// newMove returns the handler, which answers with the files that move returns. It needs
-// the ports Table and Blobs and the link key.
+// newMove returns the handler, which answers with the file that move returns, if it has
+// an id. It needs the ports Table and Blobs and the link key.
 func newMove(
-	move func(*files.Service, *http.Request, auth.User, int64) ([]files.File, error),
+	move func(*files.Service, *http.Request, auth.User, int64) (files.File, error),
 ) func(*api.Ports) http.Handler {
 	return func(p *api.Ports) http.Handler {
 		service := Service(p)
@@ -90,11 +84,11 @@ func newMove(
 			if err != nil {
 				return err
 			}
-			area, page := blob.Backup, files.Page{Files: []*files.Listed{}}
-			for _, f := range moved {
-				area, page.Files = f.Area, append(page.Files, service.Listed(f))
+			var page files.Page
+			if moved.ID != 0 {
+				page.Files = append(page.Files, service.Listed(moved))
 			}
-			return WriteList(w, r, p, u, area, page, 0)
+			return WriteList(w, r, p, u, moved.Area, page, 0)
 		})
 	}
 }
@@ -108,15 +102,11 @@ func newList(area blob.Area) func(*api.Ports) http.Handler {
 	return func(p *api.Ports) http.Handler {
 		service := Service(p)
 		return p.Authenticated(func(w http.ResponseWriter, r *http.Request, u auth.User) error {
-			q, err := api.Query(r)
+			limit, err := api.Number(r, "limit", 1, table.MaxPage, defaultLimit)
 			if err != nil {
 				return err
 			}
-			limit, err := api.Number(q, "limit", 1, table.MaxPage, defaultLimit)
-			if err != nil {
-				return err
-			}
-			after, err := api.Number(q, "after", 1, math.MaxInt64, 0)
+			after, err := api.Number(r, "after", 1, math.MaxInt64, 0)
 			if err != nil {
 				return err
 			}

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -54,11 +53,15 @@ func (s server) get(w http.ResponseWriter, r *http.Request, u auth.User) error {
 	if err != nil {
 		return err
 	}
-	out, err := show(f)
+	crc, err := checksum(f)
 	if err != nil {
 		return err
 	}
-	out.LinkURL = auth.DownloadLink(s.ports.Base(r.Context()), api.Lang(r, u), f.Area) + s.files.Token(f)
+	out := record{
+		ID: f.ID, Name: f.Name, Length: f.Length, Type: f.Type, Modified: f.Modified, Area: f.Area, Expires: stamp(f.Expires),
+		CRC64NVME: wire.CRC64Text(crc), SHA256: hex.EncodeToString(f.SHA256), Uploader: f.Uploader,
+		LinkURL: auth.DownloadLink(s.ports.Base(r.Context()), api.Lang(r, u), f.Area) + s.files.Token(f),
+	}
 	if err := s.addUses(r.Context(), f, f.UploadedBy(u), &out); err != nil {
 		return err
 	}
@@ -72,17 +75,14 @@ func (s server) find(r *http.Request, u auth.User) (files.File, error) {
 	if err != nil {
 		return files.File{}, err
 	}
-	q, err := api.Query(r)
+	area, err := areaOf(r)
 	if err != nil {
 		return files.File{}, err
 	}
-	area, err := areaOf(q)
-	if err != nil {
-		return files.File{}, err
-	}
-	d, ok := auth.CanonicalName(q.Get("d"))
+	text := r.URL.Query().Get("d")
+	d, ok := auth.CanonicalName(text)
 	switch {
-	case q.Get("d") == "" || d == u.Name:
+	case text == "" || d == u.Name:
 		return s.files.Get(r.Context(), u, area, id)
 	case !ok || area == blob.Backup: // only its owner can see that area
 		return files.File{}, envelope.NewFault(envelope.NotFound, "no file of that id that you have sent to that user")
@@ -91,9 +91,10 @@ func (s server) find(r *http.Request, u auth.User) (files.File, error) {
 }
 
 // areaOf returns the area that a query names; the default is the user area.
-func areaOf(q url.Values) (blob.Area, error) {
-	if !q.Has("area") {
-		return blob.Files, nil
+func areaOf(r *http.Request) (blob.Area, error) {
+	q, err := api.Query(r)
+	if err != nil || !q.Has("area") {
+		return blob.Files, err
 	}
 	area := blob.Area(q.Get("area"))
 	if area != blob.Files && area != blob.Backup {
@@ -101,18 +102,6 @@ func areaOf(q url.Values) (blob.Area, error) {
 			"the query parameter area is %s or %s", blob.Files, blob.Backup)
 	}
 	return area, nil
-}
-
-// show returns the record of a file, without what the links add.
-func show(f files.File) (record, error) {
-	crc, err := checksum(f)
-	if err != nil {
-		return record{}, err
-	}
-	return record{
-		ID: f.ID, Name: f.Name, Length: f.Length, Type: f.Type, Modified: f.Modified, Area: f.Area, Expires: stamp(f.Expires),
-		CRC64NVME: wire.CRC64Text(crc), SHA256: hex.EncodeToString(f.SHA256), Uploader: f.Uploader,
-	}, nil
 }
 
 // checksum returns the CRC64NVME of a file.

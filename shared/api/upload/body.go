@@ -28,9 +28,7 @@ const (
 
 // source returns the files of a body one by one, and nil at the end. A file must be read
 // before the next call.
-type source interface {
-	next() (*files.Part, error)
-}
+type source func() (*files.Part, error)
 
 // open reads nothing but the request's headers.
 func open(r *http.Request, p params) (source, error) {
@@ -43,13 +41,17 @@ func open(r *http.Request, p params) (source, error) {
 		if boundary == "" {
 			return nil, envelope.NewFault(envelope.Invalid, "the Content-Type multipart/form-data lacks its boundary")
 		}
-		return &form{reader: multipart.NewReader(ahead(r), boundary), digest: p.digest}, nil
+		return (&form{reader: multipart.NewReader(ahead(r), boundary), digest: p.digest}).next, nil
 	case strings.HasPrefix(kind, "multipart/"):
 		return nil, envelope.NewFault(envelope.Unsupported, "the Content-Type of a form with files is multipart/form-data")
 	case p.name == "":
 		return nil, envelope.NewFault(envelope.Invalid, "the body is not multipart/form-data, and the query parameter file with its name is missing")
 	}
-	return &whole{r: r, p: p, kind: mediaType(kind)}, nil
+	whole := &files.Part{Name: p.name, Type: mediaType(kind), Body: r.Body, Size: r.ContentLength, SHA256: p.digest}
+	return func() (part *files.Part, err error) {
+		part, whole = whole, nil
+		return part, nil
+	}, nil
 }
 
 // ahead returns a reader that reads a large body in larger pieces: mime/multipart alone
@@ -60,22 +62,6 @@ func ahead(r *http.Request) io.Reader {
 		return r.Body
 	}
 	return bufio.NewReaderSize(r.Body, int(size)+1)
-}
-
-// whole is a body that is one file.
-type whole struct {
-	r    *http.Request
-	p    params
-	kind string
-	done bool
-}
-
-func (s *whole) next() (*files.Part, error) {
-	if s.done {
-		return nil, nil
-	}
-	s.done = true
-	return &files.Part{Name: s.p.name, Type: s.kind, Body: s.r.Body, Size: s.r.ContentLength, SHA256: s.p.digest}, nil
 }
 
 // form is a multipart/form-data body. Its files are the parts with a file name, and
@@ -144,9 +130,6 @@ func fileName(part *multipart.Part) (name string, isFile bool, err error) {
 // unescape reverses the escapes in a form's names (WHATWG HTML, "multipart/form-data
 // encoding algorithm"). Clients percent-encode nothing else.
 func unescape(name string) string {
-	if !strings.Contains(name, "%") {
-		return name
-	}
 	return strings.NewReplacer("%22", `"`, "%0D", "", "%0A", "").Replace(name)
 }
 
@@ -163,10 +146,8 @@ func mediaType(kind string) string {
 // bodyError turns the errors of a broken form into faults of the client.
 func bodyError(err error) error {
 	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
-	if envelope.FaultOf(err) != nil || tooLarge || errors.Is(err, table.ErrBusy) {
-		return err
-	}
-	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || isMultipart(err) {
+	known := envelope.FaultOf(err) != nil || tooLarge || errors.Is(err, table.ErrBusy)
+	if !known && (errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || isMultipart(err)) {
 		return envelope.BrokenBody(err)
 	}
 	return err

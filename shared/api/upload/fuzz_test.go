@@ -40,7 +40,7 @@ func FuzzFilesOfABodyAreSafe(f *testing.F) {
 		total := 0
 		for n := 0; err == nil; n++ {
 			var part *files.Part
-			if part, err = in.next(); part == nil {
+			if part, err = in(); part == nil {
 				break
 			}
 			if n == maxParts {

@@ -94,15 +94,11 @@ func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 // list shows the open sessions of the caller and those that bring files to the caller's
 // area, newest first.
 func (h handler) list(w http.ResponseWriter, r *http.Request, u auth.User) error {
-	q, err := api.Query(r)
+	limit, err := api.Number(r, "limit", 1, table.MaxPage, defaultLimit)
 	if err != nil {
 		return err
 	}
-	limit, err := api.Number(q, "limit", 1, table.MaxPage, defaultLimit)
-	if err != nil {
-		return err
-	}
-	after := q.Get("after")
+	after := r.URL.Query().Get("after")
 	if len(after) > 128 {
 		return envelope.NewFault(envelope.Invalid, "the query parameter after is not from a Link of this list")
 	}

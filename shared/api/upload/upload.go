@@ -135,7 +135,7 @@ func (h handler) receiver(r *http.Request, p params, u auth.User, claim *files.C
 // receive adds the files of the body.
 func receive(ctx context.Context, up receiver, in source, p params) error {
 	for {
-		part, err := in.next()
+		part, err := in()
 		if err != nil {
 			return err
 		}
@@ -267,32 +267,18 @@ func (to recipients) messages(region string) (all []files.Message, err error) {
 	if err := checkMessage(to.message); err != nil {
 		return nil, err
 	}
-	add := func(channel, recipient string) error {
-		lower := strings.ToLower(recipient) // as the limits count
-		if slices.ContainsFunc(all, func(m files.Message) bool { return strings.ToLower(m.To) == lower }) {
-			return nil
-		}
-		if len(all) == files.MaxRecipients {
-			return envelope.NewFault(envelope.Invalid,
-				"the parameters c and m are at most %d recipients together", files.MaxRecipients)
-		}
-		all = append(all, files.Message{Channel: channel, To: recipient})
-		return nil
-	}
 	for _, mobile := range to.mobiles {
-		if mobile == "" {
-			continue
-		}
 		if strings.HasPrefix(mobile, " ") { // an unescaped + in the URL
 			mobile = "+" + strings.TrimLeft(mobile, " +")
+		}
+		if mobile == "" {
+			continue
 		}
 		number, err := notify.ParseMobile(mobile, region)
 		if err != nil {
 			return nil, envelope.NewFault(envelope.Invalid, "the parameter c is %v", err)
 		}
-		if err := add(files.SMS, number); err != nil {
-			return nil, err
-		}
+		all = append(all, files.Message{Channel: files.SMS, To: number})
 	}
 	for _, address := range to.addresses {
 		if address == "" {
@@ -301,9 +287,18 @@ func (to recipients) messages(region string) (all []files.Message, err error) {
 		if err := notify.CheckAddress(address); err != nil {
 			return nil, envelope.NewFault(envelope.Invalid, "the parameter m is %v", err)
 		}
-		if err := add(files.Mail, address); err != nil {
-			return nil, err
-		}
+		all = append(all, files.Message{Channel: files.Mail, To: address})
+	}
+	seen := map[string]bool{}
+	all = slices.DeleteFunc(all, func(m files.Message) bool {
+		lower := strings.ToLower(m.To) // as the limits count
+		again := seen[lower]
+		seen[lower] = true
+		return again
+	})
+	if len(all) > files.MaxRecipients {
+		return nil, envelope.NewFault(envelope.Invalid,
+			"the parameters c and m are at most %d recipients together", files.MaxRecipients)
 	}
 	return all, nil
 }
