@@ -24,7 +24,7 @@ type Caller struct {
 	Accepted bool
 
 	// Status is that of the answer, 0 until it begins; Received and Sent are the bytes of
-	// both bodies. They are set when the request ends.
+	// both bodies until now.
 	Status         int
 	Received, Sent int64
 }

@@ -27,13 +27,13 @@ const leastRate = 1 << 10
 // copied to. Only the server closes it. It is for one goroutine.
 type requestBody struct {
 	io.ReadCloser
+	*Caller  // Received is how many bytes were read
 	control  *http.ResponseController
 	patience time.Duration // how long the client may pause
 	end      time.Time     // when the body must have arrived; zero is never
 	moved    time.Time     // when the deadline was last moved
 	err      error         // of the last read
 	limit    int64         // bytes; 0 is no limit
-	n        int64         // bytes read
 	waited   time.Duration // for the client, in this period
 	before   int64         // bytes read before this period
 }
@@ -50,16 +50,16 @@ func (b *requestBody) Read(p []byte) (n int, err error) {
 		_ = b.control.SetReadDeadline(deadline) // Lambda has none
 	}
 	n, b.err = b.ReadCloser.Read(p)
-	b.n += int64(n)
+	b.Received += int64(n)
 	b.waited += time.Since(now)
 	slow := b.end.IsZero() && errors.Is(b.err, os.ErrDeadlineExceeded)
 	if b.waited >= b.patience {
-		slow = slow || float64(b.n-b.before) < leastRate*b.waited.Seconds()
-		b.waited, b.before = 0, b.n
+		slow = slow || float64(b.Received-b.before) < leastRate*b.waited.Seconds()
+		b.waited, b.before = 0, b.Received
 	}
 	switch {
-	case b.limit > 0 && b.n > b.limit:
-		return max(n-int(b.n-b.limit), 0), &http.MaxBytesError{Limit: b.limit}
+	case b.limit > 0 && b.Received > b.limit:
+		return max(n-int(b.Received-b.limit), 0), &http.MaxBytesError{Limit: b.limit}
 	case b.err == io.EOF:
 		_ = b.control.SetReadDeadline(time.Time{})
 	case slow:
@@ -102,48 +102,36 @@ func LongBody(r *http.Request) {
 	}
 }
 
-// wrapBody returns the request with a requestBody, which is nil if there is no body. The
-// request is a copy: if the body of the server's own request were replaced, the server
+// wrapBody returns the request with a requestBody, which has ended if there is no body.
+// The request is a copy: if the body of the server's own request were replaced, the server
 // would read it before it answers, even if the client waits for the answer.
-func (o Outlet) wrapBody(w http.ResponseWriter, r *http.Request) (*http.Request, *requestBody) {
+func (o Outlet) wrapBody(w http.ResponseWriter, r *http.Request, c *Caller) (*http.Request, *requestBody) {
 	if r.ContentLength == 0 || r.Body == nil {
-		return r, nil
+		return r, &requestBody{err: io.EOF}
 	}
-	b := &requestBody{ReadCloser: r.Body, control: http.NewResponseController(w), patience: cmp.Or(o.Patience, time.Minute)}
-	b.end = time.Now().Add(cmp.Or(o.Short, shortTime))
+	b := &requestBody{
+		ReadCloser: r.Body, Caller: c, control: http.NewResponseController(w),
+		patience: cmp.Or(o.Patience, time.Minute), end: time.Now().Add(cmp.Or(o.Short, shortTime)),
+	}
 	_ = b.control.SetReadDeadline(b.end) // the server itself reads what a handler leaves
 	r = r.WithContext(r.Context())
 	r.Body = b
 	return r, b
 }
 
-// received returns how many bytes were read.
-func (b *requestBody) received() int64 {
-	if b == nil {
-		return 0
-	}
-	return b.n
-}
-
 // answerEarly lets the server send an error at once, even if much of the body is still to
 // come. The rest of the body must not be taken for the next request.
 func (b *requestBody) answerEarly(w http.ResponseWriter) {
-	if b == nil || b.err == io.EOF {
-		return
-	}
-	if http.NewResponseController(w).EnableFullDuplex() == nil { // Lambda neither has nor needs it
+	if b.err != io.EOF && b.control.EnableFullDuplex() == nil { // Lambda neither has nor needs it
 		w.Header().Set("Connection", "close")
 	}
 }
 
 // drain reads what a refused client still sends. Some clients ask whether to send and do
 // not wait for the answer.
-func (b *requestBody) drain(w http.ResponseWriter) {
-	if b == nil || b.err == io.EOF {
-		return
-	}
-	c, end := http.NewResponseController(w), time.Now().Add(drainTime)
-	if c.Flush() != nil || c.SetReadDeadline(end) != nil {
+func (b *requestBody) drain() {
+	end := time.Now().Add(drainTime)
+	if b.err == io.EOF || b.control.Flush() != nil || b.control.SetReadDeadline(end) != nil {
 		return
 	}
 	b.moved = end // so that Read does not move the deadline
@@ -151,5 +139,5 @@ func (b *requestBody) drain(w http.ResponseWriter) {
 	for b.err == nil && time.Now().Before(end) {
 		_, _ = b.Read(buffer)
 	}
-	_ = c.SetReadDeadline(time.Now()) // otherwise the server would wait for the rest
+	_ = b.control.SetReadDeadline(time.Now()) // otherwise the server would wait for the rest
 }

@@ -55,9 +55,9 @@ type Outlet struct {
 // panics, always answers, and logs one line.
 func (o Outlet) Handler(f HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rec := &recorder{ResponseWriter: w}
 		start := o.Now()
 		ctx, caller := WithCaller(r.Context())
+		rec := &recorder{ResponseWriter: w, Caller: caller}
 		id := RequestID(ctx)
 		if id == "" {
 			id = NewRequestID()
@@ -70,22 +70,21 @@ func (o Outlet) Handler(f HandlerFunc) http.Handler {
 		if r.TLS != nil || o.Base != nil && strings.HasPrefix(o.Base(r.Context()), "https://") {
 			h.Set("Strict-Transport-Security", "max-age=31536000") // a year
 		}
-		r, body := o.wrapBody(w, r)
-		defer func() { caller.Status, caller.Received, caller.Sent = rec.status, body.received(), rec.bytes }()
+		r, body := o.wrapBody(w, r, caller)
 		err := o.checkSite(r)
 		if err == nil {
 			err = call(f, rec, r)
 		}
-		if err == nil && rec.status == 0 {
+		if err == nil && rec.Status == 0 {
 			rec.WriteHeader(http.StatusOK)
 		}
-		if err != nil && rec.status == 0 {
+		if err != nil && rec.Status == 0 {
 			body.answerEarly(w)
 			o.fail(rec, r, err)
-			defer body.drain(w)
+			defer body.drain()
 		}
 		o.log(r, rec, id, start, err)
-		if err != nil && rec.failed == nil && rec.status < 400 {
+		if err != nil && rec.failed == nil && rec.Status < 400 {
 			// The response has begun: cut it, so that the client notices.
 			panic(http.ErrAbortHandler)
 		}
@@ -197,20 +196,19 @@ func (o Outlet) log(r *http.Request, w *recorder, id string, start time.Time, er
 	if err == nil && !o.Log.Enabled(r.Context(), slog.LevelInfo) {
 		return
 	}
-	caller := CallerOf(r.Context())
 	who := []slog.Attr{slog.String("address", Address(r).String())}
-	if caller.Login != "" {
-		who = append(who, slog.String("login", caller.Login))
+	if w.Login != "" {
+		who = append(who, slog.String("login", w.Login))
 	}
-	if caller.User != "" {
-		who = append(who, slog.String("user", caller.User))
+	if w.User != "" {
+		who = append(who, slog.String("user", w.User))
 	}
 	level, attrs := slog.LevelInfo, []slog.Attr{
 		slog.String("id", id),
 		slog.String("method", r.Method),
 		slog.String("path", r.URL.Path), // never the query: it holds tokens
-		slog.Int("status", w.status),
-		slog.Int64("bytes", w.bytes),
+		slog.Int("status", w.Status),
+		slog.Int64("bytes", w.Sent),
 		slog.Float64("ms", float64(o.Now().Sub(start).Microseconds())/1000),
 	}
 	attrs = append(attrs, who...)
@@ -219,14 +217,14 @@ func (o Outlet) log(r *http.Request, w *recorder, id string, start time.Time, er
 		switch {
 		case r.Context().Err() != nil:
 			attrs = append(attrs, slog.Bool("clientGone", true))
-		case w.failed == nil || w.failed.Kind == Internal || w.status >= 500 && w.failed.Cause != nil:
+		case w.failed == nil || w.failed.Kind == Internal || w.Status >= 500 && w.failed.Cause != nil:
 			level = slog.LevelError
-		case w.status >= 500: // callers can cause these: too many requests at once, a full disk
+		case w.Status >= 500: // callers can cause these: too many requests at once, a full disk
 			level = slog.LevelWarn
 		}
 	}
 	o.Log.LogAttrs(r.Context(), level, "request", attrs...)
-	if w.failed != nil && caller.Refused(int(w.failed.Kind)) {
+	if w.failed != nil && w.Refused(int(w.failed.Kind)) {
 		o.Log.LogAttrs(r.Context(), slog.LevelWarn, LoginRefused, append(who, slog.String("id", id))...)
 	}
 }
@@ -235,47 +233,37 @@ func (o Outlet) log(r *http.Request, w *recorder, id string, start time.Time, er
 // can still send a file by itself.
 type recorder struct {
 	http.ResponseWriter
-	status int
-	bytes  int64
+	*Caller
 	failed *Fault
 }
 
 func (w *recorder) WriteHeader(status int) {
-	if w.status == 0 && status >= 200 {
-		w.status = status
+	if w.Status == 0 && status >= 200 {
+		w.Status = status
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
 
 func (w *recorder) Write(p []byte) (int, error) {
-	if w.status == 0 {
+	if w.Status == 0 {
 		w.WriteHeader(http.StatusOK)
 	}
 	n, err := w.ResponseWriter.Write(p)
-	w.bytes += int64(n)
+	w.Sent += int64(n)
 	return n, err
 }
 
 func (w *recorder) ReadFrom(r io.Reader) (int64, error) {
-	if w.status == 0 {
+	if w.Status == 0 {
 		w.WriteHeader(http.StatusOK)
 	}
 	n, err := io.Copy(w.ResponseWriter, r)
-	w.bytes += n
+	w.Sent += n
 	return n, err
 }
 
 // Unwrap is for http.ResponseController.
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-// Sent returns the status of a handler's response, 0 if it has not begun, and how many
-// bytes of its body were sent.
-func Sent(w http.ResponseWriter) (status int, bytes int64) {
-	if rec, ok := w.(*recorder); ok {
-		return rec.status, rec.bytes
-	}
-	return 0, 0
-}
 
 // maxRequestID is the longest id from outside: ids are stored with each notice.
 const maxRequestID = 64
@@ -286,7 +274,9 @@ type requestIDKey struct{}
 
 // WithRequestID returns a context with the id of a request. An invalid id is ignored.
 func WithRequestID(ctx context.Context, id string) context.Context {
-	if !validRequestID(id) {
+	// Gateways' ids, UUIDs, and those of NewRequestID have no other letters.
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=+/.:"
+	if id == "" || len(id) > maxRequestID || strings.Trim(id, letters) != "" {
 		return ctx
 	}
 	return context.WithValue(ctx, requestIDKey{}, id)
@@ -303,10 +293,4 @@ func NewRequestID() string {
 	var b [8]byte
 	rand.Read(b[:])
 	return hex.EncodeToString(b[:])
-}
-
-// validRequestID accepts the ids of API gateways, UUIDs, and those of NewRequestID.
-func validRequestID(id string) bool {
-	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=+/.:"
-	return id != "" && len(id) <= maxRequestID && strings.Trim(id, letters) == ""
 }

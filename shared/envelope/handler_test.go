@@ -199,26 +199,23 @@ func TestRequestIDOfTheCallerIsKept(t *testing.T) {
 	}
 }
 
-func TestSentReportsStatusAndBytes(t *testing.T) {
+func TestTheCallerHasStatusAndBytes(t *testing.T) {
 	t.Parallel()
 	var before, after [2]int64
-	note := func(w http.ResponseWriter) [2]int64 {
-		status, n := envelope.Sent(w)
-		return [2]int64{int64(status), n}
+	note := func(r *http.Request) [2]int64 {
+		c := envelope.CallerOf(r.Context())
+		return [2]int64{int64(c.Status), c.Sent}
 	}
-	handle(t, envelope.Outlet{}, func(w http.ResponseWriter, _ *http.Request) error {
-		before = note(w)
+	handle(t, envelope.Outlet{}, func(w http.ResponseWriter, r *http.Request) error {
+		before = note(r)
 		w.WriteHeader(http.StatusPartialContent)
 		io.WriteString(w, "abc")
 		w.(io.ReaderFrom).ReadFrom(strings.NewReader("defg"))
-		after = note(w)
+		after = note(r)
 		return nil
 	}, "GET")
 	if before != [2]int64{0, 0} || after != [2]int64{206, 7} {
-		t.Errorf("Sent gives %v and then %v", before, after)
-	}
-	if status, n := envelope.Sent(httptest.NewRecorder()); status != 0 || n != 0 {
-		t.Errorf("for another writer Sent gives %d, %d", status, n)
+		t.Errorf("the caller has %v and then %v", before, after)
 	}
 }
 

@@ -30,22 +30,19 @@ func NewNotFound(p *api.Ports) http.Handler {
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
 		path, ok := strings.CutPrefix(r.URL.Path, api.Prefix)
 		allow := paths.Methods(path)
-		if ok && len(allow) > 0 && isPreflight(r) {
+		switch {
+		case !ok:
+			return envelope.NewFault(envelope.NotFound, "all addresses of this service begin with %s", api.Prefix)
+		case len(allow) == 0:
+			return envelope.NewFault(envelope.NotFound, "there is nothing at this address; see %s/openapi.json", api.Prefix)
+		case isPreflight(r):
 			w.WriteHeader(http.StatusNoContent)
 			return nil
+		case slices.Contains(allow, r.Method): // sending a part in the cloud; parts go to the store there
+			return envelope.NewFault(envelope.NotFound,
+				"there is nothing at this address; the parts of an upload go to the URLs that were given out")
 		}
-		if ok && slices.Contains(allow, r.Method) { // sending a part in the cloud; parts go to the store there
-			return envelope.NewFault(envelope.NotFound, "there is nothing at this address; the parts of an upload go to the URLs that were given out")
-		}
-		if ok && len(allow) > 0 {
-			return &envelope.Fault{
-				Kind: envelope.MethodNotAllowed, Allow: allow,
-				Detail: "this address takes " + strings.Join(allow, ", "),
-			}
-		}
-		if !ok {
-			return envelope.NewFault(envelope.NotFound, "all addresses of this service begin with %s", api.Prefix)
-		}
-		return envelope.NewFault(envelope.NotFound, "there is nothing at this address; see %s/openapi.json", api.Prefix)
+		detail := "this address takes " + strings.Join(allow, ", ")
+		return &envelope.Fault{Kind: envelope.MethodNotAllowed, Allow: allow, Detail: detail}
 	})
 }

@@ -60,17 +60,7 @@ func (p PathMethods) Methods(path string) []string {
 }
 
 func fits(template, path string) bool {
-	t, s := strings.Split(template, "/"), strings.Split(path, "/")
-	if len(t) != len(s) {
-		return false
-	}
-	for i := range t {
-		if strings.HasPrefix(t[i], "{") && s[i] != "" {
-			continue
-		}
-		if t[i] != s[i] {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(strings.Split(template, "/"), strings.Split(path, "/"), func(t, s string) bool {
+		return t == s || strings.HasPrefix(t, "{") && s != ""
+	})
 }

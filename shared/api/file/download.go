@@ -178,7 +178,8 @@ func (s server) redirect(w http.ResponseWriter, r *http.Request, link files.Link
 // download does not count. Redirects and ranges to one source count once in an hour, as
 // a downloader may use several connections and resume what was interrupted.
 func (s server) count(w http.ResponseWriter, r *http.Request, link files.Link, atEnd bool) {
-	status, sent := envelope.Sent(w)
+	caller := envelope.CallerOf(r.Context())
+	status, sent := caller.Status, caller.Sent
 	source, done := "", status == http.StatusOK && sent == link.File.Length
 	if status == http.StatusFound ||
 		status == http.StatusPartialContent && atEnd && w.Header().Get("Content-Length") == strconv.FormatInt(sent, 10) {

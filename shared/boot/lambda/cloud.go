@@ -14,6 +14,7 @@ import (
 	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
+	"ferry/shared/envelope"
 	"ferry/shared/table"
 )
 
@@ -56,10 +57,7 @@ func LinkKey(c *Cloud, p *api.Ports) error {
 		if err == nil {
 			p.Key, err = auth.ParseLinkKey(text)
 		}
-		if err != nil {
-			return fmt.Errorf("reading the link key: %w", err)
-		}
-		return nil
+		return envelope.Wrap(err, "reading the link key")
 	})
 	return nil
 }

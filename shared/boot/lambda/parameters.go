@@ -17,6 +17,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+
+	"ferry/shared/envelope"
 )
 
 const (
@@ -58,10 +60,7 @@ func StoreLinkKey(ctx context.Context, c *Cloud, name, key string) error {
 	if failed, ok := errors.AsType[*parameterError](err); ok && failed.kind == "ParameterAlreadyExists" {
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("storing the link key: %w", err)
-	}
-	return nil
+	return envelope.Wrap(err, "storing the link key")
 }
 
 // parameter is a parameter in requests and answers.

@@ -104,13 +104,8 @@ type copying struct {
 
 	mu     sync.Mutex
 	copied Copied
-	purged []table.Key // records whose files were removed for good meanwhile
-	stale  []object    // objects of an earlier backup that no record names
-}
-
-type object struct {
-	area blob.Area
-	key  string
+	purged []table.Key  // records whose files were removed for good meanwhile
+	stale  []files.File // with area and key: bytes of an earlier backup that no record names
 }
 
 // run copies the table, and then the bytes that it names.
@@ -134,8 +129,8 @@ func (c *copying) run(ctx context.Context, from, to string) error {
 	if err != nil {
 		return fmt.Errorf("finishing the backup: %w", err)
 	}
-	for _, o := range c.stale {
-		if err := c.to.Delete(ctx, o.area, o.key); err != nil {
+	for _, f := range c.stale {
+		if err := c.to.Delete(ctx, f.Area, f.Blob); err != nil {
 			return fmt.Errorf("removing what an earlier backup left: %w", err)
 		}
 		c.copied.Removed++
@@ -381,7 +376,7 @@ func (c *copying) compare(ctx context.Context, snapshot *sqlite.DB, area blob.Ar
 	for i, item := range items {
 		var f files.File
 		if err := item.Decode(&f); err != nil || f.Blob != page[i].Key {
-			c.stale = append(c.stale, object{area, page[i].Key})
+			c.stale = append(c.stale, files.File{Area: area, Blob: page[i].Key})
 		}
 	}
 	return nil

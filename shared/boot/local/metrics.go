@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"ferry/shared/api"
@@ -36,28 +38,31 @@ type Metrics struct {
 // NewMetrics returns Metrics. free returns the free bytes of the disk; if it is nil, the
 // data is in the cloud, and its outbox is left to the stack's own metrics.
 func NewMetrics(p *api.Ports, free func() (int64, error)) *Metrics {
+	registry := prometheus.NewRegistry()
+	registered := promauto.With(registry)
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+		return registered.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
 	m := &Metrics{
-		registry: prometheus.NewRegistry(), log: p.Log,
+		registry: registry, log: p.Log,
 		requests: counter("ferry_requests_total", "Requests that were answered.", "route", "status"),
 		received: counter("ferry_received_bytes_total", "Bytes of requests' bodies.", "route"),
 		sent:     counter("ferry_sent_bytes_total", "Bytes of answers' bodies.", "route"),
-		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		seconds: registered.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "ferry_request_duration_seconds", Help: "Time from a request's header to the end of its answer.",
 			Buckets: []float64{.005, .025, .1, .25, 1, 2.5, 10, 60, 600, 3600},
 		}, []string{"route"}),
-		open:   prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "ferry_requests_open", Help: "Requests under way, such as uploads."}, []string{"route"}),
+		open: registered.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "ferry_requests_open", Help: "Requests under way, such as uploads.",
+		}, []string{"route"}),
 		logins: counter("ferry_logins_refused_total", "Refused logins.", "login"),
 	}
 	for _, login := range []string{"basic", "password", "bearer", "pin", "link"} {
 		m.logins.WithLabelValues(login) // so that the first refusal is an increase
 	}
-	m.registry.MustRegister(m.requests, m.received, m.sent, m.seconds, m.open, m.logins,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if free != nil {
-		m.registry.MustRegister(stored{p.Table, p.Now, free})
+		registry.MustRegister(stored{p.Table, p.Now, free})
 	}
 	return m
 }
@@ -80,10 +85,7 @@ func (m *Metrics) watch(routes *http.ServeMux, next http.Handler) http.Handler {
 		m.open.WithLabelValues(route).Inc()
 		defer func() { // also after the panic that cuts an answer
 			m.open.WithLabelValues(route).Dec()
-			status := caller.Status
-			if status == 0 { // the welcome text, or the answer to a browser's preflight
-				status = http.StatusOK
-			}
+			status := cmp.Or(caller.Status, http.StatusOK) // 0 for a browser's preflight
 			m.requests.WithLabelValues(route, strconv.Itoa(status)).Inc()
 			m.received.WithLabelValues(route).Add(float64(caller.Received))
 			m.sent.WithLabelValues(route).Add(float64(caller.Sent))
@@ -123,7 +125,8 @@ func (s stored) Collect(out chan<- prometheus.Metric) {
 		gauge(float64(count[state]), err, "ferry_outbox_notices",
 			"Notices in the outbox, and those that have failed in the last 30 days.", prometheus.Labels{"state": string(state)})
 	}
-	gauge(oldest.Seconds(), err, "ferry_outbox_oldest_seconds", "Age of the oldest notice that waits, 0 if there is none.", nil)
+	gauge(oldest.Seconds(), err, "ferry_outbox_oldest_seconds",
+		"Age of the oldest notice that waits, 0 if there is none.", nil)
 	free, err := s.free()
 	gauge(float64(free), err, "ferry_disk_free_bytes", "Room for users' files on the disk.", nil)
 }

@@ -114,21 +114,14 @@ func (s *Service) welcome() string {
 func (s *Service) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	wg.Go(func() { s.Sender.Run(ctx) })
-	if s.options.SweepEvery > 0 {
-		wg.Go(func() { s.sweepOften(ctx) })
-	}
-	wg.Wait()
-}
-
-func (s *Service) sweepOften(ctx context.Context) {
-	for tick := time.Tick(s.options.SweepEvery); ; {
+	defer wg.Wait()
+	for tick := time.Tick(s.options.SweepEvery); tick != nil && ctx.Err() == nil; {
 		if _, err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
 			s.ports.Log.ErrorContext(ctx, "a sweep failed", "error", err.Error())
 		}
 		select {
 		case <-tick:
 		case <-ctx.Done():
-			return
 		}
 	}
 }
