@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strconv"
 
 	"ferry/shared/api"
 	"ferry/shared/api/file"
@@ -64,7 +63,7 @@ func (c checkCommand) Run(ctx context.Context, out console) error {
 func finding(f files.Finding) string {
 	id := "-"
 	if f.ID > 0 {
-		id = strconv.FormatInt(f.ID, 10)
+		id = fmt.Sprint(f.ID)
 	}
 	line := fmt.Sprintf("%s %s %s %s: %s", f.Kind, cmp.Or(f.User, "-"), id, f.Key, f.What)
 	if f.Mended {

@@ -118,8 +118,7 @@ func explain(err error) string {
 	case err == nil:
 		return ""
 	case errors.As(err, &path) && strings.HasSuffix(err.Error(), path.Error()):
-		prefix := strings.TrimSuffix(err.Error(), path.Error())
-		return prefix + path.Path + ": " + path.Err.Error()
+		return strings.TrimSuffix(err.Error(), path.Error()) + path.Path + ": " + path.Err.Error()
 	case errors.Is(err, local.ErrNoData):
 		return err.Error() + "; say where it is with --data or FERRY_DATA"
 	case errors.Is(err, sqlite.ErrDamaged): // say it once, without what is between two mentions of it
@@ -170,9 +169,7 @@ func each(ctx context.Context, out console, names []string, f func(name string) 
 // report prints the results as JSON, if wanted, and returns the first failure.
 func report(out console, asJSON bool, results any, failed error) error {
 	if asJSON {
-		if err := printJSON(out, results); err != nil {
-			return err
-		}
+		return cmp.Or(printJSON(out, results), failed)
 	}
 	return failed
 }

@@ -359,11 +359,10 @@ type listing[T any] struct {
 
 // print prints the things one by one, as they come.
 func (l listing[T]) print(out console, all iter.Seq2[T, error]) error {
-	first, between, last, none := fmt.Sprintf(l.format, l.titles...), "", "", l.nothing
+	before, after, between, last := fmt.Sprintf(l.format, l.titles...), l.nothing, "", ""
 	if l.json {
-		first, between, last, none = "[\n  ", ",\n  ", "\n]\n", "[]\n"
+		before, after, between, last = "[\n  ", "[]\n", ",\n  ", "\n]\n"
 	}
-	before, after := first, none
 	for v, err := range all {
 		if err != nil {
 			return err

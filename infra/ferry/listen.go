@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -51,15 +52,6 @@ func (w where) publicURL(addr net.Addr) string {
 	return w.url(host, port)
 }
 
-// here returns the address of the service for this machine itself.
-func (w where) here() string {
-	host, port, _ := net.SplitHostPort(w.listenOn())
-	if host == "" || net.ParseIP(host).IsUnspecified() {
-		host = "localhost"
-	}
-	return w.url(host, port)
-}
-
 func (w where) url(host, port string) string {
 	addr := net.JoinHostPort(host, port)
 	if w.secure() {
@@ -81,7 +73,11 @@ func (c healthCommand) Run(ctx context.Context, out console) error {
 	defer cancel()
 	base, config := strings.TrimSuffix(c.URL, "/"), &tls.Config{}
 	if base == "" {
-		base = c.Where.here()
+		host, port, _ := net.SplitHostPort(c.Where.listenOn())
+		if host == "" || net.ParseIP(host).IsUnspecified() {
+			host = "localhost"
+		}
+		base = c.Where.url(host, port)
 		config.InsecureSkipVerify = true // the certificate is for another name than this machine's own
 		if len(c.Where.Domains) > 0 {
 			config.ServerName = c.Where.Domains[0]
@@ -128,24 +124,18 @@ func (c serveCommand) listen(log *slog.Logger) (l *listeners, err error) {
 		if one.addr == "" {
 			continue
 		}
-		if *one.to, err = listen(one.addr, one.flag); err != nil {
-			return nil, err
+		*one.to, err = net.Listen("tcp", one.addr)
+		switch {
+		case errors.Is(err, syscall.EADDRINUSE):
+			err = fmt.Errorf("%s is in use by another program; choose another address with %s", one.addr, one.flag)
+			return nil, &coded{exitPort, err}
+		case errors.As(err, new(*net.AddrError)), errors.As(err, new(*net.DNSError)):
+			err = errors.Unwrap(err)
+			err = fmt.Errorf("%s is not an address to listen on, such as 127.0.0.1:8080: %w", one.addr, err)
+			return nil, &coded{exitSettings, err}
+		case err != nil:
+			return nil, &coded{exitPort, fmt.Errorf("cannot listen on %s: %w", one.addr, err)}
 		}
-	}
-	return l, nil
-}
-
-func listen(addr, flag string) (net.Listener, error) {
-	l, err := net.Listen("tcp", addr)
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		err = fmt.Errorf("%s is in use by another program; choose another address with %s", addr, flag)
-		return nil, &coded{exitPort, err}
-	case errors.As(err, new(*net.AddrError)), errors.As(err, new(*net.DNSError)):
-		err = fmt.Errorf("%s is not an address to listen on, such as 127.0.0.1:8080: %w", addr, errors.Unwrap(err))
-		return nil, &coded{exitSettings, err}
-	case err != nil:
-		return nil, &coded{exitPort, fmt.Errorf("cannot listen on %s: %w", addr, err)}
 	}
 	return l, nil
 }
@@ -326,4 +316,91 @@ func fileState(name string) string {
 		return err.Error()
 	}
 	return fmt.Sprint(info.ModTime().UnixNano(), info.Size(), ";")
+}
+
+// tries is how often in a row a client may take nothing before its connection is
+// closed. Each try begins with a write, which fills whatever room there is. Waiting
+// alone would report room only when there is a lot of it, which is too late for a
+// slow client with a large buffer on the way. (Linux's TCP_USER_TIMEOUT cuts off
+// clients that read all the time, but slowly.)
+const tries = 6
+
+// patience is how long a client may pause in the middle of an answer.
+const patience = time.Minute
+
+// patientListener closes the connections of clients that stop reading. A client that
+// reads anything may be as slow as it likes.
+type patientListener struct {
+	net.Listener
+	try   time.Duration
+	tries int
+}
+
+func (l patientListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		return &patientConn{tcp, l}, err
+	}
+	return conn, err
+}
+
+type patientConn struct {
+	*net.TCPConn
+	listener patientListener
+}
+
+// Write implements net.Conn.
+func (c *patientConn) Write(p []byte) (int, error) {
+	done := 0
+	err := c.insist(func() (int64, error) {
+		n, err := c.TCPConn.Write(p[done:])
+		done += n
+		return int64(n), err
+	})
+	return done, err
+}
+
+// ReadFrom lets the kernel send a file that net/http passes on.
+func (c *patientConn) ReadFrom(r io.Reader) (int64, error) {
+	var file *os.File
+	part, _ := r.(*io.LimitedReader)
+	if part != nil {
+		file, _ = part.R.(*os.File)
+	}
+	start, err := file.Seek(0, io.SeekCurrent) // which also fails without a file
+	if err != nil {
+		return io.Copy(struct{ io.Writer }{c}, r) // without ReadFrom
+	}
+	sent, size := int64(0), part.N
+	err = c.insist(func() (int64, error) {
+		n, err := c.TCPConn.ReadFrom(part)
+		sent += n
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			// Where the kernel cannot send it, more may have been read than sent.
+			part.N = size - sent
+			if _, seek := file.Seek(start+sent, io.SeekStart); seek != nil {
+				return n, seek
+			}
+		}
+		return n, err
+	})
+	return sent, err
+}
+
+// insist writes until all is written or the client stops reading.
+func (c *patientConn) insist(write func() (int64, error)) error {
+	for idle := 0; idle < c.listener.tries; {
+		if err := c.SetWriteDeadline(time.Now().Add(c.listener.try)); err != nil {
+			return err
+		}
+		n, err := write()
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			return err
+		}
+		if idle++; n > 0 {
+			idle = 0
+		}
+	}
+	_ = c.SetLinger(0) // or the system keeps what it has for minutes
+	return fmt.Errorf("the client took nothing for %s", time.Duration(c.listener.tries)*c.listener.try)
 }

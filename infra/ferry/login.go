@@ -171,10 +171,10 @@ func (logoutCommand) Run(ctx context.Context, out console) error {
 		return err
 	}
 	path, err := loginFile()
-	if err != nil {
-		return err
+	if err == nil {
+		err = os.Remove(path)
 	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if s.Bearer == "" {

@@ -65,7 +65,13 @@ func run(ctx context.Context, args []string, c console) int {
 		kong.Vars{"usual_data": usualData},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 	)
-	command, err := parser.Parse(spelled(args))
+	switch {
+	case len(args) == 1 && args[0] == "--version":
+		args = []string{"version"}
+	case len(args) > 0 && args[0] == "help":
+		args = append(slices.Clone(args[1:]), "--help")
+	}
+	command, err := parser.Parse(args)
 	if exit >= 0 { // --help was answered
 		return exit
 	}
@@ -81,17 +87,6 @@ func run(ctx context.Context, args []string, c console) int {
 		return exitCode(err)
 	}
 	return exitOK
-}
-
-// spelled returns the arguments as the parser knows them.
-func spelled(args []string) []string {
-	switch {
-	case len(args) == 1 && args[0] == "--version":
-		return []string{"version"}
-	case len(args) > 0 && args[0] == "help":
-		return append(slices.Clone(args[1:]), "--help")
-	}
-	return args
 }
 
 type commands struct {
@@ -173,12 +168,15 @@ type store struct {
 // inCloud reports whether the data is in a stack.
 func (s store) inCloud() bool { return s.Table != "" }
 
-// grace returns how old an object without a record must be to be removed.
+// grace returns how old an object without a record must be to be removed. On this machine
+// that is longer than the time from a file's appearance on disk to its record: the first
+// file of a form waits for the last one, which may come slowly. On S3 it also covers an
+// upload in parts, whose age counts from its start.
 func (s store) grace() time.Duration {
 	if s.inCloud() {
-		return graceCloud
+		return 8 * 24 * time.Hour
 	}
-	return graceLocal
+	return 25 * time.Hour
 }
 
 // use calls open for data that must exist.
@@ -226,10 +224,10 @@ func (s store) openStack(ctx context.Context, settings api.Settings, ports ...la
 	}
 	cloud := &lambda.Cloud{Config: cfg, Getenv: func(name string) string { return cmp.Or(flags[name], os.Getenv(name)) }}
 	p, err := cloud.Ports(settings, append(ports, lambda.Table(dynamo.Open))...)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = cloud.Begin(ctx)
 	}
-	return p, cloud.Begin(ctx)
+	return p, err
 }
 
 // filePorts are what a command on files needs besides the table.

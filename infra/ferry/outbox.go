@@ -178,8 +178,7 @@ func (c outboxRetry) Run(ctx context.Context, out console) error {
 				c.IDs = append(c.IDs, n.ID)
 			}
 		}
-		now := p.Now()
-		return eachNotice(ctx, out, c.IDs, "is due", func(id string) error { return notify.Retry(ctx, p.Table, now, id) })
+		return eachNotice(ctx, out, c.IDs, "is due", func(id string) error { return notify.Retry(ctx, p.Table, p.Now(), id) })
 	})
 }
 

@@ -29,13 +29,7 @@ const (
 	memory, hurry = 30 << 20, 500
 
 	sweepEvery = time.Hour
-	// graceLocal is longer than the time from a file's appearance on disk to its
-	// record: the first file of a form waits for the last one, which may come slowly.
-	// graceCloud also covers an upload in parts, whose age on S3 counts from its start.
-	graceLocal = 25 * time.Hour
-	graceCloud = 8 * 24 * time.Hour
-
-	drain = 30 * time.Second
+	drain      = 30 * time.Second
 )
 
 type serveCommand struct {
@@ -139,7 +133,7 @@ func (c serveCommand) run(ctx context.Context, out console, l *listeners, p *api
 }
 
 func (c serveCommand) options(addr net.Addr, p *api.Ports) (o local.ServiceOptions, err error) {
-	o = local.ServiceOptions{From: c.MailFrom, SweepEvery: sweepEvery, Grace: graceLocal}
+	o = local.ServiceOptions{From: c.MailFrom, SweepEvery: sweepEvery, Grace: c.grace()}
 	if o.Origins, err = envelope.ParseOrigins(c.CORSOrigins); err != nil {
 		return o, &coded{exitSettings, fmt.Errorf("--cors-origins or FERRY_CORS_ORIGINS: %w", err)}
 	}

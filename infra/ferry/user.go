@@ -33,15 +33,14 @@ type userCommands struct {
 }
 
 func canonical(name string) (string, error) {
-	c, ok := auth.CanonicalName(name)
-	if !ok {
-		quoted := fmt.Sprintf("%q", name)
-		if r := []rune(name); len(r) > auth.MaxName { // enough to recognise it
-			quoted = fmt.Sprintf("%q...", string(r[:auth.MaxName/2]))
-		}
-		return "", usage("%s cannot be a user's name: it has 1 to %d of the letters a to z, digits and . _ - @ +, and does not begin with a dot", quoted, auth.MaxName)
+	if c, ok := auth.CanonicalName(name); ok {
+		return c, nil
 	}
-	return c, nil
+	quoted := fmt.Sprintf("%q", name)
+	if r := []rune(name); len(r) > auth.MaxName { // enough to recognise it
+		quoted = fmt.Sprintf("%q...", string(r[:auth.MaxName/2]))
+	}
+	return "", usage("%s cannot be a user's name: it has 1 to %d of the letters a to z, digits and . _ - @ +, and does not begin with a dot", quoted, auth.MaxName)
 }
 
 // passwordFlags has the flags of commands that set a password.
@@ -106,11 +105,11 @@ type profile struct {
 }
 
 func (c userAdd) Run(ctx context.Context, out console) error {
-	u := auth.User{State: c.state()}
-	var err error
-	if u.Name, err = canonical(c.Name); err != nil {
+	name, err := canonical(c.Name)
+	if err != nil {
 		return err
 	}
+	u := auth.User{Name: name, State: c.state()}
 	if err := c.apply(&u); err != nil {
 		return err
 	}
@@ -158,11 +157,10 @@ func given[T any](to *T, flag, text string, parse func(string) (T, error)) error
 }
 
 func parseLang(text string) (string, error) {
-	lang, ok := api.Language(text)
-	if !ok {
-		return "", fmt.Errorf("one of %s", strings.Join(api.Languages(), ", "))
+	if lang, ok := api.Language(text); ok {
+		return lang, nil
 	}
-	return lang, nil
+	return "", fmt.Errorf("one of %s", strings.Join(api.Languages(), ", "))
 }
 
 func parseDays(text string) (int64, error) {
