@@ -83,13 +83,14 @@ type Check struct {
 
 // Run does the whole check.
 func (c *Check) Run(ctx context.Context) (CheckReport, error) {
-	for _, step := range []func(context.Context) error{c.objects, c.items, c.quotas, c.settle} {
+	steps := []func(context.Context) error{c.objects, c.items, c.quotas, c.settle}
+	if c.Repair {
+		steps = append(steps, c.removeLeftovers)
+	}
+	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return c.report, err
 		}
-	}
-	if c.Repair {
-		return c.report, c.removeLeftovers(ctx)
 	}
 	return c.report, nil
 }

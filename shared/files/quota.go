@@ -145,8 +145,8 @@ type tally struct {
 
 func (s *Service) tally(ctx context.Context, owner auth.User) (t tally, err error) {
 	which := fnv.New64a()
-	both := []string{partition(blob.Files, owner.Name), partition(blob.Backup, owner.Name)}
-	for _, pk := range append(both, reservations(owner.Name)) {
+	name := owner.Name
+	for _, pk := range []string{partition(blob.Files, name), partition(blob.Backup, name), reservations(name)} {
 		for item, err := range table.Each(ctx, s.Table, table.Query{PK: pk, Limit: table.MaxPage}) {
 			var held struct {
 				reservationItem

@@ -83,7 +83,8 @@ func (s *Session) State(length *int64) error {
 	}
 	l := Session{Plan: Plan{Length: *length, PartSize: s.PartSize}}.Layout()
 	if *length < 0 || l.Check() != nil || s.Length >= 0 && s.Length != *length {
-		return envelope.NewFault(envelope.Invalid, "length is not that of the session, or more than %d parts of %d bytes have", blob.MaxParts, s.PartSize)
+		return envelope.NewFault(envelope.Invalid,
+			"length is not that of the session, or more than %d parts of %d bytes have", blob.MaxParts, s.PartSize)
 	}
 	if s.Length < 0 {
 		s.Length, s.ReservedUntil = *length, 0 // nothing is reserved for this length yet
@@ -340,7 +341,8 @@ func (s *Service) EndSession(ctx context.Context, it Session) error {
 }
 
 func (s *Service) endRecord(ctx context.Context, it Session) error {
-	ops := append(slices.Concat(it.indexed(table.Delete), it.opened(-1)), table.Delete(sessionKey(it.ID)).If(table.Equal("done", false)))
+	ops := slices.Concat(it.indexed(table.Delete), it.opened(-1))
+	ops = append(ops, table.Delete(sessionKey(it.ID)).If(table.Equal("done", false)))
 	err := s.Table.Write(ctx, slices.Concat(ops, it.reservation().charge(nil))...)
 	if errors.Is(err, table.ErrCondition) { // the reservation or the session no longer exists
 		err = s.Table.Write(ctx, ops...)

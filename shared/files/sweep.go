@@ -60,11 +60,9 @@ func (s *Sweeper) Run(ctx context.Context) (SweepReport, error) {
 			return r, err
 		}
 	}
-	if err := s.removeLeftovers(ctx); err != nil {
-		return r, err
-	}
-	r.Complete = true
-	return r, nil
+	err := s.removeLeftovers(ctx)
+	r.Complete = err == nil
+	return r, err
 }
 
 // removeLeftovers removes what the walk does not show: unfinished objects and

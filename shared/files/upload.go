@@ -29,7 +29,7 @@ const (
 
 // Sending says who is told about the files of an upload.
 type Sending struct {
-	Recipients []Message `json:"notices,omitempty"` // all differ; each is sent for each file, with the recipient's own link
+	Recipients []Message `json:"notices,omitempty"` // all differ; each is sent for each file, with a link of its own
 	Receipt    Receipt   `json:"receipt"`
 }
 
