@@ -245,6 +245,7 @@ func uploads(s *stage) {
 	send(another)
 	s.must(200, "POST", another+"/complete", bearer())
 	s.must(204, "DELETE", plan(`,"d":"dave"`, 201), bearer())
+	plan(`,"length":1000,"d":"dave"`, 413)
 	s.later(45 * time.Minute) // the reservation of its room is renewed, and then made again
 	lapsing := plan(`,"d":"dave"`, 201)
 	s.later(90 * time.Minute)

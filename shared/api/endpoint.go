@@ -61,11 +61,7 @@ func isClean(p string) bool {
 func (e Endpoint) Mount(mux *http.ServeMux, p *Ports, fallback http.Handler) {
 	h := e.New(p)
 	for _, r := range e.Routes {
-		path := Prefix + r.Path
-		if strings.HasSuffix(path, "/") {
-			path += "{$}" // only this path, none below it
-		}
-		mux.Handle(r.Method+" "+path, h)
+		mux.Handle(r.Method+" "+Prefix+r.Path, h)
 		if r.Method == http.MethodGet && !slices.Contains(e.Routes, Route{http.MethodHead, r.Path}) {
 			mux.Handle(http.MethodHead+" "+Prefix+r.Path, fallback)
 		}

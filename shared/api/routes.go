@@ -23,7 +23,7 @@ func routes() map[string][]Route {
 		"oauthrevoke":        {{"POST", "/oauth2/revoke"}},
 		"oauthtoken":         {{"POST", "/oauth2/token"}},
 		"openapi":            {{"GET", "/openapi.json"}, {"HEAD", "/openapi.json"}},
-		"upload":             {{"POST", "/upload"}, {"PUT", "/upload"}, {"PUT", "/upload/"}, {"PUT", "/upload/{name}"}},
+		"upload":             {{"POST", "/upload"}, {"PUT", "/upload"}, {"PUT", "/upload/{name}"}},
 		"uploads": {{"POST", "/uploads"}, {"GET", "/uploads"}, {"HEAD", "/uploads"},
 			{"GET", "/uploads/{id}"}, {"HEAD", "/uploads/{id}"}, {"DELETE", "/uploads/{id}"},
 			{"POST", "/uploads/{id}/parts"}, {"POST", "/uploads/{id}/complete"},
