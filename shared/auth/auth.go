@@ -153,33 +153,26 @@ func (a *Authenticator) Login(ctx context.Context, name, password, source string
 	if err := a.Table.Write(ctx, ops...); err != nil {
 		return User{}, "", fmt.Errorf("storing a bearer: %w", err)
 	}
-	return u, bearer, a.rehash(ctx, u, password)
-}
-
-// rehash replaces a hash whose parameters are weaker than today's.
-func (a *Authenticator) rehash(ctx context.Context, u User, password string) error {
-	if !a.Hasher.Outdated(u.Password) {
-		return nil
+	if a.Hasher.Outdated(u.Password) {
+		var hash string
+		if hash, err = a.Hasher.Hash(ctx, password); err == nil {
+			err = NewUsers(a.Table, a.Now).Rehash(ctx, u.Name, u.Password, hash)
+		}
 	}
-	hash, err := a.Hasher.Hash(ctx, password)
-	if err != nil {
-		return err
-	}
-	return NewUsers(a.Table, a.Now).Rehash(ctx, u.Name, u.Password, hash)
+	return u, bearer, err
 }
 
 // Source returns the address that failed logins are counted by: an IPv4 address, or
 // an IPv6 /64 network, which is what one subscriber gets.
 func Source(r *http.Request) string {
 	addr := envelope.Address(r)
-	switch {
-	case !addr.IsValid():
+	if !addr.IsValid() {
 		return "unknown"
-	case addr.Is4():
-		return addr.String()
-	default:
-		return netip.PrefixFrom(addr, 64).Masked().Addr().String()
 	}
+	if addr.Is6() {
+		addr = netip.PrefixFrom(addr, 64).Masked().Addr()
+	}
+	return addr.String()
 }
 
 // bearerItem is a bearer as stored, under its hash.

@@ -73,10 +73,7 @@ func (b *requestBody) Read(p []byte) (n int, err error) {
 // BrokenBody returns the fault for a body that is cut off, too slow, or not what its
 // headers say.
 func BrokenBody(cause error) error {
-	if tooLarge, ok := errors.AsType[*http.MaxBytesError](cause); ok {
-		return tooLarge
-	}
-	if FaultOf(cause) != nil {
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](cause); tooLarge || FaultOf(cause) != nil {
 		return cause
 	}
 	return &Fault{Kind: Invalid, Detail: "the body ends too early, or is broken", Cause: cause}

@@ -47,16 +47,14 @@ func ParseOrigins(text string) (Origins, error) {
 	var o Origins
 	var errs []error
 	for entry := range strings.SplitSeq(text, ",") {
-		entry = strings.TrimSpace(entry)
-		if entry == "" {
-			continue
+		switch entry = strings.TrimSpace(entry); entry {
+		case "":
+		case "*":
+			o = append(o, entry)
+		default:
+			origin, err := parseOrigin(entry)
+			o, errs = append(o, origin), append(errs, err)
 		}
-		if entry != "*" {
-			var err error
-			entry, err = parseOrigin(entry)
-			errs = append(errs, err)
-		}
-		o = append(o, entry)
 	}
 	return o, errors.Join(errs...)
 }

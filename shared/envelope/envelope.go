@@ -39,9 +39,8 @@ type File struct {
 // Rendered returns the file with the fields before its link already encoded. This is for
 // files that are listed often: the answer to each upload lists a hundred.
 func (f File) Rendered() *File {
-	f.before = appendText(append(strconv.AppendInt([]byte(`{"id":`), f.ID, 10), `,"name":`...), f.Name)
-	f.before = strconv.AppendInt(append(f.before, `,"length":`...), f.Length, 10)
-	f.before = append(strconv.AppendInt(append(f.before, `,"modified":`...), f.Modified, 10), `,"linkURL":"`...)
+	text, _ := encode(File{ID: f.ID, Name: f.Name, Length: f.Length, Modified: f.Modified}) // it can always be encoded
+	f.before = text[:len(text)-len("\"}\n")]
 	f.after = append(appendEscaped(nil, f.LinkURL), `"}`...)
 	return &f
 }
@@ -65,11 +64,8 @@ func WriteError(w http.ResponseWriter, now time.Time, status int) error {
 }
 
 func writeBody(w http.ResponseWriter, now time.Time, status int, s Success) error {
-	size := 512 + len(s.User) + len(s.Bearer) + len(s.LinkURL)
-	for _, f := range s.Files {
-		size += 2 + len(f.before) + len(s.Links) + len(f.after)
-	}
-	return WriteText(w, max(status, http.StatusOK), appendBody(make([]byte, 0, size), status, now.String(), s))
+	room := make([]byte, 0, 512+300*len(s.Files)) // usually enough
+	return WriteText(w, max(status, http.StatusOK), appendBody(room, status, now.String(), s))
 }
 
 // WriteJSON sends v with a status.
@@ -125,19 +121,15 @@ func appendBody(b []byte, status int, now string, v Success) []byte {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = appendFile(b, f, links)
+			if f.before == nil {
+				f = f.Rendered()
+			}
+			b = append(append(append(b, f.before...), links...), f.after...)
 		}
 		b = append(b, ']')
 	}
 	b = appendText(append(b, `,"time":`...), now)
 	return append(b, '}', '\n')
-}
-
-func appendFile(b []byte, f *File, links []byte) []byte {
-	if f.before == nil {
-		f = f.Rendered()
-	}
-	return append(append(append(b, f.before...), links...), f.after...)
 }
 
 func appendText(b []byte, s string) []byte {

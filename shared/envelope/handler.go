@@ -3,13 +3,12 @@ package envelope
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"math"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"runtime/debug"
@@ -193,15 +192,11 @@ func headerText(s string) string {
 // log writes the line of a request, and one more if its login was refused. Programs such
 // as fail2ban read that one: its first attributes and their order stay as they are.
 func (o Outlet) log(r *http.Request, w *recorder, id string, start time.Time, err error) {
-	if err == nil && !o.Log.Enabled(r.Context(), slog.LevelInfo) {
-		return
-	}
 	who := []slog.Attr{slog.String("address", Address(r).String())}
-	if w.Login != "" {
-		who = append(who, slog.String("login", w.Login))
-	}
-	if w.User != "" {
-		who = append(who, slog.String("user", w.User))
+	for _, a := range []slog.Attr{slog.String("login", w.Login), slog.String("user", w.User)} {
+		if a.Value.String() != "" {
+			who = append(who, a)
+		}
 	}
 	level, attrs := slog.LevelInfo, []slog.Attr{
 		slog.String("id", id),
@@ -290,7 +285,5 @@ func RequestID(ctx context.Context) string {
 
 // NewRequestID returns a random id.
 func NewRequestID() string {
-	var b [8]byte
-	rand.Read(b[:])
-	return hex.EncodeToString(b[:])
+	return fmt.Sprintf("%016x", rand.Uint64())
 }

@@ -16,13 +16,6 @@ func NotFound() api.Endpoint {
 	return api.Named("notfound", NewNotFound)
 }
 
-// isPreflight reports whether a request is a CORS preflight. A gateway may send preflights
-// to its $default route, and then adds the headers that allow them to the answer. Without
-// those headers a browser takes the answer as a no.
-func isPreflight(r *http.Request) bool {
-	return r.Method == http.MethodOptions && r.Header.Get("Origin") != "" && r.Header.Get("Access-Control-Request-Method") != ""
-}
-
 // NewNotFound returns the handler. It needs no port: it reads the methods of a path from
 // the interface's description, and so does not depend on the endpoints.
 func NewNotFound(p *api.Ports) http.Handler {
@@ -35,7 +28,10 @@ func NewNotFound(p *api.Ports) http.Handler {
 			return envelope.NewFault(envelope.NotFound, "all addresses of this service begin with %s", api.Prefix)
 		case len(allow) == 0:
 			return envelope.NewFault(envelope.NotFound, "there is nothing at this address; see %s/openapi.json", api.Prefix)
-		case isPreflight(r):
+		// A gateway may send preflights to its $default route, and then adds the headers that
+		// allow them to the answer. Without those a browser takes the answer as a no.
+		case r.Method == http.MethodOptions && r.Header.Get("Origin") != "" &&
+			r.Header.Get("Access-Control-Request-Method") != "":
 			w.WriteHeader(http.StatusNoContent)
 			return nil
 		case slices.Contains(allow, r.Method): // sending a part in the cloud; parts go to the store there

@@ -55,20 +55,25 @@ func (h *MetricsHandler) Handle(ctx context.Context, r slog.Record) error {
 }
 
 // WithAttrs implements slog.Handler. The attributes that metrics need come with the
-// line itself.
+// line itself, and at its top level: lines of a group have no metrics.
 func (h *MetricsHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &MetricsHandler{h.Handler.WithAttrs(attrs), h.stack}
 }
-
-// WithGroup implements slog.Handler. Metrics must be at the top level of a line, so
-// lines of a group have none.
-func (h *MetricsHandler) WithGroup(name string) slog.Handler { return h.Handler.WithGroup(name) }
 
 // of returns the metrics of a line, according to its message.
 func of(r slog.Record) (values []slog.Attr) {
 	switch r.Message {
 	case "request":
-		return ofRequest(r)
+		status, _ := attr(r, "status")
+		bytes, _ := attr(r, "bytes")
+		values = append(values, slog.Int64(Requests, 1), slog.Int64(Bytes, bytes.Int64()))
+		switch code := status.Int64(); {
+		case code >= 500:
+			values = append(values, slog.Int64(ServerErrors, 1))
+		case code >= 400:
+			values = append(values, slog.Int64(ClientErrors, 1))
+		}
+		return values
 	case envelope.LoginRefused:
 		if login, _ := attr(r, "login"); slices.Contains([]string{"basic", "password", "pin"}, login.String()) {
 			return []slog.Attr{slog.Int64(LoginsFailed, 1)}
@@ -83,19 +88,6 @@ func of(r slog.Record) (values []slog.Attr) {
 	}
 	if age, ok := attr(r, "age"); ok && (count == NoticesSent || count == NoticesDelayed) {
 		values = append(values, slog.Float64(NoticeSeconds, age.Duration().Seconds())) // the highest is the outbox's age
-	}
-	return values
-}
-
-func ofRequest(r slog.Record) []slog.Attr {
-	status, _ := attr(r, "status")
-	bytes, _ := attr(r, "bytes")
-	values := []slog.Attr{slog.Int64(Requests, 1), slog.Int64(Bytes, bytes.Int64())}
-	switch code := status.Int64(); {
-	case code >= 500:
-		values = append(values, slog.Int64(ServerErrors, 1))
-	case code >= 400:
-		values = append(values, slog.Int64(ClientErrors, 1))
 	}
 	return values
 }

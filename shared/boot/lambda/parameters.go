@@ -39,10 +39,8 @@ type parameters struct {
 }
 
 func newParameters(c *Cloud) parameters {
-	p := parameters{config: c.Service("SSM"), client: c.Config.HTTPClient, pause: 100 * time.Millisecond}
-	if p.client == nil {
-		p.client = &http.Client{Timeout: patience}
-	}
+	p := parameters{config: c.Service("SSM"), pause: 100 * time.Millisecond}
+	p.client = cmp.Or[aws.HTTPClient](c.Config.HTTPClient, &http.Client{Timeout: patience})
 	domain := "amazonaws.com"
 	if strings.HasPrefix(c.Config.Region, "cn-") {
 		domain += ".cn"

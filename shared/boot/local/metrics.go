@@ -16,7 +16,6 @@ import (
 	"ferry/shared/api"
 	"ferry/shared/envelope"
 	"ferry/shared/notify"
-	"ferry/shared/table"
 )
 
 // scrapeTime is how long the answer to one request for metrics may take.
@@ -27,12 +26,10 @@ const scrapeTime = 10 * time.Second
 type Metrics struct {
 	registry *prometheus.Registry
 	log      *slog.Logger
-	requests *prometheus.CounterVec
-	received *prometheus.CounterVec
-	sent     *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 	open     *prometheus.GaugeVec
-	logins   *prometheus.CounterVec
+
+	requests, received, sent, logins *prometheus.CounterVec
 }
 
 // NewMetrics returns Metrics. free returns the free bytes of the disk; if it is nil, the
@@ -62,7 +59,7 @@ func NewMetrics(p *api.Ports, free func() (int64, error)) *Metrics {
 	}
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if free != nil {
-		registry.MustRegister(stored{p.Table, p.Now, free})
+		registry.MustRegister(stored{p, free})
 	}
 	return m
 }
@@ -100,9 +97,8 @@ func (m *Metrics) watch(routes *http.ServeMux, next http.Handler) http.Handler {
 
 // stored collects what is in the stores: the outbox, and the room on the disk.
 type stored struct {
-	table table.Table
-	now   func() time.Time
-	free  func() (int64, error)
+	*api.Ports
+	free func() (int64, error)
 }
 
 // Describe implements prometheus.Collector.
@@ -134,16 +130,16 @@ func (s stored) Collect(out chan<- prometheus.Metric) {
 // outbox counts the notices by state, and returns the age of the oldest that waits.
 func (s stored) outbox(ctx context.Context) (count map[notify.State]int, oldest time.Duration, err error) {
 	count = map[notify.State]int{}
-	for n, err := range notify.Waiting(ctx, s.table) {
+	for n, err := range notify.Waiting(ctx, s.Table) {
 		if err != nil {
 			return nil, 0, err
 		}
 		count[n.State()]++
 		if n.Created > 0 {
-			oldest = max(oldest, s.now().Sub(time.Unix(n.Created, 0)))
+			oldest = max(oldest, s.Now().Sub(time.Unix(n.Created, 0)))
 		}
 	}
-	for _, err := range notify.GivenUp(ctx, s.table) {
+	for _, err := range notify.GivenUp(ctx, s.Table) {
 		if err != nil {
 			return nil, 0, err
 		}

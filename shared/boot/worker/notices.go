@@ -11,6 +11,7 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/api/file"
+	"ferry/shared/envelope"
 	"ferry/shared/notify"
 	"ferry/shared/table"
 )
@@ -83,8 +84,7 @@ func CourierHandler(w *Worker) func(context.Context, events.SQSEvent) (events.SQ
 		again := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
 		for _, m := range e.Records {
 			if !w.handle(ctx, sender, m) {
-				failed := events.SQSBatchItemFailure{ItemIdentifier: m.MessageId}
-				again.BatchItemFailures = append(again.BatchItemFailures, failed)
+				again.BatchItemFailures = append(again.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: m.MessageId})
 			}
 		}
 		return again, nil
@@ -111,9 +111,8 @@ func (w *Worker) handle(ctx context.Context, s *notify.Sender, m events.SQSMessa
 	}
 	if again > 0 {
 		w.delay(ctx, m, again)
-		return false
 	}
-	return true
+	return again <= 0
 }
 
 // delay hides a message for a while. If that fails, the message comes again after the
@@ -148,9 +147,8 @@ func FeedbackHandler(w *Worker) func(context.Context, json.RawMessage) error {
 		var texts events.CloudwatchLogsData
 		if e.AWSLogs.Data != "" {
 			var err error
-			if texts, err = e.AWSLogs.Parse(); err != nil {
-				errs = append(errs, fmt.Errorf("reading a log of text messages: %w", err))
-			}
+			texts, err = e.AWSLogs.Parse()
+			errs = append(errs, envelope.Wrap(err, "reading a log of text messages"))
 		}
 		for _, line := range texts.LogEvents {
 			f, ok, err := notify.SMSFeedback(ctx, p.Table, []byte(line.Message))
