@@ -130,8 +130,7 @@ func (c serveCommand) listen(log *slog.Logger) (l *listeners, err error) {
 			err = fmt.Errorf("%s is in use by another program; choose another address with %s", one.addr, one.flag)
 			return nil, &coded{exitPort, err}
 		case errors.As(err, new(*net.AddrError)), errors.As(err, new(*net.DNSError)):
-			err = errors.Unwrap(err)
-			err = fmt.Errorf("%s is not an address to listen on, such as 127.0.0.1:8080: %w", one.addr, err)
+			err = fmt.Errorf("%s is not an address to listen on, such as 127.0.0.1:8080: %w", one.addr, errors.Unwrap(err))
 			return nil, &coded{exitSettings, err}
 		case err != nil:
 			return nil, &coded{exitPort, fmt.Errorf("cannot listen on %s: %w", one.addr, err)}

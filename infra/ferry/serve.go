@@ -219,7 +219,8 @@ func (c serveCommand) greet(
 		fmt.Fprintf(out.Out, "There are no users yet: %s user add NAME%s creates one\n", program, data)
 		return nil
 	}
-	password, demo := temporaryPassword(), auth.User{Name: "demo", Email: "demo@example.com", Lang: "en", State: auth.Active}
+	password := temporaryPassword()
+	demo := auth.User{Name: "demo", Email: "demo@example.com", Lang: "en", State: auth.Active}
 	if err := addUser(ctx, p, demo, password); err != nil {
 		return err
 	}
