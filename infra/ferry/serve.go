@@ -15,6 +15,7 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/auth"
+	"ferry/shared/blob/disk"
 	"ferry/shared/boot/local"
 	"ferry/shared/envelope"
 	"ferry/shared/notify"
@@ -156,7 +157,8 @@ func (c serveCommand) options(addr net.Addr, p *api.Ports) (o local.ServiceOptio
 	o.InboxProxied = c.Inbox == "on"
 	o.ShowInbox = o.InboxProxied || c.Inbox == "auto" && c.private(addr) && c.SMTP == ""
 	if c.MetricsAddr != "" {
-		o.Metrics = local.NewMetrics(p, p.Free)
+		store, _ := p.Blobs.(*disk.Store)
+		o.Metrics = local.NewMetrics(p, store)
 	}
 	if db, ok := p.Table.(*sqlite.DB); ok {
 		o.Housekeep = func(ctx context.Context) error {

@@ -113,6 +113,24 @@ func (s *Sender) spreadSome(ctx context.Context, pk string) (more bool, err erro
 	return page.More, nil
 }
 
+// Events returns how many events wait for webhooks, and the age of the oldest. It reads
+// them all.
+func (s *Sender) Events(ctx context.Context) (waiting int, oldest time.Duration, err error) {
+	for _, h := range s.hooks {
+		for item, err := range table.Each(ctx, s.Table, table.Query{PK: h.queue, Limit: table.MaxPage}) {
+			if err != nil {
+				return 0, 0, fmt.Errorf("counting events: %w", err)
+			}
+			var e hookEvent
+			if item.Decode(&e) == nil {
+				oldest = max(oldest, s.Now().Sub(time.UnixMilli(e.Time)))
+			}
+			waiting++
+		}
+	}
+	return waiting, oldest, nil
+}
+
 // count counts the events that were in the outbox when the process started. It must be
 // called before the first of them is delivered and before a new one is added.
 func (h *hook) count(ctx context.Context) error {

@@ -106,6 +106,12 @@ func (s *Store) SignPart(ctx context.Context, area blob.Area, key, upload string
 	return blob.SignedPart{}, cmp.Or(err, l.CheckNumber(number), blob.ErrUnsupported)
 }
 
+// OpenSessions returns how many sessions are neither completed nor swept.
+func (s *Store) OpenSessions() (int, error) {
+	open, err := fs.Glob(os.DirFS(s.partsFolder()), "*/data")
+	return len(open), err
+}
+
 // ListParts implements blob.Parts.
 func (s *Store) ListParts(ctx context.Context, area blob.Area, key, upload string, after, limit int) ([]blob.Part, error) {
 	dir, _, err := s.sessionPath(ctx, area, key, upload)

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"ferry/shared/api"
+	"ferry/shared/blob/disk"
 	"ferry/shared/envelope"
 	"ferry/shared/notify"
 )
@@ -30,11 +31,13 @@ type Metrics struct {
 	open     *prometheus.GaugeVec
 
 	requests, received, sent, logins *prometheus.CounterVec
+
+	sender *notify.Sender // of the service; knows its webhooks
 }
 
-// NewMetrics returns Metrics. free returns the free bytes of the disk; if it is nil, the
-// data is in the cloud, and its outbox is left to the stack's own metrics.
-func NewMetrics(p *api.Ports, free func() (int64, error)) *Metrics {
+// NewMetrics returns Metrics. d has the files; if it is nil, they are in the cloud, and
+// what is stored there is left to the stack's own metrics.
+func NewMetrics(p *api.Ports, d *disk.Store) *Metrics {
 	registry := prometheus.NewRegistry()
 	registered := promauto.With(registry)
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
@@ -58,8 +61,8 @@ func NewMetrics(p *api.Ports, free func() (int64, error)) *Metrics {
 		m.logins.WithLabelValues(login) // so that the first refusal is an increase
 	}
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	if free != nil {
-		registry.MustRegister(stored{p, free})
+	if d != nil {
+		registry.MustRegister(stored{p, d, m})
 	}
 	return m
 }
@@ -95,10 +98,11 @@ func (m *Metrics) watch(routes *http.ServeMux, next http.Handler) http.Handler {
 	})
 }
 
-// stored collects what is in the stores: the outbox, and the room on the disk.
+// stored collects what is in the stores: the outbox, open uploads, and the room on the disk.
 type stored struct {
 	*api.Ports
-	free func() (int64, error)
+	disk *disk.Store
+	of   *Metrics
 }
 
 // Describe implements prometheus.Collector.
@@ -123,7 +127,14 @@ func (s stored) Collect(out chan<- prometheus.Metric) {
 	}
 	gauge(oldest.Seconds(), err, "ferry_outbox_oldest_seconds",
 		"Age of the oldest notice that waits, 0 if there is none.", nil)
-	free, err := s.free()
+	if s.of.sender != nil {
+		events, oldest, err := s.of.sender.Events(ctx)
+		gauge(float64(events), err, "ferry_outbox_events", "Events that wait for webhooks.", nil)
+		gauge(oldest.Seconds(), err, "ferry_outbox_events_oldest_seconds", "Age of the oldest of them, 0 if there is none.", nil)
+	}
+	open, err := s.disk.OpenSessions()
+	gauge(float64(open), err, "ferry_upload_sessions_open", "Upload sessions of all users that are neither completed nor swept.", nil)
+	free, err := s.disk.Free()
 	gauge(float64(free), err, "ferry_disk_free_bytes", "Room for users' files on the disk.", nil)
 }
 

@@ -1,6 +1,7 @@
 package local_test
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +15,7 @@ import (
 
 	"ferry/shared/api/apitest"
 	"ferry/shared/boot/local"
+	"ferry/shared/notify"
 	"ferry/shared/table"
 )
 
@@ -22,16 +24,21 @@ type measured struct {
 	*apitest.Server
 	handler http.Handler
 	metrics *local.Metrics
+	service *local.Service
 }
 
 func newMeasured(t *testing.T) measured {
-	s := apitest.New(t)
+	s := apitest.New(t, apitest.Listening)
 	s.InProcess("only ferry serve has metrics")
 	s.AddUser("alice", password)
-	m := local.NewMetrics(s.Data.Ports, s.Data.Disk.Free)
-	service, err := local.NewService(s.Data.Ports, local.ServiceOptions{From: "ferry@localhost", Metrics: m})
+	m := local.NewMetrics(s.Data.Ports, s.Data.Disk)
+	secrets, err := notify.ParseWebhookSecrets("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	check(t, err)
-	return measured{s, service.Handler(), m}
+	service, err := local.NewService(s.Data.Ports, local.ServiceOptions{
+		From: "ferry@localhost", Metrics: m, Webhooks: []string{"https://hooks.example.com/"}, Secrets: secrets,
+	})
+	check(t, err)
+	return measured{s, service.Handler(), m, service}
 }
 
 func (m measured) send(method, path string, body io.Reader, headers ...string) int {
@@ -152,6 +159,45 @@ func TestMetricsCountAnOpenUpload(t *testing.T) {
 	}
 	if _, f := m.scrape(); value(f["ferry_requests_open"], "route", "PUT /v1/upload") != 0 {
 		t.Errorf("%v uploads are open after the end", value(f["ferry_requests_open"], "route", "PUT /v1/upload"))
+	}
+}
+
+func TestMetricsCountTheOpenUploadSessionsOfAllUsers(t *testing.T) {
+	t.Parallel()
+	m := newMeasured(t)
+	m.AddUser("bob", password)
+	ask := func(user, method, path, body string) (answer struct{ ID string }) {
+		resp := m.Request(method, path, strings.NewReader(body), "Authorization", apitest.Basic(user, password))
+		if text := m.Text(resp); resp.StatusCode >= 300 || strings.Contains(text, `"id"`) && json.Unmarshal([]byte(text), &answer) != nil {
+			t.Fatalf("%s %s: status %d, %s", method, path, resp.StatusCode, text)
+		}
+		return answer
+	}
+	first := ask("alice", "POST", "/uploads", `{"name":"x"}`)
+	second := ask("bob", "POST", "/uploads", `{"name":"y","length":1}`)
+	open := func(want float64) {
+		t.Helper()
+		if _, f := m.scrape(); value(f["ferry_upload_sessions_open"]) != want {
+			t.Errorf("%v sessions are open, want %v", value(f["ferry_upload_sessions_open"]), want)
+		}
+	}
+	open(2)
+	ask("alice", "DELETE", "/uploads/"+first.ID, "")
+	open(1)
+	ask("bob", "DELETE", "/uploads/"+second.ID, "")
+	open(0)
+}
+
+func TestMetricsCountEventsThatWaitForAWebhook(t *testing.T) {
+	t.Parallel()
+	m := newMeasured(t)
+	m.Put(m.Login("alice", password), "file=x", "abc")
+	check(t, m.service.Sender.Spread(t.Context()))
+	m.Clock.Advance(90e9)
+	_, f := m.scrape()
+	n, age := value(f["ferry_outbox_events"]), value(f["ferry_outbox_events_oldest_seconds"])
+	if n != 1 || age < 90 || age > 100 {
+		t.Errorf("%v events wait, the oldest for %v s", n, age)
 	}
 }
 

@@ -71,6 +71,9 @@ func NewService(p *api.Ports, o ServiceOptions) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Metrics != nil {
+		o.Metrics.sender = s.Sender
+	}
 	p.Notify, p.Places = s.Sender.Wake, api.NewPlaces(p.MaxUploads)
 	return s, nil
 }
