@@ -2,7 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -26,6 +29,38 @@ func FuzzAStateFileIsUsableOrIgnored(f *testing.F) {
 		}
 		saved, err := json.Marshal(s)
 		if err != nil || !again.restore(saved) || again != s {
+			t.Errorf("%q is %+v, and then %+v, %v", text, s, again, err)
+		}
+	})
+}
+
+func FuzzASavedLoginIsReadOrCalledDamaged(f *testing.F) {
+	f.Setenv("XDG_CONFIG_HOME", f.TempDir())
+	path, err := loginFile()
+	if err := errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o700)); err != nil {
+		f.Fatal(err)
+	}
+	for _, text := range []string{
+		`{"url":"http://127.0.0.1:8080/v1","user":"alice","bearer":"AAAA"}`, `{"url":"https://[::1]:1/v1"}`, `{"bearer":"a\r\nX: y"}`,
+		`{"url":"\u0000"}`, `{"url":1}`, `{}`, `[]`, `null`, `{"url":"a"`, "",
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := readLogin(console{})
+		if err != nil {
+			if exitCode(err) != exitSettings || s != (saved{}) {
+				t.Errorf("%q gives %+v, %v", text, s, err)
+			}
+			return
+		}
+		if err := writeLogin(s); err != nil {
+			t.Fatal(err)
+		}
+		if again, err := readLogin(console{}); err != nil || again != s {
 			t.Errorf("%q is %+v, and then %+v, %v", text, s, again, err)
 		}
 	})
