@@ -62,7 +62,7 @@ func CRC64Text(sum uint64) string {
 // ParseCRC64 reads a checksum that CRC64Text has written.
 func ParseCRC64(text string) (uint64, error) {
 	b, err := base64.StdEncoding.Strict().DecodeString(text)
-	if err != nil || len(b) != 8 {
+	if err != nil || len(b) != 8 || len(text) != base64.StdEncoding.EncodedLen(8) { // with no line breaks
 		return 0, fmt.Errorf("%.20q is not a CRC64NVME: base64 of 8 bytes", text)
 	}
 	return binary.BigEndian.Uint64(b), nil

@@ -96,7 +96,7 @@ func TestCRC64TextIsWhatS3Writes(t *testing.T) {
 	if back, err := wire.ParseCRC64(text); back != want || err != nil {
 		t.Errorf("reading gives %016x, %v", back, err)
 	}
-	for _, bad := range []string{"", "x", "rosUhgp5mIg", "rosUhgp5mA==", "rosUhgp5mIgA"} {
+	for _, bad := range []string{"", "x", "rosUhgp5mIg", "rosUhgp5mA==", "rosUhgp5mIgA", "rosUhgp5mIg=\n"} {
 		if _, err := wire.ParseCRC64(bad); err == nil {
 			t.Errorf("%q is accepted", bad)
 		}
