@@ -156,11 +156,13 @@ func (c serveCommand) serve(ctx context.Context, l *listeners, s *local.Service,
 	failed := make(chan error, 3)
 	begin := func(l net.Listener, h http.Handler) *http.Server {
 		server := &http.Server{
-			Handler:           h,
+			Handler:           bounded(h, 30*time.Second),
 			ReadHeaderTimeout: 20 * time.Second,
 			IdleTimeout:       2 * time.Minute,
 			MaxHeaderBytes:    64 << 10,
 			ErrorLog:          slog.NewLogLogger(p.Log.Handler(), slog.LevelWarn),
+
+			DisableGeneralOptionsHandler: true, // it is not bounded
 		}
 		go func() { failed <- server.Serve(l) }()
 		return server
@@ -192,6 +194,17 @@ func (c serveCommand) serve(ctx context.Context, l *listeners, s *local.Service,
 		return fmt.Errorf("some requests took longer than %s and were cut off", drain)
 	}
 	return nil
+}
+
+// bounded ends a request whose body takes longer than most and that next does not read,
+// such as a preflight: the server itself would wait for it without end.
+func bounded(next http.Handler, most time.Duration) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength != 0 {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(most))
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // forwarded takes the caller's address from the proxy in front. Only the last

@@ -9,6 +9,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"math/big"
 	"net"
@@ -49,6 +50,28 @@ func get(t *testing.T, url string) (*http.Response, string) {
 		t.Fatal(err)
 	}
 	return resp, string(body)
+}
+
+func TestABodyThatNobodyReadsEnds(t *testing.T) {
+	t.Parallel()
+	preflight := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	short := httptest.NewServer(bounded(preflight, 50*time.Millisecond))
+	t.Cleanup(short.Close)
+	for url, request := range map[string]string{
+		short.URL:                  "OPTIONS / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n",
+		serve(t, t.TempDir()).base: "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", // net/http must not answer it
+	} {
+		conn, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/v1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+		fmt.Fprint(conn, request)
+		if answer, err := io.ReadAll(conn); err != nil || strings.Contains(string(answer), " 200 ") {
+			t.Errorf("%s, %v", answer, err)
+		}
+	}
 }
 
 func TestMetricsHaveAnAddressOfTheirOwn(t *testing.T) {
