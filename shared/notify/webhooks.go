@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -113,22 +114,17 @@ func (s *Sender) spreadSome(ctx context.Context, pk string) (more bool, err erro
 	return page.More, nil
 }
 
-// Events returns how many events wait for webhooks, and the age of the oldest. It reads
-// them all.
-func (s *Sender) Events(ctx context.Context) (waiting int, oldest time.Duration, err error) {
+// Events yields the events that wait for webhooks, as notices with an ID and a time.
+func (s *Sender) Events(ctx context.Context) iter.Seq2[Notice, error] {
+	var queues []string
 	for _, h := range s.hooks {
-		for item, err := range table.Each(ctx, s.Table, table.Query{PK: h.queue, Limit: table.MaxPage}) {
-			if err != nil {
-				return 0, 0, fmt.Errorf("counting events: %w", err)
-			}
-			var e hookEvent
-			if item.Decode(&e) == nil {
-				oldest = max(oldest, s.Now().Sub(time.UnixMilli(e.Time)))
-			}
-			waiting++
-		}
+		queues = append(queues, h.queue)
 	}
-	return waiting, oldest, nil
+	return scan(ctx, s.Table, table.Query{}, func(item table.Item) (Notice, error) {
+		var e hookEvent
+		_ = item.Decode(&e) // one that cannot be read waits until its lane drops it
+		return Notice{ID: item.Key.SK, Created: e.Time / 1000}, nil
+	}, queues...)
 }
 
 // count counts the events that were in the outbox when the process started. It must be

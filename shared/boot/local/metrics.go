@@ -3,6 +3,7 @@ package local
 import (
 	"cmp"
 	"context"
+	"iter"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -101,12 +102,13 @@ func (m *Metrics) watch(routes *http.ServeMux, next http.Handler) http.Handler {
 // stored collects what is in the stores: the outbox, open uploads, and the room on the disk.
 type stored struct {
 	*api.Ports
-	disk *disk.Store
-	of   *Metrics
+	disk    *disk.Store
+	metrics *Metrics
 }
 
-// Describe implements prometheus.Collector.
-func (s stored) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeByCollect(s, out) }
+// Describe implements prometheus.Collector. It says nothing, so that the stores are read
+// only when the metrics are asked for.
+func (s stored) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
 func (s stored) Collect(out chan<- prometheus.Metric) {
@@ -120,41 +122,38 @@ func (s stored) Collect(out chan<- prometheus.Metric) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTime)
 	defer cancel()
-	count, oldest, err := s.outbox(ctx)
+	count, oldest, err := s.outbox(notify.Waiting(ctx, s.Table), notify.GivenUp(ctx, s.Table))
 	for _, state := range []notify.State{notify.Queued, notify.Sending, notify.Failed} {
 		gauge(float64(count[state]), err, "ferry_outbox_notices",
 			"Notices in the outbox, and those that have failed in the last 30 days.", prometheus.Labels{"state": string(state)})
 	}
 	gauge(oldest.Seconds(), err, "ferry_outbox_oldest_seconds",
 		"Age of the oldest notice that waits, 0 if there is none.", nil)
-	if s.of.sender != nil {
-		events, oldest, err := s.of.sender.Events(ctx)
-		gauge(float64(events), err, "ferry_outbox_events", "Events that wait for webhooks.", nil)
-		gauge(oldest.Seconds(), err, "ferry_outbox_events_oldest_seconds", "Age of the oldest of them, 0 if there is none.", nil)
-	}
+	count, oldest, err = s.outbox(s.metrics.sender.Events(ctx))
+	gauge(float64(count[notify.Queued]), err, "ferry_outbox_events", "Events that wait for webhooks.", nil)
+	gauge(oldest.Seconds(), err, "ferry_outbox_events_oldest_seconds",
+		"Age of the oldest of them, 0 if there is none.", nil)
 	open, err := s.disk.OpenSessions()
-	gauge(float64(open), err, "ferry_upload_sessions_open", "Upload sessions of all users that are neither completed nor swept.", nil)
+	gauge(float64(open), err, "ferry_upload_sessions_open", "Upload sessions that have not ended.", nil)
 	free, err := s.disk.Free()
 	gauge(float64(free), err, "ferry_disk_free_bytes", "Room for users' files on the disk.", nil)
 }
 
-// outbox counts the notices by state, and returns the age of the oldest that waits.
-func (s stored) outbox(ctx context.Context) (count map[notify.State]int, oldest time.Duration, err error) {
+// outbox counts notices by state, and returns the age of the oldest that waits.
+func (s stored) outbox(all ...iter.Seq2[notify.Notice, error]) (
+	count map[notify.State]int, oldest time.Duration, err error,
+) {
 	count = map[notify.State]int{}
-	for n, err := range notify.Waiting(ctx, s.Table) {
-		if err != nil {
-			return nil, 0, err
+	for _, some := range all {
+		for n, err := range some {
+			if err != nil {
+				return nil, 0, err
+			}
+			count[n.State()]++
+			if n.Created > 0 && n.State() != notify.Failed {
+				oldest = max(oldest, s.Now().Sub(time.Unix(n.Created, 0)))
+			}
 		}
-		count[n.State()]++
-		if n.Created > 0 {
-			oldest = max(oldest, s.Now().Sub(time.Unix(n.Created, 0)))
-		}
-	}
-	for _, err := range notify.GivenUp(ctx, s.Table) {
-		if err != nil {
-			return nil, 0, err
-		}
-		count[notify.Failed]++
 	}
 	return count, oldest, nil
 }
