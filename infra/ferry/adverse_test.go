@@ -119,7 +119,7 @@ func TestCtrlCEndsAWaitForInput(t *testing.T) {
 		}
 		_ = cmd.Process.Signal(os.Interrupt)
 		text, _ := io.ReadAll(errs)
-		if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != exitInterrupt || !strings.Contains(string(text), "ferry: interrupted") {
+		if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != exitInterrupt || !strings.HasSuffix(string(text), "ferry: interrupted\n") {
 			t.Errorf("ferry %s: code %d: %s", k.args, cmd.ProcessState.ExitCode(), text)
 		}
 	}

@@ -51,12 +51,15 @@ var (
 
 const toResume = "run the same command again to resume"
 
-// pausing adds how to resume a transfer that Ctrl-C or the network has ended.
-func pausing(ctx context.Context, err error) error {
+// pausing adds how to resume a transfer that Ctrl-C or the network has ended, if that is
+// possible: a pipe cannot be resumed.
+func pausing(ctx context.Context, err error, pipe bool) error {
 	switch {
+	case err != nil && ctx.Err() != nil && pipe:
+		return errInterrupted
 	case err != nil && ctx.Err() != nil:
 		return errPaused
-	case client.IsNetwork(err):
+	case client.IsNetwork(err) && !pipe:
 		return fmt.Errorf("%w; %s", err, toResume)
 	}
 	return err

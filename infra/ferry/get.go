@@ -57,7 +57,7 @@ func (c getCommand) Run(ctx context.Context, out console) error {
 	results := []downloaded{}
 	err := each(ctx, out, c.What, func(what string) error {
 		r, err := c.one(ctx, out, what)
-		err = pausing(ctx, err)
+		err = pausing(ctx, err, c.Output == "-")
 		r.Error = explain(err)
 		results = append(results, r)
 		if ctx.Err() != nil {
@@ -66,7 +66,7 @@ func (c getCommand) Run(ctx context.Context, out console) error {
 		return err
 	})
 	if ctx.Err() != nil {
-		err = errPaused
+		err = pausing(ctx, ctx.Err(), c.Output == "-")
 	}
 	return report(out, c.JSON, results, err)
 }

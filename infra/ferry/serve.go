@@ -100,7 +100,7 @@ func (c serveCommand) Run(ctx context.Context, set api.Settings, out console) er
 	}
 	reserve, err := api.ParseSize(c.Reserve)
 	if err != nil {
-		return &coded{exitSettings, fmt.Errorf("FERRY_RESERVE=%q: %w", c.Reserve, err)}
+		return &coded{exitSettings, fmt.Errorf("--reserve or FERRY_RESERVE=%q: %w", c.Reserve, err)}
 	}
 	if c.PublicURL != "" && !c.TrustProxy && !c.Where.secure() {
 		log.Warn("FERRY_PUBLIC_URL is set and FERRY_TRUST_PROXY is not: behind a proxy all callers count as one address, and one caller's failed logins slow down all logins")

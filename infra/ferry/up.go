@@ -100,7 +100,7 @@ func (c upCommand) Run(ctx context.Context, out console) error {
 		return err
 	}
 	if err = u.failed.first; ctx.Err() != nil {
-		err = errPaused
+		err = pausing(ctx, ctx.Err(), len(c.Paths) == 1 && c.Paths[0] == "-")
 	}
 	for _, r := range u.results {
 		if r.Link != "" && !c.JSON {
@@ -161,7 +161,7 @@ func (u *uploader) one(ctx context.Context, i int, it item) {
 	u.meter.name(it.name)
 	f, err := u.upload(ctx, it)
 	had := u.had.Swap(0) // large files come one at a time, and small ones have none
-	err = pausing(ctx, err)
+	err = pausing(ctx, err, it.path == "-")
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.results[i] = uploaded{it.path, f.ID, f.Name, f.Length, f.Link, explain(err)}
