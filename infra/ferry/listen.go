@@ -23,6 +23,7 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/boot/local"
+	"ferry/shared/client"
 )
 
 // where says at which address the service answers, and with which certificate.
@@ -71,8 +72,10 @@ func (healthCommand) Help() string { return "Exit codes: 0 the service works, 1 
 func (c healthCommand) Run(ctx context.Context, out console) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	base, config := strings.TrimSuffix(c.URL, "/"), &tls.Config{}
-	if base == "" {
+	base, wrong := client.BaseURL(c.URL)
+	config := &tls.Config{}
+	if c.URL == "" {
+		wrong = nil
 		host, port, _ := net.SplitHostPort(c.Where.listenOn())
 		if host == "" || net.ParseIP(host).IsUnspecified() {
 			host = "localhost"
@@ -84,7 +87,7 @@ func (c healthCommand) Run(ctx context.Context, out console) error {
 		}
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/health", nil)
-	if err != nil {
+	if err = cmp.Or(wrong, err); err != nil {
 		return &coded{exitOther, err}
 	}
 	resp, err := (&http.Client{Transport: &http.Transport{TLSClientConfig: config}}).Do(req)

@@ -277,8 +277,10 @@ func TestHealthFailsWhereNothingAnswers(t *testing.T) {
 		}
 	}
 	s := serve(t, t.TempDir())
-	if r := runFerry(t, t.TempDir(), "", "health", s.base); r.code != 0 {
-		t.Errorf("code %d: %s", r.code, r.err)
+	for _, url := range []string{s.base, strings.TrimSuffix(s.base, "/v1")} {
+		if r := runFerry(t, t.TempDir(), "", "health", url); r.code != 0 {
+			t.Errorf("%s: code %d: %s", url, r.code, r.err)
+		}
 	}
 }
 
