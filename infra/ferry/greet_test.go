@@ -30,6 +30,30 @@ func TestCommandInTheGreetingWorks(t *testing.T) {
 	}
 }
 
+// TestCurlLinesInTheGreetingWork runs them in one folder, one after the other.
+func TestCurlLinesInTheGreetingWork(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("curl is not installed")
+	}
+	s, folder, link := serve(t, t.TempDir()), t.TempDir(), ""
+	lines := regexp.MustCompile(`(?m)^  (?:echo|curl) .*$`).FindAllString(s.greeting, -1)
+	for _, line := range lines {
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", strings.Replace(line, "LINK", link, 1))
+		cmd.Dir = folder
+		out, err := cmd.Output()
+		if err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+		if links := regexp.MustCompile(`http[^"]*`).FindAllString(string(out), 1); links != nil {
+			link = links[0]
+		}
+	}
+	if text, err := os.ReadFile(filepath.Join(folder, "got", "hello.txt")); string(text) != "Hello, Ferry\n" || len(lines) != 4 {
+		t.Errorf("%q, %v, %q", text, err, lines)
+	}
+}
+
 func TestServeWarnsAboutMissingProxySettings(t *testing.T) {
 	t.Parallel()
 	const url, warning = "--public-url=https://files.example.com/v1", "FERRY_TRUST_PROXY"

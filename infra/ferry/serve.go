@@ -240,7 +240,7 @@ This is the first start: there is a user "demo" now, with %[1]s%[3]s makes a new
   echo "Hello, Ferry" > hello.txt
   curl -u %[5]s -F file=@hello.txt %[2]s/upload
   curl -u %[5]s %[2]s/download/list
-  curl -OJ "LINK"          # a linkURL from one of the answers
+  curl -OJ --output-dir got --create-dirs "LINK"    # a linkURL from one of the answers
 
 or with this program, for files of any size:
 
