@@ -77,6 +77,9 @@ func (s *Store) createLarge(
 	if _, err := s.small.Read(ctx, area, key); !errors.Is(err, blob.ErrNotFound) {
 		return cmp.Or(err, blob.ErrExists)
 	}
+	if err := s.roomForFile(reserve); err != nil {
+		return err
+	}
 	aside := filepath.Join(s.tmp(), rand.Text())
 	f, err := os.OpenFile(aside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

@@ -67,7 +67,8 @@ type Store struct {
 	naming   sync.Mutex                  // of files, where link is not supported
 	link     func(from, to string) error // os.Link
 	fsync    func(*os.File) error        // (*os.File).Sync
-	broken   atomic.Pointer[error]       // of the first fsync that failed
+	inodes   func(dir string) (free, total uint64, err error)
+	broken   atomic.Pointer[error] // of the first fsync that failed
 	sessions sessions
 }
 
@@ -80,7 +81,7 @@ func Open(dir string, o Options) (*Store, error) {
 	}
 	s := &Store{
 		dir: dir, noSync: o.NoSync, reserve: o.Reserve, small: cmp.Or[Small](o.Small, none{}),
-		link: os.Link, fsync: (*os.File).Sync,
+		link: os.Link, fsync: (*os.File).Sync, inodes: inodes,
 		direct: make(directBuffers, directWriters), sessions: sessions{open: map[string]*session{}},
 	}
 	s.buffers.New = func() any { b := make([]byte, bufferSize); return &b }
@@ -241,6 +242,20 @@ func (s *Store) room(reserve, n int64) error {
 	free, err := s.Free()
 	if err == nil && free-n < reserve {
 		return fmt.Errorf("%w: of %d bytes, %d are kept free", blob.ErrFull, free, reserve)
+	}
+	return err
+}
+
+// keptFiles is how many more files the file system must be able to hold, if that is no more
+// than a tenth of all: to delete a file may need a folder in the backup area.
+const keptFiles = 1000
+
+// roomForFile returns blob.ErrFull unless a further file leaves keptFiles. Without a reserve
+// of bytes there is none of files.
+func (s *Store) roomForFile(reserve int64) error {
+	free, total, err := s.inodes(s.dir)
+	if reserve > 0 && free < min(total/10, keptFiles) {
+		return fmt.Errorf("%w: the file system takes only %d more files", blob.ErrFull, free)
 	}
 	return err
 }

@@ -3,6 +3,7 @@ package disk_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"strings"
@@ -55,6 +56,34 @@ func TestReserveIsLeftFree(t *testing.T) {
 	}
 	if left := names(t, dir+"/tmp"); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+// TestFilesAreKeptForADelete opens a store whose file system takes few more files, but has room
+// for bytes.
+func TestFilesAreKeptForADelete(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), disk.Options{Reserve: 1})
+	put := func(key string) error {
+		_, err := s.Create(t.Context(), blob.Files, key, bytes.NewReader(make([]byte, 100_000)), -1)
+		return err
+	}
+	for i, k := range []struct {
+		free, total uint64
+		full        bool
+	}{{1000, 1e6, false}, {999, 1e6, true}, {6, 60, false}, {5, 60, true}, {0, 0, false}} {
+		s.SetInodes(k.free, k.total)
+		key := fmt.Sprintf("ann/%d", i)
+		_, begun := s.BeginParts(t.Context(), blob.Files, key+"-parts", blob.Layout{Length: 10, PartSize: 10})
+		for what, err := range map[string]error{"an object": put(key), "a session": begun} {
+			if full := errors.Is(err, blob.ErrFull); full != k.full || !full && err != nil {
+				t.Errorf("%s with %d of %d files left: %v", what, k.free, k.total, err)
+			}
+		}
+		failLinks(s, syscall.EPERM)
+		if err := s.Copy(t.Context(), blob.Files, "ann/0", blob.Backup, key); err != nil {
+			t.Errorf("a copy with %d of %d files left: %v", k.free, k.total, err)
+		}
 	}
 }
 

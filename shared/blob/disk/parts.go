@@ -73,7 +73,7 @@ func (s *Store) BeginParts(ctx context.Context, area blob.Area, key string, l bl
 	upload := rand.Text()
 	dir, _, err := s.sessionPath(ctx, area, key, upload)
 	if err = cmp.Or(err, l.Check()); err == nil {
-		err = s.room(s.reserve, l.Length)
+		err = cmp.Or(s.room(s.reserve, l.Length), s.roomForFile(s.reserve))
 	}
 	if err != nil {
 		return "", err
