@@ -61,8 +61,9 @@ func (s *Service) open(ctx context.Context, it Session, uploader auth.User, ops 
 			return &envelope.Fault{Kind: envelope.TooMany, After: max(time.Second, now.first.Sub(s.Now())), Cause: err,
 				Detail: fmt.Sprintf("%d of your uploads are open, as many as a user may have; complete or end one first", now.open)}
 		case now.bytes > free+now.arrived-need:
-			return &envelope.Fault{Kind: envelope.Full, Cause: err,
-				Detail: "your open uploads and this one need more room than the service has left"}
+			// Not as the fault's cause: the caller's wish is no error in the log.
+			return fmt.Errorf("%w: %w", err, envelope.NewFault(envelope.Full,
+				"your open uploads and this one need more room than the service has left"))
 		}
 		room = free + now.arrived // what has arrived needs no more room
 	}

@@ -292,6 +292,9 @@ func TestOpenSessionsFitTheDisk(t *testing.T) {
 	if n := len(c.Sessions()); n != 2 {
 		t.Errorf("the store has %d sessions", n)
 	}
+	if strings.Contains(c.Log.String(), "level=ERROR") { // the caller asked for too much
+		t.Errorf("the log says %s", c.Log)
+	}
 }
 
 // stream sends data in a session without a length, and states its length with the last part.
