@@ -72,24 +72,23 @@ func (healthCommand) Help() string { return "Exit codes: 0 the service works, 1 
 func (c healthCommand) Run(ctx context.Context, out console) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	base, wrong := client.BaseURL(c.URL)
 	config := &tls.Config{}
 	if c.URL == "" {
-		wrong = nil
 		host, port, _ := net.SplitHostPort(c.Where.listenOn())
 		if host == "" || net.ParseIP(host).IsUnspecified() {
 			host = "localhost"
 		}
-		base = c.Where.url(host, port)
+		c.URL = c.Where.url(host, port)
 		config.InsecureSkipVerify = true // the certificate is for another name than this machine's own
 		if len(c.Where.Domains) > 0 {
 			config.ServerName = c.Where.Domains[0]
 		}
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/health", nil)
-	if err = cmp.Or(wrong, err); err != nil {
+	base, err := client.BaseURL(c.URL)
+	if err != nil {
 		return &coded{exitOther, err}
 	}
+	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, base+"/health", nil) // from a valid URL
 	resp, err := (&http.Client{Transport: &http.Transport{TLSClientConfig: config}}).Do(req)
 	if err != nil {
 		return &coded{exitOther, err}

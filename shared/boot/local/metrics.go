@@ -30,10 +30,9 @@ type Metrics struct {
 	log      *slog.Logger
 	seconds  *prometheus.HistogramVec
 	open     *prometheus.GaugeVec
+	disk     *disk.Store // nil in the cloud
 
 	requests, received, sent, logins *prometheus.CounterVec
-
-	sender *notify.Sender // of the service; knows its webhooks
 }
 
 // NewMetrics returns Metrics. d has the files; if it is nil, they are in the cloud, and
@@ -45,7 +44,7 @@ func NewMetrics(p *api.Ports, d *disk.Store) *Metrics {
 		return registered.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
 	m := &Metrics{
-		registry: registry, log: p.Log,
+		registry: registry, log: p.Log, disk: d,
 		requests: counter("ferry_requests_total", "Requests that were answered.", "route", "status"),
 		received: counter("ferry_received_bytes_total", "Bytes of requests' bodies.", "route"),
 		sent:     counter("ferry_sent_bytes_total", "Bytes of answers' bodies.", "route"),
@@ -62,9 +61,6 @@ func NewMetrics(p *api.Ports, d *disk.Store) *Metrics {
 		m.logins.WithLabelValues(login) // so that the first refusal is an increase
 	}
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	if d != nil {
-		registry.MustRegister(stored{p, d, m})
-	}
 	return m
 }
 
@@ -102,8 +98,8 @@ func (m *Metrics) watch(routes *http.ServeMux, next http.Handler) http.Handler {
 // stored collects what is in the stores: the outbox, open uploads, and the room on the disk.
 type stored struct {
 	*api.Ports
-	disk    *disk.Store
-	metrics *Metrics
+	disk   *disk.Store
+	sender *notify.Sender
 }
 
 // Describe implements prometheus.Collector. It says nothing, so that the stores are read
@@ -129,7 +125,7 @@ func (s stored) Collect(out chan<- prometheus.Metric) {
 	}
 	gauge(oldest.Seconds(), err, "ferry_outbox_oldest_seconds",
 		"Age of the oldest notice that waits, 0 if there is none.", nil)
-	count, oldest, err = s.outbox(s.metrics.sender.Events(ctx))
+	count, oldest, err = s.outbox(s.sender.Events(ctx))
 	gauge(float64(count[notify.Queued]), err, "ferry_outbox_events", "Events that wait for webhooks.", nil)
 	gauge(oldest.Seconds(), err, "ferry_outbox_events_oldest_seconds",
 		"Age of the oldest of them, 0 if there is none.", nil)
@@ -140,20 +136,18 @@ func (s stored) Collect(out chan<- prometheus.Metric) {
 }
 
 // outbox counts notices by state, and returns the age of the oldest that waits.
-func (s stored) outbox(all ...iter.Seq2[notify.Notice, error]) (
-	count map[notify.State]int, oldest time.Duration, err error,
-) {
-	count = map[notify.State]int{}
+func (s stored) outbox(all ...iter.Seq2[notify.Notice, error]) (n map[notify.State]int, age time.Duration, err error) {
+	n = map[notify.State]int{}
 	for _, some := range all {
-		for n, err := range some {
+		for notice, err := range some {
 			if err != nil {
 				return nil, 0, err
 			}
-			count[n.State()]++
-			if n.Created > 0 && n.State() != notify.Failed {
-				oldest = max(oldest, s.Now().Sub(time.Unix(n.Created, 0)))
+			n[notice.State()]++
+			if notice.Created > 0 && notice.State() != notify.Failed {
+				age = max(age, s.Now().Sub(time.Unix(notice.Created, 0)))
 			}
 		}
 	}
-	return count, oldest, nil
+	return n, age, nil
 }

@@ -71,8 +71,8 @@ func NewService(p *api.Ports, o ServiceOptions) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Metrics != nil {
-		o.Metrics.sender = s.Sender
+	if o.Metrics != nil && o.Metrics.disk != nil {
+		o.Metrics.registry.MustRegister(stored{p, o.Metrics.disk, s.Sender})
 	}
 	p.Notify, p.Places = s.Sender.Wake, api.NewPlaces(p.MaxUploads)
 	return s, nil
