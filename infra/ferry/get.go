@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -65,10 +66,7 @@ func (c getCommand) Run(ctx context.Context, out console) error {
 		}
 		return err
 	})
-	if ctx.Err() != nil {
-		err = pausing(ctx, ctx.Err(), c.Output == "-")
-	}
-	return report(out, c.JSON, results, err)
+	return report(out, c.JSON, results, cmp.Or(pausing(ctx, ctx.Err(), c.Output == "-"), err))
 }
 
 func isFolder(path string) bool {

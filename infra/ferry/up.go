@@ -99,9 +99,7 @@ func (c upCommand) Run(ctx context.Context, out console) error {
 	if err != nil {
 		return err
 	}
-	if err = u.failed.first; ctx.Err() != nil {
-		err = pausing(ctx, ctx.Err(), len(c.Paths) == 1 && c.Paths[0] == "-")
-	}
+	err = cmp.Or(pausing(ctx, ctx.Err(), len(c.Paths) == 1 && c.Paths[0] == "-"), u.failed.first)
 	for _, r := range u.results {
 		if r.Link != "" && !c.JSON {
 			if _, err := fmt.Fprintln(out.Out, r.Link); err != nil {
