@@ -87,6 +87,11 @@ func (s *Stack) mix(ctx context.Context, c *Cloud) error {
 		if functions[r.function] != nil {
 			continue
 		}
+		now := s.function(r.function, s.version(r.function))
+		if !slices.ContainsFunc(c.routes, func(old route) bool { return old.function == r.function }) {
+			functions[r.function] = now // it is new
+			continue
+		}
 		other, err := c.lambda.UpdateFunctionCode(ctx, &lambda.UpdateFunctionCodeInput{
 			FunctionName: aws.String(s.IDs[r.function]), S3Bucket: &c.artifacts,
 			S3Key: aws.String(strings.ToLower(r.function)), Publish: true,
@@ -94,7 +99,7 @@ func (s *Stack) mix(ctx context.Context, c *Cloud) error {
 		if err != nil {
 			return fmt.Errorf("giving %s another program: %w", r.function, err)
 		}
-		functions[r.function] = alternating(s.function(r.function, s.version(r.function)), s.function(r.function, other.Version))
+		functions[r.function] = alternating(now, s.function(r.function, other.Version))
 	}
 	s.api = gateway(s.cloud.routes, functions)
 	return nil
