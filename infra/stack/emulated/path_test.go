@@ -308,8 +308,8 @@ func retry(t *testing.T, c *Cloud) {
 	d := deploy(t, c, map[string]string{"SenderAddress": "ferry@retry.example.com"})
 	mail := "carla@" + d.name + ".example.com"
 	d.upload(url.Values{"m": {mail}}, "the whole report")
-	d.eventually("a try that fails", func() bool { return d.notices(4)[notify.Mail].Tries > 0 })
-	if n := d.notices(4)[notify.Mail]; n.State() == notify.Sent || n.LastError == "" {
+	d.eventually("a try that fails", func() bool { return d.notices(4)[notify.Mail].LastError != "" })
+	if n := d.notices(4)[notify.Mail]; n.State() == notify.Sent || n.Tries == 0 {
 		t.Errorf("the notice is %+v", n)
 	}
 	if hidden := d.depth("MailQueue", "ApproximateNumberOfMessagesNotVisible"); hidden != "1" {
