@@ -4,6 +4,7 @@
 package deploy
 
 import (
+	"archive/tar"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -15,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -30,7 +32,9 @@ var built = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	out, err := exec.Command("go", "build", "-o", dir+"/ferry", "ferry/infra/ferry").CombinedOutput()
+	cmd := exec.Command("go", "build", "-o", dir+"/ferry", "ferry/infra/ferry")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as in a release
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		err = &exec.Error{Name: string(out), Err: err}
 	}
@@ -215,17 +219,89 @@ func TestTheImagesCommandsWork(t *testing.T) {
 	until(t, "health", func() bool { return run(t, env, "", probe...) == nil }, out)
 }
 
-func TestTheImageBuilds(t *testing.T) {
-	t.Parallel()
-	docker := tool(t, "docker")
-	if err := exec.Command(docker, "info").Run(); err != nil {
+// docker returns a function that runs docker and returns what it prints, or skips the test.
+func docker(t *testing.T) func(args ...string) string {
+	t.Helper()
+	path := tool(t, "docker")
+	if err := exec.Command(path, "info").Run(); err != nil {
 		t.Skip("no Docker daemon answers")
 	}
-	cmd := exec.CommandContext(t.Context(), docker, "build", "-q", "-f", "infra/deploy/Dockerfile", ".")
-	cmd.Dir = "../.."
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
+	return func(args ...string) string {
+		t.Helper()
+		var errs bytes.Buffer
+		cmd := exec.Command(path, args...)
+		cmd.Stdin, cmd.Stderr = strings.NewReader(password+"\n"), &errs
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("docker %v: %v\n%s", args, err, &errs)
+		}
+		return strings.TrimSpace(string(out))
 	}
+}
+
+// stand makes a stand-in for a base image that cannot be had: the files of it that ferry needs.
+func stand(t *testing.T, docker func(...string) string, image string) {
+	t.Helper()
+	if exec.Command("docker", "image", "inspect", image).Run() == nil || exec.Command("docker", "pull", "-q", image).Run() == nil {
+		return
+	}
+	var files bytes.Buffer
+	w := tar.NewWriter(&files)
+	certificates, _ := os.ReadFile("/etc/ssl/certs/ca-certificates.crt")
+	for _, f := range []struct {
+		tar.Header
+		content string
+	}{
+		{tar.Header{Name: "tmp/", Mode: 0o1777}, ""},
+		{tar.Header{Name: "home/nonroot/", Mode: 0o700, Uid: 65532, Gid: 65532}, ""},
+		{tar.Header{Name: "etc/passwd", Mode: 0o644}, "nonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin\n"},
+		{tar.Header{Name: "etc/ssl/certs/ca-certificates.crt", Mode: 0o644}, string(certificates)},
+	} {
+		f.Size = int64(len(f.content))
+		check(t, w.WriteHeader(&f.Header))
+		_, err := io.WriteString(w, f.content)
+		check(t, err)
+	}
+	check(t, w.Close())
+	docker("import", write(t, t.TempDir()+"/base.tar", files.String()), image)
+	t.Cleanup(func() { docker("rmi", image) }) // or else a later build would take it for the real one
+}
+
+func TestTheImageServes(t *testing.T) {
+	t.Parallel()
+	docker, text := docker(t), read(t, "Dockerfile")
+	stand(t, docker, regexp.MustCompile(`(?m)^FROM (\S+) AS base$`).FindStringSubmatch(text)[1])
+	root := t.TempDir()
+	check(t, os.MkdirAll(root+"/bin/release", 0o755))
+	check(t, os.Link(program(t), root+"/bin/release/ferry-linux-"+runtime.GOARCH))
+	image := docker("build", "-q", "--build-arg", "ARCH="+runtime.GOARCH, "-f", "Dockerfile", root)
+	t.Cleanup(func() { docker("rmi", "-f", image) })
+
+	id := docker("run", "-d", "-p", "127.0.0.1:0:8080", "-v", "/data", "--read-only", "--cap-drop=ALL", "--health-interval=1s",
+		"-e", "FERRY_PUBLIC_URL=https://files.example.com/v1", "-e", "FERRY_TRUST_PROXY=true", image)
+	t.Cleanup(func() { docker("rm", "-f", "-v", id) })
+	healthy := func() (base string) {
+		until(t, "health", func() bool { return docker("inspect", "-f", "{{.State.Health.Status}}", id) == "healthy" })
+		return "http://" + docker("port", id, "8080/tcp") + "/v1"
+	}
+	stop := func() {
+		docker("stop", "-t", "40", id)
+		if code := docker("inspect", "-f", "{{.State.ExitCode}}", id); code != "0" {
+			t.Errorf("it ends with %s: %s", code, docker("logs", id))
+		}
+	}
+	base := healthy()
+	if who := strings.Fields(docker("top", id, "-eo", "pid,uid,gid")); len(who) != 6 || who[4] != "65532" || who[5] != "65532" {
+		t.Errorf("it runs as %v", who)
+	}
+	docker("exec", "-i", id, "/ferry", "user", "add", "ann", "--active", "--password-stdin")
+	link, err := upload(t.Context(), http.DefaultClient, base, bytes.NewReader(content))
+	check(t, err)
+	download(t, http.DefaultClient, strings.Replace(link, "https://files.example.com/v1", base, 1))
+	stop()
+	docker("start", id)
+	download(t, http.DefaultClient, strings.Replace(link, "https://files.example.com/v1", healthy(), 1))
+	stop()
 }
 
 // TestFail2banReadsARefusedLogin runs the filter on lines that ferry has really logged.
@@ -315,6 +391,18 @@ func upload(ctx context.Context, client *http.Client, base string, body io.Reade
 		return "", &exec.Error{Name: resp.Status, Err: io.ErrUnexpectedEOF}
 	}
 	return answer.Files[0].LinkURL, nil
+}
+
+// download gets what upload has sent.
+func download(t *testing.T, client *http.Client, link string) {
+	t.Helper()
+	resp, err := client.Get(link)
+	check(t, err)
+	defer resp.Body.Close()
+	got, err := io.ReadAll(resp.Body)
+	if err != nil || !bytes.Equal(got, content) {
+		t.Errorf("%s, %d bytes, %v", resp.Status, len(got), err)
+	}
 }
 
 var content = bytes.Repeat([]byte("0123456789abcdef"), 2<<20) // 32 MiB

@@ -1,7 +1,6 @@
 package deploy
 
 import (
-	"bytes"
 	"crypto/tls"
 	"io"
 	"net/http"
@@ -53,13 +52,7 @@ func behind(t *testing.T, backend, public string, client *http.Client, proxy fun
 	if !strings.HasPrefix(link, public+"/") {
 		t.Fatalf("the link is %s", link)
 	}
-	resp, err := client.Get(link)
-	check(t, err)
-	defer resp.Body.Close()
-	got, err := io.ReadAll(resp.Body)
-	if err != nil || !bytes.Equal(got, content) {
-		t.Errorf("%s, %d bytes, %v", resp.Status, len(got), err)
-	}
+	download(t, client, link)
 	if text := read(t, log); strings.Contains(text, "203.0.113.9") || !strings.Contains(text, `"address":"127.0.0.1","login":"basic","user":"ann"`) {
 		t.Errorf("the log shows another address: %s", text)
 	}
