@@ -134,11 +134,11 @@ func TestNothingOfTheEnvironmentIsRemembered(t *testing.T) {
 	for what, k := range map[string]struct {
 		disk   string // options of its file system; empty if any will do
 		starve func(t *testing.T, s *server, dir string) (relieve func())
-		fails  string // the kind of upload that must fail; empty if each may do either
+		status int // of an upload that becomes a file
 	}{
-		"file descriptors": {"", noDescriptors, "a file"},
-		"disk space":       {"size=8m", noSpace, "a file"},
-		"inodes":           {"size=8m,nr_inodes=64", noInodes, "a file"},
+		"file descriptors": {"", noDescriptors, 503},
+		"disk space":       {"size=8m", noSpace, 507},
+		"inodes":           {"size=8m,nr_inodes=64", noInodes, 507},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -146,18 +146,18 @@ func TestNothingOfTheEnvironmentIsRemembered(t *testing.T) {
 			if k.disk != "" {
 				dir = smallDisk(t, k.disk)
 			}
-			s := serve(t, dir, "--reserve", "0")
+			s := serve(t, dir, "--reserve", "0", "--log", "json")
 			u := signedUp(t, s, dir)
 			relieve := k.starve(t, s, dir)
 			for range 3 {
 				for kind, body := range kinds() {
-					if status, text := u.do("POST", "/upload?file=x", body); status == 200 && kind == k.fails {
-						t.Errorf("an upload without %s, %s: status 200", what, kind)
-					} else if status != 200 && status != 0 && status < 500 {
+					if status, text := u.do("POST", "/upload?file=x", body); status != k.status && (status != 200 || kind == "a file") {
 						t.Errorf("an upload without %s, %s: status %d: %s", what, kind, status, text)
 					}
 				}
-				u.session("a part")
+				if begun, sent := u.session("a part"); begun != k.status && sent != 200 {
+					t.Errorf("a session without %s: status %d, its part %d", what, begun, sent)
+				}
 				u.do("GET", "/download/list", "")
 				u.do("POST", "/auth/login", "")
 			}
@@ -165,6 +165,10 @@ func TestNothingOfTheEnvironmentIsRemembered(t *testing.T) {
 			u.wantAll("with " + what + " again")
 			if code := s.stop(t); code != exitOK {
 				t.Errorf("the server ended with code %d: %s", code, s.errs)
+			}
+			warned := strings.Contains(s.errs.String(), `"level":"WARN","msg":"request"`)
+			if !warned || strings.Contains(s.errs.String(), `"level":"ERROR"`) {
+				t.Errorf("without %s the log is %s", what, s.errs)
 			}
 		})
 	}

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"ferry/shared/blob"
@@ -167,7 +168,7 @@ func classify(err error) *Fault {
 	}
 	tooLarge, _ := errors.AsType[*http.MaxBytesError](err)
 	switch {
-	case errors.Is(err, table.ErrBusy):
+	case errors.Is(err, table.ErrBusy), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE): // too many files are open
 		return &Fault{Kind: Unavailable, Detail: "the service is busy; try again", After: time.Second}
 	case errors.Is(err, table.ErrFull), errors.Is(err, blob.ErrFull):
 		return NewFault(Full, "the service has no room left for this; nothing was stored")

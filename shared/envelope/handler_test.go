@@ -12,7 +12,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -58,6 +60,8 @@ func TestEachKindOfErrorHasItsResponse(t *testing.T) {
 		{"a fault with a cause", &envelope.Fault{Kind: envelope.Invalid, Detail: detail, Cause: errors.New("the cause")}, 400, detail, nil, "INFO"},
 		{"characters that a header must not have", envelope.NewFault(envelope.Invalid, "a\r\nb: é"), 400, "a??b: ?", nil, "INFO"},
 		{"a busy table", fmt.Errorf("writing: %w", table.ErrBusy), 503, "the service is busy; try again", map[string]string{"Retry-After": "1"}, "WARN"},
+		{"no file descriptor", fmt.Errorf("opening: %w", &os.PathError{Op: "open", Path: "x", Err: syscall.EMFILE}), 503, "the service is busy; try again", map[string]string{"Retry-After": "1"}, "WARN"},
+		{"no file descriptor on the machine", syscall.ENFILE, 503, "the service is busy; try again", map[string]string{"Retry-After": "1"}, "WARN"},
 		{"a deadline", context.DeadlineExceeded, 503, "the request took too long; try again", map[string]string{"Retry-After": "1"}, "ERROR"},
 		{"a full table", table.ErrFull, 507, "the service has no room left for this; nothing was stored", nil, "WARN"},
 		{"a full store", fmt.Errorf("storing: %w", blob.ErrFull), 507, "the service has no room left for this; nothing was stored", nil, "WARN"},

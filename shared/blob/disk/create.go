@@ -160,13 +160,13 @@ func (s *Store) sync(f *os.File) error {
 	if s.noSync {
 		return nil
 	}
-	if err := s.broken.Load(); err != nil {
+	if err := s.failed.Load(); err != nil {
 		return *err
 	}
 	err := full(s.fsync(f))
 	if err != nil && !errors.Is(err, blob.ErrFull) {
 		err = fmt.Errorf("the disk failed to keep what was written; writing stops until a restart: %w", err)
-		s.broken.Store(&err)
+		s.failed.Store(&err)
 	}
 	return err
 }

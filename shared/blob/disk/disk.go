@@ -42,6 +42,9 @@ type Options struct {
 	// such as the table: objects and parts that would take them are refused with
 	// blob.ErrFull.
 	Reserve int64
+	// Failed holds the first failed sync of the files, or of others on their disk; after it
+	// nothing is written. Nil is for no others.
+	Failed *atomic.Pointer[error]
 	// Small takes small objects. If it is nil, they become files too.
 	Small Small
 }
@@ -68,7 +71,7 @@ type Store struct {
 	link     func(from, to string) error // os.Link
 	fsync    func(*os.File) error        // (*os.File).Sync
 	inodes   func(dir string) (free, total uint64, err error)
-	broken   atomic.Pointer[error] // of the first fsync that failed
+	failed   *atomic.Pointer[error]
 	sessions sessions
 }
 
@@ -81,7 +84,7 @@ func Open(dir string, o Options) (*Store, error) {
 	}
 	s := &Store{
 		dir: dir, noSync: o.NoSync, reserve: o.Reserve, small: cmp.Or[Small](o.Small, none{}),
-		link: os.Link, fsync: (*os.File).Sync, inodes: inodes,
+		link: os.Link, fsync: (*os.File).Sync, failed: cmp.Or(o.Failed, new(atomic.Pointer[error])), inodes: inodes,
 		direct: make(directBuffers, directWriters), sessions: sessions{open: map[string]*session{}},
 	}
 	s.buffers.New = func() any { b := make([]byte, bufferSize); return &b }

@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
 	"ferry/shared/blob"
 	"ferry/shared/blob/disk"
+	"ferry/shared/table"
+	"ferry/shared/table/sqlite"
 )
 
 // TestReserveIsLeftFree opens a store that has no room beyond its reserve, and one that has.
@@ -89,10 +92,16 @@ func TestFilesAreKeptForADelete(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestOnlyAFailedSyncIsRemembered lets a disk be full for a while, and then fail.
+// TestOnlyAFailedSyncIsRemembered lets a disk be full for a while, and then fail. The table
+// on it learns of that.
 func TestOnlyAFailedSyncIsRemembered(t *testing.T) {
 	t.Parallel()
-	s := open(t, t.TempDir(), disk.Options{})
+	db, err := sqlite.Open(filepath.Join(t.TempDir(), "table"), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	s := open(t, t.TempDir(), disk.Options{Small: db.Blobs(), Failed: db.Failed()})
 	var fails error
 	s.SetSync(func(f *os.File) error {
 		if fails != nil {
@@ -118,9 +127,16 @@ func TestOnlyAFailedSyncIsRemembered(t *testing.T) {
 		if err := put("ann/" + strings.ReplaceAll(k.when, " ", "-")); !errors.Is(err, k.want) {
 			t.Errorf("%s: %v, want %v", k.when, err, k.want)
 		}
+		_, small := s.Create(t.Context(), blob.Files, "ann/small-"+strings.ReplaceAll(k.when, " ", "-"), strings.NewReader("x"), 1)
+		item := db.Write(t.Context(), table.Put(table.Key{PK: "p", SK: k.when}, struct{}{}))
+		for what, err := range map[string]error{"a small object": small, "an item": item} {
+			if stops := errors.Is(k.want, syscall.EIO); errors.Is(err, syscall.EIO) != stops || !stops && err != nil {
+				t.Errorf("%s, %s: %v", k.when, what, err)
+			}
+		}
 	}
 	all, err := s.List(t.Context(), blob.Files, "", 10)
-	if err != nil || len(all) != 1 {
-		t.Errorf("objects: %v, %v, want one", all, err)
+	if err != nil || len(all) != 3 {
+		t.Errorf("objects: %v, %v, want three", all, err)
 	}
 }

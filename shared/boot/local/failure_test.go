@@ -9,10 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/api"
 	"ferry/shared/api/apitest"
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
+	"ferry/shared/blob/disk"
+	"ferry/shared/boot/local"
 )
 
 // TestEachCallMayFail makes each of a request's calls to the stores fail in turn. The
@@ -295,4 +298,17 @@ func pin(t *testing.T, text string) string {
 	}
 	t.Fatal("the mail has no PIN")
 	return ""
+}
+
+func TestNoFileIsWrittenAfterTheTableFailedToSync(t *testing.T) {
+	t.Parallel()
+	d, err := local.Open(t.TempDir(), api.Settings{}, local.Options{})
+	check(t, err)
+	defer d.Close()
+	failed := errors.New("the disk failed")
+	d.Table.Failed().Store(&failed)
+	_, err = d.Disk.Create(t.Context(), blob.Files, "alice/x", strings.NewReader(strings.Repeat("x", 2*disk.MaxSmall)), -1)
+	if !errors.Is(err, failed) {
+		t.Errorf("a large file gave %v", err)
+	}
 }

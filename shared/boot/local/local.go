@@ -116,7 +116,7 @@ func openStores(dir string, o Options) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := disk.Open(dir, disk.Options{NoSync: o.NoSync, Reserve: reserve, Small: db.Blobs()})
+	store, err := disk.Open(dir, disk.Options{NoSync: o.NoSync, Reserve: reserve, Small: db.Blobs(), Failed: db.Failed()})
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}

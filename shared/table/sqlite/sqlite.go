@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -77,6 +78,10 @@ func Open(path string, o Options) (*DB, error) {
 	}
 	return db, nil
 }
+
+// Failed holds the first failure to sync the table, or other files on its disk: whoever syncs
+// them stores it there. After it nothing is written.
+func (db *DB) Failed() *atomic.Pointer[error] { return &db.writer.failed }
 
 // maxReaders returns the number of connections that read at once. There are more
 // than processors, because the system may suspend a read in the middle.

@@ -19,10 +19,10 @@ type syncer struct {
 	flush     func() error
 	committed chan []*request
 	ended     chan struct{}
-	failed    atomic.Pointer[error]
+	failed    *atomic.Pointer[error] // the writer's
 }
 
-func newSyncer(path string) (*syncer, error) {
+func newSyncer(path string, failed *atomic.Pointer[error]) (*syncer, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return nil, err
@@ -31,7 +31,10 @@ func newSyncer(path string) (*syncer, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &syncer{log: log, flush: func() error { return syncData(log) }, committed: make(chan []*request, maxQueue), ended: make(chan struct{})}
+	s := &syncer{
+		log: log, flush: func() error { return syncData(log) }, failed: failed,
+		committed: make(chan []*request, maxQueue), ended: make(chan struct{}),
+	}
 	go s.run()
 	return s, nil
 }
@@ -56,20 +59,17 @@ func (s *syncer) sync() error {
 	if err := s.error(); err != nil {
 		return err
 	}
-	if err := s.flush(); err != nil {
+	err := s.flush()
+	if err != nil {
 		// Not table.ErrFull, which says that nothing happened: this is written, and may stay.
 		err = fmt.Errorf("the disk failed to keep what was written; writing stops until a restart: %w", err)
 		s.failed.Store(&err)
-		return err
 	}
-	return nil
+	return err
 }
 
 // error returns the error of an earlier sync, after which nothing may be written.
 func (s *syncer) error() error {
-	if s == nil {
-		return nil
-	}
 	if err := s.failed.Load(); err != nil {
 		return *err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"ferry/shared/table"
 )
@@ -49,6 +50,7 @@ type writer struct {
 	conn   *connection
 	tx     *transaction
 	syncer *syncer // nil if writes do not wait for the disk
+	failed atomic.Pointer[error]
 
 	queue   chan *request
 	drained chan struct{}
@@ -77,7 +79,7 @@ func openWriter(path string, o Options) (_ *writer, err error) {
 		return nil, err
 	}
 	if !o.NoSync {
-		w.syncer, err = newSyncer(path)
+		w.syncer, err = newSyncer(path, &w.failed)
 	}
 	return w, err
 }
@@ -169,7 +171,7 @@ func (w *writer) commitAll(batch []*request) {
 	err := w.commit(batch, answers)
 	switch {
 	case err == nil:
-	case len(batch) == 1 || errors.Is(err, table.ErrBusy) || w.syncer.error() != nil:
+	case len(batch) == 1 || errors.Is(err, table.ErrBusy) || w.failed.Load() != nil:
 		for i := range answers {
 			answers[i] = err
 		}
@@ -196,8 +198,8 @@ func (w *writer) commitAll(batch []*request) {
 // commit runs the requests in one transaction. An error means that nothing
 // happened; refusals are in answers.
 func (w *writer) commit(batch []*request, answers []error) error {
-	if err := w.syncer.error(); err != nil {
-		return err
+	if err := w.failed.Load(); err != nil {
+		return *err
 	}
 	if err := w.tx.begin.exec(); err != nil {
 		return fmt.Errorf("beginning a transaction: %w", translate(err))

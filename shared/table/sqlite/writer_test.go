@@ -145,7 +145,7 @@ func TestNothingIsWrittenAfterASyncFailed(t *testing.T) {
 	if got := storedKeys(t, db); slices.Contains(got, "b") {
 		t.Errorf("the stored keys are %q", got)
 	}
-	if err := db.writer.syncer.error(); err == nil {
+	if db.Failed().Load() == nil {
 		t.Error("the failure is forgotten")
 	}
 }
