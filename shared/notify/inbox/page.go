@@ -19,6 +19,9 @@ var (
 	page = template.Must(template.New("inbox").Parse(pageSource))
 	// notable is what people look for in a message: a link, or a PIN alone on a line.
 	notable = regexp.MustCompile(`https?://[^\s<>"']+|(?m:^[0-9]{8}$)`)
+	// ofProxy matches the headers that proxies, caches and load balancers add.
+	ofProxy = regexp.MustCompile(`^(X-)?(Forwarded|Original-|Real-|Remote-|Proxy|Via|Surrogate-|Envoy-|Varnish|Amz|Azure-|` +
+		`Appengine-|Cloud|Cdn-|Cf-|Fastly-|Fly-)|-Ip$`)
 )
 
 // policy lets the page show itself and nothing else: no scripts, no forms, nothing
@@ -53,16 +56,11 @@ func Handler(
 	})
 }
 
-// viaProxy reports whether a request seems to come from a proxy: it has one of the
-// headers that proxies add, or is in HTTP/1.0, which is what nginx speaks by default.
+// viaProxy reports whether a request seems to come from a proxy: it has such a header, or is
+// in HTTP/1.0, which is what nginx speaks by default.
 func viaProxy(r *http.Request) bool {
 	for name := range r.Header {
-		for _, start := range []string{"Forwarded", "X-Forwarded", "X-Original-", "X-Envoy-", "Via", "Cdn-Loop"} {
-			if strings.HasPrefix(name, start) {
-				return true
-			}
-		}
-		if strings.HasSuffix(name, "-Ip") { // X-Real-IP, X-Client-IP, CF-Connecting-IP ...
+		if ofProxy.MatchString(name) {
 			return true
 		}
 	}
