@@ -377,7 +377,8 @@ func sweepAll(s *stage) {
 		s.put(name)
 	}
 	s.send("alice", files.Sending{Receipt: files.Receipt{To: "alice@example.com"}, Recipients: []files.Message{{Channel: files.Mail, To: "carla@example.com"}}})
-	_, err := file.Service(s.real).Begin(s.Context(), "dave", auth.User{Name: "dave"}, 10, files.Sending{}) // a crash leaves its reservation
+	plan := files.Plan{Owner: "dave", Name: "x", Length: 10} // nobody goes on with it, which leaves its reservation
+	_, err := file.Service(s.real).BeginSession(s.Context(), auth.User{Name: "dave"}, plan, nil)
 	s.check(err)
 	s.check(s.real.Table.Write(s.Context(), table.Delete(auth.UserKey("erin")))) // a removal that was cut off
 	for i := range blob.MaxList + 1 {                                            // more than one page

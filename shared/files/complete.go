@@ -55,7 +55,7 @@ func (s *Service) Complete(ctx context.Context, it Session, sum *uint64) (*Liste
 		return s.overtaken(ctx, it, envelope.NewFault(envelope.NotFound, "the parts are gone; begin a new upload"))
 	}
 	if err != nil && it.Streamed { // the length may have been wrong
-		_ = s.Table.Write(ctx, it.reservation().charge(nil)...) // if this fails, it lapses
+		_ = s.Table.Write(ctx, it.reservation().charge(0)...) // if this fails, it lapses
 	}
 	if err == nil {
 		err = s.checkHash(ctx, it)
@@ -65,7 +65,7 @@ func (s *Service) Complete(ctx context.Context, it Session, sum *uint64) (*Liste
 	}
 	f := s.newRecord(File{ID: it.FileID, Name: it.Name, Type: it.Type, SHA256: it.SHA256, Blob: it.blobKey()},
 		written, owner, it.Uploader, it.UploaderIncarnation)
-	room := it.reservation().charge([]File{f})
+	room := it.reservation().charge(f.Length)
 	if room == nil && owner.Quota > 0 { // the quota came after the session
 		room = append(room, table.Update(auth.UserKey(it.Owner)).Add("used", f.Length).If(table.Exists()))
 	}

@@ -88,34 +88,21 @@ func (c caller) commit(t *testing.T, list bool) {
 }
 
 // TestSweepClearsUpAfterFailedCommit lets a commit fail with an unknown outcome.
-// The sweep removes the bytes after the grace period, and ends the reservation a
-// day after it was made.
+// The sweep removes the bytes after the grace period.
 func TestSweepClearsUpAfterFailedCommit(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t, quota(100))
-	writes := 0
-	c.Calls.Before("table.Write", func() error {
-		if writes++; writes > 1 { // the first reserves
-			return errors.New("away")
-		}
-		return nil
-	})
+	c.Calls.Before("table.Write", func() error { return errors.New("away") })
 	if w := c.upload("file=a", unsized(60), 60); w.Code != 500 {
 		t.Fatalf("the upload gave status %d, want 500", w.Code)
 	}
 	c.Calls.Before("table.Write", nil)
-	if n := len(c.Objects(blob.Files)); n != 1 || len(c.stored()) != 0 || c.user().Used != 60 {
-		t.Fatalf("there are %d objects, %d records and %d bytes in use, want 1, 0 and 60", n, len(c.stored()), c.user().Used)
+	if n := len(c.Objects(blob.Files)); n != 1 || len(c.stored()) != 0 || c.user().Used != 0 {
+		t.Fatalf("there are %d objects, %d records and %d bytes in use, want 1, 0 and 0", n, len(c.stored()), c.user().Used)
 	}
 	c.Clock.Advance(2 * time.Hour)
 	c.sweep(time.Hour)
 	c.wantConsistent(0)
-	if u := c.user(); u.Used != 60 {
-		t.Errorf("before the reservation expires %d bytes are in use, want 60", u.Used)
-	}
-	c.Clock.Advance(23 * time.Hour)
-	c.sweep(time.Hour)
-	c.wantUsed("after the reservation expired", 0)
 }
 
 func TestRefusedCommitLeavesNothing(t *testing.T) {
@@ -124,13 +111,7 @@ func TestRefusedCommitLeavesNothing(t *testing.T) {
 		t.Run(refusal.Error(), func(t *testing.T) {
 			t.Parallel()
 			c := newCaller(t, quota(100))
-			writes := 0
-			c.Calls.Before("table.Write", func() error {
-				if writes++; writes == 2 { // after the reservation
-					return refusal
-				}
-				return nil
-			})
+			c.Calls.Before("table.Write", func() error { return refusal })
 			if w := c.upload("file=a", unsized(60), 60); w.Code < 400 {
 				t.Errorf("the upload gave status %d, want an error", w.Code)
 			}

@@ -165,9 +165,9 @@ func TestRequestOfRemovedUserSeesNothingOfTheNext(t *testing.T) {
 	second.wantConsistent(1)
 }
 
-// TestNoRoomIsReservedForRemovedUser removes or replaces the owner after an upload
-// has its id and before it has its reservation.
-func TestNoRoomIsReservedForRemovedUser(t *testing.T) {
+// TestNoRoomIsUsedForRemovedUser removes or replaces the owner after an upload has its
+// id and before its commit.
+func TestNoRoomIsUsedForRemovedUser(t *testing.T) {
 	t.Parallel()
 	for what, meanwhile := range map[string]func(caller){
 		"the owner is removed":  caller.remove,

@@ -14,19 +14,15 @@ import (
 	"ferry/shared/table"
 )
 
-// An upload to a user with a quota costs one more call. It reserves the most
-// that the request can bring before the bytes are read, so that concurrent
-// uploads cannot exceed the quota together. The commit turns the reservation
-// into use. Each reservation is an item, so that one left by a crash can be
-// given back.
+// The commit of an upload counts its files as used only if they fit the quota, so
+// that concurrent uploads cannot exceed it together. An upload reserves nothing
+// before that: a slow one would keep the room from all others. A session, which its
+// owner can see and end, does reserve its room. Each reservation is an item, so that
+// one left by a crash can be given back.
 
-const (
-	// reservationLife is longer than any request may take.
-	reservationLife = 24 * time.Hour
-	// sessionHold is how long a session's reservation lasts. It is renewed while parts
-	// are asked for, so that a session that is left alone soon holds nothing.
-	sessionHold = time.Hour
-)
+// sessionHold is how long a session's reservation lasts. It is renewed while parts
+// are asked for, so that a session that is left alone soon holds nothing.
+const sessionHold = time.Hour
 
 type reservationItem struct {
 	V       int64 `json:"v"`
@@ -39,41 +35,68 @@ type reservation struct {
 	owner string
 	key   table.Key
 	bytes int64
-	left  int64 // of bytes, while the body is read
 }
 
 func reservations(owner string) string { return "reserved#" + owner }
 
-// reserve makes the upload's reservation if the owner has a quota and there is
-// none yet. A request that does not state its length gets all the room left.
-func (u *Upload) reserve(ctx context.Context) error {
-	if u.quota != nil || u.target.Quota == 0 {
-		return nil
-	}
-	left := u.target.Quota - u.target.Used
-	want := u.max
-	if want < 0 {
+// checkRoom refuses a request that brings more than the owner has room for. It makes
+// a call only if the length is not stated or does not fit.
+func (u *Upload) checkRoom(ctx context.Context) error {
+	if u.max < 0 || u.max > u.room() && u.max <= u.target.Quota {
 		freed, err := u.s.endReservations(ctx, u.owner, u.s.Now().Unix())
 		if err != nil {
 			return err
 		}
-		left += freed
-		want = max(left, 0)
+		u.target.Used -= freed
 	}
+	u.left = max(u.room(), 0)
+	if u.max > u.left {
+		return errQuota(u.own(), u.left)
+	}
+	return nil
+}
+
+// room returns how much room the owner had when the last id was taken.
+func (u *Upload) room() int64 { return u.target.Quota - u.target.Used }
+
+// use returns the operation that counts the stored files as used. It is refused if
+// they do not fit, or if the owner is no longer the same.
+func (u *Upload) use() []table.Op {
+	if u.target.Quota == 0 {
+		return nil
+	}
+	bytes := int64(0)
+	for _, f := range u.stored {
+		bytes += f.Length
+	}
+	return []table.Op{table.Update(auth.UserKey(u.owner)).Add("used", bytes).
+		If(table.Exists(), table.AtMost("used", u.target.Quota-bytes), table.AtMost("incarnation", u.maxIncarnation))}
+}
+
+// noRoom returns why the operation of use was refused.
+func (u *Upload) noRoom(ctx context.Context) error {
+	now, err := u.s.user(ctx, u.owner)
+	if err == nil && (now.Name == "" || now.Incarnation != u.maxIncarnation) {
+		return envelope.NewFault(envelope.Invalid, "the user was removed during the upload")
+	}
+	return cmp.Or(err, errQuota(u.own(), now.Quota-now.Used))
+}
+
+// reserve makes the reservation of a session.
+func (u *Upload) reserve(ctx context.Context) error {
 	unique, err := u.s.unique(8)
 	if err != nil {
 		return err
 	}
-	r := &reservation{owner: u.owner, key: table.Key{PK: reservations(u.owner), SK: unique}, bytes: want, left: want}
-	freed, err := u.s.take(ctx, u.target, r, u.s.Now().Add(cmp.Or(u.life, reservationLife)))
+	r := &reservation{owner: u.owner, key: table.Key{PK: reservations(u.owner), SK: unique}, bytes: u.max}
+	freed, err := u.s.take(ctx, u.target, r, u.s.Now().Add(sessionHold))
 	if errors.Is(err, table.ErrCondition) {
-		return errQuota(u.own(), left+freed)
+		return errQuota(u.own(), u.room()+freed)
 	}
-	if err != nil {
-		return fmt.Errorf("reserving room: %w", err)
+	if err == nil {
+		u.reserved = r
 	}
-	u.quota = r
-	return nil
+	return envelope.Wrap(err, "reserving room")
 }
 
 // take makes a reservation, together with other operations. If there is no room, it
@@ -112,15 +135,11 @@ func errQuota(own bool, left int64) error {
 	return envelope.NewFault(envelope.TooLarge, "this would exceed the quota: %d bytes are left", max(left, 0))
 }
 
-// charge returns the operations that replace the reservation with the use of
-// the stored files; without files they give it back.
-func (r *reservation) charge(stored []File) []table.Op {
+// charge returns the operations that replace the reservation with the use of a
+// file of this length; 0 gives it back.
+func (r *reservation) charge(used int64) []table.Op {
 	if r == nil {
 		return nil
-	}
-	used := int64(0)
-	for _, f := range stored {
-		used += f.Length
 	}
 	return []table.Op{
 		table.Delete(r.key).If(table.Exists()),
@@ -181,8 +200,7 @@ func (s *Service) freeRoom(ctx context.Context, f File) ([]table.Op, error) {
 }
 
 // endReservations gives back an owner's reservations that expire by the given
-// time, and returns how many bytes they held. Crashed uploads and idle sessions
-// leave them behind. An upload that still runs then cannot commit any more.
+// time, and returns how many bytes they held. Idle sessions leave them behind.
 func (s *Service) endReservations(ctx context.Context, owner string, until int64) (freed int64, err error) {
 	for item, err := range table.Each(ctx, s.Table, table.Query{PK: reservations(owner), Limit: PageSize}) {
 		var r reservationItem
@@ -192,11 +210,11 @@ func (s *Service) endReservations(ctx context.Context, owner string, until int64
 		if err != nil {
 			return freed, fmt.Errorf("listing reservations: %w", err)
 		}
-		if left := r.Expires - until; left > 0 && left <= int64((reservationLife+auth.Skew).Seconds()) {
+		if left := r.Expires - until; left > 0 && left <= int64((sessionHold+auth.Skew).Seconds()) {
 			continue // more left than that is from a clock that was ahead
 		}
 		old := &reservation{owner: owner, key: item.Key, bytes: r.Bytes}
-		ops := old.charge(nil)
+		ops := old.charge(0)
 		ops[0] = ops[0].If(table.Equal("expires", r.Expires)) // it may just be renewed
 		err = s.Table.Write(ctx, ops...)
 		if err == nil {

@@ -118,20 +118,41 @@ func TestQuotaHoldsForConcurrentUploads(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			// An upload that does not state its length reserves all the room
-			// left, so others may be refused meanwhile.
-			if n := stored.Load(); n > fit || n == 0 || length > 0 && n != fit {
-				t.Errorf("%d uploads were stored, want at most %d", n, fit)
+			if n := stored.Load(); n != fit {
+				t.Errorf("%d uploads were stored, want %d", n, fit)
 			}
 			c.wantUsed("after all uploads", size*stored.Load())
 			c.wantConsistent(int(stored.Load()))
-			for c.upload("file=a", unsized(size), length).Code == 200 {
-				stored.Add(1)
+		})
+	}
+}
+
+// TestASlowUploadKeepsNoRoomFromOthers uploads while another user's upload to the same
+// area is under way, and ends that one last.
+func TestASlowUploadKeepsNoRoomFromOthers(t *testing.T) {
+	t.Parallel()
+	for what, length := range map[string]int64{"its length is stated": 7, "its length is unknown": -1} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			c := newCaller(t, quota(10))
+			c.AddUser("bob", password)
+			slow, err := file.Service(c.Data.Ports).Begin(t.Context(), "alice", auth.User{Name: "bob"}, length, files.Sending{})
+			if err != nil {
+				t.Fatal(err)
 			}
-			if stored.Load() != fit {
-				t.Errorf("%d files fit, want %d", stored.Load(), fit)
+			c.wantUsed("before the bytes arrive", 0)
+			if w := c.upload("file=a", unsized(10), 10); w.Code != 200 {
+				t.Fatalf("the owner's upload gave status %d", w.Code)
 			}
-			c.wantUsed("when the area is full", size*fit)
+			err = slow.Add(t.Context(), files.Part{Name: "a", Body: strings.NewReader("content"), Size: length})
+			if err == nil {
+				_, err = slow.Commit(t.Context(), 0)
+			}
+			if !envelope.IsFault(err, envelope.TooLarge) || strings.ContainsAny(err.Error(), "0123456789") {
+				t.Errorf("the slow upload gave %v, want TooLarge without a number", err)
+			}
+			c.wantUsed("at the end", 10)
+			c.wantConsistent(1)
 		})
 	}
 }
@@ -224,7 +245,8 @@ func TestReservationsOfRemovedUserAreNotChargedToTheNext(t *testing.T) {
 	c := newCaller(t, quota(100))
 	c.AddUser("bob", password)
 	service := file.Service(c.Data.Ports)
-	if _, err := service.Begin(t.Context(), "alice", auth.User{Name: "bob"}, 30, files.Sending{}); err != nil { // it crashed
+	plan := files.Plan{Owner: "alice", Name: "b", Length: 30}
+	if _, err := service.BeginSession(t.Context(), auth.User{Name: "bob"}, plan, nil); err != nil {
 		t.Fatal(err)
 	}
 	slow, err := service.Begin(t.Context(), "alice", auth.User{Name: "bob"}, 7, files.Sending{})

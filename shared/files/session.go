@@ -138,10 +138,8 @@ func PartSize(length, wish int64) int64 {
 // whose notices count from now on, and one more if the owner has a quota: room
 // is reserved for an hour, see HoldRoom.
 func (s *Service) BeginSession(ctx context.Context, uploader auth.User, p Plan, claim *Claim) (Session, error) {
-	u := &Upload{
-		s: s, owner: p.Owner, uploader: uploader, sending: p.Sending, max: p.stated(), life: sessionHold,
-	}
-	if err := u.begin(ctx); err != nil {
+	u := &Upload{s: s, owner: p.Owner, uploader: uploader, sending: p.Sending, max: p.stated()}
+	if err := u.begin(ctx, u.reserve); err != nil {
 		return Session{}, err
 	}
 	key, err := s.blobKey(p.Owner, u.id)
@@ -158,8 +156,8 @@ func (s *Service) BeginSession(ctx context.Context, uploader auth.User, p Plan, 
 	if it.PartSize = PartSize(p.Length, p.PartSize); p.Streamed && p.PartSize == 0 {
 		it.PartSize = streamedPartSize
 	}
-	if u.quota != nil {
-		it.Reserved, it.ReservedUntil = u.quota.key.SK, now.Add(sessionHold).Unix()
+	if u.reserved != nil {
+		it.Reserved, it.ReservedUntil = u.reserved.key.SK, now.Add(sessionHold).Unix()
 	}
 	if it.Upload, err = s.Parts.BeginParts(ctx, blob.Files, key, it.Layout()); err != nil {
 		u.Abort(ctx)
@@ -343,7 +341,7 @@ func (s *Service) EndSession(ctx context.Context, it Session) error {
 func (s *Service) endRecord(ctx context.Context, it Session) error {
 	ops := slices.Concat(it.indexed(table.Delete), it.opened(-1))
 	ops = append(ops, table.Delete(sessionKey(it.ID)).If(table.Equal("done", false)))
-	err := s.Table.Write(ctx, slices.Concat(ops, it.reservation().charge(nil))...)
+	err := s.Table.Write(ctx, slices.Concat(ops, it.reservation().charge(0))...)
 	if errors.Is(err, table.ErrCondition) { // the reservation or the session no longer exists
 		err = s.Table.Write(ctx, ops...)
 	}

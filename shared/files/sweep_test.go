@@ -165,22 +165,23 @@ func TestOneFailedObjectDoesNotStopTheSweep(t *testing.T) {
 	}
 }
 
-func TestSweepGivesBackReservationsOfCrashedUploads(t *testing.T) {
+func TestSweepGivesBackReservationsOfIdleSessions(t *testing.T) {
 	t.Parallel()
 	s := newSweepServer(t)
 	s.AddUser("bound", "a password of bound", func(u *auth.User) { u.Quota = 100 })
 	s.put("bound", "12345")
-	for _, n := range []int64{20, 30, -1} { // begun and never ended; the last reserves all the room left
-		if _, err := file.Service(s.Data.Ports).Begin(t.Context(), "bound", auth.User{Name: "bound"}, n, files.Sending{}); err != nil {
+	for _, n := range []int64{20, 30, 45} { // begun and never ended; the last reserves all the room left
+		plan := files.Plan{Owner: "bound", Name: "x", Length: n}
+		if _, err := file.Service(s.Data.Ports).BeginSession(t.Context(), s.user("bound"), plan, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s.Clock.Advance(23 * time.Hour)
+	s.Clock.Advance(59 * time.Minute)
 	s.sweep()
 	if u := s.user("bound"); u.Used != 100 {
 		t.Fatalf("before the reservations expire %d bytes are in use, want 100", u.Used)
 	}
-	s.Clock.Advance(61 * time.Minute)
+	s.Clock.Advance(2 * time.Minute)
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() { s.sweep() })

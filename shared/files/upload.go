@@ -23,8 +23,8 @@ const (
 	// opsPerFile counts the record, its link, an event, and the receipt that is
 	// due. opsPerRecipient counts a link and a notice.
 	opsPerFile, opsPerRecipient = 4, 2
-	// opsPerUpload counts one for a claim and two for a quota.
-	opsPerUpload = 3
+	// opsPerUpload counts one for a claim and one for a quota.
+	opsPerUpload = 2
 )
 
 // Sending says who is told about the files of an upload.
@@ -71,19 +71,19 @@ type Upload struct {
 	owner          string
 	uploader       auth.User
 	sending        Sending
-	max            int64         // most bytes in the request; -1 is unbounded
-	life           time.Duration // of a reservation; 0 is reservationLife
-	quota          *reservation
-	target         auth.User // the owner
-	maxIncarnation int64     // the latest incarnation of the owner that may get the files
-	id             int64     // taken but not used yet, or 0
+	max            int64        // most bytes in the request; -1 is unbounded
+	left           int64        // bytes that may still come, if the owner has a quota
+	reserved       *reservation // of a session whose owner has a quota
+	target         auth.User    // the owner
+	maxIncarnation int64        // the latest incarnation of the owner that may get the files
+	id             int64        // taken but not used yet, or 0
 	stored         []File
 	counted        []time.Time // when the notices of each file were counted
 }
 
 // Begin starts an upload into the area of owner, a canonical name. It counts
 // the notices of the first file, takes its id and, if the owner has a quota,
-// reserves room. max is the most bytes that the request can bring, or -1 if it
+// checks the room. max is the most bytes that the request can bring, or -1 if it
 // does not say.
 //
 // If the owner does not exist, the fault is Invalid, or Unauthorized if the
@@ -91,12 +91,12 @@ type Upload struct {
 // of notices, it is TooMany.
 func (s *Service) Begin(ctx context.Context, owner string, uploader auth.User, max int64, sending Sending) (*Upload, error) {
 	u := &Upload{s: s, owner: owner, uploader: uploader, max: max, sending: sending}
-	return u, u.begin(ctx)
+	return u, u.begin(ctx, u.checkRoom)
 }
 
-// begin does the work of Begin. Another user's area may have been recreated
-// meanwhile; the uploader's own must be that of the user who logged in.
-func (u *Upload) begin(ctx context.Context) error {
+// begin does the work of Begin, with room under a quota. Another user's area may have
+// been recreated meanwhile; the uploader's own must be that of the user who logged in.
+func (u *Upload) begin(ctx context.Context, room func(context.Context) error) error {
 	u.maxIncarnation = math.MaxInt64
 	if u.own() {
 		u.maxIncarnation = u.uploader.Incarnation
@@ -105,8 +105,8 @@ func (u *Upload) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err = u.takeID(ctx); err == nil {
-		err = u.reserve(ctx)
+	if err = u.takeID(ctx); err == nil && u.target.Quota > 0 {
+		err = room(ctx)
 	}
 	if err != nil {
 		u.Abort(ctx)
@@ -146,12 +146,12 @@ func (u *Upload) Add(ctx context.Context, p Part) error {
 		return err
 	}
 	body := &blob.Body{R: p.Body, Size: p.Size, SHA256: p.SHA256}
-	if u.quota != nil {
-		body.Left = &u.quota.left
+	if u.target.Quota > 0 {
+		body.Left = &u.left
 	}
 	written, err := u.s.Blobs.Create(ctx, blob.Files, key, body, p.Size)
 	if errors.Is(err, blob.ErrTooLong) {
-		return errQuota(u.own(), u.quota.bytes)
+		return errQuota(u.own(), u.room())
 	}
 	if err != nil {
 		return bodyFault(err)
@@ -273,10 +273,8 @@ func (u *Upload) commit(ctx context.Context, limit int) (found table.Page, err e
 	if lost := u.Claim.Lost(err); envelope.IsFault(lost, envelope.Conflict) {
 		return found, lost
 	}
-	if errors.Is(err, table.ErrCondition) && u.quota != nil {
-		return found, &envelope.Fault{
-			Kind: envelope.Invalid, Detail: "the upload took too long, or its user was removed", Cause: err,
-		}
+	if errors.Is(err, table.ErrCondition) && u.target.Quota > 0 {
+		return found, u.noRoom(ctx)
 	}
 	return found, envelope.Wrap(err, "storing the records")
 }
@@ -288,7 +286,7 @@ func (u *Upload) operations(ctx context.Context) ([]table.Op, error) {
 		added, failed := u.s.publishNew(ctx, &u.stored[i], u.sending)
 		ops, err = append(ops, added...), errors.Join(err, failed)
 	}
-	return append(ops, u.quota.charge(u.stored)...), err
+	return append(ops, u.use()...), err
 }
 
 // publishNew returns the operations that make a new file visible and queue its
@@ -329,8 +327,8 @@ func (u *Upload) Abort(ctx context.Context) {
 	u.stored = nil
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	if u.quota != nil {
-		_ = u.s.Table.Write(ctx, u.quota.charge(nil)...)
+	if u.reserved != nil {
+		_ = u.s.Table.Write(ctx, u.reserved.charge(0)...)
 	}
 	_ = u.s.Outbox.Release(ctx, u.counted, u.uploader.Name, u.sending.addresses())
 	u.counted = nil
