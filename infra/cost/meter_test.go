@@ -308,10 +308,10 @@ func (b meteredBlobs) List(ctx context.Context, area blob.Area, after string, li
 	return b.Store.List(ctx, area, after, limit)
 }
 
-func (b meteredBlobs) Sweep(ctx context.Context, before time.Time) (int, error) {
+func (b meteredBlobs) Sweep(ctx context.Context, before time.Time, found func(string) bool) (int, error) {
 	b.one("ListMultipartUploads", puts) // of each area
 	b.one("ListMultipartUploads", puts)
-	return b.Store.Sweep(ctx, before)
+	return b.Store.Sweep(ctx, before, found)
 }
 
 func (b meteredBlobs) SignGet(_ context.Context, area blob.Area, key string, _ blob.Signed) (string, error) {

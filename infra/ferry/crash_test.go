@@ -143,7 +143,7 @@ func wantNothingElse(t *testing.T, dir string, all []answered) {
 	if err != nil || !r.Complete || r.Failed > 0 {
 		t.Fatalf("the sweep did %+v, %v", r, err)
 	}
-	left, err := s.Data.Disk.Sweep(t.Context(), time.Now().Add(time.Hour))
+	left, err := s.Data.Disk.Sweep(t.Context(), time.Now().Add(time.Hour), nil)
 	if err != nil || left > 0 {
 		t.Errorf("%d temporary files were left after the sweep, %v", left, err)
 	}

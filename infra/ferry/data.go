@@ -16,7 +16,7 @@ import (
 type checkCommand struct {
 	store
 	Quick  bool `help:"Compare sizes alone: on this machine no bytes are read."`
-	Repair bool `help:"Add up quotas again, write missing links, and remove leftovers."`
+	Repair bool `help:"Add up quotas again, put links right, and remove leftovers."`
 	Quiet  bool `short:"q" help:"Show no progress."`
 }
 

@@ -78,6 +78,12 @@ func TestLostLinkKeyIsReportedOnce(t *testing.T) {
 	if err := os.Remove(key); err != nil {
 		t.Fatal(err)
 	}
+	for _, args := range [][]string{{"check"}, {"check", "--repair"}, {"backup", filepath.Join(dir, "copy")}} {
+		wantSentence(t, runFerry(t, dir, "", args...), exitDamaged, key+": the file is missing")
+		if _, err := os.Stat(key); err == nil {
+			t.Fatalf("%q made a new key", args)
+		}
+	}
 	s := serve(t, dir, "--log", "text")
 	if code := s.stop(t); code != exitOK || !strings.Contains(s.errs.String(), "all links that were sent before are dead") || !strings.Contains(s.errs.String(), key) {
 		t.Errorf("code %d: %s", code, s.errs)

@@ -91,7 +91,9 @@ func exitCode(err error) int {
 	}{
 		{exitInterrupt, []error{errInterrupted}},
 		{exitPermission, []error{client.ErrNoLogin}},
-		{exitDamaged, []error{client.ErrDigest, sqlite.ErrDamaged, sqlite.ErrNewer, local.ErrNoTable, local.ErrKey}},
+		{exitDamaged, []error{
+			client.ErrDigest, sqlite.ErrDamaged, sqlite.ErrNewer, local.ErrNoTable, local.ErrNoKey, local.ErrKey,
+		}},
 		{exitNoFile, []error{client.ErrNotFound, notify.ErrUnknown}},
 		{exitExists, []error{client.ErrExists, local.ErrHasData}},
 		{exitUsage, []error{local.ErrInside}},

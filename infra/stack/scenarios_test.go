@@ -263,7 +263,7 @@ func uploads(s *stage) {
 	}
 	plan(`,"d":"nobody"`, 400, header("Idempotency-Key", "another"))
 	gone := plan("", 201) // swept away
-	_, err = s.real.Blobs.Sweep(s.Context(), s.real.Now().Add(2*blob.PartsLife))
+	_, err = s.real.Blobs.Sweep(s.Context(), s.real.Now().Add(2*blob.PartsLife), nil)
 	s.check(err)
 	s.must(404, "POST", gone+"/complete", bearer())
 	s.must(401, "GET", "/uploads", header("Authorization", "Bearer none"))

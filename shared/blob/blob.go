@@ -113,8 +113,9 @@ type Store interface {
 
 	// Sweep removes what interrupted Creates and Copies that began before the
 	// given time left behind, which List does not show, and sessions of parts
-	// that began PartsLife before that time.
-	Sweep(ctx context.Context, before time.Time) (removed int, err error)
+	// that began PartsLife before that time. If found is not nil, it gets the name
+	// of each, and what it returns false for stays.
+	Sweep(ctx context.Context, before time.Time, found func(name string) bool) (removed int, err error)
 }
 
 // Describer is a Store that knows what it holds without reading it.
@@ -142,6 +143,9 @@ func Measure(ctx context.Context, s Store, area Area, key string, sizeOnly bool,
 	}
 	defer r.Close()
 	if sizeOnly {
+		if _, err := r.Read(make([]byte, 1)); err != nil && err != io.EOF { // what is no file has a size too
+			return Written{}, err
+		}
 		size, err := r.Seek(0, io.SeekEnd)
 		read(size)
 		return Written{Size: size}, err

@@ -41,7 +41,7 @@ const (
 	BadChecksum = "checksum" // the bytes are not those that were stored
 	BadLink     = "link"     // it is missing, differs from its record, or has none
 	BadQuota    = "quota"    // the use is not the sum of files and reservations
-	Leftover    = "leftover" // an object that no record names
+	Leftover    = "leftover" // an object that no record names, or what an interrupted request left
 )
 
 // Finding is something that is wrong.
@@ -64,8 +64,9 @@ type CheckReport struct{ Files, Objects, Found, Mended, Unsure int }
 // looks again before it reports something. Memory does not grow with the number of
 // files. It is for one Run.
 //
-// Repair adds up quotas again, writes missing links, and removes leftovers as a sweep
-// does. It changes no record, and removes no object that a record names.
+// Repair adds up quotas again, writes and removes links as their records say, and
+// removes leftovers as a sweep does. It changes no record, and removes no object that a
+// record names.
 type Check struct {
 	*Sweeper
 	Quick  bool // compare sizes, but no checksums for which bytes must be read
@@ -83,7 +84,7 @@ type Check struct {
 
 // Run does the whole check.
 func (c *Check) Run(ctx context.Context) (CheckReport, error) {
-	steps := []func(context.Context) error{c.objects, c.items, c.quotas, c.settle}
+	steps := []func(context.Context) error{c.objects, c.items, c.quotas, c.settle, c.unfinished}
 	if c.Repair {
 		steps = append(steps, c.removeLeftovers)
 	}
@@ -215,6 +216,15 @@ func (c *Check) leftover(ctx context.Context, f File) error {
 	return err
 }
 
+// unfinished reports what interrupted requests left, and a repair removes it.
+func (c *Check) unfinished(ctx context.Context) error {
+	_, err := c.Blobs.Sweep(ctx, c.Now().Add(-c.Grace), func(name string) bool {
+		_, err := c.found(ctx, Finding{Kind: Leftover, Key: name, What: "an interrupted request left this", Mended: c.Repair})
+		return c.Repair && err == nil
+	})
+	return envelope.Wrap(err, "looking for unfinished objects")
+}
+
 // items looks at all records and links.
 func (c *Check) items(ctx context.Context) error {
 	g, inner := errgroup.WithContext(ctx)
@@ -235,7 +245,7 @@ func (c *Check) items(ctx context.Context) error {
 		case "link":
 			l, err := decodeLink(item)
 			if err != nil {
-				_, err := c.found(inner, Finding{Kind: BadLink, Key: item.Key.PK, What: "the link is damaged"})
+				_, err := c.found(inner, Finding{Kind: BadLink, Key: item.Key.PK, What: "the link cannot be read"})
 				return err
 			}
 			g.Go(func() error { return c.link(inner, item.Key, l) })
@@ -270,15 +280,22 @@ func (c *Check) file(ctx context.Context, f File) error {
 	}
 	for i, item := range items {
 		l, err := decodeLink(item)
-		bad := f.about(BadLink, "a link differs from the record")
-		bad.Key = keys[i].PK
+		var bad Finding
 		switch {
 		case !item.Found() && !f.Expired(c.Now()): // the table may have dropped an expired one
-			bad.What, bad.mend = "a link is missing", c.relink(f, i)
-			all = append(all, bad)
-		case item.Found() && (err != nil || !reflect.DeepEqual(l.File, f)):
-			all = append(all, bad)
+			bad = f.about(BadLink, "a link is missing")
+			bad.mend = c.relink(f, i, Link{}, table.NotExists())
+		case item.Found() && err != nil:
+			bad = f.about(BadLink, "a link is damaged")
+			bad.mend = c.relink(f, i, Link{}, table.Exists())
+		case item.Found() && !reflect.DeepEqual(l.File, f):
+			bad = f.about(BadLink, "a link differs from the record")
+			bad.mend = c.relink(f, i, l, table.AtMost("downloads", l.Downloads))
+		default:
+			continue
 		}
+		bad.Key = keys[i].PK
+		all = append(all, bad)
 	}
 	if len(all) == 0 {
 		return nil
@@ -299,35 +316,37 @@ func (c *Check) file(ctx context.Context, f File) error {
 }
 
 // relink returns the operations that write a link of a file again, as the one of its
-// linkKeys with this index.
-func (s *Service) relink(f File, i int) []table.Op {
+// linkKeys with this index, if it is still the same.
+func (s *Service) relink(f File, i int, l Link, same table.Cond) []table.Op {
 	links := make([]Link, 1+len(f.Recipients))
-	if i > 0 {
+	if links[i] = l; i > 0 {
 		links[i].Recipient = f.Recipients[i-1]
 	}
 	return []table.Op{
 		table.Check(f.key(), table.Equal("blob", f.Blob)),
-		s.publish(f, links)[1+i].If(table.NotExists()),
+		s.publish(f, links)[1+i].If(same),
 	}
 }
 
 // link reports a link that is none of its file's. Others are compared with their
 // records.
 func (c *Check) link(ctx context.Context, key table.Key, l Link) error {
-	f, err := c.get(ctx, l.File.Area, l.File.Owner, l.File.ID)
-	if err != nil && !envelope.IsFault(err, envelope.NotFound) {
+	same := table.NotExists()
+	switch f, err := c.get(ctx, l.File.Area, l.File.Owner, l.File.ID); {
+	case err == nil && slices.Contains(c.linkKeys(f), key):
+		return nil
+	case err == nil:
+		same = table.Equal("blob", f.Blob)
+	case !envelope.IsFault(err, envelope.NotFound):
 		return err
 	}
-	if err == nil && slices.Contains(c.linkKeys(f), key) {
-		return nil
-	}
 	var now Link
-	err = c.Table.Get(ctx, key, &now)
+	err := c.Table.Get(ctx, key, &now)
 	if err != nil || now.File.Blob != l.File.Blob { // its file was moved or removed meanwhile
 		return envelope.Wrap(err, "reading a link", table.ErrNotFound)
 	}
 	bad := l.File.about(BadLink, "a link belongs to no file")
-	bad.Key = key.PK
+	bad.Key, bad.mend = key.PK, []table.Op{table.Check(l.File.key(), same), table.Delete(key)}
 	_, err = c.found(ctx, bad)
 	return err
 }

@@ -2,6 +2,7 @@ package files_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -135,7 +136,7 @@ func TestEachKindOfDamageIsFound(t *testing.T) {
 				s.must(os.Remove(s.path(all[1])))
 				s.must(os.Mkdir(s.path(all[1]), 0o700))
 			},
-			"bytes alice 2 the bytes cannot be read: ", "bytes alice 2", "size", "bytes",
+			"bytes alice 2 the bytes cannot be read: ", "bytes alice 2", "bytes alice 2 the bytes cannot be read: ", "bytes",
 		},
 		"a file is shorter": {
 			func(s server, all []files.File) { s.must(os.Truncate(s.path(all[1]), 10)) },
@@ -171,7 +172,7 @@ func TestEachKindOfDamageIsFound(t *testing.T) {
 					}
 				}
 			},
-			"link alice 1 a link differs from the record false", "link alice 1", "link", "link",
+			"link alice 1 a link differs from the record false", "link alice 1 a link differs from the record true", "link", "",
 		},
 		"a link has no record": {
 			func(s server, all []files.File) {
@@ -179,7 +180,7 @@ func TestEachKindOfDamageIsFound(t *testing.T) {
 				l.File.ID = 77
 				s.write(table.Put(table.Key{PK: "link#x", SK: "link"}, l))
 			},
-			"link alice 77 a link belongs to no file false", "link alice 77", "link", "link",
+			"link alice 77 a link belongs to no file false", "link alice 77 a link belongs to no file true", "link", "",
 		},
 		"a record is another file's": {
 			func(s server, all []files.File) { s.write(table.Put(files.Key(blob.Files, "alice", 55), all[0])) },
@@ -196,6 +197,24 @@ func TestEachKindOfDamageIsFound(t *testing.T) {
 		"an object is newer than the table": {
 			func(s server, _ []files.File) { s.object(blob.Backup, "alice/9-left"); s.Clock.Advance(2 * time.Hour) },
 			"they stay: was an older table restored? false", "false", "leftover", "leftover",
+		},
+		"a link is of an earlier record of its file": {
+			func(s server, all []files.File) {
+				s.write(table.Put(table.Key{PK: "link#x", SK: "link"}, files.Link{File: all[0]}))
+			},
+			"link alice 1 a link belongs to no file false", "link alice 1 a link belongs to no file true", "link", "",
+		},
+		"a temporary file and parts are left": {
+			func(s server, _ []files.File) {
+				tmp, parts := filepath.Join(s.Dir, "tmp", "half"), filepath.Join(s.Dir, "parts", "HALF")
+				s.must(errors.Join(os.WriteFile(tmp, []byte("half"), 0o600), os.MkdirAll(parts, 0o700)))
+				for path, age := range map[string]time.Duration{tmp: 2 * time.Hour, parts: blob.PartsLife + 2*time.Hour} {
+					then := s.Clock.Now().Add(-age)
+					s.must(os.Chtimes(path, then, then))
+				}
+			},
+			"leftover  0 an interrupted request left this false\x00leftover", "leftover  0 an interrupted request left this true\x00leftover",
+			"leftover\x00leftover", "",
 		},
 		"a young object has no record yet": {
 			func(s server, _ []files.File) { s.orphan(blob.Files, "alice/9-young") }, "", "", "", "",
@@ -222,6 +241,26 @@ func TestEachKindOfDamageIsFound(t *testing.T) {
 	}
 }
 
+// TestARepairedLinkKeepsItsCounts lets a link that was used differ from its record.
+func TestARepairedLinkKeepsItsCounts(t *testing.T) {
+	t.Parallel()
+	s, all := newChecked(t)
+	service := file.Service(s.Data.Ports)
+	l, err := service.ByToken(t.Context(), blob.Files, service.Token(all[0]))
+	s.must(err)
+	_, err = service.CountDownload(t.Context(), l, "a source")
+	s.must(err)
+	renamed := all[0]
+	renamed.Name = "renamed"
+	s.write(table.Put(files.Key(blob.Files, "alice", 1), renamed))
+	s.wantFindings("a repair", repairing, "link alice 1 a link differs")
+	l, err = service.ByToken(t.Context(), blob.Files, service.Token(all[0]))
+	if err != nil || l.File.Name != "renamed" || l.Downloads != 1 {
+		t.Errorf("the link is %+v, %v", l, err)
+	}
+	s.wantFindings("a check after the repair", nil)
+}
+
 func TestARepairedLinkWorksAgain(t *testing.T) {
 	t.Parallel()
 	s, all := newChecked(t)
@@ -240,6 +279,13 @@ func TestARepairedLinkWorksAgain(t *testing.T) {
 		t.Errorf("the recipient's link is %+v, %v", uses, err)
 	}
 	s.wantFindings("a check after the repair", nil)
+}
+
+// unfinishedFiles hides what uploads that still run have written so far.
+type unfinishedFiles struct{ blob.Store }
+
+func (unfinishedFiles) Sweep(context.Context, time.Time, func(string) bool) (int, error) {
+	return 0, nil
 }
 
 // TestNothingIsReportedWhileFilesComeAndGo checks and repairs data of which uploads,
@@ -274,6 +320,7 @@ func TestNothingIsReportedWhileFilesComeAndGo(t *testing.T) {
 				c.Repair = true
 			} else {
 				c.Grace = -time.Hour // so that each object without a record could be a leftover
+				c.Blobs = unfinishedFiles{c.Blobs}
 			}
 		})
 	}

@@ -68,7 +68,7 @@ func (s *Sweeper) Run(ctx context.Context) (SweepReport, error) {
 // removeLeftovers removes what the walk does not show: unfinished objects and
 // expired reservations.
 func (s *Sweeper) removeLeftovers(ctx context.Context) error {
-	if _, err := s.Blobs.Sweep(ctx, s.Now().Add(-s.Grace)); err != nil {
+	if _, err := s.Blobs.Sweep(ctx, s.Now().Add(-s.Grace), nil); err != nil {
 		return fmt.Errorf("removing unfinished objects: %w", err)
 	}
 	return auth.NewUsers(s.Table, s.Now).List(ctx, func(u auth.User) error {

@@ -284,7 +284,7 @@ func (s *Stack) Empty(ctx context.Context) error {
 			err = errors.Join(err, p.Blobs.Delete(ctx, area, o.Key))
 		}
 	}
-	_, unswept := p.Blobs.Sweep(ctx, time.Now().Add(time.Hour)) // unfinished uploads in parts
+	_, unswept := p.Blobs.Sweep(ctx, time.Now().Add(time.Hour), nil) // unfinished uploads in parts
 	if err := errors.Join(err, unswept); err != nil {
 		return fmt.Errorf("emptying the stack %s: %w", s.name, err)
 	}

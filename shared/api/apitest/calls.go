@@ -136,8 +136,8 @@ func (s countedStore) SignGet(ctx context.Context, area blob.Area, key string, s
 	return counted(s.calls, "blob.SignGet", func() (string, error) { return s.Store.SignGet(ctx, area, key, signed) })
 }
 
-func (s countedStore) Sweep(ctx context.Context, before time.Time) (int, error) {
-	return counted(s.calls, "blob.Sweep", func() (int, error) { return s.Store.Sweep(ctx, before) })
+func (s countedStore) Sweep(ctx context.Context, before time.Time, found func(string) bool) (int, error) {
+	return counted(s.calls, "blob.Sweep", func() (int, error) { return s.Store.Sweep(ctx, before, found) })
 }
 
 // WriteThenQuery counts as two calls, as in the cloud.

@@ -97,7 +97,7 @@ func unseen(s *state) {
 
 // sweep removes only what is older than an hour, as other tests may use the store.
 func sweep(s *state) {
-	_, err := s.Sweep(s.Context(), time.Now().Add(-time.Hour))
+	_, err := s.Sweep(s.Context(), time.Now().Add(-time.Hour), nil)
 	s.must(err)
 }
 

@@ -187,10 +187,10 @@ func (s *Store) SignGet(ctx context.Context, area blob.Area, key string, _ blob.
 
 // Sweep implements blob.Store. A temporary file counts as begun when it was last
 // written to, so that a slow create does not look like an interrupted one.
-func (s *Store) Sweep(ctx context.Context, before time.Time) (removed int, err error) {
-	sessions, err := sweep(ctx, s.partsFolder(), true, before.Add(-blob.PartsLife), s.endSession)
+func (s *Store) Sweep(ctx context.Context, before time.Time, found func(name string) bool) (removed int, err error) {
+	sessions, err := sweep(ctx, s.partsFolder(), true, before.Add(-blob.PartsLife), found, s.endSession)
 	if err == nil {
-		removed, err = sweep(ctx, s.tmp(), false, before, os.Remove)
+		removed, err = sweep(ctx, s.tmp(), false, before, found, os.Remove)
 	}
 	if err != nil {
 		err = fmt.Errorf("sweeping: %w", err)
@@ -201,7 +201,8 @@ func (s *Store) Sweep(ctx context.Context, before time.Time) (removed int, err e
 // sweep removes the folders, or only the files, in a folder that began before a time.
 // A session began with its empty file "begun", which is never written to.
 func sweep(
-	ctx context.Context, folder string, folders bool, before time.Time, remove func(path string) error,
+	ctx context.Context, folder string, folders bool, before time.Time,
+	found func(name string) bool, remove func(path string) error,
 ) (removed int, err error) {
 	names, err := readNames(folder)
 	if errors.Is(err, fs.ErrNotExist) { // no session has begun yet
@@ -219,7 +220,7 @@ func sweep(
 		if err := ctx.Err(); err != nil {
 			return removed, err
 		}
-		if !info.ModTime().Before(before) {
+		if !info.ModTime().Before(before) || found != nil && !found(filepath.Base(folder)+"/"+name) {
 			continue
 		}
 		if err := remove(path); err == nil {

@@ -215,7 +215,7 @@ func TestSweepRemovesWhatACrashLeft(t *testing.T) {
 		}
 	}
 	for _, want := range []int{2, 0} {
-		if removed, err := s.Sweep(t.Context(), now.Add(-time.Hour)); removed != want || err != nil {
+		if removed, err := s.Sweep(t.Context(), now.Add(-time.Hour), nil); removed != want || err != nil {
 			t.Errorf("swept %d with error %v, want %d", removed, err, want)
 		}
 	}

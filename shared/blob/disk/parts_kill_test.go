@@ -119,7 +119,7 @@ func TestAHalfMadeSessionIsUnknownAndSwept(t *testing.T) {
 	if err := os.Chtimes(half, then, then); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := s.Sweep(t.Context(), time.Now()); n != 1 || err != nil {
+	if n, err := s.Sweep(t.Context(), time.Now(), nil); n != 1 || err != nil {
 		t.Errorf("swept %d, %v; want the half session", n, err)
 	}
 }

@@ -141,7 +141,7 @@ func TestSweepRemovesOldSessions(t *testing.T) {
 	if err := os.Chtimes(filepath.Join(dir, "parts", old, "begun"), then, then); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := s.Sweep(t.Context(), time.Now().Add(-time.Minute)); n != 1 || err != nil {
+	if n, err := s.Sweep(t.Context(), time.Now().Add(-time.Minute), nil); n != 1 || err != nil {
 		t.Errorf("swept %d, %v; want 1", n, err)
 	}
 	if _, err := s.ListParts(t.Context(), blob.Files, "owner/1-a", young, 0, 10); err != nil {

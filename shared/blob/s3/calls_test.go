@@ -113,7 +113,7 @@ func TestEachMethodMakesTheStatedCalls(t *testing.T) {
 		}, map[string]int{"CopyObject": 1}},
 		{"deleting", func() error { return store.Delete(ctx, blob.Files, "o/8") }, map[string]int{"DeleteObject": 1}},
 		{"listing", func() error { _, err := store.List(ctx, blob.Files, "", blob.MaxList); return err }, map[string]int{"ListObjectsV2": 1}},
-		{"sweeping", func() error { _, err := store.Sweep(ctx, time.Now()); return err }, map[string]int{"ListMultipartUploads": 2}},
+		{"sweeping", func() error { _, err := store.Sweep(ctx, time.Now(), nil); return err }, map[string]int{"ListMultipartUploads": 2}},
 		{"signing", func() error {
 			_, err := store.SignGet(ctx, blob.Files, "o/8", blob.Signed{Expires: time.Minute})
 			return err

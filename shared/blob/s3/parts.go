@@ -253,9 +253,9 @@ func (s *Store) AbortParts(ctx context.Context, area blob.Area, key, upload stri
 // Sweep implements blob.Store. It removes uploads in parts that were neither
 // completed nor aborted, which S3 charges for. It cannot tell those of a Create
 // from sessions of parts, so it leaves all of them alone for PartsLife.
-func (s *Store) Sweep(ctx context.Context, before time.Time) (removed int, err error) {
-	for area, bucket := range s.buckets {
-		n, err := s.sweepBucket(ctx, bucket, before.Add(-blob.PartsLife))
+func (s *Store) Sweep(ctx context.Context, before time.Time, found func(name string) bool) (removed int, err error) {
+	for area := range s.buckets {
+		n, err := s.sweepArea(ctx, area, before.Add(-blob.PartsLife), found)
 		removed += n
 		if err != nil {
 			return removed, fmt.Errorf("sweeping %s: %w", area, err)
@@ -264,7 +264,10 @@ func (s *Store) Sweep(ctx context.Context, before time.Time) (removed int, err e
 	return removed, nil
 }
 
-func (s *Store) sweepBucket(ctx context.Context, bucket string, before time.Time) (removed int, err error) {
+func (s *Store) sweepArea(
+	ctx context.Context, area blob.Area, before time.Time, found func(name string) bool,
+) (removed int, err error) {
+	bucket := s.buckets[area]
 	input := &s3.ListMultipartUploadsInput{Bucket: &bucket}
 	for {
 		out, err := s.client.ListMultipartUploads(ctx, input)
@@ -272,10 +275,11 @@ func (s *Store) sweepBucket(ctx context.Context, bucket string, before time.Time
 			return removed, fmt.Errorf("listing unfinished uploads: %w", err)
 		}
 		for _, u := range out.Uploads {
-			if !aws.ToTime(u.Initiated).Before(before) {
+			key := aws.ToString(u.Key)
+			if !aws.ToTime(u.Initiated).Before(before) || found != nil && !found(string(area)+"/"+key) {
 				continue
 			}
-			if err := abort(ctx, s.client, location{bucket, aws.ToString(u.Key)}, aws.ToString(u.UploadId)); err != nil {
+			if err := abort(ctx, s.client, location{bucket, key}, aws.ToString(u.UploadId)); err != nil {
 				return removed, err
 			}
 			removed++

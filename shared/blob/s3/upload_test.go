@@ -244,14 +244,14 @@ func TestSweepRemovesOldUnfinishedUploadsInBothAreas(t *testing.T) {
 			}
 		}
 	}
-	if n, err := store.Sweep(t.Context(), time.Now().Add(blob.PartsLife-time.Hour)); n != 0 || err != nil {
+	if n, err := store.Sweep(t.Context(), time.Now().Add(blob.PartsLife-time.Hour), nil); n != 0 || err != nil {
 		t.Errorf("sweeping too early: removed %d, %v; want 0", n, err)
 	}
 	ended := time.Now().Add(blob.PartsLife + time.Hour)
-	if n, err := store.Sweep(t.Context(), ended); n != 6 || err != nil {
+	if n, err := store.Sweep(t.Context(), ended, nil); n != 6 || err != nil {
 		t.Errorf("sweeping all: removed %d, %v; want 6", n, err)
 	}
-	if n, err := store.Sweep(t.Context(), ended); n != 0 || err != nil {
+	if n, err := store.Sweep(t.Context(), ended, nil); n != 0 || err != nil {
 		t.Errorf("sweeping again: removed %d, %v; want 0", n, err)
 	}
 }

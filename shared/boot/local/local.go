@@ -37,6 +37,9 @@ var (
 	// all files would count as leftovers and be removed.
 	ErrNoTable = errors.New(tableName + " is missing or empty beside other data of Ferry; " +
 		"restore it from a backup, or start over in another directory")
+	// ErrNoKey is returned by Open if data must exist and its link key is lost.
+	ErrNoKey = errors.New("the file is missing: put it back from a backup, " +
+		"or start the service, which makes a new one; links that were sent before are then dead")
 	// ErrKey is returned by Open for a damaged link key.
 	ErrKey = errors.New("the file is damaged")
 )
@@ -66,7 +69,8 @@ type Data struct {
 }
 
 // Open opens the data in a folder, which it makes if needed. If the link key is
-// missing, it makes a new one and logs a warning: links sent before are dead.
+// missing, it makes a new one and logs a warning: links sent before are dead. If the
+// data must exist, it returns ErrNoKey instead.
 func Open(dir string, settings api.Settings, o Options) (*Data, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -80,7 +84,7 @@ func Open(dir string, settings api.Settings, o Options) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, made, err := linkKey(d.dir)
+	key, made, err := linkKey(d.dir, o.Existing)
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -147,7 +151,7 @@ func prepare(dir string, existing bool) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("making the data directory: %w", err)
 	}
-	_, _, err = linkKey(dir)
+	_, _, err = linkKey(dir, false)
 	return err
 }
 

@@ -21,9 +21,13 @@ func WebhookSecret(dir string) (text, path string, err error) {
 	return text, path, err
 }
 
-// linkKey reads the key of links from its file in a data folder, or makes it.
-func linkKey(dir string) (key auth.LinkKey, made bool, err error) {
+// linkKey reads the key of links from its file in a data folder, or makes it unless it
+// must exist.
+func linkKey(dir string, existing bool) (key auth.LinkKey, made bool, err error) {
 	path := filepath.Join(dir, keyName)
+	if _, err := os.Stat(path); existing && errors.Is(err, fs.ErrNotExist) {
+		return key, false, fmt.Errorf("%s: %w", path, ErrNoKey)
+	}
 	text, made, err := readOrMake(path, "link key", auth.RandomToken)
 	if err != nil {
 		return key, false, err
