@@ -103,7 +103,7 @@ type Ports struct {
 	// Notify is called after a notice was put in the outbox; never nil.
 	Notify func()
 	Places *Places               // nil is no limit
-	Free   func() (int64, error) // bytes that the disk has left; nil is no limit
+	Free   func() (int64, error) // bytes that uploads may still take; nil is no limit
 	Settings
 }
 

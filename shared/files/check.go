@@ -85,9 +85,6 @@ type Check struct {
 // Run does the whole check.
 func (c *Check) Run(ctx context.Context) (CheckReport, error) {
 	steps := []func(context.Context) error{c.objects, c.items, c.quotas, c.settle, c.unfinished}
-	if c.Repair {
-		steps = append(steps, c.removeLeftovers)
-	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return c.report, err
@@ -280,21 +277,14 @@ func (c *Check) file(ctx context.Context, f File) error {
 	}
 	for i, item := range items {
 		l, err := decodeLink(item)
-		var bad Finding
+		bad, same := f.about(BadLink, "a link differs from the record"), table.AtMost("downloads", l.Downloads)
 		switch {
 		case !item.Found() && !f.Expired(c.Now()): // the table may have dropped an expired one
-			bad = f.about(BadLink, "a link is missing")
-			bad.mend = c.relink(f, i, Link{}, table.NotExists())
-		case item.Found() && err != nil:
-			bad = f.about(BadLink, "a link is damaged")
-			bad.mend = c.relink(f, i, Link{}, table.Exists())
-		case item.Found() && !reflect.DeepEqual(l.File, f):
-			bad = f.about(BadLink, "a link differs from the record")
-			bad.mend = c.relink(f, i, l, table.AtMost("downloads", l.Downloads))
-		default:
+			bad.What, same = "a link is missing", table.NotExists()
+		case !item.Found() || err == nil && reflect.DeepEqual(l.File, f):
 			continue
 		}
-		bad.Key = keys[i].PK
+		bad.Key, bad.mend = keys[i].PK, c.relink(f, i, l, same)
 		all = append(all, bad)
 	}
 	if len(all) == 0 {
@@ -354,6 +344,11 @@ func (c *Check) link(ctx context.Context, key table.Key, l Link) error {
 // quotas compares the use of each user who has a quota.
 func (c *Check) quotas(ctx context.Context) error {
 	return auth.NewUsers(c.Table, c.Now).List(ctx, func(u auth.User) error {
+		if c.Repair && u.Quota > 0 {
+			if _, err := c.endReservations(ctx, u.Name, c.Now().Unix()); err != nil {
+				return err
+			}
+		}
 		for range checkTries {
 			if sure, err := c.quota(ctx, u.Name); sure || err != nil {
 				return err

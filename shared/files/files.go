@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strconv"
 	"strings"
 	"sync"
@@ -64,8 +65,9 @@ type Config struct {
 	Parts     blob.Parts // of the same store
 	Outbox    Outbox
 	Retention Retention
-	Free      func() (int64, error) // bytes that the disk has left; nil is no bound
-	HashStep  int64                 // most bytes that one call of Complete hashes; 0 is 512 MiB
+	Free      func() (int64, error) // bytes that uploads may still take; nil is no bound
+	Log       *slog.Logger
+	HashStep  int64 // most bytes that one call of Complete hashes; 0 is 512 MiB
 }
 
 // Retention says how long files stay, unless their owner has different terms.

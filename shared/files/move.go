@@ -71,7 +71,8 @@ func errNoFile(area blob.Area) error {
 // the bytes to a new key, then one transaction moves the record and the links,
 // and finally it removes the old bytes. So a record always has its bytes, and a
 // concurrent move back loses nothing. If the file has changed since f was read,
-// the fault is NotFound.
+// the fault is NotFound. If its bytes are lost, the record moves without them, so
+// that it can be purged.
 func (s *Service) move(ctx context.Context, owner auth.User, f File, to blob.Area, event Event) (File, error) {
 	moved := f
 	moved.Area, moved.Expires = to, s.expiry(to, owner)
@@ -79,11 +80,9 @@ func (s *Service) move(ctx context.Context, owner auth.User, f File, to blob.Are
 	if moved.Blob, err = s.blobKey(f.Owner, f.ID); err != nil {
 		return File{}, err
 	}
-	switch err := s.Blobs.Copy(ctx, f.Area, f.Blob, to, moved.Blob); {
-	case errors.Is(err, blob.ErrNotFound):
-		return File{}, s.missingBytes(ctx, f)
-	case err != nil:
-		return File{}, fmt.Errorf("copying a file: %w", err)
+	lost := s.Blobs.Copy(ctx, f.Area, f.Blob, to, moved.Blob)
+	if lost != nil && !errors.Is(lost, blob.ErrNotFound) {
+		return File{}, fmt.Errorf("copying a file: %w", lost)
 	}
 	links, err := s.Links(ctx, f)
 	if err != nil {
@@ -104,18 +103,12 @@ func (s *Service) move(ctx context.Context, owner auth.User, f File, to blob.Are
 	if err != nil {
 		return File{}, fmt.Errorf("moving a file's record: %w", err)
 	}
+	if lost != nil {
+		s.Log.ErrorContext(ctx, "a file was moved without its bytes, which are missing",
+			"owner", f.Owner, "id", f.ID, "area", f.Area, "key", f.Blob)
+	}
 	s.discard(ctx, f.Area, f.Blob)
 	return moved, nil
-}
-
-// missingBytes returns an error that tells a file that was just moved from one
-// whose bytes are lost.
-func (s *Service) missingBytes(ctx context.Context, f File) error {
-	now, err := s.get(ctx, f.Area, f.Owner, f.ID)
-	if err == nil && now.Blob == f.Blob {
-		return fmt.Errorf("the bytes of file %d of %s are missing from the %s area", f.ID, f.Owner, f.Area)
-	}
-	return errNoFile(f.Area)
 }
 
 // purgeTries bounds how often Purge looks again for a file that is being moved.

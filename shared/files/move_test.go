@@ -209,21 +209,58 @@ func (c caller) sweep(grace time.Duration) {
 	}
 }
 
-func TestMissingBytesAreAnInternalError(t *testing.T) {
+func TestAFileWithoutItsBytesCanBeDeletedAndPurged(t *testing.T) {
 	t.Parallel()
-	c := newCaller(t)
+	c := newCaller(t, quota(1))
 	link := c.Put(c.bearer, "file=a", "1").Files[0].LinkURL
 	if err := c.Data.Disk.Delete(t.Context(), blob.Files, c.Objects(blob.Files)[0]); err != nil {
 		t.Fatal(err)
 	}
-	if status, _ := c.call("DELETE", "/files/1"); status != 500 {
-		t.Errorf("the deletion gave status %d, want 500", status)
+	if status, _ := c.get(link); status != 500 {
+		t.Errorf("the link gave status %d, want 500", status)
 	}
-	if !strings.Contains(c.Log.String(), "the bytes of file 1 of alice are missing") {
-		t.Error("the log does not say that the bytes are missing")
+	status, e := c.call("DELETE", "/files/1")
+	if status != 200 || len(e.Files) != 1 || c.user().Used != 1 {
+		t.Fatalf("the deletion gave status %d, %+v; %d bytes are in use", status, e.Files, c.user().Used)
 	}
-	if status, text := c.get(link); status == 200 {
-		t.Errorf("the link gave %q, want an error", text)
+	if log := c.Log.String(); !strings.Contains(log, `level=ERROR msg="a file was moved without its bytes`) {
+		t.Errorf("the log says %s", log)
+	}
+	for link, want := range map[string]int{link: 401, e.Files[0].LinkURL: 500} {
+		if status, _ := c.get(link); status != want {
+			t.Errorf("%s gave status %d, want %d", link, status, want)
+		}
+	}
+	if status, _ := c.call("DELETE", "/files/1?area=backup"); status != 200 {
+		t.Errorf("the purge gave status %d", status)
+	}
+	c.wantUsed("after the purge", 0)
+	c.wantConsistent(0)
+}
+
+// TestSweepFreesTheRoomOfFilesWithoutBytes lets a file expire in both areas, before one
+// that stays.
+func TestSweepFreesTheRoomOfFilesWithoutBytes(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t, quota(100))
+	c.Put(c.bearer, "file=a", "lost")
+	if err := c.Data.Disk.Delete(t.Context(), blob.Files, c.Objects(blob.Files)[0]); err != nil {
+		t.Fatal(err)
+	}
+	c.Clock.Advance(31 * day)
+	c.Put(c.Login("alice", password), "file=b", "kept")
+	c.sweep(200 * day)
+	if n := len(c.Partitions("backup#")); n != 1 || len(c.Partitions("files#")) != 1 {
+		t.Errorf("%d records are in the backup area, want 1", n)
+	}
+	c.sweep(200 * day)
+	if u := c.user(); u.Used != 8 {
+		t.Errorf("before the end of both terms %d bytes are in use, want 8", u.Used)
+	}
+	c.Clock.Advance(91 * day)
+	c.sweep(200 * day)
+	if u := c.user(); u.Used != 4 || len(c.Partitions("backup#")) != 1 {
+		t.Errorf("in the end %d bytes are in use, want the other file's 4, which is in the backup area", u.Used)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ferry/shared/auth"
+	"ferry/shared/blob"
 	"ferry/shared/envelope"
 	"ferry/shared/table"
 )
@@ -70,17 +71,13 @@ func (s *Service) open(ctx context.Context, it Session, uploader auth.User, ops 
 	return fmt.Errorf("%w: %w", table.ErrBusy, err)
 }
 
-// free returns how much room the disk has left, if that is known.
+// free returns how much room uploads have left on the disk, if that is known.
 func (s *Service) free() (int64, error) {
 	const endless = 1 << 62
 	if s.Free == nil {
 		return endless, nil
 	}
-	n, err := s.Free()
-	if errors.Is(err, errors.ErrUnsupported) {
-		return endless, nil
-	}
-	return n, err
+	return s.Free()
 }
 
 // counted is what the sessions of a user show.
@@ -102,11 +99,21 @@ func (s *Service) countOpened(ctx context.Context, u auth.User) (n counted, err 
 		if err == nil {
 			err = item.Decode(&it)
 		}
+		var parts []blob.Part
 		if err == nil && it.Counts && it.begunBy(u) && !auth.Ended(s.Now(), it.Expires, SessionLife) {
-			err = s.addOpened(ctx, it, &n)
+			if n.open++; n.open == 1 {
+				n.first = time.Unix(it.Expires, 0)
+			}
+			n.bytes += it.stated()
+			if s.Free != nil {
+				parts, err = s.ArrivedParts(ctx, it)
+			}
 		}
 		if err != nil {
 			return n, fmt.Errorf("counting upload sessions: %w", err)
+		}
+		for _, p := range parts {
+			n.arrived += p.Size
 		}
 	}
 	if n.open == was.Open && n.bytes == was.Bytes {
@@ -115,19 +122,4 @@ func (s *Service) countOpened(ctx context.Context, u auth.User) (n counted, err 
 	err = s.Table.Write(ctx,
 		table.Update(key).Set("open", n.open).Set("bytes", n.bytes).Add("rev", 1).If(table.Equal("rev", was.Rev)))
 	return n, envelope.Wrap(err, "counting upload sessions", table.ErrCondition)
-}
-
-func (s *Service) addOpened(ctx context.Context, it Session, n *counted) error {
-	if n.open++; n.open == 1 {
-		n.first = time.Unix(it.Expires, 0)
-	}
-	n.bytes += it.stated()
-	if s.Free == nil {
-		return nil
-	}
-	parts, err := s.ArrivedParts(ctx, it)
-	for _, p := range parts {
-		n.arrived += p.Size
-	}
-	return err
 }

@@ -1,7 +1,6 @@
 package files
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,15 +70,6 @@ func (u *Upload) use() []table.Op {
 	}
 	return []table.Op{table.Update(auth.UserKey(u.owner)).Add("used", bytes).
 		If(table.Exists(), table.AtMost("used", u.target.Quota-bytes), table.AtMost("incarnation", u.maxIncarnation))}
-}
-
-// noRoom returns why the operation of use was refused.
-func (u *Upload) noRoom(ctx context.Context) error {
-	now, err := u.s.user(ctx, u.owner)
-	if err == nil && (now.Name == "" || now.Incarnation != u.maxIncarnation) {
-		return envelope.NewFault(envelope.Invalid, "the user was removed during the upload")
-	}
-	return cmp.Or(err, errQuota(u.own(), now.Quota-now.Used))
 }
 
 // reserve makes the reservation of a session.

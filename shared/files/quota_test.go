@@ -269,8 +269,8 @@ func TestReservationsOfRemovedUserAreNotChargedToTheNext(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.AddUser("alice", password, quota(50))
-	if _, err := slow.Commit(t.Context(), 0); !envelope.IsFault(err, envelope.Invalid) {
-		t.Errorf("committing the upload to the removed user gave %v, want Invalid", err)
+	if _, err := slow.Commit(t.Context(), 0); !envelope.IsFault(err, envelope.TooLarge) {
+		t.Errorf("committing the upload to the removed user gave %v, want TooLarge", err)
 	}
 	c.wantUsed("after the commit", 0)
 	c.Clock.Advance(25 * time.Hour)

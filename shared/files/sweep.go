@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,14 +61,14 @@ func (s *Sweeper) Run(ctx context.Context) (SweepReport, error) {
 			return r, err
 		}
 	}
-	err := s.removeLeftovers(ctx)
+	err := s.removeLeftovers(ctx, &r)
 	r.Complete = err == nil
 	return r, err
 }
 
-// removeLeftovers removes what the walk does not show: unfinished objects and
-// expired reservations.
-func (s *Sweeper) removeLeftovers(ctx context.Context) error {
+// removeLeftovers removes what the walk does not show: unfinished objects and, of users
+// with a quota, expired reservations and files whose bytes are lost.
+func (s *Sweeper) removeLeftovers(ctx context.Context, r *SweepReport) error {
 	if _, err := s.Blobs.Sweep(ctx, s.Now().Add(-s.Grace), nil); err != nil {
 		return fmt.Errorf("removing unfinished objects: %w", err)
 	}
@@ -76,8 +77,25 @@ func (s *Sweeper) removeLeftovers(ctx context.Context) error {
 			return nil
 		}
 		_, err := s.endReservations(ctx, u.Name, s.Now().Unix())
-		return err
+		return cmp.Or(err, s.sweepOldest(ctx, blob.Backup, u, r), s.sweepOldest(ctx, blob.Files, u, r))
 	})
+}
+
+// sweepOldest sweeps the expired files among a user's oldest in an area, whether or not
+// there are bytes. Each file is among the oldest in the end, as those before it expire.
+func (s *Sweeper) sweepOldest(ctx context.Context, area blob.Area, u auth.User, r *SweepReport) error {
+	found, err := s.Table.Query(ctx, table.Query{PK: partition(area, u.Name), Limit: table.MaxKeys})
+	var expired []blob.Object
+	for _, item := range found.Items {
+		var f File
+		if item.Decode(&f) == nil && f.Expired(s.Now()) {
+			expired = append(expired, blob.Object{Key: f.Blob, Modified: s.Now()})
+		}
+	}
+	if len(expired) > 0 {
+		_, err = s.sweepObjects(ctx, area, expired, &sweepPosition{}, r)
+	}
+	return envelope.Wrap(err, "sweeping the oldest files of a user")
 }
 
 // sweepPosition is stored when a run stops before the end of an area.

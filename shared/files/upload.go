@@ -274,7 +274,7 @@ func (u *Upload) commit(ctx context.Context, limit int) (found table.Page, err e
 		return found, lost
 	}
 	if errors.Is(err, table.ErrCondition) && u.target.Quota > 0 {
-		return found, u.noRoom(ctx)
+		return found, envelope.NewFault(envelope.TooLarge, "other uploads took the room meanwhile, or the user was removed")
 	}
 	return found, envelope.Wrap(err, "storing the records")
 }

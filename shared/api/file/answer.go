@@ -61,16 +61,13 @@ func (w *answer) Write(p []byte) (int, error) {
 
 // ReadFrom lets the kernel send a file where its bytes are not needed here.
 func (w *answer) ReadFrom(r io.Reader) (int64, error) {
-	file, onDisk := w.body.(*os.File)
 	switch {
 	case w.err != nil:
 		return 0, w.err
 	case w.whole && w.file.Length > verifiedFirst:
 		return w.send()
-	case w.whole && onDisk:
-		return io.CopyN(w.ResponseWriter, file, w.file.Length)
 	case w.whole:
-		return io.Copy(w.ResponseWriter, w.body)
+		r = io.LimitReader(w.body, w.file.Length)
 	}
 	return io.Copy(w.ResponseWriter, r)
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"html"
-	"io"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -103,37 +102,42 @@ func (s server) bytes(w http.ResponseWriter, r *http.Request, link files.Link) e
 	}
 	setHeaders(w.Header(), f, sum)
 	sent := &answer{ResponseWriter: w, file: f, sum: sum, body: body, get: r.Method == http.MethodGet}
-	http.ServeContent(sent, inBytes(r, f.Length), "", time.UnixMilli(f.Modified), body)
+	request, atEnd := inBytes(r, f.Length)
+	http.ServeContent(sent, request, "", time.UnixMilli(f.Modified), body)
 	if err := sent.fault(); err != nil {
 		return err
 	}
-	end, err := body.Seek(0, io.SeekCurrent)
-	s.count(w, r, link, err == nil && end == f.Length)
+	s.count(w, r, link, atEnd)
 	return nil
 }
 
 // inBytes mends what http.ServeContent takes in another way than RFC 9110 (section 14):
 // it would refuse a range in a unit other than bytes, which is ignored, and would send
-// the last 0 bytes, which cannot be sent, like all that begins at the file's end.
-func inBytes(r *http.Request, length int64) *http.Request {
+// the last 0 bytes, which cannot be sent, like all that begins at the file's end. atEnd
+// reports whether one of the ranges has the file's last byte.
+func inBytes(r *http.Request, length int64) (mended *http.Request, atEnd bool) {
 	set, bytes := strings.CutPrefix(r.Header.Get("Range"), "bytes=")
 	if set == "" {
-		return r
+		return r, false
 	}
 	r = r.Clone(r.Context())
 	if !bytes {
 		r.Header.Del("Range")
-		return r
+		return r, false
 	}
 	ranges := strings.Split(set, ",")
 	for i, one := range ranges {
 		first, last, _ := strings.Cut(one, "-")
-		if last = strings.TrimSpace(last); strings.TrimSpace(first) == "" && last != "" && strings.Trim(last, "0") == "" {
+		first, last = strings.TrimSpace(first), strings.TrimSpace(last)
+		from, suffix := strconv.ParseInt(first, 10, 64)
+		if to, open := strconv.ParseInt(last, 10, 64); suffix != nil && open == nil && to == 0 {
 			ranges[i] = fmt.Sprintf("%d-", length)
+		} else if suffix != nil || from < length && (open != nil || to >= length-1) {
+			atEnd = true
 		}
 	}
 	r.Header.Set("Range", "bytes="+strings.Join(ranges, ","))
-	return r
+	return r, atEnd
 }
 
 func setHeaders(h http.Header, f files.File, sum uint64) {

@@ -238,6 +238,12 @@ func (s *Store) Free() (int64, error) {
 	return free, err
 }
 
+// Room returns how many bytes uploads may still take.
+func (s *Store) Room() (int64, error) {
+	free, err := s.Free()
+	return free - s.reserve, err
+}
+
 // room returns blob.ErrFull unless n further bytes leave the reserve free.
 func (s *Store) room(reserve, n int64) error {
 	if reserve == 0 {

@@ -17,6 +17,17 @@ import (
 	"ferry/shared/table/sqlite"
 )
 
+// TestRoomLeavesTheReserve compares with a reserve that no disk has.
+func TestRoomLeavesTheReserve(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), disk.Options{Reserve: 1 << 60})
+	free, err := s.Free()
+	room, failed := s.Room()
+	if err != nil || failed != nil || free <= 0 || room >= 0 {
+		t.Errorf("of %d bytes %d are room, %v, %v", free, room, err, failed)
+	}
+}
+
 // TestReserveIsLeftFree opens a store that has no room beyond its reserve, and one that has.
 func TestReserveIsLeftFree(t *testing.T) {
 	t.Parallel()

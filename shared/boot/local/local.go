@@ -94,7 +94,7 @@ func Open(dir string, settings api.Settings, o Options) (*Data, error) {
 	}
 	d.Ports = &api.Ports{
 		Ports: auth.Ports{Table: d.Table, Key: key, Hasher: hasher, Random: rand.Reader, Now: o.Now},
-		Blobs: d.Disk, Parts: d.Disk, Free: d.Disk.Free, Log: o.Log, Notify: func() {}, Settings: settings,
+		Blobs: d.Disk, Parts: d.Disk, Free: d.Disk.Room, Log: o.Log, Notify: func() {}, Settings: settings,
 	}
 	return d, nil
 }
