@@ -120,32 +120,31 @@ func (s stored) Collect(out chan<- prometheus.Metric) {
 	defer cancel()
 	count, oldest, err := s.outbox(notify.Waiting(ctx, s.Table), notify.GivenUp(ctx, s.Table))
 	for _, state := range []notify.State{notify.Queued, notify.Sending, notify.Failed} {
-		gauge(float64(count[state]), err, "ferry_outbox_notices",
-			"Notices in the outbox, and those that have failed in the last 30 days.", prometheus.Labels{"state": string(state)})
+		labels := prometheus.Labels{"state": string(state)}
+		gauge(count[state], err, "ferry_outbox_notices",
+			"Notices in the outbox, and those that have failed in the last 30 days.", labels)
+		gauge(oldest[state], err, "ferry_outbox_oldest_seconds", "Age of the oldest of these notices, 0 if there is none.", labels)
 	}
-	gauge(oldest.Seconds(), err, "ferry_outbox_oldest_seconds",
-		"Age of the oldest notice that waits, 0 if there is none.", nil)
 	count, oldest, err = s.outbox(s.sender.Events(ctx))
-	gauge(float64(count[notify.Queued]), err, "ferry_outbox_events", "Events that wait for webhooks.", nil)
-	gauge(oldest.Seconds(), err, "ferry_outbox_events_oldest_seconds",
-		"Age of the oldest of them, 0 if there is none.", nil)
+	gauge(count[notify.Queued], err, "ferry_outbox_events", "Events that wait for webhooks.", nil)
+	gauge(oldest[notify.Queued], err, "ferry_outbox_events_oldest_seconds", "Age of the oldest of them, 0 if there is none.", nil)
 	open, err := s.disk.OpenSessions()
-	gauge(float64(open), err, "ferry_upload_sessions_open", "Upload sessions that have not ended.", nil)
+	gauge(float64(open), err, "ferry_upload_sessions_open", "Upload sessions that were neither completed nor ended; an expired one counts until it is swept.", nil)
 	free, err := s.disk.Free()
 	gauge(float64(free), err, "ferry_disk_free_bytes", "Room for users' files on the disk.", nil)
 }
 
-// outbox counts notices by state, and returns the age of the oldest that waits.
-func (s stored) outbox(all ...iter.Seq2[notify.Notice, error]) (n map[notify.State]int, age time.Duration, err error) {
-	n = map[notify.State]int{}
+// outbox counts notices by state, and returns the age of the oldest in each, in seconds.
+func (s stored) outbox(all ...iter.Seq2[notify.Notice, error]) (n, age map[notify.State]float64, err error) {
+	n, age = map[notify.State]float64{}, map[notify.State]float64{}
 	for _, some := range all {
 		for notice, err := range some {
 			if err != nil {
-				return nil, 0, err
+				return nil, nil, err
 			}
 			n[notice.State()]++
-			if notice.Created > 0 && notice.State() != notify.Failed {
-				age = max(age, s.Now().Sub(time.Unix(notice.Created, 0)))
+			if notice.Created > 0 {
+				age[notice.State()] = max(age[notice.State()], s.Now().Sub(time.Unix(notice.Created, 0)).Seconds())
 			}
 		}
 	}
