@@ -187,25 +187,23 @@ func (o Outbox) LinkEnded(n Notice, s State) []table.Op {
 	return o.record(n.Request, what, fileSubject(n.Owner, n.File), n.ID, l)
 }
 
-// listening is in the table while the server has webhooks. On one machine only the
-// server knows its webhooks, but commands that run beside it record events too.
-type listening struct {
-	V int64 `json:"v"`
-}
-
+// listeningKey names an item that exists while the server has webhooks. On one machine only
+// the server knows its webhooks, but commands that run beside it record events too.
 func listeningKey() table.Key { return table.Key{PK: "events", SK: "listening"} }
 
 // NoteListening stores whether events have listeners.
 func NoteListening(ctx context.Context, t table.Table, on bool) error {
 	op := table.Delete(listeningKey())
 	if on {
-		op = table.Put(listeningKey(), listening{layout})
+		op = table.Put(listeningKey(), struct {
+			V int64 `json:"v"`
+		}{layout})
 	}
 	return envelope.Wrap(t.Write(ctx, op), "storing whether events have listeners")
 }
 
 // Listening returns what NoteListening stored last.
 func Listening(ctx context.Context, t table.Table) (on bool, err error) {
-	err = t.Get(ctx, listeningKey(), &listening{})
+	err = t.Get(ctx, listeningKey(), &struct{}{})
 	return err == nil, envelope.Wrap(err, "reading whether events have listeners", table.ErrNotFound)
 }

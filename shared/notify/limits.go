@@ -2,8 +2,6 @@ package notify
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"ferry/shared/auth"
 	"ferry/shared/envelope"
 	"ferry/shared/table"
 )
@@ -156,7 +155,4 @@ func (w limitWindow) key(now time.Time) table.Key {
 func (w limitWindow) begin(now time.Time) time.Time { return now.UTC().Truncate(w.length) }
 
 // hashRecipient keeps addresses out of keys. Case makes no difference.
-func hashRecipient(address string) string {
-	sum := sha256.Sum256([]byte(strings.ToLower(address)))
-	return base64.RawURLEncoding.EncodeToString(sum[:])
-}
+func hashRecipient(address string) string { return auth.HashToken(strings.ToLower(address)) }

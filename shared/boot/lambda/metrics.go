@@ -62,12 +62,12 @@ func (h *MetricsHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 
 // of returns the metrics of a line, according to its message.
 func of(r slog.Record) (values []slog.Attr) {
+	attrs := map[string]slog.Value{}
+	r.Attrs(func(a slog.Attr) bool { attrs[a.Key] = a.Value; return true })
 	switch r.Message {
 	case "request":
-		status, _ := attr(r, "status")
-		bytes, _ := attr(r, "bytes")
-		values = append(values, slog.Int64(Requests, 1), slog.Int64(Bytes, bytes.Int64()))
-		switch code := status.Int64(); {
+		values = append(values, slog.Int64(Requests, 1), slog.Int64(Bytes, attrs["bytes"].Int64()))
+		switch code := attrs["status"].Int64(); {
 		case code >= 500:
 			values = append(values, slog.Int64(ServerErrors, 1))
 		case code >= 400:
@@ -75,7 +75,7 @@ func of(r slog.Record) (values []slog.Attr) {
 		}
 		return values
 	case envelope.LoginRefused:
-		if login, _ := attr(r, "login"); slices.Contains([]string{"basic", "password", "pin"}, login.String()) {
+		if slices.Contains([]string{"basic", "password", "pin"}, attrs["login"].String()) {
 			return []slog.Attr{slog.Int64(LoginsFailed, 1)}
 		}
 		return nil
@@ -86,21 +86,10 @@ func of(r slog.Record) (values []slog.Attr) {
 	if count != "" {
 		values = append(values, slog.Int64(count, 1))
 	}
-	if age, ok := attr(r, "age"); ok && (count == NoticesSent || count == NoticesDelayed) {
+	if age, ok := attrs["age"]; ok && (count == NoticesSent || count == NoticesDelayed) {
 		values = append(values, slog.Float64(NoticeSeconds, age.Duration().Seconds())) // the highest is the outbox's age
 	}
 	return values
-}
-
-func attr(r slog.Record, name string) (v slog.Value, found bool) {
-	v = slog.Int64Value(0)
-	r.Attrs(func(a slog.Attr) bool {
-		if a.Key == name {
-			v, found = a.Value, true
-		}
-		return !found
-	})
-	return v, found
 }
 
 // described returns what makes CloudWatch read the values as metrics.

@@ -164,13 +164,12 @@ func translate(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return fmt.Errorf("%w: %w", table.ErrFull, err)
 	}
-	switch sqlite.ErrCode(err).ToPrimary() { // the higher bits only say where it happened
-	case sqlite.ResultFull:
-		return fmt.Errorf("%w: %w", table.ErrFull, err)
-	case sqlite.ResultBusy, sqlite.ResultLocked:
-		return fmt.Errorf("%w: %w", table.ErrBusy, err)
-	case sqlite.ResultCorrupt, sqlite.ResultNotADB:
-		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	known, ok := map[sqlite.ResultCode]error{
+		sqlite.ResultFull: table.ErrFull, sqlite.ResultBusy: table.ErrBusy, sqlite.ResultLocked: table.ErrBusy,
+		sqlite.ResultCorrupt: ErrDamaged, sqlite.ResultNotADB: ErrDamaged,
+	}[sqlite.ErrCode(err).ToPrimary()] // the higher bits only say where it happened
+	if ok {
+		err = fmt.Errorf("%w: %w", known, err)
 	}
 	return err
 }

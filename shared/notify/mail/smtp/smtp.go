@@ -132,8 +132,8 @@ func (s *Sender) dial(ctx context.Context) gomail.DialContextFunc {
 // classify marks what the server will always refuse. Replies about the sender's
 // address or the login are about our settings, which can be corrected.
 func classify(err error) error {
-	var refused *gomail.SendError
-	if !errors.As(err, &refused) {
+	refused, ok := errors.AsType[*gomail.SendError](err)
+	if !ok {
 		return err
 	}
 	text, _, _ := strings.Cut(refused.Error(), ", affected ") // what follows repeats the recipient
