@@ -15,7 +15,6 @@ import (
 
 	"ferry/shared/envelope"
 	"ferry/shared/files"
-	"ferry/shared/table"
 	"ferry/shared/wire"
 )
 
@@ -145,9 +144,7 @@ func mediaType(kind string) string {
 
 // bodyError turns the errors of a broken form into faults of the client.
 func bodyError(err error) error {
-	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
-	known := envelope.FaultOf(err) != nil || tooLarge || errors.Is(err, table.ErrBusy)
-	if !known && (errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || isMultipart(err)) {
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || isMultipart(err) {
 		return envelope.BrokenBody(err)
 	}
 	return err

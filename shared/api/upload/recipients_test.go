@@ -167,7 +167,7 @@ func TestBadRecipientStoresNothing(t *testing.T) {
 		"m=bob", "m=bob@", "m=@example.com", "m=bob@example.com,ann@example.com", "m=Bob+%3Cbob@example.com%3E", "m=bob@example.com%0D%0ABcc:x@example.com",
 		"m=" + strings.Repeat("x", 250) + "@example.com",
 		"m=bob@example.com&i=" + long, "m=bob@example.com&i=%00", "m=bob@example.com&i=%ff", "i=" + long,
-		"c=%2B393471234567&m=bob",
+		"c=%2B393471234567&m=bob", "m=bob@example.com&lang=xx", "lang=english",
 	} {
 		resp := c.post("file=x&"+query, "", strings.NewReader("content"))
 		c.wantStatus(query, resp, 400)
@@ -178,6 +178,9 @@ func TestBadRecipientStoresNothing(t *testing.T) {
 		c.wantNoneCreated(query)
 	}
 	c.Put(c.bearer, "file=x&m=bob@example.com&i="+strings.Repeat("é", 500), "with the longest message")
+	for _, query := range []string{"i=hello", "i=hello&c=&m=", "lang=", "lang=IT", "lang=de-AT"} {
+		c.Put(c.bearer, "file=x&"+query, "the specification asks for no recipient of a message")
+	}
 }
 
 func TestNoNoticeExistsWithoutItsFile(t *testing.T) {

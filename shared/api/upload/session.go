@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"ferry/shared/api"
 	"ferry/shared/api/file"
@@ -99,7 +100,7 @@ func (h handler) list(w http.ResponseWriter, r *http.Request, u auth.User) error
 		return err
 	}
 	after := r.URL.Query().Get("after")
-	if len(after) > 128 {
+	if utf8.RuneCountInString(after) > 128 {
 		return envelope.NewFault(envelope.Invalid, "the query parameter after is not from a Link of this list")
 	}
 	page, next, err := h.files.Sessions(r.Context(), u, after, int(limit))
@@ -269,7 +270,10 @@ func (h handler) plan(r *http.Request, u auth.User, in request) (files.Plan, err
 		}
 		p.SHA256 = sum
 	}
-	p.Sending, err = h.sending(r, u, recipients{in.C, in.M, in.I, in.Notify}, api.LangOf(in.Lang, r, u))
+	p.Sending, err = h.sending(r, u, recipients{in.C, in.M, in.I, in.Notify}, in.Lang)
+	if err == nil && in.I != "" && len(p.Sending.Recipients) == 0 { // POST /upload must allow it
+		err = envelope.NewFault(envelope.Invalid, "the parameter i is a message to recipients: c or m is missing")
+	}
 	return p, err
 }
 

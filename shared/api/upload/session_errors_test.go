@@ -171,6 +171,8 @@ func TestSessionLengthIsBounded(t *testing.T) {
 	for _, length := range []string{fmt.Sprint(int64(files.MaxLength) + 1), "9223372036854775807", "9223372036854775808", "-1", "1.5", `"1"`, "1e99"} {
 		c.refused("POST", "/uploads", fmt.Sprintf(`{"name":"x","length":%s}`, length), 400, "length")
 	}
+	c.refused("POST", "/uploads", `{"name":"x","length":1,"i":"hello","c":""}`, 400, "parameter i", "c or m")
+	c.refused("POST", "/uploads", `{"name":"x","length":1,"lang":"xx"}`, 400, "parameter lang", "en, it")
 	if n := len(c.Sessions()); n != 1 {
 		t.Errorf("there are %d sessions, want 1", n)
 	}

@@ -211,7 +211,7 @@ func (h handler) params(r *http.Request, u auth.User) (params, error) {
 		return params{}, envelope.NewFault(envelope.Invalid, "the query parameter notify is 1 or 0")
 	}
 	to := recipients{q["c"], q["m"], q.Get("i"), notify == "1"}
-	p.sending, err = h.sending(r, u, to, api.Lang(r, u))
+	p.sending, err = h.sending(r, u, to, q.Get("lang"))
 	return p, err
 }
 
@@ -240,12 +240,15 @@ type recipients struct {
 }
 
 // sending returns a message for each recipient, and the receipt. Bad recipients are an
-// Invalid fault.
+// Invalid fault, and so is a language that nobody would get.
 func (h handler) sending(r *http.Request, u auth.User, to recipients, lang string) (s files.Sending, err error) {
 	if s.Recipients, err = to.messages(h.ports.PhoneRegion); err != nil {
 		return s, err
 	}
-	base := h.ports.Base(r.Context())
+	if _, ok := api.Language(lang); !ok && lang != "" {
+		return s, envelope.NewFault(envelope.Invalid, "the parameter lang is one of %s", strings.Join(api.Languages(), ", "))
+	}
+	lang, base := api.LangOf(lang, r, u), h.ports.Base(r.Context())
 	for i := range s.Recipients {
 		n := &s.Recipients[i]
 		n.Text, n.Lang, n.Base, n.Sender, n.ReplyTo = to.message, lang, base, u.Name, u.Email
