@@ -44,31 +44,29 @@ func shown(item table.Item) (Notice, error) {
 
 // Find returns a notice as it is now, or ErrUnknown.
 func Find(ctx context.Context, t table.Table, id string) (Notice, error) {
-	found, err := States(ctx, t, []string{id})
-	if err == nil && len(found) == 0 {
+	n, _, err := findItems(ctx, t, id)
+	return n, err
+}
+
+// findItems returns a notice and the three items that may have it.
+func findItems(ctx context.Context, t table.Table, id string) (n Notice, items []table.Item, err error) {
+	if items, err = lookUp(ctx, t, id); err == nil {
+		n, err = latest(items)
+	}
+	if err == nil && n.ID == "" {
 		err = ErrUnknown
 	}
-	if err != nil {
-		return Notice{}, err
-	}
-	return found[0], nil
+	return n, items, err
 }
 
 // Retry makes a notice due now, even one that has failed, and gives it another
 // day. It returns ErrUnknown, ErrHeld or ErrSent if that is not possible.
 func Retry(ctx context.Context, t table.Table, now time.Time, id string) error {
-	items, err := lookUp(ctx, t, id)
-	if err != nil {
-		return err
-	}
-	n, err := latest(items)
-	if err != nil {
-		return err
-	}
+	n, items, err := findItems(ctx, t, id)
 	var ops []table.Op
 	switch {
-	case n.ID == "":
-		return ErrUnknown
+	case err != nil:
+		return err
 	case n.Outcome == Sent:
 		return ErrSent
 	case n.Outcome == Failed && items[2].Found():

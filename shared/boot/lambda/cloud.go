@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -67,6 +68,7 @@ type Cloud struct {
 	Getenv func(string) string
 	Config aws.Config
 	first  []func(context.Context) error // to be called before a port is used
+	mu     sync.Mutex                    // guards first
 }
 
 // NewCloud returns the Cloud of a Lambda function, from the variables that Lambda
@@ -114,6 +116,8 @@ func (c *Cloud) First(f func(context.Context) error) { c.first = append(c.first,
 // Begin makes the calls that must come before the ports are used. They are ready when
 // it has returned nil; until then it can be called again.
 func (c *Cloud) Begin(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for len(c.first) > 0 {
 		if err := c.first[0](ctx); err != nil {
 			return err

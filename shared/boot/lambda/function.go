@@ -28,7 +28,6 @@ func Run(e api.Endpoint, ports ...Opener) {
 type Function struct {
 	Ports *api.Ports
 	cloud *Cloud
-	mu    sync.Mutex
 }
 
 // Open is New for a main: it exits if the function cannot start.
@@ -57,7 +56,7 @@ func New(getenv func(string) string, ports ...Opener) (*Function, error) {
 	}
 	p, err := cloud.Ports(set, ports...)
 	if stack := getenv("FERRY_METRICS"); stack != "" {
-		p.Log = slog.New(NewMetricsHandler(p.Log.Handler(), stack))
+		p.Log = slog.New(&MetricsHandler{p.Log.Handler(), stack})
 	}
 	return &Function{Ports: p, cloud: cloud}, err
 }
@@ -68,8 +67,6 @@ func With(p *api.Ports) *Function { return &Function{Ports: p, cloud: &Cloud{}} 
 // Begin makes the calls that must come before the ports are used. Once it has returned
 // nil it does nothing more; after an error the next call tries again.
 func (f *Function) Begin(ctx context.Context) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	return f.cloud.Begin(ctx)
 }
 

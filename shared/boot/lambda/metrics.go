@@ -29,19 +29,13 @@ const (
 // MetricsHandler is a slog.Handler that turns what is logged anyway into metrics: it
 // adds to a line what CloudWatch reads as metrics (the embedded metric format), so that
 // none needs a call. All have one dimension, the stack, because each metric costs a
-// monthly fee per dimension.
+// monthly fee per dimension. It is safe for concurrent use if the handler in it is.
 //
 // The format is described at
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html.
 type MetricsHandler struct {
 	slog.Handler
-	stack string
-}
-
-// NewMetricsHandler returns a MetricsHandler for the functions of one stack. It is safe
-// for concurrent use if h is.
-func NewMetricsHandler(h slog.Handler, stack string) *MetricsHandler {
-	return &MetricsHandler{h, stack}
+	Stack string // its name
 }
 
 // Handle implements slog.Handler.
@@ -49,7 +43,7 @@ func (h *MetricsHandler) Handle(ctx context.Context, r slog.Record) error {
 	if values := of(r); len(values) > 0 {
 		r = r.Clone()
 		r.AddAttrs(values...)
-		r.AddAttrs(slog.String("Stack", h.stack), slog.Any("_aws", described(values, r.Time)))
+		r.AddAttrs(slog.String("Stack", h.Stack), slog.Any("_aws", described(values, r.Time)))
 	}
 	return h.Handler.Handle(ctx, r)
 }
@@ -57,7 +51,7 @@ func (h *MetricsHandler) Handle(ctx context.Context, r slog.Record) error {
 // WithAttrs implements slog.Handler. The attributes that metrics need come with the
 // line itself, and at its top level: lines of a group have no metrics.
 func (h *MetricsHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return &MetricsHandler{h.Handler.WithAttrs(attrs), h.stack}
+	return &MetricsHandler{h.Handler.WithAttrs(attrs), h.Stack}
 }
 
 // of returns the metrics of a line, according to its message.

@@ -32,7 +32,7 @@ func TestEachLogLineHasItsMetrics(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
-			slog.New(lambda.NewMetricsHandler(slog.NewJSONHandler(&out, nil), "ferry")).With("id", "1").Info(test.message, test.attrs...)
+			slog.New(&lambda.MetricsHandler{Handler: slog.NewJSONHandler(&out, nil), Stack: "ferry"}).With("id", "1").Info(test.message, test.attrs...)
 			var line map[string]any
 			if err := json.Unmarshal(out.Bytes(), &line); err != nil || line["id"] != "1" {
 				t.Fatalf("the line is %s, %v", &out, err)

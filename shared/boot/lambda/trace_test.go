@@ -88,7 +88,7 @@ func TestMetricsComeFromLinesThatAreReallyLogged(t *testing.T) {
 	ports := boottest.Ports(t, nil)
 	var cloud boottest.Cloud
 	var log bytes.Buffer
-	ports.Log = slog.New(lambda.NewMetricsHandler(slog.NewJSONHandler(&log, nil), "ferry"))
+	ports.Log = slog.New(&lambda.MetricsHandler{Handler: slog.NewJSONHandler(&log, nil), Stack: "ferry"})
 	f := lambda.With(ports)
 
 	var e events.APIGatewayProxyRequest

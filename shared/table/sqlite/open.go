@@ -161,15 +161,13 @@ func explain(path string, err error) error {
 // translate adds the error that callers know to those errors of the driver and
 // the operating system that mean something to them.
 func translate(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	switch code := sqlite.ErrCode(err).ToPrimary(); { // the higher bits only say where it happened
+	case code == sqlite.ResultFull, errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("%w: %w", table.ErrFull, err)
-	}
-	known, ok := map[sqlite.ResultCode]error{
-		sqlite.ResultFull: table.ErrFull, sqlite.ResultBusy: table.ErrBusy, sqlite.ResultLocked: table.ErrBusy,
-		sqlite.ResultCorrupt: ErrDamaged, sqlite.ResultNotADB: ErrDamaged,
-	}[sqlite.ErrCode(err).ToPrimary()] // the higher bits only say where it happened
-	if ok {
-		err = fmt.Errorf("%w: %w", known, err)
+	case code == sqlite.ResultBusy, code == sqlite.ResultLocked:
+		return fmt.Errorf("%w: %w", table.ErrBusy, err)
+	case code == sqlite.ResultCorrupt, code == sqlite.ResultNotADB:
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return err
 }

@@ -158,12 +158,10 @@ func next(op table.Op, before stored) (after stored, err error) {
 }
 
 func (tx *transaction) store(op table.Op, after stored) error {
-	if op.Kind == table.KindUpdate {
-		tx.updated[op.Key] = after
-		return nil
-	}
 	delete(tx.updated, op.Key)
 	switch op.Kind {
+	case table.KindUpdate:
+		tx.updated[op.Key] = after
 	case table.KindPut:
 		return tx.write(op.Key, after)
 	case table.KindDelete:

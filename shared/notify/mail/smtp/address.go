@@ -96,7 +96,7 @@ func notInHost(r rune) bool {
 
 func isIPv6(host string) bool {
 	a, err := netip.ParseAddr(host)
-	return err == nil && a.Is6() && !strings.ContainsFunc(a.Zone(), func(r rune) bool { return r > unicode.MaxASCII })
+	return err == nil && a.Is6() && ascii(a.Zone())
 }
 
 func loopback(host string) bool {
