@@ -56,9 +56,7 @@ type Envelope struct{ From, To, ReplyTo *mail.Address }
 // Envelope parses the addresses. A recipient, reply address or ID that no server
 // would accept is an ErrPermanent. A bad From is not: it is a mistake in the
 // settings, which can be corrected.
-func (m Message) Envelope() (Envelope, error) {
-	var e Envelope
-	var err error
+func (m Message) Envelope() (e Envelope, err error) {
 	if !validID(m.ID) {
 		return e, fmt.Errorf("%w: the message's ID must have only letters, digits and . _ -", ErrPermanent)
 	}
@@ -68,7 +66,7 @@ func (m Message) Envelope() (Envelope, error) {
 	if e.To, err = parse(m.To); err != nil {
 		return e, fmt.Errorf("%w: the recipient's address: %w", ErrPermanent, err)
 	}
-	if !validLink(m.Unsubscribe) {
+	if m.Unsubscribe != "" && !validLink(m.Unsubscribe) {
 		return e, fmt.Errorf("%w: the unsubscribe address is not a web address", ErrPermanent)
 	}
 	if m.ReplyTo == "" {
@@ -109,9 +107,6 @@ func parse(s string) (*mail.Address, error) {
 
 // validLink accepts nothing that could end the header that contains it.
 func validLink(s string) bool {
-	if s == "" {
-		return true
-	}
 	u, err := url.Parse(s)
 	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" &&
 		!strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == '<' || r == '>' })
