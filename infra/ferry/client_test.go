@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
@@ -134,6 +136,7 @@ func TestPeopleUseTheServiceThroughCommands(t *testing.T) {
 		{"a pipe is not overwritten even with -f", "get 3 -o pipe -f", "", exitExists, "", "not a regular one: pipe"},
 		{"several files make their folder", "get 1 3 -o new/folder", "", exitOK, "", "new/folder/d.txt: 5 B"},
 		{"a folder is made for a single file too", "get 1 -o other/", "", exitOK, "", "other/a.txt: 5 B"},
+		{"a folder that stays empty is removed", "get none nor-this -o gone/", "", exitNoFile, "", "there is no such file: none"},
 		{"several files do not go into a file", "get 1 3 -o got", "", exitUsage, "", "-o must be a folder"},
 		{"a missing folder has its own exit code", "get 3 -o no/folder/got", "", exitNoFile, "", "there is no folder no/folder"},
 		{"a missing file is not downloaded", "get nothing.txt", "", exitNoFile, "", "there is no such file"},
@@ -166,6 +169,9 @@ func TestPeopleUseTheServiceThroughCommands(t *testing.T) {
 			t.Errorf("%s: ferry %s: code %d, want %d\n%s%s", s.name, s.args, r.code, s.code, r.out, r.err)
 		}
 		said.add(s.args, r)
+	}
+	if _, err := os.Stat(filepath.Join(h.dir, "gone")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a folder without a file stays: %v", err)
 	}
 	said.compare(t, "people.txt", service.Root, "ROOT")
 	if got := h.read("got"); got != "third" && got != "second" {
@@ -248,7 +254,7 @@ func TestFailedLoginsHaveTheirExitCodes(t *testing.T) {
 		{"no user", "x", []string{s.Root, "--password-stdin"}, exitUsage, "--user"},
 		{"no terminal to ask on", "x", []string{s.Root, "--user", "ann"}, exitUsage, "no terminal"},
 		{"an empty password", "", []string{s.Root, "--user", "ann", "--password-stdin"}, exitUsage, "empty"},
-		{"an address that is not the service's", "x", []string{s.Root + "/v2", "--user", "ann", "--password-stdin"}, exitSettings, "is not the address of a Ferry service"},
+		{"an address that is not the service's", "x", []string{s.Root + "/v2", "--user", "ann", "--password-stdin"}, exitSettings, "is not the URL of a service"},
 		{"a service that does not answer", "x", []string{"http://127.0.0.1:1", "--user", "ann", "--password-stdin"}, exitPort, "cannot be reached: connection refused\n"},
 		{"a wrong password", "wrong", []string{s.Root, "--user", "ann", "--password-stdin"}, exitPermission, "not valid"},
 		{"a temporary password", "temporary password", []string{s.Root, "--user", "new", "--password-stdin"}, exitPermission, "temporary"},

@@ -6,12 +6,98 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/config"
 
 	"ferry/shared/api"
 	"ferry/shared/api/file"
+	"ferry/shared/blob/s3"
+	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/local"
 	"ferry/shared/files"
+	"ferry/shared/notify"
+	"ferry/shared/table/dynamo"
 )
+
+// store says where the data is: on this machine, or in the cloud.
+type store struct {
+	Data         string `env:"FERRY_DATA" default:"${usual_data}" type:"path" placeholder:"DIR" help:"Data directory (default ${default})."`
+	Table        string `env:"FERRY_TABLE" placeholder:"NAME" help:"DynamoDB table to use instead, with the AWS credentials of the environment."`
+	FilesBucket  string `env:"FERRY_FILES_BUCKET" placeholder:"NAME" help:"S3 bucket of the user area, with --table."`
+	BackupBucket string `env:"FERRY_BACKUP_BUCKET" placeholder:"NAME" help:"S3 bucket of the backup area, with --table."`
+	KeyParameter string `env:"FERRY_KEY_PARAMETER" placeholder:"NAME" help:"SSM parameter of the link key, with --table."`
+	Events       bool   `env:"FERRY_EVENTS" help:"With --table: record events, for the stack's topic."`
+}
+
+// inCloud reports whether the data is in a stack.
+func (s store) inCloud() bool { return s.Table != "" }
+
+// grace returns how old an object without a record must be to be removed. On this machine
+// that is longer than the time from a file's appearance on disk to its record: the first
+// file of a form waits for the last one, which may come slowly. On S3 it also covers an
+// upload in parts, whose age counts from its start.
+func (s store) grace() time.Duration {
+	if s.inCloud() {
+		return 8 * 24 * time.Hour
+	}
+	return 25 * time.Hour
+}
+
+// use calls open for data that must exist.
+func (s store) use(ctx context.Context, f func(*api.Ports) error, ports ...lambda.Opener) error {
+	return s.open(ctx, api.Settings{}, local.Options{Existing: true}, f, ports...)
+}
+
+// open opens the data, runs f on it, and closes it. On a stack it opens only the table
+// and the given ports.
+func (s store) open(ctx context.Context, set api.Settings, o local.Options, f func(*api.Ports) error, ports ...lambda.Opener) (err error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	}
+	if s.inCloud() {
+		set.Events = s.Events
+		p, err := s.openStack(ctx, set, ports...)
+		if err != nil {
+			return &coded{exitSettings, err}
+		}
+		p.Log = o.Log
+		return f(p)
+	}
+	data, err := local.Open(s.Data, set, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, data.Close()) }()
+	if data.Ports.Events, err = notify.Listening(ctx, data.Table); err != nil {
+		return err
+	}
+	return f(data.Ports)
+}
+
+// openStack opens ports on the data of a stack. The SDK reads its own
+// configuration: files, and variables such as AWS_PROFILE, AWS_REGION and
+// AWS_ENDPOINT_URL.
+func (s store) openStack(ctx context.Context, settings api.Settings, ports ...lambda.Opener) (*api.Ports, error) {
+	cfg, err := config.LoadDefaultConfig(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading the AWS configuration: %w", err)
+	}
+	flags := map[string]string{
+		"FERRY_TABLE": s.Table, "FERRY_FILES_BUCKET": s.FilesBucket,
+		"FERRY_BACKUP_BUCKET": s.BackupBucket, "FERRY_KEY_PARAMETER": s.KeyParameter,
+	}
+	cloud := &lambda.Cloud{Config: cfg, Getenv: func(name string) string { return cmp.Or(flags[name], os.Getenv(name)) }}
+	p, err := cloud.Ports(settings, append(ports, lambda.Table(dynamo.Open))...)
+	if err == nil {
+		err = cloud.Begin(ctx)
+	}
+	return p, err
+}
+
+// filePorts are what a command on files needs besides the table.
+func filePorts() []lambda.Opener { return []lambda.Opener{lambda.Blobs(s3.Open), lambda.LinkKey} }
 
 type checkCommand struct {
 	store

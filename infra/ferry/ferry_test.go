@@ -67,12 +67,7 @@ type server struct {
 
 func serve(t *testing.T, dir string, args ...string) *server {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	l.Close()
+	addr := freeAddr(t)
 	s := &server{base: "http://" + addr + "/v1", errs: &bytes.Buffer{}}
 	s.Cmd = ferry(context.Background(), dir, append([]string{"serve", "--addr", addr, "--log", "off"}, args...)...)
 	out, err := os.Create(filepath.Join(t.TempDir(), "out")) // what is printed to a file can be read at once

@@ -24,7 +24,7 @@ type getCommand struct {
 
 func (getCommand) Help() string {
 	return `A link needs no login. Until a file is complete it is named NAME.part. To resume after Ctrl-C, a crash or a lost network, run the same command again.
-A name that begins with a dot, such as .bashrc, becomes _bashrc; to keep it, say -o .bashrc.
+A name that begins with a dot or a dash, such as .bashrc, becomes _bashrc; to keep it, say -o .bashrc.
 The bytes are compared with the CRC64NVME and, if it is known, the SHA-256 that the service states.
 
 ` + exitCodes
@@ -52,6 +52,7 @@ func (c getCommand) Run(ctx context.Context, out console) error {
 		if err := os.MkdirAll(c.Output, 0o777); err != nil {
 			return err
 		}
+		defer os.Remove(c.Output) // which fails unless it is empty
 	case !isFolder(filepath.Dir(c.Output)):
 		return &coded{exitNoFile, fmt.Errorf("there is no folder %s", filepath.Dir(c.Output))}
 	}

@@ -265,6 +265,11 @@ type meCommand struct {
 	JSON bool `name:"json" help:"Print a JSON object."`
 }
 
+// Help is shown by ferry me --help.
+func (meCommand) Help() string {
+	return "The bytes in use are shown only with a quota: without one, nothing counts them."
+}
+
 func (c meCommand) Run(ctx context.Context, out console, who *identity) error {
 	a, err := who.Account(ctx)
 	if err != nil {

@@ -12,13 +12,11 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
-	"golang.org/x/crypto/acme"
 	"golang.org/x/crypto/acme/autocert"
 
 	"ferry/shared/api"
@@ -84,20 +82,14 @@ func (c healthCommand) Run(ctx context.Context, out console) error {
 			config.ServerName = c.Where.Domains[0]
 		}
 	}
-	base, err := client.BaseURL(c.URL)
+	cl, err := client.New(client.Options{URL: c.URL, HTTP: &http.Client{Transport: &http.Transport{TLSClientConfig: config}}})
 	if err != nil {
 		return &coded{exitOther, err}
 	}
-	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, base+"/health", nil) // from a valid URL
-	resp, err := (&http.Client{Transport: &http.Transport{TLSClientConfig: config}}).Do(req)
-	if err != nil {
-		return &coded{exitOther, err}
+	if err := cl.Health(ctx); err != nil {
+		return &coded{exitOther, fmt.Errorf("%s does not work: %w", cl.URL(), err)}
 	}
-	resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return &coded{exitOther, errors.New(base + " answers with " + resp.Status)}
-	}
-	fmt.Fprintln(out.Out, base, "works")
+	fmt.Fprintln(out.Out, cl.URL(), "works")
 	return nil
 }
 
@@ -181,7 +173,7 @@ func (c serveCommand) serve(ctx context.Context, l *listeners, s *local.Service,
 		defer begin(l.metrics, mux).Close()
 	}
 	if l.plain != nil {
-		defer begin(l.plain, l.manager.HTTPHandler(nil)).Close()
+		defer begin(l.plain, l.manager.HTTPHandler(redirect(p.PublicURL))).Close()
 	}
 	select {
 	case err := <-failed:
@@ -238,98 +230,6 @@ func below(publicURL string, next http.Handler) http.Handler {
 		}
 		h.ServeHTTP(w, r)
 	})
-}
-
-// secure makes the TLS settings. HTTP/2 is not offered: a large file would share its
-// connection, and what ends slow clients works for each connection.
-func (c serveCommand) secure(l *listeners, log *slog.Logger) error {
-	l.manager = &autocert.Manager{}
-	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
-	switch {
-	case len(c.Where.Domains) > 0 && c.Where.Cert != "":
-		return errors.New("choose either --tls-domain or --tls-cert")
-	case (c.Where.Cert == "") != (c.Where.Key == ""):
-		return errors.New("--tls-cert and --tls-key belong together")
-	case c.HTTPAddr != "" && !c.Where.secure():
-		return errors.New("--http-addr needs --tls-domain or --tls-cert to redirect to")
-	case !c.Where.secure():
-		return nil
-	case c.Where.Cert != "":
-		files := &certificate{cert: c.Where.Cert, key: c.Where.Key, log: log}
-		if _, err := files.get(nil); err != nil {
-			return fmt.Errorf("--tls-cert: %w", err)
-		}
-		config.GetCertificate = files.get
-	default:
-		l.manager = &autocert.Manager{
-			Client: &acme.Client{DirectoryURL: cmp.Or(c.ACMEURL, autocert.DefaultACMEDirectory), UserAgent: "ferry"},
-			Prompt: autocert.AcceptTOS, HostPolicy: autocert.HostWhitelist(c.Where.Domains...),
-			// The account's key is there too, in files that only their owner can read.
-			Cache: autocert.DirCache(filepath.Join(c.Data, "acme")),
-		}
-		config.GetCertificate = l.manager.GetCertificate
-		config.NextProtos = append(config.NextProtos, acme.ALPNProto)
-	}
-	l.tls = config
-	return nil
-}
-
-// warm gets the certificates at the start, as the first request would: so the log shows
-// whether that works. After a failure the next request tries again.
-func warm(m *autocert.Manager, domains []string, log *slog.Logger) {
-	for _, d := range domains {
-		_, err := m.GetCertificate(&tls.ClientHelloInfo{
-			ServerName: d, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256},
-			SupportedCurves: []tls.CurveID{tls.CurveP256}, SignatureSchemes: []tls.SignatureScheme{tls.ECDSAWithP256AndSHA256},
-		})
-		if err != nil {
-			log.Error("there is no certificate yet", "domain", d, "error", err.Error())
-			continue
-		}
-		log.Info("the certificate is ready", "domain", d)
-	}
-}
-
-// certificate is a pair of files that is read again when one of them changes. It is safe
-// for concurrent use.
-type certificate struct {
-	cert, key string
-	log       *slog.Logger
-
-	mu    sync.Mutex
-	state string // of the files when they were read
-	pair  *tls.Certificate
-}
-
-// get returns the certificate. Files that cannot be read, such as those of a renewal that
-// is half done, leave the last one in use.
-func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	state := fileState(c.cert) + fileState(c.key)
-	if state == c.state {
-		return c.pair, nil
-	}
-	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
-	switch {
-	case err == nil:
-		c.pair = &pair
-	case c.pair == nil:
-		return nil, err
-	default:
-		c.log.Error("the changed certificate cannot be used; the last one stays", "file", c.cert, "error", err.Error())
-	}
-	c.state = state
-	return c.pair, nil
-}
-
-// fileState changes when a file does.
-func fileState(name string) string {
-	info, err := os.Stat(name)
-	if err != nil {
-		return err.Error()
-	}
-	return fmt.Sprint(info.ModTime().UnixNano(), info.Size(), ";")
 }
 
 // tries is how often in a row a client may take nothing before its connection is

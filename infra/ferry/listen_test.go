@@ -9,6 +9,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -21,6 +22,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -234,14 +236,22 @@ func TestAChangedCertificateIsUsedWithoutARestart(t *testing.T) {
 	}
 }
 
-func TestPlainHTTPOnlyRedirects(t *testing.T) {
+func TestPlainHTTPOnlyRedirectsToThePortOfThePublicURL(t *testing.T) {
 	t.Parallel()
-	pair, plain := t.TempDir(), freeAddr(t)
+	pair, plain := t.TempDir(), ""
 	writePair(t, pair)
-	secured(t, "--tls-cert", filepath.Join(pair, "cert.pem"), "--tls-key", filepath.Join(pair, "key.pem"), "--http-addr", plain)
-	resp, _ := get(t, "http://"+plain+"/v1/download/file?k=token")
-	if got := resp.Header.Get("Location"); resp.StatusCode != 302 || got != "https://127.0.0.1:443/v1/download/file?k=token" {
-		t.Errorf("%s to %s", resp.Status, got)
+	for public, port := range map[string]string{"": "", "https://files.example.com/v1": "none", "https://files.example.com:8443/v1": ":8443"} {
+		plain = freeAddr(t)
+		args := []string{"--tls-cert", filepath.Join(pair, "cert.pem"), "--tls-key", filepath.Join(pair, "key.pem"), "--http-addr", plain}
+		addr, _ := secured(t, append(args, "--public-url", public)...)
+		if port == "" {
+			port = strings.TrimPrefix(addr, "127.0.0.1")
+		}
+		resp, _ := get(t, "http://"+plain+"/v1/download/file?k=token")
+		want := "https://127.0.0.1" + strings.TrimPrefix(port, "none") + "/v1/download/file?k=token"
+		if got := resp.Header.Get("Location"); resp.StatusCode != 302 || got != want {
+			t.Errorf("%q: %s to %s, want %s", public, resp.Status, got, want)
+		}
 	}
 	post, err := http.Post("http://"+plain+"/v1/auth/login", "", nil)
 	if err != nil {
@@ -253,15 +263,80 @@ func TestPlainHTTPOnlyRedirects(t *testing.T) {
 	}
 }
 
+// TestASignalLetsRequestsFinish sends each signal in the middle of an upload.
+func TestASignalLetsRequestsFinish(t *testing.T) {
+	t.Parallel()
+	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		s := serve(t, t.TempDir())
+		body, send := io.Pipe()
+		req, _ := http.NewRequest("PUT", s.base+"/upload?file=x", body)
+		req.SetBasicAuth("demo", s.password)
+		req.Header.Set("Expect", "100-continue") // the service reads the body when it has checked everything else
+		answered := make(chan error, 1)
+		go func() {
+			resp, err := (&http.Transport{ExpectContinueTimeout: time.Minute}).RoundTrip(req)
+			if err == nil {
+				resp.Body.Close()
+				if resp.StatusCode != 200 {
+					err = errors.New(resp.Status)
+				}
+			}
+			answered <- err
+		}()
+		fmt.Fprint(send, "one half, ")
+		if err := s.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+			conn, err := net.Dial("tcp", req.URL.Host)
+			if err != nil {
+				break // it takes no more requests
+			}
+			conn.Close()
+		}
+		fmt.Fprint(send, "and the other")
+		send.Close()
+		err := <-answered
+		if _ = s.Wait(); err != nil || s.ProcessState.ExitCode() != exitOK {
+			t.Errorf("%s: the upload ended with %v, the service with code %d: %s", signal, err, s.ProcessState.ExitCode(), s.errs)
+		}
+	}
+}
+
+func TestAServiceThatIgnoresTheEndOfTheTerminalLivesOn(t *testing.T) {
+	t.Parallel()
+	addr := freeAddr(t)
+	cmd := ferry(t.Context(), t.TempDir(), "serve", "--addr", addr)
+	cmd.Args = append([]string{"sh", "-c", `trap "" HUP; exec "$0" "$@"`}, cmd.Args...) // as nohup does
+	cmd.Path = "/bin/sh"
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	healthy := func() bool { return runFerry(t, t.TempDir(), "", "health", "--addr", addr).code == exitOK }
+	for end := time.Now().Add(20 * time.Second); !healthy() && time.Now().Before(end); {
+		time.Sleep(50 * time.Millisecond)
+	}
+	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil || !healthy() {
+		t.Errorf("it has ended: %v", err)
+	}
+}
+
 func TestWrongAddressesAndCertificatesAreRefusedAtTheStart(t *testing.T) {
 	t.Parallel()
 	none := filepath.Join(t.TempDir(), "none.pem")
 	for want, args := range map[string][]string{
-		"--tls-key":      {"--tls-cert", none},
-		"--tls-cert":     {"--tls-cert", none, "--tls-key", none},
-		"either":         {"--tls-cert", none, "--tls-key", none, "--tls-domain", "files.example.com"},
-		"--http-addr":    {"--http-addr", "127.0.0.1:0"},
-		"127.0.0.1:none": {"--metrics-addr", "127.0.0.1:none"},
+		"--tls-key":               {"--tls-cert", none},
+		"--tls-cert":              {"--tls-cert", none, "--tls-key", none},
+		"either":                  {"--tls-cert", none, "--tls-key", none, "--tls-domain", "files.example.com"},
+		"--http-addr":             {"--http-addr", "127.0.0.1:0"},
+		"127.0.0.1:none":          {"--metrics-addr", "127.0.0.1:none"},
+		`"bad domain"`:            {"--tls-domain", "bad domain"},
+		`"*.example.com"`:         {"--tls-domain", "files.example.com,*.example.com"},
+		`"localhost"`:             {"--tls-domain", "localhost"},
+		`"192.0.2.1"`:             {"--tls-domain", "192.0.2.1"},
+		`"https://x.example.com"`: {"--tls-domain", "https://x.example.com"},
+		"FERRY_PHONE_REGION":      {"--phone-region", "XX"},
 	} {
 		wantSentence(t, runFerry(t, t.TempDir(), "", append([]string{"serve", "--addr", "127.0.0.1:0"}, args...)...), exitSettings, want)
 	}
@@ -271,10 +346,18 @@ func TestHealthFailsWhereNothingAnswers(t *testing.T) {
 	t.Parallel()
 	other := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(other.Close)
-	for _, args := range [][]string{{"--addr", freeAddr(t)}, {"http://" + freeAddr(t) + "/v1"}, {other.URL + "/v1"}, {"no address"}} {
-		if r := runFerry(t, t.TempDir(), "", append([]string{"health"}, args...)...); r.code != 1 || r.err == "" {
-			t.Errorf("%v: code %d: %s", args, r.code, r.err)
-		}
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "welcome") }))
+	t.Cleanup(page.Close)
+	one, two := freeAddr(t), freeAddr(t)
+	for want, args := range map[string][]string{
+		"http://" + one + "/v1 does not work: " + one + " cannot be reached: connection refused\n": {"--addr", one},
+		"http://" + two + "/v1 does not work: " + two + " cannot be reached: connection refused\n": {"http://" + two + "/v1"},
+		other.URL + "/v1 does not work: the service answered 404 Not Found\n":                      {other.URL + "/v1"},
+		page.URL + "/v1 does not work: the answer is not that of a Ferry service\n":                {page.URL + "/v1"},
+		`"no address" is not the URL of a service`:                                                 {"no address"},
+		other.URL + "/files/v1": {other.URL + "/files"},
+	} {
+		wantSentence(t, runFerry(t, t.TempDir(), "", append([]string{"health"}, args...)...), 1, want)
 	}
 	s := serve(t, t.TempDir())
 	for _, url := range []string{s.base, strings.TrimSuffix(s.base, "/v1")} {

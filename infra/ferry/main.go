@@ -11,7 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
+	"io/fs"
 	"os"
 	"os/signal"
 	"runtime"
@@ -19,22 +19,26 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/alecthomas/kong"
-	"github.com/aws/aws-sdk-go-v2/config"
 
 	"ferry/shared/api"
-	"ferry/shared/blob/s3"
-	"ferry/shared/boot/lambda"
+	"ferry/shared/auth"
+	"ferry/shared/blob"
 	"ferry/shared/boot/local"
+	"ferry/shared/client"
 	"ferry/shared/envelope"
 	"ferry/shared/notify"
-	"ferry/shared/table/dynamo"
+	"ferry/shared/table"
+	"ferry/shared/table/sqlite"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as with nohup
+		signals = append(signals, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	// The first signal asks to end; a second one ends at once.
 	context.AfterFunc(ctx, stop)
 	os.Exit(run(ctx, os.Args[1:], console{Program: os.Args[0], In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
@@ -155,84 +159,6 @@ func versionOf(info *debug.BuildInfo) string {
 // usualData is the default of --data.
 const usualData = "./.ferry"
 
-// store says where the data is: on this machine, or in the cloud.
-type store struct {
-	Data         string `env:"FERRY_DATA" default:"${usual_data}" type:"path" placeholder:"DIR" help:"Data directory (default ${default})."`
-	Table        string `env:"FERRY_TABLE" placeholder:"NAME" help:"DynamoDB table to use instead, with the AWS credentials of the environment."`
-	FilesBucket  string `env:"FERRY_FILES_BUCKET" placeholder:"NAME" help:"S3 bucket of the user area, with --table."`
-	BackupBucket string `env:"FERRY_BACKUP_BUCKET" placeholder:"NAME" help:"S3 bucket of the backup area, with --table."`
-	KeyParameter string `env:"FERRY_KEY_PARAMETER" placeholder:"NAME" help:"SSM parameter of the link key, with --table."`
-	Events       bool   `env:"FERRY_EVENTS" help:"With --table: record events, for the stack's topic."`
-}
-
-// inCloud reports whether the data is in a stack.
-func (s store) inCloud() bool { return s.Table != "" }
-
-// grace returns how old an object without a record must be to be removed. On this machine
-// that is longer than the time from a file's appearance on disk to its record: the first
-// file of a form waits for the last one, which may come slowly. On S3 it also covers an
-// upload in parts, whose age counts from its start.
-func (s store) grace() time.Duration {
-	if s.inCloud() {
-		return 8 * 24 * time.Hour
-	}
-	return 25 * time.Hour
-}
-
-// use calls open for data that must exist.
-func (s store) use(ctx context.Context, f func(*api.Ports) error, ports ...lambda.Opener) error {
-	return s.open(ctx, api.Settings{}, local.Options{Existing: true}, f, ports...)
-}
-
-// open opens the data, runs f on it, and closes it. On a stack it opens only the table
-// and the given ports.
-func (s store) open(ctx context.Context, set api.Settings, o local.Options, f func(*api.Ports) error, ports ...lambda.Opener) (err error) {
-	if o.Log == nil {
-		o.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
-	}
-	if s.inCloud() {
-		set.Events = s.Events
-		p, err := s.openStack(ctx, set, ports...)
-		if err != nil {
-			return &coded{exitSettings, err}
-		}
-		p.Log = o.Log
-		return f(p)
-	}
-	data, err := local.Open(s.Data, set, o)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, data.Close()) }()
-	if data.Ports.Events, err = notify.Listening(ctx, data.Table); err != nil {
-		return err
-	}
-	return f(data.Ports)
-}
-
-// openStack opens ports on the data of a stack. The SDK reads its own
-// configuration: files, and variables such as AWS_PROFILE, AWS_REGION and
-// AWS_ENDPOINT_URL.
-func (s store) openStack(ctx context.Context, settings api.Settings, ports ...lambda.Opener) (*api.Ports, error) {
-	cfg, err := config.LoadDefaultConfig(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("reading the AWS configuration: %w", err)
-	}
-	flags := map[string]string{
-		"FERRY_TABLE": s.Table, "FERRY_FILES_BUCKET": s.FilesBucket,
-		"FERRY_BACKUP_BUCKET": s.BackupBucket, "FERRY_KEY_PARAMETER": s.KeyParameter,
-	}
-	cloud := &lambda.Cloud{Config: cfg, Getenv: func(name string) string { return cmp.Or(flags[name], os.Getenv(name)) }}
-	p, err := cloud.Ports(settings, append(ports, lambda.Table(dynamo.Open))...)
-	if err == nil {
-		err = cloud.Begin(ctx)
-	}
-	return p, err
-}
-
-// filePorts are what a command on files needs besides the table.
-func filePorts() []lambda.Opener { return []lambda.Opener{lambda.Blobs(s3.Open), lambda.LinkKey} }
-
 // fromFile reads a setting NAME from the file that the variable NAME_FILE names, so that
 // a secret need not be in the environment.
 func fromFile(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
@@ -263,3 +189,179 @@ func settings(k *kong.Context) (api.Settings, error) {
 	}
 	return s, err
 }
+
+// The exit codes are those of BSD's sysexits.
+const (
+	exitOK         = 0
+	exitOther      = 1
+	exitUsage      = 64
+	exitDamaged    = 65
+	exitNoFile     = 66
+	exitUnknown    = 67
+	exitPort       = 69
+	exitExists     = 73
+	exitFull       = 74
+	exitBusy       = 75
+	exitRefused    = 76
+	exitPermission = 77
+	exitSettings   = 78
+	exitInterrupt  = 130 // as in shells
+)
+
+const exitCodes = `Exit codes: 0 done, 64 wrong usage, 65 data damaged or of a newer version, or wrong bytes in a transfer, 66 no such file, 67 no such user,
+69 address cannot be used or service not reached, 73 a file is in the way, 74 disk full or failing, 75 busy: try again, 76 the service refuses the request,
+77 no permission or no login, 78 wrong settings, 130 interrupted, 1 anything else. If several things fail, the first decides.`
+
+var (
+	// errInterrupted means Ctrl-C; errPaused means the same for a command that can
+	// be resumed.
+	errInterrupted = errors.New("interrupted")
+	errPaused      = fmt.Errorf("%w; %s", errInterrupted, toResume)
+)
+
+const toResume = "run the same command again to resume"
+
+// pausing adds how to resume a transfer that Ctrl-C or the network has ended, if that is
+// possible: a pipe cannot be resumed.
+func pausing(ctx context.Context, err error, pipe bool) error {
+	switch {
+	case err != nil && ctx.Err() != nil && pipe:
+		return errInterrupted
+	case err != nil && ctx.Err() != nil:
+		return errPaused
+	case client.IsNetwork(err) && !pipe:
+		return fmt.Errorf("%w; %s", err, toResume)
+	}
+	return err
+}
+
+// coded is an error with its exit code.
+type coded struct {
+	code int
+	error
+}
+
+func (e *coded) Unwrap() error { return e.error }
+
+// usage returns an error about what the user typed.
+func usage(format string, values ...any) error {
+	return &coded{exitUsage, fmt.Errorf(format, values...)}
+}
+
+func exitCode(err error) int {
+	if c, ok := errors.AsType[*coded](err); ok {
+		return c.code
+	}
+	if client.IsNetwork(err) {
+		return exitPort
+	}
+	for _, k := range []struct {
+		code  int
+		kinds []error
+	}{
+		{exitInterrupt, []error{errInterrupted}},
+		{exitPermission, []error{client.ErrNoLogin}},
+		{exitDamaged, []error{
+			client.ErrDigest, sqlite.ErrDamaged, sqlite.ErrNewer, local.ErrNoTable, local.ErrNoKey, local.ErrKey,
+		}},
+		{exitNoFile, []error{client.ErrNotFound, notify.ErrUnknown}},
+		{exitExists, []error{client.ErrExists, local.ErrHasData}},
+		{exitUsage, []error{local.ErrInside}},
+		{exitUnknown, []error{auth.ErrUnknownUser, client.ErrUnknownUser}},
+		{exitFull, []error{table.ErrFull, blob.ErrFull, syscall.ENOSPC, syscall.EDQUOT, syscall.EIO}},
+		{exitBusy, []error{client.ErrChanged, notify.ErrHeld, table.ErrBusy}},
+		{exitRefused, []error{client.ErrAnswer, notify.ErrSent, notify.ErrFailed}},
+		{exitPermission, []error{fs.ErrPermission, syscall.EROFS}},
+		// something that cannot be a data directory
+		{exitSettings, []error{local.ErrNoData, fs.ErrNotExist, syscall.ENOTDIR}},
+	} {
+		if slices.ContainsFunc(k.kinds, func(kind error) bool { return errors.Is(err, kind) }) {
+			return k.code
+		}
+	}
+	statuses := map[int]int{
+		0: exitOther, 401: exitPermission, 403: exitPermission, 507: exitFull,
+		429: exitBusy, 500: exitBusy, 502: exitBusy, 503: exitBusy, 504: exitBusy,
+	}
+	return cmp.Or(statuses[client.StatusOf(err)], exitRefused)
+}
+
+// explain returns the one sentence that a person reads.
+func explain(err error) string {
+	var path *os.PathError
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &path) && strings.HasSuffix(err.Error(), path.Error()):
+		return strings.TrimSuffix(err.Error(), path.Error()) + path.Path + ": " + path.Err.Error()
+	case errors.Is(err, local.ErrNoData):
+		return err.Error() + "; say where it is with --data or FERRY_DATA"
+	case errors.Is(err, sqlite.ErrDamaged): // say it once, without what is between two mentions of it
+		text, kind := err.Error(), sqlite.ErrDamaged.Error()
+		return text[:strings.Index(text, kind)] + text[strings.LastIndex(text, kind):]
+	case client.StatusOf(err) == 400: // about what a flag has said
+		return strings.NewReplacer("the parameters c and m ", "--sms and --mail ", "the parameter c ", "--sms ",
+			"the parameter m ", "--mail ", "the parameter i ", "--message ", "the parameter d ", "--to ",
+			"the parameter notify ", "--notify ", "the parameter partSize ", "--part-size ").Replace(err.Error())
+	}
+	return err.Error()
+}
+
+// failures collects the errors of a command on several things, some of which may
+// succeed.
+type failures struct {
+	out   console
+	meter *meter // drawn at the same time; may be nil
+	first error  // the caller prints it
+}
+
+// add keeps the first error, and prints the others.
+func (f *failures) add(name string, err error) {
+	if err == nil {
+		return
+	}
+	err = &failure{name, err}
+	if f.first == nil {
+		f.first = err
+		return
+	}
+	f.meter.print(f.out.Err, "ferry: %s", err)
+}
+
+// each runs f on each of several things until ctx ends. It continues after errors:
+// it returns the first and prints the others.
+func each(ctx context.Context, out console, names []string, f func(name string) error) error {
+	failed := failures{out: out}
+	for _, name := range names {
+		if ctx.Err() != nil {
+			return cmp.Or(failed.first, ctx.Err())
+		}
+		failed.add(name, f(name))
+	}
+	return failed.first
+}
+
+// report prints the results as JSON, if wanted, and returns the first failure.
+func report(out console, asJSON bool, results any, failed error) error {
+	if asJSON {
+		return cmp.Or(printJSON(out, results), failed)
+	}
+	return failed
+}
+
+// failure is the error of one of several things.
+type failure struct {
+	name string
+	err  error
+}
+
+// Error names the thing, once.
+func (f *failure) Error() string {
+	text, name := explain(f.err), cmp.Or(printable(f.name), `""`)
+	if strings.HasPrefix(text, name+": ") || strings.HasSuffix(text, ": "+name) {
+		return text
+	}
+	return name + ": " + text
+}
+
+func (f *failure) Unwrap() error { return f.err }

@@ -92,6 +92,9 @@ func (c serveCommand) Run(ctx context.Context, set api.Settings, out console) er
 	if set.PublicURL == "" {
 		set.PublicURL = c.Where.publicURL(listeners.main.Addr())
 	}
+	if set.PhoneRegion != "" && !notify.KnownRegion(set.PhoneRegion) {
+		return &coded{exitSettings, fmt.Errorf("--phone-region or FERRY_PHONE_REGION=%q: there is no such region", set.PhoneRegion)}
+	}
 	set.MaxUploads = int(c.MaxUploads)
 	if !c.inCloud() {
 		set.RedirectOver = 0
@@ -179,9 +182,7 @@ func (c serveCommand) private(addr net.Addr) bool {
 // addresses returns the webhooks, which may have any number of spaces between them.
 func (c serveCommand) addresses() []string { return strings.Fields(strings.Join(c.Webhooks, " ")) }
 
-// greet says where the service is and, on the first start with empty data,
-// creates a user to try it with, if the service is private. Where standard output may
-// become a log, the password goes to a file that only the operator can read.
+// greet says where the service is, who sends its messages, and how to begin.
 func (c serveCommand) greet(
 	ctx context.Context, out console, p *api.Ports, o local.ServiceOptions, private bool,
 ) error {
@@ -221,6 +222,12 @@ func (c serveCommand) greet(
 		fmt.Fprintf(out.Out, "There are no users yet: %s user add NAME%s creates one\n", program, data)
 		return nil
 	}
+	return c.makeDemo(ctx, out, p, program, data)
+}
+
+// makeDemo creates a user to try a private service with. Where standard output may become
+// a log, the password goes to a file that only the operator can read.
+func (c serveCommand) makeDemo(ctx context.Context, out console, p *api.Ports, program, data string) error {
 	password := temporaryPassword()
 	demo := auth.User{Name: "demo", Email: "demo@example.com", Lang: "en", State: auth.Active}
 	if err := addUser(ctx, p, demo, password); err != nil {

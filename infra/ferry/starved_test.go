@@ -31,6 +31,7 @@ func smallDisk(t *testing.T, options string) string {
 type user struct {
 	t      *testing.T
 	server *server
+	http   http.RoundTripper // its own: a test that ends closes the idle connections of the default one
 	bearer string
 }
 
@@ -40,7 +41,7 @@ func signedUp(t *testing.T, s *server, dir string) *user {
 	if r := runFerry(t, dir, "a long password\n", "user", "add", "ann", "--email", "ann@example.com", "--active", "--password-stdin"); r.code != exitOK {
 		t.Fatal(r.err)
 	}
-	u := &user{t: t, server: s}
+	u := &user{t: t, server: s, http: &http.Transport{}}
 	status, answer := u.do("POST", "/auth/login", "")
 	if status != 200 {
 		t.Fatalf("login: %d: %s", status, answer)
@@ -66,7 +67,7 @@ func (u *user) do(method, path, body string) (int, string) {
 	if req.Header.Set("Authorization", "Bearer "+u.bearer); u.bearer == "" || strings.HasPrefix(path, "/auth") {
 		req.SetBasicAuth("ann", "a long password")
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := u.http.RoundTrip(req)
 	if err != nil {
 		return 0, err.Error()
 	}

@@ -242,7 +242,7 @@ func (u *uploader) collect() (all []item, refused []uploaded) {
 		case err != nil:
 			err = noInput(err)
 		case !info.Mode().IsRegular():
-			err = usage("it is not a file; pass a pipe or device as standard input: %s up - < %s", u.out.Program, path)
+			err = usage("it is not a file; pass a pipe or device as standard input: %s up - < %s", quoted(u.out.Program), quoted(path))
 		case name == "":
 			err = usage("this cannot be the name of a file; give one with --name")
 		}

@@ -26,20 +26,20 @@ type state struct {
 	File    string `json:"file"`    // for people who read this file
 }
 
-// cacheFolder creates a folder in the user's cache.
-func cacheFolder(name string) (string, error) {
+// stateFolder creates the folder of the states, in the user's cache.
+func stateFolder() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
 		return "", &coded{exitSettings, fmt.Errorf("there is no cache folder: %w", err)}
 	}
-	dir = filepath.Join(dir, "ferry", name)
+	dir = filepath.Join(dir, "ferry", "uploads")
 	return dir, os.MkdirAll(dir, 0o700)
 }
 
 // readState returns the state left by an earlier upload of the same file, by the
 // same user, to the same place, or else a new one.
 func (u *uploader) readState(path string, info fs.FileInfo) (*state, error) {
-	dir, err := cacheFolder("uploads")
+	dir, err := stateFolder()
 	if err != nil {
 		return nil, err
 	}
@@ -69,19 +69,16 @@ func (s *state) restore(text []byte) bool {
 		!strings.ContainsFunc(s.Key+s.Session, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// forgetOldStates removes the states of sessions that have expired by now, and what
-// earlier versions have kept of standard input.
+// forgetOldStates removes the states of sessions that have expired by now.
 func forgetOldStates(now time.Time) {
-	for _, folder := range []string{"uploads", "spool"} {
-		dir, err := cacheFolder(folder)
-		if err != nil {
-			return
-		}
-		entries, _ := os.ReadDir(dir)
-		for _, e := range entries {
-			if info, err := e.Info(); err == nil && now.Sub(info.ModTime()) > 8*24*time.Hour {
-				_ = os.Remove(filepath.Join(dir, e.Name()))
-			}
+	dir, err := stateFolder()
+	if err != nil {
+		return
+	}
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && now.Sub(info.ModTime()) > 8*24*time.Hour {
+			_ = os.Remove(filepath.Join(dir, e.Name()))
 		}
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -20,7 +19,7 @@ import (
 // commands, and then starts it.
 func TestReceiverInTheREADMEOfEventsGetsAllEvents(t *testing.T) {
 	t.Parallel()
-	addr := freeAddress(t)
+	addr := freeAddr(t)
 	program := buildReceiver(t, addr)
 	dir := t.TempDir()
 	hook := "http://" + addr + "/ferry-events"
@@ -118,16 +117,6 @@ func buildReceiver(t *testing.T, addr string) string {
 		t.Fatalf("the receiver cannot be built: %v\n%s", err, out)
 	}
 	return program
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func TestInvalidWebhooksAreRefusedInOneSentence(t *testing.T) {

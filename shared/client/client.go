@@ -92,7 +92,10 @@ func BaseURL(text string) (string, error) {
 		return "", fmt.Errorf("%q is not the URL of a service, such as https://files.example.com/v1", text)
 	}
 	if u.Path = strings.TrimRight(u.Path, "/"); u.Path == "" {
-		u.Path = "/v1" // all addresses of the interface begin with it
+		u.Path = "/v1"
+	}
+	if !strings.HasSuffix(u.Path, "/v1") {
+		return "", fmt.Errorf("%s is not the URL of a service: that ends with /v1, such as %s/v1", u, u)
 	}
 	return u.String(), nil
 }
@@ -109,6 +112,11 @@ func withoutRedirects(h *http.Client) *http.Client {
 	own := *cmp.Or(h, &http.Client{Transport: t})
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &own
+}
+
+// Health returns an error if the service does not work. It does not retry.
+func (c *Client) Health(ctx context.Context) error {
+	return c.once(ctx, request{method: "GET", path: "/health"}, &envelope{})
 }
 
 // Login returns a new bearer, good for an hour. A wrong password is an *Error

@@ -58,11 +58,14 @@ func (c *Client) Head(ctx context.Context, link string) (remote Remote, err erro
 }
 
 // localName returns a name for a file that a service names. It cannot be one that hides
-// the file or configures a program, such as .bashrc, or that Windows reserves.
+// the file or configures a program, such as .bashrc, that a command takes for a flag, such
+// as -rf, or that Windows reserves.
 func localName(stated string) string {
 	name := wire.CleanFileName(stated)
-	if rest, hidden := strings.CutPrefix(name, "."); hidden || name != "" && !filepath.IsLocal(name) {
-		name = "_" + rest
+	if name != "" && strings.Contains(".-", name[:1]) {
+		name = "_" + name[1:]
+	} else if name != "" && !filepath.IsLocal(name) {
+		name = "_" + name
 	}
 	if !filepath.IsLocal(name) { // empty, or with a colon on Windows
 		return "download"

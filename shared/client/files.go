@@ -81,7 +81,7 @@ func (c *Client) Files(ctx context.Context, a Area) iter.Seq2[File, error] {
 	if a == BackupArea {
 		path += "/backup"
 	}
-	return pages(ctx, c, path, func(e envelope) []File { return e.Files })
+	return pages(ctx, c, path, func(e envelope) []File { return e.Files }, func(f File) int64 { return f.ID })
 }
 
 // File returns everything about a file. An unknown id is an ErrNotFound.

@@ -169,7 +169,7 @@ func TestPasswordIsChanged(t *testing.T) {
 
 func TestWrongAddressIsRecognised(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"", "files.example.com", "ftp://x", "http://", "http://x/?a=b", "http://user:pass@x/v1"} {
+	for _, text := range []string{"", "files.example.com", "ftp://x", "http://", "http://x/?a=b", "http://user:pass@x/v1", "http://x/files"} {
 		if _, err := client.New(client.Options{URL: text}); err == nil {
 			t.Errorf("%q is taken for a service", text)
 		}
@@ -180,7 +180,7 @@ func TestWrongAddressIsRecognised(t *testing.T) {
 		}
 	}
 	s := apitest.New(t)
-	c := connect(t, s, "x", func(o *client.Options) { o.URL = s.Root + "/inbox" })
+	c := connect(t, s, "x", func(o *client.Options) { o.URL = s.Root + "/inbox/v1" })
 	if _, err := c.Login(t.Context(), "x", "y"); err == nil {
 		t.Error("another page is taken for a service")
 	}

@@ -52,10 +52,10 @@ func TestPlantedLinkIsNotFollowed(t *testing.T) {
 	}
 }
 
-func TestServiceCannotChooseAHiddenName(t *testing.T) {
+func TestServiceCannotChooseAHiddenNameOrAFlag(t *testing.T) {
 	t.Parallel()
 	for stated, want := range map[string]string{
-		".bashrc": "_bashrc", "..rc": "_.rc", "a/.profile": "_profile", `C:\.x`: "_x", "plain.txt": "plain.txt", "..": "download", "": "download", "aux.c": "aux.c",
+		".bashrc": "_bashrc", "..rc": "_.rc", "a/.profile": "_profile", `C:\.x`: "_x", "plain.txt": "plain.txt", "..": "download", "": "download", "aux.c": "aux.c", "-rf": "_rf", "--": "_-",
 	} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("ETag", `"1"`)
@@ -74,11 +74,15 @@ func TestServiceCannotChooseAHiddenName(t *testing.T) {
 // TestListWithoutEndEnds reads lists whose pages always name another one.
 func TestListWithoutEndEnds(t *testing.T) {
 	t.Parallel()
-	for what, next := range map[string]func(asked int) string{
-		"the same page":      func(int) string { return "limit=1000&after=7" },
-		"two pages in turns": func(asked int) string { return fmt.Sprint("after=", asked%2) },
-		"always a new page":  func(asked int) string { return fmt.Sprint("after=", asked) },
-		"longer and longer":  func(asked int) string { return "after=" + strings.Repeat("x", 200*asked) },
+	for what, page := range map[string]func(asked int) (next, files string){
+		"the same page": func(int) (string, string) { return "after=7", `{"id":9},{"id":8}` },
+		"the same file": func(int) (string, string) { return "after=7", `{"id":8}` },
+		"two pages in turns": func(asked int) (string, string) {
+			return fmt.Sprint("after=", asked%2), fmt.Sprintf(`{"id":%d}`, asked%2)
+		},
+		"always an older page":  func(asked int) (string, string) { return fmt.Sprint("after=", 1<<50-asked), "" },
+		"always newer files":    func(asked int) (string, string) { return fmt.Sprint("after=", asked), fmt.Sprintf(`{"id":%d}`, asked) },
+		"a longer address each": func(asked int) (string, string) { return "after=" + strings.Repeat("x", 200*asked), "" },
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -86,17 +90,19 @@ func TestListWithoutEndEnds(t *testing.T) {
 			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				asked++
 				w.Header().Set("Content-Type", "application/json")
-				w.Header().Set("Link", `</v1/uploads?`+next(asked)+`>; rel="next"`)
-				fmt.Fprint(w, `{"bearer":"a bearer","uploads":[],"files":[]}`)
+				next, files := page(asked)
+				w.Header().Set("Link", `</v1/list?`+next+`>; rel="next"`)
+				fmt.Fprintf(w, `{"bearer":"a bearer","uploads":[],"files":[%s]}`, files)
 			}))
 			t.Cleanup(s.Close)
 			c := newClient(t, client.Options{URL: s.URL, User: "x", Password: "y", Retry: quick()})
-			var last error
-			for _, err := range c.Sessions(t.Context()) {
-				last = err
+			var files, sessions error
+			for _, files = range c.Files(t.Context(), client.UserArea) {
 			}
-			if !errors.Is(last, client.ErrAnswer) || asked > 10_001 {
-				t.Errorf("after %d requests: %v", asked, last)
+			for _, sessions = range c.Sessions(t.Context()) {
+			}
+			if !errors.Is(files, client.ErrAnswer) || !errors.Is(sessions, client.ErrAnswer) || asked > 210 {
+				t.Errorf("after %d requests: %v, %v", asked, files, sessions)
 			}
 		})
 	}

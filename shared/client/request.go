@@ -9,6 +9,7 @@ import (
 	"io"
 	"iter"
 	"maps"
+	"math"
 	"net/http"
 	"net/url"
 	"strings"
@@ -158,23 +159,24 @@ func drain(body io.ReadCloser) {
 }
 
 const (
-	// maxPages and maxCursor bound a list: 10 million files are more than anyone has.
+	// maxPages, stale and maxCursor bound a list: 10 million files are more than
+	// anyone has. A page may be empty if what was on it has just ended.
 	maxPages  = 10_000
+	stale     = 100     // for how many pages one with nothing older counts
 	maxCursor = 1 << 10 // bytes of the query of a page
 )
 
-// pages yields the items of a list, and fetches each page when it is needed. It ends
-// after an error, and also if the list leads back to an earlier page.
-func pages[T any](ctx context.Context, c *Client, path string, items func(envelope) []T) iter.Seq2[T, error] {
+// pages yields the items of a list, newest first by their age, and fetches each page when
+// it is needed. It ends after an error.
+func pages[T any](ctx context.Context, c *Client, path string, items func(envelope) []T, age func(T) int64) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		seen := map[string]bool{}
-		for query := (url.Values{"limit": {"1000"}}); query != nil; {
-			page := query.Encode()
-			if seen[page] || len(seen) == maxPages || len(page) > maxCursor {
+		oldest, query := int64(math.MaxInt64), url.Values{"limit": {"1000"}}
+		for count := 0; query != nil; count++ {
+			if count >= maxPages || len(query.Encode()) > maxCursor {
 				yield(*new(T), fmt.Errorf("%w: its list has no end", ErrAnswer))
 				return
 			}
-			seen[page] = true
+			before := oldest
 			var e envelope
 			var h http.Header
 			if err := c.call(ctx, request{method: "GET", path: path, query: query, login: true, answered: &h}, &e); err != nil {
@@ -182,9 +184,16 @@ func pages[T any](ctx context.Context, c *Client, path string, items func(envelo
 				return
 			}
 			for _, item := range items(e) {
-				if !yield(item, nil) {
+				if age(item) > oldest {
+					yield(*new(T), fmt.Errorf("%w: its list repeats itself", ErrAnswer))
 					return
 				}
+				if oldest = age(item); !yield(item, nil) {
+					return
+				}
+			}
+			if oldest == before {
+				count += stale
 			}
 			query = next(h)
 		}

@@ -80,7 +80,8 @@ func (c *Client) Abort(ctx context.Context, id string) error {
 // Sessions yields the caller's open sessions and those of others to the caller's area,
 // newest first.
 func (c *Client) Sessions(ctx context.Context) iter.Seq2[Session, error] {
-	return pages(ctx, c, "/uploads", func(e envelope) []Session { return e.Uploads })
+	return pages(ctx, c, "/uploads", func(e envelope) []Session { return e.Uploads },
+		func(s Session) int64 { return s.Created.UnixMilli() })
 }
 
 // begin opens a session, which lasts for days. Within a day the same key returns the

@@ -150,7 +150,8 @@ func completeFault(err error) error {
 		return &envelope.Fault{Kind: envelope.Invalid, Detail: "more parts have arrived than length says", Cause: err}
 	}
 	if missing, ok := errors.AsType[*blob.MissingError](err); ok {
-		return &envelope.Fault{Kind: envelope.Invalid, Cause: err, Detail: fmt.Sprintf("parts are missing: %s ...", strings.Trim(fmt.Sprint(missing.Numbers), "[]"))}
+		numbers := strings.ReplaceAll(strings.Trim(fmt.Sprint(missing.Numbers), "[]"), " ", ", ")
+		return &envelope.Fault{Kind: envelope.Invalid, Cause: err, Detail: "parts are missing, beginning with " + numbers}
 	}
 	return sumFault(err, "the file")
 }

@@ -93,6 +93,9 @@ func planOf(region string) plan {
 	return plan{}
 }
 
+// KnownRegion reports whether a region, such as IT, has a numbering plan.
+func KnownRegion(region string) bool { return planOf(region).Code != "" }
+
 // world is the region of codes that belong to no country.
 const world = "001"
 
