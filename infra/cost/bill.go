@@ -49,6 +49,10 @@ const (
 	// (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/encryption.usagenotes.html).
 	keyMinutes = 5
 
+	// sweepAtOnce is how many objects a sweep works on at once, in package worker. It waits
+	// for all of them together.
+	sweepAtOnce = 50
+
 	hoursPerMonth = 730 // as in AWS's own calculator
 	daysPerMonth  = hoursPerMonth / 24.0
 	gb            = 1 << 30 // AWS's GB
@@ -87,21 +91,24 @@ func latency(call string) float64 {
 	return 200 // SES
 }
 
-// seconds returns how long the function takes for its events.
-func (r *run) seconds() float64 {
-	ms := r.Own * max(1, wholeCPU/float64(r.Memory))
+// seconds returns how long a function takes for its events.
+func (r *run) seconds(function string) float64 {
+	wait := 0.0
 	for name, n := range r.Calls {
-		ms += float64(n) * latency(name)
+		wait += float64(n) * latency(name)
 	}
-	return ms / 1000
+	if function == "sweep" && r.Calls["DynamoDB TransactWriteItems"] > sweepAtOnce {
+		wait /= sweepAtOnce
+	}
+	return (r.Own*max(1, wholeCPU/float64(r.Memory)) + wait) / 1000
 }
 
 // usd returns the cost of an operation.
 func (b *book) usd(operation string) (usd float64) {
 	c := b.counts[operation]
 	all := maps.Clone(c.Units)
-	for _, r := range c.Runs {
-		all[gbSeconds] += r.seconds() * float64(r.Memory) / 1024
+	for name, r := range c.Runs {
+		all[gbSeconds] += r.seconds(name) * float64(r.Memory) / 1024
 	}
 	for unit, n := range all {
 		usd += n * b.rates[unit]
@@ -109,11 +116,15 @@ func (b *book) usd(operation string) (usd float64) {
 	return usd
 }
 
-// perFile returns what a sweep costs per file that stays, is moved or is removed. A list
-// of a thousand objects is one request.
+// perFile returns what a sweep costs per file that is moved or removed. A list of a
+// thousand objects is one request, and those of a day are listed twice. A file that stays
+// costs nothing.
 func (b *book) perFile(sweep string) float64 {
-	return (b.usd(sweep)-b.usd(sweepEmpty))/100 + b.rates[puts]/1000
+	return (b.usd(sweep)-b.usd(sweepStay))/100 + 2*b.rates[puts]/1000
 }
+
+// life returns what a file's retention costs, all its life.
+func (b *book) life() float64 { return b.perFile(sweepMove) + b.perFile(sweepPurge) }
 
 // load is what happens in a month. Each file is stored for the whole month and downloaded
 // once.
@@ -129,7 +140,10 @@ type load struct {
 func (b *book) ferry(l load) float64 {
 	each := b.usd(l.upload) + b.usd(l.download) - l.counted*b.rates[outBytes]
 	each += l.size/gb*b.rates[objectMonths] + itemBytes/float64(gb)*(b.rates[tableMonths]+b.rates[recoverMonths])
-	usd := daysPerMonth * (b.usd(sweepEmpty) + l.files*b.perFile(sweepStay))
+	usd := daysPerMonth * b.usd(sweepEmpty)
+	if l.files > 0 {
+		usd = daysPerMonth * b.usd(sweepStay)
+	}
 	for _, c := range []*count{b.counts[l.upload], b.counts[l.download]} {
 		each += c.Units[logBytes] / gb * b.rates[logMonths]
 		for _, r := range c.Runs { // each function that runs asks for the table's key every few minutes

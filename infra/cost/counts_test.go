@@ -190,6 +190,7 @@ func sweeps() []operation {
 	after := func(days, files int) func(*stack) func() {
 		return func(s *stack) func() {
 			s.fill(files)
+			s.sweep() // which walks, as it does once a month
 			s.ahead = time.Duration(days) * 24 * time.Hour
 			return s.sweep
 		}
@@ -280,7 +281,7 @@ type stack struct {
 }
 
 func newStack(t *testing.T) *stack {
-	s := &stack{T: t, meter: &meter{ttl: map[table.Key]bool{}}, passed: map[table.Key]bool{}, mux: http.NewServeMux()}
+	s := &stack{T: t, meter: &meter{}, passed: map[table.Key]bool{}, mux: http.NewServeMux()}
 	settings := api.Settings{PublicURL: "https://files.example.com/v1", RedirectOver: 4 << 20, MaxBody: 10 << 20, Events: true}
 	settings.Retention.KeepDays, settings.Retention.BackupDays = 30, 90
 	settings.Notices.PerHour, settings.Notices.PerDay, settings.Notices.PerRecipient = 1000, 1000, 1000

@@ -38,8 +38,8 @@ type meter struct {
 	mu    sync.Mutex
 	cloud boottest.Cloud // topics, and the providers of mail and text messages
 	count *count
-	run   *run               // of the function that runs; nil is the caller
-	ttl   map[table.Key]bool // an item's expiry costs room too
+	run   *run     // of the function that runs; nil is the caller
+	ttl   sync.Map // of keys: an item's expiry costs room too
 }
 
 func (m *meter) begin(operation string) {
@@ -185,7 +185,7 @@ func (t meteredTable) change(ctx context.Context, name string, times float64, op
 	for i, op := range ops {
 		keys[i] = op.Key
 		if op.Kind == table.KindPut {
-			delete(t.ttl, op.Key)
+			t.ttl.Delete(op.Key)
 			text, err := json.Marshal(op.Value)
 			if err != nil {
 				return err
@@ -193,7 +193,7 @@ func (t meteredTable) change(ctx context.Context, name string, times float64, op
 			least[i] = t.size(op.Key, text)
 		}
 		if !op.Expires.IsZero() {
-			t.ttl[op.Key] = true
+			t.ttl.Store(op.Key, true)
 		}
 	}
 	before := t.sizes(ctx, keys...)
@@ -222,7 +222,7 @@ func (t meteredTable) sizes(ctx context.Context, keys ...table.Key) []int {
 // size returns the size of an item in DynamoDB, with the attributes pk, sk and ttl.
 func (t meteredTable) size(key table.Key, attributes []byte) int {
 	n := len("pk") + len(key.PK) + len("sk") + len(key.SK) + sizeOfJSON(attributes)
-	if t.ttl[key] {
+	if _, ok := t.ttl.Load(key); ok {
 		n += len("ttl") + 6
 	}
 	return n

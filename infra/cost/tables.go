@@ -33,7 +33,6 @@ func (b *book) comparison() [][]string {
 
 func (b *book) figures() [][]string {
 	const keep, backup = api.DefaultKeepDays, api.DefaultBackupDays
-	life := (keep+backup)*b.perFile(sweepStay) + b.perFile(sweepMove) + b.perFile(sweepPurge)
 	up, even := b.counts[upload1GB], math.Round(b.even(loads()[4])/1e4)*1e4
 	return [][]string{
 		{"", "USD"},
@@ -45,10 +44,11 @@ func (b *book) figures() [][]string {
 		{"1 GB stored for a month", money(b.rates[objectMonths])},
 		{"1 GB down by a redirect, without data out", money(b.usd(downloadFar) - large*b.rates[outBytes])},
 		{"1 GB of data out to the internet", money(gb * b.rates[outBytes])},
-		{"a file's daily sweeps, per month", money(daysPerMonth * b.perFile(sweepStay))},
 		{"a file's move to the backup area, by the sweep", money(b.perFile(sweepMove))},
-		{fmt.Sprintf("1,000 files' sweeps for %d and %d days, moves and removals", keep, backup), money(1000 * life)},
+		{fmt.Sprintf("1,000,000 files up, kept for %d days, moved, kept for %d, removed", keep, backup),
+			dollars(1e6 * (b.usd(upload) + b.life()))},
 		{"the daily sweep of a stack without files, per month", money(daysPerMonth * b.usd(sweepEmpty))},
+		{"the daily sweep of a stack with files, none due, per month", money(daysPerMonth * b.usd(sweepStay))},
 		{"a queue that Lambda polls, per month", money(b.poll())},
 		{"files of 100 KB a month above which the machine costs less", fmt.Sprintf("%.0f,000 files", even/1000)},
 	}
@@ -61,7 +61,7 @@ func (b *book) operations() [][]string {
 	for _, c := range b.order {
 		seconds, events := 0.0, map[string]int{}
 		for name, r := range c.Runs {
-			seconds += r.seconds()
+			seconds += r.seconds(name)
 			events[name] = r.Events
 		}
 		rows = append(rows, []string{c.Operation, listed(events), listed(c.calls()),

@@ -130,7 +130,7 @@ func TestBackupReportsDamagedFiles(t *testing.T) {
 		2: func(path string) error { return os.WriteFile(path, bytes.Repeat([]byte("CHANGED"), 100_000), 0o600) },
 		3: os.Remove,
 	} {
-		paths, _ := filepath.Glob(filepath.Join(dir, "files", "demo", fmt.Sprintf("%d-*", id)))
+		paths, _ := filepath.Glob(filepath.Join(dir, "files", "*", fmt.Sprintf("%d-*", id)))
 		if len(paths) != 1 {
 			t.Fatalf("file %d is at %v", id, paths)
 		}

@@ -255,6 +255,12 @@ func uploads(s *stage) {
 	s.later(3 * time.Hour)
 	s.must(200, "POST", lapsing+"/parts", basic("alice", boottest.Password), numbers)
 	s.later(0)
+	s.user("frank", func(u *auth.User) { u.KeepDays = 1 })
+	late := plan(`,"d":"frank"`, 201)
+	send(late)
+	s.later(72 * time.Hour) // sweeps are past the day in its key
+	s.must(200, "POST", late+"/complete", basic("alice", boottest.Password))
+	s.later(0)
 	wrong := plan(fmt.Sprintf(`,"sha256":"%064d"`, 0), 201)
 	send(wrong)
 	s.must(400, "POST", wrong+"/complete", bearer())
@@ -390,6 +396,9 @@ func sweepAll(s *stage) {
 		_, err := s.real.Parts.BeginParts(s.Context(), area, "zoe/1-parts", blob.Layout{Length: 3, PartSize: 3})
 		s.check(err)
 	}
+	_, err = s.real.Blobs.Create(s.Context(), blob.Files, "D0-2020-01-01/1-aaaaaaaaaaaaaaaaaaaaaa-zoe", strings.NewReader(""), 0)
+	s.check(err)
+	s.sweep(0)  // it is not old enough to be a leftover
 	s.sweep(31) // the mail's link is dead by then
 	s.put("alice")
 	s.others.beforeCopy = func() { // another sweep is faster

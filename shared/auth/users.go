@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"time"
 
@@ -73,6 +74,13 @@ func UserKey(name string) table.Key { return table.Key{PK: "user#" + name, SK: "
 // the same name continues. So no token or link of the first works for the second.
 const index = "users"
 
+// limited lists those who have a quota, or had one.
+const limited = "limited"
+
+func limit(name string) table.Op {
+	return table.Put(table.Key{PK: limited, SK: name}, indexEntry{V: layout})
+}
+
 type indexEntry struct {
 	V           int64 `json:"v"`
 	Removed     bool  `json:"removed,omitempty"`
@@ -118,21 +126,46 @@ func (s *Users) Add(ctx context.Context, u User) error {
 	u.V, u.Created = layout, s.now().Unix()
 	u.LastFile, u.Generation, u.Incarnation = entry.LastFile, entry.Generation, entry.Incarnation
 	entry.V, entry.Removed = layout, false
-	err = s.table.Write(ctx,
+	ops := []table.Op{
 		table.Put(UserKey(u.Name), u).If(table.NotExists()),
 		// An earlier user of the name may be removed just now, which raises the generation.
 		table.Put(entryKey, entry).If(table.AtMost("lastFile", entry.LastFile), table.AtMost("generation", entry.Generation)),
-	)
+	}
+	if u.Quota > 0 {
+		ops = append(ops, limit(u.Name))
+	}
+	err = s.table.Write(ctx, ops...)
 	if errors.Is(err, table.ErrCondition) {
 		return exists
 	}
 	return envelope.Wrap(err, "storing user")
 }
 
+// Limited yields the name of each user who has a quota, or had one, after a name and in order.
+func (s *Users) Limited(ctx context.Context, after string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for item, err := range table.Each(ctx, s.table, table.Query{PK: limited, After: after, Limit: table.MaxKeys}) {
+			if !yield(item.Key.SK, envelope.Wrap(err, "listing users with a quota")) {
+				return
+			}
+		}
+	}
+}
+
+// Limit makes Limited yield a user.
+func (s *Users) Limit(ctx context.Context, name string) error {
+	return envelope.Wrap(s.table.Write(ctx, limit(name)), "listing a user with a quota")
+}
+
 // List calls yield for each user, ordered by name, until yield returns an error.
 func (s *Users) List(ctx context.Context, yield func(User) error) error {
+	return s.ListAfter(ctx, "", yield)
+}
+
+// ListAfter is List for the names that sort after a given one.
+func (s *Users) ListAfter(ctx context.Context, after string, yield func(User) error) error {
 	var keys []table.Key
-	for item, err := range table.Each(ctx, s.table, table.Query{PK: index, Limit: table.MaxKeys}) {
+	for item, err := range table.Each(ctx, s.table, table.Query{PK: index, After: after, Limit: table.MaxKeys}) {
 		if err != nil {
 			return fmt.Errorf("listing users: %w", err)
 		}
@@ -186,6 +219,9 @@ func (s *Users) Edit(ctx context.Context, before, after User) error {
 	}
 	if len(op.Changes) == 0 {
 		return nil
+	}
+	if after.Quota > 0 && before.Quota == 0 {
+		return s.change(ctx, op, limit(before.Name))
 	}
 	return s.change(ctx, op)
 }

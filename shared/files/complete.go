@@ -108,7 +108,7 @@ func (s *Service) finish(ctx context.Context, it Session, f File, room []table.O
 	}
 	ops = append(ops,
 		table.Put(sessionKey(it.ID), done).If(table.Equal("done", false)).Expire(it.forgotten()))
-	ops = slices.Concat(ops, it.indexed(table.Delete), it.opened(-1), room)
+	ops = slices.Concat(ops, it.indexed(table.Delete), it.opened(-1), s.missed(f), room)
 	err = s.Table.Write(ctx, ops...)
 	if errors.Is(err, table.ErrCondition) {
 		return s.overtaken(ctx, it, &envelope.Fault{Kind: envelope.Conflict, Detail: "the upload was ended, or its user was removed", Cause: err})

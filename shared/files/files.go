@@ -16,8 +16,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -229,24 +227,6 @@ func (s *Service) expiry(area blob.Area, owner auth.User) int64 {
 		return 0
 	}
 	return s.Now().AddDate(0, 0, int(days)).Unix()
-}
-
-// blobKey returns a new, unique key for the bytes of a file.
-func (s *Service) blobKey(owner string, id int64) (string, error) {
-	random, err := auth.RandomToken(s.Random)
-	if err != nil {
-		return "", err
-	}
-	return owner + "/" + strconv.FormatInt(id, 10) + "-" + random[:22], nil
-}
-
-// ParseBlobKey returns the owner and the id of the file whose bytes are stored
-// under a key, owner/id-random. ok is false for keys of another form.
-func ParseBlobKey(key string) (owner string, id int64, ok bool) {
-	owner, name, _ := strings.Cut(key, "/")
-	digits, random, ok := strings.Cut(name, "-")
-	id, err := strconv.ParseInt(digits, 10, 64)
-	return owner, id, ok && err == nil && random != "" && strconv.FormatInt(id, 10) == digits
 }
 
 // Listed is a file and what a response shows of it, with the token of its link

@@ -61,7 +61,7 @@ func TestWriteWhoseAnswerIsLostLosesNoBytes(t *testing.T) {
 			c := newCaller(t)
 			act(t, c)
 			c.Clock.Advance(2 * time.Hour)
-			c.sweep(time.Hour)
+			c.repair()
 			c.wantConsistent(1)
 		})
 	}
@@ -100,7 +100,7 @@ func TestSweepClearsUpAfterFailedCommit(t *testing.T) {
 	if n := len(c.Objects(blob.Files)); n != 1 || len(c.stored()) != 0 || c.user().Used != 0 {
 		t.Fatalf("there are %d objects, %d records and %d bytes in use, want 1, 0 and 0", n, len(c.stored()), c.user().Used)
 	}
-	c.Clock.Advance(2 * time.Hour)
+	c.Clock.Advance(31 * day)
 	c.sweep(time.Hour)
 	c.wantConsistent(0)
 }

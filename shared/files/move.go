@@ -77,7 +77,7 @@ func (s *Service) move(ctx context.Context, owner auth.User, f File, to blob.Are
 	moved := f
 	moved.Area, moved.Expires = to, s.expiry(to, owner)
 	var err error
-	if moved.Blob, err = s.blobKey(f.Owner, f.ID); err != nil {
+	if moved.Blob, err = s.blobKey(f.Owner, f.ID, moved.Expires); err != nil {
 		return File{}, err
 	}
 	lost := s.Blobs.Copy(ctx, f.Area, f.Blob, to, moved.Blob)

@@ -80,7 +80,7 @@ func TestUploadOutlivingItsUserNeverReachesTheNextUser(t *testing.T) {
 			t.Errorf("deleting file %s got status %d, want 404", id, status)
 		}
 	}
-	third.Clock.Advance(2 * time.Hour)
+	third.Clock.Advance(31 * day)
 	third.sweep(time.Hour)
 	wantOnlyOwn("after a sweep")
 	third.wantConsistent(1)
@@ -106,22 +106,24 @@ func TestSweepPurgesExpiredFileOfEarlierUserWithoutMovingIt(t *testing.T) {
 // the earlier one. The sweep takes longer than the grace.
 func TestSweepKeepsFilesOfUserAddedDuringIt(t *testing.T) {
 	t.Parallel()
-	first := newCaller(t)
+	first := newCaller(t, func(u *auth.User) { u.BackupDays = 1 })
 	first.Put(first.bearer, "file=a", "of the first")
 	first.call("DELETE", "/files/1") // the backup area is swept first
+	first.Clock.Advance(2 * day)
 	var second caller
 	lists := 0
 	first.Calls.Before("blob.List", func() error {
 		if lists++; lists == 2 {
 			second = first.replaceUser()
+			second.Data.Ports.Retention.KeepDays = 0 // a walk looks at what is kept for ever
 			second.Put(second.bearer, "file=b", "of the second")
 			second.Clock.Advance(2 * time.Hour)
 		}
 		return nil
 	})
 	first.sweep(time.Hour)
-	if lists != 2 {
-		t.Fatalf("the sweep listed objects %d times, want 2", lists)
+	if lists < 2 {
+		t.Fatalf("the sweep listed objects %d times, want 2 or more", lists)
 	}
 	second.wantConsistent(1)
 }
@@ -205,7 +207,7 @@ func TestBodyOutlivingItsUserIsNotStoredForTheNext(t *testing.T) {
 	if len(list.Files) != 0 {
 		t.Errorf("the next user's list has %+v, want nothing", list.Files)
 	}
-	second.Clock.Advance(2 * time.Hour)
+	second.Clock.Advance(31 * day)
 	if _, err := second.Service.Sweep(context.WithoutCancel(t.Context())); err != nil {
 		t.Fatal(err)
 	}

@@ -1,12 +1,12 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"ferry/shared/auth"
@@ -50,7 +50,8 @@ type Plan struct {
 type Session struct {
 	Plan
 	V                   int64  `json:"v"`
-	ID                  string `json:"id"`                    // also the last part of its object's key
+	ID                  string `json:"id"`                    // also a part of its object's key
+	Blob                string `json:"blob,omitempty"`        // that key
 	Incarnation         int64  `json:"incarnation,omitempty"` // of the owner
 	Uploader            string `json:"uploader"`
 	UploaderIncarnation int64  `json:"byWhich,omitempty"`
@@ -98,7 +99,8 @@ func (s Session) forgotten() time.Time { return time.Unix(s.Expires, 0).Add(sess
 // Layout says how the file is divided into parts.
 func (s Session) Layout() blob.Layout { return blob.Layout{Length: s.Length, PartSize: s.PartSize} }
 
-func (s Session) blobKey() string { return s.Owner + "/" + s.ID }
+// blobKey returns the key of the session's object. Sessions of earlier versions have none.
+func (s Session) blobKey() string { return cmp.Or(s.Blob, s.Owner+"/"+s.ID) }
 
 func sessionKey(id string) table.Key { return table.Key{PK: "upload#" + id, SK: "upload"} }
 
@@ -142,14 +144,15 @@ func (s *Service) BeginSession(ctx context.Context, uploader auth.User, p Plan, 
 	if err := u.begin(ctx, u.reserve); err != nil {
 		return Session{}, err
 	}
-	key, err := s.blobKey(p.Owner, u.id)
+	key, err := s.blobKey(p.Owner, u.id, s.expiry(blob.Files, u.target))
 	if err != nil {
 		u.Abort(ctx)
 		return Session{}, err
 	}
 	now := s.Now()
+	k, _ := parseKey(key)
 	it := Session{
-		Plan: p, V: formatVersion, ID: strings.TrimPrefix(key, p.Owner+"/"), FileID: u.id,
+		Plan: p, V: formatVersion, ID: k.session, Blob: key, FileID: u.id,
 		Incarnation: u.maxIncarnation, Uploader: uploader.Name, UploaderIncarnation: uploader.Incarnation,
 		Created: now.UnixMilli(), Expires: now.Add(SessionLife).Unix(), Counts: true,
 	}
@@ -429,8 +432,8 @@ func (s *Service) CheckRoom(ctx context.Context, it Session, number int) error {
 // record may have been written since it was looked for; a true leftover stays until the
 // session is forgotten.
 func (s *Service) inSession(ctx context.Context, key string) (bool, error) {
-	_, id, _ := strings.Cut(key, "/")
-	_, err := s.session(ctx, id)
+	k, _ := parseKey(key)
+	_, err := s.session(ctx, k.session)
 	if envelope.IsFault(err, envelope.NotFound) {
 		return false, nil
 	}

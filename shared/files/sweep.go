@@ -7,7 +7,11 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"ferry/shared/auth"
 	"ferry/shared/blob"
@@ -22,13 +26,13 @@ type SweepReport struct {
 	Purged   int  // files removed for good
 	Orphans  int  // objects without a record removed
 	Failed   int  // objects that failed; the log says why
+	Old      int  // objects whose keys have the old form, and that stay for now
 	Complete bool // the run reached the end
 }
 
 // Sweeper moves expired files to the backup area or removes them, and removes
-// bytes that have no record. It walks the objects of the store, so it needs no
-// index; the README of package table says what a walk costs. Two sweeps at once
-// do no harm, only double work.
+// bytes that have no record. It looks at what is due alone; the README of package
+// table says what that costs. Two sweeps at once do no harm, only double work.
 type Sweeper struct {
 	*Service
 	Log *slog.Logger
@@ -39,52 +43,95 @@ type Sweeper struct {
 	// Reserve is how long before the context's deadline a run stops. The next
 	// run resumes there.
 	Reserve time.Duration
+	// AtOnce is how many objects are swept at the same time; 0 is 1.
+	AtOnce int
 
+	mu     sync.Mutex
 	owners map[string]auth.User // those read in this run; zero if there is no such user
+	report SweepReport
 }
 
-// Run walks both areas. If the last run did not finish, it resumes there. One
+// sweepState is what a run leaves for the next one.
+type sweepState struct {
+	V    int64  `json:"v"`
+	Day  string `json:"day,omitempty"`  // all that was due before this day is done
+	User string `json:"user,omitempty"` // the last one whose reservations were looked at
+	Walk int64  `json:"walk,omitempty"` // Unix seconds, when the next walk begins
+	// Of the walk that has begun: its area, the last key there, and when the one after
+	// it begins.
+	Area  blob.Area `json:"area,omitempty"`
+	After string    `json:"after,omitempty"`
+	Next  int64     `json:"next,omitempty"`
+}
+
+func stateKey() table.Key { return table.Key{PK: "sweep", SK: "state"} }
+
+// Run sweeps what is due. If the last run did not finish, it resumes there. One
 // failed object does not stop the run.
 func (s *Sweeper) Run(ctx context.Context) (SweepReport, error) {
-	var r SweepReport
-	s.owners = map[string]auth.User{}
-	// The backup area comes first, so that this run does not walk the files that
-	// it moves there. But if the last run stopped in the user area, resume there.
-	areas := []blob.Area{blob.Backup, blob.Files}
-	if at, err := s.position(ctx, blob.Files); err != nil {
-		return r, err
-	} else if at.After != "" {
-		areas = []blob.Area{blob.Files, blob.Backup}
+	s.report, s.owners = SweepReport{}, map[string]auth.User{}
+	var was sweepState
+	err := s.Table.Get(ctx, stateKey(), &was)
+	if err != nil && !errors.Is(err, table.ErrNotFound) {
+		return s.report, fmt.Errorf("reading where the sweep is: %w", err)
 	}
-	for _, area := range areas {
-		if done, err := s.walk(ctx, area, &r); err != nil || !done {
-			return r, err
+	now, done := was, true
+	now.V = formatVersion
+	for _, step := range []func(context.Context, *sweepState) (bool, error){s.noted, s.days, s.walk, s.lapsed} {
+		if done, err = step(ctx, &now); err != nil || !done {
+			break
 		}
 	}
-	err := s.removeLeftovers(ctx, &r)
-	r.Complete = err == nil
-	return r, err
+	if now != was {
+		err = errors.Join(err, s.save(ctx, now))
+	}
+	if err == nil && done {
+		err = s.removeUnfinished(ctx)
+		s.report.Complete = err == nil
+	}
+	return s.report, err
 }
 
-// removeLeftovers removes what the walk does not show: unfinished objects and, of users
-// with a quota, expired reservations and files whose bytes are lost.
-func (s *Sweeper) removeLeftovers(ctx context.Context, r *SweepReport) error {
-	if _, err := s.Blobs.Sweep(ctx, s.Now().Add(-s.Grace), nil); err != nil {
-		return fmt.Errorf("removing unfinished objects: %w", err)
-	}
-	return auth.NewUsers(s.Table, s.Now).List(ctx, func(u auth.User) error {
-		if u.Quota == 0 {
-			return nil
+func (s *Sweeper) save(ctx context.Context, at sweepState) error {
+	return envelope.Wrap(s.Table.Write(ctx, table.Put(stateKey(), at)), "storing where the sweep is")
+}
+
+// inTime reports whether there is time for more.
+func (s *Sweeper) inTime(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return !ok || time.Until(deadline) >= s.Reserve
+}
+
+// removeUnfinished removes objects that were never completed.
+func (s *Sweeper) removeUnfinished(ctx context.Context) error {
+	_, err := s.Blobs.Sweep(ctx, s.Now().Add(-s.Grace), nil)
+	return envelope.Wrap(err, "removing unfinished objects")
+}
+
+// lapsed ends, of users with a quota, the reservations that uploads left behind and the
+// expired files whose bytes are lost, which no list of objects shows.
+func (s *Sweeper) lapsed(ctx context.Context, at *sweepState) (done bool, err error) {
+	for user, err := range auth.NewUsers(s.Table, s.Now).Limited(ctx, at.User) {
+		if err != nil {
+			return false, err
 		}
-		_, err := s.endReservations(ctx, u.Name, s.Now().Unix())
-		return cmp.Or(err, s.sweepOldest(ctx, blob.Backup, u, r), s.sweepOldest(ctx, blob.Files, u, r))
-	})
+		if !s.inTime(ctx) {
+			return false, nil
+		}
+		_, err := s.endReservations(ctx, user, s.Now().Unix())
+		if err = cmp.Or(err, s.sweepOldest(ctx, blob.Backup, user), s.sweepOldest(ctx, blob.Files, user)); err != nil {
+			return false, err
+		}
+		at.User = user
+	}
+	at.User = ""
+	return true, nil
 }
 
 // sweepOldest sweeps the expired files among a user's oldest in an area, whether or not
 // there are bytes. Each file is among the oldest in the end, as those before it expire.
-func (s *Sweeper) sweepOldest(ctx context.Context, area blob.Area, u auth.User, r *SweepReport) error {
-	found, err := s.Table.Query(ctx, table.Query{PK: partition(area, u.Name), Limit: table.MaxKeys})
+func (s *Sweeper) sweepOldest(ctx context.Context, area blob.Area, user string) error {
+	found, err := s.Table.Query(ctx, table.Query{PK: partition(area, user), Limit: table.MaxKeys})
 	var expired []blob.Object
 	for _, item := range found.Items {
 		var f File
@@ -93,85 +140,245 @@ func (s *Sweeper) sweepOldest(ctx context.Context, area blob.Area, u auth.User, 
 		}
 	}
 	if len(expired) > 0 {
-		_, err = s.sweepObjects(ctx, area, expired, &sweepPosition{}, r)
+		_, err = s.visit(ctx, area, expired, func(blob.Object, int64) error { return nil })
 	}
 	return envelope.Wrap(err, "sweeping the oldest files of a user")
 }
 
-// sweepPosition is stored when a run stops before the end of an area.
-type sweepPosition struct {
-	After string `json:"after"`
-}
-
-func positionKey(area blob.Area) table.Key { return table.Key{PK: "sweep", SK: string(area)} }
-
-func (s *Sweeper) position(ctx context.Context, area blob.Area) (at sweepPosition, err error) {
-	err = s.Table.Get(ctx, positionKey(area), &at)
-	return at, envelope.Wrap(err, "reading the sweep's position", table.ErrNotFound)
-}
-
-func (s *Sweeper) walk(ctx context.Context, area blob.Area, r *SweepReport) (done bool, err error) {
-	at, err := s.position(ctx, area)
-	if err != nil {
-		return false, err
+// days sweeps the objects whose keys have a day until today.
+func (s *Sweeper) days(ctx context.Context, at *sweepState) (done bool, err error) {
+	today := dayOf(s.Now().Unix())
+	skip := func(key string) string {
+		first, _, _ := strings.Cut(key, "/")
+		switch shard, day := parseFolder(first); {
+		case day == "":
+			return past(key)
+		case day > today && shard < shards-1:
+			return folder(shard+1, at.Day)
+		case day > today:
+			return end
+		case day < at.Day:
+			return folder(shard, at.Day)
+		}
+		return ""
 	}
-	for {
-		objects, err := s.Blobs.List(ctx, area, at.After, blob.MaxList)
-		if err != nil {
-			return false, fmt.Errorf("listing the %s area: %w", area, err)
-		}
-		for chunk := range slices.Chunk(objects, table.MaxKeys) {
-			inTime, err := s.sweepObjects(ctx, area, chunk, &at, r)
-			if err != nil {
-				return false, err
-			}
-			if !inTime {
-				return false, s.savePosition(ctx, area, at)
-			}
-		}
-		if len(objects) < blob.MaxList {
-			return true, s.Table.Write(ctx, table.Delete(positionKey(area)))
-		}
-		if err := s.savePosition(ctx, area, at); err != nil {
+	for _, area := range []blob.Area{blob.Backup, blob.Files} { // what is moved now need not be looked at again
+		done, err := s.each(ctx, area, folder(0, at.Day), skip, func(chunk []blob.Object) (int, error) {
+			return s.visit(ctx, area, chunk, func(o blob.Object, again int64) error {
+				return s.postpone(ctx, area, o, again)
+			})
+		})
+		if err != nil || !done {
 			return false, err
 		}
 	}
+	at.Day = today
+	return true, nil
 }
 
-func (s *Sweeper) savePosition(ctx context.Context, area blob.Area, at sweepPosition) error {
-	return envelope.Wrap(s.Table.Write(ctx, table.Put(positionKey(area), at)), "storing the sweep's position")
-}
-
-// sweepObjects sweeps some objects, with one call to the table for their records
-// and more only for what must change. It sets at to the last object that it has
-// swept. It checks the time before each object, as moving a file may take long.
-func (s *Sweeper) sweepObjects(
-	ctx context.Context, area blob.Area, objects []blob.Object, at *sweepPosition, r *SweepReport,
-) (inTime bool, err error) {
-	items, err := s.recordsOf(ctx, area, objects)
-	if err != nil {
-		return false, err
+// postpone writes the item of an object that a sweep must look at again, unless the days
+// or a walk will show it.
+func (s *Sweeper) postpone(ctx context.Context, area blob.Area, o blob.Object, again int64) error {
+	today := dayOf(s.Now().Unix())
+	if k, ok := parseKey(o.Key); !ok || again <= 0 || k.day >= today {
+		return nil
 	}
-	for _, o := range objects {
-		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < s.Reserve {
-			return false, nil
+	return envelope.Wrap(s.Table.Write(ctx, due(max(dayOf(again), today), area, o)), "noting when an object is due")
+}
+
+// noted sweeps the objects that have an item with a day until today.
+func (s *Sweeper) noted(ctx context.Context, _ *sweepState) (done bool, err error) {
+	today := dayOf(s.Now().Unix())
+	q := table.Query{PK: dueItems, Limit: table.MaxKeys}
+	for more := true; more; {
+		page, err := s.Table.Query(ctx, q)
+		if err != nil {
+			return false, fmt.Errorf("listing what is due: %w", err)
 		}
-		r.Seen++
-		at.After = o.Key
-		item, ours := items[o.Key]
-		if !ours { // an operator put it there, so leave it
-			s.Log.Warn("an object has a key that Ferry does not make", "area", area, "key", o.Key)
-			continue
+		objects, items := map[blob.Area][]blob.Object{}, map[string]table.Key{}
+		more = page.More
+		for _, item := range page.Items {
+			if day, _, _ := strings.Cut(item.Key.SK, "/"); day > today {
+				more = false
+				break
+			}
+			var d dueItem
+			if err := item.Decode(&d); err != nil {
+				return false, fmt.Errorf("reading what is due: %w", err)
+			}
+			items[d.Key], q.After = item.Key, item.Key.SK
+			objects[d.Area] = append(objects[d.Area], blob.Object{Key: d.Key, Modified: time.Unix(d.Modified, 0)})
 		}
-		if err := s.sweepObject(ctx, area, o, item, r); err != nil {
-			if ctx.Err() != nil {
+		for area, objects := range objects {
+			n, err := s.visit(ctx, area, objects, func(o blob.Object, again int64) error {
+				ops := []table.Op{table.Delete(items[o.Key])}
+				if again > 0 {
+					if later := due(max(dayOf(again), today), area, o); later.Key != items[o.Key] {
+						ops = append(ops, later)
+					} else {
+						return nil
+					}
+				}
+				return envelope.Wrap(s.Table.Write(ctx, ops...), "noting when an object is due")
+			})
+			if err != nil || n < len(objects) {
 				return false, err
 			}
-			r.Failed++
-			s.Log.Error("an object could not be swept", "area", area, "key", o.Key, "error", err)
 		}
 	}
 	return true, nil
+}
+
+// walkEvery is how often a walk looks at all objects that the days do not show.
+const walkEvery = 30 * 24 * time.Hour
+
+// users stands for an area in the state of a walk.
+const users blob.Area = "users"
+
+// walk looks at what the days do not show: objects of files that are kept for ever, among
+// which uploads may have left bytes; those with keys of the old form, which tell nothing;
+// and what earlier days still have. Then it puts all users with a quota on their list. It
+// is needed again when a file with a key of the old form is due, else after 30 days.
+func (s *Sweeper) walk(ctx context.Context, at *sweepState) (done bool, err error) {
+	if now := s.Now(); at.Area == "" {
+		if now.Unix() < at.Walk {
+			return true, nil
+		}
+		at.Area, at.After, at.Next = blob.Backup, "", now.Add(walkEvery).Unix()
+	}
+	for _, next := range []blob.Area{blob.Files, users} {
+		if at.Area == next || at.Area == users {
+			continue
+		}
+		if done, err = s.walkArea(ctx, at); err != nil || !done {
+			return false, err
+		}
+		at.Area, at.After = next, ""
+	}
+	err = auth.NewUsers(s.Table, s.Now).ListAfter(ctx, at.After, func(u auth.User) (err error) {
+		if !s.inTime(ctx) {
+			return errNoTime
+		}
+		if u.Quota > 0 {
+			err = auth.NewUsers(s.Table, s.Now).Limit(ctx, u.Name)
+		}
+		at.After = u.Name
+		return err
+	})
+	if err != nil {
+		return false, envelope.Wrap(err, "listing users with a quota", errNoTime)
+	}
+	s.Log.Info("walked the objects that the days do not show",
+		"old", s.report.Old, "next", time.Unix(at.Next, 0).UTC())
+	at.Area, at.After, at.Walk, at.Next = "", "", at.Next, 0
+	return true, nil
+}
+
+var errNoTime = errors.New("no time is left")
+
+func (s *Sweeper) walkArea(ctx context.Context, at *sweepState) (done bool, err error) {
+	today := dayOf(s.Now().Unix())
+	skip := func(key string) string {
+		first, _, _ := strings.Cut(key, "/")
+		if shard, day := parseFolder(first); day >= today && day < never {
+			return folder(shard, never)
+		}
+		return ""
+	}
+	return s.each(ctx, at.Area, at.After, skip, func(chunk []blob.Object) (int, error) {
+		n, err := s.visit(ctx, at.Area, chunk, func(o blob.Object, again int64) error {
+			if k, ok := parseKey(o.Key); !ok || k.day != "" || again == gone {
+				return s.postpone(ctx, at.Area, o, again)
+			}
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if s.report.Old++; again > 0 {
+				at.Next = min(at.Next, again)
+			}
+			return nil
+		})
+		if n > 0 {
+			at.After = chunk[n-1].Key
+		}
+		return n, err
+	})
+}
+
+const end = "\x7f" // sorts after all keys
+
+// past returns where to list on after a key without a day.
+func past(key string) string {
+	if key < "D" {
+		return "D"
+	}
+	return end
+}
+
+// each lists an area from a key on, and calls do with up to 100 objects at a time, which
+// returns how many of them it has done. If skip returns a key, the list goes on there.
+func (s *Sweeper) each(
+	ctx context.Context, area blob.Area, after string, skip func(key string) string, do func([]blob.Object) (int, error),
+) (done bool, err error) {
+	for after != end {
+		page, err := s.Blobs.List(ctx, area, after, blob.MaxList)
+		if err != nil {
+			return false, fmt.Errorf("listing the %s area: %w", area, err)
+		}
+		after = end
+		if len(page) == blob.MaxList {
+			after = page[len(page)-1].Key
+		}
+		for i, o := range page {
+			if to := skip(o.Key); to != "" {
+				page, after = page[:i], to
+				break
+			}
+		}
+		for chunk := range slices.Chunk(page, table.MaxKeys) {
+			if n, err := do(chunk); err != nil || n < len(chunk) {
+				return false, err
+			}
+		}
+	}
+	return true, nil
+}
+
+// visit sweeps some objects, with one call to the table for their records and more only
+// for what must change, and tells then of each when to look at it again. It returns how
+// many it has swept before its time was over.
+func (s *Sweeper) visit(
+	ctx context.Context, area blob.Area, objects []blob.Object, then func(o blob.Object, again int64) error,
+) (visited int, err error) {
+	if !s.inTime(ctx) {
+		return 0, nil
+	}
+	items, err := s.recordsOf(ctx, area, objects)
+	if err != nil {
+		return 0, err
+	}
+	group, inner := errgroup.WithContext(ctx)
+	places := make(chan struct{}, max(1, s.AtOnce))
+	for _, o := range objects {
+		places <- struct{}{}
+		if inner.Err() != nil || !s.inTime(ctx) {
+			break
+		}
+		visited++
+		group.Go(func() error {
+			defer func() { <-places }()
+			again, err := s.sweepObject(inner, area, o, items)
+			if inner.Err() != nil {
+				return errors.Join(err, inner.Err())
+			}
+			if err != nil {
+				s.count(&s.report.Failed)
+				s.Log.Error("an object could not be swept", "area", area, "key", o.Key, "error", err)
+				again = s.Now().Add(tryAgain).Unix()
+			}
+			return then(o, again)
+		})
+	}
+	return visited, group.Wait()
 }
 
 // recordsOf returns the item of the record for each object whose key Ferry made.
@@ -195,23 +402,43 @@ func (s *Sweeper) recordsOf(ctx context.Context, area blob.Area, objects []blob.
 	return items, nil
 }
 
-func (s *Sweeper) sweepObject(ctx context.Context, area blob.Area, o blob.Object, item table.Item, r *SweepReport) error {
+const (
+	// gone and stays are the times at which to look again at an object that is no longer
+	// there, and at one that needs no further look.
+	gone, stays = -1, 0
+	// tryAgain is when to look again at an object that failed.
+	tryAgain = 24 * time.Hour
+)
+
+// sweepObject does what is due with an object, and returns when to look at it again, in
+// Unix seconds.
+func (s *Sweeper) sweepObject(
+	ctx context.Context, area blob.Area, o blob.Object, items map[string]table.Item,
+) (again int64, err error) {
+	s.count(&s.report.Seen)
+	item, ours := items[o.Key]
+	if !ours { // an operator put it there, so leave it
+		s.Log.Warn("an object has a key that Ferry does not make", "area", area, "key", o.Key)
+		return stays, nil
+	}
 	var f File
 	if err := item.Decode(&f); err != nil && !errors.Is(err, table.ErrNotFound) {
-		return fmt.Errorf("reading a record: %w", err)
+		return stays, fmt.Errorf("reading a record: %w", err)
 	}
-	old := s.Now().Sub(o.Modified) > s.Grace
+	oldAt := o.Modified.Add(s.Grace + time.Second)
+	old := s.Now().After(oldAt)
 	if f.Blob != o.Key {
 		if !old {
-			return nil // its record may be written soon
+			return oldAt.Unix(), nil // its record may be written soon
 		}
-		if open, err := s.inSession(ctx, o.Key); err != nil || open {
-			return err
+		open, err := s.inSession(ctx, o.Key)
+		if err == nil && !open {
+			open, err = s.newerThanTable(ctx, area, o.Key)
 		}
-		if unknown, err := s.newerThanTable(ctx, area, o.Key); err != nil || unknown {
-			return err
+		if err != nil || open {
+			return s.Now().Add(tryAgain).Unix(), err
 		}
-		return countDone(&r.Orphans, s.Blobs.Delete(ctx, area, o.Key))
+		return gone, s.did(&s.report.Orphans, s.Blobs.Delete(ctx, area, o.Key))
 	}
 	owner, err := s.owner(ctx, f.Owner)
 	// The owner may have been read before a later user of the name was added.
@@ -219,17 +446,19 @@ func (s *Sweeper) sweepObject(ctx context.Context, area blob.Area, o blob.Object
 	ownerGone := owner.Name == "" || owner.Incarnation > f.Incarnation
 	switch {
 	case err != nil:
-		return err
+		return stays, err
 	case ownerGone && old, f.Expired(s.Now()) && area == blob.Backup:
-		return countDone(&r.Purged, s.purge(ctx, f))
-	case !ownerGone && f.Expired(s.Now()):
+		return gone, s.did(&s.report.Purged, s.purge(ctx, f))
+	case ownerGone:
+		return oldAt.Unix(), nil
+	case f.Expired(s.Now()):
 		_, err := s.move(ctx, owner, f, blob.Backup, Event{What: Deleted, Reason: ByRetention})
 		if envelope.IsFault(err, envelope.NotFound) {
-			return nil // its owner moved it first
+			return gone, nil // its owner moved it first
 		}
-		return countDone(&r.Moved, err)
+		return gone, s.did(&s.report.Moved, err)
 	}
-	return nil
+	return f.Expires, nil
 }
 
 // newerThanTable reports whether an object has an id that the table has not given
@@ -245,15 +474,23 @@ func (s *Sweeper) newerThanTable(ctx context.Context, area blob.Area, key string
 	return true, nil
 }
 
-// countDone adds 1 to n if there was no error.
-func countDone(n *int, err error) error {
+// did counts what was done, unless there was an error.
+func (s *Sweeper) did(n *int, err error) error {
 	if err == nil {
-		*n++
+		s.count(n)
 	}
 	return err
 }
 
+func (s *Sweeper) count(n *int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	*n++
+}
+
 func (s *Sweeper) owner(ctx context.Context, name string) (auth.User, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if u, ok := s.owners[name]; ok {
 		return u, nil
 	}

@@ -2,6 +2,7 @@ package files_test
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/api/apitest"
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
@@ -28,15 +30,93 @@ func TestSweepRemovesOldObjectsWithoutRecord(t *testing.T) {
 		s.orphan(area, "alice/readme.txt") // not a key that Ferry makes
 	}
 	s.Clock.Advance(59 * time.Minute)
-	if r := s.sweep(); r != (files.SweepReport{Seen: 9, Complete: true}) {
+	if r := s.sweep(); r != (files.SweepReport{Seen: 8, Old: 6, Complete: true}) {
 		t.Fatalf("the first sweep reported %+v", r)
 	}
 	s.Clock.Advance(2 * time.Minute)
-	if r := s.sweep(); r != (files.SweepReport{Seen: 9, Orphans: 6, Complete: true}) {
+	if r := s.sweep(); r != (files.SweepReport{Seen: 8, Orphans: 6, Complete: true}) {
 		t.Fatalf("the second sweep reported %+v", r)
 	}
 	s.wantObjects(blob.Files, kept, "alice/readme.txt")
 	s.wantObjects(blob.Backup, "alice/readme.txt")
+}
+
+// dated returns a key of a file that is due on the day that many days from now.
+func (s server) dated(days int, id int64, owner string) string {
+	when := s.Clock.Now().UTC().AddDate(0, 0, days).Format(time.DateOnly)
+	return fmt.Sprintf("D%x-%s/%d-%022d-%s", id%16, when, id, id, owner)
+}
+
+func TestLeftoversWaitForTheDayInTheirKeys(t *testing.T) {
+	t.Parallel()
+	s := newSweepServer(t)
+	first, later := s.dated(1, 7, "alice"), s.dated(3, 8, "nobody")
+	s.orphan(blob.Files, first)
+	s.orphan(blob.Backup, later)
+	for day, want := range []files.SweepReport{{}, {Seen: 1, Orphans: 1}, {}, {Seen: 1, Orphans: 1}, {}} {
+		want.Complete = true
+		if r := s.sweep(); r != want {
+			t.Errorf("after %d days the sweep reported %+v, want %+v", day, r, want)
+		}
+		s.Clock.Advance(24 * time.Hour)
+	}
+	s.wantObjects(blob.Files)
+	s.wantObjects(blob.Backup)
+}
+
+// TestSweepKeepsWhatIsNotOldYetForAnotherDay stores an object whose day has come before it
+// is as old as the grace.
+func TestSweepKeepsWhatIsNotOldYetForAnotherDay(t *testing.T) {
+	t.Parallel()
+	s := newSweepServer(t)
+	key := s.dated(-1, 7, "alice")
+	s.orphan(blob.Files, key)
+	s.sweep()
+	if items := s.Partitions("due "); len(items) != 1 {
+		t.Fatalf("the days to come have %v, want one item", items)
+	}
+	s.wantObjects(blob.Files, key)
+	s.Clock.Advance(2 * time.Hour)
+	if r := s.sweep(); r.Orphans != 1 {
+		t.Errorf("after the grace the sweep reported %+v", r)
+	}
+	if items := s.Partitions("due "); len(items) != 0 {
+		t.Errorf("the days to come still have %v", items)
+	}
+}
+
+// TestWalkFindsWhatEarlierDaysStillHave loses the item of a day to come.
+func TestWalkFindsWhatEarlierDaysStillHave(t *testing.T) {
+	t.Parallel()
+	s := newSweepServer(t)
+	s.orphan(blob.Files, s.dated(-1, 7, "alice"))
+	s.sweep()
+	for key := range s.Partitions("due ") {
+		pk, sk, _ := strings.Cut(key, " ")
+		if err := s.Data.Table.Write(t.Context(), table.Delete(table.Key{PK: pk, SK: sk})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for days, want := range []int{0, 0, 1} {
+		if r := s.sweep(); r.Orphans != want {
+			t.Errorf("sweep %d reported %+v, want %d leftovers removed", days, r, want)
+		}
+		s.Clock.Advance(16 * day)
+	}
+}
+
+// TestWalksStopWithTheLastKeyOfTheOldForm counts the lists of sweeps.
+func TestWalksStopWithTheLastKeyOfTheOldForm(t *testing.T) {
+	t.Parallel()
+	s := newSweepServer(t)
+	s.orphan(blob.Backup, "alice/7-orphan")
+	for i, want := range []struct{ old, lists int }{{1, 4}, {0, 4}, {0, 2}, {0, 2}} {
+		s.Calls.Reset()
+		if r := s.sweep(); r.Old != want.old || s.Calls.Reset()["blob.List"] != want.lists {
+			t.Errorf("sweep %d reported %+v, want %+v", i, r, want)
+		}
+		s.Clock.Advance(2 * time.Hour)
+	}
 }
 
 // TestSweepKeepsObjectsNewerThanTheTable stores an object with an id that the table has
@@ -77,6 +157,7 @@ func TestSweepMovesAndThenPurgesExpiredFiles(t *testing.T) {
 	s.AddUser("brief", "a password of brief", func(u *auth.User) { u.KeepDays, u.BackupDays = 1, 2 })
 	s.put("alice", "a")
 	s.put("brief", "b")
+	s.sweep() // and walk, which is due again after 30 days
 	for _, step := range []struct {
 		hour int // not quite whole days, to allow for time zones that change their clocks
 		want files.SweepReport
@@ -93,7 +174,8 @@ func TestSweepMovesAndThenPurgesExpiredFiles(t *testing.T) {
 	} {
 		s.Clock.Advance(s.start.Add(time.Duration(step.hour) * time.Hour).Sub(s.Clock.Now()))
 		step.want.Complete = true
-		if r := s.sweep(); r != step.want {
+		r := s.sweep()
+		if r.Seen, step.want.Seen = 0, 0; r != step.want { // on its day a file may be seen before it expires
 			t.Errorf("after %d hours the sweep reported %+v, want %+v", step.hour, r, step.want)
 		}
 	}
@@ -113,19 +195,19 @@ func TestFileKeptForEverStays(t *testing.T) {
 	}
 }
 
-func TestSweepPurgesFilesOfMissingUserAfterGrace(t *testing.T) {
+func TestSweepPurgesFilesOfMissingUserOnTheirDay(t *testing.T) {
 	t.Parallel()
 	s := newSweepServer(t)
 	f := s.put("alice", "a")
 	if err := s.Data.Table.Write(t.Context(), table.Delete(auth.UserKey("alice"))); err != nil {
 		t.Fatal(err)
 	}
-	if r := s.sweep(); r != (files.SweepReport{Seen: 1, Complete: true}) {
+	if r := s.sweep(); r != (files.SweepReport{Complete: true}) {
 		t.Errorf("the first sweep reported %+v", r)
 	}
-	s.Clock.Advance(61 * time.Minute)
+	s.Clock.Advance(31 * day)
 	if r := s.sweep(); r != (files.SweepReport{Seen: 1, Purged: 1, Complete: true}) {
-		t.Errorf("after an hour the sweep reported %+v", r)
+		t.Errorf("after a month the sweep reported %+v", r)
 	}
 	s.wantObjects(blob.Files)
 	if left := s.Partitions("files#"); len(left) != 0 {
@@ -137,14 +219,16 @@ func TestOneFailedObjectDoesNotStopTheSweep(t *testing.T) {
 	t.Parallel()
 	s := newSweepServer(t)
 	broken, uncopied, fine := s.put("alice", "a"), s.put("alice", "b"), s.put("alice", "c")
-	s.orphan(blob.Files, "alice/9-orphan")
+	s.orphan(blob.Files, s.dated(30, 9, "alice"))
+	s.Clock.Advance(4 * day)
+	s.sweep() // and walk, which is due again after 30 days
 	type badRecord struct {
 		Length string `json:"length"`
 	}
 	if err := s.Data.Table.Write(t.Context(), table.Put(keyOf(broken), badRecord{"many"})); err != nil {
 		t.Fatal(err)
 	}
-	s.Clock.Advance(31 * day)
+	s.Clock.Advance(27 * day)
 	failed := false
 	s.Calls.Before("blob.Copy", func() error {
 		if failed {
@@ -156,7 +240,11 @@ func TestOneFailedObjectDoesNotStopTheSweep(t *testing.T) {
 	if r := s.sweep(); r != (files.SweepReport{Seen: 4, Moved: 1, Orphans: 1, Failed: 2, Complete: true}) {
 		t.Fatalf("the first sweep reported %+v", r)
 	}
-	if r := s.sweep(); r != (files.SweepReport{Seen: 3, Moved: 1, Failed: 1, Complete: true}) {
+	if r := s.sweep(); r != (files.SweepReport{Complete: true}) {
+		t.Fatalf("on the same day the next sweep reported %+v", r)
+	}
+	s.Clock.Advance(24 * time.Hour)
+	if r := s.sweep(); r != (files.SweepReport{Seen: 2, Moved: 1, Failed: 1, Complete: true}) {
 		t.Fatalf("the next sweep reported %+v", r)
 	}
 	s.wantObjects(blob.Files, broken.Blob)
@@ -232,5 +320,79 @@ func TestSweepKeepsWhatASessionCompletesMeanwhile(t *testing.T) {
 	}
 	if n := len(s.Objects(blob.Files)); n != 1 {
 		t.Errorf("%d objects are left, want the completed one", n)
+	}
+}
+
+// session stores a file of one byte in a session that is completed some days after it
+// began. The sweep runs every day.
+func (s server) session(days int, meanwhile func()) files.File {
+	s.Helper()
+	service := file.Service(s.Data.Ports)
+	it, err := service.BeginSession(s.Context(), s.user("alice"), files.Plan{Owner: "alice", Name: "x", Length: 1}, nil)
+	if err == nil {
+		_, err = service.WritePart(s.Context(), it, 1, strings.NewReader("a"), nil)
+	}
+	if err != nil {
+		s.Fatal(err)
+	}
+	for range days {
+		s.sweepYoung()
+		s.Clock.Advance(day)
+	}
+	s.sweepYoung()
+	meanwhile()
+	f, err := file.Service(s.Data.Ports).Complete(s.Context(), it, nil)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return f.File
+}
+
+// sweepYoung sweeps as if no object was old enough to be a leftover.
+func (s server) sweepYoung() files.SweepReport {
+	s.Helper()
+	w := s.sweeper()
+	w.Grace = 1000 * day
+	r, err := w.Run(s.Context())
+	if err != nil || !r.Complete {
+		s.Fatalf("the sweep reported %+v, %v", r, err)
+	}
+	return r
+}
+
+func TestFileThatExpiresOnAnotherDayThanItsKeySaysIsMovedThen(t *testing.T) {
+	t.Parallel()
+	for what, k := range map[string]struct {
+		keep, days int
+		meanwhile  func(*apitest.Server)
+		moved      int // days after the completion
+		items      int // that the completion writes
+	}{
+		"completed three days later":          {30, 3, func(*apitest.Server) {}, 30, 0},
+		"completed after the day in its key":  {1, 3, func(*apitest.Server) {}, 1, 1},
+		"completed on the day in its key":     {3, 3, func(*apitest.Server) {}, 3, 0},
+		"completed under a shorter retention": {30, 3, func(s *apitest.Server) { s.Data.Ports.Retention.KeepDays = 2 }, 2, 1},
+		"completed under the first retention": {0, 3, func(s *apitest.Server) { s.Data.Ports.Retention.KeepDays = 2 }, 2, 1},
+		"completed when nothing expires":      {30, 3, func(s *apitest.Server) { s.Data.Ports.Retention.KeepDays = 0 }, -1, 0},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			s := newSweepServer(t)
+			s.Data.Ports.Retention.KeepDays = int64(k.keep)
+			f := s.session(k.days, func() { k.meanwhile(s.Server) })
+			if n := len(s.Partitions("due ")); n != k.items {
+				t.Errorf("the completion left %d items, want %d", n, k.items)
+			}
+			for after := range 40 {
+				r := s.sweepYoung()
+				if (r.Moved == 1) != (after == k.moved) || r.Failed > 0 {
+					t.Errorf("the file %s was completed on a day, and after %d days the sweep reported %+v", f.Blob, after, r)
+				}
+				s.Clock.Advance(day)
+			}
+			if left := s.Partitions("due "); len(left) != 0 {
+				t.Errorf("the days to come have %v", left)
+			}
+		})
 	}
 }

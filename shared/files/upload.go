@@ -141,7 +141,7 @@ func (u *Upload) Add(ctx context.Context, p Part) error {
 	}
 	id := u.id
 	u.id = 0
-	key, err := u.s.blobKey(u.owner, id)
+	key, err := u.s.blobKey(u.owner, id, u.s.expiry(blob.Files, u.target))
 	if err != nil {
 		return err
 	}

@@ -125,7 +125,7 @@ func TestAPurgeThatFailsHalfwayLosesNothingAndLeavesNothing(t *testing.T) {
 	if n := len(s.Objects(blob.Backup)); n != 1 {
 		t.Fatalf("there are %d objects", n)
 	}
-	s.Clock.Advance(2 * time.Hour)
+	s.Clock.Advance(91 * 24 * time.Hour) // the day in the key
 	sweeper := files.Sweeper{Service: file.Service(s.Data.Ports), Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Grace: time.Hour}
 	if r, err := sweeper.Run(t.Context()); err != nil || r.Orphans != 1 {
 		t.Errorf("the sweep reported %+v, %v", r, err)

@@ -44,10 +44,8 @@ func (s *Store) copyFile(source, target string) error {
 	if err := os.Chtimes(source, now, now); err != nil {
 		return err
 	}
-	if err := s.makeOwner(filepath.Dir(target)); err != nil {
-		return err
-	}
-	if err := s.link(source, target); err != nil && !errors.Is(err, fs.ErrExist) { // it exists if this is a repetition
+	err := s.inFolder(target, func() error { return s.link(source, target) })
+	if err != nil && !errors.Is(err, fs.ErrExist) { // it exists if this is a repetition
 		return err
 	}
 	return s.syncPath(filepath.Dir(target))

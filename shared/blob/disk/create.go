@@ -119,13 +119,10 @@ func (s *Store) buffer(size int64) (buf []byte, release func()) {
 // finish makes a written file durable, and then gives it its name, which must be
 // free, and makes that durable too.
 func (s *Store) finish(f *os.File, path string) error {
-	if err := s.makeOwner(filepath.Dir(path)); err != nil {
-		return err
-	}
 	if err := s.sync(f); err != nil {
 		return err
 	}
-	if err := s.name(f.Name(), path); err != nil {
+	if err := s.inFolder(path, func() error { return s.name(f.Name(), path) }); err != nil {
 		return err
 	}
 	if err := s.syncPath(filepath.Dir(path)); err != nil {
@@ -134,10 +131,23 @@ func (s *Store) finish(f *os.File, path string) error {
 	return nil
 }
 
-// makeOwner makes an owner's folder, if it is missing. An existing one is
-// durable: only one is made at a time, and Open has synced those of earlier
+// inFolder makes the folder of a path and then calls f, which gives a file that path. If a
+// sweep removes the folder in between, because it is empty, it tries again.
+func (s *Store) inFolder(path string, f func() error) error {
+	for {
+		if err := s.makeFolder(filepath.Dir(path)); err != nil {
+			return err
+		}
+		if err := f(); !errors.Is(err, fs.ErrNotExist) || !missing(filepath.Dir(path)) {
+			return err
+		}
+	}
+}
+
+// makeFolder makes the folder of a key's first element, if it is missing. An existing
+// one is durable: only one is made at a time, and Open has synced those of earlier
 // processes.
-func (s *Store) makeOwner(dir string) error {
+func (s *Store) makeFolder(dir string) error {
 	s.making.Lock()
 	defer s.making.Unlock()
 	err := os.Mkdir(dir, 0o700)

@@ -2,8 +2,8 @@
 // folder. It may import the port and package wire. Start reading with Open;
 // create.go writes objects, and parts.go has the sessions of parts.
 //
-//	files/<owner>/<name>    the user area
-//	backup/<owner>/<name>   the backup area
+//	files/<a>/<b>           the user area; a/b is the key
+//	backup/<a>/<b>          the backup area
 //	tmp/                    objects that are being written
 //	parts/<session>/        objects that arrive in parts
 //
@@ -11,8 +11,7 @@
 // to the same log as their records, so that one wait for the disk serves both.
 // Older small objects may still be files.
 //
-// Several processes may use a folder. An owner's folder stays when it becomes
-// empty: there are few of them, and removing one would race with a create in it.
+// Several processes may use a folder. Sweep removes what keys have left empty in an area.
 package disk
 
 import (
@@ -192,6 +191,11 @@ func (s *Store) Sweep(ctx context.Context, before time.Time, found func(name str
 	if err == nil {
 		removed, err = sweep(ctx, s.tmp(), false, before, found, os.Remove)
 	}
+	for _, area := range []blob.Area{blob.Files, blob.Backup} {
+		if err == nil && found == nil {
+			_, err = sweep(ctx, s.folder(area), true, before.Add(-blob.PartsLife), nil, removeEmpty)
+		}
+	}
 	if err != nil {
 		err = fmt.Errorf("sweeping: %w", err)
 	}
@@ -230,6 +234,14 @@ func sweep(
 		}
 	}
 	return removed, err
+}
+
+// removeEmpty removes a folder, unless there is something in it.
+func removeEmpty(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTEMPTY) {
+		return err
+	}
+	return fs.ErrNotExist // it is nothing to count
 }
 
 // Free returns how many bytes the file system has left for this process.

@@ -16,6 +16,7 @@ import (
 	"ferry/shared/blob"
 	"ferry/shared/blob/disk"
 	"ferry/shared/boot/local"
+	"ferry/shared/files"
 )
 
 // TestEachCallMayFail makes each of a request's calls to the stores fail in turn. The
@@ -240,6 +241,14 @@ func (s failing) sweepClean(what string) {
 	s.Clock.Advance(s.life)
 	if r, err := s.Service.Sweep(s.Context()); err != nil || r.Failed != 0 {
 		s.Errorf("%s the sweep did %+v, %v", what, r, err)
+	}
+	none := func(int64) {} // a sweep would leave what is left over until its day
+	repair := files.Check{
+		Sweeper: &files.Sweeper{Service: file.Service(s.Data.Ports), Log: s.Data.Ports.Log}, Repair: true,
+		Found: func(files.Finding) {}, Expect: none, Done: none,
+	}
+	if _, err := repair.Run(s.Context()); err != nil {
+		s.Errorf("%s the repair gave %v", what, err)
 	}
 	if _, err := s.Data.Table.DeleteExpired(s.Context(), s.Clock.Now()); err != nil {
 		s.Error(err)

@@ -20,6 +20,9 @@ const (
 	// sweeperReserve is how much of the function's time is left when a sweep
 	// stops, to be continued by the next.
 	sweeperReserve = 60 * time.Second
+	// atOnce is how many objects a sweep works on at once. It waits for the stores most
+	// of the time.
+	atOnce = 50
 )
 
 // SweeperHandler returns a function that sweeps once and logs what it did. It sweeps
@@ -28,14 +31,16 @@ func SweeperHandler(w *Worker) func(context.Context) (files.SweepReport, error) 
 	return func(ctx context.Context) (files.SweepReport, error) {
 		p := w.Function.Ports
 		reminded, late := remind(ctx, p, w.Topics)
-		sweeper := files.Sweeper{Service: file.Service(p), Log: p.Log, Grace: grace, Reserve: sweeperReserve}
+		sweeper := files.Sweeper{
+			Service: file.Service(p), Log: p.Log, Grace: grace, Reserve: sweeperReserve, AtOnce: atOnce,
+		}
 		r, err := sweeper.Run(ctx)
 		if err == nil && r.Failed > 0 {
 			err = fmt.Errorf("%d objects could not be swept", r.Failed)
 		}
 		err = errors.Join(late, err)
 		p.Log.Info("swept", "seen", r.Seen, "moved", r.Moved, "purged", r.Purged, "orphans", r.Orphans,
-			"failed", r.Failed, "complete", r.Complete, "overdue", reminded.Pointed, "ended", reminded.Ended)
+			"failed", r.Failed, "old", r.Old, "complete", r.Complete, "overdue", reminded.Pointed, "ended", reminded.Ended)
 		return r, err
 	}
 }

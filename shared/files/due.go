@@ -1,0 +1,126 @@
+package files
+
+import (
+	"fmt"
+	"hash/crc32"
+	"strconv"
+	"strings"
+	"time"
+
+	"ferry/shared/auth"
+	"ferry/shared/blob"
+	"ferry/shared/table"
+)
+
+// The bytes of a file lie under a key that begins with a shard and the UTC day on which the
+// file leaves its area: D7-2026-12-21/ID-RANDOM-OWNER. A sweep that lists the days until
+// today finds what is due and nothing else. S3 takes as many requests for each shard as
+// for a whole bucket with one prefix.
+//
+// The day is a hint, and the record decides. What must be looked at on another day has an
+// item that says so: if the record says an earlier day, or if a sweep may be past the key's
+// day, the transaction that writes the record writes the item too. If the record says a
+// later day, or something failed, the sweep writes the item before it is past the key's day.
+
+const (
+	shards = 16
+	// never is the day of files without an expiry. It sorts after all days.
+	never = "never"
+	// randomLength is how many characters of a key are random.
+	randomLength = 22
+	// dueItems is the partition of the items, which sort by their days. They are rare, so
+	// one partition has room for them.
+	dueItems = "due"
+)
+
+func dayOf(expires int64) string {
+	if expires == 0 {
+		return never
+	}
+	return time.Unix(expires, 0).UTC().Format(time.DateOnly)
+}
+
+// folder returns the first element of the keys of a shard and a day.
+func folder(shard int, day string) string { return fmt.Sprintf("D%x-%s", shard, day) }
+
+// blobKey returns a new, unique key for the bytes of a file that expires at a time.
+func (s *Service) blobKey(owner string, id, expires int64) (string, error) {
+	random, err := auth.RandomToken(s.Random)
+	if err != nil {
+		return "", err
+	}
+	shard := int(crc32.ChecksumIEEE([]byte(random)) % shards)
+	return fmt.Sprintf("%s/%d-%s-%s", folder(shard, dayOf(expires)), id, random[:randomLength], owner), nil
+}
+
+// keyParts is what a key says.
+type keyParts struct {
+	owner   string
+	id      int64
+	session string // what would be the ID of the session that made the object
+	shard   int
+	day     string // empty for a key of the old form, OWNER/ID-RANDOM
+}
+
+// ParseBlobKey returns the owner and the id of the file whose bytes are stored under a
+// key. ok is false for keys that Ferry does not make.
+func ParseBlobKey(key string) (owner string, id int64, ok bool) {
+	k, ok := parseKey(key)
+	return k.owner, k.id, ok
+}
+
+func parseKey(key string) (k keyParts, ok bool) {
+	first, name, _ := strings.Cut(key, "/")
+	digits, rest, ok := strings.Cut(name, "-")
+	k.owner, k.session = first, name
+	if k.shard, k.day = parseFolder(first); k.day != "" {
+		if len(rest) <= randomLength+1 || rest[randomLength] != '-' {
+			return k, false
+		}
+		k.owner, k.session = rest[randomLength+1:], name[:len(name)-len(rest)+randomLength]
+	}
+	id, err := strconv.ParseInt(digits, 10, 64)
+	k.id = id
+	return k, ok && err == nil && rest != "" && strconv.FormatInt(id, 10) == digits
+}
+
+// parseFolder returns the shard and the day of a key's first element. The day is empty for
+// any other element: the old form begins with a user's name, which has no capital letter.
+func parseFolder(first string) (shard int, day string) {
+	if len(first) < 4 || first[0] != 'D' || first[2] != '-' {
+		return 0, ""
+	}
+	n, err := strconv.ParseUint(first[1:2], 16, 8)
+	if err != nil {
+		return 0, ""
+	}
+	return int(n), first[3:]
+}
+
+// dueItem names an object that a sweep must look at on the day in its key.
+type dueItem struct {
+	V        int64     `json:"v"`
+	Area     blob.Area `json:"area"`
+	Key      string    `json:"key"`
+	Modified int64     `json:"modified"` // Unix seconds
+}
+
+func dueKey(day string, area blob.Area, key string) table.Key {
+	return table.Key{PK: dueItems, SK: day + "/" + string(area) + "/" + key}
+}
+
+func due(day string, area blob.Area, o blob.Object) table.Op {
+	item := dueItem{V: formatVersion, Area: area, Key: o.Key, Modified: o.Modified.Unix()}
+	return table.Put(dueKey(day, area, o.Key), item)
+}
+
+// missed returns the operation that makes a sweep look at a file on the day of its expiry,
+// if the day in its key is later, or if sweeps are past that.
+func (s *Service) missed(f File) []table.Op {
+	day := dayOf(f.Expires)
+	k, ok := parseKey(f.Blob)
+	if !ok || k.day == "" || day == never || day >= k.day && k.day >= dayOf(s.Now().Unix()) {
+		return nil
+	}
+	return []table.Op{due(day, f.Area, blob.Object{Key: f.Blob, Modified: s.Now()})}
+}
