@@ -473,12 +473,17 @@ func (s *stack) pass(r notify.StreamRecord) {
 	if !strings.HasPrefix(r.Key.PK, notify.OutboxPrefix) {
 		return
 	}
-	for _, call := range []string{"SendMessage by SNS", "ReceiveMessage by Lambda", "DeleteMessage by Lambda"} {
-		s.beside("SQS "+call, queueCalls)
+	m := notify.Pointer(r.Key, r.Channel)
+	record := worker.CourierRecord{SNS: events.SNSEntity{Message: m.Body}} // a code comes straight from the topic
+	if m.Value == r.Channel {
+		record = worker.CourierRecord{SQSMessage: events.SQSMessage{MessageId: "1", ReceiptHandle: "1", Body: m.Body}}
+		for _, call := range []string{"SendMessage by SNS", "ReceiveMessage by Lambda", "DeleteMessage by Lambda"} {
+			s.beside("SQS "+call, queueCalls)
+		}
 	}
 	sender := map[string]string{string(notify.Mail): "email", string(notify.SMS): "sms"}[r.Channel]
 	check(s.T, s.as(sender, func() error {
-		e := events.SQSEvent{Records: []events.SQSMessage{{MessageId: "1", ReceiptHandle: "1", Body: notify.Pointer(r.Key, r.Channel).Body}}}
+		e := worker.CourierEvent{Records: []worker.CourierRecord{record}}
 		again, err := worker.CourierHandler(worker.With(s.ports, s.cloud.Providers()))(s.Context(), e)
 		return undone(err, len(again.BatchItemFailures))
 	}))

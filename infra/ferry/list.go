@@ -243,6 +243,8 @@ func notified(n client.Notification) string {
 		return "delivered " + when(n.Delivered)
 	case n.State == "sent":
 		return "sent " + when(n.Sent)
+	case n.LastError != "" && n.Tries == 0: // a limit of the provider holds it up
+		return n.State + ": " + n.LastError
 	case n.LastError != "":
 		return fmt.Sprintf("%s after %d tries: %s", n.State, n.Tries, n.LastError)
 	}

@@ -56,7 +56,7 @@ type notice struct {
 func showNotice(n notify.Notice) notice {
 	out := notice{
 		ID: n.ID, State: n.State(), Kind: n.Kind, Channel: n.Channel, To: n.To, Owner: n.Owner, File: n.File, Name: n.Name,
-		Sender: n.Sender, User: n.User, Tries: n.Tries, Created: milliseconds(n.Created * 1000), Expires: milliseconds(n.Expires * 1000),
+		Sender: n.Sender, User: n.User, Tries: n.Tried(), Created: milliseconds(n.Created * 1000), Expires: milliseconds(n.Expires * 1000),
 		Sent: milliseconds(n.SentAt), Delivered: milliseconds(n.Delivered), Failed: milliseconds(n.FailedAt),
 		Provider: n.Provider, Request: n.Request, LastError: n.LastError,
 	}

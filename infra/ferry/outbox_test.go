@@ -191,7 +191,7 @@ func fillOutbox(t *testing.T, db table.Table) (waiting, failed, pin string) {
 	if _, err := sender.Handle(ctx, failing.Key()); err != nil {
 		t.Fatal(err)
 	}
-	return notify.ID(now, "waiting"), failing.ID, notify.ID(now, "pin")
+	return notify.ID(now, "waiting"), failing.ID, notify.CodePrefix + notify.ID(now, "pin")
 }
 
 // testOutbox fills a table and runs all outbox commands on it.
@@ -212,7 +212,7 @@ func testOutbox(t *testing.T, db table.Table, run func(args ...string) result) {
 		slices.Sort(ids)
 		return ids
 	}
-	want := []string{failed, pin, waiting}
+	want := []string{pin, failed, waiting}
 	slices.Sort(want)
 	if got := ids(); !slices.Equal(got, want) {
 		t.Errorf("listed: %v, want %v", got, want)

@@ -213,7 +213,7 @@ func TestEachStageHasADeadLetterQueue(t *testing.T) {
 		}
 	}
 	same(t, "the watched dead-letter queues", watched, dead)
-	same(t, "the dead-letter queues", dead, []string{"RelayDeadLetters", "MailDeadLetters", "SmsDeadLetters", "FeedbackDeadLetters"})
+	same(t, "the dead-letter queues", dead, []string{"RelayDeadLetters", "MailDeadLetters", "SmsDeadLetters", "CodeDeadLetters", "FeedbackDeadLetters"})
 }
 
 // TestEachQueueHasAnAlarm: the age of a queue's oldest message ignores messages that
@@ -260,13 +260,13 @@ func TestSendersReportEachMessageAndTheirNumberIsLimited(t *testing.T) {
 	}
 }
 
-// TestEachChannelHasOneQueue checks the filters with and without text messages.
-func TestEachChannelHasOneQueue(t *testing.T) {
+// TestEachChannelHasOneWay checks the filters with and without text messages.
+func TestEachChannelHasOneWay(t *testing.T) {
 	t.Parallel()
 	tpl := read(t)
 	for sms, want := range map[bool]map[string]string{
-		true:  {"mail": "MailQueue", "sms": "SmsQueue"},
-		false: {"mail": "MailQueue", "sms": "MailQueue"},
+		true:  {"mail": "MailQueue", "sms": "SmsQueue", "code": "Email"},
+		false: {"mail": "MailQueue", "sms": "MailQueue", "code": "Email"},
 	} {
 		got := map[string]string{}
 		for _, id := range tpl.ofType("AWS::SNS::Subscription") {
@@ -279,7 +279,7 @@ func TestEachChannelHasOneQueue(t *testing.T) {
 				got[show(c)] += named(at(p, "Endpoint"))
 			}
 		}
-		for _, channel := range []string{"mail", "sms"} {
+		for _, channel := range []string{"mail", "sms", "code"} {
 			if got[channel] != want[channel] {
 				t.Errorf("with text messages %v, %s goes to %q", sms, channel, got[channel])
 			}

@@ -66,7 +66,7 @@ func (s *stage) unique() string {
 func (s *stage) deliver(key table.Key) {
 	s.Helper()
 	m := events.SQSMessage{MessageId: "1", ReceiptHandle: "1", Body: notify.Pointer(key, "").Body}
-	_, err := worker.CourierHandler(s.worker)(s.Context(), events.SQSEvent{Records: []events.SQSMessage{m}})
+	_, err := worker.CourierHandler(s.worker)(s.Context(), worker.CourierEvent{Records: []worker.CourierRecord{{SQSMessage: m}}})
 	s.check(err)
 }
 

@@ -29,19 +29,19 @@ func (s *Sender) Missed() (n int64) {
 
 // Claim claims a notice without delivering it, like a sender that dies.
 func (s *Sender) Claim(ctx context.Context, n Notice) (bool, error) {
-	m := &noticeMessage{s, n}
+	m := &noticeMessage{Sender: s, n: n}
 	err := s.Table.Write(ctx, m.claim(s.Now().Add(lease))...)
 	return err == nil, unlessTaken("", err)
 }
 
 // Deliver delivers a notice that is not claimed.
 func (s *Sender) Deliver(ctx context.Context, n Notice) error {
-	return (&noticeMessage{s, n}).deliver(ctx)
+	return (&noticeMessage{Sender: s, n: n}).deliver(ctx)
 }
 
 // Mark stores the outcome of a claim, perhaps after its lease has ended.
 func (s *Sender) Mark(ctx context.Context, n Notice, outcome error) error {
-	_, err := s.mark(ctx, &noticeMessage{s, n}, outcome)
+	_, err := s.mark(ctx, &noticeMessage{Sender: s, n: n}, outcome)
 	return err
 }
 

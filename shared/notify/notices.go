@@ -11,6 +11,7 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"time"
 
 	"ferry/shared/blob"
+	"ferry/shared/notify/mail"
 	"ferry/shared/table"
 )
 
@@ -53,7 +55,7 @@ const shards = 8
 // Notice is one message to one recipient, as stored.
 type Notice struct {
 	V       int64   `json:"v"`
-	ID      string  `json:"id"` // unique; sorts by time
+	ID      string  `json:"id"` // unique; sorts by time, codes first
 	Kind    Kind    `json:"kind"`
 	Channel Channel `json:"channel"`
 	To      string  `json:"to"` // an e-mail address or an E.164 number
@@ -83,6 +85,8 @@ type Notice struct {
 	// The progress of sending. NotBefore is when the next try is due. A try first
 	// moves it ahead, so that only one sender at a time holds the notice.
 	Tries     int64  `json:"tries"`
+	Waits     int64  `json:"waits,omitempty"`   // tries that a limit of the provider refused, which count for nothing
+	Held      int64  `json:"held,omitempty"`    // Unix seconds: when such a limit first held it up
 	NotBefore int64  `json:"notBefore"`         // Unix milliseconds
 	Sending   bool   `json:"sending,omitempty"` // a sender holds it, or died with it
 	Retried   int64  `json:"retried,omitempty"` // Unix seconds: an operator's last retry
@@ -96,6 +100,14 @@ type Notice struct {
 	FailedAt  int64  `json:"failedAt,omitempty"`
 }
 
+// CodePrefix begins the ID of a code for a password, of kind PIN. It sorts before all
+// other IDs, which begin with a time. So a sender finds the codes without reading what
+// else waits, however much that is. afterCodes sorts between the two.
+const (
+	CodePrefix = "0-"
+	afterCodes = "0."
+)
+
 // ID returns the ID of a notice made at a time; unique distinguishes it from
 // others of the same millisecond.
 func ID(now time.Time, unique string) string {
@@ -107,6 +119,9 @@ func ID(now time.Time, unique string) string {
 func (n Notice) Op(now time.Time, unique string) table.Op {
 	n.V = layout
 	n.ID = ID(now, unique)
+	if n.Kind == PIN {
+		n.ID = CodePrefix + n.ID
+	}
 	n.Created = now.Unix()
 	n.NotBefore = now.UnixMilli()
 	return table.Put(n.Key(), n).If(table.NotExists())
@@ -138,16 +153,22 @@ const (
 	// leastTries is how often even an old notice is tried: it may have waited for
 	// days for its first try. These tries take about half an hour.
 	leastTries = 12
+
+	// holdFor is how long a notice waits for limits of the provider.
+	holdFor = 3 * 24 * time.Hour
+	// quotaTries makes backoff return its longest pause.
+	quotaTries = 13
 )
 
 // noticeMessage is a notice in the hands of a sender.
 type noticeMessage struct {
 	*Sender
-	n Notice
+	n     Notice
+	limit error // the provider's limit that refused it now, or nil
 }
 
-// noticeReader returns the reader of a lane of notices. One lane is for mails, the other
-// for everything else.
+// noticeReader returns the reader of a lane of notices without codes. One lane is for
+// mails, the other for everything else.
 func (s *Sender) noticeReader(mails bool) reader {
 	return func(ctx context.Context, item table.Item) (message, error) {
 		if n, err := read(item); mails != (err == nil && n.Channel == Mail) {
@@ -162,7 +183,7 @@ func (s *Sender) noticeReader(mails bool) reader {
 func (s *Sender) readNotice(ctx context.Context, item table.Item) (message, error) {
 	n, err := read(item)
 	if err == nil {
-		return &noticeMessage{s, n}, nil
+		return &noticeMessage{Sender: s, n: n}, nil
 	}
 	n.ID = item.Key.SK
 	s.Log.Error("notice given up: this version cannot read it", "id", n.ID) // the reason may quote it
@@ -191,12 +212,47 @@ func decode(item table.Item) (n Notice, err error) {
 func (m *noticeMessage) due() time.Time { return clampDue(m.Now(), m.n.NotBefore) }
 
 func (m *noticeMessage) age(now time.Time) (age time.Duration, tries int64, spent bool) {
-	return now.Sub(time.Unix(m.n.Created, 0)), m.n.Tries, enough(now.Sub(m.n.since()), m.n.Tries)
+	age = now.Sub(time.Unix(m.n.Created, 0))
+	switch {
+	case m.limit == nil:
+		return age, m.n.Tried(), enough(now.Sub(m.n.since()), m.n.Tried())
+	case m.limit == mail.ErrQuota && m.n.Kind != PIN: // quotas free slowly; but a code expires soon
+		tries = quotaTries
+	default:
+		tries = m.n.Waits + 1
+	}
+	return age, tries, m.heldEnough(now)
+}
+
+// Tried returns how often the notice was tried, except where a limit of the provider
+// refused it.
+func (n Notice) Tried() int64 { return n.Tries - n.Waits }
+
+// heldEnough reports whether limits of the provider have held the notice up for as long
+// as it may wait for them.
+func (m *noticeMessage) heldEnough(now time.Time) bool {
+	return m.n.Held != 0 && now.Sub(time.Unix(max(m.n.Held, m.n.Retried), 0)) >= holdFor
+}
+
+// hold lets mails wait while the provider's quota is used up, without a try of each. Codes
+// for passwords are tried: a quota frees bit by bit.
+func (m *noticeMessage) hold(now time.Time) (until time.Time, ops []table.Op) {
+	until = time.UnixMilli(m.quotaFrees.Load())
+	if !now.Before(until) || m.n.Channel != Mail || m.n.Kind == PIN || m.heldEnough(now) {
+		return until, nil
+	}
+	return until, []table.Op{m.wait(table.Update(m.n.Key()).If(m.n.untouched()...), until, mail.ErrQuota)}
+}
+
+// wait lets the notice wait for the provider, as its uploader sees.
+func (m *noticeMessage) wait(op table.Op, until time.Time, limit error) table.Op {
+	return op.Set("notBefore", until.UnixMilli()).Set("lastError", limit.Error()).Set("sending", false).
+		Set("held", cmp.Or(m.n.Held, m.Now().Unix()))
 }
 
 func (m *noticeMessage) log() (log *slog.Logger, what string) {
 	n := m.n
-	log = m.Log.With("id", n.ID, "request", n.Request, "kind", n.Kind, "channel", n.Channel, "to", Mask(n.To), "try", n.Tries)
+	log = m.Log.With("id", n.ID, "request", n.Request, "kind", n.Kind, "channel", n.Channel, "to", Mask(n.To), "try", n.Tried())
 	if n.Provider != "" {
 		log = log.With("provider", n.Provider)
 	}
@@ -213,6 +269,9 @@ func (m *noticeMessage) claim(until time.Time) []table.Op {
 }
 
 func (m *noticeMessage) postpone(until time.Time, outcome error) []table.Op {
+	if m.limit != nil {
+		return []table.Op{m.wait(table.Update(m.n.Key()).If(m.n.sameClaim()).Add("waits", 1), until, m.limit)}
+	}
 	return []table.Op{table.Update(m.n.Key()).If(m.n.sameClaim()).
 		Set("notBefore", until.UnixMilli()).Set("lastError", brief(outcome)).Set("sending", false)}
 }

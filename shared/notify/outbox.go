@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ferry/shared/envelope"
+	"ferry/shared/notify/mail"
 	"ferry/shared/table"
 )
 
@@ -37,6 +38,9 @@ type message interface {
 	// age is the time since the message was made. tries counts the claims so far.
 	// spent is true if it was tried for long enough.
 	age(now time.Time) (age time.Duration, tries int64, spent bool)
+	// hold returns until when the message must wait for others of its kind, and the
+	// operations that let it, or none if it may be tried.
+	hold(now time.Time) (until time.Time, ops []table.Op)
 	// claim counts a try and makes the message due again at a later time, so
 	// that no other sender takes it until then.
 	claim(until time.Time) []table.Op
@@ -52,9 +56,12 @@ type message interface {
 
 // try claims a message, delivers it, and stores how that went. outcome is the
 // delivery's error, and retry is when the message is due again, zero if it is not.
-// If another sender was faster, outcome is nil and retry is not zero. An error comes
+// If it has to wait, or another sender was faster, outcome is nil and retry is not zero. An error comes
 // from the table: then the message is due again when the lease ends.
 func (s *Sender) try(ctx context.Context, m message) (retry time.Time, outcome, err error) {
+	if until, ops := m.hold(s.Now()); ops != nil {
+		return until, nil, unlessTaken("holding a message", s.Table.Write(ctx, ops...))
+	}
 	retry = s.Now().Add(lease)
 	err = s.Table.Write(ctx, m.claim(retry)...)
 	if errors.Is(err, table.ErrCondition) {
@@ -89,6 +96,9 @@ func (s *Sender) mark(ctx context.Context, m message, outcome error) (retry time
 		retry = now.Add(s.backoff(tries))
 		if refused, ok := errors.AsType[*refusedError](outcome); ok && refused.wait > retry.Sub(now) {
 			retry = now.Add(min(lastRetry, refused.wait))
+		}
+		if errors.Is(outcome, mail.ErrQuota) {
+			s.quotaFrees.Store(max(s.quotaFrees.Load(), retry.UnixMilli()))
 		}
 		log.Warn(what+" not sent yet", "error", outcome, "retry", retry, "age", age)
 		return retry, unlessTaken("postponing a message", s.Table.Write(ctx, m.postpone(retry, outcome)...))

@@ -42,12 +42,12 @@ func TestUnreadableNoticeDoesNotDelayOthers(t *testing.T) {
 			n := p.pinNotice()
 			n.Channel = "pigeon"
 			return n.Op(start(), "x")
-		}, fmt.Sprintf("%013d-x", start().UnixMilli())},
+		}, fmt.Sprintf("0-%013d-x", start().UnixMilli())},
 		{"a notice to a malformed address", func(p *machine) table.Op {
 			n := p.pinNotice()
 			n.To = "nobody"
 			return n.Op(start(), "x")
-		}, fmt.Sprintf("%013d-x", start().UnixMilli())},
+		}, fmt.Sprintf("0-%013d-x", start().UnixMilli())},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -89,10 +89,17 @@ type pointer struct {
 	SK string `json:"sk"`
 }
 
+// codeChannel is the channel of codes for passwords, as messages name it: these go to
+// the sender of mails by a way of their own, on which nothing else waits.
+const codeChannel = "code"
+
 // Pointer returns the message that tells a sender where a notice is. A notice with
 // an unknown channel goes to the sender of mails, which logs it as failed.
 func Pointer(key table.Key, channel string) TopicMessage {
-	if channel != string(SMS) {
+	switch {
+	case strings.HasPrefix(key.SK, CodePrefix):
+		channel = codeChannel
+	case channel != string(SMS):
 		channel = string(Mail)
 	}
 	body, _ := json.Marshal(pointer(key)) // two texts always marshal

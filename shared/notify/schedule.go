@@ -74,10 +74,11 @@ func (s *Sender) Run(ctx context.Context) {
 // lane. It removes an item that is not a message, and returns nil.
 type reader func(context.Context, table.Item) (message, error)
 
-// lane delivers a part of the outbox: mails, text messages, or the events for one
-// webhook. It is a loop that shares nothing with other lanes.
+// lane delivers a part of the outbox: codes for passwords, other mails, text messages,
+// or the events for one webhook. It is a loop that shares nothing with other lanes.
 type lane struct {
 	*Sender
+	query      table.Query // what to read of each partition
 	partitions []string
 	byDue      bool // whether each partition is sorted by when messages are due
 	read       reader
@@ -93,9 +94,10 @@ type lane struct {
 	next time.Time
 }
 
-func (s *Sender) newLane(byDue bool, read reader, partitions ...string) *lane {
+func (s *Sender) newLane(query table.Query, read reader, partitions ...string) *lane {
+	query.Limit = 4 * batch
 	return &lane{
-		Sender: s, partitions: partitions, byDue: byDue, read: read,
+		Sender: s, query: query, partitions: partitions, read: read,
 		wake: newSignal(), failed: newSignal(), places: make(chan struct{}, parallel),
 	}
 }
@@ -131,9 +133,10 @@ func (l *lane) look(ctx context.Context) (more bool) {
 // one is: now if there are more. It makes one call to the table for each
 // partition, and for each 256 items there that are not due.
 func (l *lane) due(ctx context.Context, now time.Time) (due []message, next time.Time, err error) {
-	for _, pk := range l.partitions {
+	q := l.query
+	for _, q.PK = range l.partitions {
 		last := len(due) + batch
-		for item, err := range table.Each(ctx, l.Table, table.Query{PK: pk, Limit: 4 * batch}) {
+		for item, err := range table.Each(ctx, l.Table, q) {
 			if err != nil {
 				return nil, time.Time{}, err
 			}

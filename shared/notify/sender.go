@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"regexp"
+	"sync/atomic"
 	"time"
 
 	"ferry/shared/auth"
@@ -49,6 +50,9 @@ type Sender struct {
 	lanes   []*lane
 	hooks   []*hook
 	backlog int64
+	// quotaFrees is until when mails wait because the provider's quota is used up, in
+	// Unix milliseconds.
+	quotaFrees atomic.Int64
 }
 
 // NewSender returns a Sender, or an error if it can send mail but From is not an
@@ -61,12 +65,16 @@ func NewSender(c Config) (*Sender, error) {
 		c.Jitter = rand.Float64
 	}
 	s := &Sender{Config: c, backlog: backlog}
-	for _, mails := range []bool{true, false} {
-		s.lanes = append(s.lanes, s.newLane(false, s.noticeReader(mails), partitions(OutboxPrefix)...))
+	codes, others := table.Query{After: afterCodes, Descending: true}, table.Query{After: afterCodes}
+	s.lanes = []*lane{
+		s.newLane(codes, s.readNotice, partitions(OutboxPrefix)...),
+		s.newLane(others, s.noticeReader(true), partitions(OutboxPrefix)...),
+		s.newLane(others, s.noticeReader(false), partitions(OutboxPrefix)...),
 	}
 	for _, r := range c.Webhooks {
 		h := &hook{Sender: s, Receiver: r, queue: "webhook#" + r.ID}
-		h.lane = s.newLane(true, h.read, h.queue)
+		h.lane = s.newLane(table.Query{}, h.read, h.queue)
+		h.lane.byDue = true
 		s.hooks, s.lanes = append(s.hooks, h), append(s.lanes, h.lane)
 	}
 	return s, nil
@@ -90,6 +98,7 @@ func (m *noticeMessage) deliver(ctx context.Context) error {
 	default:
 		err = fmt.Errorf("%w: unknown channel %q", ErrPermanent, n.Channel)
 	}
+	m.limit = mail.Limit(err)
 	if errors.Is(err, mail.ErrPermanent) || errors.Is(err, ErrTextRefused) {
 		err = fmt.Errorf("%w: %w", ErrPermanent, err)
 	}

@@ -172,6 +172,8 @@ func (h *hook) read(ctx context.Context, item table.Item) (message, error) {
 
 func (m *hookMessage) due() time.Time { return clampDue(m.Now(), m.e.Due) }
 
+func (m *hookMessage) hold(time.Time) (until time.Time, ops []table.Op) { return until, nil }
+
 func (m *hookMessage) age(now time.Time) (age time.Duration, tries int64, spent bool) {
 	age = now.Sub(time.UnixMilli(m.e.Time))
 	return age, m.e.Tries, age >= giveUp || enough(age, m.e.Tries)

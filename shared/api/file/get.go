@@ -168,7 +168,7 @@ func (s server) addUses(ctx context.Context, f files.File, uploader bool, out *r
 			}
 		}
 		out.Notifications[i] = notification{
-			ID: n.ID, Channel: n.Channel, To: n.To, State: state, Created: stamp(n.Created), Tries: n.Tries, LastError: n.LastError,
+			ID: n.ID, Channel: n.Channel, To: n.To, State: state, Created: stamp(n.Created), Tries: n.Tried(), LastError: n.LastError,
 			Provider: n.Provider, Sent: milli(n.SentAt), Delivered: milli(n.Delivered), Failed: milli(n.FailedAt), Downloads: downloadsOf(l.Use),
 		}
 	}

@@ -74,7 +74,7 @@ func TestTheRequestIDIsLoggedAtEachStage(t *testing.T) {
 	log.Reset()
 	for _, m := range cloud.Published[notify.NoticesTopic] {
 		message := events.SQSMessage{MessageId: "1", ReceiptHandle: "1", Body: m.Body}
-		if _, err := worker.CourierHandler(worker.With(ports, cloud.Providers()))(t.Context(), events.SQSEvent{Records: []events.SQSMessage{message}}); err != nil {
+		if _, err := worker.CourierHandler(worker.With(ports, cloud.Providers()))(t.Context(), worker.CourierEvent{Records: []worker.CourierRecord{{SQSMessage: message}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -124,7 +124,7 @@ func TestMetricsComeFromLinesThatAreReallyLogged(t *testing.T) {
 		cloud.MailErr = c.err
 		log.Reset()
 		message := events.SQSMessage{MessageId: "1", ReceiptHandle: "1", Body: notify.Pointer(op.Key, "mail").Body}
-		if _, err := worker.CourierHandler(worker.With(ports, cloud.Providers()))(t.Context(), events.SQSEvent{Records: []events.SQSMessage{message}}); err != nil {
+		if _, err := worker.CourierHandler(worker.With(ports, cloud.Providers()))(t.Context(), worker.CourierEvent{Records: []worker.CourierRecord{{SQSMessage: message}}}); err != nil {
 			t.Fatal(err)
 		}
 		logged(t, &log, c.message, c.name, 1.0)

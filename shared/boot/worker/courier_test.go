@@ -2,6 +2,7 @@ package worker_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/worker"
 	"ferry/shared/notify"
+	"ferry/shared/notify/mail"
 	"ferry/shared/table"
 )
 
@@ -48,7 +50,7 @@ func (p *post) notice(unique string, channel notify.Channel, to string) table.Ke
 	return op.Key
 }
 
-func (p *post) courier() func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {
+func (p *post) courier() func(context.Context, worker.CourierEvent) (events.SQSEventResponse, error) {
 	return worker.CourierHandler(worker.With(p.Ports, p.providers))
 }
 
@@ -56,10 +58,18 @@ func message(id string, key table.Key) events.SQSMessage {
 	return events.SQSMessage{MessageId: id, ReceiptHandle: "receipt-" + id, Body: notify.Pointer(key, "mail").Body}
 }
 
+// queued is the event of messages in a queue.
+func queued(messages ...events.SQSMessage) (e worker.CourierEvent) {
+	for _, m := range messages {
+		e.Records = append(e.Records, worker.CourierRecord{SQSMessage: m})
+	}
+	return e
+}
+
 // handle returns the names of the messages that must come again.
 func (p *post) handle(ctx context.Context, messages ...events.SQSMessage) (again []string) {
 	p.Helper()
-	answer, err := worker.CourierHandler(worker.With(p.Ports, p.providers))(ctx, events.SQSEvent{Records: messages})
+	answer, err := p.courier()(ctx, queued(messages...))
 	if err != nil {
 		p.Fatal(err)
 	}
@@ -177,5 +187,60 @@ func TestNothingIsLostIfTheQueueDoesNotAnswer(t *testing.T) {
 	key := p.notice("a", notify.Mail, "ann@example.com")
 	if again := p.handle(t.Context(), message("1", key)); fmt.Sprint(again) != "[1]" || p.state(key) != notify.Queued {
 		t.Errorf("these must come again: %v, and the notice is %s", again, p.state(key))
+	}
+}
+
+// code puts a code for a password into the outbox, and returns the topic's event about it.
+func (p *post) code() (table.Key, worker.CourierEvent) {
+	p.Helper()
+	op := notify.Notice{
+		Kind: notify.PIN, Channel: notify.Mail, To: "alice@example.com", Lang: "en", User: "alice", Nonce: "nonce",
+		Expires: p.Now().Add(15 * time.Minute).Unix(),
+	}.Op(p.Now(), "code")
+	check(p.T, p.Table.Write(p.Context(), op))
+	m := notify.Pointer(op.Key, "mail")
+	if m.Value != "code" {
+		p.Errorf("a code goes the way of %q", m.Value)
+	}
+	body, err := json.Marshal(m.Body)
+	check(p.T, err)
+	var e worker.CourierEvent
+	check(p.T, json.Unmarshal(fmt.Appendf(nil, `{"Records":[{"EventSource":"aws:sns","EventVersion":"1.0","Sns":{"Type":"Notification",
+		"MessageId":"95df01b4","Message":%s,"MessageAttributes":{"channel":{"Type":"String","Value":"code"}}}}]}`, body), &e))
+	return op.Key, e
+}
+
+func TestACodeComesStraightFromTheTopic(t *testing.T) {
+	t.Parallel()
+	p := begin(t)
+	key, e := p.code()
+	courier := p.courier()
+	p.cloud.MailErr = fmt.Errorf("%w: status 429", mail.ErrQuota)
+	if _, err := courier(t.Context(), e); err == nil || p.state(key) != notify.Queued || p.cloud.Delayed != nil {
+		t.Fatalf("Lambda does not bring a code again: %v, %s, %v", err, p.state(key), p.cloud.Delayed)
+	}
+	p.ahead, p.cloud.MailErr = time.Minute, nil // when Lambda does
+	for range 2 {
+		if _, err := courier(t.Context(), e); err != nil || len(p.cloud.Mails) != 1 {
+			t.Errorf("%v, and %d mails were sent", err, len(p.cloud.Mails))
+		}
+	}
+}
+
+func TestAQuotaIsRememberedFromEventToEvent(t *testing.T) {
+	t.Parallel()
+	p := begin(t)
+	courier := p.courier()
+	p.cloud.MailErr = fmt.Errorf("%w: status 429", mail.ErrQuota)
+	for i := range 3 {
+		key := p.notice(fmt.Sprint(i), notify.Mail, "ann@example.com")
+		again, err := courier(t.Context(), queued(message("1", key)))
+		if wait := p.cloud.Delayed["receipt-1"]; err != nil || len(again.BatchItemFailures) != 1 || wait < 29*time.Minute || wait > time.Hour {
+			t.Fatalf("%v, %v, again after %v", err, again, wait)
+		}
+		p.cloud.MailErr = nil // another try would succeed
+	}
+	if len(p.cloud.Mails) != 0 {
+		t.Errorf("%d mails were tried while the quota was used up", len(p.cloud.Mails))
 	}
 }

@@ -28,7 +28,7 @@ func put(t *testing.T, p *api.Ports, id string, channel notify.Channel, to strin
 
 func send(t *testing.T, p *api.Ports, key table.Key) {
 	t.Helper()
-	e := events.SQSEvent{Records: []events.SQSMessage{{MessageId: "1", Body: notify.Pointer(key, "mail").Body}}}
+	e := queued(events.SQSMessage{MessageId: "1", Body: notify.Pointer(key, "mail").Body})
 	if a, err := worker.CourierHandler(worker.With(p, new(boottest.Cloud).Providers()))(t.Context(), e); err != nil || len(a.BatchItemFailures) != 0 {
 		t.Fatalf("sending: %+v, %v", a, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -68,27 +69,51 @@ func text(all map[string]events.DynamoDBAttributeValue, name string) string {
 // waits for the next event.
 const courierReserve = 50 * time.Second
 
+// CourierEvent has messages of a queue or, for codes for passwords, of the topic itself.
+type CourierEvent struct{ Records []CourierRecord }
+
+// CourierRecord is a message of a queue, or one of a topic in SNS.
+type CourierRecord struct {
+	events.SQSMessage
+	SNS events.SNSEntity
+}
+
+// errCode is returned so that Lambda brings a code again, a minute later and once more.
+var errCode = errors.New("a code could not be sent yet")
+
 // CourierHandler returns a function that sends notices and names the messages that
 // must come again. It hides each of them for as long as its notice has to wait: then
-// the queue brings it back, without a timer.
-func CourierHandler(w *Worker) func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {
-	return func(ctx context.Context, e events.SQSEvent) (events.SQSEventResponse, error) {
-		p := w.Function.Ports
-		sender, err := notify.NewSender(notify.Config{
-			Table: p.Table, Key: p.Key, Mail: w.Mail, SMS: w.SMS, From: w.MailFrom, Now: p.Now, Log: p.Log,
-			Settled: []notify.Settled{notify.Remember(p.Now), file.Outbox(p).LinkEnded},
-		})
-		if err != nil {
-			return events.SQSEventResponse{}, fmt.Errorf("preparing to send notices: %w", err)
-		}
+// the queue brings it back, without a timer. It fails if a code must come again.
+func CourierHandler(w *Worker) func(context.Context, CourierEvent) (events.SQSEventResponse, error) {
+	// It lives as long as the function: it knows if the provider's quota is used up.
+	sender := sync.OnceValues(w.sender)
+	return func(ctx context.Context, e CourierEvent) (events.SQSEventResponse, error) {
 		again := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
+		s, err := sender()
+		if err != nil {
+			return again, err
+		}
 		for _, m := range e.Records {
-			if !w.handle(ctx, sender, m) {
+			m.Body += m.SNS.Message // one of them is empty
+			switch done := w.handle(ctx, s, m.SQSMessage); {
+			case done:
+			case m.SNS.Message != "":
+				err = errCode
+			default:
 				again.BatchItemFailures = append(again.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: m.MessageId})
 			}
 		}
-		return again, nil
+		return again, err
 	}
+}
+
+func (w *Worker) sender() (*notify.Sender, error) {
+	p := w.Function.Ports
+	s, err := notify.NewSender(notify.Config{
+		Table: p.Table, Key: p.Key, Mail: w.Mail, SMS: w.SMS, From: w.MailFrom, Now: p.Now, Log: p.Log,
+		Settled: []notify.Settled{notify.Remember(p.Now), file.Outbox(p).LinkEnded},
+	})
+	return s, envelope.Wrap(err, "preparing to send notices")
 }
 
 // handle handles one message. done is false if it must come again. A message that
@@ -115,9 +140,12 @@ func (w *Worker) handle(ctx context.Context, s *notify.Sender, m events.SQSMessa
 	return again <= 0
 }
 
-// delay hides a message for a while. If that fails, the message comes again after the
-// queue's usual time, too early or too late.
+// delay hides a message of a queue for a while. If that fails, the message comes again
+// after the queue's usual time, too early or too late.
 func (w *Worker) delay(ctx context.Context, m events.SQSMessage, wait time.Duration) {
+	if m.ReceiptHandle == "" { // a topic's
+		return
+	}
 	if err := w.Queue.Delay(ctx, m.ReceiptHandle, wait); err != nil {
 		w.Function.Ports.Log.Warn("a message could not be delayed and comes again after the queue's usual time", "message", m.MessageId, "error", err)
 	}

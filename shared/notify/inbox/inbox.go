@@ -10,6 +10,7 @@ package inbox
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"ferry/shared/envelope"
@@ -40,8 +41,8 @@ type Message struct {
 	Sent    time.Time `json:"sent"`
 }
 
-// stored is a Message in the table. Its sort key is the ID: the IDs of notices sort
-// by time, and a message that is sent again has the same key.
+// stored is a Message in the table. Its sort key is the notice's ID without the prefix
+// of codes, so it sorts by time, and a message that is sent again has the same key.
 type stored struct {
 	V       int64  `json:"v"`
 	Channel string `json:"channel"`
@@ -88,7 +89,7 @@ func (s smsSender) Send(ctx context.Context, m notify.TextMessage) (string, erro
 func (in *Inbox) keep(ctx context.Context, id string, s stored) error {
 	now := in.now()
 	s.V, s.Sent = layout, now.UnixMilli()
-	key := table.Key{PK: partition, SK: id}
+	key := table.Key{PK: partition, SK: strings.TrimPrefix(id, notify.CodePrefix)}
 	err := in.table.Write(ctx, table.Put(key, s).If(table.NotExists()).Expire(now.Add(Keep)))
 	return envelope.Wrap(err, "keeping a message in the inbox", table.ErrCondition) // it may be here already
 }

@@ -24,6 +24,23 @@ const Tag = "notice"
 // Any other failure may be temporary.
 var ErrPermanent = errors.New("mail: refused for good")
 
+// ErrRate and ErrQuota match a refusal that is not about the message: the provider's
+// limit for a moment, or for a day, is used up.
+var (
+	ErrRate  = errors.New("waiting for the provider: its sending rate is used up")
+	ErrQuota = errors.New("waiting for the provider: its daily quota is used up")
+)
+
+// Limit returns the one of ErrRate and ErrQuota that an error matches, or nil.
+func Limit(err error) error {
+	for _, limit := range []error{ErrRate, ErrQuota} {
+		if errors.Is(err, limit) {
+			return limit
+		}
+	}
+	return nil
+}
+
 // Message is one e-mail to one recipient.
 type Message struct {
 	// ID names the message: only letters, digits and the characters . _ -.

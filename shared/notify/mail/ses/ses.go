@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	netmail "net/mail"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sesv2"
 	"github.com/aws/aws-sdk-go-v2/service/sesv2/types"
+	"github.com/aws/smithy-go"
 
 	"ferry/shared/notify/mail"
 )
@@ -85,8 +87,15 @@ func content(text string) *types.Content {
 
 // classify marks what SES will always refuse: a request that it cannot read, such as
 // one with a malformed address, or content that it rejects. A sender's address
-// that is not verified is a mistake in the settings, which can be corrected.
+// that is not verified is a mistake in the settings, which can be corrected. It also
+// marks what the account's limits refuse: some of these errors have no type of their own.
 func classify(err error) error {
+	if failed, ok := errors.AsType[smithy.APIError](err); ok && slices.Contains(limits, failed.ErrorCode()) {
+		if strings.Contains(failed.ErrorMessage(), "quota") {
+			return fmt.Errorf("%w: %w", mail.ErrQuota, err)
+		}
+		return fmt.Errorf("%w: %w", mail.ErrRate, err)
+	}
 	var refused *types.MessageRejected
 	var bad *types.BadRequestException
 	unverified := strings.Contains(err.Error(), "not verified")
@@ -95,6 +104,9 @@ func classify(err error) error {
 	}
 	return err
 }
+
+// limits are the codes of errors that SES gives when a limit of the account is reached.
+var limits = []string{"LimitExceededException", "Throttling", "ThrottlingException", "TooManyRequestsException"}
 
 // Open returns the sender of a configuration set.
 func Open(c aws.Config, set string) mail.Sender {

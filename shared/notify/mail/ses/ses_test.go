@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sesv2"
 	"github.com/aws/aws-sdk-go-v2/service/sesv2/types"
+	"github.com/aws/smithy-go"
 
 	"ferry/shared/notify/mail"
 	"ferry/shared/notify/mail/ses"
@@ -93,5 +94,26 @@ func TestOnlyARefusedMessageFailsForGood(t *testing.T) {
 	}
 	if _, err := (ses.Sender{Client: &client{}}).Send(t.Context(), mail.Message{ID: "1", From: "a@example.org", To: "none"}); !errors.Is(err, mail.ErrPermanent) {
 		t.Errorf("a malformed address: %v", err)
+	}
+}
+
+func TestALimitOfTheAccountIsNoFaultOfTheMessage(t *testing.T) {
+	t.Parallel()
+	const rate, quota = "Maximum sending rate exceeded.", "Daily message quota exceeded."
+	for _, tt := range []struct{ err, want error }{
+		{&types.TooManyRequestsException{Message: aws.String(rate)}, mail.ErrRate},
+		{&types.TooManyRequestsException{}, mail.ErrRate},
+		{&types.TooManyRequestsException{Message: aws.String(quota)}, mail.ErrQuota},
+		{&types.LimitExceededException{Message: aws.String(quota)}, mail.ErrQuota},
+		{&smithy.GenericAPIError{Code: "ThrottlingException", Message: rate}, mail.ErrRate},
+		{&smithy.GenericAPIError{Code: "ThrottlingException", Message: quota}, mail.ErrQuota},
+		{&smithy.GenericAPIError{Code: "Throttling", Message: quota}, mail.ErrQuota},
+		{&types.SendingPausedException{Message: aws.String("quota")}, nil},
+		{&types.MessageRejected{Message: aws.String(quota)}, nil},
+	} {
+		_, err := ses.Sender{Client: &client{err: tt.err}}.Send(t.Context(), message())
+		if mail.Limit(err) != tt.want || !errors.Is(err, tt.err) {
+			t.Errorf("%v is the limit %v", err, mail.Limit(err))
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net"
 	netmail "net/mail"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -130,7 +131,8 @@ func (s *Sender) dial(ctx context.Context) gomail.DialContextFunc {
 }
 
 // classify marks what the server will always refuse. Replies about the sender's
-// address or the login are about our settings, which can be corrected.
+// address or the login are about our settings, which can be corrected. It also marks what
+// is clearly the server's limit on us: no code of SMTP says that, only the text.
 func classify(err error) error {
 	refused, ok := errors.AsType[*gomail.SendError](err)
 	if !ok {
@@ -141,8 +143,15 @@ func classify(err error) error {
 	code := refused.ErrorCode()
 	about := refused.Reason == gomail.ErrSMTPRcptTo || refused.Reason == gomail.ErrSMTPData || refused.Reason == gomail.ErrSMTPDataClose
 	login := code == 530 || code == 534 || code == 535 || code == 538
-	if about && code >= 500 && !login {
+	switch {
+	case about && code >= 500 && !login:
 		return fmt.Errorf("%w: %w", mail.ErrPermanent, err)
+	case code >= 500 || regexp.MustCompile(`\b4\.2\.\d`).MatchString(text): // that is about the recipient's mailbox
+		return err
+	case regexp.MustCompile(`(?i)daily|sending quota`).MatchString(text):
+		return fmt.Errorf("%w: %w", mail.ErrQuota, err)
+	case regexp.MustCompile(`(?i)throttl|\brate\b|too (many|much mail|fast|quickly)`).MatchString(text):
+		return fmt.Errorf("%w: %w", mail.ErrRate, err)
 	}
 	return err
 }

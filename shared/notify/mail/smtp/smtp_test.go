@@ -387,3 +387,32 @@ func TestTLSProtectsLoginAndMessage(t *testing.T) {
 		}
 	})
 }
+
+func TestOnlyWhatIsClearlyALimitOfTheServerIsOne(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		command, reply string
+		want           error
+	}{
+		{".", "454 Throttling failure: Maximum sending rate exceeded.", mail.ErrRate},
+		{".", "454 Throttling failure: Daily message quota exceeded.", mail.ErrQuota},
+		{"MAIL", "421 4.7.28 unusual rate of mail from your address", mail.ErrRate},
+		{"MAIL", "450 4.7.1 Error: too much mail from 192.0.2.1", mail.ErrRate},
+		{"RCPT", "451 4.7.1 too many messages, slow down", mail.ErrRate},
+		{"RCPT", "452 4.5.3 your daily sending quota is exceeded", mail.ErrQuota},
+		{"RCPT", "452 4.2.2 the mailbox is over its daily quota", nil},
+		{"RCPT", "450 4.2.1 the user gets mail at a rate that prevents more", nil},
+		{"RCPT", "450 4.2.0 greylisted", nil},
+		{"RCPT", "451 4.3.0 corporate policy server is down", nil},
+		{".", "554 5.7.1 too many links, looks like spam", nil},
+	} {
+		t.Run(tt.reply, func(t *testing.T) {
+			t.Parallel()
+			srv := boottest.StartSMTP(t, boottest.SMTPOptions{Replies: map[string]string{tt.command: tt.reply}})
+			_, err := sender(t, "smtp", "", "", srv).Send(t.Context(), message())
+			if err == nil || mail.Limit(err) != tt.want {
+				t.Fatalf("%v is the limit %v, want %v", err, mail.Limit(err), tt.want)
+			}
+		})
+	}
+}
