@@ -112,6 +112,7 @@ func TestDemoIsOnlyForAPrivateService(t *testing.T) {
 		{nil, true},
 		{[]string{"--public-url=https://files.example.com/v1"}, false},
 		{[]string{"--trust-proxy"}, false},
+		{[]string{"--client-header=X-Real-IP", "--proxy-secret=X-Proxy:" + strings.Repeat("0f", 32)}, false},
 		{[]string{"--no-demo"}, false},
 	} {
 		s := serve(t, t.TempDir(), k.args...)

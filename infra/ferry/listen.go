@@ -22,6 +22,7 @@ import (
 	"ferry/shared/api"
 	"ferry/shared/boot/local"
 	"ferry/shared/client"
+	"ferry/shared/envelope"
 )
 
 // where says at which address the service answers, and with which certificate.
@@ -98,13 +99,15 @@ type listeners struct {
 	main, metrics, plain net.Listener
 	tls                  *tls.Config       // of main; nil is plain HTTP
 	manager              *autocert.Manager // of the certificates for --tls-domain
+	proxy                envelope.Proxy    // in front of main
 }
 
 // listen opens all addresses, so that a wrong one is reported before anything else happens.
 // The end of the process closes them.
 func (c serveCommand) listen(log *slog.Logger) (l *listeners, err error) {
 	l = &listeners{}
-	if err := c.secure(l, log); err != nil {
+	l.proxy, err = c.proxy()
+	if err = errors.Join(err, c.secure(l, log)); err != nil {
 		return nil, &coded{exitSettings, err}
 	}
 	for _, one := range []struct {
@@ -135,10 +138,7 @@ func (c serveCommand) listen(log *slog.Logger) (l *listeners, err error) {
 
 // serve answers requests until ctx ends, then lets running ones finish.
 func (c serveCommand) serve(ctx context.Context, l *listeners, s *local.Service, p *api.Ports, m *local.Metrics) error {
-	handler := below(p.PublicURL, s.Handler())
-	if c.TrustProxy {
-		handler = forwarded(handler)
-	}
+	handler := l.proxy.Handler(below(p.PublicURL, s.Handler()))
 	background, stop := context.WithCancel(context.Background())
 	var finished sync.WaitGroup
 	defer finished.Wait()
@@ -201,17 +201,18 @@ func bounded(next http.Handler, most time.Duration) http.Handler {
 	})
 }
 
-// forwarded takes the caller's address from the proxy in front. Only the last
-// entry of X-Forwarded-For is the proxy's own; anyone can write the others.
-func forwarded(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		all := strings.Join(r.Header.Values("X-Forwarded-For"), ",")
-		addr := strings.TrimSpace(all[strings.LastIndexByte(all, ',')+1:])
-		if net.ParseIP(addr) != nil {
-			r.RemoteAddr = net.JoinHostPort(addr, "0")
-		}
-		next.ServeHTTP(w, r)
-	})
+// proxy returns what stands in front.
+func (c serveCommand) proxy() (envelope.Proxy, error) {
+	p, err := envelope.ParseProxy(c.ClientHeader, c.ProxySecret)
+	switch {
+	case err != nil:
+		return p, fmt.Errorf("--client-header or FERRY_CLIENT_HEADER, with --proxy-secret or FERRY_PROXY_SECRET: %w", err)
+	case c.TrustProxy && c.ClientHeader != "":
+		return p, errors.New("choose either --client-header or --trust-proxy")
+	case c.TrustProxy:
+		return envelope.LastForwarded(), nil
+	}
+	return p, nil
 }
 
 // below lets next answer under the public address's path too, so that a proxy in front

@@ -6,6 +6,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -132,6 +133,36 @@ func TestAPathPrefixWorksWithoutRewriting(t *testing.T) {
 	}
 	if r := h.run("", "ls"); strings.Count(r.out, "\n") != 3 {
 		t.Errorf("ls prints %s%s", r.out, r.err)
+	}
+}
+
+// TestTheLogShowsTheClientThatTheProxyTellsOf sends requests with the secret, and with a guess.
+func TestTheLogShowsTheClientThatTheProxyTellsOf(t *testing.T) {
+	t.Parallel()
+	s := serve(t, t.TempDir(), "--client-header=X-Forwarded-For/2", "--log=json",
+		fmt.Sprintf("--proxy-secret=X-Proxy:%x", sha256.Sum256([]byte("open sesame"))))
+	for _, secret := range []string{"open sesame", "a guess"} {
+		req, err := http.NewRequest("GET", s.base+"/health", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("X-Proxy", secret)
+		req.Header.Set("X-Forwarded-For", "6.6.6.6, 198.51.100.10, 192.0.2.7")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+	}
+	if code := s.stop(t); code != exitOK {
+		t.Errorf("code %d", code)
+	}
+	log := s.errs.String()
+	if strings.Count(log, `"address":"198.51.100.10"`) != 1 || !strings.Contains(log, `"address":"127.0.0.1"`) {
+		t.Errorf("the log shows %s", log)
+	}
+	if strings.Contains(log, "sesame") || strings.Contains(log, "6.6.6.6") {
+		t.Errorf("the log shows a header: %s", log)
 	}
 }
 

@@ -41,6 +41,8 @@ type serveCommand struct {
 	PublicURL    string    `env:"FERRY_PUBLIC_URL" placeholder:"URL" help:"Address of the service in links, such as https://files.example.com/v1 (default http://ADDR/v1, or https://DOMAIN/v1 with --tls-domain)."`
 	MetricsAddr  string    `env:"FERRY_METRICS_ADDR" placeholder:"HOST:PORT" help:"Address for GET /metrics (default none)."`
 	TrustProxy   bool      `env:"FERRY_TRUST_PROXY" help:"Take the caller's address from the last entry of X-Forwarded-For: for a server behind one proxy. Without it, failed logins slow down everyone behind the proxy."`
+	ClientHeader string    `env:"FERRY_CLIENT_HEADER" placeholder:"NAME" help:"Take the caller's address from a proxy's header instead, such as CloudFront-Viewer-Address, or X-Forwarded-For/2 for its last entry but one. Without the secret it is ignored."`
+	ProxySecret  string    `env:"FERRY_PROXY_SECRET" placeholder:"NAME:SHA256" help:"Header that proves that a request comes from that proxy, with the SHA-256 of its value."`
 	PhoneRegion  string    `env:"FERRY_PHONE_REGION" placeholder:"IT" help:"Region of mobile numbers without a country code."`
 	HideUsers    bool      `env:"FERRY_HIDE_USERS" help:"Answer GET /auth/forget for unknown users like known ones."`
 	MaxBody      string    `env:"FERRY_MAX_BODY" placeholder:"SIZE" help:"Maximum size of a request, such as 5GB or 5GiB; 0 means no limit."`
@@ -105,8 +107,8 @@ func (c serveCommand) Run(ctx context.Context, set api.Settings, out console) er
 	if err != nil {
 		return &coded{exitSettings, fmt.Errorf("--reserve or FERRY_RESERVE=%q: %w", c.Reserve, err)}
 	}
-	if c.PublicURL != "" && !c.TrustProxy && !c.Where.secure() {
-		log.Warn("FERRY_PUBLIC_URL is set and FERRY_TRUST_PROXY is not: behind a proxy all callers count as one address, and one caller's failed logins slow down all logins")
+	if c.PublicURL != "" && !c.proxied() && !c.Where.secure() {
+		log.Warn("FERRY_PUBLIC_URL is set and neither FERRY_TRUST_PROXY nor FERRY_CLIENT_HEADER is: behind a proxy all callers count as one address, and one caller's failed logins slow down all logins")
 	}
 	return c.open(ctx, set, local.Options{NoSync: c.Fsync == "off", Reserve: reserve, Log: log}, func(p *api.Ports) error {
 		return c.run(ctx, out, listeners, p)
@@ -176,8 +178,11 @@ func (c serveCommand) options(addr net.Addr, p *api.Ports) (o local.ServiceOptio
 func (c serveCommand) private(addr net.Addr) bool {
 	tcp, _ := addr.(*net.TCPAddr)
 	return tcp != nil && tcp.IP.IsLoopback() && c.PublicURL == "" && len(c.Where.Domains) == 0 &&
-		!c.TrustProxy && !c.inCloud()
+		!c.proxied() && !c.inCloud()
 }
+
+// proxied reports whether a proxy in front tells who its client is.
+func (c serveCommand) proxied() bool { return c.TrustProxy || c.ClientHeader != "" }
 
 // addresses returns the webhooks, which may have any number of spaces between them.
 func (c serveCommand) addresses() []string { return strings.Fields(strings.Join(c.Webhooks, " ")) }

@@ -22,6 +22,7 @@ func everything() []string {
 		"HideUsers=on", "KeepDays=31", "BackupDays=91", "NoticesPerHour=101", "NoticesPerDay=501",
 		"NoticesPerRecipient=51", "MaxBody=4500000", "RedirectOver=4000000",
 		"CorsOrigins=https://app.example.com,https://b.example.com", "ThrottleRate=102", "ThrottleBurst=202",
+		"ClientHeader=X-Forwarded-For/2", "ProxySecret=X-Proxy:" + strings.Repeat("0f", 32),
 		"SenderAddress=ferry@example.com", "SenderName=Ferryman", "MailConcurrency=3", "SmsSending=on",
 		"SmsSenderId=Ferry", "SmsConcurrency=4", "SmsStatusLogs=on", "SweepSchedule=rate(2 days)",
 		"LogRetentionDays=90", "Metrics=on", "Dashboard=on", "Deployment=Canary10Percent5Minutes",

@@ -93,6 +93,10 @@ func TestTheGatewayAllowsPagesWhatTheServerAllows(t *testing.T) {
 			t.Errorf("with %s the functions get the origins %v", parameter, got)
 		}
 	}
+	proxy := at(made(t, everything()...).Resources["ApiApiGatewayDefaultStage"], "Properties", "StageVariables")
+	if _, err := envelope.ParseProxy(show(at(proxy, "clientHeader")), show(at(proxy, "proxySecret"))); err != nil {
+		t.Errorf("the functions get the proxy %v: %v", proxy, err)
+	}
 	if got := at(c, "maxAge"); got != int(envelope.MaxAge.Seconds()) || at(c, "allowCredentials") != nil {
 		t.Errorf("pages may do %v", c)
 	}

@@ -28,27 +28,29 @@ type EventHandler func(context.Context, events.APIGatewayProxyRequest) (events.A
 // Gateway adapts an http.Handler to the gateway's events. It always answers: a panic,
 // even one that a handler uses to break off its response, becomes the 500 envelope.
 func Gateway(h http.Handler, p *api.Ports) EventHandler {
-	adapter := httpadapter.New(h)
 	return func(ctx context.Context, e events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error) {
 		ctx = envelope.WithRequestID(ctx, e.RequestContext.RequestID)
 		ctx = api.WithBase(ctx, address(e.RequestContext))
 		ctx = envelope.WithOrigins(ctx, origins(e.StageVariables))
 		e.Path = escaped(e.Path)
-		if err := decodeBody(&e); err != nil {
-			return failed(ctx, p, e, err)
+		// What is malformed stands for no proxy.
+		proxy, _ := envelope.ParseProxy(e.StageVariables["clientHeader"], e.StageVariables["proxySecret"])
+		err := decodeBody(&e)
+		var response events.APIGatewayProxyResponse
+		if err == nil {
+			response, err = recovered(ctx, httpadapter.New(proxy.Handler(h)), e)
 		}
-		response, err := recovered(ctx, adapter, e)
 		if err != nil {
-			return failed(ctx, p, e, err)
+			e.Body, e.IsBase64Encoded = "", false
+			return failed(ctx, proxy.Handler(answer(p, err)), e)
 		}
 		return packed(e.HTTPMethod, response), nil
 	}
 }
 
-// failed answers with an error as the endpoints do.
-func failed(ctx context.Context, p *api.Ports, e events.APIGatewayProxyRequest, err error) (events.APIGatewayProxyResponse, error) {
-	e.Body, e.IsBase64Encoded = "", false
-	a := httpadapter.New(answer(p, err))
+// failed returns an answer with an error, as the endpoints give it.
+func failed(ctx context.Context, answer http.Handler, e events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error) {
+	a := httpadapter.New(answer)
 	response, again := a.ProxyWithContext(ctx, e)
 	if again != nil { // the event cannot even become a request
 		return a.ProxyWithContext(ctx, events.APIGatewayProxyRequest{HTTPMethod: http.MethodGet, Path: e.Path})

@@ -2,10 +2,13 @@ package lambda_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -87,6 +90,43 @@ func TestPagesOfOriginsThatTheGatewayAllowsMayChangeSomething(t *testing.T) {
 		}
 		if r := send(t, h, p, event); r.StatusCode != c.want {
 			t.Errorf("a page of %q, where %q is allowed, gets %d", c.origin, c.stage, r.StatusCode)
+		}
+	}
+}
+
+// TestOnlyTheStagesProxyTellsWhoItsClientIs sends events through CloudFront and past it. A
+// refused request is logged with the client's address too.
+func TestOnlyTheStagesProxyTellsWhoItsClientIs(t *testing.T) {
+	t.Parallel()
+	stage := map[string]string{
+		"clientHeader": "X-Forwarded-For/2", "proxySecret": fmt.Sprintf("X-Proxy:%x", sha256.Sum256([]byte("open sesame"))),
+	}
+	for _, c := range []struct {
+		stage         map[string]string
+		secret, path  string
+		want, damaged string
+	}{
+		{stage, "open sesame", "6.6.6.6, 198.51.100.10, 203.0.113.7", "198.51.100.10", ""},
+		{stage, "open sesame", "6.6.6.6, 198.51.100.10, 203.0.113.7", "198.51.100.10", "\ufffd"},
+		{stage, "a guess", "6.6.6.6, 198.51.100.10, 203.0.113.7", "203.0.113.7", ""},
+		{nil, "open sesame", "6.6.6.6, 198.51.100.10, 203.0.113.7", "203.0.113.7", ""},
+		{map[string]string{"clientHeader": "X-Forwarded-For"}, "", "198.51.100.10", "203.0.113.7", ""},
+	} {
+		var log bytes.Buffer
+		p := boottest.Ports(t, nil)
+		p.Log = slog.New(slog.NewJSONHandler(&log, nil))
+		event := load(t, "upload")
+		event.StageVariables = c.stage
+		event.MultiValueHeaders["X-Proxy"], event.MultiValueHeaders["X-Forwarded-For"] = []string{c.secret}, []string{c.path}
+		if c.damaged != "" {
+			event.Body, event.IsBase64Encoded = c.damaged, false
+		}
+		send(t, p.Outlet().Handler(func(http.ResponseWriter, *http.Request) error { return nil }), p, event)
+		if !strings.Contains(log.String(), `"address":"`+c.want+`"`) {
+			t.Errorf("%v: the log is %s, want %s", c, log.String(), c.want)
+		}
+		if strings.Contains(log.String(), "sesame") || strings.Contains(log.String(), "6.6.6.6") {
+			t.Errorf("the log shows a header: %s", log.String())
 		}
 	}
 }

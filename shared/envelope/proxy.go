@@ -1,0 +1,92 @@
+package envelope
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// viewerAddress is CloudFront's header with an address and a port. An IPv6 address has no
+// brackets there.
+const viewerAddress = "CloudFront-Viewer-Address"
+
+// Proxy is what stands in front of the service, such as a CDN, and tells who its client
+// is. The zero Proxy stands for none.
+type Proxy struct {
+	client string // header with the client's address
+	entry  int    // of that header, counted from the right; 1 is the last
+	name   string // header with the secret that only the proxy knows; "" is none
+	hash   [sha256.Size]byte
+}
+
+// LastForwarded returns the Proxy that adds the last entry of X-Forwarded-For, for a
+// service that nobody reaches in another way. Anyone can write the other entries.
+func LastForwarded() Proxy { return Proxy{client: "X-Forwarded-For", entry: 1} }
+
+// ParseProxy returns the Proxy that tells its client in a header such as
+// CloudFront-Viewer-Address or, in the last entry but one, X-Forwarded-For/2. secret is
+// the header that proves it: its name, a colon, and its value's SHA-256 in hexadecimal
+// digits. If both are empty, there is no Proxy.
+func ParseProxy(client, secret string) (p Proxy, err error) {
+	if client == "" && secret == "" {
+		return p, nil
+	}
+	name, entry, counted := strings.Cut(client, "/")
+	if p = (Proxy{client: name, entry: 1}); counted {
+		p.entry, err = strconv.Atoi(entry)
+	}
+	if err != nil || p.entry < 1 || !isHeader(name) {
+		return Proxy{}, errors.New("the client's header is not one such as CloudFront-Viewer-Address or X-Forwarded-For/2")
+	}
+	name, digits, _ := strings.Cut(secret, ":")
+	n, err := hex.Decode(p.hash[:], []byte(digits[:min(len(digits), 2*sha256.Size)]))
+	if p.name = name; err != nil || n < len(p.hash) || len(digits) > 2*sha256.Size || !isHeader(name) {
+		return Proxy{}, errors.New("the proxy's secret is not the name of a header, a colon and 64 hexadecimal digits, the SHA-256 of its value")
+	}
+	return p, nil
+}
+
+func isHeader(name string) bool {
+	return name != "" && strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
+}
+
+// Handler returns a handler that passes requests of the proxy on with their client's
+// address. Others keep the address that they come from.
+func (p Proxy) Handler(next http.Handler) http.Handler {
+	if p == (Proxy{}) {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if addr := p.address(r.Header); addr.IsValid() {
+			r.RemoteAddr = net.JoinHostPort(addr.String(), "0")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// address returns the client's address, if the proxy has sent the request and tells it.
+func (p Proxy) address(h http.Header) netip.Addr {
+	if hash := sha256.Sum256([]byte(h.Get(p.name))); p.name != "" && subtle.ConstantTimeCompare(hash[:], p.hash[:]) == 0 {
+		return netip.Addr{}
+	}
+	entries := strings.Split(strings.Join(h.Values(p.client), ","), ",")
+	if len(entries) < p.entry {
+		return netip.Addr{}
+	}
+	text := strings.TrimSpace(entries[len(entries)-p.entry])
+	if strings.EqualFold(p.client, viewerAddress) {
+		text = text[:max(0, strings.LastIndexByte(text, ':'))]
+	}
+	addr, err := netip.ParseAddr(strings.Trim(text, "[]"))
+	if err != nil {
+		with, _ := netip.ParseAddrPort(text)
+		addr = with.Addr()
+	}
+	return addr
+}
