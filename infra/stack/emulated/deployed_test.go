@@ -39,6 +39,7 @@ func TestADeployedStack(t *testing.T) {
 		"has memory and time for a session of 10,000 parts":          manyParts,
 		"keeps working while an upgrade is deployed and rolled back": upgrade,
 		"keeps its data when it is deleted":                          deletion,
+		"lets pages of all origins use what is signed":               pages,
 		"answers each fixture as its functions' roles allow":         fixtures,
 	} {
 		t.Run(name, func(t *testing.T) {
