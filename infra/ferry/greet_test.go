@@ -83,7 +83,9 @@ func TestServeSaysWhereMessagesGo(t *testing.T) {
 		{[]string{"--public-url=https://files.example.com/v1"}, "Mail and text messages are", command, 404},
 		{[]string{"--inbox=off"}, "Mail and text messages are", command, 404},
 		{[]string{"--trust-proxy", "--inbox=on"}, "Mail and text messages are", page, 200},
-		{[]string{"--smtp=smtp://127.0.0.1:1"}, "\nText messages are", command, 404},
+		{[]string{"--smtp=smtp://127.0.0.1:1"}, "\nText messages are", "FERRY_SMS_URL", 404},
+		{[]string{"--smtp=smtp://127.0.0.1:1", "--inbox=on"}, "\nText messages are", page, 200},
+		{[]string{"--sms-url=http://127.0.0.1:1", "--sms-from=Ferry"}, "\nE-mails are", page, 200},
 	} {
 		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
 			t.Parallel()

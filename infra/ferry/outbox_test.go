@@ -91,7 +91,7 @@ func TestOperatorCancelsAndRetriesWhileTheServerRuns(t *testing.T) {
 	}
 	address := l.Addr().String()
 	l.Close() // the mail server is down
-	s := serve(t, dir, "--smtp", "smtp://"+address)
+	s := serve(t, dir, "--smtp", "smtp://"+address, "--inbox=on")
 	upload := func(query string) {
 		t.Helper()
 		resp, err := http.DefaultClient.Do(s.request(t, "POST", "/upload?"+query))

@@ -19,6 +19,7 @@ import (
 	"ferry/shared/boot/local"
 	"ferry/shared/envelope"
 	"ferry/shared/notify"
+	"ferry/shared/notify/gateway"
 	"ferry/shared/notify/mail/smtp"
 	"ferry/shared/table/sqlite"
 )
@@ -56,12 +57,22 @@ type serveCommand struct {
 	Retention    retention `embed:""`
 	SMTP         string    `env:"FERRY_SMTP_URL" placeholder:"URL" help:"Mail server, such as smtp://user:password@mail.example.com:587; without one, mail goes to the inbox."`
 	MailFrom     string    `env:"FERRY_MAIL_FROM" placeholder:"ADDRESS" default:"Ferry <ferry@localhost>" help:"Sender of mail (default ${default})."`
+	SMS          smsSender `embed:"" prefix:"sms-"`
+	SMSCountries string    `name:"sms-countries" env:"FERRY_SMS_COUNTRIES" placeholder:"IT,FR" help:"Countries that text messages go to; a number of another one is refused (default all)."`
 	Webhooks     []string  `name:"webhook" env:"FERRY_WEBHOOKS" sep:" " placeholder:"URL" help:"Address to post events to, such as https://example.com/ferry-events; may be given up to 10 times; in the variable, separate several with spaces."`
 	Secret       string    `name:"webhook-secret" env:"FERRY_WEBHOOK_SECRET" placeholder:"whsec_..." help:"Secret that signs events, or several, separated by spaces, while you change it; better in the variable than on the command line. By default one is made, in webhook.secret in the data directory."`
 	Inbox        string    `env:"FERRY_INBOX" enum:"auto,on,off" default:"auto" help:"Show sent messages at /inbox to everyone who can reach it: on, off, or auto, which means on for a server on a loopback address without --public-url, --trust-proxy and --smtp, and for requests that come through no proxy."`
 	Demo         bool      `env:"FERRY_DEMO" default:"true" negatable:"" help:"Create the user demo on the first start with empty data, if the address is a loopback address without --public-url and --trust-proxy."`
 	Fsync        string    `env:"FERRY_FSYNC" enum:"on,off" default:"on" help:"off never waits for the disk, so a power failure can lose files that were already confirmed; for comparison with servers that never wait."`
 	Log          string    `env:"FERRY_LOG" enum:"json,text,off" default:"json" help:"Format of the log on standard error: json, text or off."`
+}
+
+// smsSender says who sends text messages, and how.
+type smsSender struct {
+	URL           string `name:"url" env:"FERRY_SMS_URL" placeholder:"URL" help:"Address of an SMS provider, to which each text message is posted, such as https://user:password@sms.example.com/send; without one, text messages go to the inbox, or are refused if there is a mail server."`
+	Body          string `name:"body" env:"FERRY_SMS_BODY" placeholder:"TEMPLATE" help:"What is posted there: twilio, vonage, or JSON or a form with {to} or {digits} (without the plus), {text}, {from} and {id} (default {\"to\":\"{to}\",\"from\":\"{from}\",\"text\":\"{text}\"})."`
+	From          string `name:"from" env:"FERRY_SMS_FROM" placeholder:"NUMBER" help:"Sender of text messages, a number or a name."`
+	Authorization string `name:"authorization" env:"FERRY_SMS_AUTHORIZATION" placeholder:"VALUE" help:"Header of that name for the provider, such as Bearer TOKEN; better in the variable than on the command line."`
 }
 
 func (serveCommand) Help() string {
@@ -127,6 +138,7 @@ func (c serveCommand) run(ctx context.Context, out console, l *listeners, p *api
 	if err != nil {
 		return err
 	}
+	p.NoSMS = !c.inCloud() && options.Mail != nil && options.SMS == nil && !options.ShowInbox
 	s, err := local.NewService(p, options)
 	if err != nil {
 		return &coded{exitSettings, err}
@@ -146,6 +158,11 @@ func (c serveCommand) options(addr net.Addr, p *api.Ports) (o local.ServiceOptio
 	if c.SMTP != "" {
 		if o.Mail, err = smtp.New(c.SMTP); err != nil {
 			return o, &coded{exitSettings, fmt.Errorf("--smtp or FERRY_SMTP_URL: %w", err)}
+		}
+	}
+	if c.SMS.URL != "" {
+		if o.SMS, err = gateway.New(gateway.Config(c.SMS)); err != nil {
+			return o, &coded{exitSettings, fmt.Errorf("--sms-url or FERRY_SMS_URL: %w", err)}
 		}
 	}
 	if o.Webhooks = c.addresses(); len(o.Webhooks) > 0 {
@@ -201,10 +218,16 @@ func (c serveCommand) greet(
 		data = " --data " + quoted(c.Data)
 	}
 	unsent := "Mail and text messages"
-	if o.Mail != nil {
+	switch {
+	case o.Mail != nil:
 		unsent = "Text messages"
+	case o.SMS != nil:
+		unsent = "E-mails"
 	}
 	switch {
+	case o.Mail != nil && o.SMS != nil:
+	case p.NoSMS:
+		fmt.Fprintln(out.Out, "Text messages are not sent: uploads that ask for one are refused, as FERRY_SMS_URL is not set")
 	case o.ShowInbox:
 		fmt.Fprintf(out.Out, "%s are not sent: they are shown at %s/inbox\n", unsent, strings.TrimSuffix(p.PublicURL, api.Prefix))
 	case !c.inCloud():

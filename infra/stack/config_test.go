@@ -125,7 +125,7 @@ func TestAParameterAcceptsOnlyValidValues(t *testing.T) {
 		"PublicUrl=https://files.example.com/v1", "PublicUrl=", "DomainName=files.example.com", "DomainName=",
 		"CertificateArn=arn:aws:acm:eu-south-1:123456789012:certificate/6c1e0a9e-0000-4000-8000-000000000000", "PhoneRegion=IT", "HideUsers=on",
 		"KeepDays=0", "BackupDays=3650", "NoticesPerHour=0", "MaxBody=4600000", "CorsOrigins=*", "CorsOrigins=https://a.example.com,http://localhost:3000", "CorsOrigins=",
-		"SenderAddress=ferry@example.com", "SenderName=Ferry & Co.", "SmsSenderId=Ferry", "SweepSchedule=rate(1 day)", "SweepSchedule=cron(0 3 * * ? *)",
+		"SenderAddress=ferry@example.com", "SenderName=Ferry & Co.", "SmsSenderId=Ferry", "SmsOriginationIdentity=+12065550100", "SmsOriginationIdentity=12345", "SmsCountries=IT", "SmsCountries=IT,US", "SweepSchedule=rate(1 day)", "SweepSchedule=cron(0 3 * * ? *)",
 		"LogRetentionDays=90", "Metrics=on", "Deployment=Linear10PercentEvery1Minute", "AlarmEmail=ops@example.com", "AlarmEmail=",
 	} {
 		if err := tpl.takes(good); err != nil {
@@ -136,7 +136,7 @@ func TestAParameterAcceptsOnlyValidValues(t *testing.T) {
 		"PublicUrl=https://files.example.com", "PublicUrl=files.example.com/v1", "DomainName=https://files.example.com", "DomainName=files", "DomainName=files.example.com/v1",
 		"CertificateArn=6c1e0a9e", "PhoneRegion=39", "HideUsers=yes", "KeepDays=-1", "KeepDays=40000", "NoticesPerHour=-1", "MaxBody=5000000",
 		"CorsOrigins=https://a.example.com, https://b.example.com", "CorsOrigins=a.example.com", "CorsOrigins=https://a.example.com/",
-		"SenderAddress=Ferry <ferry@example.com>", "SenderName=", `SenderName="Ferry"`, "SmsSenderId=+39333", "SweepSchedule=daily", "LogRetentionDays=31",
+		"SenderAddress=Ferry <ferry@example.com>", "SenderName=", `SenderName="Ferry"`, "SmsSenderId=+39333", "SmsOriginationIdentity=Ferry", "SmsCountries=IT, US", "SmsCountries=it", "SweepSchedule=daily", "LogRetentionDays=31",
 		"Metrics=true", "Deployment=Canary", "AlarmEmail=ops",
 	} {
 		if tpl.takes(bad) == nil {

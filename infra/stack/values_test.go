@@ -39,8 +39,11 @@ func TestTheOutputsSayWhatIsMissing(t *testing.T) {
 		},
 		{
 			"text messages and alarms", texting(), gateway,
-			[]string{"DomainMissing", "MailMissing", "SmsLimit", "AlarmTopicArn"},
-			map[string]string{"SmsLimit": "spending limit", "AlarmTopicArn": "${AlarmTopic}"},
+			[]string{"DomainMissing", "MailMissing", "SmsLimit", "SmsEverywhere", "AlarmTopicArn"},
+			map[string]string{"SmsLimit": "spending limit", "SmsEverywhere": "SmsCountries", "AlarmTopicArn": "${AlarmTopic}"},
+		},
+		{
+			"text messages to two countries", []string{"SmsSending=on", "SmsCountries=IT,US"}, gateway, []string{"DomainMissing", "MailMissing", "SmsLimit"}, nil,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -76,7 +76,11 @@ type Settings struct {
 	// PhoneRegion is the region of numbers without a country code, such as IT. If it
 	// is empty, numbers must have a country code.
 	PhoneRegion string
-	HideUsers   bool
+	// SMSCountries are the regions that text messages go to, such as IT; if there are
+	// none, to all. NoSMS refuses all, where nothing sends them.
+	SMSCountries []string
+	NoSMS        bool
+	HideUsers    bool
 	// MaxBody is the most bytes in a request's body; 0 is no limit.
 	MaxBody int64
 	// MaxUploads is the most concurrent uploads and parts in a process; 0 is no limit.

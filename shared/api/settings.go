@@ -26,6 +26,7 @@ const (
 //
 //	FERRY_PUBLIC_URL      address of the service in links, such as https://files.example.com/v1
 //	FERRY_PHONE_REGION    region of mobile numbers without a country code, such as IT
+//	FERRY_SMS_COUNTRIES   regions that text messages go to, such as IT,FR; empty is all
 //	FERRY_HIDE_USERS      on: GET /auth/forget answers unknown users like known ones
 //	FERRY_KEEP_DAYS       days in the user area; 0 is for ever; default 30
 //	FERRY_BACKUP_DAYS     days in the backup area after that; 0 is for ever; default 90
@@ -39,7 +40,8 @@ func ReadSettings(getenv func(string) string) (Settings, error) {
 	e := env{getenv: getenv}
 	s := Settings{
 		PublicURL:    e.address("FERRY_PUBLIC_URL"),
-		PhoneRegion:  e.region("FERRY_PHONE_REGION"),
+		PhoneRegion:  e.region("FERRY_PHONE_REGION", e.getenv("FERRY_PHONE_REGION")),
+		SMSCountries: e.regions("FERRY_SMS_COUNTRIES"),
 		HideUsers:    e.flag("FERRY_HIDE_USERS"),
 		Events:       e.flag("FERRY_EVENTS"),
 		MaxBody:      e.size("FERRY_MAX_BODY"),
@@ -79,8 +81,15 @@ func (e *env) address(name string) string {
 	return text
 }
 
-func (e *env) region(name string) string {
-	text := strings.ToUpper(e.getenv(name))
+func (e *env) regions(name string) (all []string) {
+	for text := range strings.FieldsFuncSeq(e.getenv(name), func(r rune) bool { return r == ',' || r == ' ' }) {
+		all = append(all, e.region(name, text))
+	}
+	return all
+}
+
+func (e *env) region(name, text string) string {
+	text = strings.ToUpper(text)
 	if text != "" && (len(text) != 2 || strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "") {
 		e.fail(name, "not a two-letter region such as IT")
 	}

@@ -47,10 +47,18 @@ func ParseMobile(text, region string) (string, error) {
 	if number, ok = dialled.national(number); !ok {
 		return "", ErrNumber
 	}
-	if err := checkMobile(number, plans); err != nil {
+	if _, err := checkMobile(number, plans); err != nil {
 		return "", err
 	}
 	return "+" + code + number, nil
+}
+
+// CountryOf returns the region of a mobile number in the form of E.164, such as IT. It is
+// world for a number of no country.
+func CountryOf(mobile string) string {
+	code, number, _ := country(strings.TrimPrefix(mobile, "+"))
+	region, _ := checkMobile(number, plansOf(code))
+	return region
 }
 
 // clean returns only the digits. international is true if a plus comes first.

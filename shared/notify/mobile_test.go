@@ -73,8 +73,16 @@ func library(text, region string) (string, error) {
 func compare(t *testing.T, text, region string) {
 	t.Helper()
 	want, wantErr := library(text, region)
-	if got, err := ParseMobile(text, region); got != want || err != wantErr {
+	got, err := ParseMobile(text, region)
+	if got != want || err != wantErr {
 		t.Errorf("%q in %q: %q, %v; the library says %q, %v", text, region, got, err, want, wantErr)
+	}
+	if err != nil {
+		return
+	}
+	n, err := phonenumbers.Parse(got, "")
+	if country := phonenumbers.GetRegionCodeForNumber(n); err != nil || CountryOf(got) != country {
+		t.Errorf("%q is a number of %q; the library says %q, %v", got, CountryOf(got), country, err)
 	}
 }
 

@@ -17,7 +17,8 @@ var planText string
 
 // plan is a country's numbering plan.
 type plan struct {
-	Code string `json:"-"`
+	Code   string `json:"-"`
+	Region string `json:"-"`
 	// Abroad matches what is dialled before the code of another country, and
 	// Within what is dialled before a number in the same country. Instead
 	// replaces the latter, but is empty for most countries.
@@ -57,21 +58,21 @@ func (p plan) tooLong(number string) bool {
 	return n > lengths[len(lengths)-1] && !slices.Contains(p.All.Local, n)
 }
 
-// checkMobile returns nil for a mobile number, ErrMobile for another one, and
+// checkMobile returns the region of a mobile number, ErrMobile for another number, and
 // ErrNumber for one that has no plan. Several countries may share its code.
-func checkMobile(number string, plans []plan) error {
+func checkMobile(number string, plans []plan) (region string, err error) {
 	for _, p := range plans {
 		if p.Begin != "" && len(plans) > 1 {
 			if begin(p.Begin).MatchString(number) {
-				return p.checkMobile(number)
+				return p.Region, p.checkMobile(number)
 			}
 			continue
 		}
 		if err := p.checkMobile(number); err != ErrNumber {
-			return err
+			return p.Region, err
 		}
 	}
-	return ErrNumber
+	return "", ErrNumber
 }
 
 func (p plan) checkMobile(number string) error {
@@ -113,7 +114,7 @@ func find(want func(code, region string) bool) []plan {
 		if code == "#" || !want(code, region) {
 			continue
 		}
-		p := plan{Code: code}
+		p := plan{Code: code, Region: region}
 		if err := json.Unmarshal([]byte(text), &p); err != nil {
 			panic("plans.txt: " + err.Error()) // a test reads each line
 		}

@@ -183,6 +183,35 @@ func TestBadRecipientStoresNothing(t *testing.T) {
 	}
 }
 
+func TestANumberThatGetsNoTextMessagesIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, k := range []struct {
+		countries []string
+		none      bool
+		number    string
+		says      string // empty if it is accepted
+	}{
+		{nil, false, "+12015550123", ""},
+		{[]string{"IT", "US"}, false, "+12015550123", ""},
+		{[]string{"IT", "US"}, false, "+18767890123", "country JM, and text messages go only to IT, US"}, // Jamaica shares the code
+		{[]string{"IT"}, false, "+447400123456", "country GB"},
+		{nil, true, "+393471234567", "no text messages"},
+	} {
+		c := begin(t, func(s *api.Settings, _ *local.ServiceOptions) { s.SMSCountries, s.NoSMS = k.countries, k.none })
+		query := "file=x&m=bob@example.com&c=" + url.QueryEscape(k.number)
+		if k.says == "" {
+			c.Put(c.bearer, query, "1")
+			continue
+		}
+		resp := c.post(query, "", strings.NewReader("1"))
+		if c.wantStatus(query, resp, 400); !strings.Contains(resp.Header.Get("Ferry-Error"), k.says) {
+			t.Errorf("%+v: %s", k, resp.Header.Get("Ferry-Error"))
+		}
+		c.wantNothing(query)
+		c.Put(c.bearer, "file=x&m=bob@example.com", "1")
+	}
+}
+
 func TestNoNoticeExistsWithoutItsFile(t *testing.T) {
 	t.Parallel()
 	c := begin(t)

@@ -242,7 +242,7 @@ type recipients struct {
 // sending returns a message for each recipient, and the receipt. Bad recipients are an
 // Invalid fault, and so is a language that nobody would get.
 func (h handler) sending(r *http.Request, u auth.User, to recipients, lang string) (s files.Sending, err error) {
-	if s.Recipients, err = to.messages(h.ports.PhoneRegion); err != nil {
+	if s.Recipients, err = to.messages(h.ports.Settings); err != nil {
 		return s, err
 	}
 	if _, ok := api.Language(lang); !ok && lang != "" {
@@ -265,8 +265,8 @@ func (h handler) sending(r *http.Request, u auth.User, to recipients, lang strin
 }
 
 // messages returns a message for each recipient, once for each number and address: an
-// address in other case is the same. region is for numbers without a country code.
-func (to recipients) messages(region string) (all []files.Message, err error) {
+// address in other case is the same.
+func (to recipients) messages(set api.Settings) (all []files.Message, err error) {
 	if err := checkMessage(to.message); err != nil {
 		return nil, err
 	}
@@ -277,9 +277,12 @@ func (to recipients) messages(region string) (all []files.Message, err error) {
 		if mobile == "" {
 			continue
 		}
-		number, err := notify.ParseMobile(mobile, region)
+		number, err := notify.ParseMobile(mobile, set.PhoneRegion)
 		if err != nil {
 			return nil, envelope.NewFault(envelope.Invalid, "the parameter c is %v", err)
+		}
+		if err := checkCountry(number, set); err != nil {
+			return nil, err
 		}
 		all = append(all, files.Message{Channel: files.SMS, To: number})
 	}
@@ -304,6 +307,19 @@ func (to recipients) messages(region string) (all []files.Message, err error) {
 			"the parameters c and m are at most %d recipients together", files.MaxRecipients)
 	}
 	return all, nil
+}
+
+// checkCountry refuses a number that gets no text messages from here.
+func checkCountry(number string, set api.Settings) error {
+	switch country := notify.CountryOf(number); {
+	case set.NoSMS:
+		return envelope.NewFault(envelope.Invalid,
+			"the parameter c is of no use: this service sends mail, but no text messages, as FERRY_SMS_URL is not set")
+	case len(set.SMSCountries) > 0 && !slices.Contains(set.SMSCountries, country):
+		return envelope.NewFault(envelope.Invalid,
+			"the parameter c is a number of the country %s, and text messages go only to %s", country, strings.Join(set.SMSCountries, ", "))
+	}
+	return nil
 }
 
 func checkMessage(s string) error {

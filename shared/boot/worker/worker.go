@@ -22,10 +22,10 @@ import (
 // Backends open what a worker uses besides table and buckets. A main names those that
 // it needs.
 type Backends struct {
-	Topics func(aws.Config, map[notify.Topic]string) notify.Topics // FERRY_NOTICES_TOPIC and FERRY_EVENTS_TOPIC
-	Queue  func(c aws.Config, url string) notify.Queue             // FERRY_QUEUE
-	Mail   func(c aws.Config, set string) mail.Sender              // FERRY_MAIL_EVENTS, and FERRY_MAIL_FROM
-	SMS    func(c aws.Config, from string) notify.TextSender       // FERRY_SMS_SENDER, which may be empty
+	Topics func(aws.Config, map[notify.Topic]string) notify.Topics   // FERRY_NOTICES_TOPIC and FERRY_EVENTS_TOPIC
+	Queue  func(c aws.Config, url string) notify.Queue               // FERRY_QUEUE
+	Mail   func(c aws.Config, set string) mail.Sender                // FERRY_MAIL_EVENTS, and FERRY_MAIL_FROM
+	SMS    func(c aws.Config, name, number string) notify.TextSender // FERRY_SMS_SENDER and FERRY_SMS_NUMBER, which may be empty
 }
 
 // Providers are what a worker may use besides table and buckets.
@@ -89,7 +89,7 @@ func (w *Worker) Opener(b Backends) lambda.Opener {
 			w.Mail, w.MailFrom = b.Mail(c.Service("SESV2"), name("FERRY_MAIL_EVENTS")), name("FERRY_MAIL_FROM")
 		}
 		if b.SMS != nil {
-			w.SMS = b.SMS(c.Service("SNS"), c.Getenv("FERRY_SMS_SENDER"))
+			w.SMS = b.SMS(c.Service("SNS"), c.Getenv("FERRY_SMS_SENDER"), c.Getenv("FERRY_SMS_NUMBER"))
 		}
 		return errors.Join(errs...)
 	}

@@ -107,6 +107,9 @@ type Sender struct {
 	// SenderID is shown as the sender, where the recipient's country allows
 	// it: 1 to 11 letters and digits. If it is empty, SNS chooses.
 	SenderID string
+	// Number is a number or short code of the account that messages come from, or
+	// empty. Some countries, such as the United States, need one.
+	Number string
 }
 
 // Send implements notify.TextSender: SNS knows the message by its own ID.
@@ -115,8 +118,10 @@ func (s Sender) Send(ctx context.Context, m notify.TextMessage) (string, error) 
 		return "", fmt.Errorf("sending a text message: %w", err)
 	}
 	attributes := map[string]types.MessageAttributeValue{"AWS.SNS.SMS.SMSType": text("Transactional")}
-	if s.SenderID != "" {
-		attributes["AWS.SNS.SMS.SenderID"] = text(s.SenderID)
+	for name, value := range map[string]string{"AWS.SNS.SMS.SenderID": s.SenderID, "AWS.MM.SMS.OriginationNumber": s.Number} {
+		if value != "" {
+			attributes[name] = text(value)
+		}
 	}
 	out, err := s.Client.Publish(ctx, &sns.PublishInput{PhoneNumber: &m.To, Message: &m.Text, MessageAttributes: attributes})
 	if blames(err) { // a malformed number, or one whose owner wants no messages
@@ -132,8 +137,8 @@ func text(s string) types.MessageAttributeValue {
 	return types.MessageAttributeValue{DataType: aws.String("String"), StringValue: &s}
 }
 
-// OpenText returns a sender of text messages from this name; if it is empty, SNS
-// chooses one.
-func OpenText(c aws.Config, from string) notify.TextSender {
-	return Sender{Client: sns.NewFromConfig(c), SenderID: from}
+// OpenText returns a sender of text messages from this name and number; if one is empty,
+// SNS chooses.
+func OpenText(c aws.Config, name, number string) notify.TextSender {
+	return Sender{Client: sns.NewFromConfig(c), SenderID: name, Number: number}
 }

@@ -26,13 +26,13 @@ func (c *texts) Publish(_ context.Context, in *sns.PublishInput, _ ...func(*sns.
 func TestTextMessageReachesSNSComplete(t *testing.T) {
 	t.Parallel()
 	var c texts
-	id, err := ferrysns.Sender{Client: &c, SenderID: "Ferry"}.Send(t.Context(), notify.TextMessage{ID: "1", To: "+393331234567", Text: "hi"})
+	id, err := ferrysns.Sender{Client: &c, SenderID: "Ferry", Number: "+12065550100"}.Send(t.Context(), notify.TextMessage{ID: "1", To: "+393331234567", Text: "hi"})
 	if err != nil || id != "from-sns" {
 		t.Fatalf("sent as %q, %v", id, err)
 	}
 	a := c.asked.MessageAttributes
 	if *c.asked.PhoneNumber != "+393331234567" || *c.asked.Message != "hi" || c.asked.TopicArn != nil ||
-		*a["AWS.SNS.SMS.SenderID"].StringValue != "Ferry" || *a["AWS.SNS.SMS.SMSType"].StringValue != "Transactional" {
+		*a["AWS.SNS.SMS.SenderID"].StringValue != "Ferry" || *a["AWS.MM.SMS.OriginationNumber"].StringValue != "+12065550100" || *a["AWS.SNS.SMS.SMSType"].StringValue != "Transactional" {
 		t.Errorf("the request was %+v", c.asked)
 	}
 	if _, err := (ferrysns.Sender{Client: &c}).Send(t.Context(), notify.TextMessage{ID: "1", To: "+393331234567", Text: "hi"}); err != nil || len(c.asked.MessageAttributes) != 1 {

@@ -1,0 +1,185 @@
+// Package gateway sends text messages through a provider's HTTP interface, with one POST
+// for each. It may import notify, whose port it implements. Start reading at New and
+// Sender.Send.
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"ferry/shared/envelope"
+	"ferry/shared/notify"
+)
+
+const (
+	// timeout bounds one Send.
+	timeout = 15 * time.Second
+	// maxAnswer is the most bytes that are read of an answer, and maxShown the most of
+	// it that are kept.
+	maxAnswer, maxShown = 64 << 10, 200
+)
+
+// Config says how the provider wants its requests.
+type Config struct {
+	URL string // with user:password@ before the host, if the provider wants a login
+	// Body is the name of a provider, twilio or vonage, or a template, which is JSON or
+	// a form: {to}, {digits} (without the plus), {from}, {text} and {id} stand for what
+	// they say. An empty one is JSON with to, from and text.
+	Body          string
+	From          string // the sender, as {from}
+	Authorization string // the value of that header, such as Bearer TOKEN, or empty
+}
+
+// Sender posts to one address. It is safe for concurrent use.
+type Sender struct {
+	config  Config
+	client  *http.Client
+	kind    string // of the body
+	escape  func(string) string
+	secrets *strings.Replacer // hides them in answers
+}
+
+// New returns a Sender. It makes no connection. Errors do not show the configuration.
+func New(c Config) (*Sender, error) {
+	u, err := url.Parse(c.URL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Fragment != "" {
+		return nil, errors.New("the SMS provider's address is not one such as https://sms.example.com/send")
+	}
+	password, _ := u.User.Password()
+	if u.User != nil {
+		if c.Authorization != "" {
+			return nil, errors.New("the SMS provider has a login in its address and another authorization: give one")
+		}
+		login := u.User.Username() + ":" + password
+		c.Authorization = "Basic " + base64.StdEncoding.EncodeToString([]byte(login))
+	}
+	u.User = nil
+	c.URL, c.Body = u.String(), template(c.Body)
+	s := &Sender{config: c, kind: "application/x-www-form-urlencoded", escape: url.QueryEscape}
+	if strings.HasPrefix(c.Body, "{") || strings.HasPrefix(c.Body, "[") {
+		s.kind, s.escape = "application/json", inJSON
+	}
+	var hidden []string
+	_, credential, _ := strings.Cut(c.Authorization, " ")
+	for _, secret := range []string{c.Authorization, credential, password} {
+		if secret != "" {
+			hidden = append(hidden, secret, "[secret]")
+		}
+	}
+	s.secrets = strings.NewReplacer(hidden...)
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxResponseHeaderBytes = maxAnswer
+	s.client = &http.Client{
+		Transport: transport, Timeout: timeout,
+		// Another address must get neither the message nor the login.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return s, s.checkBody()
+}
+
+// template returns the body of a provider's name, or of none.
+func template(body string) string {
+	switch body = strings.TrimSpace(body); body {
+	case "":
+		return `{"to":"{to}","from":"{from}","text":"{text}"}`
+	case "twilio": // https://www.twilio.com/docs/messaging/api/message-resource
+		return "To={to}&From={from}&Body={text}"
+	case "vonage": // https://developer.vonage.com/en/api/messages
+		return `{"message_type":"text","channel":"sms","to":"{digits}","from":"{from}","text":"{text}"}`
+	}
+	return body
+}
+
+// checkBody checks that a body is well formed with any text.
+func (s *Sender) checkBody() error {
+	body := s.fill(notify.TextMessage{ID: "1-a", To: "+391", Text: `"&`})
+	_, err := url.ParseQuery(body)
+	has := func(word string) bool { return strings.Contains(s.config.Body, word) }
+	switch isJSON := s.kind == "application/json"; {
+	case isJSON && !json.Valid([]byte(body)), !isJSON && (err != nil || !has("=")):
+		return errors.New("the SMS body is neither twilio, vonage, nor a template in JSON or of a form, such as " + template(""))
+	case !has("{text}") || !has("{to}") && !has("{digits}"):
+		return errors.New("the SMS body lacks {text}, or {to} or {digits}")
+	case has("{from}") && s.config.From == "":
+		return errors.New("the SMS body has {from}, but there is no sender")
+	}
+	return nil
+}
+
+// fill returns the body of a message. Nothing in the message can change its form.
+func (s *Sender) fill(m notify.TextMessage) string {
+	return strings.NewReplacer(
+		"{to}", s.escape(m.To), "{digits}", s.escape(strings.TrimPrefix(m.To, "+")), "{from}", s.escape(s.config.From),
+		"{text}", s.escape(m.Text), "{id}", s.escape(m.ID),
+	).Replace(s.config.Body)
+}
+
+// inJSON escapes what stands in quotation marks.
+func inJSON(text string) string {
+	quoted, _ := json.Marshal(text) // text always marshals
+	return string(quoted[1 : len(quoted)-1])
+}
+
+// Send implements notify.TextSender.
+func (s *Sender) Send(ctx context.Context, m notify.TextMessage) (string, error) {
+	err := m.Check()
+	if err != nil {
+		return "", fmt.Errorf("sending a text message: %w", err)
+	}
+	name, err := s.post(ctx, s.fill(m))
+	return name, envelope.Wrap(err, "sending a text message")
+}
+
+// post returns the provider's name for the message. An answer with 4xx is final, but for
+// those that ask to try again.
+func (s *Sender) post(ctx context.Context, body string) (name string, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.config.URL, strings.NewReader(body))
+	if err != nil {
+		return "", errors.New("the address is malformed")
+	}
+	r.Header.Set("Content-Type", s.kind)
+	r.Header.Set("User-Agent", "Ferry")
+	if s.config.Authorization != "" {
+		r.Header.Set("Authorization", s.config.Authorization)
+	}
+	response, err := s.client.Do(r)
+	if named, ok := errors.AsType[*url.Error](err); ok { // its text has the address, which may hold a secret
+		err = named.Err
+	}
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	answer, _ := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	status := response.StatusCode
+	if status >= 200 && status < 300 {
+		return nameIn(answer), nil
+	}
+	err = fmt.Errorf("the provider answers %d: %s", status, shown(s.secrets.Replace(string(answer))))
+	if status/100 == 4 && status != http.StatusRequestTimeout && status != http.StatusTooManyRequests {
+		return "", fmt.Errorf("%w: %w", notify.ErrTextRefused, err)
+	}
+	return "", err
+}
+
+// nameIn returns the name of a message in the answer of one of the providers, or "".
+func nameIn(answer []byte) string {
+	var found struct {
+		SID  string `json:"sid"`          // Twilio
+		UUID string `json:"message_uuid"` // Vonage
+		ID   string `json:"id"`
+	}
+	_ = json.Unmarshal(answer, &found) // it may be anything
+	return shown(cmp.Or(found.SID, found.UUID, found.ID))
+}
+
+func shown(text string) string { return strings.ToValidUTF8(text[:min(len(text), maxShown)], "") }

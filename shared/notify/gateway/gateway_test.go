@@ -1,0 +1,168 @@
+package gateway_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"ferry/shared/notify"
+	"ferry/shared/notify/gateway"
+)
+
+// provider stands in for a provider of text messages.
+type provider struct {
+	status int
+	answer string
+	header http.Header // of the answer
+
+	calls         int
+	path, body    string
+	authorization string
+	kind          string
+}
+
+func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	p.calls++
+	p.path, p.body, p.kind, p.authorization = r.Method+" "+r.URL.RequestURI(), string(body), r.Header.Get("Content-Type"), r.Header.Get("Authorization")
+	for name, values := range p.header {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(p.status)
+	io.WriteString(w, p.answer)
+}
+
+func start(t *testing.T, p *provider) (address string) {
+	t.Helper()
+	s := httptest.NewServer(p)
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+func open(t *testing.T, c gateway.Config) *gateway.Sender {
+	t.Helper()
+	s, err := gateway.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func message() notify.TextMessage {
+	return notify.TextMessage{ID: "1-a", To: "+393331234567", Text: `bob: "a&b=é".pdf https://files.example.com/v1/x?lang=en&z={to}` + "\n"}
+}
+
+// TestTheExamplesOfTheREADMEReachTheirProviders runs the lines as a shell does, with only
+// the host replaced.
+func TestTheExamplesOfTheREADMEReachTheirProviders(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../../infra/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := regexp.MustCompile(`(?m)^ *(export FERRY_SMS_URL=.*)$`).FindAllStringSubmatch(string(text), -1)
+	wants := []struct{ path, kind, body, authorization, answer, name string }{
+		{"POST /2010-04-01/Accounts/ACCOUNT_SID/Messages.json", "application/x-www-form-urlencoded",
+			"To=%2B393331234567&From=%2B12065550100&Body=bob%3A+%22a%26b%3D%C3%A9%22.pdf+https%3A%2F%2Ffiles.example.com%2Fv1%2Fx%3Flang%3Den%26z%3D%7Bto%7D%0A",
+			"ACCOUNT_SID AUTH_TOKEN", `{"sid":"SM1","status":"queued"}`, "SM1"},
+		{"POST /v1/messages", "application/json",
+			`{"message_type":"text","channel":"sms","to":"393331234567","from":"Ferry","text":"bob: \"a\u0026b=é\".pdf https://files.example.com/v1/x?lang=en\u0026z={to}\n"}`,
+			"API_KEY API_SECRET", `{"message_uuid":"aaaaaaaa-bbbb"}`, "aaaaaaaa-bbbb"},
+		{"POST /send", "application/json",
+			`{"phone": "+393331234567", "message": "bob: \"a\u0026b=é\".pdf https://files.example.com/v1/x?lang=en\u0026z={to}\n"}`,
+			"Bearer TOKEN", `accepted`, ""},
+	}
+	if len(lines) != len(wants) {
+		t.Fatalf("the page has %d examples, want %d", len(lines), len(wants))
+	}
+	for i, want := range wants {
+		p := &provider{status: http.StatusCreated, answer: want.answer}
+		address := start(t, p)
+		value := func(name string) string {
+			out, err := exec.Command("sh", "-c", lines[i][1]+`; printf %s "$`+name+`"`).Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(out)
+		}
+		u, err := url.Parse(value("FERRY_SMS_URL"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.Scheme, u.Host = "http", strings.TrimPrefix(address, "http://")
+		s := open(t, gateway.Config{
+			URL: u.String(), Body: value("FERRY_SMS_BODY"), From: value("FERRY_SMS_FROM"), Authorization: value("FERRY_SMS_AUTHORIZATION"),
+		})
+		name, err := s.Send(t.Context(), message())
+		if user, password, ok := (&http.Request{Header: http.Header{"Authorization": {p.authorization}}}).BasicAuth(); ok {
+			p.authorization = user + " " + password
+		}
+		if err != nil || name != want.name || p.path != want.path || p.kind != want.kind || p.body != want.body || p.authorization != want.authorization {
+			t.Errorf("%s: %q, %v, %+v", lines[i][1], name, err, p)
+		}
+	}
+}
+
+func TestOnlyARefusedTextMessageFailsForGood(t *testing.T) {
+	t.Parallel()
+	for status, permanent := range map[int]bool{
+		301: false, 302: false, 307: false, 400: true, 401: true, 404: true, 408: false, 422: true, 429: false, 500: false, 503: false,
+	} {
+		p := &provider{status: status, answer: `{"code":21211,"message":"not a number"}`, header: http.Header{"Location": {"/elsewhere"}}}
+		s := open(t, gateway.Config{URL: start(t, p), From: "Ferry", Authorization: "Bearer TOKEN"})
+		_, err := s.Send(t.Context(), message())
+		if err == nil || errors.Is(err, notify.ErrTextRefused) != permanent || !strings.Contains(err.Error(), "not a number") || p.calls != 1 {
+			t.Errorf("%d: %v, %d calls", status, err, p.calls)
+		}
+	}
+	s := open(t, gateway.Config{URL: start(t, &provider{}), From: "Ferry"})
+	if _, err := s.Send(t.Context(), notify.TextMessage{ID: "1", To: "123", Text: "hi"}); !errors.Is(err, notify.ErrTextRefused) {
+		t.Errorf("a malformed number: %v", err)
+	}
+}
+
+func TestErrorsAreShortAndShowNoSecret(t *testing.T) {
+	t.Parallel()
+	p := &provider{status: http.StatusForbidden, answer: "Basic YW5uOnN3b3JkZmlzaA== swordfish " + strings.Repeat("x", 1<<20)}
+	down := start(t, p)
+	for _, address := range []string{down, "http://127.0.0.1:1"} {
+		address = strings.Replace(address, "//", "//ann:swordfish@", 1) + "/?key=hidden"
+		_, err := open(t, gateway.Config{URL: address, From: "Ferry"}).Send(t.Context(), message())
+		if err == nil || len(err.Error()) > 400 || regexp.MustCompile("swordfish|YW5u|hidden").MatchString(err.Error()) {
+			t.Errorf("%v", err)
+		}
+	}
+	for _, c := range []gateway.Config{
+		{URL: "sms.example.com/?key=hidden"}, {URL: "ftp://hidden@sms.example.com"}, {URL: "https://"}, {URL: "https://a.example/%zzhidden"},
+		{URL: "https://ann:hidden@a.example", Authorization: "Bearer hidden"},
+		{URL: "https://a.example", Body: "nexmo"}, {URL: "https://a.example", Body: `{"to":"{to}","text":{text}}`}, {URL: "https://a.example", Body: `{"to":"{to}"}`},
+		{URL: "https://a.example", Body: "to={to}"}, {URL: "https://a.example", Body: "text={text}"}, {URL: "https://a.example"}, {URL: "https://a.example", Body: "twilio"},
+	} {
+		if _, err := gateway.New(c); err == nil || strings.Contains(err.Error(), "hidden") {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+func TestAProviderThatHangsEndsWithTheContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		cancel()
+		<-r.Context().Done()
+	}))
+	t.Cleanup(server.Close)
+	_, err := open(t, gateway.Config{URL: server.URL, From: "Ferry"}).Send(ctx, message())
+	if !errors.Is(err, context.Canceled) || errors.Is(err, notify.ErrTextRefused) {
+		t.Error(err)
+	}
+}
