@@ -4,8 +4,13 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
-# A cloud build of a function; template.yaml's build targets use it too.
-CLOUD = CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go build -tags lambda.norpc -trimpath -buildvcs=false -ldflags "-s -w"
+# A cloud build of a function; template.yaml's build targets use it too. The
+# template's parameter Architecture must be the same.
+ARCHITECTURE ?= arm64
+CLOUD = CGO_ENABLED=0 GOOS=linux GOARCH=$(ARCHITECTURE:x86_64=amd64) go build -tags lambda.norpc -trimpath -buildvcs=false -ldflags "-s -w"
+
+# This machine's processor, as AWS names it.
+MACHINE = $(if $(filter arm64 aarch64,$(shell uname -m)),arm64,x86_64)
 
 # RACE=-race turns on the race detector, which needs a C compiler.
 RACE ?=
@@ -20,7 +25,7 @@ PLATFORMS = linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 FUNCTIONS = $(notdir $(wildcard functions/*))
 LINT = .tmp/lint
 
-.PHONY: help run test test-aws fuzz lint build release bench deploy clean
+.PHONY: help run test test-aws fuzz lint build release bench deploy sam-local clean
 
 help: ## List the commands.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -59,6 +64,10 @@ lint: ## Check format, vet, staticcheck and known vulnerabilities.
 	  if grep -q "fetching vulnerabilities" <<< "$$out"; then echo "NOT CHECKED for known vulnerabilities: the database cannot be reached from here" >&2; \
 	  else echo "$$out"; exit 1; fi; }
 	go mod verify
+
+sam-local: ## Try the functions in Docker with `sam local start-api` (port 3000), without an account; it prints a login.
+	ARCHITECTURE=$(MACHINE) sam build -b .tmp/sam --parameter-overrides Architecture=$(MACHINE)
+	go run ./infra/awslocal -- go run ./infra/invoke sam local start-api --warm-containers LAZY
 
 build: ## Build ferry into bin/, and every function for the cloud into bin/functions/.
 	$(FERRY)

@@ -18,7 +18,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ferry/infra/stack/emulated"
-	"ferry/shared/blob"
 )
 
 func (b *bench) measurements() []measurement {
@@ -35,7 +34,6 @@ func (b *bench) measurements() []measurement {
 		{"nosync", "uploads of 4 KiB, no fsync", "1/s", "", b.rounds, b.requests, true, b.on("off", b.post)},
 		{"nosync", "memory of an idle server", "MB", "", 0, 0, false, b.idle},
 		{"sessions", large("ferry up of 4 x %d MiB"), "MB/s", ">= 0.70", (b.rounds + 1) / 2, 0, true, b.sessions},
-		{"parts", "state of 10,000 parts", "ms", "<= 30000", 0, 0, false, b.on("on", parts)},
 		{"notices", "notices by mail, 4 at once", "1/s", ">= 0.25", b.rounds, 0, true, b.notices},
 	}
 }
@@ -213,49 +211,19 @@ func (s *subject) link() string {
 	return list.Files[0].LinkURL
 }
 
-// parts reads the state of a session with the largest number of parts, all zeros, and
-// completes it. Only one part is sent, and the marks of the others are copied: their
-// bytes are holes in a sparse file, so that 50 GB need not be sent or written.
-func parts(s *subject) {
-	var begun struct{ ID string }
-	length := int64(blob.MaxParts) * blob.MinPartSize
-	s.ask("POST", "/uploads", fmt.Sprintf(`{"name":"zeros","length":%d,"partSize":%d}`, length, blob.MinPartSize), &begun)
-	var signed struct{ Parts []struct{ URL string } }
-	s.ask("POST", "/uploads/"+begun.ID+"/parts", `{"numbers":[1]}`, &signed)
-	s.load(1, 1, "PUT", signed.Parts[0].URL, make([]byte, blob.MinPartSize), "")
-	marks := must(filepath.Glob(filepath.Join(s.dir, "parts", "*", "marks")))[0]
-	one := must(os.ReadFile(marks))
-	check(os.WriteFile(marks, bytes.Repeat(one[:len(one)/blob.MaxParts], blob.MaxParts), 0o600))
-	s.op = func() float64 {
-		start := time.Now()
-		var state struct{ Arrived []struct{ Number int } }
-		s.ask("GET", "/uploads/"+begun.ID, "", &state)
-		took := time.Since(start)
-		if len(state.Arrived) != blob.MaxParts {
-			check(fmt.Errorf("%d parts have arrived", len(state.Arrived)))
-		}
-		s.ask("POST", "/uploads/"+begun.ID+"/complete", "", &struct{}{})
-		s.note = fmt.Sprintf(", complete %d ms", (time.Since(start) - took).Milliseconds())
-		return took.Seconds() * 1000
-	}
-}
-
 // functions measures the time from the start of each function's process to its first
-// poll of the runtime API, its memory then, and its size as built for the cloud. The
-// control is a function that does nothing.
+// poll of the runtime API, and its memory then. The control is a function that does
+// nothing.
 func (b *bench) functions() (all []measurement) {
-	here, cloud := filepath.Join(b.dir, "here")+"/", filepath.Join(b.dir, "cloud")+"/"
-	arm := []string{"GOOS=linux", "GOARCH=arm64"}
-	check(emulated.Build(b.ctx, ".", here, nil, "./infra/bench/empty", "./functions/..."))
-	check(emulated.Build(b.ctx, ".", cloud, arm, "./infra/bench/empty", "./functions/..."))
+	here := filepath.Join(b.dir, "here") + "/"
+	check(emulated.Build(b.ctx, ".", here, "./infra/bench/empty", "./functions/..."))
 	for _, main := range must(filepath.Glob("functions/*/main.go")) {
 		name := filepath.Base(filepath.Dir(main))
 		all = append(all, measurement{"start", "start of " + name, "ms", "<= 2.50", 8 * b.rounds, 0, true, func(s *subject) {
 			program := map[bool]string{true: "empty", false: name}[s.name == control]
-			size := must(os.Stat(cloud + program)).Size()
 			s.op = func() float64 {
 				took, memory := b.startOnce(here + program)
-				s.note = fmt.Sprintf("%d MiB, binary %.1f MB (aim <= 12)", memory>>20, float64(size)/1e6)
+				s.note = fmt.Sprintf("%d MiB", memory>>20)
 				return took
 			}
 		}})

@@ -1,30 +1,26 @@
-// Command invoke deploys the stack to the emulator of AWS that infra/awslocal starts,
-// with the data that events/ refer to, and sends an event to one of its functions. It
-// prints the answer and compares it with the expected one:
+// Command invoke runs the functions on this machine, on the stand-ins for AWS that
+// infra/awslocal starts, with the data that events/ refer to: as a whole stack, which
+// is deployed to an emulator, or in Docker by SAM.
 //
-//	go run ./infra/awslocal -- go run ./infra/invoke downloadlist
-//	go run ./infra/awslocal -- go run ./infra/invoke feedback events/feedbacksms.json
+//	go run ./infra/awslocal -- go run ./infra/invoke
+//	go run ./infra/awslocal -- go run ./infra/invoke sam local start-api
+//	go run ./infra/awslocal -- go run ./infra/invoke sam local invoke Health -e events/health.json
 //
-// Without a function it prints the address of the stack and where to see the mail
-// that it sends, and runs until Ctrl-C. Nothing imports this package; start reading with run.
+// The first form prints the address of the stack and where to see the mail that it
+// sends, and runs until Ctrl-C. The others run SAM, after `sam build` for this
+// machine's processor (`make sam-local` does both). Nothing imports this package;
+// start reading with run.
 package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"os"
 	"os/signal"
-	"path/filepath"
-	"slices"
-	"strings"
 	"syscall"
-
-	"github.com/aws/aws-lambda-go/events"
 
 	"ferry/infra/stack/emulated"
 	"ferry/shared/boot/boottest"
@@ -41,99 +37,29 @@ func main() {
 }
 
 func run(ctx context.Context, out io.Writer, args []string) error {
-	f, err := event(args)
-	if err != nil {
-		return err
+	switch {
+	case len(args) > 1 && args[0] == "sam":
+		return runSAM(ctx, out, args[1:])
+	case len(args) > 0:
+		return errors.New("usage: go run ./infra/awslocal -- go run ./infra/invoke [sam ARGUMENTS]")
 	}
 	fmt.Fprintln(os.Stderr, "building the functions ...")
 	c, err := emulated.Open(ctx, ".", ".")
 	if err != nil {
 		return err
 	}
-	s, err := deploy(ctx, c, f)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	if f.Function == "" {
-		fmt.Fprintf(out, "the stack answers at %s; alice has the password %q\n", s.Base, boottest.Password)
-		fmt.Fprintf(out, "mail: %[1]s/_ministack/ses/messages, text messages: %[1]s/_ministack/sns/sms-messages\n", c.Address)
-		<-ctx.Done()
-		return nil
-	}
-	answer, err := s.Answer(ctx, f.Function, f.Event)
-	if err != nil {
-		return err
-	}
-	if err := show(out, answer); err != nil || f.Expect.Status == 0 && f.Expect.Body == "" {
-		return err
-	}
-	if err := f.Expect.Check(answer); err != nil {
-		return fmt.Errorf("the answer is not as expected: %w", err)
-	}
-	fmt.Fprintln(os.Stderr, "the answer is as expected")
-	return nil
-}
-
-// event reads the event that the arguments name.
-func event(args []string) (f boottest.Fixture, err error) {
-	switch {
-	case len(args) == 0:
-		return f, nil
-	case len(args) > 2:
-		return f, errors.New("usage: go run ./infra/awslocal -- go run ./infra/invoke [FUNCTION [FILE]]")
-	}
-	if _, err := os.Stat(filepath.Join("functions", args[0], "main.go")); err != nil {
-		return f, fmt.Errorf("there is no functions/%s here: run it in the root of the project", args[0])
-	}
-	path := filepath.Join("events", args[0]+".json")
-	if len(args) == 2 {
-		path = args[1]
-	}
-	f, err = boottest.Read(strings.TrimSuffix(filepath.Base(path), ".json"), path)
-	f.Function = args[0]
-	return f, err
-}
-
-// deploy deploys a stack with the data that the event refers to.
-func deploy(ctx context.Context, c *emulated.Cloud, f boottest.Fixture) (*emulated.Stack, error) {
-	const sender = "ferry@example.com"
 	if err := c.Verify(ctx, sender); err != nil {
-		return nil, err
-	}
-	parameters := map[string]string{"SenderAddress": sender, "SmsSending": "on"}
-	if f.Function != "" {
-		parameters["PublicUrl"] = "" // the links in events/ have the gateway's own address
-	}
-	s, err := c.Deploy(ctx, "invoke", parameters)
-	if err != nil {
-		return nil, err
-	}
-	p, err := s.Fill(ctx, slog.New(slog.DiscardHandler))
-	if err == nil {
-		err = f.Notices(ctx, p)
-	}
-	if err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	return s, nil
-}
-
-// show prints an answer, as a readable HTTP response if it is one for the gateway.
-func show(out io.Writer, payload []byte) error {
-	var r events.APIGatewayProxyResponse
-	if err := json.Unmarshal(payload, &r); err != nil || r.StatusCode == 0 {
-		_, err := fmt.Fprintf(out, "%s\n", payload)
 		return err
 	}
-	fmt.Fprintf(out, "%d\n", r.StatusCode)
-	for _, name := range slices.Sorted(maps.Keys(r.MultiValueHeaders)) {
-		fmt.Fprintf(out, "%s: %s\n", name, strings.Join(r.MultiValueHeaders[name], ", "))
-	}
-	body, err := boottest.Body(r)
+	s, err := c.Deploy(ctx, "invoke", map[string]string{"SenderAddress": sender, "SmsSending": "on"})
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "\n%s\n", strings.TrimRight(string(body), "\n"))
-	return err
+	if _, err := emulated.Fill(ctx, c.Config, s.Deployed, slog.New(slog.DiscardHandler)); err != nil {
+		return errors.Join(err, s.Close())
+	}
+	fmt.Fprintf(out, "the stack answers at %s; alice has the password %q\n", s.Base, boottest.Password)
+	fmt.Fprintf(out, "mail: %[1]s/_ministack/ses/messages, text messages: %[1]s/_ministack/sns/sms-messages\n", c.Address)
+	<-ctx.Done()
+	return s.Close()
 }

@@ -80,10 +80,13 @@ func TestAFunctionHasTheVariablesThatItsPortsAndSettingsRead(t *testing.T) {
 	}
 }
 
-func TestAllFunctionsHaveTheSameMetricsSetting(t *testing.T) {
+func TestAllFunctionsHaveTheSameMetricsSettingAndCallAWS(t *testing.T) {
 	t.Parallel()
 	environment, _ := at(read(t).Globals, "Function", "Environment", "Variables").(object)
-	same(t, "the environment of all functions", slices.Sorted(maps.Keys(environment)), []string{"FERRY_METRICS"})
+	same(t, "the environment of all functions", slices.Sorted(maps.Keys(environment)), []string{"AWS_ENDPOINT_URL", "FERRY_METRICS"})
+	if environment["AWS_ENDPOINT_URL"] != "" {
+		t.Errorf("in the cloud, functions call %v", environment["AWS_ENDPOINT_URL"])
+	}
 }
 
 func TestEachSettingReachesAFunction(t *testing.T) {

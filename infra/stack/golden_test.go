@@ -26,7 +26,7 @@ func everything() []string {
 		"SenderAddress=ferry@example.com", "SenderName=Ferryman", "MailConcurrency=3", "SmsSending=on",
 		"SmsSenderId=Ferry", "SmsOriginationIdentity=+12065550100", "SmsCountries=IT,FR", "SmsConcurrency=4", "SmsStatusLogs=on", "SweepSchedule=rate(2 days)",
 		"LogRetentionDays=90", "Metrics=on", "Dashboard=on", "Deployment=Canary10Percent5Minutes",
-		"AlarmEmail=ops@example.com", "AlarmConcurrency=501",
+		"AlarmEmail=ops@example.com", "AlarmConcurrency=501", "Architecture=x86_64",
 	}
 }
 

@@ -39,7 +39,7 @@ func rules() []rule {
 		{function, "Properties.Role", "${@Role.Arn}"},
 		{function, "Properties.LoggingConfig.LogGroup", "${@Logs}"},
 		{lambda, "Properties.Runtime", "provided.al2023"},
-		{lambda, "Properties.Architectures", `["arm64"]`},
+		{lambda, "Properties.Architectures", `["${Architecture}"]`},
 		{lambda, "Properties.Handler", "bootstrap"},
 		{lambda, "Properties.Role", "${@Role.Arn}"},
 		{lambda, "Properties.LoggingConfig.LogGroup", "${@Logs}"},

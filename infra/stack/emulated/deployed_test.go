@@ -71,7 +71,7 @@ func deploy(t *testing.T, c *Cloud, parameters map[string]string) *deployed {
 	t.Helper()
 	d := deployEmpty(t, c, parameters)
 	var err error
-	d.ports, err = d.Fill(t.Context(), boottest.Log(t))
+	d.ports, err = Fill(t.Context(), c.Config, d.Deployed, boottest.Log(t))
 	check(t, err)
 	return d
 }

@@ -37,9 +37,6 @@ const (
 	PythonVariable  = "FERRY_TEST_SAM"
 )
 
-// ErrNoEmulator is returned if the environment names no emulator.
-var ErrNoEmulator = errors.New("there is no emulator of AWS: go run ./infra/awslocal -- COMMAND")
-
 type object = map[string]any
 
 // Cloud is the emulator with one version of the template and of all functions.
@@ -61,7 +58,7 @@ type Cloud struct {
 func Open(ctx context.Context, module, checkout string) (*Cloud, error) {
 	c := &Cloud{Address: os.Getenv(AddressVariable), artifacts: "ferry-artifacts-" + strings.ToLower(rand.Text())}
 	if c.Address == "" {
-		return nil, ErrNoEmulator
+		return nil, errors.New("there is no emulator of AWS: go run ./infra/awslocal -- COMMAND")
 	}
 	var err error
 	if c.Config, err = config.LoadDefaultConfig(ctx, config.WithBaseEndpoint(c.Address)); err != nil {
@@ -75,7 +72,7 @@ func Open(ctx context.Context, module, checkout string) (*Cloud, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(programs)
-	if err := Build(ctx, checkout, programs+string(filepath.Separator), nil, "./functions/..."); err != nil {
+	if err := Build(ctx, checkout, programs+string(filepath.Separator), "./functions/..."); err != nil {
 		return nil, err
 	}
 	if err := c.upload(ctx, programs); err != nil {
@@ -87,11 +84,11 @@ func Open(ctx context.Context, module, checkout string) (*Cloud, error) {
 
 // Build builds packages of a checkout with the flags of `make build`, so that another
 // checkout of the same code is built from the cache.
-func Build(ctx context.Context, checkout, into string, environment []string, packages ...string) error {
+func Build(ctx context.Context, checkout, into string, packages ...string) error {
 	args := []string{"build", "-tags", "lambda.norpc", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", into}
 	c := exec.CommandContext(ctx, "go", append(args, packages...)...)
 	c.Dir = checkout
-	c.Env = append(append(os.Environ(), "CGO_ENABLED=0"), environment...)
+	c.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := c.CombinedOutput(); err != nil {
 		return fmt.Errorf("building %v: %w: %s", packages, err, out)
 	}

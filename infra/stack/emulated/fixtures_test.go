@@ -2,11 +2,16 @@ package emulated
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -59,6 +64,57 @@ func (d *deployed) answers(t *testing.T, f boottest.Fixture) {
 	answer, err := d.Answer(t.Context(), f.Function, f.Event)
 	check(t, err)
 	check(t, f.Expect.Check(answer))
+}
+
+// ID returns a function's name in the template, by that of its directory.
+func (s *Stack) ID(function string) string {
+	for id := range s.IDs {
+		if strings.ToLower(id) == function {
+			return id
+		}
+	}
+	return ""
+}
+
+// Invoke calls a function, by the name of its directory, with an event.
+func (s *Stack) Invoke(ctx context.Context, function string, event []byte) (Result, error) {
+	id := s.ID(function)
+	if id == "" {
+		return Result{}, fmt.Errorf("template.yaml has no function %s", function)
+	}
+	return s.function(id, s.version(id))(ctx, event)
+}
+
+// responseURL is the address that takes the answer to a custom resource's event.
+var responseURL = regexp.MustCompile(`("ResponseURL": ")[^"]*"`)
+
+// Answer returns a function's answer to an event: what it returns or, for an event
+// of CloudFormation, what it puts at the event's address. The function must not fail.
+func (s *Stack) Answer(ctx context.Context, function string, event []byte) ([]byte, error) {
+	put := make(chan []byte, 1)
+	address, server, err := startServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body) // a text that is cut off is not the expected one
+		put <- text
+	}))
+	if err != nil {
+		return nil, err
+	}
+	defer server.Close()
+	r, err := s.Invoke(ctx, function, responseURL.ReplaceAll(event, []byte("${1}"+address+`"`)))
+	if err != nil {
+		return nil, err
+	}
+	if r.Failed != "" {
+		return nil, fmt.Errorf("%s failed: %s: %s", function, r.Failed, r.Payload)
+	}
+	select {
+	case text := <-put:
+		return text, nil
+	default:
+	}
+	var text bytes.Buffer
+	err = json.Compact(&text, r.Payload) // the emulator adds spaces
+	return text.Bytes(), err
 }
 
 // effects checks what the functions do besides their answers.

@@ -3,14 +3,18 @@ package boottest
 import (
 	"cmp"
 	"context"
+	"errors"
 	"os"
 
 	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"ferry/shared/api"
 	"ferry/shared/blob/s3"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/table/dynamo"
+	"ferry/shared/table/tabletest"
 )
 
 // Deployed tells another process how to use a stack in an emulator of AWS.
@@ -19,16 +23,36 @@ type Deployed struct {
 	Environment map[string]string // of a program that works with the stack's data
 }
 
+// Make makes an empty table and empty buckets, with names that begin with name, in the
+// stand-ins that infra/awslocal starts.
+func Make(ctx context.Context, name string) (Deployed, error) {
+	d := Deployed{Environment: map[string]string{"FERRY_TABLE": name, "FERRY_KEY_PARAMETER": "/" + name + "/link-key"}}
+	cfg, err := config.LoadDefaultConfig(ctx)
+	if err != nil {
+		return d, err
+	}
+	err = tabletest.CreateTable(ctx, dynamodb.NewFromConfig(cfg), name)
+	buckets := awss3.NewFromConfig(cfg, func(o *awss3.Options) { o.UsePathStyle = true })
+	for variable, suffix := range map[string]string{"FERRY_FILES_BUCKET": "-files", "FERRY_BACKUP_BUCKET": "-backup"} {
+		bucket := name + suffix
+		_, failed := buckets.CreateBucket(ctx, &awss3.CreateBucketInput{Bucket: &bucket})
+		d.Environment[variable], err = bucket, errors.Join(err, failed)
+	}
+	return d, err
+}
+
+// Getenv returns a variable for a program that works with the stack's data.
+func (d Deployed) Getenv(name string) string { return cmp.Or(d.Environment[name], os.Getenv(name)) }
+
 // Ports opens the stack's data in this process, as an operator's commands do.
 func (d Deployed) Ports(ctx context.Context) (*api.Ports, error) {
 	settings := api.Settings{PublicURL: d.Base}
 	settings.Retention.KeepDays, settings.Retention.BackupDays = 30, 90 // as in the template
-	getenv := func(name string) string { return cmp.Or(d.Environment[name], os.Getenv(name)) }
 	cfg, err := config.LoadDefaultConfig(ctx)
 	if err != nil {
 		return nil, err
 	}
-	cloud := &lambda.Cloud{Getenv: getenv, Config: cfg}
+	cloud := &lambda.Cloud{Getenv: d.Getenv, Config: cfg}
 	p, err := cloud.Ports(settings, lambda.Table(dynamo.Open), lambda.Blobs(s3.Open), lambda.LinkKey)
 	if err != nil {
 		return nil, err

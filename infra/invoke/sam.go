@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
+
+	"ferry/infra/stack/emulated"
+	"ferry/shared/api"
+	"ferry/shared/auth"
+	"ferry/shared/boot/boottest"
+)
+
+const (
+	sender          = "ferry@example.com" // of mail
+	environmentFile = ".tmp/env.json"     // tells SAM the functions' environment
+	built           = ".tmp/sam"          // has the functions for this machine's processor
+)
+
+// runSAM runs SAM with these arguments, such as `local start-api`, until Ctrl-C.
+func runSAM(ctx context.Context, out io.Writer, args []string) error {
+	p, environment, err := fill(ctx)
+	if err == nil {
+		err = boottest.Fixture{Function: "email"}.Notices(ctx, p)
+	}
+	if err == nil && slices.Contains(args, "start-api") {
+		err = demo(ctx, out, p, environment, args)
+	}
+	if err != nil {
+		return err
+	}
+	cmd, err := sam(ctx, map[string]any{"Parameters": environment}, args...)
+	if err != nil {
+		return err
+	}
+	cmd.Stdout = out
+	if err = cmd.Run(); ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// demo adds a user for the README's lines, and prints how these begin here.
+func demo(ctx context.Context, out io.Writer, p *api.Ports, environment map[string]string, args []string) error {
+	port, password := "3000", rand.Text()
+	if i := slices.Index(args, "--port"); i > 0 && i+1 < len(args) {
+		port = args[i+1]
+	}
+	environment["FERRY_PUBLIC_URL"] = "http://127.0.0.1:" + port + api.Prefix
+	fmt.Fprintf(out, "LOGIN=demo:%s\nFERRY=%s\n", password, environment["FERRY_PUBLIC_URL"])
+	hash, err := p.Hasher.Hash(ctx, password)
+	if err != nil {
+		return err
+	}
+	return auth.NewUsers(p.Table, p.Now).Add(ctx, auth.User{Name: "demo", State: auth.Active, Password: hash})
+}
+
+// fill makes a table, buckets and more with the data that events/ refer to. It returns
+// the environment of functions in Docker that use them.
+func fill(ctx context.Context) (*api.Ports, map[string]string, error) {
+	if os.Getenv(emulated.AddressVariable) == "" {
+		return nil, nil, errors.New("there are no stand-ins for AWS: go run ./infra/awslocal -- COMMAND")
+	}
+	d, err := boottest.Make(ctx, "local-"+strings.ToLower(rand.Text()[:8]))
+	if err = errors.Join(err, baseImage(ctx)); err != nil {
+		return nil, nil, err
+	}
+	address, err := relay()
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg, err := config.LoadDefaultConfig(ctx, config.WithBaseEndpoint(os.Getenv(emulated.AddressVariable)))
+	if err == nil {
+		err = (&emulated.Cloud{Config: cfg}).Verify(ctx, sender)
+	}
+	d.Environment["AWS_ENDPOINT_URL"], d.Environment["FERRY_MAIL_FROM"] = address, sender
+	for _, variable := range []string{"FERRY_NOTICES_TOPIC", "FERRY_EVENTS_TOPIC"} {
+		topic, failed := sns.NewFromConfig(cfg).CreateTopic(ctx, &sns.CreateTopicInput{Name: &variable})
+		if err = errors.Join(err, failed); err != nil {
+			return nil, nil, err
+		}
+		d.Environment[variable] = *topic.TopicArn
+	}
+	p, err := emulated.Fill(ctx, cfg, d, slog.New(slog.DiscardHandler))
+	return p, d.Environment, err
+}
+
+// sam returns a command of SAM. The environment is that of each function or, as
+// Parameters, of all.
+func sam(ctx context.Context, environment map[string]any, args ...string) (*exec.Cmd, error) {
+	text, err := json.MarshalIndent(environment, "", "  ")
+	if err == nil {
+		err = errors.Join(os.MkdirAll(filepath.Dir(environmentFile), 0o755), os.WriteFile(environmentFile, text, 0o600))
+	}
+	args = append(args, "--template-file", built+"/template.yaml", "--language-extensions", "--skip-pull-image",
+		"--env-vars", environmentFile, "--parameter-overrides", "Architecture="+architecture())
+	cmd := exec.CommandContext(ctx, "sam", args...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a second interrupt would keep it from removing its containers
+	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, time.Minute
+	return cmd, err
+}
+
+// architecture is Lambda's name of this machine's processor.
+func architecture() string { return strings.Replace(runtime.GOARCH, "amd64", "x86_64", 1) }
+
+// signed finds the service that a request is signed for.
+var signed = regexp.MustCompile(`/(dynamodb|s3)/aws4_request`)
+
+// relay passes requests from containers on to the stand-ins, which listen on loopback,
+// and returns its address. Containers reach this machine through Docker's bridge or,
+// where Docker runs in a virtual machine, by a name.
+func relay() (string, error) {
+	host, at := "host.docker.internal", "127.0.0.1"
+	if bridge, err := net.InterfaceByName("docker0"); err == nil {
+		if addresses, _ := bridge.Addrs(); len(addresses) > 0 {
+			host, _, _ = strings.Cut(addresses[0].String(), "/")
+			at = host
+		}
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort(at, "0"))
+	if err != nil {
+		return "", fmt.Errorf("listening for containers: %w", err)
+	}
+	go http.Serve(l, &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { // until the end of this process
+		to := os.Getenv(emulated.AddressVariable)
+		scope := r.In.Header.Get("Authorization") + r.In.URL.Query().Get("X-Amz-Credential")
+		if found := signed.FindStringSubmatch(scope); found != nil {
+			to = os.Getenv("AWS_ENDPOINT_URL_" + strings.ToUpper(found[1]))
+		}
+		r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = "http", strings.TrimPrefix(to, "http://"), r.In.Host
+	}})
+	return fmt.Sprintf("http://%s:%d", host, l.Addr().(*net.TCPAddr).Port), nil
+}
+
+// baseImage makes sure that Docker has the image in which SAM runs functions. Where its
+// registry cannot be reached, busybox as the shell is enough: SAM adds its emulator
+// of Lambda.
+func baseImage(ctx context.Context) error {
+	const script = `docker image inspect "$0" || docker pull -q "$0" || {
+		program=$(command -v busybox) && tar -C / --transform 's|.*|bin/sh|' -ch "$program" | docker import - "$0"; }`
+	name := "public.ecr.aws/lambda/provided:al2023-" + architecture()
+	if out, err := exec.CommandContext(ctx, "sh", "-c", script, name).CombinedOutput(); err != nil {
+		return fmt.Errorf("Docker has no %s (without its registry, install busybox-static): %w: %s", name, err, out)
+	}
+	return nil
+}
