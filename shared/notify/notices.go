@@ -156,8 +156,6 @@ const (
 
 	// holdFor is how long a notice waits for limits of the provider.
 	holdFor = 3 * 24 * time.Hour
-	// quotaTries makes backoff return its longest pause.
-	quotaTries = 13
 )
 
 // noticeMessage is a notice in the hands of a sender.
@@ -217,7 +215,7 @@ func (m *noticeMessage) age(now time.Time) (age time.Duration, tries int64, spen
 	case m.limit == nil:
 		return age, m.n.Tried(), enough(now.Sub(m.n.since()), m.n.Tried())
 	case m.limit == mail.ErrQuota && m.n.Kind != PIN: // quotas free slowly; but a code expires soon
-		tries = quotaTries
+		tries = leastTries + 1 // after as many backoff is the longest
 	default:
 		tries = m.n.Waits + 1
 	}
@@ -228,8 +226,7 @@ func (m *noticeMessage) age(now time.Time) (age time.Duration, tries int64, spen
 // refused it.
 func (n Notice) Tried() int64 { return n.Tries - n.Waits }
 
-// heldEnough reports whether limits of the provider have held the notice up for as long
-// as it may wait for them.
+// heldEnough reports whether the notice has waited long enough for limits of the provider.
 func (m *noticeMessage) heldEnough(now time.Time) bool {
 	return m.n.Held != 0 && now.Sub(time.Unix(max(m.n.Held, m.n.Retried), 0)) >= holdFor
 }

@@ -311,13 +311,14 @@ func (to recipients) messages(set api.Settings) (all []files.Message, err error)
 
 // checkCountry refuses a number that gets no text messages from here.
 func checkCountry(number string, set api.Settings) error {
-	switch country := notify.CountryOf(number); {
+	country, all := notify.CountryOf(number), strings.Join(set.SMSCountries, ", ")
+	switch {
 	case set.NoSMS:
 		return envelope.NewFault(envelope.Invalid,
 			"the parameter c is of no use: this service sends mail, but no text messages, as FERRY_SMS_URL is not set")
-	case len(set.SMSCountries) > 0 && !slices.Contains(set.SMSCountries, country):
+	case all != "" && !slices.Contains(set.SMSCountries, country):
 		return envelope.NewFault(envelope.Invalid,
-			"the parameter c is a number of the country %s, and text messages go only to %s", country, strings.Join(set.SMSCountries, ", "))
+			"the parameter c is a number of the country %s, and text messages go only to %s", country, all)
 	}
 	return nil
 }

@@ -78,9 +78,6 @@ type CourierRecord struct {
 	SNS events.SNSEntity
 }
 
-// errCode is returned so that Lambda brings a code again, a minute later and once more.
-var errCode = errors.New("a code could not be sent yet")
-
 // CourierHandler returns a function that sends notices and names the messages that
 // must come again. It hides each of them for as long as its notice has to wait: then
 // the queue brings it back, without a timer. It fails if a code must come again.
@@ -98,7 +95,7 @@ func CourierHandler(w *Worker) func(context.Context, CourierEvent) (events.SQSEv
 			switch done := w.handle(ctx, s, m.SQSMessage); {
 			case done:
 			case m.SNS.Message != "":
-				err = errCode
+				err = errors.New("a code could not be sent yet") // so Lambda brings it again, after 1 and 2 minutes
 			default:
 				again.BatchItemFailures = append(again.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: m.MessageId})
 			}

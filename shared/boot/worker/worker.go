@@ -25,7 +25,7 @@ type Backends struct {
 	Topics func(aws.Config, map[notify.Topic]string) notify.Topics   // FERRY_NOTICES_TOPIC and FERRY_EVENTS_TOPIC
 	Queue  func(c aws.Config, url string) notify.Queue               // FERRY_QUEUE
 	Mail   func(c aws.Config, set string) mail.Sender                // FERRY_MAIL_EVENTS, and FERRY_MAIL_FROM
-	SMS    func(c aws.Config, name, number string) notify.TextSender // FERRY_SMS_SENDER and FERRY_SMS_NUMBER, which may be empty
+	SMS    func(c aws.Config, name, number string) notify.TextSender // FERRY_SMS_SENDER and FERRY_SMS_NUMBER, if set
 }
 
 // Providers are what a worker may use besides table and buckets.

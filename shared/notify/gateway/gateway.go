@@ -23,17 +23,15 @@ import (
 const (
 	// timeout bounds one Send.
 	timeout = 15 * time.Second
-	// maxAnswer is the most bytes that are read of an answer, and maxShown the most of
-	// it that are kept.
+	// These are the most bytes of an answer that are read, and that are kept.
 	maxAnswer, maxShown = 64 << 10, 200
 )
 
 // Config says how the provider wants its requests.
 type Config struct {
 	URL string // with user:password@ before the host, if the provider wants a login
-	// Body is the name of a provider, twilio or vonage, or a template, which is JSON or
-	// a form: {to}, {digits} (without the plus), {from}, {text} and {id} stand for what
-	// they say. An empty one is JSON with to, from and text.
+	// Body is twilio, vonage, or a template of JSON or a form, with {to}, {digits}
+	// (without the plus), {from}, {text} and {id}. Empty is JSON with to, from and text.
 	Body          string
 	From          string // the sender, as {from}
 	Authorization string // the value of that header, such as Bearer TOKEN, or empty
@@ -45,7 +43,7 @@ type Sender struct {
 	client  *http.Client
 	kind    string // of the body
 	escape  func(string) string
-	secrets *strings.Replacer // hides them in answers
+	secrets []string // hidden in answers
 }
 
 // New returns a Sender. It makes no connection. Errors do not show the configuration.
@@ -56,11 +54,7 @@ func New(c Config) (*Sender, error) {
 	}
 	password, _ := u.User.Password()
 	if u.User != nil {
-		if c.Authorization != "" {
-			return nil, errors.New("the SMS provider has a login in its address and another authorization: give one")
-		}
-		login := u.User.Username() + ":" + password
-		c.Authorization = "Basic " + base64.StdEncoding.EncodeToString([]byte(login))
+		c.Authorization = "Basic " + base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password))
 	}
 	u.User = nil
 	c.URL, c.Body = u.String(), template(c.Body)
@@ -68,19 +62,9 @@ func New(c Config) (*Sender, error) {
 	if strings.HasPrefix(c.Body, "{") || strings.HasPrefix(c.Body, "[") {
 		s.kind, s.escape = "application/json", inJSON
 	}
-	var hidden []string
-	_, credential, _ := strings.Cut(c.Authorization, " ")
-	for _, secret := range []string{c.Authorization, credential, password} {
-		if secret != "" {
-			hidden = append(hidden, secret, "[secret]")
-		}
-	}
-	s.secrets = strings.NewReplacer(hidden...)
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxResponseHeaderBytes = maxAnswer
+	s.secrets = append(strings.Fields(c.Authorization), password)
 	s.client = &http.Client{
-		Transport: transport, Timeout: timeout,
-		// Another address must get neither the message nor the login.
+		Timeout:       timeout, // and another address must get neither the message nor the login:
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return s, s.checkBody()
@@ -106,11 +90,9 @@ func (s *Sender) checkBody() error {
 	has := func(word string) bool { return strings.Contains(s.config.Body, word) }
 	switch isJSON := s.kind == "application/json"; {
 	case isJSON && !json.Valid([]byte(body)), !isJSON && (err != nil || !has("=")):
-		return errors.New("the SMS body is neither twilio, vonage, nor a template in JSON or of a form, such as " + template(""))
-	case !has("{text}") || !has("{to}") && !has("{digits}"):
-		return errors.New("the SMS body lacks {text}, or {to} or {digits}")
-	case has("{from}") && s.config.From == "":
-		return errors.New("the SMS body has {from}, but there is no sender")
+		return errors.New("the SMS body is neither twilio, vonage, JSON nor a form, such as " + template(""))
+	case !has("{text}") || !has("{to}") && !has("{digits}") || has("{from}") && s.config.From == "":
+		return errors.New("the SMS body lacks {text}, or {to} and {digits}; or it has {from}, and there is no sender")
 	}
 	return nil
 }
@@ -131,11 +113,10 @@ func inJSON(text string) string {
 
 // Send implements notify.TextSender.
 func (s *Sender) Send(ctx context.Context, m notify.TextMessage) (string, error) {
-	err := m.Check()
-	if err != nil {
-		return "", fmt.Errorf("sending a text message: %w", err)
+	name, err := "", m.Check()
+	if err == nil {
+		name, err = s.post(ctx, s.fill(m))
 	}
-	name, err := s.post(ctx, s.fill(m))
 	return name, envelope.Wrap(err, "sending a text message")
 }
 
@@ -164,7 +145,13 @@ func (s *Sender) post(ctx context.Context, body string) (name string, err error)
 	if status >= 200 && status < 300 {
 		return nameIn(answer), nil
 	}
-	err = fmt.Errorf("the provider answers %d: %s", status, shown(s.secrets.Replace(string(answer))))
+	text := string(answer)
+	for _, secret := range s.secrets {
+		if secret != "" {
+			text = strings.ReplaceAll(text, secret, "[secret]")
+		}
+	}
+	err = fmt.Errorf("the provider answers %d: %s", status, shown(text))
 	if status/100 == 4 && status != http.StatusRequestTimeout && status != http.StatusTooManyRequests {
 		return "", fmt.Errorf("%w: %w", notify.ErrTextRefused, err)
 	}

@@ -118,10 +118,11 @@ func (s Sender) Send(ctx context.Context, m notify.TextMessage) (string, error) 
 		return "", fmt.Errorf("sending a text message: %w", err)
 	}
 	attributes := map[string]types.MessageAttributeValue{"AWS.SNS.SMS.SMSType": text("Transactional")}
-	for name, value := range map[string]string{"AWS.SNS.SMS.SenderID": s.SenderID, "AWS.MM.SMS.OriginationNumber": s.Number} {
-		if value != "" {
-			attributes[name] = text(value)
-		}
+	if s.SenderID != "" {
+		attributes["AWS.SNS.SMS.SenderID"] = text(s.SenderID)
+	}
+	if s.Number != "" {
+		attributes["AWS.MM.SMS.OriginationNumber"] = text(s.Number)
 	}
 	out, err := s.Client.Publish(ctx, &sns.PublishInput{PhoneNumber: &m.To, Message: &m.Text, MessageAttributes: attributes})
 	if blames(err) { // a malformed number, or one whose owner wants no messages

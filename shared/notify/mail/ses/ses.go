@@ -90,6 +90,7 @@ func content(text string) *types.Content {
 // that is not verified is a mistake in the settings, which can be corrected. It also
 // marks what the account's limits refuse: some of these errors have no type of their own.
 func classify(err error) error {
+	limits := []string{"LimitExceededException", "Throttling", "ThrottlingException", "TooManyRequestsException"}
 	if failed, ok := errors.AsType[smithy.APIError](err); ok && slices.Contains(limits, failed.ErrorCode()) {
 		if strings.Contains(failed.ErrorMessage(), "quota") {
 			return fmt.Errorf("%w: %w", mail.ErrQuota, err)
@@ -104,9 +105,6 @@ func classify(err error) error {
 	}
 	return err
 }
-
-// limits are the codes of errors that SES gives when a limit of the account is reached.
-var limits = []string{"LimitExceededException", "Throttling", "ThrottlingException", "TooManyRequestsException"}
 
 // Open returns the sender of a configuration set.
 func Open(c aws.Config, set string) mail.Sender {
