@@ -3,7 +3,6 @@ package disk
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -33,10 +32,7 @@ func (s *Store) Copy(ctx context.Context, from blob.Area, fromKey string, to blo
 	case errors.Is(err, fs.ErrNotExist) && missing(source):
 		err = s.small.Copy(ctx, from, fromKey, to, toKey)
 	}
-	if err != nil {
-		return fmt.Errorf("copying object %s: %w", fromKey, full(err))
-	}
-	return nil
+	return wrap(full(err), "copying object %s", fromKey)
 }
 
 func (s *Store) copyFile(source, target string) error {

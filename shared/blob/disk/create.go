@@ -62,10 +62,7 @@ func (s *Store) create(
 	default:
 		err = s.small.Create(ctx, area, key, buf[:n])
 	}
-	if err != nil {
-		return blob.Written{}, fmt.Errorf("writing object %s: %w", key, full(err))
-	}
-	return body.Written(), nil
+	return body.Written(), wrap(full(err), "writing object %s", key)
 }
 
 // createLarge first looks whether a small object has the key. Then it writes a temporary

@@ -172,10 +172,7 @@ func (s *Store) Delete(ctx context.Context, area blob.Area, key string) error {
 	if err = os.Remove(path); errors.Is(err, fs.ErrNotExist) {
 		err = s.small.Delete(ctx, area, key)
 	}
-	if err != nil {
-		return fmt.Errorf("deleting object %s: %w", key, err)
-	}
-	return nil
+	return wrap(err, "deleting object %s", key)
 }
 
 // SignGet implements blob.Store: it is not supported.
@@ -196,10 +193,7 @@ func (s *Store) Sweep(ctx context.Context, before time.Time, found func(name str
 			_, err = sweep(ctx, s.folder(area), true, before.Add(-blob.PartsLife), nil, removeEmpty)
 		}
 	}
-	if err != nil {
-		err = fmt.Errorf("sweeping: %w", err)
-	}
-	return sessions + removed, err
+	return sessions + removed, wrap(err, "sweeping")
 }
 
 // sweep removes the folders, or only the files, in a folder that began before a time.
@@ -289,6 +283,14 @@ func full(err error) error {
 		return fmt.Errorf("%w: %w", blob.ErrFull, err)
 	}
 	return err
+}
+
+// wrap says in err what was being done; nil stays nil.
+func wrap(err error, doing string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", fmt.Sprintf(doing, args...), err)
 }
 
 // none stands in for a missing Small.

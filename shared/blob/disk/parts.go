@@ -122,10 +122,7 @@ func (s *Store) ListParts(ctx context.Context, area blob.Area, key, upload strin
 	if errors.Is(err, fs.ErrNotExist) || err == nil && missing(filepath.Join(dir, "data")) {
 		return nil, blob.ErrNoUpload
 	}
-	if err != nil {
-		return nil, fmt.Errorf("listing the parts of object %s: %w", key, err)
-	}
-	return parts, nil
+	return parts, wrap(err, "listing the parts of object %s", key)
 }
 
 // CompleteParts implements blob.Parts.
@@ -186,13 +183,9 @@ func (s *Store) nameData(dir, object string, l blob.Layout) error {
 	if err != nil || info.Size() < l.Length {
 		return errors.Join(err, fmt.Errorf("the session does not have %d bytes", l.Length))
 	}
-	if info.Size() > l.Length { // the last part was longer at first, when the length was not known
-		if err := f.Truncate(l.Length); err != nil {
-			return err
-		}
-	}
 	now := time.Now() // when the object appears
-	err = errors.Join(s.syncPath(filepath.Join(dir, "marks")), os.Chtimes(data, now, now))
+	// The last part was longer at first if the length was not known.
+	err = errors.Join(f.Truncate(l.Length), s.syncPath(filepath.Join(dir, "marks")), os.Chtimes(data, now, now))
 	if err == nil {
 		err = s.finish(f, object)
 	}
@@ -229,10 +222,7 @@ func (s *Store) AbortParts(ctx context.Context, area blob.Area, key, upload stri
 	if err == nil {
 		err = s.endSession(dir)
 	}
-	if err != nil {
-		return fmt.Errorf("ending the upload of object %s: %w", key, err)
-	}
-	return nil
+	return wrap(err, "ending the upload of object %s", key)
 }
 
 // endSession removes a session and makes its writers fail.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -51,10 +50,7 @@ func (s *Store) WritePart(ctx context.Context, area blob.Area, key, upload strin
 		return blob.Part{}, blob.ErrNoUpload
 	}
 	part, err := w.write(ctx, r, sum)
-	if err != nil {
-		return blob.Part{}, fmt.Errorf("writing part %d of object %s: %w", number, key, full(err))
-	}
-	return part, nil
+	return part, wrap(full(err), "writing part %d of object %s", number, key)
 }
 
 // openPart opens a file of a session.

@@ -41,10 +41,11 @@ func copyAll(ctx context.Context, conn *connection, to string) error {
 	if err != nil {
 		return err
 	}
-	if err = conn.run(ctx, `VACUUM INTO ?`, to); err == nil {
+	conn.SetInterrupt(ctx.Done())
+	if err = conn.run(`VACUUM INTO ?`, to); err == nil {
 		err = f.Sync()
 	}
-	return errors.Join(err, f.Close())
+	return errors.Join(err, ctx.Err(), f.Close())
 }
 
 // examine looks for damage. Copying does not notice most of it: SQLite keeps no
@@ -58,7 +59,7 @@ func examine(conn *connection) error {
 		return err
 	}
 	row, err = conn.ask(`SELECT count(*) FROM items WHERE NOT json_valid(CAST(doc AS TEXT))`)
-	if err == nil && row[0] != int64(0) {
+	if err == nil && row[0] != "0" {
 		err = fmt.Errorf("%w: %v items are not JSON", ErrDamaged, row[0])
 	}
 	return err

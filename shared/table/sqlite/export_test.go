@@ -1,20 +1,19 @@
 package sqlite
 
 import (
-	"context"
 	"fmt"
 	"testing"
 )
 
 // LeaveLog leaves folding the log into the file to others.
 func (db *DB) LeaveLog() error {
-	return db.writer.conn.run(context.Background(), "PRAGMA wal_autocheckpoint = 0")
+	return db.writer.conn.run("PRAGMA wal_autocheckpoint = 0")
 }
 
 // LimitPages makes the file full at n pages.
 func (db *DB) LimitPages(t *testing.T, n int) {
 	t.Helper()
-	if err := db.writer.conn.run(t.Context(), fmt.Sprintf("PRAGMA max_page_count = %d", n)); err != nil {
+	if err := db.writer.conn.run(fmt.Sprintf("PRAGMA max_page_count = %d", n)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,13 +1,14 @@
 package sqlite
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -103,11 +104,11 @@ func checkLayout(conn *connection) error {
 	if err != nil {
 		return fmt.Errorf("reading the layout: %w", err)
 	}
-	version, application, tables := row[0].(int64), row[1].(int64), row[2].(int64)
-	switch {
-	case application == applicationID && version > layout:
+	version, _ := strconv.Atoi(row[0]) // always a number
+	switch ours := row[1] == strconv.Itoa(applicationID); {
+	case ours && version > layout:
 		return ErrNewer
-	case application != applicationID && (tables > 0 || version != 0 || application != 0):
+	case !ours && !slices.Equal(row, []string{"0", "0", "0"}):
 		return ErrDamaged
 	}
 	return nil
@@ -118,7 +119,7 @@ func checkLayout(conn *connection) error {
 func useWAL(conn *connection, busy time.Duration) error {
 	deadline := time.Now().Add(busy)
 	for {
-		err := conn.run(context.Background(), `PRAGMA journal_mode = WAL`)
+		err := conn.run(`PRAGMA journal_mode = WAL`)
 		if err == nil || !errors.Is(translate(err), table.ErrBusy) || time.Now().After(deadline) {
 			return err
 		}
@@ -128,20 +129,17 @@ func useWAL(conn *connection, busy time.Duration) error {
 
 // makeSchema makes the layout, unless another process has made it.
 func makeSchema(conn *connection) error {
-	ctx := context.Background()
-	if err := conn.run(ctx, `BEGIN IMMEDIATE`); err != nil {
+	if err := conn.run(`BEGIN IMMEDIATE`); err != nil {
 		return err
 	}
 	row, err := conn.ask(`SELECT user_version FROM pragma_user_version`)
-	if err == nil && row[0] == int64(0) {
-		err = conn.run(ctx, schema)
-	} else if err == nil && row[0] == int64(1) {
-		err = conn.run(ctx, upgrade)
+	if err == nil {
+		err = conn.run(map[string]string{"0": schema, "1": upgrade}[row[0]])
 	}
 	if err != nil {
-		return errors.Join(err, conn.run(ctx, `ROLLBACK`))
+		return errors.Join(err, conn.run(`ROLLBACK`))
 	}
-	return conn.run(ctx, `COMMIT`)
+	return conn.run(`COMMIT`)
 }
 
 // explain says in one sentence why a file could not be opened. The operating

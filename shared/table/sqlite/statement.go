@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
 )
 
 // connection is for one goroutine at a time.
@@ -35,7 +36,7 @@ func (c *connection) prepare(queries map[string]*statement) error {
 }
 
 // run runs a query once. Only here may a query have several statements.
-func (c *connection) run(ctx context.Context, query string, args ...any) error {
+func (c *connection) run(query string, args ...any) error {
 	for rest := strings.TrimSpace(query); rest != ""; {
 		s, trailing, err := c.Conn.PrepareTransient(rest)
 		if err != nil {
@@ -49,23 +50,15 @@ func (c *connection) run(ctx context.Context, query string, args ...any) error {
 	return nil
 }
 
-// ask returns the columns of the only row of a query.
-func (c *connection) ask(query string) (all []any, err error) {
-	s, _, err := c.Conn.PrepareTransient(query)
-	if err != nil {
-		return nil, err
-	}
-	err = statement{s, c.Conn}.each(func(r row) bool {
-		for i := range s.ColumnCount() {
-			if s.ColumnType(i) == sqlite.TypeInteger {
-				all = append(all, s.ColumnInt64(i))
-			} else {
-				all = append(all, s.ColumnText(i))
-			}
+// ask returns the columns of the only row of a query, as text.
+func (c *connection) ask(query string) (all []string, err error) {
+	err = sqlitex.ExecuteTransient(c.Conn, query, &sqlitex.ExecOptions{ResultFunc: func(row *sqlite.Stmt) error {
+		for i := range row.ColumnCount() {
+			all = append(all, row.ColumnText(i))
 		}
-		return false
-	})
-	return all, errors.Join(err, s.Finalize())
+		return nil
+	}})
+	return all, err
 }
 
 // statement is a prepared statement.
@@ -139,7 +132,7 @@ func openReader(path string, busy time.Duration) (*reader, error) {
 		return nil, err
 	}
 	r := &reader{connection: conn}
-	if err := conn.run(context.Background(), "PRAGMA cache_size = -1024"); err != nil {
+	if err := conn.run("PRAGMA cache_size = -1024"); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	err = conn.prepare(map[string]*statement{

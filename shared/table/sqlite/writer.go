@@ -96,7 +96,7 @@ func (w *writer) setSync(o Options) error {
 		pages = min(max(1, o.Log/pageSize), logPages)
 	}
 	for _, pragma := range []string{mode, fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", pages)} {
-		if err := w.conn.run(context.Background(), pragma); err != nil {
+		if err := w.conn.run(pragma); err != nil {
 			return fmt.Errorf("setting %s: %w", pragma, translate(err))
 		}
 	}

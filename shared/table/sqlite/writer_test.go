@@ -154,14 +154,14 @@ func TestOnlyASyncedTableSyncs(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		options Options
-		want    int64
-	}{"synced": {Options{}, 1}, "no sync": {Options{NoSync: true}, 0}} {
+		want    string
+	}{"synced": {Options{}, "1"}, "no sync": {Options{NoSync: true}, "0"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db := testDB(t, tc.options)
 			mode, err := db.writer.conn.ask("PRAGMA synchronous")
 			if err != nil || mode[0] != tc.want {
-				t.Errorf("synchronous is %v, want %d, error %v", mode, tc.want, err)
+				t.Errorf("synchronous is %v, want %s, error %v", mode, tc.want, err)
 			}
 			if none := db.writer.syncer == nil; none != tc.options.NoSync {
 				t.Errorf("there is no syncer: %v", none)
