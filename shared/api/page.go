@@ -1,9 +1,9 @@
 package api
 
 import (
-	"io"
 	"net/http"
-	"strconv"
+
+	"ferry/shared/envelope"
 )
 
 // WritePage sends an HTML page to a browser. The page may contain styles, and anything
@@ -12,12 +12,8 @@ import (
 func WritePage(w http.ResponseWriter, status int, policy, html string) error {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Length", strconv.Itoa(len(html)))
-	h.Set("Cache-Control", "no-store")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("X-Robots-Tag", "noindex")
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; "+policy+"frame-ancestors 'none'")
-	w.WriteHeader(status)
-	_, err := io.WriteString(w, html)
-	return err
+	return envelope.WriteText(w, status, []byte(html))
 }

@@ -46,6 +46,15 @@ func Query(r *http.Request) (url.Values, error) {
 	return q, nil
 }
 
+// Needed returns a parameter of the query that must be there. what says what it is.
+func Needed(r *http.Request, name, what string) (string, error) {
+	q, err := Query(r)
+	if err == nil && q.Get(name) == "" {
+		err = envelope.NewFault(envelope.Invalid, "the query parameter %s, %s, is missing", name, what)
+	}
+	return q.Get(name), err
+}
+
 // Number returns a whole number in the query, from lowest to highest, or fallback if
 // there is none.
 func Number(r *http.Request, name string, lowest, highest, fallback int64) (int64, error) {

@@ -1,6 +1,11 @@
 package api
 
-import "net/http"
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+)
 
 // routes returns the routes of each endpoint by its name. The endpoint notfound, which
 // has none, gets all other requests.
@@ -29,6 +34,27 @@ func routes() map[string][]Route {
 			{"POST", "/uploads/{id}/parts"}, {"POST", "/uploads/{id}/complete"},
 		},
 	}
+}
+
+// PartRoute takes the bytes of a part. Only a single machine has it.
+var PartRoute = Route{"PUT", "/uploads/{id}/parts/{number}"}
+
+// Methods returns the methods of a path after Prefix, sorted; none if it is not known.
+func Methods(path string) (all []string) {
+	for _, r := range slices.Concat(append(slices.Collect(maps.Values(routes())), []Route{PartRoute})...) {
+		if r.Fits(path) {
+			all = append(all, r.Method)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Fits reports whether a path after Prefix is one of the route.
+func (r Route) Fits(path string) bool {
+	return slices.EqualFunc(strings.Split(r.Path, "/"), strings.Split(path, "/"), func(t, s string) bool {
+		return t == s || strings.HasPrefix(t, "{") && s != ""
+	})
 }
 
 // Named returns the endpoint with a name and its routes.

@@ -11,14 +11,10 @@ import (
 	"strings"
 )
 
-// The defaults of the settings.
+// The defaults of the retention.
 const (
 	DefaultKeepDays   = 30
 	DefaultBackupDays = 90
-
-	DefaultNoticesPerHour      = 100
-	DefaultNoticesPerDay       = 500
-	DefaultNoticesPerRecipient = 50
 )
 
 // ReadSettings reads the settings from the environment with a function like os.Getenv.
@@ -49,9 +45,9 @@ func ReadSettings(getenv func(string) string) (Settings, error) {
 	}
 	s.Retention.KeepDays = e.number("FERRY_KEEP_DAYS", DefaultKeepDays)
 	s.Retention.BackupDays = e.number("FERRY_BACKUP_DAYS", DefaultBackupDays)
-	s.Notices.PerHour = e.number("FERRY_NOTICES_PER_HOUR", DefaultNoticesPerHour)
-	s.Notices.PerDay = e.number("FERRY_NOTICES_PER_DAY", DefaultNoticesPerDay)
-	s.Notices.PerRecipient = e.number("FERRY_NOTICES_PER_RECIPIENT", DefaultNoticesPerRecipient)
+	s.Notices.PerHour = e.number("FERRY_NOTICES_PER_HOUR", 100)
+	s.Notices.PerDay = e.number("FERRY_NOTICES_PER_DAY", 500)
+	s.Notices.PerRecipient = e.number("FERRY_NOTICES_PER_RECIPIENT", 50)
 	return s, errors.Join(e.errs...)
 }
 

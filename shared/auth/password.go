@@ -83,10 +83,8 @@ func NewHasher(params Params, random io.Reader, now func() time.Time) (*Hasher, 
 		// with this dummy instead, and accepts no password for it.
 		dummy: phc(params, make([]byte, saltSize), make([]byte, hashSize)),
 	}
-	if _, err := io.ReadFull(random, h.secret); err != nil {
-		return nil, fmt.Errorf("reading randomness: %w", err)
-	}
-	return h, nil
+	_, err := io.ReadFull(random, h.secret)
+	return h, envelope.Wrap(err, "reading randomness")
 }
 
 // Hash returns the PHC string of a password. It waits for a free CPU.

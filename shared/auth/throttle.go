@@ -348,20 +348,17 @@ func (t *throttle) takePlace() (wait <-chan struct{}, outdated bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, c := range t.counters {
-		if c.seen != c.lane.changes {
-			return nil, true
-		}
-	}
-	for _, c := range t.counters {
+		outdated = outdated || c.seen != c.lane.changes
 		if c.lane.underWay >= c.atOnce() {
-			return c.lane.left, false
+			wait = c.lane.left
 		}
 	}
-	for _, c := range t.counters {
-		c.lane.underWay++
+	if t.placed = wait == nil && !outdated; t.placed {
+		for _, c := range t.counters {
+			c.lane.underWay++
+		}
 	}
-	t.placed = true
-	return nil, false
+	return wait, outdated
 }
 
 // atOnce returns how many tries may be under way: the free ones, or one after its wait.

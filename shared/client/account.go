@@ -29,7 +29,6 @@ type Allowance struct {
 }
 
 // Account returns the caller's account.
-func (c *Client) Account(ctx context.Context) (a Account, err error) {
-	err = c.call(ctx, request{method: "GET", path: "/me", login: true}, &a)
-	return a, err
+func (c *Client) Account(ctx context.Context) (Account, error) {
+	return get[Account](ctx, c, "/me", nil)
 }

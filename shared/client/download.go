@@ -112,10 +112,7 @@ func (v Verify) started(c *Client, link string, r Remote, have int64) *origin {
 	if v.Started != nil {
 		v.Started(r, have)
 	}
-	if v.Progress == nil {
-		v.Progress = func(int64) {}
-	}
-	o := &origin{client: c, link: link, remote: r, progress: v.Progress}
+	o := &origin{client: c, link: link, remote: r, progress: given(v.Progress, func(int64) {})}
 	o.store.Store("")
 	o.tag.Store("")
 	return o

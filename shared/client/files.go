@@ -10,6 +10,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"ferry/shared/wire"
@@ -86,18 +87,13 @@ func (c *Client) Files(ctx context.Context, a Area) iter.Seq2[File, error] {
 
 // File returns everything about a file. An unknown id is an ErrNotFound.
 func (c *Client) File(ctx context.Context, a Area, id int64) (Details, error) {
-	return c.details(ctx, id, url.Values{"area": {string(a)}})
+	return get[Details](ctx, c, fmt.Sprintf("/files/%d", id), url.Values{"area": {string(a)}})
 }
 
 // Sent returns everything about a file that the caller has sent to another user.
 // An unknown id is an ErrNotFound.
 func (c *Client) Sent(ctx context.Context, to string, id int64) (Details, error) {
-	return c.details(ctx, id, url.Values{"d": {to}})
-}
-
-func (c *Client) details(ctx context.Context, id int64, where url.Values) (d Details, err error) {
-	err = c.call(ctx, request{method: "GET", path: fmt.Sprintf("/files/%d", id), query: where, login: true}, &d)
-	return d, err
+	return get[Details](ctx, c, fmt.Sprintf("/files/%d", id), url.Values{"d": {to}})
 }
 
 // Named returns the files of an area that have this name, newest first, at most
@@ -179,11 +175,7 @@ func (c *Client) Upload(ctx context.Context, name, kind string, content []byte, 
 	}
 	query := url.Values{"file": {clean}}
 	for name, values := range d.texts() {
-		for _, value := range values {
-			if value != "" {
-				query.Add(name, value)
-			}
-		}
+		query[name] = slices.DeleteFunc(slices.Clone(values), func(value string) bool { return value == "" })
 	}
 	if d.Notify {
 		query.Set("notify", "1")

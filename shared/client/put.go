@@ -64,12 +64,8 @@ const (
 // earlier Put ended. The service compares the CRC64NVME of each part and of the
 // whole. After an error the session stays, for a Put with PutOptions.Session.
 func (c *Client) Put(ctx context.Context, src Source, o PutOptions) (File, error) {
-	if o.Progress == nil {
-		o.Progress = func(int64) {}
-	}
-	if o.Had == nil {
-		o.Had = o.Progress
-	}
+	o.Progress = given(o.Progress, func(int64) {})
+	o.Had = given(o.Had, o.Progress)
 	st, err := c.resume(ctx, src, o)
 	if err != nil {
 		return File{}, err
@@ -92,6 +88,14 @@ func (c *Client) Put(ctx context.Context, src Source, o PutOptions) (File, error
 		}
 	}
 	return f, err
+}
+
+// given returns a callback, or another if it is nil.
+func given(f, otherwise func(int64)) func(int64) {
+	if f == nil {
+		return otherwise
+	}
+	return f
 }
 
 // resume finds the session to resume, or begins one.

@@ -44,6 +44,12 @@ func (c *Client) call(ctx context.Context, r request, into any) error {
 	return c.retry.do(ctx, func() error { return c.once(ctx, r, into) })
 }
 
+// get returns what is at a path, for the client's user.
+func get[T any](ctx context.Context, c *Client, path string, query url.Values) (answer T, err error) {
+	err = c.call(ctx, request{method: "GET", path: path, query: query, login: true}, &answer)
+	return answer, err
+}
+
 // once sends a request, and again with a new bearer if its bearer is refused.
 func (c *Client) once(ctx context.Context, r request, into any) error {
 	bearer, err := c.try(ctx, r, "", into)

@@ -67,9 +67,8 @@ func sessionPath(id string) string { return "/uploads/" + url.PathEscape(id) }
 
 // Status returns which parts of a session have arrived: all that is needed to resume
 // it, even on another machine.
-func (c *Client) Status(ctx context.Context, id string) (s Status, err error) {
-	err = c.call(ctx, request{method: "GET", path: sessionPath(id), login: true}, &s)
-	return s, err
+func (c *Client) Status(ctx context.Context, id string) (Status, error) {
+	return get[Status](ctx, c, sessionPath(id), nil)
 }
 
 // Abort ends a session and removes its parts.

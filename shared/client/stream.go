@@ -26,9 +26,7 @@ const (
 // nobody can resume the upload, so it is ended. Of the source only Name and Type are
 // used; Progress counts what arrives.
 func (c *Client) PutStream(ctx context.Context, src Source, r io.Reader, o PutOptions) (f File, err error) {
-	if o.Progress == nil {
-		o.Progress = func(int64) {}
-	}
+	o.Progress = given(o.Progress, func(int64) {})
 	src.Length, src.SHA256 = -1, ""
 	session, err := c.begin(ctx, src, o, rand.Text())
 	if err != nil {

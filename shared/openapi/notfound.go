@@ -12,17 +12,13 @@ import (
 // NotFound answers requests that no other endpoint handles: 404 for an unknown path,
 // 405 for a known one with another method. It has no routes: it is the gateway's
 // $default route and the local server's fallback.
-func NotFound() api.Endpoint {
-	return api.Named("notfound", NewNotFound)
-}
+func NotFound() api.Endpoint { return api.Named("notfound", NewNotFound) }
 
-// NewNotFound returns the handler. It needs no port: it reads the methods of a path from
-// the interface's description, and so does not depend on the endpoints.
+// NewNotFound returns the handler. It needs no port, and does not depend on the endpoints.
 func NewNotFound(p *api.Ports) http.Handler {
-	paths := Paths()
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
 		path, ok := strings.CutPrefix(r.URL.Path, api.Prefix)
-		allow := paths.Methods(path)
+		allow := api.Methods(path)
 		switch {
 		case !ok:
 			return envelope.NewFault(envelope.NotFound, "all addresses of this service begin with %s", api.Prefix)

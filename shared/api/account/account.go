@@ -70,13 +70,9 @@ func newForget(p *api.Ports) http.Handler {
 	service, outlet := passwords(p), p.Outlet()
 	outlet.Links = true
 	return outlet.Handler(func(w http.ResponseWriter, r *http.Request) error {
-		q, err := api.Query(r)
+		name, err := api.Needed(r, "u", "the user's name")
 		if err != nil {
 			return err
-		}
-		name := q.Get("u")
-		if name == "" {
-			return envelope.NewFault(envelope.Invalid, "the query parameter u, the user's name, is missing")
 		}
 		base, lang := p.Base(r.Context()), api.Lang(r, auth.User{})
 		token, user, err := service.Forget(r.Context(), name, auth.Source(r), base, lang)

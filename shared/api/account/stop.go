@@ -53,13 +53,9 @@ func (s server) handle(w http.ResponseWriter, r *http.Request) error {
 
 // address returns the address that the request's token is for.
 func (s server) address(r *http.Request) (string, error) {
-	q, err := api.Query(r)
+	token, err := api.Needed(r, "t", "the token at the end of a mail")
 	if err != nil {
 		return "", err
-	}
-	token := q.Get("t")
-	if token == "" {
-		return "", envelope.NewFault(envelope.Invalid, "the query parameter t, the token at the end of a mail, is missing")
 	}
 	address, ok := s.ports.Key.StopAddress(token)
 	if !ok {

@@ -58,7 +58,6 @@ func newToken(p *api.Ports) http.Handler {
 func write(w http.ResponseWriter, status int, v any) error {
 	h := w.Header()
 	h.Set("Content-Type", "application/json;charset=UTF-8")
-	h.Set("Cache-Control", "no-store")
 	h.Set("Pragma", "no-cache")
 	return envelope.WriteJSON(w, status, v)
 }

@@ -50,13 +50,9 @@ type server struct {
 // handle answers a download link with the bytes, with a page for browsers, or with the
 // envelope.
 func (s server) handle(w http.ResponseWriter, r *http.Request) error {
-	q, err := api.Query(r)
+	token, err := api.Needed(r, s.param, "the download token")
 	if err != nil {
 		return err
-	}
-	token := q.Get(s.param)
-	if token == "" {
-		return envelope.NewFault(envelope.Invalid, "the query parameter %s, the download token, is missing", s.param)
 	}
 	link, err := s.files.ByToken(r.Context(), s.area, token)
 	if err != nil {
@@ -66,7 +62,7 @@ func (s server) handle(w http.ResponseWriter, r *http.Request) error {
 	if MadeByRobot(r) && r.Method == http.MethodGet {
 		defer s.preview(r, link)
 	}
-	if q.Get("download") == "" {
+	if r.URL.Query().Get("download") == "" {
 		switch api.Prefers(r, "application/json", "text/html") {
 		case "application/json":
 			return s.envelope(w, r, link)

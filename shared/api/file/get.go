@@ -107,10 +107,7 @@ func areaOf(r *http.Request) (blob.Area, error) {
 // checksum returns the CRC64NVME of a file.
 func checksum(f files.File) (uint64, error) {
 	sum, err := strconv.ParseUint(f.CRC64, 16, 64)
-	if err != nil {
-		return 0, fmt.Errorf("reading the checksum of file %d of %s: %w", f.ID, f.Owner, err)
-	}
-	return sum, nil
+	return sum, envelope.Wrap(err, fmt.Sprintf("reading the checksum of file %d of %s", f.ID, f.Owner))
 }
 
 // downloads says how one link was used. Times are RFC 3339, UTC, and missing if it was

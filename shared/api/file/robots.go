@@ -2,6 +2,7 @@ package file
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -24,15 +25,13 @@ import (
 // Micro, FireEye and Symantec, publish no list. Operators of sites and mailing lists see
 // them under these words, unless they hide.
 func isKnownRobot(word string) bool {
-	switch word {
-	case "slack-imgproxy", "facebookexternalhit", "facebookcatalog", "facebot", "meta-externalagent", "meta-externalfetcher",
+	return slices.Contains([]string{
+		"slack-imgproxy", "facebookexternalhit", "facebookcatalog", "facebot", "meta-externalagent", "meta-externalfetcher",
 		"skypeuripreview", "bingpreview", "google-inspectiontool", "apis-google", "google-safety", "feedfetcher-google", "google-read-aloud",
 		"googleimageproxy", "googleother", "mediapartners-google", "iframely", "embedly", "mastodon", "line-poker", "kakaotalk-scrap",
 		"ms-office", "msoffice", "safelinks", "barracuda", "barracudacentral", "proofpoint", "urldefense", "mimecast", "ciscosecureemail",
-		"ironport", "tmes", "trendmicro", "fireeye", "symantec", "messagelabs", "virustotal", "urlscan", "zscaler", "mailguard", "headlesschrome":
-		return true
-	}
-	return false
+		"ironport", "tmes", "trendmicro", "fireeye", "symantec", "messagelabs", "virustotal", "urlscan", "zscaler", "mailguard", "headlesschrome",
+	}, word)
 }
 
 // isLinkCheck reports whether Office or Outlook checks where a link leads.
@@ -55,13 +54,11 @@ func MadeByRobot(r *http.Request) bool {
 // prefetch reads Sec-Purpose (https://fetch.spec.whatwg.org/#sec-purpose-header) and the
 // headers that browsers used before it.
 func prefetch(h http.Header) bool {
-	for _, name := range []string{"Sec-Purpose", "Purpose", "X-Purpose", "X-Moz"} {
+	return slices.ContainsFunc([]string{"Sec-Purpose", "Purpose", "X-Purpose", "X-Moz"}, func(name string) bool {
 		value := strings.ToLower(h.Get(name))
-		if strings.HasPrefix(value, "prefetch") || strings.HasPrefix(value, "preview") || strings.HasPrefix(value, "instant") {
-			return true
-		}
-	}
-	return false
+		return strings.HasPrefix(value, "prefetch") || strings.HasPrefix(value, "preview") ||
+			strings.HasPrefix(value, "instant")
+	})
 }
 
 func isRobotAgent(agent string) bool {
@@ -72,24 +69,15 @@ func isRobotAgent(agent string) bool {
 	if isLinkCheck(agent) || strings.HasPrefix(agent, "whatsapp/") { // elsewhere in the text it is WhatsApp's browser
 		return true
 	}
-	for word := range strings.FieldsFuncSeq(agent, func(c rune) bool { return (c < 'a' || c > 'z') && c != '-' }) {
-		if isKnownRobot(word) || looksLikeRobot(word) {
-			return true
-		}
-	}
-	return false
+	words := strings.FieldsFunc(agent, func(c rune) bool { return (c < 'a' || c > 'z') && c != '-' })
+	return slices.ContainsFunc(words, isKnownRobot) || slices.ContainsFunc(words, looksLikeRobot)
 }
 
 // looksLikeRobot reports whether a word has the form of a robot's name: slackbot,
 // slackbot-linkexpanding, crawler, baiduspider. CUBOT makes phones.
 func looksLikeRobot(word string) bool {
-	for part := range strings.SplitSeq(word, "-") {
-		switch {
-		case part == "cubot":
-		case strings.HasSuffix(part, "bot"), strings.HasSuffix(part, "crawler"), strings.HasSuffix(part, "spider"),
-			strings.HasSuffix(part, "preview"), strings.HasSuffix(part, "scanner"), strings.HasSuffix(part, "robot"):
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(strings.Split(word, "-"), func(part string) bool {
+		return strings.HasSuffix(part, "bot") && part != "cubot" || strings.HasSuffix(part, "crawler") ||
+			strings.HasSuffix(part, "spider") || strings.HasSuffix(part, "preview") || strings.HasSuffix(part, "scanner")
+	})
 }

@@ -127,7 +127,7 @@ func signature(key auth.LinkKey, id, number, sum string, q url.Values) string {
 }
 
 // ReceiveRoute is the route of Receive. Only a single machine has it.
-var ReceiveRoute = api.Route{Method: http.MethodPut, Path: "/uploads/{id}/parts/{number}"}
+var ReceiveRoute = api.PartRoute
 
 // Receive returns the handler of ReceiveRoute, which takes the bytes of a part if the
 // store cannot take them itself. In the cloud parts go to S3. The URL is enough; no
