@@ -120,10 +120,7 @@ func (c getCommand) one(ctx context.Context, out console, what string) (download
 func (c getCommand) find(ctx context.Context, out console, what string) (cl *client.Client, link, crc string, err error) {
 	if u, err := url.Parse(what); err == nil && strings.Contains(what, "://") {
 		cl, err := client.New(client.Options{URL: u.Scheme + "://" + u.Host, Retry: c.retry})
-		if err != nil {
-			err = &coded{exitUsage, err}
-		}
-		return cl, what, "", err
+		return cl, what, "", withCode(exitUsage, err)
 	}
 	who, err := c.identify(out)
 	if err != nil {

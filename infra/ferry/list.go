@@ -348,10 +348,12 @@ func (c uploadsCommand) abort(ctx context.Context, out console, cl *client.Clien
 	return report(out, c.JSON, results, err)
 }
 
-func printJSON(out console, v any) error {
-	enc := json.NewEncoder(out.Out)
+func printJSON(out console, v any) error { return writeJSON(out.Out, v, "  ") }
+
+func writeJSON(w io.Writer, v any, indent string) error {
+	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
+	enc.SetIndent("", indent)
 	return enc.Encode(v)
 }
 
@@ -377,9 +379,7 @@ func (l listing[T]) print(out console, all iter.Seq2[T, error]) error {
 		text := fmt.Sprintf(l.format, l.columns(v)...)
 		if l.json {
 			var b strings.Builder
-			enc := json.NewEncoder(&b)
-			enc.SetEscapeHTML(false)
-			if err := enc.Encode(v); err != nil {
+			if err := writeJSON(&b, v, ""); err != nil {
 				return err
 			}
 			text = strings.TrimRight(b.String(), "\n")

@@ -218,10 +218,7 @@ func (c serveCommand) proxy() (envelope.Proxy, error) {
 // below lets next answer under the public address's path too, so that a proxy in front
 // need not rewrite paths. The path without it works as before.
 func below(publicURL string, next http.Handler) http.Handler {
-	u, err := url.Parse(publicURL)
-	if err != nil {
-		return next
-	}
+	u, _ := url.Parse(publicURL) // valid by now
 	prefix := strings.TrimSuffix(u.Path, api.Prefix)
 	stripped := http.StripPrefix(prefix, next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -127,19 +127,14 @@ func (commands) Help() string { return exitCodes }
 type versionCommand struct{}
 
 func (versionCommand) Run(out console) error {
-	_, err := fmt.Fprintln(out.Out, version())
+	info, _ := debug.ReadBuildInfo()
+	_, err := fmt.Fprintln(out.Out, version(info))
 	return err
 }
 
-// version describes this program in one line.
-func version() string {
-	info, _ := debug.ReadBuildInfo()
-	return versionOf(info)
-}
-
-// versionOf tells what the Go command has noted: the version, which is the commit's tag if
-// it has one, and the commit with its date.
-func versionOf(info *debug.BuildInfo) string {
+// version describes this program in one line, with what the Go command has noted: the
+// version, which is the commit's tag if it has one, and the commit with its date.
+func version(info *debug.BuildInfo) string {
 	if info == nil {
 		info = &debug.BuildInfo{}
 	}
@@ -242,6 +237,14 @@ type coded struct {
 }
 
 func (e *coded) Unwrap() error { return e.error }
+
+// withCode gives an error an exit code; nil stays nil.
+func withCode(code int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &coded{code, err}
+}
 
 // usage returns an error about what the user typed.
 func usage(format string, values ...any) error {

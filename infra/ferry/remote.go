@@ -68,10 +68,7 @@ func (r remote) open(bearer client.BearerFunc) (*client.Client, error) {
 	}
 	r.retry.Tries = cmp.Or(r.retry.Tries, fewTries)
 	c, err := client.New(client.Options{URL: r.URL, Bearer: bearer, Retry: r.retry})
-	if err != nil {
-		return nil, &coded{exitSettings, err}
-	}
-	return c, nil
+	return c, withCode(exitSettings, err)
 }
 
 // AfterApply gives an identity to those Run methods that take one.

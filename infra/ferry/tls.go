@@ -84,9 +84,9 @@ func warm(m *autocert.Manager, domains []string, log *slog.Logger) {
 		})
 		if err != nil {
 			log.Error("there is no certificate yet", "domain", d, "error", err.Error())
-			continue
+		} else {
+			log.Info("the certificate is ready", "domain", d)
 		}
-		log.Info("the certificate is ready", "domain", d)
 	}
 }
 

@@ -65,10 +65,7 @@ func (f passwordFlags) password(ctx context.Context, out console, user string) (
 	if err != nil {
 		return "", err
 	}
-	if err := auth.CheckPassword(password, user); err != nil {
-		return "", &coded{exitUsage, err}
-	}
-	return password, nil
+	return password, withCode(exitUsage, auth.CheckPassword(password, user))
 }
 
 // report prints what was done, and the password if it is a new one.

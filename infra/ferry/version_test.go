@@ -18,11 +18,12 @@ func TestVersionTellsVersionCommitAndDate(t *testing.T) {
 		"ferry v1.2.0+dirty, commit e0b789c40b9e with changes, date 2026-11-22T03:53:00Z, interface v1 (": {Main: debug.Module{Version: "v1.2.0+dirty"}, Settings: settings("true")},
 		"ferry (devel), commit unknown, date unknown, interface v1 (":                                     nil,
 	} {
-		if got := versionOf(info); !strings.HasPrefix(got, want) || strings.Contains(got, "\n") {
+		if got := version(info); !strings.HasPrefix(got, want) || strings.Contains(got, "\n") {
 			t.Errorf("%q, want %q...", got, want)
 		}
 	}
-	if r := runFerry(t, t.TempDir(), "", "version"); r.code != exitOK || r.out != version()+"\n" {
+	info, _ := debug.ReadBuildInfo()
+	if r := runFerry(t, t.TempDir(), "", "version"); r.code != exitOK || r.out != version(info)+"\n" {
 		t.Errorf("ferry version: code %d, %q", r.code, r.out)
 	}
 }
