@@ -113,7 +113,7 @@ func TestChunkedPartIsMeasured(t *testing.T) {
 			t.Errorf("%d bytes: status %d, want %d", len(tc.data), resp.StatusCode, tc.status)
 		}
 		if tc.status != 200 {
-			c.refused("POST", "/uploads/"+s.ID+"/complete", "", 400, "missing: 1")
+			c.refused("POST", "/uploads/"+s.ID+"/complete", "", 400, "missing, beginning with 1")
 		}
 	}
 	c.wantFile(c.complete(s.ID, ""), data)

@@ -284,7 +284,7 @@ func TestWrongSessionRequestIsExplained(t *testing.T) {
 		"a checksum of part 01":      {"POST", id + "/parts", `{"numbers":[1],"crc64nvme":{"01":"AAAAAAAAAAA="}}`, 400, "crc64nvme"},
 		"another length":             {"POST", id + "/parts", `{"numbers":[1],"length":7}`, 400, "length"},
 		"a whole of another length":  {"POST", id + "/complete", `{"length":7}`, 400, "length"},
-		"nothing has arrived":        {"POST", id + "/complete", "", 400, "missing: 1 2 3"},
+		"nothing has arrived":        {"POST", id + "/complete", "", 400, "missing, beginning with 1, 2, 3"},
 		"an unknown session":         {"GET", "/uploads/1-unknown", "", 404, "no upload session"},
 		"an invalid limit":           {"GET", "/uploads?limit=0", "", 400, "limit"},
 	} {
@@ -334,7 +334,7 @@ func TestWrongPartIsExplainedAndStaysMissing(t *testing.T) {
 				t.Errorf("%s: %q does not say %q", name, resp.Header.Get("Ferry-Error"), w)
 			}
 		}
-		c.refused("POST", "/uploads/"+s.ID+"/complete", "", 400, "missing: 1")
+		c.refused("POST", "/uploads/"+s.ID+"/complete", "", 400, "missing, beginning with 1")
 	}
 	c.Clock.Advance(16 * time.Minute)
 	if resp := c.put(good, data); resp.StatusCode != 403 {
