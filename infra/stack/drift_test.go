@@ -82,6 +82,31 @@ func TestTheTemplateHasTheRoutesOfTheEndpoints(t *testing.T) {
 	}
 }
 
+// TestRoutesWithoutALoginThatCostMuchHaveAThrottleOfTheirOwn compares names too: a stage
+// with settings of a route that does not exist cannot be deployed.
+func TestRoutesWithoutALoginThatCostMuchHaveAThrottleOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	want := map[string]string{}
+	for _, e := range local.Endpoints() {
+		for _, route := range routes(e) {
+			switch e.Name {
+			case "openapi":
+				want[route] = `{"ThrottlingBurstLimit":20,"ThrottlingRateLimit":2}`
+			case "authlogin", "authfirst", "authforget", "authchange", "oauthtoken":
+				want[route] = `{"ThrottlingBurstLimit":100,"ThrottlingRateLimit":20}`
+			}
+		}
+	}
+	settings, _ := at(read(t).Resources["Api"], "Properties", "RouteSettings").(object)
+	got := map[string]string{}
+	for route, setting := range settings {
+		got[route] = compact(setting)
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("the throttles are %v, want %v", got, want)
+	}
+}
+
 // routes returns an endpoint's routes. One without routes gets what matches no other.
 func routes(e api.Endpoint) []string {
 	if len(e.Routes) == 0 {

@@ -118,6 +118,11 @@ func quality(params string) float64 {
 	return 1
 }
 
+// TakesGzip reports whether the client decompresses answers in gzip.
+func TakesGzip(r *http.Request) bool {
+	return slices.ContainsFunc(preferences(r.Header, "Accept-Encoding"), func(p preference) bool { return p.value == "gzip" })
+}
+
 // Prefers returns the media type that the client's Accept header prefers, if it is one
 // of these types, else "".
 func Prefers(r *http.Request, types ...string) string {

@@ -2,6 +2,7 @@ package lambda_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -22,6 +23,8 @@ import (
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/boot/boottest"
+	"ferry/shared/boot/lambda"
+	"ferry/shared/openapi"
 )
 
 // load reads the event of a fixture, for a test to change.
@@ -340,5 +343,39 @@ func TestABodyOverTheFunctionsLimitIsRefused(t *testing.T) {
 	}
 	if page, err := file.Service(p).List(t.Context(), auth.User{Name: "alice"}, "files", 0, 1); err != nil || page.Files[0].ID != 3 {
 		t.Errorf("the newest file is %v, %v", page.Files, err)
+	}
+}
+
+// TestTheDescriptionGoesOutCompressedToThoseWhoTakeThat asks twice: the second answer is
+// from memory.
+func TestTheDescriptionGoesOutCompressedToThoseWhoTakeThat(t *testing.T) {
+	t.Parallel()
+	p := boottest.Ports(t, map[string]string{"FERRY_PUBLIC_URL": "https://files.example.com/v1"})
+	h := lambda.With(p).Handler(named(t, "openapi"))
+	for accept, want := range map[string]bool{
+		"": false, "identity": false, "br": false, "gzip;q=0": false, "gzip": true, "br, GZIP;q=0.5, deflate": true,
+	} {
+		for range 2 {
+			event := load(t, "openapi")
+			event.MultiValueHeaders["Accept-Encoding"] = []string{accept}
+			r := send(t, h, p, event)
+			body, err := base64.StdEncoding.DecodeString(r.Body)
+			check(t, err)
+			if !slices.Contains(r.MultiValueHeaders["Vary"], "Accept-Encoding") || (len(r.MultiValueHeaders["Content-Encoding"]) > 0) != want {
+				t.Errorf("%q: the headers are %v", accept, r.MultiValueHeaders)
+			}
+			if want {
+				if len(body) > 20_000 {
+					t.Errorf("%q: %d bytes", accept, len(body))
+				}
+				z, err := gzip.NewReader(bytes.NewReader(body))
+				check(t, err)
+				body, err = io.ReadAll(z)
+				check(t, err)
+			}
+			if string(body) != openapi.For(p.PublicURL) {
+				t.Errorf("%q: another document, of %d bytes", accept, len(body))
+			}
+		}
 	}
 }
