@@ -37,7 +37,7 @@ func TestTheCountedCallsAreUpToDate(t *testing.T) {
 	t.Parallel()
 	before, memory := open(t).counts, memoryOf(t)
 	var now []*count
-	inUse, empty := newStack(t), newStack(t)
+	inUse, empty, heard := newStack(t), newStack(t), newStack(t, func(s *api.Settings) { s.Events = true })
 	inUse.fill(100)
 	for range 100 {
 		inUse.putAway()
@@ -47,6 +47,11 @@ func TestTheCountedCallsAreUpToDate(t *testing.T) {
 	}
 	for _, o := range sweeps() {
 		now = append(now, empty.count(o))
+	}
+	heard.fill(100)
+	for _, o := range []operation{{upload, uploading(small, "")}, {download, downloading(small, "", 200)}} {
+		o.name += ", with events"
+		now = append(now, heard.count(o))
 	}
 	for i, c := range now {
 		for name, r := range c.Runs {
@@ -280,11 +285,14 @@ type stack struct {
 	passed map[table.Key]bool // of the table's stream
 }
 
-func newStack(t *testing.T) *stack {
+func newStack(t *testing.T, change ...func(*api.Settings)) *stack {
 	s := &stack{T: t, meter: &meter{}, passed: map[table.Key]bool{}, mux: http.NewServeMux()}
-	settings := api.Settings{PublicURL: "https://files.example.com/v1", RedirectOver: 4 << 20, MaxBody: 10 << 20, Events: true}
+	settings := api.Settings{PublicURL: "https://files.example.com/v1", RedirectOver: 4 << 20, MaxBody: 10 << 20}
 	settings.Retention.KeepDays, settings.Retention.BackupDays = 30, 90
 	settings.Notices.PerHour, settings.Notices.PerDay, settings.Notices.PerRecipient = 1000, 1000, 1000
+	for _, c := range change {
+		c(&settings)
+	}
 	var err error
 	s.data, err = local.Open(t.TempDir(), settings, local.Options{
 		NoSync: true, Hash: auth.Params{Memory: 64, Time: 1, Threads: 1},

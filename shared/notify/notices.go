@@ -47,10 +47,14 @@ const (
 // layout is the version of the stored form.
 const layout = 1
 
-// shards is the number of partitions of the outbox, of events and of suppressed
-// addresses: one partition of DynamoDB takes 1,000 writes a second. Reading them all
-// still takes few calls.
-const shards = 8
+// One partition of DynamoDB takes 1,000 writes a second. Reading all shards of the outbox
+// or of suppressed addresses still takes few calls. Events need more shards, as each
+// upload and download may record one; in the cloud nothing reads them all. Earlier
+// versions recorded events in the first 8.
+const (
+	shards      = 8
+	eventShards = 128
+)
 
 // Notice is one message to one recipient, as stored.
 type Notice struct {
@@ -134,12 +138,19 @@ func (n Notice) Key() table.Key { return shardedKey(OutboxPrefix, n.ID) }
 func shardedKey(prefix, id string) table.Key {
 	h := fnv.New32a()
 	h.Write([]byte(id))
-	return table.Key{PK: prefix + strconv.Itoa(int(h.Sum32()%shards)), SK: id}
+	return table.Key{PK: prefix + strconv.Itoa(int(h.Sum32()%shardsOf(prefix))), SK: id}
+}
+
+func shardsOf(prefix string) uint32 {
+	if prefix == EventPrefix {
+		return eventShards
+	}
+	return shards
 }
 
 // partitions returns all partitions that begin with a prefix.
 func partitions(prefix string) []string {
-	all := make([]string, shards)
+	all := make([]string, shardsOf(prefix))
 	for i := range all {
 		all[i] = prefix + strconv.Itoa(i)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 )
 
 type reminded struct {
+	mu   sync.Mutex
 	sent []notify.TopicMessage
 	err  error
 }
@@ -22,6 +24,8 @@ func (s *reminded) Publish(_ context.Context, to notify.Topic, messages []notify
 	if to != notify.NoticesTopic {
 		return []error{fmt.Errorf("published to %s", to)}
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.sent = append(s.sent, messages...)
 	return []error{s.err}
 }

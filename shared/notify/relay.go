@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"ferry/shared/envelope"
 	"ferry/shared/table"
@@ -128,6 +130,7 @@ func PointerKey(body string) (table.Key, error) {
 // Remind sends another.
 func Relay(ctx context.Context, topics Topics, records []StreamRecord) []error {
 	errs := make([]error, len(records))
+	var both sync.WaitGroup
 	for _, to := range []Topic{NoticesTopic, EventsTopic} {
 		var messages []TopicMessage
 		var of []int // the records
@@ -136,17 +139,31 @@ func Relay(ctx context.Context, topics Topics, records []StreamRecord) []error {
 				messages, of = append(messages, m), append(of, i)
 			}
 		}
-		for i, err := range publish(ctx, topics, to, messages) {
-			errs[of[i]] = err
-		}
+		both.Go(func() {
+			for i, err := range publish(ctx, topics, to, messages) {
+				errs[of[i]] = err
+			}
+		})
 	}
+	both.Wait()
 	return errs
 }
 
-func publish(ctx context.Context, topics Topics, to Topic, messages []TopicMessage) (errs []error) {
-	for some := range slices.Chunk(messages, MaxBatch) {
-		errs = append(errs, topics.Publish(ctx, to, some)...)
+// publishers is how many batches are published at once: as many as a batch of the
+// table's stream can need.
+const publishers = 10
+
+func publish(ctx context.Context, topics Topics, to Topic, messages []TopicMessage) []error {
+	errs := make([]error, len(messages))
+	var all errgroup.Group
+	all.SetLimit(publishers)
+	for i := 0; i < len(messages); i += MaxBatch {
+		all.Go(func() error {
+			copy(errs[i:], topics.Publish(ctx, to, messages[i:min(i+MaxBatch, len(messages))]))
+			return nil
+		})
 	}
+	_ = all.Wait() // each message has its own error
 	return errs
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,12 +16,15 @@ import (
 
 // relayed keeps what is published. Messages that contain the text in fail are refused.
 type relayed struct {
+	mu    sync.Mutex
 	sent  map[notify.Topic][]notify.TopicMessage
 	calls int
 	fail  string
 }
 
 func (s *relayed) Publish(_ context.Context, to notify.Topic, messages []notify.TopicMessage) []error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.sent == nil {
 		s.sent = map[notify.Topic][]notify.TopicMessage{}
 	}
@@ -89,6 +93,29 @@ func TestRecordsArePublishedInTensWithAnErrorForEach(t *testing.T) {
 	if s.calls != 10 || len(s.sent[notify.NoticesTopic]) != 45 || len(s.sent[notify.EventsTopic]) != 45 {
 		t.Errorf("%d calls published %d notices and %d events", s.calls, len(s.sent[notify.NoticesTopic]), len(s.sent[notify.EventsTopic]))
 	}
+}
+
+// crowd lets no call return until all that it waits for have come.
+type crowd struct{ sync.WaitGroup }
+
+func (c *crowd) Publish(_ context.Context, _ notify.Topic, messages []notify.TopicMessage) []error {
+	c.Done()
+	c.Wait()
+	return make([]error, len(messages))
+}
+
+func TestAllBatchesOfOneReadArePublishedAtOnce(t *testing.T) {
+	t.Parallel()
+	records := make([]notify.StreamRecord, 100)
+	for i := range records {
+		records[i] = notify.StreamRecord{Key: table.Key{PK: "event#127", SK: fmt.Sprint(i)}, Type: "t", Body: "{}"}
+		if i >= 50 {
+			records[i] = notify.StreamRecord{Key: table.Key{PK: "outbox#0", SK: fmt.Sprint(i)}, Channel: "mail"}
+		}
+	}
+	var c crowd
+	c.Add(10)
+	must(t, errors.Join(notify.Relay(t.Context(), &c, records)...))
 }
 
 func TestPointerKeyRefusesAnythingButANotice(t *testing.T) {

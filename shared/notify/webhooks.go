@@ -61,26 +61,32 @@ func (s *Sender) Spread(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, pk := range partitions(EventPrefix) {
-		for more := true; more; {
-			var err error
-			if more, err = s.spreadSome(ctx, pk); err != nil {
-				return err
-			}
+	for more := true; more; {
+		var err error
+		if more, err = s.spreadSome(ctx); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// spreadSome moves some events of a partition: one read and one transaction.
-func (s *Sender) spreadSome(ctx context.Context, pk string) (more bool, err error) {
-	page, err := s.Table.Query(ctx, table.Query{PK: pk, Limit: table.MaxOps / (1 + len(s.hooks))})
-	if err != nil {
-		return false, fmt.Errorf("reading events: %w", err)
+// spreadSome moves as many events as fit one transaction, from all partitions.
+func (s *Sender) spreadSome(ctx context.Context) (more bool, err error) {
+	var found []table.Item
+	most := table.MaxOps / (1 + len(s.hooks))
+	for _, pk := range partitions(EventPrefix) {
+		if len(found) == most {
+			break
+		}
+		page, err := s.Table.Query(ctx, table.Query{PK: pk, Limit: most - len(found)})
+		if err != nil {
+			return false, fmt.Errorf("reading events: %w", err)
+		}
+		found = append(found, page.Items...)
 	}
 	var ops []table.Op
 	copies := make([]int64, len(s.hooks))
-	for _, item := range page.Items {
+	for _, item := range found {
 		ops = append(ops, table.Delete(item.Key).If(table.Exists()))
 		var e RecordedEvent
 		if err := item.Decode(&e); err != nil || e.ID != item.Key.SK {
@@ -111,7 +117,7 @@ func (s *Sender) spreadSome(ctx context.Context, pk string) (more bool, err erro
 		h.waiting.Add(copies[i])
 		h.lane.wake.send()
 	}
-	return page.More, nil
+	return len(found) == most, nil
 }
 
 // Events yields the events that wait for webhooks, as notices with an ID and a time.

@@ -513,6 +513,20 @@ func TestRunDeliversNewEvents(t *testing.T) {
 	}
 }
 
+// TestEventRecordedByAnEarlierVersionIsDelivered: there were 8 partitions.
+func TestEventRecordedByAnEarlierVersionIsDelivered(t *testing.T) {
+	t.Parallel()
+	p, r := newMachine(t), receive(t)
+	for i := range 8 {
+		e := notify.RecordedEvent{V: 1, ID: fmt.Sprint("old-", i), Type: notify.FileUploaded, Time: p.clock.now().UnixMilli()}
+		e.Body = `{"id":"` + e.ID + `"}`
+		must(t, p.table.Write(t.Context(), table.Put(table.Key{PK: fmt.Sprint("event#", i), SK: e.ID}, e)))
+	}
+	if n := p.deliver(t, p.hookSender(t, p.table, r.URL)); n != 8 || p.left(t) != 0 {
+		t.Errorf("%d were taken, %d items are left", n, p.left(t))
+	}
+}
+
 func TestEventQueuedByAnEarlierVersionIsDelivered(t *testing.T) {
 	t.Parallel()
 	p, r := newMachine(t), receive(t)

@@ -133,7 +133,7 @@ var link = regexp.MustCompile(`https?://[^\s"<>\\]+/download/file\?[^\s"<>\\]+`)
 // message twice.
 func links(t *testing.T, c *Cloud) {
 	check(t, c.Verify(t.Context(), "ferry@path.example.com"))
-	d := deploy(t, c, map[string]string{"SenderAddress": "ferry@path.example.com", "SmsSending": "on", "Metrics": "on"})
+	d := deploy(t, c, map[string]string{"SenderAddress": "ferry@path.example.com", "SmsSending": "on", "Metrics": "on", "Events": "on"})
 	d.metrics(true)
 	if missing, ok := d.Outputs["MailMissing"]; ok {
 		t.Errorf("with a sender, the output MailMissing says %s", missing)
@@ -262,7 +262,7 @@ func (d *deployed) remove(address string, m types.Message) {
 // bounce also has a recipient of text messages, which this stack does not send.
 func bounce(t *testing.T, c *Cloud) {
 	check(t, c.Verify(t.Context(), "ferry@bounce.example.com"))
-	d := deploy(t, c, map[string]string{"SenderAddress": "ferry@bounce.example.com"})
+	d := deploy(t, c, map[string]string{"SenderAddress": "ferry@bounce.example.com", "Events": "on"})
 	heard := d.listen()
 	mail, phone := "nobody@"+d.name+".example.com", d.phone()
 	d.upload(url.Values{"m": {mail}, "c": {phone}}, "the whole report")
