@@ -253,6 +253,9 @@ func notified(n client.Notification) string {
 
 func downloads(d client.Downloads) string {
 	text := fmt.Sprint(d.Count)
+	if d.About {
+		text = "about " + text
+	}
 	if d.Count > 0 {
 		text += ", the last " + when(d.Last)
 	}

@@ -11,6 +11,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"ferry/shared/auth"
 	"ferry/shared/blob"
@@ -108,6 +109,8 @@ type Ports struct {
 	Notify func()
 	Places *Places               // nil is no limit
 	Free   func() (int64, error) // bytes that uploads may still take; nil is no limit
+	// CountWait and LinkMemory are as in files.Config.
+	CountWait, LinkMemory time.Duration
 	Settings
 }
 

@@ -42,7 +42,8 @@ type Details struct {
 
 // Downloads counts the downloads by one link. Times are zero if there were none.
 type Downloads struct {
-	Count       int64     `json:"count"` // complete ones, by people
+	Count       int64     `json:"count"`           // complete ones, by people
+	About       bool      `json:"about,omitempty"` // Count is an estimate
 	First       time.Time `json:"first,omitzero"`
 	Last        time.Time `json:"last,omitzero"`
 	Previews    int64     `json:"previews"` // by programs that preview links

@@ -66,6 +66,12 @@ type Config struct {
 	Free      func() (int64, error) // bytes that uploads may still take; nil is no bound
 	Log       *slog.Logger
 	HashStep  int64 // most bytes that one call of Complete hashes; 0 is 512 MiB
+	// CountWait is the longest that the count of a download delays its answer. 0 is no
+	// bound, for a table of this process's own.
+	CountWait time.Duration
+	// LinkMemory is how long a link is used without another look; it needs CountWait.
+	// An ended link may live as much longer.
+	LinkMemory time.Duration
 }
 
 // Retention says how long files stay, unless their owner has different terms.
@@ -80,6 +86,7 @@ type Service struct {
 	Config
 	records memo[*Listed]
 	links   memo[Link]
+	crowds  crowds
 }
 
 // New returns a Service.
@@ -194,6 +201,7 @@ func (s *Service) look(ctx context.Context, l Link, measure func(File) (int64, e
 	f := l.File
 	length, err := measure(f)
 	if errors.Is(err, blob.ErrNotFound) {
+		s.forget(l.Token)
 		now, gone := s.ByToken(ctx, f.Area, l.Token)
 		if gone != nil {
 			return f, gone

@@ -91,27 +91,36 @@ func (s *Service) unpublish(f File) []table.Op {
 	return ops
 }
 
-// ByToken returns the link of a download token of this area. It makes one call
-// to the table. If the token is unknown, or its file has expired or moved, the
-// fault is Unauthorized.
+// ByToken returns the link of a download token of this area. It makes one call to the
+// table, or none if this process has just read the link. If the token is unknown, or its
+// file has expired or moved, the fault is Unauthorized.
 func (s *Service) ByToken(ctx context.Context, area blob.Area, token string) (Link, error) {
 	caller := envelope.CallerOf(ctx)
 	caller.Login = "link"
-	var item table.Item
-	var l Link
-	err := s.Table.Get(ctx, linkKey(token), &item)
-	if err == nil {
-		l, err = s.links.read(item, decodeLink)
-	}
+	l, err := s.read(ctx, token)
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
 		return Link{}, fmt.Errorf("reading a link: %w", err)
 	}
 	if err != nil || l.File.Area != area || l.File.Expired(s.Now()) {
 		return Link{}, envelope.NewFault(envelope.Unauthorized, "the download link is not known, or has expired")
 	}
-	l.Token = token
 	caller.Accept(l.File.Owner)
 	return l, nil
+}
+
+// read returns a link from the table, or as it was up to LinkMemory ago.
+func (s *Service) read(ctx context.Context, token string) (l Link, err error) {
+	if c := s.crowd(token); s.Now().Sub(c.read) < s.LinkMemory {
+		return c.link, nil
+	}
+	var item table.Item
+	if err = s.Table.Get(ctx, linkKey(token), &item); err == nil {
+		l, err = s.links.read(item, decodeLink)
+	}
+	if l.Token = token; err == nil {
+		s.remember(l)
+	}
+	return l, err
 }
 
 const (
@@ -122,40 +131,89 @@ const (
 	sourceSize = 8 // characters of a source's hash
 )
 
-// CountDownload counts a download by a person. With a source, it counts only once in an
-// hour for this link: the source's further redirects and ranges belong to the same
-// download. If the uploader wants a receipt and this is the file's first download, the
-// same transaction queues the receipt, and queued is true. That happens once per file,
-// even if several links are used at once. It costs one more call, and so does the first
-// download through each other link after that. If others are counted at the same
-// moment, a download with a source costs two more calls for each try.
+// CountDownload counts a download by a person, and then records its event. With a source,
+// it counts only once in an hour for this link: the source's further redirects and ranges
+// belong to the same download. If the uploader wants a receipt and this is the file's
+// first download, the same transaction queues the receipt, and queued is true. That
+// happens once per file, even if several links are used at once. It costs one more call,
+// and so does the first download through each other link after that. If others are
+// counted at the same moment, a download with a source costs two more calls for each try.
 func (s *Service) CountDownload(ctx context.Context, l Link, source string) (queued bool, err error) {
+	queued, again, err := s.countDownload(ctx, l, source)
+	if again {
+		return false, nil
+	}
+	reported, failed := s.Outbox.Event(ctx, Event{What: Downloaded, File: l.File, Link: l.Recipient})
+	if len(reported) > 0 { // not with the count: transactions on one link exclude each other
+		ctx, cancel := s.within(ctx, followUp)
+		defer cancel()
+		failed = s.Table.Write(ctx, reported[0].Relax())
+	}
+	return queued, errors.Join(err, envelope.Wrap(failed, "recording a download"))
+}
+
+// countDownload counts a download. If it belongs to one that was counted, again is true.
+func (s *Service) countDownload(ctx context.Context, l Link, source string) (queued, again bool, err error) {
+	weight, wait := s.crowd(l.Token).weightAt(s.Now()), s.CountWait
+	if l.receiptDue() && weight == 1 {
+		wait = followUp
+	}
+	if l.receiptDue() || l.Downloads == 0 { // the first download is never left out
+		weight = 1
+	}
+	if weight > 1 {
+		if _, again = l.addSource(source, s.Now()); again || !s.sampled(weight) {
+			return false, again, nil
+		}
+		source = "" // there are too many to remember
+	}
+	ctx, cancel := s.within(ctx, wait)
+	defer cancel()
+	n := weight + s.collect(l.Token)
+	queued, again, err = s.tryCount(ctx, l, source, n)
+	switch {
+	case again:
+		s.owe(l.Token, n-weight, false)
+	case errors.Is(err, table.ErrBusy):
+		s.owe(l.Token, n, true)
+	}
+	return queued, again, envelope.Wrap(err, "counting a download", table.ErrCondition)
+}
+
+// tryCount adds n to a link's downloads. While others are counted in between, it tries
+// again with a source: the counter shows whether the link was read before that.
+func (s *Service) tryCount(ctx context.Context, l Link, source string, n int64) (queued, again bool, err error) {
 	const tries = 5
-	for range tries {
-		op := table.Update(linkKey(l.Token)).Add("downloads", 1).Set("last", s.Now().Unix()).If(table.Exists())
+	for try := 1; ; try++ {
+		op := table.Update(linkKey(l.Token)).Add("downloads", n).Set("last", s.Now().Unix()).If(table.Exists())
 		if l.Downloads == 0 {
 			op = op.Set("first", s.Now().Unix())
 		}
-		if source != "" {
-			sources, counted := l.addSource(source, s.Now())
-			if counted {
-				return false, nil
-			}
-			// The counter shows whether the link was read before others were counted.
-			op = op.Set("sources", sources).If(table.AtMost("downloads", l.Downloads)).Relax()
-		} else {
-			op = op.Delay()
+		if n > 1 {
+			op = op.Set("about", true)
 		}
-		if queued, err = s.countDownload(ctx, l, op); source == "" || !errors.Is(err, table.ErrCondition) {
-			break
+		if source == "" {
+			queued, err = s.count(ctx, l, op.Delay())
+			return queued, false, err
+		}
+		sources, again := l.addSource(source, s.Now())
+		if again {
+			return false, true, nil
+		}
+		queued, err = s.count(ctx, l, op.Set("sources", sources).If(table.AtMost("downloads", l.Downloads)).Relax())
+		s.forget(l.Token)
+		if !errors.Is(err, table.ErrCondition) {
+			return queued, false, err
 		}
 		now, gone := s.ByToken(ctx, l.File.Area, l.Token)
-		if gone != nil {
-			return false, nil // the file was moved meanwhile
+		switch {
+		case envelope.IsFault(gone, envelope.Unauthorized): // the file was moved meanwhile
+			return false, false, err
+		case gone != nil || try == tries:
+			return false, false, fmt.Errorf("%w: others are counted all the time", table.ErrBusy)
 		}
 		l = now
 	}
-	return queued, envelope.Wrap(err, "counting a download", table.ErrCondition)
 }
 
 // addSource returns the sources of the last hour with one more, and whether that is
@@ -174,47 +232,28 @@ func (l Link) addSource(source string, now time.Time) (sources []string, counted
 	return sources[max(0, len(sources)-maxSources):], counted
 }
 
-// countDownload writes op, which counts a download.
-func (s *Service) countDownload(ctx context.Context, l Link, op table.Op) (queued bool, err error) {
-	event, err := s.Outbox.Event(ctx, Event{What: Downloaded, File: l.File, Link: l.Recipient})
-	if err != nil {
-		return false, err
-	}
-	if l.File.Notify && !l.ReceiptDone && l.File.Area == blob.Files {
+// count writes op, which counts a download, and queues the receipt if that is due.
+func (s *Service) count(ctx context.Context, l Link, op table.Op) (queued bool, err error) {
+	if l.receiptDue() {
 		final := op.Set("told", true)
-		queued, err := s.countFirst(ctx, l, append(event, final))
-		if queued || err != nil && !errors.Is(err, table.ErrBusy) {
+		queued, err := s.countFirst(ctx, l, final)
+		if queued || ctx.Err() != nil || err != nil && !errors.Is(err, table.ErrBusy) {
 			return queued, err
 		}
 		if err == nil { // if the table is busy, a concurrent or later download queues the receipt
 			op = final
 		}
 	}
-	return false, s.count(ctx, append(event, op)...)
+	return false, s.Table.Write(ctx, op.Relax())
 }
 
 // CountPreview counts a fetch by a robot.
 func (s *Service) CountPreview(ctx context.Context, l Link) error {
+	ctx, cancel := s.within(ctx, s.CountWait)
+	defer cancel()
 	op := table.Update(linkKey(l.Token)).Add("previews", 1).Set("seen", s.Now().Unix()).If(table.Exists())
 	// The condition fails if the file was moved meanwhile.
-	return envelope.Wrap(s.count(ctx, op.Delay()), "counting a preview", table.ErrCondition)
-}
-
-// count writes the operations without waiting for the disk, as they are only statistics.
-func (s *Service) count(ctx context.Context, ops ...table.Op) error {
-	for i, op := range ops {
-		ops[i] = op.Relax()
-	}
-	err := s.Table.Write(ctx, ops...)
-	if errors.Is(err, table.ErrBusy) && len(ops) > 1 {
-		// So many downloads use the link at once that their transactions block
-		// each other. Single updates do not.
-		err = nil
-		for _, op := range ops {
-			err = errors.Join(err, s.Table.Write(ctx, op))
-		}
-	}
-	return err
+	return envelope.Wrap(s.Table.Write(ctx, op.Delay()), "counting a preview", table.ErrCondition)
 }
 
 // Use says who got a link, and how it was used.
@@ -222,6 +261,7 @@ type Use struct {
 	Recipient string `json:"recipient,omitempty"` // ID of the notice with the link; empty for the file's own
 	To        string `json:"to,omitempty"`        // the address or number that it was sent to
 	Downloads int64  `json:"downloads,omitempty"` // whole ones, by people
+	About     bool   `json:"about,omitempty"`     // Downloads is an estimate
 	First     int64  `json:"first,omitempty"`     // Unix seconds of the first download
 	Last      int64  `json:"last,omitempty"`      // Unix seconds of the last download
 	Previews  int64  `json:"previews,omitempty"`  // by robots

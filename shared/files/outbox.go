@@ -2,16 +2,15 @@ package files
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"ferry/shared/envelope"
 	"ferry/shared/table"
 )
 
-// Outbox queues messages to users and events for programs about files. Its
-// operations belong in the same transaction as the change that they report. It is safe for
-// concurrent use.
+// Outbox queues messages to users and events for programs about files. Its operations
+// belong in the same transaction as the change that they report, except for a download's
+// event. It is safe for concurrent use.
 type Outbox interface {
 	// Reserve counts a message from the user to each address and number, which
 	// must all differ, and returns the time under which it counted them. A TooMany
@@ -132,9 +131,9 @@ func (f File) cancelReceipt() []table.Op {
 	return []table.Op{table.Delete(receiptKey(f))}
 }
 
-// countFirst writes the counting operations and queues the receipt. It does
+// countFirst writes the counting operation and queues the receipt. It does
 // nothing if the receipt is no longer due, or the link no longer exists.
-func (s *Service) countFirst(ctx context.Context, l Link, counting []table.Op) (queued bool, err error) {
+func (s *Service) countFirst(ctx context.Context, l Link, counting table.Op) (queued bool, err error) {
 	var due receiptItem
 	err = s.Table.Get(ctx, receiptKey(l.File), &due)
 	if err != nil {
@@ -146,6 +145,6 @@ func (s *Service) countFirst(ctx context.Context, l Link, counting []table.Op) (
 	if err != nil {
 		return false, err
 	}
-	err = s.Table.Write(ctx, append(slices.Clip(counting), table.Delete(receiptKey(l.File)).If(table.Exists()), notice)...)
+	err = s.Table.Write(ctx, counting, table.Delete(receiptKey(l.File)).If(table.Exists()), notice)
 	return err == nil, envelope.Wrap(err, "counting the first download", table.ErrCondition)
 }

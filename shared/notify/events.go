@@ -19,6 +19,7 @@ import (
 // Public events tell programs what happens to files, links and passwords. Each is
 // a CloudEvent (version 1.0, JSON), written in the same transaction as the change
 // that it reports. So no event is missing, and none reports what did not happen.
+// Only a download's is written alone: it changes nothing but statistics.
 // In the cloud the table's stream brings it to a topic; on one machine it is
 // posted to webhooks.
 //

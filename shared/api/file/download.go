@@ -29,7 +29,8 @@ const signedFor = 60 * time.Second
 //
 // A request costs one call to the table, one to the store if bytes are sent, and one
 // more to the table to count a whole download or a robot's preview. For a file whose
-// uploader gets a mail at the first download, that count costs two calls.
+// uploader gets a mail at the first download, that count costs two calls. An event of
+// the download costs another one.
 func newDownload(area blob.Area, param string) func(*api.Ports) http.Handler {
 	return func(p *api.Ports) http.Handler {
 		s := server{ports: p, files: Service(p), area: area, param: param}

@@ -22,6 +22,7 @@ func Service(p *api.Ports) *files.Service {
 	return files.New(files.Config{
 		Ports: p.Ports, Blobs: p.Blobs, Parts: p.Parts, Outbox: Outbox(p),
 		Retention: p.Retention, Free: p.Free, Log: p.Log,
+		CountWait: p.CountWait, LinkMemory: p.LinkMemory,
 	})
 }
 

@@ -113,7 +113,8 @@ func checksum(f files.File) (uint64, error) {
 // downloads says how one link was used. Times are RFC 3339, UTC, and missing if it was
 // not.
 type downloads struct {
-	Count       int64  `json:"count"` // whole downloads by people
+	Count       int64  `json:"count"`           // whole downloads by people
+	About       bool   `json:"about,omitempty"` // count is an estimate
 	First       string `json:"first,omitempty"`
 	Last        string `json:"last,omitempty"`
 	Previews    int64  `json:"previews"` // requests by robots
@@ -173,7 +174,9 @@ func (s server) addUses(ctx context.Context, f files.File, uploader bool, out *r
 }
 
 func downloadsOf(u files.Use) downloads {
-	return downloads{Count: u.Downloads, First: stamp(u.First), Last: stamp(u.Last), Previews: u.Previews, LastPreview: stamp(u.Seen)}
+	return downloads{
+		Count: u.Downloads, About: u.About, First: stamp(u.First), Last: stamp(u.Last), Previews: u.Previews, LastPreview: stamp(u.Seen),
+	}
 }
 
 // stamp formats a time in Unix seconds; 0 gives "".

@@ -94,14 +94,18 @@ func NewCloud(getenv func(string) string) (*Cloud, error) {
 	return c, nil
 }
 
+// countWait is many times what the table takes for an update.
+const countWait = 50 * time.Millisecond
+
 // Ports opens ports. It makes no call: Begin does what needs one.
 func (c *Cloud) Ports(settings api.Settings, openers ...Opener) (*api.Ports, error) {
 	hasher, err := auth.NewHasher(auth.DefaultParams(), rand.Reader, time.Now)
 	p := &api.Ports{
-		Ports:    auth.Ports{Hasher: hasher, Random: rand.Reader, Now: time.Now},
-		Log:      slog.New(slog.NewJSONHandler(os.Stdout, nil)),
-		Notify:   func() {}, // the table's stream announces what is in the outbox
-		Settings: settings,
+		Ports:     auth.Ports{Hasher: hasher, Random: rand.Reader, Now: time.Now},
+		Log:       slog.New(slog.NewJSONHandler(os.Stdout, nil)),
+		Notify:    func() {}, // the table's stream announces what is in the outbox
+		CountWait: countWait,
+		Settings:  settings,
 	}
 	errs := []error{err}
 	for _, open := range openers {

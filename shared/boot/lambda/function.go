@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
 
@@ -55,6 +56,7 @@ func New(getenv func(string) string, ports ...Opener) (*Function, error) {
 		}
 	}
 	p, err := cloud.Ports(set, ports...)
+	p.LinkMemory = time.Second // no function that downloads also ends links
 	if stack := getenv("FERRY_METRICS"); stack != "" {
 		p.Log = slog.New(&MetricsHandler{p.Log.Handler(), stack})
 	}

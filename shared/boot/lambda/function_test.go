@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"ferry/shared/api"
 	"ferry/shared/boot/boottest"
@@ -24,6 +25,15 @@ func TestAFunctionWithoutPortsNeedsNothingFromAWS(t *testing.T) {
 	r := send(t, f.Handler(named(t, "openapi")), f.Ports, load(t, "openapi"))
 	if r.StatusCode != 200 {
 		t.Errorf("status %d: %s", r.StatusCode, r.Body)
+	}
+}
+
+func TestAFunctionWaitsLittleForACountAndRemembersALinkBriefly(t *testing.T) {
+	t.Parallel()
+	f, err := lambda.New(environment(nil))
+	check(t, err)
+	if p := f.Ports; p.CountWait <= 0 || p.CountWait > 50*time.Millisecond || p.LinkMemory <= 0 || p.LinkMemory > time.Second {
+		t.Errorf("a count waits for %s, and a link is remembered for %s", p.CountWait, p.LinkMemory)
 	}
 }
 

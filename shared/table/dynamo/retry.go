@@ -31,16 +31,19 @@ const (
 var errUnprocessed = errors.New("some keys were not processed")
 
 // retry repeats call while the table is busy, and returns table.ErrBusy if that
-// lasts too long.
+// lasts too long, or the context leaves no time for another call.
 func retry(ctx context.Context, call func() error) error {
-	began := time.Now()
+	until := time.Now().Add(patience)
+	if end, ok := ctx.Deadline(); ok && end.Before(until) {
+		until = end
+	}
 	for pause := firstPause; ; pause = min(2*pause, longPause) {
 		err := call()
 		if !busy(err) {
 			return err
 		}
 		wait := rand.N(pause)
-		if time.Since(began)+wait > patience {
+		if time.Now().Add(wait).After(until) {
 			return fmt.Errorf("%w: %v", table.ErrBusy, err)
 		}
 		if err := smithytime.SleepWithContext(ctx, wait); err != nil {
@@ -112,5 +115,5 @@ func (a *attempts) watch(o *dynamodb.Options) { a.RetryerV2, o.Retryer = o.Retry
 func (a *attempts) IsErrorRetryable(err error) bool {
 	response, ok := errors.AsType[*awshttp.ResponseError](err)
 	a.lost = a.lost || !ok || response.HTTPStatusCode()/100 != 4
-	return a.RetryerV2.IsErrorRetryable(err)
+	return !busy(err) && a.RetryerV2.IsErrorRetryable(err) // function retry has shorter pauses
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	sdk "github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -116,10 +118,26 @@ func TestABusyTableIsRetriedForABoundedTime(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		if err := New(fake, "t").Write(ctx, op); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v, want context.DeadlineExceeded", err)
+		began = time.Now()
+		if err := New(fake, "t").Write(ctx, op); !errors.Is(err, table.ErrBusy) || time.Since(began) > 100*time.Millisecond {
+			t.Errorf("with a deadline after 100 ms: %v after %s, want ErrBusy", err, time.Since(began))
 		}
 	})
+}
+
+// TestABusyAnswerIsRetriedOnlyHere: the SDK would first wait for up to a second.
+func TestABusyAnswerIsRetriedOnlyHere(t *testing.T) {
+	t.Parallel()
+	var seen attempts
+	options := dynamodb.Options{Retryer: sdk.NewStandard()}
+	seen.watch(&options)
+	for err, want := range map[error]bool{
+		&types.ThrottlingException{}: false, &types.ProvisionedThroughputExceededException{}: false, &net.OpError{Op: "dial", Err: errors.New("refused")}: true,
+	} {
+		if got := options.Retryer.IsErrorRetryable(err); got != want {
+			t.Errorf("%T: the SDK retries it: %v", err, got)
+		}
+	}
 }
 
 func TestATransactionKeepsItsTokenUntilItIsOver(t *testing.T) {
