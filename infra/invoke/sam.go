@@ -160,7 +160,7 @@ func baseImage(ctx context.Context) error {
 		program=$(command -v busybox) && tar -C / --transform 's|.*|bin/sh|' -ch "$program" | docker import - "$0"; }`
 	name := "public.ecr.aws/lambda/provided:al2023-" + architecture()
 	if out, err := exec.CommandContext(ctx, "sh", "-c", script, name).CombinedOutput(); err != nil {
-		return fmt.Errorf("Docker has no %s (without its registry, install busybox-static): %w: %s", name, err, out)
+		return fmt.Errorf("getting %s (without its registry: install busybox-static): %w: %s", name, err, out)
 	}
 	return nil
 }
