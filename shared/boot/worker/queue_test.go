@@ -1,22 +1,22 @@
-package sqs_test
+package worker_test
 
 import (
 	"context"
 	"testing"
 	"time"
 
-	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"ferry/shared/notify/sqs"
+	"ferry/shared/boot/worker"
 )
 
-type client struct {
-	asked *awssqs.ChangeMessageVisibilityInput
+type sqsClient struct {
+	asked *sqs.ChangeMessageVisibilityInput
 }
 
-func (c *client) ChangeMessageVisibility(_ context.Context, in *awssqs.ChangeMessageVisibilityInput, _ ...func(*awssqs.Options)) (*awssqs.ChangeMessageVisibilityOutput, error) {
+func (c *sqsClient) ChangeMessageVisibility(_ context.Context, in *sqs.ChangeMessageVisibilityInput, _ ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityOutput, error) {
 	c.asked = in
-	return &awssqs.ChangeMessageVisibilityOutput{}, nil
+	return &sqs.ChangeMessageVisibilityOutput{}, nil
 }
 
 func TestMessageIsHiddenForWholeSecondsWithinTheBounds(t *testing.T) {
@@ -29,8 +29,8 @@ func TestMessageIsHiddenForWholeSecondsWithinTheBounds(t *testing.T) {
 		time.Hour:               3600,
 		24 * time.Hour:          12*3600 - 900,
 	} {
-		var c client
-		if err := (sqs.Queue{Client: &c, URL: "u"}).Delay(t.Context(), "r", wait); err != nil {
+		var c sqsClient
+		if err := (worker.Queue{Client: &c, URL: "u"}).Delay(t.Context(), "r", wait); err != nil {
 			t.Fatal(err)
 		}
 		if c.asked.VisibilityTimeout != want || *c.asked.ReceiptHandle != "r" || *c.asked.QueueUrl != "u" {
