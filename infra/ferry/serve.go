@@ -50,6 +50,7 @@ type serveCommand struct {
 	MaxUploads   uint16    `env:"FERRY_MAX_UPLOADS" placeholder:"N" default:"500" help:"Maximum uploads and parts at once, each taking up to 512 KiB of memory, and a quarter of that for one user; more get a 503 or 429 with Retry-After (default ${default}); 0 means no limit."`
 	Reserve      string    `env:"FERRY_RESERVE" default:"256MiB" placeholder:"SIZE" help:"Space that uploads leave free on the disk, at most a tenth of it, so that logins, deletions and recovery work while it is full (default ${default}); 0 means none."`
 	RedirectOver string    `env:"FERRY_REDIRECT_OVER" placeholder:"SIZE" help:"With --table: size from which a download is a redirect to S3; 0 means never."`
+	LinkBytes    string    `name:"link-bytes-per-hour" env:"FERRY_LINK_BYTES_PER_HOUR" placeholder:"1TiB" help:"Bytes that one link gives out in an hour, and at least ten times its file; then it gets a 429 until the next hour. 0 means no limit."`
 	CORSOrigins  string    `name:"cors-origins" env:"FERRY_CORS_ORIGINS" placeholder:"ORIGIN,..." help:"Origins whose web pages may use the interface, such as https://app.example.com; * means all."`
 	PerHour      string    `name:"notices-per-hour" env:"FERRY_NOTICES_PER_HOUR" placeholder:"100" help:"Maximum notices that a user may cause in an hour; 0 means no limit."`
 	PerDay       string    `name:"notices-per-day" env:"FERRY_NOTICES_PER_DAY" placeholder:"500" help:"Maximum notices that a user may cause in a day; 0 means no limit."`

@@ -89,6 +89,8 @@ type Settings struct {
 	// RedirectOver is the file size in bytes above which a download is redirected to
 	// the store; 0 is never.
 	RedirectOver int64
+	// LinkBytes is how many bytes a link gives out in an hour; 0 is no limit.
+	LinkBytes int64
 	// Retention is for how many days files stay in the user area, and then in the
 	// backup area; 0 is for ever.
 	Retention struct{ KeepDays, BackupDays int64 }

@@ -15,6 +15,7 @@ import (
 const (
 	DefaultKeepDays   = 30
 	DefaultBackupDays = 90
+	DefaultLinkBytes  = "1TiB"
 )
 
 // ReadSettings reads the settings from the environment with a function like os.Getenv.
@@ -31,6 +32,7 @@ const (
 //	FERRY_NOTICES_PER_HOUR      most notices that a user causes in an hour; 0 is no limit; default 100
 //	FERRY_NOTICES_PER_DAY       most notices that a user causes in a day; 0 is no limit; default 500
 //	FERRY_NOTICES_PER_RECIPIENT most notices to an address or number in a day; 0 is no limit; default 50
+//	FERRY_LINK_BYTES_PER_HOUR   most bytes that a link gives out in an hour; 0 is no limit; default 1TiB
 //	FERRY_REDIRECT_OVER   bytes above which a download is a redirect to the store; 0 is never
 func ReadSettings(getenv func(string) string) (Settings, error) {
 	e := env{getenv: getenv}
@@ -40,8 +42,9 @@ func ReadSettings(getenv func(string) string) (Settings, error) {
 		SMSCountries: e.regions("FERRY_SMS_COUNTRIES"),
 		HideUsers:    e.flag("FERRY_HIDE_USERS"),
 		Events:       e.flag("FERRY_EVENTS"),
-		MaxBody:      e.size("FERRY_MAX_BODY"),
-		RedirectOver: e.size("FERRY_REDIRECT_OVER"),
+		MaxBody:      e.size("FERRY_MAX_BODY", "0"),
+		RedirectOver: e.size("FERRY_REDIRECT_OVER", "0"),
+		LinkBytes:    e.size("FERRY_LINK_BYTES_PER_HOUR", DefaultLinkBytes),
 	}
 	s.Retention.KeepDays = e.number("FERRY_KEEP_DAYS", DefaultKeepDays)
 	s.Retention.BackupDays = e.number("FERRY_BACKUP_DAYS", DefaultBackupDays)
@@ -112,8 +115,8 @@ func (e *env) number(name string, fallback int64) int64 {
 	return n
 }
 
-func (e *env) size(name string) int64 {
-	n, err := ParseSize(cmp.Or(e.getenv(name), "0"))
+func (e *env) size(name, fallback string) int64 {
+	n, err := ParseSize(cmp.Or(e.getenv(name), fallback))
 	if err != nil {
 		e.fail(name, err.Error())
 	}

@@ -33,6 +33,7 @@ type crowd struct {
 	weight int64     // how many downloads one count stands for, until cool
 	cool   time.Time
 	owed   int64 // downloads whose count was refused
+	given  int64 // bytes that no write has carried yet
 }
 
 // crowds has the links by their tokens.
@@ -50,9 +51,6 @@ func (s *Service) crowd(token string) crowd {
 
 // note lets f change what is remembered of a link.
 func (s *Service) note(token string, f func(*crowd)) {
-	if s.CountWait == 0 {
-		return
-	}
 	s.crowds.mu.Lock()
 	defer s.crowds.mu.Unlock()
 	c := s.crowds.all[token]
@@ -102,6 +100,9 @@ func (s *Service) collect(token string) (owed int64) {
 // owe remembers n downloads of a link that were not counted. If the table is too busy with
 // the link, later counts stand for more.
 func (s *Service) owe(token string, n int64, busy bool) {
+	if s.CountWait == 0 {
+		return
+	}
 	s.note(token, func(c *crowd) {
 		c.owed += n
 		if busy {

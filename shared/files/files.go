@@ -65,6 +65,7 @@ type Config struct {
 	Retention Retention
 	Free      func() (int64, error) // bytes that uploads may still take; nil is no bound
 	Log       *slog.Logger
+	LinkBytes int64 // that a link gives out in an hour, and at least ten times its file; 0 is no bound
 	HashStep  int64 // most bytes that one call of Complete hashes; 0 is 512 MiB
 	// CountWait is the longest that the count of a download delays its answer. 0 is no
 	// bound, for a table of this process's own.

@@ -23,6 +23,12 @@ type Link struct {
 	// Sources are the last ones that a download was counted for, each the beginning of
 	// a hash and the time, with which nobody without the link finds the address.
 	Sources []string `json:"sources,omitempty"`
+	// Given is all bytes that the link ever gave out, and GivenBefore those before Hour,
+	// in Unix seconds.
+	Given       int64 `json:"given,omitempty"`
+	GivenBefore int64 `json:"givenBefore,omitempty"`
+	Hour        int64 `json:"hour,omitempty"`
+	read        int64 // the hour in which it was read
 	Use
 }
 
@@ -117,7 +123,7 @@ func (s *Service) read(ctx context.Context, token string) (l Link, err error) {
 	if err = s.Table.Get(ctx, linkKey(token), &item); err == nil {
 		l, err = s.links.read(item, decodeLink)
 	}
-	if l.Token = token; err == nil {
+	if l.Token, l.read = token, hourOf(s.Now()); err == nil {
 		s.remember(l)
 	}
 	return l, err
@@ -234,6 +240,12 @@ func (l Link) addSource(source string, now time.Time) (sources []string, counted
 
 // count writes op, which counts a download, and queues the receipt if that is due.
 func (s *Service) count(ctx context.Context, l Link, op table.Op) (queued bool, err error) {
+	op, given := s.carry(op, l)
+	defer func() {
+		if err != nil {
+			s.Gave(l, given)
+		}
+	}()
 	if l.receiptDue() {
 		final := op.Set("told", true)
 		queued, err := s.countFirst(ctx, l, final)

@@ -5,6 +5,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"html"
 	"log/slog"
@@ -85,6 +86,11 @@ func (s server) envelope(w http.ResponseWriter, r *http.Request, link files.Link
 
 func (s server) bytes(w http.ResponseWriter, r *http.Request, link files.Link) error {
 	f := link.File
+	if r.Method == http.MethodGet {
+		if err := s.files.MayGive(link); err != nil {
+			return err
+		}
+	}
 	if max := s.ports.RedirectOver; max > 0 && f.Length > max && r.Method != http.MethodHead { // its address is for GET
 		return s.redirect(w, r, link)
 	}
@@ -181,17 +187,21 @@ func (s server) redirect(w http.ResponseWriter, r *http.Request, link files.Link
 func (s server) count(w http.ResponseWriter, r *http.Request, link files.Link, atEnd bool) {
 	caller := envelope.CallerOf(r.Context())
 	status, sent := caller.Status, caller.Sent
-	source, done := "", status == http.StatusOK && sent == link.File.Length
-	if status == http.StatusFound ||
-		status == http.StatusPartialContent && atEnd && w.Header().Get("Content-Length") == strconv.FormatInt(sent, 10) {
+	source, done, given := "", status == http.StatusOK && sent == link.File.Length, sent
+	switch {
+	case status == http.StatusFound:
+		source, done, given = auth.Source(r), true, link.File.Length
+	case status == http.StatusPartialContent && atEnd && w.Header().Get("Content-Length") == strconv.FormatInt(sent, 10):
 		source, done = auth.Source(r), true
 	}
-	if !done || r.Method != http.MethodGet || MadeByRobot(r) { // see preview
-		return
+	s.files.Gave(link, given)
+	var queued bool
+	var err error
+	ctx := context.WithoutCancel(r.Context())                  // the client may be gone, as it has all it wanted
+	if done && r.Method == http.MethodGet && !MadeByRobot(r) { // see preview
+		queued, err = s.files.CountDownload(ctx, link, source)
 	}
-	// The client may be gone, as it has all it wanted.
-	queued, err := s.files.CountDownload(context.WithoutCancel(r.Context()), link, source)
-	if err != nil {
+	if err = errors.Join(err, s.files.Settle(ctx, link)); err != nil {
 		s.ports.Log.LogAttrs(r.Context(), slog.LevelWarn, "a download was not counted", slog.String("error", err.Error()))
 	}
 	if queued {

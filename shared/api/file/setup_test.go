@@ -44,7 +44,7 @@ func (s sharer) backUp(id string) string {
 func (s sharer) downloads(link string) int { s.Helper(); return s.storedUse(link).Downloads }
 
 // storedUse returns what is stored about a link's use.
-func (s sharer) storedUse(link string) (item struct{ Downloads, Previews int }) {
+func (s sharer) storedUse(link string) (item struct{ Downloads, Previews, Given int }) {
 	s.Helper()
 	u, err := url.Parse(link)
 	if err != nil {

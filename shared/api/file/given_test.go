@@ -1,0 +1,125 @@
+package file_test
+
+import (
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"ferry/shared/api"
+	"ferry/shared/api/apitest"
+	"ferry/shared/api/file"
+	"ferry/shared/boot/local"
+)
+
+// givingAtMost bounds what a link gives out in an hour.
+func givingAtMost(bytes int64) apitest.Option {
+	return func(s *api.Settings, _ *local.ServiceOptions) { s.LinkBytes = bytes }
+}
+
+// toTheHour moves the clock to a minute after an hour begins.
+func (s sharer) toTheHour() {
+	now := s.Clock.Now()
+	s.Clock.Advance(now.Truncate(time.Hour).Add(time.Hour + time.Minute).Sub(now))
+}
+
+// wantWait checks that a link is refused until about the next hour.
+func wantWait(t *testing.T, what string, status int, h http.Header) {
+	t.Helper()
+	wait, err := strconv.Atoi(h.Get("Retry-After"))
+	if status != 429 || err != nil || wait <= 0 || wait > 3600 || !strings.Contains(h.Get("Ferry-Error"), "minutes") {
+		t.Errorf("%s: status %d, headers %v", what, status, h)
+	}
+}
+
+func TestALinkThatGaveEnoughRestsUntilTheNextHour(t *testing.T) {
+	t.Parallel()
+	s := newSharer(t, givingAtMost(2_000_000))
+	link, other := s.put("a", strings.Repeat("x", 100_000)), s.put("b", "another file")
+	get := func(link string, headers ...string) *http.Response { return s.Request("GET", link, nil, headers...) }
+	for hour := range 2 {
+		s.toTheHour()
+		for i := range 10 { // whole downloads, and parts that are no downloads
+			a, b := get(link), get(link, "Range", "bytes=0-99998")
+			if a.StatusCode != 200 || b.StatusCode != 206 {
+				t.Fatalf("download %d has status %d, a part %d", i, a.StatusCode, b.StatusCode)
+			}
+			s.wantDownloads("until now", link, hour*11+i+1)
+		}
+		get(link) // the parts lacked a byte each
+		s.wantDownloads("in the hour", link, hour*11+11)
+		refused := get(link)
+		wantWait(t, "a link", refused.StatusCode, refused.Header)
+		refused = get(link, "Range", "bytes=0-0")
+		wantWait(t, "a part", refused.StatusCode, refused.Header)
+		for what, resp := range map[string]*http.Response{
+			"another link": get(other), "the page": get(link, "Accept", "text/html"), "its head": s.Request("HEAD", link, nil),
+		} {
+			if resp.StatusCode != 200 {
+				t.Errorf("%s has status %d", what, resp.StatusCode)
+			}
+		}
+	}
+}
+
+func TestAFileCanBeDownloadedTenTimesAnHourHoweverLarge(t *testing.T) {
+	t.Parallel()
+	s := newSharer(t, givingAtMost(1))
+	s.toTheHour()
+	link := s.put("a", "0123456789")
+	for i := range 10 {
+		if resp := s.Request("GET", link, nil); resp.StatusCode != 200 {
+			t.Fatalf("download %d has status %d", i, resp.StatusCode)
+		}
+		s.wantDownloads("until now", link, i+1)
+	}
+	resp := s.Request("GET", link, nil)
+	wantWait(t, "the next one", resp.StatusCode, resp.Header)
+}
+
+func TestEachRedirectGivesTheWholeFile(t *testing.T) {
+	t.Parallel()
+	s := newSharer(t, givingAtMost(1))
+	s.InProcess("its store signs addresses")
+	s.toTheHour()
+	link := s.put("a", "0123456789")
+	p := *s.Data.Ports
+	p.Blobs, p.RedirectOver = signing{p.Blobs}, 1
+	h := file.Download().New(&p)
+	for i := range 11 { // from one source, which counts as one download
+		w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/v1"+link, nil)
+		r.Header.Set("User-Agent", "curl/8")
+		h.ServeHTTP(w, r)
+		switch {
+		case i < 10 && w.Code != 302:
+			t.Errorf("redirect %d has status %d", i, w.Code)
+		case i == 10:
+			wantWait(t, "the next one", w.Code, w.Header())
+		}
+		for end := time.Now().Add(10 * time.Second); s.storedUse(link).Given < min(10, i+1)*10 && time.Now().Before(end); {
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
+	s.wantDownloads("redirects to one source", link, 1)
+}
+
+// TestTheBoundOfALinkCostsNoCall counts calls to the table.
+func TestTheBoundOfALinkCostsNoCall(t *testing.T) {
+	t.Parallel()
+	calls := map[int64]map[string]int{}
+	for _, bound := range []int64{0, 1 << 40} {
+		s := newSharer(t, givingAtMost(bound))
+		link := s.put("a", "0123456789")
+		s.Calls.Reset()
+		s.Request("GET", link, nil)
+		s.Request("GET", link, nil, "Range", "bytes=0-5")
+		s.Request("GET", link, nil, "Range", "bytes=5-")
+		calls[bound] = s.Calls.Reset()
+	}
+	if with, without := calls[1<<40], calls[0]; !maps.Equal(with, without) || len(with) == 0 {
+		t.Errorf("with the bound the calls are %v, without it %v", with, without)
+	}
+}
