@@ -1,0 +1,48 @@
+package files_test
+
+import (
+	"testing"
+	"time"
+
+	"ferry/shared/api"
+	"ferry/shared/api/apitest"
+	"ferry/shared/api/file"
+	"ferry/shared/blob"
+	"ferry/shared/boot/local"
+	"ferry/shared/files"
+)
+
+// TestALongDownloadLeavesTheSumOfAnEarlierHourAlone ends a download after others have begun
+// the next hour's sum.
+func TestALongDownloadLeavesTheSumOfAnEarlierHourAlone(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t, func(s *api.Settings, _ *local.ServiceOptions) { s.LinkBytes = 1 << 40 })
+	s.AddUser("alice", password)
+	c := caller{s, "alice", s.Login("alice", password)}
+	c.Put(c.bearer, "file=a", "content")
+	service := file.Service(c.Data.Ports)
+	read := func() files.Link {
+		l, err := service.ByToken(c.Context(), blob.Files, service.Token(c.newest()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	ends := func(l files.Link, n, sum int64) (now files.Link) {
+		service.Gave(l, n)
+		if _, err := service.CountDownload(c.Context(), l, ""); err != nil {
+			t.Fatal(err)
+		}
+		for end := time.Now().Add(10 * time.Second); now.Given < sum && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+			now = read()
+		}
+		return now
+	}
+	long := read()
+	ends(read(), 1000, 1000)
+	c.Clock.Advance(time.Hour)
+	ends(read(), 100, 1100)
+	if now := ends(long, 10, 1110); now.Given != 1110 || now.GivenBefore != 1000 || now.Hour <= long.Hour {
+		t.Errorf("the link gave %d, %d of them before %d", now.Given, now.GivenBefore, now.Hour)
+	}
+}
