@@ -4,10 +4,11 @@ import (
 	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/worker"
 	"ferry/shared/notify/mail/ses"
+	"ferry/shared/notify/sqs"
 	"ferry/shared/table/dynamo"
 )
 
 func main() {
-	worker.Run(worker.CourierHandler, worker.Backends{Queue: worker.OpenQueue, Mail: ses.Open},
+	worker.Run(worker.CourierHandler, worker.Backends{Queue: sqs.Open, Mail: ses.Open},
 		lambda.Table(dynamo.Open), lambda.LinkKey)
 }

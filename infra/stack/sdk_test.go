@@ -34,6 +34,7 @@ import (
 	"ferry/shared/boot/worker"
 	"ferry/shared/notify/mail/ses"
 	ferrysns "ferry/shared/notify/sns"
+	ferrysqs "ferry/shared/notify/sqs"
 	"ferry/shared/table/dynamo"
 	"ferry/shared/table/tabletest"
 )
@@ -168,7 +169,7 @@ func (s *stage) open(name string) {
 func openers(w *worker.Worker) map[string]lambda.Opener {
 	return map[string]lambda.Opener{
 		"Table": lambda.Table(dynamo.Open), "Blobs": lambda.Blobs(s3.Open), "LinkKey": lambda.LinkKey,
-		"Topics": w.Opener(worker.Backends{Topics: ferrysns.OpenTopics}), "Queue": w.Opener(worker.Backends{Queue: worker.OpenQueue}),
+		"Topics": w.Opener(worker.Backends{Topics: ferrysns.OpenTopics}), "Queue": w.Opener(worker.Backends{Queue: ferrysqs.Open}),
 		"Mail": w.Opener(worker.Backends{Mail: ses.Open}), "SMS": w.Opener(worker.Backends{SMS: ferrysns.OpenText}),
 	}
 }

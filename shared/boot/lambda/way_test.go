@@ -145,7 +145,7 @@ func TestNoImportGoesUp(t *testing.T) {
 	list.Dir = boottest.Root(t)
 	out, err := list.Output()
 	check(t, err)
-	backend := regexp.MustCompile(`/(dynamo|s3|ses|sns)$`)
+	backend := regexp.MustCompile(`/(dynamo|s3|ses|sns|sqs)$`)
 	for line := range strings.Lines(string(out)) {
 		pkg, imports, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if strings.HasSuffix(pkg, "test") { // support for tests

@@ -1,4 +1,7 @@
-package worker
+// Package sqs hides messages in a queue of Amazon SQS until they are due. It may
+// import notify, whose port it implements, and the AWS SDK. Start reading at
+// Queue.Delay.
+package sqs
 
 import (
 	"context"
@@ -19,7 +22,7 @@ type API interface {
 // margin is left for the time that has passed since the message was received.
 const margin = 15 * time.Minute
 
-// Queue is a queue of Amazon SQS, which hides messages until they are due.
+// Queue is the queue at a URL.
 type Queue struct {
 	Client API
 	URL    string
@@ -38,7 +41,7 @@ func (q Queue) Delay(ctx context.Context, receipt string, wait time.Duration) er
 	return nil
 }
 
-// OpenQueue returns the queue at a URL.
-func OpenQueue(c aws.Config, url string) notify.Queue {
+// Open returns the queue at a URL.
+func Open(c aws.Config, url string) notify.Queue {
 	return Queue{Client: sqs.NewFromConfig(c), URL: url}
 }

@@ -1,22 +1,22 @@
-package worker_test
+package sqs_test
 
 import (
 	"context"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"ferry/shared/boot/worker"
+	"ferry/shared/notify/sqs"
 )
 
-type sqsClient struct {
-	asked *sqs.ChangeMessageVisibilityInput
+type client struct {
+	asked *awssqs.ChangeMessageVisibilityInput
 }
 
-func (c *sqsClient) ChangeMessageVisibility(_ context.Context, in *sqs.ChangeMessageVisibilityInput, _ ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityOutput, error) {
+func (c *client) ChangeMessageVisibility(_ context.Context, in *awssqs.ChangeMessageVisibilityInput, _ ...func(*awssqs.Options)) (*awssqs.ChangeMessageVisibilityOutput, error) {
 	c.asked = in
-	return &sqs.ChangeMessageVisibilityOutput{}, nil
+	return &awssqs.ChangeMessageVisibilityOutput{}, nil
 }
 
 func TestMessageIsHiddenForWholeSecondsWithinTheBounds(t *testing.T) {
@@ -29,8 +29,8 @@ func TestMessageIsHiddenForWholeSecondsWithinTheBounds(t *testing.T) {
 		time.Hour:               3600,
 		24 * time.Hour:          12*3600 - 900,
 	} {
-		var c sqsClient
-		if err := (worker.Queue{Client: &c, URL: "u"}).Delay(t.Context(), "r", wait); err != nil {
+		var c client
+		if err := (sqs.Queue{Client: &c, URL: "u"}).Delay(t.Context(), "r", wait); err != nil {
 			t.Fatal(err)
 		}
 		if c.asked.VisibilityTimeout != want || *c.asked.ReceiptHandle != "r" || *c.asked.QueueUrl != "u" {
