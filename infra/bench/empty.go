@@ -1,3 +1,5 @@
+//go:build ignore
+
 // The control: a Lambda function that does nothing.
 package main
 
