@@ -111,7 +111,7 @@ func (checkCommand) Help() string {
 	return `Compares the record of each file with its bytes, its links and its user's quota, here or in a
 stack, also while the service runs. In a stack S3's own checksums are compared; no bytes are read.
 
-Each fault is a line: its kind (record, bytes, size, checksum, link, quota or leftover), user, id of
+Each fault is a line: its kind (record, bytes, size, checksum, move, link, quota or leftover), user, id of
 the file, key of the object or item, and details.
 
 --repair never removes a record, or bytes that a record names: get those from a backup. If a fault

@@ -113,6 +113,9 @@ type Ports struct {
 	Free   func() (int64, error) // bytes that uploads may still take; nil is no limit
 	// CountWait and LinkMemory are as in files.Config.
 	CountWait, LinkMemory time.Duration
+	// MoveAtOnce is the most bytes that a request to delete or restore a file moves itself,
+	// rather than the next sweep; 0 is no limit.
+	MoveAtOnce int64
 	Settings
 }
 

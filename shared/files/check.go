@@ -33,12 +33,16 @@ const (
 // removed.
 const Settle = cleanupTimeout + time.Second
 
+// moveTime is how long the bytes of a file may take to follow their record.
+const moveTime = time.Hour
+
 // The kinds of findings.
 const (
 	BadRecord   = "record"   // it cannot be read, or is another file's
 	BadBytes    = "bytes"    // there are none, or the medium cannot read them
 	BadSize     = "size"     // there are more or fewer bytes than the record says
 	BadChecksum = "checksum" // the bytes are not those that were stored
+	BadMove     = "move"     // the bytes have not followed their record to its area, for an hour
 	BadLink     = "link"     // it is missing, differs from its record, or has none
 	BadQuota    = "quota"    // the use is not the sum of files and reservations
 	Leftover    = "leftover" // an object that no record names, or what an interrupted request left
@@ -159,7 +163,12 @@ func (c *Check) named(ctx context.Context, area blob.Area, objects ...blob.Objec
 	for _, o := range objects {
 		var f File
 		item, ours := items[o.Key]
-		named[o.Key] = !ours || item.Decode(&f) == nil && f.Blob == o.Key
+		if named[o.Key] = !ours || item.Decode(&f) == nil && f.Blob == o.Key; named[o.Key] || err != nil {
+			continue
+		}
+		owner, id, _ := ParseBlobKey(o.Key)
+		f, err = c.current(ctx, owner, id) // a move may not be finished
+		named[o.Key] = f.names(File{Area: area, Blob: o.Key})
 	}
 	return named, err
 }
@@ -255,7 +264,22 @@ func (c *Check) items(ctx context.Context) error {
 // file compares a record with its bytes and links.
 func (c *Check) file(ctx context.Context, f File) error {
 	var all []Finding
-	written, err := blob.Measure(ctx, c.Blobs, f.Area, f.Blob, c.Quick, c.Done)
+	var written blob.Written
+	var err error
+	for _, at := range f.Places() {
+		if written, err = blob.Measure(ctx, c.Blobs, at.Area, at.Blob, c.Quick, c.Done); !errors.Is(err, blob.ErrNotFound) {
+			break
+		}
+	}
+	if err == nil && len(f.From) > 0 && c.Now().Sub(time.Unix(f.Moved, 0)) > moveTime {
+		bad := f.about(BadMove, "the bytes have not moved from %s yet", strings.Join(f.From, " and "))
+		if bad.Mended = c.Repair; c.Repair {
+			if err := c.Finish(ctx, f); err != nil {
+				return err
+			}
+		}
+		all = append(all, bad)
+	}
 	sum := fmt.Sprintf("%016x", written.CRC64NVME)
 	_, elsewhere := c.Blobs.(blob.Describer)
 	switch {
@@ -281,7 +305,7 @@ func (c *Check) file(ctx context.Context, f File) error {
 		switch {
 		case !item.Found() && !f.Expired(c.Now()): // the table may have dropped an expired one
 			bad.What, same = "a link is missing", table.NotExists()
-		case !item.Found() || err == nil && reflect.DeepEqual(l.File, f):
+		case !item.Found() || err == nil && l.File.same(f):
 			continue
 		}
 		bad.Key, bad.mend = keys[i].PK, c.relink(f, i, l, same)
@@ -303,6 +327,13 @@ func (c *Check) file(ctx context.Context, f File) error {
 		}
 	}
 	return nil
+}
+
+// same reports whether two copies of a record are equal. A link's copy may be older than
+// the end of a move.
+func (f File) same(other File) bool {
+	f.From, other.From = nil, nil
+	return reflect.DeepEqual(f, other)
 }
 
 // relink returns the operations that write a link of a file again, as the one of its

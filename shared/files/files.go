@@ -54,6 +54,10 @@ type File struct {
 	Recipients          []string  `json:"recipients,omitempty"` // for each, the ID of the notice with the link
 	Notify              bool      `json:"notify,omitempty"`     // the uploader wants a receipt of the first download
 	Expires             int64     `json:"expires,omitempty"`    // Unix seconds, when it leaves this area; 0 is never
+	// From has the places, as AREA/KEY, where the bytes may still be after a move. A link's
+	// copy of the record keeps them when the move is finished.
+	From  []string `json:"from,omitempty"`
+	Moved int64    `json:"moved,omitempty"` // Unix seconds of the last move
 }
 
 // Config holds what a Service needs.
@@ -73,6 +77,9 @@ type Config struct {
 	// LinkMemory is how long a link is used without another look; it needs CountWait.
 	// An ended link may live as much longer.
 	LinkMemory time.Duration
+	// MoveAtOnce is the most bytes that a request moves itself, before it answers; the next
+	// sweep moves larger files. 0 is no bound.
+	MoveAtOnce int64
 }
 
 // Retention says how long files stay, unless their owner has different terms.
@@ -200,7 +207,14 @@ func (s *Service) SignGet(ctx context.Context, l Link, how blob.Signed) (string,
 // If they are missing, it looks at the link again, and returns the file as it is now.
 func (s *Service) look(ctx context.Context, l Link, measure func(File) (int64, error)) (File, error) {
 	f := l.File
-	length, err := measure(f)
+	var length int64
+	var err error
+	for _, at := range f.Places() {
+		if length, err = measure(at); !errors.Is(err, blob.ErrNotFound) {
+			f = at
+			break
+		}
+	}
 	if errors.Is(err, blob.ErrNotFound) {
 		s.forget(l.Token)
 		now, gone := s.ByToken(ctx, f.Area, l.Token)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
+	"time"
 
 	"ferry/shared/auth"
 	"ferry/shared/blob"
@@ -26,10 +28,20 @@ func (s *Service) Restore(ctx context.Context, owner auth.User, id int64) (File,
 
 func (s *Service) moveByID(ctx context.Context, owner auth.User, id int64, from, to blob.Area, e Event) (File, error) {
 	f, err := s.Get(ctx, owner, from, id)
+	if err == nil {
+		f, err = s.move(ctx, owner, f, to, e)
+	}
 	if err != nil {
 		return File{}, err
 	}
-	return s.move(ctx, owner, f, to, e)
+	if s.later(f) {
+		return f, nil
+	}
+	if err := s.Finish(ctx, f); err != nil { // the file has moved; a sweep will finish it
+		s.Log.ErrorContext(ctx, "the bytes of a moved file are still where they were",
+			"owner", f.Owner, "id", f.ID, "area", f.Area, "from", f.From, "error", err)
+	}
+	return f, nil
 }
 
 // Get returns one of the owner's files in this area. It makes one call to the
@@ -67,35 +79,34 @@ func errNoFile(area blob.Area) error {
 	return envelope.NewFault(envelope.NotFound, "no file of that id in the %s area", name)
 }
 
-// move puts a file into the other area, and records the event. First it copies
-// the bytes to a new key, then one transaction moves the record and the links,
-// and finally it removes the old bytes. So a record always has its bytes, and a
-// concurrent move back loses nothing. If the file has changed since f was read,
-// the fault is NotFound. If its bytes are lost, the record moves without them, so
-// that it can be purged.
+// move puts a file into the other area, and records the event: one transaction moves the
+// record and the links. The record says where the bytes still lie; Finish moves them. If
+// the file has changed since f was read, the fault is NotFound.
 func (s *Service) move(ctx context.Context, owner auth.User, f File, to blob.Area, event Event) (File, error) {
+	if len(f.From) >= maxFrom {
+		return File{}, &envelope.Fault{
+			Kind: envelope.Unavailable, Detail: "the file is still being moved; try again later", After: time.Minute,
+		}
+	}
 	moved := f
 	moved.Area, moved.Expires = to, s.expiry(to, owner)
+	moved.From, moved.Moved = append([]string{f.place()}, f.From...), s.Now().Unix()
 	var err error
 	if moved.Blob, err = s.blobKey(f.Owner, f.ID, moved.Expires); err != nil {
 		return File{}, err
 	}
-	lost := s.Blobs.Copy(ctx, f.Area, f.Blob, to, moved.Blob)
-	if lost != nil && !errors.Is(lost, blob.ErrNotFound) {
-		return File{}, fmt.Errorf("copying a file: %w", lost)
-	}
 	links, err := s.Links(ctx, f)
 	if err != nil {
-		s.discard(ctx, to, moved.Blob)
 		return File{}, err
+	}
+	var postponed []table.Op
+	if s.later(f) {
+		postponed = []table.Op{due(dayOf(s.Now().Unix()), f.Area, blob.Object{Key: f.Blob, Modified: s.Now()})}
 	}
 	event.File = moved
 	reported, err := s.Outbox.Event(ctx, event)
 	if err == nil {
-		err = s.Table.Write(ctx, slices.Concat(s.unpublish(f), s.publish(moved, links), reported)...)
-	}
-	if refused(err) {
-		s.discard(ctx, to, moved.Blob)
+		err = s.Table.Write(ctx, slices.Concat(s.unpublish(f), s.publish(moved, links), postponed, reported)...)
 	}
 	if errors.Is(err, table.ErrCondition) {
 		return File{}, errNoFile(f.Area)
@@ -103,12 +114,112 @@ func (s *Service) move(ctx context.Context, owner auth.User, f File, to blob.Are
 	if err != nil {
 		return File{}, fmt.Errorf("moving a file's record: %w", err)
 	}
-	if lost != nil {
-		s.Log.ErrorContext(ctx, "a file was moved without its bytes, which are missing",
-			"owner", f.Owner, "id", f.ID, "area", f.Area, "key", f.Blob)
-	}
-	s.discard(ctx, f.Area, f.Blob)
 	return moved, nil
+}
+
+// later reports whether the next sweep moves the bytes of a file, as a request has no time for
+// so many.
+func (s *Service) later(f File) bool { return s.MoveAtOnce > 0 && f.Length > s.MoveAtOnce }
+
+// maxFrom bounds the places where the bytes of a file may still lie: each move that comes
+// before the one before it is finished adds one.
+const maxFrom = 8
+
+// place is where the record says that the bytes are.
+func (f File) place() string { return string(f.Area) + "/" + f.Blob }
+
+// Places returns the file with each of the places where its bytes may be, in the order in
+// which to look: while they are being moved, they reach the first before they leave the
+// others.
+func (f File) Places() []File {
+	all := []File{f}
+	for _, from := range f.From {
+		at := f
+		area, key, _ := strings.Cut(from, "/")
+		at.Area, at.Blob = blob.Area(area), key
+		all = append(all, at)
+	}
+	if len(f.From) > 0 {
+		all = append(all, f)
+	}
+	return all
+}
+
+// names reports whether a record names these bytes.
+func (f File) names(at File) bool {
+	return f.place() == at.place() || slices.Contains(f.From, at.place())
+}
+
+// Finish moves the bytes of a file to the place that its record names, if they are not
+// there yet. It may be repeated, and several may run at once: a record always names a
+// place where all bytes are. If the file was moved again or removed meanwhile, Finish
+// removes what nobody needs.
+func (s *Service) Finish(ctx context.Context, f File) error {
+	if len(f.From) == 0 {
+		return nil
+	}
+	err := blob.ErrNotFound
+	for _, at := range f.Places()[1:] {
+		if at.place() == f.place() { // the last: another mover may have been faster
+			_, err = blob.Measure(ctx, s.Blobs, f.Area, f.Blob, true, func(int64) {})
+		} else {
+			err = s.Blobs.Copy(ctx, at.Area, at.Blob, f.Area, f.Blob)
+		}
+		if !errors.Is(err, blob.ErrNotFound) {
+			break
+		}
+	}
+	if err == nil {
+		done := table.Update(f.key()).Set("from", []string{}).If(table.Equal("blob", f.Blob))
+		err = s.Table.Write(ctx, done)
+	}
+	if errors.Is(err, table.ErrCondition) || errors.Is(err, blob.ErrNotFound) {
+		return s.overtakenMove(ctx, f)
+	}
+	if err != nil {
+		return fmt.Errorf("moving the bytes of a file: %w", err)
+	}
+	for _, at := range f.Places()[1 : len(f.From)+1] {
+		s.discard(ctx, at.Area, at.Blob)
+	}
+	return nil
+}
+
+// overtakenMove removes the bytes that a file, as it was, names and that its record does not
+// name any more. What the record names is left to its own mover.
+func (s *Service) overtakenMove(ctx context.Context, f File) error {
+	now, err := s.current(ctx, f.Owner, f.ID)
+	if err != nil {
+		return err
+	}
+	if now.Blob == f.Blob && len(now.From) > 0 {
+		s.Log.ErrorContext(ctx, "a file was moved without its bytes, which are missing",
+			"owner", f.Owner, "id", f.ID, "area", f.Area, "key", f.Blob, "from", f.From)
+		return nil
+	}
+	for _, at := range f.Places() {
+		if !now.names(at) {
+			s.discard(ctx, at.Area, at.Blob)
+		}
+	}
+	return nil
+}
+
+// current returns the record of a file in either area, or the zero File if there is none.
+// It looks twice for one, as the file may move while the areas are read.
+func (s *Service) current(ctx context.Context, owner string, id int64) (f File, err error) {
+	for range 2 {
+		items, err := s.Table.GetMany(ctx, Key(blob.Files, owner, id), Key(blob.Backup, owner, id))
+		if err != nil {
+			return f, fmt.Errorf("reading a file's record: %w", err)
+		}
+		for _, item := range items {
+			if err := item.Decode(&f); !errors.Is(err, table.ErrNotFound) {
+				return f, envelope.Wrap(err, "reading a file's record")
+			}
+		}
+	}
+	return f, nil
 }
 
 // purgeTries bounds how often Purge looks again for a file that is being moved.
@@ -163,7 +274,9 @@ func (s *Service) remove(ctx context.Context, f File) error {
 	if err != nil {
 		return fmt.Errorf("removing a file's record: %w", err)
 	}
-	s.discard(ctx, f.Area, f.Blob)
+	for _, at := range f.Places()[:len(f.From)+1] {
+		s.discard(ctx, at.Area, at.Blob)
+	}
 	return nil
 }
 

@@ -49,6 +49,8 @@ type Sweeper struct {
 	mu     sync.Mutex
 	owners map[string]auth.User // those read in this run; zero if there is no such user
 	report SweepReport
+	group  *errgroup.Group // of the objects that are being swept
+	lanes  chan struct{}   // one for each
 }
 
 // sweepState is what a run leaves for the next one.
@@ -78,7 +80,7 @@ func (s *Sweeper) Run(ctx context.Context) (SweepReport, error) {
 	now, done := was, true
 	now.V = formatVersion
 	for _, step := range []func(context.Context, *sweepState) (bool, error){s.noted, s.days, s.walk, s.lapsed} {
-		if done, err = step(ctx, &now); err != nil || !done {
+		if done, err = s.together(ctx, &now, step); err != nil || !done {
 			break
 		}
 	}
@@ -90,6 +92,16 @@ func (s *Sweeper) Run(ctx context.Context) (SweepReport, error) {
 		s.report.Complete = err == nil
 	}
 	return s.report, err
+}
+
+// together runs a step, and waits for the objects that it sweeps at once.
+func (s *Sweeper) together(
+	ctx context.Context, at *sweepState, step func(context.Context, *sweepState) (bool, error),
+) (done bool, err error) {
+	group, inner := errgroup.WithContext(ctx)
+	s.group, s.lanes = group, make(chan struct{}, max(1, s.AtOnce))
+	done, err = step(inner, at)
+	return done, cmp.Or(group.Wait(), err)
 }
 
 func (s *Sweeper) save(ctx context.Context, at sweepState) error {
@@ -250,7 +262,7 @@ func (s *Sweeper) walk(ctx context.Context, at *sweepState) (done bool, err erro
 		if at.Area == next || at.Area == users {
 			continue
 		}
-		if done, err = s.walkArea(ctx, at); err != nil || !done {
+		if done, err = s.together(ctx, at, s.walkArea); err != nil || !done {
 			return false, err
 		}
 		at.Area, at.After = next, ""
@@ -343,9 +355,12 @@ func (s *Sweeper) each(
 	return true, nil
 }
 
-// visit sweeps some objects, with one call to the table for their records and more only
-// for what must change, and tells then of each when to look at it again. It returns how
-// many it has swept before its time was over.
+// objectTime is how long a sweep works on one object, which delays no other.
+const objectTime = 10 * time.Minute
+
+// visit begins to sweep some objects, with one call to the table for their records and more
+// only for what must change, and tells then of each when to look at it again. It returns how
+// many it has begun before its time was over.
 func (s *Sweeper) visit(
 	ctx context.Context, area blob.Area, objects []blob.Object, then func(o blob.Object, again int64) error,
 ) (visited int, err error) {
@@ -356,19 +371,20 @@ func (s *Sweeper) visit(
 	if err != nil {
 		return 0, err
 	}
-	group, inner := errgroup.WithContext(ctx)
-	places := make(chan struct{}, max(1, s.AtOnce))
 	for _, o := range objects {
-		places <- struct{}{}
-		if inner.Err() != nil || !s.inTime(ctx) {
-			break
+		s.lanes <- struct{}{}
+		if ctx.Err() != nil || !s.inTime(ctx) {
+			<-s.lanes
+			return visited, ctx.Err()
 		}
 		visited++
-		group.Go(func() error {
-			defer func() { <-places }()
-			again, err := s.sweepObject(inner, area, o, items)
-			if inner.Err() != nil {
-				return errors.Join(err, inner.Err())
+		s.group.Go(func() error {
+			defer func() { <-s.lanes }()
+			inTime, cancel := context.WithTimeout(ctx, objectTime)
+			defer cancel()
+			again, err := s.sweepObject(inTime, area, o, items)
+			if ctx.Err() != nil {
+				return errors.Join(err, ctx.Err())
 			}
 			if err != nil {
 				s.count(&s.report.Failed)
@@ -378,7 +394,7 @@ func (s *Sweeper) visit(
 			return then(o, again)
 		})
 	}
-	return visited, group.Wait()
+	return visited, nil
 }
 
 // recordsOf returns the item of the record for each object whose key Ferry made.
@@ -428,6 +444,17 @@ func (s *Sweeper) sweepObject(
 	oldAt := o.Modified.Add(s.Grace + time.Second)
 	old := s.Now().After(oldAt)
 	if f.Blob != o.Key {
+		k, _ := parseKey(o.Key)
+		now, err := s.current(ctx, k.owner, k.id)
+		if err != nil {
+			return stays, err
+		}
+		if now.names(File{Area: area, Blob: o.Key}) {
+			if now.Blob == o.Key { // it has come here since
+				return s.Now().Add(tryAgain).Unix(), nil
+			}
+			return gone, s.did(&s.report.Moved, s.Finish(ctx, now))
+		}
 		if !old {
 			return oldAt.Unix(), nil // its record may be written soon
 		}
@@ -452,9 +479,12 @@ func (s *Sweeper) sweepObject(
 	case ownerGone:
 		return oldAt.Unix(), nil
 	case f.Expired(s.Now()):
-		_, err := s.move(ctx, owner, f, blob.Backup, Event{What: Deleted, Reason: ByRetention})
+		moved, err := s.move(ctx, owner, f, blob.Backup, Event{What: Deleted, Reason: ByRetention})
 		if envelope.IsFault(err, envelope.NotFound) {
 			return gone, nil // its owner moved it first
+		}
+		if err == nil {
+			err = s.Finish(ctx, moved)
 		}
 		return gone, s.did(&s.report.Moved, err)
 	}
@@ -490,12 +520,15 @@ func (s *Sweeper) count(n *int) {
 
 func (s *Sweeper) owner(ctx context.Context, name string) (auth.User, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if u, ok := s.owners[name]; ok {
+	u, ok := s.owners[name]
+	s.mu.Unlock()
+	if ok {
 		return u, nil
 	}
 	u, err := s.user(ctx, name)
 	if err == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		s.owners[name] = u
 	}
 	return u, err

@@ -133,7 +133,7 @@ func wantOneFile(t *testing.T, s *apitest.Server, auth string) {
 
 func TestFailedMoveLeavesTheFileInPlace(t *testing.T) {
 	t.Parallel()
-	for _, call := range []string{"blob.Copy", "table.Write"} {
+	for _, call := range []string{"table.Write"} {
 		t.Run(call, func(t *testing.T) {
 			t.Parallel()
 			s := apitest.New(t)

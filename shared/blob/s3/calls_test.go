@@ -107,7 +107,8 @@ func TestEachMethodMakesTheStatedCalls(t *testing.T) {
 		{"describing", func() error { _, err := store.Describe(ctx, blob.Files, "o/8"); return err }, map[string]int{"HeadObject": 1}},
 		{"copying", func() error { return store.Copy(ctx, blob.Files, "o/8", blob.Backup, "o/8") }, map[string]int{"CopyObject": 1}},
 		{"copying an object too large for one call", func() error { return store.Copy(ctx, blob.Files, "o/large", blob.Backup, "o/large") },
-			map[string]int{"CopyObject": 1, "HeadObject": 1, "CreateMultipartUpload": 1, "UploadPartCopy": 4, "CompleteMultipartUpload": 1}},
+			map[string]int{"CopyObject": 1, "HeadObject": 2, "ListMultipartUploads": 1, "CreateMultipartUpload": 1, "UploadPartCopy": 4,
+				"CompleteMultipartUpload": 1}},
 		{"copying a missing object", func() error {
 			return expect(store.Copy(ctx, blob.Files, "o/none", blob.Backup, "o/none"), blob.ErrNotFound)
 		}, map[string]int{"CopyObject": 1}},
@@ -135,4 +136,45 @@ func expect(err, want error) error {
 		return fmt.Errorf("got error %v, want %w", err, want)
 	}
 	return nil
+}
+
+// TestAnInterruptedCopyGoesOnWhereItStopped ends the first try after two of its parts.
+func TestAnInterruptedCopyGoesOnWhereItStopped(t *testing.T) {
+	t.Parallel()
+	counted := &calls{n: map[string]int{}}
+	client, buckets := connect(t, counted.count)
+	store := New(client, buckets)
+	store.sizes.copyPart = 8 * mib
+	content := bytes.Repeat([]byte("0123456789abcdef"), 30*mib/16)
+	if _, err := client.PutObject(t.Context(), &s3.PutObjectInput{
+		Bucket: aws.String(buckets[blob.Files]), Key: aws.String("o/large"), Body: bytes.NewReader(content), ChecksumAlgorithm: types.ChecksumAlgorithmCrc32,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	from, to := location{buckets[blob.Files], "o/large"}, location{buckets[blob.Backup], "o/copied"}
+	id, _, err := store.resume(t.Context(), to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for number := range int32(2) {
+		if _, err := client.UploadPartCopy(t.Context(), &s3.UploadPartCopyInput{
+			Bucket: &to.bucket, Key: &to.key, UploadId: &id, PartNumber: aws.Int32(number + 1), CopySource: aws.String(from.escaped()),
+			CopySourceRange: aws.String(fmt.Sprintf("bytes=%d-%d", number*8*mib, (number+1)*8*mib-1)),
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for try, want := range []map[string]int{
+		{"CopyObject": 1, "HeadObject": 2, "ListMultipartUploads": 1, "ListParts": 1, "UploadPartCopy": 2, "CompleteMultipartUpload": 1},
+		{"CopyObject": 1, "HeadObject": 2},
+	} {
+		counted.take()
+		if err := store.Copy(t.Context(), blob.Files, "o/large", blob.Backup, "o/copied"); err != nil {
+			t.Fatal(err)
+		}
+		if got := counted.take(); !maps.Equal(got, want) {
+			t.Errorf("try %d made the calls %v, want %v", try, got, want)
+		}
+	}
+	wantContent(t, store, blob.Backup, "o/copied", content)
 }

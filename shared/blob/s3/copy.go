@@ -17,10 +17,12 @@ import (
 
 // copiesAtOnce bounds the parts of one copy that S3 makes at once. Their bytes
 // do not pass through this process.
-const copiesAtOnce = 8
+const copiesAtOnce = 64
 
 // Copy implements blob.Store. It makes one call for an object of up to 5 GiB,
-// and one for each 512 MiB of a larger one.
+// and one for each 512 MiB of a larger one. If that is interrupted, a repetition
+// copies only the parts that are missing; until then they stay, as those of an
+// upload.
 func (s *Store) Copy(ctx context.Context, from blob.Area, fromKey string, to blob.Area, toKey string) error {
 	source, err := s.locate(from, fromKey)
 	if err != nil {
@@ -67,11 +69,14 @@ func (s *Store) copyInParts(ctx context.Context, source, target location, refuse
 	if size <= s.sizes.copyPart {
 		return refused
 	}
-	id, err := s.begin(ctx, target, nil)
+	if done, err := s.head(ctx, target); err == nil && done.Size == size {
+		return nil // an earlier try was finished
+	}
+	id, done, err := s.resume(ctx, target)
 	if err != nil {
 		return err
 	}
-	parts, err := s.copyParts(ctx, source, target, id, size)
+	parts, err := s.copyParts(ctx, source, target, id, size, done)
 	if err == nil {
 		_, err = s.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
 			Bucket: &target.bucket, Key: &target.key, UploadId: &id,
@@ -79,13 +84,49 @@ func (s *Store) copyInParts(ctx context.Context, source, target location, refuse
 			MpuObjectSize:   &size, ChecksumType: types.ChecksumTypeFullObject, ChecksumCRC64NVME: head.ChecksumCRC64NVME,
 		})
 	}
-	if err != nil {
+	if hasCode(err, codeNoSuchKey) { // the source is gone
 		return errors.Join(err, clean(ctx, s.client, target, id))
 	}
-	return nil
+	return err
 }
 
-func (s *Store) copyParts(ctx context.Context, source, target location, id string, size int64) ([]types.CompletedPart, error) {
+// resume returns the upload in parts of an interrupted copy with the parts that it has made,
+// by their numbers, or begins one.
+func (s *Store) resume(ctx context.Context, target location) (uploadID string, done map[int32]types.Part, err error) {
+	out, err := s.client.ListMultipartUploads(ctx,
+		&s3.ListMultipartUploadsInput{Bucket: &target.bucket, Prefix: &target.key})
+	if err != nil {
+		return "", nil, fmt.Errorf("looking for an interrupted copy: %w", err)
+	}
+	for _, u := range out.Uploads {
+		if aws.ToString(u.Key) == target.key {
+			done, err := s.copied(ctx, target, aws.ToString(u.UploadId))
+			return aws.ToString(u.UploadId), done, err
+		}
+	}
+	uploadID, err = s.begin(ctx, target, nil)
+	return uploadID, nil, err
+}
+
+func (s *Store) copied(ctx context.Context, target location, id string) (map[int32]types.Part, error) {
+	done := map[int32]types.Part{}
+	pages := s3.NewListPartsPaginator(s.client,
+		&s3.ListPartsInput{Bucket: &target.bucket, Key: &target.key, UploadId: &id})
+	for pages.HasMorePages() {
+		out, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("listing the parts of an interrupted copy: %w", err)
+		}
+		for _, p := range out.Parts {
+			done[aws.ToInt32(p.PartNumber)] = p
+		}
+	}
+	return done, nil
+}
+
+func (s *Store) copyParts(
+	ctx context.Context, source, target location, id string, size int64, done map[int32]types.Part,
+) ([]types.CompletedPart, error) {
 	partSize := max(s.sizes.copyPart, (size+s.sizes.parts-1)/s.sizes.parts)
 	parts := make([]types.CompletedPart, (size+partSize-1)/partSize)
 	group, ctx := errgroup.WithContext(ctx)
@@ -95,6 +136,10 @@ func (s *Store) copyParts(ctx context.Context, source, target location, id strin
 			first := int64(i) * partSize
 			last := min(first+partSize, size) - 1
 			number := int32(i + 1)
+			if p, ok := done[number]; ok && aws.ToInt64(p.Size) == last+1-first {
+				parts[i] = types.CompletedPart{PartNumber: &number, ETag: p.ETag, ChecksumCRC64NVME: p.ChecksumCRC64NVME}
+				return nil
+			}
 			out, err := s.client.UploadPartCopy(ctx, &s3.UploadPartCopyInput{
 				Bucket: &target.bucket, Key: &target.key, UploadId: &id, PartNumber: &number,
 				CopySource: aws.String(source.escaped()), CopySourceRange: aws.String(fmt.Sprintf("bytes=%d-%d", first, last)),

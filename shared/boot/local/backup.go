@@ -290,9 +290,11 @@ var errPurged = errors.New("the file was removed meanwhile")
 func (c *copying) find(ctx context.Context, f files.File) (io.ReadSeekCloser, error) {
 	at := f
 	for try := 0; ; try++ {
-		r, err := c.from.Open(ctx, at.Area, at.Blob)
-		if !errors.Is(err, blob.ErrNotFound) {
-			return r, err
+		for _, place := range at.Places() {
+			r, err := c.from.Open(ctx, place.Area, place.Blob)
+			if !errors.Is(err, blob.ErrNotFound) {
+				return r, err
+			}
 		}
 		now, there, err := c.now(ctx, f)
 		switch {
