@@ -84,9 +84,11 @@ release: ## Build ferry for all platforms into bin/release/, with checksums. The
 bench: ## Measure against controls in the same run (10 minutes, 40 GB of disk; QUICK=1 is shorter, OLD=PATH compares with another ferry).
 	go run ./infra/bench $(if $(QUICK),-quick) $(if $(OLD),-old $(OLD))
 
-deploy: ## Build the stack and deploy it with SAM, which asks for what it needs.
-	sam build
-	sam deploy --guided
+deploy: ## Build the stack and deploy it with SAM (STACK=NAME for another than ferry, SET="PARAMETER=VALUE ..." to set parameters).
+	@region=$${AWS_REGION:-$${AWS_DEFAULT_REGION:-$$(aws configure get region 2>/dev/null || true)}}; \
+	[ -n "$$region" ] || read -rp "AWS region, such as eu-west-1: " region; \
+	sam build; \
+	sam deploy --region "$$region" $(if $(STACK),--stack-name "$(STACK)") $(if $(SET),--parameter-overrides $(SET))
 
 clean: ## Remove what was built, but not the data in ./.ferry.
 	rm -rf bin .tmp .aws-sam

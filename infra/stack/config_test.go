@@ -43,12 +43,15 @@ func TestEachProfileDeploysASeparateStack(t *testing.T) {
 	t.Parallel()
 	tpl := read(t)
 	all := profiles(t)
-	same(t, "the profiles", slices.Collect(keys(all)), []string{"default", "dev", "production"})
+	same(t, "the profiles", slices.Collect(keys(all)), []string{"default", "dev"})
 	stacks := map[any]string{}
 	for name, p := range all {
 		for command, want := range map[string]map[string]any{
-			"build":    {"build_in_source": true},
-			"deploy":   {"capabilities": "CAPABILITY_IAM", "resolve_s3": true, "confirm_changeset": true},
+			"build": {"build_in_source": true},
+			"deploy": {
+				"capabilities": "CAPABILITY_IAM", "resolve_s3": true, "confirm_changeset": true,
+				"fail_on_empty_changeset": false, "on_failure": "DELETE",
+			},
 			"global":   {"language_extensions": true},
 			"validate": {"lint": true},
 		} {
@@ -59,19 +62,13 @@ func TestEachProfileDeploysASeparateStack(t *testing.T) {
 			}
 		}
 		stack := p["global"].Parameters["stack_name"]
-		if name == "default" { // asks for it
-			if stack != nil {
-				t.Errorf("%s names the stack %v", name, stack)
-			}
-			continue
-		}
 		if stack == nil || stacks[stack] != "" {
 			t.Errorf("%s and %s name the same stack %v", name, stacks[stack], stack)
 		}
 		stacks[stack] = name
 		overrides, _ := p["deploy"].Parameters["parameter_overrides"].([]any)
-		if len(overrides) == 0 {
-			t.Errorf("%s sets no parameters", name)
+		if len(overrides) == 0 != (name == "default") {
+			t.Errorf("%s sets the parameters %v", name, overrides)
 		}
 		for _, o := range overrides {
 			if err := tpl.takes(fmt.Sprint(o)); err != nil {

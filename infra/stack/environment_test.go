@@ -57,7 +57,7 @@ func used() map[string][]string {
 		"filesdelete":        append(events, "FERRY_BACKUP_DAYS"),
 		"filesget":           public,
 		"filesrestore":       append(events, "FERRY_KEEP_DAYS"),
-		"linkkey":            {"FERRY_KEY_PARAMETER"},
+		"linkkey":            {"FERRY_KEY_PARAMETER", "FERRY_TABLE"},
 		"me":                 {"FERRY_NOTICES_PER_HOUR", "FERRY_NOTICES_PER_DAY"},
 		"oauthtoken":         public,
 		"openapi":            public,

@@ -74,7 +74,7 @@ func (n *network) answer(operation string, r *http.Request) (*http.Response, err
 		return answer(200, "<PublishResponse><PublishResult><MessageId>sms-1</MessageId></PublishResult></PublishResponse>"), n.cloud.SMSErr
 	case "PublishBatch":
 		return published(r)
-	case "ChangeMessageVisibility", "PutParameter":
+	case "ChangeMessageVisibility", "PutParameter", "DescribeTable", "UpdateTable":
 		return answer(200, "{}"), nil
 	case "GetParameter":
 		return answer(200, fmt.Sprintf(`{"Parameter":{"Value":%q}}`, boottest.Key)), nil
@@ -107,13 +107,17 @@ func published(r *http.Request) (*http.Response, error) {
 	return answer(200, "<PublishBatchResponse><PublishBatchResult><Successful>"+taken.String()+"</Successful></PublishBatchResult></PublishBatchResponse>"), nil
 }
 
-// noteTarget notes a call of the small client for the link key.
+// noteTarget notes a call of the small client for the link key and the table itself.
 func (n *network) noteTarget(r *http.Request) (operation string) {
 	_, operation, _ = strings.Cut(r.Header.Get("X-Amz-Target"), ".")
-	var asked struct{ Name string }
-	if err := json.NewDecoder(r.Body).Decode(&asked); err == nil && strings.HasSuffix(operation, "Parameter") && asked.Name == keyParameter {
+	var asked struct{ Name, TableName string }
+	_ = json.NewDecoder(r.Body).Decode(&asked) // what is missing is an unknown call
+	switch {
+	case strings.HasSuffix(operation, "Parameter") && asked.Name == keyParameter:
 		n.note("link-key", "ssm:"+operation)
-	} else {
+	case strings.HasSuffix(operation, "Table") && asked.TableName == tableName:
+		n.note("!GetAtt Table.Arn", "dynamodb:"+operation)
+	default:
 		n.note("an unknown call", operation)
 	}
 	return operation

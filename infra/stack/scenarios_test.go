@@ -61,11 +61,14 @@ func scenarios() map[string]func(*stage) {
 	}
 }
 
-// keyParameter is the name of the link key's parameter.
-const keyParameter = "/stack/link-key"
+// The names that linkkey gets.
+const (
+	keyParameter = "/stack/link-key"
+	tableName    = "stack-linkkey"
+)
 
 func makeKey(s *stage) {
-	_, _, err := worker.LinkKeyHandler(s.keys, keyParameter, rand.Reader)(s.Context(), cfn.Event{RequestType: cfn.RequestCreate})
+	_, _, err := worker.LinkKeyHandler(s.keys, keyParameter, tableName, rand.Reader)(s.Context(), cfn.Event{RequestType: cfn.RequestCreate})
 	s.check(err)
 }
 

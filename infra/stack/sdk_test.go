@@ -76,8 +76,8 @@ func usedPorts(uses []string) []string {
 		port := "Table"
 		service, _, _ := strings.Cut(u, ":")
 		switch {
-		case u == "ssm:PutParameter link-key":
-			continue // linkkey writes its parameter without a port
+		case u == "ssm:PutParameter link-key", strings.HasSuffix(u, " !GetAtt Table.Arn"):
+			continue // linkkey uses its parameter and the table itself without a port
 		case service == "ssm":
 			port = "LinkKey"
 		case service == "s3":

@@ -22,20 +22,23 @@ func TestTheOutputsSayWhatIsMissing(t *testing.T) {
 		says       map[string]string
 	}{
 		{
-			"nothing is given", nil, gateway, []string{"DomainMissing", "EventsMissing", "MailMissing", "SmsMissing"},
-			map[string]string{"DomainMissing": "DomainName", "MailMissing": "SenderAddress", "SmsMissing": "SmsSending", "EventsMissing": "Events=on"},
+			"nothing is given", nil, gateway, []string{"DomainMissing", "EventsMissing", "MailMissing", "AlarmsMissing", "SmsMissing"},
+			map[string]string{
+				"DomainMissing": "SET=\\\"DomainName=", "MailMissing": "SET=SenderAddress=",
+				"AlarmsMissing": "SET=AlarmEmail=", "SmsMissing": "SET=SmsSending=on", "EventsMissing": "SET=Events=on",
+			},
 		},
 		{
 			"a domain", []string{"DomainName=files.example.com", "CertificateArn=arn:aws:acm:x"}, "https://files.example.com/v1",
-			[]string{"DomainTarget", "EventsMissing", "MailMissing", "SmsMissing"},
+			[]string{"DomainTarget", "EventsMissing", "MailMissing", "AlarmsMissing", "SmsMissing"},
 			map[string]string{"DomainTarget": "${ApiDomain.RegionalDomainName}"},
 		},
 		{
-			"an address in front", []string{publicURL}, "https://cdn.example.com/v1", []string{"EventsMissing", "MailMissing", "SmsMissing"}, nil,
+			"an address in front", []string{publicURL}, "https://cdn.example.com/v1", []string{"EventsMissing", "MailMissing", "AlarmsMissing", "SmsMissing"}, nil,
 		},
 		{
 			"a sender", []string{"SenderAddress=ferry@example.com"}, gateway,
-			[]string{"DomainMissing", "EventsMissing", "MailLimit", "SmsMissing"}, map[string]string{"MailLimit": "ferry@example.com"},
+			[]string{"DomainMissing", "EventsMissing", "MailLimit", "AlarmsMissing", "SmsMissing"}, map[string]string{"MailLimit": "ferry@example.com"},
 		},
 		{
 			"text messages, alarms and events", append(texting(), "Events=on"), gateway,
@@ -43,7 +46,7 @@ func TestTheOutputsSayWhatIsMissing(t *testing.T) {
 			map[string]string{"SmsLimit": "spending limit", "SmsEverywhere": "SmsCountries", "AlarmTopicArn": "${AlarmTopic}"},
 		},
 		{
-			"text messages to two countries", []string{"SmsSending=on", "SmsCountries=IT,US"}, gateway, []string{"DomainMissing", "EventsMissing", "MailMissing", "SmsLimit"}, nil,
+			"text messages to two countries", []string{"SmsSending=on", "SmsCountries=IT,US"}, gateway, []string{"DomainMissing", "EventsMissing", "MailMissing", "AlarmsMissing", "SmsLimit"}, nil,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
@@ -415,5 +416,10 @@ func deletion(t *testing.T, c *Cloud) {
 	})
 	if f, err := d.file(1); err != nil || f.Name != "Übersicht 1.png" {
 		t.Errorf("the file is %+v, %v", f, err)
+	}
+	table := d.Environment["FERRY_TABLE"]
+	_, err = dynamodb.NewFromConfig(d.config).DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &table})
+	if err == nil || !strings.Contains(err.Error(), "protected") {
+		t.Errorf("the table can be deleted: %v", err)
 	}
 }

@@ -54,7 +54,7 @@ func LinkKey(c *Cloud, p *api.Ports) error {
 		return err
 	}
 	c.First(func(ctx context.Context) error {
-		text, err := newParameters(c).get(ctx, name)
+		text, err := readLinkKey(ctx, c, name)
 		if err == nil {
 			p.Key, err = auth.ParseLinkKey(text)
 		}

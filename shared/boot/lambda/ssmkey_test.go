@@ -7,8 +7,13 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"ferry/shared/api"
 	"ferry/shared/auth"
@@ -23,15 +28,18 @@ func open(t *testing.T, answer http.HandlerFunc) (*lambda.Cloud, *api.Ports) {
 	t.Helper()
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
-	environment := map[string]string{
-		"AWS_REGION": "eu-south-1", "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_SESSION_TOKEN": "session",
-		"AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_ENDPOINT_URL_SSM": server.URL, "FERRY_KEY_PARAMETER": "/ferry/link-key",
-	}
-	cloud, err := lambda.NewCloud(func(name string) string { return environment[name] })
+	cloud, err := lambda.NewCloud(environment(keyedBy(server.URL)))
 	check(t, err)
 	p, err := cloud.Ports(api.Settings{}, lambda.LinkKey)
 	check(t, err)
 	return cloud, p
+}
+
+func keyedBy(address string) map[string]string {
+	return map[string]string{
+		"AWS_REGION": "eu-south-1", "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_SESSION_TOKEN": "session",
+		"AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_ENDPOINT_URL_SSM": address, "FERRY_KEY_PARAMETER": "/ferry/link-key",
+	}
 }
 
 func parameter(value string) string {
@@ -90,6 +98,49 @@ func TestABusyParameterStoreIsRetried(t *testing.T) {
 	if err := cloud.Begin(t.Context()); err != nil || calls.Load() != 4 {
 		t.Errorf("%d calls, %v", calls.Load(), err)
 	}
+}
+
+// busyStore answers 40 requests a second, as the Parameter Store does for an account,
+// and refuses the others.
+type busyStore struct {
+	mu              sync.Mutex
+	second          int64
+	answered, calls int
+}
+
+func (s *busyStore) Do(*http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now := time.Now().Unix(); now != s.second {
+		s.second, s.answered = now, 0
+	}
+	s.calls, s.answered = s.calls+1, s.answered+1
+	status, text := 200, parameter(key)
+	if s.answered > 40 {
+		status, text = 400, `{"__type":"ThrottlingException","message":"Rate exceeded"}`
+	}
+	return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(text))}, nil
+}
+
+func TestTwoHundredFunctionsThatStartAtOnceAllGetTheKeyWithin15Seconds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const functions = 200
+		store, begun := &busyStore{}, time.Now()
+		var g errgroup.Group
+		for range functions {
+			cloud, err := lambda.NewCloud(environment(keyedBy("http://ssm.invalid")))
+			check(t, err)
+			cloud.Config.HTTPClient = store
+			_, err = cloud.Ports(api.Settings{}, lambda.LinkKey)
+			check(t, err)
+			g.Go(func() error { return cloud.Begin(t.Context()) })
+		}
+		if err := g.Wait(); err != nil || time.Since(begun) > 15*time.Second {
+			t.Errorf("after %v and %d calls: %v", time.Since(begun), store.calls, err)
+		}
+		t.Logf("%v, %d calls", time.Since(begun), store.calls)
+	})
 }
 
 func TestAnErrorOfTheParameterStoreIsReportedAndRetried(t *testing.T) {

@@ -1,8 +1,10 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"io"
 	"os"
 
@@ -20,9 +22,10 @@ import (
 func RunLinkKey() {
 	var h cfn.CustomResourceFunction
 	lambda.Open(os.Getenv, func(c *lambda.Cloud, _ *api.Ports) error {
-		name, err := c.Name("FERRY_KEY_PARAMETER")
-		h = LinkKeyHandler(c, name, rand.Reader)
-		return err
+		name, err1 := c.Name("FERRY_KEY_PARAMETER")
+		table, err2 := c.Name("FERRY_TABLE")
+		h = LinkKeyHandler(c, name, table, rand.Reader)
+		return errors.Join(err1, err2)
 	})
 	awslambda.Start(cfn.LambdaWrap(h))
 }
@@ -31,15 +34,22 @@ func RunLinkKey() {
 // parameter of this name when the resource is created. An existing key stays, also
 // when the resource is changed or deleted: with another key all links that were ever
 // sent would be dead.
-func LinkKeyHandler(c *lambda.Cloud, name string, random io.Reader) cfn.CustomResourceFunction {
+//
+// It also protects the stack's table from deletion. The template cannot: a stack whose
+// creation fails could not delete its own empty table. CloudFormation deletes the
+// resource only then, and keeps it when a stack that was used is deleted.
+func LinkKeyHandler(c *lambda.Cloud, name, table string, random io.Reader) cfn.CustomResourceFunction {
 	return func(ctx context.Context, e cfn.Event) (id string, data map[string]any, err error) {
-		if e.RequestType != cfn.RequestCreate {
-			return e.PhysicalResourceID, nil, nil
+		id = cmp.Or(e.PhysicalResourceID, name)
+		if e.RequestType == cfn.RequestCreate {
+			key, err := auth.RandomToken(random)
+			if err == nil {
+				err = lambda.StoreLinkKey(ctx, c, name, key)
+			}
+			if err != nil {
+				return id, nil, err
+			}
 		}
-		key, err := auth.RandomToken(random)
-		if err != nil {
-			return name, nil, err
-		}
-		return name, nil, lambda.StoreLinkKey(ctx, c, name, key)
+		return id, nil, lambda.ProtectTable(ctx, c, table, e.RequestType != cfn.RequestDelete)
 	}
 }

@@ -8,9 +8,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/aws/aws-lambda-go/cfn"
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -21,51 +24,65 @@ import (
 	"ferry/shared/boot/worker"
 )
 
-// keyStore is a server in place of the Parameter Store. It keeps parameters, and
-// replaces one only if told to.
+// keyStore is the Parameter Store and the table. It keeps parameters, and replaces one
+// only if told to.
 type keyStore struct {
-	mu     sync.Mutex
-	values map[string]string
-	exists string // the error for a parameter that exists
-	calls  int
+	mu        sync.Mutex
+	values    map[string]string
+	exists    string // the error for a parameter that exists
+	protected bool   // the table
+	actions   []string
+	fails     func(action string) (kind string)
 }
 
-func (s *keyStore) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// Do implements aws.HTTPClient.
+func (s *keyStore) Do(r *http.Request) (*http.Response, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.calls++
-	var in struct {
-		Name, Value, Type string
-		Overwrite         bool
-	}
-	w.Header().Set("Content-Type", "application/x-amz-json-1.1")
-	if err := json.NewDecoder(r.Body).Decode(&in); err != nil || r.Header.Get("X-Amz-Target") != "AmazonSSM.PutParameter" || in.Type != "SecureString" {
+	_, action, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	s.actions = append(s.actions, action)
+	w := httptest.NewRecorder()
+	if kind := s.fails(action); kind != "" {
 		w.WriteHeader(http.StatusBadRequest)
-		io.WriteString(w, `{"__type":"ValidationException"}`)
-		return
+		_ = json.NewEncoder(w).Encode(map[string]string{"__type": kind, "message": "not now"})
+	} else {
+		s.serve(w, r, action)
 	}
-	if _, exists := s.values[in.Name]; exists && !in.Overwrite {
+	return w.Result(), nil
+}
+
+func (s *keyStore) serve(w *httptest.ResponseRecorder, r *http.Request, action string) {
+	var in struct {
+		Name, Value, Type, TableName         string
+		Overwrite, DeletionProtectionEnabled bool
+	}
+	_ = json.NewDecoder(r.Body).Decode(&in) // what is missing is refused
+	_, exists := s.values[in.Name]
+	switch {
+	case action == "PutParameter" && in.Type == "SecureString" && (!exists || in.Overwrite):
+		s.values[in.Name] = in.Value
+		io.WriteString(w, `{"Version":1,"Tier":"Standard"}`)
+	case action == "PutParameter" && exists:
 		w.WriteHeader(http.StatusBadRequest)
 		io.WriteString(w, `{"__type":"`+s.exists+`","message":"The parameter already exists."}`)
-		return
+	case action == "DescribeTable" && in.TableName == "ferry-table":
+		_ = json.NewEncoder(w).Encode(map[string]any{"Table": map[string]any{"DeletionProtectionEnabled": s.protected}})
+	case action == "UpdateTable" && in.TableName == "ferry-table" && in.DeletionProtectionEnabled != s.protected:
+		s.protected = in.DeletionProtectionEnabled
+		io.WriteString(w, `{}`)
+	default:
+		w.WriteHeader(http.StatusBadRequest)
+		io.WriteString(w, `{"__type":"ValidationException"}`)
 	}
-	s.values[in.Name] = in.Value
-	io.WriteString(w, `{"Version":1,"Tier":"Standard"}`)
 }
 
-func keySetup(t *testing.T, random io.Reader) (*keyStore, cfn.CustomResourceFunction) {
-	t.Helper()
-	s := &keyStore{values: map[string]string{}, exists: "ParameterAlreadyExists"}
-	server := httptest.NewServer(s)
-	t.Cleanup(server.Close)
-	return s, worker.LinkKeyHandler(parameterStore(server.URL), "/ferry/link-key", random)
-}
-
-func parameterStore(address string) *lambda.Cloud {
+func keySetup(random io.Reader) (*keyStore, cfn.CustomResourceFunction) {
+	s := &keyStore{values: map[string]string{}, exists: "ParameterAlreadyExists", fails: func(string) string { return "" }}
 	none := aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 		return aws.Credentials{AccessKeyID: "id", SecretAccessKey: "secret"}, nil
 	})
-	return &lambda.Cloud{Getenv: os.Getenv, Config: aws.Config{Region: "eu-south-1", BaseEndpoint: &address, Credentials: none}}
+	c := &lambda.Cloud{Getenv: os.Getenv, Config: aws.Config{Region: "eu-south-1", HTTPClient: s, Credentials: none}}
+	return s, worker.LinkKeyHandler(c, "/ferry/link-key", "ferry-table", random)
 }
 
 func keyEvent(t *testing.T, kind cfn.RequestType) cfn.Event {
@@ -81,9 +98,9 @@ func keyEvent(t *testing.T, kind cfn.RequestType) cfn.Event {
 
 func bytesOf(b byte) io.Reader { return bytes.NewReader(bytes.Repeat([]byte{b}, auth.TokenSize)) }
 
-func TestANewStackGetsAKey(t *testing.T) {
+func TestANewStackGetsAKeyAndAProtectedTable(t *testing.T) {
 	t.Parallel()
-	s, handle := keySetup(t, bytesOf(7))
+	s, handle := keySetup(bytesOf(7))
 	id, data, err := handle(t.Context(), keyEvent(t, cfn.RequestCreate))
 	if err != nil || id != "/ferry/link-key" || len(data) != 0 {
 		t.Errorf("id %q, data %v, %v", id, data, err)
@@ -91,6 +108,9 @@ func TestANewStackGetsAKey(t *testing.T) {
 	want, err := auth.RandomToken(bytesOf(7))
 	if err != nil || s.values["/ferry/link-key"] != want {
 		t.Errorf("the key is not the one that was made: %v", err)
+	}
+	if !s.protected {
+		t.Error("the table is not protected")
 	}
 }
 
@@ -103,40 +123,73 @@ func TestAKeyIsNeverReplaced(t *testing.T) {
 	} {
 		t.Run(exists, func(t *testing.T) {
 			t.Parallel()
-			s, handle := keySetup(t, bytesOf(7))
+			s, handle := keySetup(bytesOf(7))
 			s.values["/ferry/link-key"], s.exists = "the old one", exists
 			id, _, err := handle(t.Context(), keyEvent(t, kind))
 			if err != nil || id != "/ferry/link-key" || s.values["/ferry/link-key"] != "the old one" {
 				t.Errorf("id %q, value %q, %v", id, s.values["/ferry/link-key"], err)
 			}
-			if kind != cfn.RequestCreate && s.calls != 0 {
-				t.Errorf("%d calls", s.calls)
+			if kind != cfn.RequestCreate && slices.Contains(s.actions, "PutParameter") {
+				t.Errorf("the calls are %v", s.actions)
 			}
 		})
 	}
 }
 
+func TestOnlyTheTableOfAStackThatFailsToBeCreatedCanBeDeleted(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[cfn.RequestType]bool{cfn.RequestUpdate: true, cfn.RequestDelete: false} {
+		for _, before := range []bool{true, false} {
+			s, handle := keySetup(bytesOf(7))
+			s.protected = before
+			if _, _, err := handle(t.Context(), keyEvent(t, kind)); err != nil || s.protected != want {
+				t.Errorf("%s: the table is protected: %v, want %v: %v", kind, s.protected, want, err)
+			}
+		}
+	}
+}
+
+// TestANewRoleHas30SecondsToSpread: nobody would retry the creation of the stack.
+func TestANewRoleHas30SecondsToSpread(t *testing.T) {
+	t.Parallel()
+	for _, denied := range []string{"PutParameter", "DescribeTable", "UpdateTable"} {
+		for seconds, succeeds := range map[int]bool{25: true, 35: false} {
+			synctest.Test(t, func(t *testing.T) {
+				s, handle := keySetup(bytesOf(7))
+				spread := time.Now().Add(time.Duration(seconds) * time.Second)
+				s.fails = func(action string) string {
+					if action == denied && time.Now().Before(spread) {
+						return "AccessDeniedException"
+					}
+					return ""
+				}
+				_, _, err := handle(t.Context(), keyEvent(t, cfn.RequestCreate))
+				if (err == nil) != succeeds || s.protected != succeeds {
+					t.Errorf("%s after %d s: %v, the table is protected: %v", denied, seconds, err, s.protected)
+				}
+			})
+		}
+	}
+}
+
 func TestAnErrorDoesNotContainTheKey(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusBadRequest)
-		io.WriteString(w, `{"__type":"AccessDeniedException","message":"not authorized to perform ssm:PutParameter"}`)
-	}))
-	t.Cleanup(server.Close)
-	client := parameterStore(server.URL)
-	_, _, err := worker.LinkKeyHandler(client, "/ferry/link-key", bytesOf(7))(t.Context(), keyEvent(t, cfn.RequestCreate))
+	s, handle := keySetup(bytesOf(7))
+	s.fails = func(string) string { return "ParameterLimitExceeded" }
+	_, _, err := handle(t.Context(), keyEvent(t, cfn.RequestCreate))
 	secret, _ := auth.RandomToken(bytesOf(7))
-	if err == nil || !strings.Contains(err.Error(), "not authorized") || strings.Contains(err.Error(), secret) {
+	if err == nil || !strings.Contains(err.Error(), "ParameterLimitExceeded") || strings.Contains(err.Error(), secret) {
 		t.Errorf("the error is %v", err)
 	}
-	if _, _, err := worker.LinkKeyHandler(client, "/ferry/link-key", bytes.NewReader(nil))(t.Context(), keyEvent(t, cfn.RequestCreate)); err == nil {
+	_, handle = keySetup(bytes.NewReader(nil))
+	if _, _, err := handle(t.Context(), keyEvent(t, cfn.RequestCreate)); err == nil {
 		t.Error("a key was made without random bytes")
 	}
 }
 
 func TestCloudFormationGetsItsAnswer(t *testing.T) {
 	t.Parallel()
-	_, handle := keySetup(t, bytesOf(7))
+	_, handle := keySetup(bytesOf(7))
 	answers := make(chan []byte, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)

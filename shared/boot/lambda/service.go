@@ -1,0 +1,191 @@
+package lambda
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+
+	"ferry/shared/envelope"
+)
+
+const (
+	patience = 3 * time.Second // for one try
+	// whileBusy is how long to retry while a service is busy: the Parameter Store answers
+	// 40 requests a second, and hundreds of functions may start at once.
+	whileBusy = 15 * time.Second
+	// whileSpreading is how long to retry what a new role is not allowed yet.
+	whileSpreading        = 30 * time.Second
+	firstPause, lastPause = 200 * time.Millisecond, 3 * time.Second // at most, between two tries
+	// maxAnswer is in bytes; a parameter has at most 8 KB.
+	maxAnswer = 64 << 10
+)
+
+// service makes the few calls that need no port. The SDK's package for the Parameter
+// Store has 150 of them, and just linking it would make the start of each function
+// with a key longer by a third.
+type service struct {
+	config         aws.Config
+	client         aws.HTTPClient
+	name, address  string
+	target, format string        // its API and the version of JSON, as a request's headers say
+	denied         time.Duration // how long to retry what is not allowed
+}
+
+func newService(c *Cloud, name, target, format string) service {
+	s := service{config: c.Service(strings.ToUpper(name)), name: name, target: target, format: format}
+	s.client = cmp.Or[aws.HTTPClient](c.Config.HTTPClient, &http.Client{Timeout: patience})
+	domain := "amazonaws.com"
+	if strings.HasPrefix(c.Config.Region, "cn-") {
+		domain += ".cn"
+	}
+	s.address = cmp.Or(aws.ToString(s.config.BaseEndpoint), "https://"+name+"."+c.Config.Region+"."+domain)
+	return s
+}
+
+func parameterStore(c *Cloud) service { return newService(c, "ssm", "AmazonSSM.", "1.1") }
+
+// parameter is a parameter in requests and answers.
+type parameter struct {
+	Name           string
+	WithDecryption bool   `json:",omitempty"`
+	Value          string `json:",omitempty"`
+	Type           string `json:",omitempty"`
+	Description    string `json:",omitempty"`
+}
+
+// readLinkKey returns the key of links that is stored under a name, decrypted.
+func readLinkKey(ctx context.Context, c *Cloud, name string) (string, error) {
+	var answer struct{ Parameter parameter }
+	err := parameterStore(c).call(ctx, "GetParameter", parameter{Name: name, WithDecryption: true}, &answer)
+	return answer.Parameter.Value, envelope.Wrap(err, "asking for parameter "+name)
+}
+
+// StoreLinkKey stores the key of links under a name, unless there is one already. It
+// may be called with a role that is seconds old.
+func StoreLinkKey(ctx context.Context, c *Cloud, name, key string) error {
+	s := parameterStore(c)
+	s.denied = whileSpreading
+	err := s.call(ctx, "PutParameter", parameter{
+		Name: name, Value: key, Type: "SecureString",
+		Description: "Key of Ferry's download links. With another one all links that were sent are dead.",
+	}, &struct{}{})
+	if failed, ok := errors.AsType[*serviceError](err); ok && failed.kind == "ParameterAlreadyExists" {
+		return nil
+	}
+	return envelope.Wrap(err, "storing the link key")
+}
+
+// ProtectTable turns the protection of a table from deletion on or off. It may be
+// called with a role that is seconds old.
+func ProtectTable(ctx context.Context, c *Cloud, name string, on bool) error {
+	type table struct {
+		TableName                 string
+		DeletionProtectionEnabled bool
+	}
+	s := newService(c, "dynamodb", "DynamoDB_20120810.", "1.0")
+	s.denied = whileSpreading
+	var now struct{ Table table }
+	err := s.call(ctx, "DescribeTable", struct{ TableName string }{name}, &now)
+	if err == nil && now.Table.DeletionProtectionEnabled != on {
+		err = s.call(ctx, "UpdateTable", table{name, on}, &struct{}{})
+	}
+	return envelope.Wrap(err, "changing the protection of table "+name)
+}
+
+type serviceError struct{ status, kind, message string }
+
+func (e *serviceError) Error() string { return e.status + " " + e.kind + " " + e.message }
+
+// call makes a request, and retries it for as long as the error may pass.
+func (s service) call(ctx context.Context, action string, in, out any) error {
+	begun := time.Now()
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		text, passing, err := s.ask(ctx, action, in)
+		if err == nil {
+			if json.Unmarshal(text, out) != nil { // its error would show the answer
+				return errors.New("the answer is not JSON")
+			}
+			return nil
+		}
+		wait := rand.N(pause) // so that not all that were refused at once come back at once
+		if time.Since(begun)+wait > passing {
+			return err
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// ask makes one call; passing is how long to retry a failed one.
+func (s service) ask(ctx context.Context, action string, in any) (text []byte, passing time.Duration, err error) {
+	r, err := s.request(ctx, action, in)
+	if err != nil {
+		return nil, 0, err
+	}
+	response, err := s.client.Do(r)
+	if err != nil {
+		return nil, whileBusy, err
+	}
+	defer response.Body.Close()
+	text, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if err != nil || response.StatusCode == http.StatusOK {
+		return text, whileBusy, err
+	}
+	var failed struct {
+		Type    string `json:"__type"`
+		Message string `json:"message"`
+	}
+	_ = json.Unmarshal(text, &failed)           // the error of a proxy may not be JSON
+	kind, _, _ := strings.Cut(failed.Type, ":") // a namespace may precede it, and an address follow
+	kind = kind[strings.LastIndexByte(kind, '#')+1:]
+	switch {
+	case response.StatusCode >= 500, response.StatusCode == http.StatusTooManyRequests,
+		strings.Contains(kind, "Throttl"), kind == "ResourceInUseException":
+		passing = whileBusy
+	case kind == "AccessDeniedException":
+		passing = s.denied
+	}
+	return nil, passing, &serviceError{response.Status, kind, failed.Message}
+}
+
+// request makes a signed request, as
+// https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_GetParameter.html
+// and the pages of the other actions describe.
+func (s service) request(ctx context.Context, action string, in any) (*http.Request, error) {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return nil, err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(s.address, "/")+"/", bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/x-amz-json-"+s.format)
+	r.Header.Set("X-Amz-Target", s.target+action)
+	credentials, err := s.config.Credentials.Retrieve(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("finding AWS credentials: %w", err)
+	}
+	sum := sha256.Sum256(body)
+	err = v4.NewSigner().SignHTTP(ctx, credentials, r, hex.EncodeToString(sum[:]), s.name, s.config.Region, time.Now())
+	if err != nil {
+		return nil, fmt.Errorf("signing a request: %w", err)
+	}
+	return r, nil
+}
