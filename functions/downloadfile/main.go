@@ -7,4 +7,6 @@ import (
 	"ferry/shared/table/dynamo"
 )
 
-func main() { lambda.Run(file.Download(), lambda.Table(dynamo.Open), lambda.Blobs(s3.Open)) }
+func main() {
+	lambda.Run(file.Download(), lambda.Table(dynamo.Open), lambda.Blobs(s3.Open), lambda.KeyVersions)
+}

@@ -112,6 +112,7 @@ type commands struct {
 	Inbox  inboxCommand   `cmd:"" group:"Service:" help:"Show the mail and text messages that were sent on this machine."`
 	Outbox outboxCommands `cmd:"" group:"Service:" help:"Show, retry and cancel notices, and see who gets no mail."`
 	Sweep  sweepCommand   `cmd:"" group:"Service:" help:"Move or remove expired files now, and clean up after crashes."`
+	Key    keyCommands    `cmd:"" group:"Service:" help:"List, rotate and revoke the key of all links."`
 	Check  checkCommand   `cmd:"" group:"Service:" help:"Compare records with files, and name what is wrong."`
 
 	Backup      backupCommand      `cmd:"" group:"Service:" help:"Copy all data of this machine to another directory, even while the service runs."`

@@ -63,7 +63,7 @@ func scenarios() map[string]func(*stage) {
 
 // The names that linkkey gets.
 const (
-	keyParameter = "/stack/link-key"
+	keyParameter = "/ferry/stack/link-key"
 	tableName    = "stack-linkkey"
 )
 

@@ -76,8 +76,10 @@ func usedPorts(uses []string) []string {
 		port := "Table"
 		service, _, _ := strings.Cut(u, ":")
 		switch {
-		case u == "ssm:PutParameter link-key", strings.HasSuffix(u, " !GetAtt Table.Arn"):
+		case u == "ssm:PutParameter link-key", u == "ssm:GetParameter earlier link-key", strings.HasSuffix(u, " !GetAtt Table.Arn"):
 			continue // linkkey uses its parameter and the table itself without a port
+		case u == "dynamodb:GetItem linkkey":
+			port = "Versions"
 		case service == "ssm":
 			port = "LinkKey"
 		case service == "s3":
@@ -168,7 +170,7 @@ func (s *stage) open(name string) {
 // openers returns the opener of each port by its name; a worker's ports open into w.
 func openers(w *worker.Worker) map[string]lambda.Opener {
 	return map[string]lambda.Opener{
-		"Table": lambda.Table(dynamo.Open), "Blobs": lambda.Blobs(s3.Open), "LinkKey": lambda.LinkKey,
+		"Table": lambda.Table(dynamo.Open), "Blobs": lambda.Blobs(s3.Open), "LinkKey": lambda.LinkKey, "Versions": lambda.KeyVersions,
 		"Topics": w.Opener(worker.Backends{Topics: ferrysns.OpenTopics}), "Queue": w.Opener(worker.Backends{Queue: ferrysqs.Open}),
 		"Mail": w.Opener(worker.Backends{Mail: ses.Open}), "SMS": w.Opener(worker.Backends{SMS: ferrysns.OpenText}),
 	}

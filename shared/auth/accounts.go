@@ -287,7 +287,7 @@ func recipient(item table.Item) (u User, err error) {
 // make returns a change token, and the operations that store it and mail its PIN.
 func (f *forgetting) make(ctx context.Context, u User, mailed bool) (token string, ops []table.Op, err error) {
 	if f.hash == "" { // it is slow, and another try can use it too
-		if f.nonce, err = RandomToken(f.Random); err != nil {
+		if f.nonce, err = f.Key.Nonce(f.Random); err != nil {
 			return "", nil, err
 		}
 		if f.hash, err = f.Hasher.Hash(ctx, f.Key.PIN(f.nonce)); err != nil {

@@ -58,6 +58,7 @@ type File struct {
 	// copy of the record keeps them when the move is finished.
 	From  []string `json:"from,omitempty"`
 	Moved int64    `json:"moved,omitempty"` // Unix seconds of the last move
+	Key   int64    `json:"key,omitempty"`   // version of its links' key; 0 is the first
 }
 
 // Config holds what a Service needs.

@@ -42,13 +42,13 @@ func linkKey(token string) table.Key {
 }
 
 // Token returns the token of the file's own link.
-func (s *Service) Token(f File) string { return s.Key.File(f.Area, f.Owner, f.ID) }
+func (s *Service) Token(f File) string { return s.Key.Of(f.Key).File(f.Area, f.Owner, f.ID) }
 
 // linkKeys returns the keys of the file's own link and then of each recipient's.
 func (s *Service) linkKeys(f File) []table.Key {
 	keys := []table.Key{linkKey(s.Token(f))}
 	for _, id := range f.Recipients {
-		keys = append(keys, linkKey(s.Key.Recipient(f.Area, f.Owner, f.ID, id)))
+		keys = append(keys, linkKey(s.Key.Of(f.Key).Recipient(f.Area, f.Owner, f.ID, id)))
 	}
 	return keys
 }
@@ -99,7 +99,7 @@ func (s *Service) unpublish(f File) []table.Op {
 
 // ByToken returns the link of a download token of this area. It makes one call to the
 // table, or none if this process has just read the link. If the token is unknown, or its
-// file has expired or moved, the fault is Unauthorized.
+// file has expired or moved, or its key was revoked, the fault is Unauthorized.
 func (s *Service) ByToken(ctx context.Context, area blob.Area, token string) (Link, error) {
 	caller := envelope.CallerOf(ctx)
 	caller.Login = "link"
@@ -107,7 +107,7 @@ func (s *Service) ByToken(ctx context.Context, area blob.Area, token string) (Li
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
 		return Link{}, fmt.Errorf("reading a link: %w", err)
 	}
-	if err != nil || l.File.Area != area || l.File.Expired(s.Now()) {
+	if err != nil || l.File.Area != area || l.File.Expired(s.Now()) || s.Key.Revoked(l.File.Key) {
 		return Link{}, envelope.NewFault(envelope.Unauthorized, "the download link is not known, or has expired")
 	}
 	caller.Accept(l.File.Owner)

@@ -91,6 +91,9 @@ func (s *Service) move(ctx context.Context, owner auth.User, f File, to blob.Are
 	moved := f
 	moved.Area, moved.Expires = to, s.expiry(to, owner)
 	moved.From, moved.Moved = append([]string{f.place()}, f.From...), s.Now().Unix()
+	if s.Key.Revoked(f.Key) {
+		moved.Key = s.Key.Version()
+	}
 	var err error
 	if moved.Blob, err = s.blobKey(f.Owner, f.ID, moved.Expires); err != nil {
 		return File{}, err

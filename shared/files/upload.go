@@ -166,6 +166,7 @@ func (s *Service) newRecord(f File, written blob.Written, owner auth.User, uploa
 	f.V, f.Owner, f.Incarnation, f.Area = formatVersion, owner.Name, owner.Incarnation, blob.Files
 	f.Length, f.CRC64 = written.Size, fmt.Sprintf("%016x", written.CRC64NVME)
 	f.Modified, f.Expires = s.Now().UnixMilli(), s.expiry(blob.Files, owner)
+	f.Key = s.Key.Version()
 	if uploader != owner.Name {
 		f.Uploader, f.UploaderIncarnation = uploader, incarnation
 	}

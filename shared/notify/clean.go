@@ -239,7 +239,7 @@ func (s *Sender) scrub(n Notice, err error) error {
 	if err == nil {
 		return nil
 	}
-	text := strings.ReplaceAll(err.Error(), s.Key.Recipient(n.Area, n.Owner, n.File, n.ID), "[token]")
+	text := strings.ReplaceAll(err.Error(), s.Key.Of(n.key).Recipient(n.Area, n.Owner, n.File, n.ID), "[token]")
 	return &scrubbed{scrubText(text), err}
 }
 

@@ -78,6 +78,7 @@ type Notice struct {
 	Sender  string    `json:"sender,omitempty"`  // the user who uploaded
 	ReplyTo string    `json:"replyTo,omitempty"` // that user's address, if known
 	Message string    `json:"message,omitempty"`
+	key     int64     // version of the key of the file's links, once its record was read
 
 	// Kind Receipt: whose link was used, empty for the file's own.
 	Recipient string `json:"recipient,omitempty"`

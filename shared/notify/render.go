@@ -180,7 +180,7 @@ func linkTextOf(n Notice, p phrases, link string, longest int, spell func(string
 
 // link is the recipient's own download link of the file that the notice is about.
 func (n Notice) link(key auth.LinkKey) string {
-	return auth.DownloadLink(n.Base, n.Lang, n.Area) + key.Recipient(n.Area, n.Owner, n.File, n.ID)
+	return auth.DownloadLink(n.Base, n.Lang, n.Area) + key.Of(n.key).Recipient(n.Area, n.Owner, n.File, n.ID)
 }
 
 // sender is the uploader's name, as it is shown. An address stays as it is.

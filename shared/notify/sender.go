@@ -86,7 +86,7 @@ func NewSender(c Config) (*Sender, error) {
 // link, PIN or whole address.
 func (m *noticeMessage) deliver(ctx context.Context) error {
 	n := m.n
-	err := m.current(ctx, n)
+	err := m.current(ctx, &n)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (m *noticeMessage) deliver(ctx context.Context) error {
 
 // current returns ErrObsolete if the notice's link or PIN no longer works, and
 // ErrPermanent if its recipient must get no such mail.
-func (s *Sender) current(ctx context.Context, n Notice) error {
+func (s *Sender) current(ctx context.Context, n *Notice) error {
 	if n.expired(s.Now()) {
 		return fmt.Errorf("%w: it has expired", ErrObsolete)
 	}
@@ -123,7 +123,7 @@ func (s *Sender) current(ctx context.Context, n Notice) error {
 		return fmt.Errorf("looking for the file and the recipient of a notice: %w", err)
 	}
 	if n.Kind == Link {
-		err = s.checkFile(items[0])
+		n.key, err = s.checkFile(items[0])
 	}
 	if err == nil && n.Channel == Mail {
 		err = n.checkAddress(items[len(items)-1])
@@ -131,18 +131,21 @@ func (s *Sender) current(ctx context.Context, n Notice) error {
 	return err
 }
 
-// checkFile returns ErrObsolete if the file is gone.
-func (s *Sender) checkFile(item table.Item) error {
+// checkFile returns the version of the key of the file's links, or ErrObsolete if the file
+// is gone.
+func (s *Sender) checkFile(item table.Item) (key int64, err error) {
 	var f files.File
 	switch err := item.Decode(&f); {
 	case errors.Is(err, table.ErrNotFound):
-		return fmt.Errorf("%w: the file was removed", ErrObsolete)
+		return 0, fmt.Errorf("%w: the file was removed", ErrObsolete)
 	case err != nil:
-		return fmt.Errorf("reading the file of a notice: %w", err)
+		return 0, fmt.Errorf("reading the file of a notice: %w", err)
 	case f.Expired(s.Now()):
-		return fmt.Errorf("%w: the file has expired", ErrObsolete)
+		return 0, fmt.Errorf("%w: the file has expired", ErrObsolete)
+	case s.Key.Revoked(f.Key):
+		return 0, errors.New("the link's key was revoked, and the file has no new link yet")
 	}
-	return nil
+	return f.Key, nil
 }
 
 // checkAddress returns ErrPermanent if the address is suppressed. Its owner's

@@ -1,7 +1,6 @@
 package upload
 
 import (
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"net/http"
@@ -109,7 +108,7 @@ func (h handler) sign(r *http.Request, it files.Session, number int, sum string)
 		if it.Streamed {
 			q.Set("n", strconv.FormatInt(it.Length, 10))
 		}
-		q.Set("s", signature(h.ports.Key, it.ID, strconv.Itoa(number), sum, q))
+		q.Set("s", h.ports.Key.Part(covered(it.ID, strconv.Itoa(number), sum, q)...))
 		out.URL = fmt.Sprintf("%s/uploads/%s/parts/%d?%s", h.ports.Base(r.Context()), it.ID, number, q.Encode())
 		return out, nil // see Receive
 	}
@@ -120,10 +119,10 @@ func (h handler) sign(r *http.Request, it files.Session, number int, sum string)
 	return out, nil
 }
 
-// signature covers everything that the URL of a part says. n is the length of a session
-// that began without, as far as it is known.
-func signature(key auth.LinkKey, id, number, sum string, q url.Values) string {
-	return key.Part(append([]string{id, number, sum, q.Get("e")}, q["n"]...)...)
+// covered is what the signature of a part's URL covers: everything that the URL says. n is
+// the length of a session that began without, as far as it is known.
+func covered(id, number, sum string, q url.Values) []string {
+	return append([]string{id, number, sum, q.Get("e")}, q["n"]...)
 }
 
 // ReceiveRoute is the route of Receive. Only a single machine has it.
@@ -140,9 +139,8 @@ func Receive(p *api.Ports) http.Handler {
 			return err
 		}
 		id, number, sum := r.PathValue("id"), r.PathValue("number"), r.Header.Get(checksumHeader)
-		want := signature(p.Key, id, number, sum, q)
 		expires, err := strconv.ParseInt(q.Get("e"), 10, 64)
-		if err != nil || subtle.ConstantTimeCompare([]byte(want), []byte(q.Get("s"))) != 1 {
+		if err != nil || !p.Key.IsPart(q.Get("s"), covered(id, number, sum, q)...) {
 			return envelope.NewFault(envelope.Forbidden, "the part's URL or headers are not those that were given out")
 		}
 		if auth.Ended(p.Now(), expires, signedLife) {

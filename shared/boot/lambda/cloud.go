@@ -46,21 +46,35 @@ func Blobs[Store interface {
 	}
 }
 
+// keyMemory is for how long a function uses the versions of the link key that it has read.
+const keyMemory = time.Minute
+
 // LinkKey reads the key of links from the parameter that FERRY_KEY_PARAMETER names,
 // before it is used.
 func LinkKey(c *Cloud, p *api.Ports) error {
 	name, err := c.Name("FERRY_KEY_PARAMETER")
-	if err != nil {
-		return err
-	}
-	c.First(func(ctx context.Context) error {
-		text, err := readLinkKey(ctx, c, name)
-		if err == nil {
-			p.Key, err = auth.ParseLinkKey(text)
-		}
-		return envelope.Wrap(err, "reading the link key")
+	c.openKey(p, auth.KeyStore{
+		Read:  func(ctx context.Context) (string, error) { return getKey(ctx, parameterStore(c), name) },
+		Write: func(ctx context.Context, text string) error { return putKey(ctx, parameterStore(c), name, text, true) },
+	})
+	return err
+}
+
+// KeyVersions reads from the table which versions of the key are revoked, for a function
+// that opens links and makes none.
+func KeyVersions(c *Cloud, p *api.Ports) error {
+	c.openKey(p, auth.KeyStore{
+		Read: func(ctx context.Context) (string, error) { return auth.PublicVersions(ctx, p.Table) },
 	})
 	return nil
+}
+
+func (c *Cloud) openKey(p *api.Ports, s auth.KeyStore) {
+	s.Memory = keyMemory
+	c.First(func(ctx context.Context) (err error) {
+		p.Key, err = auth.OpenLinkKey(ctx, s, p.Now, p.Log)
+		return envelope.Wrap(err, "reading the link key")
+	})
 }
 
 // Cloud is what an Opener needs.

@@ -63,29 +63,46 @@ type parameter struct {
 	WithDecryption bool   `json:",omitempty"`
 	Value          string `json:",omitempty"`
 	Type           string `json:",omitempty"`
+	Overwrite      bool   `json:",omitempty"`
 	Description    string `json:",omitempty"`
 }
 
-// readLinkKey returns the key of links that is stored under a name, decrypted.
-func readLinkKey(ctx context.Context, c *Cloud, name string) (string, error) {
+// getKey returns the key of links that is stored under a name, decrypted.
+func getKey(ctx context.Context, s service, name string) (string, error) {
 	var answer struct{ Parameter parameter }
-	err := parameterStore(c).call(ctx, "GetParameter", parameter{Name: name, WithDecryption: true}, &answer)
+	err := s.call(ctx, "GetParameter", parameter{Name: name, WithDecryption: true}, &answer)
 	return answer.Parameter.Value, envelope.Wrap(err, "asking for parameter "+name)
 }
 
-// StoreLinkKey stores the key of links under a name, unless there is one already. It
-// may be called with a role that is seconds old.
-func StoreLinkKey(ctx context.Context, c *Cloud, name, key string) error {
-	s := parameterStore(c)
-	s.denied = whileSpreading
-	err := s.call(ctx, "PutParameter", parameter{
-		Name: name, Value: key, Type: "SecureString",
+func putKey(ctx context.Context, s service, name, key string, overwrite bool) error {
+	return s.call(ctx, "PutParameter", parameter{
+		Name: name, Value: key, Type: "SecureString", Overwrite: overwrite,
 		Description: "Key of Ferry's download links. With another one all links that were sent are dead.",
 	}, &struct{}{})
-	if failed, ok := errors.AsType[*serviceError](err); ok && failed.kind == "ParameterAlreadyExists" {
+}
+
+// StoreLinkKey stores the key of links under a name, unless there is one already: the one
+// of the name that earlier versions of Ferry gave it, else a new one. It may be called with
+// a role that is seconds old.
+func StoreLinkKey(ctx context.Context, c *Cloud, name, earlier, key string) error {
+	s := parameterStore(c)
+	s.denied = whileSpreading
+	old, err := getKey(ctx, s, earlier)
+	if err == nil {
+		key = old
+	}
+	if err == nil || isKind(err, "ParameterNotFound") {
+		err = putKey(ctx, s, name, key, false)
+	}
+	if isKind(err, "ParameterAlreadyExists") {
 		return nil
 	}
 	return envelope.Wrap(err, "storing the link key")
+}
+
+func isKind(err error, kind string) bool {
+	failed, ok := errors.AsType[*serviceError](err)
+	return ok && failed.kind == kind
 }
 
 // ProtectTable turns the protection of a table from deletion on or off. It may be

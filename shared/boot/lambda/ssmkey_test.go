@@ -19,6 +19,7 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/lambda"
+	"ferry/shared/table/sqlite"
 )
 
 const key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"
@@ -173,5 +174,55 @@ func TestAnErrorOfTheParameterStoreIsReportedAndRetried(t *testing.T) {
 			}
 			p.Key.File(blob.Files, "alice", 1) // panics without a key
 		})
+	}
+}
+
+// TestRunningFunctionsLearnWithinAMinuteWhatIsRevoked: an operator's command changes the
+// parameter beside a function that makes links and one that only opens them.
+func TestRunningFunctionsLearnWithinAMinuteWhatIsRevoked(t *testing.T) {
+	t.Parallel()
+	db, err := sqlite.Open(t.TempDir()+"/table", sqlite.Options{NoSync: true})
+	check(t, err)
+	t.Cleanup(func() { db.Close() })
+	stored, reads, now := key, 0, time.Now()
+	answer := func(w http.ResponseWriter, r *http.Request) {
+		var in struct {
+			Value     string
+			Overwrite bool
+		}
+		check(t, json.NewDecoder(r.Body).Decode(&in))
+		if r.Header.Get("X-Amz-Target") == "AmazonSSM.PutParameter" && in.Overwrite {
+			stored = in.Value
+		} else {
+			reads++
+		}
+		io.WriteString(w, parameter(stored))
+	}
+	begin := func(cloud *lambda.Cloud, p *api.Ports) *api.Ports {
+		p.Table, p.Now = db, func() time.Time { return now }
+		check(t, cloud.Begin(t.Context()))
+		return p
+	}
+	operator, function := begin(open(t, answer)), begin(open(t, answer))
+	download := &api.Ports{}
+	cloud := &lambda.Cloud{}
+	download.Log = operator.Log
+	check(t, lambda.KeyVersions(cloud, download))
+	begin(cloud, download)
+
+	_, err = operator.ChangeKey(t.Context(), 1)
+	check(t, err)
+	reads = 0
+	if function.Key.Revoked(0) || download.Key.Revoked(0) || reads != 0 {
+		t.Errorf("the key was read again at once, %d times", reads)
+	}
+	now = now.Add(time.Minute)
+	for range 100 {
+		if !function.Key.Revoked(0) || !download.Key.Revoked(0) || function.Key.Version() != 2 {
+			t.Fatal("a function does not know what is revoked")
+		}
+	}
+	if reads != 1 || function.Key.File(blob.Files, "alice", 1) != operator.Key.File(blob.Files, "alice", 1) {
+		t.Errorf("%d reads, or another key", reads)
 	}
 }

@@ -84,7 +84,7 @@ func Open(dir string, settings api.Settings, o Options) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, made, err := linkKey(d.dir, o.Existing)
+	key, made, err := linkKey(d.dir, o)
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -105,7 +105,7 @@ func openStores(dir string, o Options) (*Data, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the data directory: %w", err)
 	}
-	if err := prepare(dir, o.Existing); err != nil {
+	if err := prepare(dir, o); err != nil {
 		return nil, err
 	}
 	reserve := o.Reserve
@@ -132,7 +132,7 @@ func (d *Data) Close() error { return d.Table.Close() }
 
 // prepare makes the folder and, if it has no table, the link key. The key is made
 // before the table, so that a table without a key means that the key was lost.
-func prepare(dir string, existing bool) error {
+func prepare(dir string, o Options) error {
 	info, err := os.Stat(filepath.Join(dir, tableName))
 	if err == nil && info.Size() > 0 {
 		return nil
@@ -145,13 +145,13 @@ func prepare(dir string, existing bool) error {
 		return fmt.Errorf("%s: %w", dir, ErrNoTable)
 	case info != nil: // the first start was killed
 		return nil
-	case existing:
+	case o.Existing:
 		return fmt.Errorf("%s: %w", dir, ErrNoData)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("making the data directory: %w", err)
 	}
-	_, _, err = linkKey(dir, false)
+	_, _, err = linkKey(dir, o)
 	return err
 }
 

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"ferry/shared/auth"
 	"ferry/shared/notify"
@@ -21,18 +23,28 @@ func WebhookSecret(dir string) (text, path string, err error) {
 	return text, path, err
 }
 
-// linkKey reads the key of links from its file in a data folder, or makes it unless it
-// must exist.
-func linkKey(dir string, existing bool) (key auth.LinkKey, made bool, err error) {
+// keyMemory is how long a process uses the link key without a look at its file.
+const keyMemory = time.Second
+
+// linkKey opens the key of links, in its file in a data folder. It makes the file unless
+// that must exist.
+func linkKey(dir string, o Options) (key auth.LinkKey, made bool, err error) {
 	path := filepath.Join(dir, keyName)
-	if _, err := os.Stat(path); existing && errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(path); o.Existing && errors.Is(err, fs.ErrNotExist) {
 		return key, false, fmt.Errorf("%s: %w", path, ErrNoKey)
 	}
-	text, made, err := readOrMake(path, "link key", auth.RandomToken)
-	if err != nil {
+	if _, made, err = readOrMake(path, "link key", auth.RandomToken); err != nil {
 		return key, false, err
 	}
-	if key, err = auth.ParseLinkKey(text); err != nil {
+	key, err = auth.OpenLinkKey(context.Background(), auth.KeyStore{
+		Read: func(context.Context) (string, error) {
+			text, err := os.ReadFile(path)
+			return string(text), err
+		},
+		Write:  func(_ context.Context, text string) error { return WritePrivate(path, text+"\n", os.Rename) },
+		Memory: keyMemory,
+	}, o.Now, o.Log)
+	if err != nil {
 		return key, false, fmt.Errorf("%s: %w: %w", path, ErrKey, err)
 	}
 	return key, made, nil

@@ -1,12 +1,12 @@
 package worker
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/aws/aws-lambda-go/cfn"
 	awslambda "github.com/aws/aws-lambda-go/lambda"
@@ -31,25 +31,25 @@ func RunLinkKey() {
 }
 
 // LinkKeyHandler returns a function that stores a new key, read from random, in the
-// parameter of this name when the resource is created. An existing key stays, also
-// when the resource is changed or deleted: with another key all links that were ever
-// sent would be dead.
+// parameter of this name. An existing key stays, also when the resource is deleted: with
+// another key all links that were ever sent would be dead. It also stays if it has the
+// name that earlier versions gave it, without /ferry.
 //
 // It also protects the stack's table from deletion. The template cannot: a stack whose
 // creation fails could not delete its own empty table. CloudFormation deletes the
 // resource only then, and keeps it when a stack that was used is deleted.
 func LinkKeyHandler(c *lambda.Cloud, name, table string, random io.Reader) cfn.CustomResourceFunction {
 	return func(ctx context.Context, e cfn.Event) (id string, data map[string]any, err error) {
-		id = cmp.Or(e.PhysicalResourceID, name)
-		if e.RequestType == cfn.RequestCreate {
-			key, err := auth.RandomToken(random)
-			if err == nil {
-				err = lambda.StoreLinkKey(ctx, c, name, key)
-			}
-			if err != nil {
-				return id, nil, err
-			}
+		if e.RequestType == cfn.RequestDelete {
+			return e.PhysicalResourceID, nil, lambda.ProtectTable(ctx, c, table, false)
 		}
-		return id, nil, lambda.ProtectTable(ctx, c, table, e.RequestType != cfn.RequestDelete)
+		key, err := auth.RandomToken(random)
+		if err == nil {
+			err = lambda.StoreLinkKey(ctx, c, name, strings.TrimPrefix(name, "/ferry"), key)
+		}
+		if err != nil {
+			return name, nil, err
+		}
+		return name, nil, lambda.ProtectTable(ctx, c, table, true)
 	}
 }

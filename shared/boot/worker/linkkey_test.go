@@ -59,6 +59,11 @@ func (s *keyStore) serve(w *httptest.ResponseRecorder, r *http.Request, action s
 	_ = json.NewDecoder(r.Body).Decode(&in) // what is missing is refused
 	_, exists := s.values[in.Name]
 	switch {
+	case action == "GetParameter" && exists:
+		_ = json.NewEncoder(w).Encode(map[string]any{"Parameter": map[string]string{"Value": s.values[in.Name]}})
+	case action == "GetParameter":
+		w.WriteHeader(http.StatusBadRequest)
+		io.WriteString(w, `{"__type":"ParameterNotFound"}`)
 	case action == "PutParameter" && in.Type == "SecureString" && (!exists || in.Overwrite):
 		s.values[in.Name] = in.Value
 		io.WriteString(w, `{"Version":1,"Tier":"Standard"}`)
@@ -82,7 +87,7 @@ func keySetup(random io.Reader) (*keyStore, cfn.CustomResourceFunction) {
 		return aws.Credentials{AccessKeyID: "id", SecretAccessKey: "secret"}, nil
 	})
 	c := &lambda.Cloud{Getenv: os.Getenv, Config: aws.Config{Region: "eu-south-1", HTTPClient: s, Credentials: none}}
-	return s, worker.LinkKeyHandler(c, "/ferry/link-key", "ferry-table", random)
+	return s, worker.LinkKeyHandler(c, "/ferry/stack/link-key", "ferry-table", random)
 }
 
 func keyEvent(t *testing.T, kind cfn.RequestType) cfn.Event {
@@ -91,7 +96,7 @@ func keyEvent(t *testing.T, kind cfn.RequestType) cfn.Event {
 	boottest.Load(t, "linkkey").Decode(t, &e)
 	e.RequestType = kind
 	if kind != cfn.RequestCreate {
-		e.PhysicalResourceID = "/ferry/link-key"
+		e.PhysicalResourceID = "/ferry/stack/link-key"
 	}
 	return e
 }
@@ -102,11 +107,11 @@ func TestANewStackGetsAKeyAndAProtectedTable(t *testing.T) {
 	t.Parallel()
 	s, handle := keySetup(bytesOf(7))
 	id, data, err := handle(t.Context(), keyEvent(t, cfn.RequestCreate))
-	if err != nil || id != "/ferry/link-key" || len(data) != 0 {
+	if err != nil || id != "/ferry/stack/link-key" || len(data) != 0 {
 		t.Errorf("id %q, data %v, %v", id, data, err)
 	}
 	want, err := auth.RandomToken(bytesOf(7))
-	if err != nil || s.values["/ferry/link-key"] != want {
+	if err != nil || s.values["/ferry/stack/link-key"] != want {
 		t.Errorf("the key is not the one that was made: %v", err)
 	}
 	if !s.protected {
@@ -119,20 +124,50 @@ func TestAKeyIsNeverReplaced(t *testing.T) {
 	for exists, kind := range map[string]cfn.RequestType{
 		"ParameterAlreadyExists": cfn.RequestCreate, "com.amazonaws.ssm#ParameterAlreadyExists": cfn.RequestCreate,
 		"ParameterAlreadyExists:http://internal.amazon.com/coral/com.amazonaws.ssm/": cfn.RequestCreate,
-		"no error on update": cfn.RequestUpdate, "no error on delete": cfn.RequestDelete,
+		"#ParameterAlreadyExists": cfn.RequestUpdate, "no error on delete": cfn.RequestDelete,
 	} {
 		t.Run(exists, func(t *testing.T) {
 			t.Parallel()
 			s, handle := keySetup(bytesOf(7))
-			s.values["/ferry/link-key"], s.exists = "the old one", exists
+			s.values["/ferry/stack/link-key"], s.exists = "the old one", exists
 			id, _, err := handle(t.Context(), keyEvent(t, kind))
-			if err != nil || id != "/ferry/link-key" || s.values["/ferry/link-key"] != "the old one" {
-				t.Errorf("id %q, value %q, %v", id, s.values["/ferry/link-key"], err)
+			if err != nil || id != "/ferry/stack/link-key" || s.values["/ferry/stack/link-key"] != "the old one" {
+				t.Errorf("id %q, value %q, %v", id, s.values["/ferry/stack/link-key"], err)
 			}
-			if kind != cfn.RequestCreate && slices.Contains(s.actions, "PutParameter") {
+			if kind == cfn.RequestDelete && slices.Contains(s.actions, "PutParameter") {
 				t.Errorf("the calls are %v", s.actions)
 			}
 		})
+	}
+}
+
+func TestTheKeyOfItsEarlierNameIsTakenOver(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []cfn.RequestType{cfn.RequestUpdate, cfn.RequestCreate} {
+		s, handle := keySetup(bytesOf(7))
+		s.values["/stack/link-key"] = "the key of all links"
+		e := keyEvent(t, kind)
+		if kind == cfn.RequestUpdate {
+			e.PhysicalResourceID = "/stack/link-key"
+		}
+		id, _, err := handle(t.Context(), e)
+		if want := "/ferry/stack/link-key"; err != nil || id != want || s.values[want] != "the key of all links" || len(s.values) != 2 {
+			t.Errorf("%s: id %q, %v, %v", kind, id, s.values, err)
+		}
+	}
+}
+
+func TestNoKeyIsMadeWhileTheEarlierOneCannotBeRead(t *testing.T) {
+	t.Parallel()
+	s, handle := keySetup(bytesOf(7))
+	s.fails = func(action string) string {
+		if action == "GetParameter" {
+			return "InternalServerFailure"
+		}
+		return ""
+	}
+	if _, _, err := handle(t.Context(), keyEvent(t, cfn.RequestUpdate)); err == nil || len(s.values) != 0 {
+		t.Errorf("%v, %v", s.values, err)
 	}
 }
 
@@ -152,7 +187,7 @@ func TestOnlyTheTableOfAStackThatFailsToBeCreatedCanBeDeleted(t *testing.T) {
 // TestANewRoleHas30SecondsToSpread: nobody would retry the creation of the stack.
 func TestANewRoleHas30SecondsToSpread(t *testing.T) {
 	t.Parallel()
-	for _, denied := range []string{"PutParameter", "DescribeTable", "UpdateTable"} {
+	for _, denied := range []string{"GetParameter", "PutParameter", "DescribeTable", "UpdateTable"} {
 		for seconds, succeeds := range map[int]bool{25: true, 35: false} {
 			synctest.Test(t, func(t *testing.T) {
 				s, handle := keySetup(bytesOf(7))

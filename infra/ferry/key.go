@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"ferry/shared/api"
+	"ferry/shared/api/file"
+)
+
+type keyCommands struct {
+	List   keyList   `cmd:"" default:"withargs" help:"List the versions of the key; the last one is for new files."`
+	Rotate keyRotate `cmd:"" help:"Make a new version, for the links of new files; links that were sent go on."`
+	Revoke keyRevoke `cmd:"" help:"End all links of a version that has leaked, and give their files new ones."`
+}
+
+// Help is shown by ferry key --help.
+func (keyCommands) Help() string {
+	return `Whoever knows the key can open every file. It is in the data directory, or in a stack's Parameter Store.
+Running processes know a change within a minute, without a restart.`
+}
+
+type keyList struct{ store }
+
+func (c keyList) Run(ctx context.Context, out console) error {
+	return c.use(ctx, func(p *api.Ports) error {
+		w := tabwriter.NewWriter(out.Out, 0, 4, 2, ' ', 0)
+		fmt.Fprintln(w, "VERSION\tMADE\tREVOKED")
+		for i, v := range p.Key.Versions() {
+			fmt.Fprintf(w, "%d\t%s\t%s\n", i+1, dateOrNone(v.Made), dateOrNone(v.Revoked))
+		}
+		return w.Flush()
+	}, filePorts()...)
+}
+
+func dateOrNone(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.Format(time.DateTime)
+}
+
+type keyRotate struct{ store }
+
+func (c keyRotate) Run(ctx context.Context, out console) error {
+	return c.use(ctx, func(p *api.Ports) error {
+		newest, err := p.ChangeKey(ctx, 0)
+		if err == nil {
+			fmt.Fprintf(out.Err, "version %d is for new files; links that were sent before go on until they expire\n", newest)
+		}
+		return err
+	}, filePorts()...)
+}
+
+type keyRevoke struct {
+	store
+	Version uint8 `arg:"" help:"Number of the version."`
+}
+
+// Help is shown by ferry key revoke --help.
+func (keyRevoke) Help() string {
+	return `If the version is the newest, a new one is made. Owners find their files' new links in their lists;
+links of recipients are dead, so send those files again. If the command is interrupted, repeat it.`
+}
+
+func (c keyRevoke) Run(ctx context.Context, out console) error {
+	version := int(c.Version)
+	if version == 0 {
+		return usage("versions are numbered from 1")
+	}
+	return c.use(ctx, func(p *api.Ports) error {
+		if _, err := p.ChangeKey(ctx, version); err != nil {
+			return err
+		}
+		fmt.Fprintf(out.Err, "version %d is revoked; its links end within %v\n", version, p.Key.Settled())
+		select {
+		case <-time.After(p.Key.Settled()): // until no process makes links of that version
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		renewed, err := file.Service(p).RenewLinks(ctx, version)
+		fmt.Fprintf(out.Err, "%d files have new links\n", renewed)
+		return err
+	}, filePorts()...)
+}

@@ -1,0 +1,177 @@
+package files_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"ferry/shared/api/file"
+	"ferry/shared/table"
+)
+
+// newKeyCaller starts a service whose link key the test may change.
+func newKeyCaller(t *testing.T) caller {
+	t.Helper()
+	c := newCaller(t)
+	c.InProcess("it changes the key of all links")
+	return c
+}
+
+func (c caller) rotate() {
+	c.Helper()
+	c.Clock.Advance(time.Minute)
+	if _, err := c.Data.Ports.ChangeKey(c.Context(), 0); err != nil {
+		c.Fatal(err)
+	}
+}
+
+func (c caller) revoke(version int) {
+	c.Helper()
+	c.Clock.Advance(time.Minute)
+	if _, err := c.Data.Ports.ChangeKey(c.Context(), version); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// renew gives new links, and checks of how many files.
+func (c caller) renew(want int64) {
+	c.Helper()
+	if renewed, err := file.Service(c.Data.Ports).RenewLinks(c.Context(), 1); err != nil || renewed != want {
+		c.Errorf("%d files have new links, want %d: %v", renewed, want, err)
+	}
+}
+
+// shown returns the links in a list of the caller's files, newest first.
+func (c caller) shown() (all []string) {
+	c.Helper()
+	_, list := c.call("GET", "/download/list")
+	for _, f := range list.Files {
+		all = append(all, f.LinkURL)
+	}
+	return all
+}
+
+func TestLinksThatWereSentOutliveARotatedKey(t *testing.T) {
+	t.Parallel()
+	c := newKeyCaller(t)
+	old := c.sendToTwo("")
+	sent, first := c.links(old), c.shown()
+	c.rotate()
+	c.wantStatuses("after the rotation", sent, 200)
+	c.Put(c.bearer, "file=b", "content")
+	if now := c.shown(); now[1] != first[0] || c.newest().Key != 2 || old.Key != 0 {
+		t.Errorf("the list shows %v, and before %v", now, first)
+	}
+	c.wantStatuses("in the list", c.shown(), 200)
+	c.call("DELETE", "/files/1")
+	c.wantStatuses("of a deleted file", sent, 401)
+	c.call("POST", "/files/1/restore")
+	c.wantStatuses("of a restored file", sent, 200)
+}
+
+func TestARevokedVersionEndsItsLinksAndOwnersGetNewOnes(t *testing.T) {
+	t.Parallel()
+	c := newKeyCaller(t)
+	sent := c.links(c.sendToTwo(""))
+	c.rotate()
+	c.Put(c.bearer, "file=b", "content")
+	shown := c.shown()
+	c.revoke(1)
+	c.wantStatuses("at once", append(sent, shown[1]), 401)
+	c.wantStatuses("of another version", shown[:1], 200)
+	c.wantStatuses("shown before the renewal", c.shown()[1:], 401)
+	c.renew(1)
+	c.wantStatuses("after the renewal", append(sent, shown[1]), 401)
+	c.wantStatuses("shown after it", c.shown(), 200)
+	f := c.newest()
+	if f.Key != 2 || len(c.Partitions("link#")) != 4 {
+		t.Errorf("key %d, links %v", f.Key, c.Partitions("link#"))
+	}
+	c.renew(0)
+}
+
+func TestTheDownloadsOfAFileOutliveItsLinks(t *testing.T) {
+	t.Parallel()
+	c := newKeyCaller(t)
+	f := c.sendToTwo("")
+	s := file.Service(c.Data.Ports)
+	link, err := s.ByToken(t.Context(), f.Area, c.Data.Ports.Key.Recipient(f.Area, f.Owner, f.ID, f.Recipients[0]))
+	if err == nil {
+		_, err = s.CountDownload(t.Context(), link, "192.0.2.1")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.revoke(1)
+	c.renew(1)
+	links, err := file.Service(c.Data.Ports).Links(t.Context(), c.newest())
+	if err != nil || len(links) != 3 || links[1].Downloads != 1 || links[1].Recipient != f.Recipients[0] {
+		t.Errorf("%+v, %v", links, err)
+	}
+}
+
+func TestAMovedFileGetsANewLinkIfItsKeyWasRevoked(t *testing.T) {
+	t.Parallel()
+	c := newKeyCaller(t)
+	sent := c.links(c.sendToTwo(""))
+	c.revoke(1)
+	c.call("DELETE", "/files/1")
+	_, list := c.call("GET", "/download/list/backup")
+	if status, _ := c.get(list.Files[0].LinkURL); status != 200 {
+		t.Errorf("in the backup area its link gives %d", status)
+	}
+	c.call("POST", "/files/1/restore")
+	c.wantStatuses("of the restored file", c.shown(), 200)
+	c.wantStatuses("sent before", sent, 401)
+	c.renew(0)
+}
+
+// reading ends at the n-th store of a position, and notes which partitions are read.
+type reading struct {
+	table.Table
+	left int
+	from []string
+}
+
+func (r *reading) Write(ctx context.Context, ops ...table.Op) error {
+	if ops[0].Key.PK == "linkkey" && ops[0].Kind == table.KindPut {
+		if r.left--; r.left < 0 {
+			return errors.New("interrupted")
+		}
+	}
+	return r.Table.Write(ctx, ops...)
+}
+
+func (r *reading) Query(ctx context.Context, q table.Query) (table.Page, error) {
+	r.from = append(r.from, q.PK)
+	return r.Table.Query(ctx, q)
+}
+
+func TestAnInterruptedRenewalResumesAtTheUserWhereItStopped(t *testing.T) {
+	t.Parallel()
+	c := newKeyCaller(t)
+	for _, name := range []string{"bob", "carl"} {
+		c.AddUser(name, password)
+		c.Put(c.bearer, "file=a&d="+name, "content")
+		c.Put(c.bearer, "file=b&d="+name, "content")
+	}
+	c.Put(c.bearer, "file=a", "content")
+	c.revoke(1)
+	p, r := *c.Data.Ports, &reading{Table: c.Data.Table, left: 1}
+	p.Table = r
+	if renewed, err := file.Service(&p).RenewLinks(t.Context(), 1); err == nil || renewed != 3 {
+		t.Fatalf("%d files, %v", renewed, err)
+	}
+	r.left, r.from = 9, nil
+	if renewed, err := file.Service(&p).RenewLinks(t.Context(), 1); err != nil || renewed != 2 {
+		t.Errorf("%d files, %v", renewed, err)
+	}
+	if slices.Contains(r.from, "files#alice") || !slices.Contains(r.from, "files#bob") {
+		t.Errorf("it read %v", r.from)
+	}
+	if left := c.Partitions("linkkey"); len(left) != 1 {
+		t.Errorf("left: %v", left)
+	}
+}
