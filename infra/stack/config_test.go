@@ -121,7 +121,7 @@ func TestAParameterAcceptsOnlyValidValues(t *testing.T) {
 	for _, good := range []string{
 		"PublicUrl=https://files.example.com/v1", "PublicUrl=", "DomainName=files.example.com", "DomainName=",
 		"CertificateArn=arn:aws:acm:eu-south-1:123456789012:certificate/6c1e0a9e-0000-4000-8000-000000000000", "PhoneRegion=IT", "HideUsers=on",
-		"KeepDays=0", "BackupDays=3650", "NoticesPerHour=0", "MaxBody=4600000", "CorsOrigins=*", "CorsOrigins=https://a.example.com,http://localhost:3000", "CorsOrigins=",
+		"KeepDays=0", "BackupDays=3650", "UndoDays=1", "NoticesPerHour=0", "MaxBody=4600000", "CorsOrigins=*", "CorsOrigins=https://a.example.com,http://localhost:3000", "CorsOrigins=",
 		"SenderAddress=ferry@example.com", "SenderName=Ferry & Co.", "SmsSenderId=Ferry", "SmsOriginationIdentity=+12065550100", "SmsOriginationIdentity=12345", "SmsCountries=IT", "SmsCountries=IT,US", "SweepSchedule=rate(1 day)", "SweepSchedule=cron(0 3 * * ? *)",
 		"LogRetentionDays=90", "Metrics=on", "Deployment=Linear10PercentEvery1Minute", "AlarmEmail=ops@example.com", "AlarmEmail=",
 	} {

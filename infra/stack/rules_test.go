@@ -283,12 +283,36 @@ func TestNoBucketAbortsAnUploadThatIsStillOpen(t *testing.T) {
 	tpl := read(t)
 	for _, bucket := range tpl.ofType("AWS::S3::Bucket") {
 		rules := list(at(tpl.Resources[bucket], "Properties", "LifecycleConfiguration", "Rules"))
-		if len(rules) != 1 || at(rules[0], "Status") != "Enabled" {
+		if len(rules) != 2 || at(rules[0], "Status") != "Enabled" {
 			t.Fatalf("%s: the rules are %v", bucket, rules)
 		}
 		days, _ := at(rules[0], "AbortIncompleteMultipartUpload", "DaysAfterInitiation").(int)
 		if life := time.Duration(days) * 24 * time.Hour; life <= blob.PartsLife {
 			t.Errorf("%s ends an upload after %s, and a session is remembered for %s", bucket, life, blob.PartsLife)
+		}
+	}
+}
+
+// TestRemovedBytesCanBeBroughtBack: whatever a function does wrong, it leaves a version of
+// the bytes.
+func TestRemovedBytesCanBeBroughtBack(t *testing.T) {
+	t.Parallel()
+	tpl := read(t)
+	for _, bucket := range tpl.ofType("AWS::S3::Bucket") {
+		p := at(tpl.Resources[bucket], "Properties")
+		rule := list(at(p, "LifecycleConfiguration", "Rules"))[1]
+		if at(p, "VersioningConfiguration", "Status") != "Enabled" || at(rule, "Status") != "Enabled" ||
+			show(at(rule, "NoncurrentVersionExpiration")) != show(object{"NoncurrentDays": object{"Ref": "UndoDays"}}) || at(rule, "ExpiredObjectDeleteMarker") != true {
+			t.Errorf("%s: %v", bucket, rule)
+		}
+	}
+	for _, f := range tpl.functions() {
+		for _, s := range tpl.policies(f) {
+			for _, action := range s.Actions {
+				if strings.HasPrefix(action, "s3:") && (strings.Contains(action, "Version") || strings.Contains(action, "Lifecycle") || strings.Contains(action, "*")) {
+					t.Errorf("%s may do %s", f.ID, action)
+				}
+			}
 		}
 	}
 }

@@ -1,0 +1,140 @@
+package stack
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/config"
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ferry/shared/api"
+	"ferry/shared/api/file"
+	"ferry/shared/auth"
+	"ferry/shared/blob"
+	"ferry/shared/blob/s3"
+	"ferry/shared/boot/boottest"
+	"ferry/shared/boot/lambda"
+	"ferry/shared/files"
+	"ferry/shared/table/dynamo"
+	"ferry/shared/table/tabletest"
+)
+
+// TestADayThatASweepDestroyedComesBackByTheRunbook runs the runbook's own commands.
+func TestADayThatASweepDestroyedComesBackByTheRunbook(t *testing.T) {
+	if os.Getenv("FERRY_TEST_AWS") == "" {
+		t.Skip("needs stand-ins for AWS: go run ./infra/awslocal -- go test ./infra/stack")
+	}
+	for _, program := range []string{"aws", "jq", "bash"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip("the runbook's commands need ", program)
+		}
+	}
+	ctx := t.Context()
+	cfg, err := config.LoadDefaultConfig(ctx)
+	must(t, err)
+	names := map[string]string{"FERRY_TABLE": "undo", "OLD": "undo-old", "FERRY_FILES_BUCKET": "undo-files", "FERRY_BACKUP_BUCKET": "undo-backup"}
+	tables, buckets := dynamodb.NewFromConfig(cfg), awss3.NewFromConfig(cfg, func(o *awss3.Options) { o.UsePathStyle = true })
+	for _, name := range []string{"FERRY_FILES_BUCKET", "FERRY_BACKUP_BUCKET"} {
+		_, err := buckets.CreateBucket(ctx, &awss3.CreateBucketInput{Bucket: new(names[name])})
+		must(t, err)
+		_, err = buckets.PutBucketVersioning(ctx, &awss3.PutBucketVersioningInput{Bucket: new(names[name]), VersioningConfiguration: &s3types.VersioningConfiguration{Status: "Enabled"}})
+		must(t, err)
+	}
+	must(t, tabletest.CreateTable(ctx, tables, names["FERRY_TABLE"]))
+	must(t, tabletest.CreateTable(ctx, tables, names["OLD"]))
+	p := boottest.Ports(t, nil)
+	cloud := &lambda.Cloud{Config: cfg, Getenv: func(name string) string { return names[name] }}
+	must(t, lambda.Table(dynamo.Open)(cloud, p))
+	must(t, lambda.Blobs(s3.Open)(cloud, p))
+	boottest.Seed(t, p)
+	before := links(t, p)
+	copyTable(t, tables, names["FERRY_TABLE"], names["OLD"]) // stands for the recovery to a point in time
+	since := time.Now().UTC().Add(-time.Minute)
+
+	now := p.Now
+	for _, years := range []int{1, 2} { // a sweep that takes all files for expired moves and then removes them
+		p.Now = func() time.Time { return now().AddDate(years, 0, 0) }
+		sweeper := files.Sweeper{Service: file.Service(p), Log: p.Log, Grace: time.Hour}
+		_, err := sweeper.Run(ctx)
+		must(t, err)
+	}
+	if p.Now = now; len(links(t, p)) != 0 {
+		t.Fatal("the sweep has left files")
+	}
+
+	text, err := os.ReadFile(filepath.Join(boottest.Root(t), "infra/runbook/README.md"))
+	must(t, err)
+	_, script, _ := strings.Cut(string(text), "export SINCE=")
+	_, script, _ = strings.Cut(script, "\n")
+	script, _, _ = strings.Cut(script, "ferry check")
+	cmd := exec.CommandContext(ctx, "bash", "-c", script)
+	cmd.Env = append(os.Environ(), "SINCE="+since.Format(time.RFC3339), "AWS_DEFAULT_REGION="+cfg.Region)
+	for name, value := range names {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	said, err := cmd.CombinedOutput()
+	if t.Logf("%s", said); err != nil {
+		t.Fatal(err)
+	}
+	after := links(t, p)
+	for link, content := range before {
+		if after[link] != content {
+			t.Errorf("%s has %q, want %q", link, after[link], content)
+		}
+	}
+	if len(before) == 0 || len(after) != len(before) {
+		t.Errorf("%d files, want %d", len(after), len(before))
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// links returns the bytes of all files by the tokens of their links.
+func links(t *testing.T, p *api.Ports) map[string]string {
+	t.Helper()
+	service, all := file.Service(p), map[string]string{}
+	must(t, auth.NewUsers(p.Table, p.Now).List(t.Context(), func(u auth.User) error {
+		for _, area := range []blob.Area{blob.Files, blob.Backup} {
+			page, err := service.List(t.Context(), u, area, 0, 100)
+			must(t, err)
+			for _, f := range page.Files {
+				link, err := service.ByToken(t.Context(), area, f.Shown.LinkURL)
+				must(t, err)
+				body, err := service.Open(t.Context(), link)
+				must(t, err)
+				content, err := io.ReadAll(body)
+				must(t, err)
+				must(t, body.Close())
+				all[f.Shown.LinkURL] = string(content)
+			}
+		}
+		return nil
+	}))
+	return all
+}
+
+func copyTable(t *testing.T, c *dynamodb.Client, from, to string) {
+	t.Helper()
+	out, err := c.Scan(context.Background(), &dynamodb.ScanInput{TableName: &from})
+	must(t, err)
+	for _, item := range out.Items {
+		put := types.WriteRequest{PutRequest: &types.PutRequest{Item: item}}
+		_, err := c.BatchWriteItem(context.Background(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{to: {put}}})
+		must(t, err)
+	}
+}
