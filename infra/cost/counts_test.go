@@ -10,11 +10,13 @@ import (
 	"log/slog"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -305,6 +307,7 @@ func newStack(t *testing.T, change ...func(*api.Settings)) *stack {
 	}))
 	t.Cleanup(bucket.Close)
 	s.ports = s.data.Ports
+	s.ports.Random = &sameRandom{from: rand.NewChaCha8([32]byte{})}
 	s.ports.Table = meteredTable{s.data.Table, s.meter}
 	blobs := meteredBlobs{s.data.Disk, s.meter, bucket.URL}
 	s.ports.Blobs, s.ports.Parts = blobs, meteredParts{s.data.Disk, blobs}
@@ -321,6 +324,19 @@ func newStack(t *testing.T, change ...func(*api.Settings)) *stack {
 	s.user(alice, auth.Active)
 	s.bearer = "Bearer " + s.login()
 	return s
+}
+
+// sameRandom gives the same bytes in each run, as the shards of keys, and so the lists of
+// a sweep, depend on them.
+type sameRandom struct {
+	mu   sync.Mutex
+	from *rand.ChaCha8
+}
+
+func (r *sameRandom) Read(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.from.Read(p)
 }
 
 // function returns a function behind the gateway.

@@ -112,8 +112,9 @@ func TestArrivedPartsAreNotSentAgain(t *testing.T) {
 	if err != nil || f.ID != st.FileID() {
 		t.Fatalf("%+v, %v", f, err)
 	}
-	if want := int64(len(st.Arrived)) * partSize; had.Load() != want || had.Load()+moved.Load() != int64(len(content)) {
-		t.Errorf("%d bytes were there and %d sent, want %d of %d there", had.Load(), moved.Load(), want, len(content))
+	// A part that was under way when its client stopped may have arrived after all.
+	if least := int64(len(st.Arrived)) * partSize; had.Load() < least || had.Load()+moved.Load() != int64(len(content)) {
+		t.Errorf("%d bytes were there and %d sent, want at least %d of %d there", had.Load(), moved.Load(), least, len(content))
 	}
 	// Everything is read for the checksums, and missing parts once more.
 	if most := int64(len(content) + 2*partSize); sent.n.Load() > most {

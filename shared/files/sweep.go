@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/singleflight"
 
 	"ferry/shared/auth"
 	"ferry/shared/blob"
@@ -46,11 +47,12 @@ type Sweeper struct {
 	// AtOnce is how many objects are swept at the same time; 0 is 1.
 	AtOnce int
 
-	mu     sync.Mutex
-	owners map[string]auth.User // those read in this run; zero if there is no such user
-	report SweepReport
-	group  *errgroup.Group // of the objects that are being swept
-	lanes  chan struct{}   // one for each
+	mu      sync.Mutex
+	reading singleflight.Group
+	owners  map[string]auth.User // those read in this run; zero if there is no such user
+	report  SweepReport
+	group   *errgroup.Group // of the objects that are being swept
+	lanes   chan struct{}   // one for each
 }
 
 // sweepState is what a run leaves for the next one.
@@ -519,17 +521,21 @@ func (s *Sweeper) count(n *int) {
 }
 
 func (s *Sweeper) owner(ctx context.Context, name string) (auth.User, error) {
-	s.mu.Lock()
-	u, ok := s.owners[name]
-	s.mu.Unlock()
-	if ok {
-		return u, nil
-	}
-	u, err := s.user(ctx, name)
-	if err == nil {
+	// Lanes that want the same owner at once read it once.
+	found, err, _ := s.reading.Do(name, func() (any, error) {
 		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.owners[name] = u
-	}
-	return u, err
+		u, ok := s.owners[name]
+		s.mu.Unlock()
+		if ok {
+			return u, nil
+		}
+		u, err := s.user(ctx, name)
+		if err == nil {
+			s.mu.Lock()
+			s.owners[name] = u
+			s.mu.Unlock()
+		}
+		return u, err
+	})
+	return found.(auth.User), err
 }
