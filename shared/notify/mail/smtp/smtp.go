@@ -143,14 +143,15 @@ func classify(err error) error {
 	code := refused.ErrorCode()
 	about := refused.Reason == gomail.ErrSMTPRcptTo || refused.Reason == gomail.ErrSMTPData || refused.Reason == gomail.ErrSMTPDataClose
 	login := code == 530 || code == 534 || code == 535 || code == 538
+	said := regexp.MustCompile(`\S*@\S*`).ReplaceAllString(text, "") // its words may stand in an address
 	switch {
 	case about && code >= 500 && !login:
 		return fmt.Errorf("%w: %w", mail.ErrPermanent, err)
 	case code >= 500 || regexp.MustCompile(`\b4\.2\.\d`).MatchString(text): // that is about the recipient's mailbox
 		return err
-	case regexp.MustCompile(`(?i)daily|sending quota`).MatchString(text):
+	case regexp.MustCompile(`(?i)daily|sending quota`).MatchString(said):
 		return fmt.Errorf("%w: %w", mail.ErrQuota, err)
-	case regexp.MustCompile(`(?i)throttl|\brate\b|too (many|much mail|fast|quickly)`).MatchString(text):
+	case regexp.MustCompile(`(?i)throttl|\brate\b|too (many|much mail|fast|quickly)`).MatchString(said):
 		return fmt.Errorf("%w: %w", mail.ErrRate, err)
 	}
 	return err

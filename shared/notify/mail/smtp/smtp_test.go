@@ -404,6 +404,8 @@ func TestOnlyWhatIsClearlyALimitOfTheServerIsOne(t *testing.T) {
 		{"RCPT", "450 4.2.1 the user gets mail at a rate that prevents more", nil},
 		{"RCPT", "450 4.2.0 greylisted", nil},
 		{"RCPT", "451 4.3.0 corporate policy server is down", nil},
+		{"RCPT", "450 4.7.1 <news@daily.example>: recipient address rejected: try again later", nil},
+		{"RCPT", "451 4.3.0 ann@rate.example... cannot be looked up", nil},
 		{".", "554 5.7.1 too many links, looks like spam", nil},
 	} {
 		t.Run(tt.reply, func(t *testing.T) {
