@@ -13,6 +13,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,7 +64,9 @@ func New(c Config) (*Sender, error) {
 	if strings.HasPrefix(c.Body, "{") || strings.HasPrefix(c.Body, "[") {
 		s.kind, s.escape = "application/json", inJSON
 	}
-	s.secrets = append(strings.Fields(c.Authorization), password)
+	// A key may stand anywhere in the address or the body: all that is as long is hidden.
+	s.secrets = append(regexp.MustCompile(`[\w.~-]{16,}`).FindAllString(c.URL+" "+c.Body, -1), password)
+	s.secrets = append(s.secrets, strings.Fields(c.Authorization)...)
 	s.client = &http.Client{
 		Timeout:       timeout, // and another address must get neither the message nor the login:
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -120,8 +124,8 @@ func (s *Sender) Send(ctx context.Context, m notify.TextMessage) (string, error)
 	return name, envelope.Wrap(err, "sending a text message")
 }
 
-// post returns the provider's name for the message. An answer with 4xx is final, but for
-// those that ask to try again.
+// post returns the provider's name for the message. Only an answer about the message is
+// final: one about the address, the login or the credit can be corrected.
 func (s *Sender) post(ctx context.Context, body string) (name string, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.config.URL, strings.NewReader(body))
 	if err != nil {
@@ -152,7 +156,8 @@ func (s *Sender) post(ctx context.Context, body string) (name string, err error)
 		}
 	}
 	err = fmt.Errorf("the provider answers %d: %s", status, shown(text))
-	if status/100 == 4 && status != http.StatusRequestTimeout && status != http.StatusTooManyRequests {
+	final := []int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}
+	if slices.Contains(final, status) {
 		return "", fmt.Errorf("%w: %w", notify.ErrTextRefused, err)
 	}
 	return "", err

@@ -114,7 +114,8 @@ func TestTheExamplesOfTheREADMEReachTheirProviders(t *testing.T) {
 func TestOnlyARefusedTextMessageFailsForGood(t *testing.T) {
 	t.Parallel()
 	for status, permanent := range map[int]bool{
-		301: false, 302: false, 307: false, 400: true, 401: true, 404: true, 408: false, 422: true, 429: false, 500: false, 503: false,
+		301: false, 302: false, 307: false, 400: true, 408: false, 413: true, 422: true, 429: false, 500: false, 503: false,
+		401: false, 402: false, 403: false, 404: false, 407: false, // about the login, the credit, the address
 	} {
 		p := &provider{status: status, answer: `{"code":21211,"message":"not a number"}`, header: http.Header{"Location": {"/elsewhere"}}}
 		s := open(t, gateway.Config{URL: start(t, p), From: "Ferry", Authorization: "Bearer TOKEN"})
@@ -131,11 +132,12 @@ func TestOnlyARefusedTextMessageFailsForGood(t *testing.T) {
 
 func TestErrorsAreShortAndShowNoSecret(t *testing.T) {
 	t.Parallel()
-	p := &provider{status: http.StatusForbidden, answer: "Basic YW5uOnN3b3JkZmlzaA== swordfish " + strings.Repeat("x", 1<<20)}
+	const key, token = "hidden0123456789abcdef", "AbC-hidden_456789.0123"
+	p := &provider{status: http.StatusForbidden, answer: "Basic YW5uOnN3b3JkZmlzaA== swordfish " + key + " " + token + strings.Repeat(" x", 1<<20)}
 	down := start(t, p)
 	for _, address := range []string{down, "http://127.0.0.1:1"} {
-		address = strings.Replace(address, "//", "//ann:swordfish@", 1) + "/?key=hidden"
-		_, err := open(t, gateway.Config{URL: address, From: "Ferry"}).Send(t.Context(), message())
+		address = strings.Replace(address, "//", "//ann:swordfish@", 1) + "/?key=" + key
+		_, err := open(t, gateway.Config{URL: address, Body: "token=" + token + "&to={to}&text={text}"}).Send(t.Context(), message())
 		if err == nil || len(err.Error()) > 400 || regexp.MustCompile("swordfish|YW5u|hidden").MatchString(err.Error()) {
 			t.Errorf("%v", err)
 		}
