@@ -139,3 +139,19 @@ func TestAfterAQuotaOtherFailuresHaveAllTheirTries(t *testing.T) {
 		t.Errorf("given up after %d tries, received %d times", tries, tries+receives)
 	}
 }
+
+// TestAClockThatWasAheadHoldsNoMailUp: the quota seems to free a day from now.
+func TestAClockThatWasAheadHoldsNoMailUp(t *testing.T) {
+	t.Parallel()
+	p := newMachine(t)
+	f := &flaky{fail: refusal(mail.ErrQuota)}
+	s := p.sender(t, f)
+	p.clock.advance(24 * time.Hour)
+	handle(t, s, p.put(t, p.linkNotice(1)))
+	p.clock.advance(-24 * time.Hour)
+	f.fail = nil
+	n := p.put(t, p.linkNotice(2))
+	if again := handle(t, s, n); again != 0 || p.state(t, n.ID).State() != notify.Sent {
+		t.Errorf("again after %v: %+v", again, p.state(t, n.ID))
+	}
+}

@@ -246,7 +246,7 @@ func (m *noticeMessage) heldEnough(now time.Time) bool {
 // hold lets mails wait while the provider's quota is used up, without a try of each. Codes
 // for passwords are tried: a quota frees bit by bit.
 func (m *noticeMessage) hold(now time.Time) (until time.Time, ops []table.Op) {
-	until = time.UnixMilli(m.quotaFrees.Load())
+	until = clampDue(now, m.quotaFrees.Load())
 	if !now.Before(until) || m.n.Channel != Mail || m.n.Kind == PIN || m.heldEnough(now) {
 		return until, nil
 	}
