@@ -31,10 +31,12 @@ const (
 	// dueItems is the partition of the items, which sort by their days. They are rare, so
 	// one partition has room for them.
 	dueItems = "due"
+	// year10000 is the end of the days that sort, in Unix seconds.
+	year10000 = 253_402_300_800
 )
 
 func dayOf(expires int64) string {
-	if expires == 0 {
+	if expires == 0 || expires >= year10000 {
 		return never
 	}
 	return time.Unix(expires, 0).UTC().Format(time.DateOnly)
@@ -90,11 +92,10 @@ func parseFolder(first string) (shard int, day string) {
 	if len(first) < 4 || first[0] != 'D' || first[2] != '-' {
 		return 0, ""
 	}
-	n, err := strconv.ParseUint(first[1:2], 16, 8)
-	if err != nil {
+	if shard = strings.IndexByte("0123456789abcdef", first[1]); shard < 0 {
 		return 0, ""
 	}
-	return int(n), first[3:]
+	return shard, first[3:]
 }
 
 // dueItem names an object that a sweep must look at on the day in its key.
@@ -119,7 +120,7 @@ func due(day string, area blob.Area, o blob.Object) table.Op {
 func (s *Service) missed(f File) []table.Op {
 	day := dayOf(f.Expires)
 	k, ok := parseKey(f.Blob)
-	if !ok || k.day == "" || day == never || day >= k.day && k.day >= dayOf(s.Now().Unix()) {
+	if !ok || day == never || day >= k.day && k.day >= dayOf(s.Now().Unix()) {
 		return nil
 	}
 	return []table.Op{due(day, f.Area, blob.Object{Key: f.Blob, Modified: s.Now()})}

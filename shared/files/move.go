@@ -37,11 +37,21 @@ func (s *Service) moveByID(ctx context.Context, owner auth.User, id int64, from,
 	if s.later(f) {
 		return f, nil
 	}
-	if err := s.Finish(ctx, f); err != nil { // the file has moved; a sweep will finish it
+	if err := s.Finish(ctx, f); err != nil { // the file has moved; the next sweep will finish it
+		err = errors.Join(err, s.finishLater(ctx, f))
 		s.Log.ErrorContext(ctx, "the bytes of a moved file are still where they were",
 			"owner", f.Owner, "id", f.ID, "area", f.Area, "from", f.From, "error", err)
 	}
 	return f, nil
+}
+
+// finishLater makes the next sweep look at where the bytes of a file were, whatever day is in
+// that key, even if the request has ended.
+func (s *Service) finishLater(ctx context.Context, f File) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+	at := f.Places()[1]
+	return s.Table.Write(ctx, due(dayOf(s.Now().Unix()), at.Area, blob.Object{Key: at.Blob, Modified: s.Now()}))
 }
 
 // Get returns one of the owner's files in this area. It makes one call to the

@@ -255,7 +255,8 @@ const users blob.Area = "users"
 // is needed again when a file with a key of the old form is due, else after 30 days.
 func (s *Sweeper) walk(ctx context.Context, at *sweepState) (done bool, err error) {
 	if now := s.Now(); at.Area == "" {
-		if now.Unix() < at.Walk {
+		left := time.Unix(at.Walk, 0).Sub(now)
+		if left > 0 && left <= walkEvery { // more is from a clock that was ahead
 			return true, nil
 		}
 		at.Area, at.After, at.Next = blob.Backup, "", now.Add(walkEvery).Unix()
@@ -320,10 +321,14 @@ func (s *Sweeper) walkArea(ctx context.Context, at *sweepState) (done bool, err 
 
 const end = "\x7f" // sorts after all keys
 
-// past returns where to list on after a key without a day.
+// past returns where to list on after a key without a day. One that an operator has put
+// between the shards is passed by itself.
 func past(key string) string {
-	if key < "D" {
+	switch {
+	case key < "D":
 		return "D"
+	case key < "Dg":
+		return ""
 	}
 	return end
 }
@@ -343,7 +348,7 @@ func (s *Sweeper) each(
 			after = page[len(page)-1].Key
 		}
 		for i, o := range page {
-			if to := skip(o.Key); to != "" {
+			if to := skip(o.Key); to > o.Key {
 				page, after = page[:i], to
 				break
 			}
@@ -357,7 +362,7 @@ func (s *Sweeper) each(
 	return true, nil
 }
 
-// objectTime is how long a sweep works on one object, which delays no other.
+// objectTime is the longest that a sweep works on one object, which delays no other.
 const objectTime = 10 * time.Minute
 
 // visit begins to sweep some objects, with one call to the table for their records and more
@@ -382,7 +387,11 @@ func (s *Sweeper) visit(
 		visited++
 		s.group.Go(func() error {
 			defer func() { <-s.lanes }()
-			inTime, cancel := context.WithTimeout(ctx, objectTime)
+			limit := objectTime
+			if until, ok := ctx.Deadline(); ok { // the run must still note where it is
+				limit = min(limit, time.Until(until)-s.Reserve/2)
+			}
+			inTime, cancel := context.WithTimeout(ctx, limit)
 			defer cancel()
 			again, err := s.sweepObject(inTime, area, o, items)
 			if ctx.Err() != nil {

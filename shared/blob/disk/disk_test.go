@@ -318,3 +318,20 @@ func TestOpenNamesAFolderThatCannotBeUsed(t *testing.T) {
 		}
 	}
 }
+
+// TestAFolderThatASweepHasJustRemovedIsEmpty has a link to nothing, which is among the names
+// and cannot be read.
+func TestAFolderThatASweepHasJustRemovedIsEmpty(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s, err := disk.Open(dir, disk.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("nothing", filepath.Join(dir, "files", "D0-2026-01-01")); err != nil {
+		t.Fatal(err)
+	}
+	if objects, err := s.List(t.Context(), blob.Files, "", 10); err != nil || len(objects) != 0 {
+		t.Errorf("the list has %v, %v", objects, err)
+	}
+}

@@ -64,7 +64,8 @@ func (s *Store) listFiles(ctx context.Context, area blob.Area, after string, lim
 // system left among the owners, and what has been deleted meanwhile.
 func (s *Store) listOwner(area blob.Area, owner, after string, limit int) ([]blob.Object, error) {
 	entries, err := os.ReadDir(filepath.Join(s.folder(area), owner)) // sorted
-	if errors.Is(err, syscall.ENOTDIR) {
+	// A sweep may just have removed the folder, as it was empty.
+	if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {

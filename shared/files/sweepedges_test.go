@@ -1,0 +1,161 @@
+package files_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"ferry/shared/api/file"
+	"ferry/shared/auth"
+	"ferry/shared/blob"
+	"ferry/shared/files"
+	"ferry/shared/table"
+)
+
+// TestObjectsOfAnOperatorBetweenTheShardsHideNothing has keys that sort between those of
+// Ferry: one after shard 9, one like a shard in capitals, and one like a day that is cut off.
+func TestObjectsOfAnOperatorBetweenTheShardsHideNothing(t *testing.T) {
+	t.Parallel()
+	for _, foreign := range []string{"DUMP/all.sql", "DA-2999-01-01/a.txt", "D0-%s/b.txt"} {
+		t.Run(foreign, func(t *testing.T) {
+			t.Parallel()
+			s := newSweepServer(t)
+			s.sweep() // and walk
+			if strings.Contains(foreign, "%s") {
+				foreign = fmt.Sprintf(foreign, s.Clock.Now().UTC().Format("2006"))
+			}
+			s.object(blob.Files, foreign)
+			for shard := range int64(16) {
+				s.orphan(blob.Files, s.dated(1, 16+shard, "alice"))
+			}
+			s.Clock.Advance(3 * day)
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			if r, err := s.sweeper().Run(ctx); err != nil || r.Orphans != 16 {
+				t.Errorf("the sweep reported %+v, %v", r, err)
+			}
+			s.wantObjects(blob.Files, foreign)
+		})
+	}
+}
+
+// TestAnObjectThatTakesLongLeavesTheRunTimeToNoteWhereItIs has a copy that ends only with its
+// context.
+func TestAnObjectThatTakesLongLeavesTheRunTimeToNoteWhereItIs(t *testing.T) {
+	t.Parallel()
+	s := newSweepServer(t)
+	s.put("alice", "a")
+	s.Clock.Advance(4 * day)
+	s.sweep() // and walk, which is due again after 30 days
+	s.Clock.Advance(28 * day)
+	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
+	defer cancel()
+	p := *s.Data.Ports
+	p.Blobs = stuck{p.Blobs}
+	w := s.sweeper()
+	w.Service, w.Reserve, w.Grace = file.Service(&p), 5*time.Second, 1000*day
+	if r, err := w.Run(ctx); err != nil || r.Failed != 1 || ctx.Err() != nil {
+		t.Errorf("the sweep reported %+v, %v; %v", r, err, ctx.Err())
+	}
+	if n := len(s.Partitions("due ")); n != 1 {
+		t.Errorf("%d items say when to try again, want 1", n)
+	}
+}
+
+type stuck struct{ blob.Store }
+
+func (stuck) Copy(ctx context.Context, _ blob.Area, _ string, _ blob.Area, _ string) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// TestAWalkIsNotPutOffByAClockThatWasAhead sweeps once in another century.
+func TestAWalkIsNotPutOffByAClockThatWasAhead(t *testing.T) {
+	t.Parallel()
+	s := newSweepServer(t)
+	s.Clock.Advance(40_000 * day)
+	s.sweep()
+	s.Clock.Advance(-40_000 * day)
+	s.orphan(blob.Files, "alice/7-orphan")
+	s.Clock.Advance(2 * time.Hour)
+	if r := s.sweep(); r.Orphans != 1 {
+		t.Errorf("the sweep reported %+v", r)
+	}
+}
+
+// TestASessionOfAnEarlierVersionIsMovedOnItsDay completes, after the walk, a session whose
+// key has no day.
+func TestASessionOfAnEarlierVersionIsMovedOnItsDay(t *testing.T) {
+	t.Parallel()
+	s := newSweepServer(t)
+	s.Data.Ports.Retention.KeepDays = 2
+	s.sweep() // and walk
+	service := file.Service(s.Data.Ports)
+	it, err := service.BeginSession(t.Context(), s.user("alice"), files.Plan{Owner: "alice", Name: "x", Length: 1}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	it.Blob = ""
+	at := table.Key{PK: "upload#" + it.ID, SK: "upload"}
+	it.Upload, err = s.Data.Ports.Parts.BeginParts(t.Context(), blob.Files, "alice/"+it.ID, it.Layout())
+	if err == nil {
+		err = s.Data.Table.Write(t.Context(), table.Put(at, it))
+	}
+	if err == nil {
+		_, err = service.WritePart(t.Context(), it, 1, strings.NewReader("a"), nil)
+	}
+	if err == nil {
+		_, err = service.Complete(t.Context(), it, nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for after := range 4 {
+		if r := s.sweepYoung(); (r.Moved == 1) != (after == 2) {
+			t.Errorf("after %d days the sweep reported %+v", after, r)
+		}
+		s.Clock.Advance(day)
+	}
+}
+
+// TestARetentionOfMillionsOfDaysIsNotDueEachDay ends in a year of five digits.
+func TestARetentionOfMillionsOfDaysIsNotDueEachDay(t *testing.T) {
+	t.Parallel()
+	s := newSweepServer(t)
+	s.AddUser("long", "a password of long", func(u *auth.User) { u.KeepDays = 3_650_000 })
+	f := s.put("long", "a")
+	if _, id, ok := files.ParseBlobKey(f.Blob); !ok || id != f.ID || f.Expires == 0 {
+		t.Errorf("the record is %+v", f)
+	}
+	s.sweep() // and walk
+	if items := s.Partitions("due "); len(items) != 0 {
+		t.Errorf("the days to come have %v", items)
+	}
+	s.Clock.Advance(day)
+	if r := s.sweep(); r != (files.SweepReport{Complete: true}) {
+		t.Errorf("the next day the sweep reported %+v", r)
+	}
+}
+
+// TestTheNextSweepFinishesAMoveThatFailed does not wait for the day in the key of the old
+// bytes.
+func TestTheNextSweepFinishesAMoveThatFailed(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t)
+	s := server{Server: c.Server}
+	s.sweepYoung() // and walk, which is due again after 30 days
+	c.Put(c.bearer, "file=a", "the bytes")
+	ctx, leave := context.WithCancel(t.Context())
+	c.Calls.Before("blob.Copy", func() error { leave(); return errors.New("away") })
+	if _, err := file.Service(c.Data.Ports).Delete(ctx, c.user(), 1); err != nil {
+		t.Fatal(err)
+	}
+	c.Calls.Before("blob.Copy", nil)
+	if r := s.sweepYoung(); r.Moved != 1 || len(c.Partitions("due ")) != 0 {
+		t.Errorf("the sweep reported %+v, and left %v", r, c.Partitions("due "))
+	}
+	c.wantConsistent(1)
+}
