@@ -221,7 +221,7 @@ func eachFile(ctx context.Context, t table.Table, yield func(files.File)) error 
 // file copies the bytes of one file, unless they are there, and counts it.
 func (c *copying) file(ctx context.Context, f files.File) error {
 	there, kept := c.there(ctx, f), false
-	content, err := c.small.Read(ctx, f.Area, f.Blob)
+	content, err := c.readSmall(ctx, f)
 	written := blob.Written{Size: int64(len(content)), CRC64NVME: crc64nvme.Checksum(content)}
 	if err == nil && !there {
 		c.progress.Done(written.Size)
@@ -253,6 +253,17 @@ func (c *copying) file(ctx context.Context, f files.File) error {
 		c.copied.Bytes += written.Size
 	}
 	return nil
+}
+
+// readSmall returns the bytes of a file that the copied table has, perhaps where they were
+// before a move.
+func (c *copying) readSmall(ctx context.Context, f files.File) (content []byte, err error) {
+	for _, at := range f.Places() {
+		if content, err = c.small.Read(ctx, at.Area, at.Blob); !errors.Is(err, blob.ErrNotFound) {
+			break
+		}
+	}
+	return content, err
 }
 
 func (c *copying) copyLarge(ctx context.Context, f files.File) (written blob.Written, err error) {
