@@ -49,6 +49,9 @@ func (s *Service) Settle(ctx context.Context, l Link) error {
 		return nil
 	}
 	op, given := s.carry(table.Update(linkKey(l.Token)).If(table.Exists()), l)
+	if given == 0 { // another answer has just written them
+		return nil
+	}
 	ctx, cancel := s.within(ctx, s.CountWait)
 	defer cancel()
 	err := s.Table.Write(ctx, op.Delay())

@@ -1,15 +1,19 @@
 package files_test
 
 import (
+	"context"
+	"sync"
 	"testing"
 	"time"
 
 	"ferry/shared/api"
 	"ferry/shared/api/apitest"
 	"ferry/shared/api/file"
+	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/local"
 	"ferry/shared/files"
+	"ferry/shared/table"
 )
 
 // TestALongDownloadLeavesTheSumOfAnEarlierHourAlone ends a download after others have begun
@@ -45,4 +49,27 @@ func TestALongDownloadLeavesTheSumOfAnEarlierHourAlone(t *testing.T) {
 	if now := ends(long, 10, 1110); now.Given != 1110 || now.GivenBefore != 1000 || now.Hour <= long.Hour {
 		t.Errorf("the link gave %d, %d of them before %d", now.Given, now.GivenBefore, now.Hour)
 	}
+}
+
+// checked is a table that only checks what it gets.
+type checked struct{ table.Table }
+
+func (checked) Write(_ context.Context, ops ...table.Op) error { return table.CheckOps(ops...) }
+
+func TestAnswersThatEndAtOnceWriteTheirBytesTogether(t *testing.T) {
+	t.Parallel()
+	s := files.New(files.Config{Ports: auth.Ports{Table: checked{}, Now: time.Now}, LinkBytes: 1})
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 20_000 {
+				s.Gave(files.Link{Token: "hot"}, 1)
+				if err := s.Settle(t.Context(), files.Link{Token: "hot"}); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
 }
