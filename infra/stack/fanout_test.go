@@ -69,6 +69,15 @@ func (d document) mayCall(function, service, source string) bool {
 	})
 }
 
+// TestNoCodeIsPublishedBeforeItsSubscriptionCanDeliver: while the stack is updated, a topic
+// drops what no subscription takes.
+func TestNoCodeIsPublishedBeforeItsSubscriptionCanDeliver(t *testing.T) {
+	t.Parallel()
+	if got := list(at(read(t).Resources["Relay"], "DependsOn")); !slices.Equal(got, []any{"CodePermission", "CodeSubscription"}) {
+		t.Errorf("the relay depends on %v", got)
+	}
+}
+
 // TestEachSubscriptionIsAllowedToDeliver: AWS creates a subscription even if its target
 // refuses it, and then nothing is delivered.
 func TestEachSubscriptionIsAllowedToDeliver(t *testing.T) {
