@@ -140,10 +140,7 @@ type load struct {
 func (b *book) ferry(l load) float64 {
 	each := b.usd(l.upload) + b.usd(l.download) - l.counted*b.rates[outBytes]
 	each += l.size/gb*b.rates[objectMonths] + itemBytes/float64(gb)*(b.rates[tableMonths]+b.rates[recoverMonths])
-	usd := daysPerMonth * b.usd(sweepEmpty)
-	if l.files > 0 {
-		usd = daysPerMonth * b.usd(sweepStay)
-	}
+	usd := daysPerMonth * b.usd(map[bool]string{false: sweepEmpty, true: sweepStay}[l.files > 0])
 	for _, c := range []*count{b.counts[l.upload], b.counts[l.download]} {
 		each += c.Units[logBytes] / gb * b.rates[logMonths]
 		for _, r := range c.Runs { // each function that runs asks for the table's key every few minutes
@@ -161,8 +158,8 @@ func (b *book) poll() float64 {
 // transferFamily returns the cost of a month of one SFTP endpoint of AWS Transfer Family,
 // with its files in S3. It sends no mail.
 func (b *book) transferFamily(l load) float64 {
-	each := l.size/gb*(2*b.rates[transferGB]+b.rates[objectMonths]) + b.rates[puts] + b.rates[gets]
-	return hoursPerMonth*b.rates[transferHours] + l.files*each
+	stored := l.files * l.size / gb * (2*b.rates[transferGB] + b.rates[objectMonths])
+	return hoursPerMonth*b.rates[transferHours] + stored + l.files*(b.rates[puts]+b.rates[gets])
 }
 
 // machine returns the cost of a month of a virtual machine with a disk of 20 GB that runs

@@ -13,8 +13,7 @@ import (
 func loads() []load {
 	return []load{
 		{"nothing", 0, 1e5, upload, download, 1e5, 0},
-		{"1,000 files of 1 MB, each with one mail", 1000, 1 << 20,
-			"upload of 1 MB with one mail", "download by link, 1 MB", 1 << 20, 1},
+		{"1,000 files of 1 MB, each with one mail", 1000, 1 << 20, "upload of 1 MB with one mail", "download by link, 1 MB", 1 << 20, 1},
 		{"100 GB in 100 files", 100, gb, upload1GB, downloadFar, large, 0},
 		{"1 TB in 1,000 files", 1000, gb, upload1GB, downloadFar, large, 0},
 		{"1,000,000 files of 100 KB", 1e6, 1e5, upload, download, 1e5, 0},
@@ -32,7 +31,6 @@ func (b *book) comparison() [][]string {
 }
 
 func (b *book) figures() [][]string {
-	const keep, backup = api.DefaultKeepDays, api.DefaultBackupDays
 	up, even := b.counts[upload1GB], math.Round(b.even(loads()[4])/1e4)*1e4
 	return [][]string{
 		{"", "USD"},
@@ -45,7 +43,7 @@ func (b *book) figures() [][]string {
 		{"1 GB down by a redirect, without data out", money(b.usd(downloadFar) - large*b.rates[outBytes])},
 		{"1 GB of data out to the internet", money(gb * b.rates[outBytes])},
 		{"a file's move to the backup area, by the sweep", money(b.perFile(sweepMove))},
-		{fmt.Sprintf("1,000,000 files up, kept for %d days, moved, kept for %d, removed", keep, backup),
+		{fmt.Sprintf("1,000,000 files up, kept for %d days, moved, kept for %d, removed", api.DefaultKeepDays, api.DefaultBackupDays),
 			dollars(1e6 * (b.usd(upload) + b.life()))},
 		{"the daily sweep of a stack without files, per month", money(daysPerMonth * b.usd(sweepEmpty))},
 		{"the daily sweep of a stack with files, none due, per month", money(daysPerMonth * b.usd(sweepStay))},
@@ -56,8 +54,7 @@ func (b *book) figures() [][]string {
 
 // operations returns the calls and the cost of each operation.
 func (b *book) operations() [][]string {
-	rows := [][]string{{"operation", "functions", "calls", "read units", "write units",
-		"ms", "KB logged", "KB out", "USD for 1,000"}}
+	rows := [][]string{{"operation", "functions", "calls", "read units", "write units", "ms", "KB logged", "KB out", "USD for 1,000"}}
 	for _, c := range b.order {
 		seconds, events := 0.0, map[string]int{}
 		for name, r := range c.Runs {
