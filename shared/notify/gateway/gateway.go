@@ -64,8 +64,8 @@ func New(c Config) (*Sender, error) {
 	if strings.HasPrefix(c.Body, "{") || strings.HasPrefix(c.Body, "[") {
 		s.kind, s.escape = "application/json", inJSON
 	}
-	// A key may stand anywhere in the address or the body: all that is as long is hidden.
-	s.secrets = append(regexp.MustCompile(`[\w.~-]{16,}`).FindAllString(c.URL+" "+c.Body, -1), password)
+	// A key may stand anywhere in the address or the body.
+	s.secrets = append(long(c.URL+" "+c.Body), password)
 	s.secrets = append(s.secrets, strings.Fields(c.Authorization)...)
 	s.client = &http.Client{
 		Timeout:       timeout, // and another address must get neither the message nor the login:
@@ -119,14 +119,14 @@ func inJSON(text string) string {
 func (s *Sender) Send(ctx context.Context, m notify.TextMessage) (string, error) {
 	name, err := "", m.Check()
 	if err == nil {
-		name, err = s.post(ctx, s.fill(m))
+		name, err = s.post(ctx, s.fill(m), append(long(m.Text), s.secrets...))
 	}
 	return name, envelope.Wrap(err, "sending a text message")
 }
 
 // post returns the provider's name for the message. Only an answer about the message is
 // final: one about the address, the login or the credit can be corrected.
-func (s *Sender) post(ctx context.Context, body string) (name string, err error) {
+func (s *Sender) post(ctx context.Context, body string, secrets []string) (name string, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.config.URL, strings.NewReader(body))
 	if err != nil {
 		return "", errors.New("the address is malformed")
@@ -150,7 +150,7 @@ func (s *Sender) post(ctx context.Context, body string) (name string, err error)
 		return nameIn(answer), nil
 	}
 	text := string(answer)
-	for _, secret := range s.secrets {
+	for _, secret := range secrets {
 		if secret != "" {
 			text = strings.ReplaceAll(text, secret, "[secret]")
 		}
@@ -162,6 +162,9 @@ func (s *Sender) post(ctx context.Context, body string) (name string, err error)
 	}
 	return "", err
 }
+
+// long returns all words that are as long as keys and the tokens of links.
+func long(text string) []string { return regexp.MustCompile(`[\w.~-]{16,}`).FindAllString(text, -1) }
 
 // nameIn returns the name of a message in the answer of one of the providers, or "".
 func nameIn(answer []byte) string {

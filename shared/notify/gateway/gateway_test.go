@@ -153,6 +153,17 @@ func TestErrorsAreShortAndShowNoSecret(t *testing.T) {
 	}
 }
 
+func TestAnAnswerShowsNoPartOfALink(t *testing.T) {
+	t.Parallel()
+	const token = "kxYTk2l-XqaMqLrpZTFYyOD1WQvEG_yKyTfhV0m6Bg0"
+	p := &provider{status: http.StatusBadRequest, answer: `{"text":"` + strings.Repeat("a ", 70) + `https:\/\/a.example\/?k=` + token + `"}`}
+	m := message()
+	m.Text = "https://a.example/?k=" + token
+	if _, err := open(t, gateway.Config{URL: start(t, p), From: "Ferry"}).Send(t.Context(), m); err == nil || strings.Contains(err.Error(), token[:6]) {
+		t.Error(err)
+	}
+}
+
 func TestAProviderThatHangsEndsWithTheContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
