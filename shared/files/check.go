@@ -273,11 +273,7 @@ func (c *Check) file(ctx context.Context, f File) error {
 	}
 	if err == nil && len(f.From) > 0 && c.Now().Sub(time.Unix(f.Moved, 0)) > moveTime {
 		bad := f.about(BadMove, "the bytes have not moved from %s yet", strings.Join(f.From, " and "))
-		if bad.Mended = c.Repair; c.Repair {
-			if err := c.Finish(ctx, f); err != nil {
-				return err
-			}
-		}
+		bad.Mended = c.Repair && c.Finish(ctx, f) == nil
 		all = append(all, bad)
 	}
 	sum := fmt.Sprintf("%016x", written.CRC64NVME)

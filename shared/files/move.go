@@ -300,7 +300,7 @@ func (s *Service) RemoveAll(ctx context.Context, owner string) (removed int, err
 	if _, err := s.endReservations(ctx, owner, math.MaxInt64); err != nil {
 		return 0, err
 	}
-	for _, area := range []blob.Area{blob.Files, blob.Backup} {
+	for _, area := range []blob.Area{blob.Files, blob.Backup, blob.Files} { // a request may still restore a file
 		for item, err := range table.Each(ctx, s.Table, table.Query{PK: partition(area, owner), Limit: PageSize}) {
 			var f File
 			if err == nil {

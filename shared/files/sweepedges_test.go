@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -158,4 +159,57 @@ func TestTheNextSweepFinishesAMoveThatFailed(t *testing.T) {
 		t.Errorf("the sweep reported %+v, and left %v", r, c.Partitions("due "))
 	}
 	c.wantConsistent(1)
+}
+
+// TestARepairGoesOnAfterAMoveThatFails has two moves that nobody finished; the first fails
+// once more.
+func TestARepairGoesOnAfterAMoveThatFails(t *testing.T) {
+	t.Parallel()
+	s := newSweepServer(t)
+	for id := range int64(2) {
+		s.put("alice", "ab")
+		if _, err := (caller{Server: s.Server}).lazy().Delete(t.Context(), s.user("alice"), id+1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Clock.Advance(2 * time.Hour)
+	var failed atomic.Bool
+	s.Calls.Before("blob.Copy", func() error {
+		if failed.CompareAndSwap(false, true) {
+			return errors.New("away")
+		}
+		return nil
+	})
+	if r, got := s.check(repairing); r.Found != 2 || r.Mended != 1 {
+		t.Errorf("the repair reported %+v, %v", r, got)
+	}
+	s.Calls.Before("blob.Copy", nil)
+	s.wantFindings("the second repair", repairing, "move alice")
+	s.wantFindings("in the end", nil)
+}
+
+// TestRemovingUserRemovesWhatIsRestoredMeanwhile restores a file when the user area has been
+// removed, as a request may that began before the user was disabled.
+func TestRemovingUserRemovesWhatIsRestoredMeanwhile(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t)
+	service, alice := file.Service(c.Data.Ports), c.user()
+	c.Put(c.bearer, "file=a", "1")
+	c.Put(c.bearer, "file=b", "2")
+	if _, err := service.Delete(t.Context(), alice, 1); err != nil {
+		t.Fatal(err)
+	}
+	purged := false
+	c.Calls.Before("blob.Delete", func() error {
+		if purged {
+			return nil
+		}
+		purged = true // the second file
+		_, err := service.Restore(t.Context(), alice, 1)
+		return err
+	})
+	if removed, err := service.RemoveAll(t.Context(), "alice"); err != nil || removed != 2 {
+		t.Errorf("%d files were removed, %v", removed, err)
+	}
+	c.wantConsistent(0)
 }
