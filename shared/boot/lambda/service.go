@@ -87,7 +87,10 @@ func putKey(ctx context.Context, s service, name, key string, overwrite bool) er
 func StoreLinkKey(ctx context.Context, c *Cloud, name, earlier, key string) error {
 	s := parameterStore(c)
 	s.denied = whileSpreading
-	old, err := getKey(ctx, s, earlier)
+	old, err := key, error(nil)
+	if !reserved(earlier) {
+		old, err = getKey(ctx, s, earlier)
+	}
 	if err == nil {
 		key = old
 	}
@@ -98,6 +101,12 @@ func StoreLinkKey(ctx context.Context, c *Cloud, name, earlier, key string) erro
 		return nil
 	}
 	return envelope.Wrap(err, "storing the link key")
+}
+
+// reserved reports whether SSM never took a parameter of this name from anyone but AWS.
+func reserved(name string) bool {
+	name = strings.ToLower(name)
+	return strings.HasPrefix(name, "/aws") || strings.HasPrefix(name, "/ssm")
 }
 
 func isKind(err error, kind string) bool {

@@ -82,12 +82,16 @@ func (s *keyStore) serve(w *httptest.ResponseRecorder, r *http.Request, action s
 }
 
 func keySetup(random io.Reader) (*keyStore, cfn.CustomResourceFunction) {
+	return keySetupNamed("/ferry/stack/link-key", random)
+}
+
+func keySetupNamed(name string, random io.Reader) (*keyStore, cfn.CustomResourceFunction) {
 	s := &keyStore{values: map[string]string{}, exists: "ParameterAlreadyExists", fails: func(string) string { return "" }}
 	none := aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 		return aws.Credentials{AccessKeyID: "id", SecretAccessKey: "secret"}, nil
 	})
 	c := &lambda.Cloud{Getenv: os.Getenv, Config: aws.Config{Region: "eu-south-1", HTTPClient: s, Credentials: none}}
-	return s, worker.LinkKeyHandler(c, "/ferry/stack/link-key", "ferry-table", random)
+	return s, worker.LinkKeyHandler(c, name, "ferry-table", random)
 }
 
 func keyEvent(t *testing.T, kind cfn.RequestType) cfn.Event {
@@ -153,6 +157,20 @@ func TestTheKeyOfItsEarlierNameIsTakenOver(t *testing.T) {
 		id, _, err := handle(t.Context(), e)
 		if want := "/ferry/stack/link-key"; err != nil || id != want || s.values[want] != "the key of all links" || len(s.values) != 2 {
 			t.Errorf("%s: id %q, %v, %v", kind, id, s.values, err)
+		}
+	}
+}
+
+// SSM refuses names that begin like its own; Ferry never had one at the earlier place.
+func TestAStackMayBeNamedLikeAWSItself(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"/ferry/awsome/link-key", "/ferry/Ssm/link-key"} {
+		s, handle := keySetupNamed(name, bytesOf(7))
+		s.fails = func(action string) string {
+			return map[string]string{"GetParameter": "AccessDeniedException"}[action]
+		}
+		if _, _, err := handle(t.Context(), keyEvent(t, cfn.RequestCreate)); err != nil || s.values[name] == "" {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
