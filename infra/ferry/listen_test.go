@@ -20,6 +20,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -297,6 +298,9 @@ func TestPlainHTTPOnlyRedirectsToThePortOfThePublicURL(t *testing.T) {
 // TestASignalLetsRequestsFinish sends each signal in the middle of an upload.
 func TestASignalLetsRequestsFinish(t *testing.T) {
 	t.Parallel()
+	heard := make(chan os.Signal, 1) // a signal that is ignored here, as under nohup, would be ignored there too
+	signal.Notify(heard, syscall.SIGHUP)
+	defer signal.Stop(heard)
 	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 		s := serve(t, t.TempDir())
 		body, send := io.Pipe()
