@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -205,13 +206,15 @@ func (s failing) ask(method, path, body, credential string) *http.Response {
 // happens. 0 ends that.
 func (s failing) failAt(n int, err error) (name *string) {
 	name = new(string)
+	var left atomic.Int64 // a check makes several calls at once
+	left.Store(int64(n))
 	for _, call := range []string{
 		"table.Get", "table.GetMany", "table.Query", "table.Write", "table.Update",
 		"blob.Create", "blob.Open", "blob.Copy", "blob.Delete",
 		"parts.Begin", "parts.Sign", "parts.Write", "parts.List", "parts.Complete", "parts.Abort",
 	} {
 		s.Calls.Before(call, func() error {
-			if n--; n != 0 {
+			if left.Add(-1) != 0 {
 				return nil
 			}
 			*name = call
