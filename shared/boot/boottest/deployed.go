@@ -26,7 +26,7 @@ type Deployed struct {
 // Make makes an empty table and empty buckets, with names that begin with name, in the
 // stand-ins that infra/awslocal starts.
 func Make(ctx context.Context, name string) (Deployed, error) {
-	d := Deployed{Environment: map[string]string{"FERRY_TABLE": name, "FERRY_KEY_PARAMETER": "/" + name + "/link-key"}}
+	d := Deployed{Environment: map[string]string{"FERRY_TABLE": name, "FERRY_KEY_PARAMETER": "/ferry/" + name + "/link-key"}}
 	cfg, err := config.LoadDefaultConfig(ctx)
 	if err != nil {
 		return d, err
