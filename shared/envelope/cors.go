@@ -75,7 +75,8 @@ func (o Origins) allow(origin string) bool {
 // scheme's default port.
 func parseOrigin(text string) (string, error) {
 	u, err := url.Parse(strings.ToLower(strings.TrimSuffix(text, "/")))
-	if err != nil || u.Scheme == "" || u.Hostname() == "" || u.Scheme+"://"+u.Host != u.String() || strings.ContainsFunc(u.Host, notInHost) {
+	if err != nil || u.Scheme == "" || u.Hostname() == "" || u.Scheme+"://"+u.Host != u.String() ||
+		strings.ContainsFunc(u.Host, notInHost) || u.Host[0] != '[' && strings.Contains(u.Hostname(), ":") {
 		return "", fmt.Errorf("%q is not an origin such as https://app.example.com", text)
 	}
 	usual := map[string]string{"http": ":80", "https": ":443"}[u.Scheme]

@@ -261,7 +261,7 @@ func TestMalformedOriginIsRefused(t *testing.T) {
 }
 
 func FuzzAnOriginIsReadAsBrowsersWriteIt(f *testing.F) {
-	for _, text := range []string{app, "*", "https://a:443,http://[::1]:80, *", "https://a b", "https://a\r\nX: y", "https://*.a", "https://a:", "https://a:0443", "https://ä", "https://[::1", "HTTPS://A/", "https://a@b"} {
+	for _, text := range []string{app, "*", "https://a:443,http://[::1]:80, *", "https://a b", "https://a\r\nX: y", "https://*.a", "https://a:", "https://a:0443", "https://ä", "https://[::1", "HTTPS://A/", "https://a@b", "A://::"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
