@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"ferry/shared/api/file"
+	"ferry/shared/files"
 	"ferry/shared/table"
 )
 
@@ -126,6 +128,26 @@ func TestAMovedFileGetsANewLinkIfItsKeyWasRevoked(t *testing.T) {
 	c.wantStatuses("of the restored file", c.shown(), 200)
 	c.wantStatuses("sent before", sent, 401)
 	c.renew(0)
+}
+
+// The first of several files may wait for the last one for hours, and its records for a
+// renewal that is then over.
+func TestAFileThatWasStoredBeforeItsKeyWasRevokedGetsALinkOfTheNewest(t *testing.T) {
+	t.Parallel()
+	c := newKeyCaller(t)
+	u, err := file.Service(c.Data.Ports).Begin(t.Context(), c.name, c.user(), -1, files.Sending{})
+	if err == nil {
+		err = u.Add(t.Context(), files.Part{Name: "a", Body: strings.NewReader("content"), Size: 7})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.revoke(1)
+	c.renew(0)
+	if _, err := u.Commit(t.Context(), 0); err != nil || c.newest().Key != 2 {
+		t.Errorf("the file has version %d of the key: %v", c.newest().Key, err)
+	}
+	c.wantStatuses("in the list", c.shown(), 200)
 }
 
 // reading ends at the n-th store of a position, and notes which partitions are read.

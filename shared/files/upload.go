@@ -166,7 +166,6 @@ func (s *Service) newRecord(f File, written blob.Written, owner auth.User, uploa
 	f.V, f.Owner, f.Incarnation, f.Area = formatVersion, owner.Name, owner.Incarnation, blob.Files
 	f.Length, f.CRC64 = written.Size, fmt.Sprintf("%016x", written.CRC64NVME)
 	f.Modified, f.Expires = s.Now().UnixMilli(), s.expiry(blob.Files, owner)
-	f.Key = s.Key.Version()
 	if uploader != owner.Name {
 		f.Uploader, f.UploaderIncarnation = uploader, incarnation
 	}
@@ -291,8 +290,10 @@ func (u *Upload) operations(ctx context.Context) ([]table.Op, error) {
 }
 
 // publishNew returns the operations that make a new file visible and queue its
-// notices. It also completes the record.
+// notices. It also completes the record: since the bytes were stored, hours may have gone
+// by, and the key may have been revoked.
 func (s *Service) publishNew(ctx context.Context, f *File, sending Sending) ([]table.Op, error) {
+	f.Key = s.Key.Version()
 	var notices []table.Op
 	links := []Link{{}} // the file's own comes first
 	for _, m := range sending.Recipients {
