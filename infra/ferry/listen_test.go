@@ -372,6 +372,7 @@ func TestWrongAddressesAndCertificatesAreRefusedAtTheStart(t *testing.T) {
 		`"192.0.2.1"`:             {"--tls-domain", "192.0.2.1"},
 		`"https://x.example.com"`: {"--tls-domain", "https://x.example.com"},
 		"FERRY_PHONE_REGION":      {"--phone-region", "XX"},
+		"no country UK":           {"--sms-countries", "IT,UK"},
 	} {
 		wantSentence(t, runFerry(t, t.TempDir(), "", append([]string{"serve", "--addr", "127.0.0.1:0"}, args...)...), exitSettings, want)
 	}

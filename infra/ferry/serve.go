@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"ferry/shared/api"
+	"ferry/shared/api/upload"
 	"ferry/shared/auth"
 	"ferry/shared/blob/disk"
 	"ferry/shared/boot/local"
@@ -106,8 +107,8 @@ func (c serveCommand) Run(ctx context.Context, set api.Settings, out console) er
 	if set.PublicURL == "" {
 		set.PublicURL = c.Where.publicURL(listeners.main.Addr())
 	}
-	if set.PhoneRegion != "" && !notify.KnownRegion(set.PhoneRegion) {
-		return &coded{exitSettings, fmt.Errorf("--phone-region or FERRY_PHONE_REGION=%q: there is no such region", set.PhoneRegion)}
+	if err := upload.CheckCountries(set); err != nil {
+		return &coded{exitSettings, err}
 	}
 	set.MaxUploads = int(c.MaxUploads)
 	if !c.inCloud() {

@@ -131,9 +131,9 @@ func TestAParameterAcceptsOnlyValidValues(t *testing.T) {
 	}
 	for _, bad := range []string{
 		"PublicUrl=https://files.example.com", "PublicUrl=files.example.com/v1", "DomainName=https://files.example.com", "DomainName=files", "DomainName=files.example.com/v1",
-		"CertificateArn=6c1e0a9e", "PhoneRegion=39", "HideUsers=yes", "KeepDays=-1", "KeepDays=40000", "NoticesPerHour=-1", "MaxBody=5000000",
+		"CertificateArn=6c1e0a9e", "PhoneRegion=39", "PhoneRegion=UK", "HideUsers=yes", "KeepDays=-1", "KeepDays=40000", "NoticesPerHour=-1", "MaxBody=5000000",
 		"CorsOrigins=https://a.example.com, https://b.example.com", "CorsOrigins=a.example.com", "CorsOrigins=https://a.example.com/",
-		"SenderAddress=Ferry <ferry@example.com>", "SenderName=", `SenderName="Ferry"`, "SmsSenderId=+39333", "SmsOriginationIdentity=Ferry", "SmsCountries=IT, US", "SmsCountries=it", "SweepSchedule=daily", "LogRetentionDays=31",
+		"SenderAddress=Ferry <ferry@example.com>", "SenderName=", `SenderName="Ferry"`, "SmsSenderId=+39333", "SmsOriginationIdentity=Ferry", "SmsCountries=IT, US", "SmsCountries=IT,UK", "SmsCountries=it", "SweepSchedule=daily", "LogRetentionDays=31",
 		"Metrics=true", "Deployment=Canary", "AlarmEmail=ops",
 	} {
 		if tpl.takes(bad) == nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"ferry/shared/api"
+	"ferry/shared/api/upload"
 	"ferry/shared/boot/local"
 	"ferry/shared/notify"
 )
@@ -209,6 +210,25 @@ func TestANumberThatGetsNoTextMessagesIsRefused(t *testing.T) {
 		}
 		c.wantNothing(query)
 		c.Put(c.bearer, "file=x&m=bob@example.com", "1")
+	}
+}
+
+// TestNoCountryIsOneThatDoesNotExist: a list with only UK would refuse the numbers of all.
+func TestNoCountryIsOneThatDoesNotExist(t *testing.T) {
+	t.Parallel()
+	for _, country := range []string{"UK", "XX", "EN"} {
+		for _, set := range []api.Settings{{PhoneRegion: country}, {SMSCountries: []string{"IT", country}}} {
+			err := upload.CheckCountries(set)
+			if err == nil || !strings.Contains(err.Error(), country) || !strings.Contains(err.Error(), "GB") {
+				t.Errorf("%s: %v", country, err)
+			}
+		}
+	}
+	if err := upload.CheckCountries(api.Settings{PhoneRegion: "GB", SMSCountries: []string{"IT", "GB"}}); err != nil {
+		t.Error(err)
+	}
+	if err := upload.CheckCountries(api.Settings{}); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -7,6 +7,7 @@ package upload
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"mime"
 	"net/http"
 	"slices"
@@ -307,6 +308,17 @@ func (to recipients) messages(set api.Settings) (all []files.Message, err error)
 			"the parameters c and m are at most %d recipients together", files.MaxRecipients)
 	}
 	return all, nil
+}
+
+// CheckCountries returns an error if a country in the settings does not exist: a list with
+// such a one would refuse the numbers that it means.
+func CheckCountries(set api.Settings) error {
+	for _, country := range append([]string{set.PhoneRegion}, set.SMSCountries...) {
+		if country != "" && !notify.KnownRegion(country) {
+			return fmt.Errorf("FERRY_PHONE_REGION or FERRY_SMS_COUNTRIES: there is no country %s (Britain is GB)", country)
+		}
+	}
+	return nil
 }
 
 // checkCountry refuses a number that gets no text messages from here.

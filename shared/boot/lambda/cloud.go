@@ -46,6 +46,11 @@ func Blobs[Store interface {
 	}
 }
 
+// Check refuses settings that an endpoint could not work with.
+func Check(settings func(api.Settings) error) Opener {
+	return func(_ *Cloud, p *api.Ports) error { return settings(p.Settings) }
+}
+
 // keyMemory is for how long a function uses the versions of the link key that it has read.
 const keyMemory = time.Minute
 
