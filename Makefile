@@ -5,8 +5,8 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
 # A cloud build of a function; template.yaml's build targets use it too. The
-# template's parameter Architecture must be the same.
-ARCHITECTURE ?= arm64
+# template's parameter Architecture must be the same, as `make deploy` sees to.
+ARCHITECTURE ?= $(or $(patsubst Architecture=%,%,$(filter Architecture=%,$(SET))),arm64)
 CLOUD = CGO_ENABLED=0 GOOS=linux GOARCH=$(ARCHITECTURE:x86_64=amd64) go build -tags lambda.norpc -trimpath -buildvcs=false -ldflags "-s -w"
 
 # This machine's processor, as AWS names it.
@@ -84,11 +84,11 @@ release: ## Build ferry for all platforms into bin/release/, with checksums. The
 bench: ## Measure against controls in the same run (10 minutes, 40 GB of disk; QUICK=1 is shorter, OLD=PATH compares with another ferry).
 	go run ./infra/bench $(if $(QUICK),-quick) $(if $(OLD),-old $(OLD))
 
-deploy: ## Build the stack and deploy it with SAM (STACK=NAME for another than ferry, SET="PARAMETER=VALUE ..." to set parameters).
+deploy: ## Build the stack and deploy it with SAM (STACK=NAME for another than ferry, SET='PARAMETER=VALUE OTHER="A VALUE" ...' to set parameters).
 	@region=$${AWS_REGION:-$${AWS_DEFAULT_REGION:-$$(aws configure get region 2>/dev/null || true)}}; \
 	[ -n "$$region" ] || read -rp "AWS region, such as eu-west-1: " region; \
-	sam build; \
-	sam deploy --region "$$region" $(if $(STACK),--stack-name "$(STACK)") $(if $(SET),--parameter-overrides $(SET))
+	ARCHITECTURE=$(ARCHITECTURE) sam build; \
+	sam deploy --region "$$region" $(if $(STACK),--stack-name "$(STACK)") --parameter-overrides "Architecture=$(ARCHITECTURE) $${SET:-}"
 
 clean: ## Remove what was built, but not the data in ./.ferry.
 	rm -rf bin .tmp .aws-sam

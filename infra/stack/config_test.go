@@ -3,6 +3,7 @@ package stack
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -164,6 +165,37 @@ func TestEachParameterIsDescribedUsedAndLimited(t *testing.T) {
 		}
 		if at(p, "AllowedPattern") == nil || at(p, "MaxLength") == nil || at(p, "ConstraintDescription") == nil {
 			t.Errorf("%s has no pattern, no bound or no description of them", name)
+		}
+	}
+}
+
+// TestMakeDeploysWhatItIsToldForTheProcessorThatItBuildsFor runs `make deploy` with a sam
+// that tells how functions would be built, and what SAM makes of the parameters.
+func TestMakeDeploysWhatItIsToldForTheProcessorThatItBuildsFor(t *testing.T) {
+	t.Parallel()
+	sam, err := exec.LookPath("sam")
+	if err != nil {
+		t.Skip("SAM is not installed: pip install -r infra/ci/requirements.txt")
+	}
+	folder := t.TempDir()
+	const parse = `import sys; from samcli.cli.types import CfnParameterOverridesType as T; ` +
+		`print(T().convert(tuple(sys.argv[sys.argv.index("--parameter-overrides") + 1:]), None, None))`
+	script := fmt.Sprintf("#!/bin/sh\nif [ $1 = build ]; then make -n build-Health; else %q -c '%s' \"$@\"; fi\n", filepath.Join(filepath.Dir(sam), "python3"), parse)
+	if err := os.WriteFile(filepath.Join(folder, "sam"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ argument, processor, parameters string }{
+		{"A=B", "GOARCH=arm64", `{'Architecture': 'arm64'}`},
+		{"ARCHITECTURE=x86_64", "GOARCH=amd64", `{'Architecture': 'x86_64'}`},
+		{"SET=Metrics=on Architecture=x86_64", "GOARCH=amd64", `{'Architecture': 'x86_64', 'Metrics': 'on'}`},
+		{`SET=SenderName="My 'own' Ferry" SweepSchedule="rate(30 minutes)"`, "GOARCH=arm64",
+			`{'Architecture': 'arm64', 'SenderName': "My 'own' Ferry", 'SweepSchedule': 'rate(30 minutes)'}`},
+	} {
+		cmd := exec.CommandContext(t.Context(), "make", "-s", "deploy", c.argument)
+		cmd.Dir, cmd.Env = boottest.Root(t), append(os.Environ(), "AWS_REGION=eu-south-1", "PATH="+folder+":"+os.Getenv("PATH"))
+		said, err := cmd.CombinedOutput()
+		if err != nil || !strings.Contains(string(said), c.processor) || !strings.HasSuffix(string(said), c.parameters+"\n") {
+			t.Errorf("%s: %v, want %s and %s:\n%s", c.argument, err, c.processor, c.parameters, said)
 		}
 	}
 }
