@@ -35,8 +35,8 @@ func (s *Service) MayGive(l Link) error {
 		"this link has given out %d bytes in this hour, which is the limit", sum)
 }
 
-// Gave notes that an answer had n bytes. A redirect to the store gives the whole file. The
-// caller calls CountDownload next if the answer counts, and then Settle.
+// Gave notes that an answer had n bytes. The caller calls CountDownload next if the
+// answer counts, and then Settle.
 func (s *Service) Gave(l Link, n int64) {
 	if s.LinkBytes > 0 && n > 0 {
 		s.note(l.Token, func(c *crowd) { c.given += n })

@@ -190,7 +190,7 @@ func (s server) count(w http.ResponseWriter, r *http.Request, link files.Link, a
 	source, done, given := "", status == http.StatusOK && sent == link.File.Length, sent
 	switch {
 	case status == http.StatusFound:
-		source, done, given = auth.Source(r), true, link.File.Length
+		source, done, given = auth.Source(r), true, signedBytes(r.Header.Get("Range"), link.File.Length)
 	case status == http.StatusPartialContent && atEnd && w.Header().Get("Content-Length") == strconv.FormatInt(sent, 10):
 		source, done = auth.Source(r), true
 	}
@@ -207,6 +207,21 @@ func (s server) count(w http.ResponseWriter, r *http.Request, link files.Link, a
 	if queued {
 		s.ports.Notify()
 	}
+}
+
+// signedBytes returns how many bytes a redirect counts as: those of the range that is
+// asked for, so that a download over many connections counts once, but at least a 16th of
+// the file, as the signed address gives all of it.
+func signedBytes(asked string, length int64) int64 {
+	from, to := int64(0), length-1
+	if _, err := fmt.Sscanf(asked, "bytes=%d-%d", &from, &to); err != nil && from < 0 {
+		from = max(0, length+from) // the last bytes
+	}
+	n := min(to, length-1) - from + 1
+	if n <= 0 || strings.Contains(asked, ",") { // the store sends the whole file
+		return length
+	}
+	return max(n, (length+15)/16)
 }
 
 // preview counts a robot's request, whether for the page, the file or a range.

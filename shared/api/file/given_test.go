@@ -1,6 +1,7 @@
 package file_test
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -104,6 +105,44 @@ func TestEachRedirectGivesTheWholeFile(t *testing.T) {
 		}
 	}
 	s.wantDownloads("redirects to one source", link, 1)
+}
+
+// TestSixteenRangesGiveTheFileOnce: a redirect's address gives the whole file, but one
+// downloader with many connections asks for each range by itself.
+func TestSixteenRangesGiveTheFileOnce(t *testing.T) {
+	t.Parallel()
+	s := newSharer(t, givingAtMost(1))
+	s.InProcess("its store signs addresses")
+	s.toTheHour()
+	p := *s.Data.Ports
+	p.Blobs, p.RedirectOver = signing{p.Blobs}, 1
+	h := file.Download().New(&p)
+	link, small := s.put("a", strings.Repeat("x", 160)), s.put("b", "0123456789")
+	sum := map[string]int{}
+	gives := func(link, asked string, n int) {
+		t.Helper()
+		w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/v1"+link, nil)
+		r.Header.Set("User-Agent", "curl/8")
+		r.Header.Set("Range", asked)
+		h.ServeHTTP(w, r)
+		sum[link] += n
+		for end := time.Now().Add(10 * time.Second); s.storedUse(link).Given != sum[link] && time.Now().Before(end); {
+			time.Sleep(5 * time.Millisecond)
+		}
+		if now := s.storedUse(link).Given; w.Code != 302 || now != sum[link] {
+			t.Fatalf("%s: status %d, the link gave %d bytes, want %d", asked, w.Code, now, sum[link])
+		}
+	}
+	for i := range 16 {
+		gives(link, fmt.Sprintf("bytes=%d-%d", i*10, i*10+9), 10)
+	}
+	for asked, n := range map[string]int{
+		"bytes=0-0": 10, "bytes=-1": 10, "bytes=159-": 10, "bytes=120-999": 40, "bytes=-40": 40, "bytes=-999": 160, "": 160, "bytes=0-": 160,
+		"bytes=0-9,20-29": 160, "bytes=9-0": 160, "bytes=160-": 160, "bytes=x": 160, "lines=0-0": 160,
+	} {
+		gives(link, asked, n)
+	}
+	gives(small, "bytes=0-0", 1)
 }
 
 // TestTheBoundOfALinkCostsNoCall counts calls to the table.
