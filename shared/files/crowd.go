@@ -33,6 +33,7 @@ type crowd struct {
 	weight int64     // how many downloads one count stands for, until cool
 	cool   time.Time
 	owed   int64 // downloads whose count was refused
+	unsure bool  // a count got no answer in time, so nobody knows if it was made
 	given  int64 // bytes that no write has carried yet
 }
 

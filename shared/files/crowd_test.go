@@ -29,6 +29,7 @@ const countWait = 50 * time.Millisecond
 type crowded struct {
 	table.Table
 	jammed atomic.Pointer[string] // its partition
+	lost   atomic.Pointer[error]  // of all writes
 	gets   atomic.Int64
 	writes atomic.Int64 // of links
 	ahead  atomic.Int64 // of the clock, which stands still otherwise
@@ -43,6 +44,9 @@ func (c *crowded) Get(ctx context.Context, key table.Key, into any) error {
 }
 
 func (c *crowded) Write(ctx context.Context, ops ...table.Op) error {
+	if lost := c.lost.Load(); lost != nil {
+		return *lost
+	}
 	for i, op := range ops {
 		if op.Kind == table.KindUpdate {
 			c.writes.Add(1)
@@ -218,6 +222,29 @@ func TestRefusedCountIsMadeUpFor(t *testing.T) {
 	c.must(c.download(s, f, ""))
 	if u := c.use(f); u.Downloads != 4 || !u.About {
 		t.Errorf("the use is %+v, want 4 downloads", u)
+	}
+}
+
+// TestCountWithoutAnAnswerMakesTheNumberAnEstimate: whether it was made is not known, so
+// making up for it may count twice.
+func TestCountWithoutAnAnswerMakesTheNumberAnEstimate(t *testing.T) {
+	t.Parallel()
+	for _, source := range []string{"", "192.0.2.1"} {
+		c, shared, s, f := newCrowd(t, "")
+		c.must(c.download(s, f, ""))
+		lost := context.DeadlineExceeded
+		shared.lost.Store(&lost)
+		if err := c.download(s, f, source); !errors.Is(err, lost) {
+			t.Errorf("without an answer: %v", err)
+		}
+		shared.lost.Store(nil)
+		if u := c.use(f); u.Downloads != 1 || u.About {
+			t.Errorf("after a count that was not made: %+v", u)
+		}
+		c.must(c.download(s, f, ""))
+		if u := c.use(f); u.Downloads != 2 || !u.About {
+			t.Errorf("after the next one: %+v", u)
+		}
 	}
 }
 

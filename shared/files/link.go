@@ -182,6 +182,8 @@ func (s *Service) countDownload(ctx context.Context, l Link, source string) (que
 		s.owe(l.Token, n-weight, false)
 	case errors.Is(err, table.ErrBusy):
 		s.owe(l.Token, n, true)
+	case err != nil:
+		s.note(l.Token, func(c *crowd) { c.unsure = true })
 	}
 	return queued, again, envelope.Wrap(err, "counting a download", table.ErrCondition)
 }
@@ -195,7 +197,7 @@ func (s *Service) tryCount(ctx context.Context, l Link, source string, n int64) 
 		if l.Downloads == 0 {
 			op = op.Set("first", s.Now().Unix())
 		}
-		if n > 1 {
+		if n > 1 || s.crowd(l.Token).unsure {
 			op = op.Set("about", true)
 		}
 		if source == "" {
