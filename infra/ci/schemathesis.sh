@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Calls a started service as its description says, and as it forbids, for 90 seconds,
+# Calls a started service as its description says, and as it forbids, for about 90 seconds,
 # and fails if an answer differs from the description or is a 5xx. All checks are on.
+# The cases are the same on every machine, since their number ends the run, not the clock.
 # schemathesis (requirements.txt) must be in the PATH; arguments go to it, such as
-# --seed 2 for other cases.
+# --seed 2 for other cases, or --max-time 400 for more.
 set -eu -o pipefail
 cd "$(dirname "$0")/../.."
 
@@ -24,7 +25,7 @@ export BEARER
 config=$PWD/infra/ci/schemathesis.toml
 export SCHEMATHESIS_HOOKS=$PWD/infra/ci/schemathesis_hooks.py
 cd "$dir" # it keeps notes where it runs
-schemathesis --config-file "$config" run "$base/openapi.json" --seed 1 --max-time 90 \
+schemathesis --config-file "$config" run "$base/openapi.json" --seed 1 \
   --phases examples,coverage,fuzzing,stateful --no-color "$@" || code=$?
 if grep -m5 level=ERROR "$dir/log"; then
   echo "the service logged errors" >&2

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/getkin/kin-openapi/openapi3"
 
@@ -14,6 +15,7 @@ import (
 	"ferry/shared/api/upload"
 	"ferry/shared/boot/local"
 	"ferry/shared/openapi"
+	"ferry/shared/wire"
 )
 
 func document(t *testing.T, base string) *openapi3.T {
@@ -92,6 +94,20 @@ func TestEachOperationIsFullyDescribed(t *testing.T) {
 			if !good || op.Responses.Status(500) == nil {
 				t.Errorf("%s %s lacks a success response, or 500", method, path)
 			}
+		}
+	}
+}
+
+func TestFileNamesAreDescribedExactly(t *testing.T) {
+	t.Parallel()
+	schema := document(t, "http://127.0.0.1:8080/v1").Components.Schemas["FileName"].Value
+	names := []string{"", "...", "a.txt", "a/", `a\ .`, "/b", "a/..b", "a\n", "\f\u008e", "\u202e/\n. \n"}
+	for r := range rune(unicode.MaxRune) + 1 {
+		names = append(names, string(r))
+	}
+	for _, name := range names {
+		if described, taken := schema.VisitJSON(name) == nil, wire.CleanFileName(name) != ""; described != taken {
+			t.Errorf("%q: described as a name is %v, taken as one is %v", name, described, taken)
 		}
 	}
 }
