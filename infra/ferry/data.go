@@ -99,8 +99,13 @@ func (s store) openStack(ctx context.Context, settings api.Settings, ports ...la
 // filePorts are what a command on files needs besides the table.
 func filePorts() []lambda.Opener { return []lambda.Opener{lambda.Blobs(s3.Open), lambda.LinkKey} }
 
+type storageClass struct {
+	BackupStorageClass string `env:"FERRY_BACKUP_STORAGE_CLASS" placeholder:"STANDARD" help:"With --table: S3 storage class of files over 256 KiB in the backup area, STANDARD or GLACIER_IR."`
+}
+
 type checkCommand struct {
 	store
+	storageClass
 	Quick  bool `help:"Compare sizes alone: on this machine no bytes are read."`
 	Repair bool `help:"Add up quotas again, put links right, and remove leftovers."`
 	Quiet  bool `short:"q" help:"Show no progress."`
@@ -118,8 +123,9 @@ the file, key of the object or item, and details.
 is left, the exit code is 65.`
 }
 
-func (c checkCommand) Run(ctx context.Context, out console) error {
-	return c.use(ctx, func(p *api.Ports) error {
+func (c checkCommand) Run(ctx context.Context, set api.Settings, out console) error {
+	set = api.Settings{BackupClass: set.BackupClass} // for moves that it finishes
+	return c.open(ctx, set, local.Options{Existing: true}, func(p *api.Ports) error {
 		m := newMeter(out, c.Quiet)
 		m.name("checking")
 		m.start()
@@ -161,6 +167,7 @@ func finding(f files.Finding) string {
 type retention struct {
 	KeepDays   string `env:"FERRY_KEEP_DAYS" placeholder:"30" help:"Days that a file stays in the user area; 0 means for ever."`
 	BackupDays string `env:"FERRY_BACKUP_DAYS" placeholder:"90" help:"Days that it then stays in the backup area; 0 means for ever."`
+	storageClass
 }
 
 type sweepCommand struct {

@@ -229,6 +229,8 @@ func TestServeSaysInOneSentenceWhyItCannotStart(t *testing.T) {
 		t.Parallel()
 		wantSentence(t, runFerry(t, t.TempDir(), "", "serve", "--addr", "127.0.0.1:0", "--public-url", "ftp://x"), exitSettings, `--public-url or FERRY_PUBLIC_URL="ftp://x": not an address`)
 		wantSentence(t, runFerry(t, t.TempDir(), "", "serve", "--addr", "127.0.0.1:0", "--max-body", "much"), exitSettings, `--max-body or FERRY_MAX_BODY="much": not a size`)
+		wantSentence(t, runFerry(t, t.TempDir(), "", "serve", "--addr", "127.0.0.1:0", "--backup-storage-class", "GLACIER"), exitSettings,
+			`--backup-storage-class or FERRY_BACKUP_STORAGE_CLASS="GLACIER": neither STANDARD nor GLACIER_IR`)
 		wantSentence(t, runFerry(t, t.TempDir(), "", "serve", "--addr", "127.0.0.1:0", "--cors-origins", "app.example.com"), exitSettings, "--cors-origins or FERRY_CORS_ORIGINS")
 		wantSentence(t, runFerry(t, t.TempDir(), "", "serve", "--addr", "127.0.0.1:0", "--smtp", "mail.example.com"), exitSettings, "--smtp or FERRY_SMTP_URL")
 		for why, args := range map[string][]string{

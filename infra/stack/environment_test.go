@@ -54,7 +54,7 @@ func used() map[string][]string {
 		"downloadlistbackup": public,
 		"email":              events,
 		"feedback":           events,
-		"filesdelete":        append(events, "FERRY_BACKUP_DAYS"),
+		"filesdelete":        append(events, "FERRY_BACKUP_DAYS", "FERRY_BACKUP_STORAGE_CLASS"),
 		"filesget":           public,
 		"filesrestore":       append(events, "FERRY_KEEP_DAYS"),
 		"linkkey":            {"FERRY_KEY_PARAMETER", "FERRY_TABLE"},
@@ -62,7 +62,7 @@ func used() map[string][]string {
 		"oauthtoken":         public,
 		"openapi":            public,
 		"sms":                events,
-		"sweep":              append(events, "FERRY_KEEP_DAYS", "FERRY_BACKUP_DAYS"),
+		"sweep":              append(events, "FERRY_KEEP_DAYS", "FERRY_BACKUP_DAYS", "FERRY_BACKUP_STORAGE_CLASS"),
 		"uploads":            {"FERRY_PUBLIC_URL", "FERRY_EVENTS", "FERRY_PHONE_REGION", "FERRY_SMS_COUNTRIES", "FERRY_KEEP_DAYS", "FERRY_NOTICES_PER_HOUR", "FERRY_NOTICES_PER_DAY", "FERRY_NOTICES_PER_RECIPIENT"},
 		"upload":             {"FERRY_PUBLIC_URL", "FERRY_EVENTS", "FERRY_PHONE_REGION", "FERRY_SMS_COUNTRIES", "FERRY_KEEP_DAYS", "FERRY_MAX_BODY", "FERRY_NOTICES_PER_HOUR", "FERRY_NOTICES_PER_DAY", "FERRY_NOTICES_PER_RECIPIENT"},
 	}
@@ -78,6 +78,25 @@ func TestAFunctionHasTheVariablesThatItsPortsAndSettingsRead(t *testing.T) {
 		environment, _ := at(f.Props, "Environment", "Variables").(object)
 		same(t, "the environment of "+name, slices.Sorted(maps.Keys(environment)), want)
 	}
+}
+
+// TestEachFunctionThatWritesToTheBackupBucketHasItsStorageClass compares with the roles.
+func TestEachFunctionThatWritesToTheBackupBucketHasItsStorageClass(t *testing.T) {
+	t.Parallel()
+	var have, write []string
+	tpl := read(t)
+	for name, f := range tpl.functions() {
+		if class := at(f.Props, "Environment", "Variables", "FERRY_BACKUP_STORAGE_CLASS"); class != nil {
+			have = append(have, name)
+		}
+		if slices.Contains(granted(t, tpl, f), "s3:PutObject BackupBucket/*") {
+			write = append(write, name)
+		}
+	}
+	if len(write) == 0 {
+		t.Error("no function writes to the backup bucket")
+	}
+	same(t, "functions with the storage class", have, write)
 }
 
 func TestAllFunctionsHaveTheSameMetricsSettingAndCallAWS(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 func everything() []string {
 	return []string{
 		"DomainName=files.example.com", "CertificateArn=arn:aws:acm:eu-south-1:1:certificate/x", "PhoneRegion=IT",
-		"Events=on", "HideUsers=on", "KeepDays=31", "BackupDays=91", "UndoDays=8", "NoticesPerHour=101", "NoticesPerDay=501",
+		"Events=on", "HideUsers=on", "KeepDays=31", "BackupDays=91", "BackupStorageClass=GLACIER_IR", "UndoDays=8", "NoticesPerHour=101", "NoticesPerDay=501",
 		"NoticesPerRecipient=51", "MaxBody=4500000", "RedirectOver=4000000", "LinkBytesPerHour=2TB",
 		"CorsOrigins=https://app.example.com,https://b.example.com", "ThrottleRate=102", "ThrottleBurst=202",
 		"ClientHeader=X-Forwarded-For/2", "ProxySecret=X-Proxy:" + strings.Repeat("0f", 32),

@@ -94,6 +94,9 @@ type Settings struct {
 	// Retention is for how many days files stay in the user area, and then in the
 	// backup area; 0 is for ever.
 	Retention struct{ KeepDays, BackupDays int64 }
+	// BackupClass is the S3 storage class of files over 256 KiB in the backup area:
+	// STANDARD or GLACIER_IR; empty is STANDARD.
+	BackupClass string
 	// Notices limits the notices that a user causes in an hour and in a day, and
 	// those to one recipient in a day; 0 is no limit.
 	Notices struct{ PerHour, PerDay, PerRecipient int64 }

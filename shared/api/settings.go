@@ -27,6 +27,7 @@ const (
 //	FERRY_HIDE_USERS      on: GET /auth/forget answers unknown users like known ones
 //	FERRY_KEEP_DAYS       days in the user area; 0 is for ever; default 30
 //	FERRY_BACKUP_DAYS     days in the backup area after that; 0 is for ever; default 90
+//	FERRY_BACKUP_STORAGE_CLASS  STANDARD or GLACIER_IR, of files over 256 KiB in the backup area; default STANDARD
 //	FERRY_MAX_BODY        most bytes in a request, with a unit or without, such as 5GB; 0 is no limit
 //	FERRY_EVENTS          on: public events are recorded, for the stack's topic
 //	FERRY_NOTICES_PER_HOUR      most notices that a user causes in an hour; 0 is no limit; default 100
@@ -45,6 +46,10 @@ func ReadSettings(getenv func(string) string) (Settings, error) {
 		MaxBody:      e.size("FERRY_MAX_BODY", "0"),
 		RedirectOver: e.size("FERRY_REDIRECT_OVER", "0"),
 		LinkBytes:    e.size("FERRY_LINK_BYTES_PER_HOUR", DefaultLinkBytes),
+		BackupClass:  e.getenv("FERRY_BACKUP_STORAGE_CLASS"),
+	}
+	if c := s.BackupClass; c != "" && c != "STANDARD" && c != "GLACIER_IR" {
+		e.fail("FERRY_BACKUP_STORAGE_CLASS", "neither STANDARD nor GLACIER_IR")
 	}
 	s.Retention.KeepDays = e.number("FERRY_KEEP_DAYS", DefaultKeepDays)
 	s.Retention.BackupDays = e.number("FERRY_BACKUP_DAYS", DefaultBackupDays)

@@ -19,10 +19,15 @@ import (
 // do not pass through this process.
 const copiesAtOnce = 64
 
+// classOver is the size in bytes above which a copy has the storage class of its bucket. What
+// GLACIER_IR saves in 90 days on a smaller object is less than what its copy costs more.
+const classOver = 256 << 10
+
 // Copy implements blob.Store. It makes one call for an object of up to 5 GiB,
 // and one for each 512 MiB of a larger one. If that is interrupted, a repetition
 // copies only the parts that are missing; until then they stay, as those of an
-// upload.
+// upload, and keep the storage class. If the class depends on the size, it makes one
+// call more.
 func (s *Store) Copy(ctx context.Context, from blob.Area, fromKey string, to blob.Area, toKey string) error {
 	source, err := s.locate(from, fromKey)
 	if err != nil {
@@ -32,9 +37,12 @@ func (s *Store) Copy(ctx context.Context, from blob.Area, fromKey string, to blo
 	if err != nil {
 		return err
 	}
-	_, err = s.client.CopyObject(ctx, &s3.CopyObjectInput{
-		Bucket: &target.bucket, Key: &target.key, CopySource: aws.String(source.escaped()),
-	})
+	class, err := s.class(ctx, source, target)
+	if err == nil {
+		_, err = s.client.CopyObject(ctx, &s3.CopyObjectInput{
+			Bucket: &target.bucket, Key: &target.key, StorageClass: class, CopySource: aws.String(source.escaped()),
+		})
+	}
 	// Only the text of this error says that the object is too large. Its size
 	// decides.
 	if hasCode(err, codeInvalidRequest) {
@@ -47,6 +55,19 @@ func (s *Store) Copy(ctx context.Context, from blob.Area, fromKey string, to blo
 		return fmt.Errorf("copying object %s: %w", fromKey, err)
 	}
 	return nil
+}
+
+// class returns the storage class of a copy, which S3 never takes from the source.
+func (s *Store) class(ctx context.Context, source, target location) (types.StorageClass, error) {
+	class := s.classes[target.bucket]
+	if class == "" || class == types.StorageClassStandard {
+		return "", nil
+	}
+	head, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &source.bucket, Key: &source.key})
+	if err != nil || aws.ToInt64(head.ContentLength) <= classOver {
+		return "", err
+	}
+	return class, nil
 }
 
 // escaped returns the location as the header of a copy needs it: S3 decodes it

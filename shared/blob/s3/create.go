@@ -121,10 +121,10 @@ func (s *Store) streamParts(ctx context.Context, sealed *sealer, id string, size
 	return parts, nil
 }
 
-// begin starts an upload in parts.
+// begin starts an upload in parts, of an object over classOver if its bucket has a class.
 func (s *Store) begin(ctx context.Context, at location, metadata map[string]string) (uploadID string, err error) {
 	out, err := s.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{
-		Bucket: &at.bucket, Key: &at.key, Metadata: metadata,
+		Bucket: &at.bucket, Key: &at.key, Metadata: metadata, StorageClass: s.classes[at.bucket],
 		ChecksumAlgorithm: types.ChecksumAlgorithmCrc64nvme, ChecksumType: types.ChecksumTypeFullObject,
 	})
 	if err != nil {

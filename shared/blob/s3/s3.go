@@ -28,6 +28,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
 
 	"ferry/shared/blob"
@@ -56,6 +57,7 @@ type Store struct {
 	client  api
 	presign *s3.PresignClient
 	buckets Buckets
+	classes map[string]types.StorageClass // by bucket, of objects over classOver; none is STANDARD
 	sizes   sizes
 }
 
@@ -202,9 +204,12 @@ func hasCode(err error, codes ...string) bool {
 	return ok && slices.Contains(codes, failure.ErrorCode())
 }
 
-// Open returns the store in these buckets. With an endpoint configured, S3 is a
-// stand-in that has no host name for each bucket.
-func Open(c aws.Config, files, backup string) *Store {
+// Open returns the store in these buckets. Copies of more than 256 KiB in the backup
+// area have the storage class backupClass; empty is STANDARD. With an endpoint
+// configured, S3 is a stand-in that has no host name for each bucket.
+func Open(c aws.Config, files, backup, backupClass string) *Store {
 	client := s3.NewFromConfig(c, func(o *s3.Options) { o.UsePathStyle = o.BaseEndpoint != nil })
-	return New(client, Buckets{blob.Files: files, blob.Backup: backup})
+	s := New(client, Buckets{blob.Files: files, blob.Backup: backup})
+	s.classes = map[string]types.StorageClass{backup: types.StorageClass(backupClass)}
+	return s
 }

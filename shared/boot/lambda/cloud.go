@@ -32,15 +32,16 @@ func Table(open func(aws.Config, string) table.Table) Opener {
 	}
 }
 
-// Blobs opens the buckets that FERRY_FILES_BUCKET and FERRY_BACKUP_BUCKET name.
+// Blobs opens the buckets that FERRY_FILES_BUCKET and FERRY_BACKUP_BUCKET name, with the
+// storage class of the settings.
 func Blobs[Store interface {
 	blob.Store
 	blob.Parts
-}](open func(c aws.Config, files, backup string) Store) Opener {
+}](open func(c aws.Config, files, backup, backupClass string) Store) Opener {
 	return func(c *Cloud, p *api.Ports) error {
 		files, err1 := c.Name("FERRY_FILES_BUCKET")
 		backup, err2 := c.Name("FERRY_BACKUP_BUCKET")
-		store := open(c.Service("S3"), files, backup)
+		store := open(c.Service("S3"), files, backup, p.Settings.BackupClass)
 		p.Blobs, p.Parts = store, store
 		return errors.Join(err1, err2)
 	}

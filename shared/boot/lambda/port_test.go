@@ -1,12 +1,17 @@
 package lambda_test
 
 import (
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"ferry/shared/api"
+	"ferry/shared/blob"
 	"ferry/shared/blob/s3"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/table/dynamo"
@@ -75,6 +80,36 @@ func TestAServicesOwnAddressWinsOverTheCommonOne(t *testing.T) {
 	none := &lambda.Cloud{Getenv: environment(nil)}
 	if got := none.Service("S3").BaseEndpoint; got != nil {
 		t.Errorf("the address of S3 is %s, want none", *got)
+	}
+}
+
+// TestTheStorageClassReachesTheCopies stands in for S3 with a server that has one object.
+func TestTheStorageClassReachesTheCopies(t *testing.T) {
+	t.Parallel()
+	for variable, want := range map[string]string{"GLACIER_IR": "GLACIER_IR", "STANDARD": "", "": ""} {
+		var got string
+		s3Server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodHead {
+				w.Header().Set("Content-Length", "1000000")
+				return
+			}
+			got = r.Header.Get("X-Amz-Storage-Class")
+			io.WriteString(w, "<CopyObjectResult/>")
+		}))
+		defer s3Server.Close()
+		set := credentials()
+		maps.Copy(set, map[string]string{
+			"FERRY_FILES_BUCKET": "files", "FERRY_BACKUP_BUCKET": "backup", "FERRY_BACKUP_STORAGE_CLASS": variable, "AWS_ENDPOINT_URL_S3": s3Server.URL,
+		})
+		f, err := lambda.New(environment(set), lambda.Blobs(s3.Open))
+		check(t, err)
+		check(t, f.Ports.Blobs.Copy(t.Context(), blob.Files, "o/1", blob.Backup, "o/1"))
+		if got != want {
+			t.Errorf("with %q a copy has the class %q, want %q", variable, got, want)
+		}
+	}
+	if _, err := lambda.New(environment(map[string]string{"FERRY_BACKUP_STORAGE_CLASS": "DEEP_ARCHIVE"})); err == nil || !strings.Contains(err.Error(), "GLACIER_IR") {
+		t.Errorf("a function with a class that cannot be read at once starts: %v", err)
 	}
 }
 
