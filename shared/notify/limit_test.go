@@ -59,6 +59,24 @@ func TestARefusalForTheRateIsNoTry(t *testing.T) {
 	}
 }
 
+// TestACodeIsTriedEveryFewSecondsWhileTheRateIsUsedUp: it is good for minutes, and a rate
+// frees at once.
+func TestACodeIsTriedEveryFewSecondsWhileTheRateIsUsedUp(t *testing.T) {
+	t.Parallel()
+	p := newMachine(t)
+	c := &limited{flaky: flaky{fail: refusal(mail.ErrRate)}}
+	s, code := p.sender(t, c), p.put(t, p.pinNotice())
+	for again := handle(t, s, code); again > 0; again = handle(t, s, code) {
+		if again > 4*time.Second {
+			t.Fatalf("after %d tries again after %v", c.tries, again)
+		}
+		p.clock.advance(again)
+	}
+	if c.tries < 200 {
+		t.Errorf("there were %d tries until it expired", c.tries)
+	}
+}
+
 func TestWhileAQuotaIsUsedUpOneMailIsTriedAndTheOthersWait(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -223,6 +224,38 @@ func TestACodeComesStraightFromTheTopic(t *testing.T) {
 	for range 2 {
 		if _, err := courier(t.Context(), e); err != nil || len(p.cloud.Mails) != 1 {
 			t.Errorf("%v, and %d mails were sent", err, len(p.cloud.Mails))
+		}
+	}
+}
+
+// saturated refuses some mails for the provider's rate.
+type saturated struct {
+	mail.Sender
+	refusals atomic.Int64
+}
+
+func (s *saturated) Send(ctx context.Context, m mail.Message) (string, error) {
+	if s.refusals.Add(-1) >= 0 {
+		return "", fmt.Errorf("%w: status 429", mail.ErrRate)
+	}
+	return s.Sender.Send(ctx, m)
+}
+
+// TestACodeWaitsInTheFunctionForTheRate: Lambda would bring it again only twice. The last
+// 50 s are for a try.
+func TestACodeWaitsInTheFunctionForTheRate(t *testing.T) {
+	t.Parallel()
+	for reserved, sent := range map[time.Duration]int{50 * time.Second: 0, 2 * time.Minute: 1} {
+		p := begin(t)
+		s := &saturated{Sender: p.providers.Mail}
+		s.refusals.Store(1)
+		p.providers.Mail = s
+		key, e := p.code()
+		ctx, cancel := context.WithTimeout(t.Context(), reserved)
+		defer cancel()
+		_, err := p.courier()(ctx, e)
+		if len(p.cloud.Mails) != sent || (err == nil) != (sent == 1) {
+			t.Errorf("with %s left: %v, %d mails were sent, and the code is %s", reserved, err, len(p.cloud.Mails), p.state(key))
 		}
 	}
 }

@@ -80,7 +80,8 @@ type CourierRecord struct {
 
 // CourierHandler returns a function that sends notices and names the messages that
 // must come again. It hides each of them for as long as its notice has to wait: then
-// the queue brings it back, without a timer. It fails if a code must come again.
+// the queue brings it back, without a timer. It waits itself with a code, for as long as it
+// has time, and then fails, so that the code comes again.
 func CourierHandler(w *Worker) func(context.Context, CourierEvent) (events.SQSEventResponse, error) {
 	// It lives as long as the function: it knows if the provider's quota is used up.
 	sender := sync.OnceValues(w.sender)
@@ -122,11 +123,15 @@ func (w *Worker) handle(ctx context.Context, s *notify.Sender, m events.SQSMessa
 		p.Log.Error("a message was dropped", "message", m.MessageId, "error", err)
 		return true
 	}
-	if until, ok := ctx.Deadline(); ok && time.Until(until) < courierReserve {
+	if _, ok := ctx.Deadline(); ok && !inTime(ctx, 0) {
 		w.delay(ctx, m, 0)
 		return false
 	}
 	again, err := s.Handle(ctx, key)
+	for m.ReceiptHandle == "" && again > 0 && err == nil && inTime(ctx, again) {
+		time.Sleep(again) // Lambda brings a code again only twice
+		again, err = s.Handle(ctx, key)
+	}
 	if err != nil { // the queue hides the message for its usual time
 		p.Log.Error("a notice could not be handled", "id", key.SK, "error", err)
 		return false
@@ -135,6 +140,12 @@ func (w *Worker) handle(ctx context.Context, s *notify.Sender, m events.SQSMessa
 		w.delay(ctx, m, again)
 	}
 	return again <= 0
+}
+
+// inTime reports whether a function that has a deadline can handle a notice after a wait.
+func inTime(ctx context.Context, wait time.Duration) bool {
+	until, ok := ctx.Deadline()
+	return ok && time.Until(until)-wait >= courierReserve
 }
 
 // delay hides a message of a queue for a while. If that fails, the message comes again
