@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -139,4 +140,31 @@ func TestAnInterruptedCopyKeepsItsStorageClass(t *testing.T) {
 		t.Errorf("the copy began again, with the class %q", class)
 	}
 	wantContent(t, store, blob.Backup, "o/copied", make([]byte, 30*mib))
+}
+
+// TestAnObjectOfTheBackupAreaIsInTheStorageClass asks the emulator of AWS, which knows the
+// classes of its objects. Unlike S3, it takes that of a copy from the source if none is named.
+func TestAnObjectOfTheBackupAreaIsInTheStorageClass(t *testing.T) {
+	t.Parallel()
+	client, buckets := connect(t, func(o *s3.Options) { o.BaseEndpoint = aws.String(os.Getenv("FERRY_TEST_CLOUD")) })
+	store := New(client, buckets)
+	store.classes = map[string]types.StorageClass{buckets[blob.Backup]: types.StorageClassGlacierIr}
+	for size, want := range map[int]types.StorageClass{256 << 10: "", 256<<10 + 1: types.StorageClassGlacierIr} {
+		key := fmt.Sprintf("o/%d", size)
+		if _, err := store.Create(t.Context(), blob.Files, key, stream(make([]byte, size)), int64(size)); err != nil {
+			t.Fatal(err)
+		}
+		if err := store.Copy(t.Context(), blob.Files, key, blob.Backup, key); err != nil {
+			t.Fatal(err)
+		}
+		for area, want := range map[blob.Area]types.StorageClass{blob.Files: "", blob.Backup: want} { // "" is STANDARD
+			head, err := client.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: aws.String(buckets[area]), Key: &key})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if head.StorageClass != want {
+				t.Errorf("%s of %s has the class %q, want %q", key, area, head.StorageClass, want)
+			}
+		}
+	}
 }
