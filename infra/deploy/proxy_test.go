@@ -2,8 +2,11 @@ package deploy
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"io"
+	"net"
 	"net/http"
+	"os/exec"
 	"strings"
 	"testing"
 )
@@ -60,20 +63,72 @@ func behind(t *testing.T, backend, public string, client *http.Client, proxy fun
 
 func TestFerryWorksBehindNginx(t *testing.T) {
 	t.Parallel()
-	nginx, dir := tool(t, "nginx"), t.TempDir()
 	backend, front := freeAddr(t), freeAddr(t)
+	nginx, roots := withNginx(t, front, "127.0.0.1:8080", backend, "location /", "location /files/")
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
+	behind(t, backend, "https://"+front+"/files/v1", client, nginx)
+}
+
+// withNginx returns a function that starts nginx at front with our file, in which parts are
+// replaced, and who signed its certificate.
+func withNginx(t *testing.T, front string, parts ...string) (begin func() (out string), roots *x509.CertPool) {
+	t.Helper()
+	nginx, dir := tool(t, "nginx"), t.TempDir()
 	cert, key := pair(t)
-	site := replaced(t, read(t, "nginx.conf"), "listen 443 ssl", "listen "+front+" ssl", "127.0.0.1:8080", backend,
-		"/etc/ssl/files.example.com.pem", cert, "/etc/ssl/files.example.com.key", key, "location /", "location /files/")
+	site := replaced(t, read(t, "nginx.conf"), append(parts, "listen 443 ssl", "listen "+front+" ssl",
+		"/etc/ssl/files.example.com.pem", cert, "/etc/ssl/files.example.com.key", key)...)
 	whole := "daemon off; pid " + dir + "/pid; error_log stderr; user root;\nevents {}\nhttp { access_log off;\n"
 	for _, name := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
 		whole += name + "_temp_path " + dir + "/" + name + ";\n"
 	}
 	config := write(t, dir+"/nginx.conf", whole+site+"}\n")
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool(t, read(t, cert))}}}
-	behind(t, backend, "https://"+front+"/files/v1", client, func() string {
-		return start(t, nil, nginx, "-p", dir, "-c", config)
-	})
+	return func() string { return start(t, nil, nginx, "-p", dir, "-c", config) }, pool(t, read(t, cert))
+}
+
+// TestNginxProvesWhoItsClientIs follows the operators' page.
+func TestNginxProvesWhoItsClientIs(t *testing.T) {
+	t.Parallel()
+	_, page, _ := strings.Cut(read(t, "../README.md"), "## Behind a CDN or a proxy")
+	block := func(begin string) (text string) {
+		_, text, _ = strings.Cut(page, "```"+begin+"\n")
+		text, page, _ = strings.Cut(text, "```\n")
+		return text
+	}
+	dir := t.TempDir()
+	secret := exec.CommandContext(t.Context(), "bash", "-ec", block("sh"))
+	secret.Dir = dir
+	hash, err := secret.Output()
+	check(t, err)
+	backend, front := freeAddr(t), freeAddr(t)
+	headers := replaced(t, block(""), "9f2c...", read(t, dir+"/secret"))
+	begin, roots := withNginx(t, front, "127.0.0.1:8080", backend, `proxy_set_header Connection "";`, `proxy_set_header Connection "";`+"\n"+headers)
+	log := serve(t, t.TempDir(), "FERRY_ADDR="+backend, "FERRY_PUBLIC_URL=https://"+front+"/v1",
+		"FERRY_CLIENT_HEADER=X-Real-IP", "FERRY_PROXY_SECRET="+strings.TrimSpace(string(hash)))
+	out := begin()
+	asks := func(base string) {
+		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 7)}}
+		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DialContext: dialer.DialContext}}
+		defer client.CloseIdleConnections()
+		until(t, "an answer of "+base, func() bool {
+			req, err := http.NewRequestWithContext(t.Context(), "GET", base+"/v1/download/list", nil)
+			check(t, err)
+			req.SetBasicAuth("ann", password)
+			for _, name := range []string{"X-Real-IP", "X-Forwarded-For"} {
+				req.Header.Set(name, "203.0.113.9") // nobody may choose an address
+			}
+			resp, err := client.Do(req)
+			if err == nil {
+				resp.Body.Close()
+			}
+			return err == nil && resp.StatusCode == 200
+		}, out, log)
+	}
+	asks("https://" + front)
+	asks("http://" + backend)
+	text := read(t, log)
+	if n := strings.Count(text, `"address":"127.0.0.7","login":"basic","user":"ann"`); n != 2 || strings.Contains(text, "203.0.113.9") {
+		t.Errorf("%d of 2 requests have their client's address: %s", n, text)
+	}
 }
 
 func TestFerryWorksBehindCaddy(t *testing.T) {
