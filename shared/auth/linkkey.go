@@ -104,8 +104,8 @@ func parseVersions(text string) (all []KeyVersion, err error) {
 
 // load reads the versions. The caller holds the lock, or is the only one yet.
 func (r *keyring) load(ctx context.Context) error {
-	r.read = r.now()
 	text, err := r.Read(ctx)
+	r.read = r.now() // functions that had to wait for each other at their start do not meet again
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,8 @@ func Check(settings func(api.Settings) error) Opener {
 }
 
 // keyMemory is for how long a function uses the versions of the link key that it has read.
-const keyMemory = time.Minute
+// With the wait for an answer, and a second for which links are remembered, that is a minute.
+const keyMemory = 55 * time.Second
 
 // LinkKey reads the key of links from the parameter that FERRY_KEY_PARAMETER names,
 // before it is used.

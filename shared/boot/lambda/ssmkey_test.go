@@ -123,24 +123,42 @@ func (s *busyStore) Do(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(text))}, nil
 }
 
+// TestTwoHundredFunctionsThatStartAtOnceAllGetTheKeyWithin15Seconds: and when they read it
+// again, not all do so at once.
 func TestTwoHundredFunctionsThatStartAtOnceAllGetTheKeyWithin15Seconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const functions = 200
 		store, begun := &busyStore{}, time.Now()
-		var g errgroup.Group
+		var g, later errgroup.Group
+		var refused atomic.Int32
 		for range functions {
 			cloud, err := lambda.NewCloud(environment(keyedBy("http://ssm.invalid")))
 			check(t, err)
 			cloud.Config.HTTPClient = store
-			_, err = cloud.Ports(api.Settings{}, lambda.LinkKey)
+			p, err := cloud.Ports(api.Settings{}, lambda.LinkKey)
 			check(t, err)
-			g.Go(func() error { return cloud.Begin(t.Context()) })
+			g.Go(func() error {
+				err := cloud.Begin(t.Context())
+				later.Go(func() error {
+					for range 150 { // a request each second
+						time.Sleep(time.Second)
+						if asked := time.Now(); p.Key.Version() != 0 || time.Since(asked) > 0 {
+							refused.Add(1)
+						}
+					}
+					return nil
+				})
+				return err
+			})
 		}
 		if err := g.Wait(); err != nil || time.Since(begun) > 15*time.Second {
 			t.Errorf("after %v and %d calls: %v", time.Since(begun), store.calls, err)
 		}
 		t.Logf("%v, %d calls", time.Since(begun), store.calls)
+		if check(t, later.Wait()); refused.Load() > 0 {
+			t.Errorf("%d requests had to wait until the key was read again", refused.Load())
+		}
 	})
 }
 
@@ -212,6 +230,9 @@ func TestRunningFunctionsLearnWithinAMinuteWhatIsRevoked(t *testing.T) {
 
 	_, err = operator.ChangeKey(t.Context(), 1)
 	check(t, err)
+	if within := operator.Key.Settled() + time.Second; within > time.Minute { // a link is remembered for a second
+		t.Errorf("a revoked link ends after %v", within)
+	}
 	reads = 0
 	if function.Key.Revoked(0) || download.Key.Revoked(0) || reads != 0 {
 		t.Errorf("the key was read again at once, %d times", reads)
