@@ -8,5 +8,5 @@ import (
 )
 
 func main() {
-	lambda.Run(file.Delete(), lambda.Table(dynamo.Open), lambda.Blobs(s3.Open), lambda.LinkKey)
+	lambda.Run(file.Delete(), lambda.Table(dynamo.Open), lambda.Blobs(s3.Open), lambda.LinkKey, lambda.Mover)
 }

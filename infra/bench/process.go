@@ -142,7 +142,7 @@ func (b *bench) startOnce(path string) (took float64, memory int64) {
 		"AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=secret", "AWS_SESSION_TOKEN=session", "FERRY_TABLE=table",
 		"FERRY_FILES_BUCKET=files", "FERRY_BACKUP_BUCKET=backup", "FERRY_KEY_PARAMETER=/ferry/link-key",
 		"FERRY_NOTICES_TOPIC=arn:aws:sns:eu-south-1:1:notices", "FERRY_EVENTS_TOPIC=arn:aws:sns:eu-south-1:1:events",
-		"FERRY_QUEUE=https://sqs.eu-south-1.amazonaws.com/1/mail", "FERRY_MAIL_FROM=a@example.com", "FERRY_MAIL_EVENTS=mail"}
+		"FERRY_QUEUE=https://sqs.eu-south-1.amazonaws.com/1/mail", "FERRY_MOVER=sweep", "FERRY_MAIL_FROM=a@example.com", "FERRY_MAIL_EVENTS=mail"}
 	began := time.Now()
 	check(api.SetDeadline(began.Add(10 * time.Second)))
 	check(cmd.Start())

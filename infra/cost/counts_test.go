@@ -285,6 +285,7 @@ type stack struct {
 	bearer string
 	users  int
 	passed map[table.Key]bool // of the table's stream
+	moved  []lambda.Moved     // what the function sweep was asked to move
 }
 
 func newStack(t *testing.T, change ...func(*api.Settings)) *stack {
@@ -311,6 +312,11 @@ func newStack(t *testing.T, change ...func(*api.Settings)) *stack {
 	s.ports.Table = meteredTable{s.data.Table, s.meter}
 	blobs := meteredBlobs{s.data.Disk, s.meter, bucket.URL}
 	s.ports.Blobs, s.ports.Parts = blobs, meteredParts{s.data.Disk, blobs}
+	s.ports.Mover = func(_ context.Context, owner string, id int64) error {
+		s.call("Lambda Invoke")
+		s.moved = append(s.moved, lambda.Moved{Owner: owner, ID: id})
+		return nil
+	}
 	for _, e := range local.Endpoints() {
 		handle := s.function(e.Name, lambda.With(s.ports).Handler(e))
 		for _, r := range e.Routes {
@@ -350,6 +356,13 @@ func (s *stack) function(name string, h http.Handler) http.Handler {
 			h.ServeHTTP(answer, r)
 			return nil
 		}))
+		for _, m := range s.moved {
+			check(s.T, s.as("sweep", func() error {
+				_, err := worker.SweeperHandler(worker.With(s.ports, s.cloud.Providers()))(s.Context(), lambda.SweepEvent{Move: &m})
+				return err
+			}))
+		}
+		s.moved = nil
 		s.add(requests, units(len(body)+answer.Body.Len(), 512<<10))
 		s.add(outBytes, float64(answer.Body.Len()+headerBytes))
 		s.add(logBytes, accessLogBytes)
@@ -532,7 +545,7 @@ func undone(err error, n int) error {
 
 func (s *stack) sweep() {
 	check(s.T, s.as("sweep", func() error {
-		r, err := worker.SweeperHandler(worker.With(s.ports, s.cloud.Providers()))(s.Context())
+		r, err := worker.SweeperHandler(worker.With(s.ports, s.cloud.Providers()))(s.Context(), lambda.SweepEvent{})
 		if err == nil && !r.Complete {
 			err = errors.New("the sweep did not finish")
 		}

@@ -167,6 +167,7 @@ func finding(f files.Finding) string {
 type retention struct {
 	KeepDays   string `env:"FERRY_KEEP_DAYS" placeholder:"30" help:"Days that a file stays in the user area; 0 means for ever."`
 	BackupDays string `env:"FERRY_BACKUP_DAYS" placeholder:"90" help:"Days that it then stays in the backup area; 0 means for ever."`
+	Movers     string `env:"FERRY_MOVERS" placeholder:"50" help:"Files that are moved to or from the backup area at the same time, 1 to 200."`
 	storageClass
 }
 
@@ -177,7 +178,7 @@ type sweepCommand struct {
 
 func (c sweepCommand) Run(ctx context.Context, set api.Settings, out console) error {
 	return c.open(ctx, set, local.Options{Existing: true}, func(p *api.Ports) error {
-		sweeper := files.Sweeper{Service: file.Service(p), Log: p.Log, Grace: c.grace()}
+		sweeper := files.Sweeper{Service: file.Service(p), Log: p.Log, Grace: c.grace(), AtOnce: set.Movers}
 		r, err := sweeper.Run(ctx)
 		fmt.Fprintf(out.Out, "%d objects seen: %d files moved to the backup area, %d removed for good, %d leftovers removed, %d failed\n",
 			r.Seen, r.Moved, r.Purged, r.Orphans, r.Failed)

@@ -173,6 +173,7 @@ func (m main) ports() []string {
 	var names []string
 	for name, said := range map[string]string{
 		"Table": "lambda.Table(dynamo.Open)", "Blobs": "lambda.Blobs(s3.Open)", "LinkKey": "lambda.LinkKey", "Versions": "lambda.KeyVersions",
+		"Mover":  "lambda.Mover",
 		"Topics": "Topics: sns.OpenTopics", "Queue": "Queue: sqs.Open", "Mail": "Mail: ses.Open", "SMS": "SMS: sns.OpenText",
 	} {
 		if strings.Contains(m.text, said) {

@@ -54,7 +54,7 @@ func used() map[string][]string {
 		"downloadlistbackup": public,
 		"email":              events,
 		"feedback":           events,
-		"filesdelete":        append(events, "FERRY_BACKUP_DAYS", "FERRY_BACKUP_STORAGE_CLASS"),
+		"filesdelete":        append(events, "FERRY_BACKUP_DAYS"),
 		"filesget":           public,
 		"filesrestore":       append(events, "FERRY_KEEP_DAYS"),
 		"linkkey":            {"FERRY_KEY_PARAMETER", "FERRY_TABLE"},
@@ -62,7 +62,7 @@ func used() map[string][]string {
 		"oauthtoken":         public,
 		"openapi":            public,
 		"sms":                events,
-		"sweep":              append(events, "FERRY_KEEP_DAYS", "FERRY_BACKUP_DAYS", "FERRY_BACKUP_STORAGE_CLASS"),
+		"sweep":              append(events, "FERRY_KEEP_DAYS", "FERRY_BACKUP_DAYS", "FERRY_BACKUP_STORAGE_CLASS", "FERRY_MOVERS"),
 		"uploads":            {"FERRY_PUBLIC_URL", "FERRY_EVENTS", "FERRY_PHONE_REGION", "FERRY_SMS_COUNTRIES", "FERRY_KEEP_DAYS", "FERRY_NOTICES_PER_HOUR", "FERRY_NOTICES_PER_DAY", "FERRY_NOTICES_PER_RECIPIENT"},
 		"upload":             {"FERRY_PUBLIC_URL", "FERRY_EVENTS", "FERRY_PHONE_REGION", "FERRY_SMS_COUNTRIES", "FERRY_KEEP_DAYS", "FERRY_MAX_BODY", "FERRY_NOTICES_PER_HOUR", "FERRY_NOTICES_PER_DAY", "FERRY_NOTICES_PER_RECIPIENT"},
 	}

@@ -223,7 +223,7 @@ func TestEachStageHasADeadLetterQueue(t *testing.T) {
 		}
 	}
 	same(t, "the watched dead-letter queues", watched, dead)
-	same(t, "the dead-letter queues", dead, []string{"RelayDeadLetters", "MailDeadLetters", "SmsDeadLetters", "CodeDeadLetters", "FeedbackDeadLetters"})
+	same(t, "the dead-letter queues", dead, []string{"RelayDeadLetters", "MailDeadLetters", "SmsDeadLetters", "CodeDeadLetters", "FeedbackDeadLetters", "SweepDeadLetters"})
 }
 
 // TestEachQueueHasAnAlarm: the age of a queue's oldest message ignores messages that

@@ -26,6 +26,7 @@ const (
 	queueURL     = "https://sqs.us-east-1.amazonaws.com/123456789012/queue"
 	mailFrom     = `"Ferry" <ferry@example.com>`
 	mailEvents   = "stack-mail"
+	mover        = "arn:aws:lambda:us-east-1:123456789012:function:sweep:live"
 )
 
 // network receives the function's calls. It passes those to the table and the buckets
@@ -74,6 +75,8 @@ func (n *network) answer(operation string, r *http.Request) (*http.Response, err
 		return answer(200, "<PublishResponse><PublishResult><MessageId>sms-1</MessageId></PublishResult></PublishResponse>"), n.cloud.SMSErr
 	case "PublishBatch":
 		return published(r)
+	case "Invoke":
+		return answer(202, ""), nil
 	case "ChangeMessageVisibility", "PutParameter", "DescribeTable", "UpdateTable":
 		return answer(200, "{}"), nil
 	case "GetParameter":
@@ -109,6 +112,10 @@ func published(r *http.Request) (*http.Response, error) {
 
 // noteTarget notes a call of the small client for the link key and the table itself.
 func (n *network) noteTarget(r *http.Request) (operation string) {
+	if r.URL.Path == "/2015-03-31/functions/"+mover+"/invocations" {
+		n.note("!Ref SweepAliaslive", "lambda:InvokeFunction")
+		return "Invoke"
+	}
 	_, operation, _ = strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	var asked struct{ Name, TableName string }
 	_ = json.NewDecoder(r.Body).Decode(&asked) // what is missing is an unknown call

@@ -16,7 +16,7 @@ func granted(t *testing.T, tpl document, f fn) []string {
 			service, _, _ := strings.Cut(action, ":")
 			switch service {
 			case "logs":
-			case "sns", "sqs", "ses", "ssm":
+			case "sns", "sqs", "ses", "ssm", "lambda":
 				all = append(all, action+" "+target(s))
 			case "dynamodb":
 				if s.Keys == nil {
@@ -68,6 +68,9 @@ func mapped(f fn) []string {
 	if dead := at(f.Props, "DeadLetterQueue", "TargetArn"); dead != nil {
 		all = append(all, "sqs:SendMessage "+show(dead))
 	}
+	if failed := at(f.Props, "EventInvokeConfig", "DestinationConfig", "OnFailure", "Destination"); failed != nil {
+		all = append(all, "sqs:SendMessage "+show(failed))
+	}
 	return all
 }
 
@@ -118,7 +121,7 @@ func TestTheDeployedRolesAreTheCheckedOnes(t *testing.T) {
 		at(policy, "Condition") != "HasSmsNumber" || named(list(at(policy, "Properties", "Roles"))[0]) != "SmsRole" {
 		t.Errorf("with a number %v may %s", at(policy, "Properties", "Roles"), got)
 	}
-	same(t, "the policies beside roles", all.ofType("AWS::IAM::Policy"), []string{"SmsNumberPolicy"})
+	same(t, "the policies beside roles", all.ofType("AWS::IAM::Policy"), []string{"SmsNumberPolicy", "SweepAgain"})
 	for _, kind := range []string{"AWS::IAM::ManagedPolicy", "AWS::IAM::RolePolicy", "AWS::IAM::User", "AWS::IAM::Group"} {
 		if more := all.ofType(kind); len(more) > 0 {
 			t.Errorf("%v give permissions too", more)

@@ -223,12 +223,13 @@ func checkStatement(t *testing.T, f fn, s statement) {
 		"dynamodb": {"!GetAtt Table.Arn", "!GetAtt Table.StreamArn", "!Sub ${Table.Arn}/stream/*"},
 		"s3":       {"!GetAtt FilesBucket.Arn", "!GetAtt BackupBucket.Arn", "!Sub ${FilesBucket.Arn}/*", "!Sub ${BackupBucket.Arn}/*"},
 		"sns":      {"!Ref NoticesTopic", "!Ref EventsTopic"},
-		"sqs":      {"!GetAtt MailQueue.Arn", "!GetAtt SmsQueue.Arn", "!GetAtt RelayDeadLetters.Arn", "!GetAtt CodeDeadLetters.Arn", "!GetAtt FeedbackDeadLetters.Arn"},
+		"sqs":      {"!GetAtt MailQueue.Arn", "!GetAtt SmsQueue.Arn", "!GetAtt RelayDeadLetters.Arn", "!GetAtt CodeDeadLetters.Arn", "!GetAtt FeedbackDeadLetters.Arn", "!GetAtt SweepDeadLetters.Arn"},
 		"ses": {
 			"!Sub arn:${AWS::Partition}:ses:${AWS::Region}:${AWS::AccountId}:identity/*",
 			"!Sub arn:${AWS::Partition}:ses:${AWS::Region}:${AWS::AccountId}:configuration-set/${MailEvents}",
 		},
-		"ssm": {link, before},
+		"ssm":    {link, before},
+		"lambda": {"!Ref SweepAliaslive"},
 	}
 	for _, action := range s.Actions {
 		service, _, _ := strings.Cut(action, ":")

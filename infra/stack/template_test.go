@@ -264,5 +264,11 @@ func (d document) policies(f fn) []statement {
 	for _, p := range list(at(d.Resources[f.ID+"Role"], "Properties", "Policies")) {
 		all = append(all, statements(at(p, "PolicyDocument"))...)
 	}
+	for _, id := range d.ofType("AWS::IAM::Policy") {
+		props := at(d.Resources[id], "Properties")
+		if at(d.Resources[id], "Condition") == nil && named(list(at(props, "Roles"))[0]) == f.ID+"Role" {
+			all = append(all, statements(at(props, "PolicyDocument"))...)
+		}
+	}
 	return all
 }

@@ -97,6 +97,8 @@ type Settings struct {
 	// BackupClass is the S3 storage class of files over 256 KiB in the backup area:
 	// STANDARD or GLACIER_IR; empty is STANDARD.
 	BackupClass string
+	// Movers is how many files a sweep moves at the same time.
+	Movers int
 	// Notices limits the notices that a user causes in an hour and in a day, and
 	// those to one recipient in a day; 0 is no limit.
 	Notices struct{ PerHour, PerDay, PerRecipient int64 }
@@ -116,9 +118,8 @@ type Ports struct {
 	Free   func() (int64, error) // bytes that uploads may still take; nil is no limit
 	// CountWait and LinkMemory are as in files.Config.
 	CountWait, LinkMemory time.Duration
-	// MoveAtOnce is the most bytes that a request to delete or restore a file moves itself,
-	// rather than the next sweep; 0 is no limit.
-	MoveAtOnce int64
+	// Mover is as in files.Config.
+	Mover func(ctx context.Context, owner string, id int64) error
 	Settings
 }
 

@@ -11,12 +11,16 @@ import (
 	"strings"
 )
 
-// The defaults of the retention.
+// The defaults of settings.
 const (
 	DefaultKeepDays   = 30
 	DefaultBackupDays = 90
 	DefaultLinkBytes  = "1TiB"
+	DefaultMovers     = 50
 )
+
+// maxMovers is well below the 1,024 files and connections that a function may have open.
+const maxMovers = 200
 
 // ReadSettings reads the settings from the environment with a function like os.Getenv.
 // Its error names everything that is wrong.
@@ -28,6 +32,7 @@ const (
 //	FERRY_KEEP_DAYS       days in the user area; 0 is for ever; default 30
 //	FERRY_BACKUP_DAYS     days in the backup area after that; 0 is for ever; default 90
 //	FERRY_BACKUP_STORAGE_CLASS  STANDARD or GLACIER_IR, of files over 256 KiB in the backup area; default STANDARD
+//	FERRY_MOVERS          files that a sweep moves at the same time, 1 to 200; default 50
 //	FERRY_MAX_BODY        most bytes in a request, with a unit or without, such as 5GB; 0 is no limit
 //	FERRY_EVENTS          on: public events are recorded, for the stack's topic
 //	FERRY_NOTICES_PER_HOUR      most notices that a user causes in an hour; 0 is no limit; default 100
@@ -53,6 +58,9 @@ func ReadSettings(getenv func(string) string) (Settings, error) {
 	}
 	s.Retention.KeepDays = e.number("FERRY_KEEP_DAYS", DefaultKeepDays)
 	s.Retention.BackupDays = e.number("FERRY_BACKUP_DAYS", DefaultBackupDays)
+	if s.Movers = int(e.number("FERRY_MOVERS", DefaultMovers)); s.Movers < 1 || s.Movers > maxMovers {
+		e.fail("FERRY_MOVERS", fmt.Sprintf("not a number from 1 to %d", maxMovers))
+	}
 	s.Notices.PerHour = e.number("FERRY_NOTICES_PER_HOUR", 100)
 	s.Notices.PerDay = e.number("FERRY_NOTICES_PER_DAY", 500)
 	s.Notices.PerRecipient = e.number("FERRY_NOTICES_PER_RECIPIENT", 50)

@@ -78,9 +78,9 @@ type Config struct {
 	// LinkMemory is how long a link is used without another look; it needs CountWait.
 	// An ended link may live as much longer.
 	LinkMemory time.Duration
-	// MoveAtOnce is the most bytes that a request moves itself, before it answers; the next
-	// sweep moves larger files. 0 is no bound.
-	MoveAtOnce int64
+	// Mover has the bytes of a file moved after its record, by MoveBytes; nil moves them
+	// within the request.
+	Mover func(ctx context.Context, owner string, id int64) error
 }
 
 // Retention says how long files stay, unless their owner has different terms.

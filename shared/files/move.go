@@ -34,24 +34,38 @@ func (s *Service) moveByID(ctx context.Context, owner auth.User, id int64, from,
 	if err != nil {
 		return File{}, err
 	}
-	if s.later(f) {
-		return f, nil
+	move := s.Finish
+	if s.Mover != nil {
+		move = func(ctx context.Context, f File) error { return s.Mover(ctx, f.Owner, f.ID) }
 	}
-	if err := s.Finish(ctx, f); err != nil { // the file has moved; the next sweep will finish it
-		err = errors.Join(err, s.finishLater(ctx, f))
+	if err := s.orLater(ctx, f, move); err != nil { // the next sweep will finish it
 		s.Log.ErrorContext(ctx, "the bytes of a moved file are still where they were",
 			"owner", f.Owner, "id", f.ID, "area", f.Area, "from", f.From, "error", err)
 	}
 	return f, nil
 }
 
-// finishLater makes the next sweep look at where the bytes of a file were, whatever day is in
-// that key, even if the request has ended.
-func (s *Service) finishLater(ctx context.Context, f File) error {
+// MoveBytes is what a Mover calls: it moves the bytes of a file to where its record is. If
+// that fails, the next sweep tries again.
+func (s *Service) MoveBytes(ctx context.Context, owner string, id int64) error {
+	f, err := s.current(ctx, owner, id)
+	if err != nil || len(f.From) == 0 {
+		return err
+	}
+	return s.orLater(ctx, f, s.Finish)
+}
+
+// orLater moves the bytes of a file. If that fails, it makes the next sweep look at where they
+// were, whatever day is in that key, even if the request has ended.
+func (s *Service) orLater(ctx context.Context, f File, move func(context.Context, File) error) error {
+	err := move(ctx, f)
+	if err == nil {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	at := f.Places()[1]
-	return s.Table.Write(ctx, due(dayOf(s.Now().Unix()), at.Area, blob.Object{Key: at.Blob, Modified: s.Now()}))
+	at, now := f.Places()[1], s.Now()
+	return errors.Join(err, s.Table.Write(ctx, due(dayOf(now.Unix()), at.Area, blob.Object{Key: at.Blob, Modified: now})))
 }
 
 // Get returns one of the owner's files in this area. It makes one call to the
@@ -112,14 +126,10 @@ func (s *Service) move(ctx context.Context, owner auth.User, f File, to blob.Are
 	if err != nil {
 		return File{}, err
 	}
-	var postponed []table.Op
-	if s.later(f) {
-		postponed = []table.Op{due(dayOf(s.Now().Unix()), f.Area, blob.Object{Key: f.Blob, Modified: s.Now()})}
-	}
 	event.File = moved
 	reported, err := s.Outbox.Event(ctx, event)
 	if err == nil {
-		err = s.Table.Write(ctx, slices.Concat(s.unpublish(f), s.publish(moved, links), postponed, reported)...)
+		err = s.Table.Write(ctx, slices.Concat(s.unpublish(f), s.publish(moved, links), reported)...)
 	}
 	if errors.Is(err, table.ErrCondition) {
 		return File{}, errNoFile(f.Area)
@@ -129,10 +139,6 @@ func (s *Service) move(ctx context.Context, owner auth.User, f File, to blob.Are
 	}
 	return moved, nil
 }
-
-// later reports whether the next sweep moves the bytes of a file, as a request has no time for
-// so many.
-func (s *Service) later(f File) bool { return s.MoveAtOnce > 0 && f.Length > s.MoveAtOnce }
 
 // maxFrom bounds the places where the bytes of a file may still lie: each move that comes
 // before the one before it is finished adds one.

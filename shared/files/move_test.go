@@ -446,20 +446,56 @@ func TestAMoveLosesNothingWhenItIsOvertakenAtAnyCall(t *testing.T) {
 	}
 }
 
-// lazy returns a service whose moves nobody finishes.
+// lazy returns a service whose movers do nothing.
 func (c caller) lazy() *files.Service {
 	s := file.Service(c.Data.Ports)
-	s.MoveAtOnce = 1
+	s.Mover = func(context.Context, string, int64) error { return nil }
 	return s
 }
 
-// TestALargeFileIsDeletedAtOnce leaves its bytes to the next sweep, whatever day they are due.
-func TestALargeFileIsDeletedAtOnce(t *testing.T) {
+// busy returns a service that has no mover free.
+func (c caller) busy() *files.Service {
+	s := file.Service(c.Data.Ports)
+	s.Mover = func(context.Context, string, int64) error { return errors.New("all are busy") }
+	return s
+}
+
+// TestAMoverIsToldOfEachMove has the mover do its work after the answer, twice.
+func TestAMoverIsToldOfEachMove(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t)
+	c.Put(c.bearer, "file=a", "12")
+	var told []string
+	service := file.Service(c.Data.Ports)
+	service.Mover = func(_ context.Context, owner string, id int64) error {
+		told = append(told, fmt.Sprint(owner, " ", id))
+		return nil
+	}
+	c.Calls.Reset()
+	if _, err := service.Delete(t.Context(), c.user(), 1); err != nil || fmt.Sprint(told) != "[alice 1]" {
+		t.Fatalf("told was %v, %v", told, err)
+	}
+	if calls := c.Calls.Reset(); calls["blob.Copy"] != 0 || calls["table.Write"] != 1 || c.read(blob.Backup, 1) != "12" {
+		t.Errorf("the calls were %v, and the link gives %q", calls, c.read(blob.Backup, 1))
+	}
+	for range 2 {
+		if err := service.MoveBytes(t.Context(), "alice", 1); err != nil {
+			t.Error(err)
+		}
+		c.wantConsistent(1)
+	}
+	if err := service.MoveBytes(t.Context(), "alice", 2); err != nil {
+		t.Errorf("a file that is gone gave %v", err)
+	}
+}
+
+// TestWithoutAFreeMoverTheNextSweepMovesTheBytes deletes a file that is due on another day.
+func TestWithoutAFreeMoverTheNextSweepMovesTheBytes(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
 	c.Put(c.bearer, "file=a", "12")
 	c.Calls.Reset()
-	if _, err := c.lazy().Delete(t.Context(), c.user(), 1); err != nil {
+	if _, err := c.busy().Delete(t.Context(), c.user(), 1); err != nil {
 		t.Fatal(err)
 	}
 	if calls := c.Calls.Reset(); calls["blob.Copy"] != 0 || c.read(blob.Backup, 1) != "12" {

@@ -22,13 +22,14 @@ import (
 
 // SweepReport counts what a run did.
 type SweepReport struct {
-	Seen     int  // objects looked at
-	Moved    int  // files moved to the backup area
-	Purged   int  // files removed for good
-	Orphans  int  // objects without a record removed
-	Failed   int  // objects that failed; the log says why
-	Old      int  // objects whose keys have the old form, and that stay for now
-	Complete bool // the run reached the end
+	Seen       int  // objects looked at
+	Moved      int  // files moved to the backup area
+	Purged     int  // files removed for good
+	Orphans    int  // objects without a record removed
+	Failed     int  // objects that failed; the log says why
+	Unfinished int  // objects that took too long, and go on in the next run
+	Old        int  // objects whose keys have the old form, and that stay for now
+	Complete   bool // the run reached the end, and left nothing for the next
 }
 
 // Sweeper moves expired files to the backup area or removes them, and removes
@@ -66,6 +67,7 @@ type sweepState struct {
 	Area  blob.Area `json:"area,omitempty"`
 	After string    `json:"after,omitempty"`
 	Next  int64     `json:"next,omitempty"`
+	Old   int       `json:"old,omitempty"` // objects with keys of the old form that it has seen
 }
 
 func stateKey() table.Key { return table.Key{PK: "sweep", SK: "state"} }
@@ -81,29 +83,24 @@ func (s *Sweeper) Run(ctx context.Context) (SweepReport, error) {
 	}
 	now, done := was, true
 	now.V = formatVersion
+	group, inner := errgroup.WithContext(ctx)
+	s.group, s.lanes = group, make(chan struct{}, max(1, s.AtOnce))
 	for _, step := range []func(context.Context, *sweepState) (bool, error){s.noted, s.days, s.walk, s.lapsed} {
-		if done, err = s.together(ctx, &now, step); err != nil || !done {
+		if done, err = step(inner, &now); err != nil || !done {
 			break
 		}
+	}
+	if failed := group.Wait(); failed != nil {
+		return s.report, failed
 	}
 	if now != was {
 		err = errors.Join(err, s.save(ctx, now))
 	}
 	if err == nil && done {
 		err = s.removeUnfinished(ctx)
-		s.report.Complete = err == nil
+		s.report.Complete = err == nil && s.report.Unfinished == 0
 	}
 	return s.report, err
-}
-
-// together runs a step, and waits for the objects that it sweeps at once.
-func (s *Sweeper) together(
-	ctx context.Context, at *sweepState, step func(context.Context, *sweepState) (bool, error),
-) (done bool, err error) {
-	group, inner := errgroup.WithContext(ctx)
-	s.group, s.lanes = group, make(chan struct{}, max(1, s.AtOnce))
-	done, err = step(inner, at)
-	return done, cmp.Or(group.Wait(), err)
 }
 
 func (s *Sweeper) save(ctx context.Context, at sweepState) error {
@@ -259,13 +256,14 @@ func (s *Sweeper) walk(ctx context.Context, at *sweepState) (done bool, err erro
 		if left > 0 && left <= walkEvery { // more is from a clock that was ahead
 			return true, nil
 		}
-		at.Area, at.After, at.Next = blob.Backup, "", now.Add(walkEvery).Unix()
+		at.Area, at.After, at.Next, at.Old = blob.Backup, "", now.Add(walkEvery).Unix(), 0
 	}
+	s.await()
 	for _, next := range []blob.Area{blob.Files, users} {
 		if at.Area == next || at.Area == users {
 			continue
 		}
-		if done, err = s.together(ctx, at, s.walkArea); err != nil || !done {
+		if done, err = s.walkArea(ctx, at); err != nil || !done {
 			return false, err
 		}
 		at.Area, at.After = next, ""
@@ -283,10 +281,20 @@ func (s *Sweeper) walk(ctx context.Context, at *sweepState) (done bool, err erro
 	if err != nil {
 		return false, envelope.Wrap(err, "listing users with a quota", errNoTime)
 	}
-	s.Log.Info("walked the objects that the days do not show",
-		"old", s.report.Old, "next", time.Unix(at.Next, 0).UTC())
+	s.await()
+	s.Log.Info("walked the objects that the days do not show", "old", at.Old, "next", time.Unix(at.Next, 0).UTC())
 	at.Area, at.After, at.Walk, at.Next = "", "", at.Next, 0
 	return true, nil
+}
+
+// await waits until all objects that a run has begun to sweep are done.
+func (s *Sweeper) await() {
+	for range cap(s.lanes) {
+		s.lanes <- struct{}{}
+	}
+	for range cap(s.lanes) {
+		<-s.lanes
+	}
 }
 
 var errNoTime = errors.New("no time is left")
@@ -300,14 +308,16 @@ func (s *Sweeper) walkArea(ctx context.Context, at *sweepState) (done bool, err 
 		}
 		return ""
 	}
-	return s.each(ctx, at.Area, at.After, skip, func(chunk []blob.Object) (int, error) {
-		n, err := s.visit(ctx, at.Area, chunk, func(o blob.Object, again int64) error {
+	area := at.Area
+	return s.each(ctx, area, at.After, skip, func(chunk []blob.Object) (int, error) {
+		n, err := s.visit(ctx, area, chunk, func(o blob.Object, again int64) error {
 			if k, ok := parseKey(o.Key); !ok || k.day != "" || again == gone {
-				return s.postpone(ctx, at.Area, o, again)
+				return s.postpone(ctx, area, o, again)
 			}
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			if s.report.Old++; again > 0 {
+			s.report.Old++
+			if at.Old++; again > 0 {
 				at.Next = min(at.Next, again)
 			}
 			return nil
@@ -362,7 +372,7 @@ func (s *Sweeper) each(
 	return true, nil
 }
 
-// objectTime is the longest that a sweep works on one object, which delays no other.
+// objectTime is the longest that a run works on one object, which delays no other.
 const objectTime = 10 * time.Minute
 
 // visit begins to sweep some objects, with one call to the table for their records and more
@@ -397,7 +407,12 @@ func (s *Sweeper) visit(
 			if ctx.Err() != nil {
 				return errors.Join(err, ctx.Err())
 			}
-			if err != nil {
+			switch {
+			case err != nil && inTime.Err() != nil:
+				s.count(&s.report.Unfinished)
+				s.Log.Warn("an object takes long, and goes on in the next run", "area", area, "key", o.Key, "error", err)
+				again = s.Now().Unix()
+			case err != nil:
 				s.count(&s.report.Failed)
 				s.Log.Error("an object could not be swept", "area", area, "key", o.Key, "error", err)
 				again = s.Now().Add(tryAgain).Unix()

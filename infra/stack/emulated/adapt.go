@@ -18,6 +18,9 @@ func adapt(template object) {
 		}
 		delete(resource, "UpdatePolicy")
 		properties, _ := resource["Properties"].(object)
+		if resource["Type"] == "AWS::Lambda::EventInvokeConfig" {
+			properties["Qualifier"] = "$LATEST" // it heeds no other
+		}
 		if scaling, ok := properties["ScalingConfig"].(object); ok {
 			withNumber(scaling, template["Parameters"])
 		}

@@ -32,6 +32,8 @@ func TestADeployedStack(t *testing.T) {
 		"retries what cannot be sent":                                retry,
 		"keeps what was not sent as dead letters until a redrive":    deadLetters,
 		"is swept on its schedule":                                   sweep,
+		"moves the bytes of a file after it has answered":            moves,
+		"keeps as dead letters what it could not move or sweep":      unmoved,
 		"finds by its sweep what the stream lost":                    lostByStream,
 		"without a sender says what is missing and keeps the mail":   noSender,
 		"makes its link key once":                                    linkKey,

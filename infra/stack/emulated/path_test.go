@@ -21,6 +21,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	awslambda "github.com/aws/aws-sdk-go-v2/service/lambda"
+	lambdatypes "github.com/aws/aws-sdk-go-v2/service/lambda/types"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
@@ -363,6 +365,33 @@ func sweep(t *testing.T, c *Cloud) {
 		t.Fatalf("there are %d objects before the sweep, want 3", n)
 	}
 	d.eventually("the sweep", func() bool { return objects() == 2 })
+}
+
+func moves(t *testing.T, c *Cloud) {
+	d := deploy(t, c, nil)
+	for _, step := range []struct {
+		method, path string
+		to           blob.Area
+	}{{"DELETE", "/files/1", blob.Backup}, {"POST", "/files/1/restore", blob.Files}} {
+		d.call(step.method, step.path, "", "", 200)
+		d.eventually("the bytes in the "+string(step.to)+" area", func() bool {
+			var f files.File
+			check(t, d.ports.Table.Get(t.Context(), files.Key(step.to, "alice", 1), &f))
+			there, err := d.ports.Blobs.List(t.Context(), step.to, "", 10)
+			check(t, err)
+			return len(f.From) == 0 && slices.ContainsFunc(there, func(o blob.Object) bool { return o.Key == f.Blob })
+		})
+	}
+}
+
+// unmoved invokes the function itself, as the emulator heeds no destination of an alias.
+func unmoved(t *testing.T, c *Cloud) {
+	d := deploy(t, c, nil)
+	_, err := awslambda.NewFromConfig(d.config).Invoke(t.Context(), &awslambda.InvokeInput{
+		FunctionName: aws.String(d.IDs["Sweep"]), InvocationType: lambdatypes.InvocationTypeEvent, Payload: []byte(`{"failed":1}`),
+	})
+	check(t, err)
+	d.eventually("the dead letter", func() bool { return d.depth("SweepDeadLetters", "ApproximateNumberOfMessages") == "1" })
 }
 
 // uploadAgo stores a file of alice with a clock that is set back.

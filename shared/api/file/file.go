@@ -21,7 +21,7 @@ import (
 func Service(p *api.Ports) *files.Service {
 	return files.New(files.Config{
 		Ports: p.Ports, Blobs: p.Blobs, Parts: p.Parts, Outbox: Outbox(p),
-		Retention: p.Retention, Free: p.Free, LinkBytes: p.LinkBytes, Log: p.Log, MoveAtOnce: p.MoveAtOnce,
+		Retention: p.Retention, Free: p.Free, LinkBytes: p.LinkBytes, Log: p.Log, Mover: p.Mover,
 		CountWait: p.CountWait, LinkMemory: p.LinkMemory,
 	})
 }

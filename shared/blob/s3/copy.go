@@ -15,9 +15,10 @@ import (
 	"ferry/shared/blob"
 )
 
-// copiesAtOnce bounds the parts of one copy that S3 makes at once. Their bytes
-// do not pass through this process.
-const copiesAtOnce = 64
+// copiesAtOnce bounds the parts of one copy that S3 makes at once, and allCopiesAtOnce those
+// of all, as a function may have 1,024 connections open. Their bytes do not pass through this
+// process.
+const copiesAtOnce, allCopiesAtOnce = 64, 512
 
 // classOver is the size in bytes above which a copy has the storage class of its bucket. What
 // GLACIER_IR saves in 90 days on a smaller object is less than what its copy costs more.
@@ -161,6 +162,8 @@ func (s *Store) copyParts(
 				parts[i] = types.CompletedPart{PartNumber: &number, ETag: p.ETag, ChecksumCRC64NVME: p.ChecksumCRC64NVME}
 				return nil
 			}
+			s.copies <- struct{}{}
+			defer func() { <-s.copies }()
 			out, err := s.client.UploadPartCopy(ctx, &s3.UploadPartCopyInput{
 				Bucket: &target.bucket, Key: &target.key, UploadId: &id, PartNumber: &number,
 				CopySource: aws.String(source.escaped()), CopySourceRange: aws.String(fmt.Sprintf("bytes=%d-%d", first, last)),

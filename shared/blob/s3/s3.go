@@ -59,6 +59,7 @@ type Store struct {
 	buckets Buckets
 	classes map[string]types.StorageClass // by bucket, of objects over classOver; none is STANDARD
 	sizes   sizes
+	copies  chan struct{} // one for each part that is being copied
 }
 
 // sizes are in bytes, except parts. Tests use smaller ones.
@@ -82,6 +83,7 @@ func New(client *s3.Client, buckets Buckets) *Store {
 		presign: s3.NewPresignClient(client),
 		buckets: buckets,
 		sizes:   sizes{single: 8 * mib, part: 5 * mib, parts: 10_000, copyPart: 512 * mib},
+		copies:  make(chan struct{}, allCopiesAtOnce),
 	}
 }
 

@@ -19,13 +19,9 @@ import (
 	"ferry/shared/envelope"
 )
 
-// moveAtOnce is the size of a file that S3 copies long before the gateway stops waiting.
-const moveAtOnce = 1 << 30
-
 // Run runs an endpoint with the ports that it needs. It does not return.
 func Run(e api.Endpoint, ports ...Opener) {
 	f := Open(os.Getenv, ports...)
-	f.Ports.MoveAtOnce = moveAtOnce
 	lambda.Start(Gateway(f.Handler(e), f.Ports))
 }
 

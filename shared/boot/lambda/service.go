@@ -40,7 +40,7 @@ type service struct {
 	config         aws.Config
 	client         aws.HTTPClient
 	name, address  string
-	target, format string        // its API and the version of JSON, as a request's headers say
+	target, format string        // its API and the version of JSON, as a request's headers say; none for a REST API
 	denied         time.Duration // how long to retry what is not allowed
 }
 
@@ -170,7 +170,7 @@ func (s service) ask(ctx context.Context, action string, in any) (text []byte, p
 	}
 	defer response.Body.Close()
 	text, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-	if err != nil || response.StatusCode == http.StatusOK {
+	if err != nil || response.StatusCode/100 == 2 {
 		return text, whileBusy, err
 	}
 	var failed struct {
@@ -191,19 +191,25 @@ func (s service) ask(ctx context.Context, action string, in any) (text []byte, p
 }
 
 // request makes a signed request, as
-// https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_GetParameter.html
-// and the pages of the other actions describe.
+// https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_GetParameter.html,
+// https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html and the pages of the other
+// actions describe.
 func (s service) request(ctx context.Context, action string, in any) (*http.Request, error) {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return nil, err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(s.address, "/")+"/", bytes.NewReader(body))
+	path, header := "", http.Header{
+		"Content-Type": {"application/x-amz-json-" + s.format}, "X-Amz-Target": {s.target + action},
+	}
+	if s.target == "" {
+		path, header = action, http.Header{"X-Amz-Invocation-Type": {"Event"}}
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(s.address, "/")+"/"+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
-	r.Header.Set("Content-Type", "application/x-amz-json-"+s.format)
-	r.Header.Set("X-Amz-Target", s.target+action)
+	r.Header = header
 	credentials, err := s.config.Credentials.Retrieve(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("finding AWS credentials: %w", err)

@@ -3,6 +3,7 @@ package local
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"sync"
@@ -53,10 +54,14 @@ type Service struct {
 	options ServiceOptions
 	Inbox   *inbox.Inbox
 	Sender  *notify.Sender
+	movers  chan struct{} // full if all are busy
+	moving  sync.WaitGroup
+	ending  context.Context // of Run; movers stop
+	end     func()
 }
 
-// NewService returns a Service. It makes the ports' Notify wake its sender, and
-// their Places.
+// NewService returns a Service. It makes the ports' Notify wake its sender, their
+// Places and, unless the settings say none, their Mover.
 func NewService(p *api.Ports, o ServiceOptions) (*Service, error) {
 	s := &Service{ports: p, options: o, Inbox: inbox.New(p.Table, p.Now)}
 	o.Mail, o.SMS = cmp.Or(o.Mail, s.Inbox.Mail()), cmp.Or(o.SMS, s.Inbox.SMS())
@@ -75,7 +80,29 @@ func NewService(p *api.Ports, o ServiceOptions) (*Service, error) {
 		o.Metrics.registry.MustRegister(stored{p, o.Metrics.disk, s.Sender})
 	}
 	p.Notify, p.Places = s.Sender.Wake, api.NewPlaces(p.MaxUploads)
+	if p.Movers > 0 {
+		s.movers, p.Mover = make(chan struct{}, p.Movers), s.move
+		s.ending, s.end = context.WithCancel(context.Background())
+	}
 	return s, nil
+}
+
+// move moves the bytes of a file in the background.
+func (s *Service) move(_ context.Context, owner string, id int64) error {
+	select {
+	case s.movers <- struct{}{}:
+	case <-s.ending.Done():
+		return errors.New("the service ends")
+	default:
+		return errors.New("all movers are busy")
+	}
+	s.moving.Go(func() {
+		defer func() { <-s.movers }()
+		if err := file.Service(s.ports).MoveBytes(s.ending, owner, id); err != nil {
+			s.ports.Log.Error("the bytes of a file could not be moved", "owner", owner, "id", id, "error", err.Error())
+		}
+	})
+	return nil
 }
 
 // Handler serves the interface under api.Prefix, a welcome text at the root, and the
@@ -117,7 +144,11 @@ func (s *Service) welcome() string {
 func (s *Service) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	wg.Go(func() { s.Sender.Run(ctx) })
-	defer wg.Wait()
+	if s.end != nil {
+		defer s.moving.Wait()
+		defer s.end()
+	}
+	defer wg.Wait() // the sender runs until ctx ends
 	for tick := time.Tick(s.options.SweepEvery); tick != nil && ctx.Err() == nil; {
 		if _, err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
 			s.ports.Log.ErrorContext(ctx, "a sweep failed", "error", err.Error())
@@ -136,7 +167,9 @@ func (s *Service) Sweep(ctx context.Context) (files.SweepReport, error) {
 			return files.SweepReport{}, err
 		}
 	}
-	sweeper := files.Sweeper{Service: file.Service(s.ports), Log: s.ports.Log, Grace: s.options.Grace}
+	sweeper := files.Sweeper{
+		Service: file.Service(s.ports), Log: s.ports.Log, Grace: s.options.Grace, AtOnce: s.ports.Movers,
+	}
 	r, err := sweeper.Run(ctx)
 	if r.Moved+r.Purged+r.Orphans+r.Failed > 0 {
 		s.ports.Log.InfoContext(ctx, "swept",

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/aws/aws-lambda-go/lambdacontext"
+
 	"ferry/shared/api"
 	"ferry/shared/api/file"
 	"ferry/shared/blob"
+	"ferry/shared/boot/lambda"
 	"ferry/shared/files"
 	"ferry/shared/notify"
 )
@@ -20,29 +23,69 @@ const (
 	// sweeperReserve is how much of the function's time is left when a sweep
 	// stops, to be continued by the next.
 	sweeperReserve = 60 * time.Second
-	// atOnce is how many objects a sweep works on at once. It waits for the stores most
-	// of the time.
-	atOnce = 50
+	// moveReserve is how much of it is left when the bytes of one file are left to the next
+	// run, so that it can be asked for.
+	moveReserve = 30 * time.Second
+	// maxRuns bounds the runs that follow each other: about a day of them.
+	maxRuns = 100
 )
 
-// SweeperHandler returns a function that sweeps once and logs what it did. It sweeps
-// even if there are errors with notices, or very many of them.
-func SweeperHandler(w *Worker) func(context.Context) (files.SweepReport, error) {
-	return func(ctx context.Context) (files.SweepReport, error) {
+// SweeperHandler returns a function that sweeps once and logs what it did, or moves the
+// bytes of one file. What it has no time for it goes on with in another invocation of
+// itself. It sweeps even if there are errors with notices, or very many of them.
+func SweeperHandler(w *Worker) func(context.Context, lambda.SweepEvent) (files.SweepReport, error) {
+	return func(ctx context.Context, e lambda.SweepEvent) (files.SweepReport, error) {
+		if e.Move != nil {
+			return files.SweepReport{}, w.move(ctx, e)
+		}
 		p := w.Function.Ports
 		reminded, late := remind(ctx, p, w.Topics)
 		sweeper := files.Sweeper{
-			Service: file.Service(p), Log: p.Log, Grace: grace, Reserve: sweeperReserve, AtOnce: atOnce,
+			Service: file.Service(p), Log: p.Log, Grace: grace, Reserve: sweeperReserve, AtOnce: p.Movers,
 		}
 		r, err := sweeper.Run(ctx)
-		if err == nil && r.Failed > 0 {
-			err = fmt.Errorf("%d objects could not be swept", r.Failed)
+		e.Failed += r.Failed
+		switch {
+		case err == nil && !r.Complete:
+			err = w.again(ctx, e)
+		case err == nil && e.Failed > 0:
+			err = fmt.Errorf("%d objects could not be swept", e.Failed)
 		}
 		err = errors.Join(late, err)
 		p.Log.Info("swept", "seen", r.Seen, "moved", r.Moved, "purged", r.Purged, "orphans", r.Orphans,
-			"failed", r.Failed, "old", r.Old, "complete", r.Complete, "overdue", reminded.Pointed, "ended", reminded.Ended)
+			"failed", r.Failed, "unfinished", r.Unfinished, "old", r.Old, "complete", r.Complete,
+			"overdue", reminded.Pointed, "ended", reminded.Ended)
 		return r, err
 	}
+}
+
+// move moves the bytes of one file, as long as there is time.
+func (w *Worker) move(ctx context.Context, e lambda.SweepEvent) error {
+	inTime := ctx
+	if until, ok := ctx.Deadline(); ok {
+		earlier, cancel := context.WithDeadline(ctx, until.Add(-moveReserve))
+		defer cancel()
+		inTime = earlier
+	}
+	err := file.Service(w.Function.Ports).MoveBytes(inTime, e.Move.Owner, e.Move.ID)
+	if err != nil && inTime.Err() != nil {
+		w.Function.Ports.Log.Warn("a file takes long to move, and goes on in the next run",
+			"owner", e.Move.Owner, "id", e.Move.ID, "error", err.Error())
+		return w.again(ctx, e)
+	}
+	return err
+}
+
+// again has the function called once more for the same.
+func (w *Worker) again(ctx context.Context, e lambda.SweepEvent) error {
+	if e.Again++; e.Again > maxRuns {
+		return fmt.Errorf("not at the end after %d runs", e.Again)
+	}
+	self, _ := lambdacontext.FromContext(ctx)
+	if self == nil || w.Invoke == nil {
+		return errors.New("not at the end, and this function cannot be called again")
+	}
+	return w.Invoke(ctx, self.InvokedFunctionArn, e)
 }
 
 // remind handles overdue notices, in at most half of the time.

@@ -9,12 +9,14 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-lambda-go/lambdacontext"
 
 	"ferry/shared/api"
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
+	cloud "ferry/shared/boot/lambda"
 	"ferry/shared/boot/worker"
 	"ferry/shared/files"
 	"ferry/shared/notify"
@@ -29,7 +31,7 @@ func runWith(t *testing.T, p *api.Ports, with worker.Providers, left time.Durati
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), left)
 	defer cancel()
-	r, err := worker.SweeperHandler(worker.With(p, with))(ctx)
+	r, err := worker.SweeperHandler(worker.With(p, with))(ctx, cloud.SweepEvent{})
 	check(t, err)
 	return r
 }
@@ -72,24 +74,142 @@ func TestBytesWithoutARecordAreKeptForEightDays(t *testing.T) {
 
 func TestASweepStopsBeforeItsTimeIsUp(t *testing.T) {
 	t.Parallel()
-	if r := run(t, boottest.Ports(t, nil), 30*time.Second); r.Complete || r.Seen != 0 {
-		t.Errorf("%+v", r)
+	again := &again{}
+	r, err := again.handle(t, boottest.Ports(t, nil), 30*time.Second, cloud.SweepEvent{Failed: 2})
+	if err != nil || r.Complete || r.Seen != 0 {
+		t.Errorf("%+v, %v", r, err)
 	}
+	if want := (cloud.SweepEvent{Again: 1, Failed: 2}); len(again.asked) != 1 || again.asked[0] != want {
+		t.Errorf("asked was %+v, want %+v", again.asked, want)
+	}
+}
+
+// again is a function that notes how it calls itself.
+type again struct {
+	asked []cloud.SweepEvent
+	err   error
+}
+
+const self = "arn:aws:lambda:us-east-1:123456789012:function:sweep:live"
+
+func (a *again) handle(t *testing.T, p *api.Ports, left time.Duration, e cloud.SweepEvent) (files.SweepReport, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), left)
+	defer cancel()
+	with := new(boottest.Cloud).Providers()
+	with.Invoke = func(_ context.Context, function string, e cloud.SweepEvent) error {
+		if function != self {
+			t.Errorf("called was %s", function)
+		}
+		a.asked = append(a.asked, e)
+		return a.err
+	}
+	ctx = lambdacontext.NewContext(ctx, &lambdacontext.LambdaContext{InvokedFunctionArn: self})
+	return worker.SweeperHandler(worker.With(p, with))(ctx, e)
+}
+
+func TestASweepThatCannotGoOnFails(t *testing.T) {
+	t.Parallel()
+	p := boottest.Ports(t, nil)
+	for what, k := range map[string]struct {
+		again
+		cloud.SweepEvent
+	}{
+		"it cannot be called again":  {again{err: errors.New("denied")}, cloud.SweepEvent{}},
+		"it has run a hundred times": {again{}, cloud.SweepEvent{Again: 100}},
+	} {
+		if _, err := k.handle(t, p, 30*time.Second, k.SweepEvent); err == nil {
+			t.Errorf("%s, and there is no error", what)
+		}
+	}
+}
+
+func TestObjectsThatFailedInAnyRunAreAnErrorOfTheLast(t *testing.T) {
+	t.Parallel()
+	var a again
+	if r, err := a.handle(t, boottest.Ports(t, nil), 15*time.Minute, cloud.SweepEvent{Again: 1, Failed: 2}); err == nil || !r.Complete || a.asked != nil {
+		t.Errorf("%+v, %v; asked was %v", r, err, a.asked)
+	}
+}
+
+// slowCopy ends with its context until there is time.
+type slowCopy struct {
+	blob.Store
+	done bool
+}
+
+func (s *slowCopy) Copy(ctx context.Context, from blob.Area, fromKey string, to blob.Area, toKey string) error {
+	if !s.done {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return s.Store.Copy(ctx, from, fromKey, to, toKey)
+}
+
+// TestAFileThatTakesLongToMoveGoesOnInTheNextRun deletes a file, and gives its mover two runs.
+func TestAFileThatTakesLongToMoveGoesOnInTheNextRun(t *testing.T) {
+	t.Parallel()
+	p := boottest.Ports(t, nil)
+	store := &slowCopy{Store: p.Blobs}
+	p.Blobs = store
+	p.Mover = func(context.Context, string, int64) error { return nil }
+	alice, err := auth.NewUsers(p.Table, p.Now).Get(t.Context(), "alice")
+	check(t, err)
+	deleted, err := file.Service(p).Delete(t.Context(), alice, 1)
+	check(t, err)
+	var a again
+	e := cloud.SweepEvent{Move: &cloud.Moved{Owner: "alice", ID: 1}}
+	if _, err := a.handle(t, p, 30*time.Second+100*time.Millisecond, e); err != nil || len(a.asked) != 1 || a.asked[0].Again != 1 || *a.asked[0].Move != *e.Move {
+		t.Fatalf("the first run gave %v, and asked was %+v", err, a.asked)
+	}
+	store.done = true
+	if _, err := a.handle(t, p, 15*time.Minute, a.asked[0]); err != nil || len(a.asked) != 1 {
+		t.Errorf("the second run gave %v, and asked was %+v", err, a.asked)
+	}
+	if _, err := p.Blobs.Open(t.Context(), blob.Backup, deleted.Blob); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAMoveThatFailsIsAnErrorAndIsLeftToTheNextSweep(t *testing.T) {
+	t.Parallel()
+	p := boottest.Ports(t, nil)
+	p.Mover = func(context.Context, string, int64) error { return nil }
+	alice, err := auth.NewUsers(p.Table, p.Now).Get(t.Context(), "alice")
+	check(t, err)
+	_, err = file.Service(p).Delete(t.Context(), alice, 1)
+	check(t, err)
+	broken := *p
+	broken.Blobs = failing{p.Blobs}
+	var a again
+	e := cloud.SweepEvent{Move: &cloud.Moved{Owner: "alice", ID: 1}}
+	if _, err := a.handle(t, &broken, 15*time.Minute, e); err == nil || a.asked != nil {
+		t.Errorf("the run gave %v, and asked was %v", err, a.asked)
+	}
+	if r := run(t, p, 15*time.Minute); r.Moved != 1 {
+		t.Errorf("the sweep reported %+v", r)
+	}
+}
+
+type failing struct{ blob.Store }
+
+func (failing) Copy(context.Context, blob.Area, string, blob.Area, string) error {
+	return errors.New("the store is away")
 }
 
 func TestASweepQueuesOverdueNoticesAgain(t *testing.T) {
 	t.Parallel()
 	p := boottest.Ports(t, nil)
-	var cloud boottest.Cloud
+	var providers boottest.Cloud
 	op := notify.Notice{Channel: notify.SMS}.Op(time.Now().Add(-2*time.Hour), "x")
 	check(t, p.Table.Write(t.Context(), op))
-	runWith(t, p, cloud.Providers(), 15*time.Minute)
-	if want := []notify.TopicMessage{notify.Pointer(op.Key, "sms")}; !reflect.DeepEqual(cloud.Published[notify.NoticesTopic], want) {
-		t.Errorf("published was %v, want %v", cloud.Published, want)
+	runWith(t, p, providers.Providers(), 15*time.Minute)
+	if want := []notify.TopicMessage{notify.Pointer(op.Key, "sms")}; !reflect.DeepEqual(providers.Published[notify.NoticesTopic], want) {
+		t.Errorf("published was %v, want %v", providers.Published, want)
 	}
-	cloud.TopicsErr = errors.New("no topic")
-	r, err := worker.SweeperHandler(worker.With(p, cloud.Providers()))(t.Context())
-	if !errors.Is(err, cloud.TopicsErr) || !r.Complete {
+	providers.TopicsErr = errors.New("no topic")
+	r, err := worker.SweeperHandler(worker.With(p, providers.Providers()))(t.Context(), cloud.SweepEvent{})
+	if !errors.Is(err, providers.TopicsErr) || !r.Complete {
 		t.Errorf("without a topic %+v, %v", r, err)
 	}
 }

@@ -35,6 +35,7 @@ type Providers struct {
 	Mail     mail.Sender
 	MailFrom string // the sender of mails
 	SMS      notify.TextSender
+	Invoke   lambda.Invoke
 }
 
 // Worker is a function with its ports.
@@ -77,6 +78,7 @@ func (w *Worker) Opener(b Backends) lambda.Opener {
 			errs = append(errs, err)
 			return v
 		}
+		w.Invoke = lambda.NewInvoke(c)
 		if b.Topics != nil {
 			w.Topics = b.Topics(c.Service("SNS"), map[notify.Topic]string{
 				notify.NoticesTopic: name("FERRY_NOTICES_TOPIC"), notify.EventsTopic: name("FERRY_EVENTS_TOPIC"),

@@ -1,0 +1,46 @@
+package lambda
+
+import (
+	"context"
+	"net/url"
+
+	"ferry/shared/api"
+	"ferry/shared/envelope"
+)
+
+// SweepEvent is an event of the function sweep. The zero value, like the event of a
+// schedule, asks for a sweep.
+type SweepEvent struct {
+	Move   *Moved `json:"move,omitempty"`   // asks for the bytes of one file to be moved instead
+	Again  int    `json:"again,omitempty"`  // how often it has gone on, as one run was too short
+	Failed int    `json:"failed,omitempty"` // objects that failed in the runs before
+}
+
+// Moved is a file whose record was moved to the other area.
+type Moved struct {
+	Owner string `json:"owner"`
+	ID    int64  `json:"id"`
+}
+
+// Invoke has an event handled by a function, and does not wait for that. Lambda keeps the
+// event, tries three times, and then sends it to the function's destination for failures.
+type Invoke func(ctx context.Context, function string, event SweepEvent) error
+
+// NewInvoke returns an Invoke, which makes one call.
+func NewInvoke(c *Cloud) Invoke {
+	s := newService(c, "lambda", "", "")
+	return func(ctx context.Context, function string, event SweepEvent) error {
+		_, _, err := s.ask(ctx, "2015-03-31/functions/"+url.PathEscape(function)+"/invocations", event)
+		return envelope.Wrap(err, "invoking "+function)
+	}
+}
+
+// Mover has the bytes of files moved by the function that FERRY_MOVER names.
+func Mover(c *Cloud, p *api.Ports) error {
+	function, err := c.Name("FERRY_MOVER")
+	invoke := NewInvoke(c)
+	p.Mover = func(ctx context.Context, owner string, id int64) error {
+		return invoke(ctx, function, SweepEvent{Move: &Moved{owner, id}})
+	}
+	return err
+}
