@@ -123,15 +123,17 @@ func (s *Sweeper) removeUnfinished(ctx context.Context) error {
 // expired files whose bytes are lost, which no list of objects shows.
 func (s *Sweeper) lapsed(ctx context.Context, at *sweepState) (done bool, err error) {
 	for user, err := range auth.NewUsers(s.Table, s.Now).Limited(ctx, at.User) {
-		if err != nil {
+		if err != nil || !s.inTime(ctx) {
 			return false, err
-		}
-		if !s.inTime(ctx) {
-			return false, nil
 		}
 		_, err := s.endReservations(ctx, user, s.Now().Unix())
-		if err = cmp.Or(err, s.sweepOldest(ctx, blob.Backup, user), s.sweepOldest(ctx, blob.Files, user)); err != nil {
+		err = cmp.Or(err, s.sweepOldest(ctx, blob.Backup, user), s.sweepOldest(ctx, blob.Files, user))
+		if ctx.Err() != nil {
 			return false, err
+		}
+		if err != nil { // one damaged item must not hold up all other users
+			s.count(&s.report.Failed)
+			s.Log.Error("a user's lapsed reservations or oldest files could not be swept", "user", user, "error", err)
 		}
 		at.User = user
 	}

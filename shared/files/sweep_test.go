@@ -283,6 +283,32 @@ func TestSweepGivesBackReservationsOfIdleSessions(t *testing.T) {
 	}
 }
 
+// TestADamagedReservationHoldsUpNoOtherUser puts one that cannot be read before another's.
+func TestADamagedReservationHoldsUpNoOtherUser(t *testing.T) {
+	t.Parallel()
+	s := newSweepServer(t)
+	for _, name := range []string{"first", "second"} {
+		s.AddUser(name, "a password of "+name, func(u *auth.User) { u.Quota = 100 })
+	}
+	damaged := struct {
+		Bytes string `json:"bytes"`
+	}{"many"}
+	if err := s.Data.Table.Write(t.Context(), table.Put(table.Key{PK: "reserved#first", SK: "1"}, damaged)); err != nil {
+		t.Fatal(err)
+	}
+	plan := files.Plan{Owner: "second", Name: "x", Length: 20}
+	if _, err := file.Service(s.Data.Ports).BeginSession(t.Context(), s.user("second"), plan, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.Clock.Advance(61 * time.Minute)
+	if r := s.sweep(); r.Failed != 1 {
+		t.Errorf("the sweep reported %+v", r)
+	}
+	if u := s.user("second"); u.Used != 0 {
+		t.Errorf("%d bytes of the second user are in use, want 0", u.Used)
+	}
+}
+
 // TestSweepKeepsWhatASessionCompletesMeanwhile completes a session after the sweep has
 // looked for its record.
 func TestSweepKeepsWhatASessionCompletesMeanwhile(t *testing.T) {
