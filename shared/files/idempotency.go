@@ -240,6 +240,7 @@ type rememberedFile struct {
 	Length   int64  `json:"length"`
 	Modified int64  `json:"modified"`
 	CRC64    string `json:"crc64"`
+	Key      int64  `json:"key,omitempty"`
 }
 
 // rememberFiles returns the operation that remembers the stored files, if there is
@@ -250,7 +251,7 @@ func rememberFiles(c *Claim, stored []File) ([]table.Op, error) {
 	}
 	all := make([]rememberedFile, len(stored))
 	for i, f := range stored {
-		all[i] = rememberedFile{ID: f.ID, Name: f.Name, Length: f.Length, Modified: f.Modified, CRC64: f.CRC64}
+		all[i] = rememberedFile{ID: f.ID, Name: f.Name, Length: f.Length, Modified: f.Modified, CRC64: f.CRC64, Key: f.Key}
 	}
 	text, err := json.Marshal(all)
 	if err != nil {

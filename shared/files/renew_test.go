@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/api/apitest"
 	"ferry/shared/api/file"
 	"ferry/shared/files"
 	"ferry/shared/table"
@@ -148,6 +149,23 @@ func TestAFileThatWasStoredBeforeItsKeyWasRevokedGetsALinkOfTheNewest(t *testing
 		t.Errorf("the file has version %d of the key: %v", c.newest().Key, err)
 	}
 	c.wantStatuses("in the list", c.shown(), 200)
+}
+
+func TestARepeatedUploadAfterARotationIsAnsweredWithTheSameLink(t *testing.T) {
+	t.Parallel()
+	c := newKeyCaller(t)
+	c.AddUser("bob", password)
+	c.rotate()
+	var answers []apitest.Envelope
+	for range 2 {
+		resp := c.Request("POST", "/upload?file=a&d=bob", strings.NewReader("content"), "Authorization", "Bearer "+c.bearer, "Idempotency-Key", "one")
+		answers = append(answers, c.Decode(resp, 200))
+	}
+	link := answers[0].Files[0].LinkURL
+	c.wantStatuses("of the upload", []string{link}, 200)
+	if again := answers[1].Files[0].LinkURL; again != link {
+		t.Errorf("the repeat is answered with %s, want %s", again, link)
+	}
 }
 
 // reading ends at the n-th store of a position, and notes which partitions are read.

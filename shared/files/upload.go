@@ -281,12 +281,14 @@ func (u *Upload) commit(ctx context.Context, limit int) (found table.Page, err e
 
 // operations returns what the commit writes.
 func (u *Upload) operations(ctx context.Context) ([]table.Op, error) {
-	ops, err := rememberFiles(u.Claim, u.stored)
+	var ops []table.Op
+	var err error
 	for i := range u.stored {
 		added, failed := u.s.publishNew(ctx, &u.stored[i], u.sending)
 		ops, err = append(ops, added...), errors.Join(err, failed)
 	}
-	return append(ops, u.use()...), err
+	first, failed := rememberFiles(u.Claim, u.stored)
+	return slices.Concat(first, ops, u.use()), errors.Join(err, failed)
 }
 
 // publishNew returns the operations that make a new file visible and queue its
