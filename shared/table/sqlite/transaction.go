@@ -158,7 +158,9 @@ func next(op table.Op, before stored) (after stored, err error) {
 }
 
 func (tx *transaction) store(op table.Op, after stored) error {
-	delete(tx.updated, op.Key)
+	if op.Kind != table.KindCheck {
+		delete(tx.updated, op.Key)
+	}
 	switch op.Kind {
 	case table.KindUpdate:
 		tx.updated[op.Key] = after

@@ -234,3 +234,34 @@ func TestCloseDoesDelayedUpdates(t *testing.T) {
 		t.Errorf("the count is %d, %v; want 10", got.N, err)
 	}
 }
+
+// TestACheckLosesNoUpdateOfItsItem: a group of requests holds the update back until it commits.
+func TestACheckLosesNoUpdateOfItsItem(t *testing.T) {
+	t.Parallel()
+	db := open(t, filepath.Join(t.TempDir(), "table.db"), sqlite.Options{})
+	const workers, each = 20, 20
+	counter := table.Key{PK: "counter", SK: "1"}
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() {
+			for i := range each {
+				for _, ops := range [][]table.Op{
+					{table.Update(counter).Add("n", 1)},
+					{table.Put(numberKey(w, i), number{}), table.Check(counter, table.Exists())},
+				} {
+					if err := db.Write(t.Context(), ops...); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	var counted struct {
+		N int `json:"n"`
+	}
+	if err := db.Get(t.Context(), counter, &counted); err != nil || counted.N != workers*each {
+		t.Errorf("%d updates counted %d, %v", workers*each, counted.N, err)
+	}
+}
