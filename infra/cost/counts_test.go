@@ -308,6 +308,7 @@ func newStack(t *testing.T, change ...func(*api.Settings)) *stack {
 	}))
 	t.Cleanup(bucket.Close)
 	s.ports = s.data.Ports
+	s.ports.CountWait = time.Minute // as for a table that others use too
 	s.ports.Random = &sameRandom{from: rand.NewChaCha8([32]byte{})}
 	s.ports.Table = meteredTable{s.data.Table, s.meter}
 	blobs := meteredBlobs{s.data.Disk, s.meter, bucket.URL}

@@ -167,7 +167,7 @@ func (s *stage) open(name string) {
 		open(cfg, s.ports, openers(s.worker)[name])
 	}
 	if s.ports.Blobs != nil {
-		s.ports.Blobs = interrupted{s.ports.Blobs, s.others}
+		s.ports.Blobs, s.ports.Parts = interrupted{s.ports.Blobs, s.others}, slow{s.ports.Parts, s}
 	}
 	s.keys = &lambda.Cloud{Config: cfg, Getenv: os.Getenv}
 }
@@ -183,7 +183,10 @@ func openers(w *worker.Worker) map[string]lambda.Opener {
 }
 
 // interlopers are other callers that interfere, each once.
-type interlopers struct{ beforeCopy func() }
+type interlopers struct {
+	beforeCopy func()
+	ahead      time.Duration // of the clock
+}
 
 func (interlopers) once(f *func()) {
 	if g := *f; g != nil {
@@ -201,6 +204,23 @@ type interrupted struct {
 func (i interrupted) Copy(ctx context.Context, from blob.Area, fromKey string, to blob.Area, toKey string) error {
 	i.once(&i.beforeCopy)
 	return i.Store.Copy(ctx, from, fromKey, to, toKey)
+}
+
+// Create implements blob.Store. It takes a while, after which a quota may be new.
+func (i interrupted) Create(ctx context.Context, a blob.Area, key string, body io.Reader, size int64) (blob.Written, error) {
+	i.ahead += 2 * time.Second
+	return i.Store.Create(ctx, a, key, body, size)
+}
+
+// slow is a store that takes a while to complete a file.
+type slow struct {
+	blob.Parts
+	*stage
+}
+
+func (s slow) CompleteParts(ctx context.Context, a blob.Area, key, upload string, l blob.Layout, sum *uint64) (blob.Written, error) {
+	s.others.ahead += 2 * time.Second
+	return s.Parts.CompleteParts(ctx, a, key, upload, l, sum)
 }
 
 // sender sends parts by their signed requests, as clients do.

@@ -40,9 +40,10 @@ func newStage(t *testing.T, name string) *stage {
 	t.Helper()
 	s := &stage{T: t, others: &interlopers{}}
 	s.real = boottest.Ports(t, nil)
-	s.real.Now = func() time.Time { return time.Now().Add(s.ahead) }
+	s.real.Now = func() time.Time { return time.Now().Add(s.ahead + s.others.ahead) }
 	s.real.PublicURL, s.real.Events = "https://files.example.com/v1", true
 	p := *s.real
+	p.CountWait = time.Minute // as for any table that others use too
 	p.Table, p.Blobs, p.Parts, p.Key = nil, nil, nil, auth.LinkKey{}
 	s.ports, s.worker = &p, worker.With(&p, worker.Providers{})
 	s.open(name)

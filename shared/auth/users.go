@@ -56,6 +56,14 @@ type User struct {
 	Created    int64 `json:"created"`              // Unix seconds
 }
 
+// SameUse returns the condition that the user's use is as it was read.
+func (u User) SameUse() table.Cond {
+	if u.Used == 0 { // it may not be stored
+		return table.AtMost("used", 0)
+	}
+	return table.Equal("used", u.Used)
+}
+
 // CanonicalName returns a name as it is stored, in lower case. ok is false if no user
 // can have that name.
 func CanonicalName(name string) (canonical string, ok bool) {
@@ -202,11 +210,11 @@ func (s *Users) yieldAll(ctx context.Context, keys []table.Key, yield func(User)
 // Edit changes a user's address, number, language, quota and retention from what they were
 // in before to what they are in after, all in one update of these attributes alone. A
 // quota for a user who had none also sets the use, which has not been kept until then;
-// if the user got a file since, the fault is Conflict.
+// if the user got a file since, or the use has changed, the fault is Conflict.
 func (s *Users) Edit(ctx context.Context, before, after User) error {
 	op := table.Update(UserKey(before.Name)).If(table.Exists(), table.AtMost("incarnation", before.Incarnation))
 	if before.Quota == 0 && after.Quota > 0 {
-		op = op.Set("used", after.Used).If(table.Equal("lastFile", before.LastFile), table.AtMost("quota", 0))
+		op = op.Set("used", after.Used).If(table.Equal("lastFile", before.LastFile), table.AtMost("quota", 0), before.SameUse())
 	}
 	for attr, values := range map[string][2]any{
 		"email": {before.Email, after.Email}, "phone": {before.Phone, after.Phone}, "lang": {before.Lang, after.Lang},

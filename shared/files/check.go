@@ -405,13 +405,9 @@ func (c *Check) quota(ctx context.Context, name string) (sure bool, err error) {
 	if err != nil || now.Used != u.Used || now.LastFile != u.LastFile {
 		return false, err
 	}
-	same := table.Equal("used", u.Used)
-	if u.Used == 0 {
-		same = table.AtMost("used", 0) // it may not be stored
-	}
 	what := fmt.Sprintf("%d bytes count as used, but files and reservations have %d", u.Used, sum.used)
 	mend := table.Update(auth.UserKey(name)).Set("used", sum.used).
-		If(same, table.Equal("lastFile", u.LastFile), table.Equal("generation", u.Generation))
+		If(u.SameUse(), table.Equal("lastFile", u.LastFile), table.Equal("generation", u.Generation))
 	return c.found(ctx, Finding{
 		Kind: BadQuota, User: name, Key: auth.UserKey(name).PK, What: what, mend: []table.Op{mend},
 	})

@@ -35,6 +35,7 @@ func (s *Service) Complete(ctx context.Context, it Session, sum *uint64) (*Liste
 		return nil, envelope.NewFault(envelope.Invalid, "length is missing: this session began without one")
 	}
 	var owner auth.User
+	read := s.Now()
 	err := s.Table.Get(ctx, auth.UserKey(it.Owner), &owner)
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
 		return nil, fmt.Errorf("reading a user: %w", err)
@@ -68,6 +69,8 @@ func (s *Service) Complete(ctx context.Context, it Session, sum *uint64) (*Liste
 	room := it.reservation().charge(f.Length)
 	if room == nil && owner.Quota > 0 { // the quota came after the session
 		room = append(room, table.Update(auth.UserKey(it.Owner)).Add("used", f.Length).If(table.Exists()))
+	} else if room == nil {
+		room = s.unlimited(it.Owner, read)
 	}
 	return s.finish(ctx, it, f, room)
 }
@@ -111,7 +114,8 @@ func (s *Service) finish(ctx context.Context, it Session, f File, room []table.O
 	ops = slices.Concat(ops, it.indexed(table.Delete), it.opened(-1), s.missed(f), room)
 	err = s.Table.Write(ctx, ops...)
 	if errors.Is(err, table.ErrCondition) {
-		return s.overtaken(ctx, it, &envelope.Fault{Kind: envelope.Conflict, Detail: "the upload was ended, or its user was removed", Cause: err})
+		return s.overtaken(ctx, it, &envelope.Fault{Kind: envelope.Conflict, Cause: err,
+			Detail: "the upload was ended, or its user was removed or given a quota; try again"})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("storing the record: %w", err)

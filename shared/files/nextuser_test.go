@@ -58,7 +58,7 @@ func TestUploadOutlivingItsUserNeverReachesTheNextUser(t *testing.T) {
 	ofFirst := first.beginUpload("of the first")
 	second := first.replaceUser()
 	ofSecond := second.beginUpload("of the second")
-	third := second.replaceUser(quota(100))
+	third := second.replaceUser()
 	third.Put(third.bearer, "file=own", "of the third")
 
 	for of, u := range map[string]*files.Upload{"the first": ofFirst, "the second": ofSecond} {
@@ -67,6 +67,7 @@ func TestUploadOutlivingItsUserNeverReachesTheNextUser(t *testing.T) {
 			t.Errorf("the upload of %s got %+v, %v", of, page, err)
 		}
 	}
+	third.must(third.give(100, nothing)) // so that the use is kept
 	wantOnlyOwn := func(when string) {
 		t.Helper()
 		if all := third.stored(); len(all) != 1 || all[0].Name != "own" {

@@ -62,7 +62,7 @@ func (u *Upload) room() int64 { return u.target.Quota - u.target.Used }
 // they do not fit, or if the owner is no longer the same.
 func (u *Upload) use() []table.Op {
 	if u.target.Quota == 0 {
-		return nil
+		return u.s.unlimited(u.owner, u.read)
 	}
 	bytes := int64(0)
 	for _, f := range u.stored {
@@ -70,6 +70,16 @@ func (u *Upload) use() []table.Op {
 	}
 	return []table.Op{table.Update(auth.UserKey(u.owner)).Add("used", bytes).
 		If(table.Exists(), table.AtMost("used", u.target.Quota-bytes), table.AtMost("incarnation", u.maxIncarnation))}
+}
+
+// unlimited returns the check that an owner who had no quota when read has none yet: what
+// would not be counted must not change what a new quota counts. In a table that processes
+// share it would cost every upload two write units, so quick ones go without.
+func (s *Service) unlimited(owner string, read time.Time) []table.Op {
+	if s.CountWait > 0 && s.Now().Sub(read) < time.Second {
+		return nil
+	}
+	return []table.Op{table.Check(auth.UserKey(owner), table.AtMost("quota", 0))}
 }
 
 // reserve makes the reservation of a session.
@@ -182,8 +192,11 @@ func (s *Service) tally(ctx context.Context, owner auth.User) (t tally, err erro
 // freeRoom returns the operation that gives back the room of a purged file.
 func (s *Service) freeRoom(ctx context.Context, f File) ([]table.Op, error) {
 	owner, err := s.user(ctx, f.Owner)
-	if err != nil || owner.Quota == 0 || owner.Incarnation > f.Incarnation {
+	if err != nil || owner.Incarnation > f.Incarnation {
 		return nil, err
+	}
+	if owner.Quota == 0 {
+		return s.unlimited(f.Owner, s.Now()), nil
 	}
 	return []table.Op{table.Update(auth.UserKey(f.Owner)).Add("used", -f.Length).
 		If(table.Exists(), table.AtMost("incarnation", f.Incarnation))}, nil

@@ -75,6 +75,7 @@ type Upload struct {
 	left           int64        // bytes that may still come, if the owner has a quota
 	reserved       *reservation // of a session whose owner has a quota
 	target         auth.User    // the owner
+	read           time.Time    // when target was read
 	maxIncarnation int64        // the latest incarnation of the owner that may get the files
 	id             int64        // taken but not used yet, or 0
 	stored         []File
@@ -192,6 +193,7 @@ func bodyFault(err error) error {
 // come from one incarnation of the owner.
 func (u *Upload) takeID(ctx context.Context) error {
 	op := table.Update(auth.UserKey(u.owner)).Add("lastFile", 1).If(table.Exists(), table.AtMost("incarnation", u.maxIncarnation))
+	u.read = u.s.Now()
 	err := u.s.Table.Update(ctx, op.Relax(), &u.target)
 	if errors.Is(err, table.ErrCondition) || err == nil && u.target.State == auth.Disabled {
 		if u.own() {
@@ -275,6 +277,9 @@ func (u *Upload) commit(ctx context.Context, limit int) (found table.Page, err e
 	}
 	if errors.Is(err, table.ErrCondition) && u.target.Quota > 0 {
 		return found, envelope.NewFault(envelope.TooLarge, "other uploads took the room meanwhile, or the user was removed")
+	}
+	if errors.Is(err, table.ErrCondition) {
+		return found, envelope.NewFault(envelope.Conflict, "the user was given a quota or removed meanwhile; upload again")
 	}
 	return found, envelope.Wrap(err, "storing the records")
 }
