@@ -68,7 +68,7 @@ func (s *Service) renewArea(ctx context.Context, pk string, version int64, done 
 			if err == nil {
 				done.Add(1)
 			}
-			return envelope.Wrap(err, item.Key.String(), table.ErrCondition) // it was moved, and so renewed
+			return envelope.Wrap(err, item.Key.String(), table.ErrCondition) // something else has renewed it
 		})
 	}
 	return g.Wait()
@@ -80,8 +80,8 @@ func (s *Service) renew(ctx context.Context, f File) error {
 	if err != nil {
 		return err
 	}
-	old := s.unpublish(f)[1:]
+	old, same := s.unpublish(f)[1:], []table.Cond{table.Equal("blob", f.Blob), table.AtMost("key", f.Key)}
 	f.Key = s.Key.Version()
-	record := table.Update(f.key()).Set("key", f.Key).If(table.Equal("blob", f.Blob))
+	record := table.Update(f.key()).Set("key", f.Key).If(same...)
 	return s.Table.Write(ctx, append(append(old, record), s.publish(f, links)[1:]...)...)
 }

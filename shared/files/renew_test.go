@@ -5,11 +5,13 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"ferry/shared/api/apitest"
 	"ferry/shared/api/file"
+	"ferry/shared/blob"
 	"ferry/shared/files"
 	"ferry/shared/table"
 )
@@ -165,6 +167,43 @@ func TestARepeatedUploadAfterARotationIsAnsweredWithTheSameLink(t *testing.T) {
 	c.wantStatuses("of the upload", []string{link}, 200)
 	if again := answers[1].Files[0].LinkURL; again != link {
 		t.Errorf("the repeat is answered with %s, want %s", again, link)
+	}
+}
+
+// overtaking runs another renewal when the first one has read a file's record.
+type overtaking struct {
+	table.Table
+	once  sync.Once
+	other func()
+}
+
+func (o *overtaking) GetMany(ctx context.Context, keys ...table.Key) ([]table.Item, error) {
+	if strings.HasPrefix(keys[0].PK, "link#") {
+		o.once.Do(o.other)
+	}
+	return o.Table.GetMany(ctx, keys...)
+}
+
+func TestTwoRenewalsAtOnceKeepTheDownloadsOfAFile(t *testing.T) {
+	t.Parallel()
+	c := newKeyCaller(t)
+	c.Put(c.bearer, "file=a", "content")
+	link, err := file.Service(c.Data.Ports).ByToken(t.Context(), blob.Files, file.Service(c.Data.Ports).Token(c.newest()))
+	if err == nil {
+		_, err = file.Service(c.Data.Ports).CountDownload(t.Context(), link, "192.0.2.1")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.revoke(1)
+	p := *c.Data.Ports
+	p.Table = &overtaking{Table: c.Data.Table, other: func() { c.renew(1) }}
+	if _, err := file.Service(&p).RenewLinks(t.Context(), 1); err != nil {
+		t.Error(err)
+	}
+	links, err := file.Service(c.Data.Ports).Links(t.Context(), c.newest())
+	if err != nil || links[0].Downloads != 1 {
+		t.Errorf("%+v, %v", links, err)
 	}
 }
 
