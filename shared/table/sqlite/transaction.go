@@ -158,15 +158,14 @@ func next(op table.Op, before stored) (after stored, err error) {
 }
 
 func (tx *transaction) store(op table.Op, after stored) error {
-	if op.Kind != table.KindCheck {
-		delete(tx.updated, op.Key)
-	}
 	switch op.Kind {
 	case table.KindUpdate:
 		tx.updated[op.Key] = after
 	case table.KindPut:
+		delete(tx.updated, op.Key)
 		return tx.write(op.Key, after)
 	case table.KindDelete:
+		delete(tx.updated, op.Key)
 		_, err := tx.change(tx.remove, op.Key.PK, op.Key.SK)
 		return err
 	}
