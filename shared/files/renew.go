@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -24,7 +25,8 @@ type renewedUpTo struct {
 // RenewLinks gives files whose links have a revoked version of the key links of the newest:
 // lists show them to the files' owners, and nobody knows those of recipients, unless their
 // notices still wait. It goes through all records, and resumes at the user where it was
-// interrupted. All processes must know what is revoked.
+// interrupted. It steps over what fails, and says so at the end. All processes must know
+// what is revoked.
 func (s *Service) RenewLinks(ctx context.Context, version int) (renewed int64, err error) {
 	key := table.Key{PK: "linkkey", SK: fmt.Sprint("renewal-", version)}
 	var at renewedUpTo
@@ -32,14 +34,15 @@ func (s *Service) RenewLinks(ctx context.Context, version int) (renewed int64, e
 	if err != nil {
 		return 0, err
 	}
+	var done, failed atomic.Int64
 	err = auth.NewUsers(s.Table, s.Now).ListAfter(ctx, at.User, func(u auth.User) error {
-		var done atomic.Int64
+		before := done.Load()
 		for _, area := range []blob.Area{blob.Backup, blob.Files} {
-			if err := s.renewArea(ctx, partition(area, u.Name), int64(version), &done); err != nil {
+			if err := s.renewArea(ctx, partition(area, u.Name), int64(version), &done, &failed); err != nil {
 				return err
 			}
 		}
-		if renewed += done.Load(); done.Load() == 0 {
+		if done.Load() == before {
 			return nil
 		}
 		return s.Table.Write(ctx, table.Put(key, renewedUpTo{u.Name}))
@@ -47,28 +50,40 @@ func (s *Service) RenewLinks(ctx context.Context, version int) (renewed int64, e
 	if err == nil {
 		err = s.Table.Write(ctx, table.Delete(key))
 	}
-	return renewed, envelope.Wrap(err, "renewing links")
+	if n := failed.Load(); err == nil && n > 0 {
+		err = fmt.Errorf("%d files could not get any; repeat the command when their records or links are repaired", n)
+	}
+	return done.Load(), envelope.Wrap(err, "renewing links")
 }
 
-func (s *Service) renewArea(ctx context.Context, pk string, version int64, done *atomic.Int64) error {
-	g, ctx := errgroup.WithContext(ctx)
+func (s *Service) renewArea(ctx context.Context, pk string, version int64, done, failed *atomic.Int64) error {
+	var g errgroup.Group
 	g.SetLimit(renewsAtOnce)
 	for item, err := range table.Each(ctx, s.Table, table.Query{PK: pk, Limit: table.MaxKeys}) {
-		var f File
-		if err == nil {
-			err = item.Decode(&f)
+		if err != nil {
+			return errors.Join(err, g.Wait())
 		}
-		if err == nil && max(1, f.Key) != version {
+		var f File
+		damaged := item.Decode(&f)
+		if damaged == nil && max(1, f.Key) != version {
 			continue
 		}
 		g.Go(func() error {
+			err := damaged
 			if err == nil {
 				err = s.renew(ctx, f)
 			}
-			if err == nil {
+			switch {
+			case err == nil:
 				done.Add(1)
+			case errors.Is(err, table.ErrCondition): // something else has renewed it
+			case ctx.Err() != nil:
+				return err
+			default: // it must not hold up all others
+				failed.Add(1)
+				s.Log.Error("a file could not get new links", "key", item.Key.String(), "error", err)
 			}
-			return envelope.Wrap(err, item.Key.String(), table.ErrCondition) // something else has renewed it
+			return nil
 		})
 	}
 	return g.Wait()

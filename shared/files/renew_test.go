@@ -11,6 +11,7 @@ import (
 
 	"ferry/shared/api/apitest"
 	"ferry/shared/api/file"
+	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/files"
 	"ferry/shared/table"
@@ -167,6 +168,30 @@ func TestARepeatedUploadAfterARotationIsAnsweredWithTheSameLink(t *testing.T) {
 	c.wantStatuses("of the upload", []string{link}, 200)
 	if again := answers[1].Files[0].LinkURL; again != link {
 		t.Errorf("the repeat is answered with %s, want %s", again, link)
+	}
+}
+
+func TestADamagedRecordOrLinkHoldsUpNoRenewalOfOthers(t *testing.T) {
+	t.Parallel()
+	c := newKeyCaller(t)
+	for range 3 {
+		c.Put(c.bearer, "file=a", "content")
+	}
+	c.AddUser("bob", password)
+	c.Put(c.bearer, "file=a&d=bob", "content")
+	link := auth.HashToken(file.Service(c.Data.Ports).Token(c.newest()))
+	for _, key := range []table.Key{{PK: "link#" + link, SK: "link"}, files.Key(blob.Files, "alice", 1)} {
+		if err := c.Data.Table.Write(t.Context(), table.Update(key).Set("file", "damaged").Set("id", "damaged").If(table.Exists())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.revoke(1)
+	renewed, err := file.Service(c.Data.Ports).RenewLinks(t.Context(), 1)
+	if err == nil || !strings.Contains(err.Error(), "2 files") || renewed != 2 {
+		t.Errorf("%d files have new links: %v", renewed, err)
+	}
+	if left := c.Partitions("linkkey"); len(left) != 1 {
+		t.Errorf("left: %v", left)
 	}
 }
 
