@@ -1,6 +1,7 @@
 package files_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -167,40 +168,49 @@ func (s slowStore) Delete(_ context.Context, _ blob.Area, key string) error {
 
 func (s slowStore) Sweep(context.Context, time.Time, func(string) bool) (int, error) { return 0, nil }
 
+// newSlow has this many files that expired long ago. One takes so long to copy.
+func newSlow(stored int, long time.Duration) *slow {
+	s := &slow{ids: map[int64]string{}, written: map[table.Key][]byte{}, deleted: map[string]bool{}, left: long}
+	for i := range stored {
+		key := fmt.Sprintf("D%x-1999-12-31/%d-%022d-alice", i%16, i+1, i)
+		s.keys, s.ids[int64(i+1)] = append(s.keys, key), key
+	}
+	s.huge = s.keys[stored/4]
+	slices.Sort(s.keys)
+	return s
+}
+
+// run sweeps for some time, of which it keeps a fifteenth.
+func (s *slow) run(t *testing.T, limit time.Duration) files.SweepReport {
+	t.Helper()
+	key, err := auth.ParseLinkKey(boottest.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &api.Ports{
+		Ports: auth.Ports{Table: slowTable{slow: s}, Key: key, Random: rand.Reader, Now: time.Now},
+		Blobs: slowStore{slow: s}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	sweeper := files.Sweeper{Service: file.Service(p), Log: p.Log, Grace: time.Hour, Reserve: limit / 15, AtOnce: 50}
+	r, err := sweeper.Run(ctx)
+	if err != nil || r.Failed != 0 || ctx.Err() != nil {
+		t.Fatalf("the sweep reported %+v, %v", r, cmp.Or(err, ctx.Err()))
+	}
+	return r
+}
+
 // TestAMillionMovesTakeFourHours moves a fiftieth of that with 50 at once, in functions that
 // have a fiftieth of their 15 minutes. One file would take the fiftieth of an hour, if it was
 // alone, and delays no other.
 func TestAMillionMovesTakeFourHours(t *testing.T) {
 	const stored, scale = 20_000, 50
 	synctest.Test(t, func(t *testing.T) {
-		s := &slow{
-			ids: map[int64]string{}, written: map[table.Key][]byte{}, deleted: map[string]bool{}, left: time.Hour / scale,
-		}
-		for i := range stored {
-			key := fmt.Sprintf("D%x-1999-12-31/%d-%022d-alice", i%16, i+1, i)
-			s.keys, s.ids[int64(i+1)] = append(s.keys, key), key
-		}
-		s.huge = s.keys[5]
-		slices.Sort(s.keys)
-		key, err := auth.ParseLinkKey(boottest.Key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p := &api.Ports{
-			Ports: auth.Ports{Table: slowTable{slow: s}, Key: key, Random: rand.Reader, Now: time.Now},
-			Blobs: slowStore{slow: s}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
-		}
+		s := newSlow(stored, time.Hour/scale)
 		begun, moved, runs := time.Now(), 0, 0
 		for complete := false; !complete && runs < 10; runs++ {
-			ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute/scale)
-			sweeper := files.Sweeper{
-				Service: file.Service(p), Log: p.Log, Grace: time.Hour, Reserve: time.Minute / scale, AtOnce: 50,
-			}
-			r, err := sweeper.Run(ctx)
-			cancel()
-			if err != nil || r.Failed != 0 {
-				t.Fatalf("the sweep reported %+v, %v", r, err)
-			}
+			r := s.run(t, 15*time.Minute/scale)
 			moved, complete = moved+r.Moved, r.Complete
 		}
 		if len(s.ids) != 0 || s.copied != stored || s.left > 0 || moved != stored {
@@ -210,6 +220,23 @@ func TestAMillionMovesTakeFourHours(t *testing.T) {
 			t.Errorf("%d moves took %v", stored, took)
 		} else {
 			t.Logf("%d moves took %v, and the sweep %v in %d runs", stored, took, time.Since(begun), runs)
+		}
+	})
+}
+
+func TestAnObjectThatTakesLongLeavesTheRunTimeToNoteWhereItIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, due := newSlow(1, time.Hour), 0
+		if r := s.run(t, time.Minute); r.Unfinished != 1 || r.Complete {
+			t.Errorf("the sweep reported %+v", r)
+		}
+		for key := range s.written {
+			if key.PK == "due" {
+				due++
+			}
+		}
+		if due != 1 {
+			t.Errorf("%d items say when to try again, want 1", due)
 		}
 	})
 }

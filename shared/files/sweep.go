@@ -94,17 +94,15 @@ func (s *Sweeper) Run(ctx context.Context) (SweepReport, error) {
 		return s.report, failed
 	}
 	if now != was {
-		err = errors.Join(err, s.save(ctx, now))
+		failed := s.Table.Write(ctx, table.Put(stateKey(), now))
+		err = errors.Join(err, envelope.Wrap(failed, "storing where the sweep is"))
 	}
 	if err == nil && done {
-		err = s.removeUnfinished(ctx)
+		_, err = s.Blobs.Sweep(ctx, s.Now().Add(-s.Grace), nil)
+		err = envelope.Wrap(err, "removing unfinished objects")
 		s.report.Complete = err == nil && s.report.Unfinished == 0
 	}
 	return s.report, err
-}
-
-func (s *Sweeper) save(ctx context.Context, at sweepState) error {
-	return envelope.Wrap(s.Table.Write(ctx, table.Put(stateKey(), at)), "storing where the sweep is")
 }
 
 // inTime reports whether there is time for more.
@@ -113,49 +111,49 @@ func (s *Sweeper) inTime(ctx context.Context) bool {
 	return !ok || time.Until(deadline) >= s.Reserve
 }
 
-// removeUnfinished removes objects that were never completed.
-func (s *Sweeper) removeUnfinished(ctx context.Context) error {
-	_, err := s.Blobs.Sweep(ctx, s.Now().Add(-s.Grace), nil)
-	return envelope.Wrap(err, "removing unfinished objects")
-}
-
-// lapsed ends, of users with a quota, the reservations that uploads left behind and the
-// expired files whose bytes are lost, which no list of objects shows.
-func (s *Sweeper) lapsed(ctx context.Context, at *sweepState) (done bool, err error) {
-	for user, err := range auth.NewUsers(s.Table, s.Now).Limited(ctx, at.User) {
-		if err != nil || !s.inTime(ctx) {
-			return false, err
+// noted sweeps the objects that have an item with a day until today.
+func (s *Sweeper) noted(ctx context.Context, _ *sweepState) (done bool, err error) {
+	today := dayOf(s.Now().Unix())
+	q := table.Query{PK: dueItems, Limit: table.MaxKeys}
+	for more := true; more; {
+		page, err := s.Table.Query(ctx, q)
+		if err != nil {
+			return false, fmt.Errorf("listing what is due: %w", err)
 		}
-		_, err := s.endReservations(ctx, user, s.Now().Unix())
-		err = cmp.Or(err, s.sweepOldest(ctx, blob.Backup, user), s.sweepOldest(ctx, blob.Files, user))
-		if ctx.Err() != nil {
-			return false, err
+		objects, items := map[blob.Area][]blob.Object{}, map[string]table.Key{}
+		more = page.More
+		for _, item := range page.Items {
+			if day, _, _ := strings.Cut(item.Key.SK, "/"); day > today {
+				more = false
+				break
+			}
+			var d dueItem
+			q.After = item.Key.SK
+			if err := item.Decode(&d); err != nil { // a damaged item must not hold up all others
+				s.count(&s.report.Failed)
+				s.Log.Error("an item of what is due cannot be read", "item", item.Key, "error", err)
+				continue
+			}
+			items[d.Key] = item.Key
+			objects[d.Area] = append(objects[d.Area], blob.Object{Key: d.Key, Modified: time.Unix(d.Modified, 0)})
 		}
-		if err != nil { // one damaged item must not hold up all other users
-			s.count(&s.report.Failed)
-			s.Log.Error("a user's lapsed reservations or oldest files could not be swept", "user", user, "error", err)
+		for area, objects := range objects {
+			n, err := s.visit(ctx, area, objects, func(o blob.Object, again int64) error {
+				ops, later := []table.Op{table.Delete(items[o.Key])}, due(max(dayOf(again), today), area, o)
+				switch {
+				case again > 0 && later.Key == items[o.Key]:
+					return nil
+				case again > 0:
+					ops = append(ops, later)
+				}
+				return envelope.Wrap(s.Table.Write(ctx, ops...), "noting when an object is due")
+			})
+			if err != nil || n < len(objects) {
+				return false, err
+			}
 		}
-		at.User = user
 	}
-	at.User = ""
 	return true, nil
-}
-
-// sweepOldest sweeps the expired files among a user's oldest in an area, whether or not
-// there are bytes. Each file is among the oldest in the end, as those before it expire.
-func (s *Sweeper) sweepOldest(ctx context.Context, area blob.Area, user string) error {
-	found, err := s.Table.Query(ctx, table.Query{PK: partition(area, user), Limit: table.MaxKeys})
-	var expired []blob.Object
-	for _, item := range found.Items {
-		var f File
-		if item.Decode(&f) == nil && f.Expired(s.Now()) {
-			expired = append(expired, blob.Object{Key: f.Blob, Modified: s.Now()})
-		}
-	}
-	if len(expired) > 0 {
-		_, err = s.visit(ctx, area, expired, func(blob.Object, int64) error { return nil })
-	}
-	return envelope.Wrap(err, "sweeping the oldest files of a user")
 }
 
 // days sweeps the objects whose keys have a day until today.
@@ -199,49 +197,6 @@ func (s *Sweeper) postpone(ctx context.Context, area blob.Area, o blob.Object, a
 	return envelope.Wrap(s.Table.Write(ctx, due(max(dayOf(again), today), area, o)), "noting when an object is due")
 }
 
-// noted sweeps the objects that have an item with a day until today.
-func (s *Sweeper) noted(ctx context.Context, _ *sweepState) (done bool, err error) {
-	today := dayOf(s.Now().Unix())
-	q := table.Query{PK: dueItems, Limit: table.MaxKeys}
-	for more := true; more; {
-		page, err := s.Table.Query(ctx, q)
-		if err != nil {
-			return false, fmt.Errorf("listing what is due: %w", err)
-		}
-		objects, items := map[blob.Area][]blob.Object{}, map[string]table.Key{}
-		more = page.More
-		for _, item := range page.Items {
-			if day, _, _ := strings.Cut(item.Key.SK, "/"); day > today {
-				more = false
-				break
-			}
-			var d dueItem
-			if err := item.Decode(&d); err != nil {
-				return false, fmt.Errorf("reading what is due: %w", err)
-			}
-			items[d.Key], q.After = item.Key, item.Key.SK
-			objects[d.Area] = append(objects[d.Area], blob.Object{Key: d.Key, Modified: time.Unix(d.Modified, 0)})
-		}
-		for area, objects := range objects {
-			n, err := s.visit(ctx, area, objects, func(o blob.Object, again int64) error {
-				ops := []table.Op{table.Delete(items[o.Key])}
-				if again > 0 {
-					if later := due(max(dayOf(again), today), area, o); later.Key != items[o.Key] {
-						ops = append(ops, later)
-					} else {
-						return nil
-					}
-				}
-				return envelope.Wrap(s.Table.Write(ctx, ops...), "noting when an object is due")
-			})
-			if err != nil || n < len(objects) {
-				return false, err
-			}
-		}
-	}
-	return true, nil
-}
-
 // walkEvery is how often a walk looks at all objects that the days do not show.
 const walkEvery = 30 * 24 * time.Hour
 
@@ -261,14 +216,11 @@ func (s *Sweeper) walk(ctx context.Context, at *sweepState) (done bool, err erro
 		at.Area, at.After, at.Next, at.Old = blob.Backup, "", now.Add(walkEvery).Unix(), 0
 	}
 	s.await()
-	for _, next := range []blob.Area{blob.Files, users} {
-		if at.Area == next || at.Area == users {
-			continue
-		}
+	for at.Area != users {
 		if done, err = s.walkArea(ctx, at); err != nil || !done {
 			return false, err
 		}
-		at.Area, at.After = next, ""
+		at.Area, at.After = map[blob.Area]blob.Area{blob.Backup: blob.Files, blob.Files: users}[at.Area], ""
 	}
 	err = auth.NewUsers(s.Table, s.Now).ListAfter(ctx, at.After, func(u auth.User) (err error) {
 		if !s.inTime(ctx) {
@@ -331,6 +283,45 @@ func (s *Sweeper) walkArea(ctx context.Context, at *sweepState) (done bool, err 
 	})
 }
 
+// lapsed ends, of users with a quota, the reservations that uploads left behind and the
+// expired files whose bytes are lost, which no list of objects shows.
+func (s *Sweeper) lapsed(ctx context.Context, at *sweepState) (done bool, err error) {
+	for user, err := range auth.NewUsers(s.Table, s.Now).Limited(ctx, at.User) {
+		if err != nil || !s.inTime(ctx) {
+			return false, err
+		}
+		_, err := s.endReservations(ctx, user, s.Now().Unix())
+		err = cmp.Or(err, s.sweepOldest(ctx, blob.Backup, user), s.sweepOldest(ctx, blob.Files, user))
+		if ctx.Err() != nil {
+			return false, err
+		}
+		if err != nil { // one damaged item must not hold up all other users
+			s.count(&s.report.Failed)
+			s.Log.Error("a user's lapsed reservations or oldest files could not be swept", "user", user, "error", err)
+		}
+		at.User = user
+	}
+	at.User = ""
+	return true, nil
+}
+
+// sweepOldest sweeps the expired files among a user's oldest in an area, whether or not
+// there are bytes. Each file is among the oldest in the end, as those before it expire.
+func (s *Sweeper) sweepOldest(ctx context.Context, area blob.Area, user string) error {
+	found, err := s.Table.Query(ctx, table.Query{PK: partition(area, user), Limit: table.MaxKeys})
+	var expired []blob.Object
+	for _, item := range found.Items {
+		var f File
+		if item.Decode(&f) == nil && f.Expired(s.Now()) {
+			expired = append(expired, blob.Object{Key: f.Blob, Modified: s.Now()})
+		}
+	}
+	if len(expired) > 0 {
+		_, err = s.visit(ctx, area, expired, func(blob.Object, int64) error { return nil })
+	}
+	return envelope.Wrap(err, "sweeping the oldest files of a user")
+}
+
 const end = "\x7f" // sorts after all keys
 
 // past returns where to list on after a key without a day. One that an operator has put
@@ -372,196 +363,4 @@ func (s *Sweeper) each(
 		}
 	}
 	return true, nil
-}
-
-// objectTime is the longest that a run works on one object, which delays no other.
-const objectTime = 10 * time.Minute
-
-// visit begins to sweep some objects, with one call to the table for their records and more
-// only for what must change, and tells then of each when to look at it again. It returns how
-// many it has begun before its time was over.
-func (s *Sweeper) visit(
-	ctx context.Context, area blob.Area, objects []blob.Object, then func(o blob.Object, again int64) error,
-) (visited int, err error) {
-	if !s.inTime(ctx) {
-		return 0, nil
-	}
-	items, err := s.recordsOf(ctx, area, objects)
-	if err != nil {
-		return 0, err
-	}
-	for _, o := range objects {
-		s.lanes <- struct{}{}
-		if ctx.Err() != nil || !s.inTime(ctx) {
-			<-s.lanes
-			return visited, ctx.Err()
-		}
-		visited++
-		s.group.Go(func() error {
-			defer func() { <-s.lanes }()
-			limit := objectTime
-			if until, ok := ctx.Deadline(); ok { // the run must still note where it is
-				limit = min(limit, time.Until(until)-s.Reserve/2)
-			}
-			inTime, cancel := context.WithTimeout(ctx, limit)
-			defer cancel()
-			again, err := s.sweepObject(inTime, area, o, items)
-			if ctx.Err() != nil {
-				return errors.Join(err, ctx.Err())
-			}
-			switch {
-			case err != nil && inTime.Err() != nil:
-				s.count(&s.report.Unfinished)
-				s.Log.Warn("an object takes long, and goes on in the next run", "area", area, "key", o.Key, "error", err)
-				again = s.Now().Unix()
-			case err != nil:
-				s.count(&s.report.Failed)
-				s.Log.Error("an object could not be swept", "area", area, "key", o.Key, "error", err)
-				again = s.Now().Add(tryAgain).Unix()
-			}
-			return then(o, again)
-		})
-	}
-	return visited, nil
-}
-
-// recordsOf returns the item of the record for each object whose key Ferry made.
-// An object without a record has an item that is not found.
-func (s *Sweeper) recordsOf(ctx context.Context, area blob.Area, objects []blob.Object) (map[string]table.Item, error) {
-	var known []string
-	var keys []table.Key
-	for _, o := range objects {
-		if owner, id, ok := ParseBlobKey(o.Key); ok {
-			known, keys = append(known, o.Key), append(keys, Key(area, owner, id))
-		}
-	}
-	found, err := s.Table.GetMany(ctx, keys...)
-	if err != nil {
-		return nil, fmt.Errorf("reading records: %w", err)
-	}
-	items := map[string]table.Item{}
-	for i, item := range found {
-		items[known[i]] = item
-	}
-	return items, nil
-}
-
-const (
-	// gone and stays are the times at which to look again at an object that is no longer
-	// there, and at one that needs no further look.
-	gone, stays = -1, 0
-	// tryAgain is when to look again at an object that failed.
-	tryAgain = 24 * time.Hour
-)
-
-// sweepObject does what is due with an object, and returns when to look at it again, in
-// Unix seconds.
-func (s *Sweeper) sweepObject(
-	ctx context.Context, area blob.Area, o blob.Object, items map[string]table.Item,
-) (again int64, err error) {
-	s.count(&s.report.Seen)
-	item, ours := items[o.Key]
-	if !ours { // an operator put it there, so leave it
-		s.Log.Warn("an object has a key that Ferry does not make", "area", area, "key", o.Key)
-		return stays, nil
-	}
-	var f File
-	if err := item.Decode(&f); err != nil && !errors.Is(err, table.ErrNotFound) {
-		return stays, fmt.Errorf("reading a record: %w", err)
-	}
-	oldAt := o.Modified.Add(s.Grace + time.Second)
-	old := s.Now().After(oldAt)
-	if f.Blob != o.Key {
-		k, _ := parseKey(o.Key)
-		now, err := s.current(ctx, k.owner, k.id)
-		if err != nil {
-			return stays, err
-		}
-		if now.names(File{Area: area, Blob: o.Key}) {
-			if now.Blob == o.Key { // it has come here since
-				return s.Now().Add(tryAgain).Unix(), nil
-			}
-			return gone, s.did(&s.report.Moved, s.Finish(ctx, now))
-		}
-		if !old {
-			return oldAt.Unix(), nil // its record may be written soon
-		}
-		open, err := s.inSession(ctx, o.Key)
-		if err == nil && !open {
-			open, err = s.newerThanTable(ctx, area, o.Key)
-		}
-		if err != nil || open {
-			return s.Now().Add(tryAgain).Unix(), err
-		}
-		return gone, s.did(&s.report.Orphans, s.Blobs.Delete(ctx, area, o.Key))
-	}
-	owner, err := s.owner(ctx, f.Owner)
-	// The owner may have been read before a later user of the name was added.
-	// Then the file has the later incarnation, and stays.
-	ownerGone := owner.Name == "" || owner.Incarnation > f.Incarnation
-	switch {
-	case err != nil:
-		return stays, err
-	case ownerGone && old, f.Expired(s.Now()) && area == blob.Backup:
-		return gone, s.did(&s.report.Purged, s.purge(ctx, f))
-	case ownerGone:
-		return oldAt.Unix(), nil
-	case f.Expired(s.Now()):
-		moved, err := s.move(ctx, owner, f, blob.Backup, Event{What: Deleted, Reason: ByRetention})
-		if envelope.IsFault(err, envelope.NotFound) {
-			return gone, nil // its owner moved it first
-		}
-		if err == nil {
-			err = s.Finish(ctx, moved)
-		}
-		return gone, s.did(&s.report.Moved, err)
-	}
-	return f.Expires, nil
-}
-
-// newerThanTable reports whether an object has an id that the table has not given
-// out yet. That happens after an older table was restored, and then the object
-// must be kept.
-func (s *Sweeper) newerThanTable(ctx context.Context, area blob.Area, key string) (bool, error) {
-	name, id, _ := ParseBlobKey(key)
-	owner, err := s.owner(ctx, name)
-	if err != nil || owner.Name == "" || id <= owner.LastFile {
-		return false, err
-	}
-	s.Log.Warn("an object is newer than the table; was an older table restored? the object is kept", "area", area, "key", key)
-	return true, nil
-}
-
-// did counts what was done, unless there was an error.
-func (s *Sweeper) did(n *int, err error) error {
-	if err == nil {
-		s.count(n)
-	}
-	return err
-}
-
-func (s *Sweeper) count(n *int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	*n++
-}
-
-func (s *Sweeper) owner(ctx context.Context, name string) (auth.User, error) {
-	// Lanes that want the same owner at once read it once.
-	found, err, _ := s.reading.Do(name, func() (any, error) {
-		s.mu.Lock()
-		u, ok := s.owners[name]
-		s.mu.Unlock()
-		if ok {
-			return u, nil
-		}
-		u, err := s.user(ctx, name)
-		if err == nil {
-			s.mu.Lock()
-			s.owners[name] = u
-			s.mu.Unlock()
-		}
-		return u, err
-	})
-	return found.(auth.User), err
 }

@@ -309,6 +309,24 @@ func TestADamagedReservationHoldsUpNoOtherUser(t *testing.T) {
 	}
 }
 
+// TestADamagedDueItemHoldsUpNothingElse puts one before an object that is due on another day.
+func TestADamagedDueItemHoldsUpNothingElse(t *testing.T) {
+	t.Parallel()
+	s := newSweepServer(t)
+	s.orphan(blob.Files, s.dated(-1, 7, "alice"))
+	s.sweep()
+	damaged := struct {
+		Key int `json:"key"`
+	}{1}
+	if err := s.Data.Table.Write(t.Context(), table.Put(table.Key{PK: "due", SK: "2000-01-01/files/x"}, damaged)); err != nil {
+		t.Fatal(err)
+	}
+	s.Clock.Advance(2 * time.Hour)
+	if r := s.sweep(); r != (files.SweepReport{Seen: 1, Orphans: 1, Failed: 1, Complete: true}) {
+		t.Errorf("the sweep reported %+v", r)
+	}
+}
+
 // TestSweepKeepsWhatASessionCompletesMeanwhile completes a session after the sweep has
 // looked for its record.
 func TestSweepKeepsWhatASessionCompletesMeanwhile(t *testing.T) {

@@ -43,36 +43,6 @@ func TestObjectsOfAnOperatorBetweenTheShardsHideNothing(t *testing.T) {
 	}
 }
 
-// TestAnObjectThatTakesLongLeavesTheRunTimeToNoteWhereItIs has a copy that ends only with its
-// context.
-func TestAnObjectThatTakesLongLeavesTheRunTimeToNoteWhereItIs(t *testing.T) {
-	t.Parallel()
-	s := newSweepServer(t)
-	s.put("alice", "a")
-	s.Clock.Advance(4 * day)
-	s.sweep() // and walk, which is due again after 30 days
-	s.Clock.Advance(28 * day)
-	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
-	defer cancel()
-	p := *s.Data.Ports
-	p.Blobs = stuck{p.Blobs}
-	w := s.sweeper()
-	w.Service, w.Reserve, w.Grace = file.Service(&p), 5*time.Second, 1000*day
-	if r, err := w.Run(ctx); err != nil || r.Unfinished != 1 || r.Complete || ctx.Err() != nil {
-		t.Errorf("the sweep reported %+v, %v; %v", r, err, ctx.Err())
-	}
-	if n := len(s.Partitions("due ")); n != 1 {
-		t.Errorf("%d items say when to try again, want 1", n)
-	}
-}
-
-type stuck struct{ blob.Store }
-
-func (stuck) Copy(ctx context.Context, _ blob.Area, _ string, _ blob.Area, _ string) error {
-	<-ctx.Done()
-	return ctx.Err()
-}
-
 // TestAWalkIsNotPutOffByAClockThatWasAhead sweeps once in another century.
 func TestAWalkIsNotPutOffByAClockThatWasAhead(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,212 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"ferry/shared/auth"
+	"ferry/shared/blob"
+	"ferry/shared/envelope"
+	"ferry/shared/table"
+)
+
+// objectTime is the longest that a run works on one object, which delays no other.
+const objectTime = 10 * time.Minute
+
+// visit begins to sweep some objects, with one call to the table for their records and more
+// only for what must change, and then tells for each when to look at it again. It returns how
+// many it has begun before its time was over.
+func (s *Sweeper) visit(
+	ctx context.Context, area blob.Area, objects []blob.Object, then func(o blob.Object, again int64) error,
+) (visited int, err error) {
+	if !s.inTime(ctx) {
+		return 0, nil
+	}
+	items, err := s.recordsOf(ctx, area, objects)
+	if err != nil {
+		return 0, err
+	}
+	for _, o := range objects {
+		s.lanes <- struct{}{}
+		if ctx.Err() != nil || !s.inTime(ctx) {
+			<-s.lanes
+			return visited, ctx.Err()
+		}
+		visited++
+		s.group.Go(func() error {
+			defer func() { <-s.lanes }()
+			limit := objectTime
+			if until, ok := ctx.Deadline(); ok { // the run must still note where it is
+				limit = min(limit, time.Until(until)-s.Reserve/2)
+			}
+			inTime, cancel := context.WithTimeout(ctx, limit)
+			defer cancel()
+			again, err := s.sweepObject(inTime, area, o, items)
+			if ctx.Err() != nil {
+				return errors.Join(err, ctx.Err())
+			}
+			switch {
+			case err != nil && inTime.Err() != nil:
+				s.count(&s.report.Unfinished)
+				s.Log.Warn("an object takes long, and goes on in the next run", "area", area, "key", o.Key, "error", err)
+				again = s.Now().Unix()
+			case err != nil:
+				s.count(&s.report.Failed)
+				s.Log.Error("an object could not be swept", "area", area, "key", o.Key, "error", err)
+				again = s.Now().Add(tryAgain).Unix()
+			}
+			return then(o, again)
+		})
+	}
+	return visited, nil
+}
+
+// recordsOf returns the item of the record for each object whose key Ferry made.
+// An object without a record has an item that is not found.
+func (s *Sweeper) recordsOf(ctx context.Context, area blob.Area, objects []blob.Object) (map[string]table.Item, error) {
+	var known []string
+	var keys []table.Key
+	for _, o := range objects {
+		if owner, id, ok := ParseBlobKey(o.Key); ok {
+			known, keys = append(known, o.Key), append(keys, Key(area, owner, id))
+		}
+	}
+	found, err := s.Table.GetMany(ctx, keys...)
+	if err != nil {
+		return nil, fmt.Errorf("reading records: %w", err)
+	}
+	items := map[string]table.Item{}
+	for i, item := range found {
+		items[known[i]] = item
+	}
+	return items, nil
+}
+
+const (
+	// gone and stays are the times at which to look again at an object that is no longer
+	// there, and at one that needs no further look.
+	gone, stays = -1, 0
+	// tryAgain is when to look again at an object that failed.
+	tryAgain = 24 * time.Hour
+)
+
+// sweepObject does what is due with an object, and returns when to look at it again, in
+// Unix seconds.
+func (s *Sweeper) sweepObject(
+	ctx context.Context, area blob.Area, o blob.Object, items map[string]table.Item,
+) (again int64, err error) {
+	s.count(&s.report.Seen)
+	item, ours := items[o.Key]
+	if !ours { // an operator put it there, so leave it
+		s.Log.Warn("an object has a key that Ferry does not make", "area", area, "key", o.Key)
+		return stays, nil
+	}
+	var f File
+	if err := item.Decode(&f); err != nil && !errors.Is(err, table.ErrNotFound) {
+		return stays, fmt.Errorf("reading a record: %w", err)
+	}
+	oldAt := o.Modified.Add(s.Grace + time.Second)
+	if f.Blob != o.Key {
+		return s.sweepUnnamed(ctx, area, o, oldAt)
+	}
+	owner, err := s.owner(ctx, f.Owner)
+	// The owner may have been read before a later user of the name was added.
+	// Then the file has the later incarnation, and stays.
+	ownerGone := owner.Name == "" || owner.Incarnation > f.Incarnation
+	switch {
+	case err != nil:
+		return stays, err
+	case ownerGone && s.Now().After(oldAt), f.Expired(s.Now()) && area == blob.Backup:
+		return gone, s.did(&s.report.Purged, s.purge(ctx, f))
+	case ownerGone:
+		return oldAt.Unix(), nil
+	case f.Expired(s.Now()):
+		moved, err := s.move(ctx, owner, f, blob.Backup, Event{What: Deleted, Reason: ByRetention})
+		if envelope.IsFault(err, envelope.NotFound) {
+			return gone, nil // its owner moved it first
+		}
+		if err == nil {
+			err = s.Finish(ctx, moved)
+		}
+		return gone, s.did(&s.report.Moved, err)
+	}
+	return f.Expires, nil
+}
+
+// sweepUnnamed is sweepObject for an object that is not the one its key's record names in this
+// area: it may be one that a move left, or belong to an upload.
+func (s *Sweeper) sweepUnnamed(
+	ctx context.Context, area blob.Area, o blob.Object, oldAt time.Time,
+) (again int64, err error) {
+	k, _ := parseKey(o.Key)
+	now, err := s.current(ctx, k.owner, k.id)
+	if err != nil {
+		return stays, err
+	}
+	if now.names(File{Area: area, Blob: o.Key}) {
+		if now.Blob == o.Key { // it has come here since
+			return s.Now().Add(tryAgain).Unix(), nil
+		}
+		return gone, s.did(&s.report.Moved, s.Finish(ctx, now))
+	}
+	if !s.Now().After(oldAt) {
+		return oldAt.Unix(), nil // its record may be written soon
+	}
+	keep, err := s.inSession(ctx, o.Key)
+	if err == nil && !keep {
+		keep, err = s.newerThanTable(ctx, area, o.Key)
+	}
+	if err != nil || keep {
+		return s.Now().Add(tryAgain).Unix(), err
+	}
+	return gone, s.did(&s.report.Orphans, s.Blobs.Delete(ctx, area, o.Key))
+}
+
+// newerThanTable reports whether an object has an id that the table has not given
+// out yet. That happens after an older table was restored, and then the object
+// must be kept.
+func (s *Sweeper) newerThanTable(ctx context.Context, area blob.Area, key string) (bool, error) {
+	name, id, _ := ParseBlobKey(key)
+	owner, err := s.owner(ctx, name)
+	if err != nil || owner.Name == "" || id <= owner.LastFile {
+		return false, err
+	}
+	s.Log.Warn("an object is newer than the table; was an older table restored? the object is kept", "area", area, "key", key)
+	return true, nil
+}
+
+// did counts what was done, unless there was an error.
+func (s *Sweeper) did(n *int, err error) error {
+	if err == nil {
+		s.count(n)
+	}
+	return err
+}
+
+func (s *Sweeper) count(n *int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	*n++
+}
+
+func (s *Sweeper) owner(ctx context.Context, name string) (auth.User, error) {
+	// Lanes that want the same owner at once read it once.
+	found, err, _ := s.reading.Do(name, func() (any, error) {
+		s.mu.Lock()
+		u, ok := s.owners[name]
+		s.mu.Unlock()
+		if ok {
+			return u, nil
+		}
+		u, err := s.user(ctx, name)
+		if err == nil {
+			s.mu.Lock()
+			s.owners[name] = u
+			s.mu.Unlock()
+		}
+		return u, err
+	})
+	return found.(auth.User), err
+}
