@@ -218,7 +218,7 @@ func signedBytes(asked string, length int64) int64 {
 		from = max(0, length+from) // the last bytes
 	}
 	n := min(to, length-1) - from + 1
-	if n <= 0 || strings.Contains(asked, ",") { // the store sends the whole file
+	if from < 0 || n <= 0 || strings.Contains(asked, ",") { // the store sends the whole file
 		return length
 	}
 	return max(n, (length+15)/16)
