@@ -1,7 +1,6 @@
 package envelope
 
 import (
-	"cmp"
 	"errors"
 	"io"
 	"net/http"
@@ -16,8 +15,11 @@ const drainTime = 5 * time.Second
 // shortTime is how long a body may take unless it is a file.
 const shortTime = 30 * time.Second
 
-// leastRate is how many bytes a second a body must bring on average while the server
-// waits for it, in each period as long as its patience. The server's own work does not
+// patience is how long a client may pause within a file.
+const patience = time.Minute
+
+// leastRate is how many bytes a second a file must bring on average while the server
+// waits for it, in each period as long as patience. The server's own work does not
 // count.
 const leastRate = 1 << 10
 
@@ -27,33 +29,28 @@ const leastRate = 1 << 10
 // copied to. Only the server closes it. It is for one goroutine.
 type requestBody struct {
 	io.ReadCloser
-	*Caller  // Received is how many bytes were read
-	control  *http.ResponseController
-	patience time.Duration // how long the client may pause
-	end      time.Time     // when the body must have arrived; zero is never
-	moved    time.Time     // when the deadline was last moved
-	err      error         // of the last read
-	limit    int64         // bytes; 0 is no limit
-	waited   time.Duration // for the client, in this period
-	before   int64         // bytes read before this period
+	*Caller // Received is how many bytes were read
+	control *http.ResponseController
+	long    bool          // it is a file
+	moved   time.Time     // when the deadline of a file was last moved
+	err     error         // of the last read
+	limit   int64         // bytes; 0 is no limit
+	waited  time.Duration // for the client, in this period
+	before  int64         // bytes read before this period
 }
 
 // Read implements io.Reader.
 func (b *requestBody) Read(p []byte) (n int, err error) {
 	now := time.Now()
-	if now.Sub(b.moved) > b.patience/10 {
+	if b.long && now.Sub(b.moved) > patience/10 {
 		b.moved = now
-		deadline := now.Add(b.patience)
-		if !b.end.IsZero() && b.end.Before(deadline) {
-			deadline = b.end
-		}
-		_ = b.control.SetReadDeadline(deadline) // Lambda has none
+		_ = b.control.SetReadDeadline(now.Add(patience)) // Lambda has none
 	}
 	n, b.err = b.ReadCloser.Read(p)
 	b.Received += int64(n)
 	b.waited += time.Since(now)
-	slow := b.end.IsZero() && errors.Is(b.err, os.ErrDeadlineExceeded)
-	if b.waited >= b.patience {
+	slow := b.long && errors.Is(b.err, os.ErrDeadlineExceeded)
+	if b.waited >= patience {
 		slow = slow || float64(b.Received-b.before) < leastRate*b.waited.Seconds()
 		b.waited, b.before = 0, b.Received
 	}
@@ -95,22 +92,19 @@ func LimitBody(r *http.Request, limit int64) error {
 // it needs, as long as it keeps coming: for files, once the caller may send one.
 func LongBody(r *http.Request) {
 	if b, ok := r.Body.(*requestBody); ok {
-		b.end, b.moved = time.Time{}, time.Time{}
+		b.long = true
 	}
 }
 
 // wrapBody returns the request with a requestBody, which has ended if there is no body.
 // The request is a copy: if the body of the server's own request were replaced, the server
 // would read it before it answers, even if the client waits for the answer.
-func (o Outlet) wrapBody(w http.ResponseWriter, r *http.Request, c *Caller) (*http.Request, *requestBody) {
+func wrapBody(w http.ResponseWriter, r *http.Request, c *Caller) (*http.Request, *requestBody) {
 	if r.ContentLength == 0 || r.Body == nil {
 		return r, &requestBody{err: io.EOF}
 	}
-	b := &requestBody{
-		ReadCloser: r.Body, Caller: c, control: http.NewResponseController(w),
-		patience: cmp.Or(o.Patience, time.Minute), end: time.Now().Add(cmp.Or(o.Short, shortTime)),
-	}
-	_ = b.control.SetReadDeadline(b.end) // the server itself reads what a handler leaves
+	b := &requestBody{ReadCloser: r.Body, Caller: c, control: http.NewResponseController(w)}
+	_ = b.control.SetReadDeadline(time.Now().Add(shortTime)) // also for the server itself, which reads what a handler leaves
 	r = r.WithContext(r.Context())
 	r.Body = b
 	return r, b
@@ -131,7 +125,7 @@ func (b *requestBody) drain() {
 	if b.err == io.EOF || b.control.Flush() != nil || b.control.SetReadDeadline(end) != nil {
 		return
 	}
-	b.moved = end // so that Read does not move the deadline
+	b.long = false // so that Read does not move the deadline
 	buffer := make([]byte, 32<<10)
 	for b.err == nil && time.Now().Before(end) {
 		_, _ = b.Read(buffer)

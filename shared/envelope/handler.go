@@ -45,10 +45,6 @@ type Outlet struct {
 	// AnySite is for addresses that pages of other sites may use: a token in the query
 	// is all that they need, so a browser adds nothing that the page does not know.
 	AnySite bool
-	// Patience is how long a client may pause within a body; 0 is a minute.
-	Patience time.Duration
-	// Short is how long a whole body may take, unless LongBody is called; 0 is 30 s.
-	Short time.Duration
 }
 
 // Handler wraps the handler of an endpoint: it gives each request an id, recovers
@@ -70,7 +66,7 @@ func (o Outlet) Handler(f HandlerFunc) http.Handler {
 		if r.TLS != nil || o.Base != nil && strings.HasPrefix(o.Base(r.Context()), "https://") {
 			h.Set("Strict-Transport-Security", "max-age=31536000") // a year
 		}
-		r, body := o.wrapBody(w, r, caller)
+		r, body := wrapBody(w, r, caller)
 		err := o.checkSite(r)
 		if err == nil {
 			err = call(f, rec, r)

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"ferry/shared/blob"
@@ -237,154 +238,175 @@ func TestLinksAreNotEscaped(t *testing.T) {
 	}
 }
 
-// connect starts a server and returns a connection to it.
-func connect(t *testing.T, h http.Handler) net.Conn {
-	t.Helper()
-	server := httptest.NewServer(h)
-	t.Cleanup(server.Close)
-	conn, err := net.Dial("tcp", server.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
+// oneConnection is a net.Listener. It is closed after its only connection.
+type oneConnection chan net.Conn
+
+func (l oneConnection) Accept() (net.Conn, error) {
+	if conn, ok := <-l; ok {
+		return conn, nil
 	}
-	t.Cleanup(func() { conn.Close() })
-	conn.SetDeadline(time.Now().Add(20 * time.Second))
-	return conn
+	return nil, net.ErrClosed
+}
+
+func (oneConnection) Close() error   { return nil }
+func (oneConnection) Addr() net.Addr { return &net.TCPAddr{} }
+
+// connect starts a server and returns a connection to it, in memory: in a bubble of
+// synctest, time passes only while both ends wait.
+func connect(t *testing.T, f envelope.HandlerFunc) net.Conn {
+	t.Helper()
+	client, server := net.Pipe()
+	listener := make(oneConnection, 1)
+	listener <- server
+	close(listener)
+	o := envelope.Outlet{Now: time.Now, Log: slog.New(slog.DiscardHandler)}
+	go http.Serve(listener, o.Handler(f))
+	t.Cleanup(func() { client.Close() })
+	return client
 }
 
 // TestErrorKeepsTheConnectionOnlyIfTheBodyWasRead checks that the rest of a body is not
 // taken for the next request.
 func TestErrorKeepsTheConnectionOnlyIfTheBodyWasRead(t *testing.T) {
 	t.Parallel()
-	o := envelope.Outlet{Now: time.Now, Log: slog.New(slog.DiscardHandler)}
-	conn := connect(t, o.Handler(func(_ http.ResponseWriter, r *http.Request) error {
-		if r.URL.Path == "/read" {
-			io.Copy(io.Discard, r.Body)
+	synctest.Test(t, func(t *testing.T) {
+		conn := connect(t, func(_ http.ResponseWriter, r *http.Request) error {
+			if r.URL.Path == "/read" {
+				io.Copy(io.Discard, r.Body)
+			}
+			return envelope.NewFault(envelope.Invalid, "no")
+		})
+		in := bufio.NewReader(conn)
+		const smuggled = "GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
+		for _, path := range []string{"/read", "/read", "/unread"} {
+			fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", path, len(smuggled), smuggled)
+			resp, err := http.ReadResponse(in, nil)
+			if err != nil {
+				t.Fatalf("%s: %v", path, err)
+			}
+			io.Copy(io.Discard, resp.Body)
+			if resp.StatusCode != 400 || resp.Close != (path == "/unread") {
+				t.Errorf("%s: status %d, closed %v", path, resp.StatusCode, resp.Close)
+			}
 		}
-		return envelope.NewFault(envelope.Invalid, "no")
-	}))
-	in := bufio.NewReader(conn)
-	const smuggled = "GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
-	for _, path := range []string{"/read", "/read", "/unread"} {
-		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", path, len(smuggled), smuggled)
-		resp, err := http.ReadResponse(in, nil)
-		if err != nil {
-			t.Fatalf("%s: %v", path, err)
+		if rest, err := io.ReadAll(in); err != nil || len(rest) > 0 {
+			t.Errorf("after that comes %q, %v", rest, err)
 		}
-		io.Copy(io.Discard, resp.Body)
-		if resp.StatusCode != 400 || resp.Close != (path == "/unread") {
-			t.Errorf("%s: status %d, closed %v", path, resp.StatusCode, resp.Close)
-		}
-	}
-	if rest, err := io.ReadAll(in); err != nil || len(rest) > 0 {
-		t.Errorf("after that comes %q, %v", rest, err)
-	}
+	})
 }
 
 // TestStalledConnectionIsClosed sends half of a body. Without a deadline the server would
-// wait for ever for the rest. A refused client gets 5 s, even if it may pause for longer otherwise.
+// wait for ever for the rest.
 func TestStalledConnectionIsClosed(t *testing.T) {
 	t.Parallel()
 	for what, k := range map[string]struct {
-		read     bool
-		patience time.Duration
-	}{"while the body is read": {true, 20 * time.Millisecond}, "after a refusal": {false, time.Hour}} {
+		read  bool
+		after time.Duration
+	}{"while the body is read": {true, 30 * time.Second}, "after a refusal": {false, 5 * time.Second}} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			o := envelope.Outlet{Now: time.Now, Log: slog.New(slog.DiscardHandler), Patience: k.patience}
-			conn := connect(t, o.Handler(func(_ http.ResponseWriter, r *http.Request) (err error) {
-				if k.read {
-					_, err = io.Copy(io.Discard, r.Body)
+			synctest.Test(t, func(t *testing.T) {
+				begun := time.Now()
+				conn := connect(t, func(_ http.ResponseWriter, r *http.Request) (err error) {
+					if k.read {
+						_, err = io.Copy(io.Discard, r.Body)
+					}
+					return &envelope.Fault{Kind: envelope.Invalid, Detail: "it stalled", Cause: err}
+				})
+				io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhello")
+				all, err := io.ReadAll(conn)
+				if err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 400 ") {
+					t.Errorf("the connection ends with %v after %q", err, all)
 				}
-				return &envelope.Fault{Kind: envelope.Invalid, Detail: "it stalled", Cause: err}
-			}))
-			io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhello")
-			all, err := io.ReadAll(conn)
-			if err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 400 ") {
-				t.Errorf("the connection ends with %v after %q", err, all)
-			}
+				if took := time.Since(begun); took < k.after || took > k.after+2*time.Second {
+					t.Errorf("it is closed after %v", took)
+				}
+			})
 		})
 	}
+}
+
+// readAll reads the body of a request.
+func readAll(r *http.Request) error {
+	_, err := io.Copy(io.Discard, r.Body)
+	return err
+}
+
+// send sends the head of a request with a body, then the body in pieces with pauses, and
+// returns the status of the answer.
+func send(t *testing.T, conn net.Conn, pieces, size int, pause time.Duration) int {
+	t.Helper()
+	fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n", pieces*size)
+	go func() {
+		for range pieces {
+			if _, err := conn.Write(make([]byte, size)); err != nil {
+				return
+			}
+			select {
+			case <-time.After(pause):
+			case <-t.Context().Done():
+			}
+		}
+	}()
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode
 }
 
 // TestSlowBodyEndsUnlessItIsAFile sends a body a byte at a time, without a pause that is too long.
 func TestSlowBodyEndsUnlessItIsAFile(t *testing.T) {
 	t.Parallel()
-	read := func(r *http.Request) error {
-		_, err := io.Copy(io.Discard, r.Body)
-		return err
-	}
 	for what, k := range map[string]struct {
-		handle func(*http.Request) error
-		want   string
+		handle        func(*http.Request) error
+		bytes, status int
 	}{
-		"a form":                     {read, "HTTP/1.1 400 "},
-		"a body that nobody reads":   {func(*http.Request) error { return nil }, "HTTP/1.1 200 "},
-		"a body that is refused":     {func(*http.Request) error { return envelope.NewFault(envelope.NotFound, "no") }, "HTTP/1.1 404 "},
-		"a file":                     {func(r *http.Request) error { envelope.LongBody(r); return read(r) }, "HTTP/1.1 200 "},
-		"a file after its beginning": {func(r *http.Request) error { r.Body.Read(make([]byte, 1)); envelope.LongBody(r); return read(r) }, "HTTP/1.1 200 "},
+		"a form":                     {readAll, 1000, 400},
+		"a body that nobody reads":   {func(*http.Request) error { return nil }, 1000, 200},
+		"a body that is refused":     {func(*http.Request) error { return envelope.NewFault(envelope.NotFound, "no") }, 1000, 404},
+		"a file":                     {func(r *http.Request) error { envelope.LongBody(r); return readAll(r) }, 20, 200},
+		"a file after its beginning": {func(r *http.Request) error { r.Body.Read(make([]byte, 1)); envelope.LongBody(r); return readAll(r) }, 20, 200},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			o := envelope.Outlet{Now: time.Now, Log: slog.New(slog.DiscardHandler), Short: 50 * time.Millisecond}
-			conn := connect(t, o.Handler(func(_ http.ResponseWriter, r *http.Request) error { return k.handle(r) }))
-			length := 1000
-			if strings.HasPrefix(what, "a file") {
-				length = 20
-			}
-			fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n", length)
-			go func() {
-				for range length {
-					if _, err := conn.Write([]byte("x")); err != nil {
-						return
-					}
-					time.Sleep(10 * time.Millisecond)
+			synctest.Test(t, func(t *testing.T) {
+				begun := time.Now()
+				conn := connect(t, func(_ http.ResponseWriter, r *http.Request) error { return k.handle(r) })
+				status := send(t, conn, k.bytes, 1, 2*time.Second)
+				if took := time.Since(begun); status != k.status || took > 40*time.Second {
+					t.Errorf("status %d after %v", status, took)
 				}
-			}()
-			answer := make([]byte, len(k.want))
-			if _, err := io.ReadFull(conn, answer); err != nil || string(answer) != k.want {
-				t.Errorf("the answer begins %q, %v", answer, err)
-			}
+			})
 		})
 	}
 }
 
 // TestFileThatComesTooSlowlyIsEnded sends files in pieces with pauses. The server's patience
-// is 200 ms, in which a file must bring 205 bytes.
+// is a minute, in which a file must bring 61,440 bytes: eleven pieces come in the first one.
 func TestFileThatComesTooSlowlyIsEnded(t *testing.T) {
 	t.Parallel()
 	for what, k := range map[string]struct {
-		piece  int
+		size   int
 		pause  time.Duration
 		status int
 	}{
-		"a few bytes all the time":    {2, 20 * time.Millisecond, 408},
-		"nothing after the beginning": {1000, time.Hour, 408},
-		"much with pauses":            {1000, 50 * time.Millisecond, 200},
+		"a little less all the time":  {5585, 6 * time.Second, 408},
+		"just enough all the time":    {5586, 6 * time.Second, 200},
+		"nothing after the beginning": {100_000, time.Hour, 408},
+		"much with pauses":            {100_000, 59 * time.Second, 200},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			o := envelope.Outlet{Now: time.Now, Log: slog.New(slog.DiscardHandler), Patience: 200 * time.Millisecond}
-			conn := connect(t, o.Handler(func(_ http.ResponseWriter, r *http.Request) error {
-				envelope.LongBody(r)
-				_, err := io.Copy(io.Discard, r.Body)
-				return err
-			}))
-			fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n", 20*k.piece)
-			go func() {
-				for range 20 {
-					if _, err := conn.Write(make([]byte, k.piece)); err != nil {
-						return
-					}
-					select {
-					case <-time.After(k.pause):
-					case <-t.Context().Done():
-					}
+			synctest.Test(t, func(t *testing.T) {
+				conn := connect(t, func(_ http.ResponseWriter, r *http.Request) error {
+					envelope.LongBody(r)
+					return readAll(r)
+				})
+				if status := send(t, conn, 20, k.size, k.pause); status != k.status {
+					t.Errorf("the status is %d, want %d", status, k.status)
 				}
-			}()
-			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-			if err != nil || resp.StatusCode != k.status {
-				t.Errorf("the answer is %+v, %v", resp, err)
-			}
+			})
 		})
 	}
 }
