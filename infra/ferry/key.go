@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"text/tabwriter"
 	"time"
@@ -79,6 +80,9 @@ func (c keyRevoke) Run(ctx context.Context, out console) error {
 		case <-time.After(p.Key.Settled()): // until no process makes links of that version
 		case <-ctx.Done():
 			return ctx.Err()
+		}
+		if !p.Key.Revoked(int64(version)) {
+			return errors.New("another command changed the key at the same time; repeat the command")
 		}
 		renewed, err := file.Service(p).RenewLinks(ctx, version)
 		fmt.Fprintf(out.Err, "%d files have new links\n", renewed)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"os"
@@ -50,6 +51,32 @@ func opens(t *testing.T, link string) bool {
 	}
 	resp.Body.Close()
 	return resp.StatusCode == http.StatusOK
+}
+
+// TestARevocationThatIsLostIsNoticed puts back the file of the key while ferry waits for
+// all processes, as another command does that changes the key at the same moment.
+func TestARevocationThatIsLostIsNoticed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	serve(t, dir)
+	file := filepath.Join(dir, "link.key")
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan result)
+	go func() { ended <- runFerry(t, dir, "", "key", "revoke", "1") }()
+	for text := before; bytes.Equal(text, before); {
+		if text, err = os.ReadFile(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(file, before, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := <-ended; r.code != exitOther || !strings.HasSuffix(r.err, "; repeat the command\n") {
+		t.Errorf("%+v", r)
+	}
 }
 
 func TestTheKeyIsRotatedAndRevokedWhileTheServerRuns(t *testing.T) {
