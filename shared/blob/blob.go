@@ -2,7 +2,7 @@
 // user area and the backup area: each is a bucket in the cloud and a folder on
 // one machine. It imports nothing of Ferry. Start reading with Store.
 //
-// A key has the form "owner/name". Each of the two consists of ASCII letters,
+// A key has the form "folder/name". Each of the two consists of ASCII letters,
 // digits and the characters . _ - @ +, has at most 128 bytes, and does not begin
 // with a dot.
 //
@@ -165,8 +165,8 @@ func Measure(ctx context.Context, s Store, area Area, key string, sizeOnly bool,
 // CheckKey returns an error for a key without the form in the package comment.
 // Every backend calls it first.
 func CheckKey(key string) error {
-	owner, name, ok := strings.Cut(key, "/")
-	if !ok || !element(owner) || !element(name) {
+	folder, name, ok := strings.Cut(key, "/")
+	if !ok || !element(folder) || !element(name) {
 		return fmt.Errorf("blob: %q is not a key", key)
 	}
 	return nil

@@ -56,8 +56,9 @@ type message interface {
 
 // try claims a message, delivers it, and stores how that went. outcome is the
 // delivery's error, and retry is when the message is due again, zero if it is not.
-// If it has to wait, or another sender was faster, outcome is nil and retry is not zero. An error comes
-// from the table: then the message is due again when the lease ends.
+// If it has to wait, or another sender was faster, outcome is nil and retry is not
+// zero. An error comes from the table: then the message is due again when the lease
+// ends.
 func (s *Sender) try(ctx context.Context, m message) (retry time.Time, outcome, err error) {
 	if until, ops := m.hold(s.Now()); ops != nil {
 		return until, nil, unlessTaken("holding a message", s.Table.Write(ctx, ops...))

@@ -55,6 +55,13 @@ func (p *machine) deliver(t *testing.T, s *notify.Sender) int {
 	return n
 }
 
+func (p *machine) wantLeft(t *testing.T, want int) {
+	t.Helper()
+	if n := p.left(t); n != want {
+		t.Errorf("%d items are left, want %d", n, want)
+	}
+}
+
 // left returns how many items the table has.
 func (p *machine) left(t *testing.T) (n int) {
 	t.Helper()
@@ -146,9 +153,7 @@ func TestEachEventIsDeliveredAndRemoved(t *testing.T) {
 		sent += n
 	}
 	r.wantOnce(t, 130)
-	if n := p.left(t); n != 0 {
-		t.Errorf("%d items are left", n)
-	}
+	p.wantLeft(t, 0)
 }
 
 func TestEachWebhookGetsEventsAtItsOwnPace(t *testing.T) {
@@ -170,9 +175,7 @@ func TestEachWebhookGetsEventsAtItsOwnPace(t *testing.T) {
 		t.Errorf("%d were taken after a second, want 3", n)
 	}
 	bad.wantOnce(t, 3)
-	if n := p.left(t); n != 0 {
-		t.Errorf("%d items are left", n)
-	}
+	p.wantLeft(t, 0)
 }
 
 func TestEventIsRetriedForADay(t *testing.T) {
@@ -188,9 +191,7 @@ func TestEventIsRetriedForADay(t *testing.T) {
 	if n := r.tries.Load(); n < 25 || n > 50 {
 		t.Errorf("it was tried %d times", n)
 	}
-	if n := p.left(t); n != 0 {
-		t.Errorf("%d items are left", n)
-	}
+	p.wantLeft(t, 0)
 	if !strings.Contains(p.log.String(), "level=ERROR msg=\"event given up\"") {
 		t.Error("nothing is logged")
 	}
@@ -303,9 +304,7 @@ func TestKillAtAnyMomentLosesNoEvent(t *testing.T) {
 			t.Errorf("the event %s came %d times", id, n)
 		}
 	}
-	if n := p.left(t); n != 0 {
-		t.Errorf("%d items are left", n)
-	}
+	p.wantLeft(t, 0)
 }
 
 func TestAtMostFourEventsArePostedAtOnce(t *testing.T) {
@@ -367,9 +366,7 @@ func TestBacklogIsBounded(t *testing.T) {
 		p.deliver(t, d)
 	}
 	good.wantOnce(t, 5)
-	if n := p.left(t); n != 3 {
-		t.Errorf("%d are left, want 3", n)
-	}
+	p.wantLeft(t, 3)
 	if n := strings.Count(p.log.String(), "one more is dropped"); n != 2 {
 		t.Errorf("%d are logged as dropped, want 2", n)
 	}
@@ -508,9 +505,7 @@ func TestRunDeliversNewEvents(t *testing.T) {
 	p.happen(t, 1)
 	until(t, func() bool { return r.tries.Load() == 6 })
 	stop()
-	if n := p.left(t); n != 0 {
-		t.Errorf("%d items are left", n)
-	}
+	p.wantLeft(t, 0)
 }
 
 // TestEventRecordedByAnEarlierVersionIsDelivered: there were 8 partitions.
@@ -552,9 +547,7 @@ func TestEventQueuedByAnEarlierVersionIsDelivered(t *testing.T) {
 	r.status.Store(200)
 	p.pass(t, s)
 	r.wantOnce(t, 1)
-	if n := p.left(t); n != 0 {
-		t.Errorf("%d items are left", n)
-	}
+	p.wantLeft(t, 0)
 }
 
 func TestWebhookThatHangsDoesNotDelayOthers(t *testing.T) {

@@ -2,8 +2,8 @@
 // folder. It may import the port and package wire. Start reading with Open;
 // create.go writes objects, and parts.go has the sessions of parts.
 //
-//	files/<a>/<b>           the user area; a/b is the key
-//	backup/<a>/<b>          the backup area
+//	files/<key>             the user area; the slash in a key makes a folder
+//	backup/<key>            the backup area
 //	tmp/                    objects that are being written
 //	parts/<session>/        objects that arrive in parts
 //
@@ -65,7 +65,7 @@ type Store struct {
 	small    Small
 	buffers  sync.Pool
 	direct   directBuffers
-	making   sync.Mutex                  // of owners' folders
+	making   sync.Mutex                  // of folders
 	naming   sync.Mutex                  // of files, where link is not supported
 	link     func(from, to string) error // os.Link
 	fsync    func(*os.File) error        // (*os.File).Sync
@@ -232,10 +232,10 @@ func sweep(
 
 // removeEmpty removes a folder, unless there is something in it.
 func removeEmpty(path string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTEMPTY) {
+	if err := os.Remove(path); !errors.Is(err, syscall.ENOTEMPTY) {
 		return err
 	}
-	return fs.ErrNotExist // it is nothing to count
+	return nil
 }
 
 // Free returns how many bytes the file system has left for this process.

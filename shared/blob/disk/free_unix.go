@@ -19,7 +19,7 @@ func Space(dir string) (free, total int64, err error) {
 }
 
 // inodes returns how many more files the file system of a folder takes, and how many in all;
-// twice 0 if it has no such bound.
+// both 0 if it has no such bound.
 func inodes(dir string) (free, total uint64, err error) {
 	var st unix.Statfs_t
 	err = unix.Statfs(dir, &st)

@@ -33,25 +33,25 @@ func (s *Store) List(ctx context.Context, area blob.Area, after string, limit in
 	return all[:min(len(all), limit)], nil
 }
 
-// listFiles reads the names of the owners, and then one owner's files at a time.
+// listFiles reads the names of the folders, and then those of one folder's files at a time.
 func (s *Store) listFiles(ctx context.Context, area blob.Area, after string, limit int) ([]blob.Object, error) {
-	owners, err := readNames(s.folder(area))
+	folders, err := readNames(s.folder(area))
 	if err != nil {
 		return nil, fmt.Errorf("listing %s: %w", area, err)
 	}
 	// Keys are compared, and "a-b/x" sorts before "a/x".
-	slices.SortFunc(owners, func(a, b string) int { return cmp.Compare(a+"/", b+"/") })
+	slices.SortFunc(folders, func(a, b string) int { return cmp.Compare(a+"/", b+"/") })
 	var objects []blob.Object
-	for _, owner := range owners {
-		if prefix := owner + "/"; prefix < after && !strings.HasPrefix(after, prefix) {
+	for _, folder := range folders {
+		if prefix := folder + "/"; prefix < after && !strings.HasPrefix(after, prefix) {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		more, err := s.listOwner(area, owner, after, limit-len(objects))
+		more, err := s.listFolder(area, folder, after, limit-len(objects))
 		if err != nil {
-			return nil, fmt.Errorf("listing %s of %s: %w", area, owner, err)
+			return nil, fmt.Errorf("listing %s/%s: %w", area, folder, err)
 		}
 		if objects = append(objects, more...); len(objects) == limit {
 			break
@@ -60,10 +60,10 @@ func (s *Store) listFiles(ctx context.Context, area blob.Area, after string, lim
 	return objects, ctx.Err()
 }
 
-// listOwner skips what is not an object, such as a file that the operating
-// system left among the owners, and what has been deleted meanwhile.
-func (s *Store) listOwner(area blob.Area, owner, after string, limit int) ([]blob.Object, error) {
-	entries, err := os.ReadDir(filepath.Join(s.folder(area), owner)) // sorted
+// listFolder skips what is not an object, such as a file that the operating
+// system left among the folders, and what has been deleted meanwhile.
+func (s *Store) listFolder(area blob.Area, folder, after string, limit int) ([]blob.Object, error) {
+	entries, err := os.ReadDir(filepath.Join(s.folder(area), folder)) // sorted
 	// A sweep may just have removed the folder, as it was empty.
 	if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -73,7 +73,7 @@ func (s *Store) listOwner(area blob.Area, owner, after string, limit int) ([]blo
 	}
 	var objects []blob.Object
 	for _, e := range entries {
-		key := owner + "/" + e.Name()
+		key := folder + "/" + e.Name()
 		if key <= after || blob.CheckKey(key) != nil {
 			continue
 		}

@@ -28,7 +28,7 @@ const classOver = 256 << 10
 // and one for each 512 MiB of a larger one. If that is interrupted, a repetition
 // copies only the parts that are missing; until then they stay, as those of an
 // upload, and keep the storage class. If the class depends on the size, it makes one
-// call more.
+// more call.
 func (s *Store) Copy(ctx context.Context, from blob.Area, fromKey string, to blob.Area, toKey string) error {
 	source, err := s.locate(from, fromKey)
 	if err != nil {
@@ -74,8 +74,8 @@ func (s *Store) class(ctx context.Context, source, target location) (types.Stora
 // escaped returns the location as the header of a copy needs it: S3 decodes it
 // like a query, in which a plus means a space.
 func (p location) escaped() string {
-	owner, name, _ := strings.Cut(p.key, "/")
-	return p.bucket + "/" + url.QueryEscape(owner) + "/" + url.QueryEscape(name)
+	folder, name, _ := strings.Cut(p.key, "/")
+	return p.bucket + "/" + url.QueryEscape(folder) + "/" + url.QueryEscape(name)
 }
 
 // copyInParts copies an object that CopyObject refused. If the object is small,
