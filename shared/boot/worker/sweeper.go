@@ -47,11 +47,15 @@ func SweeperHandler(w *Worker) func(context.Context, lambda.SweepEvent) (files.S
 		e.Failed += r.Failed
 		switch {
 		case err == nil && !r.Complete:
+			if late != nil { // no error of this run, which Lambda would repeat: then two of them would go on
+				p.Log.Error("overdue notices are left to the next run", "error", late.Error())
+			}
 			err = w.again(ctx, e)
 		case err == nil && e.Failed > 0:
-			err = fmt.Errorf("%d objects could not be swept", e.Failed)
+			err = errors.Join(late, fmt.Errorf("%d objects could not be swept", e.Failed))
+		default:
+			err = errors.Join(late, err)
 		}
-		err = errors.Join(late, err)
 		p.Log.Info("swept", "seen", r.Seen, "moved", r.Moved, "purged", r.Purged, "orphans", r.Orphans,
 			"failed", r.Failed, "unfinished", r.Unfinished, "old", r.Old, "complete", r.Complete,
 			"overdue", reminded.Pointed, "ended", reminded.Ended)

@@ -86,6 +86,7 @@ func TestASweepStopsBeforeItsTimeIsUp(t *testing.T) {
 
 // again is a function that notes how it calls itself.
 type again struct {
+	boottest.Cloud
 	asked []cloud.SweepEvent
 	err   error
 }
@@ -96,7 +97,7 @@ func (a *again) handle(t *testing.T, p *api.Ports, left time.Duration, e cloud.S
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), left)
 	defer cancel()
-	with := new(boottest.Cloud).Providers()
+	with := a.Providers()
 	with.Invoke = func(_ context.Context, function string, e cloud.SweepEvent) error {
 		if function != self {
 			t.Errorf("called was %s", function)
@@ -108,15 +109,30 @@ func (a *again) handle(t *testing.T, p *api.Ports, left time.Duration, e cloud.S
 	return worker.SweeperHandler(worker.With(p, with))(ctx, e)
 }
 
+// TestARunThatHasCalledTheNextIsNoError, as Lambda would repeat it twice, each would call
+// another one, and soon there would be hundreds at once.
+func TestARunThatHasCalledTheNextIsNoError(t *testing.T) {
+	t.Parallel()
+	p := boottest.Ports(t, nil)
+	check(t, p.Table.Write(t.Context(), notify.Notice{Channel: notify.Mail}.Op(time.Now().Add(-2*time.Hour), "x")))
+	a := again{Cloud: boottest.Cloud{TopicsErr: errors.New("no topic")}}
+	if r, err := a.handle(t, p, 30*time.Second, cloud.SweepEvent{}); err != nil || r.Complete || len(a.asked) != 1 {
+		t.Errorf("%+v, %v; asked was %v", r, err, a.asked)
+	}
+	if _, err := a.handle(t, p, 15*time.Minute, a.asked[0]); !errors.Is(err, a.TopicsErr) || len(a.asked) != 1 {
+		t.Errorf("the last run gave %v; asked was %v", err, a.asked)
+	}
+}
+
 func TestASweepThatCannotGoOnFails(t *testing.T) {
 	t.Parallel()
 	p := boottest.Ports(t, nil)
 	for what, k := range map[string]struct {
-		again
+		*again
 		cloud.SweepEvent
 	}{
-		"it cannot be called again":  {again{err: errors.New("denied")}, cloud.SweepEvent{}},
-		"it has run a hundred times": {again{}, cloud.SweepEvent{Again: 100}},
+		"it cannot be called again":  {&again{err: errors.New("denied")}, cloud.SweepEvent{}},
+		"it has run a hundred times": {new(again), cloud.SweepEvent{Again: 100}},
 	} {
 		if _, err := k.handle(t, p, 30*time.Second, k.SweepEvent); err == nil {
 			t.Errorf("%s, and there is no error", what)
