@@ -335,7 +335,7 @@ func (s *stage) endpoint() api.Endpoint {
 func filesDelete(s *stage) {
 	s.authenticated("DELETE", "/files/1", 200)
 	s.must(404, "DELETE", "/files/1", bearer())
-	s.network.faults["Invoke"] = refused(500, "")
+	s.network.faults["Invoke"] = refused(403, "")
 	s.must(200, "DELETE", "/files/3", bearer())
 	s.put("alice")
 	s.guesses(func(password string) int { return s.do("DELETE", "/files/4", basic("alice", password)) }, boottest.Password)
@@ -367,7 +367,7 @@ func filesRestore(s *stage) {
 		_, err := file.Service(s.real).Delete(s.Context(), s.get("alice"), id)
 		s.check(err)
 	}
-	s.network.faults["Invoke"] = refused(500, "")
+	s.network.faults["Invoke"] = refused(403, "")
 	s.must(200, "POST", "/files/3/restore", bearer())
 	s.guesses(func(password string) int { return s.do("POST", "/files/1/restore", basic("alice", password)) }, boottest.Password)
 	s.put("alice")

@@ -26,11 +26,17 @@ type Moved struct {
 // event, tries three times, and then sends it to the function's destination for failures.
 type Invoke func(ctx context.Context, function string, event SweepEvent) error
 
-// NewInvoke returns an Invoke, which makes one call.
+// NewInvoke returns an Invoke, which makes one call, or two if the first one fails: Lambda
+// may have closed the connection while this function was frozen.
 func NewInvoke(c *Cloud) Invoke {
 	s := newService(c, "lambda", "", "")
 	return func(ctx context.Context, function string, event SweepEvent) error {
-		_, _, err := s.ask(ctx, "2015-03-31/functions/"+url.PathEscape(function)+"/invocations", event)
+		// The SDK too escapes the colons of an ARN, which count in the signature.
+		path := "2015-03-31/functions/" + url.QueryEscape(function) + "/invocations"
+		_, passing, err := s.ask(ctx, path, event)
+		if err != nil && passing > 0 {
+			_, _, err = s.ask(ctx, path, event)
+		}
 		return envelope.Wrap(err, "invoking "+function)
 	}
 }
