@@ -178,3 +178,50 @@ func TestAnInterruptedCopyGoesOnWhereItStopped(t *testing.T) {
 	}
 	wantContent(t, store, blob.Backup, "o/copied", content)
 }
+
+// TestTwoCopiesAtOnceBothSucceed has another copy finish the parts of this one, and then
+// even remove the source.
+func TestTwoCopiesAtOnceBothSucceed(t *testing.T) {
+	t.Parallel()
+	for _, removed := range []bool{false, true} {
+		client, buckets := connect(t)
+		other := New(client, buckets)
+		other.sizes.copyPart = 8 * mib
+		content := make([]byte, 30*mib)
+		if _, err := client.PutObject(t.Context(), &s3.PutObjectInput{
+			Bucket: aws.String(buckets[blob.Files]), Key: aws.String("o/large"), Body: bytes.NewReader(content), ChecksumAlgorithm: types.ChecksumAlgorithmCrc32,
+		}); err != nil {
+			t.Fatal(err)
+		}
+		faster := sync.OnceValue(func() error {
+			err := other.Copy(t.Context(), blob.Files, "o/large", blob.Backup, "o/copied")
+			if err == nil && removed {
+				err = other.Delete(t.Context(), blob.Files, "o/large")
+			}
+			return err
+		})
+		store := *other
+		store.client = overtaken{client, faster}
+		var want error
+		if removed {
+			want = blob.ErrNotFound // the caller looks for the bytes elsewhere
+		}
+		if err := expect(store.Copy(t.Context(), blob.Files, "o/large", blob.Backup, "o/copied"), want); err != nil {
+			t.Errorf("the source is removed: %v: %v", removed, err)
+		}
+		wantContent(t, &store, blob.Backup, "o/copied", content)
+	}
+}
+
+// overtaken is a client before whose copies of parts something else happens.
+type overtaken struct {
+	api
+	before func() error
+}
+
+func (o overtaken) UploadPartCopy(ctx context.Context, in *s3.UploadPartCopyInput, f ...func(*s3.Options)) (*s3.UploadPartCopyOutput, error) {
+	if err := o.before(); err != nil {
+		return nil, err
+	}
+	return o.api.UploadPartCopy(ctx, in, f...)
+}

@@ -20,6 +20,9 @@ import (
 // process.
 const copiesAtOnce, allCopiesAtOnce = 64, 512
 
+// uploadTries bounds how often a copy looks again at what another one has done.
+const uploadTries = 3
+
 // classOver is the size in bytes above which a copy has the storage class of its bucket. What
 // GLACIER_IR saves in 90 days on a smaller object is less than what its copy costs more.
 const classOver = 256 << 10
@@ -47,7 +50,12 @@ func (s *Store) Copy(ctx context.Context, from blob.Area, fromKey string, to blo
 	// Only the text of this error says that the object is too large. Its size
 	// decides.
 	if hasCode(err, codeInvalidRequest) {
-		err = s.copyInParts(ctx, source, target, err)
+		refused := err
+		for range uploadTries {
+			if err = s.copyInParts(ctx, source, target, refused); !hasCode(err, codeNoSuchUpload) {
+				break // else another copy has ended the upload
+			}
+		}
 	}
 	if hasCode(err, codeNoSuchKey, codeNotFound) {
 		err = blob.ErrNotFound
