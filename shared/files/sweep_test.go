@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -346,11 +347,10 @@ func TestSweepKeepsWhatASessionCompletesMeanwhile(t *testing.T) {
 		t.Fatalf("half of the hash: %v", err)
 	}
 	s.Clock.Advance(2 * time.Hour)
-	looked, completed := false, false
-	s.Calls.Before("table.GetMany", func() error { looked = true; return nil })
+	var looked, completed atomic.Bool // by any lane
+	s.Calls.Before("table.GetMany", func() error { looked.Store(true); return nil })
 	s.Calls.Before("table.Get", func() error {
-		if looked && !completed {
-			completed = true
+		if looked.Load() && completed.CompareAndSwap(false, true) {
 			now, err := service.Session(t.Context(), s.user("alice"), it.ID)
 			if err == nil {
 				_, err = service.Complete(t.Context(), now, nil)
@@ -359,7 +359,7 @@ func TestSweepKeepsWhatASessionCompletesMeanwhile(t *testing.T) {
 		}
 		return nil
 	})
-	if r := s.sweep(); r.Orphans != 0 || !completed {
+	if r := s.sweep(); r.Orphans != 0 || !completed.Load() {
 		t.Errorf("the sweep reported %+v", r)
 	}
 	if n := len(s.Objects(blob.Files)); n != 1 {
