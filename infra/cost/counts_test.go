@@ -139,6 +139,9 @@ func operations() []operation {
 		{"login (`POST /auth/login`)", func(s *stack) func() {
 			return s.ask(200, "POST", "/auth/login", "", "Authorization", basic(s.another(auth.Active)))
 		}},
+		{"login with a wrong password", func(s *stack) func() {
+			return s.ask(401, "POST", "/auth/login", "", "Authorization", "Basic YWxpY2U6d3Jvbmc=") // alice:wrong
+		}},
 		{"token (`POST /oauth2/token`)", func(s *stack) func() {
 			body := url.Values{"grant_type": {"password"}, "username": {s.another(auth.Active)}, "password": {password}}
 			return s.ask(200, "POST", "/oauth2/token", body.Encode(), "Content-Type", formType)

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -13,7 +12,8 @@ import (
 func loads() []load {
 	return []load{
 		{"nothing", 0, 1e5, upload, download, 1e5, 0},
-		{"1,000 files of 1 MB, each with one mail", 1000, 1 << 20, "upload of 1 MB with one mail", "download by link, 1 MB", 1 << 20, 1},
+		{"1,000 files of 1 MB, each with one mail", 1000, 1 << 20,
+			"upload of 1 MB with one mail", "download by link, 1 MB", 1 << 20, 1},
 		{"100 GB in 100 files", 100, gb, upload1GB, downloadFar, large, 0},
 		{"1 TB in 1,000 files", 1000, gb, upload1GB, downloadFar, large, 0},
 		{"1,000,000 files of 100 KB", 1e6, 1e5, upload, download, 1e5, 0},
@@ -31,14 +31,13 @@ func (b *book) comparison() [][]string {
 }
 
 func (b *book) figures() [][]string {
-	up, even := b.counts[upload1GB], math.Round(b.even(loads()[4])/1e4)*1e4
 	return [][]string{
 		{"", "USD"},
 		{"1,000 uploads of 100 KB", money(1000 * b.usd(upload))},
 		{"1,000 uploads of 100 KB, each with one mail", money(1000 * b.usd(upload+" with one mail"))},
 		{"SES's share of that", money(1000 * b.rates[mails])},
 		{"1 GB up by `ferry up`, in 64 parts of 16 MB", money(b.usd(upload1GB))},
-		{"S3's share of that", money(up.Units[puts]*b.rates[puts] + up.Units[gets]*b.rates[gets])},
+		{"S3's share of that", money(b.counts[upload1GB].Units[puts] * b.rates[puts])},
 		{"1 GB stored for a month", money(b.rates[objectMonths])},
 		{"1 GB down by a redirect, without data out", money(b.usd(downloadFar) - large*b.rates[outBytes])},
 		{"1 GB of data out to the internet", money(gb * b.rates[outBytes])},
@@ -48,13 +47,14 @@ func (b *book) figures() [][]string {
 		{"the daily sweep of a stack without files, per month", money(daysPerMonth * b.usd(sweepEmpty))},
 		{"the daily sweep of a stack with files, none due, per month", money(daysPerMonth * b.usd(sweepStay))},
 		{"a queue that Lambda polls, per month", money(b.poll())},
-		{"files of 100 KB a month above which the machine costs less", fmt.Sprintf("%.0f,000 files", even/1000)},
+		{"files of 100 KB a month above which the machine costs less", fmt.Sprintf("%.2f million files", b.even(loads()[4])/1e6)},
 	}
 }
 
 // operations returns the calls and the cost of each operation.
 func (b *book) operations() [][]string {
-	rows := [][]string{{"operation", "functions", "calls", "read units", "write units", "ms", "KB logged", "KB out", "USD for 1,000"}}
+	rows := [][]string{{"operation", "functions", "calls", "read units", "write units",
+		"ms", "KB logged", "KB out", "USD for 1,000"}}
 	for _, c := range b.order {
 		seconds, events := 0.0, map[string]int{}
 		for name, r := range c.Runs {
