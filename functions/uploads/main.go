@@ -8,5 +8,6 @@ import (
 )
 
 func main() {
-	lambda.Run(upload.Sessions(), lambda.Check(upload.CheckCountries), lambda.Table(dynamo.Open), lambda.Blobs(s3.Open), lambda.LinkKey)
+	lambda.Run(upload.Sessions(), lambda.Check(upload.CheckCountries),
+		lambda.Table(dynamo.Open), lambda.Blobs(s3.Open), lambda.LinkKey)
 }

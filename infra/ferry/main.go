@@ -208,25 +208,18 @@ const exitCodes = `Exit codes: 0 done, 64 wrong usage, 65 data damaged or of a n
 69 address cannot be used or service not reached, 73 a file is in the way, 74 disk full or failing, 75 busy: try again, 76 the service refuses the request,
 77 no permission or no login, 78 wrong settings, 130 interrupted, 1 anything else. If several things fail, the first decides.`
 
-var (
-	// errInterrupted means Ctrl-C; errPaused means the same for a command that can
-	// be resumed.
-	errInterrupted = errors.New("interrupted")
-	errPaused      = fmt.Errorf("%w; %s", errInterrupted, toResume)
-)
-
-const toResume = "run the same command again to resume"
+// errInterrupted means Ctrl-C.
+var errInterrupted = errors.New("interrupted")
 
 // pausing adds how to resume a transfer that Ctrl-C or the network has ended, if that is
 // possible: a pipe cannot be resumed.
 func pausing(ctx context.Context, err error, pipe bool) error {
-	switch {
-	case err != nil && ctx.Err() != nil && pipe:
-		return errInterrupted
-	case err != nil && ctx.Err() != nil:
-		return errPaused
-	case client.IsNetwork(err) && !pipe:
-		return fmt.Errorf("%w; %s", err, toResume)
+	interrupted := err != nil && ctx.Err() != nil
+	if interrupted {
+		err = errInterrupted
+	}
+	if !pipe && (interrupted || client.IsNetwork(err)) {
+		err = fmt.Errorf("%w; run the same command again to resume", err)
 	}
 	return err
 }

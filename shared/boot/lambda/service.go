@@ -205,7 +205,8 @@ func (s service) request(ctx context.Context, action string, in any) (*http.Requ
 	if s.target == "" {
 		path, header = action, http.Header{"X-Amz-Invocation-Type": {"Event"}}
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(s.address, "/")+"/"+path, bytes.NewReader(body))
+	url := strings.TrimSuffix(s.address, "/") + "/" + path
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
