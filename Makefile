@@ -38,7 +38,7 @@ run: ## Run the whole service on this machine (data in ./.ferry; FERRY_ADDR, FER
 test: ## Run the tests; they need nothing but Go. RACE=-race turns on the race detector, as CI does; it needs a C compiler.
 	GORACE=atexit_sleep_ms=10 go test $(RACE) ./...
 
-test-aws: ## Test the cloud's backends, and the interface through a deployed stack, against stand-ins for AWS; it installs all it needs.
+test-aws: ## Test the cloud's backends, and the interface through a deployed stack, against stand-ins for AWS, which it installs.
 	go run ./infra/awslocal -- $(SHELL) $(.SHELLFLAGS) "go test $(RACE) -count=1 -tags stack ./shared/table/dynamo ./shared/notify ./shared/blob/s3 \
 	  ./shared/boot/lambda ./shared/boot/worker ./shared/api/... ./infra/stack/... ./infra/invoke; go test -count=1 -run OfAStack ./infra/ferry"
 
