@@ -128,9 +128,7 @@ func TestThousandDownloadsOfOneLinkHoldNoneUp(t *testing.T) {
 // newCrowd returns a service that shares its table, and the newest file of a caller.
 func newCrowd(t *testing.T, query string) (caller, *crowded, *files.Service, files.File) {
 	t.Helper()
-	server := apitest.New(t, apitest.Listening)
-	server.AddUser("alice", password)
-	c := caller{server, "alice", server.Login("alice", password)}
+	c := callerOf(apitest.New(t, apitest.Listening))
 	c.Put(c.bearer, "file=a"+query, "content")
 	shared, began := &crowded{Table: c.Data.Table}, time.Now()
 	p := c.Data.Ports
@@ -146,13 +144,6 @@ func (c caller) use(f files.File) files.Use {
 	all, err := file.Service(c.Data.Ports).Links(c.Context(), f)
 	c.must(err)
 	return all[0].Use
-}
-
-func (c caller) must(err error) {
-	c.Helper()
-	if err != nil {
-		c.Fatal(err)
-	}
 }
 
 func (c caller) download(s *files.Service, f files.File, source string) error {

@@ -20,23 +20,18 @@ import (
 // the next hour's sum.
 func TestALongDownloadLeavesTheSumOfAnEarlierHourAlone(t *testing.T) {
 	t.Parallel()
-	s := apitest.New(t, func(s *api.Settings, _ *local.ServiceOptions) { s.LinkBytes = 1 << 40 })
-	s.AddUser("alice", password)
-	c := caller{s, "alice", s.Login("alice", password)}
+	c := callerOf(apitest.New(t, func(s *api.Settings, _ *local.ServiceOptions) { s.LinkBytes = 1 << 40 }))
 	c.Put(c.bearer, "file=a", "content")
 	service := file.Service(c.Data.Ports)
 	read := func() files.Link {
 		l, err := service.ByToken(c.Context(), blob.Files, service.Token(c.newest()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		c.must(err)
 		return l
 	}
 	ends := func(l files.Link, n, sum int64) (now files.Link) {
 		service.Gave(l, n)
-		if _, err := service.CountDownload(c.Context(), l, ""); err != nil {
-			t.Fatal(err)
-		}
+		_, err := service.CountDownload(c.Context(), l, "")
+		c.must(err)
 		for end := time.Now().Add(10 * time.Second); now.Given < sum && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 			now = read()
 		}

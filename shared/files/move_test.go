@@ -185,8 +185,8 @@ func TestConcurrentMovesLoseNothing(t *testing.T) {
 	c.repair()
 	c.wantConsistent(1)
 	f := c.stored()[0]
-	if status, text := c.get(c.Base + map[blob.Area]string{blob.Files: "/download/file?k=", blob.Backup: "/download/file/backup?z="}[f.Area] + f.Shown.LinkURL); status != 200 || text != content {
-		t.Errorf("the link gave %d %q", status, text)
+	if text := c.read(f.Area, 1); text != content {
+		t.Errorf("the link gave %q", text)
 	}
 }
 
@@ -204,8 +204,9 @@ func (c caller) countMove(moved *atomic.Int64, method, path string) {
 // sweep runs a sweep. The test's clock may be ahead of the times of the objects, so
 // a sweep that must keep new ones needs a grace that is longer than that.
 func (c caller) sweep(grace time.Duration) {
-	p := c.Data.Ports
-	r, err := (&files.Sweeper{Service: file.Service(p), Log: p.Log, Grace: grace}).Run(c.Context())
+	w := c.sweeper()
+	w.Grace = grace
+	r, err := w.Run(c.Context())
 	if err != nil || r.Failed != 0 {
 		c.Errorf("the sweep reported %+v, %v", r, err)
 	}
@@ -214,14 +215,7 @@ func (c caller) sweep(grace time.Duration) {
 // repair removes leftovers, whose days a sweep would wait for.
 func (c caller) repair() {
 	c.Helper()
-	p, none := c.Data.Ports, func(int64) {}
-	check := files.Check{
-		Sweeper: &files.Sweeper{Service: file.Service(p), Log: p.Log, Grace: time.Hour},
-		Repair:  true, Found: func(files.Finding) {}, Expect: none, Done: none,
-	}
-	if _, err := check.Run(c.Context()); err != nil {
-		c.Errorf("the repair gave %v", err)
-	}
+	c.check(repairing)
 }
 
 func TestAFileWithoutItsBytesCanBeDeletedAndPurged(t *testing.T) {
@@ -351,18 +345,16 @@ func TestASweepFinishesAMoveThatWasKilled(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
 	c.Put(c.bearer, "file=a", "the bytes")
+	_, err := c.lazy().Delete(t.Context(), c.user(), 1)
+	c.must(err)
 	c.Calls.Before("blob.Copy", func() error { return errors.New("away") })
-	if status, _ := c.call("DELETE", "/files/1"); status != 200 {
-		t.Errorf("the deletion gave status %d", status)
-	}
 	c.Clock.Advance(31 * day)
-	s := server{Server: c.Server}
-	if r := s.sweepYoung(); r.Failed == 0 {
+	if r := c.sweepYoung(); r.Failed == 0 {
 		t.Errorf("while copies fail, the sweep reported %+v", r)
 	}
 	c.Calls.Before("blob.Copy", nil)
 	c.Clock.Advance(day)
-	if r := s.sweepYoung(); r.Moved != 1 || r.Failed != 0 {
+	if r := c.sweepYoung(); r.Moved != 1 || r.Failed != 0 {
 		t.Errorf("the sweep of the next day reported %+v", r)
 	}
 	c.wantConsistent(1)
@@ -501,7 +493,7 @@ func TestWithoutAFreeMoverTheNextSweepMovesTheBytes(t *testing.T) {
 	if calls := c.Calls.Reset(); calls["blob.Copy"] != 0 || c.read(blob.Backup, 1) != "12" {
 		t.Errorf("the calls were %v, and the link gives %q", calls, c.read(blob.Backup, 1))
 	}
-	if r := (server{Server: c.Server}).sweepYoung(); r.Moved != 1 || len(c.Partitions("due ")) != 0 {
+	if r := c.sweepYoung(); r.Moved != 1 || len(c.Partitions("due ")) != 0 {
 		t.Errorf("the sweep reported %+v, and left %v", r, c.Partitions("due "))
 	}
 	c.wantConsistent(1)

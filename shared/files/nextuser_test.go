@@ -24,9 +24,7 @@ func (c caller) remove() {
 	if err == nil {
 		err = c.Users.Remove(c.Context(), c.name)
 	}
-	if err != nil {
-		c.Fatalf("removing %s: %v", c.name, err)
-	}
+	c.must(err)
 }
 
 // replaceUser removes the caller and returns a new user of the same name.
@@ -34,7 +32,7 @@ func (c caller) replaceUser(change ...func(*auth.User)) caller {
 	c.Helper()
 	c.remove()
 	c.AddUser(c.name, password, change...)
-	return caller{c.Server, c.name, c.Login(c.name, password)}
+	return caller{c.server, c.name, c.Login(c.name, password)}
 }
 
 // beginUpload stores the bytes of an upload, but does not commit it.
@@ -44,9 +42,7 @@ func (c caller) beginUpload(content string) *files.Upload {
 	if err == nil {
 		err = u.Add(c.Context(), files.Part{Name: "slow", Body: strings.NewReader(content), Size: int64(len(content))})
 	}
-	if err != nil {
-		c.Fatalf("beginning an upload: %v", err)
-	}
+	c.must(err)
 	return u
 }
 

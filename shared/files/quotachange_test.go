@@ -118,6 +118,8 @@ func TestAQuickCommitPaysForNoCheck(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
 	s, checks := c.meanwhile(nothing, countWait)
+	now := s.Now()
+	s.Now = func() time.Time { return now }
 	u, err := s.Begin(t.Context(), "alice", c.user(), 5, files.Sending{})
 	c.must(err)
 	c.must(u.Add(t.Context(), files.Part{Name: "a", Body: strings.NewReader("12345"), Size: 5}))

@@ -20,16 +20,20 @@ const password = "a password for tests"
 
 // caller is a user of a service that belongs to one test.
 type caller struct {
-	*apitest.Server
+	server
 	name, bearer string
 }
 
 // newCaller starts a service and logs in its one user, alice.
 func newCaller(t *testing.T, change ...func(*auth.User)) caller {
 	t.Helper()
-	s := apitest.New(t)
+	return callerOf(apitest.New(t), change...)
+}
+
+func callerOf(s *apitest.Server, change ...func(*auth.User)) caller {
+	s.Helper()
 	s.AddUser("alice", password, change...)
-	return caller{s, "alice", s.Login("alice", password)}
+	return caller{server{Server: s}, "alice", s.Login("alice", password)}
 }
 
 // call sends a request with the caller's bearer.

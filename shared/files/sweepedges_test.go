@@ -116,8 +116,7 @@ func TestARetentionOfMillionsOfDaysIsNotDueEachDay(t *testing.T) {
 func TestTheNextSweepFinishesAMoveThatFailed(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
-	s := server{Server: c.Server}
-	s.sweepYoung() // and walk, which is due again after 30 days
+	c.sweepYoung() // and walk, which is due again after 30 days
 	c.Put(c.bearer, "file=a", "the bytes")
 	ctx, leave := context.WithCancel(t.Context())
 	c.Calls.Before("blob.Copy", func() error { leave(); return errors.New("away") })
@@ -125,7 +124,7 @@ func TestTheNextSweepFinishesAMoveThatFailed(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Calls.Before("blob.Copy", nil)
-	if r := s.sweepYoung(); r.Moved != 1 || len(c.Partitions("due ")) != 0 {
+	if r := c.sweepYoung(); r.Moved != 1 || len(c.Partitions("due ")) != 0 {
 		t.Errorf("the sweep reported %+v, and left %v", r, c.Partitions("due "))
 	}
 	c.wantConsistent(1)
@@ -138,7 +137,7 @@ func TestARepairGoesOnAfterAMoveThatFails(t *testing.T) {
 	s := newSweepServer(t)
 	for id := range int64(2) {
 		s.put("alice", "ab")
-		if _, err := (caller{Server: s.Server}).lazy().Delete(t.Context(), s.user("alice"), id+1); err != nil {
+		if _, err := (caller{server: s}).lazy().Delete(t.Context(), s.user("alice"), id+1); err != nil {
 			t.Fatal(err)
 		}
 	}

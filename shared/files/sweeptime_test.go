@@ -141,13 +141,7 @@ func sweepConcurrently(s server) {
 	s.Helper()
 	var wg sync.WaitGroup
 	for range 4 {
-		wg.Go(func() {
-			w := s.sweeper()
-			w.Grace = 1000 * day
-			if r, err := w.Run(s.Context()); err != nil || r.Failed != 0 {
-				s.Errorf("a sweep reported %+v, %v", r, err)
-			}
-		})
+		wg.Go(func() { (caller{server: s}).sweep(1000 * day) })
 	}
 	wg.Wait()
 	s.sweep()
