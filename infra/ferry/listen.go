@@ -145,6 +145,8 @@ func (c serveCommand) serve(ctx context.Context, l *listeners, s *local.Service,
 	defer stop()
 	if !c.inCloud() { // there the stack's own functions do it
 		finished.Go(func() { s.Run(background) })
+	} else {
+		defer s.EndMoves()
 	}
 
 	failed := make(chan error, 3)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"ferry/shared/api"
 	"ferry/shared/api/file"
@@ -30,10 +31,11 @@ func (g gate) Copy(ctx context.Context, from blob.Area, fromKey string, to blob.
 }
 
 // TestADeletionDoesNotWaitForTheBytes has one mover for three files: the first waits for its
-// bytes, the others are left to a sweep, as is the first if the service ends.
+// bytes, the others are left to a sweep, as is the first if the service ends. Beside a stack,
+// whose functions do the background work, the service does not run.
 func TestADeletionDoesNotWaitForTheBytes(t *testing.T) {
 	t.Parallel()
-	for what, moved := range map[string]int{"the bytes move": 2, "the service ends": 3} {
+	for what, moved := range map[string]int{"the bytes move": 2, "the service ends": 3, "beside a stack it ends": 3} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
@@ -61,7 +63,14 @@ func TestADeletionDoesNotWaitForTheBytes(t *testing.T) {
 				}
 				running, end := context.WithCancel(t.Context())
 				ended := make(chan struct{})
-				go func() { s.Run(running); close(ended) }()
+				go func() {
+					if strings.HasPrefix(what, "beside") {
+						s.EndMoves()
+					} else {
+						s.Run(running)
+					}
+					close(ended)
+				}()
 				if moved == 2 {
 					close(g.open)
 					synctest.Wait()
@@ -77,4 +86,48 @@ func TestADeletionDoesNotWaitForTheBytes(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAMoverThatHangsTriesAgain has the first try never end by itself.
+func TestAMoverThatHangsTriesAgain(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		d, err := local.Open(dir, api.Settings{Movers: 1}, local.Options{NoSync: true})
+		check(t, err)
+		defer d.Close()
+		alice := auth.User{Name: "alice", State: auth.Active}
+		check(t, auth.NewUsers(d.Ports.Table, d.Ports.Now).Add(t.Context(), alice))
+		hung := &hangs{Store: d.Ports.Blobs}
+		d.Ports.Blobs = hung
+		s, err := local.NewService(d.Ports, local.ServiceOptions{From: "ferry@example.com"})
+		check(t, err)
+		service := file.Service(d.Ports)
+		up, err := service.Begin(t.Context(), "alice", alice, 1, files.Sending{})
+		check(t, err)
+		check(t, up.Add(t.Context(), files.Part{Name: "a", Body: strings.NewReader("1"), Size: 1}))
+		_, err = up.Commit(t.Context(), 0)
+		check(t, err)
+		deleted, err := service.Delete(t.Context(), alice, 1)
+		check(t, err)
+		time.Sleep(time.Hour)
+		s.EndMoves()
+		if _, err := hung.Store.Open(t.Context(), blob.Backup, deleted.Blob); err != nil || hung.tries != 2 {
+			t.Errorf("after %d tries: %v", hung.tries, err)
+		}
+	})
+}
+
+// hangs is a store whose first copy ends with its context.
+type hangs struct {
+	blob.Store
+	tries int
+}
+
+func (h *hangs) Copy(ctx context.Context, from blob.Area, fromKey string, to blob.Area, toKey string) error {
+	if h.tries++; h.tries == 1 {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return h.Store.Copy(ctx, from, fromKey, to, toKey)
 }

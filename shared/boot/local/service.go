@@ -56,7 +56,7 @@ type Service struct {
 	Sender  *notify.Sender
 	movers  chan struct{} // full if all are busy
 	moving  sync.WaitGroup
-	ending  context.Context // of Run; movers stop
+	ending  context.Context // when movers stop
 	end     func()
 }
 
@@ -87,18 +87,28 @@ func NewService(p *api.Ports, o ServiceOptions) (*Service, error) {
 	return s, nil
 }
 
+// moveTime bounds one try to move the bytes of a file. The next one goes on there.
+const moveTime, moveTries = 10 * time.Minute, 100
+
 // move moves the bytes of a file in the background.
 func (s *Service) move(_ context.Context, owner string, id int64) error {
+	if s.ending.Err() != nil {
+		return errors.New("the service ends")
+	}
 	select {
 	case s.movers <- struct{}{}:
-	case <-s.ending.Done():
-		return errors.New("the service ends")
 	default:
 		return errors.New("all movers are busy")
 	}
 	s.moving.Go(func() {
 		defer func() { <-s.movers }()
-		if err := file.Service(s.ports).MoveBytes(s.ending, owner, id); err != nil {
+		err := context.DeadlineExceeded
+		for try := 0; try < moveTries && errors.Is(err, context.DeadlineExceeded); try++ {
+			ctx, cancel := context.WithTimeout(s.ending, moveTime)
+			err = file.Service(s.ports).MoveBytes(ctx, owner, id)
+			cancel()
+		}
+		if err != nil {
 			s.ports.Log.Error("the bytes of a file could not be moved", "owner", owner, "id", id, "error", err.Error())
 		}
 	})
@@ -144,10 +154,7 @@ func (s *Service) welcome() string {
 func (s *Service) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	wg.Go(func() { s.Sender.Run(ctx) })
-	if s.end != nil {
-		defer s.moving.Wait()
-		defer s.end()
-	}
+	defer s.EndMoves()
 	defer wg.Wait() // the sender runs until ctx ends
 	for tick := time.Tick(s.options.SweepEvery); tick != nil && ctx.Err() == nil; {
 		if _, err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
@@ -157,6 +164,15 @@ func (s *Service) Run(ctx context.Context) {
 		case <-tick:
 		case <-ctx.Done():
 		}
+	}
+}
+
+// EndMoves ends the movers, and leaves to the next sweep what they have not moved. Run does
+// so when it ends; who does not call Run must, before the ports are closed.
+func (s *Service) EndMoves() {
+	if s.end != nil {
+		s.end()
+		s.moving.Wait()
 	}
 }
 
