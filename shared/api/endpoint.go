@@ -77,8 +77,8 @@ type Settings struct {
 	// PhoneRegion is the region of numbers without a country code, such as IT. If it
 	// is empty, numbers must have a country code.
 	PhoneRegion string
-	// SMSCountries are the regions that text messages go to, such as IT; if there are
-	// none, to all. NoSMS refuses all, where nothing sends them.
+	// SMSCountries are the countries that get text messages, such as IT; if it is empty,
+	// all do. With NoSMS none does: there is nothing that sends them.
 	SMSCountries []string
 	NoSMS        bool
 	HideUsers    bool

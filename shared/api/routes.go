@@ -36,12 +36,13 @@ func routes() map[string][]Route {
 	}
 }
 
-// PartRoute takes the bytes of a part. Only a single machine has it.
+// PartRoute takes the bytes of a part. Only a single machine has it: in the cloud parts go
+// to S3.
 var PartRoute = Route{"PUT", "/uploads/{id}/parts/{number}"}
 
 // Methods returns the methods of a path after Prefix, sorted; none if it is not known.
 func Methods(path string) (all []string) {
-	for _, r := range slices.Concat(append(slices.Collect(maps.Values(routes())), []Route{PartRoute})...) {
+	for _, r := range append(slices.Concat(slices.Collect(maps.Values(routes()))...), PartRoute) {
 		if r.Fits(path) {
 			all = append(all, r.Method)
 		}

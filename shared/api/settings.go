@@ -27,7 +27,7 @@ const maxMovers = 200
 //
 //	FERRY_PUBLIC_URL      address of the service in links, such as https://files.example.com/v1
 //	FERRY_PHONE_REGION    region of mobile numbers without a country code, such as IT
-//	FERRY_SMS_COUNTRIES   regions that text messages go to, such as IT,FR; empty is all
+//	FERRY_SMS_COUNTRIES   countries that get text messages, such as IT,FR; empty is all
 //	FERRY_HIDE_USERS      on: GET /auth/forget answers unknown users like known ones
 //	FERRY_KEEP_DAYS       days in the user area; 0 is for ever; default 30
 //	FERRY_BACKUP_DAYS     days in the backup area after that; 0 is for ever; default 90

@@ -104,7 +104,7 @@ func wrapBody(w http.ResponseWriter, r *http.Request, c *Caller) (*http.Request,
 		return r, &requestBody{err: io.EOF}
 	}
 	b := &requestBody{ReadCloser: r.Body, Caller: c, control: http.NewResponseController(w)}
-	_ = b.control.SetReadDeadline(time.Now().Add(shortTime)) // also for the server itself, which reads what a handler leaves
+	_ = b.control.SetReadDeadline(time.Now().Add(shortTime)) // for the server too: it reads what a handler leaves
 	r = r.WithContext(r.Context())
 	r.Body = b
 	return r, b

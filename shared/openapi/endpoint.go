@@ -14,8 +14,7 @@ import (
 // address.
 func Endpoint() api.Endpoint { return api.Named("openapi", newDescription) }
 
-// newDescription returns the handler. It needs no port. A process has one address, so it
-// compresses the description once.
+// newDescription returns the handler. It needs no port.
 func newDescription(p *api.Ports) http.Handler {
 	var packed memo
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
@@ -33,7 +32,7 @@ func newDescription(p *api.Ports) http.Handler {
 	})
 }
 
-// memo keeps the last text that was compressed.
+// memo keeps the last text that was compressed: few processes have more than one address.
 type memo struct {
 	mu           sync.Mutex
 	text, packed string

@@ -125,10 +125,7 @@ func covered(id, number, sum string, q url.Values) []string {
 	return append([]string{id, number, sum, q.Get("e")}, q["n"]...)
 }
 
-// ReceiveRoute is the route of Receive. Only a single machine has it.
-var ReceiveRoute = api.PartRoute
-
-// Receive returns the handler of ReceiveRoute, which takes the bytes of a part if the
+// Receive returns the handler of api.PartRoute, which takes the bytes of a part if the
 // store cannot take them itself. In the cloud parts go to S3. The URL is enough; no
 // login is needed.
 func Receive(p *api.Ports) http.Handler {

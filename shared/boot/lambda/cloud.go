@@ -15,7 +15,6 @@ import (
 	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
-	"ferry/shared/envelope"
 	"ferry/shared/table"
 )
 
@@ -50,38 +49,6 @@ func Blobs[Store interface {
 // Check refuses settings that an endpoint could not work with.
 func Check(settings func(api.Settings) error) Opener {
 	return func(_ *Cloud, p *api.Ports) error { return settings(p.Settings) }
-}
-
-// keyMemory is for how long a function uses the versions of the link key that it has read.
-// With the wait for an answer, and a second for which links are remembered, that is a minute.
-const keyMemory = 55 * time.Second
-
-// LinkKey reads the key of links from the parameter that FERRY_KEY_PARAMETER names,
-// before it is used.
-func LinkKey(c *Cloud, p *api.Ports) error {
-	name, err := c.Name("FERRY_KEY_PARAMETER")
-	c.openKey(p, auth.KeyStore{
-		Read:  func(ctx context.Context) (string, error) { return getKey(ctx, parameterStore(c), name) },
-		Write: func(ctx context.Context, text string) error { return putKey(ctx, parameterStore(c), name, text, true) },
-	})
-	return err
-}
-
-// KeyVersions reads from the table which versions of the key are revoked, for a function
-// that opens links and makes none.
-func KeyVersions(c *Cloud, p *api.Ports) error {
-	c.openKey(p, auth.KeyStore{
-		Read: func(ctx context.Context) (string, error) { return auth.PublicVersions(ctx, p.Table) },
-	})
-	return nil
-}
-
-func (c *Cloud) openKey(p *api.Ports, s auth.KeyStore) {
-	s.Memory = keyMemory
-	c.First(func(ctx context.Context) (err error) {
-		p.Key, err = auth.OpenLinkKey(ctx, s, p.Now, p.Log)
-		return envelope.Wrap(err, "reading the link key")
-	})
 }
 
 // Cloud is what an Opener needs.

@@ -68,9 +68,7 @@ func With(p *api.Ports) *Function { return &Function{Ports: p, cloud: &Cloud{}} 
 
 // Begin makes the calls that must come before the ports are used. Once it has returned
 // nil it does nothing more; after an error the next call tries again.
-func (f *Function) Begin(ctx context.Context) error {
-	return f.cloud.Begin(ctx)
-}
+func (f *Function) Begin(ctx context.Context) error { return f.cloud.Begin(ctx) }
 
 // Handler returns the endpoint's handler, which is made with the first request for
 // which Begin succeeds.

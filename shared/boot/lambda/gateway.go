@@ -33,7 +33,7 @@ func Gateway(h http.Handler, p *api.Ports) EventHandler {
 		ctx = api.WithBase(ctx, address(e.RequestContext))
 		ctx = envelope.WithOrigins(ctx, origins(e.StageVariables))
 		e.Path = escaped(e.Path)
-		// What is malformed stands for no proxy.
+		// Without well-formed variables there is no proxy.
 		proxy, _ := envelope.ParseProxy(e.StageVariables["clientHeader"], e.StageVariables["proxySecret"])
 		err := decodeBody(&e)
 		var response events.APIGatewayProxyResponse
@@ -48,7 +48,7 @@ func Gateway(h http.Handler, p *api.Ports) EventHandler {
 	}
 }
 
-// failed returns an answer with an error, as the endpoints give it.
+// failed returns the response of a handler that answers with an error.
 func failed(ctx context.Context, answer http.Handler, e events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error) {
 	a := httpadapter.New(answer)
 	response, again := a.ProxyWithContext(ctx, e)

@@ -2,6 +2,7 @@ package lambda
 
 import (
 	"context"
+	"net/http"
 	"net/url"
 
 	"ferry/shared/api"
@@ -30,12 +31,13 @@ type Invoke func(ctx context.Context, function string, event SweepEvent) error
 // may have closed the connection while this function was frozen.
 func NewInvoke(c *Cloud) Invoke {
 	s := newService(c, "lambda", "", "")
+	header := http.Header{"X-Amz-Invocation-Type": {"Event"}}
 	return func(ctx context.Context, function string, event SweepEvent) error {
 		// The SDK too escapes the colons of an ARN, which count in the signature.
 		path := "2015-03-31/functions/" + url.QueryEscape(function) + "/invocations"
-		_, passing, err := s.ask(ctx, path, event)
+		_, passing, err := s.ask(ctx, path, header, event)
 		if err != nil && passing > 0 {
-			_, _, err = s.ask(ctx, path, event)
+			_, _, err = s.ask(ctx, path, header, event)
 		}
 		return envelope.Wrap(err, "invoking "+function)
 	}

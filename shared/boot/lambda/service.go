@@ -29,8 +29,7 @@ const (
 	// whileSpreading is how long to retry what a new role is not allowed yet.
 	whileSpreading        = 30 * time.Second
 	firstPause, lastPause = 200 * time.Millisecond, 3 * time.Second // at most, between two tries
-	// maxAnswer is in bytes; a parameter has at most 8 KB.
-	maxAnswer = 64 << 10
+	maxAnswer             = 64 << 10                                // bytes; a parameter has at most 8 KB
 )
 
 // service makes the few calls that need no port. The SDK's package for the Parameter
@@ -40,7 +39,7 @@ type service struct {
 	config         aws.Config
 	client         aws.HTTPClient
 	name, address  string
-	target, format string        // its API and the version of JSON, as a request's headers say; none for a REST API
+	target, format string        // of JSON calls, as their headers say
 	denied         time.Duration // how long to retry what is not allowed
 }
 
@@ -55,91 +54,21 @@ func newService(c *Cloud, name, target, format string) service {
 	return s
 }
 
-func parameterStore(c *Cloud) service { return newService(c, "ssm", "AmazonSSM.", "1.1") }
+type serviceError struct{ status, kind, message string }
 
-// parameter is a parameter in requests and answers.
-type parameter struct {
-	Name           string
-	WithDecryption bool   `json:",omitempty"`
-	Value          string `json:",omitempty"`
-	Type           string `json:",omitempty"`
-	Overwrite      bool   `json:",omitempty"`
-	Description    string `json:",omitempty"`
-}
-
-// getKey returns the key of links that is stored under a name, decrypted.
-func getKey(ctx context.Context, s service, name string) (string, error) {
-	var answer struct{ Parameter parameter }
-	err := s.call(ctx, "GetParameter", parameter{Name: name, WithDecryption: true}, &answer)
-	return answer.Parameter.Value, envelope.Wrap(err, "asking for parameter "+name)
-}
-
-func putKey(ctx context.Context, s service, name, key string, overwrite bool) error {
-	return s.call(ctx, "PutParameter", parameter{
-		Name: name, Value: key, Type: "SecureString", Overwrite: overwrite,
-		Description: "Key of Ferry's download links. With another one all links that were sent are dead.",
-	}, &struct{}{})
-}
-
-// StoreLinkKey stores the key of links under a name, unless there is one already: the one
-// of the name that earlier versions of Ferry gave it, else a new one. It may be called with
-// a role that is seconds old.
-func StoreLinkKey(ctx context.Context, c *Cloud, name, earlier, key string) error {
-	s := parameterStore(c)
-	s.denied = whileSpreading
-	old, err := key, error(nil)
-	if !reserved(earlier) {
-		old, err = getKey(ctx, s, earlier)
-	}
-	if err == nil {
-		key = old
-	}
-	if err == nil || isKind(err, "ParameterNotFound") {
-		err = putKey(ctx, s, name, key, false)
-	}
-	if isKind(err, "ParameterAlreadyExists") {
-		return nil
-	}
-	return envelope.Wrap(err, "storing the link key")
-}
-
-// reserved reports whether SSM never took a parameter of this name from anyone but AWS.
-func reserved(name string) bool {
-	name = strings.ToLower(name)
-	return strings.HasPrefix(name, "/aws") || strings.HasPrefix(name, "/ssm")
-}
+func (e *serviceError) Error() string { return e.status + " " + e.kind + " " + e.message }
 
 func isKind(err error, kind string) bool {
 	failed, ok := errors.AsType[*serviceError](err)
 	return ok && failed.kind == kind
 }
 
-// ProtectTable turns the protection of a table from deletion on or off. It may be
-// called with a role that is seconds old.
-func ProtectTable(ctx context.Context, c *Cloud, name string, on bool) error {
-	type table struct {
-		TableName                 string
-		DeletionProtectionEnabled bool
-	}
-	s := newService(c, "dynamodb", "DynamoDB_20120810.", "1.0")
-	s.denied = whileSpreading
-	var now struct{ Table table }
-	err := s.call(ctx, "DescribeTable", struct{ TableName string }{name}, &now)
-	if err == nil && now.Table.DeletionProtectionEnabled != on {
-		err = s.call(ctx, "UpdateTable", table{name, on}, &struct{}{})
-	}
-	return envelope.Wrap(err, "changing the protection of table "+name)
-}
-
-type serviceError struct{ status, kind, message string }
-
-func (e *serviceError) Error() string { return e.status + " " + e.kind + " " + e.message }
-
-// call makes a request, and retries it for as long as the error may pass.
+// call makes a JSON call, and retries it for as long as the error may pass.
 func (s service) call(ctx context.Context, action string, in, out any) error {
+	header := http.Header{"Content-Type": {"application/x-amz-json-" + s.format}, "X-Amz-Target": {s.target + action}}
 	begun := time.Now()
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		text, passing, err := s.ask(ctx, action, in)
+		text, passing, err := s.ask(ctx, "", header, in)
 		if err == nil {
 			if json.Unmarshal(text, out) != nil { // its error would show the answer
 				return errors.New("the answer is not JSON")
@@ -158,9 +87,11 @@ func (s service) call(ctx context.Context, action string, in, out any) error {
 	}
 }
 
-// ask makes one call; passing is how long to retry a failed one.
-func (s service) ask(ctx context.Context, action string, in any) (text []byte, passing time.Duration, err error) {
-	r, err := s.request(ctx, action, in)
+// ask makes one request; passing is how long to retry a failed one.
+func (s service) ask(ctx context.Context, path string, header http.Header, in any) (
+	text []byte, passing time.Duration, err error,
+) {
+	r, err := s.request(ctx, path, header, in)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -194,31 +125,22 @@ func (s service) ask(ctx context.Context, action string, in any) (text []byte, p
 // https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_GetParameter.html,
 // https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html and the pages of the other
 // actions describe.
-func (s service) request(ctx context.Context, action string, in any) (*http.Request, error) {
+func (s service) request(ctx context.Context, path string, header http.Header, in any) (*http.Request, error) {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return nil, err
-	}
-	path, header := "", http.Header{
-		"Content-Type": {"application/x-amz-json-" + s.format}, "X-Amz-Target": {s.target + action},
-	}
-	if s.target == "" {
-		path, header = action, http.Header{"X-Amz-Invocation-Type": {"Event"}}
 	}
 	url := strings.TrimSuffix(s.address, "/") + "/" + path
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
-	r.Header = header
+	r.Header = header.Clone()
 	credentials, err := s.config.Credentials.Retrieve(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("finding AWS credentials: %w", err)
 	}
 	sum := sha256.Sum256(body)
 	err = v4.NewSigner().SignHTTP(ctx, credentials, r, hex.EncodeToString(sum[:]), s.name, s.config.Region, time.Now())
-	if err != nil {
-		return nil, fmt.Errorf("signing a request: %w", err)
-	}
-	return r, nil
+	return r, envelope.Wrap(err, "signing a request")
 }

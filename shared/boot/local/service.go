@@ -119,9 +119,7 @@ func (s *Service) move(_ context.Context, owner string, id int64) error {
 // inbox if ShowInbox is set.
 func (s *Service) Handler() http.Handler {
 	mux := Handler(s.ports)
-	// In the cloud parts go to S3, so no function has this route.
-	receive := upload.ReceiveRoute
-	mux.Handle(receive.Method+" "+api.Prefix+receive.Path, upload.Receive(s.ports))
+	mux.Handle(api.PartRoute.Method+" "+api.Prefix+api.PartRoute.Path, upload.Receive(s.ports))
 	mux.Handle("GET /{$}", s.ports.Outlet().Handler(func(w http.ResponseWriter, _ *http.Request) error {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, err := io.WriteString(w, s.welcome())

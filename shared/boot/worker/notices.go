@@ -80,8 +80,8 @@ type CourierRecord struct {
 
 // CourierHandler returns a function that sends notices and names the messages that
 // must come again. It hides each of them for as long as its notice has to wait: then
-// the queue brings it back, without a timer. It waits itself with a code, for as long as it
-// has time, and then fails, so that the code comes again.
+// the queue brings it back, without a timer. A code for a password has no queue: the
+// function itself waits while it has time, and then fails, so that the code comes again.
 func CourierHandler(w *Worker) func(context.Context, CourierEvent) (events.SQSEventResponse, error) {
 	// It lives as long as the function: it knows if the provider's quota is used up.
 	sender := sync.OnceValues(w.sender)

@@ -1,0 +1,97 @@
+package lambda
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"ferry/shared/api"
+	"ferry/shared/auth"
+	"ferry/shared/envelope"
+)
+
+// keyMemory is for how long a function uses the versions of the link key that it has read.
+// With the wait for an answer, and a second for which links are remembered, that is a minute.
+const keyMemory = 55 * time.Second
+
+// LinkKey reads the key of links from the parameter that FERRY_KEY_PARAMETER names,
+// before it is used.
+func LinkKey(c *Cloud, p *api.Ports) error {
+	name, err := c.Name("FERRY_KEY_PARAMETER")
+	c.openKey(p, auth.KeyStore{
+		Read:  func(ctx context.Context) (string, error) { return getKey(ctx, parameterStore(c), name) },
+		Write: func(ctx context.Context, text string) error { return putKey(ctx, parameterStore(c), name, text, true) },
+	})
+	return err
+}
+
+// KeyVersions reads from the table which versions of the key are revoked, for a function
+// that opens links and makes none.
+func KeyVersions(c *Cloud, p *api.Ports) error {
+	c.openKey(p, auth.KeyStore{
+		Read: func(ctx context.Context) (string, error) { return auth.PublicVersions(ctx, p.Table) },
+	})
+	return nil
+}
+
+func (c *Cloud) openKey(p *api.Ports, s auth.KeyStore) {
+	s.Memory = keyMemory
+	c.First(func(ctx context.Context) (err error) {
+		p.Key, err = auth.OpenLinkKey(ctx, s, p.Now, p.Log)
+		return envelope.Wrap(err, "reading the link key")
+	})
+}
+
+func parameterStore(c *Cloud) service { return newService(c, "ssm", "AmazonSSM.", "1.1") }
+
+// parameter is a parameter in requests and answers.
+type parameter struct {
+	Name           string
+	WithDecryption bool   `json:",omitempty"`
+	Value          string `json:",omitempty"`
+	Type           string `json:",omitempty"`
+	Overwrite      bool   `json:",omitempty"`
+	Description    string `json:",omitempty"`
+}
+
+// getKey returns the key of links that is stored under a name, decrypted.
+func getKey(ctx context.Context, s service, name string) (string, error) {
+	var answer struct{ Parameter parameter }
+	err := s.call(ctx, "GetParameter", parameter{Name: name, WithDecryption: true}, &answer)
+	return answer.Parameter.Value, envelope.Wrap(err, "asking for parameter "+name)
+}
+
+func putKey(ctx context.Context, s service, name, key string, overwrite bool) error {
+	return s.call(ctx, "PutParameter", parameter{
+		Name: name, Value: key, Type: "SecureString", Overwrite: overwrite,
+		Description: "Key of Ferry's download links. With another one all links that were sent are dead.",
+	}, &struct{}{})
+}
+
+// StoreLinkKey stores the key of links under a name, unless there is one already: the one
+// of the name that earlier versions of Ferry gave it, else a new one. It may be called with
+// a role that is seconds old.
+func StoreLinkKey(ctx context.Context, c *Cloud, name, earlier, key string) error {
+	s := parameterStore(c)
+	s.denied = whileSpreading
+	old, err := key, error(nil)
+	if !reserved(earlier) {
+		old, err = getKey(ctx, s, earlier)
+	}
+	if err == nil {
+		key = old
+	}
+	if err == nil || isKind(err, "ParameterNotFound") {
+		err = putKey(ctx, s, name, key, false)
+	}
+	if isKind(err, "ParameterAlreadyExists") {
+		return nil
+	}
+	return envelope.Wrap(err, "storing the link key")
+}
+
+// reserved reports whether SSM never took a parameter of this name from anyone but AWS.
+func reserved(name string) bool {
+	name = strings.ToLower(name)
+	return strings.HasPrefix(name, "/aws") || strings.HasPrefix(name, "/ssm")
+}

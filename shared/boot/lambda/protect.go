@@ -1,0 +1,24 @@
+package lambda
+
+import (
+	"context"
+
+	"ferry/shared/envelope"
+)
+
+// ProtectTable turns the protection of a table from deletion on or off. It may be
+// called with a role that is seconds old.
+func ProtectTable(ctx context.Context, c *Cloud, name string, on bool) error {
+	type table struct {
+		TableName                 string
+		DeletionProtectionEnabled bool
+	}
+	s := newService(c, "dynamodb", "DynamoDB_20120810.", "1.0")
+	s.denied = whileSpreading
+	var now struct{ Table table }
+	err := s.call(ctx, "DescribeTable", struct{ TableName string }{name}, &now)
+	if err == nil && now.Table.DeletionProtectionEnabled != on {
+		err = s.call(ctx, "UpdateTable", table{name, on}, &struct{}{})
+	}
+	return envelope.Wrap(err, "changing the protection of table "+name)
+}
