@@ -24,7 +24,7 @@ import (
 )
 
 // LinkKey derives secrets that must be reproducible: the tokens of files and the PINs
-// in mails. Only code that makes links has one.
+// in mails. Only code that makes links has its secrets.
 //
 // A file's token is derived from a secret key and the file's place. So a list can show
 // the same link each time while the table keeps only the token's hash: reading the

@@ -168,13 +168,13 @@ const (
 	// maxPages, stale and maxCursor bound a list: 10 million files are more than
 	// anyone has. A page may be empty if what was on it has just ended.
 	maxPages  = 10_000
-	stale     = 100     // for how many pages one with nothing older counts
+	stale     = 100     // how many pages one without anything older counts as
 	maxCursor = 1 << 10 // bytes of the query of a page
 )
 
-// pages yields the items of a list, newest first by their age, and fetches each page when
-// it is needed. It ends after an error.
-func pages[T any](ctx context.Context, c *Client, path string, items func(envelope) []T, age func(T) int64) iter.Seq2[T, error] {
+// pages yields the items of a list, newest first, and fetches each page when it is needed.
+// when returns a number that is higher for newer items. It ends after an error.
+func pages[T any](ctx context.Context, c *Client, path string, items func(envelope) []T, when func(T) int64) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		oldest, query := int64(math.MaxInt64), url.Values{"limit": {"1000"}}
 		for count := 0; query != nil; count++ {
@@ -190,11 +190,11 @@ func pages[T any](ctx context.Context, c *Client, path string, items func(envelo
 				return
 			}
 			for _, item := range items(e) {
-				if age(item) > oldest {
+				if when(item) > oldest {
 					yield(*new(T), fmt.Errorf("%w: its list repeats itself", ErrAnswer))
 					return
 				}
-				if oldest = age(item); !yield(item, nil) {
+				if oldest = when(item); !yield(item, nil) {
 					return
 				}
 			}

@@ -45,10 +45,11 @@ func ParseProxy(client, secret string) (p Proxy, err error) {
 		return Proxy{}, errors.New("the client's header is not one such as CloudFront-Viewer-Address or X-Forwarded-For/2")
 	}
 	name, digits, _ := strings.Cut(secret, ":")
-	n, err := hex.Decode(p.hash[:], []byte(digits[:min(len(digits), 2*sha256.Size)]))
-	if p.name = name; err != nil || n < len(p.hash) || len(digits) > 2*sha256.Size || !isHeader(name) {
+	hash, err := hex.DecodeString(digits)
+	if err != nil || len(hash) != sha256.Size || !isHeader(name) {
 		return Proxy{}, errors.New("the proxy's secret is not the name of a header, a colon and 64 hexadecimal digits, the SHA-256 of its value")
 	}
+	p.name, p.hash = name, [sha256.Size]byte(hash)
 	return p, nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
-	"strings"
 	"testing"
 	"unicode"
 
@@ -106,31 +105,6 @@ func TestFileNamesAreDescribedExactly(t *testing.T) {
 	for _, name := range names {
 		if described, taken := schema.VisitJSON(name) == nil, wire.CleanFileName(name) != ""; described != taken {
 			t.Errorf("%q: described as a name is %v, taken as one is %v", name, described, taken)
-		}
-	}
-}
-
-func TestPathsMatchTheirTemplates(t *testing.T) {
-	t.Parallel()
-	for path, want := range map[string]string{
-		"/upload":            "POST, PUT",
-		"/files/7":           "DELETE, GET, HEAD",
-		"/files/7/restore":   "POST",
-		"/download/file":     "GET, HEAD",
-		"/health":            "GET, HEAD",
-		"/auth/forget":       "GET",
-		"/files/":            "",
-		"/files":             "",
-		"/files//restore":    "",
-		"/files/7/restore/x": "",
-		"/upload/":           "",
-		"/upload/a.txt":      "PUT",
-		"/upload/a/b":        "",
-		"/uploads/7/parts/1": "PUT",
-		"":                   "",
-	} {
-		if got := strings.Join(api.Methods(path), ", "); got != want {
-			t.Errorf("%q takes %q, want %q", path, got, want)
 		}
 	}
 }

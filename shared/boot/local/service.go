@@ -60,8 +60,8 @@ type Service struct {
 	end     func()
 }
 
-// NewService returns a Service. It makes the ports' Notify wake its sender, their
-// Places and, unless the settings say none, their Mover.
+// NewService returns a Service. It sets the ports' Notify, which wakes its sender, their
+// Places and, unless the settings have no movers, their Mover.
 func NewService(p *api.Ports, o ServiceOptions) (*Service, error) {
 	s := &Service{ports: p, options: o, Inbox: inbox.New(p.Table, p.Now)}
 	o.Mail, o.SMS = cmp.Or(o.Mail, s.Inbox.Mail()), cmp.Or(o.SMS, s.Inbox.SMS())

@@ -1,0 +1,33 @@
+package api_test
+
+import (
+	"strings"
+	"testing"
+
+	"ferry/shared/api"
+)
+
+func TestPathsMatchTheirTemplates(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{
+		"/upload":            "POST, PUT",
+		"/files/7":           "DELETE, GET, HEAD",
+		"/files/7/restore":   "POST",
+		"/download/file":     "GET, HEAD",
+		"/health":            "GET, HEAD",
+		"/auth/forget":       "GET",
+		"/files/":            "",
+		"/files":             "",
+		"/files//restore":    "",
+		"/files/7/restore/x": "",
+		"/upload/":           "",
+		"/upload/a.txt":      "PUT",
+		"/upload/a/b":        "",
+		"/uploads/7/parts/1": "PUT",
+		"":                   "",
+	} {
+		if got := strings.Join(api.Methods(path), ", "); got != want {
+			t.Errorf("%q takes %q, want %q", path, got, want)
+		}
+	}
+}
