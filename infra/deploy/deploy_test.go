@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -36,7 +37,7 @@ var built = sync.OnceValues(func() (string, error) {
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as in a release
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		err = &exec.Error{Name: string(out), Err: err}
+		err = fmt.Errorf("building ferry: %w: %s", err, out)
 	}
 	return dir + "/ferry", err
 })
@@ -388,7 +389,7 @@ func upload(ctx context.Context, client *http.Client, base string, body io.Reade
 	defer resp.Body.Close()
 	var answer struct{ Files []struct{ LinkURL string } }
 	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil || len(answer.Files) == 0 {
-		return "", &exec.Error{Name: resp.Status, Err: io.ErrUnexpectedEOF}
+		return "", fmt.Errorf("the answer %s has no link: %v", resp.Status, err)
 	}
 	return answer.Files[0].LinkURL, nil
 }

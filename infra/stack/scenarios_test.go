@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/cfn"
-
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
 	"ferry/shared/api"

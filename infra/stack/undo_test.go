@@ -1,7 +1,6 @@
 package stack
 
 import (
-	"context"
 	"io"
 	"os"
 	"os/exec"
@@ -11,11 +10,10 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/config"
-	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
-	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
-
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"ferry/shared/api"
 	"ferry/shared/api/file"
@@ -41,21 +39,21 @@ func TestADayThatASweepDestroyedComesBackByTheRunbook(t *testing.T) {
 	}
 	ctx := t.Context()
 	cfg, err := config.LoadDefaultConfig(ctx)
-	must(t, err)
+	check(t, err)
 	names := map[string]string{"FERRY_TABLE": "undo", "OLD": "undo-old", "FERRY_FILES_BUCKET": "undo-files", "FERRY_BACKUP_BUCKET": "undo-backup"}
 	tables, buckets := dynamodb.NewFromConfig(cfg), awss3.NewFromConfig(cfg, func(o *awss3.Options) { o.UsePathStyle = true })
 	for _, name := range []string{"FERRY_FILES_BUCKET", "FERRY_BACKUP_BUCKET"} {
 		_, err := buckets.CreateBucket(ctx, &awss3.CreateBucketInput{Bucket: new(names[name])})
-		must(t, err)
+		check(t, err)
 		_, err = buckets.PutBucketVersioning(ctx, &awss3.PutBucketVersioningInput{Bucket: new(names[name]), VersioningConfiguration: &s3types.VersioningConfiguration{Status: "Enabled"}})
-		must(t, err)
+		check(t, err)
 	}
-	must(t, tabletest.CreateTable(ctx, tables, names["FERRY_TABLE"]))
-	must(t, tabletest.CreateTable(ctx, tables, names["OLD"]))
+	check(t, tabletest.CreateTable(ctx, tables, names["FERRY_TABLE"]))
+	check(t, tabletest.CreateTable(ctx, tables, names["OLD"]))
 	p := boottest.Ports(t, nil)
 	cloud := &lambda.Cloud{Config: cfg, Getenv: func(name string) string { return names[name] }}
-	must(t, lambda.Table(dynamo.Open)(cloud, p))
-	must(t, lambda.Blobs(s3.Open)(cloud, p))
+	check(t, lambda.Table(dynamo.Open)(cloud, p))
+	check(t, lambda.Blobs(s3.Open)(cloud, p))
 	boottest.Seed(t, p)
 	before := links(t, p)
 	copyTable(t, tables, names["FERRY_TABLE"], names["OLD"]) // stands for the recovery to a point in time
@@ -66,14 +64,14 @@ func TestADayThatASweepDestroyedComesBackByTheRunbook(t *testing.T) {
 		p.Now = func() time.Time { return now().AddDate(years, 0, 0) }
 		sweeper := files.Sweeper{Service: file.Service(p), Log: p.Log, Grace: time.Hour}
 		_, err := sweeper.Run(ctx)
-		must(t, err)
+		check(t, err)
 	}
 	if p.Now = now; len(links(t, p)) != 0 {
 		t.Fatal("the sweep has left files")
 	}
 
 	text, err := os.ReadFile(filepath.Join(boottest.Root(t), "infra/runbook/README.md"))
-	must(t, err)
+	check(t, err)
 	_, script, _ := strings.Cut(string(text), "export SINCE=")
 	_, script, _ = strings.Cut(script, "\n")
 	script, _, _ = strings.Cut(script, "ferry check")
@@ -97,29 +95,22 @@ func TestADayThatASweepDestroyedComesBackByTheRunbook(t *testing.T) {
 	}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // links returns the bytes of all files by the tokens of their links.
 func links(t *testing.T, p *api.Ports) map[string]string {
 	t.Helper()
 	service, all := file.Service(p), map[string]string{}
-	must(t, auth.NewUsers(p.Table, p.Now).List(t.Context(), func(u auth.User) error {
+	check(t, auth.NewUsers(p.Table, p.Now).List(t.Context(), func(u auth.User) error {
 		for _, area := range []blob.Area{blob.Files, blob.Backup} {
 			page, err := service.List(t.Context(), u, area, 0, 100)
-			must(t, err)
+			check(t, err)
 			for _, f := range page.Files {
 				link, err := service.ByToken(t.Context(), area, f.Shown.LinkURL)
-				must(t, err)
+				check(t, err)
 				body, err := service.Open(t.Context(), link)
-				must(t, err)
+				check(t, err)
 				content, err := io.ReadAll(body)
-				must(t, err)
-				must(t, body.Close())
+				check(t, err)
+				check(t, body.Close())
 				all[f.Shown.LinkURL] = string(content)
 			}
 		}
@@ -130,11 +121,11 @@ func links(t *testing.T, p *api.Ports) map[string]string {
 
 func copyTable(t *testing.T, c *dynamodb.Client, from, to string) {
 	t.Helper()
-	out, err := c.Scan(context.Background(), &dynamodb.ScanInput{TableName: &from})
-	must(t, err)
+	out, err := c.Scan(t.Context(), &dynamodb.ScanInput{TableName: &from})
+	check(t, err)
 	for _, item := range out.Items {
 		put := types.WriteRequest{PutRequest: &types.PutRequest{Item: item}}
-		_, err := c.BatchWriteItem(context.Background(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{to: {put}}})
-		must(t, err)
+		_, err := c.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{to: {put}}})
+		check(t, err)
 	}
 }
