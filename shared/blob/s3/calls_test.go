@@ -152,7 +152,7 @@ func TestAnInterruptedCopyGoesOnWhereItStopped(t *testing.T) {
 		t.Fatal(err)
 	}
 	from, to := location{buckets[blob.Files], "o/large"}, location{buckets[blob.Backup], "o/copied"}
-	id, _, err := store.resume(t.Context(), to)
+	id, _, err := store.resume(t.Context(), blob.Backup, to)
 	if err != nil {
 		t.Fatal(err)
 	}

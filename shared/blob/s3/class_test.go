@@ -128,7 +128,7 @@ func TestAnInterruptedCopyKeepsItsStorageClass(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := store.resume(t.Context(), to); err != nil {
+	if _, _, err := store.resume(t.Context(), blob.Backup, to); err != nil {
 		t.Fatal(err)
 	}
 	store.classes = map[string]types.StorageClass{buckets[blob.Backup]: types.StorageClassGlacierIr}

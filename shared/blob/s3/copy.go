@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ferry/shared/blob"
+	"ferry/shared/wire"
 )
 
 // copiesAtOnce bounds the parts of one copy that S3 makes at once, and allCopiesAtOnce those
@@ -52,7 +53,8 @@ func (s *Store) Copy(ctx context.Context, from blob.Area, fromKey string, to blo
 	if hasCode(err, codeInvalidRequest) {
 		refused := err
 		for range uploadTries {
-			if err = s.copyInParts(ctx, source, target, refused); !hasCode(err, codeNoSuchUpload) {
+			err = s.copyInParts(ctx, source, to, target, refused)
+			if !hasCode(err, codeNoSuchUpload) && !errors.Is(err, blob.ErrNoUpload) {
 				break // else another copy has ended the upload
 			}
 		}
@@ -88,7 +90,7 @@ func (p location) escaped() string {
 
 // copyInParts copies an object that CopyObject refused. If the object is small,
 // its size was not the reason, and the refusal is returned.
-func (s *Store) copyInParts(ctx context.Context, source, target location, refused error) error {
+func (s *Store) copyInParts(ctx context.Context, source location, to blob.Area, target location, refused error) error {
 	head, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{
 		Bucket: &source.bucket, Key: &source.key, ChecksumMode: types.ChecksumModeEnabled,
 	})
@@ -102,17 +104,18 @@ func (s *Store) copyInParts(ctx context.Context, source, target location, refuse
 	if done, err := s.head(ctx, target); err == nil && done.Size == size {
 		return nil // an earlier try was finished
 	}
-	id, done, err := s.resume(ctx, target)
+	id, done, err := s.resume(ctx, to, target)
 	if err != nil {
 		return err
 	}
-	parts, err := s.copyParts(ctx, source, target, id, size, done)
+	var sum *uint64
+	if known, err := wire.ParseCRC64(aws.ToString(head.ChecksumCRC64NVME)); err == nil {
+		sum = &known
+	}
+	l := blob.Layout{Length: size, PartSize: max(s.sizes.copyPart, (size+s.sizes.parts-1)/s.sizes.parts)}
+	parts, err := s.copyParts(ctx, source, target, id, l, done)
 	if err == nil {
-		_, err = s.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
-			Bucket: &target.bucket, Key: &target.key, UploadId: &id,
-			MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
-			MpuObjectSize:   &size, ChecksumType: types.ChecksumTypeFullObject, ChecksumCRC64NVME: head.ChecksumCRC64NVME,
-		})
+		_, err = s.complete(ctx, target, id, l, parts, sum)
 	}
 	if hasCode(err, codeNoSuchKey) { // the source is gone
 		return errors.Join(err, clean(ctx, s.client, target, id))
@@ -121,8 +124,8 @@ func (s *Store) copyInParts(ctx context.Context, source, target location, refuse
 }
 
 // resume returns the upload in parts of an interrupted copy with the parts that it has made,
-// by their numbers, or begins one.
-func (s *Store) resume(ctx context.Context, target location) (uploadID string, done map[int32]types.Part, err error) {
+// or begins one.
+func (s *Store) resume(ctx context.Context, to blob.Area, target location) (uploadID string, done []blob.Part, err error) {
 	out, err := s.client.ListMultipartUploads(ctx,
 		&s3.ListMultipartUploadsInput{Bucket: &target.bucket, Prefix: &target.key})
 	if err != nil {
@@ -130,7 +133,7 @@ func (s *Store) resume(ctx context.Context, target location) (uploadID string, d
 	}
 	for _, u := range out.Uploads {
 		if aws.ToString(u.Key) == target.key {
-			done, err := s.copied(ctx, target, aws.ToString(u.UploadId))
+			done, err = blob.AllParts(ctx, s, to, target.key, aws.ToString(u.UploadId))
 			return aws.ToString(u.UploadId), done, err
 		}
 	}
@@ -138,50 +141,35 @@ func (s *Store) resume(ctx context.Context, target location) (uploadID string, d
 	return uploadID, nil, err
 }
 
-func (s *Store) copied(ctx context.Context, target location, id string) (map[int32]types.Part, error) {
-	done := map[int32]types.Part{}
-	pages := s3.NewListPartsPaginator(s.client,
-		&s3.ListPartsInput{Bucket: &target.bucket, Key: &target.key, UploadId: &id})
-	for pages.HasMorePages() {
-		out, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("listing the parts of an interrupted copy: %w", err)
-		}
-		for _, p := range out.Parts {
-			done[aws.ToInt32(p.PartNumber)] = p
+func (s *Store) copyParts(
+	ctx context.Context, source, target location, id string, l blob.Layout, done []blob.Part,
+) ([]blob.Part, error) {
+	parts := make([]blob.Part, l.Count())
+	for _, p := range done {
+		if p.Number <= len(parts) && p.Size == l.Size(p.Number) {
+			parts[p.Number-1] = p
 		}
 	}
-	return done, nil
-}
-
-func (s *Store) copyParts(
-	ctx context.Context, source, target location, id string, size int64, done map[int32]types.Part,
-) ([]types.CompletedPart, error) {
-	partSize := max(s.sizes.copyPart, (size+s.sizes.parts-1)/s.sizes.parts)
-	parts := make([]types.CompletedPart, (size+partSize-1)/partSize)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(copiesAtOnce)
 	for i := range parts {
+		if parts[i].Number != 0 {
+			continue
+		}
 		group.Go(func() error {
-			first := int64(i) * partSize
-			last := min(first+partSize, size) - 1
-			number := int32(i + 1)
-			if p, ok := done[number]; ok && aws.ToInt64(p.Size) == last+1-first {
-				parts[i] = types.CompletedPart{PartNumber: &number, ETag: p.ETag, ChecksumCRC64NVME: p.ChecksumCRC64NVME}
-				return nil
-			}
 			s.copies <- struct{}{}
 			defer func() { <-s.copies }()
+			number, size := int32(i+1), l.Size(i+1)
+			first := l.Offset(i + 1)
 			out, err := s.client.UploadPartCopy(ctx, &s3.UploadPartCopyInput{
 				Bucket: &target.bucket, Key: &target.key, UploadId: &id, PartNumber: &number,
-				CopySource: aws.String(source.escaped()), CopySourceRange: aws.String(fmt.Sprintf("bytes=%d-%d", first, last)),
+				CopySource: aws.String(source.escaped()), CopySourceRange: aws.String(fmt.Sprintf("bytes=%d-%d", first, first+size-1)),
 			})
 			if err != nil {
 				return fmt.Errorf("copying part %d: %w", number, err)
 			}
-			parts[i] = types.CompletedPart{
-				PartNumber: &number, ETag: out.CopyPartResult.ETag, ChecksumCRC64NVME: out.CopyPartResult.ChecksumCRC64NVME,
-			}
+			made := out.CopyPartResult
+			parts[i] = partOf(types.Part{PartNumber: &number, Size: &size, ETag: made.ETag, ChecksumCRC64NVME: made.ChecksumCRC64NVME})
 			return nil
 		})
 	}
