@@ -1,16 +1,13 @@
 package file_test
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
-	"ferry/shared/api/file"
 	"ferry/shared/blob"
 )
 
@@ -81,10 +78,8 @@ func TestInterruptedDownloadDoesNotCount(t *testing.T) {
 		t.Fatalf("reading the beginning: %v", err)
 	}
 	conn.Close()
-	for end := time.Now().Add(10 * time.Second); !strings.Contains(s.Log.String(), "path=/v1/download/file "); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("the download has not ended; the log:\n%s", s.Log)
-		}
+	if !waitFor(func() bool { return strings.Contains(s.Log.String(), "path=/v1/download/file ") }) {
+		t.Fatalf("the download has not ended; the log:\n%s", s.Log)
 	}
 	s.Request("GET", link, nil)
 	s.wantDownloads("an interrupted download and a whole one", link, 1)
@@ -110,9 +105,7 @@ func TestRobotRequestsCountAsPreviews(t *testing.T) {
 		link := s.put("a.txt", "0123456789")
 		s.Request(k.method, link, nil, k.headers...)
 		s.Request("GET", link, nil, "User-Agent", "WhatsApp/2.23.20.0 A") // this one counts
-		for end := time.Now().Add(10 * time.Second); s.storedUse(link).Previews < k.want+1 && time.Now().Before(end); {
-			time.Sleep(5 * time.Millisecond)
-		}
+		waitFor(func() bool { return s.storedUse(link).Previews > k.want })
 		if got := s.storedUse(link).Previews; got != k.want+1 {
 			t.Errorf("%s: %d previews, want %d", what, got, k.want+1)
 		}
@@ -154,38 +147,21 @@ func TestResumedDownloadCounts(t *testing.T) {
 	s.wantDownloads("a resumed download after an hour", link, 3)
 }
 
-// signing is a store that signs its addresses.
-type signing struct{ blob.Store }
-
-func (signing) SignGet(context.Context, blob.Area, string, blob.Signed) (string, error) {
-	return "https://store.example.com/x", nil
-}
-
 func TestRedirectCountsOncePerSourceAndLooksForTheBytes(t *testing.T) {
 	t.Parallel()
 	s := newSharer(t)
-	s.InProcess("its store signs addresses")
+	get := s.redirecting()
 	link := s.put("a.txt", "0123456789")
 	key := s.Objects(blob.Files)[0]
-	p := *s.Data.Ports
-	p.Blobs, p.RedirectOver = signing{p.Blobs}, 1
-	h := file.Download().New(&p)
-	get := func(source string) *httptest.ResponseRecorder {
-		w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/v1"+link, nil)
-		r.RemoteAddr = source
-		r.Header.Set("User-Agent", "curl/8")
-		h.ServeHTTP(w, r)
-		return w
-	}
 	for _, source := range []string{"192.0.2.1:1", "192.0.2.1:2", "192.0.2.2:1", "192.0.2.1:3", "192.0.2.2:4"} {
-		if w := get(source); w.Code != 302 || w.Header().Get("X-Amz-Checksum-Crc64nvme") == "" {
+		if w := get(link, source, ""); w.Code != 302 || w.Header().Get("X-Amz-Checksum-Crc64nvme") == "" {
 			t.Errorf("status %d, headers %v", w.Code, w.Header())
 		}
 	}
 	s.wantDownloads("redirects to two sources", link, 2)
 	for _, stored := range [][]byte{nil, []byte("012345678")} {
 		s.replace(key, stored)
-		if w := get("192.0.2.3:1"); w.Code != 500 || w.Header().Get("Location") != "" {
+		if w := get(link, "192.0.2.3:1", ""); w.Code != 500 || w.Header().Get("Location") != "" {
 			t.Errorf("with %q in the store: status %d, headers %v", stored, w.Code, w.Header())
 		}
 	}

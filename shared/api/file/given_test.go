@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,7 +11,6 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/api/apitest"
-	"ferry/shared/api/file"
 	"ferry/shared/boot/local"
 )
 
@@ -84,25 +82,18 @@ func TestAFileCanBeDownloadedTenTimesAnHourHoweverLarge(t *testing.T) {
 func TestEachRedirectGivesTheWholeFile(t *testing.T) {
 	t.Parallel()
 	s := newSharer(t, givingAtMost(1))
-	s.InProcess("its store signs addresses")
+	get := s.redirecting()
 	s.toTheHour()
 	link := s.put("a", "0123456789")
-	p := *s.Data.Ports
-	p.Blobs, p.RedirectOver = signing{p.Blobs}, 1
-	h := file.Download().New(&p)
 	for i := range 11 { // from one source, which counts as one download
-		w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/v1"+link, nil)
-		r.Header.Set("User-Agent", "curl/8")
-		h.ServeHTTP(w, r)
+		w := get(link, "192.0.2.1:1", "")
 		switch {
 		case i < 10 && w.Code != 302:
 			t.Errorf("redirect %d has status %d", i, w.Code)
 		case i == 10:
 			wantWait(t, "the next one", w.Code, w.Header())
 		}
-		for end := time.Now().Add(10 * time.Second); s.storedUse(link).Given < min(10, i+1)*10 && time.Now().Before(end); {
-			time.Sleep(5 * time.Millisecond)
-		}
+		waitFor(func() bool { return s.storedUse(link).Given >= min(10, i+1)*10 })
 	}
 	s.wantDownloads("redirects to one source", link, 1)
 }
@@ -112,23 +103,15 @@ func TestEachRedirectGivesTheWholeFile(t *testing.T) {
 func TestSixteenRangesGiveTheFileOnce(t *testing.T) {
 	t.Parallel()
 	s := newSharer(t, givingAtMost(1))
-	s.InProcess("its store signs addresses")
+	get := s.redirecting()
 	s.toTheHour()
-	p := *s.Data.Ports
-	p.Blobs, p.RedirectOver = signing{p.Blobs}, 1
-	h := file.Download().New(&p)
 	link, small := s.put("a", strings.Repeat("x", 160)), s.put("b", "0123456789")
 	sum := map[string]int{}
 	gives := func(link, asked string, n int) {
 		t.Helper()
-		w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/v1"+link, nil)
-		r.Header.Set("User-Agent", "curl/8")
-		r.Header.Set("Range", asked)
-		h.ServeHTTP(w, r)
+		w := get(link, "192.0.2.1:1", asked)
 		sum[link] += n
-		for end := time.Now().Add(10 * time.Second); s.storedUse(link).Given != sum[link] && time.Now().Before(end); {
-			time.Sleep(5 * time.Millisecond)
-		}
+		waitFor(func() bool { return s.storedUse(link).Given == sum[link] })
 		if now := s.storedUse(link).Given; w.Code != 302 || now != sum[link] {
 			t.Fatalf("%s: status %d, the link gave %d bytes, want %d", asked, w.Code, now, sum[link])
 		}

@@ -66,10 +66,8 @@ func fetch(s *apitest.Server, f files.File, recipient int, agent string) {
 // eventually waits for a count, which may take a moment.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !done(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s is missing", what)
-		}
+	if !waitFor(done) {
+		t.Fatalf("%s is missing", what)
 	}
 }
 

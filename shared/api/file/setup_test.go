@@ -1,15 +1,19 @@
 package file_test
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
 
 	"ferry/shared/api/apitest"
+	"ferry/shared/api/file"
 	"ferry/shared/auth"
+	"ferry/shared/blob"
 )
 
 // sharer is a service with a user who uploads.
@@ -62,11 +66,43 @@ func (s sharer) storedUse(link string) (item struct{ Downloads, Previews, Given 
 // that of a later download.
 func (s sharer) wantDownloads(what, link string, n int) {
 	s.Helper()
-	for end := time.Now().Add(10 * time.Second); s.downloads(link) < n && time.Now().Before(end); {
-		time.Sleep(5 * time.Millisecond)
-	}
+	waitFor(func() bool { return s.downloads(link) >= n })
 	if got := s.downloads(link); got != n {
 		s.Errorf("%s: %d downloads are counted, want %d", what, got, n)
+	}
+}
+
+// waitFor waits for a condition, for at most 10 s, and reports whether it holds.
+func waitFor(done func() bool) bool {
+	for end := time.Now().Add(10 * time.Second); !done(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			return false
+		}
+	}
+	return true
+}
+
+// signing is a store that signs its addresses.
+type signing struct{ blob.Store }
+
+func (signing) SignGet(context.Context, blob.Area, string, blob.Signed) (string, error) {
+	return "https://store.example.com/x", nil
+}
+
+// redirecting returns a function that asks for a file, or a range of it, where downloads
+// are redirected to the store.
+func (s sharer) redirecting() func(link, source, asked string) *httptest.ResponseRecorder {
+	s.Helper()
+	s.InProcess("its store signs addresses")
+	p := *s.Data.Ports
+	p.Blobs, p.RedirectOver = signing{p.Blobs}, 1
+	h := file.Download().New(&p)
+	return func(link, source, asked string) *httptest.ResponseRecorder {
+		w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/v1"+link, nil)
+		r.RemoteAddr = source
+		r.Header = http.Header{"User-Agent": {"curl/8"}, "Range": {asked}}
+		h.ServeHTTP(w, r)
+		return w
 	}
 }
 
