@@ -265,7 +265,8 @@ func (s *Sweeper) walkArea(ctx context.Context, at *sweepState) (done bool, err 
 	area := at.Area
 	return s.each(ctx, area, at.After, skip, func(chunk []blob.Object) (int, error) {
 		n, err := s.visit(ctx, area, chunk, func(o blob.Object, again int64) error {
-			if k, ok := parseKey(o.Key); !ok || k.day != "" || again == gone {
+			soon := again > 0 && again <= s.Now().Unix() // rather than walk again in the next run
+			if k, ok := parseKey(o.Key); !ok || k.day != "" || again == gone || soon {
 				return s.postpone(ctx, area, o, again)
 			}
 			s.mu.Lock()
