@@ -24,7 +24,7 @@ func everything() []string {
 		"CorsOrigins=https://app.example.com,https://b.example.com", "ThrottleRate=102", "ThrottleBurst=202",
 		"ClientHeader=X-Forwarded-For/2", "ProxySecret=X-Proxy:" + strings.Repeat("0f", 32),
 		"SenderAddress=ferry@example.com", "SenderName=Ferryman", "MailConcurrency=3", "SmsSending=on",
-		"SmsSenderId=Ferry", "SmsOriginationIdentity=+12065550100", "SmsCountries=IT,FR", "SmsConcurrency=4", "SmsStatusLogs=on", "SweepSchedule=rate(2 days)",
+		"SmsSenderId=Ferry", "SmsOriginationIdentity=+12065550100", "SmsCountries=IT,FR", "SmsConcurrency=4", "SmsStatusLogs=on", "SweepSchedule=rate(2 days)", "SweepConcurrency=20", "Movers=51",
 		"LogRetentionDays=90", "Metrics=on", "Dashboard=on", "Deployment=Canary10Percent5Minutes",
 		"AlarmEmail=ops@example.com", "AlarmConcurrency=501", "Architecture=x86_64",
 	}
