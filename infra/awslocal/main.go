@@ -65,8 +65,8 @@ func run(ctx context.Context, args []string) (int, error) {
 		return 1, err
 	}
 	defer os.RemoveAll(data)
-	for _, folder := range []string{"metadata", "versions", "buckets/" + filesBucket, "buckets/" + backupBucket, "programs"} {
-		if err := os.MkdirAll(filepath.Join(data, folder), 0o700); err != nil {
+	for _, f := range []string{"metadata", "versions", "buckets/" + filesBucket, "buckets/" + backupBucket, "programs"} {
+		if err := os.MkdirAll(filepath.Join(data, f), 0o700); err != nil {
 			return 1, err
 		}
 	}

@@ -42,8 +42,8 @@ func versitygw() (standIn, error) {
 		func(ctx context.Context, dir, data string, port int) *exec.Cmd {
 			cmd := exec.CommandContext(ctx, filepath.Join(dir, "versitygw"),
 				"--port", fmt.Sprintf("127.0.0.1:%d", port), "--region", region, "--quiet", "--keep-alive",
-				"--copy-object-threshold", fmt.Sprint(copyThreshold), "posix",
-				"--sidecar", filepath.Join(data, "metadata"), "--versioning-dir", filepath.Join(data, "versions"), filepath.Join(data, "buckets"))
+				"--copy-object-threshold", fmt.Sprint(copyThreshold), "posix", "--sidecar", filepath.Join(data, "metadata"),
+				"--versioning-dir", filepath.Join(data, "versions"), filepath.Join(data, "buckets"))
 			cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY_ID="+accessKey, "ROOT_SECRET_ACCESS_KEY="+secretKey)
 			return cmd
 		},

@@ -132,17 +132,18 @@ func receive(r *http.Request, path string, sync bool) {
 	}
 }
 
-// startOnce starts a function and ends it at its first poll of the runtime API. It returns how many milliseconds that took, and the function's memory then.
+// startOnce starts a function and ends it at its first poll of the runtime API. It returns
+// how many milliseconds that took, and the function's memory then.
 func (b *bench) startOnce(path string) (took float64, memory int64) {
 	api := must(net.Listen("tcp", "127.0.0.1:0")).(*net.TCPListener)
 	defer api.Close()
 	cmd := exec.CommandContext(b.ctx, path)
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
-	cmd.Env = []string{"AWS_LAMBDA_RUNTIME_API=" + api.Addr().String(), "AWS_REGION=eu-south-1",
+	cmd.Env = []string{"AWS_LAMBDA_RUNTIME_API=" + api.Addr().String(), "AWS_REGION=eu-south-1", "FERRY_MOVER=sweep",
 		"AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=secret", "AWS_SESSION_TOKEN=session", "FERRY_TABLE=table",
-		"FERRY_FILES_BUCKET=files", "FERRY_BACKUP_BUCKET=backup", "FERRY_KEY_PARAMETER=/ferry/link-key",
+		"FERRY_FILES_BUCKET=files", "FERRY_BACKUP_BUCKET=backup", "FERRY_KEY_PARAMETER=/link-key", "FERRY_MAIL_EVENTS=mail",
 		"FERRY_NOTICES_TOPIC=arn:aws:sns:eu-south-1:1:notices", "FERRY_EVENTS_TOPIC=arn:aws:sns:eu-south-1:1:events",
-		"FERRY_QUEUE=https://sqs.eu-south-1.amazonaws.com/1/mail", "FERRY_MOVER=sweep", "FERRY_MAIL_FROM=a@example.com", "FERRY_MAIL_EVENTS=mail"}
+		"FERRY_QUEUE=https://sqs.eu-south-1.amazonaws.com/1/mail", "FERRY_MAIL_FROM=a@example.com"}
 	began := time.Now()
 	check(api.SetDeadline(began.Add(10 * time.Second)))
 	check(cmd.Start())

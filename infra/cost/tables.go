@@ -42,12 +42,12 @@ func (b *book) figures() [][]string {
 		{"1 GB down by a redirect, without data out", money(b.usd(downloadFar) - large*b.rates[outBytes])},
 		{"1 GB of data out to the internet", money(gb * b.rates[outBytes])},
 		{"a file's move to the backup area, by the sweep", money(b.perFile(sweepMove))},
-		{fmt.Sprintf("1,000,000 files up, kept for %d days, moved, kept for %d, removed", api.DefaultKeepDays, api.DefaultBackupDays),
-			dollars(1e6 * (b.usd(upload) + b.life()))},
+		{fmt.Sprintf("1,000,000 files up, kept for %d days, moved, kept for %d, removed",
+			api.DefaultKeepDays, api.DefaultBackupDays), dollars(1e6 * (b.usd(upload) + b.life()))},
 		{"the daily sweep of a stack without files, per month", money(daysPerMonth * b.usd(sweepEmpty))},
 		{"the daily sweep of a stack with files, none due, per month", money(daysPerMonth * b.usd(sweepStay))},
 		{"a queue that Lambda polls, per month", money(b.poll())},
-		{"files of 100 KB a month above which the machine costs less", fmt.Sprintf("%.2f million files", b.even(loads()[4])/1e6)},
+		{"files of 100 KB a month above which the machine costs less", fmt.Sprintf("%.2f million", b.even(loads()[4])/1e6)},
 	}
 }
 
