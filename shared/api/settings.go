@@ -11,12 +11,10 @@ import (
 	"strings"
 )
 
-// The defaults of settings.
+// The defaults of retention.
 const (
 	DefaultKeepDays   = 30
 	DefaultBackupDays = 90
-	DefaultLinkBytes  = "1TiB"
-	DefaultMovers     = 50
 )
 
 // maxMovers is well below the 1,024 files and connections that a function may have open.
@@ -50,7 +48,7 @@ func ReadSettings(getenv func(string) string) (Settings, error) {
 		Events:       e.flag("FERRY_EVENTS"),
 		MaxBody:      e.size("FERRY_MAX_BODY", "0"),
 		RedirectOver: e.size("FERRY_REDIRECT_OVER", "0"),
-		LinkBytes:    e.size("FERRY_LINK_BYTES_PER_HOUR", DefaultLinkBytes),
+		LinkBytes:    e.size("FERRY_LINK_BYTES_PER_HOUR", "1TiB"),
 		BackupClass:  e.getenv("FERRY_BACKUP_STORAGE_CLASS"),
 	}
 	if c := s.BackupClass; c != "" && c != "STANDARD" && c != "GLACIER_IR" {
@@ -58,7 +56,7 @@ func ReadSettings(getenv func(string) string) (Settings, error) {
 	}
 	s.Retention.KeepDays = e.number("FERRY_KEEP_DAYS", DefaultKeepDays)
 	s.Retention.BackupDays = e.number("FERRY_BACKUP_DAYS", DefaultBackupDays)
-	if s.Movers = int(e.number("FERRY_MOVERS", DefaultMovers)); s.Movers < 1 || s.Movers > maxMovers {
+	if s.Movers = int(e.number("FERRY_MOVERS", 50)); s.Movers < 1 || s.Movers > maxMovers {
 		e.fail("FERRY_MOVERS", fmt.Sprintf("not a number from 1 to %d", maxMovers))
 	}
 	s.Notices.PerHour = e.number("FERRY_NOTICES_PER_HOUR", 100)

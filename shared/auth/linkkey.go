@@ -140,8 +140,8 @@ func (r *keyring) known(version int64) []KeyVersion {
 // Versions returns all versions, oldest first.
 func (k LinkKey) Versions() []KeyVersion { return k.ring.known(0) }
 
-// Version returns the version for new files: 0 for the first, as stored forms from before
-// there were versions have it.
+// Version returns the version for new files: 0 for the first, as in records from before
+// there were versions.
 func (k LinkKey) Version() int64 {
 	if n := len(k.Versions()); n > 1 {
 		return int64(n)
@@ -182,7 +182,7 @@ func (k LinkKey) IsPart(signature string, what ...string) bool {
 	return k.isOne(signature, func(k LinkKey) string { return k.Part(what...) })
 }
 
-// isOne reports whether a token is the one that a version makes which is not revoked.
+// isOne reports whether any version that is not revoked makes this token.
 func (k LinkKey) isOne(token string, one func(LinkKey) string) bool {
 	for version := len(k.Versions()); version > 0; version-- {
 		of := k.Of(int64(version))
