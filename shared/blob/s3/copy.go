@@ -125,7 +125,9 @@ func (s *Store) copyInParts(ctx context.Context, source location, to blob.Area, 
 
 // resume returns the upload in parts of an interrupted copy with the parts that it has made,
 // or begins one.
-func (s *Store) resume(ctx context.Context, to blob.Area, target location) (uploadID string, done []blob.Part, err error) {
+func (s *Store) resume(
+	ctx context.Context, to blob.Area, target location,
+) (uploadID string, done []blob.Part, err error) {
 	out, err := s.client.ListMultipartUploads(ctx,
 		&s3.ListMultipartUploadsInput{Bucket: &target.bucket, Prefix: &target.key})
 	if err != nil {
@@ -159,17 +161,17 @@ func (s *Store) copyParts(
 		group.Go(func() error {
 			s.copies <- struct{}{}
 			defer func() { <-s.copies }()
-			number, size := int32(i+1), l.Size(i+1)
-			first := l.Offset(i + 1)
+			number, first, size := int32(i+1), l.Offset(i+1), l.Size(i+1)
+			of := fmt.Sprintf("bytes=%d-%d", first, first+size-1)
 			out, err := s.client.UploadPartCopy(ctx, &s3.UploadPartCopyInput{
 				Bucket: &target.bucket, Key: &target.key, UploadId: &id, PartNumber: &number,
-				CopySource: aws.String(source.escaped()), CopySourceRange: aws.String(fmt.Sprintf("bytes=%d-%d", first, first+size-1)),
+				CopySource: aws.String(source.escaped()), CopySourceRange: &of,
 			})
 			if err != nil {
 				return fmt.Errorf("copying part %d: %w", number, err)
 			}
-			made := out.CopyPartResult
-			parts[i] = partOf(types.Part{PartNumber: &number, Size: &size, ETag: made.ETag, ChecksumCRC64NVME: made.ChecksumCRC64NVME})
+			tag, sum := out.CopyPartResult.ETag, out.CopyPartResult.ChecksumCRC64NVME
+			parts[i] = partOf(types.Part{PartNumber: &number, Size: &size, ETag: tag, ChecksumCRC64NVME: sum})
 			return nil
 		})
 	}
