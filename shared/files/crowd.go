@@ -92,12 +92,6 @@ func (s *Service) sampled(weight int64) bool {
 	return binary.LittleEndian.Uint64(b[:])%uint64(weight) == 0
 }
 
-// collect returns the downloads of a link that are owed. The caller counts them.
-func (s *Service) collect(token string) (owed int64) {
-	s.note(token, func(c *crowd) { owed, c.owed = c.owed, 0 })
-	return owed
-}
-
 // owe remembers n downloads of a link that were not counted. If the table is too busy with
 // the link, later counts stand for more.
 func (s *Service) owe(token string, n int64, busy bool) {

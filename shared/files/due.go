@@ -60,7 +60,6 @@ type keyParts struct {
 	owner   string
 	id      int64
 	session string // what would be the ID of the session that made the object
-	shard   int
 	day     string // empty for a key of the old form, OWNER/ID-RANDOM
 }
 
@@ -75,7 +74,7 @@ func parseKey(key string) (k keyParts, ok bool) {
 	first, name, _ := strings.Cut(key, "/")
 	digits, rest, ok := strings.Cut(name, "-")
 	k.owner, k.session = first, name
-	if k.shard, k.day = parseFolder(first); k.day != "" {
+	if _, k.day = parseFolder(key); k.day != "" {
 		if len(rest) <= randomLength+1 || rest[randomLength] != '-' {
 			return k, false
 		}
@@ -86,9 +85,10 @@ func parseKey(key string) (k keyParts, ok bool) {
 	return k, ok && err == nil && rest != "" && strconv.FormatInt(id, 10) == digits
 }
 
-// parseFolder returns the shard and the day of a key's first element. The day is empty for
-// any other element: the old form begins with a user's name, which has no capital letter.
-func parseFolder(first string) (shard int, day string) {
+// parseFolder returns the shard and the day with which a key begins. The day is empty for
+// any other key: the old form begins with a user's name, which has no capital letter.
+func parseFolder(key string) (shard int, day string) {
+	first, _, _ := strings.Cut(key, "/")
 	if len(first) < 4 || first[0] != 'D' || first[2] != '-' {
 		return 0, ""
 	}

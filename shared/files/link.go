@@ -175,7 +175,8 @@ func (s *Service) countDownload(ctx context.Context, l Link, source string) (que
 	}
 	ctx, cancel := s.within(ctx, wait)
 	defer cancel()
-	n := weight + s.collect(l.Token)
+	n := weight
+	s.note(l.Token, func(c *crowd) { n, c.owed = n+c.owed, 0 })
 	queued, again, err = s.tryCount(ctx, l, source, n)
 	switch {
 	case again:
@@ -208,7 +209,7 @@ func (s *Service) tryCount(ctx context.Context, l Link, source string, n int64) 
 		if again {
 			return false, true, nil
 		}
-		queued, err = s.count(ctx, l, op.Set("sources", sources).If(table.AtMost("downloads", l.Downloads)).Relax())
+		queued, err = s.count(ctx, l, op.Set("sources", sources).If(table.AtMost("downloads", l.Downloads)))
 		s.forget(l.Token)
 		if !errors.Is(err, table.ErrCondition) {
 			return queued, false, err

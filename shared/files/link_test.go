@@ -60,14 +60,10 @@ func (c caller) receipts() (all []notify.Notice) {
 	c.Helper()
 	for shard := range 8 {
 		page, err := c.Data.Table.Query(c.Context(), table.Query{PK: fmt.Sprint("outbox#", shard), Limit: table.MaxPage})
-		if err != nil {
-			c.Fatal(err)
-		}
+		c.must(err)
 		for _, item := range page.Items {
 			var n notify.Notice
-			if err := item.Decode(&n); err != nil {
-				c.Fatal(err)
-			}
+			c.must(item.Decode(&n))
 			if n.Kind == notify.Receipt {
 				all = append(all, n)
 			}
@@ -314,14 +310,9 @@ func TestReceiptIsQueuedOnceEvenIfTheAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
 	f := c.sendToTwo("&notify=1")
-	token := c.Data.Ports.Key.File(f.Area, f.Owner, f.ID)
 	service := c.service(lossyTable{c.Data.Table})
 	for range 2 {
-		link, err := service.ByToken(t.Context(), blob.Files, token)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := service.CountDownload(t.Context(), link, ""); !errors.Is(err, errLost) {
+		if err := c.download(service, f, ""); !errors.Is(err, errLost) {
 			t.Errorf("counting gave %v, want %v", err, errLost)
 		}
 	}
@@ -370,10 +361,8 @@ func TestFailedCountLeavesReceiptDue(t *testing.T) {
 		left := 0
 		service := c.service(failingTable{c.Data.Table, &left})
 		count := func() (bool, error) {
-			link, err := c.service(c.Data.Table).ByToken(t.Context(), blob.Files, c.Data.Ports.Key.File(f.Area, f.Owner, f.ID))
-			if err != nil {
-				t.Fatal(err)
-			}
+			link, err := file.Service(c.Data.Ports).ByToken(t.Context(), blob.Files, service.Token(f))
+			c.must(err)
 			return service.CountDownload(t.Context(), link, "")
 		}
 		left = n
@@ -403,10 +392,8 @@ func TestDownloadCountsWhileTransactionsAreBusy(t *testing.T) {
 	c := newCaller(t)
 	f := c.sendToTwo("&notify=1")
 	count := func(s *files.Service) bool {
-		link, err := s.ByToken(t.Context(), blob.Files, c.Data.Ports.Key.File(f.Area, f.Owner, f.ID))
-		if err != nil {
-			t.Fatal(err)
-		}
+		link, err := s.ByToken(t.Context(), blob.Files, s.Token(f))
+		c.must(err)
 		queued, err := s.CountDownload(t.Context(), link, "")
 		if err != nil {
 			t.Error(err)
@@ -432,18 +419,14 @@ func TestFileMovedSinceItsLookUpIsNotLost(t *testing.T) {
 	c.Put(c.bearer, "file=a", "content")
 	f, s := c.newest(), file.Service(c.Data.Ports)
 	found, err := s.ByToken(c.Context(), f.Area, s.Token(f))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err = s.Delete(c.Context(), c.user(), f.ID); err != nil {
-		t.Fatal(err)
-	}
+	c.must(err)
+	_, err = s.Delete(c.Context(), c.user(), f.ID)
+	c.must(err)
 	if _, err = s.Open(c.Context(), found); !envelope.IsFault(err, envelope.Unauthorized) {
 		t.Errorf("after a move: %v, want Unauthorized", err)
 	}
-	if _, err = s.Restore(c.Context(), c.user(), f.ID); err != nil {
-		t.Fatal(err)
-	}
+	_, err = s.Restore(c.Context(), c.user(), f.ID)
+	c.must(err)
 	body, err := s.Open(c.Context(), found)
 	if err != nil {
 		t.Fatalf("after a move and back: %v", err)
@@ -461,9 +444,7 @@ func TestConnectionsOfOneDownloaderCountOnce(t *testing.T) {
 	f, s := c.sendToTwo("&notify=1"), file.Service(c.Data.Ports)
 	count := func(sources ...string) {
 		link, err := s.ByToken(t.Context(), f.Area, s.Token(f))
-		if err != nil {
-			t.Fatal(err)
-		}
+		c.must(err)
 		var wg sync.WaitGroup
 		for _, source := range sources {
 			wg.Go(func() {

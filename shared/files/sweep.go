@@ -160,8 +160,7 @@ func (s *Sweeper) noted(ctx context.Context, _ *sweepState) (done bool, err erro
 func (s *Sweeper) days(ctx context.Context, at *sweepState) (done bool, err error) {
 	today := dayOf(s.Now().Unix())
 	skip := func(key string) string {
-		first, _, _ := strings.Cut(key, "/")
-		switch shard, day := parseFolder(first); {
+		switch shard, day := parseFolder(key); {
 		case day == "":
 			return past(key)
 		case day > today && shard < shards-1:
@@ -256,8 +255,7 @@ var errNoTime = errors.New("no time is left")
 func (s *Sweeper) walkArea(ctx context.Context, at *sweepState) (done bool, err error) {
 	today := dayOf(s.Now().Unix())
 	skip := func(key string) string {
-		first, _, _ := strings.Cut(key, "/")
-		if shard, day := parseFolder(first); day >= today && day < never {
+		if shard, day := parseFolder(key); day >= today && day < never {
 			return folder(shard, never)
 		}
 		return ""

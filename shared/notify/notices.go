@@ -227,7 +227,7 @@ func (m *noticeMessage) age(now time.Time) (age time.Duration, tries int64, spen
 	case m.limit == nil:
 		return age, m.n.Tried(), enough(now.Sub(m.n.since()), m.n.Tried())
 	case m.limit == mail.ErrQuota && m.n.Kind != PIN: // quotas free slowly; but a code expires soon
-		tries = leastTries + 1 // after as many backoff is the longest
+		tries = leastTries + 1 // after that many tries the backoff is longest
 	case m.limit == mail.ErrRate && m.n.Kind == PIN: // a rate frees at once
 		tries = min(m.n.Waits, 2) + 1
 	default:
