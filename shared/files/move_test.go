@@ -281,24 +281,23 @@ func (c caller) read(area blob.Area, id int64) string {
 	return text
 }
 
+// beforeCalls calls a function before each call that a mover makes.
+func (c caller) beforeCalls(f func() error) {
+	for _, call := range []string{"table.Write", "blob.Copy", "blob.Delete", "blob.Open", "table.GetMany"} {
+		c.Calls.Before(call, f)
+	}
+}
+
 // killAt makes the call of that number among those that a mover makes fail, and all after
 // it, as if its process was killed there.
 func (c caller) killAt(n int) {
 	at := 0
-	for _, call := range []string{"table.Write", "blob.Copy", "blob.Delete", "blob.Open", "table.GetMany"} {
-		c.Calls.Before(call, func() error {
-			if at++; at >= n {
-				return errors.New("the process was killed")
-			}
-			return nil
-		})
-	}
-}
-
-func (c caller) live() {
-	for _, call := range []string{"table.Write", "blob.Copy", "blob.Delete", "blob.Open", "table.GetMany"} {
-		c.Calls.Before(call, nil)
-	}
+	c.beforeCalls(func() error {
+		if at++; at >= n {
+			return errors.New("the process was killed")
+		}
+		return nil
+	})
 }
 
 // TestAMoveThatIsKilledAtAnyCallLeavesTheFileReadable kills a deletion, then a restoration,
@@ -314,7 +313,7 @@ func TestAMoveThatIsKilledAtAnyCallLeavesTheFileReadable(t *testing.T) {
 			service := file.Service(c.Data.Ports)
 			c.killAt(first)
 			_, _ = service.Delete(ctx, c.user(), 1)
-			c.live()
+			c.beforeCalls(nil)
 			area := c.stored()[0].Area
 			if text := c.read(area, 1); text != content {
 				t.Fatalf("killed at call %d, the link in the %s area gives %q", first, area, text)
@@ -325,7 +324,7 @@ func TestAMoveThatIsKilledAtAnyCallLeavesTheFileReadable(t *testing.T) {
 			} else {
 				_, _ = service.Delete(ctx, c.user(), 1)
 			}
-			c.live()
+			c.beforeCalls(nil)
 			f := c.stored()[0]
 			if text := c.read(f.Area, 1); text != content {
 				t.Fatalf("killed at calls %d and %d, the link in the %s area gives %q", first, second, f.Area, text)

@@ -26,7 +26,7 @@ type SweepReport struct {
 	Moved      int  // files moved to the backup area
 	Purged     int  // files removed for good
 	Orphans    int  // objects without a record removed
-	Failed     int  // objects that failed; the log says why
+	Failed     int  // objects, users and items that failed; the log says why
 	Unfinished int  // objects that took too long, and go on in the next run
 	Old        int  // objects whose keys have the old form, and that stay for now
 	Complete   bool // the run reached the end, and left nothing for the next
@@ -282,7 +282,7 @@ func (s *Sweeper) walkArea(ctx context.Context, at *sweepState) (done bool, err 
 	})
 }
 
-// lapsed ends, of users with a quota, the reservations that uploads left behind and the
+// lapsed ends, of users with a quota, the reservations that sessions left behind and the
 // expired files whose bytes are lost, which no list of objects shows.
 func (s *Sweeper) lapsed(ctx context.Context, at *sweepState) (done bool, err error) {
 	for user, err := range auth.NewUsers(s.Table, s.Now).Limited(ctx, at.User) {
