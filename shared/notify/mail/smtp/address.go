@@ -96,7 +96,7 @@ func notInHost(r rune) bool {
 
 func isIPv6(host string) bool {
 	a, err := netip.ParseAddr(host)
-	return err == nil && a.Is6() && ascii(a.Zone())
+	return err == nil && a.Is6() && ascii(a.Zone()) && !strings.ContainsFunc(a.Zone(), notInHost)
 }
 
 func loopback(host string) bool {

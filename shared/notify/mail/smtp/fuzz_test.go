@@ -12,7 +12,7 @@ import (
 func FuzzAServerAddressIsSafeOrRefused(f *testing.F) {
 	for _, address := range []string{
 		"smtp://user:password@mail.example.com:587", "smtps://mail.example.com", "smtp://127.0.0.1:25?tls=off", "smtp://[::1]:2525", "smtp://u:p%40ss@h?tls=on",
-		"smtp://u:p@ss/word@h", "smtp://h\r\nRCPT", "smtp://u:p@h?tls=off", "smtp://h:0", "smtp://h:99999", "http://h", "smtp://h%0d", "smtp://::1", "smtp://[fe80::1%25eth0]:25", "smtp://[::%25\xff]", "",
+		"smtp://u:p@ss/word@h", "smtp://h\r\nRCPT", "smtp://u:p@h?tls=off", "smtp://h:0", "smtp://h:99999", "http://h", "smtp://h%0d", "smtp://::1", "smtp://[fe80::1%25eth0]:25", "smtp://[::%25\xff]", "smtp://[::%25%20]", "",
 	} {
 		f.Add(address)
 	}
