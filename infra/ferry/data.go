@@ -182,6 +182,9 @@ func (c sweepCommand) Run(ctx context.Context, set api.Settings, out console) er
 		r, err := sweeper.Run(ctx)
 		fmt.Fprintf(out.Out, "%d objects seen: %d files moved to the backup area, %d removed for good, %d leftovers removed, %d failed\n",
 			r.Seen, r.Moved, r.Purged, r.Orphans, r.Failed)
+		if r.Unfinished > 0 {
+			fmt.Fprintf(out.Out, "%d take long, and go on in the next run\n", r.Unfinished)
+		}
 		if r.Old > 0 {
 			fmt.Fprintf(out.Out, "%d objects have keys of the old form, so they are still looked at one by one\n", r.Old)
 		}

@@ -39,7 +39,7 @@ func (s *Service) moveByID(ctx context.Context, owner auth.User, id int64, from,
 		move = func(ctx context.Context, f File) error { return s.Mover(ctx, f.Owner, f.ID) }
 	}
 	if err := s.orLater(ctx, f, move); err != nil { // the next sweep will finish it
-		s.Log.ErrorContext(ctx, "the bytes of a moved file are still where they were",
+		s.Log.WarnContext(ctx, "the bytes of a moved file are still where they were",
 			"owner", f.Owner, "id", f.ID, "area", f.Area, "from", f.From, "error", err)
 	}
 	return f, nil
@@ -48,7 +48,9 @@ func (s *Service) moveByID(ctx context.Context, owner auth.User, id int64, from,
 // MoveBytes is what a Mover calls: it moves the bytes of a file to where its record is. If
 // that fails, the next sweep tries again.
 func (s *Service) MoveBytes(ctx context.Context, owner string, id int64) error {
-	f, err := s.current(ctx, owner, id)
+	reading, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel() // read it even if the mover ends, to leave it to the sweep
+	f, err := s.current(reading, owner, id)
 	if err != nil || len(f.From) == 0 {
 		return err
 	}

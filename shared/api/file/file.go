@@ -70,7 +70,7 @@ func restore(s *files.Service, r *http.Request, u auth.User, id int64) (files.Fi
 }
 
 // newMove returns the handler, which answers with the file that move returns, if it has
-// an id. It needs the ports Table and Blobs and the link key.
+// an id. It needs the ports Table and Mover and the link key, and to purge Blobs.
 func newMove(
 	move func(*files.Service, *http.Request, auth.User, int64) (files.File, error),
 ) func(*api.Ports) http.Handler {

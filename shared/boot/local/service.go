@@ -55,6 +55,7 @@ type Service struct {
 	Inbox   *inbox.Inbox
 	Sender  *notify.Sender
 	movers  chan struct{} // full if all are busy
+	mu      sync.Mutex    // held to begin a move, and to end them
 	moving  sync.WaitGroup
 	ending  context.Context // when movers stop
 	end     func()
@@ -92,6 +93,8 @@ const moveTime, moveTries = 10 * time.Minute, 100
 
 // move moves the bytes of a file in the background.
 func (s *Service) move(_ context.Context, owner string, id int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.ending.Err() != nil {
 		return errors.New("the service ends")
 	}
@@ -102,10 +105,11 @@ func (s *Service) move(_ context.Context, owner string, id int64) error {
 	}
 	s.moving.Go(func() {
 		defer func() { <-s.movers }()
-		err := context.DeadlineExceeded
-		for try := 0; try < moveTries && errors.Is(err, context.DeadlineExceeded); try++ {
+		var err error
+		for try, late := 0, true; try < moveTries && late; try++ {
 			ctx, cancel := context.WithTimeout(s.ending, moveTime)
 			err = file.Service(s.ports).MoveBytes(ctx, owner, id)
+			late = err != nil && ctx.Err() != nil && s.ending.Err() == nil
 			cancel()
 		}
 		if err != nil {
@@ -169,7 +173,9 @@ func (s *Service) Run(ctx context.Context) {
 // so when it ends; who does not call Run must, before the ports are closed.
 func (s *Service) EndMoves() {
 	if s.end != nil {
+		s.mu.Lock()
 		s.end()
+		s.mu.Unlock()
 		s.moving.Wait()
 	}
 }
@@ -185,9 +191,9 @@ func (s *Service) Sweep(ctx context.Context) (files.SweepReport, error) {
 		Service: file.Service(s.ports), Log: s.ports.Log, Grace: s.options.Grace, AtOnce: s.ports.Movers,
 	}
 	r, err := sweeper.Run(ctx)
-	if r.Moved+r.Purged+r.Orphans+r.Failed > 0 {
+	if r.Moved+r.Purged+r.Orphans+r.Failed+r.Unfinished > 0 {
 		s.ports.Log.InfoContext(ctx, "swept",
-			"seen", r.Seen, "moved", r.Moved, "purged", r.Purged, "orphans", r.Orphans, "failed", r.Failed)
+			"seen", r.Seen, "moved", r.Moved, "purged", r.Purged, "orphans", r.Orphans, "failed", r.Failed, "unfinished", r.Unfinished)
 	}
 	return r, err
 }

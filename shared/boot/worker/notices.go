@@ -114,6 +114,10 @@ func (w *Worker) sender() (*notify.Sender, error) {
 	return s, envelope.Wrap(err, "preparing to send notices")
 }
 
+// codeWait is how long a function waits to try a code again, as it does while only the rate
+// of SES is used up. Waiting longer would take functions from the API.
+const codeWait = 5 * time.Second
+
 // handle handles one message. done is false if it must come again. A message that
 // points to nothing is dropped: a notice is in the table or nowhere.
 func (w *Worker) handle(ctx context.Context, s *notify.Sender, m events.SQSMessage) (done bool) {
@@ -128,12 +132,13 @@ func (w *Worker) handle(ctx context.Context, s *notify.Sender, m events.SQSMessa
 		return false
 	}
 	again, err := s.Handle(ctx, key)
-	for m.ReceiptHandle == "" && again > 0 && err == nil && inTime(ctx, again) {
+	for m.ReceiptHandle == "" && again > 0 && again <= codeWait && err == nil && inTime(ctx, again) {
 		time.Sleep(again) // Lambda brings a code again only twice
 		again, err = s.Handle(ctx, key)
 	}
-	if err != nil { // the queue hides the message for its usual time
+	if err != nil {
 		p.Log.Error("a notice could not be handled", "id", key.SK, "error", err)
+		w.delay(ctx, m, time.Minute)
 		return false
 	}
 	if again > 0 {
