@@ -20,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	lambdatypes "github.com/aws/aws-sdk-go-v2/service/lambda/types"
 
 	"ferry/shared/boot/boottest"
 	"ferry/shared/envelope"
@@ -36,9 +37,10 @@ func upgrade(t *testing.T, now *Cloud) {
 	d := deploy(t, before, map[string]string{"SenderAddress": "ferry@upgrade.example.com", "NoticesPerHour": "10000", "NoticesPerDay": "10000"})
 	clients := d.clients(3)
 	clients.more(10)
+	variables := d.variables()
 	check(t, d.update(now))
 	clients.more(10)
-	check(t, d.mix(t.Context(), before))
+	check(t, d.mix(t.Context(), before, variables))
 	if now, then := d.program("Upload", "live"), d.program("Upload", "$LATEST"); now == then {
 		t.Error("both versions have the same program")
 	}
@@ -77,9 +79,21 @@ func (s *Stack) update(ctx context.Context, c *Cloud, quiet func(context.Context
 	return s.waitFor(ctx, types.StackStatusUpdateComplete)
 }
 
-// mix sends every other call of the API's functions to the program of another version, as
-// a gradual deployment does, until the next update.
-func (s *Stack) mix(ctx context.Context, c *Cloud) error {
+// variables returns the environment of each function of the API.
+func (d *deployed) variables() map[string]map[string]string {
+	d.Helper()
+	all := map[string]map[string]string{}
+	for _, r := range d.cloud.routes {
+		c, err := d.cloud.lambda.GetFunctionConfiguration(d.Context(), &lambda.GetFunctionConfigurationInput{FunctionName: aws.String(d.IDs[r.function])})
+		check(d, err)
+		all[r.function] = c.Environment.Variables
+	}
+	return all
+}
+
+// mix sends every other call of the API's functions to the program of another version with
+// its own variables, as a gradual deployment does, until the next update.
+func (s *Stack) mix(ctx context.Context, c *Cloud, variables map[string]map[string]string) error {
 	s.requests.Lock()
 	defer s.requests.Unlock()
 	functions := map[string]invoker{}
@@ -91,6 +105,12 @@ func (s *Stack) mix(ctx context.Context, c *Cloud) error {
 		if !slices.ContainsFunc(c.routes, func(old route) bool { return old.function == r.function }) {
 			functions[r.function] = now // it is new
 			continue
+		}
+		_, err := c.lambda.UpdateFunctionConfiguration(ctx, &lambda.UpdateFunctionConfigurationInput{
+			FunctionName: aws.String(s.IDs[r.function]), Environment: &lambdatypes.Environment{Variables: variables[r.function]},
+		})
+		if err != nil {
+			return fmt.Errorf("giving %s other variables: %w", r.function, err)
 		}
 		other, err := c.lambda.UpdateFunctionCode(ctx, &lambda.UpdateFunctionCodeInput{
 			FunctionName: aws.String(s.IDs[r.function]), S3Bucket: &c.artifacts,
