@@ -21,7 +21,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
+	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
+	"ferry/shared/files"
 	"ferry/shared/notify"
 )
 
@@ -46,8 +48,7 @@ func fixtures(t *testing.T, c *Cloud) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			check(t, d.Empty(t.Context()))
-			boottest.Seed(t, d.ports)
+			d.refill(t)
 			f := boottest.Load(t, name)
 			check(t, f.Notices(t.Context(), d.ports))
 			d.answers(t, f)
@@ -55,6 +56,23 @@ func fixtures(t *testing.T, c *Cloud) {
 				look(t, d)
 			}
 		})
+	}
+}
+
+// refill stores the fixtures' data anew. If the emulator loses an answer, the call that gives
+// out a file's id is repeated and leaves a gap, and then the events speak of other files.
+func (d *deployed) refill(t *testing.T) {
+	t.Helper()
+	for try := 1; ; try++ {
+		check(t, d.Empty(t.Context()))
+		err := boottest.Fill(t.Context(), d.ports)
+		if err == nil {
+			err = d.ports.Table.Get(t.Context(), files.Key(blob.Files, "alice", 3), &files.File{})
+		}
+		if err == nil || try == 3 {
+			check(t, err)
+			return
+		}
 	}
 }
 
