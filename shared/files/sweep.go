@@ -235,7 +235,9 @@ func (s *Sweeper) walk(ctx context.Context, at *sweepState) (done bool, err erro
 		return false, envelope.Wrap(err, "listing users with a quota", errNoTime)
 	}
 	s.await()
-	s.Log.Info("walked the objects that the days do not show", "old", at.Old, "next", time.Unix(at.Next, 0).UTC())
+	if at.Walk > 0 || s.report.Seen > 0 { // the first walk of a new service has nothing to say
+		s.Log.Info("walked the objects that the days do not show", "old", at.Old, "next", time.Unix(at.Next, 0).UTC())
+	}
 	at.Area, at.After, at.Walk, at.Next = "", "", at.Next, 0
 	return true, nil
 }

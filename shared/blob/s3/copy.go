@@ -159,7 +159,11 @@ func (s *Store) copyParts(
 			continue
 		}
 		group.Go(func() error {
-			s.copies <- struct{}{}
+			select {
+			case s.copies <- struct{}{}:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 			defer func() { <-s.copies }()
 			number, first, size := int32(i+1), l.Offset(i+1), l.Size(i+1)
 			of := fmt.Sprintf("bytes=%d-%d", first, first+size-1)
