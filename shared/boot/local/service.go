@@ -170,7 +170,7 @@ func (s *Service) Run(ctx context.Context) {
 }
 
 // EndMoves ends the movers, and leaves to the next sweep what they have not moved. Run does
-// so when it ends; who does not call Run must, before the ports are closed.
+// so when it ends; without Run, call it before the ports are closed.
 func (s *Service) EndMoves() {
 	if s.end != nil {
 		s.mu.Lock()

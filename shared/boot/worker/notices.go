@@ -81,7 +81,8 @@ type CourierRecord struct {
 // CourierHandler returns a function that sends notices and names the messages that
 // must come again. It hides each of them for as long as its notice has to wait: then
 // the queue brings it back, without a timer. A code for a password has no queue: the
-// function itself waits while it has time, and then fails, so that the code comes again.
+// function itself waits for a few seconds at a time while the provider's rate is used up, and
+// else fails, so that Lambda brings the code again.
 func CourierHandler(w *Worker) func(context.Context, CourierEvent) (events.SQSEventResponse, error) {
 	// It lives as long as the function: it knows if the provider's quota is used up.
 	sender := sync.OnceValues(w.sender)
