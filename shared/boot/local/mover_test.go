@@ -30,6 +30,34 @@ func (g gate) Copy(ctx context.Context, from blob.Area, fromKey string, to blob.
 	return g.Store.Copy(ctx, from, fromKey, to, toKey)
 }
 
+// deleting returns a service with one mover and a changed store, and the last of the files that
+// its user has stored and deleted.
+func deleting(t *testing.T, dir string, n int64, change func(blob.Store) blob.Store) (*local.Service, files.File) {
+	t.Helper()
+	d, err := local.Open(dir, api.Settings{Movers: 1}, local.Options{NoSync: true})
+	check(t, err)
+	t.Cleanup(func() { check(t, d.Close()) })
+	alice := auth.User{Name: "alice", State: auth.Active}
+	check(t, auth.NewUsers(d.Ports.Table, d.Ports.Now).Add(t.Context(), alice))
+	d.Ports.Blobs = change(d.Ports.Blobs)
+	s, err := local.NewService(d.Ports, local.ServiceOptions{From: "ferry@example.com"})
+	check(t, err)
+	service := file.Service(d.Ports)
+	up, err := service.Begin(t.Context(), "alice", alice, n, files.Sending{})
+	check(t, err)
+	for range n {
+		check(t, up.Add(t.Context(), files.Part{Name: "a", Body: strings.NewReader("1"), Size: 1}))
+	}
+	_, err = up.Commit(t.Context(), 0)
+	check(t, err)
+	var deleted files.File
+	for id := range n {
+		deleted, err = service.Delete(t.Context(), alice, id+1)
+		check(t, err)
+	}
+	return s, deleted
+}
+
 // TestADeletionDoesNotWaitForTheBytes has one mover for three files: the first waits for its
 // bytes, the others are left to a sweep, as is the first if the service ends. Beside a stack,
 // whose functions do the background work, the service does not run.
@@ -40,27 +68,8 @@ func TestADeletionDoesNotWaitForTheBytes(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			synctest.Test(t, func(t *testing.T) {
-				d, err := local.Open(dir, api.Settings{Movers: 1}, local.Options{NoSync: true})
-				check(t, err)
-				defer d.Close()
-				alice := auth.User{Name: "alice", State: auth.Active}
-				check(t, auth.NewUsers(d.Ports.Table, d.Ports.Now).Add(t.Context(), alice))
-				g := gate{d.Ports.Blobs, make(chan struct{})}
-				d.Ports.Blobs = g
-				s, err := local.NewService(d.Ports, local.ServiceOptions{From: "ferry@example.com"})
-				check(t, err)
-				service := file.Service(d.Ports)
-				up, err := service.Begin(t.Context(), "alice", alice, 3, files.Sending{})
-				check(t, err)
-				for range 3 {
-					check(t, up.Add(t.Context(), files.Part{Name: "a", Body: strings.NewReader("1"), Size: 1}))
-				}
-				_, err = up.Commit(t.Context(), 0)
-				check(t, err)
-				for id := range int64(3) {
-					_, err := service.Delete(t.Context(), alice, id+1)
-					check(t, err)
-				}
+				g := gate{open: make(chan struct{})}
+				s, _ := deleting(t, dir, 3, func(store blob.Store) blob.Store { g.Store = store; return g })
 				running, end := context.WithCancel(t.Context())
 				ended := make(chan struct{})
 				go func() {
@@ -93,23 +102,8 @@ func TestAMoverThatHangsTriesAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		d, err := local.Open(dir, api.Settings{Movers: 1}, local.Options{NoSync: true})
-		check(t, err)
-		defer d.Close()
-		alice := auth.User{Name: "alice", State: auth.Active}
-		check(t, auth.NewUsers(d.Ports.Table, d.Ports.Now).Add(t.Context(), alice))
-		hung := &hangs{Store: d.Ports.Blobs}
-		d.Ports.Blobs = hung
-		s, err := local.NewService(d.Ports, local.ServiceOptions{From: "ferry@example.com"})
-		check(t, err)
-		service := file.Service(d.Ports)
-		up, err := service.Begin(t.Context(), "alice", alice, 1, files.Sending{})
-		check(t, err)
-		check(t, up.Add(t.Context(), files.Part{Name: "a", Body: strings.NewReader("1"), Size: 1}))
-		_, err = up.Commit(t.Context(), 0)
-		check(t, err)
-		deleted, err := service.Delete(t.Context(), alice, 1)
-		check(t, err)
+		var hung *hangs
+		s, deleted := deleting(t, dir, 1, func(store blob.Store) blob.Store { hung = &hangs{Store: store}; return hung })
 		time.Sleep(time.Hour)
 		s.EndMoves()
 		if _, err := hung.Store.Open(t.Context(), blob.Backup, deleted.Blob); err != nil || hung.tries != 2 {
