@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -71,7 +72,7 @@ func TestARevocationThatIsLostIsNoticed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(file, before, 0o600); err != nil {
+	if err := errors.Join(os.WriteFile(file+".new", before, 0o600), os.Rename(file+".new", file)); err != nil {
 		t.Fatal(err)
 	}
 	if r := <-ended; r.code != exitOther || !strings.HasSuffix(r.err, "; repeat the command\n") {
