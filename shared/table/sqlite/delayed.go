@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -33,29 +34,32 @@ func (d *delayed) add(ctx context.Context, op table.Op) error {
 	if err := errors.Join(table.CheckOps(op), ctx.Err()); err != nil {
 		return err
 	}
-	if d.hold(op) {
-		return nil
+	earlier, held := d.hold(op)
+	if !held {
+		_, err := d.db.write(ctx, []table.Op{op}, nil)
+		return err
 	}
-	_, err := d.db.write(ctx, []table.Op{op}, nil)
-	return err
+	d.do(earlier...)
+	return nil
 }
 
-func (d *delayed) hold(op table.Op) bool {
+// hold takes an update. It returns the item's earlier one, if that has another form.
+func (d *delayed) hold(op table.Op) (earlier []table.Op, held bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.stopped {
-		return false
-	}
 	old, ok := d.ops[op.Key]
-	if ok && !merge(old, &op) || !ok && len(d.ops) >= maxDelayed {
-		return false
+	if d.stopped || !ok && len(d.ops) >= maxDelayed {
+		return nil, false
+	}
+	if ok && !merge(old, &op) {
+		earlier = []table.Op{old}
 	}
 	if d.ops == nil {
 		d.ops = map[table.Key]table.Op{}
 		time.AfterFunc(delay, d.flush)
 	}
 	d.ops[op.Key] = op
-	return true
+	return earlier, true
 }
 
 // merge adds an earlier update of the same item to op, if both have the same form.
@@ -77,7 +81,7 @@ func merge(old table.Op, op *table.Op) bool {
 	return true
 }
 
-// flush does the updates that are held back. Nobody waits for their errors.
+// flush does the updates that are held back.
 func (d *delayed) flush() {
 	d.flushing.Lock()
 	defer d.flushing.Unlock()
@@ -85,6 +89,11 @@ func (d *delayed) flush() {
 	ops := d.ops
 	d.ops = nil
 	d.mu.Unlock()
+	d.do(slices.Collect(maps.Values(ops))...)
+}
+
+// do does updates that were held back. Nobody waits for their errors.
+func (d *delayed) do(ops ...table.Op) {
 	var sent []*request
 	for _, op := range ops {
 		r, err := newWrite(context.Background(), []table.Op{op})

@@ -235,6 +235,31 @@ func TestCloseDoesDelayedUpdates(t *testing.T) {
 	}
 }
 
+// TestDelayedUpdatesOfAnItemKeepTheirOrder sets an attribute by updates that cannot be merged.
+func TestDelayedUpdatesOfAnItemKeepTheirOrder(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "table.sqlite")
+	db := open(t, path, sqlite.Options{})
+	key := table.Key{PK: "count", SK: "count"}
+	for last, op := range []table.Op{
+		table.Update(key).Add("n", 1),
+		table.Update(key).Add("n", 1).Set("about", true),
+		table.Update(key).Add("n", 1).Set("about", true),
+	} {
+		if err := db.Write(t.Context(), op.Set("last", last).Delay()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db = open(t, path, sqlite.Options{})
+	var got struct{ N, Last int64 }
+	if err := db.Get(t.Context(), key, &got); err != nil || got.N != 3 || got.Last != 2 {
+		t.Errorf("got %+v, %v; want 3 updates, of which the last is 2", got, err)
+	}
+}
+
 // TestACheckLosesNoUpdateOfItsItem: a group of requests holds the update back until it commits.
 func TestACheckLosesNoUpdateOfItsItem(t *testing.T) {
 	t.Parallel()
