@@ -64,8 +64,11 @@ func WriteError(w http.ResponseWriter, now time.Time, status int) error {
 }
 
 func writeBody(w http.ResponseWriter, now time.Time, status int, s Success) error {
-	room := make([]byte, 0, 512+300*len(s.Files)) // usually enough
-	return WriteText(w, max(status, http.StatusOK), appendBody(room, status, now.String(), s))
+	size := 512 + len(s.User) + len(s.Bearer) + len(s.LinkURL)
+	for _, f := range s.Files {
+		size += len(f.before) + len(s.Links) + len(f.after)
+	}
+	return WriteText(w, max(status, http.StatusOK), appendBody(make([]byte, 0, size), status, now.String(), s))
 }
 
 // WriteJSON sends v with a status.

@@ -40,14 +40,17 @@ type crowd struct {
 // crowds has the links by their tokens.
 type crowds struct {
 	mu  sync.Mutex
-	all map[string]crowd
+	all map[string]*crowd
 }
 
 // crowd returns what is remembered of a link.
 func (s *Service) crowd(token string) crowd {
 	s.crowds.mu.Lock()
 	defer s.crowds.mu.Unlock()
-	return s.crowds.all[token]
+	if c := s.crowds.all[token]; c != nil {
+		return *c
+	}
+	return crowd{}
 }
 
 // note lets f change what is remembered of a link.
@@ -55,11 +58,14 @@ func (s *Service) note(token string, f func(*crowd)) {
 	s.crowds.mu.Lock()
 	defer s.crowds.mu.Unlock()
 	c := s.crowds.all[token]
-	f(&c)
-	if s.crowds.all == nil || len(s.crowds.all) >= maxCrowds {
-		s.crowds.all = map[string]crowd{}
+	if c == nil {
+		if s.crowds.all == nil || len(s.crowds.all) >= maxCrowds {
+			s.crowds.all = map[string]*crowd{}
+		}
+		c = &crowd{}
+		s.crowds.all[token] = c
 	}
-	s.crowds.all[token] = c
+	f(c)
 }
 
 // remember keeps a link for those who open it next. Before its first download each of

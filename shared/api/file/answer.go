@@ -66,6 +66,8 @@ func (w *answer) ReadFrom(r io.Reader) (int64, error) {
 		return 0, w.err
 	case w.whole && w.file.Length > verifiedFirst:
 		return w.send()
+	case w.whole && inMemory(w.body):
+		return io.Copy(w.ResponseWriter, w.body) // in one piece, if it is a bytes.Reader
 	case w.whole:
 		r = io.LimitReader(w.body, w.file.Length)
 	}
@@ -76,7 +78,7 @@ func (w *answer) ReadFrom(r io.Reader) (int64, error) {
 // and keeps them in memory where it would.
 func (w *answer) verify() error {
 	_, onDisk := w.body.(*os.File)
-	if _, inMemory := w.body.(interface{ Len() int }); !inMemory && (!onDisk || w.file.Length <= smallFile) {
+	if !inMemory(w.body) && (!onDisk || w.file.Length <= smallFile) {
 		text := make([]byte, w.file.Length)
 		if _, err := io.ReadFull(w.body, text); err != nil {
 			return w.unread(err)
@@ -92,6 +94,11 @@ func (w *answer) verify() error {
 	}
 	_, err := w.body.Seek(0, io.SeekStart)
 	return err
+}
+
+func inMemory(body io.Reader) bool {
+	_, ok := body.(interface{ Len() int })
+	return ok
 }
 
 // send sends and verifies the bytes. If they differ, it leaves out the last of them.

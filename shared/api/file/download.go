@@ -64,15 +64,13 @@ func (s server) handle(w http.ResponseWriter, r *http.Request) error {
 	if MadeByRobot(r) && r.Method == http.MethodGet {
 		defer s.preview(r, link)
 	}
-	if r.URL.Query().Get("download") == "" {
-		switch api.Prefers(r, "application/json", "text/html") {
-		case "application/json":
-			return s.envelope(w, r, link)
-		case "text/html":
-			return s.page(w, r, link)
-		}
+	switch kind := api.Prefers(r, "application/json", "text/html"); {
+	case kind == "" || r.URL.Query().Get("download") != "":
+		return s.bytes(w, r, link)
+	case kind == "text/html":
+		return s.page(w, r, link)
 	}
-	return s.bytes(w, r, link)
+	return s.envelope(w, r, link)
 }
 
 func (s server) envelope(w http.ResponseWriter, r *http.Request, link files.Link) error {

@@ -25,13 +25,15 @@ import (
 // Micro, FireEye and Symantec, publish no list. Operators of sites and mailing lists see
 // them under these words, unless they hide.
 func isKnownRobot(word string) bool {
-	return slices.Contains([]string{
-		"slack-imgproxy", "facebookexternalhit", "facebookcatalog", "facebot", "meta-externalagent", "meta-externalfetcher",
+	switch word {
+	case "slack-imgproxy", "facebookexternalhit", "facebookcatalog", "facebot", "meta-externalagent", "meta-externalfetcher",
 		"skypeuripreview", "bingpreview", "google-inspectiontool", "apis-google", "google-safety", "feedfetcher-google", "google-read-aloud",
 		"googleimageproxy", "googleother", "mediapartners-google", "iframely", "embedly", "mastodon", "line-poker", "kakaotalk-scrap",
 		"ms-office", "msoffice", "safelinks", "barracuda", "barracudacentral", "proofpoint", "urldefense", "mimecast", "ciscosecureemail",
-		"ironport", "tmes", "trendmicro", "fireeye", "symantec", "messagelabs", "virustotal", "urlscan", "zscaler", "mailguard", "headlesschrome",
-	}, word)
+		"ironport", "tmes", "trendmicro", "fireeye", "symantec", "messagelabs", "virustotal", "urlscan", "zscaler", "mailguard", "headlesschrome":
+		return true
+	}
+	return false
 }
 
 // isLinkCheck reports whether Office or Outlook checks where a link leads.
@@ -69,15 +71,22 @@ func isRobotAgent(agent string) bool {
 	if isLinkCheck(agent) || strings.HasPrefix(agent, "whatsapp/") { // elsewhere in the text it is WhatsApp's browser
 		return true
 	}
-	words := strings.FieldsFunc(agent, func(c rune) bool { return (c < 'a' || c > 'z') && c != '-' })
-	return slices.ContainsFunc(words, isKnownRobot) || slices.ContainsFunc(words, looksLikeRobot)
+	for word := range strings.FieldsFuncSeq(agent, func(c rune) bool { return (c < 'a' || c > 'z') && c != '-' }) {
+		if isKnownRobot(word) || looksLikeRobot(word) {
+			return true
+		}
+	}
+	return false
 }
 
 // looksLikeRobot reports whether a word has the form of a robot's name: slackbot,
 // slackbot-linkexpanding, crawler, baiduspider. CUBOT makes phones.
 func looksLikeRobot(word string) bool {
-	return slices.ContainsFunc(strings.Split(word, "-"), func(part string) bool {
-		return strings.HasSuffix(part, "bot") && part != "cubot" || strings.HasSuffix(part, "crawler") ||
-			strings.HasSuffix(part, "spider") || strings.HasSuffix(part, "preview") || strings.HasSuffix(part, "scanner")
-	})
+	for part := range strings.SplitSeq(word, "-") {
+		if strings.HasSuffix(part, "bot") && part != "cubot" || strings.HasSuffix(part, "crawler") ||
+			strings.HasSuffix(part, "spider") || strings.HasSuffix(part, "preview") || strings.HasSuffix(part, "scanner") {
+			return true
+		}
+	}
+	return false
 }
