@@ -45,11 +45,13 @@ test-aws: ## Test the cloud's backends, and the interface through a deployed sta
 # How long make fuzz tries inputs for each target.
 FUZZTIME ?= 30s
 
+# Go 1.26 can take the end of that time for a failure (https://go.dev/issue/75804).
 fuzz: ## Try random inputs on everything that reads what others write, FUZZTIME=30s each.
 	@mkdir -p .tmp
 	@go test -list '^Fuzz' ./... | awk '/^Fuzz/ {all = all " " $$1} /^ok/ {if (all) print $$2 all; all = ""}' | \
 	while read -r package targets; do for target in $$targets; do \
 	  go test $$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s < /dev/null > .tmp/fuzz 2>&1 || \
+	    { grep -qx '    context deadline exceeded' .tmp/fuzz && ! grep -q 'Failing input' .tmp/fuzz; } || \
 	    { cat .tmp/fuzz; exit 1; }; \
 	  echo "$$package $$target: $$(grep -oE 'execs: [0-9]+' .tmp/fuzz | tail -1)"; \
 	done; done
