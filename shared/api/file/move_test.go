@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"ferry/shared/api/apitest"
 	"ferry/shared/blob"
@@ -26,6 +27,7 @@ func TestDeletedFileIsOnlyInTheBackupArea(t *testing.T) {
 		t.Errorf("the file is %+v, it was %+v", got, file)
 	}
 	s.Decode(s.Request("GET", strings.TrimPrefix(file.LinkURL, s.Base), nil), 401)
+	awaitMovers(s, func() bool { return len(s.Objects(blob.Files)) == 0 })
 	if n, m := len(s.Objects(blob.Files)), len(s.Objects(blob.Backup)); n != 0 || m != 1 {
 		t.Errorf("there are %d objects in the user area and %d in the backup area", n, m)
 	}
@@ -110,6 +112,13 @@ func TestConcurrentMovesNeverLoseTheFile(t *testing.T) {
 	}
 }
 
+// awaitMovers gives a stack, which moves bytes after it has answered, 10 seconds for that.
+func awaitMovers(s *apitest.Server, moved func() bool) {
+	for end := time.Now().Add(10 * time.Second); s.InStack() && !moved() && time.Now().Before(end); {
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
 // wantOneFile checks that the whole file is in one area, and that nothing else is left.
 func wantOneFile(t *testing.T, s *apitest.Server, auth string) {
 	t.Helper()
@@ -123,6 +132,7 @@ func wantOneFile(t *testing.T, s *apitest.Server, auth string) {
 	if got := s.Text(s.Request("GET", strings.TrimPrefix(found[0].LinkURL, s.Base), nil)); got != "content" {
 		t.Fatalf("the link gives %q", got)
 	}
+	awaitMovers(s, func() bool { return len(s.Files()) == 1 })
 	if n := len(s.Objects(blob.Files)) + len(s.Objects(blob.Backup)); n != 1 || len(s.Files()) != 1 {
 		t.Errorf("there are %d objects and the files %q", n, s.Files())
 	}

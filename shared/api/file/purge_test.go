@@ -30,6 +30,7 @@ func newPurging(t *testing.T) (*apitest.Server, string) {
 // wantNothing checks that nothing is left of alice's file, and that its room is free.
 func wantNothing(t *testing.T, s *apitest.Server) {
 	t.Helper()
+	awaitMovers(s, func() bool { return len(s.Files()) == 0 })
 	left := append(s.Objects(blob.Files), s.Objects(blob.Backup)...)
 	for _, prefix := range []string{"files#", "backup#", "link#", "receipt#"} {
 		for key := range s.Partitions(prefix) {
