@@ -39,12 +39,13 @@ func (d *delayed) add(ctx context.Context, op table.Op) error {
 		_, err := d.db.write(ctx, []table.Op{op}, nil)
 		return err
 	}
-	d.do(earlier...)
+	await(earlier)
 	return nil
 }
 
-// hold takes an update. It returns the item's earlier one, if that has another form.
-func (d *delayed) hold(op table.Op) (earlier []table.Op, held bool) {
+// hold takes an update. If the item's earlier one has another form, that is sent before
+// another update of the item, or stop, can come between.
+func (d *delayed) hold(op table.Op) (earlier []*request, held bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	old, ok := d.ops[op.Key]
@@ -52,7 +53,7 @@ func (d *delayed) hold(op table.Op) (earlier []table.Op, held bool) {
 		return nil, false
 	}
 	if ok && !merge(old, &op) {
-		earlier = []table.Op{old}
+		earlier = d.send(old)
 	}
 	if d.ops == nil {
 		d.ops = map[table.Key]table.Op{}
@@ -89,18 +90,22 @@ func (d *delayed) flush() {
 	ops := d.ops
 	d.ops = nil
 	d.mu.Unlock()
-	d.do(slices.Collect(maps.Values(ops))...)
+	await(d.send(slices.Collect(maps.Values(ops))...))
 }
 
-// do does updates that were held back. Nobody waits for their errors.
-func (d *delayed) do(ops ...table.Op) {
-	var sent []*request
+// send queues updates that were held back.
+func (d *delayed) send(ops ...table.Op) (sent []*request) {
 	for _, op := range ops {
 		r, err := newWrite(context.Background(), []table.Op{op})
 		if err == nil && d.db.writer.enqueue(r) == nil {
 			sent = append(sent, r)
 		}
 	}
+	return sent
+}
+
+// await waits until updates are done. Nobody wants their errors.
+func await(sent []*request) {
 	for _, r := range sent {
 		<-r.done
 	}
