@@ -67,7 +67,8 @@ lint: ## Check format, vet, staticcheck and known vulnerabilities.
 	  else echo "$$out"; exit 1; fi; }
 	go mod verify
 
-sam-local: ## Try the functions in Docker with `sam local start-api` (port 3000), without an account; it prints a login.
+sam-local: ## Try the functions in Docker with `sam local start-api` (port 3000), without an account; it prints a login and the address of an inbox.
+	@$(FERRY)
 	ARCHITECTURE=$(MACHINE) sam build -b .tmp/sam --parameter-overrides Architecture=$(MACHINE)
 	go run ./infra/awslocal -- go run ./infra/invoke sam local start-api --warm-containers LAZY
 
@@ -86,11 +87,15 @@ release: ## Build ferry for all platforms into bin/release/, with checksums. The
 bench: ## Measure against controls in the same run (10 minutes, 40 GB of disk; QUICK=1 is shorter, OLD=PATH compares with another ferry).
 	go run ./infra/bench $(if $(QUICK),-quick) $(if $(OLD),-old $(OLD))
 
+# The stack; plain `sam deploy` takes the name in samconfig.toml.
+STACK ?= ferry
+
 deploy: ## Build the stack and deploy it with SAM (STACK=NAME for another than ferry, SET='PARAMETER=VALUE OTHER="A VALUE" ...' to set parameters).
-	@region=$${AWS_REGION:-$${AWS_DEFAULT_REGION:-$$(aws configure get region 2>/dev/null || true)}}; \
-	[ -n "$$region" ] || read -rp "AWS region, such as eu-west-1: " region; \
-	ARCHITECTURE=$(ARCHITECTURE) sam build; \
-	sam deploy --region "$$region" $(if $(STACK),--stack-name "$(STACK)") --parameter-overrides "Architecture=$(ARCHITECTURE) $${SET:-}"
+	@region=$$(go run ./infra/deploy); \
+	echo "building the functions and ferry (the first time takes some minutes) ..."; mkdir -p .tmp; \
+	{ $(FERRY) && ARCHITECTURE=$(ARCHITECTURE) sam build; } > .tmp/build.log 2>&1 || { cat .tmp/build.log; exit 1; }; \
+	sam deploy --region "$$region" --stack-name "$(STACK)" --parameter-overrides "Architecture=$(ARCHITECTURE) $${SET:-}"; \
+	printf '%s\n' "" "To create the first user, who gets a temporary password:" "  bin/ferry user add NAME --stack $(STACK) --region $$region"
 
 clean: ## Remove what was built, but not the data in ./.ferry.
 	rm -rf bin .tmp .aws-sam

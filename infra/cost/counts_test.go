@@ -37,7 +37,7 @@ import (
 // the ports, and compares the counts with counts.json.
 func TestTheCountedCallsAreUpToDate(t *testing.T) {
 	t.Parallel()
-	before, memory := open(t).counts, memoryOf(t)
+	before, memory := open(t).counts, memoryOf(read(t))
 	var now []*count
 	inUse, empty, heard := newStack(t), newStack(t), newStack(t, func(s *api.Settings) { s.Events = true })
 	inUse.fill(100)
@@ -70,6 +70,7 @@ func TestTheCountedCallsAreUpToDate(t *testing.T) {
 		}
 		t.Errorf("the counts of %s have changed (set UPDATE_GOLDEN=1 to accept): %v", c.Operation, err)
 		for name, r := range c.Runs {
+			r.Own = unmeasured
 			if w := was.Runs[name]; w != nil {
 				r.Own = w.Own
 			}
@@ -84,6 +85,9 @@ func TestTheCountedCallsAreUpToDate(t *testing.T) {
 		check(t, os.WriteFile("counts.json", append(text, '\n'), 0o644))
 	}
 }
+
+// unmeasured is the own time, in ms, of a function that nobody has measured: more than most take.
+const unmeasured = 10
 
 // slack is how much the bytes of logs and answers may differ: they contain times and
 // random names, and one more word in a line is no reason to count again.

@@ -21,7 +21,7 @@ const (
 func TestOtherPagesHaveTheFiguresThatFollowFromTheCounts(t *testing.T) {
 	t.Parallel()
 	b := open(t)
-	rows := map[string][]string{"infra/README.md": b.attacks(), "infra/stack/SCALE.md": b.scale()}
+	rows := map[string][]string{"infra/cost/ATTACKS.md": b.attacks(), "infra/stack/SCALE.md": b.scale()}
 	for page, rows := range rows {
 		text, err := os.ReadFile(filepath.Join(boottest.Root(t), page))
 		check(t, err)

@@ -303,6 +303,11 @@ func (b meteredBlobs) Delete(ctx context.Context, area blob.Area, key string) er
 	return b.Store.Delete(ctx, area, key)
 }
 
+func (b meteredBlobs) SetAside(ctx context.Context, area blob.Area, key string, day time.Time) error {
+	b.one("DeleteObject", "")
+	return b.Store.SetAside(ctx, area, key, day)
+}
+
 func (b meteredBlobs) List(ctx context.Context, area blob.Area, after string, limit int) ([]blob.Object, error) {
 	b.one("ListObjectsV2", puts)
 	return b.Store.List(ctx, area, after, limit)

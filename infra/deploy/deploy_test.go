@@ -1,7 +1,4 @@
-// Package deploy has the ways to run ferry serve in production, and tests that try them:
-// a systemd unit, an image, nginx and Caddy, fail2ban, releases, and certificates by ACME.
-// A test of a tool that is not installed is skipped.
-package deploy
+package main
 
 import (
 	"archive/tar"
@@ -185,6 +182,16 @@ func TestTheUnitsSecretsComeFromFiles(t *testing.T) {
 	cmd.Env = append(os.Environ(), "FERRY_ADDR=127.0.0.1:0", "FERRY_DATA="+t.TempDir(), name[1]+"="+file+".missing")
 	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), name[1]) {
 		t.Errorf("a missing file: %v, %s", err, out)
+	}
+}
+
+// TestAnImageIsBuiltFromTheReleaseAlone, whichever of Docker's builders is used: the
+// checkout may hold data and keys.
+func TestAnImageIsBuiltFromTheReleaseAlone(t *testing.T) {
+	t.Parallel()
+	lines := regexp.MustCompile(`(?m)^[^#\n]+`).FindAllString(read(t, "../../.dockerignore"), -1)
+	if strings.Join(lines, " ") != "* !bin/release" {
+		t.Errorf(".dockerignore is %q", lines)
 	}
 }
 

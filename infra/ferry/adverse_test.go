@@ -21,9 +21,7 @@ func TestSavedLoginIsMadeUnreadableForOthers(t *testing.T) {
 	t.Parallel()
 	_, h := annsService(t)
 	path := filepath.Join(h.dir, "config", "ferry", "login.json")
-	if err := os.Chmod(path, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(path, 0o644))
 	for _, want := range []string{"ferry: warning: others could read " + path, ""} {
 		r := h.run("", "ls")
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 || r.code != exitOK || !strings.HasPrefix(r.err, want) || want == "" && r.err != "" {
@@ -103,16 +101,10 @@ func TestCtrlCEndsAWaitForInput(t *testing.T) {
 		cmd := h.command("", strings.Fields(k.args)...)
 		cmd.Stdin = nil
 		in, err := cmd.StdinPipe() // stays open
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		errs, err := cmd.StderrPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, cmd.Start())
 		_, _ = io.WriteString(in, k.input)
 		if _, err := io.ReadFull(errs, make([]byte, len(k.says))); err != nil {
 			t.Errorf("ferry %s: %v", k.args, err)
@@ -131,9 +123,7 @@ func TestTerminalEchoesAgainAfterCtrlCAtAPassword(t *testing.T) {
 	ours, theirs := terminal(t)
 	cmd := h.command("", "login", s.Root, "--user", "ann")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs, theirs, theirs
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	if _, err := io.ReadFull(ours, make([]byte, len("password of ann: "))); err != nil {
 		t.Fatal(err)
 	}
@@ -174,9 +164,7 @@ func terminal(t *testing.T) (ours, theirs *os.File) {
 func echoes(t *testing.T, f *os.File) bool {
 	t.Helper()
 	state, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return state.Lflag&unix.ECHO != 0
 }
 
@@ -186,21 +174,13 @@ func TestChangedFileLeavesNoSession(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(h.dir, "cache"))
 	h.write("large", make([]byte, client.SmallFile+1))
 	file, err := os.Open(filepath.Join(h.dir, "large"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer file.Close()
 	info, err := file.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chtimes(file.Name(), time.Time{}, info.ModTime().Add(time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, os.Chtimes(file.Name(), time.Time{}, info.ModTime().Add(time.Second)))
 	cl, err := client.New(client.Options{URL: s.Base, User: "ann", Password: annsPassword})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	u := &uploader{client: &identity{Client: cl, user: "ann"}, meter: newMeter(console{Err: io.Discard}, true)}
 	if _, err := u.large(t.Context(), "large", file, info); !errors.Is(err, client.ErrChanged) {
 		t.Errorf("uploading it ended with %v, want ErrChanged", err)

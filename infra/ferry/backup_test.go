@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,7 +12,10 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+
+	_ "modernc.org/sqlite" // another client of the table
 
 	"ferry/shared/api/apitest"
 )
@@ -116,9 +121,10 @@ func wantDownloads(t *testing.T, s *server, password string) {
 	s.stop(t)
 }
 
-func TestBackupReportsDamagedFiles(t *testing.T) {
+// TestDamagedFilesAreNamedAndRestored restores them beside a server.
+func TestDamagedFilesAreNamedAndRestored(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir, copied := t.TempDir(), filepath.Join(t.TempDir(), "copy")
 	s := serve(t, dir)
 	for _, name := range []string{"good", "changed", "gone"} {
 		if !post(s, s.password, &answered{name: name, content: bytes.Repeat([]byte(name), 100_000)}) {
@@ -126,6 +132,9 @@ func TestBackupReportsDamagedFiles(t *testing.T) {
 		}
 	}
 	s.stop(t)
+	if r := runFerry(t, dir, "", "backup", copied); r.code != exitOK {
+		t.Error(r.err)
+	}
 	for id, damage := range map[int]func(string) error{
 		2: func(path string) error { return os.WriteFile(path, bytes.Repeat([]byte("CHANGED"), 100_000), 0o600) },
 		3: os.Remove,
@@ -138,9 +147,31 @@ func TestBackupReportsDamagedFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := runFerry(t, dir, "", "backup", filepath.Join(t.TempDir(), "copy"))
-	if r.code != exitDamaged || !strings.Contains(r.err, "demo/2 changed") || !strings.Contains(r.err, "demo/3 gone") || strings.Contains(r.err, "good") {
-		t.Errorf("code %d: %s", r.code, r.err)
+	for range 2 {
+		r := runFerry(t, dir, "", "backup", "--verify", "--quiet", copied)
+		const want = "damaged: demo/2 changed\ndamaged: demo/3 gone\n" +
+			"ferry: this is damaged or lost; everything else was copied, and nothing was removed\n"
+		if r.code != exitDamaged || r.err != want {
+			t.Errorf("code %d: %s", r.code, r.err)
+		}
+	}
+	serve(t, dir)
+	for _, c := range []struct {
+		file string
+		code int
+		says string
+	}{
+		{"Demo/2", exitOK, dir + ": demo/2 changed restored, 700 kB\n"},
+		{"demo/3", exitOK, dir + ": demo/3 gone restored, 400 kB\n"},
+		{"demo/4", exitNoFile, "ferry: demo/4: no such file: there is no record of it, as if its user had removed it\n"},
+		{"demo/x", exitUsage, "ferry: --file demo/x: want USER/ID, such as anna/12\n"},
+	} {
+		if r := runFerry(t, dir, "", "restore-data", copied, "--file", c.file); r.code != c.code || r.out+r.err != c.says {
+			t.Errorf("restoring %s: code %d: %s%s", c.file, r.code, r.out, r.err)
+		}
+	}
+	if r := runFerry(t, dir, "", "check", "--quiet"); r.code != exitOK {
+		t.Errorf("a check: code %d: %s%s", r.code, r.out, r.err)
 	}
 }
 
@@ -148,7 +179,7 @@ func TestBackupAddsToAnEarlierOne(t *testing.T) {
 	t.Parallel()
 	dir, copied := t.TempDir(), filepath.Join(t.TempDir(), "copy")
 	s := serve(t, dir)
-	for i, want := range []string{"1 files; 1 of them new, 5 B; 0 of an earlier backup removed", "2 files; 1 of them new, 5 B; 0 of", "2 files; 0 of them new, 0 B; 0 of"} {
+	for i, want := range []string{"1 file; 1 new, 5 B\n", "2 files; 1 new, 5 B\n", "2 files; 0 new, 0 B\n"} {
 		if i < 2 && !post(s, s.password, &answered{name: fmt.Sprint(i), content: []byte("hello")}) {
 			t.Fatal("an upload failed")
 		}
@@ -157,11 +188,12 @@ func TestBackupAddsToAnEarlierOne(t *testing.T) {
 		}
 	}
 	requestAs(s, s.password, "DELETE", "/files/1")
-	if r := runFerry(t, dir, "", "backup", copied); r.code != exitOK || !strings.Contains(r.out, "2 files; 1 of them new, 5 B; 1 of") {
+	if r := runFerry(t, dir, "", "backup", copied); r.code != exitOK || !strings.Contains(r.out, "2 files; 1 new, 5 B; 1 of an earlier backup removed\n") {
 		t.Errorf("after a deletion: code %d: %s%s", r.code, r.out, r.err)
 	}
 }
 
+// TestBackupAndRestoreRefuseWrongDirectories also restores from what no backup has.
 func TestBackupAndRestoreRefuseWrongDirectories(t *testing.T) {
 	t.Parallel()
 	dir, copied := t.TempDir(), filepath.Join(t.TempDir(), "copy")
@@ -181,9 +213,47 @@ func TestBackupAndRestoreRefuseWrongDirectories(t *testing.T) {
 		{"into the data", dir, []string{"backup", filepath.Join(dir, "copy")}, exitUsage, "a copy cannot be inside the data"},
 		{"around the data", dir, []string{"backup", filepath.Dir(dir)}, exitUsage, "a copy cannot be inside the data"},
 		{"of nothing", empty, []string{"backup", copied}, exitSettings, "no Ferry data"},
-		{"restored over data", dir, []string{"restore-data", copied}, exitExists, "there is Ferry data here already"},
+		{"restored over data", dir, []string{"restore-data", copied}, exitExists, "there is Ferry data here already; name another directory with --data"},
 		{"restored from nothing", filepath.Join(t.TempDir(), "new"), []string{"restore-data", empty}, exitSettings, "no Ferry data"},
 	} {
 		wantSentence(t, runFerry(t, test.dir, "", test.args...), test.code, test.says)
+	}
+	statement := func(text string) func(string) error {
+		return func(backup string) error {
+			db, err := sql.Open("sqlite", filepath.Join(backup, "table.sqlite"))
+			if err == nil {
+				_, err = db.Exec(text)
+			}
+			return errors.Join(err, db.Close())
+		}
+	}
+	for says, change := range map[string]func(backup string) error{
+		"": func(string) error { return nil },
+		"link.key: the file is damaged": func(backup string) error {
+			return os.WriteFile(filepath.Join(backup, "link.key"), []byte("key"), 0o600)
+		},
+		"files/link: a backup has only plain files": func(backup string) error {
+			return os.Symlink(filepath.Join(backup, "link.key"), filepath.Join(backup, "files", "link"))
+		},
+		"tmp/pipe: a backup has only plain files": func(backup string) error {
+			return syscall.Mkfifo(filepath.Join(backup, "tmp", "pipe"), 0o600)
+		},
+		"program: it has triggers or views":  statement("CREATE TRIGGER t DELETE ON items BEGIN SELECT 1; END"),
+		"program: it has triggers or views ": statement("CREATE VIEW v AS SELECT 1"),
+	} {
+		backup, alias := t.TempDir(), filepath.Join(t.TempDir(), "alias")
+		err := errors.Join(os.CopyFS(backup, os.DirFS(copied)), os.Symlink(backup, alias), change(backup))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, one := runFerry(t, t.TempDir(), "", "restore-data", alias), runFerry(t, dir, "", "restore-data", alias, "--file", "anna/1")
+		if says == "" {
+			if all.code != exitOK || all.out[strings.LastIndex(all.out, ": "):] != ": 0 files; 0 new, 0 B\n" || one.code != exitNoFile {
+				t.Errorf("restoring through a link to the backup: %+v, %+v", all, one)
+			}
+			continue
+		}
+		wantSentence(t, all, exitDamaged, strings.TrimSpace(says))
+		wantSentence(t, one, exitDamaged, strings.TrimSpace(says))
 	}
 }

@@ -44,26 +44,23 @@ func TestACheckBesideAServerNamesEachFault(t *testing.T) {
 		}
 		return r.out
 	}
-	check(exitOK, "2 files and 2 objects compared; faults: 0, mended: 0\n", "")
+	check(exitOK, "2 files and 2 objects compared; faults: 0, mended: 0, left to the sweep: 0\n", "")
+	check(exitOK, `"files": 2,`, "", "--json")
 	keys := s.Objects(blob.Files)
 	key := keys[slices.IndexFunc(keys, func(key string) bool { return strings.Contains(key, "/1-") })]
 	path := filepath.Join(s.Dir, "files", key)
 	content := []byte(h.read("big"))
 	content[70_000] ^= 4
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, content, 0o600))
 	check(exitOK, "faults: 0", "", "--quick")
 	check(exitDamaged, "checksum ann 1 files/"+key+": the CRC64NVME is ", "ferry: faults left: 1\n")
-	if err := s.Data.Table.Write(t.Context(), table.Update(auth.UserKey("ann")).Set("quota", 1_000_000).Set("used", 3)); err != nil {
-		t.Fatal(err)
-	}
+	check(exitDamaged, "; get it from a backup: ferry restore-data BACKUP --file ann/1\n", "")
+	check(exitDamaged, `"kind": "checksum",`, "", "--json")
+	must(t, s.Data.Table.Write(t.Context(), table.Update(auth.UserKey("ann")).Set("quota", 1_000_000).Set("used", 3)))
 	const quota = "quota ann - user#ann: 3 bytes count as used, but files and reservations have 100007"
 	check(exitDamaged, quota+"\n", "faults left: 2")
 	check(exitDamaged, quota+" (mended)\n", "faults left: 1", "--repair")
-	if err := os.WriteFile(path, []byte(h.read("big")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(h.read("big")), 0o600))
 	check(exitOK, "faults: 0", "")
 	if r := runFerry(t, t.TempDir(), "", "check"); r.code != exitSettings {
 		t.Errorf("without data: code %d: %s", r.code, r.err)
@@ -128,7 +125,7 @@ func TestACheckOfAStackReadsNoBytes(t *testing.T) {
 	check(exitDamaged, "faults: 2, mended: 0")
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

@@ -7,17 +7,22 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"ferry/shared/api/apitest"
 	"ferry/shared/auth"
+	"ferry/shared/blob"
 )
 
 const annsPassword = "a long password"
@@ -54,12 +59,8 @@ func (h *home) run(stdin string, args ...string) result {
 func (h *home) write(name string, content []byte) {
 	h.t.Helper()
 	path := filepath.Join(h.dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		h.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		h.t.Fatal(err)
-	}
+	must(h.t, os.MkdirAll(filepath.Dir(path), 0o700))
+	must(h.t, os.WriteFile(path, content, 0o600))
 }
 
 func (h *home) read(name string) string {
@@ -89,12 +90,8 @@ func TestPeopleUseTheServiceThroughCommands(t *testing.T) {
 	h.write("a.txt", []byte("first"))
 	h.write("b/a.txt", []byte("second"))
 	h.write("b/c/d.txt", []byte("third"))
-	if err := os.Symlink("/etc/passwd", filepath.Join(h.dir, "b", "link")); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mkfifo(filepath.Join(h.dir, "pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink("/etc/passwd", filepath.Join(h.dir, "b", "link")))
+	must(t, syscall.Mkfifo(filepath.Join(h.dir, "pipe"), 0o600))
 	steps := []struct {
 		name, args, stdin string
 		code              int
@@ -126,7 +123,7 @@ func TestPeopleUseTheServiceThroughCommands(t *testing.T) {
 		{"each of them is shown", "show both.txt", "", exitOK, "carla@example.com, queued; downloads: 0\nsent to    dan@example.com, queued", ""},
 		{"a language may have a region", "up a.txt --lang de-AT --name a-de.txt", "", exitOK, "lang=de&", ""},
 		{"a missing file is not shown", "show nothing", "", exitNoFile, "", "nothing"},
-		{"an ambiguous name is not shown", "show a.txt", "", exitUsage, "", "several files are named a.txt"},
+		{"the newest file of a name is shown", "show a.txt", "", exitOK, "id         5\n", ""},
 		{"another user's file is named by its id", "show told.txt --to bob", "", exitUsage, "", "by its id"},
 		{"a file that was not sent there is not shown", "show 1 --to bob", "", exitNoFile, "", "sent to that user"},
 		{"a file is downloaded by its id", "get 1 -o got", "", exitOK, "", "verified by sha-256 and crc64nvme"},
@@ -286,14 +283,10 @@ func TestPasswdChangesThePassword(t *testing.T) {
 	cmd := h.command("", "passwd", "--user", "ann")
 	cmd.Stdin = nil
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	pin := ""
 	for range 400 {
 		if s.Deliver() > 0 {
@@ -357,4 +350,55 @@ func TestLinkIsEnoughToVerifyAFile(t *testing.T) {
 	if r := h.run("", "get", e.Files[0].LinkURL, "-o", "got"); r.code != exitOK || !strings.Contains(r.err, "verified by crc64nvme") {
 		t.Errorf("code %d: %s", r.code, r.err)
 	}
+}
+
+func TestLostBytesAreToldToThePersonWhoAsksForThem(t *testing.T) {
+	t.Parallel()
+	s, h := annsService(t)
+	h.write("a.txt", []byte("content"))
+	link := strings.TrimSpace(h.run("", "up", "a.txt").out)
+	must(t, s.Data.Disk.Delete(t.Context(), blob.Files, s.Objects(blob.Files)[0]))
+	for _, args := range [][]string{{"get", "a.txt"}, {"get", link}, {"get", link, "-o", "-"}} {
+		r := h.run("", args...)
+		wantSentence(t, r, exitDamaged, "the service has lost the bytes of this file; tell its operator the request id ")
+		if id := strings.Fields(r.err); !strings.Contains(s.Log.String(), "id="+id[len(id)-1]+" ") {
+			t.Errorf("%v: the log has no such request: %s", args, r.err)
+		}
+	}
+}
+
+// TestAFolderStopsWhereTheNetworkFails uploads through a proxy that passes one file on, and
+// then ends each connection.
+func TestAFolderStopsWhereTheNetworkFails(t *testing.T) {
+	t.Parallel()
+	s, h := annsService(t)
+	backend, _ := url.Parse(s.Root)
+	var sent atomic.Int64
+	forward := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(backend) }}
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/upload") && sent.Add(1) > 1 {
+			panic(http.ErrAbortHandler)
+		}
+		forward.ServeHTTP(w, r)
+	}))
+	t.Cleanup(proxy.Close)
+	h.env = append(h.env, "FERRY_URL="+proxy.URL, "FERRY_USER=ann", "FERRY_PASSWORD="+annsPassword)
+	for i := range 5 {
+		h.write(fmt.Sprint("folder/", i+1), []byte("content"))
+	}
+	r := h.run("", "up", "folder", "--connections=1", "--tries=2", "--json")
+	var all []uploaded
+	if err := json.Unmarshal([]byte(r.out), &all); err != nil || len(all) != 5 || sent.Load() > 4 { // HTTP tries once more by itself
+		t.Fatalf("%d requests: %s%s", sent.Load(), r.out, r.err)
+	}
+	for i, one := range all {
+		if (one.Error == "") != (i == 0) || one.Path != fmt.Sprint("folder/", i+1) {
+			t.Errorf("%+v", one)
+		}
+	}
+	if r.code != exitPort || !strings.Contains(r.err, "\nferry: stopped, as the network failed: 4 of 5 files are left (--json names them)\n") ||
+		!strings.Contains(r.err, "\nferry: folder/2: ") || strings.Contains(r.err, "folder/3") {
+		t.Errorf("code %d: %s", r.code, r.err)
+	}
+	wantSentence(t, h.run("", "up", "folder/1", "--tries=1", "-q"), exitPort, "cannot be reached")
 }

@@ -81,9 +81,7 @@ func uploadUntilKilled(t *testing.T, s *server, password string, round int) []an
 		time.Sleep(10 * time.Millisecond)
 	}
 	time.Sleep(time.Duration(rand.IntN(500)) * time.Millisecond)
-	if err := s.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Process.Kill())
 	wg.Wait()
 	_ = s.Wait()
 	return all
@@ -120,9 +118,7 @@ func wantAll(t *testing.T, dir string, all []answered) {
 	for _, a := range all {
 		_, query, _ := bytes.Cut([]byte(a.link), []byte("/v1")) // the port has changed
 		resp, err := http.Get(s.base + string(query))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		if err != nil || resp.StatusCode != http.StatusOK || !bytes.Equal(got, a.content) {
@@ -158,9 +154,7 @@ func wantNothingElse(t *testing.T, dir string, all []answered) {
 	objects := 0
 	for after := ""; ; {
 		page, err := s.Data.Disk.List(t.Context(), blob.Files, after, blob.MaxList)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		objects += len(page)
 		if len(page) < blob.MaxList {
 			break
@@ -170,9 +164,7 @@ func wantNothingElse(t *testing.T, dir string, all []answered) {
 	listed := 0
 	for after := int64(0); ; {
 		page, err := file.Service(s.Data.Ports).List(t.Context(), auth.User{Name: "demo"}, blob.Files, after, 1000)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		listed += len(page.Files)
 		if after = page.Next; after == 0 {
 			break

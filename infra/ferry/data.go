@@ -9,8 +9,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/config"
-
 	"ferry/shared/api"
 	"ferry/shared/api/file"
 	"ferry/shared/blob/s3"
@@ -24,6 +22,8 @@ import (
 // store says where the data is: on this machine, or in the cloud.
 type store struct {
 	Data         string `env:"FERRY_DATA" default:"${usual_data}" type:"path" placeholder:"DIR" help:"Data directory (default ${default})."`
+	Stack        string `env:"FERRY_STACK" placeholder:"NAME" help:"Stack on AWS to use instead, with the AWS credentials of the environment. It tells what --table and the flags after it say."`
+	Region       string `env:"AWS_REGION" placeholder:"REGION" help:"AWS region of the stack (default that of your AWS profile)."`
 	Table        string `env:"FERRY_TABLE" placeholder:"NAME" help:"DynamoDB table to use instead, with the AWS credentials of the environment."`
 	FilesBucket  string `env:"FERRY_FILES_BUCKET" placeholder:"NAME" help:"S3 bucket of the user area, with --table."`
 	BackupBucket string `env:"FERRY_BACKUP_BUCKET" placeholder:"NAME" help:"S3 bucket of the backup area, with --table."`
@@ -76,13 +76,11 @@ func (s store) open(ctx context.Context, set api.Settings, o local.Options, f fu
 	return f(data.Ports)
 }
 
-// openStack opens ports on the data of a stack. The SDK reads its own
-// configuration: files, and variables such as AWS_PROFILE, AWS_REGION and
-// AWS_ENDPOINT_URL.
+// openStack opens ports on the data of a stack.
 func (s store) openStack(ctx context.Context, settings api.Settings, ports ...lambda.Opener) (*api.Ports, error) {
-	cfg, err := config.LoadDefaultConfig(ctx)
+	cfg, err := awsConfig(ctx, s.Region)
 	if err != nil {
-		return nil, fmt.Errorf("reading the AWS configuration: %w", err)
+		return nil, err
 	}
 	flags := map[string]string{
 		"FERRY_TABLE": s.Table, "FERRY_FILES_BUCKET": s.FilesBucket,
@@ -107,42 +105,64 @@ type checkCommand struct {
 	store
 	storageClass
 	Quick  bool `help:"Compare sizes alone: on this machine no bytes are read."`
-	Repair bool `help:"Add up quotas again, put links right, and remove leftovers."`
-	Quiet  bool `short:"q" help:"Show no progress."`
+	Repair bool `help:"Add up quotas again, put links and users right, give bytes back to their files, and remove leftovers."`
+	// RemoveMany lets a repair remove leftovers even if they are so many that an older table is the likely cause.
+	RemoveMany bool `help:"With --repair: remove leftovers even if there are more than 100."`
+	Quiet      bool `short:"q" help:"Show no progress."`
+	JSON       bool `name:"json" help:"Print a JSON object."`
 }
 
 // Help is shown by ferry check --help.
 func (checkCommand) Help() string {
-	return `Compares the record of each file with its bytes, its links and its user's quota, here or in a
-stack, also while the service runs. In a stack S3's own checksums are compared; no bytes are read.
+	return `Compares the record of each file with its bytes, its links and its user, here or in a stack,
+also while the service runs. In a stack S3's own checksums are compared; no bytes are read.
 
-Each fault is a line: its kind (record, bytes, size, checksum, move, link, quota or leftover), user, id of
-the file, key of the object or item, and details.
+Each fault is a line: its kind (record, item, bytes, size, checksum, move, link, user, quota or leftover),
+user, id of the file, key of the object or item, and details. Up to 100 leftovers of crashes are no fault:
+the sweep removes them.
 
---repair never removes a record, or bytes that a record names: get those from a backup. If a fault
-is left, the exit code is 65.`
+--repair never removes a record, or the only bytes of anything: leftovers stay in DATA/removed for a week,
+in a stack as versions in the bucket. If a fault is left, the exit code is 65.`
 }
 
 func (c checkCommand) Run(ctx context.Context, set api.Settings, out console) error {
 	set = api.Settings{BackupClass: set.BackupClass} // for moves that it finishes
 	return c.open(ctx, set, local.Options{Existing: true}, func(p *api.Ports) error {
-		m := newMeter(out, c.Quiet)
+		all := checked{Findings: []files.Finding{}}
+		m := newMeter(out, c.Quiet || c.JSON)
 		m.name("checking")
 		m.start()
 		check := files.Check{
 			Sweeper: &files.Sweeper{Service: file.Service(p), Log: slog.New(slog.DiscardHandler), Grace: c.grace()},
-			Quick:   c.Quick, Repair: c.Repair, Settle: files.Settle, Expect: m.expect, Done: m.add,
-			Found: func(f files.Finding) { m.print(out.Out, "%s", finding(f)) },
+			Quick:   c.Quick, Repair: c.Repair, RemoveMany: c.RemoveMany, Settle: files.Settle, Expect: m.expect, Done: m.add,
+			Found: func(f files.Finding) {
+				if c.JSON {
+					all.Findings = append(all.Findings, f)
+				} else {
+					m.print(out.Out, "%s", c.finding(f))
+				}
+			},
 		}
 		r, err := check.Run(ctx)
 		m.end()
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out.Out, "%d files and %d objects compared; faults: %d, mended: %d\n",
-			r.Files, r.Objects, r.Found, r.Mended)
+		if all.CheckReport = r; c.JSON {
+			err = printJSON(out, all)
+		} else {
+			fmt.Fprintf(out.Out, "%s and %s compared; faults: %d, mended: %d, left to the sweep: %d\n",
+				count(r.Files, "file"), count(r.Objects, "object"), r.Found, r.Mended, r.Due)
+		}
+		if err != nil {
+			return err
+		}
 		if r.Unsure > 0 {
-			fmt.Fprintf(out.Err, "ferry: warning: %d users were too busy to add up what they use; try again\n", r.Unsure)
+			fmt.Fprintf(out.Err, "ferry: warning: %s changed too often to add up what they use; try again\n", count(r.Unsure, "user"))
+		}
+		if r.Many > 0 && !c.RemoveMany {
+			fmt.Fprintf(out.Err, "ferry: %d objects have no record: an older table is the likely cause, so --repair leaves them; "+
+				"restore the newest table, or add --remove-many\n", r.Many)
 		}
 		if left := r.Found - r.Mended; left > 0 {
 			return &coded{exitDamaged, fmt.Errorf("faults left: %d", left)}
@@ -151,8 +171,14 @@ func (c checkCommand) Run(ctx context.Context, set api.Settings, out console) er
 	}, filePorts()...)
 }
 
+// checked is what check prints as JSON.
+type checked struct {
+	files.CheckReport
+	Findings []files.Finding `json:"findings"`
+}
+
 // finding formats a fault as a line.
-func finding(f files.Finding) string {
+func (c checkCommand) finding(f files.Finding) string {
 	id := "-"
 	if f.ID > 0 {
 		id = fmt.Sprint(f.ID)
@@ -160,6 +186,8 @@ func finding(f files.Finding) string {
 	line := fmt.Sprintf("%s %s %s %s: %s", f.Kind, cmp.Or(f.User, "-"), id, f.Key, f.What)
 	if f.Mended {
 		line += " (mended)"
+	} else if f.Lost && f.ID > 0 && !c.inCloud() {
+		line += fmt.Sprintf("; get it from a backup: ferry restore-data BACKUP --file %s/%d", f.User, f.ID)
 	}
 	return printable(line)
 }
@@ -180,65 +208,17 @@ func (c sweepCommand) Run(ctx context.Context, set api.Settings, out console) er
 	return c.open(ctx, set, local.Options{Existing: true}, func(p *api.Ports) error {
 		sweeper := files.Sweeper{Service: file.Service(p), Log: p.Log, Grace: c.grace(), AtOnce: set.Movers}
 		r, err := sweeper.Run(ctx)
-		fmt.Fprintf(out.Out, "%d objects seen: %d files moved to the backup area, %d removed for good, %d leftovers removed, %d failed\n",
-			r.Seen, r.Moved, r.Purged, r.Orphans, r.Failed)
+		fmt.Fprintf(out.Out, "%s seen: %s moved to the backup area, %d removed for good, %s removed, %d failed\n",
+			count(r.Seen, "object"), count(r.Moved, "file"), r.Purged, count(r.Orphans, "leftover"), r.Failed)
+		if r.Kept > 0 {
+			fmt.Fprintf(out.Out, "more than 100 leftovers were found, so %d are kept for now: was an older table restored? see ferry check\n", r.Kept)
+		}
 		if r.Unfinished > 0 {
-			fmt.Fprintf(out.Out, "%d take long, and go on in the next run\n", r.Unfinished)
+			fmt.Fprintf(out.Out, "%s not finished: the next run goes on\n", count(r.Unfinished, "object"))
 		}
 		if r.Old > 0 {
-			fmt.Fprintf(out.Out, "%d objects have keys of the old form, so they are still looked at one by one\n", r.Old)
+			fmt.Fprintf(out.Out, "%s with a key of the old form, still looked at one by one\n", count(r.Old, "object"))
 		}
 		return err
 	}, filePorts()...)
-}
-
-type backupCommand struct {
-	Data  string `env:"FERRY_DATA" default:"${usual_data}" type:"path" placeholder:"DIR" help:"Data directory (default ${default})."`
-	Quiet bool   `short:"q" help:"Show no progress."`
-	To    string `arg:"" type:"path" help:"Backup directory: a new one, or an earlier backup to bring up to date."`
-}
-
-// Help is shown by ferry backup --help.
-func (backupCommand) Help() string {
-	return `The service may keep running. The backup shows one moment, with each file compared with its checksum, and is itself a data directory:
-"ferry serve --data DIR" can serve it. It holds the key of all links: keep it where only you can read it. For a stack on AWS see infra/runbook/README.md.`
-}
-
-func (c backupCommand) Run(ctx context.Context, out console) (err error) {
-	d, err := local.Open(c.Data, api.Settings{}, local.Options{Existing: true})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	return copyData(out, c.Quiet, c.To, func(p local.Progress) (local.Copied, error) { return d.Backup(ctx, c.To, p) })
-}
-
-type restoreDataCommand struct {
-	Data  string `env:"FERRY_DATA" default:"${usual_data}" type:"path" placeholder:"DIR" help:"Directory to restore to; it must have no data yet (default ${default})."`
-	Quiet bool   `short:"q" help:"Show no progress."`
-	From  string `arg:"" type:"path" help:"Backup directory."`
-}
-
-func (c restoreDataCommand) Run(ctx context.Context, out console) error {
-	return copyData(out, c.Quiet, c.Data, func(p local.Progress) (local.Copied, error) { return local.Restore(ctx, c.From, c.Data, p) })
-}
-
-// copyData shows progress, and reports at the end what was copied.
-func copyData(out console, quiet bool, to string, run func(p local.Progress) (local.Copied, error)) error {
-	m := newMeter(out, quiet)
-	m.name("copying")
-	m.start()
-	copied, err := run(local.Progress{Expect: m.expect, Done: m.add})
-	m.end()
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(out.Out, "%s: %d files; %d of them new, %s; %d of an earlier backup removed\n", to, copied.Files, copied.New, size(copied.Bytes), copied.Removed)
-	for _, name := range copied.Damaged {
-		fmt.Fprintf(out.Err, "damaged: %s\n", name)
-	}
-	if n := len(copied.Damaged); n > 0 {
-		return &coded{exitDamaged, fmt.Errorf("%d files have lost bytes or differ from what was uploaded; everything else was copied", n)}
-	}
-	return nil
 }

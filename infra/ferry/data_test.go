@@ -12,9 +12,7 @@ import (
 func TestOnlyServeAndUserAddCreateData(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, nil, 0o600))
 	for _, command := range []string{
 		"user list", "user show anna", "user disable anna", "user enable anna", "user reset anna", "user remove anna --yes", "inbox", "sweep", "outbox list", "outbox show a", "outbox retry a", "outbox cancel a", "outbox suppressed", "outbox allow a",
 	} {
@@ -56,9 +54,7 @@ func TestDamagedLinkKeyIsReportedAsDamage(t *testing.T) {
 	}
 	for what, text := range map[string]string{"empty": "", "cut off": "abcdef", "too long": strings.Repeat("a", 50), "no text": "\x00\xff"} {
 		for _, args := range [][]string{{"serve", "--addr", "127.0.0.1:0"}, {"user", "add", "bob"}} {
-			if err := os.WriteFile(key, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(key, []byte(text), 0o600))
 			r := runFerry(t, dir, "", args...)
 			wantSentence(t, r, exitDamaged, key)
 			if got, err := os.ReadFile(key); err != nil || string(got) != text {
@@ -75,9 +71,7 @@ func TestLostLinkKeyIsReportedOnce(t *testing.T) {
 	if r := runFerry(t, dir, "", "user", "add", "anna"); r.code != exitOK || strings.Contains(r.err, "key") {
 		t.Fatalf("code %d: %s", r.code, r.err)
 	}
-	if err := os.Remove(key); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(key))
 	for _, args := range [][]string{{"check"}, {"check", "--repair"}, {"backup", filepath.Join(dir, "copy")}} {
 		wantSentence(t, runFerry(t, dir, "", args...), exitDamaged, key+": the file is missing")
 		if _, err := os.Stat(key); err == nil {
@@ -96,9 +90,7 @@ func TestLostLinkKeyIsReportedOnce(t *testing.T) {
 func TestDamagedTableIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "table.sqlite"), bytes.Repeat([]byte("garbage "), 1000), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "table.sqlite"), bytes.Repeat([]byte("garbage "), 1000), 0o600))
 	r := runFerry(t, dir, "", "user", "list")
 	wantSentence(t, r, exitDamaged, dir)
 	if strings.Count(r.err, "damaged") != 1 || strings.Contains(r.err, "PRAGMA") {
@@ -125,12 +117,8 @@ func TestFilesWithoutTheirTableAreKept(t *testing.T) {
 					t.Fatal(r.err)
 				}
 				file := filepath.Join(dir, area, "anna", "1-x")
-				if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte("x"), 0o600)); err != nil {
-					t.Fatal(err)
-				}
-				if err := errors.Join(harm(filepath.Join(dir, "table.sqlite")), os.Remove(filepath.Join(dir, "link.key"))); err != nil {
-					t.Fatal(err)
-				}
+				must(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte("x"), 0o600)))
+				must(t, errors.Join(harm(filepath.Join(dir, "table.sqlite")), os.Remove(filepath.Join(dir, "link.key"))))
 				for _, args := range [][]string{{"serve", "--addr", "127.0.0.1:0"}, {"sweep"}, {"user", "add", "bob"}} {
 					wantSentence(t, runFerry(t, dir, "", args...), exitDamaged, dir+": table.sqlite is missing or empty")
 				}
@@ -140,9 +128,7 @@ func TestFilesWithoutTheirTableAreKept(t *testing.T) {
 				if _, err := os.Stat(filepath.Join(dir, "link.key")); err == nil {
 					t.Error("a link key was made")
 				}
-				if err := os.RemoveAll(filepath.Dir(file)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.RemoveAll(filepath.Dir(file)))
 				if r := runFerry(t, dir, "", "user", "add", "bob"); r.code != exitOK {
 					t.Errorf("without the file: code %d: %s", r.code, r.err)
 				}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -15,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/alecthomas/kong"
 )
 
 // asFerry is the variable that makes the test's own binary run as ferry.
@@ -71,22 +74,16 @@ func serve(t *testing.T, dir string, args ...string) *server {
 	s := &server{base: "http://" + addr + "/v1", errs: &bytes.Buffer{}}
 	s.Cmd = ferry(context.Background(), dir, append([]string{"serve", "--addr", addr, "--log", "off"}, args...)...)
 	out, err := os.Create(filepath.Join(t.TempDir(), "out")) // what is printed to a file can be read at once
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer out.Close()
 	s.Stdout, s.Stderr = out, s.errs
-	if err := s.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Start())
 	t.Cleanup(func() { _ = s.Process.Kill(); _ = s.Wait() })
 	for range 400 {
 		if resp, err := http.Get(s.base + "/health"); err == nil {
 			resp.Body.Close()
 			greeting, err := os.ReadFile(out.Name())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			s.greeting = string(greeting)
 			if m := regexp.MustCompile(`with the password in (.+)`).FindSubmatch(greeting); m != nil {
 				text, _ := os.ReadFile(string(m[1]))
@@ -103,9 +100,7 @@ func serve(t *testing.T, dir string, args ...string) *server {
 // stop asks the server to end and returns its exit code.
 func (s *server) stop(t *testing.T) int {
 	t.Helper()
-	if err := s.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Process.Signal(syscall.SIGTERM))
 	_ = s.Wait()
 	return s.ProcessState.ExitCode()
 }
@@ -182,9 +177,7 @@ func TestServeSaysInOneSentenceWhyItCannotStart(t *testing.T) {
 	t.Run("an address in use", func(t *testing.T) {
 		t.Parallel()
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer l.Close()
 		wantSentence(t, runFerry(t, t.TempDir(), "", "serve", "--addr", l.Addr().String()), exitPort, "in use by another program")
 	})
@@ -197,17 +190,13 @@ func TestServeSaysInOneSentenceWhyItCannotStart(t *testing.T) {
 	t.Run("a damaged database", func(t *testing.T) {
 		t.Parallel()
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "table.sqlite"), bytes.Repeat([]byte("garbage "), 1000), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, "table.sqlite"), bytes.Repeat([]byte("garbage "), 1000), 0o600))
 		wantSentence(t, runFerry(t, dir, "", "serve", "--addr", "127.0.0.1:0"), exitDamaged, filepath.Join(dir, "table.sqlite"))
 	})
 	t.Run("a directory that is a file", func(t *testing.T) {
 		t.Parallel()
 		file := filepath.Join(t.TempDir(), "file")
-		if err := os.WriteFile(file, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, nil, 0o600))
 		wantSentence(t, runFerry(t, file, "", "serve", "--addr", "127.0.0.1:0"), exitSettings, file)
 	})
 	t.Run("a directory that cannot be created", func(t *testing.T) {
@@ -220,9 +209,7 @@ func TestServeSaysInOneSentenceWhyItCannotStart(t *testing.T) {
 			t.Skip("root may read everything")
 		}
 		dir := t.TempDir()
-		if err := os.Chmod(dir, 0); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(dir, 0))
 		wantSentence(t, runFerry(t, dir, "", "serve", "--addr", "127.0.0.1:0"), exitPermission, dir)
 	})
 	t.Run("invalid settings", func(t *testing.T) {
@@ -285,14 +272,10 @@ func TestFullDiskIsReportedInOneSentence(t *testing.T) {
 	s := serve(t, dir)
 	put := func(size int) *http.Response {
 		req, err := http.NewRequest("POST", s.base+"/upload?file=x", bytes.NewReader(make([]byte, size)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		req.SetBasicAuth("demo", s.password)
 		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		resp.Body.Close()
 		return resp
 	}
@@ -310,9 +293,7 @@ func TestFullDiskIsReportedInOneSentence(t *testing.T) {
 		t.Fatal("the file system does not fill up")
 	}
 	for _, name := range []string{"table.sqlite", "files"} { // so that the start has to write
-		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.RemoveAll(filepath.Join(dir, name)))
 	}
 	fill(t, filler)
 	wantSentence(t, runFerry(t, dir, "", "serve", "--addr", "127.0.0.1:0"), exitFull, "space")
@@ -322,9 +303,7 @@ func TestFullDiskIsReportedInOneSentence(t *testing.T) {
 func fill(t *testing.T, path string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	for err == nil {
 		_, err = f.Write(make([]byte, 4096))
@@ -359,12 +338,64 @@ func TestUsersAreManagedWhileTheServerRuns(t *testing.T) {
 		req, _ := http.NewRequest("POST", s.base+"/auth/login", nil)
 		req.SetBasicAuth(name, "a long password")
 		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		resp.Body.Close()
 		if resp.StatusCode != http.StatusOK {
 			t.Fatalf("the new user cannot log in: %s", resp.Status)
 		}
+	}
+}
+
+// TestAMisspeltSettingIsRefused writes the names without their beginning, as they are no
+// names of settings.
+func TestAMisspeltSettingIsRefused(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	run := func(name string, args ...string) result { // without data, each of them fails
+		h.env = []string{"FERRY_" + name + "=tcp://10.0.0.1:8190"}
+		return h.run("", args...)
+	}
+	for _, args := range []string{"serve", "user list", "outbox list", "sweep", "key", "check", "backup x", "restore-data x", "inbox"} {
+		wantSentence(t, run("KEPDAYS", strings.Fields(args)...), exitSettings, "KEPDAYS is no setting; did you mean FERRY_KEEP_DAYS?")
+	}
+	for name, want := range map[string]string{
+		"KEEP_DAY": "KEEP_DAYS", "PULBIC_URL": "PUBLIC_URL", "TABEL": "TABLE", "SMPT_UL": "SMTP_URL", "DATA_": "DATA", "MOVERSS": "MOVERS",
+		"SMTP_URL_FIEL": "SMTP_URL_FILE", "KEPDAYS_FILE": "KEEP_DAYS_FILE", "PASWORD": "PASSWORD",
+	} {
+		wantSentence(t, run(name, "check"), exitSettings, "FERRY_"+name+" is no setting; did you mean FERRY_"+want+"?")
+	}
+	for _, name := range []string{ // as Kubernetes sets them for a service that is named ferry, and names far from any
+		"PORT", "SERVICE_HOST", "SERVICE_PORT", "SERVICE_PORT_HTTP", "PORT_8190_TCP", "PORT_8190_TCP_ADDR", "PORT_8190_TCP_PORT", "PORT_8190_TCP_PROTO",
+		"", "KEEPDAYSS2", "SMTP_PASSWORD", strings.Repeat("X", 100_000),
+	} {
+		wantSentence(t, run(name, "check"), exitSettings, "there is no Ferry data here")
+	}
+	if r := run("KEPDAYS", "ls"); r.code != exitSettings || !strings.Contains(r.err, "ferry login") {
+		t.Errorf("a command for people is refused: %s", r.err)
+	}
+}
+
+// TestEveryNameInTheCodeIsKnown looks for names of settings in all of the code, the
+// template's and the tests' included.
+func TestEveryNameInTheCodeIsKnown(t *testing.T) {
+	t.Parallel()
+	var environ []string
+	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") && d.Name() != "template.yaml" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, name := range regexp.MustCompile(`\bFERRY_[A-Z0-9_]+\b`).FindAllString(string(text), -1) {
+			environ = append(environ, name+"=x", name+"_FILE=x")
+		}
+		return err
+	})
+	if err != nil || len(environ) < 1000 {
+		t.Fatalf("%d names, %v", len(environ), err)
+	}
+	k, err := kong.New(&commands{}, kong.Vars{"usual_data": usualData})
+	must(t, err)
+	if err := misspelt(k.Model.Node, environ); err != nil {
+		t.Error(err)
 	}
 }

@@ -37,9 +37,7 @@ func FuzzAStateFileIsUsableOrIgnored(f *testing.F) {
 func FuzzASavedLoginIsReadOrCalledDamaged(f *testing.F) {
 	f.Setenv("XDG_CONFIG_HOME", f.TempDir())
 	path, err := loginFile()
-	if err := errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o700)); err != nil {
-		f.Fatal(err)
-	}
+	must(f, errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o700)))
 	for _, text := range []string{
 		`{"url":"http://127.0.0.1:8080/v1","user":"alice","bearer":"AAAA"}`, `{"url":"https://[::1]:1/v1"}`, `{"bearer":"a\r\nX: y"}`,
 		`{"url":"\u0000"}`, `{"url":1}`, `{}`, `[]`, `null`, `{"url":"a"`, "",
@@ -47,9 +45,7 @@ func FuzzASavedLoginIsReadOrCalledDamaged(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, text, 0o600))
 		s, err := readLogin(console{})
 		if err != nil {
 			if exitCode(err) != exitSettings || s != (saved{}) {
@@ -57,9 +53,7 @@ func FuzzASavedLoginIsReadOrCalledDamaged(f *testing.F) {
 			}
 			return
 		}
-		if err := writeLogin(s); err != nil {
-			t.Fatal(err)
-		}
+		must(t, writeLogin(s))
 		if again, err := readLogin(console{}); err != nil || again != s {
 			t.Errorf("%q is %+v, and then %+v, %v", text, s, again, err)
 		}

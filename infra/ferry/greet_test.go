@@ -70,6 +70,69 @@ func TestServeWarnsAboutMissingProxySettings(t *testing.T) {
 	}
 }
 
+// TestServeSaysAtTheStartWhatWillSurpriseLater counts the warnings: there is a line for each
+// thing, and none without a reason.
+func TestServeSaysAtTheStartWhatWillSurpriseLater(t *testing.T) {
+	t.Parallel()
+	const (
+		plain, sender, loopback = "plain http", "FERRY_MAIL_FROM", "lead to this machine"
+		smtp, sms, from         = "--smtp=smtp://127.0.0.1:1", "--sms-url=http://127.0.0.1:1", "--mail-from=files@example.com"
+		proxied, good           = "--trust-proxy", "--public-url=https://files.example.com/v1"
+	)
+	for _, k := range []struct{ args, want []string }{
+		{nil, nil},
+		{[]string{proxied, good, smtp, from}, nil},
+		{[]string{proxied, "--public-url=http://files.example.com/v1"}, []string{plain}},
+		{[]string{proxied, "--public-url=http://192.0.2.1:8080/v1", smtp}, []string{plain, sender}},
+		{[]string{proxied, "--public-url=http://[::1]:8080/v1"}, nil},
+		{[]string{smtp}, []string{sender, loopback}},
+		{[]string{proxied, good, smtp, "--mail-from=root@localhost"}, []string{sender}},
+		{[]string{proxied, "--public-url=https://localhost/v1", smtp, from}, []string{loopback}},
+		{[]string{sms, "--sms-from=Ferry"}, []string{loopback}},
+	} {
+		t.Run(strings.Join(k.args, " "), func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, t.TempDir(), append(k.args, "--log=text", "--no-demo")...)
+			code, log := s.stop(t), s.errs.String()
+			if code != exitOK || strings.Count(log, "level=WARN") != len(k.want) {
+				t.Errorf("code %d: %s", code, log)
+			}
+			for _, want := range k.want {
+				if !strings.Contains(log, want) {
+					t.Errorf("no line has %q: %s", want, log)
+				}
+			}
+		})
+	}
+}
+
+// TestAnotherServerOnTheSameDataIsTold starts servers beside one that is then killed.
+func TestAnotherServerOnTheSameDataIsTold(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	beside := func(public string) string {
+		s := serve(t, dir, "--trust-proxy", "--public-url="+public, "--log=text", "--no-demo")
+		s.stop(t)
+		return s.errs.String()
+	}
+	const one, other = "https://one.example.com/v1", "https://other.example.com/v1"
+	first := serve(t, dir, "--trust-proxy", "--public-url="+one)
+	for public, want := range map[string]int{one: 0, other: 1} {
+		log := beside(public)
+		if strings.Count(log, "level=WARN") != want || want > 0 && !strings.Contains(log, "["+one+"]") {
+			t.Errorf("a server for %s says %s", public, log)
+		}
+	}
+	_ = first.Process.Kill()
+	_ = first.Wait()
+	if log := beside(other); strings.Contains(log, "level=WARN") {
+		t.Errorf("beside nothing a server says %s", log)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "serving-*")); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
 func TestServeSaysWhereMessagesGo(t *testing.T) {
 	t.Parallel()
 	const page, command = "/inbox\n", " inbox --data "
@@ -94,9 +157,7 @@ func TestServeSaysWhereMessagesGo(t *testing.T) {
 				t.Errorf("the greeting is %s", s.greeting)
 			}
 			resp, err := http.Get(strings.TrimSuffix(s.base, "/v1") + "/inbox")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			resp.Body.Close()
 			if resp.StatusCode != tt.status {
 				t.Errorf("the inbox gets %d", resp.StatusCode)

@@ -85,7 +85,7 @@ func (c keyRevoke) Run(ctx context.Context, out console) error {
 			return errors.New("another command changed the key at the same time; repeat the command")
 		}
 		renewed, err := file.Service(p).RenewLinks(ctx, version)
-		fmt.Fprintf(out.Err, "%d files have new links\n", renewed)
+		fmt.Fprintf(out.Err, "new links for %s\n", count(renewed, "file"))
 		return err
 	}, filePorts()...)
 }

@@ -16,14 +16,10 @@ import (
 func (s *server) list(t *testing.T) (links []string) {
 	t.Helper()
 	resp, err := http.DefaultClient.Do(s.request(t, "GET", "/download/list"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	var answer struct{ Files []struct{ LinkURL string } }
-	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.NewDecoder(resp.Body).Decode(&answer))
 	for _, f := range answer.Files {
 		links = append(links, f.LinkURL)
 	}
@@ -34,9 +30,7 @@ func (s *server) list(t *testing.T) (links []string) {
 func (s *server) send(t *testing.T) string {
 	t.Helper()
 	resp, err := http.DefaultClient.Do(s.request(t, "POST", "/upload?file=a"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if resp.Body.Close(); resp.StatusCode != http.StatusOK {
 		t.Fatalf("uploading: %s", resp.Status)
 	}
@@ -47,9 +41,7 @@ func (s *server) send(t *testing.T) string {
 func opens(t *testing.T, link string) bool {
 	t.Helper()
 	resp, err := http.Get(link)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	resp.Body.Close()
 	return resp.StatusCode == http.StatusOK
 }
@@ -62,9 +54,7 @@ func TestARevocationThatIsLostIsNoticed(t *testing.T) {
 	serve(t, dir)
 	file := filepath.Join(dir, "link.key")
 	before, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ended := make(chan result)
 	go func() { ended <- runFerry(t, dir, "", "key", "revoke", "1") }()
 	for text := before; bytes.Equal(text, before); {
@@ -72,9 +62,7 @@ func TestARevocationThatIsLostIsNoticed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(os.WriteFile(file+".new", before, 0o600), os.Rename(file+".new", file)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.WriteFile(file+".new", before, 0o600), os.Rename(file+".new", file)))
 	if r := <-ended; r.code != exitOther || !strings.HasSuffix(r.err, "; repeat the command\n") {
 		t.Errorf("%+v", r)
 	}
@@ -96,7 +84,7 @@ func TestTheKeyIsRotatedAndRevokedWhileTheServerRuns(t *testing.T) {
 	if !opens(t, first) {
 		t.Error("the rotation ended a link")
 	}
-	if r := runFerry(t, dir, "", "key", "revoke", "1"); r.code != exitOK || !regexp.MustCompile(`^version 1 is revoked; .+\n1 files have new links\n$`).MatchString(r.err) {
+	if r := runFerry(t, dir, "", "key", "revoke", "1"); r.code != exitOK || !regexp.MustCompile(`^version 1 is revoked; .+\nnew links for 1 file\n$`).MatchString(r.err) {
 		t.Fatalf("%+v", r)
 	}
 	if opens(t, first) {

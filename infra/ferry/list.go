@@ -55,6 +55,14 @@ func printable(text string) string {
 	}, text)
 }
 
+// count formats a number of things for people, such as 1 file or 2 files.
+func count[N int | int64](n N, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
+}
+
 // size formats a number of bytes for people.
 func size(n int64) string {
 	if n < 1000 {
@@ -172,7 +180,7 @@ func fileID(text string) (int64, bool) {
 
 type showCommand struct {
 	remote
-	File   string `arg:"" name:"file" help:"Id or name. A name shared by several files is refused."`
+	File   string `arg:"" name:"file" help:"Id or name. A number is an id; a name means the newest file with that name."`
 	To     string `placeholder:"USER" help:"Show a file that you have sent to this user, by its id there."`
 	Backup bool   `xor:"to" help:"Show a file of the backup area."`
 	JSON   bool   `name:"json" help:"Print a JSON object."`
@@ -197,7 +205,7 @@ func (c showCommand) find(ctx context.Context, cl *client.Client) (client.Detail
 		}
 		return cl.Sent(ctx, c.To, id)
 	}
-	id, err := one(ctx, cl, area(c.Backup), c.File, several)
+	id, err := one(ctx, cl, area(c.Backup), c.File, 1)
 	if err != nil {
 		return client.Details{}, err
 	}
@@ -246,7 +254,7 @@ func notified(n client.Notification) string {
 	case n.LastError != "" && n.Tries == 0: // a limit of the provider holds it up
 		return n.State + ": " + n.LastError
 	case n.LastError != "":
-		return fmt.Sprintf("%s after %d tries: %s", n.State, n.Tries, n.LastError)
+		return fmt.Sprintf("%s (tries: %d): %s", n.State, n.Tries, n.LastError)
 	}
 	return cmp.Or(n.State, "its state is no longer known")
 }
@@ -260,7 +268,7 @@ func downloads(d client.Downloads) string {
 		text += ", the last " + when(d.Last)
 	}
 	if d.Previews > 0 {
-		text += fmt.Sprintf(" (and %d previews)", d.Previews)
+		text += fmt.Sprintf(" (and %s)", count(d.Previews, "preview"))
 	}
 	return text
 }

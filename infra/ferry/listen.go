@@ -43,13 +43,19 @@ func (w where) listenOn() string {
 	return cmp.Or(w.Addr, "127.0.0.1:8080")
 }
 
-// publicURL returns the address of a service that listens on addr.
-func (w where) publicURL(addr net.Addr) string {
+// publicURL returns the address of a service that listens on addr. It refuses one that no
+// link can have.
+func (w where) publicURL(addr net.Addr) (string, error) {
 	host, port, _ := net.SplitHostPort(addr.String())
-	if len(w.Domains) > 0 {
+	switch {
+	case len(w.Domains) > 0:
 		host = w.Domains[0]
+	case net.ParseIP(host).IsUnspecified():
+		return "", &coded{exitSettings, fmt.Errorf("%s means all addresses of this machine, but a link needs one: "+
+			"use --tls-domain, or set that of the proxy in front or of this machine, such as\nFERRY_PUBLIC_URL=%s",
+			w.listenOn(), w.url(ownHost(), port))}
 	}
-	return w.url(host, port)
+	return w.url(host, port), nil
 }
 
 func (w where) url(host, port string) string {
@@ -58,6 +64,18 @@ func (w where) url(host, port string) string {
 		return "https://" + strings.TrimSuffix(addr, ":443") + api.Prefix
 	}
 	return "http://" + addr + api.Prefix
+}
+
+// ownHost returns an address at which others may reach this machine, or else its name.
+func ownHost() string {
+	all, _ := net.InterfaceAddrs()
+	for _, a := range all {
+		if n, ok := a.(*net.IPNet); ok && n.IP.To4() != nil && n.IP.IsGlobalUnicast() {
+			return n.IP.String()
+		}
+	}
+	host, _ := os.Hostname()
+	return host
 }
 
 type healthCommand struct {
@@ -126,6 +144,11 @@ func (c serveCommand) listen(log *slog.Logger) (l *listeners, err error) {
 		case errors.Is(err, syscall.EADDRINUSE):
 			err = fmt.Errorf("%s is in use by another program; choose another address with %s", one.addr, one.flag)
 			return nil, &coded{exitPort, err}
+		case errors.Is(err, syscall.EACCES):
+			err = fmt.Errorf("cannot listen on %s: permission denied; for a port below 1024 put "+
+				"AmbientCapabilities=CAP_NET_BIND_SERVICE into the systemd unit or run setcap cap_net_bind_service=+ep FERRY, "+
+				"or choose a port from 1024 on with %s, behind a proxy", one.addr, one.flag)
+			return nil, &coded{exitPort, err}
 		case errors.As(err, new(*net.AddrError)), errors.As(err, new(*net.DNSError)):
 			err = fmt.Errorf("%s is not an address to listen on, such as 127.0.0.1:8080: %w", one.addr, errors.Unwrap(err))
 			return nil, &coded{exitSettings, err}
@@ -152,12 +175,8 @@ func (c serveCommand) serve(ctx context.Context, l *listeners, s *local.Service,
 	failed := make(chan error, 3)
 	begin := func(l net.Listener, h http.Handler) *http.Server {
 		server := &http.Server{
-			Handler:           bounded(h, 30*time.Second),
-			ReadHeaderTimeout: 20 * time.Second,
-			IdleTimeout:       2 * time.Minute,
-			MaxHeaderBytes:    64 << 10,
-			ErrorLog:          slog.NewLogLogger(p.Log.Handler(), slog.LevelWarn),
-
+			Handler: bounded(h, 30*time.Second), ReadHeaderTimeout: 20 * time.Second, IdleTimeout: 2 * time.Minute,
+			MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(p.Log.Handler(), slog.LevelWarn),
 			DisableGeneralOptionsHandler: true, // it is not bounded
 		}
 		go func() { failed <- server.Serve(l) }()

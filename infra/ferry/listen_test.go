@@ -33,9 +33,7 @@ import (
 func freeAddr(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Close()
 	return l.Addr().String()
 }
@@ -45,14 +43,10 @@ func get(t *testing.T, url string) (*http.Response, string) {
 	t.Helper()
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := client.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return resp, string(body)
 }
 
@@ -66,9 +60,7 @@ func TestABodyThatNobodyReadsEnds(t *testing.T) {
 		serve(t, t.TempDir()).base: "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", // net/http must not answer it
 	} {
 		conn, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/v1"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer conn.Close()
 		_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
 		fmt.Fprint(conn, request)
@@ -144,15 +136,11 @@ func TestTheLogShowsTheClientThatTheProxyTellsOf(t *testing.T) {
 		fmt.Sprintf("--proxy-secret=X-Proxy:%x", sha256.Sum256([]byte("open sesame"))))
 	for _, secret := range []string{"open sesame", "a guess"} {
 		req, err := http.NewRequest("GET", s.base+"/health", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		req.Header.Set("X-Proxy", secret)
 		req.Header.Set("X-Forwarded-For", "6.6.6.6, 198.51.100.10, 192.0.2.7")
 		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		resp.Body.Close()
 	}
 	if code := s.stop(t); code != exitOK {
@@ -171,24 +159,18 @@ func TestTheLogShowsTheClientThatTheProxyTellsOf(t *testing.T) {
 func writePair(t *testing.T, dir string) *x509.CertPool {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	serial, _ := rand.Int(rand.Reader, big.NewInt(1<<62))
 	about := &x509.Certificate{
 		SerialNumber: serial, DNSNames: []string{"files.example.com"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, about, about, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	private, _ := x509.MarshalPKCS8PrivateKey(key)
 	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	for name, text := range map[string][]byte{"cert.pem": cert, "key.pem": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})} {
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(cert)
@@ -201,16 +183,12 @@ func secured(t *testing.T, args ...string) (addr string, greeting func() string)
 	t.Helper()
 	addr, dir := freeAddr(t), t.TempDir()
 	out, err := os.Create(filepath.Join(dir, "out"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer out.Close()
 	args = append([]string{"--addr", addr}, args...)
 	cmd := ferry(context.Background(), dir, append([]string{"serve", "--no-demo"}, args...)...)
 	cmd.Stdout, cmd.Stderr = out, out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	greeting = func() string {
 		text, _ := os.ReadFile(out.Name())
@@ -253,9 +231,7 @@ func TestAChangedCertificateIsUsedWithoutARestart(t *testing.T) {
 	if _, err := handshake(addr, &tls.Config{RootCAs: first, MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10}); err == nil {
 		t.Error("TLS 1.1 is accepted")
 	}
-	if err := os.WriteFile(cert, []byte("half of a renewal"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(cert, []byte("half of a renewal"), 0o600))
 	if _, err := handshake(addr, &tls.Config{RootCAs: first}); err != nil {
 		t.Errorf("while a renewal is half done: %v", err)
 	}
@@ -286,9 +262,7 @@ func TestPlainHTTPOnlyRedirectsToThePortOfThePublicURL(t *testing.T) {
 		}
 	}
 	post, err := http.Post("http://"+plain+"/v1/auth/login", "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	post.Body.Close()
 	if post.StatusCode != 400 {
 		t.Errorf("a POST is answered with %s", post.Status)
@@ -319,9 +293,7 @@ func TestASignalLetsRequestsFinish(t *testing.T) {
 			answered <- err
 		}()
 		fmt.Fprint(send, "one half, ")
-		if err := s.Process.Signal(signal); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Process.Signal(signal))
 		for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 			conn, err := net.Dial("tcp", req.URL.Host)
 			if err != nil {
@@ -344,9 +316,7 @@ func TestAServiceThatIgnoresTheEndOfTheTerminalLivesOn(t *testing.T) {
 	cmd := ferry(t.Context(), t.TempDir(), "serve", "--addr", addr)
 	cmd.Args = append([]string{"sh", "-c", `trap "" HUP; exec "$0" "$@"`}, cmd.Args...) // as nohup does
 	cmd.Path = "/bin/sh"
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	healthy := func() bool { return runFerry(t, t.TempDir(), "", "health", "--addr", addr).code == exitOK }
 	for end := time.Now().Add(20 * time.Second); !healthy() && time.Now().Before(end); {
@@ -417,14 +387,64 @@ func TestThePublicURLFollowsTheDomainAndThePort(t *testing.T) {
 		{where{Domains: domain}, "[::]:8443", "https://files.example.com:8443/v1"},
 	} {
 		addr, err := net.ResolveTCPAddr("tcp", c.addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := c.where.publicURL(addr); got != c.want {
-			t.Errorf("%v at %s: %s", c.where, c.addr, got)
+		must(t, err)
+		if got, err := c.where.publicURL(addr); got != c.want || err != nil {
+			t.Errorf("%v at %s: %s, %v", c.where, c.addr, got, err)
 		}
 	}
 	if got := (where{Domains: domain}).listenOn(); got != ":443" {
 		t.Errorf("it listens on %s", got)
+	}
+}
+
+// TestAnAddressThatNoLinkCanHaveIsRefused starts services that would make links to
+// http://[::]:8190.
+func TestAnAddressThatNoLinkCanHaveIsRefused(t *testing.T) {
+	t.Parallel()
+	pair := t.TempDir()
+	writePair(t, pair)
+	certificate := []string{"--tls-cert", filepath.Join(pair, "cert.pem"), "--tls-key", filepath.Join(pair, "key.pem")}
+	for _, addr := range []string{"0.0.0.0:0", "[::]:0", ":0"} {
+		for scheme, args := range map[string][]string{"http": nil, "https": certificate} {
+			r := runFerry(t, t.TempDir(), "", append([]string{"serve", "--addr", addr}, args...)...)
+			line := regexp.MustCompile(`\nFERRY_PUBLIC_URL=(` + scheme + `://(.+):\d+/v1)\n$`).FindStringSubmatch(r.err)
+			if r.code != exitSettings || line == nil || !strings.HasPrefix(r.err, "ferry: "+addr+" ") || !strings.Contains(r.err, "--tls-domain") {
+				t.Fatalf("%s: code %d: %s", addr, r.code, r.err)
+			}
+			l, err := net.Listen("tcp", line[2]+":0") // it is this machine's, or its name
+			if err != nil || loopback(&url.URL{Host: line[2]}) || net.ParseIP(line[2]).IsUnspecified() {
+				t.Fatalf("%s is not this machine's: %v", line[2], err)
+			}
+			l.Close()
+		}
+	}
+	_, port, _ := net.SplitHostPort(freeAddr(t))
+	cmd := ferry(t.Context(), t.TempDir(), "serve", "--addr", "0.0.0.0:"+port, "--public-url=http://127.0.0.1:"+port+"/v1")
+	must(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	healthy := func() bool { return runFerry(t, t.TempDir(), "", "health", "--addr", "0.0.0.0:"+port).code == exitOK }
+	for end := time.Now().Add(20 * time.Second); !healthy(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("with a public URL it does not start")
+		}
+	}
+}
+
+// TestALowPortSaysWhatToDo binds to a port as a user who may not.
+func TestALowPortSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	const addr = "127.0.0.1:1"
+	cmd := ferry(t.Context(), t.TempDir(), "serve", "--addr", addr)
+	if os.Getuid() == 0 {
+		cmd.Path = "/proc/self/exe" // the test's own folder is closed to others
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: 65534, Gid: 65534}
+	}
+	text, err := cmd.CombinedOutput()
+	if first, _ := os.ReadFile("/proc/sys/net/ipv4/ip_unprivileged_port_start"); err == nil || string(first) != "1024\n" {
+		t.Skip("here everybody may use low ports")
+	}
+	wantSentence(t, result{err: string(text), code: cmd.ProcessState.ExitCode()}, exitPort, "cannot listen on "+addr+": permission denied; ")
+	if !regexp.MustCompile(`AmbientCapabilities=CAP_NET_BIND_SERVICE .* setcap cap_net_bind_service=\+ep .* 1024 .* FERRY_ADDR`).Match(text) {
+		t.Errorf("it says %s", text)
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -82,7 +83,7 @@ func writePrivate(path string, v any) error {
 	if err := cmp.Or(err, os.MkdirAll(dir, 0o700), os.Chmod(dir, 0o700)); err != nil {
 		return err
 	}
-	return local.WritePrivate(path, string(text), os.Rename)
+	return local.WritePrivate(path, bytes.NewReader(text), os.Rename)
 }
 
 type loginCommand struct {
@@ -158,9 +159,14 @@ func (c loginCommand) credentials(ctx context.Context, out console) (user, passw
 // warnPlain warns before a password crosses a network that others can read.
 func warnPlain(out console, base string) {
 	u, err := url.Parse(base)
-	if err == nil && u.Scheme == "http" && u.Hostname() != "localhost" && !net.ParseIP(u.Hostname()).IsLoopback() {
+	if err == nil && u.Scheme == "http" && !loopback(u) {
 		fmt.Fprintf(out.Err, "ferry: warning: %s is not encrypted; anyone on the network path can read the password\n", base)
 	}
+}
+
+// loopback reports whether an address leads to the machine that uses it.
+func loopback(u *url.URL) bool {
+	return u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback()
 }
 
 type logoutCommand struct{}

@@ -25,6 +25,7 @@ import (
 	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
+	"ferry/shared/blob/disk"
 	"ferry/shared/boot/local"
 	"ferry/shared/client"
 	"ferry/shared/envelope"
@@ -83,7 +84,16 @@ func run(ctx context.Context, args []string, c console) int {
 		fmt.Fprintf(c.Err, "ferry: %v\nTry ferry --help.\n", err)
 		return exitUsage
 	}
-	if err := command.Run(parser); err != nil {
+	if command.Selected().ClosestGroup().Key == operators {
+		err = misspelt(parser.Model.Node, os.Environ())
+	}
+	if err == nil {
+		err = fromStack(ctx, command)
+	}
+	if err == nil {
+		err = command.Run(parser)
+	}
+	if err != nil {
 		if ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx))) {
 			err = errInterrupted
 		}
@@ -92,6 +102,9 @@ func run(ctx context.Context, args []string, c console) int {
 	}
 	return exitOK
 }
+
+// operators is the group of the commands for those who run a service.
+const operators = "Service:"
 
 type commands struct {
 	Login   loginCommand   `cmd:"" group:"Files:" help:"Log in to a service, for the commands below."`
@@ -116,7 +129,7 @@ type commands struct {
 	Check  checkCommand   `cmd:"" group:"Service:" help:"Compare records with files, and name what is wrong."`
 
 	Backup      backupCommand      `cmd:"" group:"Service:" help:"Copy all data of this machine to another directory, even while the service runs."`
-	RestoreData restoreDataCommand `cmd:"" group:"Service:" help:"Restore a backup to an empty directory."`
+	RestoreData restoreDataCommand `cmd:"" group:"Service:" help:"Restore a backup to an empty directory, or one file to existing data."`
 
 	Completion completionCommand `cmd:"" group:"This program:" help:"Print a completion script for a shell."`
 	Version    versionCommand    `cmd:"" group:"This program:" help:"Print the version, the commit and its date."`
@@ -170,6 +183,44 @@ func fromFile(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	return nil, nil
 }
 
+// misspelt refuses a variable that is no setting, but within two letters of one. A name
+// farther away is somebody else's: Kubernetes sets FERRY_PORT for a service named ferry.
+func misspelt(root *kong.Node, environ []string) error {
+	known := []string{"FERRY_PASSWORD", "FERRY_MOVER"} // of no flag: the client's, and a function's
+	for _, n := range walk(root) {
+		for _, f := range n.Flags {
+			known = append(known, f.Envs...)
+		}
+	}
+	for _, name := range known {
+		known = append(known, name+"_FILE")
+	}
+	for _, variable := range environ {
+		name, _, _ := strings.Cut(variable, "=")
+		others := !strings.HasPrefix(name, "FERRY_") || slices.Contains(known, name)
+		for n := 1; n <= 2 && !others; n++ { // the nearest first
+			if i := slices.IndexFunc(known, func(k string) bool { return within(name, k, n) }); i >= 0 {
+				return &coded{exitSettings, fmt.Errorf("%s is no setting; did you mean %s?", name, known[i])}
+			}
+		}
+	}
+	return nil
+}
+
+// within reports whether n letters at most must be added, removed, changed or swapped with
+// the next to make b of a.
+func within(a, b string, n int) bool {
+	for a != "" && b != "" && a[0] == b[0] {
+		a, b = a[1:], b[1:]
+	}
+	if a == b || n == 0 {
+		return a == b
+	}
+	return a != "" && within(a[1:], b, n-1) || b != "" && within(a, b[1:], n-1) ||
+		a != "" && b != "" && within(a[1:], b[1:], n-1) ||
+		len(a) > 1 && len(b) > 1 && a[0] == b[1] && a[1] == b[0] && within(a[2:], b[2:], n-1)
+}
+
 // settings reads the command's flags under the names of their environment variables.
 func settings(k *kong.Context) (api.Settings, error) {
 	values, flags := map[string]string{}, []string{}
@@ -204,7 +255,7 @@ const (
 	exitInterrupt  = 130 // as in shells
 )
 
-const exitCodes = `Exit codes: 0 done, 64 wrong usage, 65 data damaged or of a newer version, or wrong bytes in a transfer, 66 no such file, 67 no such user,
+const exitCodes = `Exit codes: 0 done, 64 wrong usage, 65 data lost, damaged or of another version, or wrong bytes in a transfer, 66 no such file, 67 no such user,
 69 address cannot be used or service not reached, 73 a file is in the way, 74 disk full or failing, 75 busy: try again, 76 the service refuses the request,
 77 no permission or no login, 78 wrong settings, 130 interrupted, 1 anything else. If several things fail, the first decides.`
 
@@ -259,9 +310,10 @@ func exitCode(err error) int {
 		{exitInterrupt, []error{errInterrupted}},
 		{exitPermission, []error{client.ErrNoLogin}},
 		{exitDamaged, []error{
-			client.ErrDigest, sqlite.ErrDamaged, sqlite.ErrNewer, local.ErrNoTable, local.ErrNoKey, local.ErrKey,
+			client.ErrDigest, client.ErrLost, sqlite.ErrDamaged, sqlite.ErrNewer, local.ErrNoTable, local.ErrNoKey, local.ErrKey,
+			local.ErrForeign, disk.ErrUnreleased, table.ErrUnreadable, auth.ErrDamaged,
 		}},
-		{exitNoFile, []error{client.ErrNotFound, notify.ErrUnknown}},
+		{exitNoFile, []error{client.ErrNotFound, notify.ErrUnknown, local.ErrNoFile}},
 		{exitExists, []error{client.ErrExists, local.ErrHasData}},
 		{exitUsage, []error{local.ErrInside}},
 		{exitUnknown, []error{auth.ErrUnknownUser, client.ErrUnknownUser}},
@@ -293,6 +345,8 @@ func explain(err error) string {
 		return strings.TrimSuffix(err.Error(), path.Error()) + path.Path + ": " + path.Err.Error()
 	case errors.Is(err, local.ErrNoData):
 		return err.Error() + "; say where it is with --data or FERRY_DATA"
+	case errors.Is(err, local.ErrHasData):
+		return err.Error() + "; name another directory with --data"
 	case errors.Is(err, sqlite.ErrDamaged): // say it once, without what is between two mentions of it
 		text, kind := err.Error(), sqlite.ErrDamaged.Error()
 		return text[:strings.Index(text, kind)] + text[strings.LastIndex(text, kind):]
@@ -314,15 +368,13 @@ type failures struct {
 
 // add keeps the first error, and prints the others.
 func (f *failures) add(name string, err error) {
-	if err == nil {
-		return
+	switch {
+	case err == nil:
+	case f.first == nil:
+		f.first = &failure{name, err}
+	default:
+		f.meter.print(f.out.Err, "ferry: %s", &failure{name, err})
 	}
-	err = &failure{name, err}
-	if f.first == nil {
-		f.first = err
-		return
-	}
-	f.meter.print(f.out.Err, "ferry: %s", err)
 }
 
 // each runs f on each of several things until ctx ends. It continues after errors:

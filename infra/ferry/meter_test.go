@@ -75,6 +75,9 @@ func TestRateIsThatOfThisRun(t *testing.T) {
 
 func TestSizesAndTimesAreRounded(t *testing.T) {
 	t.Parallel()
+	if got := count(0, "file") + count(1, "file") + count(2, "file"); got != "0 files1 file2 files" {
+		t.Error(got)
+	}
 	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 99_949: "99.9 kB", 99_950: "100 kB", 999_499: "999 kB", 999_500: "1.0 MB", 53_687_091_200_000: "53.7 TB"} {
 		if got := size(n); got != want {
 			t.Errorf("%d is %q, want %q", n, got, want)

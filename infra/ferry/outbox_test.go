@@ -32,9 +32,7 @@ import (
 func (s *server) request(t *testing.T, method, path string) *http.Request {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, s.base+path, strings.NewReader("content"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	req.SetBasicAuth("demo", s.password)
 	return req
 }
@@ -44,9 +42,7 @@ func (s *server) request(t *testing.T, method, path string) *http.Request {
 func notifications(t *testing.T, s *server, file int) map[string]string {
 	t.Helper()
 	resp, err := http.DefaultClient.Do(s.request(t, "GET", fmt.Sprint("/files/", file)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	var answer struct {
 		Notifications []struct{ Channel, State, LastError string }
@@ -86,18 +82,14 @@ func TestOperatorCancelsAndRetriesWhileTheServerRuns(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	address := l.Addr().String()
 	l.Close() // the mail server is down
 	s := serve(t, dir, "--smtp", "smtp://"+address, "--inbox=on")
 	upload := func(query string) {
 		t.Helper()
 		resp, err := http.DefaultClient.Do(s.request(t, "POST", "/upload?"+query))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		resp.Body.Close()
 		if resp.StatusCode != http.StatusOK {
 			t.Fatal(resp.Status)
@@ -172,21 +164,13 @@ func fillOutbox(t *testing.T, db table.Table) (waiting, failed, pin string) {
 	if err == nil {
 		err = db.Write(ctx, notify.Suppress("kim@example.com", notify.AddressStopped, "", now))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text, err := auth.RandomToken(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	key, err := auth.ParseLinkKey(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sender, err := notify.NewSender(notify.Config{Table: db, Key: key, From: "ferry@example.org", Now: time.Now, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	failing.ID = notify.ID(now, "failed")
 	if _, err := sender.Handle(ctx, failing.Key()); err != nil {
 		t.Fatal(err)
@@ -276,9 +260,7 @@ func TestOutboxOfThisMachine(t *testing.T) {
 		t.Fatal(r.err)
 	}
 	db, err := sqlite.Open(filepath.Join(dir, "table.sqlite"), sqlite.Options{NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	testOutbox(t, db, func(args ...string) result { return runFerry(t, dir, "", args...) })
 }
@@ -289,13 +271,9 @@ func TestOutboxOfAStack(t *testing.T) {
 		t.Skip("needs stand-ins for AWS: go run ./infra/awslocal -- go test ./infra/ferry")
 	}
 	cfg, err := config.LoadDefaultConfig(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	client, name := dynamodb.NewFromConfig(cfg), "ferry-"+rand.Text()
-	if err := tabletest.CreateTable(t.Context(), client, name); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tabletest.CreateTable(t.Context(), client, name))
 	t.Cleanup(func() { client.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &name}) })
 	testOutbox(t, dynamo.New(client, name), func(args ...string) result {
 		return runFerry(t, t.TempDir(), "", slices.Insert(args, 2, "--table", name)...)

@@ -29,18 +29,14 @@ func TestKilledServerSendsTwiceOnlyWhatWasInFlight(t *testing.T) {
 		t.Fatal(r.err)
 	}
 	db, err := sqlite.Open(filepath.Join(dir, "table.sqlite"), sqlite.Options{NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	ids := manyNotices(t, db, total)
 	mails := boottest.StartSMTP(t, boottest.SMTPOptions{})
 	for round := range kills {
 		s := serve(t, dir, "--smtp", "smtp://"+mails.Address)
 		wait(t, "mails are sent", func() bool { return len(mails.Talk().Messages) > round*total/(kills+1) })
-		if err := s.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Process.Kill())
 		_ = s.Wait()
 		endLeases(t, db)
 	}
@@ -71,18 +67,14 @@ func manyNotices(t *testing.T, db table.Table, count int) (ids []string) {
 	t.Helper()
 	now := time.Now()
 	f := files.File{V: 1, Owner: "demo", Area: blob.Files, ID: 1, Name: "report.pdf", Expires: now.Add(time.Hour).Unix()}
-	if err := db.Write(t.Context(), table.Put(files.Key(f.Area, f.Owner, f.ID), f)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, db.Write(t.Context(), table.Put(files.Key(f.Area, f.Owner, f.ID), f)))
 	for i := range count {
 		n := notify.Notice{
 			Kind: notify.Link, Channel: notify.Mail, To: fmt.Sprintf("ann%d@example.com", i), Lang: "en", Base: "https://ferry.example.org/v1",
 			Expires: f.Expires, Owner: f.Owner, Area: f.Area, File: f.ID, Name: f.Name,
 		}
 		op := n.Op(now, fmt.Sprintf("%04d", i))
-		if err := db.Write(t.Context(), op); err != nil {
-			t.Fatal(err)
-		}
+		must(t, db.Write(t.Context(), op))
 		ids = append(ids, op.Key.SK)
 	}
 	return ids
@@ -92,15 +84,11 @@ func manyNotices(t *testing.T, db table.Table, count int) (ids []string) {
 func endLeases(t *testing.T, db table.Table) {
 	t.Helper()
 	for n, err := range notify.Waiting(t.Context(), db) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if n.State() != notify.Sending {
 			continue
 		}
-		if err := db.Write(t.Context(), table.Update(n.Key()).Set("notBefore", time.Now().UnixMilli())); err != nil {
-			t.Fatal(err)
-		}
+		must(t, db.Write(t.Context(), table.Update(n.Key()).Set("notBefore", time.Now().UnixMilli())))
 	}
 }
 
@@ -108,9 +96,7 @@ func endLeases(t *testing.T, db table.Table) {
 func left(t *testing.T, db table.Table) (count int) {
 	t.Helper()
 	for _, err := range notify.Waiting(t.Context(), db) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		count++
 	}
 	return count

@@ -30,9 +30,7 @@ func (l narrow) Accept() (net.Conn, error) {
 func sending(t *testing.T, content []byte, try time.Duration, tries int) (addr string, sent <-chan int64) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, content, 0o600))
 	went := make(chan int64, 1)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", fmt.Sprint(len(content)))
@@ -60,14 +58,10 @@ func sending(t *testing.T, content []byte, try time.Duration, tries int) (addr s
 func ask(t *testing.T, addr, path string) *net.TCPConn {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { conn.Close() })
 	tcp := conn.(*net.TCPConn)
-	if err := tcp.SetReadBuffer(16 << 10); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tcp.SetReadBuffer(16<<10))
 	fmt.Fprintf(tcp, "GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", path)
 	return tcp
 }

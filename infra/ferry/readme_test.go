@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -25,7 +26,7 @@ func TestCommandsInTheREADMEWork(t *testing.T) {
 		wants  map[string]int
 	}{
 		{"README.md", 2, map[string]int{
-			`"name":"hello.txt"`: 4, `"status":0`: 4,
+			"\nhttp://": 2, `"name":"hello.txt"`: 3, `"status":0`: 3,
 			"logged in to ": 1, "hello.txt: 13 B": 1, "copy.txt: 13 B, verified by sha-256 and crc64nvme": 1,
 		}},
 		{"shared/api/README.md", 3, map[string]int{
@@ -57,9 +58,7 @@ func TestCommandsInTheREADMEWork(t *testing.T) {
 func runLines(t *testing.T, page string, want int) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("../..", page))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	blocks := regexp.MustCompile("(?s)<!-- A test runs the lines[^>]*-->\n```sh\n(.*?)```").FindAllStringSubmatch(string(text), -1)
 	if len(blocks) != want {
 		t.Fatalf("the page has %d blocks to run, want %d", len(blocks), want)
@@ -70,13 +69,22 @@ func runLines(t *testing.T, page string, want int) string {
 		script += b[1]
 	}
 	root := strings.TrimSuffix(s.base, "/v1")
-	script = strings.NewReplacer("demo:PASSWORD", "demo:"+s.password, "http://127.0.0.1:8080", root, "bin/ferry", os.Args[0]).Replace(script)
-	h := newHome(t, "FERRY_PASSWORD="+s.password)
+	script = strings.NewReplacer("demo:PASSWORD", "demo:"+s.password, "http://127.0.0.1:8080", root).Replace(script)
+	h := newHome(t, "FERRY_PASSWORD="+s.password, "TMPDIR="+t.TempDir())
+	must(t, os.Mkdir(filepath.Join(h.dir, "bin"), 0o700))
+	must(t, os.Symlink(os.Args[0], filepath.Join(h.dir, "bin", "ferry")))
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", script)
 	cmd.Dir, cmd.Env = h.dir, append(h.command("").Env, h.env...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("the lines failed: %v\n%s", err, out)
+	}
+	left, err := os.ReadDir(h.dir)
+	must(t, err)
+	for _, e := range left {
+		if !slices.Contains([]string{"bin", "cache", "config"}, e.Name()) {
+			t.Errorf("the lines leave %s in the folder where they are run", e.Name())
+		}
 	}
 	return string(out)
 }
@@ -88,9 +96,7 @@ func TestLinksInThePagesLeadSomewhere(t *testing.T) {
 	var pages []string
 	for _, pattern := range []string{"*.md", "*/*.md", "*/*/*.md", "*/*/*/*.md"} {
 		found, err := filepath.Glob(filepath.Join("../..", pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		pages = append(pages, found...)
 	}
 	if len(pages) < 10 {
@@ -99,9 +105,7 @@ func TestLinksInThePagesLeadSomewhere(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	for _, page := range pages {
 		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
 			to, err := url.Parse(m[1])
 			if err != nil || to.Host == "" && !leads(page, to) {

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"ferry/shared/client"
+	"ferry/shared/envelope"
 )
 
 // remote says which service a command talks to, and as whom.
@@ -195,10 +196,7 @@ func (a *asking) secret(question string) (string, error) {
 		_ = term.Restore(fd, before) // or it would keep hiding what is typed
 		return "", err
 	}
-	if err != nil {
-		return "", fmt.Errorf("reading an answer: %w", err)
-	}
-	return string(text), nil
+	return string(text), envelope.Wrap(err, "reading an answer")
 }
 
 // password returns the password in the environment, or else asks for it.
@@ -212,10 +210,7 @@ func (a *asking) password(question string) (string, error) {
 // readLine reads a password, which is one line.
 func readLine(ctx context.Context, in io.Reader) (string, error) {
 	line, err := bufio.NewReader(io.LimitReader(interruptible{ctx, in}, 4096)).ReadString('\n')
-	if err != nil && err != io.EOF {
-		return "", fmt.Errorf("reading the password: %w", err)
-	}
-	return strings.TrimRight(line, "\r\n"), nil
+	return strings.TrimRight(line, "\r\n"), envelope.Wrap(err, "reading the password", io.EOF)
 }
 
 // await runs f, or returns the context's error as soon as the context ends: a read

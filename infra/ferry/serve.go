@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -40,7 +41,7 @@ type serveCommand struct {
 	Where        where     `embed:""`
 	ACMEURL      string    `name:"acme-url" env:"FERRY_ACME_URL" placeholder:"URL" help:"Directory of another ACME service."`
 	HTTPAddr     string    `name:"http-addr" env:"FERRY_HTTP_ADDR" placeholder:"HOST:PORT" help:"Redirect from here to https."`
-	PublicURL    string    `env:"FERRY_PUBLIC_URL" placeholder:"URL" help:"Address of the service in links, such as https://files.example.com/v1 (default http://ADDR/v1, or https://DOMAIN/v1 with --tls-domain)."`
+	PublicURL    string    `env:"FERRY_PUBLIC_URL" placeholder:"URL" help:"Address of the service in links, such as https://files.example.com/v1 (default http://ADDR/v1, or https://DOMAIN/v1 with --tls-domain). Needed if ADDR is all of this machine's addresses, such as 0.0.0.0:8080."`
 	MetricsAddr  string    `env:"FERRY_METRICS_ADDR" placeholder:"HOST:PORT" help:"Address for GET /metrics (default none)."`
 	TrustProxy   bool      `env:"FERRY_TRUST_PROXY" help:"Take the caller's address from the last entry of X-Forwarded-For: for a server behind one proxy. Without it, failed logins slow down everyone behind the proxy."`
 	ClientHeader string    `env:"FERRY_CLIENT_HEADER" placeholder:"NAME" help:"Take the caller's address from a proxy's header instead, such as CloudFront-Viewer-Address, or X-Forwarded-For/2 for its last entry but one. Without the secret it is ignored."`
@@ -81,6 +82,7 @@ func (serveCommand) Help() string {
 	return `Ctrl-C finishes running requests and stops. A kill at any moment loses nothing that was confirmed.
 
 Each setting NAME of the environment can also be in a file that the variable NAME_FILE names.
+A name that begins with FERRY_ and is within two letters of a setting is refused, as it is likely misspelt.
 
 With --tls-domain it listens on :443 by default, and gets a certificate from Let's Encrypt, whose terms
 you accept; port 443 of the domain must lead here. With --tls-cert and --tls-key it uses your files, and
@@ -105,7 +107,9 @@ func (c serveCommand) Run(ctx context.Context, set api.Settings, out console) er
 		return err
 	}
 	if set.PublicURL == "" {
-		set.PublicURL = c.Where.publicURL(listeners.main.Addr())
+		if set.PublicURL, err = c.Where.publicURL(listeners.main.Addr()); err != nil {
+			return err
+		}
 	}
 	if err := upload.CheckCountries(set); err != nil {
 		return &coded{exitSettings, err}
@@ -120,12 +124,29 @@ func (c serveCommand) Run(ctx context.Context, set api.Settings, out console) er
 	if err != nil {
 		return &coded{exitSettings, fmt.Errorf("--reserve or FERRY_RESERVE=%q: %w", c.Reserve, err)}
 	}
-	if c.PublicURL != "" && !c.proxied() && !c.Where.secure() {
-		log.Warn("FERRY_PUBLIC_URL is set and neither FERRY_TRUST_PROXY nor FERRY_CLIENT_HEADER is: behind a proxy all callers count as one address, and one caller's failed logins slow down all logins")
-	}
 	return c.open(ctx, set, local.Options{NoSync: c.Fsync == "off", Reserve: reserve, Log: log}, func(p *api.Ports) error {
 		return c.run(ctx, out, listeners, p)
 	}, filePorts()...)
+}
+
+// warn says, a line each, what in the settings would surprise people later.
+func (c serveCommand) warn(log *slog.Logger, publicURL string) {
+	say := func(when bool, text string) {
+		if when {
+			log.Warn(text)
+		}
+	}
+	public, _ := url.Parse(publicURL) // valid by now
+	sends := c.SMTP != "" || c.SMS.URL != "" || c.inCloud()
+	say(c.PublicURL != "" && !c.proxied() && !c.Where.secure(),
+		"FERRY_PUBLIC_URL is set and neither FERRY_TRUST_PROXY nor FERRY_CLIENT_HEADER is: behind a proxy "+
+			"all callers count as one address, and one caller's failed logins slow down all logins")
+	say(public.Scheme == "http" && !loopback(public), "the public URL is plain http: anyone on the network path can read "+
+		"passwords, links and files; use --tls-domain, or a TLS proxy and its address as FERRY_PUBLIC_URL")
+	say(c.SMTP != "" && strings.HasSuffix(strings.TrimSuffix(c.MailFrom, ">"), "@localhost"),
+		"mail comes from an address at localhost, which many mail servers refuse: set FERRY_MAIL_FROM")
+	say(sends && loopback(public),
+		"links in messages lead to this machine's own loopback address, where no recipient gets them: set FERRY_PUBLIC_URL")
 }
 
 // run makes the service and serves it.
@@ -145,6 +166,17 @@ func (c serveCommand) run(ctx context.Context, out console, l *listeners, p *api
 	if err != nil {
 		return &coded{exitSettings, err}
 	}
+	c.warn(p.Log, p.PublicURL)
+	if !c.inCloud() {
+		others, leave, err := local.Serving(c.Data, p.PublicURL)
+		defer leave()
+		switch {
+		case err != nil:
+			p.Log.Warn("another server on the same data with another public URL would go unnoticed", "error", err.Error())
+		case len(others) > 0:
+			p.Log.Warn("another server on the same data has another public URL, so links differ", "others", others)
+		}
+	}
 	if err := c.greet(ctx, out, p, options, c.private(l.main.Addr())); err != nil {
 		return err
 	}
@@ -154,29 +186,28 @@ func (c serveCommand) run(ctx context.Context, out console, l *listeners, p *api
 
 func (c serveCommand) options(addr net.Addr, p *api.Ports) (o local.ServiceOptions, err error) {
 	o = local.ServiceOptions{From: c.MailFrom, SweepEvery: sweepEvery, Grace: c.grace()}
-	if o.Origins, err = envelope.ParseOrigins(c.CORSOrigins); err != nil {
-		return o, &coded{exitSettings, fmt.Errorf("--cors-origins or FERRY_CORS_ORIGINS: %w", err)}
+	where := "--cors-origins or FERRY_CORS_ORIGINS"
+	o.Origins, err = envelope.ParseOrigins(c.CORSOrigins)
+	if err == nil && c.SMTP != "" {
+		where = "--smtp or FERRY_SMTP_URL"
+		o.Mail, err = smtp.New(c.SMTP)
 	}
-	if c.SMTP != "" {
-		if o.Mail, err = smtp.New(c.SMTP); err != nil {
-			return o, &coded{exitSettings, fmt.Errorf("--smtp or FERRY_SMTP_URL: %w", err)}
-		}
+	if err == nil && c.SMS.URL != "" {
+		where = "--sms-url or FERRY_SMS_URL"
+		o.SMS, err = gateway.New(gateway.Config(c.SMS))
 	}
-	if c.SMS.URL != "" {
-		if o.SMS, err = gateway.New(gateway.Config(c.SMS)); err != nil {
-			return o, &coded{exitSettings, fmt.Errorf("--sms-url or FERRY_SMS_URL: %w", err)}
-		}
-	}
-	if o.Webhooks = c.addresses(); len(o.Webhooks) > 0 {
-		text, where := c.Secret, "--webhook-secret or FERRY_WEBHOOK_SECRET"
+	if o.Webhooks = c.addresses(); err == nil && len(o.Webhooks) > 0 {
+		text := c.Secret
+		where = "--webhook-secret or FERRY_WEBHOOK_SECRET"
 		if text == "" {
 			if text, where, err = local.WebhookSecret(c.Data); err != nil {
 				return o, err
 			}
 		}
-		if o.Secrets, err = notify.ParseWebhookSecrets(text); err != nil {
-			return o, &coded{exitSettings, fmt.Errorf("%s: %w", where, err)}
-		}
+		o.Secrets, err = notify.ParseWebhookSecrets(text)
+	}
+	if err != nil {
+		return o, &coded{exitSettings, fmt.Errorf("%s: %w", where, err)}
 	}
 	o.InboxProxied = c.Inbox == "on"
 	o.ShowInbox = o.InboxProxied || c.Inbox == "auto" && c.private(addr) && c.SMTP == ""
@@ -207,9 +238,7 @@ func (c serveCommand) proxied() bool { return c.TrustProxy || c.ClientHeader != 
 func (c serveCommand) addresses() []string { return strings.Fields(strings.Join(c.Webhooks, " ")) }
 
 // greet says where the service is, who sends its messages, and how to begin.
-func (c serveCommand) greet(
-	ctx context.Context, out console, p *api.Ports, o local.ServiceOptions, private bool,
-) error {
+func (c serveCommand) greet(ctx context.Context, out console, p *api.Ports, o local.ServiceOptions, private bool) error {
 	where := c.Data
 	if c.inCloud() {
 		where = "DynamoDB table " + c.Table
@@ -236,13 +265,13 @@ func (c serveCommand) greet(
 		fmt.Fprintf(out.Out, "%s are not sent: %s inbox%s shows them\n", unsent, program, data)
 	}
 	if n := len(o.Webhooks); n > 0 && c.Secret == "" {
-		fmt.Fprintf(out.Out, "Events are posted to %d webhooks, signed with the secret in %s\n", n, filepath.Join(c.Data, "webhook.secret"))
+		fmt.Fprintf(out.Out, "Events are posted to %s, signed with the secret in %s\n", count(n, "webhook"), filepath.Join(c.Data, "webhook.secret"))
 	}
 	if c.inCloud() {
 		return nil
 	}
 	errFound := errors.New("there is a user")
-	err := auth.NewUsers(p.Table, p.Now).List(ctx, func(auth.User) error { return errFound })
+	err := auth.NewUsers(p.Table, p.Now).Names(ctx, "", func(auth.User, error) error { return errFound })
 	switch {
 	case errors.Is(err, errFound):
 		return nil
@@ -260,13 +289,13 @@ func (c serveCommand) greet(
 func (c serveCommand) makeDemo(ctx context.Context, out console, p *api.Ports, program, data string) error {
 	password := temporaryPassword()
 	demo := auth.User{Name: "demo", Email: "demo@example.com", Lang: "en", State: auth.Active}
-	if err := addUser(ctx, p, demo, password); err != nil {
+	if err := addUser(ctx, p, demo, password, false); err != nil {
 		return err
 	}
 	shown, login := "the password "+password+"\n(it is not shown again; ", "demo:"+password
 	if !isTerminal(out.Out) {
 		file := filepath.Join(c.Data, "demo.password")
-		if err := local.WritePrivate(file, password+"\n", os.Rename); err != nil {
+		if err := local.WritePrivate(file, strings.NewReader(password+"\n"), os.Rename); err != nil {
 			return fmt.Errorf("writing the password of demo: %w", err)
 		}
 		shown, login = "the password in "+file+"\n(", `"demo:$(cat `+quoted(file)+`)"`

@@ -61,9 +61,7 @@ func (u *user) do(method, path, body string) (int, string) {
 	ctx, cancel := context.WithTimeout(u.t.Context(), 10*time.Second) // a starved server may take no connection
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, u.server.base+path, strings.NewReader(body))
-	if err != nil {
-		u.t.Fatal(err)
-	}
+	must(u.t, err)
 	if req.Header.Set("Authorization", "Bearer "+u.bearer); u.bearer == "" || strings.HasPrefix(path, "/auth") {
 		req.SetBasicAuth("ann", "a long password")
 	}
@@ -193,9 +191,7 @@ func noDescriptors(t *testing.T, s *server, _ string) func() {
 
 func noSpace(t *testing.T, _ *server, dir string) func() {
 	filler := filepath.Join(dir, "filler")
-	if err := os.WriteFile(filler, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filler, nil, 0o600))
 	fill(t, filler)
 	return func() { _ = os.Remove(filler) }
 }
@@ -244,9 +240,7 @@ func TestReserveKeepsTheRestWorking(t *testing.T) {
 		status, _ = u.do("POST", "/upload?file=x", strings.Repeat("x", 30_000))
 	}
 	var st unix.Statfs_t
-	if err := unix.Statfs(dir, &st); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Statfs(dir, &st))
 	if free := int64(st.Bavail) * st.Bsize; status != 507 || free < 3<<20 || free > 6<<20 {
 		t.Errorf("status %d with %d bytes free, want 507 with a tenth of 40 MiB", status, free)
 	}
@@ -265,9 +259,7 @@ func TestReserveKeepsTheRestWorking(t *testing.T) {
 		t.Errorf("disabling a user: %s", r.err)
 	}
 	runFerry(t, dir, "", "user", "enable", "ann")
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "size=80m"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "size=80m"))
 	u.bearer = "" // disabling the user ended it
 	u.wantAll("with a larger disk")
 }

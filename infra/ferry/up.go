@@ -36,6 +36,7 @@ type upCommand struct {
 	Name     string   `placeholder:"NAME" help:"Name for a single file; by default standard input is named stdin."`
 	SHA256   bool     `name:"sha256" help:"Store the SHA-256 of large files too, which reads them once more."`
 	PartSize byteSize `placeholder:"SIZE" help:"Size of the parts of large files, such as 64MiB (default the service's choice)."`
+	Session  bool     `help:"Send small files in parts too: some gateways, such as SAM's, damage other bodies."`
 	transfer
 }
 
@@ -73,8 +74,10 @@ type uploader struct {
 	client *identity
 	meter  *meter
 	had    atomic.Int64 // bytes of the large file in progress that an earlier run has sent
+	lost   atomic.Bool  // the network: no other file is begun
 
 	mu      sync.Mutex
+	stored  int
 	results []uploaded // of the files, then of paths that cannot be uploaded
 	failed  failures
 }
@@ -126,7 +129,8 @@ func (c upCommand) check() error {
 }
 
 // all uploads small files several at once. Large ones go one by one, as each uses
-// several connections.
+// several connections. After a failure of the network that retries did not cure, it
+// begins no other file.
 func (u *uploader) all(ctx context.Context) error {
 	items, refused := u.collect()
 	switch {
@@ -136,25 +140,36 @@ func (u *uploader) all(ctx context.Context) error {
 		return usage("standard input can be uploaded only once, but - is there several times")
 	}
 	forgetOldStates(time.Now())
-	u.results = append(make([]uploaded, len(items)), refused...)
+	for _, it := range items {
+		u.results = append(u.results, uploaded{Path: it.path, Error: "not tried"})
+	}
+	u.results = append(u.results, refused...)
 	var small errgroup.Group
 	small.SetLimit(u.Connections)
 	for i, it := range items {
 		if ctx.Err() != nil {
 			break
 		}
-		if it.size >= 0 && it.size <= client.SmallFile {
+		if it.size >= 0 && u.small(it.size) {
 			small.Go(func() error { u.one(ctx, i, it); return nil })
 			continue
 		}
 		_ = small.Wait()
 		u.one(ctx, i, it)
 	}
-	return small.Wait()
+	err := small.Wait()
+	if n := len(items); n > 1 && u.lost.Load() {
+		u.meter.print(u.out.Err, "ferry: stopped, as the network failed: %d of %d files are left (--json names them)",
+			n-u.stored, n)
+	}
+	return err
 }
 
 // one uploads one file and records the result.
 func (u *uploader) one(ctx context.Context, i int, it item) {
+	if u.lost.Load() {
+		return
+	}
 	begin := time.Now()
 	u.meter.name(it.name)
 	f, err := u.upload(ctx, it)
@@ -165,8 +180,10 @@ func (u *uploader) one(ctx context.Context, i int, it item) {
 	u.results[i] = uploaded{it.path, f.ID, f.Name, f.Length, f.Link, explain(err)}
 	switch {
 	case err == nil:
+		u.stored++
 		u.meter.say("%s: %s (id %d)", printable(f.Name), took(f.Length, f.Length-had, time.Since(begin)), f.ID)
 	case ctx.Err() == nil:
+		u.lost.Store(u.lost.Load() || client.IsNetwork(err))
 		u.failed.add(it.path, err)
 	}
 }
@@ -184,7 +201,7 @@ func (u *uploader) upload(ctx context.Context, it item) (f client.File, err erro
 	if err != nil {
 		return f, err
 	}
-	if info.Size() > client.SmallFile {
+	if !u.small(info.Size()) {
 		return u.large(ctx, it.name, file, info)
 	}
 	content, err := io.ReadAll(io.LimitReader(file, client.SmallFile+1))
@@ -194,10 +211,13 @@ func (u *uploader) upload(ctx context.Context, it item) (f client.File, err erro
 	if len(content) > client.SmallFile {
 		return f, client.ErrChanged
 	}
-	return u.small(ctx, it.name, content)
+	return u.whole(ctx, it.name, content)
 }
 
-func (u *uploader) small(ctx context.Context, name string, content []byte) (client.File, error) {
+// small reports whether a file of this size goes up in one request.
+func (u *uploader) small(size int64) bool { return size <= client.SmallFile && !u.Session }
+
+func (u *uploader) whole(ctx context.Context, name string, content []byte) (client.File, error) {
 	f, err := u.client.Upload(ctx, name, kind(name), content, u.delivery())
 	if err == nil {
 		u.meter.add(int64(len(content)))
@@ -297,8 +317,8 @@ func (u *uploader) stdin(ctx context.Context, it item) (f client.File, err error
 	}
 	u.meter.expect(n)
 	switch {
-	case n <= client.SmallFile:
-		return u.small(ctx, it.name, first.Bytes())
+	case u.small(n):
+		return u.whole(ctx, it.name, first.Bytes())
 	case u.SHA256:
 		return f, usage("--sha256 is for files: what is read from standard input is sent at once")
 	}

@@ -3,8 +3,10 @@ package main
 import (
 	"archive/tar"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -15,20 +17,37 @@ import (
 
 // TestDataOfAnEarlierReleaseStillWorks opens data written before upload
 // sessions, recipients' links and events existed: the user ann, two files
-// with links that were sent, one in the backup area, and a mail that still waits.
-// testdata/ keeps such data of every released layout.
+// with links that were sent, one in the backup area, and a mail that still waits. Its
+// journal, which holds nothing more, is refused first.
 func TestDataOfAnEarlierReleaseStillWorks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	unpack(t, "testdata/layout-2026-11.tar.gz", dir)
+	state := func() (all string) {
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			info, stat := d.Info()
+			all += fmt.Sprintln(path, info.Size(), info.ModTime())
+			return errors.Join(err, stat)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	journal, before := filepath.Join(dir, "journal"), state()
+	wantSentence(t, runFerry(t, dir, "", "check"), exitDamaged, journal+": a version from before the first release left this")
+	if now := state(); now != before {
+		t.Errorf("the data were changed:\n%s, and before\n%s", now, before)
+	}
+	if err := os.Remove(journal); err != nil {
+		t.Fatal(err)
+	}
 	s := serve(t, dir, "--keep-days", "0", "--backup-days", "0")
 	const password = "an old password"
 	get := func(path string, status int, want string) {
 		t.Helper()
 		resp, err := http.Get(s.base + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer resp.Body.Close()
 		if body, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != status || !strings.Contains(string(body), want) {
 			t.Errorf("%s: %d %.100q, %v", path, resp.StatusCode, body, err)
@@ -39,14 +58,10 @@ func TestDataOfAnEarlierReleaseStillWorks(t *testing.T) {
 	as := func(method, path string, status int, want string) {
 		t.Helper()
 		req, err := http.NewRequest(method, s.base+path, strings.NewReader("new content"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		req.SetBasicAuth("ann", password)
 		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer resp.Body.Close()
 		if body, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != status || !strings.Contains(string(body), want) {
 			t.Errorf("%s %s: %d %s, %v", method, path, resp.StatusCode, body, err)
@@ -80,14 +95,10 @@ func waitForMail(t *testing.T, dir, to string) {
 func unpack(t *testing.T, archive, into string) {
 	t.Helper()
 	f, err := os.Open(archive)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for r := tar.NewReader(z); ; {
 		h, err := r.Next()
 		if err == io.EOF {

@@ -22,9 +22,7 @@ func TestKilledUploadIsResumed(t *testing.T) {
 		kills       = 6
 	)
 	g, err := openGate()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { g.Close() })
 	data, url := t.TempDir(), "http://"+g.Addr()+"/v1"
 	serveAgain := func() *server {
@@ -44,9 +42,7 @@ func TestKilledUploadIsResumed(t *testing.T) {
 	done := false
 	for i := 0; i < kills && !done; i++ {
 		cmd := h.command("", args...)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cmd.Start())
 		before := g.In()
 		for wait := int64(random.Uint64()%8+1) * 1 << 20; g.In()-before < wait; time.Sleep(time.Millisecond) {
 			if processEnded(cmd.Process.Pid) {

@@ -95,7 +95,7 @@ func (u *uploader) large(ctx context.Context, name string, file *os.File, info f
 	if changed && s.Session != "" {
 		_ = u.client.Abort(ctx, s.Session) // nobody can resume it; if this fails it expires
 	}
-	if err == nil || changed {
+	if err == nil || changed || client.StatusOf(err) == 410 { // deleted since: the next one uploads it anew
 		_ = os.Remove(s.path) // if this fails, forgetOldStates removes it later
 	}
 	return f, err

@@ -19,6 +19,7 @@ import (
 	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/local"
 	"ferry/shared/notify"
+	"ferry/shared/table"
 )
 
 type userCommands struct {
@@ -87,7 +88,8 @@ type userAdd struct {
 	store
 	passwordFlags
 	profile
-	Name string `arg:"" help:"Name to log in with."`
+	WithFiles bool   `help:"Keep the files of a user who is lost or cannot be read; logins end."`
+	Name      string `arg:"" help:"Name to log in with."`
 }
 
 // profile has the flags of commands that say who a user is and what the user may do.
@@ -114,14 +116,15 @@ func (c userAdd) Run(ctx context.Context, out console) error {
 	if err != nil {
 		return err
 	}
+	ports := map[bool][]lambda.Opener{true: filePorts()}[c.WithFiles]
 	// The first user may come before the first start.
 	return c.open(ctx, api.Settings{}, local.Options{}, func(p *api.Ports) error {
-		if err := addUser(ctx, p, u, password); err != nil {
+		if err := addUser(ctx, p, u, password, c.WithFiles); err != nil {
 			return err
 		}
 		c.report(out, "was created", u.Name, password)
 		return nil
-	})
+	}, ports...)
 }
 
 // apply sets what the flags say.
@@ -203,7 +206,10 @@ type userList struct {
 func (c userList) Run(ctx context.Context, out console) error {
 	return c.use(ctx, func(p *api.Ports) error {
 		all := []account{}
-		err := auth.NewUsers(p.Table, p.Now).List(ctx, func(u auth.User) error {
+		err := auth.NewUsers(p.Table, p.Now).Names(ctx, "", func(u auth.User, bad error) error {
+			if bad != nil {
+				u.State = "damaged" // ferry user show says more
+			}
 			all = append(all, show(u))
 			return nil
 		})
@@ -247,23 +253,20 @@ type named struct {
 	Name string `arg:"" help:"The user's name."`
 }
 
-// on runs f on the user and prints what f did. Its errors name the user.
+// on runs f on the user and prints what f did. Its errors name the user. With ports for the
+// files, f also gets a user who is lost or cannot be read, as files.Remains finds it.
 func (c named) on(ctx context.Context, out console, f func(*api.Ports, *auth.Users, auth.User) (done string, err error), ports ...lambda.Opener) error {
 	name, err := canonical(c.Name)
 	if err != nil {
 		return err
 	}
 	return c.use(ctx, func(p *api.Ports) error {
-		store := auth.NewUsers(p.Table, p.Now)
-		u, err := store.Get(ctx, name)
-		done := ""
-		if err == nil {
-			done, err = f(p, store, u)
+		u, err := file.Service(p).Remains(ctx, name)
+		if err != nil && !(errors.Is(err, auth.ErrDamaged) && len(ports) > 0) {
+			return err
 		}
-		switch {
-		case errors.Is(err, auth.ErrUnknownUser):
-			return fmt.Errorf("%w: %s", err, name)
-		case err == nil && done != "":
+		done, err := f(p, auth.NewUsers(p.Table, p.Now), u)
+		if err == nil && done != "" {
 			fmt.Fprintf(out.Err, "user %s %s\n", name, done)
 		}
 		return err
@@ -287,10 +290,10 @@ func (c userShow) Run(ctx context.Context, out console) error {
 			fmt.Fprintf(w, "quota\t%s of %s used\n", size(a.Used), size(a.Quota))
 		}
 		if a.KeepDays > 0 {
-			fmt.Fprintf(w, "keeps files for\t%d days\n", a.KeepDays)
+			fmt.Fprintf(w, "keeps files for\t%s\n", count(a.KeepDays, "day"))
 		}
 		if a.BackupDays > 0 {
-			fmt.Fprintf(w, "keeps backups for\t%d days\n", a.BackupDays)
+			fmt.Fprintf(w, "keeps backups for\t%s\n", count(a.BackupDays, "day"))
 		}
 		fmt.Fprintf(w, "last file id\t%d\ncreated\t%s\n", a.LastFile, a.Created.Format(time.DateTime))
 		return "", w.Flush()
@@ -354,14 +357,19 @@ func (c userRemove) Run(ctx context.Context, out console) error {
 			return "", usage("nothing was removed; type the name, or use --yes")
 		}
 		// Disabled first, so that no file arrives during the removal.
-		if err := s.Disable(ctx, u.Name); err != nil {
+		err := s.Disable(ctx, u.Name)
+		if errors.Is(err, auth.ErrUnknownUser) || errors.Is(err, table.ErrUnreadable) {
+			u.State, u.Before = auth.Disabled, auth.FirstAccess
+			err = s.AddAgain(ctx, u, err)
+		}
+		if err != nil {
 			return "", err
 		}
 		removed, err := file.Service(p).RemoveAll(ctx, u.Name)
 		if err != nil {
-			return "", fmt.Errorf("%d files were removed, then: %w", removed, err)
+			return "", fmt.Errorf("after %s: %w", count(removed, "removed file"), err)
 		}
-		return fmt.Sprintf("and %d files were removed", removed), s.Remove(ctx, u.Name)
+		return fmt.Sprintf("and %s were removed", count(removed, "file")), s.Remove(ctx, u.Name)
 	}, filePorts()...)
 }
 
@@ -374,11 +382,24 @@ func confirmed(out console, name string) bool {
 	return strings.TrimSpace(line) == name
 }
 
-func addUser(ctx context.Context, p *api.Ports, u auth.User, password string) (err error) {
+// addUser adds a new user or, with the files, one who is lost or cannot be read.
+func addUser(ctx context.Context, p *api.Ports, u auth.User, password string, withFiles bool) (err error) {
 	if u.Password, err = p.Hasher.Hash(ctx, password); err != nil {
 		return err
 	}
-	return auth.NewUsers(p.Table, p.Now).Add(ctx, u)
+	users, service := auth.NewUsers(p.Table, p.Now), file.Service(p)
+	last, bad := service.Remains(ctx, u.Name)
+	switch {
+	case withFiles && errors.Is(bad, auth.ErrDamaged):
+		u.LastFile, u.Generation, u.Incarnation = last.LastFile, last.Generation, last.Incarnation
+		if u.Used, err = service.Used(ctx, u); err != nil && u.Quota > 0 {
+			return err
+		}
+		return users.AddAgain(ctx, u, bad)
+	case bad != nil && (withFiles || !errors.Is(bad, auth.ErrUnknownUser)):
+		return bad
+	}
+	return users.Add(ctx, u)
 }
 
 // temporaryPassword has 80 random bits, in letters and the digits 2 to 7, so that

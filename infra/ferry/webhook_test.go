@@ -34,9 +34,7 @@ func TestReceiverInTheREADMEOfEventsGetsAllEvents(t *testing.T) {
 			t.Fatal("an upload failed")
 		}
 	}
-	if err := s.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Process.Kill())
 	_ = s.Wait()
 	for _, args := range [][]string{{"user", "disable", "demo"}, {"user", "remove", "demo", "--yes"}} {
 		if r := runFerry(t, dir, "", args...); r.code != exitOK {
@@ -49,22 +47,16 @@ func TestReceiverInTheREADMEOfEventsGetsAllEvents(t *testing.T) {
 	receiver.Env = append(os.Environ(), "FERRY_WEBHOOK_SECRET="+string(secret))
 	receiver.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer out.Close()
 	var errs bytes.Buffer
 	receiver.Stdout, receiver.Stderr = out, &errs
-	if err := receiver.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, receiver.Start())
 	defer func() { _ = receiver.Process.Kill(); _ = receiver.Wait() }()
 	var got string
 	for range 3000 { // an event that was being sent at the kill is due again after 2 minutes
 		text, err := os.ReadFile(out.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got = string(text); strings.Count(got, "\n") >= 6 {
 			break
 		}
@@ -80,16 +72,12 @@ func TestReceiverInTheREADMEOfEventsGetsAllEvents(t *testing.T) {
 	forged := `{"id":"1","type":"file.deleted","subject":"files/demo/1"}`
 	for _, signature := range []string{"", "v1,", "v1,AAAA"} {
 		r, err := http.NewRequestWithContext(t.Context(), "POST", hook, strings.NewReader(forged))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r.Header.Set("webhook-id", "1")
 		r.Header.Set("webhook-timestamp", fmt.Sprint(time.Now().Unix()))
 		r.Header.Set("webhook-signature", signature)
 		resp, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		resp.Body.Close()
 		if resp.StatusCode != http.StatusUnauthorized {
 			t.Errorf("the signature %q is answered with %d", signature, resp.StatusCode)
@@ -101,17 +89,13 @@ func TestReceiverInTheREADMEOfEventsGetsAllEvents(t *testing.T) {
 func buildReceiver(t *testing.T, addr string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../shared/notify/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	block := regexp.MustCompile("(?s)<!-- A test runs this program. -->\n```go\n(.*?)```").FindSubmatch(text)
 	if block == nil {
 		t.Fatal("the page shows no receiver")
 	}
 	source := filepath.Join(t.TempDir(), "main.go")
-	if err := os.WriteFile(source, bytes.ReplaceAll(block[1], []byte("127.0.0.1:9000"), []byte(addr)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(source, bytes.ReplaceAll(block[1], []byte("127.0.0.1:9000"), []byte(addr)), 0o600))
 	program := filepath.Join(t.TempDir(), "receiver")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, source).CombinedOutput(); err != nil {
 		t.Fatalf("the receiver cannot be built: %v\n%s", err, out)

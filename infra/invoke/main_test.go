@@ -2,11 +2,29 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"ferry/infra/stack/emulated"
+	"ferry/shared/api"
+	"ferry/shared/boot/boottest"
+	"ferry/shared/boot/local"
 )
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 func TestAWrongInvocationIsAClearError(t *testing.T) {
 	t.Chdir("../..")
@@ -19,6 +37,56 @@ func TestAWrongInvocationIsAClearError(t *testing.T) {
 	} {
 		if err := run(t.Context(), &bytes.Buffer{}, strings.Fields(args)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", args, err, want)
+		}
+	}
+}
+
+// TestWhoTriesTheFunctionsSeesTheirMailAndHowToSendAnyFile uses this machine's own data in
+// place of the stand-ins.
+func TestWhoTriesTheFunctionsSeesTheirMailAndHowToSendAnyFile(t *testing.T) {
+	t.Parallel()
+	d, err := local.Open(t.TempDir(), api.Settings{}, local.Options{NoSync: true})
+	check(t, err)
+	t.Cleanup(func() { check(t, d.Close()) })
+	check(t, boottest.Fill(t.Context(), d.Ports))
+	var out bytes.Buffer
+	check(t, demo(t.Context(), &out, d.Ports, map[string]string{}, []string{"local", "start-api", "--port", "3001"}))
+	said := regexp.MustCompile(`^LOGIN=demo:(\w+)
+FERRY=http://127.0.0.1:3001/v1
+.*: FERRY_PASSWORD=(\w+) bin/ferry up --session FILE --url http://127.0.0.1:3001/v1 --user demo
+.*: (http://127.0.0.1:\d+/inbox)
+$`).FindStringSubmatch(out.String())
+	if said == nil || said[1] != said[2] {
+		t.Fatalf("it says:\n%s", &out)
+	}
+	check(t, boottest.Fixture{Function: "email"}.Notices(t.Context(), d.Ports)) // as a function in a container does
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		resp, err := http.Get(said[3])
+		check(t, err)
+		page, err := io.ReadAll(resp.Body)
+		check(t, errors.Join(err, resp.Body.Close()))
+		if strings.Contains(string(page), "carla@example.com") && strings.Contains(string(page), "393401234567") {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the mail is not shown:\n%s", page)
+		}
+	}
+}
+
+func TestWithoutARegistryTheFirstLineSaysWhatToInstall(t *testing.T) {
+	sh, err := exec.LookPath("sh")
+	check(t, err)
+	for says, want := range map[string]string{
+		"image|pull) echo no such host >&2; exit 1": "install busybox-static, as the registry of ",
+		"version) echo no daemon >&2; exit 1":       "asking docker: no daemon",
+	} {
+		folder := t.TempDir()
+		check(t, os.Symlink(sh, filepath.Join(folder, "sh")))
+		check(t, os.WriteFile(filepath.Join(folder, "docker"), []byte("#!"+sh+"\ncase $1 in "+says+"; esac\n"), 0o700))
+		t.Setenv("PATH", folder)
+		if err := baseImage(t.Context()); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %q first", err, want)
 		}
 	}
 }

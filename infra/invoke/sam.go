@@ -28,6 +28,7 @@ import (
 	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/boot/boottest"
+	"ferry/shared/boot/local"
 )
 
 const (
@@ -65,13 +66,42 @@ func demo(ctx context.Context, out io.Writer, p *api.Ports, environment map[stri
 	if i := slices.Index(args, "--port"); i > 0 && i+1 < len(args) {
 		port = args[i+1]
 	}
-	environment["FERRY_PUBLIC_URL"] = "http://127.0.0.1:" + port + api.Prefix
-	fmt.Fprintf(out, "LOGIN=demo:%s\nFERRY=%s\n", password, environment["FERRY_PUBLIC_URL"])
+	base := "http://127.0.0.1:" + port + api.Prefix
+	environment["FERRY_PUBLIC_URL"] = base
 	hash, err := p.Hasher.Hash(ctx, password)
+	if err == nil {
+		user := auth.User{Name: "demo", Email: "demo@example.com", State: auth.Active, Password: hash}
+		err = auth.NewUsers(p.Table, p.Now).Add(ctx, user)
+	}
 	if err != nil {
 		return err
 	}
-	return auth.NewUsers(p.Table, p.Now).Add(ctx, auth.User{Name: "demo", State: auth.Active, Password: hash})
+	inbox, err := showMail(ctx, p)
+	fmt.Fprintf(out, "LOGIN=demo:%[1]s\nFERRY=%[2]s\nfiles that are not text, which SAM damages in a body: "+
+		"FERRY_PASSWORD=%[1]s bin/ferry up --session FILE --url %[2]s --user demo\nmail and text messages: %[3]s\n",
+		password, base, inbox)
+	return err
+}
+
+// showMail sends what waits to an inbox, and returns its address: no stream of the table
+// calls the functions that would send it. Both last until the end of this process.
+func showMail(ctx context.Context, p *api.Ports) (address string, err error) {
+	s, err := local.NewService(p, local.ServiceOptions{From: sender, ShowInbox: true})
+	if err != nil {
+		return "", err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("listening for the inbox: %w", err)
+	}
+	go s.Run(ctx)
+	go http.Serve(l, s.Handler())
+	go func() {
+		for range time.Tick(time.Second) {
+			s.Sender.Wake() // which a function in a container cannot do
+		}
+	}()
+	return "http://" + l.Addr().String() + "/inbox", nil
 }
 
 // fill makes a table, buckets and more with the data that events/ refer to. It returns
@@ -159,8 +189,11 @@ func baseImage(ctx context.Context) error {
 	const script = `docker image inspect "$0" || docker pull -q "$0" || {
 		program=$(command -v busybox) && tar -C / --transform 's|.*|bin/sh|' -ch "$program" | docker import - "$0"; }`
 	name := "public.ecr.aws/lambda/provided:al2023-" + architecture()
+	if out, err := exec.CommandContext(ctx, "docker", "version").CombinedOutput(); err != nil {
+		return fmt.Errorf("asking docker: %s%w", out, err)
+	}
 	if out, err := exec.CommandContext(ctx, "sh", "-c", script, name).CombinedOutput(); err != nil {
-		return fmt.Errorf("getting %s (without its registry: install busybox-static): %w: %s", name, err, out)
+		return fmt.Errorf("install busybox-static, as the registry of %s cannot be reached\n%s%w", name, out, err)
 	}
 	return nil
 }

@@ -2,7 +2,11 @@ package stack
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -169,21 +173,42 @@ func TestEachParameterIsDescribedUsedAndLimited(t *testing.T) {
 	}
 }
 
-// TestMakeDeploysWhatItIsToldForTheProcessorThatItBuildsFor runs `make deploy` with a sam
-// that tells how functions would be built, and what SAM makes of the parameters.
-func TestMakeDeploysWhatItIsToldForTheProcessorThatItBuildsFor(t *testing.T) {
-	t.Parallel()
-	sam, err := exec.LookPath("sam")
-	if err != nil {
-		t.Skip("SAM is not installed: pip install -r infra/ci/requirements.txt")
+// deployment runs `make deploy` with a sam that tells how functions would be built, and
+// what it deploys. The log is what the build has said.
+func deployment(t *testing.T, sts int, sam, typed string, args ...string) (said, log string, err error) {
+	t.Helper()
+	if _, err := exec.LookPath("make"); err != nil {
+		t.Skip("make is not installed")
 	}
-	folder := t.TempDir()
-	const parse = `import sys; from samcli.cli.types import CfnParameterOverridesType as T; ` +
-		`print(T().convert(tuple(sys.argv[sys.argv.index("--parameter-overrides") + 1:]), None, None))`
-	script := fmt.Sprintf("#!/bin/sh\nif [ $1 = build ]; then make -n build-Health; else %q -c '%s' \"$@\"; fi\n", filepath.Join(filepath.Dir(sam), "python3"), parse)
-	if err := os.WriteFile(filepath.Join(folder, "sam"), []byte(script), 0o700); err != nil {
+	root, folder := boottest.Root(t), t.TempDir()
+	check(t, os.WriteFile(filepath.Join(folder, "sam"), []byte("#!/bin/sh\n"+sam), 0o700))
+	if typed == "" {
+		check(t, os.WriteFile(filepath.Join(folder, "config"), []byte("[default]\nregion = eu-south-1\n"), 0o600))
+	}
+	path := filepath.Join(root, ".tmp", "build.log")
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
+	cloud := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(sts)
+		fmt.Fprint(w, `<GetCallerIdentityResponse><GetCallerIdentityResult><Arn>arn:aws:iam::123456789012:user/Ann</Arn></GetCallerIdentityResult></GetCallerIdentityResponse>`)
+	}))
+	defer cloud.Close()
+	cmd := exec.CommandContext(t.Context(), "make", append([]string{"-s", "deploy", "FERRY=echo ferry is built"}, args...)...)
+	cmd.Stdin, cmd.Dir = strings.NewReader(typed), root
+	cmd.Env = append(os.Environ(), "AWS_ENDPOINT_URL="+cloud.URL, "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=secret", "AWS_REGION=",
+		"AWS_DEFAULT_REGION=", "AWS_PROFILE=", "AWS_CONFIG_FILE="+filepath.Join(folder, "config"), "PATH="+folder+":"+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	text, _ := os.ReadFile(path) // none if nothing was built
+	return string(out), string(text), err
+}
+
+// samTells builds nothing, and prints the arguments of a deployment, one on each line.
+const samTells = `if [ $1 = build ]; then make -n build-Health; else printf '%s\n' "$@"; fi`
+
+// TestMakeDeploysWhatItIsToldForTheProcessorThatItBuildsFor also asks SAM what it makes of
+// the parameters.
+func TestMakeDeploysWhatItIsToldForTheProcessorThatItBuildsFor(t *testing.T) {
 	for _, c := range []struct{ argument, processor, parameters string }{
 		{"A=B", "GOARCH=arm64", `{'Architecture': 'arm64'}`},
 		{"ARCHITECTURE=x86_64", "GOARCH=amd64", `{'Architecture': 'x86_64'}`},
@@ -191,11 +216,50 @@ func TestMakeDeploysWhatItIsToldForTheProcessorThatItBuildsFor(t *testing.T) {
 		{`SET=SenderName="My 'own' Ferry" SweepSchedule="rate(30 minutes)"`, "GOARCH=arm64",
 			`{'Architecture': 'arm64', 'SenderName': "My 'own' Ferry", 'SweepSchedule': 'rate(30 minutes)'}`},
 	} {
-		cmd := exec.CommandContext(t.Context(), "make", "-s", "deploy", c.argument)
-		cmd.Dir, cmd.Env = boottest.Root(t), append(os.Environ(), "AWS_REGION=eu-south-1", "PATH="+folder+":"+os.Getenv("PATH"))
-		said, err := cmd.CombinedOutput()
-		if err != nil || !strings.Contains(string(said), c.processor) || !strings.HasSuffix(string(said), c.parameters+"\n") {
-			t.Errorf("%s: %v, want %s and %s:\n%s", c.argument, err, c.processor, c.parameters, said)
+		said, log, err := deployment(t, 200, samTells, "", c.argument)
+		given := regexp.MustCompile("\n--parameter-overrides\n(.*)\n").FindStringSubmatch(said)
+		if err != nil || given == nil || !strings.Contains(log, c.processor) {
+			t.Fatalf("%s: %v, want %s:\n%s\n%s", c.argument, err, c.processor, said, log)
 		}
+		sam, err := exec.LookPath("sam")
+		if err != nil {
+			t.Skip("SAM is not installed: pip install -r infra/ci/requirements.txt")
+		}
+		const parse = `import sys; from samcli.cli.types import CfnParameterOverridesType as T; print(T().convert((sys.argv[1],), None, None))`
+		got, err := exec.CommandContext(t.Context(), filepath.Join(filepath.Dir(sam), "python3"), "-c", parse, given[1]).Output()
+		if err != nil || string(got) != c.parameters+"\n" {
+			t.Errorf("%s: %v, want %s:\n%s", c.argument, err, c.parameters, got)
+		}
+	}
+}
+
+func TestADeploymentBeginsWithTheCredentialsAndEndsWithTheFirstUser(t *testing.T) {
+	const user, name, ask = "  bin/ferry user add NAME --stack %s --region %s\n", "\n--stack-name\n%s\n", "AWS region, such as eu-west-1: "
+	for _, c := range []struct {
+		name, sam, typed string // without anything typed, a profile has the region
+		sts              int
+		args             []string
+		says, end        string
+		built, fails     bool
+	}{
+		{"the stack", samTells, "", 200, nil, fmt.Sprintf(name, "ferry"), fmt.Sprintf(user, "ferry", "eu-south-1"), true, false},
+		{"another one", samTells, "", 200, []string{"STACK=other"}, fmt.Sprintf(name, "other"), fmt.Sprintf(user, "other", "eu-south-1"), true, false},
+		{"a region that is typed", samTells, "eu-west-1\n", 200, nil, ask, fmt.Sprintf(user, "ferry", "eu-west-1"), true, false},
+		{"no region", samTells, "\n", 200, nil, ask + "deploy: nothing was deployed: say the region", "", false, true},
+		{"wrong credentials", samTells, "", 403, nil, "the AWS credentials do not work", "", false, true},
+		{"a build that fails", "echo the compiler says why; exit 1", "", 200, nil, "the compiler says why", "", true, true},
+		{"a deployment that fails", "[ $1 = build ]", "", 200, nil, "as arn:aws:iam::123456789012:user/Ann\n", "", true, true},
+	} {
+		said, log, err := deployment(t, c.sts, c.sam, c.typed, c.args...)
+		if (err != nil) != c.fails || !strings.Contains(said, c.says) || !strings.HasSuffix(said, c.end) || strings.Contains(said, "user add") != (c.end != "") {
+			t.Errorf("%s: %v:\n%s", c.name, err, said)
+		}
+		if strings.HasPrefix(log, "ferry is built\n") != c.built || !c.fails && strings.Contains(said, "ferry is built") {
+			t.Errorf("%s: the build says %q, and the deployment\n%s", c.name, log, said)
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(boottest.Root(t), "samconfig.toml"))
+	if err != nil || !strings.Contains(string(text), "stack_name = \"ferry\"\n") {
+		t.Errorf("plain sam deploy is for another stack: %v", err)
 	}
 }

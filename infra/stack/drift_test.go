@@ -63,6 +63,7 @@ func TestEachEndpointHasAFunctionAResourceAndAnEvent(t *testing.T) {
 	// The status of text messages comes in another kind of event.
 	same(t, "events/", entries(t, "events", ".json"), append(names(), "feedbacksms"))
 	same(t, "the functions of template.yaml", slices.Sorted(maps.Keys(read(t).functions())), names())
+	same(t, "the scenarios in scenarios_test.go", slices.Sorted(maps.Keys(scenarios())), names())
 }
 
 func TestTheTemplateHasTheRoutesOfTheEndpoints(t *testing.T) {

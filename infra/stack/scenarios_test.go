@@ -186,6 +186,10 @@ func upload(s *stage) {
 	for range 2 {
 		s.must(200, "POST", "/upload?file=a.txt", bearer(), text, header("Idempotency-Key", "k"))
 	}
+	s.must(200, "POST", "/upload?file=a.txt", bearer(), text, header("Idempotency-Key", "k"), header("Accept", "text/plain"))
+	s.user("fred", nil)
+	s.check(s.real.Table.Write(s.Context(), table.Update(auth.UserKey("fred")).Set("password", []string{"damaged"})))
+	s.must(409, "POST", "/upload?file=a.txt&d=fred", bearer(), text)
 	s.must(400, "PUT", "/upload?file=a.txt&d=nobody", bearer(), text, header("Idempotency-Key", "another"))
 	s.must(401, "PUT", "/upload?file=a.txt", header("Authorization", "Bearer none"), text)
 	s.must(400, "PUT", "/upload?file=a.txt&d=nobody", bearer(), text)
@@ -401,8 +405,13 @@ func sweepAll(s *stage) {
 	plan := files.Plan{Owner: "dave", Name: "x", Length: 10} // nobody goes on with it, which leaves its reservation
 	_, err := file.Service(s.real).BeginSession(s.Context(), auth.User{Name: "dave"}, plan, nil)
 	s.check(err)
-	s.check(s.real.Table.Write(s.Context(), table.Delete(auth.UserKey("erin")))) // a removal that was cut off
-	for i := range blob.MaxList + 1 {                                            // more than one page
+	s.user("zoe", nil)
+	for _, name := range []string{"erin", "zoe"} { // while an upload was under way
+		users := auth.NewUsers(s.real.Table, s.real.Now)
+		s.check(users.Disable(s.Context(), name))
+		s.check(users.Remove(s.Context(), name))
+	}
+	for i := range blob.MaxList + 1 { // more than one page
 		_, err := s.real.Blobs.Create(s.Context(), blob.Files, fmt.Sprintf("zoe/%d-left", i), strings.NewReader(""), 0)
 		s.check(err)
 	}

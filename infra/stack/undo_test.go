@@ -99,7 +99,7 @@ func TestADayThatASweepDestroyedComesBackByTheRunbook(t *testing.T) {
 func links(t *testing.T, p *api.Ports) map[string]string {
 	t.Helper()
 	service, all := file.Service(p), map[string]string{}
-	check(t, auth.NewUsers(p.Table, p.Now).List(t.Context(), func(u auth.User) error {
+	check(t, auth.NewUsers(p.Table, p.Now).Names(t.Context(), "", func(u auth.User, _ error) error {
 		for _, area := range []blob.Area{blob.Files, blob.Backup} {
 			page, err := service.List(t.Context(), u, area, 0, 100)
 			check(t, err)

@@ -27,14 +27,11 @@ func Form(r *http.Request) (form url.Values, ok bool, err error) {
 		return nil, true, err
 	}
 	err = r.ParseForm()
-	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		return nil, true, err
-	}
-	if err != nil {
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); err != nil && !tooLarge {
 		// The error may quote a password, so it must not even be logged.
-		return nil, true, envelope.NewFault(envelope.Invalid, "the form in the body cannot be read")
+		err = envelope.NewFault(envelope.Invalid, "the form in the body cannot be read")
 	}
-	return r.PostForm, true, nil
+	return r.PostForm, true, err
 }
 
 // Query returns the query, which must be well formed.

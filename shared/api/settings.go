@@ -76,17 +76,13 @@ func (e *env) fail(name, what string) {
 
 func (e *env) address(name string) string {
 	text := strings.TrimRight(e.getenv(name), "/")
-	if text == "" {
-		return ""
-	}
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+	switch {
+	case text == "":
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
 		e.fail(name, "not an address such as https://files.example.com/v1")
-		return ""
-	}
-	if !strings.HasSuffix(u.Path, Prefix) {
+	case !strings.HasSuffix(u.Path, Prefix):
 		e.fail(name, "an address of the service ends in "+Prefix)
-		return ""
 	}
 	return text
 }

@@ -29,9 +29,7 @@ func begin(t *testing.T) check {
 	h, c, _ := hasher(t)
 	s := auth.NewUsers(db, c.now)
 	for name, state := range map[string]auth.UserState{"alice": auth.Active, "new": auth.FirstAccess, "off": auth.Disabled} {
-		if err := s.Add(t.Context(), auth.User{Name: name, State: state, Password: hash(t, h, right)}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Add(t.Context(), auth.User{Name: name, State: state, Password: hash(t, h, right)}))
 	}
 	return check{auth.New(auth.Ports{Table: db, Hasher: h, Random: rand.Reader, Now: c.now}), c, s}
 }
@@ -84,9 +82,7 @@ func TestBearerIsValidForItsTimeAndUser(t *testing.T) {
 		"with another secret":  {func(_ *testing.T, _ check, b string) string { return "AAAA" + b[4:] }, false},
 		"for another user": {func(t *testing.T, _ check, b string) string {
 			other, err := auth.RandomTokenFor(strings.NewReader(strings.Repeat("x", 32)), "new")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return b[:40] + other[40:]
 		}, false},
 		"revoked":                   {func(t *testing.T, c check, b string) string { must(t, c.Revoke(t.Context(), b)); return b }, false},
@@ -121,12 +117,14 @@ func TestBearerIsValidForItsTimeAndUser(t *testing.T) {
 	}
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 }
+
+func failure[T any](_ T, err error) error { return err }
 
 func TestLoginRenewsAWeakerHash(t *testing.T) {
 	t.Parallel()

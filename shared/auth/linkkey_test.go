@@ -28,9 +28,7 @@ type keyHolder struct {
 func newKeyHolder(t *testing.T) *keyHolder {
 	t.Helper()
 	db, err := sqlite.Open(t.TempDir()+"/table", sqlite.Options{NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { db.Close() })
 	return &keyHolder{T: t, text: strings.Repeat("A", 43) + "\n", now: time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC), table: db}
 }
@@ -55,25 +53,19 @@ func (h *keyHolder) open(s auth.KeyStore) auth.Ports {
 	s.Memory = time.Minute
 	clock := func() time.Time { return h.now }
 	k, err := auth.OpenLinkKey(h.Context(), s, clock, slog.New(slog.DiscardHandler))
-	if err != nil {
-		h.Fatal(err)
-	}
+	must(h, err)
 	return auth.Ports{Table: h.table, Key: k, Random: rand.Reader, Now: clock}
 }
 
 func (h *keyHolder) rotate(p auth.Ports) {
 	h.Helper()
 	h.now = h.now.Add(time.Hour)
-	if _, err := p.ChangeKey(h.Context(), 0); err != nil {
-		h.Fatal(err)
-	}
+	must(h, failure(p.ChangeKey(h.Context(), 0)))
 }
 
 func (h *keyHolder) revoke(p auth.Ports, version int) {
 	h.Helper()
-	if _, err := p.ChangeKey(h.Context(), version); err != nil {
-		h.Fatal(err)
-	}
+	must(h, failure(p.ChangeKey(h.Context(), version)))
 }
 
 func TestAKeyWithOneVersionHasTheOldTextForm(t *testing.T) {
@@ -188,9 +180,7 @@ func TestAFileOfAVersionJustMadeIsAReasonToReadTheKey(t *testing.T) {
 	h := newKeyHolder(t)
 	p, other := h.process(), h.process().Key
 	h.now = h.now.Add(keyPause)
-	if _, err := p.ChangeKey(t.Context(), 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, failure(p.ChangeKey(t.Context(), 0)))
 	before := h.reads
 	if other.Of(2).File(blob.Files, "alice", 1) != p.Key.File(blob.Files, "alice", 1) || h.reads != before+1 {
 		t.Errorf("after %d reads the token differs", h.reads-before)

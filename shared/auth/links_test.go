@@ -17,9 +17,7 @@ import (
 func key(t *testing.T, first string) auth.LinkKey {
 	t.Helper()
 	k, err := auth.ParseLinkKey(first + strings.Repeat("A", 42))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return k
 }
 
@@ -77,9 +75,7 @@ func TestPINHasEightDigits(t *testing.T) {
 func TestLinkKeyIsReadAsWritten(t *testing.T) {
 	t.Parallel()
 	text, err := auth.RandomToken(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a, err := auth.ParseLinkKey(text)
 	b, err2 := auth.ParseLinkKey(" " + text + "\n")
 	if err != nil || err2 != nil || a.PIN("x") != b.PIN("x") {
@@ -106,9 +102,7 @@ func TestRandomTokenCarriesItsName(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"alice", "a.b-c_d@example.com+x", "é"} {
 		token, err := auth.RandomTokenFor(rand.Reader, name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got, ok := auth.TokenName(token); !ok || got != name {
 			t.Errorf("the token of %q carries %q, %v", name, got, ok)
 		}

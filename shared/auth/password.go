@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -103,15 +104,12 @@ func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
 // Verify reports whether password matches a PHC string. An empty string stands for an
 // unknown user: Verify takes the same time and reports false.
 func (h *Hasher) Verify(ctx context.Context, hash, password string) (bool, error) {
-	unknown := hash == ""
-	if unknown {
-		hash = h.dummy
-	}
-	id := h.memoKey(hash, password)
+	stored := cmp.Or(hash, h.dummy)
+	id := h.memoKey(stored, password)
 	if h.remembered(id) {
 		return true, nil
 	}
-	params, salt, want, err := parsePHC(hash)
+	params, salt, want, err := parsePHC(stored)
 	if err != nil {
 		return false, err
 	}
@@ -119,11 +117,11 @@ func (h *Hasher) Verify(ctx context.Context, hash, password string) (bool, error
 	if err != nil {
 		return false, err
 	}
-	if subtle.ConstantTimeCompare(got, want) != 1 || unknown {
-		return false, nil
+	right := subtle.ConstantTimeCompare(got, want) == 1 && hash != ""
+	if right {
+		h.keep(id)
 	}
-	h.keep(id)
-	return true, nil
+	return right, nil
 }
 
 // Outdated reports whether a hash's parameters are weaker than today's.

@@ -29,9 +29,7 @@ func hasher(t *testing.T) (*auth.Hasher, *clock, *atomic.Int64) {
 	t.Helper()
 	c, n := &clock{}, &atomic.Int64{}
 	h, err := auth.NewHasher(cheap(), rand.Reader, c.now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	h.Watch(func(compute func()) {
 		n.Add(1)
 		compute()
@@ -42,18 +40,14 @@ func hasher(t *testing.T) (*auth.Hasher, *clock, *atomic.Int64) {
 func hash(t *testing.T, h *auth.Hasher, password string) string {
 	t.Helper()
 	s, err := h.Hash(t.Context(), password)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 
 func verify(t *testing.T, h *auth.Hasher, hash, password string) bool {
 	t.Helper()
 	ok, err := h.Verify(t.Context(), hash, password)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return ok
 }
 
@@ -152,9 +146,7 @@ func TestRightPasswordIsRememberedForAMinute(t *testing.T) {
 func TestConcurrentHashesAreBoundedByCPUs(t *testing.T) {
 	t.Parallel()
 	h, err := auth.NewHasher(cheap(), rand.Reader, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cpus := runtime.GOMAXPROCS(0)
 	stored := hash(t, h, "a password")
 	var running, most atomic.Int64
@@ -200,9 +192,7 @@ func TestWeakerHashIsOutdated(t *testing.T) {
 	t.Parallel()
 	make := func(p auth.Params) *auth.Hasher {
 		h, err := auth.NewHasher(p, rand.Reader, time.Now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return h
 	}
 	now := make(auth.Params{Memory: 128, Time: 2, Threads: 1})
@@ -230,9 +220,7 @@ func TestWeakerHashIsOutdated(t *testing.T) {
 func TestHashFormatNeverChanges(t *testing.T) {
 	t.Parallel()
 	h, err := auth.NewHasher(auth.DefaultParams(), strings.NewReader(strings.Repeat("s", 32+16)), time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got, want := hash(t, h, "pässwörd 10"), "$argon2id$v=19$m=19456,t=2,p=1$c3Nzc3Nzc3Nzc3Nzc3Nzcw$puYEH9k5pO6fu3wJYQ5V/HTfjFvASMEaPqAgHh5wJLA"; got != want {
 		t.Errorf("the hash is %s, want %s", got, want)
 	}

@@ -32,15 +32,9 @@ func TestAddDetectsAUserRemovedMeanwhile(t *testing.T) {
 					s.AddUser("alice", "an earlier password")
 					return
 				}
-				if err := s.Data.Table.Write(t.Context(), table.Update(auth.UserKey("alice")).Add("lastFile", 3)); err != nil {
-					t.Fatal(err)
-				}
-				if err := s.Users.Disable(t.Context(), "alice"); err != nil {
-					t.Fatal(err)
-				}
-				if err := s.Users.Remove(t.Context(), "alice"); err != nil {
-					t.Fatal(err)
-				}
+				must(t, s.Data.Table.Write(t.Context(), table.Update(auth.UserKey("alice")).Add("lastFile", 3)))
+				must(t, s.Users.Disable(t.Context(), "alice"))
+				must(t, s.Users.Remove(t.Context(), "alice"))
 			}
 			for _, step := range rounds {
 				addOrRemove(step)
@@ -58,9 +52,7 @@ func TestAddDetectsAUserRemovedMeanwhile(t *testing.T) {
 			}
 			s.Calls.Before("table.Write", nil)
 			addOrRemove("remove")
-			if err := store.Add(t.Context(), late); err != nil {
-				t.Fatal(err)
-			}
+			must(t, store.Add(t.Context(), late))
 			before, err := s.Users.Get(t.Context(), "alice")
 			if err != nil || before.LastFile < 3 || before.Generation < 1 {
 				t.Errorf("the new user has the last file %d and the generation %d, %v", before.LastFile, before.Generation, err)

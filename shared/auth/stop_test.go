@@ -40,8 +40,6 @@ func TestStopTokenIsForOneAddress(t *testing.T) {
 func bearer(t *testing.T, name string) string {
 	t.Helper()
 	token, err := auth.RandomTokenFor(strings.NewReader(strings.Repeat("x", auth.TokenSize)), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return token
 }

@@ -23,8 +23,16 @@ const (
 	Disabled    UserState = "disabled"
 )
 
-// ErrUnknownUser reports that a user does not exist.
-var ErrUnknownUser = errors.New("no such user")
+var (
+	// ErrUnknownUser reports that a user does not exist.
+	ErrUnknownUser = errors.New("no such user")
+	// ErrDamaged reports that a user's item is gone, though nobody removed the user, or that it
+	// cannot be read.
+	ErrDamaged = errors.New("restore the table from a backup, or use ferry user add --with-files")
+)
+
+// Lost returns the error of a user whose item is gone.
+func Lost(name string) error { return fmt.Errorf("the account of %s is lost: %w", name, ErrDamaged) }
 
 // MaxName is the longest user name, in bytes.
 const MaxName = 64
@@ -78,9 +86,9 @@ func CanonicalName(name string) (canonical string, ok bool) {
 // UserKey returns the key of the user with a canonical name.
 func UserKey(name string) table.Key { return table.Key{PK: "user#" + name, SK: "profile"} }
 
-// index lists all users. For removed ones it keeps the counters, which a later user of
+// UserList is the partition that lists all users. For removed ones it keeps the counters, which a later user of
 // the same name continues. So no token or link of the first works for the second.
-const index = "users"
+const UserList = "users"
 
 // limited lists those who have a quota, or had one.
 const limited = "limited"
@@ -116,35 +124,104 @@ func (s *Users) Get(ctx context.Context, name string) (User, error) {
 	return u, envelope.Wrap(err, "reading user")
 }
 
+// Trace returns the user with a canonical name. If the error is ErrUnknownUser or ErrDamaged,
+// it returns the counters that the list of users has; listed reports whether there are any.
+func (s *Users) Trace(ctx context.Context, name string) (u User, listed bool, err error) {
+	items, err := s.table.GetMany(ctx, table.Key{PK: UserList, SK: name}, UserKey(name))
+	if err != nil {
+		return User{}, false, fmt.Errorf("reading user: %w", err)
+	}
+	return trace(items[0], items[1])
+}
+
+// trace is Trace for the items of a user in the list and of the user.
+func trace(entry, profile table.Item) (u User, listed bool, err error) {
+	var e indexEntry
+	name, unlisted := entry.Key.SK, entry.Decode(&e)
+	if err = profile.Decode(&u); err == nil && u.Name != name {
+		err = fmt.Errorf("it is that of %q: %w", u.Name, table.ErrUnreadable)
+	}
+	switch {
+	case err == nil:
+		return u, unlisted == nil, nil
+	case profile.Found():
+		err = fmt.Errorf("the account of %s cannot be read: %w (%w)", name, ErrDamaged, err)
+	case e.Removed || errors.Is(unlisted, table.ErrNotFound):
+		err = fmt.Errorf("%w: %s", ErrUnknownUser, name)
+	default:
+		err = Lost(name)
+	}
+	u = User{Name: name, LastFile: e.LastFile, Generation: e.Generation, Incarnation: e.Incarnation}
+	return u, unlisted == nil, err
+}
+
+// KnowsLess tells of the users of whom a table knows less than an earlier one: they are missing
+// though nobody has removed them, cannot be read, or have given out fewer file ids. Such a
+// table is older, or has lost items.
+func KnowsLess(ctx context.Context, earlier, now table.Table, tell func(string)) error {
+	for listed, err := range table.Each(ctx, earlier, table.Query{PK: UserList, Limit: table.MaxKeys}) {
+		if err != nil {
+			return err
+		}
+		name := listed.Key.SK
+		was, _, before := NewUsers(earlier, nil).Trace(ctx, name)
+		is, listed, bad := NewUsers(now, nil).Trace(ctx, name)
+		unknown, unreadable := errors.Is(bad, ErrUnknownUser), errors.Is(bad, table.ErrUnreadable)
+		lost := unknown && !listed || errors.Is(bad, ErrDamaged) && !unreadable
+		switch {
+		case errors.Is(before, ErrUnknownUser), errors.Is(before, ErrDamaged): // it knows no more
+		case before != nil || bad != nil && !unknown && !unreadable && !lost:
+			return fmt.Errorf("comparing users: %w", errors.Join(before, bad))
+		case unreadable:
+			tell(fmt.Sprintf("the item %s cannot be read", UserKey(name)))
+		case lost:
+			tell(fmt.Sprintf("the user %s is missing, and was not removed", name))
+		case is.LastFile < was.LastFile:
+			tell(fmt.Sprintf("the user %s has the last file id %d, and had %d before", name, is.LastFile, was.LastFile))
+		}
+	}
+	return nil
+}
+
 // Add stores a new user. The name must be canonical, and the password a hash. It
 // returns a Conflict fault if the name is taken.
 func (s *Users) Add(ctx context.Context, u User) error {
-	entryKey := table.Key{PK: index, SK: u.Name}
-	exists := envelope.NewFault(envelope.Conflict, "user %s exists already", u.Name)
-	var entry indexEntry
-	err := s.table.Get(ctx, entryKey, &entry)
-	switch {
-	case err != nil && !errors.Is(err, table.ErrNotFound):
-		return fmt.Errorf("reading the list of users: %w", err)
-	case entry.Removed:
-		entry.Incarnation++
-	case err == nil:
-		return exists
+	last, removed, err := s.Trace(ctx, u.Name)
+	if err != nil && !errors.Is(err, ErrUnknownUser) {
+		return err
 	}
+	if removed {
+		last.Incarnation++
+	}
+	u.LastFile, u.Generation, u.Incarnation = last.LastFile, last.Generation, last.Incarnation
+	// An earlier user of the name may be removed just now, which raises the generation.
+	same := []table.Cond{table.AtMost("lastFile", u.LastFile), table.AtMost("generation", u.Generation)}
+	return s.store(ctx, u, table.NotExists(), same...)
+}
+
+// AddAgain stores a user who is lost or cannot be read, as bad says, with the counters that u
+// has: see files.Remains.
+func (s *Users) AddAgain(ctx context.Context, u User, bad error) error {
+	if errors.Is(bad, table.ErrUnreadable) {
+		return s.store(ctx, u, table.Exists())
+	}
+	return s.store(ctx, u, table.NotExists())
+}
+
+// store writes a user and the entry in the list, under conditions on each.
+func (s *Users) store(ctx context.Context, u User, profile table.Cond, entry ...table.Cond) error {
 	u.V, u.Created = layout, s.now().Unix()
-	u.LastFile, u.Generation, u.Incarnation = entry.LastFile, entry.Generation, entry.Incarnation
-	entry.V, entry.Removed = layout, false
+	e := indexEntry{V: layout, LastFile: u.LastFile, Generation: u.Generation, Incarnation: u.Incarnation}
 	ops := []table.Op{
-		table.Put(UserKey(u.Name), u).If(table.NotExists()),
-		// An earlier user of the name may be removed just now, which raises the generation.
-		table.Put(entryKey, entry).If(table.AtMost("lastFile", entry.LastFile), table.AtMost("generation", entry.Generation)),
+		table.Put(UserKey(u.Name), u).If(profile),
+		table.Put(table.Key{PK: UserList, SK: u.Name}, e).If(entry...),
 	}
 	if u.Quota > 0 {
 		ops = append(ops, limit(u.Name))
 	}
-	err = s.table.Write(ctx, ops...)
+	err := s.table.Write(ctx, ops...)
 	if errors.Is(err, table.ErrCondition) {
-		return exists
+		return envelope.NewFault(envelope.Conflict, "user %s exists already", u.Name)
 	}
 	return envelope.Wrap(err, "storing user")
 }
@@ -165,44 +242,33 @@ func (s *Users) Limit(ctx context.Context, name string) error {
 	return envelope.Wrap(s.table.Write(ctx, limit(name)), "listing a user with a quota")
 }
 
-// List calls yield for each user, ordered by name, until yield returns an error.
-func (s *Users) List(ctx context.Context, yield func(User) error) error {
-	return s.ListAfter(ctx, "", yield)
-}
-
-// ListAfter is List for the names that sort after a given one.
-func (s *Users) ListAfter(ctx context.Context, after string, yield func(User) error) error {
-	var keys []table.Key
-	for item, err := range table.Each(ctx, s.table, table.Query{PK: index, After: after, Limit: table.MaxKeys}) {
+// Names calls yield for each user after a name, ordered by name, until yield returns an error.
+// Users who are lost or cannot be read come with the error and what Trace returns.
+func (s *Users) Names(ctx context.Context, after string, yield func(u User, bad error) error) error {
+	q := table.Query{PK: UserList, After: after, Limit: table.MaxKeys}
+	for more := true; more; {
+		page, err := s.table.Query(ctx, q)
 		if err != nil {
 			return fmt.Errorf("listing users: %w", err)
 		}
-		if keys = append(keys, UserKey(item.Key.SK)); len(keys) == table.MaxKeys {
-			if err := s.yieldAll(ctx, keys, yield); err != nil {
+		keys := make([]table.Key, len(page.Items))
+		for i, entry := range page.Items {
+			keys[i], q.After = UserKey(entry.Key.SK), entry.Key.SK
+		}
+		items, err := s.table.GetMany(ctx, keys...)
+		if err != nil {
+			return fmt.Errorf("reading users: %w", err)
+		}
+		for i, item := range items {
+			u, _, bad := trace(page.Items[i], item)
+			if errors.Is(bad, ErrUnknownUser) { // a removed user, who is still in the index
+				continue
+			}
+			if err := yield(u, bad); err != nil {
 				return err
 			}
-			keys = nil
 		}
-	}
-	return s.yieldAll(ctx, keys, yield)
-}
-
-func (s *Users) yieldAll(ctx context.Context, keys []table.Key, yield func(User) error) error {
-	items, err := s.table.GetMany(ctx, keys...)
-	if err != nil {
-		return fmt.Errorf("reading users: %w", err)
-	}
-	for _, item := range items {
-		var u User
-		if !item.Found() { // a removed user, who is still in the index
-			continue
-		}
-		if err := item.Decode(&u); err != nil {
-			return fmt.Errorf("reading user: %w", err)
-		}
-		if err := yield(u); err != nil {
-			return err
-		}
+		more = page.More
 	}
 	return nil
 }
@@ -213,7 +279,9 @@ func (s *Users) yieldAll(ctx context.Context, keys []table.Key, yield func(User)
 // if the user got a file since, or the use has changed, the fault is Conflict.
 func (s *Users) Edit(ctx context.Context, before, after User) error {
 	op := table.Update(UserKey(before.Name)).If(table.Exists(), table.AtMost("incarnation", before.Incarnation))
+	var more []table.Op
 	if before.Quota == 0 && after.Quota > 0 {
+		more = []table.Op{limit(before.Name)}
 		op = op.Set("used", after.Used).If(table.Equal("lastFile", before.LastFile), table.AtMost("quota", 0), before.SameUse())
 	}
 	for attr, values := range map[string][2]any{
@@ -228,10 +296,7 @@ func (s *Users) Edit(ctx context.Context, before, after User) error {
 	if len(op.Changes) == 0 {
 		return nil
 	}
-	if after.Quota > 0 && before.Quota == 0 {
-		return s.change(ctx, op, limit(before.Name))
-	}
-	return s.change(ctx, op)
+	return s.change(ctx, append(more, op)...)
 }
 
 // Disable ends the user's access and all of the user's bearers at once. Disabling a
@@ -293,7 +358,7 @@ func (s *Users) Remove(ctx context.Context, name string) error {
 	return s.change(ctx,
 		table.Delete(UserKey(name)).If(table.Equal("state", string(Disabled)),
 			table.Equal("lastFile", u.LastFile), table.Equal("generation", u.Generation)),
-		table.Put(table.Key{PK: index, SK: name},
+		table.Put(table.Key{PK: UserList, SK: name},
 			indexEntry{V: layout, Removed: true, LastFile: u.LastFile, Generation: u.Generation, Incarnation: u.Incarnation}),
 	)
 }

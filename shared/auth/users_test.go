@@ -23,17 +23,13 @@ func store(t *testing.T) *auth.Users {
 
 func add(t *testing.T, s *auth.Users, name string, state auth.UserState) {
 	t.Helper()
-	if err := s.Add(t.Context(), auth.User{Name: name, State: state, Password: "hash"}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Add(t.Context(), auth.User{Name: name, State: state, Password: "hash"}))
 }
 
 func get(t *testing.T, s *auth.Users, name string) auth.User {
 	t.Helper()
 	u, err := s.Get(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return u
 }
 
@@ -79,22 +75,18 @@ func TestUsersAreListedInOrderWithoutRemovedOnes(t *testing.T) {
 		name := fmt.Sprintf("user%03d", i)
 		add(t, s, name, auth.Disabled)
 		if i%50 == 0 {
-			if err := s.Remove(t.Context(), name); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Remove(t.Context(), name))
 			continue
 		}
 		want = append(want, name)
 	}
 	var got []string
-	if err := s.List(t.Context(), func(u auth.User) error { got = append(got, u.Name); return nil }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Names(t.Context(), "", func(u auth.User, _ error) error { got = append(got, u.Name); return nil }))
 	if !slices.Equal(got, want) {
 		t.Errorf("the list is %q", got)
 	}
 	stop := errors.New("stop")
-	if err := s.List(t.Context(), func(auth.User) error { return stop }); !errors.Is(err, stop) {
+	if err := s.Names(t.Context(), "", func(auth.User, error) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("an error of yield gives %v", err)
 	}
 }
@@ -105,9 +97,7 @@ func TestEnableRestoresTheState(t *testing.T) {
 		s := store(t)
 		add(t, s, "alice", state)
 		for range 2 { // the second time changes nothing
-			if err := s.Disable(t.Context(), "alice"); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Disable(t.Context(), "alice"))
 		}
 		if u := get(t, s, "alice"); u.State != auth.Disabled || u.Generation != 1 || u.Password != "hash" {
 			t.Errorf("the disabled user is %+v", u)
@@ -127,16 +117,12 @@ func TestSettingAPasswordSetsStateAndGeneration(t *testing.T) {
 	t.Parallel()
 	s := store(t)
 	add(t, s, "alice", auth.FirstAccess)
-	if err := s.SetPassword(t.Context(), "alice", "new", auth.Active); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.SetPassword(t.Context(), "alice", "new", auth.Active))
 	if u := get(t, s, "alice"); u.Password != "new" || u.State != auth.Active || u.Generation != 1 {
 		t.Errorf("the user is %+v", u)
 	}
 	for _, old := range []string{"another", "new"} {
-		if err := s.Rehash(t.Context(), "alice", old, "stronger"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Rehash(t.Context(), "alice", old, "stronger"))
 		want := map[string]string{"another": "new", "new": "stronger"}[old]
 		if u := get(t, s, "alice"); u.Password != want || u.Generation != 1 {
 			t.Errorf("after a rehash of %q the user is %+v", old, u)
@@ -176,21 +162,15 @@ func TestLaterUserOfANameContinuesItsCounters(t *testing.T) {
 		if u := get(t, s, "alice"); u.Generation != round {
 			t.Errorf("the first generation is %d, want %d", u.Generation, round)
 		}
-		if err := s.Disable(t.Context(), "alice"); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Remove(t.Context(), "alice"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Disable(t.Context(), "alice"))
+		must(t, s.Remove(t.Context(), "alice"))
 	}
 }
 
 func open(t *testing.T) *sqlite.DB {
 	t.Helper()
 	db, err := sqlite.Open(filepath.Join(t.TempDir(), "table.sqlite"), sqlite.Options{NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { db.Close() })
 	return db
 }
@@ -204,18 +184,12 @@ func TestEditChangesOnlyWhatDiffers(t *testing.T) {
 	first.Email, first.KeepDays = "alice@example.com", 7
 	second.Phone, second.Lang = "+393471234567", "it"
 	for _, after := range []auth.User{first, second} { // both were read before either was written
-		if err := s.Edit(t.Context(), before, after); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Edit(t.Context(), before, after))
 	}
-	if err := s.Disable(t.Context(), "alice"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Disable(t.Context(), "alice"))
 	cleared := first
 	cleared.Email = ""
-	if err := s.Edit(t.Context(), first, cleared); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Edit(t.Context(), first, cleared))
 	want := before
 	want.Phone, want.Lang, want.KeepDays, want.State, want.Before, want.Generation = "+393471234567", "it", 7, auth.Disabled, auth.Active, before.Generation+1
 	if got := get(t, s, "alice"); got != want {
@@ -235,9 +209,7 @@ func TestEditIsRefusedForAnotherUserOfTheName(t *testing.T) {
 		func() error { return s.Remove(t.Context(), "alice") },
 		func() error { add(t, s, "alice", auth.Active); return nil },
 	} {
-		if err := f(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, f())
 	}
 	if err := s.Edit(t.Context(), before, after); !envelope.IsFault(err, envelope.Conflict) || get(t, s, "alice").Lang != "" {
 		t.Errorf("%v, %+v", err, get(t, s, "alice"))

@@ -27,8 +27,12 @@ const (
 	Backup Area = "backup"
 )
 
-// MaxList is the largest limit of a List.
-const MaxList = 1000
+const (
+	// MaxList is the largest limit of a List.
+	MaxList = 1000
+	// KeptDays is how long a disk keeps what was set aside.
+	KeptDays = 7
+)
 
 var (
 	// ErrNotFound is returned for a missing object.
@@ -101,6 +105,11 @@ type Store interface {
 	// Delete removes the object; removing a missing one is no error. After a
 	// loss of power the object may be there again.
 	Delete(ctx context.Context, area Area, key string) error
+
+	// SetAside is Delete for an object that may have been the only copy of its bytes. On
+	// a disk the store keeps it, under this day (in UTC), until a Sweep whose time is
+	// KeptDays after that day; on S3 the bucket's versions keep it.
+	SetAside(ctx context.Context, area Area, key string, day time.Time) error
 
 	// List returns up to limit (1 to MaxList) objects whose keys sort after
 	// the given one, in byte order. Fewer than limit means there are no more.

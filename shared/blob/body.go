@@ -98,13 +98,10 @@ func (b *Body) check(n int, err error) error {
 	return nil
 }
 
-// Fill reads until p is full or the bytes end.
-func (b *Body) Fill(p []byte) (n int, ended bool, err error) {
-	n, err = io.ReadFull(b, p)
-	if b.err != nil {
-		return n, false, b.err
-	}
-	return n, err != nil, nil
+// Fill reads until p is full or the bytes end, and returns what of p it filled.
+func (b *Body) Fill(p []byte) (filled []byte, ended bool, err error) {
+	n, err := io.ReadFull(b, p)
+	return p[:n], err != nil && b.err == nil, b.err
 }
 
 // Err returns the error that ended reading, or nil; the end of the bytes is no error.

@@ -21,9 +21,7 @@ func TestAPurgeFreesTheRoomThatTheAccountShows(t *testing.T) {
 		}
 	}
 	f, err := c.Upload(ctx, "a", "", []byte("content"), client.Delivery{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := c.Purge(ctx, f.ID); !errors.Is(err, client.ErrNotFound) {
 		t.Errorf("purging a file of the user area: %v", err)
 	}
@@ -32,9 +30,7 @@ func TestAPurgeFreesTheRoomThatTheAccountShows(t *testing.T) {
 	}
 	uses(7)
 	for range 2 {
-		if err := c.Purge(ctx, f.ID); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.Purge(ctx, f.ID))
 	}
 	uses(0)
 }

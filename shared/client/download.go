@@ -113,7 +113,6 @@ func (v Verify) started(c *Client, link string, r Remote, have int64) *origin {
 		v.Started(r, have)
 	}
 	o := &origin{client: c, link: link, remote: r, progress: given(v.Progress, func(int64) {})}
-	o.store.Store("")
 	o.tag.Store("")
 	return o
 }

@@ -6,10 +6,13 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +21,7 @@ import (
 
 	"github.com/minio/crc64nvme"
 
+	"ferry/shared/blob"
 	"ferry/shared/client"
 	"ferry/shared/wire"
 )
@@ -27,9 +31,7 @@ func TestDownloadSurvivesCutConnections(t *testing.T) {
 	s, up := start(t)
 	content := bytesOf(1, 3<<20)
 	f, err := up.Upload(t.Context(), "big", "", content, client.Delivery{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for what, fetch := range map[string]func(c *client.Client) ([]byte, error){
 		"into a file": func(c *client.Client) ([]byte, error) {
 			path := filepath.Join(t.TempDir(), "out")
@@ -58,9 +60,7 @@ func TestDownloadResumesWhereAnEarlierOneEnded(t *testing.T) {
 	s, up := start(t)
 	content := bytesOf(2, 3<<20)
 	f, err := up.Upload(t.Context(), "big", "", content, client.Delivery{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir := t.TempDir()
 	weak := connect(t, s, "", func(o *client.Options) { o.HTTP, o.Retry.Tries = cutter(1<<20, 1000).client(), 1 })
 	rounds := 0
@@ -87,13 +87,9 @@ func TestPartOfAnotherFileIsNotResumed(t *testing.T) {
 	_, c := start(t)
 	dir := t.TempDir()
 	one, err := c.Upload(t.Context(), "a", "", []byte("first content"), client.Delivery{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, text := range map[string]string{"a.part": "other content", "a.part.json": `{"etag":"\"x\"","length":13,"missing":[{"From":5,"To":13}]}`} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	if _, err := c.Fetch(t.Context(), one.Link, client.FetchOptions{Path: dir}); err != nil {
 		t.Fatal(err)
@@ -107,13 +103,9 @@ func TestNothingIsOverwrittenUnlessForced(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
 	f, err := c.Upload(t.Context(), "a", "", []byte("new"), client.Delivery{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path := filepath.Join(t.TempDir(), "mine")
-	if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("old"), 0o600))
 	if _, err := c.Fetch(t.Context(), f.Link, client.FetchOptions{Path: path}); !errors.Is(err, client.ErrExists) {
 		t.Errorf("%v", err)
 	}
@@ -154,9 +146,7 @@ func TestWrongBytesAreNotKept(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
 	f, err := c.Upload(t.Context(), "a", "", []byte("content"), client.Delivery{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir := t.TempDir()
 	other := client.Verify{CRC64NVME: wire.CRC64Text(1)}
 	if _, err := c.Fetch(t.Context(), f.Link, client.FetchOptions{Path: dir, Verify: other}); !errors.Is(err, client.ErrDigest) {
@@ -179,6 +169,7 @@ type store struct {
 	mu       sync.Mutex
 	uses     map[string]int
 	requests atomic.Int64
+	lost     atomic.Int64  // how many addresses, from the first on, lead to nothing
 	two      chan struct{} // closed when the second request comes
 	alone    atomic.Bool   // the first waited for it in vain
 }
@@ -188,6 +179,7 @@ func newStore(t *testing.T, content []byte) *store {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/v1/download/file", func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
+			w.Header().Set("X-Request-Id", "request-1")
 			w.Header().Set("Location", fmt.Sprintf("/store?signature=%d", s.signed.Add(1)))
 			w.WriteHeader(http.StatusFound)
 			return
@@ -199,6 +191,11 @@ func newStore(t *testing.T, content []byte) *store {
 		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
 	})
 	mux.HandleFunc("/store", func(w http.ResponseWriter, r *http.Request) {
+		signature := r.URL.Query().Get("signature")
+		if n, _ := strconv.ParseInt(signature, 10, 64); n <= s.lost.Load() {
+			http.NotFound(w, r)
+			return
+		}
 		if s.requests.Add(1) == 2 {
 			close(s.two)
 		}
@@ -208,7 +205,6 @@ func newStore(t *testing.T, content []byte) *store {
 			s.alone.Store(true)
 		}
 		s.mu.Lock()
-		signature := r.URL.Query().Get("signature")
 		s.uses[signature]++
 		ended := s.uses[signature] > 1
 		s.mu.Unlock()
@@ -224,6 +220,8 @@ func newStore(t *testing.T, content []byte) *store {
 	return s
 }
 
+func (s *store) link() string { return s.URL + "/v1/download/file?k=x" }
+
 func TestRangesAreFetchedAtOnceAndExpiredAddressesRenewed(t *testing.T) {
 	t.Parallel()
 	content := bytesOf(3, 50<<20)
@@ -231,7 +229,7 @@ func TestRangesAreFetchedAtOnceAndExpiredAddressesRenewed(t *testing.T) {
 	c := newClient(t, client.Options{URL: s.URL, User: "x", Password: "y", Retry: quick()})
 	dir := t.TempDir()
 	var have atomic.Int64
-	got, err := c.Fetch(t.Context(), s.URL+"/v1/download/file?k=x", client.FetchOptions{Path: dir, Verify: client.Verify{
+	got, err := c.Fetch(t.Context(), s.link(), client.FetchOptions{Path: dir, Verify: client.Verify{
 		CRC64NVME: wire.CRC64Text(crc64nvme.Checksum(content)), Progress: func(n int64) { have.Add(n) },
 	}})
 	if err != nil || got.Path != filepath.Join(dir, "big") || len(got.Verified) != 2 {
@@ -243,4 +241,58 @@ func TestRangesAreFetchedAtOnceAndExpiredAddressesRenewed(t *testing.T) {
 	if have.Load() != int64(len(content)) || s.signed.Load() < 3 || s.alone.Load() {
 		t.Errorf("%d bytes of progress, %d addresses, one request at a time: %t", have.Load(), s.signed.Load(), s.alone.Load())
 	}
+}
+
+// TestLostBytesAreToldAndAskedForOnce counts the requests for a file whose bytes the
+// service has lost, or the store that it refers to.
+func TestLostBytesAreToldAndAskedForOnce(t *testing.T) {
+	t.Parallel()
+	s, up := start(t)
+	f, err := up.Upload(t.Context(), "a", "", []byte("content"), client.Delivery{})
+	if err == nil {
+		err = s.Data.Disk.Delete(t.Context(), blob.Files, s.Objects(blob.Files)[0])
+	}
+	must(t, err)
+	small, large := newStore(t, []byte("content")), newStore(t, bytesOf(3, 20<<20))
+	told := regexp.MustCompile("^the service has lost the bytes of this file; tell its operator the request id .+$")
+	small.lost.Store(1 << 30)
+	large.lost.Store(1 << 30)
+	for link, most := range map[string]int64{f.Link: 1, small.link(): 3, large.link(): 1 + 8} {
+		var count counted
+		c := newClient(t, client.Options{URL: s.Base, HTTP: &http.Client{Transport: &count}, Retry: client.Retry{Min: time.Hour}})
+		for what, get := range map[string]func() error{
+			"into a file": func() error {
+				_, err := c.Fetch(t.Context(), link, client.FetchOptions{Path: t.TempDir()})
+				return err
+			},
+			"into a stream": func() error { _, err := c.Copy(t.Context(), link, io.Discard, client.Verify{}); return err },
+		} {
+			count.Store(0)
+			err := get()
+			if !errors.Is(err, client.ErrLost) || !told.MatchString(err.Error()) || count.Load() > most {
+				t.Errorf("%s: after %d requests: %v", what, count.Load(), err)
+			}
+		}
+	}
+}
+
+// TestAFileThatMovesMeanwhileIsFoundAgain: its old address in the store is gone then.
+func TestAFileThatMovesMeanwhileIsFoundAgain(t *testing.T) {
+	t.Parallel()
+	content := bytesOf(4, 20<<20)
+	s := newStore(t, content)
+	s.lost.Store(1)
+	c := newClient(t, client.Options{URL: s.URL, Retry: quick()})
+	got, err := c.Fetch(t.Context(), s.link(), client.FetchOptions{Path: t.TempDir()})
+	if err != nil || got.Length != int64(len(content)) || len(got.Verified) != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// counted counts the requests that it sends.
+type counted struct{ atomic.Int64 }
+
+func (c *counted) RoundTrip(r *http.Request) (*http.Response, error) {
+	c.Add(1)
+	return http.DefaultTransport.RoundTrip(r)
 }

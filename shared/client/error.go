@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"ferry/shared/wire"
 )
 
 var (
@@ -29,6 +31,8 @@ var (
 	ErrExists = errors.New("the file exists already")
 	// ErrNotFound is returned when the caller has no file with the name.
 	ErrNotFound = errors.New("there is no such file")
+	// ErrLost is returned for a file whose bytes the service has lost.
+	ErrLost = errors.New("the service has lost the bytes of this file")
 	// ErrUnknownUser is returned when a file is for a user who does not exist.
 	ErrUnknownUser = errors.New("there is no such user")
 	// ErrAnswer is returned for an answer that does not follow the interface.
@@ -57,9 +61,11 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Is makes a 404 match ErrNotFound, and a 400 about the parameter d ErrUnknownUser.
+// Is makes a 404 match ErrNotFound, a 500 about lost bytes ErrLost, and a 400 about the
+// parameter d ErrUnknownUser.
 func (e *Error) Is(target error) bool {
 	return target == ErrNotFound && e.Status == http.StatusNotFound ||
+		target == ErrLost && e.Status == http.StatusInternalServerError && strings.HasPrefix(e.Detail, wire.LostBytes) ||
 		target == ErrUnknownUser && e.Status == http.StatusBadRequest && strings.HasPrefix(e.Detail, "the parameter d ")
 }
 
@@ -215,7 +221,7 @@ func temporary(err error) bool {
 	}
 	if e, ok := errors.AsType[*Error](err); ok {
 		running := e.Status == http.StatusConflict && e.RetryAfter > 0 // an earlier try still runs
-		return running || hasStatus(e, 408, 429, 500, 502, 503, 504)
+		return running || hasStatus(e, 408, 429, 500, 502, 503, 504) && !errors.Is(e, ErrLost)
 	}
 	return IsNetwork(err) && !errors.Is(err, context.Canceled) && !errors.Is(err, ErrNoLogin)
 }

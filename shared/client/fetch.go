@@ -140,7 +140,7 @@ func (o *origin) pieces(ctx context.Context, wanted int) (connections int, size 
 		}
 		return err
 	})
-	if o.store.Load() == "" {
+	if o.store.Load() == nil {
 		return 1, o.remote.Length, err
 	}
 	return max(1, cmp.Or(wanted, 4)), rangeSize, err

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"time"
 
 	"ferry/shared/wire"
 )
@@ -40,32 +39,11 @@ type Details struct {
 	Notifications []Notification `json:"notifications"` // of the caller's recipients
 }
 
-// Downloads counts the downloads by one link. Times are zero if there were none.
-type Downloads struct {
-	Count       int64     `json:"count"`           // complete ones, by people
-	About       bool      `json:"about,omitempty"` // Count is an estimate
-	First       time.Time `json:"first,omitzero"`
-	Last        time.Time `json:"last,omitzero"`
-	Previews    int64     `json:"previews"` // by programs that preview links
-	LastPreview time.Time `json:"lastPreview,omitzero"`
-}
+// Downloads counts the downloads by one link.
+type Downloads = wire.Downloads
 
-// Notification says what became of the message to one recipient, and of the link
-// in it.
-type Notification struct {
-	ID        string    `json:"id"`
-	Channel   string    `json:"channel,omitempty"` // mail or sms
-	To        string    `json:"to"`
-	State     string    `json:"state,omitempty"` // queued, sending, sent or failed; empty if no longer known
-	Created   time.Time `json:"created,omitzero"`
-	Tries     int       `json:"tries"`
-	LastError string    `json:"lastError,omitempty"`
-	Provider  string    `json:"provider,omitempty"` // the provider's name of the message
-	Sent      time.Time `json:"sent,omitzero"`
-	Delivered time.Time `json:"delivered,omitzero"`
-	Failed    time.Time `json:"failed,omitzero"`
-	Downloads Downloads `json:"downloads"` // by the recipient's link
-}
+// Notification says what became of the message to one recipient, and of the link in it.
+type Notification = wire.Notification
 
 // Area is one of a user's two areas.
 type Area string
@@ -191,10 +169,9 @@ func (c *Client) Upload(ctx context.Context, name, kind string, content []byte, 
 	if err := c.call(ctx, r, &e); err != nil {
 		return File{}, err
 	}
-	for _, f := range e.Files { // the newest first
-		if f.Name == clean && f.Length == int64(len(content)) {
-			return f, nil
-		}
+	i := slices.IndexFunc(e.Files, func(f File) bool { return f.Name == clean && f.Length == int64(len(content)) })
+	if i < 0 {
+		return File{}, fmt.Errorf("%w: it does not name the file", ErrAnswer)
 	}
-	return File{}, fmt.Errorf("%w: it does not name the file", ErrAnswer)
+	return e.Files[i], nil // the newest
 }

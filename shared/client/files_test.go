@@ -83,12 +83,8 @@ func TestMissingLoginIsReported(t *testing.T) {
 		t.Error(err)
 	}
 	bearer, err := c.Login(t.Context(), "ann", password)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Logout(t.Context(), bearer); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, c.Logout(t.Context(), bearer))
 	asked := 0
 	mine := connect(t, s, "", func(o *client.Options) {
 		o.Bearer = func(_ context.Context, refused string) (string, error) {
@@ -131,9 +127,7 @@ func TestUploadWithLostAnswersIsStoredOnce(t *testing.T) {
 	}
 	stored := 0
 	for _, err := range connect(t, s, "ann").Files(t.Context(), client.UserArea) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		stored++
 	}
 	if cut.cuts == 0 || stored != 10 {
@@ -147,15 +141,11 @@ func TestPasswordIsChanged(t *testing.T) {
 	s.AddUser("new", "temporary password", func(u *auth.User) { u.State = auth.FirstAccess })
 	ctx := t.Context()
 	link, err := c.First(ctx, "new", "temporary password")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := c.Change(ctx, link, "", "short"); client.StatusOf(err) != http.StatusBadRequest {
 		t.Errorf("a short password: %v", err)
 	}
-	if err := c.Change(ctx, link, "", "one of my own"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Change(ctx, link, "", "one of my own"))
 	if _, err := c.Login(ctx, "new", "one of my own"); err != nil {
 		t.Error(err)
 	}
@@ -195,9 +185,7 @@ func TestSenderSeesWhoWasNotified(t *testing.T) {
 	s, c := start(t)
 	s.AddUser("bob", password)
 	f, err := c.Upload(t.Context(), "a", "", []byte("content"), client.Delivery{To: "bob", Mail: []string{"carla@example.com"}, Notify: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	d, err := c.Sent(t.Context(), "bob", f.ID)
 	if err != nil || !d.Notify || len(d.Notifications) != 1 {
 		t.Fatalf("the details are %+v, %v", d, err)
@@ -208,9 +196,7 @@ func TestSenderSeesWhoWasNotified(t *testing.T) {
 	f, err = c.Put(t.Context(), client.Source{Name: "b", Length: 1, Content: strings.NewReader("x")}, client.PutOptions{
 		Delivery: client.Delivery{SMS: []string{"+393401234567"}, Notify: true},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if d, err := c.File(t.Context(), client.UserArea, f.ID); err != nil || !d.Notify || len(d.Notifications) != 1 || d.Notifications[0].Channel != "sms" {
 		t.Errorf("the details of a session's file are %+v, %v", d, err)
 	}

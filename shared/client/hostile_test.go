@@ -20,13 +20,9 @@ func TestPlantedLinkIsNotFollowed(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
 	f, err := c.Upload(t.Context(), "a", "", []byte("new content"), client.Delivery{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	remote, err := c.Head(t.Context(), f.Link)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	record, _ := json.Marshal(map[string]any{"etag": remote.ETag, "length": remote.Length, "missing": []map[string]int64{{"From": 0, "To": remote.Length}}})
 	for _, name := range []string{"a.part", "a.part.json", "a.part.json.new"} {
 		for _, recorded := range []bool{false, true} {
@@ -38,9 +34,7 @@ func TestPlantedLinkIsNotFollowed(t *testing.T) {
 				}
 			}
 			_ = os.Remove(filepath.Join(dir, name))
-			if err := os.Symlink(victim, filepath.Join(dir, name)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Symlink(victim, filepath.Join(dir, name)))
 			_, err := c.Fetch(t.Context(), f.Link, client.FetchOptions{Path: dir})
 			if err != nil && !errors.Is(err, client.ErrExists) {
 				t.Errorf("%s: %v", name, err)

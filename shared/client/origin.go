@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+
+	"ferry/shared/wire"
 )
 
 // span is a stretch of a file, From inclusive, To exclusive.
@@ -22,9 +24,12 @@ type origin struct {
 	remote   Remote
 	progress func(int64)
 
-	store atomic.Value // address in the store; "" if the service sends the bytes or has to be asked
-	tag   atomic.Value // the store's ETag, so that all spans are of one file; "" if not known
+	store atomic.Pointer[address] // nil if the service sends the bytes or has to be asked
+	tag   atomic.Value            // the store's ETag, so that all spans are of one file; "" if not known
 }
+
+// address is an address in a store, with the id of the request that was answered with it.
+type address struct{ url, request string }
 
 // copy hands the bytes of a span to write, piece by piece. After an error in the
 // middle the rest can be retried.
@@ -60,27 +65,35 @@ func (o *origin) copy(ctx context.Context, s span, write func([]byte) error) err
 }
 
 // open requests a span, from the store if the service has referred to it. It renews
-// an address in the store that has expired.
+// an address in the store that has expired, or that is of no file any more, which may
+// have moved. Where not even a new one is of a file, the bytes are lost.
 func (o *origin) open(ctx context.Context, s span) (io.ReadCloser, error) {
-	store := o.store.Load().(string)
-	if store == "" {
-		resp, address, err := o.ask(ctx, s)
+	store := o.store.Load()
+	asked := store == nil
+	if asked {
+		resp, to, err := o.ask(ctx, s)
 		if err != nil {
 			return nil, err
 		}
 		if resp != nil {
 			return o.body(resp, s)
 		}
-		store = address
+		store = to
 	}
-	resp, err := o.get(ctx, store, s, o.tag.Load().(string))
+	resp, err := o.get(ctx, store.url, s, o.tag.Load().(string))
 	if err != nil {
 		return nil, err
 	}
 	body, err := o.body(resp, s)
-	if hasStatus(err, 400, 401, 403) {
-		o.store.CompareAndSwap(store, "") // unless it was renewed meanwhile
+	switch {
+	case hasStatus(err, 400, 401, 403):
+		o.store.CompareAndSwap(store, nil) // unless it was renewed meanwhile
 		return nil, again{error: err}
+	case hasStatus(err, 404) && !asked:
+		o.store.CompareAndSwap(store, nil)
+		return o.open(ctx, s)
+	case hasStatus(err, 404):
+		return nil, &Error{Status: http.StatusInternalServerError, Detail: wire.LostBytes + store.request}
 	}
 	if tag := resp.Header.Get("ETag"); err == nil && tag != "" && !strings.HasPrefix(tag, "W/") {
 		o.tag.CompareAndSwap("", tag)
@@ -90,24 +103,25 @@ func (o *origin) open(ctx context.Context, s span) (io.ReadCloser, error) {
 
 // ask requests a span from the service. It returns the response, or keeps and
 // returns the address in a store that the service refers to.
-func (o *origin) ask(ctx context.Context, s span) (resp *http.Response, store string, err error) {
+func (o *origin) ask(ctx context.Context, s span) (resp *http.Response, store *address, err error) {
 	resp, err = o.get(ctx, o.link, s, o.remote.ETag)
 	if err != nil {
-		return nil, "", err
+		return nil, store, err
 	}
 	if resp.StatusCode < 300 {
-		return resp, "", nil
+		return resp, store, nil
 	}
 	defer drain(resp.Body)
 	to, err := resp.Location()
 	switch {
 	case !slices.Contains([]int{302, 303, 307}, resp.StatusCode):
-		return nil, "", refusal(resp)
+		return nil, store, refusal(resp)
 	case err != nil || resp.Request.URL.Scheme == "https" && to.Scheme != "https":
-		return nil, "", fmt.Errorf("%w: it redirects to no valid address", ErrAnswer)
+		return nil, store, fmt.Errorf("%w: it redirects to no valid address", ErrAnswer)
 	}
-	o.store.Store(to.String())
-	return nil, to.String(), nil
+	store = &address{to.String(), resp.Header.Get("X-Request-Id")}
+	o.store.Store(store)
+	return nil, store, nil
 }
 
 // get requests a span of the file with this ETag. It requests a whole file without

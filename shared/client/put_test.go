@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,7 +14,9 @@ import (
 
 	"github.com/minio/crc64nvme"
 
+	"ferry/shared/api"
 	"ferry/shared/api/apitest"
+	"ferry/shared/boot/local"
 	"ferry/shared/client"
 	"ferry/shared/wire"
 )
@@ -161,9 +164,7 @@ func TestFileChangedBeforeAResumeIsSentAsItIsNow(t *testing.T) {
 	session := stopAfter(t, c, content, 2*partSize)
 	content[0]++
 	f, err := c.Put(t.Context(), source(content), client.PutOptions{Session: session})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wantStored(t, c, f, content)
 }
 
@@ -208,9 +209,7 @@ func TestNewSessionReplacesAnEndedOne(t *testing.T) {
 		id := stopAfter(t, c, content, partSize)
 		switch {
 		case end != nil:
-			if err := end(s, c, id); err != nil {
-				t.Fatal(err)
-			}
+			must(t, end(s, c, id))
 		case what == "of another length":
 			content = content[:partSize-1]
 		default:
@@ -257,9 +256,7 @@ func TestKeyOfAnEndedSessionCanBeUsedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	f, err := c.Put(t.Context(), source(content), client.PutOptions{Key: "one"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wantStored(t, c, f, content)
 }
 
@@ -321,9 +318,7 @@ func TestLoginThatExpiresDuringUploadIsRenewed(t *testing.T) {
 	f, err := c.Put(t.Context(), source(content), client.PutOptions{PartSize: partSize, Connections: 1, Progress: func(int64) {
 		once.Do(func() { s.Clock.Advance(2 * time.Hour) }) // the address of the part in progress expires too
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wantStored(t, c, f, content)
 }
 
@@ -356,9 +351,7 @@ func TestFileOfAnySizeGoesToAnotherUser(t *testing.T) {
 	for _, n := range []int{0, 1, partSize} {
 		content := bytesOf(9, n)
 		f, err := c.Put(t.Context(), source(content), client.PutOptions{Delivery: client.Delivery{To: "bob", Mail: []string{"bob@example.com"}, Message: "for you"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		wantStored(t, connect(t, s, "bob"), f, content)
 	}
 	if sent := s.Deliver(); sent != 3 {
@@ -374,4 +367,27 @@ func TestRefusedSessionIsNotBegun(t *testing.T) {
 		t.Error(err)
 	}
 	wantNoSessions(t, c)
+}
+
+// TestAnAddressThatOnlyTheServiceNamesIsToldAsSuch sends parts to the public URL of a
+// service, where nobody listens. Another failure of the network says nothing of it.
+func TestAnAddressThatOnlyTheServiceNamesIsToldAsSuch(t *testing.T) {
+	t.Parallel()
+	away := func(s *api.Settings, _ *local.ServiceOptions) { s.PublicURL = "http://127.0.0.1:1/v1" }
+	for want, options := range map[string][]apitest.Option{
+		"the address http://127.0.0.1:1, which the service names for parts (its public URL; " +
+			"its operator sets FERRY_PUBLIC_URL), cannot be reached: connection refused": {away},
+		" cannot be reached: the line was cut": nil,
+	} {
+		s := apitest.New(t, options...)
+		s.AddUser("ann", password)
+		o := client.Options{URL: s.Root, User: "ann", Password: password, Retry: client.Retry{Tries: 1}}
+		if options == nil {
+			o.HTTP = cutter(1<<20, 1<<30).client()
+		}
+		_, err := newClient(t, o).Put(t.Context(), source(bytesOf(1, partSize)), client.PutOptions{PartSize: partSize})
+		if !client.IsNetwork(err) || strings.TrimPrefix(err.Error(), s.HTTP.Listener.Addr().String()) != want {
+			t.Errorf("%v\nwant %s", err, want)
+		}
+	}
 }

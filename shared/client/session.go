@@ -2,11 +2,14 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -157,10 +160,8 @@ func (c *Client) complete(ctx context.Context, s Session, crc string, length *in
 	if err != nil {
 		return File{}, err
 	}
-	for _, f := range e.Files {
-		if f.ID == s.FileID() {
-			return f, nil
-		}
+	if i := slices.IndexFunc(e.Files, func(f File) bool { return f.ID == s.FileID() }); i >= 0 {
+		return e.Files[i], nil
 	}
 	d, err := c.File(ctx, UserArea, s.FileID()) // a hundred newer files hide it
 	return d.File, err
@@ -195,7 +196,24 @@ func (c *Client) sendPart(ctx context.Context, p signedPart, content io.Reader, 
 		}
 	}
 	body.takeBack()
+	c.named(req.URL, err)
 	return err
+}
+
+// named makes an error say that only the service has named an address that cannot be
+// reached: there the caller can do nothing.
+func (c *Client) named(at *url.URL, err error) {
+	n, ok := errors.AsType[*network](err)
+	dial, _ := errors.AsType[*net.OpError](err)
+	root := at.Scheme + "://" + at.Host
+	if !ok || dial == nil || dial.Op != "dial" || strings.HasPrefix(c.base, root+"/") {
+		return
+	}
+	n.host = "the address " + root + ", which the service names for parts"
+	if strings.Contains(at.Path, "/v1/uploads/") { // and not S3's
+		n.host += " (its public URL; its operator sets FERRY_PUBLIC_URL)"
+	}
+	n.host += ","
 }
 
 // sending is the body of a part in transfer: it counts the bytes and resets the

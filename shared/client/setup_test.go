@@ -41,9 +41,7 @@ func connect(t *testing.T, s *apitest.Server, user string, change ...func(*clien
 func newClient(t *testing.T, o client.Options) *client.Client {
 	t.Helper()
 	c, err := client.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
@@ -127,4 +125,11 @@ func (c *cutConn) Write(b []byte) (int, error) {
 		return 0, err
 	}
 	return c.Conn.Write(b)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

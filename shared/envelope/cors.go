@@ -97,15 +97,11 @@ func (o Origins) Handler(prefix string, next http.Handler) http.Handler {
 	all := slices.Contains(o, "*")
 	methods, headers, exposed := strings.Join(Methods(), ", "), strings.Join(Headers(), ", "), strings.Join(Exposed(), ", ")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !strings.HasPrefix(r.URL.Path, prefix+"/") {
-			next.ServeHTTP(w, r)
-			return
-		}
-		h, origin := w.Header(), r.Header.Get("Origin")
-		if !all {
+		h, origin, inside := w.Header(), r.Header.Get("Origin"), strings.HasPrefix(r.URL.Path, prefix+"/")
+		if inside && !all {
 			h.Add("Vary", "Origin")
 		}
-		if !o.allow(origin) {
+		if !inside || !o.allow(origin) {
 			next.ServeHTTP(w, r)
 			return
 		}

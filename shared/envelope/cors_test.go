@@ -24,9 +24,7 @@ const (
 func begin(t *testing.T, origins string) *apitest.Server {
 	t.Helper()
 	o, err := envelope.ParseOrigins(origins)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := apitest.New(t, func(_ *api.Settings, so *local.ServiceOptions) { so.Origins = o })
 	s.AddUser("alice", password)
 	return s
@@ -151,9 +149,7 @@ func TestInboxHasNoCORS(t *testing.T) {
 	s := begin(t, "*")
 	for _, path := range []string{"/inbox", "/", "/v1x"} {
 		r, err := http.NewRequestWithContext(t.Context(), "GET", s.Root+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r.Header.Set("Origin", app)
 		wantNoCORS(t, path, s.Do(r).Header)
 	}
@@ -184,9 +180,7 @@ func TestPageOfAnotherSiteChangesNothing(t *testing.T) {
 		t.Run(k.what, func(t *testing.T) {
 			t.Parallel()
 			o, err := envelope.ParseOrigins(k.origins)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			s := apitest.New(t, func(set *api.Settings, so *local.ServiceOptions) { so.Origins, set.PublicURL = o, own+"/v1" })
 			s.InProcess("it sets the service's address")
 			s.AddUser("alice", password)

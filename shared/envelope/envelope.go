@@ -135,9 +135,7 @@ func appendBody(b []byte, status int, now string, v Success) []byte {
 	return append(b, '}', '\n')
 }
 
-func appendText(b []byte, s string) []byte {
-	return append(appendEscaped(append(b, '"'), s), '"')
-}
+func appendText(b []byte, s string) []byte { return append(appendEscaped(append(b, '"'), s), '"') }
 
 // appendEscaped encodes a string without its quotes. It copies strings that need no
 // escapes, as most do.

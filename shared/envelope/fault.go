@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// FaultKind is the HTTP status of a fault, except for Internal, which is a 500.
+// FaultKind is the HTTP status of a fault, except for Internal, which is a 500 without a
+// detail.
 type FaultKind int
 
 // The kinds of fault.
@@ -22,12 +23,14 @@ const (
 	MethodNotAllowed FaultKind = http.StatusMethodNotAllowed             // the resource has other methods
 	TooSlow          FaultKind = http.StatusRequestTimeout               // the body comes too slowly
 	Conflict         FaultKind = http.StatusConflict                     // the resource's state does not allow this
+	Gone             FaultKind = http.StatusGone                         // what the request made was removed since
 	TooLarge         FaultKind = http.StatusRequestEntityTooLarge        // the body, or the user's quota with it
 	Unsupported      FaultKind = http.StatusUnsupportedMediaType         // the body's media type
 	Unsatisfiable    FaultKind = http.StatusRequestedRangeNotSatisfiable // the range of a download
 	Precondition     FaultKind = http.StatusPreconditionFailed           // the file is not the one the request expects
 	TooMany          FaultKind = http.StatusTooManyRequests              // too many requests; After says when to retry
 	Full             FaultKind = http.StatusInsufficientStorage          // the service has no room left
+	Lost             FaultKind = http.StatusInternalServerError          // a file's bytes are missing or damaged
 	Unavailable      FaultKind = http.StatusServiceUnavailable           // a temporary overload; After says when to retry
 )
 

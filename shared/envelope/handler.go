@@ -281,6 +281,4 @@ func RequestID(ctx context.Context) string {
 }
 
 // NewRequestID returns a random id.
-func NewRequestID() string {
-	return fmt.Sprintf("%016x", rand.Uint64())
-}
+func NewRequestID() string { return fmt.Sprintf("%016x", rand.Uint64()) }

@@ -69,6 +69,7 @@ func TestEachKindOfErrorHasItsResponse(t *testing.T) {
 		{"too many uploads", &envelope.Fault{Kind: envelope.Unavailable, Detail: detail, After: time.Second}, 503, detail, map[string]string{"Retry-After": "1"}, "WARN"},
 		{"a dead table", &envelope.Fault{Kind: envelope.Unavailable, Detail: detail, Cause: errors.New("the cause")}, 503, detail, nil, "ERROR"},
 		{"an unknown error", errors.New("the cause"), 500, "", nil, "ERROR"},
+		{"lost bytes", &envelope.Fault{Kind: envelope.Lost, Detail: detail, Cause: errors.New("the cause")}, 500, detail, nil, "ERROR"},
 		{"an internal fault", &envelope.Fault{Detail: "the cause"}, 500, "", nil, "ERROR"},
 	} {
 		rec, log := handle(t, envelope.Outlet{}, func(w http.ResponseWriter, _ *http.Request) error {
@@ -349,9 +350,7 @@ func send(t *testing.T, conn net.Conn, pieces, size int, pause time.Duration) in
 		}
 	}()
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return resp.StatusCode
 }
 
@@ -451,5 +450,13 @@ func TestWaitIsToldInWords(t *testing.T) {
 		if got := envelope.WaitFault(d, "no").Detail; got != "no; try again in "+want {
 			t.Errorf("%s: %q, want %q", d, got, want)
 		}
+	}
+}
+
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

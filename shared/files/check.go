@@ -14,20 +14,13 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
 	"ferry/shared/table"
 )
 
-const (
-	// checksAtOnce lets checks share the waits for the stores.
-	checksAtOnce = 16
-	// checkTries bounds how often the quota of a busy user is added up.
-	checkTries = 10
-	// maxLeftovers bounds the objects that wait to be looked at again.
-	maxLeftovers = 50_000
-)
+// checksAtOnce lets checks share the waits for the stores.
+const checksAtOnce = 16
 
 // Settle is how long a request may take to remove the bytes of a record that it has
 // removed.
@@ -39,56 +32,77 @@ const moveTime = time.Hour
 // The kinds of findings.
 const (
 	BadRecord   = "record"   // it cannot be read, or is another file's
+	BadItem     = "item"     // another item cannot be read
 	BadBytes    = "bytes"    // there are none, or the medium cannot read them
 	BadSize     = "size"     // there are more or fewer bytes than the record says
 	BadChecksum = "checksum" // the bytes are not those that were stored
 	BadMove     = "move"     // the bytes have not followed their record to its area, for an hour
 	BadLink     = "link"     // it is missing, differs from its record, or has none
+	BadUser     = "user"     // it is missing, cannot be read or is older than its files
 	BadQuota    = "quota"    // the use is not the sum of files and reservations
 	Leftover    = "leftover" // an object that no record names, or what an interrupted request left
 )
 
-// Finding is something that is wrong.
+// Finding is something that is wrong, or only left over.
 type Finding struct {
-	Kind   string
-	User   string
-	ID     int64  // of the file; 0 for a quota
-	Key    string // of the object, after its area, or of an item
-	What   string
-	Mended bool
+	Kind   string `json:"kind"`
+	User   string `json:"user,omitempty"`
+	ID     int64  `json:"id,omitempty"` // of the file
+	Key    string `json:"key"`          // of the object, after its area, or of an item
+	What   string `json:"what"`
+	Mended bool   `json:"mended,omitempty"`
+	Due    bool   `json:"due,omitempty"` // no fault: a sweep will remove it
+	// Lost says that a backup may have what the service has not.
+	Lost bool `json:"lost,omitempty"`
 
 	mend []table.Op // for a repair; none if it cannot mend this
 }
 
 // CheckReport counts what a run looked at. Unsure users changed all the time, so that
-// their quotas could not be compared.
-type CheckReport struct{ Files, Objects, Found, Mended, Unsure int }
+// their quotas could not be compared. Many is how many leftovers a repair removes only
+// with RemoveMany.
+type CheckReport struct {
+	Files   int `json:"files"`
+	Objects int `json:"objects"`
+	Found   int `json:"found"`
+	Mended  int `json:"mended"`
+	Due     int `json:"due"`
+	Unsure  int `json:"unsure"`
+	Many    int `json:"many"`
+}
 
-// Check compares records with objects, links and quotas, while files come and go: it
-// looks again before it reports something. Memory does not grow with the number of
+// Check compares records with objects, links and users, while files come and go: it
+// looks again before it reports something. Memory grows with the number of users, not of
 // files. It is for one Run.
 //
-// Repair adds up quotas again, writes and removes links as their records say, and
-// removes leftovers as a sweep does. It changes no record, and removes no object that a
-// record names.
+// Repair adds up quotas again, writes and removes links as their records say, gives bytes
+// that lie elsewhere back to their records, and removes leftovers as a sweep does.
 type Check struct {
 	*Sweeper
-	Quick  bool // compare sizes, but no checksums for which bytes must be read
-	Repair bool
-	Settle time.Duration // as the constant; tests wait less
+	Quick      bool // compare sizes, but no checksums for which bytes must be read
+	Repair     bool
+	RemoveMany bool          // a repair removes leftovers even if there are more than 100
+	Settle     time.Duration // as the constant; tests wait less
 	// Found, Expect and Done are told what is wrong, how many more bytes are to be
 	// compared, and how many more were. Done is called from several goroutines.
 	Found        func(Finding)
 	Expect, Done func(bytes int64)
 
-	mu     sync.Mutex // held to count and to call Found
-	report CheckReport
-	left   []File // objects that no record names, and that may be removed just now
+	mu      sync.Mutex // held to count and to call Found
+	report  CheckReport
+	left    []*leftover // objects that no record names
+	unseen  int         // further ones
+	strays  []stray
+	users   map[string]*holding    // by name, from a scan of the table
+	damaged map[table.Key]*Finding // records that cannot be read
 }
 
 // Run does the whole check.
 func (c *Check) Run(ctx context.Context) (CheckReport, error) {
-	steps := []func(context.Context) error{c.objects, c.items, c.quotas, c.settle, c.unfinished}
+	c.users, c.damaged = map[string]*holding{}, map[table.Key]*Finding{}
+	steps := []func(context.Context) error{
+		c.objects, c.items, c.strayLinks, c.rebuild, c.holdings, c.leftovers, c.unfinished,
+	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return c.report, err
@@ -108,7 +122,9 @@ func (c *Check) found(ctx context.Context, f Finding) (told bool, err error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.report.Found++; f.Mended {
+	if f.Due {
+		c.report.Due++
+	} else if c.report.Found++; f.Mended {
 		c.report.Mended++
 	}
 	c.Found(f)
@@ -117,212 +133,220 @@ func (c *Check) found(ctx context.Context, f Finding) (told bool, err error) {
 
 // about returns a finding about a file's bytes.
 func (f File) about(kind, what string, values ...any) Finding {
-	key := string(f.Area) + "/" + f.Blob
-	return Finding{Kind: kind, User: f.Owner, ID: f.ID, Key: key, What: fmt.Sprintf(what, values...)}
+	return Finding{Kind: kind, User: f.Owner, ID: f.ID, Key: f.place(), What: fmt.Sprintf(what, values...)}
 }
 
-// objects lists both areas and notes the leftovers.
-func (c *Check) objects(ctx context.Context) error {
-	for _, area := range []blob.Area{blob.Files, blob.Backup} {
-		for after, more := "", true; more; {
-			page, err := c.Blobs.List(ctx, area, after, blob.MaxList)
-			if err != nil {
-				return fmt.Errorf("listing the %s area: %w", area, err)
-			}
-			for chunk := range slices.Chunk(page, table.MaxKeys) {
-				named, err := c.named(ctx, area, chunk...)
-				if err != nil {
-					return err
-				}
-				for _, o := range chunk {
-					c.report.Objects++
-					c.Expect(o.Size)
-					if !named[o.Key] && c.Now().Sub(o.Modified) > c.Grace {
-						owner, id, _ := ParseBlobKey(o.Key)
-						c.left = append(c.left, File{Owner: owner, ID: id, Area: area, Blob: o.Key, Length: o.Size})
-					}
-				}
-				after = chunk[len(chunk)-1].Key
-			}
-			if len(c.left) > maxLeftovers {
-				if err := c.settle(ctx); err != nil {
-					return err
-				}
-			}
-			more = len(page) == blob.MaxList
-		}
-	}
-	return nil
-}
-
-// named returns the keys of those objects that a record names, or that Ferry did not
-// make.
-func (c *Check) named(ctx context.Context, area blob.Area, objects ...blob.Object) (map[string]bool, error) {
-	items, err := c.recordsOf(ctx, area, objects)
-	named := map[string]bool{}
-	for _, o := range objects {
-		var f File
-		item, ours := items[o.Key]
-		if named[o.Key] = !ours || item.Decode(&f) == nil && f.Blob == o.Key; named[o.Key] || err != nil {
-			continue
-		}
-		owner, id, _ := ParseBlobKey(o.Key)
-		f, err = c.current(ctx, owner, id) // a move may not be finished
-		named[o.Key] = f.names(File{Area: area, Blob: o.Key})
-	}
-	return named, err
-}
-
-// settle looks again at the leftovers, once all requests that were about to remove
-// them have ended.
-func (c *Check) settle(ctx context.Context) error {
-	if len(c.left) == 0 {
-		return nil
-	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(c.Settle):
-	}
-	c.owners = map[string]auth.User{}
-	for _, f := range c.left {
-		if err := c.leftover(ctx, f); err != nil {
-			return err
-		}
-	}
-	c.left = nil
-	return nil
-}
-
-func (c *Check) leftover(ctx context.Context, f File) error {
-	if open, err := c.inSession(ctx, f.Blob); err != nil || open {
-		return err
-	}
-	named, err := c.named(ctx, f.Area, blob.Object{Key: f.Blob})
-	if err != nil || named[f.Blob] {
-		return err
-	}
-	if _, err = blob.Measure(ctx, c.Blobs, f.Area, f.Blob, true, func(int64) {}); errors.Is(err, blob.ErrNotFound) {
-		return nil
-	}
-	unknown, err := c.newerThanTable(ctx, f.Area, f.Blob)
-	if err != nil {
-		return err
-	}
-	bad := f.about(Leftover, "no record names these %d bytes", f.Length)
-	if unknown {
-		bad.What += "; they are newer than the table, so they stay: was an older table restored?"
-	} else if c.Repair {
-		if err := c.Blobs.Delete(ctx, f.Area, f.Blob); err != nil {
-			return fmt.Errorf("removing a leftover: %w", err)
-		}
-		bad.Mended = true
-	}
-	_, err = c.found(ctx, bad)
-	return err
-}
-
-// unfinished reports what interrupted requests left, and a repair removes it.
-func (c *Check) unfinished(ctx context.Context) error {
-	_, err := c.Blobs.Sweep(ctx, c.Now().Add(-c.Grace), func(name string) bool {
-		_, err := c.found(ctx, Finding{Kind: Leftover, Key: name, What: "an interrupted request left this", Mended: c.Repair})
-		return c.Repair && err == nil
-	})
-	return envelope.Wrap(err, "looking for unfinished objects")
-}
-
-// items looks at all records and links.
+// items looks at all items. Those that other steps compare are only noted.
 func (c *Check) items(ctx context.Context) error {
 	g, inner := errgroup.WithContext(ctx)
 	g.SetLimit(checksAtOnce)
 	err := c.Table.Scan(inner, func(item table.Item) error {
-		kind, owner, _ := strings.Cut(item.Key.PK, "#")
-		switch kind {
-		case string(blob.Files), string(blob.Backup):
+		var err error
+		kind, name, _ := strings.Cut(item.Key.PK, "#")
+		switch {
+		case kind == string(blob.Files) || kind == string(blob.Backup):
 			c.report.Files++
 			var f File
-			if err := item.Decode(&f); err != nil || f.key() != item.Key {
-				id, _ := strconv.ParseInt(item.Key.SK, 10, 64)
-				bad := Finding{Kind: BadRecord, User: owner, ID: id, Key: item.Key.PK, What: "the record is damaged"}
-				_, err := c.found(inner, bad)
-				return err
+			if f, err = decodeFile(item); err != nil {
+				return c.damagedRecord(inner, item.Key)
 			}
+			c.holding(f.Owner).has(f.ID)
 			g.Go(func() error { return c.file(inner, f) })
-		case "link":
-			l, err := decodeLink(item)
-			if err != nil {
-				_, err := c.found(inner, Finding{Kind: BadLink, Key: item.Key.PK, What: "the link cannot be read"})
-				return err
+		case kind == "link":
+			var l Link
+			if l, err = decodeLink(item); err != nil {
+				c.stray(stray{key: item.Key})
+				return nil
 			}
-			g.Go(func() error { return c.link(inner, item.Key, l) })
+			c.holding(l.File.Owner).has(l.File.ID)
+			g.Go(func() error {
+				_, own, err := c.linkOf(inner, item.Key, l)
+				if err == nil && !own {
+					c.stray(stray{key: item.Key, link: l})
+				}
+				return err
+			})
+		case kind == "upload":
+			var it Session
+			if err = item.Decode(&it); err == nil {
+				c.holding(it.Owner).has(it.FileID)
+			}
+		default:
+			err = c.noteUser(item, kind, name)
 		}
-		return inner.Err()
+		if err != nil {
+			_, err = c.found(inner, Finding{Kind: BadItem, Key: item.Key.String(), What: "the item cannot be read"})
+		}
+		return cmp.Or(err, inner.Err())
 	})
 	return cmp.Or(g.Wait(), err)
 }
 
-// file compares a record with its bytes and links.
-func (c *Check) file(ctx context.Context, f File) error {
-	var all []Finding
-	var written blob.Written
-	var err error
-	for _, at := range f.Places() {
-		if written, err = blob.Measure(ctx, c.Blobs, at.Area, at.Blob, c.Quick, c.Done); !errors.Is(err, blob.ErrNotFound) {
-			break
+// damagedRecord notes a record that cannot be read. It may be rebuilt when all links are known.
+func (c *Check) damagedRecord(ctx context.Context, key table.Key) error {
+	_, owner, _ := strings.Cut(key.PK, "#")
+	id, _ := strconv.ParseInt(key.SK, 10, 64)
+	user := c.holding(owner)
+	user.has(id)
+	user.unsure = true
+	c.damaged[key] = &Finding{Kind: BadRecord, User: owner, ID: id, Key: key.PK, What: "the record is damaged", Lost: true}
+	return ctx.Err()
+}
+
+// rebuild reports the damaged records. A repair writes them again as a link has them.
+func (c *Check) rebuild(ctx context.Context) error {
+	if len(c.damaged) == 0 {
+		return nil
+	}
+	copies := map[table.Key]File{}
+	err := c.Table.Scan(ctx, func(item table.Item) error {
+		l, err := decodeLink(item)
+		f, was := l.File, copies[l.File.key()]
+		if err == nil && strings.HasPrefix(item.Key.PK, "link#") && c.damaged[f.key()] != nil &&
+			cmp.Or(cmp.Compare(f.Key, was.Key), cmp.Compare(f.Moved, was.Moved)) >= 0 { // a stray link is older
+			copies[f.key()] = f
+		}
+		return ctx.Err()
+	})
+	for key := range c.damaged {
+		if err == nil {
+			err = c.rebuildOne(ctx, key, copies[key])
 		}
 	}
-	if err == nil && len(f.From) > 0 && c.Now().Sub(time.Unix(f.Moved, 0)) > moveTime {
-		bad := f.about(BadMove, "the bytes have not moved from %s yet", strings.Join(f.From, " and "))
-		bad.Mended = c.Repair && c.Finish(ctx, f) == nil
-		all = append(all, bad)
+	return err
+}
+
+// rebuildOne reports a damaged record, of which f is the newest copy, if there is one.
+func (c *Check) rebuildOne(ctx context.Context, key table.Key, f File) error {
+	var item table.Item
+	err := c.Table.Get(ctx, key, &item)
+	if _, damaged := decodeFile(item); err != nil || damaged == nil { // it was removed or restored meanwhile
+		return envelope.Wrap(err, "reading a damaged record", table.ErrNotFound)
 	}
+	bad := *c.damaged[key]
+	if f.ID > 0 {
+		bad.What += "; a link has a copy, from which --repair writes it again"
+		bad.mend = []table.Op{table.Put(key, f).If(table.Exists())}
+	}
+	if _, err := c.found(ctx, bad); err != nil || f.ID == 0 || !c.Repair {
+		return err
+	}
+	c.holding(bad.User).unsure = false
+	return c.file(ctx, f)
+}
+
+// file compares a record with its bytes and links.
+func (c *Check) file(ctx context.Context, f File) error {
+	bad, err := c.bytes(ctx, f)
+	if err != nil {
+		return err
+	}
+	links, copies, err := c.linksOf(ctx, f)
+	moves := len(f.From) > 0 && c.Now().Sub(time.Unix(f.Moved, 0)) > moveTime
+	if err != nil || len(bad)+len(links) == 0 && !moves {
+		return err
+	}
+	now, err := c.get(ctx, f.Area, f.Owner, f.ID)
+	if envelope.IsFault(err, envelope.NotFound) || err == nil && (now.Blob != f.Blob || now.Key != f.Key) {
+		return nil // it was moved, renewed or removed meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	for i := range bad {
+		links = slices.DeleteFunc(links, func(l Finding) bool { return l.What == linkDiffers }) // it may be right
+		if err := c.recover(ctx, now, copies, &bad[i]); err != nil {
+			return err
+		}
+		if bad[i].mend != nil { // the links were compared with the wrong record
+			links = nil
+		}
+	}
+	if len(bad) == 0 && moves {
+		bad = []Finding{f.about(BadMove, "the bytes have not moved from %s yet", strings.Join(f.From, " and "))}
+		bad[0].Mended = c.Repair && c.Finish(ctx, now) == nil
+	}
+	for _, f := range append(bad, links...) {
+		if _, err := c.found(ctx, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recover looks for the lost bytes of a file: a link may have a copy of the record that fits
+// those that are there, or they may lie elsewhere.
+func (c *Check) recover(ctx context.Context, f File, copies []File, bad *Finding) error {
+	for _, one := range copies {
+		one.From = nil // of a move that is finished
+		if one.key() != f.key() {
+			continue
+		}
+		if wrong, err := c.bytes(ctx, one); err != nil || len(wrong) > 0 {
+			continue
+		}
+		bad.What += "; the record is wrong, and a link has a copy, from which --repair writes it again"
+		bad.Lost, bad.mend = false, []table.Op{table.Put(f.key(), one).If(f.unchanged()...)}
+		return nil
+	}
+	return c.giveBack(ctx, f, bad)
+}
+
+// bytes compares a record with its bytes, and returns what is wrong.
+func (c *Check) bytes(ctx context.Context, f File) ([]Finding, error) {
+	written, err := c.measure(ctx, f, c.Quick, c.Done)
 	sum := fmt.Sprintf("%016x", written.CRC64NVME)
 	_, elsewhere := c.Blobs.(blob.Describer)
+	var bad Finding
 	switch {
 	case errors.Is(err, blob.ErrNotFound):
-		all = append(all, f.about(BadBytes, "the bytes are missing"))
+		bad = f.about(BadBytes, "the bytes are missing")
 	case err != nil && (elsewhere || ctx.Err() != nil): // it may be the network
-		return fmt.Errorf("comparing file %d of %s: %w", f.ID, f.Owner, err)
+		return nil, fmt.Errorf("comparing file %d of %s: %w", f.ID, f.Owner, err)
 	case err != nil:
-		all = append(all, f.about(BadBytes, "the bytes cannot be read: %v", err))
+		bad = f.about(BadBytes, "the bytes cannot be read: %v", err)
 	case written.Size != f.Length:
-		all = append(all, f.about(BadSize, "there are %d bytes, but the record says %d", written.Size, f.Length))
+		bad = f.about(BadSize, "there are %d bytes, but the record says %d", written.Size, f.Length)
 	case !c.Quick && sum != f.CRC64:
-		all = append(all, f.about(BadChecksum, "the CRC64NVME is %s, but the record says %s", sum, f.CRC64))
+		bad = f.about(BadChecksum, "the CRC64NVME is %s, but the record says %s", sum, f.CRC64)
+	default:
+		return nil, nil
 	}
+	bad.Lost = true
+	return []Finding{bad}, nil
+}
+
+const linkDiffers = "a link differs from the record"
+
+// linksOf compares a record with its links, and returns the copies that differ.
+func (c *Check) linksOf(ctx context.Context, f File) (all []Finding, copies []File, err error) {
 	keys := c.linkKeys(f)
 	items, err := c.Table.GetMany(ctx, keys...)
 	if err != nil {
-		return fmt.Errorf("reading a file's links: %w", err)
+		return nil, nil, fmt.Errorf("reading a file's links: %w", err)
 	}
 	for i, item := range items {
 		l, err := decodeLink(item)
-		bad, same := f.about(BadLink, "a link differs from the record"), table.AtMost("downloads", l.Downloads)
+		bad, same := f.about(BadLink, linkDiffers), table.AtMost("downloads", l.Downloads)
 		switch {
 		case !item.Found() && !f.Expired(c.Now()): // the table may have dropped an expired one
 			bad.What, same = "a link is missing", table.NotExists()
 		case !item.Found() || err == nil && l.File.same(f):
 			continue
+		case err != nil && !c.Repair: // it is told of as a stray
+			continue
+		case err != nil:
+			bad.What = "a link cannot be read"
+			l, same = Link{}, table.Exists() // which does not read the item
+		default:
+			copies = append(copies, l.File)
 		}
-		bad.Key, bad.mend = keys[i].PK, c.relink(f, i, l, same)
+		if bad.Key = keys[i].PK; bad.What != linkDiffers || !c.Quick || l.File.CRC64 == f.CRC64 {
+			bad.mend = c.relink(f, i, l, same)
+		}
 		all = append(all, bad)
 	}
-	if len(all) == 0 {
-		return nil
-	}
-	now, err := c.get(ctx, f.Area, f.Owner, f.ID)
-	if envelope.IsFault(err, envelope.NotFound) || err == nil && now.Blob != f.Blob {
-		return nil // it was moved or removed meanwhile
-	}
-	if err != nil {
-		return err
-	}
-	for _, bad := range all {
-		if _, err := c.found(ctx, bad); err != nil {
-			return err
-		}
-	}
-	return nil
+	return all, copies, nil
 }
 
 // same reports whether two copies of a record are equal. A link's copy may be older than
@@ -340,75 +364,62 @@ func (s *Service) relink(f File, i int, l Link, same table.Cond) []table.Op {
 		links[i].Recipient = f.Recipients[i-1]
 	}
 	return []table.Op{
-		table.Check(f.key(), table.Equal("blob", f.Blob)),
+		table.Check(f.key(), f.unchanged()...),
 		s.publish(f, links)[1+i].If(same),
 	}
 }
 
-// link reports a link that is none of its file's. Others are compared with their
-// records.
-func (c *Check) link(ctx context.Context, key table.Key, l Link) error {
-	same := table.NotExists()
-	switch f, err := c.get(ctx, l.File.Area, l.File.Owner, l.File.ID); {
-	case err == nil && slices.Contains(c.linkKeys(f), key):
-		return nil
-	case err == nil:
-		same = table.Equal("blob", f.Blob)
-	case !envelope.IsFault(err, envelope.NotFound):
-		return err
-	}
-	var now Link
-	err := c.Table.Get(ctx, key, &now)
-	if err != nil || now.File.Blob != l.File.Blob { // its file was moved or removed meanwhile
-		return envelope.Wrap(err, "reading a link", table.ErrNotFound)
-	}
-	bad := l.File.about(BadLink, "a link belongs to no file")
-	bad.Key, bad.mend = key.PK, []table.Op{table.Check(l.File.key(), same), table.Delete(key)}
-	_, err = c.found(ctx, bad)
-	return err
+// stray is a link that seemed to belong to no file, or that cannot be read.
+type stray struct {
+	key  table.Key
+	link Link
 }
 
-// quotas compares the use of each user who has a quota.
-func (c *Check) quotas(ctx context.Context) error {
-	return auth.NewUsers(c.Table, c.Now).List(ctx, func(u auth.User) error {
-		if c.Repair && u.Quota > 0 {
-			if _, err := c.endReservations(ctx, u.Name, c.Now().Unix()); err != nil {
-				return err
-			}
-		}
-		for range checkTries {
-			if sure, err := c.quota(ctx, u.Name); sure || err != nil {
-				return err
-			}
-		}
-		c.report.Unsure++
-		return nil
-	})
+func (c *Check) stray(s stray) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.strays = append(c.strays, s)
 }
 
-// quota compares a user's use with the sum. It is sure if nothing has changed while it
-// was added up twice.
-func (c *Check) quota(ctx context.Context, name string) (sure bool, err error) {
-	u, err := c.user(ctx, name)
-	if err != nil || u.Quota == 0 {
-		return err == nil, err
+// linkOf reports whether a link is one of its file's, which then is compared with the record.
+// Otherwise it returns the conditions that this stays so. A link of a damaged record counts as
+// its own: the record may be rebuilt from it.
+func (c *Check) linkOf(ctx context.Context, key table.Key, l Link) (stays []table.Cond, own bool, err error) {
+	var item table.Item
+	err = c.Table.Get(ctx, l.File.key(), &item)
+	if errors.Is(err, table.ErrNotFound) {
+		return []table.Cond{table.NotExists()}, false, nil
 	}
-	sum, err := c.tally(ctx, u)
-	if err != nil || sum.used == u.Used {
-		return err == nil, err
+	f, damaged := decodeFile(item)
+	own = damaged != nil || slices.Contains(c.linkKeys(f), key)
+	return f.unchanged(), own, envelope.Wrap(err, "reading a link's record")
+}
+
+// strayLinks looks again at the links that seemed to belong to no file, and reports them. A
+// repair of their files may have written them again.
+func (c *Check) strayLinks(ctx context.Context) error {
+	for _, s := range c.strays {
+		stays, own, err := c.linkOf(ctx, s.key, s.link)
+		if err != nil {
+			return err
+		}
+		var now Link
+		err = c.Table.Get(ctx, s.key, &now)
+		bad := s.link.File.about(BadLink, "a link belongs to no file")
+		switch {
+		case errors.Is(err, table.ErrUnreadable):
+			bad.What = "the link cannot be read"
+		case own || errors.Is(err, table.ErrNotFound) || err == nil && now.File.Blob != s.link.File.Blob:
+			continue // its file was moved or removed meanwhile
+		case err != nil:
+			return fmt.Errorf("reading a link: %w", err)
+		default:
+			bad.mend = []table.Op{table.Check(s.link.File.key(), stays...), table.Delete(s.key)}
+		}
+		bad.Key = s.key.PK
+		if _, err := c.found(ctx, bad); err != nil {
+			return err
+		}
 	}
-	again, err := c.tally(ctx, u)
-	if err != nil || again != sum {
-		return false, err
-	}
-	now, err := c.user(ctx, name)
-	if err != nil || now.Used != u.Used || now.LastFile != u.LastFile {
-		return false, err
-	}
-	what := fmt.Sprintf("%d bytes count as used, but files and reservations have %d", u.Used, sum.used)
-	mend := table.Update(auth.UserKey(name)).Set("used", sum.used).
-		If(u.SameUse(), table.Equal("lastFile", u.LastFile), table.Equal("generation", u.Generation))
-	return c.found(ctx, Finding{
-		Kind: BadQuota, User: name, Key: auth.UserKey(name).PK, What: what, mend: []table.Op{mend},
-	})
+	return nil
 }

@@ -28,14 +28,14 @@ func (s server) check(change func(*files.Check)) (files.CheckReport, []string) {
 		Sweeper: &files.Sweeper{Service: file.Service(s.Data.Ports), Log: slog.New(slog.DiscardHandler), Grace: time.Hour},
 		Expect:  func(int64) {}, Done: func(int64) {},
 		Found: func(f files.Finding) {
-			all = append(all, fmt.Sprintf("%s %s %d %s %v", f.Kind, f.User, f.ID, f.What, f.Mended))
+			all = append(all, fmt.Sprintf("%s %s %d %s %v", f.Kind, f.User, f.ID, f.What, map[bool]any{true: "due", false: f.Mended}[f.Due]))
 		},
 	}
 	if change != nil {
 		change(&c)
 	}
 	r, err := c.Run(s.Context())
-	if err != nil || r.Found != len(all) {
+	if err != nil || r.Found+r.Due != len(all) {
 		s.Fatalf("the check reported %+v, %v", r, err)
 	}
 	slices.Sort(all)
@@ -69,19 +69,11 @@ func newChecked(t *testing.T) (server, []files.File) {
 	small, big := s.put("alice", "content"), s.put("alice", large())
 	up, err := file.Service(s.Data.Ports).Begin(t.Context(), "alice", s.user("alice"), 3,
 		files.Sending{Recipients: []files.Message{{Channel: files.Mail, To: "ann@example.com"}}})
-	if err == nil {
-		err = up.Add(t.Context(), files.Part{Name: "sent", Body: strings.NewReader("abc"), Size: 3})
-	}
-	if err == nil {
-		_, err = up.Commit(t.Context(), 0)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	s.must(err)
+	s.must(up.Add(t.Context(), files.Part{Name: "sent", Body: strings.NewReader("abc"), Size: 3}))
+	s.must(failure(up.Commit(t.Context(), 0)))
 	sent, err := file.Service(s.Data.Ports).Delete(t.Context(), s.user("alice"), 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s.must(err)
 	s.wantFindings("whole data", nil)
 	return s, []files.File{small, big, sent}
 }
@@ -93,9 +85,7 @@ func (s server) update(key table.Key, attr string, value any) {
 
 func (s server) write(ops ...table.Op) {
 	s.Helper()
-	if err := s.Data.Table.Write(s.Context(), ops...); err != nil {
-		s.Fatal(err)
-	}
+	s.must(s.Data.Table.Write(s.Context(), ops...))
 }
 
 // path returns where the bytes of a large file are.
@@ -106,6 +96,11 @@ func (s server) must(err error) {
 	if err != nil {
 		s.Fatal(err)
 	}
+}
+
+// linkOf returns the key of a file's own link.
+func (s server) linkOf(f files.File) table.Key {
+	return table.Key{PK: "link#" + auth.HashToken(file.Service(s.Data.Ports).Token(f)), SK: "link"}
 }
 
 func TestEachKindOfDamageIsFound(t *testing.T) {
@@ -148,12 +143,9 @@ func TestEachKindOfDamageIsFound(t *testing.T) {
 		},
 		"a link is missing": {
 			func(s server, all []files.File) {
-				for key := range s.Partitions("link#") {
-					var l files.Link
-					pk, sk, _ := strings.Cut(key, " ")
-					s.must(s.Data.Table.Get(s.Context(), table.Key{PK: pk, SK: sk}, &l))
-					if l.Recipient != "" {
-						s.write(table.Delete(table.Key{PK: pk, SK: sk}))
+				for _, key := range s.linkKeys(all[2]) {
+					if key != s.linkOf(all[2]) {
+						s.write(table.Delete(key))
 					}
 				}
 			},
@@ -161,30 +153,103 @@ func TestEachKindOfDamageIsFound(t *testing.T) {
 		},
 		"a link differs": {
 			func(s server, all []files.File) {
-				for key := range s.Partitions("link#") {
-					var l files.Link
-					pk, sk, _ := strings.Cut(key, " ")
-					k := table.Key{PK: pk, SK: sk}
-					s.must(s.Data.Table.Get(s.Context(), k, &l))
-					if l.File.ID == 1 {
-						l.File.Length++
-						s.write(table.Put(k, l))
-					}
-				}
+				var l files.Link
+				s.must(s.Data.Table.Get(s.Context(), s.linkOf(all[0]), &l))
+				l.File.Length++
+				s.write(table.Put(s.linkOf(all[0]), l))
 			},
 			"link alice 1 a link differs from the record false", "link alice 1 a link differs from the record true", "link", "",
 		},
 		"a link has no record": {
 			func(s server, all []files.File) {
 				l := files.Link{File: all[0]}
-				l.File.ID = 77
+				l.File.ID = 3
 				s.write(table.Put(table.Key{PK: "link#x", SK: "link"}, l))
 			},
-			"link alice 77 a link belongs to no file false", "link alice 77 a link belongs to no file true", "link", "",
+			"link alice 3 a link belongs to no file false", "link alice 3 a link belongs to no file true", "link", "",
 		},
 		"a record is another file's": {
-			func(s server, all []files.File) { s.write(table.Put(files.Key(blob.Files, "alice", 55), all[0])) },
-			"record alice 55 the record is damaged false\x00quota", "quota\x00record", "quota\x00record", "record",
+			func(s server, all []files.File) { s.write(table.Put(files.Key(blob.Files, "alice", 3), all[0])) },
+			"record alice 3 the record is damaged false", "record", "record", "record",
+		},
+		"a record is no JSON": {
+			func(s server, all []files.File) { s.Spoil(files.Key(blob.Files, "alice", 2)) },
+			"record alice 2 the record is damaged; a link has a copy", "record alice 2 the record is damaged; a link has a copy, from which --repair writes it again true",
+			"record", "",
+		},
+		"a record and its link are no JSON": {
+			func(s server, all []files.File) {
+				s.Spoil(files.Key(blob.Files, "alice", 2))
+				s.Spoil(s.linkOf(all[1]))
+			},
+			"link  0 the link cannot be read false\x00record alice 2 the record is damaged false", "link\x00record", "link\x00record", "link\x00record",
+		},
+		"a link is no JSON": {
+			func(s server, all []files.File) { s.Spoil(s.linkOf(all[2])) },
+			"link  0 the link cannot be read false", "link alice 3 a link cannot be read true", "link", "",
+		},
+		"another item is no JSON": {
+			func(s server, all []files.File) {
+				s.write(table.Put(table.Key{PK: "receipt#alice", SK: "x"}, all[0]))
+				s.Spoil(table.Key{PK: "receipt#alice", SK: "x"})
+			},
+			"item  0 the item cannot be read false", "item", "item", "item",
+		},
+		"a user's item is gone": {
+			func(s server, all []files.File) { s.write(table.Delete(auth.UserKey("alice"))) },
+			"user alice 0 the user is missing or cannot be read, but was not removed; their files stay: ", "user", "user", "user",
+		},
+		"a user's item is no JSON": {
+			func(s server, all []files.File) { s.Spoil(auth.UserKey("alice")) },
+			"ferry user add alice --with-files false", "user", "user", "user",
+		},
+		"the record of a moved file names other bytes": {
+			func(s server, all []files.File) {
+				s.update(files.Key(blob.Backup, "alice", 3), "blob", s.dated(60, 3, "alice"))
+				s.Clock.Advance(2 * time.Hour)
+			},
+			"bytes alice 3 the bytes are missing; the record is wrong\x00leftover alice 3", "from which --repair writes it again true", "bytes\x00leftover", "",
+		},
+		"bytes cannot be read, and others of the same owner and id are left": {
+			func(s server, all []files.File) {
+				s.must(os.Remove(s.path(all[1])))
+				s.must(os.Mkdir(s.path(all[1]), 0o700))
+				s.object(blob.Backup, s.dated(9, 2, "alice"))
+				s.Clock.Advance(2 * time.Hour)
+			},
+			"bytes alice 2 the bytes cannot be read\x00leftover alice 2 no record names these 9 bytes; they stay", "bytes\x00leftover", "bytes\x00leftover", "bytes\x00leftover",
+		},
+		"a user has no last file": {
+			func(s server, all []files.File) {
+				s.write(table.Put(auth.UserKey("alice"), auth.User{Name: "alice", State: auth.Active, Quota: 1 << 30, Used: 100010}))
+			},
+			"user alice 0 the last file is 0, but there is a file 3", "user alice 0 the last file is 0", "user", "",
+		},
+		"a user's last file is below the files": {
+			func(s server, all []files.File) { s.update(auth.UserKey("alice"), "lastFile", int64(1)) },
+			"user alice 0 the last file is 1, but there is a file 3; was an older table restored? false", "user alice 0 the last file is 1", "user", "",
+		},
+		"a move's new place is known and the bytes lie at another": {
+			func(s server, all []files.File) {
+				s.must(s.Data.Disk.Copy(s.Context(), blob.Files, all[1].Blob, blob.Backup, s.dated(9, 2, "alice")))
+				s.must(s.Data.Disk.Delete(s.Context(), blob.Files, all[1].Blob))
+			},
+			"bytes alice 2 the bytes are missing; they lie at backup/D2-", "gives them back true", "bytes", "",
+		},
+		"a file is shorter and its bytes lie elsewhere too": {
+			func(s server, all []files.File) {
+				_, err := s.Data.Disk.Create(s.Context(), blob.Backup, s.dated(9, 2, "alice"), strings.NewReader(large()), -1)
+				s.must(errors.Join(err, os.Truncate(s.path(all[1]), 10)))
+			},
+			"size alice 2 there are 10 bytes, but the record says 100000; they lie at backup/D2-", "gives them back true", "size", "",
+		},
+		"other bytes of a lost file's owner and id lie elsewhere": {
+			func(s server, all []files.File) {
+				s.object(blob.Backup, s.dated(9, 1, "alice"))
+				s.must(s.Data.Table.Blobs().Delete(s.Context(), all[0].Area, all[0].Blob))
+				s.Clock.Advance(2 * time.Hour)
+			},
+			"bytes alice 1 the bytes are missing false\x00leftover alice 1 no record names these 9 bytes; they stay: its record has lost", "bytes\x00leftover", "bytes\x00leftover", "bytes\x00leftover",
 		},
 		"the quota is wrong": {
 			func(s server, _ []files.File) { s.update(auth.UserKey("alice"), "used", int64(5)) },
@@ -192,11 +257,18 @@ func TestEachKindOfDamageIsFound(t *testing.T) {
 		},
 		"an object has no record": {
 			func(s server, _ []files.File) { s.orphan(blob.Backup, "alice/9-left"); s.Clock.Advance(2 * time.Hour) },
-			"leftover alice 9 no record names these 9 bytes false", "leftover alice 9 no record names these 9 bytes true", "leftover", "",
+			"leftover alice 9 no record names these 9 bytes; they will be removed within 30 days due", "leftover alice 9 no record names these 9 bytes true", "leftover", "",
+		},
+		"an object whose day is to come has no record": {
+			func(s server, _ []files.File) {
+				s.orphan(blob.Backup, s.dated(2, 3, "alice"))
+				s.Clock.Advance(2 * time.Hour)
+			},
+			"no record names these 9 bytes; they will be removed on 20", "leftover alice 3 no record names these 9 bytes true", "leftover", "",
 		},
 		"an object is newer than the table": {
 			func(s server, _ []files.File) { s.object(blob.Backup, "alice/9-left"); s.Clock.Advance(2 * time.Hour) },
-			"they stay: was an older table restored? false", "false", "leftover", "leftover",
+			"they stay: it is newer than the table: was an older table restored? false", "false", "leftover", "leftover",
 		},
 		"a link is of an earlier record of its file": {
 			func(s server, all []files.File) {
@@ -213,7 +285,7 @@ func TestEachKindOfDamageIsFound(t *testing.T) {
 					s.must(os.Chtimes(path, then, then))
 				}
 			},
-			"leftover  0 an interrupted request left this false\x00leftover", "leftover  0 an interrupted request left this true\x00leftover",
+			"leftover  0 an interrupted request left this; it will be removed by the next sweep due\x00leftover", "leftover  0 an interrupted request left this true\x00leftover",
 			"leftover\x00leftover", "",
 		},
 		"a young object has no record yet": {
@@ -264,9 +336,8 @@ func TestARepairedLinkKeepsItsCounts(t *testing.T) {
 func TestARepairedLinkWorksAgain(t *testing.T) {
 	t.Parallel()
 	s, all := newChecked(t)
-	for key := range s.Partitions("link#") {
-		pk, sk, _ := strings.Cut(key, " ")
-		s.write(table.Delete(table.Key{PK: pk, SK: sk}))
+	for _, key := range s.keys("link#") {
+		s.write(table.Delete(key))
 	}
 	s.wantFindings("a repair", repairing, "link alice 1", "link alice 2", "link alice 3", "link alice 3")
 	service := file.Service(s.Data.Ports)

@@ -21,8 +21,8 @@ import (
 )
 
 // Complete makes the file of a session visible, or says which parts are missing.
-// A repeated call returns the same file. sum is the CRC64NVME of the whole file,
-// or nil.
+// A repeated call returns the same file, or the fault Gone if that was deleted since. sum is
+// the CRC64NVME of the whole file, or nil.
 //
 // Apart from the store's own calls it reads the owner and writes one
 // transaction. If the session has recipients and was begun in another hour,
@@ -38,7 +38,7 @@ func (s *Service) Complete(ctx context.Context, it Session, sum *uint64) (*Liste
 	read := s.Now()
 	err := s.Table.Get(ctx, auth.UserKey(it.Owner), &owner)
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
-		return nil, fmt.Errorf("reading a user: %w", err)
+		return nil, s.badOwner(ctx, it.Owner, fmt.Errorf("reading a user: %w", err))
 	}
 	if err != nil || owner.Incarnation != it.Incarnation || owner.State == auth.Disabled {
 		return nil, errNoDestination()
@@ -129,7 +129,7 @@ func (s *Service) finish(ctx context.Context, it Session, f File, room []table.O
 func (s *Service) overtaken(ctx context.Context, it Session, otherwise error) (*Listed, error) {
 	now, err := s.session(ctx, it.ID)
 	if envelope.IsFault(err, envelope.NotFound) { // the session was ended, so no record will name its object
-		s.discard(ctx, blob.Files, it.blobKey())
+		s.discard(ctx, File{Area: blob.Files, Blob: it.blobKey()})
 		return nil, otherwise
 	}
 	if err != nil {
@@ -142,11 +142,12 @@ func (s *Service) overtaken(ctx context.Context, it Session, otherwise error) (*
 }
 
 func (s *Service) completedFile(ctx context.Context, it Session) (*Listed, error) {
-	f, err := s.get(ctx, blob.Files, it.Owner, it.FileID)
+	f := File{Owner: it.Owner, Area: blob.Files, ID: it.FileID, Name: it.Name, Length: it.Length}
+	kept, err := s.kept(ctx, s.Listed(f))
 	if err != nil {
 		return nil, err
 	}
-	return s.Listed(f), nil
+	return kept[0], nil
 }
 
 func completeFault(err error) error {
@@ -226,6 +227,6 @@ func (s *Service) endMismatched(ctx context.Context, it Session) error {
 	if err := s.EndSession(ctx, it); err != nil && !envelope.IsFault(err, envelope.Conflict) { // another request ended it
 		return err
 	}
-	s.discard(ctx, blob.Files, it.blobKey())
+	s.discard(ctx, File{Area: blob.Files, Blob: it.blobKey()})
 	return nil
 }

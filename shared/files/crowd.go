@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"io"
+	"maps"
 	"sync"
 	"time"
 
@@ -19,7 +20,8 @@ const (
 	maxWeight = 1024
 	// cooling is for how long a process samples after the table has refused a count.
 	cooling = time.Minute
-	// maxCrowds bounds the links that a process remembers. With one more it begins anew.
+	// maxCrowds bounds the links that a process remembers. With one more it begins anew, but
+	// for those that it is giving out.
 	maxCrowds = 1000
 	// followUp is the longest that a receipt or an event delays an answer: no later
 	// download makes up for it.
@@ -35,6 +37,9 @@ type crowd struct {
 	owed   int64 // downloads whose count was refused
 	unsure bool  // a count got no answer in time, so nobody knows if it was made
 	given  int64 // bytes that no write has carried yet
+
+	underWay  int64 // bytes of answers that have begun and not ended
+	sum, hour int64 // bytes given in an hour as far as is known, those under way included
 }
 
 // crowds has the links by their tokens.
@@ -59,8 +64,8 @@ func (s *Service) note(token string, f func(*crowd)) {
 	defer s.crowds.mu.Unlock()
 	c := s.crowds.all[token]
 	if c == nil {
-		if s.crowds.all == nil || len(s.crowds.all) >= maxCrowds {
-			s.crowds.all = map[string]*crowd{}
+		if len(s.crowds.all) >= maxCrowds {
+			maps.DeleteFunc(s.crowds.all, func(_ string, c *crowd) bool { return c.underWay == 0 })
 		}
 		c = &crowd{}
 		s.crowds.all[token] = c
@@ -92,9 +97,7 @@ func (c crowd) weightAt(now time.Time) int64 {
 // sampled reports, for one download in so many, that it is to be counted.
 func (s *Service) sampled(weight int64) bool {
 	var b [8]byte
-	if weight > 1 {
-		_, _ = io.ReadFull(s.Random, b[:]) // without it, all are counted
-	}
+	_, _ = io.ReadFull(s.Random, b[:]) // without it, all are counted
 	return binary.LittleEndian.Uint64(b[:])%uint64(weight) == 0
 }
 

@@ -106,13 +106,9 @@ type dueItem struct {
 	Modified int64     `json:"modified"` // Unix seconds
 }
 
-func dueKey(day string, area blob.Area, key string) table.Key {
-	return table.Key{PK: dueItems, SK: day + "/" + string(area) + "/" + key}
-}
-
 func due(day string, area blob.Area, o blob.Object) table.Op {
 	item := dueItem{V: formatVersion, Area: area, Key: o.Key, Modified: o.Modified.Unix()}
-	return table.Put(dueKey(day, area, o.Key), item)
+	return table.Put(table.Key{PK: dueItems, SK: day + "/" + string(area) + "/" + o.Key}, item)
 }
 
 // missed returns the operation that makes a sweep look at a file on the day of its expiry,

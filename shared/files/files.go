@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strconv"
 	"sync"
 	"time"
 
@@ -99,7 +100,7 @@ type Service struct {
 }
 
 // New returns a Service.
-func New(c Config) *Service { return &Service{Config: c} }
+func New(c Config) *Service { return &Service{Config: c, crowds: crowds{all: map[string]*crowd{}}} }
 
 // Key returns the table's key of a file's record.
 func Key(area blob.Area, owner string, id int64) table.Key {
@@ -126,7 +127,7 @@ func (f File) UploadedBy(u auth.User) bool {
 func (f File) Expired(now time.Time) bool { return f.Expires != 0 && now.Unix() >= f.Expires }
 
 // Page is a page of an area, newest first. Next is the id after which to
-// continue, or 0 on the last page.
+// continue, or 0 on the last page. A record that cannot be read is left out.
 type Page struct {
 	Files []*Listed
 	Next  int64
@@ -145,30 +146,30 @@ func (s *Service) List(ctx context.Context, owner auth.User, area blob.Area, aft
 	if err != nil {
 		return Page{}, fmt.Errorf("listing files: %w", err)
 	}
-	return s.page(found, owner)
+	return s.page(ctx, found, owner), nil
 }
 
 func newestFirst(owner string, area blob.Area, limit int) table.Query {
 	return table.Query{PK: partition(area, owner), Descending: true, Limit: limit}
 }
 
-func (s *Service) page(found table.Page, owner auth.User) (Page, error) {
+func (s *Service) page(ctx context.Context, found table.Page, owner auth.User) Page {
 	page := Page{Files: make([]*Listed, 0, len(found.Items))}
-	var last *Listed
 	now := s.Now()
 	for _, item := range found.Items {
-		var err error
-		if last, err = s.records.read(item, s.decodeRecord); err != nil {
-			return Page{}, err
+		id, _ := strconv.ParseInt(item.Key.SK, 10, 64)
+		f, err := s.records.read(item, s.decodeRecord)
+		switch {
+		case err != nil || f.ID != id:
+			s.unreadable(ctx, item.Key, cmp.Or(err, errors.New("it is another file's")))
+		case !f.Expired(now) && f.Incarnation == owner.Incarnation:
+			page.Files = append(page.Files, f)
 		}
-		if !last.Expired(now) && last.Incarnation == owner.Incarnation {
-			page.Files = append(page.Files, last)
+		if found.More {
+			page.Next = id
 		}
 	}
-	if found.More && last != nil {
-		page.Next = last.ID
-	}
-	return page, nil
+	return page
 }
 
 // Open returns the bytes of a link's file, as many as its record says. If there are
@@ -207,12 +208,11 @@ func (s *Service) SignGet(ctx context.Context, l Link, how blob.Signed) (string,
 // look measures the bytes of a link's file, and compares their number with the record.
 // If they are missing, it looks at the link again, and returns the file as it is now.
 func (s *Service) look(ctx context.Context, l Link, measure func(File) (int64, error)) (File, error) {
-	f := l.File
+	var f File // the last of its places is the record's own
 	var length int64
 	var err error
-	for _, at := range f.Places() {
-		if length, err = measure(at); !errors.Is(err, blob.ErrNotFound) {
-			f = at
+	for _, f = range l.File.Places() {
+		if length, err = measure(f); !errors.Is(err, blob.ErrNotFound) {
 			break
 		}
 	}
@@ -226,11 +226,17 @@ func (s *Service) look(ctx context.Context, l Link, measure func(File) (int64, e
 			return s.look(ctx, now, measure)
 		}
 	}
-	if err == nil && length != f.Length {
-		err = fmt.Errorf("they are %d, but the record says %d", length, f.Length)
+	switch {
+	case errors.Is(err, blob.ErrNotFound):
+		err = ErrLost
+	case err == nil && length != f.Length:
+		err = fmt.Errorf("%w: they are %d, but the record says %d", ErrLost, length, f.Length)
 	}
 	return f, envelope.Wrap(err, fmt.Sprintf("opening the bytes %s of a file", f.Blob))
 }
+
+// ErrLost is returned for bytes that are missing or not those that were stored.
+var ErrLost = errors.New("the bytes of a file are lost")
 
 // user returns the user with a canonical name, or the zero User if there is none.
 func (s *Service) user(ctx context.Context, name string) (auth.User, error) {
@@ -308,10 +314,24 @@ func (m *memo[T]) put(raw []byte, value T) {
 	m.young[string(raw)] = value
 }
 
+// decodeFile returns the file of a record. The error is table.ErrUnreadable if the record is
+// damaged or another file's.
+func decodeFile(item table.Item) (f File, err error) {
+	if err = item.Decode(&f); err == nil && (f.key() != item.Key || blob.CheckKey(f.Blob) != nil) {
+		err = fmt.Errorf("it names %s and the bytes %q: %w", f.key(), f.Blob, table.ErrUnreadable)
+	}
+	return f, envelope.Wrap(err, fmt.Sprintf("reading the record %s", item.Key))
+}
+
 func (s *Service) decodeRecord(item table.Item) (*Listed, error) {
 	var f File
 	if err := item.Decode(&f); err != nil {
 		return nil, fmt.Errorf("reading a file's record: %w", err)
 	}
 	return s.Listed(f), nil
+}
+
+// unreadable logs an item that is left out, so that it holds up nothing else.
+func (s *Service) unreadable(ctx context.Context, key table.Key, err error) {
+	s.Log.ErrorContext(ctx, "an item of the table cannot be read", "key", key.String(), "error", err)
 }

@@ -41,12 +41,8 @@ func TestEndingSessionFreesRoomOnFullDisk(t *testing.T) {
 	})
 	var err error
 	it, err = service.BeginSession(t.Context(), c.user(), files.Plan{Owner: c.name, Name: "a", Length: 1}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := service.EndSession(t.Context(), it); err != nil {
-		t.Fatal(err)
-	}
+	c.must(err)
+	c.must(service.EndSession(t.Context(), it))
 	if _, err := service.Session(t.Context(), c.user(), it.ID); !envelope.IsFault(err, envelope.NotFound) {
 		t.Errorf("reading the ended session gave %v, want NotFound", err)
 	}

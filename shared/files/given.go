@@ -11,7 +11,8 @@ import (
 // What a link gives out in an hour of the clock is bounded (Config.LinkBytes). Its item has
 // all the bytes that it ever gave, and how many those were when the hour began. Answers
 // that are not counted, such as most ranges, cost no call: their bytes wait in this process
-// for a count to carry them, or until they are many.
+// for a count to carry them, or until they are many. What this process gives counts here as
+// soon as an answer begins: the table shows it only a moment after its end.
 const (
 	// leastDownloads is how often a file can be downloaded through a link in an hour,
 	// however large it is.
@@ -22,24 +23,39 @@ const (
 
 func hourOf(t time.Time) int64 { return t.Truncate(time.Hour).Unix() }
 
-// MayGive returns a TooMany fault if a link has given out as much as it may in this hour.
-func (s *Service) MayGive(l Link) error {
-	sum, now := s.crowd(l.Token).given, s.Now()
-	if l.Hour == hourOf(now) {
-		sum += l.Given - l.GivenBefore
-	}
-	if s.LinkBytes == 0 || sum < max(s.LinkBytes, leastDownloads*l.File.Length) {
+// MayGive notes that an answer of n bytes begins; the caller calls Gave at its end. If the
+// link has given out as much as it may in this hour, the answers that have begun included,
+// it returns a TooMany fault instead.
+func (s *Service) MayGive(l Link, n int64) (err error) {
+	if s.LinkBytes == 0 {
 		return nil
 	}
-	return envelope.WaitFault(time.Unix(hourOf(now), 0).Add(time.Hour).Sub(now),
-		"this link has given out %d bytes in this hour, which is the limit", sum)
+	now := s.Now()
+	s.note(l.Token, func(c *crowd) {
+		stored := int64(0)
+		if l.Hour == hourOf(now) {
+			stored = l.Given - l.GivenBefore
+		}
+		if c.hour != hourOf(now) {
+			c.hour, c.sum = hourOf(now), 0
+		}
+		// The link may have been read before it showed what this process gave, or what others did.
+		c.sum = max(c.sum, stored+c.given+c.underWay)
+		if c.sum < max(s.LinkBytes, leastDownloads*l.File.Length) {
+			c.sum, c.underWay = c.sum+n, c.underWay+n
+			return
+		}
+		err = envelope.WaitFault(time.Unix(c.hour, 0).Add(time.Hour).Sub(now),
+			"this link has given out %d bytes in this hour, which is the limit", c.sum)
+	})
+	return err
 }
 
-// Gave notes that an answer had n bytes. The caller calls CountDownload next if the
-// answer counts, and then Settle.
-func (s *Service) Gave(l Link, n int64) {
-	if s.LinkBytes > 0 && n > 0 {
-		s.note(l.Token, func(c *crowd) { c.given += n })
+// Gave notes that an answer has ended, and how many of the bytes with which it began it had.
+// The caller calls CountDownload next if the answer counts, and then Settle.
+func (s *Service) Gave(l Link, begun, had int64) {
+	if s.LinkBytes > 0 && begun+had > 0 {
+		s.note(l.Token, func(c *crowd) { c.sum, c.underWay, c.given = c.sum+had-begun, c.underWay-begun, c.given+had })
 	}
 }
 
@@ -56,7 +72,7 @@ func (s *Service) Settle(ctx context.Context, l Link) error {
 	defer cancel()
 	err := s.Table.Write(ctx, op.Delay())
 	if err != nil {
-		s.Gave(l, given)
+		s.note(l.Token, func(c *crowd) { c.given += given })
 	}
 	// The condition fails if the file was moved meanwhile.
 	return envelope.Wrap(err, "noting what a link gave", table.ErrCondition)

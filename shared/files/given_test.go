@@ -29,7 +29,7 @@ func TestALongDownloadLeavesTheSumOfAnEarlierHourAlone(t *testing.T) {
 		return l
 	}
 	ends := func(l files.Link, n, sum int64) (now files.Link) {
-		service.Gave(l, n)
+		service.Gave(l, 0, n)
 		_, err := service.CountDownload(c.Context(), l, "")
 		c.must(err)
 		for end := time.Now().Add(10 * time.Second); now.Given < sum && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
@@ -58,7 +58,7 @@ func TestAnswersThatEndAtOnceWriteTheirBytesTogether(t *testing.T) {
 	for range 8 {
 		all.Go(func() {
 			for range 20_000 {
-				s.Gave(files.Link{Token: "hot"}, 1)
+				s.Gave(files.Link{Token: "hot"}, 0, 1)
 				if err := s.Settle(t.Context(), files.Link{Token: "hot"}); err != nil {
 					t.Error(err)
 					return

@@ -28,21 +28,16 @@ func TestHashOfLargeFileIsCheckedOverSeveralRequests(t *testing.T) {
 				return files.New(files.Config{Ports: p.Ports, Blobs: p.Blobs, Parts: p.Parts, Outbox: file.Outbox(p), HashStep: 2 << 20})
 			}
 			it, err := service().BeginSession(t.Context(), c.user(), files.Plan{Owner: "alice", Name: "large", Length: int64(len(content)), SHA256: stated}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c.must(err)
 			for number := 1; number <= it.Layout().Count(); number++ {
 				from := it.Layout().Offset(number)
-				if _, err := service().WritePart(t.Context(), it, number, bytes.NewReader(content[from:from+it.Layout().Size(number)]), nil); err != nil {
-					t.Fatal(err)
-				}
+				part := bytes.NewReader(content[from : from+it.Layout().Size(number)])
+				c.must(failure(service().WritePart(t.Context(), it, number, part, nil)))
 			}
 			waits := 0
 			for {
 				now, err := service().Session(t.Context(), c.user(), it.ID)
-				if err != nil {
-					t.Fatal(err)
-				}
+				c.must(err)
 				_, err = service().Complete(t.Context(), now, nil)
 				if envelope.IsFault(err, envelope.Unavailable) && waits < 10 {
 					waits++

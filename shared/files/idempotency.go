@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,7 +26,8 @@ import (
 // A request claims its key before it stores anything. The transaction that makes
 // its result visible also marks the claim as done, so the two cannot differ. If
 // a request dies, its lease runs out and another may take over the key. If the
-// first request was only slow, its transaction is then refused.
+// first request was only slow, its transaction is then refused. If a file of the result
+// was deleted since, the repeat is told so, as it would get a dead link.
 
 const (
 	// KeyHeader is the name of the request's header.
@@ -304,21 +306,54 @@ func (r *Repeat) Stored() []File { return r.seen }
 // Abort does nothing, as nothing is stored.
 func (r *Repeat) Abort(context.Context) {}
 
-// Commit returns the page that answered the first upload, as Upload.Commit does. It
-// takes one call to the table for a list. If the repeat brought different files, the
-// fault is Conflict.
+// Commit returns a page as Upload.Commit does. It takes one call to the table for a list,
+// and one if that does not have all files of the first upload. If the repeat brought
+// different files, the fault is Conflict; if one of the first was deleted since, it is Gone.
 func (r *Repeat) Commit(ctx context.Context, limit int) (page Page, err error) {
-	if len(r.seen) != len(r.first) {
+	same := slices.EqualFunc(r.seen, r.first, func(s File, f *Listed) bool {
+		return s.Name == f.Name && s.Length == f.Length && s.CRC64 == f.CRC64
+	})
+	if !same {
 		return page, errOtherRequest()
 	}
-	for i, f := range r.first {
-		if s := r.seen[i]; s.Name != f.Name || s.Length != f.Length || s.CRC64 != f.CRC64 {
-			return page, errOtherRequest()
-		}
-	}
 	if limit == 0 {
-		return Page{Files: r.first}, nil
+		page.Files, err = r.s.kept(ctx, r.first...)
+		return page, err
 	}
-	page, err = r.s.List(ctx, r.uploader, blob.Files, 0, limit)
-	return page.With(r.first...), err
+	if page, err = r.s.List(ctx, r.uploader, blob.Files, 0, limit); err != nil {
+		return page, err
+	}
+	missing := slices.DeleteFunc(slices.Clone(r.first), func(f *Listed) bool {
+		return slices.ContainsFunc(page.Files, func(l *Listed) bool { return l.ID == f.ID })
+	})
+	missing, err = r.s.kept(ctx, missing...)
+	return page.With(missing...), err
+}
+
+// kept returns files that were stored in user areas as they are now, with one call to the
+// table if there are any. If one of them is no longer there, the fault is Gone.
+func (s *Service) kept(ctx context.Context, stored ...*Listed) (now []*Listed, err error) {
+	keys := make([]table.Key, len(stored))
+	for i, f := range stored {
+		keys[i] = f.key()
+	}
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	items, err := s.Table.GetMany(ctx, keys...)
+	if err != nil {
+		return nil, fmt.Errorf("reading files that were stored: %w", err)
+	}
+	for i, item := range items {
+		f, err := s.records.read(item, s.decodeRecord)
+		switch {
+		case errors.Is(err, table.ErrNotFound), err == nil && f.Expired(s.Now()):
+			return nil, envelope.NewFault(envelope.Gone, "file %d was deleted since this request stored it", stored[i].ID)
+		case err != nil:
+			s.unreadable(ctx, item.Key, err)
+			f = stored[i]
+		}
+		now = append(now, f)
+	}
+	return now, nil
 }

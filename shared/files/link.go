@@ -53,8 +53,8 @@ func (s *Service) linkKeys(f File) []table.Key {
 	return keys
 }
 
-// Links returns a file's own link and then each recipient's. A missing one has no
-// uses. It makes one call to the table.
+// Links returns a file's own link and then each recipient's. One that is missing or cannot
+// be read has no uses. It makes one call to the table.
 func (s *Service) Links(ctx context.Context, f File) ([]Link, error) {
 	items, err := s.Table.GetMany(ctx, s.linkKeys(f)...)
 	if err != nil {
@@ -63,7 +63,8 @@ func (s *Service) Links(ctx context.Context, f File) ([]Link, error) {
 	all := make([]Link, len(items))
 	for i, item := range items {
 		if all[i], err = s.links.read(item, decodeLink); err != nil && !errors.Is(err, table.ErrNotFound) {
-			return nil, fmt.Errorf("reading a file's link: %w", err)
+			s.unreadable(ctx, item.Key, err)
+			all[i] = Link{}
 		}
 		if i > 0 {
 			all[i].Recipient = f.Recipients[i-1]
@@ -87,10 +88,16 @@ func (s *Service) publish(f File, links []Link) []table.Op {
 	return ops
 }
 
+// unchanged returns the conditions that a file's record is in its place as it was read, and
+// that its links have the same version of their key.
+func (f File) unchanged() []table.Cond {
+	return []table.Cond{table.Equal("blob", f.Blob), table.AtMost("key", max(1, f.Key))}
+}
+
 // unpublish returns the operations that make the file invisible. They are
 // refused if it has changed since it was read.
 func (s *Service) unpublish(f File) []table.Op {
-	ops := []table.Op{table.Delete(f.key()).If(table.Equal("blob", f.Blob))}
+	ops := []table.Op{table.Delete(f.key()).If(f.unchanged()...)}
 	for _, key := range s.linkKeys(f) {
 		ops = append(ops, table.Delete(key))
 	}
@@ -246,7 +253,7 @@ func (s *Service) count(ctx context.Context, l Link, op table.Op) (queued bool, 
 	op, given := s.carry(op, l)
 	defer func() {
 		if err != nil {
-			s.Gave(l, given)
+			s.note(l.Token, func(c *crowd) { c.given += given })
 		}
 	}()
 	if l.receiptDue() {

@@ -104,9 +104,7 @@ func TestPurgedFileLeavesNoLinksOrReceipts(t *testing.T) {
 			}
 		},
 		"its owner is removed": func(c caller) {
-			if err := c.Users.Disable(c.Context(), c.name); err != nil {
-				c.Fatal(err)
-			}
+			c.must(c.Users.Disable(c.Context(), c.name))
 			if n, err := file.Service(c.Data.Ports).RemoveAll(c.Context(), c.name); n != 2 || err != nil {
 				c.Fatalf("removing: %d, %v", n, err)
 			}
@@ -140,19 +138,12 @@ func TestFileOfSessionHasLinksAndReceipt(t *testing.T) {
 	it, err := service.BeginSession(t.Context(), c.user(), files.Plan{Owner: c.name, Name: "a", Length: 1, Sending: files.Sending{
 		Recipients: []files.Message{{Channel: files.Mail, To: "carla@example.com"}}, Receipt: files.Receipt{To: "alice@example.com"},
 	}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := service.WritePart(t.Context(), it, 1, strings.NewReader("x"), nil); err != nil {
-		t.Fatal(err)
-	}
+	c.must(err)
+	c.must(failure(service.WritePart(t.Context(), it, 1, strings.NewReader("x"), nil)))
 	for range 2 { // a repeated completion changes nothing
-		if it, err = service.Session(t.Context(), c.user(), it.ID); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := service.Complete(t.Context(), it, nil); err != nil {
-			t.Fatal(err)
-		}
+		it, err = service.Session(t.Context(), c.user(), it.ID)
+		c.must(err)
+		c.must(failure(service.Complete(t.Context(), it, nil)))
 	}
 	all := c.links(c.newest())
 	if len(all) != 2 || len(c.Partitions("link#")) != 2 || len(c.Partitions("outbox#")) != 1 {

@@ -3,7 +3,6 @@ package files_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -40,8 +39,8 @@ func TestWriteWhoseAnswerIsLostLosesNoBytes(t *testing.T) {
 	t.Parallel()
 	const content = "stored, but the answer was lost"
 	for what, act := range map[string]func(t *testing.T, c caller){
-		"an upload commits":           func(t *testing.T, c caller) { c.commit(t, false) },
-		"an upload commits and lists": func(t *testing.T, c caller) { c.commit(t, true) },
+		"an upload commits":           func(t *testing.T, c caller) { c.commit(t, 0) },
+		"an upload commits and lists": func(t *testing.T, c caller) { c.commit(t, files.PageSize) },
 		"a file is deleted": func(t *testing.T, c caller) {
 			c.Put(c.bearer, "file=a", content)
 			if _, err := c.service(lossyTable{c.Data.Table}).Delete(t.Context(), c.user(), 1); !errors.Is(err, errLost) {
@@ -68,21 +67,10 @@ func TestWriteWhoseAnswerIsLostLosesNoBytes(t *testing.T) {
 }
 
 // commit stores a file and loses the table's answer.
-func (c caller) commit(t *testing.T, list bool) {
+func (c caller) commit(t *testing.T, list int) {
 	t.Helper()
-	u, err := c.service(lossyTable{c.Data.Table}).Begin(t.Context(), c.name, c.user(), 7, files.Sending{})
-	if err == nil {
-		err = u.Add(t.Context(), files.Part{Name: "a", Body: strings.NewReader("content"), Size: 7})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if list {
-		_, err = u.Commit(t.Context(), files.PageSize)
-	} else {
-		_, err = u.Commit(t.Context(), 0)
-	}
-	if !errors.Is(err, errLost) {
+	u := c.beginAt(c.service(lossyTable{c.Data.Table}), "content")
+	if _, err := u.Commit(t.Context(), list); !errors.Is(err, errLost) {
 		t.Errorf("the call gave %v, want %v", err, errLost)
 	}
 }

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -107,8 +108,42 @@ func errNoFile(area blob.Area) error {
 
 // move puts a file into the other area, and records the event: one transaction moves the
 // record and the links. The record says where the bytes still lie; Finish moves them. If
-// the file has changed since f was read, the fault is NotFound.
-func (s *Service) move(ctx context.Context, owner auth.User, f File, to blob.Area, event Event) (File, error) {
+// the file was moved or removed since f was read, the fault is NotFound.
+func (s *Service) move(
+	ctx context.Context, owner auth.User, f File, to blob.Area, event Event,
+) (moved File, err error) {
+	err = s.again(ctx, f, func(f File) (err error) {
+		moved, err = s.tryMove(ctx, owner, f, to, event)
+		return err
+	})
+	if errors.Is(err, table.ErrCondition) {
+		return File{}, errNoFile(f.Area)
+	}
+	return moved, envelope.Wrap(err, "moving a file's record")
+}
+
+// changeTries bounds how often a file is read again that something else changes all the time.
+const changeTries = 5
+
+// again calls change with a file, and with its record read again if that was changed in its
+// place, as a renewal of links does. If the file was moved or removed meanwhile, the error is
+// table.ErrCondition.
+func (s *Service) again(ctx context.Context, f File, change func(File) error) error {
+	for range changeTries {
+		err := change(f)
+		if !errors.Is(err, table.ErrCondition) {
+			return err
+		}
+		now, failed := s.current(ctx, f.Owner, f.ID)
+		if failed != nil || now.Blob != f.Blob {
+			return cmp.Or(failed, err)
+		}
+		f = now
+	}
+	return fmt.Errorf("a file that changes all the time: %w", table.ErrBusy)
+}
+
+func (s *Service) tryMove(ctx context.Context, owner auth.User, f File, to blob.Area, event Event) (File, error) {
 	if len(f.From) >= maxFrom {
 		return File{}, &envelope.Fault{
 			Kind: envelope.Unavailable, Detail: "the file is still being moved; try again later", After: time.Minute,
@@ -133,13 +168,7 @@ func (s *Service) move(ctx context.Context, owner auth.User, f File, to blob.Are
 	if err == nil {
 		err = s.Table.Write(ctx, slices.Concat(s.unpublish(f), s.publish(moved, links), reported)...)
 	}
-	if errors.Is(err, table.ErrCondition) {
-		return File{}, errNoFile(f.Area)
-	}
-	if err != nil {
-		return File{}, fmt.Errorf("moving a file's record: %w", err)
-	}
-	return moved, nil
+	return moved, err
 }
 
 // maxFrom bounds the places where the bytes of a file may still lie: each move that comes
@@ -164,6 +193,16 @@ func (f File) Places() []File {
 		all = append(all, f)
 	}
 	return all
+}
+
+// measure is blob.Measure of a file's bytes, at the first of its places that has any.
+func (s *Service) measure(ctx context.Context, f File, sizeOnly bool, read func(int64)) (w blob.Written, err error) {
+	for _, at := range f.Places() {
+		if w, err = blob.Measure(ctx, s.Blobs, at.Area, at.Blob, sizeOnly, read); !errors.Is(err, blob.ErrNotFound) {
+			break
+		}
+	}
+	return w, err
 }
 
 // names reports whether a record names these bytes.
@@ -200,9 +239,7 @@ func (s *Service) Finish(ctx context.Context, f File) error {
 	if err != nil {
 		return fmt.Errorf("moving the bytes of a file: %w", err)
 	}
-	for _, at := range f.Places()[1 : len(f.From)+1] {
-		s.discard(ctx, at.Area, at.Blob)
-	}
+	s.discard(ctx, f.Places()[1:len(f.From)+1]...)
 	return nil
 }
 
@@ -218,12 +255,45 @@ func (s *Service) overtakenMove(ctx context.Context, f File) error {
 			"owner", f.Owner, "id", f.ID, "area", f.Area, "key", f.Blob, "from", f.From)
 		return nil
 	}
-	for _, at := range f.Places() {
-		if !now.names(at) {
-			s.discard(ctx, at.Area, at.Blob)
-		}
-	}
+	s.discard(ctx, slices.DeleteFunc(f.Places(), now.names)...)
 	return nil
+}
+
+// Rekey gives a file's record and its links a new key for the bytes, all in one write. Until
+// the move that this begins is finished, the bytes lie at the places in from, each AREA/KEY;
+// or store puts them under the new key first. If f is not how the file is now, the error is
+// table.ErrCondition, and what was stored is removed. A record that cannot be read is replaced
+// by f.
+func (s *Service) Rekey(ctx context.Context, f File, from []string, store func(File) error) (File, error) {
+	now := f
+	now.From, now.Moved = from, s.Now().Unix()
+	if s.Key.Revoked(f.Key) {
+		now.Key = s.Key.Version()
+	}
+	var err error
+	if now.Blob, err = s.blobKey(f.Owner, f.ID, f.Expires); err == nil && store != nil {
+		err = store(now)
+	}
+	if err != nil {
+		return File{}, err
+	}
+	links, err := s.Links(ctx, f)
+	var item table.Item
+	if err == nil {
+		err = envelope.Wrap(s.Table.Get(ctx, f.key(), &item), "reading a file's record", table.ErrNotFound)
+	}
+	if err == nil {
+		ops := append(s.publish(now, links), s.missed(now)...)
+		ops[0] = table.Put(f.key(), now).If(f.unchanged()...)
+		if _, damaged := decodeFile(item); errors.Is(damaged, table.ErrUnreadable) {
+			ops[0] = table.Put(f.key(), now).If(table.Exists()) // which does not read it
+		}
+		err = s.Table.Write(ctx, ops...)
+	}
+	if store != nil && refused(err) {
+		s.discard(ctx, now)
+	}
+	return now, envelope.Wrap(err, "giving a file's bytes a new key")
 }
 
 // current returns the record of a file in either area, or the zero File if there is none.
@@ -235,23 +305,20 @@ func (s *Service) current(ctx context.Context, owner string, id int64) (f File, 
 			return f, fmt.Errorf("reading a file's record: %w", err)
 		}
 		for _, item := range items {
-			if err := item.Decode(&f); !errors.Is(err, table.ErrNotFound) {
-				return f, envelope.Wrap(err, "reading a file's record")
+			if f, err = decodeFile(item); !errors.Is(err, table.ErrNotFound) {
+				return f, err
 			}
 		}
 	}
 	return f, nil
 }
 
-// purgeTries bounds how often Purge looks again for a file that is being moved.
-const purgeTries = 5
-
 // Purge removes one of the owner's files from the backup area for good, and
 // frees its room. Repeating it is no error. If the file is in the user area, or
 // the id was never given out, the fault is NotFound. It makes three calls to the
 // table and one to the store, and one if there is nothing to purge.
 func (s *Service) Purge(ctx context.Context, owner auth.User, id int64) error {
-	for range purgeTries {
+	for range changeTries {
 		found, err := s.Table.GetMany(ctx, Key(blob.Backup, owner.Name, id), Key(blob.Files, owner.Name, id))
 		if err != nil {
 			return fmt.Errorf("reading a file's record: %w", err)
@@ -270,17 +337,18 @@ func (s *Service) Purge(ctx context.Context, owner auth.User, id int64) error {
 			return err
 		}
 	}
-	return fmt.Errorf("purging a file that keeps moving: %w", table.ErrBusy)
+	return fmt.Errorf("purging a file that changes all the time: %w", table.ErrBusy)
 }
 
 // purge is remove, but if the file was moved or purged meanwhile, that is no
 // error.
 func (s *Service) purge(ctx context.Context, f File) error {
-	return envelope.Wrap(s.remove(ctx, f), "purging a file", table.ErrCondition)
+	err := s.again(ctx, f, func(f File) error { return s.remove(ctx, f) })
+	return envelope.Wrap(err, "purging a file", table.ErrCondition)
 }
 
 // remove removes a file for good: first the record, then the bytes. If the file
-// was moved or removed meanwhile, it does nothing, and the error is
+// has changed since it was read, it does nothing, and the error is
 // table.ErrCondition.
 func (s *Service) remove(ctx context.Context, f File) error {
 	freed, err := s.freeRoom(ctx, f)
@@ -295,9 +363,7 @@ func (s *Service) remove(ctx context.Context, f File) error {
 	if err != nil {
 		return fmt.Errorf("removing a file's record: %w", err)
 	}
-	for _, at := range f.Places()[:len(f.From)+1] {
-		s.discard(ctx, at.Area, at.Blob)
-	}
+	s.discard(ctx, f.Places()[:len(f.From)+1]...)
 	return nil
 }
 
@@ -310,14 +376,17 @@ func (s *Service) RemoveAll(ctx context.Context, owner string) (removed int, err
 	}
 	for _, area := range []blob.Area{blob.Files, blob.Backup, blob.Files} { // a request may still restore a file
 		for item, err := range table.Each(ctx, s.Table, table.Query{PK: partition(area, owner), Limit: PageSize}) {
-			var f File
-			if err == nil {
-				err = item.Decode(&f)
-			}
 			if err != nil {
 				return removed, fmt.Errorf("listing files: %w", err)
 			}
-			if err := s.purge(ctx, f); err != nil {
+			var f File
+			if err = item.Decode(&f); err == nil {
+				err = s.purge(ctx, f)
+			} else { // a sweep removes the bytes, as nothing names them
+				s.unreadable(ctx, item.Key, err)
+				err = s.Table.Write(ctx, table.Delete(item.Key))
+			}
+			if err != nil {
 				return removed, err
 			}
 			removed++

@@ -17,14 +17,9 @@ import (
 // remove disables the caller, purges all files, and removes the user.
 func (c caller) remove() {
 	c.Helper()
-	err := c.Users.Disable(c.Context(), c.name)
-	if err == nil {
-		_, err = file.Service(c.Data.Ports).RemoveAll(c.Context(), c.name)
-	}
-	if err == nil {
-		err = c.Users.Remove(c.Context(), c.name)
-	}
-	c.must(err)
+	c.must(c.Users.Disable(c.Context(), c.name))
+	c.must(failure(file.Service(c.Data.Ports).RemoveAll(c.Context(), c.name)))
+	c.must(c.Users.Remove(c.Context(), c.name))
 }
 
 // replaceUser removes the caller and returns a new user of the same name.
@@ -35,14 +30,17 @@ func (c caller) replaceUser(change ...func(*auth.User)) caller {
 	return caller{c.server, c.name, c.Login(c.name, password)}
 }
 
-// beginUpload stores the bytes of an upload, but does not commit it.
 func (c caller) beginUpload(content string) *files.Upload {
 	c.Helper()
-	u, err := file.Service(c.Data.Ports).Begin(c.Context(), c.name, c.user(), int64(len(content)), files.Sending{})
-	if err == nil {
-		err = u.Add(c.Context(), files.Part{Name: "slow", Body: strings.NewReader(content), Size: int64(len(content))})
-	}
+	return c.beginAt(file.Service(c.Data.Ports), content)
+}
+
+// beginAt stores the bytes of an upload, but does not commit it.
+func (c caller) beginAt(s *files.Service, content string) *files.Upload {
+	c.Helper()
+	u, err := s.Begin(c.Context(), c.name, c.user(), int64(len(content)), files.Sending{})
 	c.must(err)
+	c.must(u.Add(c.Context(), files.Part{Name: "slow", Body: strings.NewReader(content), Size: int64(len(content))}))
 	return u
 }
 
@@ -88,9 +86,7 @@ func TestSweepPurgesExpiredFileOfEarlierUserWithoutMovingIt(t *testing.T) {
 	first := newCaller(t)
 	u := first.beginUpload("content")
 	second := first.replaceUser()
-	if _, err := u.Commit(t.Context(), 0); err != nil {
-		t.Fatal(err)
-	}
+	second.must(failure(u.Commit(t.Context(), 0)))
 	second.Clock.Advance(31 * 24 * time.Hour)
 	second.sweep(time.Hour)
 	second.wantConsistent(0)
@@ -205,9 +201,7 @@ func TestBodyOutlivingItsUserIsNotStoredForTheNext(t *testing.T) {
 		t.Errorf("the next user's list has %+v, want nothing", list.Files)
 	}
 	second.Clock.Advance(31 * day)
-	if _, err := second.Service.Sweep(context.WithoutCancel(t.Context())); err != nil {
-		t.Fatal(err)
-	}
+	second.must(failure(second.Service.Sweep(context.WithoutCancel(t.Context()))))
 	second.wantConsistent(0)
 }
 

@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"ferry/shared/envelope"
@@ -136,8 +137,11 @@ func (f File) cancelReceipt() []table.Op {
 func (s *Service) countFirst(ctx context.Context, l Link, counting table.Op) (queued bool, err error) {
 	var due receiptItem
 	err = s.Table.Get(ctx, receiptKey(l.File), &due)
+	if errors.Is(err, table.ErrUnreadable) {
+		s.unreadable(ctx, receiptKey(l.File), err)
+	}
 	if err != nil {
-		return false, envelope.Wrap(err, "reading whether a receipt is due", table.ErrNotFound)
+		return false, envelope.Wrap(err, "reading whether a receipt is due", table.ErrNotFound, table.ErrUnreadable)
 	}
 	notice, err := s.Outbox.Message(ctx, Message{
 		Channel: Mail, To: due.To, Lang: due.Lang, Base: due.Base, Receipt: true, Recipient: l.To,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"math"
 	"time"
 
 	"ferry/shared/auth"
@@ -174,7 +175,7 @@ func (s *Service) tally(ctx context.Context, owner auth.User) (t tally, err erro
 				Blob        string `json:"blob"`
 			}
 			if err == nil {
-				err = item.Decode(&held)
+				err = envelope.Wrap(item.Decode(&held), "the item "+item.Key.String()+" is damaged; see ferry check")
 			}
 			if err != nil {
 				return t, fmt.Errorf("adding up files: %w", err)
@@ -207,18 +208,23 @@ func (s *Service) freeRoom(ctx context.Context, f File) ([]table.Op, error) {
 func (s *Service) endReservations(ctx context.Context, owner string, until int64) (freed int64, err error) {
 	for item, err := range table.Each(ctx, s.Table, table.Query{PK: reservations(owner), Limit: PageSize}) {
 		var r reservationItem
-		if err == nil {
-			err = item.Decode(&r)
-		}
 		if err != nil {
 			return freed, fmt.Errorf("listing reservations: %w", err)
 		}
-		if left := r.Expires - until; left > 0 && left <= int64((sessionHold+auth.Skew).Seconds()) {
+		bad := item.Decode(&r)
+		if bad != nil {
+			s.unreadable(ctx, item.Key, bad)
+		}
+		left := r.Expires - until
+		if bad != nil && until < math.MaxInt64 || left > 0 && left <= int64((sessionHold+auth.Skew).Seconds()) {
 			continue // more left than that is from a clock that was ahead
 		}
 		old := &reservation{owner: owner, key: item.Key, bytes: r.Bytes}
 		ops := old.charge(0)
 		ops[0] = ops[0].If(table.Equal("expires", r.Expires)) // it may just be renewed
+		if bad != nil {
+			ops = []table.Op{table.Delete(item.Key)}
+		}
 		err = s.Table.Write(ctx, ops...)
 		if err == nil {
 			freed += r.Bytes

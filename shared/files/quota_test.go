@@ -137,9 +137,7 @@ func TestASlowUploadKeepsNoRoomFromOthers(t *testing.T) {
 			c := newCaller(t, quota(10))
 			c.AddUser("bob", password)
 			slow, err := file.Service(c.Data.Ports).Begin(t.Context(), "alice", auth.User{Name: "bob"}, length, files.Sending{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			c.must(err)
 			c.wantUsed("before the bytes arrive", 0)
 			if w := c.upload("file=a", unsized(10), 10); w.Code != 200 {
 				t.Fatalf("the owner's upload gave status %d", w.Code)
@@ -246,28 +244,16 @@ func TestReservationsOfRemovedUserAreNotChargedToTheNext(t *testing.T) {
 	c.AddUser("bob", password)
 	service := file.Service(c.Data.Ports)
 	plan := files.Plan{Owner: "alice", Name: "b", Length: 30}
-	if _, err := service.BeginSession(t.Context(), auth.User{Name: "bob"}, plan, nil); err != nil {
-		t.Fatal(err)
-	}
+	c.must(failure(service.BeginSession(t.Context(), auth.User{Name: "bob"}, plan, nil)))
 	slow, err := service.Begin(t.Context(), "alice", auth.User{Name: "bob"}, 7, files.Sending{})
-	if err == nil {
-		err = slow.Add(t.Context(), files.Part{Name: "a", Body: strings.NewReader("content"), Size: 7})
-	}
-	if err == nil {
-		err = c.Users.Disable(t.Context(), "alice")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := service.RemoveAll(t.Context(), "alice"); err != nil {
-		t.Fatal(err)
-	}
+	c.must(err)
+	c.must(slow.Add(t.Context(), files.Part{Name: "a", Body: strings.NewReader("content"), Size: 7}))
+	c.must(c.Users.Disable(t.Context(), "alice"))
+	c.must(failure(service.RemoveAll(t.Context(), "alice")))
 	if u := c.user(); u.Used != 0 {
 		t.Errorf("after RemoveAll %d bytes are in use, want 0", u.Used)
 	}
-	if err := c.Users.Remove(t.Context(), "alice"); err != nil {
-		t.Fatal(err)
-	}
+	c.must(c.Users.Remove(t.Context(), "alice"))
 	c.AddUser("alice", password, quota(50))
 	if _, err := slow.Commit(t.Context(), 0); !envelope.IsFault(err, envelope.TooLarge) {
 		t.Errorf("committing the upload to the removed user gave %v, want TooLarge", err)
@@ -291,19 +277,14 @@ func TestUseIsKnownWhenAQuotaComesLater(t *testing.T) {
 	}
 	users, service := auth.NewUsers(c.Data.Table, c.Data.Ports.Now), file.Service(c.Data.Ports)
 	open, err := service.BeginSession(t.Context(), c.user(), files.Plan{Owner: c.name, Name: "a", Length: 4}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := service.Delete(t.Context(), c.user(), 1); err != nil {
-		t.Fatal(err)
-	}
+	c.must(err)
+	c.must(failure(service.Delete(t.Context(), c.user(), 1)))
 	limit := func() error {
 		before := c.user()
 		after := before
 		var err error
-		if after.Used, err = service.Used(t.Context(), before); err != nil {
-			t.Fatal(err)
-		}
+		after.Used, err = service.Used(t.Context(), before)
+		c.must(err)
 		if after.Quota = 100; after.Used == 91 { // only in the second round
 			return users.Edit(t.Context(), before, after)
 		}
@@ -313,16 +294,10 @@ func TestUseIsKnownWhenAQuotaComesLater(t *testing.T) {
 	if err := limit(); !envelope.IsFault(err, envelope.Conflict) || c.user().Quota != 0 {
 		t.Errorf("while a file comes: %v", err)
 	}
-	if err := limit(); err != nil {
-		t.Fatal(err)
-	}
+	c.must(limit())
 	c.wantUsed("after the change", 91)
-	if _, err := service.WritePart(t.Context(), open, 1, strings.NewReader("four"), nil); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := service.Complete(t.Context(), open, nil); err != nil {
-		t.Fatal(err)
-	}
+	c.must(failure(service.WritePart(t.Context(), open, 1, strings.NewReader("four"), nil)))
+	c.must(failure(service.Complete(t.Context(), open, nil)))
 	c.wantUsed("after the end of a session without a reservation", 95)
 	if w := c.upload("file=a", unsized(6), 6); w.Code != 413 {
 		t.Errorf("more than the quota: %d", w.Code)

@@ -69,11 +69,9 @@ func TestAQuotaThatIsGivenMeanwhileMissesNothing(t *testing.T) {
 		for _, cloud := range []time.Duration{0, countWait} {
 			c := newCaller(t)
 			s, checks := c.meanwhile(func() { c.must(c.give(100, nothing)) }, cloud)
-			u, err := s.Begin(t.Context(), "alice", c.user(), 5, files.Sending{})
-			c.must(err)
-			c.must(u.Add(t.Context(), files.Part{Name: "a", Body: strings.NewReader("12345"), Size: 5}))
+			u := c.beginAt(s, "12345")
 			c.Clock.Advance(2 * time.Second)
-			if _, err = u.Commit(t.Context(), 0); !envelope.IsFault(err, envelope.Conflict) || *checks != 1 {
+			if _, err := u.Commit(t.Context(), 0); !envelope.IsFault(err, envelope.Conflict) || *checks != 1 {
 				t.Errorf("the commit made %d checks, and gave %v", *checks, err)
 			}
 			c.wantUsed("after the upload", 0)
@@ -120,13 +118,9 @@ func TestAQuickCommitPaysForNoCheck(t *testing.T) {
 	s, checks := c.meanwhile(nothing, countWait)
 	now := s.Now()
 	s.Now = func() time.Time { return now }
-	u, err := s.Begin(t.Context(), "alice", c.user(), 5, files.Sending{})
-	c.must(err)
-	c.must(u.Add(t.Context(), files.Part{Name: "a", Body: strings.NewReader("12345"), Size: 5}))
-	_, err = u.Commit(t.Context(), 0)
-	c.must(err)
-	_, err = s.Delete(t.Context(), c.user(), 1)
-	c.must(err)
+	u := c.beginAt(s, "12345")
+	c.must(failure(u.Commit(t.Context(), 0)))
+	c.must(failure(s.Delete(t.Context(), c.user(), 1)))
 	c.must(s.Purge(t.Context(), c.user(), 1))
 	if *checks != 0 {
 		t.Errorf("there were %d checks", *checks)
@@ -142,14 +136,9 @@ func TestAQuotaThatWasTakenAndIsGivenAgainMissesNothing(t *testing.T) {
 		if before > 0 {
 			c.upload("file=a", unsized(before), int64(before))
 		}
-		u, err := file.Service(c.Data.Ports).Begin(t.Context(), "alice", c.user(), 5, files.Sending{})
-		c.must(err)
-		c.must(u.Add(t.Context(), files.Part{Name: "a", Body: strings.NewReader("12345"), Size: 5}))
+		u := c.beginUpload("12345")
 		c.must(c.give(0, nothing))
-		err = c.give(100, func() {
-			_, err := u.Commit(t.Context(), 0)
-			c.must(err)
-		})
+		err := c.give(100, func() { c.must(failure(u.Commit(t.Context(), 0))) })
 		if !envelope.IsFault(err, envelope.Conflict) {
 			t.Errorf("the quota is given: %v", err)
 		}

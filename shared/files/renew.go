@@ -35,7 +35,7 @@ func (s *Service) RenewLinks(ctx context.Context, version int) (renewed int64, e
 		return 0, err
 	}
 	var done, failed atomic.Int64
-	err = auth.NewUsers(s.Table, s.Now).ListAfter(ctx, at.User, func(u auth.User) error {
+	err = auth.NewUsers(s.Table, s.Now).Names(ctx, at.User, func(u auth.User, _ error) error {
 		before := done.Load()
 		for _, area := range []blob.Area{blob.Backup, blob.Files} {
 			if err := s.renewArea(ctx, partition(area, u.Name), int64(version), &done, &failed); err != nil {
@@ -51,7 +51,7 @@ func (s *Service) RenewLinks(ctx context.Context, version int) (renewed int64, e
 		err = s.Table.Write(ctx, table.Delete(key))
 	}
 	if n := failed.Load(); err == nil && n > 0 {
-		err = fmt.Errorf("%d files could not get any; repeat the command when their records or links are repaired", n)
+		err = fmt.Errorf("files that could not get any: %d; repeat the command when their records are repaired", n)
 	}
 	return done.Load(), envelope.Wrap(err, "renewing links")
 }
@@ -95,7 +95,7 @@ func (s *Service) renew(ctx context.Context, f File) error {
 	if err != nil {
 		return err
 	}
-	old, same := s.unpublish(f)[1:], []table.Cond{table.Equal("blob", f.Blob), table.AtMost("key", f.Key)}
+	old, same := s.unpublish(f)[1:], f.unchanged()
 	f.Key = s.Key.Version()
 	record := table.Update(f.key()).Set("key", f.Key).If(same...)
 	return s.Table.Write(ctx, append(append(old, record), s.publish(f, links)[1:]...)...)

@@ -239,9 +239,8 @@ func (s *Service) Sessions(ctx context.Context, u auth.User, after string, limit
 	for _, item := range found.Items {
 		var it Session
 		if err := item.Decode(&it); err != nil {
-			return nil, "", fmt.Errorf("reading an upload session: %w", err)
-		}
-		if !auth.Ended(s.Now(), it.Expires, SessionLife) && (it.begunBy(u) || it.goesTo(u)) {
+			s.unreadable(ctx, item.Key, err)
+		} else if !auth.Ended(s.Now(), it.Expires, SessionLife) && (it.begunBy(u) || it.goesTo(u)) {
 			page = append(page, it)
 		}
 		if found.More {
@@ -434,8 +433,11 @@ func (s *Service) CheckRoom(ctx context.Context, it Session, number int) error {
 func (s *Service) inSession(ctx context.Context, key string) (bool, error) {
 	k, _ := parseKey(key)
 	_, err := s.session(ctx, k.session)
-	if envelope.IsFault(err, envelope.NotFound) {
+	switch {
+	case envelope.IsFault(err, envelope.NotFound):
 		return false, nil
+	case errors.Is(err, table.ErrUnreadable): // it may be open
+		return true, nil
 	}
 	return err == nil, err
 }

@@ -26,6 +26,7 @@ type SweepReport struct {
 	Moved      int  // files moved to the backup area
 	Purged     int  // files removed for good
 	Orphans    int  // objects without a record removed
+	Kept       int  // further ones, which are more than a run removes
 	Failed     int  // objects, users and items that failed; the log says why
 	Unfinished int  // objects that took too long, and go on in the next run
 	Old        int  // objects whose keys have the old form, and that stay for now
@@ -50,10 +51,12 @@ type Sweeper struct {
 
 	mu      sync.Mutex
 	reading singleflight.Group
-	owners  map[string]auth.User // those read in this run; zero if there is no such user
+	owners  sync.Map // of owner, by name: those read in this run
 	report  SweepReport
-	group   *errgroup.Group // of the objects that are being swept
-	lanes   chan struct{}   // one for each
+	// leftovers counts those removed, but not of removed users.
+	leftovers int
+	group     *errgroup.Group // of the objects that are being swept
+	lanes     chan struct{}   // one for each
 }
 
 // sweepState is what a run leaves for the next one.
@@ -75,7 +78,8 @@ func stateKey() table.Key { return table.Key{PK: "sweep", SK: "state"} }
 // Run sweeps what is due. If the last run did not finish, it resumes there. One
 // failed object does not stop the run.
 func (s *Sweeper) Run(ctx context.Context) (SweepReport, error) {
-	s.report, s.owners = SweepReport{}, map[string]auth.User{}
+	s.report, s.leftovers = SweepReport{}, 0
+	s.owners.Clear()
 	var was sweepState
 	err := s.Table.Get(ctx, stateKey(), &was)
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
@@ -92,6 +96,10 @@ func (s *Sweeper) Run(ctx context.Context) (SweepReport, error) {
 	}
 	if failed := group.Wait(); failed != nil {
 		return s.report, failed
+	}
+	if s.report.Kept > 0 {
+		s.Log.Error("there are more leftovers than a run removes; was an older table restored? see ferry check",
+			"removed", s.leftovers, "kept", s.report.Kept)
 	}
 	if now != was {
 		failed := s.Table.Write(ctx, table.Put(stateKey(), now))
@@ -221,11 +229,11 @@ func (s *Sweeper) walk(ctx context.Context, at *sweepState) (done bool, err erro
 		}
 		at.Area, at.After = map[blob.Area]blob.Area{blob.Backup: blob.Files, blob.Files: users}[at.Area], ""
 	}
-	err = auth.NewUsers(s.Table, s.Now).ListAfter(ctx, at.After, func(u auth.User) (err error) {
+	err = auth.NewUsers(s.Table, s.Now).Names(ctx, at.After, func(u auth.User, bad error) (err error) {
 		if !s.inTime(ctx) {
 			return errNoTime
 		}
-		if u.Quota > 0 {
+		if bad == nil && u.Quota > 0 {
 			err = auth.NewUsers(s.Table, s.Now).Limit(ctx, u.Name)
 		}
 		at.After = u.Name
@@ -336,6 +344,9 @@ func past(key string) string {
 	}
 	return end
 }
+
+// everything skips nothing.
+func everything(string) string { return "" }
 
 // each lists an area from a key on, and calls do with up to 100 objects at a time, which
 // returns how many of them it has done. If skip returns a key, the list goes on there.

@@ -27,7 +27,7 @@ func TestSweepRemovesOldObjectsWithoutRecord(t *testing.T) {
 	for _, area := range []blob.Area{blob.Files, blob.Backup} {
 		s.orphan(area, "alice/1-another")  // the record of this id names other bytes
 		s.orphan(area, "alice/77-unknown") // from an upload that was cut off
-		s.orphan(area, "nobody/1-unknown")
+		s.orphan(area, "gone/1-unknown")
 		s.orphan(area, "alice/readme.txt") // not a key that Ferry makes
 	}
 	s.Clock.Advance(59 * time.Minute)
@@ -51,7 +51,7 @@ func (s server) dated(days int, id int64, owner string) string {
 func TestLeftoversWaitForTheDayInTheirKeys(t *testing.T) {
 	t.Parallel()
 	s := newSweepServer(t)
-	first, later := s.dated(1, 7, "alice"), s.dated(3, 8, "nobody")
+	first, later := s.dated(1, 7, "alice"), s.dated(3, 8, "gone")
 	s.orphan(blob.Files, first)
 	s.orphan(blob.Backup, later)
 	for day, want := range []files.SweepReport{{}, {Seen: 1, Orphans: 1}, {}, {Seen: 1, Orphans: 1}, {}} {
@@ -92,11 +92,8 @@ func TestWalkFindsWhatEarlierDaysStillHave(t *testing.T) {
 	s := newSweepServer(t)
 	s.orphan(blob.Files, s.dated(-1, 7, "alice"))
 	s.sweep()
-	for key := range s.Partitions("due ") {
-		pk, sk, _ := strings.Cut(key, " ")
-		if err := s.Data.Table.Write(t.Context(), table.Delete(table.Key{PK: pk, SK: sk})); err != nil {
-			t.Fatal(err)
-		}
+	for _, key := range s.keys("due ") {
+		s.write(table.Delete(key))
 	}
 	for days, want := range []int{0, 0, 1} {
 		if r := s.sweep(); r.Orphans != want {
@@ -138,9 +135,7 @@ func TestSweepRemovesOldUnfinishedObjects(t *testing.T) {
 	t.Parallel()
 	s := newSweepServer(t)
 	half := filepath.Join(s.Dir, "tmp", "half")
-	if err := os.WriteFile(half, []byte("ha"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	s.must(os.WriteFile(half, []byte("ha"), 0o600))
 	s.sweep()
 	if _, err := os.Stat(half); err != nil {
 		t.Fatalf("the new unfinished object: %v", err)
@@ -196,13 +191,11 @@ func TestFileKeptForEverStays(t *testing.T) {
 	}
 }
 
-func TestSweepPurgesFilesOfMissingUserOnTheirDay(t *testing.T) {
+func TestSweepPurgesFilesOfARemovedUserOnTheirDay(t *testing.T) {
 	t.Parallel()
 	s := newSweepServer(t)
 	f := s.put("alice", "a")
-	if err := s.Data.Table.Write(t.Context(), table.Delete(auth.UserKey("alice"))); err != nil {
-		t.Fatal(err)
-	}
+	s.removeUser("alice")
 	if r := s.sweep(); r != (files.SweepReport{Complete: true}) {
 		t.Errorf("the first sweep reported %+v", r)
 	}
@@ -223,12 +216,7 @@ func TestOneFailedObjectDoesNotStopTheSweep(t *testing.T) {
 	s.orphan(blob.Files, s.dated(30, 9, "alice"))
 	s.Clock.Advance(4 * day)
 	s.sweep() // and walk, which is due again after 30 days
-	type badRecord struct {
-		Length string `json:"length"`
-	}
-	if err := s.Data.Table.Write(t.Context(), table.Put(keyOf(broken), badRecord{"many"})); err != nil {
-		t.Fatal(err)
-	}
+	s.update(keyOf(broken), "length", "many")
 	s.Clock.Advance(27 * day)
 	failed := false
 	s.Calls.Before("blob.Copy", func() error {
@@ -261,9 +249,7 @@ func TestSweepGivesBackReservationsOfIdleSessions(t *testing.T) {
 	s.put("bound", "12345")
 	for _, n := range []int64{20, 30, 45} { // begun and never ended; the last reserves all the room left
 		plan := files.Plan{Owner: "bound", Name: "x", Length: n}
-		if _, err := file.Service(s.Data.Ports).BeginSession(t.Context(), s.user("bound"), plan, nil); err != nil {
-			t.Fatal(err)
-		}
+		s.must(failure(file.Service(s.Data.Ports).BeginSession(t.Context(), s.user("bound"), plan, nil)))
 	}
 	s.Clock.Advance(59 * time.Minute)
 	s.sweep()
@@ -291,19 +277,12 @@ func TestADamagedReservationHoldsUpNoOtherUser(t *testing.T) {
 	for _, name := range []string{"first", "second"} {
 		s.AddUser(name, "a password of "+name, func(u *auth.User) { u.Quota = 100 })
 	}
-	damaged := struct {
-		Bytes string `json:"bytes"`
-	}{"many"}
-	if err := s.Data.Table.Write(t.Context(), table.Put(table.Key{PK: "reserved#first", SK: "1"}, damaged)); err != nil {
-		t.Fatal(err)
-	}
+	s.update(table.Key{PK: "reserved#first", SK: "1"}, "bytes", "many")
 	plan := files.Plan{Owner: "second", Name: "x", Length: 20}
-	if _, err := file.Service(s.Data.Ports).BeginSession(t.Context(), s.user("second"), plan, nil); err != nil {
-		t.Fatal(err)
-	}
+	s.must(failure(file.Service(s.Data.Ports).BeginSession(t.Context(), s.user("second"), plan, nil)))
 	s.Clock.Advance(61 * time.Minute)
-	if r := s.sweep(); r.Failed != 1 {
-		t.Errorf("the sweep reported %+v", r)
+	if r := s.sweep(); r.Failed != 0 || !strings.Contains(s.Log.String(), `level=ERROR msg="an item of the table cannot be read" key="reserved#first 1"`) {
+		t.Errorf("the sweep reported %+v, and logged %s", r, s.Log)
 	}
 	if u := s.user("second"); u.Used != 0 {
 		t.Errorf("%d bytes of the second user are in use, want 0", u.Used)
@@ -316,12 +295,7 @@ func TestADamagedDueItemHoldsUpNothingElse(t *testing.T) {
 	s := newSweepServer(t)
 	s.orphan(blob.Files, s.dated(-1, 7, "alice"))
 	s.sweep()
-	damaged := struct {
-		Key int `json:"key"`
-	}{1}
-	if err := s.Data.Table.Write(t.Context(), table.Put(table.Key{PK: "due", SK: "2000-01-01/files/x"}, damaged)); err != nil {
-		t.Fatal(err)
-	}
+	s.update(table.Key{PK: "due", SK: "2000-01-01/files/x"}, "key", int64(1))
 	s.Clock.Advance(2 * time.Hour)
 	if r := s.sweep(); r != (files.SweepReport{Seen: 1, Orphans: 1, Failed: 1, Complete: true}) {
 		t.Errorf("the sweep reported %+v", r)
@@ -337,12 +311,8 @@ func TestSweepKeepsWhatASessionCompletesMeanwhile(t *testing.T) {
 	service := files.New(files.Config{Ports: p.Ports, Blobs: p.Blobs, Parts: p.Parts, Outbox: file.Outbox(p), HashStep: 1})
 	sum := sha256.Sum256([]byte("ab"))
 	it, err := service.BeginSession(t.Context(), s.user("alice"), files.Plan{Owner: "alice", Name: "x", Length: 2, SHA256: sum[:]}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := service.WritePart(t.Context(), it, 1, strings.NewReader("ab"), nil); err != nil {
-		t.Fatal(err)
-	}
+	s.must(err)
+	s.must(failure(service.WritePart(t.Context(), it, 1, strings.NewReader("ab"), nil)))
 	if _, err := service.Complete(t.Context(), it, nil); !envelope.IsFault(err, envelope.Unavailable) {
 		t.Fatalf("half of the hash: %v", err)
 	}
@@ -373,12 +343,8 @@ func (s server) session(days int, meanwhile func()) files.File {
 	s.Helper()
 	service := file.Service(s.Data.Ports)
 	it, err := service.BeginSession(s.Context(), s.user("alice"), files.Plan{Owner: "alice", Name: "x", Length: 1}, nil)
-	if err == nil {
-		_, err = service.WritePart(s.Context(), it, 1, strings.NewReader("a"), nil)
-	}
-	if err != nil {
-		s.Fatal(err)
-	}
+	s.must(err)
+	s.must(failure(service.WritePart(s.Context(), it, 1, strings.NewReader("a"), nil)))
 	for range days {
 		s.sweepYoung()
 		s.Clock.Advance(day)
@@ -386,9 +352,7 @@ func (s server) session(days int, meanwhile func()) files.File {
 	s.sweepYoung()
 	meanwhile()
 	f, err := file.Service(s.Data.Ports).Complete(s.Context(), it, nil)
-	if err != nil {
-		s.Fatal(err)
-	}
+	s.must(err)
 	return f.File
 }
 

@@ -66,24 +66,14 @@ func TestASessionOfAnEarlierVersionIsMovedOnItsDay(t *testing.T) {
 	s.sweep() // and walk
 	service := file.Service(s.Data.Ports)
 	it, err := service.BeginSession(t.Context(), s.user("alice"), files.Plan{Owner: "alice", Name: "x", Length: 1}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s.must(err)
 	it.Blob = ""
 	at := table.Key{PK: "upload#" + it.ID, SK: "upload"}
 	it.Upload, err = s.Data.Ports.Parts.BeginParts(t.Context(), blob.Files, "alice/"+it.ID, it.Layout())
-	if err == nil {
-		err = s.Data.Table.Write(t.Context(), table.Put(at, it))
-	}
-	if err == nil {
-		_, err = service.WritePart(t.Context(), it, 1, strings.NewReader("a"), nil)
-	}
-	if err == nil {
-		_, err = service.Complete(t.Context(), it, nil)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	s.must(err)
+	s.write(table.Put(at, it))
+	s.must(failure(service.WritePart(t.Context(), it, 1, strings.NewReader("a"), nil)))
+	s.must(failure(service.Complete(t.Context(), it, nil)))
 	for after := range 4 {
 		if r := s.sweepYoung(); (r.Moved == 1) != (after == 2) {
 			t.Errorf("after %d days the sweep reported %+v", after, r)
@@ -120,9 +110,7 @@ func TestTheNextSweepFinishesAMoveThatFailed(t *testing.T) {
 	c.Put(c.bearer, "file=a", "the bytes")
 	ctx, leave := context.WithCancel(t.Context())
 	c.Calls.Before("blob.Copy", func() error { leave(); return errors.New("away") })
-	if _, err := file.Service(c.Data.Ports).Delete(ctx, c.user(), 1); err != nil {
-		t.Fatal(err)
-	}
+	c.must(failure(file.Service(c.Data.Ports).Delete(ctx, c.user(), 1)))
 	c.Calls.Before("blob.Copy", nil)
 	if r := c.sweepYoung(); r.Moved != 1 || len(c.Partitions("due ")) != 0 {
 		t.Errorf("the sweep reported %+v, and left %v", r, c.Partitions("due "))
@@ -137,9 +125,7 @@ func TestARepairGoesOnAfterAMoveThatFails(t *testing.T) {
 	s := newSweepServer(t)
 	for id := range int64(2) {
 		s.put("alice", "ab")
-		if _, err := (caller{server: s}).lazy().Delete(t.Context(), s.user("alice"), id+1); err != nil {
-			t.Fatal(err)
-		}
+		s.must(failure((caller{server: s}).lazy().Delete(t.Context(), s.user("alice"), id+1)))
 	}
 	s.Clock.Advance(2 * time.Hour)
 	var failed atomic.Bool
@@ -165,9 +151,7 @@ func TestRemovingUserRemovesWhatIsRestoredMeanwhile(t *testing.T) {
 	service, alice := file.Service(c.Data.Ports), c.user()
 	c.Put(c.bearer, "file=a", "1")
 	c.Put(c.bearer, "file=b", "2")
-	if _, err := service.Delete(t.Context(), alice, 1); err != nil {
-		t.Fatal(err)
-	}
+	c.must(failure(service.Delete(t.Context(), alice, 1)))
 	purged := false
 	c.Calls.Before("blob.Delete", func() error {
 		if purged {

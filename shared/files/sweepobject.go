@@ -103,9 +103,9 @@ func (s *Sweeper) sweepObject(
 		s.Log.Warn("an object has a key that Ferry does not make", "area", area, "key", o.Key)
 		return stays, nil
 	}
-	var f File
-	if err := item.Decode(&f); err != nil && !errors.Is(err, table.ErrNotFound) {
-		return stays, fmt.Errorf("reading a record: %w", err)
+	f, err := decodeFile(item)
+	if err != nil && !errors.Is(err, table.ErrNotFound) {
+		return stays, err
 	}
 	oldAt := o.Modified.Add(s.Grace + time.Second)
 	if f.Blob != o.Key {
@@ -114,16 +114,18 @@ func (s *Sweeper) sweepObject(
 	owner, err := s.owner(ctx, f.Owner)
 	// The owner may have been read before a later user of the name was added.
 	// Then the file has the later incarnation, and stays.
-	ownerGone := owner.Name == "" || owner.Incarnation > f.Incarnation
+	ownerGone := owner.removed || owner.Incarnation > f.Incarnation
 	switch {
 	case err != nil:
 		return stays, err
+	case owner.lost:
+		return s.Now().Add(tryAgain).Unix(), nil
 	case ownerGone && s.Now().After(oldAt), f.Expired(s.Now()) && area == blob.Backup:
 		return gone, s.did(&s.report.Purged, s.purge(ctx, f))
 	case ownerGone:
 		return oldAt.Unix(), nil
 	case f.Expired(s.Now()):
-		moved, err := s.move(ctx, owner, f, blob.Backup, Event{What: Deleted, Reason: ByRetention})
+		moved, err := s.move(ctx, owner.User, f, blob.Backup, Event{What: Deleted, Reason: ByRetention})
 		if envelope.IsFault(err, envelope.NotFound) {
 			return gone, nil // its owner moved it first
 		}
@@ -155,26 +157,60 @@ func (s *Sweeper) sweepUnnamed(
 		return oldAt.Unix(), nil // its record may be written soon
 	}
 	keep, err := s.inSession(ctx, o.Key)
+	why, of := "", owner{}
 	if err == nil && !keep {
-		keep, err = s.newerThanTable(ctx, area, o.Key)
+		why, of, err = s.needed(ctx, now, o.Key)
 	}
-	if err != nil || keep {
+	if why != "" {
+		s.Log.Error("an object that no record names is kept", "area", area, "key", o.Key, "why", why)
+	}
+	if err != nil || keep || why != "" || !s.mayRemove(of) {
 		return s.Now().Add(tryAgain).Unix(), err
 	}
-	return gone, s.did(&s.report.Orphans, s.Blobs.Delete(ctx, area, o.Key))
+	return gone, s.did(&s.report.Orphans, s.Blobs.SetAside(ctx, area, o.Key, s.Now()))
 }
 
-// newerThanTable reports whether an object has an id that the table has not given
-// out yet. That happens after an older table was restored, and then the object
-// must be kept.
-func (s *Sweeper) newerThanTable(ctx context.Context, area blob.Area, key string) (bool, error) {
+// needed says why an object that no record names may be needed again, if so, and what its
+// user is. f is the record of its owner and id, if there is one.
+func (s *Sweeper) needed(ctx context.Context, f File, key string) (why string, of owner, err error) {
 	name, id, _ := ParseBlobKey(key)
-	owner, err := s.owner(ctx, name)
-	if err != nil || owner.Name == "" || id <= owner.LastFile {
-		return false, err
+	of, err = s.owner(ctx, name)
+	switch {
+	case err != nil:
+	case of.lost:
+		why = "its user is lost, but was not removed"
+	case !of.removed && id > of.LastFile:
+		why = "it is newer than the table: was an older table restored?"
+	case f.ID != 0:
+		written, failed := s.measure(ctx, f, true, func(int64) {})
+		if _, elsewhere := s.Blobs.(blob.Describer); failed != nil && !elsewhere && ctx.Err() == nil {
+			failed = blob.ErrNotFound // the medium cannot read them
+		}
+		if errors.Is(failed, blob.ErrNotFound) || written.Size != f.Length {
+			why = "its record has lost its bytes: run ferry check --repair"
+		}
+		err = envelope.Wrap(failed, "looking for the bytes of a record", blob.ErrNotFound)
 	}
-	s.Log.Warn("an object is newer than the table; was an older table restored? the object is kept", "area", area, "key", key)
-	return true, nil
+	return why, of, err
+}
+
+// mostRemoved is how many leftovers a run removes, unless their users were removed: more
+// are likely to come from an older table.
+const mostRemoved = 100
+
+// mayRemove counts a leftover that a run removes.
+func (s *Sweeper) mayRemove(of owner) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if of.removed {
+		return true
+	}
+	if s.leftovers == mostRemoved {
+		s.report.Kept++
+		return false
+	}
+	s.leftovers++
+	return true
 }
 
 // did counts what was done, unless there was an error.
@@ -191,22 +227,37 @@ func (s *Sweeper) count(n *int) {
 	*n++
 }
 
-func (s *Sweeper) owner(ctx context.Context, name string) (auth.User, error) {
+// owner is what the table knows of a name. A user who is missing but was not removed, or who
+// cannot be read, is lost.
+type owner struct {
+	auth.User
+	removed, lost bool
+}
+
+func (s *Service) ownerOf(ctx context.Context, name string) (owner, error) {
+	u, listed, err := auth.NewUsers(s.Table, s.Now).Trace(ctx, name)
+	unknown := errors.Is(err, auth.ErrUnknownUser)
+	o := owner{u, unknown && listed, unknown && !listed || errors.Is(err, auth.ErrDamaged)}
+	if o.removed || o.lost {
+		err = nil
+	}
+	return o, err
+}
+
+func (s *Sweeper) owner(ctx context.Context, name string) (owner, error) {
 	// Lanes that want the same owner at once read it once.
 	found, err, _ := s.reading.Do(name, func() (any, error) {
-		s.mu.Lock()
-		u, ok := s.owners[name]
-		s.mu.Unlock()
-		if ok {
-			return u, nil
+		if known, ok := s.owners.Load(name); ok {
+			return known, nil
 		}
-		u, err := s.user(ctx, name)
+		o, err := s.ownerOf(ctx, name)
 		if err == nil {
-			s.mu.Lock()
-			s.owners[name] = u
-			s.mu.Unlock()
+			s.owners.Store(name, o)
 		}
-		return u, err
+		if err == nil && o.lost {
+			s.Log.Error("a user is lost, but was not removed; their files stay as they are: see ferry check", "user", name)
+		}
+		return o, err
 	})
-	return found.(auth.User), err
+	return found.(owner), err
 }

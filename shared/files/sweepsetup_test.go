@@ -16,7 +16,7 @@ import (
 	"ferry/shared/table"
 )
 
-// server is a service with the user alice. Tests set its clock.
+// server is a service with the user alice, and with gone, who was removed. Tests set its clock.
 type server struct {
 	*apitest.Server
 	start time.Time
@@ -26,6 +26,8 @@ func newSweepServer(t *testing.T) server {
 	t.Helper()
 	s := server{apitest.New(t), time.Now()}
 	s.AddUser("alice", "a password of alice")
+	s.AddUser("gone", "a password of gone")
+	s.removeUser("gone")
 	return s
 }
 
@@ -42,6 +44,13 @@ func (s server) sweep() files.SweepReport {
 		s.Fatalf("the sweep reported %+v, %v", r, err)
 	}
 	return r
+}
+
+// removeUser removes a user, whose files may stay.
+func (s server) removeUser(name string) {
+	s.Helper()
+	s.must(s.Users.Disable(s.Context(), name))
+	s.must(s.Users.Remove(s.Context(), name))
 }
 
 // put stores a file in the user area and returns it.

@@ -21,8 +21,8 @@ func TestSweepStopsBeforeItsDeadlineAndTheNextResumes(t *testing.T) {
 	s := newSweepServer(t)
 	const objects = 250
 	for i := range objects {
-		s.orphan(blob.Files, fmt.Sprintf("alice/%d-orphan", i+1))
-		s.orphan(blob.Backup, fmt.Sprintf("alice/%d-orphan", i+1))
+		s.orphan(blob.Files, fmt.Sprintf("gone/%d-orphan", i+1))
+		s.orphan(blob.Backup, fmt.Sprintf("gone/%d-orphan", i+1))
 	}
 	s.Clock.Advance(2 * time.Hour)
 	ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
@@ -33,7 +33,7 @@ func TestSweepStopsBeforeItsDeadlineAndTheNextResumes(t *testing.T) {
 			t.Fatal("the sweep does not reach the end")
 		}
 		w, deleted := s.sweeper(), 0
-		s.Calls.Before("blob.Delete", func() error {
+		s.Calls.Before("blob.SetAside", func() error {
 			if deleted++; deleted == 70 {
 				w.Reserve = 48 * time.Hour // more time than is left
 			}
@@ -62,7 +62,7 @@ func TestFailedSweepResumesAfterTheFirstPage(t *testing.T) {
 	s := newSweepServer(t)
 	const objects = blob.MaxList + 5
 	for i := range objects {
-		s.orphan(blob.Files, fmt.Sprintf("alice/%d-orphan", i+1))
+		s.orphan(blob.Files, fmt.Sprintf("gone/%d-orphan", i+1))
 	}
 	lists := 0
 	s.Calls.Before("blob.List", func() error {

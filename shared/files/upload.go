@@ -102,25 +102,12 @@ func (u *Upload) begin(ctx context.Context, room func(context.Context) error) er
 	if u.own() {
 		u.maxIncarnation = u.uploader.Incarnation
 	}
-	err := u.countNotices(ctx)
-	if err != nil {
-		return err
-	}
-	if err = u.takeID(ctx); err == nil && u.target.Quota > 0 {
+	err := u.takeID(ctx)
+	if err == nil && u.target.Quota > 0 {
 		err = room(ctx)
 	}
 	if err != nil {
 		u.Abort(ctx)
-	}
-	return err
-}
-
-// countNotices counts the notices of one file against the limits. It makes one
-// call to the table if there are any.
-func (u *Upload) countNotices(ctx context.Context) error {
-	at, err := u.s.Outbox.Reserve(ctx, u.uploader.Name, u.sending.addresses())
-	if err == nil {
-		u.counted = append(u.counted, at)
 	}
 	return err
 }
@@ -133,9 +120,6 @@ func (u *Upload) Add(ctx context.Context, p Part) error {
 		return envelope.NewFault(envelope.Invalid, "one request with %d recipients takes at most %d files", len(u.sending.Recipients), most)
 	}
 	if u.id == 0 {
-		if err := u.countNotices(ctx); err != nil {
-			return err
-		}
 		if err := u.takeID(ctx); err != nil {
 			return err
 		}
@@ -188,13 +172,19 @@ func bodyFault(err error) error {
 	return fmt.Errorf("storing a file: %w", err)
 }
 
-// takeID takes the owner's next file id. The write need not be durable: the later
-// write of the record that uses the id makes both durable. All ids of an upload
-// come from one incarnation of the owner.
+// takeID counts the notices of one file against the limits, and takes the owner's next
+// file id. It makes one call to the table, and one more if there are notices. The write
+// need not be durable: the later write of the record that uses the id makes both
+// durable. All ids of an upload come from one incarnation of the owner.
 func (u *Upload) takeID(ctx context.Context) error {
+	at, err := u.s.Outbox.Reserve(ctx, u.uploader.Name, u.sending.addresses())
+	if err != nil {
+		return err
+	}
+	u.counted = append(u.counted, at)
 	op := table.Update(auth.UserKey(u.owner)).Add("lastFile", 1).If(table.Exists(), table.AtMost("incarnation", u.maxIncarnation))
 	u.read = u.s.Now()
-	err := u.s.Table.Update(ctx, op.Relax(), &u.target)
+	err = u.s.Table.Update(ctx, op.Relax(), &u.target)
 	if errors.Is(err, table.ErrCondition) || err == nil && u.target.State == auth.Disabled {
 		if u.own() {
 			return envelope.NewFault(envelope.Unauthorized, "the user was disabled or removed at this moment")
@@ -202,10 +192,19 @@ func (u *Upload) takeID(ctx context.Context) error {
 		return envelope.NewFault(envelope.Invalid, "the parameter d is not the name of a user")
 	}
 	if err != nil {
-		return fmt.Errorf("taking a file id: %w", err)
+		return u.s.badOwner(ctx, u.owner, fmt.Errorf("taking a file id: %w", err))
 	}
 	u.id, u.maxIncarnation = u.target.LastFile, u.target.Incarnation
 	return nil
+}
+
+// badOwner returns a Conflict fault instead of err if the user who gets a file cannot be read.
+func (s *Service) badOwner(ctx context.Context, name string, err error) error {
+	if _, bad := s.user(ctx, name); errors.Is(bad, table.ErrUnreadable) {
+		s.unreadable(ctx, auth.UserKey(name), bad)
+		return envelope.NewFault(envelope.Conflict, "the account of %s cannot be read; tell the operator", name)
+	}
+	return err
 }
 
 // Stored returns the files stored so far. They are not visible yet, and the
@@ -228,11 +227,11 @@ func (u *Upload) Commit(ctx context.Context, limit int) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
-	page, err := u.s.page(found, u.target)
+	page := u.s.page(ctx, found, u.target)
 	if len(u.stored) > 0 && u.stored[0].ID < page.Next {
 		page = page.With(u.listed()...)
 	}
-	return page, err
+	return page, nil
 }
 
 func (u *Upload) listed() (stored []*Listed) {
@@ -330,9 +329,7 @@ func (s *Service) unique(bytes int) (string, error) {
 // removes the bytes, endReservations gives back the room, and the count stands
 // until its hour or day is over.
 func (u *Upload) Abort(ctx context.Context) {
-	for _, f := range u.stored {
-		u.s.discard(ctx, f.Area, f.Blob)
-	}
+	u.s.discard(ctx, u.stored...)
 	u.stored = nil
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
@@ -348,10 +345,12 @@ func refused(err error) bool {
 	return errors.Is(err, table.ErrCondition) || errors.Is(err, table.ErrBusy) || errors.Is(err, table.ErrFull)
 }
 
-// discard removes an object that no record names. The error can be ignored,
-// since the sweeper would remove the object later.
-func (s *Service) discard(ctx context.Context, area blob.Area, key string) {
+// discard removes bytes that no record names. The errors can be ignored, since
+// the sweeper would remove the bytes later.
+func (s *Service) discard(ctx context.Context, all ...File) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	_ = s.Blobs.Delete(ctx, area, key)
+	for _, f := range all {
+		_ = s.Blobs.Delete(ctx, f.Area, f.Blob)
+	}
 }

@@ -40,13 +40,8 @@ func (c *counted) Write(ctx context.Context, ops ...table.Op) error {
 // TestEachNoticeTakesFewCallsToTheTable pins the calls; the table's README says what they cost.
 func TestEachNoticeTakesFewCallsToTheTable(t *testing.T) {
 	t.Parallel()
-	text := func(p *machine) notify.Notice {
-		n := p.linkNotice(1)
-		n.Channel, n.To = notify.SMS, "+393331234567"
-		return n
-	}
 	link := func(p *machine) notify.Notice { return p.linkNotice(1) }
-	pin := func(p *machine) notify.Notice { return p.pinNotice() }
+	text, pin := (*machine).textNotice, (*machine).pinNotice
 	handled := func(t *testing.T, s *notify.Sender, n notify.Notice) { handle(t, s, n) }
 	reported := func(kind notify.FeedbackKind) func(*testing.T, *notify.Sender, notify.Notice) {
 		return func(t *testing.T, s *notify.Sender, n notify.Notice) {

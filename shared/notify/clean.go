@@ -39,9 +39,7 @@ func quote(s string) []string {
 
 // unquoted returns one line without anything that is, or looks like, a quotation
 // mark, so that the text cannot end its quotation.
-func unquoted(s string) string {
-	return replaceAny(oneLine(s), "\"“”„‟«»″＂", '\'')
-}
+func unquoted(s string) string { return replaceAny(oneLine(s), "\"“”„‟«»″＂", '\'') }
 
 // replaceAny replaces each of the characters in old.
 func replaceAny(s, old string, with rune) string {

@@ -10,7 +10,7 @@ import (
 
 func TestUserTextNeverBecomesALink(t *testing.T) {
 	t.Parallel()
-	tests := []struct{ name, text, want string }{
+	tests := []textTest[string]{
 		{"a web address", "see https://evil.example.com/a?b=c#d now", "see https ://evil.example .com/a?b=c#d now"},
 		{"one in capitals", "HTTPS://EVIL.COM", "HTTPS ://EVIL .COM"},
 		{"one without dots", "http://localhost/x", "http ://localhost/x"},
@@ -44,22 +44,31 @@ func TestUserTextNeverBecomesALink(t *testing.T) {
 		{"sentences in Chinese and Japanese stay", "你好。这是你要的文件。资料をお送りします。ご確認ください。", "你好。这是你要的文件。资料をお送りします。ご確認ください。"},
 		{"nothing stays nothing", "", ""},
 	}
+	turns(t, notify.Display, tests)
+	turns(t, func(text string) string { return notify.Display(notify.Display(text)) }, tests)
+}
+
+// turns checks what a function makes of texts.
+func turns[T comparable](t *testing.T, f func(string) T, tests []textTest[T]) {
+	t.Helper()
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if got := notify.Display(tt.text); got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
-			if twice := notify.Display(notify.Display(tt.text)); twice != tt.want {
-				t.Errorf("displayed twice it is %q", twice)
+			if got := f(tt.text); got != tt.want {
+				t.Errorf("got %#v, want %#v", got, tt.want)
 			}
 		})
 	}
 }
 
+type textTest[T comparable] struct {
+	name, text string
+	want       T
+}
+
 func TestInvisibleCharactersAreLeftOut(t *testing.T) {
 	t.Parallel()
-	tests := []struct{ name, text, want string }{
+	tests := []textTest[string]{
 		{"reordering", "a\u202efdp.exe\u202c \u200fb\u2066c\u2069\u061c", "afdp.exe bc"},
 		{"zero widths", "pay\u200bpal \ufeffx\u2060y \u00adz\u180e\u034f\u115f\u3164", "paypal xy z"},
 		{"tags", "x\U000e0041\U000e007fy", "xy"},
@@ -69,14 +78,7 @@ func TestInvisibleCharactersAreLeftOut(t *testing.T) {
 		{"Persian and Hindi stay", "می\u200cخواهم क्\u200dष", "\u2068می\u200cخواهم क्\u200dष\u2069"},
 		{"accents stay", "e\u0301 Việt", "e\u0301 Việt"},
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			if got := notify.Display(tt.text); got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
-		})
-	}
+	turns(t, notify.Display, tests)
 }
 
 func TestRightToLeftTextIsIsolated(t *testing.T) {

@@ -148,9 +148,7 @@ func (o Outbox) Event(ctx context.Context, e files.Event) ([]table.Op, error) {
 	return o.record(envelope.RequestID(ctx), types[e.What], fileSubject(e.File.Owner, e.File.ID), once, dataOf(e)), nil
 }
 
-func fileSubject(owner string, id int64) string {
-	return fmt.Sprintf("files/%s/%d", owner, id)
-}
+func fileSubject(owner string, id int64) string { return fmt.Sprintf("files/%s/%d", owner, id) }
 
 // dataOf returns what an event says about its file.
 func dataOf(e files.Event) fileData {

@@ -53,8 +53,7 @@ func TestFeedbackMayComeInAnyOrder(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			p := newMachine(t)
-			n := p.put(t, p.linkNotice(1))
+			p, n := withLink(t)
 			p.pass(t, p.sender(t, nil))
 			for _, f := range tt.feedback {
 				p.clock.advance(time.Minute)
@@ -77,8 +76,7 @@ func TestFeedbackMayComeInAnyOrder(t *testing.T) {
 
 func TestFeedbackBeforeTheNoticeHasEndedIsRefusedForNow(t *testing.T) {
 	t.Parallel()
-	p := newMachine(t)
-	n := p.put(t, p.linkNotice(1))
+	p, n := withLink(t)
 	f := notify.Feedback{ID: n.ID, Kind: notify.Bounced}
 	for range 2 {
 		if err := notify.Record(t.Context(), p.table, start(), f); !errors.Is(err, notify.ErrUnsettled) {
@@ -121,8 +119,7 @@ func TestFeedbackOnAForgottenNoticeOnlySuppressesTheAddress(t *testing.T) {
 
 func TestFeedbackOnAFailedNoticeChangesNothing(t *testing.T) {
 	t.Parallel()
-	p := newMachine(t)
-	n := p.put(t, p.linkNotice(1))
+	p, n := withLink(t)
 	p.pass(t, p.sender(t, &flaky{fail: notify.ErrPermanent}))
 	want := p.state(t, n.ID)
 	recordAll(t, p, notify.Feedback{ID: n.ID, Kind: notify.Delivered}, notify.Feedback{ID: n.ID, Kind: notify.Bounced})
@@ -133,8 +130,7 @@ func TestFeedbackOnAFailedNoticeChangesNothing(t *testing.T) {
 
 func TestSettledOperationsAreWrittenOnceForABounce(t *testing.T) {
 	t.Parallel()
-	p := newMachine(t)
-	n := p.put(t, p.linkNotice(1))
+	p, n := withLink(t)
 	p.pass(t, p.sender(t, nil))
 	count := table.Key{PK: "witness", SK: "1"}
 	also := func(n notify.Notice, s notify.State) []table.Op {
@@ -156,8 +152,7 @@ func TestSettledOperationsAreWrittenOnceForABounce(t *testing.T) {
 
 func TestLongDetailIsCut(t *testing.T) {
 	t.Parallel()
-	p := newMachine(t)
-	n := p.put(t, p.linkNotice(1))
+	p, n := withLink(t)
 	p.pass(t, p.sender(t, nil))
 	recordAll(t, p, notify.Feedback{ID: n.ID, Kind: notify.Bounced, Detail: strings.Repeat("so ", 5000) + "\r\n"})
 	if got := p.state(t, n.ID).LastError; len(got) > 320 || !strings.HasPrefix(got, "bounced: so so") {

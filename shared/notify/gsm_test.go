@@ -8,7 +8,7 @@ import (
 
 func TestGSMReplacesWhatItCan(t *testing.T) {
 	t.Parallel()
-	tests := []struct{ name, text, want string }{
+	turns(t, notify.GSM, []textTest[string]{
 		{"what the alphabet has stays", "Perché già? Ñandú [1] 5 €", "Perché già? Ñandu [1] 5 €"},
 		{"quotation marks become plain", "‘a’ “b” „c“ «d» ‹e›", `'a' "b" "c" "d" 'e'`},
 		{"dashes, points and spaces too", "a–b—c… d\u00a0e\u202ff", "a-b-c... d e f"},
@@ -16,13 +16,5 @@ func TestGSMReplacesWhatItCan(t *testing.T) {
 		{"so are those that are separate characters", "e\u0302tre e\u0301te\u0301", "etre été"},
 		{"ligatures are spelt", "cœur ŒUVRE", "coeur OEUVRE"},
 		{"other scripts and emoji stay", "报告 🚢 отчёт", "报告 🚢 отчёт"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			if got := notify.GSM(tt.text); got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
-		})
-	}
+	})
 }

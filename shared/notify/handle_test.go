@@ -39,10 +39,20 @@ func handle(t *testing.T, s *notify.Sender, n notify.Notice) time.Duration {
 	return again
 }
 
+// toTheEnd handles a notice whenever it is due, until nothing is left to do.
+func (p *machine) toTheEnd(t *testing.T, s *notify.Sender, n notify.Notice) (tries int, waited time.Duration) {
+	t.Helper()
+	begin := p.clock.now()
+	for again := handle(t, s, n); again > 0; again = handle(t, s, n) {
+		p.clock.advance(again)
+		tries++
+	}
+	return tries + 1, p.clock.now().Sub(begin)
+}
+
 func TestNoticeIsSentOnceEvenIfItsMessageComesOften(t *testing.T) {
 	t.Parallel()
-	p := newMachine(t)
-	n := p.put(t, p.linkNotice(1))
+	p, n := withLink(t)
 	f := &flaky{}
 	s := p.sender(t, f)
 	for range 5 {
@@ -72,24 +82,17 @@ func TestMissingNoticeIsNotSent(t *testing.T) {
 // operator to set an address to send from, or for the sweep to find it.
 func TestNoticeThatWaitedForDaysIsNotGivenUpAtItsFirstTry(t *testing.T) {
 	t.Parallel()
-	p := newMachine(t)
-	n := p.put(t, p.linkNotice(1))
+	p, n := withLink(t)
 	p.clock.advance(3 * 24 * time.Hour)
 	busy := p.sender(t, &flaky{fail: errors.New("too many requests")})
-	begin, tries := p.clock.now(), 0
-	for again := handle(t, busy, n); again > 0; again = handle(t, busy, n) {
-		p.clock.advance(again)
-		tries++
-	}
-	if waited := p.clock.now().Sub(begin); waited < 20*time.Minute || waited > 3*time.Hour || p.state(t, n.ID).State() != notify.Failed {
+	if tries, waited := p.toTheEnd(t, busy, n); waited < 20*time.Minute || waited > 3*time.Hour || p.state(t, n.ID).State() != notify.Failed {
 		t.Errorf("given up after %v and %d tries", waited, tries)
 	}
 }
 
 func TestMessageThatComesTooEarlyIsDelayed(t *testing.T) {
 	t.Parallel()
-	p := newMachine(t)
-	n := p.put(t, p.linkNotice(1))
+	p, n := withLink(t)
 	down := p.sender(t, &flaky{fail: errors.New("down")})
 	if again := handle(t, down, n); again != 750*time.Millisecond {
 		t.Errorf("a failed try is due again after %v", again)
@@ -108,13 +111,10 @@ func TestMessageThatComesTooEarlyIsDelayed(t *testing.T) {
 
 func TestMessageOfAHeldNoticeIsDelayedUntilTheLeaseEnds(t *testing.T) {
 	t.Parallel()
-	p := newMachine(t)
-	n := p.put(t, p.linkNotice(1))
+	p, n := withLink(t)
 	f := &flaky{}
 	s := p.sender(t, f)
-	if mine, err := s.Claim(t.Context(), n); err != nil || !mine {
-		t.Fatal(err)
-	}
+	claim(t, s, n)
 	p.clock.advance(time.Second)
 	if again := handle(t, s, n); again != notify.Lease-time.Second || len(f.taken) != 0 {
 		t.Errorf("again after %v, %d taken", again, len(f.taken))
@@ -127,8 +127,7 @@ func TestMessageOfAHeldNoticeIsDelayedUntilTheLeaseEnds(t *testing.T) {
 
 func TestMessageIsDelayedIfAnotherSenderClaimsFirst(t *testing.T) {
 	t.Parallel()
-	p := newMachine(t)
-	n := p.put(t, p.linkNotice(1))
+	p, n := withLink(t)
 	f := &flaky{}
 	beside := overtaken{p.table, func() {
 		if _, err := p.sender(t, nil).Claim(t.Context(), n); err != nil {
@@ -190,8 +189,7 @@ func TestUnreadableNoticeGoesToTheFailedNotices(t *testing.T) {
 
 func TestNoticeStaysIfTheTableCannotBeReached(t *testing.T) {
 	t.Parallel()
-	p := newMachine(t)
-	n := p.put(t, p.linkNotice(1))
+	p, n := withLink(t)
 	f := &flaky{}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -239,8 +237,7 @@ func TestNoticeStaysClaimedIfItsOutcomeCannotBeStored(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newMachine(t)
-			n := p.put(t, p.linkNotice(1))
+			p, n := withLink(t)
 			s := p.senderOn(t, unsettled{p.table}, &flaky{fail: fail}, nil)
 			if _, err := s.Handle(t.Context(), n.Key()); !errors.Is(err, table.ErrBusy) {
 				t.Errorf("got %v", err)

@@ -32,8 +32,7 @@ func refusal(limit error) error {
 
 func TestARefusalForTheRateIsNoTry(t *testing.T) {
 	t.Parallel()
-	p := newMachine(t)
-	n := p.put(t, p.linkNotice(1))
+	p, n := withLink(t)
 	f := &flaky{fail: refusal(mail.ErrRate)}
 	s := p.sender(t, f)
 	last := time.Duration(0)
@@ -86,9 +85,7 @@ func TestWhileAQuotaIsUsedUpOneMailIsTriedAndTheOthersWait(t *testing.T) {
 	for i := range int64(50) {
 		all = append(all, p.put(t, p.linkNotice(i+1)))
 	}
-	text := p.linkNotice(1)
-	text.Channel, text.To = notify.SMS, "+393331234567"
-	all = append(all, p.put(t, text))
+	all = append(all, p.put(t, p.textNotice()))
 	var wait time.Duration
 	for _, n := range all[:50] {
 		wait = handle(t, s, n)
@@ -122,12 +119,7 @@ func TestANoticeWaitsThreeDaysForAQuotaAndLeavesNoDeadLetter(t *testing.T) {
 	n := p.put(t, p.receiptNotice(1))
 	p.clock.advance(30 * 24 * time.Hour) // there was no address to send from
 	s := p.sender(t, &flaky{fail: refusal(mail.ErrQuota)})
-	begin, receives := p.clock.now(), 1
-	for again := handle(t, s, n); again > 0; again = handle(t, s, n) {
-		p.clock.advance(again)
-		receives++
-	}
-	waited := p.clock.now().Sub(begin)
+	receives, waited := p.toTheEnd(t, s, n)
 	if waited < 3*24*time.Hour || waited > 3*24*time.Hour+time.Hour || receives > maxReceives/2 {
 		t.Errorf("given up after %v, received %d times", waited, receives)
 	}
@@ -138,8 +130,7 @@ func TestANoticeWaitsThreeDaysForAQuotaAndLeavesNoDeadLetter(t *testing.T) {
 
 func TestAfterAQuotaOtherFailuresHaveAllTheirTries(t *testing.T) {
 	t.Parallel()
-	p := newMachine(t)
-	n := p.put(t, p.linkNotice(1))
+	p, n := withLink(t)
 	f := &flaky{fail: refusal(mail.ErrQuota)}
 	s := p.sender(t, f)
 	receives := 0
@@ -148,11 +139,7 @@ func TestAfterAQuotaOtherFailuresHaveAllTheirTries(t *testing.T) {
 		receives++
 	}
 	f.fail = errors.New("down")
-	tries := 1
-	for again := handle(t, s, n); again > 0; again = handle(t, s, n) {
-		p.clock.advance(again)
-		tries++
-	}
+	tries, _ := p.toTheEnd(t, s, n)
 	if tries != 12 || tries+receives > maxReceives {
 		t.Errorf("given up after %d tries, received %d times", tries, tries+receives)
 	}

@@ -59,14 +59,14 @@ func (o Outbox) count(ctx context.Context, now time.Time, all []limitWindow, mar
 	ops := marks
 	for _, w := range all {
 		if w.add > w.most {
-			return envelope.NewFault(envelope.Invalid, "at most %d notices %s, and this asks for %d at once", w.most, w.what, w.add)
+			return envelope.NewFault(envelope.Invalid, "notices %s are limited to %d, and this asks for %d at once", w.what, w.most, w.add)
 		}
 		ops = append(ops, w.op(now))
 	}
 	err := o.Table.Write(ctx, ops...)
 	if refused, ok := errors.AsType[*table.ConditionError](err); ok && refused.Op >= len(marks) {
 		w := all[refused.Op-len(marks)]
-		return envelope.WaitFault(w.begin(now).Add(w.length).Sub(now), "at most %d notices %s", w.most, w.what)
+		return envelope.WaitFault(w.begin(now).Add(w.length).Sub(now), "notices %s are limited to %d", w.what, w.most)
 	}
 	return envelope.Wrap(err, "counting notices")
 }

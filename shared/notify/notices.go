@@ -115,9 +115,7 @@ const (
 
 // ID returns the ID of a notice made at a time; unique distinguishes it from
 // others of the same millisecond.
-func ID(now time.Time, unique string) string {
-	return fmt.Sprintf("%013d-%s", now.UnixMilli(), unique)
-}
+func ID(now time.Time, unique string) string { return fmt.Sprintf("%013d-%s", now.UnixMilli(), unique) }
 
 // Op returns the operation that puts the notice in the outbox. It belongs in the
 // transaction that the notice is about. now and unique make its ID.
@@ -203,13 +201,10 @@ func (s *Sender) readNotice(ctx context.Context, item table.Item) (message, erro
 
 func read(item table.Item) (Notice, error) {
 	n, err := decode(item)
-	if err != nil {
-		return n, err
+	if err == nil && (n.V != layout || n.Key() != item.Key) {
+		err = errors.New("it is not of this version's form")
 	}
-	if n.V != layout || n.Key() != item.Key {
-		return n, errors.New("it is not of this version's form")
-	}
-	return n, nil
+	return n, err
 }
 
 func decode(item table.Item) (n Notice, err error) {

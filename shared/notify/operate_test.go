@@ -17,9 +17,7 @@ func (p *machine) bring(t *testing.T, where string) notify.Notice {
 	n := p.put(t, p.linkNotice(1))
 	switch where {
 	case "held", "dead":
-		if mine, err := p.sender(t, nil).Claim(t.Context(), n); err != nil || !mine {
-			t.Fatal(err)
-		}
+		claim(t, p.sender(t, nil), n)
 		if where == "dead" {
 			p.clock.advance(notify.Lease)
 		}
@@ -175,8 +173,7 @@ func TestOperatorNeverOvertakesASender(t *testing.T) {
 	for name, operate := range operations {
 		t.Run("a "+name+" beside a claim", func(t *testing.T) {
 			t.Parallel()
-			p := newMachine(t)
-			n := p.put(t, p.linkNotice(1))
+			p, n := withLink(t)
 			f := &flaky{}
 			beside := overtaken{p.table, func() {
 				if _, err := p.sender(t, nil).Claim(t.Context(), n); err != nil {

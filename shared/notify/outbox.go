@@ -88,7 +88,7 @@ func (s *Sender) mark(ctx context.Context, m message, outcome error) (retry time
 	age, tries, spent := m.age(now)
 	switch {
 	case outcome == nil:
-		log.Info(what+" sent", "age", age)
+		log.Info(what+" sent", "ageMs", age.Milliseconds())
 	case errors.Is(outcome, ErrObsolete):
 		log.Info(what+" dropped", "reason", outcome)
 	case errors.Is(outcome, ErrPermanent), spent:
@@ -101,7 +101,7 @@ func (s *Sender) mark(ctx context.Context, m message, outcome error) (retry time
 		if errors.Is(outcome, mail.ErrQuota) {
 			s.quotaFrees.Store(max(s.quotaFrees.Load(), retry.UnixMilli()))
 		}
-		log.Warn(what+" not sent yet", "error", outcome, "retry", retry, "age", age)
+		log.Warn(what+" not sent yet", "error", outcome, "retry", retry, "ageMs", age.Milliseconds())
 		return retry, unlessTaken("postponing a message", s.Table.Write(ctx, m.postpone(retry, outcome)...))
 	}
 	err = s.Table.Write(ctx, m.end(now, outcome)...)
@@ -113,9 +113,7 @@ func (s *Sender) mark(ctx context.Context, m message, outcome error) (retry time
 
 // unlessTaken wraps the error of a write. A refused condition is not an error:
 // another sender was faster, or took the message when the lease ran out.
-func unlessTaken(what string, err error) error {
-	return envelope.Wrap(err, what, table.ErrCondition)
-}
+func unlessTaken(what string, err error) error { return envelope.Wrap(err, what, table.ErrCondition) }
 
 // clampDue returns when a message is due, in Unix milliseconds as stored. One that is
 // further ahead than any retry is from a clock that was wrong, and has been due for long.
@@ -158,11 +156,8 @@ func lasting(ctx context.Context) (context.Context, context.CancelFunc) {
 // notice stays in the outbox.
 func (s *Sender) Handle(ctx context.Context, key table.Key) (again time.Duration, err error) {
 	items, err := s.Table.GetMany(ctx, key)
-	if err != nil {
-		return 0, fmt.Errorf("reading a notice: %w", err)
-	}
-	if !items[0].Found() {
-		return 0, nil
+	if err != nil || !items[0].Found() {
+		return 0, envelope.Wrap(err, "reading a notice")
 	}
 	m, err := s.readNotice(ctx, items[0])
 	if m == nil || err != nil {

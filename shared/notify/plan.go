@@ -101,9 +101,7 @@ func KnownRegion(region string) bool { return planOf(region).Code != "" }
 const world = "001"
 
 // plansOf returns the plans of the countries with this code.
-func plansOf(code string) []plan {
-	return find(func(c, _ string) bool { return c == code })
-}
+func plansOf(code string) []plan { return find(func(c, _ string) bool { return c == code }) }
 
 // find returns the plans that are wanted, and parses no others.
 func find(want func(code, region string) bool) []plan {

@@ -22,7 +22,7 @@ const (
 	// MaxWebhooks is the most addresses: all copies of an event are written in
 	// one transaction.
 	MaxWebhooks = 10
-	// postTimeout is how long a receiver has to answer.
+	// postTimeout is how long a receiver or a provider has to answer.
 	postTimeout = 15 * time.Second
 	// longestWait is the longest that a receiver can ask to wait.
 	longestWait = 1 << 20
@@ -58,16 +58,11 @@ func NewReceivers(urls []string, secrets []WebhookSecret) ([]*Receiver, error) {
 	if len(urls) > 0 && len(secrets) == 0 {
 		return nil, errors.New("there is no webhook secret")
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxResponseHeaderBytes = 64 << 10
-	client := &http.Client{
-		Transport: transport, Timeout: postTimeout,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
 	var all []*Receiver
+	client := NewClient()
 	for _, text := range urls {
-		u, err := url.Parse(text)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Fragment != "" {
+		u, ok := ParseAddress(text)
+		if !ok {
 			return nil, errors.New("a webhook is not an address such as https://example.com/ferry-events") // it may hold a secret
 		}
 		if slices.ContainsFunc(all, func(r *Receiver) bool { return r.url == text }) {
@@ -80,12 +75,29 @@ func NewReceivers(urls []string, secrets []WebhookSecret) ([]*Receiver, error) {
 	return all, nil
 }
 
+// ParseAddress reads the address of a program that an operator names, for NewClient.
+func ParseAddress(text string) (u *url.URL, ok bool) {
+	u, err := url.Parse(text)
+	return u, err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.Fragment == ""
+}
+
+// NewClient returns a client that posts to such addresses. It follows no redirect: another
+// address must get neither the message nor a login.
+func NewClient() *http.Client {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxResponseHeaderBytes = 64 << 10
+	return &http.Client{
+		Transport: transport, Timeout: postTimeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
 // Post delivers an event. The text of its error reveals nothing of the address or
 // the event.
 func (r *Receiver) Post(ctx context.Context, now time.Time, id, body string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url, strings.NewReader(body))
 	if err != nil {
-		return withoutURL(err)
+		return WithoutURL(err)
 	}
 	req.Header.Set("Content-Type", "application/cloudevents+json; charset=utf-8")
 	req.Header.Set("User-Agent", "Ferry")
@@ -94,7 +106,7 @@ func (r *Receiver) Post(ctx context.Context, now time.Time, id, body string) err
 	req.Header.Set("Webhook-Signature", signatures(r.secrets, id, now, body))
 	resp, err := r.Client.Do(req)
 	if err != nil {
-		return withoutURL(err)
+		return WithoutURL(err)
 	}
 	defer resp.Body.Close()
 	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // so that the connection can be used again
@@ -108,8 +120,8 @@ func (r *Receiver) Post(ctx context.Context, now time.Time, id, body string) err
 	return err
 }
 
-// withoutURL removes the address from an error of the HTTP client.
-func withoutURL(err error) error {
+// WithoutURL removes the address, which may hold a secret, from an error of the HTTP client.
+func WithoutURL(err error) error {
 	if named, ok := errors.AsType[*url.Error](err); ok {
 		return named.Err
 	}

@@ -22,9 +22,7 @@ func TestHungServerDelaysNeitherShutdownNorTextMessages(t *testing.T) {
 	p := newMachine(t)
 	srv := boottest.StartSMTP(t, boottest.SMTPOptions{Silent: true})
 	mailNotice := p.put(t, p.linkNotice(1))
-	text := p.linkNotice(2)
-	text.Channel, text.To = notify.SMS, "+393331234567"
-	textNotice := p.put(t, text)
+	textNotice := p.put(t, p.textNotice())
 	s := p.sender(t, smtpSender(t, srv.Address))
 
 	ctx, cancel := context.WithCancel(t.Context())

@@ -32,8 +32,6 @@ const (
 // signal wakes a loop. Several signals before the loop looks count as one.
 type signal chan struct{}
 
-func newSignal() signal { return make(signal, 1) }
-
 // send never blocks.
 func (s signal) send() {
 	select {
@@ -98,7 +96,7 @@ func (s *Sender) newLane(query table.Query, read reader, partitions ...string) *
 	query.Limit = 4 * batch
 	return &lane{
 		Sender: s, query: query, partitions: partitions, read: read,
-		wake: newSignal(), failed: newSignal(), places: make(chan struct{}, parallel),
+		wake: make(signal, 1), failed: make(signal, 1), places: make(chan struct{}, parallel),
 	}
 }
 

@@ -27,8 +27,7 @@ func TestLogHoldsNoSecretAndNoWholeAddress(t *testing.T) {
 			t.Fatalf("stored: %+v", stored)
 		}
 	}
-	text := p.linkNotice(1)
-	text.Channel, text.To = notify.SMS, "+393331234567"
+	text := p.textNotice()
 	p.put(t, text)
 	if sent, _ := p.pass(t, p.sender(t, nil)); sent != 1 {
 		t.Fatalf("%d sent", sent)

@@ -124,12 +124,9 @@ func TestNoticeOfADeadSenderIsSentWhenItsLeaseEnds(t *testing.T) {
 	for _, sent := range []bool{false, true} {
 		t.Run(fmt.Sprintf("the message was sent: %v", sent), func(t *testing.T) {
 			t.Parallel()
-			p := newMachine(t)
-			n := p.put(t, p.linkNotice(1))
+			p, n := withLink(t)
 			dead := p.sender(t, nil)
-			if mine, err := dead.Claim(t.Context(), n); err != nil || !mine {
-				t.Fatalf("claim: %v, %v", mine, err)
-			}
+			claim(t, dead, n)
 			if sent {
 				must(t, dead.Deliver(t.Context(), n))
 			}
@@ -155,8 +152,7 @@ func TestNoticeOfADeadSenderIsSentWhenItsLeaseEnds(t *testing.T) {
 
 func TestOnlyOneSenderGetsAClaim(t *testing.T) {
 	t.Parallel()
-	p := newMachine(t)
-	n := p.put(t, p.linkNotice(1))
+	p, n := withLink(t)
 	s := p.sender(t, nil)
 	for i, want := range []bool{true, false} {
 		if mine, err := s.Claim(t.Context(), n); err != nil || mine != want {
@@ -180,14 +176,10 @@ func TestSenderChangesNothingAfterItsLeaseHasEnded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newMachine(t)
-			n := p.put(t, p.linkNotice(1))
+			p, n := withLink(t)
 			s := p.sender(t, nil)
 			for range 2 { // the late claim, and the next one
-				mine, err := s.Claim(t.Context(), n)
-				if err != nil || !mine {
-					t.Fatalf("claim: %v, %v", mine, err)
-				}
+				claim(t, s, n)
 				p.clock.advance(notify.Lease)
 				n.Tries++
 			}
@@ -356,9 +348,7 @@ func TestPermanentlyRefusedNoticeIsKeptForTheOperator(t *testing.T) {
 func TestNoticeFailsForGoodWithoutAProvider(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
-	n := p.linkNotice(1)
-	n.Channel, n.To = notify.SMS, "+393331234567"
-	p.put(t, n)
+	p.put(t, p.textNotice())
 	p.pass(t, p.senderOn(t, p.table, nil, nil))
 	if failed := p.failed(t); len(failed) != 1 || !strings.Contains(failed[0].LastError, "no SMS provider configured") {
 		t.Errorf("failed: %+v", failed)

@@ -119,10 +119,20 @@ func (p *machine) senderOn(t *testing.T, tab table.Table, m mail.Sender, s notif
 	}
 	sender, err := notify.NewSender(notify.Config{
 		Table: tab, Key: p.key, Mail: m, SMS: s, From: "Ferry <ferry@example.org>", Now: p.clock.now,
-		Log: slog.New(slog.NewTextHandler(p.log, nil)), Jitter: func() float64 { return 0.5 },
+		Log: slog.New(slog.NewTextHandler(p.log, &slog.HandlerOptions{ReplaceAttr: noDuration(t)})), Jitter: func() float64 { return 0.5 },
 	})
 	must(t, err)
 	return sender
+}
+
+// noDuration refuses durations in a log: JSON has them in nanoseconds.
+func noDuration(t *testing.T) func([]string, slog.Attr) slog.Attr {
+	return func(_ []string, a slog.Attr) slog.Attr {
+		if a.Value.Kind() == slog.KindDuration {
+			t.Errorf("%s is logged in nanoseconds", a.Key)
+		}
+		return a
+	}
 }
 
 // linkNotice returns a notice about a file of demo that lasts for a week.
@@ -133,6 +143,13 @@ func (p *machine) linkNotice(id int64) notify.Notice {
 		Owner:   "demo", Area: blob.Files, File: id, Name: "report.pdf", Length: 1_500_000,
 		Sender: "demo", ReplyTo: "demo@example.net", Message: "Here it is.",
 	}
+}
+
+// textNotice is linkNotice as a text message.
+func (p *machine) textNotice() notify.Notice {
+	n := p.linkNotice(1)
+	n.Channel, n.To = notify.SMS, "+393331234567"
+	return n
 }
 
 func (p *machine) pinNotice() notify.Notice {
@@ -162,6 +179,21 @@ func (p *machine) put(t *testing.T, n notify.Notice) notify.Notice {
 	}
 	must(t, p.table.Write(context.Background(), ops...))
 	return op.Value.(notify.Notice)
+}
+
+// withLink returns a machine with a stored notice.
+func withLink(t *testing.T) (*machine, notify.Notice) {
+	t.Helper()
+	p := newMachine(t)
+	return p, p.put(t, p.linkNotice(1))
+}
+
+// claim claims a notice, like a sender that dies.
+func claim(t *testing.T, s *notify.Sender, n notify.Notice) {
+	t.Helper()
+	if mine, err := s.Claim(t.Context(), n); err != nil || !mine {
+		t.Fatalf("claim: %v, %v", mine, err)
+	}
 }
 
 // onlyID returns the ID of the first notice that is put.

@@ -71,7 +71,7 @@ func failedKey(id string) table.Key { return table.Key{PK: failedPartition, SK: 
 const idsPerCall = table.MaxKeys / 3
 
 // States returns the notices with these IDs as they are now, in this order. Those
-// that are no longer known are left out. It makes one call to the table for each
+// that are no longer known or cannot be read are left out. It makes one call to the table for each
 // 33, and one more if some of these are not found.
 func States(ctx context.Context, t table.Table, ids []string) ([]Notice, error) {
 	var all []Notice
@@ -81,11 +81,7 @@ func States(ctx context.Context, t table.Table, ids []string) ([]Notice, error) 
 			return nil, err
 		}
 		for three := range slices.Chunk(items, 3) {
-			n, err := latest(three)
-			if err != nil {
-				return nil, err
-			}
-			if n.ID != "" {
+			if n, err := latest(three); err == nil && n.ID != "" {
 				all = append(all, n)
 			}
 		}

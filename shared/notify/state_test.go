@@ -27,15 +27,12 @@ func (p *machine) state(t *testing.T, id string) notify.Notice {
 
 func TestStateFollowsTheNotice(t *testing.T) {
 	t.Parallel()
-	p := newMachine(t)
-	n := p.put(t, p.linkNotice(1))
+	p, n := withLink(t)
 	if got := p.state(t, n.ID); got.State() != notify.Queued || got.Tries != 0 {
 		t.Errorf("at first: %+v", got)
 	}
 	s := p.sender(t, &flaky{fail: errors.New("not now")})
-	if mine, err := s.Claim(t.Context(), n); err != nil || !mine {
-		t.Fatal(err)
-	}
+	claim(t, s, n)
 	if got := p.state(t, n.ID); got.State() != notify.Sending || got.Tries != 1 {
 		t.Errorf("claimed by a sender: %+v", got)
 	}
@@ -69,8 +66,7 @@ func TestFailedNoticeIsShownAsFailed(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			p := newMachine(t)
-			n := p.put(t, p.linkNotice(1))
+			p, n := withLink(t)
 			tt.change(t, p, n)
 			p.pass(t, p.sender(t, nil))
 			got := p.state(t, n.ID)
@@ -85,31 +81,8 @@ func TestFailedNoticeIsShownAsFailed(t *testing.T) {
 // or a complaint does.
 func TestSuppressedAddressGetsOnlyPINs(t *testing.T) {
 	t.Parallel()
-	type step = func(p *machine, address string) error
-	add := func(why notify.SuppressReason) step {
-		return func(p *machine, address string) error {
-			return p.table.Write(t.Context(), notify.Suppress(strings.ToUpper(address), why, "", start()))
-		}
-	}
-	undo := func(p *machine, address string) error {
-		_, err := notify.ResumeMail(t.Context(), p.table, address)
-		return err
-	}
-	allow := func(p *machine, address string) error {
-		_, _, err := notify.AllowMail(t.Context(), p.table, address)
-		return err
-	}
-	bounced, complained, stopped := add(notify.AddressBounced), add(notify.AddressComplained), add(notify.AddressStopped)
-	old := func(reason string) step {
-		return func(p *machine, address string) error {
-			return p.table.Write(t.Context(), table.Put(notify.SuppressedKey(address), struct {
-				V      int64  `json:"v"`
-				To     string `json:"to"`
-				Reason string `json:"reason"`
-				At     int64  `json:"at"`
-			}{1, address, reason, start().UnixMilli()}))
-		}
-	}
+	bounced, complained := add(notify.AddressBounced, 0), add(notify.AddressComplained, 0)
+	stopped := add(notify.AddressStopped, 0)
 	tests := []struct {
 		name      string
 		steps     []step
@@ -142,7 +115,7 @@ func TestSuppressedAddressGetsOnlyPINs(t *testing.T) {
 			all := []notify.Notice{p.put(t, p.linkNotice(1)), p.put(t, p.pinNotice())}
 			for _, step := range tt.steps {
 				for _, n := range all {
-					must(t, step(p, n.To))
+					must(t, step(t.Context(), p.table, n.To))
 				}
 			}
 			p.pass(t, p.sender(t, nil))
@@ -160,9 +133,7 @@ func TestSuppressedAddressGetsOnlyPINs(t *testing.T) {
 func TestSuppressionDoesNotStopTextMessages(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
-	n := p.linkNotice(1)
-	n.Channel, n.To = notify.SMS, "+393331234567"
-	p.put(t, n)
+	n := p.put(t, p.textNotice())
 	must(t, p.table.Write(t.Context(), notify.Suppress(n.To, notify.AddressBounced, "", start())))
 	if sent, _ := p.pass(t, p.sender(t, nil)); sent != 1 {
 		t.Errorf("%d sent", sent)
@@ -259,8 +230,7 @@ func TestNoticeThatMovesDuringALookUpIsFound(t *testing.T) {
 
 func TestBounceOfANoticeThatMovesDuringALookUpIsRecorded(t *testing.T) {
 	t.Parallel()
-	p := newMachine(t)
-	n := p.put(t, p.linkNotice(1))
+	p, n := withLink(t)
 	tab := &torn{counted: counted{Table: p.table}, between: func() { p.pass(t, p.sender(t, nil)) }}
 	must(t, notify.Record(t.Context(), tab, start(), notify.Feedback{ID: n.ID, Kind: notify.Bounced}))
 	if got := p.state(t, n.ID); got.State() != notify.Failed {
@@ -317,8 +287,8 @@ func TestSettledOperationsAreWrittenWhenALinkEnds(t *testing.T) {
 		{"when it was sent", func(p *machine) notify.Notice { return p.linkNotice(1) }, nil, "sent report.pdf "},
 		{"when it was given up", func(p *machine) notify.Notice { return p.linkNotice(1) }, notify.ErrPermanent, "failed report.pdf the notice cannot be delivered"},
 		{"but not when it is tried again", func(p *machine) notify.Notice { return p.linkNotice(1) }, errors.New("later"), ""},
-		{"but not for a PIN", func(p *machine) notify.Notice { return p.pinNotice() }, nil, ""},
-		{"but not for a PIN that fails", func(p *machine) notify.Notice { return p.pinNotice() }, notify.ErrPermanent, ""},
+		{"but not for a PIN", (*machine).pinNotice, nil, ""},
+		{"but not for a PIN that fails", (*machine).pinNotice, notify.ErrPermanent, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -344,9 +314,7 @@ func TestOneChannelIsSentEvenIfTheOtherFails(t *testing.T) {
 		t.Run(string(bad)+" fails", func(t *testing.T) {
 			t.Parallel()
 			p := newMachine(t)
-			letter := p.linkNotice(1)
-			text := letter
-			text.Channel, text.To = notify.SMS, "+393331234567"
+			letter, text := p.linkNotice(1), p.textNotice()
 			switch bad {
 			case notify.Mail:
 				letter.To = "no address"

@@ -67,42 +67,42 @@ func TestAddressIsSuppressedUntilItIsAllowed(t *testing.T) {
 	})
 }
 
-// step changes the entry of ann's address.
-type step func(context.Context, table.Table) error
+// step changes an address's entry.
+type step func(context.Context, table.Table, string) error
 
 func add(why notify.SuppressReason, after time.Duration) step {
-	return func(ctx context.Context, db table.Table) error {
-		return db.Write(ctx, notify.Suppress(ann, why, "said", suppressedAt().Add(after)))
+	return func(ctx context.Context, db table.Table, address string) error {
+		return db.Write(ctx, notify.Suppress(strings.ToUpper(address), why, "said", suppressedAt().Add(after)))
 	}
 }
 
 func stop(after time.Duration) step {
-	return func(ctx context.Context, db table.Table) error {
-		_, err := notify.StopMail(ctx, db, ann, suppressedAt().Add(after))
+	return func(ctx context.Context, db table.Table, address string) error {
+		_, err := notify.StopMail(ctx, db, address, suppressedAt().Add(after))
 		return err
 	}
 }
 
-func undo(ctx context.Context, db table.Table) error {
-	_, err := notify.ResumeMail(ctx, db, ann)
+func undo(ctx context.Context, db table.Table, address string) error {
+	_, err := notify.ResumeMail(ctx, db, address)
 	return err
 }
 
-func allow(ctx context.Context, db table.Table) error {
-	_, _, err := notify.AllowMail(ctx, db, ann)
+func allow(ctx context.Context, db table.Table, address string) error {
+	_, _, err := notify.AllowMail(ctx, db, address)
 	return err
 }
 
 // old writes an entry as the first layout had it.
 func old(reason string) step {
-	return func(ctx context.Context, db table.Table) error {
-		return db.Write(ctx, table.Put(notify.SuppressedKey(ann), struct {
+	return func(ctx context.Context, db table.Table, address string) error {
+		return db.Write(ctx, table.Put(notify.SuppressedKey(address), struct {
 			V      int64  `json:"v"`
 			To     string `json:"to"`
 			Reason string `json:"reason"`
 			Detail string `json:"detail,omitempty"`
 			At     int64  `json:"at"`
-		}{1, ann, reason, "said", suppressedAt().UnixMilli()}))
+		}{1, address, reason, "said", suppressedAt().UnixMilli()}))
 	}
 }
 
@@ -145,7 +145,7 @@ func TestProvidersReasonAndOwnersWishAreIndependent(t *testing.T) {
 		for _, tt := range tests { // one after another, as all use one address
 			must(t, db.Write(t.Context(), table.Delete(notify.SuppressedKey(ann))))
 			for _, do := range tt.steps {
-				if err := do(t.Context(), db); err != nil {
+				if err := do(t.Context(), db, ann); err != nil {
 					t.Fatalf("%s: %v", tt.name, err)
 				}
 			}
@@ -197,13 +197,13 @@ func TestReasonAddedWhileAnotherEndsIsKept(t *testing.T) {
 	onTables(t, func(t *testing.T, db table.Table) {
 		for _, tt := range tests {
 			must(t, db.Write(t.Context(), table.Delete(notify.SuppressedKey(ann))))
-			must(t, tt.begin(t.Context(), db))
+			must(t, tt.begin(t.Context(), db, ann))
 			b := &between{Table: db, do: func() {
-				if err := tt.comes(t.Context(), db); err != nil {
+				if err := tt.comes(t.Context(), db, ann); err != nil {
 					t.Error(err)
 				}
 			}}
-			must(t, tt.ends(t.Context(), b))
+			must(t, tt.ends(t.Context(), b, ann))
 			e, _, err := notify.Suppressed(t.Context(), db, ann)
 			if all := e.Causes(); err != nil || len(all) != 1 || all[0].Reason != tt.want {
 				t.Errorf("%s: %+v, %v", tt.name, e, err)

@@ -36,11 +36,7 @@ func TestTextMessageNeedsAnIDATextAndANumber(t *testing.T) {
 
 func TestSegments(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
-		name string
-		text string
-		want int
-	}{
+	turns(t, notify.Segments, []textTest[int]{
 		{"nothing is no message", "", 0},
 		{"160 characters of the GSM alphabet are one", strings.Repeat("à", 160), 1},
 		{"161 are two", strings.Repeat("a", 161), 2},
@@ -54,13 +50,5 @@ func TestSegments(t *testing.T) {
 		{"an emoji takes two places", strings.Repeat("🚢", 35), 1},
 		{"36 of them are two", strings.Repeat("🚢", 36), 2},
 		{"an emoji is not divided between two messages", strings.Repeat("🚢", 33*2+1), 3},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			if got := notify.Segments(tt.text); got != tt.want {
-				t.Errorf("got %d, want %d", got, tt.want)
-			}
-		})
-	}
+	})
 }

@@ -61,13 +61,11 @@ func (s *Sender) Spread(ctx context.Context) error {
 			return err
 		}
 	}
-	for more := true; more; {
-		var err error
-		if more, err = s.spreadSome(ctx); err != nil {
+	for {
+		if more, err := s.spreadSome(ctx); !more || err != nil {
 			return err
 		}
 	}
-	return nil
 }
 
 // spreadSome moves as many events as fit one transaction, from all partitions.
@@ -106,12 +104,8 @@ func (s *Sender) spreadSome(ctx context.Context) (more bool, err error) {
 	if len(ops) == 0 {
 		return false, nil
 	}
-	err = s.Table.Write(ctx, ops...)
-	if errors.Is(err, table.ErrCondition) {
-		return true, nil // another process has moved some; look again
-	}
-	if err != nil {
-		return false, fmt.Errorf("moving events into the outbox: %w", err)
+	if err := s.Table.Write(ctx, ops...); err != nil { // look again if another process has moved some
+		return errors.Is(err, table.ErrCondition), unlessTaken("moving events into the outbox", err)
 	}
 	for i, h := range s.hooks {
 		h.waiting.Add(copies[i])

@@ -1,9 +1,11 @@
 package table
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -49,10 +51,8 @@ func CheckOps(ops ...Op) error {
 		if err := checkOp(op); err != nil {
 			return fmt.Errorf("table: operation %d on %q: %w", i, op.Key, err)
 		}
-		for _, other := range ops[:i] {
-			if other.Key == op.Key {
-				return fmt.Errorf("table: two operations on the key %q in one write", op.Key)
-			}
+		if slices.ContainsFunc(ops[:i], func(other Op) bool { return other.Key == op.Key }) {
+			return fmt.Errorf("table: two operations on the key %q in one write", op.Key)
 		}
 	}
 	return nil
@@ -67,10 +67,7 @@ func CheckUpdate(op Op) error {
 }
 
 func checkKey(k Key) error {
-	if err := checkPart("partition key", k.PK, maxPK); err != nil {
-		return err
-	}
-	return checkPart("sort key", k.SK, maxSK)
+	return cmp.Or(checkPart("partition key", k.PK, maxPK), checkPart("sort key", k.SK, maxSK))
 }
 
 func checkPart(what, s string, longest int) error {
@@ -119,10 +116,8 @@ func checkChanges(op Op) error {
 		if err := checkAttr(c.Attr); err != nil {
 			return err
 		}
-		for _, other := range op.Changes[:i] {
-			if other.Attr == c.Attr {
-				return fmt.Errorf("attribute %q changed twice", c.Attr)
-			}
+		if slices.ContainsFunc(op.Changes[:i], func(other Change) bool { return other.Attr == c.Attr }) {
+			return fmt.Errorf("attribute %q changed twice", c.Attr)
 		}
 		if _, ok := c.Value.(int64); c.Add && !ok {
 			return fmt.Errorf("adding a %T to attribute %q", c.Value, c.Attr)

@@ -44,6 +44,9 @@ var (
 	// ErrUnread is returned by WriteThenQuery if everything was written but the
 	// page could not be read.
 	ErrUnread = errors.New("table: written, but not read back")
+	// ErrUnreadable is returned for an item that cannot be decoded: it is damaged, or an
+	// attribute has another type than the struct's field.
+	ErrUnreadable = errors.New("table: item cannot be read")
 	// ErrFull is returned if the table's medium has no room.
 	ErrFull = errors.New("table: no space left")
 )
@@ -82,7 +85,7 @@ func (i Item) Found() bool { return i.decode != nil }
 
 // Decode stores the item's attributes in the struct that into points to, or the
 // item itself if into is an *Item. If the item is missing, it returns ErrNotFound
-// and leaves into unchanged.
+// and leaves into unchanged. If it cannot be decoded, the error is ErrUnreadable.
 func (i Item) Decode(into any) error {
 	if i.decode == nil {
 		return ErrNotFound
@@ -91,7 +94,10 @@ func (i Item) Decode(into any) error {
 		*item = i
 		return nil
 	}
-	return i.decode(i, into)
+	if err := i.decode(i, into); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnreadable, err)
+	}
+	return nil
 }
 
 // Query asks for items of one partition in the order of their sort keys.

@@ -6,6 +6,10 @@ import (
 	"strings"
 )
 
+// LostBytes begins what the service says about a file whose bytes it has lost. The id of
+// the request follows.
+const LostBytes = "the service has lost the bytes of this file; tell its operator the request id "
+
 // Texts is a field that may have several values. In JSON one text stands for itself, none
 // for "", and several are an array.
 type Texts []string

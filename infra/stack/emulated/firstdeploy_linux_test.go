@@ -65,6 +65,15 @@ func TestAFirstDeployment(t *testing.T) {
 		t.Errorf("a deployment made %q", left)
 	}
 
+	first := regexp.MustCompile(`  bin/ferry user add NAME (--stack \S+ --region \S+)\s*$`).FindStringSubmatch(said)
+	if first == nil {
+		t.Fatalf("the last line makes no user:\n%s", end(said))
+	}
+	added, asked, err := o.run("bin/ferry", append([]string{"user", "add", "ann"}, strings.Fields(first[1])...)...)
+	if err != nil || len(asked) > 0 || !strings.Contains(added, "temporary password: ") {
+		t.Errorf("the first user: %v, after the questions %q:\n%s", err, asked, added)
+	}
+
 	o.environment = append(o.environment, "AWS_REGION="+o.config.Region)
 	sender := regexp.MustCompile(`make deploy STACK=` + o.name + ` SET=SenderAddress=(\S+@\S+)`).FindStringSubmatch(said)
 	if sender == nil {
@@ -103,14 +112,14 @@ func newOperator(t *testing.T) *operator {
 	check(t, err)
 	c.ConfigSources = nil // they name other servers for some services
 	o := &operator{T: t, name: "ferry-" + strings.ToLower(rand.Text()[:8]), folder: t.TempDir(), config: c}
-	for _, folder := range []string{"functions", "shared"} {
+	for _, folder := range []string{"functions", "infra/deploy", "infra/ferry", "shared"} {
 		check(t, os.CopyFS(filepath.Join(o.folder, folder), os.DirFS(filepath.Join(root, folder))))
 	}
 	check(t, os.MkdirAll(filepath.Join(o.folder, "infra", "stack"), 0o700))
 	for _, name := range []string{"go.mod", "go.sum", "Makefile", "samconfig.toml", "template.yaml", "infra/stack/functions.mk"} {
 		text, err := os.ReadFile(filepath.Join(root, name))
 		check(t, err)
-		o.write(name, strings.Replace(string(text), `stack_name = "ferry"`, `stack_name = "`+o.name+`"`, 1))
+		o.write(name, strings.NewReplacer(`stack_name = "ferry"`, `stack_name = "`+o.name+`"`, "STACK ?= ferry", "STACK ?= "+o.name).Replace(string(text)))
 	}
 	for _, e := range os.Environ() {
 		if !strings.HasPrefix(e, "AWS_") && !strings.HasPrefix(e, "HOME=") {

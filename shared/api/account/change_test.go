@@ -247,22 +247,14 @@ func TestChangeLinkDiesWhenTheUserChanges(t *testing.T) {
 	for what, change := range map[string]func(t *testing.T, w reset){
 		"a newer password": func(t *testing.T, w reset) {
 			hash, err := w.Data.Ports.Hasher.Hash(t.Context(), "one by the operator")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := w.Users.SetPassword(t.Context(), "alice", hash, auth.Active); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, w.Users.SetPassword(t.Context(), "alice", hash, auth.Active))
 		},
 		"a disabled user": func(t *testing.T, w reset) {
-			if err := w.Users.Disable(t.Context(), "alice"); err != nil {
-				t.Fatal(err)
-			}
+			must(t, w.Users.Disable(t.Context(), "alice"))
 		},
 		"a re-enabled user": func(t *testing.T, w reset) {
-			if err := w.Users.Disable(t.Context(), "alice"); err != nil {
-				t.Fatal(err)
-			}
+			must(t, w.Users.Disable(t.Context(), "alice"))
 			if _, err := w.Users.Enable(t.Context(), "alice"); err != nil {
 				t.Fatal(err)
 			}
@@ -271,9 +263,7 @@ func TestChangeLinkDiesWhenTheUserChanges(t *testing.T) {
 			e := w.Decode(w.Request("GET", "/auth/forget?u=alice", nil), 200)
 			w.Deliver()
 			messages, err := w.Service.Inbox.List(t.Context(), 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			w.Decode(w.Request("POST", strings.TrimPrefix(e.LinkURL, w.Base)+"&p="+digits(t, messages[0].Text)+"&z=the+newest+of+all", nil), 200)
 		},
 	} {

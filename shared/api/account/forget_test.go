@@ -29,6 +29,14 @@ func startForget(t *testing.T, options ...apitest.Option) *apitest.Server {
 	return s
 }
 
+// wantMails delivers what is due.
+func wantMails(s *apitest.Server, want int) {
+	s.Helper()
+	if n := s.Deliver(); n != want {
+		s.Errorf("%d mails were sent, want %d", n, want)
+	}
+}
+
 func hiding(set *api.Settings, _ *local.ServiceOptions) { set.HideUsers = true }
 
 func TestForgetDependsOnTheUsersState(t *testing.T) {
@@ -63,9 +71,7 @@ func TestForgetDependsOnTheUsersState(t *testing.T) {
 			if e := s.Decode(resp, c.status); e.User != c.user {
 				t.Errorf("the user is %q, want %q", e.User, c.user)
 			}
-			if n := s.Deliver(); n != c.mails {
-				t.Errorf("%d mails were sent, want %d", n, c.mails)
-			}
+			wantMails(s, c.mails)
 		})
 	}
 }
@@ -128,9 +134,7 @@ func TestForgetHasBoundsPerUserAndSource(t *testing.T) {
 					t.Errorf("Retry-After is %d", after)
 				}
 			}
-			if n := s.Deliver(); n != c.mails {
-				t.Errorf("%d mails were sent, want %d", n, c.mails)
-			}
+			wantMails(s, c.mails)
 			if after := asking(s, "192.0.2.99", c.user, 1, 429); after < 86000 || after > 86400 {
 				t.Errorf("Retry-After is %d, want almost a day", after)
 			}
@@ -138,9 +142,7 @@ func TestForgetHasBoundsPerUserAndSource(t *testing.T) {
 			s.Clock.Advance(24*time.Hour + time.Second)
 			asking(s, "192.0.2.1", c.user, 3, 200)
 			asking(s, "192.0.2.1", c.user, 1, 429)
-			if n := s.Deliver(); n != min(c.mails, 3) {
-				t.Errorf("%d mails were sent the next day", n)
-			}
+			wantMails(s, min(c.mails, 3))
 		})
 	}
 }
@@ -189,9 +191,7 @@ func TestOutsiderDoesNotUseUpAUsersRequests(t *testing.T) {
 	asking(s, "192.0.2.1", "alice", 3, 200)
 	asking(s, "192.0.2.1", "alice", 20, 429)
 	asking(s, "192.0.2.2", "alice", 3, 200)
-	if n := s.Deliver(); n != 6 {
-		t.Errorf("%d mails were sent, want 6", n)
-	}
+	wantMails(s, 6)
 }
 
 func TestForgetIsBoundedOnAFullDisk(t *testing.T) {
@@ -234,9 +234,7 @@ func TestForgetLimitHoldsForConcurrentRequests(t *testing.T) {
 	if statuses[200] != 3 || statuses[429] == 0 || statuses[200]+statuses[429]+statuses[503] < 24 {
 		t.Errorf("the statuses are %v, want 200 three times", statuses)
 	}
-	if n := s.Deliver(); n != 3 {
-		t.Errorf("%d mails were sent, want 3", n)
-	}
+	wantMails(s, 3)
 }
 
 // TestHideUsersMakesAllUsersLookAlike compares everything that a caller without the PIN
@@ -293,7 +291,13 @@ func TestHEADSendsNoPIN(t *testing.T) {
 	if resp.StatusCode != http.StatusMethodNotAllowed || resp.Header.Get("Allow") != "GET" {
 		t.Errorf("status %d, Allow %q", resp.StatusCode, resp.Header.Get("Allow"))
 	}
-	if n := s.Deliver(); n != 0 {
-		t.Errorf("%d mails were sent", n)
+	wantMails(s, 0)
+}
+
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -54,14 +54,11 @@ func (s server) handle(w http.ResponseWriter, r *http.Request) error {
 // address returns the address that the request's token is for.
 func (s server) address(r *http.Request) (string, error) {
 	token, err := api.Needed(r, "t", "the token at the end of a mail")
-	if err != nil {
-		return "", err
-	}
 	address, ok := s.ports.Key.StopAddress(token)
-	if !ok {
-		return "", envelope.NewFault(envelope.Unauthorized, "the token is not from one of our mails")
+	if err == nil && !ok {
+		err = envelope.NewFault(envelope.Unauthorized, "the token is not from one of our mails")
 	}
-	return address, nil
+	return address, err
 }
 
 // change stops the mails or, with undo in a form, resumes them. An address that is

@@ -41,9 +41,7 @@ func page(s *apitest.Server, path, form string) (*http.Response, string) {
 func reason(s *apitest.Server) notify.SuppressReason {
 	s.Helper()
 	e, _, err := notify.Suppressed(s.Context(), s.Data.Ports.Table, address)
-	if err != nil {
-		s.Fatal(err)
-	}
+	must(s.TB, err)
 	var all []string
 	for _, cause := range e.Causes() {
 		all = append(all, string(cause.Reason))
@@ -73,9 +71,7 @@ func TestOneClickUnsubscribeIsEnough(t *testing.T) {
 	t.Parallel()
 	var form bytes.Buffer
 	parts := multipart.NewWriter(&form)
-	if err := errors.Join(parts.WriteField("List-Unsubscribe", "One-Click"), parts.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(parts.WriteField("List-Unsubscribe", "One-Click"), parts.Close()))
 	for _, k := range []struct{ what, kind, body string }{
 		{"a form", "application/x-www-form-urlencoded", "List-Unsubscribe=One-Click"},
 		{"a multipart form", parts.FormDataContentType(), form.String()},
@@ -121,9 +117,7 @@ func TestBouncedAddressStaysSuppressedWhateverItsOwnerWants(t *testing.T) {
 	const back, none, stop, undo = "came back, or were reported", "gets no e-mails from Ferry about files", "<button>Send me no more<", "<button>Undo"
 	for _, why := range []notify.SuppressReason{notify.AddressBounced, notify.AddressComplained} {
 		s := apitest.New(t)
-		if err := s.Data.Ports.Table.Write(t.Context(), notify.Suppress(address, why, "", time.Now())); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Data.Ports.Table.Write(t.Context(), notify.Suppress(address, why, "", time.Now())))
 		for _, k := range []struct {
 			form       string
 			want       notify.SuppressReason

@@ -89,10 +89,7 @@ func newRevoke(p *api.Ports) http.Handler {
 		if token == "" {
 			return envelope.NewFault(envelope.Invalid, "the form field token is missing")
 		}
-		if err := check.Revoke(r.Context(), token); err != nil {
-			return err
-		}
 		w.Header().Set("Cache-Control", "no-store")
-		return nil
+		return check.Revoke(r.Context(), token)
 	})
 }

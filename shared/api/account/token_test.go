@@ -65,9 +65,7 @@ func TestPasswordGrant(t *testing.T) {
 				AccessToken string `json:"access_token"`
 				Error       int
 			}
-			if err := json.Unmarshal([]byte(s.Text(resp)), &body); err != nil {
-				t.Fatal(err)
-			}
+			must(t, json.Unmarshal([]byte(s.Text(resp)), &body))
 			if resp.StatusCode != c.status || c.status != 200 && body.Error != c.status || !strings.Contains(resp.Header.Get("Ferry-Error"), c.says) {
 				t.Fatalf("status %d, error %d, %q; want %d, %q", resp.StatusCode, body.Error, resp.Header.Get("Ferry-Error"), c.status, c.says)
 			}

@@ -128,6 +128,10 @@ func (s countedStore) Delete(ctx context.Context, area blob.Area, key string) er
 	return s.calls.do("blob.Delete", func() error { return s.Store.Delete(ctx, area, key) })
 }
 
+func (s countedStore) SetAside(ctx context.Context, area blob.Area, key string, day time.Time) error {
+	return s.calls.do("blob.SetAside", func() error { return s.Store.SetAside(ctx, area, key, day) })
+}
+
 func (s countedStore) List(ctx context.Context, area blob.Area, after string, limit int) ([]blob.Object, error) {
 	return counted(s.calls, "blob.List", func() ([]blob.Object, error) { return s.Store.List(ctx, area, after, limit) })
 }

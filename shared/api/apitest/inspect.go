@@ -8,6 +8,10 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
 
 	"ferry/shared/blob"
 	"ferry/shared/table"
@@ -86,6 +90,21 @@ func (s *Server) Sessions() []string {
 	s.Helper()
 	s.InProcess("it looks into the folder of sessions")
 	return s.inFolder("parts")
+}
+
+// Spoil makes an item of the table unreadable, as damage to its file would.
+func (s *Server) Spoil(key table.Key) {
+	s.Helper()
+	s.InProcess("it damages the file of the table")
+	conn, err := sqlite.OpenConn(filepath.Join(s.Dir, "table.sqlite"), sqlite.OpenReadWrite)
+	check(s.TB, "opening the table", err)
+	defer conn.Close()
+	conn.SetBusyTimeout(10 * time.Second)
+	const damage = `UPDATE items SET doc = CAST('{"no JSON' AS BLOB) WHERE pk = ? AND sk = ?`
+	check(s.TB, "damaging an item", sqlitex.Execute(conn, damage, &sqlitex.ExecOptions{Args: []any{key.PK, key.SK}}))
+	if conn.Changes() != 1 {
+		s.Fatalf("there is no item %s", key)
+	}
 }
 
 // Items returns the stored items as text by their keys. Delayed updates may be

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strconv"
 
 	"github.com/minio/crc64nvme"
 
@@ -29,27 +30,35 @@ const (
 // compared: its bytes have no checksum of their own.
 type answer struct {
 	http.ResponseWriter
-	file    files.File
+	files   *files.Service
+	link    files.Link
 	sum     uint64 // CRC64NVME of the file
 	body    io.ReadSeeker
 	get     bool  // the request is a GET
 	whole   bool  // it is answered with the whole file
 	refused int   // the status that was held back; 0 if there is none
-	err     error // what is wrong with the stored bytes
+	err     error // what is wrong with the stored bytes, or that the link has given enough
+	begun   int64 // bytes that it has, if it is sent to its end
 }
 
 func (w *answer) WriteHeader(status int) {
 	w.whole = w.get && status == http.StatusOK
-	switch {
-	case status == http.StatusRequestedRangeNotSatisfiable || status == http.StatusPreconditionFailed:
+	if status == http.StatusRequestedRangeNotSatisfiable || status == http.StatusPreconditionFailed {
 		w.refused = status
 		return
-	case w.whole && w.file.Length <= verifiedFirst:
-		if w.err = w.verify(); w.err != nil {
-			return
+	}
+	if w.whole || w.get && status == http.StatusPartialContent {
+		w.begun, _ = strconv.ParseInt(w.Header().Get("Content-Length"), 10, 64)
+		if w.err = w.files.MayGive(w.link, w.begun); w.err != nil {
+			w.begun = 0
 		}
 	}
-	w.ResponseWriter.WriteHeader(status)
+	if w.err == nil && w.whole && w.link.File.Length <= verifiedFirst {
+		w.err = w.verify()
+	}
+	if w.err == nil {
+		w.ResponseWriter.WriteHeader(status)
+	}
 }
 
 func (w *answer) Write(p []byte) (int, error) {
@@ -64,12 +73,12 @@ func (w *answer) ReadFrom(r io.Reader) (int64, error) {
 	switch {
 	case w.err != nil:
 		return 0, w.err
-	case w.whole && w.file.Length > verifiedFirst:
+	case w.whole && w.link.File.Length > verifiedFirst:
 		return w.send()
 	case w.whole && inMemory(w.body):
 		return io.Copy(w.ResponseWriter, w.body) // in one piece, if it is a bytes.Reader
 	case w.whole:
-		r = io.LimitReader(w.body, w.file.Length)
+		r = io.LimitReader(w.body, w.link.File.Length)
 	}
 	return io.Copy(w.ResponseWriter, r)
 }
@@ -78,8 +87,8 @@ func (w *answer) ReadFrom(r io.Reader) (int64, error) {
 // and keeps them in memory where it would.
 func (w *answer) verify() error {
 	_, onDisk := w.body.(*os.File)
-	if !inMemory(w.body) && (!onDisk || w.file.Length <= smallFile) {
-		text := make([]byte, w.file.Length)
+	if !inMemory(w.body) && (!onDisk || w.link.File.Length <= smallFile) {
+		text := make([]byte, w.link.File.Length)
 		if _, err := io.ReadFull(w.body, text); err != nil {
 			return w.unread(err)
 		}
@@ -104,14 +113,14 @@ func inMemory(body io.Reader) bool {
 // send sends and verifies the bytes. If they differ, it leaves out the last of them.
 func (w *answer) send() (sent int64, err error) {
 	sum, block := crc64nvme.New(), make([]byte, sendSize)
-	for sent < w.file.Length {
-		b := block[:min(sendSize, w.file.Length-sent)]
+	for sent < w.link.File.Length {
+		b := block[:min(sendSize, w.link.File.Length-sent)]
 		if _, err := io.ReadFull(w.body, b); err != nil {
 			w.err = w.unread(err)
 			return sent, w.err
 		}
 		sum.Write(b)
-		if sent+int64(len(b)) == w.file.Length {
+		if sent+int64(len(b)) == w.link.File.Length {
 			if w.err = w.compare(sum.Sum64()); w.err != nil {
 				return sent, w.err
 			}
@@ -126,14 +135,14 @@ func (w *answer) send() (sent int64, err error) {
 
 func (w *answer) compare(sum uint64) error {
 	if sum != w.sum {
-		return fmt.Errorf("the bytes %s of a file are damaged: their CRC64NVME is %016x, but the record says %016x",
-			w.file.Blob, sum, w.sum)
+		return fmt.Errorf("%w: the CRC64NVME of %s is %016x, but the record says %016x",
+			files.ErrLost, w.link.File.Blob, sum, w.sum)
 	}
 	return nil
 }
 
 func (w *answer) unread(err error) error {
-	return fmt.Errorf("reading the bytes %s of a file: %w", w.file.Blob, err)
+	return fmt.Errorf("reading the bytes %s of a file: %w", w.link.File.Blob, err)
 }
 
 // fault returns why the file was not sent, or not to its end; nil if the client or
@@ -143,9 +152,9 @@ func (w *answer) fault() error {
 	case http.StatusPreconditionFailed:
 		return envelope.NewFault(envelope.Precondition, "the file is not the one that the request's condition names")
 	case http.StatusRequestedRangeNotSatisfiable:
-		w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", w.file.Length))
+		w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", w.link.File.Length))
 		return envelope.NewFault(envelope.Unsatisfiable,
-			"the range cannot be read, or lies outside the file, which has %d bytes", w.file.Length)
+			"the range cannot be read, or lies outside the file, which has %d bytes", w.link.File.Length)
 	}
 	return w.err
 }

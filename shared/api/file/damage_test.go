@@ -95,8 +95,35 @@ func (s sharer) wantStatus(want int, method, link string, headers ...string) {
 	if failed := want == 0 || want == 500; failed != strings.Contains(s.Log.String()[logged:], "level=ERROR") {
 		s.Errorf("%s %v: the log says %s", method, headers, s.Log.String()[logged:])
 	}
-	if status == 500 && resp.Header.Get("X-Amz-Checksum-Crc64nvme") != "" {
-		s.Errorf("%s %v: the error has the checksum of the file", method, headers)
+	if status == 500 {
+		wantLost(s.TB, method, resp.Header)
+	}
+}
+
+// wantLost checks that an answer tells what a person can do about bytes that are lost, and
+// nothing of the file.
+func wantLost(t testing.TB, what string, h http.Header) {
+	t.Helper()
+	id := h.Get("X-Request-Id")
+	wantHeaders(t, what, h, "X-Amz-Checksum-Crc64nvme", "",
+		"Ferry-Error", "the service has lost the bytes of this file; tell its operator the request id "+id)
+	if id == "" {
+		t.Errorf("%s: there is no request id", what)
+	}
+}
+
+func TestNobodyIsRedirectedToLostBytes(t *testing.T) {
+	t.Parallel()
+	for what, stored := range map[string][]byte{"missing": nil, "too few": []byte("cont")} {
+		s := newSharer(t)
+		get := s.redirecting()
+		link := s.put("a", "content")
+		s.replace(s.Objects(blob.Files)[0], stored)
+		w := get(link, "192.0.2.1:1", "")
+		if w.Code != 500 {
+			t.Errorf("%s: status %d", what, w.Code)
+		}
+		wantLost(t, what, w.Header())
 	}
 }
 

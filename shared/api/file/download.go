@@ -66,7 +66,7 @@ func (s server) handle(w http.ResponseWriter, r *http.Request) error {
 	}
 	switch kind := api.Prefers(r, "application/json", "text/html"); {
 	case kind == "" || r.URL.Query().Get("download") != "":
-		return s.bytes(w, r, link)
+		return lost(r, s.bytes(w, r, link))
 	case kind == "text/html":
 		return s.page(w, r, link)
 	}
@@ -82,10 +82,19 @@ func (s server) envelope(w http.ResponseWriter, r *http.Request, link files.Link
 	})
 }
 
+// lost tells the caller of lost bytes the request's id, with which the operator finds the cause
+// in the log.
+func lost(r *http.Request, err error) error {
+	if errors.Is(err, files.ErrLost) {
+		return &envelope.Fault{Kind: envelope.Lost, Detail: wire.LostBytes + envelope.RequestID(r.Context()), Cause: err}
+	}
+	return err
+}
+
 func (s server) bytes(w http.ResponseWriter, r *http.Request, link files.Link) error {
 	f := link.File
 	if r.Method == http.MethodGet {
-		if err := s.files.MayGive(link); err != nil {
+		if err := s.files.MayGive(link, 0); err != nil { // before the store is asked
 			return err
 		}
 	}
@@ -102,9 +111,10 @@ func (s server) bytes(w http.ResponseWriter, r *http.Request, link files.Link) e
 		return err
 	}
 	setHeaders(w.Header(), f, sum)
-	sent := &answer{ResponseWriter: w, file: f, sum: sum, body: body, get: r.Method == http.MethodGet}
+	sent := &answer{ResponseWriter: w, files: s.files, link: link, sum: sum, body: body, get: r.Method == http.MethodGet}
 	request, atEnd := inBytes(r, f.Length)
 	http.ServeContent(sent, request, "", time.UnixMilli(f.Modified), body)
+	s.files.Gave(link, sent.begun, envelope.CallerOf(r.Context()).Sent)
 	if err := sent.fault(); err != nil {
 		return err
 	}
@@ -169,11 +179,16 @@ func (s server) redirect(w http.ResponseWriter, r *http.Request, link files.Link
 	if err != nil {
 		return err
 	}
+	n := signedBytes(r.Header.Get("Range"), f.Length)
+	if err := s.files.MayGive(link, n); err != nil {
+		return err
+	}
 	// S3 states it only if it is asked in a header, which few clients would send.
 	w.Header().Set("X-Amz-Checksum-Crc64nvme", wire.CRC64Text(sum))
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Location", url)
 	w.WriteHeader(http.StatusFound)
+	s.files.Gave(link, n, n)
 	s.count(w, r, link, false)
 	return nil
 }
@@ -184,15 +199,11 @@ func (s server) redirect(w http.ResponseWriter, r *http.Request, link files.Link
 // a downloader may use several connections and resume what was interrupted.
 func (s server) count(w http.ResponseWriter, r *http.Request, link files.Link, atEnd bool) {
 	caller := envelope.CallerOf(r.Context())
-	status, sent := caller.Status, caller.Sent
-	source, done, given := "", status == http.StatusOK && sent == link.File.Length, sent
-	switch {
-	case status == http.StatusFound:
-		source, done, given = auth.Source(r), true, signedBytes(r.Header.Get("Range"), link.File.Length)
-	case status == http.StatusPartialContent && atEnd && w.Header().Get("Content-Length") == strconv.FormatInt(sent, 10):
+	status, sent := caller.Status, strconv.FormatInt(caller.Sent, 10)
+	source, done := "", status == http.StatusOK && caller.Sent == link.File.Length
+	if status == http.StatusFound || status == http.StatusPartialContent && atEnd && w.Header().Get("Content-Length") == sent {
 		source, done = auth.Source(r), true
 	}
-	s.files.Gave(link, given)
 	var queued bool
 	var err error
 	ctx := context.WithoutCancel(r.Context())                  // the client may be gone, as it has all it wanted

@@ -23,21 +23,21 @@ func Get() api.Endpoint { return api.Named("filesget", newGet) }
 
 // record is a file as the answer shows it. Fields that a list has too are the same.
 type record struct {
-	ID        int64     `json:"id"`
-	Name      string    `json:"name"`
-	Length    int64     `json:"length"` // bytes
-	Type      string    `json:"type,omitempty"`
-	Modified  int64     `json:"modified"`          // Unix milliseconds
-	Expires   string    `json:"expires,omitempty"` // RFC 3339, UTC; missing if it never expires
-	Area      blob.Area `json:"area"`
-	CRC64NVME string    `json:"crc64nvme"`          // base64 of 8 bytes, big endian, as in S3
-	SHA256    string    `json:"sha256,omitempty"`   // hexadecimal; missing if the upload did not state it
-	Uploader  string    `json:"uploader,omitempty"` // if not the owner
-	LinkURL   string    `json:"linkURL"`
-	Downloads downloads `json:"downloads"` // by linkURL
+	ID        int64          `json:"id"`
+	Name      string         `json:"name"`
+	Length    int64          `json:"length"` // bytes
+	Type      string         `json:"type,omitempty"`
+	Modified  int64          `json:"modified"`          // Unix milliseconds
+	Expires   string         `json:"expires,omitempty"` // RFC 3339, UTC; missing if it never expires
+	Area      blob.Area      `json:"area"`
+	CRC64NVME string         `json:"crc64nvme"`          // base64 of 8 bytes, big endian, as in S3
+	SHA256    string         `json:"sha256,omitempty"`   // hexadecimal; missing if the upload did not state it
+	Uploader  string         `json:"uploader,omitempty"` // if not the owner
+	LinkURL   string         `json:"linkURL"`
+	Downloads wire.Downloads `json:"downloads"` // by linkURL
 	// Only the uploader sees the following fields.
-	Notify        bool           `json:"notify,omitempty"` // the uploader gets a mail at the first download
-	Notifications []notification `json:"notifications,omitzero"`
+	Notify        bool                `json:"notify,omitempty"` // the uploader gets a mail at the first download
+	Notifications []wire.Notification `json:"notifications,omitzero"`
 }
 
 // newGet returns the handler. It needs the port Table and the link key.
@@ -58,9 +58,12 @@ func (s server) get(w http.ResponseWriter, r *http.Request, u auth.User) error {
 		return err
 	}
 	out := record{
-		ID: f.ID, Name: f.Name, Length: f.Length, Type: f.Type, Modified: f.Modified, Area: f.Area, Expires: stamp(f.Expires),
+		ID: f.ID, Name: f.Name, Length: f.Length, Type: f.Type, Modified: f.Modified, Area: f.Area,
 		CRC64NVME: wire.CRC64Text(crc), SHA256: hex.EncodeToString(f.SHA256), Uploader: f.Uploader,
 		LinkURL: auth.DownloadLink(s.ports.Base(r.Context()), api.Lang(r, u), f.Area) + s.files.Token(f),
+	}
+	if f.Expires != 0 {
+		out.Expires = stamp(f.Expires).Format(time.RFC3339) // in any year, which JSON has not
 	}
 	if err := s.addUses(r.Context(), f, f.UploadedBy(u), &out); err != nil {
 		return err
@@ -98,8 +101,7 @@ func areaOf(r *http.Request) (blob.Area, error) {
 	}
 	area := blob.Area(q.Get("area"))
 	if area != blob.Files && area != blob.Backup {
-		return "", envelope.NewFault(envelope.Invalid,
-			"the query parameter area is %s or %s", blob.Files, blob.Backup)
+		return "", envelope.NewFault(envelope.Invalid, "the query parameter area is %s or %s", blob.Files, blob.Backup)
 	}
 	return area, nil
 }
@@ -108,33 +110,6 @@ func areaOf(r *http.Request) (blob.Area, error) {
 func checksum(f files.File) (uint64, error) {
 	sum, err := strconv.ParseUint(f.CRC64, 16, 64)
 	return sum, envelope.Wrap(err, fmt.Sprintf("reading the checksum of file %d of %s", f.ID, f.Owner))
-}
-
-// downloads says how one link was used. Times are RFC 3339, UTC, and missing if it was
-// not.
-type downloads struct {
-	Count       int64  `json:"count"`           // whole downloads by people
-	About       bool   `json:"about,omitempty"` // count is an estimate
-	First       string `json:"first,omitempty"`
-	Last        string `json:"last,omitempty"`
-	Previews    int64  `json:"previews"` // requests by robots
-	LastPreview string `json:"lastPreview,omitempty"`
-}
-
-// notification is the state of one recipient's notice, and of the link in it.
-type notification struct {
-	ID        string         `json:"id"`
-	Channel   notify.Channel `json:"channel,omitempty"`
-	To        string         `json:"to"`
-	State     notify.State   `json:"state,omitempty"` // missing once the notice is pruned
-	Created   string         `json:"created,omitempty"`
-	Tries     int64          `json:"tries"`
-	LastError string         `json:"lastError,omitempty"`
-	Provider  string         `json:"provider,omitempty"` // the provider's name for the message
-	Sent      string         `json:"sent,omitempty"`     // when the provider accepted it
-	Delivered string         `json:"delivered,omitempty"`
-	Failed    string         `json:"failed,omitempty"`
-	Downloads downloads      `json:"downloads"`
 }
 
 // addUses adds what is known about the file's own link and, for its uploader, about each
@@ -156,36 +131,37 @@ func (s server) addUses(ctx context.Context, f files.File, uploader bool, out *r
 	if err != nil {
 		return err
 	}
-	out.Notifications = make([]notification, len(f.Recipients))
+	out.Notifications = make([]wire.Notification, len(f.Recipients))
 	for i, l := range links[1:] {
 		n := notify.Notice{ID: l.Recipient, To: l.To}
-		state := notify.State("")
+		state := ""
 		for _, k := range known {
 			if k.ID == n.ID {
-				n, state = k, k.State()
+				n, state = k, string(k.State())
 			}
 		}
-		out.Notifications[i] = notification{
-			ID: n.ID, Channel: n.Channel, To: n.To, State: state, Created: stamp(n.Created), Tries: n.Tried(), LastError: n.LastError,
+		out.Notifications[i] = wire.Notification{
+			ID: n.ID, Channel: string(n.Channel), To: n.To, State: state, Created: stamp(n.Created), Tries: n.Tried(), LastError: n.LastError,
 			Provider: n.Provider, Sent: milli(n.SentAt), Delivered: milli(n.Delivered), Failed: milli(n.FailedAt), Downloads: downloadsOf(l.Use),
 		}
 	}
 	return nil
 }
 
-func downloadsOf(u files.Use) downloads {
-	return downloads{
+func downloadsOf(u files.Use) wire.Downloads {
+	return wire.Downloads{
 		Count: u.Downloads, About: u.About, First: stamp(u.First), Last: stamp(u.Last), Previews: u.Previews, LastPreview: stamp(u.Seen),
 	}
 }
 
-// stamp formats a time in Unix seconds; 0 gives "".
-func stamp(unix int64) string { return milli(unix * 1000) }
+// stamp converts a time from Unix seconds; 0 gives the zero time.
+func stamp(unix int64) time.Time { return milli(unix * 1000) }
 
-// milli formats a time in Unix milliseconds; 0 gives "".
-func milli(unix int64) string {
+// milli converts a time from Unix milliseconds; 0 gives the zero time. Answers tell whole
+// seconds.
+func milli(unix int64) time.Time {
 	if unix == 0 {
-		return ""
+		return time.Time{}
 	}
-	return time.UnixMilli(unix).UTC().Format(time.RFC3339)
+	return time.UnixMilli(unix).UTC().Truncate(time.Second)
 }

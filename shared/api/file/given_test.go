@@ -6,8 +6,11 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"ferry/shared/api"
 	"ferry/shared/api/apitest"
@@ -19,10 +22,14 @@ func givingAtMost(bytes int64) apitest.Option {
 	return func(s *api.Settings, _ *local.ServiceOptions) { s.LinkBytes = bytes }
 }
 
-// toTheHour moves the clock to a minute after an hour begins.
+// toTheHour moves the clock to a minute after an hour begins, while the bearer lasts.
 func (s sharer) toTheHour() {
 	now := s.Clock.Now()
-	s.Clock.Advance(now.Truncate(time.Hour).Add(time.Hour + time.Minute).Sub(now))
+	left := now.Truncate(time.Hour).Add(time.Hour + time.Minute).Sub(now)
+	if left >= time.Hour {
+		left -= time.Hour
+	}
+	s.Clock.Advance(left)
 }
 
 // wantWait checks that a link is refused until about the next hour.
@@ -77,6 +84,62 @@ func TestAFileCanBeDownloadedTenTimesAnHourHoweverLarge(t *testing.T) {
 	}
 	resp := s.Request("GET", link, nil)
 	wantWait(t, "the next one", resp.StatusCode, resp.Header)
+}
+
+// TestAHurriedDownloaderGetsNoMoreThanTheBound asks again before the table shows what the
+// link has given.
+func TestAHurriedDownloaderGetsNoMoreThanTheBound(t *testing.T) {
+	t.Parallel()
+	for what, atOnce := range map[string]int{"on one connection": 1, "on many at once": 40} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			s := newSharer(t, givingAtMost(1))
+			s.toTheHour()
+			link := s.put("a", strings.Repeat("x", 50_000))
+			for range 20 { // gives nothing
+				s.Request("GET", link, nil, "Range", "bytes=50000-")
+			}
+			var given atomic.Int64
+			var all errgroup.Group
+			all.SetLimit(atOnce)
+			for range 40 {
+				all.Go(func() error {
+					given.Add(s.Request("GET", link, nil, "Range", "bytes=0-").ContentLength / 50_000)
+					return nil
+				})
+			}
+			if err := all.Wait(); err != nil || given.Load() != 10 {
+				t.Errorf("the file was given %d times, want 10", given.Load())
+			}
+		})
+	}
+}
+
+func TestAnswersUnderWayCountUntilTheyAreCutOff(t *testing.T) {
+	t.Parallel()
+	s := newSharer(t, givingAtMost(1))
+	s.toTheHour()
+	link := s.put("a", strings.Repeat("x", 24<<20)) // more than a connection takes unread
+	get := func() *http.Response {
+		resp, err := (&http.Client{Transport: &http.Transport{}}).Get(s.Base + link)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { resp.Body.Close() })
+		return resp
+	}
+	var begun []*http.Response
+	for range 10 {
+		begun = append(begun, get())
+	}
+	refused := get()
+	wantWait(t, "beside ten", refused.StatusCode, refused.Header)
+	for _, resp := range begun {
+		resp.Body.Close()
+	}
+	if !waitFor(func() bool { return get().StatusCode == 200 }) {
+		t.Error("what was not sent is not given back")
+	}
 }
 
 func TestEachRedirectGivesTheWholeFile(t *testing.T) {

@@ -106,7 +106,7 @@ func (s sharer) redirecting() func(link, source, asked string) *httptest.Respons
 	}
 }
 
-func wantHeaders(t *testing.T, what string, h http.Header, pairs ...string) {
+func wantHeaders(t testing.TB, what string, h http.Header, pairs ...string) {
 	t.Helper()
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if got := h.Get(pairs[i]); got != pairs[i+1] {

@@ -65,9 +65,7 @@ func TestConcurrentUploadsAreBounded(t *testing.T) {
 		io.WriteString(whole, "hello")
 		whole.wantStatus(t, http.StatusOK)
 		put("alice", http.StatusOK, "")
-		if err := cut.Conn.(*net.TCPConn).CloseWrite(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cut.Conn.(*net.TCPConn).CloseWrite())
 		cut.wantStatus(t, http.StatusBadRequest)
 		put("bob", http.StatusOK, "")
 	}

@@ -14,6 +14,7 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/files"
+	"ferry/shared/table"
 )
 
 // keyed sends a raw body with the key k.
@@ -245,9 +246,7 @@ func TestInterruptedRepeatDoesNoHarm(t *testing.T) {
 	c.InProcess("the gateway sends no incomplete body")
 	c.Decode(c.keyed("file=a", "hello"), 200)
 	conn, err := net.Dial("tcp", c.HTTP.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	fmt.Fprintf(conn, "POST /v1/upload?file=a HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nIdempotency-Key: k\r\nContent-Length: 5\r\n\r\nhe", c.bearer)
 	conn.Close()
 	c.waitForLog(2)
@@ -318,16 +317,48 @@ func TestIdempotencyKeyIsFreeAfterADay(t *testing.T) {
 	c.wantFiles("ann", 2)
 }
 
-func TestRepeatDoesNotRestoreADeletedFile(t *testing.T) {
-	t.Parallel()
-	c := begin(t)
-	c.Decode(c.keyed("file=a", "hello"), 200)
-	c.Request("DELETE", "/files/1", nil, "Authorization", "Bearer "+c.bearer)
-	if again := c.Decode(c.keyed("file=a", "hello"), 200).Files; len(again) != 0 {
-		t.Errorf("the list is %+v", again)
+// wantGone checks that an answer says of file 1 that it was deleted.
+func (c caller) wantGone(when string, resp *http.Response) {
+	c.Helper()
+	text := resp.Header.Get("Ferry-Error")
+	if e := c.Decode(resp, 410); e.Status != 410 || e.Description != "Gone" || !strings.Contains(text, "file 1 was deleted") {
+		c.Errorf("%s: %+v: %s", when, e, text)
 	}
-	if n := len(c.Objects(blob.Files)); n != 0 {
-		t.Errorf("there are %d objects", n)
+}
+
+func TestARepeatOfAnUploadWhoseFileWasDeletedIsToldSo(t *testing.T) {
+	t.Parallel()
+	const form, two = "multipart/form-data; boundary=b", "--b\r\nContent-Disposition: form-data; name=f; filename=1\r\n\r\n1\r\n" +
+		"--b\r\nContent-Disposition: form-data; name=f; filename=2\r\n\r\n2\r\n--b--\r\n"
+	for what, k := range map[string]struct{ query, owner, kind, body, accept string }{
+		"into the caller's area": {"file=a", "ann", "", "hello", "*/*"},
+		"as text":                {"file=a", "ann", "", "hello", "text/plain"},
+		"as a page":              {"file=a", "ann", "", "hello", "text/html"},
+		"into another's area":    {"file=a&d=bob", "bob", "", "hello", "*/*"},
+		"one of two files":       {"", "ann", form, two, "*/*"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			c := begin(t)
+			owner := c.as(k.owner)
+			repeat := func() *http.Response {
+				return c.post(k.query, k.kind, strings.NewReader(k.body), files.KeyHeader, "k", "Accept", k.accept)
+			}
+			move := func(method, path string) {
+				c.Decode(c.Request(method, path, nil, "Authorization", "Bearer "+owner.bearer), 200)
+			}
+			first := repeat()
+			move("DELETE", "/files/1")
+			owner.post("file=b", "", strings.NewReader("another"))
+			c.wantGone("in the backup area", repeat())
+			move("POST", "/files/1/restore")
+			if again := repeat(); again.StatusCode != 200 || k.accept == "text/plain" && c.Text(again) != c.Text(first) {
+				t.Errorf("after it was restored: status %d", again.StatusCode)
+			}
+			expired := table.Update(files.Key(blob.Files, k.owner, 1)).Set("expires", time.Now().Unix())
+			must(t, c.Data.Ports.Table.Write(t.Context(), expired))
+			c.wantGone("expired", repeat())
+		})
 	}
 }
 

@@ -222,17 +222,16 @@ func (h handler) begin(w http.ResponseWriter, r *http.Request, u auth.User) erro
 	if err != nil {
 		return err
 	}
-	body, err := json.Marshal(in)
-	if err != nil {
-		return fmt.Errorf("encoding a request: %w", err)
-	}
+	body, _ := json.Marshal(in) // texts and numbers always marshal
 	claim, err := h.claimFor(r, u, 0, string(body))
 	if err != nil {
 		return err
 	}
 	var it files.Session
 	if id, ok := claim.Result(); ok {
-		it, err = h.files.Session(r.Context(), u, id)
+		if it, err = h.files.Session(r.Context(), u, id); err == nil && it.Done {
+			_, err = h.files.Complete(r.Context(), it, nil) // its file may have been deleted since
+		}
 	} else if it, err = h.files.BeginSession(r.Context(), u, plan, claim); err != nil {
 		claim.Release(r.Context())
 	}

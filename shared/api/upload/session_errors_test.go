@@ -79,9 +79,7 @@ func TestChunkedPartIsMeasured(t *testing.T) {
 		status int
 	}{{data[:999], 400}, {append(bytes.Clone(data), 1), 400}, {nil, 400}, {data, 200}} {
 		r, err := http.NewRequest(p.Method, p.URL, io.MultiReader(bytes.NewReader(tc.data)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if resp := c.Do(r); resp.StatusCode != tc.status {
 			t.Errorf("%d bytes: status %d, want %d", len(tc.data), resp.StatusCode, tc.status)
 		}
@@ -158,12 +156,8 @@ func TestPartsOfADisabledOrRemovedUserAreRefused(t *testing.T) {
 			c.InProcess("parts go to the store, which cannot ask")
 			s := c.plan(`,"d":"bob"`, 1000)
 			p := c.sign(s.ID, `{"numbers":[1]}`)[0]
-			if err := end(c); err != nil {
-				t.Fatal(err)
-			}
-			if resp := c.put(p, content(t, 1000)); resp.StatusCode != 403 {
-				t.Errorf("a part: status %d (%s)", resp.StatusCode, resp.Header.Get("Ferry-Error"))
-			}
+			must(t, end(c))
+			c.wantPut(p, content(t, 1000), 403)
 		})
 	}
 }
@@ -176,13 +170,9 @@ func TestExpiredSessionTakesNothing(t *testing.T) {
 	c.Clock.Advance(files.SessionLife - time.Minute)
 	c = c.as("ann")
 	p := c.sign(s.ID, `{"numbers":[1]}`)[0]
-	if resp := c.put(p, data); resp.StatusCode != 200 {
-		t.Fatalf("a part in the last minute: status %d", resp.StatusCode)
-	}
+	c.wantPut(p, data, 200)
 	c.Clock.Advance(time.Minute + time.Second)
-	if resp := c.put(p, data); resp.StatusCode != 403 {
-		t.Errorf("a part after that: status %d", resp.StatusCode)
-	}
+	c.wantPut(p, data, 403)
 	c.notFound(s.ID, "expired")
 	var list struct{ Uploads []session }
 	if c.call("GET", "/uploads", "", 200, &list); len(list.Uploads) != 0 {
@@ -201,9 +191,7 @@ func TestCompletedSessionTakesNoParts(t *testing.T) {
 	c.put(p, data)
 	c.complete(s.ID, "")
 	c.refused("POST", "/uploads/"+s.ID+"/parts", `{"numbers":[1]}`, 409, "complete")
-	if resp := c.put(p, content(t, 1000)); resp.StatusCode != 409 {
-		t.Errorf("a part: status %d", resp.StatusCode)
-	}
+	c.wantPut(p, content(t, 1000), 409)
 	c.wantFile(c.complete(s.ID, ""), data)
 }
 
@@ -213,9 +201,7 @@ func TestDestinationRemovedMidwayGetsNothing(t *testing.T) {
 	t.Parallel()
 	for what, goes := range map[string]func(sessionCaller){
 		"disabled": func(c sessionCaller) {
-			if err := c.Users.Disable(c.Context(), "dave"); err != nil {
-				c.Fatal(err)
-			}
+			must(c.TB, c.Users.Disable(c.Context(), "dave"))
 		},
 		"removed":  func(c sessionCaller) { c.remove("dave") },
 		"replaced": func(c sessionCaller) { c.remove("dave"); c.AddUser("dave", password) },
@@ -263,13 +249,9 @@ func TestRemovedUploaderLosesSessions(t *testing.T) {
 func TestDisabledUserCannotBeginASession(t *testing.T) {
 	t.Parallel()
 	c := beginSessions(t)
-	if err := c.Users.Disable(t.Context(), "bob"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Users.Disable(t.Context(), "bob"))
 	c.refused("POST", "/uploads", `{"name":"x","length":1,"d":"bob"}`, 400, "parameter d")
-	if err := c.Users.Disable(t.Context(), "ann"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Users.Disable(t.Context(), "ann"))
 	c.refused("POST", "/uploads", `{"name":"x","length":1}`, 401)
 	if n := len(c.Sessions()); n != 0 {
 		t.Errorf("there are %d sessions", n)

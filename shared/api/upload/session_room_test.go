@@ -19,9 +19,7 @@ import (
 func (c sessionCaller) used(name string) int64 {
 	c.Helper()
 	u, err := c.Users.Get(c.Context(), name)
-	if err != nil {
-		c.Fatal(err)
-	}
+	must(c.TB, err)
 	return u.Used
 }
 

@@ -42,9 +42,7 @@ func (c sessionCaller) call(method, path, body string, status int, into any, hea
 		c.Fatalf("%s %s: status %d, want %d (%s)", method, path, resp.StatusCode, status, resp.Header.Get("Ferry-Error"))
 	}
 	if into != nil {
-		if err := json.Unmarshal([]byte(c.Text(resp)), into); err != nil {
-			c.Fatal(err)
-		}
+		must(c.TB, json.Unmarshal([]byte(c.Text(resp)), into))
 	}
 	return resp
 }
@@ -95,13 +93,19 @@ func (c sessionCaller) sign(id string, body string) []part {
 func (c sessionCaller) put(p part, data []byte) *http.Response {
 	c.Helper()
 	r, err := http.NewRequest(p.Method, p.URL, bytes.NewReader(data))
-	if err != nil {
-		c.Fatal(err)
-	}
+	must(c.TB, err)
 	for name, value := range p.Headers {
 		r.Header.Set(name, value)
 	}
 	return c.Do(r)
+}
+
+// wantPut is put, and checks the status of the answer.
+func (c sessionCaller) wantPut(p part, data []byte, status int) {
+	c.Helper()
+	if resp := c.put(p, data); resp.StatusCode != status {
+		c.Fatalf("part %d: status %d, want %d (%s)", p.Number, resp.StatusCode, status, resp.Header.Get("Ferry-Error"))
+	}
 }
 
 func (c sessionCaller) sendAll(s session, data []byte) {
@@ -109,9 +113,7 @@ func (c sessionCaller) sendAll(s session, data []byte) {
 	for n := 1; n <= s.Parts; n++ {
 		p := c.sign(s.ID, fmt.Sprintf(`{"numbers":[%d]}`, n))[0]
 		from := int64(n-1) * s.PartSize
-		if resp := c.put(p, data[from:from+p.Size]); resp.StatusCode != 200 {
-			c.Fatalf("part %d: status %d (%s)", n, resp.StatusCode, resp.Header.Get("Ferry-Error"))
-		}
+		c.wantPut(p, data[from:from+p.Size], 200)
 	}
 }
 
@@ -147,12 +149,18 @@ func (c sessionCaller) wantFile(e apitest.Envelope, data []byte) {
 	resp := c.Request("GET", strings.TrimPrefix(e.Files[0].LinkURL, c.Base), nil)
 	if resp.StatusCode == http.StatusFound { // in a stack, a large file comes from the store itself
 		r, err := http.NewRequest("GET", resp.Header.Get("Location"), nil)
-		if err != nil {
-			c.Fatal(err)
-		}
+		must(c.TB, err)
 		resp = c.Do(r)
 	}
 	if got := c.Text(resp); got != string(data) {
 		c.Errorf("the link gives %d bytes, which are not the %d that were sent", len(got), len(data))
+	}
+}
+
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

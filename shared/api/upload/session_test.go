@@ -56,9 +56,7 @@ func TestFileArrivesInParts(t *testing.T) {
 	second := data[partSize : 2*partSize]
 	sum := wire.CRC64Text(crc64nvme.Checksum(second))
 	p := c.sign(s.ID, fmt.Sprintf(`{"numbers":[2],"crc64nvme":{"2":%q}}`, sum))[0]
-	if resp := c.put(p, second); resp.StatusCode != 200 {
-		t.Fatalf("part 2: status %d (%s)", resp.StatusCode, resp.Header.Get("Ferry-Error"))
-	}
+	c.wantPut(p, second, 200)
 	whole := fmt.Sprintf(`{"crc64nvme":%q}`, wire.CRC64Text(crc64nvme.Checksum(data)))
 	c.wantFile(c.complete(s.ID, whole), data)
 	c.wantFile(c.complete(s.ID, ""), data) // a repeat gives the same
@@ -195,9 +193,7 @@ func TestWrongPartIsExplainedAndStaysMissing(t *testing.T) {
 		c.refused("POST", "/uploads/"+s.ID+"/complete", "", 400, "missing, beginning with 1")
 	}
 	c.Clock.Advance(16 * time.Minute)
-	if resp := c.put(good, data); resp.StatusCode != 403 {
-		t.Errorf("an expired URL: status %d", resp.StatusCode)
-	}
+	c.wantPut(good, data, 403)
 }
 
 func TestWrongChecksumOfTheWholeStoresNothing(t *testing.T) {
@@ -261,9 +257,7 @@ func TestEndedSessionIsGone(t *testing.T) {
 	p := c.sign(s.ID, `{"numbers":[1]}`)[0]
 	c.call("DELETE", "/uploads/"+s.ID, "", 204, nil)
 	c.notFound(s.ID)
-	if resp := c.put(p, data); resp.StatusCode != 404 {
-		t.Errorf("a part of it: status %d", resp.StatusCode)
-	}
+	c.wantPut(p, data, 404)
 	if left := c.Partitions("upload"); len(left) != 0 {
 		t.Errorf("parts are left: %v", left)
 	}
@@ -343,6 +337,16 @@ func TestRepeatedBeginReturnsTheFirstSession(t *testing.T) {
 		t.Errorf("the repeat has session %s, the first %s", again.ID, first.ID)
 	}
 	c.call("POST", "/uploads", `{"name":"x","length":8}`, 409, nil, "Idempotency-Key", "k-1")
+
+	c.sendAll(first, []byte("content"))
+	c.complete(first.ID, "")
+	c.call("POST", "/uploads", body, 201, &again, "Idempotency-Key", "k-1")
+	c.Decode(c.Request("DELETE", "/files/1", nil, "Authorization", "Bearer "+c.bearer), 200)
+	c.call("POST", "/uploads/"+first.ID+"/complete", "", 410, nil)
+	resp := c.call("POST", "/uploads", body, 410, nil, "Idempotency-Key", "k-1")
+	if text := resp.Header.Get("Ferry-Error"); !strings.Contains(text, "file 1 was deleted") {
+		t.Error(text)
+	}
 }
 
 func TestSessionOutlivesItsBearer(t *testing.T) {
@@ -392,9 +396,7 @@ func (c sessionCaller) stream(s session, data []byte) {
 		} else {
 			body = fmt.Sprintf(`{"numbers":[%d],"length":%d}`, n, len(data))
 		}
-		if resp := c.put(c.sign(s.ID, body)[0], part); resp.StatusCode != 200 {
-			c.Fatalf("part %d: status %d (%s)", n, resp.StatusCode, resp.Header.Get("Ferry-Error"))
-		}
+		c.wantPut(c.sign(s.ID, body)[0], part, 200)
 	}
 }
 
@@ -449,9 +451,7 @@ func TestResentPartReplacesTheFirst(t *testing.T) {
 	c.sendAll(s, first)
 	for _, p := range c.sign(s.ID, `{"numbers":[1,2]}`) {
 		from := int64(p.Number-1) * partSize
-		if resp := c.put(p, second[from:from+p.Size]); resp.StatusCode != 200 {
-			t.Fatalf("part %d again: status %d", p.Number, resp.StatusCode)
-		}
+		c.wantPut(p, second[from:from+p.Size], 200)
 	}
 	whole := fmt.Sprintf(`{"crc64nvme":%q}`, wire.CRC64Text(crc64nvme.Checksum(first)))
 	c.refused("POST", "/uploads/"+s.ID+"/complete", whole, 400, fmt.Sprintf("%016x", crc64nvme.Checksum(second)))
@@ -478,9 +478,7 @@ func TestListedOriginsMaySendParts(t *testing.T) {
 	t.Parallel()
 	const app = "https://app.example.com"
 	origins, err := envelope.ParseOrigins(app)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := apitest.New(t, func(_ *api.Settings, o *local.ServiceOptions) { o.Origins = origins })
 	s.AddUser("ann", password)
 	c := sessionCaller{s, s.Login("ann", password)}

@@ -163,6 +163,13 @@ func remove(place string) action {
 	}
 }
 
+func setAside(place string) action {
+	return func(s *state) error {
+		area, key := s.at(place)
+		return s.SetAside(s.Context(), area, key, time.Now())
+	}
+}
+
 func duplicate(from, to string) action {
 	return func(s *state) error {
 		area, key := s.at(from)

@@ -29,9 +29,7 @@ func BenchmarkSmall(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%d KiB", place, size>>10), func(b *testing.B) {
 				dir := b.TempDir()
 				db, err := sqlite.Open(filepath.Join(dir, "table.sqlite"), sqlite.Options{})
-				if err != nil {
-					b.Fatal(err)
-				}
+				must(b, err)
 				defer db.Close()
 				s := open(b, dir, disk.Options{})
 				create := func(key string) error {
@@ -61,15 +59,11 @@ func BenchmarkReadSmall(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%d KiB", place, size>>10), func(b *testing.B) {
 				dir := b.TempDir()
 				s, small := withTable(b, dir, false)
-				if err := os.MkdirAll(filepath.Join(dir, "files", "owner"), 0o700); err != nil {
-					b.Fatal(err)
-				}
+				must(b, os.MkdirAll(filepath.Join(dir, "files", "owner"), 0o700))
 				for i := range 100 {
 					key := fmt.Sprintf("owner/%d", i)
 					if place == "log" {
-						if err := small.Create(b.Context(), blob.Files, key, data); err != nil {
-							b.Fatal(err)
-						}
+						must(b, small.Create(b.Context(), blob.Files, key, data))
 					} else if err := os.WriteFile(filepath.Join(dir, "files", key), data, 0o600); err != nil {
 						b.Fatal(err)
 					}
@@ -104,9 +98,7 @@ func measure(b *testing.B, call func(n int64) error) {
 			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
-		b.Fatal(err)
-	}
+	must(b, group.Wait())
 	b.StopTimer()
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &after)
 	used := after.Utime.Nano() + after.Stime.Nano() - before.Utime.Nano() - before.Stime.Nano()
@@ -121,9 +113,7 @@ func BenchmarkLarge(b *testing.B) {
 		path := filepath.Join(b.TempDir(), "file")
 		b.SetBytes(size)
 		for b.Loop() {
-			if err := writeFile(path, io.LimitReader(pattern{}, size), make([]byte, 256<<10)); err != nil {
-				b.Fatal(err)
-			}
+			must(b, writeFile(path, io.LimitReader(pattern{}, size), make([]byte, 256<<10)))
 			b.StopTimer()
 			os.Remove(path)
 			b.StartTimer()
@@ -133,13 +123,9 @@ func BenchmarkLarge(b *testing.B) {
 		s := open(b, b.TempDir(), disk.Options{})
 		b.SetBytes(size)
 		for b.Loop() {
-			if _, err := s.Create(b.Context(), blob.Files, "owner/file", io.LimitReader(pattern{}, size), size); err != nil {
-				b.Fatal(err)
-			}
+			must(b, second(s.Create(b.Context(), blob.Files, "owner/file", io.LimitReader(pattern{}, size), size)))
 			b.StopTimer()
-			if err := s.Delete(b.Context(), blob.Files, "owner/file"); err != nil {
-				b.Fatal(err)
-			}
+			must(b, s.Delete(b.Context(), blob.Files, "owner/file"))
 			b.StartTimer()
 		}
 	})
@@ -153,13 +139,9 @@ func BenchmarkMostParts(b *testing.B) {
 		s := open(b, dir, disk.Options{NoSync: true})
 		key = fmt.Sprintf("owner/%d-a", n)
 		upload, err := s.BeginParts(b.Context(), blob.Files, key, l)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		for number := 1; number <= l.Count(); number++ {
-			if _, err := s.WritePart(b.Context(), blob.Files, key, upload, l, number, io.LimitReader(pattern{}, size), nil); err != nil {
-				b.Fatal(err)
-			}
+			must(b, second(s.WritePart(b.Context(), blob.Files, key, upload, l, number, io.LimitReader(pattern{}, size), nil)))
 		}
 		return key, upload
 	}
@@ -180,9 +162,7 @@ func BenchmarkMostParts(b *testing.B) {
 			b.StopTimer()
 			key, upload := begin(b, dir, n)
 			b.StartTimer()
-			if _, err := s.CompleteParts(b.Context(), blob.Files, key, upload, l, nil); err != nil {
-				b.Fatal(err)
-			}
+			must(b, second(s.CompleteParts(b.Context(), blob.Files, key, upload, l, nil)))
 		}
 	})
 }
@@ -195,9 +175,7 @@ func BenchmarkParts(b *testing.B) {
 		path := filepath.Join(b.TempDir(), "file")
 		b.SetBytes(l.Length)
 		for b.Loop() {
-			if err := writeFile(path, io.LimitReader(pattern{}, l.Length), make([]byte, 256<<10)); err != nil {
-				b.Fatal(err)
-			}
+			must(b, writeFile(path, io.LimitReader(pattern{}, l.Length), make([]byte, 256<<10)))
 			b.StopTimer()
 			os.Remove(path)
 			b.StartTimer()
@@ -208,9 +186,7 @@ func BenchmarkParts(b *testing.B) {
 		b.SetBytes(l.Length)
 		for b.Loop() {
 			upload, err := s.BeginParts(b.Context(), blob.Files, "owner/file", l)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			var next atomic.Int64
 			var group errgroup.Group
 			for range 4 {
@@ -223,16 +199,10 @@ func BenchmarkParts(b *testing.B) {
 					return nil
 				})
 			}
-			if err := group.Wait(); err != nil {
-				b.Fatal(err)
-			}
-			if _, err := s.CompleteParts(b.Context(), blob.Files, "owner/file", upload, l, nil); err != nil {
-				b.Fatal(err)
-			}
+			must(b, group.Wait())
+			must(b, second(s.CompleteParts(b.Context(), blob.Files, "owner/file", upload, l, nil)))
 			b.StopTimer()
-			if err := s.Delete(b.Context(), blob.Files, "owner/file"); err != nil {
-				b.Fatal(err)
-			}
+			must(b, s.Delete(b.Context(), blob.Files, "owner/file"))
 			b.StartTimer()
 		}
 	})

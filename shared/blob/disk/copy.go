@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -18,11 +19,8 @@ import (
 // now, so that a new copy does not look like an old object.
 func (s *Store) Copy(ctx context.Context, from blob.Area, fromKey string, to blob.Area, toKey string) error {
 	source, err := s.path(ctx, from, fromKey)
-	if err != nil {
-		return err
-	}
-	target, err := s.path(ctx, to, toKey)
-	if err != nil {
+	target, targetErr := s.path(ctx, to, toKey)
+	if err = cmp.Or(err, targetErr); err != nil {
 		return err
 	}
 	err = s.copyFile(source, target)

@@ -43,31 +43,28 @@ func (s *Store) create(
 	ctx context.Context, area blob.Area, key string, r io.Reader, size, reserve int64,
 ) (blob.Written, error) {
 	path, err := s.path(ctx, area, key)
-	if err != nil {
+	if err = cmp.Or(err, wrap(s.room(reserve, max(size, 0)), "writing object %s", key)); err != nil {
 		return blob.Written{}, err
-	}
-	if err := s.room(reserve, max(size, 0)); err != nil {
-		return blob.Written{}, fmt.Errorf("writing object %s: %w", key, err)
 	}
 	buf, release := s.buffer(size)
 	defer release()
 	body := blob.NewBody(ctx, r, size)
-	n, ended, err := body.Fill(buf)
+	b, ended, err := body.Fill(buf)
 	switch {
 	case err != nil:
-	case !ended || n > MaxSmall || s.small == none{}:
-		err = s.createLarge(ctx, area, key, path, buf[:n], ended, body, reserve)
+	case !ended || len(b) > MaxSmall || s.small == none{}:
+		err = s.createLarge(ctx, area, key, path, b, ended, body, reserve)
 	case !missing(path): // misses one that appears at the same moment, as createLarge does
 		err = blob.ErrExists
 	default:
-		err = s.small.Create(ctx, area, key, buf[:n])
+		err = s.small.Create(ctx, area, key, b)
 	}
 	return body.Written(), wrap(full(err), "writing object %s", key)
 }
 
 // createLarge first looks whether a small object has the key. Then it writes a temporary
 // file, and gives it its name when all bytes are there and durable. The first of them are
-// already in b.
+// already in b; if they are all, there need be no body.
 func (s *Store) createLarge(
 	ctx context.Context, area blob.Area, key, path string, b []byte, ended bool, body *blob.Body, reserve int64,
 ) error {
@@ -77,6 +74,10 @@ func (s *Store) createLarge(
 	if err := s.roomForFile(reserve); err != nil {
 		return err
 	}
+	return s.writeFile(path, b, ended, body, reserve)
+}
+
+func (s *Store) writeFile(path string, b []byte, ended bool, body *blob.Body, reserve int64) error {
 	aside := filepath.Join(s.tmp(), rand.Text())
 	f, err := os.OpenFile(aside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -94,12 +95,9 @@ func (s *Store) createLarge(
 		if ended {
 			return s.finish(f, path)
 		}
-		b = b[:cap(b)]
-		var n int
-		if n, ended, err = body.Fill(b); err != nil {
+		if b, ended, err = body.Fill(b[:cap(b)]); err != nil {
 			return err
 		}
-		b = b[:n]
 	}
 }
 

@@ -25,9 +25,7 @@ func TestWritesArriveWhetherAlignedOrNot(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "data")
 			plain, err := os.Create(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			f := &dataFile{File: plain, direct: openDirect(path)}
 			defer f.Close()
 			want := data[test.memory : test.memory+test.size]
@@ -58,5 +56,12 @@ func TestDirectBuffersAreBounded(t *testing.T) {
 	releases[0]()
 	if buf, _ := d.take(); buf == nil {
 		t.Error("no buffer was lent after one came back")
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

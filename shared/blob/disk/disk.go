@@ -6,6 +6,7 @@
 //	backup/<key>            the backup area
 //	tmp/                    objects that are being written
 //	parts/<session>/        objects that arrive in parts
+//	removed/<day>/<area>/   objects that were set aside
 //
 // Objects of up to MaxSmall bytes go to a Small, if there is one: it writes them
 // to the same log as their records, so that one wait for the disk serves both.
@@ -31,6 +32,10 @@ import (
 
 	"ferry/shared/blob"
 )
+
+// ErrUnreleased is returned for a folder with the journal of a version from before the first
+// release: it may have bytes that are nowhere else.
+var ErrUnreleased = errors.New("a version from before the first release left this; this version cannot read its data")
 
 // Options change how objects are written. The zero value is the safe choice.
 type Options struct {
@@ -71,7 +76,17 @@ type Store struct {
 	fsync    func(*os.File) error        // (*os.File).Sync
 	inodes   func(dir string) (free, total uint64, err error)
 	failed   *atomic.Pointer[error]
-	sessions sessions
+	using    sync.Mutex          // of sessions
+	sessions map[string]*session // in use
+}
+
+// CheckFolder returns ErrUnreleased for a folder that Open refuses. It changes nothing.
+func CheckFolder(dir string) error {
+	journal := filepath.Join(dir, "journal")
+	if _, err := os.Lstat(journal); err == nil {
+		return fmt.Errorf("%s: %w", journal, ErrUnreleased)
+	}
+	return nil
 }
 
 // Open opens the store in the folder dir. If the folder is missing, it is made,
@@ -81,10 +96,13 @@ func Open(dir string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the files: %w", err)
 	}
+	if err := CheckFolder(dir); err != nil {
+		return nil, err
+	}
 	s := &Store{
 		dir: dir, noSync: o.NoSync, reserve: o.Reserve, small: cmp.Or[Small](o.Small, none{}),
 		link: os.Link, fsync: (*os.File).Sync, failed: cmp.Or(o.Failed, new(atomic.Pointer[error])), inodes: inodes,
-		direct: make(directBuffers, directWriters), sessions: sessions{open: map[string]*session{}},
+		direct: make(directBuffers, directWriters), sessions: map[string]*session{},
 	}
 	s.buffers.New = func() any { b := make([]byte, bufferSize); return &b }
 	if err := s.prepare(); err != nil {
@@ -108,7 +126,7 @@ func (s *Store) prepare() error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(f.Close(), os.Remove(f.Name()), s.replayJournal()); err != nil {
+	if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
 		return err
 	}
 	for _, dir := range append(areas, s.dir) {
@@ -192,6 +210,9 @@ func (s *Store) Sweep(ctx context.Context, before time.Time, found func(name str
 		if err == nil && found == nil {
 			_, err = sweep(ctx, s.folder(area), true, before.Add(-blob.PartsLife), nil, removeEmpty)
 		}
+	}
+	if err == nil && found == nil {
+		err = s.dropRemoved(before)
 	}
 	return sessions + removed, wrap(err, "sweeping")
 }

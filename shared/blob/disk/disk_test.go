@@ -22,17 +22,13 @@ import (
 func open(t testing.TB, dir string, o disk.Options) *disk.Store {
 	t.Helper()
 	s, err := disk.Open(dir, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 
 func create(t testing.TB, s *disk.Store, key, content string) {
 	t.Helper()
-	if _, err := s.Create(t.Context(), blob.Files, key, strings.NewReader(content), int64(len(content))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, second(s.Create(t.Context(), blob.Files, key, strings.NewReader(content), int64(len(content)))))
 }
 
 func failLinks(s *disk.Store, code syscall.Errno) {
@@ -44,9 +40,7 @@ func failLinks(s *disk.Store, code syscall.Errno) {
 func names(t testing.TB, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var all []string
 	for _, e := range entries {
 		all = append(all, e.Name())
@@ -58,9 +52,7 @@ func names(t testing.TB, dir string) []string {
 func withTable(t testing.TB, dir string, noSync bool) (*disk.Store, *sqlite.Blobs) {
 	t.Helper()
 	db, err := sqlite.Open(filepath.Join(dir, "table.sqlite"), sqlite.Options{NoSync: noSync})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			t.Error(err)
@@ -126,9 +118,7 @@ func TestCreateNeedsLittleMemory(t *testing.T) {
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if _, err := s.Create(t.Context(), blob.Files, "owner/"+name, &zeros{tc.size}, tc.announced); err != nil {
-			t.Fatal(err)
-		}
+		must(t, second(s.Create(t.Context(), blob.Files, "owner/"+name, &zeros{tc.size}, tc.announced)))
 		runtime.ReadMemStats(&after)
 		if got := int64(after.TotalAlloc - before.TotalAlloc); got > tc.most {
 			t.Errorf("%s: allocated %d bytes, want at most %d", name, got, tc.most)
@@ -151,7 +141,12 @@ func TestFilesAndFoldersArePrivate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "data")
 	s := open(t, dir, disk.Options{})
 	create(t, s, "owner/name", "x")
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	wantPrivate(t, dir)
+}
+
+func wantPrivate(t *testing.T, dir string) {
+	t.Helper()
+	must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -160,10 +155,7 @@ func TestFilesAndFoldersArePrivate(t *testing.T) {
 			t.Errorf("%s has mode %s", path, info.Mode())
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 func TestOpenReturnsTheFileItself(t *testing.T) {
@@ -171,9 +163,7 @@ func TestOpenReturnsTheFileItself(t *testing.T) {
 	s := open(t, t.TempDir(), disk.Options{})
 	create(t, s, "owner/name", "x")
 	r, err := s.Open(t.Context(), blob.Files, "owner/name")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.Close()
 	if _, ok := r.(*os.File); !ok {
 		t.Errorf("got a %T, want an *os.File", r)
@@ -207,12 +197,8 @@ func TestSweepRemovesWhatACrashLeft(t *testing.T) {
 	now := time.Now()
 	for name, age := range map[string]time.Duration{"old": 2 * time.Hour, "older": 50 * time.Hour, "young": time.Minute} {
 		path := filepath.Join(dir, "tmp", name)
-		if err := os.WriteFile(path, []byte("half"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(path, now.Add(-age), now.Add(-age)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte("half"), 0o600))
+		must(t, os.Chtimes(path, now.Add(-age), now.Add(-age)))
 	}
 	for _, want := range []int{2, 0} {
 		if removed, err := s.Sweep(t.Context(), now.Add(-time.Hour), nil); removed != want || err != nil {
@@ -233,12 +219,8 @@ func TestACopyCountsAsModifiedWhenItAppears(t *testing.T) {
 	s := open(t, dir, disk.Options{})
 	create(t, s, "owner/name", "x")
 	old := time.Now().Add(-100 * time.Hour)
-	if err := os.Chtimes(filepath.Join(dir, "files", "owner", "name"), old, old); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Copy(t.Context(), blob.Files, "owner/name", blob.Backup, "owner/copy"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chtimes(filepath.Join(dir, "files", "owner", "name"), old, old))
+	must(t, s.Copy(t.Context(), blob.Files, "owner/name", blob.Backup, "owner/copy"))
 	objects, err := s.List(t.Context(), blob.Backup, "", 10)
 	if err != nil || len(objects) != 1 || time.Since(objects[0].Modified) > time.Hour {
 		t.Errorf("got %+v and error %v, want one object modified now", objects, err)
@@ -252,14 +234,10 @@ func TestListSkipsWhatIsNotAnObject(t *testing.T) {
 	create(t, s, "owner/name", "x")
 	files := filepath.Join(dir, "files")
 	for _, path := range []string{filepath.Join(files, "stray"), filepath.Join(files, "owner", ".hidden"), filepath.Join(files, "owner", "with space")} {
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, nil, 0o600))
 	}
 	for _, path := range []string{filepath.Join(files, "empty"), filepath.Join(files, "owner", "folder")} {
-		if err := os.Mkdir(path, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(path, 0o700))
 	}
 	objects, err := s.List(t.Context(), blob.Files, "", 10)
 	if err != nil || len(objects) != 1 || objects[0].Key != "owner/name" {
@@ -272,9 +250,7 @@ func TestObjectsOutliveTheStore(t *testing.T) {
 	dir := t.TempDir()
 	create(t, open(t, dir, disk.Options{}), "owner/name", "content")
 	r, err := open(t, dir, disk.Options{}).Open(t.Context(), blob.Files, "owner/name")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.Close()
 	got := make([]byte, 7)
 	if _, err := r.Read(got); err != nil || string(got) != "content" {
@@ -308,14 +284,19 @@ func TestAFullDiskGivesErrFullAndLeavesNothing(t *testing.T) {
 func TestOpenNamesAFolderThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, dir := range []string{file, filepath.Join(file, "below")} {
+	must(t, os.WriteFile(file, nil, 0o600))
+	old := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(old, "journal"), nil, 0o600))
+	for dir, want := range map[string]error{
+		file: syscall.ENOTDIR, filepath.Join(file, "below"): syscall.ENOTDIR, old: disk.ErrUnreleased,
+	} {
 		_, err := disk.Open(dir, disk.Options{})
-		if !errors.Is(err, syscall.ENOTDIR) || !strings.Contains(err.Error(), file) {
-			t.Errorf("got error %v, want one that names %s", err, file)
+		if !errors.Is(err, want) || !strings.Contains(err.Error(), filepath.Dir(dir)) {
+			t.Errorf("got error %v, want %v and the name of %s", err, want, dir)
 		}
+	}
+	if made := names(t, old); len(made) != 1 {
+		t.Errorf("the refused folder has %q now", made)
 	}
 }
 
@@ -325,13 +306,16 @@ func TestAFolderThatASweepHasJustRemovedIsEmpty(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s, err := disk.Open(dir, disk.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("nothing", filepath.Join(dir, "files", "D0-2026-01-01")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, os.Symlink("nothing", filepath.Join(dir, "files", "D0-2026-01-01")))
 	if objects, err := s.List(t.Context(), blob.Files, "", 10); err != nil || len(objects) != 0 {
 		t.Errorf("the list has %v, %v", objects, err)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -33,16 +33,12 @@ func TestReserveIsLeftFree(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	free, _, err := disk.Space(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	layout := blob.Layout{Length: 10, PartSize: 10}
 	roomy, full := open(t, dir, disk.Options{Reserve: 1}), open(t, dir, disk.Options{Reserve: math.MaxInt64})
 	create(t, roomy, "ann/1", "content")
 	begun, err := roomy.BeginParts(t.Context(), blob.Files, "ann/2", layout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	put := func(s *disk.Store, size int64) error {
 		_, err := s.Create(t.Context(), blob.Files, "ann/3", strings.NewReader("content"), size)
 		return err
@@ -108,9 +104,7 @@ func second[T any](_ T, err error) error { return err }
 func TestOnlyAFailedSyncIsRemembered(t *testing.T) {
 	t.Parallel()
 	db, err := sqlite.Open(filepath.Join(t.TempDir(), "table"), sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { db.Close() })
 	s := open(t, t.TempDir(), disk.Options{Small: db.Blobs(), Failed: db.Failed()})
 	var fails error

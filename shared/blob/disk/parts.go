@@ -24,34 +24,28 @@ import (
 
 // session is what the writers of one session share.
 type session struct {
-	users int // guarded by the mutex of sessions
+	users int // guarded by the store's using
 
 	mu      sync.RWMutex // read-locked while bytes are written
 	sealed  bool         // it has become an object, or was ended
 	writers map[int]*partWriter
 }
 
-// sessions holds the sessions in use.
-type sessions struct {
-	mu   sync.Mutex
-	open map[string]*session
-}
-
 // use returns a session's state, and a function to call after its use.
-func (s *sessions) use(upload string) (*session, func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	it, ok := s.open[upload]
+func (s *Store) use(upload string) (*session, func()) {
+	s.using.Lock()
+	defer s.using.Unlock()
+	it, ok := s.sessions[upload]
 	if !ok {
 		it = &session{writers: map[int]*partWriter{}}
-		s.open[upload] = it
+		s.sessions[upload] = it
 	}
 	it.users++
 	return it, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
+		s.using.Lock()
+		defer s.using.Unlock()
 		if it.users--; it.users == 0 {
-			delete(s.open, upload)
+			delete(s.sessions, upload)
 		}
 	}
 }
@@ -131,7 +125,7 @@ func (s *Store) CompleteParts(ctx context.Context, area blob.Area, key, upload s
 	if err = cmp.Or(err, l.Check()); err != nil {
 		return blob.Written{}, err
 	}
-	shared, release := s.sessions.use(upload)
+	shared, release := s.use(upload)
 	defer release()
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
@@ -227,7 +221,7 @@ func (s *Store) AbortParts(ctx context.Context, area blob.Area, key, upload stri
 
 // endSession removes a session and makes its writers fail.
 func (s *Store) endSession(dir string) error {
-	shared, release := s.sessions.use(filepath.Base(dir))
+	shared, release := s.use(filepath.Base(dir))
 	defer release()
 	shared.mu.Lock()
 	defer shared.mu.Unlock()

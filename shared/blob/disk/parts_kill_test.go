@@ -28,9 +28,7 @@ func TestPartsConformanceWithoutLinks(t *testing.T) {
 
 func writePart(t testing.TB, s *disk.Store, upload string, l blob.Layout, number int, text string) {
 	t.Helper()
-	if _, err := s.WritePart(t.Context(), blob.Files, "owner/1-a", upload, l, number, strings.NewReader(text), nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, second(s.WritePart(t.Context(), blob.Files, "owner/1-a", upload, l, number, strings.NewReader(text), nil)))
 }
 
 // filled begins a session and writes all its parts.
@@ -61,9 +59,7 @@ func TestCompletePartsFinishesOneThatWasKilled(t *testing.T) {
 	dir := t.TempDir()
 	upload, l := filled(t, open(t, dir, disk.Options{}))
 	data, object := filepath.Join(dir, "parts", upload, "data"), filepath.Join(dir, "files", "owner", "1-a")
-	if err := errors.Join(os.Mkdir(filepath.Dir(object), 0o700), os.Link(data, object)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Mkdir(filepath.Dir(object), 0o700), os.Link(data, object)))
 	s := open(t, dir, disk.Options{})
 	if _, err := s.WritePart(t.Context(), blob.Files, "owner/1-a", upload, l, 2, strings.NewReader("xxxx"), nil); !errors.Is(err, blob.ErrNoUpload) {
 		t.Errorf("writing a part of a finished object gives %v, want ErrNoUpload", err)
@@ -84,10 +80,8 @@ func TestAPartWhoseWriterWasKilledIsMissing(t *testing.T) {
 	r, w := io.Pipe()
 	t.Cleanup(func() { w.Close() })
 	go func() { _, _ = s.WritePart(t.Context(), blob.Files, "owner/1-a", upload, l, 2, r, nil) }()
-	if _, err := w.Write([]byte("xx")); err != nil { // it was read, so the part is being replaced
-		t.Fatal(err)
-	}
-	again := open(t, dir, disk.Options{}) // as if the first process were gone
+	must(t, second(w.Write([]byte("xx")))) // it was read, so the part is being replaced
+	again := open(t, dir, disk.Options{})  // as if the first process were gone
 	there, err := again.ListParts(t.Context(), blob.Files, "owner/1-a", upload, 0, 10)
 	if err != nil || len(there) != 2 || there[0].Number != 1 || there[1].Number != 3 {
 		t.Errorf("got the parts %+v, %v; want 1 and 3", there, err)
@@ -106,9 +100,7 @@ func TestAHalfMadeSessionIsUnknownAndSwept(t *testing.T) {
 	s := open(t, dir, disk.Options{NoSync: true})
 	_, l := session(t, s)
 	half := filepath.Join(dir, "parts", "AAAAAAAA")
-	if err := errors.Join(os.Mkdir(half, 0o700), os.WriteFile(filepath.Join(half, "data"), nil, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Mkdir(half, 0o700), os.WriteFile(filepath.Join(half, "data"), nil, 0o600)))
 	if _, err := s.WritePart(t.Context(), blob.Files, "owner/1-a", "AAAAAAAA", l, 1, strings.NewReader("aaaa"), nil); !errors.Is(err, blob.ErrNoUpload) {
 		t.Errorf("writing gives %v", err)
 	}
@@ -116,9 +108,7 @@ func TestAHalfMadeSessionIsUnknownAndSwept(t *testing.T) {
 		t.Errorf("listing gives %v", err)
 	}
 	then := time.Now().Add(-blob.PartsLife - time.Hour)
-	if err := os.Chtimes(half, then, then); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chtimes(half, then, then))
 	if n, err := s.Sweep(t.Context(), time.Now(), nil); n != 1 || err != nil {
 		t.Errorf("swept %d, %v; want the half session", n, err)
 	}
@@ -135,15 +125,9 @@ func TestAbortPartsStopsTheWriters(t *testing.T) {
 		_, err := s.WritePart(t.Context(), blob.Files, "owner/1-a", upload, l, 2, r, nil)
 		writer <- err
 	}()
-	if _, err := w.Write([]byte("xx")); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.AbortParts(t.Context(), blob.Files, "owner/1-a", upload); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Write([]byte("xx")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, second(w.Write([]byte("xx"))))
+	must(t, s.AbortParts(t.Context(), blob.Files, "owner/1-a", upload))
+	must(t, second(w.Write([]byte("xx"))))
 	w.Close()
 	if err := <-writer; !errors.Is(err, blob.ErrNoUpload) {
 		t.Errorf("the writer ends with %v, want ErrNoUpload", err)
@@ -159,9 +143,7 @@ func TestCompletingCopiesNoBytes(t *testing.T) {
 	s := open(t, dir, disk.Options{})
 	upload, l := filled(t, s)
 	before, err := os.Stat(filepath.Join(dir, "parts", upload, "data"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wantCompleted(t, s, upload, l, "aaaabbbbcc")
 	after, err := os.Stat(filepath.Join(dir, "files", "owner", "1-a"))
 	if err != nil || !os.SameFile(before, after) {
@@ -220,19 +202,7 @@ func TestSessionsArePrivate(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, disk.Options{NoSync: true})
 	filled(t, s)
-	err := filepath.WalkDir(filepath.Join(dir, "parts"), func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := d.Info()
-		if err == nil && info.Mode().Perm()&0o077 != 0 {
-			t.Errorf("%s has mode %s", path, info.Mode())
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantPrivate(t, filepath.Join(dir, "parts"))
 }
 
 // TestTheLargestObjectBeginsOrIsErrFull allows for file systems that cannot hold
@@ -259,14 +229,10 @@ func TestAPartNeedsLittleMemory(t *testing.T) {
 	s := open(t, t.TempDir(), disk.Options{NoSync: true})
 	l := blob.Layout{Length: 64 << 20, PartSize: 64 << 20}
 	upload, err := s.BeginParts(t.Context(), blob.Files, "owner/1-a", l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if _, err := s.WritePart(t.Context(), blob.Files, "owner/1-a", upload, l, 1, &zeros{l.Length}, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, second(s.WritePart(t.Context(), blob.Files, "owner/1-a", upload, l, 1, &zeros{l.Length}, nil)))
 	runtime.ReadMemStats(&after)
 	if got := after.TotalAlloc - before.TotalAlloc; got > 1536<<10 {
 		t.Errorf("allocated %d bytes, want at most 1.5 MiB", got)

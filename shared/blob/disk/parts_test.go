@@ -35,9 +35,7 @@ func session(t testing.TB, s *disk.Store) (upload string, l blob.Layout) {
 	t.Helper()
 	l = blob.Layout{Length: 10, PartSize: 4}
 	upload, err := s.BeginParts(t.Context(), blob.Files, "owner/1-a", l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return upload, l
 }
 
@@ -47,25 +45,15 @@ func TestASessionOutlivesTheProcess(t *testing.T) {
 	s := open(t, dir, disk.Options{})
 	upload, l := session(t, s)
 	for n, text := range map[int]string{1: "aaaa", 3: "cc"} {
-		if _, err := s.WritePart(t.Context(), blob.Files, "owner/1-a", upload, l, n, strings.NewReader(text), nil); err != nil {
-			t.Fatal(err)
-		}
+		writePart(t, s, upload, l, n, text)
 	}
 	s = open(t, dir, disk.Options{})
 	there, err := s.ListParts(t.Context(), blob.Files, "owner/1-a", upload, 0, 10)
 	if err != nil || len(there) != 2 || there[0].Number != 1 || there[1].Number != 3 || there[1].Sum != crc64nvme.Checksum([]byte("cc")) {
 		t.Fatalf("got the parts %+v, %v; want 1 and 3", there, err)
 	}
-	if _, err := s.WritePart(t.Context(), blob.Files, "owner/1-a", upload, l, 2, strings.NewReader("bbbb"), nil); err != nil {
-		t.Fatal(err)
-	}
-	got, err := s.CompleteParts(t.Context(), blob.Files, "owner/1-a", upload, l, nil)
-	if err != nil || got.CRC64NVME != crc64nvme.Checksum([]byte("aaaabbbbcc")) {
-		t.Fatalf("completing gives %+v, %v", got, err)
-	}
-	if text := content(t, s, blob.Files, "owner/1-a"); text != "aaaabbbbcc" {
-		t.Errorf("the object reads %q", text)
-	}
+	writePart(t, s, upload, l, 2, "bbbb")
+	wantCompleted(t, s, upload, l, "aaaabbbbcc")
 }
 
 // TestTheLaterWriterOfAPartWins because the earlier may hang on a lost connection.
@@ -79,30 +67,17 @@ func TestTheLaterWriterOfAPartWins(t *testing.T) {
 		_, err := s.WritePart(t.Context(), blob.Files, "owner/1-a", upload, l, 1, r, nil)
 		earlier <- err
 	}()
-	if _, err := w.Write([]byte("xx")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.WritePart(t.Context(), blob.Files, "owner/1-a", upload, l, 1, strings.NewReader("aaaa"), nil); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Write([]byte("xx")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, second(w.Write([]byte("xx"))))
+	writePart(t, s, upload, l, 1, "aaaa")
+	must(t, second(w.Write([]byte("xx"))))
 	w.Close()
 	if err := <-earlier; !errors.Is(err, blob.ErrSuperseded) {
 		t.Errorf("the earlier writer ends with %v, want ErrSuperseded", err)
 	}
 	for n, text := range map[int]string{2: "bbbb", 3: "cc"} {
-		if _, err := s.WritePart(t.Context(), blob.Files, "owner/1-a", upload, l, n, strings.NewReader(text), nil); err != nil {
-			t.Fatal(err)
-		}
+		writePart(t, s, upload, l, n, text)
 	}
-	if _, err := s.CompleteParts(t.Context(), blob.Files, "owner/1-a", upload, l, nil); err != nil {
-		t.Fatal(err)
-	}
-	if text := content(t, s, blob.Files, "owner/1-a"); text != "aaaabbbbcc" {
-		t.Errorf("the object reads %q", text)
-	}
+	wantCompleted(t, s, upload, l, "aaaabbbbcc")
 }
 
 // TestAHalfWrittenMarkIsIgnored also checks that the session stays usable.
@@ -112,19 +87,13 @@ func TestAHalfWrittenMarkIsIgnored(t *testing.T) {
 	s := open(t, dir, disk.Options{})
 	upload, l := session(t, s)
 	for n, text := range map[int]string{1: "aaaa", 2: "bbbb"} {
-		if _, err := s.WritePart(t.Context(), blob.Files, "owner/1-a", upload, l, n, strings.NewReader(text), nil); err != nil {
-			t.Fatal(err)
-		}
+		writePart(t, s, upload, l, n, text)
 	}
 	path := filepath.Join(dir, "parts", upload, "marks")
 	marks, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	copy(marks[20:24], bytes.Repeat([]byte{0}, 4))
-	if err := os.WriteFile(path, marks, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, marks, 0o600))
 	there, err := s.ListParts(t.Context(), blob.Files, "owner/1-a", upload, 0, 10)
 	if err != nil || len(there) != 1 || there[0].Number != 2 {
 		t.Errorf("got the parts %+v, %v; want 2", there, err)
@@ -138,9 +107,7 @@ func TestSweepRemovesOldSessions(t *testing.T) {
 	old, _ := session(t, s)
 	young, l := session(t, s)
 	then := time.Now().Add(-blob.PartsLife - time.Hour)
-	if err := os.Chtimes(filepath.Join(dir, "parts", old, "begun"), then, then); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chtimes(filepath.Join(dir, "parts", old, "begun"), then, then))
 	if n, err := s.Sweep(t.Context(), time.Now().Add(-time.Minute), nil); n != 1 || err != nil {
 		t.Errorf("swept %d, %v; want 1", n, err)
 	}

@@ -34,7 +34,7 @@ func (s *Store) WritePart(ctx context.Context, area blob.Area, key, upload strin
 	if err = cmp.Or(err, l.CheckNumber(number)); err != nil {
 		return blob.Part{}, err
 	}
-	shared, release := s.sessions.use(upload)
+	shared, release := s.use(upload)
 	defer release()
 	data, err := openPart(dir, "data")
 	if err != nil {
@@ -98,14 +98,13 @@ func (w *partWriter) write(ctx context.Context, r io.Reader, sum *uint64) (blob.
 	defer release()
 	body := blob.NewBody(ctx, r, size)
 	for at, ended := w.layout.Offset(w.number), false; !ended; {
-		var n int
-		if n, ended, err = body.Fill(buf); err == nil {
-			err = w.put(buf[:n], at)
+		if buf, ended, err = body.Fill(buf); err == nil {
+			err = w.put(buf, at)
 		}
 		if err != nil {
 			return blob.Part{}, err
 		}
-		at += int64(n)
+		at += int64(len(buf)) // all of it, but for the last
 	}
 	got := body.Written().CRC64NVME
 	if sum != nil && *sum != got {

@@ -67,19 +67,22 @@ func read(ctx context.Context, store *Store, key string, places ...int64) error 
 	return nil
 }
 
+// put stores an object with a checksum of another kind: the stand-in gives each copied part
+// the checksum of the whole object, unless that is so.
+func put(t *testing.T, client *s3.Client, bucket, key string, content []byte) {
+	t.Helper()
+	must(t, failure(client.PutObject(t.Context(), &s3.PutObjectInput{
+		Bucket: &bucket, Key: &key, Body: bytes.NewReader(content), ChecksumAlgorithm: types.ChecksumAlgorithmCrc32,
+	})))
+}
+
 func TestEachMethodMakesTheStatedCalls(t *testing.T) {
 	t.Parallel()
 	counted := &calls{n: map[string]int{}}
 	client, buckets := connect(t, counted.count)
 	store := New(client, buckets)
 	store.sizes.copyPart = 8 * mib
-	// The stand-in gives each copied part the checksum of the whole object,
-	// unless that is of another kind.
-	if _, err := client.PutObject(t.Context(), &s3.PutObjectInput{
-		Bucket: aws.String(buckets[blob.Files]), Key: aws.String("o/large"), Body: bytes.NewReader(make([]byte, 30*mib)), ChecksumAlgorithm: types.ChecksumAlgorithmCrc32,
-	}); err != nil {
-		t.Fatal(err)
-	}
+	put(t, client, buckets[blob.Files], "o/large", make([]byte, 30*mib))
 	counted.take()
 	ctx := t.Context()
 	create := func(key string, size int, announced int64) func() error {
@@ -146,16 +149,10 @@ func TestAnInterruptedCopyGoesOnWhereItStopped(t *testing.T) {
 	store := New(client, buckets)
 	store.sizes.copyPart = 8 * mib
 	content := bytes.Repeat([]byte("0123456789abcdef"), 30*mib/16)
-	if _, err := client.PutObject(t.Context(), &s3.PutObjectInput{
-		Bucket: aws.String(buckets[blob.Files]), Key: aws.String("o/large"), Body: bytes.NewReader(content), ChecksumAlgorithm: types.ChecksumAlgorithmCrc32,
-	}); err != nil {
-		t.Fatal(err)
-	}
+	put(t, client, buckets[blob.Files], "o/large", content)
 	from, to := location{buckets[blob.Files], "o/large"}, location{buckets[blob.Backup], "o/copied"}
 	id, _, err := store.resume(t.Context(), blob.Backup, to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for number := range int32(2) {
 		if _, err := client.UploadPartCopy(t.Context(), &s3.UploadPartCopyInput{
 			Bucket: &to.bucket, Key: &to.key, UploadId: &id, PartNumber: aws.Int32(number + 1), CopySource: aws.String(from.escaped()),
@@ -169,9 +166,7 @@ func TestAnInterruptedCopyGoesOnWhereItStopped(t *testing.T) {
 		{"CopyObject": 1, "HeadObject": 2},
 	} {
 		counted.take()
-		if err := store.Copy(t.Context(), blob.Files, "o/large", blob.Backup, "o/copied"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, store.Copy(t.Context(), blob.Files, "o/large", blob.Backup, "o/copied"))
 		if got := counted.take(); !maps.Equal(got, want) {
 			t.Errorf("try %d made the calls %v, want %v", try, got, want)
 		}
@@ -188,11 +183,7 @@ func TestTwoCopiesAtOnceBothSucceed(t *testing.T) {
 		other := New(client, buckets)
 		other.sizes.copyPart = 8 * mib
 		content := make([]byte, 30*mib)
-		if _, err := client.PutObject(t.Context(), &s3.PutObjectInput{
-			Bucket: aws.String(buckets[blob.Files]), Key: aws.String("o/large"), Body: bytes.NewReader(content), ChecksumAlgorithm: types.ChecksumAlgorithmCrc32,
-		}); err != nil {
-			t.Fatal(err)
-		}
+		put(t, client, buckets[blob.Files], "o/large", content)
 		faster := sync.OnceValue(func() error {
 			err := other.Copy(t.Context(), blob.Files, "o/large", blob.Backup, "o/copied")
 			if err == nil && removed {

@@ -1,7 +1,6 @@
 package s3
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -56,12 +55,7 @@ func TestACopyToTheBackupAreaOfMoreThan256KiBHasTheStorageClass(t *testing.T) {
 	sizes := []int{0, 256 << 10, 256<<10 + 1, 30 * mib}
 	for _, area := range []blob.Area{blob.Files, blob.Backup} {
 		for _, size := range sizes {
-			if _, err := client.PutObject(t.Context(), &s3.PutObjectInput{
-				Bucket: aws.String(buckets[area]), Key: aws.String(fmt.Sprintf("o/%d", size)), Body: bytes.NewReader(make([]byte, size)),
-				ChecksumAlgorithm: types.ChecksumAlgorithmCrc32,
-			}); err != nil {
-				t.Fatal(err)
-			}
+			put(t, client, buckets[area], fmt.Sprintf("o/%d", size), make([]byte, size))
 		}
 	}
 	noted.take()
@@ -94,9 +88,7 @@ func TestACopyToTheBackupAreaOfMoreThan256KiBHasTheStorageClass(t *testing.T) {
 			store.classes = map[string]types.StorageClass{buckets[blob.Backup]: types.StorageClass(c.class)}
 			from, key := map[blob.Area]blob.Area{blob.Files: blob.Backup, blob.Backup: blob.Files}[c.to], fmt.Sprintf("o/%d", c.size)
 			to := fmt.Sprintf("%s-copy/%d", c.class, c.size)
-			if err := store.Copy(t.Context(), from, key, c.to, to); err != nil {
-				t.Fatal(err)
-			}
+			must(t, store.Copy(t.Context(), from, key, c.to, to))
 			if got := noted.take(); !maps.Equal(got, c.want) {
 				t.Errorf("the calls asked for the classes %v, want %v", got, c.want)
 			}
@@ -118,24 +110,15 @@ func TestAnInterruptedCopyKeepsItsStorageClass(t *testing.T) {
 	client, buckets := connect(t, noted.note)
 	store := New(client, buckets)
 	store.sizes.copyPart = 8 * mib
-	if _, err := client.PutObject(t.Context(), &s3.PutObjectInput{
-		Bucket: aws.String(buckets[blob.Files]), Key: aws.String("o/large"), Body: bytes.NewReader(make([]byte, 30*mib)),
-		ChecksumAlgorithm: types.ChecksumAlgorithmCrc32,
-	}); err != nil {
-		t.Fatal(err)
-	}
+	put(t, client, buckets[blob.Files], "o/large", make([]byte, 30*mib))
 	to, err := store.locate(blob.Backup, "o/copied")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, _, err := store.resume(t.Context(), blob.Backup, to); err != nil {
 		t.Fatal(err)
 	}
 	store.classes = map[string]types.StorageClass{buckets[blob.Backup]: types.StorageClassGlacierIr}
 	noted.take()
-	if err := store.Copy(t.Context(), blob.Files, "o/large", blob.Backup, "o/copied"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, store.Copy(t.Context(), blob.Files, "o/large", blob.Backup, "o/copied"))
 	if class, again := noted.take()["CreateMultipartUpload"]; again {
 		t.Errorf("the copy began again, with the class %q", class)
 	}
@@ -151,17 +134,11 @@ func TestAnObjectOfTheBackupAreaIsInTheStorageClass(t *testing.T) {
 	store.classes = map[string]types.StorageClass{buckets[blob.Backup]: types.StorageClassGlacierIr}
 	for size, want := range map[int]types.StorageClass{256 << 10: "", 256<<10 + 1: types.StorageClassGlacierIr} {
 		key := fmt.Sprintf("o/%d", size)
-		if _, err := store.Create(t.Context(), blob.Files, key, stream(make([]byte, size)), int64(size)); err != nil {
-			t.Fatal(err)
-		}
-		if err := store.Copy(t.Context(), blob.Files, key, blob.Backup, key); err != nil {
-			t.Fatal(err)
-		}
+		must(t, failure(store.Create(t.Context(), blob.Files, key, stream(make([]byte, size)), int64(size))))
+		must(t, store.Copy(t.Context(), blob.Files, key, blob.Backup, key))
 		for area, want := range map[blob.Area]types.StorageClass{blob.Files: "", blob.Backup: want} { // "" is STANDARD
 			head, err := client.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: aws.String(buckets[area]), Key: &key})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if head.StorageClass != want {
 				t.Errorf("%s of %s has the class %q, want %q", key, area, head.StorageClass, want)
 			}

@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,11 +36,8 @@ const classOver = 256 << 10
 // more call.
 func (s *Store) Copy(ctx context.Context, from blob.Area, fromKey string, to blob.Area, toKey string) error {
 	source, err := s.locate(from, fromKey)
-	if err != nil {
-		return err
-	}
-	target, err := s.locate(to, toKey)
-	if err != nil {
+	target, targetErr := s.locate(to, toKey)
+	if err = cmp.Or(err, targetErr); err != nil {
 		return err
 	}
 	class, err := s.class(ctx, source, target)

@@ -38,7 +38,7 @@ func (s *Store) Create(ctx context.Context, area blob.Area, key string, r io.Rea
 		return blob.Written{}, fmt.Errorf("creating object %s: %d bytes are more than S3 takes", key, size)
 	}
 	b := blob.NewBody(ctx, r, size)
-	sealed := newSealer(s.client, at, b)
+	sealed := &sealer{api: s.client, at: at, body: b, mark: rand.Text(), sums: map[int32]*string{}}
 	if size > s.sizes.parts*s.sizes.part {
 		err = s.stream(ctx, sealed, size)
 	} else {
@@ -167,10 +167,6 @@ type sealer struct {
 	sums map[int32]*string // of the parts, by number
 
 	failure error // of CompleteMultipartUpload
-}
-
-func newSealer(client api, at location, b *blob.Body) *sealer {
-	return &sealer{api: client, at: at, body: b, mark: rand.Text(), sums: map[int32]*string{}}
 }
 
 func (s *sealer) metadata() map[string]string { return map[string]string{markName: s.mark} }

@@ -182,14 +182,13 @@ func (s *Store) complete(
 	if err != nil {
 		return blob.Written{}, err
 	}
-	stored, err := wire.ParseCRC64(aws.ToString(out.ChecksumCRC64NVME))
-	if err != nil && sum == nil {
+	if stored, err := wire.ParseCRC64(aws.ToString(out.ChecksumCRC64NVME)); err == nil {
+		sum = &stored
+	}
+	if sum == nil {
 		return s.completed(ctx, at, l, nil)
 	}
-	if err != nil {
-		stored = *sum
-	}
-	return blob.Written{Size: l.Length, CRC64NVME: stored}, nil
+	return blob.Written{Size: l.Length, CRC64NVME: *sum}, nil
 }
 
 // completed describes the object that the session became, or returns

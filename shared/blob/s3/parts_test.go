@@ -34,9 +34,7 @@ func begin(t *testing.T, store *Store) session {
 	t.Helper()
 	l := blob.Layout{Length: 5*mib + 10, PartSize: 5 * mib}
 	upload, err := store.BeginParts(t.Context(), blob.Files, "o/k", l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return session{t, store, l, content(t, int(l.Length)), upload}
 }
 
@@ -48,9 +46,7 @@ func (s session) part(number int) []byte {
 func (s session) sign(number int, sum *uint64) blob.SignedPart {
 	s.Helper()
 	signed, err := s.store.SignPart(s.Context(), blob.Files, "o/k", s.upload, s.layout, number, sum, time.Minute)
-	if err != nil {
-		s.Fatal(err)
-	}
+	must(s, err)
 	return signed
 }
 
@@ -60,16 +56,12 @@ func (s session) send(number int) {
 	sum := crc64nvme.Checksum(s.part(number))
 	signed := s.sign(number, &sum)
 	req, err := http.NewRequestWithContext(s.Context(), signed.Method, signed.URL, bytes.NewReader(s.part(number)))
-	if err != nil {
-		s.Fatal(err)
-	}
+	must(s, err)
 	for name, value := range signed.Header {
 		req.Header.Set(name, value)
 	}
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		s.Fatal(err)
-	}
+	must(s, err)
 	defer resp.Body.Close()
 	if text, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != http.StatusOK {
 		s.Fatalf("part %d: %s, %s, %v", number, resp.Status, text, err)
@@ -153,9 +145,7 @@ func TestCompletePartsSendsSizeAndChecksum(t *testing.T) {
 	s := begin(t, New(client, buckets))
 	s.send(1)
 	s.send(2)
-	if _, err := s.complete(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, failure(s.complete()))
 	header, _ := sent.Load().(http.Header)
 	for name, want := range map[string]string{
 		"X-Amz-Checksum-Crc64nvme": wire.CRC64Text(s.want().CRC64NVME),

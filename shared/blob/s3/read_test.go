@@ -36,9 +36,7 @@ func TestReadingResumesWhereAConnectionBroke(t *testing.T) {
 	t.Parallel()
 	client, buckets := connect(t, cutting(3, 100_000).use)
 	store, data := New(client, buckets), content(t, mib)
-	if _, err := store.Create(t.Context(), blob.Files, "o/k", stream(data), mib); err != nil {
-		t.Fatal(err)
-	}
+	must(t, failure(store.Create(t.Context(), blob.Files, "o/k", stream(data), mib)))
 	wantContent(t, store, blob.Files, "o/k", data)
 }
 
@@ -47,13 +45,9 @@ func TestReadingGivesUpOnADeadConnection(t *testing.T) {
 	dead := cutting(1000, 0)
 	client, buckets := connect(t, dead.use)
 	store := New(client, buckets)
-	if _, err := store.Create(t.Context(), blob.Files, "o/k", stream([]byte("0123456789")), 10); err != nil {
-		t.Fatal(err)
-	}
+	must(t, failure(store.Create(t.Context(), blob.Files, "o/k", stream([]byte("0123456789")), 10)))
 	r, err := store.Open(t.Context(), blob.Files, "o/k")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.Close()
 	if n, err := r.Read(make([]byte, 10)); n != 0 || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("got %d bytes and error %v, want none and io.ErrUnexpectedEOF", n, err)
@@ -64,17 +58,11 @@ func TestAReaderFailsAfterItsContextEndsAndAfterClose(t *testing.T) {
 	t.Parallel()
 	client, buckets := connect(t)
 	store, data := New(client, buckets), content(t, 4*mib)
-	if _, err := store.Create(t.Context(), blob.Files, "o/k", stream(data), 4*mib); err != nil {
-		t.Fatal(err)
-	}
+	must(t, failure(store.Create(t.Context(), blob.Files, "o/k", stream(data), 4*mib)))
 	ctx, cancel := context.WithCancel(t.Context())
 	r, err := store.Open(ctx, blob.Files, "o/k")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.ReadFull(r, make([]byte, 10)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, failure(io.ReadFull(r, make([]byte, 10))))
 	cancel()
 	if _, err := io.Copy(io.Discard, r); !errors.Is(err, context.Canceled) {
 		t.Errorf("reading after the context ended: got error %v, want context.Canceled", err)
@@ -91,20 +79,12 @@ func TestAnObjectDeletedWhileOpenIsReadOrErrNotFound(t *testing.T) {
 	t.Parallel()
 	client, buckets := connect(t)
 	store, data := New(client, buckets), content(t, 4*mib)
-	if _, err := store.Create(t.Context(), blob.Files, "o/k", stream(data), 4*mib); err != nil {
-		t.Fatal(err)
-	}
+	must(t, failure(store.Create(t.Context(), blob.Files, "o/k", stream(data), 4*mib)))
 	r, err := store.Open(t.Context(), blob.Files, "o/k")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.Close()
-	if err := store.Delete(t.Context(), blob.Files, "o/k"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Seek(mib, io.SeekStart); err != nil {
-		t.Fatal(err)
-	}
+	must(t, store.Delete(t.Context(), blob.Files, "o/k"))
+	must(t, failure(r.Seek(mib, io.SeekStart)))
 	got, err := io.ReadAll(r)
 	if err == nil && !bytes.Equal(got, data[mib:]) || err != nil && !errors.Is(err, blob.ErrNotFound) {
 		t.Errorf("got %d bytes and error %v", len(got), err)
@@ -122,13 +102,9 @@ func offline() *Store {
 func TestASignedURLNeedsNoHeaders(t *testing.T) {
 	t.Parallel()
 	signed, err := offline().SignGet(t.Context(), blob.Backup, "o+1/k@2", blob.Signed{Expires: time.Minute, ContentType: "text/plain"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	u, err := url.Parse(signed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	query := u.Query()
 	for name, want := range map[string]string{
 		"X-Amz-SignedHeaders": "host", "X-Amz-Expires": "60", "response-content-type": "text/plain",

@@ -126,6 +126,11 @@ func (s *Store) Delete(ctx context.Context, area blob.Area, key string) error {
 	return nil
 }
 
+// SetAside implements blob.Store. It makes one call.
+func (s *Store) SetAside(ctx context.Context, area blob.Area, key string, _ time.Time) error {
+	return s.Delete(ctx, area, key)
+}
+
 // List implements blob.Store. It makes one call, and more only if S3 ends a
 // page early.
 func (s *Store) List(ctx context.Context, area blob.Area, after string, limit int) ([]blob.Object, error) {

@@ -30,9 +30,7 @@ func connect(t *testing.T, options ...func(*s3.Options)) (*s3.Client, Buckets) {
 		t.Skip("needs an S3 server: go run ./infra/awslocal -- go test ./shared/blob/s3")
 	}
 	cfg, err := config.LoadDefaultConfig(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	options = append([]func(*s3.Options){func(o *s3.Options) {
 		o.UsePathStyle = true
 		o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff = 50 * time.Millisecond })
@@ -41,9 +39,7 @@ func connect(t *testing.T, options ...func(*s3.Options)) (*s3.Client, Buckets) {
 	name := "ferry-" + strings.ToLower(rand.Text())
 	buckets := Buckets{blob.Files: name + "-files", blob.Backup: name + "-backup"}
 	for _, bucket := range buckets {
-		if _, err := client.CreateBucket(context.WithoutCancel(t.Context()), &s3.CreateBucketInput{Bucket: &bucket}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, failure(client.CreateBucket(context.WithoutCancel(t.Context()), &s3.CreateBucketInput{Bucket: &bucket})))
 	}
 	return client, buckets
 }
@@ -53,9 +49,7 @@ func connect(t *testing.T, options ...func(*s3.Options)) (*s3.Client, Buckets) {
 func overTLS(t *testing.T) func(*s3.Options) {
 	t.Helper()
 	target, err := url.Parse(os.Getenv("AWS_ENDPOINT_URL_S3"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	forward := httputil.NewSingleHostReverseProxy(target) // it keeps the signed Host header
 	forward.ErrorLog = log.New(io.Discard, "", 0)         // uploads are cut off on purpose
 	proxy := httptest.NewTLSServer(forward)
@@ -69,9 +63,7 @@ func overTLS(t *testing.T) func(*s3.Options) {
 func content(t *testing.T, n int) []byte {
 	t.Helper()
 	data := make([]byte, n)
-	if _, err := rand.Read(data); err != nil {
-		t.Fatal(err)
-	}
+	must(t, failure(rand.Read(data)))
 	return data
 }
 
@@ -101,9 +93,7 @@ func wantNothing(t *testing.T, store *Store, key string) {
 		t.Errorf("opening %s: got error %v, want ErrNotFound", key, err)
 	}
 	out, err := store.client.ListMultipartUploads(t.Context(), &s3.ListMultipartUploadsInput{Bucket: new(store.buckets[blob.Files])})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, u := range out.Uploads {
 		if *u.Key == key {
 			t.Errorf("the parts of %s are still there", key)
@@ -128,3 +118,12 @@ func TestPartsConformance(t *testing.T) {
 	blobtest.RunParts(t, func(t *testing.T) blobtest.PartsStore { return New(client, buckets) },
 		true) // versitygw 1.8.0 accepts truncated parts, its issue 2414
 }
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func failure[T any](_ T, err error) error { return err }

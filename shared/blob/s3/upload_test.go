@@ -48,9 +48,7 @@ func TestUploadsOfAllKindsArriveOverTLS(t *testing.T) {
 			store, data, key := New(client, buckets), content(t, kind.size), "o/"+name
 			store.sizes.parts = kind.parts
 			got, err := store.Create(t.Context(), blob.Files, key, stream(data), int64(kind.announced))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if want := (blob.Written{Size: int64(kind.size), CRC64NVME: crc64nvme.Checksum(data)}); got != want {
 				t.Errorf("got %+v, want %+v", got, want)
 			}
@@ -232,9 +230,7 @@ func TestSweepRemovesOldUnfinishedUploadsInBothAreas(t *testing.T) {
 		for i := range 3 {
 			at := location{bucket, fmt.Sprintf("o/k%d", i)}
 			id, err := store.begin(t.Context(), at, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			number := int32(1)
 			if _, err := client.UploadPart(t.Context(), &s3.UploadPartInput{
 				Bucket: &at.bucket, Key: &at.key, UploadId: &id, PartNumber: &number, Body: bytes.NewReader([]byte("x")),

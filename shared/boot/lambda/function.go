@@ -73,7 +73,14 @@ func (f *Function) Begin(ctx context.Context) error { return f.cloud.Begin(ctx) 
 // Handler returns the endpoint's handler, which is made with the first request for
 // which Begin succeeds.
 func (f *Function) Handler(e api.Endpoint) http.Handler {
-	made := sync.OnceValue(func() http.Handler { return routed(e, f.Ports) })
+	made := sync.OnceValue(func() http.Handler {
+		// The gateway has already chosen the route, and what matches none goes to a separate
+		// function, whose endpoint has no routes.
+		if len(e.Routes) == 0 {
+			return e.New(f.Ports)
+		}
+		return e.Handler(f.Ports, answer(f.Ports, envelope.NewFault(envelope.NotFound, "there is nothing at this address")))
+	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := f.Begin(r.Context()); err != nil {
 			answer(f.Ports, fmt.Errorf("preparing the function: %w", err)).ServeHTTP(w, r)
@@ -81,16 +88,6 @@ func (f *Function) Handler(e api.Endpoint) http.Handler {
 		}
 		made().ServeHTTP(w, r)
 	})
-}
-
-// routed returns the endpoint's handler without the usual fallback: the gateway has
-// already chosen the route, and what matches none goes to a separate function, whose
-// endpoint has no routes.
-func routed(e api.Endpoint, p *api.Ports) http.Handler {
-	if len(e.Routes) == 0 {
-		return e.New(p)
-	}
-	return e.Handler(p, answer(p, envelope.NewFault(envelope.NotFound, "there is nothing at this address")))
 }
 
 // answer returns a handler that answers with an error as the endpoints do.

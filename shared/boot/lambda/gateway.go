@@ -42,20 +42,13 @@ func Gateway(h http.Handler, p *api.Ports) EventHandler {
 		}
 		if err != nil {
 			e.Body, e.IsBase64Encoded = "", false
-			return failed(ctx, proxy.Handler(answer(p, err)), e)
+			adapter := httpadapter.New(proxy.Handler(answer(p, err)))
+			if response, err = adapter.ProxyWithContext(ctx, e); err != nil { // the event cannot even become a request
+				return adapter.ProxyWithContext(ctx, events.APIGatewayProxyRequest{HTTPMethod: http.MethodGet, Path: e.Path})
+			}
 		}
 		return packed(e.HTTPMethod, response), nil
 	}
-}
-
-// failed returns the response of a handler that answers with an error.
-func failed(ctx context.Context, answer http.Handler, e events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error) {
-	a := httpadapter.New(answer)
-	response, again := a.ProxyWithContext(ctx, e)
-	if again != nil { // the event cannot even become a request
-		return a.ProxyWithContext(ctx, events.APIGatewayProxyRequest{HTTPMethod: http.MethodGet, Path: e.Path})
-	}
-	return packed(e.HTTPMethod, response), nil
 }
 
 func recovered(ctx context.Context, a *httpadapter.HandlerAdapter, e events.APIGatewayProxyRequest) (response events.APIGatewayProxyResponse, err error) {

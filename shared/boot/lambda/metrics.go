@@ -80,8 +80,8 @@ func of(r slog.Record) (values []slog.Attr) {
 	if count != "" {
 		values = append(values, slog.Int64(count, 1))
 	}
-	if age, ok := attrs["age"]; ok && (count == NoticesSent || count == NoticesDelayed) {
-		values = append(values, slog.Float64(NoticeSeconds, age.Duration().Seconds())) // the highest is the outbox's age
+	if age, ok := attrs["ageMs"]; ok && (count == NoticesSent || count == NoticesDelayed) {
+		values = append(values, slog.Float64(NoticeSeconds, float64(age.Int64())/1000)) // the highest is the outbox's age
 	}
 	return values
 }

@@ -24,8 +24,8 @@ func TestEachLogLineHasItsMetrics(t *testing.T) {
 		{"a refused password", "login refused", []any{"address", "203.0.113.7", "login", "basic"}, map[string]float64{"LoginsFailed": 1}},
 		{"a failed grant", "login refused", []any{"login", "password"}, map[string]float64{"LoginsFailed": 1}},
 		{"an expired bearer", "login refused", []any{"login", "bearer"}, nil},
-		{"a notice that was sent", "notice sent", []any{"age", 1500 * time.Millisecond}, map[string]float64{"NoticesSent": 1, "NoticeSeconds": 1.5}},
-		{"a notice that waits", "notice not sent yet", []any{"age", 90 * time.Second}, map[string]float64{"NoticesDelayed": 1, "NoticeSeconds": 90}},
+		{"a notice that was sent", "notice sent", []any{"ageMs", int64(1500)}, map[string]float64{"NoticesSent": 1, "NoticeSeconds": 1.5}},
+		{"a notice that waits", "notice not sent yet", []any{"ageMs", int64(90_000)}, map[string]float64{"NoticesDelayed": 1, "NoticeSeconds": 90}},
 		{"a notice given up", "notice given up", nil, map[string]float64{"NoticesFailed": 1}},
 		{"anything else", "swept", []any{"status", 500}, nil},
 	} {

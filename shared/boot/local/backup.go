@@ -3,46 +3,52 @@ package local
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
-	"github.com/minio/crc64nvme"
 	"golang.org/x/sync/errgroup"
 
+	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/blob/disk"
+	"ferry/shared/envelope"
 	"ferry/shared/files"
 	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
 )
 
+// copiesAtOnce lets small objects share the waits for the disk.
+const copiesAtOnce = 16
+
 const (
-	// copiesAtOnce lets small objects share the waits for the disk.
-	copiesAtOnce = 16
-	// copyTries bounds the search for a file that keeps moving between the areas.
-	copyTries = 10
+	// keptName is the table of the last backup before something was wrong. It stays until
+	// nothing is wrong any more: it may know what later ones have lost.
+	keptName = tableName + ".kept"
+	// damagedName is the folder of a backup for bytes that miss their checksum.
+	damagedName = "damaged"
+	// earlierTable is how damage of that is named.
+	earlierTable = "the table of the earlier backup"
 )
 
-var (
-	// ErrHasData is returned by Restore for a folder that has data already.
-	ErrHasData = errors.New("there is Ferry data here already")
-	// ErrInside is returned for a copy inside the data or around it.
-	ErrInside = errors.New("a copy cannot be inside the data, nor the data inside it")
-)
+// ErrInside is returned for a copy inside the data or around it.
+var ErrInside = errors.New("a copy cannot be inside the data, nor the data inside it")
 
 // Copied says what a Backup or Restore did.
 type Copied struct {
-	Files   int      // in the copy
-	New     int      // of these, copied now; the others were there
+	Files   int      // records in the copy
+	New     int      // files that were copied now; the others were there
 	Bytes   int64    // of the new ones
 	Removed int      // files of an earlier backup that no longer exist
-	Damaged []string // "USER/ID NAME" of files whose bytes are missing or have another checksum
+	Damaged []string // what the data has lost: "USER/ID NAME" of a file, or a sentence
 }
 
 // Progress reports how far a Backup or Restore is. Its functions are called from
@@ -53,11 +59,19 @@ type Progress struct {
 }
 
 // Backup copies all data to a folder, which Open can then open. The data may be in
-// use meanwhile, by other processes too. The copy shows one moment: each record in
-// it has its bytes, compared by CRC64NVME. A folder with an earlier backup gets what
-// is new, and keeps the earlier one until the new one is complete. Unfinished upload
-// sessions are not copied.
-func (d *Data) Backup(ctx context.Context, to string, p Progress) (Copied, error) {
+// use meanwhile, by other processes too. The copy shows one moment. A folder with an
+// earlier backup gets what is new, and keeps the earlier one until the new one is
+// complete. Unfinished upload sessions are not copied.
+//
+// Bytes that are copied now are compared by CRC64NVME, and so are all small files; of
+// others, the source and the copy must have the right length or, to verify, the right
+// checksum too. A bad copy is replaced. Bad bytes of the source go to a folder beside the
+// copies. If anything is damaged or lost, nothing of the earlier backup is removed.
+func (d *Data) Backup(ctx context.Context, to string, verify bool, p Progress) (Copied, error) {
+	return d.copy(ctx, to, &copying{verify: verify, progress: p})
+}
+
+func (d *Data) copy(ctx context.Context, to string, c *copying) (Copied, error) {
 	to, err := filepath.Abs(to)
 	if err != nil {
 		return Copied{}, fmt.Errorf("backing up: %w", err)
@@ -69,8 +83,10 @@ func (d *Data) Backup(ctx context.Context, to string, p Progress) (Copied, error
 	if err != nil {
 		return Copied{}, err
 	}
-	c := &copying{from: d.Disk, live: d.Table, to: target, progress: p}
-	err = c.run(ctx, d.dir, to)
+	c.data, c.dir, c.to = d, to, target
+	err = c.run(ctx)
+	slices.Sort(c.copied.Damaged)
+	c.copied.Damaged = slices.Compact(c.copied.Damaged)
 	return c.copied, err
 }
 
@@ -80,114 +96,136 @@ func within(folder, path string) bool {
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// Restore copies a backup to a folder without data.
-func Restore(ctx context.Context, from, to string, p Progress) (Copied, error) {
-	if _, err := os.Stat(filepath.Join(to, tableName)); !errors.Is(err, fs.ErrNotExist) {
-		return Copied{}, fmt.Errorf("%s: %w", to, cmp.Or(err, ErrHasData))
-	}
-	d, err := openStores(from, Options{Existing: true})
-	if err != nil {
-		return Copied{}, err
-	}
-	copied, err := d.Backup(ctx, to, p)
-	return copied, errors.Join(err, d.Close())
-}
-
 // copying is one backup in progress. Small files are copied with the table.
 type copying struct {
-	from     *disk.Store
-	to       *disk.Store   // of large files
-	live     table.Table   // of the data, as it is now
-	small    *sqlite.Blobs // of the copy
-	earlier  *disk.Store   // the same folder as to, with the small files of an earlier backup
+	data     *Data // as it is now
+	dir      string
+	to       *disk.Store // of large files
+	snapshot *sqlite.DB  // the copied table, with the small files
+	earlier  *disk.Store // the same folder as to, with the small files of an earlier backup
+	opened   []io.Closer
+	verify   bool
+	restores bool // to a folder whose files may be newer than the backup, and stay
 	progress Progress
 
 	mu     sync.Mutex
 	copied Copied
 	purged []table.Key  // records whose files were removed for good meanwhile
-	stale  []files.File // with area and key: bytes of an earlier backup that no record names
+	stale  []files.File // bytes of an earlier backup that no record names
 }
 
 // run copies the table, and then the bytes that it names.
-func (c *copying) run(ctx context.Context, from, to string) error {
-	aside := filepath.Join(to, tableName+".new")
-	if err := c.copyTo(ctx, filepath.Join(from, tableName), aside); err != nil {
+func (c *copying) run(ctx context.Context) error {
+	now := filepath.Join(c.dir, tableName)
+	aside, kept := now+".new", filepath.Join(c.dir, keptName)
+	if err := c.copyTo(ctx, aside); err != nil {
 		return errors.Join(err, removeTable(aside))
 	}
-	if err := copySecrets(from, to); err != nil {
+	if err := copySecrets(c.data.dir, c.dir); err != nil {
 		return err
 	}
 	// From here on the folder holds this backup. The log of an earlier table would be taken
 	// for changes to this one.
-	err := removeLogs(filepath.Join(to, tableName))
-	if err == nil {
-		err = os.Rename(aside, filepath.Join(to, tableName))
+	err := removeLogs(now)
+	if len(c.copied.Damaged) > 0 && missing(kept) && os.Link(now, kept) != nil {
+		_ = os.Rename(now, kept) // where there are no links; there may be no earlier table
 	}
 	if err == nil {
-		err = syncFolder(to)
+		err = errors.Join(os.Rename(aside, now), syncFolder(c.dir))
 	}
-	if err != nil {
-		return fmt.Errorf("finishing the backup: %w", err)
+	if err == nil && len(c.copied.Damaged) == 0 {
+		err = c.tidy(ctx)
 	}
+	return envelope.Wrap(err, "finishing the backup")
+}
+
+// tidy removes what this backup does not need, as nothing is wrong. Folders that were in the
+// way stay: nobody has said what they are.
+func (c *copying) tidy(ctx context.Context) error {
 	for _, f := range c.stale {
+		if c.restores {
+			break
+		}
 		if err := c.to.Delete(ctx, f.Area, f.Blob); err != nil {
-			return fmt.Errorf("removing what an earlier backup left: %w", err)
+			return err
 		}
 		c.copied.Removed++
 	}
-	return nil
+	damaged := filepath.Join(c.dir, damagedName)
+	err := removeTable(filepath.Join(c.dir, keptName))
+	for _, area := range []blob.Area{blob.Files, blob.Backup} {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(damaged, string(area))))
+	}
+	_ = os.Remove(damaged)
+	return err
 }
 
-func (c *copying) copyTo(ctx context.Context, from, aside string) error {
+func (c *copying) copyTo(ctx context.Context, aside string) error {
 	if err := removeTable(aside); err != nil {
 		return fmt.Errorf("removing an unfinished backup: %w", err)
 	}
-	if err := sqlite.CopyFile(ctx, from, aside); err != nil {
+	if err := sqlite.CopyFile(ctx, filepath.Join(c.data.dir, tableName), aside); err != nil {
 		return err
 	}
 	snapshot, err := sqlite.Open(aside, sqlite.Options{})
 	if err != nil {
 		return err
 	}
-	c.small = snapshot.Blobs()
-	closeEarlier, err := c.openEarlier(filepath.Dir(aside))
-	if err == nil {
-		err = c.copy(ctx, snapshot)
+	c.snapshot, c.opened = snapshot, []io.Closer{snapshot}
+	if err = c.openEarlier(ctx); err == nil {
+		err = c.copy(ctx)
 	}
 	if err == nil {
-		err = c.findStale(ctx, snapshot)
+		err = c.findStale(ctx)
 	}
-	err = errors.Join(err, closeEarlier())
 	for _, key := range c.purged {
 		err = cmp.Or(err, snapshot.Write(ctx, table.Delete(key)))
 	}
-	return errors.Join(err, snapshot.Close())
+	for _, db := range c.opened {
+		err = errors.Join(err, db.Close())
+	}
+	return err
 }
 
-// openEarlier opens an earlier backup to compare with it, before its table is
-// replaced, and returns what closes it. A damaged one counts as missing.
-func (c *copying) openEarlier(dir string) (end func() error, err error) {
-	end, c.earlier = func() error { return nil }, c.to
-	path := filepath.Join(dir, tableName)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return end, nil
+// openEarlier opens an earlier backup to compare with it, before its table is replaced. It
+// names users of whom that knows more. A damaged table counts as missing.
+func (c *copying) openEarlier(ctx context.Context) error {
+	c.earlier = c.to
+	for _, name := range []string{keptName, tableName} {
+		path := filepath.Join(c.dir, name)
+		if missing(path) {
+			continue
+		}
+		db, err := sqlite.Open(path, sqlite.Options{})
+		if err == nil {
+			c.opened = append(c.opened, db)
+			err = auth.KnowsLess(ctx, db, c.snapshot, c.damaged)
+		}
+		if err == nil {
+			c.earlier, err = disk.Open(c.dir, disk.Options{Small: db.Blobs()})
+		}
+		if damaged := errors.Is(err, sqlite.ErrDamaged); damaged && name == tableName {
+			c.damaged(earlierTable)
+		} else if err != nil && !damaged {
+			return err
+		}
 	}
-	db, err := sqlite.Open(path, sqlite.Options{})
-	if errors.Is(err, sqlite.ErrDamaged) {
-		return end, nil
-	}
-	if err != nil {
-		return end, err
-	}
-	c.earlier, err = disk.Open(dir, disk.Options{Small: db.Blobs()})
-	return db.Close, err
+	return nil
 }
 
-// copy copies the files that a table names and that are not there yet.
-func (c *copying) copy(ctx context.Context, snapshot *sqlite.DB) error {
+// damaged names what the data has lost.
+func (c *copying) damaged(what string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.copied.Damaged = append(c.copied.Damaged, what)
+}
+
+// copy copies the files that a table names and that are not there yet, and names the items
+// that cannot be read.
+func (c *copying) copy(ctx context.Context) error {
 	var expected int64
-	err := eachFile(ctx, snapshot, func(f files.File) {
-		if !c.there(ctx, f) {
+	err := eachFile(ctx, c.snapshot, func(table.Key) {}, func(f files.File) {
+		if there, _ := has(ctx, c.earlier, f, f, true, nil); c.verify || !there {
 			expected += f.Length
 		}
 	})
@@ -197,202 +235,83 @@ func (c *copying) copy(ctx context.Context, snapshot *sqlite.DB) error {
 	c.progress.Expect(expected)
 	g, inner := errgroup.WithContext(ctx)
 	g.SetLimit(copiesAtOnce)
-	err = eachFile(inner, snapshot, func(f files.File) {
+	unreadable := func(key table.Key) { c.damaged(fmt.Sprintf("the item %s cannot be read", key)) }
+	err = eachFile(inner, c.snapshot, unreadable, func(f files.File) {
 		g.Go(func() error { return c.file(inner, f) })
 	})
 	return cmp.Or(g.Wait(), err)
 }
 
-// eachFile yields the files of both areas until the context ends.
-func eachFile(ctx context.Context, t table.Table, yield func(files.File)) error {
+// eachFile yields the files of both areas until the context ends. Unreadable gets the keys of
+// damaged records, and of all items that are no JSON.
+func eachFile(ctx context.Context, t table.Table, unreadable func(table.Key), yield func(files.File)) error {
 	return t.Scan(ctx, func(item table.Item) error {
 		area, _, _ := strings.Cut(item.Key.PK, "#")
-		if blob.Area(area) == blob.Files || blob.Area(area) == blob.Backup {
-			var f files.File
-			if err := item.Decode(&f); err != nil {
-				return fmt.Errorf("reading the record of a file: %w", err)
-			}
+		record := blob.Area(area) == blob.Files || blob.Area(area) == blob.Backup
+		var f files.File
+		switch {
+		case !record && json.Valid(item.Raw):
+		case record && item.Decode(&f) == nil && files.Key(f.Area, f.Owner, f.ID) == item.Key && blob.CheckKey(f.Blob) == nil:
 			yield(f)
+		default:
+			unreadable(item.Key)
 		}
 		return ctx.Err()
 	})
 }
 
-// file copies the bytes of one file, unless they are there, and counts it.
-func (c *copying) file(ctx context.Context, f files.File) error {
-	there, kept := c.there(ctx, f), false
-	content, err := c.readSmall(ctx, f)
-	written := blob.Written{Size: int64(len(content)), CRC64NVME: crc64nvme.Checksum(content)}
-	if err == nil && !there {
-		c.progress.Done(written.Size)
-	}
-	if errors.Is(err, blob.ErrNotFound) && there {
-		err = c.keep(ctx, f)
-		kept = err == nil
-	}
-	if errors.Is(err, blob.ErrNotFound) {
-		there = false
-		written, err = c.copyLarge(ctx, f)
-	}
-	gone := errors.Is(err, blob.ErrNotFound)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case errors.Is(err, errPurged):
-		c.purged = append(c.purged, files.Key(f.Area, f.Owner, f.ID))
-		return nil
-	case err != nil && !gone:
-		return fmt.Errorf("copying %s: %w", name(f), err)
-	}
-	c.copied.Files++
-	if gone || !kept && (written.Size != f.Length || fmt.Sprintf("%016x", written.CRC64NVME) != f.CRC64) {
-		c.copied.Damaged = append(c.copied.Damaged, name(f))
-	}
-	if !there && !gone {
-		c.copied.New++
-		c.copied.Bytes += written.Size
-	}
-	return nil
-}
-
-// readSmall returns the bytes of a file that the copied table has, perhaps where they were
-// before a move.
-func (c *copying) readSmall(ctx context.Context, f files.File) (content []byte, err error) {
-	for _, at := range f.Places() {
-		if content, err = c.small.Read(ctx, at.Area, at.Blob); !errors.Is(err, blob.ErrNotFound) {
-			break
-		}
-	}
-	return content, err
-}
-
-func (c *copying) copyLarge(ctx context.Context, f files.File) (written blob.Written, err error) {
-	r, err := c.find(ctx, f)
-	if err != nil {
-		return written, err
-	}
-	defer r.Close()
-	written, err = c.to.Create(ctx, f.Area, f.Blob, io.TeeReader(r, counter(c.progress.Done)), -1)
-	if errors.Is(err, blob.ErrExists) { // an earlier backup has it with another length: damaged
-		return written, nil
-	}
-	return written, err
-}
-
-// keep keeps the bytes that an earlier backup has of a file. If they are in its table,
-// which will be replaced, they become a file: the data may have lost them since.
-func (c *copying) keep(ctx context.Context, f files.File) error {
-	if r, err := c.to.Open(ctx, f.Area, f.Blob); err == nil {
-		return r.Close()
-	}
-	r, err := c.earlier.Open(ctx, f.Area, f.Blob)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	_, err = c.to.Create(ctx, f.Area, f.Blob, r, f.Length)
-	return err
-}
-
-var errPurged = errors.New("the file was removed meanwhile")
-
-// find opens the bytes of a file, even if it was moved to the other area after its
-// record was copied, which gives them another key. ErrNotFound means damage.
-func (c *copying) find(ctx context.Context, f files.File) (io.ReadSeekCloser, error) {
-	at := f
-	for try := 0; ; try++ {
-		for _, place := range at.Places() {
-			r, err := c.from.Open(ctx, place.Area, place.Blob)
-			if !errors.Is(err, blob.ErrNotFound) {
-				return r, err
+// objects lists both areas: of each object its area, key and length, and what the key says.
+func objects(ctx context.Context, s *disk.Store) iter.Seq2[files.File, error] {
+	return func(yield func(files.File, error) bool) {
+		for _, area := range []blob.Area{blob.Files, blob.Backup} {
+			for after, more := "", true; more; {
+				page, err := s.List(ctx, area, after, blob.MaxList)
+				if err != nil {
+					yield(files.File{}, fmt.Errorf("comparing what is in the backup: %w", err))
+					return
+				}
+				for _, o := range page {
+					after = o.Key
+					owner, id, _ := files.ParseBlobKey(o.Key) // a key of another form names no record
+					if !yield(files.File{Area: area, Owner: owner, ID: id, Blob: o.Key, Length: o.Size}, nil) {
+						return
+					}
+				}
+				more = len(page) == blob.MaxList
 			}
 		}
-		now, there, err := c.now(ctx, f)
-		switch {
-		case err != nil:
-			return nil, err
-		case !there && try > 0: // try twice, as it may move while the areas are read
-			return nil, errPurged
-		case there && (now.Blob == at.Blob || try == copyTries):
-			return nil, blob.ErrNotFound
-		case there:
-			at = now
-		}
 	}
 }
 
-// now returns the record that a file has now, in either area.
-func (c *copying) now(ctx context.Context, f files.File) (now files.File, there bool, err error) {
-	items, err := c.live.GetMany(ctx, files.Key(blob.Files, f.Owner, f.ID), files.Key(blob.Backup, f.Owner, f.ID))
-	if err != nil {
-		return now, false, err
-	}
-	for _, item := range items {
-		if err := item.Decode(&now); err == nil && now.CRC64 == f.CRC64 {
-			return now, true, nil
-		}
-	}
-	return now, false, nil
-}
-
-func name(f files.File) string { return fmt.Sprintf("%s/%d %s", f.Owner, f.ID, f.Name) }
-
-// there reports whether an earlier backup has the bytes, which never change.
-func (c *copying) there(ctx context.Context, f files.File) bool {
-	r, err := c.earlier.Open(ctx, f.Area, f.Blob)
-	if err != nil {
-		return false
-	}
-	defer r.Close()
-	size, err := r.Seek(0, io.SeekEnd)
-	return err == nil && size == f.Length
-}
-
-// counter is a writer that passes on how much is written to it.
-type counter func(n int64)
-
-func (c counter) Write(b []byte) (int, error) {
-	c(int64(len(b)))
-	return len(b), nil
-}
-
-// findStale finds objects of an earlier backup that no record of this one names.
-func (c *copying) findStale(ctx context.Context, snapshot *sqlite.DB) error {
-	for _, area := range []blob.Area{blob.Files, blob.Backup} {
-		for after := ""; ; {
-			page, err := c.earlier.List(ctx, area, after, table.MaxKeys)
-			if err == nil {
-				err = c.compare(ctx, snapshot, area, page)
-			}
-			if err != nil {
-				return fmt.Errorf("looking for what an earlier backup left: %w", err)
-			}
-			if len(page) < table.MaxKeys {
-				break
-			}
-			after = page[len(page)-1].Key
-		}
-	}
-	return nil
-}
-
-func (c *copying) compare(ctx context.Context, snapshot *sqlite.DB, area blob.Area, page []blob.Object) error {
-	keys := make([]table.Key, len(page))
-	for i, o := range page {
-		owner, id, _ := files.ParseBlobKey(o.Key) // a key of another form names no record
-		keys[i] = files.Key(area, owner, id)
-	}
-	items, err := snapshot.GetMany(ctx, keys...)
-	if err != nil {
-		return err
-	}
-	for i, item := range items {
+// findStale finds objects of an earlier backup that no record of this one names. If anything
+// is wrong, those in its table, which will be replaced, become files. They were good then, so
+// what the data now has under their keys must not hide them.
+func (c *copying) findStale(ctx context.Context) error {
+	for o, err := range objects(ctx, c.earlier) {
 		var f files.File
-		if err := item.Decode(&f); err != nil || f.Blob != page[i].Key {
-			c.stale = append(c.stale, files.File{Area: area, Blob: page[i].Key})
+		if err == nil {
+			err = c.snapshot.Get(ctx, files.Key(o.Area, o.Owner, o.ID), &f)
+			err = envelope.Wrap(err, "comparing what is in the backup", table.ErrNotFound, table.ErrUnreadable)
+		}
+		if err == nil && f.Blob != o.Blob {
+			if c.stale = append(c.stale, o); len(c.copied.Damaged) > 0 {
+				err = cmp.Or(c.keep(ctx, o), c.snapshot.Blobs().Delete(ctx, o.Area, o.Blob))
+			}
+		}
+		if errors.Is(err, sqlite.ErrDamaged) { // the copied table is whole
+			c.damaged(earlierTable)
+			return nil
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+func missing(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 func removeTable(path string) error { return errors.Join(removeLogs(path), os.RemoveAll(path)) }

@@ -3,53 +3,339 @@ package local_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
+	"time"
 
 	"ferry/shared/api"
 	"ferry/shared/api/apitest"
+	"ferry/shared/api/file"
+	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/local"
+	"ferry/shared/files"
+	"ferry/shared/table"
 )
 
-func TestABackupKeepsSmallFilesThatTheDataHasLost(t *testing.T) {
-	t.Parallel()
-	s, to := apitest.New(t), t.TempDir()
+// backedUp is a service whose user alice has two files, a small and a large one, with a
+// folder for its backup, which has been made.
+type backedUp struct {
+	*apitest.Server
+	to     string
+	bearer string
+}
+
+var unseen = local.Progress{Expect: func(int64) {}, Done: func(int64) {}}
+
+var (
+	contents     = []string{"small", strings.Repeat("0123456789", 30_000)}
+	short, other = contents[1][:1000], strings.Repeat("9876543210", 30_000)
+)
+
+const folder = "a folder"
+
+func newBackedUp(t *testing.T) backedUp {
+	t.Helper()
+	s := backedUp{apitest.New(t), t.TempDir(), ""}
 	s.AddUser("alice", password)
-	s.Put(s.Login("alice", password), "file=x", "small")
-	key, small := s.Objects(blob.Files)[0], s.Data.Table.Blobs()
-	lose := func() error { return small.Delete(t.Context(), blob.Files, key) }
-	for _, step := range []struct {
-		what string
-		do   func() error
-		want local.Copied
-	}{
-		{"the first backup", func() error { return nil }, local.Copied{Files: 1, New: 1, Bytes: 5}},
-		{"a repeated backup", func() error { return nil }, local.Copied{Files: 1}},
-		{"a backup after the loss", lose, local.Copied{Files: 1}},
-		{"a repeated backup after the loss", func() error { return nil }, local.Copied{Files: 1}},
-	} {
-		check(t, step.do())
-		got, err := s.Data.Backup(t.Context(), to, local.Progress{Expect: func(int64) {}, Done: func(int64) {}})
-		if err != nil || !reflect.DeepEqual(got, step.want) {
-			t.Errorf("%s: %+v, %v; want %+v", step.what, got, err, step.want)
-		}
-		copied, err := local.Open(to, api.Settings{}, local.Options{Existing: true, NoSync: true})
-		check(t, err)
-		r, err := copied.Disk.Open(t.Context(), blob.Files, key)
-		check(t, err)
-		if content, err := io.ReadAll(r); err != nil || string(content) != "small" {
-			t.Errorf("%s has %q, %v", step.what, content, err)
-		}
-		check(t, errors.Join(r.Close(), copied.Close()))
+	s.bearer = s.Login("alice", password)
+	for _, content := range contents {
+		s.Put(s.bearer, "file=x", content)
 	}
-	check(t, small.Create(t.Context(), blob.Files, key, []byte("other")))
-	got, err := s.Data.Backup(t.Context(), to, local.Progress{Expect: func(int64) {}, Done: func(int64) {}})
-	if want := (local.Copied{Files: 1, Damaged: []string{"alice/1 x"}}); err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("a backup of changed bytes: %+v, %v; want %+v", got, err, want)
+	s.backup("the first one", false)
+	return s
+}
+
+// backup runs a backup, which must name these things.
+func (s backedUp) backup(what string, verify bool, damaged ...string) local.Copied {
+	s.Helper()
+	got, err := s.Data.Backup(s.Context(), s.to, verify, unseen)
+	if err != nil || !reflect.DeepEqual(got.Damaged, damaged) {
+		s.Errorf("%s: %+v, %v; want %q", what, got, err, damaged)
+	}
+	return got
+}
+
+// record returns the record of one of alice's files.
+func (s backedUp) record(id int64) (f files.File) {
+	s.Helper()
+	for _, area := range []blob.Area{blob.Files, blob.Backup} {
+		if s.Data.Table.Get(s.Context(), files.Key(area, "alice", id), &f) == nil {
+			break
+		}
+	}
+	return f
+}
+
+// stored returns the bytes in a data folder by their keys.
+func stored(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	d, err := local.Open(dir, api.Settings{}, local.Options{Existing: true, NoSync: true})
+	check(t, err)
+	defer d.Close()
+	all := map[string]string{}
+	for _, area := range []blob.Area{blob.Files, blob.Backup} {
+		page, err := d.Disk.List(t.Context(), area, "", blob.MaxList)
+		check(t, err)
+		for _, o := range page {
+			r, err := d.Disk.Open(t.Context(), area, o.Key)
+			check(t, err)
+			content, err := io.ReadAll(r)
+			check(t, errors.Join(err, r.Close()))
+			all[string(area)+"/"+o.Key] = string(content)
+		}
+	}
+	return all
+}
+
+// change replaces bytes in a data folder, or removes them. A large file is at its path.
+func (s backedUp) change(dir string, f files.File, content string) {
+	s.Helper()
+	d, path := s.Data, filepath.Join(dir, string(f.Area), f.Blob)
+	if dir == s.to {
+		var err error
+		d, err = local.Open(dir, api.Settings{}, local.Options{Existing: true, NoSync: true})
+		check(s.TB, err)
+		defer d.Close()
+	}
+	err := errors.Join(d.Table.Blobs().Delete(s.Context(), f.Area, f.Blob), os.RemoveAll(path))
+	switch {
+	case err != nil || content == "":
+	case content == folder:
+		err = os.MkdirAll(filepath.Join(path, folder), 0o700)
+	case f.Length < 100:
+		err = d.Table.Blobs().Create(s.Context(), f.Area, f.Blob, []byte(content))
+	default:
+		err = os.WriteFile(path, []byte(content), 0o600)
+	}
+	check(s.TB, err)
+}
+
+func TestABackupHealsItsCopiesAndNamesDamageOnEachRun(t *testing.T) {
+	t.Parallel()
+	const same = "same"
+	for name, c := range map[string]struct {
+		id             int64
+		source, copied string // their bytes after the damage; empty is none
+		named          bool   // by a plain run; --verify names each file whose source is damaged
+		healed         bool   // whether a plain run has mended the copy
+	}{
+		"a copy is shorter":                       {id: 2, source: same, copied: short, healed: true},
+		"a copy is missing":                       {id: 2, source: same, healed: true},
+		"a folder is in place of a copy":          {id: 2, source: same, copied: folder, healed: true},
+		"a copy has other bytes":                  {id: 2, source: same, copied: other},
+		"the source is shorter":                   {id: 2, source: short, copied: same, named: true, healed: true},
+		"the source is missing":                   {id: 2, copied: same, named: true, healed: true},
+		"the source cannot be read":               {id: 2, source: folder, copied: same, named: true, healed: true},
+		"the source has other bytes":              {id: 2, source: other, copied: same, healed: true},
+		"the source is bad, and has no copy":      {id: 2, source: other, named: true},
+		"the source is bad, and its copy shorter": {id: 2, source: other, copied: short, named: true},
+		"a small source is missing":               {id: 1, copied: same, named: true, healed: true},
+		"a small source has other bytes":          {id: 1, source: "other", copied: same, named: true, healed: true},
+		"a small copy has other bytes":            {id: 1, source: same, copied: "other", healed: true},
+		"a small source is bad, without a copy":   {id: 1, source: "other", named: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newBackedUp(t)
+			f, content := s.record(c.id), contents[c.id-1]
+			for dir, is := range map[string]string{s.Dir: c.source, s.to: c.copied} {
+				if is != same {
+					s.change(dir, f, is)
+				}
+			}
+			key := string(f.Area) + "/" + f.Blob
+			run := func(what string, verify, named, good bool) {
+				t.Helper()
+				s.backup(what, verify, map[bool][]string{true: {fmt.Sprintf("alice/%d x", c.id)}}[named]...)
+				if now := stored(t, s.to)[key]; (now == content) != good {
+					t.Errorf("%s: the copy has %d bytes, %.10q; good: %v", what, len(now), now, good)
+				}
+			}
+			damaged, whole := c.source != same, c.source == same || c.copied == same
+			run("a plain run", false, c.named, c.healed)
+			run("another one", false, c.named, c.healed)
+			run("a verification", true, damaged, whole)
+			run("a plain run after it", false, damaged, whole)
+			bad, err := os.ReadFile(filepath.Join(s.to, "damaged", key))
+			if hasBytes := damaged && c.source != "" && c.source != folder; hasBytes != (err == nil) || hasBytes && string(bad) != c.source {
+				t.Errorf("the damaged bytes are %.10q, %v", bad, err)
+			}
+			s.change(s.Dir, f, content)
+			run("after the source was mended", false, false, true)
+			left, _ := filepath.Glob(filepath.Join(s.to, "damaged", "*", "*", folder))
+			_, noFolder := os.Stat(filepath.Join(s.to, "damaged"))
+			_, noTable := os.Stat(filepath.Join(s.to, "table.sqlite.kept"))
+			if kept := c.copied == folder; kept != (len(left) == 1) || kept == (noFolder != nil) || noTable == nil {
+				t.Errorf("left: %q, %v, %v", left, noFolder, noTable)
+			}
+		})
+	}
+}
+
+func (s backedUp) move(id int64) {
+	s.Helper()
+	s.Decode(s.Request("DELETE", fmt.Sprintf("/files/%d", id), nil, "Authorization", "Bearer "+s.bearer), 200)
+}
+
+// TestABackupRemovesNothingWhileSomethingIsWrong moves both files to the other area, so that
+// no record names what the earlier backup has.
+func TestABackupRemovesNothingWhileSomethingIsWrong(t *testing.T) {
+	t.Parallel()
+	user, record := auth.UserKey("alice"), files.Key(blob.Backup, "alice", 1)
+	for name, c := range map[string]struct {
+		want   string
+		damage func(s backedUp, link table.Key)
+	}{
+		"a record cannot be read": {"the item " + record.String() + " cannot be read",
+			func(s backedUp, _ table.Key) { s.Spoil(record) }},
+		"a record is another file's": {"the item " + record.String() + " cannot be read",
+			func(s backedUp, _ table.Key) {
+				check(s.TB, s.Data.Table.Write(s.Context(), table.Put(record, s.record(2))))
+			}},
+		"a link cannot be read": {"the item link#",
+			func(s backedUp, link table.Key) { s.Spoil(link) }},
+		"a user cannot be read": {"the item user#alice profile cannot be read",
+			func(s backedUp, _ table.Key) { s.Spoil(user) }},
+		"a user's item has another form": {"the item user#alice profile cannot be read", func(s backedUp, _ table.Key) {
+			check(s.TB, s.Data.Table.Write(s.Context(), table.Update(user).Set("lastFile", "x")))
+		}},
+		"a user is lost": {"the user alice is missing, and was not removed",
+			func(s backedUp, _ table.Key) { check(s.TB, s.Data.Table.Write(s.Context(), table.Delete(user))) }},
+		"a user has a lower last file id": {"the user alice has the last file id 1, and had 2 before",
+			func(s backedUp, _ table.Key) {
+				check(s.TB, s.Data.Table.Write(s.Context(), table.Update(user).Set("lastFile", int64(1))))
+			}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newBackedUp(t)
+			before := stored(t, s.to)
+			s.move(1)
+			s.move(2)
+			f, u, l, link := s.record(1), auth.User{}, files.Link{}, table.Key{SK: "link"}
+			for key := range s.Partitions("link#") {
+				link.PK, _, _ = strings.Cut(key, " ")
+			}
+			check(s.TB, errors.Join(s.Data.Table.Get(t.Context(), user, &u), s.Data.Table.Get(t.Context(), link, &l)))
+			c.damage(s, link)
+			for range 2 {
+				got, err := s.Data.Backup(t.Context(), s.to, false, unseen)
+				if err != nil || len(got.Damaged) != 1 || !strings.Contains(got.Damaged[0], c.want) || got.Removed != 0 {
+					t.Errorf("%+v, %v; want %q", got, err, c.want)
+				}
+				now, moved := stored(t, s.to), s.record(2)
+				for key, content := range before {
+					if now[key] != content {
+						t.Errorf("%s has %d bytes now, and had %d", key, len(now[key]), len(content))
+					}
+				}
+				if now[string(moved.Area)+"/"+moved.Blob] != contents[1] {
+					t.Error("the rest was not copied")
+				}
+			}
+			check(s.TB, s.Data.Table.Write(t.Context(), table.Put(user, u), table.Put(link, l), table.Put(record, f)))
+			if got := s.backup("after it was mended", false); got.Removed != 2 || len(stored(t, s.to)) != 2 {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+func TestABackupBesideAnOlderTableRemovesNothing(t *testing.T) {
+	t.Parallel()
+	s := backedUp{apitest.New(t), t.TempDir(), ""}
+	path, copied := filepath.Join(s.Dir, "table.sqlite"), filepath.Join(s.to, "table.sqlite")
+	reopen := func(content []byte) (before []byte) {
+		t.Helper()
+		s.Close()
+		before, err := os.ReadFile(path)
+		if err == nil && content != nil {
+			err = os.WriteFile(path, content, 0o600)
+		}
+		check(s.TB, err)
+		s.Server = apitest.Open(t, s.Dir)
+		return before
+	}
+	s.AddUser("alice", password)
+	older := reopen(nil)
+	s.AddUser("bob", password)
+	for _, content := range contents {
+		s.Put(s.Login("alice", password), "file=x", content)
+	}
+	s.backup("the first one", false)
+	before := stored(t, s.to)
+	newer := reopen(older)
+	for range 2 {
+		s.backup("beside an older table", false,
+			"the user alice has the last file id 0, and had 2 before", "the user bob is missing, and was not removed")
+		if now := stored(t, s.to); !reflect.DeepEqual(now, before) {
+			t.Errorf("%d objects, and before %d", len(now), len(before))
+		}
+	}
+	reopen(newer)
+	s.backup("beside the newer table", false)
+	check(s.TB, errors.Join(s.Users.Disable(t.Context(), "bob"), s.Users.Remove(t.Context(), "bob")))
+	s.backup("after a user was removed", false)
+	check(s.TB, os.WriteFile(copied, []byte(strings.Repeat("no table ", 1000)), 0o600))
+	s.backup("over a damaged backup", false, "the table of the earlier backup")
+	s.backup("over a mended backup", false)
+	if now := stored(t, s.to); !reflect.DeepEqual(now, before) {
+		t.Errorf("%d objects, and before %d", len(now), len(before))
+	}
+}
+
+// TestAFileIsRestoredFromABackup damages one of two files beside a running service.
+func TestAFileIsRestoredFromABackup(t *testing.T) {
+	t.Parallel()
+	lose := func(s backedUp, f files.File) { s.change(s.Dir, s.record(f.ID), "") }
+	unreadable := func(s backedUp, f files.File) {
+		f = s.record(f.ID)
+		s.Spoil(files.Key(f.Area, f.Owner, f.ID))
+		_, err := s.Data.Backup(s.Context(), s.to, false, unseen) // as every night
+		check(s.TB, errors.Join(err, os.RemoveAll(filepath.Join(s.Dir, string(f.Area), f.Blob))))
+	}
+	for name, c := range map[string]struct {
+		id     int64
+		damage func(s backedUp, f files.File)
+		want   error
+	}{
+		"a large file is lost":       {2, lose, nil},
+		"a small file is lost":       {1, lose, nil},
+		"a small file is another":    {1, func(s backedUp, f files.File) { s.change(s.Dir, f, "other") }, nil},
+		"it has moved since":         {2, func(s backedUp, f files.File) { s.move(2); lose(s, f) }, nil},
+		"its record cannot be read":  {2, unreadable, nil},
+		"and its bytes are others":   {1, func(s backedUp, f files.File) { s.change(s.Dir, f, "other"); unreadable(s, f) }, nil},
+		"that of one that has moved": {2, func(s backedUp, f files.File) { s.move(2); unreadable(s, f) }, nil},
+		"the backup is bad too": {2, func(s backedUp, f files.File) {
+			lose(s, f)
+			s.change(s.to, f, other)
+		}, local.ErrNoFile},
+		"its user has removed it": {2, func(s backedUp, f files.File) {
+			check(s.TB, s.Data.Table.Write(s.Context(), table.Delete(files.Key(f.Area, f.Owner, f.ID))))
+		}, local.ErrNoFile},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newBackedUp(t)
+			c.damage(s, s.record(c.id))
+			f, err := s.Data.RestoreFile(t.Context(), s.to, "alice", c.id)
+			if !errors.Is(err, c.want) || err == nil && stored(t, s.Dir)[string(f.Area)+"/"+f.Blob] != contents[c.id-1] {
+				t.Fatalf("%+v, %v", f, err)
+			}
+			repaired := files.Check{
+				Sweeper: &files.Sweeper{Service: file.Service(s.Data.Ports), Log: s.Data.Ports.Log, Grace: time.Hour},
+				Expect:  unseen.Expect, Done: unseen.Done, Found: func(f files.Finding) { t.Logf("%+v", f) },
+			}
+			if r, err := repaired.Run(t.Context()); c.want == nil && (err != nil || r.Found > 0) {
+				t.Errorf("%+v, %v", r, err)
+			}
+		})
 	}
 }
 
@@ -68,5 +354,46 @@ func TestALostTableIsReportedEvenIfAllFilesWereInIt(t *testing.T) {
 		if now, _ := os.ReadFile(filepath.Join(dir, "link.key")); !errors.Is(err, local.ErrNoTable) || !bytes.Equal(now, key) {
 			t.Errorf("existing %v: %v", existing, err)
 		}
+	}
+}
+
+// TestARestoreBesideFilesWithoutATableKeepsNewerOnes loses the table alone.
+func TestARestoreBesideFilesWithoutATableKeepsNewerOnes(t *testing.T) {
+	t.Parallel()
+	s := newBackedUp(t)
+	s.backup("first", false)
+	s.Put(s.bearer, "file=y", contents[1]+"newer")
+	f := s.record(3)
+	s.Close()
+	for _, end := range []string{"", "-wal", "-shm"} {
+		check(t, os.RemoveAll(filepath.Join(s.Dir, "table.sqlite"+end)))
+	}
+	_, err := local.Restore(t.Context(), s.to, s.Dir, unseen)
+	check(t, err)
+	if _, err := os.Stat(filepath.Join(s.Dir, string(f.Area), f.Blob)); err != nil {
+		t.Errorf("the newer file is gone: %v", err)
+	}
+}
+
+// TestASmallFileStaysInABackupWhoseTableHadIt backs up data that has the small file as a file
+// to a backup that has it in its table.
+func TestASmallFileStaysInABackupWhoseTableHadIt(t *testing.T) {
+	t.Parallel()
+	s := newBackedUp(t)
+	weekly := t.TempDir()
+	_, err := s.Data.Backup(t.Context(), weekly, false, unseen)
+	check(t, err)
+	s.backup("nightly", false)
+	f := s.record(1)
+	s.change(s.Dir, f, "")
+	s.backup("nightly, damaged", false, "alice/1 x")
+	s.Close()
+	dir := filepath.Join(t.TempDir(), "new")
+	_, err = local.Restore(t.Context(), s.to, dir, unseen)
+	check(t, err)
+	s.Server = apitest.Open(t, dir)
+	_, err = s.Data.Backup(t.Context(), weekly, false, unseen)
+	if check(t, err); stored(t, weekly)[string(f.Area)+"/"+f.Blob] != contents[0] {
+		t.Error("the weekly backup has lost its copy")
 	}
 }

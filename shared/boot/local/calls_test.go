@@ -59,7 +59,8 @@ func countCalls(t *testing.T, s *apitest.Server, token string) {
 	check := calls{"table.GetMany": 1} // a bearer, or a password
 	id, object, commit, page := calls{"table.Update": 1}, calls{"blob.Create": 1}, calls{"table.Write": 1}, calls{"table.Query": 1}
 	up := plus(check, id, object, commit, page)
-	event := calls{} // of a download; all others are in a write that there is anyway
+	kept := calls{"table.GetMany": 1} // whether the files of the first are still there
+	event := calls{}                  // of a download; all others are in a write that there is anyway
 	if s.Data.Ports.Events {
 		event = commit
 	}
@@ -111,7 +112,7 @@ func countCalls(t *testing.T, s *apitest.Server, token string) {
 		{"the same upload again", "POST", "/upload?file=x&key=1", bearer, "hello", plus(check, claim, calls{"table.Get": 1}, page)},
 		{"another upload with its key", "POST", "/upload?file=y&key=1", bearer, "hello", plus(check, claim, calls{"table.Get": 1})},
 		{"an upload to another user with a key", "POST", "/upload?file=x&d=new&key=2", bearer, "hello", plus(check, claim, id, object, commit)},
-		{"the same upload to another user again", "POST", "/upload?file=x&d=new&key=2", bearer, "hello", plus(check, claim, calls{"table.Get": 1})},
+		{"the same upload to another user again", "POST", "/upload?file=x&d=new&key=2", bearer, "hello", plus(check, claim, read, kept)},
 		{"an upload under a quota with a key", "POST", "/upload?file=x&d=bob&key=3", bearer, "hello", plus(check, claim, id, object, commit)},
 		{"an upload that fails with a key", "POST", "/upload?file=x&d=nobody&key=4", bearer, "hello", plus(check, claim, id, calls{"table.Write": 1})},
 		{"an upload with a wrong bearer", "POST", "/upload?file=x", "Bearer x", "hello", calls{}},
@@ -136,12 +137,12 @@ func countCalls(t *testing.T, s *apitest.Server, token string) {
 		{"a session", "GET", own, bearer, "", plus(check, read, calls{"parts.List": 1})},
 		{"the sessions", "GET", "/uploads", bearer, "", plus(check, page)},
 		{"a completion", "POST", own + "/complete", bearer, "", plus(check, read, read, complete, commit, ended, page)},
-		{"the completion again", "POST", own + "/complete", bearer, "", plus(check, read, read, page)},
+		{"the completion again", "POST", own + "/complete", bearer, "", plus(check, read, kept, page)},
 		{"a session that is complete", "GET", own, bearer, "", plus(check, read)},
 		{"ending a session that is complete", "DELETE", own, bearer, "", plus(check, read)},
 		{"a completion with a hash", "POST", hashed + "/complete", bearer, "", plus(check, read, read, complete, calls{"blob.Open": 1}, commit, ended, page)},
 		{"a completion for another user", "POST", another + "/complete", bearer, "", plus(check, read, read, complete, commit, ended)},
-		{"that completion again", "POST", another + "/complete", bearer, "", plus(check, read, read)},
+		{"that completion again", "POST", another + "/complete", bearer, "", plus(check, read, kept)},
 		{"a completion under a quota", "POST", limited + "/complete", bearer, "", plus(check, read, read, complete, commit, ended)},
 		{"ending a session under a quota", "DELETE", ending, bearer, "", plus(check, read, commit, ended)},
 		{"a session that has ended", "GET", ending, bearer, "", plus(check, read)},

@@ -133,6 +133,9 @@ func (d *Data) Close() error { return d.Table.Close() }
 // prepare makes the folder and, if it has no table, the link key. The key is made
 // before the table, so that a table without a key means that the key was lost.
 func prepare(dir string, o Options) error {
+	if err := disk.CheckFolder(dir); err != nil { // before the table changes
+		return err
+	}
 	info, err := os.Stat(filepath.Join(dir, tableName))
 	if err == nil && info.Size() > 0 {
 		return nil

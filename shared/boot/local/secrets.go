@@ -1,6 +1,7 @@
 package local
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -9,9 +10,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"ferry/shared/auth"
+	"ferry/shared/envelope"
 	"ferry/shared/notify"
 )
 
@@ -41,7 +44,9 @@ func linkKey(dir string, o Options) (key auth.LinkKey, made bool, err error) {
 			text, err := os.ReadFile(path)
 			return string(text), err
 		},
-		Write:  func(_ context.Context, text string) error { return WritePrivate(path, text+"\n", os.Rename) },
+		Write: func(_ context.Context, text string) error {
+			return WritePrivate(path, strings.NewReader(text+"\n"), os.Rename)
+		},
 		Memory: keyMemory,
 	}, o.Now, o.Log)
 	if err != nil {
@@ -57,28 +62,25 @@ func readOrMake(path, what string, generate func(io.Reader) (string, error)) (te
 	raw, err := os.ReadFile(path)
 	if made = errors.Is(err, fs.ErrNotExist); made {
 		if text, err = generate(rand.Reader); err == nil {
-			err = WritePrivate(path, text+"\n", os.Link)
+			err = WritePrivate(path, strings.NewReader(text+"\n"), os.Link)
 		}
 		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return "", false, fmt.Errorf("making the %s: %w", what, err)
 		}
 		raw, err = os.ReadFile(path)
 	}
-	if err != nil {
-		return "", false, fmt.Errorf("reading the %s: %w", what, err)
-	}
-	return string(raw), made, nil
+	return string(raw), made, envelope.Wrap(err, "reading the "+what)
 }
 
 // WritePrivate durably writes a file that only its owner can read, and lets place put
 // it at its path.
-func WritePrivate(path, text string, place func(from, to string) error) error {
+func WritePrivate(path string, content io.Reader, place func(from, to string) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // mode 0600
 	if err != nil {
 		return err
 	}
 	defer os.Remove(f.Name())
-	_, err = io.WriteString(f, text)
+	_, err = io.Copy(f, content)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
@@ -94,7 +96,7 @@ func copySecrets(from, to string) error {
 			continue
 		}
 		if err == nil {
-			err = WritePrivate(filepath.Join(to, name), string(text), os.Rename)
+			err = WritePrivate(filepath.Join(to, name), bytes.NewReader(text), os.Rename)
 		}
 		if err != nil {
 			return fmt.Errorf("copying %s: %w", name, err)

@@ -191,9 +191,9 @@ func (s *Service) Sweep(ctx context.Context) (files.SweepReport, error) {
 		Service: file.Service(s.ports), Log: s.ports.Log, Grace: s.options.Grace, AtOnce: s.ports.Movers,
 	}
 	r, err := sweeper.Run(ctx)
-	if r.Moved+r.Purged+r.Orphans+r.Failed+r.Unfinished > 0 {
+	if r.Moved+r.Purged+r.Orphans+r.Kept+r.Failed+r.Unfinished > 0 {
 		s.ports.Log.InfoContext(ctx, "swept",
-			"seen", r.Seen, "moved", r.Moved, "purged", r.Purged, "orphans", r.Orphans, "failed", r.Failed, "unfinished", r.Unfinished)
+			"seen", r.Seen, "moved", r.Moved, "purged", r.Purged, "orphans", r.Orphans, "kept", r.Kept, "failed", r.Failed, "unfinished", r.Unfinished)
 	}
 	return r, err
 }

@@ -55,7 +55,7 @@ func TestABackupHasTheWebhookSecretIfThereIsOne(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if _, err := d.Backup(t.Context(), to, local.Progress{Expect: func(int64) {}, Done: func(int64) {}}); err != nil {
+			if _, err := d.Backup(t.Context(), to, false, local.Progress{Expect: func(int64) {}, Done: func(int64) {}}); err != nil {
 				t.Fatal(err)
 			}
 			got, err := os.ReadFile(filepath.Join(to, "webhook.secret"))

@@ -89,9 +89,7 @@ func TestTheStatusOfATextMessageIsRecordedInItsNotice(t *testing.T) {
 		t.Fatalf("under the provider's id there is %+v, %v", owner, err)
 	}
 	// The provider of the event knows the message by another name.
-	if err := p.Table.Write(t.Context(), table.Put(table.Key{PK: "provider#34d9b400-c6dd-5444-820d-fbeb0f1f54cf", SK: "provider"}, owner)); err != nil {
-		t.Fatal(err)
-	}
+	check(t, p.Table.Write(t.Context(), table.Put(table.Key{PK: "provider#34d9b400-c6dd-5444-820d-fbeb0f1f54cf", SK: "provider"}, owner)))
 	check(t, report(t, p, fixture))
 	if n := state(t, p, "1-x"); n.State() != notify.Sent || n.Delivered == 0 {
 		t.Errorf("the notice is %s, delivered %d", n.State(), n.Delivered)

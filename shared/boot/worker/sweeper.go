@@ -52,11 +52,11 @@ func SweeperHandler(w *Worker) func(context.Context, lambda.SweepEvent) (files.S
 			}
 			err = w.again(ctx, e)
 		case err == nil && e.Failed > 0:
-			err = errors.Join(late, fmt.Errorf("%d objects could not be swept", e.Failed))
+			err = errors.Join(late, fmt.Errorf("objects that could not be swept: %d", e.Failed))
 		default:
 			err = errors.Join(late, err)
 		}
-		p.Log.Info("swept", "seen", r.Seen, "moved", r.Moved, "purged", r.Purged, "orphans", r.Orphans,
+		p.Log.Info("swept", "seen", r.Seen, "moved", r.Moved, "purged", r.Purged, "orphans", r.Orphans, "kept", r.Kept,
 			"failed", r.Failed, "unfinished", r.Unfinished, "old", r.Old, "complete", r.Complete,
 			"overdue", reminded.Pointed, "ended", reminded.Ended)
 		return r, err

@@ -16,18 +16,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"ferry/shared/envelope"
 	"ferry/shared/notify"
 )
 
-const (
-	// timeout bounds one Send.
-	timeout = 15 * time.Second
-	// These are the most bytes of an answer that are read, and that are kept.
-	maxAnswer, maxShown = 64 << 10, 200
-)
+// These are the most bytes of an answer that are read, and that are kept.
+const maxAnswer, maxShown = 64 << 10, 200
 
 // Config says how the provider wants its requests.
 type Config struct {
@@ -50,8 +45,8 @@ type Sender struct {
 
 // New returns a Sender. It makes no connection. Errors do not show the configuration.
 func New(c Config) (*Sender, error) {
-	u, err := url.Parse(c.URL)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Fragment != "" {
+	u, ok := notify.ParseAddress(c.URL)
+	if !ok {
 		return nil, errors.New("the SMS provider's address is not one such as https://sms.example.com/send")
 	}
 	password, _ := u.User.Password()
@@ -60,17 +55,15 @@ func New(c Config) (*Sender, error) {
 	}
 	u.User = nil
 	c.URL, c.Body = u.String(), template(c.Body)
-	s := &Sender{config: c, kind: "application/x-www-form-urlencoded", escape: url.QueryEscape}
+	s := &Sender{
+		config: c, client: notify.NewClient(), kind: "application/x-www-form-urlencoded", escape: url.QueryEscape,
+	}
 	if strings.HasPrefix(c.Body, "{") || strings.HasPrefix(c.Body, "[") {
 		s.kind, s.escape = "application/json", inJSON
 	}
 	// A key may stand anywhere in the address or the body.
 	s.secrets = append(long(c.URL+" "+c.Body), password)
 	s.secrets = append(s.secrets, strings.Fields(c.Authorization)...)
-	s.client = &http.Client{
-		Timeout:       timeout, // and another address must get neither the message nor the login:
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
 	return s, s.checkBody()
 }
 
@@ -137,11 +130,8 @@ func (s *Sender) post(ctx context.Context, body string, secrets []string) (name 
 		r.Header.Set("Authorization", s.config.Authorization)
 	}
 	response, err := s.client.Do(r)
-	if named, ok := errors.AsType[*url.Error](err); ok { // its text has the address, which may hold a secret
-		err = named.Err
-	}
 	if err != nil {
-		return "", err
+		return "", notify.WithoutURL(err)
 	}
 	defer response.Body.Close()
 	answer, _ := io.ReadAll(io.LimitReader(response.Body, maxAnswer))

@@ -100,28 +100,21 @@ type piece struct {
 }
 
 // Pieces divides the text. Quoted lines have no links.
-func (m Message) Pieces() []piece {
-	var pieces []piece
+func (m Message) Pieces() (pieces []piece) {
 	for line := range strings.Lines(m.Text) {
-		if strings.HasPrefix(line, ">") {
-			pieces = append(pieces, piece{Text: line})
-			continue
+		from := 0
+		for _, at := range notable.FindAllStringIndex(line, -1) {
+			if line[0] == '>' {
+				break
+			}
+			found := strings.TrimRight(line[at[0]:at[1]], ".,;:)")
+			link := strings.HasPrefix(found, "http")
+			pieces = append(pieces, piece{Text: line[from:at[0]]}, piece{Text: found, Link: link, PIN: !link})
+			from = at[0] + len(found)
 		}
-		pieces = append(pieces, divide(line)...)
+		pieces = append(pieces, piece{Text: line[from:]})
 	}
 	return pieces
-}
-
-func divide(line string) []piece {
-	var pieces []piece
-	from := 0
-	for _, at := range notable.FindAllStringIndex(line, -1) {
-		found := strings.TrimRight(line[at[0]:at[1]], ".,;:)")
-		link := strings.HasPrefix(found, "http")
-		pieces = append(pieces, piece{Text: line[from:at[0]]}, piece{Text: found, Link: link, PIN: !link})
-		from = at[0] + len(found)
-	}
-	return append(pieces, piece{Text: line[from:]})
 }
 
 // Framed returns the mail's HTML for a frame; its links open in new pages.

@@ -5,12 +5,12 @@ package sqs
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"ferry/shared/envelope"
 	"ferry/shared/notify"
 )
 
@@ -35,10 +35,7 @@ func (q Queue) Delay(ctx context.Context, receipt string, wait time.Duration) er
 	_, err := q.Client.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{
 		QueueUrl: aws.String(q.URL), ReceiptHandle: aws.String(receipt), VisibilityTimeout: seconds,
 	})
-	if err != nil {
-		return fmt.Errorf("delaying a message: %w", err)
-	}
-	return nil
+	return envelope.Wrap(err, "delaying a message")
 }
 
 // Open returns the queue at a URL.

@@ -24,13 +24,9 @@ func connect(t *testing.T, options ...func(*dynamodb.Options)) (*dynamodb.Client
 		t.Skip("needs DynamoDB Local: go run ./infra/awslocal -- go test ./shared/table/dynamo")
 	}
 	cfg, err := config.LoadDefaultConfig(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	name := "ferry-" + rand.Text()
-	if err := tabletest.CreateTable(t.Context(), dynamodb.NewFromConfig(cfg), name); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tabletest.CreateTable(t.Context(), dynamodb.NewFromConfig(cfg), name))
 	t.Cleanup(func() {
 		dynamodb.NewFromConfig(cfg).DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &name})
 	})
@@ -53,17 +49,13 @@ func TestCreateTableMakesWhatTheStackMakes(t *testing.T) {
 		t.Errorf("creating it again: %v", err)
 	}
 	out, err := client.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: &name})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	stream := out.Table.StreamSpecification
 	if stream == nil || stream.StreamViewType != types.StreamViewTypeNewImage {
 		t.Errorf("the stream is %+v, want one of new images", stream)
 	}
 	ttl, err := client.DescribeTimeToLive(t.Context(), &dynamodb.DescribeTimeToLiveInput{TableName: &name})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := ttl.TimeToLiveDescription; got.AttributeName == nil || *got.AttributeName != "ttl" {
 		t.Errorf("the expiry is %+v, want the attribute ttl", got)
 	}
@@ -79,15 +71,11 @@ func TestItemsAreStoredAsDocumented(t *testing.T) {
 		Name string `json:"name"`
 	}
 	expires := time.Unix(1_900_000_000, 999)
-	if err := tbl.Write(t.Context(), table.Put(key, untagged{TTL: 1, PK: "x", Name: "n"}).Expire(expires)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tbl.Write(t.Context(), table.Put(key, untagged{TTL: 1, PK: "x", Name: "n"}).Expire(expires)))
 	out, err := client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &name, Key: map[string]types.AttributeValue{
 		"pk": &types.AttributeValueMemberS{Value: "p"}, "sk": &types.AttributeValueMemberS{Value: "s"},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := map[string]types.AttributeValue{
 		"pk": &types.AttributeValueMemberS{Value: "p"}, "sk": &types.AttributeValueMemberS{Value: "s"},
 		"ttl": &types.AttributeValueMemberN{Value: "1900000000"}, "name": &types.AttributeValueMemberS{Value: "n"},
@@ -99,5 +87,12 @@ func TestItemsAreStoredAsDocumented(t *testing.T) {
 	var got untagged
 	if err := tbl.Get(t.Context(), key, &got); err != nil || got != (untagged{TTL: 1, PK: "x", Name: "n"}) {
 		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -43,7 +43,7 @@ func (t *Table) Update(ctx context.Context, op table.Op, into any) error {
 	if err != nil {
 		return fmt.Errorf("updating item %q: %w", op.Key, err)
 	}
-	return decode(after, into)
+	return newItem(op.Key, after).Decode(into)
 }
 
 // writeOne makes one call for one operation that is not a check. For an update

@@ -96,9 +96,7 @@ func beside(ctx context.Context, db *sqlite.DB) error {
 func wantBytes(t *testing.T, path string, wanted []string) int {
 	t.Helper()
 	db, err := sqlite.Open(path, sqlite.Options{NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	there := map[string]bool{}
 	err = db.Scan(t.Context(), func(item table.Item) error {
@@ -134,9 +132,7 @@ func TestAKillLeavesNoRecordWithoutItsBytes(t *testing.T) {
 	for range 3 {
 		storing, second := command(t, "store", path, 0), command(t, "beside", path, 0)
 		out, err := storing.StdoutPipe()
-		if err := errors.Join(err, storing.Start(), second.Start()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(err, storing.Start(), second.Start()))
 		lines := bufio.NewScanner(out)
 		for n := 0; lines.Scan(); n++ {
 			if len(lines.Text()) == len(rand.Text()) { // the kill may cut the last line
@@ -196,9 +192,7 @@ func lose(t *testing.T, path string, answered []string) powerLoss {
 	}
 	read := func(name string) []byte {
 		all, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return all
 	}
 	name := filepath.Base(path)
@@ -216,13 +210,9 @@ func TestALossOfPowerLeavesNoRecordWithoutItsBytes(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "table.db")
 	db, folding := open(t, path, sqlite.Options{}), raw(t, path)
-	if err := db.LeaveLog(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, db.LeaveLog())
 	second := command(t, "beside", path, 0)
-	if err := second.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, second.Start())
 	var mu sync.Mutex
 	var answered []string
 	ctx, stop := context.WithCancel(t.Context())
@@ -266,9 +256,7 @@ func TestALossOfPowerLeavesNoRecordWithoutItsBytes(t *testing.T) {
 func write(t *testing.T, table, log []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "table.db")
-	if err := errors.Join(os.WriteFile(path, table, 0o600), os.WriteFile(path+"-wal", log, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.WriteFile(path, table, 0o600), os.WriteFile(path+"-wal", log, 0o600)))
 	return path
 }
 

@@ -66,7 +66,10 @@ func (s *stored) decode() error {
 	if s.attrs != nil || s.doc == nil {
 		return nil
 	}
-	return json.Unmarshal(s.doc, &s.attrs)
+	if err := json.Unmarshal(s.doc, &s.attrs); err != nil {
+		return fmt.Errorf("%w: %w", table.ErrUnreadable, err)
+	}
+	return nil
 }
 
 // change returns the item with changes applied.

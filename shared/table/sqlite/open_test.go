@@ -21,9 +21,7 @@ import (
 func raw(t *testing.T, path string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	db.SetMaxOpenConns(1)
 	t.Cleanup(func() { db.Close() })
 	return db
@@ -40,9 +38,7 @@ func TestOpenSaysWhyAFileCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	write := func(content []byte) func(*testing.T, string) {
 		return func(t *testing.T, path string) {
-			if err := os.WriteFile(path, content, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(path, content, 0o600))
 		}
 	}
 	statement := func(s string) func(*testing.T, string) {
@@ -86,15 +82,11 @@ func TestOpenSaysWhyAFileCannotBeUsed(t *testing.T) {
 }
 
 func mkdir(t *testing.T, path string) {
-	if err := os.Mkdir(path, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(path, 0o700))
 }
 
 func symlink(t *testing.T, path string) {
-	if err := os.Symlink(filepath.Join(t.TempDir(), "no", "such"), path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(filepath.Join(t.TempDir(), "no", "such"), path))
 }
 
 func TestOpenLeavesAFileOfAnotherProgramUnchanged(t *testing.T) {
@@ -104,9 +96,7 @@ func TestOpenLeavesAFileOfAnotherProgramUnchanged(t *testing.T) {
 	run(t, db, "CREATE TABLE cars (name TEXT)")
 	db.Close()
 	before, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := sqlite.Open(path, sqlite.Options{}); !errors.Is(err, sqlite.ErrDamaged) {
 		t.Errorf("got error %v, want ErrDamaged", err)
 	}
@@ -119,27 +109,17 @@ func TestReadingADamagedFileIsErrDamaged(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "table.db")
 	db, err := sqlite.Open(path, sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := range 200 {
-		if err := db.Write(t.Context(), table.Put(numberKey(0, i), number{Text: strings.Repeat("x", 1000)})); err != nil {
-			t.Fatal(err)
-		}
+		must(t, db.Write(t.Context(), table.Put(numberKey(0, i), number{Text: strings.Repeat("x", 1000)})))
 	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, db.Close())
 	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := 8192; i < len(content); i++ {
 		content[i] = 0xa5
 	}
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, content, 0o600))
 	db, err = sqlite.Open(path, sqlite.Options{})
 	if err == nil {
 		defer db.Close()
@@ -154,9 +134,7 @@ func TestTheFileIsPrivate(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "new", "data")
 	db := open(t, filepath.Join(dir, "table.db"), sqlite.Options{})
-	if err := db.Write(t.Context(), table.Put(numberKey(0, 0), number{})); err != nil {
-		t.Fatal(err)
-	}
+	must(t, db.Write(t.Context(), table.Put(numberKey(0, 0), number{})))
 	seen := 0
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -178,9 +156,7 @@ func TestAnyPathWorks(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a b?c#d%41é&mode=ro", "table ?x.db")
 	for i := range 2 {
 		db, err := sqlite.Open(path, sqlite.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := db.Write(t.Context(), table.Update(counterKey()).Add("n", 1)); err != nil {
 			t.Error(err)
 		}

@@ -111,12 +111,8 @@ func TestAKilledProcessLosesNoAnsweredWrite(t *testing.T) {
 	for round := range 3 {
 		cmd := command(t, "forever", path, 0)
 		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, cmd.Start())
 		lines, n := bufio.NewScanner(out), 0
 		for lines.Scan() {
 			var item [2]int
@@ -125,9 +121,7 @@ func TestAKilledProcessLosesNoAnsweredWrite(t *testing.T) {
 			}
 			answered[item] = true
 			if n++; n == 300+100*round {
-				if err := cmd.Process.Kill(); err != nil {
-					t.Fatal(err)
-				}
+				must(t, cmd.Process.Kill())
 			}
 		}
 		if err := cmd.Wait(); err == nil {
@@ -142,9 +136,7 @@ func TestAKilledProcessLosesNoAnsweredWrite(t *testing.T) {
 func checkAnswered(t *testing.T, path string, answered map[[2]int]bool) {
 	t.Helper()
 	db, err := sqlite.Open(path, sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	for item := range answered {
 		var got number
@@ -162,9 +154,7 @@ func checkAnswered(t *testing.T, path string, answered map[[2]int]bool) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var counter number
 	if err := db.Get(t.Context(), counterKey(), &counter); err != nil || counter.N < int64(stored) {
 		t.Errorf("%d items are stored, but the counter is %d, error %v", stored, counter.N, err)
@@ -178,9 +168,7 @@ func TestProcessesWriteToOneFileAtOnce(t *testing.T) {
 	var running []*exec.Cmd
 	for range processes {
 		cmd := command(t, "count", path, each)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cmd.Start())
 		running = append(running, cmd)
 	}
 	db := open(t, path, sqlite.Options{})

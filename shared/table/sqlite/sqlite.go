@@ -73,7 +73,8 @@ func Open(path string, o Options) (*DB, error) {
 	go w.run()
 	db := &DB{writer: w}
 	db.delayed.db = db
-	if db.readers, err = openReaders(path, o.Busy, maxReaders()); err != nil {
+	// More readers than processors, because the system may suspend a read in the middle.
+	if db.readers, err = openReaders(path, o.Busy, max(8, 2*runtime.GOMAXPROCS(0))); err != nil {
 		return nil, explain(path, errors.Join(err, db.Close()))
 	}
 	return db, nil
@@ -82,10 +83,6 @@ func Open(path string, o Options) (*DB, error) {
 // Failed holds the first failure to sync the table, or other files on its disk: whoever syncs
 // them stores it there. After it nothing is written.
 func (db *DB) Failed() *atomic.Pointer[error] { return &db.writer.failed }
-
-// maxReaders returns the number of connections that read at once. There are more
-// than processors, because the system may suspend a read in the middle.
-func maxReaders() int { return max(8, 2*runtime.GOMAXPROCS(0)) }
 
 // Close waits for the writes that have begun, then closes the file.
 func (db *DB) Close() error {

@@ -12,9 +12,7 @@ import (
 func open(t testing.TB, path string, o sqlite.Options) *sqlite.DB {
 	t.Helper()
 	db, err := sqlite.Open(path, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			t.Errorf("closing: %v", err)
@@ -37,4 +35,11 @@ func TestConformance(t *testing.T) {
 			tabletest.Run(t, func(*testing.T) table.Table { return db })
 		})
 	})
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

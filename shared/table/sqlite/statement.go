@@ -30,7 +30,7 @@ func (c *connection) prepare(queries map[string]*statement) error {
 		if err != nil {
 			return fmt.Errorf("preparing %q: %w", query, err)
 		}
-		*into = statement{s, c.Conn}
+		*into = statement{s}
 	}
 	return nil
 }
@@ -43,7 +43,7 @@ func (c *connection) run(query string, args ...any) error {
 			return err
 		}
 		rest = strings.TrimSpace(rest[len(rest)-trailing:])
-		if err := errors.Join(statement{s, c.Conn}.exec(args...), s.Finalize()); err != nil {
+		if err := errors.Join(statement{s}.exec(args...), s.Finalize()); err != nil {
 			return err
 		}
 	}
@@ -62,10 +62,7 @@ func (c *connection) ask(query string) (all []string, err error) {
 }
 
 // statement is a prepared statement.
-type statement struct {
-	*sqlite.Stmt
-	conn *sqlite.Conn
-}
+type statement struct{ *sqlite.Stmt }
 
 // row is the row that a statement is at.
 type row struct{ *sqlite.Stmt }
@@ -108,7 +105,7 @@ func (s statement) each(yield func(row) bool, args ...any) (err error) {
 		if more, err := s.Step(); err != nil || !more {
 			return err
 		}
-		if !yield(row{s.Stmt}) {
+		if !yield(row(s)) {
 			return nil
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 // transaction is what the writer does between begin and commit.
 type transaction struct {
+	conn                      *connection
 	begin, commit, undo       statement
 	read, put, remove, expire statement
 	forward, back             statement
@@ -26,7 +27,7 @@ type statementError struct{ error }
 func (e *statementError) Unwrap() error { return e.error }
 
 func newTransaction(conn *connection) (*transaction, error) {
-	tx := &transaction{updated: map[table.Key]stored{}}
+	tx := &transaction{conn: conn, updated: map[table.Key]stored{}}
 	return tx, conn.prepare(map[string]*statement{
 		// IMMEDIATE, because a transaction that began as a reader could not
 		// write if another process has written since.
@@ -69,7 +70,7 @@ func (tx *transaction) change(s statement, args ...any) (int64, error) {
 	if err := s.exec(args...); err != nil {
 		return 0, &statementError{err}
 	}
-	return int64(s.conn.Changes()), nil
+	return int64(tx.conn.Changes()), nil
 }
 
 func (tx *transaction) write(key table.Key, item stored) error {

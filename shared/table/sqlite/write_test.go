@@ -44,9 +44,7 @@ func TestOpeningALockedFileIsErrBusy(t *testing.T) {
 func TestAFullMediumFailsOnlyWritesThatNeedRoom(t *testing.T) {
 	t.Parallel()
 	db := open(t, filepath.Join(t.TempDir(), "table.db"), sqlite.Options{})
-	if err := db.Write(t.Context(), table.Put(numberKey(0, 0), number{})); err != nil {
-		t.Fatal(err)
-	}
+	must(t, db.Write(t.Context(), table.Put(numberKey(0, 0), number{})))
 	db.LimitPages(t, 30)
 	large := number{Text: strings.Repeat("x", 300_000)}
 	var wg sync.WaitGroup
@@ -104,9 +102,7 @@ func TestCloseAnswersWaitingWritesAndRefusesLaterOnes(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "table.db")
 	db, err := sqlite.Open(path, sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	var stored []int
@@ -163,9 +159,7 @@ func TestDeleteExpiredRemovesOnlyExpiredItems(t *testing.T) {
 	gone := 0
 	for _, step := range steps {
 		for _, op := range step.ops {
-			if err := db.Write(t.Context(), op); err != nil {
-				t.Fatal(err)
-			}
+			must(t, db.Write(t.Context(), op))
 		}
 		if !step.kept {
 			gone++
@@ -193,9 +187,7 @@ func TestDeleteExpiredWorksInBatches(t *testing.T) {
 		for i := start; i < min(n, start+table.MaxOps); i++ {
 			ops = append(ops, table.Put(numberKey(0, i), number{}).Expire(time.Unix(int64(i), 1)))
 		}
-		if err := db.Write(t.Context(), ops...); err != nil {
-			t.Fatal(err)
-		}
+		must(t, db.Write(t.Context(), ops...))
 	}
 	if removed, err := db.DeleteExpired(t.Context(), time.Unix(n, 0)); removed != n || err != nil {
 		t.Errorf("removed %d, want %d, error %v", removed, n, err)
@@ -211,21 +203,14 @@ func TestCloseDoesDelayedUpdates(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "table.sqlite")
 	db, err := sqlite.Open(path, sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	key := table.Key{PK: "count", SK: "count"}
 	for range 10 {
-		if err := db.Write(t.Context(), table.Update(key).Add("n", 1).Delay()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, db.Write(t.Context(), table.Update(key).Add("n", 1).Delay()))
 	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if db, err = sqlite.Open(path, sqlite.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, db.Close())
+	db, err = sqlite.Open(path, sqlite.Options{})
+	must(t, err)
 	defer db.Close()
 	var got struct {
 		N int64 `json:"n"`
@@ -246,13 +231,9 @@ func TestDelayedUpdatesOfAnItemKeepTheirOrder(t *testing.T) {
 		table.Update(key).Add("n", 1).Set("about", true),
 		table.Update(key).Add("n", 1).Set("about", true),
 	} {
-		if err := db.Write(t.Context(), op.Set("last", last).Delay()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, db.Write(t.Context(), op.Set("last", last).Delay()))
 	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, db.Close())
 	db = open(t, path, sqlite.Options{})
 	var got struct{ N, Last int64 }
 	if err := db.Get(t.Context(), key, &got); err != nil || got.N != 3 || got.Last != 2 {

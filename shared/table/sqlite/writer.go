@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -58,30 +59,25 @@ type writer struct {
 	closed  bool
 }
 
-func openWriter(path string, o Options) (_ *writer, err error) {
+func openWriter(path string, o Options) (*writer, error) {
 	conn, err := connect(path, o.Busy, "mode=rw")
 	if err != nil {
 		return nil, err
 	}
 	w := &writer{conn: conn, queue: make(chan *request, maxQueue), drained: make(chan struct{})}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, w.close())
-		}
-	}()
-	if err = w.setSync(o); err != nil {
-		return nil, err
+	if err = w.setSync(o); err == nil {
+		err = prepareFile(conn, o.Busy)
 	}
-	if err = prepareFile(conn, o.Busy); err != nil {
-		return nil, err
+	if err == nil {
+		w.tx, err = newTransaction(conn)
 	}
-	if w.tx, err = newTransaction(conn); err != nil {
-		return nil, err
-	}
-	if !o.NoSync {
+	if err == nil && !o.NoSync {
 		w.syncer, err = newSyncer(path, &w.failed)
 	}
-	return w, err
+	if err != nil {
+		return nil, errors.Join(err, w.close())
+	}
+	return w, nil
 }
 
 // setSync lets SQLite keep the file intact whatever happens, but leaves making
@@ -172,15 +168,12 @@ func (w *writer) commitAll(batch []*request) {
 	switch {
 	case err == nil:
 	case len(batch) == 1 || errors.Is(err, table.ErrBusy) || w.failed.Load() != nil:
-		for i := range answers {
-			answers[i] = err
-		}
+		answers = slices.Repeat([]error{err}, len(batch))
 	default:
-		for i := range batch {
-			if err := w.commit(batch[i:i+1], answers[i:i+1]); err != nil {
-				answers[i] = err
-			}
+		for one := range slices.Chunk(batch, 1) {
+			w.commitAll(one)
 		}
+		return
 	}
 	var durable []*request
 	for i, r := range batch {

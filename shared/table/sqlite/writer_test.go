@@ -16,9 +16,7 @@ import (
 func testDB(t *testing.T, o Options) *DB {
 	t.Helper()
 	db, err := Open(filepath.Join(t.TempDir(), "table.db"), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { db.Close() })
 	return db
 }
@@ -33,9 +31,7 @@ func idle(t *testing.T, db *DB) *writer {
 func putRequest(t *testing.T, ctx context.Context, sk string) *request {
 	t.Helper()
 	op, err := encode(table.Put(table.Key{PK: "p", SK: sk}, struct{}{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r := newRequest(ctx, 0, func(tx *transaction) error {
 		_, err := tx.apply([]table.Op{op})
 		return err
@@ -47,9 +43,7 @@ func putRequest(t *testing.T, ctx context.Context, sk string) *request {
 func storedKeys(t *testing.T, db *DB) []string {
 	t.Helper()
 	page, err := db.Query(t.Context(), table.Query{PK: "p", Limit: table.MaxPage})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var sks []string
 	for _, item := range page.Items {
 		sks = append(sks, item.Key.SK)
@@ -99,10 +93,8 @@ func TestARequestIsAnsweredByASyncThatBeganAfterItsCommit(t *testing.T) {
 	second := make(chan error, 1)
 	go func() { second <- db.Write(t.Context(), table.Put(table.Key{PK: "p", SK: "second"}, struct{}{})) }()
 	relaxed := table.Put(table.Key{PK: "p", SK: "relaxed"}, struct{}{}).Relax()
-	if err := db.Write(t.Context(), relaxed); err != nil { // while the sync goes on
-		t.Fatal(err)
-	}
-	for len(storedKeys(t, db)) < 3 { // until the second is committed
+	must(t, db.Write(t.Context(), relaxed)) // while the sync goes on
+	for len(storedKeys(t, db)) < 3 {        // until the second is committed
 		time.Sleep(time.Millisecond)
 	}
 	select {
@@ -210,9 +202,7 @@ func TestAGroupThatFailsCountsNothingTwice(t *testing.T) {
 		large, failed := newWrite(t.Context(), []table.Op{table.Update(table.Key{PK: "p", SK: "large"}).Set("x", strings.Repeat("x", 300_000)).Relax()})
 		large.reading = &reading{Query: table.Query{PK: "p", Limit: 1}}
 		w.commitAll([]*request{count, large})
-		if err := errors.Join(err, failed, <-count.done); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(err, failed, <-count.done))
 		if err := <-large.done; !errors.Is(err, table.ErrFull) {
 			t.Fatalf("the large one got error %v", err)
 		}
@@ -220,5 +210,12 @@ func TestAGroupThatFailsCountsNothingTwice(t *testing.T) {
 	var got struct{ N int }
 	if err := db.Get(t.Context(), counter, &got); err != nil || got.N != rounds {
 		t.Errorf("counted %d of %d, %v", got.N, rounds, err)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

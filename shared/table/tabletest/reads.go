@@ -29,6 +29,7 @@ func readCases() []testCase {
 		{"large items may end a page early, but all are returned", larges, nothing, done, nil},
 		{"a missing item is ErrNotFound and leaves the struct unchanged", named("k"), getMissing, done, nil},
 		{"an item can be decoded more than once, into any struct", full, decodeTwice, done, nil},
+		{"an item that does not fit the struct is ErrUnreadable", full, decodeOdd, done, nil},
 		{"every read sees the writes that were answered before it", nil, readsSeeWrites, done, items{"k": {Count: 19}}},
 		{"an unknown partition is an empty page", named("x|b"), queries(1, 10), done, nil},
 		{"a page begins and ends where the query says", named("b", "d", "f"), queries(1, 2, 3, 4, table.MaxPage), done, nil},
@@ -77,6 +78,16 @@ func decodeTwice(s *state) error {
 		if s.wantItem(how, "k", decode); narrow.Count != 7 {
 			s.Errorf("%s returns %+v", how, narrow)
 		}
+	}
+	return nil
+}
+
+func decodeOdd(s *state) error {
+	for how, decode := range s.reads("k") {
+		var odd struct {
+			Name int64 `json:"name"`
+		}
+		s.wantErr(how, decode(&odd), kind(table.ErrUnreadable))
 	}
 	return nil
 }

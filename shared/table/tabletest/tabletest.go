@@ -56,7 +56,9 @@ func kind(err error) string {
 	if err == nil {
 		return done
 	}
-	for _, meaning := range []error{table.ErrNotFound, table.ErrBusy, table.ErrFull, table.ErrUnread, context.Canceled} {
+	for _, meaning := range []error{
+		table.ErrNotFound, table.ErrBusy, table.ErrFull, table.ErrUnread, table.ErrUnreadable, context.Canceled,
+	} {
 		if errors.Is(err, meaning) {
 			return meaning.Error()
 		}

@@ -99,6 +99,4 @@ func isIPv6(host string) bool {
 	return err == nil && a.Is6() && ascii(a.Zone()) && !strings.ContainsFunc(a.Zone(), notInHost)
 }
 
-func loopback(host string) bool {
-	return host == "localhost" || net.ParseIP(host).IsLoopback()
-}
+func loopback(host string) bool { return host == "localhost" || net.ParseIP(host).IsLoopback() }

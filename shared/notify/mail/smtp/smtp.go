@@ -123,10 +123,7 @@ func (s *Sender) dial(ctx context.Context) gomail.DialContextFunc {
 			return conn, nil
 		}
 		secure := tls.Client(conn, s.tls)
-		if err := secure.HandshakeContext(dialing); err != nil {
-			return nil, err
-		}
-		return secure, nil
+		return secure, secure.HandshakeContext(dialing)
 	}
 }
 

@@ -30,11 +30,15 @@ func message() mail.Message {
 func sender(t *testing.T, scheme, login, options string, srv *boottest.SMTPServer) *Sender {
 	t.Helper()
 	s, err := New(scheme + "://" + login + srv.Address + options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.tls.RootCAs = srv.Roots
 	return s
+}
+
+func send(t *testing.T, s *Sender, m mail.Message) {
+	t.Helper()
+	_, err := s.Send(t.Context(), m)
+	must(t, err)
 }
 
 // only returns the one message the server got.
@@ -45,18 +49,14 @@ func only(t *testing.T, srv *boottest.SMTPServer) (*netmail.Message, string) {
 		t.Fatalf("%d messages arrived, want 1", len(messages))
 	}
 	m, err := netmail.ReadMessage(strings.NewReader(messages[0]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return m, messages[0]
 }
 
 func decoded(t *testing.T, header string) string {
 	t.Helper()
 	s, err := new(mime.WordDecoder).DecodeHeader(header)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 
@@ -73,16 +73,12 @@ func parts(t *testing.T, m *netmail.Message) map[string]string {
 		if err == io.EOF {
 			return found
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if enc := p.Header.Get("Content-Transfer-Encoding"); enc != "quoted-printable" {
 			t.Errorf("a part's encoding is %s", enc)
 		}
 		body, err := io.ReadAll(quotedprintable.NewReader(p))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		found[p.Header.Get("Content-Type")] = string(body)
 	}
 }
@@ -93,9 +89,7 @@ func TestMailArrivesAsTextAndHTML(t *testing.T) {
 	m := message()
 	m.Text = "Grüße, 你好 🚢\n" + strings.Repeat("long ", 300) + "\n.\nafter a lone dot\n"
 	m.HTML = "<p>Grüße, 你好 🚢</p>\n"
-	if _, err := sender(t, "smtp", "", "", srv).Send(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
+	send(t, sender(t, "smtp", "", "", srv), m)
 	got, raw := only(t, srv)
 	for header, want := range map[string]string{
 		"From": `"Ferry" <ferry@example.org>`, "To": "<ann@example.com>", "Reply-To": "<demo@example.net>",
@@ -137,9 +131,7 @@ func TestMailOffersToUnsubscribe(t *testing.T) {
 		m := message()
 		m.Unsubscribe = unsubscribe
 		provider, err := sender(t, "smtp", "", "", srv).Send(t.Context(), m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got, _ := only(t, srv)
 		if is := [2]string{got.Header.Get("List-Unsubscribe"), got.Header.Get("List-Unsubscribe-Post")}; is != want {
 			t.Errorf("got %q, want %q", is, want)
@@ -155,9 +147,7 @@ func TestTheSameIDGivesTheSameMessageID(t *testing.T) {
 	srv := boottest.StartSMTP(t, boottest.SMTPOptions{})
 	s := sender(t, "smtp", "", "", srv)
 	for range 2 {
-		if _, err := s.Send(t.Context(), message()); err != nil {
-			t.Fatal(err)
-		}
+		send(t, s, message())
 	}
 	messages := srv.Talk().Messages
 	for _, m := range messages {
@@ -199,9 +189,7 @@ func TestUserTextNeverBecomesAHeader(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got, raw := only(t, srv)
 			if got.Header.Get("Bcc") != "" || len(got.Header) != 9 {
 				t.Errorf("headers %v", got.Header)
@@ -224,9 +212,7 @@ func TestSubjectInAnyScriptArrivesFoldedAndComplete(t *testing.T) {
 	srv := boottest.StartSMTP(t, boottest.SMTPOptions{})
 	m := message()
 	m.Subject = "demo hat dir eine Datei geschickt: " + strings.Repeat("Über 你好 🚢 ", 12) + "Ende"
-	if _, err := sender(t, "smtp", "", "", srv).Send(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
+	send(t, sender(t, "smtp", "", "", srv), m)
 	got, raw := only(t, srv)
 	if s := decoded(t, got.Header.Get("Subject")); s != m.Subject {
 		t.Errorf("the subject arrived as %q", s)
@@ -273,14 +259,10 @@ func TestOnlyRefusedMessagesFailForGood(t *testing.T) {
 func TestServerThatIsDownMayRecover(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l.Close()
 	s, err := New("smtp://" + l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := s.Send(t.Context(), message()); err == nil || errors.Is(err, mail.ErrPermanent) {
 		t.Fatalf("got %v", err)
 	}
@@ -289,9 +271,7 @@ func TestServerThatIsDownMayRecover(t *testing.T) {
 func TestFailedQuitDoesNotFailTheMail(t *testing.T) {
 	t.Parallel()
 	srv := boottest.StartSMTP(t, boottest.SMTPOptions{Replies: map[string]string{"QUIT": "421 no"}})
-	if _, err := sender(t, "smtp", "", "", srv).Send(t.Context(), message()); err != nil {
-		t.Fatal(err)
-	}
+	send(t, sender(t, "smtp", "", "", srv), message())
 	only(t, srv)
 }
 
@@ -331,9 +311,7 @@ func TestTLSProtectsLoginAndMessage(t *testing.T) {
 		t.Parallel()
 		srv := boottest.StartSMTP(t, boottest.SMTPOptions{Offer: []string{"STARTTLS", "AUTH PLAIN LOGIN"}})
 		s := sender(t, "smtp", "ann:s3cret@", "?tls=on", srv)
-		if _, err := s.Send(t.Context(), message()); err != nil {
-			t.Fatal(err)
-		}
+		send(t, s, message())
 		secure, lines := srv.Talk().Secure, srv.Talk().Lines
 		tlsAt := slices.Index(lines, "STARTTLS")
 		authAt := slices.Index(lines, "AUTH PLAIN "+base64.StdEncoding.EncodeToString([]byte("\x00ann\x00s3cret")))
@@ -363,9 +341,7 @@ func TestTLSProtectsLoginAndMessage(t *testing.T) {
 	t.Run("smtps is TLS from the start", func(t *testing.T) {
 		t.Parallel()
 		srv := boottest.StartSMTP(t, boottest.SMTPOptions{Implicit: true, Offer: []string{"AUTH LOGIN PLAIN"}})
-		if _, err := sender(t, "smtps", "ann:s3cret@", "", srv).Send(t.Context(), message()); err != nil {
-			t.Fatal(err)
-		}
+		send(t, sender(t, "smtps", "ann:s3cret@", "", srv), message())
 		if secure := srv.Talk().Secure; len(secure) != 1 || !secure[0] {
 			t.Errorf("over TLS: %v", secure)
 		}
@@ -373,9 +349,7 @@ func TestTLSProtectsLoginAndMessage(t *testing.T) {
 	t.Run("a loopback server gets the login without TLS", func(t *testing.T) {
 		t.Parallel()
 		srv := boottest.StartSMTP(t, boottest.SMTPOptions{Offer: []string{"AUTH PLAIN"}})
-		if _, err := sender(t, "smtp", "ann:s3cret@", "", srv).Send(t.Context(), message()); err != nil {
-			t.Fatal(err)
-		}
+		send(t, sender(t, "smtp", "ann:s3cret@", "", srv), message())
 		only(t, srv)
 	})
 	t.Run("a refused login is temporary and does not show the password", func(t *testing.T) {
@@ -416,5 +390,13 @@ func TestOnlyWhatIsClearlyALimitOfTheServerIsOne(t *testing.T) {
 				t.Fatalf("%v is the limit %v, want %v", err, mail.Limit(err), tt.want)
 			}
 		})
+	}
+}
+
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

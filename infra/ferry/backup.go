@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"ferry/shared/api"
+	"ferry/shared/auth"
+	"ferry/shared/boot/local"
+)
+
+type backupCommand struct {
+	Data   string `env:"FERRY_DATA" default:"${usual_data}" type:"path" placeholder:"DIR" help:"Data directory (default ${default})."`
+	Verify bool   `help:"Compare all bytes, here and in the backup, by their checksums."`
+	Quiet  bool   `short:"q" help:"Show no progress."`
+	To     string `arg:"" type:"path" help:"Backup directory: a new one, or an earlier backup to bring up to date."`
+}
+
+// Help is shown by ferry backup --help.
+func (backupCommand) Help() string {
+	return `The service may keep running. The backup shows one moment, and is itself a data directory:
+"ferry serve --data DIR" can serve it. It holds the key of all links: keep it where only you can read it. For a stack on AWS see infra/runbook/README.md.
+
+What is copied is compared with its checksum. What was copied before is compared by its length, here and in the backup, and --verify
+compares checksums. Bad copies are replaced. While anything is damaged or lost here, each run names it, exits with 65 and removes nothing
+from the backup. Bad bytes from here go to DIR/damaged.`
+}
+
+func (c backupCommand) Run(ctx context.Context, out console) (err error) {
+	d, err := local.Open(c.Data, api.Settings{}, local.Options{Existing: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	return copyData(out, c.Quiet, c.To, func(p local.Progress) (local.Copied, error) {
+		return d.Backup(ctx, c.To, c.Verify, p)
+	})
+}
+
+type restoreDataCommand struct {
+	Data  string `env:"FERRY_DATA" default:"${usual_data}" type:"path" placeholder:"DIR" help:"Directory to restore to; it must have no data yet, except with --file (default ${default})."`
+	File  string `placeholder:"USER/ID" help:"Give one file of existing data its bytes again; the service may keep running."`
+	Quiet bool   `short:"q" help:"Show no progress."`
+	From  string `arg:"" type:"path" help:"Backup directory."`
+}
+
+// Help is shown by ferry restore-data --help.
+func (restoreDataCommand) Help() string {
+	return `With --file, for a file that "ferry check" names: its bytes are looked for in the backup by user, id, length and checksum. A record
+that cannot be read comes from the backup too; without a record the file is not restored, as its user may have removed it.`
+}
+
+func (c restoreDataCommand) Run(ctx context.Context, out console) error {
+	if c.File != "" {
+		return c.restoreFile(ctx, out)
+	}
+	return copyData(out, c.Quiet, c.Data, func(p local.Progress) (local.Copied, error) {
+		return local.Restore(ctx, c.From, c.Data, p)
+	})
+}
+
+func (c restoreDataCommand) restoreFile(ctx context.Context, out console) (err error) {
+	user, number, _ := strings.Cut(c.File, "/")
+	owner, ok := auth.CanonicalName(user)
+	id, failed := strconv.ParseInt(number, 10, 64)
+	if !ok || failed != nil || id < 1 {
+		return usage("--file %s: want USER/ID, such as anna/12", c.File)
+	}
+	d, err := local.Open(c.Data, api.Settings{}, local.Options{Existing: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	f, err := d.RestoreFile(ctx, c.From, owner, id)
+	if err == nil {
+		fmt.Fprintf(out.Out, "%s: %s/%d %s restored, %s\n", c.Data, f.Owner, f.ID, printable(f.Name), size(f.Length))
+	}
+	return err
+}
+
+// copyData shows progress, and reports at the end what was copied.
+func copyData(out console, quiet bool, to string, run func(p local.Progress) (local.Copied, error)) error {
+	m := newMeter(out, quiet)
+	m.name("copying")
+	m.start()
+	copied, err := run(local.Progress{Expect: m.expect, Done: m.add})
+	m.end()
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("%s: %s; %d new, %s", to, count(copied.Files, "file"), copied.New, size(copied.Bytes))
+	if copied.Removed > 0 {
+		text += fmt.Sprintf("; %d of an earlier backup removed", copied.Removed)
+	}
+	fmt.Fprintln(out.Out, text)
+	for _, what := range copied.Damaged {
+		fmt.Fprintf(out.Err, "damaged: %s\n", printable(what))
+	}
+	if len(copied.Damaged) > 0 {
+		return &coded{exitDamaged, errors.New("this is damaged or lost; everything else was copied, and nothing was removed")}
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+)
+
+// inAWS returns the environment of a person with credentials of AWS and nothing else of it.
+// A stand-in answers as CloudFormation does about the stack "ours", as its API reference
+// shows, and as DynamoDB does about an empty table. It tells the region and the action, or
+// the table, of each request.
+func inAWS(t *testing.T) (environment []string, asked chan string) {
+	t.Helper()
+	ours, err := os.ReadFile("testdata/stack.xml")
+	must(t, err)
+	asked = make(chan string, 100)
+	region := regexp.MustCompile(`Credential=\w+/\d+/([^/]+)/`)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		what := string(body)
+		var query struct{ TableName string }
+		switch {
+		case json.Unmarshal(body, &query) == nil:
+			what = query.TableName
+			w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+			fmt.Fprint(w, `{"Count":0,"Items":[]}`)
+		case strings.Contains(what, "StackName=ours"):
+			w.Write(ours)
+		case strings.Contains(what, "StackName=begun"):
+			strings.NewReplacer("UPDATE_COMPLETE", "CREATE_IN_PROGRESS", "TableName", "Other").WriteString(w, string(ours))
+		default:
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprint(w, `<ErrorResponse xmlns="http://cloudformation.amazonaws.com/doc/2010-05-15/"><Error><Type>Sender</Type>`+
+				`<Code>ValidationError</Code><Message>Stack with id none does not exist</Message></Error><RequestId>1</RequestId></ErrorResponse>`)
+		}
+		asked <- region.FindStringSubmatch(r.Header.Get("Authorization"))[1] + " " + what
+	}))
+	t.Cleanup(s.Close)
+	return append(strings.Fields("AWS_ACCESS_KEY_ID=id AWS_SECRET_ACCESS_KEY=secret AWS_EC2_METADATA_DISABLED=true "+
+		"AWS_REGION= AWS_DEFAULT_REGION= AWS_PROFILE= AWS_ENDPOINT_URL_DYNAMODB="),
+		"AWS_ENDPOINT_URL="+s.URL, "AWS_CONFIG_FILE="+os.DevNull, "AWS_SHARED_CREDENTIALS_FILE="+os.DevNull), asked
+}
+
+func TestTheNameOfAStackIsEnough(t *testing.T) {
+	t.Parallel()
+	environment, asked := inAWS(t)
+	const describe = "Action=DescribeStacks&StackName=ours&Version=2010-05-15"
+	for _, c := range []struct {
+		name, args, env string
+		code            int
+		err             string
+		asked           string
+	}{
+		{"by flags", "user list --stack ours --region eu-south-1", "", exitOK, "", "eu-south-1 " + describe + "|eu-south-1 ours-Table-1|"},
+		{"by variables", "outbox suppressed", "FERRY_STACK=ours AWS_REGION=eu-west-1", exitOK, "", "eu-west-1 " + describe + "|eu-west-1 ours-Table-1|"},
+		{"of the default region", "user list --stack ours", "AWS_DEFAULT_REGION=eu-west-2", exitOK, "", "eu-west-2 " + describe + "|eu-west-2 ours-Table-1|"},
+		{"the region goes with a table too", "user list --table mine --region eu-west-3", "", exitOK, "", "eu-west-3 mine|"},
+		{"without a region", "user list --stack ours", "", exitSettings, "which region is the stack ours in? Say it with --region or AWS_REGION", ""},
+		{"another name", "key --stack none --region eu-south-1", "", exitSettings, "there is no stack none in eu-south-1", ""},
+		{"an unfinished stack", "sweep --stack begun --region eu-south-1", "", exitSettings, "is in state CREATE_IN_PROGRESS and has no output TableName", ""},
+		{"two answers", "user list --stack ours --region eu-south-1", "FERRY_TABLE=mine", exitUsage, "--stack says what --table (FERRY_TABLE) says", ""},
+		{"two answers in flags", "check --stack ours --files-bucket mine --region eu-south-1", "", exitUsage, "--stack says what --files-bucket", ""},
+		{"no credentials", "user list --stack ours --region eu-south-1", "AWS_ACCESS_KEY_ID=", exitSettings, "ferry: there are no AWS credentials; ", ""},
+	} {
+		r := newHome(t, append(environment, strings.Fields(c.env)...)...).run("", strings.Fields(c.args)...)
+		if r.code != c.code || !strings.Contains(r.err, c.err) || r.code != exitOK && strings.Count(r.err, "\n") != 1 {
+			t.Errorf("%s: code %d, want %d with %q: %s", c.name, r.code, c.code, c.err, r.err)
+		}
+		got := ""
+		for len(asked) > 0 {
+			got += <-asked + "|"
+		}
+		if !strings.HasPrefix(got, c.asked) {
+			t.Errorf("%s: asked for %q, want %q", c.name, got, c.asked)
+		}
+	}
+}
+
+// TestAStackSaysHowLongItKeepsFiles compares what a sweep gets.
+func TestAStackSaysHowLongItKeepsFiles(t *testing.T) {
+	environment, _ := inAWS(t)
+	for _, e := range environment {
+		name, value, _ := strings.Cut(e, "=")
+		t.Setenv(name, value)
+	}
+	const names = "ours r ours-Table-1 ours-files ours-backup /ferry/ours/link-key true "
+	for flags, want := range map[string]string{"": "7 0 GLACIER_IR", " --keep-days 9 --backup-storage-class STANDARD": "9 0 STANDARD"} {
+		var cli struct {
+			Sweep sweepCommand `cmd:""`
+		}
+		k, err := kong.Must(&cli, kong.Vars{"usual_data": usualData}).Parse(strings.Fields("sweep --stack ours --region r" + flags))
+		must(t, err)
+		must(t, fromStack(t.Context(), k))
+		set, err := settings(k)
+		must(t, err)
+		s := cli.Sweep.store
+		if got := fmt.Sprint(s.Stack, " ", s.Region, " ", s.Table, " ", s.FilesBucket, " ", s.BackupBucket, " ", s.KeyParameter, " ", s.Events, " ",
+			set.Retention.KeepDays, " ", set.Retention.BackupDays, " ", set.BackupClass); got != names+want {
+			t.Errorf("%q: %s, want %s", flags, got, names+want)
+		}
+	}
+}
+
+func TestTheTemplateHasWhatTheCommandsReadOfAStack(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("../..", "template.yaml"))
+	must(t, err)
+	for output, variable := range outputs() {
+		if !strings.Contains(string(text), "\n  "+output+`: {Description: "`+variable+" for the ferry command.") {
+			t.Errorf("there is no output %s for %s", output, variable)
+		}
+	}
+	for parameter, variable := range parameters() {
+		if !strings.Contains(string(text), "\n  "+parameter+": {Type") || !strings.Contains(string(text), variable+": !Ref "+parameter+"\n") {
+			t.Errorf("there is no parameter %s for %s", parameter, variable)
+		}
+	}
+}

@@ -1,0 +1,157 @@
+package local
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"ferry/shared/api"
+	"ferry/shared/api/file"
+	"ferry/shared/blob"
+	"ferry/shared/files"
+	"ferry/shared/table"
+	"ferry/shared/table/sqlite"
+)
+
+var (
+	// ErrHasData is returned by Restore for a folder that has data already.
+	ErrHasData = errors.New("there is Ferry data here already")
+	// ErrForeign is returned for a backup with what no backup has.
+	ErrForeign = errors.New("a backup has only plain files and directories")
+	// ErrNoFile is returned by RestoreFile if there is nothing to restore, or nothing to
+	// restore it from.
+	ErrNoFile = errors.New("no such file")
+)
+
+// Restore copies a backup to a folder without data.
+func Restore(ctx context.Context, from, to string, p Progress) (Copied, error) {
+	if _, err := os.Stat(filepath.Join(to, tableName)); !errors.Is(err, fs.ErrNotExist) {
+		return Copied{}, fmt.Errorf("%s: %w", to, cmp.Or(err, ErrHasData))
+	}
+	d, err := openBackup(from)
+	if err != nil {
+		return Copied{}, err
+	}
+	copied, err := d.copy(ctx, to, &copying{progress: p, restores: true})
+	return copied, errors.Join(err, d.Close())
+}
+
+// openBackup opens a backup, which may come from elsewhere: it must not lead to other files,
+// make this process wait, or do anything by itself.
+func openBackup(dir string) (*Data, error) {
+	root, err := filepath.EvalSymlinks(dir)
+	if err == nil {
+		err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission): // it is not copied either
+				return nil
+			case err == nil && !d.IsDir() && !d.Type().IsRegular():
+				return fmt.Errorf("%s: %w", path, ErrForeign)
+			}
+			return err
+		})
+	}
+	if path := filepath.Join(root, tableName); err == nil && !missing(path) {
+		err = sqlite.CheckSchema(path)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return Open(dir, api.Settings{}, Options{Existing: true})
+}
+
+// RestoreFile gives a file of the data the bytes that a backup has of it, also while the
+// service runs: they get a new key, to which record and links change at once. If the record
+// cannot be read, it comes from the backup too. A missing record stays missing: the user may
+// have removed the file.
+func (d *Data) RestoreFile(ctx context.Context, from, owner string, id int64) (f files.File, err error) {
+	b, err := openBackup(from)
+	if err != nil {
+		return f, err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	f, area, err := recorded(ctx, d.Table, owner, id)
+	if err == nil && area == "" {
+		err = fmt.Errorf("%s/%d: %w: there is no record of it, as if its user had removed it", owner, id, ErrNoFile)
+	}
+	if err == nil && f.ID == 0 {
+		f, err = b.earlierRecord(ctx, area, owner, id)
+	}
+	if err != nil {
+		return f, err
+	}
+	f, err = file.Service(d.Ports).Rekey(ctx, f, nil, func(now files.File) error {
+		r, err := b.bytesOf(ctx, now)
+		if err == nil {
+			_, err = d.Disk.Create(ctx, now.Area, now.Blob, r, now.Length)
+			err = errors.Join(err, r.Close())
+		}
+		return err
+	})
+	if errors.Is(err, table.ErrCondition) {
+		err = fmt.Errorf("%s/%d was changed at the same moment; try again: %w", owner, id, table.ErrBusy)
+	}
+	return f, err
+}
+
+// recorded returns the record of a file, or only the area if that cannot be read. Without a
+// record there is no area.
+func recorded(ctx context.Context, t table.Table, owner string, id int64) (f files.File, in blob.Area, err error) {
+	for _, area := range []blob.Area{blob.Files, blob.Backup, blob.Files} { // it may be moved meanwhile
+		items, err := t.GetMany(ctx, files.Key(area, owner, id))
+		if err != nil {
+			return f, in, fmt.Errorf("reading the record of a file: %w", err)
+		}
+		if items[0].Decode(&f) == nil && files.Key(f.Area, f.Owner, f.ID) == items[0].Key {
+			return f, area, nil
+		}
+		if items[0].Found() {
+			in = area
+		}
+	}
+	return files.File{}, in, nil
+}
+
+// earlierRecord returns the record that a backup has of a file, as it would be now.
+func (d *Data) earlierRecord(ctx context.Context, now blob.Area, owner string, id int64) (f files.File, err error) {
+	f, _, err = recorded(ctx, d.Table, owner, id)
+	kept := filepath.Join(d.dir, keptName)
+	if err == nil && f.ID == 0 && sqlite.CheckSchema(kept) == nil {
+		var t *sqlite.DB
+		if t, err = sqlite.Open(kept, sqlite.Options{}); err == nil {
+			f, _, err = recorded(ctx, t, owner, id)
+			err = errors.Join(err, t.Close())
+		}
+	}
+	if err != nil {
+		return f, err
+	}
+	if f.ID == 0 {
+		return f, fmt.Errorf("%s/%d: %w: its record cannot be read, and is not in the backup either", owner, id, ErrNoFile)
+	}
+	if f.Area != now { // it stays there until its user removes it
+		f.Area, f.Expires = now, 0
+	}
+	return f, nil
+}
+
+// bytesOf opens the bytes that a backup has of a file, under whatever key.
+func (d *Data) bytesOf(ctx context.Context, f files.File) (io.ReadCloser, error) {
+	for o, err := range objects(ctx, d.Disk) {
+		if err != nil {
+			return nil, err
+		}
+		if o.Owner != f.Owner || o.ID != f.ID || o.Length != f.Length {
+			continue
+		}
+		if good, _ := has(ctx, d.Disk, o, f, false, nil); good {
+			return d.Disk.Open(ctx, o.Area, o.Blob)
+		}
+	}
+	return nil, cmp.Or(ctx.Err(), fmt.Errorf("%s: %w with the right bytes is in the backup", name(f), ErrNoFile))
+}

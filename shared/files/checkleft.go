@@ -1,0 +1,224 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"ferry/shared/blob"
+	"ferry/shared/envelope"
+	"ferry/shared/table"
+)
+
+// maxLeftovers bounds the objects without a record that a check remembers.
+const maxLeftovers = 50_000
+
+// leftover is an object that no record names. It may be all that is left of a file.
+type leftover struct {
+	File
+	old  bool // as old as a leftover must be
+	back bool // it belongs to a record that has lost its bytes
+	// The rest is known when it was looked at again.
+	why string // it must stay
+	of  owner
+}
+
+// objects lists both areas and notes the leftovers.
+func (c *Check) objects(ctx context.Context) error {
+	for _, area := range []blob.Area{blob.Files, blob.Backup} {
+		_, err := c.each(ctx, area, "", everything, func(chunk []blob.Object) (int, error) {
+			named, err := c.named(ctx, area, chunk...)
+			if err != nil {
+				return 0, err
+			}
+			for _, o := range chunk {
+				c.report.Objects++
+				c.Expect(o.Size)
+				if !named[o.Key] {
+					c.note(area, o)
+				}
+			}
+			return len(chunk), nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Check) note(area blob.Area, o blob.Object) {
+	if len(c.left) == maxLeftovers {
+		c.unseen++
+		return
+	}
+	owner, id, _ := ParseBlobKey(o.Key)
+	f := File{Owner: owner, ID: id, Area: area, Blob: o.Key, Length: o.Size}
+	c.left = append(c.left, &leftover{File: f, old: c.Now().Sub(o.Modified) > c.Grace})
+}
+
+// named returns the keys of those objects that a record names, or may name as it cannot be
+// read, or that Ferry did not make.
+func (c *Check) named(ctx context.Context, area blob.Area, objects ...blob.Object) (map[string]bool, error) {
+	items, err := c.recordsOf(ctx, area, objects)
+	named := map[string]bool{}
+	for _, o := range objects {
+		item, ours := items[o.Key]
+		f, unread := decodeFile(item)
+		named[o.Key] = !ours || unread == nil && f.Blob == o.Key || errors.Is(unread, table.ErrUnreadable)
+		if named[o.Key] || err != nil {
+			continue
+		}
+		owner, id, _ := ParseBlobKey(o.Key)
+		f, err = c.current(ctx, owner, id) // a move may not be finished
+		if named[o.Key] = f.names(File{Area: area, Blob: o.Key}); errors.Is(err, table.ErrUnreadable) {
+			named[o.Key], err = true, nil
+		}
+	}
+	return named, err
+}
+
+// giveBack looks for the lost bytes of a file among the leftovers, by owner, id, length and
+// checksum. A repair names them in the record and finishes that move. The record and its links
+// get a new key, as other bytes may lie at the old one.
+func (c *Check) giveBack(ctx context.Context, f File, bad *Finding) error {
+	for _, l := range c.left {
+		if l.Owner != f.Owner || l.ID != f.ID || l.Length != f.Length {
+			continue
+		}
+		written, err := blob.Measure(ctx, c.Blobs, l.Area, l.Blob, false, func(int64) {})
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil || fmt.Sprintf("%016x", written.CRC64NVME) != f.CRC64 {
+			continue
+		}
+		c.mu.Lock()
+		l.back, bad.Lost = true, false
+		c.mu.Unlock()
+		bad.What += fmt.Sprintf("; they lie at %s, from where --repair gives them back", l.place())
+		if !c.Repair {
+			return nil
+		}
+		now, err := c.Rekey(ctx, f, []string{l.place()}, nil)
+		if err == nil {
+			err = c.Finish(ctx, now)
+		}
+		if bad.Mended = err == nil; err != nil {
+			bad.What += fmt.Sprintf(", but: %v", err)
+		}
+		return nil
+	}
+	return nil
+}
+
+// leftovers looks again at the objects that no record names, once all requests that were about
+// to remove them have ended. A repair removes them.
+func (c *Check) leftovers(ctx context.Context) error {
+	c.left = slices.DeleteFunc(c.left, func(l *leftover) bool { return !l.old || l.back })
+	if len(c.left) == 0 {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(c.Settle):
+	}
+	c.owners.Clear() // a repair may have changed them
+	known := c.unseen
+	var left []*leftover
+	for _, l := range c.left {
+		still, err := c.again(ctx, l)
+		if err != nil {
+			return err
+		}
+		if still {
+			left = append(left, l)
+		}
+		if still && l.why == "" && !l.of.removed {
+			known++
+		}
+	}
+	if known > mostRemoved {
+		c.report.Many = known
+	}
+	if c.unseen > 0 {
+		what := fmt.Sprintf("no record names %d further objects, which were not looked at; run it again", c.unseen)
+		if _, err := c.found(ctx, Finding{Kind: Leftover, Key: "-", What: what}); err != nil {
+			return err
+		}
+	}
+	for _, l := range left {
+		if err := c.remove(ctx, l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// again looks at an object again, and reports whether it is still a leftover.
+func (c *Check) again(ctx context.Context, l *leftover) (still bool, err error) {
+	if open, err := c.inSession(ctx, l.Blob); err != nil || open {
+		return false, err
+	}
+	named, err := c.named(ctx, l.Area, blob.Object{Key: l.Blob})
+	if err != nil || named[l.Blob] {
+		return false, err
+	}
+	_, err = blob.Measure(ctx, c.Blobs, l.Area, l.Blob, true, func(int64) {})
+	if errors.Is(err, blob.ErrNotFound) {
+		return false, nil
+	}
+	f, err := c.current(ctx, l.Owner, l.ID)
+	if err == nil {
+		l.why, l.of, err = c.needed(ctx, f, l.Blob)
+	}
+	return err == nil, err
+}
+
+// remove reports a leftover, which a repair sets aside.
+func (c *Check) remove(ctx context.Context, l *leftover) error {
+	bad := l.about(Leftover, "no record names these %d bytes", l.Length)
+	many := c.report.Many > 0 && !l.of.removed && !c.RemoveMany
+	switch {
+	case l.why != "":
+		bad.What += "; they stay: " + l.why
+	case c.Repair && !many:
+		err := c.Blobs.SetAside(ctx, l.Area, l.Blob, c.Now())
+		if bad.Mended = err == nil; err != nil {
+			bad.What += fmt.Sprintf("; they stay: %v", err)
+		}
+	case !many:
+		bad.Due = true
+		bad.What += "; they will be removed " + c.dueDay(l.Blob)
+	}
+	_, err := c.found(ctx, bad)
+	return err
+}
+
+// dueDay says when a sweep removes a leftover: on the day in its key, if there is one.
+func (c *Check) dueDay(key string) string {
+	k, _ := parseKey(key)
+	switch {
+	case k.day == never, k.day == "":
+		return "within 30 days"
+	case k.day > dayOf(c.Now().Unix()):
+		return "on " + k.day
+	}
+	return "by the next sweep"
+}
+
+// unfinished reports what interrupted requests left. A repair removes it, and else a sweep.
+func (c *Check) unfinished(ctx context.Context) error {
+	_, err := c.Blobs.Sweep(ctx, c.Now().Add(-c.Grace), func(name string) bool {
+		bad := Finding{Kind: Leftover, Key: name, What: "an interrupted request left this", Mended: c.Repair, Due: !c.Repair}
+		if bad.Due {
+			bad.What += "; it will be removed by the next sweep"
+		}
+		_, err := c.found(ctx, bad)
+		return c.Repair && err == nil
+	})
+	return envelope.Wrap(err, "looking for unfinished objects")
+}

@@ -1,0 +1,138 @@
+package files
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"ferry/shared/auth"
+	"ferry/shared/table"
+)
+
+// checkTries bounds how often the quota of a busy user is added up.
+const checkTries = 10
+
+// holding is what a scan of the table shows of a user.
+type holding struct {
+	id     int64     // the highest of records, links and sessions
+	user   auth.User // as the scan shows it
+	found  bool      // there is an item of the user
+	unsure bool      // something that counts towards the quota cannot be read
+}
+
+// has notes an id that the user has given out.
+func (h *holding) has(id int64) { h.id = max(h.id, id) }
+
+// holding returns what is noted of a user.
+func (c *Check) holding(name string) *holding {
+	h := c.users[name]
+	if h == nil {
+		h = &holding{}
+		if canonical, ok := auth.CanonicalName(name); ok && canonical == name {
+			c.users[name] = h
+		}
+	}
+	return h
+}
+
+// noteUser notes what an item says of a user, and returns an error for an item that cannot be
+// read. That of a user is reported by itself.
+func (c *Check) noteUser(item table.Item, kind, name string) error {
+	var other struct{}
+	switch {
+	case item.Key == auth.UserKey(name):
+		h := c.holding(name)
+		h.found = item.Decode(&h.user) == nil && h.user.Name == name
+		return nil
+	case kind == auth.UserList:
+		c.holding(item.Key.SK)
+	}
+	err := item.Decode(&other)
+	if err != nil && item.Key.PK == reservations(name) {
+		c.holding(name).unsure = true
+	}
+	return err
+}
+
+// holdings compares each user with what they hold.
+func (c *Check) holdings(ctx context.Context) error {
+	for _, name := range slices.Sorted(maps.Keys(c.users)) {
+		h := c.users[name]
+		if !h.found || h.user.LastFile < h.id {
+			if err := c.known(ctx, name, h); err != nil {
+				return err
+			}
+		}
+		if h.found && h.user.Quota > 0 && !h.unsure {
+			if err := c.quota(ctx, name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// known reports what is wrong with a user.
+func (c *Check) known(ctx context.Context, name string, h *holding) error {
+	u, err := c.ownerOf(ctx, name)
+	if err != nil || u.removed {
+		return err
+	}
+	bad := Finding{Kind: BadUser, User: name, Key: auth.UserKey(name).PK}
+	switch {
+	case u.lost:
+		bad.What = fmt.Sprintf("the user is missing or cannot be read, but was not removed; their files stay: "+
+			"restore a backup, or make the user again with ferry user add %s --with-files", name)
+	case u.LastFile < h.id:
+		bad.What = fmt.Sprintf("the last file is %d, but there is a file %d; was an older table restored?", u.LastFile, h.id)
+		bad.mend = []table.Op{table.Update(auth.UserKey(name)).Set("lastFile", h.id).If(table.AtMost("lastFile", u.LastFile))}
+	}
+	if bad.What != "" {
+		_, err = c.found(ctx, bad)
+	}
+	return err
+}
+
+// quota compares the use of a user who has a quota, and gives back what has lapsed.
+func (c *Check) quota(ctx context.Context, name string) error {
+	if c.Repair {
+		if _, err := c.endReservations(ctx, name, c.Now().Unix()); err != nil {
+			return err
+		}
+	}
+	for range checkTries {
+		if sure, err := c.compareQuota(ctx, name); sure || err != nil {
+			return err
+		}
+	}
+	c.report.Unsure++
+	return nil
+}
+
+// compareQuota compares a user's use with the sum. It is sure if nothing has changed while it
+// was added up twice.
+func (c *Check) compareQuota(ctx context.Context, name string) (sure bool, err error) {
+	u, err := c.user(ctx, name)
+	if err != nil || u.Quota == 0 {
+		return err == nil, err
+	}
+	sum, err := c.tally(ctx, u)
+	if err != nil || sum.used == u.Used {
+		return err == nil, err
+	}
+	again, err := c.tally(ctx, u)
+	if err != nil || again != sum {
+		return false, err
+	}
+	now, err := c.user(ctx, name)
+	if err != nil || now.Used != u.Used || now.LastFile != u.LastFile {
+		return false, err
+	}
+	what := fmt.Sprintf("%d bytes count as used, but files and reservations have %d", u.Used, sum.used)
+	mend := table.Update(auth.UserKey(name)).Set("used", sum.used).
+		If(u.SameUse(), table.AtMost("lastFile", u.LastFile), table.AtMost("generation", u.Generation))
+	return c.found(ctx, Finding{
+		Kind: BadQuota, User: name, Key: auth.UserKey(name).PK, What: what, mend: []table.Op{mend},
+	})
+}

@@ -1,0 +1,69 @@
+package files
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"ferry/shared/auth"
+	"ferry/shared/blob"
+	"ferry/shared/table"
+)
+
+// Remains returns a user as auth.Users.Trace does. For one who is lost or cannot be read, the
+// counters are not below any id of a record, a session or, if there is a store, an object, and
+// above the generation of any bearer. A user whom only such items name is lost too.
+func (s *Service) Remains(ctx context.Context, name string) (u auth.User, bad error) {
+	u, listed, bad := auth.NewUsers(s.Table, s.Now).Trace(ctx, name)
+	unknown := errors.Is(bad, auth.ErrUnknownUser)
+	if unknown && listed || !unknown && !errors.Is(bad, auth.ErrDamaged) {
+		return u, bad
+	}
+	for _, pk := range []string{partition(blob.Files, name), partition(blob.Backup, name), sessions(name)} {
+		for item, err := range table.Each(ctx, s.Table, table.Query{PK: pk, Limit: table.MaxPage}) {
+			if err != nil {
+				return u, fmt.Errorf("reading what is left of a user: %w", err)
+			}
+			var held struct { // a record or a session, or nothing if it cannot be read
+				Owner       string `json:"owner"`
+				Incarnation int64  `json:"incarnation"`
+				FileID      int64  `json:"fileId"`
+			}
+			_ = item.Decode(&held)
+			id, _ := strconv.ParseInt(item.Key.SK, 10, 64)
+			if cmp.Or(held.Owner, name) != name {
+				continue
+			}
+			if u.LastFile = max(u.LastFile, id, held.FileID); !listed {
+				u.Incarnation = max(u.Incarnation, held.Incarnation)
+			}
+		}
+	}
+	last, err := s.lastObject(ctx, name)
+	// Generations count from 0 or from such a time, so no bearer has one that is as high.
+	u.LastFile, u.Generation = max(u.LastFile, last), max(u.Generation+1, s.Now().Unix())
+	if unknown && u.LastFile > 0 {
+		bad = auth.Lost(name)
+	}
+	return u, cmp.Or(err, bad)
+}
+
+// lastObject returns the highest id among a user's objects. It lists all objects.
+func (s *Service) lastObject(ctx context.Context, name string) (last int64, err error) {
+	note := func(page []blob.Object) (int, error) {
+		for _, o := range page {
+			if owner, id, ok := ParseBlobKey(o.Key); ok && owner == name {
+				last = max(last, id)
+			}
+		}
+		return len(page), nil
+	}
+	for _, area := range []blob.Area{blob.Files, blob.Backup} {
+		if s.Blobs != nil && err == nil {
+			_, err = (&Sweeper{Service: s}).each(ctx, area, "", everything, note)
+		}
+	}
+	return last, err
+}
