@@ -122,7 +122,7 @@ func newOperator(t *testing.T) *operator {
 		o.write(name, strings.NewReplacer(`stack_name = "ferry"`, `stack_name = "`+o.name+`"`, "STACK ?= ferry", "STACK ?= "+o.name).Replace(string(text)))
 	}
 	for _, e := range os.Environ() {
-		if !strings.HasPrefix(e, "AWS_") && !strings.HasPrefix(e, "HOME=") {
+		if name, _, _ := strings.Cut(e, "="); !strings.HasPrefix(name, "AWS_") && !strings.HasPrefix(name, "MAKE") && name != "HOME" {
 			o.environment = append(o.environment, e)
 		}
 	}

@@ -104,7 +104,7 @@ func firstRefused(err error) (op int, refused bool) {
 // about every failed attempt whether to retry it.
 type attempts struct {
 	aws.RetryerV2
-	lost bool // a failed attempt may have been carried out
+	lost error // of the last failed attempt that may have been carried out
 }
 
 func (a *attempts) watch(o *dynamodb.Options) { a.RetryerV2, o.Retryer = o.Retryer.(aws.RetryerV2), a }
@@ -114,6 +114,8 @@ func (a *attempts) watch(o *dynamodb.Options) { a.RetryerV2, o.Retryer = o.Retry
 // status 0.)
 func (a *attempts) IsErrorRetryable(err error) bool {
 	response, ok := errors.AsType[*awshttp.ResponseError](err)
-	a.lost = a.lost || !ok || response.HTTPStatusCode()/100 != 4
+	if !ok || response.HTTPStatusCode()/100 != 4 {
+		a.lost = err
+	}
 	return !busy(err) && a.RetryerV2.IsErrorRetryable(err) // function retry has shorter pauses
 }

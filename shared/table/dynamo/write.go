@@ -77,8 +77,8 @@ func (t *Table) writeOne(ctx context.Context, op table.Op) (attributes, error) {
 			after = out.Attributes
 		}
 	}
-	if seen.lost {
-		err = afterLost(p, err)
+	if seen.lost != nil {
+		err = afterLost(p, err, seen.lost)
 	}
 	if _, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
 		return nil, &table.ConditionError{}
@@ -89,7 +89,7 @@ func (t *Table) writeOne(ctx context.Context, op table.Op) (attributes, error) {
 // afterLost decides about a write that was refused after the answer to an
 // earlier attempt was lost, so that the earlier one may have done it. A put was
 // done if the item is there as it was put.
-func afterLost(p prepared, err error) error {
+func afterLost(p prepared, err, lost error) error {
 	refused, ok := errors.AsType[*types.ConditionalCheckFailedException](err)
 	switch {
 	case ok && p.item != nil && reflect.DeepEqual(refused.Item, p.item):
@@ -98,7 +98,7 @@ func afterLost(p prepared, err error) error {
 		return err
 	case ok || errors.Is(err, table.ErrBusy):
 		// Not wrapped: those errors say that nothing happened.
-		return fmt.Errorf("an answer was lost and the outcome is unknown: %v", err)
+		return fmt.Errorf("an answer was lost (%v) and the outcome is unknown: %v", lost, err)
 	}
 	return err
 }
