@@ -216,9 +216,6 @@ func (c sweepCommand) Run(ctx context.Context, set api.Settings, out console) er
 		if r.Unfinished > 0 {
 			fmt.Fprintf(out.Out, "%s not finished: the next run goes on\n", count(r.Unfinished, "object"))
 		}
-		if r.Old > 0 {
-			fmt.Fprintf(out.Out, "%s with a key of the old form, still looked at one by one\n", count(r.Old, "object"))
-		}
 		return err
 	}, filePorts()...)
 }

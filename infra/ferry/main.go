@@ -186,14 +186,13 @@ func fromFile(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 // misspelt refuses a variable that is no setting, but within two letters of one. A name
 // farther away is somebody else's: Kubernetes sets FERRY_PORT for a service named ferry.
 func misspelt(root *kong.Node, environ []string) error {
-	known := []string{"FERRY_PASSWORD", "FERRY_MOVER"} // of no flag: the client's, and a function's
+	known := []string{"FERRY_PASSWORD", "FERRY_PASSWORD_FILE", "FERRY_MOVER", "FERRY_MOVER_FILE"} // of no flag: the client's, and a function's
 	for _, n := range walk(root) {
 		for _, f := range n.Flags {
-			known = append(known, f.Envs...)
+			for _, name := range f.Envs {
+				known = append(known, name, name+"_FILE")
+			}
 		}
-	}
-	for _, name := range known {
-		known = append(known, name+"_FILE")
 	}
 	for _, variable := range environ {
 		name, _, _ := strings.Cut(variable, "=")

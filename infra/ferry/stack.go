@@ -22,20 +22,16 @@ func awsConfig(ctx context.Context, region string) (aws.Config, error) {
 	return cfg, envelope.Wrap(err, "reading the AWS configuration")
 }
 
-// outputs returns the variables of what the outputs of a stack name.
-func outputs() map[string]string {
+// variables returns those of a stack's outputs, which say where the data is, and of the
+// parameters that commands on its data heed.
+func variables() (outputs, parameters map[string]string) {
 	return map[string]string{
-		"TableName": "FERRY_TABLE", "FilesBucketName": "FERRY_FILES_BUCKET",
-		"BackupBucketName": "FERRY_BACKUP_BUCKET", "KeyParameterName": "FERRY_KEY_PARAMETER",
-	}
-}
-
-// parameters returns the variables of those parameters of a stack that commands on its data heed.
-func parameters() map[string]string {
-	return map[string]string{
-		"Events": "FERRY_EVENTS", "KeepDays": "FERRY_KEEP_DAYS", "BackupDays": "FERRY_BACKUP_DAYS",
-		"BackupStorageClass": "FERRY_BACKUP_STORAGE_CLASS",
-	}
+			"TableName": "FERRY_TABLE", "FilesBucketName": "FERRY_FILES_BUCKET",
+			"BackupBucketName": "FERRY_BACKUP_BUCKET", "KeyParameterName": "FERRY_KEY_PARAMETER",
+		}, map[string]string{
+			"Events": "FERRY_EVENTS", "KeepDays": "FERRY_KEEP_DAYS", "BackupDays": "FERRY_BACKUP_DAYS",
+			"BackupStorageClass": "FERRY_BACKUP_STORAGE_CLASS",
+		}
 }
 
 // fromStack sets a command's flags as the stack says that --stack names. What a parameter
@@ -51,7 +47,8 @@ func fromStack(ctx context.Context, k *kong.Context) error {
 	if flags["FERRY_STACK"] == nil || flags["FERRY_STACK"].Target.IsZero() {
 		return nil
 	}
-	for _, variable := range outputs() {
+	outputs, _ := variables()
+	for _, variable := range outputs {
 		if f := flags[variable]; !f.Target.IsZero() {
 			return usage("--stack says what --%s (%s) says; give one of them", f.Name, variable)
 		}
@@ -97,15 +94,16 @@ func stackValues(ctx context.Context, name, region string) (map[string]string, e
 // valuesOf picks them from the answer of CloudFormation.
 func valuesOf(s types.Stack) (map[string]string, error) {
 	values := map[string]string{}
+	outputs, parameters := variables()
 	for _, p := range s.Parameters {
-		variable, value := parameters()[aws.ToString(p.ParameterKey)], aws.ToString(p.ParameterValue)
+		variable, value := parameters[aws.ToString(p.ParameterKey)], aws.ToString(p.ParameterValue)
 		values[variable] = cmp.Or(map[string]string{"on": "true", "off": "false"}[value], value)
 	}
 	for _, o := range s.Outputs {
-		values[outputs()[aws.ToString(o.OutputKey)]] = aws.ToString(o.OutputValue)
+		values[outputs[aws.ToString(o.OutputKey)]] = aws.ToString(o.OutputValue)
 	}
 	delete(values, "") // of what has no variable
-	for output, variable := range outputs() {
+	for output, variable := range outputs {
 		if values[variable] == "" {
 			return nil, fmt.Errorf("the stack %s is in state %s and has no output %s: is it Ferry's, and deployed?",
 				aws.ToString(s.StackName), s.StackStatus, output)

@@ -147,7 +147,7 @@ func (c *Check) items(ctx context.Context) error {
 		case kind == string(blob.Files) || kind == string(blob.Backup):
 			c.report.Files++
 			var f File
-			if f, err = decodeFile(item); err != nil {
+			if f, err = DecodeFile(item); err != nil {
 				return c.damagedRecord(inner, item.Key)
 			}
 			c.holding(f.Owner).has(f.ID)
@@ -220,7 +220,7 @@ func (c *Check) rebuild(ctx context.Context) error {
 func (c *Check) rebuildOne(ctx context.Context, key table.Key, f File) error {
 	var item table.Item
 	err := c.Table.Get(ctx, key, &item)
-	if _, damaged := decodeFile(item); err != nil || damaged == nil { // it was removed or restored meanwhile
+	if _, damaged := DecodeFile(item); err != nil || damaged == nil { // it was removed or restored meanwhile
 		return envelope.Wrap(err, "reading a damaged record", table.ErrNotFound)
 	}
 	bad := *c.damaged[key]
@@ -390,7 +390,7 @@ func (c *Check) linkOf(ctx context.Context, key table.Key, l Link) (stays []tabl
 	if errors.Is(err, table.ErrNotFound) {
 		return []table.Cond{table.NotExists()}, false, nil
 	}
-	f, damaged := decodeFile(item)
+	f, damaged := DecodeFile(item)
 	own = damaged != nil || slices.Contains(c.linkKeys(f), key)
 	return f.unchanged(), own, envelope.Wrap(err, "reading a link's record")
 }

@@ -256,7 +256,10 @@ func TestEachKindOfDamageIsFound(t *testing.T) {
 			"quota alice 0 5 bytes count as used, but files and reservations have 100010 false", "100010 true", "quota", "",
 		},
 		"an object has no record": {
-			func(s server, _ []files.File) { s.orphan(blob.Backup, "alice/9-left"); s.Clock.Advance(2 * time.Hour) },
+			func(s server, _ []files.File) {
+				s.orphan(blob.Backup, kept("alice", 9))
+				s.Clock.Advance(2 * time.Hour)
+			},
 			"leftover alice 9 no record names these 9 bytes; they will be removed within 30 days due", "leftover alice 9 no record names these 9 bytes true", "leftover", "",
 		},
 		"an object whose day is to come has no record": {
@@ -267,7 +270,10 @@ func TestEachKindOfDamageIsFound(t *testing.T) {
 			"no record names these 9 bytes; they will be removed on 20", "leftover alice 3 no record names these 9 bytes true", "leftover", "",
 		},
 		"an object is newer than the table": {
-			func(s server, _ []files.File) { s.object(blob.Backup, "alice/9-left"); s.Clock.Advance(2 * time.Hour) },
+			func(s server, _ []files.File) {
+				s.object(blob.Backup, s.dated(-1, 9, "alice"))
+				s.Clock.Advance(2 * time.Hour)
+			},
 			"they stay: it is newer than the table: was an older table restored? false", "false", "leftover", "leftover",
 		},
 		"a link is of an earlier record of its file": {
@@ -289,7 +295,7 @@ func TestEachKindOfDamageIsFound(t *testing.T) {
 			"leftover\x00leftover", "",
 		},
 		"a young object has no record yet": {
-			func(s server, _ []files.File) { s.orphan(blob.Files, "alice/9-young") }, "", "", "", "",
+			func(s server, _ []files.File) { s.orphan(blob.Files, s.dated(-1, 9, "alice")) }, "", "", "", "",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

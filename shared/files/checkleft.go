@@ -28,7 +28,7 @@ type leftover struct {
 // objects lists both areas and notes the leftovers.
 func (c *Check) objects(ctx context.Context) error {
 	for _, area := range []blob.Area{blob.Files, blob.Backup} {
-		_, err := c.each(ctx, area, "", everything, func(chunk []blob.Object) (int, error) {
+		_, err := c.each(ctx, area, "", func(string) string { return "" }, func(chunk []blob.Object) (int, error) {
 			named, err := c.named(ctx, area, chunk...)
 			if err != nil {
 				return 0, err
@@ -54,9 +54,7 @@ func (c *Check) note(area blob.Area, o blob.Object) {
 		c.unseen++
 		return
 	}
-	owner, id, _ := ParseBlobKey(o.Key)
-	f := File{Owner: owner, ID: id, Area: area, Blob: o.Key, Length: o.Size}
-	c.left = append(c.left, &leftover{File: f, old: c.Now().Sub(o.Modified) > c.Grace})
+	c.left = append(c.left, &leftover{File: stored(area, o), old: c.Now().Sub(o.Modified) > c.Grace})
 }
 
 // named returns the keys of those objects that a record names, or may name as it cannot be
@@ -66,13 +64,13 @@ func (c *Check) named(ctx context.Context, area blob.Area, objects ...blob.Objec
 	named := map[string]bool{}
 	for _, o := range objects {
 		item, ours := items[o.Key]
-		f, unread := decodeFile(item)
+		f, unread := DecodeFile(item)
 		named[o.Key] = !ours || unread == nil && f.Blob == o.Key || errors.Is(unread, table.ErrUnreadable)
 		if named[o.Key] || err != nil {
 			continue
 		}
 		owner, id, _ := ParseBlobKey(o.Key)
-		f, err = c.current(ctx, owner, id) // a move may not be finished
+		f, err = Current(ctx, c.Table, owner, id) // a move may not be finished
 		if named[o.Key] = f.names(File{Area: area, Blob: o.Key}); errors.Is(err, table.ErrUnreadable) {
 			named[o.Key], err = true, nil
 		}
@@ -171,7 +169,7 @@ func (c *Check) again(ctx context.Context, l *leftover) (still bool, err error) 
 	if errors.Is(err, blob.ErrNotFound) {
 		return false, nil
 	}
-	f, err := c.current(ctx, l.Owner, l.ID)
+	f, err := Current(ctx, c.Table, l.Owner, l.ID)
 	if err == nil {
 		l.why, l.of, err = c.needed(ctx, f, l.Blob)
 	}
@@ -198,11 +196,11 @@ func (c *Check) remove(ctx context.Context, l *leftover) error {
 	return err
 }
 
-// dueDay says when a sweep removes a leftover: on the day in its key, if there is one.
+// dueDay says when a sweep removes a leftover: on the day in its key.
 func (c *Check) dueDay(key string) string {
 	k, _ := parseKey(key)
 	switch {
-	case k.day == never, k.day == "":
+	case k.day == never:
 		return "within 30 days"
 	case k.day > dayOf(c.Now().Unix()):
 		return "on " + k.day

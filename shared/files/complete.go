@@ -51,7 +51,7 @@ func (s *Service) Complete(ctx context.Context, it Session, sum *uint64) (*Liste
 	if err := s.recountNotices(ctx, &it); err != nil {
 		return nil, err
 	}
-	written, err := s.Parts.CompleteParts(ctx, blob.Files, it.blobKey(), it.Upload, it.Layout(), sum)
+	written, err := s.Parts.CompleteParts(ctx, blob.Files, it.Blob, it.Upload, it.Layout(), sum)
 	if errors.Is(err, blob.ErrNoUpload) {
 		return s.overtaken(ctx, it, envelope.NewFault(envelope.NotFound, "the parts are gone; begin a new upload"))
 	}
@@ -64,7 +64,7 @@ func (s *Service) Complete(ctx context.Context, it Session, sum *uint64) (*Liste
 	if err != nil {
 		return nil, completeFault(err)
 	}
-	f := s.newRecord(File{ID: it.FileID, Name: it.Name, Type: it.Type, SHA256: it.SHA256, Blob: it.blobKey()},
+	f := s.newRecord(File{ID: it.FileID, Name: it.Name, Type: it.Type, SHA256: it.SHA256, Blob: it.Blob},
 		written, owner, it.Uploader, it.UploaderIncarnation)
 	room := it.reservation().charge(f.Length)
 	if room == nil && owner.Quota > 0 { // the quota came after the session
@@ -111,7 +111,7 @@ func (s *Service) finish(ctx context.Context, it Session, f File, room []table.O
 	}
 	ops = append(ops,
 		table.Put(sessionKey(it.ID), done).If(table.Equal("done", false)).Expire(it.forgotten()))
-	ops = slices.Concat(ops, it.indexed(table.Delete), it.opened(-1), s.missed(f), room)
+	ops = slices.Concat(ops, it.indexed(table.Delete), []table.Op{it.opened(-1)}, s.missed(f), room)
 	err = s.Table.Write(ctx, ops...)
 	if errors.Is(err, table.ErrCondition) {
 		return s.overtaken(ctx, it, &envelope.Fault{Kind: envelope.Conflict, Cause: err,
@@ -129,7 +129,7 @@ func (s *Service) finish(ctx context.Context, it Session, f File, room []table.O
 func (s *Service) overtaken(ctx context.Context, it Session, otherwise error) (*Listed, error) {
 	now, err := s.session(ctx, it.ID)
 	if envelope.IsFault(err, envelope.NotFound) { // the session was ended, so no record will name its object
-		s.discard(ctx, File{Area: blob.Files, Blob: it.blobKey()})
+		s.discard(ctx, File{Area: blob.Files, Blob: it.Blob})
 		return nil, otherwise
 	}
 	if err != nil {
@@ -192,7 +192,7 @@ func (s *Service) hashMore(ctx context.Context, it *Session) (hash.Hash, error) 
 			return nil, err
 		}
 	}
-	r, err := s.Blobs.Open(ctx, blob.Files, it.blobKey())
+	r, err := s.Blobs.Open(ctx, blob.Files, it.Blob)
 	if err != nil {
 		return nil, err
 	}
@@ -227,6 +227,6 @@ func (s *Service) endMismatched(ctx context.Context, it Session) error {
 	if err := s.EndSession(ctx, it); err != nil && !envelope.IsFault(err, envelope.Conflict) { // another request ended it
 		return err
 	}
-	s.discard(ctx, File{Area: blob.Files, Blob: it.blobKey()})
+	s.discard(ctx, File{Area: blob.Files, Blob: it.Blob})
 	return nil
 }

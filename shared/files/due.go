@@ -1,8 +1,10 @@
 package files
 
 import (
+	"context"
 	"fmt"
 	"hash/crc32"
+	"iter"
 	"strconv"
 	"strings"
 	"time"
@@ -60,7 +62,7 @@ type keyParts struct {
 	owner   string
 	id      int64
 	session string // what would be the ID of the session that made the object
-	day     string // empty for a key of the old form, OWNER/ID-RANDOM
+	day     string
 }
 
 // ParseBlobKey returns the owner and the id of the file whose bytes are stored under a
@@ -70,23 +72,48 @@ func ParseBlobKey(key string) (owner string, id int64, ok bool) {
 	return k.owner, k.id, ok
 }
 
-func parseKey(key string) (k keyParts, ok bool) {
-	first, name, _ := strings.Cut(key, "/")
-	digits, rest, ok := strings.Cut(name, "-")
-	k.owner, k.session = first, name
-	if _, k.day = parseFolder(key); k.day != "" {
-		if len(rest) <= randomLength+1 || rest[randomLength] != '-' {
-			return k, false
+// stored returns what an object tells of its file: area, key and length, and what the key
+// says.
+func stored(area blob.Area, o blob.Object) File {
+	owner, id, _ := ParseBlobKey(o.Key)
+	return File{Owner: owner, ID: id, Area: area, Blob: o.Key, Length: o.Size}
+}
+
+// Objects yields what the objects of both areas tell of their files, sorted by their keys.
+func Objects(ctx context.Context, s blob.Store) iter.Seq2[File, error] {
+	return func(yield func(File, error) bool) {
+		for _, area := range []blob.Area{blob.Files, blob.Backup} {
+			for after, more := "", true; more; {
+				page, err := s.List(ctx, area, after, blob.MaxList)
+				if err != nil {
+					yield(File{}, fmt.Errorf("listing the %s area: %w", area, err))
+					return
+				}
+				for _, o := range page {
+					if after = o.Key; !yield(stored(area, o), nil) {
+						return
+					}
+				}
+				more = len(page) == blob.MaxList
+			}
 		}
-		k.owner, k.session = rest[randomLength+1:], name[:len(name)-len(rest)+randomLength]
 	}
+}
+
+func parseKey(key string) (k keyParts, ok bool) {
+	_, name, _ := strings.Cut(key, "/")
+	digits, rest, _ := strings.Cut(name, "-")
+	if _, k.day = parseFolder(key); k.day == "" || len(rest) <= randomLength+1 || rest[randomLength] != '-' {
+		return k, false
+	}
+	k.owner, k.session = rest[randomLength+1:], name[:len(name)-len(rest)+randomLength]
 	id, err := strconv.ParseInt(digits, 10, 64)
 	k.id = id
-	return k, ok && err == nil && rest != "" && strconv.FormatInt(id, 10) == digits
+	return k, err == nil && strconv.FormatInt(id, 10) == digits
 }
 
 // parseFolder returns the shard and the day with which a key begins. The day is empty for
-// any other key: the old form begins with a user's name, which has no capital letter.
+// a key that Ferry does not make.
 func parseFolder(key string) (shard int, day string) {
 	first, _, _ := strings.Cut(key, "/")
 	if len(first) < 4 || first[0] != 'D' || first[2] != '-' {

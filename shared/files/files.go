@@ -314,9 +314,9 @@ func (m *memo[T]) put(raw []byte, value T) {
 	m.young[string(raw)] = value
 }
 
-// decodeFile returns the file of a record. The error is table.ErrUnreadable if the record is
+// DecodeFile returns the file of a record. The error is table.ErrUnreadable if the record is
 // damaged or another file's.
-func decodeFile(item table.Item) (f File, err error) {
+func DecodeFile(item table.Item) (f File, err error) {
 	if err = item.Decode(&f); err == nil && (f.key() != item.Key || blob.CheckKey(f.Blob) != nil) {
 		err = fmt.Errorf("it names %s and the bytes %q: %w", f.key(), f.Blob, table.ErrUnreadable)
 	}

@@ -28,12 +28,9 @@ func openedKey(uploader string, incarnation int64) table.Key {
 }
 
 // opened returns the operation that adds n, 1 or -1, to the uploader's open sessions.
-func (s Session) opened(n int64) []table.Op {
-	if !s.Counts { // begun by an earlier version
-		return nil
-	}
-	return []table.Op{table.Update(openedKey(s.Uploader, s.UploaderIncarnation)).
-		Add("open", n).Add("bytes", n*s.stated()).Add("rev", 1)}
+func (s Session) opened(n int64) table.Op {
+	return table.Update(openedKey(s.Uploader, s.UploaderIncarnation)).
+		Add("open", n).Add("bytes", n*s.stated()).Add("rev", 1)
 }
 
 // openTries bounds how often a new session is stored again because others began or ended
@@ -52,7 +49,7 @@ func (s *Service) open(ctx context.Context, it Session, uploader auth.User, ops 
 	}
 	need, room := it.stated(), free
 	for range openTries {
-		bound := it.opened(1)[0].Expire(it.forgotten()).If(table.AtMost("open", maxOpen-1), table.AtMost("bytes", room-need))
+		bound := it.opened(1).Expire(it.forgotten()).If(table.AtMost("open", maxOpen-1), table.AtMost("bytes", room-need))
 		err = s.Table.Write(ctx, append(ops[:len(ops):len(ops)], bound)...)
 		if refused, ok := errors.AsType[*table.ConditionError](err); !ok || refused.Op != len(ops) {
 			return err
@@ -94,7 +91,7 @@ func (s *Service) countOpened(ctx context.Context, u auth.User) (n counted, err 
 			continue // the list leaves it out too
 		}
 		var parts []blob.Part
-		if err == nil && it.Counts && it.begunBy(u) && !auth.Ended(s.Now(), it.Expires, SessionLife) {
+		if err == nil && it.begunBy(u) && !auth.Ended(s.Now(), it.Expires, SessionLife) {
 			if n.open++; n.open == 1 {
 				n.first = time.Unix(it.Expires, 0)
 			}

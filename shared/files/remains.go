@@ -52,18 +52,16 @@ func (s *Service) Remains(ctx context.Context, name string) (u auth.User, bad er
 
 // lastObject returns the highest id among a user's objects. It lists all objects.
 func (s *Service) lastObject(ctx context.Context, name string) (last int64, err error) {
-	note := func(page []blob.Object) (int, error) {
-		for _, o := range page {
-			if owner, id, ok := ParseBlobKey(o.Key); ok && owner == name {
-				last = max(last, id)
-			}
-		}
-		return len(page), nil
+	if s.Blobs == nil {
+		return 0, nil
 	}
-	for _, area := range []blob.Area{blob.Files, blob.Backup} {
-		if s.Blobs != nil && err == nil {
-			_, err = (&Sweeper{Service: s}).each(ctx, area, "", everything, note)
+	for o, err := range Objects(ctx, s.Blobs) {
+		if err != nil {
+			return last, err
+		}
+		if o.Owner == name {
+			last = max(last, o.ID)
 		}
 	}
-	return last, err
+	return last, nil
 }

@@ -126,6 +126,20 @@ func TestAMovedFileGetsANewLinkIfItsKeyWasRevoked(t *testing.T) {
 	c.renew(0)
 }
 
+func TestAFileWhoseBytesGetANewKeyGetsANewLinkIfItsOwnWasRevoked(t *testing.T) {
+	t.Parallel()
+	c := newKeyCaller(t)
+	sent := c.links(c.sendToTwo(""))
+	c.revoke(1)
+	service, f := file.Service(c.Data.Ports), c.stored()[0].File
+	now, err := service.Rekey(t.Context(), f, []string{string(f.Area) + "/" + f.Blob}, nil)
+	c.must(err)
+	c.must(service.Finish(t.Context(), now))
+	c.wantStatuses("of the file", c.shown(), 200)
+	c.wantStatuses("sent before", sent, 401)
+	c.renew(0)
+}
+
 // The first of several files may wait for the last one for hours, and its records for a
 // renewal that is then over.
 func TestAFileThatWasStoredBeforeItsKeyWasRevokedGetsALinkOfTheNewest(t *testing.T) {

@@ -1,7 +1,6 @@
 package files
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,7 +61,6 @@ type Session struct {
 	ReservedUntil       int64  `json:"reservedUntil,omitempty"` // Unix seconds
 	Created             int64  `json:"created"`                 // Unix milliseconds
 	Expires             int64  `json:"expires"`                 // Unix seconds
-	Counts              bool   `json:"counts,omitempty"`        // among the uploader's open sessions
 	Done                bool   `json:"done"`
 	Hashed              int64  `json:"hashed,omitempty"` // how many bytes of the object Hash covers
 	Hash                []byte `json:"hash,omitempty"`   // the state of crypto/sha256
@@ -98,9 +96,6 @@ func (s Session) forgotten() time.Time { return time.Unix(s.Expires, 0).Add(sess
 
 // Layout says how the file is divided into parts.
 func (s Session) Layout() blob.Layout { return blob.Layout{Length: s.Length, PartSize: s.PartSize} }
-
-// blobKey returns the key of the session's object. Sessions of earlier versions have none.
-func (s Session) blobKey() string { return cmp.Or(s.Blob, s.Owner+"/"+s.ID) }
 
 func sessionKey(id string) table.Key { return table.Key{PK: "upload#" + id, SK: "upload"} }
 
@@ -154,7 +149,7 @@ func (s *Service) BeginSession(ctx context.Context, uploader auth.User, p Plan, 
 	it := Session{
 		Plan: p, V: formatVersion, ID: k.session, Blob: key, FileID: u.id,
 		Incarnation: u.maxIncarnation, Uploader: uploader.Name, UploaderIncarnation: uploader.Incarnation,
-		Created: now.UnixMilli(), Expires: now.Add(SessionLife).Unix(), Counts: true,
+		Created: now.UnixMilli(), Expires: now.Add(SessionLife).Unix(),
 	}
 	if it.PartSize = PartSize(p.Length, p.PartSize); p.Streamed && p.PartSize == 0 {
 		it.PartSize = streamedPartSize
@@ -185,7 +180,7 @@ func (s *Service) BeginSession(ctx context.Context, uploader auth.User, p Plan, 
 func (s *Service) endParts(ctx context.Context, it Session) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	_ = s.Parts.AbortParts(ctx, blob.Files, it.blobKey(), it.Upload)
+	_ = s.Parts.AbortParts(ctx, blob.Files, it.Blob, it.Upload)
 }
 
 func errNoSession() error {
@@ -256,7 +251,7 @@ func (s *Service) ArrivedParts(ctx context.Context, it Session) ([]blob.Part, er
 	if it.Done {
 		return nil, nil
 	}
-	parts, err := blob.AllParts(ctx, s.Parts, blob.Files, it.blobKey(), it.Upload)
+	parts, err := blob.AllParts(ctx, s.Parts, blob.Files, it.Blob, it.Upload)
 	if errors.Is(err, blob.ErrNoUpload) {
 		return nil, nil // the session is being completed or ended
 	}
@@ -266,7 +261,7 @@ func (s *Service) ArrivedParts(ctx context.Context, it Session) ([]blob.Part, er
 // SignPart returns a signed request that sends a part straight to the store, or
 // blob.ErrUnsupported if the part has to go through this process.
 func (s *Service) SignPart(ctx context.Context, it Session, number int, sum *uint64, life time.Duration) (blob.SignedPart, error) {
-	return s.Parts.SignPart(ctx, blob.Files, it.blobKey(), it.Upload, it.Layout(), number, sum, life)
+	return s.Parts.SignPart(ctx, blob.Files, it.Blob, it.Upload, it.Layout(), number, sum, life)
 }
 
 // Receiving returns a session for a request that brings a part and has no login. It
@@ -295,7 +290,7 @@ func (s *Service) WritePart(ctx context.Context, it Session, number int, r io.Re
 	if err := it.Layout().CheckNumber(number); err != nil {
 		return blob.Part{}, envelope.NewFault(envelope.Invalid, "the file has parts 1 to %d", it.Layout().Count())
 	}
-	part, err := s.Parts.WritePart(ctx, blob.Files, it.blobKey(), it.Upload, it.Layout(), number, r, sum)
+	part, err := s.Parts.WritePart(ctx, blob.Files, it.Blob, it.Upload, it.Layout(), number, r, sum)
 	switch {
 	case errors.Is(err, blob.ErrLength):
 		return part, &envelope.Fault{Kind: envelope.Invalid, Cause: err,
@@ -341,7 +336,7 @@ func (s *Service) EndSession(ctx context.Context, it Session) error {
 }
 
 func (s *Service) endRecord(ctx context.Context, it Session) error {
-	ops := slices.Concat(it.indexed(table.Delete), it.opened(-1))
+	ops := slices.Concat(it.indexed(table.Delete), []table.Op{it.opened(-1)})
 	ops = append(ops, table.Delete(sessionKey(it.ID)).If(table.Equal("done", false)))
 	err := s.Table.Write(ctx, slices.Concat(ops, it.reservation().charge(0))...)
 	if errors.Is(err, table.ErrCondition) { // the reservation or the session no longer exists

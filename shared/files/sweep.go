@@ -29,7 +29,6 @@ type SweepReport struct {
 	Kept       int  // further ones, which are more than a run removes
 	Failed     int  // objects, users and items that failed; the log says why
 	Unfinished int  // objects that took too long, and go on in the next run
-	Old        int  // objects whose keys have the old form, and that stay for now
 	Complete   bool // the run reached the end, and left nothing for the next
 }
 
@@ -65,12 +64,9 @@ type sweepState struct {
 	Day  string `json:"day,omitempty"`  // all that was due before this day is done
 	User string `json:"user,omitempty"` // the last one whose reservations were looked at
 	Walk int64  `json:"walk,omitempty"` // Unix seconds, when the next walk begins
-	// Of the walk that has begun: its area, the last key there, and when the one after
-	// it begins.
+	// Of the walk that has begun: its area, and the last key there.
 	Area  blob.Area `json:"area,omitempty"`
 	After string    `json:"after,omitempty"`
-	Next  int64     `json:"next,omitempty"`
-	Old   int       `json:"old,omitempty"` // objects with keys of the old form that it has seen
 }
 
 func stateKey() table.Key { return table.Key{PK: "sweep", SK: "state"} }
@@ -210,17 +206,15 @@ const walkEvery = 30 * 24 * time.Hour
 // users stands for an area in the state of a walk.
 const users blob.Area = "users"
 
-// walk looks at what the days do not show: objects of files that are kept for ever, among
-// which uploads may have left bytes; those with keys of the old form, which tell nothing;
-// and what earlier days still have. Then it puts all users with a quota on their list. It
-// is needed again when a file with a key of the old form is due, else after 30 days.
+// walk lists what the days miss: files that never expire, among which uploads may have left
+// bytes, and leftovers of past days. Then it puts all users with a quota on their list.
 func (s *Sweeper) walk(ctx context.Context, at *sweepState) (done bool, err error) {
-	if now := s.Now(); at.Area == "" {
-		left := time.Unix(at.Walk, 0).Sub(now)
+	if at.Area == "" {
+		left := time.Unix(at.Walk, 0).Sub(s.Now())
 		if left > 0 && left <= walkEvery { // more is from a clock that was ahead
 			return true, nil
 		}
-		at.Area, at.After, at.Next, at.Old = blob.Backup, "", now.Add(walkEvery).Unix(), 0
+		at.Area, at.After = blob.Backup, ""
 	}
 	s.await()
 	for at.Area != users {
@@ -243,10 +237,7 @@ func (s *Sweeper) walk(ctx context.Context, at *sweepState) (done bool, err erro
 		return false, envelope.Wrap(err, "listing users with a quota", errNoTime)
 	}
 	s.await()
-	if at.Walk > 0 || s.report.Seen > 0 { // the first walk of a new service has nothing to say
-		s.Log.Info("walked the objects that the days do not show", "old", at.Old, "next", time.Unix(at.Next, 0).UTC())
-	}
-	at.Area, at.After, at.Walk, at.Next = "", "", at.Next, 0
+	at.Area, at.After, at.Walk = "", "", s.Now().Add(walkEvery).Unix()
 	return true, nil
 }
 
@@ -273,17 +264,7 @@ func (s *Sweeper) walkArea(ctx context.Context, at *sweepState) (done bool, err 
 	area := at.Area
 	return s.each(ctx, area, at.After, skip, func(chunk []blob.Object) (int, error) {
 		n, err := s.visit(ctx, area, chunk, func(o blob.Object, again int64) error {
-			soon := again > 0 && again <= s.Now().Unix() // rather than walk again in the next run
-			if k, ok := parseKey(o.Key); !ok || k.day != "" || again == gone || soon {
-				return s.postpone(ctx, area, o, again)
-			}
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.report.Old++
-			if at.Old++; again > 0 {
-				at.Next = min(at.Next, again)
-			}
-			return nil
+			return s.postpone(ctx, area, o, again)
 		})
 		if n > 0 {
 			at.After = chunk[n-1].Key
@@ -344,9 +325,6 @@ func past(key string) string {
 	}
 	return end
 }
-
-// everything skips nothing.
-func everything(string) string { return "" }
 
 // each lists an area from a key on, and calls do with up to 100 objects at a time, which
 // returns how many of them it has done. If skip returns a key, the list goes on there.

@@ -13,7 +13,6 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/files"
-	"ferry/shared/table"
 )
 
 // TestObjectsOfAnOperatorBetweenTheShardsHideNothing has keys that sort between those of
@@ -50,35 +49,10 @@ func TestAWalkIsNotPutOffByAClockThatWasAhead(t *testing.T) {
 	s.Clock.Advance(40_000 * day)
 	s.sweep()
 	s.Clock.Advance(-40_000 * day)
-	s.orphan(blob.Files, "alice/7-orphan")
+	s.orphan(blob.Files, s.dated(-1, 7, "alice"))
 	s.Clock.Advance(2 * time.Hour)
 	if r := s.sweep(); r.Orphans != 1 {
 		t.Errorf("the sweep reported %+v", r)
-	}
-}
-
-// TestASessionOfAnEarlierVersionIsMovedOnItsDay completes, after the walk, a session whose
-// key has no day.
-func TestASessionOfAnEarlierVersionIsMovedOnItsDay(t *testing.T) {
-	t.Parallel()
-	s := newSweepServer(t)
-	s.Data.Ports.Retention.KeepDays = 2
-	s.sweep() // and walk
-	service := file.Service(s.Data.Ports)
-	it, err := service.BeginSession(t.Context(), s.user("alice"), files.Plan{Owner: "alice", Name: "x", Length: 1}, nil)
-	s.must(err)
-	it.Blob = ""
-	at := table.Key{PK: "upload#" + it.ID, SK: "upload"}
-	it.Upload, err = s.Data.Ports.Parts.BeginParts(t.Context(), blob.Files, "alice/"+it.ID, it.Layout())
-	s.must(err)
-	s.write(table.Put(at, it))
-	s.must(failure(service.WritePart(t.Context(), it, 1, strings.NewReader("a"), nil)))
-	s.must(failure(service.Complete(t.Context(), it, nil)))
-	for after := range 4 {
-		if r := s.sweepYoung(); (r.Moved == 1) != (after == 2) {
-			t.Errorf("after %d days the sweep reported %+v", after, r)
-		}
-		s.Clock.Advance(day)
 	}
 }
 

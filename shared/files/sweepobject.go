@@ -103,7 +103,7 @@ func (s *Sweeper) sweepObject(
 		s.Log.Warn("an object has a key that Ferry does not make", "area", area, "key", o.Key)
 		return stays, nil
 	}
-	f, err := decodeFile(item)
+	f, err := DecodeFile(item)
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
 		return stays, err
 	}
@@ -143,7 +143,7 @@ func (s *Sweeper) sweepUnnamed(
 	ctx context.Context, area blob.Area, o blob.Object, oldAt time.Time,
 ) (again int64, err error) {
 	k, _ := parseKey(o.Key)
-	now, err := s.current(ctx, k.owner, k.id)
+	now, err := Current(ctx, s.Table, k.owner, k.id)
 	if err != nil {
 		return stays, err
 	}

@@ -14,6 +14,9 @@ import (
 	"ferry/shared/table"
 )
 
+// kept returns the key of a file that is kept for ever, which only a walk looks at.
+func kept(owner string, id int) string { return fmt.Sprintf("D0-never/%d-%022d-%s", id, id, owner) }
+
 // TestSweepStopsBeforeItsDeadlineAndTheNextResumes ends the time of each run after
 // 70 removals, until a run reaches the end.
 func TestSweepStopsBeforeItsDeadlineAndTheNextResumes(t *testing.T) {
@@ -21,8 +24,8 @@ func TestSweepStopsBeforeItsDeadlineAndTheNextResumes(t *testing.T) {
 	s := newSweepServer(t)
 	const objects = 250
 	for i := range objects {
-		s.orphan(blob.Files, fmt.Sprintf("gone/%d-orphan", i+1))
-		s.orphan(blob.Backup, fmt.Sprintf("gone/%d-orphan", i+1))
+		s.orphan(blob.Files, kept("gone", i+1))
+		s.orphan(blob.Backup, kept("gone", i+1))
 	}
 	s.Clock.Advance(2 * time.Hour)
 	ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
@@ -62,11 +65,11 @@ func TestFailedSweepResumesAfterTheFirstPage(t *testing.T) {
 	s := newSweepServer(t)
 	const objects = blob.MaxList + 5
 	for i := range objects {
-		s.orphan(blob.Files, fmt.Sprintf("gone/%d-orphan", i+1))
+		s.orphan(blob.Files, kept("gone", i+1))
 	}
 	lists := 0
 	s.Calls.Before("blob.List", func() error {
-		if lists++; lists == 5 { // the second page of the walk through the user area
+		if lists++; lists == 6 { // the second page of the walk through the user area
 			return errors.New("the store is away")
 		}
 		return nil
@@ -77,7 +80,7 @@ func TestFailedSweepResumesAfterTheFirstPage(t *testing.T) {
 	if r, err := s.sweeper().Run(t.Context()); err != nil || r.Seen != 5 || !r.Complete {
 		t.Fatalf("the second run reported %+v, %v", r, err)
 	}
-	s.Clock.Advance(2 * time.Hour)
+	s.Clock.Advance(31 * day)
 	if r, err := s.sweeper().Run(t.Context()); err != nil || r.Orphans != objects || r.Failed != 0 {
 		t.Fatalf("the third run reported %+v, %v", r, err)
 	}
@@ -86,7 +89,8 @@ func TestFailedSweepResumesAfterTheFirstPage(t *testing.T) {
 func TestSweepWithoutTimeDoesNothing(t *testing.T) {
 	t.Parallel()
 	s := newSweepServer(t)
-	s.orphan(blob.Files, "alice/1-orphan")
+	orphan := s.dated(-1, 1, "alice")
+	s.orphan(blob.Files, orphan)
 	s.Clock.Advance(2 * time.Hour)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
@@ -100,7 +104,7 @@ func TestSweepWithoutTimeDoesNothing(t *testing.T) {
 	if _, err := s.sweeper().Run(ended); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled run gave %v", err)
 	}
-	s.wantObjects(blob.Files, "alice/1-orphan")
+	s.wantObjects(blob.Files, orphan)
 	if r := s.sweep(); r.Orphans != 1 {
 		t.Errorf("the next run reported %+v", r)
 	}

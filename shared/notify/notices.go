@@ -49,8 +49,7 @@ const layout = 1
 
 // One partition of DynamoDB takes 1,000 writes a second. Reading all shards of the outbox
 // or of suppressed addresses still takes few calls. Events need more shards, as each
-// upload and download may record one; in the cloud nothing reads them all. Earlier
-// versions recorded events in the first 8.
+// upload and download may record one; in the cloud nothing reads them all.
 const (
 	shards      = 8
 	eventShards = 128

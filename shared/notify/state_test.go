@@ -103,10 +103,6 @@ func TestSuppressedAddressGetsOnlyPINs(t *testing.T) {
 		{"bounced, allowed", []step{bounced, allow}, true, true},
 		{"stopped, undone", []step{stopped, undo}, true, true},
 		{"both ended", []step{stopped, complained, undo, allow}, true, true},
-		{"bounced, of the old form", []step{old("bounced")}, false, false},
-		{"stopped, of the old form", []step{old("stopped")}, false, true},
-		{"stopped, of the old form, bounced, allowed", []step{old("stopped"), bounced, allow}, false, true},
-		{"bounced, of the old form, stopped, undone", []step{old("bounced"), stopped, undo}, false, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -43,6 +43,7 @@ const (
 // Suppression is an address on the list of those that get no mail. The provider's
 // reason and the owner's wish are independent of each other.
 type Suppression struct {
+	V         int64          `json:"v"`
 	To        string         `json:"to"`
 	Refused   SuppressReason `json:"refused,omitempty"`   // AddressBounced, AddressComplained, or empty
 	Detail    string         `json:"detail,omitempty"`    // what the provider said
@@ -69,34 +70,9 @@ func (e Suppression) Causes() []SuppressCause {
 	return all
 }
 
-// stored is an entry in the table. The first layout had a single reason and its
-// time; an entry keeps them until it is rewritten.
-type stored struct {
-	V int64 `json:"v"`
-	Suppression
-	OldReason SuppressReason `json:"reason,omitempty"`
-	OldAt     int64          `json:"at,omitempty"`
-}
-
-// entry returns what is stored, in either layout.
-func (s stored) entry() Suppression {
-	e := s.Suppression
-	switch {
-	case s.OldReason == AddressStopped:
-		e.Stopped = s.OldAt
-	case s.OldReason != "" && e.Refused == "":
-		e.Refused, e.RefusedAt = s.OldReason, s.OldAt
-	}
-	return e
-}
-
 // unchanged returns the conditions that the item has not changed since it was read.
-func (s stored) unchanged() []table.Cond {
-	all := []table.Cond{table.Exists(), same("refusedAt", s.RefusedAt), same("stopped", s.Stopped)}
-	if s.OldReason != "" {
-		all = append(all, table.Equal("reason", string(s.OldReason)))
-	}
-	return all
+func (e Suppression) unchanged() []table.Cond {
+	return []table.Cond{table.Exists(), same("refusedAt", e.RefusedAt), same("stopped", e.Stopped)}
 }
 
 // same returns the condition that a number is n; a missing one is 0.
@@ -128,34 +104,26 @@ func Suppress(address string, reason SuppressReason, detail string, now time.Tim
 
 // readSuppressed reads the item under an address's key. If it is not found, the
 // address gets mail.
-func readSuppressed(item table.Item) (Suppression, error) {
-	var s stored
-	err := item.Decode(&s)
-	return s.entry(), envelope.Wrap(err, "reading a suppressed address", table.ErrNotFound)
+func readSuppressed(item table.Item) (e Suppression, err error) {
+	err = item.Decode(&e)
+	return e, envelope.Wrap(err, "reading a suppressed address", table.ErrNotFound)
 }
 
 // Suppressed returns an address's entry; ok is false if it gets mail. It makes one
 // call to the table.
 func Suppressed(ctx context.Context, t table.Table, address string) (e Suppression, ok bool, err error) {
-	s, err := get(ctx, t, address)
-	e = s.entry()
-	return e, len(e.Causes()) > 0, err
-}
-
-func get(ctx context.Context, t table.Table, address string) (s stored, err error) {
-	err = t.Get(ctx, SuppressedKey(address), &s)
-	return s, envelope.Wrap(err, "looking for a suppressed address", table.ErrNotFound)
+	err = t.Get(ctx, SuppressedKey(address), &e)
+	return e, len(e.Causes()) > 0, envelope.Wrap(err, "looking for a suppressed address", table.ErrNotFound)
 }
 
 // StopMail stores that an address's owner wants no mail, and returns the address's
 // entry. It makes one call to the table, or two if that was already stored.
-func StopMail(ctx context.Context, t table.Table, address string, now time.Time) (Suppression, error) {
-	var s stored
-	err := t.Update(ctx, Suppress(address, AddressStopped, "", now).If(table.AtMost("stopped", 0)), &s)
+func StopMail(ctx context.Context, t table.Table, address string, now time.Time) (e Suppression, err error) {
+	err = t.Update(ctx, Suppress(address, AddressStopped, "", now).If(table.AtMost("stopped", 0)), &e)
 	if errors.Is(err, table.ErrCondition) { // the time of the first wish stays
-		s, err = get(ctx, t, address)
+		e, _, err = Suppressed(ctx, t, address)
 	}
-	return s.entry(), envelope.Wrap(err, "stopping the mail to an address")
+	return e, envelope.Wrap(err, "stopping the mail to an address")
 }
 
 // ResumeMail ends only the owner's wish, and returns the address's entry. It makes two
@@ -175,17 +143,17 @@ func AllowMail(ctx context.Context, t table.Table, address string) (was bool, le
 // entry without a reason is deleted.
 func lift(ctx context.Context, t table.Table, address string, change func(*Suppression)) (was bool, left Suppression, err error) {
 	for range attempts {
-		before, err := get(ctx, t, address)
+		before, _, err := Suppressed(ctx, t, address)
 		if err != nil {
 			return false, Suppression{}, err
 		}
-		left = before.entry()
-		if change(&left); left == before.entry() {
+		left = before
+		if change(&left); left == before {
 			return false, left, nil
 		}
 		op := table.Delete(SuppressedKey(address))
 		if len(left.Causes()) > 0 {
-			op = table.Put(SuppressedKey(address), stored{V: suppressedLayout, Suppression: left})
+			op = table.Put(SuppressedKey(address), left)
 		}
 		if err = t.Write(ctx, op.If(before.unchanged()...)); !errors.Is(err, table.ErrCondition) {
 			return err == nil, left, envelope.Wrap(err, "allowing mail to an address")

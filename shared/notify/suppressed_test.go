@@ -50,7 +50,7 @@ func TestAddressIsSuppressedUntilItIsAllowed(t *testing.T) {
 			t.Fatalf("at first: %v, %v", ok, err)
 		}
 		must(t, db.Write(t.Context(), notify.Suppress(" Ann@Example.COM", notify.AddressBounced, "550", suppressedAt())))
-		want := notify.Suppression{To: ann, Refused: notify.AddressBounced, Detail: "550", RefusedAt: suppressedAt().UnixMilli()}
+		want := notify.Suppression{V: 2, To: ann, Refused: notify.AddressBounced, Detail: "550", RefusedAt: suppressedAt().UnixMilli()}
 		for _, address := range []string{ann, "ANN@example.com "} {
 			if got, ok, err := notify.Suppressed(t.Context(), db, address); err != nil || !ok || got != want {
 				t.Errorf("%s: %+v, %v, %v", address, got, ok, err)
@@ -93,19 +93,6 @@ func allow(ctx context.Context, db table.Table, address string) error {
 	return err
 }
 
-// old writes an entry as the first layout had it.
-func old(reason string) step {
-	return func(ctx context.Context, db table.Table, address string) error {
-		return db.Write(ctx, table.Put(notify.SuppressedKey(address), struct {
-			V      int64  `json:"v"`
-			To     string `json:"to"`
-			Reason string `json:"reason"`
-			Detail string `json:"detail,omitempty"`
-			At     int64  `json:"at"`
-		}{1, address, reason, "said", suppressedAt().UnixMilli()}))
-	}
-}
-
 func TestProvidersReasonAndOwnersWishAreIndependent(t *testing.T) {
 	t.Parallel()
 	const later = time.Hour
@@ -128,18 +115,6 @@ func TestProvidersReasonAndOwnersWishAreIndependent(t *testing.T) {
 		{"allowing what is only stopped leaves the wish", []step{stop(0), allow}, []notify.SuppressCause{stopped}},
 		{"both ended, the wish first", []step{stop(0), add(notify.AddressBounced, 0), undo, allow}, nil},
 		{"both ended, the reason first", []step{stop(0), add(notify.AddressBounced, 0), allow, undo}, nil},
-		{"a bounce of the old form", []step{old("bounced")}, []notify.SuppressCause{bounced}},
-		{"a wish of the old form", []step{old("stopped")}, []notify.SuppressCause{stopped}},
-		{"a bounce over a wish of the old form", []step{old("stopped"), add(notify.AddressComplained, later)}, []notify.SuppressCause{complained, stopped}},
-		{"a wish over a bounce of the old form", []step{old("bounced"), stop(later)}, []notify.SuppressCause{bounced, stoppedLater}},
-		{"a complaint over a bounce of the old form", []step{old("bounced"), add(notify.AddressComplained, later)}, []notify.SuppressCause{complained}},
-		{"a wish over one of the old form keeps its time", []step{old("stopped"), stop(later)}, []notify.SuppressCause{stopped}},
-		{"an undo of the old form", []step{old("stopped"), undo}, nil},
-		{"an undo of the old form leaves a later bounce", []step{old("stopped"), add(notify.AddressComplained, later), undo}, []notify.SuppressCause{complained}},
-		{"an undo leaves a bounce of the old form", []step{old("bounced"), stop(0), undo}, []notify.SuppressCause{bounced}},
-		{"allowing a bounce of the old form", []step{old("bounced"), allow}, nil},
-		{"allowing a bounce of the old form leaves the wish", []step{old("bounced"), stop(later), allow}, []notify.SuppressCause{stoppedLater}},
-		{"allowing leaves a wish of the old form", []step{old("stopped"), add(notify.AddressComplained, later), allow}, []notify.SuppressCause{stopped}},
 	}
 	onTables(t, func(t *testing.T, db table.Table) {
 		for _, tt := range tests { // one after another, as all use one address
@@ -191,8 +166,6 @@ func TestReasonAddedWhileAnotherEndsIsKept(t *testing.T) {
 	}{
 		{"a wish, while a bounce is allowed", add(notify.AddressBounced, 0), stop(0), allow, notify.AddressStopped},
 		{"a bounce, while a wish is undone", stop(0), add(notify.AddressBounced, 0), undo, notify.AddressBounced},
-		{"a wish, while a bounce of the old form is allowed", old("bounced"), stop(0), allow, notify.AddressStopped},
-		{"a bounce, while a wish of the old form is undone", old("stopped"), add(notify.AddressBounced, 0), undo, notify.AddressBounced},
 	}
 	onTables(t, func(t *testing.T, db table.Table) {
 		for _, tt := range tests {

@@ -27,7 +27,7 @@ import (
 )
 
 // previous is the commit of the previous version.
-const previous = "6740bf3aca0c6618d3ff1265b50289dfffae0a76"
+const previous = "cf450df10ba54b6d4d4493e0d50102e36401cb04"
 
 // upgrade deploys this version over the previous one, lets both work at once,
 // and goes back, while clients upload and download.

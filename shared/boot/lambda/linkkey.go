@@ -2,7 +2,6 @@ package lambda
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"ferry/shared/api"
@@ -68,30 +67,14 @@ func putKey(ctx context.Context, s service, name, key string, overwrite bool) er
 	}, &struct{}{})
 }
 
-// StoreLinkKey stores the key of links under a name, unless there is one already: the one
-// of the name that earlier versions of Ferry gave it, else a new one. It may be called with
-// a role that is seconds old.
-func StoreLinkKey(ctx context.Context, c *Cloud, name, earlier, key string) error {
+// StoreLinkKey stores a key of links under a name, unless there is one already. It may be
+// called with a role that is seconds old.
+func StoreLinkKey(ctx context.Context, c *Cloud, name, key string) error {
 	s := parameterStore(c)
 	s.denied = whileSpreading
-	old, err := key, error(nil)
-	if !reserved(earlier) {
-		old, err = getKey(ctx, s, earlier)
-	}
-	if err == nil {
-		key = old
-	}
-	if err == nil || isKind(err, "ParameterNotFound") {
-		err = putKey(ctx, s, name, key, false)
-	}
+	err := putKey(ctx, s, name, key, false)
 	if isKind(err, "ParameterAlreadyExists") {
 		return nil
 	}
 	return envelope.Wrap(err, "storing the link key")
-}
-
-// reserved reports whether SSM never took a parameter of this name from anyone but AWS.
-func reserved(name string) bool {
-	name = strings.ToLower(name)
-	return strings.HasPrefix(name, "/aws") || strings.HasPrefix(name, "/ssm")
 }

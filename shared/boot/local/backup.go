@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -248,46 +247,22 @@ func eachFile(ctx context.Context, t table.Table, unreadable func(table.Key), yi
 	return t.Scan(ctx, func(item table.Item) error {
 		area, _, _ := strings.Cut(item.Key.PK, "#")
 		record := blob.Area(area) == blob.Files || blob.Area(area) == blob.Backup
-		var f files.File
+		f, err := files.DecodeFile(item)
 		switch {
-		case !record && json.Valid(item.Raw):
-		case record && item.Decode(&f) == nil && files.Key(f.Area, f.Owner, f.ID) == item.Key && blob.CheckKey(f.Blob) == nil:
+		case record && err == nil:
 			yield(f)
-		default:
+		case record || !json.Valid(item.Raw):
 			unreadable(item.Key)
 		}
 		return ctx.Err()
 	})
 }
 
-// objects lists both areas: of each object its area, key and length, and what the key says.
-func objects(ctx context.Context, s *disk.Store) iter.Seq2[files.File, error] {
-	return func(yield func(files.File, error) bool) {
-		for _, area := range []blob.Area{blob.Files, blob.Backup} {
-			for after, more := "", true; more; {
-				page, err := s.List(ctx, area, after, blob.MaxList)
-				if err != nil {
-					yield(files.File{}, fmt.Errorf("comparing what is in the backup: %w", err))
-					return
-				}
-				for _, o := range page {
-					after = o.Key
-					owner, id, _ := files.ParseBlobKey(o.Key) // a key of another form names no record
-					if !yield(files.File{Area: area, Owner: owner, ID: id, Blob: o.Key, Length: o.Size}, nil) {
-						return
-					}
-				}
-				more = len(page) == blob.MaxList
-			}
-		}
-	}
-}
-
 // findStale finds objects of an earlier backup that no record of this one names. If anything
 // is wrong, those in its table, which will be replaced, become files. They were good then, so
 // what the data now has under their keys must not hide them.
 func (c *copying) findStale(ctx context.Context) error {
-	for o, err := range objects(ctx, c.earlier) {
+	for o, err := range files.Objects(ctx, c.earlier) {
 		var f files.File
 		if err == nil {
 			err = c.snapshot.Get(ctx, files.Key(o.Area, o.Owner, o.ID), &f)

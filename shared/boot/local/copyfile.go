@@ -195,12 +195,12 @@ func (c *copying) find(ctx context.Context, f files.File, do func(at files.File)
 				return err
 			}
 		}
-		now, area, err := recorded(ctx, c.data.Table, f.Owner, f.ID)
+		now, err := recorded(ctx, c.data.Table, f.Owner, f.ID)
 		unreadable := now.ID == 0 // then it counts as unchanged
 		switch {
 		case err != nil:
 			return err
-		case area == "" || !unreadable && now.CRC64 != f.CRC64:
+		case now.Area == "" || !unreadable && now.CRC64 != f.CRC64:
 			return errPurged
 		case unreadable || now.Blob == at.Blob || try == copyTries:
 			return blob.ErrNotFound

@@ -13,6 +13,7 @@ import (
 	"ferry/shared/api"
 	"ferry/shared/api/file"
 	"ferry/shared/blob"
+	"ferry/shared/envelope"
 	"ferry/shared/files"
 	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
@@ -75,12 +76,12 @@ func (d *Data) RestoreFile(ctx context.Context, from, owner string, id int64) (f
 		return f, err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	f, area, err := recorded(ctx, d.Table, owner, id)
-	if err == nil && area == "" {
+	f, err = recorded(ctx, d.Table, owner, id)
+	if err == nil && f.Area == "" {
 		err = fmt.Errorf("%s/%d: %w: there is no record of it, as if its user had removed it", owner, id, ErrNoFile)
 	}
 	if err == nil && f.ID == 0 {
-		f, err = b.earlierRecord(ctx, area, owner, id)
+		f, err = b.earlierRecord(ctx, f.Area, owner, id)
 	}
 	if err != nil {
 		return f, err
@@ -101,30 +102,19 @@ func (d *Data) RestoreFile(ctx context.Context, from, owner string, id int64) (f
 
 // recorded returns the record of a file, or only the area if that cannot be read. Without a
 // record there is no area.
-func recorded(ctx context.Context, t table.Table, owner string, id int64) (f files.File, in blob.Area, err error) {
-	for _, area := range []blob.Area{blob.Files, blob.Backup, blob.Files} { // it may be moved meanwhile
-		items, err := t.GetMany(ctx, files.Key(area, owner, id))
-		if err != nil {
-			return f, in, fmt.Errorf("reading the record of a file: %w", err)
-		}
-		if items[0].Decode(&f) == nil && files.Key(f.Area, f.Owner, f.ID) == items[0].Key {
-			return f, area, nil
-		}
-		if items[0].Found() {
-			in = area
-		}
-	}
-	return files.File{}, in, nil
+func recorded(ctx context.Context, t table.Table, owner string, id int64) (files.File, error) {
+	f, err := files.Current(ctx, t, owner, id)
+	return f, envelope.Wrap(err, "looking for a file", table.ErrUnreadable)
 }
 
 // earlierRecord returns the record that a backup has of a file, as it would be now.
 func (d *Data) earlierRecord(ctx context.Context, now blob.Area, owner string, id int64) (f files.File, err error) {
-	f, _, err = recorded(ctx, d.Table, owner, id)
+	f, err = recorded(ctx, d.Table, owner, id)
 	kept := filepath.Join(d.dir, keptName)
 	if err == nil && f.ID == 0 && sqlite.CheckSchema(kept) == nil {
 		var t *sqlite.DB
 		if t, err = sqlite.Open(kept, sqlite.Options{}); err == nil {
-			f, _, err = recorded(ctx, t, owner, id)
+			f, err = recorded(ctx, t, owner, id)
 			err = errors.Join(err, t.Close())
 		}
 	}
@@ -142,7 +132,7 @@ func (d *Data) earlierRecord(ctx context.Context, now blob.Area, owner string, i
 
 // bytesOf opens the bytes that a backup has of a file, under whatever key.
 func (d *Data) bytesOf(ctx context.Context, f files.File) (io.ReadCloser, error) {
-	for o, err := range objects(ctx, d.Disk) {
+	for o, err := range files.Objects(ctx, d.Disk) {
 		if err != nil {
 			return nil, err
 		}

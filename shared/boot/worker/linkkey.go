@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/aws/aws-lambda-go/cfn"
 	awslambda "github.com/aws/aws-lambda-go/lambda"
@@ -32,8 +31,7 @@ func RunLinkKey() {
 
 // LinkKeyHandler returns a function that stores a new key, read from random, in the
 // parameter of this name. An existing key stays, also when the resource is deleted: with
-// another key all links that were ever sent would be dead. It also stays if it has the
-// name that earlier versions gave it, without /ferry.
+// another key all links that were ever sent would be dead.
 //
 // It also protects the stack's table from deletion. The template cannot: a stack whose
 // creation fails could not delete its own empty table. CloudFormation deletes the
@@ -45,7 +43,7 @@ func LinkKeyHandler(c *lambda.Cloud, name, table string, random io.Reader) cfn.C
 		}
 		key, err := auth.RandomToken(random)
 		if err == nil {
-			err = lambda.StoreLinkKey(ctx, c, name, strings.TrimPrefix(name, "/ferry"), key)
+			err = lambda.StoreLinkKey(ctx, c, name, key)
 		}
 		if err != nil {
 			return name, nil, err

@@ -59,11 +59,6 @@ func (s *keyStore) serve(w *httptest.ResponseRecorder, r *http.Request, action s
 	_ = json.NewDecoder(r.Body).Decode(&in) // what is missing is refused
 	_, exists := s.values[in.Name]
 	switch {
-	case action == "GetParameter" && exists:
-		_ = json.NewEncoder(w).Encode(map[string]any{"Parameter": map[string]string{"Value": s.values[in.Name]}})
-	case action == "GetParameter":
-		w.WriteHeader(http.StatusBadRequest)
-		io.WriteString(w, `{"__type":"ParameterNotFound"}`)
 	case action == "PutParameter" && in.Type == "SecureString" && (!exists || in.Overwrite):
 		s.values[in.Name] = in.Value
 		io.WriteString(w, `{"Version":1,"Tier":"Standard"}`)
@@ -82,16 +77,12 @@ func (s *keyStore) serve(w *httptest.ResponseRecorder, r *http.Request, action s
 }
 
 func keySetup(random io.Reader) (*keyStore, cfn.CustomResourceFunction) {
-	return keySetupNamed("/ferry/stack/link-key", random)
-}
-
-func keySetupNamed(name string, random io.Reader) (*keyStore, cfn.CustomResourceFunction) {
 	s := &keyStore{values: map[string]string{}, exists: "ParameterAlreadyExists", fails: func(string) string { return "" }}
 	none := aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 		return aws.Credentials{AccessKeyID: "id", SecretAccessKey: "secret"}, nil
 	})
 	c := &lambda.Cloud{Getenv: os.Getenv, Config: aws.Config{Region: "eu-south-1", HTTPClient: s, Credentials: none}}
-	return s, worker.LinkKeyHandler(c, name, "ferry-table", random)
+	return s, worker.LinkKeyHandler(c, "/ferry/stack/link-key", "ferry-table", random)
 }
 
 func keyEvent(t *testing.T, kind cfn.RequestType) cfn.Event {
@@ -145,50 +136,6 @@ func TestAKeyIsNeverReplaced(t *testing.T) {
 	}
 }
 
-func TestTheKeyOfItsEarlierNameIsTakenOver(t *testing.T) {
-	t.Parallel()
-	for _, kind := range []cfn.RequestType{cfn.RequestUpdate, cfn.RequestCreate} {
-		s, handle := keySetup(bytesOf(7))
-		s.values["/stack/link-key"] = "the key of all links"
-		e := keyEvent(t, kind)
-		if kind == cfn.RequestUpdate {
-			e.PhysicalResourceID = "/stack/link-key"
-		}
-		id, _, err := handle(t.Context(), e)
-		if want := "/ferry/stack/link-key"; err != nil || id != want || s.values[want] != "the key of all links" || len(s.values) != 2 {
-			t.Errorf("%s: id %q, %v, %v", kind, id, s.values, err)
-		}
-	}
-}
-
-// SSM refuses names that begin like its own; Ferry never had one at the earlier place.
-func TestAStackMayBeNamedLikeAWSItself(t *testing.T) {
-	t.Parallel()
-	for _, name := range []string{"/ferry/awsome/link-key", "/ferry/Ssm/link-key"} {
-		s, handle := keySetupNamed(name, bytesOf(7))
-		s.fails = func(action string) string {
-			return map[string]string{"GetParameter": "AccessDeniedException"}[action]
-		}
-		if _, _, err := handle(t.Context(), keyEvent(t, cfn.RequestCreate)); err != nil || s.values[name] == "" {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-func TestNoKeyIsMadeWhileTheEarlierOneCannotBeRead(t *testing.T) {
-	t.Parallel()
-	s, handle := keySetup(bytesOf(7))
-	s.fails = func(action string) string {
-		if action == "GetParameter" {
-			return "InternalServerFailure"
-		}
-		return ""
-	}
-	if _, _, err := handle(t.Context(), keyEvent(t, cfn.RequestUpdate)); err == nil || len(s.values) != 0 {
-		t.Errorf("%v, %v", s.values, err)
-	}
-}
-
 func TestOnlyTheTableOfAStackThatFailsToBeCreatedCanBeDeleted(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[cfn.RequestType]bool{cfn.RequestUpdate: true, cfn.RequestDelete: false} {
@@ -205,7 +152,7 @@ func TestOnlyTheTableOfAStackThatFailsToBeCreatedCanBeDeleted(t *testing.T) {
 // TestANewRoleHas30SecondsToSpread: nobody would retry the creation of the stack.
 func TestANewRoleHas30SecondsToSpread(t *testing.T) {
 	t.Parallel()
-	for _, denied := range []string{"GetParameter", "PutParameter", "DescribeTable", "UpdateTable"} {
+	for _, denied := range []string{"PutParameter", "DescribeTable", "UpdateTable"} {
 		for seconds, succeeds := range map[int]bool{25: true, 35: false} {
 			synctest.Test(t, func(t *testing.T) {
 				s, handle := keySetup(bytesOf(7))

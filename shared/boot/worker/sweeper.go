@@ -57,7 +57,7 @@ func SweeperHandler(w *Worker) func(context.Context, lambda.SweepEvent) (files.S
 			err = errors.Join(late, err)
 		}
 		p.Log.Info("swept", "seen", r.Seen, "moved", r.Moved, "purged", r.Purged, "orphans", r.Orphans, "kept", r.Kept,
-			"failed", r.Failed, "unfinished", r.Unfinished, "old", r.Old, "complete", r.Complete,
+			"failed", r.Failed, "unfinished", r.Unfinished, "complete", r.Complete,
 			"overdue", reminded.Pointed, "ended", reminded.Ended)
 		return r, err
 	}

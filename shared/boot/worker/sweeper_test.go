@@ -62,7 +62,7 @@ func TestBytesWithoutARecordAreKeptForEightDays(t *testing.T) {
 	t.Parallel()
 	for days, orphans := range map[int]int{7: 0, 9: 1} {
 		p := boottest.Ports(t, map[string]string{"FERRY_KEEP_DAYS": "0", "FERRY_BACKUP_DAYS": "0"})
-		if _, err := p.Blobs.Create(t.Context(), blob.Files, "alice/3-leftover", strings.NewReader(""), 0); err != nil {
+		if _, err := p.Blobs.Create(t.Context(), blob.Files, "D0-1999-12-31/3-0000000000000000000000-alice", strings.NewReader(""), 0); err != nil {
 			t.Fatal(err)
 		}
 		p.Now = func() time.Time { return time.Now().AddDate(0, 0, days) }
