@@ -412,7 +412,7 @@ func sweepAll(s *stage) {
 		s.check(users.Remove(s.Context(), name))
 	}
 	for i := range blob.MaxList + 1 { // more than one page
-		_, err := s.real.Blobs.Create(s.Context(), blob.Files, fmt.Sprintf("zoe/%d-left", i), strings.NewReader(""), 0)
+		_, err := s.real.Blobs.Create(s.Context(), blob.Files, fmt.Sprintf("D0-2020-01-01/%d-%022d-zoe", i, i), strings.NewReader(""), 0)
 		s.check(err)
 	}
 	s.check(s.real.Table.Write(s.Context(), notify.Notice{Kind: notify.Link, Channel: notify.SMS}.Op(s.real.Now(), "late")))
@@ -420,8 +420,6 @@ func sweepAll(s *stage) {
 		_, err := s.real.Parts.BeginParts(s.Context(), area, "zoe/1-parts", blob.Layout{Length: 3, PartSize: 3})
 		s.check(err)
 	}
-	_, err = s.real.Blobs.Create(s.Context(), blob.Files, "D0-2020-01-01/1-aaaaaaaaaaaaaaaaaaaaaa-zoe", strings.NewReader(""), 0)
-	s.check(err)
 	s.sweep(0)  // it is not old enough to be a leftover
 	s.sweep(31) // the mail's link is dead by then
 	s.put("alice")

@@ -52,7 +52,7 @@ func TestAFileGetsANewKeyForItsBytes(t *testing.T) {
 			}
 		}},
 		"its key was renewed meanwhile": {before: func(s server, f files.File) { s.update(keyOf(f), "key", int64(2)) }, refused: true},
-		"it was moved meanwhile":        {before: func(s server, f files.File) { s.update(keyOf(f), "blob", "alice/3-x") }, refused: true},
+		"it was moved meanwhile":        {before: func(s server, f files.File) { s.update(keyOf(f), "blob", "D0-never/3-0000000000000000000003-alice") }, refused: true},
 		"it was removed meanwhile":      {before: func(s server, f files.File) { s.write(table.Delete(keyOf(f))) }, refused: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -63,8 +63,8 @@ func TestAFileGetsANewKeyForItsBytes(t *testing.T) {
 			c.before(s, f)
 			from, put := []string(nil), store(s, "abc")
 			if c.moves {
-				from, put = []string{"files/alice/3-elsewhere"}, nil
-				s.must(s.Data.Disk.Copy(t.Context(), f.Area, f.Blob, blob.Files, "alice/3-elsewhere"))
+				from, put = []string{"files/D0-never/3-0000000000000000000003-alice"}, nil
+				s.must(s.Data.Disk.Copy(t.Context(), f.Area, f.Blob, blob.Files, "D0-never/3-0000000000000000000003-alice"))
 			}
 			now, err := service.Rekey(t.Context(), f, from, put)
 			if c.refused {
