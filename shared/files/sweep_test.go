@@ -109,7 +109,7 @@ func TestSweepKeepsObjectsNewerThanTheTable(t *testing.T) {
 	t.Parallel()
 	s := newSweepServer(t)
 	kept := s.put("alice", "an earlier file").Blob
-	later := s.dated(-1, 2, "alice")
+	later := s.dated(-1, 16, "alice") // in the first shard
 	s.object(blob.Files, later)
 	s.Clock.Advance(2 * time.Hour)
 	if r := s.sweep(); r.Orphans != 0 {
