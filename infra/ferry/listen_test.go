@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"math/big"
+	mathrand "math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -29,13 +30,17 @@ import (
 	"time"
 )
 
-// freeAddr returns an address that nothing listens on.
+// freeAddr returns an address that nothing listens on. Its port is below those that the
+// system chooses for others, who would take it before the test does.
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer l.Close()
-	return l.Addr().String()
+	for {
+		addr := fmt.Sprintf("127.0.0.1:%d", 10_000+mathrand.IntN(20_000))
+		if l, err := net.Listen("tcp", addr); err == nil {
+			must(t, l.Close())
+			return addr
+		}
+	}
 }
 
 // get returns the status and the body of an answer, without following redirects.
