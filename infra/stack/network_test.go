@@ -122,8 +122,6 @@ func (n *network) noteTarget(r *http.Request) (operation string) {
 	switch {
 	case strings.HasSuffix(operation, "Parameter") && asked.Name == keyParameter:
 		n.note("link-key", "ssm:"+operation)
-	case operation == "GetParameter" && "/ferry"+asked.Name == keyParameter:
-		n.note("earlier link-key", "ssm:"+operation)
 	case strings.HasSuffix(operation, "Table") && asked.TableName == tableName:
 		n.note("!GetAtt Table.Arn", "dynamodb:"+operation)
 	default:

@@ -57,9 +57,6 @@ func stillNeeded() map[string][]string {
 // target returns the resource of a statement, in the short form of uses.
 func target(s statement) string {
 	r := strings.Join(s.Resources, " ")
-	if len(s.Resources) == 1 && strings.HasSuffix(r, ":parameter/${AWS::StackName}/link-key") {
-		return "earlier link-key"
-	}
 	for part, name := range map[string]string{
 		"Queue.Arn": "queue", ":identity/*": "identity", ":configuration-set/": "configuration-set",
 		":parameter/ferry/${AWS::StackName}/link-key": "link-key", "!Sub arn:${AWS::Partition}:sns:*:*:*": "number",

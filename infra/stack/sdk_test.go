@@ -76,7 +76,7 @@ func usedPorts(name string, uses []string) []string {
 		port := "Table"
 		service, _, _ := strings.Cut(u, ":")
 		switch {
-		case u == "ssm:PutParameter link-key", u == "ssm:GetParameter earlier link-key", strings.HasSuffix(u, " !GetAtt Table.Arn"):
+		case u == "ssm:PutParameter link-key", strings.HasSuffix(u, " !GetAtt Table.Arn"):
 			continue // linkkey uses its parameter and the table itself without a port
 		case service == "lambda" && name == "sweep":
 			continue // it calls itself

@@ -324,7 +324,7 @@ func recent(item table.Item, now time.Time, window time.Duration) (r requests, e
 	err = envelope.Wrap(item.Decode(&all), "reading requests", table.ErrNotFound)
 	r.Version, r.window = all.Version, window
 	for i, at := range all.Times {
-		if !Ended(now, at+int64(window.Seconds()), window) {
+		if i < len(all.Notes) && !Ended(now, at+int64(window.Seconds()), window) {
 			r.Times, r.Notes = append(r.Times, at), append(r.Notes, all.Notes[i])
 		}
 	}

@@ -70,7 +70,7 @@ func (c *Check) named(ctx context.Context, area blob.Area, objects ...blob.Objec
 			continue
 		}
 		owner, id, _ := ParseBlobKey(o.Key)
-		f, err = Current(ctx, c.Table, owner, id) // a move may not be finished
+		f, err = c.current(ctx, owner, id) // a move may not be finished
 		if named[o.Key] = f.names(File{Area: area, Blob: o.Key}); errors.Is(err, table.ErrUnreadable) {
 			named[o.Key], err = true, nil
 		}
@@ -169,7 +169,7 @@ func (c *Check) again(ctx context.Context, l *leftover) (still bool, err error) 
 	if errors.Is(err, blob.ErrNotFound) {
 		return false, nil
 	}
-	f, err := Current(ctx, c.Table, l.Owner, l.ID)
+	f, err := c.current(ctx, l.Owner, l.ID)
 	if err == nil {
 		l.why, l.of, err = c.needed(ctx, f, l.Blob)
 	}

@@ -79,7 +79,7 @@ func stored(area blob.Area, o blob.Object) File {
 	return File{Owner: owner, ID: id, Area: area, Blob: o.Key, Length: o.Size}
 }
 
-// Objects yields what the objects of both areas tell of their files, sorted by their keys.
+// Objects yields what the objects of both areas tell of their files.
 func Objects(ctx context.Context, s blob.Store) iter.Seq2[File, error] {
 	return func(yield func(File, error) bool) {
 		for _, area := range []blob.Area{blob.Files, blob.Backup} {
@@ -103,17 +103,17 @@ func Objects(ctx context.Context, s blob.Store) iter.Seq2[File, error] {
 func parseKey(key string) (k keyParts, ok bool) {
 	_, name, _ := strings.Cut(key, "/")
 	digits, rest, _ := strings.Cut(name, "-")
-	if _, k.day = parseFolder(key); k.day == "" || len(rest) <= randomLength+1 || rest[randomLength] != '-' {
+	_, day := parseFolder(key)
+	id, err := strconv.ParseInt(digits, 10, 64)
+	if day == "" || err != nil || strconv.FormatInt(id, 10) != digits ||
+		len(rest) <= randomLength+1 || rest[randomLength] != '-' {
 		return k, false
 	}
-	k.owner, k.session = rest[randomLength+1:], name[:len(name)-len(rest)+randomLength]
-	id, err := strconv.ParseInt(digits, 10, 64)
-	k.id = id
-	return k, err == nil && strconv.FormatInt(id, 10) == digits
+	return keyParts{rest[randomLength+1:], id, name[:len(name)-len(rest)+randomLength], day}, true
 }
 
 // parseFolder returns the shard and the day with which a key begins. The day is empty for
-// a key that Ferry does not make.
+// a key that begins with anything else.
 func parseFolder(key string) (shard int, day string) {
 	first, _, _ := strings.Cut(key, "/")
 	if len(first) < 4 || first[0] != 'D' || first[2] != '-' {

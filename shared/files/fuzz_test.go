@@ -22,6 +22,9 @@ func FuzzAKeyOfBytesStaysInItsFolder(f *testing.F) {
 		if named && !(strings.Contains(key, "/"+strconv.FormatInt(id, 10)+"-") && strings.HasSuffix(key, "-"+owner)) {
 			t.Errorf("%q is read as file %d of %q", key, id, owner)
 		}
+		if !named && (owner != "" || id != 0) {
+			t.Errorf("%q is no key of Ferry's, but tells of file %d of %q", key, id, owner)
+		}
 		if blob.CheckKey(key) != nil {
 			return
 		}

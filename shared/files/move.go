@@ -51,7 +51,7 @@ func (s *Service) moveByID(ctx context.Context, owner auth.User, id int64, from,
 func (s *Service) MoveBytes(ctx context.Context, owner string, id int64) error {
 	reading, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel() // read it even if the mover ends, to leave it to the sweep
-	f, err := Current(reading, s.Table, owner, id)
+	f, err := s.current(reading, owner, id)
 	if err != nil || len(f.From) == 0 {
 		return err
 	}
@@ -134,7 +134,7 @@ func (s *Service) again(ctx context.Context, f File, change func(File) error) er
 		if !errors.Is(err, table.ErrCondition) {
 			return err
 		}
-		now, failed := Current(ctx, s.Table, f.Owner, f.ID)
+		now, failed := s.current(ctx, f.Owner, f.ID)
 		if failed != nil || now.Blob != f.Blob {
 			return cmp.Or(failed, err)
 		}
@@ -246,7 +246,7 @@ func (s *Service) Finish(ctx context.Context, f File) error {
 // overtakenMove removes the bytes that a file, as it was, names and that its record does not
 // name any more. What the record names is left to its own mover.
 func (s *Service) overtakenMove(ctx context.Context, f File) error {
-	now, err := Current(ctx, s.Table, f.Owner, f.ID)
+	now, err := s.current(ctx, f.Owner, f.ID)
 	if err != nil {
 		return err
 	}
@@ -296,27 +296,21 @@ func (s *Service) Rekey(ctx context.Context, f File, from []string, store func(F
 	return now, envelope.Wrap(err, "giving a file's bytes a new key")
 }
 
-// Current returns the record of a file in either area, or the zero File if there is none. Of
-// one that cannot be read it returns the area, with table.ErrUnreadable. It looks twice for a
-// record, as the file may move while the areas are read.
-func Current(ctx context.Context, t table.Table, owner string, id int64) (File, error) {
-	areas := []blob.Area{blob.Files, blob.Backup}
+// current returns the record of a file in either area, or the zero File if there is none.
+// It looks twice for one, as the file may move while the areas are read.
+func (s *Service) current(ctx context.Context, owner string, id int64) (f File, err error) {
 	for range 2 {
-		items, err := t.GetMany(ctx, Key(areas[0], owner, id), Key(areas[1], owner, id))
+		items, err := s.Table.GetMany(ctx, Key(blob.Files, owner, id), Key(blob.Backup, owner, id))
 		if err != nil {
-			return File{}, fmt.Errorf("reading a file's record: %w", err)
+			return f, fmt.Errorf("reading a file's record: %w", err)
 		}
-		for i, item := range items {
-			f, err := DecodeFile(item)
-			if errors.Is(err, table.ErrUnreadable) {
-				f = File{Area: areas[i]}
-			}
-			if !errors.Is(err, table.ErrNotFound) {
+		for _, item := range items {
+			if f, err = DecodeFile(item); !errors.Is(err, table.ErrNotFound) {
 				return f, err
 			}
 		}
 	}
-	return File{}, nil
+	return f, nil
 }
 
 // Purge removes one of the owner's files from the backup area for good, and

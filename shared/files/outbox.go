@@ -52,20 +52,6 @@ type Message struct {
 	// was used; it is empty for the file's own.
 	Receipt   bool   `json:"-"`
 	Recipient string `json:"-"`
-
-	noticeFields
-}
-
-// noticeFields are always empty. They keep the stored form of a session, whose
-// messages were once stored as notices.
-type noticeFields struct {
-	V         int64  `json:"v"`
-	ID        string `json:"id"`
-	Kind      string `json:"kind"`
-	Created   int64  `json:"created"`
-	Expires   int64  `json:"expires"`
-	Tries     int64  `json:"tries"`
-	NotBefore int64  `json:"notBefore"`
 }
 
 // Event is what has happened to a file.

@@ -64,7 +64,7 @@ type sweepState struct {
 	Day  string `json:"day,omitempty"`  // all that was due before this day is done
 	User string `json:"user,omitempty"` // the last one whose reservations were looked at
 	Walk int64  `json:"walk,omitempty"` // Unix seconds, when the next walk begins
-	// Of the walk that has begun: its area, and the last key there.
+	// Of a walk under way: its area, and the last key there.
 	Area  blob.Area `json:"area,omitempty"`
 	After string    `json:"after,omitempty"`
 }
@@ -214,7 +214,7 @@ func (s *Sweeper) walk(ctx context.Context, at *sweepState) (done bool, err erro
 		if left > 0 && left <= walkEvery { // more is from a clock that was ahead
 			return true, nil
 		}
-		at.Area, at.After = blob.Backup, ""
+		at.Area, at.After, at.Walk = blob.Backup, "", s.Now().Add(walkEvery).Unix()
 	}
 	s.await()
 	for at.Area != users {
@@ -237,7 +237,7 @@ func (s *Sweeper) walk(ctx context.Context, at *sweepState) (done bool, err erro
 		return false, envelope.Wrap(err, "listing users with a quota", errNoTime)
 	}
 	s.await()
-	at.Area, at.After, at.Walk = "", "", s.Now().Add(walkEvery).Unix()
+	at.Area, at.After = "", ""
 	return true, nil
 }
 

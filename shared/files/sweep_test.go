@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -100,6 +101,25 @@ func TestWalkFindsWhatEarlierDaysStillHave(t *testing.T) {
 			t.Errorf("sweep %d reported %+v, want %d leftovers removed", days, r, want)
 		}
 		s.Clock.Advance(16 * day)
+	}
+}
+
+// TestAWalkComesEvery30Days sweeps every day, at the same time, while each list takes a second.
+func TestAWalkComesEvery30Days(t *testing.T) {
+	t.Parallel()
+	s := newSweepServer(t)
+	var walked []int
+	for n := range 61 {
+		began := s.Clock.Now()
+		s.Calls.Before("blob.List", func() error { s.Clock.Advance(time.Second); return nil })
+		s.Calls.Reset()
+		if s.sweep(); s.Calls.Reset()["blob.List"] > 2 {
+			walked = append(walked, n)
+		}
+		s.Clock.Advance(day - s.Clock.Now().Sub(began))
+	}
+	if want := []int{0, 30, 60}; !slices.Equal(walked, want) {
+		t.Errorf("the runs %v walked, want %v", walked, want)
 	}
 }
 

@@ -143,7 +143,7 @@ func (s *Sweeper) sweepUnnamed(
 	ctx context.Context, area blob.Area, o blob.Object, oldAt time.Time,
 ) (again int64, err error) {
 	k, _ := parseKey(o.Key)
-	now, err := Current(ctx, s.Table, k.owner, k.id)
+	now, err := s.current(ctx, k.owner, k.id)
 	if err != nil {
 		return stays, err
 	}

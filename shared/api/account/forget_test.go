@@ -147,6 +147,18 @@ func TestForgetHasBoundsPerUserAndSource(t *testing.T) {
 	}
 }
 
+func TestRequestsThatWereStoredDamagedAreNotCounted(t *testing.T) {
+	t.Parallel()
+	s := startForget(t)
+	s.InProcess("it damages an item")
+	damaged := struct {
+		Version int64   `json:"version"`
+		Times   []int64 `json:"times"`
+	}{1, []int64{s.Clock.Now().Unix()}}
+	must(t, s.Data.Table.Write(t.Context(), table.Put(table.Key{PK: "user#alice", SK: "forget"}, damaged)))
+	asking(s, "192.0.2.1", "alice", 1, 200)
+}
+
 // TestForgetHasABoundPerSource asks for names at random and counts what is stored for them.
 func TestForgetHasABoundPerSource(t *testing.T) {
 	t.Parallel()

@@ -151,9 +151,9 @@ func (s *Server) Deliver() (sent int) {
 	for n, err := range notify.Waiting(context.Background(), sender.Table) {
 		if err == nil {
 			_, err = sender.Handle(context.Background(), n.Key())
-		}
-		if err != nil && s.InStack() { // as the queue would: an answer of the table can get lost
-			_, err = sender.Handle(context.Background(), n.Key())
+			if err != nil && s.InStack() { // as the queue would: an answer of the table can get lost
+				_, err = sender.Handle(context.Background(), n.Key())
+			}
 		}
 		check(s.TB, "sending notices", err)
 	}

@@ -339,6 +339,23 @@ func TestAFileIsRestoredFromABackup(t *testing.T) {
 	}
 }
 
+// TestARestoredFileStaysInItsArea restores a file that was moved, beside an item of its old
+// area that cannot be read.
+func TestARestoredFileStaysInItsArea(t *testing.T) {
+	t.Parallel()
+	s := newBackedUp(t)
+	before := s.record(2)
+	s.move(2)
+	moved := s.record(2)
+	check(t, s.Data.Table.Write(t.Context(), table.Put(files.Key(before.Area, "alice", 2), before)))
+	s.Spoil(files.Key(before.Area, "alice", 2))
+	s.change(s.Dir, moved, "")
+	f, err := s.Data.RestoreFile(t.Context(), s.to, "alice", 2)
+	if err != nil || f.Area == before.Area || f.Area != moved.Area {
+		t.Errorf("from %s it was restored to %s, %v", moved.Area, f.Area, err)
+	}
+}
+
 func TestALostTableIsReportedEvenIfAllFilesWereInIt(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -13,7 +13,6 @@ import (
 	"ferry/shared/api"
 	"ferry/shared/api/file"
 	"ferry/shared/blob"
-	"ferry/shared/envelope"
 	"ferry/shared/files"
 	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
@@ -102,9 +101,20 @@ func (d *Data) RestoreFile(ctx context.Context, from, owner string, id int64) (f
 
 // recorded returns the record of a file, or only the area if that cannot be read. Without a
 // record there is no area.
-func recorded(ctx context.Context, t table.Table, owner string, id int64) (files.File, error) {
-	f, err := files.Current(ctx, t, owner, id)
-	return f, envelope.Wrap(err, "looking for a file", table.ErrUnreadable)
+func recorded(ctx context.Context, t table.Table, owner string, id int64) (f files.File, err error) {
+	for _, area := range []blob.Area{blob.Files, blob.Backup, blob.Files} { // it may be moved meanwhile
+		items, err := t.GetMany(ctx, files.Key(area, owner, id))
+		if err != nil {
+			return f, fmt.Errorf("reading the record of a file: %w", err)
+		}
+		if now, damaged := files.DecodeFile(items[0]); damaged == nil {
+			return now, nil
+		}
+		if items[0].Found() {
+			f.Area = area
+		}
+	}
+	return f, nil
 }
 
 // earlierRecord returns the record that a backup has of a file, as it would be now.
