@@ -349,12 +349,23 @@ func explain(err error) string {
 	case errors.Is(err, sqlite.ErrDamaged): // say it once, without what is between two mentions of it
 		text, kind := err.Error(), sqlite.ErrDamaged.Error()
 		return text[:strings.Index(text, kind)] + text[strings.LastIndex(text, kind):]
-	case client.StatusOf(err) == 400: // about what a flag has said
-		return strings.NewReplacer("the parameters c and m ", "--sms and --mail ", "the parameter c ", "--sms ",
-			"the parameter m ", "--mail ", "the parameter i ", "--message ", "the parameter d ", "--to ",
-			"the parameter notify ", "--notify ", "the parameter partSize ", "--part-size ").Replace(err.Error())
+	}
+	if e, ok := errors.AsType[*client.Error](err); ok && e.Parameter != "" {
+		return flagsOf(e.Parameter) + err.Error()
 	}
 	return err.Error()
+}
+
+// flagsOf names the flags that set parameters of a request, each followed by a colon.
+func flagsOf(parameters string) (flags string) {
+	for name := range strings.SplitSeq(parameters, ", ") {
+		if flag := map[string]string{
+			"c": "sms", "d": "to", "i": "message", "lang": "lang", "m": "mail", "notify": "notify", "partSize": "part-size",
+		}[name]; flag != "" {
+			flags += "--" + flag + ": "
+		}
+	}
+	return flags
 }
 
 // failures collects the errors of a command on several things, some of which may

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"ferry/shared/client"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 )
 
 // remote says which service a command talks to, and as whom.
@@ -196,7 +196,7 @@ func (a *asking) secret(question string) (string, error) {
 		_ = term.Restore(fd, before) // or it would keep hiding what is typed
 		return "", err
 	}
-	return string(text), envelope.Wrap(err, "reading an answer")
+	return string(text), fault.Wrap(err, "reading an answer")
 }
 
 // password returns the password in the environment, or else asks for it.
@@ -210,7 +210,7 @@ func (a *asking) password(question string) (string, error) {
 // readLine reads a password, which is one line.
 func readLine(ctx context.Context, in io.Reader) (string, error) {
 	line, err := bufio.NewReader(io.LimitReader(interruptible{ctx, in}, 4096)).ReadString('\n')
-	return strings.TrimRight(line, "\r\n"), envelope.Wrap(err, "reading the password", io.EOF)
+	return strings.TrimRight(line, "\r\n"), fault.Wrap(err, "reading the password", io.EOF)
 }
 
 // await runs f, or returns the context's error as soon as the context ends: a read

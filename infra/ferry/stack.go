@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"ferry/shared/fault"
 	"fmt"
 	"strings"
 
@@ -11,15 +12,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-
-	"ferry/shared/envelope"
 )
 
 // awsConfig reads the SDK's own configuration: files, and variables such as AWS_PROFILE,
 // AWS_REGION and AWS_ENDPOINT_URL. A region that is given goes before them.
 func awsConfig(ctx context.Context, region string) (aws.Config, error) {
 	cfg, err := config.LoadDefaultConfig(ctx, config.WithRegion(region))
-	return cfg, envelope.Wrap(err, "reading the AWS configuration")
+	return cfg, fault.Wrap(err, "reading the AWS configuration")
 }
 
 // variables returns those of a stack's outputs, which say where the data is, and of the

@@ -104,14 +104,14 @@ func links(t *testing.T, p *api.Ports) map[string]string {
 			page, err := service.List(t.Context(), u, area, 0, 100)
 			check(t, err)
 			for _, f := range page.Files {
-				link, err := service.ByToken(t.Context(), area, f.Shown.LinkURL)
+				link, err := service.ByToken(t.Context(), area, f.Token)
 				check(t, err)
 				body, err := service.Open(t.Context(), link)
 				check(t, err)
 				content, err := io.ReadAll(body)
 				check(t, err)
 				check(t, body.Close())
-				all[f.Shown.LinkURL] = string(content)
+				all[f.Token] = string(content)
 			}
 		}
 		return nil

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/table"
 )
 
@@ -21,7 +22,7 @@ func newHealth(p *Ports) http.Handler {
 		var none struct{}
 		err := p.Table.Get(r.Context(), table.Key{PK: "health", SK: "health"}, &none)
 		if err != nil && !errors.Is(err, table.ErrNotFound) {
-			return &envelope.Fault{Kind: envelope.Unavailable, Detail: "the table does not answer", After: healthRetry, Cause: err}
+			return &fault.Fault{Kind: fault.Unavailable, Detail: "the table does not answer", After: healthRetry, Cause: err}
 		}
 		return envelope.Write(w, p.Now(), envelope.Success{Description: envelope.Health})
 	})

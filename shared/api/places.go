@@ -1,10 +1,9 @@
 package api
 
 import (
+	"ferry/shared/fault"
 	"sync"
 	"time"
-
-	"ferry/shared/envelope"
 )
 
 const (
@@ -39,15 +38,15 @@ func (p *Places) Enter(user, part string) (leave func(), err error) {
 	each := max(1, p.most/4)
 	switch {
 	case p.most > 0 && p.all >= p.most:
-		return nil, &envelope.Fault{
-			Kind: envelope.Unavailable, Detail: "too many uploads are under way; try again", After: busyFor,
+		return nil, &fault.Fault{
+			Kind: fault.Unavailable, Detail: "too many uploads are under way; try again", After: busyFor,
 		}
 	case p.most > 0 && p.taken[user] >= each:
-		return nil, envelope.WaitFault(busyFor,
+		return nil, fault.Wait(busyFor,
 			"%d of your uploads are under way, as many as a user may have at once; try again", each)
 	case part != "" && p.taken[part] >= writersOfPart:
-		return nil, &envelope.Fault{
-			Kind: envelope.Conflict, Detail: "the part is already being sent twice; try again", After: busyFor,
+		return nil, &fault.Fault{
+			Kind: fault.Conflict, Detail: "the part is already being sent twice; try again", After: busyFor,
 		}
 	}
 	p.add(1, user, part)

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"ferry/shared/envelope"
+	"ferry/shared/fault"
 )
 
 // maxForm is the longest form body, far longer than its fields may be.
@@ -29,7 +30,7 @@ func Form(r *http.Request) (form url.Values, ok bool, err error) {
 	err = r.ParseForm()
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); err != nil && !tooLarge {
 		// The error may quote a password, so it must not even be logged.
-		err = envelope.NewFault(envelope.Invalid, "the form in the body cannot be read")
+		err = fault.New(fault.Invalid, "the form in the body cannot be read")
 	}
 	return r.PostForm, true, err
 }
@@ -38,7 +39,7 @@ func Form(r *http.Request) (form url.Values, ok bool, err error) {
 func Query(r *http.Request) (url.Values, error) {
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, envelope.NewFault(envelope.Invalid, "the query cannot be read: check its percent signs and semicolons")
+		return nil, fault.New(fault.Invalid, "the query cannot be read: check its percent signs and semicolons")
 	}
 	return q, nil
 }
@@ -47,7 +48,7 @@ func Query(r *http.Request) (url.Values, error) {
 func Needed(r *http.Request, name, what string) (string, error) {
 	q, err := Query(r)
 	if err == nil && q.Get(name) == "" {
-		err = envelope.NewFault(envelope.Invalid, "the query parameter %s, %s, is missing", name, what)
+		err = fault.Parameter(name, "the query parameter %s, %s, is missing", name, what)
 	}
 	return q.Get(name), err
 }
@@ -62,7 +63,7 @@ func Number(r *http.Request, name string, lowest, highest, fallback int64) (int6
 	text := q.Get(name)
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < lowest || n > highest {
-		return 0, envelope.NewFault(envelope.Invalid, "the query parameter %s must be a number from %d to %d", name, lowest, highest)
+		return 0, fault.Parameter(name, "the query parameter %s must be a number from %d to %d", name, lowest, highest)
 	}
 	return n, nil
 }
@@ -73,7 +74,7 @@ func FileID(r *http.Request) (int64, error) {
 	text := r.PathValue("id")
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 1 || strconv.FormatInt(n, 10) != text {
-		return 0, envelope.NewFault(envelope.Invalid, "a file's id is a number from 1")
+		return 0, fault.New(fault.Invalid, "a file's id is a number from 1")
 	}
 	return n, nil
 }

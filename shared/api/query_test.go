@@ -13,6 +13,7 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/envelope"
+	"ferry/shared/fault"
 )
 
 func TestFormIsReadOnlyFromTheBody(t *testing.T) {
@@ -22,14 +23,14 @@ func TestFormIsReadOnlyFromTheBody(t *testing.T) {
 		what, kind, body string
 		ok               bool
 		value            string
-		kindOfFault      envelope.FaultKind
+		kindOfFault      fault.Kind
 	}{
-		{"a form", urlencoded, "name=a+b%21", true, "a b!", envelope.Internal},
-		{"a form with a charset", urlencoded + "; charset=UTF-8", "name=x", true, "x", envelope.Internal},
-		{"JSON is not a form", "application/json", `{"name":"x"}`, false, "", envelope.Internal},
-		{"a body without a type is not a form", "", "name=x", false, "", envelope.Internal},
-		{"broken percent signs", urlencoded, "name=%zz", true, "", envelope.Invalid},
-		{"semicolons", urlencoded, "name=x;y=z", true, "", envelope.Invalid},
+		{"a form", urlencoded, "name=a+b%21", true, "a b!", fault.Internal},
+		{"a form with a charset", urlencoded + "; charset=UTF-8", "name=x", true, "x", fault.Internal},
+		{"JSON is not a form", "application/json", `{"name":"x"}`, false, "", fault.Internal},
+		{"a body without a type is not a form", "", "name=x", false, "", fault.Internal},
+		{"broken percent signs", urlencoded, "name=%zz", true, "", fault.Invalid},
+		{"semicolons", urlencoded, "name=x;y=z", true, "", fault.Invalid},
 	} {
 		r := httptest.NewRequest("POST", "/?name=query", strings.NewReader(c.body))
 		r.Header.Set("Content-Type", c.kind)
@@ -37,7 +38,7 @@ func TestFormIsReadOnlyFromTheBody(t *testing.T) {
 		if ok != c.ok || form.Get("name") != c.value {
 			t.Errorf("%s: %q, %v", c.what, form.Get("name"), ok)
 		}
-		if got := envelope.FaultOf(err); (err != nil) != (c.kindOfFault != envelope.Internal) || got != nil && got.Kind != c.kindOfFault {
+		if got := fault.Of(err); (err != nil) != (c.kindOfFault != fault.Internal) || got != nil && got.Kind != c.kindOfFault {
 			t.Errorf("%s: the error is %v", c.what, err)
 		}
 		if err != nil && strings.Contains(err.Error(), "%zz") {
@@ -65,7 +66,7 @@ func TestQueryNumberMustBeWithinBounds(t *testing.T) {
 		r := httptest.NewRequest("GET", "/", nil)
 		r.URL.RawQuery = query
 		n, err := api.Number(r, "n", 1, 10, 7)
-		if want < 0 && !envelope.IsFault(err, envelope.Invalid) || want >= 0 && (err != nil || n != want) {
+		if want < 0 && !fault.Is(err, fault.Invalid) || want >= 0 && (err != nil || n != want) {
 			t.Errorf("%q gives %d, %v", query, n, err)
 		}
 	}
@@ -80,7 +81,7 @@ func TestFileHasOnlyOneID(t *testing.T) {
 		r := httptest.NewRequest("DELETE", "/", nil)
 		r.SetPathValue("id", text)
 		n, err := api.FileID(r)
-		if want == 0 && !envelope.IsFault(err, envelope.Invalid) || want > 0 && (err != nil || n != want) {
+		if want == 0 && !fault.Is(err, fault.Invalid) || want > 0 && (err != nil || n != want) {
 			t.Errorf("%q gives %d, %v", text, n, err)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/table"
 )
 
@@ -77,13 +77,13 @@ func changeKey(token string) table.Key {
 // other users. It makes one call to the table.
 func (s *Accounts) First(ctx context.Context, u User) (token string, err error) {
 	if u.State != FirstAccess {
-		return "", envelope.NewFault(envelope.Forbidden, "the user is not in first access")
+		return "", fault.New(fault.Forbidden, "the user is not in first access")
 	}
 	token, put, err := s.newChange(u, "", firstLife)
 	if err != nil {
 		return "", err
 	}
-	return token, envelope.Wrap(s.Table.Write(ctx, put), "storing a change token")
+	return token, fault.Wrap(s.Table.Write(ctx, put), "storing a change token")
 }
 
 func (s *Accounts) newChange(u User, pin string, life time.Duration) (string, table.Op, error) {
@@ -106,7 +106,7 @@ type Change struct {
 // Change sets a new password, ends all bearers of the user, and makes the user active.
 // Without a new password it only checks the request. It returns the user's name.
 func (s *Accounts) Change(ctx context.Context, c Change) (user string, err error) {
-	caller := envelope.CallerOf(ctx)
+	caller := fault.CallerOf(ctx)
 	caller.Login = "pin"
 	found, err := s.token(ctx, c.Token)
 	if err != nil {
@@ -136,7 +136,7 @@ func (s *Accounts) Change(ctx context.Context, c Change) (user string, err error
 	if errors.Is(err, table.ErrCondition) {
 		return "", errDead
 	}
-	return found.User, envelope.Wrap(err, "storing a new password")
+	return found.User, fault.Wrap(err, "storing a new password")
 }
 
 func (s *Accounts) token(ctx context.Context, token string) (change, error) {
@@ -155,7 +155,7 @@ func (s *Accounts) token(ctx context.Context, token string) (change, error) {
 	return c, nil
 }
 
-var errDead = envelope.NewFault(envelope.Unauthorized,
+var errDead = fault.New(fault.Unauthorized,
 	"the change link is not known, was used, or has expired; ask for a new one")
 
 // checkPIN counts the try before it compares, so that concurrent tries are limited too.
@@ -165,7 +165,7 @@ func (s *Accounts) checkPIN(ctx context.Context, c Change, found change) error {
 		return nil
 	}
 	if c.PIN == "" {
-		return envelope.NewFault(envelope.Forbidden, "the user is not in first access: the PIN from the mail is needed")
+		return fault.New(fault.Forbidden, "the user is not in first access: the PIN from the mail is needed")
 	}
 	count := table.Update(changeKey(c.Token))
 	err := s.Table.Write(ctx, count.Add("tries", 1).If(table.Exists(), table.AtMost("tries", maxTries-1)))
@@ -180,13 +180,13 @@ func (s *Accounts) checkPIN(ctx context.Context, c Change, found change) error {
 		return err
 	}
 	if !ok {
-		return envelope.NewFault(envelope.Unauthorized, "the PIN is not right; a link takes %d tries", maxTries)
+		return fault.New(fault.Unauthorized, "the PIN is not right; a link takes %d tries", maxTries)
 	}
 	if c.Password != "" {
 		return nil // the token is deleted anyway
 	}
 	err = s.Table.Write(ctx, count.Add("tries", -1).If(table.Exists()))
-	return envelope.Wrap(err, "counting a PIN", table.ErrCondition)
+	return fault.Wrap(err, "counting a PIN", table.ErrCondition)
 }
 
 // Forget makes a change token and mails the PIN that it needs, unless the user was sent
@@ -224,7 +224,7 @@ func (s *Accounts) Forget(ctx context.Context, name, source, base, lang string) 
 	return "", "", table.ErrBusy
 }
 
-var errUnknown = envelope.NewFault(envelope.Unauthorized, "the user does not exist")
+var errUnknown = fault.New(fault.Unauthorized, "the user does not exist")
 
 // forgetting is one request for a forgotten password.
 type forgetting struct {
@@ -250,7 +250,7 @@ func (f *forgetting) try(ctx context.Context) (token string, err error) {
 	}
 	ops := []table.Op{source.add(f.source, now, id)}
 	u, failed := recipient(items[0])
-	if envelope.FaultOf(failed) != nil && f.HideUsers {
+	if fault.Of(failed) != nil && f.HideUsers {
 		// Continue as for other users, but send no mail. No PIN matches this token.
 		u, failed = User{Name: f.name, Generation: -1}, nil
 	}
@@ -264,7 +264,7 @@ func (f *forgetting) try(ctx context.Context) (token string, err error) {
 		ops = append(append(ops, user.add(ofUser, now, mailed)), more...)
 	}
 	if err == nil {
-		err = envelope.Wrap(f.Table.Write(ctx, ops...), "storing a request for a forgotten password")
+		err = fault.Wrap(f.Table.Write(ctx, ops...), "storing a request for a forgotten password")
 	}
 	return token, cmp.Or(err, failed)
 }
@@ -277,9 +277,9 @@ func recipient(item table.Item) (u User, err error) {
 	case err != nil:
 		return u, fmt.Errorf("reading user: %w", err)
 	case u.State == Disabled:
-		return u, envelope.NewFault(envelope.Forbidden, "the user is disabled")
+		return u, fault.New(fault.Forbidden, "the user is disabled")
 	case u.Email == "":
-		return u, envelope.NewFault(envelope.Forbidden, "the user has no e-mail address that a PIN could go to")
+		return u, fault.New(fault.Forbidden, "the user has no e-mail address that a PIN could go to")
 	}
 	return u, nil
 }
@@ -321,7 +321,7 @@ const mail = "mail"
 // recent returns the requests in an item that still count.
 func recent(item table.Item, now time.Time, window time.Duration) (r requests, err error) {
 	var all requests
-	err = envelope.Wrap(item.Decode(&all), "reading requests", table.ErrNotFound)
+	err = fault.Wrap(item.Decode(&all), "reading requests", table.ErrNotFound)
 	r.Version, r.window = all.Version, window
 	for i, at := range all.Times {
 		if i < len(all.Notes) && !Ended(now, at+int64(window.Seconds()), window) {
@@ -340,7 +340,7 @@ func (r requests) limit(note string, now time.Time, most int) error {
 		}
 		if most == 0 {
 			left := time.Unix(at, 0).Add(r.window).Sub(now)
-			return envelope.WaitFault(min(left, r.window), "at most %d requests an hour for a user and %d in all "+
+			return fault.Wait(min(left, r.window), "at most %d requests an hour for a user and %d in all "+
 				"from one address, and %d a day for a user", maxPerPair, maxPerSource, maxPerUser)
 		}
 	}

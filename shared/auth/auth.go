@@ -1,6 +1,6 @@
 // Package auth checks who calls: users, HTTP Basic, bearers, the tokens of links, and
 // the limits on guessing; the same code in the cloud and on one machine. It may import
-// envelope and the ports, but not files or notify: notices go through the Outbox that
+// fault and the ports, but not files or notify: notices go through the Outbox that
 // it declares. Start reading with Authenticator.
 package auth
 
@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/table"
 )
 
@@ -55,9 +55,9 @@ func New(p Ports) *Authenticator { return &Authenticator{p} }
 
 // errDenied answers every bad credential, so that nobody can tell a wrong password
 // from an unknown user.
-var errDenied = envelope.NewFault(envelope.Unauthorized, "the user does not exist or the credential is not valid")
+var errDenied = fault.New(fault.Unauthorized, "the user does not exist or the credential is not valid")
 
-var errTemporary = envelope.NewFault(envelope.Unauthorized,
+var errTemporary = fault.New(fault.Unauthorized,
 	"the password is a temporary one: POST /auth/first leads to a password of your own")
 
 // Request authenticates a request by Basic or Bearer and returns its user, who is
@@ -84,11 +84,11 @@ func (a *Authenticator) BasicAny(r *http.Request) (User, error) {
 	name, password, ok := r.BasicAuth()
 	if !ok {
 		if r.Header.Get("Authorization") == "" {
-			return User{}, envelope.NewFault(envelope.Unauthorized, "an Authorization header is missing")
+			return User{}, fault.New(fault.Unauthorized, "an Authorization header is missing")
 		}
-		return User{}, envelope.NewFault(envelope.Unauthorized, "the Authorization header is not valid for this address")
+		return User{}, fault.New(fault.Unauthorized, "the Authorization header is not valid for this address")
 	}
-	envelope.CallerOf(r.Context()).Login = "basic"
+	fault.CallerOf(r.Context()).Login = "basic"
 	u, _, err := a.Password(r.Context(), name, password, Source(r))
 	return u, err
 }
@@ -105,7 +105,7 @@ func (a *Authenticator) Password(ctx context.Context, name, password, source str
 	t := a.throttle(canonical, source)
 	t.enter()
 	defer t.leave()
-	caller := envelope.CallerOf(ctx)
+	caller := fault.CallerOf(ctx)
 	caller.Login = cmp.Or(caller.Login, "password")
 	u, err = t.admit(ctx, canonical)
 	if err != nil {
@@ -165,7 +165,7 @@ func (a *Authenticator) Login(ctx context.Context, name, password, source string
 // Source returns the address that failed logins are counted by: an IPv4 address, or
 // an IPv6 /64 network, which is what one subscriber gets.
 func Source(r *http.Request) string {
-	addr := envelope.Address(r)
+	addr := fault.Address(r)
 	if !addr.IsValid() {
 		return "unknown"
 	}
@@ -190,7 +190,7 @@ func bearerKey(token string) table.Key {
 // Bearer returns the user of a bearer. The token carries the user's name, so that one
 // call to the table fetches both items.
 func (a *Authenticator) Bearer(ctx context.Context, token string) (User, error) {
-	caller := envelope.CallerOf(ctx)
+	caller := fault.CallerOf(ctx)
 	caller.Login = "bearer"
 	name, _ := TokenName(token)
 	if canonical, ok := CanonicalName(name); !ok || canonical != name {
@@ -217,5 +217,5 @@ func (a *Authenticator) Bearer(ctx context.Context, token string) (User, error) 
 // Revoke ends a bearer. Revoking an unknown or expired one is not an error (RFC 7009,
 // section 2.2).
 func (a *Authenticator) Revoke(ctx context.Context, token string) error {
-	return envelope.Wrap(a.Table.Write(ctx, table.Delete(bearerKey(token))), "revoking a bearer")
+	return fault.Wrap(a.Table.Write(ctx, table.Delete(bearerKey(token))), "revoking a bearer")
 }

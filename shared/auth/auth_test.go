@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"ferry/shared/auth"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 )
 
 const (
@@ -35,20 +35,20 @@ func begin(t *testing.T) check {
 }
 
 // try logs in, and returns the kind of the fault and when to retry.
-func (c check) try(t *testing.T, name, password, from string) (envelope.FaultKind, time.Duration) {
+func (c check) try(t *testing.T, name, password, from string) (fault.Kind, time.Duration) {
 	t.Helper()
 	_, _, err := c.Login(t.Context(), name, password, from)
 	if err == nil {
 		return okay, 0
 	}
-	f := envelope.FaultOf(err)
+	f := fault.Of(err)
 	if f == nil {
 		t.Fatalf("the login fails with %v", err)
 	}
 	return f.Kind, f.After
 }
 
-const okay envelope.FaultKind = -1
+const okay fault.Kind = -1
 
 func TestFailedLoginsLookAlike(t *testing.T) {
 	t.Parallel()
@@ -56,15 +56,15 @@ func TestFailedLoginsLookAlike(t *testing.T) {
 	said := map[string]bool{}
 	for _, k := range []struct{ name, password string }{{"alice", "wrong"}, {"nobody", right}, {"off", right}, {"off", "wrong"}, {"../x", right}, {"", ""}, {"new", "wrong"}} {
 		_, _, err := c.Login(t.Context(), k.name, k.password, source)
-		if !envelope.IsFault(err, envelope.Unauthorized) {
+		if !fault.Is(err, fault.Unauthorized) {
 			t.Fatalf("%q with %q: %v", k.name, k.password, err)
 		}
-		said[envelope.FaultOf(err).Detail] = true
+		said[fault.Of(err).Detail] = true
 	}
 	if len(said) != 1 {
 		t.Errorf("the answers differ: %v", said)
 	}
-	if _, _, err := c.Login(t.Context(), "new", right, source); !envelope.IsFault(err, envelope.Unauthorized) || !strings.Contains(err.Error(), "/auth/first") {
+	if _, _, err := c.Login(t.Context(), "new", right, source); !fault.Is(err, fault.Unauthorized) || !strings.Contains(err.Error(), "/auth/first") {
 		t.Errorf("a temporary password gives %v", err)
 	}
 }
@@ -110,7 +110,7 @@ func TestBearerIsValidForItsTimeAndUser(t *testing.T) {
 			_, bearer, err := c.Login(t.Context(), "ALICE", right, source)
 			must(t, err)
 			u, err := c.Bearer(t.Context(), k.change(t, c, bearer))
-			if k.holds && (err != nil || u.Name != "alice") || !k.holds && !envelope.IsFault(err, envelope.Unauthorized) {
+			if k.holds && (err != nil || u.Name != "alice") || !k.holds && !fault.Is(err, fault.Unauthorized) {
 				t.Errorf("the bearer gives %q, %v", u.Name, err)
 			}
 		})

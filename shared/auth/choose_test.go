@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"ferry/shared/auth"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 )
 
 func TestAllowedPasswords(t *testing.T) {
@@ -43,7 +43,7 @@ func TestRefusedPasswords(t *testing.T) {
 		"the user's name and little more":    {"Alice-alice1", "easy to guess"},
 	} {
 		err := auth.CheckPassword(c.password, "alice")
-		if !envelope.IsFault(err, envelope.Invalid) || !strings.Contains(envelope.FaultOf(err).Detail, c.says) {
+		if !fault.Is(err, fault.Invalid) || !strings.Contains(fault.Of(err).Detail, c.says) {
 			t.Errorf("%s: %v, want %q", what, err, c.says)
 		}
 	}

@@ -2,12 +2,11 @@ package auth_test
 
 import (
 	"encoding/base64"
+	"ferry/shared/fault"
 	"fmt"
 	"net/http/httptest"
 	"strings"
 	"testing"
-
-	"ferry/shared/envelope"
 )
 
 func TestCredentialIsReadFromTheHeader(t *testing.T) {
@@ -63,7 +62,7 @@ func TestCredentialIsReadFromTheHeader(t *testing.T) {
 		r.RemoteAddr = fmt.Sprintf("192.0.2.%d:1", sources)
 		r.Header.Set("Authorization", k.header)
 		u, err := c.Request(r)
-		if k.ok && (err != nil || u.Name != "alice") || !k.ok && !envelope.IsFault(err, envelope.Unauthorized) {
+		if k.ok && (err != nil || u.Name != "alice") || !k.ok && !fault.Is(err, fault.Unauthorized) {
 			t.Errorf("%s gives %q, %v", what, u.Name, err)
 		}
 	}
@@ -79,11 +78,11 @@ func TestFirstAccessTakesATemporaryPasswordAndNoBearer(t *testing.T) {
 	if u, err := c.BasicAny(r); err != nil || u.Name != "new" {
 		t.Errorf("a temporary password gives %q, %v", u.Name, err)
 	}
-	if _, err := c.Basic(r); !envelope.IsFault(err, envelope.Unauthorized) {
+	if _, err := c.Basic(r); !fault.Is(err, fault.Unauthorized) {
 		t.Errorf("elsewhere it gives %v", err)
 	}
 	r.Header.Set("Authorization", "Bearer "+bearer)
-	if _, err := c.BasicAny(r); !envelope.IsFault(err, envelope.Unauthorized) {
+	if _, err := c.BasicAny(r); !fault.Is(err, fault.Unauthorized) {
 		t.Errorf("a bearer gives %v", err)
 	}
 }

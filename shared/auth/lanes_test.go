@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"ferry/shared/auth"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/table"
 )
 
@@ -19,7 +19,7 @@ type guess struct{ name, password string }
 
 // atOnce makes all tries concurrently, on two Authenticators that share a Hasher as
 // endpoints do, and counts their results. It also returns how many hashes were computed.
-func (c check) atOnce(t *testing.T, from string, tries ...guess) (answers map[envelope.FaultKind]int, hashed int64) {
+func (c check) atOnce(t *testing.T, from string, tries ...guess) (answers map[fault.Kind]int, hashed int64) {
 	t.Helper()
 	var n atomic.Int64
 	c.Hasher.Watch(func(compute func()) {
@@ -29,7 +29,7 @@ func (c check) atOnce(t *testing.T, from string, tries ...guess) (answers map[en
 	two := []check{c, {auth.New(c.Ports), c.clock, c.users}}
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	answers = map[envelope.FaultKind]int{}
+	answers = map[fault.Kind]int{}
 	for i, g := range tries {
 		wg.Go(func() {
 			k, _ := two[i%2].try(t, g.name, g.password, from)
@@ -68,7 +68,7 @@ func TestConcurrentWrongPasswordsGetNoExtraTries(t *testing.T) {
 			}
 			free := max(5-before, 1)
 			answers, hashed := c.atOnce(t, source, wrong("alice", 60)...)
-			if answers[envelope.Unauthorized] != free || answers[envelope.TooMany] != 60-free || hashed != int64(free) {
+			if answers[fault.Unauthorized] != free || answers[fault.TooMany] != 60-free || hashed != int64(free) {
 				t.Errorf("the answers are %v after %d hashes, want %d refused", answers, hashed, free)
 			}
 		})
@@ -104,7 +104,7 @@ func TestGuessesDoNotFillTheQueueForACPU(t *testing.T) {
 				tries = append(tries, k.try(i))
 			}
 			answers, hashed := c.atOnce(t, source, tries...)
-			if answers[envelope.Unauthorized] != k.refused || answers[envelope.TooMany] != 300-k.refused || hashed != int64(k.refused) {
+			if answers[fault.Unauthorized] != k.refused || answers[fault.TooMany] != 300-k.refused || hashed != int64(k.refused) {
 				t.Errorf("the answers are %v after %d hashes, want %d refused", answers, hashed, k.refused)
 			}
 			if highest.Load() > 0 {
@@ -142,7 +142,7 @@ func TestRightGuessBeyondTheLastFreeTryIsRefused(t *testing.T) {
 	})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if k, _ := c.try(t, "alice", "the last free guess", source); k != envelope.Unauthorized {
+		if k, _ := c.try(t, "alice", "the last free guess", source); k != fault.Unauthorized {
 			t.Errorf("the wrong guess gives %v", k)
 		}
 	})
@@ -150,7 +150,7 @@ func TestRightGuessBeyondTheLastFreeTryIsRefused(t *testing.T) {
 	config := c.Ports
 	config.Table = readTable{c.Table, sync.OnceFunc(func() { close(release) })}
 	beside := check{auth.New(config), c.clock, c.users}
-	if k, _ := beside.try(t, "alice", right, source); k != envelope.TooMany {
+	if k, _ := beside.try(t, "alice", right, source); k != fault.TooMany {
 		t.Errorf("the right guess gives %v", k)
 	}
 	wg.Wait()
@@ -167,7 +167,7 @@ func TestConcurrentTriesOfManyNamesShareTheSourcesFreeTries(t *testing.T) {
 		}
 		tries = append(tries, guess{name, fmt.Sprint("guess ", i)})
 	}
-	if answers, hashed := c.atOnce(t, source, tries...); answers[envelope.Unauthorized] != 50 || answers[envelope.TooMany] != 50 || hashed != 50 {
+	if answers, hashed := c.atOnce(t, source, tries...); answers[fault.Unauthorized] != 50 || answers[fault.TooMany] != 50 || hashed != 50 {
 		t.Errorf("the answers are %v after %d hashes", answers, hashed)
 	}
 }
@@ -180,7 +180,7 @@ func TestForgottenFailuresGiveFiveFreeTriesAtOnce(t *testing.T) {
 		from := fmt.Sprint("192.0.2.", 10+i)
 		c.try(t, "alice", "long ago", from)
 		c.advance(time.Hour + time.Second)
-		if answers, hashed := c.atOnce(t, from, wrong("alice", 60)...); answers[envelope.Unauthorized] != 5 || hashed != 5 {
+		if answers, hashed := c.atOnce(t, from, wrong("alice", 60)...); answers[fault.Unauthorized] != 5 || hashed != 5 {
 			t.Errorf("from %s the answers are %v after %d hashes", from, answers, hashed)
 		}
 	}
@@ -208,18 +208,18 @@ func TestProcessesRestartingACountLoseNoFailure(t *testing.T) {
 			compute()
 		})
 		ended.Go(func() {
-			if k, _ := process.try(t, "alice", fmt.Sprint("guess ", i), source); k != envelope.Unauthorized {
+			if k, _ := process.try(t, "alice", fmt.Sprint("guess ", i), source); k != fault.Unauthorized {
 				t.Errorf("a guess in process %d gives %v", i, k)
 			}
 		})
 	}
 	ended.Wait()
 	for i := range 3 {
-		if k, _ := c.try(t, "alice", fmt.Sprint("wrong", i), source); k != envelope.Unauthorized {
+		if k, _ := c.try(t, "alice", fmt.Sprint("wrong", i), source); k != fault.Unauthorized {
 			t.Errorf("the free try %d gives %v", 3+i, k)
 		}
 	}
-	if k, after := c.try(t, "alice", "one more", source); k != envelope.TooMany || after != time.Second {
+	if k, after := c.try(t, "alice", "one more", source); k != fault.TooMany || after != time.Second {
 		t.Errorf("after five failures: %v, wait %v", k, after)
 	}
 }
@@ -229,7 +229,7 @@ func TestRightPasswordBesideAFewWrongOnesIsAccepted(t *testing.T) {
 	c := begin(t)
 	for i := range 20 {
 		from := fmt.Sprint("192.0.2.", 10+i)
-		if answers, _ := c.atOnce(t, from, append(wrong("alice", 4), guess{"alice", right})...); answers[okay] != 1 || answers[envelope.Unauthorized] != 4 {
+		if answers, _ := c.atOnce(t, from, append(wrong("alice", 4), guess{"alice", right})...); answers[okay] != 1 || answers[fault.Unauthorized] != 4 {
 			t.Errorf("from %s the answers are %v", from, answers)
 		}
 	}

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"ferry/shared/blob"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/table"
 )
 
@@ -279,7 +279,7 @@ func (p Ports) ChangeKey(ctx context.Context, revoke int) (newest int, err error
 	if text, err = json.Marshal(all); err == nil {
 		err = p.Table.Write(ctx, table.Put(versionsKey(), versionsItem{layout, string(text)}))
 	}
-	return len(all), envelope.Wrap(err, "storing the versions of the link key")
+	return len(all), fault.Wrap(err, "storing the versions of the link key")
 }
 
 // versionsItem has the versions without their keys.
@@ -295,7 +295,7 @@ func versionsKey() table.Key { return table.Key{PK: "linkkey", SK: "versions"} }
 func PublicVersions(ctx context.Context, t table.Table) (string, error) {
 	item := versionsItem{Text: "[{}]"}
 	err := t.Get(ctx, versionsKey(), &item)
-	return item.Text, envelope.Wrap(err, "reading the versions of the link key", table.ErrNotFound)
+	return item.Text, fault.Wrap(err, "reading the versions of the link key", table.ErrNotFound)
 }
 
 // Settled returns how long it takes until all processes know what has changed.

@@ -22,7 +22,7 @@ import (
 	"golang.org/x/crypto/argon2"
 	"golang.org/x/text/unicode/norm"
 
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/table"
 )
 
@@ -85,7 +85,7 @@ func NewHasher(params Params, random io.Reader, now func() time.Time) (*Hasher, 
 		dummy: phc(params, make([]byte, saltSize), make([]byte, hashSize)),
 	}
 	_, err := io.ReadFull(random, h.secret)
-	return h, envelope.Wrap(err, "reading randomness")
+	return h, fault.Wrap(err, "reading randomness")
 }
 
 // Hash returns the PHC string of a password. It waits for a free CPU.
@@ -219,11 +219,11 @@ func CheckPassword(password, user string) error {
 	n := utf8.RuneCountInString(password)
 	switch {
 	case strings.ContainsRune(password, utf8.RuneError) || strings.ContainsFunc(password, unicode.IsControl):
-		return envelope.NewFault(envelope.Invalid, "a password is text without control characters")
+		return fault.New(fault.Invalid, "a password is text without control characters")
 	case n < ShortestPassword || n > LongestPassword:
-		return envelope.NewFault(envelope.Invalid, "a password has %d to %d characters; this one has %d", ShortestPassword, LongestPassword, n)
+		return fault.New(fault.Invalid, "a password has %d to %d characters; this one has %d", ShortestPassword, LongestPassword, n)
 	case strings.Contains("\n"+common, "\n"+strings.ToLower(password)+"\n"), distinct(password) < 4, madeOf(password, user):
-		return envelope.NewFault(envelope.Invalid, "the password is too easy to guess; choose another")
+		return fault.New(fault.Invalid, "the password is too easy to guess; choose another")
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 
 	"ferry/shared/api/apitest"
 	"ferry/shared/auth"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/table"
 )
 
@@ -47,7 +47,7 @@ func TestAddDetectsAUserRemovedMeanwhile(t *testing.T) {
 			})
 			store := auth.NewUsers(s.Data.Ports.Table, s.Clock.Now)
 			late := auth.User{Name: "alice", State: auth.Active, Password: "hash"}
-			if err := store.Add(t.Context(), late); !envelope.IsFault(err, envelope.Conflict) {
+			if err := store.Add(t.Context(), late); !fault.Is(err, fault.Conflict) {
 				t.Errorf("Add gives %v", err)
 			}
 			s.Calls.Before("table.Write", nil)

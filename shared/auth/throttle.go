@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/table"
 )
 
@@ -86,7 +86,7 @@ func (t *throttle) read(ctx context.Context, name string) (u User, err error) {
 	}
 	for i, c := range t.counters {
 		c.item, c.unsaved, c.found = throttleItem{}, t.a.Hasher.unsaved(c.key), items[i].Found()
-		if err := envelope.Wrap(items[i].Decode(&c.item), "reading failed logins", table.ErrNotFound); err != nil {
+		if err := fault.Wrap(items[i].Decode(&c.item), "reading failed logins", table.ErrNotFound); err != nil {
 			return u, err
 		}
 		if c.stale = c.found && !c.item.fresh(t.a.Now()); c.stale {
@@ -96,7 +96,7 @@ func (t *throttle) read(ctx context.Context, name string) (u User, err error) {
 	if name == "" {
 		return u, nil
 	}
-	return u, envelope.Wrap(items[len(items)-1].Decode(&u), "reading user", table.ErrNotFound)
+	return u, fault.Wrap(items[len(items)-1].Decode(&u), "reading user", table.ErrNotFound)
 }
 
 // wait is how long after the last failure the next try may come.
@@ -136,7 +136,7 @@ func (t *throttle) early() error {
 			last = max(last, c.item.Last)
 		}
 		if left := time.UnixMilli(last).Add(c.wait()).Sub(now); c.wait() > 0 && left > 0 {
-			return envelope.WaitFault(min(left, c.wait()), "too many failed logins")
+			return fault.Wait(min(left, c.wait()), "too many failed logins")
 		}
 	}
 	return nil
@@ -155,7 +155,7 @@ func (t *throttle) claim(ctx context.Context) error {
 	}
 	err := t.a.Table.Write(ctx, op)
 	if errors.Is(err, table.ErrCondition) {
-		return envelope.WaitFault(t.pair.wait(), "too many failed logins")
+		return fault.Wait(t.pair.wait(), "too many failed logins")
 	}
 	return t.unsaved(err, &t.pair)
 }
@@ -193,7 +193,7 @@ func (t *throttle) succeeded(ctx context.Context) error {
 	if !t.claimed {
 		return nil
 	}
-	return envelope.Wrap(t.a.Table.Write(ctx, table.Delete(t.pair.key)), "clearing failed logins", table.ErrFull)
+	return fault.Wrap(t.a.Table.Write(ctx, table.Delete(t.pair.key)), "clearing failed logins", table.ErrFull)
 }
 
 // count returns the operation that adds a failure. A stale count starts again. If another
@@ -224,7 +224,7 @@ func (t *throttle) unsaved(err error, counters ...*counter) error {
 			f.unsaved = throttleItem{Count: f.unsaved.Count + 1, Last: now.UnixMilli()}
 		})
 	}
-	return envelope.Wrap(err, "counting a failed login", table.ErrFull)
+	return fault.Wrap(err, "counting a failed login", table.ErrFull)
 }
 
 // repeats notes a wrong password, and reports whether it is the same as the last one and

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/table"
 )
 
@@ -16,22 +16,22 @@ func TestFiveFailuresAreFreeThenWaitsGrow(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	for i := range 5 {
-		if k, _ := c.try(t, "alice", fmt.Sprint("wrong", i), source); k != envelope.Unauthorized {
+		if k, _ := c.try(t, "alice", fmt.Sprint("wrong", i), source); k != fault.Unauthorized {
 			t.Fatalf("the free try %d gives %v", i, k)
 		}
 	}
 	for i, want := range []time.Duration{1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300} {
 		want *= time.Second
 		k, after := c.try(t, "alice", fmt.Sprint("early", i), source)
-		if k != envelope.TooMany || after != want {
+		if k != fault.TooMany || after != want {
 			t.Fatalf("after %d failures: %v, wait %v, want %v", 5+i, k, after, want)
 		}
 		c.advance(want - time.Millisecond)
-		if k, after := c.try(t, "alice", right, source); k != envelope.TooMany || after != time.Millisecond {
+		if k, after := c.try(t, "alice", right, source); k != fault.TooMany || after != time.Millisecond {
 			t.Fatalf("a millisecond too early: %v, %v", k, after)
 		}
 		c.advance(time.Millisecond)
-		if k, _ := c.try(t, "alice", fmt.Sprint("late", i), source); k != envelope.Unauthorized {
+		if k, _ := c.try(t, "alice", fmt.Sprint("late", i), source); k != fault.Unauthorized {
 			t.Fatalf("after the wait of %v: %v", want, k)
 		}
 	}
@@ -41,7 +41,7 @@ func TestFiveFailuresAreFreeThenWaitsGrow(t *testing.T) {
 		t.Fatalf("the right password gives %v", k)
 	}
 	for i := range 5 {
-		if k, _ := c.try(t, "alice", fmt.Sprint("again", i), source); k != envelope.Unauthorized {
+		if k, _ := c.try(t, "alice", fmt.Sprint("again", i), source); k != fault.Unauthorized {
 			t.Errorf("a login did not clear the failures: %v", k)
 		}
 	}
@@ -53,16 +53,16 @@ func TestFailuresCountPerUserAndSource(t *testing.T) {
 	for i := range 6 {
 		c.try(t, "alice", fmt.Sprint("wrong", i), source)
 	}
-	if k, _ := c.try(t, "alice", right, source); k != envelope.TooMany {
+	if k, _ := c.try(t, "alice", right, source); k != fault.TooMany {
 		t.Fatalf("the user is not slowed down: %v", k)
 	}
 	if k, _ := c.try(t, "alice", right, "192.0.2.2"); k != okay {
 		t.Errorf("from elsewhere: %v", k)
 	}
-	if k, _ := c.try(t, "new", "wrong", source); k != envelope.Unauthorized {
+	if k, _ := c.try(t, "new", "wrong", source); k != fault.Unauthorized {
 		t.Errorf("another user: %v", k)
 	}
-	if k, _ := c.try(t, "alice", right, source); k != envelope.TooMany {
+	if k, _ := c.try(t, "alice", right, source); k != fault.TooMany {
 		t.Errorf("a login from elsewhere cleared the failures: %v", k)
 	}
 }
@@ -75,11 +75,11 @@ func TestSourceTryingManyUsersIsSlowedDown(t *testing.T) {
 		if i%10 == 0 {
 			name = "no/user" // an impossible name
 		}
-		if k, _ := c.try(t, name, fmt.Sprint("wrong", i), source); k != envelope.Unauthorized {
+		if k, _ := c.try(t, name, fmt.Sprint("wrong", i), source); k != fault.Unauthorized {
 			t.Fatalf("try %d: %v", i, k)
 		}
 	}
-	if k, after := c.try(t, "alice", right, source); k != envelope.TooMany || after != time.Second {
+	if k, after := c.try(t, "alice", right, source); k != fault.TooMany || after != time.Second {
 		t.Errorf("the next try gives %v, %v", k, after)
 	}
 	if k, _ := c.try(t, "alice", right, "192.0.2.2"); k != okay {
@@ -99,11 +99,11 @@ func TestFailuresAreForgottenAfterAnHour(t *testing.T) {
 	}
 	c.advance(time.Hour + time.Second)
 	for i := range 5 {
-		if k, _ := c.try(t, "alice", fmt.Sprint("again", i), source); k != envelope.Unauthorized {
+		if k, _ := c.try(t, "alice", fmt.Sprint("again", i), source); k != fault.Unauthorized {
 			t.Fatalf("try %d: %v", i, k)
 		}
 	}
-	if k, _ := c.try(t, "alice", "one more", source); k != envelope.TooMany {
+	if k, _ := c.try(t, "alice", "one more", source); k != fault.TooMany {
 		t.Errorf("the failures after the hour do not count: %v", k)
 	}
 }
@@ -116,12 +116,12 @@ func TestRepeatedWrongPasswordWaitsLikeAnyOther(t *testing.T) {
 			t.Parallel()
 			c := begin(t)
 			for i := range 9 {
-				if k, _ := c.try(t, name, fmt.Sprint("wrong", i/2), source); k != envelope.Unauthorized {
+				if k, _ := c.try(t, name, fmt.Sprint("wrong", i/2), source); k != fault.Unauthorized {
 					t.Fatalf("try %d gives %v", i, k)
 				}
 			}
 			for _, password := range []string{"wrong4", "wrong5", right} {
-				if k, after := c.try(t, name, password, source); k != envelope.TooMany || after != time.Second {
+				if k, after := c.try(t, name, password, source); k != fault.TooMany || after != time.Second {
 					t.Errorf("%q gives %v, wait %v", password, k, after)
 				}
 			}
@@ -130,7 +130,7 @@ func TestRepeatedWrongPasswordWaitsLikeAnyOther(t *testing.T) {
 	c := begin(t)
 	refused := 0
 	for range 300 {
-		if k, _ := c.try(t, "alice", "wrong", source); k == envelope.Unauthorized {
+		if k, _ := c.try(t, "alice", "wrong", source); k == fault.Unauthorized {
 			refused++
 		}
 	}
@@ -141,7 +141,7 @@ func TestRepeatedWrongPasswordWaitsLikeAnyOther(t *testing.T) {
 		c.advance(time.Second)
 		c.try(t, "alice", "wrong", source)
 	}
-	if k, after := c.try(t, "alice", "wrong", source); k != envelope.TooMany || after < 8*time.Second {
+	if k, after := c.try(t, "alice", "wrong", source); k != fault.TooMany || after < 8*time.Second {
 		t.Errorf("after 20 s more the password gives %v, wait %v", k, after)
 	}
 }
@@ -153,7 +153,7 @@ func TestRepetitionThatIsNotTheLastPasswordCounts(t *testing.T) {
 	for i := range 5 {
 		c.try(t, "alice", fmt.Sprint("wrong", i%2), source)
 	}
-	if k, _ := c.try(t, "alice", right, source); k != envelope.TooMany {
+	if k, _ := c.try(t, "alice", right, source); k != fault.TooMany {
 		t.Errorf("two alternating passwords do not count: %v", k)
 	}
 }
@@ -183,17 +183,17 @@ func TestFailuresCountWhileTheDiskIsFull(t *testing.T) {
 			}
 			full.Store(true)
 			for i := range 5 - before {
-				if k, _ := c.try(t, "alice", fmt.Sprint("guess", i), source); k != envelope.Unauthorized {
+				if k, _ := c.try(t, "alice", fmt.Sprint("guess", i), source); k != fault.Unauthorized {
 					t.Fatalf("guess %d gives %v", i, k)
 				}
 			}
 			for i, want := range []time.Duration{1, 2, 4} {
 				want *= time.Second
-				if k, after := c.try(t, "alice", right, source); k != envelope.TooMany || after != want {
+				if k, after := c.try(t, "alice", right, source); k != fault.TooMany || after != want {
 					t.Fatalf("the wait %d is %v, %v, want %v", i, k, after, want)
 				}
 				c.advance(want)
-				if k, _ := c.try(t, "alice", fmt.Sprint("late", i), source); k != envelope.Unauthorized {
+				if k, _ := c.try(t, "alice", fmt.Sprint("late", i), source); k != fault.Unauthorized {
 					t.Fatalf("after the wait of %v: %v", want, k)
 				}
 			}
@@ -204,7 +204,7 @@ func TestFailuresCountWhileTheDiskIsFull(t *testing.T) {
 			for i := range 50 {
 				c.try(t, fmt.Sprint("user", i), "wrong", "192.0.2.2")
 			}
-			if k, _ := c.try(t, "alice", right, "192.0.2.2"); k != envelope.TooMany {
+			if k, _ := c.try(t, "alice", right, "192.0.2.2"); k != fault.TooMany {
 				t.Errorf("a source that tries many users gets %v", k)
 			}
 		})
@@ -221,11 +221,11 @@ func TestFailuresOnAFullDiskCountOnceThereIsRoom(t *testing.T) {
 		if i == 5 {
 			c.advance(time.Second)
 		}
-		if k, _ := c.try(t, "alice", fmt.Sprint("wrong", i), source); k != envelope.Unauthorized {
+		if k, _ := c.try(t, "alice", fmt.Sprint("wrong", i), source); k != fault.Unauthorized {
 			t.Fatalf("try %d gives %v", i, k)
 		}
 	}
-	if k, after := c.try(t, "alice", right, source); k != envelope.TooMany || after != 2*time.Second {
+	if k, after := c.try(t, "alice", right, source); k != fault.TooMany || after != 2*time.Second {
 		t.Errorf("after six failures: %v, wait %v", k, after)
 	}
 	c.advance(2 * time.Second)
@@ -249,9 +249,9 @@ func TestAfterTheWaitOneTryPassesAtATime(t *testing.T) {
 	for i := range tries {
 		wg.Go(func() {
 			switch k, _ := c.try(t, "alice", fmt.Sprint("at once", i), source); k {
-			case envelope.Unauthorized:
+			case fault.Unauthorized:
 				passed.Add(1)
-			case envelope.TooMany:
+			case fault.TooMany:
 				waited.Add(1)
 			}
 		})
@@ -293,16 +293,16 @@ func TestWaitDoesNotRevealWhoExists(t *testing.T) {
 	c := begin(t)
 	for _, name := range []string{"alice", "ALICE@x", "nobody", "off", "new"} {
 		for i := range 5 {
-			if k, _ := c.try(t, name, fmt.Sprint("wrong", i), source); k != envelope.Unauthorized {
+			if k, _ := c.try(t, name, fmt.Sprint("wrong", i), source); k != fault.Unauthorized {
 				t.Errorf("try %d of %s gives %v", i, name, k)
 			}
 		}
-		if k, after := c.try(t, name, right, source); k != envelope.TooMany || after != time.Second {
+		if k, after := c.try(t, name, right, source); k != fault.TooMany || after != time.Second {
 			t.Errorf("then %s gets %v, wait %v", name, k, after)
 		}
 	}
 	c.advance(time.Second)
-	for name, want := range map[string]envelope.FaultKind{"alice": okay, "nobody": envelope.Unauthorized, "off": envelope.Unauthorized, "new": envelope.Unauthorized} {
+	for name, want := range map[string]fault.Kind{"alice": okay, "nobody": fault.Unauthorized, "off": fault.Unauthorized, "new": fault.Unauthorized} {
 		if k, _ := c.try(t, name, right, source); k != want {
 			t.Errorf("after the wait %s gets %v", name, k)
 		}

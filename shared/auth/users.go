@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/table"
 )
 
@@ -121,7 +121,7 @@ func (s *Users) Get(ctx context.Context, name string) (User, error) {
 	if errors.Is(err, table.ErrNotFound) {
 		return User{}, ErrUnknownUser
 	}
-	return u, envelope.Wrap(err, "reading user")
+	return u, fault.Wrap(err, "reading user")
 }
 
 // Trace returns the user with a canonical name. If the error is ErrUnknownUser or ErrDamaged,
@@ -221,16 +221,16 @@ func (s *Users) store(ctx context.Context, u User, profile table.Cond, entry ...
 	}
 	err := s.table.Write(ctx, ops...)
 	if errors.Is(err, table.ErrCondition) {
-		return envelope.NewFault(envelope.Conflict, "user %s exists already", u.Name)
+		return fault.New(fault.Conflict, "user %s exists already", u.Name)
 	}
-	return envelope.Wrap(err, "storing user")
+	return fault.Wrap(err, "storing user")
 }
 
 // Limited yields the name of each user who has a quota, or had one, after a name and in order.
 func (s *Users) Limited(ctx context.Context, after string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for item, err := range table.Each(ctx, s.table, table.Query{PK: limited, After: after, Limit: table.MaxKeys}) {
-			if !yield(item.Key.SK, envelope.Wrap(err, "listing users with a quota")) {
+			if !yield(item.Key.SK, fault.Wrap(err, "listing users with a quota")) {
 				return
 			}
 		}
@@ -239,7 +239,7 @@ func (s *Users) Limited(ctx context.Context, after string) iter.Seq2[string, err
 
 // Limit makes Limited yield a user.
 func (s *Users) Limit(ctx context.Context, name string) error {
-	return envelope.Wrap(s.table.Write(ctx, limit(name)), "listing a user with a quota")
+	return fault.Wrap(s.table.Write(ctx, limit(name)), "listing a user with a quota")
 }
 
 // Names calls yield for each user after a name, ordered by name, until yield returns an error.
@@ -336,16 +336,16 @@ func SetPassword(name, hash string, state UserState) table.Op {
 // was changed meanwhile.
 func (s *Users) Rehash(ctx context.Context, name, old, hash string) error {
 	err := s.table.Write(ctx, table.Update(UserKey(name)).Set("password", hash).If(table.Equal("password", old)))
-	return envelope.Wrap(err, "renewing a hash", table.ErrCondition, table.ErrFull)
+	return fault.Wrap(err, "renewing a hash", table.ErrCondition, table.ErrFull)
 }
 
 // change writes operations whose conditions check that the user is as it was read.
 func (s *Users) change(ctx context.Context, ops ...table.Op) error {
 	err := s.table.Write(ctx, ops...)
 	if errors.Is(err, table.ErrCondition) {
-		return envelope.NewFault(envelope.Conflict, "the user was changed, removed or got a file at the same moment; try again")
+		return fault.New(fault.Conflict, "the user was changed, removed or got a file at the same moment; try again")
 	}
-	return envelope.Wrap(err, "changing user")
+	return fault.Wrap(err, "changing user")
 }
 
 // Remove deletes the account. The user must be disabled and the files removed before:

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"ferry/shared/auth"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/table/sqlite"
 )
 
@@ -56,7 +56,7 @@ func TestUserIsAddedOnce(t *testing.T) {
 			err := s.Add(t.Context(), auth.User{Name: "alice", State: auth.Active})
 			if err == nil {
 				added.Add(1)
-			} else if !envelope.IsFault(err, envelope.Conflict) {
+			} else if !fault.Is(err, fault.Conflict) {
 				t.Errorf("adding: %v", err)
 			}
 		})
@@ -146,10 +146,10 @@ func TestUnknownUsersAreRefused(t *testing.T) {
 	if err := s.Remove(t.Context(), "nobody"); !errors.Is(err, auth.ErrUnknownUser) {
 		t.Errorf("removing: %v", err)
 	}
-	if err := s.SetPassword(t.Context(), "nobody", "x", auth.Active); !envelope.IsFault(err, envelope.Conflict) {
+	if err := s.SetPassword(t.Context(), "nobody", "x", auth.Active); !fault.Is(err, fault.Conflict) {
 		t.Errorf("setting a password: %v", err)
 	}
-	if err := s.Remove(t.Context(), "active"); !envelope.IsFault(err, envelope.Conflict) {
+	if err := s.Remove(t.Context(), "active"); !fault.Is(err, fault.Conflict) {
 		t.Errorf("removing a user who is not disabled: %v", err)
 	}
 }
@@ -211,7 +211,7 @@ func TestEditIsRefusedForAnotherUserOfTheName(t *testing.T) {
 	} {
 		must(t, f())
 	}
-	if err := s.Edit(t.Context(), before, after); !envelope.IsFault(err, envelope.Conflict) || get(t, s, "alice").Lang != "" {
+	if err := s.Edit(t.Context(), before, after); !fault.Is(err, fault.Conflict) || get(t, s, "alice").Lang != "" {
 		t.Errorf("%v, %+v", err, get(t, s, "alice"))
 	}
 }

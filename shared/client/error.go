@@ -46,6 +46,7 @@ type Error struct {
 	Status      int           // the HTTP status
 	Description string        // the status in words
 	Detail      string        // what exactly is wrong; may be empty
+	Parameter   string        // the one that Detail is about, or several, separated by ", "; may be empty
 	RetryAfter  time.Duration // how long to wait before the next try; 0 if not said
 }
 
@@ -66,7 +67,7 @@ func (e *Error) Error() string {
 func (e *Error) Is(target error) bool {
 	return target == ErrNotFound && e.Status == http.StatusNotFound ||
 		target == ErrLost && e.Status == http.StatusInternalServerError && strings.HasPrefix(e.Detail, wire.LostBytes) ||
-		target == ErrUnknownUser && e.Status == http.StatusBadRequest && strings.HasPrefix(e.Detail, "the parameter d ")
+		target == ErrUnknownUser && e.Status == http.StatusBadRequest && e.Parameter == "d"
 }
 
 // StatusOf returns the HTTP status of an error from the service, or 0.
@@ -89,7 +90,7 @@ func refusal(resp *http.Response) *Error {
 	_ = json.Unmarshal(text, &said) // not every refusal has one
 	return &Error{
 		Status: resp.StatusCode, Description: cmp.Or(said.Description, http.StatusText(resp.StatusCode)),
-		Detail: resp.Header.Get("Ferry-Error"), RetryAfter: retryAfter(resp.Header),
+		Detail: resp.Header.Get("Ferry-Error"), Parameter: resp.Header.Get("Ferry-Parameter"), RetryAfter: retryAfter(resp.Header),
 	}
 }
 

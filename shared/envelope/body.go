@@ -2,6 +2,7 @@ package envelope
 
 import (
 	"errors"
+	"ferry/shared/fault"
 	"io"
 	"net/http"
 	"os"
@@ -29,14 +30,14 @@ const leastRate = 1 << 10
 // copied to. Only the server closes it. It is for one goroutine.
 type requestBody struct {
 	io.ReadCloser
-	*Caller // Received is how many bytes were read
-	control *http.ResponseController
-	long    bool          // it is a file
-	moved   time.Time     // when the deadline of a file was last moved
-	err     error         // of the last read
-	limit   int64         // bytes; 0 is no limit
-	waited  time.Duration // for the client, in this period
-	before  int64         // bytes read before this period
+	*fault.Caller // Received is how many bytes were read
+	control       *http.ResponseController
+	long          bool          // it is a file
+	moved         time.Time     // when the deadline of a file was last moved
+	err           error         // of the last read
+	limit         int64         // bytes; 0 is no limit
+	waited        time.Duration // for the client, in this period
+	before        int64         // bytes read before this period
 }
 
 // Read implements io.Reader.
@@ -60,7 +61,7 @@ func (b *requestBody) Read(p []byte) (n int, err error) {
 	case b.err == io.EOF:
 		_ = b.control.SetReadDeadline(time.Time{})
 	case slow:
-		return n, &Fault{Kind: TooSlow, Detail: "the body comes too slowly; send it again", Cause: b.err}
+		return n, &fault.Fault{Kind: fault.TooSlow, Detail: "the body comes too slowly; send it again", Cause: b.err}
 	case b.err != nil:
 		return n, BrokenBody(b.err)
 	}
@@ -70,10 +71,10 @@ func (b *requestBody) Read(p []byte) (n int, err error) {
 // BrokenBody returns the fault for a body that is cut off, too slow, or not what its
 // headers say.
 func BrokenBody(cause error) error {
-	if _, tooLarge := errors.AsType[*http.MaxBytesError](cause); tooLarge || FaultOf(cause) != nil {
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](cause); tooLarge || fault.Of(cause) != nil {
 		return cause
 	}
-	return &Fault{Kind: Invalid, Detail: "the body ends too early, or is broken", Cause: cause}
+	return &fault.Fault{Kind: fault.Invalid, Detail: "the body ends too early, or is broken", Cause: cause}
 }
 
 // LimitBody limits the body of a request that came through Outlet.Handler; 0 is no
@@ -99,7 +100,7 @@ func LongBody(r *http.Request) {
 // wrapBody returns the request with a requestBody, which has ended if there is no body.
 // The request is a copy: if the body of the server's own request were replaced, the server
 // would read it before it answers, even if the client waits for the answer.
-func wrapBody(w http.ResponseWriter, r *http.Request, c *Caller) (*http.Request, *requestBody) {
+func wrapBody(w http.ResponseWriter, r *http.Request, c *fault.Caller) (*http.Request, *requestBody) {
 	if r.ContentLength == 0 || r.Body == nil {
 		return r, &requestBody{err: io.EOF}
 	}

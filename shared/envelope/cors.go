@@ -29,7 +29,7 @@ func Headers() []string {
 // always allowed.
 func Exposed() []string {
 	return []string{
-		"Content-Disposition", "Content-Range", "ETag", "Ferry-Error", "Link", "Location", "Repr-Digest", "Retry-After",
+		"Content-Disposition", "Content-Range", "ETag", "Ferry-Error", "Ferry-Parameter", "Link", "Location", "Repr-Digest", "Retry-After",
 		"X-Amz-Checksum-Crc64nvme", "X-Request-Id",
 	}
 }

@@ -1,7 +1,7 @@
 // Package envelope sends all of Ferry's responses: it writes the standard envelope of
-// the interface specification (section 2.2), maps errors to status codes, recovers
-// panics, and logs requests without anything secret. It may import the ports, for their
-// errors, and nothing else of Ferry. Start reading with Outlet in handler.go.
+// the interface specification (section 2.2), maps faults to status codes, recovers
+// panics, and logs requests without anything secret. It may import fault and the ports, for
+// their errors, and nothing else of Ferry. Start reading with Outlet in handler.go.
 package envelope
 
 import (
@@ -37,7 +37,7 @@ type File struct {
 }
 
 // Rendered returns the file with the fields before its link already encoded. This is for
-// files that are listed often: the answer to each upload lists a hundred.
+// files that are listed often.
 func (f File) Rendered() *File {
 	text, _ := encode(File{ID: f.ID, Name: f.Name, Length: f.Length, Modified: f.Modified}) // it can always be encoded
 	f.before = text[:len(text)-len("\"}\n")]

@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"math"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"runtime/debug"
@@ -19,12 +18,19 @@ import (
 	"time"
 
 	"ferry/shared/blob"
+	"ferry/shared/fault"
 	"ferry/shared/table"
 )
 
-// DetailHeader carries one sentence on what is wrong with a request. The specification
-// fixes the envelope, which has no room for it.
-const DetailHeader = "Ferry-Error"
+// What is wrong with a request. The specification fixes the envelope, which has no room for
+// it.
+const (
+	DetailHeader    = "Ferry-Error"     // one sentence
+	ParameterHeader = "Ferry-Parameter" // the names of the parameters that it is about, if any
+)
+
+// LoginRefused is the message of the line that a refused login adds to the log.
+const LoginRefused = "login refused"
 
 // HandlerFunc handles a request. If it returns an error, that becomes the response,
 // unless another response has begun.
@@ -52,12 +58,12 @@ type Outlet struct {
 func (o Outlet) Handler(f HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := o.Now()
-		ctx, caller := WithCaller(r.Context())
+		ctx, caller := fault.WithCaller(r.Context())
 		rec := &recorder{ResponseWriter: w, Caller: caller}
-		id := RequestID(ctx)
+		id := fault.RequestID(ctx)
 		if id == "" {
-			id = NewRequestID()
-			ctx = WithRequestID(ctx, id)
+			id = fault.NewRequestID()
+			ctx = fault.WithRequestID(ctx, id)
 		}
 		r = r.WithContext(ctx)
 		h := w.Header()
@@ -105,7 +111,7 @@ func (o Outlet) checkSite(r *http.Request) error {
 	if allowed.allow(r.Header.Get("Origin")) {
 		return nil
 	}
-	return &Fault{Kind: Forbidden, Detail: "a web page of another site may not do this", Cause: cause}
+	return &fault.Fault{Kind: fault.Forbidden, Detail: "a web page of another site may not do this", Cause: cause}
 }
 
 // call turns a panic into an error.
@@ -126,7 +132,7 @@ func (o Outlet) fail(w *recorder, r *http.Request, err error) {
 	status := cmp.Or(int(f.Kind), http.StatusInternalServerError)
 	w.failed = f
 	h := w.Header()
-	if f.Kind != Unsatisfiable {
+	if f.Kind != fault.Unsatisfiable {
 		h.Del("Content-Range") // it gives the file's length
 	}
 	for _, name := range []string{
@@ -135,8 +141,11 @@ func (o Outlet) fail(w *recorder, r *http.Request, err error) {
 	} {
 		h.Del(name) // meant for a success
 	}
-	if f.Kind != Internal && f.Detail != "" {
+	if f.Kind != fault.Internal && f.Detail != "" {
 		h.Set(DetailHeader, headerText(f.Detail))
+	}
+	if f.Parameter != "" {
+		h.Set(ParameterHeader, f.Parameter)
 	}
 	if f.After > 0 {
 		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(f.After.Seconds()))))
@@ -158,22 +167,22 @@ func (o Outlet) fail(w *recorder, r *http.Request, err error) {
 }
 
 // classify returns the fault in err. Some errors of the ports become faults too.
-func classify(err error) *Fault {
-	if f := FaultOf(err); f != nil {
+func classify(err error) *fault.Fault {
+	if f := fault.Of(err); f != nil {
 		return f
 	}
 	tooLarge, _ := errors.AsType[*http.MaxBytesError](err)
 	switch {
 	case errors.Is(err, table.ErrBusy), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE): // too many files are open
-		return &Fault{Kind: Unavailable, Detail: "the service is busy; try again", After: time.Second}
+		return &fault.Fault{Kind: fault.Unavailable, Detail: "the service is busy; try again", After: time.Second}
 	case errors.Is(err, table.ErrFull), errors.Is(err, blob.ErrFull):
-		return NewFault(Full, "the service has no room left for this; nothing was stored")
+		return fault.New(fault.Full, "the service has no room left for this; nothing was stored")
 	case tooLarge != nil:
-		return NewFault(TooLarge, "the body is larger than %d bytes", tooLarge.Limit)
+		return fault.New(fault.TooLarge, "the body is larger than %d bytes", tooLarge.Limit)
 	case errors.Is(err, context.DeadlineExceeded):
-		return &Fault{Kind: Unavailable, Detail: "the request took too long; try again", After: time.Second, Cause: err}
+		return &fault.Fault{Kind: fault.Unavailable, Detail: "the request took too long; try again", After: time.Second, Cause: err}
 	}
-	return &Fault{Kind: Internal}
+	return &fault.Fault{Kind: fault.Internal}
 }
 
 // headerText replaces characters that a header must not have.
@@ -189,7 +198,7 @@ func headerText(s string) string {
 // log writes the line of a request, and one more if its login was refused. Programs such
 // as fail2ban read that one: its first attributes and their order stay as they are.
 func (o Outlet) log(r *http.Request, w *recorder, id string, start time.Time, err error) {
-	who := []slog.Attr{slog.String("address", Address(r).String())}
+	who := []slog.Attr{slog.String("address", fault.Address(r).String())}
 	for _, a := range []slog.Attr{slog.String("login", w.Login), slog.String("user", w.User)} {
 		if a.Value.String() != "" {
 			who = append(who, a)
@@ -209,7 +218,7 @@ func (o Outlet) log(r *http.Request, w *recorder, id string, start time.Time, er
 		switch {
 		case r.Context().Err() != nil:
 			attrs = append(attrs, slog.Bool("clientGone", true))
-		case w.failed == nil || w.failed.Kind == Internal || w.Status >= 500 && w.failed.Cause != nil:
+		case w.failed == nil || w.failed.Kind == fault.Internal || w.Status >= 500 && w.failed.Cause != nil:
 			level = slog.LevelError
 		case w.Status >= 500: // callers can cause these: too many requests at once, a full disk
 			level = slog.LevelWarn
@@ -225,8 +234,8 @@ func (o Outlet) log(r *http.Request, w *recorder, id string, start time.Time, er
 // can still send a file by itself.
 type recorder struct {
 	http.ResponseWriter
-	*Caller
-	failed *Fault
+	*fault.Caller
+	failed *fault.Fault
 }
 
 func (w *recorder) WriteHeader(status int) {
@@ -256,29 +265,3 @@ func (w *recorder) ReadFrom(r io.Reader) (int64, error) {
 
 // Unwrap is for http.ResponseController.
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-// maxRequestID is the longest id from outside: ids are stored with each notice.
-const maxRequestID = 64
-
-// requestIDKey is the context key of a request's id. The id is in the log, in the notices
-// and events that the request makes, and in the log of their senders.
-type requestIDKey struct{}
-
-// WithRequestID returns a context with the id of a request. An invalid id is ignored.
-func WithRequestID(ctx context.Context, id string) context.Context {
-	// Gateways' ids, UUIDs, and those of NewRequestID have no other letters.
-	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=+/.:"
-	if id == "" || len(id) > maxRequestID || strings.Trim(id, letters) != "" {
-		return ctx
-	}
-	return context.WithValue(ctx, requestIDKey{}, id)
-}
-
-// RequestID returns the id of the request in ctx, empty if there is none.
-func RequestID(ctx context.Context) string {
-	id, _ := ctx.Value(requestIDKey{}).(string)
-	return id
-}
-
-// NewRequestID returns a random id.
-func NewRequestID() string { return fmt.Sprintf("%016x", rand.Uint64()) }

@@ -21,6 +21,7 @@ import (
 
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/table"
 )
 
@@ -45,32 +46,33 @@ func TestEachKindOfErrorHasItsResponse(t *testing.T) {
 		headers map[string]string
 		level   string
 	}{
-		{"bad parameters", envelope.NewFault(envelope.Invalid, detail), 400, detail, nil, "INFO"},
-		{"no credential", envelope.NewFault(envelope.Unauthorized, detail), 401, detail, map[string]string{"WWW-Authenticate": `Basic realm="ferry", charset="UTF-8"`}, "INFO"},
-		{"not allowed", envelope.NewFault(envelope.Forbidden, detail), 403, detail, nil, "INFO"},
-		{"not found", envelope.NewFault(envelope.NotFound, detail), 404, detail, nil, "INFO"},
-		{"a wrong method", &envelope.Fault{Kind: envelope.MethodNotAllowed, Detail: detail, Allow: []string{"GET", "PUT"}}, 405, detail, map[string]string{"Allow": "GET, PUT"}, "INFO"},
-		{"a conflict", envelope.NewFault(envelope.Conflict, detail), 409, detail, nil, "INFO"},
-		{"a failed precondition", envelope.NewFault(envelope.Precondition, detail), 412, detail, nil, "INFO"},
-		{"too large", envelope.NewFault(envelope.TooLarge, detail), 413, detail, nil, "INFO"},
+		{"bad parameters", fault.New(fault.Invalid, detail), 400, detail, nil, "INFO"},
+		{"a bad parameter", fault.Parameter("c", detail), 400, detail, map[string]string{"Ferry-Parameter": "c"}, "INFO"},
+		{"no credential", fault.New(fault.Unauthorized, detail), 401, detail, map[string]string{"WWW-Authenticate": `Basic realm="ferry", charset="UTF-8"`}, "INFO"},
+		{"not allowed", fault.New(fault.Forbidden, detail), 403, detail, nil, "INFO"},
+		{"not found", fault.New(fault.NotFound, detail), 404, detail, nil, "INFO"},
+		{"a wrong method", &fault.Fault{Kind: fault.MethodNotAllowed, Detail: detail, Allow: []string{"GET", "PUT"}}, 405, detail, map[string]string{"Allow": "GET, PUT"}, "INFO"},
+		{"a conflict", fault.New(fault.Conflict, detail), 409, detail, nil, "INFO"},
+		{"a failed precondition", fault.New(fault.Precondition, detail), 412, detail, nil, "INFO"},
+		{"too large", fault.New(fault.TooLarge, detail), 413, detail, nil, "INFO"},
 		{"too large a body", &http.MaxBytesError{Limit: 5}, 413, "the body is larger than 5 bytes", nil, "INFO"},
-		{"an unsupported type", envelope.NewFault(envelope.Unsupported, detail), 415, detail, nil, "INFO"},
-		{"a range", envelope.NewFault(envelope.Unsatisfiable, detail), 416, detail, nil, "INFO"},
-		{"too many", envelope.WaitFault(1500*time.Millisecond, detail), 429, detail + "; try again in 2 seconds", map[string]string{"Retry-After": "2"}, "INFO"},
-		{"a wrapped fault", fmt.Errorf("doing: %w", envelope.NewFault(envelope.Conflict, detail)), 409, detail, nil, "INFO"},
-		{"a fault with a cause", &envelope.Fault{Kind: envelope.Invalid, Detail: detail, Cause: errors.New("the cause")}, 400, detail, nil, "INFO"},
-		{"characters that a header must not have", envelope.NewFault(envelope.Invalid, "a\r\nb: é"), 400, "a??b: ?", nil, "INFO"},
+		{"an unsupported type", fault.New(fault.Unsupported, detail), 415, detail, nil, "INFO"},
+		{"a range", fault.New(fault.Unsatisfiable, detail), 416, detail, nil, "INFO"},
+		{"too many", fault.Wait(1500*time.Millisecond, detail), 429, detail + "; try again in 2 seconds", map[string]string{"Retry-After": "2"}, "INFO"},
+		{"a wrapped fault", fmt.Errorf("doing: %w", fault.New(fault.Conflict, detail)), 409, detail, nil, "INFO"},
+		{"a fault with a cause", &fault.Fault{Kind: fault.Invalid, Detail: detail, Cause: errors.New("the cause")}, 400, detail, nil, "INFO"},
+		{"characters that a header must not have", fault.New(fault.Invalid, "a\r\nb: é"), 400, "a??b: ?", nil, "INFO"},
 		{"a busy table", fmt.Errorf("writing: %w", table.ErrBusy), 503, "the service is busy; try again", map[string]string{"Retry-After": "1"}, "WARN"},
 		{"no file descriptor", fmt.Errorf("opening: %w", &os.PathError{Op: "open", Path: "x", Err: syscall.EMFILE}), 503, "the service is busy; try again", map[string]string{"Retry-After": "1"}, "WARN"},
 		{"no file descriptor on the machine", syscall.ENFILE, 503, "the service is busy; try again", map[string]string{"Retry-After": "1"}, "WARN"},
 		{"a deadline", context.DeadlineExceeded, 503, "the request took too long; try again", map[string]string{"Retry-After": "1"}, "ERROR"},
 		{"a full table", table.ErrFull, 507, "the service has no room left for this; nothing was stored", nil, "WARN"},
 		{"a full store", fmt.Errorf("storing: %w", blob.ErrFull), 507, "the service has no room left for this; nothing was stored", nil, "WARN"},
-		{"too many uploads", &envelope.Fault{Kind: envelope.Unavailable, Detail: detail, After: time.Second}, 503, detail, map[string]string{"Retry-After": "1"}, "WARN"},
-		{"a dead table", &envelope.Fault{Kind: envelope.Unavailable, Detail: detail, Cause: errors.New("the cause")}, 503, detail, nil, "ERROR"},
+		{"too many uploads", &fault.Fault{Kind: fault.Unavailable, Detail: detail, After: time.Second}, 503, detail, map[string]string{"Retry-After": "1"}, "WARN"},
+		{"a dead table", &fault.Fault{Kind: fault.Unavailable, Detail: detail, Cause: errors.New("the cause")}, 503, detail, nil, "ERROR"},
 		{"an unknown error", errors.New("the cause"), 500, "", nil, "ERROR"},
-		{"lost bytes", &envelope.Fault{Kind: envelope.Lost, Detail: detail, Cause: errors.New("the cause")}, 500, detail, nil, "ERROR"},
-		{"an internal fault", &envelope.Fault{Detail: "the cause"}, 500, "", nil, "ERROR"},
+		{"lost bytes", &fault.Fault{Kind: fault.Lost, Detail: detail, Cause: errors.New("the cause")}, 500, detail, nil, "ERROR"},
+		{"an internal fault", &fault.Fault{Detail: "the cause"}, 500, "", nil, "ERROR"},
 	} {
 		rec, log := handle(t, envelope.Outlet{}, func(w http.ResponseWriter, _ *http.Request) error {
 			for _, name := range []string{"ETag", "Link", "Content-Disposition", "Cache-Control", "Repr-Digest"} {
@@ -112,7 +114,7 @@ func TestEveryResponseForbidsSniffing(t *testing.T) {
 	for what, f := range map[string]envelope.HandlerFunc{
 		"nothing": func(http.ResponseWriter, *http.Request) error { return nil },
 		"text":    func(w http.ResponseWriter, _ *http.Request) error { _, err := io.WriteString(w, "x"); return err },
-		"a fault": func(http.ResponseWriter, *http.Request) error { return envelope.NewFault(envelope.Invalid, "x") },
+		"a fault": func(http.ResponseWriter, *http.Request) error { return fault.New(fault.Invalid, "x") },
 		"a panic": func(http.ResponseWriter, *http.Request) error { panic("x") },
 	} {
 		if rec, _ := handle(t, envelope.Outlet{}, f, "GET"); rec.Header().Get("X-Content-Type-Options") != "nosniff" {
@@ -199,7 +201,7 @@ func TestRequestIDOfTheCallerIsKept(t *testing.T) {
 	h := o.Handler(func(http.ResponseWriter, *http.Request) error { return nil })
 	rec := httptest.NewRecorder()
 	r := httptest.NewRequest("GET", "/", nil)
-	h.ServeHTTP(rec, r.WithContext(envelope.WithRequestID(r.Context(), "from-lambda")))
+	h.ServeHTTP(rec, r.WithContext(fault.WithRequestID(r.Context(), "from-lambda")))
 	if got := rec.Header().Get("X-Request-Id"); got != "from-lambda" {
 		t.Errorf("the id is %q", got)
 	}
@@ -209,7 +211,7 @@ func TestTheCallerHasStatusAndBytes(t *testing.T) {
 	t.Parallel()
 	var before, after [2]int64
 	note := func(r *http.Request) [2]int64 {
-		c := envelope.CallerOf(r.Context())
+		c := fault.CallerOf(r.Context())
 		return [2]int64{int64(c.Status), c.Sent}
 	}
 	handle(t, envelope.Outlet{}, func(w http.ResponseWriter, r *http.Request) error {
@@ -275,7 +277,7 @@ func TestErrorKeepsTheConnectionOnlyIfTheBodyWasRead(t *testing.T) {
 			if r.URL.Path == "/read" {
 				io.Copy(io.Discard, r.Body)
 			}
-			return envelope.NewFault(envelope.Invalid, "no")
+			return fault.New(fault.Invalid, "no")
 		})
 		in := bufio.NewReader(conn)
 		const smuggled = "GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -312,7 +314,7 @@ func TestStalledConnectionIsClosed(t *testing.T) {
 					if k.read {
 						_, err = io.Copy(io.Discard, r.Body)
 					}
-					return &envelope.Fault{Kind: envelope.Invalid, Detail: "it stalled", Cause: err}
+					return &fault.Fault{Kind: fault.Invalid, Detail: "it stalled", Cause: err}
 				})
 				io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhello")
 				all, err := io.ReadAll(conn)
@@ -363,7 +365,7 @@ func TestSlowBodyEndsUnlessItIsAFile(t *testing.T) {
 	}{
 		"a form":                     {readAll, 1000, 400},
 		"a body that nobody reads":   {func(*http.Request) error { return nil }, 1000, 200},
-		"a body that is refused":     {func(*http.Request) error { return envelope.NewFault(envelope.NotFound, "no") }, 1000, 404},
+		"a body that is refused":     {func(*http.Request) error { return fault.New(fault.NotFound, "no") }, 1000, 404},
 		"a file":                     {func(r *http.Request) error { envelope.LongBody(r); return readAll(r) }, 20, 200},
 		"a file after its beginning": {func(r *http.Request) error { r.Body.Read(make([]byte, 1)); envelope.LongBody(r); return readAll(r) }, 20, 200},
 	} {
@@ -418,7 +420,7 @@ func TestOnlyValidRequestIDsAreCarried(t *testing.T) {
 	}{
 		{"an id of an API gateway", "JKJaXmPLvHcESHA=", true},
 		{"a UUID", "c6af9ac6-7b61-11e6-9a41-93e8deadbeef", true},
-		{"an id of NewRequestID", envelope.NewRequestID(), true},
+		{"an id of NewRequestID", fault.NewRequestID(), true},
 		{"an empty id", "", false},
 		{"an id too long", strings.Repeat("a", 65), false},
 		{"an id with a line end", "a\nb", false},
@@ -426,7 +428,7 @@ func TestOnlyValidRequestIDsAreCarried(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			got := envelope.RequestID(envelope.WithRequestID(t.Context(), c.id))
+			got := fault.RequestID(fault.WithRequestID(t.Context(), c.id))
 			if c.carried && got != c.id || !c.carried && got != "" {
 				t.Errorf("the context has %q", got)
 			}
@@ -436,7 +438,7 @@ func TestOnlyValidRequestIDsAreCarried(t *testing.T) {
 
 func TestNewRequestIDsDiffer(t *testing.T) {
 	t.Parallel()
-	if a, b := envelope.NewRequestID(), envelope.NewRequestID(); a == b || len(a) != 16 {
+	if a, b := fault.NewRequestID(), fault.NewRequestID(); a == b || len(a) != 16 {
 		t.Errorf("the ids are %q and %q", a, b)
 	}
 }
@@ -447,7 +449,7 @@ func TestWaitIsToldInWords(t *testing.T) {
 		time.Millisecond: "1 second", 119 * time.Second: "119 seconds", 2 * time.Minute: "2 minutes", 34*time.Minute + time.Second: "35 minutes",
 		2 * time.Hour: "2 hours", 23*time.Hour + time.Minute: "24 hours",
 	} {
-		if got := envelope.WaitFault(d, "no").Detail; got != "no; try again in "+want {
+		if got := fault.Wait(d, "no").Detail; got != "no; try again in "+want {
 			t.Errorf("%s: %q, want %q", d, got, want)
 		}
 	}

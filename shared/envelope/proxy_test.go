@@ -2,6 +2,7 @@ package envelope
 
 import (
 	"crypto/sha256"
+	"ferry/shared/fault"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -58,7 +59,7 @@ func seenThrough(p Proxy, client, told string, secret http.Header) (addr string)
 	name, _, _ := strings.Cut(client, "/")
 	r.Header.Set(name, told)
 	p.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		addr = Address(r).String()
+		addr = fault.Address(r).String()
 	})).ServeHTTP(httptest.NewRecorder(), r)
 	return addr
 }

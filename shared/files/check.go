@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ferry/shared/blob"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/table"
 )
 
@@ -116,7 +116,7 @@ func (c *Check) Run(ctx context.Context) (CheckReport, error) {
 func (c *Check) found(ctx context.Context, f Finding) (told bool, err error) {
 	if c.Repair && len(f.mend) > 0 {
 		if err := c.Table.Write(ctx, f.mend...); err != nil {
-			return false, envelope.Wrap(err, "mending", table.ErrCondition)
+			return false, fault.Wrap(err, "mending", table.ErrCondition)
 		}
 		f.Mended = true
 	}
@@ -221,7 +221,7 @@ func (c *Check) rebuildOne(ctx context.Context, key table.Key, f File) error {
 	var item table.Item
 	err := c.Table.Get(ctx, key, &item)
 	if _, damaged := DecodeFile(item); err != nil || damaged == nil { // it was removed or restored meanwhile
-		return envelope.Wrap(err, "reading a damaged record", table.ErrNotFound)
+		return fault.Wrap(err, "reading a damaged record", table.ErrNotFound)
 	}
 	bad := *c.damaged[key]
 	if f.ID > 0 {
@@ -247,7 +247,7 @@ func (c *Check) file(ctx context.Context, f File) error {
 		return err
 	}
 	now, err := c.get(ctx, f.Area, f.Owner, f.ID)
-	if envelope.IsFault(err, envelope.NotFound) || err == nil && (now.Blob != f.Blob || now.Key != f.Key) {
+	if fault.Is(err, fault.NotFound) || err == nil && (now.Blob != f.Blob || now.Key != f.Key) {
 		return nil // it was moved, renewed or removed meanwhile
 	}
 	if err != nil {
@@ -392,7 +392,7 @@ func (c *Check) linkOf(ctx context.Context, key table.Key, l Link) (stays []tabl
 	}
 	f, damaged := DecodeFile(item)
 	own = damaged != nil || slices.Contains(c.linkKeys(f), key)
-	return f.unchanged(), own, envelope.Wrap(err, "reading a link's record")
+	return f.unchanged(), own, fault.Wrap(err, "reading a link's record")
 }
 
 // strayLinks looks again at the links that seemed to belong to no file, and reports them. A

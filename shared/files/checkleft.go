@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"ferry/shared/blob"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/table"
 )
 
@@ -218,5 +218,5 @@ func (c *Check) unfinished(ctx context.Context) error {
 		_, err := c.found(ctx, bad)
 		return c.Repair && err == nil
 	})
-	return envelope.Wrap(err, "looking for unfinished objects")
+	return fault.Wrap(err, "looking for unfinished objects")
 }

@@ -16,7 +16,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/blob"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/table"
 )
 
@@ -32,7 +32,7 @@ func (s *Service) Complete(ctx context.Context, it Session, sum *uint64) (*Liste
 		return s.completedFile(ctx, it)
 	}
 	if it.Length < 0 {
-		return nil, envelope.NewFault(envelope.Invalid, "length is missing: this session began without one")
+		return nil, fault.Parameter("length", "length is missing: this session began without one")
 	}
 	var owner auth.User
 	read := s.Now()
@@ -43,7 +43,7 @@ func (s *Service) Complete(ctx context.Context, it Session, sum *uint64) (*Liste
 	if err != nil || owner.Incarnation != it.Incarnation || owner.State == auth.Disabled {
 		return nil, errNoDestination()
 	}
-	if err := s.HoldRoom(ctx, &it); envelope.IsFault(err, envelope.Conflict) {
+	if err := s.HoldRoom(ctx, &it); fault.Is(err, fault.Conflict) {
 		return s.overtaken(ctx, it, err)
 	} else if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func (s *Service) Complete(ctx context.Context, it Session, sum *uint64) (*Liste
 	}
 	written, err := s.Parts.CompleteParts(ctx, blob.Files, it.Blob, it.Upload, it.Layout(), sum)
 	if errors.Is(err, blob.ErrNoUpload) {
-		return s.overtaken(ctx, it, envelope.NewFault(envelope.NotFound, "the parts are gone; begin a new upload"))
+		return s.overtaken(ctx, it, fault.New(fault.NotFound, "the parts are gone; begin a new upload"))
 	}
 	if err != nil && it.Streamed { // the length may have been wrong
 		_ = s.Table.Write(ctx, it.reservation().charge(0)...) // if this fails, it lapses
@@ -76,7 +76,7 @@ func (s *Service) Complete(ctx context.Context, it Session, sum *uint64) (*Liste
 }
 
 func errNoDestination() error {
-	return envelope.NewFault(envelope.Invalid, "the destination user no longer exists")
+	return fault.Parameter("d", "the destination user no longer exists")
 }
 
 // recountNotices counts a session's notices in the hour and day of its completion
@@ -114,7 +114,7 @@ func (s *Service) finish(ctx context.Context, it Session, f File, room []table.O
 	ops = slices.Concat(ops, it.indexed(table.Delete), []table.Op{it.opened(-1)}, s.missed(f), room)
 	err = s.Table.Write(ctx, ops...)
 	if errors.Is(err, table.ErrCondition) {
-		return s.overtaken(ctx, it, &envelope.Fault{Kind: envelope.Conflict, Cause: err,
+		return s.overtaken(ctx, it, &fault.Fault{Kind: fault.Conflict, Cause: err,
 			Detail: "the upload was ended, or its user was removed or given a quota; try again"})
 	}
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *Service) finish(ctx context.Context, it Session, f File, room []table.O
 // the given error otherwise.
 func (s *Service) overtaken(ctx context.Context, it Session, otherwise error) (*Listed, error) {
 	now, err := s.session(ctx, it.ID)
-	if envelope.IsFault(err, envelope.NotFound) { // the session was ended, so no record will name its object
+	if fault.Is(err, fault.NotFound) { // the session was ended, so no record will name its object
 		s.discard(ctx, File{Area: blob.Files, Blob: it.Blob})
 		return nil, otherwise
 	}
@@ -152,11 +152,11 @@ func (s *Service) completedFile(ctx context.Context, it Session) (*Listed, error
 
 func completeFault(err error) error {
 	if errors.Is(err, blob.ErrLength) {
-		return &envelope.Fault{Kind: envelope.Invalid, Detail: "more parts have arrived than length says", Cause: err}
+		return &fault.Fault{Kind: fault.Invalid, Detail: "more parts have arrived than length says", Cause: err}
 	}
 	if missing, ok := errors.AsType[*blob.MissingError](err); ok {
 		numbers := strings.ReplaceAll(strings.Trim(fmt.Sprint(missing.Numbers), "[]"), " ", ", ")
-		return &envelope.Fault{Kind: envelope.Invalid, Cause: err, Detail: "parts are missing, beginning with " + numbers}
+		return &fault.Fault{Kind: fault.Invalid, Cause: err, Detail: "parts are missing, beginning with " + numbers}
 	}
 	return sumFault(err, "the file")
 }
@@ -179,7 +179,7 @@ func (s *Service) checkHash(ctx context.Context, it Session) error {
 		if err := s.endMismatched(ctx, it); err != nil {
 			return err
 		}
-		return envelope.NewFault(envelope.Invalid, "the SHA-256 of the file is %x, but %x was stated; begin a new upload", got, it.SHA256)
+		return fault.New(fault.Invalid, "the SHA-256 of the file is %x, but %x was stated; begin a new upload", got, it.SHA256)
 	}
 	return nil
 }
@@ -215,7 +215,7 @@ func (s *Service) saveHash(ctx context.Context, it Session, sum hash.Hash) (err 
 	if err != nil && !errors.Is(err, table.ErrCondition) { // refused if another request completed or ended it
 		return fmt.Errorf("storing an upload session: %w", err)
 	}
-	return &envelope.Fault{Kind: envelope.Unavailable, After: time.Second,
+	return &fault.Fault{Kind: fault.Unavailable, After: time.Second,
 		Detail: fmt.Sprintf("the SHA-256 is being compared, %d of %d bytes so far; complete the upload again to continue", it.Hashed, it.Length)}
 }
 
@@ -224,7 +224,7 @@ func (s *Service) saveHash(ctx context.Context, it Session, sum hash.Hash) (err 
 func (s *Service) endMismatched(ctx context.Context, it Session) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	if err := s.EndSession(ctx, it); err != nil && !envelope.IsFault(err, envelope.Conflict) { // another request ended it
+	if err := s.EndSession(ctx, it); err != nil && !fault.Is(err, fault.Conflict) { // another request ended it
 		return err
 	}
 	s.discard(ctx, File{Area: blob.Files, Blob: it.Blob})

@@ -16,7 +16,7 @@ import (
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/notify"
 	"ferry/shared/table"
@@ -281,17 +281,17 @@ func TestLinkIsReadOnceASecond(t *testing.T) {
 	if n := reads(100); n != 1 {
 		t.Errorf("100 look-ups in the next second read %d times", n)
 	}
-	if _, err := s.ByToken(t.Context(), blob.Backup, s.Token(f)); !envelope.IsFault(err, envelope.Unauthorized) {
+	if _, err := s.ByToken(t.Context(), blob.Backup, s.Token(f)); !fault.Is(err, fault.Unauthorized) {
 		t.Errorf("in the other area: %v", err)
 	}
 	_, err := file.Service(c.Data.Ports).Delete(t.Context(), c.user(), f.ID)
 	c.must(err)
 	link, err := s.ByToken(t.Context(), f.Area, s.Token(f))
 	c.must(err)
-	if _, err := s.Open(t.Context(), link); !envelope.IsFault(err, envelope.Unauthorized) {
+	if _, err := s.Open(t.Context(), link); !fault.Is(err, fault.Unauthorized) {
 		t.Errorf("its bytes are gone: %v", err)
 	}
-	if _, err := s.ByToken(t.Context(), f.Area, s.Token(f)); !envelope.IsFault(err, envelope.Unauthorized) {
+	if _, err := s.ByToken(t.Context(), f.Area, s.Token(f)); !fault.Is(err, fault.Unauthorized) {
 		t.Errorf("after that: %v", err)
 	}
 }
@@ -304,7 +304,7 @@ func TestRememberedLinkExpiresInTime(t *testing.T) {
 	look := func() error { _, err := s.ByToken(t.Context(), f.Area, s.Token(f)); return err }
 	c.must(look())
 	shared.ahead.Add(int64(600 * time.Millisecond))
-	if err := look(); !envelope.IsFault(err, envelope.Unauthorized) {
+	if err := look(); !fault.Is(err, fault.Unauthorized) {
 		t.Errorf("an expired link: %v", err)
 	}
 }

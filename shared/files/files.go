@@ -5,7 +5,7 @@
 // leave bytes without a record, which the sweeper removes, but never a record
 // without bytes.
 //
-// The package may import auth, envelope and the ports, but not notify: notices
+// The package may import auth, fault and the ports, but not notify: notices
 // go through the Outbox that it declares. Start reading with Service, then upload.go.
 package files
 
@@ -22,7 +22,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/blob"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/table"
 )
 
@@ -202,7 +202,7 @@ func (s *Service) SignGet(ctx context.Context, l Link, how blob.Signed) (string,
 		return "", err
 	}
 	url, err := s.Blobs.SignGet(ctx, f.Area, f.Blob, how)
-	return url, envelope.Wrap(err, "signing a download")
+	return url, fault.Wrap(err, "signing a download")
 }
 
 // look measures the bytes of a link's file, and compares their number with the record.
@@ -232,7 +232,7 @@ func (s *Service) look(ctx context.Context, l Link, measure func(File) (int64, e
 	case err == nil && length != f.Length:
 		err = fmt.Errorf("%w: they are %d, but the record says %d", ErrLost, length, f.Length)
 	}
-	return f, envelope.Wrap(err, fmt.Sprintf("opening the bytes %s of a file", f.Blob))
+	return f, fault.Wrap(err, fmt.Sprintf("opening the bytes %s of a file", f.Blob))
 }
 
 // ErrLost is returned for bytes that are missing or not those that were stored.
@@ -259,17 +259,22 @@ func (s *Service) expiry(area blob.Area, owner auth.User) int64 {
 	return s.Now().AddDate(0, 0, int(days)).Unix()
 }
 
-// Listed is a file and what a response shows of it, with the token of its link
-// in place of the link. Pages share it, so it must not be changed.
+// Listed is a file with the token of its own link. Pages share it, so it must not be changed.
 type Listed struct {
 	File
-	Shown *envelope.File
+	Token string
+
+	once  sync.Once
+	shown any
 }
 
 // Listed returns the file in the form that lists show.
-func (s *Service) Listed(f File) *Listed {
-	shown := envelope.File{ID: f.ID, Name: f.Name, Length: f.Length, Modified: f.Modified, LinkURL: s.Token(f)}
-	return &Listed{File: f, Shown: shown.Rendered()}
+func (s *Service) Listed(f File) *Listed { return &Listed{File: f, Token: s.Token(f)} }
+
+// Shown returns what render makes of the file; it is made once.
+func (l *Listed) Shown(render func(*Listed) any) any {
+	l.once.Do(func() { l.shown = render(l) })
+	return l.shown
 }
 
 // memoSize is the most items that a memo remembers. A record takes about 1 KiB.
@@ -320,7 +325,7 @@ func DecodeFile(item table.Item) (f File, err error) {
 	if err = item.Decode(&f); err == nil && (f.key() != item.Key || blob.CheckKey(f.Blob) != nil) {
 		err = fmt.Errorf("it names %s and the bytes %q: %w", f.key(), f.Blob, table.ErrUnreadable)
 	}
-	return f, envelope.Wrap(err, fmt.Sprintf("reading the record %s", item.Key))
+	return f, fault.Wrap(err, fmt.Sprintf("reading the record %s", item.Key))
 }
 
 func (s *Service) decodeRecord(item table.Item) (*Listed, error) {

@@ -8,7 +8,7 @@ import (
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/table"
 )
@@ -43,7 +43,7 @@ func TestEndingSessionFreesRoomOnFullDisk(t *testing.T) {
 	it, err = service.BeginSession(t.Context(), c.user(), files.Plan{Owner: c.name, Name: "a", Length: 1}, nil)
 	c.must(err)
 	c.must(service.EndSession(t.Context(), it))
-	if _, err := service.Session(t.Context(), c.user(), it.ID); !envelope.IsFault(err, envelope.NotFound) {
+	if _, err := service.Session(t.Context(), c.user(), it.ID); !fault.Is(err, fault.NotFound) {
 		t.Errorf("reading the ended session gave %v, want NotFound", err)
 	}
 }

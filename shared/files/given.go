@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/table"
 )
 
@@ -45,7 +45,7 @@ func (s *Service) MayGive(l Link, n int64) (err error) {
 			c.sum, c.underWay = c.sum+n, c.underWay+n
 			return
 		}
-		err = envelope.WaitFault(time.Unix(c.hour, 0).Add(time.Hour).Sub(now),
+		err = fault.Wait(time.Unix(c.hour, 0).Add(time.Hour).Sub(now),
 			"this link has given out %d bytes in this hour, which is the limit", c.sum)
 	})
 	return err
@@ -75,7 +75,7 @@ func (s *Service) Settle(ctx context.Context, l Link) error {
 		s.note(l.Token, func(c *crowd) { c.given += given })
 	}
 	// The condition fails if the file was moved meanwhile.
-	return envelope.Wrap(err, "noting what a link gave", table.ErrCondition)
+	return fault.Wrap(err, "noting what a link gave", table.ErrCondition)
 }
 
 // carry adds the bytes that wait to an update of the link's item. If the write fails, the

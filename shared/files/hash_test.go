@@ -9,7 +9,7 @@ import (
 
 	"ferry/shared/api/file"
 	"ferry/shared/blob"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/files"
 )
 
@@ -39,7 +39,7 @@ func TestHashOfLargeFileIsCheckedOverSeveralRequests(t *testing.T) {
 				now, err := service().Session(t.Context(), c.user(), it.ID)
 				c.must(err)
 				_, err = service().Complete(t.Context(), now, nil)
-				if envelope.IsFault(err, envelope.Unavailable) && waits < 10 {
+				if fault.Is(err, fault.Unavailable) && waits < 10 {
 					waits++
 					if want := fmt.Sprintf("%d of %d bytes", waits*2<<20, len(content)); !strings.Contains(err.Error(), want) {
 						t.Fatalf("the fault is %v, want it to say %q", err, want)
@@ -65,7 +65,7 @@ func wantHashed(t *testing.T, c caller, err error, right bool, stated []byte) {
 		}
 		return
 	}
-	if !envelope.IsFault(err, envelope.Invalid) || !strings.Contains(err.Error(), fmt.Sprintf("%x", stated)) || objects != 0 {
+	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), fmt.Sprintf("%x", stated)) || objects != 0 {
 		t.Errorf("completing gave %v and left %d objects", err, objects)
 	}
 }

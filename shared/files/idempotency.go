@@ -15,7 +15,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/blob"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/table"
 )
 
@@ -74,7 +74,7 @@ func ReadKey(h http.Header) (string, error) {
 	key := values[0]
 	hidden := strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' })
 	if len(values) > 1 || key == "" || len(key) > maxKey || hidden {
-		return "", envelope.NewFault(envelope.Invalid, "%s is one value of 1 to %d visible ASCII characters", KeyHeader, maxKey)
+		return "", fault.New(fault.Invalid, "%s is one value of 1 to %d visible ASCII characters", KeyHeader, maxKey)
 	}
 	return key, nil
 }
@@ -178,15 +178,15 @@ func (c *Claim) takeOver(ctx context.Context, old claimItem) (*Claim, error) {
 	if errors.Is(err, table.ErrCondition) {
 		return nil, errRunning(time.Second)
 	}
-	return c, envelope.Wrap(err, "claiming a key")
+	return c, fault.Wrap(err, "claiming a key")
 }
 
 func errOtherRequest() error {
-	return envelope.NewFault(envelope.Conflict, "the %s was used for another request", KeyHeader)
+	return fault.New(fault.Conflict, "the %s was used for another request", KeyHeader)
 }
 
 func errRunning(after time.Duration) error {
-	return &envelope.Fault{Kind: envelope.Conflict, Detail: "a request with this " + KeyHeader + " is being carried out", After: after}
+	return &fault.Fault{Kind: fault.Conflict, Detail: "a request with this " + KeyHeader + " is being carried out", After: after}
 }
 
 // Result returns the result of an earlier request with the same key and
@@ -215,7 +215,7 @@ func (c *Claim) Done(result string) []table.Op {
 // request has taken over the key. It returns any other err unchanged.
 func (c *Claim) Lost(err error) error {
 	if refused, ok := errors.AsType[*table.ConditionError](err); ok && c != nil && refused.Op == 0 {
-		return &envelope.Fault{Kind: envelope.Conflict, Detail: "the request took so long that another one with its " + KeyHeader + " took over", Cause: err}
+		return &fault.Fault{Kind: fault.Conflict, Detail: "the request took so long that another one with its " + KeyHeader + " took over", Cause: err}
 	}
 	return err
 }
@@ -348,7 +348,7 @@ func (s *Service) kept(ctx context.Context, stored ...*Listed) (now []*Listed, e
 		f, err := s.records.read(item, s.decodeRecord)
 		switch {
 		case errors.Is(err, table.ErrNotFound), err == nil && f.Expired(s.Now()):
-			return nil, envelope.NewFault(envelope.Gone, "file %d was deleted since this request stored it", stored[i].ID)
+			return nil, fault.New(fault.Gone, "file %d was deleted since this request stored it", stored[i].ID)
 		case err != nil:
 			s.unreadable(ctx, item.Key, err)
 			f = stored[i]

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"ferry/shared/auth"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
@@ -72,10 +72,10 @@ func (w *claims) mustClaim(r files.KeyRequest) *files.Claim {
 func (w *claims) wantConflict(r files.KeyRequest) time.Duration {
 	w.Helper()
 	c, err := w.Claim(w.Context(), r)
-	if !envelope.IsFault(err, envelope.Conflict) {
+	if !fault.Is(err, fault.Conflict) {
 		w.Fatalf("claiming gave %v, %v, want a Conflict", c, err)
 	}
-	return envelope.FaultOf(err).After
+	return fault.Of(err).After
 }
 
 // wantResult fails unless the request gets the result of an earlier one.
@@ -137,7 +137,7 @@ func TestOnlyOneOfManyEqualRequestsRuns(t *testing.T) {
 		wg.Go(func() {
 			c, err := w.Claim(t.Context(), request())
 			switch {
-			case envelope.IsFault(err, envelope.Conflict) && envelope.FaultOf(err).After > 0:
+			case fault.Is(err, fault.Conflict) && fault.Of(err).After > 0:
 				refused.Add(1)
 			case err == nil && c != nil:
 				claimed.Add(1)
@@ -168,7 +168,7 @@ func TestReleasedRequestCannotCommit(t *testing.T) {
 	w := newClaims(t)
 	first := w.mustClaim(request())
 	first.Release(t.Context())
-	if err := w.finish(first, "first"); !envelope.IsFault(err, envelope.Conflict) {
+	if err := w.finish(first, "first"); !fault.Is(err, fault.Conflict) {
 		t.Errorf("a commit under way gave %v, want Conflict", err)
 	}
 	w.mustClaim(request())
@@ -184,7 +184,7 @@ func TestExpiredLeaseLetsAnotherRequestTakeTheKey(t *testing.T) {
 	}
 	w.advance(time.Second)
 	second := w.mustClaim(request())
-	if err := w.finish(first, "first"); !envelope.IsFault(err, envelope.Conflict) {
+	if err := w.finish(first, "first"); !fault.Is(err, fault.Conflict) {
 		t.Errorf("the commit of the slow first request gave %v, want Conflict", err)
 	}
 	first.Release(t.Context())
@@ -223,7 +223,7 @@ func TestOnlyOneOfManyTakesOverExpiredLease(t *testing.T) {
 		wg.Go(func() {
 			if _, err := w.Claim(t.Context(), request()); err == nil {
 				claimed.Add(1)
-			} else if !envelope.IsFault(err, envelope.Conflict) {
+			} else if !fault.Is(err, fault.Conflict) {
 				t.Error(err)
 			}
 		})
@@ -256,7 +256,7 @@ func TestOnlyRefusalOfTheClaimItselfMeansTheKeyIsLost(t *testing.T) {
 	w := newClaims(t)
 	c := w.mustClaim(request())
 	for _, err := range []error{nil, table.ErrBusy, &table.ConditionError{Op: 1}} {
-		if got := c.Lost(err); !errors.Is(got, err) || envelope.FaultOf(got) != nil {
+		if got := c.Lost(err); !errors.Is(got, err) || fault.Of(got) != nil {
 			t.Errorf("Lost changed %v to %v", err, got)
 		}
 	}
@@ -281,7 +281,7 @@ func TestKeyMustBeVisibleASCII(t *testing.T) {
 		"invalid UTF-8":       {[]string{"\xff"}, false},
 	} {
 		key, err := files.ReadKey(http.Header{files.KeyHeader: c.values})
-		if (err == nil) != c.good || err != nil && !envelope.IsFault(err, envelope.Invalid) || err == nil && key != strings.Join(c.values, "") {
+		if (err == nil) != c.good || err != nil && !fault.Is(err, fault.Invalid) || err == nil && key != strings.Join(c.values, "") {
 			t.Errorf("%s: %q, %v", what, key, err)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/blob"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/table"
 )
 
@@ -108,14 +108,14 @@ func (s *Service) unpublish(f File) []table.Op {
 // table, or none if this process has just read the link. If the token is unknown, or its
 // file has expired or moved, or its key was revoked, the fault is Unauthorized.
 func (s *Service) ByToken(ctx context.Context, area blob.Area, token string) (Link, error) {
-	caller := envelope.CallerOf(ctx)
+	caller := fault.CallerOf(ctx)
 	caller.Login = "link"
 	l, err := s.read(ctx, token)
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
 		return Link{}, fmt.Errorf("reading a link: %w", err)
 	}
 	if err != nil || l.File.Area != area || l.File.Expired(s.Now()) || s.Key.Revoked(l.File.Key) {
-		return Link{}, envelope.NewFault(envelope.Unauthorized, "the download link is not known, or has expired")
+		return Link{}, fault.New(fault.Unauthorized, "the download link is not known, or has expired")
 	}
 	caller.Accept(l.File.Owner)
 	return l, nil
@@ -162,7 +162,7 @@ func (s *Service) CountDownload(ctx context.Context, l Link, source string) (que
 		defer cancel()
 		failed = s.Table.Write(ctx, reported[0].Relax())
 	}
-	return queued, errors.Join(err, envelope.Wrap(failed, "recording a download"))
+	return queued, errors.Join(err, fault.Wrap(failed, "recording a download"))
 }
 
 // countDownload counts a download. If it belongs to one that was counted, again is true.
@@ -193,7 +193,7 @@ func (s *Service) countDownload(ctx context.Context, l Link, source string) (que
 	case err != nil:
 		s.note(l.Token, func(c *crowd) { c.unsure = true })
 	}
-	return queued, again, envelope.Wrap(err, "counting a download", table.ErrCondition)
+	return queued, again, fault.Wrap(err, "counting a download", table.ErrCondition)
 }
 
 // tryCount adds n to a link's downloads. While others are counted in between, it tries
@@ -223,7 +223,7 @@ func (s *Service) tryCount(ctx context.Context, l Link, source string, n int64) 
 		}
 		now, gone := s.ByToken(ctx, l.File.Area, l.Token)
 		switch {
-		case envelope.IsFault(gone, envelope.Unauthorized): // the file was moved meanwhile
+		case fault.Is(gone, fault.Unauthorized): // the file was moved meanwhile
 			return false, false, err
 		case gone != nil || try == tries:
 			return false, false, fmt.Errorf("%w: others are counted all the time", table.ErrBusy)
@@ -275,7 +275,7 @@ func (s *Service) CountPreview(ctx context.Context, l Link) error {
 	defer cancel()
 	op := table.Update(linkKey(l.Token)).Add("previews", 1).Set("seen", s.Now().Unix()).If(table.Exists())
 	// The condition fails if the file was moved meanwhile.
-	return envelope.Wrap(s.Table.Write(ctx, op.Delay()), "counting a preview", table.ErrCondition)
+	return fault.Wrap(s.Table.Write(ctx, op.Delay()), "counting a preview", table.ErrCondition)
 }
 
 // Use says who got a link, and how it was used.

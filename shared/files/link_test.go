@@ -14,7 +14,7 @@ import (
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/notify"
 	"ferry/shared/table"
@@ -413,7 +413,7 @@ func TestFileMovedSinceItsLookUpIsNotLost(t *testing.T) {
 	c.must(err)
 	_, err = s.Delete(c.Context(), c.user(), f.ID)
 	c.must(err)
-	if _, err = s.Open(c.Context(), found); !envelope.IsFault(err, envelope.Unauthorized) {
+	if _, err = s.Open(c.Context(), found); !fault.Is(err, fault.Unauthorized) {
 		t.Errorf("after a move: %v, want Unauthorized", err)
 	}
 	_, err = s.Restore(c.Context(), c.user(), f.ID)

@@ -12,7 +12,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/blob"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/table"
 )
 
@@ -86,8 +86,8 @@ func (s *Service) Get(ctx context.Context, owner auth.User, area blob.Area, id i
 // file, the fault is NotFound.
 func (s *Service) Sent(ctx context.Context, uploader auth.User, owner string, id int64) (File, error) {
 	f, err := s.get(ctx, blob.Files, owner, id)
-	if envelope.IsFault(err, envelope.NotFound) || err == nil && (f.Expired(s.Now()) || !f.UploadedBy(uploader)) {
-		return File{}, envelope.NewFault(envelope.NotFound, "no file of that id that you have sent to that user")
+	if fault.Is(err, fault.NotFound) || err == nil && (f.Expired(s.Now()) || !f.UploadedBy(uploader)) {
+		return File{}, fault.New(fault.NotFound, "no file of that id that you have sent to that user")
 	}
 	return f, err
 }
@@ -98,12 +98,12 @@ func (s *Service) get(ctx context.Context, area blob.Area, owner string, id int6
 	if errors.Is(err, table.ErrNotFound) {
 		return File{}, errNoFile(area)
 	}
-	return f, envelope.Wrap(err, "reading a file's record")
+	return f, fault.Wrap(err, "reading a file's record")
 }
 
 func errNoFile(area blob.Area) error {
 	name := map[blob.Area]string{blob.Files: "user", blob.Backup: "backup"}[area]
-	return envelope.NewFault(envelope.NotFound, "no file of that id in the %s area", name)
+	return fault.New(fault.NotFound, "no file of that id in the %s area", name)
 }
 
 // move puts a file into the other area, and records the event: one transaction moves the
@@ -119,7 +119,7 @@ func (s *Service) move(
 	if errors.Is(err, table.ErrCondition) {
 		return File{}, errNoFile(f.Area)
 	}
-	return moved, envelope.Wrap(err, "moving a file's record")
+	return moved, fault.Wrap(err, "moving a file's record")
 }
 
 // changeTries bounds how often a file is read again that something else changes all the time.
@@ -145,8 +145,8 @@ func (s *Service) again(ctx context.Context, f File, change func(File) error) er
 
 func (s *Service) tryMove(ctx context.Context, owner auth.User, f File, to blob.Area, event Event) (File, error) {
 	if len(f.From) >= maxFrom {
-		return File{}, &envelope.Fault{
-			Kind: envelope.Unavailable, Detail: "the file is still being moved; try again later", After: time.Minute,
+		return File{}, &fault.Fault{
+			Kind: fault.Unavailable, Detail: "the file is still being moved; try again later", After: time.Minute,
 		}
 	}
 	moved := f
@@ -280,7 +280,7 @@ func (s *Service) Rekey(ctx context.Context, f File, from []string, store func(F
 	links, err := s.Links(ctx, f)
 	var item table.Item
 	if err == nil {
-		err = envelope.Wrap(s.Table.Get(ctx, f.key(), &item), "reading a file's record", table.ErrNotFound)
+		err = fault.Wrap(s.Table.Get(ctx, f.key(), &item), "reading a file's record", table.ErrNotFound)
 	}
 	if err == nil {
 		ops := append(s.publish(now, links), s.missed(now)...)
@@ -293,7 +293,7 @@ func (s *Service) Rekey(ctx context.Context, f File, from []string, store func(F
 	if store != nil && refused(err) {
 		s.discard(ctx, now)
 	}
-	return now, envelope.Wrap(err, "giving a file's bytes a new key")
+	return now, fault.Wrap(err, "giving a file's bytes a new key")
 }
 
 // current returns the record of a file in either area, or the zero File if there is none.
@@ -344,7 +344,7 @@ func (s *Service) Purge(ctx context.Context, owner auth.User, id int64) error {
 // error.
 func (s *Service) purge(ctx context.Context, f File) error {
 	err := s.again(ctx, f, func(f File) error { return s.remove(ctx, f) })
-	return envelope.Wrap(err, "purging a file", table.ErrCondition)
+	return fault.Wrap(err, "purging a file", table.ErrCondition)
 }
 
 // remove removes a file for good: first the record, then the bytes. If the file

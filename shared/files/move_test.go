@@ -15,7 +15,7 @@ import (
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/files"
 )
 
@@ -504,7 +504,7 @@ func TestAFileThatMovesOnAndOnIsRefusedAtLast(t *testing.T) {
 		if n%2 == 1 {
 			move = c.lazy().Restore
 		}
-		if _, err := move(t.Context(), c.user(), 1); (n == 8) != envelope.IsFault(err, envelope.Unavailable) {
+		if _, err := move(t.Context(), c.user(), 1); (n == 8) != fault.Is(err, fault.Unavailable) {
 			t.Errorf("move %d gave %v", n, err)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/files"
 )
 
@@ -129,11 +129,11 @@ func TestUploadOfRemovedUserTakesNoIDFromTheNext(t *testing.T) {
 	u, before := first.beginUpload("one"), first.user()
 	second := first.replaceUser()
 	err := u.Add(t.Context(), files.Part{Name: "b", Body: strings.NewReader("two"), Size: 3})
-	if !envelope.IsFault(err, envelope.Unauthorized) {
+	if !fault.Is(err, fault.Unauthorized) {
 		t.Errorf("adding the second file gave %v, want Unauthorized", err)
 	}
 	u.Abort(t.Context())
-	if _, err := file.Service(second.Data.Ports).Begin(t.Context(), "alice", before, 1, files.Sending{}); !envelope.IsFault(err, envelope.Unauthorized) {
+	if _, err := file.Service(second.Data.Ports).Begin(t.Context(), "alice", before, 1, files.Sending{}); !fault.Is(err, fault.Unauthorized) {
 		t.Errorf("an upload of the removed user gave %v, want Unauthorized", err)
 	}
 	second.wantConsistent(0)
@@ -154,7 +154,7 @@ func TestRequestOfRemovedUserSeesNothingOfTheNext(t *testing.T) {
 	if err != nil || len(page.Files) != 0 {
 		t.Errorf("the list is %+v, %v, want an empty one", page, err)
 	}
-	if _, err := file.Service(second.Data.Ports).Delete(t.Context(), before, second.user().LastFile); !envelope.IsFault(err, envelope.NotFound) {
+	if _, err := file.Service(second.Data.Ports).Delete(t.Context(), before, second.user().LastFile); !fault.Is(err, fault.NotFound) {
 		t.Errorf("the deletion gave %v, want NotFound", err)
 	}
 	second.wantConsistent(1)

@@ -8,7 +8,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/blob"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/table"
 )
 
@@ -59,11 +59,11 @@ func (s *Service) open(ctx context.Context, it Session, uploader auth.User, ops 
 		case recount != nil:
 			return recount
 		case now.open >= maxOpen:
-			return &envelope.Fault{Kind: envelope.TooMany, After: max(time.Second, now.first.Sub(s.Now())), Cause: err,
+			return &fault.Fault{Kind: fault.TooMany, After: max(time.Second, now.first.Sub(s.Now())), Cause: err,
 				Detail: fmt.Sprintf("%d of your uploads are open, as many as a user may have; complete or end one first", now.open)}
 		case now.bytes > free+now.arrived-need:
 			// Not as the fault's cause: the caller's wish is no error in the log.
-			return fmt.Errorf("%w: %w", err, envelope.NewFault(envelope.Full,
+			return fmt.Errorf("%w: %w", err, fault.New(fault.Full,
 				"your open uploads and this one need more room than the service has left"))
 		}
 		room = free + now.arrived // what has arrived needs no more room
@@ -112,5 +112,5 @@ func (s *Service) countOpened(ctx context.Context, u auth.User) (n counted, err 
 	}
 	err = s.Table.Write(ctx,
 		table.Update(key).Set("open", n.open).Set("bytes", n.bytes).Add("rev", 1).If(table.Equal("rev", was.Rev)))
-	return n, envelope.Wrap(err, "counting upload sessions", table.ErrCondition)
+	return n, fault.Wrap(err, "counting upload sessions", table.ErrCondition)
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/table"
 )
 
@@ -127,7 +127,7 @@ func (s *Service) countFirst(ctx context.Context, l Link, counting table.Op) (qu
 		s.unreadable(ctx, receiptKey(l.File), err)
 	}
 	if err != nil {
-		return false, envelope.Wrap(err, "reading whether a receipt is due", table.ErrNotFound, table.ErrUnreadable)
+		return false, fault.Wrap(err, "reading whether a receipt is due", table.ErrNotFound, table.ErrUnreadable)
 	}
 	notice, err := s.Outbox.Message(ctx, Message{
 		Channel: Mail, To: due.To, Lang: due.Lang, Base: due.Base, Receipt: true, Recipient: l.To,
@@ -136,5 +136,5 @@ func (s *Service) countFirst(ctx context.Context, l Link, counting table.Op) (qu
 		return false, err
 	}
 	err = s.Table.Write(ctx, counting, table.Delete(receiptKey(l.File)).If(table.Exists()), notice)
-	return err == nil, envelope.Wrap(err, "counting the first download", table.ErrCondition)
+	return err == nil, fault.Wrap(err, "counting the first download", table.ErrCondition)
 }

@@ -10,7 +10,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/blob"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/table"
 )
 
@@ -97,7 +97,7 @@ func (u *Upload) reserve(ctx context.Context) error {
 	if err == nil {
 		u.reserved = r
 	}
-	return envelope.Wrap(err, "reserving room")
+	return fault.Wrap(err, "reserving room")
 }
 
 // take makes a reservation, together with other operations. If there is no room, it
@@ -131,9 +131,9 @@ func (s *Service) take(
 
 func errQuota(own bool, left int64) error {
 	if !own { // how much room another user has is private
-		return envelope.NewFault(envelope.TooLarge, "the destination user has no room for this")
+		return fault.New(fault.TooLarge, "the destination user has no room for this")
 	}
-	return envelope.NewFault(envelope.TooLarge, "this would exceed the quota: %d bytes are left", max(left, 0))
+	return fault.New(fault.TooLarge, "this would exceed the quota: %d bytes are left", max(left, 0))
 }
 
 // charge returns the operations that replace the reservation with the use of a
@@ -175,7 +175,7 @@ func (s *Service) tally(ctx context.Context, owner auth.User) (t tally, err erro
 				Blob        string `json:"blob"`
 			}
 			if err == nil {
-				err = envelope.Wrap(item.Decode(&held), "the item "+item.Key.String()+" is damaged; see ferry check")
+				err = fault.Wrap(item.Decode(&held), "the item "+item.Key.String()+" is damaged; see ferry check")
 			}
 			if err != nil {
 				return t, fmt.Errorf("adding up files: %w", err)

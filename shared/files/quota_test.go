@@ -12,7 +12,7 @@ import (
 
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/files"
 )
 
@@ -146,7 +146,7 @@ func TestASlowUploadKeepsNoRoomFromOthers(t *testing.T) {
 			if err == nil {
 				_, err = slow.Commit(t.Context(), 0)
 			}
-			if !envelope.IsFault(err, envelope.TooLarge) || strings.ContainsAny(err.Error(), "0123456789") {
+			if !fault.Is(err, fault.TooLarge) || strings.ContainsAny(err.Error(), "0123456789") {
 				t.Errorf("the slow upload gave %v, want TooLarge without a number", err)
 			}
 			c.wantUsed("at the end", 10)
@@ -255,7 +255,7 @@ func TestReservationsOfRemovedUserAreNotChargedToTheNext(t *testing.T) {
 	}
 	c.must(c.Users.Remove(t.Context(), "alice"))
 	c.AddUser("alice", password, quota(50))
-	if _, err := slow.Commit(t.Context(), 0); !envelope.IsFault(err, envelope.TooLarge) {
+	if _, err := slow.Commit(t.Context(), 0); !fault.Is(err, fault.TooLarge) {
 		t.Errorf("committing the upload to the removed user gave %v, want TooLarge", err)
 	}
 	c.wantUsed("after the commit", 0)
@@ -291,7 +291,7 @@ func TestUseIsKnownWhenAQuotaComesLater(t *testing.T) {
 		c.upload("file=a", unsized(1), 1)
 		return users.Edit(t.Context(), before, after)
 	}
-	if err := limit(); !envelope.IsFault(err, envelope.Conflict) || c.user().Quota != 0 {
+	if err := limit(); !fault.Is(err, fault.Conflict) || c.user().Quota != 0 {
 		t.Errorf("while a file comes: %v", err)
 	}
 	c.must(limit())

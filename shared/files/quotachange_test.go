@@ -9,7 +9,7 @@ import (
 
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/table"
 )
@@ -71,7 +71,7 @@ func TestAQuotaThatIsGivenMeanwhileMissesNothing(t *testing.T) {
 			s, checks := c.meanwhile(func() { c.must(c.give(100, nothing)) }, cloud)
 			u := c.beginAt(s, "12345")
 			c.Clock.Advance(2 * time.Second)
-			if _, err := u.Commit(t.Context(), 0); !envelope.IsFault(err, envelope.Conflict) || *checks != 1 {
+			if _, err := u.Commit(t.Context(), 0); !fault.Is(err, fault.Conflict) || *checks != 1 {
 				t.Errorf("the commit made %d checks, and gave %v", *checks, err)
 			}
 			c.wantUsed("after the upload", 0)
@@ -90,7 +90,7 @@ func TestAQuotaThatIsGivenMeanwhileMissesNothing(t *testing.T) {
 		c.must(err)
 		_, err = s.WritePart(t.Context(), open, 1, strings.NewReader("four"), nil)
 		c.must(err)
-		if _, err := s.Complete(t.Context(), open, nil); !envelope.IsFault(err, envelope.Conflict) {
+		if _, err := s.Complete(t.Context(), open, nil); !fault.Is(err, fault.Conflict) {
 			t.Errorf("the completion gave %v", err)
 		}
 		_, err = s.Complete(t.Context(), open, nil)
@@ -139,7 +139,7 @@ func TestAQuotaThatWasTakenAndIsGivenAgainMissesNothing(t *testing.T) {
 		u := c.beginUpload("12345")
 		c.must(c.give(0, nothing))
 		err := c.give(100, func() { c.must(failure(u.Commit(t.Context(), 0))) })
-		if !envelope.IsFault(err, envelope.Conflict) {
+		if !fault.Is(err, fault.Conflict) {
 			t.Errorf("the quota is given: %v", err)
 		}
 		c.must(c.give(100, nothing))

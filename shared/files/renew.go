@@ -10,7 +10,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/blob"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/table"
 )
 
@@ -30,7 +30,7 @@ type renewedUpTo struct {
 func (s *Service) RenewLinks(ctx context.Context, version int) (renewed int64, err error) {
 	key := table.Key{PK: "linkkey", SK: fmt.Sprint("renewal-", version)}
 	var at renewedUpTo
-	err = envelope.Wrap(s.Table.Get(ctx, key, &at), "reading where the renewal is", table.ErrNotFound)
+	err = fault.Wrap(s.Table.Get(ctx, key, &at), "reading where the renewal is", table.ErrNotFound)
 	if err != nil {
 		return 0, err
 	}
@@ -53,7 +53,7 @@ func (s *Service) RenewLinks(ctx context.Context, version int) (renewed int64, e
 	if n := failed.Load(); err == nil && n > 0 {
 		err = fmt.Errorf("files that could not get any: %d; repeat the command when their records are repaired", n)
 	}
-	return done.Load(), envelope.Wrap(err, "renewing links")
+	return done.Load(), fault.Wrap(err, "renewing links")
 }
 
 func (s *Service) renewArea(ctx context.Context, pk string, version int64, done, failed *atomic.Int64) error {

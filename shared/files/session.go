@@ -10,7 +10,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/blob"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/table"
 )
 
@@ -82,7 +82,7 @@ func (s *Session) State(length *int64) error {
 	}
 	l := Session{Plan: Plan{Length: *length, PartSize: s.PartSize}}.Layout()
 	if *length < 0 || l.Check() != nil || s.Length >= 0 && s.Length != *length {
-		return envelope.NewFault(envelope.Invalid,
+		return fault.Parameter("length",
 			"length is not that of the session, or more than %d parts of %d bytes have", blob.MaxParts, s.PartSize)
 	}
 	if s.Length < 0 {
@@ -169,10 +169,10 @@ func (s *Service) BeginSession(ctx context.Context, uploader auth.User, p Plan, 
 		u.Abort(ctx)
 		s.endParts(ctx, it)
 	}
-	if lost := claim.Lost(err); envelope.IsFault(lost, envelope.Conflict) {
+	if lost := claim.Lost(err); fault.Is(lost, fault.Conflict) {
 		return Session{}, lost
 	}
-	return it, envelope.Wrap(err, "storing an upload session")
+	return it, fault.Wrap(err, "storing an upload session")
 }
 
 // endParts removes the parts of a session from the store. If that fails, they
@@ -184,7 +184,7 @@ func (s *Service) endParts(ctx context.Context, it Session) {
 }
 
 func errNoSession() error {
-	return envelope.NewFault(envelope.NotFound, "no upload session of that id")
+	return fault.New(fault.NotFound, "no upload session of that id")
 }
 
 // Session returns a session that this user began. It makes one call to the table.
@@ -218,7 +218,7 @@ func (s *Service) session(ctx context.Context, id string) (it Session, err error
 	case err != nil:
 		return it, fmt.Errorf("reading an upload session: %w", err)
 	case !it.Done && auth.Ended(s.Now(), it.Expires, SessionLife):
-		return it, envelope.NewFault(envelope.NotFound, "the upload session has expired")
+		return it, fault.New(fault.NotFound, "the upload session has expired")
 	}
 	return it, nil
 }
@@ -255,7 +255,7 @@ func (s *Service) ArrivedParts(ctx context.Context, it Session) ([]blob.Part, er
 	if errors.Is(err, blob.ErrNoUpload) {
 		return nil, nil // the session is being completed or ended
 	}
-	return parts, envelope.Wrap(err, "listing parts")
+	return parts, fault.Wrap(err, "listing parts")
 }
 
 // SignPart returns a signed request that sends a part straight to the store, or
@@ -280,7 +280,7 @@ func (s *Service) Receiving(ctx context.Context, id string) (Session, error) {
 		return it, err
 	}
 	if err != nil || u.State != auth.Active || u.Incarnation != it.UploaderIncarnation {
-		return it, envelope.NewFault(envelope.Forbidden, "the user who began this upload was disabled or removed")
+		return it, fault.New(fault.Forbidden, "the user who began this upload was disabled or removed")
 	}
 	return it, nil
 }
@@ -288,27 +288,27 @@ func (s *Service) Receiving(ctx context.Context, id string) (Session, error) {
 // WritePart stores a part of a session that Receiving returned.
 func (s *Service) WritePart(ctx context.Context, it Session, number int, r io.Reader, sum *uint64) (blob.Part, error) {
 	if err := it.Layout().CheckNumber(number); err != nil {
-		return blob.Part{}, envelope.NewFault(envelope.Invalid, "the file has parts 1 to %d", it.Layout().Count())
+		return blob.Part{}, fault.New(fault.Invalid, "the file has parts 1 to %d", it.Layout().Count())
 	}
 	part, err := s.Parts.WritePart(ctx, blob.Files, it.Blob, it.Upload, it.Layout(), number, r, sum)
 	switch {
 	case errors.Is(err, blob.ErrLength):
-		return part, &envelope.Fault{Kind: envelope.Invalid, Cause: err,
+		return part, &fault.Fault{Kind: fault.Invalid, Cause: err,
 			Detail: fmt.Sprintf("part %d must have %d bytes, but fewer or more were sent", number, it.Layout().Size(number))}
 	case errors.Is(err, blob.ErrSuperseded):
-		return part, &envelope.Fault{Kind: envelope.Conflict, Detail: "the part is being sent a second time", Cause: err}
+		return part, &fault.Fault{Kind: fault.Conflict, Detail: "the part is being sent a second time", Cause: err}
 	case errors.Is(err, blob.ErrNoUpload):
 		return part, errNoSession()
 	}
 	return part, sumFault(err, fmt.Sprintf("part %d", number))
 }
 
-func errDone() error { return envelope.NewFault(envelope.Conflict, "the upload is complete") }
+func errDone() error { return fault.New(fault.Conflict, "the upload is complete") }
 
 // sumFault turns the store's error into a fault if a checksum was wrong.
 func sumFault(err error, what string) error {
 	if sum, ok := errors.AsType[*blob.SumError](err); ok {
-		return &envelope.Fault{Kind: envelope.Invalid, Cause: err,
+		return &fault.Fault{Kind: fault.Invalid, Cause: err,
 			Detail: fmt.Sprintf("the CRC64NVME of %s is %016x, but %016x was stated", what, sum.Got, sum.Stated)}
 	}
 	return err
@@ -373,10 +373,10 @@ func (s *Service) HoldRoom(ctx context.Context, it *Session) error {
 		err = s.reserveAgain(ctx, it, r, until, mark)
 	}
 	if errors.Is(err, table.ErrCondition) {
-		return &envelope.Fault{Kind: envelope.Conflict, Detail: "the upload was completed or ended", Cause: err}
+		return &fault.Fault{Kind: fault.Conflict, Detail: "the upload was completed or ended", Cause: err}
 	}
 	it.ReservedUntil = until.Unix()
-	return envelope.Wrap(err, "reserving room")
+	return fault.Wrap(err, "reserving room")
 }
 
 func (s *Service) reserveAgain(ctx context.Context, it *Session, r *reservation, until time.Time, mark table.Op) error {
@@ -429,7 +429,7 @@ func (s *Service) inSession(ctx context.Context, key string) (bool, error) {
 	k, _ := parseKey(key)
 	_, err := s.session(ctx, k.session)
 	switch {
-	case envelope.IsFault(err, envelope.NotFound):
+	case fault.Is(err, fault.NotFound):
 		return false, nil
 	case errors.Is(err, table.ErrUnreadable): // it may be open
 		return true, nil

@@ -16,7 +16,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/blob"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/table"
 )
 
@@ -99,11 +99,11 @@ func (s *Sweeper) Run(ctx context.Context) (SweepReport, error) {
 	}
 	if now != was {
 		failed := s.Table.Write(ctx, table.Put(stateKey(), now))
-		err = errors.Join(err, envelope.Wrap(failed, "storing where the sweep is"))
+		err = errors.Join(err, fault.Wrap(failed, "storing where the sweep is"))
 	}
 	if err == nil && done {
 		_, err = s.Blobs.Sweep(ctx, s.Now().Add(-s.Grace), nil)
-		err = envelope.Wrap(err, "removing unfinished objects")
+		err = fault.Wrap(err, "removing unfinished objects")
 		s.report.Complete = err == nil && s.report.Unfinished == 0
 	}
 	return s.report, err
@@ -150,7 +150,7 @@ func (s *Sweeper) noted(ctx context.Context, _ *sweepState) (done bool, err erro
 				case again > 0:
 					ops = append(ops, later)
 				}
-				return envelope.Wrap(s.Table.Write(ctx, ops...), "noting when an object is due")
+				return fault.Wrap(s.Table.Write(ctx, ops...), "noting when an object is due")
 			})
 			if err != nil || n < len(objects) {
 				return false, err
@@ -197,7 +197,7 @@ func (s *Sweeper) postpone(ctx context.Context, area blob.Area, o blob.Object, a
 	if k, ok := parseKey(o.Key); !ok || again <= 0 || k.day >= today {
 		return nil
 	}
-	return envelope.Wrap(s.Table.Write(ctx, due(max(dayOf(again), today), area, o)), "noting when an object is due")
+	return fault.Wrap(s.Table.Write(ctx, due(max(dayOf(again), today), area, o)), "noting when an object is due")
 }
 
 // walkEvery is how often a walk looks at all objects that the days do not show.
@@ -234,7 +234,7 @@ func (s *Sweeper) walk(ctx context.Context, at *sweepState) (done bool, err erro
 		return err
 	})
 	if err != nil {
-		return false, envelope.Wrap(err, "listing users with a quota", errNoTime)
+		return false, fault.Wrap(err, "listing users with a quota", errNoTime)
 	}
 	s.await()
 	at.Area, at.After = "", ""
@@ -309,7 +309,7 @@ func (s *Sweeper) sweepOldest(ctx context.Context, area blob.Area, user string) 
 	if len(expired) > 0 {
 		_, err = s.visit(ctx, area, expired, func(blob.Object, int64) error { return nil })
 	}
-	return envelope.Wrap(err, "sweeping the oldest files of a user")
+	return fault.Wrap(err, "sweeping the oldest files of a user")
 }
 
 const end = "\x7f" // sorts after all keys

@@ -16,7 +16,7 @@ import (
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/table"
 )
@@ -320,7 +320,7 @@ func TestSweepKeepsWhatASessionCompletesMeanwhile(t *testing.T) {
 	it, err := service.BeginSession(t.Context(), s.user("alice"), files.Plan{Owner: "alice", Name: "x", Length: 2, SHA256: sum[:]}, nil)
 	s.must(err)
 	s.must(failure(service.WritePart(t.Context(), it, 1, strings.NewReader("ab"), nil)))
-	if _, err := service.Complete(t.Context(), it, nil); !envelope.IsFault(err, envelope.Unavailable) {
+	if _, err := service.Complete(t.Context(), it, nil); !fault.Is(err, fault.Unavailable) {
 		t.Fatalf("half of the hash: %v", err)
 	}
 	s.Clock.Advance(2 * time.Hour)

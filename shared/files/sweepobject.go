@@ -8,7 +8,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/blob"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/table"
 )
 
@@ -126,7 +126,7 @@ func (s *Sweeper) sweepObject(
 		return oldAt.Unix(), nil
 	case f.Expired(s.Now()):
 		moved, err := s.move(ctx, owner.User, f, blob.Backup, Event{What: Deleted, Reason: ByRetention})
-		if envelope.IsFault(err, envelope.NotFound) {
+		if fault.Is(err, fault.NotFound) {
 			return gone, nil // its owner moved it first
 		}
 		if err == nil {
@@ -189,7 +189,7 @@ func (s *Sweeper) needed(ctx context.Context, f File, key string) (why string, o
 		if errors.Is(failed, blob.ErrNotFound) || written.Size != f.Length {
 			why = "its record has lost its bytes: run ferry check --repair"
 		}
-		err = envelope.Wrap(failed, "looking for the bytes of a record", blob.ErrNotFound)
+		err = fault.Wrap(failed, "looking for the bytes of a record", blob.ErrNotFound)
 	}
 	return why, of, err
 }

@@ -11,7 +11,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/blob"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/table"
 )
 
@@ -117,7 +117,7 @@ func (u *Upload) begin(ctx context.Context, room func(context.Context) error) er
 // there are recipients.
 func (u *Upload) Add(ctx context.Context, p Part) error {
 	if most := u.sending.MaxFiles(); len(u.stored) == most {
-		return envelope.NewFault(envelope.Invalid, "one request with %d recipients takes at most %d files", len(u.sending.Recipients), most)
+		return fault.New(fault.Invalid, "one request with %d recipients takes at most %d files", len(u.sending.Recipients), most)
 	}
 	if u.id == 0 {
 		if err := u.takeID(ctx); err != nil {
@@ -165,9 +165,9 @@ func bodyFault(err error) error {
 	var digest *blob.DigestError
 	switch {
 	case errors.Is(err, blob.ErrLength):
-		return &envelope.Fault{Kind: envelope.Invalid, Detail: "the body's length is not the stated one", Cause: err}
+		return &fault.Fault{Kind: fault.Invalid, Detail: "the body's length is not the stated one", Cause: err}
 	case errors.As(err, &digest):
-		return envelope.NewFault(envelope.Invalid, "the SHA-256 of the body is %x, but %x was stated", digest.Got, digest.Stated)
+		return fault.New(fault.Invalid, "the SHA-256 of the body is %x, but %x was stated", digest.Got, digest.Stated)
 	}
 	return fmt.Errorf("storing a file: %w", err)
 }
@@ -187,9 +187,9 @@ func (u *Upload) takeID(ctx context.Context) error {
 	err = u.s.Table.Update(ctx, op.Relax(), &u.target)
 	if errors.Is(err, table.ErrCondition) || err == nil && u.target.State == auth.Disabled {
 		if u.own() {
-			return envelope.NewFault(envelope.Unauthorized, "the user was disabled or removed at this moment")
+			return fault.New(fault.Unauthorized, "the user was disabled or removed at this moment")
 		}
-		return envelope.NewFault(envelope.Invalid, "the parameter d is not the name of a user")
+		return fault.Parameter("d", "the parameter d is not the name of a user")
 	}
 	if err != nil {
 		return u.s.badOwner(ctx, u.owner, fmt.Errorf("taking a file id: %w", err))
@@ -202,7 +202,7 @@ func (u *Upload) takeID(ctx context.Context) error {
 func (s *Service) badOwner(ctx context.Context, name string, err error) error {
 	if _, bad := s.user(ctx, name); errors.Is(bad, table.ErrUnreadable) {
 		s.unreadable(ctx, auth.UserKey(name), bad)
-		return envelope.NewFault(envelope.Conflict, "the account of %s cannot be read; tell the operator", name)
+		return fault.New(fault.Conflict, "the account of %s cannot be read; tell the operator", name)
 	}
 	return err
 }
@@ -271,16 +271,16 @@ func (u *Upload) commit(ctx context.Context, limit int) (found table.Page, err e
 	if refused(err) {
 		u.Abort(ctx)
 	}
-	if lost := u.Claim.Lost(err); envelope.IsFault(lost, envelope.Conflict) {
+	if lost := u.Claim.Lost(err); fault.Is(lost, fault.Conflict) {
 		return found, lost
 	}
 	if errors.Is(err, table.ErrCondition) && u.target.Quota > 0 {
-		return found, envelope.NewFault(envelope.TooLarge, "other uploads took the room meanwhile, or the user was removed")
+		return found, fault.New(fault.TooLarge, "other uploads took the room meanwhile, or the user was removed")
 	}
 	if errors.Is(err, table.ErrCondition) {
-		return found, envelope.NewFault(envelope.Conflict, "the user was given a quota or removed meanwhile; upload again")
+		return found, fault.New(fault.Conflict, "the user was given a quota or removed meanwhile; upload again")
 	}
-	return found, envelope.Wrap(err, "storing the records")
+	return found, fault.Wrap(err, "storing the records")
 }
 
 // operations returns what the commit writes.

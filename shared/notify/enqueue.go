@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"ferry/shared/auth"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/table"
 )
@@ -37,7 +37,7 @@ func (o Outbox) Message(ctx context.Context, m files.Message, f files.File) (tab
 	}
 	n := Notice{
 		Kind: Link, Channel: Channel(m.Channel), To: m.To, Lang: m.Lang, Base: m.Base, Expires: f.Expires,
-		Request: envelope.RequestID(ctx), Owner: f.Owner, Area: f.Area, File: f.ID, Name: f.Name, Length: f.Length,
+		Request: fault.RequestID(ctx), Owner: f.Owner, Area: f.Area, File: f.ID, Name: f.Name, Length: f.Length,
 		Sender: m.Sender, ReplyTo: m.ReplyTo, Message: m.Text, Recipient: m.Recipient,
 	}
 	if m.Receipt { // a receipt is about the past, so it does not expire
@@ -50,7 +50,7 @@ func (o Outbox) Message(ctx context.Context, m files.Message, f files.File) (tab
 func (o Outbox) PIN(ctx context.Context, u auth.User, nonce, base, lang string, expires time.Time) table.Op {
 	n := Notice{
 		Kind: PIN, Channel: Mail, To: u.Email, Lang: lang, Base: base,
-		User: u.Name, Nonce: nonce, Expires: expires.Unix(), Request: envelope.RequestID(ctx),
+		User: u.Name, Nonce: nonce, Expires: expires.Unix(), Request: fault.RequestID(ctx),
 	}
 	return n.Op(o.Now(), nonce[:16])
 }
@@ -58,5 +58,5 @@ func (o Outbox) PIN(ctx context.Context, u auth.User, nonce, base, lang string, 
 func (o Outbox) unique() (string, error) {
 	b := make([]byte, 8)
 	_, err := io.ReadFull(o.Random, b)
-	return hex.EncodeToString(b), envelope.Wrap(err, "making an identifier")
+	return hex.EncodeToString(b), fault.Wrap(err, "making an identifier")
 }

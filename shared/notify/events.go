@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/table"
 )
@@ -145,7 +145,7 @@ func (o Outbox) Event(ctx context.Context, e files.Event) ([]table.Op, error) {
 		files.Uploaded: FileUploaded, files.Downloaded: FileDownloaded, files.Deleted: FileDeleted, files.Restored: FileRestored,
 	}
 	once = strings.TrimLeft(string(e.Reason)+" "+once, " ")
-	return o.record(envelope.RequestID(ctx), types[e.What], fileSubject(e.File.Owner, e.File.ID), once, dataOf(e)), nil
+	return o.record(fault.RequestID(ctx), types[e.What], fileSubject(e.File.Owner, e.File.ID), once, dataOf(e)), nil
 }
 
 func fileSubject(owner string, id int64) string { return fmt.Sprintf("files/%s/%d", owner, id) }
@@ -171,7 +171,7 @@ func (o Outbox) PasswordChanged(ctx context.Context, user string, forgotten bool
 	if forgotten {
 		how = "forgotten" // it was set with a link and the PIN from the mail
 	}
-	return o.record(envelope.RequestID(ctx), PasswordChanged, "users/"+user, fmt.Sprint(user, "#", generation), passwordData{user, how})
+	return o.record(fault.RequestID(ctx), PasswordChanged, "users/"+user, fmt.Sprint(user, "#", generation), passwordData{user, how})
 }
 
 // LinkEnded is a Settled. It records that a provider has accepted the message with a
@@ -198,11 +198,11 @@ func NoteListening(ctx context.Context, t table.Table, on bool) error {
 			V int64 `json:"v"`
 		}{layout})
 	}
-	return envelope.Wrap(t.Write(ctx, op), "storing whether events have listeners")
+	return fault.Wrap(t.Write(ctx, op), "storing whether events have listeners")
 }
 
 // Listening returns what NoteListening stored last.
 func Listening(ctx context.Context, t table.Table) (on bool, err error) {
 	err = t.Get(ctx, listeningKey(), &struct{}{})
-	return err == nil, envelope.Wrap(err, "reading whether events have listeners", table.ErrNotFound)
+	return err == nil, fault.Wrap(err, "reading whether events have listeners", table.ErrNotFound)
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/notify/mail"
 	"ferry/shared/table"
 )
@@ -177,7 +177,7 @@ func SMSFeedback(ctx context.Context, t table.Table, line []byte) (f Feedback, o
 	}
 	var of textOwner
 	if err := t.Get(ctx, providerKey(s.Notification.MessageID), &of); err != nil {
-		return f, false, envelope.Wrap(err, "looking for the notice of a text message", table.ErrNotFound)
+		return f, false, fault.Wrap(err, "looking for the notice of a text message", table.ErrNotFound)
 	}
 	f = Feedback{ID: of.Notice, Kind: Delivered}
 	if s.Status != "SUCCESS" {

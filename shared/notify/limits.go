@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"ferry/shared/auth"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/table"
 )
 
@@ -59,16 +59,16 @@ func (o Outbox) count(ctx context.Context, now time.Time, all []limitWindow, mar
 	ops := marks
 	for _, w := range all {
 		if w.add > w.most {
-			return envelope.NewFault(envelope.Invalid, "notices %s are limited to %d, and this asks for %d at once", w.what, w.most, w.add)
+			return fault.New(fault.Invalid, "notices %s are limited to %d, and this asks for %d at once", w.what, w.most, w.add)
 		}
 		ops = append(ops, w.op(now))
 	}
 	err := o.Table.Write(ctx, ops...)
 	if refused, ok := errors.AsType[*table.ConditionError](err); ok && refused.Op >= len(marks) {
 		w := all[refused.Op-len(marks)]
-		return envelope.WaitFault(w.begin(now).Add(w.length).Sub(now), "notices %s are limited to %d", w.what, w.most)
+		return fault.Wait(w.begin(now).Add(w.length).Sub(now), "notices %s are limited to %d", w.what, w.most)
 	}
-	return envelope.Wrap(err, "counting notices")
+	return fault.Wrap(err, "counting notices")
 }
 
 // Release implements files.Outbox. It makes one call to the table, or none if
@@ -89,7 +89,7 @@ func (o Outbox) Release(ctx context.Context, reserved []time.Time, user string, 
 	if len(ops) == 0 {
 		return nil
 	}
-	return envelope.Wrap(o.Table.Write(ctx, ops...), "giving back the count of notices")
+	return fault.Wrap(o.Table.Write(ctx, ops...), "giving back the count of notices")
 }
 
 // windows returns the bounded windows in which messages to these addresses and

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/notify"
 	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
@@ -70,7 +70,7 @@ func TestNoticesAreBoundedInEachWindow(t *testing.T) {
 				if s.wait == 0 && err != nil {
 					t.Fatalf("step %d: %v", i, err)
 				}
-				if s.wait != 0 && (!envelope.IsFault(err, envelope.TooMany) || envelope.FaultOf(err).After != s.wait) {
+				if s.wait != 0 && (!fault.Is(err, fault.TooMany) || fault.Of(err).After != s.wait) {
 					t.Fatalf("step %d: %+v, want to wait for %v", i, err, s.wait)
 				}
 			}
@@ -118,7 +118,7 @@ func TestReserveAgainCountsInWindowsThatHaveBegunSince(t *testing.T) {
 		must(t, takeAgain(t, counter, begun, mark, "alice", ann))
 		marked(i + 1)
 	}
-	if err := takeAgain(t, counter, begun, mark, "alice", ann); !envelope.IsFault(err, envelope.TooMany) || envelope.FaultOf(err).After != time.Hour {
+	if err := takeAgain(t, counter, begun, mark, "alice", ann); !fault.Is(err, fault.TooMany) || fault.Of(err).After != time.Hour {
 		t.Fatalf("the third of an hour: %+v", err)
 	}
 	marked(2)
@@ -142,14 +142,14 @@ func TestReleasedNoticesAreNotCounted(t *testing.T) {
 	counter := notify.Outbox{Table: open(t), Now: func() time.Time { return now }, Most: notify.Limits{PerHour: 2, PerDay: 3, PerRecipient: 2}}
 	takeOne := func(to string) error { return take(t, counter, "alice", to) }
 	must(t, errors.Join(takeOne(ann), takeOne(ann)))
-	if err := takeOne(bob); !envelope.IsFault(err, envelope.TooMany) {
+	if err := takeOne(bob); !fault.Is(err, fault.TooMany) {
 		t.Fatalf("a third in the hour: %v", err)
 	}
 	must(t, counter.Release(t.Context(), []time.Time{now, now}, "alice", []string{ann}))
 	if err := errors.Join(takeOne(ann), takeOne(bob)); err != nil {
 		t.Fatalf("two, after as many were given back: %v", err)
 	}
-	if err := takeOne(bob); !envelope.IsFault(err, envelope.TooMany) {
+	if err := takeOne(bob); !fault.Is(err, fault.TooMany) {
 		t.Fatalf("a third in the hour: %v", err)
 	}
 	taken := now
@@ -158,7 +158,7 @@ func TestReleasedNoticesAreNotCounted(t *testing.T) {
 	if err := errors.Join(takeOne(bob), takeOne(bob)); err != nil {
 		t.Fatalf("two in the next hour, with one given back to the day: %v", err)
 	}
-	if err := takeOne(ann); !envelope.IsFault(err, envelope.TooMany) {
+	if err := takeOne(ann); !fault.Is(err, fault.TooMany) {
 		t.Fatalf("a fourth in the day: %v", err)
 	}
 	now = clockAt("2 00:00")
@@ -173,7 +173,7 @@ func TestReleasedNoticesAreNotCounted(t *testing.T) {
 func TestMoreNoticesThanALimitAllowsAreInvalid(t *testing.T) {
 	t.Parallel()
 	counter := notify.Outbox{Table: open(t), Now: time.Now, Most: notify.Limits{PerHour: 1}}
-	if err := take(t, counter, "alice", "ann@example.com", "+393401234567"); !envelope.IsFault(err, envelope.Invalid) {
+	if err := take(t, counter, "alice", "ann@example.com", "+393401234567"); !fault.Is(err, fault.Invalid) {
 		t.Errorf("got %v, want an Invalid fault", err)
 	}
 }
@@ -189,7 +189,7 @@ func TestConcurrentReservationsStayWithinTheLimit(t *testing.T) {
 			err := take(t, counter, "alice", "ann@example.com")
 			if err == nil {
 				passed.Add(1)
-			} else if !envelope.IsFault(err, envelope.TooMany) {
+			} else if !fault.Is(err, fault.TooMany) {
 				t.Error(err)
 			}
 		})

@@ -6,7 +6,7 @@ import (
 	"iter"
 	"time"
 
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/table"
 )
 
@@ -117,5 +117,5 @@ func operated(what string, err error) error {
 	if errors.Is(err, table.ErrCondition) {
 		return ErrHeld
 	}
-	return envelope.Wrap(err, what+" a notice")
+	return fault.Wrap(err, what+" a notice")
 }

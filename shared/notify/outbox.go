@@ -8,7 +8,7 @@ import (
 	"log/slog"
 	"time"
 
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/notify/mail"
 	"ferry/shared/table"
 )
@@ -113,7 +113,7 @@ func (s *Sender) mark(ctx context.Context, m message, outcome error) (retry time
 
 // unlessTaken wraps the error of a write. A refused condition is not an error:
 // another sender was faster, or took the message when the lease ran out.
-func unlessTaken(what string, err error) error { return envelope.Wrap(err, what, table.ErrCondition) }
+func unlessTaken(what string, err error) error { return fault.Wrap(err, what, table.ErrCondition) }
 
 // clampDue returns when a message is due, in Unix milliseconds as stored. One that is
 // further ahead than any retry is from a clock that was wrong, and has been due for long.
@@ -157,7 +157,7 @@ func lasting(ctx context.Context) (context.Context, context.CancelFunc) {
 func (s *Sender) Handle(ctx context.Context, key table.Key) (again time.Duration, err error) {
 	items, err := s.Table.GetMany(ctx, key)
 	if err != nil || !items[0].Found() {
-		return 0, envelope.Wrap(err, "reading a notice")
+		return 0, fault.Wrap(err, "reading a notice")
 	}
 	m, err := s.readNotice(ctx, items[0])
 	if m == nil || err != nil {

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"ferry/shared/fault"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,8 +15,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"ferry/shared/envelope"
 )
 
 const (
@@ -160,7 +159,7 @@ func (s WebhookSecret) GoString() string { return s.String() }
 func NewWebhookSecret(random io.Reader) (string, error) {
 	key := make([]byte, minSecret)
 	_, err := io.ReadFull(random, key)
-	return secretPrefix + base64.StdEncoding.EncodeToString(key), envelope.Wrap(err, "making a webhook secret")
+	return secretPrefix + base64.StdEncoding.EncodeToString(key), fault.Wrap(err, "making a webhook secret")
 }
 
 // ParseWebhookSecrets reads one secret or, while receivers change to a new one,

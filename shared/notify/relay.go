@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/table"
 )
 
@@ -201,7 +201,7 @@ func Remind(ctx context.Context, t table.Table, topics Topics, now time.Time, al
 		r.Pointed += len(waiting)
 		err := errors.Join(publish(ctx, topics, NoticesTopic, waiting)...)
 		waiting = nil
-		return envelope.Wrap(err, "pointing at overdue notices")
+		return fault.Wrap(err, "pointing at overdue notices")
 	}
 	for _, pk := range partitions(OutboxPrefix) {
 		for item, err := range table.Each(ctx, t, table.Query{PK: pk, Limit: table.MaxPage}) {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/table"
 )
 
@@ -124,7 +124,7 @@ func latest(items []table.Item) (n Notice, err error) {
 		if item.Found() {
 			err = item.Decode(&n)
 			n.ID = cmp.Or(n.ID, item.Key.SK)
-			return n, envelope.Wrap(err, "reading the state of a notice")
+			return n, fault.Wrap(err, "reading the state of a notice")
 		}
 	}
 	return n, nil

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/table"
 )
 
@@ -106,14 +106,14 @@ func Suppress(address string, reason SuppressReason, detail string, now time.Tim
 // address gets mail.
 func readSuppressed(item table.Item) (e Suppression, err error) {
 	err = item.Decode(&e)
-	return e, envelope.Wrap(err, "reading a suppressed address", table.ErrNotFound)
+	return e, fault.Wrap(err, "reading a suppressed address", table.ErrNotFound)
 }
 
 // Suppressed returns an address's entry; ok is false if it gets mail. It makes one
 // call to the table.
 func Suppressed(ctx context.Context, t table.Table, address string) (e Suppression, ok bool, err error) {
 	err = t.Get(ctx, SuppressedKey(address), &e)
-	return e, len(e.Causes()) > 0, envelope.Wrap(err, "looking for a suppressed address", table.ErrNotFound)
+	return e, len(e.Causes()) > 0, fault.Wrap(err, "looking for a suppressed address", table.ErrNotFound)
 }
 
 // StopMail stores that an address's owner wants no mail, and returns the address's
@@ -123,7 +123,7 @@ func StopMail(ctx context.Context, t table.Table, address string, now time.Time)
 	if errors.Is(err, table.ErrCondition) { // the time of the first wish stays
 		e, _, err = Suppressed(ctx, t, address)
 	}
-	return e, envelope.Wrap(err, "stopping the mail to an address")
+	return e, fault.Wrap(err, "stopping the mail to an address")
 }
 
 // ResumeMail ends only the owner's wish, and returns the address's entry. It makes two
@@ -156,7 +156,7 @@ func lift(ctx context.Context, t table.Table, address string, change func(*Suppr
 			op = table.Put(SuppressedKey(address), left)
 		}
 		if err = t.Write(ctx, op.If(before.unchanged()...)); !errors.Is(err, table.ErrCondition) {
-			return err == nil, left, envelope.Wrap(err, "allowing mail to an address")
+			return err == nil, left, fault.Wrap(err, "allowing mail to an address")
 		}
 	}
 	return false, Suppression{}, fmt.Errorf("allowing mail to an address: %w", table.ErrBusy)

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"ferry/shared/api"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 )
 
 // NotFound answers requests that no other endpoint handles: 404 for an unknown path,
@@ -21,9 +21,9 @@ func NewNotFound(p *api.Ports) http.Handler {
 		allow := api.Methods(path)
 		switch {
 		case !ok:
-			return envelope.NewFault(envelope.NotFound, "all addresses of this service begin with %s", api.Prefix)
+			return fault.New(fault.NotFound, "all addresses of this service begin with %s", api.Prefix)
 		case len(allow) == 0:
-			return envelope.NewFault(envelope.NotFound, "there is nothing at this address; see %s/openapi.json", api.Prefix)
+			return fault.New(fault.NotFound, "there is nothing at this address; see %s/openapi.json", api.Prefix)
 		// A gateway may send preflights to its $default route, and then adds the headers that
 		// allow them to the answer. Without those a browser takes the answer as a no.
 		case r.Method == http.MethodOptions && r.Header.Get("Origin") != "" &&
@@ -31,10 +31,10 @@ func NewNotFound(p *api.Ports) http.Handler {
 			w.WriteHeader(http.StatusNoContent)
 			return nil
 		case slices.Contains(allow, r.Method): // sending a part in the cloud; parts go to the store there
-			return envelope.NewFault(envelope.NotFound,
+			return fault.New(fault.NotFound,
 				"there is nothing at this address; the parts of an upload go to the URLs that were given out")
 		}
 		detail := "this address takes " + strings.Join(allow, ", ")
-		return &envelope.Fault{Kind: envelope.MethodNotAllowed, Allow: allow, Detail: detail}
+		return &fault.Fault{Kind: fault.MethodNotAllowed, Allow: allow, Detail: detail}
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/notify"
 )
 
@@ -28,9 +29,9 @@ func newLogin(p *api.Ports) http.Handler {
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
 		name, password, ok := r.BasicAuth()
 		if !ok {
-			return envelope.NewFault(envelope.Unauthorized, "an Authorization header of the form Basic is missing")
+			return fault.New(fault.Unauthorized, "an Authorization header of the form Basic is missing")
 		}
-		envelope.CallerOf(r.Context()).Login = "basic"
+		fault.CallerOf(r.Context()).Login = "basic"
 		u, bearer, err := check.Login(r.Context(), name, password, auth.Source(r))
 		if err != nil {
 			return err
@@ -123,7 +124,7 @@ func read(r *http.Request) (auth.Change, error) {
 	value := func(name string) string { return cmp.Or(form.Get(name), q.Get(name)) }
 	c := auth.Change{Token: value("k"), PIN: value("p"), Password: value("z")}
 	if c.Token == "" {
-		return auth.Change{}, envelope.NewFault(envelope.Invalid, "the query parameter k, the change token, is missing")
+		return auth.Change{}, fault.Parameter("k", "the query parameter k, the change token, is missing")
 	}
 	return c, nil
 }

@@ -6,6 +6,7 @@ import (
 	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/notify"
 )
 
@@ -56,7 +57,7 @@ func (s server) address(r *http.Request) (string, error) {
 	token, err := api.Needed(r, "t", "the token at the end of a mail")
 	address, ok := s.ports.Key.StopAddress(token)
 	if err == nil && !ok {
-		err = envelope.NewFault(envelope.Unauthorized, "the token is not from one of our mails")
+		err = fault.New(fault.Unauthorized, "the token is not from one of our mails")
 	}
 	return address, err
 }

@@ -6,6 +6,7 @@ import (
 	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
+	"ferry/shared/fault"
 )
 
 // Token is POST /oauth2/token (specification section 4.1): the password grant of OAuth
@@ -41,11 +42,11 @@ func newToken(p *api.Ports) http.Handler {
 		name, password := form.Get("username"), form.Get("password")
 		switch {
 		case !ok:
-			return envelope.NewFault(envelope.Invalid, "the body must be application/x-www-form-urlencoded")
+			return fault.New(fault.Invalid, "the body must be application/x-www-form-urlencoded")
 		case form.Get("grant_type") != "password":
-			return envelope.NewFault(envelope.Invalid, "grant_type must be password")
+			return fault.Parameter("grant_type", "grant_type must be password")
 		case name == "" || password == "":
-			return envelope.NewFault(envelope.Invalid, "username and password are needed")
+			return fault.Parameter("username, password", "username and password are needed")
 		}
 		_, bearer, err := check.Login(r.Context(), name, password, auth.Source(r))
 		if err != nil {
@@ -83,11 +84,11 @@ func newRevoke(p *api.Ports) http.Handler {
 			return err
 		}
 		if !ok {
-			return envelope.NewFault(envelope.Invalid, "the body must be application/x-www-form-urlencoded")
+			return fault.New(fault.Invalid, "the body must be application/x-www-form-urlencoded")
 		}
 		token := form.Get("token")
 		if token == "" {
-			return envelope.NewFault(envelope.Invalid, "the form field token is missing")
+			return fault.Parameter("token", "the form field token is missing")
 		}
 		w.Header().Set("Cache-Control", "no-store")
 		return check.Revoke(r.Context(), token)

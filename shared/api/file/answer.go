@@ -10,7 +10,7 @@ import (
 
 	"github.com/minio/crc64nvme"
 
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/files"
 )
 
@@ -150,10 +150,10 @@ func (w *answer) unread(err error) error {
 func (w *answer) fault() error {
 	switch w.refused {
 	case http.StatusPreconditionFailed:
-		return envelope.NewFault(envelope.Precondition, "the file is not the one that the request's condition names")
+		return fault.New(fault.Precondition, "the file is not the one that the request's condition names")
 	case http.StatusRequestedRangeNotSatisfiable:
 		w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", w.link.File.Length))
-		return envelope.NewFault(envelope.Unsatisfiable,
+		return fault.New(fault.Unsatisfiable,
 			"the range cannot be read, or lies outside the file, which has %d bytes", w.link.File.Length)
 	}
 	return w.err

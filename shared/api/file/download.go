@@ -18,6 +18,7 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/wire"
 )
@@ -86,7 +87,7 @@ func (s server) envelope(w http.ResponseWriter, r *http.Request, link files.Link
 // in the log.
 func lost(r *http.Request, err error) error {
 	if errors.Is(err, files.ErrLost) {
-		return &envelope.Fault{Kind: envelope.Lost, Detail: wire.LostBytes + envelope.RequestID(r.Context()), Cause: err}
+		return &fault.Fault{Kind: fault.Lost, Detail: wire.LostBytes + fault.RequestID(r.Context()), Cause: err}
 	}
 	return err
 }
@@ -114,7 +115,7 @@ func (s server) bytes(w http.ResponseWriter, r *http.Request, link files.Link) e
 	sent := &answer{ResponseWriter: w, files: s.files, link: link, sum: sum, body: body, get: r.Method == http.MethodGet}
 	request, atEnd := inBytes(r, f.Length)
 	http.ServeContent(sent, request, "", time.UnixMilli(f.Modified), body)
-	s.files.Gave(link, sent.begun, envelope.CallerOf(r.Context()).Sent)
+	s.files.Gave(link, sent.begun, fault.CallerOf(r.Context()).Sent)
 	if err := sent.fault(); err != nil {
 		return err
 	}
@@ -198,7 +199,7 @@ func (s server) redirect(w http.ResponseWriter, r *http.Request, link files.Link
 // download does not count. Redirects and ranges to one source count once in an hour, as
 // a downloader may use several connections and resume what was interrupted.
 func (s server) count(w http.ResponseWriter, r *http.Request, link files.Link, atEnd bool) {
-	caller := envelope.CallerOf(r.Context())
+	caller := fault.CallerOf(r.Context())
 	status, sent := caller.Status, strconv.FormatInt(caller.Sent, 10)
 	source, done := "", status == http.StatusOK && caller.Sent == link.File.Length
 	if status == http.StatusFound || status == http.StatusPartialContent && atEnd && w.Header().Get("Content-Length") == sent {

@@ -120,6 +120,12 @@ func newList(area blob.Area) func(*api.Ports) http.Handler {
 	}
 }
 
+// render encodes what does not change of a file, as the answer to each upload lists a hundred.
+func render(f *files.Listed) any {
+	shown := envelope.File{ID: f.ID, Name: f.Name, Length: f.Length, Modified: f.Modified, LinkURL: f.Token}
+	return shown.Rendered()
+}
+
 // WriteList sends the envelope with a page of an area, of at most limit files. If there
 // are more, a Link header (RFC 8288) leads to the next page.
 func WriteList(
@@ -128,7 +134,7 @@ func WriteList(
 	base, lang := p.Base(r.Context()), api.Lang(r, u)
 	shown := make([]*envelope.File, len(page.Files))
 	for i, f := range page.Files {
-		shown[i] = f.Shown
+		shown[i] = f.Shown(render).(*envelope.File)
 	}
 	if page.Next != 0 {
 		path := "/download/list"

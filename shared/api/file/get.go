@@ -12,6 +12,7 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/notify"
 	"ferry/shared/wire"
@@ -88,7 +89,7 @@ func (s server) find(r *http.Request, u auth.User) (files.File, error) {
 	case text == "" || d == u.Name:
 		return s.files.Get(r.Context(), u, area, id)
 	case !ok || area == blob.Backup: // only its owner can see that area
-		return files.File{}, envelope.NewFault(envelope.NotFound, "no file of that id that you have sent to that user")
+		return files.File{}, fault.New(fault.NotFound, "no file of that id that you have sent to that user")
 	}
 	return s.files.Sent(r.Context(), u, d, id)
 }
@@ -101,7 +102,7 @@ func areaOf(r *http.Request) (blob.Area, error) {
 	}
 	area := blob.Area(q.Get("area"))
 	if area != blob.Files && area != blob.Backup {
-		return "", envelope.NewFault(envelope.Invalid, "the query parameter area is %s or %s", blob.Files, blob.Backup)
+		return "", fault.Parameter("area", "the query parameter area is %s or %s", blob.Files, blob.Backup)
 	}
 	return area, nil
 }
@@ -109,7 +110,7 @@ func areaOf(r *http.Request) (blob.Area, error) {
 // checksum returns the CRC64NVME of a file.
 func checksum(f files.File) (uint64, error) {
 	sum, err := strconv.ParseUint(f.CRC64, 16, 64)
-	return sum, envelope.Wrap(err, fmt.Sprintf("reading the checksum of file %d of %s", f.ID, f.Owner))
+	return sum, fault.Wrap(err, fmt.Sprintf("reading the checksum of file %d of %s", f.ID, f.Owner))
 }
 
 // addUses adds what is known about the file's own link and, for its uploader, about each

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/wire"
 )
@@ -34,17 +35,17 @@ func open(r *http.Request, p params) (source, error) {
 	kind, typeParams, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
 	case err != nil && r.Header.Get("Content-Type") != "":
-		return nil, envelope.NewFault(envelope.Unsupported, "the Content-Type cannot be read")
+		return nil, fault.New(fault.Unsupported, "the Content-Type cannot be read")
 	case kind == "multipart/form-data":
 		boundary := typeParams["boundary"]
 		if boundary == "" {
-			return nil, envelope.NewFault(envelope.Invalid, "the Content-Type multipart/form-data lacks its boundary")
+			return nil, fault.New(fault.Invalid, "the Content-Type multipart/form-data lacks its boundary")
 		}
 		return (&form{reader: multipart.NewReader(ahead(r), boundary), digest: p.digest}).next, nil
 	case strings.HasPrefix(kind, "multipart/"):
-		return nil, envelope.NewFault(envelope.Unsupported, "the Content-Type of a form with files is multipart/form-data")
+		return nil, fault.New(fault.Unsupported, "the Content-Type of a form with files is multipart/form-data")
 	case p.name == "":
-		return nil, envelope.NewFault(envelope.Invalid, "the body is not multipart/form-data, and the query parameter file with its name is missing")
+		return nil, fault.Parameter("file", "the body is not multipart/form-data, and the query parameter file with its name is missing")
 	}
 	whole := &files.Part{Name: p.name, Type: mediaType(kind), Body: r.Body, Size: r.ContentLength, SHA256: p.digest}
 	return func() (part *files.Part, err error) {
@@ -81,7 +82,7 @@ func (s *form) next() (*files.Part, error) {
 			return nil, bodyError(err)
 		}
 		if s.parts++; s.parts > maxParts {
-			return nil, envelope.NewFault(envelope.Invalid, "the form has more than %d parts", maxParts)
+			return nil, fault.New(fault.Invalid, "the form has more than %d parts", maxParts)
 		}
 		name, isFile, err := fileName(part)
 		if err != nil {
@@ -100,7 +101,7 @@ func (s *form) file(part *multipart.Part, name string) (*files.Part, error) {
 	}
 	if s.digest != nil {
 		if digest != nil && !bytes.Equal(digest, s.digest) {
-			return nil, envelope.NewFault(envelope.Invalid, "the Repr-Digest of the request and that of its part differ")
+			return nil, fault.New(fault.Invalid, "the Repr-Digest of the request and that of its part differ")
 		}
 		digest, s.digest = s.digest, nil
 	}
@@ -114,7 +115,7 @@ func fileName(part *multipart.Part) (name string, isFile bool, err error) {
 	header := part.Header.Get("Content-Disposition")
 	_, p, err := mime.ParseMediaType(header)
 	if header != "" && err != nil {
-		return "", false, envelope.NewFault(envelope.Invalid, "the Content-Disposition of a part cannot be read: check the quotes around its file name")
+		return "", false, fault.New(fault.Invalid, "the Content-Disposition of a part cannot be read: check the quotes around its file name")
 	}
 	raw, has := p["filename"]
 	if has && raw == "" || !has && p["name"] != "file" {
@@ -178,7 +179,7 @@ func reprDigest(header string) (sum []byte, err error) {
 			sum, err = base64.StdEncoding.DecodeString(found[2])
 		}
 		if found == nil || err != nil || len(sum) != sha256.Size {
-			return nil, envelope.NewFault(envelope.Invalid, "Repr-Digest must read sha-256=:BASE64: as in RFC 9530")
+			return nil, fault.New(fault.Invalid, "Repr-Digest must read sha-256=:BASE64: as in RFC 9530")
 		}
 	}
 	return sum, nil

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"ferry/shared/api/upload"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 )
 
 func digestOf(content string) string {
@@ -108,7 +108,7 @@ func FuzzDigestIsReadOrRefused(f *testing.F) {
 	f.Fuzz(func(t *testing.T, header string) {
 		sum, err := upload.ReprDigest(header)
 		switch {
-		case err != nil && (!envelope.IsFault(err, envelope.Invalid) || sum != nil):
+		case err != nil && (!fault.Is(err, fault.Invalid) || sum != nil):
 			t.Errorf("%q gives %x and %v", header, sum, err)
 		case err == nil && sum != nil && len(sum) != 32:
 			t.Errorf("%q gives %d bytes", header, len(sum))

@@ -13,7 +13,7 @@ import (
 	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/wire"
 )
@@ -57,7 +57,7 @@ func FuzzFilesOfABodyAreSafe(f *testing.F) {
 				err = bodyError(broken)
 			}
 		}
-		if err != nil && envelope.FaultOf(err) == nil {
+		if err != nil && fault.Of(err) == nil {
 			t.Errorf("%q with %q is answered with 500: %v", kind, body, err)
 		}
 	})
@@ -84,7 +84,7 @@ func FuzzASessionIsPlannedOrRefused(f *testing.F) {
 			p, err = h.plan(r, u, in)
 		}
 		if err != nil {
-			if fault := envelope.FaultOf(err); fault == nil || fault.Kind != envelope.Invalid && fault.Kind != envelope.TooLarge {
+			if !fault.Is(err, fault.Invalid) && !fault.Is(err, fault.TooLarge) {
 				t.Errorf("%q is answered with %v", body, err)
 			}
 			return

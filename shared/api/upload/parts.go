@@ -14,6 +14,7 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/files"
 )
 
@@ -49,14 +50,14 @@ func (h handler) parts(w http.ResponseWriter, r *http.Request, u auth.User) erro
 		return err
 	}
 	if len(in.Numbers) == 0 || len(in.Numbers) > maxNumbers {
-		return envelope.NewFault(envelope.Invalid, "numbers must have 1 to %d part numbers", maxNumbers)
+		return fault.Parameter("numbers", "numbers must have 1 to %d part numbers", maxNumbers)
 	}
 	it, err := h.files.Session(r.Context(), u, r.PathValue("id"))
 	if err != nil {
 		return err
 	}
 	if it.Done {
-		return envelope.NewFault(envelope.Conflict, "the upload is complete")
+		return fault.New(fault.Conflict, "the upload is complete")
 	}
 	if err := h.files.HoldRoom(r.Context(), &it); err != nil {
 		return err
@@ -71,7 +72,7 @@ func (h handler) parts(w http.ResponseWriter, r *http.Request, u auth.User) erro
 	seen := map[int]bool{}
 	for _, n := range in.Numbers {
 		if n < 1 || n > it.Layout().Count() || seen[n] {
-			return envelope.NewFault(envelope.Invalid, "the file has parts 1 to %d; each may be asked for once", it.Layout().Count())
+			return fault.Parameter("numbers", "the file has parts 1 to %d; each may be asked for once", it.Layout().Count())
 		}
 		seen[n] = true
 		s, err := h.sign(r, it, n, in.CRC64NVME[strconv.Itoa(n)])
@@ -82,7 +83,7 @@ func (h handler) parts(w http.ResponseWriter, r *http.Request, u auth.User) erro
 	}
 	for n, sum := range in.CRC64NVME {
 		if number, err := strconv.Atoi(n); err != nil || sum == "" || strconv.Itoa(number) != n || !seen[number] {
-			return envelope.NewFault(envelope.Invalid, "crc64nvme has a part that is not in numbers")
+			return fault.Parameter("crc64nvme", "crc64nvme has a part that is not in numbers")
 		}
 	}
 	return envelope.WriteJSON(w, http.StatusOK, struct {
@@ -138,10 +139,10 @@ func Receive(p *api.Ports) http.Handler {
 		id, number, sum := r.PathValue("id"), r.PathValue("number"), r.Header.Get(checksumHeader)
 		expires, err := strconv.ParseInt(q.Get("e"), 10, 64)
 		if err != nil || !p.Key.IsPart(q.Get("s"), covered(id, number, sum, q)...) {
-			return envelope.NewFault(envelope.Forbidden, "the part's URL or headers are not those that were given out")
+			return fault.New(fault.Forbidden, "the part's URL or headers are not those that were given out")
 		}
 		if auth.Ended(p.Now(), expires, signedLife) {
-			return envelope.NewFault(envelope.Forbidden, "the URL of the part has expired; ask for a new one")
+			return fault.New(fault.Forbidden, "the URL of the part has expired; ask for a new one")
 		}
 		value, err := parseSum(sum)
 		if err != nil {
@@ -149,7 +150,7 @@ func Receive(p *api.Ports) http.Handler {
 		}
 		n, err := strconv.Atoi(number)
 		if err != nil {
-			return envelope.NewFault(envelope.NotFound, "no such part")
+			return fault.New(fault.NotFound, "no such part")
 		}
 		it, err := service.Receiving(r.Context(), id)
 		if err != nil {
@@ -164,7 +165,7 @@ func Receive(p *api.Ports) http.Handler {
 		}
 		defer leave()
 		envelope.LongBody(r)
-		caller := envelope.CallerOf(r.Context())
+		caller := fault.CallerOf(r.Context())
 		caller.Login = "session"
 		caller.Accept(it.Uploader)
 		part, err := service.WritePart(r.Context(), it, n, r.Body, value)

@@ -17,6 +17,7 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/table"
 	"ferry/shared/wire"
@@ -101,7 +102,7 @@ func (h handler) list(w http.ResponseWriter, r *http.Request, u auth.User) error
 	}
 	after := r.URL.Query().Get("after")
 	if utf8.RuneCountInString(after) > 128 {
-		return envelope.NewFault(envelope.Invalid, "the query parameter after is not from a Link of this list")
+		return fault.Parameter("after", "the query parameter after is not from a Link of this list")
 	}
 	page, next, err := h.files.Sessions(r.Context(), u, after, int(limit))
 	if err != nil {
@@ -247,13 +248,13 @@ func (h handler) plan(r *http.Request, u auth.User, in request) (files.Plan, err
 	p := files.Plan{Name: wire.CleanFileName(in.Name), Type: mediaType(in.Type), PartSize: in.PartSize}
 	switch {
 	case p.Name == "":
-		return p, envelope.NewFault(envelope.Invalid, "name is missing, or is not a file name")
+		return p, fault.Parameter("name", "name is missing, or is not a file name")
 	case strings.ContainsFunc(in.Type, notVisible):
-		return p, envelope.NewFault(envelope.Invalid, "type is a media type such as video/mp4, in visible ASCII characters")
+		return p, fault.Parameter("type", "type is a media type such as video/mp4, in visible ASCII characters")
 	case in.Length != nil && (*in.Length < 0 || *in.Length > files.MaxLength):
-		return p, envelope.NewFault(envelope.Invalid, "length is from 0 to %d bytes", int64(files.MaxLength))
+		return p, fault.Parameter("length", "length is from 0 to %d bytes", int64(files.MaxLength))
 	case in.PartSize < 0 || in.PartSize > blob.MaxPartSize:
-		return p, envelope.NewFault(envelope.Invalid, "the parameter partSize is at most %d bytes", int64(blob.MaxPartSize))
+		return p, fault.Parameter("partSize", "the parameter partSize is at most %d bytes", int64(blob.MaxPartSize))
 	}
 	if p.Length, p.Streamed = -1, in.Length == nil; !p.Streamed {
 		p.Length = *in.Length
@@ -265,13 +266,13 @@ func (h handler) plan(r *http.Request, u auth.User, in request) (files.Plan, err
 	if in.SHA256 != "" {
 		sum, err := hex.DecodeString(in.SHA256)
 		if err != nil || len(sum) != 32 {
-			return p, envelope.NewFault(envelope.Invalid, "sha256 is 64 hexadecimal digits")
+			return p, fault.Parameter("sha256", "sha256 is 64 hexadecimal digits")
 		}
 		p.SHA256 = sum
 	}
 	p.Sending, err = h.sending(r, u, recipients{in.C, in.M, in.I, in.Notify}, in.Lang)
 	if err == nil && in.I != "" && len(p.Sending.Recipients) == 0 { // POST /upload must allow it
-		err = envelope.NewFault(envelope.Invalid, "the parameter i is a message to recipients: c or m is missing")
+		err = fault.Parameter("i", "the parameter i is a message to recipients: c or m is missing")
 	}
 	return p, err
 }
@@ -293,17 +294,17 @@ func decode(r *http.Request, into any, mayBeEmpty bool) error {
 	if json.Unmarshal(body, &fields) == nil {
 		for name, value := range fields {
 			if string(value) == "null" {
-				return envelope.NewFault(envelope.Invalid, "%q cannot be null", name)
+				return fault.New(fault.Invalid, "%q cannot be null", name)
 			}
 		}
 	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
-		return &envelope.Fault{Kind: envelope.Invalid, Detail: "the body is not the expected JSON: " + plain(err), Cause: err}
+		return &fault.Fault{Kind: fault.Invalid, Detail: "the body is not the expected JSON: " + plain(err), Cause: err}
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return envelope.NewFault(envelope.Invalid, "the body continues after its JSON")
+		return fault.New(fault.Invalid, "the body continues after its JSON")
 	}
 	return nil
 }
@@ -330,7 +331,7 @@ func parseSum(s string) (*uint64, error) {
 	}
 	sum, err := wire.ParseCRC64(s)
 	if err != nil {
-		return nil, &envelope.Fault{Kind: envelope.Invalid, Detail: "crc64nvme is base64 of 8 bytes, the highest first", Cause: err}
+		return nil, &fault.Fault{Kind: fault.Invalid, Detail: "crc64nvme is base64 of 8 bytes, the highest first", Cause: err}
 	}
 	return &sum, nil
 }

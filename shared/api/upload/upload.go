@@ -20,6 +20,7 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/notify"
 	"ferry/shared/wire"
@@ -75,7 +76,7 @@ func (h handler) answer(w http.ResponseWriter, r *http.Request, u auth.User, pag
 	link := auth.DownloadLink(h.ports.Base(r.Context()), api.Lang(r, u), blob.Files)
 	var text strings.Builder
 	for _, f := range page.Files {
-		text.WriteString(link + f.Shown.LinkURL + "\n")
+		text.WriteString(link + f.Token + "\n")
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	return envelope.WriteText(w, http.StatusOK, []byte(text.String()))
@@ -149,9 +150,9 @@ func receive(ctx context.Context, up receiver, in source, p params) error {
 	}
 	switch stored := up.Stored(); {
 	case len(stored) == 0:
-		return envelope.NewFault(envelope.Invalid, "the form has no file: send it as a part named file")
+		return fault.New(fault.Invalid, "the form has no file: send it as a part named file")
 	case len(stored) > 1 && p.digest != nil:
-		return envelope.NewFault(envelope.Invalid, "Repr-Digest is for a single file; give each part one of its own")
+		return fault.New(fault.Invalid, "Repr-Digest is for a single file; give each part one of its own")
 	case len(stored) == 1 && p.name != "":
 		stored[0].Name = p.name
 	}
@@ -196,7 +197,7 @@ func (h handler) params(r *http.Request, u auth.User) (params, error) {
 	name := cmp.Or(q.Get("file"), r.PathValue("name"))
 	p := params{name: wire.CleanFileName(name)}
 	if name != "" && p.name == "" {
-		return params{}, envelope.NewFault(envelope.Invalid, "the parameter file, or the end of the path, is not a file name")
+		return params{}, fault.Parameter("file", "the parameter file, or the end of the path, is not a file name")
 	}
 	if p.owner, err = owner(q.Get("d"), u); err != nil {
 		return params{}, err
@@ -209,7 +210,7 @@ func (h handler) params(r *http.Request, u auth.User) (params, error) {
 	}
 	notify := q.Get("notify")
 	if notify != "" && notify != "0" && notify != "1" {
-		return params{}, envelope.NewFault(envelope.Invalid, "the query parameter notify is 1 or 0")
+		return params{}, fault.Parameter("notify", "the query parameter notify is 1 or 0")
 	}
 	to := recipients{q["c"], q["m"], q.Get("i"), notify == "1"}
 	p.sending, err = h.sending(r, u, to, q.Get("lang"))
@@ -223,7 +224,7 @@ func owner(d string, u auth.User) (string, error) {
 	}
 	canonical, ok := auth.CanonicalName(d)
 	if !ok {
-		return "", envelope.NewFault(envelope.Invalid, "the parameter d is not the name of a user")
+		return "", fault.Parameter("d", "the parameter d is not the name of a user")
 	}
 	return canonical, nil
 }
@@ -247,7 +248,7 @@ func (h handler) sending(r *http.Request, u auth.User, to recipients, lang strin
 		return s, err
 	}
 	if _, ok := api.Language(lang); !ok && lang != "" {
-		return s, envelope.NewFault(envelope.Invalid, "the parameter lang is one of %s", strings.Join(api.Languages(), ", "))
+		return s, fault.Parameter("lang", "the parameter lang is one of %s", strings.Join(api.Languages(), ", "))
 	}
 	lang, base := api.LangOf(lang, r, u), h.ports.Base(r.Context())
 	for i := range s.Recipients {
@@ -258,7 +259,7 @@ func (h handler) sending(r *http.Request, u auth.User, to recipients, lang strin
 		return s, nil
 	}
 	if u.Email == "" {
-		return s, envelope.NewFault(envelope.Invalid,
+		return s, fault.Parameter("notify",
 			"the parameter notify sends you a mail, but you have no registered address")
 	}
 	s.Receipt = files.Receipt{To: u.Email, Lang: lang, Base: base}
@@ -280,7 +281,7 @@ func (to recipients) messages(set api.Settings) (all []files.Message, err error)
 		}
 		number, err := notify.ParseMobile(mobile, set.PhoneRegion)
 		if err != nil {
-			return nil, envelope.NewFault(envelope.Invalid, "the parameter c is %v", err)
+			return nil, fault.Parameter("c", "the parameter c is %v", err)
 		}
 		if err := checkCountry(number, set); err != nil {
 			return nil, err
@@ -292,7 +293,7 @@ func (to recipients) messages(set api.Settings) (all []files.Message, err error)
 			continue
 		}
 		if err := notify.CheckAddress(address); err != nil {
-			return nil, envelope.NewFault(envelope.Invalid, "the parameter m is %v", err)
+			return nil, fault.Parameter("m", "the parameter m is %v", err)
 		}
 		all = append(all, files.Message{Channel: files.Mail, To: address})
 	}
@@ -304,7 +305,7 @@ func (to recipients) messages(set api.Settings) (all []files.Message, err error)
 		return again
 	})
 	if len(all) > files.MaxRecipients {
-		return nil, envelope.NewFault(envelope.Invalid,
+		return nil, fault.Parameter("c, m",
 			"the parameters c and m are at most %d recipients together", files.MaxRecipients)
 	}
 	return all, nil
@@ -326,10 +327,10 @@ func checkCountry(number string, set api.Settings) error {
 	country, all := notify.CountryOf(number), strings.Join(set.SMSCountries, ", ")
 	switch {
 	case set.NoSMS:
-		return envelope.NewFault(envelope.Invalid,
+		return fault.Parameter("c",
 			"the parameter c is of no use: this service sends mail, but no text messages, as FERRY_SMS_URL is not set")
 	case all != "" && !slices.Contains(set.SMSCountries, country):
-		return envelope.NewFault(envelope.Invalid,
+		return fault.Parameter("c",
 			"the parameter c is a number of the country %s, and text messages go only to %s", country, all)
 	}
 	return nil
@@ -337,10 +338,10 @@ func checkCountry(number string, set api.Settings) error {
 
 func checkMessage(s string) error {
 	if !utf8.ValidString(s) || utf8.RuneCountInString(s) > maxMessage {
-		return envelope.NewFault(envelope.Invalid, "the parameter i is text of at most %d characters", maxMessage)
+		return fault.Parameter("i", "the parameter i is text of at most %d characters", maxMessage)
 	}
 	if strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t' }) {
-		return envelope.NewFault(envelope.Invalid, "the parameter i has control characters")
+		return fault.Parameter("i", "the parameter i has control characters")
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"ferry/shared/api"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 )
 
 // Run runs an endpoint with the ports that it needs. It does not return.
@@ -79,7 +79,7 @@ func (f *Function) Handler(e api.Endpoint) http.Handler {
 		if len(e.Routes) == 0 {
 			return e.New(f.Ports)
 		}
-		return e.Handler(f.Ports, answer(f.Ports, envelope.NewFault(envelope.NotFound, "there is nothing at this address")))
+		return e.Handler(f.Ports, answer(f.Ports, fault.New(fault.NotFound, "there is nothing at this address")))
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := f.Begin(r.Context()); err != nil {

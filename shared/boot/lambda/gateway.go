@@ -16,6 +16,7 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/envelope"
+	"ferry/shared/fault"
 )
 
 // maxPlain is the size in bytes above which every response body is sent as base64. As
@@ -29,7 +30,7 @@ type EventHandler func(context.Context, events.APIGatewayProxyRequest) (events.A
 // even one that a handler uses to break off its response, becomes the 500 envelope.
 func Gateway(h http.Handler, p *api.Ports) EventHandler {
 	return func(ctx context.Context, e events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error) {
-		ctx = envelope.WithRequestID(ctx, e.RequestContext.RequestID)
+		ctx = fault.WithRequestID(ctx, e.RequestContext.RequestID)
 		ctx = api.WithBase(ctx, address(e.RequestContext))
 		ctx = envelope.WithOrigins(ctx, origins(e.StageVariables))
 		e.Path = escaped(e.Path)
@@ -114,7 +115,7 @@ func decodeBody(e *events.APIGatewayProxyRequest) error {
 		}
 	}
 	if damaged {
-		return envelope.NewFault(envelope.Unsupported, "a body of this Content-Type must be UTF-8; send it as application/octet-stream or as a form")
+		return fault.New(fault.Unsupported, "a body of this Content-Type must be UTF-8; send it as application/octet-stream or as a form")
 	}
 	return nil
 }

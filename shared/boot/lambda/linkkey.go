@@ -6,7 +6,7 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/auth"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 )
 
 // keyMemory is for how long a function uses the versions of the link key that it has read.
@@ -37,7 +37,7 @@ func (c *Cloud) openKey(p *api.Ports, s auth.KeyStore) {
 	s.Memory = keyMemory
 	c.First(func(ctx context.Context) (err error) {
 		p.Key, err = auth.OpenLinkKey(ctx, s, p.Now, p.Log)
-		return envelope.Wrap(err, "reading the link key")
+		return fault.Wrap(err, "reading the link key")
 	})
 }
 
@@ -57,7 +57,7 @@ type parameter struct {
 func getKey(ctx context.Context, s service, name string) (string, error) {
 	var answer struct{ Parameter parameter }
 	err := s.call(ctx, "GetParameter", parameter{Name: name, WithDecryption: true}, &answer)
-	return answer.Parameter.Value, envelope.Wrap(err, "asking for parameter "+name)
+	return answer.Parameter.Value, fault.Wrap(err, "asking for parameter "+name)
 }
 
 func putKey(ctx context.Context, s service, name, key string, overwrite bool) error {
@@ -76,5 +76,5 @@ func StoreLinkKey(ctx context.Context, c *Cloud, name, key string) error {
 	if isKind(err, "ParameterAlreadyExists") {
 		return nil
 	}
-	return envelope.Wrap(err, "storing the link key")
+	return fault.Wrap(err, "storing the link key")
 }

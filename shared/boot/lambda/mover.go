@@ -6,7 +6,7 @@ import (
 	"net/url"
 
 	"ferry/shared/api"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 )
 
 // SweepEvent is an event of the function sweep. The zero value, like the event of a
@@ -39,7 +39,7 @@ func NewInvoke(c *Cloud) Invoke {
 		if err != nil && passing > 0 {
 			_, _, err = s.ask(ctx, path, header, event)
 		}
-		return envelope.Wrap(err, "invoking "+function)
+		return fault.Wrap(err, "invoking "+function)
 	}
 }
 

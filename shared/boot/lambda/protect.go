@@ -2,8 +2,7 @@ package lambda
 
 import (
 	"context"
-
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 )
 
 // ProtectTable turns the protection of a table from deletion on or off. It may be
@@ -20,5 +19,5 @@ func ProtectTable(ctx context.Context, c *Cloud, name string, on bool) error {
 	if err == nil && now.Table.DeletionProtectionEnabled != on {
 		err = s.call(ctx, "UpdateTable", table{name, on}, &struct{}{})
 	}
-	return envelope.Wrap(err, "changing the protection of table "+name)
+	return fault.Wrap(err, "changing the protection of table "+name)
 }

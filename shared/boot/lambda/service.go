@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"ferry/shared/fault"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -17,8 +18,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
-
-	"ferry/shared/envelope"
 )
 
 const (
@@ -142,5 +141,5 @@ func (s service) request(ctx context.Context, path string, header http.Header, i
 	}
 	sum := sha256.Sum256(body)
 	err = v4.NewSigner().SignHTTP(ctx, credentials, r, hex.EncodeToString(sum[:]), s.name, s.config.Region, time.Now())
-	return r, envelope.Wrap(err, "signing a request")
+	return r, fault.Wrap(err, "signing a request")
 }

@@ -19,7 +19,7 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/blob/disk"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
@@ -135,7 +135,7 @@ func (c *copying) run(ctx context.Context) error {
 	if err == nil && len(c.copied.Damaged) == 0 {
 		err = c.tidy(ctx)
 	}
-	return envelope.Wrap(err, "finishing the backup")
+	return fault.Wrap(err, "finishing the backup")
 }
 
 // tidy removes what this backup does not need, as nothing is wrong. Folders that were in the
@@ -266,7 +266,7 @@ func (c *copying) findStale(ctx context.Context) error {
 		var f files.File
 		if err == nil {
 			err = c.snapshot.Get(ctx, files.Key(o.Area, o.Owner, o.ID), &f)
-			err = envelope.Wrap(err, "comparing what is in the backup", table.ErrNotFound, table.ErrUnreadable)
+			err = fault.Wrap(err, "comparing what is in the backup", table.ErrNotFound, table.ErrUnreadable)
 		}
 		if err == nil && f.Blob != o.Blob {
 			if c.stale = append(c.stale, o); len(c.copied.Damaged) > 0 {

@@ -16,7 +16,7 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/blob/disk"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/notify"
 )
 
@@ -76,7 +76,7 @@ func (m *Metrics) Handler() http.Handler {
 func (m *Metrics) watch(routes *http.ServeMux, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
-		ctx, caller := envelope.WithCaller(r.Context())
+		ctx, caller := fault.WithCaller(r.Context())
 		r = r.WithContext(ctx)
 		_, route := routes.Handler(r)
 		m.open.WithLabelValues(route).Inc()

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"ferry/shared/auth"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/notify"
 )
 
@@ -69,7 +69,7 @@ func readOrMake(path, what string, generate func(io.Reader) (string, error)) (te
 		}
 		raw, err = os.ReadFile(path)
 	}
-	return string(raw), made, envelope.Wrap(err, "reading the "+what)
+	return string(raw), made, fault.Wrap(err, "reading the "+what)
 }
 
 // WritePrivate durably writes a file that only its owner can read, and lets place put

@@ -12,7 +12,7 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/api/file"
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/notify"
 	"ferry/shared/table"
 )
@@ -112,7 +112,7 @@ func (w *Worker) sender() (*notify.Sender, error) {
 		Table: p.Table, Key: p.Key, Mail: w.Mail, SMS: w.SMS, From: w.MailFrom, Now: p.Now, Log: p.Log,
 		Settled: []notify.Settled{notify.Remember(p.Now), file.Outbox(p).LinkEnded},
 	})
-	return s, envelope.Wrap(err, "preparing to send notices")
+	return s, fault.Wrap(err, "preparing to send notices")
 }
 
 // codeWait is how long a function waits to try a code again, as it does while only the rate
@@ -190,7 +190,7 @@ func FeedbackHandler(w *Worker) func(context.Context, json.RawMessage) error {
 		if e.AWSLogs.Data != "" {
 			var err error
 			texts, err = e.AWSLogs.Parse()
-			errs = append(errs, envelope.Wrap(err, "reading a log of text messages"))
+			errs = append(errs, fault.Wrap(err, "reading a log of text messages"))
 		}
 		for _, line := range texts.LogEvents {
 			f, ok, err := notify.SMSFeedback(ctx, p.Table, []byte(line.Message))

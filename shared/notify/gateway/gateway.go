@@ -17,7 +17,7 @@ import (
 	"slices"
 	"strings"
 
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/notify"
 )
 
@@ -114,7 +114,7 @@ func (s *Sender) Send(ctx context.Context, m notify.TextMessage) (string, error)
 	if err == nil {
 		name, err = s.post(ctx, s.fill(m), append(long(m.Text), s.secrets...))
 	}
-	return name, envelope.Wrap(err, "sending a text message")
+	return name, fault.Wrap(err, "sending a text message")
 }
 
 // post returns the provider's name for the message. Only an answer about the message is

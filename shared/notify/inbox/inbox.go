@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
 	"ferry/shared/table"
@@ -91,7 +91,7 @@ func (in *Inbox) keep(ctx context.Context, id string, s stored) error {
 	s.V, s.Sent = layout, now.UnixMilli()
 	key := table.Key{PK: partition, SK: strings.TrimPrefix(id, notify.CodePrefix)}
 	err := in.table.Write(ctx, table.Put(key, s).If(table.NotExists()).Expire(now.Add(Keep)))
-	return envelope.Wrap(err, "keeping a message in the inbox", table.ErrCondition) // it may be here already
+	return fault.Wrap(err, "keeping a message in the inbox", table.ErrCondition) // it may be here already
 }
 
 // List returns up to limit (1 to MaxList) messages, newest first. It makes one

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"ferry/shared/envelope"
+	"ferry/shared/fault"
 )
 
 //go:embed page.html
@@ -40,13 +41,13 @@ func Handler(
 ) http.Handler {
 	return o.Handler(func(w http.ResponseWriter, r *http.Request) error {
 		if !proxied && viaProxy(r) {
-			return envelope.NewFault(envelope.Forbidden, "the inbox is not shown through a proxy, unless FERRY_INBOX is on")
+			return fault.New(fault.Forbidden, "the inbox is not shown through a proxy, unless FERRY_INBOX is on")
 		}
 		if host := hostname(r.Host); host != "localhost" && !net.ParseIP(host).IsLoopback() {
-			return envelope.NewFault(envelope.Forbidden, "the inbox is shown only under this machine's own name, such as localhost")
+			return fault.New(fault.Forbidden, "the inbox is shown only under this machine's own name, such as localhost")
 		}
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			return &envelope.Fault{Kind: envelope.MethodNotAllowed, Detail: "the inbox can only be read", Allow: []string{"GET", "HEAD"}}
+			return &fault.Fault{Kind: fault.MethodNotAllowed, Detail: "the inbox can only be read", Allow: []string{"GET", "HEAD"}}
 		}
 		messages, err := in.List(r.Context(), MaxList)
 		if err != nil {

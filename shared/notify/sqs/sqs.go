@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/notify"
 )
 
@@ -35,7 +35,7 @@ func (q Queue) Delay(ctx context.Context, receipt string, wait time.Duration) er
 	_, err := q.Client.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{
 		QueueUrl: aws.String(q.URL), ReceiptHandle: aws.String(receipt), VisibilityTimeout: seconds,
 	})
-	return envelope.Wrap(err, "delaying a message")
+	return fault.Wrap(err, "delaying a message")
 }
 
 // Open returns the queue at a URL.

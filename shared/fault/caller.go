@@ -1,15 +1,14 @@
-package envelope
+package fault
 
 import (
 	"context"
+	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/netip"
 	"strings"
 )
-
-// LoginRefused is the message of the line that a refused login adds to the log.
-const LoginRefused = "login refused"
 
 // Caller is who makes a request, for the log. What checks a credential fills it in. It is
 // for one goroutine.
@@ -64,3 +63,29 @@ func Address(r *http.Request) netip.Addr {
 	addr, _ := netip.ParseAddr(strings.Trim(host, "[]"))
 	return addr.Unmap().WithZone("")
 }
+
+// maxRequestID is the longest id from outside: ids are stored with each notice.
+const maxRequestID = 64
+
+// requestIDKey is the context key of a request's id. The id is in the log, in the notices
+// and events that the request makes, and in the log of their senders.
+type requestIDKey struct{}
+
+// WithRequestID returns a context with the id of a request. An invalid id is ignored.
+func WithRequestID(ctx context.Context, id string) context.Context {
+	// Gateways' ids, UUIDs, and those of NewRequestID have no other letters.
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=+/.:"
+	if id == "" || len(id) > maxRequestID || strings.Trim(id, letters) != "" {
+		return ctx
+	}
+	return context.WithValue(ctx, requestIDKey{}, id)
+}
+
+// RequestID returns the id of the request in ctx, empty if there is none.
+func RequestID(ctx context.Context) string {
+	id, _ := ctx.Value(requestIDKey{}).(string)
+	return id
+}
+
+// NewRequestID returns a random id.
+func NewRequestID() string { return fmt.Sprintf("%016x", rand.Uint64()) }
