@@ -18,7 +18,7 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/local"
-	"ferry/shared/notify"
+	"ferry/shared/contact"
 	"ferry/shared/table"
 )
 
@@ -130,9 +130,9 @@ func (c userAdd) Run(ctx context.Context, out console) error {
 // apply sets what the flags say.
 func (p profile) apply(u *auth.User) error {
 	return cmp.Or(
-		given(&u.Email, "--email", p.Email, func(text string) (string, error) { return text, notify.CheckAddress(text) }),
+		given(&u.Email, "--email", p.Email, func(text string) (string, error) { return text, contact.CheckAddress(text) }),
 		given(&u.Phone, "--phone", p.Phone, func(text string) (string, error) {
-			return notify.ParseMobile(text, p.PhoneRegion)
+			return contact.ParseMobile(text, p.PhoneRegion)
 		}),
 		given(&u.Lang, "--lang", p.Lang, parseLang),
 		given(&u.Quota, "--quota", p.Quota, api.ParseSize),

@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"ferry/shared/contact"
 	"net/netip"
 	"regexp"
 	"strings"
@@ -18,7 +19,7 @@ const maxText = 2000
 // oneLine makes a user's text fit for one line: white space and control
 // characters become single spaces.
 func oneLine(s string) string {
-	words := strings.FieldsFunc(visible(truncate(s)), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+	words := strings.FieldsFunc(contact.Visible(truncate(s)), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
 	return strings.Join(words, " ")
 }
 
@@ -49,45 +50,6 @@ func replaceAny(s, old string, with rune) string {
 		}
 		return r
 	}, s)
-}
-
-// maxMarks is the most accents on one character. More would cover nearby lines.
-const maxMarks = 6
-
-// visible drops invisible characters that change how others look or are read: those
-// that reorder text, so that "exe.pdf" can look like "fdp.exe", and those that
-// split a word for programs but not for people.
-func visible(s string) string {
-	var b strings.Builder
-	before, marks := ' ', 0
-	for _, r := range s {
-		if unicode.In(r, unicode.Mn, unicode.Me) {
-			marks++
-		} else {
-			marks = 0
-		}
-		if marks > maxMarks || hidden(r, before) {
-			continue
-		}
-		b.WriteRune(r)
-		before = r
-	}
-	return b.String()
-}
-
-// hidden reports whether a character is invisible and must go. Joiners and variants
-// may stay after emoji and letters of other scripts.
-func hidden(r, before rune) bool {
-	const zwnj, zwj = '\u200c', '\u200d'
-	switch {
-	case unicode.Is(unicode.Variation_Selector, r):
-		return before <= unicode.MaxASCII && !strings.ContainsRune("0123456789#*", before) // of keycaps
-	case r == zwnj || r == zwj:
-		return before <= unicode.MaxASCII
-	case unicode.Is(unicode.Prepended_Concatenation_Mark, r):
-		return false
-	}
-	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point)
 }
 
 // isolated keeps a text with letters written from right to left from reordering the
@@ -152,7 +114,7 @@ func linksOn(text string, before rune, rest string) bool {
 	case '\\':
 		return before == '\\' // a share on a Windows server
 	case '@', '\uff20', '\ufe6b':
-		return strings.IndexFunc(rest[size:], isWord) == 0
+		return strings.IndexFunc(rest[size:], contact.IsWord) == 0
 	}
 	return strings.ContainsRune(dots, r) && isDomain(plainDots(text), r, plainDots(rest[size:]))
 }
@@ -195,9 +157,7 @@ func isDomain(left string, dot rune, right string) bool {
 	return mayEndDomain(right)
 }
 
-func isNoDomain(r rune) bool { return !isWord(r) && r != '-' && r != '_' && r != '.' }
-
-func isWord(r rune) bool { return unicode.In(r, unicode.L, unicode.M, unicode.N) }
+func isNoDomain(r rune) bool { return !contact.IsWord(r) && r != '-' && r != '_' && r != '.' }
 
 // mayEndDomain reports whether a label is, or begins like, a top-level domain.
 func mayEndDomain(label string) bool {

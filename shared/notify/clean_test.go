@@ -4,8 +4,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode"
 
+	"ferry/shared/contact"
 	"ferry/shared/notify"
+	"ferry/shared/notify/mail"
 )
 
 func TestUserTextNeverBecomesALink(t *testing.T) {
@@ -119,6 +122,34 @@ func FuzzUserTextIsNotALink(f *testing.F) {
 		}
 		if found := linklike.FindString(got); found != "" {
 			t.Errorf("%q has a link %q: %q", text, found, got)
+		}
+	})
+}
+
+func FuzzAnAcceptedAddressIsSafeInAMail(f *testing.F) {
+	for _, text := range []string{"ann@example.com", "用户@例子.中国", "a\u202enn@example.com", "root@127.0.0.1", "x%y@z", `"a b"@example.com`, "a@b.com\r\nBcc: c@d.com"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if contact.CheckAddress(text) != nil {
+			return
+		}
+		if len(text) > 254 || strings.Count(text, "@") != 1 || !mail.Valid(text) {
+			t.Fatalf("%q is accepted", text)
+		}
+		if strings.ContainsFunc(text, func(r rune) bool {
+			return unicode.IsSpace(r) || unicode.In(r, unicode.C, unicode.Z) || strings.ContainsRune(`%!<>()[],;:\"`, r)
+		}) {
+			t.Errorf("%q is accepted", text)
+		}
+		// What shows it, shows it as it is.
+		if shown := strings.ReplaceAll(notify.Display(text), " ", ""); shown != text && shown != "\u2068"+text+"\u2069" {
+			t.Errorf("%q is shown as %q", text, shown)
+		}
+		sent := mail.Message{ID: "1", From: "ferry@example.com", To: text}
+		e, err := sent.Envelope()
+		if err != nil || e.To.Address != text {
+			t.Errorf("%q is sent to %v, %v", text, e.To, err)
 		}
 	})
 }

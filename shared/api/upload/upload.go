@@ -19,10 +19,10 @@ import (
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
+	"ferry/shared/contact"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/files"
-	"ferry/shared/notify"
 	"ferry/shared/wire"
 )
 
@@ -279,7 +279,7 @@ func (to recipients) messages(set api.Settings) (all []files.Message, err error)
 		if mobile == "" {
 			continue
 		}
-		number, err := notify.ParseMobile(mobile, set.PhoneRegion)
+		number, err := contact.ParseMobile(mobile, set.PhoneRegion)
 		if err != nil {
 			return nil, fault.Parameter("c", "the parameter c is %v", err)
 		}
@@ -292,7 +292,7 @@ func (to recipients) messages(set api.Settings) (all []files.Message, err error)
 		if address == "" {
 			continue
 		}
-		if err := notify.CheckAddress(address); err != nil {
+		if err := contact.CheckAddress(address); err != nil {
 			return nil, fault.Parameter("m", "the parameter m is %v", err)
 		}
 		all = append(all, files.Message{Channel: files.Mail, To: address})
@@ -315,7 +315,7 @@ func (to recipients) messages(set api.Settings) (all []files.Message, err error)
 // such a one would refuse the numbers that it means.
 func CheckCountries(set api.Settings) error {
 	for _, country := range append([]string{set.PhoneRegion}, set.SMSCountries...) {
-		if country != "" && !notify.KnownRegion(country) {
+		if country != "" && !contact.KnownRegion(country) {
 			return fmt.Errorf("FERRY_PHONE_REGION or FERRY_SMS_COUNTRIES: there is no country %s (Britain is GB)", country)
 		}
 	}
@@ -324,7 +324,7 @@ func CheckCountries(set api.Settings) error {
 
 // checkCountry refuses a number that gets no text messages from here.
 func checkCountry(number string, set api.Settings) error {
-	country, all := notify.CountryOf(number), strings.Join(set.SMSCountries, ", ")
+	country, all := contact.CountryOf(number), strings.Join(set.SMSCountries, ", ")
 	switch {
 	case set.NoSMS:
 		return fault.Parameter("c",

@@ -128,7 +128,7 @@ func TestAFunctionLinksFewPackages(t *testing.T) {
 func floor(pkg string) int {
 	room := strings.TrimPrefix(pkg, "ferry/shared/")
 	for i, names := range [][]string{
-		{"table", "blob", "wire", "fault", "notify/mail"}, {"envelope", "client"}, {"auth"}, {"files"}, {"notify"}, {"api"}, {"openapi"}, {"boot"},
+		{"table", "blob", "wire", "fault", "contact", "notify/mail"}, {"envelope", "client"}, {"auth"}, {"files"}, {"notify"}, {"api"}, {"openapi"}, {"boot"},
 	} {
 		for _, name := range names {
 			if room == name || strings.HasPrefix(room, name+"/") && name != "api" {

@@ -1,4 +1,4 @@
-package notify
+package contact
 
 import (
 	"encoding/json"
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 
 const heading = `# The numbering plans of the world, from Google's libphonenumber (https://github.com/google/libphonenumber,
 # Apache License 2.0) by way of github.com/nyaruka/phonenumbers; no comments but these lines.
-# Written by: go test ./shared/notify -run Plans -update
+# Written by: go test ./shared/contact -run Plans -update
 `
 
 // TestPlansMatchTheLibrary fails when a newer version of the library has
@@ -40,7 +40,7 @@ func TestPlansMatchTheLibrary(t *testing.T) {
 		return
 	}
 	if planText != want {
-		t.Error("plans.txt is out of date: go test ./shared/notify -run Plans -update")
+		t.Error("plans.txt is out of date: go test ./shared/contact -run Plans -update")
 	}
 }
 

@@ -1,14 +1,13 @@
-package notify
+// Package contact reads telephone numbers and e-mail addresses, as people write them. It
+// imports nothing of ours. Start reading with ParseMobile and CheckAddress.
+package contact
 
 import (
 	"cmp"
 	"errors"
-	"net/mail"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 )
 
 // Bounds of numbers, in digits, and of a number as it is written, in bytes.
@@ -18,9 +17,6 @@ const (
 	maxCode    = 3
 	maxAddress = 64
 )
-
-// maxLabel is the most bytes between two dots of a domain.
-const maxLabel = 63
 
 // ParseMobile reads a number as a person of the region (such as IT; may be empty)
 // would write it, and returns it in the form of E.164.
@@ -175,35 +171,4 @@ var (
 	ErrNumber = errors.New("not a telephone number; write it with its country code, such as +393401234567")
 	// ErrMobile is returned for a number that cannot get text messages.
 	ErrMobile = errors.New("not a mobile number")
-	// ErrAddress is returned for text that is not one e-mail address.
-	ErrAddress = errors.New("not an e-mail address")
 )
-
-// CheckAddress checks that text is one bare address (RFC 5322 addr-spec) at a domain
-// with a dot, without a name, comment or list. It refuses addresses that look like
-// others, that reach a machine past its domain's mail server, and those that ask a
-// server to pass the mail on (x%y@z).
-func CheckAddress(text string) error {
-	a, err := mail.ParseAddress(text)
-	at := strings.LastIndexByte(text, '@')
-	if err != nil || a.Address != text || a.Name != "" || len(text) > 254 || visible(text) != text ||
-		strings.ContainsFunc(text[:at], notInLocal) || !isMailDomain(text[at+1:]) {
-		return ErrAddress
-	}
-	return nil
-}
-
-// notInLocal reports characters that may not stand before the @. mail.ParseAddress has
-// checked those of ASCII.
-func notInLocal(r rune) bool { return r == '%' || r == '!' || r > unicode.MaxASCII && !isWord(r) }
-
-// isMailDomain reports whether domain is a name with a dot, not the address of a machine:
-// no top-level domain begins with a digit.
-func isMailDomain(domain string) bool {
-	labels := strings.Split(domain, ".")
-	first, _ := utf8.DecodeRuneInString(labels[len(labels)-1])
-	return len(labels) > 1 && unicode.IsLetter(first) && !slices.ContainsFunc(labels, func(label string) bool {
-		return label == "" || len(label) > maxLabel || strings.Trim(label, "-") != label ||
-			strings.ContainsFunc(label, func(r rune) bool { return !isWord(r) && r != '-' })
-	})
-}
