@@ -17,7 +17,7 @@ import (
 
 	_ "modernc.org/sqlite" // another client of the table
 
-	"ferry/shared/api/apitest"
+	"ferry/shared/boot/apitest"
 )
 
 // TestBackupOfARunningServiceIsComplete backs up while files come, go to the

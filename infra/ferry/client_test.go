@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api/apitest"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 )

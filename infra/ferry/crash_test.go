@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api/apitest"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"

@@ -9,7 +9,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"ferry/shared/api/apitest"
+	"ferry/shared/boot/apitest"
 )
 
 // transcript is a list of commands with their messages and exit codes.

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"ferry/shared/api/apitest"
+	"ferry/shared/boot/apitest"
 )
 
 func TestHealthFollowsTheTable(t *testing.T) {

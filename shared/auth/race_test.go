@@ -4,7 +4,7 @@ import (
 	"sync"
 	"testing"
 
-	"ferry/shared/api/apitest"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/auth"
 	"ferry/shared/fault"
 	"ferry/shared/table"

@@ -15,7 +15,7 @@ import (
 	"github.com/minio/crc64nvme"
 
 	"ferry/shared/api"
-	"ferry/shared/api/apitest"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
 	"ferry/shared/client"
 	"ferry/shared/wire"

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api/apitest"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/client"
 )
 

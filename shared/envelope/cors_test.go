@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"ferry/shared/api"
-	"ferry/shared/api/apitest"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/auth"
 	"ferry/shared/boot/local"
 	"ferry/shared/envelope"

@@ -1,8 +1,8 @@
 // Package notify tells people and programs what has happened: by mail, by text
 // message, and by events that are posted to webhooks. It may import auth, files,
 // the stores' ports and the mail port; only api, boot and the programs import it.
-// Start reading here. Then read enqueue.go and events.go (what goes into the outbox,
-// in the transaction that it is about), outbox.go (one try) and schedule.go (when
+// Start reading here. Then read outbox.go and events.go (what goes into the outbox,
+// in the transaction that it is about), attempt.go (one try) and schedule.go (when
 // each is tried).
 //
 // A notice says what it is about, but holds no link and no PIN. Those are derived

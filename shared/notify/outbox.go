@@ -2,203 +2,61 @@ package notify
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"iter"
-	"log/slog"
+	"encoding/hex"
+	"io"
 	"time"
 
+	"ferry/shared/auth"
 	"ferry/shared/fault"
-	"ferry/shared/notify/mail"
+	"ferry/shared/files"
 	"ferry/shared/table"
 )
 
-const (
-	// lease is how long a claim holds a message, unless the try ends earlier. It
-	// is longer than a delivery and its writes may take.
-	lease = 2 * time.Minute
-	// deliveryTimeout bounds one delivery.
-	deliveryTimeout = 30 * time.Second
-	// grace is how much longer a delivery may take when its context has ended: a
-	// message that is cut off may have arrived, and would be sent twice.
-	grace = 5 * time.Second
-	// markTimeout bounds storing how a delivery went.
-	markTimeout = 10 * time.Second
-
-	firstRetry = time.Second
-	lastRetry  = time.Hour
-	giveUp     = 24 * time.Hour
-)
-
-// message is something that waits in the outbox: a notice, or an event for a
-// webhook. Its methods return operations; their conditions fail if another sender
-// was faster.
-type message interface {
-	due() time.Time
-	// age is the time since the message was made. tries counts the claims so far.
-	// spent is true if it was tried for long enough.
-	age(now time.Time) (age time.Duration, tries int64, spent bool)
-	// hold returns until when the message must wait for others of its kind, and the
-	// operations that let it, or none if it may be tried.
-	hold(now time.Time) (until time.Time, ops []table.Op)
-	// claim counts a try and makes the message due again at a later time, so
-	// that no other sender takes it until then.
-	claim(until time.Time) []table.Op
-	deliver(ctx context.Context) error
-	postpone(until time.Time, outcome error) []table.Op
-	// end takes the message out of the outbox. outcome is nil if it was sent.
-	end(now time.Time, outcome error) []table.Op
-	// ended is called once the operations of end are written.
-	ended()
-	// log returns a log with the message's attributes, and a noun for its texts.
-	log() (log *slog.Logger, what string)
+// Outbox writes notices into the outbox, and events beside them. It implements the
+// Outbox of auth and of files. It is safe for concurrent use.
+type Outbox struct {
+	Table     table.Table
+	Now       func() time.Time
+	Random    io.Reader
+	Most      Limits
+	Source    string // the service's address, which events show, or empty
+	Listening bool   // whether events are recorded
 }
 
-// try claims a message, delivers it, and stores how that went. outcome is the
-// delivery's error, and retry is when the message is due again, zero if it is not.
-// If it has to wait, or another sender was faster, outcome is nil and retry is not
-// zero. An error comes from the table: then the message is due again when the lease
-// ends.
-func (s *Sender) try(ctx context.Context, m message) (retry time.Time, outcome, err error) {
-	if until, ops := m.hold(s.Now()); ops != nil {
-		return until, nil, unlessTaken("holding a message", s.Table.Write(ctx, ops...))
-	}
-	retry = s.Now().Add(lease)
-	err = s.Table.Write(ctx, m.claim(retry)...)
-	if errors.Is(err, table.ErrCondition) {
-		return retry, nil, nil
-	}
+// NewOutbox returns the Outbox of a service with this address. Events are recorded
+// only if there are listeners.
+func NewOutbox(p auth.Ports, most Limits, address string, listening bool) Outbox {
+	return Outbox{Table: p.Table, Now: p.Now, Random: p.Random, Most: most, Source: address, Listening: listening}
+}
+
+// Message implements files.Outbox.
+func (o Outbox) Message(ctx context.Context, m files.Message, f files.File) (table.Op, error) {
+	unique, err := o.unique()
 	if err != nil {
-		return s.Now(), nil, fmt.Errorf("claiming a message: %w", err)
+		return table.Op{}, err
 	}
-	delivering, done := lasting(ctx)
-	defer done()
-	outcome = m.deliver(delivering)
-	marking, cancel := context.WithTimeout(context.WithoutCancel(ctx), markTimeout)
-	defer cancel()
-	retry, err = s.mark(marking, m, outcome)
-	return retry, outcome, err
+	n := Notice{
+		Kind: Link, Channel: Channel(m.Channel), To: m.To, Lang: m.Lang, Base: m.Base, Expires: f.Expires,
+		Request: fault.RequestID(ctx), Owner: f.Owner, Area: f.Area, File: f.ID, Name: f.Name, Length: f.Length,
+		Sender: m.Sender, ReplyTo: m.ReplyTo, Message: m.Text, Recipient: m.Recipient,
+	}
+	if m.Receipt { // a receipt is about the past, so it does not expire
+		n.Kind, n.Expires = Receipt, 0
+	}
+	return n.Op(o.Now(), unique), nil
 }
 
-// mark stores how a delivery went. retry is when the message is due again,
-// zero if it is not.
-func (s *Sender) mark(ctx context.Context, m message, outcome error) (retry time.Time, err error) {
-	now := s.Now()
-	log, what := m.log()
-	age, tries, spent := m.age(now)
-	switch {
-	case outcome == nil:
-		log.Info(what+" sent", "ageMs", age.Milliseconds())
-	case errors.Is(outcome, ErrObsolete):
-		log.Info(what+" dropped", "reason", outcome)
-	case errors.Is(outcome, ErrPermanent), spent:
-		log.Error(what+" given up", "error", outcome)
-	default:
-		retry = now.Add(s.backoff(tries))
-		if refused, ok := errors.AsType[*refusedError](outcome); ok && refused.wait > retry.Sub(now) {
-			retry = now.Add(min(lastRetry, refused.wait))
-		}
-		if errors.Is(outcome, mail.ErrQuota) {
-			s.quotaFrees.Store(max(s.quotaFrees.Load(), retry.UnixMilli()))
-		}
-		log.Warn(what+" not sent yet", "error", outcome, "retry", retry, "ageMs", age.Milliseconds())
-		return retry, unlessTaken("postponing a message", s.Table.Write(ctx, m.postpone(retry, outcome)...))
+// PIN implements auth.Outbox.
+func (o Outbox) PIN(ctx context.Context, u auth.User, nonce, base, lang string, expires time.Time) table.Op {
+	n := Notice{
+		Kind: PIN, Channel: Mail, To: u.Email, Lang: lang, Base: base,
+		User: u.Name, Nonce: nonce, Expires: expires.Unix(), Request: fault.RequestID(ctx),
 	}
-	err = s.Table.Write(ctx, m.end(now, outcome)...)
-	if err == nil {
-		m.ended()
-	}
-	return time.Time{}, unlessTaken("ending a message", err)
+	return n.Op(o.Now(), nonce[:16])
 }
 
-// unlessTaken wraps the error of a write. A refused condition is not an error:
-// another sender was faster, or took the message when the lease ran out.
-func unlessTaken(what string, err error) error { return fault.Wrap(err, what, table.ErrCondition) }
-
-// clampDue returns when a message is due, in Unix milliseconds as stored. One that is
-// further ahead than any retry is from a clock that was wrong, and has been due for long.
-func clampDue(now time.Time, stored int64) time.Time {
-	if due := time.UnixMilli(stored); due.Sub(now) <= lastRetry {
-		return due
-	}
-	return time.Time{}
-}
-
-// enough reports whether a message was tried for long enough. If a clock that was ahead
-// made it, only the tries count.
-func enough(age time.Duration, tries int64) bool {
-	return tries >= leastTries && (age >= giveUp || age < -lastRetry)
-}
-
-// backoff is how long to wait after so many tries: from half to the whole of
-// 1 s, 2 s, 4 s and so on to 1 h.
-func (s *Sender) backoff(tries int64) time.Duration {
-	d := lastRetry
-	if tries < 13 { // 2^12 s are more than an hour
-		d = min(lastRetry, firstRetry<<max(0, tries-1))
-	}
-	return d/2 + time.Duration(s.Jitter()*float64(d/2))
-}
-
-// lasting returns a context for one delivery that outlives ctx by grace.
-func lasting(ctx context.Context) (context.Context, context.CancelFunc) {
-	out, cancel := context.WithTimeout(context.WithoutCancel(ctx), deliveryTimeout)
-	stop := context.AfterFunc(ctx, func() {
-		sleep(out, grace)
-		cancel()
-	})
-	return out, func() { stop(); cancel() }
-}
-
-// Handle tries the notice at key once if it is due. again is how long to wait
-// before the next call, and 0 if nothing is left to do. Calling it too early, too
-// often or concurrently does no harm. An error comes from the table: then the
-// notice stays in the outbox.
-func (s *Sender) Handle(ctx context.Context, key table.Key) (again time.Duration, err error) {
-	items, err := s.Table.GetMany(ctx, key)
-	if err != nil || !items[0].Found() {
-		return 0, fault.Wrap(err, "reading a notice")
-	}
-	m, err := s.readNotice(ctx, items[0])
-	if m == nil || err != nil {
-		return 0, err
-	}
-	if wait := m.due().Sub(s.Now()); wait > 0 {
-		return wait, nil
-	}
-	retry, _, err := s.try(ctx, m)
-	if err != nil || retry.IsZero() {
-		return 0, err
-	}
-	return retry.Sub(s.Now()), nil
-}
-
-// scan yields what is in partitions, decoded, one call to the table for each page.
-// It ends when the table fails.
-func scan[T any](
-	ctx context.Context, t table.Table, q table.Query, decode func(table.Item) (T, error), partitions ...string,
-) iter.Seq2[T, error] {
-	q.Limit = table.MaxPage
-	return func(yield func(T, error) bool) {
-		for _, q.PK = range partitions {
-			for item, err := range table.Each(ctx, t, q) {
-				if err != nil {
-					var none T
-					yield(none, err)
-					return
-				}
-				if !yield(decode(item)) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// earlier returns the earlier nonzero time.
-func earlier(a, b time.Time) time.Time {
-	if b.IsZero() || !a.IsZero() && a.Before(b) {
-		return a
-	}
-	return b
+func (o Outbox) unique() (string, error) {
+	b := make([]byte, 8)
+	_, err := io.ReadFull(o.Random, b)
+	return hex.EncodeToString(b), fault.Wrap(err, "making an identifier")
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/api/apitest"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
 )
 

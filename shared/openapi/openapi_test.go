@@ -10,7 +10,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"ferry/shared/api"
-	"ferry/shared/api/apitest"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
 	"ferry/shared/openapi"
 	"ferry/shared/wire"

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api/apitest"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/auth"
 )
 

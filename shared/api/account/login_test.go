@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api/apitest"
+	"ferry/shared/boot/apitest"
 )
 
 const accentedPassword = "pässword: with a colon"

@@ -14,7 +14,7 @@ import (
 	"github.com/minio/crc64nvme"
 
 	"ferry/shared/api"
-	"ferry/shared/api/apitest"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/boot/local"

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ferry/shared/api"
-	"ferry/shared/api/apitest"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
 )
 

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"ferry/shared/api"
-	"ferry/shared/api/apitest"
+	"ferry/shared/boot/apitest"
 )
 
 // content returns a text larger than a small file; its bytes depend on their position.

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"ferry/shared/api/apitest"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/notify"
 	"ferry/shared/table"
 )

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"ferry/shared/api/apitest"
+	"ferry/shared/boot/apitest"
 )
 
 // cutOff sends the beginning of an upload and, once that is under way, closes the

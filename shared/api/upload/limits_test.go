@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"ferry/shared/api"
-	"ferry/shared/api/apitest"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/auth"
 	"ferry/shared/boot/local"
 	"ferry/shared/files"

@@ -16,7 +16,7 @@ import (
 	"github.com/minio/crc64nvme"
 
 	"ferry/shared/api"
-	"ferry/shared/api/apitest"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/local"

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/api/apitest"
+	"ferry/shared/boot/apitest"
 )
 
 // logged sends requests from 203.0.113.7 and returns the lines that they log.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/api/apitest"
+	"ferry/shared/boot/apitest"
 )
 
 // BenchmarkUpload measures a small upload, without waits for network and disk.

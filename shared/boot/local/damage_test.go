@@ -22,7 +22,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"ferry/shared/api"
-	"ferry/shared/api/apitest"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"

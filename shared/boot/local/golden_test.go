@@ -22,7 +22,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"ferry/shared/api"
-	"ferry/shared/api/apitest"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/auth"
 	"ferry/shared/boot/local"
 	"ferry/shared/envelope"

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"ferry/shared/api/apitest"
+	"ferry/shared/boot/apitest"
 )
 
 // TestGuessesAtOnceAreSlowedDownLikeGuessesInTurn sends guesses to several endpoints,

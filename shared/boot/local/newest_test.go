@@ -5,7 +5,7 @@ import (
 	"sync"
 	"testing"
 
-	"ferry/shared/api/apitest"
+	"ferry/shared/boot/apitest"
 )
 
 // TestAnUploadListsTheNewestHundredFilesAndItsOwn lets an upload take its id, and then

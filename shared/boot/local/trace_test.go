@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/api/apitest"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/notify"
 )
 
