@@ -21,9 +21,9 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"ferry/shared/api"
-	"ferry/shared/boot/apitest"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/local"

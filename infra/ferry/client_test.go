@@ -20,9 +20,9 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/boot/apitest"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
+	"ferry/shared/boot/apitest"
 )
 
 const annsPassword = "a long password"

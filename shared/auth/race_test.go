@@ -4,8 +4,8 @@ import (
 	"sync"
 	"testing"
 
-	"ferry/shared/boot/apitest"
 	"ferry/shared/auth"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/fault"
 	"ferry/shared/table"
 )

@@ -12,10 +12,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"ferry/shared/boot/apitest"
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/notify"

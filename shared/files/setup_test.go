@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"ferry/shared/api"
-	"ferry/shared/boot/apitest"
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
 	"ferry/shared/files"
 )

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"ferry/shared/api"
-	"ferry/shared/boot/apitest"
 	"ferry/shared/blob"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
 )

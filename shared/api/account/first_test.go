@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/boot/apitest"
 	"ferry/shared/auth"
+	"ferry/shared/boot/apitest"
 )
 
 const temporaryPassword = "a temporary one"

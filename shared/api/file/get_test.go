@@ -14,9 +14,9 @@ import (
 	"github.com/minio/crc64nvme"
 
 	"ferry/shared/api"
-	"ferry/shared/boot/apitest"
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
 )
 

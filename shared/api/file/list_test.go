@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/boot/apitest"
 	"ferry/shared/auth"
+	"ferry/shared/boot/apitest"
 )
 
 const password = "a password to try"

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/boot/apitest"
 	"ferry/shared/blob"
+	"ferry/shared/boot/apitest"
 )
 
 func TestDeletedFileIsOnlyInTheBackupArea(t *testing.T) {

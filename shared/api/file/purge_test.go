@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/boot/apitest"
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/files"
 )
 

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"ferry/shared/api"
-	"ferry/shared/boot/apitest"
 	"ferry/shared/auth"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
 	"ferry/shared/files"
 	"ferry/shared/notify"

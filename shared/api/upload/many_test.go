@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/boot/apitest"
 	"ferry/shared/blob"
+	"ferry/shared/boot/apitest"
 )
 
 func TestThousandConcurrentUploadsLoseNone(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/boot/apitest"
 	"ferry/shared/blob"
+	"ferry/shared/boot/apitest"
 )
 
 const partSize = blob.MinPartSize

@@ -16,9 +16,9 @@ import (
 	"github.com/minio/crc64nvme"
 
 	"ferry/shared/api"
-	"ferry/shared/boot/apitest"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
 	"ferry/shared/envelope"
 	"ferry/shared/wire"

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/boot/apitest"
 	"ferry/shared/auth"
+	"ferry/shared/boot/apitest"
 )
 
 // TestClockThatWasAYearAheadLocksNobodyOut makes a request while the clock is a year ahead, and a second one once it is right.

@@ -22,10 +22,10 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"ferry/shared/api"
-	"ferry/shared/boot/apitest"
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
 	"ferry/shared/files"
 	"ferry/shared/table/sqlite"

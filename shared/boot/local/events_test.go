@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/boot/apitest"
 	"ferry/shared/auth"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/files"
 	"ferry/shared/table"
 )

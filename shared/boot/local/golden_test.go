@@ -22,8 +22,8 @@ import (
 	_ "modernc.org/sqlite"
 
 	"ferry/shared/api"
-	"ferry/shared/boot/apitest"
 	"ferry/shared/auth"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
 	"ferry/shared/envelope"
 	"ferry/shared/notify"

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/boot/apitest"
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
+	"ferry/shared/boot/apitest"
 )
 
 func TestARestartKeepsEverythingAndReusesNoID(t *testing.T) {
