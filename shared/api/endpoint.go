@@ -129,14 +129,18 @@ func (p *Ports) Outlet() envelope.Outlet {
 }
 
 // Authenticated returns a handler for callers with a valid credential.
-func (p *Ports) Authenticated(f func(http.ResponseWriter, *http.Request, auth.User) error) http.Handler {
+func (p *Ports) Authenticated(f func(http.ResponseWriter, *http.Request, auth.Identity) error) http.Handler {
 	check := auth.New(p.Ports)
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
-		u, err := check.Request(r)
+		var id auth.Identity
+		c, err := auth.Read(r)
+		if err == nil {
+			id, err = check.Check(r.Context(), c)
+		}
 		if err != nil {
 			return err
 		}
-		return f(w, r, u)
+		return f(w, r, id)
 	})
 }
 

@@ -11,9 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"net/netip"
-	"strings"
 	"time"
 
 	"ferry/shared/fault"
@@ -60,53 +57,40 @@ var errDenied = fault.New(fault.Unauthorized, "the user does not exist or the cr
 var errTemporary = fault.New(fault.Unauthorized,
 	"the password is a temporary one: POST /auth/first leads to a password of your own")
 
-// Request authenticates a request by Basic or Bearer and returns its user, who is
-// active. It makes one call to the table, and one more if a password is wrong.
-func (a *Authenticator) Request(r *http.Request) (User, error) {
-	scheme, value, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if strings.EqualFold(scheme, "Bearer") {
-		return a.Bearer(r.Context(), strings.TrimSpace(value))
+// Check returns who shows a credential: an active user. It makes one call to the table, and
+// one more if a password is wrong.
+func (a *Authenticator) Check(ctx context.Context, c Credential) (Identity, error) {
+	id, err := a.CheckFirst(ctx, c)
+	if err == nil && id.State != Active {
+		return Identity{}, errTemporary
 	}
-	return a.Basic(r)
+	return id, err
 }
 
-// Basic authenticates a request by HTTP Basic only; the user is active.
-func (a *Authenticator) Basic(r *http.Request) (User, error) {
-	u, err := a.BasicAny(r)
-	if err == nil && u.State != Active {
-		return User{}, errTemporary
+// CheckFirst is Check, but also accepts the temporary password of a user in first access.
+func (a *Authenticator) CheckFirst(ctx context.Context, c Credential) (Identity, error) {
+	if c.Kind == "bearer" {
+		u, err := a.bearer(ctx, c.Bearer)
+		return Identity{u, c.Kind}, err
 	}
-	return u, err
+	u, _, err := a.password(ctx, c)
+	return Identity{u, c.Kind}, err
 }
 
-// BasicAny is Basic, but also accepts users in first access.
-func (a *Authenticator) BasicAny(r *http.Request) (User, error) {
-	name, password, ok := r.BasicAuth()
-	if !ok {
-		if r.Header.Get("Authorization") == "" {
-			return User{}, fault.New(fault.Unauthorized, "an Authorization header is missing")
-		}
-		return User{}, fault.New(fault.Unauthorized, "the Authorization header is not valid for this address")
-	}
-	fault.CallerOf(r.Context()).Login = "basic"
-	u, _, err := a.Password(r.Context(), name, password, Source(r))
-	return u, err
-}
-
-// Password authenticates by name and password from a source address. The user may be
-// in first access, but not disabled. hadFailures reports that failed tries are on
-// record, which a login clears. It makes one call to the table, one more if the
-// password is wrong, and one more for each wrong password that is tried meanwhile.
-func (a *Authenticator) Password(ctx context.Context, name, password, source string) (u User, hadFailures bool, err error) {
-	canonical, valid := CanonicalName(name)
+// password checks a name and a password. The user may be in first access, but not
+// disabled. hadFailures reports that failed tries are on record, which a login clears. It
+// makes one call to the table, one more if the password is wrong, and one more for each
+// wrong password that is tried meanwhile.
+func (a *Authenticator) password(ctx context.Context, c Credential) (u User, hadFailures bool, err error) {
+	canonical, valid := CanonicalName(c.Name)
 	if !valid {
 		canonical = "" // there is no such user, but the source must still wait after failures
 	}
-	t := a.throttle(canonical, source)
+	t := a.throttle(canonical, c.Source)
 	t.enter()
 	defer t.leave()
 	caller := fault.CallerOf(ctx)
-	caller.Login = cmp.Or(caller.Login, "password")
+	caller.Login = c.Kind
 	u, err = t.admit(ctx, canonical)
 	if err != nil {
 		return User{}, false, err
@@ -116,12 +100,12 @@ func (a *Authenticator) Password(ctx context.Context, name, password, source str
 	if u.State == Disabled {
 		hash = ""
 	}
-	ok, err := a.Hasher.Verify(ctx, hash, password)
+	ok, err := a.Hasher.Verify(ctx, hash, c.Password)
 	if err != nil {
 		return User{}, false, fmt.Errorf("verifying a password: %w", err)
 	}
 	if !ok {
-		if err := t.failed(ctx, password); err != nil {
+		if err := t.failed(ctx, c.Password); err != nil {
 			return User{}, false, fmt.Errorf("recording a failed login: %w", err)
 		}
 		return User{}, false, errDenied
@@ -130,10 +114,10 @@ func (a *Authenticator) Password(ctx context.Context, name, password, source str
 	return u, t.pair.found, t.succeeded(ctx)
 }
 
-// Login authenticates by name and password and makes a bearer. It makes two calls to
+// Login checks a name and a password and makes a bearer. It makes two calls to
 // the table, and a third when the hash is renewed with stronger parameters.
-func (a *Authenticator) Login(ctx context.Context, name, password, source string) (u User, bearer string, err error) {
-	u, hadFailures, err := a.Password(ctx, name, password, source)
+func (a *Authenticator) Login(ctx context.Context, c Credential) (u User, bearer string, err error) {
+	u, hadFailures, err := a.password(ctx, c)
 	if err != nil {
 		return User{}, "", err
 	}
@@ -148,31 +132,18 @@ func (a *Authenticator) Login(ctx context.Context, name, password, source string
 	item := bearerItem{V: layout, User: u.Name, Generation: u.Generation, Expires: expires.Unix()}
 	ops := []table.Op{table.Put(bearerKey(bearer), item).Expire(expires)}
 	if hadFailures {
-		ops = append(ops, table.Delete(a.throttle(u.Name, source).pair.key))
+		ops = append(ops, table.Delete(a.throttle(u.Name, c.Source).pair.key))
 	}
 	if err := a.Table.Write(ctx, ops...); err != nil {
 		return User{}, "", fmt.Errorf("storing a bearer: %w", err)
 	}
 	if a.Hasher.Outdated(u.Password) {
 		var hash string
-		if hash, err = a.Hasher.Hash(ctx, password); err == nil {
+		if hash, err = a.Hasher.Hash(ctx, c.Password); err == nil {
 			err = NewUsers(a.Table, a.Now).Rehash(ctx, u.Name, u.Password, hash)
 		}
 	}
 	return u, bearer, err
-}
-
-// Source returns the address that failed logins are counted by: an IPv4 address, or
-// an IPv6 /64 network, which is what one subscriber gets.
-func Source(r *http.Request) string {
-	addr := fault.Address(r)
-	if !addr.IsValid() {
-		return "unknown"
-	}
-	if addr.Is6() {
-		addr = netip.PrefixFrom(addr, 64).Masked().Addr()
-	}
-	return addr.String()
 }
 
 // bearerItem is a bearer as stored, under its hash.
@@ -187,9 +158,9 @@ func bearerKey(token string) table.Key {
 	return table.Key{PK: "bearer#" + HashToken(token), SK: "bearer"}
 }
 
-// Bearer returns the user of a bearer. The token carries the user's name, so that one
+// bearer returns the user of a bearer. The token carries the user's name, so that one
 // call to the table fetches both items.
-func (a *Authenticator) Bearer(ctx context.Context, token string) (User, error) {
+func (a *Authenticator) bearer(ctx context.Context, token string) (User, error) {
 	caller := fault.CallerOf(ctx)
 	caller.Login = "bearer"
 	name, _ := TokenName(token)

@@ -27,12 +27,12 @@ func Login() api.Endpoint { return api.Named("authlogin", newLogin) }
 func newLogin(p *api.Ports) http.Handler {
 	check := auth.New(p.Ports)
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
-		name, password, ok := r.BasicAuth()
-		if !ok {
-			return fault.New(fault.Unauthorized, "an Authorization header of the form Basic is missing")
+		var u auth.User
+		var bearer string
+		c, err := auth.ReadBasic(r)
+		if err == nil {
+			u, bearer, err = check.Login(r.Context(), c)
 		}
-		fault.CallerOf(r.Context()).Login = "basic"
-		u, bearer, err := check.Login(r.Context(), name, password, auth.Source(r))
 		if err != nil {
 			return err
 		}
@@ -48,17 +48,21 @@ func First() api.Endpoint { return api.Named("authfirst", newFirst) }
 func newFirst(p *api.Ports) http.Handler {
 	check, service := auth.New(p.Ports), passwords(p)
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
-		u, err := check.BasicAny(r)
+		c, err := auth.ReadBasic(r)
 		if err != nil {
 			return err
 		}
-		token, err := service.First(r.Context(), u)
+		u, err := check.CheckFirst(r.Context(), c)
+		if err != nil {
+			return err
+		}
+		token, err := service.First(r.Context(), u.User)
 		if err != nil {
 			return err
 		}
 		return envelope.Write(w, p.Now(), envelope.Success{
 			Description: envelope.First, User: u.Name,
-			LinkURL: auth.ChangeLink(p.Base(r.Context()), api.Lang(r, u), token),
+			LinkURL: auth.ChangeLink(p.Base(r.Context()), api.Lang(r, u.User), token),
 		})
 	})
 }

@@ -39,7 +39,7 @@ type notices struct {
 // costs one call.
 func newMe(p *api.Ports) http.Handler {
 	outbox := notify.NewOutbox(p.Ports, p.Notices, p.PublicURL, p.Events)
-	return p.Authenticated(func(w http.ResponseWriter, r *http.Request, u auth.User) error {
+	return p.Authenticated(func(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
 		today, hour, err := outbox.Allowances(r.Context(), u.Name)
 		if err != nil {
 			return err

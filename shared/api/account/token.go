@@ -48,7 +48,8 @@ func newToken(p *api.Ports) http.Handler {
 		case name == "" || password == "":
 			return fault.Parameter("username, password", "username and password are needed")
 		}
-		_, bearer, err := check.Login(r.Context(), name, password, auth.Source(r))
+		c := auth.Credential{Kind: "password", Name: name, Password: password, Source: auth.Source(r)}
+		_, bearer, err := check.Login(r.Context(), c)
 		if err != nil {
 			return err
 		}

@@ -76,12 +76,12 @@ func newMove(
 ) func(*api.Ports) http.Handler {
 	return func(p *api.Ports) http.Handler {
 		service := Service(p)
-		return p.Authenticated(func(w http.ResponseWriter, r *http.Request, u auth.User) error {
+		return p.Authenticated(func(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
 			id, err := api.FileID(r)
 			if err != nil {
 				return err
 			}
-			moved, err := move(service, r, u, id)
+			moved, err := move(service, r, u.User, id)
 			if err != nil {
 				return err
 			}
@@ -89,7 +89,7 @@ func newMove(
 			if moved.ID != 0 {
 				page.Files = append(page.Files, service.Listed(moved))
 			}
-			return WriteList(w, r, p, u, moved.Area, page, 0)
+			return WriteList(w, r, p, u.User, moved.Area, page, 0)
 		})
 	}
 }
@@ -102,7 +102,7 @@ const defaultLimit = 1000
 func newList(area blob.Area) func(*api.Ports) http.Handler {
 	return func(p *api.Ports) http.Handler {
 		service := Service(p)
-		return p.Authenticated(func(w http.ResponseWriter, r *http.Request, u auth.User) error {
+		return p.Authenticated(func(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
 			limit, err := api.Number(r, "limit", 1, table.MaxPage, defaultLimit)
 			if err != nil {
 				return err
@@ -111,11 +111,11 @@ func newList(area blob.Area) func(*api.Ports) http.Handler {
 			if err != nil {
 				return err
 			}
-			page, err := service.List(r.Context(), u, area, after, int(limit))
+			page, err := service.List(r.Context(), u.User, area, after, int(limit))
 			if err != nil {
 				return err
 			}
-			return WriteList(w, r, p, u, area, page, limit)
+			return WriteList(w, r, p, u.User, area, page, limit)
 		})
 	}
 }

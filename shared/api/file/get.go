@@ -49,8 +49,8 @@ func newGet(p *api.Ports) http.Handler {
 	return p.Authenticated(server{ports: p, files: Service(p)}.get)
 }
 
-func (s server) get(w http.ResponseWriter, r *http.Request, u auth.User) error {
-	f, err := s.find(r, u)
+func (s server) get(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
+	f, err := s.find(r, u.User)
 	if err != nil {
 		return err
 	}
@@ -61,12 +61,12 @@ func (s server) get(w http.ResponseWriter, r *http.Request, u auth.User) error {
 	out := record{
 		ID: f.ID, Name: f.Name, Length: f.Length, Type: f.Type, Modified: f.Modified, Area: f.Area,
 		CRC64NVME: wire.CRC64Text(crc), SHA256: hex.EncodeToString(f.SHA256), Uploader: f.Uploader,
-		LinkURL: auth.DownloadLink(s.ports.Base(r.Context()), api.Lang(r, u), f.Area) + s.files.Token(f),
+		LinkURL: auth.DownloadLink(s.ports.Base(r.Context()), api.Lang(r, u.User), f.Area) + s.files.Token(f),
 	}
 	if f.Expires != 0 {
 		out.Expires = stamp(f.Expires).Format(time.RFC3339) // in any year, which JSON has not
 	}
-	if err := s.addUses(r.Context(), f, f.UploadedBy(u), &out); err != nil {
+	if err := s.addUses(r.Context(), f, f.UploadedBy(u.User), &out); err != nil {
 		return err
 	}
 	return envelope.WriteJSON(w, http.StatusOK, out)

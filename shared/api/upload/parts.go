@@ -40,7 +40,7 @@ type signed struct {
 
 // parts says where to send the part of each number. It costs one call to the table, and
 // now and then another to renew the reservation of a quota.
-func (h handler) parts(w http.ResponseWriter, r *http.Request, u auth.User) error {
+func (h handler) parts(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
 	var in struct {
 		Numbers   []int             `json:"numbers"`
 		CRC64NVME map[string]string `json:"crc64nvme"`
@@ -52,7 +52,7 @@ func (h handler) parts(w http.ResponseWriter, r *http.Request, u auth.User) erro
 	if len(in.Numbers) == 0 || len(in.Numbers) > maxNumbers {
 		return fault.Parameter("numbers", "numbers must have 1 to %d part numbers", maxNumbers)
 	}
-	it, err := h.files.Session(r.Context(), u, r.PathValue("id"))
+	it, err := h.files.Session(r.Context(), u.User, r.PathValue("id"))
 	if err != nil {
 		return err
 	}

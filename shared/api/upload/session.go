@@ -35,7 +35,7 @@ func Sessions() api.Endpoint { return api.Named("uploads", newSessions) }
 func newSessions(p *api.Ports) http.Handler {
 	h := handler{ports: p, files: file.Service(p)}
 	mux := http.NewServeMux()
-	for route, f := range map[string]func(http.ResponseWriter, *http.Request, auth.User) error{
+	for route, f := range map[string]func(http.ResponseWriter, *http.Request, auth.Identity) error{
 		"POST /uploads":               h.begin,
 		"GET /uploads":                h.list,
 		"GET /uploads/{id}":           h.show,
@@ -95,7 +95,7 @@ func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // list shows the open sessions of the caller and those that bring files to the caller's
 // area, newest first.
-func (h handler) list(w http.ResponseWriter, r *http.Request, u auth.User) error {
+func (h handler) list(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
 	limit, err := api.Number(r, "limit", 1, table.MaxPage, defaultLimit)
 	if err != nil {
 		return err
@@ -104,13 +104,13 @@ func (h handler) list(w http.ResponseWriter, r *http.Request, u auth.User) error
 	if utf8.RuneCountInString(after) > 128 {
 		return fault.Parameter("after", "the query parameter after is not from a Link of this list")
 	}
-	page, next, err := h.files.Sessions(r.Context(), u, after, int(limit))
+	page, next, err := h.files.Sessions(r.Context(), u.User, after, int(limit))
 	if err != nil {
 		return err
 	}
 	all := make([]session, len(page))
 	for i, it := range page {
-		all[i] = show(it, u)
+		all[i] = show(it, u.User)
 	}
 	if next != "" {
 		w.Header().Set("Link", fmt.Sprintf(`<%s/uploads?limit=%d&after=%s>; rel="next"`, h.ports.Base(r.Context()), limit, next))
@@ -122,8 +122,8 @@ func (h handler) list(w http.ResponseWriter, r *http.Request, u auth.User) error
 
 // show says which parts have arrived. That is enough to resume the upload, even on
 // another machine. It costs one call to the table and one for each 1,000 parts.
-func (h handler) show(w http.ResponseWriter, r *http.Request, u auth.User) error {
-	it, err := h.files.SessionFor(r.Context(), u, r.PathValue("id"))
+func (h handler) show(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
+	it, err := h.files.SessionFor(r.Context(), u.User, r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (h handler) show(w http.ResponseWriter, r *http.Request, u auth.User) error
 	if err != nil {
 		return err
 	}
-	s := show(it, u)
+	s := show(it, u.User)
 	s.Arrived = make([]arrived, len(parts))
 	for i, p := range parts {
 		s.Arrived[i] = arrived{Number: p.Number, Size: p.Size}
@@ -144,8 +144,8 @@ func (h handler) show(w http.ResponseWriter, r *http.Request, u auth.User) error
 
 // end removes a session that is not complete, for its uploader or for the user whose area
 // it is for.
-func (h handler) end(w http.ResponseWriter, r *http.Request, u auth.User) error {
-	it, err := h.files.SessionFor(r.Context(), u, r.PathValue("id"))
+func (h handler) end(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
+	it, err := h.files.SessionFor(r.Context(), u.User, r.PathValue("id"))
 	if err == nil {
 		err = h.files.EndSession(r.Context(), it)
 	}
@@ -158,7 +158,7 @@ func (h handler) end(w http.ResponseWriter, r *http.Request, u auth.User) error 
 }
 
 // complete makes the file, and answers like POST /upload.
-func (h handler) complete(w http.ResponseWriter, r *http.Request, u auth.User) error {
+func (h handler) complete(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
 	var in struct {
 		CRC64NVME string `json:"crc64nvme"`
 		Length    *int64 `json:"length"` // of a session that began without
@@ -170,7 +170,7 @@ func (h handler) complete(w http.ResponseWriter, r *http.Request, u auth.User) e
 	if err != nil {
 		return err
 	}
-	it, err := h.files.Session(r.Context(), u, r.PathValue("id"))
+	it, err := h.files.Session(r.Context(), u.User, r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -186,12 +186,12 @@ func (h handler) complete(w http.ResponseWriter, r *http.Request, u auth.User) e
 	}
 	page := files.Page{Files: []*files.Listed{stored}}
 	if it.Owner == u.Name && !wantsLinks(r) { // the caller must not see another user's list
-		if page, err = h.files.List(r.Context(), u, blob.Files, 0, files.PageSize); err != nil {
+		if page, err = h.files.List(r.Context(), u.User, blob.Files, 0, files.PageSize); err != nil {
 			return err
 		}
 		page = page.With(stored)
 	}
-	return h.answer(w, r, u, page)
+	return h.answer(w, r, u.User, page)
 }
 
 // maxBody is the most bytes in the JSON of a request.
@@ -214,33 +214,33 @@ type request struct {
 
 // begin opens a session. After authentication it costs three calls, and one more for an
 // idempotency key, for recipients, and for an owner with a quota.
-func (h handler) begin(w http.ResponseWriter, r *http.Request, u auth.User) error {
+func (h handler) begin(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
 	var in request
 	if err := decode(r, &in, false); err != nil {
 		return err
 	}
-	plan, err := h.plan(r, u, in)
+	plan, err := h.plan(r, u.User, in)
 	if err != nil {
 		return err
 	}
 	body, _ := json.Marshal(in) // texts and numbers always marshal
-	claim, err := h.claimFor(r, u, 0, string(body))
+	claim, err := h.claimFor(r, u.User, 0, string(body))
 	if err != nil {
 		return err
 	}
 	var it files.Session
 	if id, ok := claim.Result(); ok {
-		if it, err = h.files.Session(r.Context(), u, id); err == nil && it.Done {
+		if it, err = h.files.Session(r.Context(), u.User, id); err == nil && it.Done {
 			_, err = h.files.Complete(r.Context(), it, nil) // its file may have been deleted since
 		}
-	} else if it, err = h.files.BeginSession(r.Context(), u, plan, claim); err != nil {
+	} else if it, err = h.files.BeginSession(r.Context(), u.User, plan, claim); err != nil {
 		claim.Release(r.Context())
 	}
 	if err != nil {
 		return err
 	}
 	w.Header().Set("Location", h.ports.Base(r.Context())+"/uploads/"+it.ID)
-	return envelope.WriteJSON(w, http.StatusCreated, show(it, u))
+	return envelope.WriteJSON(w, http.StatusCreated, show(it, u.User))
 }
 
 // plan checks a request as POST /upload does.

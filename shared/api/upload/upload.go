@@ -45,23 +45,23 @@ type handler struct {
 }
 
 // upload checks as much as it can before it reads the first byte of the body.
-func (h handler) upload(w http.ResponseWriter, r *http.Request, u auth.User) error {
+func (h handler) upload(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
 	if err := envelope.LimitBody(r, h.ports.MaxBody); err != nil {
 		return err
 	}
-	p, err := h.params(r, u)
+	p, err := h.params(r, u.User)
 	if err != nil {
 		return err
 	}
 	envelope.LongBody(r)
-	page, err := h.store(r, p, u)
+	page, err := h.store(r, p, u.User)
 	if err != nil {
 		return err
 	}
 	if len(p.sending.Recipients) > 0 {
 		h.ports.Notify()
 	}
-	return h.answer(w, r, u, page)
+	return h.answer(w, r, u.User, page)
 }
 
 // wantsLinks reports whether a client asks for bare links instead of the envelope.
