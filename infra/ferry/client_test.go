@@ -106,7 +106,7 @@ func TestPeopleUseTheServiceThroughCommands(t *testing.T) {
 		{"the other files are uploaded anyway", "up missing.txt a.txt --json", "", exitNoFile, `"id": 5`, "missing.txt"},
 		{"a device is refused", "up /dev/null", "", exitUsage, "", "it is not a file"},
 		{"an unknown destination is refused", "up a.txt --to nobody", "", exitUnknown, "", "a.txt: --to: the parameter d is not the name of a user"},
-		{"a wrong number is refused", "up a.txt --sms 12", "", exitRefused, "", "a.txt: --sms is not a telephone number"},
+		{"a wrong number is refused", "up a.txt --sms 12", "", exitRefused, "", "a.txt: --sms: the parameter c is not a telephone number"},
 		{"a wrong address is refused", "up a.txt --mail x", "", exitRefused, "", "a.txt: --mail: the parameter m is not an e-mail address"},
 		{"a message to nobody is refused", "up a.txt --message hi", "", exitUsage, "", "--message goes with a link"},
 		{"an unknown language is refused", "up a.txt --lang xx", "", exitUsage, "", "--lang is one of en, it"},

@@ -350,7 +350,8 @@ func explain(err error) string {
 		text, kind := err.Error(), sqlite.ErrDamaged.Error()
 		return text[:strings.Index(text, kind)] + text[strings.LastIndex(text, kind):]
 	}
-	if e, ok := errors.AsType[*client.Error](err); ok && e.Parameter != "" {
+	_, explained := errors.AsType[*failure](err)
+	if e, ok := errors.AsType[*client.Error](err); ok && !explained {
 		return flagsOf(e.Parameter) + err.Error()
 	}
 	return err.Error()

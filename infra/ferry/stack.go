@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"ferry/shared/fault"
 	"fmt"
 	"strings"
 
@@ -12,6 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"ferry/shared/fault"
 )
 
 // awsConfig reads the SDK's own configuration: files, and variables such as AWS_PROFILE,

@@ -1,9 +1,10 @@
 package api
 
 import (
-	"ferry/shared/fault"
 	"sync"
 	"time"
+
+	"ferry/shared/fault"
 )
 
 const (

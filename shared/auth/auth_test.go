@@ -34,10 +34,15 @@ func begin(t *testing.T) check {
 	return check{auth.New(auth.Ports{Table: db, Hasher: h, Random: rand.Reader, Now: c.now}), c, s}
 }
 
+// by is the credential of a name and a password.
+func by(name, password, from string) auth.Credential {
+	return auth.Credential{Kind: "password", Name: name, Password: password, Source: from}
+}
+
 // try logs in, and returns the kind of the fault and when to retry.
 func (c check) try(t *testing.T, name, password, from string) (fault.Kind, time.Duration) {
 	t.Helper()
-	_, _, err := c.Login(t.Context(), name, password, from)
+	_, _, err := c.Login(t.Context(), by(name, password, from))
 	if err == nil {
 		return okay, 0
 	}
@@ -55,7 +60,7 @@ func TestFailedLoginsLookAlike(t *testing.T) {
 	c := begin(t)
 	said := map[string]bool{}
 	for _, k := range []struct{ name, password string }{{"alice", "wrong"}, {"nobody", right}, {"off", right}, {"off", "wrong"}, {"../x", right}, {"", ""}, {"new", "wrong"}} {
-		_, _, err := c.Login(t.Context(), k.name, k.password, source)
+		_, _, err := c.Login(t.Context(), by(k.name, k.password, source))
 		if !fault.Is(err, fault.Unauthorized) {
 			t.Fatalf("%q with %q: %v", k.name, k.password, err)
 		}
@@ -64,7 +69,7 @@ func TestFailedLoginsLookAlike(t *testing.T) {
 	if len(said) != 1 {
 		t.Errorf("the answers differ: %v", said)
 	}
-	if _, _, err := c.Login(t.Context(), "new", right, source); !fault.Is(err, fault.Unauthorized) || !strings.Contains(err.Error(), "/auth/first") {
+	if _, _, err := c.Login(t.Context(), by("new", right, source)); !fault.Is(err, fault.Unauthorized) || !strings.Contains(err.Error(), "/auth/first") {
 		t.Errorf("a temporary password gives %v", err)
 	}
 }
@@ -107,9 +112,9 @@ func TestBearerIsValidForItsTimeAndUser(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			c := begin(t)
-			_, bearer, err := c.Login(t.Context(), "ALICE", right, source)
+			_, bearer, err := c.Login(t.Context(), by("ALICE", right, source))
 			must(t, err)
-			u, err := c.Bearer(t.Context(), k.change(t, c, bearer))
+			u, err := c.Check(t.Context(), auth.Credential{Kind: "bearer", Bearer: k.change(t, c, bearer)})
 			if k.holds && (err != nil || u.Name != "alice") || !k.holds && !fault.Is(err, fault.Unauthorized) {
 				t.Errorf("the bearer gives %q, %v", u.Name, err)
 			}
@@ -132,14 +137,14 @@ func TestLoginRenewsAWeakerHash(t *testing.T) {
 	weak, err := auth.NewHasher(auth.Params{Memory: 32, Time: 1, Threads: 1}, rand.Reader, c.now)
 	must(t, err)
 	must(t, c.users.SetPassword(t.Context(), "alice", hash(t, weak, right), auth.Active))
-	_, bearer, err := c.Login(t.Context(), "alice", right, source)
+	_, bearer, err := c.Login(t.Context(), by("alice", right, source))
 	must(t, err)
 	u, err := c.users.Get(t.Context(), "alice")
 	must(t, err)
 	if !strings.Contains(u.Password, "$m=64,t=1,p=1$") {
 		t.Errorf("the hash is still %q", u.Password)
 	}
-	if _, err := c.Bearer(t.Context(), bearer); err != nil {
+	if _, err := c.Check(t.Context(), auth.Credential{Kind: "bearer", Bearer: bearer}); err != nil {
 		t.Errorf("renewing the hash ended the bearer: %v", err)
 	}
 	if k, _ := c.try(t, "alice", right, source); k != okay {

@@ -2,17 +2,19 @@ package auth_test
 
 import (
 	"encoding/base64"
-	"ferry/shared/fault"
 	"fmt"
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"ferry/shared/auth"
+	"ferry/shared/fault"
 )
 
 func TestCredentialIsReadFromTheHeader(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	_, bearer, err := c.Login(t.Context(), "alice", right, source)
+	_, bearer, err := c.Login(t.Context(), by("alice", right, source))
 	must(t, err)
 	encode := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 	good := encode("alice:" + right)
@@ -61,7 +63,11 @@ func TestCredentialIsReadFromTheHeader(t *testing.T) {
 		sources++
 		r.RemoteAddr = fmt.Sprintf("192.0.2.%d:1", sources)
 		r.Header.Set("Authorization", k.header)
-		u, err := c.Request(r)
+		var u auth.Identity
+		shown, err := auth.Read(r)
+		if err == nil {
+			u, err = c.Check(t.Context(), shown)
+		}
 		if k.ok && (err != nil || u.Name != "alice") || !k.ok && !fault.Is(err, fault.Unauthorized) {
 			t.Errorf("%s gives %q, %v", what, u.Name, err)
 		}
@@ -71,18 +77,20 @@ func TestCredentialIsReadFromTheHeader(t *testing.T) {
 func TestFirstAccessTakesATemporaryPasswordAndNoBearer(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	_, bearer, err := c.Login(t.Context(), "alice", right, source)
+	_, bearer, err := c.Login(t.Context(), by("alice", right, source))
 	must(t, err)
 	r := httptest.NewRequest("POST", "/", nil)
 	r.SetBasicAuth("new", right)
-	if u, err := c.BasicAny(r); err != nil || u.Name != "new" {
+	shown, err := auth.ReadBasic(r)
+	must(t, err)
+	if u, err := c.CheckFirst(t.Context(), shown); err != nil || u.Name != "new" {
 		t.Errorf("a temporary password gives %q, %v", u.Name, err)
 	}
-	if _, err := c.Basic(r); !fault.Is(err, fault.Unauthorized) {
+	if _, err := c.Check(t.Context(), shown); !fault.Is(err, fault.Unauthorized) {
 		t.Errorf("elsewhere it gives %v", err)
 	}
 	r.Header.Set("Authorization", "Bearer "+bearer)
-	if _, err := c.BasicAny(r); !fault.Is(err, fault.Unauthorized) {
+	if _, err := auth.ReadBasic(r); !fault.Is(err, fault.Unauthorized) {
 		t.Errorf("a bearer gives %v", err)
 	}
 }

@@ -284,7 +284,7 @@ func TestWaitingLoginEndsWithItsRequest(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() {
-		_, _, err := c.Login(ctx, "alice", right, source)
+		_, _, err := c.Login(ctx, by("alice", right, source))
 		ended <- err
 	}()
 	cancel()

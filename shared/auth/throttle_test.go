@@ -198,7 +198,7 @@ func TestFailuresCountWhileTheDiskIsFull(t *testing.T) {
 				}
 			}
 			c.advance(8 * time.Second)
-			if _, _, err := c.Password(t.Context(), "alice", right, source); err != nil {
+			if _, err := c.Check(t.Context(), by("alice", right, source)); err != nil {
 				t.Errorf("after the wait the right password gives %v", err)
 			}
 			for i := range 50 {

@@ -2,11 +2,12 @@ package envelope
 
 import (
 	"errors"
-	"ferry/shared/fault"
 	"io"
 	"net/http"
 	"os"
 	"time"
+
+	"ferry/shared/fault"
 )
 
 // drainTime is how long a refused client may continue to send. Many clients read the

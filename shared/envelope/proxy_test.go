@@ -2,12 +2,13 @@ package envelope
 
 import (
 	"crypto/sha256"
-	"ferry/shared/fault"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"ferry/shared/fault"
 )
 
 func TestOnlyTheProxyTellsWhoItsClientIs(t *testing.T) {

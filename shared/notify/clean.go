@@ -1,7 +1,6 @@
 package notify
 
 import (
-	"ferry/shared/contact"
 	"net/netip"
 	"regexp"
 	"strings"
@@ -10,6 +9,8 @@ import (
 
 	"golang.org/x/net/publicsuffix"
 	"golang.org/x/text/unicode/bidi"
+
+	"ferry/shared/contact"
 )
 
 // maxText is the most characters of a user's text that a message contains. Texts

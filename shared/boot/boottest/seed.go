@@ -92,7 +92,7 @@ func tokens(ctx context.Context, p *api.Ports) error {
 	random := p.Random
 	defer func() { p.Random = random }()
 	p.Random = ones{}
-	if _, _, err := auth.New(p.Ports).Login(ctx, "alice", Password, "203.0.113.7"); err != nil {
+	if _, _, err := auth.New(p.Ports).Login(ctx, auth.Credential{Kind: "password", Name: "alice", Password: Password, Source: "203.0.113.7"}); err != nil {
 		return err
 	}
 	bob, err := auth.NewUsers(p.Table, time.Now).Get(ctx, "bob")

@@ -2,6 +2,7 @@ package lambda
 
 import (
 	"context"
+
 	"ferry/shared/fault"
 )
 

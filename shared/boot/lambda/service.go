@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"ferry/shared/fault"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -18,6 +17,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+
+	"ferry/shared/fault"
 )
 
 const (
