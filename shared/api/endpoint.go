@@ -132,11 +132,7 @@ func (p *Ports) Outlet() envelope.Outlet {
 func (p *Ports) Authenticated(f func(http.ResponseWriter, *http.Request, auth.Identity) error) http.Handler {
 	check := auth.New(p.Ports)
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
-		var id auth.Identity
-		c, err := auth.Read(r)
-		if err == nil {
-			id, err = check.Check(r.Context(), c)
-		}
+		id, err := check.Check(r.Context(), auth.Read(r))
 		if err != nil {
 			return err
 		}

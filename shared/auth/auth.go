@@ -60,6 +60,10 @@ var errTemporary = fault.New(fault.Unauthorized,
 // Check returns who shows a credential: an active user. It makes one call to the table, and
 // one more if a password is wrong.
 func (a *Authenticator) Check(ctx context.Context, c Credential) (Identity, error) {
+	if c.Kind == "bearer" {
+		u, err := a.bearer(ctx, c.Bearer)
+		return Identity{u, c.Kind}, err
+	}
 	id, err := a.CheckFirst(ctx, c)
 	if err == nil && id.State != Active {
 		return Identity{}, errTemporary
@@ -67,12 +71,9 @@ func (a *Authenticator) Check(ctx context.Context, c Credential) (Identity, erro
 	return id, err
 }
 
-// CheckFirst is Check, but also accepts the temporary password of a user in first access.
+// CheckFirst is Check for passwords alone, but also accepts the temporary one of a user in
+// first access.
 func (a *Authenticator) CheckFirst(ctx context.Context, c Credential) (Identity, error) {
-	if c.Kind == "bearer" {
-		u, err := a.bearer(ctx, c.Bearer)
-		return Identity{u, c.Kind}, err
-	}
 	u, _, err := a.password(ctx, c)
 	return Identity{u, c.Kind}, err
 }
@@ -82,6 +83,13 @@ func (a *Authenticator) CheckFirst(ctx context.Context, c Credential) (Identity,
 // makes one call to the table, one more if the password is wrong, and one more for each
 // wrong password that is tried meanwhile.
 func (a *Authenticator) password(ctx context.Context, c Credential) (u User, hadFailures bool, err error) {
+	switch c.Kind {
+	case "":
+		return u, false, fault.New(fault.Unauthorized, "an Authorization header is missing")
+	case "basic", "password":
+	default:
+		return u, false, fault.New(fault.Unauthorized, "the Authorization header is not valid for this address")
+	}
 	canonical, valid := CanonicalName(c.Name)
 	if !valid {
 		canonical = "" // there is no such user, but the source must still wait after failures

@@ -10,39 +10,25 @@ import (
 
 // Credential is what a request shows to prove who calls. Nothing in it is checked yet.
 type Credential struct {
-	Kind           string // basic, password (in a form) or bearer, as the log names it
+	Kind           string // basic, password (in a form) or bearer, as the log names it; else there is none
 	Name, Password string // of the kinds basic and password
 	Bearer         string
 	Source         string // the address that failed logins are counted by
 }
 
-// Read returns the credential in a request's Authorization header. Without one the fault is
-// Unauthorized.
-func Read(r *http.Request) (Credential, error) {
+// Read returns the credential in a request's Authorization header.
+func Read(r *http.Request) Credential {
 	header := r.Header.Get("Authorization")
 	scheme, value, _ := strings.Cut(header, " ")
-	if strings.EqualFold(scheme, "Bearer") {
-		return Credential{Kind: "bearer", Bearer: strings.TrimSpace(value), Source: Source(r)}, nil
+	c := Credential{Source: Source(r)}
+	if name, password, ok := r.BasicAuth(); ok {
+		c.Kind, c.Name, c.Password = "basic", name, password
+	} else if strings.EqualFold(scheme, "Bearer") {
+		c.Kind, c.Bearer = "bearer", strings.TrimSpace(value)
+	} else if header != "" {
+		c.Kind = "unknown"
 	}
-	name, password, ok := r.BasicAuth()
-	switch {
-	case ok:
-		return Credential{Kind: "basic", Name: name, Password: password, Source: Source(r)}, nil
-	case header == "":
-		return Credential{}, fault.New(fault.Unauthorized, "an Authorization header is missing")
-	}
-	return Credential{}, errScheme
-}
-
-var errScheme = fault.New(fault.Unauthorized, "the Authorization header is not valid for this address")
-
-// ReadBasic is Read for addresses that take HTTP Basic only.
-func ReadBasic(r *http.Request) (Credential, error) {
-	c, err := Read(r)
-	if err == nil && c.Kind != "basic" {
-		err = errScheme
-	}
-	return c, err
+	return c
 }
 
 // Source returns the address that failed logins are counted by: an IPv4 address, or

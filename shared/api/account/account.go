@@ -27,12 +27,7 @@ func Login() api.Endpoint { return api.Named("authlogin", newLogin) }
 func newLogin(p *api.Ports) http.Handler {
 	check := auth.New(p.Ports)
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
-		var u auth.User
-		var bearer string
-		c, err := auth.ReadBasic(r)
-		if err == nil {
-			u, bearer, err = check.Login(r.Context(), c)
-		}
+		u, bearer, err := check.Login(r.Context(), auth.Read(r))
 		if err != nil {
 			return err
 		}
@@ -48,11 +43,7 @@ func First() api.Endpoint { return api.Named("authfirst", newFirst) }
 func newFirst(p *api.Ports) http.Handler {
 	check, service := auth.New(p.Ports), passwords(p)
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
-		c, err := auth.ReadBasic(r)
-		if err != nil {
-			return err
-		}
-		u, err := check.CheckFirst(r.Context(), c)
+		u, err := check.CheckFirst(r.Context(), auth.Read(r))
 		if err != nil {
 			return err
 		}
