@@ -47,7 +47,7 @@ func newStage(t *testing.T, name string) *stage {
 	p.Table, p.Blobs, p.Parts, p.Key = nil, nil, nil, auth.LinkKey{}
 	s.ports, s.worker = &p, worker.With(&p, worker.Providers{})
 	s.open(name)
-	p.Hasher = s.real.Hasher
+	p.Hasher, p.Throttle = s.real.Hasher, s.real.Throttle
 	for _, e := range local.Endpoints() {
 		if e.Name == name {
 			s.h = lambda.With(&p).Handler(e)

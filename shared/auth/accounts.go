@@ -201,7 +201,7 @@ func (s *Accounts) Forget(ctx context.Context, name, source, base, lang string) 
 	case !valid:
 		return "", "", errUnknown
 	}
-	t := &throttle{a: New(s.Ports), source: counter{key: table.Key{PK: "forget#" + source, SK: "source"}, most: 1}}
+	t := &attempt{a: New(s.Ports), source: counter{key: table.Key{PK: "forget#" + source, SK: "source"}, most: 1}}
 	t.counters = []*counter{&t.source}
 	t.enter()
 	defer t.leave()
@@ -209,7 +209,7 @@ func (s *Accounts) Forget(ctx context.Context, name, source, base, lang string) 
 		return "", "", err
 	}
 	f := forgetting{Accounts: s, name: canonical, source: t.source.key, base: base, lang: lang}
-	if s.Hasher.unsaved(f.source).Count >= maxPerSource {
+	if s.Throttle.unsaved(f.source, s.Now()).Count >= maxPerSource {
 		return "", "", table.ErrFull
 	}
 	for range 3 { // a try fails only if another request for this user or of this source comes between

@@ -34,14 +34,15 @@ func Ended(now time.Time, expires int64, life time.Duration) bool {
 // layout is the version of the stored forms.
 const layout = 1
 
-// Ports are what every domain needs. A function that makes no links has no Key, and one
-// that checks no passwords has no Hasher.
+// Ports are what every domain needs. A function that makes no links has no Key. What checks
+// passwords needs a Hasher and a Throttle.
 type Ports struct {
-	Table  table.Table
-	Key    LinkKey
-	Hasher *Hasher
-	Random io.Reader
-	Now    func() time.Time
+	Table    table.Table
+	Key      LinkKey
+	Hasher   *Hasher
+	Throttle *Throttle
+	Random   io.Reader
+	Now      func() time.Time
 }
 
 // Authenticator checks credentials. It is safe for concurrent use.
@@ -94,7 +95,7 @@ func (a *Authenticator) password(ctx context.Context, c Credential) (u User, had
 	if !valid {
 		canonical = "" // there is no such user, but the source must still wait after failures
 	}
-	t := a.throttle(canonical, c.Source)
+	t := a.attempt(canonical, c.Source)
 	t.enter()
 	defer t.leave()
 	caller := fault.CallerOf(ctx)
@@ -140,7 +141,7 @@ func (a *Authenticator) Login(ctx context.Context, c Credential) (u User, bearer
 	item := bearerItem{V: layout, User: u.Name, Generation: u.Generation, Expires: expires.Unix()}
 	ops := []table.Op{table.Put(bearerKey(bearer), item).Expire(expires)}
 	if hadFailures {
-		ops = append(ops, table.Delete(a.throttle(u.Name, c.Source).pair.key))
+		ops = append(ops, table.Delete(a.attempt(u.Name, c.Source).pair.key))
 	}
 	if err := a.Table.Write(ctx, ops...); err != nil {
 		return User{}, "", fmt.Errorf("storing a bearer: %w", err)

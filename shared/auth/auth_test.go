@@ -31,7 +31,7 @@ func begin(t *testing.T) check {
 	for name, state := range map[string]auth.UserState{"alice": auth.Active, "new": auth.FirstAccess, "off": auth.Disabled} {
 		must(t, s.Add(t.Context(), auth.User{Name: name, State: state, Password: hash(t, h, right)}))
 	}
-	return check{auth.New(auth.Ports{Table: db, Hasher: h, Random: rand.Reader, Now: c.now}), c, s}
+	return check{auth.New(auth.Ports{Table: db, Hasher: h, Throttle: auth.NewThrottle(), Random: rand.Reader, Now: c.now}), c, s}
 }
 
 // by is the credential of a name and a password.

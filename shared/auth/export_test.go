@@ -12,18 +12,18 @@ func (h *Hasher) Watch(f func(compute func())) {
 }
 
 // Lanes returns how many lanes are in use.
-func (h *Hasher) Lanes() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.lanes)
+func (t *Throttle) Lanes() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.lanes)
 }
 
 // UnderWay returns how many tries of a source are under way, and how many may be.
-func (h *Hasher) UnderWay(source string) (tries, most int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if l := h.lanes[table.Key{PK: "throttle#" + source, SK: "source"}]; l != nil {
+func (a *Authenticator) UnderWay(source string) (tries, most int) {
+	a.Throttle.mu.Lock()
+	defer a.Throttle.mu.Unlock()
+	if l := a.Throttle.lanes[table.Key{PK: "throttle#" + source, SK: "source"}]; l != nil {
 		tries = int(l.underWay)
 	}
-	return tries, cap(h.slots)
+	return tries, cap(a.Hasher.slots)
 }

@@ -39,7 +39,7 @@ func (c check) atOnce(t *testing.T, from string, tries ...guess) (answers map[fa
 		})
 	}
 	wg.Wait()
-	if left := c.Hasher.Lanes(); left != 0 {
+	if left := c.Throttle.Lanes(); left != 0 {
 		t.Errorf("%d lanes are left after all tries", left)
 	}
 	return answers, n.Load()
@@ -92,7 +92,7 @@ func TestGuessesDoNotFillTheQueueForACPU(t *testing.T) {
 			c := begin(t)
 			var highest atomic.Int64
 			c.Hasher.Watch(func(compute func()) {
-				tries, most := c.Hasher.UnderWay(source)
+				tries, most := c.UnderWay(source)
 				if k.atOnce > 0 {
 					most = k.atOnce
 				}
@@ -195,6 +195,7 @@ func TestProcessesRestartingACountLoseNoFailure(t *testing.T) {
 	c.advance(time.Hour + time.Second)
 	config := c.Ports
 	config.Hasher, _, _ = hasher(t)
+	config.Throttle = auth.NewThrottle()
 	other := check{auth.New(config), c.clock, c.users}
 	var both, ended sync.WaitGroup
 	both.Add(2)

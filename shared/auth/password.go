@@ -23,7 +23,6 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"ferry/shared/fault"
-	"ferry/shared/table"
 )
 
 // Params are argon2id's cost parameters (RFC 9106). The defaults are the smallest
@@ -63,23 +62,18 @@ type Hasher struct {
 	secret []byte
 	mu     sync.Mutex
 	right  map[[sha256.Size]byte]time.Time // until when
-
-	lanes    map[table.Key]*lane   // of the counters of passwords being verified
-	failures map[table.Key]failure // of at most maxRemembered counters
 }
 
 // NewHasher returns a Hasher. random must be safe for concurrent use.
 func NewHasher(params Params, random io.Reader, now func() time.Time) (*Hasher, error) {
 	h := &Hasher{
-		params:   params,
-		random:   random,
-		now:      now,
-		slots:    make(chan struct{}, runtime.GOMAXPROCS(0)),
-		secret:   make([]byte, sha256.Size),
-		right:    map[[sha256.Size]byte]time.Time{},
-		lanes:    map[table.Key]*lane{},
-		failures: map[table.Key]failure{},
-		idKey:    argon2.IDKey,
+		params: params,
+		random: random,
+		now:    now,
+		slots:  make(chan struct{}, runtime.GOMAXPROCS(0)),
+		secret: make([]byte, sha256.Size),
+		right:  map[[sha256.Size]byte]time.Time{},
+		idKey:  argon2.IDKey,
 		// An unknown user must take as long as a wrong password. So Verify hashes
 		// with this dummy instead, and accepts no password for it.
 		dummy: phc(params, make([]byte, saltSize), make([]byte, hashSize)),

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"ferry/shared/fault"
@@ -49,8 +50,21 @@ type counter struct {
 
 func (c *counter) count() int64 { return c.item.Count + c.unsaved.Count }
 
-// throttle limits the tries of one login.
-type throttle struct {
+// Throttle is what a process knows of failed logins and of those under way, beside the
+// counts in the table. A process needs one. It is safe for concurrent use.
+type Throttle struct {
+	mu       sync.Mutex
+	lanes    map[table.Key]*lane   // of the counters of passwords being verified
+	failures map[table.Key]failure // of at most maxRemembered counters
+}
+
+// NewThrottle returns a Throttle.
+func NewThrottle() *Throttle {
+	return &Throttle{lanes: map[table.Key]*lane{}, failures: map[table.Key]failure{}}
+}
+
+// attempt limits the tries of one login.
+type attempt struct {
 	a        *Authenticator
 	source   counter
 	pair     counter    // not used if nobody can have the name
@@ -60,8 +74,8 @@ type throttle struct {
 	changed  bool       // this try may have changed a stored count
 }
 
-func (a *Authenticator) throttle(name, source string) *throttle {
-	t := &throttle{a: a, source: counter{
+func (a *Authenticator) attempt(name, source string) *attempt {
+	t := &attempt{a: a, source: counter{
 		key: table.Key{PK: "throttle#" + source, SK: "source"}, free: freePerSource, most: int64(cap(a.Hasher.slots)),
 	}}
 	t.pair = counter{key: table.Key{PK: "throttle#" + source, SK: "user#" + name}, free: freePerPair, most: 1}
@@ -74,7 +88,7 @@ func (a *Authenticator) throttle(name, source string) *throttle {
 
 // read reads the counts, and the user unless the name is empty, in one call. An unknown
 // user comes back without a password.
-func (t *throttle) read(ctx context.Context, name string) (u User, err error) {
+func (t *attempt) read(ctx context.Context, name string) (u User, err error) {
 	var keys []table.Key
 	t.eachLane(func(c *counter) { keys, c.seen = append(keys, c.key), c.lane.changes })
 	if name != "" {
@@ -85,7 +99,7 @@ func (t *throttle) read(ctx context.Context, name string) (u User, err error) {
 		return u, fmt.Errorf("reading a user and the failed logins: %w", err)
 	}
 	for i, c := range t.counters {
-		c.item, c.unsaved, c.found = throttleItem{}, t.a.Hasher.unsaved(c.key), items[i].Found()
+		c.item, c.unsaved, c.found = throttleItem{}, t.a.Throttle.unsaved(c.key, t.a.Now()), items[i].Found()
 		if err := fault.Wrap(items[i].Decode(&c.item), "reading failed logins", table.ErrNotFound); err != nil {
 			return u, err
 		}
@@ -109,7 +123,7 @@ func (c *counter) wait() time.Duration {
 }
 
 // admit reads the user and refuses a try that comes too early.
-func (t *throttle) admit(ctx context.Context, name string) (User, error) {
+func (t *attempt) admit(ctx context.Context, name string) (User, error) {
 	for {
 		u, err := t.read(ctx, name)
 		if err != nil {
@@ -128,7 +142,7 @@ func (t *throttle) admit(ctx context.Context, name string) (User, error) {
 	}
 }
 
-func (t *throttle) early() error {
+func (t *attempt) early() error {
 	now := t.a.Now()
 	for _, c := range t.counters {
 		last := c.unsaved.Last
@@ -144,7 +158,7 @@ func (t *throttle) early() error {
 
 // claim counts a try in advance once there is a wait, so that only one of several
 // concurrent tries passes, in all processes.
-func (t *throttle) claim(ctx context.Context) error {
+func (t *attempt) claim(ctx context.Context) error {
 	if t.pair.wait() == 0 {
 		return nil
 	}
@@ -163,7 +177,7 @@ func (t *throttle) claim(ctx context.Context) error {
 // failed counts a wrong password, but not its first repetition in this process: OAuth 2.0
 // clients repeat a failed login with the credentials in another place. It makes one call to the
 // table, and two more if another try has just restarted a count.
-func (t *throttle) failed(ctx context.Context, password string) error {
+func (t *attempt) failed(ctx context.Context, password string) error {
 	if t.repeats(password) && !t.claimed {
 		return nil
 	}
@@ -188,8 +202,8 @@ func (t *throttle) failed(ctx context.Context, password string) error {
 
 // succeeded clears the failures if this try was counted in advance. Otherwise a login
 // clears them in its own write.
-func (t *throttle) succeeded(ctx context.Context) error {
-	t.a.Hasher.remember(t.pair.key, func(f *failure) { *f = failure{} })
+func (t *attempt) succeeded(ctx context.Context) error {
+	t.a.Throttle.remember(t.pair.key, func(f *failure) { *f = failure{} })
 	if !t.claimed {
 		return nil
 	}
@@ -198,7 +212,7 @@ func (t *throttle) succeeded(ctx context.Context) error {
 
 // count returns the operation that adds a failure. A stale count starts again. If another
 // try has just restarted it, the operation is refused: that failure must not be lost.
-func (t *throttle) count(c *counter) table.Op {
+func (t *attempt) count(c *counter) table.Op {
 	now := t.a.Now()
 	op := table.Update(c.key)
 	if c.stale {
@@ -211,13 +225,13 @@ func (t *throttle) count(c *counter) table.Op {
 
 // unsaved counts a failure in this process if the table could not. A full disk must not
 // allow more guesses, and is not the caller's concern.
-func (t *throttle) unsaved(err error, counters ...*counter) error {
+func (t *attempt) unsaved(err error, counters ...*counter) error {
 	if err == nil {
 		return nil
 	}
 	now := t.a.Now()
 	for _, c := range counters {
-		t.a.Hasher.remember(c.key, func(f *failure) {
+		t.a.Throttle.remember(c.key, func(f *failure) {
 			if !f.unsaved.fresh(now) {
 				f.unsaved.Count = 0
 			}
@@ -229,10 +243,10 @@ func (t *throttle) unsaved(err error, counters ...*counter) error {
 
 // repeats notes a wrong password, and reports whether it is the same as the last one and
 // was not repeated before.
-func (t *throttle) repeats(password string) (repeats bool) {
+func (t *attempt) repeats(password string) (repeats bool) {
 	key := t.counters[len(t.counters)-1].key
 	id := t.a.Hasher.memoKey(key.String(), password)
-	t.a.Hasher.remember(key, func(f *failure) {
+	t.a.Throttle.remember(key, func(f *failure) {
 		repeats = f.wrong == id && !f.repeated
 		f.wrong, f.repeated = id, repeats
 	})
@@ -247,31 +261,31 @@ type failure struct {
 }
 
 // unsaved returns the failures of a counter that the table had no room for.
-func (h *Hasher) unsaved(key table.Key) throttleItem {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if f := h.failures[key]; f.unsaved.fresh(h.now()) {
+func (t *Throttle) unsaved(key table.Key, now time.Time) throttleItem {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if f := t.failures[key]; f.unsaved.fresh(now) {
 		return f.unsaved
 	}
 	return throttleItem{}
 }
 
 // remember changes what this process remembers of a counter.
-func (h *Hasher) remember(key table.Key, change func(*failure)) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	f := h.failures[key]
+func (t *Throttle) remember(key table.Key, change func(*failure)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f := t.failures[key]
 	change(&f)
-	if delete(h.failures, key); f == (failure{}) {
+	if delete(t.failures, key); f == (failure{}) {
 		return
 	}
-	for other := range h.failures {
-		if len(h.failures) < maxRemembered {
+	for other := range t.failures {
+		if len(t.failures) < maxRemembered {
 			break
 		}
-		delete(h.failures, other)
+		delete(t.failures, other)
 	}
-	h.failures[key] = f
+	t.failures[key] = f
 }
 
 // A lane holds back concurrent tries in this process. A failure is recorded only after the
@@ -289,17 +303,17 @@ type lane struct {
 }
 
 // eachLane calls do for each counter, while no other try uses the lanes.
-func (t *throttle) eachLane(do func(c *counter)) {
-	t.a.Hasher.mu.Lock()
-	defer t.a.Hasher.mu.Unlock()
+func (t *attempt) eachLane(do func(c *counter)) {
+	t.a.Throttle.mu.Lock()
+	defer t.a.Throttle.mu.Unlock()
 	for _, c := range t.counters {
 		do(c)
 	}
 }
 
 // enter must be called before the counts are read, and leave after they were changed.
-func (t *throttle) enter() {
-	lanes := t.a.Hasher.lanes
+func (t *attempt) enter() {
+	lanes := t.a.Throttle.lanes
 	t.eachLane(func(c *counter) {
 		if lanes[c.key] == nil {
 			lanes[c.key] = &lane{left: make(chan struct{})}
@@ -309,7 +323,7 @@ func (t *throttle) enter() {
 	})
 }
 
-func (t *throttle) leave() {
+func (t *attempt) leave() {
 	t.eachLane(func(c *counter) {
 		if t.placed {
 			c.lane.underWay--
@@ -320,14 +334,14 @@ func (t *throttle) leave() {
 		close(c.lane.left)
 		c.lane.left = make(chan struct{})
 		if c.lane.tries--; c.lane.tries == 0 {
-			delete(t.a.Hasher.lanes, c.key)
+			delete(t.a.Throttle.lanes, c.key)
 		}
 	})
 }
 
 // waitForPlace waits until the password may be verified. If it returns outdated, the
 // counts must be read again first.
-func (t *throttle) waitForPlace(ctx context.Context) (outdated bool, err error) {
+func (t *attempt) waitForPlace(ctx context.Context) (outdated bool, err error) {
 	for {
 		wait, outdated := t.takePlace()
 		if wait == nil || outdated {
@@ -343,10 +357,9 @@ func (t *throttle) waitForPlace(ctx context.Context) (outdated bool, err error) 
 
 // takePlace takes a place in every lane. If one is full, it takes none and returns a
 // channel to wait for.
-func (t *throttle) takePlace() (wait <-chan struct{}, outdated bool) {
-	h := t.a.Hasher
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (t *attempt) takePlace() (wait <-chan struct{}, outdated bool) {
+	t.a.Throttle.mu.Lock()
+	defer t.a.Throttle.mu.Unlock()
 	for _, c := range t.counters {
 		outdated = outdated || c.seen != c.lane.changes
 		if c.lane.underWay >= c.atOnce() {

@@ -89,7 +89,7 @@ const countWait = 50 * time.Millisecond
 func (c *Cloud) Ports(settings api.Settings, openers ...Opener) (*api.Ports, error) {
 	hasher, err := auth.NewHasher(auth.DefaultParams(), rand.Reader, time.Now)
 	p := &api.Ports{
-		Ports:     auth.Ports{Hasher: hasher, Random: rand.Reader, Now: time.Now},
+		Ports:     auth.Ports{Hasher: hasher, Throttle: auth.NewThrottle(), Random: rand.Reader, Now: time.Now},
 		Log:       slog.New(slog.NewJSONHandler(os.Stdout, nil)),
 		Notify:    func() {}, // the table's stream announces what is in the outbox
 		CountWait: countWait,

@@ -83,7 +83,7 @@ func TestAFunctionThatCannotBeginAnswersAndTriesAgain(t *testing.T) {
 			return nil
 		})
 	check(t, err)
-	f.Ports.Log, f.Ports.Hasher = local.Log, local.Hasher
+	f.Ports.Log, f.Ports.Hasher, f.Ports.Throttle = local.Log, local.Hasher, local.Throttle
 	h := f.Handler(named(t, "downloadlist"))
 	event := load(t, "downloadlist")
 	if r := send(t, h, f.Ports, event); r.StatusCode != 500 || strings.Contains(r.Body, "parameter") {

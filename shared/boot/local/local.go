@@ -93,7 +93,7 @@ func Open(dir string, settings api.Settings, o Options) (*Data, error) {
 			"to bring them back, stop Ferry and put the old file in its place", "file", filepath.Join(d.dir, keyName))
 	}
 	d.Ports = &api.Ports{
-		Ports: auth.Ports{Table: d.Table, Key: key, Hasher: hasher, Random: rand.Reader, Now: o.Now},
+		Ports: auth.Ports{Table: d.Table, Key: key, Hasher: hasher, Throttle: auth.NewThrottle(), Random: rand.Reader, Now: o.Now},
 		Blobs: d.Disk, Parts: d.Disk, Free: d.Disk.Room, Log: o.Log, Notify: func() {}, Settings: settings,
 	}
 	return d, nil
